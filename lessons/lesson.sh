@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# lesson.sh    a course with weft: compiles the students' answers, runs them with limits, checks them and draws.
+# lesson.sh    compiles students' answers to the lessons, runs them with limits, checks them and draws pictures.
 #
-#   lesson.sh start N DIR       writes what is to be filled in, start.c, to DIR/NN.c, and a Makefile that checks it
-#   lesson.sh run N [FILE]      compiles FILE (default: start.c), prints the lesson's numbers, checks, draws NN.svg into OUT (default: .)
-#   lesson.sh grade DIR         checks all DIR/STUDENT/NN.c, each in a process of its own, and writes DIR/grades.csv
-#   lesson.sh package DIR       copies the lessons to DIR for students: without solutions, wrong answers and the sources of the checks
-#   lesson.sh all               checks the course: solutions pass; starts and the answers of wrong.txt get their hints; numbers and
-#                               pictures are those of the tree. PICTURES=write and NUMBERS=write replace these
+#   lesson.sh start N DIR       writes the exercise to DIR/NN.c, and a Makefile that checks it
+#   lesson.sh run N [FILE]      compiles FILE (default: the empty exercise), prints numbers, checks, draws NN.svg into OUT (default: .)
+#   lesson.sh grade DIR         checks all DIR/STUDENT/NN.c, each in its own process, and writes DIR/grades.csv
+#   lesson.sh package DIR       copies the lessons to DIR for students, without solutions, wrong answers and sources of the checks
+#   lesson.sh all               checks the course: solutions pass, empty exercises and the answers of wrong.txt get their hints, numbers
+#                               and pictures are those of the tree. PICTURES=write and NUMBERS=write replace these
 #
-# In the tree the lessons use build/double, or B; elsewhere the installed library of doubles, weft_f64 by pkg-config.
+# In the tree the lessons use build/double, or B. Elsewhere they use the installed double library, pkg-config weft_f64.
 set -u
 here=$(cd "$(dirname "$0")" && pwd) root=$(cd "$(dirname "$0")/.." && pwd)
 cc=${CC:-cc} seconds=${SECONDS_EACH:-20} work=$(mktemp -d) || exit 1
@@ -16,7 +16,7 @@ at_once=${AT_ONCE:-$(nproc 2>/dev/null || echo 1)}
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C
 
-folder() {                              # N: the lesson's folder
+folder() {                              # N: prints the lesson's folder
     local d
     for d in "$here"/"$(printf %02d "$((10#${1:-0}))" 2>/dev/null)"_*/; do [ -d "$d" ] && { echo "${d%/}"; return; }; done
     echo "there is no lesson ${1:-}; there are: $(cd "$here" && ls -d [0-9][0-9]_* | cut -c1-2 | xargs)" >&2
@@ -24,7 +24,7 @@ folder() {                              # N: the lesson's folder
 }
 number() { basename "$1" | cut -c1-2; } # LESSON
 
-# solution.c has both: between #ifdef START and #else stands what start.c has instead of the solution.
+# solution.c contains both files: the lines from #ifdef START to #else are only in start.c.
 branch_of() {                           # LESSON start|solved
     awk -v left_out="$([ "$2" = start ] && echo 2 || echo 1)" '
         NR == 1 { print ""; next }
@@ -33,10 +33,10 @@ branch_of() {                           # LESSON start|solved
         of && /^#endif/ { of = 0; next }
         of != left_out' "$1/solution.c"
 }
-start_of() {                            # LESSON: in the copy for students start.c is a file
+start_of() {                            # LESSON: prints start.c, which is a file in the students' package
     [ ! -f "$1/start.c" ] || { cat "$1/start.c"; return; }
     echo "/* Lesson $(sed -n '1s/^# //p' "$1/lesson.md")"
-    echo " * Fill in what is missing; lesson.h says what each function does. */"
+    echo " * Fill in the missing parts. lesson.h describes each function. */"
     branch_of "$1" start | tail -n +2 | cat -s
 }
 
@@ -51,7 +51,7 @@ else
     weft=($(${PKG_CONFIG:-pkg-config} --cflags weft_f64)) libs=($(${PKG_CONFIG:-pkg-config} --libs weft_f64) -ldl -lm)
     headers=$(${PKG_CONFIG:-pkg-config} --variable=includedir weft_f64)
 fi
-# Answers are compiled with the sanitizers, and variables without a value get a pattern, where the compiler can do it.
+# If the compiler can do it, answers have sanitizers, and a pattern in uninitialised variables.
 pattern=() sanitize=()
 try() { echo 'int main(void) { return 0; }' | "$cc" "$@" -x c -o "$work/try" - >/dev/null 2>&1 && "$work/try" >/dev/null 2>&1; }
 set_up() {
@@ -66,10 +66,10 @@ set_up() {
     if try -fsanitize=address,undefined; then sanitize=(-fsanitize=address,undefined); else missing+=("-fsanitize=address,undefined"); fi
     [ ${#missing[@]} = 0 ] || echo "note: $cc has no ${missing[*]}: fewer mistakes with memory are found" >&2
 }
-case ${V:-} in dasan) seconds=${SECONDS_EACH:-200} ;; esac     # there a program takes up to ten times as long
+case ${V:-} in dasan) seconds=${SECONDS_EACH:-200} ;; esac     # programs take up to ten times as long
 
-# The lesson's program is compiled once, and has no answer in it. Its headers are copied, so that an answer finds nothing else beside them.
-program() {                             # LESSON: $work/NN/program and $work/NN/include; what the compiler says is in $work/NN/log
+# Compiles the lesson's program once, without an answer. The headers are copied, so that an answer finds no other file next to them.
+program() {                             # LESSON: makes $work/NN/program, $work/NN/include and the compiler's $work/NN/log
     local to f objects=()
     to=$work/$(number "$1")
     [ ! -x "$to/program" ] || return 0
@@ -89,8 +89,8 @@ need_program() {                        # LESSON
     echo "lesson $(number "$1"): its own program does not compile" >&2
     exit 2
 }
-# A file that an answer includes must be the lesson's, weft's or the system's.
-foreign_header() {                      # DEPENDENCIES JOB INCLUDE: prints the first other one
+# An answer may include only files of the lesson, of weft and of the system.
+foreign_header() {                      # DEPENDENCIES JOB INCLUDE: prints the first other file
     local f system
     system=$(realpath -- "$("$cc" -print-file-name=include)")
     sed 's/^[^:]*: //; s/\\$//; s/\\ /\x01/g' "$1" | tr ' ' '\n' | tr '\001' ' ' | grep . | (cd "$2" && xargs -d '\n' realpath --) | while IFS= read -r f; do
@@ -104,7 +104,7 @@ foreign_header() {                      # DEPENDENCIES JOB INCLUDE: prints the f
     done | head -n 1
 }
 complaint() { grep -m 1 -E 'error|undefined|multiple' "$1" | sed -E 's|[^ ()`'\'']*/||g' | cut -c1-200; }
-compile() {                             # LESSON FILE JOB [FLAG..]: JOB/answer.so, or what is wrong in `verdict`; FLAGS instead of the pattern
+compile() {                             # LESSON FILE JOB [FLAG..]: makes JOB/answer.so, or sets `verdict`; FLAGS replace the pattern
     local n rc other include extra=(${pattern[@]+"${pattern[@]}"})
     [ $# -lt 4 ] || extra=("${@:4}")
     n=$(number "$1") include=$(realpath "$work/$(number "$1")/include")
@@ -128,8 +128,8 @@ compile() {                             # LESSON FILE JOB [FLAG..]: JOB/answer.s
 }
 
 # ---- running ----
-# The parent of the program's two processes prints the verdict; see common/answer.h. The answer has no name in a folder while it runs.
-work_on() {                             # LESSON JOB check|show|draw [FILE]: `verdict`; numbers are in JOB/shown
+# The program's parent process prints the verdict, see common/answer.h. While the answer runs, its file has no name in any folder.
+work_on() {                             # LESSON JOB check|show|draw [FILE]: sets `verdict`; numbers are in JOB/shown
     local words job=$2 what=$3 program=$work/$(number "$1")/program; shift 3
     if [ -e "$job/answer.so" ]; then exec {so}<"$job/answer.so"; rm "$job/answer.so"; fi
     rm -rf "$job/in" && mkdir "$job/in"
@@ -141,7 +141,7 @@ work_on() {                             # LESSON JOB check|show|draw [FILE]: `ve
     if [ "$verdict" = right ] && [ "$what" != draw ] && [ -n "$(ls -A "$job/in")" ]; then verdict="it writes files"; fi
     [ "$verdict" = right ]
 }
-# What depends on the way in which a right answer is written: a bias of two or three digits, the weights of a memory, the length of a tape.
+# Removes numbers that differ between right answers: a bias of two or three digits, the weights of a memory, the length of a tape.
 comparable() {                          # LESSON FILE
     case $(number "$1") in
     03) sed '/^yours /d' "$2" ;;
@@ -159,27 +159,26 @@ numbers_are_right() {                   # LESSON JOB
     esac
     return 1
 }
-# Twice: variables and memory that nobody has set are negative at first, or NaN, then positive.
+# Checks twice: uninitialised variables and memory are first negative or NaN, then positive.
 checked() {                             # LESSON FILE JOB
     compile "$@" || return 1
     work_on "$1" "$3" check || return 1
     compile "$@" -O0 || return 1
     ASAN_OPTIONS=$ASAN_OPTIONS:malloc_fill_byte=126 work_on "$1" "$3" check
 }
-# verdict: "right", a hint, or what kept it from an answer.
-judge() {                               # LESSON FILE JOB
+judge() {                               # LESSON FILE JOB: sets `verdict`: "right", a hint, or the reason for a failure
     checked "$@" || return 1
     seconds=$((3 * seconds)) work_on "$1" "$3" show || { verdict="its program fails: $verdict"; return 1; }
     numbers_are_right "$1" "$3"
 }
 
-# ---- several at once, whose results come by pipes, in order ----
+# ---- several answers in parallel; results are read from pipes, in order ----
 lessons=() files=() job=judged
-judged() {                              # LESSON FILE JOB: the status, and the verdict
+judged() {                              # LESSON FILE JOB: prints status and verdict
     judge "$@"
     printf '%s\n%s\n' $? "$verdict"
 }
-all_judged() {                          # RESULT: called with the index; status and verdict are in variables
+all_judged() {                          # RESULT: a function that is called with index and status, `verdict` and `rest` set
     local i next=0 pipes=() status
     for ((i = 0; i < ${#lessons[@]}; i++)); do
         for (( ; next < ${#lessons[@]} && next < i + at_once; next++)); do
@@ -206,14 +205,14 @@ start() {                               # N DIR
     d=$(folder "${1:-}") || return 2
     n=$(number "$d")
     mkdir -p "$to" || return 1
-    [ ! -e "$to/$n.c" ] || { echo "$to/$n.c is there already; it stays as it is" >&2; return 1; }
+    [ ! -e "$to/$n.c" ] || { echo "$to/$n.c exists already and is not changed" >&2; return 1; }
     if [ -e "$to/Makefile" ] && ! head -n 1 "$to/Makefile" | grep -q '^# weft: make 02'; then
-        echo "$to has a Makefile of its own, which stays; another folder is expected" >&2
+        echo "$to has another Makefile, which is not changed. Choose another folder" >&2
         return 1
     fi
     start_of "$d" >"$to/$n.c" || return 1
     printf '# weft: make 02 checks 02.c\n%%: %%.c FORCE\n\t@bash "%s/lesson.sh" run $* $<\nFORCE:\n' "$here" >"$to/Makefile"
-    echo "$to/$n.c is to be filled in; read $d/lesson.md; make -C $to $n checks it"
+    echo "Read $d/lesson.md, fill in $to/$n.c, and check it with: make -C $to $n"
 }
 run() {                                 # N [FILE]
     local d n file rc job=$work/job picture
@@ -229,7 +228,7 @@ run() {                                 # N [FILE]
     rc=$? found=$verdict
     case $verdict in "it does not compile"*|"it includes"*) cat "$job/log"; echo "lesson $n: $verdict"; return 1 ;; esac
     [ ! -f "$job/said" ] || head -c 20000 "$job/said" | grep -av '^==.*reading executable name' | head -n 200
-    [ $rc != 0 ] || seconds=$((3 * seconds))            # the lesson's own program may be long
+    [ $rc != 0 ] || seconds=$((3 * seconds))            # the lesson's program may take longer than the check
     work_on "$d" "$job" show || { [ $rc != 0 ] || found="its program fails: $verdict"; rc=1; }
     head -n 200 "$job/shown"
     if [ $rc = 0 ] && ! numbers_are_right "$d" "$job"; then rc=1 found=$verdict; fi
@@ -241,12 +240,12 @@ run() {                                 # N [FILE]
     return $rc
 }
 
-# An answer is NN.c. Other C files get a line, too.
-misnamed() {                            # FILE: prints why it is no answer
+# An answer is NN.c. Other C files also get a line.
+misnamed() {                            # FILE: prints why it is not graded
     local name digits
     name=$(basename "$1") digits=$(basename "$1" | tr -dc 0-9)
     if [ -L "$1" ]; then echo "not graded: it is a link"
-    elif [ ! -f "$1" ]; then echo "not graded: it is no file"
+    elif [ ! -f "$1" ]; then echo "not graded: it is not a file"
     elif folder "${digits:-0}" >/dev/null 2>&1; then
         [ "$name" = "$(number "$(folder "$digits")").c" ] || echo "not graded: an answer of lesson $((10#$digits)) is called $(number "$(folder "$digits")").c"
     else echo "not graded: answers are called 01.c .. $(cd "$here" && ls -d [0-9][0-9]_* | tail -n 1 | cut -c1-2).c"
@@ -265,7 +264,7 @@ graded() {                              # INDEX STATUS
 }
 grade() {                               # DIR
     local dir=${1:?a folder is expected} file why owner misnamed=()
-    [ -d "$dir" ] || { echo "$dir is no folder" >&2; return 2; }
+    [ -d "$dir" ] || { echo "$dir is not a folder" >&2; return 2; }
     class=$(realpath "$dir") owners=()
     for file in "$dir"/*/*.[cC]; do
         [ -e "$file" ] || [ -L "$file" ] || continue
@@ -288,7 +287,7 @@ grade() {                               # DIR
 package() {                             # DIR
     local to=${1:?a folder is expected} d into
     umask 022                           # other users read the package
-    [ -f "$here/01_tape/check.c" ] || { echo "a package is made of the source tree" >&2; return 2; }
+    [ -f "$here/01_tape/check.c" ] || { echo "only the source tree can make a package" >&2; return 2; }
     mkdir -p "$to/common" && cp "$here"/common/* "$to/common" && cp "$here"/{lesson.sh,README.md,teachers.md} "$to" || return 1
     for d in "$here"/[0-9][0-9]_*; do
         into=$to/$(basename "$d")
@@ -300,9 +299,10 @@ package() {                             # DIR
 }
 
 # ---- the course itself ----
-# wrong.txt: wrong answers and the hints that they must get, a blank line between two. An answer is solution.c, changed: "~ A => B" writes B
-# for A; lines with - go, those with + come, those with a blank stay and say where; @ is between two changes that follow each other. "> "
-# is a part of the hint, "# " a title where the hint does not say what is wrong; start.c is what solution.c has for START.
+# wrong.txt lists wrong answers with the hints that they must get, separated by blank lines. An answer is a changed solution.c.
+# "~ A => B" replaces A by B. As in a diff, lines with - are removed, lines with + are added, and lines with a blank mark the place; @
+# separates two adjacent changes. "> " has a part of the hint. "# " has a title if the hint does not explain the mistake. "start.c" is
+# the empty exercise.
 wrong_answers() {                       # LESSON DIR: writes DIR/K.c and DIR/K.hint
     mkdir -p "$2"
     start_of "$1" >"$2/start"
@@ -343,12 +343,12 @@ wrong_answers() {                       # LESSON DIR: writes DIR/K.c and DIR/K.h
         /^-/ { if (added) change(); old = old substr($0, 2) "\n"; next }
         /^ / { old = old substr($0, 2) "\n"; new = new substr($0, 2) "\n"; next }
         /^\+/ { new = new substr($0, 2) "\n"; added = 1; next }
-        { complain("a line that is none of these: " $0) }
+        { complain("unknown kind of line: " $0) }
         END { finish(); exit bad }' "$2/start" "$2/solved" "$1/wrong.txt"
 }
 solutions=0 starts=0 wrongs=0 pictures=0 bad=0
 fails() { bad=$((bad + 1)); echo "  FAIL  $*"; }
-# The solution: also its numbers and its picture, to the last character. Prints what else is wrong.
+# Also compares the solution's numbers and picture, to the last character, and prints differences.
 solution_judged() {                     # LESSON FILE JOB
     local d=$1 log=$work/$(number "$1")/log
     judge "$@"
@@ -356,10 +356,10 @@ solution_judged() {                     # LESSON FILE JOB
     [ ! -s "$3/log" ] || cat "$3/log"
     [ ! -s "$log" ] || { cat "$log"; echo "the compiler warns"; }
     [ "${NUMBERS:-}" != write ] || cp "$3/shown" "$d/expected.txt"
-    cmp -s "$3/shown" "$d/expected.txt" || { diff "$3/shown" "$d/expected.txt" | head -n 10; echo "other numbers than expected.txt"; }
+    cmp -s "$3/shown" "$d/expected.txt" || { diff "$3/shown" "$d/expected.txt" | head -n 10; echo "numbers differ from expected.txt"; }
     work_on "$d" "$3" draw picture.svg
     [ "${PICTURES:-}" != write ] || cp "$3/in/picture.svg" "$d/picture.svg"
-    cmp -s "$3/in/picture.svg" "$d/picture.svg" || { cat "$3/said"; echo "another picture than picture.svg"; }
+    cmp -s "$3/in/picture.svg" "$d/picture.svg" || { cat "$3/said"; echo "the picture differs from picture.svg"; }
 }
 any_judged() { case $2 in */solution.c) solution_judged "$@" ;; *) judged "$@" ;; esac; }
 looked_at() {                           # INDEX STATUS
@@ -367,7 +367,7 @@ looked_at() {                           # INDEX STATUS
     case $file in
     */solution.c)
         if [ "$2" = 0 ]; then solutions=$((solutions + 1)); else fails "$name: $verdict"; fi
-        case $rest in *"another picture"*) ;; *) pictures=$((pictures + 1)) ;; esac
+        case $rest in *"the picture differs"*) ;; *) pictures=$((pictures + 1)) ;; esac
         [ -z "$rest" ] || fails "$name: $rest"
         return ;;
     esac
@@ -377,7 +377,7 @@ looked_at() {                           # INDEX STATUS
 }
 all() {
     local d f begin=$SECONDS folders=(${ONLY:-"$here"/[0-9][0-9]_*/})
-    seconds=${SECONDS_EACH:-200} names=() hints=() job=any_judged      # our own answers end, on a slow machine late
+    seconds=${SECONDS_EACH:-200} names=() hints=() job=any_judged      # these answers end, but late on a slow machine
     set_up
     folders=("${folders[@]%/}")
     all_programs "${folders[@]}"

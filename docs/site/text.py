@@ -1,6 +1,7 @@
 """Markdown as HTML: the files of a lesson put in, links to files of the tree as links to pages, pictures with their size."""
 import os
 import re
+import sys
 from html import escape
 
 from markdown import Markdown
@@ -9,6 +10,8 @@ from markdown.extensions.toc import TocExtension
 
 import code
 from tree import page_of, read, relative
+sys.path.append('lessons')
+import equations
 
 LEAST = .75                             # of its size a picture has always, up to 760 px: where that is not there it is moved sideways
 ALONE = re.compile(r'^\[[^\]]*\]\(([\w./]+\.(?:c|h|txt))\)$', re.M)
@@ -20,11 +23,11 @@ def slug(text, _):
 
 
 def fenced(text):
-    """Indented blocks of code get fences: Markdown would take one behind a list for a part of the list."""
+    """Indented blocks become equations, or get fences: Markdown would take one after a list for a part of the list."""
     pattern = re.compile(r'(?:(?<=\n\n)|\A)((?: {4}.*\n|\n(?= {4}))+)')
     parts = re.split(r'(^```.*?^```$)', text, flags=re.M | re.S)
     for i in range(0, len(parts), 2):
-        parts[i] = pattern.sub(lambda m: '```text\n' + re.sub(r'^ {4}', '', m.group(1), flags=re.M).rstrip('\n') + '\n```\n', parts[i])
+        parts[i] = pattern.sub(lambda m: equations.converted(m[1]) or '```text\n' + re.sub(r'^ {4}', '', m[1], flags=re.M).rstrip('\n') + '\n```\n', parts[i])
     return ''.join(parts)
 
 

@@ -1,11 +1,10 @@
-/* Lesson 1: single steps back, whole walks, and twelve random
- * expressions beside a walk of the check's own. */
+/* Lesson 1: checks single operations, whole backward passes, and twelve random
+ * expressions against a backward pass of the check's own. */
 #include "common/lesson.h"
 #include "lesson.h"
 
 static const char used_twice[] =
-    "%s overwrites a gradient that is there already: the variable is used twice: what "
-    "of the first use? Add, +=";
+    "%s overwrites the gradient from another use of the same variable: use +=";
 
 /* ---- a product ---- */
 static void check_mul(void)
@@ -16,11 +15,11 @@ static void check_mul(void)
     back_mul(&t, &t.at[y]);
     double da = t.at[a].grad, db = t.at[b].grad;
     if (is(da, 0.5) && is(db, 0.25))
-        hint("back_mul leaves the gradients of its inputs as they are: add to both");
+        hint("back_mul does not change the gradients of its inputs: add to both");
     if (is(da, -8) || is(db, 12))
         hint(used_twice, "back_mul");
     if (is(da, 0.5 + 4 * 3) && is(db, 0.25 + 4 * -2))
-        hint("back_mul gives each factor its own value: d(a b)/da is b");
+        hint("back_mul multiplies by the wrong factor: d(a b)/da is b");
     if (is(da, 0.5 - 2) && is(db, 0.25 + 3))
         hint("back_mul leaves out the factor y->grad: add b * y->grad");
     hint_of_float("back_mul is", (double[]){ da, db }, (double[]){ 0.5 - 8, 0.25 + 12 },
@@ -37,8 +36,8 @@ static void check_square(void)
     t.at[y].grad = 4;
     back_mul(&t, &t.at[y]);
     if (!is(t.at[b].grad, 24))
-        hint("back_mul of b * b at 3 adds %s times y->grad; the derivative is 2 b, as "
-             "b is used twice: what of the first use?",
+        hint("back_mul of b * b at b = 3 adds %s times y->grad. The derivative is 2 b: "
+             "b is used twice, and both uses count",
              digits(t.at[b].grad / 4));
 }
 
@@ -52,29 +51,30 @@ static void check_tanh(void)
     back_tanh(&t, &t.at[at]);
     double got = t.at[x].grad;
     if (is(got, before))
-        hint("back_tanh leaves the gradient of its input as it is: add 1 - y^2");
+        hint("back_tanh does not change the gradient of its input: add (1 - y^2) * "
+             "y->grad");
     if (is(got, grad * of_tanh))
         hint(used_twice, "back_tanh");
     if (is(got, before + grad * (1 - 0.5 * 0.5)))
-        hint("back_tanh takes 1 - x^2, with the input x: take the result y: 1 - y^2");
+        hint("back_tanh computes 1 - x^2 from the input x: use the result y, 1 - y^2");
     if (is(got, before + grad * (1 - tanh(y) * tanh(y))))
-        hint("back_tanh takes tanh of y, which is a tanh already: 1 - y^2");
+        hint("back_tanh computes tanh(y), but y is already the tanh: use 1 - y^2");
     if (is(got, before + of_tanh))
         hint("back_tanh leaves out the factor y->grad: add (1 - y^2) * y->grad");
     double want = before + grad * of_tanh;
     hint_of_float("back_tanh is", &got, &want, 1);
     if (!is(got, want))
-        hint("back_tanh at y = %s with y->grad = 2 adds %s, which should be %s",
+        hint("back_tanh at y = %s with y->grad = 2 adds %s, not %s",
              digits(y), digits(got - before), digits(grad * of_tanh));
 }
 
-/* ---- the walk ---- */
+/* ---- the backward pass ---- */
 static const char leaves_tape[] =
-    "backward leaves the tape, which begins at entry 0: is k in `k >= 0` unsigned? It "
-    "is never below 0; take an int";
+    "backward reads outside the tape, which begins at entry 0. If k is unsigned, `k >= "
+    "0` is always true: use an int";
 
-/* Returns whether the walk visits later entries first: 0 times infinity leaves a NaN.
- */
+/* Returns whether the pass visits more entries than `of`: then the product's gradient
+ * 0, times infinity, leaves a NaN in a. */
 static bool walks_forward(void)
 {
     tape t = { 0 };
@@ -90,7 +90,7 @@ static void check_chain(void)
     int a = leaf(&t, 0.5), b = leaf(&t, -1.5), product = mul(&t, a, b),
         y = squash(&t, product);
     int behind = mul(&t, y, a); /* does not contribute to y */
-    t.at[behind].grad = 7; /* as an earlier walk may leave it */
+    t.at[behind].grad = 7; /* as an earlier pass may leave it */
     hint_of_crash(leaves_tape);
     backward(&t, y);
     hint_of_crash(NULL);
@@ -99,22 +99,22 @@ static void check_chain(void)
     if (t.at[y].grad == 0)
         hint("backward starts from 0: the gradient of `of` is 1");
     if (!is(t.at[product].grad, 1 - t.at[y].value * t.at[y].value))
-        hint("backward does not come to what entry `of` is made of, or comes twice: of "
-             "y = tanh(p) dy/dp is %s, which should be %s",
+        hint("backward must visit entry `of` exactly once: for y = tanh(p), dy/dp is "
+             "%s, not %s",
              digits(t.at[product].grad), digits(1 - t.at[y].value * t.at[y].value));
     if (t.at[a].grad == 0 && !walks_forward())
-        hint("backward goes one step and stops: tanh(a b) has given its gradient to a "
-             "b, but a and b have none; each entry before `of` must have its turn");
+        hint("backward stops after entry `of`: for tanh(a b), the product a b has a "
+             "gradient, but a and b have none. Visit every entry before `of`");
     if (t.at[a].grad == 0)
-        hint("a node's gradient is read before its users have written: tanh(a b) has "
-             "given its gradient to a b, but a and b have none; from which end must "
-             "the tape be walked?");
+        hint("an entry's gradient is read before it is complete: for tanh(a b), the "
+             "product a b has a gradient, but a and b have none. From which end must "
+             "you read the tape?");
     if (!is(t.at[b].grad, t.at[product].grad * t.at[a].value))
-        hint("of y = tanh(a b) dy/db is %s, which should be %s", digits(t.at[b].grad),
+        hint("for y = tanh(a b), dy/db is %s, not %s", digits(t.at[b].grad),
              digits(t.at[product].grad * t.at[a].value));
     if (t.at[behind].grad != 0)
-        hint("gradients of the walk before are still there: an entry that has not led "
-             "to `of` keeps %s instead of 0; set all to 0 first",
+        hint("old gradients remain: an entry that does not contribute to `of` has %s, "
+             "not 0. Set all gradients to 0 first",
              digits(t.at[behind].grad));
 }
 
@@ -128,8 +128,8 @@ static void check_again(void)
     if (is(once, 7) && is(t.at[b].grad, 7))
         return;
     if (is(once, 7))
-        hint("gradients of the walk before are still there: of b b + b, b is 7 at "
-             "first and %s the second time; set all to 0 first",
+        hint("old gradients remain: for b b + b, the gradient of b is 7 after one pass "
+             "and %s after a second. Set all gradients to 0 first",
              digits(t.at[b].grad));
     hint("the derivative of b b + b at 3 is %s, not 7: all three uses of b count",
          digits(once));
@@ -146,13 +146,13 @@ static int push_any(tape *t)
     case 1: return mul(t, a, b);
     case 2: return squash(t, a);
     case 3: return relu(t, a);
-    case 4: return scale(t, a, dice()); /* a constant in the middle of the tape */
+    case 4: return scale(t, a, dice()); /* adds a leaf in the middle of the tape */
     default: return power(t, squash(t, a), 2);
     }
 }
 
-/* Returns the entry to begin at. Later entries exist, and all gradients hold old
- * numbers. */
+/* Appends a random expression and returns its result. Later entries may follow it. All
+ * gradients hold old numbers. */
 static int expression(tape *t)
 {
     for (int k = 0; k < LEAVES; k++)
@@ -197,8 +197,8 @@ static void check_expression(int number)
     backward(&t, y);
     for (int k = t.n - 1; k > y; k--)
         if (t.at[k].grad != 0)
-            hint("random expression %d: entry %d comes after entry `of`, which is %d, "
-                 "and keeps the gradient %s of before: set all to 0 first, up to t->n",
+            hint("random expression %d: entry %d follows entry `of`, which is %d, and "
+                 "keeps an old gradient, %s. Set all t->n gradients to 0 first",
                  number, k, y, digits(t.at[k].grad));
     for (int k = y; k >= 0; k--)
         if (!is(t.at[k].grad, want[k]))

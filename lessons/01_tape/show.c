@@ -1,5 +1,5 @@
-/* Lesson 1: a small expression on the tape; a larger one, and the same in weft;
- * gradients of gradients. */
+/* Lesson 1: prints a small expression on the tape, a larger one on the tape and in
+ * weft, and gradients of gradients. */
 #include "weft_op.h"
 #include "weft_plot.h"
 #include "common/lesson.h"
@@ -73,7 +73,7 @@ static void show_large(void)
     lesson_close(w);
 }
 
-/* A recorded walk back is on the tape, so its result can be differentiated again. */
+/* A recorded backward pass is itself on the tape, so its result has a gradient. */
 static void show_higher(void)
 {
     weft *w = lesson_open(1);
@@ -89,7 +89,7 @@ static void show_higher(void)
 
 void show(void)
 {
-    hint_of_crash("backward leaves the tape");
+    hint_of_crash("backward reads outside the tape");
     show_small();
     show_large();
     show_higher();

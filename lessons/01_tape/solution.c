@@ -20,7 +20,7 @@ static void back_relu(tape *t, const node *y)
 void back_mul(tape *t, const node *y)
 {
 #ifdef START
-    (void)t, (void)y;           /* what goes to a, and what to b? */
+    (void)t, (void)y;           /* how much do a and b get? */
 #else
     t->at[y->a].grad += t->at[y->b].value * y->grad;
     t->at[y->b].grad += t->at[y->a].value * y->grad;
@@ -30,7 +30,7 @@ void back_mul(tape *t, const node *y)
 void back_tanh(tape *t, const node *y)
 {
 #ifdef START
-    (void)t, (void)y;           /* what goes to a? tanh is at hand already: y->value */
+    (void)t, (void)y;           /* how much does a get? y->value is the tanh */
 #else
     t->at[y->a].grad += (1 - y->value * y->value) * y->grad;
 #endif
@@ -51,8 +51,8 @@ static void back(tape *t, const node *y)
 void backward(tape *t, int of)
 {
 #ifdef START
-    t->at[of].grad = 1;         /* and those of all others, before? */
-    back(t, &t->at[of]);        /* and then? */
+    t->at[of].grad = 1;         /* which value must all others have first? */
+    back(t, &t->at[of]);        /* which entries follow, in which order? */
 #else
     for (int k = 0; k < t->n; k++)
         t->at[k].grad = 0;

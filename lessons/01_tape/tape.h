@@ -1,6 +1,5 @@
-/* tape.h - a scalar tape: each operation is written down with its value, to be walked
- * back. Given: how values are computed. What goes back along it is the exercise of
- * lesson 1. */
+/* tape.h - a tape of scalars. It stores each operation with its value, for a backward
+ * pass. The forward pass is complete; the backward pass is the exercise of lesson 1. */
 #ifndef WEFT_LESSON_01_TAPE
 #define WEFT_LESSON_01_TAPE
 #include <math.h>
@@ -9,23 +8,23 @@
 
 typedef enum { LEAF, ADD, MUL, TANH, POWER, RELU } operation;
 
-/* An entry: what was done, to which earlier entries, its value, and d result / d
- * value. */
+/* An entry: an operation, the earlier entries that it reads, its value, and the
+ * derivative of the result by this value. */
 typedef struct {
     operation op;
-    int a, b;                       /* their places; b of ADD and MUL only */
-    double exponent;                /* of POWER */
+    int a, b;                       /* indices of its inputs; ADD and MUL use b */
+    double exponent;                /* for POWER */
     double value, grad;
 } node;
 
-/* Entries in the order of computation: inputs before their results. */
+/* A tape: entries in the order of computation, inputs before their results. */
 enum { MOST = 200 };
 typedef struct {
     int n;
     node at[MOST];
 } tape;
 
-/* The value of an entry, from those of its inputs. */
+/* Returns the value of entry y, computed from its inputs. */
 static inline double value_of(const tape *t, const node *y)
 {
     double a = t->at[y->a].value, b = t->at[y->b].value;
@@ -39,7 +38,7 @@ static inline double value_of(const tape *t, const node *y)
     }
 }
 
-/* Writes an entry down; returns its place. */
+/* Appends an entry and returns its index. */
 static inline int push(tape *t, node y)
 {
     if (t->n == MOST) {
@@ -51,7 +50,7 @@ static inline int push(tape *t, node y)
     return t->n++;
 }
 
-/* A number that was given, and what can be done with entries. */
+/* Append a given number, or an operation on entries a and b. */
 static inline int leaf(tape *t, double x)
 {
     return push(t, (node){ .op = LEAF, .value = x });

@@ -1,11 +1,11 @@
-/* Lesson 2: the student's layer beside weft's, with other weights and lengths. */
+/* Lesson 2: compares the student's layer with weft's, for several sizes and lengths. */
 #include "common/lesson.h"
 #include "common/mistakes.h"
 #include "given.h"
 
 enum { WIDEST = 5, MOST = 5 };
-/* The layer that is checked. w and x hold more than it has, so that a wrong place in
- * them has a number. */
+/* The layer under test. w and x have spare numbers at their ends, so that a wrong index
+ * reads a number that identifies the mistake. */
 static int I, H;
 static double w[WIDEST * WIDEST], u[WIDEST * WIDEST], b[WIDEST], c[WIDEST],
     x[(MOST + 1) * WIDEST], before[WIDEST];
@@ -19,7 +19,7 @@ static double inner(const double *row, int stride, const double *x, int n)
 }
 
 /* ---- one step, right and with known mistakes ---- */
-/* Returns unit j's output from its two products and its biases. */
+/* Returns the output of a unit from its two products and its biases. */
 static double unit_with(int mistake, double of_x, double of_h, double b, double c)
 {
     double state = mistake == NO_STATE      ? 0 :
@@ -64,22 +64,21 @@ static void check_step(const rnn *r)
         hint("step leaves h at zero: write the sum of unit j, and its tanh, to h[j]");
     hint_of_mistakes(h, H, 1e-12, hints, RIGHT + 1, MISTAKES - 1, step_with);
     if (near(h, want, H, 1e-5))
-        hint("h is right to six digits or so, but not to twelve: a float has no more; "
-             "take double for the sum, and tanh, not tanhf");
-    hint("step gives %s for unit %d, which should be %s", digits(h[j]), j,
-         digits(want[j]));
+        hint("h is right to about six digits, not to twelve: use double instead of "
+             "float for the sum, and tanh, not tanhf");
+    hint("step gives %s for unit %d, not %s", digits(h[j]), j, digits(want[j]));
 }
 
 /* ---- all steps, against weft ---- */
-/* Gives a hint if step t is right for another place in x. */
+/* Gives a hint if step t is right for the numbers at another index of x. */
 static void check_token(const rnn *r, const double *h, int t)
 {
     double zeros[WIDEST] = { 0 }, other[WIDEST];
     for (int from = 0; from <= (MOST + 1) * H - I; from++) {
         step(r, x + from, t ? h + (t - 1) * H : zeros, other);
         if (from != t * I && near(h + t * H, other, H, 1e-12))
-            hint("step %d reads the wrong token: x is [steps, I], I is %d here, so "
-                 "this step's token begins at x[%d], and yours at x[%d]",
+            hint("step %d reads the wrong token: x is [steps, I], and I is %d here. "
+                 "This step's token begins at x[%d], but yours begins at x[%d]",
                  t + 1, I, t * I, from);
     }
 }
@@ -88,7 +87,7 @@ static void check_run(const rnn *r, int steps)
 {
     double h[MOST * WIDEST], want[MOST * WIDEST];
     for (int k = 0; k < MOST * WIDEST; k++)
-        h[k] = 7; /* what memory may hold */
+        h[k] = 7; /* an old value */
     by_weft(r, steps, x, want);
     run(r, steps, x, h);
     if (near(h, want, steps * H, 1e-12))
@@ -98,15 +97,15 @@ static void check_run(const rnn *r, int steps)
             hint("run does not write h of step %d: h[%d] still has its old value",
                  t + 1, t * H);
     if (near(h, want, steps * H, 1e-5))
-        hint("all steps are right to six digits or so, but not to twelve: a float has "
-             "no more; double holds the states, too");
+        hint("all steps are right to about six digits, not to twelve: use double "
+             "instead of float for the states");
     int t = first_off(h, want, steps * H, 1e-12) / H;
     check_token(r, h, t);
     if (t == 0)
-        hint("the first step begins with something else than zeros: set the state "
-             "before the first token to 0");
-    hint("step %d is wrong, those before it are right: the state before it is that of "
-         "step %d",
+        hint("the first step does not begin with zeros: set the state before the first "
+             "token to 0");
+    hint("step %d is wrong, and the steps before it are right: its state before is h "
+         "of step %d",
          t + 1, t);
 }
 

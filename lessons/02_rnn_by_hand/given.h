@@ -10,6 +10,6 @@ static const double given_u[] = { 0.1, 0.4, -0.2, 0.7 };
 static const double given_b[] = { 0.1, 0.0 }, given_c[] = { 0.0, -0.1 };
 static const rnn given = { LETTERS, UNITS, given_w, given_u, given_b, given_c };
 
-/* show.c: the same layer of weft, h [steps, H] of x [steps, I]. */
+/* show.c: computes h [steps, H] from x [steps, I] with weft's layer and r's weights. */
 void by_weft(const rnn *r, int steps, const double *x, double *h);
 #endif

@@ -1,9 +1,9 @@
-/* Lesson 2: "abba" through a recurrent layer of two units, by hand and by weft. */
+/* Lesson 2: runs a recurrent layer of two units over "abba", by hand and by weft. */
 #include "weft_plot.h"
 #include "common/lesson.h"
 #include "given.h"
 
-/* x [STEPS, LETTERS]: 1 for the letter that is there. */
+/* Writes the one-hot vector of each letter to x [STEPS, LETTERS]. */
 static void letters(double *x)
 {
     for (int t = 0; t < STEPS; t++)
@@ -32,7 +32,7 @@ void by_weft(const rnn *r, int steps, const double *x, double *h)
     lesson_close(w);
 }
 
-/* What is summed up in unit j at step t: W x, b + c, U h, and all of it. */
+/* Computes the terms W x, b + c, U h of unit j at step t, and their sum. */
 static void parts(const double *x, const double *h, int t, int j, double part[4])
 {
     part[0] = part[2] = 0;
@@ -79,7 +79,7 @@ void draw(const char *path)
                 cell[5 * j + k][t] = part[k];
             cell[5 * j + 4][t] = h[t * UNITS + j];
         }
-    const weft_colour_scale scale = { -1, 0, 1, "what is summed up, and its tanh" };
+    const weft_colour_scale scale = { -1, 0, 1, "the terms, their sum, and its tanh" };
     if (weft_plot_heatmap(path, "abba through two units", 10, STEPS, cell[0], rows,
                           columns, &scale))
         printf("%s\n", weft_file_message());

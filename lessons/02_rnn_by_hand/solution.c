@@ -24,7 +24,7 @@ void run(const rnn *r, int steps, const double *x, double *h)
 {
 #ifdef START
     for (int t = 0; t < steps; t++)
-        step(r, x + t * r->I, h, h + t * r->H); /* which state comes before step t? */
+        step(r, x + t * r->I, h, h + t * r->H); /* which state is before step t? */
 #else
     double zeros[r->H];
     for (int j = 0; j < r->H; j++)

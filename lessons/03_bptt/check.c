@@ -31,7 +31,7 @@ static void walk_with(int mistake, int steps, double *dh)
         }
 }
 
-/* Compares step t relative to its own length, because lengths differ by many powers. */
+/* Compares step t relative to its own length: lengths differ by powers of ten. */
 static bool same_at(const double *got, const double *want, int t, double tolerance)
 {
     double apart[UNITS];
@@ -40,7 +40,7 @@ static bool same_at(const double *got, const double *want, int t, double toleran
     return norm(apart) <= tolerance * norm(want + t * UNITS);
 }
 
-/* Returns the last step that differs, the first one that back computes; -1: none. */
+/* Returns the last step that differs, which back computes first; -1: none differs. */
 static int differs_by(const double *got, const double *want, int steps,
                       double tolerance)
 {
@@ -55,7 +55,7 @@ static int differs(const double *got, const double *want, int steps)
     return differs_by(got, want, steps, 1e-8);
 }
 
-/* Returns the ratio of lengths if both have the same direction; otherwise 0. */
+/* Returns the ratio of the lengths if both have the same direction, otherwise 0. */
 static double times(const double *got, const double *want, int t)
 {
     double both = 0, a = norm(got + t * UNITS), b = norm(want + t * UNITS);
@@ -68,36 +68,34 @@ static void check_back(int steps)
 {
     static double dh[ALL], other[ALL];
     for (int k = 0; k < ALL; k++)
-        dh[k] = 7; /* what memory may hold */
+        dh[k] = 7; /* an old value */
     rnn_by_weft(1, 3, steps, last, &right);
     back(steps, UNITS, right.u, right.h, last, dh);
     int t = differs(dh, right.dh, steps);
     if (t < 0)
         return;
     if (t == steps - 1)
-        hint("the last step's gradient is `last`: nothing comes after it");
+        hint("the gradient of the last step is `last`, because no step follows it");
     if (all_zero(dh + t * UNITS, UNITS))
-        hint("back leaves dh_%d at zero: what comes to h_t from all units of h_{t+1}?",
-             t);
+        hint("back leaves dh_%d at zero: each unit of h_{t+1} adds a part to dh_t", t);
     for (int m = RIGHT + 1; m < MISTAKES; m++) {
         walk_with(m, steps, other);
         if (differs(dh, other, steps) < 0)
             hint("%s", hints[m]);
     }
     if (differs_by(dh, right.dh, steps, 1e-4) < 0)
-        hint("dh is right to six digits, not to eight: a float has no more; sum in "
-             "double");
+        hint("dh is right to about six digits, not to eight: use double instead of "
+             "float");
     if (times(dh, right.dh, t) > 0)
-        hint("the gradient has %s times its right length at step %d, its direction is "
-             "right: if it is clipped on the way, that changes its size, not how far "
-             "the loss sees",
+        hint("the gradient has %s times its right length at step %d, and the right "
+             "direction. Clipping changes the size, not how far the loss sees",
              digits(times(dh, right.dh, t)), t);
     int k = first_off(dh + t * UNITS, right.dh + t * UNITS, UNITS - 1, 1e-9);
-    hint("dh of steps %d and later is right; at step %d unit %d has %s, not %s", t + 1,
-         t, k, digits(dh[t * UNITS + k]), digits(right.dh[t * UNITS + k]));
+    hint("dh is right from step %d on; at step %d, unit %d has %s, not %s", t + 1, t, k,
+         digits(dh[t * UNITS + k]), digits(right.dh[t * UNITS + k]));
 }
 
-/* Layers of another size; u, h and dh hold more, so that a wrong place has a number. */
+/* Checks other sizes. Spare numbers in u, h and dh identify a wrong index. */
 enum { WIDEST = 24, LATEST = 9 };
 static void check_units(int steps, int H)
 {
@@ -114,8 +112,8 @@ static void check_units(int steps, int H)
             want[t * H + k] = sum;
         }
     if (!near(dh, want, steps * H, 1e-8))
-        hint("layers of 16 units are right, one of %d is not: row j of U begins at u[j "
-             "* H], step t of h and dh at h[t * H] and dh[t * H]",
+        hint("back is right for 16 units, but not for %d: row j of U begins at u[j * "
+             "H], and step t at h[t * H] and dh[t * H]",
              H);
 }
 
@@ -133,27 +131,27 @@ static void check_bias(int tokens)
     double bias = forget_bias(tokens), f = 1 / (1 + exp(-bias));
     int factors = tokens - 1;
     if (!isfinite(bias))
-        hint("forget_bias gives no finite number for %d tokens", tokens);
+        hint("forget_bias for %d tokens is not a finite number", tokens);
     if (a_tenth(f, factors))
         return;
     if (about(bias, pow(0.1, 1.0 / factors)))
-        hint("forget_bias gives f itself: the bias is the number whose sigmoid is f");
+        hint("forget_bias returns f: return the number whose sigmoid is f");
     if (a_tenth(1 / (1 + exp(bias)), factors))
-        hint("the bias has the wrong sign: it opens the forget gate if it is above 0");
+        hint("the bias has the wrong sign: a positive bias opens the forget gate");
     if (about(bias, log(pow(0.1, 1.0 / tokens) / (1 - pow(0.1, 1.0 / tokens)))))
-        hint("from the first cell to the last of %d tokens there are tokens - 1 steps, "
-             "that is %d factors f, not %d",
+        hint("from the first to the last of %d tokens there are %d steps with a factor "
+             "f each, not %d",
              tokens, factors, tokens);
     if (tokens != STEPS && about(bias, forget_bias(STEPS)))
-        hint("with a bias of %s 60 tokens keep a tenth, but %d tokens keep %.1e: the "
-             "bias depends on the length",
+        hint("with a bias of %s a tenth is left after 60 tokens, but after %d tokens "
+             "%.1e is left: the bias must depend on the length",
              digits(bias), tokens, pow(f, factors));
     if (f > 0.9999)
-        hint("with a forget bias of %s f is %s: an LSTM that cannot forget adds up all "
-             "it reads; which f has a %dth power of 0.1?",
+        hint("with a forget bias of %s, f is %s: an LSTM that cannot forget adds up "
+             "all its inputs. Which f has a %dth power of 0.1?",
              digits(bias), digits(f), factors);
-    hint("with a forget bias of %s f is %s, and its %dth power %.1e; which f has a "
-         "%dth power of 0.1, and of which number is it the sigmoid?",
+    hint("with a forget bias of %s, f is %s, and its %dth power is %.1e. Which f has a "
+         "%dth power of 0.1, and which number has f as its sigmoid?",
          digits(bias), digits(f), factors, pow(f, factors), factors);
 }
 

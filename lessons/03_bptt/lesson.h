@@ -8,8 +8,8 @@
 void back(int steps, int H, const double *u, const double *h, const double *last,
           double *dh);
 
-/* Returns the forget bias of an LSTM with which the factors f alone carry a tenth of
- * the gradient from the last cell of a text to its first: f = sigmoid(bias), to the
- * power of the steps between them, is 0.1. tokens: 2 or more. */
+/* Returns the forget bias with which the factors f = sigmoid(bias) alone carry a tenth
+ * of the gradient from the last cell of a text to its first: f to the power of the
+ * number of steps between them is 0.1. tokens: 2 or more. */
 double forget_bias(int tokens);
 #endif

@@ -1,4 +1,4 @@
-/* Lesson 3: how much of the gradient is left, up to 60 steps before the loss. */
+/* Lesson 3: prints how long the gradient still is, up to 60 steps before the loss. */
 #include "weft_lab.h"
 #include "weft_plot.h"
 #include "common/lesson.h"
@@ -19,7 +19,7 @@ static void read_of(weft_tensor *from, double *to)
         weft_read(from, to, (size_t)weft_numel(from) * sizeof *to);
 }
 
-/* x and the zeros of the first state come in the same order in both kinds of layer. */
+/* Runs r forward and backward, over the same random x for both kinds of layer. */
 static void run_and_walk(weft *w, weft_rnn *r, int steps, const double *last, walk *to)
 {
     weft_rnn_set_traced(r, true);
@@ -75,7 +75,7 @@ static const struct {
     { true, 3, "LSTM, forget bias 3" },
 };
 
-/* Those of the RNNs by the student's walk. Returns if weft's is the same. */
+/* Computes |dL/dh_t| of layer k, of an RNN with back. Returns whether weft agrees. */
 static bool norms_of(int k, double norms[STEPS], walk *of)
 {
     static double dh[STEPS * UNITS];
@@ -91,7 +91,7 @@ static bool norms_of(int k, double norms[STEPS], walk *of)
     return layers[k].lstm || near(dh, of->dh, STEPS * UNITS, 1e-10);
 }
 
-/* What is left of dL/dc by the factors f alone, and by all ways together. */
+/* Prints how much of dL/dc is left: by the factors f alone, and by all paths. */
 static void show_cell(const char *whose, double bias)
 {
     static walk of;

@@ -10,7 +10,7 @@ void back(int steps, int H, const double *u, const double *h, const double *last
     for (int t = steps - 2; t >= 0; t--)
 #ifdef START
         for (int k = 0; k < H; k++)
-            dh[t * H + k] = 0;  /* what comes to h_t, unit k, from all of h_{t+1}? */
+            dh[t * H + k] = 0;  /* how much does each unit of h_{t+1} add? */
     (void)u, (void)h;
 #else
         for (int k = 0; k < H; k++) {
@@ -28,9 +28,9 @@ double forget_bias(int tokens)
 {
 #ifdef START
     (void)tokens;
-    return 0;                   /* which f, and of which number is it the sigmoid? */
+    return 0;                   /* which f, and which number has f as its sigmoid? */
 #else
-    /* f to the power of tokens - 1 is 0.1, and sigmoid of log(f / (1 - f)) is f. */
+    /* f to the power of tokens - 1 is 0.1. The sigmoid of log(f / (1 - f)) is f. */
     double f = pow(0.1, 1.0 / (tokens - 1));
     return log(f / (1 - f));
 #endif

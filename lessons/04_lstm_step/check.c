@@ -1,12 +1,12 @@
-/* Lesson 4: the student's step beside weft's, and a memory of one bit in a hundred
- * texts. */
+/* Lesson 4: compares the student's step with weft's, and checks the memory of one bit
+ * in a hundred texts. */
 #include "common/lesson.h"
 #include "common/mistakes.h"
 #include "given.h"
 
 enum { WIDEST = 5, MOST_ROWS = 4 * WIDEST };
-/* The layer that is checked. All have room for rows of WIDEST numbers, which wrong
- * answers read. */
+/* The layer under test. All arrays are large enough for rows of WIDEST numbers, which
+ * wrong answers read. */
 static int I, H;
 static double w[MOST_ROWS * WIDEST], u[MOST_ROWS * WIDEST], bx[MOST_ROWS],
     bh[MOST_ROWS], x[WIDEST], c[WIDEST], h[WIDEST];
@@ -25,7 +25,7 @@ static made *arrays(numbers *n)
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
-/* Gives a hint for the first wrong unit, with enough digits to show the difference. */
+/* Gives a hint for the first wrong unit, with digits enough to show the difference. */
 static void first_wrong(const char *what, const double *got, const double *want)
 {
     int j = first_off(got, want, H, 1e-12), many = 4;
@@ -37,7 +37,7 @@ static void first_wrong(const char *what, const double *got, const double *want)
         snprintf(other, sizeof other, "%.*g", many, want[j]);
     } while (!strcmp(one, other) && many++ < 17);
     hint("%s of unit %d is %s, which should be %s%s", what, j, one, other,
-         near(got + j, want + j, 1, 1e-5) ? ": is something of it in float?" : "");
+         near(got + j, want + j, 1, 1e-5) ? ": use double instead of float" : "");
 }
 
 /* ---- the gates ---- */
@@ -91,7 +91,7 @@ static void look_at_order(const numbers *got)
             if (gate_is(got, k, RIGHT, rows))
                 order[rows] = gate_names[k];
     if (!strchr(order, '?') && strcmp(order, gate_names))
-        hint("the rows are taken in the order %c %c %c %c; PyTorch's is i f g o",
+        hint("the rows are read in the order %c %c %c %c; PyTorch's order is i f g o",
              order[0], order[1], order[2], order[3]);
 }
 
@@ -103,12 +103,12 @@ static void look_at_squash(const numbers *got, int k)
         other[j] = k == GATE_G ? sigmoid(sum[j]) : tanh(sum[j]);
     }
     if (near(got->gate[k], sum, H, 1e-12))
-        hint("%c is the sum itself: its %s is missing", gate_names[k],
+        hint("%c is the sum itself: apply %s to it", gate_names[k],
              k == GATE_G ? "tanh" : "sigmoid");
     if (near(got->gate[k], other, H, 1e-12) && k == GATE_G)
-        hint("g gets a sigmoid: it may be negative, so use tanh");
+        hint("g is computed with sigmoid: it may be negative, so use tanh");
     if (near(got->gate[k], other, H, 1e-12))
-        hint("%c gets a tanh: a gate is between 0 and 1, so use sigmoid",
+        hint("%c is computed with tanh: a gate is between 0 and 1, so use sigmoid",
              gate_names[k]);
 }
 
@@ -219,23 +219,23 @@ _Noreturn static void cell_is_off(const moment *m)
            now = at(m->to.c, m);
     char letter = m->text[m->t];
     if (strchr("01", letter) && fabs(f * m->before) > 0.04)
-        hint("a %c does not end what was stored: f is %s there, c goes from %s to %s",
+        hint("a %c does not clear the old bit: f is %s, and c goes from %s to %s",
              letter, digits(f), digits(m->before), digits(now));
     if (strchr("01", letter))
-        hint("a %c writes i * g = %s * %s = %s; %s is wanted", letter,
+        hint("a %c adds i * g = %s * %s = %s; it should add %s", letter,
              digits(at(m->to.i, m)), digits(at(m->to.g, m)), digits(written),
              letter == '1' ? "1" : "0");
     if (fabs(written) > fabs((1 - f) * m->before))
-        hint("what is stored drifts: i is still %s at a %c, each such letter adds some "
-             "of g, and %d letters after the bit c is %s instead of %s",
+        hint("the stored bit drifts: i is still %s at a %c, so each such letter adds a "
+             "part of g, and %d letters after the bit c is %s instead of %s",
              digits(at(m->to.i, m)), letter, m->since, digits(now), digits(m->bit));
-    hint("what is stored fades: f is %s at a %c, and %d letters after the bit c is %s "
+    hint("the stored bit fades: f is %s at a %c, and %d letters after the bit c is %s "
          "instead of %s",
          digits(f), letter, m->since, digits(now), digits(m->bit));
 }
 
-/* off: since the last bit the first moment at which c was not what it should be, if
- * there was one. */
+/* Checks the output at moment m. off: the first moment since the last bit at which c
+ * was wrong; off->text is NULL if c was right. */
 static void look(const moment *m, const moment *off)
 {
     char letter = m->text[m->t];
@@ -243,8 +243,8 @@ static void look(const moment *m, const moment *off)
     if (fabs(got - want) <= 0.05)
         return;
     if (letter != '?')
-        hint("the unit shows %s at a %c: o is %s there; only a ? opens it", digits(got),
-             letter, digits(at(m->to.o, m)));
+        hint("the unit shows %s at a %c, because o is %s: only a ? may open o",
+             digits(got), letter, digits(at(m->to.o, m)));
     if (off->text)
         cell_is_off(off);
     hint("at a ? the unit shows %s, which should be %s: c is %s, o is %s", digits(got),
@@ -267,7 +267,7 @@ static void check_text(const unit *m, const char *text)
     }
 }
 
-/* Makes a text; the larger `kept`, the longer a bit must be stored. */
+/* Makes a random text. A larger `kept` means that a bit must be stored for longer. */
 static void some_text(char *text, int n, int kept)
 {
     for (int t = 0; t < n; t++)
@@ -282,13 +282,13 @@ static void check_memory(void)
     memset(&m, 0, sizeof m), memset(&none, 0, sizeof none);
     flip_flop(&m);
     if (!memcmp(&m, &none, sizeof m))
-        hint("the step is right; the memory's weights are still 0: see flip_flop");
+        hint("the step is right; the memory's weights are still 0: fill in flip_flop");
     for (int k = 0; k < 100; k++) {
         some_text(text, 1 + k * LONGEST / 100, 1 + k % 10);
         check_text(&m, text);
     }
     text[LONGEST] = 0;
-    for (int k = 0; k < 6; k++) { /* one bit for long, and the same letter for long */
+    for (int k = 0; k < 6; k++) { /* one bit, or one letter, for the whole text */
         text[0] = "10.101"[k], memset(text + 1, "...??1"[k], LONGEST - 2);
         text[LONGEST - 1] = '?';
         check_text(&m, text);

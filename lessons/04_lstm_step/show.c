@@ -1,5 +1,4 @@
-/* Lesson 4: one step of an LSTM, operand by operand, and a unit that is a memory of
- * one bit. */
+/* Lesson 4: prints one step of an LSTM, operand by operand, and a memory of one bit. */
 #include "weft_lab.h"
 #include "weft_plot.h"
 #include "common/lesson.h"
@@ -108,7 +107,7 @@ void unit_by_weft(const unit *m, const char *text, made *to)
     free(x);
 }
 
-static double hundredths(double x) { return round(100 * x) / 100 + 0.; } /* never -0 */
+static double hundredths(double x) { return round(100 * x) / 100 + 0.; } /* not -0 */
 
 static void show_memory(void)
 {

@@ -22,9 +22,9 @@ void step(const lstm *r, const double *x, const double *c, const double *h, made
 #ifdef START
     (void)x, (void)c, (void)h;
     for (int j = 0; j < r->H; j++) {
-        to->i[j] = to->f[j] = to->g[j] = to->o[j] = 0;  /* your four gates here, */
-        to->c[j] = 0;                                   /* the cell, */
-        to->h[j] = 0;                                   /* and what it shows */
+        to->i[j] = to->f[j] = to->g[j] = to->o[j] = 0;  /* your four gates here */
+        to->c[j] = 0;                                   /* the new cell */
+        to->h[j] = 0;                                   /* the new output */
     }
 #else
     for (int j = 0; j < r->H; j++) {
@@ -41,14 +41,14 @@ void step(const lstm *r, const double *x, const double *c, const double *h, made
 void flip_flop(unit *m)
 {
 #ifdef START
-    m->b[GATE_O] = 0;   /* which gates open, which close, at 0, at 1, at . and at ? */
+    m->b[GATE_O] = 0;   /* which gates are open at 0, at 1, at . and at ? */
 #else
     static const double w[4][LETTERS] = {
         /* 0    1    .    ? */
-        { -10, 10, -10, -10 },      /* i: a 1 is written */
-        { -10, -10, 10, 10 },       /* f: a bit ends the one before */
-        { 10, 10, 10, 10 },         /* g: what is written is 1 */
-        { -10, -10, -10, 10 },      /* o: a ? looks */
+        { -10, 10, -10, -10 },      /* i: a 1 adds g */
+        { -10, -10, 10, 10 },       /* f: 0 and 1 clear the old bit */
+        { 10, 10, 10, 10 },         /* g: always 1 */
+        { -10, -10, -10, 10 },      /* o: a ? shows the bit */
     };
     memcpy(m->w, w, sizeof w);
 #endif

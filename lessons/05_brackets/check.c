@@ -1,11 +1,11 @@
-/* Lesson 5: checks correlations, the unit that is found, and the error without it. */
+/* Lesson 5: checks correlations, the choice of units, and errors without a unit. */
 #include "common/lesson.h"
 #include "common/mistakes.h"
 #include "given.h"
 
 /* ---- correlation, right and with known mistakes ---- */
 enum { MOST_N = 64, MOST_STEP = 5 };
-static int N, A_STEP, B_STEP; /* of the numbers that are checked */
+static int N, A_STEP, B_STEP; /* of the numbers under test */
 
 static double correlation_with(int m, const double *a, const double *b)
 {
@@ -31,10 +31,10 @@ static void check_constant(double value)
         a[i] = value;
     double got = correlation(N, a, 1, b, 1), turned = correlation(N, b, 1, a, 1);
     if (isnan(got) || isnan(turned))
-        hint("correlation with a unit that does not change is 0 / 0: it should be 0, "
-             "else NaN wins or loses every comparison after it");
+        hint("correlation with a constant unit is 0 / 0: return 0, because NaN makes "
+             "later comparisons wrong");
     if (!near(&got, &zero, 1, 1e-9) || !near(&turned, &zero, 1, 1e-9))
-        hint("correlation with a unit that does not change is %s; it should be 0",
+        hint("correlation with a constant unit is %s; it should be 0",
              digits(got));
 }
 
@@ -49,7 +49,7 @@ static void check_correlation(void)
         double got = correlation(N, a, A_STEP, b, B_STEP),
                want = correlation_with(RIGHT, a, b);
         if (got == 0)
-            hint("correlation gives 0 for numbers that go together: fill it in first");
+            hint("correlation gives 0 for correlated numbers: fill it in first");
         for (int m = NO_MEANS; m <= NO_B_STEP && !near(&got, &want, 1, 1e-9); m++) {
             double wrong = correlation_with(m, a, b);
             if (near(&got, &wrong, 1, 1e-9))
@@ -57,13 +57,13 @@ static void check_correlation(void)
         }
         hint_of_float("correlation is", &got, &want, 1);
         if (!near(&got, &want, 1, 1e-9))
-            hint("correlation is %s where it should be %s", digits(got), digits(want));
+            hint("correlation is %s, not %s", digits(got), digits(want));
     }
     check_constant(0), check_constant(.5);
 }
 
 /* ---- the unit ---- */
-/* Returns the unit with the largest correlation, with or without its sign. */
+/* Returns the unit with the largest correlation; size: regardless of sign. */
 static int unit_by(const record *r, int output, const double *numbers, bool size)
 {
     int best = 0;
@@ -78,7 +78,7 @@ static int unit_by(const record *r, int output, const double *numbers, bool size
     return best;
 }
 
-/* Returns whether this rule finds both units that the student has found. */
+/* Returns whether this rule finds the same two units as the student's unit_for. */
 static bool both_by(const record *r, const int got[OUTPUTS], const double *numbers,
                     bool size)
 {
@@ -99,26 +99,26 @@ static void check_unit(const record *r, const char *of)
         return;
     int o = got[0] == unit_by(r, 0, r->c, true), want = unit_by(r, o, r->c, true);
     if (got[o] < 0 || got[o] >= UNITS)
-        hint("unit_for gives %d, which is no unit: they are 0 .. %d", got[o],
+        hint("unit_for returns %d, but units are 0 .. %d", got[o],
              UNITS - 1);
     if (both_by(r, got, r->c, false))
-        hint("unit_for takes the largest correlation, but unit %d of %s has %s with "
-             "%s: a unit that counts down counts, too",
+        hint("unit_for takes the sign into account: unit %d of %s has a correlation of "
+             "%s with %s, and a unit that counts down is also a counter",
              want, of, digits(of_unit(r, want, o)), names[o]);
     if (both_by(r, got, r->h, true) || both_by(r, got, r->h, false))
-        hint("unit_for finds unit %d of %s for %s, by h, which is gated; look at c",
+        hint("unit_for finds unit %d of %s for %s from h, which is gated: use c",
              got[o], of, names[o]);
     if (both_by(r, turned, r->c, true))
-        hint("unit_for finds the unit of the other output: token i's target of output "
-             "o is target[i * OUTPUTS + o]");
-    hint("unit_for finds unit %d of %s for %s, whose correlation is %s; unit %d has %s",
+        hint("unit_for finds the unit of the other output: the target of token i for "
+             "output o is target[i * OUTPUTS + o]");
+    hint("unit_for finds unit %d of %s for %s, with a correlation of %s; unit %d has "
+         "%s",
          got[o], of, names[o], digits(of_unit(r, got[o], o)), want,
          digits(of_unit(r, want, o)));
 }
 
-/* ---- a record of dice: the depth is in c of unit 2, downwards, the quotes are in c of
- * unit 3; by the largest correlation, by h, by the other output, each time other units
- * would be found ---- */
+/* ---- a record of random numbers: c of unit 2 follows the depth downwards, c of unit 3
+ * follows the quotes. Sign, h and the other output each lead to other units ---- */
 static void made_up(reading *to)
 {
     record *r = &to->r;
@@ -172,8 +172,7 @@ static void check_error(const record *r)
             if (near(&got, &want, 1, 1e-9))
                 continue;
             if (got == 0)
-                hint(
-                    "error_without gives 0: sum up how far each token's answer is off");
+                hint("error_without gives 0: add |output - target| of each token");
             for (int m = SIGNED; m <= NONE_AT_ALL; m++) {
                 double wrong = error_with(m, r, o, cut), size = fabs(wrong);
                 if (m == ONLY_CUT && cut < 0)
@@ -183,7 +182,7 @@ static void check_error(const record *r)
                     hint("%s", hints[m]);
             }
             hint_of_float("error_without is", &got, &want, 1);
-            hint("error_without of output %d and unit %d is %s, not %s", o, cut,
+            hint("error_without of output %d and unit %d should be %s, not %s", o, cut,
                  digits(want), digits(got));
         }
 }
@@ -194,7 +193,7 @@ static void check_numbers(int n, int a_step, int b_step)
     N = n, A_STEP = a_step, B_STEP = b_step;
     check_correlation();
     made_up(&now);
-    check_unit(&now.r, "a made-up net");
+    check_unit(&now.r, "an invented network");
     check_error(&now.r);
 }
 
@@ -206,6 +205,6 @@ void check(void)
     check_numbers(64, 3, 2), check_numbers(37, 1, 4), check_numbers(10, 5, 1);
     n = n ? n : net_trained();
     net_reads(n, TEXTS, LONG, &now);
-    check_unit(&now.r, "the trained net");
+    check_unit(&now.r, "the trained network");
     check_error(&now.r);
 }

@@ -1,4 +1,4 @@
-/* Lesson 5: the functions that you write, without weft. */
+/* Lesson 5: the functions that you write. They do not need weft. */
 #ifndef WEFT_LESSON_05
 #define WEFT_LESSON_05
 
@@ -22,7 +22,7 @@ double correlation(int n, const double *a, int a_step, const double *b, int b_st
  * of this output, regardless of sign. */
 int unit_for(const record *r, int output);
 
-/* Returns the mean of |output - target| without the part of unit `cut`. -1 cuts no
- * unit. */
+/* Returns the mean of |output - target| with the part of unit `cut` left out of the
+ * output. -1 leaves out no unit. */
 double error_without(const record *r, int output, int cut);
 #endif

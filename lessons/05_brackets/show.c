@@ -1,5 +1,5 @@
-/* Lesson 5: an LSTM learns the depth of brackets, those in quotes apart; then its units
- * are looked at. */
+/* Lesson 5: trains an LSTM on the depth of brackets outside of quotes, and examines its
+ * units. */
 #include "weft_lab.h"
 #include "weft_plot.h"
 #include "common/lesson.h"
@@ -8,7 +8,7 @@
 /* ---- texts: tokens 0 1 2 are ( ) and " ---- */
 static const char letters[] = "()\"";
 
-/* What is right after a token: brackets count outside of quotes. */
+/* Updates both targets for a token. Brackets count outside of quotes. */
 static void follow(int token, int *depth, bool *quoted)
 {
     if (token == 2)
@@ -31,7 +31,7 @@ static void make_text(int length, int32_t *token, double *target)
     }
 }
 
-/* ---- the net ---- */
+/* ---- the network ---- */
 enum { SEED = 11, UPDATES = 4000, BATCH = 16, SHORT = 5 };
 struct net {
     weft *w;
@@ -67,7 +67,7 @@ static void update(net *n, weft_optim *adam, int u)
     weft_clear(n->w);
 }
 
-/* Gates i f g o: with 1 in f's rows of the bias a cell keeps what it has, at first. */
+/* Sets the forget bias to 1, so that a cell keeps its value at first. Rows: i f g o. */
 static void open_forget_gates(net *n)
 {
     weft_tensor *bias = weft_find_parameter(n->m, "lstm.bias_hh_l0");
@@ -92,7 +92,7 @@ net *net_trained(void)
     dice_seed(SEED);
     for (int u = 0; u < UPDATES; u++)
         update(n, adam, u);
-    weft_rnn_set_traced(n->lstm, true); /* from now on it tells its c */
+    weft_rnn_set_traced(n->lstm, true); /* stores c for weft_rnn_trace */
     return n;
 }
 
@@ -148,8 +148,7 @@ void net_reads_text(net *n, const char *text, reading *to)
 }
 
 /* ---- the program ---- */
-/* Rounded, and never -0: training differs in its last digits from processor to
- * processor. */
+/* Round, never to -0: after training the last digits differ between processors. */
 static double two(double x) { return round(x * 100) / 100 + 0.; }
 static double three(double x) { return round(x * 1000) / 1000 + 0.; }
 
@@ -169,7 +168,7 @@ static void show_units(const record *r)
            unit_for(r, QUOTE));
 }
 
-/* Per cent of training's tokens that were from .. to deep. */
+/* Returns the per cent of training tokens at depths from .. to. */
 static double learnt(const net *n, int from, int to)
 {
     long count = 0, all = 0;
@@ -188,7 +187,7 @@ static int deepest(const net *n)
     return d;
 }
 
-/* The mean error of the depth where it is from .. to. */
+/* Prints the mean error at depths from .. to. */
 static void show_depths(const net *n, const record *r, int from, int to)
 {
     double error = 0;
@@ -211,7 +210,7 @@ void show(void)
     net_reads(n, TEXTS, LONG, &now);
     show_units(&now.r);
     net_reads(n, TEXTS, LONGEST, &now);
-    printf("\ntexts of %d tokens, it has learnt from up to %d, at most %d deep\n",
+    printf("\ntexts of %d tokens; those of training had up to %d, at depths up to %d\n",
            LONGEST, LONG, deepest(n));
     printf("      depth   tokens    error      of training\n");
     for (int from = 0; from <= 16; from += 4)
@@ -219,8 +218,7 @@ void show(void)
     net_free(n);
 }
 
-/* ---- the picture: one text three times, by its depth, by the counter's c and by the
- * switch's ---- */
+/* ---- the picture: one text by its depth, the counter's c and the switch's c ---- */
 static const char example[] =
     "(()((())\"((((()\"()((\"))))(((\"))()((((()))\"(\"\")\"(\"))))";
 enum { EXAMPLE = sizeof example - 1, NAME = 10, LINE = NAME + EXAMPLE };

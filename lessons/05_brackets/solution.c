@@ -6,7 +6,7 @@ double correlation(int n, const double *a, int a_step, const double *b, int b_st
 {
 #ifdef START
     (void)n, (void)a, (void)a_step, (void)b, (void)b_step;
-    return 0;                   /* sum of (a - mean)(b - mean), divided by? */
+    return 0;                   /* sum of (a - mean)(b - mean), divided by what? */
 #else
     double mean_a = 0, mean_b = 0, aa = 0, bb = 0, ab = 0;
     for (int i = 0; i < n; i++)
@@ -23,7 +23,7 @@ int unit_for(const record *r, int output)
 {
 #ifdef START
     (void)r, (void)output;
-    return 0;                   /* unit j's c: r->c + j, a step is UNITS */
+    return 0;                   /* c of unit j: from r->c + j, in steps of UNITS */
 #else
     int best = 0;
     double most = -1;

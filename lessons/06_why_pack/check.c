@@ -1,5 +1,5 @@
-/* Lesson 6: the student's padded program beside a packed run, with pads of 0, 7 and
- * NaN. */
+/* Lesson 6: compares the student's padded program with a packed run, with pads of 0, 7
+ * and NaN. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include <sys/mman.h>
 #include "weft_op.h"
@@ -7,7 +7,7 @@
 #include "given.h"
 
 enum { MOST_N = 6, MOST_T = 7, CELLS = MOST_N * MOST_T * UNITS };
-static int N, T; /* of the batch that is checked */
+static int N, T; /* of the batch under test */
 
 /* ---- count ---- */
 static void check_one_count(int n, const int32_t *len)
@@ -17,30 +17,31 @@ static void check_one_count(int n, const int32_t *len)
         tokens += len[s], longest = len[s] > longest ? len[s] : longest;
     batch_size got = count(n, len);
     if (tokens && !got.cells && !got.tokens)
-        hint(
-            "count gives 0 of everything: n times the longest, and the sum of lengths");
+        hint("count gives 0 cells and 0 tokens: cells are n times the longest length, "
+             "tokens the sum of lengths");
     if (got.tokens != tokens)
-        hint("count finds %d tokens in %d sequences that have %d; add each length once",
+        hint("count finds %d tokens in %d sequences, not %d: add each length once",
              got.tokens, n, tokens);
     if (got.cells == n * longest)
         return;
     for (int s = 0; s < n && longest; s += n > 1 ? n - 1 : 1)
         if (got.cells == n * len[s])
-            hint("count takes the %s sequence for the longest; they need not be sorted",
+            hint("count uses the length of the %s sequence as the longest: sequences "
+                 "need not be sorted",
                  s ? "last" : "first");
-    hint("count finds %d cells in %d sequences, the longest of %d; they are %d",
+    hint("count finds %d cells in %d sequences of at most %d tokens, not %d",
          got.cells, n, longest, n * longest);
 }
 
-/* Passes an empty list in memory that cannot be read. */
+/* Checks an empty batch. Its list is in memory that cannot be read. */
 static void check_no_count(void)
 {
     enum { PAGES = 1 << 16 };
     void *room = mmap(NULL, 2 * PAGES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
         return;
-    hint_of_crash("count reads len[0], or another length, of a batch that has no "
-                  "sequence: n may be 0");
+    hint_of_crash("count reads a length, such as len[0], of a batch without "
+                  "sequences: n may be 0");
     check_one_count(0, (const int32_t *)((char *)room + PAGES));
     hint_of_crash(NULL);
     munmap(room, 2 * PAGES);
@@ -75,7 +76,7 @@ typedef struct {
     bool reverse;
 } one_case;
 
-/* Computes the gradient of a loss over y, h and c in which pads have no part. */
+/* Computes the gradient of a loss over h, c, and y at tokens. */
 static void gradients(weft_rnn_out out, weft_tensor *mask, const layers *l,
                       bool reverse, bool own, double *to)
 {
@@ -112,11 +113,11 @@ static void shape_or_hint(const char *what, weft_tensor *x, int rank,
     for (int a = 0; right && a < rank; a++)
         right = weft_size(x, a) == shape[a];
     if (!right)
-        hint("run_padded's %s has another shape than lesson.h says", what);
+        hint("run_padded's %s does not have the shape in lesson.h", what);
 }
 
-/* What usual mistakes make: b of weft_where where a is meant; in reverse the mask of
- * step k, where that of step T - 1 - k is meant. */
+/* Runs a padded program with a usual mistake. swapped: old and new state are exchanged
+ * in weft_where. Otherwise: in reverse, step T - 1 - k has the mask of step k. */
 static weft_rnn_out mistaken(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask,
                              bool reverse, bool swapped)
 {
@@ -140,8 +141,8 @@ static weft_rnn_out mistaken(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask,
     return (weft_rnn_out){ weft_stack(y, T, 1), s };
 }
 
-/* PACKED: the right one; ALL_CELLS: by a plain run; FORWARD: the answer's with the
- * reverse layer, but forward. */
+/* PACKED: the right one; ALL_CELLS: pads count as tokens; FORWARD: the answer, run
+ * forward even with the reverse layer; SWAPPED, MASK_OF_K: see mistaken. */
 typedef enum { PACKED, YOURS, ALL_CELLS, FORWARD, SWAPPED, MASK_OF_K } program;
 static weft_rnn_out out_of(const one_case *c, program what, const layers *l,
                            weft_tensor *x, weft_tensor *mask)
@@ -191,7 +192,7 @@ static numbers run(const one_case *c, program what)
     return r;
 }
 
-/* ---- what is wrong with it ---- */
+/* ---- hints for a wrong run ---- */
 static bool near_in(const one_case *c, const double *got, const double *want,
                     bool tokens)
 {
@@ -207,12 +208,12 @@ static void check_nan(const numbers *got)
 {
     if (!near(got->y, got->y, N * T * UNITS, 0) ||
         !near(got->h, got->h, N * UNITS, 0) || !near(got->c, got->c, N * UNITS, 0))
-        hint("with NaN in the pads NaN comes out: 0 * NaN is NaN, so a product with "
-             "the mask keeps it; weft_where chooses");
+        hint("with NaN in the pads the results are NaN: 0 * NaN is NaN, so a product "
+             "with the mask keeps it. Use weft_where");
     if (!near(got->gradient, got->gradient, WEIGHTS, 0))
-        hint("with NaN in the pads only the gradient is NaN: on the way back the step "
-             "multiplies 0, for what was not chosen, by its NaN; clean x before the "
-             "step");
+        hint("with NaN in the pads only the gradient is NaN: weft_where gives the "
+             "branch that it did not take a gradient of 0, and the step's backward "
+             "pass multiplies it by NaN. Clean x before the step");
 }
 
 static void check_last(const one_case *c, const numbers *got, const numbers *want)
@@ -221,20 +222,20 @@ static void check_last(const one_case *c, const numbers *got, const numbers *wan
     if (!near(got->h, want->h, N * UNITS, 1e-9)) {
         numbers naive = run(c, ALL_CELLS);
         if (near(got->h, naive.h, N * UNITS, 1e-9))
-            hint("%s: y is right, last.h is not: what does the state do in the pads? "
-                 "It must keep its value after the last token",
+            hint("%s: y is right, but last.h is not: the state changes in the pads. It "
+                 "must keep its value after the last token",
                  way);
         const double nothing[UNITS] = { 0 };
         if (near(got->h, nothing, UNITS, 0))
             hint("%s: y is right, but last.h of sequence 1 is 0: in the pads the state "
-                 "must stay as it was, not become 0",
+                 "must keep its value",
                  way);
-        hint("%s: y is right, last.h is not: sequence 1 has %s, and %s is right", way,
+        hint("%s: y is right, but last.h of sequence 1 is %s, not %s", way,
              digits(got->h[0]), digits(want->h[0]));
     }
     if (!near(got->c, want->c, N * UNITS, 1e-9))
-        hint("%s: last.h is right, last.c is not: an LSTM's state is h and c, and both "
-             "must stay as they are in the pads",
+        hint("%s: last.h is right, but last.c is not: an LSTM's state is h and c, and "
+             "both must keep their values in the pads",
              way);
 }
 
@@ -243,19 +244,19 @@ static void check_y(const one_case *c, const numbers *got, const numbers *want)
     if (!near_in(c, got->y, want->y, true)) {
         numbers naive = run(c, ALL_CELLS);
         if (c->reverse && near_in(c, got->y, naive.y, true))
-            hint("reverse: the pads come first here, and each sequence begins with "
-                 "what they have left; its last token must find a state of zeros");
+            hint("reverse: the pads come first, and the last token of a sequence reads "
+                 "the state that they leave. Its state must be 0");
         numbers forward = run(c, FORWARD);
         if (c->reverse && near_in(c, got->y, forward.y, true))
-            hint("reverse: y is what the forward direction gives: reverse, too, begins "
-                 "at step 0 and not at T - 1");
+            hint("reverse: y is that of the forward direction: with reverse, begin at "
+                 "step T - 1, not at step 0");
         numbers swapped = run(c, SWAPPED), of_k = run(c, MASK_OF_K);
         if (near_in(c, got->y, swapped.y, true))
-            hint("old and new state are exchanged: weft_where(condition, a, b) is a "
-                 "where there is a token, so a is the state after the step");
+            hint("old and new state are exchanged: weft_where(condition, a, b) is a at "
+                 "tokens, so a must be the state after the step");
         if (c->reverse && near_in(c, got->y, of_k.y, true))
-            hint("reverse: the mask is that of step k, counted from the beginning; the "
-                 "token is of step t = T - 1 - k, and so is its mask");
+            hint("reverse: the mask is that of step k, but the token is that of step t "
+                 "= T - 1 - k: use the mask of step t");
         hint("%s: y is wrong at tokens (pads are %s)",
              c->reverse ? "reverse" : "forward", digits(c->pad));
     }
@@ -271,10 +272,9 @@ static void check_case(const one_case *c)
         check_nan(&got);
     check_y(c, &got, &want), check_last(c, &got, &want);
     if (!near(got.gradient, want.gradient, WEIGHTS, 1e-9))
-        hint(
-            "y and the state are right, their gradient by the weights is not (pads are "
-            "%s); is there a weft_detach, or numbers that were read and written back?",
-            digits(c->pad));
+        hint("y and the state are right, but their gradient by the weights is not "
+             "(pads are %s): is there a weft_detach, or a weft_read?",
+             digits(c->pad));
 }
 
 /* ---- the loss ---- */
@@ -304,9 +304,9 @@ static void check_mean(const one_case *c)
         hint("mean_square is a mean over all %d cells, but there are %d tokens", N * T,
              tokens);
     if (near(&got, &rows, 1, 1e-12))
-        hint("mean_square divides by the tokens, but each has %d units", UNITS);
+        hint("mean_square divides by the tokens only, but each has %d units", UNITS);
     hint_of_float("mean_square is", &got, &right, 1);
-    hint("mean_square gives %s where %s is right", digits(got), digits(right));
+    hint("mean_square gives %s, not %s", digits(got), digits(right));
 }
 
 void check(void)

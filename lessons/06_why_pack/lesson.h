@@ -12,17 +12,16 @@ enum { INPUTS = 3, UNITS = 4 };                 /* of the layers in this lesson 
 typedef struct { int cells, tokens; } batch_size;
 batch_size count(int n, const int32_t *len);
 
-/* Runs an LSTM of one direction over a padded batch, step by step. x [n, T, INPUTS] has
- * its pads after the tokens. mask [n, T] is 1 at tokens and 0 in pads. reverse: from
+/* Runs an LSTM of one direction over a padded batch, step by step. In x [n, T, INPUTS]
+ * the pads follow the tokens. mask [n, T] is 1 at tokens and 0 in pads. reverse: from
  * step T - 1 down to 0. Values in pads, even NaN, change no result and no gradient.
  * Returns
- *     y [n, T, UNITS]                 h after each token, in its place; 0 in the pads
+ *     y [n, T, UNITS]                 h after each token; 0 in the pads
  *     last.h, last.c [1, n, UNITS]    the state after the last token; 0 for a sequence
  *                                     without tokens */
 weft_rnn_out run_padded(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask,
                         bool reverse);
 
-/* Returns the mean of y's squares over the tokens and their UNITS. y, mask: as
- * above. */
+/* Returns the mean of y's squares over tokens and UNITS. y is 0 in the pads. */
 weft_tensor *mean_square(weft_tensor *y, weft_tensor *mask);
 #endif

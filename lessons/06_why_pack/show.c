@@ -1,4 +1,4 @@
-/* Lesson 6: a padded batch against the same batch packed, in both directions. */
+/* Lesson 6: compares a padded batch with the same batch packed, in both directions. */
 #include "weft_op.h"
 #include "weft_plot.h"
 #include "common/lesson.h"
@@ -49,7 +49,7 @@ weft_tensor *padded_of(weft *w, unsigned seed, int n, int steps, const int32_t *
     return weft_reals(w, x, WEFT_SHAPE(n, steps, INPUTS));
 }
 
-/* ---- what the pads change ---- */
+/* ---- the differences that the pads cause ---- */
 typedef enum { NAIVE, REPAIRED } program;
 typedef struct {
     double y, h, loss, gradient, token[N * T];
@@ -59,7 +59,7 @@ typedef struct {
     double y[CELLS], h[N * UNITS], loss, gradient[WEIGHTS];
 } numbers;
 
-/* Of the loss by all weights of a direction. */
+/* Computes the gradient of the loss by all weights of a direction. */
 static void gradients(weft_tensor *loss, const layers *l, int direction, bool own,
                       double *to)
 {
@@ -71,8 +71,8 @@ static void gradients(weft_tensor *loss, const layers *l, int direction, bool ow
         weft_read(d[k], to, (size_t)weft_numel(by[k]) * sizeof *to);
 }
 
-/* y, h_n, loss and its gradient of one direction of a run; y plain [N, T, 2 UNITS], or
- * [N, T, UNITS] of a layer of its own. */
+/* Reads y, h_n, the loss and its gradient of one direction. out.y: [N, T, 2 UNITS], or
+ * [N, T, UNITS] from a layer of one direction. */
 static numbers read_of(weft_rnn_out out, weft_tensor *loss, const layers *l,
                        int direction)
 {
@@ -119,7 +119,7 @@ static double larger(double a, double b)
     return isnan(b) || isnan(a) ? NAN : a > b ? a : b;
 }
 
-/* The largest differences in tokens, in h_n, of the loss and of its gradient. */
+/* Returns the largest differences in tokens, h_n, the loss and its gradient. */
 static difference differ(int direction, double pad, program p)
 {
     weft *w = lesson_open(6);
@@ -157,8 +157,8 @@ void show(void)
     }
 }
 
-/* The first program's differences in the reverse direction, a token a number, in concat
- * order. */
+/* Draws the padded program's difference in each token of the reverse direction, in
+ * concat order. */
 void draw(const char *path)
 {
     const weft_colour_scale scale = { 0, 0, .5, "largest difference in y" };

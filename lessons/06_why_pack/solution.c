@@ -17,7 +17,7 @@ batch_size count(int n, const int32_t *len)
 #endif
 }
 
-/* Step t of [n, T, width] or [n, T], as [n, width]. */
+/* Returns step t of x, [n, T, width] or [n, T], as [n, width]. */
 static weft_tensor *step_of(weft_tensor *x, int64_t t, int64_t width)
 {
     return weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(weft_size(x, 0), width));
@@ -36,7 +36,7 @@ weft_rnn_out run_padded(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask, bool 
     for (int64_t k = 0; k < T; k++) {
         int64_t t = reverse ? T - 1 - k : k;
 #ifdef START
-        (void)mask;             /* step_of(mask, t, 1): who has a token at step t */
+        (void)mask;             /* step_of(mask, t, 1): 1 if a token is at step t */
         weft_rnn_out out = weft_rnn_step(lstm, step_of(x, t, INPUTS), state);
         state = out.last;
         y[t] = out.y;

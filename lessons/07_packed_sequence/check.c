@@ -1,5 +1,5 @@
-/* Lesson 7: the student's arrays beside weft's, of 200 lists of lengths; there and
- * back. */
+/* Lesson 7: compares the student's arrays with weft's, packs and unpacks, for 200 lists
+ * of lengths. */
 #include "common/lesson.h"
 #include "given.h"
 
@@ -29,10 +29,10 @@ static void check_conjugate(int n, const int32_t *len, const packing *want)
         got[i] = back[i] = -1;
     int steps = conjugate(n, len, got), positive = 0;
     if (want->steps && !steps)
-        hint("conjugate leaves out empty: out[0] is how many parts are more than 0, "
-             "out[1] more than 1, ..; it returns how many such numbers there are");
+        hint("conjugate leaves out empty: out[0] is the number of parts above 0, "
+             "out[1] of those above 1, and so on. Return the count of these numbers");
     if (steps == want->steps + 1)
-        hint("conjugate of %s ends with a 0: no part is above %d, there is no step %d",
+        hint("conjugate of %s ends with a 0: no part is above %d, so out[%d] is unused",
              list(n, len), want->steps, want->steps);
     if (steps == want->steps && steps && !equal(steps, got, want->batch_sizes)) {
         bool once = true;
@@ -43,21 +43,20 @@ static void check_conjugate(int n, const int32_t *len, const packing *want)
             once &= got[k] == others;
         }
         if (once)
-            hint("conjugate counts the parts that end at each step, not those still "
-                 "there");
+            hint("conjugate counts the parts equal to k + 1: count those above k");
     }
     if (steps != want->steps || !equal(steps, got, want->batch_sizes))
-        hint("conjugate of %s is %s, not %s", list(n, len),
+        hint("conjugate of %s should be %s, not %s", list(n, len),
              list(want->steps, want->batch_sizes),
              steps < 0 ? "of a negative count" : list(steps, got));
     for (int i = 0; i < n; i++)
         positive += len[i] > 0;
     if (conjugate(steps, got, back) != positive)
-        hint("conjugate twice of %s does not give as many lengths as there are above 0",
+        hint("conjugate twice of %s should give one number for each length above 0",
              list(n, len));
     for (int place = 0; place < positive; place++)
         if (back[place] != len[want->sorted[place]])
-            hint("conjugate twice of %s should be the lengths again, the longest first",
+            hint("conjugate twice of %s should give the lengths, the longest first",
                  list(n, len));
 }
 
@@ -73,7 +72,7 @@ static void check_long_parts(void)
     for (int k = 0; k < LONGEST; k++) {
         int want = 1 + (k < 2) + (k < 130);
         if (got[k] != want)
-            hint("conjugate of 300 2 130 has %d at %d, not %d", got[k], k, want);
+            hint("conjugate of 300 2 130 has %d at index %d, not %d", got[k], k, want);
     }
 }
 
@@ -82,24 +81,24 @@ static void check_sizes(int n, const int32_t *len, const room *got, const packin
 {
     const packing *p = &got->p;
     if (p->n != n)
-        hint("of %s pack_index has n = %d: a sequence of length 0 is one, too",
-             list(n, len), p->n);
+        hint("lengths %s: n is %d, but sequences of length 0 also count", list(n, len),
+             p->n);
     if (p->steps == want->steps + 1)
-        hint("of %s pack_index has %d steps: they are 0 .. %d, without a 0 at the end",
+        hint("lengths %s: pack_index gives %d steps, but steps are 0 .. %d",
              list(n, len), p->steps, want->steps - 1);
     if (p->steps != want->steps)
-        hint("of %s pack_index has %d steps, but the longest length is %d",
+        hint("lengths %s: pack_index gives %d steps, but the longest length is %d",
              list(n, len), p->steps, want->steps);
     if (!equal(p->steps, p->batch_sizes, want->batch_sizes))
-        hint("of %s batch_sizes is %s, not %s: how many sequences are longer than t",
+        hint("lengths %s: batch_sizes should be %s, not %s: count lengths above t",
              list(n, len), list(p->steps, want->batch_sizes),
              list(p->steps, p->batch_sizes));
     if (p->rows == 0 && want->rows)
-        hint("of %s pack_index has no rows: a row a token, %d", list(n, len),
-             want->rows);
+        hint("lengths %s: pack_index gives 0 rows: each token has one, %d in all",
+             list(n, len), want->rows);
     if (p->rows != want->rows)
-        hint("of %s pack_index has %d rows, but the lengths' sum is %d", list(n, len),
-             p->rows, want->rows);
+        hint("lengths %s: pack_index gives %d rows, but the sum of lengths is %d",
+             list(n, len), p->rows, want->rows);
 }
 
 static void check_sorted(int n, const int32_t *len, const packing *p,
@@ -109,7 +108,7 @@ static void check_sorted(int n, const int32_t *len, const packing *p,
     for (int place = 0; place < n; place++) {
         int s = p->sorted[place];
         if (s < 0 || s >= n || seen[s])
-            hint("of %s sorted is %s: each of 0 .. %d is there once, also if empty",
+            hint("lengths %s: sorted is %s, but it must contain each of 0 .. %d once",
                  list(n, len), list(n, p->sorted), n - 1);
         seen[s] = true;
         descending &= !place || len[p->sorted[place - 1]] >= len[s];
@@ -117,32 +116,29 @@ static void check_sorted(int n, const int32_t *len, const packing *p,
     }
     if (equal(n, p->sorted, want->unsorted) && !equal(n, p->sorted, want->sorted) &&
         !descending)
-        hint("of %s sorted is what unsorted should be: sorted[place] is a sequence",
-             list(n, len));
+        hint("lengths %s: sorted has the values of unsorted", list(n, len));
     if (!descending && ascending)
-        hint(
-            "of %s sorted has the shortest sequence first; then batch_sizes would grow",
-            list(n, len));
+        hint("lengths %s: sorted has the shortest sequence first, not the longest",
+             list(n, len));
     if (!descending)
-        hint("of %s sorted is %s: not the longest first", list(n, len),
+        hint("lengths %s: sorted is %s, which is not the longest first", list(n, len),
              list(n, p->sorted));
     for (int place = 1; place < n; place++)
         if (len[p->sorted[place - 1]] == len[p->sorted[place]] &&
             p->sorted[place - 1] > p->sorted[place])
-            hint("of %s sorted has sequence %d before %d, which is as long: equals "
-                 "stay in their order (a stable sort)",
+            hint("lengths %s: sorted has sequence %d before %d, which is as long: "
+                 "equal lengths must keep their order (a stable sort)",
                  list(n, len), p->sorted[place - 1], p->sorted[place]);
     for (int place = 0; place < n; place++)
         if (p->unsorted[p->sorted[place]] != place)
-            hint("of %s %s: unsorted[sequence] is its place, so unsorted[%d] is %d",
+            hint("lengths %s: %s: unsorted[sequence] is a place: unsorted[%d] is %d",
                  list(n, len),
-                 equal(n, p->unsorted, p->sorted) ? "unsorted is sorted once more" :
+                 equal(n, p->unsorted, p->sorted) ? "unsorted is a copy of sorted" :
                                                     "unsorted is wrong",
                  p->sorted[place], place);
 }
 
-/* Whether rows come place by place (or sequence by sequence), each with all its tokens.
- */
+/* Returns whether the rows are in order of place or sequence, each with all tokens. */
 static bool batch_major(int n, const int32_t *len, const packing *p, bool by_place)
 {
     int row = 0;
@@ -159,22 +155,22 @@ static void check_rows(int n, const int32_t *len, const packing *p, const packin
         if (p->sequence[r] == want->sequence[r] && p->position[r] == want->position[r])
             continue;
         if (batch_major(n, len, p, true) || batch_major(n, len, p, false))
-            hint("of %s row %d has token %d of sequence %d, but it is token %d of "
-                 "sequence %d: time first, all first tokens before all second ones",
+            hint("lengths %s: row %d has token %d of sequence %d, not token %d of "
+                 "sequence %d: time first, so all first tokens precede all second ones",
                  list(n, len), r, p->position[r], p->sequence[r], want->position[r],
                  want->sequence[r]);
         if (p->position[r] == want->position[r] && p->sequence[r] >= 0 &&
             p->sequence[r] < n && p->sorted[p->sequence[r]] == want->sequence[r])
-            hint("of %s row %d names place %d; sequence is the one in that place, %d",
+            hint("lengths %s: row %d has place %d, not the sequence in it, %d",
                  list(n, len), r, p->sequence[r], want->sequence[r]);
-        hint("of %s row %d is token %d of sequence %d, not token %d of sequence %d",
+        hint("lengths %s: row %d should have token %d of sequence %d, not %d of %d",
              list(n, len), r, want->position[r], want->sequence[r], p->position[r],
              p->sequence[r]);
     }
 }
 
 /* ---- unpack ---- */
-/* All tokens are right, but the pads hold what was there before. */
+/* Returns whether all tokens are right. */
 static bool only_pads_are_wrong(const double *got, const double *want, int n)
 {
     for (int i = 0; i < n; i++)
@@ -195,17 +191,17 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
         by_place[p->unsorted[p->sequence[r]] * p->steps + p->position[r]] = data[r];
     }
     for (int i = 0; i < n * p->steps; i++)
-        padded[i] = again[i] = 77; /* what memory may hold */
+        padded[i] = again[i] = 77; /* old values */
     packing bare = *p;
     bare.unsorted = bare.sequence = bare.position = zeros;
     unpack(&bare, data, padded);
     if (near(padded, want, n * p->steps, 0))
         return;
     if (only_pads_are_wrong(padded, want, n * p->steps))
-        hint("of %s unpack leaves pads as they were: they are to be 0", list(n, len));
+        hint("lengths %s: unpack does not set the pads to 0", list(n, len));
     unpack(p, data, again);
     if (near(again, want, n * p->steps, 0))
-        hint("unpack is right, but needs only batch_sizes and sorted");
+        hint("unpack is right, but it may read only batch_sizes and sorted");
     for (int i = 0; i < n * p->steps; i++) {
         int row = i / p->steps, t = i % p->steps;
         transposed[t * n + row] = want[i];
@@ -213,26 +209,25 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
     }
     if (near(padded, transposed, n * p->steps, 0) ||
         near(again, transposed, n * p->steps, 0))
-        hint("of %s unpack is transposed: padded is [n, steps], so token t of sequence "
-             "s stands at s * steps + t",
+        hint("lengths %s: unpack is transposed: padded is [n, steps], so token t of "
+             "sequence s has index s * steps + t",
              list(n, len));
     if (near(padded, by_unsorted, n * p->steps, 0) ||
         near(again, by_unsorted, n * p->steps, 0))
-        hint("of %s unpack takes unsorted for sorted: sorted[place] is a sequence, "
-             "unsorted[sequence] is its place",
+        hint("lengths %s: unpack uses unsorted instead of sorted: sorted[place] is a "
+             "sequence, unsorted[sequence] is its place",
              list(n, len));
     if (near(padded, by_place, n * p->steps, 0))
-        hint("of %s unpack leaves sequences sorted: row s of padded is sequence s",
+        hint("lengths %s: unpack keeps the sorted order: row s of padded is sequence s",
              list(n, len));
     for (int i = 0; i < n * p->steps; i++)
         if (!near(padded + i, want + i, 1, 0))
-            hint("of %s unpack has %s for token %d of sequence %d, whose row is %s",
+            hint("lengths %s: unpack has %s for token %d of sequence %d; its row is %s",
                  list(n, len), digits(padded[i]), i % p->steps, i / p->steps,
-                 want[i] > 0 ? digits(want[i] - 1) : "none: it is a pad");
+                 want[i] > 0 ? digits(want[i] - 1) : "missing: it is a pad");
 }
 
-/* Small lists, larger ones, some long ones; the first has other sorted than unsorted.
- */
+/* Checks list k. Small lists come first. In list 0 sorted and unsorted differ. */
 static void check_list(int k)
 {
     static room got, want;

@@ -1,17 +1,16 @@
-/* given.h - lesson 7: room for a packing, and weft's own of the same lengths. */
+/* given.h - lesson 7: arrays for a packing, and the packing that weft computes. */
 #ifndef WEFT_LESSON_07_GIVEN
 #define WEFT_LESSON_07_GIVEN
 #include "lesson.h"
 
 enum { MOST = 40, ROOM = MOST * MOST }; /* sequences and steps; rows */
-/* Arrays for a packing, filled with -1; one row more each, to see what is written
- * behind the end. */
+/* The arrays of a packing, filled with -1. Each has one number more than it needs. */
 typedef struct {
     packing p;
     int32_t memory[5][ROOM + 1];
 } room;
 /* show.c */
 void room_clear(room *r);
-/* By weft: batch_sizes, the two indices, and which token is in which row. */
+/* Computes a packing with weft. */
 void by_weft(int n, const int32_t *len, room *r);
 #endif

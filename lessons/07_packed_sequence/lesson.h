@@ -1,10 +1,10 @@
-/* Lesson 7: the functions that you write, without weft. */
+/* Lesson 7: the functions that you write. They do not need weft. */
 #ifndef WEFT_LESSON_07
 #define WEFT_LESSON_07
 #include <stdint.h>
 
-/* Describes n sequences of lengths len [n] in packed form. The caller owns the arrays,
- * which are large enough. n and single lengths may be 0.
+/* Describes the packed form of n sequences with lengths len [n]. The caller owns the
+ * arrays, which are large enough. n and single lengths may be 0.
  *     steps                the longest length
  *     rows                 the sum of the lengths
  *     batch_sizes [steps]  number of sequences longer than t
@@ -19,8 +19,8 @@ typedef struct {
 } packing;
 void pack_index(int n, const int32_t *len, packing *p);
 
-/* Copies packed data [rows], one number per token, to padded [n, steps]. Row s is
- * sequence s, and pads are 0. Uses batch_sizes and sorted only. */
+/* Copies packed data [rows], one number per token, to padded [n, steps]. Row s holds
+ * sequence s, and pads are 0. Reads only batch_sizes and sorted of the arrays. */
 void unpack(const packing *p, const double *data, double *padded);
 
 /* Writes the conjugate partition: out[k] is the number of parts larger than k, for k =

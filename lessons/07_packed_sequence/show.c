@@ -1,4 +1,4 @@
-/* Lesson 7: the arrays of a packed batch, by hand and by weft. */
+/* Lesson 7: prints the arrays of packed batches, by hand and by weft. */
 #include "weft_op.h"
 #include "weft_plot.h"
 #include "common/lesson.h"
@@ -34,7 +34,7 @@ void by_weft(int n, const int32_t *len, room *r)
 }
 
 /* ---- the program ---- */
-/* The student's packing; nothing, and a word, if its sizes cannot be. */
+/* Returns the student's packing. Reports impossible sizes, and returns n empty ones. */
 static const packing *pack(int n, const int32_t *len)
 {
     static room yours;
@@ -44,7 +44,7 @@ static const packing *pack(int n, const int32_t *len)
     if (p->n == n && p->steps >= 0 && p->steps <= MOST && p->rows >= 0 &&
         p->rows <= ROOM)
         return p;
-    printf("n %d, steps %d and rows %d cannot be\n", p->n, p->steps, p->rows);
+    printf("n %d, steps %d and rows %d are wrong\n", p->n, p->steps, p->rows);
     p->n = n, p->steps = p->rows = 0;
     return p;
 }
@@ -119,7 +119,7 @@ void show(void)
     show_unpacked();
 }
 
-/* Each token's label is the row in which it lies when packed. */
+/* Draws the batch. The label of a token is its row in the packed form. */
 void draw(const char *path)
 {
     const packing *p = pack(8, eight);
@@ -134,7 +134,7 @@ void draw(const char *path)
         snprintf(text[i], sizeof text[i], "%d", r);
         label[i] = text[i];
     }
-    if (weft_plot_batch(path, "In which row of a packed batch a token lies", &lengths,
+    if (weft_plot_batch(path, "The row of each token in the packed batch", &lengths,
                         label, NULL, NULL, NULL))
         printf("%s\n", weft_file_message());
 }

@@ -5,7 +5,7 @@ int conjugate(int n, const int32_t *part, int32_t *out)
 {
 #ifdef START
     (void)n, (void)part, (void)out;     /* begin here: the others can use it */
-    return 0;                                   /* how many numbers out has now */
+    return 0;                                   /* the count of numbers in out */
 #else
     int count = 0;
     for (int i = 0; i < n; i++)
@@ -20,7 +20,7 @@ int conjugate(int n, const int32_t *part, int32_t *out)
 }
 
 #ifndef START
-/* Insertion: a sequence moves before shorter ones only, so equals keep their order. */
+/* Insertion: a sequence moves before shorter ones only, so ties keep their order. */
 static void sort(int n, const int32_t *len, int32_t *sorted)
 {
     for (int s = 0; s < n; s++) {
@@ -38,8 +38,8 @@ void pack_index(int n, const int32_t *len, packing *p)
     p->steps = conjugate(n, len, p->batch_sizes);
 #ifdef START
     for (int s = 0; s < n; s++)
-        p->sorted[s] = p->unsorted[s] = s;      /* the longest first? */
-    /* which token is in row 0, row 1, ..: sequence and position; and how many rows */
+        p->sorted[s] = p->unsorted[s] = s;      /* is the longest first? */
+    /* write sequence and position of each row, and count the rows */
 #else
     sort(n, len, p->sorted);
     for (int place = 0; place < n; place++)
@@ -58,7 +58,7 @@ void unpack(const packing *p, const double *data, double *padded)
     for (int i = 0; i < p->n * p->steps; i++)
         padded[i] = 0;
 #ifdef START
-    (void)data;                 /* then each row of data to its place */
+    (void)data;                 /* then copy each row of data to its place */
 #else
     for (int t = 0, row = 0; t < p->steps; t++)
         for (int place = 0; place < p->batch_sizes[t]; place++)

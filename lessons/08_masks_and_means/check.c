@@ -1,5 +1,5 @@
-/* Lesson 8: the weights of random batches, and gradients of several batches beside
- * those of one. */
+/* Lesson 8: checks the weights of random batches, and compares the gradient of several
+ * batches with that of one. */
 #include "common/lesson.h"
 #include "common/mistakes.h"
 #include "given.h"
@@ -64,19 +64,19 @@ static void check_weigh(const task *t, mean_of which)
     for (int k = 0; k < n; k++)
         sum += got[k];
     if (sum == 0)
-        hint("weigh leaves the weights at zero: write to weight[k] what token k's loss "
-             "is multiplied by (1 / n of an int n is 0 in C; 1. / n is not)");
+        hint("weigh leaves the weights at zero: weight[k] is the factor of token k's "
+             "loss (in C, 1 / n is 0 for an int n above 1; write 1. / n)");
     hint_of_float("the weights are", got, want, n);
     for (int way = BY_TOKENS; way <= BY_ONE; way++)
         if (weights_of(t, way, wrong), near(got, wrong, n, 1e-12))
             hint("for the mean of %s a token weighs %s", meant[which], hints[way]);
-    hint("for the mean of %s the weights sum up to %s; those of a mean sum up to 1, "
-         "and token 1 weighs %s",
+    hint("for the mean of %s the weights add up to %s. They must add up to 1, and "
+         "token 1 must weigh %s",
          meant[which], digits(sum), digits(want[0]));
 }
 
 /* ---- several batches, one gradient ---- */
-/* Adds g and divides the sum so far; 0 / 0 is 0, as in weft. */
+/* Adds g, then divides the sum so far. A division by 0 gives 0, as in weft. */
 static void divide_in_loop(double wrong[MISTAKES][WEIGHTS], int which, int k, double g,
                            double by)
 {
@@ -126,19 +126,19 @@ static void hint_of_means(const task *t)
         if (n)
             least = fmin(least, n), most = fmax(most, n);
     }
-    hint("that is the mean of the batches' means: batches of %s and %s tokens count "
-         "the same, so a token of the smaller one weighs %s times one of the larger",
+    hint("the gradient is that of the mean of the batches' means: batches of %s and %s "
+         "tokens count the same, so a token of the smaller one weighs %s times as much",
          digits(least), digits(most), digits(most / least));
 }
 
-/* The loss. It also checks that the tape of the last batch was cleared. */
+/* Computes the loss, and checks that the tape of the last batch was cleared. */
 static weft_loss (*first_loss)(const batches *b, int i);
 static int asked;
 static weft_loss watched_loss(const batches *b, int i)
 {
     if (weft_ok(b->w) && weft_usage_of(b->w).tape > 0)
-        hint("before batch %d the tape of the one before is still there: weft_clear "
-             "after each, or the memory of all is needed at once",
+        hint("before batch %d the tape still has the batch before it: call weft_clear "
+             "after each batch, because memory suffices for one",
              i + 1);
     asked++;
     return first_loss(b, i);
@@ -152,9 +152,9 @@ static void accumulated(const task *t, double got[WEIGHTS])
     first_loss = it.b.loss, it.b.loss = watched_loss, asked = 0;
     accumulate(&it.b);
     if (asked < t->batches)
-        hint("accumulate asks for the loss of %d of %d batches", asked, t->batches);
+        hint("accumulate computes the loss of %d of %d batches", asked, t->batches);
     if (!weft_ok(it.b.w))
-        hint("weft says: %s (tensors end at weft_clear: read the weight before)",
+        hint("weft reports: %s (tensors end at weft_clear: read the weight before it)",
              weft_error_message(it.b.w));
     network_gradient(&it, got);
     lesson_close(it.b.w);
@@ -178,12 +178,12 @@ static void check_accumulate(const task *t)
         if (near(got, wrong[m], WEIGHTS, 1e-10))
             hint("%s", hints[m]);
     hint_of_float("the gradient is", got, whole, WEIGHTS);
-    hint("the gradient of weight 1 is %s; that of all batches at once is %s",
-         digits(got[0]), digits(whole[0]));
+    hint("the gradient of weight 1 is %s, not %s, as for one big batch", digits(got[0]),
+         digits(whole[0]));
 }
 
 /* ---- the splits ---- */
-/* Makes n random sequences below `most` tokens; the last batch stays empty. */
+/* Makes n random sequences of less than `most` tokens. The last batch stays empty. */
 static void dealt(task *t, int *len, int *batch, int n, int batches, int most)
 {
     for (int s = 0; s < n; s++)

@@ -3,8 +3,8 @@
 #define WEFT_LESSON_08_GIVEN
 #include "lesson.h"
 
-/* n sequences of 2 numbers a token and a target, end to end, dealt to batches; a layer
- * of weft that predicts the targets. */
+/* n sequences, stored end to end: INPUTS numbers x and a target y per token. Sequence s
+ * has len[s] tokens and belongs to batch[s]. */
 enum { MOST_TOKENS = 256, MOST_SEQUENCES = 24, INPUTS = 2, WEIGHTS = INPUTS + 1 };
 typedef struct {
     int n, batches;
@@ -12,11 +12,11 @@ typedef struct {
     double x[MOST_TOKENS * INPUTS], y[MOST_TOKENS];
 } task;
 
-/* show.c: fills x and y. Targets of the last `other` sequences follow another rule. */
+/* show.c: fills x and y. In the last `other` sequences y follows another rule. */
 void task_fill(task *t, int other);
 
-/* show.c: a network over a task's batches, and its gradients [WEIGHTS]. The task lives
- * as long. */
+/* show.c: a linear layer over a task's batches, and its gradients [WEIGHTS]. The task
+ * must outlive it. */
 typedef struct {
     batches b;
     int sequences[MOST_SEQUENCES], longest[MOST_SEQUENCES];
@@ -24,7 +24,7 @@ typedef struct {
 void network_open(network *it, const task *t);
 void network_gradient(const network *it, double *g);
 
-/* show.c: the gradients of the sum of a batch's losses, and how many tokens it has; of
- * batch -1: of all at once. */
+/* show.c: writes the gradient of the sum of a batch's losses to g, and returns its
+ * number of tokens. Batch -1: all batches as one. */
 double sum_gradient(const task *t, int batch, double *g);
 #endif

@@ -1,5 +1,5 @@
-/* Lesson 8: three means of one batch, and what an update of several batches is a mean
- * of. */
+/* Lesson 8: prints three means of one batch, with and without pads, and the gradient of
+ * two batches. */
 #include "weft_op.h"
 #include "weft_plot.h"
 #include "common/lesson.h"
@@ -23,7 +23,7 @@ void task_fill(task *t, int other)
                   .1 * dice();
 }
 
-/* Of one batch, or of -1, all of them. */
+/* Computes the loss of batch i; -1: of all batches as one. */
 static weft_loss loss_of(const batches *b, int i)
 {
     const task *t = b->given;
@@ -89,7 +89,7 @@ static const double logit[] = { .5, -1, 2, .2, -.3, 1, .4, -2, -.5, .8, 1.5 };
 static const double target[] = { 1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0 };
 static const char *const names[MEANS] = { "tokens", "sequences", "batches" };
 
-/* The loss of sequences from .. to - 1, each token's counted by its mask. */
+/* Computes the loss of sequences from .. to - 1. mask: the weight of each token. */
 static weft_loss loss_between(weft_tensor *z, int from, int to, const double *mask)
 {
     weft *w = weft_context_of(z);
@@ -106,7 +106,7 @@ static weft_loss loss_between(weft_tensor *z, int from, int to, const double *ma
                                 right, &opts);
 }
 
-/* The mean by weft, and its gradient by each token's logit. */
+/* Computes the mean and its gradient by each token's logit, with weft. */
 static double by_weft(mean_of which, double *gradient)
 {
     weft *w = lesson_open(1);
@@ -165,7 +165,7 @@ static void show_tokens(double weight[MEANS][TOKENS])
 /* ---- pads ---- */
 enum { CELLS = 20, LONGEST = 5 };
 
-/* The padded batch of all four, [4, 5, 1], with `fill` in its pads; its mask. */
+/* Computes the loss of the four sequences, padded to [4, 5, 1] with `fill`. */
 static weft_loss padded_loss(weft *w, double fill, bool masked)
 {
     int32_t len[SEQUENCES];
@@ -186,7 +186,7 @@ static void show_pads(void)
 {
     weft *w = lesson_open(1);
     weft_loss without = padded_loss(w, 0, false), with = padded_loss(w, NAN, true);
-    printf("the same batch padded, %d cells of which %d are tokens\n", CELLS, TOKENS);
+    printf("the same batch padded: %d cells, %d of them tokens\n", CELLS, TOKENS);
     printf("without a mask, pads of 0:            %s\n",
            digits(weft_item(weft_mean_loss(without))));
     printf("with a mask, but divided by cells:    %s\n",
@@ -227,8 +227,8 @@ static void show_two(void)
     print_gradient("one batch of both", whole);
     print_gradient("the mean of both means", mean);
     print_gradient("what you accumulate", mine);
-    printf("in the mean of means a token of the small batch weighs %s times one of the "
-           "large\n",
+    printf("in the mean of means a token of the small batch weighs %s times as much as "
+           "one of the large\n",
            digits(weight[MANY] / weight[0]));
 }
 
@@ -241,9 +241,9 @@ void show(void)
     show_two();
 }
 
-/* ---- the picture: a bar a token ---- */
+/* ---- the picture: a bar for each token ---- */
 enum { BAR = 5 };
-#define HIGHEST .25 /* a point of no area in each band: all charts have one scale */
+#define HIGHEST .25 /* an invisible point here gives all charts the same scale */
 typedef struct {
     double x[BAR * MANY + 1], y[BAR * MANY + 1], low[BAR * MANY + 1];
     int n;
@@ -296,6 +296,6 @@ void draw(const char *path)
         }
         charts[m].curves = curves[m], charts[m].n = 4;
     }
-    if (weft_plot_lines(path, "What a token weighs", charts, MEANS + 1, 2))
+    if (weft_plot_lines(path, "The weight of each token", charts, MEANS + 1, 2))
         printf("%s\n", weft_file_message());
 }

@@ -2,7 +2,7 @@
 #include "lesson.h"
 
 #ifndef START
-/* How many tokens a batch has. */
+/* Returns the number of tokens in batch `which`. */
 static int tokens_of(int n, const int *len, const int *batch, int which)
 {
     int all = 0;
@@ -20,7 +20,7 @@ void weigh(mean_of which, int n, const int *len, int batches, const int *batch,
     int k = 0;
     for (int s = 0; s < n; s++)
         for (int t = 0; t < len[s]; t++)
-            weight[k++] = 0;                     /* one divided by what? */
+            weight[k++] = 0;                     /* 1 divided by which number? */
 #else
     int tokens = 0, sequences = 0, full = 0;
     for (int s = 0; s < n; s++)
@@ -41,9 +41,9 @@ void accumulate(const batches *b)
 #ifdef START
     for (int i = 0; i < b->n; i++) {
         weft_loss l = b->loss(b, i);
-        (void)l;                      /* walk back: from which tensor? */
-        weft_clear(b->w);             /* what weft_item is to read, it reads before */
-    }                                 /* and what is left to do after the last one? */
+        (void)l;                      /* weft_backward of which tensor? */
+        weft_clear(b->w);             /* call weft_item before this line */
+    }                                 /* what must follow the last batch? */
 #else
     double tokens = 0;
     for (int i = 0; i < b->n; i++) {

@@ -1,5 +1,5 @@
-/* Lesson 9: slots in which sequences begin anywhere, several windows; beside the whole
- * sequences. */
+/* Lesson 9: compares several windows, in which sequences begin anywhere, with whole
+ * sequences, and checks where gradients flow. */
 #include "common/lesson.h"
 #include "common/mistakes.h"
 #include "lesson.h"
@@ -9,7 +9,7 @@ typedef struct {
 } piece; /* a sequence: tokens from .. to - 1 of a slot */
 enum { MOST_SLOTS = 5, MOST_ALL = 20, WIDEST = 5, MOST_PIECES = MOST_SLOTS * MOST_ALL };
 enum { MOST_X = MOST_ALL * MOST_SLOTS * WIDEST };
-static int I, H, SLOTS, STEPS, WINDOWS, ALL, PIECES; /* of what is read */
+static int I, H, SLOTS, STEPS, WINDOWS, ALL, PIECES; /* of the text under test */
 static piece pieces[MOST_PIECES];
 static double x[MOST_X], got[MOST_X], want[MOST_X];
 static bool begins[MOST_ALL * MOST_SLOTS];
@@ -20,7 +20,7 @@ static weft_rnn *layer_new(weft *w)
                          &(weft_rnn_opts){ .input = I, .hidden = H });
 }
 
-/* Computes want with weft, one sequence at a time. */
+/* Computes `want` with weft, one sequence at a time. */
 static void read_whole(void)
 {
     weft *w = lesson_open(5);
@@ -115,18 +115,18 @@ static void check_state(const char *name, const weft_tensor *x)
     if (weft_rank(x) != 3 || weft_size(x, 0) != 1 || weft_size(x, 1) != SLOTS ||
         weft_size(x, 2) != H)
         hint("the %s that read_window returns has the shape [%s]; a state is [1, "
-             "slots, hidden], here [1, %d, %d], as in->state.%s is",
+             "slots, hidden], here [1, %d, %d], like in->state.%s",
              name, shape, SLOTS, H, name);
 }
 
 static void check_returned(const run *r, weft_state state, int n)
 {
     if (!weft_ok(r->w))
-        hint("in window %d weft says: %s (states are [1, %d, %d] here, slots before "
-             "units; what they are multiplied by is [1, %d, 1])",
+        hint("window %d, weft reports: %s (states are [1, slots, units], here [1, %d, "
+             "%d]; multiply them by [1, %d, 1])",
              n + 1, weft_error_message(r->w), SLOTS, H, SLOTS);
     if (!state.h || !state.c)
-        hint("read_window returns no %s: the next window goes on from both, h and c",
+        hint("read_window does not return %s: the next window needs both h and c",
              state.h ? "c" : "h");
     check_state("h", state.h), check_state("c", state.c);
     for (int t = 0; t < STEPS; t++) {
@@ -134,7 +134,7 @@ static void check_returned(const run *r, weft_state state, int n)
         if (!y)
             hint("y[%d] of window %d is not set", t, n + 1);
         if (weft_rank(y) != 2 || weft_size(y, 0) != SLOTS || weft_size(y, 1) != H)
-            hint("y[%d] of window %d is not [slots, hidden], as .y of weft_rnn_step is",
+            hint("y[%d] of window %d is not [slots, hidden], like .y of weft_rnn_step",
                  t, n + 1);
     }
 }
@@ -177,10 +177,10 @@ static void hint_of_places(bool contaminated)
                 continue;
             if (contaminated)
                 hint("sequence %d depends on sequence %d, the one before it in slot "
-                     "%d: where a sequence begins the state must be zeros",
+                     "%d: the state must be zeros where a sequence begins",
                      p + 1, p, s + 1);
-            hint("window %d, step %d, slot %d: that is token %d of sequence %d, and "
-                 "its first number is %s instead of %s",
+            hint("window %d, step %d, slot %d, which is token %d of sequence %d: the "
+                 "first number of y is %s, not %s",
                  t / STEPS + 1, t % STEPS + 1, s + 1, t - pieces[p].from + 1, p + 1,
                  digits(got[at]), digits(want[at]));
         }
@@ -205,9 +205,9 @@ static void check_outputs(void)
     hint_of_places(false);
 }
 
-/* ---- gradients: through the steps of a window, not through its border ---- */
-/* By x of both windows, of the last y of the second; and with the state added that is
- * returned then, which has no tape. */
+/* ---- gradients must flow within a window, not across its border ---- */
+/* by: the largest gradient of the last y of window 2 by each x of windows 1 and 2.
+ * and_state: the same, with the state that window 2 returns added to y. */
 typedef struct {
     double by[2 * MOST_ALL], and_state[2 * MOST_ALL];
     int tape;
@@ -240,21 +240,21 @@ static gradients gradients_of(run *r)
 static void check_gradients(const gradients *g)
 {
     if (g->by[2 * STEPS - 1] == 0)
-        hint("no gradient leads from y[%d] to its own x: y must stay on the tape",
+        hint("no gradient flows from y[%d] to its own x: y must stay on the tape",
              STEPS - 1);
     if (g->by[STEPS] == 0)
-        hint("no gradient leads from y[%d] to x[0] of the same window: the state is "
-             "detached at every step. Detach only what is returned",
+        hint("no gradient flows from y[%d] to x[0] of the same window: the state is "
+             "detached at every step. Detach only the returned state",
              STEPS - 1);
     for (int t = 0; t < STEPS; t++)
         if (g->by[t] != 0)
-            hint("not detached: a loss in window 2 still walks back through window 1, "
-                 "in window %d through all; their tape, by now of %d entries, could "
-                 "never end. Return weft_detach of h and c",
+            hint("not detached: a loss in window 2 flows back through window 1, and in "
+                 "window %d through all windows. Their tape, now of %d entries, must "
+                 "stay in memory. Return weft_detach of h and c",
                  WINDOWS, g->tape);
     if (!near(g->and_state, g->by, 2 * STEPS, 1e-12))
-        hint("the state is detached where a window begins, but what read_window "
-             "returns still has its tape: return weft_detach of h and c");
+        hint("the state is detached at the start of a window, but the returned state "
+             "keeps its tape: return weft_detach of h and c");
 }
 
 /* ---- a text ---- */
@@ -289,8 +289,7 @@ static void sizes(int inputs, int units, int slots, int steps, int windows)
     ALL = steps * windows, PIECES = 0;
 }
 
-/* Sequences of up to `longest` tokens, one after the other in each slot; the first
- * fills two windows. */
+/* Checks random sequences of up to `longest` tokens. The first fills two windows. */
 static void check_random(int longest)
 {
     for (int s = 0; s < SLOTS; s++)

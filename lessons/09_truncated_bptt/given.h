@@ -1,10 +1,10 @@
-/* given.h - the text of lesson 9, and a network that reads it. */
+/* given.h - the text of lesson 9. */
 #ifndef WEFT_LESSON_09_GIVEN
 #define WEFT_LESSON_09_GIVEN
 #include "lesson.h"
 
-/* Sequences that begin with a key, a .. d; then come letters of no meaning, and here
- * and there a question mark, after which the key comes again. */
+/* A sequence begins with a key, one of a .. d. Other letters and question marks follow,
+ * and after each question mark the key comes again. */
 enum {
     SEQUENCES = 24,
     SHORTEST = 20,

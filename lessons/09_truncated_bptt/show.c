@@ -1,5 +1,5 @@
-/* Lesson 9: a text in windows of K steps; what is said stays the same, what is learnt
- * does not. */
+/* Lesson 9: reads a text in windows of K steps, and compares outputs and gradients with
+ * those of whole sequences. */
 #include "weft_plan.h"
 #include "weft_plot.h"
 #include "common/lesson.h"
@@ -31,7 +31,7 @@ typedef struct {
     weft_linear *scores;
 } network;
 
-/* Forget gates that are open at first, so that there is something to lose: lesson 3. */
+/* Opens the forget gates, so that gradients reach far back (lesson 3). */
 static network network_open(void)
 {
     network n = { .w = lesson_open(9) };
@@ -47,8 +47,7 @@ static network network_open(void)
     return n;
 }
 
-/* ---- what a way of reading gives: all outputs, and the gradient of the summed loss
- * ---- */
+/* ---- a result: all outputs, and the gradient of the summed loss ---- */
 enum {
     WEIGHTS = 4 * HIDDEN * (LETTERS + HIDDEN + 2),
     OUTPUTS = SEQUENCES * LONGEST * HIDDEN
@@ -79,7 +78,7 @@ static void finish(network *n, result *r)
     lesson_close(n->w);
 }
 
-/* What follows a token; -1 behind the last. */
+/* Returns the letter that follows token t of sequence s; -1: none. */
 static int32_t after(int s, int t)
 {
     return t + 1 < it.len[s] ? it.letter[it.start[s] + t + 1] : -1;
@@ -137,7 +136,7 @@ static void grid_fill(grid *g, const weft_plan *plan, int64_t b, int steps)
     }
 }
 
-/* The outputs of a window to their places in the text. */
+/* Copies the outputs of a window to r, in the order of the text. */
 static void keep_outputs(const weft_plan *plan, int64_t b, int steps, weft_tensor *y,
                          result *r)
 {
@@ -164,7 +163,7 @@ static weft_state read_grid(network *n, const grid *g, int steps, weft_state fro
     return last;
 }
 
-/* carry: else every window begins with zeros. */
+/* carry false: every window begins with zeros. */
 static void by_hand(int steps, bool carry, result *r)
 {
     static grid g;
@@ -258,7 +257,7 @@ void show(void)
     make_text();
     print_text();
     whole(&all);
-    printf("              outputs that differ    gradient beside the whole one\n");
+    printf("              outputs that differ    gradient against the whole one\n");
     printf("steps windows carried  from zeros    cosine    error  as weft's    tape\n");
     for (int i = 0; i < WINDOWS; i++) {
         by_hand(windows[i], true, &mine), by_hand(windows[i], false, &zeros),
@@ -279,7 +278,7 @@ typedef struct {
     int n;
 } marks;
 
-/* A bar from x to end between low and high, and a gap behind it. */
+/* Adds a bar from x to end, between low and high, and a gap after it. */
 static void mark(marks *m, double x, double end, double low, double high)
 {
     const double at[] = { x, end, end }, top[] = { high, high, NAN };
@@ -287,7 +286,7 @@ static void mark(marks *m, double x, double end, double low, double high)
         m->x[m->n] = at[k], m->y[m->n] = top[k], m->low[m->n] = low;
 }
 
-/* Odd sequences, even ones, and where a state is carried on. */
+/* Fills m[0] with odd sequences, m[1] with even ones, m[2] with carried states. */
 static void mark_slots(marks m[3])
 {
     weft_plan plan = make_plan(SHOWN);
@@ -329,7 +328,7 @@ void draw(const char *path)
                                  curve_of(NULL, &m[0], m[0].low),
                                  curve_of("sequences 2, 4, 6 ..", &m[1], NULL),
                                  curve_of(NULL, &m[1], m[1].low),
-                                 curve_of("cut: h and c are carried on", &m[2], NULL) };
+                                 curve_of("cut: h and c are carried", &m[2], NULL) };
     const weft_curve lost[] = {
         { .name = "cosine", .n = WINDOWS, .x = steps, .y = cosines },
         { .name = "relative error", .n = WINDOWS, .x = steps, .y = errors }
@@ -340,7 +339,7 @@ void draw(const char *path)
           .left = "slot",
           .curves = slots,
           .n = 5 },
-        { .title = "The gradient of windows beside that of whole sequences",
+        { .title = "The gradient of windows against that of whole sequences",
           .x_label = "steps of a window",
           .x_base = 2,
           .curves = lost,

@@ -2,7 +2,7 @@
 #include "lesson.h"
 
 #ifndef START
-/* A state [1, slots, hidden], 0 in the slots where step t begins a sequence. */
+/* Returns a state [1, slots, hidden], 0 in slots where step t begins a sequence. */
 static weft_tensor *kept(const window *in, int t, weft_tensor *state)
 {
     weft_real goes_on[in->slots];
@@ -17,12 +17,12 @@ weft_state read_window(const window *in, weft_tensor **y)
     weft_state state = in->state;
     for (int t = 0; t < in->steps; t++) {
 #ifdef START
-        /* where in->begins says so, state has to be zeros: weft_mul by a tensor of
-         * 0 and 1, which weft_reals makes of an array */
-        /* then one weft_rnn_step: of its weft_rnn_out y[t] and the next state come */
+        /* set the state to zeros where in->begins is true: weft_mul by a tensor of 0
+         * and 1, which weft_reals makes from an array */
+        /* then call weft_rnn_step, which returns y[t] and the next state */
         y[t] = weft_zeros(in->w, WEFT_SHAPE(in->slots, weft_size(state.h, 2)));
     }
-    return state;                                /* with its tape? */
+    return state;                                /* should it keep its tape? */
 #else
         weft_state before = { kept(in, t, state.h), kept(in, t, state.c) };
         weft_rnn_out out = weft_rnn_step(in->lstm, in->x[t], before);

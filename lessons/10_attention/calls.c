@@ -16,7 +16,7 @@ void attend(int n, const int *len, const double *score, int width, const double 
     ANSWER(attend, answer(n, len, score, width, memory, of_weight, of_context));
 }
 
-/* step and coin of d run where the answer is: the check shares what they have seen. */
+/* step and coin of d run in the answer's process. The check shares their counts. */
 int decode(decoder *d, const int *gold, double share_of_gold, int limit, int *out)
 {
     int written = 0;

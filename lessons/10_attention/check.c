@@ -1,11 +1,11 @@
-/* Lesson 10: attention beside weft's softmax, a decoder beside one that is known. */
+/* Lesson 10: compares attention with weft's softmax, and decode with a reference. */
 #include "common/lesson.h"
 #include "common/mistakes.h"
 #include "given.h"
 
 /* ---- attention ---- */
 enum { LISTS = 3, TOKENS = 40, WIDEST = 5, HELD = 7 };
-static int DM = 3; /* numbers of a row of memory */
+static int DM = 3; /* width of memory */
 typedef struct {
     int n, len[5], tokens;
     double score[TOKENS], memory[TOKENS * WIDEST], weight[TOKENS], context[5 * WIDEST];
@@ -74,8 +74,8 @@ static void hint_of_weights(const batch *b, const double *got)
     for (int t = 0; t < b->len[0]; t++)
         first += got[t];
     if (near(got, b->weight, b->tokens, 1e-8))
-        hint("the weights are nearly right, but those of sequence 1 sum up to %.12f: "
-             "is something added to the sum that they are divided by?",
+        hint("the weights are nearly right, but those of sequence 1 add up to %.12f: "
+             "do not add a constant to the divisor",
              first);
     for (int s = 0, k = 0; s < b->n; k += b->len[s++]) {
         double sum = 0;
@@ -103,14 +103,14 @@ static void hint_of_contexts(const batch *b, const double *context)
                  s + 1);
         if (!b->len[s])
             hint("sequence %d has no tokens: its context must be set to zeros", s + 1);
-        hint("the weights are right, but the context of sequence %d begins with %s "
-             "instead of %s: it is the sum of weight[t] times row t of its own memory, "
-             "which begins at row %d",
+        hint("the weights are right, but the context of sequence %d begins with %s, "
+             "not %s: add weight[t] times row t of its own memory, which begins at row "
+             "%d",
              s + 1, digits(got[0]), digits(want[0]), first);
     }
 }
 
-/* The scores of sequence s with `by` and s times `each` added: the weights are the
+/* Adds `by` and s times `each` to the scores of sequence s. The weights must stay the
  * same. */
 static void check_moved(const batch *b, double by, double each)
 {
@@ -122,19 +122,19 @@ static void check_moved(const batch *b, double by, double each)
     int bad = first_off(weight, b->weight, b->tokens, 1e-10);
     if (bad == b->tokens)
         return;
-    const char *what = isfinite(weight[bad]) ? digits(weight[bad]) : "no number";
+    const char *what = isfinite(weight[bad]) ? digits(weight[bad]) : "not finite";
     if (each)
         hint("with 800 added to the scores of sequence 1, and subtracted from those of "
              "2, a weight is %s: subtract the largest score of each sequence, not that "
-             "of all",
+             "of all sequences",
              what);
     if (by < 0)
-        hint("with 800 subtracted from all scores a weight becomes %s: exp of -800 is "
-             "0. Subtract the sequence's own largest score; the search for the largest "
-             "must not begin at 0",
+        hint("with 800 subtracted from all scores, a weight is %s: exp(-800) is 0. "
+             "Subtract the sequence's largest score; the search for the largest must "
+             "not begin at 0",
              what);
-    hint("with 800 added to all scores a weight becomes %s: exp of 800 is too large "
-         "for a double. Subtract the sequence's largest score before exp",
+    hint("with 800 added to all scores, a weight is %s: exp(800) is too large for a "
+         "double. Subtract the sequence's largest score before exp",
          what);
 }
 
@@ -169,15 +169,15 @@ static void check_attend(const int *len, int n, int width)
         context[k] = HELD;
     attend(b.n, b.len, b.score, DM, b.memory, weight, context);
     if (all_zero(weight, b.tokens))
-        hint(
-            "attend leaves the weights at zero: the softmax of each sequence's scores");
+        hint("attend leaves the weights at zero: write the softmax of each sequence's "
+             "scores");
     if (!near(weight, b.weight, b.tokens, 1e-10))
         hint_of_weights(&b, weight);
     hint_of_contexts(&b, context);
     check_moved(&b, 800, 0), check_moved(&b, -800, 0), check_moved(&b, 800, -1600);
 }
 
-/* ---- a decoder whose scores depend on all tokens that it was told ---- */
+/* ---- a decoder whose scores depend on all tokens that it has read ---- */
 enum { MOST_KINDS = 7, LIMIT = 9, CASES = 120, BEFORE_GOLD = -1000 };
 typedef struct {
     decoder d;
@@ -195,16 +195,15 @@ static const double *known_step(decoder *d, int token)
 {
     known *k = d->given;
     if (token == BEFORE_GOLD)
-        hint(
-            "step reads gold[-1]: gold[k], the token of place k, goes to step k + 1");
+        hint("step reads gold[-1]: step k + 1 must read gold[k], the token of place k");
     if (token < 0)
-        hint("step reads token %d: is there a likeliest one if all scores are below "
-             "0? The search for the largest begins with the first score, not with 0",
+        hint("step reads token %d: if all scores are below 0, begin the search for the "
+             "largest with the first score, not with 0",
              token);
     if (token >= k->kinds)
-        hint("step reads token %d; there are %d tokens", token, k->kinds);
+        hint("step reads token %d, but there are %d tokens", token, k->kinds);
     if (k->steps > LIMIT)
-        hint("decode goes on after %d steps, with a limit of %d tokens", k->steps,
+        hint("decode runs more than %d steps with a limit of %d tokens", k->steps,
              LIMIT);
     k->tokens[k->steps++] = token;
     k->told = mixed(k->told * 31 + (unsigned)token + 1);
@@ -213,7 +212,7 @@ static const double *known_step(decoder *d, int token)
             (double)(mixed(k->told + 977 * (unsigned)i) % 16) - (i == BEGIN ? 24 : 20);
     return k->scores;
 }
-/* Twentieths, so that a coin sometimes equals share. */
+/* Returns a multiple of 1 / 20, so that a coin sometimes equals share. */
 static double known_coin(decoder *d)
 {
     known *k = d->given;
@@ -238,8 +237,7 @@ static int own_token(const double *score, int kinds, int way)
     return best;
 }
 
-/* Whether gold is told after place n; by a coin of its own, unless there is one
- * already. */
+/* Returns whether the step after place n reads gold. first: the coin of ONE_COIN. */
 static bool gold_is_told(int way, known *k, double share, int n, double first)
 {
     if (way == ALWAYS_GOLD || way == ALWAYS_OWN)
@@ -255,7 +253,7 @@ static bool gold_is_told(int way, known *k, double share, int n, double first)
                                 toss < share;
 }
 
-/* Returns the token of gold that the step after place n gets. */
+/* Returns the token of gold that the step after place n reads. */
 static int of_gold(int way, const int *gold, int n, int limit, int own)
 {
     switch (way) {
@@ -295,7 +293,7 @@ static int decode_with(int way, known *k, const int *gold, double share, int lim
 }
 
 typedef struct {
-    int before, gold[LIMIT], limit; /* before: what gold[-1] is */
+    int before, gold[LIMIT], limit; /* before: the value of gold[-1] */
     bool has;
     int kinds;
     double share;
@@ -319,12 +317,12 @@ static question asked(int i)
     for (int k = 0; k < LIMIT; k++)
         q.gold[k] = DIGIT0 + (int)(mixed(q.seed + 13 * (unsigned)k) %
                                    (unsigned)(q.kinds - DIGIT0));
-    if (i % 2 && i % 7 != 6) /* in half of them gold ends before the limit */
+    if (i % 2 && i % 7 != 6) /* in about half of the cases gold has END */
         q.gold[i / 2 % q.limit] = END;
     return q;
 }
 
-/* way < 0: the student's. */
+/* Decodes with a known way; below 0: with the student's decode. */
 static reply answer_of(const question *q, int way)
 {
     known k = known_new(q->seed, q->kinds);
@@ -351,23 +349,22 @@ static bool same_answer(const reply *a, const reply *b)
            (a->n <= 0 || !memcmp(a->out, b->out, (size_t)a->n * sizeof *a->out));
 }
 
-/* Checks coins and memory behind a right answer. */
+/* Checks the coins and the unused part of out after a right answer. */
 static void check_rest(const question *q, const reply *got)
 {
     for (int k = got->n; k < q->limit; k++)
         if (got->out[k] != -7)
-            hint("out[%d] is %d, though decode returns %d tokens: END ends the "
-                 "sequence and is not written, nor any later token",
+            hint("out[%d] is %d, though decode returns %d tokens: do not write END or "
+                 "anything after it",
                  k, got->out[k], got->n);
     if (!q->has && got->coins)
-        hint("a coin is tossed where gold is NULL: without gold there is no choice. "
-             "Test gold first, then toss the coin");
+        hint("a coin is tossed although gold is NULL: test gold first, then toss the "
+             "coin");
     int most = got->n, least = got->n == q->limit && most ? most - 1 : most;
     if (q->has && (got->coins < least || got->coins > most))
-        hint(
-            "%d coins are tossed for %d tokens with a share of %s: one is tossed after "
-            "each token that is written, before the next step, whatever share is",
-            got->coins, got->n, digits(q->share));
+        hint("%d coins are tossed for %d tokens with a share of %s: toss one after "
+             "each written token, before the next step, whatever the share",
+             got->coins, got->n, digits(q->share));
 }
 
 static void check_decode(void)
@@ -378,7 +375,7 @@ static void check_decode(void)
         question q = asked(i);
         got = answer_of(&q, -1);
         if (got.n < 0 || got.n > q.limit)
-            hint("decode returns %d tokens, where the limit is %d", got.n, q.limit);
+            hint("decode returns %d tokens, but the limit is %d", got.n, q.limit);
         for (int way = RIGHT; way < MISTAKES; way = way ? way + 1 : ALWAYS_GOLD) {
             want = answer_of(&q, way);
             like[way] += same_answer(&got, &want);
@@ -398,10 +395,10 @@ static void check_decode(void)
     question q = asked(bad);
     got = answer_of(&q, -1), want = answer_of(&q, RIGHT);
     if (!got.n && !q.has)
-        hint("decode writes nothing: ask step for the scores, and write the likeliest "
+        hint("decode writes nothing: call step for the scores, and write the likeliest "
              "token to out, until it is END");
-    hint("%s a gold and a share of %s decode writes %d tokens, beginning with %d, "
-         "instead of %d beginning with %d",
+    hint("%s gold and with a share of %s, decode writes %d tokens, the first %d, not "
+         "%d, the first %d",
          q.has ? "with" : "without", digits(q.share), got.n, got.n ? got.out[0] : -1,
          want.n, want.n ? want.out[0] : -1);
 }

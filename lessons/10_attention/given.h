@@ -1,4 +1,4 @@
-/* given.h - the network of lesson 10: writes digits backwards. */
+/* given.h - the network of lesson 10, which writes digits backwards. */
 #ifndef WEFT_LESSON_10_GIVEN
 #define WEFT_LESSON_10_GIVEN
 #include "lesson.h"
@@ -13,14 +13,14 @@ typedef struct {
     weft_linear *says;
 } network;
 
-/* show.c: an untrained one; scores [tokens] of one query [dq] for memory's rows
- * [tokens, dm] by the parameters of an attention layer, which are looked up by name
- * below m. */
+/* show.c: creates an untrained network. additive_scores computes score [tokens] of a
+ * query [dq] and memory's rows [tokens, dm], with the parameters of the attention layer
+ * `name` of m. */
 network network_open(unsigned seed);
 void additive_scores(const weft_module *m, const char *name, int tokens,
                      const double *query, const double *memory, double *score);
 
-/* show.c: a decoder of weft's network, which has read n digits. */
+/* show.c: a decoder of a network that has read n digits. */
 typedef struct {
     decoder d;
     network *net;
@@ -29,6 +29,6 @@ typedef struct {
     double scores[CLASSES];
 } reading;
 void reading_begin(reading *r, network *net, const int32_t *digits, int n);
-/* show.c: what weft_decode writes after the same digits; its length. */
+/* show.c: decodes the same digits with weft_decode. Returns the length. */
 int by_weft(network *net, const int32_t *digits, int n, int limit, int *out);
 #endif

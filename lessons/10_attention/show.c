@@ -1,5 +1,5 @@
-/* Lesson 10: a network that writes digits backwards; where it looks, and what its own
- * mistakes do. */
+/* Lesson 10: trains a network that writes digits backwards, with and without its own
+ * mistakes as input, and prints where it looks. */
 #include "weft_plot.h"
 #include "common/lesson.h"
 #include "given.h"
@@ -33,7 +33,7 @@ static weft_tensor *read_digits(network *n, const int32_t *digits,
     return weft_rnn_run(n->reads, x, WEFT_ZERO_STATE).y;
 }
 
-/* The scores of the next token; what the writer says, and what it sees. */
+/* Returns the scores of the next token, from the writer's output y and its context. */
 static weft_tensor *say(network *n, weft_tensor *y, weft_tensor *memory,
                         weft_tensor **map)
 {
@@ -41,7 +41,7 @@ static weft_tensor *say(network *n, weft_tensor *y, weft_tensor *memory,
     return weft_linear_run(n->says, weft_concat(WEFT_LIST(y, seen), 1));
 }
 
-/* ---- training, all steps told what is right ---- */
+/* ---- training, with teacher forcing ---- */
 typedef struct {
     int32_t src[BATCH * MOST], in[BATCH * (MOST + 1)], out[BATCH * (MOST + 1)],
         len[BATCH], next_len[BATCH];
@@ -171,8 +171,8 @@ enum { SHOWN = 6, ROWS = SHOWN + 1, WIDE = 2 * HIDDEN };
 static const int32_t shown[SHOWN] = { DIGIT0 + 3, DIGIT0 + 1, DIGIT0 + 4,
                                       DIGIT0 + 1, DIGIT0 + 5, DIGIT0 + 9 };
 
-/* The weights [ROWS, SHOWN] by the student's attend, and by weft; whether contexts
- * agree, too. */
+/* Computes the weights [ROWS, SHOWN] with the student's attend and with weft. Returns
+ * whether weights and contexts agree. */
 static bool look(network *n, double *weight, double *of_weft)
 {
     int32_t in[ROWS] = { BEGIN }, len = SHOWN, rows = ROWS;
@@ -219,15 +219,14 @@ static void show_looks(network *n)
     printf("\nby hand and by weft: %s\n", same ? "the same" : "not the same");
 }
 
-/* ---- told what is right, and told its own words ---- */
+/* ---- teacher forcing, and free running ---- */
 enum { TESTS = 200 };
 static const double shares[] = { 1, .5, 0 };
-static const char *const told[] = { "what is right", "one or the other",
-                                    "its own words" };
+static const char *const told[] = { "gold", "gold or its own", "its own tokens" };
 
-/* right [MOST + 1]: how many of TESTS at each place, and how many in all of them.
- * Returns how many weft_decode writes as the student does, if each step is told its own
- * words. */
+/* Counts in right [MOST + 1] the right digits of TESTS at each place, and the tests
+ * without a mistake. Returns the number of tests in which weft_decode writes the same
+ * tokens, if share is 0. */
 static int test(network *n, double share, int *right)
 {
     int32_t digits[TESTS][MOST];
@@ -263,12 +262,12 @@ static void show_test(network *n, int updates)
             printf("%5d", right[t]);
         printf("\n");
     }
-    printf("         its own words as weft_decode writes them: %d of %d\n", as_weft,
+    printf("         its own tokens are those of weft_decode: %d of %d\n", as_weft,
            TESTS);
 }
 
-/* Few updates, and the later ones small: after many small differences between
- * processors' last bits have become large ones. */
+/* Few updates, and the later ones small. Otherwise differences in last bits between
+ * processors would grow until they show. */
 static const struct {
     int updates;
     double rate;
@@ -278,10 +277,9 @@ void show(void)
 {
     network n = network_open(10);
     weft_optim *adam = weft_adam_new(n.m, NULL);
-    printf(
-        "%d times 8 digits; how often the first, second .. that it writes is right\n",
-        TESTS);
-    printf("updates  each step is told  ");
+    printf("%d times 8 digits: how often the first, second .. written digit is right\n",
+           TESTS);
+    printf("updates  each step reads    ");
     for (int t = 1; t <= MOST; t++)
         printf("%3d  ", t);
     printf("all\n");
@@ -308,7 +306,7 @@ void draw(const char *path)
     for (int k = 0; k < ROWS * SHOWN; k++)
         weight[k] = hundredths(weight[k]);
     if (weft_plot_heatmap(
-            path, "Weights of the digits above while it writes those at the left", ROWS,
+            path, "The weight of each digit above, for each digit on the left", ROWS,
             SHOWN, weight, rows, columns, NULL))
         printf("%s\n", weft_file_message());
 }

@@ -30,8 +30,8 @@ void attend(int n, const int *len, const double *score, int width, const double 
         for (int t = 0; t < len[s]; t++)
             weight[t] = 0; /* the softmax of its scores */
         for (int j = 0; j < width; j++)
-            context[j] = 0; /* and what the memory says, by these weights */
-        weight += len[s], context += width; /* what else goes on to the next one? */
+            context[j] = 0; /* the sum of memory's rows with these weights */
+        weight += len[s], context += width; /* which others must move on? */
     }
 #else
     for (int s = 0; s < n; s++) {

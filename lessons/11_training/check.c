@@ -1,14 +1,13 @@
-/* Lesson 11: clipping of ten gradients, a forget gate's bias, one update with known
- * numbers. */
+/* Lesson 11: checks the clipping of random gradients, the forget gate's bias, and
+ * updates with known numbers. */
 #include "weft_op.h"
 #include "given.h"
 
 /* ---- clip ---- */
 enum { MOST_ARRAYS = 4, MOST_NUMBERS = 16 };
-/* The gradient that is checked: how many arrays, of which sizes, how many numbers. */
+/* The gradient under test: the number of its arrays, their sizes, and their sum. */
 static int ARRAYS, NUMBERS, size[MOST_ARRAYS];
-/* most / (norm + 1e-6), which is PyTorch's factor and weft's, is as right as most /
- * norm. */
+/* Tolerance for the factor of PyTorch and weft, most / (norm + 1e-6). */
 static const double rough = 2e-6;
 typedef enum { RIGHT, EACH, VALUES, ALWAYS, NO_ROOT, SQUARED, LIMIT_SQUARED } mistake;
 
@@ -28,7 +27,7 @@ static double cosine(const double *a, const double *b)
     return sum / norm_of(a, NUMBERS) / norm_of(b, NUMBERS);
 }
 
-/* Returns whether a gradient of that norm is scaled. */
+/* Returns whether a gradient of this norm is scaled. */
 static bool is_scaled(mistake m, double norm, double most)
 {
     return m == ALWAYS        ? true :
@@ -56,33 +55,34 @@ static void diagnose(const double *x, double most, const double *got)
     double wrong[MOST_NUMBERS], norm = norm_of(x, NUMBERS);
     for (int m = SQUARED; m <= LIMIT_SQUARED; m++)
         if (clip_with(m, x, most, wrong), near(got, wrong, NUMBERS, rough))
-            hint("a gradient of norm %s %s with a limit of %s: the norm is compared "
-                 "with the limit, %s",
+            hint("a gradient of norm %s %s with a limit of %s: compare the norm with "
+                 "the limit, %s",
                  digits(norm), norm > most ? "is not clipped" : "is changed",
                  digits(most),
                  m == SQUARED ? "not its square" : "not with the limit's square");
     if (near(got, x, NUMBERS, 1e-12))
-        hint("clip leaves a gradient of norm %s as it is, with a limit of %s",
+        hint("clip does not change a gradient of norm %s with a limit of %s",
              digits(norm), digits(most));
     for (int m = RIGHT + 1; m <= LIMIT_SQUARED; m++) {
         clip_with(m, x, most, wrong);
         if (!near(got, wrong, NUMBERS, rough))
             continue;
         if (m == EACH)
-            hint("each array was clipped by itself: the direction has changed, the "
-                 "cosine is %s; take one norm of all numbers, and one factor",
+            hint("each array is clipped separately, which changes the direction (the "
+                 "cosine is %s): use one norm of all numbers, and one factor",
                  digits(cosine(x, got)));
         if (m == VALUES)
-            hint("single numbers were cut off at the limit: the direction has changed, "
-                 "the cosine is %s; limit the norm",
+            hint("single numbers are clipped, which changes the direction (the cosine "
+                 "is %s): limit the norm",
                  digits(cosine(x, got)));
         if (m == ALWAYS)
-            hint("a gradient of norm %s was below the limit, and was made larger",
+            hint("a gradient of norm %s, below the limit, becomes larger: do not "
+                 "change it",
                  digits(norm));
-        hint("all numbers were divided by the sum of squares: the norm is its root");
+        hint("all numbers are divided by the sum of squares: the norm is its root");
     }
-    hint("after clip the norm is %s and the cosine to the gradient %s; a norm of %s "
-         "and a cosine of 1 are expected",
+    hint("after clip the norm is %s and the cosine to the gradient %s; expected: a "
+         "norm of %s and a cosine of 1",
          digits(norm_of(got, NUMBERS)), digits(cosine(x, got)),
          digits(fmin(norm, most)));
 }
@@ -104,14 +104,14 @@ static void check_clip(int n, const int *sizes, double length, double most)
     if (!near(got, want, NUMBERS, rough))
         diagnose(x, most, got);
     if (before > most && near(&norm, &most, 1, rough))
-        hint("clip returns the norm after: return the one before, %s",
+        hint("clip returns the norm after clipping: return the norm before, %s",
              digits(before));
     if (near(&norm, &before, 1, rough) && !near(&norm, &before, 1, 1e-12))
-        hint("clip returns the norm before, but off by %.1e: add 1e-6 to the divisor "
-             "only, and sums are in double",
+        hint("clip returns the norm before with an error of %.1e: add 1e-6 only to the "
+             "divisor, and use double for sums",
              norm - before);
     if (!near(&norm, &before, 1, 1e-12))
-        hint("clip returns %s; the norm before is %s", digits(norm), digits(before));
+        hint("clip returns %s, not the norm before, %s", digits(norm), digits(before));
 }
 
 /* ---- the forget gate's bias ---- */
@@ -131,27 +131,28 @@ static void check_rows(const double *b, const double *c, const double *b0,
     for (int k = 0; k < 4 * H; k++)
         changed[k / H] += b[k] != b0[k] || c[k] != c0[k];
     if (!changed[0] && !changed[1] && !changed[2] && !changed[3])
-        hint("forget_bias changes nothing: weft_read both biases, change their rows, "
-             "weft_assign_values");
+        hint("forget_bias changes nothing: call weft_read for both biases, change the "
+             "rows of f, and call weft_assign_values");
     for (int g = 0; g < 4 && !changed[1]; g++)
         if (changed[g])
-            hint("the rows of the %s gate have changed: gates come as i f g o, so "
-                 "those of f are hidden .. 2 hidden - 1",
+            hint("the rows of the %s gate have changed: the order is i f g o, so the "
+                 "rows of f are hidden .. 2 hidden - 1",
                  gates[g]);
     for (int g = 0; g < 4; g++)
         if (g != 1 && changed[g])
-            hint("the rows of the %s gate have also changed: only those of f may, so "
-                 "read the biases before you assign",
+            hint("the rows of the %s gate have also changed: change only those of f, "
+                 "and read the biases before you assign them",
                  gates[g]);
     for (int k = H; k < 2 * H; k++) {
         double sum = b[k] + c[k], twice = 2 * value, old = value + c0[k];
         if (near(&sum, &value, 1, 1e-12))
             continue;
         if (near(&sum, &twice, 1, 1e-12))
-            hint("both biases have the value: their sum is now %s, not %s", digits(sum),
-                 digits(value));
+            hint("both biases are set to the value: their sum is %s, not %s",
+                 digits(sum), digits(value));
         if (near(&sum, &old, 1, 1e-12))
-            hint("bias_hh_l0 still has its first values in these rows: %s, not %s",
+            hint("bias_hh_l0 keeps its initial values in the rows of f: the sum is %s, "
+                 "not %s",
                  digits(sum), digits(value));
         hint("the forget gate's bias, bias_ih_l0 + bias_hh_l0, is %s in row %d, not %s",
              digits(sum), k, digits(value));
@@ -170,7 +171,7 @@ static void check_bias(int hidden, double value)
     if (answer_here()) {
         forget_bias(m, H, value);
         if (!weft_ok(w))
-            hint("weft says: %s", weft_error_message(w));
+            hint("weft reports: %s", weft_error_message(w));
         read_bias(m, "bias_ih_l0", b), read_bias(m, "bias_hh_l0", c);
     }
     lesson_close(w);
@@ -201,7 +202,7 @@ static updates updated(double most, double momentum)
             weft_concat(WEFT_LIST(pq, r), 0), weft_reals(w, factor, WEFT_SHAPE(3))));
         u.norm[k] = update(m, o, loss, most);
         if (!weft_ok(w))
-            hint("weft says: %s", weft_error_message(w));
+            hint("weft reports: %s", weft_error_message(w));
         weft_read(pq, u.x[k], 2 * sizeof(double)),
             weft_read(r, u.x[k] + 2, sizeof(double));
         u.steps[k] = (int)weft_optim_steps(o);
@@ -218,20 +219,19 @@ static void hint_of_update(const updates *u, int k, double most, double moves)
     for (int j = 0; j < FACTORS; j++)
         whole[j] = -factor[j] * moves;
     if (x[0] == 0 && x[1] == 0)
-        hint("update moves no parameter: weft_backward, weft_clip_grad_norm, "
-             "weft_optim_step");
+        hint("update changes no parameter: call weft_backward, weft_clip_grad_norm "
+             "and weft_optim_step");
     if (near(x, whole, FACTORS, 1e-12) && near(&u->norm[k], &norm, 1, 1e-5))
-        hint(
-            "there is no clip at all, or one with another limit than %s: update "
-            "returns the norm, 13, but the parameters have moved by the whole gradient",
-            digits(most));
-    if (near(x, whole, FACTORS, 1e-12))
-        hint("the parameters have moved by the whole gradient, of norm 13, with a "
-             "limit of %s: there is no clip at all, or it is before weft_backward or "
-             "after weft_optim_step, which zeroes the gradients",
+        hint("clipping has no effect, or its limit is not %s: update returns the norm, "
+             "13, but the parameters move by the whole gradient",
              digits(most));
-    hint("after update %d of a loss 3 p + 4 q + 12 r with a limit of %s, (p, q, r) is "
-         "(%s, %s, %s) and not (%s, %s, %s)",
+    if (near(x, whole, FACTORS, 1e-12))
+        hint("the parameters move by the whole gradient, of norm 13, with a limit of "
+             "%s: clipping is missing, or before weft_backward, or after "
+             "weft_optim_step, which sets the gradients to zero",
+             digits(most));
+    hint("after update %d of the loss 3 p + 4 q + 12 r with a limit of %s, (p, q, r) "
+         "is (%s, %s, %s), not (%s, %s, %s)",
          k + 1, digits(most), digits(x[0]), digits(x[1]), digits(x[2]),
          digits(whole[0] * fmin(1, most / 13)), digits(whole[1] * fmin(1, most / 13)),
          digits(whole[2] * fmin(1, most / 13)));
@@ -252,11 +252,11 @@ static void check_update(double most, double momentum)
         if (!near(u.x[k], want, FACTORS, 1e-5))
             hint_of_update(&u, k, most, moves);
         if (!near(&u.norm[k], &norm, 1, 1e-5))
-            hint("update returns %s; the norm before clipping is 13",
+            hint("update returns %s, not the norm before clipping, 13",
                  digits(u.norm[k]));
         if (u.steps[k] != k + 1)
-            hint("after %d updates the optimiser has made %d steps: one "
-                 "weft_optim_step an update",
+            hint("after %d updates the optimiser has taken %d steps: call "
+                 "weft_optim_step once per update",
                  k + 1, u.steps[k]);
     }
 }
@@ -272,7 +272,7 @@ void check(void)
     for (int k = 0; k < 10; k++)
         check_clip(of[0].n, of[0].size, 1.7, k % 3 == 2 ? 5 : 0.3 + 0.05 * k);
     for (int k = 0; k < 40;
-         k++) { /* the limit on both sides of the norm and its square */
+         k++) { /* limits below and above the norm, and its square */
         double length = k / 4 % 2 ? 3 : .3, side = 0.2 + k / 8 * .5;
         check_clip(of[k % 4].n, of[k % 4].size, length, length * side);
         check_clip(of[k % 4].n, of[k % 4].size, length, length * length * side);

@@ -1,6 +1,6 @@
-/* samples.h - lesson 11, for show.c: a model of the characters of a hundred lines, "two
- * and three are five", trained with the student's update and forget_bias, and what it
- * writes meanwhile. */
+/* samples.h - lesson 11: trains a model of characters on a hundred lines, such as "two
+ * and three are five", with the student's update and forget_bias, and prints samples.
+ * Included by show.c. */
 #ifndef WEFT_LESSON_11_SAMPLES
 #define WEFT_LESSON_11_SAMPLES
 #include "weft_op.h"
@@ -36,8 +36,8 @@ static writer writer_new(weft *w)
     return n;
 }
 
-/* LINES lines of the hundred, end to end, each a sequence of its own: in begins with
- * END, next ends with it. */
+/* Computes the loss of LINES random lines. Each is a sequence: in begins with END, and
+ * next ends with it. */
 static weft_tensor *lines_loss(weft *w, const writer *n)
 {
     int32_t in[LINES * LINE], next[LINES * LINE], len[LINES];
@@ -72,7 +72,7 @@ static weft_tensor *scores(weft_decode_rows *rows, void *user)
     return weft_linear_run(n->out, o.y);
 }
 
-/* 0: no such line; 1: a line of this form; 2: it is true, too. */
+/* Returns 1 for a line of the right form, 2 if it is also true, otherwise 0. */
 static int worth(const char *line)
 {
     char right[LINE];

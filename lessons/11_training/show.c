@@ -1,5 +1,5 @@
-/* Lesson 11: clipping by hand, first values, and the adding problem trained in seven
- * ways. */
+/* Lesson 11: prints a clipped gradient, the first gradient's norm for several initial
+ * values, and seven training runs on the adding problem. */
 #include "weft_op.h"
 #include "weft_plot.h"
 #include "given.h"
@@ -15,11 +15,11 @@ static const setting settings[] = {
     { "LSTM, forget bias 3, Adam 1, limit 1", true, 0, 3, true, 1, 1, 500 },
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
-static const double baseline = 1 / 6.; /* of the answer 1, whatever was read */
+static const double baseline = 1 / 6.; /* loss of the constant answer 1 */
 
 /* ---- the adding problem ---- */
-/* x [BATCH, STEPS, 2]: a number and 1 where it counts, once in each half; y [BATCH]:
- * their sum. */
+/* Fills x [BATCH, STEPS, 2] with numbers and marks, one mark of 1 in each half, and y
+ * [BATCH] with the sums of marked numbers. */
 static void adding(double *x, double *y)
 {
     for (int s = 0; s < BATCH; s++) {
@@ -81,12 +81,12 @@ void train(const setting *s, course *c)
         c->norm[u / WINDOW] = fmax(c->norm[u / WINDOW], norm);
         weft_clear(w);
     }
-    weft_recover(w); /* what has blown up is no error of this program */
+    weft_recover(w); /* infinite numbers are an expected result */
     lesson_close(w);
 }
 
-/* After how many updates the mean loss of a window is below half of the baseline; 0:
- * never. */
+/* Returns the number of updates until a window's mean loss is below half of the
+ * baseline; 0: it never is. */
 static int learnt(const setting *s, const course *c)
 {
     for (int k = 0; k < s->updates / WINDOW && !c->blown; k++)
@@ -95,7 +95,7 @@ static int learnt(const setting *s, const course *c)
     return 0;
 }
 
-/* ---- what is shown ---- */
+/* ---- the program ---- */
 static void show_clip(double most)
 {
     double a[2] = { 3, 4 }, b[1] = { 12 };
@@ -144,8 +144,8 @@ void show(void)
     show_samples();
 }
 
-/* ---- the picture: two digits of each number, which are the same on every processor
- * ---- */
+/* ---- the picture ---- */
+/* Rounds to two digits, which are the same on every processor. */
 static double two(double x)
 {
     char text[32];
@@ -153,8 +153,8 @@ static double two(double x)
     return x < 1e6 && x > 0 ? strtod(text, NULL) : NAN;
 }
 
-/* The tanh layers and the rate 1 are left out: there the last digit of a number decides
- * where training goes, and processors round it in different ways. */
+/* The picture leaves out the tanh layers and the rate of 1. Their training depends on
+ * the last digits, which differ between processors. */
 enum { FROM = 2, BEHIND = 6, GAINS = 7 };
 static const char *const names[] = { "",
                                      "",
@@ -194,7 +194,7 @@ void draw(const char *path)
                   limit[2] = { 1, 1 };
     double highest[2] = { 1, 1 };
     weft_curve loss[BEHIND], norm[BEHIND], firsts = first_norms(gain, first);
-    /* what they are compared with comes first, so it lies below */
+    /* the references come first, because later curves cover earlier ones */
     loss[1] = (weft_curve){ .name = "1/6", .n = 2, .x = at, .y = same };
     norm[0] = (weft_curve){ .name = "limit", .n = 2, .x = at, .y = limit };
     for (int k = FROM; k < BEHIND; k++) {

@@ -6,7 +6,7 @@ double clip(int n, const int *size, double *const *gradient, double most)
 {
 #ifdef START
     (void)n, (void)size, (void)gradient, (void)most;
-    return 0;               /* the norm before; then scale, if it must be */
+    return 0;               /* the norm; scale the numbers if it is above most */
 #else
     double squares = 0;
     for (int k = 0; k < n; k++)
@@ -24,7 +24,7 @@ void forget_bias(weft_module *lstm, int hidden, double value)
 {
 #ifdef START
     weft_tensor *b = weft_find_parameter(lstm, "bias_ih_l0");
-    (void)b, (void)hidden, (void)value; /* read, change rows, weft_assign_values */
+    (void)b, (void)hidden, (void)value; /* read, change rows, assign */
 #else
     weft_tensor *b[2] = { weft_find_parameter(lstm, "bias_ih_l0"),
                           weft_find_parameter(lstm, "bias_hh_l0") };

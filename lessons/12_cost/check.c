@@ -1,15 +1,14 @@
-/* Lesson 12: the four formulas at ten points, exactly, and three at one that ints
- * cannot hold. */
+/* Lesson 12: checks the four formulas exactly for small shapes, and three of them for a
+ * shape whose counts overflow an int. */
 #include "common/lesson.h"
 #include "lesson.h"
 
-/* Counts are whole numbers: a float cannot hold large ones. */
+/* Gives a hint if got is right to a float's precision only. */
 static void hint_of_digits(const char *of, double got, double want)
 {
     if (!is(got, want) && near(&got, &want, 1, 1e-5))
-        hint(
-            "%s is %.12g, and %.12g is expected: a float has seven digits, take double",
-            of, got, want);
+        hint("%s is %.12g, not %.12g: a float has seven digits, so use double", of, got,
+             want);
 }
 
 /* Checks one large shape, after ten small ones were right. */
@@ -17,8 +16,8 @@ static void check_large(const char *of, double got, double want)
 {
     hint_of_digits(of, got, want);
     if (!is(got, want))
-        hint("%s is right for small shapes, but for large ones it is %s, not %s: ints "
-             "overflow above 2^31: begin with 2.0 *, then all products are doubles",
+        hint("%s is right for small shapes, but for a large one it is %s, not %s: ints "
+             "overflow above 2^31, so begin products with 2.0 *",
              of, digits(got), digits(want));
 }
 
@@ -29,33 +28,33 @@ static void check_lstm_flops(int I, int H, int B, int T)
                  want = 2 * weights * B * T;
     const known_mistake mistakes[] = {
         { want * 3 / 4,
-          "lstm_flops has three gates: those are a GRU's; an LSTM has four" },
+          "lstm_flops counts three gates, as in a GRU: an LSTM has four" },
         { 2 * 4. * H * I * H * B * T,
           "lstm_flops multiplies I by H: a row of both weights has I + H numbers" },
-        { 0, "lstm_flops is 0: [4 H, I + H] times a vector, for each token" },
-        { want / 2, "lstm_flops is half of what is expected: a multiplication and an "
+        { 0, "lstm_flops is 0: count [4 H, I + H] times a vector, for each token" },
+        { want / 2, "lstm_flops is half of the right number: a multiplication and an "
                     "addition are two FLOPs" },
-        { want / 4, "lstm_flops has one gate: an LSTM has four, i f g o" },
-        { want / 8, "lstm_flops has one gate: an LSTM has four, i f g o" },
+        { want / 4, "lstm_flops counts one gate: an LSTM has four, i f g o" },
+        { want / 8, "lstm_flops counts one gate: an LSTM has four, i f g o" },
         { 2 * 4. * H * I * B * T,
-          "lstm_flops has one of both products: U h is missing" },
+          "lstm_flops counts one of two products: U h is missing" },
         { 2 * 4. * H * H * B * T,
-          "lstm_flops has one of both products: W x is missing" },
+          "lstm_flops counts one of two products: W x is missing" },
         { want / B, "lstm_flops counts one sequence: the factor B is missing" },
         { want / T, "lstm_flops counts one step: the factor T is missing" },
-        { want * B, "lstm_flops: the factor B is there once too often" },
-        { want * T, "lstm_flops: the factor T is there once too often" },
+        { want * B, "lstm_flops contains the factor B twice" },
+        { want * T, "lstm_flops contains the factor T twice" },
         { want * 2,
-          "lstm_flops: the factor 2 is there once too often: a multiplication "
-          "and an addition are two FLOPs" },
+          "lstm_flops contains the factor 2 twice: a multiplication and an "
+          "addition are two FLOPs" },
         { want * 4,
-          "lstm_flops: the factor 4 is there once too often: the gates i f g o" },
+          "lstm_flops contains the factor 4 twice: one 4 is for the gates i f g o" },
     };
     if (is(got, want))
         return;
     hint_of_digits("lstm_flops", got, want);
     HINT_OF_KNOWN(got, mistakes);
-    hint("lstm_flops(%d, %d, %d, %d) is %s; %s is expected", I, H, B, T, digits(got),
+    hint("lstm_flops(%d, %d, %d, %d) is %s, not %s", I, H, B, T, digits(got),
          digits(want));
 }
 
@@ -64,43 +63,43 @@ static void check_lstm_bytes(int I, int H, int B, int T)
     const double got = lstm_bytes(I, H, B, T), weights = 4. * H * (I + H),
                  of = I + 4. * H, want = 4 * T * (weights + B * of);
     static const char parts[] =
-        "of each sequence a step reads x, h, c and writes h, c: I + 4 H numbers";
+        "for each sequence a step reads x, h, c and writes h, c: I + 4 H numbers";
     const known_mistake mistakes[] = {
         { 4 * T * (weights * 3 / 4 + B * of),
-          "lstm_bytes has the weights of three gates: an LSTM has four, i f g o" },
+          "lstm_bytes counts the weights of three gates: an LSTM has four, i f g o" },
         { 4 * T * (4. * H * I * H + B * of),
           "lstm_bytes multiplies I by H: a row of both weights has I + H numbers" },
         { 4 * T * (weights + B * 5. * H),
-          "lstm_bytes takes x as long as h: x has I numbers, h and c have H each" },
+          "lstm_bytes counts H numbers for x: x has I numbers, h and c have H" },
         { want / 4, "lstm_bytes counts numbers: each of them has 4 bytes" },
         { 4 * (weights + T * B * of),
-          "the weights are counted once for all steps: nothing stays in the cache, so "
-          "each step reads them again" },
-        { 4. * T * B * (weights + of), "the weights are counted for each sequence: a "
-                                       "step reads them once for all B" },
+          "lstm_bytes counts the weights once for all steps: nothing stays in the "
+          "cache, so each step reads them again" },
+        { 4. * T * B * (weights + of), "lstm_bytes counts the weights once per "
+                                       "sequence: a step reads them once for all B" },
         { 4 * T * (weights + B * (of - H)), parts },
         { 4 * T * (weights + B * (of - 2 * H)), parts },
         { 4 * T * (weights / 4 + B * of),
-          "lstm_bytes has the weights of one gate: an LSTM has four, i f g o" },
+          "lstm_bytes counts the weights of one gate: an LSTM has four, i f g o" },
         { want / T,
-          "lstm_bytes: the factor T is missing: each step moves all of that again" },
-        { want * T, "lstm_bytes: the factor T is there once too often" },
-        { 2 * want, "lstm_bytes is twice what is expected: the 2 of FLOPs has no place "
-                    "here, and a number has 4 bytes, not 8" },
+          "lstm_bytes counts one step: each step moves all these bytes again" },
+        { want * T, "lstm_bytes contains the factor T twice" },
+        { 2 * want, "lstm_bytes is twice the right number: leave out the 2 of FLOPs. A "
+                    "number has 4 bytes, not 8" },
         { 4 * T * (2 * weights + B * of),
-          "lstm_bytes reads the weights twice: each is read once, for two FLOPs" },
-        { 4. * T * weights, "lstm_bytes has the weights alone: what of x, h and c?" },
+          "lstm_bytes counts the weights twice: a step reads each once" },
+        { 4. * T * weights, "lstm_bytes counts only the weights: add x, h and c" },
     };
     if (is(got, want))
         return;
     hint_of_digits("lstm_bytes", got, want);
     HINT_OF_KNOWN(got, mistakes);
-    hint("lstm_bytes(%d, %d, %d, %d) is %s; %s is expected", I, H, B, T, digits(got),
+    hint("lstm_bytes(%d, %d, %d, %d) is %s, not %s", I, H, B, T, digits(got),
          digits(want));
 }
 
 /* ---- attention ---- */
-/* FLOPs over all sequences; right with 8 and 4. */
+/* Returns the FLOPs for all sequences. The right factors are 8 and 4. */
 static double attention(int d, int n, const int *len, double projections, double pairs)
 {
     double sum = 0;
@@ -119,34 +118,33 @@ static void check_attention(int d, int n, const int *len)
     const double got = attention_flops(d, n, len), want = attention(d, n, len, 8, 4);
     const known_mistake mistakes[] = {
         { attention(d, 1, &all, 8, 4),
-          "attention_flops takes the square of all tokens: tokens of different "
-          "sequences have no scores" },
+          "attention_flops counts pairs of all tokens: tokens of different sequences "
+          "have no scores" },
         { n * attention(d, 1, &most, 8, 4),
-          "attention_flops takes each sequence for as long as the longest: no pads" },
+          "attention_flops counts the longest length for each sequence: no pads" },
         { attention(d, n, len, 8, 2),
-          "attention_flops has the scores, but the weighed sum of v is missing" },
+          "attention_flops counts the scores, but not the weighted sum of v" },
         { attention(d, n, len, 0, 4),
-          "attention_flops has the pairs alone: q, k, v and the result are missing" },
+          "attention_flops counts only the pairs: add q, k, v and the result" },
         { want / 2,
-          "attention_flops is half of what is expected: a multiplication and an "
+          "attention_flops is half of the right number: a multiplication and an "
           "addition are two FLOPs" },
-        { 2 * want, "attention_flops is twice what is expected: the 2 is there twice" },
+        { 2 * want, "attention_flops contains the factor 2 twice" },
         { attention(d, n, len, 6, 4),
-          "attention_flops has three projections: the result is a fourth one" },
+          "attention_flops counts three projections: the result is a fourth one" },
         { attention(d, n, len, 2, 4),
-          "attention_flops has one projection: q, k, v and the result are four" },
+          "attention_flops counts one projection: q, k, v and the result are four" },
         { attention(d, n, len, 8, 0) + 4. * all * d,
-          "attention_flops has one score a token, not one for each pair of tokens: a "
-          "factor T is missing there" },
+          "attention_flops counts one score per token: each pair of tokens has one, so "
+          "a factor T is missing" },
     };
     if (is(got, want))
         return;
     hint_of_digits("attention_flops", got, want);
     HINT_OF_KNOWN(got, mistakes);
-    hint(
-        "attention_flops of width %d over %d sequences, the first of %d tokens, is %s; "
-        "%s is expected",
-        d, n, len[0], digits(got), digits(want));
+    hint("attention_flops of width %d over %d sequences, the first of %d tokens, is "
+         "%s, not %s",
+         d, n, len[0], digits(got), digits(want));
 }
 
 static void check_crossing(int d)
@@ -154,14 +152,14 @@ static void check_crossing(int d)
     const int got = crossing(d);
     const known_mistake mistakes[] = {
         { 4 * d,
-          "crossing is 4 d: the four projections are missing, or the weighed sum is" },
+          "crossing is 4 d: the four projections or the weighted sum are missing" },
         { 6 * d, "crossing is 6 d: attention's FLOPs lack a factor 2" },
-        { d, "crossing is d: 4 T d has both the scores and the weighed sum already" },
+        { d, "crossing is d: 4 T d contains both the scores and the weighted sum" },
     };
     if (got == 2 * d)
         return;
     HINT_OF_KNOWN(got, mistakes);
-    hint("crossing(%d) is %d: there the LSTM takes %s FLOPs a token, attention %s", d,
+    hint("crossing(%d) is %d: there the LSTM takes %s FLOPs per token, attention %s", d,
          got, digits(16. * d * d), digits(8. * d * d + 4. * got * d));
 }
 

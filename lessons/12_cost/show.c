@@ -1,12 +1,12 @@
-/* Lesson 12: FLOPs and bytes of an LSTM and of attention, what a machine makes of them,
- * and what weft counts. Times are worked out, not taken. */
+/* Lesson 12: prints FLOPs, bytes and computed times of an LSTM and of attention on an
+ * invented machine, and weft's own counts. It measures no time. */
 #include "weft_lab.h"
 #include "weft_op.h"
 #include "weft_plot.h"
 #include "common/lesson.h"
 #include "lesson.h"
 
-/* A machine that is made up: one core, its memory. */
+/* An invented machine with one core. */
 static const double peak = 100, bandwidth = 20; /* GF/s, GB/s */
 enum { UNITS = 256, WIDTH = 128, SIZES = 7, LENGTHS = 8 };
 static const int batch[SIZES] = { 1, 2, 4, 8, 16, 64, 256 };
@@ -18,7 +18,7 @@ static double intensity(int B)
     return lstm_flops(UNITS, UNITS, B, 1) / lstm_bytes(UNITS, UNITS, B, 1);
 }
 static double roof(double per_byte) { return fmin(peak, per_byte * bandwidth); }
-/* us: the longer one of computing and moving */
+/* Returns the time in us: the longer one of computing and moving. */
 static double time_of(double flops, double bytes)
 {
     return fmax(flops / peak, bytes / bandwidth) / 1e3;
@@ -45,14 +45,14 @@ static double attention_token(int T) { return attention_flops(WIDTH, 1, &T) / T 
 
 static void show_crossing(void)
 {
-    printf("\nMFLOP a token, width %d\n    T      LSTM  attention\n", WIDTH);
+    printf("\nMFLOP per token, width %d\n    T      LSTM  attention\n", WIDTH);
     for (int k = 0; k < LENGTHS; k++)
         printf("%5d  %8s  %9s\n", length[k], digits(lstm_token()),
                digits(attention_token(length[k])));
     printf("they cross at T = %d\n", crossing(WIDTH));
 }
 
-/* ---- what weft counts ---- */
+/* ---- weft's counts ---- */
 enum { B = 4, T = 20, I = 8, H = 16 };
 typedef struct {
     double flops;
@@ -116,7 +116,7 @@ void draw(const char *path)
            height[2] = { 0, attention_token(length[LENGTHS - 1]) };
     char at_ridge[80], at_crossing[40];
     snprintf(at_ridge, sizeof at_ridge,
-             "roof: %s GB/s, from %s FLOPs a byte on %s GF/s", digits(bandwidth),
+             "roof: %s GB/s; above %s FLOPs per byte %s GF/s", digits(bandwidth),
              digits(ridge), digits(peak));
     snprintf(at_crossing, sizeof at_crossing, "they cross at %d", crossing(WIDTH));
     for (int k = 0; k < SIZES; k++) {
@@ -144,10 +144,10 @@ void draw(const char *path)
         { .name = at_crossing, .n = 2, .x = crosses, .y = height }
     };
     const weft_chart charts[3] = {
-        { "roofline", "FLOPs a byte", "GF/s", NULL, 2, 10, roofline, 2 },
+        { "roofline", "FLOPs per byte", "GF/s", NULL, 2, 10, roofline, 2 },
         { "time of a token", "sequences in the batch", "us", NULL, 2, 10, &times, 1 },
         { "work of a token", "length of the sequence", "MFLOP", NULL, 2, 0, tokens, 3 },
     };
-    if (weft_plot_lines(path, "what it costs", charts, 3, 1))
+    if (weft_plot_lines(path, "the cost of a layer", charts, 3, 1))
         printf("%s\n", weft_file_message());
 }

@@ -1,5 +1,5 @@
-/* answer.c - the two processes of a lesson's program, see answer.h: the child with the student's code,
- * and the parent that compares. A pipe leads from the child to the parent, and nothing else. */
+/* answer.c - the two processes of a lesson's program, see answer.h: the child runs the student's code,
+ * the parent compares. They communicate only by a pipe from the child to the parent. */
 #define _GNU_SOURCE
 #include "common/answer.h"
 #include <dirent.h>
@@ -30,10 +30,10 @@ static int to_parent = -1, from_child = -1, shown = -1, printed = -1;
 static pid_t child;
 static void *library;
 static const char *crash_hint;
-static const char *said; /* the file with all that the answer prints */
+static const char *said; /* file with the answer's own output */
 static double began;
 static int seconds = 20;
-static bool compared; /* whether the parent runs the check, too */
+static bool compared; /* whether the parent also runs the check */
 
 bool answer_here(void) { return library != NULL; }
 void hint_of_crash(const char *hint) { crash_hint = hint; }
@@ -95,7 +95,7 @@ static void crashed(int number)
     send_verdict(text);
 }
 
-/* Each array is in a block of its own. Guards are written around those that are not exact. */
+/* Each array has its own block. A block that is not exact has guards on both sides. */
 enum { BLOCKS = 16, GUARD = 64, MOST_GUARD = 4096 };
 #define GUARD_BYTE 0xFD
 typedef struct {
@@ -111,7 +111,7 @@ static struct {
     int n;
 } call;
 static bool exact;
-static char pending[TEXT]; /* a hint for the case that the check finds nothing else */
+static char pending[TEXT]; /* a hint that is used if the check finds no other mistake */
 
 static void send_pending(void)
 {
@@ -126,7 +126,7 @@ void answer_exact(bool wanted)
         send_pending();
 }
 
-/* The address sanitizer found an access outside of memory. */
+/* Functions of the address sanitizer. It calls __asan_on_error at an access outside of memory. */
 void *__asan_get_report_address(void) __attribute__((weak));
 int __asan_get_report_access_type(void) __attribute__((weak));
 const char *__asan_get_report_description(void) __attribute__((weak));
@@ -226,8 +226,8 @@ static void end_block(block *b)
 {
     if (answer_here() && !guards_are_whole(b) && !pending[0])
         snprintf(pending, sizeof pending,
-                 "hint: %s writes behind the end of %s, which has %d numbers here", call.function,
-                 b->name, (int)(b->bytes / b->size));
+                 "hint: %s writes before the start or after the end of %s, which has %d numbers here",
+                 call.function, b->name, (int)(b->bytes / b->size));
     if (answer_here() && b->writes && b->bytes > 0)
         memcpy(b->of, b->copy, b->bytes);
     if (answer_here())
@@ -259,8 +259,8 @@ void *answer_function(const char *name)
     return function;
 }
 
-/* The pattern is positive as an int and as a double; that of the compiler is negative. Compiled
- * without optimisation, variables are on the stack. */
+/* This pattern is positive as an int and as a double. The compiler's pattern is negative. Without
+ * optimisation all variables are on the stack. */
 void __attribute__((noinline)) answer_paint(void)
 {
     volatile char *top = __builtin_frame_address(0);
@@ -320,11 +320,11 @@ static void load_answer(const char *file, bool may_write)
         send_verdict(text);
     }
     if (dlsym(library, "main"))
-        send_verdict("it does not compile: multiple definition of main: the lesson's program has one");
+        send_verdict("it does not compile: multiple definition of main: remove main from your file");
 }
 
 /* ---- the parent ---- */
-/* The place of field `field` of /proc/PID/stat, behind the name; NULL if there is none. */
+/* Returns field `which` of /proc/PID/stat; NULL if it does not exist. */
 static const char *stat_field(const char *pid, int which, char *text, size_t size)
 {
     char path[64];
@@ -340,7 +340,8 @@ static const char *stat_field(const char *pid, int which, char *text, size_t siz
     return at ? at + 1 : NULL;
 }
 
-/* Ends all children. What the child has left becomes a child of this process. */
+/* Ends all children and returns their number. Processes that the child started become children of this
+ * process when the child ends. */
 static int end_children(void)
 {
     int ended = 0;
@@ -390,12 +391,12 @@ static void check_limits(void)
     snprintf(pid, sizeof pid, "%d", (int)child);
     const char *pages = stat_field(pid, 24, text, sizeof text);
     if (pages && atol(pages) * (sysconf(_SC_PAGESIZE) >> 10) > MEMORY_MB << 10)
-        answer_verdict("it asks for more memory than there is");
+        answer_verdict("it needs too much memory");
     if (now() - began > 2 * seconds + 8)
         verdict_of("it does not end within %d s", seconds);
 }
 
-/* The child has ended without a last word. */
+/* Prints the verdict on a child that ended without one. */
 static _Noreturn void verdict_of_end(void)
 {
     int status = 0;
@@ -405,13 +406,12 @@ static _Noreturn void verdict_of_end(void)
     if (number == SIGXCPU || number == SIGKILL)
         verdict_of("it does not end within %d s", seconds);
     if (number == SIGSYS)
-        answer_verdict("it starts another process, or asks for something else that is not allowed");
+        answer_verdict("it starts another process, or makes another call that is not allowed");
     if (number == SIGXFSZ)
         verdict_of("it prints more than a megabyte");
     if (number)
         verdict_of("it crashes: signal %d, %s", number, signal_name(number));
-    verdict_of("it ends by itself, with status %d, before the check has come to its end",
-               WEXITSTATUS(status));
+    verdict_of("it exits with status %d before the end of the check", WEXITSTATUS(status));
 }
 
 static void read_all(void *to, size_t bytes)
@@ -439,7 +439,7 @@ static void receive(int kind, void *to, size_t bytes)
         answer_verdict(strcmp(text, "right") ? text : "it sends a verdict of its own");
     }
     if (h.kind != kind || h.bytes != bytes)
-        answer_verdict("it sends what was not asked for");
+        answer_verdict("it sends unexpected data");
     read_all(to, bytes);
 }
 
@@ -457,7 +457,7 @@ double shared(double value)
     return value;
 }
 
-/* A line of what the answer has printed that begins with "runtime error" behind its place. */
+/* Reports the first runtime error that the undefined behaviour sanitizer has printed. */
 static void check_printed(void)
 {
     char line[TEXT], *at;
@@ -467,7 +467,7 @@ static void check_printed(void)
             line[strcspn(line, "\n")] = 0;
             while (at > line && at[-1] != '/')
                 at--;
-            verdict_of("it does what C leaves undefined: %.300s", at);
+            verdict_of("it has undefined behaviour: %.300s", at);
         }
     if (file)
         fclose(file);
@@ -491,7 +491,7 @@ _Noreturn void answer_finish(void)
 }
 
 /* ---- both ---- */
-/* Standard output is for what a lesson's program shows; else it is the answer's. */
+/* Keeps standard output for the lesson's program if it shows numbers. All other output goes to a file. */
 static void child_outputs(answer_job job)
 {
     if (job == ANSWER_SHOWN)

@@ -1,8 +1,8 @@
-/* fence.c - what the process with the student's code may ask of the system: memory, time, output.
+/* fence.c - limits the system calls of the process with the student's code.
  *
- * A seccomp filter refuses all other system calls. New processes, changes of files, signals to other
- * processes and connections are reported; the rest fails with EPERM. Before the answer is loaded files
- * may be opened for reading, since the loader has to; afterwards none. */
+ * A seccomp filter allows calls for memory, time and output. It reports new processes, changes of
+ * files, signals to other processes and connections. All other calls fail with EPERM. Files may be
+ * opened for reading only until the answer is loaded, because the loader must read it. */
 #define _GNU_SOURCE
 #include "common/answer.h"
 #include <errno.h>
@@ -39,7 +39,7 @@ static const int allowed[] = {
     __NR_rseq,
 #endif
 };
-/* Those of draw as well, which writes a picture. */
+/* Allowed only for draw, which writes a picture. */
 static const int writing[] = { __NR_openat, __NR_renameat, __NR_renameat2, __NR_unlinkat, __NR_fsync,
                                __NR_fdatasync, __NR_fchmod, __NR_ftruncate, __NR_getdents64,
                                __NR_flock, __NR_fcntl, __NR_linkat, __NR_faccessat, __NR_readlinkat,
@@ -96,7 +96,7 @@ static void result(filter *f, uint32_t action)
 {
     line(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 }
-/* Skips as many lines unless the loaded number is k. */
+/* Skips the given number of lines unless the loaded number is k. */
 static void unless(filter *f, uint32_t k, uint8_t skipped)
 {
     line(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 0, skipped));
@@ -112,7 +112,7 @@ static size_t argument(int k)
     return offsetof(struct seccomp_data, args) + (size_t)k * sizeof(uint64_t) + low;
 }
 
-/* Allows the call if this argument, of which `bits` count, is k. */
+/* Allows the call if the argument, masked with `bits`, is k. */
 static void when_argument(filter *f, int call, int which, uint32_t bits, uint32_t k)
 {
     unless(f, (uint32_t)call, 5);
@@ -139,7 +139,7 @@ static bool install(filter *f)
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }
 
-/* ---- what is refused is reported ---- */
+/* ---- reports of refused calls ---- */
 static void (*tell)(const char *what);
 
 static void is_refused(int number, siginfo_t *info, void *context)

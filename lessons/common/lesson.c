@@ -1,12 +1,12 @@
 /* lesson.c - the program of a lesson: NN check|show ANSWER.so PRINTS, NN draw ANSWER.so PRINTS FILE.svg.
- * ANSWER.so is the compiled answer, PRINTS a file for what it prints. The last line on standard error
- * is the verdict. */
+ * ANSWER.so is the compiled answer. PRINTS gets the answer's own output. The last line on standard
+ * error is the verdict. */
 #include "common/lesson.h"
 #include "common/answer.h"
 #include <stdarg.h>
 #include <unistd.h>
 
-/* What unset variables and memory hold, see lesson.sh and answer_paint. */
+/* Printed forms of the patterns in uninitialised memory, see lesson.sh and answer_paint. */
 static const char *const patterns[] = { "never written", "2122219134", "-16843010" };
 enum { PATTERNS = sizeof patterns / sizeof *patterns, MOST_NUMBERS = 1024 };
 
@@ -74,7 +74,7 @@ void hint_of_mistakes(const double *got, int n, double tolerance, const char *co
 void hint_of_float(const char *what, const double *got, const double *want, int n)
 {
     if (!near(got, want, n, 1e-12) && near(got, want, n, 1e-5))
-        hint("%s right to six digits or so, but not to twelve: a float has no more; take double", what);
+        hint("%s right to about six digits, not to twelve: use double instead of float", what);
 }
 
 /* ---- random numbers: Marsaglia's xorshift, 2003 ---- */
@@ -109,7 +109,7 @@ void lesson_ok(weft *w)
     if (weft_ok(w))
         return;
     char text[512];
-    snprintf(text, sizeof text, "weft says: %s", weft_error_message(w));
+    snprintf(text, sizeof text, "weft reports: %s", weft_error_message(w));
     answer_verdict(text);
 }
 
@@ -128,18 +128,18 @@ const char *digits(double x)
     return to;
 }
 
-/* ---- the answer's memory: filled, and not endless. By --wrap of the linker ---- */
+/* ---- the answer's memory, filled and limited, through the linker's --wrap ---- */
 void *__wrap_malloc(size_t bytes), *__wrap_calloc(size_t n, size_t bytes);
 void *__wrap_realloc(void *p, size_t bytes);
 
 static void *given(void *p, bool wanted)
 {
     if (!p && wanted)
-        answer_verdict("it asks for more memory than there is");
+        answer_verdict("it needs too much memory");
     return p;
 }
 
-/* The address sanitizer fills memory by itself. Bytes of 255 are a NaN as a double, -1 as an int. */
+/* Fills memory, unless the address sanitizer does. Bytes of 255 are NaN as a double, -1 as an int. */
 void *__asan_get_report_address(void) __attribute__((weak));
 void *__wrap_malloc(size_t bytes)
 {
@@ -150,7 +150,7 @@ void *__wrap_calloc(size_t n, size_t bytes) { return given(calloc(n, bytes), n &
 void *__wrap_realloc(void *p, size_t bytes) { return given(realloc(p, bytes), bytes); }
 
 /* ---- the program ---- */
-/* Twice: at first a wrong answer shall live long enough to be named. */
+/* Checks with spare memory first, because a wrong index then leads to a hint, not to a crash. */
 static void check_twice(void)
 {
     check();

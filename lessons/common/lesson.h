@@ -1,5 +1,5 @@
-/* lesson.h - the parts of every lesson: its program, its picture, the check of a student's answer.
- * A lesson's own lesson.h declares what the student writes; show.c and check.c define the functions below. */
+/* lesson.h - functions that every lesson defines, and helpers for checks.
+ * A lesson's own lesson.h declares the functions that the student writes. */
 #ifndef WEFT_LESSON_H
 #define WEFT_LESSON_H
 #include <math.h>
@@ -9,56 +9,57 @@
 #include <string.h>
 #include "weft.h"
 
-/* ---- of each lesson: show.c and check.c ---- */
-/* Prints the lesson's numbers, with what the student has written. */
+/* ---- each lesson's show.c and check.c define these ---- */
+/* Prints the lesson's numbers, computed with the student's functions. */
 void show(void);
-/* Writes the lesson's picture, of the same numbers. */
+/* Writes a picture of the same numbers to path. */
 void draw(const char *path);
 /* Returns if the answer is right; otherwise calls hint. */
 void check(void);
 
 /* ---- for check.c ---- */
-/* Prints in the student's terms what is wrong, and ends the program. */
+/* Prints a hint for the student, and ends the program. */
 _Noreturn void hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Returns whether |got - want| <= tolerance (1 + |want|) for all n. NaN is not near. */
+/* Returns whether |got[i] - want[i]| <= tolerance (1 + |want[i]|) for all i. NaN is not near. */
 bool near(const double *got, const double *want, int n, double tolerance);
 /* Compares one number, with tolerance 1e-12. */
 bool is(double got, double want);
-/* Returns the index of the first number that is not near; n: all are. */
+/* Returns the index of the first number that is not near, or n. */
 int first_off(const double *got, const double *want, int n, double tolerance);
 bool all_zero(const double *x, int n);
-/* A known mistake: the number that it gives, and its hint. */
+/* A known mistake: its result and its hint. */
 typedef struct {
     double gives;
     const char *hint;
 } known_mistake;
-/* Gives the hint of the first mistake that gives the number got. */
+/* Gives the hint of the first mistake whose result is got. */
 void hint_of_known(double got, const known_mistake *list, int n);
 #define HINT_OF_KNOWN(got, list) hint_of_known(got, list, sizeof(list) / sizeof *(list))
-/* The same for n numbers and the mistakes first .. last of common/mistakes.h. make writes the numbers
- * that a mistake gives. */
+/* The same for n numbers and the mistakes first .. last of common/mistakes.h. make computes the result
+ * of a mistake. */
 void hint_of_mistakes(const double *got, int n, double tolerance, const char *const *hints, int first,
                       int last, void (*make)(int mistake, double *wrong));
 /* Gives a hint if the n numbers are right to a float's precision, but not to a double's. */
 void hint_of_float(const char *what, const double *got, const double *want, int n);
 /* Sets the hint for an answer that crashes from now on; NULL: none. */
 void hint_of_crash(const char *text);
-/* Whether this process has the answer, and makes data in the other one what it is here: for results
- * that are no arrays. common/answer.h says more. */
+/* For results that are not arrays, see common/answer.h. */
 bool answer_here(void);
 void share(void *data, size_t bytes);
-/* Random numbers, the same in every run: between -1 and 1; 0 .. n - 1. */
+/* Random numbers, the same in every run: dice is between -1 and 1, dice_below in 0 .. n - 1. */
 void   dice_seed(unsigned seed);
 double dice(void);
 int    dice_below(int n);
 void   dice_fill(double *x, int n);
 #define DICE_FILL(array) dice_fill(array, sizeof(array) / sizeof *(array))
 
-/* ---- for all ---- */
-/* A context of one thread; after an error the program says it and ends, also at lesson_close. */
+/* ---- for all files ---- */
+/* Opens a context with one thread. lesson_ok and lesson_close report an error of the context and end
+ * the program. */
 weft  *lesson_open(unsigned seed);
 void   lesson_ok(weft *w);
 void   lesson_close(weft *w);
-/* Formats four digits, the same on every processor: numbers below 1e-12 are 0, without a sign. */
+/* Formats x with four digits, the same on every processor: below 1e-12 it is 0, without a sign. The
+ * text is valid for seven more calls. */
 const char *digits(double x);
 #endif

@@ -40,22 +40,22 @@ gets reads     'it crashes: .*: it reads memory outside of an array' 'double *a 
 gets garbage   'it does not compile: 02.c:[0-9:]* error: ' 'return "a" * 2;'
 gets nothing   'it does not compile: .*undefined' '} void stop(void); void also(void) { stop();'
 gets main      'it does not compile: .*multiple definition' '} int main(void) { return 0;'
-gets leaves    'it ends by itself, with status 0, before the check' 'exit(0);'
-gets leaves3   'it ends by itself, with status 3, before the check' '_exit(3);'
-gets claims    'it ends by itself, with status 0, before the check' 'puts("right"); exit(0);'
-gets hints     'it ends by itself, with status 1, before the check' 'puts("hint: all is well"); exit(1);'
+gets leaves    'it exits with status 0 before the end of the check' 'exit(0);'
+gets leaves3   'it exits with status 3 before the end of the check' '_exit(3);'
+gets claims    'it exits with status 0 before the end of the check' 'puts("right"); exit(0);'
+gets hints     'it exits with status 1 before the end of the check' 'puts("hint: all is well"); exit(1);'
 gets chatters  'hint: ' 'printf("right"); fflush(stdout);'
-gets memory    "it asks for more memory than there is${slow:-}" 'while (malloc(1 << 20)) ;'
-gets huge      'it asks for more memory than there is' 'char *volatile p = malloc((size_t)1 << 62); if (p) p[0] = 1;'
+gets memory    "it needs too much memory${slow:-}" 'while (malloc(1 << 20)) ;'
+gets huge      'it needs too much memory' 'char *volatile p = malloc((size_t)1 << 62); if (p) p[0] = 1;'
 gets forks     'it starts another process' 'for (;;) fork();'
 gets shell     'it starts another process' 'if (system("ls")) exit(1);'
 gets leftover  'it starts another process' 'if (!syscall(SYS_fork)) sleep(600); exit(0);'
 gets daemon    'it starts another process' 'if (!syscall(SYS_fork)) { setsid(); sleep(600); } exit(0);'
 ends_shown='__attribute__((constructor)) static void ends(int n, char **argument) { if (n > 1 && argument[1][0] == 115) _exit(3); }'
 mkdir class/fails && { printf '#include <unistd.h>\n'; cat class/right/02.c; echo "$ends_shown"; } >class/fails/02.c
-check "a right one whose program fails" says 1 '^lesson 02: its program fails: it ends by itself, with status 3' lesson run 2 class/fails/02.c
+check "a right one whose program fails" says 1 '^lesson 02: its program fails: it exits with status 3' lesson run 2 class/fails/02.c
 mkdir class/undefined && { cat class/right/02.c; echo 'static volatile int most = 2147483647; __attribute__((constructor)) static void adds(void) { most++; }'; } >class/undefined/02.c
-check "what C leaves undefined" says 1 '^lesson 02: it does what C leaves undefined: 02.c:.*signed integer overflow' lesson run 2 class/undefined/02.c
+check "undefined behaviour" says 1 '^lesson 02: it has undefined behaviour: 02.c:.*signed integer overflow' lesson run 2 class/undefined/02.c
 long_shown='#include <time.h>
 __attribute__((constructor)) static void waits(int n, char **argument) { while (n > 1 && argument[1][0] == 115 && clock() < 3 * CLOCKS_PER_SEC) ; }'
 mkdir class/long && { cat class/right/02.c; echo "$long_shown"; } >class/long/02.c
@@ -86,7 +86,7 @@ student,lesson,right,verdict
 "cem",02,no,"hint: the sum is right, but tanh of it is missing"
 END
 check "its table" cmp three/grades.csv want.csv
-check "no such class" says 2 'gone is no folder' lesson grade gone
+check "no such class" says 2 'gone is not a folder' lesson grade gone
 check "a class without answers" says 0 '^grade: 0 students, 0 answers, 0 right' eval 'mkdir none && lesson grade none'
 
 # ---- answers that attack the grader: none is right, and none changes another's grade
@@ -129,9 +129,9 @@ mkfifo evil/l/p; evil l "#include \"$PWD/evil/l/p\""
 check "attacks are graded" says 0 '^grade: 13 students, 13 answers, 1 right; ' lesson grade evil
 check "only the right answer is right" eval '[ "$(grep -c ,yes, evil/grades.csv)" = 1 ] && grep -q "^\"z\",02,yes,\"right\"$" evil/grades.csv'
 expect() { check "$1: $2" grep -q "^\"$1\",02,no,\"$2" evil/grades.csv; }
-for student in a b c; do expect $student '\(it ends by itself\|hint: \)'; done
+for student in a b c; do expect $student '\(it exits with status\|hint: \)'; done
 expect d 'it sends a verdict of its own'
-expect e 'it sends what was not asked for'
+expect e 'it sends unexpected data'
 expect f 'it writes files'
 expect g 'it writes files'
 expect h 'it starts another process'
@@ -154,13 +154,13 @@ check "has no solution, wrong answer or check" eval '! find package -name "solut
 check "has all that a lesson needs" eval 'for f in lesson.md lesson.h start.c show.c expected.txt picture.svg check.o; do [ "$(ls package/[0-9]*/$f | wc -l)" = 12 ] || { echo $f; false; break; }; done'
 
 # ---- a custom course
-check "a lesson is begun" says 0 '02.c is to be filled in' lesson start 2 "a course"
+check "a lesson is begun" says 0 'fill in a course/02.c' lesson start 2 "a course"
 check "with the file of the package" cmp "a course/02.c" package/02_rnn_by_hand/start.c
 check "make checks it, and shows the first hint" says 2 'lesson 02: hint: step leaves h at zero' env B="$library" make -C "a course" 02
-check "what is there stays" says 1 'is there already' eval 'echo mine >"a course/02.c"; lesson start 2 "a course"'
+check "what is there stays" says 1 'exists already' eval 'echo mine >"a course/02.c"; lesson start 2 "a course"'
 check "as it is" grep -qx mine "a course/02.c"
 mkdir own && echo 'all: ; echo mine' >own/Makefile
-check "a Makefile of one's own stays" says 1 'has a Makefile of its own' lesson start 2 own
+check "a Makefile of one's own stays" says 1 'has another Makefile' lesson start 2 own
 check "as it is, and nothing beside it" eval '[ "$(ls own)" = Makefile ] && grep -q mine own/Makefile'
 check "no such lesson" says 2 'there is no lesson 77; there are: ' lesson start 77 x
 check "a word for a lesson" says 2 'there is no lesson two' lesson start two x

@@ -37,6 +37,21 @@ check "weft_rnn_run has its place" grep -q 'id="weft_rnn_run"' site/api/api_rnn.
 check "a comment before a function is there" grep -q 'Ends the step: its tensors and its tape' site/api/api_core.html
 check "and one behind it" grep -q 'x Phi(x), by the error function' site/api/api_autograd.html
 check "a name in code is a link" grep -q 'href="../api/api_core.html#weft_open"' site/docs/tutorial.html
+# Equations are MathML, whose fractions, scripts and sums have the right number of parts.
+equation() { python -c 'import sys; sys.path.append("lessons"); import equations; print(equations.converted(sys.argv[1]))' "$1"; }
+parts() {
+    python -c 'import glob, sys
+from xml.etree import ElementTree
+want = {"mfrac": 2, "msub": 2, "msup": 2, "msubsup": 3, "munder": 2}
+found = [e for f in glob.glob(sys.argv[1] + "/lessons/*/index.html") for e in ElementTree.parse(f).iter() if e.tag in want]
+sys.exit(len(found) < 90 or any(len(e) != want[e.tag] for e in found))' "$dir/site"
+}
+check "a prime and a fraction" says 0 '<msup><mi>c</mi><mo>&#8242;</mo></msup><mo>=</mo><mfrac><mn>1</mn><mi>N</mi></mfrac>' equation "    c' = 1 / N"
+check "a remark" says 0 '</math> <span>a &lt; b</span></p>' equation '    a = b    a < b'
+for text in 'y = some words' 'y = (a' 'y = a_' 'y = a /' 'y = f[k]' 'ls -l'; do check "no equation: $text" says 0 '^None$' equation "    $text"; done
+check "equations in lessons" parts
+check "any other block is code" grep -q 'out\[k\] = how many' site/lessons/07_packed_sequence/index.html
+
 check "one script, in one page" is "$(grep -rl '<script' site)" site/search.html
 
 # Broken pages are found and reported.
