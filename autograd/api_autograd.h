@@ -77,12 +77,11 @@ WEFT_API weft_tensor *weft_not_equal(weft_tensor *a, weft_tensor *b);
  * the result nor a gradient: pointwise operators, softmax and layer norm turn a gradient of 0 into
  * 0, also where their derivative is infinite or NaN. Like torch.where. */
 WEFT_API weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b);
-/* Converts ints to reals, a copy; reals are an error. No gradient. A float holds whole numbers up
+/* Converts ints to reals by a copy; reals are an error. No gradient. A float holds whole numbers up
  * to 2^24 exactly and rounds larger ones, which WEFT_CHECK=1 reports once. Like x.float(). */
 WEFT_API weft_tensor *weft_to_reals(weft_tensor *ints);
-/* Rounds reals to ints, halves to the even number; no gradient.
- * Errors: NaN, and numbers that do not fit an int32; the message has their place. Like
- * x.round().int(). */
+/* Rounds reals to ints, halves to the even number; no gradient. Errors: NaN, and numbers that do
+ * not fit an int32; the message has their place. Like x.round().int(). */
 WEFT_API weft_tensor *weft_to_ints(weft_tensor *x);
 
 /* ---- matrix products ---- */
@@ -115,8 +114,8 @@ WEFT_API weft_tensor *weft_min(weft_tensor *x, int axis);
 WEFT_API weft_tensor *weft_argmax(weft_tensor *x, int axis);
 WEFT_API weft_tensor *weft_argmin(weft_tensor *x, int axis);
 /* Computes the sum of (x - mean)^2 over the n elements of an axis, divided by n - correction; and
- * its square root. correction 1 is PyTorch's default, 0 is NumPy's. Where n - correction is 0 or
- * less both are 0 (PyTorch: NaN). Where the deviation is 0 its gradient is 0. Like torch.var and
+ * its square root. correction, 0 or more: 1 as PyTorch, 0 as NumPy. Where n - correction is 0 or
+ * less both are 0 (PyTorch: NaN). A deviation of 0 has the gradient 0. Like torch.var,
  * torch.std. */
 WEFT_API weft_tensor *weft_var(weft_tensor *x, int axis, double correction);
 WEFT_API weft_tensor *weft_std(weft_tensor *x, int axis, double correction);
@@ -200,7 +199,7 @@ WEFT_API weft_tensor *weft_index_select(weft_tensor *table, weft_tensor *index);
  * torch.index_add on zeros. */
 WEFT_API weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows);
 /* Takes one element from each row of the last axis: x [.., width] reals, column [..] ints, result
- * [..]. Column -1 gives 0. Errors: another column out of range. Like torch.gather. */
+ * [..]. Column -1 gives 0. Errors: another column out of range. Like torch.take_along_dim. */
 WEFT_API weft_tensor *weft_take_along(weft_tensor *x, weft_tensor *column);
 /* Makes reals [.., classes], 0 and 1, from class_ [..] of ints. A negative class gives zeros. No
  * gradient. Errors: a class of `classes` or above. Like torch.nn.functional.one_hot. */

@@ -33,8 +33,8 @@ WEFT_API double weft_gradcheck(weft_tensor *(*f)(weft_tensor *const *x, void *us
  * no gates; weft_rnn_set_composed makes every gate of every step a result. Like forward hooks. */
 WEFT_API void weft_on_result(
     weft *w, void (*fn)(const weft_tensor *y, const char *operator_name, void *user), void *user);
-/* Prints the tape of the step, one line for each entry, or several if it has more than 100 columns;
- * nothing if file or w is NULL:
+/* Prints the tape of the step, one line of up to 100 columns for each entry, or several; nothing if
+ * file or w is NULL. An entry:
  *     %4 = slice(%3, axis=1, from=0, to=2) -> [5, 2] packed
  * The line has the number of the entry, the operator, its inputs and attributes, shape and layout
  * of the result. An input is the result of another entry by number ("%3.1": the second result of
