@@ -36,23 +36,23 @@ WEFT_API weft_tensor *weft_sigmoid(weft_tensor *x);     /* 1 / (1 + e^-x) */
 WEFT_API weft_tensor *weft_relu(weft_tensor *x);        /* max(x, 0), with the gradient 0 at 0 */
 WEFT_API weft_tensor *weft_silu(weft_tensor *x);        /* x sigmoid(x) */
 WEFT_API weft_tensor *weft_softplus(weft_tensor *x);    /* log(1 + e^x) */
-/* Returns x times the normal distribution function of x. Like torch.nn.functional.gelu. */
+/* Returns x * P(Z <= x) for a standard normal Z, by erf. Like torch.nn.functional.gelu. */
 WEFT_API weft_tensor *weft_gelu(weft_tensor *x);
-/* Returns x, and slope * x where x is 0 or below. Like torch.nn.functional.leaky_relu. */
+/* Returns x where it is above 0, otherwise slope * x. Like torch.nn.functional.leaky_relu. */
 WEFT_API weft_tensor *weft_leaky_relu(weft_tensor *x, double slope);
-/* Returns x, and alpha * (exp(x) - 1) where x is 0 or below. Like torch.nn.functional.elu. */
+/* Returns x where it is above 0, otherwise alpha * (e^x - 1). Like torch.nn.functional.elu. */
 WEFT_API weft_tensor *weft_elu(weft_tensor *x, double alpha);
 /* Limits each element to low .. high; NaN stays. Its gradient is 0 outside, 1 inside and at both
  * ends. -INFINITY and INFINITY mean no limit. Errors: low above high, or NaN. Like torch.clamp. */
 WEFT_API weft_tensor *weft_clamp(weft_tensor *x, double low, double high);
-/* Raises each element to a power; NaN for a negative element and a fraction. Like torch.pow. */
+/* Raises each element to a power; a fractional power of a negative one is NaN. Like torch.pow. */
 WEFT_API weft_tensor *weft_pow(weft_tensor *x, double exponent);
 /* Multiplies each element by a number, which is a constant for the tape. Like x * factor. */
 WEFT_API weft_tensor *weft_scale(weft_tensor *x, double factor);
 
-/* Computes with two operands, which broadcast as in NumPy. Both are reals, or (except for weft_div)
- * both are ints: then the result is ints, and wraps around if it does not fit an int32. Division by
- * 0 gives infinity or NaN. Like + - * / of torch. */
+/* Computes a + b, a - b, a * b or a / b; the operands broadcast as in NumPy. Both are reals, or
+ * (not for weft_div) both are ints: then the result is ints, and wraps around if it does not fit an
+ * int32. Division by 0 gives infinity or NaN. Like + - * / of torch. */
 WEFT_API weft_tensor *weft_add(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_sub(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_mul(weft_tensor *a, weft_tensor *b);
@@ -74,7 +74,7 @@ WEFT_API weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_not_equal(weft_tensor *a, weft_tensor *b);
 /* Selects a where the condition (reals or ints) is not 0, otherwise b. All three broadcast; a and b
  * are both reals or both ints. NaN or infinity in the branch that is not selected changes neither
- * the result nor a gradient: pointwise operators, softmax and layer norm turn a gradient of 0 into
+ * the result nor a gradient: pointwise operators, softmax and layer norm pass a gradient of 0 on as
  * 0, also where their derivative is infinite or NaN. Like torch.where. */
 WEFT_API weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b);
 /* Converts ints to reals by a copy; reals are an error. No gradient. A float holds whole numbers up
@@ -86,11 +86,11 @@ WEFT_API weft_tensor *weft_to_ints(weft_tensor *x);
 
 /* ---- matrix products ---- */
 /* Multiplies a [.., m, k] by b [.., k, n] to [.., m, n]; ranks of 2 or more. If b has rank 2, all
- * leading axes of a are rows, also ragged ones. Otherwise both have the same leading axes, or a has
- * rank 2: a batch of products. Like torch.matmul. */
+ * leading axes of a are rows, also ragged ones. Otherwise a has the leading axes of b, or rank 2: a
+ * batch of products. Like torch.matmul. */
 WEFT_API weft_tensor *weft_matmul(weft_tensor *a, weft_tensor *b);
-/* Multiplies after exchanging the last two axes of a if ta, of b if tb. With a ragged and ta it
- * sums over the rows (a^T b): b must have the same rows, and the result is plain. Like
+/* Multiplies as weft_matmul after exchanging the last two axes of a if ta, of b if tb. A ragged a
+ * [N, m] with ta, and b [N, n] of the same rows, give the sum over the tokens, a plain [m, n]. Like
  * torch.matmul(a.mT, b). */
 WEFT_API weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, bool tb);
 
@@ -98,25 +98,24 @@ WEFT_API weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, 
  * They reduce one axis, which goes away. Axis 0 of a ragged tensor is an error, since it has two
  * meanings: weft_pool reduces within each sequence; weft_sum_all and weft_mean_all, or weft_plain
  * before the operator, reduce over all tokens. */
-/* Sums along an axis, or averages. Both are 0 over an empty axis (torch: a mean of NaN). weft_sum
- * also takes ints and returns ints; a sum that does not fit an int32 wraps around. weft_mean
- * refuses ints. Like torch.sum and torch.mean. */
+/* Sums or averages the elements along an axis; 0 if it is empty (torch: a mean of NaN). weft_sum
+ * also takes ints and returns ints; a sum that does not fit an int32 wraps around. Errors: axis 0
+ * of a ragged tensor (see weft_pool); weft_mean of ints. Like torch.sum and torch.mean. */
 WEFT_API weft_tensor *weft_sum(weft_tensor *x, int axis);
 WEFT_API weft_tensor *weft_mean(weft_tensor *x, int axis);
 /* Returns the largest or the smallest element along an axis, reals or ints; NaN if there is one.
- * The first of equal elements gets the gradient. Errors: an empty axis. Like torch.amax,
- * torch.amin. */
+ * The first of equal ones gets the gradient. Errors: an empty axis. Like torch.amax, torch.amin. */
 WEFT_API weft_tensor *weft_max(weft_tensor *x, int axis);
 WEFT_API weft_tensor *weft_min(weft_tensor *x, int axis);
-/* Returns the index along the axis of the largest or the smallest of reals, as ints: of the first
- * of equal elements, of the first NaN if there is one. No gradient. Errors: ints; an empty axis.
- * Like torch.argmax and torch.argmin. */
+/* Returns the index along an axis of the largest (weft_argmax) or the smallest (weft_argmin) real,
+ * as ints: of equal ones the first, with NaN the first NaN. No gradient. Errors: ints; an empty
+ * axis. Like torch.argmax and torch.argmin. */
 WEFT_API weft_tensor *weft_argmax(weft_tensor *x, int axis);
 WEFT_API weft_tensor *weft_argmin(weft_tensor *x, int axis);
-/* Computes the sum of (x - mean)^2 over the n elements of an axis, divided by n - correction; and
- * its square root. correction, 0 or more: 1 as PyTorch, 0 as NumPy. Where n - correction is 0 or
- * less both are 0 (PyTorch: NaN). A deviation of 0 has the gradient 0. Like torch.var,
- * torch.std. */
+/* Computes the variance along an axis (weft_var), the sum of (x - mean)^2 over its n elements
+ * divided by n - correction, or its square root (weft_std). correction, 0 or more: 1 as PyTorch, 0
+ * as NumPy. Where n - correction is 0 or less both are 0 (PyTorch: NaN). A deviation of 0 has the
+ * gradient 0. Like torch.var, torch.std. */
 WEFT_API weft_tensor *weft_var(weft_tensor *x, int axis, double correction);
 WEFT_API weft_tensor *weft_std(weft_tensor *x, int axis, double correction);
 /* Computes the norm along an axis. power 2 (or 0): the root of the sum of squares, without overflow
@@ -130,7 +129,7 @@ WEFT_API weft_tensor *weft_vector_norm(weft_tensor *x, int axis, double power);
 WEFT_API void weft_topk(weft_tensor *x, int64_t k, int axis, weft_tensor **values,
                         weft_tensor **indices);
 /* Sums or averages all reals to a tensor of rank 0; of a ragged tensor its tokens, without the pads
- * of the layout ROWS. 0 without elements. Errors: ints. Like x.sum() and x.mean(). */
+ * of the layout ROWS. No elements give 0. Errors: ints. Like x.sum() and x.mean(). */
 WEFT_API weft_tensor *weft_sum_all(weft_tensor *x);
 WEFT_API weft_tensor *weft_mean_all(weft_tensor *x);
 /* Computes y_i = x_0 + .. + x_i along an axis; along axis 0 of a ragged tensor within each
@@ -145,8 +144,8 @@ WEFT_API weft_tensor *weft_cumsum(weft_tensor *x, int axis);
 WEFT_API weft_tensor *weft_softmax(weft_tensor *x, int axis, weft_tensor *mask);
 WEFT_API weft_tensor *weft_log_softmax(weft_tensor *x, int axis, weft_tensor *mask);
 /* Computes log(sum(exp(x))) along an axis, which goes away; along axis 0 of a ragged tensor the
- * result is plain, [sequences, ..]. mask: as in softmax; without elements it gives -infinity. Like
- * torch.logsumexp. */
+ * result is plain, [sequences, ..]. mask as in weft_softmax. A row that is empty or masked as a
+ * whole gives -infinity. Like torch.logsumexp. */
 WEFT_API weft_tensor *weft_logsumexp(weft_tensor *x, int axis, weft_tensor *mask);
 /* Computes (x - mean) / sqrt(variance + eps) over the last axis, times gain plus shift. gain and
  * shift: [width] each, or both NULL. eps 0: 1e-5; WEFT_ZERO: 0. Ba et al. 2016. Like
@@ -173,8 +172,8 @@ WEFT_API weft_tensor *weft_permute(weft_tensor *x, const int *axes);
 /* Joins n tensors (WEFT_LIST), one or more, along an axis, by a copy; their other extents and types
  * are equal. Ragged ones along any axis but 0 (see weft_concat_sequences). Like torch.cat. */
 WEFT_API weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis);
-/* Joins n tensors of one shape, rank 0 .. 5, along a new axis. Ragged ones along any axis but 0.
- * Like torch.stack. */
+/* Joins n tensors of one shape and type, rank 0 .. 5, along a new axis, by a copy. Ragged ones
+ * along any axis but 0. Like torch.stack. */
 WEFT_API weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis);
 /* Copies from .. to - 1 along an axis; negative ones count from the end. Not the rows of a ragged
  * tensor. Errors: outside 0 .. extent (Python cuts); to before from. Like x[.., from:to]. */
@@ -252,14 +251,15 @@ typedef struct {
     double dropout;                              /* of the weights, 0 <= p < 1 */
     const char *name;                            /* of the dropout; required if it is above 0 */
 } weft_attention_opts;
-/* Computes softmax(scale q k^T) v within each sequence, for every head. Ragged reals q [Nq, heads *
- * dk], k [Nk, heads * dk], v [Nk, heads * dv] give [Nq, heads * dv]. k and v belong to one batch, q
- * to one of as many sequences. opts NULL: one head, all keys. A query without keys gives 0. map:
- * NULL, or set to the weights [pairs, heads], a ragged tensor with one sequence for each query row
- * in CONCAT order and one token for each of its keys. While training, dropout zeroes each weight
- * with probability p and divides the others by 1 - p, also in the map. Its mask is that of
- * weft_dropout under `name`, where tokens are queries and columns are keys; each head has its own
- * mask. Like torch.nn.functional.scaled_dot_product_attention. */
+/* Computes softmax(scale q k^T) v within each sequence, for every head. q [Nq, heads * dk], k [Nk,
+ * heads * dk] and v [Nk, heads * dv] are ragged reals; the result is [Nq, heads * dv]. k and v
+ * belong to one batch, q to one of the same number of sequences. opts NULL: one head, all keys. A
+ * query without keys gives 0. map: NULL, or set to the weights [pairs, heads], a ragged tensor with
+ * one sequence for each query row in CONCAT order and one token for each of its keys. While
+ * training, dropout zeroes each weight with probability p and divides the others by 1 - p, also in
+ * the map. Its mask is that of weft_dropout under `name`, where tokens are queries and columns are
+ * keys; each head has its own mask. Errors: a width that heads does not divide. Like
+ * torch.nn.functional.scaled_dot_product_attention. */
 WEFT_API weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v,
                                      const weft_attention_opts *opts, weft_tensor **map);
 
@@ -274,8 +274,8 @@ WEFT_API weft_tensor *weft_grad(weft_tensor *parameter);
 /* Computes the gradient of the sum of `of`, a tensor of any shape, by each of n tensors into
  * out[i]; zeros where `of` does not depend on by[i]. The results are constants: a loss computed
  * from them has no gradient through them. by: tensors of this step or parameters, whose own
- * gradients do not change. out may be the array by. On error all of out are inert. Paths inside a
- * fused layer are not visible; see weft_rnn_run.
+ * gradients do not change. out may be the array by. On error all of out are inert. By a result of a
+ * fused layer it gives the direct derivative, without paths inside the layer; see weft_rnn_run.
  * Errors: `of` is neither on the tape nor one of by. Like torch.autograd.grad. */
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n,
                              weft_tensor **out);

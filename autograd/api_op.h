@@ -2,10 +2,9 @@
  *
  * An operator is a record of functions: a shape rule, a forward in raw memory, and a backward in
  * operators or, for passes that are not recorded, in raw memory. weft_op_apply checks, arranges,
- * records and differentiates it as the library's own operators.
- *
- * None of the functions can end the step that it runs in (see weft_clear) or start a backward pass
- * inside a backward pass. Tensors that they return must belong to this context and step.
+ * records and differentiates it as the library's own operators. None of the functions can end the
+ * step that it runs in (see weft_clear) or start a backward pass inside a backward pass. Tensors
+ * that they return must belong to this context and step.
  *
  * Raw functions (forward, fused) run on the host. On a GPU weft copies the numbers that they ask
  * for to the host and back, unless the record sets .device. Only a program that sets it gets device
@@ -20,8 +19,7 @@ extern "C" {
 
 /* ---- the call ---- */
 typedef struct weft_op weft_op;                  /* the record of an operator */
-/* One use of an operator. Results: first those for the user, then those that only backward
- * needs. */
+/* One use of an operator. Results: those for the user, then those that only backward needs. */
 typedef struct weft_call {
     const weft_op *op;
     weft_tensor  **y;                            /* [m] results */
@@ -83,7 +81,7 @@ WEFT_API void weft_op_like(weft_tensor *y, const weft_tensor *x);
 /* Makes result y a plain tensor of that shape, WEFT_REAL or WEFT_I32. Like torch.empty. */
 WEFT_API void weft_op_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape);
 /* Fails the context by WEFT_ESHAPE with operator, shapes and `why` as its message, which it copies.
- * Returns false, for `return weft_op_refuse(..)`. */
+ * Returns false: write `return weft_op_refuse(..)`. */
 WEFT_API bool weft_op_refuse(const weft_call *call, const char *why);
 
 /* ---- for raw functions ---- */
@@ -94,11 +92,11 @@ WEFT_API bool weft_op_refuse(const weft_call *call, const char *why);
  * weft_op_data, reals for weft_op_int_data. Like x.data_ptr(). */
 WEFT_API weft_real *weft_op_data(const weft_tensor *x);
 WEFT_API int32_t *weft_op_int_data(const weft_tensor *x);
-/* Returns the gradient of result k, inside `fused`, in the same memory; NULL if it got none. Like
- * grad_output. */
+/* Returns the gradient of result k inside `fused`, of its shape, to be read only, in the memory of
+ * weft_op_data; NULL if no gradient reached it. Like grad_output. */
 WEFT_API const weft_real *weft_op_dy(const weft_call *call, int k);
-/* Returns the memory for the gradient of input i, inside `fused`; NULL if it is not needed. If *add
- * is true add to it, otherwise overwrite it. Like grad_input. */
+/* Returns the memory for the gradient of input i inside `fused`, of its shape; NULL if it is not
+ * needed. It sets *add: true: add to the memory; false: overwrite it. Like grad_input. */
 WEFT_API weft_real *weft_op_dx(const weft_call *call, int i, bool *add);
 
 #ifdef __cplusplus

@@ -38,7 +38,7 @@ WEFT_API void weft_split_sequences(weft_tensor *joined, const weft_lengths *firs
 /* Packs n sequences, in any order, to one ragged tensor in the layout PACKED, by a copy; ids are 0
  * .. n - 1. Like torch.nn.utils.rnn.pack_sequence(enforce_sorted=False). */
 WEFT_API weft_tensor *weft_pack_sequence(weft_tensor *const *sequences, int64_t n);
-/* Pads n sequences to a plain tensor [n, longest, ..] of their type; pads get the value `fill`.
+/* Pads n sequences, reals or ints, to a plain tensor [n, longest, ..]; pads get the value `fill`.
  * Like torch.nn.utils.rnn.pad_sequence(batch_first=True). */
 WEFT_API weft_tensor *weft_pad_sequence(weft_tensor *const *sequences, int64_t n, double fill,
                                         weft_align align);
@@ -74,8 +74,8 @@ WEFT_API weft_tensor *weft_ragged_of(const weft_packed_sequence *packed);
  * the longest length; 0: the longest. Errors: as weft_pad_packed_sequence. */
 WEFT_API weft_tensor *weft_length_mask(weft *w, const weft_lengths *lengths, int64_t total,
                                        weft_align align);
-/* Copies a padded tensor, and moves the data of each sequence from one side of its row to the
- * other. Pads of the result are 0. Errors: as weft_pack_padded_sequence. */
+/* Copies a padded tensor and moves the data of each sequence from the side `from` to the side `to`.
+ * Pads of the result are 0. Errors: as weft_pack_padded_sequence. */
 WEFT_API weft_tensor *weft_move_pads(weft_tensor *padded, const weft_lengths *lengths,
                                      weft_align from, weft_align to);
 /* Checks that all pads are 0 and returns true; NaN is not 0. Otherwise it returns false and fails

@@ -8,7 +8,7 @@ extern "C" {
 #endif
 
 /* ---- second derivatives ---- */
-/* Computes the gradients of weft_gradients and records the walk on the tape, also under
+/* Computes the gradients of weft_gradients and records that pass on the tape, also under
  * WEFT_NO_GRAD, so that the program can differentiate them again (gradient penalties, second
  * derivatives). Arguments, owners and errors are those of weft_gradients. It runs without fused
  * kernels: attention over 512 tokens takes 200 times the time and 400 times the memory. Like
@@ -20,7 +20,7 @@ WEFT_API void weft_gradients_recorded(weft_tensor *of, weft_tensor *const *by, i
 /* Returns the largest difference between the gradients of f at x and central differences, relative
  * to max(1, norm of the gradient), for gradients by operators and by fused kernels. f(x, user)
  * returns a tensor of one element; it runs 4 times for each element of the n tensors x, whose
- * numbers it changes and restores. order 1: of f; 2: of a fixed combination of its gradients, so
+ * numbers weft changes and restores. order 1: of f; 2: of a fixed combination of its gradients, so
  * second derivatives. NaN on error. Use the double library. Like torch.autograd.gradcheck. */
 WEFT_API double weft_gradcheck(weft_tensor *(*f)(weft_tensor *const *x, void *user),
                                weft_tensor *const *x, int64_t n, int order, void *user);

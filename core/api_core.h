@@ -164,7 +164,7 @@ WEFT_API void weft_recover(weft *w);
 /* Returns whether nothing has failed since weft_open or weft_recover; false for NULL. It does not
  * wait for a GPU, whose errors arrive at the next function that waits. */
 WEFT_API bool weft_ok(const weft *w);
-/* Returns the kind of the first failure; WEFT_OK if none, WEFT_EARG for NULL. */
+/* Returns the kind of the first failure; WEFT_OK if nothing failed, WEFT_EARG for NULL. */
 WEFT_API weft_status weft_error_code(const weft *w);
 /* Returns the text of the first failure: operator, shapes, layer, sequence, and the expected value.
  * "" if none, "no context" for NULL. The context owns it; it is valid until weft_recover. Like the
@@ -217,8 +217,8 @@ static inline void weft__end_training(weft__scope *s) { weft_set_training(s->w, 
 #define WEFT__SCOPE(w, what) WEFT__SCOPE_OF(w, what, WEFT__JOIN(weft__##what##_, __LINE__))
 
 /* ---- the device and memory ---- */
-/* Returns the name of the kernels, a constant: "ref", "generic", "avx2", "avx512" or "cuda"; "none"
- * for NULL. Like torch.cuda.get_device_name. */
+/* Returns the name of the compute kernels in use: "ref", "generic", "avx2", "avx512" or "cuda";
+ * "none" for NULL. A constant, not to be freed. Like torch.cuda.get_device_name. */
 WEFT_API const char *weft_device_name(const weft *w);
 
 typedef struct {
@@ -292,11 +292,11 @@ template <typename... X> constexpr weft__list<weft_tensor *, sizeof...(X)> weft_
         static_cast<int64_t>(decltype(weft__tensors(__VA_ARGS__))::count)
 #endif
 
-/* Makes a tensor of the step and copies into it as many values as its shape has elements, row by
- * row. values NULL: zeros. Like torch.tensor. */
+/* Makes a tensor of reals or ints from as many values as its shape has elements, row by row, which
+ * it copies. values NULL: zeros. Like torch.tensor. */
 WEFT_API weft_tensor *weft_reals(weft *w, const weft_real *values, int rank, const int64_t *shape);
 WEFT_API weft_tensor *weft_ints(weft *w, const int32_t *values, int rank, const int64_t *shape);
-/* Makes a tensor of zeros, reals. Like torch.zeros. */
+/* Makes a tensor of reals, all 0; weft_ints with NULL makes ints. Like torch.zeros. */
 WEFT_API weft_tensor *weft_zeros(weft *w, int rank, const int64_t *shape);
 /* Makes a tensor of reals with the same value everywhere. Like torch.full. */
 WEFT_API weft_tensor *weft_full(weft *w, double value, int rank, const int64_t *shape);
@@ -306,8 +306,7 @@ WEFT_API weft_tensor *weft_scalar(weft *w, double value);
  * step may be negative. from equal to `to` gives an empty tensor, [0].
  * Errors: a step of 0 or away from `to`; a number that does not fit an int32. Like torch.arange. */
 WEFT_API weft_tensor *weft_arange(weft *w, int64_t from, int64_t to, int64_t step);
-/* Draws a tensor of standard normal reals from the stream "tensor" of the context. Like
- * torch.randn. */
+/* Draws standard normal reals, a tensor, from the context's stream "tensor". Like torch.randn. */
 WEFT_API weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape);
 /* Draws a tensor of reals uniform in [low, high) from the stream "tensor" of the context; all are
  * low if both are equal. Errors: low above high; a bound or high - low that is not finite. Like
@@ -315,13 +314,13 @@ WEFT_API weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape);
 WEFT_API weft_tensor *weft_rand(weft *w, double low, double high, int rank, const int64_t *shape);
 /* Returns the context of a tensor; NULL for NULL. Like x.device. */
 WEFT_API weft *weft_context_of(const weft_tensor *x);
-/* Returns the number of axes; 0 for NULL and for an inert tensor. Like x.ndim. */
+/* Returns the number of axes; 0 for NULL and for the result of a failed call. Like x.ndim. */
 WEFT_API int weft_rank(const weft_tensor *x);
 /* Returns the extent of an axis, which counts from the end if negative; 0 for an axis that does not
- * exist, for NULL and for an inert tensor. Axis 0 of a ragged tensor counts its rows, pads of the
- * layout ROWS included. Like x.size(axis). */
+ * exist, for NULL and for the result of a failed call. Axis 0 of a ragged tensor counts its rows,
+ * pads of the layout ROWS included. Like x.size(axis). */
 WEFT_API int64_t weft_size(const weft_tensor *x, int axis);
-/* Returns the number of elements; 0 for NULL and for an inert tensor. Like x.numel(). */
+/* Returns the number of elements; 0 for NULL and the result of a failed call. Like x.numel(). */
 WEFT_API int64_t weft_numel(const weft_tensor *x);
 /* Copies all elements, weft_real or int32_t by x's type, to host memory of exactly their size. The
  * rows of a ragged tensor are in the order of its layout; weft_read_sequences gives the user's
@@ -386,14 +385,13 @@ typedef struct weft_stream weft_stream;
  * key from the context's seed. The context owns it. NULL if it cannot be made: the context has
  * failed, and draws from NULL give 0. Like torch.Generator. */
 WEFT_API weft_stream *weft_stream_of(weft *w, const char *name);
-/* Draws a number uniform in [0, 1), a multiple of 2^-53. Like torch.rand. */
+/* Draws a number uniform in [0, 1), a multiple of 2^-53; 0 from NULL. Like torch.rand. */
 WEFT_API double weft_stream_uniform(weft_stream *stream);
-/* Draws a standard normal number. Like torch.randn. */
+/* Draws a standard normal number (mean 0, deviation 1); 0 from NULL. Like torch.randn. */
 WEFT_API double weft_stream_normal(weft_stream *stream);
 /* Draws an integer uniform in 0 .. below - 1, without bias; 0 if below is 0. Like torch.randint. */
 WEFT_API uint64_t weft_stream_below(weft_stream *stream, uint64_t below);
-/* Draws a uniform permutation of 0 .. n - 1 into out [n]; does nothing if out is NULL. Like
- * torch.randperm. */
+/* Draws a uniform permutation of 0 .. n - 1 into out [n]; nothing if NULL. Like torch.randperm. */
 WEFT_API void weft_stream_permutation(weft_stream *stream, int64_t n, int32_t *out);
 
 #ifdef __cplusplus

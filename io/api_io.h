@@ -80,9 +80,10 @@ WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
  * file that is open for SWMR. Floats are rounded to the nearest number; NaN and infinities stay. A
  * finite number that does not fit a weft_real, and an integer that does not fit (a double or an
  * int32), is an error that names its place and value. */
-/* Loads parameters and buffers from data sets under flat dotted or nested names, as h5py writes a
- * PyTorch state dict. report NULL: all names and shapes must agree. Otherwise it loads those that
- * agree and reports the others. After an error the module is unchanged.
+/* Loads the parameters and buffers of m from an HDF5 file whose data sets have flat dotted or
+ * nested names, as h5py writes a PyTorch state dict. report NULL: all names and shapes must agree.
+ * Otherwise it loads those that agree and reports the others. After an error the module is
+ * unchanged.
  * Errors: a weight of another type, such as a text; a checkpoint of weft_save, or a file of Keras;
  * a number that does not fit. Like load_state_dict. */
 WEFT_API weft_status weft_load_state_dict(const char *path, weft_module *m,

@@ -100,7 +100,8 @@ WEFT_API weft_status weft_plot_cell(const char *path, const char *title,
  * token, concatenated, such as its gradient. Cells then have the colours of their values, with a
  * stripe of their sequence's colour; the first drawing has numbers, all have tooltips. The layout
  * `rows` comes last: by the placement, or for NULL by weft_first_fit with the longest sequence's
- * width. Without values scale and placement are ignored. */
+ * width. Without values scale and placement are ignored.
+ * Errors: lengths NULL; a length below 0; sequences of the placement that overlap. */
 WEFT_API weft_status weft_plot_batch(const char *path, const char *title,
                                      const weft_lengths *lengths, const char *const *labels,
                                      const double *values, const weft_colour_scale *scale,
@@ -108,16 +109,16 @@ WEFT_API weft_status weft_plot_batch(const char *path, const char *title,
 
 /* ---- the tape ---- */
 /* Draws the tape of w as a graph: a box for each entry, as weft_print_tape lists it, for each
- * parameter and for each given tensor; an arrow from each result to the operators that take it. SVG
- * of at most 100 boxes (60 are easy to read), from top to bottom in the order of the tape. A path
- * that ends in .dot or .gv gets the language of graphviz instead, of at most 10,000 boxes.
- *
- * Errors: an empty tape; too many boxes; a context that has failed.
+ * parameter and for each tensor given by the program; an arrow from each result to the operators
+ * that take it. SVG of at most 100 boxes (60 are easy to read), from top to bottom in the order of
+ * the tape. A path that ends in .dot or .gv gets the language of graphviz instead, of at most
+ * 10,000 boxes.
  *
  * of: a result on the tape. Then only its sources are drawn, with the gradient of `of` by each
  * number; errors of weft_gradients are errors of the context and of this function. NULL: the whole
  * tape, numbers alone. Only tensors of one element show a number. Waits for the device. Records
- * nothing. */
+ * nothing.
+ * Errors: an empty tape; too many boxes; a context that has failed. */
 WEFT_API weft_status weft_plot_tape(const char *path, const char *title, weft *w,
                                     weft_tensor *of) WEFT_MUST_USE;
 

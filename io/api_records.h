@@ -17,11 +17,11 @@ typedef struct weft_journal weft_journal;        /* an open journal */
  * Errors: WEFT_EIO: the file cannot be opened. Like torch.utils.tensorboard.SummaryWriter. */
 WEFT_API weft_status weft_journal_open(const char *path, bool append,
                                        weft_journal **out) WEFT_MUST_USE;
-/* Adds a member to the line; the first member begins the line. Copies name and value. Numbers have
- * the fewest digits that give the same double; NaN and infinities become null, bytes that are not
- * UTF-8 become U+FFFD, and a text of NULL is "". A name that occurs twice is written twice. A
- * member with the name NULL is left out, with a message in weft_file_message. Like
- * SummaryWriter.add_scalar and SummaryWriter.add_text. */
+/* Adds the member "name": value to the JSON object of the line; the first one begins the line.
+ * Copies name and value. Numbers have the fewest digits that give the same double; NaN and
+ * infinities become null, bytes that are not UTF-8 become U+FFFD, and a text of NULL is "". A name
+ * that occurs twice is written twice. A member with the name NULL is left out, with a message in
+ * weft_file_message. Like SummaryWriter.add_scalar and SummaryWriter.add_text. */
 WEFT_API void weft_journal_number(weft_journal *journal, const char *name, double value);
 WEFT_API void weft_journal_text(weft_journal *journal, const char *name, const char *value);
 /* Ends the line and writes it by one system call; a line without members is not written. It does

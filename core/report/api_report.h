@@ -59,13 +59,13 @@ typedef struct {
     double beside_ms;                            /* outside operators: the program's work */
 } weft_profile;
 /* Turns the timing of operators on or off, and returns the previous mode. Off at first, unless
- * WEFT_LOG=2 prints this table at weft_close. While on, each operator reads the clock twice (some
+ * WEFT_LOG=2 prints the times at weft_close. While on, each operator reads the clock twice (some
  * 0.1 us) and synchronises the GPU; while off it costs one branch. Results keep their bits. Times
  * from before stay when it is turned on again. Like torch.profiler.profile. */
 WEFT_API bool weft_set_profiling(weft *w, bool on);
-/* Returns the times so far. The context owns the rows; they are valid until the next call of this
- * function or of weft_reset_profile. All 0 for NULL, or if profiling was never on. Like
- * key_averages of torch.profiler. */
+/* Returns the times of operators so far, one row for each name and direction. The context owns the
+ * rows; they are valid until the next call of this function or of weft_reset_profile. All 0 for
+ * NULL, or if profiling was never on. Like key_averages of torch.profiler. */
 WEFT_API weft_profile weft_profile_of(weft *w);
 /* Forgets the times so far. Profiling stays on or off. NULL is allowed. */
 WEFT_API void weft_reset_profile(weft *w);
