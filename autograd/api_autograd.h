@@ -47,7 +47,8 @@ WEFT_API weft_tensor *weft_elu(weft_tensor *x, double alpha);
 WEFT_API weft_tensor *weft_clamp(weft_tensor *x, double low, double high);
 /* Raises each element to a power; a fractional power of a negative one is NaN. Like torch.pow. */
 WEFT_API weft_tensor *weft_pow(weft_tensor *x, double exponent);
-/* Multiplies each element by a number, which is a constant for the tape. Like x * factor. */
+/* Multiplies each real by a number, rounded to weft_real; the number has no gradient. Like x *
+ * factor. */
 WEFT_API weft_tensor *weft_scale(weft_tensor *x, double factor);
 
 /* Computes a + b, a - b, a * b or a / b; the operands broadcast as in NumPy. Both are reals, or
@@ -223,7 +224,7 @@ WEFT_API weft_tensor *weft_plain(weft_tensor *ragged);
  * rows of weft_plain, or of an operator applied to them. Rows that do not come from weft_plain
  * count as rows in the user's order, that of the layout CONCAT. Errors: rows in another order. */
 WEFT_API weft_tensor *weft_ragged_like(weft_tensor *plain, weft_tensor *like);
-/* How weft_pool reduces the tokens of a sequence. */
+/* How weft_pool reduces the tokens of a sequence; FIRST and LAST select that token. */
 typedef enum { WEFT_POOL_SUM, WEFT_POOL_MEAN, WEFT_POOL_MAX, WEFT_POOL_FIRST, WEFT_POOL_LAST }
     weft_pooling;
 /* Reduces the tokens of each sequence to one row: [n, ..], plain, in the user's order; reals or
@@ -243,7 +244,7 @@ typedef enum { WEFT_ALL_KEYS, WEFT_CAUSAL_TOP_LEFT, WEFT_CAUSAL_BOTTOM_RIGHT, WE
 typedef struct {
     int heads;                                   /* 0: 1 */
     double scale;                                /* 0: 1 / sqrt(dk) */
-    weft_causal causal;
+    weft_causal causal;                          /* 0: all keys */
     bool shared_values;                          /* all heads have the same values, v [Nk, dv] */
     /* with shared_values: the result is the mean over the heads, [Nq, dv] (the interpretable
      * attention of Lim et al. 2021, eq. 14) */
@@ -280,7 +281,7 @@ WEFT_API weft_tensor *weft_grad(weft_tensor *parameter);
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n,
                              weft_tensor **out);
 /* Returns the same numbers, reals or ints, as a constant: no gradient goes through it. A view: if x
- * is a parameter and changes later, so does the result; weft_scale(x, 1) copies. Like
+ * is a parameter and changes later, so does the result. For a copy detach weft_scale(x, 1). Like
  * x.detach(). */
 WEFT_API weft_tensor *weft_detach(weft_tensor *x);
 

@@ -35,8 +35,8 @@ typedef struct weft_call {
 struct weft_op {
     const char *name;                            /* required, for messages and the tape */
     int         results;                         /* up to 6; 0 means 1 */
-    /* Layout of ragged inputs. PLAIN: that of the first ragged input, but CONCAT instead of ROWS;
-     * ROWS: any layout, unchanged. */
+    /* Layout that ragged inputs are brought to. PLAIN: that of the first ragged input, but CONCAT
+     * instead of ROWS; ROWS: any layout, unchanged. */
     weft_layout layout;
     bool        adds;                            /* forward obeys call->add */
     bool        in_place;                        /* y[0] may overwrite an input of its shape */

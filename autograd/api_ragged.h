@@ -63,9 +63,9 @@ typedef struct {
  * view if the layout is PACKED. On error data is inert and the rest 0. Like
  * torch.nn.utils.rnn.PackedSequence. */
 WEFT_API weft_packed_sequence weft_packed_sequence_of(weft_tensor *ragged);
-/* Makes a ragged tensor in the layout PACKED from data and arrays. It copies the arrays. data is
- * shared if equal lengths are in the user's order, otherwise rows are copied. One of the two index
- * arrays is enough; both NULL: the sequences are in sorted order.
+/* Makes a ragged tensor in the layout PACKED from data and arrays. It copies the arrays, and the
+ * rows of data unless equal lengths are in the user's order: then the result is a view of data. One
+ * of the two index arrays is enough; both NULL: the sequences are in sorted order.
  * Errors: data that are not plain; arrays that do not agree. Like PackedSequence(data, ..). */
 WEFT_API weft_tensor *weft_ragged_of(const weft_packed_sequence *packed);
 

@@ -84,8 +84,8 @@ typedef struct weft_tensor weft_tensor;          /* a tensor of a step, a parame
 
 /* ---- the context ---- */
 
-/* WEFT_BEST: a GPU if the machine has one, otherwise the CPU. WEFT_REF: the CPU by plain loops,
- * which specify what all other kernels compute. */
+/* WEFT_BEST: a GPU if the machine has one, otherwise the CPU. WEFT_CUDA: a GPU, or weft_open fails.
+ * WEFT_REF: the CPU by plain loops, which specify what all other kernels compute. */
 typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
 
 /* Precision of matrix products. Storage and sums are always fp32. FP32: the accuracy of fp32, by
@@ -353,9 +353,10 @@ typedef struct {
     const int32_t *offset;
 } weft_lengths;
 
-/* PACKED: time-major, longest first (PyTorch's PackedSequence). CONCAT: sequence by sequence. ROWS:
- * several whole sequences in each row of a fixed width, by a placement. PADDED: [n, T], which
- * weft_pack_padded_sequence reads and weft_pad_packed_sequence makes; no tensor is stored so. */
+/* PLAIN: not ragged. PACKED: time-major, longest first (PyTorch's PackedSequence). CONCAT: sequence
+ * by sequence. ROWS: several whole sequences in each row of a fixed width, by a placement. PADDED:
+ * [n, T], which weft_pack_padded_sequence reads and weft_pad_packed_sequence makes; no tensor is
+ * stored so. */
 typedef enum { WEFT_PLAIN, WEFT_PACKED, WEFT_CONCAT, WEFT_ROWS, WEFT_PADDED } weft_layout;
 /* Side of the data in a padded tensor [n, T, ..]. LEFT: data, then pads. RIGHT: pads first. */
 typedef enum { WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT } weft_align;

@@ -102,8 +102,8 @@ typedef struct {
     int64_t columns;                             /* reals in a row; 0: one int for each token */
     int32_t *len;                                /* [n] */
     int64_t *offset;                             /* [n + 1] the first row of each */
-    weft_real *rows;                             /* [sum of len, columns] */
-    int32_t *ints;                               /* [sum of len] */
+    weft_real *rows;                             /* [sum of len, columns], NULL if columns is 0 */
+    int32_t *ints;                               /* [sum of len], NULL if columns is not 0 */
     int64_t *id;                                 /* [n] for a part of a data set: numbers of the
                                                   * sequences in the whole; NULL: 0 .. n - 1 */
     const struct weft_hdf5 *file;                /* of weft_hdf5_shape: the file with the numbers */
@@ -127,9 +127,9 @@ typedef struct {
  * same text in column `id` are one sequence, adjacent or not, in the order of the file; sequences
  * are in the order in which their ids first appear. Empty lines are skipped; nan and inf are
  * numbers. The decimal point is a point in every locale. Errors: a column that the header lacks or
- * names twice; a field that is not a number, is empty, or is too large; a line with another number
- * of fields; an integer beyond 2^53 that a double does not hold, such as a time in nanoseconds.
- * Like pandas.read_csv. */
+ * names twice; a field that is not a number, is too large, or is empty (without .empty_is_nan); a
+ * line with another number of fields; an integer beyond 2^53 that a double does not hold, such as a
+ * time in nanoseconds. Like pandas.read_csv. */
 WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns,
                                    int64_t n, const weft_csv_opts *opts,
                                    weft_dataset *out) WEFT_MUST_USE;

@@ -33,7 +33,7 @@ typedef struct {
  * one x. */
 typedef struct {
     const char *title, *x_label, *left, *right;
-    int x_base, y_base;
+    int x_base, y_base;                          /* 0: even; 2 or 10: logarithmic */
     const weft_curve *curves;                    /* [n] */
     int64_t n;                                   /* number of curves, 0 or more */
 } weft_chart;
@@ -67,7 +67,7 @@ WEFT_API weft_status weft_plot_heatmap(const char *path, const char *title, int 
 /* Options of weft_plot_text. */
 typedef struct {
     weft_colour_scale scale;
-    int columns;                                 /* of a line, 8 .. 1000; 0 means 72 */
+    int columns;                                 /* in a line, 8 .. 1000; 0 means 72 */
 } weft_text_colours;
 /* Draws the n bytes of a text, at most 100,000, each on the colour of its value: a state or a
  * gradient over the text. Printable ASCII is drawn as it is, a backslash and all other bytes
