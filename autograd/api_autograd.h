@@ -1,14 +1,13 @@
 /* api_autograd.h - operators and gradients. Authors of operators also need api_op.h.
  *
- * Contents: pointwise operators, comparisons, matrix products, sums and extremes, softmax and layer
- * norm and dropout, shapes, operators by index, ragged batches, attention, gradients.
- *
- * An operator takes tensors of the step or parameters and returns a tensor of the step. The tape
- * remembers the inputs, so they are not const. Every operator takes ragged tensors. All ragged
- * inputs of a call must belong to one batch (the same lengths and ids); the operator brings them to
- * one layout. A plain operand of a ragged one has no row axis: its rank is lower, or its first
- * extent is 1. Axes count from 0, or from the end if negative. All errors are sticky in the
- * context. */
+ * An operator takes tensors of the step, parameters or buffers, and returns a new tensor, which the
+ * step owns. On error, also for NULL, it fails the context and returns an inert tensor
+ * (api_core.h). The tape remembers the inputs, so they are not const. Inputs are reals unless a
+ * comment allows ints; ints never have a gradient. Every operator takes ragged tensors. All ragged
+ * inputs of a call must belong to one batch (the same lengths, ids and offsets). The result has the
+ * layout of the first one, or CONCAT: operators leave out the pads of ROWS. A plain operand of a
+ * ragged one has no row axis: its rank is lower, or its first extent is 1. Axes count from 0, or
+ * from the end if negative. */
 #ifndef WEFT_API_AUTOGRAD_H
 #define WEFT_API_AUTOGRAD_H
 #include "../core/api_core.h"
@@ -17,80 +16,82 @@
 extern "C" {
 #endif
 
-/* ---- pointwise: the result has x's shape and layout ---- */
-/* Applies the function to each element. Like the torch functions of the same names. */
-WEFT_API weft_tensor *weft_neg(weft_tensor *x);
-WEFT_API weft_tensor *weft_exp(weft_tensor *x);
-WEFT_API weft_tensor *weft_log(weft_tensor *x);
-WEFT_API weft_tensor *weft_sqrt(weft_tensor *x);
-WEFT_API weft_tensor *weft_rsqrt(weft_tensor *x);
-WEFT_API weft_tensor *weft_square(weft_tensor *x);
-WEFT_API weft_tensor *weft_abs(weft_tensor *x);
-WEFT_API weft_tensor *weft_sin(weft_tensor *x);
-WEFT_API weft_tensor *weft_cos(weft_tensor *x);
-/* Returns 1 / x, and 0 where x is 0. Like torch.reciprocal. */
+/* ---- pointwise: the result has x's shape; ints are an error (weft_to_reals) ---- */
+/* Applies the function to each real; ints are an error. Like the torch functions of these names. */
+WEFT_API weft_tensor *weft_neg(weft_tensor *x);         /* -x */
+WEFT_API weft_tensor *weft_exp(weft_tensor *x);         /* e^x; infinity on overflow */
+WEFT_API weft_tensor *weft_log(weft_tensor *x);         /* natural; -infinity at 0, NaN below 0 */
+WEFT_API weft_tensor *weft_sqrt(weft_tensor *x);        /* NaN below 0 */
+WEFT_API weft_tensor *weft_rsqrt(weft_tensor *x);       /* 1 / sqrt(x); infinity at 0, NaN below */
+WEFT_API weft_tensor *weft_square(weft_tensor *x);      /* x^2 */
+WEFT_API weft_tensor *weft_abs(weft_tensor *x);         /* |x|, with the gradient 0 at 0 */
+WEFT_API weft_tensor *weft_sin(weft_tensor *x);         /* x in radians */
+WEFT_API weft_tensor *weft_cos(weft_tensor *x);         /* x in radians */
+/* Returns 1 / x, and 0 (torch: infinity) where x is 0. Like torch.reciprocal. */
 WEFT_API weft_tensor *weft_reciprocal(weft_tensor *x);
-/* Applies the activation to each element. Like the functions of the same names in
+/* Applies the activation to each real; ints are an error. Like the functions of these names in
  * torch.nn.functional. */
 WEFT_API weft_tensor *weft_tanh(weft_tensor *x);
-WEFT_API weft_tensor *weft_sigmoid(weft_tensor *x);
-WEFT_API weft_tensor *weft_relu(weft_tensor *x);
-WEFT_API weft_tensor *weft_silu(weft_tensor *x);
-WEFT_API weft_tensor *weft_softplus(weft_tensor *x);
-/* Returns x Phi(x), by the error function. Like torch.nn.functional.gelu. */
+WEFT_API weft_tensor *weft_sigmoid(weft_tensor *x);     /* 1 / (1 + e^-x) */
+WEFT_API weft_tensor *weft_relu(weft_tensor *x);        /* max(x, 0), with the gradient 0 at 0 */
+WEFT_API weft_tensor *weft_silu(weft_tensor *x);        /* x sigmoid(x) */
+WEFT_API weft_tensor *weft_softplus(weft_tensor *x);    /* log(1 + e^x) */
+/* Returns x * P(Z <= x) for a standard normal Z, by erf. Like torch.nn.functional.gelu. */
 WEFT_API weft_tensor *weft_gelu(weft_tensor *x);
-/* Returns x, and slope x where x is below 0. Like torch.nn.functional.leaky_relu. */
+/* Returns x where it is above 0, otherwise slope * x. Like torch.nn.functional.leaky_relu. */
 WEFT_API weft_tensor *weft_leaky_relu(weft_tensor *x, double slope);
-/* Returns x, and alpha (exp(x) - 1) where x is below 0. Like torch.nn.functional.elu. */
+/* Returns x where it is above 0, otherwise alpha * (e^x - 1). Like torch.nn.functional.elu. */
 WEFT_API weft_tensor *weft_elu(weft_tensor *x, double alpha);
-/* Limits each element to low .. high. Errors: low above high. Like torch.clamp. */
+/* Limits each element to low .. high; NaN stays. Its gradient is 0 outside, 1 inside and at both
+ * ends. -INFINITY and INFINITY mean no limit. Errors: low above high, or NaN. Like torch.clamp. */
 WEFT_API weft_tensor *weft_clamp(weft_tensor *x, double low, double high);
-/* Raises each element to a power. Like torch.pow. */
+/* Raises each element to a power; a fractional power of a negative one is NaN. Like torch.pow. */
 WEFT_API weft_tensor *weft_pow(weft_tensor *x, double exponent);
-/* Multiplies each element by a number. Like x * factor. */
+/* Multiplies each real by a number, rounded to weft_real; the number has no gradient. Like x *
+ * factor. */
 WEFT_API weft_tensor *weft_scale(weft_tensor *x, double factor);
 
-/* Computes with two operands, which broadcast as in NumPy. All but weft_div also take two tensors
- * of ints and return ints, without a gradient; a result that does not fit an int32 wraps around.
- * Like + - * / of torch. */
+/* Computes a + b, a - b, a * b or a / b; the operands broadcast as in NumPy. Both are reals, or
+ * (not for weft_div) both are ints: then the result is ints, and wraps around if it does not fit an
+ * int32. Division by 0 gives infinity or NaN. Like + - * / of torch. */
 WEFT_API weft_tensor *weft_add(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_sub(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_mul(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_div(weft_tensor *a, weft_tensor *b);
-/* Returns the smaller or the larger of two operands, which broadcast; reals or ints. Equal elements
- * share the gradient evenly. Like torch.minimum and torch.maximum. */
+/* Returns the smaller or the larger of two operands, which broadcast; both reals or both ints. NaN
+ * if one is NaN. Equal elements share the gradient. Like torch.minimum and torch.maximum. */
 WEFT_API weft_tensor *weft_minimum(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_maximum(weft_tensor *a, weft_tensor *b);
 
 /* ---- comparisons ---- */
-/* Returns reals 0 and 1, without a gradient. Both operands are reals, or both are ints. Like
- * torch.lt, torch.le, torch.gt, torch.ge, torch.eq and torch.ne. */
+/* Returns reals: 1 where the comparison of a with b holds, otherwise 0. No gradient. The operands
+ * are both reals or both ints, and broadcast as in NumPy. With NaN only weft_not_equal gives 1.
+ * Like torch.lt, torch.le, torch.gt, torch.ge, torch.eq and torch.ne. */
 WEFT_API weft_tensor *weft_less(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_less_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_greater_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_not_equal(weft_tensor *a, weft_tensor *b);
-/* Selects a where the condition is not 0, otherwise b. All three broadcast; a and b are both reals
- * or both ints. NaN or infinity in the branch that is not selected changes neither the result nor a
- * gradient: pointwise operators, softmax and layer norm turn a gradient of 0 into 0, also where
- * their derivative is infinite or NaN. Like torch.where. */
+/* Selects a where the condition (reals or ints) is not 0, otherwise b. All three broadcast; a and b
+ * are both reals or both ints. NaN or infinity in the branch that is not selected changes neither
+ * the result nor a gradient: pointwise operators, softmax and layer norm pass a gradient of 0 on as
+ * 0, also where their derivative is infinite or NaN. Like torch.where. */
 WEFT_API weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b);
-/* Converts ints to reals; no gradient. A float holds whole numbers up to 2^24 exactly and rounds
- * larger ones, which WEFT_CHECK=1 reports once. Like x.float(). */
+/* Converts ints to reals by a copy; reals are an error. No gradient. A float holds whole numbers up
+ * to 2^24 exactly and rounds larger ones, which WEFT_CHECK=1 reports once. Like x.float(). */
 WEFT_API weft_tensor *weft_to_reals(weft_tensor *ints);
-/* Rounds reals to ints, halves to the even number; no gradient.
- * Errors: NaN, and numbers that do not fit an int32; the message has their place.
- * Like x.round().int(). */
+/* Rounds reals to ints, halves to the even number; no gradient. Errors: NaN, and numbers that do
+ * not fit an int32; the message has their place. Like x.round().int(). */
 WEFT_API weft_tensor *weft_to_ints(weft_tensor *x);
 
 /* ---- matrix products ---- */
-/* Multiplies a [.., m, k] by b [.., k, n] to [.., m, n]. If b has rank 2, all leading axes of a are
- * rows, also ragged ones. Otherwise both have the same leading axes, which makes a batch of
- * products. Like torch.matmul. */
+/* Multiplies a [.., m, k] by b [.., k, n] to [.., m, n]; ranks of 2 or more. If b has rank 2, all
+ * leading axes of a are rows, also ragged ones. Otherwise a has the leading axes of b, or rank 2: a
+ * batch of products. Like torch.matmul. */
 WEFT_API weft_tensor *weft_matmul(weft_tensor *a, weft_tensor *b);
-/* Multiplies after exchanging the last two axes of a if ta, of b if tb. With a ragged and ta it
- * sums over the rows (a^T b): b must have the same rows, and the result is plain. Like
+/* Multiplies as weft_matmul after exchanging the last two axes of a if ta, of b if tb. A ragged a
+ * [N, m] with ta, and b [N, n] of the same rows, give the sum over the tokens, a plain [m, n]. Like
  * torch.matmul(a.mT, b). */
 WEFT_API weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, bool tb);
 
@@ -98,22 +99,24 @@ WEFT_API weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, 
  * They reduce one axis, which goes away. Axis 0 of a ragged tensor is an error, since it has two
  * meanings: weft_pool reduces within each sequence; weft_sum_all and weft_mean_all, or weft_plain
  * before the operator, reduce over all tokens. */
-/* Sums along an axis, or averages. Both are 0 over an empty axis. weft_sum also takes ints; a sum
- * that does not fit an int32 wraps around. Like torch.sum and torch.mean. */
+/* Sums or averages the elements along an axis; 0 if it is empty (torch: a mean of NaN). weft_sum
+ * also takes ints and returns ints; a sum that does not fit an int32 wraps around. Errors: axis 0
+ * of a ragged tensor (see weft_pool); weft_mean of ints. Like torch.sum and torch.mean. */
 WEFT_API weft_tensor *weft_sum(weft_tensor *x, int axis);
 WEFT_API weft_tensor *weft_mean(weft_tensor *x, int axis);
-/* Returns the largest or the smallest element, reals or ints; NaN counts as both. The first of
- * equal elements gets the gradient. Errors: an empty axis. Like torch.amax and torch.amin. */
+/* Returns the largest or the smallest element along an axis, reals or ints; NaN if there is one.
+ * The first of equal ones gets the gradient. Errors: an empty axis. Like torch.amax, torch.amin. */
 WEFT_API weft_tensor *weft_max(weft_tensor *x, int axis);
 WEFT_API weft_tensor *weft_min(weft_tensor *x, int axis);
-/* Returns the place of the largest or the smallest element along the axis, ints: the first of equal
- * elements, the first NaN if there is one. No gradient. Like torch.argmax and torch.argmin. */
+/* Returns the index along an axis of the largest (weft_argmax) or the smallest (weft_argmin) real,
+ * as ints: of equal ones the first, with NaN the first NaN. No gradient. Errors: ints; an empty
+ * axis. Like torch.argmax and torch.argmin. */
 WEFT_API weft_tensor *weft_argmax(weft_tensor *x, int axis);
 WEFT_API weft_tensor *weft_argmin(weft_tensor *x, int axis);
-/* Computes the sum of (x - mean)^2 over the n elements of an axis, divided by n - correction; and
- * its square root. correction 1 is PyTorch's default, 0 is NumPy's. Where n - correction is 0 or
- * less both are 0 (PyTorch: NaN). Where the deviation is 0 its gradient is 0. Like torch.var and
- * torch.std. */
+/* Computes the variance along an axis (weft_var), the sum of (x - mean)^2 over its n elements
+ * divided by n - correction, or its square root (weft_std). correction, 0 or more: 1 as PyTorch, 0
+ * as NumPy. Where n - correction is 0 or less both are 0 (PyTorch: NaN). A deviation of 0 has the
+ * gradient 0. Like torch.var, torch.std. */
 WEFT_API weft_tensor *weft_var(weft_tensor *x, int axis, double correction);
 WEFT_API weft_tensor *weft_std(weft_tensor *x, int axis, double correction);
 /* Computes the norm along an axis. power 2 (or 0): the root of the sum of squares, without overflow
@@ -121,129 +124,127 @@ WEFT_API weft_tensor *weft_std(weft_tensor *x, int axis, double correction);
  * norm of an empty axis is 0. Where the norm is 0 its derivatives are 0.
  * Errors: another power; axis 0 of a ragged tensor. Like torch.linalg.vector_norm. */
 WEFT_API weft_tensor *weft_vector_norm(weft_tensor *x, int axis, double power);
-/* Finds the k largest elements along an axis, 0 <= k <= its extent, in descending order; ties by
- * position, NaN first. values has x's shape with k on that axis; indices, ints, are their places.
- * Gradients go through values. Either may be NULL. Like torch.topk. */
+/* Finds the k largest reals along an axis, 0 <= k <= its extent, in descending order; ties by
+ * position, NaN first. *values has x's shape with k on that axis, *indices (ints) their positions.
+ * Gradients go through values. Either may be NULL; on error both are inert. Like torch.topk. */
 WEFT_API void weft_topk(weft_tensor *x, int64_t k, int axis, weft_tensor **values,
                         weft_tensor **indices);
-/* Sums or averages all elements to rank 0. Like x.sum() and x.mean(). */
+/* Sums or averages all reals to a tensor of rank 0; of a ragged tensor its tokens, without the pads
+ * of the layout ROWS. No elements give 0. Errors: ints. Like x.sum() and x.mean(). */
 WEFT_API weft_tensor *weft_sum_all(weft_tensor *x);
 WEFT_API weft_tensor *weft_mean_all(weft_tensor *x);
 /* Computes y_i = x_0 + .. + x_i along an axis; along axis 0 of a ragged tensor within each
- * sequence. Reals. Like torch.cumsum. */
+ * sequence. Errors: ints. Like torch.cumsum. */
 WEFT_API weft_tensor *weft_cumsum(weft_tensor *x, int axis);
 
 /* ---- softmax, layer norm, dropout ---- */
 /* Computes softmax, or its logarithm, along an axis; along axis 0 of a ragged tensor over the
- * tokens of each sequence. mask: NULL, or a tensor of x's shape: elements where it is 0 take no
- * part, and their result is 0. A row without elements gives 0. Like torch.softmax and
- * torch.log_softmax. */
+ * tokens of each sequence. mask: NULL, or reals of x's shape, which do not broadcast: elements
+ * where it is 0 take no part. Their result and gradient are 0, also of log_softmax (not -infinity),
+ * and so in a row that is masked as a whole. Like torch.softmax and torch.log_softmax. */
 WEFT_API weft_tensor *weft_softmax(weft_tensor *x, int axis, weft_tensor *mask);
 WEFT_API weft_tensor *weft_log_softmax(weft_tensor *x, int axis, weft_tensor *mask);
 /* Computes log(sum(exp(x))) along an axis, which goes away; along axis 0 of a ragged tensor the
- * result is plain, [sequences, ..]. A row without elements gives -inf. Like torch.logsumexp. */
+ * result is plain, [sequences, ..]. mask as in weft_softmax. A row that is empty or masked as a
+ * whole gives -infinity. Like torch.logsumexp. */
 WEFT_API weft_tensor *weft_logsumexp(weft_tensor *x, int axis, weft_tensor *mask);
 /* Computes (x - mean) / sqrt(variance + eps) over the last axis, times gain plus shift. gain and
- * shift: [width] each, or both NULL. Ba et al. 2016. Like torch.nn.functional.layer_norm. */
+ * shift: [width] each, or both NULL. eps 0: 1e-5; WEFT_ZERO: 0. Ba et al. 2016. Like
+ * torch.nn.functional.layer_norm. */
 WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift,
                                       double eps);
-/* Zeroes each element with probability p and divides the others by 1 - p. With p = 0, or while the
- * context is not training, it returns x. The mask is a function of (seed, name, number of the step,
- * number of calls of that name in the step, sequence id, position, column). It does not depend on
- * layout, neighbours or threads. per_sequence: the same mask at all positions of a sequence. Each
- * row of a plain tensor counts as a sequence of one token. Like torch.nn.functional.dropout. */
+/* Zeroes each element with probability p, 0 <= p < 1, and divides the others by 1 - p. With p = 0,
+ * or while the context is not training, it returns x itself. name: any text, required. The mask is
+ * a function of (seed, name, number of the step, number of calls of that name in the step, sequence
+ * id, position, column). It does not depend on layout, neighbours or threads. per_sequence: the
+ * same mask at all positions of a sequence. Each row of a plain tensor counts as a sequence of one
+ * token. Like torch.nn.functional.dropout. */
 WEFT_API weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, bool per_sequence);
 
 /* ---- shapes: reals or ints ---- */
-/* Returns the same numbers in another shape; one extent may be -1. A ragged tensor keeps its rows
- * as axis 0. Like x.reshape. */
+/* Returns the same numbers in another shape, as a view without a copy; one extent may be -1. A
+ * ragged tensor keeps its rows as axis 0. Errors: another number of elements. Like x.reshape. */
 WEFT_API weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape);
 /* Exchanges two axes, by a copy; not the rows of a ragged tensor. Like x.transpose. */
 WEFT_API weft_tensor *weft_transpose(weft_tensor *x, int axis, int other);
 /* Reorders the axes, by a copy: axis i of the result is axis axes[i] of x. axes: [rank of x], each
  * once. The rows of a ragged tensor stay axis 0. Like x.permute. */
 WEFT_API weft_tensor *weft_permute(weft_tensor *x, const int *axes);
-/* Joins n tensors (WEFT_LIST) along an axis; their other extents are equal. Ragged ones along any
- * axis but 0 (see weft_concat_sequences). Like torch.cat. */
+/* Joins n tensors (WEFT_LIST), one or more, along an axis, by a copy; their other extents and types
+ * are equal. Ragged ones along any axis but 0 (see weft_concat_sequences). Like torch.cat. */
 WEFT_API weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis);
-/* Joins n tensors of one shape, rank 0 .. 5, along a new axis. Ragged ones along any axis but 0.
- * Like torch.stack. */
+/* Joins n tensors of one shape and type, rank 0 .. 5, along a new axis, by a copy. Ragged ones
+ * along any axis but 0. Like torch.stack. */
 WEFT_API weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis);
-/* Returns from .. to - 1 along an axis; negative ones count from the end. Not the rows of a ragged
- * tensor. Like x[.., from:to]. */
+/* Copies from .. to - 1 along an axis; negative ones count from the end. Not the rows of a ragged
+ * tensor. Errors: outside 0 .. extent (Python cuts); to before from. Like x[.., from:to]. */
 WEFT_API weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to);
-/* Reverses an axis; axis 0 of a ragged tensor within each sequence. Like torch.flip. */
+/* Reverses an axis by a copy; axis 0 of a ragged tensor within each sequence. Like torch.flip. */
 WEFT_API weft_tensor *weft_flip(weft_tensor *x, int axis);
-/* Repeats x along an axis as a whole: 1 2 1 2. Rank 1 .. 5, not the rows of a ragged tensor. Like
- * torch.tile. */
+/* Repeats x along an axis as a whole, 0 times or more: 1 2 1 2. Rank 1 .. 5, not the rows of a
+ * ragged tensor. Like torch.tile. */
 WEFT_API weft_tensor *weft_tile(weft_tensor *x, int axis, int64_t times);
-/* Repeats each element along an axis: 1 1 2 2. Rank 1 .. 5, not the rows of a ragged tensor. Like
- * torch.repeat_interleave. */
+/* Repeats each element along an axis, 0 times or more: 1 1 2 2. Rank 1 .. 5, not the rows of a
+ * ragged tensor. Like torch.repeat_interleave. */
 WEFT_API weft_tensor *weft_repeat_interleave(weft_tensor *x, int axis, int64_t times);
 
 /* ---- by index ---- */
-/* Selects rows of a plain table [rows, ..] by an index [..] of ints: [.. of index, ..]. The result
- * is ragged if the index is. Index -1 gives 0. Gradients of a row that occurs twice are summed in a
- * fixed order. Errors: another index out of range; the message has its place. Like
- * torch.index_select and torch.nn.functional.embedding. */
+/* Copies rows of a plain table [rows, ..], reals or ints, by an index [..] of ints: the result is
+ * [.. of index, .. of a row]. It is ragged if the index is. Index -1 gives 0. Gradients of a row
+ * that occurs twice are summed in a fixed order. Errors: another index out of range; the message
+ * has its place. Like torch.index_select and torch.nn.functional.embedding. */
 WEFT_API weft_tensor *weft_index_select(weft_tensor *table, weft_tensor *index);
-/* Makes a table [rows, width] of zeros and adds row r of x to its row index[r]. Like
+/* Makes a plain table [rows, ..] of zeros and adds row r of x, reals, to its row index[r], an int
+ * for each row of x. A row with the index -1 is left out. Errors: another index out of range. Like
  * torch.index_add on zeros. */
 WEFT_API weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows);
-/* Takes one element from each row of the last axis: x [.., width], column [..] ints, result [..].
- * Column -1 gives 0. Like torch.gather and torch.take_along_dim. */
+/* Takes one element from each row of the last axis: x [.., width] reals, column [..] ints, result
+ * [..]. Column -1 gives 0. Errors: another column out of range. Like torch.take_along_dim. */
 WEFT_API weft_tensor *weft_take_along(weft_tensor *x, weft_tensor *column);
-/* Makes [.., classes] of 0 and 1 from classes [..] of ints. A negative class gives zeros. No
- * gradient. Like torch.nn.functional.one_hot. */
+/* Makes reals [.., classes], 0 and 1, from class_ [..] of ints. A negative class gives zeros. No
+ * gradient. Errors: a class of `classes` or above. Like torch.nn.functional.one_hot. */
 WEFT_API weft_tensor *weft_one_hot(weft_tensor *class_, int64_t classes);
 
 /* ---- ragged batches; weft_op.h has more ---- */
-/* Packs a padded tensor [n, T, ..]. It does not read numbers beyond a length.
- * Errors: not n lengths, or one outside 0 .. T; the message names the sequence.
- * Like torch.nn.utils.rnn.pack_padded_sequence, with lengths in any order. */
+/* Packs a padded tensor [n, T, ..], reals or ints, to a ragged copy [N, ..] in the layout PACKED; N
+ * is the sum of the lengths. It copies the lengths and does not read numbers beyond a length.
+ * Errors: not n lengths, or one outside 0 .. T; the message names the sequence. Like
+ * torch.nn.utils.rnn.pack_padded_sequence, with lengths in any order. */
 WEFT_API weft_tensor *weft_pack_padded_sequence(weft_tensor *padded, const weft_lengths *lengths,
                                                 weft_align align);
-/* Pads a ragged tensor to a plain [n, T, ..]. total: T, at least the longest length; 0: the
- * longest. Pads get the value `fill`. Like torch.nn.utils.rnn.pad_packed_sequence. */
+/* Pads a ragged tensor, reals or ints, to a plain [n, T, ..] in the user's order by a copy. total:
+ * T, at least the longest length; 0: the longest. Pads get the value `fill`. Like
+ * torch.nn.utils.rnn.pad_packed_sequence. */
 WEFT_API weft_tensor *weft_pad_packed_sequence(weft_tensor *ragged, int64_t total, double fill,
                                                weft_align align);
-/* Returns the rows of a ragged tensor as a plain tensor [N, ..], in the order of its layout. In the
- * layout ROWS its pads, 0, are among them. Like packed.data. */
+/* Returns the rows of a ragged tensor as a plain tensor [N, ..] in the order of its layout, without
+ * a copy; from ROWS also the pads, 0. A plain tensor: itself. Like packed.data. */
 WEFT_API weft_tensor *weft_plain(weft_tensor *ragged);
 /* Makes a ragged tensor of like's batch from plain rows [N, ..] in like's order, without a copy:
  * rows of weft_plain, or of an operator applied to them. Rows that do not come from weft_plain
  * count as rows in the user's order, that of the layout CONCAT. Errors: rows in another order. */
 WEFT_API weft_tensor *weft_ragged_like(weft_tensor *plain, weft_tensor *like);
-/* How weft_pool reduces the tokens of a sequence. */
-typedef enum {
-    WEFT_POOL_SUM,
-    WEFT_POOL_MEAN,
-    WEFT_POOL_MAX,
-    WEFT_POOL_FIRST,
-    WEFT_POOL_LAST
-} weft_pooling;
-/* Reduces the tokens of each sequence to one row: [n, ..], plain. An empty sequence gives 0. Ints
- * have no mean. */
+/* How weft_pool reduces the tokens of a sequence; FIRST and LAST select that token. */
+typedef enum { WEFT_POOL_SUM, WEFT_POOL_MEAN, WEFT_POOL_MAX, WEFT_POOL_FIRST, WEFT_POOL_LAST }
+    weft_pooling;
+/* Reduces the tokens of each sequence to one row: [n, ..], plain, in the user's order; reals or
+ * ints. An empty sequence gives 0. Errors: a plain tensor; a mean of ints. */
 WEFT_API weft_tensor *weft_pool(weft_tensor *ragged, weft_pooling how);
-/* Copies the numbers of a ragged tensor to host memory of exactly that size, sequence by sequence
- * in the user's order, without pads, whatever its layout. For a plain tensor the same as weft_read.
- * Waits for the device. On error fills out with zeros and fails the context. */
+/* Copies a ragged tensor to host memory of exactly its size without pads, sequence by sequence in
+ * the user's order, whatever its layout; a plain tensor as weft_read does. Waits for the device. On
+ * error, such as another size, fills out with zeros and fails the context. */
 WEFT_API void weft_read_sequences(const weft_tensor *x, void *out, size_t bytes);
 
 /* ---- attention between ragged tensors ---- */
 /* Keys that query i of Lq sees, of the Lk keys of its sequence. ALL_KEYS: all. TOP_LEFT: j <= i.
  * BOTTOM_RIGHT: j <= i + Lk - Lq. STRICT: j < i + Lk - Lq, so with keys [encoder; decoder] step i
  * of the decoder sees the encoder and the steps before i. */
-typedef enum {
-    WEFT_ALL_KEYS,
-    WEFT_CAUSAL_TOP_LEFT,
-    WEFT_CAUSAL_BOTTOM_RIGHT,
-    WEFT_CAUSAL_STRICT
-} weft_causal;
+typedef enum { WEFT_ALL_KEYS, WEFT_CAUSAL_TOP_LEFT, WEFT_CAUSAL_BOTTOM_RIGHT, WEFT_CAUSAL_STRICT }
+    weft_causal;
 typedef struct {
-    int heads;
+    int heads;                                   /* 0: 1 */
     double scale;                                /* 0: 1 / sqrt(dk) */
-    weft_causal causal;
+    weft_causal causal;                          /* 0: all keys */
     bool shared_values;                          /* all heads have the same values, v [Nk, dv] */
     /* with shared_values: the result is the mean over the heads, [Nq, dv] (the interpretable
      * attention of Lim et al. 2021, eq. 14) */
@@ -252,36 +253,36 @@ typedef struct {
     const char *name;                            /* of the dropout; required if it is above 0 */
 } weft_attention_opts;
 /* Computes softmax(scale q k^T) v within each sequence, for every head. q [Nq, heads * dk], k [Nk,
- * heads * dk], v [Nk, heads * dv]; their batches have the same number of sequences. A query without
- * keys gives 0. map: NULL, or set to the weights [pairs, heads], a ragged tensor with one sequence
- * for each query row in CONCAT order and one token for each of its keys.
- *
- * While training, dropout zeroes each weight with probability p and divides the others by 1 - p,
- * also in the map. Its mask is that of weft_dropout under `name`, where tokens are queries and
- * columns are keys; each head has its own mask. Like
+ * heads * dk] and v [Nk, heads * dv] are ragged reals; the result is [Nq, heads * dv]. k and v
+ * belong to one batch, q to one of the same number of sequences. opts NULL: one head, all keys. A
+ * query without keys gives 0. map: NULL, or set to the weights [pairs, heads], a ragged tensor with
+ * one sequence for each query row in CONCAT order and one token for each of its keys. While
+ * training, dropout zeroes each weight with probability p and divides the others by 1 - p, also in
+ * the map. Its mask is that of weft_dropout under `name`, where tokens are queries and columns are
+ * keys; each head has its own mask. Errors: a width that heads does not divide. Like
  * torch.nn.functional.scaled_dot_product_attention. */
 WEFT_API weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v,
                                      const weft_attention_opts *opts, weft_tensor **map);
 
 /* ---- gradients ---- */
-/* Walks the tape back from a loss, a tensor of one element, and adds to the gradients of all
- * trainable parameters that contributed to it. Two losses may share operators.
- * Errors: no trainable parameter contributes to the loss; the loss was used before.
- * Like loss.backward(). */
+/* Walks the tape back from a loss, a tensor of one real, and adds to the gradients of all trainable
+ * parameters that contributed to it; weft_zero_grad zeroes them. Two losses may share operators.
+ * Errors: no trainable parameter contributes; a second call for one loss. Like loss.backward(). */
 WEFT_API void weft_backward(weft_tensor *loss);
-/* Returns the gradient of a parameter, a tensor of its shape that lives as long. NULL for any other
- * tensor. Like p.grad. */
+/* Returns the gradient of a parameter, a tensor of its shape and lifetime; zeros, not NULL, before
+ * the first weft_backward. NULL for any other tensor and for NULL. Like p.grad. */
 WEFT_API weft_tensor *weft_grad(weft_tensor *parameter);
 /* Computes the gradient of the sum of `of`, a tensor of any shape, by each of n tensors into
  * out[i]; zeros where `of` does not depend on by[i]. The results are constants: a loss computed
  * from them has no gradient through them. by: tensors of this step or parameters, whose own
- * gradients do not change. out may be the array by. Paths inside a fused layer are not visible; see
- * weft_rnn_run.
- * Errors: `of` is neither on the tape nor one of by.
- * Like torch.autograd.grad. */
+ * gradients do not change. out may be the array by. On error all of out are inert. By a result of a
+ * fused layer it gives the direct derivative, without paths inside the layer; see weft_rnn_run.
+ * Errors: `of` is neither on the tape nor one of by. Like torch.autograd.grad. */
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n,
                              weft_tensor **out);
-/* Returns the same numbers as a constant: no gradient goes through it. Like x.detach(). */
+/* Returns the same numbers, reals or ints, as a constant: no gradient goes through it. A view: if x
+ * is a parameter and changes later, so does the result. For a copy detach weft_scale(x, 1). Like
+ * x.detach(). */
 WEFT_API weft_tensor *weft_detach(weft_tensor *x);
 
 #ifdef __cplusplus

@@ -1,13 +1,10 @@
 /* api_op.h - operators of your own: the record of an operator and the functions for it.
  *
- * Contents: the call, the record, applying it, for shape functions, for raw functions.
- *
  * An operator is a record of functions: a shape rule, a forward in raw memory, and a backward in
- * operators or, for walks that are not recorded, in raw memory. weft_op_apply checks, arranges,
- * records and differentiates it as the library's own operators.
- *
- * None of the functions can end the step that it runs in (see weft_clear) or start a backward pass
- * inside a backward pass. Tensors that they return must belong to this context and step.
+ * operators or, for passes that are not recorded, in raw memory. weft_op_apply checks, arranges,
+ * records and differentiates it as the library's own operators. None of the functions can end the
+ * step that it runs in (see weft_clear) or start a backward pass inside a backward pass. Tensors
+ * that they return must belong to this context and step.
  *
  * Raw functions (forward, fused) run on the host. On a GPU weft copies the numbers that they ask
  * for to the host and back, unless the record sets .device. Only a program that sets it gets device
@@ -21,15 +18,14 @@ extern "C" {
 #endif
 
 /* ---- the call ---- */
-typedef struct weft_op weft_op;
-/* One use of an operator. Results are those that a user sees, then others that only the backward
- * needs. */
+typedef struct weft_op weft_op;                  /* the record of an operator */
+/* One use of an operator. Results: those for the user, then those that only backward needs. */
 typedef struct weft_call {
     const weft_op *op;
     weft_tensor  **y;                            /* [m] results */
     weft_tensor  **x;                            /* [n] inputs */
-    int            m;
-    int            n;
+    int            m;                            /* number of results */
+    int            n;                            /* number of inputs */
     const void    *attributes;                   /* a copy of those given to weft_op_apply */
     bool           add;                          /* forward: y[0] += instead of =, if op->adds */
     bool           host;                         /* raw functions get host memory, not the GPU's */
@@ -37,34 +33,34 @@ typedef struct weft_call {
 
 /* ---- the record ---- */
 struct weft_op {
-    const char *name;
+    const char *name;                            /* required, for messages and the tape */
     int         results;                         /* up to 6; 0 means 1 */
-    /* Layout of ragged inputs. PLAIN: that of the first ragged input, but CONCAT instead of ROWS;
-     * ROWS: any layout, unchanged. */
+    /* Layout that ragged inputs are brought to. PLAIN: that of the first ragged input, but CONCAT
+     * instead of ROWS; ROWS: any layout, unchanged. */
     weft_layout layout;
     bool        adds;                            /* forward obeys call->add */
     bool        in_place;                        /* y[0] may overwrite an input of its shape */
     bool        ragged_apart;                    /* ragged inputs may belong to different batches */
     bool        moves;                           /* only moves numbers of inputs and attributes */
     bool        no_gradient;                     /* gradients stop here */
-    /* Raw functions get device memory and start kernels there; false: they get host memory. On a
-     * CPU both are the same. */
+    /* Raw functions get device memory, for kernels; false: host memory. On a CPU both are equal. */
     bool        device;
     /* Bit i: no backward reads the numbers of x[i], so a parameter there may change before it. 0:
      * backward reads all inputs. */
     uint32_t    unread;
-    /* Sets the shape of each result by weft_op_like or weft_op_set_shape and returns true. Return
-     * false only through weft_op_refuse. */
+    /* Required. Sets the shape of each result by weft_op_like or weft_op_set_shape and returns
+     * true. Return false only through weft_op_refuse. */
     bool (*shape)(weft_call *);
     /* Computes the results. NULL: the result is a view of x[0] with the same number of elements. */
     void (*forward)(weft_call *);
     /* Returns the gradient of x[i], of its shape, from that of y[0], in operators; NULL for no
      * gradient. An operator without backward, fused and composed cannot be differentiated. */
     weft_tensor *(*backward)(const weft_call *, weft_tensor *dy, int i);
-    /* The same in raw memory by weft_op_dy and weft_op_dx, for walks that are not recorded. */
+    /* The same in raw memory by weft_op_dy and weft_op_dx, for passes that are not recorded. */
     void (*fused)(const weft_call *);
     bool        once;                            /* fused destroys the saved numbers */
-    /* Computes the same function from operators; a walk uses it where fused may not run. */
+    /* Computes the same function from operators; a backward pass uses it where fused may not
+     * run. */
     void (*composed)(const weft_call *, weft_tensor **y);
     /* Writes the attributes into `text`, as snprintf does ("axis=1, from=0, to=2"), for
      * weft_print_tape and weft_plot_tape. NULL: they show none. */
@@ -72,33 +68,35 @@ struct weft_op {
 };
 
 /* ---- applying it ---- */
-/* Applies an operator: checks errors, handles, layouts and shapes, makes the results, records,
- * runs. Copies the attributes. Like torch.autograd.Function.apply. */
+/* Applies an operator to n inputs, 1 or more: checks them, brings ragged ones to one layout, runs
+ * forward and records it. Returns result 0, or an inert tensor on error. Copies the attributes
+ * (NULL if bytes is 0). op is not copied: it must live as long as the step, so make it static.
+ * Errors: op, its name or its shape function NULL. Like torch.autograd.Function.apply. */
 WEFT_API weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int64_t n,
                                     const void *attributes, size_t bytes);
 
 /* ---- for shape functions ---- */
-/* Gives y the shape, type and batch of x. Like torch.empty_like. */
+/* Gives result y the shape, type, batch and layout of x. Like torch.empty_like. */
 WEFT_API void weft_op_like(weft_tensor *y, const weft_tensor *x);
-/* Makes y a plain tensor of that shape. Like torch.empty. */
+/* Makes result y a plain tensor of that shape, WEFT_REAL or WEFT_I32. Like torch.empty. */
 WEFT_API void weft_op_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape);
-/* Fails the context with a message that names operator and shapes. Returns false. */
+/* Fails the context by WEFT_ESHAPE with operator, shapes and `why` as its message, which it copies.
+ * Returns false: write `return weft_op_refuse(..)`. */
 WEFT_API bool weft_op_refuse(const weft_call *call, const char *why);
 
 /* ---- for raw functions ---- */
 /* Returns the numbers of x row by row, in host memory, or in device memory if the record sets
  * .device. Read those of inputs; write those of results in forward. Other writes are lost. Valid
- * until the raw function returns. NULL for NULL.
- * Errors, with NULL: a handle that has ended; on a GPU a call outside a raw function (use weft_read
- * there). Errors, with a dummy buffer: ints for weft_op_data, reals for weft_op_int_data.
- * Like x.data_ptr(). */
+ * until the raw function returns. NULL for NULL. Errors, with NULL: a handle that has ended; on a
+ * GPU a call outside a raw function (use weft_read there). Errors, with a dummy buffer: ints for
+ * weft_op_data, reals for weft_op_int_data. Like x.data_ptr(). */
 WEFT_API weft_real *weft_op_data(const weft_tensor *x);
 WEFT_API int32_t *weft_op_int_data(const weft_tensor *x);
-/* Returns the gradient of result k, inside `fused`, in the same memory; NULL if it got none. Like
- * grad_output. */
+/* Returns the gradient of result k inside `fused`, of its shape, to be read only, in the memory of
+ * weft_op_data; NULL if no gradient reached it. Like grad_output. */
 WEFT_API const weft_real *weft_op_dy(const weft_call *call, int k);
-/* Returns the memory for the gradient of input i, inside `fused`; NULL if it is not needed. If
- * *add is true add to it, otherwise overwrite it. Like grad_input. */
+/* Returns the memory for the gradient of input i inside `fused`, of its shape; NULL if it is not
+ * needed. It sets *add: true: add to the memory; false: overwrite it. Like grad_input. */
 WEFT_API weft_real *weft_op_dx(const weft_call *call, int i, bool *add);
 
 #ifdef __cplusplus

@@ -10,7 +10,9 @@ extern "C" {
 #endif
 
 /* ---- the context ---- */
-/* Fails the context as an operator does, with a text as for printf. Like raise. */
+/* Fails the context as an operator does, with a text as for printf, which it copies. Does nothing
+ * if w is NULL, the context has failed before, or status is WEFT_OK. It returns to its caller. Like
+ * raise. */
 WEFT_API void weft_fail(weft *w, weft_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Returns whether dropout is on; false for NULL. Like Module.training. */
@@ -19,21 +21,23 @@ WEFT_API bool weft_is_training(const weft *w);
 WEFT_API bool weft_is_grad_enabled(const weft *w);
 
 /* ---- tensors ---- */
-/* Returns WEFT_REAL or WEFT_I32. Like x.dtype. */
+/* Returns WEFT_REAL or WEFT_I32; WEFT_REAL for NULL. Like x.dtype. */
 WEFT_API weft_dtype weft_dtype_of(const weft_tensor *x);
 
 /* ---- rows of a ragged tensor ---- */
-/* Returns the layout of a ragged tensor, WEFT_PLAIN for any other. */
+/* Returns the layout of a ragged tensor; WEFT_PLAIN for a plain tensor and for NULL. */
 WEFT_API weft_layout weft_layout_of(const weft_tensor *x);
-/* Returns the first row of each sequence in the layout CONCAT, [n + 1]. Owned by the step; NULL if
- * x is not ragged. Like cu_seqlens. */
+/* Returns n + 1 numbers for n sequences: the first row of each in the layout CONCAT (whatever
+ * layout x has), then the number of tokens. In host memory, owned by the step; NULL if x is not
+ * ragged. Like cu_seqlens. */
 WEFT_API const int32_t *weft_offsets(const weft_tensor *x);
+/* Sequence and position of each row of a ragged tensor, in host memory. */
 typedef struct {
-    const int32_t *sequence;           /* [rows] */
+    const int32_t *sequence;           /* [rows] number of the sequence in the user's order */
     const int32_t *position;           /* [rows] position in the sequence, its offset included */
 } weft_rows;
-/* Returns sequence and position of every row in x's layout; -1 in a pad of the layout ROWS. Owned
- * by the step; NULLs if x is not ragged. */
+/* Returns sequence and position of every row in x's layout; both are -1 in a pad of the layout
+ * ROWS. The step owns the arrays; NULLs if x is not ragged. */
 WEFT_API weft_rows weft_rows_of(const weft_tensor *x);
 
 #ifdef __cplusplus

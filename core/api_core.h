@@ -4,9 +4,11 @@
  * ragged batches, random numbers.
  *
  * Lifetimes. Modules, parameters and optimisers belong to the context and end at weft_close. Every
- * tensor that a function returns belongs to the step and ends at weft_clear or weft_rewind. The
- * program owns weft_decoded, weft_dataset, weft_frame, weft_plan and weft_journal, and frees each
- * by its own function.
+ * tensor that a function returns belongs to the step and ends at weft_clear or weft_rewind. So do
+ * arrays that a function returns, unless its comment names another owner. The program owns
+ * weft_decoded, weft_dataset, weft_frame, weft_plan and weft_journal, and frees each by its own
+ * function. Unless a comment says otherwise, weft copies the arrays, strings and options that a
+ * function gets: the program may change or free them after the call.
  *
  * Errors are sticky. The context keeps the first failure with its text. Every later operator
  * returns an inert tensor, never NULL, so expressions need no checks, and a failed step changes no
@@ -15,8 +17,8 @@
  * steps later; under WEFT_CHECK=1 always. It never recognises a tensor of a closed context:
  * weft_close frees its memory, so reading it is undefined behaviour. A call with only NULL tensors
  * has no context to fail. It returns an inert tensor; the next operator that gets it together with
- * a valid tensor reports the error. Functions on files and plans return a weft_status and do not
- * change the context.
+ * a valid tensor reports the error. A context of NULL counts as a failed context. Functions on
+ * files and plans return a weft_status and do not change the context.
  *
  * Threads. One thread at a time may use a context; a program may have many contexts. See
  * docs/conventions.md for fork. */
@@ -31,10 +33,12 @@
 extern "C" {
 #endif
 
+/* Version of these headers; weft_version returns that of the library. */
 #define WEFT_VERSION_MAJOR 0
 #define WEFT_VERSION_MINOR 2
 #define WEFT_VERSION_PATCH 0
 
+/* WEFT_MUST_USE: the compiler warns if a program ignores the result. */
 #if defined(__GNUC__)
 #define WEFT_API      __attribute__((visibility("default")))
 #define WEFT_MUST_USE __attribute__((warn_unused_result))
@@ -55,9 +59,12 @@ typedef float weft_real;
  * WEFT_ZERO gives the number 0 itself where the default is another number, such as an eps. */
 #define WEFT_ZERO (-0x1p-1022)
 
-/* The kinds of number. A tensor holds one of the first two, an item of a checkpoint any of them. */
+/* The kinds of number: weft_real, int32_t, int64_t, double, text with a final 0, bytes. A tensor
+ * holds WEFT_REAL or WEFT_I32; an item of a checkpoint holds any of them. */
 typedef enum { WEFT_REAL, WEFT_I32, WEFT_I64, WEFT_F64, WEFT_TEXT, WEFT_BYTES } weft_dtype;
 
+/* Lists all statuses: it expands to XX(name, text) for each. WEFT_OK is 0; WEFT_STATUSES is their
+ * number. weft_status_name returns a name as text. */
 #define WEFT_STATUS_MAP(XX)                                                      \
     XX(OK, "no error")                                                           \
     XX(ENOMEM, "out of memory")                                                  \
@@ -72,13 +79,13 @@ typedef enum { WEFT_REAL, WEFT_I32, WEFT_I64, WEFT_F64, WEFT_TEXT, WEFT_BYTES } 
 typedef enum { WEFT_STATUS_MAP(WEFT_STATUS_NAME) WEFT_STATUSES } weft_status;
 #undef WEFT_STATUS_NAME
 
-typedef struct weft weft;
-typedef struct weft_tensor weft_tensor;
+typedef struct weft weft;                        /* a context */
+typedef struct weft_tensor weft_tensor;          /* a tensor of a step, a parameter or a buffer */
 
 /* ---- the context ---- */
 
-/* WEFT_BEST: a GPU if the machine has one, otherwise the CPU. WEFT_REF: the CPU by plain loops,
- * which specify what all other kernels compute. */
+/* WEFT_BEST: a GPU if the machine has one, otherwise the CPU. WEFT_CUDA: a GPU, or weft_open fails.
+ * WEFT_REF: the CPU by plain loops, which specify what all other kernels compute. */
 typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
 
 /* Precision of matrix products. Storage and sums are always fp32. FP32: the accuracy of fp32, by
@@ -88,21 +95,21 @@ typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
  * of them in double. */
 typedef enum { WEFT_FP32, WEFT_STRICT_FP32, WEFT_TF32, WEFT_BF16 } weft_precision;
 
-/* Implementation of matrix products on the CPU. OWN is the default; its bits depend on the operands
- * only. OPENBLAS needs OpenBLAS at run time. It may be faster on CPUs without vector kernels of
- * weft (weft_device_name is "generic"); see docs/performance.md. Steps of recurrent layers and
- * attention always use weft's kernels. */
+/* Implementation of matrix products on the CPU. OWN (the default) computes the same bits for the
+ * same operands. OPENBLAS needs OpenBLAS at run time. It may be faster on CPUs without vector
+ * kernels of weft (weft_device_name is "generic"); see docs/performance.md. Steps of recurrent
+ * layers and attention always use weft's kernels. */
 typedef enum { WEFT_DEFAULT_GEMM, WEFT_OWN_GEMM, WEFT_OPENBLAS_GEMM } weft_gemm;
 
 typedef struct {
-    weft_device    device;
-    int            index;                        /* which GPU */
-    uint64_t       seed;                         /* of all random streams of the context */
+    weft_device    device;                       /* default: WEFT_BEST */
+    int            index;                        /* number of the GPU; 0: see weft_open */
+    uint64_t       seed;                         /* of all random streams; any number */
     int            threads;                      /* up to 1024; 0: the cores of this process */
-    weft_precision precision;
-    weft_gemm      gemm;
-    /* GPU: the bits of a sequence depend neither on its neighbours nor on the timing of kernels.
-     * On the CPU this is always so. */
+    weft_precision precision;                    /* default: WEFT_FP32 */
+    weft_gemm      gemm;                         /* default: WEFT_OWN_GEMM */
+    /* GPU: the bits of a sequence depend neither on its neighbours nor on the timing of kernels. On
+     * the CPU this is always so. */
     bool           deterministic;
     /* GPU: sends a step that repeats the launches of an earlier step as one CUDA graph, or as
      * several if the program reads in between. The bits are the same, and a launch costs less: for
@@ -113,67 +120,73 @@ typedef struct {
      * one segment of steps at a time. An LSTM keeps 2 numbers for each unit instead of 6 and takes
      * 30 to 40 % more time. On the CPU the outputs have the same bits. */
     bool           lean;
-    /* Limit in bytes for cached packed weights, which streaming, decoding and inference use.
-     * 0: no limit. Negative, or with .lean: no cache. */
+    /* Limit in bytes for cached packed weights, which streaming, decoding and inference use. 0: no
+     * limit. Negative, or with .lean: no cache. */
     int64_t        kept_weights;
-    /* Memory functions, both or neither; NULL: malloc and free. They must not use the context. */
+    /* Memory functions, both or neither; NULL: malloc and free. They must not use the context.
+     * allocate returns NULL if there is no memory. user: passed to both, never freed by weft. */
     void *(*allocate)(size_t bytes, void *user);
     void  (*release)(void *memory, void *user);
     void  *user;
 } weft_opts;
 
-/* Returns the version of the library, "0.2.0". Like torch.__version__. */
+/* Returns the version of the library, "0.2.0", a constant. Like torch.__version__. */
 WEFT_API const char *weft_version(void);
-/* Opens a context; opts NULL: all defaults. Never returns NULL: if the context could not be opened,
- * it has failed, says why, and can be closed. Without memory for a context it returns one that
- * always fails with WEFT_ENOMEM.
+/* Opens a context; opts NULL: all defaults. Never returns NULL. If opening fails, it returns a
+ * context that has failed for good: check weft_ok, read weft_error_message, then weft_close it.
+ * weft_recover does not repair it. Tape and dropout are on (see modes).
  *
- * Environment variables override the options: WEFT_DEVICE (best, cpu, ref, cuda, cuda:1),
- * WEFT_THREADS, WEFT_GEMM (own, openblas, or the absolute path of a library) and WEFT_ISA (generic,
- * avx2, avx512, amx, ref), the instruction set of the CPU's kernels. WEFT_LOG=1 and 2 print to
- * stderr, 0 silences the warning about a missing weft_clear. WEFT_CHECK=1 looks for mistakes of the
- * program. docs/conventions.md describes them. By default a process that mpirun or srun has started
- * uses the GPU with its local number and its share of the cores.
+ * Environment variables override the options: WEFT_DEVICE, WEFT_THREADS, WEFT_GEMM, and WEFT_ISA,
+ * the instruction set of the CPU's kernels. WEFT_LOG prints to stderr, WEFT_CHECK=1 looks for
+ * mistakes of the program. docs/conventions.md has their values. By default a process that mpirun
+ * or srun has started uses the GPU with its local number and its share of the cores.
  *
  * The linker symbol encodes weft_real (WEFT__OPEN), so a float program cannot link against the
  * double library. dlsym also finds the function as weft_open.
- * Errors: a device, GPU or instruction set that this machine does not have.
- * Like torch.device with torch.manual_seed. */
+ * Errors: an option out of its range; a device, GPU or instruction set that this machine does not
+ * have; out of memory. Like torch.device with torch.manual_seed. */
 WEFT_API weft *weft_open(const weft_opts *opts) __asm__(WEFT__OPEN);
-/* Ends the context and everything that belongs to it. NULL is allowed. Afterwards the program must
- * not use a tensor, module or other handle of the context: weft cannot detect that mistake.
+/* Closes the context and frees everything that belongs to it. NULL is allowed. Do not use a tensor,
+ * module or other handle of the context afterwards: weft cannot detect that mistake.
  * Errors: inside a callback of the context it does nothing and fails the context. */
 WEFT_API void weft_close(weft *w);
-/* Ends the step: its tensors and its tape. An error stays.
+/* Ends the step: its tensors, ragged batches and tape. Parameters, buffers and gradients keep their
+ * numbers, and an error stays. Call it once per step. NULL is allowed.
  * Errors: inside a callback of the context it does nothing and fails the context. */
 WEFT_API void weft_clear(weft *w);
 /* Ends the step and the error, and zeroes all gradients, so that the program can go on, perhaps
- * with a smaller batch.
+ * with a smaller batch. After WEFT_ENOMEM it also frees cached memory. A context that could not be
+ * opened, or whose device is lost, stays failed. NULL is allowed.
  * Errors: inside a callback of the context it does nothing and fails the context. */
 WEFT_API void weft_recover(weft *w);
 
 /* ---- errors ---- */
-/* Returns whether nothing has failed since weft_open or weft_recover. */
+/* Returns whether nothing has failed since weft_open or weft_recover; false for NULL. It does not
+ * wait for a GPU, whose errors arrive at the next function that waits. */
 WEFT_API bool weft_ok(const weft *w);
-/* Returns the kind of the first failure, WEFT_OK after no failure. */
+/* Returns the kind of the first failure; WEFT_OK if nothing failed, WEFT_EARG for NULL. */
 WEFT_API weft_status weft_error_code(const weft *w);
-/* Returns the text of the first failure, "" after no failure: operator, shapes, layer, sequence,
- * and the expected value. Owned by the context. Like the message of an exception. */
+/* Returns the text of the first failure: operator, shapes, layer, sequence, and the expected value.
+ * "" if none, "no context" for NULL. The context owns it; it is valid until weft_recover. Like the
+ * message of an exception. */
 WEFT_API const char *weft_error_message(const weft *w);
-/* Returns the name of a status, "ESHAPE" for WEFT_ESHAPE. Like errno.errorcode. */
+/* Returns the name of a status, a constant: "ESHAPE" for WEFT_ESHAPE, "unknown status" for a number
+ * that is not a status. Like errno.errorcode. */
 WEFT_API const char *weft_status_name(weft_status status);
-/* Calls fn at the first failure of a step, before the function that failed returns. NULL removes
- * the function. fn may read numbers and must return. Inside it weft_clear, weft_recover and
- * weft_close do nothing. Like sys.excepthook. */
+/* Calls fn(status, message, user) at each failure that makes weft_ok false, before the function
+ * that failed returns. A context has one fn: a call replaces it, fn NULL removes it. message is
+ * valid during the call. fn may read numbers and must return. Inside it weft_clear, weft_recover
+ * and weft_close do nothing. Like sys.excepthook. */
 WEFT_API void weft_on_error(weft *w,
                             void (*fn)(weft_status status, const char *message, void *user),
                             void *user);
 
 /* ---- modes ---- */
-/* Turns dropout on (the default) or off, and returns the previous mode. Like Module.train. */
+/* Turns dropout on (the default) or off for all modules of the context, and returns the previous
+ * mode; false for NULL. Like Module.train. */
 WEFT_API bool weft_set_training(weft *w, bool on);
-/* Turns the tape on (the default) or off, and returns the previous mode. Like
- * torch.set_grad_enabled. */
+/* Turns the tape on (the default) or off, and returns the previous mode; false for NULL. Results
+ * computed while it is off have no gradient. Like torch.set_grad_enabled. */
 WEFT_API bool weft_set_grad_enabled(weft *w, bool on);
 /* WEFT_NO_GRAD(w) { .. } runs its block once with the tape off, WEFT_EVAL(w) { .. } with dropout
  * off; WEFT_NO_GRAD(w) WEFT_EVAL(w) { .. } does both. The previous mode comes back however the
@@ -204,8 +217,8 @@ static inline void weft__end_training(weft__scope *s) { weft_set_training(s->w, 
 #define WEFT__SCOPE(w, what) WEFT__SCOPE_OF(w, what, WEFT__JOIN(weft__##what##_, __LINE__))
 
 /* ---- the device and memory ---- */
-/* Returns the name of the kernels: "ref", "generic", "avx2", "avx512" or "cuda". Like
- * torch.cuda.get_device_name. */
+/* Returns the name of the compute kernels in use: "ref", "generic", "avx2", "avx512" or "cuda";
+ * "none" for NULL. A constant, not to be freed. Like torch.cuda.get_device_name. */
 WEFT_API const char *weft_device_name(const weft *w);
 
 typedef struct {
@@ -215,7 +228,7 @@ typedef struct {
     int64_t host_bytes;
     int64_t device_bytes;
     int64_t allocations;           /* blocks requested since weft_open, without scratch */
-    int64_t tape;                  /* entries */
+    int64_t tape;                  /* entries of the tape: operators recorded in this step */
     int64_t host_peak;             /* the most bytes held since weft_open */
     int64_t device_peak;
     int64_t kept_weights;          /* cached packed weights, part of host_bytes (see weft_opts) */
@@ -227,22 +240,25 @@ typedef struct {
      * in blocks, in clusters, in groups of blocks. */
     int64_t recurrent[4];
 } weft_usage;
-/* Returns the memory and the counters of the context. Zeros for NULL. Like torch.cuda.memory_stats.
- */
+/* Returns the memory and the counters of the context. Zeros for NULL. Like
+ * torch.cuda.memory_stats. */
 WEFT_API weft_usage weft_usage_of(const weft *w);
 
-typedef struct weft_mark { int64_t at[6]; uint64_t step; } weft_mark;
-/* Returns a mark of the present moment of the step, for weft_rewind. */
+typedef struct weft_mark { int64_t at[6]; uint64_t step; } weft_mark;   /* private fields */
+/* Returns a mark of the present moment of the step, for weft_rewind. It holds no memory; one mark
+ * serves any number of rewinds. For NULL it returns zeros, which weft_rewind refuses. */
 WEFT_API weft_mark weft_mark_here(weft *w);
-/* Ends the tensors and ragged batches made since the mark, so that a decoder loop of any length
- * runs in constant memory. weft recognises a handle that has ended until another tensor takes its
- * place; under WEFT_CHECK=1 none does.
+/* Ends the tensors, ragged batches and entries of the tape made since the mark, so that a decoder
+ * loop of any length runs in constant memory. Gradients do not change. weft recognises a handle
+ * that has ended until another tensor takes its place; under WEFT_CHECK=1 none does.
  * Errors: the mark is of another step; an earlier rewind has ended it; a callback runs and the mark
  * is older than its call. */
 WEFT_API void weft_rewind(weft *w, weft_mark mark);
 
 /* ---- tensors ---- *
- * Row-major and contiguous, rank 0 to 6, reals or int32. */
+ * Row-major and contiguous, rank 0 to WEFT_RANK, reals (weft_real) or ints (int32). An extent may
+ * be 0. Functions that make a tensor take a rank and its extents (WEFT_SHAPE); for rank 0 `shape`
+ * may be NULL. Errors of all: a rank out of range, an extent below 0, 2^59 elements or more. */
 enum { WEFT_RANK = 6 };
 /* WEFT_SHAPE(2, n) passes two arguments: a rank and its extents. WEFT_LIST(a, b, c) passes two
  * arguments: tensors and their number. Use both in calls only. In C the arrays live until the block
@@ -276,53 +292,59 @@ template <typename... X> constexpr weft__list<weft_tensor *, sizeof...(X)> weft_
         static_cast<int64_t>(decltype(weft__tensors(__VA_ARGS__))::count)
 #endif
 
-/* Makes a tensor of the step and copies these numbers into it. values NULL: zeros. Like
- * torch.tensor. */
+/* Makes a tensor of reals or ints from as many values as its shape has elements, row by row, which
+ * it copies. values NULL: zeros. Like torch.tensor. */
 WEFT_API weft_tensor *weft_reals(weft *w, const weft_real *values, int rank, const int64_t *shape);
 WEFT_API weft_tensor *weft_ints(weft *w, const int32_t *values, int rank, const int64_t *shape);
-/* Makes a tensor of zeros. Like torch.zeros. */
+/* Makes a tensor of reals, all 0; weft_ints with NULL makes ints. Like torch.zeros. */
 WEFT_API weft_tensor *weft_zeros(weft *w, int rank, const int64_t *shape);
-/* Makes a tensor with the same value everywhere. Like torch.full. */
+/* Makes a tensor of reals with the same value everywhere. Like torch.full. */
 WEFT_API weft_tensor *weft_full(weft *w, double value, int rank, const int64_t *shape);
-/* Makes a tensor of rank 0. Like torch.tensor(value). */
+/* Makes a tensor of rank 0 with one real. Like torch.tensor(value). */
 WEFT_API weft_tensor *weft_scalar(weft *w, double value);
-/* Returns the int32 numbers from, from + step, .. before `to`, [n]: (w, 0, n, 1) counts from 0 to
- * n - 1. step may be negative.
- * Errors: a step of 0 or away from `to`; a number that does not fit an int32.
- * Like torch.arange. */
+/* Returns the int32 numbers from, from + step, .. before `to`, as [n]: (w, 0, 3, 1) gives 0, 1, 2.
+ * step may be negative. from equal to `to` gives an empty tensor, [0].
+ * Errors: a step of 0 or away from `to`; a number that does not fit an int32. Like torch.arange. */
 WEFT_API weft_tensor *weft_arange(weft *w, int64_t from, int64_t to, int64_t step);
-/* Draws standard normal numbers from the stream "tensor" of the context. Like torch.randn. */
+/* Draws standard normal reals, a tensor, from the context's stream "tensor". Like torch.randn. */
 WEFT_API weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape);
-/* Draws numbers uniform in [low, high), low <= high, from the stream "tensor" of the context. Like
+/* Draws a tensor of reals uniform in [low, high) from the stream "tensor" of the context; all are
+ * low if both are equal. Errors: low above high; a bound or high - low that is not finite. Like
  * torch.rand. */
 WEFT_API weft_tensor *weft_rand(weft *w, double low, double high, int rank, const int64_t *shape);
 /* Returns the context of a tensor; NULL for NULL. Like x.device. */
 WEFT_API weft *weft_context_of(const weft_tensor *x);
-/* Returns the number of axes. Like x.ndim. */
+/* Returns the number of axes; 0 for NULL and for the result of a failed call. Like x.ndim. */
 WEFT_API int weft_rank(const weft_tensor *x);
 /* Returns the extent of an axis, which counts from the end if negative; 0 for an axis that does not
- * exist. Like x.size(axis). */
+ * exist, for NULL and for the result of a failed call. Axis 0 of a ragged tensor counts its rows,
+ * pads of the layout ROWS included. Like x.size(axis). */
 WEFT_API int64_t weft_size(const weft_tensor *x, int axis);
-/* Returns the number of elements. Like x.numel(). */
+/* Returns the number of elements; 0 for NULL and the result of a failed call. Like x.numel(). */
 WEFT_API int64_t weft_numel(const weft_tensor *x);
-/* Copies all elements to host memory of exactly that size. Waits for the device. On error fills out
- * with zeros and fails the context. Like x.cpu().numpy(). */
+/* Copies all elements, weft_real or int32_t by x's type, to host memory of exactly their size. The
+ * rows of a ragged tensor are in the order of its layout; weft_read_sequences gives the user's
+ * order. Waits for the device. On error fills out with zeros and fails the context.
+ * Errors: bytes is not the size of x; out is NULL. Like x.cpu().numpy(). */
 WEFT_API void weft_read(const weft_tensor *x, void *out, size_t bytes);
-/* Returns the value of a tensor of one element. Waits for the device. On error returns NaN and
- * fails the context. Like x.item(). */
+/* Returns the value of a tensor of one element, real or int. Waits for the device. On error, such
+ * as another number of elements, returns NaN and fails the context. Like x.item(). */
 WEFT_API double weft_item(const weft_tensor *x);
 /* Prints shape, layout and numbers, one line for each row of the last axis. Axes longer than 8 show
- * their first and last 4 elements; weft_set_print_limit changes that. Like print(x). */
+ * their first and last 4 elements; weft_set_print_limit changes that. Waits for the device. Prints
+ * "NULL" for NULL, and the reason for a tensor that cannot be read. Like print(x). */
 WEFT_API void weft_print(FILE *file, const weft_tensor *x);
 
 /* ---- ragged batches ---- *
  * A ragged tensor is a tensor whose rows are the tokens of a batch of sequences, PyTorch's
  * PackedSequence. Every operator takes it; nothing needs a mask. A layout is storage, not meaning:
- * an operator brings its ragged inputs to one layout. Sequences of length 0 and an empty
- * batch are defined everywhere. */
+ * an operator brings its ragged inputs to one layout. Sequences of length 0 and an empty batch are
+ * defined everywhere. */
+/* Lengths of the sequences of a batch, in the user's order, which need not be sorted. Functions
+ * copy the arrays. Fewer than 2^31 - 1 sequences and tokens. */
 typedef struct {
-    int64_t n;                                   /* number of sequences */
-    const int32_t *len;                          /* [n] tokens of each */
+    int64_t n;                                   /* number of sequences; 0 is allowed */
+    const int32_t *len;                          /* [n] tokens of each, 0 or more */
     /* [n] identity of each sequence; equal ids get equal dropout masks. NULL: 0 .. n - 1. */
     const int64_t *id;
     /* [n] for pieces of longer sequences: tokens of the sequence before the piece, so that dropout
@@ -331,41 +353,46 @@ typedef struct {
     const int32_t *offset;
 } weft_lengths;
 
-/* PACKED: time-major, longest first (PyTorch's PackedSequence). CONCAT: sequence by sequence. ROWS:
- * several whole sequences in each row of a fixed width, by a placement. PADDED: [n, T], which
- * weft_pack_padded_sequence reads and weft_pad_packed_sequence makes; no tensor is stored so. */
+/* PLAIN: not ragged. PACKED: time-major, longest first (PyTorch's PackedSequence). CONCAT: sequence
+ * by sequence. ROWS: several whole sequences in each row of a fixed width, by a placement. PADDED:
+ * [n, T], which weft_pack_padded_sequence reads and weft_pad_packed_sequence makes; no tensor is
+ * stored so. */
 typedef enum { WEFT_PLAIN, WEFT_PACKED, WEFT_CONCAT, WEFT_ROWS, WEFT_PADDED } weft_layout;
-/* LEFT: data first, pads after it. RIGHT: pads first. */
+/* Side of the data in a padded tensor [n, T, ..]. LEFT: data, then pads. RIGHT: pads first. */
 typedef enum { WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT } weft_align;
-/* Place of each sequence in the layout ROWS: sequence s begins in row[s] at column[s]. */
+/* Place of each sequence in the layout ROWS, `rows` rows of `width` tokens: sequence s begins in
+ * row[s] at column[s] and is whole in its row. row, column: [number of sequences]. */
 typedef struct { int64_t rows, width; const int32_t *row, *column; } weft_placement;
 
-/* Makes a ragged tensor [N, features] from the rows of the sequences end to end, which it copies.
- * features 0: [N]. Like torch.nested.nested_tensor. */
+/* Makes a ragged tensor [N, features] in the layout CONCAT from the rows of the sequences end to
+ * end, which it copies. N is the sum of the lengths. features 0: [N], one number for each token.
+ * Errors: a length below 0; rows NULL where features is above 0. Like
+ * torch.nested.nested_tensor. */
 WEFT_API weft_tensor *weft_ragged(weft *w, const weft_real *rows, int64_t features,
                                   const weft_lengths *lengths);
-/* Makes a ragged tensor [N] of int32 from the sequences end to end, which it copies. Like
- * torch.nested.nested_tensor. */
+/* Makes a ragged tensor [N] of int32 in the layout CONCAT from the sequences end to end, which it
+ * copies. Errors as weft_ragged. Like torch.nested.nested_tensor. */
 WEFT_API weft_tensor *weft_ragged_ints(weft *w, const int32_t *rows, const weft_lengths *lengths);
-/* Returns the batch of a ragged tensor: the number of sequences, their lengths, ids and offsets
- * (NULL: none) in the user's order. Owned by the step. n = 0 and NULLs if x is not ragged. */
+/* Returns the batch of a ragged tensor: the number of sequences, their lengths, ids (never NULL)
+ * and offsets (NULL: none) in the user's order. The step owns the arrays, in host memory. n = 0 and
+ * NULLs for NULL, for a plain tensor and for one of an earlier step. */
 WEFT_API weft_lengths weft_lengths_of(const weft_tensor *x);
 
 /* ---- random numbers ---- *
  * Philox4x32-10 (Salmon et al. 2011), counter-based. A stream is a name and a counter, so drawing
  * from one never disturbs another. A checkpoint holds the counters of all streams. */
 typedef struct weft_stream weft_stream;
-/* Returns the stream of that name (1 .. 47 bytes) and makes it at the first call. Owned by the
- * context. NULL if it cannot be made: the context has failed, and draws from NULL give 0. Like
- * torch.Generator. */
+/* Returns the stream of that name (1 .. 47 bytes, copied) and makes it at the first call, with a
+ * key from the context's seed. The context owns it. NULL if it cannot be made: the context has
+ * failed, and draws from NULL give 0. Like torch.Generator. */
 WEFT_API weft_stream *weft_stream_of(weft *w, const char *name);
-/* Draws a number uniform in [0, 1). Like torch.rand. */
+/* Draws a number uniform in [0, 1), a multiple of 2^-53; 0 from NULL. Like torch.rand. */
 WEFT_API double weft_stream_uniform(weft_stream *stream);
-/* Draws a standard normal number. Like torch.randn. */
+/* Draws a standard normal number (mean 0, deviation 1); 0 from NULL. Like torch.randn. */
 WEFT_API double weft_stream_normal(weft_stream *stream);
 /* Draws an integer uniform in 0 .. below - 1, without bias; 0 if below is 0. Like torch.randint. */
 WEFT_API uint64_t weft_stream_below(weft_stream *stream, uint64_t below);
-/* Draws a uniform permutation of 0 .. n - 1 into out [n]. Like torch.randperm. */
+/* Draws a uniform permutation of 0 .. n - 1 into out [n]; nothing if NULL. Like torch.randperm. */
 WEFT_API void weft_stream_permutation(weft_stream *stream, int64_t n, int32_t *out);
 
 #ifdef __cplusplus

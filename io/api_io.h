@@ -3,8 +3,12 @@
  * Contents: messages, checkpoints, weights of other programs, ragged data, batches. Loaders are in
  * plan/run/api_loader.h, journals and parts of HDF5 files in api_records.h.
  *
- * Functions on files return a weft_status and never change the context's error. A thread that calls
- * them needs a stack of 64 KB, its thread-local data included. */
+ * Functions on files return a weft_status, WEFT_OK (0) or the kind of the failure, whose text is in
+ * weft_file_message. They never change the context's error. A path, a module or a result (`out`)
+ * that is NULL is WEFT_EARG. WEFT_ENOENT: the file to read does not exist. WEFT_EIO: the system
+ * cannot read or write it. WEFT_EFORMAT: it is damaged or of another kind. WEFT_ENOMEM: out of
+ * memory. A function that writes replaces an existing file, and does not make folders. A thread
+ * that calls them needs a stack of 64 KB, its thread-local data included. */
 #ifndef WEFT_API_IO_H
 #define WEFT_API_IO_H
 #include "../nn/api_optim.h"
@@ -14,8 +18,9 @@ extern "C" {
 #endif
 
 /* ---- messages ---- */
-/* Returns the text of this thread's last file function that failed, "" if none has. Valid until the
- * next one. Like the message of an exception. */
+/* Returns the text of this thread's last file function that failed, "" if none has. weft owns it;
+ * it is valid until the next failure. A success does not clear it. Like the message of an
+ * exception. */
 WEFT_API const char *weft_file_message(void);
 
 /* ---- checkpoints ---- *
@@ -26,15 +31,19 @@ WEFT_API const char *weft_file_message(void);
  * the disk and renames it. After a failure or a kill the old file is unchanged, and of two
  * simultaneous writers one wins with a complete file. Mode, group and owner of a replaced file stay
  * as far as the system allows it; a new file follows the umask; a link is followed. The new file
- * has no name until it is complete, so a killed program leaves no file. On file systems that
- * cannot do that (NFS) a kill may leave a file .weft-tmp-XXXXXXXXXXXXXXXX; delete it by hand. weft
- * never deletes a file that it did not create in the same call. */
-/* An item of the program: the epoch, the best score, the vocabulary. */
+ * has no name until it is complete, so a killed program leaves no file. On file systems that cannot
+ * do that (NFS) a kill may leave a file .weft-tmp-XXXXXXXXXXXXXXXX; delete it by hand. weft never
+ * deletes a file that it did not create in the same call. */
+/* An item of the program, such as the epoch, the best score, the vocabulary: n numbers of `type` at
+ * data, which the program owns. For WEFT_TEXT and WEFT_BYTES n counts bytes. name: 1 .. 255 bytes
+ * without '/', and each name once. */
 typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } weft_checkpoint_item;
-/* Saves a checkpoint. o: NULL, or an optimiser of m or of a part of m; the file holds its rule,
- * rate, counts and vectors. Betas, momentum, eps, decays, weft_optim_set_group and schedules belong
- * to the program: the file does not hold them. docs/design/checkpoints.md describes the file.
- * Errors: a context that has failed. Like torch.save. */
+/* Saves a checkpoint of m with its n items (NULL if n is 0). o: NULL, or an optimiser of m or of a
+ * part of m; the file holds its rule, rate, counts and vectors. A text is saved up to its final 0.
+ * Waits for the device. Betas, momentum, eps, decays, weft_optim_set_group and schedules belong to
+ * the program: the file does not hold them. docs/design/checkpoints.md describes the file.
+ * Errors: a context that has failed, by its status; an item without name, type or data; a text
+ * without a final 0. Like torch.save. */
 WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
 /* Loads a checkpoint, all of it or nothing: after an error module, optimiser, streams and items are
@@ -42,22 +51,25 @@ WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
  * for example before the program builds the model. The learning rate is the file's until
  * weft_optim_set_lr. Items must be in the file with that type and at most n numbers (text: n bytes
  * with the final 0); the rest of an item is zeroed.
- * Errors: WEFT_ENOENT: no file. WEFT_EFORMAT: damaged, no checkpoint, or of another model, cell or
- * optimiser. WEFT_ESHAPE: of other shapes. Like torch.load. */
+ * Errors: WEFT_ENOENT: no file. WEFT_EFORMAT: damaged, no checkpoint, without an item, or of
+ * another model, cell or optimiser. WEFT_ESHAPE: of other shapes, or an item with more than n
+ * numbers. Like torch.load. */
 WEFT_API weft_status weft_load(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
-/* The result of a partial load. text has one name a line: "missing encoder.weight", "extra ..",
- * "shape ..", "layer .." (of another cell; other_shape counts it); "..." at its end if some did not
- * fit. */
+/* The result of a partial load: counts of parameters and buffers, and the names of those that were
+ * not loaded. text has one name a line: "missing encoder.weight", "extra ..", "shape ..", "layer
+ * .." (of another cell; other_shape counts it); "..." at its end if some did not fit. */
 typedef struct {
     int loaded;
-    int missing;
-    int extra;
-    int other_shape;
+    int missing;                                 /* in the module, not in the file */
+    int extra;                                   /* in the file, not in the module */
+    int other_shape;                             /* in both, with unequal shapes or cells */
     char text[4096];
 } weft_load_report;
-/* Loads the parameters and buffers whose names and shapes agree, and reports the others. Like
- * load_state_dict(strict=False). */
+/* Loads from a checkpoint the parameters and buffers whose names and shapes agree, and writes the
+ * others to *report, which may be NULL. The others, optimiser, streams and items are unchanged; so
+ * is the module after an error. WEFT_OK also if nothing agrees, so check report->loaded.
+ * Errors: as weft_load; numbers of another type. Like load_state_dict(strict=False). */
 WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
                                         weft_load_report *report) WEFT_MUST_USE;
 
@@ -68,25 +80,30 @@ WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
  * file that is open for SWMR. Floats are rounded to the nearest number; NaN and infinities stay. A
  * finite number that does not fit a weft_real, and an integer that does not fit (a double or an
  * int32), is an error that names its place and value. */
-/* Loads weights from data sets under flat dotted or nested names, as h5py writes a PyTorch state
- * dict. report NULL: all names must agree. Errors: a weight of another type, such as a text. Like
- * load_state_dict. */
+/* Loads the parameters and buffers of m from an HDF5 file whose data sets have flat dotted or
+ * nested names, as h5py writes a PyTorch state dict. report NULL: all names and shapes must agree.
+ * Otherwise it loads those that agree and reports the others. After an error the module is
+ * unchanged.
+ * Errors: a weight of another type, such as a text; a checkpoint of weft_save, or a file of Keras;
+ * a number that does not fit. Like load_state_dict. */
 WEFT_API weft_status weft_load_state_dict(const char *path, weft_module *m,
                                           weft_load_report *report) WEFT_MUST_USE;
-/* Writes the weights under flat dotted names, as h5py writes a PyTorch state dict. Like
- * state_dict. */
+/* Writes parameters and buffers to a new HDF5 file under flat dotted names, as h5py writes a
+ * PyTorch state dict. Waits for the device. Like state_dict. */
 WEFT_API weft_status weft_save_state_dict(const char *path, const weft_module *m) WEFT_MUST_USE;
 
 /* ---- ragged data: sequences end to end in memory ---- *
+ * A reader fills *out, whatever it held before, and the program frees it by weft_dataset_free.
  * After a failure all fields are NULL and 0. Messages name the file and, where it has lines, the
  * line. Regular files only; files of /proc and /sys, whose sizes are wrong, are an error. */
+/* Sequences of rows of reals (columns above 0: rows) or of ints (columns 0: ints). */
 typedef struct {
-    int64_t n;                                   /* sequences */
-    int64_t columns;                             /* 0: ints */
+    int64_t n;                                   /* number of sequences */
+    int64_t columns;                             /* reals in a row; 0: one int for each token */
     int32_t *len;                                /* [n] */
     int64_t *offset;                             /* [n + 1] the first row of each */
-    weft_real *rows;                             /* [sum of len, columns] */
-    int32_t *ints;                               /* [sum of len] */
+    weft_real *rows;                             /* [sum of len, columns], NULL if columns is 0 */
+    int32_t *ints;                               /* [sum of len], NULL if columns is not 0 */
     int64_t *id;                                 /* [n] for a part of a data set: numbers of the
                                                   * sequences in the whole; NULL: 0 .. n - 1 */
     const struct weft_hdf5 *file;                /* of weft_hdf5_shape: the file with the numbers */
@@ -95,39 +112,46 @@ typedef struct {
     bool keep_line_ends;   /* the \n of a line is its last token, for a model of characters */
     bool one_sequence;     /* the whole text is one sequence, line ends included */
 } weft_text_opts;
-/* Reads a text: one sequence a line, which ends with \n or \r\n, one token (an int) a byte. opts
- * NULL: without line ends. A kept line end is always \n; a last line without one gets none. Like
- * open(path).readlines(). */
+/* Reads a text: one sequence a line, which ends with \n or \r\n, one token (an int, 0 .. 255) a
+ * byte. opts NULL: without line ends. A kept line end is always \n; a last line without one gets
+ * none. An empty line is a sequence of length 0; an empty file has none, or one of length 0 with
+ * .one_sequence. Like open(path).readlines(). */
 WEFT_API weft_status weft_read_text(const char *path, const weft_text_opts *opts,
                                     weft_dataset *out) WEFT_MUST_USE;
 typedef struct {
     char delimiter;        /* ';', '\t', '|', ..; 0 means ',' */
     bool empty_is_nan;     /* an empty field of a needed column is NaN, not an error */
 } weft_csv_opts;
-/* Reads the n named columns of a CSV file (RFC 4180, with a header) as reals, rounded to the
- * nearest number. opts may be NULL. Rows with the same text in column `id` are one sequence,
- * adjacent or not, in the order of the file; sequences are in the order in which their ids first
- * appear. Empty lines are skipped; nan and inf are numbers. The decimal point is a point in every
- * locale. Errors: an integer beyond 2^53 that a double does not hold, such as a time in
- * nanoseconds. Like pandas.read_csv. */
+/* Reads the n named columns, 1 or more, of a CSV file (RFC 4180, with a header) as reals, rounded
+ * to the nearest number: rows [N, n] in the order of `columns`. opts NULL: all 0. Rows with the
+ * same text in column `id` are one sequence, adjacent or not, in the order of the file; sequences
+ * are in the order in which their ids first appear. Empty lines are skipped; nan and inf are
+ * numbers. The decimal point is a point in every locale. Errors: a column that the header lacks or
+ * names twice; a field that is not a number, is too large, or is empty (without .empty_is_nan); a
+ * line with another number of fields; an integer beyond 2^53 that a double does not hold, such as a
+ * time in nanoseconds. Like pandas.read_csv. */
 WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns,
                                    int64_t n, const weft_csv_opts *opts,
                                    weft_dataset *out) WEFT_MUST_USE;
 /* Reads from `group` of an HDF5 file (NULL: the root) the data sets "lengths" [n] of integers, and
  * "rows" [N, columns] of numbers or "tokens" [N] of integers. "Weights of other programs" above has
- * the types. Like h5py.Dataset[:]. */
+ * the types. Errors: a data set is missing; N is not the sum of the lengths; a length below 0. Like
+ * h5py.Dataset[:]. */
 WEFT_API weft_status weft_read_hdf5(const char *path, const char *group,
                                     weft_dataset *out) WEFT_MUST_USE;
-/* Frees the arrays of a dataset that a reader filled, and zeroes it. NULL is allowed. A program
- * that fills a dataset with its own arrays frees those itself and does not call this. */
+/* Frees the arrays of a dataset that a reader filled, and zeroes it; NULL or a zeroed dataset has
+ * nothing to free. Batches stay valid, they are copies. A program that fills a dataset with its own
+ * arrays frees those itself and does not call this. */
 WEFT_API void weft_dataset_free(weft_dataset *data);
 
 /* ---- batches ---- */
 /* Returns the sequences index[0 .. n - 1] of a dataset as a ragged tensor of the step [N, columns],
- * or of ints [N] if columns is 0; copied. Ids of the batch are the dataset's, by default
- * the indices, so dropout masks follow a sequence. An index that occurs twice is two sequences with
- * one id. The same indices of several datasets of the same sequences give one batch. Errors: an
- * index that the dataset does not have. Like collate_fn. */
+ * or of ints [N] if columns is 0; copied. Ids of the batch are the dataset's, by default the
+ * indices, so dropout masks follow a sequence. An index that occurs twice is two sequences with one
+ * id. The same indices of several datasets of the same sequences give one batch. n may be 0.
+ * Errors, of the context, with an inert tensor: data NULL; an index that the dataset does not have;
+ * lengths and offsets that do not agree; a file of weft_hdf5_shape that cannot be read. Like
+ * collate_fn. */
 WEFT_API weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, const int32_t *index,
                                          int64_t n);
 

@@ -2,8 +2,9 @@
  *
  * Functions write an SVG file, whole or not at all: the same bytes for the same numbers in every
  * locale, with dark colours on a dark page, in colours that colour-blind readers can distinguish,
- * without a script. Marks show their values as tooltips. Texts are in UTF-8, NULL means none. The
- * status and weft_file_message report errors, as for all files.
+ * without a script. Marks show their values as tooltips. Texts are in UTF-8, NULL means none. An
+ * existing file is replaced. Functions keep no pointer. The status and weft_file_message report
+ * errors, as for all files; WEFT_EARG: an argument out of its range.
  *
  * Contents: curves, matrices, coloured texts, a cell with its numbers, batches, the tape. */
 #ifndef WEFT_API_PICTURES_H
@@ -17,14 +18,14 @@ extern "C" {
 /* ---- curves ---- */
 /* A curve. name: in the legend; NULL or "": none. low, if not NULL: a band, the area between low
  * and y, below all curves, in the colour of the curve before it (the first: its own). A number that
- * is not finite leaves a gap. Points between two gaps are dots. So are all points of a curve of up
+ * is not finite leaves a gap. A point between two gaps is a dot. So are all points of a curve of up
  * to 32 points, each to the right of the one before. */
 typedef struct {
     const char *name;
-    int64_t n;
-    const double *x, *y;
-    bool right_axis;
-    const double *low;
+    int64_t n;                                   /* number of points, 0 or more */
+    const double *x, *y;                         /* [n] each, in any order of x */
+    bool right_axis;                             /* y is on the right axis, not on the left */
+    const double *low;                           /* [n] or NULL */
 } weft_curve;
 /* A chart, with the labels of x, of the left y and of the right one. A base of 2 or 10 makes an
  * axis logarithmic, with marks at powers (0: even); it leaves out numbers that are not above 0.
@@ -32,12 +33,13 @@ typedef struct {
  * one x. */
 typedef struct {
     const char *title, *x_label, *left, *right;
-    int x_base, y_base;
-    const weft_curve *curves;
-    int64_t n;
+    int x_base, y_base;                          /* 0: even; 2 or 10: logarithmic */
+    const weft_curve *curves;                    /* [n] */
+    int64_t n;                                   /* number of curves, 0 or more */
 } weft_chart;
-/* Draws 1 .. 100 charts in one picture, row by row; columns: charts in a row (0 means 1). A single
- * chart without a title is the whole picture. */
+/* Draws n charts, 1 .. 100, in one picture, row by row; columns: charts in a row (0 means 1). A
+ * single chart without a title is the whole picture.
+ * Errors: x or y NULL; a base other than 0, 2 and 10. Like matplotlib.pyplot.plot. */
 WEFT_API weft_status weft_plot_lines(const char *path, const char *title, const weft_chart *charts,
                                      int64_t n, int columns) WEFT_MUST_USE;
 
@@ -53,22 +55,24 @@ typedef struct {
 } weft_colour_scale;
 
 /* ---- matrices ---- */
-/* Draws values [rows, columns], at most 250,000, with labels of rows and columns, or NULL. scale
- * NULL: weights in 0 .. 1, white to blue, such as attention. Up to 400 cells have tooltips. */
+/* Draws values [rows, columns], 1 .. 250,000, row by row, with row_labels [rows] and column_labels
+ * [columns], or NULL. scale NULL: weights in 0 .. 1, white to blue, such as attention. Up to 400
+ * cells have tooltips. Errors: values NULL; a scale out of order. Like matplotlib.pyplot.imshow. */
 WEFT_API weft_status weft_plot_heatmap(const char *path, const char *title, int rows, int columns,
                                        const double *values, const char *const *row_labels,
                                        const char *const *column_labels,
                                        const weft_colour_scale *scale) WEFT_MUST_USE;
 
 /* ---- a text coloured by a number a byte ---- */
+/* Options of weft_plot_text. */
 typedef struct {
     weft_colour_scale scale;
-    int columns;                                 /* of a line, 8 .. 1000; 0 means 72 */
+    int columns;                                 /* in a line, 8 .. 1000; 0 means 72 */
 } weft_text_colours;
 /* Draws the n bytes of a text, at most 100,000, each on the colour of its value: a state or a
  * gradient over the text. Printable ASCII is drawn as it is, a backslash and all other bytes
- * escaped: \\, \n, \xc3. A line ends after a newline, or where no more than `columns` fit. opts
- * NULL: all 0. */
+ * escaped: \\, \n, \xc3. A line ends after a newline, or where no more than `columns` fit. values
+ * [n]. text needs no final 0. opts NULL: all 0. */
 WEFT_API weft_status weft_plot_text(const char *path, const char *title, const char *text,
                                     int64_t n, const double *values,
                                     const weft_text_colours *opts) WEFT_MUST_USE;
@@ -85,17 +89,19 @@ typedef struct {
 } weft_cell_numbers;
 /* Draws the wires of the cell, after C. Olah, Understanding LSTM Networks, 2015, with a number at
  * each and the formulas below. It computes the products and sums on the way; if they do not lead to
- * c_next and h_next, the formula shows both. */
+ * c_next and h_next, the formula shows both. Errors: h NULL, or x NULL with inputs above 0; a unit
+ * outside 0 .. hidden - 1. */
 WEFT_API weft_status weft_plot_cell(const char *path, const char *title,
                                     const weft_cell_numbers *numbers) WEFT_MUST_USE;
 
 /* ---- batches ---- */
 /* Draws a batch as padded (padding hatched), packed and concatenated, at most 100,000 cells when
- * padded. labels: one for each token, concatenated, or NULL.
- * values, if not NULL: one for each token, concatenated, such as its gradient. Cells then have the
- * colours of their values, with a stripe of their sequence's colour; the first drawing has numbers,
- * all have tooltips. The layout `rows` comes last: by the placement, or for NULL by weft_first_fit
- * with the longest sequence's width. Without values scale and placement are ignored. */
+ * padded. labels: one for each token, concatenated, or NULL. values, if not NULL: one for each
+ * token, concatenated, such as its gradient. Cells then have the colours of their values, with a
+ * stripe of their sequence's colour; the first drawing has numbers, all have tooltips. The layout
+ * `rows` comes last: by the placement, or for NULL by weft_first_fit with the longest sequence's
+ * width. Without values scale and placement are ignored.
+ * Errors: lengths NULL; a length below 0; sequences of the placement that overlap. */
 WEFT_API weft_status weft_plot_batch(const char *path, const char *title,
                                      const weft_lengths *lengths, const char *const *labels,
                                      const double *values, const weft_colour_scale *scale,
@@ -103,14 +109,16 @@ WEFT_API weft_status weft_plot_batch(const char *path, const char *title,
 
 /* ---- the tape ---- */
 /* Draws the tape of w as a graph: a box for each entry, as weft_print_tape lists it, for each
- * parameter and for each given tensor; an arrow from each result to the operators that take it. SVG
- * of at most 100 boxes (60 are easy to read), from top to bottom in the order of the tape. A path
- * that ends in .dot or .gv gets the language of graphviz instead, of at most 10,000 boxes.
+ * parameter and for each tensor given by the program; an arrow from each result to the operators
+ * that take it. SVG of at most 100 boxes (60 are easy to read), from top to bottom in the order of
+ * the tape. A path that ends in .dot or .gv gets the language of graphviz instead, of at most
+ * 10,000 boxes.
  *
  * of: a result on the tape. Then only its sources are drawn, with the gradient of `of` by each
  * number; errors of weft_gradients are errors of the context and of this function. NULL: the whole
  * tape, numbers alone. Only tensors of one element show a number. Waits for the device. Records
- * nothing. */
+ * nothing.
+ * Errors: an empty tape; too many boxes; a context that has failed. */
 WEFT_API weft_status weft_plot_tape(const char *path, const char *title, weft *w,
                                     weft_tensor *of) WEFT_MUST_USE;
 

@@ -11,37 +11,39 @@ extern "C" {
 
 /* ---- the device ---- */
 /* Prints the device of the context. For a GPU: which compiled code it uses, which kernels recurrent
- * layers use by size, and the file with the results of their timing. Prints nothing for NULL. Like
- * torch.cuda.get_device_properties. */
+ * layers use by size, and the file with the results of their timing. Prints nothing if file or w is
+ * NULL. Like torch.cuda.get_device_properties. */
 WEFT_API void weft_print_device(FILE *file, weft *w);
-/* Returns the number of threads of the CPU's kernels. Like torch.get_num_threads. */
+/* Returns the number of threads of the CPU's kernels; 1 for NULL. Like torch.get_num_threads. */
 WEFT_API int weft_threads(const weft *w);
-/* Waits until the device has finished all work. Like torch.cuda.synchronize. */
+/* Waits until the device has finished all work, and fails the context if a kernel has failed. On a
+ * CPU and for NULL it has nothing to wait for. Like torch.cuda.synchronize. */
 WEFT_API void weft_synchronize(weft *w);
 
 /* ---- pictures in text ---- */
 /* Sets how weft_print shortens: of an axis with more than `limit` elements it shows the first and
- * the last limit / 2. 0: it shows everything. Returns the previous limit, 8 at first. Like
- * torch.set_printoptions(threshold=..). */
+ * the last limit / 2. 0: it shows everything. Returns the previous limit, 8 at first; 0 for NULL.
+ * Errors: a limit below 0. Like torch.set_printoptions(threshold=..). */
 WEFT_API int64_t weft_set_print_limit(weft *w, int64_t limit);
 /* Prints which token (sequence a, b, .., position) is in each row. For a packed batch it first
- * prints the staircase: one row for each sequence, one column for each step. */
+ * prints the staircase: one row for each sequence, one column for each step. For a plain tensor it
+ * prints "not ragged", for NULL "NULL". */
 WEFT_API void weft_print_layout(FILE *file, const weft_tensor *x);
 
 /* ---- random streams of the program ---- */
-/* Makes a stream without a context, of this seed and name. The program frees it by
- * weft_stream_free. NULL: out of memory, or no valid name. Like
- * torch.Generator().manual_seed(seed). */
+/* Makes a stream without a context, of this seed and name (1 .. 47 bytes, copied). Equal seeds and
+ * names draw equal numbers. The program frees it by weft_stream_free. Returns NULL if it is out of
+ * memory, or the name is NULL, empty or too long. Like torch.Generator().manual_seed(seed). */
 WEFT_API weft_stream *weft_stream_new(uint64_t seed, const char *name);
-/* Frees a stream of weft_stream_new. NULL is allowed. */
+/* Frees a stream of weft_stream_new. NULL is allowed, and a stream of weft_stream_of is ignored. */
 WEFT_API void weft_stream_free(weft_stream *stream);
-/* Draws 64 random bits. Like torch.Tensor.random_. */
+/* Draws 64 random bits; 0 from NULL. Like torch.Tensor.random_. */
 WEFT_API uint64_t weft_stream_next(weft_stream *stream);
 
 /* ---- the profile ---- */
 /* One operator, forward or backward, since profiling began. */
 typedef struct {
-    const char *name;
+    const char *name;              /* of the operator */
     bool backward;
     int64_t calls;
     double ms;                     /* without the operators that it called */
@@ -49,21 +51,23 @@ typedef struct {
     double bytes;                  /* of inputs and results; in backward also of their gradients */
     int64_t launches;              /* as in weft_usage */
 } weft_profile_row;
+/* The times of a context since weft_set_profiling or weft_reset_profile. */
 typedef struct {
-    int64_t n;
+    int64_t n;                                   /* number of rows */
     const weft_profile_row *rows;                /* [n], the longest time first */
     double ms;                                   /* of everything */
     double beside_ms;                            /* outside operators: the program's work */
 } weft_profile;
 /* Turns the timing of operators on or off, and returns the previous mode. Off at first, unless
- * WEFT_LOG=2 prints this table at weft_close. While on, each operator reads the clock twice (some
- * 0.1 us) and synchronises the GPU; while off it costs one branch. Results keep their bits. Like
- * torch.profiler.profile. */
+ * WEFT_LOG=2 prints the times at weft_close. While on, each operator reads the clock twice (some
+ * 0.1 us) and synchronises the GPU; while off it costs one branch. Results keep their bits. Times
+ * from before stay when it is turned on again. Like torch.profiler.profile. */
 WEFT_API bool weft_set_profiling(weft *w, bool on);
-/* Returns the times so far. The context owns the rows; they are valid until the next call of this
- * function or of weft_reset_profile. Like key_averages of torch.profiler. */
+/* Returns the times of operators so far, one row for each name and direction. The context owns the
+ * rows; they are valid until the next call of this function or of weft_reset_profile. All 0 for
+ * NULL, or if profiling was never on. Like key_averages of torch.profiler. */
 WEFT_API weft_profile weft_profile_of(weft *w);
-/* Forgets the times so far. Profiling stays on or off. */
+/* Forgets the times so far. Profiling stays on or off. NULL is allowed. */
 WEFT_API void weft_reset_profile(weft *w);
 
 #ifdef __cplusplus
