@@ -32,7 +32,7 @@ typedef enum { WEFT_CELL_VECTOR, WEFT_CELL_OF_HIDDEN, WEFT_CELL_OF_INPUT } weft_
 typedef struct {
     const char *name;
     weft_cell_shape shape;     /* [blocks * hidden], [blocks * hidden, hidden] or [.., input] */
-    int blocks;
+    int blocks;                /* 1 .. 64 */
     const weft_init *init;     /* NULL: uniform in +-1/sqrt(hidden) */
 } weft_cell_parameter;
 /* Input of one step: one row for each active sequence. */
@@ -47,12 +47,12 @@ typedef struct {
     weft_tensor *const *own;   /* the cell's parameters, in their order */
     weft_tensor *noise;        /* [rows, hidden] of ones under dropout; NULL if cell.noise is 0 */
 } weft_cell_input;
-/* Returns the states after the step, [rows, hidden] each; c NULL with one state. */
+/* Returns the states after the step, plain reals [rows, hidden]; c NULL with one state. */
 typedef weft_state weft_cell_step(const weft_cell_input *in, void *user);
 typedef struct {
     const char *name;                            /* checkpoints hold it */
     const char *gate_names;                      /* checkpoints hold them; may be NULL */
-    int gates;                                   /* blocks of hidden rows of weight_ih */
+    int gates;                                   /* blocks of hidden rows of weight_ih, 0 .. 64 */
     int gates_h;                                 /* those of weight_hh; 0: the same; -1: none */
     int states;                                  /* 1 (or 0): h; 2: h and c */
     const weft_cell_parameter *own;
@@ -61,24 +61,26 @@ typedef struct {
     weft_cell_step *step;
     void *user;                                  /* must live as long as the layer runs */
 } weft_cell;
-/* Makes a layer with that cell. Copies cell and its name. opts.lean changes nothing. Errors:
- * opts.proj or relu. Like RNN(cell) of Keras. */
+/* Makes a layer with that cell. Copies cell, its texts and list; user must outlive the layer.
+ * opts.lean changes nothing. Errors: opts.proj, relu or forget_bias; a step that is NULL. Like
+ * RNN(cell) of Keras. */
 WEFT_API weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell,
                                     const weft_rnn_opts *opts);
 
 /* ---- states ---- */
 /* Returns the states of the sequences parent[0 .. n - 1], in this order, for beams: chosen ones, or
- * 0 0 1 1 .. A zero state (NULLs) stays one. Like h.index_select(1, ..). */
+ * 0 0 1 1 .. New tensors of the step, recorded. A zero state (NULLs) stays one. Errors: a parent
+ * out of range; inert tensors. Like h.index_select(1, ..). */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
 
 /* ---- the composed layer ---- */
-/* Runs the layer by public operators, step by step, instead of the fused kernel: the same function,
- * slower, to read and as a test oracle. Returns the previous mode: always true for a cell of the
- * program, false for NULL. */
+/* Sets whether the layer runs by public operators, step by step, instead of the fused kernel: the
+ * same function, slower, to read and as a test oracle. Returns the previous mode: false for a new
+ * layer and for NULL; always true for a cell of the program, which has no other. */
 WEFT_API bool weft_rnn_set_composed(weft_rnn *r, bool on);
 
 /* ---- the module of a layer ---- */
-/* Returns the module of the layer; NULL if the layer could not be made. */
+/* Returns the module of the layer, which has its parameters; NULL if r is NULL or inert. */
 WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
 
 #ifdef __cplusplus

@@ -5,7 +5,8 @@
  *
  * The models are the six of TransformerTF (CERN), with its names of options and parameters, so that
  * its checkpoints load. They predict the whole future in one run: the decoder reads known
- * covariates, and no prediction goes back into the model. */
+ * covariates, and no prediction goes back into the model. Names, owners, NULL and failure are as in
+ * api_layers.h. */
 #ifndef WEFT_API_FORECAST_H
 #define WEFT_API_FORECAST_H
 #include "../../nn/api_forecast_loss.h"
@@ -29,14 +30,14 @@ typedef struct {
     weft_align past_align;                       /* of a plain past */
 } weft_series_batch;
 
-/* How close a model is to the original. EXACT: it respects lengths everywhere, a sequence gives the
- * same result alone and in any batch, and a step without keys attends to nothing. (In the TFT
- * family the LSTMs also run over the pads before a short past, so there the longest past of the
- * batch counts.) PADDED: the original's computation on padded tensors with masks and stored scores,
- * with lengths respected; a test oracle. AS_CODED: the original's numbers with its faults: lengths
- * count only where weft_should_use_packing is true, it uses no masks without lengths, and PF-TFT
- * multiplies lengths. PADDED and AS_CODED read pads as data, and a step without keys attends to all
- * of them evenly. */
+/* How close a model is to the original. EXACT, the default: it respects lengths everywhere, a
+ * sequence gives the same result alone and in any batch, and a step without keys attends to
+ * nothing. (In the TFT family the LSTMs also run over the pads before a short past, so there the
+ * longest past of the batch counts.) PADDED: the original's computation on padded tensors with
+ * masks and stored scores, with lengths respected; a test oracle. AS_CODED: the original's numbers
+ * with its faults: lengths count only where weft_should_use_packing is true, it uses no masks
+ * without lengths, and PF-TFT multiplies lengths. PADDED and AS_CODED read pads as data, and a step
+ * without keys attends to all of them evenly. */
 typedef enum { WEFT_COMPAT_EXACT, WEFT_COMPAT_PADDED, WEFT_COMPAT_AS_CODED } weft_compat;
 
 typedef struct weft_forecaster weft_forecaster;
@@ -56,9 +57,11 @@ typedef struct {
     weft_tensor *future_selection;               /* [.., features] */
     weft_tensor *static_selection;               /* [.., features] */
 } weft_forecast_maps;
-/* Returns the module of the model; NULL if the model could not be made. */
+/* Returns the module of the model, which has its parameters; NULL if f is NULL or inert. */
 WEFT_API weft_module *weft_forecaster_module(weft_forecaster *f);
-/* Runs the model. maps may be NULL. Like model(x) of TransformerTF. */
+/* Runs the model over a batch. maps: NULL, or set to the weights. Errors: widths or numbers of
+ * sequences that do not fit, `fixed` NULL where the model has static features (see weft_tft_variant
+ * for exceptions); y and the states are inert, maps are NULL. Like model(x) of TransformerTF. */
 WEFT_API weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *series,
                                          weft_forecast_maps *maps);
 
@@ -66,7 +69,8 @@ WEFT_API weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_b
  * Widths and counts are 1 or more, 0 where a default is named. Dropouts are 0 <= p < 1, between the
  * layers of LSTMs; TransformerTF's default is .1. num_static_features of the first three models,
  * which the original does not have, appends `fixed` to every step of past and future. WEFT_NONE:
- * no transformer blocks. */
+ * no transformer blocks. opts, num_past_features and num_future_features are required; opts.compat
+ * is a weft_compat, by default EXACT. */
 #define WEFT_NONE (-1)
 typedef struct {
     int64_t num_past_features;
@@ -165,8 +169,9 @@ typedef struct {
 /* Returns a series of random shorter lengths: it keeps the newest rows of the past and the first
  * rows of the future. A new length is the smaller of the sequence's length and a draw, uniform in
  * least .. most, both included: one draw for each sequence, the past first. A side with the range 0
- * .. 0 stays whole. A plain side keeps its shape and alignment; dropped rows are 0, and its new
- * lengths belong to the step. Shorten the target by weft_split_sequences. */
+ * .. 0 stays whole, as both do with opts NULL. A plain side keeps its shape and alignment; dropped
+ * rows are 0, and its new lengths belong to the step. Shorten the target by weft_split_sequences.
+ * Errors: stream NULL, a range that is negative or descends. */
 WEFT_API weft_series_batch weft_shorten_series(weft_series_batch series, weft_stream *stream,
                                                const weft_shorten_opts *opts);
 
@@ -193,11 +198,15 @@ typedef struct {
  * outputs], or plain [n, T, outputs] with the decoder's lengths, data first. Pads of a plain one do
  * not count, may be NaN, and get a gradient of 0. lengths NULL: all T steps count; for a ragged one
  * they must be its own. target and weights have the same layout; a last axis of 1 may be missing.
- * The loss's weight is the number of real elements. */
+ * The loss's weight is the number of real elements. Errors: other shapes or lengths; sum and weight
+ * are inert. */
 WEFT_API weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target,
                                       const weft_lengths *lengths,
                                       const weft_forecast_loss_opts *opts);
-/* Returns the median of quantiles: column quantiles / 2, [.., quantiles] -> [.., 1]. */
+/* Returns the median of quantiles: the column with index quantiles / 2, rounded down, [..,
+ * quantiles] -> [.., 1]. With an even number that is the upper of the two in the middle. A ragged
+ * one stays ragged, and gradients flow. Errors: a last axis that is not `quantiles`; returns an
+ * inert tensor. */
 WEFT_API weft_tensor *weft_point_prediction(weft_tensor *predicted, int quantiles);
 /* Running metrics of point predictions over real elements. Plain data, zeros at first; read each by
  * weft_meter_mean. The rmse is sqrt(weft_meter_mean(&meters.mse)). One wrong forecast of a target
@@ -208,8 +217,9 @@ typedef struct {
     weft_meter smape;
     weft_meter mape;
 } weft_forecast_meters;
-/* Adds a batch to the metrics; point, target and lengths as in weft_forecast_loss. meters NULL:
- * does nothing. Not recorded. Waits for the device. Adds nothing on error. */
+/* Adds a batch to the metrics; point, target and lengths as in weft_forecast_loss. Not recorded.
+ * Waits for the device. meters NULL: only checks. Errors: those of weft_forecast_loss; adds
+ * nothing. */
 WEFT_API void weft_forecast_meters_add(weft_forecast_meters *meters, weft_tensor *point,
                                        weft_tensor *target, const weft_lengths *lengths);
 
