@@ -10,12 +10,12 @@ extern "C" {
 #endif
 
 /* ---- losses of forecasts ---- */
-/* Computes 2 |p - y| / (|p| + |y|) of prediction p and target y, summed over all elements; 0 / 0
- * counts as 0. Like SymmetricMeanAbsolutePercentageError of torchmetrics. */
+/* Computes the relative error 2 |p - y| / (|p| + |y|) of prediction p and target y, summed over all
+ * elements; 0 / 0 counts as 0. Like SymmetricMeanAbsolutePercentageError of torchmetrics. */
 WEFT_API weft_loss weft_smape(weft_tensor *predicted, weft_tensor *target,
                               const weft_loss_opts *opts);
-/* Computes |(y - p) / y| of prediction p and target y, summed over all elements; 0 / 0 counts as 0,
- * any other error at a target of 0 is infinite. Like MeanAbsolutePercentageError of
+/* Computes the relative error |(y - p) / y| of prediction p and target y, summed over all elements;
+ * 0 / 0 is 0, any other error at a target of 0 is infinite. Like MeanAbsolutePercentageError of
  * torchmetrics. */
 WEFT_API weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target,
                              const weft_loss_opts *opts);

@@ -126,9 +126,8 @@ typedef struct {
     int64_t width;                               /* MULTIHEAD: of q and memory; ADDITIVE: units */
     int heads;                                   /* MULTIHEAD: required, divides width */
 } weft_attention_layer_opts;
-/* Makes an attention layer of opts->kind. The fields that name the kind are required, others
- * ignored. Like torch.nn.MultiheadAttention, Luong's score `general`, or AdditiveAttention of
- * Keras. */
+/* Makes an attention layer of opts->kind. Fields that name this kind are required, others ignored.
+ * Like torch.nn.MultiheadAttention, Luong's score `general`, or AdditiveAttention of Keras. */
 WEFT_API weft_attention_layer *weft_attention_new(weft_module *m, const char *name,
                                                   const weft_attention_layer_opts *opts);
 /* Runs the layer over the memory. map: NULL, or set to the weights, one sequence for each query row
@@ -137,8 +136,8 @@ WEFT_API weft_tensor *weft_attention_run(weft_attention_layer *a, weft_tensor *q
                                          weft_tensor *memory, weft_causal causal,
                                          weft_tensor **map);
 typedef struct { weft_tensor *keys, *values; } weft_attention_memory;         /* of the step */
-/* Projects the memory once, for a decoder that queries it at each step. Both tensors are inert
- * after an error. Like past_key_values of Transformers. */
+/* Projects a memory to keys and values once, for a decoder that queries it at each step; they
+ * belong to the step, and are inert after an error. Like past_key_values of Transformers. */
 WEFT_API weft_attention_memory weft_attention_project(weft_attention_layer *a, weft_tensor *memory);
 /* Runs the layer as weft_attention_run does, over a memory of weft_attention_project. */
 WEFT_API weft_tensor *weft_attention_query(weft_attention_layer *a, weft_tensor *q,

@@ -43,10 +43,10 @@ typedef struct {
                                       * weight. NULL: 1, and the weight is the number of elements */
     weft_tensor *weights;            /* factors of elements, not in the weight; broadcasts */
 } weft_loss_opts;
-/* Computes (predicted - target)^2, summed over all elements. Like torch.nn.MSELoss. */
+/* Computes the squared errors (predicted - target)^2, summed. Like torch.nn.MSELoss. */
 WEFT_API weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
-/* Computes |predicted - target|, summed over all elements. Like torch.nn.L1Loss. */
+/* Computes the absolute errors |predicted - target|, summed. Like torch.nn.L1Loss. */
 WEFT_API weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
 /* Computes r^2 / 2 for r = predicted - target where |r| <= delta, otherwise delta (|r| - delta /

@@ -17,7 +17,7 @@ extern "C" {
 /* ---- accuracies ---- */
 /* Counts, both of rank 0, without a gradient. A weft_meter sums them over batches. */
 typedef struct { weft_tensor *right, *total; } weft_ratio;
-/* Divides right by total, rank 0; 0 if the total is 0. */
+/* Returns right / total, a tensor of rank 0; 0 if the total is 0. */
 WEFT_API weft_tensor *weft_ratio_value(weft_ratio r);
 /* Counts the rows whose largest score is the target class. total: the rows that are not ignored,
  * each counted as its mask (1 without a mask). Like Accuracy of torchmetrics. */
@@ -45,13 +45,13 @@ typedef struct { double precision, recall, f1, support; } weft_class_scores;
  * classes that occur, as targets or as predictions. WEIGHTED: the mean weighted by support. MICRO:
  * of tp, fp and fn summed over all classes, so all three scores are the accuracy. */
 typedef enum { WEFT_MACRO_AVERAGE, WEFT_WEIGHTED_AVERAGE, WEFT_MICRO_AVERAGE } weft_average;
-/* Returns the scores of one class from summed counts [classes * classes], rows targets, columns
- * predictions. Zeros for a class outside 0 .. classes - 1, and for counts NULL. Like
+/* Returns the scores of class number class_ from counts [classes * classes] of weft_confusion_add,
+ * rows targets, columns predictions. Zeros for a class outside 0 .. classes - 1, or NULL. Like
  * sklearn.metrics.precision_recall_fscore_support. */
 WEFT_API weft_class_scores weft_class_scores_of(const double *counts, int64_t classes,
                                                 int64_t class_);
-/* Averages the scores of all classes; support is their sum. counts are as above; zeros for NULL.
- * Like sklearn.metrics.precision_recall_fscore_support(average=..). */
+/* Averages the scores of all classes; support is their sum. counts as above; zeros for NULL. Like
+ * sklearn.metrics.precision_recall_fscore_support(average=..). */
 WEFT_API weft_class_scores weft_average_scores(const double *counts, int64_t classes,
                                                weft_average average);
 
@@ -80,7 +80,7 @@ WEFT_API void weft_meter_add(weft_meter *meter, double sum, double weight);
 /* Adds a total and its weight for sequences of that length. The bucket is the first whose edge is
  * above the length; the last one, number `edges`, if none is. Without edges that is bucket 0. */
 WEFT_API void weft_meter_add_bucket(weft_meter *meter, int64_t length, double sum, double weight);
-/* Returns the sum of all entries divided by their weights; NaN for weight 0 and for NULL. */
+/* Returns the sum of all totals / the sum of all weights; NaN if that is 0, and for NULL. */
 WEFT_API double weft_meter_mean(const weft_meter *meter);
 
 /* ---- gradients ---- */

@@ -57,8 +57,8 @@ WEFT_API weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, co
  * the operator a copy, weft_scale(x, 1). A recurrent layer copies its first states. Errors: `kept`
  * ends with the step; a value that is ragged, of ints or of another shape. Like p.copy_(x). */
 WEFT_API void weft_assign(weft_tensor *kept, weft_tensor *value);
-/* Copies n numbers from host memory into a buffer, parameter or gradient of n elements, or fails.
- * Like p.copy_(x). */
+/* Copies n numbers from host memory into a buffer, parameter or gradient. Errors: it does not have
+ * n elements; NULL. Like p.copy_(x). */
 WEFT_API void weft_assign_values(weft_tensor *kept, const weft_real *values, int64_t n);
 /* Gives a parameter its first values again; the same init gives the same values. Errors: a tensor
  * that is not a parameter, an init that does not suit its shape. Like torch.nn.init. */
@@ -95,10 +95,10 @@ WEFT_API int64_t weft_parameter_numel(const weft_module *m);
 WEFT_API void weft_print_module(FILE *file, const weft_module *m);
 
 /* ---- their gradients ---- */
-/* Zeroes the gradients below m, as if no loss had reached the parameters. Like m.zero_grad(). */
+/* Zeroes the gradients below m, as if no loss had reached them. Like m.zero_grad(). */
 WEFT_API void weft_zero_grad(weft_module *m);
-/* Divides the gradients below m by a tensor with one element, real, after accumulation; a divisor
- * of 0 zeroes them. Errors: another divisor. Like p.grad /= n. */
+/* Divides the gradients below m by a tensor with one real element, after accumulation; a divisor of
+ * 0 zeroes them. Errors: ints, or more elements. Like p.grad /= n. */
 WEFT_API void weft_divide_grad(weft_module *m, weft_tensor *divisor);
 
 #ifdef __cplusplus

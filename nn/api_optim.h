@@ -78,9 +78,9 @@ typedef struct weft_ema weft_ema;
  * parameter added later, update and swap are errors. Errors: another decay; m has an "ema" already.
  * Like torch.optim.swa_utils.AveragedModel. */
 WEFT_API weft_ema *weft_ema_new(weft_module *m, double decay);
-/* Updates the averages after an update of the parameters. updates: the number of updates of the
- * parameters so far, this one included, such as weft_optim_steps(o) after weft_optim_step(o). While
- * updates <= 1 / (1 - decay) the averages are set to the parameters; with decay 1, always. */
+/* Updates the averages after a step of the parameters. updates: the number of steps so far, this
+ * one included, such as weft_optim_steps(o) after weft_optim_step(o). While updates <= 1 / (1 -
+ * decay), so with decay 1 always, the averages are set to the parameters. */
 WEFT_API void weft_ema_update(weft_ema *a, int64_t updates);
 /* Exchanges averages and parameters: call it before an evaluation and again after it. Between the
  * two calls weft_ema_update is an error, and a checkpoint has the averages as parameters. Swap back
@@ -96,7 +96,7 @@ WEFT_API void weft_ema_swap(weft_ema *a);
  * torch.optim.lr_scheduler.CosineAnnealingLR after LinearLR. */
 WEFT_API double weft_cosine_warmup(int64_t step, int64_t total, double lr, int64_t warmup,
                                    double last);
-/* Returns lr * factor^(step / every), the division rounded down. Like
+/* Returns lr * factor^k, where k = step / every, rounded down. Like
  * torch.optim.lr_scheduler.StepLR. */
 WEFT_API double weft_step_decay(int64_t step, int64_t every, double lr, double factor);
 /* Rises from lr / start to lr over `rise` (0 .. 1) of the steps, falls to lr / start / end at step

@@ -47,10 +47,10 @@ typedef struct {
 WEFT_API weft_parallel *weft_parallel_new(weft_module *m, const weft_parallel_opts *opts);
 typedef struct {
     int rank;                    /* among all ranks, from 0 */
-    int ranks;
+    int ranks;                   /* number of all ranks */
     int local_rank;              /* among those of this machine, from 0 */
-    int local_ranks;
-    int shards;
+    int local_ranks;             /* ranks of this machine */
+    int shards;                  /* parts of every batch */
     const char *transport;       /* "none" without one */
     double waited;               /* seconds that a rank has waited for others until the last batch,
                                   * mean over ranks, the same on all */
@@ -72,10 +72,11 @@ WEFT_API void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_
  *     weft_rnn_out out = weft_rnn_run_plan(lstm, x, &s, kept[part.shard]);
  * part has the sequences of the segments; places count shard after shard. The sum of losses is
  * divided by the batch's weight (WEFT_MEAN_OF_BATCH). If a rank is lost its states are also lost,
- * and the job ends even if the transport could continue. */
+ * and the job ends even if the transport could continue. Errors: no such batch, parts for another
+ * number of shards. */
 WEFT_API void weft_parallel_begin_plan(weft_parallel *p, const weft_plan *parts, int64_t batch);
 typedef struct {
-    int shard;
+    int shard;                   /* its number, from 0 */
     int64_t n;                   /* sequences of the shard */
     const int32_t *index;        /* [n] their numbers in the data */
     const int32_t *place;        /* [n] their places in the batch */
@@ -87,8 +88,9 @@ typedef struct {
  * named stream draws for the shard alone, the position of a loader stays, and nothing may be saved
  * or loaded. If one rank fails all fail with its message. */
 WEFT_API bool weft_parallel_next(weft_parallel *p, weft_part *part);
-/* Adds the loss of the present shard, once for each shard: weft_backward of its sum, if the tape is
- * on, and weft_clear. Like loss.backward() under no_sync(). */
+/* Adds the loss of the present shard, once for each shard: runs weft_backward of its sum, if the
+ * tape is on, and weft_clear. Errors: no present shard, a second loss. Like loss.backward() under
+ * no_sync(). */
 WEFT_API void weft_parallel_add(weft_parallel *p, weft_loss loss);
 /* Returns the batch's loss, sum / weight, once weft_parallel_next has returned false; NaN if the
  * weight is 0. The same on all ranks. Like torch.distributed.all_reduce(loss). */
@@ -105,13 +107,13 @@ WEFT_API void weft_parallel_add_values(weft_parallel *p, const double *values, i
 WEFT_API const double *weft_parallel_values(const weft_parallel *p);
 
 /* ---- results in the batch's order ---- */
-/* Stores a result of sequence i of the present shard, that of part.index[i]: n bytes of any kind,
- * copied, such as a decoded sequence. Once for each sequence, 2^31 - 1 bytes at most, before the
- * next weft_parallel_next. */
+/* Stores a result of sequence i, 0 .. part.n - 1, of the present shard, that of part.index[i]: n
+ * bytes of any kind, copied, such as a decoded sequence. Once for each sequence, 2^31 - 1 bytes at
+ * most, before the next weft_parallel_next. */
 WEFT_API void weft_parallel_put(weft_parallel *p, int64_t i, const void *bytes, int64_t n);
 typedef struct {
     const void *bytes;           /* aligned for numbers; NULL where nothing was stored */
-    int64_t n;
+    int64_t n;                   /* number of bytes */
 } weft_parallel_result;
 /* Returns the stored results of all ranks by place in the batch, *n of them (n may be NULL). The
  * last call of weft_parallel_next has sent them to all ranks, so one rank may ask alone. NULL and
@@ -135,8 +137,8 @@ WEFT_API weft_status weft_parallel_load(weft_parallel *p, const char *path, weft
 
 /* ---- the end ---- */
 /* Returns true on all ranks from the same update on, after any of them got SIGTERM or SIGUSR1: the
- * program should save and end. Handlers are set if there are several ranks and the program has set
- * none. */
+ * program should save and end. The library sets handlers if there are several ranks, unless
+ * opts.no_signals is set or the program has handlers. */
 WEFT_API bool weft_parallel_stopping(const weft_parallel *p);
 
 #ifdef __cplusplus

@@ -83,8 +83,8 @@ typedef struct {
     double again;              /* pairs that meet in both of two epochs, over all pairs of epochs */
     double by_chance;          /* expected `again` if batches were drawn at random each epoch */
 } weft_plan_meetings;
-/* Counts how often the same sequences meet in a batch. plans [epochs], 1 .. 1000, of the same
- * number of sequences. */
+/* Counts how often the same sequences meet in a batch. plans [epochs], 1 .. 1000, one for each
+ * epoch, all of the same number of sequences. */
 WEFT_API weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs,
                                               weft_plan_meetings *out) WEFT_MUST_USE;
 

@@ -123,8 +123,9 @@ WEFT_API const weft_planner *weft_planner_named(const char *name);
 /* ---- making a plan ---- */
 /* Plans n sequences of the lengths len [n], each 0 or more, and checks the plan. opts NULL: all
  * defaults. A planner whose record has no options (NULL) takes all. *out is overwritten, not freed.
- * After an error it is empty, and weft_plan_message says which option, sequence, segment or row was
- * wrong. Errors: also an option that the planner does not take. Like pack_dataset of TRL. */
+ * After an error it is empty, and weft_plan_message names the option, sequence, segment or row.
+ * Errors: a bad length or option, an option that the planner does not take. Like pack_dataset of
+ * TRL. */
 WEFT_API weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int64_t n,
                                     const weft_plan_opts *opts, weft_plan *out) WEFT_MUST_USE;
 /* Splits a plan by its rows for the shards of weft_parallel_begin_plan: overwrites out [shards],
@@ -162,7 +163,8 @@ WEFT_API weft_status weft_first_fit(const weft_lengths *lengths, int64_t width, 
 /* Adds a copy of a segment, unchecked, to the batch that is being made. A planner whose batches are
  * rows of cells sets plan->in_rows. */
 WEFT_API weft_status weft_plan_add(weft_plan *plan, weft_segment segment) WEFT_MUST_USE;
-/* Ends the batch that is being made: the segments since the last call, in rows of `width` cells. */
+/* Ends the batch that is being made, of the segments since the last call, with `rows` rows of
+ * `width` cells, both 0 or more. */
 WEFT_API weft_status weft_plan_end_batch(weft_plan *plan, int64_t rows,
                                          int64_t width) WEFT_MUST_USE;
 /* Sets the text of weft_plan_message, as printf does, cut after 511 bytes, and returns status. */

@@ -14,7 +14,7 @@ extern "C" {
  * 1 - f:
  *     c' = f * c + (1 - f) * g, the rest as in weft_lstm_new */
 WEFT_API weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
-/* Makes a minimal gated unit (Zhou et al. 2016), with its gate after the product as in
+/* Makes a layer of minimal gated units (Zhou et al. 2016), with the gate after the product as in
  * weft_gru_new:
  *     f = sigmoid(W_f x + b_f + U_f h + b'_f)
  *     n = tanh(W_n x + b_n + f * (U_n h + b'_n))

@@ -37,11 +37,12 @@ WEFT_API int64_t weft_loader_batches(weft_loader *l);
 WEFT_API int64_t weft_loader_epoch(const weft_loader *l);
 /* A position: epochs begun, batches returned (-1 between epochs), the stream, a fingerprint. */
 typedef struct { int64_t at[4]; } weft_loader_state;
-/* Returns the position of a loader, for a checkpoint item of four WEFT_I64. Like
+/* Returns the position of a loader, for a checkpoint item of four WEFT_I64; zeros for NULL. Like
  * StatefulDataLoader.state_dict. */
 WEFT_API weft_loader_state weft_loader_get_state(const weft_loader *l);
-/* Sets the position of a loader of the same sequences and options. Errors: a position of another
- * loader, or a damaged one; the loader is unchanged. Like StatefulDataLoader.load_state_dict. */
+/* Sets the position of a loader of the same sequences and options, from weft_loader_get_state.
+ * Errors: a position of another loader, or a damaged one; the loader is unchanged. Like
+ * StatefulDataLoader.load_state_dict. */
 WEFT_API void weft_loader_set_state(weft_loader *l, weft_loader_state state);
 
 #ifdef __cplusplus

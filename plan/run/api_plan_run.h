@@ -57,11 +57,11 @@ WEFT_API weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_da
 /* States that one batch leaves for the next: buffers <name>.h and <name>.c of m [layers, states +
  * 1, width], which checkpoints hold. */
 typedef struct weft_carried weft_carried;
-/* Makes the carried states of a layer, zeros at first, for plans with the number of carried states,
- * or of rows, of this one. m and name are those of a submodule. Owned by the context. With
- * weft_plan_split each shard has its own carried states, which only the rank of the shard holds;
- * weft_parallel_save saves them from there. Errors: a plan that carries states with a layer of two
- * directions. Like a stateful layer of Keras. */
+/* Makes a store for the states of r, zeros at first, with room for each batch of this plan; it also
+ * fits plans that carry no more states and have no more rows. m and name are those of a submodule.
+ * Owned by the context. With weft_plan_split each shard has its own, which only the rank of the
+ * shard holds; weft_parallel_save saves them from there. Errors: NULL; a plan that carries states
+ * with a layer of two directions. Like a stateful layer of Keras. */
 WEFT_API weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r,
                                         const weft_plan *plan);
 /* Runs a layer over the batch, x in any of its layouts, from the states that the batch before has
@@ -79,8 +79,8 @@ WEFT_API void weft_carried_set_batch(weft_carried *kept, int64_t batch);
  * Transformers. */
 WEFT_API weft_tensor *weft_plan_loss(const weft_plan_step *step, weft_loss loss,
                                      weft_plan_mean mean);
-/* Returns 1 / length of its sequence for each token, ragged [N], a constant. len: the planned
- * lengths. */
+/* Returns 1 / length of its sequence for each token of the batch, ragged [N], a constant, as the
+ * mask of a loss for WEFT_MEAN_OF_SEQUENCES. len: the lengths that were planned. */
 WEFT_API weft_tensor *weft_plan_weights(const weft_plan_step *step, const int32_t *len);
 
 #ifdef __cplusplus

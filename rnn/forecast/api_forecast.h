@@ -88,8 +88,8 @@ typedef struct {
     int64_t output_dim;             /* 0: 1 */
     weft_compat compat;
 } weft_encoder_decoder_lstm_opts;
-/* Makes an encoder-decoder LSTM: one LSTM reads the past, another continues from its state over the
- * future, and a head computes the outputs. Like EncoderDecoderLSTM of TransformerTF. */
+/* Makes a forecasting model of two LSTMs: one reads the past, another continues from its state over
+ * the future, and a head computes the outputs. Like EncoderDecoderLSTM of TransformerTF. */
 WEFT_API weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *m, const char *name,
                                                         const weft_encoder_decoder_lstm_opts *opts);
 
@@ -110,8 +110,9 @@ typedef struct {
     int64_t output_dim;             /* 0: 1 */
     weft_compat compat;
 } weft_attention_lstm_opts;
-/* Makes encoder and decoder LSTMs with attention from every decoder step to the outputs of both.
- * Like AttentionLSTM of TransformerTF. */
+/* Makes a forecasting model of an encoder and a decoder LSTM, with attention from every decoder
+ * step to the outputs of both. Errors: num_heads that does not divide d_decoder. Like AttentionLSTM
+ * of TransformerTF. */
 WEFT_API weft_forecaster *weft_attention_lstm_new(weft_module *m, const char *name,
                                                   const weft_attention_lstm_opts *opts);
 
@@ -129,8 +130,9 @@ typedef struct {
     int64_t output_dim;             /* 0: 1 */
     weft_compat compat;
 } weft_transformer_lstm_opts;
-/* Makes GRNs, LSTMs with a residual sum, then blocks with attention of the past to itself and of
- * the future to both. Like TransformerLSTM of TransformerTF. */
+/* Makes a forecasting model of gated residual networks, LSTMs with a residual sum, then blocks with
+ * attention of the past to itself and of the future to both. Errors: num_heads that does not divide
+ * d_model. Like TransformerLSTM of TransformerTF. */
 WEFT_API weft_forecaster *weft_transformer_lstm_new(weft_module *m, const char *name,
                                                     const weft_transformer_lstm_opts *opts);
 
@@ -154,9 +156,9 @@ typedef struct {
     weft_compat compat;
     weft_tft_variant variant;
 } weft_tft_opts;
-/* Makes a temporal fusion transformer, Lim, Arik, Loeff, Pfister 2021. It takes the past
- * right-aligned, with pads of 0 first: a ragged one as long as the longest of the batch, a plain
- * one as it is. Like TemporalFusionTransformer of TransformerTF. */
+/* Makes a temporal fusion transformer, Lim, Arik, Loeff, Pfister 2021, a forecasting model. It
+ * takes the past right-aligned, with pads of 0 first: a ragged one as long as the longest of the
+ * batch, a plain one as it is. Like TemporalFusionTransformer of TransformerTF. */
 WEFT_API weft_forecaster *weft_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
 
 /* ---- shorter series, as augmentation ---- */

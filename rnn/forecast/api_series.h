@@ -147,17 +147,17 @@ typedef struct {
     const char *column;
     weft_transform_kind kind;
     const char *depends_on;       /* from WEFT_DIVIDE_BY on */
-    double min;
-    double max;
-    bool clamp;
-    double bias;
-    double k;
-    double x0;
-    double alpha;
-    int degree;
-    const double *a;
-    const double *b;
-    int64_t points;
+    double min;                   /* MIN_MAX_SCALER */
+    double max;                   /* MAX_SCALER, MIN_MAX_SCALER */
+    bool clamp;                   /* MIN_MAX_SCALER */
+    double bias;                  /* LOG */
+    double k;                     /* both LOGISTIC */
+    double x0;                    /* both LOGISTIC */
+    double alpha;                 /* ADAPTIVE_LOGISTIC, 0 or more */
+    int degree;                   /* POLYNOMIAL, FIXED_POLYNOMIAL */
+    const double *a;              /* FIXED_POLYNOMIAL: [degree + 1], DISCRETE_FUNCTION: [points] */
+    const double *b;              /* DISCRETE_FUNCTION: [points] */
+    int64_t points;               /* DISCRETE_FUNCTION */
 } weft_transform;
 
 /* ABSOLUTE: time since the window's first row, scaled from [0, the longest window of the fitted
@@ -184,8 +184,8 @@ typedef struct {
 } weft_features_opts;
 typedef struct weft_features weft_features;
 typedef struct {
-    int64_t past;
-    int64_t future;
+    int64_t past;                 /* columns of the past */
+    int64_t future;               /* columns of the future */
     int64_t fixed;
     int64_t target;
     bool fitted;                  /* they were fitted, or loaded */
@@ -198,14 +198,14 @@ WEFT_API weft_features *weft_features_new(weft *w, const char *name,
 /* Returns the columns of past, future, target and fixed: the widths of the model.
  * Zeros if the features could not be made. */
 WEFT_API weft_feature_counts weft_features_counts(const weft_features *x);
-/* Fits all transforms to these series; an earlier fit is replaced, or kept after an error. Errors:
- * values that are not finite (NaN too); the message names series, row and column. Like fit of
- * scikit-learn. */
+/* Fits all transforms to all series of f; an earlier fit is replaced, or kept after an error.
+ * Errors: values that are not finite (NaN too); the message names series, row and column. Like fit
+ * of scikit-learn. */
 WEFT_API void weft_features_fit(weft_features *x, const weft_frame *f);
 enum { WEFT_FEATURES_ITEMS = 2 };
-/* Returns the fitted numbers as two items for weft_save and weft_load, valid as long as x. Errors,
- * at the next use: items of other columns or transforms; features that were neither fitted nor
- * loaded. */
+/* Writes two checkpoint items that refer to the fitted numbers of x, for weft_save and weft_load;
+ * valid as long as x. Errors, at the next use of x: loaded items of other columns or transforms;
+ * features that were neither fitted nor loaded. */
 WEFT_API void weft_features_state(weft_features *x, weft_checkpoint_item items[2]);
 /* Transforms all rows of one series' column into out [rows], or one number for a fixed column.
  * Errors: NaN, or a value for which a transform is not defined. Like transform of scikit-learn. */
@@ -270,13 +270,14 @@ typedef struct {
 /* Returns the windows index[0 .. n - 1] (from weft_loader_next) as tensors of the step: past,
  * future, fixed (NULL without fixed columns) and target; ragged, or padded. opts NULL: ragged.
  * Their ids are the windows' numbers. All values are transformed, so a loss of the target is not in
- * the series' units. */
+ * the series' units. Errors: a window that does not exist; the tensors are inert. */
 WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n,
                                               const weft_windows_batch_opts *opts);
 /* Converts predictions of windows to the series' units. predicted: ragged in the batch of a future,
  * [M, targets * columns], target 0's columns first, in any layout; pack padded ones first by
- * weft_pack_padded_sequence. out [M, targets * columns], sequence by sequence. Waits for the
- * device. Like inverse_transform of scikit-learn. */
+ * weft_pack_padded_sequence. Writes out [M, targets * columns], sequence by sequence. Waits for the
+ * device. Errors: another shape, a result that is not finite. Like inverse_transform of
+ * scikit-learn. */
 WEFT_API void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, double *out);
 
 /* ---- a forecast of any length ---- *
@@ -300,8 +301,8 @@ WEFT_API void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64
                                     int64_t from, weft_forecast_model_fn *model, void *user,
                                     const weft_rolling_forecast_opts *opts, double *out);
 typedef struct {
-    int64_t series;
-    int64_t from;
+    int64_t series;               /* its number in the frame */
+    int64_t from;                 /* first row to forecast, 1 or more */
     int64_t rows;                 /* 0: to the end */
     double *out;                  /* as in weft_rolling_forecast */
     double *all;                  /* may be NULL */
