@@ -70,8 +70,7 @@ typedef struct { double p; bool per_sequence; } weft_dropout_opts;           /* 
  * Errors: a p outside 0 <= p < 1. Like torch.nn.Dropout. */
 WEFT_API weft_dropout_layer *weft_dropout_new(weft_module *m, const char *name,
                                               const weft_dropout_opts *opts);
-/* Runs the layer by weft_dropout. Returns x itself unless the context is training and p is above
- * 0. */
+/* Runs the layer by weft_dropout. Returns x itself if the context is not training or p is 0. */
 WEFT_API weft_tensor *weft_dropout_run(weft_dropout_layer *d, weft_tensor *x);
 
 /* ---- MLPs ---- */
@@ -93,9 +92,9 @@ typedef struct {
     weft_activation activation;                  /* default RELU; LEAKY_RELU: .01, ELU: alpha 1 */
     double dropout;                              /* 0 <= p < 1; 0: none */
 } weft_mlp_opts;
-/* Makes linear layers with activation and dropout between them, neither after the last. Names are
- * those of a torch.nn.Sequential: "0", "3", "6", .. with dropout, "0", "2", "4", .. without. Like
- * torch.nn.Sequential of torch.nn.Linear. */
+/* Makes linear layers with activation and dropout between them, neither after the last, named as in
+ * a Sequential: "0", "3", "6", .. with dropout, "0", "2", "4", .. without. Like torch.nn.Sequential
+ * of torch.nn.Linear. */
 WEFT_API weft_mlp *weft_mlp_new(weft_module *m, const char *name, const weft_mlp_opts *opts);
 /* Runs the layers: x [.., widths[0]] -> [.., widths[layers]], reals, rank 2 or more. */
 WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
@@ -130,8 +129,9 @@ typedef struct {
  * Like torch.nn.MultiheadAttention, Luong's score `general`, or AdditiveAttention of Keras. */
 WEFT_API weft_attention_layer *weft_attention_new(weft_module *m, const char *name,
                                                   const weft_attention_layer_opts *opts);
-/* Runs the layer over the memory. map: NULL, or set to the weights, one sequence for each query row
- * (see weft_attention); an inert tensor after an error. */
+/* Runs the layer: each query reads the memory rows of its sequence that causal allows. map: NULL,
+ * or set to the weights, one sequence for each query row (see weft_attention); inert after an
+ * error. */
 WEFT_API weft_tensor *weft_attention_run(weft_attention_layer *a, weft_tensor *q,
                                          weft_tensor *memory, weft_causal causal,
                                          weft_tensor **map);
@@ -139,7 +139,7 @@ typedef struct { weft_tensor *keys, *values; } weft_attention_memory;         /*
 /* Projects a memory to keys and values once, for a decoder that queries it at each step; they
  * belong to the step, and are inert after an error. Like past_key_values of Transformers. */
 WEFT_API weft_attention_memory weft_attention_project(weft_attention_layer *a, weft_tensor *memory);
-/* Runs the layer as weft_attention_run does, over a memory of weft_attention_project. */
+/* Runs the layer as weft_attention_run does, over a memory from weft_attention_project. */
 WEFT_API weft_tensor *weft_attention_query(weft_attention_layer *a, weft_tensor *q,
                                            weft_attention_memory memory, weft_causal causal,
                                            weft_tensor **map);

@@ -14,7 +14,7 @@ extern "C" {
 /* ---- losses ---- */
 /* A total and its divisor, both of rank 0. A loss without elements has sum 0 and weight 0. */
 typedef struct { weft_tensor *sum, *weight; } weft_loss;
-/* Divides the sum of a loss by its weight, rank 0; 0 if the weight is 0. Like reduction="mean". */
+/* Returns sum / weight of a loss, rank 0; 0 if the weight is 0. Like reduction="mean". */
 WEFT_API weft_tensor *weft_mean_loss(weft_loss l);
 
 typedef struct {
@@ -50,13 +50,12 @@ WEFT_API weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target,
 WEFT_API weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
 /* Computes r^2 / 2 for r = predicted - target where |r| <= delta, otherwise delta (|r| - delta /
- * 2), summed. delta 0 means 1. Errors: a delta below 0 or NaN. Like torch.nn.HuberLoss. */
+ * 2), summed. delta 0 means 1. Errors: a delta below 0. Like torch.nn.HuberLoss. */
 WEFT_API weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta,
                               const weft_loss_opts *opts);
 /* Computes the binary cross entropy of logits and targets in 0 .. 1, summed over all elements. A
- * logit of +inf with target 1, or of -inf with target 0, costs 0.
- * Errors: a target outside 0 .. 1 where the mask is not 0; on a GPU at the next wait. Like
- * torch.nn.BCEWithLogitsLoss. */
+ * logit of +inf with target 1, or of -inf with target 0, costs 0. Errors: a target outside 0 .. 1
+ * where the mask is not 0; on a GPU at the next wait. Like torch.nn.BCEWithLogitsLoss. */
 WEFT_API weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target,
                                         const weft_loss_opts *opts);
 

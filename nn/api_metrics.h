@@ -23,9 +23,9 @@ WEFT_API weft_tensor *weft_ratio_value(weft_ratio r);
  * each counted as its mask (1 without a mask). Like Accuracy of torchmetrics. */
 WEFT_API weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes,
                                   const weft_ce_opts *opts);
-/* Counts the sequences whose counted tokens are all right. A token counts unless its class is
- * ignored or its mask is 0. total: the sequences with at least one counted token. Errors: plain
- * scores. */
+/* Counts the sequences in which the largest score of each counted token is its class. A token
+ * counts unless its class is ignored or its mask is 0. total: the sequences with a counted token.
+ * Errors: plain scores. */
 WEFT_API weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes,
                                            const weft_ce_opts *opts);
 
@@ -57,8 +57,8 @@ WEFT_API weft_class_scores weft_average_scores(const double *counts, int64_t cla
 
 /* ---- edit distance ---- */
 /* Counts the fewest insertions, deletions and substitutions that turn a [na] into b [nb],
- * Levenshtein 1966. A length below 0 counts as 0. Returns -1 if memory is short, or for NULL with a
- * length above 0. Like torchaudio.functional.edit_distance. */
+ * Levenshtein 1966. Returns -1 if memory is short, or for NULL with a length above 0; a length
+ * below 0 counts as 0. Like torchaudio.functional.edit_distance. */
 WEFT_API int64_t weft_edit_distance(const int32_t *a, int64_t na, const int32_t *b, int64_t nb);
 
 /* ---- meters ---- */

@@ -35,7 +35,7 @@ WEFT_API void weft_optim_free(weft_optim *o);
 /* Multiplies the rate by lr_scale and replaces the decay, for the parameters whose path below the
  * optimiser's module matches a shell pattern, later ones included: "encoder.*", "*.bias", "*" (*
  * any letters and dots, ? one letter, [..] one of them). If several patterns match, the last one
- * set wins; the same pattern replaces its numbers. The pattern is copied. Example:
+ * set wins; the same pattern replaces its numbers. This turns decay off for biases and norms:
  *     weft_optim_set_group(o, "*bias*", 1, 0);
  *     weft_optim_set_group(o, "*norm*", 1, 0);
  * Errors: NULL, "", a number below 0 or not finite; at the next weft_optim_step, no parameter

@@ -60,10 +60,11 @@ typedef struct {
 WEFT_API weft_parallel_place weft_parallel_place_of(const weft_parallel *p);
 
 /* ---- an update ---- */
-/* Begins a batch of n sequences; index [n] as from weft_loader_next, the same on all ranks, copied;
- * NULL: 0 .. n - 1. Cuts it into shards with similar numbers of tokens, the longest sequences first
- * (Graham 1969), with the batch's order in each. Zeroes the gradients below m. Errors: a number
- * outside the data; shards of the last batch that are not done. Like DistributedSampler. */
+/* Begins a batch of n sequences. index [n]: their numbers in the data, as from weft_loader_next,
+ * the same on all ranks, copied; NULL: 0 .. n - 1. Cuts it into shards with similar numbers of
+ * tokens, the longest sequences first (Graham 1969); each shard keeps the batch's order. Zeroes the
+ * gradients of the module. Errors: an index outside .len, shards of the last batch that are not
+ * done. Like DistributedSampler. */
 WEFT_API void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n);
 /* Begins batch `batch` of a plan that weft_plan_split has split into parts [shards], the same on
  * all ranks. If it carries states, each shard has its own weft_carried, which all ranks make for
@@ -81,12 +82,13 @@ typedef struct {
     const int32_t *index;        /* [n] their numbers in the data */
     const int32_t *place;        /* [n] their places in the batch */
 } weft_part;
-/* Returns the next shard of this rank that is not empty in *part, valid until the next call. false
- * at the end: then the gradients below m are those of the whole batch divided by its weight, on all
- * ranks, and a parameter that any shard has reached counts as reached. Inside a shard the places
- * are the ids of a ragged tensor without ids, so dropout masks are those of the whole batch. A
- * named stream draws for the shard alone, the position of a loader stays, and nothing may be saved
- * or loaded. If one rank fails all fail with its message. */
+/* Returns true and the next shard of this rank that is not empty in *part, valid until the next
+ * call. false at the end: then the gradients of the module are those of the whole batch divided by
+ * its weight, on all ranks, and a parameter that any shard has reached counts as reached. Inside a
+ * shard the places are the ids of a ragged tensor without ids, so dropout masks are those of the
+ * whole batch. A named stream draws for the shard alone, the position of a loader stays, and
+ * nothing may be saved or loaded. If one rank fails all fail with its message; check weft_ok after
+ * the last call. */
 WEFT_API bool weft_parallel_next(weft_parallel *p, weft_part *part);
 /* Adds the loss of the present shard, once for each shard: runs weft_backward of its sum, if the
  * tape is on, and weft_clear. Errors: no present shard, a second loss. Like loss.backward() under
@@ -116,9 +118,9 @@ typedef struct {
     int64_t n;                   /* number of bytes */
 } weft_parallel_result;
 /* Returns the stored results of all ranks by place in the batch, *n of them (n may be NULL). The
- * last call of weft_parallel_next has sent them to all ranks, so one rank may ask alone. NULL and
- * *n = 0 before that, or if no rank stored any. Owned by p; valid until the next
- * weft_parallel_begin. Like torch.distributed.all_gather_object. */
+ * last call of weft_parallel_next has sent them, so a single rank may call this. NULL and *n = 0
+ * before that, or if no rank stored any. Owned by p; valid until the next weft_parallel_begin. Like
+ * torch.distributed.all_gather_object. */
 WEFT_API const weft_parallel_result *weft_parallel_gathered(const weft_parallel *p, int64_t *n);
 
 /* ---- checkpoints ---- */

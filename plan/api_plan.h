@@ -132,9 +132,9 @@ WEFT_API weft_status weft_plan_make(const weft_planner *planner, const int32_t *
  * which the program frees one by one. Shard k gets the rows r with k = r * shards / rows, rounded
  * down; rows is the largest number of a batch. So a row and the states that it carries stay in one
  * shard. All parts have the number of batches of the plan, some perhaps without a segment; tokens
- * of other shards count as dropped. Errors, and all parts are empty: a part of an earlier split; a
- * state carried from a row of one shard to a row of another (WEFT_EARG; the message names batch,
- * rows and shards). */
+ * of other shards count as dropped. Errors, and all parts are empty: plan is itself a part; a state
+ * is carried from a row of one shard to a row of another (WEFT_EARG; the message names batch, rows
+ * and shards). */
 WEFT_API weft_status weft_plan_split(const weft_plan *plan, int shards,
                                      weft_plan *out) WEFT_MUST_USE;
 /* Checks a plan of the lengths len [n]: each token is in it once or counts as dropped, no row is

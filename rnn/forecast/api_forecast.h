@@ -69,8 +69,7 @@ WEFT_API weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_b
  * Widths and counts are 1 or more, 0 where a default is named. Dropouts are 0 <= p < 1, between the
  * layers of LSTMs; TransformerTF's default is .1. num_static_features of the first three models,
  * which the original does not have, appends `fixed` to every step of past and future. WEFT_NONE:
- * no transformer blocks. opts, num_past_features and num_future_features are required; opts.compat
- * is a weft_compat, by default EXACT. */
+ * no transformer blocks. opts, num_past_features and num_future_features are required. */
 #define WEFT_NONE (-1)
 typedef struct {
     int64_t num_past_features;
@@ -81,12 +80,12 @@ typedef struct {
     int num_encoder_layers;         /* 0: 2. If they differ, decoder layer k begins with the */
     int num_decoder_layers;         /* state of encoder layer k, or of the last one. */
     double dropout;
-    int num_mlp_hidden;
-    const int64_t *d_mlp_hidden;    /* NULL: the head "mlp_head" is linear, otherwise an MLP */
-    weft_activation mlp_activation;
+    int num_mlp_hidden;             /* hidden layers of the head, with d_mlp_hidden */
+    const int64_t *d_mlp_hidden;    /* their widths; NULL: the head "mlp_head" is linear, no MLP */
+    weft_activation mlp_activation; /* 0: RELU */
     double mlp_dropout;
     int64_t output_dim;             /* 0: 1 */
-    weft_compat compat;
+    weft_compat compat;             /* 0: EXACT */
 } weft_encoder_decoder_lstm_opts;
 /* Makes a forecasting model of two LSTMs: one reads the past, another continues from its state over
  * the future, and a head computes the outputs. Like EncoderDecoderLSTM of TransformerTF. */
@@ -104,11 +103,11 @@ typedef struct {
     double dropout;
     int num_heads;                  /* divide d_decoder, 0: 4 */
     bool no_gating;                 /* layer_norm(attended + decoder) instead of gate_add_norm */
-    bool trainable_add;
+    bool trainable_add;             /* gate_add_norm scales the skip by 2 sigmoid of a parameter */
     bool full_attention;            /* a step sees all of past and future, otherwise the past and
                                      * the decoder's steps before it */
     int64_t output_dim;             /* 0: 1 */
-    weft_compat compat;
+    weft_compat compat;             /* 0: EXACT */
 } weft_attention_lstm_opts;
 /* Makes a forecasting model of an encoder and a decoder LSTM, with attention from every decoder
  * step to the outputs of both. Errors: num_heads that does not divide d_decoder. Like AttentionLSTM
@@ -128,7 +127,7 @@ typedef struct {
     bool full_attention;            /* as in weft_attention_lstm_opts */
     bool share_lstm_weights;        /* one LSTM "encoder" is also the decoder */
     int64_t output_dim;             /* 0: 1 */
-    weft_compat compat;
+    weft_compat compat;             /* 0: EXACT */
 } weft_transformer_lstm_opts;
 /* Makes a forecasting model of gated residual networks, LSTMs with a residual sum, then blocks with
  * attention of the past to itself and of the future to both. Errors: num_heads that does not divide
@@ -153,8 +152,8 @@ typedef struct {
     int64_t ctxt_seq_len;           /* the longest possible past: without `fixed` the static feature
                                      * is 2 length / ctxt_seq_len - 1 */
     int64_t output_dim;             /* 0: 7, quantiles */
-    weft_compat compat;
-    weft_tft_variant variant;
+    weft_compat compat;             /* 0: EXACT */
+    weft_tft_variant variant;       /* 0: WEFT_TFT */
 } weft_tft_opts;
 /* Makes a temporal fusion transformer, Lim, Arik, Loeff, Pfister 2021, a forecasting model. It
  * takes the past right-aligned, with pads of 0 first: a ragged one as long as the longest of the
@@ -163,9 +162,9 @@ WEFT_API weft_forecaster *weft_tft_new(weft_module *m, const char *name, const w
 
 /* ---- shorter series, as augmentation ---- */
 typedef struct {
-    int32_t past_least;
+    int32_t past_least;             /* shortest new past; both past fields 0: it stays whole */
     int32_t past_most;
-    int32_t future_least;
+    int32_t future_least;           /* shortest new future; both future fields 0: it stays whole */
     int32_t future_most;
 } weft_shorten_opts;
 /* Returns a series of random shorter lengths: it keeps the newest rows of the past and the first
@@ -190,18 +189,19 @@ typedef struct {
     weft_forecast_kind kind;
     double delta;                   /* HUBER: 0 means 1 */
     const weft_real *quantiles;     /* QUANTILE: [n], one for each output, not descending */
-    int n;                          /* 0: .02 .1 .25 .5 .75 .9 .98 */
+    int n;                          /* 0: the seven .02 .1 .25 .5 .75 .9 .98 */
     bool per_batch;                 /* QUANTILE: divides by sequences * n, as TransformerTF */
     bool no_loss_masking;           /* plain: pads also count; lengths are still checked */
     weft_tensor *weights;           /* factors of the elements, not in the divisor; [n, 1]: one for
                                      * each sequence; NULL: 1 */
 } weft_forecast_loss_opts;
-/* Computes a loss of forecasts by the function of nn; opts NULL: MSE. predicted is ragged [M,
- * outputs], or plain [n, T, outputs] with the decoder's lengths, data first. Pads of a plain one do
- * not count, may be NaN, and get a gradient of 0. lengths NULL: all T steps count; for a ragged one
- * they must be its own. target and weights have the same layout; a last axis of 1 may be missing.
- * The loss's weight is the number of real elements. Errors: other shapes or lengths; sum and weight
- * are inert. */
+/* Computes the loss of forecasts of opts->kind, by weft_mse, weft_mae, weft_huber,
+ * weft_quantile_loss, weft_smape or weft_mape; opts NULL: MSE. predicted is ragged [M, outputs], or
+ * plain [n, T, outputs] with the decoder's lengths, data first. Pads of a plain one do not count,
+ * may be NaN, and get a gradient of 0. lengths NULL: all T steps count; for a ragged one they must
+ * be its own. target and weights have the same layout; a last axis of 1 may be missing. The loss's
+ * weight is the number of real elements. Errors: other shapes or lengths; sum and weight are
+ * inert. */
 WEFT_API weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target,
                                       const weft_lengths *lengths,
                                       const weft_forecast_loss_opts *opts);
