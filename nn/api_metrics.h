@@ -19,8 +19,8 @@ extern "C" {
 typedef struct { weft_tensor *right, *total; } weft_ratio;
 /* Returns right / total, a tensor of rank 0; 0 if the total is 0. */
 WEFT_API weft_tensor *weft_ratio_value(weft_ratio r);
-/* Counts the rows whose largest score is the target class. total: the rows that are not ignored,
- * each counted as its mask (1 without a mask). Like Accuracy of torchmetrics. */
+/* Counts the rows of scores whose largest one is that of the row's class. total: the rows that are
+ * not ignored, each counted as its mask (1 without a mask). Like Accuracy of torchmetrics. */
 WEFT_API weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes,
                                   const weft_ce_opts *opts);
 /* Counts the sequences in which the largest score of each counted token is its class. A token
@@ -30,7 +30,7 @@ WEFT_API weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *cla
                                            const weft_ce_opts *opts);
 
 /* ---- confusion matrices ---- */
-/* Computes the confusion matrix [classes, classes] of a batch, plain: row t, column p counts the
+/* Computes the confusion matrix of a batch, plain [classes, classes]: row t, column p counts the
  * rows of class t whose largest score is p, each as its mask. Like
  * sklearn.metrics.confusion_matrix. */
 WEFT_API weft_tensor *weft_confusion_matrix(weft_tensor *scores, weft_tensor *classes,

@@ -13,7 +13,7 @@ extern "C" {
 /* Makes a module below another. The rules for names and failure are those of weft_module_new, and a
  * parent of NULL gives an inert module. Like Module.add_module. */
 WEFT_API weft_module *weft_submodule_new(weft_module *parent, const char *name);
-/* Returns the context of a module; NULL if m is NULL or inert. Does not look at errors. */
+/* Returns the context of a module, also a failed one; NULL if m is NULL or inert. */
 WEFT_API weft *weft_module_context(const weft_module *m);
 
 /* ---- buffers ---- */

@@ -91,18 +91,18 @@ WEFT_API void weft_ema_swap(weft_ema *a);
  * They have no state and return the rate. They return NaN for a negative step, a total or `every`
  * below 1, a warmup below 0 or above total, a rate or factor that is negative or not finite, and a
  * result that overflows. weft_optim_set_lr of NaN fails the context. */
-/* Rises linearly from lr / warmup at step 0 to lr at step warmup - 1, falls by half a cosine to
- * `last` at step `total`, and stays there. warmup 0: none. Loshchilov & Hutter 2017. Like
- * torch.optim.lr_scheduler.CosineAnnealingLR after LinearLR. */
+/* Returns the rate at `step`: it rises linearly from lr / warmup at step 0 to lr at step warmup -
+ * 1, falls by half a cosine to `last` at step `total`, and stays there. warmup 0: no rise.
+ * Loshchilov & Hutter 2017. Like torch.optim.lr_scheduler.CosineAnnealingLR after LinearLR. */
 WEFT_API double weft_cosine_warmup(int64_t step, int64_t total, double lr, int64_t warmup,
                                    double last);
 /* Returns lr * factor^k, where k = step / every, rounded down. Like
  * torch.optim.lr_scheduler.StepLR. */
 WEFT_API double weft_step_decay(int64_t step, int64_t every, double lr, double factor);
-/* Rises from lr / start to lr over `rise` (0 .. 1) of the steps, falls to lr / start / end at step
- * total - 1, both by cosines, and stays there. With rise 1 step total - 1 has lr. start and end are
- * above 0. Smith 2018. PyTorch's defaults are rise .3, start 25, end 1e4. Like
- * torch.optim.lr_scheduler.OneCycleLR. */
+/* Returns the rate at `step`: it rises from lr / start to lr over `rise` (0 .. 1) of the steps,
+ * falls to lr / start / end at step total - 1, both by cosines, and stays there. With rise 1 step
+ * total - 1 has lr. start and end are above 0. Smith 2018. PyTorch's defaults are rise .3, start
+ * 25, end 1e4. Like torch.optim.lr_scheduler.OneCycleLR. */
 WEFT_API double weft_one_cycle(int64_t step, int64_t total, double lr, double rise, double start,
                                double end);
 
@@ -122,8 +122,8 @@ typedef struct {
 /* Adds a value, such as the loss of an epoch, and returns p->lr. Multiplies it by factor first, but
  * not below `least`, if more than `patience` values in a row were not better than the best
  * (patience 2: at the third; 0: at the first). A value is better by more than 1e-4 of the best's
- * size; NaN is never better. A change of 1e-8 or less is not made. Errors: NaN for p NULL, a factor
- * below 0 or 1 and more, a `least` below 0 or not finite. Like
+ * size; NaN is never better. A change of 1e-8 or less is not made. Returns NaN for p NULL, a factor
+ * that is negative or 1 and more, a `least` that is negative or not finite. Like
  * torch.optim.lr_scheduler.ReduceLROnPlateau, which does not work below 0. */
 WEFT_API double weft_plateau_step(weft_plateau *p, double value);
 /* State of early stopping, plain data that the program may save; 0 is valid for all fields. */

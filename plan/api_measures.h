@@ -47,7 +47,8 @@ typedef struct {
      * scale; the first and the last bin take all beyond. */
     int64_t tokens[WEFT_WEIGHT_BINS];
 } weft_token_weights;
-/* Computes the weights for a divisor of the loss. All 0 for a plan without a token. */
+/* Computes how much each token weighs in the gradients of a plan if its losses are divided by `by`.
+ * All 0 for a plan without a token. */
 WEFT_API weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by,
                                      weft_token_weights *out) WEFT_MUST_USE;
 

@@ -145,9 +145,10 @@ WEFT_API weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, 
 /* Returns the text of the last failure of a function on plans in this thread; "" before the first.
  * Valid until the next failure in the thread; a success does not change it. Never NULL. */
 WEFT_API const char *weft_plan_message(void);
-/* Reads "name:key=value,key=value" as a planner of the library and its options; lists with /, yes
- * and no. The lists of opts point into *memory (or NULL), which the program frees by free after
- * their use. After an error planner and memory are NULL and opts is zeros. */
+/* Reads "name:key=value,key=value" as a planner of the library and its options; a list has /
+ * between its numbers, a flag is yes or no. The lists of opts point into *memory, which the program
+ * frees by free after their use; it may be NULL. After an error planner and memory are NULL and
+ * opts is zeros. */
 WEFT_API weft_status weft_plan_parse(const char *text, const weft_planner **planner,
                                      weft_plan_opts *opts, void **memory) WEFT_MUST_USE;
 /* Reads "key=value,key=value" as options of any planner, as weft_plan_parse does. text NULL: no

@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 /* ---- cells of the library; api_rnn.h explains the equations ---- */
-/* Makes an LSTM with coupled input and forget gates (CIFG, Greff et al. 2017): gates f g o and i =
- * 1 - f:
+/* Makes an LSTM layer with coupled input and forget gates (CIFG, Greff et al. 2017): gates f g o,
+ * and i = 1 - f:
  *     c' = f * c + (1 - f) * g, the rest as in weft_lstm_new */
 WEFT_API weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 /* Makes a layer of minimal gated units (Zhou et al. 2016), with the gate after the product as in

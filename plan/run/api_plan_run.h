@@ -74,9 +74,9 @@ WEFT_API weft_rnn_out weft_rnn_run_plan(weft_rnn *r, weft_tensor *x, const weft_
  * the file has the states, but not the number of their batch. Negative: after none. */
 WEFT_API void weft_carried_set_batch(weft_carried *kept, int64_t batch);
 /* Divides the loss of the batch as `mean` says (see weft_plan_mean): BATCH by its own weight, PLAN
- * by tokens in the plan's segments / batches; for SEQUENCES the loss must have weft_plan_weights as
- * mask. Rank 0, for weft_backward; 0 for a batch without weight. Like num_items_in_batch of
- * Transformers. */
+ * by the mean number of tokens of a batch of the plan, SEQUENCES by the mean number of sequences;
+ * its loss must have weft_plan_weights as mask. Rank 0, for weft_backward; 0 for a batch without
+ * weight. Like num_items_in_batch of Transformers. */
 WEFT_API weft_tensor *weft_plan_loss(const weft_plan_step *step, weft_loss loss,
                                      weft_plan_mean mean);
 /* Returns 1 / length of its sequence for each token of the batch, ragged [N], a constant, as the

@@ -70,8 +70,8 @@ WEFT_API weft_status weft_frame_write_csv(const weft_frame *f, const char *path)
  * pandas.read_hdf. */
 WEFT_API weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *group,
                                           const char *const *names) WEFT_MUST_USE;
-/* Writes a new HDF5 file that weft_frame_read_hdf5 reads, columns as float64, those with an origin
- * as int64. Errors: an id with a line end. Like DataFrame.to_hdf. */
+/* Writes a new HDF5 file that weft_frame_read_hdf5 reads, into `group` (NULL: the root): columns as
+ * float64, those with an origin as int64. Errors: an id with a line end. Like DataFrame.to_hdf. */
 WEFT_API weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path,
                                            const char *group) WEFT_MUST_USE;
 typedef enum { WEFT_PER_ROW, WEFT_PER_SERIES } weft_column_values;
@@ -109,8 +109,8 @@ typedef struct {
     double limit;                /* a time as the file has it, its origin included */
 } weft_frame_split_opts;
 /* Splits a frame in two, for example for training and validation. Both parts have the columns of f
- * and belong to the program; they are overwritten, not freed, and empty after an error. Errors: a
- * time that does not increase or is NaN; f as a part. Like train_test_split. */
+ * and belong to the program; they are overwritten, not freed, and empty after an error. Errors:
+ * first or rest is f; a time that does not increase or is NaN. Like train_test_split. */
 WEFT_API weft_status weft_frame_split(const weft_frame *f, const weft_frame_split_opts *opts,
                                       weft_frame *first, weft_frame *rest) WEFT_MUST_USE;
 /* Frees the arrays of a frame and zeroes it. NULL is allowed. */
@@ -195,8 +195,8 @@ typedef struct {
  * nor a time. Like ColumnTransformer of scikit-learn. */
 WEFT_API weft_features *weft_features_new(weft *w, const char *name,
                                           const weft_features_opts *opts);
-/* Returns the columns of past, future, target and fixed: the widths of the model.
- * Zeros if the features could not be made. */
+/* Returns the columns of past, future, target and fixed: the widths of the model. Zeros if x is
+ * NULL or could not be made. */
 WEFT_API weft_feature_counts weft_features_counts(const weft_features *x);
 /* Fits all transforms to all series of f; an earlier fit is replaced, or kept after an error.
  * Errors: values that are not finite (NaN too); the message names series, row and column. Like fit
@@ -292,11 +292,12 @@ typedef struct {
     int quantiles;                /* of each target, 0 means 1 */
     double *all;                  /* NULL, or [rows, targets * quantiles] in the series' units */
 } weft_rolling_forecast_opts;
-/* Forecasts the rows from `from` (1 or more) on of a series, one horizon after the other; the past
- * of the target in a window are the predictions before it. out [rows, targets] in the series'
- * units; of ascending quantiles, number quantiles / 2. Known covariates must exist for all rows,
- * past ones for the rows before the last window. On error the context has failed and out is NaN; it
- * is unchanged if the arguments were refused. Like historical_forecasts of Darts. */
+/* Forecasts rows from, from + 1, .. of a series (from: 1 or more), one horizon after the other; the
+ * past of the target in a window are the predictions before it. model gets user. Writes out [rows,
+ * targets] in the series' units; of several quantiles, which must ascend, the one with index
+ * quantiles / 2. opts NULL: all 0. Known covariates must exist for all rows, past ones for the rows
+ * before the last window. On error the context has failed and out is NaN; it is unchanged if the
+ * arguments were refused. Like historical_forecasts of Darts. */
 WEFT_API void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series,
                                     int64_t from, weft_forecast_model_fn *model, void *user,
                                     const weft_rolling_forecast_opts *opts, double *out);
