@@ -20,7 +20,7 @@ typedef struct weft_linear weft_linear;
 typedef struct {
     int64_t in;                      /* required */
     int64_t out;                     /* required */
-    bool no_bias;
+    bool no_bias;                    /* y = x W^T, without b */
     /* NULL, or an existing parameter [out, in] to share (tied weights). weft_tie registers it under
      * this layer's name, so it is saved and counted once. in and out may then be 0. */
     weft_tensor *weight;
@@ -119,7 +119,7 @@ typedef enum {
     WEFT_ADDITIVE
 } weft_attention_kind;
 typedef struct {
-    weft_attention_kind kind;
+    weft_attention_kind kind;                    /* 0: MULTIHEAD */
     int64_t dq;                                  /* GENERAL, ADDITIVE: width of a query */
     int64_t dm;                                  /* GENERAL, ADDITIVE: width of the memory */
     int64_t width;                               /* MULTIHEAD: of q and memory; ADDITIVE: units */

@@ -72,7 +72,7 @@ typedef struct {
     double sum[WEFT_BUCKETS];                    /* without edges all is in bucket 0 */
     double weight[WEFT_BUCKETS];
     double other_sum;                            /* with edges: entries added without a length */
-    double other_weight;
+    double other_weight;                         /* their weight */
 } weft_meter;
 /* Adds a total and its weight, such as those of a loss or a ratio. With edges it counts in the mean
  * and in no bucket. NaN makes the mean NaN. Like AverageMeter. */

@@ -113,7 +113,7 @@ typedef struct {
     double lr;                       /* the current rate; required */
     double factor;                   /* 0 means .1 */
     double least;                    /* lower limit of lr */
-    int64_t patience;
+    int64_t patience;                /* values that may be no better; 0: none */
     bool larger_is_better;           /* false: a smaller value is better, such as a loss */
     double best;                     /* best value so far */
     int64_t bad;                     /* values in a row that were not better */
@@ -128,12 +128,12 @@ typedef struct {
 WEFT_API double weft_plateau_step(weft_plateau *p, double value);
 /* State of early stopping, plain data that the program may save; 0 is valid for all fields. */
 typedef struct {
-    int64_t patience;
+    int64_t patience;                /* values that may be no better; 0: none */
     double min_delta;                /* absolute */
-    bool larger_is_better;
-    double best;
-    int64_t bad;
-    int64_t seen;
+    bool larger_is_better;           /* false: a smaller value is better */
+    double best;                     /* best value so far */
+    int64_t bad;                     /* values in a row that were not better */
+    int64_t seen;                    /* values so far */
 } weft_early_stopping;
 /* Adds a value and returns true when more than `patience` values in a row were not better than the
  * best by more than min_delta. NaN is never better. *is_best, unless NULL: whether this value is

@@ -41,7 +41,7 @@ WEFT_API weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len
 enum { WEFT_WEIGHT_BINS = 40 };
 typedef struct {
     double least;                                /* smallest weight of a token */
-    double largest;
+    double largest;                              /* largest weight of a token */
     double cv;                                   /* standard deviation over mean */
     /* Tokens by weight: bin i is for 2^((i - 20) / 2), the nearest such power on a logarithmic
      * scale; the first and the last bin take all beyond. */

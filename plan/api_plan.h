@@ -16,7 +16,7 @@ extern "C" {
 /* A piece of a sequence in its batch. A whole sequence has offset 0. In batches that are not rows
  * of cells each piece is a row, from column 0 on. */
 typedef struct {
-    int64_t sequence;
+    int64_t sequence;        /* its number, from 0 */
     int64_t column;          /* where the piece begins in its row */
     int32_t offset;          /* its first token in the sequence */
     int32_t length;          /* its tokens */
@@ -26,10 +26,10 @@ typedef struct {
 } weft_segment;
 /* Segments first .. first + n - 1 in `rows` rows of `width` cells. A batch takes width steps. */
 typedef struct {
-    int64_t first;
-    int64_t n;
-    int64_t rows;
-    int64_t width;
+    int64_t first;                   /* its first segment in weft_plan.segment */
+    int64_t n;                       /* number of segments */
+    int64_t rows;                    /* number of rows */
+    int64_t width;                   /* cells of a row */
 } weft_plan_batch;
 /* A plan, plain data. Zero-initialised it is empty. The program frees it by weft_plan_free. */
 typedef struct {
@@ -105,7 +105,7 @@ enum {
  * weft_plan_add and weft_plan_end_batch. It returns WEFT_OK, or at the first failure the status of
  * these or of weft_plan_refuse. */
 typedef struct weft_planner {
-    const char *name;
+    const char *name;                            /* as in weft_planner_named; required */
     const char *source;                          /* paper or program */
     const char *about;                           /* one line */
     const char *options;                         /* names, with blanks between; NULL: takes all */

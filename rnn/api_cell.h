@@ -30,14 +30,14 @@ typedef enum { WEFT_CELL_VECTOR, WEFT_CELL_OF_HIDDEN, WEFT_CELL_OF_INPUT } weft_
 /* A parameter in addition to weights and biases, one for each layer and direction. Its name gets
  * _l0, _l0_reverse, .. at its end. */
 typedef struct {
-    const char *name;
+    const char *name;          /* 1 to 31 bytes */
     weft_cell_shape shape;     /* [blocks * hidden], [blocks * hidden, hidden] or [.., input] */
     int blocks;                /* 1 .. 64 */
     const weft_init *init;     /* NULL: uniform in +-1/sqrt(hidden) */
 } weft_cell_parameter;
 /* Input of one step: one row for each active sequence. */
 typedef struct {
-    int64_t hidden;
+    int64_t hidden;            /* opts.hidden */
     weft_tensor *x;            /* [rows, gates * hidden]: weight_ih x + bias_ih; with 0 gates [rows,
                                 * input] */
     weft_tensor *h;            /* [rows, hidden] before the step */
@@ -55,10 +55,10 @@ typedef struct {
     int gates;                                   /* blocks of hidden rows of weight_ih, 0 .. 64 */
     int gates_h;                                 /* those of weight_hh; 0: the same; -1: none */
     int states;                                  /* 1 (or 0): h; 2: h and c */
-    const weft_cell_parameter *own;
+    const weft_cell_parameter *own;              /* [own_count], or NULL */
     int own_count;                               /* up to 16 */
     double noise;                                /* probability of the dropout of `noise` */
-    weft_cell_step *step;
+    weft_cell_step *step;                        /* required */
     void *user;                                  /* must live as long as the layer runs */
 } weft_cell;
 /* Makes a layer with that cell. Copies cell, its texts and list; user must outlive the layer.

@@ -26,8 +26,8 @@ typedef struct {
     int64_t input;                               /* width of x; required */
     int64_t hidden;                              /* number of units; required */
     int     layers;                              /* 1 .. 32; 0 means 1 */
-    bool    bidirectional;
-    bool    no_bias;
+    bool    bidirectional;                       /* also from the end of each sequence */
+    bool    no_bias;                             /* without b and b' */
     int64_t proj;       /* LSTM, CIFG: width of a projected h, below hidden (Sak et al. 2014); 0:
                          * none */
     double  dropout;    /* between layers while training, 0 <= p < 1 */
@@ -38,7 +38,7 @@ typedef struct {
     double  forget_bias;
 } weft_rnn_opts;
 typedef struct {
-    weft_tensor *h;
+    weft_tensor *h;                              /* [.., n, width]; NULL: zeros */
     weft_tensor *c;                              /* LSTM, CIFG; otherwise NULL */
 } weft_state;
 typedef struct {
@@ -144,9 +144,9 @@ typedef struct {
     bool     has_end;           /* end is token 0 */
 } weft_decode_opts;
 typedef struct {
-    int64_t n;
-    int64_t best;
-    int64_t limit;
+    int64_t n;                  /* sequences */
+    int64_t best;               /* hypotheses of each sequence */
+    int64_t limit;              /* opts.limit */
     int32_t *tokens;            /* [n, best, limit] without end, the best hypothesis first */
     int32_t *len;               /* [n, best] numbers of tokens; unused entries: -1 */
     double *score;              /* [n, best] log probability, with the end token if there is one;

@@ -15,7 +15,7 @@ extern "C" {
  * (weft_gradients_recorded does not pass it). They are the numbers of the fused layer, bit by bit,
  * except dc, which is rounded once more. */
 typedef struct {
-    int gates;
+    int gates;                                   /* number of gates; the first entries below */
     char name[4][8];                             /* i f g o; r z n; f g o; f n; Elman: h */
     weft_tensor *gate[4];                        /* [N, hidden] */
     weft_tensor *h;                              /* [N, width] */

@@ -38,8 +38,8 @@ WEFT_API int64_t weft_loader_next_batch(weft_loader *l, const weft_plan **plan);
  *         .. */
 typedef struct {
     weft *w;
-    const weft_plan *plan;
-    int64_t batch;
+    const weft_plan *plan;                       /* the program's, not copied */
+    int64_t batch;                               /* its number in the plan */
     weft_lengths lengths;                        /* of the segments */
     weft_placement placement;                    /* of a plan in rows; otherwise rows is 0 */
 } weft_plan_step;

@@ -67,23 +67,24 @@ WEFT_API weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_b
 
 /* ---- the six models ---- *
  * Widths and counts are 1 or more, 0 where a default is named. Dropouts are 0 <= p < 1, between the
- * layers of LSTMs; TransformerTF's default is .1. num_static_features of the first three models,
- * which the original does not have, appends `fixed` to every step of past and future. WEFT_NONE:
- * no transformer blocks. opts, num_past_features and num_future_features are required. */
+ * layers of LSTMs and in gated blocks; TransformerTF's default is .1. num_static_features of the
+ * first three models, which the original does not have, appends `fixed` to every step of past and
+ * future. WEFT_NONE: no transformer blocks. opts, num_past_features and num_future_features are
+ * required. */
 #define WEFT_NONE (-1)
 typedef struct {
-    int64_t num_past_features;
-    int64_t num_future_features;
-    int64_t num_static_features;
+    int64_t num_past_features;      /* required */
+    int64_t num_future_features;    /* required */
+    int64_t num_static_features;    /* 0: no `fixed` */
     int64_t d_encoder;              /* widths of the LSTMs, 0: 128. If they differ, linear layers */
     int64_t d_decoder;              /* "state_projection" project h and c. */
     int num_encoder_layers;         /* 0: 2. If they differ, decoder layer k begins with the */
     int num_decoder_layers;         /* state of encoder layer k, or of the last one. */
-    double dropout;
+    double dropout;                 /* between the layers of an LSTM */
     int num_mlp_hidden;             /* hidden layers of the head, with d_mlp_hidden */
     const int64_t *d_mlp_hidden;    /* their widths; NULL: the head "mlp_head" is linear, no MLP */
     weft_activation mlp_activation; /* 0: RELU */
-    double mlp_dropout;
+    double mlp_dropout;             /* of the head */
     int64_t output_dim;             /* 0: 1 */
     weft_compat compat;             /* 0: EXACT */
 } weft_encoder_decoder_lstm_opts;
@@ -93,14 +94,14 @@ WEFT_API weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *m, const ch
                                                         const weft_encoder_decoder_lstm_opts *opts);
 
 typedef struct {
-    int64_t num_past_features;
-    int64_t num_future_features;
-    int64_t num_static_features;
+    int64_t num_past_features;      /* required */
+    int64_t num_future_features;    /* required */
+    int64_t num_static_features;    /* 0: no `fixed` */
     int64_t d_model;                /* 0: 128 */
     int64_t d_encoder;              /* 0: d_model. If they differ, states and the encoder's */
     int64_t d_decoder;              /* outputs are projected. */
     int num_layers;                 /* of both LSTMs, 0: 2 */
-    double dropout;
+    double dropout;                 /* 0 <= p < 1 */
     int num_heads;                  /* divide d_decoder, 0: 4 */
     bool no_gating;                 /* layer_norm(attended + decoder) instead of gate_add_norm */
     bool trainable_add;             /* gate_add_norm scales the skip by 2 sigmoid of a parameter */
@@ -116,13 +117,13 @@ WEFT_API weft_forecaster *weft_attention_lstm_new(weft_module *m, const char *na
                                                   const weft_attention_lstm_opts *opts);
 
 typedef struct {
-    int64_t num_past_features;
-    int64_t num_future_features;
-    int64_t num_static_features;
+    int64_t num_past_features;      /* required */
+    int64_t num_future_features;    /* required */
+    int64_t num_static_features;    /* 0: no `fixed` */
     int64_t d_model;                /* 0: 128 */
     int num_layers;                 /* of the LSTMs, 0: 2 */
     int num_transformer_blocks;     /* 0: 2; WEFT_NONE: none */
-    double dropout;
+    double dropout;                 /* 0 <= p < 1 */
     int num_heads;                  /* divide d_model, 0: 4 */
     bool full_attention;            /* as in weft_attention_lstm_opts */
     bool share_lstm_weights;        /* one LSTM "encoder" is also the decoder */
@@ -140,8 +141,8 @@ WEFT_API weft_forecaster *weft_transformer_lstm_new(weft_module *m, const char *
  * features: num_static_features and ctxt_seq_len are ignored, and fixed must be NULL. */
 typedef enum { WEFT_TFT, WEFT_PF_TFT, WEFT_XTFT } weft_tft_variant;
 typedef struct {
-    int64_t num_past_features;
-    int64_t num_future_features;
+    int64_t num_past_features;      /* required */
+    int64_t num_future_features;    /* required */
     int64_t num_static_features;    /* 0: static inputs are zeros */
     int64_t d_model;                /* 0: 300 */
     int64_t d_hidden_continuous;    /* of variable selection, 0: 8 */
@@ -163,9 +164,9 @@ WEFT_API weft_forecaster *weft_tft_new(weft_module *m, const char *name, const w
 /* ---- shorter series, as augmentation ---- */
 typedef struct {
     int32_t past_least;             /* shortest new past; both past fields 0: it stays whole */
-    int32_t past_most;
+    int32_t past_most;              /* longest new past */
     int32_t future_least;           /* shortest new future; both future fields 0: it stays whole */
-    int32_t future_most;
+    int32_t future_most;            /* longest new future */
 } weft_shorten_opts;
 /* Returns a series of random shorter lengths: it keeps the newest rows of the past and the first
  * rows of the future. A new length is the smaller of the sequence's length and a draw, uniform in
@@ -186,7 +187,7 @@ typedef enum {
     WEFT_FORECAST_MAPE
 } weft_forecast_kind;
 typedef struct {
-    weft_forecast_kind kind;
+    weft_forecast_kind kind;        /* 0: MSE */
     double delta;                   /* HUBER: 0 means 1 */
     const weft_real *quantiles;     /* QUANTILE: [n], one for each output, not descending */
     int n;                          /* 0: the seven .02 .1 .25 .5 .75 .9 .98 */

@@ -21,7 +21,7 @@ extern "C" {
 typedef struct {
     int64_t n;                                   /* series */
     int64_t rows;                                /* of all series */
-    int64_t columns;
+    int64_t columns;                             /* of all series */
     int64_t *start;                              /* [n + 1] the first row of each series */
     char **id;                                   /* [n], then NULL */
     char **name;                                 /* [columns], then NULL */
@@ -144,7 +144,7 @@ typedef enum {
     WEFT_TRANSFORMS
 } weft_transform_kind;
 typedef struct {
-    const char *column;
+    const char *column;           /* the column that it transforms; required */
     weft_transform_kind kind;
     const char *depends_on;       /* from WEFT_DIVIDE_BY on */
     double min;                   /* MIN_MAX_SCALER */
@@ -171,13 +171,13 @@ typedef struct {
     int64_t context;              /* rows of past of a whole window, 1 or more */
     int64_t horizon;              /* rows of future of a whole window, 1 or more */
     const char *const *known;     /* covariates that are also known in the future */
-    const char *const *past;
+    const char *const *past;      /* covariates that are known in the past only */
     const char *const *target;    /* at least one; and a known column or a time */
-    const char *const *fixed;
+    const char *const *fixed;     /* columns that are constant in a series */
     const char *time;             /* an increasing column, or NULL; no other may have an origin */
-    weft_time time_as;
+    weft_time time_as;            /* 0: ABSOLUTE */
     const weft_transform *transforms;            /* [n], on any column but the time */
-    int n;
+    int n;                        /* number of transforms */
     bool unscaled;                /* false: a WEFT_STANDARD_SCALER follows each column's steps */
     bool past_without_target;     /* the past does not have the target */
     const char *const *masked;    /* columns that are 0 in the past, after transforms and noise */
@@ -186,8 +186,8 @@ typedef struct weft_features weft_features;
 typedef struct {
     int64_t past;                 /* columns of the past */
     int64_t future;               /* columns of the future */
-    int64_t fixed;
-    int64_t target;
+    int64_t fixed;                /* fixed columns */
+    int64_t target;               /* target columns */
     bool fitted;                  /* they were fitted, or loaded */
 } weft_feature_counts;
 /* Makes features; copies all options, which are required. The name (1 .. 30 bytes, without /) is
@@ -236,13 +236,13 @@ typedef struct {
 } weft_windows_opts;
 typedef struct weft_windows weft_windows;
 typedef struct {
-    int64_t series;
+    int64_t series;               /* its number in the frame */
     int64_t origin;               /* row in the series */
     int32_t past;                 /* length */
     int32_t future;               /* length */
 } weft_window;
 typedef struct {
-    weft_series_batch series;
+    weft_series_batch series;     /* past, future and fixed */
     weft_tensor *target;          /* [rows of future, targets] */
 } weft_window_batch;
 /* Makes the windows of fitted features over a frame. Copies numbers and fit, so a later fit of x
@@ -254,7 +254,7 @@ typedef struct {
 WEFT_API weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f,
                                         const weft_windows_opts *opts);
 typedef struct {
-    int64_t windows;
+    int64_t windows;              /* number of all windows */
     int64_t skipped;              /* series that are too short for a window */
     const int32_t *lengths;       /* [windows] past and future together, for a weft_loader; owned by
                                    * the windows */

@@ -88,9 +88,9 @@ static inline weft_tensor *weft_create_mask(weft *w, int64_t size, const weft_le
 }
 
 typedef struct {
-    bool not_causal;
-    weft_align encoder_align;
-    weft_align decoder_align;
+    bool not_causal;                 /* a step sees all of the future */
+    weft_align encoder_align;        /* of the past */
+    weft_align decoder_align;        /* of the future */
 } weft_attention_mask_opts;
 
 /* Returns [n, future, past + future]: 1 where decoder step i may not attend. Pads of the encoder
