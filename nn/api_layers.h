@@ -92,9 +92,9 @@ typedef struct {
     weft_activation activation;                  /* default RELU; LEAKY_RELU: .01, ELU: alpha 1 */
     double dropout;                              /* 0 <= p < 1; 0: none */
 } weft_mlp_opts;
-/* Makes linear layers with activation and dropout between them, neither after the last, named as in
- * a Sequential: "0", "3", "6", .. with dropout, "0", "2", "4", .. without. Like torch.nn.Sequential
- * of torch.nn.Linear. */
+/* Makes an MLP: linear layers with activation and dropout between them, neither after the last,
+ * named as in a Sequential: "0", "3", "6", .. with dropout, "0", "2", "4", .. without. opts is
+ * required. Like torch.nn.Sequential of torch.nn.Linear. */
 WEFT_API weft_mlp *weft_mlp_new(weft_module *m, const char *name, const weft_mlp_opts *opts);
 /* Runs the layers: x [.., widths[0]] -> [.., widths[layers]], reals, rank 2 or more. */
 WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
@@ -125,8 +125,8 @@ typedef struct {
     int64_t width;                               /* MULTIHEAD: of q and memory; ADDITIVE: units */
     int heads;                                   /* MULTIHEAD: required, divides width */
 } weft_attention_layer_opts;
-/* Makes an attention layer of opts->kind. Fields that name this kind are required, others ignored.
- * Like torch.nn.MultiheadAttention, Luong's score `general`, or AdditiveAttention of Keras. */
+/* Makes an attention layer of opts->kind. Fields whose comments name this kind are required. Like
+ * torch.nn.MultiheadAttention, Luong's score `general`, or AdditiveAttention of Keras. */
 WEFT_API weft_attention_layer *weft_attention_new(weft_module *m, const char *name,
                                                   const weft_attention_layer_opts *opts);
 /* Runs the layer: each query reads the memory rows of its sequence that causal allows. map: NULL,

@@ -74,8 +74,8 @@ typedef struct {
     double other_sum;                            /* with edges: entries added without a length */
     double other_weight;                         /* their weight */
 } weft_meter;
-/* Adds a total and its weight, such as those of a loss or a ratio. With edges it counts in the mean
- * and in no bucket. NaN makes the mean NaN. Like AverageMeter. */
+/* Adds a total and its weight, such as those of a loss or a ratio. If the meter has edges, it
+ * counts in weft_meter_mean but in no bucket. NaN makes the mean NaN. Like AverageMeter. */
 WEFT_API void weft_meter_add(weft_meter *meter, double sum, double weight);
 /* Adds a total and its weight for sequences of that length. The bucket is the first whose edge is
  * above the length; the last one, number `edges`, if none is. Without edges that is bucket 0. */

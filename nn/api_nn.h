@@ -42,9 +42,9 @@ typedef enum {
 /* CONSTANT: a. UNIFORM: from a to b, a <= b, not both 0. NORMAL: mean a, standard deviation b above
  * 0. XAVIER, KAIMING, ORTHOGONAL: a is the gain (0 means 1). All must be finite. */
 typedef struct { weft_init_kind kind; double a, b; } weft_init;
-/* Makes a trainable tensor of reals. The rules for names are those of weft_module_new; rank is 0 to
- * 6, extents may be 0. The first values depend only on the seed and the path from the root's name
- * on. Errors: a bad or existing name, a bad shape, an init that does not suit it. Like
+/* Makes a trainable tensor of reals, which lives until weft_close. Names: as for weft_module_new.
+ * rank is 0 to 6, extents may be 0. The first values depend only on the seed and the path from the
+ * root's name on. Errors: a bad or existing name, a bad shape, an init that does not suit it. Like
  * torch.nn.Parameter. */
 WEFT_API weft_tensor *weft_parameter(weft_module *m, const char *name, int rank,
                                      const int64_t *shape, weft_init init);

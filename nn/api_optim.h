@@ -64,9 +64,9 @@ WEFT_API int64_t weft_optim_skipped(weft_optim *o, const char **bad_parameter);
 
 /* ---- clipping ---- */
 /* Scales the gradients below m so that their norm is at most max, which is above 0 (INFINITY: no
- * limit). power: 2 (or 0), 1 or INFINITY, torch's norm_type. Returns the norm before it, a scalar
- * tensor: reading it waits for the device. A norm of NaN scales nothing. Errors: any other max or
- * power. Like torch.nn.utils.clip_grad_norm_. */
+ * limit). power: 2 (or 0), 1 or INFINITY, torch's norm_type. Returns the norm before scaling, rank
+ * 0: reading it waits for the device. A norm of NaN scales nothing. Errors: any other max or power.
+ * Like torch.nn.utils.clip_grad_norm_. */
 WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power);
 
 /* ---- averages of parameters ---- */

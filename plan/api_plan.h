@@ -43,7 +43,7 @@ typedef struct {
     int64_t empty;           /* sequences of length 0 that have no segment */
     int64_t dropped;         /* tokens that are in no segment; the planner counts them */
     bool in_rows;            /* batches are rows of cells; false: a row is one sequence or piece */
-    int shard;               /* of weft_plan_split: its number plus 1; 0: a whole plan */
+    int shard;               /* 0: a whole plan; otherwise part shard - 1 of weft_plan_split */
     int64_t room[3];         /* private */
 } weft_plan;
 /* Frees the arrays of a plan and zeroes it. NULL is allowed. */
@@ -130,16 +130,17 @@ WEFT_API weft_status weft_plan_make(const weft_planner *planner, const int32_t *
                                     const weft_plan_opts *opts, weft_plan *out) WEFT_MUST_USE;
 /* Splits a plan by its rows for the shards of weft_parallel_begin_plan: overwrites out [shards],
  * which the program frees one by one. Shard k gets the rows r with k = r * shards / rows, rounded
- * down; rows is the largest number of a batch. So a row and the states that it carries stay in one
- * shard. All parts have the number of batches of the plan, some perhaps without a segment; tokens
- * of other shards count as dropped. Errors, and all parts are empty: plan is itself a part; a state
- * is carried from a row of one shard to a row of another (WEFT_EARG; the message names batch, rows
- * and shards). */
+ * down, where rows is that of the batch with most rows. So a row and the states that it carries
+ * stay in one shard. All parts have the number of batches of the plan, some perhaps without a
+ * segment; tokens of other shards count as dropped. Errors, and all parts are empty: plan is itself
+ * a part; a state is carried from a row of one shard to a row of another (WEFT_EARG; the message
+ * names batch, rows and shards). */
 WEFT_API weft_status weft_plan_split(const weft_plan *plan, int shards,
                                      weft_plan *out) WEFT_MUST_USE;
 /* Checks a plan of the lengths len [n]: each token is in it once or counts as dropped, no row is
- * beyond its batch, no two segments share a cell, carries meet, counts are those of the lengths,
- * and the promises (WEFT_PLAN_WHOLE | ..) hold. Errors: WEFT_EFORMAT if one of these fails. */
+ * beyond its batch, no two segments share a cell, each carry names the piece that ends where its
+ * own begins, counts are those of the lengths, and the promises (WEFT_PLAN_WHOLE | ..) hold.
+ * Errors: WEFT_EFORMAT if one of these fails. */
 WEFT_API weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n,
                                      unsigned promises) WEFT_MUST_USE;
 /* Returns the text of the last failure of a function on plans in this thread; "" before the first.

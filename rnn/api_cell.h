@@ -68,9 +68,9 @@ WEFT_API weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft
                                     const weft_rnn_opts *opts);
 
 /* ---- states ---- */
-/* Returns the states of the sequences parent[0 .. n - 1], in this order, for beams: chosen ones, or
- * 0 0 1 1 .. New tensors of the step, recorded. A zero state (NULLs) stays one. Errors: a parent
- * out of range; inert tensors. Like h.index_select(1, ..). */
+/* Returns the states of the sequences parent[0 .. n - 1], in this order, such as 0 0 1 1 for beams:
+ * new tensors of the step, recorded. A zero state (NULLs) stays one. Errors: a parent out of range;
+ * inert tensors. Like h.index_select(1, ..). */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
 
 /* ---- the composed layer ---- */

@@ -30,10 +30,10 @@ WEFT_API weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, cons
  * 0 at the end of an epoch, and the next call begins another; also NULL in a failed context
  * (weft_ok). */
 WEFT_API const int32_t *weft_loader_next(weft_loader *l, int64_t *size);
-/* Returns the number of batches of the present epoch; before the first one, or after
- * weft_loader_set_state between two, of the next epoch. */
+/* Returns the number of batches of the present epoch, also after its end. Before the first epoch,
+ * or after weft_loader_set_state to a position between two, it is that of the next one. */
 WEFT_API int64_t weft_loader_batches(weft_loader *l);
-/* Returns the number of epochs begun so far. */
+/* Returns the number of epochs begun so far, which a position contains; 0 for NULL. */
 WEFT_API int64_t weft_loader_epoch(const weft_loader *l);
 /* A position: epochs begun, batches returned (-1 between epochs), the stream, a fingerprint. */
 typedef struct { int64_t at[4]; } weft_loader_state;

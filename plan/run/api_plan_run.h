@@ -67,7 +67,7 @@ WEFT_API weft_carried *weft_carried_new(weft_module *m, const char *name, weft_r
 /* Runs a layer over the batch, x in any of its layouts, from the states that the batch before has
  * left, or zeros, as the plan says. Keeps the states for the next batch, detached. kept may be NULL
  * if the plan carries nothing, and is unchanged then. Result and failure are as in weft_rnn_run.
- * Errors: batches that carry and do not come in order. */
+ * Errors: the batch carries states, and the last run was not of the batch before. */
 WEFT_API weft_rnn_out weft_rnn_run_plan(weft_rnn *r, weft_tensor *x, const weft_plan_step *step,
                                         weft_carried *kept);
 /* Declares that the carried states are those after that batch. Call it after loading a checkpoint:
