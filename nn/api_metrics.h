@@ -20,7 +20,7 @@ typedef struct { weft_tensor *right, *total; } weft_ratio;
 /* Returns right / total, a tensor of rank 0; 0 if the total is 0. */
 WEFT_API weft_tensor *weft_ratio_value(weft_ratio r);
 /* Counts the rows of scores whose largest one is that of the row's class. total: the rows that are
- * not ignored, each counted as its mask (1 without a mask). Like Accuracy of torchmetrics. */
+ * not ignored. Each row counts by its mask, 1 without a mask. Like Accuracy of torchmetrics. */
 WEFT_API weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes,
                                   const weft_ce_opts *opts);
 /* Counts the sequences in which the largest score of each counted token is its class. A token
@@ -31,7 +31,7 @@ WEFT_API weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *cla
 
 /* ---- confusion matrices ---- */
 /* Computes the confusion matrix of a batch, plain [classes, classes]: row t, column p counts the
- * rows of class t whose largest score is p, each as its mask. Like
+ * rows of class t whose largest score is p, each by its mask. Like
  * sklearn.metrics.confusion_matrix. */
 WEFT_API weft_tensor *weft_confusion_matrix(weft_tensor *scores, weft_tensor *classes,
                                             const weft_ce_opts *opts);

@@ -30,8 +30,8 @@ typedef struct {
     double mean_live;          /* rows that have a token, mean over the steps */
     double segments_per_row;
 } weft_plan_figures;
-/* Computes the figures of a plan of the lengths len [n]. capacity: cells of a row, for l1 and l2,
- * or 0. After an error all figures are 0. */
+/* Computes the figures of a plan of the lengths len [n]. capacity: cells of a row, for l1 and l2;
+ * with 0 they are 0. After an error all figures are 0. */
 WEFT_API weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t n,
                                        int64_t capacity, weft_plan_figures *out) WEFT_MUST_USE;
 

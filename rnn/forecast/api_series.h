@@ -309,8 +309,9 @@ typedef struct {
     double *all;                  /* may be NULL */
 } weft_rolling_series;
 /* Forecasts n series together: a batch has one window of each series that is not finished, so the
- * model runs fewer and larger batches. opts.rows is 0 and opts.all is NULL. If a sequence has the
- * same bits in every batch, so have the forecasts. On error all forecasts are NaN. */
+ * model runs fewer and larger batches. opts.rows is 0 and opts.all is NULL. A forecast has the bits
+ * that it has alone if the model gives a sequence the same bits in every batch. On error all
+ * forecasts are NaN, or unchanged if the arguments were refused. */
 WEFT_API void weft_rolling_forecasts(weft_features *x, const weft_frame *f,
                                      const weft_rolling_series *series, int64_t n,
                                      weft_forecast_model_fn *model, void *user,
