@@ -3,8 +3,9 @@
  * Contents: frames of named columns, features, windows, a forecast of any length.
  *
  * The program owns frames; their functions return a status, see below. The context owns features
- * and windows, and their errors fail it: functions then write nothing, except where stated, and
- * return zeros or inert objects. They do the same if x or v is NULL or could not be made. */
+ * and windows, and their errors fail it. Functions then return zeros or inert objects, and what
+ * they wrote to out is unusable. With x or v NULL or inert they return the same and write
+ * nothing. */
 #ifndef WEFT_API_SERIES_H
 #define WEFT_API_SERIES_H
 #include "../../io/api_io.h"
