@@ -2,8 +2,11 @@
  *
  * Contents: linear layers, embeddings, layer norm, dropout, MLPs; attention over ragged memory.
  *
- * _new(m, name, &opts) makes a layer, _run runs it. Errors: a required size that is 0; the message
- * names the field. opts may be NULL where no size is required. */
+ * _new(m, name, &opts) makes a layer as a module below m, whose context owns it, and copies opts.
+ * Names and failure are as in api_nn.h. A required size that is 0 is an error that names the field.
+ * opts may be NULL where no size is required. _run computes a tensor of the step; it is ragged if x
+ * is. Errors: another type or width of x, a layer that is NULL or inert; returns an inert
+ * tensor. */
 #ifndef WEFT_API_LAYERS_H
 #define WEFT_API_LAYERS_H
 #include "api_nn.h"
@@ -15,27 +18,27 @@ extern "C" {
 /* ---- linear layers ---- */
 typedef struct weft_linear weft_linear;
 typedef struct {
-    int64_t in;
-    int64_t out;
-    bool no_bias;
-    /* An existing parameter [out, in] to share (tied weights). weft_tie registers it under this
-     * layer's name, so it is saved and counted once. in and out may then be 0. */
+    int64_t in;                      /* required */
+    int64_t out;                     /* required */
+    bool no_bias;                    /* y = x W^T, without b */
+    /* NULL, or an existing parameter [out, in] to share (tied weights). weft_tie registers it under
+     * this layer's name, so it is saved and counted once. in and out may then be 0. */
     weft_tensor *weight;
 } weft_linear_opts;
-/* Makes y = x W^T + b with weight [out, in] and bias [out], both uniform in +-1/sqrt(in) at first.
- * Like torch.nn.Linear. */
+/* Makes a linear layer y = x W^T + b with weight [out, in] and bias [out], both uniform in
+ * +-1/sqrt(in) at first. Like torch.nn.Linear. */
 WEFT_API weft_linear *weft_linear_new(weft_module *m, const char *name,
                                       const weft_linear_opts *opts);
-/* Runs the layer: x [.., in] -> [.., out], rank 2 or more. */
+/* Runs the layer: x [.., in] -> [.., out], reals, rank 2 or more. */
 WEFT_API weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x);
 
 /* ---- embeddings ---- */
 typedef struct weft_embedding weft_embedding;
 typedef struct {
-    int64_t rows;
-    int64_t columns;
-    int64_t padding;                 /* a row that stays 0 */
-    bool has_padding;                /* set it if the padding row is 0 */
+    int64_t rows;                    /* required */
+    int64_t columns;                 /* required */
+    int64_t padding;                 /* number of a row that gives zeros */
+    bool has_padding;                /* padding is row 0; with 0 in both there is no such row */
     /* While training, each row of the table is 0 with this probability, 0 <= p < 1, and divided by
      * 1 - p otherwise, the same for every token of the step with its id: Gal & Ghahramani 2016, the
      * embedding dropout of Merity et al. 2017. A function of (seed, path, step, id). */
@@ -46,27 +49,28 @@ typedef struct {
  * so the models differ if a file has other numbers than 0 in it. Like torch.nn.Embedding. */
 WEFT_API weft_embedding *weft_embedding_new(weft_module *m, const char *name,
                                             const weft_embedding_opts *opts);
-/* Looks up ids [..] of ints: [.., columns]. The id -1 gives zeros. */
+/* Looks up ids [..] of ints: [.., columns]. The id -1 gives zeros and no gradient. Errors: an id
+ * outside -1 .. rows - 1; on a GPU at the next wait. */
 WEFT_API weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids);
 
 /* ---- layer norm ---- */
 typedef struct weft_norm_layer weft_norm_layer;
 typedef struct { int64_t width; double eps; } weft_layer_norm_opts;           /* eps 0: 1e-5 */
-/* Makes a layer norm over the last axis, weight 1 and bias 0 [width] at first. Like
- * torch.nn.LayerNorm. */
+/* Makes a layer norm over the last axis, with weight 1 and bias 0 [width] at first; width is
+ * required. Like torch.nn.LayerNorm. */
 WEFT_API weft_norm_layer *weft_layer_norm_new(weft_module *m, const char *name,
                                               const weft_layer_norm_opts *opts);
-/* Runs the layer: x [.., width] -> [.., width]. */
+/* Runs the layer: x [.., width] -> [.., width], reals, rank 1 or more. */
 WEFT_API weft_tensor *weft_layer_norm_run(weft_norm_layer *n, weft_tensor *x);
 
 /* ---- dropout ---- */
 typedef struct weft_dropout_layer weft_dropout_layer;
 typedef struct { double p; bool per_sequence; } weft_dropout_opts;           /* 0 <= p < 1 */
-/* Makes a dropout layer, which passes its path as the name to weft_dropout. opts NULL: p = 0. Like
- * torch.nn.Dropout. */
+/* Makes a dropout layer, which passes its path as the name to weft_dropout. opts NULL: p = 0.
+ * Errors: a p outside 0 <= p < 1. Like torch.nn.Dropout. */
 WEFT_API weft_dropout_layer *weft_dropout_new(weft_module *m, const char *name,
                                               const weft_dropout_opts *opts);
-/* Runs the layer; see weft_dropout. */
+/* Runs the layer by weft_dropout. Returns x itself if the context is not training or p is 0. */
 WEFT_API weft_tensor *weft_dropout_run(weft_dropout_layer *d, weft_tensor *x);
 
 /* ---- MLPs ---- */
@@ -83,23 +87,23 @@ typedef enum {
     WEFT_SIGMOID
 } weft_activation;
 typedef struct {
-    int layers;                                  /* 1 .. 9999 */
-    const int64_t *widths;                       /* [layers + 1] */
+    int layers;                                  /* number of linear layers, 1 .. 9999 */
+    const int64_t *widths;                       /* [layers + 1], copied; [0]: of the input */
     weft_activation activation;                  /* default RELU; LEAKY_RELU: .01, ELU: alpha 1 */
-    double dropout;
+    double dropout;                              /* 0 <= p < 1; 0: none */
 } weft_mlp_opts;
-/* Makes linear layers with activation and dropout between them, none after the last. Names are
- * those of a torch.nn.Sequential: "0", "3", "6", .. with dropout, "0", "2", "4", .. without. Like
- * torch.nn.Sequential of torch.nn.Linear. */
+/* Makes an MLP: linear layers with activation and dropout between them, neither after the last,
+ * named as in a Sequential: "0", "3", "6", .. with dropout, "0", "2", "4", .. without. opts is
+ * required. Like torch.nn.Sequential of torch.nn.Linear. */
 WEFT_API weft_mlp *weft_mlp_new(weft_module *m, const char *name, const weft_mlp_opts *opts);
-/* Runs the layers: x [.., widths[0]] -> [.., widths[layers]]. */
+/* Runs the layers: x [.., widths[0]] -> [.., widths[layers]], reals, rank 2 or more. */
 WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
 
 /* ---- attention over a ragged memory ---- *
- * q [Nq, dq], memory [Nm, dm], result [Nq, dm]. q is ragged with the number of sequences of the
- * memory; or plain [n, dq], one query for each sequence (a step of a decoder); or plain [n, T, dq].
- * For a plain q the result is plain. The memory may be plain [n, T, dm]: all sequences have length
- * T. A query without memory gives 0. */
+ * q [Nq, dq], memory [Nm, dm], result [Nq, dm], all reals; for MULTIHEAD dq = dm = width. q is
+ * ragged with the number of sequences of the memory; or plain [n, dq], one query for each sequence
+ * (a step of a decoder); or plain [n, T, dq]. For a plain q the result is plain. The memory is
+ * ragged, or plain [n, T, dm]: all sequences have length T. A query without memory gives 0. */
 typedef struct weft_attention_layer weft_attention_layer;
 typedef enum {
     /* Multi-head attention of `width` with `heads`, which divide it (Vaswani et al. 2017):
@@ -115,26 +119,27 @@ typedef enum {
     WEFT_ADDITIVE
 } weft_attention_kind;
 typedef struct {
-    weft_attention_kind kind;
+    weft_attention_kind kind;                    /* 0: MULTIHEAD */
     int64_t dq;                                  /* GENERAL, ADDITIVE: width of a query */
     int64_t dm;                                  /* GENERAL, ADDITIVE: width of the memory */
-    int64_t width;                               /* MULTIHEAD, ADDITIVE */
-    int heads;                                   /* MULTIHEAD */
+    int64_t width;                               /* MULTIHEAD: of q and memory; ADDITIVE: units */
+    int heads;                                   /* MULTIHEAD: required, divides width */
 } weft_attention_layer_opts;
-/* Makes an attention layer of the given kind. Like torch.nn.MultiheadAttention, Luong's score
- * `general`, or AdditiveAttention of Keras. */
+/* Makes an attention layer of opts->kind. Fields whose comments name this kind are required. Like
+ * torch.nn.MultiheadAttention, Luong's score `general`, or AdditiveAttention of Keras. */
 WEFT_API weft_attention_layer *weft_attention_new(weft_module *m, const char *name,
                                                   const weft_attention_layer_opts *opts);
-/* Runs the layer. map: NULL, or set to the weights, one sequence for each query row (see
- * weft_attention). */
+/* Runs the layer: each query reads the memory rows of its sequence that causal allows. map: NULL,
+ * or set to the weights, one sequence for each query row (see weft_attention); inert after an
+ * error. */
 WEFT_API weft_tensor *weft_attention_run(weft_attention_layer *a, weft_tensor *q,
                                          weft_tensor *memory, weft_causal causal,
                                          weft_tensor **map);
-typedef struct { weft_tensor *keys, *values; } weft_attention_memory;
-/* Projects the memory once, for a decoder that queries it at each step. Like past_key_values of
- * Transformers. */
+typedef struct { weft_tensor *keys, *values; } weft_attention_memory;         /* of the step */
+/* Projects a memory to keys and values once, for a decoder that queries it at each step; they
+ * belong to the step, and are inert after an error. Like past_key_values of Transformers. */
 WEFT_API weft_attention_memory weft_attention_project(weft_attention_layer *a, weft_tensor *memory);
-/* Runs the layer over a memory that weft_attention_project has projected. */
+/* Runs the layer as weft_attention_run does, over a memory from weft_attention_project. */
 WEFT_API weft_tensor *weft_attention_query(weft_attention_layer *a, weft_tensor *q,
                                            weft_attention_memory memory, weft_causal causal,
                                            weft_tensor **map);

@@ -1,6 +1,8 @@
 /* api_loss.h - losses, each as a sum and the weight to divide it by.
  *
- * Contents: losses. Metrics are in api_metrics.h. */
+ * Contents: losses. Metrics are in api_metrics.h. Sum and weight belong to the step, and gradients
+ * flow to predictions and targets. opts may be NULL: all 0. NaN that no mask hides makes the sum
+ * NaN. Errors: NULL, other types or shapes; sum and weight are then inert tensors. */
 #ifndef WEFT_API_LOSS_H
 #define WEFT_API_LOSS_H
 #include "../autograd/api_autograd.h"
@@ -12,49 +14,48 @@ extern "C" {
 /* ---- losses ---- */
 /* A total and its divisor, both of rank 0. A loss without elements has sum 0 and weight 0. */
 typedef struct { weft_tensor *sum, *weight; } weft_loss;
-/* Returns sum / weight; 0 if the weight is 0. Like reduction="mean". */
+/* Returns sum / weight of a loss, rank 0; 0 if the weight is 0. Like reduction="mean". */
 WEFT_API weft_tensor *weft_mean_loss(weft_loss l);
 
 typedef struct {
-    weft_tensor *mask;               /* of the classes' shape; NULL: 1. Where it is 0 the loss reads
-                                      * neither logits nor class. */
-    weft_tensor *class_weight;       /* [classes]; NULL: 1 */
-    double smoothing;                /* Szegedy et al. 2016 */
-    int32_t ignore;                  /* a class that does not count, such as -100 */
-    bool has_ignore;                 /* set it to ignore class 0; other classes need no flag */
+    weft_tensor *mask;               /* factors of the classes' shape and layout; NULL: 1. Where
+                                      * it is 0 the loss reads neither logits nor class. */
+    weft_tensor *class_weight;       /* reals, plain [classes]; NULL: 1 */
+    double smoothing;                /* 0 .. 1; Szegedy et al. 2016 */
+    int32_t ignore;                  /* a class that does not count, such as -100; 0: see below */
+    bool has_ignore;                 /* ignore class 0; false with ignore 0: all classes count */
 } weft_ce_opts;
-/* Computes the cross entropy of logits [.., classes] and classes [..] of ints, ragged or plain.
- * opts may be NULL. With smoothing a, class weights w and probabilities p, an element is
+/* Computes the cross entropy of logits [.., classes], reals, and classes [..], ints, ragged or
+ * plain. opts may be NULL. With smoothing a, class weights w and probabilities p, an element is
  *     (1 - a) w[target] (-log p[target]) + a / classes sum_c w[c] (-log p[c])
  * and the weight is the sum of w[target]; the mask multiplies both. A term whose factor is 0 is 0,
  * also at a logit of -inf (PyTorch: NaN). Mask and class_weight get no gradient.
- * Errors: a class out of range; the message names its sequence and token.
- * Like torch.nn.CrossEntropyLoss. */
+ * Errors: a class out of range; the message names its sequence and token. Like
+ * torch.nn.CrossEntropyLoss. */
 WEFT_API weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes,
                                       const weft_ce_opts *opts);
 
-/* For the losses below, predicted and target have one shape. Where the mask or a weight is 0 value
- * and gradient are 0: there predicted and target may be NaN, and where the mask is 0 also weights.
- */
+/* For the losses below, predicted and target are reals of one shape, both ragged or both plain.
+ * They do not broadcast. Where the mask or a weight is 0, value and gradient are 0: there predicted
+ * and target may be NaN, and where the mask is 0 also weights. */
 typedef struct {
-    weft_tensor *mask;               /* broadcasts; its sum over all elements is the loss's weight;
-                                      * NULL: 1, and the weight is the number of elements */
-    weft_tensor *weights;            /* broadcasts; factors of the elements, not in the weight */
+    weft_tensor *mask;               /* factors; broadcasts. Its sum over all elements is the loss's
+                                      * weight. NULL: 1, and the weight is the number of elements */
+    weft_tensor *weights;            /* factors of elements, not in the weight; broadcasts */
 } weft_loss_opts;
-/* Computes (predicted - target)^2. Like torch.nn.MSELoss. */
+/* Computes the squared errors (predicted - target)^2, summed. Like torch.nn.MSELoss. */
 WEFT_API weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
-/* Computes |predicted - target|. Like torch.nn.L1Loss. */
+/* Computes the absolute errors |predicted - target|, summed. Like torch.nn.L1Loss. */
 WEFT_API weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
 /* Computes r^2 / 2 for r = predicted - target where |r| <= delta, otherwise delta (|r| - delta /
- * 2). delta 0 means 1. Like torch.nn.HuberLoss. */
+ * 2), summed. delta 0 means 1. Errors: a delta below 0. Like torch.nn.HuberLoss. */
 WEFT_API weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta,
                               const weft_loss_opts *opts);
-/* Computes the binary cross entropy of logits and targets in 0 .. 1. A logit of +inf with target 1,
- * or of -inf with target 0, costs 0.
- * Errors: a target outside 0 .. 1 where the mask is not 0; on a GPU at the next wait.
- * Like torch.nn.BCEWithLogitsLoss. */
+/* Computes the binary cross entropy of logits and targets in 0 .. 1, summed over all elements. A
+ * logit of +inf with target 1, or of -inf with target 0, costs 0. Errors: a target outside 0 .. 1
+ * where the mask is not 0; on a GPU at the next wait. Like torch.nn.BCEWithLogitsLoss. */
 WEFT_API weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target,
                                         const weft_loss_opts *opts);
 

@@ -1,6 +1,10 @@
 /* api_metrics.h - metrics of predictions, running means, all gradients as one vector.
  *
- * Contents: accuracies, confusion matrices, edit distance, meters, gradients. */
+ * Contents: accuracies, confusion matrices, edit distance, meters, gradients. Tensors of a metric
+ * belong to the step and are not recorded. scores [.., classes] are reals and classes [..] ints,
+ * both ragged or both plain; the predicted class is the first of the largest scores, or the first
+ * NaN. opts may be NULL; only mask, ignore and has_ignore are read. Errors: other types or shapes,
+ * a class out of range; returns inert tensors. */
 #ifndef WEFT_API_METRICS_H
 #define WEFT_API_METRICS_H
 #include "api_loss.h"
@@ -13,75 +17,76 @@ extern "C" {
 /* ---- accuracies ---- */
 /* Counts, both of rank 0, without a gradient. A weft_meter sums them over batches. */
 typedef struct { weft_tensor *right, *total; } weft_ratio;
-/* Returns right / total; 0 if the total is 0. */
+/* Returns right / total, a tensor of rank 0; 0 if the total is 0. */
 WEFT_API weft_tensor *weft_ratio_value(weft_ratio r);
-/* Counts the rows whose largest score is the target class. total: rows that are not ignored. scores
- * [.., classes], classes [..] of ints, ragged or plain; opts as in weft_cross_entropy, without
- * class_weight and smoothing. Like Accuracy of torchmetrics. */
+/* Counts the rows of scores whose largest one is that of the row's class. total: the rows that are
+ * not ignored. Each row counts by its mask, 1 without a mask. Like Accuracy of torchmetrics. */
 WEFT_API weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes,
                                   const weft_ce_opts *opts);
-/* Counts the sequences whose tokens, except ignored ones, are all right. total: sequences with a
- * token that counts. Ragged inputs. */
+/* Counts the sequences in which the largest score of each counted token is its class. A token
+ * counts unless its class is ignored or its mask is 0. total: the sequences with a counted token.
+ * Errors: plain scores. */
 WEFT_API weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes,
                                            const weft_ce_opts *opts);
 
 /* ---- confusion matrices ---- */
-/* Computes the confusion matrix [classes, classes] of a batch, plain: row t, column p counts the
- * rows of class t whose largest score is p, each by its mask. Arguments as in weft_accuracy; no
- * gradient. Like sklearn.metrics.confusion_matrix. */
+/* Computes the confusion matrix of a batch, plain [classes, classes]: row t, column p counts the
+ * rows of class t whose largest score is p, each by its mask. Like
+ * sklearn.metrics.confusion_matrix. */
 WEFT_API weft_tensor *weft_confusion_matrix(weft_tensor *scores, weft_tensor *classes,
                                             const weft_ce_opts *opts);
 /* Adds a matrix [classes, classes] to the program's counts [classes * classes], row by row. Waits
- * for the device. Adds nothing on error. */
+ * for the device. Errors: counts NULL, another shape; adds nothing. */
 WEFT_API void weft_confusion_add(double *counts, int64_t classes, weft_tensor *matrix);
-/* tp / (tp + fp), tp / (tp + fn) and 2 tp / (2 tp + fp + fn), each 0 if the divisor is 0. support:
- * the number of elements of the class. */
+/* tp / (tp + fp), tp / (tp + fn) and 2 tp / (2 tp + fp + fn), each 0 if the divisor is 0. tp: true
+ * positives, fp: false positives, fn: false negatives; support: tp + fn. */
 typedef struct { double precision, recall, f1, support; } weft_class_scores;
 /* Averages over classes, as in scikit-learn with zero_division = 0. MACRO: the mean over the
  * classes that occur, as targets or as predictions. WEIGHTED: the mean weighted by support. MICRO:
  * of tp, fp and fn summed over all classes, so all three scores are the accuracy. */
 typedef enum { WEFT_MACRO_AVERAGE, WEFT_WEIGHTED_AVERAGE, WEFT_MICRO_AVERAGE } weft_average;
-/* Returns the scores of one class from summed counts [classes * classes], rows targets, columns
- * predictions. Zeros for a class outside 0 .. classes - 1, and for counts NULL. Like
+/* Returns the scores of class number class_ from counts [classes * classes] of weft_confusion_add,
+ * rows targets, columns predictions. Zeros for a class outside 0 .. classes - 1, or NULL. Like
  * sklearn.metrics.precision_recall_fscore_support. */
 WEFT_API weft_class_scores weft_class_scores_of(const double *counts, int64_t classes,
                                                 int64_t class_);
-/* Returns an average of the scores of all classes; support is that of all classes. Zeros for counts
- * NULL. Like sklearn.metrics.precision_recall_fscore_support(average=..). */
+/* Averages the scores of all classes; support is their sum. counts as above; zeros for NULL. Like
+ * sklearn.metrics.precision_recall_fscore_support(average=..). */
 WEFT_API weft_class_scores weft_average_scores(const double *counts, int64_t classes,
                                                weft_average average);
 
 /* ---- edit distance ---- */
-/* Counts insertions, deletions and substitutions between two sequences of ints, Levenshtein 1966.
- * -1: out of memory, or a NULL sequence that is not empty. Like
- * torchaudio.functional.edit_distance. */
+/* Counts the fewest insertions, deletions and substitutions that turn a [na] into b [nb],
+ * Levenshtein 1966. Returns -1 if memory is short, or for NULL with a length above 0; a length
+ * below 0 counts as 0. Like torchaudio.functional.edit_distance. */
 WEFT_API int64_t weft_edit_distance(const int32_t *a, int64_t na, const int32_t *b, int64_t nb);
 
 /* ---- meters ---- */
-/* A running mean, and means by length if edges are given. Plain data without a context;
+/* A running mean, and means by length if the program sets edges. Plain data without a context;
  * zero-initialised is valid; functions ignore a NULL meter. The mean of bucket b is sum[b] /
  * weight[b]. exp of a mean cross entropy is the perplexity. */
 enum { WEFT_BUCKETS = 16 };
 typedef struct {
-    int edges;
-    int64_t edge[WEFT_BUCKETS - 1];
-    double sum[WEFT_BUCKETS];
+    int edges;                                   /* 0 .. 15; beyond counts as the nearest */
+    int64_t edge[WEFT_BUCKETS - 1];              /* ascending, which is not checked */
+    double sum[WEFT_BUCKETS];                    /* without edges all is in bucket 0 */
     double weight[WEFT_BUCKETS];
     double other_sum;                            /* with edges: entries added without a length */
-    double other_weight;
+    double other_weight;                         /* their weight */
 } weft_meter;
-/* Adds a total and its weight, such as those of a loss or a ratio. With edges it counts in the mean
- * and in no bucket. Like AverageMeter. */
+/* Adds a total and its weight, such as those of a loss or a ratio. If the meter has edges, it
+ * counts in weft_meter_mean but in no bucket. NaN makes the mean NaN. Like AverageMeter. */
 WEFT_API void weft_meter_add(weft_meter *meter, double sum, double weight);
-/* Adds a total of sequences of that length to its bucket, the first with an edge above it. */
+/* Adds a total and its weight for sequences of that length. The bucket is the first whose edge is
+ * above the length; the last one, number `edges`, if none is. Without edges that is bucket 0. */
 WEFT_API void weft_meter_add_bucket(weft_meter *meter, int64_t length, double sum, double weight);
-/* Returns the mean of all entries; NaN without entries. */
+/* Returns the sum of all totals / the sum of all weights; NaN if that is 0, and for NULL. */
 WEFT_API double weft_meter_mean(const weft_meter *meter);
 
 /* ---- gradients ---- */
 /* Copies all gradients below m into one plain vector [weft_parameter_numel(m)], in the order of
- * weft_parameter_at: tied ones once, frozen ones as 0. A constant of the step. Like
- * torch.nn.utils.parameters_to_vector of the gradients. */
+ * weft_parameter_at: tied ones once, frozen ones as 0. A constant of the step; inert if m is NULL.
+ * Like torch.nn.utils.parameters_to_vector of the gradients. */
 WEFT_API weft_tensor *weft_flat_gradient(weft_module *m);
 
 #ifdef __cplusplus

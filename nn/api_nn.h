@@ -2,9 +2,13 @@
  *
  * Contents: modules, parameters and buffers, finding and counting them, their gradients.
  *
- * A tree of modules owns its parameters; weft_parameter_at walks them. Layers belong to a module
- * and end with the context. A layer that could not be made is an inert one: running it returns an
- * inert tensor. Names are PyTorch's, joined by dots: "encoder.weight_ih_l0". */
+ * A tree of modules owns its parameters, and the context owns everything here until weft_close.
+ * "Below m" means in m and in all modules inside it. A path joins names by dots, as in PyTorch:
+ * "encoder.weight_ih_l0"; a path below m does not contain m's name. Names and shapes are copied.
+ *
+ * Errors fail the context. A function that makes something then returns an inert object, never
+ * NULL: running an inert layer, or adding to an inert module, returns inert objects. With m NULL or
+ * inert, counts are 0 and functions without a result do nothing. */
 #ifndef WEFT_API_NN_H
 #define WEFT_API_NN_H
 #include "../autograd/api_autograd.h"
@@ -17,8 +21,8 @@ extern "C" {
 typedef struct weft_module weft_module;
 /* Makes a root module. A name has 1 to 63 bytes, no dots and no slashes, and is unique among the
  * modules, parameters and buffers of its parent. Roots may share a name: a copy of a model then
- * starts with the same values. Never returns NULL: if the module cannot be made it is an inert one,
- * and calls on it fail or do nothing. Like torch.nn.Module. */
+ * starts with the same values. Errors: a bad name or one that its parent has; the module is then
+ * inert. Like torch.nn.Module. */
 WEFT_API weft_module *weft_module_new(weft *w, const char *name);
 
 /* ---- parameters and buffers ---- */
@@ -35,59 +39,66 @@ typedef enum {
     WEFT_INIT_KAIMING,
     WEFT_INIT_ORTHOGONAL
 } weft_init_kind;
-/* CONSTANT: a. UNIFORM: from a to b, a <= b, not both 0. NORMAL: mean a, deviation b above 0.
- * XAVIER, KAIMING, ORTHOGONAL: a is the gain (0 means 1). */
+/* CONSTANT: a. UNIFORM: from a to b, a <= b, not both 0. NORMAL: mean a, standard deviation b above
+ * 0. XAVIER, KAIMING, ORTHOGONAL: a is the gain (0 means 1). All must be finite. */
 typedef struct { weft_init_kind kind; double a, b; } weft_init;
-/* Makes a trainable tensor of the module, which lives until weft_close. Its first values depend
- * only on the seed and on its path from the root's name on. Like torch.nn.Parameter. */
+/* Makes a trainable tensor of reals, which lives until weft_close. Names: as for weft_module_new.
+ * rank is 0 to 6, extents may be 0. The first values depend only on the seed and the path from the
+ * root's name on. Errors: a bad or existing name, a bad shape, an init that does not suit it. Like
+ * torch.nn.Parameter. */
 WEFT_API weft_tensor *weft_parameter(weft_module *m, const char *name, int rank,
                                      const int64_t *shape, weft_init init);
-/* Makes a tensor of zeros that checkpoints hold and optimisers do not change. Lives until
- * weft_close. Like Module.register_buffer. */
+/* Makes a tensor of zeros, reals, that checkpoints hold and optimisers do not change. Name, shape
+ * and errors: as for weft_parameter. Like Module.register_buffer. */
 WEFT_API weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64_t *shape);
-/* Copies a value into a buffer, a parameter or a gradient of the same shape, both plain. Use it for
- * numbers that must outlive the step, such as a carried state. If the backward of an operator reads
- * a parameter or buffer that has changed since the call, weft_backward fails: assign after
- * weft_backward, or give the operator a copy, weft_scale(x, 1). A recurrent layer copies its first
- * states. Like p.copy_(x). */
+/* Copies a value into `kept`, a buffer, a parameter or a gradient. Use it for numbers that must
+ * outlive the step, such as a carried state. If the backward of an operator reads a parameter or
+ * buffer that has changed since the call, weft_backward fails: assign after weft_backward, or give
+ * the operator a copy, weft_scale(x, 1). A recurrent layer copies its first states. Errors: `kept`
+ * ends with the step; a value that is ragged, of ints or of another shape. Like p.copy_(x). */
 WEFT_API void weft_assign(weft_tensor *kept, weft_tensor *value);
-/* Copies n numbers from host memory into a buffer or parameter of n elements. Like p.copy_(x). */
+/* Copies n numbers from host memory into a buffer, parameter or gradient. Errors: it does not have
+ * n elements; NULL. Like p.copy_(x). */
 WEFT_API void weft_assign_values(weft_tensor *kept, const weft_real *values, int64_t n);
-/* Gives a parameter its first values again; the same init gives the same values. Like
- * torch.nn.init. */
+/* Gives a parameter its first values again; the same init gives the same values. Errors: a tensor
+ * that is not a parameter, an init that does not suit its shape. Like torch.nn.init. */
 WEFT_API void weft_initialise(weft_tensor *parameter, weft_init init);
 /* Makes `name` in m a second name of an existing parameter of the same root: tied weights.
- * weft_find_parameter finds both names; a tied parameter is counted, frozen, stepped and saved
- * under its first name only. Like out.weight = embed.weight. */
+ * weft_find_parameter finds both names. A tied parameter is counted, frozen, stepped and saved
+ * once, under its first name. Errors: a parameter of another root, a buffer, a bad or existing
+ * name. Like out.weight = embed.weight. */
 WEFT_API void weft_tie(weft_module *m, const char *name, weft_tensor *parameter);
-/* Freezes the parameters whose path below m fits a shell pattern, or unfreezes them: "*" all,
- * "encoder.*", "embed.weight" (* any letters and dots, ? one letter, [..] one of them). A frozen
- * parameter gets no gradient and no step; freezing drops its present gradient. A tied parameter has
- * its first name. Errors: no parameter fits. Like p.requires_grad_(False). */
+/* Freezes (true) or unfreezes (false) the parameters whose path below m matches a shell pattern:
+ * "encoder.*", "embed.weight", "*" (* any letters and dots, ? one letter, [..] one of them). A
+ * frozen parameter gets no gradient and no step; freezing zeroes its present gradient. A tied
+ * parameter matches by its first name only. Errors: no parameter matches, or NULL. Like
+ * p.requires_grad_(False). */
 WEFT_API void weft_freeze(weft_module *m, const char *pattern, bool frozen);
 
 /* ---- finding and counting them ---- */
-/* Returns the number of parameters below m. Like len(list(m.parameters())). */
+/* Returns the number of parameters below m, tied ones once. Like len(list(m.parameters())). */
 WEFT_API int weft_parameter_count(const weft_module *m);
-/* Returns parameter i below m, in the order of their creation. *path: its path below m, owned
- * by the context; path may be NULL. Errors: no such i. Like m.named_parameters(). */
+/* Returns parameter i below m, in the order of their creation. *path, unless path is NULL: its path
+ * below m, valid until weft_close. Errors: no such i; returns an inert tensor, and *path is "".
+ * Like m.named_parameters(). */
 WEFT_API weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path);
-/* Returns a parameter or buffer by its path below m, "encoder.weight_ih_l0"; NULL if no such name
- * exists. Until weft_clear an operator that gets this NULL names the path. Like
- * m.get_parameter(path). */
+/* Returns a parameter or buffer by its path below m, "encoder.weight_ih_l0". NULL if no such name
+ * exists or an argument is NULL, which is not an error; until weft_clear an operator that gets this
+ * NULL names the path. Like m.get_parameter(path). */
 WEFT_API weft_tensor *weft_find_parameter(const weft_module *m, const char *path);
-/* Returns the number of trainable numbers below m; tied parameters count once, frozen ones count.
- * Like sum(p.numel() for p in m.parameters()). */
+/* Returns the number of elements of all parameters below m; a tied one counts once, a frozen one
+ * counts. Like sum(p.numel() for p in m.parameters()). */
 WEFT_API int64_t weft_parameter_numel(const weft_module *m);
 /* Prints a table with one line for each parameter and buffer below m: path, shape, numbers, and
- * whether it is frozen, tied or a buffer; then the totals. Like torchinfo.summary. */
+ * whether it is frozen, tied or a buffer; then the totals. file NULL: prints nothing. Like
+ * torchinfo.summary. */
 WEFT_API void weft_print_module(FILE *file, const weft_module *m);
 
 /* ---- their gradients ---- */
-/* Zeroes the gradients below m. Like m.zero_grad(). */
+/* Zeroes the gradients below m, as if no loss had reached them. Like m.zero_grad(). */
 WEFT_API void weft_zero_grad(weft_module *m);
-/* Divides the gradients below m by a scalar tensor, after accumulation; a divisor of 0 zeroes them.
- * Like p.grad /= n. */
+/* Divides the gradients below m by a tensor with one real element, after accumulation; a divisor of
+ * 0 zeroes them. Errors: ints, or more elements. Like p.grad /= n. */
 WEFT_API void weft_divide_grad(weft_module *m, weft_tensor *divisor);
 
 #ifdef __cplusplus

@@ -1,6 +1,8 @@
 /* api_optim.h - optimisers, clipping, averages of parameters, learning rates.
  *
- * Contents: optimisers, clipping, averages of parameters, schedules, plateaus, early stopping. */
+ * Contents: optimisers, clipping, averages of parameters, schedules, plateaus, early stopping. The
+ * context owns optimisers and averages; options are copied. Functions do nothing and return 0 for
+ * an optimiser or average that is NULL or inert, as one is that could not be made. */
 #ifndef WEFT_API_OPTIM_H
 #define WEFT_API_OPTIM_H
 #include "api_nn.h"
@@ -11,124 +13,131 @@ extern "C" {
 
 /* ---- optimisers: rules and names of torch.optim ---- *
  * 0 means torch's default: lr 1e-3 (RMSprop 1e-2), alpha .99, beta1 .9, beta2 .999, eps 1e-8, all
- * others 0. One default differs: AdamW's weight_decay is 0 here, .01 in torch. */
+ * others 0; WEFT_ZERO is 0. One default differs: AdamW's weight_decay is 0 here, .01 in torch. */
 typedef struct weft_optim weft_optim;
 typedef struct { double lr, momentum, dampening, weight_decay; bool nesterov; } weft_sgd_opts;
 typedef struct { double lr, alpha, eps, weight_decay, momentum; bool centered; } weft_rmsprop_opts;
 typedef struct { double lr, beta1, beta2, eps, weight_decay; } weft_adam_opts;
 /* Makes an optimiser of all parameters below m; those made later take part from the next step on.
  * opts NULL: all 0. Each parameter counts its own steps; a step does not count if it is frozen or
- * no loss reaches it. AdamW decouples the decay from the gradient (Loshchilov & Hutter
- * 2019); the others add it to the gradient.
- * Errors: a parameter that has an optimiser already; a rate or decay below 0, eps not above 0, a
- * beta of 1 or more, an alpha outside 0 .. 1, a number that is not finite.
- * Like torch.optim.SGD, torch.optim.RMSprop, torch.optim.Adam and torch.optim.AdamW. */
+ * no loss reaches it. AdamW decouples the decay from the gradient (Loshchilov & Hutter 2019); the
+ * others add it to the gradient. It lives until weft_optim_free or weft_close. Errors: a parameter
+ * that has an optimiser already; a rate, momentum or decay below 0, eps not above 0, a beta of 1 or
+ * more, an alpha outside 0 .. 1, a number that is not finite; nesterov without momentum or with
+ * dampening. Like torch.optim.SGD, torch.optim.RMSprop, torch.optim.Adam and torch.optim.AdamW. */
 WEFT_API weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts);
 WEFT_API weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts);
 WEFT_API weft_optim *weft_adam_new(weft_module *m, const weft_adam_opts *opts);
 WEFT_API weft_optim *weft_adamw_new(weft_module *m, const weft_adam_opts *opts);
-/* Ends an optimiser before its context; its parameters may then get another. NULL is allowed. */
+/* Ends an optimiser before its context; its parameters may then get another. Their values stay.
+ * NULL is allowed; o is inert afterwards. */
 WEFT_API void weft_optim_free(weft_optim *o);
-/* Multiplies the rate and replaces the decay of the parameters whose path below the optimiser's
- * module fits a shell pattern, later ones included: "encoder.*", "*.bias", "*" (* any letters and
- * dots, ? one letter, [..] one of them). If several patterns fit, the last one set wins. Without
- * decay for biases and norms:
+/* Multiplies the rate by lr_scale and replaces the decay, for the parameters whose path below the
+ * optimiser's module matches a shell pattern, later ones included: "encoder.*", "*.bias", "*" (*
+ * any letters and dots, ? one letter, [..] one of them). If several patterns match, the last one
+ * set wins; the same pattern replaces its numbers. This turns decay off for biases and norms:
  *     weft_optim_set_group(o, "*bias*", 1, 0);
  *     weft_optim_set_group(o, "*norm*", 1, 0);
- * Errors: of the next weft_optim_step, if no parameter fits. Like parameter groups. */
+ * Errors: NULL, "", a number below 0 or not finite; at the next weft_optim_step, no parameter
+ * matches. Like parameter groups. */
 WEFT_API void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale,
                                    double weight_decay);
 /* Updates the parameters and zeroes their gradients. A parameter that no weft_backward has reached
  * since the last step or weft_zero_grad stays unchanged, without decay or momentum, as in PyTorch
  * where grad is None. A gradient of zeros, such as that of an empty batch, counts as a gradient,
- * and so does one written by weft_assign. A failed step changes nothing. A gradient that is not
- * finite, or a parameter that would not be finite, skips the step (see weft_optim_skipped); ten
- * skipped in a row are a sticky error, and weft_recover starts the count again. Errors: no
- * parameter below m. Like o.step() and o.zero_grad(). */
+ * and so does one written by weft_assign. In a failed context nothing changes. If a gradient is not
+ * finite, or a parameter would not be finite, no parameter changes: a skipped step (see
+ * weft_optim_skipped). Ten skipped in a row are a sticky error, and weft_recover starts the count
+ * again. Errors: no parameter below m. Like o.step() and o.zero_grad(). */
 WEFT_API void weft_optim_step(weft_optim *o);
 /* Sets the learning rate. Errors: a rate that is negative or not finite. Like group["lr"] = lr. */
 WEFT_API void weft_optim_set_lr(weft_optim *o, double lr);
-/* Returns the learning rate. Like group["lr"]. */
+/* Returns the learning rate, before the factors of weft_optim_set_group. Like group["lr"]. */
 WEFT_API double weft_optim_lr(const weft_optim *o);
-/* Returns the number of steps, skipped ones included. */
+/* Returns the number of steps, skipped ones included, failed ones not. A checkpoint keeps it. */
 WEFT_API int64_t weft_optim_steps(const weft_optim *o);
-/* Returns the number of skipped steps. *bad_parameter, unless NULL: the path below m of the
- * parameter that caused the last one, "" without skipped steps. Waits for the device. Like the
- * skipped steps of torch.amp.GradScaler. */
+/* Returns the number of skipped steps. *bad_parameter, unless NULL: the path, below the optimiser's
+ * module, of the parameter that caused the last skip; "" if no step was skipped. The optimiser owns
+ * the text, and a later skip overwrites it. Waits for the device. Like the skipped steps of
+ * torch.amp.GradScaler. */
 WEFT_API int64_t weft_optim_skipped(weft_optim *o, const char **bad_parameter);
 
 /* ---- clipping ---- */
 /* Scales the gradients below m so that their norm is at most max, which is above 0 (INFINITY: no
- * limit). power: 2 (or 0), 1 or INFINITY, torch's norm_type. Returns the norm before it, a scalar
- * tensor: reading it waits for the device. Like torch.nn.utils.clip_grad_norm_. */
+ * limit). power: 2 (or 0), 1 or INFINITY, torch's norm_type. Returns the norm before scaling, rank
+ * 0: reading it waits for the device. A norm of NaN scales nothing. Errors: any other max or power.
+ * Like torch.nn.utils.clip_grad_norm_. */
 WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power);
 
 /* ---- averages of parameters ---- */
 /* An exponential moving average, Polyak & Juditsky 1992: average += (1 - decay) (parameter -
  * average). */
 typedef struct weft_ema weft_ema;
-/* Makes averages of the parameters below m; decay 0 .. 1. Checkpoints hold them as buffers
- * "ema.<path>" of m. If parameters are added later, update and swap are errors. Like
- * torch.optim.swa_utils.AveragedModel. */
+/* Makes averages of all parameters below m, which start as the parameters. decay: 0 .. 1.
+ * Checkpoints hold them as buffers "ema.<path>" of m. Make it after the last layer: with a
+ * parameter added later, update and swap are errors. Errors: another decay; m has an "ema" already.
+ * Like torch.optim.swa_utils.AveragedModel. */
 WEFT_API weft_ema *weft_ema_new(weft_module *m, double decay);
-/* Updates the averages after update number `updates` of the parameters, which counts from 1. During
- * the first 1 / (1 - decay) updates the averages equal the parameters. */
+/* Updates the averages after a step of the parameters. updates: the number of steps so far, this
+ * one included, such as weft_optim_steps(o) after weft_optim_step(o). While updates <= 1 / (1 -
+ * decay), so with decay 1 always, the averages are set to the parameters. */
 WEFT_API void weft_ema_update(weft_ema *a, int64_t updates);
-/* Exchanges averages and parameters: before an evaluation and after it. Between the two calls
- * weft_ema_update is an error, and a checkpoint has the averages as parameters. Call it again
+/* Exchanges averages and parameters: call it before an evaluation and again after it. Between the
+ * two calls weft_ema_update is an error, and a checkpoint has the averages as parameters. Swap back
  * before loading. */
 WEFT_API void weft_ema_swap(weft_ema *a);
 
 /* ---- schedules: learning rates as functions of the step, which counts from 0 ---- *
- * They return NaN for a negative step, a total or `every` below 1, a warmup below 0 or above total,
- * a rate or factor that is negative or not finite, and a result that overflows. weft_optim_set_lr
- * of NaN fails the context. */
-/* Rises linearly from lr / warmup to lr over the first `warmup` steps, falls by half a cosine to
- * `last` at step `total`, and stays there. Loshchilov & Hutter 2017. Like
- * torch.optim.lr_scheduler.CosineAnnealingLR after LinearLR. */
+ * They have no state and return the rate. They return NaN for a negative step, a total or `every`
+ * below 1, a warmup below 0 or above total, a rate or factor that is negative or not finite, and a
+ * result that overflows. weft_optim_set_lr of NaN fails the context. */
+/* Returns the rate at `step`: it rises linearly from lr / warmup at step 0 to lr at step warmup -
+ * 1, falls by half a cosine to `last` at step `total`, and stays there. warmup 0: no rise.
+ * Loshchilov & Hutter 2017. Like torch.optim.lr_scheduler.CosineAnnealingLR after LinearLR. */
 WEFT_API double weft_cosine_warmup(int64_t step, int64_t total, double lr, int64_t warmup,
                                    double last);
-/* Returns lr * factor^(step / every), the division rounded down. Like
+/* Returns lr * factor^k, where k = step / every, rounded down. Like
  * torch.optim.lr_scheduler.StepLR. */
 WEFT_API double weft_step_decay(int64_t step, int64_t every, double lr, double factor);
-/* Rises from lr / start to lr over `rise` (0 .. 1) of the steps, falls to lr / start / end at step
- * total - 1, both by cosines, and stays there. With rise 1 step total - 1 has lr. start and end are
- * above 0. Smith 2018. PyTorch's defaults are rise .3, start 25, end 1e4. Like
- * torch.optim.lr_scheduler.OneCycleLR. */
+/* Returns the rate at `step`: it rises from lr / start to lr over `rise` (0 .. 1) of the steps,
+ * falls to lr / start / end at step total - 1, both by cosines, and stays there. With rise 1 step
+ * total - 1 has lr. start and end are above 0. Smith 2018. PyTorch's defaults are rise .3, start
+ * 25, end 1e4. Like torch.optim.lr_scheduler.OneCycleLR. */
 WEFT_API double weft_one_cycle(int64_t step, int64_t total, double lr, double rise, double start,
                                double end);
 
 /* ---- plateaus and early stopping ---- */
-/* Plain data, which the program may save. best, bad and seen start as 0; the functions change
- * them. */
+/* State of a plateau scheduler, plain data that the program may save. Set lr; 0 is valid for all
+ * others. weft_plateau_step changes lr and the last three. */
 typedef struct {
-    double lr;                       /* has no default */
+    double lr;                       /* the current rate; required */
     double factor;                   /* 0 means .1 */
-    double least;
-    int64_t patience;
-    bool larger_is_better;
-    double best;
-    int64_t bad;
-    int64_t seen;
+    double least;                    /* lower limit of lr */
+    int64_t patience;                /* values that may be no better; 0: none */
+    bool larger_is_better;           /* false: a smaller value is better, such as a loss */
+    double best;                     /* best value so far */
+    int64_t bad;                     /* values in a row that were not better */
+    int64_t seen;                    /* values so far */
 } weft_plateau;
-/* Multiplies p->lr by factor, but not below `least`, when more than `patience` values in a row were
- * not better than the best (patience 2: at the third; 0: at the first). A value is better by more
- * than 1e-4 of the best's size; NaN is never better. Returns lr.
- * Errors: NaN for p NULL, a factor outside 0 .. 1 or of 1, a `least` below 0 or not finite.
- * Like torch.optim.lr_scheduler.ReduceLROnPlateau, which does not work below 0. */
+/* Adds a value, such as the loss of an epoch, and returns p->lr. Multiplies it by factor first, but
+ * not below `least`, if more than `patience` values in a row were not better than the best
+ * (patience 2: at the third; 0: at the first). A value is better by more than 1e-4 of the best's
+ * size; NaN is never better. A change of 1e-8 or less is not made. Returns NaN for p NULL, a factor
+ * that is negative or 1 and more, a `least` that is negative or not finite. Like
+ * torch.optim.lr_scheduler.ReduceLROnPlateau, which does not work below 0. */
 WEFT_API double weft_plateau_step(weft_plateau *p, double value);
-/* Plain data, which the program may save. best, bad and seen start as 0. */
+/* State of early stopping, plain data that the program may save; 0 is valid for all fields. */
 typedef struct {
-    int64_t patience;
+    int64_t patience;                /* values that may be no better; 0: none */
     double min_delta;                /* absolute */
-    bool larger_is_better;
-    double best;
-    int64_t bad;
-    int64_t seen;
+    bool larger_is_better;           /* false: a smaller value is better */
+    double best;                     /* best value so far */
+    int64_t bad;                     /* values in a row that were not better */
+    int64_t seen;                    /* values so far */
 } weft_early_stopping;
-/* Returns true when more than `patience` values in a row were not better than the best by more than
- * min_delta. NaN is never better. *is_best, unless NULL: whether this value is the best. Like
- * EarlyStopping of Keras, whose patience n is n - 1 here. */
+/* Adds a value and returns true when more than `patience` values in a row were not better than the
+ * best by more than min_delta. NaN is never better. *is_best, unless NULL: whether this value is
+ * the best so far. s NULL: false. Like EarlyStopping of Keras, whose patience n is n - 1 here. */
 WEFT_API bool weft_early_stopping_step(weft_early_stopping *s, double value, bool *is_best);
 
 #ifdef __cplusplus

@@ -2,7 +2,8 @@
  * and all ranks get the same gradients, bit by bit.
  *
  * Contents: making it, an update, sums over a batch, results in the batch's order, checkpoints, the
- * end.
+ * end. An error of one rank fails the contexts of all, with its message. With p NULL or inert,
+ * weft_parallel_next and weft_parallel_stopping return false, and other functions do nothing.
  *
  *     weft_parallel *p = weft_parallel_new(m, &(weft_parallel_opts){ .shards = 8 });
  *     while ((index = weft_loader_next(loader, &n)) != NULL) {    // the same on all ranks
@@ -46,21 +47,24 @@ typedef struct {
 WEFT_API weft_parallel *weft_parallel_new(weft_module *m, const weft_parallel_opts *opts);
 typedef struct {
     int rank;                    /* among all ranks, from 0 */
-    int ranks;
+    int ranks;                   /* number of all ranks */
     int local_rank;              /* among those of this machine, from 0 */
-    int local_ranks;
-    int shards;
+    int local_ranks;             /* ranks of this machine */
+    int shards;                  /* parts of every batch */
     const char *transport;       /* "none" without one */
     double waited;               /* seconds that a rank has waited for others until the last batch,
                                   * mean over ranks, the same on all */
 } weft_parallel_place;
-/* Returns the place of this process. Like torch.distributed.get_rank and get_world_size. */
+/* Returns the place of this process; that of a single process if p is NULL or inert. Like
+ * torch.distributed.get_rank and get_world_size. */
 WEFT_API weft_parallel_place weft_parallel_place_of(const weft_parallel *p);
 
 /* ---- an update ---- */
-/* Begins a batch of n sequences; index [n] as from weft_loader_next, the same on all ranks; NULL: 0
- * .. n - 1. Cuts it into shards with similar numbers of tokens, the longest sequences first (Graham
- * 1969), with the batch's order in each. Zeroes the gradients below m. Like DistributedSampler. */
+/* Begins a batch of n sequences. index [n]: their numbers in the data, as from weft_loader_next,
+ * the same on all ranks, copied; NULL: 0 .. n - 1. Cuts it into shards with similar numbers of
+ * tokens, the longest sequences first (Graham 1969); each shard keeps the batch's order. Zeroes the
+ * gradients of the module. Errors: an index outside .len, shards of the last batch that are not
+ * done. Like DistributedSampler. */
 WEFT_API void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n);
 /* Begins batch `batch` of a plan that weft_plan_split has split into parts [shards], the same on
  * all ranks. If it carries states, each shard has its own weft_carried, which all ranks make for
@@ -69,69 +73,74 @@ WEFT_API void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_
  *     weft_rnn_out out = weft_rnn_run_plan(lstm, x, &s, kept[part.shard]);
  * part has the sequences of the segments; places count shard after shard. The sum of losses is
  * divided by the batch's weight (WEFT_MEAN_OF_BATCH). If a rank is lost its states are also lost,
- * and the job ends even if the transport could continue. */
+ * and the job ends even if the transport could continue. Errors: no such batch, parts for another
+ * number of shards. */
 WEFT_API void weft_parallel_begin_plan(weft_parallel *p, const weft_plan *parts, int64_t batch);
 typedef struct {
-    int shard;
+    int shard;                   /* its number, from 0 */
     int64_t n;                   /* sequences of the shard */
     const int32_t *index;        /* [n] their numbers in the data */
     const int32_t *place;        /* [n] their places in the batch */
 } weft_part;
-/* Returns the next shard of this rank that is not empty in *part, valid until the next call. false
- * at the end: then the gradients below m are those of the whole batch divided by its weight, on all
- * ranks, and a parameter that any shard has reached counts as reached. Inside a shard the places
- * are the ids of a ragged tensor without ids, so dropout masks are those of the whole batch. A
- * named stream draws for the shard alone, the position of a loader stays, and nothing may be saved
- * or loaded. If one rank fails all fail with its message. */
+/* Returns true and the next shard of this rank that is not empty in *part, valid until the next
+ * call. false at the end: then the gradients of the module are those of the whole batch divided by
+ * its weight, on all ranks, and a parameter that any shard has reached counts as reached. Inside a
+ * shard the places are the ids of a ragged tensor without ids, so dropout masks are those of the
+ * whole batch. A named stream draws for the shard alone, the position of a loader stays, and
+ * nothing may be saved or loaded. If one rank fails all fail with its message; check weft_ok after
+ * the last call. */
 WEFT_API bool weft_parallel_next(weft_parallel *p, weft_part *part);
-/* Adds the loss of the present shard, once for each shard: weft_backward of its sum, if the tape is
- * on, and weft_clear. Like loss.backward() under no_sync(). */
+/* Adds the loss of the present shard, once for each shard: runs weft_backward of its sum, if the
+ * tape is on, and weft_clear. Errors: no present shard, a second loss. Like loss.backward() under
+ * no_sync(). */
 WEFT_API void weft_parallel_add(weft_parallel *p, weft_loss loss);
-/* Returns the batch's loss after its shards, sum / weight; NaN if the weight is 0. Like
- * torch.distributed.all_reduce(loss). */
+/* Returns the batch's loss, sum / weight, once weft_parallel_next has returned false; NaN if the
+ * weight is 0. The same on all ranks. Like torch.distributed.all_reduce(loss). */
 WEFT_API double weft_parallel_mean(const weft_parallel *p);
 
 /* ---- sums over a batch ---- */
 enum { WEFT_PARALLEL_VALUES = 16 };
-/* Adds up to 16 numbers of the present shard, such as counts of right answers, before
- * weft_parallel_add. */
+/* Adds n numbers, 0 .. 16, of the present shard, such as counts of right answers, to sums that
+ * begin at 0 for each batch. Call it before weft_parallel_add. */
 WEFT_API void weft_parallel_add_values(weft_parallel *p, const double *values, int n);
-/* Returns the 16 sums over the whole batch after its shards, the same on all ranks. Valid until the
- * next weft_parallel_begin. Like torch.distributed.all_reduce. */
+/* Returns the 16 sums over the whole batch, once weft_parallel_next has returned false, the same on
+ * all ranks. Owned by p; valid until the next weft_parallel_begin. Like
+ * torch.distributed.all_reduce. */
 WEFT_API const double *weft_parallel_values(const weft_parallel *p);
 
 /* ---- results in the batch's order ---- */
-/* Stores a result of sequence i of the present shard, that of part.index[i]: n bytes of any kind,
- * copied, such as a decoded sequence. Once for each sequence, 2^31 - 1 bytes at most, before the
- * next weft_parallel_next. */
+/* Stores a result of sequence i, 0 .. part.n - 1, of the present shard, that of part.index[i]: n
+ * bytes of any kind, copied, such as a decoded sequence. Once for each sequence, 2^31 - 1 bytes at
+ * most, before the next weft_parallel_next. */
 WEFT_API void weft_parallel_put(weft_parallel *p, int64_t i, const void *bytes, int64_t n);
 typedef struct {
     const void *bytes;           /* aligned for numbers; NULL where nothing was stored */
-    int64_t n;
+    int64_t n;                   /* number of bytes */
 } weft_parallel_result;
-/* Returns the stored results of all ranks by place in the batch, *n of them. The last call of
- * weft_parallel_next has sent them to all ranks, so one rank may ask alone. NULL before that, or if
- * no rank stored any. Owned by p; valid until the next weft_parallel_begin. Like
+/* Returns the stored results of all ranks by place in the batch, *n of them (n may be NULL). The
+ * last call of weft_parallel_next has sent them, so a single rank may call this. NULL and *n = 0
+ * before that, or if no rank stored any. Owned by p; valid until the next weft_parallel_begin. Like
  * torch.distributed.all_gather_object. */
 WEFT_API const weft_parallel_result *weft_parallel_gathered(const weft_parallel *p, int64_t *n);
 
 /* ---- checkpoints ---- */
-/* Saves a checkpoint by rank 0, as weft_save does; all ranks get its status. The file has the item
- * "parallel.shards". Like torch.save if rank == 0. */
+/* Saves a checkpoint by rank 0, with the arguments of weft_save; all ranks get its status. The file
+ * has the item "parallel.shards". p NULL: WEFT_EARG. Like torch.save if rank == 0. */
 WEFT_API weft_status weft_parallel_save(weft_parallel *p, const char *path, weft_module *m,
                                         weft_optim *o, const weft_checkpoint_item *items,
                                         int64_t n) WEFT_MUST_USE;
-/* Loads a checkpoint by rank 0, as weft_load does, and sends it to all ranks; only rank 0 needs the
- * file. Any number of ranks continues with the same bits. Errors: WEFT_EARG if weft_parallel_opts
- * has another number of shards than the file, or the file's number is below the ranks. */
+/* Loads a checkpoint by rank 0, with the arguments of weft_load, and sends it to all ranks; only
+ * rank 0 needs the file. Any number of ranks continues with the same bits. If weft_parallel_opts
+ * has no number of shards, the file's is used. Errors: WEFT_EARG if it has another one, or the
+ * file's is below the ranks; then nothing is loaded. */
 WEFT_API weft_status weft_parallel_load(weft_parallel *p, const char *path, weft_module *m,
                                         weft_optim *o, const weft_checkpoint_item *items,
                                         int64_t n) WEFT_MUST_USE;
 
 /* ---- the end ---- */
 /* Returns true on all ranks from the same update on, after any of them got SIGTERM or SIGUSR1: the
- * program should save and end. Handlers are set if there are several ranks and the program has set
- * none. */
+ * program should save and end. The library sets handlers if there are several ranks, unless
+ * opts.no_signals is set or the program has handlers. */
 WEFT_API bool weft_parallel_stopping(const weft_parallel *p);
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 /* api_measures.h - measures of a plan: figures, weights of tokens, work, order, predicted time.
  *
- * Contents: figures, weights of tokens, work, order, predicted time. */
+ * Contents: figures, weights of tokens, work, order, predicted time. Status and message are those
+ * of api_plan.h. After an error do not use *out. */
 #ifndef WEFT_API_MEASURES_H
 #define WEFT_API_MEASURES_H
 #include "api_plan.h"
@@ -12,14 +13,14 @@ extern "C" {
 /* ---- figures ---- */
 typedef struct {
     int64_t batches;
-    int64_t rows;
+    int64_t rows;              /* of all batches */
     int64_t segments;
-    int64_t tokens;
-    int64_t cells;             /* rows times width */
+    int64_t tokens;            /* in segments */
+    int64_t cells;             /* rows times width, summed over batches */
     int64_t steps;             /* sum of widths */
     int64_t runs;              /* of equal live counts: distinct lengths above 0, by batch */
-    int64_t empty;
-    int64_t dropped;
+    int64_t empty;             /* sequences of length 0 that have no segment */
+    int64_t dropped;           /* tokens that are in no segment */
     int64_t cuts;              /* segments that do not begin their sequence */
     int64_t l1;                /* lower bound of rows of that capacity: ceil(tokens / capacity) */
     int64_t l2;                /* Martello & Toth's bound (1990); l1 if a sequence is cut */
@@ -29,8 +30,8 @@ typedef struct {
     double mean_live;          /* rows that have a token, mean over the steps */
     double segments_per_row;
 } weft_plan_figures;
-/* Computes the figures of a plan. capacity 0: l1 and l2 are 0. Errors: WEFT_ENOMEM, and all are 0.
- */
+/* Computes the figures of a plan of the lengths len [n]. capacity: cells of a row, for l1 and l2;
+ * with 0 they are 0. After an error all figures are 0. */
 WEFT_API weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t n,
                                        int64_t capacity, weft_plan_figures *out) WEFT_MUST_USE;
 
@@ -39,14 +40,15 @@ WEFT_API weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len
  * is 1. */
 enum { WEFT_WEIGHT_BINS = 40 };
 typedef struct {
-    double least;
-    double largest;
+    double least;                                /* smallest weight of a token */
+    double largest;                              /* largest weight of a token */
     double cv;                                   /* standard deviation over mean */
     /* Tokens by weight: bin i is for 2^((i - 20) / 2), the nearest such power on a logarithmic
      * scale; the first and the last bin take all beyond. */
     int64_t tokens[WEFT_WEIGHT_BINS];
 } weft_token_weights;
-/* Computes the weights for a divisor of the loss. All 0 without a token. */
+/* Computes how much each token weighs in the gradients of a plan if its losses are divided by `by`.
+ * All 0 for a plan without a token. */
 WEFT_API weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by,
                                      weft_token_weights *out) WEFT_MUST_USE;
 
@@ -57,14 +59,14 @@ typedef struct {
     int64_t padded_products;   /* one for each cell; a recurrent layer has two matrices for each */
     int64_t products;          /* one for each token */
     int64_t padded_sums;       /* additions of a row's products, one fewer than products */
-    int64_t sums;
+    int64_t sums;              /* the same for each piece */
     double padded_squares;     /* widths squared, one for each row: attention of all to all */
     double squares;            /* lengths squared, one for each piece */
 } weft_plan_work;
-/* Counts the operations of a plan. */
+/* Counts the operations of a plan, over all its batches. */
 WEFT_API weft_status weft_plan_count_work(const weft_plan *plan, weft_plan_work *out) WEFT_MUST_USE;
-/* Counts the rows that have a token at each step of a batch: sizes [n], n the batch's width. Like
- * batch_sizes of PackedSequence. */
+/* Counts the rows that have a token at each step of batch number `batch`: sizes [n], n the batch's
+ * width. Like batch_sizes of PackedSequence. */
 WEFT_API weft_status weft_plan_batch_sizes(const weft_plan *plan, int64_t batch, int64_t *sizes,
                                            int64_t n) WEFT_MUST_USE;
 /* Counts the steps of the plan at which k rows have a token, into steps[k]; n is one more than the
@@ -74,16 +76,16 @@ WEFT_API weft_status weft_plan_live_rows(const weft_plan *plan, int64_t *steps,
 
 /* ---- order ---- */
 /* Computes the correlation of the mean segment length of a batch with that of the next batch: near
- * 1 where lengths change slowly, 0 without order or if all means are equal. Batches without
- * segments do not count. */
+ * 1 where lengths change slowly, 0 without order, if all means are equal, or with fewer than two
+ * batches. Batches without segments do not count. After an error *out is unchanged. */
 WEFT_API weft_status weft_plan_autocorrelation(const weft_plan *plan, double *out) WEFT_MUST_USE;
 typedef struct {
     double pairs;              /* of sequences that begin in one batch, over all epochs */
     double again;              /* pairs that meet in both of two epochs, over all pairs of epochs */
     double by_chance;          /* expected `again` if batches were drawn at random each epoch */
 } weft_plan_meetings;
-/* Counts how often the same sequences meet in a batch. plans [epochs], 1 .. 1000, of the same
- * sequences. */
+/* Counts how often the same sequences meet in a batch. plans [epochs], 1 .. 1000, one for each
+ * epoch, all of the same number of sequences. */
 WEFT_API weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs,
                                               weft_plan_meetings *out) WEFT_MUST_USE;
 
@@ -97,42 +99,43 @@ typedef struct {
     double rows[WEFT_COST_POINTS];
     double step_ms[WEFT_COST_POINTS];
     double token_ms;                             /* extra cost of a token, to gather it */
-    double piece_ms;
-    double batch_ms;
+    double piece_ms;                             /* extra cost of a segment */
+    double batch_ms;                             /* extra cost of a batch */
     double far_ms;                               /* extra cost of a token in batches beyond
                                                   * the caches: 0 up to near_tokens, full from
                                                   * far_tokens, log-interpolated between */
-    double near_tokens;
-    double far_tokens;
-    double error;                                /* nine of ten are nearer; 0: unknown */
+    double near_tokens;                          /* tokens of a batch that the caches hold */
+    double far_tokens;                           /* above near_tokens */
+    double error;                                /* relative, of 9 predictions in 10; 0: unknown */
 } weft_plan_cost;
 typedef struct {
     double ms;                                   /* the sum of the next four */
-    double steps_ms;
-    double tokens_ms;
-    double pieces_ms;
-    double batches_ms;
+    double steps_ms;                             /* of the steps of the recurrence */
+    double tokens_ms;                            /* of token_ms and far_ms */
+    double pieces_ms;                            /* of piece_ms */
+    double batches_ms;                           /* of batch_ms */
     double latency_ms;                           /* steps_ms if each step had one row */
 } weft_plan_prediction;
 /* Predicts the time of a plan. padded: every row is as wide as its batch, and pads cost as much as
- * tokens. */
+ * tokens. Errors: rows that do not ascend, negative or NaN costs. */
 WEFT_API weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
                                        bool padded, weft_plan_prediction *out) WEFT_MUST_USE;
 /* How much a plan's gradients differ from those of sequences drawn at random. Each share is in 0 ..
  * 1; 0 means that they do not differ. */
 typedef struct {
-    double sum;                                  /* of the three */
+    double sum;                                  /* likeness + order + cuts */
     double likeness;                             /* (eta2 - c) / (1 - c), c what chance gives:
                                                   * (batches - 1) / (segments - 1) */
     double order;                                /* |autocorrelation| */
     double cuts;                                 /* share of tokens in a piece that begins without
                                                   * its state, half of it if the state is carried */
 } weft_plan_disturbance;
-/* Computes the disturbance of a plan. */
+/* Computes the disturbance of a plan of the lengths len [n]. */
 WEFT_API weft_status weft_plan_disturb(const weft_plan *plan, const int32_t *len, int64_t n,
                                        weft_plan_disturbance *out) WEFT_MUST_USE;
-/* Returns which of n plans disturbs least among those whose ms is at most (1 + error) times the
- * least; ties: the fastest, then the first. -1 if an input is NaN or n < 1. */
+/* Returns the index of one of n plans. Of those with ms[i] at most (1 + error) times the least ms,
+ * the smallest disturbance[i] wins (.sum of weft_plan_disturb), then the smallest ms, then the
+ * first. Returns -1 for n < 1, NULL, or a number that is negative or not finite. */
 WEFT_API int weft_plan_choose(const double *ms, const double *disturbance, int n, double error);
 
 #ifdef __cplusplus

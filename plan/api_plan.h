@@ -2,7 +2,8 @@
  * Plain memory and no context: a plan is a function of lengths, options, seed and epoch.
  *
  * Contents: a plan, options, the divisor of a loss, planners, making a plan, a planner of your own.
- */
+ * Functions return WEFT_OK, WEFT_EARG (an argument, also NULL), WEFT_EFORMAT (a plan that breaks a
+ * rule) or WEFT_ENOMEM; weft_plan_message then explains. Arguments are read, not kept. */
 #ifndef WEFT_API_PLAN_H
 #define WEFT_API_PLAN_H
 #include "../core/api_core.h"
@@ -15,34 +16,34 @@ extern "C" {
 /* A piece of a sequence in its batch. A whole sequence has offset 0. In batches that are not rows
  * of cells each piece is a row, from column 0 on. */
 typedef struct {
-    int64_t sequence;
+    int64_t sequence;        /* its number, from 0 */
     int64_t column;          /* where the piece begins in its row */
     int32_t offset;          /* its first token in the sequence */
     int32_t length;          /* its tokens */
-    int32_t row;
+    int32_t row;             /* its row in the batch, from 0 */
     int32_t carry;           /* the segment of the batch before, counted from its first, whose
                               * last state is the first state here; -1: zeros */
 } weft_segment;
 /* Segments first .. first + n - 1 in `rows` rows of `width` cells. A batch takes width steps. */
 typedef struct {
-    int64_t first;
-    int64_t n;
-    int64_t rows;
-    int64_t width;
+    int64_t first;                   /* its first segment in weft_plan.segment */
+    int64_t n;                       /* number of segments */
+    int64_t rows;                    /* number of rows */
+    int64_t width;                   /* cells of a row */
 } weft_plan_batch;
 /* A plan, plain data. Zero-initialised it is empty. The program frees it by weft_plan_free. */
 typedef struct {
-    int64_t sequences;       /* that were planned for */
-    int64_t tokens;          /* of all of them */
+    int64_t sequences;       /* number of lengths that were given */
+    int64_t tokens;          /* sum of these lengths */
     int64_t not_empty;       /* sequences with a token */
     int64_t batches;
     int64_t segments;
     weft_plan_batch *batch;  /* [batches] */
     weft_segment *segment;   /* [segments], batch after batch */
-    int64_t empty;           /* sequences of length 0 without a segment */
-    int64_t dropped;         /* tokens that the planner says it has left out */
+    int64_t empty;           /* sequences of length 0 that have no segment */
+    int64_t dropped;         /* tokens that are in no segment; the planner counts them */
     bool in_rows;            /* batches are rows of cells; false: a row is one sequence or piece */
-    int shard;               /* of weft_plan_split: its number plus 1; 0: a whole plan */
+    int shard;               /* 0: a whole plan; otherwise part shard - 1 of weft_plan_split */
     int64_t room[3];         /* private */
 } weft_plan;
 /* Frees the arrays of a plan and zeroes it. NULL is allowed. */
@@ -100,68 +101,75 @@ enum {
     WEFT_PLAN_IN_ORDER = 2,                      /* sequences are in order, unless shuffled */
     WEFT_PLAN_CARRIES = 4                        /* a piece after a cut carries the state on */
 };
-/* A static record. The function plans n sequences of these lengths, each 0 or more, into an empty
- * plan by weft_plan_add and weft_plan_end_batch, and returns what these or weft_plan_refuse
- * return. */
+/* A static record. `plan` plans n sequences of these lengths, each 0 or more, into an empty plan by
+ * weft_plan_add and weft_plan_end_batch. It returns WEFT_OK, or at the first failure the status of
+ * these or of weft_plan_refuse. */
 typedef struct weft_planner {
-    const char *name;
+    const char *name;                            /* as in weft_planner_named; required */
     const char *source;                          /* paper or program */
     const char *about;                           /* one line */
-    const char *options;                         /* names of the options above */
-    unsigned promises;
+    const char *options;                         /* names, with blanks between; NULL: takes all */
+    unsigned promises;                           /* WEFT_PLAN_WHOLE | .., or 0 */
     weft_status (*plan)(const int32_t *len, int64_t n, const weft_plan_opts *opts, weft_plan *out);
 } weft_planner;
 /* Returns the number of the library's planners. */
 WEFT_API int weft_planner_count(void);
-/* Returns planner i; NULL if i is out of range. */
+/* Returns planner i, a static record; NULL if i is out of range. */
 WEFT_API const weft_planner *weft_planner_at(int i);
-/* Returns the planner of that name; NULL for an unknown name, and weft_plan_message then names the
- * most similar one. Like BatchSampler, bucket_by_sequence_length or batch_by_size. */
+/* Returns the planner of that name, a static record. NULL if it is unknown; weft_plan_message then
+ * names the most similar one. Like BatchSampler, bucket_by_sequence_length or batch_by_size. */
 WEFT_API const weft_planner *weft_planner_named(const char *name);
 
 /* ---- making a plan ---- */
-/* Plans sequences of these lengths [n] and checks the plan. opts NULL: all defaults. A planner
- * whose record has no options (NULL) takes all. After an error *out is empty, and weft_plan_message
- * says which option, sequence, segment or row was wrong. Errors: an option that the planner does
- * not take. Like pack_dataset of TRL. */
+/* Plans n sequences of the lengths len [n], each 0 or more, and checks the plan. opts NULL: all
+ * defaults. A planner whose record has no options (NULL) takes all. *out is overwritten, not freed.
+ * After an error it is empty, and weft_plan_message names the option, sequence, segment or row.
+ * Errors: a bad length or option, an option that the planner does not take. Like pack_dataset of
+ * TRL. */
 WEFT_API weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int64_t n,
                                     const weft_plan_opts *opts, weft_plan *out) WEFT_MUST_USE;
-/* Splits a plan by its rows for the shards of weft_parallel_begin_plan: fills out [shards], which
- * the program frees one by one. Shard k gets the rows r with k = r * shards / rows, rounded
- * down; rows is the largest number of a batch. So a row and the states that it carries stay in one
- * shard. All parts have the number of batches of the plan, some perhaps without a segment; tokens
- * of other shards count as dropped.
- * Errors: WEFT_EARG, and all parts are empty, if a state is carried from a row of one shard to a
- * row of another; the message names batch, rows and shards. */
+/* Splits a plan by its rows for the shards of weft_parallel_begin_plan: overwrites out [shards],
+ * which the program frees one by one. Shard k gets the rows r with k = r * shards / rows, rounded
+ * down, where rows is that of the batch with most rows. So a row and the states that it carries
+ * stay in one shard. All parts have the number of batches of the plan, some perhaps without a
+ * segment; tokens of other shards count as dropped. Errors, and all parts are empty: plan is itself
+ * a part; a state is carried from a row of one shard to a row of another (WEFT_EARG; the message
+ * names batch, rows and shards). */
 WEFT_API weft_status weft_plan_split(const weft_plan *plan, int shards,
                                      weft_plan *out) WEFT_MUST_USE;
-/* Checks a plan: each token is in it once or counts as dropped, no row is beyond its batch, no two
- * segments share a cell, carries meet, promises hold, and counts are those of the lengths. Errors:
- * WEFT_EFORMAT if one of these fails. */
+/* Checks a plan of the lengths len [n]: each token is in it once or counts as dropped, no row is
+ * beyond its batch, no two segments share a cell, each carry names the piece that ends where its
+ * own begins, counts are those of the lengths, and the promises (WEFT_PLAN_WHOLE | ..) hold.
+ * Errors: WEFT_EFORMAT if one of these fails. */
 WEFT_API weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n,
                                      unsigned promises) WEFT_MUST_USE;
-/* Returns the text of this thread's last function on plans that failed. */
+/* Returns the text of the last failure of a function on plans in this thread; "" before the first.
+ * Valid until the next failure in the thread; a success does not change it. Never NULL. */
 WEFT_API const char *weft_plan_message(void);
-/* Reads "name:key=value,key=value" as a planner of the library and its options; lists with /, yes
- * and no. The lists of opts point into *memory, which the program frees by free. */
+/* Reads "name:key=value,key=value" as a planner of the library and its options; a list has /
+ * between its numbers, a flag is yes or no. The lists of opts point into *memory, which the program
+ * frees by free after their use; it may be NULL. After an error planner and memory are NULL and
+ * opts is zeros. */
 WEFT_API weft_status weft_plan_parse(const char *text, const weft_planner **planner,
                                      weft_plan_opts *opts, void **memory) WEFT_MUST_USE;
-/* Reads "key=value,key=value" as options of any planner; NULL: no options. */
+/* Reads "key=value,key=value" as options of any planner, as weft_plan_parse does. text NULL: no
+ * options. */
 WEFT_API weft_status weft_plan_parse_options(const weft_planner *planner, const char *text,
                                              weft_plan_opts *opts, void **memory) WEFT_MUST_USE;
 /* Places a batch in rows of that width by `first_fit`, in the user's order: fills row and column
- * [n], which the caller owns, and *rows. */
+ * [n], which the caller owns, and *rows, their number. Errors: a sequence longer than width. */
 WEFT_API weft_status weft_first_fit(const weft_lengths *lengths, int64_t width, int32_t *row,
                                     int32_t *column, int64_t *rows) WEFT_MUST_USE;
 
 /* ---- a planner of your own ---- */
-/* Adds a segment to the batch that is being made. A planner whose batches are rows of cells sets
- * plan->in_rows. */
+/* Adds a copy of a segment, unchecked, to the batch that is being made. A planner whose batches are
+ * rows of cells sets plan->in_rows. */
 WEFT_API weft_status weft_plan_add(weft_plan *plan, weft_segment segment) WEFT_MUST_USE;
-/* Ends the batch that is being made. */
+/* Ends the batch that is being made, of the segments since the last call, with `rows` rows of
+ * `width` cells, both 0 or more. */
 WEFT_API weft_status weft_plan_end_batch(weft_plan *plan, int64_t rows,
                                          int64_t width) WEFT_MUST_USE;
-/* Sets the message, as for printf, and returns status. */
+/* Sets the text of weft_plan_message, as printf does, cut after 511 bytes, and returns status. */
 WEFT_API weft_status weft_plan_refuse(weft_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -10,11 +10,11 @@ extern "C" {
 #endif
 
 /* ---- cells of the library; api_rnn.h explains the equations ---- */
-/* Makes an LSTM with coupled input and forget gates (CIFG, Greff et al. 2017): gates f g o and i =
- * 1 - f:
+/* Makes an LSTM layer with coupled input and forget gates (CIFG, Greff et al. 2017): gates f g o,
+ * and i = 1 - f:
  *     c' = f * c + (1 - f) * g, the rest as in weft_lstm_new */
 WEFT_API weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
-/* Makes a minimal gated unit (Zhou et al. 2016), with its gate after the product as in
+/* Makes a layer of minimal gated units (Zhou et al. 2016), with the gate after the product as in
  * weft_gru_new:
  *     f = sigmoid(W_f x + b_f + U_f h + b'_f)
  *     n = tanh(W_n x + b_n + f * (U_n h + b'_n))
@@ -30,14 +30,14 @@ typedef enum { WEFT_CELL_VECTOR, WEFT_CELL_OF_HIDDEN, WEFT_CELL_OF_INPUT } weft_
 /* A parameter in addition to weights and biases, one for each layer and direction. Its name gets
  * _l0, _l0_reverse, .. at its end. */
 typedef struct {
-    const char *name;
+    const char *name;          /* 1 to 31 bytes */
     weft_cell_shape shape;     /* [blocks * hidden], [blocks * hidden, hidden] or [.., input] */
-    int blocks;
+    int blocks;                /* 1 .. 64 */
     const weft_init *init;     /* NULL: uniform in +-1/sqrt(hidden) */
 } weft_cell_parameter;
 /* Input of one step: one row for each active sequence. */
 typedef struct {
-    int64_t hidden;
+    int64_t hidden;            /* opts.hidden */
     weft_tensor *x;            /* [rows, gates * hidden]: weight_ih x + bias_ih; with 0 gates [rows,
                                 * input] */
     weft_tensor *h;            /* [rows, hidden] before the step */
@@ -47,38 +47,40 @@ typedef struct {
     weft_tensor *const *own;   /* the cell's parameters, in their order */
     weft_tensor *noise;        /* [rows, hidden] of ones under dropout; NULL if cell.noise is 0 */
 } weft_cell_input;
-/* Returns the states after the step, [rows, hidden] each; c NULL with one state. */
+/* Returns the states after the step, plain reals [rows, hidden]; c NULL with one state. */
 typedef weft_state weft_cell_step(const weft_cell_input *in, void *user);
 typedef struct {
     const char *name;                            /* checkpoints hold it */
     const char *gate_names;                      /* checkpoints hold them; may be NULL */
-    int gates;                                   /* blocks of hidden rows of weight_ih */
+    int gates;                                   /* blocks of hidden rows of weight_ih, 0 .. 64 */
     int gates_h;                                 /* those of weight_hh; 0: the same; -1: none */
     int states;                                  /* 1 (or 0): h; 2: h and c */
-    const weft_cell_parameter *own;
+    const weft_cell_parameter *own;              /* [own_count], or NULL */
     int own_count;                               /* up to 16 */
     double noise;                                /* probability of the dropout of `noise` */
-    weft_cell_step *step;
+    weft_cell_step *step;                        /* required */
     void *user;                                  /* must live as long as the layer runs */
 } weft_cell;
-/* Makes a layer with that cell. Copies cell and its name. opts.lean changes nothing. Errors:
- * opts.proj or relu. Like RNN(cell) of Keras. */
+/* Makes a layer with that cell. Copies cell, its texts and list; user must outlive the layer.
+ * opts.lean changes nothing. Errors: opts.proj, relu or forget_bias; a step that is NULL. Like
+ * RNN(cell) of Keras. */
 WEFT_API weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell,
                                     const weft_rnn_opts *opts);
 
 /* ---- states ---- */
-/* Returns the states of the sequences parent[0 .. n - 1], in this order, for beams: chosen ones, or
- * 0 0 1 1 .. A zero state (NULLs) stays one. Like h.index_select(1, ..). */
+/* Returns the states of the sequences parent[0 .. n - 1], in this order, such as 0 0 1 1 for beams:
+ * new tensors of the step, recorded. A zero state (NULLs) stays one. Errors: a parent out of range;
+ * inert tensors. Like h.index_select(1, ..). */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
 
 /* ---- the composed layer ---- */
-/* Runs the layer by public operators, step by step, instead of the fused kernel: the same function,
- * slower, to read and as a test oracle. Returns the previous mode: always true for a cell of the
- * program, false for NULL. */
+/* Sets whether the layer runs by public operators, step by step, instead of the fused kernel: the
+ * same function, slower, to read and as a test oracle. Returns the previous mode: false for a new
+ * layer and for NULL; always true for a cell of the program, which has no other. */
 WEFT_API bool weft_rnn_set_composed(weft_rnn *r, bool on);
 
 /* ---- the module of a layer ---- */
-/* Returns the module of the layer; NULL if the layer could not be made. */
+/* Returns the module of the layer, which has its parameters; NULL if r is NULL or inert. */
 WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
 
 #ifdef __cplusplus

@@ -15,7 +15,7 @@ extern "C" {
  * (weft_gradients_recorded does not pass it). They are the numbers of the fused layer, bit by bit,
  * except dc, which is rounded once more. */
 typedef struct {
-    int gates;
+    int gates;                                   /* number of gates; the first entries below */
     char name[4][8];                             /* i f g o; r z n; f g o; f n; Elman: h */
     weft_tensor *gate[4];                        /* [N, hidden] */
     weft_tensor *h;                              /* [N, width] */
@@ -24,12 +24,14 @@ typedef struct {
     weft_tensor *dh;                             /* total gradient, later tokens included */
     weft_tensor *dc;                             /* total gradient, later tokens included */
 } weft_rnn_traced;
-/* Makes runs of the layer keep what weft_rnn_trace returns, or stops that. Returns the previous
- * mode. Outputs and gradients keep their bits; backward takes longer. Errors: a run that is lean or
- * composed; a cell of the program. Like forward hooks with retain_grad. */
+/* Makes runs of the layer keep the numbers that weft_rnn_trace returns, or stops that (false: the
+ * default). Returns the previous mode, false for NULL. Outputs and gradients keep their bits;
+ * backward takes longer. Errors: a cell of the program; at a run, one that is lean or composed.
+ * Like forward hooks with retain_grad. */
 WEFT_API bool weft_rnn_set_traced(weft_rnn *r, bool on);
-/* Returns the numbers of the layer's last run in the same step; layer counts from 0. A second walk
- * back through the same run does not change them. After an error all fields are NULL and 0. */
+/* Returns the numbers of the layer's last run, before weft_clear ends its step; layer counts from
+ * 0. A second backward through the same run does not change them. Errors: no traced run in this
+ * step, no such layer or direction; all fields are NULL and 0. */
 WEFT_API weft_rnn_traced weft_rnn_trace(weft_rnn *r, int layer, bool reverse);
 
 #ifdef __cplusplus

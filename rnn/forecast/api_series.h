@@ -1,6 +1,11 @@
 /* api_series.h - time series, from a file to a forecast.
  *
- * Contents: frames of named columns, features, windows, a forecast of any length. */
+ * Contents: frames of named columns, features, windows, a forecast of any length.
+ *
+ * The program owns frames; their functions return a status, see below. The context owns features
+ * and windows, and their errors fail it. Functions then return zeros or inert objects, and what
+ * they wrote to out is unusable. With x or v NULL or inert they return the same and write
+ * nothing. */
 #ifndef WEFT_API_SERIES_H
 #define WEFT_API_SERIES_H
 #include "../../io/api_io.h"
@@ -12,12 +17,12 @@ extern "C" {
 
 /* ---- frames: n series end to end, with the same named columns ---- *
  * A frame is plain memory of the program; zero-initialised it is empty. Its functions return a
- * status and leave it unchanged on any error; messages name file, line and column. NaN is a missing
- * value, which a frame may have and a window may not. */
+ * status and leave it unchanged on any error; weft_file_message names file, line and column. NaN is
+ * a missing value, which a frame may have and a window may not. Texts and numbers are copied. */
 typedef struct {
     int64_t n;                                   /* series */
     int64_t rows;                                /* of all series */
-    int64_t columns;
+    int64_t columns;                             /* of all series */
     int64_t *start;                              /* [n + 1] the first row of each series */
     char **id;                                   /* [n], then NULL */
     char **name;                                 /* [columns], then NULL */
@@ -40,16 +45,17 @@ template <typename... X> constexpr weft__list<const char *, sizeof...(X) + 1> we
 #define WEFT_NAMES(...) weft__names(__VA_ARGS__).data()
 #endif
 
-/* Adds a series: columns[i] has `rows` numbers of names[i], copied. The first series names the
- * columns; later ones have the same, in any order. id NULL: its number. Errors: in a column with an
- * origin, a number that is not exact after subtracting it. Like pandas.concat. */
+/* Adds a series: columns[i] has `rows` numbers of names[i], 0 or more. The first series names the
+ * columns; later ones have the same, in any order. id NULL: its number; ids may repeat. Errors: a
+ * name that is empty or repeats; in a column with an origin, a number that is not exact after
+ * subtracting it. Like pandas.concat. */
 WEFT_API weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names,
                                     const double *const *columns, int64_t rows) WEFT_MUST_USE;
-/* Reads the series of a CSV file as weft_read_csv does: rows with the same text in column `id`,
- * adjacent or not, are one series, in the order of the ids in the file. id NULL: the whole
- * file is one series, whose id is its path. A column with an integer (int64) that a double does not
- * hold gets the first such integer as its origin; its numbers are exact, or the file is refused.
- * Like pandas.read_csv. */
+/* Reads the series of a CSV file as weft_read_csv does, and adds them: rows with the same text in
+ * column `id`, adjacent or not, are one series, in the order of the ids in the file. id NULL: the
+ * whole file is one series, whose id is its path. names: the columns to read; opts may be NULL. A
+ * column with an integer (int64) that a double does not hold gets the first such integer as its
+ * origin; its numbers are exact, or the file is refused. Like pandas.read_csv. */
 WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
                                          const char *const *names,
                                          const weft_csv_opts *opts) WEFT_MUST_USE;
@@ -59,39 +65,43 @@ WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const 
  * rows; in a column with an origin, a number that is not an integer. Like DataFrame.to_csv. */
 WEFT_API weft_status weft_frame_write_csv(const weft_frame *f, const char *path) WEFT_MUST_USE;
 /* Reads from `group` of an HDF5 file (NULL: the root) one data set [N] of numbers for each name,
- * and "lengths" [n]; without lengths all rows are one series. Types are those of weft_read_hdf5;
- * integers get an origin as in weft_frame_read_csv. A text "ids" with n lines (of fixed length,
- * ASCII or UTF-8: numpy.bytes_ in h5py) names the series. Like pandas.read_hdf. */
+ * and "lengths" [n], and adds the series; without lengths all rows are one series. Types are those
+ * of weft_read_hdf5; integers get an origin as in weft_frame_read_csv. A text "ids" with n lines
+ * (of fixed length, ASCII or UTF-8: numpy.bytes_ in h5py) names the series. Like
+ * pandas.read_hdf. */
 WEFT_API weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *group,
                                           const char *const *names) WEFT_MUST_USE;
-/* Writes a new HDF5 file that weft_frame_read_hdf5 reads, columns as float64, those with an origin
- * as int64. Errors: an id with a line end. Like DataFrame.to_hdf. */
+/* Writes a new HDF5 file that weft_frame_read_hdf5 reads, into `group` (NULL: the root): columns as
+ * float64, those with an origin as int64. Errors: an id with a line end. Like DataFrame.to_hdf. */
 WEFT_API weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path,
                                            const char *group) WEFT_MUST_USE;
 typedef enum { WEFT_PER_ROW, WEFT_PER_SERIES } weft_column_values;
-/* Adds a column. PER_ROW: values [rows], copied; NULL: zeros. PER_SERIES: values [n], each for all
- * rows of a series. Like DataFrame.assign. */
+/* Adds a column. PER_ROW: values [rows]; NULL: zeros. PER_SERIES: values [n], each for all rows of
+ * a series. Errors: a name that is empty or exists; a frame without columns. Like
+ * DataFrame.assign. */
 WEFT_API weft_status weft_frame_add_column(weft_frame *f, const char *name, const double *values,
                                            weft_column_values which) WEFT_MUST_USE;
-/* Adds columns with one value for each series, from a CSV file with one row for each series' id.
- * Like DataFrame.merge. */
+/* Adds columns with one value for each series, from a CSV file with one row for each series' id, in
+ * the column `id`. Other rows of the file are ignored; opts may be NULL. Errors: a series without a
+ * row, an id with two rows. Like DataFrame.merge. */
 WEFT_API weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const char *id,
                                                const char *const *names,
                                                const weft_csv_opts *opts) WEFT_MUST_USE;
-/* Returns the numbers of a column [rows] without its origin, for reading and writing; NULL for an
- * unknown column. Like DataFrame[name]. */
+/* Returns the numbers of a column [rows] without its origin, for reading and writing, valid until
+ * the frame changes; NULL for an unknown column or NULL. Like DataFrame[name]. */
 WEFT_API double *weft_frame_column(const weft_frame *f, const char *name);
 /* How to downsample. INTERVAL: rows 0, k, 2k, .., ceil(rows / k) of them. MEAN, MEDIAN: of each k
  * consecutive rows from row 0; the rest at the end is dropped (floor(rows / k)). The median of an
  * even number of values is the mean of the middle two. */
 typedef enum { WEFT_DOWN_INTERVAL, WEFT_DOWN_MEAN, WEFT_DOWN_MEDIAN } weft_downsampling;
-/* Downsamples each column of each series by a factor. Like DataFrame.resample. */
+/* Downsamples each column of each series by a factor of 1 or more, in place. A NaN makes the mean
+ * or median of its rows NaN. Like DataFrame.resample. */
 WEFT_API weft_status weft_frame_downsample(weft_frame *f, int64_t factor,
                                            weft_downsampling how) WEFT_MUST_USE;
 /* Set exactly one of series, fraction and time. */
 typedef struct {
     int64_t series;              /* number of series of the first part, 1 .. n */
-    const int32_t *order;        /* NULL: as they are; or a permutation of 0 .. n - 1 [n] */
+    const int32_t *order;        /* with series: NULL, or a permutation of 0 .. n - 1 [n] */
     double fraction;             /* 0 (WEFT_ZERO) .. 1: the first part has the first
                                   * round(fraction * rows) rows of each series; both parts have
                                   * all series */
@@ -99,8 +109,9 @@ typedef struct {
                                   * series, the rows before `limit` */
     double limit;                /* a time as the file has it, its origin included */
 } weft_frame_split_opts;
-/* Splits a frame in two, for example for training and validation. Both have the columns of f and
- * belong to the program; it overwrites them. Empty after an error. Like train_test_split. */
+/* Splits a frame in two, for example for training and validation. Both parts have the columns of f
+ * and belong to the program; they are overwritten, not freed, and empty after an error. Errors:
+ * first or rest is f; a time that does not increase or is NaN. Like train_test_split. */
 WEFT_API weft_status weft_frame_split(const weft_frame *f, const weft_frame_split_opts *opts,
                                       weft_frame *first, weft_frame *rest) WEFT_MUST_USE;
 /* Frees the arrays of a frame and zeroes it. NULL is allowed. */
@@ -134,20 +145,20 @@ typedef enum {
     WEFT_TRANSFORMS
 } weft_transform_kind;
 typedef struct {
-    const char *column;
+    const char *column;           /* the column that it transforms; required */
     weft_transform_kind kind;
     const char *depends_on;       /* from WEFT_DIVIDE_BY on */
-    double min;
-    double max;
-    bool clamp;
-    double bias;
-    double k;
-    double x0;
-    double alpha;
-    int degree;
-    const double *a;
-    const double *b;
-    int64_t points;
+    double min;                   /* MIN_MAX_SCALER */
+    double max;                   /* MAX_SCALER, MIN_MAX_SCALER */
+    bool clamp;                   /* MIN_MAX_SCALER */
+    double bias;                  /* LOG */
+    double k;                     /* both LOGISTIC */
+    double x0;                    /* both LOGISTIC */
+    double alpha;                 /* ADAPTIVE_LOGISTIC, 0 or more */
+    int degree;                   /* POLYNOMIAL, FIXED_POLYNOMIAL */
+    const double *a;              /* FIXED_POLYNOMIAL: [degree + 1], DISCRETE_FUNCTION: [points] */
+    const double *b;              /* DISCRETE_FUNCTION: [points] */
+    int64_t points;               /* DISCRETE_FUNCTION */
 } weft_transform;
 
 /* ABSOLUTE: time since the window's first row, scaled from [0, the longest window of the fitted
@@ -161,49 +172,50 @@ typedef struct {
     int64_t context;              /* rows of past of a whole window, 1 or more */
     int64_t horizon;              /* rows of future of a whole window, 1 or more */
     const char *const *known;     /* covariates that are also known in the future */
-    const char *const *past;
+    const char *const *past;      /* covariates that are known in the past only */
     const char *const *target;    /* at least one; and a known column or a time */
-    const char *const *fixed;
+    const char *const *fixed;     /* columns that are constant in a series */
     const char *time;             /* an increasing column, or NULL; no other may have an origin */
-    weft_time time_as;
+    weft_time time_as;            /* 0: ABSOLUTE */
     const weft_transform *transforms;            /* [n], on any column but the time */
-    int n;
+    int n;                        /* number of transforms */
     bool unscaled;                /* false: a WEFT_STANDARD_SCALER follows each column's steps */
     bool past_without_target;     /* the past does not have the target */
     const char *const *masked;    /* columns that are 0 in the past, after transforms and noise */
 } weft_features_opts;
 typedef struct weft_features weft_features;
 typedef struct {
-    int64_t past;
-    int64_t future;
-    int64_t fixed;
-    int64_t target;
+    int64_t past;                 /* columns of the past */
+    int64_t future;               /* columns of the future */
+    int64_t fixed;                /* fixed columns */
+    int64_t target;               /* target columns */
     bool fitted;                  /* they were fitted, or loaded */
 } weft_feature_counts;
-/* Makes features; copies all options. Owned by the context. The name (1 .. 30 bytes, without /) is
- * that of its checkpoint items. On error the context has failed. Like ColumnTransformer of
- * scikit-learn. */
+/* Makes features; copies all options, which are required. The name (1 .. 30 bytes, without /) is
+ * that of its checkpoint items. Errors: a column in two lists, no target, neither a known column
+ * nor a time. Like ColumnTransformer of scikit-learn. */
 WEFT_API weft_features *weft_features_new(weft *w, const char *name,
                                           const weft_features_opts *opts);
-/* Returns the columns of past, future, target and fixed: the widths of the model.
- * Zeros if the features could not be made. */
+/* Returns the columns of past, future, target and fixed: the widths of the model. Zeros if x is
+ * NULL or could not be made. */
 WEFT_API weft_feature_counts weft_features_counts(const weft_features *x);
-/* Fits all transforms to these series. Errors: values that are not finite; the message names
- * series, row and column. Like fit of scikit-learn. */
+/* Fits all transforms to all series of f; an earlier fit is replaced, or kept after an error.
+ * Errors: values that are not finite (NaN too); the message names series, row and column. Like fit
+ * of scikit-learn. */
 WEFT_API void weft_features_fit(weft_features *x, const weft_frame *f);
 enum { WEFT_FEATURES_ITEMS = 2 };
-/* Returns the fitted numbers as two items for weft_save and weft_load, valid as long as x. Errors,
- * at the next use: items of other columns or transforms; features that were neither fitted nor
- * loaded. */
+/* Writes two checkpoint items that refer to the fitted numbers of x, for weft_save and weft_load;
+ * valid as long as x. Errors, at the next use of x: loaded items of other columns or transforms;
+ * features that were neither fitted nor loaded. */
 WEFT_API void weft_features_state(weft_features *x, weft_checkpoint_item items[2]);
-/* Transforms all rows of one series' column; one number for a fixed column. Like transform of
- * scikit-learn. */
+/* Transforms all rows of one series' column into out [rows], or one number for a fixed column.
+ * Errors: NaN, or a value for which a transform is not defined. Like transform of scikit-learn. */
 WEFT_API void weft_features_transform(const weft_features *x, const char *column,
                                       const weft_frame *f, int64_t series, double *out);
-/* Converts n values for the rows of a series from `from` on back to the column's units. The frame
- * has the columns that transforms depend on and, for WEFT_DELTA, at least one row before `from`.
- * Values beyond the range of a transform count as its nearest limit. Like inverse_transform of
- * scikit-learn. */
+/* Converts n values for the rows of a series from `from` on back to the column's units, into out
+ * [n], which may be values. The frame has the columns that transforms depend on and, for
+ * WEFT_DELTA, at least one row before `from`. Values beyond the range of a transform count as its
+ * nearest limit. Errors: a result that is not finite. Like inverse_transform of scikit-learn. */
 WEFT_API void weft_features_inverse_transform(const weft_features *x, const char *column,
                                               const weft_frame *f, int64_t series, int64_t from,
                                               int64_t n, const double *values, double *out);
@@ -219,18 +231,19 @@ typedef struct {
     int64_t min_horizon;          /* 0: the horizon */
     bool shorten;                 /* while training: keep the newest rows of the past and the first
                                    * of the future, lengths uniform in min .. all */
-    double past_noise;            /* while training: standard deviation of noise, added after the */
-    double future_noise;          /* transforms to inputs other than time, fixed and masked ones */
+    double past_noise;            /* while training: standard deviation of normal noise, added to
+                                   * the transformed past, except to time and masked columns */
+    double future_noise;          /* the same for the inputs of the future, not for the target */
 } weft_windows_opts;
 typedef struct weft_windows weft_windows;
 typedef struct {
-    int64_t series;
+    int64_t series;               /* its number in the frame */
     int64_t origin;               /* row in the series */
     int32_t past;                 /* length */
     int32_t future;               /* length */
 } weft_window;
 typedef struct {
-    weft_series_batch series;
+    weft_series_batch series;     /* past, future and fixed */
     weft_tensor *target;          /* [rows of future, targets] */
 } weft_window_batch;
 /* Makes the windows of fitted features over a frame. Copies numbers and fit, so a later fit of x
@@ -242,14 +255,14 @@ typedef struct {
 WEFT_API weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f,
                                         const weft_windows_opts *opts);
 typedef struct {
-    int64_t windows;
+    int64_t windows;              /* number of all windows */
     int64_t skipped;              /* series that are too short for a window */
     const int32_t *lengths;       /* [windows] past and future together, for a weft_loader; owned by
                                    * the windows */
 } weft_window_counts;
-/* Returns the number of windows and their lengths. */
+/* Returns the number of windows and their lengths; zeros for NULL. */
 WEFT_API weft_window_counts weft_windows_counts(const weft_windows *v);
-/* Returns the place of window i. Errors: i out of range; all 0. */
+/* Returns the series, origin and lengths of window i. Errors: i out of range; all 0. */
 WEFT_API weft_window weft_window_at(const weft_windows *v, int64_t i);
 typedef struct {
     bool padded;                  /* plain tensors [n, T, ..] padded with 0, and their lengths */
@@ -258,13 +271,14 @@ typedef struct {
 /* Returns the windows index[0 .. n - 1] (from weft_loader_next) as tensors of the step: past,
  * future, fixed (NULL without fixed columns) and target; ragged, or padded. opts NULL: ragged.
  * Their ids are the windows' numbers. All values are transformed, so a loss of the target is not in
- * the series' units. */
+ * the series' units. Errors: a window that does not exist; the tensors are inert. */
 WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n,
                                               const weft_windows_batch_opts *opts);
 /* Converts predictions of windows to the series' units. predicted: ragged in the batch of a future,
  * [M, targets * columns], target 0's columns first, in any layout; pack padded ones first by
- * weft_pack_padded_sequence. out [M, targets * columns], sequence by sequence. Waits for the
- * device. Like inverse_transform of scikit-learn. */
+ * weft_pack_padded_sequence. Writes out [M, targets * columns], sequence by sequence. Waits for the
+ * device. Errors: another shape, a result that is not finite. Like inverse_transform of
+ * scikit-learn. */
 WEFT_API void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, double *out);
 
 /* ---- a forecast of any length ---- *
@@ -279,24 +293,26 @@ typedef struct {
     int quantiles;                /* of each target, 0 means 1 */
     double *all;                  /* NULL, or [rows, targets * quantiles] in the series' units */
 } weft_rolling_forecast_opts;
-/* Forecasts the rows from `from` (1 or more) on of a series, one horizon after the other; the past
- * of the target in a window are the predictions before it. out [rows, targets] in the series'
- * units; of ascending quantiles, number quantiles / 2. Known covariates must exist for all rows,
- * past ones for the rows before the last window. On error the context has failed and out is NaN; it
- * is unchanged if the arguments were refused. Like historical_forecasts of Darts. */
+/* Forecasts rows from, from + 1, .. of a series (from: 1 or more), one horizon after the other; the
+ * past of the target in a window are the predictions before it. model gets user. Writes out [rows,
+ * targets] in the series' units; of several quantiles, which must ascend, the one with index
+ * quantiles / 2. opts NULL: all 0. Known covariates must exist for all rows, past ones for the rows
+ * before the last window. On error the context has failed and out is NaN; it is unchanged if the
+ * arguments were refused. Like historical_forecasts of Darts. */
 WEFT_API void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series,
                                     int64_t from, weft_forecast_model_fn *model, void *user,
                                     const weft_rolling_forecast_opts *opts, double *out);
 typedef struct {
-    int64_t series;
-    int64_t from;
+    int64_t series;               /* its number in the frame */
+    int64_t from;                 /* first row to forecast, 1 or more */
     int64_t rows;                 /* 0: to the end */
     double *out;                  /* as in weft_rolling_forecast */
     double *all;                  /* may be NULL */
 } weft_rolling_series;
 /* Forecasts n series together: a batch has one window of each series that is not finished, so the
- * model runs fewer and larger batches. opts.rows is 0 and opts.all is NULL. If a sequence has the
- * same bits in every batch, so have the forecasts. On error all forecasts are NaN. */
+ * model runs fewer and larger batches. opts.rows is 0 and opts.all is NULL. A forecast has the bits
+ * that it has alone if the model gives a sequence the same bits in every batch. On error all
+ * forecasts are NaN, or unchanged if the arguments were refused. */
 WEFT_API void weft_rolling_forecasts(weft_features *x, const weft_frame *f,
                                      const weft_rolling_series *series, int64_t n,
                                      weft_forecast_model_fn *model, void *user,

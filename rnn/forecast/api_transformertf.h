@@ -4,7 +4,8 @@
  *
  * Everything here is inline and calls public functions only. Padded tensors are plain [n, T, ..]
  * with n lengths of 0 .. T. The position of the data is an argument (WEFT_ALIGN_LEFT: data first),
- * not guessed from zeros. A bad length is an error that names the sequence. */
+ * not guessed from zeros. A bad length, or NULL where nothing else is said, fails the context and
+ * gives an inert tensor; the message names the sequence. */
 #ifndef WEFT_API_TRANSFORMERTF_H
 #define WEFT_API_TRANSFORMERTF_H
 #include "../../autograd/api_ragged.h"
@@ -15,7 +16,8 @@ extern "C" {
 #endif
 
 /* Returns whether packing saves time, by TransformerTF's rule: lengths differ by more than a tenth
- * of the longest, or differ at all in 8 sequences or more. Ragged tensors are always correct. */
+ * of the longest, or differ at all in 8 sequences or more. NULL or no sequence: false. Ragged
+ * tensors are always correct. */
 static inline bool weft_should_use_packing(const weft_lengths *lengths)
 {
     if (!lengths || lengths->n < 1 || !lengths->len)
@@ -38,7 +40,7 @@ static inline weft_tensor *weft_align_encoder_sequences(weft_tensor *padded,
     return weft_move_pads(padded, lengths, from, to);
 }
 
-/* Packs [n, T, ..]. Sequences may have any order. */
+/* Packs [n, T, ..] to a ragged tensor; gradients flow. Sequences may have any order. */
 static inline weft_tensor *weft_pack_encoder_sequences(weft_tensor *padded,
                                                        const weft_lengths *lengths,
                                                        weft_align align)
@@ -46,6 +48,7 @@ static inline weft_tensor *weft_pack_encoder_sequences(weft_tensor *padded,
     return weft_pack_padded_sequence(padded, lengths, align);
 }
 
+/* Packs [n, T, ..] with data first, as weft_pack_encoder_sequences does. */
 static inline weft_tensor *weft_pack_decoder_sequences(weft_tensor *padded,
                                                        const weft_lengths *lengths)
 {
@@ -62,7 +65,8 @@ static inline weft_tensor *weft_unpack_to_fixed_length(weft_tensor *ragged, int6
     return weft_pad_packed_sequence(ragged, total, 0, WEFT_ALIGN_LEFT);
 }
 
-/* Checks that all pads are 0, see weft_pads_are_zero. NULL lengths: true. */
+/* Checks that all pads are 0, see weft_pads_are_zero. NULL lengths: true unless the context has
+ * failed. */
 static inline bool weft_validate_encoder_alignment(weft_tensor *padded, const weft_lengths *lengths,
                                                    weft_align align)
 {
@@ -85,9 +89,9 @@ static inline weft_tensor *weft_create_mask(weft *w, int64_t size, const weft_le
 }
 
 typedef struct {
-    bool not_causal;
-    weft_align encoder_align;
-    weft_align decoder_align;
+    bool not_causal;                 /* a step sees all of the future */
+    weft_align encoder_align;        /* of the past */
+    weft_align decoder_align;        /* of the future */
 } weft_attention_mask_opts;
 
 /* Returns [n, future, past + future]: 1 where decoder step i may not attend. Pads of the encoder
