@@ -40,13 +40,12 @@ static bool batches_fit(weft_tensor *q, weft_tensor *memory)
         weft__fail(w, WEFT_EARG, "attention: the memory %s", wrong);
     else if (as_ragged(q)->f.rank != 2 || !as_ragged(q)->f.batch || !memory_is_ragged(memory))
         weft__fail(w, WEFT_ESHAPE,
-                   "attention: query %s, memory %s: a query of rank 2 (or plain of rank 3) and a memory, "
-                   "ragged of rank 2 or plain of "
-                   "rank 3, are expected",
+                   "attention: query %s, memory %s; expected a query of rank 2 or plain of rank 3, and a "
+                   "memory that is ragged of rank 2 or plain of rank 3",
                    weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]));
     else if (as_ragged(q)->f.batch->n != as_ragged(memory)->f.batch->n)
-        weft__fail(w, WEFT_ESHAPE, "attention: %s %lld, but the memory has %lld sequences",
-                   q->f.batch ? "sequences of queries:" : "plain queries, one a sequence:",
+        weft__fail(w, WEFT_ESHAPE, "attention: %s %lld, memory of %lld sequences; expected equal numbers",
+                   q->f.batch ? "sequences of queries:" : "plain queries, one per sequence:",
                    (long long)as_ragged(q)->f.batch->n, (long long)as_ragged(memory)->f.batch->n);
     return !w->status;
 }
@@ -113,7 +112,7 @@ static weft_tensor *additive(const void *layer, weft_tensor *q, weft_attention_m
     weft_tensor *of_q = weft_matmul_with(q, false, a->query_weight, true);
     weft_tensor *of_q_pair, *of_m_pair, *value;
     if (causal != WEFT_ALL_KEYS)
-        weft__fail(q->w, WEFT_EARG, "additive_attention: causal %d; WEFT_ALL_KEYS is expected", (int)causal);
+        weft__fail(q->w, WEFT_EARG, "additive_attention: causal %d; expected WEFT_ALL_KEYS", (int)causal);
     memory = memory.values ? memory : project_additive(layer, memory.keys);
     weft_pairs(of_q, memory.keys, &of_q_pair, &of_m_pair);
     weft_pairs(of_q, memory.values, NULL, &value);
@@ -208,7 +207,7 @@ static bool is_sound(weft_module *m, const char *name, const weft_attention_laye
     if (!w)
         return false;
     if ((unsigned)kind > WEFT_ADDITIVE) {
-        weft__fail(w, WEFT_EARG, "attention: kind %d; one of weft_attention_kind is expected", (int)kind);
+        weft__fail(w, WEFT_EARG, "attention: kind %d; expected a value of weft_attention_kind", (int)kind);
         return false;
     }
     const char *layer = kinds[kind].name;
@@ -219,8 +218,8 @@ static bool is_sound(weft_module *m, const char *name, const weft_attention_laye
     if (!WEFT__SIZES(m, layer, name, o, { "width", o ? o->width : 0 }, { "heads", o ? o->heads : 0 }))
         return false;
     if (o->width % o->heads)
-        weft__fail(w, WEFT_EARG, "%s: width %lld, %d heads; a width that heads divide is expected", layer,
-                   (long long)o->width, o->heads);
+        weft__fail(w, WEFT_EARG, "%s: width %lld, %d heads; expected a width that is a multiple of heads",
+                   layer, (long long)o->width, o->heads);
     return !w->status;
 }
 
@@ -272,7 +271,7 @@ weft_attention_memory weft_attention_project(weft_attention_layer *layer, weft_t
     const weft_module *before = weft__enter(a.m);
     weft_attention_memory projected = { &w->nil, &w->nil };
     if (!memory_is_ragged(memory))
-        weft__fail(w, WEFT_ESHAPE, "attention: memory %s: ragged of rank 2 or plain of rank 3 is expected",
+        weft__fail(w, WEFT_ESHAPE, "attention: memory %s; expected ragged of rank 2 or plain of rank 3",
                    weft__text(&memory->f, text));
     else
         projected = a.project(a.layer, as_ragged(memory));

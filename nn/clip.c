@@ -31,8 +31,8 @@ weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
     power = power == 0 ? 2 : power;
     if (!((real)max > 0) || (power != 1 && power != 2 && power != (double)INFINITY)) {
         weft__fail(w, WEFT_EARG,
-                   "clip_grad_norm: norm %g, at most %g; a norm 1, 2 (or 0) or INFINITY, at most more than 0 "
-                   "(INFINITY: no limit) are expected",
+                   "clip_grad_norm: norm %g, limit %g; expected a norm of 1, 2 (or 0) or INFINITY, and a "
+                   "limit above 0 (INFINITY: no limit)",
                    power, max);
         return &w->nil;
     }

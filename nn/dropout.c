@@ -5,7 +5,7 @@
 bool weft__dropout_is_sound(weft *w, const char *function, double p)
 {
     if (w && !(p >= 0 && (real)p < 1))
-        weft__fail(w, WEFT_EARG, "%s: dropout %g; 0 <= dropout < 1 is expected", function, p);
+        weft__fail(w, WEFT_EARG, "%s: dropout %g; expected 0 <= dropout < 1", function, p);
     return w && !w->status;
 }
 
@@ -26,7 +26,7 @@ weft_dropout_layer *weft_dropout_new(weft_module *parent, const char *name, cons
     weft *w = weft__ready(parent);
     double p = opts ? opts->p : 0;
     if (w && !(p >= 0 && (real)p < 1))
-        weft__fail(w, WEFT_EARG, "dropout: p = %g; 0 <= p < 1 is expected", p);
+        weft__fail(w, WEFT_EARG, "dropout: p = %g; expected 0 <= p < 1", p);
     weft_module *m = weft_submodule_new(parent, name);
     weft_dropout_layer *d = weft__layer(m, sizeof *d);
     if (!d)

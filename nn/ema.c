@@ -49,7 +49,7 @@ weft_ema *weft_ema_new(weft_module *m, double decay)
     static weft_ema none;
     weft *w = weft__ready(m);
     if (!(decay >= 0 && decay <= 1))
-        weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "ema: decay %g; 0 .. 1 is expected", decay);
+        weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "ema: decay %g; expected 0 .. 1", decay);
     int there = weft_parameter_count(m);
     weft_ema *a = w && !w->status ? weft__layer(m, sizeof *a + (size_t)there * sizeof *a->pairs) : NULL;
     if (!a)
@@ -70,9 +70,10 @@ static bool works(const weft_ema *a, const char *function)
         return false;
     int now = weft_parameter_count(a->m);
     if (now != a->there)
-        weft__fail(a->w, WEFT_EARG,
-                   "%s: %s has %d parameters, and had %d when the average was made; make it after the last "
-                   "layer", function, a->m->path, now, a->there);
+        weft__fail(
+            a->w, WEFT_EARG,
+            "%s: %s has %d parameters; expected %d, as at the start. Call weft_ema_new after the last layer",
+            function, a->m->path, now, a->there);
     return now == a->there;
 }
 

@@ -16,7 +16,7 @@ struct weft_embedding {
 static bool skip_shape(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
-    return !is_real(c, 0) || weft_op_refuse(c, "ids, ints, are expected");
+    return !is_real(c, 0) || weft_op_refuse(c, "expected ids as ints");
 }
 static void skip_run(weft_call *c)
 {
@@ -57,13 +57,13 @@ static bool check_embedding(weft_module *m, const char *name, const weft_embeddi
     if (!WEFT__SIZES(m, "embedding", name, o, { "rows", o ? o->rows : 0 }, { "columns", o ? o->columns : 0 }))
         return false;
     if (o->rows > INT32_MAX)
-        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: rows is %lld; 1 .. %d are expected",
+        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: rows is %lld; expected 1 .. %d",
                    name ? name : "", m->path, (long long)o->rows, INT32_MAX);
     else if (has_padding(o) && (o->padding < 0 || o->padding >= o->rows))
-        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: padding is %lld; 0 .. %lld is expected",
+        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: padding is %lld; expected 0 .. %lld",
                    name ? name : "", m->path, (long long)o->padding, (long long)o->rows - 1);
     else if (!(o->row_dropout >= 0 && (real)o->row_dropout < 1))
-        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: row_dropout is %g; 0 <= p < 1 is expected",
+        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: row_dropout is %g; expected 0 <= p < 1",
                    name ? name : "", m->path, o->row_dropout);
     return !m->w->status;
 }
@@ -106,7 +106,7 @@ weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids)
         return bad;
     const weft_module *before = weft__enter(e->m);
     if (ids->f.type != WEFT_I32)
-        weft__failed(ids, WEFT_ESHAPE, "embedding_run", "ids, ints below %lld, are expected",
+        weft__failed(ids, WEFT_ESHAPE, "embedding_run", "expected ids as ints below %lld",
                      (long long)e->weight->f.size[0]);
     weft_tensor *rows = e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids,
                 *y = weft_index_select(e->weight, rows);

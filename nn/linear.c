@@ -39,11 +39,11 @@ static bool tied_fits(const weft_module *m, const char *name, weft_linear_opts *
         return false;
     if (weft__wrong(w, o->weight) || !weft__node_of(o->weight)->parameter)
         weft__fail(w, WEFT_EARG, "linear \"%.80s\" in %s: the weight %s", name ? name : "", m->path,
-                   weft__wrong(w, o->weight) ? weft__wrong(w, o->weight) : "is no parameter");
+                   weft__wrong(w, o->weight) ? weft__wrong(w, o->weight) : "is not a parameter");
     else if (f->rank != 2 || (o->out && o->out != f->size[0]) || (o->in && o->in != f->size[1]))
         weft__fail(w, WEFT_ESHAPE,
-                   "linear \"%.80s\" in %s: the weight is %s; [out, in] is expected, of out %lld"
-                   " and in %lld, or 0 for the weight's own",
+                   "linear \"%.80s\" in %s: the weight is %s; expected [out, in] with out = %lld and in = "
+                   "%lld, or 0 to use the weight's sizes",
                    name ? name : "", m->path, weft__text(f, text), (long long)o->out, (long long)o->in);
     else {
         o->out = f->size[0];
@@ -80,7 +80,7 @@ static bool input_fits(const weft_linear *l, const weft_tensor *x)
     int64_t in = l->weight->f.size[1];
     if (x->f.type != WEFT_REAL || x->f.rank < 2 || x->f.size[x->f.rank - 1] != in)
         weft__fail(x->w, WEFT_ESHAPE,
-                   "linear: the input is %s; [.., %lld] of reals, of rank 2 or more, is expected%s",
+                   "linear: the input is %s; expected [.., %lld] of reals, rank 2 or more%s",
                    weft__text(&x->f, text), (long long)in, weft__of_ids(&x->f));
     return !x->w->status;
 }

@@ -37,7 +37,7 @@ static bool operand_is_usable(const char *name, weft *w, const weft_tensor *y, c
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: %s %s", name, what, wrong);
     else if (y->f.type != WEFT_REAL)
-        weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints, reals are expected (weft_to_reals)", name, what);
+        weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints; expected reals (weft_to_reals)", name, what);
     return !w->status;
 }
 
@@ -56,9 +56,9 @@ static bool alike(const char *name, const weft_tensor *x, const weft_tensor *y, 
     char a[128], b[128];
     bool same = weft__alike(&x->f, &y->f, last);
     if (!same)
-        weft__fail(x->w, WEFT_ESHAPE, "%s: predicted %s, %s %s: %s, both ragged or both plain, are expected",
-                   name, weft__text(&x->f, a), what, weft__text(&y->f, b),
-                   last < 0 ? "equal shapes" : "shapes that differ in the last extent only");
+        weft__fail(x->w, WEFT_ESHAPE, "%s: predicted %s, %s %s; expected %s, both ragged or both plain", name,
+                   weft__text(&x->f, a), what, weft__text(&y->f, b),
+                   last < 0 ? "equal shapes" : "shapes that differ only in the last extent");
     return same;
 }
 
@@ -72,8 +72,8 @@ static bool broadcasts(const char *name, const weft_tensor *x, const weft_tensor
         fits = g->size[i] == 1 ||
                (skip + i == 0 && f->batch ? g->batch != NULL : g->size[i] == f->size[skip + i]);
     if (!fits)
-        weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s does not broadcast to predicted %s", name, what,
-                   weft__text(g, b), weft__text(f, a));
+        weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s; expected a shape that broadcasts to predicted %s", name,
+                   what, weft__text(g, b), weft__text(f, a));
     return fits;
 }
 
@@ -124,7 +124,7 @@ static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *
                  rows->position.host[row]);
     }
     w->dev.fault = (weft__fault){ 0 };
-    weft__fail(w, WEFT_EARG, "%s: %s: element %lld%s is %g; %g .. %g is expected", name, what, (long long)at,
+    weft__fail(w, WEFT_EARG, "%s: %s: element %lld%s is %g; expected %g .. %g", name, what, (long long)at,
                place, (double)x->data[at], (double)low, (double)high);
     return false;
 }
@@ -175,7 +175,7 @@ weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta, 
         return failed(predicted);
     delta = weft__or(delta, 1);
     if (!(delta > 0))
-        weft__fail(predicted->w, WEFT_EARG, "huber: delta %g; more than 0 is expected", delta);
+        weft__fail(predicted->w, WEFT_EARG, "huber: delta %g; expected more than 0", delta);
     weft_tensor *r = weft_sub(predicted, target), *c = weft_clamp(r, -delta, delta);
     return end_loss(weft_mul(c, weft_sub(r, weft_scale(c, .5))), opts);
 }
@@ -205,7 +205,7 @@ weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *target, weft_tensor 
         return failed(mean);
     eps = weft__or(eps, 1e-6);
     if (!(eps >= 0))
-        weft__fail(mean->w, WEFT_EARG, "gaussian_nll: eps %g; 0 or more is expected", eps);
+        weft__fail(mean->w, WEFT_EARG, "gaussian_nll: eps %g; expected 0 or more", eps);
     weft_tensor *given = chosen(variance, opts, 1);
     if (!is_in_range("gaussian_nll", given, opts, "variance", 0, (real)INFINITY))
         return failed(mean);
@@ -239,12 +239,12 @@ static bool quantiles_are_sound(weft_tensor *x, const real *quantiles, int64_t n
     if (x->f.rank < (x->f.batch ? 2 : 1) || n < 1 || !quantiles || weft_size(x, -1) != n) {
         char text[128];
         weft__fail(x->w, WEFT_ESHAPE,
-                   "quantile_loss: predicted %s for %lld quantiles: as many in its last axis are expected",
+                   "quantile_loss: predicted %s, %lld quantiles; expected one column for each",
                    weft__text(&x->f, text), (long long)n);
     }
     for (int64_t i = 0; i < n && !x->w->status; i++)
         if (!(quantiles[i] > 0 && quantiles[i] < 1))
-            weft__fail(x->w, WEFT_EARG, "quantile_loss: number %lld is %g; between 0 and 1 is expected",
+            weft__fail(x->w, WEFT_EARG, "quantile_loss: quantile %lld is %g; expected 0 < quantile < 1",
                        (long long)i, (double)quantiles[i]);
     return !x->w->status;
 }

@@ -42,8 +42,8 @@ static void check_classes(const weft_call *c, const weft_tensor *classes)
         return;
     w->dev.fault = (weft__fault){ 0 };
     describe_place(classes, fault.row, place, sizeof place);
-    weft__fail(w, WEFT_EARG, "%s: class %lld in %s; 0 .. %lld is expected, or the class to ignore",
-               c->op->name, (long long)fault.value, place, (long long)fault.below - 1);
+    weft__fail(w, WEFT_EARG, "%s: class %lld in %s; expected 0 .. %lld, or the class to ignore", c->op->name,
+               (long long)fault.value, place, (long long)fault.below - 1);
 }
 
 /* Checks classes, class_weight and mask, and sets the shape of the result. */
@@ -55,16 +55,15 @@ static bool shapes(weft_call *c, const weft_tensor *classes)
     char text[128];
     want.type = WEFT_REAL;
     if (classes->f.type != WEFT_I32)
-        return weft_op_refuse(c, "classes are ints; reals were given (weft_to_ints)");
+        return weft_op_refuse(c, "classes are reals; expected ints (weft_to_ints)");
     if (m->classes == 0 && weft__elements(&classes->f))
-        return weft_op_refuse(
-            c, "there are rows, but no classes to choose from: a last extent of 1 or more is expected");
+        return weft_op_refuse(c, "rows without classes; expected a last extent of 1 or more");
     if (weight && (weight->f.type != WEFT_REAL || weight->f.batch || weight->f.rank != 1 ||
                    weight->f.size[0] != m->classes))
-        return weft__refuse(c, "class_weight is %s; a plain [%lld] of reals, the classes, is expected",
+        return weft__refuse(c, "class_weight is %s; expected plain [%lld] of reals, one for each class",
                             weft__text(&weight->f, text), (long long)m->classes);
     if (mask && !weft__same(&mask->f, &want))
-        return weft__refuse(c, "the mask is %s; reals of the classes' shape and layout are expected",
+        return weft__refuse(c, "the mask is %s; expected reals with the shape and layout of the classes",
                             weft__text(&mask->f, text));
     c->y[0]->f = want;
     return want.batch || want.rank < 1 || weft__rows_agree(c, want.size[0], 1);
@@ -132,7 +131,7 @@ static bool refuse_shapes(const weft_call *c)
                             "extent %lld, as in PyTorch%s",
                             (long long)x->size[x->rank - 1], (long long)x->size[1],
                             x->rank == 3 ? ": weft_transpose(logits, 1, 2)" : "");
-    return weft_op_refuse(c, "logits [.., classes] and classes [..] are expected, both ragged or both plain");
+    return weft_op_refuse(c, "expected logits [.., classes] and classes [..], both ragged or both plain");
 }
 
 static bool entropy_shape(weft_call *c)
@@ -159,8 +158,7 @@ static void entropy_fused(const weft_call *c)
     bool add;
     for (int i = 2; i < c->n; i++)
         if (weft_op_dx(c, i, &add))
-            weft__fail(w, WEFT_EARG,
-                       "cross_entropy: mask and class_weight are constants, they have no gradient");
+            weft__fail(w, WEFT_EARG, "cross_entropy: gradient of mask or class_weight; expected constants");
     real *dx = weft_op_dx(c, 0, &add);
     if (dx && !w->status)
         w->dev.k->entropy_back(&w->dev, &e, c->x[0]->data, weft_op_int_data(c->x[1]), weft_op_dy(c, 0), dx,
@@ -210,7 +208,7 @@ weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes, const we
 {
     weft_ce_opts o = opts ? *opts : (weft_ce_opts){ 0 };
     if (!(o.smoothing >= 0 && o.smoothing <= 1))
-        weft__fail(weft_context_of(logits), WEFT_EARG, "cross_entropy: smoothing %g; 0 .. 1 is expected",
+        weft__fail(weft_context_of(logits), WEFT_EARG, "cross_entropy: smoothing %g; expected 0 .. 1",
                    o.smoothing);
     manner m = { weft_size(logits, -1), (real)o.smoothing, o.ignore, ignores(&o), 0, 0 };
     weft_tensor *x[4] = { logits, classes };

@@ -12,12 +12,12 @@ static weft_tensor *predicted(const char *name, weft_tensor *scores, weft_tensor
 {
     char a[128], b[128];
     if (scores && !weft__wrong(scores->w, scores) && scores->f.type != WEFT_REAL)
-        weft__fail(scores->w, WEFT_EARG, "%s: the scores are %s; reals are expected, scores before classes",
+        weft__fail(scores->w, WEFT_EARG, "%s: the scores are %s; expected reals, and scores before classes",
                    name, weft__text(&scores->f, a));
     weft_tensor *best = weft_argmax(scores, -1);
     if (weft_ok(best->w) && !weft__wrong(best->w, classes) && !weft__alike(&best->f, &classes->f, -1))
-        weft__fail(best->w, WEFT_ESHAPE, "%s: scores %s, classes %s: [.., classes] and [..] are expected",
-                   name, weft__text(&scores->f, a), weft__text(&classes->f, b));
+        weft__fail(best->w, WEFT_ESHAPE, "%s: scores %s, classes %s; expected [.., classes] and [..]", name,
+                   weft__text(&scores->f, a), weft__text(&classes->f, b));
     return best;
 }
 
@@ -53,7 +53,7 @@ weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes, con
     char text[128];
     weft_ratio r = { 0 };
     if (scores && !weft__wrong(scores->w, scores) && !scores->f.batch)
-        weft__fail(scores->w, WEFT_ESHAPE, "sequence_accuracy: the scores are %s; ragged ones are expected",
+        weft__fail(scores->w, WEFT_ESHAPE, "sequence_accuracy: the scores are %s; expected a ragged tensor",
                    weft__text(&scores->f, text));
     WEFT_NO_GRAD(weft_context_of(scores)) {
         hits h = compared("sequence_accuracy", scores, classes, opts);
@@ -143,9 +143,9 @@ void weft_confusion_add(double *counts, int64_t classes, weft_tensor *m)
         weft__fail(w, WEFT_EARG, "confusion_add: the matrix %s", wrong);
     else if (!counts || m->f.rank != 2 || m->f.type != WEFT_REAL || m->f.size[0] != classes ||
              m->f.size[1] != classes)
-        weft__fail(w, WEFT_ESHAPE, "confusion_add: the matrix is %s, %s; [%lld, %lld] of reals is expected",
-                   weft__text(&m->f, text), counts ? "counts are there" : "counts is NULL",
-                   (long long)classes, (long long)classes);
+        weft__fail(w, WEFT_ESHAPE, "confusion_add: the matrix is %s, %s; expected [%lld, %lld] of reals",
+                   weft__text(&m->f, text), counts ? "counts is given" : "counts is NULL", (long long)classes,
+                   (long long)classes);
     int64_t n = w->status ? 0 : classes * classes;
     real *now = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *now);
     if (!now || weft__read(m, now, (size_t)n * sizeof *now))

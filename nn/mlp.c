@@ -36,10 +36,10 @@ static bool check_mlp(weft_module *m, const weft_mlp_opts *o)
     if (w && (!o || !o->widths))
         weft__fail(w, WEFT_EARG, "mlp: %s is NULL", o ? "widths" : "opts");
     else if (w && (o->layers < 1 || o->layers > MOST_LAYERS))
-        weft__fail(w, WEFT_EARG, "mlp: %d layers; 1 .. %d are expected", o->layers, MOST_LAYERS);
+        weft__fail(w, WEFT_EARG, "mlp: %d layers; expected 1 .. %d", o->layers, MOST_LAYERS);
     else if (w && ((unsigned)o->activation > WEFT_SIGMOID || !(o->dropout >= 0 && (real)o->dropout < 1)))
         weft__fail(w, WEFT_EARG,
-                   "mlp: activation %d, dropout %g; a weft_activation and 0 <= dropout < 1 are expected",
+                   "mlp: activation %d, dropout %g; expected a value of weft_activation and 0 <= dropout < 1",
                    (int)o->activation, o->dropout);
     return w && !w->status;
 }

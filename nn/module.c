@@ -34,8 +34,11 @@ weft_tensor *weft__refused(const weft_module *m, const weft_tensor *x, const cha
 /* ---- names ---- */
 static const char *module_name_fault(const char *name)
 {
-    return !name ? "is NULL" : !*name ? "is empty" : strlen(name) >= WEFT__NAME ? "has more than 63 bytes"
-         : strpbrk(name, "./") ? "holds a dot or a slash, which join names to paths" : NULL;
+    return !name                      ? "is NULL" :
+           !*name                     ? "is empty" :
+           strlen(name) >= WEFT__NAME ? "has more than 63 bytes" :
+           strpbrk(name, "./")        ? "contains a dot or a slash, which separate the parts of a path" :
+                                        NULL;
 }
 
 bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function,
@@ -48,8 +51,8 @@ bool weft__path_for(weft *w, const weft_module *m, const char *name, const char 
     else if (m && weft__name_below(m, name))
         weft__fail(w, WEFT_EARG, "%s: %s has a \"%s\" already", function, m->path, name);
     else if (snprintf(path, WEFT__PATH, "%s%s%s", m ? m->path : "", m ? "." : "", name) >= WEFT__PATH)
-        weft__fail(w, WEFT_EARG, "%s: \"%s\" in %s: the path has more than %d bytes", function, name, m->path,
-                   WEFT__PATH - 1);
+        weft__fail(w, WEFT_EARG, "%s: \"%s\" in %s: the path is too long; expected at most %d bytes",
+                   function, name, m->path, WEFT__PATH - 1);
     return !w->status && (!m || weft__names_reserve(m->root));
 }
 
@@ -144,7 +147,7 @@ bool weft__sizes_given(const weft_module *m, const char *layer, const char *name
         weft__fail(w, WEFT_EARG, "%s \"%.80s\" in %s: opts is NULL", layer, name ? name : "", m->path);
     for (int i = 0; w && given && i < n; i++)
         if (sizes[i].is < 1)
-            weft__fail(w, WEFT_EARG, "%s \"%.80s\" in %s: %s is %lld%s; 1 or more is expected", layer,
+            weft__fail(w, WEFT_EARG, "%s \"%.80s\" in %s: %s is %lld%s; expected 1 or more", layer,
                        name ? name : "", m->path, sizes[i].field, (long long)sizes[i].is,
                        sizes[i].is ? "" : ", or missing");
     return w && !w->status;

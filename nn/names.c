@@ -149,7 +149,7 @@ static weft_tensor *at(const weft_module *m, bool buffers, int i, const char **p
         *path = one.p ? one.path + strlen(m->path) + 1 : "";
     if (one.p)
         return &one.p->value;
-    weft__fail(m ? m->w : NULL, WEFT_EARG, "%s_at: %d; 0 .. %d is expected",
+    weft__fail(m ? m->w : NULL, WEFT_EARG, "%s_at: number %d; expected 0 .. %d",
                buffers ? "buffer" : "parameter", i, count_below(m, buffers) - 1);
     return weft__inert(m);
 }

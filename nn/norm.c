@@ -14,7 +14,7 @@ static bool norm_is_sound(weft_module *m, const char *name, const weft_layer_nor
     if (!WEFT__SIZES(m, "layer_norm", name, o, { "width", o ? o->width : 0 }))
         return false;
     if (o->eps != WEFT_ZERO && !(o->eps >= 0 && isfinite(o->eps)))
-        weft__fail(m->w, WEFT_EARG, "layer_norm: eps %g; 0 or more, and finite, is expected", o->eps);
+        weft__fail(m->w, WEFT_EARG, "layer_norm: eps %g; expected a finite number, 0 or more", o->eps);
     return !m->w->status;
 }
 
@@ -53,7 +53,7 @@ weft_tensor *weft_layer_norm_run(weft_norm_layer *n, weft_tensor *x)
         return bad;
     const weft_module *before = weft__enter(n->m);
     if (x->f.type != WEFT_REAL || weft_size(x, -1) != n->weight->f.size[0])
-        weft__failed(x, WEFT_ESHAPE, "layer_norm", "[.., %lld] of reals is expected",
+        weft__failed(x, WEFT_ESHAPE, "layer_norm", "expected [.., %lld] of reals",
                      (long long)n->weight->f.size[0]);
     weft_tensor *y = weft_layer_norm(x, n->weight, n->bias, n->eps);
     weft__leave(n->m, before);

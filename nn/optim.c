@@ -86,8 +86,8 @@ void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale, d
     real scale = (real)lr_scale, decay = (real)weight_decay;
     if (!pattern || !*pattern || !(scale >= 0 && decay >= 0 && isfinite(scale) && isfinite(decay))) {
         weft__fail(w, WEFT_EARG,
-                   "optim_set_group: pattern %s%.80s%s, rate times %g, decay %g; a pattern of paths, and "
-                   "numbers of 0 or more, and finite, are expected",
+                   "optim_set_group: pattern %s%.80s%s, rate times %g, decay %g; expected a pattern of "
+                   "paths, and finite numbers of 0 or more",
                    pattern ? "\"" : "", pattern ? pattern : "NULL", pattern ? "\"" : "", (double)scale,
                    (double)decay);
         return;
@@ -125,7 +125,7 @@ static void check_counts(weft_optim *o)
     weft__check_faults(o->w, "optim_step");
     if (too_many(o))
         weft__fail(o->w, WEFT_ENUMERIC,
-                   "optim_step: %s not finite in %lld steps in a row, first in %s; the rate is %g",
+                   "optim_step: %s not finite in %lld steps in a row, first in %s; the rate is %g. Lower it",
                    o->over ? "gradients were finite, but values after the step" : "gradients were",
                    (long long)o->counts[2], o->bad, (double)o->how.lr);
 }
@@ -221,8 +221,8 @@ static bool is_ready(weft_optim *o)
         return false;
     if (o->n == 0)
         weft__fail(o->w, WEFT_EARG,
-                   "optim_step: the %s of %s has nothing to train: no parameter is made below it (a tied one "
-                   "belongs to where it was made)",
+                   "optim_step: the %s of %s has no parameters; expected a parameter made below it (a tied "
+                   "one belongs to the module that made it)",
                    o->name, o->module->path);
     return o->n > 0 && weft__groups_fit(o);
 }
@@ -271,7 +271,7 @@ void weft_optim_set_lr(weft_optim *o, double lr)
     if (!holds(o))
         return;
     if (!(rate >= 0) || isinf(rate))
-        weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; 0 or more, and finite, is expected", (double)rate);
+        weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; expected a finite number, 0 or more", (double)rate);
     else
         o->how.lr = rate;
 }
@@ -320,7 +320,7 @@ static bool counts_are_possible(const int64_t *count, int64_t from, int64_t end,
 {
     for (int64_t i = from; i < end; i++)
         if (count[i] < low || count[i] > high) {
-            snprintf(why, size, "number %lld is %lld; %lld .. %lld is expected", (long long)i,
+            snprintf(why, size, "number %lld is %lld; expected %lld .. %lld", (long long)i,
                      (long long)count[i], (long long)low, (long long)high);
             return false;
         }
@@ -332,8 +332,8 @@ static bool numbers_are_possible(const weft__saved *entry, const real *x, bool b
 {
     for (int64_t i = 0; i < entry->n; i++)
         if (!isfinite(x[i]) || (x[i] < 0 && !below_zero)) {
-            snprintf(why, size, "number %lld is %g; a finite number%s is expected", (long long)i,
-                     (double)x[i], below_zero ? "" : ", 0 or more,");
+            snprintf(why, size, "number %lld is %g; expected a finite number%s", (long long)i, (double)x[i],
+                     below_zero ? "" : ", 0 or more");
             return false;
         }
     return true;

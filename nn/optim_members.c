@@ -90,12 +90,11 @@ bool weft__groups_fit(weft_optim *o)
 {
     for (const weft__group *g = o->groups; g; g = g->next)
         if (!g->fits)
-            weft__fail(
-                o->w, WEFT_EARG,
-                "optim_step: the group \"%.80s\" of the %s of %s fits no parameter; a pattern of paths "
-                "below %s is expected, as \"%s\" is one",
-                g->pattern, o->name, o->module->path, o->module->path,
-                weft__path_below(o->slot[0].p, o->module));
+            weft__fail(o->w, WEFT_EARG,
+                       "optim_step: the group \"%.80s\" of the %s of %s matches no parameter; expected a "
+                       "pattern of paths below %s, such as \"%s\"",
+                       g->pattern, o->name, o->module->path, o->module->path,
+                       weft__path_below(o->slot[0].p, o->module));
     return !o->w->status;
 }
 
@@ -112,8 +111,8 @@ static bool is_free(const weft_optim *o, const weft__parameter *p, const char *f
 {
     if (p->by)
         weft__fail(o->w, WEFT_EARG,
-                   "%s: %s would have two optimisers, the %s of %s and the %s of %s; one is expected "
-                   "(weft_optim_free ends one)",
+                   "%s: %s has two optimisers, the %s of %s and the %s of %s; expected one (weft_optim_free "
+                   "ends one)",
                    function, p->path, p->by->name, p->by->module->path, o->name, o->module->path);
     return !p->by;
 }

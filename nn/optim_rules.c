@@ -7,13 +7,13 @@ static void check(const weft_module *m, const char *rule, const char *option, do
                   const char *expected)
 {
     if (!fine)
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: %s %g; %s is expected", rule, option,
-                   (double)(real)value, expected);
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: %s %g; expected %s", rule, option, (double)(real)value,
+                   expected);
 }
 
 static void check_option(const weft_module *m, const char *rule, const char *option, double value)
 {
-    check(m, rule, option, value, value >= 0 && !isinf((real)value), "0 or more, and finite,");
+    check(m, rule, option, value, value >= 0 && !isinf((real)value), "a finite number, 0 or more");
 }
 
 static void below_one(const weft_module *m, const char *rule, const char *option, double value)
@@ -25,7 +25,7 @@ static void below_one(const weft_module *m, const char *rule, const char *option
  * in the gaps between parameters. */
 static void positive(const weft_module *m, const char *rule, double eps)
 {
-    check(m, rule, "eps", eps, (real)eps > 0 && !isinf((real)eps), "more than 0, and finite,");
+    check(m, rule, "eps", eps, (real)eps > 0 && !isinf((real)eps), "a finite number above 0");
 }
 
 weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts)
@@ -38,7 +38,7 @@ weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts)
     check(m, "sgd", "dampening", o.dampening, isfinite((real)o.dampening), "a finite number");
     if (o.nesterov && (!(o.momentum > 0) || o.dampening != 0))
         weft__fail(m ? m->w : NULL, WEFT_EARG,
-                   "sgd: momentum %g, dampening %g; nesterov wants a momentum above 0 and no dampening",
+                   "sgd: momentum %g, dampening %g; expected nesterov with momentum > 0 and no dampening",
                    o.momentum, o.dampening);
     weft__update how = { .rule = WEFT__SGD,
                          .lr = (real)o.lr,

@@ -78,14 +78,14 @@ static bool shape_is_possible(weft *w, const char *function, const char *path, i
 {
     int64_t room = (int64_t)1 << 44;
     if (rank < 0 || rank > WEFT_RANK || (rank && !shape)) {
-        weft__fail(w, WEFT_EARG, "%s: %s: rank %d%s; 0 .. %d and a shape are expected", function, path, rank,
+        weft__fail(w, WEFT_EARG, "%s: %s: rank %d%s; expected rank 0 .. %d and a shape", function, path, rank,
                    shape ? "" : " without a shape", WEFT_RANK);
         return false;
     }
     for (int i = 0; i < rank; i++) {
         if (shape[i] < 0 || shape[i] > room)
             weft__fail(w, WEFT_ESHAPE,
-                       "%s: %s: extent %lld on axis %d; 0 or more, and not too many in all, are expected",
+                       "%s: %s: extent %lld on axis %d; expected 0 or more, and at most 2^44 elements",
                        function, path, (long long)shape[i], i);
         room /= shape[i] > 0 ? shape[i] : 1;
     }
@@ -191,7 +191,7 @@ static weft *of_lasting(weft *w, const weft_tensor *x, const char *function)
     w = of_handle(w, x, function, "tensor to assign to");
     if (w && x->step)
         weft__fail(w, WEFT_EARG,
-                   "%s: the tensor to assign to ends with the step; a buffer or a parameter is expected",
+                   "%s: the tensor to assign to ends with the step; expected a buffer or a parameter",
                    function);
     return w && !w->status ? w : NULL;
 }
@@ -222,7 +222,7 @@ void weft_assign(weft_tensor *kept, weft_tensor *value)
     if (wrong)
         weft__fail(w, WEFT_EARG, "assign: the value %s", wrong);
     else if (!weft__same(&kept->f, &value->f))
-        weft__fail(w, WEFT_ESHAPE, "assign: %s to %s: equal shapes are expected, both plain",
+        weft__fail(w, WEFT_ESHAPE, "assign: %s to %s; expected equal shapes, both plain",
                    weft__text(&value->f, from), weft__text(&kept->f, to));
     if (w->status || kept == value || !weft__bytes(&kept->f))
         return;
@@ -238,8 +238,8 @@ void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
         return;
     char to[128];
     if (n != weft__elements(&kept->f) || (n && !values))
-        weft__fail(w, WEFT_ESHAPE, "assign_values: %s%lld numbers to %s", values ? "" : "NULL, ",
-                   (long long)n, weft__text(&kept->f, to));
+        weft__fail(w, WEFT_ESHAPE, "assign_values: %s%lld numbers to %s; expected one for each element",
+                   values ? "" : "NULL, ", (long long)n, weft__text(&kept->f, to));
     if (w->status || !n)
         return;
     w->dev.k->upload(&w->dev, kept->data, values, (size_t)n * sizeof *values);
@@ -251,7 +251,7 @@ static weft__parameter *of_parameter(const weft_tensor *x, const char *function)
 {
     weft *w = of_handle(x ? x->w : weft__no_context(), x, function, "parameter");
     if (w && !weft__node_of(x)->parameter)
-        weft__fail(w, WEFT_EARG, "%s: the tensor is no parameter", function);
+        weft__fail(w, WEFT_EARG, "%s: the tensor is not a parameter; expected one", function);
     return w && !w->status ? weft__parameter_of(x) : NULL;
 }
 
@@ -267,10 +267,10 @@ void weft_tie(weft_module *m, const char *name, weft_tensor *parameter)
     weft *w = weft__ready(m);
     weft__parameter *first = w ? of_parameter(parameter, "tie") : NULL;
     if (first && first->module->root != m->root)
-        weft__fail(w, WEFT_EARG, "tie: \"%.80s\": %s is not below the root %s", name ? name : "", first->path,
-                   m->root->path);
+        weft__fail(w, WEFT_EARG, "tie: \"%.80s\": %s; expected a parameter below the root %s",
+                   name ? name : "", first->path, m->root->path);
     else if (w && !first)
-        weft__fail(w, WEFT_EARG, "tie: \"%.80s\": a parameter of this context is expected", name ? name : "");
+        weft__fail(w, WEFT_EARG, "tie: \"%.80s\": expected a parameter of this context", name ? name : "");
     weft__parameter *p = first && !w->status ? new_parameter(m, name, "tie", NULL) : NULL;
     if (!p)
         return;
@@ -307,8 +307,8 @@ void weft_freeze(weft_module *m, const char *pattern, bool frozen)
             freeze(p, frozen), fits = true;
     if (w && !fits)
         weft__fail(w, WEFT_EARG,
-                   "freeze: %s%.80s%s fits no parameter below %s; a pattern of their paths is expected "
-                   "(\"*\": all, \"encoder.*\", \"embed.weight\")",
+                   "freeze: %s%.80s%s matches no parameter below %s; expected a pattern of paths (\"*\": "
+                   "all, \"encoder.*\", \"embed.weight\")",
                    pattern ? "\"" : "", pattern ? pattern : "NULL", pattern ? "\"" : "", m->path);
 }
 
@@ -345,7 +345,7 @@ void weft_divide_grad(weft_module *m, weft_tensor *divisor)
     if (wrong)
         weft__fail(w, WEFT_EARG, "divide_grad: the divisor %s", wrong);
     else if (divisor->f.type != WEFT_REAL || weft__elements(&divisor->f) != 1)
-        weft__fail(w, WEFT_ESHAPE, "divide_grad: the divisor is %s; one real is expected",
+        weft__fail(w, WEFT_ESHAPE, "divide_grad: the divisor is %s; expected one real",
                    weft__text(&divisor->f, text));
     else {
         weft__gradients_are_there(m, "divide_grad");

@@ -132,10 +132,10 @@ weft_decoded weft_decode(weft *w, int64_t n, weft_state first, weft_decode_step_
 weft_tensor *weft_decode_ragged(const weft_decode_rows *r, weft_tensor *x)
 {
     weft *w = x ? x->w : weft__no_context();
-    const char *wrong = !r ? "the rows of a step are expected, not NULL" : weft__wrong(w, x);
+    const char *wrong = !r ? "the rows are NULL; expected those of the step" : weft__wrong(w, x);
     if (!wrong && (x->f.batch || x->f.rank < 1 || x->f.size[0] != r->n))
-        return weft__failed_of(LIST(x), WEFT_ESHAPE, "decode_ragged",
-                               "a plain tensor of %lld rows is expected", (long long)r->n);
+        return weft__failed_of(LIST(x), WEFT_ESHAPE, "decode_ragged", "expected a plain tensor of %lld rows",
+                               (long long)r->n);
     if (wrong)
         return weft__failed_of(LIST(x), WEFT_EARG, "decode_ragged", "%s", wrong);
     weft__form f = x->f;

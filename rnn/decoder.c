@@ -9,46 +9,45 @@
 static const char *way_fault(const weft_decode_opts *o)
 {
     bool beams = o->beams > 1;
-    return beams && o->sample ? "beams or sample is expected, not both" :
-           !beams && o->length_penalty != 0 ? "length_penalty is for beam search, beams of 2 or more" :
-           !beams && o->best > 1            ? "best is for beam search, beams of 2 or more" :
+    return beams && o->sample               ? "beams and sample: both are set; expected one of them" :
+           !beams && o->length_penalty != 0 ? "length_penalty: beams is below 2; expected beam search" :
+           !beams && o->best > 1            ? "best: beams is below 2; expected beam search" :
            o->sample                        ? NULL :
-           o->temperature != 0              ? "temperature is for sampling, sample = true" :
-           o->top_k                         ? "top_k is for sampling, sample = true" :
-           o->top_p != 0                    ? "top_p is for sampling, sample = true" :
-           o->stream                        ? "stream is for sampling, sample = true" :
+           o->temperature != 0              ? "temperature: sample is false; expected sample = true" :
+           o->top_k                         ? "top_k: sample is false; expected sample = true" :
+           o->top_p != 0                    ? "top_p: sample is false; expected sample = true" :
+           o->stream                        ? "stream: sample is false; expected sample = true" :
                                               NULL;
 }
 
 static const char *sampling_fault(const weft_decode_opts *o)
 {
     return !(o->temperature >= 0) || isinf(o->temperature) ?
-                   "a temperature of 0 (means 1) or more is expected" :
-           o->top_k < 0 ? "a top_k of 0 (all) or more is expected" :
-           !(o->top_p >= 0 && o->top_p <= 1) ? "a top_p of 0 (means 1, all) .. 1 is expected" :
-                                                NULL;
+               "temperature: expected a finite number, 0 (means 1) or more" :
+           o->top_k < 0                      ? "top_k: expected 0 (means all) or more" :
+           !(o->top_p >= 0 && o->top_p <= 1) ? "top_p: expected 0 (means 1, all) .. 1" :
+                                               NULL;
 }
 
 static const char *decoder_fault(const weft__decoder *d, int64_t n)
 {
     const weft_decode_opts *o = d->o;
     const char *wrong =
-        !d->step ? "a step function is expected" :
+        !d->step ? "the step function is NULL" :
         !o       ? "opts is NULL" :
-        n < 0 ?
-             "0 or more sequences are expected" :
+        n < 0    ? "n: expected 0 or more sequences" :
         o->limit < 1 || o->limit > INT_MAX ?
-             "a limit, the most tokens of a sequence, of 1 or more and below 2^31 is expected" :
+                "limit: expected 1 .. 2^31 - 1, the maximum number of tokens in a sequence" :
         !o->begin && !o->end && !o->has_begin && !o->has_end ?
-             "begin and end are both 0: give the tokens that start and finish a sequence (-1: none), or set "
-             "has_begin and has_end to mean token 0" :
+                "begin and end: both are 0; expected the tokens that start and finish a sequence (-1: none). "
+                "Set has_begin and has_end to use token 0" :
         o->beams < 0 || n > INT_MAX / (o->beams ? o->beams : 1) ?
-             "1 or more beams are expected (0 means 1), and not too many" :
-        o->best < 0 || (o->beams > 1 && o->best > o->beams) ? "a best of 0 (means 1) .. beams is expected" :
-        !isfinite(o->length_penalty)                        ? "a finite length_penalty is expected" :
-        !o->prompt && o->prompt_len                         ? "prompt_len is of prompt, which is NULL" :
-        o->prompt && !o->prompt_len && n                    ? "prompt_len is expected with prompt" :
-                                                              sampling_fault(o);
+                "beams: expected 1 or more (0 means 1), and at most 2^31 - 1 sequences times beams" :
+        o->best < 0 || (o->beams > 1 && o->best > o->beams) ? "best: expected 0 (means 1) .. beams" :
+        !isfinite(o->length_penalty)                        ? "length_penalty: expected a finite number" :
+        !o->prompt && o->prompt_len      ? "prompt_len: prompt is NULL; expected both or neither" :
+        o->prompt && !o->prompt_len && n ? "prompt: prompt_len is NULL; expected both or neither" :
+                                           sampling_fault(o);
     return wrong ? wrong : way_fault(o);
 }
 
@@ -65,8 +64,7 @@ static bool states_are_good(weft__decoder *d, weft_state s, int64_t n)
                        i ? "c" : "h", wrong);
         else if (f && (f->rank != 3 || f->batch || f->type != WEFT_REAL || f->size[1] != n))
             weft__fail(d->w, WEFT_ESHAPE,
-                       "%s: step %lld: state %s is %s; [layers * directions, %lld, width] of reals is "
-                       "expected",
+                       "%s: step %lld: state %s is %s; expected [layers * directions, %lld, width] of reals",
                        d->name, (long long)d->at, i ? "c" : "h", weft__text(f, text), (long long)n);
     }
     return !d->w->status;
@@ -98,9 +96,9 @@ static bool prompts_are_good(weft__decoder *d)
         int64_t len = o->prompt ? o->prompt_len[s] : 0;
         if (len < 0 || (len == 0 && o->begin < 0)) {
             weft__fail(d->w, WEFT_EARG,
-                       "%s: begin is %d and the prompt of sequence %lld has %lld tokens; %s", d->name,
-                       (int)o->begin, (long long)s, (long long)len,
-                       len < 0 ? "0 or more are expected" : "a token to begin with is expected");
+                       "%s: begin is %d and the prompt of sequence %lld has %lld tokens; expected %s",
+                       d->name, (int)o->begin, (long long)s, (long long)len,
+                       len < 0 ? "0 or more" : "begin or a prompt as the first token");
             return false;
         }
         d->fed[s] = at;
@@ -157,8 +155,8 @@ static void say_options(weft__decoder *d, int64_t n, const char *why)
 {
     const weft_decode_opts *o = d->o;
     weft__fail(d->w, WEFT_EARG,
-               "%s: %s; there are %lld sequences, limit %lld, beams %d, best %d, length_penalty %g, "
-               "sample %d, temperature %g, top_k %lld, top_p %g, stream %.40s",
+               "%s: %s; given: %lld sequences, limit %lld, beams %d, best %d, length_penalty %g, sample %d, "
+               "temperature %g, top_k %lld, top_p %g, stream %.40s",
                d->name, why, (long long)n, (long long)o->limit, o->beams, o->best, o->length_penalty,
                o->sample, o->temperature, (long long)o->top_k, o->top_p, o->stream ? o->stream : "NULL");
 }
@@ -254,7 +252,7 @@ static bool made_is_good(weft__decoder *d)
         weft_tensor *t = both[i];
         weft__form *f = &d->state[i].f;
         if (d->at && (!t != !d->state[i].is || (t && !weft__same(&t->f, f))))
-            weft__fail(w, WEFT_ESHAPE, "%s: step %lld: state %s is %s, before it was %s", d->name,
+            weft__fail(w, WEFT_ESHAPE, "%s: step %lld: state %s is %s; expected %s, as before", d->name,
                        (long long)d->at, i ? "c" : "h", t ? weft__text(&t->f, now) : "NULL",
                        d->state[i].is ? weft__text(f, before) : "NULL");
     }
@@ -267,13 +265,13 @@ static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
     char text[128];
     const char *wrong = weft__wrong(w, scores);
     if (wrong)
-        weft__fail(w, WEFT_EARG, "%s: step %lld: the scores' tensor %s", d->name, (long long)d->at, wrong);
+        weft__fail(w, WEFT_EARG, "%s: step %lld: the tensor of scores %s", d->name, (long long)d->at, wrong);
     else if (scores->f.type != WEFT_REAL || scores->f.batch || scores->f.rank != 2 ||
              scores->f.size[0] != d->now.n || scores->f.size[1] < 1 ||
              (d->at && scores->f.size[1] != d->classes))
         weft__fail(w, WEFT_ESHAPE,
-                   "%s: step %lld: the scores are %s; [%lld, classes] of reals are expected, as many classes "
-                   "each time",
+                   "%s: step %lld: the scores are %s; expected [%lld, classes] of reals, with the same "
+                   "classes in each step",
                    d->name, (long long)d->at, weft__text(&scores->f, text), (long long)d->now.n);
     return !w->status;
 }
@@ -282,13 +280,13 @@ static bool classes_are_good(weft__decoder *d, int64_t classes)
 {
     d->classes = classes;
     if (d->o->end >= classes)
-        weft__fail(d->w, WEFT_EARG, "%s: end is %d; there are %lld classes, and -1 stands for none", d->name,
+        weft__fail(d->w, WEFT_EARG, "%s: end is %d; expected less than %lld classes, or -1 for none", d->name,
                    (int)d->o->end, (long long)classes);
     for (int64_t s = 0; d->at == 0 && s < d->n; s++)
         for (int64_t i = 0; i < forced(d, s) && !d->w->status; i++)
             if (prompt_at(d, s, i) < 0 || prompt_at(d, s, i) >= classes)
                 weft__fail(d->w, WEFT_EARG,
-                           "%s: the prompt of sequence %lld has a token %d; 0 .. %lld is expected", d->name,
+                           "%s: the prompt of sequence %lld has a token %d; expected 0 .. %lld", d->name,
                            (long long)s, (int)prompt_at(d, s, i), (long long)classes - 1);
     return !d->w->status;
 }
@@ -336,9 +334,9 @@ weft_tensor *weft__decoder_step(weft__decoder *d)
 void weft__decoder_bad(weft__decoder *d, int64_t sequence)
 {
     weft__fail(d->w, WEFT_ENUMERIC,
-               "%s: step %lld, sequence %lld: the scores are not numbers, or all of them are -inf%s", d->name,
-               (long long)d->at - 1, (long long)sequence,
-               d->o->log_probabilities ? ", or one, a log probability, is above 0" : "");
+               "%s: step %lld, sequence %lld: a score is NaN, or all are -inf%s; expected finite scores",
+               d->name, (long long)d->at - 1, (long long)sequence,
+               d->o->log_probabilities ? ", or a log probability is above 0" : "");
 }
 
 /* ---- end ---- */

@@ -96,7 +96,7 @@ static bool state_fits(const weft_rnn *r, const char *function, const char *name
     else if (t && (t->f.rank != 3 || t->f.batch || t->f.type != WEFT_REAL || t->f.size[0] != stacked(r) ||
                    t->f.size[1] != n || t->f.size[2] != wide))
         weft__fail(w, WEFT_ESHAPE,
-                   "%s: state %s is %s; [%d, %lld, %lld] (layers * directions, sequences, width) is expected",
+                   "%s: state %s is %s; expected [%d, %lld, %lld] (layers * directions, sequences, width)",
                    function, name, weft__text(&t->f, text), stacked(r), (long long)n, (long long)wide);
     return !w->status;
 }
@@ -105,9 +105,10 @@ static bool states_fit(const weft_rnn *r, const char *function, weft_state s, in
 {
     weft *w = r->m->w;
     if (s.c && !r->has_c)
-        weft__fail(w, WEFT_EARG, "%s: a state c was given, but this layer's cell has one state, h", function);
+        weft__fail(w, WEFT_EARG, "%s: state c is given; expected NULL, for a cell with one state, h",
+                   function);
     else if (r->has_c && !s.h != !s.c)
-        weft__fail(w, WEFT_EARG, "%s: state %s is NULL; both of h and c are expected, or neither", function,
+        weft__fail(w, WEFT_EARG, "%s: state %s is NULL; expected both h and c, or neither", function,
                    s.h ? "c" : "h");
     return !w->status && state_fits(r, function, "h", s.h, n, h_width(r)) &&
            state_fits(r, function, "c", s.c, n, r->o.hidden);
@@ -121,9 +122,9 @@ static bool input_fits(const weft_rnn *r, const char *function, const weft_tenso
     int rank = x->f.batch ? 2 : plain_rank;
     if (x->f.type != WEFT_REAL || (x->f.batch && one) || x->f.rank != rank ||
         x->f.size[rank - 1] != r->o.input || x->f.size[1] >= INT32_MAX)
-        weft__fail(w, WEFT_ESHAPE, "%s: x is %s; %s%lld] of reals is expected%s", function,
+        weft__fail(w, WEFT_ESHAPE, "%s: x is %s; expected %s%lld] of reals%s", function,
                    weft__text(&x->f, text),
-                   one ? "a plain [sequences, " : "ragged rows or a plain [sequences, steps, ",
+                   one ? "plain [sequences, " : "ragged rows or plain [sequences, steps, ",
                    (long long)r->o.input, weft__of_ids(&x->f));
     return !w->status;
 }
@@ -195,9 +196,7 @@ static weft_rnn_out run_checked(weft_rnn *r, const char *function, weft_tensor *
     }
     const weft_module *before = weft__enter(r->m);
     if (plain_rank == 2 && directions(r) == 2)
-        weft__fail(w, WEFT_EARG,
-                   "%s: the layer has two directions; the second begins at the end of the sequence",
-                   function);
+        weft__fail(w, WEFT_EARG, "%s: the layer has two directions; expected one, or weft_rnn_run", function);
     if (call_fits(r, function, x, first, plain_rank) &&
         weft__traces_can(&r->traces, function, r->composed, r->o.lean || w->lean)) {
         const int64_t T = plain_rank == 3 ? x->f.size[1] : 1;
@@ -229,7 +228,7 @@ weft_tensor *weft_final_state(weft_rnn *r, weft_state last)
     }
     const weft_module *before = weft__enter(r->m);
     if (!last.h)
-        weft__fail(w, WEFT_EARG, "final_state: state h is NULL; that of a run is expected");
+        weft__fail(w, WEFT_EARG, "final_state: state h is NULL; expected the last state of a run");
     else if (!w->status)
         state_fits(r, "final_state", "h", last.h, weft_size(last.h, 1), h_width(r));
     weft_tensor *y[2] = { &w->nil, &w->nil };

@@ -25,9 +25,10 @@ int weft__gate_of(weft__cell cell, char letter)
 /* ---- forget bias: all of it in bias_ih, 0 in bias_hh ---- */
 static const char *forget_bias_fault(const weft_rnn_opts *o, bool forgets)
 {
-    return !forgets ? "only an LSTM or a CIFG has a forget_bias" :
-           o->no_bias ? "a forget_bias without no_bias is expected" :
-           !isfinite((real)o->forget_bias) ? "a finite forget_bias is expected" : NULL;
+    return !forgets                        ? "forget_bias: expected only with an LSTM or a CIFG" :
+           o->no_bias                      ? "forget_bias: expected only without no_bias" :
+           !isfinite((real)o->forget_bias) ? "forget_bias: expected a finite number" :
+                                             NULL;
 }
 
 static void set_forget_bias(weft_tensor *const *weight, weft__cell cell, int64_t hidden, double value)
@@ -45,14 +46,16 @@ static void set_forget_bias(weft_tensor *const *weight, weft__cell cell, int64_t
 
 static const char *layer_fault(const weft_rnn *r, const weft_rnn_opts *o)
 {
-    return o->input < 1 || o->hidden < 1 ? "input and hidden of at least 1 are expected" :
-           o->input > INT32_MAX / 4 || o->hidden > INT32_MAX / 4 ? "input and hidden are too large" :
-           o->layers < 0 || o->layers > LAYERS ? "1 .. 32 layers are expected (0 means 1)" :
-           o->proj && (is_own(r) || !r->has_c) ? "only an LSTM or a CIFG has a projection" :
-           o->proj < 0 || o->proj >= o->hidden ? "a proj less than hidden is expected (0: none)" :
-           !(o->dropout >= 0 && (real)o->dropout < 1) ? "a dropout in 0 .. 1 (but not 1) is expected" :
-           o->relu && (is_own(r) || r->cell != WEFT__rnn_relu) ? "relu is an option of elman_new" :
-           o->forget_bias != 0 ? forget_bias_fault(o, !is_own(r) && r->has_c) : NULL;
+    return o->input < 1 || o->hidden < 1 ? "input and hidden: expected 1 or more" :
+           o->input > INT32_MAX / 4 || o->hidden > INT32_MAX / 4 ?
+                                           "input and hidden: expected less than 2^29" :
+           o->layers < 0 || o->layers > LAYERS        ? "layers: expected 1 .. 32 (0 means 1)" :
+           o->proj && (is_own(r) || !r->has_c)        ? "proj: expected only with an LSTM or a CIFG" :
+           o->proj < 0 || o->proj >= o->hidden        ? "proj: expected less than hidden (0: none)" :
+           !(o->dropout >= 0 && (real)o->dropout < 1) ? "dropout: expected 0 <= dropout < 1" :
+           o->relu && (is_own(r) || r->cell != WEFT__rnn_relu) ? "relu: expected only with weft_elman_new" :
+           o->forget_bias != 0 ? forget_bias_fault(o, !is_own(r) && r->has_c) :
+                                 NULL;
 }
 
 static void weights_new(weft_rnn *r, int layer, int direction)
@@ -115,7 +118,7 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
     const char *why = o ? layer_fault(kind, o) : "opts is NULL";
     if (why && o)
         weft__fail(w, WEFT_EARG,
-                   "%s \"%s\": %s; there are input %lld, hidden %lld, layers %d, proj %lld, dropout %g",
+                   "%s \"%s\": %s; given: input %lld, hidden %lld, layers %d, proj %lld, dropout %g",
                    function, name ? name : "", why, (long long)o->input, (long long)o->hidden, o->layers,
                    (long long)o->proj, o->dropout);
     else if (why)

@@ -14,26 +14,25 @@ static bool is_named(const char *name, size_t most)
 
 static const char *parameter_is_wrong(const weft_cell_parameter *p)
 {
-    return !is_named(p->name, WEFT__NAME / 2) ?
-               "each of its own parameters has a name of 1 to 31 bytes without dots and slashes" :
-           (unsigned)p->shape > WEFT_CELL_OF_INPUT ? "the shape of a parameter is one of weft_cell_shape" :
-           p->blocks < 1 || p->blocks > MOST_GATES ? "a parameter has 1 .. 64 blocks" :
+    return !is_named(p->name, WEFT__NAME / 2) ? "own: name: expected 1 .. 31 bytes without dots and slashes" :
+           (unsigned)p->shape > WEFT_CELL_OF_INPUT ? "own: shape: expected a value of weft_cell_shape" :
+           p->blocks < 1 || p->blocks > MOST_GATES ? "own: blocks: expected 1 .. 64" :
                                                      NULL;
 }
 
 const char *weft__cell_is_wrong(const weft_cell *cell)
 {
     const char *why =
-        !cell || !cell->step      ? "a cell with a step is expected" :
-        !is_named(cell->name, 96) ? "a cell has a name of up to 95 bytes without dots and slashes" :
+        !cell || !cell->step      ? "cell: no step function; expected a cell with a step" :
+        !is_named(cell->name, 96) ? "name: expected 1 to 95 bytes without dots and slashes" :
         cell->gate_names && strlen(cell->gate_names) > 95 ?
-                                    "gate_names has 95 bytes at most" :
+                                    "gate_names: expected at most 95 bytes" :
         cell->gates < 0 || cell->gates > MOST_GATES || cell->gates_h < -1 || cell->gates_h > MOST_GATES ?
-                                    "0 .. 64 gates are expected, and -1 .. 64 gates_h" :
-        cell->states < 0 || cell->states > 2   ? "1 or 2 states are expected" :
-        !(cell->noise >= 0 && cell->noise < 1) ? "a noise in 0 .. 1 (but not 1) is expected" :
+                                    "gates: expected 0 .. 64 gates and -1 .. 64 gates_h" :
+        cell->states < 0 || cell->states > 2   ? "states: expected 1 or 2 (0 means 1)" :
+        !(cell->noise >= 0 && cell->noise < 1) ? "noise: expected 0 <= noise < 1" :
         cell->own_count < 0 || cell->own_count > WEFT__OWN || (cell->own_count && !cell->own) ?
-                                                 "0 .. 16 parameters of its own are expected" :
+                                                 "own: expected 0 .. 16 parameters" :
                                                  NULL;
     for (int i = 0; !why && i < cell->own_count; i++)
         why = parameter_is_wrong(&cell->own[i]);
@@ -78,7 +77,7 @@ static bool own_state_fits(const weft__direction *d, const char *which, weft_ten
     else if (!w->status && (given->f.batch || given->f.rank != 2 || given->f.type != WEFT_REAL ||
                             given->f.size[0] != rows || given->f.size[1] != d->hidden))
         weft__fail(w, WEFT_ESHAPE,
-                   "the step of the cell \"%s\": %s is %s; plain [%lld, %lld] (rows, hidden) is expected",
+                   "the step of the cell \"%s\": %s is %s; expected plain [%lld, %lld] (rows, hidden)",
                    d->own->is->name, which, weft__text(&given->f, text), (long long)rows,
                    (long long)d->hidden);
     return !w->status;
@@ -99,8 +98,7 @@ weft_state weft__own_step(const weft__direction *d, weft_tensor *x, weft_tensor 
     int64_t rows = weft_size(before.h, 0);
     if (!w->status && s.c && !d->has_c)
         weft__fail(w, WEFT_EARG,
-                   "the step of the cell \"%s\": it gave a state c, and the cell has one state, h",
-                   cell->name);
+                   "the step of the cell \"%s\": it returned c; expected NULL, for one state, h", cell->name);
     bool fits = own_state_fits(d, "h", s.h, rows) && (!d->has_c || own_state_fits(d, "c", s.c, rows));
     return fits ? s : inert;
 }

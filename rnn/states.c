@@ -40,7 +40,7 @@ static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
     int64_t stride = (b->n + 15) / 16 * 16, all = stride * stacked;
     weft__ends *e = weft__take(w, WEFT__IN_KEEP, sizeof *e);
     if (!e || all >= INT32_MAX) {
-        weft__fail(w, WEFT_EARG, "rnn: %d states of %lld sequences are too many", stacked, (long long)b->n);
+        weft__fail(w, WEFT_EARG, "rnn: %d states of %lld sequences: too many", stacked, (long long)b->n);
         return NULL;
     }
     *e = (weft__ends){ .batch = b, .place = x->place, .stacked = stacked, .stride = stride };
@@ -97,17 +97,17 @@ static bool parents_are_possible(weft *w, const weft_tensor *stack, const int32_
     if (wrong)
         weft__fail(w, WEFT_EARG, "state_select: the state %s", wrong);
     else if (stack->f.rank != 3 || stack->f.batch || stack->f.type != WEFT_REAL)
-        weft__fail(w, WEFT_ESHAPE,
-                   "state_select: the state is %s; a plain [layers * directions, sequences, width] of reals "
-                   "is expected",
-                   weft__text(&stack->f, text));
+        weft__fail(
+            w, WEFT_ESHAPE,
+            "state_select: the state is %s; expected plain [layers * directions, sequences, width] of reals",
+            weft__text(&stack->f, text));
     else if (n < 0 || (n && !parent) || (stack->f.size[0] && n > INT32_MAX / stack->f.size[0]))
         weft__fail(w, WEFT_EARG,
-                   "state_select: %lld parents%s; 0 or more, and not too many in all, are expected",
+                   "state_select: %lld parents%s; expected 0 or more, fewer than 2^31 with layers",
                    (long long)n, parent ? "" : ", NULL");
     for (int64_t j = 0; j < n && !w->status; j++)
         if (parent[j] < 0 || parent[j] >= stack->f.size[1])
-            weft__fail(w, WEFT_EARG, "state_select: parent[%lld] is %d; 0 .. %lld is expected", (long long)j,
+            weft__fail(w, WEFT_EARG, "state_select: parent[%lld] is %d; expected 0 .. %lld", (long long)j,
                        parent[j], (long long)stack->f.size[1] - 1);
     return !w->status;
 }

@@ -18,7 +18,7 @@ bool weft_rnn_set_traced(weft_rnn *r, bool on)
         return was;
     if (on && t->own)
         return weft__fail(t->w, WEFT_EARG,
-                          "rnn_set_traced: the layer's cell is the program's own, which sees all itself"),
+                          "rnn_set_traced: the cell is the program's own; expected one of the library"),
                was;
     if (on && !t->of)
         t->of = weft__layer(weft_rnn_module(r), (size_t)(t->layers * t->directions) * sizeof *t->of);
@@ -30,8 +30,8 @@ bool weft__traces_can(const weft__traces *t, const char *function, bool composed
 {
     if (t->on && (composed || lean))
         weft__fail(t->w, WEFT_EARG,
-                   "%s: the layer is traced, see weft_rnn_set_traced, and %s; a fused layer that keeps its "
-                   "gates is expected",
+                   "%s: the layer is traced (weft_rnn_set_traced) and %s; expected a fused layer that keeps "
+                   "its gates",
                    function, lean ? "lean" : "composed");
     return !t->w->status;
 }
@@ -160,13 +160,13 @@ static bool is_there(weft *w, const weft__traces *all, int layer, bool reverse)
     if (!all)
         weft__fail(w, WEFT_EARG, "rnn_trace: the layer is NULL or could not be made");
     else if (layer < 0 || layer >= all->layers || (reverse && all->directions == 1))
-        weft__fail(w, WEFT_EARG, "rnn_trace: layer %d%s is asked for; there are %d, of %d direction%s", layer,
-                   reverse ? ", reverse," : "", all->layers, all->directions,
-                   all->directions == 1 ? "" : "s");
+        weft__fail(w, WEFT_EARG, "rnn_trace: layer %d%s; expected one of %d layers and %d direction%s", layer,
+                   reverse ? ", reverse" : "", all->layers, all->directions, all->directions == 1 ? "" : "s");
     else if (!t || !t->run)
-        weft__fail(w, WEFT_EARG, "rnn_trace: the layer has not run since weft_rnn_set_traced(r, true)");
+        weft__fail(w, WEFT_EARG,
+                   "rnn_trace: the layer has not run; expected a run after weft_rnn_set_traced");
     else if (t->step != w->step)
-        weft__fail(w, WEFT_EARG, "rnn_trace: the step of the layer's last run has ended");
+        weft__fail(w, WEFT_EARG, "rnn_trace: the step of the last run has ended; expected a new run");
     return !w->status;
 }
 

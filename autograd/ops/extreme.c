@@ -11,14 +11,14 @@ static bool extreme_shape(weft_call *c, int value)
 {
     const weft__along *a = weft__take_whole(c);
     if (!is_real(c, 0))
-        return weft_op_refuse(c, "reals are expected (weft_to_reals)");
+        return weft_op_refuse(c, "expected reals (weft_to_reals)");
     c->y[0]->f = c->y[1]->f = weft__less(a);
     c->y[!value]->f.type = WEFT_I32;
     if (c->m > 2)
         c->y[2]->f = a->whole;
     return a->tokens || a->whole.size[a->axis] || !count(c->y[0]) ||
-           weft_op_refuse(c, c->m > 2 ? "the axis is empty, nothing is the smallest" :
-                                        "the axis is empty, nothing is the largest");
+           weft_op_refuse(c, c->m > 2 ? "the axis is empty; expected an element for the minimum" :
+                                        "the axis is empty; expected an element for the maximum");
 }
 static bool value_shape(weft_call *c) { return extreme_shape(c, 0); }
 static bool row_shape(weft_call *c)   { return extreme_shape(c, 1); }
@@ -92,7 +92,7 @@ static bool int_shape(weft_call *c)
 {
     const weft__along *a = c->attributes;
     return weft__less_shape(c) && (a->tokens || a->whole.size[a->axis] || !count(c->y[0]) ||
-                                   weft_op_refuse(c, "the axis is empty"));
+                                   weft_op_refuse(c, "the axis is empty; expected an element"));
 }
 static void int_max_run(weft_call *c) { weft__run_segment_ints(c, WEFT__maximum); }
 static void int_min_run(weft_call *c) { weft__run_segment_ints(c, WEFT__minimum); }
@@ -156,8 +156,8 @@ static bool topk_shape(weft_call *c)
     int64_t n = f->size[t->along.axis];
     if (!is_real(c, 0) || t->k < 0 || t->k > n || count(c->x[0]) > INT32_MAX)
         return weft__refuse(c,
-                            "the %lld largest along axis %d; reals (weft_to_reals), 0 .. %lld of them, of %d "
-                            "elements at most, are expected",
+                            "the %lld largest along axis %d; expected reals (weft_to_reals), 0 .. %lld of "
+                            "them, and at most %d elements",
                             (long long)t->k, t->along.axis, (long long)n, INT32_MAX);
     c->y[0]->f = *f;
     c->y[0]->f.type = WEFT_I32;

@@ -12,10 +12,10 @@ static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *func
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: a tensor %s", function, wrong);
     else if (!a->f.batch || !b->f.batch)
-        weft__fail(w, WEFT_ESHAPE, "%s: %s: two ragged tensors are expected", function,
+        weft__fail(w, WEFT_ESHAPE, "%s: %s; expected two ragged tensors", function,
                    weft__text(a->f.batch ? &b->f : &a->f, text));
     else
-        weft__fail(w, WEFT_ESHAPE, "%s: %lld and %lld sequences; as many in both are expected", function,
+        weft__fail(w, WEFT_ESHAPE, "%s: %lld and %lld sequences; expected equal numbers", function,
                    (long long)a->f.batch->n, (long long)b->f.batch->n);
     return &w->nil;
 }
@@ -157,14 +157,14 @@ static bool parts_fit(weft_tensor *x, const weft_lengths *first)
     if (!x || weft__wrong(w, x) || !x->f.batch || !first || first->n != x->f.batch->n ||
         (first->n && !first->len)) {
         weft__failed(x, WEFT_EARG, "split_sequences",
-                     "%lld lengths; a ragged tensor and a length for each of its %lld sequences are expected",
+                     "%lld lengths; expected a ragged tensor, and a length for each of its %lld sequences",
                      (long long)(first ? first->n : 0), (long long)weft_lengths_of(x).n);
         return false;
     }
     for (int64_t s = 0; s < first->n; s++)
         if (first->len[s] < 0 || first->len[s] > x->f.batch->len[s]) {
             weft__fail(w, WEFT_EARG,
-                       "split_sequences: the first part of sequence %lld has length %d; 0 .. %d is expected",
+                       "split_sequences: the first part of sequence %lld has length %d; expected 0 .. %d",
                        (long long)s, first->len[s], x->f.batch->len[s]);
             return false;
         }
@@ -206,7 +206,7 @@ static weft_tensor *pair_ints(weft *w, const weft_batch *q, const weft_batch *k,
     int32_t *len = weft__take(w, WEFT__IN_NOTES, q->tokens * (int64_t)sizeof *len);
     int32_t *row = pairs < INT32_MAX ? weft__take(w, WEFT__IN_NOTES, pairs * (int64_t)sizeof *row) : NULL;
     if (pairs >= INT32_MAX)
-        weft__fail(w, WEFT_ESHAPE, "pairs: %lld pairs of a query and a key; fewer than 2^31 are expected",
+        weft__fail(w, WEFT_ESHAPE, "pairs: %lld pairs of a query and a key; expected fewer than 2^31",
                    (long long)pairs);
     if (!len || !row)
         return &w->nil;

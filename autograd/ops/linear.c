@@ -33,7 +33,7 @@ static bool grouped_shape(weft_call *c)
                       x->size[x->rank - 2] == groups && x->size[x->rank - 1] == in;
     if (!reals || !of_x ||
         (bias && (bias->batch || bias->rank != 2 || bias->size[0] != groups || bias->size[1] != out)))
-        return weft_op_refuse(c, "reals, [.., G, K] for a weight [G, O, K] and a bias [G, O], are expected");
+        return weft_op_refuse(c, "expected reals: [.., G, K], a weight [G, O, K] and a bias [G, O]");
     weft_op_like(c->y[0], c->x[X_]);
     c->y[0]->f.size[x->rank - 1] = out;
     return true;
@@ -46,12 +46,11 @@ static bool linear_shape(weft_call *c)
         return grouped_shape(c);
     for (int i = 0; i < c->n; i++)
         if (!is_real(c, i) || (i > X_ && (c->x[i]->f.batch || c->x[i]->f.rank != (i == WEIGHT ? 2 : 1))))
-            return weft_op_refuse(c, "reals, a weight of rank 2 and a bias of rank 1 are expected");
+            return weft_op_refuse(c, "expected reals, a weight of rank 2 and a bias of rank 1");
     if (x->f.rank < 2 || width(x) != width(weight) ||
         (c->n > BIAS && c->x[BIAS]->f.size[0] != weight->f.size[0]))
-        return weft__refuse(
-            c, "[.., %lld] for a weight of as many columns, and a bias [%lld] for its rows, are expected",
-            (long long)width(weight), (long long)weight->f.size[0]);
+        return weft__refuse(c, "expected [.., %lld], the columns of the weight, and a bias [%lld], its rows",
+                            (long long)width(weight), (long long)weight->f.size[0]);
     weft_op_like(c->y[0], x);
     c->y[0]->f.size[x->f.rank - 1] = how(c)->rows ? how(c)->rows : weight->f.size[0];
     return true;
@@ -219,7 +218,7 @@ static bool glu_shape(weft_call *c)
 {
     const weft_tensor *x = c->x[0];
     if (!is_real(c, 0) || x->f.rank < (x->f.batch ? 2 : 1) || width(x) % 2)
-        return weft_op_refuse(c, "a last axis of two halves, of reals, is expected");
+        return weft_op_refuse(c, "expected reals and an even last extent");
     weft_op_like(c->y[0], x);
     c->y[0]->f.size[x->f.rank - 1] /= 2;
     return true;

@@ -24,8 +24,8 @@ bool weft__axis_not_rows(weft_tensor *x, int *axis, const char *function)
     if (!x->f.batch || *axis != 0)
         return true;
     weft__failed(x, WEFT_ESHAPE, function,
-                 "axis 0 of a ragged tensor: weft_pool is within each sequence, weft_sum_all, weft_mean_all "
-                 "and weft_plain before it are over all tokens");
+                 "axis 0 of a ragged tensor; expected weft_pool for each sequence, or weft_sum_all, "
+                 "weft_mean_all or weft_plain for all tokens");
     return false;
 }
 
@@ -111,7 +111,7 @@ static bool expand_shape(weft_call *c)
     if (a->axis == 0)
         weft__rows_moved(c);
     weft__form want = weft__less(a);
-    return weft__same(&want, x) || weft_op_refuse(c, "one row for each run is expected");
+    return weft__same(&want, x) || weft_op_refuse(c, "expected one row for each run");
 }
 static void expand_run(weft_call *c)
 {
@@ -166,7 +166,7 @@ weft_tensor *weft_mean(weft_tensor *x, int axis)
     if (!weft__axis_not_rows(x, &axis, "mean"))
         return weft__inert_beside(x);
     if (x->f.type != WEFT_REAL)
-        return weft__failed(x, WEFT_ESHAPE, "mean", "reals are expected (weft_to_reals)");
+        return weft__failed(x, WEFT_ESHAPE, "mean", "expected reals (weft_to_reals)");
     int64_t n = x->f.size[axis];
     return weft_scale(weft_sum(x, axis), n ? (double)(1 / (real)n) : 0);
 }
@@ -177,9 +177,9 @@ static weft_tensor *variance(weft_tensor *x, int axis, double correction, const 
     if (!weft__axis_not_rows(x, &axis, name))
         return weft__inert_beside(x);
     if (x->f.type != WEFT_REAL)
-        return weft__failed(x, WEFT_ESHAPE, name, "reals are expected (weft_to_reals)");
+        return weft__failed(x, WEFT_ESHAPE, name, "expected reals (weft_to_reals)");
     if (!(correction >= 0 && isfinite(correction)))
-        return weft__failed(x, WEFT_EARG, name, "correction %g; 0 or more is expected", correction);
+        return weft__failed(x, WEFT_EARG, name, "correction %g; expected 0 or more", correction);
     double left = (double)x->f.size[axis] - correction;
     weft__along a = weft__along_axis(x, axis, false);
     weft_tensor *apart = weft_sub(x, weft__expand(weft_mean(x, axis), &a));
@@ -226,10 +226,9 @@ weft_tensor *weft_vector_norm(weft_tensor *x, int axis, double power)
     if (!weft__axis_not_rows(x, &axis, "vector_norm"))
         return weft__inert_beside(x);
     if (x->f.type != WEFT_REAL)
-        return weft__failed(x, WEFT_EARG, "vector_norm", "reals are expected, not ints");
+        return weft__failed(x, WEFT_EARG, "vector_norm", "expected reals (weft_to_reals)");
     if (power != 0 && power != 1 && power != 2 && power != (double)INFINITY)
-        return weft__failed(x, WEFT_EARG, "vector_norm", "power %g; 1, 2 (or 0) or INFINITY is expected",
-                            power);
+        return weft__failed(x, WEFT_EARG, "vector_norm", "power %g; expected 1, 2 (or 0) or INFINITY", power);
     if (power == 1 || !x->f.size[axis])
         return weft_sum(weft_abs(x), axis);
     return power == (double)INFINITY ? weft_max(weft_abs(x), axis) : euclidean(x, axis);
@@ -244,7 +243,7 @@ static bool shape_of_input(weft_call *c)
 }
 static bool cumsum_shape(weft_call *c)
 {
-    return shape_of_input(c) && (is_real(c, 0) || weft_op_refuse(c, "reals are expected (weft_to_reals)"));
+    return shape_of_input(c) && (is_real(c, 0) || weft_op_refuse(c, "expected reals (weft_to_reals)"));
 }
 static void cumsum_run(weft_call *c)
 {
@@ -316,7 +315,7 @@ weft_tensor *weft_flip(weft_tensor *x, int axis)   { return ordered(&op_flip, x,
 static weft_tensor *sum_of_all(weft_tensor *x, const char *function)
 {
     if (!x || x->f.type != WEFT_REAL || weft__wrong(x->w, x))
-        return weft__failed(x, WEFT_EARG, function, "reals are expected (weft_to_reals)");
+        return weft__failed(x, WEFT_EARG, function, "expected reals (weft_to_reals)");
     return weft__sum_to(x, &(weft__form){ 0 });
 }
 

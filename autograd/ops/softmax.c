@@ -13,7 +13,7 @@ static bool check(weft_call *c)
 {
     ((weft__along *)(uintptr_t)c->attributes)->whole = c->x[0]->f;
     if (!is_real(c, 0) || (c->n > 1 && !weft__same(&c->x[0]->f, &c->x[1]->f)))
-        return weft_op_refuse(c, "reals, and a mask of the same shape, are expected");
+        return weft_op_refuse(c, "expected reals, and a mask of the same shape");
     return true;
 }
 
@@ -102,7 +102,7 @@ static weft_tensor *softmax_of(int which, weft_tensor *x, int axis, weft_tensor 
 {
     const char *name = records[which].name;
     if (!weft__axis(x, &axis, name))
-        return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "a tensor and its mask are expected") :
+        return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "expected a tensor and its mask") :
                       weft__inert_beside(x);
     weft__along a = weft__along_axis(x, axis, true);
     return run_on(which, &a, x, mask);

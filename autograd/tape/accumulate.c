@@ -56,8 +56,8 @@ static bool gradient_fits(const weft_tensor *x, const weft_tensor *g)
     if (wrong)
         weft__fail(x->w, WEFT_EARG, "backward of %s: the gradient that it returned %s", by, wrong);
     else if (!weft__same(&x->f, &g->f))
-        weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s", by,
-                   weft__text(&g->f, a), weft__text(&x->f, b));
+        weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s; expected one shape",
+                   by, weft__text(&g->f, a), weft__text(&x->f, b));
     return !x->w->status;
 }
 

@@ -221,11 +221,12 @@ static bool check_output(weft *w, weft_tensor *of, const char *function)
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
     else if (of->f.type != WEFT_REAL)
-        weft__fail(w, WEFT_EARG, "%s: reals are expected, not ints, which have no gradient", function);
+        weft__fail(w, WEFT_EARG, "%s: a tensor of ints has no gradient; expected reals", function);
     else if (w->tape && w->tape->in_walk)
         weft__fail(w, WEFT_EARG,
-                   "%s: called inside a callback of another weft_backward or weft_gradients; one backward "
-                   "pass at a time is expected. Call it after the other one has returned", function);
+                   "%s: called inside a callback of another weft_backward or weft_gradients; expected one "
+                   "backward pass at a time. Call it later",
+                   function);
     if (!w->status && weft__tape_of(w))
         w->running = function;
     return !w->status;
@@ -252,8 +253,8 @@ void weft_backward(weft_tensor *loss)
     if (!weft__is_loss(loss))
         return;
     if (w->tape->walk_watch && w->tape->walk_watch->closed) {
-        weft__fail(w, WEFT_EARG, "backward: the shard has its loss, by weft_parallel_add, and its gradients "
-                                 "are on their way");
+        weft__fail(w, WEFT_EARG,
+                   "backward: the shard has its loss; expected no weft_backward after weft_parallel_add");
         return;
     }
     weft__count_walk(w);
@@ -282,8 +283,7 @@ static bool check_gradients_of(weft *w, weft_tensor *of, weft_tensor *const *by,
         there |= by[i] == of;
     }
     if (fine && !there)
-        weft__fail(w, WEFT_EARG,
-                   "gradients: the first tensor is not the result of an operator on the tape: %s",
+        weft__fail(w, WEFT_EARG, "gradients: the first tensor is not a result on the tape: %s",
                    weft__why_not_on_tape(of));
     return fine && there;
 }
@@ -348,7 +348,7 @@ static void gradients(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_t
     w = w->status && by && n > 0 ? weft__context(by, n) : w;
     weft_tensor **asked = NULL;
     if (!by || !out || n < 0)
-        weft__fail(w, WEFT_EARG, "gradients: tensors and room for their gradients are expected");
+        weft__fail(w, WEFT_EARG, "gradients: NULL; expected tensors and room for gradients");
     else if (!w->status)
         asked = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *asked);
     if (asked && n)

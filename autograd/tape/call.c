@@ -21,7 +21,7 @@ static bool inputs_are_usable(weft *w, const weft_op *op, weft_tensor *const *x,
             weft__fail(w, WEFT_EARG, "%s: input %d %s", op->name, i, wrong);
     }
     if (n == 0)
-        weft__fail(w, WEFT_EARG, "%s: at least one input is expected", op->name);
+        weft__fail(w, WEFT_EARG, "%s: no inputs; expected one or more", op->name);
     return !w->status;
 }
 
@@ -147,13 +147,13 @@ static bool results_are_possible(weft_call *c)
     for (int k = 0; fine && k < c->m; k++) {
         if (c->y[k]->f.rank == UNSHAPED)
             return weft__refuse(c,
-                                "its shape function has set no shape of result %d, or no possible one "
-                                "(weft_op_like, weft_op_set_shape)",
+                                "the shape function has not set a valid shape of result %d; expected "
+                                "weft_op_like or weft_op_set_shape",
                                 k);
         fine = weft__possible(c->x[0]->w, &c->y[k]->f);
         if (fine && !c->op->forward &&
             (c->y[k]->f.type != c->x[0]->f.type || count(c->y[k]) != count(c->x[0])))
-            fine = weft_op_refuse(c, "a view has as many elements as its input, and of its type");
+            fine = weft_op_refuse(c, "a view; expected the type and number of elements of its input");
     }
     return fine;
 }
@@ -171,7 +171,7 @@ static bool has_shape(weft_call *c)
     weft *w = c->y[0]->w;
     bool fine = is_own(c) ? own_shape(w, c) : c->op->shape(c);
     if (!fine)                                   /* a second error is ignored */
-        weft__fail(w, WEFT_EARG, "%s: its shape function refuses without a reason; weft_op_refuse gives one",
+        weft__fail(w, WEFT_EARG, "%s: the shape function failed; expected a reason by weft_op_refuse",
                    c->op->name);
     return fine;
 }

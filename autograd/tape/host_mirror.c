@@ -119,7 +119,7 @@ void *weft__seen(const weft_tensor *t, const char *function)
         return t->data;
     if (!work) {
         weft__fail(w, WEFT_EARG,
-                   "%s: the numbers are on the device, and no raw function is at work; weft_read copies them",
+                   "%s: outside a raw function; expected weft_read, because the numbers are on the device",
                    function);
         return NULL;
     }

@@ -81,7 +81,7 @@ static void blame_input(weft_call *c, int i, int64_t element) /* the program's d
 {
     weft *w = c->x[i]->w;
     char shape[128], where[192];
-    const char *from = node(c->x[i])->parameter ? "a parameter" : "which no operator has made";
+    const char *from = node(c->x[i])->parameter ? "a parameter" : "not made by an operator";
     if (!w->check->told_given)
         weft__warn("WEFT_CHECK: %s: its result has NaN because input %d, %s %s, has one at %s", c->op->name,
                    i, weft__text(&c->x[i]->f, shape), from, place(c->x[i], element, where));
@@ -145,9 +145,9 @@ void weft__check_exact(const weft_tensor *ints)
     for (int64_t i = 0, n = count(ints); x && i < n && !c->told_inexact; i++)
         if ((double)(real)x[i] != (double)x[i]) {
             c->told_inexact = true;
-            weft__warn(
-                "WEFT_CHECK: to_reals: %s: %d at %s becomes %.0f: a float holds whole numbers up to %d "
-                "only; keep ids as ints, which add, equal, where and others take",
-                weft__text(&ints->f, shape), (int)x[i], place(ints, i, where), (double)(real)x[i], 1 << 24);
+            weft__warn("WEFT_CHECK: to_reals: %s: %d at %s becomes %.0f: a float holds integers up to %d "
+                       "exactly. Keep ids as ints; add, equal, where and others take them",
+                       weft__text(&ints->f, shape), (int)x[i], place(ints, i, where), (double)(real)x[i],
+                       1 << 24);
         }
 }

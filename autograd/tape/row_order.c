@@ -71,8 +71,8 @@ bool weft__rows_agree(const weft_call *c, int64_t rows, int least)
         const weft_tensor *order = known_order(c->x[i], rows, least);
         if (order && first && !is_same_order(&first->f, &order->f))
             return weft__refuse(c,
-                                "the rows of input %d are in another order (weft_plain of %s) than those "
-                                "before it (of %s); weft_to_layout before weft_plain gives both one order",
+                                "the rows of input %d (weft_plain of %s) and those before it (of %s) differ "
+                                "in order; expected one order. Call weft_to_layout before weft_plain",
                                 i, layouts[order->f.layout], layouts[first->f.layout]);
         first = first ? first : order;
     }
@@ -109,7 +109,7 @@ void weft__carry_order(weft_call *c)
 weft_tensor *weft_plain(weft_tensor *x)
 {
     if (!x || weft__wrong(x->w, x))
-        return weft__failed(x, WEFT_EARG, "plain", "a tensor is expected");
+        return weft__failed(x, WEFT_EARG, "plain", "expected a tensor");
     weft__form f = weft__plain(x->f.type, x->f.rank, x->f.size);
     return weft__view(x, &f);
 }
@@ -119,7 +119,7 @@ static bool are_usable(weft_tensor *x, weft_tensor *like, const char *function)
 {
     if (x && !weft__wrong(x->w, x) && !weft__wrong(x->w, like))
         return true;
-    weft__failed_of(LIST(x, like), WEFT_EARG, function, "two tensors of the step are expected");
+    weft__failed_of(LIST(x, like), WEFT_EARG, function, "expected two tensors of the step");
     return false;
 }
 
@@ -137,12 +137,12 @@ weft_tensor *weft_ragged_like(weft_tensor *x, weft_tensor *like)
         return weft__inert_beside(x);
     if (x->f.batch || !like->f.batch || x->f.rank < 1 || x->f.size[0] != like->f.size[0])
         return weft__failed(x, WEFT_ESHAPE, "ragged_like",
-                            "a plain tensor with the rows of a ragged one is expected, like is %s",
+                            "expected a plain tensor with the rows of a ragged one; like is %s",
                             weft__text(&like->f, text));
     if (!is_same_order(order_of(x), &like->f))
         return weft__failed(x, WEFT_ESHAPE, "ragged_like",
-                            "like is %s, and these rows are not known to be in the order of that layout; "
-                            "weft_ragged_rows takes rows sequence by sequence, weft_ragged_of packed ones",
+                            "like is %s; expected rows that are known to be in its order. weft_ragged_rows "
+                            "takes rows sequence by sequence, weft_ragged_of packed ones",
                             weft__text(&like->f, text));
     return weft__ragged_as(x, &like->f);
 }
@@ -154,15 +154,15 @@ weft_tensor *weft_ragged_rows(weft_tensor *x, weft_tensor *like)
         return weft__inert_beside(x);
     const weft_batch *b = like->f.batch;
     if (x->f.batch || !b || x->f.rank < 1 || x->f.size[0] != b->tokens)
-        return weft__failed(x, WEFT_ESHAPE, "ragged_rows",
-                            "a plain tensor with one row for each of %lld tokens of a ragged one is "
-                            "expected, like is %s",
-                            (long long)(b ? b->tokens : 0), weft__text(&like->f, text));
+        return weft__failed(
+            x, WEFT_ESHAPE, "ragged_rows",
+            "expected a plain tensor with one row for each of %lld tokens of a ragged one; like is %s",
+            (long long)(b ? b->tokens : 0), weft__text(&like->f, text));
     weft__form given = weft__laid(like->f, like->f.batch, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
     if (!is_same_order(order_of(x), &given))
         return weft__failed(x, WEFT_ESHAPE, "ragged_rows",
-                            "these rows are in the order of a %s tensor (weft_plain); rows sequence by "
-                            "sequence are expected (weft_ragged_like takes rows in the order of like)",
+                            "the rows are in the order of a %s tensor (weft_plain); expected rows sequence "
+                            "by sequence (weft_ragged_like takes rows in the order of like)",
                             node(x)->order->f.layout == WEFT_PACKED ? "packed" : "placed");
     return weft__arranged_as(weft__ragged_as(x, &given), &like->f);
 }

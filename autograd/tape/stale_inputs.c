@@ -11,12 +11,11 @@ static bool reads(const weft_op *op, int i) { return i > 31 || !(op->unread >> i
 
 static void refuse_changed(const weft_tensor *kept, const char *operator_name)
 {
-    weft__fail(kept->w, WEFT_EARG,
-               "backward of %s: %s has changed since %s read it, by weft_assign, a file or a step of an "
-               "optimiser; change it after "
-               "weft_backward, or give %s a copy, weft_scale(x, 1)",
-               operator_name, node(kept)->path ? node(kept)->path : "a gradient", operator_name,
-               operator_name);
+    weft__fail(
+        kept->w, WEFT_EARG,
+        "backward of %s: %s has changed since %s read it, by weft_assign, a file or an optimiser step; "
+        "expected the old values. Change it after weft_backward, or give %s a copy, weft_scale(x, 1)",
+        operator_name, node(kept)->path ? node(kept)->path : "a gradient", operator_name, operator_name);
 }
 
 bool weft__as_it_was(const weft__entry *e)

@@ -64,7 +64,7 @@ weft_forecaster *weft_attention_lstm_new(weft_module *parent, const char *name,
                      { "num_layers", o.num_layers }, { "num_heads", o.num_heads },
                      { "output_dim", o.output_dim }) ||
         !weft__model_wants(parent, function, o.d_decoder % o.num_heads == 0,
-                           "num_heads that divide d_decoder are expected, not %d of %lld", o.num_heads,
+                           "num_heads: expected a divisor of d_decoder, not %d for %lld", o.num_heads,
                            (long long)o.d_decoder))
         return weft__model_finished(NULL);
     const weft__model is = { .run = run_model, .name = function, .compat = o.compat, .dropout = o.dropout,

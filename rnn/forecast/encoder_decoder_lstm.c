@@ -75,8 +75,8 @@ weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *
                      { "num_decoder_layers", o.num_decoder_layers }, { "output_dim", o.output_dim }) ||
         !weft__model_wants(parent, function,
                            hidden >= 0 && hidden <= MOST_HIDDEN && (!hidden || o.d_mlp_hidden),
-                           "num_mlp_hidden %d%s; 0 .. %d, and its widths, are expected", hidden,
-                           o.d_mlp_hidden ? "" : ", d_mlp_hidden NULL", MOST_HIDDEN))
+                           "num_mlp_hidden %d%s; expected 0 .. %d, and their widths in d_mlp_hidden", hidden,
+                           o.d_mlp_hidden ? "" : ", d_mlp_hidden is NULL", MOST_HIDDEN))
         return weft__model_finished(NULL);
     const weft__model is = { .run = run_model, .name = function, .compat = o.compat, .dropout = o.dropout,
                              .past = o.num_past_features, .future = o.num_future_features,

@@ -28,11 +28,11 @@ void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const
     if (w && (is->past < 1 || is->past > most || is->future < 1 || is->future > most || is->fixed < 0 ||
               is->fixed > most))
         weft__fail(w, WEFT_ESHAPE,
-                   "%s: %lld past, %lld future, %lld static features; 1 or more, 1 or more and 0 or more are "
-                   "expected, each below 2^29",
+                   "%s: %lld past, %lld future, %lld static features; expected 1 or more past and future "
+                   "features, 0 or more static ones, each below 2^29",
                    is->name, (long long)is->past, (long long)is->future, (long long)is->fixed);
     if (!weft__model_wants(parent, is->name, (unsigned)is->compat <= WEFT_COMPAT_AS_CODED,
-                           "compat %d; a weft_compat is expected", (int)is->compat) ||
+                           "compat %d; expected a value of weft_compat", (int)is->compat) ||
         !weft__dropout_is_sound(w, is->name, is->dropout))
         return NULL;
     weft_module *m = weft_submodule_new(parent, name);
@@ -67,10 +67,10 @@ weft_module *weft_forecaster_module(weft_forecaster *f) { return f ? f->is.m : N
 static const char *lengths_wrong(const weft_lengths *l, int64_t n, int64_t T, int64_t *sequence)
 {
     if (l->n != n || !l->len)
-        return "are not as many as sequences";
+        return "do not match the number of sequences";
     for (*sequence = 0; *sequence < n; ++*sequence)
         if (l->len[*sequence] < 0 || l->len[*sequence] > T)
-            return "hold one that is not in 0 .. T";
+            return "contain a length outside 0 .. T";
     return NULL;
 }
 
@@ -86,11 +86,11 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
     else if (x->f.type != WEFT_REAL || x->f.rank != (x->f.batch ? 2 : 3) ||
              x->f.size[x->f.rank - 1] != features || (!x->f.batch && x->f.size[1] >= INT32_MAX))
         weft__fail(w, WEFT_ESHAPE,
-                   "%s: the %s is %s; ragged [N, %lld] or plain [n, T, %lld] of reals is expected%s", m->name,
+                   "%s: the %s is %s; expected ragged [N, %lld] or plain [n, T, %lld] of reals%s", m->name,
                    side, weft__text(&x->f, text), (long long)features, (long long)features,
                    weft__of_ids(&x->f));
     else if (l && x->f.batch)
-        weft__fail(w, WEFT_EARG, "%s: the %s is ragged and has its lengths; others were given", m->name,
+        weft__fail(w, WEFT_EARG, "%s: the %s is ragged and has its lengths; expected no others", m->name,
                    side);
     else if (l && (wrong = lengths_wrong(l, x->f.size[0], x->f.size[1], &sequence)))
         weft__fail(w, WEFT_EARG, "%s: lengths of the %s %s (sequence %lld; n = %lld, T = %lld)", m->name,
@@ -112,10 +112,10 @@ static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
     else if (x ? !m->fixed || x->f.batch || x->f.type != WEFT_REAL || x->f.rank != 2 || x->f.size[0] != n ||
                      x->f.size[1] != m->fixed :
                  !may_lack)
-        m->fixed ? weft__fail(w, WEFT_ESHAPE, "%s: fixed is %s; [%lld, %lld] is expected", m->name,
+        m->fixed ? weft__fail(w, WEFT_ESHAPE, "%s: fixed is %s; expected [%lld, %lld]", m->name,
                               x ? weft__text(&x->f, text) : "NULL", (long long)n, (long long)m->fixed) :
                    weft__fail(w, WEFT_ESHAPE,
-                              "%s: fixed is %s; NULL is expected: the model has no static features",
+                              "%s: fixed is %s; expected NULL, because the model has no static features",
                               m->name, weft__text(&x->f, text));
     return !w->status;
 }
@@ -126,13 +126,13 @@ static bool series_fit(const weft__model *m, const weft_series_batch *s)
     if (!s)
         weft__fail(w, WEFT_EARG, "%s: series is NULL", m->name);
     else if ((unsigned)s->past_align > WEFT_ALIGN_RIGHT)
-        weft__fail(w, WEFT_EARG, "%s: past_align: one of weft_align is expected", m->name);
+        weft__fail(w, WEFT_EARG, "%s: past_align: expected a value of weft_align", m->name);
     if (w->status || !side_fits(m, "past", s->past, s->past_lengths, m->past) ||
         !side_fits(m, "future", s->future, s->future_lengths, m->future))
         return false;
     if (count_sequences(s->past) != count_sequences(s->future))
-        weft__fail(w, WEFT_ESHAPE, "%s: the past has %lld sequences, the future %lld", m->name,
-                   (long long)count_sequences(s->past), (long long)count_sequences(s->future));
+        weft__fail(w, WEFT_ESHAPE, "%s: the past has %lld sequences, the future %lld; expected equal numbers",
+                   m->name, (long long)count_sequences(s->past), (long long)count_sequences(s->future));
     return !w->status && fixed_fits(m, s->fixed, count_sequences(s->past));
 }
 

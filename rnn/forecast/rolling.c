@@ -33,18 +33,17 @@ static bool series_is_sensible(rolling *r, job *j)
     if (!o->out)
         weft__fail(w, WEFT_EARG, "rolling_forecast: out is NULL");
     else if (o->series < 0 || o->series >= f->n)
-        weft__fail(w, WEFT_EARG, "rolling_forecast: there is no series %lld of %lld", (long long)o->series,
-                   (long long)f->n);
+        weft__fail(w, WEFT_EARG, "rolling_forecast: series %lld; expected a number from 0, below %lld",
+                   (long long)o->series, (long long)f->n);
     if (w->status)
         return false;
     int64_t rows = f->start[o->series + 1] - f->start[o->series];
     o->rows = o->rows ? o->rows : rows - o->from;
     if (o->from < 1 || o->from > rows || o->rows < 0 || o->rows > rows - o->from)
-        weft__fail(
-            w, WEFT_EARG,
-            "rolling_forecast: series %lld has %lld rows; those from row 1 or more on are expected, not "
-            "%lld from row %lld on",
-            (long long)o->series, (long long)rows, (long long)o->rows, (long long)o->from);
+        weft__fail(w, WEFT_EARG,
+                   "rolling_forecast: series %lld has %lld rows; expected rows from row 1 or later, not %lld "
+                   "from row %lld on",
+                   (long long)o->series, (long long)rows, (long long)o->rows, (long long)o->from);
     j->at = o->from;
     return !w->status;
 }
@@ -57,7 +56,7 @@ static bool options_are_sensible(rolling *r)
     if (!r->model)
         weft__fail(w, WEFT_EARG, "rolling_forecast: the model is NULL");
     else if (r->quantiles < 1 || r->quantiles > 1 << 20)
-        weft__fail(w, WEFT_EARG, "rolling_forecast: 1 quantile or more is expected (0 means 1)");
+        weft__fail(w, WEFT_EARG, "rolling_forecast: quantiles: expected 1 .. 2^20 (0 means 1)");
     for (int64_t i = 0; i < r->n && !w->status; i++)
         series_is_sensible(r, &r->job[i]);
     return !w->status;
@@ -99,7 +98,8 @@ static void inputs_fail(rolling *r, const job *j, int64_t row, int64_t k, bool p
 {
     int64_t time = r->x->time != NULL;
     weft__features_fail(r->x, r->f, j->of.series, row, k < time ? r->x->time : r->x->column[k - time].name,
-                        "it is missing, but a window has it in its %s", past ? "past" : "future");
+                        "it is missing, but a window has it in its %s",
+                        past ? "past" : "future");
 }
 
 static bool all_there(rolling *r, const job *j, const real *a, int64_t first, int64_t rows, int64_t columns,
@@ -183,8 +183,8 @@ static bool is_good(rolling *r, const weft_tensor *y, int64_t at, int64_t needed
               (y->f.batch ? weft__elements(&y->f) / (y->f.size[0] ? y->f.size[0] : 1) * y->f.batch->tokens :
                             weft__elements(&y->f)) != needed))
         weft__fail(w, WEFT_ESHAPE,
-                   "rolling_forecast: row %lld: the model gives %s; %lld rows of %lld targets by %lld "
-                   "quantiles are expected",
+                   "rolling_forecast: row %lld: the model returned %s; expected %lld rows of %lld targets by "
+                   "%lld quantiles",
                    (long long)at, weft__text(&y->f, text),
                    (long long)(needed / (r->counts.target * r->quantiles)), (long long)r->counts.target,
                    (long long)r->quantiles);
@@ -203,7 +203,7 @@ static bool undo(rolling *r, const job *j, const real *predicted, int64_t rows, 
     for (int64_t i = 0; i < rows; i++)
         if (!isfinite(r->column[i])) {
             weft__features_fail(r->x, r->f, j->of.series, j->at + i, c->name,
-                                "the model gives %g, transformed back %g",
+                                "the model predicted %g, in the units of the series %g",
                                 (double)predicted[i * columns + k * r->quantiles + q], r->column[i]);
             return false;
         }
@@ -305,8 +305,8 @@ void weft_rolling_forecasts(weft_features *x, const weft_frame *f, const weft_ro
         return;
     if (n < 0 || (n && !series) || (o && (o->rows || o->all)))
         weft__fail(w, WEFT_EARG, "rolling_forecasts: %s",
-                   n < 0 || !series ? "0 or more series are expected, not NULL" :
-                                      "rows and all stand with each series, not in the options");
+                   n < 0 || !series ? "series is NULL or n negative; expected 0 or more series" :
+                                      "rows or all in the options; expected them in each series");
     r.job = w->status ? NULL : weft__allocate(w, ((size_t)n + 1) * sizeof *r.job);
     for (r.n = 0; r.job && r.n < n; r.n++)
         r.job[r.n] = (job){ .of = series[r.n] };

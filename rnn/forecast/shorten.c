@@ -56,8 +56,8 @@ static bool shortenable(const side *a, weft_stream *stream)
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", a->name, wrong);
     else if (!stream || a->least < 0 || a->most < a->least)
-        weft__fail(w, WEFT_EARG, "%s: lengths %d .. %d%s; a stream and 0 <= least <= most are expected",
-                   a->name, a->least, a->most, stream ? "" : ", no stream");
+        weft__fail(w, WEFT_EARG, "%s: lengths %d .. %d%s; expected a stream and 0 <= least <= most", a->name,
+                   a->least, a->most, stream ? "" : ", no stream");
     return !w->status;
 }
 

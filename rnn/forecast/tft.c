@@ -152,8 +152,8 @@ static weft_tensor *length_feature(const tft *m, const weft__reading *t, bool as
     if (m->o.variant == WEFT_PF_TFT)
         return scaled_lengths(t, 1 / (as_coded || longest == 0 ? longest_length(&t->past.data) : longest), 0);
     if (longest == 0)
-        weft_fail(m->is.m->w, WEFT_EARG,
-                  "%s: fixed is NULL, and ctxt_seq_len, by which lengths could be divided, is 0", m->is.name);
+        weft_fail(m->is.m->w, WEFT_EARG, "%s: fixed is NULL; expected it, or ctxt_seq_len to divide lengths",
+                  m->is.name);
     return scaled_lengths(t, longest == 0 ? 0 : 2 / longest, -1);
 }
 
@@ -206,10 +206,10 @@ weft_forecaster *weft_tft_new(weft_module *parent, const char *name, const weft_
     if (!WEFT__SIZES(parent, function, name, opts, { "d_model", o.d_model },
                      { "d_hidden_continuous", o.d_hidden_continuous }, { "num_heads", o.num_heads },
                      { "num_lstm_layers", o.num_lstm_layers }, { "output_dim", o.output_dim }) ||
-        !weft__model_wants(parent, function, known, "a variant of weft_tft_variant is expected, not %d",
+        !weft__model_wants(parent, function, known, "variant: expected a value of weft_tft_variant, not %d",
                            (int)o.variant) ||
         !weft__model_wants(parent, function, o.ctxt_seq_len >= 0 || !is_static,
-                           "ctxt_seq_len of 0 or more is expected, not %lld", (long long)o.ctxt_seq_len))
+                           "ctxt_seq_len: expected 0 or more, not %lld", (long long)o.ctxt_seq_len))
         return weft__model_finished(NULL);
     const weft__model is = { .run = run_model, .name = function, .compat = o.compat, .dropout = o.dropout,
                              .past = o.num_past_features, .future = o.num_future_features,

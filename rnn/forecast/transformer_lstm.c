@@ -88,9 +88,9 @@ weft_forecaster *weft_transformer_lstm_new(weft_module *parent, const char *name
     if (!WEFT__SIZES(parent, function, name, opts, { "d_model", o.d_model }, { "num_layers", o.num_layers },
                      { "num_heads", o.num_heads }, { "output_dim", o.output_dim }) ||
         !weft__model_wants(parent, function, blocks >= 0 && blocks <= 4096,
-                           "num_transformer_blocks %d; WEFT_NONE or 1 .. 4096 is expected", blocks) ||
+                           "num_transformer_blocks %d; expected WEFT_NONE or 1 .. 4096", blocks) ||
         !weft__model_wants(parent, function, o.d_model % o.num_heads == 0,
-                           "num_heads that divide d_model are expected, not %d of %lld", o.num_heads,
+                           "num_heads: expected a divisor of d_model, not %d for %lld", o.num_heads,
                            (long long)o.d_model))
         return weft__model_finished(NULL);
     const weft__model is = { .run = run_model, .name = function, .compat = o.compat, .dropout = o.dropout,

@@ -163,12 +163,12 @@ CPU_TEST(attention_dropout, refuses_invalid_options)
         const char *name;
         weft_causal causal;
         const char *says;
-    } bad[] = { { (weft_real)-.1, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is expected" },
-                { 1, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is expected" },
-                { (weft_real)NAN, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is expected" },
-                { (weft_real).1, NULL, WEFT_ALL_KEYS, "name: dropout wants one" },
-                { 0, "a", (weft_causal)4, "causal: one of weft_causal is expected" },
-                { 0, "a", (weft_causal)-1, "causal: one of weft_causal is expected" } };
+    } bad[] = { { (weft_real)-.1, "a", WEFT_ALL_KEYS, "dropout: expected 0 <= dropout < 1" },
+                { 1, "a", WEFT_ALL_KEYS, "dropout: expected 0 <= dropout < 1" },
+                { (weft_real)NAN, "a", WEFT_ALL_KEYS, "dropout: expected 0 <= dropout < 1" },
+                { (weft_real).1, NULL, WEFT_ALL_KEYS, "name: expected a name" },
+                { 0, "a", (weft_causal)4, "causal: expected a value of weft_causal" },
+                { 0, "a", (weft_causal)-1, "causal: expected a value of weft_causal" } };
     for (int i = 0; i < COUNT(bad); i++) {
         weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len });
         weft_attention(

@@ -80,7 +80,7 @@ Test(optim, all_frozen_and_nothing)
     cr_assert(weft_optim_steps(o) == 1 && weft_optim_skipped(o, NULL) == 0);
     same_bits("frozen", numbers(a.p[2]), before, 16);
     weft_optim_step(empty);
-    FAILS(w, WEFT_EARG, "optim_step: the adam of empty has nothing to train: no parameter is made below it");
+    FAILS(w, WEFT_EARG, "optim_step: the adam of empty has no parameters; expected a parameter");
     cr_assert_eq(weft_optim_steps(empty), 0);
     CLEAN(w);
 }

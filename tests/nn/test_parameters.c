@@ -75,15 +75,15 @@ Test(parameters, incompatible_parameters_are_not_tied)
     weft_tensor *p = vector(m, "p", 4, zero), *far = vector(root, "p", 4, zero),
                 *foreign = vector(weft_module_new(other, "m"), "p", 4, zero);
     weft_tie(m, "q", far);
-    FAILS(w, WEFT_EARG, "root.p is not below the root m");
+    FAILS(w, WEFT_EARG, "root.p; expected a parameter below the root m");
     weft_tie(m, "q", weft_buffer(m, "b", WEFT_SHAPE(4)));
-    FAILS(w, WEFT_EARG, "no parameter");
+    FAILS(w, WEFT_EARG, "not a parameter");
     weft_tie(m, "q", weft_zeros(w, WEFT_SHAPE(4)));
-    FAILS(w, WEFT_EARG, "no parameter");
+    FAILS(w, WEFT_EARG, "not a parameter");
     weft_tie(m, "q", NULL);
-    FAILS(w, WEFT_EARG, "a parameter of this context is expected");
+    FAILS(w, WEFT_EARG, "expected a parameter of this context");
     weft_tie(m, "q", foreign);
-    FAILS(w, WEFT_EARG, "is not below the root m");
+    FAILS(w, WEFT_EARG, "expected a parameter below the root m");
     weft_tie(NULL, "q", p);
     cr_assert_null(weft_find_parameter(m, "q"));
     CLEAN(w);
@@ -137,11 +137,11 @@ CPU_TEST(parameters, frozen_by_a_pattern)
     for (int i = 0; i < COUNT(nothing); i++) {
         weft_freeze(m, nothing[i], true);
         cr_assert(strstr(weft_error_message(w), nothing[i] ? nothing[i] : "NULL"));
-        FAILS(w, WEFT_EARG, "fits no parameter below m; a pattern of their paths is expected");
+        FAILS(w, WEFT_EARG, "matches no parameter below m; expected a pattern of paths");
         cr_assert(!weft__node_of(p[0])->frozen && !weft__node_of(p[1])->frozen);
     }
     weft_freeze(weft_submodule_new(m, "none"), "*", true);
-    FAILS(w, WEFT_EARG, "freeze: \"*\" fits no parameter below m.none");
+    FAILS(w, WEFT_EARG, "freeze: \"*\" matches no parameter below m.none");
 }
 
 /* ---- gradients as a whole ---- */
@@ -213,7 +213,7 @@ Test(parameters, invalid_divisors_are_refused)
     weft_divide_grad(m, stale);
     FAILS(w, WEFT_EARG, "has ended");
     weft_divide_grad(m, p);
-    FAILS(w, WEFT_ESHAPE, "[5]; one real is expected");
+    FAILS(w, WEFT_ESHAPE, "[5]; expected one real");
     weft_divide_grad(m, weft_ints(w, NULL, 0, NULL));
     FAILS(w, WEFT_ESHAPE, "one real");
     weft_divide_grad(m, weft_scalar(other, 1));

@@ -40,10 +40,10 @@ weft__interpretable *weft__interpretable_new(weft_module *parent, const char *na
 {
     weft *w = weft__ready(parent);
     if (w && (heads < 1 || heads > MOST_HEADS || heads > d_model))
-        weft__fail(w, WEFT_EARG,
-                   "interpretable_attention: d_model %lld, %d heads; 1 .. %d heads, and no more than the "
-                   "width, are expected",
-                   (long long)d_model, heads, MOST_HEADS);
+        weft__fail(
+            w, WEFT_EARG,
+            "interpretable_attention: d_model %lld, %d heads; expected 1 .. %d heads, and at most d_model",
+            (long long)d_model, heads, MOST_HEADS);
     weft_module *m = weft_submodule_new(parent, name);
     weft__interpretable *a = weft__layer(m, sizeof *a);
     if (!a)

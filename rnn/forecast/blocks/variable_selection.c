@@ -49,7 +49,7 @@ weft__selection *weft__selection_new(weft_module *parent, const char *name, cons
 {
     weft *w = weft__ready(parent);
     if (w && o->features > MOST_FEATURES)
-        weft__fail(w, WEFT_ESHAPE, "variable_selection: %lld features; 1 .. %d are expected",
+        weft__fail(w, WEFT_ESHAPE, "variable_selection: %lld features; expected 1 .. %d",
                    (long long)o->features, MOST_FEATURES);
     weft_module *m = weft_submodule_new(parent, name);
     weft__selection *v = weft__layer(m, sizeof *v);

@@ -69,10 +69,10 @@ weft_status weft_frame_downsample(weft_frame *f, int64_t factor, weft_downsampli
     if (s != WEFT_OK)
         return s;
     if (factor < 1 || (int)how < WEFT_DOWN_INTERVAL || how > WEFT_DOWN_MEDIAN)
-        return weft__file_fail(WEFT_EARG,
-                               "weft_frame_downsample: a factor of 1 or more is expected, and one of three "
-                               "ways; the factor is %lld",
-                               (long long)factor);
+        return weft__file_fail(
+            WEFT_EARG,
+            "weft_frame_downsample: factor %lld; expected 1 or more, and a value of weft_downsampling",
+            (long long)factor);
     /* A bin has at most as many rows as the frame. */
     int64_t k = factor < f->rows ? factor : f->rows;
     double *spare = malloc((size_t)(k + 1) * sizeof *spare);
