@@ -27,7 +27,7 @@ typedef struct __attribute__((may_alias)) weft__node {
     const struct weft__lookup *lookup;           /* see table_rows.c; NULL: not rows of a table */
     const char *path;                            /* path of a parameter or buffer */
     uint64_t changed;                            /* tape->changes after the last change of its numbers */
-    struct weft__kept *packed; /* packed copies of a tensor of step 0, see packed_weights.h; or NULL */
+    struct weft__packed *packed; /* packed copies of a tensor of step 0, see packed_weights.h; or NULL */
     const weft_tensor *base; /* for a view: the tensor of step 0 with the same numbers; or NULL */
     /* For a plain tensor, a ragged tensor with the same order of rows, see row_order.c. NULL: the user's
      * order, or unknown. */
@@ -88,7 +88,7 @@ struct weft__tape *weft__tape_of(weft *);
 void weft__run_deferred(weft *);                 /* runs the waiting call, if any */
 /* Records that the numbers of a parameter or buffer have changed. Operators that read the old numbers then
  * cannot be differentiated, see stale_inputs.c. */
-static inline void weft__changed(weft_tensor *kept)
+static inline void weft__mark_changed(weft_tensor *kept)
 {
     weft__node_of(kept)->changed = ++kept->w->tape->changes;
 }

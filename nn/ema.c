@@ -95,7 +95,7 @@ void weft_ema_update(weft_ema *a, int64_t updates)
         if (!early)
             d->k->scale(d, n, a->decay, p->mean->data, p->mean->data, false);
         d->k->scale(d, n, early ? 1 : 1 - a->decay, p->value->data, p->mean->data, !early);
-        weft__changed(p->mean);
+        weft__mark_changed(p->mean);
     }
     weft__check_faults(a->w, "ema_update");
 }
@@ -115,7 +115,7 @@ void weft_ema_swap(weft_ema *a)
         copy_numbers(spare, p->value);
         copy_numbers(p->value, p->mean);
         copy_numbers(p->mean, spare);
-        weft__changed(p->value), weft__changed(p->mean);
+        weft__mark_changed(p->value), weft__mark_changed(p->mean);
     }
     a->swapped ^= !w->status;
     weft__check_faults(w, "ema_swap");

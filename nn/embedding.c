@@ -110,7 +110,7 @@ weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids)
                      (long long)e->weight->f.size[0]);
     weft_tensor *rows = e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids,
                 *y = weft_index_select(e->weight, rows);
-    weft__looked_up(y, e->weight, rows);
+    weft__record_lookup(y, e->weight, rows);
     y = dropped(e, rows, y);
     weft__leave(e->m, before);
     return y;

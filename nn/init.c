@@ -121,5 +121,5 @@ void weft__first_values(weft__parameter *p, weft_init init)
     case WEFT_INIT_KAIMING:    uniform(p, key, gain * sqrt(6 / in)); break;
     case WEFT_INIT_ORTHOGONAL: orthogonal(p, key, gain); break;
     }
-    weft__changed(&p->value);
+    weft__mark_changed(&p->value);
 }

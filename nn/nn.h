@@ -137,7 +137,7 @@ void weft__cut_back(weft_module *root, int64_t n);
 
 /* ---- parameter.c, init.c ---- */
 /* Marks every parameter and buffer below the root as changed. */
-void weft__all_changed(weft_module *root);
+void weft__mark_all_changed(weft_module *root);
 /* For a function that changes gradients. Under WEFT_CHECK prints a line, once, if there are no gradients. */
 void weft__gradients_are_there(const weft_module *m, const char *function);
 /* Makes a module `name` in m, whose parameters are all tied to those of the original. */

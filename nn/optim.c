@@ -209,7 +209,7 @@ static void moved(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++) {
         if (!o->slot[i].still)
-            weft__changed(&o->slot[i].p->value);
+            weft__mark_changed(&o->slot[i].p->value);
         weft__node_of(&o->slot[i].p->value)->given = false;
     }
     o->then = o->w->tape->changes;

@@ -196,16 +196,16 @@ static weft *of_lasting(weft *w, const weft_tensor *x, const char *function)
     return w && !w->status ? w : NULL;
 }
 
-void weft__all_changed(weft_module *root)
+void weft__mark_all_changed(weft_module *root)
 {
     for (weft__parameter *p = root->first; p; p = p->later)
         if (!p->tied)
-            weft__changed(&p->value);
+            weft__mark_changed(&p->value);
 }
 
 static void assigned(weft_tensor *x)             /* an assigned gradient counts as a gradient */
 {
-    weft__changed(x);
+    weft__mark_changed(x);
     if (!weft__node_of(x)->gradient || !weft__outside_shards(x->w, "assign: of a gradient"))
         return;
     weft__parameter *p = (weft__parameter *)(void *)((char *)x - offsetof(weft__parameter, grad));

@@ -40,8 +40,8 @@ static void set_forget_bias(weft_tensor *const *weight, weft__cell cell, int64_t
         return;
     w->dev.k->fill(&w->dev, hidden, (real)weft__or(value, 0), bias_ih->data + forget);
     w->dev.k->fill(&w->dev, hidden, 0, bias_hh->data + forget);
-    weft__changed(bias_ih);
-    weft__changed(bias_hh);
+    weft__mark_changed(bias_ih);
+    weft__mark_changed(bias_hh);
 }
 
 static const char *layer_fault(const weft_rnn *r, const weft_rnn_opts *o)

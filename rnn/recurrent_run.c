@@ -126,9 +126,9 @@ static const void *packed_weights(const weft_call *c, const weft__recur_layer *l
     }
     if (of[0]->w->recording || how(c)->lean)
         return NULL;
-    weft__kept *k = weft__kept_of(of, WEFT__RNN_WEIGHTS, WEFT__KEPT_LAYER, d->k->recur_packs(d, l));
+    weft__packed *k = weft__packed_of(of, WEFT__RNN_WEIGHTS, WEFT__PACK_LAYER, d->k->recur_packs(d, l));
     if (k && !k->filled)
-        d->k->recur_pack(d, l, k->at), weft__kept_is_filled(k);
+        d->k->recur_pack(d, l, k->at), weft__mark_filled(k);
     return k ? k->at : NULL;
 }
 
@@ -171,7 +171,7 @@ static weft__into into(const weft_call *c, int k)                 /* target of a
 /* Does the same for kernels that add. */
 static real *added(const weft_call *c, int k, weft__blocks *zeros)
 {
-    return input_of(c, k) ? weft__dx_added(c, how(c)->at[k], zeros) : NULL;
+    return input_of(c, k) ? weft__dx_sum(c, how(c)->at[k], zeros) : NULL;
 }
 
 static void prepare_back(const weft_call *c, const extents *e, segment *s, weft__blocks *zeros)
@@ -247,7 +247,7 @@ static void back(const direction_calls *all, const extents *e)
     for (int d = last; d >= 0; d--) {
         const weft_call *c = &all->of[d];
         s[d] = segments_of(c, e);
-        rows_dx[d] = s[d].l.ids && weft__asked_for(c->x[WEFT__X]) ? by_rows_after_all(c, &s[d]) : NULL;
+        rows_dx[d] = s[d].l.ids && weft__keeps_gradient(c->x[WEFT__X]) ? by_rows_after_all(c, &s[d]) : NULL;
         prepare_back(c, e, &s[d], &zeros);
     }
     weft__run_blocks(&all->of[0], &zeros);

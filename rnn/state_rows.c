@@ -127,7 +127,7 @@ static void last_fused(const weft_call *c)
         const bool came = weft_op_dy(c, s);
         for (int k = s * m->parts; came && k < (s + 1) * m->parts; k++)
             dx[k] = rows_added(c, k, &zeros);
-        given[s] = came && m->given[s] ? weft__dx_added(c, at_given(c, s), &zeros) : NULL;
+        given[s] = came && m->given[s] ? weft__dx_sum(c, at_given(c, s), &zeros) : NULL;
     }
     weft__run_blocks(c, &zeros);
     for (int s = 0; s < m->states; s++)

@@ -80,10 +80,10 @@ static void describe_layer(one *o, int layer, const real *x, int64_t inputs)
 static void take_packed(one *o)
 {
     weft__device *d = dev(o->c);
-    weft__kept *k =
-        weft__kept_of(o->weight, WEFT__RNN_WEIGHTS, WEFT__KEPT_LAYER, d->k->recur_packs(d, &o->l));
+    weft__packed *k =
+        weft__packed_of(o->weight, WEFT__RNN_WEIGHTS, WEFT__PACK_LAYER, d->k->recur_packs(d, &o->l));
     if (k && !k->filled)
-        d->k->recur_pack(d, &o->l, k->at), weft__kept_is_filled(k);
+        d->k->recur_pack(d, &o->l, k->at), weft__mark_filled(k);
     o->l.packed = k ? k->at : NULL;
 }
 
@@ -111,7 +111,7 @@ static const int32_t *rows_by_id(const weft_call *c, const weft_tensor *ids, int
 }
 
 /* Uses the cached projection as the first layer's sums. Returns a cache entry to be filled, or NULL. */
-static weft__kept *take_table(one *o)
+static weft__packed *take_table(one *o)
 {
     const weft_call *c = o->c;
     if (how(c)->table == NOT_THERE)
@@ -119,7 +119,7 @@ static weft__kept *take_table(one *o)
     weft_tensor *table = c->x[how(c)->table];
     weft_tensor *of[] = { weight(o, WEFT__W_IH), table, weight(o, WEFT__B_IH), weight(o, WEFT__B_HH) };
     const int64_t rows = table->f.size[0], S = weft__slots(o->l.r.cell) * o->l.r.hidden;
-    weft__kept *k = weft__kept_of(of, 4, WEFT__KEPT_TABLE, (size_t)((rows + 1) * S) * sizeof(real));
+    weft__packed *k = weft__packed_of(of, 4, WEFT__PACK_TABLE, (size_t)((rows + 1) * S) * sizeof(real));
     const int32_t *row = k ? rows_by_id(c, c->x[how(c)->ids], rows) : NULL;
     const real *x = row && !k->filled ? with_zeros(c, table) : o->l.x;
     if (row && x) {
@@ -143,12 +143,12 @@ static void step_run(weft_call *c)
         describe_layer(&o, l, x, l ? r->width : r->input);
         if (!r->lean)
             take_packed(&o);
-        weft__kept *fills = l || r->lean ? NULL : take_table(&o);
+        weft__packed *fills = l || r->lean ? NULL : take_table(&o);
         if (w->status)
             return;
         RUN(c, recur_layer, &o.l);
         if (fills && !w->dev.failure[0])
-            weft__kept_is_filled(fills);
+            weft__mark_filled(fills);
     }
     memcpy(Y(c, 0), x, (size_t)n * sizeof *x);
     weft__back_to(w, WEFT__IN_DATA, before);

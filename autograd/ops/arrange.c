@@ -22,7 +22,7 @@ weft_tensor *weft__view(weft_tensor *x, const weft__form *f)
     return x && weft__same(&x->f, f) ? x : called(&op_view, x, f, sizeof *f);
 }
 
-weft_tensor *weft__view_anew(weft_tensor *x) { return called(&op_view, x, &x->f, sizeof x->f); }
+weft_tensor *weft__new_view(weft_tensor *x) { return called(&op_view, x, &x->f, sizeof x->f); }
 
 /* ---- arrange ---- */
 /* Between two layouts of one batch. The gather is its own transpose, so it packs and unpacks. */
@@ -67,8 +67,8 @@ weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
 {
     arrangement a = { *to, fill };
     bool lies_so = weft__same(&x->f, to) && to->layout != WEFT_PADDED;       /* padding still needs `fill` */
-    weft_tensor *y = lies_so ? weft__view_anew(x) : called(&op_arrange, x, &a, sizeof a);
-    weft__looked_up_as(y, x);
+    weft_tensor *y = lies_so ? weft__new_view(x) : called(&op_arrange, x, &a, sizeof a);
+    weft__copy_lookup(y, x);
     return y;
 }
 

@@ -88,8 +88,8 @@ static void attention_fused(const weft_call *c)
     weft__attention a = attention_record(c);
     a.map = NULL;
     weft__blocks zeros = { 0 };
-    a.dy = weft_op_dy(c, OUT), a.dq = weft__dx_added(c, Q, &zeros), a.dk_ = weft__dx_added(c, K, &zeros),
-    a.dv_ = weft__dx_added(c, V, &zeros);
+    a.dy = weft_op_dy(c, OUT), a.dq = weft__dx_sum(c, Q, &zeros), a.dk_ = weft__dx_sum(c, K, &zeros),
+    a.dv_ = weft__dx_sum(c, V, &zeros);
     weft__run_blocks(c, &zeros);
     if (a.dy && !c->y[0]->w->status)
         RUN(c, attention_back, &a);
@@ -126,8 +126,8 @@ static weft_tensor *compose_attention(const attention *a, weft_tensor *const *x,
     const int causal = (int)a->o.causal;
     int64_t heads = a->o.heads;
     weft_tensor *q, *k, *v;
-    weft__pairs_seen(x[Q], x[K], causal, &q, &k);
-    weft__pairs_seen(x[Q], x[V], causal, NULL, &v);
+    weft__visible_pairs(x[Q], x[K], causal, &q, &k);
+    weft__visible_pairs(x[Q], x[V], causal, NULL, &v);
     weft_tensor *scores = weft_scale(weft_sum(by_heads(weft_mul(q, k), heads, a->dk), 2), (double)a->scale);
     if (!weft_ok(x[Q]->w))
         return scores;
@@ -227,7 +227,7 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
         const weft_call *c = weft__apply(&op_attention, LIST(q, k, v), &a, sizeof a);
         if (!weft_ok(w))
             return c->y[OUT];
-        weft_tensor *of[] = { weft__view_anew(c->x[Q]), weft__view_anew(c->x[K]), weft__view_anew(c->x[V]) };
+        weft_tensor *of[] = { weft__new_view(c->x[Q]), weft__new_view(c->x[K]), weft__new_view(c->x[V]) };
         return compose_attention(c->attributes, of, map);
     }
     const weft_call *c = weft__apply(&op_attention_map, LIST(q, k, v), &a, sizeof a);

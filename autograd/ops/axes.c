@@ -16,7 +16,7 @@ static bool permute_shape(weft_call *c)
     for (int i = 0; i < x->rank; i++)
         y->size[i] = x->size[o->axis[i]];
     if (o->axis[0] != 0)
-        weft__rows_moved(c);
+        weft__drop_row_order(c);
     return true;
 }
 static void permute_run(weft_call *c)
@@ -82,7 +82,7 @@ static const weft_op op_transpose = ORDER_RECORD("transpose", describe_swap);
 weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
 {
     if (!weft__axis(x, &axis, "transpose") || !weft__axis(x, &other, "transpose"))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     order o = { .one = axis, .other = other };
     for (int i = 0; i < x->f.rank; i++)
         o.axis[i] = i == axis ? other : i == other ? axis : i;
@@ -93,7 +93,7 @@ weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
 static weft_tensor *repeated(weft_tensor *x, int axis, int64_t times, bool before, const char *name)
 {
     if (!weft__axis(x, &axis, name))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     if (times < 0 || x->f.rank == WEFT_RANK || (x->f.batch && axis == 0))
         return weft__failed(x, WEFT_ESHAPE, name,
                             "axis %d, %lld times; expected a tensor of rank 1 .. 5, 0 times or more, and an "
@@ -103,12 +103,12 @@ static weft_tensor *repeated(weft_tensor *x, int axis, int64_t times, bool befor
     int fresh = axis + !before;                  /* position of the new axis */
     if (__builtin_mul_overflow(end.size[axis], times, &end.size[axis]))
         return weft__failed(x, WEFT_ESHAPE, name, "%lld times: too many elements", (long long)times);
-    weft_tensor *one = weft__with_axis(x, fresh), *y;
+    weft_tensor *one = weft__insert_axis(x, fresh), *y;
     many = one->f;
     many.size[fresh] = times;
     y = weft__spread_to(one, &many);
     if (y->f.batch)
-        weft__lie_as(&end, &y->f);
+        weft__copy_layout(&end, &y->f);
     return weft__view(y, &end);
 }
 

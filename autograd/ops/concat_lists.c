@@ -4,11 +4,11 @@
 #include "autograd/op.h"
 
 enum { LISTS = 4 };
-static int of_each(const weft_call *c) { return c->n / c->m; }
+static int list_length(const weft_call *c) { return c->n / c->m; }
 
 static bool lists_shape(weft_call *c)
 {
-    const int n = of_each(c);
+    const int n = list_length(c);
     for (int l = 0; l < c->m; l++) {
         weft__form *y = &c->y[l]->f;
         *y = c->x[l * n]->f;
@@ -23,7 +23,7 @@ static bool lists_shape(weft_call *c)
 static void lists_run(weft_call *c)
 {
     weft__blocks all = { 0 };
-    for (int i = 0, n = of_each(c); i < c->n; i++) {
+    for (int i = 0, n = list_length(c); i < c->n; i++) {
         const int64_t w = weft__elements(&c->x[i]->f);
         weft__add_block(c, &all,
                         (weft__block_copy){ .rows = 1, .width = w, .x = X(c, i), .ldx = w,
@@ -34,7 +34,7 @@ static void lists_run(weft_call *c)
 static void lists_fused(const weft_call *c)
 {
     weft__blocks all = { 0 };
-    for (int i = 0, n = of_each(c); i < c->n; i++) {
+    for (int i = 0, n = list_length(c); i < c->n; i++) {
         bool add;
         const int64_t w = weft__elements(&c->x[i]->f);
         const real *dy = weft_op_dy(c, i / n);
@@ -48,7 +48,7 @@ static void lists_fused(const weft_call *c)
 }
 static void lists_composed(const weft_call *c, weft_tensor **y)
 {
-    for (int l = 0, n = of_each(c); l < c->m; l++)
+    for (int l = 0, n = list_length(c); l < c->m; l++)
         y[l] = weft_concat(c->x + l * n, n, 0);
 }
 

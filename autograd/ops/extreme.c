@@ -9,10 +9,10 @@ static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor
 /* Result number `value` is the value; the other of the first two results is its index. */
 static bool extreme_shape(weft_call *c, int value)
 {
-    const weft__along *a = weft__take_whole(c);
+    const weft__along *a = weft__store_form(c);
     if (!is_real(c, 0))
         return weft_op_refuse(c, "expected reals (weft_to_reals)");
-    c->y[0]->f = c->y[1]->f = weft__less(a);
+    c->y[0]->f = c->y[1]->f = weft__reduced_form(a);
     c->y[!value]->f.type = WEFT_I32;
     if (c->m > 2)
         c->y[2]->f = a->whole;
@@ -38,7 +38,7 @@ static void row_run(weft_call *c)   { extreme_run(c, 1); }
 
 static weft_tensor *value_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    weft__along a = weft__along_now(c);
+    weft__along a = weft__current_along(c);
     (void)i;
     return place_along(&a, dy, c->y[1]);
 }
@@ -54,7 +54,7 @@ static weft_tensor *place_along_back(const weft_call *c, weft_tensor *dy, int i)
 }
 static bool pick_shape(weft_call *c)
 {
-    c->y[0]->f = weft__less(c->attributes);
+    c->y[0]->f = weft__reduced_form(c->attributes);
     return true;
 }
 static void pick_run(weft_call *c) { RUN(c, segment_pick, SEGMENTS(c), X(c, 0), I(c, 1), Y(c, 0), c->add); }
@@ -91,8 +91,8 @@ static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor
 static bool int_shape(weft_call *c)
 {
     const weft__along *a = c->attributes;
-    return weft__less_shape(c) && (a->tokens || a->whole.size[a->axis] || !count(c->y[0]) ||
-                                   weft_op_refuse(c, "the axis is empty; expected an element"));
+    return weft__reduced_shape(c) && (a->tokens || a->whole.size[a->axis] || !count(c->y[0]) ||
+                                      weft_op_refuse(c, "the axis is empty; expected an element"));
 }
 static void int_max_run(weft_call *c) { weft__run_segment_ints(c, WEFT__maximum); }
 static void int_min_run(weft_call *c) { weft__run_segment_ints(c, WEFT__minimum); }
@@ -123,7 +123,7 @@ static bool is_of_ints(const weft_tensor *x) { return x && !weft__wrong(x->w, x)
 static weft_tensor *extreme_along(const weft_op *op, weft_tensor *x, int axis)
 {
     if (!weft__axis_not_rows(x, &axis, op->name))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     weft__along a = weft__along_axis(x, axis, false);
     return APPLY_WITH(op, a, x);
 }
@@ -152,7 +152,7 @@ typedef struct { weft__along along; int64_t k; } top;
 static bool topk_shape(weft_call *c)
 {
     top *t = (top *)(uintptr_t)c->attributes;
-    const weft__form *f = &weft__take_whole(c)->whole;
+    const weft__form *f = &weft__store_form(c)->whole;
     int64_t n = f->size[t->along.axis];
     if (!is_real(c, 0) || t->k < 0 || t->k > n || count(c->x[0]) > INT32_MAX)
         return weft__refuse(c,
@@ -184,7 +184,7 @@ static const weft_op op_topk = { .name = "topk",
 
 void weft_topk(weft_tensor *x, int64_t k, int axis, weft_tensor **values, weft_tensor **indices)
 {
-    weft_tensor *inert = weft__inert_beside(x), *at = inert, *value = inert;
+    weft_tensor *inert = weft__inert_of(x), *at = inert, *value = inert;
     if (weft__axis_not_rows(x, &axis, "topk")) {
         top t = { weft__along_axis(x, axis, false), k };
         const weft_call *c = weft__apply(&op_topk, &x, 1, &t, sizeof t);

@@ -13,7 +13,7 @@ static bool index_select_shape(weft_call *c)
         index->rank + table->rank - 1 > WEFT_RANK)
         return weft_op_refuse(c, "expected a plain table of rows (weft_plain) and ints");
     *y = *index;
-    weft__rows_as(c, 1);
+    weft__keep_row_order(c, 1);
     y->type = table->type;
     for (int i = 1; i < table->rank; i++)
         y->size[y->rank++] = table->size[i];
@@ -37,7 +37,7 @@ static bool index_add_shape(weft_call *c)
 {
     const weft__form *table = c->attributes, *x = &c->x[0]->f;
     c->y[0]->f = *table;
-    weft__rows_moved(c);
+    weft__drop_row_order(c);
     return (is_real(c, 0) && !is_real(c, 1) && count(c->x[0]) == count(c->x[1]) * row_width(table) &&
             x->batch == c->x[1]->f.batch) ||
            weft__refuse(c, "expected reals, and an int for each of their rows of %lld",

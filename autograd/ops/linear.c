@@ -95,11 +95,11 @@ static const void *packed_weight(const weft_call *c, const weft__product *p)
     weft_tensor *weight = c->x[WEIGHT];
     if (weight->w->recording || weight->step)
         return NULL;
-    const weft__kept_kind part = how(c)->rows ? WEFT__KEPT_PART + (int)(how(c)->from / how(c)->rows) :
-                                                WEFT__KEPT_PRODUCT;
-    weft__kept *k = weft__kept_of(&weight, 1, part, dev(c)->k->gemm_packs(dev(c), p));
+    const weft__packed_kind part =
+        how(c)->rows ? WEFT__PACK_PART + (int)(how(c)->from / how(c)->rows) : WEFT__PACK_PRODUCT;
+    weft__packed *k = weft__packed_of(&weight, 1, part, dev(c)->k->gemm_packs(dev(c), p));
     if (k && !k->filled)
-        RUN(c, gemm_pack, p, part_of(c, WEIGHT, width(weight)), k->at), weft__kept_is_filled(k);
+        RUN(c, gemm_pack, p, part_of(c, WEIGHT, width(weight)), k->at), weft__mark_filled(k);
     return k ? k->at : NULL;
 }
 
@@ -115,14 +115,14 @@ static void linear_run(weft_call *c)
     RUN(c, gemm, &p, X(c, X_), part_of(c, WEIGHT, width(c->x[X_])), Y(c, 0));
 }
 
-static const real *of_sums(const weft_call *c)   /* gradient before f; NULL: no memory */
+static const real *gradient_of_sums(const weft_call *c) /* gradient before f; NULL: no memory */
 {
     const curve *u = how(c);
     weft *w = c->y[0]->w;
     int64_t n = count(c->y[0]);
     if (u->f == WEFT__UNARIES)
         return weft_op_dy(c, 0);
-    real *dz = weft__dy_spent(c, 0);
+    real *dz = weft__dy_reusable(c, 0);
     if (!dz && !(dz = weft__take(w, WEFT__IN_DATA, n * (int64_t)sizeof *dz)))
         return NULL;
     RUN(c, unary, u->f, 1, n, u->p, 0, Y(c, 0), Y(c, 0), weft_op_dy(c, 0), dz, false);
@@ -133,13 +133,13 @@ static void linear_fused(const weft_call *c)
 {
     bool add;
     int64_t rows = tokens_of(c), in = width(c->x[X_]), out = width(c->y[0]);
-    const real *dz = of_sums(c);
+    const real *dz = gradient_of_sums(c);
     const bool part = how(c)->rows;              /* the other rows get zeros */
     bool adds[2] = { true, true };
     weft__blocks zeros = { 0 };
     real *d[2] = { NULL, NULL };                 /* gradients of weight and bias */
     for (int i = 0; dz && i < c->n - WEIGHT; i++)
-        d[i] = part ? weft__dx_added(c, WEIGHT + i, &zeros) : weft_op_dx(c, WEIGHT + i, &adds[i]);
+        d[i] = part ? weft__dx_sum(c, WEIGHT + i, &zeros) : weft_op_dx(c, WEIGHT + i, &adds[i]);
     weft__run_blocks(c, &zeros);
     if (d[0])
         product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_), d[0] + how(c)->from * in,

@@ -65,9 +65,9 @@ static bool matmul_shape(weft_call *c)
     if (p.kind == IMPOSSIBLE)
         return refuse_extents(c);
     if (((const turns *)c->attributes)->ta)
-        weft__rows_moved(c);
+        weft__drop_row_order(c);
     else
-        weft__rows_as(c, 0);
+        weft__keep_row_order(c, 0);
     if (p.kind == CONTRACTED)
         c->y[0]->f = weft__plain(WEFT_REAL, 2, (int64_t[]){ p.m, p.n });
     else {

@@ -14,7 +14,7 @@ static bool is_ragged(weft_tensor *x, const char *function)
 weft_packed_sequence weft_packed_sequence_of(weft_tensor *x)
 {
     if (!is_ragged(x, "packed_sequence_of"))
-        return (weft_packed_sequence){ .data = weft__inert_beside(x) };
+        return (weft_packed_sequence){ .data = weft__inert_of(x) };
     const weft_batch *b = x->f.batch;
     return (weft_packed_sequence){ .data = weft_plain(weft_to_layout(x, WEFT_PACKED)),
                                    .batch_sizes = b->live.host,
@@ -47,15 +47,15 @@ static const char *wrong_sizes(const weft_packed_sequence *p, int64_t *at)
  * 1, .. Fills place [sequences] with the inverse. Returns as wrong_sizes. */
 static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, int32_t *place, int64_t *at)
 {
-    const int32_t *there = p->sorted_indices, *back = p->unsorted_indices;
+    const int32_t *forward = p->sorted_indices, *back = p->unsorted_indices;
     for (int64_t i = 0; i < p->sequences; i++)
         sorted[i] = place[i] = -1;
     for (*at = 0; *at < p->sequences; ++*at) {
-        int32_t i = (int32_t)*at, rank = there || !back ? i : back[i], s = there ? there[i] : i;
+        int32_t i = (int32_t)*at, rank = forward || !back ? i : back[i], s = forward ? forward[i] : i;
         if (rank < 0 || rank >= p->sequences || s < 0 || s >= p->sequences || sorted[rank] >= 0 ||
             place[s] >= 0)
             return "indices that contain each sequence once";
-        if (there && back && back[s] != i)
+        if (forward && back && back[s] != i)
             return "unsorted_indices that are the inverse of sorted_indices";
         sorted[rank] = s;
         place[s] = rank;
@@ -89,8 +89,8 @@ static weft_tensor *reordered(const weft_packed_sequence *p, const int32_t *sort
         column[k] = offset[sorted[k]];
     }
     memset(row, 0, (size_t)l->n * sizeof *row);
-    weft_batch *lie = weft__batch(p->data->w, &(weft_lengths){ .n = l->n, .len = falling }, "ragged_of");
-    weft_tensor *x = rows_of_batch(p->data, lie, WEFT_PACKED);
+    weft_batch *stored = weft__batch(p->data->w, &(weft_lengths){ .n = l->n, .len = falling }, "ragged_of");
+    weft_tensor *x = rows_of_batch(p->data, stored, WEFT_PACKED);
     return weft_plain(weft_to_rows(x, &(weft_placement){ 1, end, row, column }));
 }
 

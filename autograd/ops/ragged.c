@@ -69,7 +69,7 @@ bool weft__is_padded(weft_tensor *x, const weft_lengths *l, weft_align align, co
 static weft_tensor *as_padded(weft_tensor *x, const weft_lengths *l, weft_align align, const char *function)
 {
     if (!weft__is_padded(x, l, align, function))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     x->w->running = function;
     weft_batch *b = weft__batch(x->w, l, function);
     if (!b)
@@ -104,7 +104,7 @@ static bool any_nonzero(const weft_tensor *x, const void *all, int64_t from, int
 bool weft_pads_are_zero(weft_tensor *x, const weft_lengths *l, weft_align align)
 {
     static const char function[] = "pads_are_zero";
-    weft *w = weft__inert_beside(x)->w;
+    weft *w = weft__inert_of(x)->w;
     size_t bytes = weft__is_padded(x, l, align, function) ? (size_t)weft__bytes(&x->f) : 0;
     w->running = function;
     int64_t cells = bytes ? x->f.size[0] * x->f.size[1] : 0, cell = cells ? weft__elements(&x->f) / cells : 0;
@@ -216,7 +216,7 @@ weft_tensor *weft_broadcast_to_tokens(weft_tensor *x, weft_tensor *like)
         return ints_to_tokens(x, like);
     weft__along a = tokens_of(like, x);
     weft__form to = a.whole;
-    weft__lie_as(&to, &like->f);
+    weft__copy_layout(&to, &like->f);
     weft_tensor *y = weft__expand(x, &a);
     return like->f.layout == WEFT_CONCAT ? y : weft__arranged(y, &to, 0);
 }

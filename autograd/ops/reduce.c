@@ -42,7 +42,7 @@ weft__segments weft__segments_of(const weft__along *a)
                        (weft__segments){ weft__extents(f, 0, a->axis), f->size[a->axis], inner, NULL };
 }
 
-weft__form weft__less(const weft__along *a)
+weft__form weft__reduced_form(const weft__along *a)
 {
     weft__form f = a->whole;
     if (a->axis == 0) {
@@ -69,25 +69,25 @@ void weft__describe_along(const weft_call *c, char *text, size_t size)
         snprintf(text, size, "axis=%d%s", a->axis, a->flag ? ", from the end" : "");
 }
 
-weft__along weft__along_now(const weft_call *c)
+weft__along weft__current_along(const weft_call *c)
 {
     weft__along a = *(const weft__along *)c->attributes;
     a.whole = c->x[0]->f;
     return a;
 }
 
-weft__along *weft__take_whole(weft_call *c)
+weft__along *weft__store_form(weft_call *c)
 {
     weft__along *a = (weft__along *)(uintptr_t)c->attributes;
     a->whole = c->x[0]->f;
     if (a->axis == 0)
-        weft__rows_moved(c);
+        weft__drop_row_order(c);
     return a;
 }
 
-bool weft__less_shape(weft_call *c)
+bool weft__reduced_shape(weft_call *c)
 {
-    c->y[0]->f = weft__less(weft__take_whole(c));
+    c->y[0]->f = weft__reduced_form(weft__store_form(c));
     return true;
 }
 
@@ -106,11 +106,11 @@ static bool expand_shape(weft_call *c)
     weft__along *a = (weft__along *)(uintptr_t)c->attributes;
     const weft__form *x = &c->x[0]->f;
     if (a->axis > 0 && a->whole.batch && x->batch)
-        weft__lie_as(&a->whole, x);
+        weft__copy_layout(&a->whole, x);
     c->y[0]->f = a->whole;
     if (a->axis == 0)
-        weft__rows_moved(c);
-    weft__form want = weft__less(a);
+        weft__drop_row_order(c);
+    weft__form want = weft__reduced_form(a);
     return weft__same(&want, x) || weft_op_refuse(c, "expected one row for each run");
 }
 static void expand_run(weft_call *c)
@@ -131,7 +131,7 @@ static const weft_op op_sum = { .name = "sum",
                                 .layout = WEFT__ALONG,
                                 .adds = true,
                                 .unread = 1,
-                                .shape = weft__less_shape,
+                                .shape = weft__reduced_shape,
                                 .forward = reduce_run,
                                 .backward = reduce_back,
                                 .describe = weft__describe_along };
@@ -156,7 +156,7 @@ weft_tensor *weft__expand(weft_tensor *y, const weft__along *a)
 weft_tensor *weft_sum(weft_tensor *x, int axis)
 {
     if (!weft__axis_not_rows(x, &axis, "sum"))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     weft__along a = weft__along_axis(x, axis, false);
     return weft__reduce(x, &a);
 }
@@ -164,7 +164,7 @@ weft_tensor *weft_sum(weft_tensor *x, int axis)
 weft_tensor *weft_mean(weft_tensor *x, int axis)
 {
     if (!weft__axis_not_rows(x, &axis, "mean"))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     if (x->f.type != WEFT_REAL)
         return weft__failed(x, WEFT_ESHAPE, "mean", "expected reals (weft_to_reals)");
     int64_t n = x->f.size[axis];
@@ -175,7 +175,7 @@ weft_tensor *weft_mean(weft_tensor *x, int axis)
 static weft_tensor *variance(weft_tensor *x, int axis, double correction, const char *name)
 {
     if (!weft__axis_not_rows(x, &axis, name))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     if (x->f.type != WEFT_REAL)
         return weft__failed(x, WEFT_ESHAPE, name, "expected reals (weft_to_reals)");
     if (!(correction >= 0 && isfinite(correction)))
@@ -224,7 +224,7 @@ static weft_tensor *euclidean(weft_tensor *x, int axis)
 weft_tensor *weft_vector_norm(weft_tensor *x, int axis, double power)
 {
     if (!weft__axis_not_rows(x, &axis, "vector_norm"))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     if (x->f.type != WEFT_REAL)
         return weft__failed(x, WEFT_EARG, "vector_norm", "expected reals (weft_to_reals)");
     if (power != 0 && power != 1 && power != 2 && power != (double)INFINITY)
@@ -238,7 +238,7 @@ weft_tensor *weft_vector_norm(weft_tensor *x, int axis, double power)
 static bool shape_of_input(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
-    weft__take_whole(c);
+    weft__store_form(c);
     return true;
 }
 static bool cumsum_shape(weft_call *c)
@@ -303,7 +303,7 @@ static const weft_op op_flip = { .name = "flip",
 static weft_tensor *ordered(const weft_op *op, weft_tensor *x, int axis)
 {
     if (!weft__axis(x, &axis, op->name))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     weft__along a = weft__along_axis(x, axis, true);
     return APPLY_WITH(op, a, x);
 }

@@ -41,7 +41,7 @@ weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape)
                             "to %s; expected axis 0 with the %lld rows of the ragged tensor (weft_plain)",
                             describe_shape(x, rank, shape, text), (long long)x->f.size[0]);
     if (x->f.batch)
-        weft__lie_as(&f, &x->f);
+        weft__copy_layout(&f, &x->f);
     return weft__view(x, &f);
 }
 
@@ -143,7 +143,7 @@ static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i)
 weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to)
 {
     if (!weft__axis(x, &axis, "slice"))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     int64_t n = x->f.size[axis];
     part p = { x->f, axis, from < 0 ? from + n : from, to < 0 ? to + n : to };
     return APPLY_WITH(&op_slice, p, x);
@@ -159,7 +159,7 @@ static bool concat_shape(weft_call *c)
     if (axis == 0 && y->batch)
         return weft_op_refuse(c, "ragged rows along axis 0; expected another axis (weft_concat_sequences)");
     if (axis == 0)
-        weft__rows_moved(c);
+        weft__drop_row_order(c);
     for (int i = 1; i < c->n; i++) {
         if (c->x[i]->f.rank == f.rank)
             f.size[axis] = c->x[i]->f.size[axis];
@@ -250,7 +250,7 @@ static bool stackable(weft_tensor *const *x, int64_t n, int axis)
     for (int64_t i = 1; i < n && weft_ok(w); i++) {
         weft__form f = x[i]->f;
         if (f.batch && x[0]->f.batch)            /* concat compares the batches later */
-            weft__lie_as(&f, &x[0]->f);
+            weft__copy_layout(&f, &x[0]->f);
         if (!weft__same(&f, &x[0]->f))
             weft__fail(w, WEFT_ESHAPE, "stack: input %lld is %s, input 0 %s; expected one shape",
                        (long long)i, weft__text(&x[i]->f, text[0]), weft__text(&x[0]->f, text[1]));
@@ -260,7 +260,7 @@ static bool stackable(weft_tensor *const *x, int64_t n, int axis)
     return weft_ok(w);
 }
 
-weft_tensor *weft__with_axis(weft_tensor *x, int axis)
+weft_tensor *weft__insert_axis(weft_tensor *x, int axis)
 {
     weft__form f = x->f;
     for (int i = f.rank++; i > axis; i--)
@@ -286,6 +286,6 @@ weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis)
     weft_tensor **views =
         stackable(x, n, at) ? weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *views) : NULL;
     for (int64_t i = 0; views && i < n; i++)
-        views[i] = weft__with_axis(x[i], at);
+        views[i] = weft__insert_axis(x[i], at);
     return views ? weft__apply(&op_stack, views, (int)n, &at, sizeof at)->y[0] : &w->nil;
 }

@@ -117,7 +117,7 @@ void weft__accumulate(weft_tensor *x, weft_tensor *g)
         w->dev.k->scale(&w->dev, count(g), 1, g->data, node(x)->grad->data, add);
 }
 
-static bool takes(const weft_call *c, const weft_tensor *x)
+static bool has_input(const weft_call *c, const weft_tensor *x)
 {
     for (int i = 0; i < c->n; i++)
         if (c->x[i] == x)
@@ -135,7 +135,7 @@ bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
         return false;
     const weft_call *c_of_g = w->tape->deferred && w->tape->deferred->y[0] == g ? w->tape->deferred : NULL;
     if (c_of_g && c_of_g->op->in_place && weft__same(&g->f, &node(y)->grad->f) &&
-        takes(c_of_g, node(y)->grad)) {
+        has_input(c_of_g, node(y)->grad)) {
         g->data = node(y)->grad->data;
         weft__run_deferred(w);
     }
@@ -149,16 +149,16 @@ bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
 const real *weft_op_dy(const weft_call *c, int k)
 {
     const weft_tensor *g = c && k >= 0 && k < c->m ? node(c->y[k])->grad : NULL;
-    return g ? weft__gradient_seen(c, c->y[k], g->data, true, false) : NULL;
+    return g ? weft__host_gradient(c, c->y[k], g->data, true, false) : NULL;
 }
 
-real *weft__dy_spent(const weft_call *c, int k)
+real *weft__dy_reusable(const weft_call *c, int k)
 {
     const weft_tensor *y = c->y[k];
     return node(y)->grad && node(y)->kept != y->w->tape->walk ? node(y)->grad->data : NULL;
 }
 
-static bool again(const weft_call *c, int i)     /* is it also another input? */
+static bool is_repeated(const weft_call *c, int i) /* is it also another input? */
 {
     for (int k = 0; k < c->n; k++)
         if (k != i && c->x[k] == c->x[i])
@@ -176,23 +176,23 @@ real *weft_op_dx(const weft_call *c, int i, bool *add)
     node(x)->given |= w->tape->to_parameters;
     weft_tensor **to = x->f.batch && w->tape->apart ? &w->tape->apart[i] : &node(x)->grad;
     *add = *to;
-    if (!*to && (*to = weft__slot(w, &x->f)) && !node(x)->grad && !again(c, i))
+    if (!*to && (*to = weft__slot(w, &x->f)) && !node(x)->grad && !is_repeated(c, i))
         node(x)->grad = *to;
-    return *to ? weft__gradient_seen(c, x, (*to)->data, *add, true) : NULL;
+    return *to ? weft__host_gradient(c, x, (*to)->data, *add, true) : NULL;
 }
 
 real *weft__dx_whole(const weft_call *c, int i, bool *add)
 {
     weft_tensor *x = c->x[i], *grad = node(x)->grad;
-    if (!grad || x->w->dev.k->synchronous || again(c, i) || !weft__needed(x))
+    if (!grad || x->w->dev.k->synchronous || is_repeated(c, i) || !weft__needed(x))
         return weft_op_dx(c, i, add);
     weft__run_deferred(x->w);
     node(x)->given |= x->w->tape->to_parameters;
     *add = true;
-    return weft__gradient_seen(c, x, grad->data, true, true);
+    return weft__host_gradient(c, x, grad->data, true, true);
 }
 
-real *weft__dx_added(const weft_call *c, int i, weft__blocks *zeros)
+real *weft__dx_sum(const weft_call *c, int i, weft__blocks *zeros)
 {
     bool add;
     real *dx = weft_op_dx(c, i, &add);
@@ -201,7 +201,7 @@ real *weft__dx_added(const weft_call *c, int i, weft__blocks *zeros)
     return dx;
 }
 
-void weft__accumulate_apart(weft *w, const weft_call *c)
+void weft__accumulate_ragged(weft *w, const weft_call *c)
 {
     for (int i = c->n; i-- > 0 && !w->status;)
         if (w->tape->apart[i] && w->tape->apart[i] != node(c->x[i])->grad)

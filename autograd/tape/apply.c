@@ -81,7 +81,7 @@ weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int64_t n, 
 /* ---- for raw functions ---- */
 /* The raw function continues after the failure, so it gets memory of sufficient size (weft__room). The
  * numbers are not used. */
-static void *in_vain(const weft_tensor *t, weft_dtype asked, void *seen)
+static void *dummy_buffer(const weft_tensor *t, weft_dtype asked, void *seen)
 {
     weft *w = t->w;
     char text[128];
@@ -103,8 +103,8 @@ static void *data_of(const weft_tensor *t, weft_dtype type)
         return NULL;
     if (t->w->tape)
         weft__run_deferred(t->w);                /* raw reads require that no call waits */
-    void *seen = weft__seen(t, function);
-    return !seen || t->f.type == type ? seen : in_vain(t, type, seen);
+    void *seen = weft__host_data(t, function);
+    return !seen || t->f.type == type ? seen : dummy_buffer(t, type, seen);
 }
 real    *weft_op_data(const weft_tensor *t)     { return data_of(t, WEFT_REAL); }
 int32_t *weft_op_int_data(const weft_tensor *t) { return data_of(t, WEFT_I32); }

@@ -20,7 +20,7 @@ static void reach(weft *w, int64_t from, int64_t to)
     }
 }
 
-static void tell_uses(weft *w, int64_t to)
+static void report_uses(weft *w, int64_t to)
 {
     for (int64_t e = 0; e < to; e++) {
         const weft_call *c = w->tape->entry[e].call;
@@ -31,7 +31,7 @@ static void tell_uses(weft *w, int64_t to)
 }
 
 /* ---- one entry ---- */
-static void walk_back(weft *w, int64_t top, int64_t bottom);
+static void run_entries(weft *w, int64_t top, int64_t bottom);
 
 static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
 {
@@ -50,26 +50,26 @@ static bool returned_is_usable(weft *w, const weft_call *c, const char *function
     return !w->status;
 }
 
-static void by_kernel(weft *w, const weft_call *c)
+static void run_fused(weft *w, const weft_call *c)
 {
     weft__work work;
     if (!(w->tape->apart = list_of_inputs(w, c)) || !weft__work_begin(w, &work, c, true)) {
         w->tape->apart = NULL;
         return;
     }
-    weft__callback outer = weft__own_begin(w, c, "the fused function of");
+    weft__callback outer = weft__op_callback_begin(w, c, "the fused function of");
     c->op->fused(c);
     weft__callback_end(w, outer);
     weft__work_end(w, &work);
     weft__run_deferred(w);
-    weft__accumulate_apart(w, c);
+    weft__accumulate_ragged(w, c);
     w->tape->apart = NULL;
 }
 
 /* Records the composed function of a fused entry, passes the gradients of its results on, and walks back
  * through it. It gets views of its ragged inputs. Several gradients of one input are first summed in its
  * view, and then added. */
-static void through_composed(weft *w, const weft_call *call)
+static void run_composed(weft *w, const weft_call *call)
 {
     weft_tensor *y[WEFT__RESULTS] = { 0 };
     int64_t from = w->tape->entries;
@@ -80,8 +80,8 @@ static void through_composed(weft *w, const weft_call *call)
     w->recording = true;
     w->tape->walking = false;
     for (int i = 0; i < c->n; i++)
-        own.x[i] = call->x[i]->f.batch && weft__needed(call->x[i]) ? weft__view_anew(call->x[i]) : call->x[i];
-    weft__callback outer = weft__own_begin(w, c, "the composed function of");
+        own.x[i] = call->x[i]->f.batch && weft__needed(call->x[i]) ? weft__new_view(call->x[i]) : call->x[i];
+    weft__callback outer = weft__op_callback_begin(w, c, "the composed function of");
     c->op->composed(c, y);
     weft__callback_end(w, outer);
     w->recording = recording;
@@ -90,20 +90,20 @@ static void through_composed(weft *w, const weft_call *call)
     for (int k = 0; k < WEFT__RESULTS && k < c->m && !w->status; k++)
         if (y[k] && node(c->y[k])->grad && returned_is_usable(w, c, "composed", y[k]))
             weft__accumulate(y[k], node(c->y[k])->grad);
-    walk_back(w, w->tape->entries, from);
+    run_entries(w, w->tape->entries, from);
 }
 
 static weft_tensor *gradient_by_operators(weft *w, weft_call *c, int i)
 {
     if (!weft__needed(c->x[i]))
         return NULL;
-    weft__callback outer = weft__own_begin(w, c, "the backward function of");
+    weft__callback outer = weft__op_callback_begin(w, c, "the backward function of");
     weft_tensor *g = c->op->backward(c, node(c->y[0])->grad, i);
     weft__callback_end(w, outer);
     return g && returned_is_usable(w, c, "backward", g) ? g : NULL;
 }
 
-static void by_operators(weft *w, weft_call *c)  /* from the last to the first needed input */
+static void run_operators(weft *w, weft_call *c) /* from the last to the first needed input */
 {
     int first = 0;
     while (first < c->n && !weft__needed(c->x[first]))
@@ -116,16 +116,16 @@ static void by_operators(weft *w, weft_call *c)  /* from the last to the first n
     weft__run_deferred(w);
 }
 
-static void pass(weft *w, weft_call *c, bool *spent)
+static void run_entry(weft *w, weft_call *c, bool *spent)
 {
     bool raw = c->op->fused && !w->recording && !*spent;
     w->running = w->tape->passing = c->op->name;
     if (raw)
-        *spent = c->op->once, by_kernel(w, c);
+        *spent = c->op->once, run_fused(w, c);
     else if (c->op->composed)
-        through_composed(w, c);
+        run_composed(w, c);
     else if (c->op->backward)
-        by_operators(w, c);
+        run_operators(w, c);
     else
         weft__fail(w, WEFT_EARG, "%s has no derivative%s", c->op->name,
                    c->op->fused ? " that can be differentiated again" : "");
@@ -137,7 +137,7 @@ static void pass(weft *w, weft_call *c, bool *spent)
 }
 
 /* pass with profiling. A raw function reads inputs and results, and the gradients of both. */
-static void pass_timed(weft *w, weft_call *c, bool *spent)
+static void run_entry_timed(weft *w, weft_call *c, bool *spent)
 {
     weft__timed *before = weft__profile_enter(w, c->op->name, true);
     bool raw = c->op->fused && !w->recording && !*spent;
@@ -145,7 +145,7 @@ static void pass_timed(weft *w, weft_call *c, bool *spent)
         weft__profile_bytes(w, 2 * weft__bytes(&c->x[i]->f));
     for (int k = 0; raw && k < c->m; k++)
         weft__profile_bytes(w, 2 * weft__bytes(&c->y[k]->f));
-    pass(w, c, spent);
+    run_entry(w, c, spent);
     weft__profile_leave(w, before);
 }
 
@@ -159,7 +159,7 @@ static void drop_gradient(weft *w, weft_tensor *y)
 }
 
 /* ---- the walk ---- */
-static void walk_back(weft *w, int64_t top, int64_t bottom)
+static void run_entries(weft *w, int64_t top, int64_t bottom)
 {
     for (int64_t e = top; e-- > bottom && !w->status;) {
         weft_call *c = w->tape->entry[e].call;
@@ -167,9 +167,9 @@ static void walk_back(weft *w, int64_t top, int64_t bottom)
         for (int k = 0; k < c->m; k++)
             any |= node(c->y[k])->grad && node(c->y[k])->reached == w->tape->walk;
         weft_mark here = weft_mark_here(w);
-        any = any && weft__as_it_was(&w->tape->entry[e]);
+        any = any && weft__inputs_unchanged(&w->tape->entry[e]);
         if (any)
-            (w->profiling ? pass_timed : pass)(w, c, &spent);
+            (w->profiling ? run_entry_timed : run_entry)(w, c, &spent);
         w->tape->entry[e].spent = spent;
         if (any && !w->recording && !w->status)
             weft__rewind_numbers(w, here);
@@ -192,25 +192,25 @@ static void seed(weft_tensor *of)                /* d sum(of) / d of = 1 */
         w->dev.k->fill(&w->dev, count(of), 1, node(of)->grad->data);
 }
 
-static void walk_from(weft_tensor *of, bool recording)
+static void run_pass(weft_tensor *of, bool recording)
 {
     weft *w = of->w;
     bool was = weft_set_grad_enabled(w, recording);
     w->tape->in_walk = true;
     reach(w, 0, node(of)->born);
     if (w->tape->walk_watch && w->tape->to_parameters)
-        tell_uses(w, node(of)->born);
+        report_uses(w, node(of)->born);
     w->tape->walking = !recording;
     /* The saved gradient of a parameter, or of a tensor given to weft_gradients. */
-    weft_tensor *mine = node(of)->grad;
+    weft_tensor *saved = node(of)->grad;
     bool own = !node(of)->born;
     bool fine = !w->tape->to_parameters || weft__reaches_parameters(of);
     if (!own && fine)
         seed(of);
     if (!w->status)
-        walk_back(w, node(of)->born, 0);
+        run_entries(w, node(of)->born, 0);
     if (own)
-        node(of)->grad = mine;
+        node(of)->grad = saved;
     w->tape->walking = w->tape->in_walk = false;
     w->recording = was;
 }
@@ -266,7 +266,7 @@ void weft_backward(weft_tensor *loss)
     if (w->check && !weft__check_enter(w, "backward"))
         return;
     w->tape->walk++, w->tape->to_parameters = true;
-    walk_from(loss, false);
+    run_pass(loss, false);
     w->tape->to_parameters = false;
     weft__check_leave(w);
 }
@@ -288,18 +288,18 @@ static bool check_gradients_of(weft *w, weft_tensor *of, weft_tensor *const *by,
     return fine && there;
 }
 
-static void set_aside(weft *w, weft_tensor *const *by, int64_t n, weft_tensor **mine)
+static void save_gradients(weft *w, weft_tensor *const *by, int64_t n, weft_tensor **saved)
 {
     for (int64_t i = 0; i < n; i++) {
         if (node(by[i])->kept == w->tape->walk)
             continue;                            /* listed twice */
-        mine[i] = node(by[i])->grad;
+        saved[i] = node(by[i])->grad;
         node(by[i])->grad = NULL, node(by[i])->reached = node(by[i])->kept = w->tape->walk;
     }
 }
 
 /* Returns a gradient buffer as a tensor of the step, after whose end later walks can reuse it. */
-static weft_tensor *handed_out(weft *w, weft_tensor *slot)
+static weft_tensor *as_step_tensor(weft *w, weft_tensor *slot)
 {
     int64_t at = weft_mark_here(w).at[1];
     weft_tensor *g = weft__header(w, &slot->f);
@@ -319,25 +319,25 @@ static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
         return weft__spread_to(weft_scalar(w, 1), &by->f);
     if (w->status || !g)
         return w->status ? &w->nil : weft__tensor(w, &by->f, NULL);
-    return w->recording ? g : handed_out(w, g);
+    return w->recording ? g : as_step_tensor(w, g);
 }
 
 /* by and out do not overlap; each of out is the inert tensor. Restores the recording mode at the end. */
 static void find_gradients(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out,
                            bool recorded)
 {
-    weft_tensor **mine = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *mine);
-    if (!mine)
+    weft_tensor **saved = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *saved);
+    if (!saved)
         return;
     bool was = weft_set_grad_enabled(w, recorded);
     w->tape->walk++;
-    set_aside(w, by, n, mine);
-    walk_from(of, recorded);
+    save_gradients(w, by, n, saved);
+    run_pass(of, recorded);
     for (int64_t i = 0; i < n; i++)
         out[i] = result_of(w, of, by[i]);
     for (int64_t i = 0; i < n; i++)
         if (node(by[i])->kept == w->tape->walk)              /* first mention in the list */
-            node(by[i])->grad = mine[i], node(by[i])->kept = 0;
+            node(by[i])->grad = saved[i], node(by[i])->kept = 0;
     w->recording = was;
 }
 

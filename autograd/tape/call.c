@@ -7,7 +7,7 @@
 
 /* Returns whether the operator's functions belong to the program and run as callbacks. */
 static bool is_own(const weft_call *c) { return c->host || c->op->device; }
-weft__callback weft__own_begin(weft *w, const weft_call *c, const char *kind)
+weft__callback weft__op_callback_begin(weft *w, const weft_call *c, const char *kind)
 {
     return is_own(c) ? weft__callback_begin(w, kind, c->op->name) : weft__callback_now(w);
 }
@@ -67,7 +67,7 @@ static void run_forward(weft *w, weft_call *c)
         return;
     w->tape->raw = c->op->name;
     if (is_own(c)) {
-        weft__callback outer = weft__own_begin(w, c, "the forward function of");
+        weft__callback outer = weft__op_callback_begin(w, c, "the forward function of");
         c->op->forward(c);
         weft__callback_end(w, outer);
     } else
@@ -160,7 +160,7 @@ static bool results_are_possible(weft_call *c)
 
 static bool own_shape(weft *w, weft_call *c)
 {
-    weft__callback outer = weft__own_begin(w, c, "the shape function of");
+    weft__callback outer = weft__op_callback_begin(w, c, "the shape function of");
     bool fine = c->op->shape(c);
     weft__callback_end(w, outer);
     return fine;

@@ -111,7 +111,7 @@ static bool is_input(const weft_call *c, const void *numbers)    /* a result may
     return is;
 }
 
-void *weft__seen(const weft_tensor *t, const char *function)
+void *weft__host_data(const weft_tensor *t, const char *function)
 {
     weft *w = t->w;
     const weft__work *work = w->tape ? w->tape->work : NULL;
@@ -127,7 +127,7 @@ void *weft__seen(const weft_tensor *t, const char *function)
     return copy_of(w, t, t->data, !made || work->call->add || is_input(work->call, t->data), made);
 }
 
-void *weft__gradient_seen(const weft_call *c, const weft_tensor *x, void *gradient, bool fetched, bool back)
+void *weft__host_gradient(const weft_call *c, const weft_tensor *x, void *gradient, bool fetched, bool back)
 {
     weft *w = x->w;
     if (!gradient || !c->host || w->dev.k->synchronous)

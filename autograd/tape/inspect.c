@@ -127,7 +127,7 @@ const char *weft__attributes(const weft_call *c, char text[WEFT__ATTRIBUTES])
     *text = 0;
     if (c->op->describe) {
         weft *w = c->y[0]->w;
-        weft__callback outer = weft__own_begin(w, c, "the describe function of");
+        weft__callback outer = weft__op_callback_begin(w, c, "the describe function of");
         c->op->describe(c, text, WEFT__ATTRIBUTES);
         weft__callback_end(w, outer);
     }

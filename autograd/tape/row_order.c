@@ -29,13 +29,13 @@ static const weft__form *order_of(const weft_tensor *x) { return node(x)->order 
 
 /* Until weft__carry_order the field `order` of a result is the input with the same rows, or the result itself
  * if no input has them. */
-void weft__rows_moved(weft_call *c)
+void weft__drop_row_order(weft_call *c)
 {
     for (int k = 0; k < c->m; k++)
         node(c->y[k])->order = c->y[k];
 }
 
-void weft__rows_as(weft_call *c, int i) { node(c->y[0])->order = c->x[i]; }
+void weft__keep_row_order(weft_call *c, int i) { node(c->y[0])->order = c->x[i]; }
 
 /* Returns the order of a plain input with that number of rows, if known. An input of a rank below `least`
  * broadcasts, so its axis 0 is another axis. */
@@ -126,7 +126,7 @@ static bool are_usable(weft_tensor *x, weft_tensor *like, const char *function)
 weft_tensor *weft__ragged_as(weft_tensor *x, const weft__form *like)
 {
     weft__form f = x->f;
-    weft__lie_as(&f, like);
+    weft__copy_layout(&f, like);
     return weft__view(x, &f);
 }
 
@@ -134,7 +134,7 @@ weft_tensor *weft_ragged_like(weft_tensor *x, weft_tensor *like)
 {
     char text[128];
     if (!are_usable(x, like, "ragged_like"))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     if (x->f.batch || !like->f.batch || x->f.rank < 1 || x->f.size[0] != like->f.size[0])
         return weft__failed(x, WEFT_ESHAPE, "ragged_like",
                             "expected a plain tensor with the rows of a ragged one; like is %s",
@@ -151,7 +151,7 @@ weft_tensor *weft_ragged_rows(weft_tensor *x, weft_tensor *like)
 {
     char text[128];
     if (!are_usable(x, like, "ragged_rows"))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     const weft_batch *b = like->f.batch;
     if (x->f.batch || !b || x->f.rank < 1 || x->f.size[0] != b->tokens)
         return weft__failed(

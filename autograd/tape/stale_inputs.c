@@ -18,7 +18,7 @@ static void refuse_changed(const weft_tensor *kept, const char *operator_name)
         operator_name, node(kept)->path ? node(kept)->path : "a gradient", operator_name, operator_name);
 }
 
-bool weft__as_it_was(const weft__entry *e)
+bool weft__inputs_unchanged(const weft__entry *e)
 {
     const weft_call *c = e->call;
     if (c->y[0]->w->tape->changes == e->then)

@@ -16,13 +16,13 @@ static void set_origin(weft_tensor *y, struct weft__lookup is)
         *l = is, node(y)->lookup = l;
 }
 
-void weft__looked_up(weft_tensor *y, weft_tensor *table, weft_tensor *ids)
+void weft__record_lookup(weft_tensor *y, weft_tensor *table, weft_tensor *ids)
 {
     if (y->f.rank == 2)
         set_origin(y, (struct weft__lookup){ table, ids, y->w->tape->changes, NULL });
 }
 
-void weft__looked_up_as(weft_tensor *y, const weft_tensor *x)
+void weft__copy_lookup(weft_tensor *y, const weft_tensor *x)
 {
     const struct weft__lookup *l = node(x)->lookup;
     if (l)                                       /* padding may differ; it holds no tokens */
@@ -38,7 +38,7 @@ weft_tensor *weft__table_of(const weft_tensor *x, weft_tensor **ids)
     return l->table;
 }
 
-bool weft__asked_for(const weft_tensor *x)
+bool weft__keeps_gradient(const weft_tensor *x)
 {
     for (; x; x = node(x)->lookup ? node(x)->lookup->from : NULL)
         if (node(x)->kept == x->w->tape->walk)

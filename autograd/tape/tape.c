@@ -10,7 +10,7 @@ void weft__run_deferred(weft *w)
         w->tape->run(deferred);
 }
 
-static void cleared(struct weft__tape *t)
+static void clear_tape(struct weft__tape *t)
 {
     memset(t->spare, 0, sizeof t->spare);
     t->entries = 0;
@@ -22,7 +22,7 @@ static void cleared(struct weft__tape *t)
     t->walking = t->in_walk = t->to_parameters = false;
 }
 
-static void rewound(struct weft__tape *t, const weft_mark *m)
+static void rewind_tape(struct weft__tape *t, const weft_mark *m)
 {
     /* Returns buffers of weft_gradients to the free lists when their tensors end. */
     for (weft_tensor *s; (s = t->given) && weft__node_of(s)->born >= m->at[WEFT__AT_HEADS];) {
@@ -33,14 +33,14 @@ static void rewound(struct weft__tape *t, const weft_mark *m)
     t->deferred = NULL;
 }
 
-static void forgotten(weft *w, struct weft__tape *t)
+static void free_entries(weft *w, struct weft__tape *t)
 {
     weft__release(w, t->entry);
     t->entry = NULL;
     t->entries = t->room = 0;
 }
 
-static bool layer(const struct weft__tape *t, char *path)
+static bool layer_path(const struct weft__tape *t, char *path)
 {
     if (t->scope)
         snprintf(path, 256, "%s", t->scope_name(t->scope));
@@ -51,12 +51,12 @@ static int64_t on_event(weft *w, weft__event event, void *with)
 {
     struct weft__tape *t = w->tape;
     switch (event) {
-    case WEFT__CLEARED:   cleared(t); break;
-    case WEFT__REWOUND:   rewound(t, with); break;
+    case WEFT__CLEARED:   clear_tape(t); break;
+    case WEFT__REWOUND:   rewind_tape(t, with); break;
     case WEFT__READ:      weft__run_deferred(w); break;
-    case WEFT__FORGOTTEN: forgotten(w, t); break;
+    case WEFT__FORGOTTEN: free_entries(w, t); break;
     case WEFT__ENTRIES:   return t->entries;
-    case WEFT__LAYER:     return layer(t, with);
+    case WEFT__LAYER:     return layer_path(t, with);
     }
     return 0;
 }
