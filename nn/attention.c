@@ -59,10 +59,10 @@ static weft_tensor *plain_like(weft_tensor *y, const weft_tensor *q)
     return weft__view(weft_to_layout(y, WEFT_CONCAT), &f);
 }
 
-static weft_tensor *attend(weft__asked a, weft_tensor *q, weft_attention_memory memory, weft_causal causal,
+static weft_tensor *attend(weft__scorer a, weft_tensor *q, weft_attention_memory memory, weft_causal causal,
                            weft_tensor **map)
 {
-    weft_tensor *y = weft__refused(a.m, q, a.name);
+    weft_tensor *y = weft__bad_input(a.m, q, a.name);
     if (map)
         *map = y ? y : &q->w->nil;
     if (y)
@@ -79,7 +79,7 @@ static weft_tensor *attend(weft__asked a, weft_tensor *q, weft_attention_memory 
     return y;
 }
 
-weft_tensor *weft__attend(weft__asked a, weft_tensor *q, weft_tensor *memory, weft_causal causal,
+weft_tensor *weft__attend(weft__scorer a, weft_tensor *q, weft_tensor *memory, weft_causal causal,
                           weft_tensor **map)
 {
     return attend(a, q, (weft_attention_memory){ memory, memory }, causal, map);
@@ -163,7 +163,7 @@ static void multihead_new(weft_attention_layer *a, const weft_attention_layer_op
     int64_t width = o->width;
     a->weight = weft_parameter(a->m, "in_proj_weight", WEFT_SHAPE(3 * width, width), xavier);
     a->bias = weft_parameter(a->m, "in_proj_bias", WEFT_SHAPE(3 * width), zero);
-    a->out = weft__linear_as(a->m, "out_proj", width, width, weft__by_width(width));
+    a->out = weft__linear_new(a->m, "out_proj", width, width, weft__init_by_width(width));
 }
 
 /* Projects query, key or value (i = 0 .. 2) with its part of the weight. */
@@ -232,38 +232,38 @@ weft_attention_layer *weft_attention_new(weft_module *parent, const char *name,
     weft_module *m = weft_submodule_new(parent, name);
     weft_attention_layer *a = weft__layer(m, sizeof *a);
     if (!a)
-        return weft__finished(m, a, &none);
+        return weft__finish_layer(m, a, &none);
     a->m = m;
     a->kind = opts->kind;
     a->width = opts->width;
     a->heads = opts->heads;
     kinds[a->kind].make(a, opts);
-    return weft__finished(m, a, &none);
+    return weft__finish_layer(m, a, &none);
 }
 
-static weft__asked asked_of(const weft_attention_layer *a)
+static weft__scorer scorer_of(const weft_attention_layer *a)
 {
     if (!a || !a->m)
-        return (weft__asked){ .name = "attention" };
+        return (weft__scorer){ .name = "attention" };
     const struct kind *k = &kinds[a->kind];
-    return (weft__asked){ a->m, k->name, a, k->project, k->how };
+    return (weft__scorer){ a->m, k->name, a, k->project, k->how };
 }
 
 weft_tensor *weft_attention_run(weft_attention_layer *a, weft_tensor *q, weft_tensor *memory,
                                 weft_causal causal, weft_tensor **map)
 {
-    weft__asked asked = asked_of(a);
-    if (asked.how == general_query) { /* project the queries, not the memory */
-        asked.project = NULL;
-        asked.how = general;
+    weft__scorer scorer = scorer_of(a);
+    if (scorer.how == general_query) { /* project the queries, not the memory */
+        scorer.project = NULL;
+        scorer.how = general;
     }
-    return weft__attend(asked, q, memory, causal, map);
+    return weft__attend(scorer, q, memory, causal, map);
 }
 
 weft_attention_memory weft_attention_project(weft_attention_layer *layer, weft_tensor *memory)
 {
-    const weft__asked a = asked_of(layer);
-    weft_tensor *y = weft__refused(a.m, memory, a.name);
+    const weft__scorer a = scorer_of(layer);
+    weft_tensor *y = weft__bad_input(a.m, memory, a.name);
     char text[128];
     if (y)
         return (weft_attention_memory){ y, y };
@@ -282,7 +282,7 @@ weft_attention_memory weft_attention_project(weft_attention_layer *layer, weft_t
 weft_tensor *weft_attention_query(weft_attention_layer *a, weft_tensor *q, weft_attention_memory memory,
                                   weft_causal causal, weft_tensor **map)
 {
-    weft__asked asked = asked_of(a);
-    asked.project = NULL;
-    return attend(asked, q, memory, causal, map);
+    weft__scorer scorer = scorer_of(a);
+    scorer.project = NULL;
+    return attend(scorer, q, memory, causal, map);
 }

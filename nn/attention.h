@@ -15,11 +15,11 @@ typedef struct {
     const void *layer;
     weft__attention_projection *project;         /* NULL: the memory is used unprojected */
     weft__attention_method *how;
-} weft__asked;
+} weft__scorer;
 
 /* Applies the layer's method to ragged tensors. The memory is ragged, or plain [n, Tk, dm] with full
  * sequences. The query is ragged, plain [n, Tq, dq], or plain [n, dq] with one query for each sequence, as in
  * a decoder. The result is plain if the query is. Plain inputs become views, not copies. */
-weft_tensor *weft__attend(weft__asked, weft_tensor *q, weft_tensor *memory, weft_causal causal,
+weft_tensor *weft__attend(weft__scorer, weft_tensor *q, weft_tensor *memory, weft_causal causal,
                           weft_tensor **map);
 #endif

@@ -11,13 +11,13 @@ static void norm_and_clip(const weft_module *m, real max, real power, weft__guar
     weft__device *d = &m->w->dev;
     real *gradients = m->root->gradients;
     bool start = true;
-    for (weft__neighbours s = { 0 }; weft__next_neighbours(m, false, &s); start = false)
+    for (weft__range s = { 0 }; weft__next_range(m, false, &s); start = false)
         d->k->norm(d, s.n, power, gradients + s.from, start, g);
     if (start) {
         d->k->norm(d, 0, power, NULL, true, g);
         d->k->clip(d, 0, power, max, g, NULL, y);
     }
-    for (weft__neighbours s = { 0 }; weft__next_neighbours(m, false, &s); y = NULL)
+    for (weft__range s = { 0 }; weft__next_range(m, false, &s); y = NULL)
         d->k->clip(d, s.n, power, max, g, gradients + s.from, y);
 }
 
@@ -37,7 +37,7 @@ weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
         return &w->nil;
     }
     w->running = "clip_grad_norm";
-    weft__gradients_are_there(m, "clip_grad_norm");
+    weft__check_gradients_exist(m, "clip_grad_norm");
     weft__form scalar = weft__plain(WEFT_REAL, 0, NULL);
     weft_tensor *total = weft__empty(w, &scalar);
     weft__guard *g = weft__take(w, WEFT__IN_DATA, sizeof *g);

@@ -60,11 +60,11 @@ weft_ema *weft_ema_new(weft_module *m, double decay)
     a->there = there;
     weft_module *to = weft_submodule_new(m, "ema");
     mirror(a, m, to);
-    return weft__finished(to, a, &none);
+    return weft__finish_layer(to, a, &none);
 }
 
 /* Fails if m has new parameters: averages of only some parameters would mix two models. */
-static bool works(const weft_ema *a, const char *function)
+static bool is_usable(const weft_ema *a, const char *function)
 {
     if (!a || !a->w || a->w->status)
         return false;
@@ -79,7 +79,7 @@ static bool works(const weft_ema *a, const char *function)
 
 void weft_ema_update(weft_ema *a, int64_t updates)
 {
-    if (!works(a, "ema_update"))
+    if (!is_usable(a, "ema_update"))
         return;
     /* After swap the parameters are averages, so an update would average the averages. */
     if (a->swapped) {
@@ -102,7 +102,7 @@ void weft_ema_update(weft_ema *a, int64_t updates)
 
 void weft_ema_swap(weft_ema *a)
 {
-    if (!works(a, "ema_swap"))
+    if (!is_usable(a, "ema_swap"))
         return;
     weft *w = a->w;
     weft_mark here = weft_mark_here(w);

@@ -77,19 +77,19 @@ weft_embedding *weft_embedding_new(weft_module *parent, const char *name, const 
     weft *w = weft__ready(m);
     weft_embedding *e = w ? weft__own(w, sizeof *e, embedding_end, NULL) : NULL;
     if (!e)
-        return weft__finished(m, e, &none);
+        return weft__finish_layer(m, e, &none);
     e->m = m;
     e->row_dropout = opts->row_dropout;
     e->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->rows, opts->columns),
                                (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
     if (!w->status && has_padding(opts) && map_ids(e, opts->rows, opts->padding))
         w->dev.k->fill(&w->dev, opts->columns, 0, e->weight->data + opts->padding * opts->columns);
-    return weft__finished(m, e, &none);
+    return weft__finish_layer(m, e, &none);
 }
 
 /* Applies dropout of whole rows. The factor of each row, 0 or 1 / (1 - p), is looked up by the ids, so the
  * table is not copied. */
-static weft_tensor *dropped(const weft_embedding *e, weft_tensor *ids, weft_tensor *y)
+static weft_tensor *drop_rows(const weft_embedding *e, weft_tensor *ids, weft_tensor *y)
 {
     char place[WEFT__PATH + WEFT__NAME];
     if (e->row_dropout == 0 || !y->w->training || y->w->status)
@@ -101,7 +101,7 @@ static weft_tensor *dropped(const weft_embedding *e, weft_tensor *ids, weft_tens
 
 weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids)
 {
-    weft_tensor *bad = weft__refused(e ? e->m : NULL, ids, "embedding_run");
+    weft_tensor *bad = weft__bad_input(e ? e->m : NULL, ids, "embedding_run");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(e->m);
@@ -111,7 +111,7 @@ weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids)
     weft_tensor *rows = e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids,
                 *y = weft_index_select(e->weight, rows);
     weft__record_lookup(y, e->weight, rows);
-    y = dropped(e, rows, y);
+    y = drop_rows(e, rows, y);
     weft__leave(e->m, before);
     return y;
 }

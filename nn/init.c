@@ -100,7 +100,7 @@ static double width_of(double low, double high)
     return (double)weft__span_within((real)low, (real)high, (real)(high - low));
 }
 
-void weft__first_values(weft__parameter *p, weft_init init)
+void weft__init_values(weft__parameter *p, weft_init init)
 {
     weft *w = p->value.w;
     const weft__form *f = &p->value.f;

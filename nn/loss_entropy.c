@@ -9,13 +9,13 @@
 typedef struct {
     int64_t classes; real smoothing; int32_t ignore; bool has_ignore;
     int weight, mask;                            /* index of the input class_weight, mask; 0: not given */
-} manner;
+} entropy_opts;
 
 static const weft_tensor *input_or_null(const weft_call *c, int i) { return i ? c->x[i] : NULL; }
 
 static weft__entropy arguments(const weft_call *c, const weft_tensor *classes)
 {
-    const manner *m = c->attributes;
+    const entropy_opts *m = c->attributes;
     const weft_tensor *weight = input_or_null(c, m->weight), *mask = input_or_null(c, m->mask);
     return (weft__entropy){ weft__elements(&classes->f), m->classes, m->smoothing, m->has_ignore, m->ignore,
                             weight ? weight->data : NULL, mask ? mask->data : NULL };
@@ -49,7 +49,7 @@ static void check_classes(const weft_call *c, const weft_tensor *classes)
 /* Checks classes, class_weight and mask, and sets the shape of the result. */
 static bool shapes(weft_call *c, const weft_tensor *classes)
 {
-    const manner *m = c->attributes;
+    const entropy_opts *m = c->attributes;
     const weft_tensor *weight = input_or_null(c, m->weight), *mask = input_or_null(c, m->mask);
     weft__form want = classes->f;
     char text[128];
@@ -82,7 +82,7 @@ static void weight_run(weft_call *c)
 
 static void describe_weight(const weft_call *c, char *text, size_t size)
 {
-    const manner *m = c->attributes;
+    const entropy_opts *m = c->attributes;
     snprintf(text, size, "the weight of each row");
     if (m->has_ignore)
         snprintf(text, size, "the weight of each row, ignore=%d", m->ignore);
@@ -95,7 +95,7 @@ static const weft_op op_weight = { .name = "cross_entropy",
                                    .describe = describe_weight };
 
 /* Appends class_weight and mask to the n inputs in x. Returns the new number of inputs. */
-static int with_options(weft_tensor **x, int n, manner *m, weft_tensor *class_weight, weft_tensor *mask)
+static int with_options(weft_tensor **x, int n, entropy_opts *m, weft_tensor *class_weight, weft_tensor *mask)
 {
     m->weight = class_weight ? n : 0;
     if (class_weight)
@@ -111,7 +111,7 @@ static bool ignores(const weft_ce_opts *o) { return o->has_ignore || o->ignore !
 weft_tensor *weft__entropy_weight(weft_tensor *classes, int64_t n, const weft_ce_opts *opts, bool weighted)
 {
     weft_ce_opts o = opts ? *opts : (weft_ce_opts){ 0 };
-    manner m = { .classes = n, .ignore = o.ignore, .has_ignore = ignores(&o) };
+    entropy_opts m = { .classes = n, .ignore = o.ignore, .has_ignore = ignores(&o) };
     weft_tensor *x[3] = { classes };
     int inputs = with_options(x, 1, &m, weighted ? o.class_weight : NULL, o.mask);
     return weft__apply(&op_weight, x, inputs, &m, sizeof m)->y[0];
@@ -172,7 +172,7 @@ weft_tensor *weft__class_rows(weft_tensor *classes, int64_t n)
 
 static void entropy_composed(const weft_call *c, weft_tensor **y)
 {
-    const manner *m = c->attributes;
+    const entropy_opts *m = c->attributes;
     weft *w = c->y[0]->w;
     weft_ce_opts o = { .mask = m->mask ? c->x[m->mask] : NULL,
                        .ignore = m->ignore,
@@ -190,7 +190,7 @@ static void entropy_composed(const weft_call *c, weft_tensor **y)
 
 static void describe_manner(const weft_call *c, char *text, size_t size)
 {
-    const manner *m = c->attributes;
+    const entropy_opts *m = c->attributes;
     char ignore[40] = "";
     if (m->has_ignore)
         snprintf(ignore, sizeof ignore, ", ignore=%d", m->ignore);
@@ -210,7 +210,7 @@ weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes, const we
     if (!(o.smoothing >= 0 && o.smoothing <= 1))
         weft__fail(weft_context_of(logits), WEFT_EARG, "cross_entropy: smoothing %g; expected 0 .. 1",
                    o.smoothing);
-    manner m = { weft_size(logits, -1), (real)o.smoothing, o.ignore, ignores(&o), 0, 0 };
+    entropy_opts m = { weft_size(logits, -1), (real)o.smoothing, o.ignore, ignores(&o), 0, 0 };
     weft_tensor *x[4] = { logits, classes };
     int inputs = with_options(x, 2, &m, o.class_weight, o.mask);
     weft_tensor *rows = weft__apply(&op_entropy, x, inputs, &m, sizeof m)->y[0];

@@ -14,7 +14,7 @@ weft *weft__ready(const weft_module *m)          { return m && m->w && !m->w->st
 weft *weft_module_context(const weft_module *m)       { return m ? m->w : NULL; }
 weft_tensor *weft__inert(const weft_module *m)   { return m && m->w ? &m->w->nil : &weft__no_context()->nil; }
 
-weft_tensor *weft__refused(const weft_module *m, const weft_tensor *x, const char *function)
+weft_tensor *weft__bad_input(const weft_module *m, const weft_tensor *x, const char *function)
 {
     if (!m || !m->w) {
         weft *of_x = x ? x->w : weft__no_context();
@@ -154,12 +154,12 @@ bool weft__sizes_given(const weft_module *m, const char *layer, const char *name
 }
 
 /* ---- a root's flat vectors ---- */
-int64_t weft__piece(const weft__parameter *p)
+int64_t weft__padded_size(const weft__parameter *p)
 {
     return (weft__elements(&p->value.f) + WEFT__GRAIN - 1) / WEFT__GRAIN * WEFT__GRAIN;
 }
 
-void weft__cut_back(weft_module *root, int64_t n)
+void weft__truncate(weft_module *root, int64_t n)
 {
     weft__device *d = &root->w->dev;
     if (n == root->n)
@@ -169,13 +169,13 @@ void weft__cut_back(weft_module *root, int64_t n)
     root->n = n;
 }
 
-static void forget_names(weft_module *m)         /* of m and all modules below it */
+static void remove_names(weft_module *m) /* of m and all modules below it */
 {
     weft__names_remove(m->root, &m->named);
     for (weft__parameter *p = m->parameters; p; p = p->next)
         weft__names_remove(m->root, &p->named);
     for (weft_module *child = m->child; child; child = child->sibling)
-        forget_names(child);
+        remove_names(child);
 }
 
 static void count_in(weft_module *m, weft__parameter *p)
@@ -188,7 +188,7 @@ static void count_in(weft_module *m, weft__parameter *p)
     m->elements += p->buffer ? 0 : weft__elements(&p->value.f);
 }
 
-static void count_again(weft_module *m)
+static void recount(weft_module *m)
 {
     m->below_first = m->below_last = NULL;
     m->elements = 0;
@@ -197,11 +197,11 @@ static void count_again(weft_module *m)
         m->listed[i].last = NULL;
     }
     for (weft__parameter *p = m->root->first; p; p = p->later)
-        if (weft__below(p->module, m))
+        if (weft__is_below(p->module, m))
             count_in(m, p);
 }
 
-static void take_out_child(weft_module *m)
+static void unlink_child(weft_module *m)
 {
     weft_module *before = NULL, **child = &m->parent->child;
     for (; *child != m; child = &before->sibling)
@@ -212,29 +212,29 @@ static void take_out_child(weft_module *m)
 }
 
 /* Removes what was made below m. It was made last, so it is the end of the root's list and flat vectors. */
-static void unmade(weft_module *m)
+static void remove_module(weft_module *m)
 {
     weft_module *root = m->root;
-    take_out_child(m);
-    forget_names(m);
+    unlink_child(m);
+    remove_names(m);
     weft__parameter **at = &root->first, *last = NULL;
-    for (; *at && !weft__below((*at)->module, m); at = &(*at)->later)
+    for (; *at && !weft__is_below((*at)->module, m); at = &(*at)->later)
         last = *at;
     int64_t n = root->n;
     for (const weft__parameter *p = *at; p; p = p->later)
-        n -= p->buffer || p->tied ? 0 : weft__piece(p);
+        n -= p->buffer || p->tied ? 0 : weft__padded_size(p);
     *at = NULL;
     root->last = last;
-    weft__cut_back(root, n);
+    weft__truncate(root, n);
     for (weft_module *above = m->parent; above; above = above->parent)
-        count_again(above);
+        recount(above);
 }
 
-void *weft__finished(weft_module *m, void *layer, void *otherwise)
+void *weft__finish_layer(weft_module *m, void *layer, void *otherwise)
 {
     if (!m->w || (layer && !m->w->status))
         return m->w ? layer : otherwise;
-    unmade(m);
+    remove_module(m);
     return otherwise;
 }
 
@@ -277,7 +277,7 @@ const weft_module *weft__enter(const weft_module *m)
 void weft__leave(const weft_module *m, const weft_module *before) { m->w->tape->scope = before; }
 
 /* ---- walks ---- */
-bool weft__below(const weft_module *part, const weft_module *m)
+bool weft__is_below(const weft_module *part, const weft_module *m)
 {
     while (part && part != m)
         part = part->parent;
@@ -308,7 +308,7 @@ weft__parameter *weft__next_name(const weft_module *m, const weft__parameter *p)
     if (!m || p == m->below_last)
         return NULL;
     weft__parameter *next = p ? p->later : m->below_first;
-    while (next && !weft__below(next->module, m))
+    while (next && !weft__is_below(next->module, m))
         next = next->later;
     return next;
 }
@@ -321,7 +321,7 @@ weft__parameter *weft__next_parameter(const weft_module *m, const weft__paramete
     return next;
 }
 
-bool weft__next_neighbours(const weft_module *m, bool frozen, weft__neighbours *s)
+bool weft__next_range(const weft_module *m, bool frozen, weft__range *s)
 {
     s->n = 0;
     for (weft__parameter *p; (p = weft__next_parameter(m, s->last)); s->last = p) {
@@ -330,7 +330,7 @@ bool weft__next_neighbours(const weft_module *m, bool frozen, weft__neighbours *
         if (s->n && p->at != s->from + s->n)
             return true;
         s->from = s->n ? s->from : p->at;
-        s->n += weft__piece(p);
+        s->n += weft__padded_size(p);
     }
     return s->n > 0;
 }

@@ -26,12 +26,12 @@ weft_norm_layer *weft_layer_norm_new(weft_module *parent, const char *name, cons
     weft_module *m = weft_submodule_new(parent, name);
     weft_norm_layer *n = weft__layer(m, sizeof *n);
     if (!n)
-        return weft__finished(m, n, &none);
+        return weft__finish_layer(m, n, &none);
     n->m = m;
     n->eps = opts->eps;
     n->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
     n->bias = weft_parameter(m, "bias", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
-    return weft__finished(m, n, &none);
+    return weft__finish_layer(m, n, &none);
 }
 
 weft_tensor *weft__layer_norm_of_gate(weft_norm_layer *n, weft_tensor *gate, weft_tensor *skip)
@@ -48,7 +48,7 @@ weft_tensor *weft__layer_norm_of_gate(weft_norm_layer *n, weft_tensor *gate, wef
 
 weft_tensor *weft_layer_norm_run(weft_norm_layer *n, weft_tensor *x)
 {
-    weft_tensor *bad = weft__refused(n ? n->m : NULL, x, "layer_norm");
+    weft_tensor *bad = weft__bad_input(n ? n->m : NULL, x, "layer_norm");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(n->m);

@@ -12,7 +12,7 @@
 
 enum { BAD_IN_A_ROW = 10 };
 
-static bool holds(const weft_optim *o) { return o && o->w; }
+static bool is_open(const weft_optim *o) { return o && o->w; }
 
 /* ---- making ---- */
 static void optim_end(void *p)
@@ -20,7 +20,7 @@ static void optim_end(void *p)
     weft_optim *o = p;
     if (!o->w)
         return;
-    weft__members_end(o);
+    weft__free_members(o);
     weft__device_release(o->w, o->guard);
     o->w = NULL;
 }
@@ -32,7 +32,7 @@ static bool too_many(const weft_optim *o) { return o->counts[2] >= BAD_IN_A_ROW;
 static void optim_recover(void *p)
 {
     weft_optim *o = p;
-    if (!holds(o) || !too_many(o))               /* weft_optim_free may have ended it */
+    if (!is_open(o) || !too_many(o)) /* weft_optim_free may have ended it */
         return;
     o->counts[2] = 0;
     o->w->dev.k->upload(&o->w->dev, &o->guard->in_a_row, &o->counts[2], sizeof o->counts[2]);
@@ -67,20 +67,20 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
     o->guard = weft__device_allocate(w, sizeof *o->guard);
     if (o->guard)
         send_guard(o);
-    return o->guard && weft__members_join(o, name) ? o : &none;
+    return o->guard && weft__add_members(o, name) ? o : &none;
 }
 
 void weft_optim_free(weft_optim *o)
 {
     if (!o || !o->w)
         return;
-    weft__members_leave(o);
+    weft__release_members(o);
     optim_end(o);
 }
 
 void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale, double weight_decay)
 {
-    weft *w = holds(o) ? o->w : NULL;
+    weft *w = is_open(o) ? o->w : NULL;
     if (!w || w->status)
         return;
     real scale = (real)lr_scale, decay = (real)weight_decay;
@@ -103,7 +103,7 @@ static void name_bad(weft_optim *o)
             snprintf(o->bad, sizeof o->bad, "%s", weft__path_below(o->slot[i].p, o->module));
 }
 
-static void look_quietly(weft_optim *o)           /* never fails the context */
+static void read_guard(weft_optim *o) /* never fails the context */
 {
     weft__guard g;
     o->w->dev.k->download(&o->w->dev, &g, o->guard, sizeof g);
@@ -121,7 +121,7 @@ static void look_quietly(weft_optim *o)           /* never fails the context */
 
 static void check_counts(weft_optim *o)
 {
-    look_quietly(o);
+    read_guard(o);
     weft__check_faults(o->w, "optim_step");
     if (too_many(o))
         weft__fail(o->w, WEFT_ENUMERIC,
@@ -132,11 +132,11 @@ static void check_counts(weft_optim *o)
 
 int64_t weft_optim_skipped(weft_optim *o, const char **bad_parameter)
 {
-    if (holds(o) && !o->w->status)
+    if (is_open(o) && !o->w->status)
         check_counts(o);
     if (bad_parameter)
-        *bad_parameter = holds(o) ? o->bad : "";
-    return holds(o) ? o->counts[1] : 0;
+        *bad_parameter = is_open(o) ? o->bad : "";
+    return is_open(o) ? o->counts[1] : 0;
 }
 
 /* ---- a step ---- */
@@ -155,7 +155,7 @@ static void check_gradients(weft_optim *o)
 
 static real *part_from(real *x, int64_t from) { return x ? x + from : NULL; }
 
-static weft__update of_run(const weft_optim *o, const weft__run *r)
+static weft__update update_of(const weft_optim *o, const weft__run *r)
 {
     weft__update u = o->how;
     u.lr *= r->scale;
@@ -181,7 +181,7 @@ static void check_results(weft_optim *o)
     const weft__foresight *at_first = &first;
     weft__run r;
     for (int i = 0; weft__next_run(o->slot, o->n, &i, &r); at_first = NULL) {
-        weft__update u = of_run(o, &r);
+        weft__update u = update_of(o, &r);
         d->k->rehearse(d, r.n, at_first, &u, o->pasts + r.past, !r.still, root->gradients + r.at,
                        part_from(o->m, r.from), part_from(o->v, r.from), part_from(o->a, r.from),
                        root->values + r.at, r.from, o->guard);
@@ -194,7 +194,7 @@ static void update(weft_optim *o)
     const weft_module *root = o->module->root;
     weft__run r;
     for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);) {
-        weft__update u = of_run(o, &r);
+        weft__update u = update_of(o, &r);
         real *m = part_from(o->m, r.from), *v = part_from(o->v, r.from), *a = part_from(o->a, r.from);
         if (r.still)
             d->k->fill(d, r.n, 0, root->gradients + r.at);
@@ -205,7 +205,7 @@ static void update(weft_optim *o)
 }
 
 /* Marks parameters as changed even if the device skipped the step, which the host does not know. */
-static void moved(weft_optim *o)
+static void mark_updated(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++) {
         if (!o->slot[i].still)
@@ -217,7 +217,7 @@ static void moved(weft_optim *o)
 
 static bool is_ready(weft_optim *o)
 {
-    if (!holds(o) || o->w->status || !weft__members_join(o, "optim_step"))
+    if (!is_open(o) || o->w->status || !weft__add_members(o, "optim_step"))
         return false;
     if (o->n == 0)
         weft__fail(o->w, WEFT_EARG,
@@ -227,7 +227,7 @@ static bool is_ready(weft_optim *o)
     return o->n > 0 && weft__groups_fit(o);
 }
 
-static bool any_moves(const weft_optim *o)
+static bool any_updated(const weft_optim *o)
 {
     for (int i = 0; i < o->n; i++)
         if (!o->slot[i].still)
@@ -238,14 +238,14 @@ static bool any_moves(const weft_optim *o)
 static void take_step(weft_optim *o)
 {
     weft__count_update(o->w);
-    weft__pasts_part(o);
+    weft__split_counters(o);
     if (o->w->check)
-        weft__check_given(o->w, any_moves(o), true, "optim_step");
+        weft__check_given(o->w, any_updated(o), true, "optim_step");
     check_gradients(o);
     check_results(o);
     update(o);
-    moved(o);
-    weft__step_end(o);
+    mark_updated(o);
+    weft__count_step(o);
     weft__check_faults(o->w, "optim_step");
     if (o->w->status)
         return;
@@ -268,7 +268,7 @@ void weft_optim_step(weft_optim *o)
 void weft_optim_set_lr(weft_optim *o, double lr)
 {
     real rate = (real)lr;
-    if (!holds(o))
+    if (!is_open(o))
         return;
     if (!(rate >= 0) || isinf(rate))
         weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; expected a finite number, 0 or more", (double)rate);
@@ -282,24 +282,24 @@ int64_t weft_optim_steps(const weft_optim *o) { return o ? o->steps : 0; }
 /* ---- saving: the guard is stored as numbers of the host ---- */
 bool weft__optim_is_of(const weft_optim *o, const weft_module *m)
 {
-    return !holds(o) || weft__below(o->module, m);
+    return !is_open(o) || weft__is_below(o->module, m);
 }
 
-static bool joined_quietly(weft_optim *o)        /* the error goes to the file function only */
+static bool join_quietly(weft_optim *o) /* the error goes to the file function only */
 {
     weft *w = o->w;
     weft__listener *listener = weft__hush(w);
-    bool fine = weft__members_join(o, "optimiser");
+    bool fine = weft__add_members(o, "optimiser");
     weft__unhush(w, listener, !fine);
     return fine;
 }
 
 int weft__optim_saved(weft_optim *o, weft__saved *out, int room)
 {
-    if (!holds(o) || o->w->status || !joined_quietly(o))
+    if (!is_open(o) || o->w->status || !join_quietly(o))
         return 0;
-    look_quietly(o);
-    weft__pasts_read(o);
+    read_guard(o);
+    weft__read_counters(o);
     o->rule = o->how.rule;
     const weft__saved all[] = {
         { "rule", WEFT_I64, &o->rule, 1, false },    { "steps", WEFT_I64, &o->steps, 1, false },
@@ -354,7 +354,7 @@ bool weft__optim_accepts(const weft_optim *o, const weft__saved *entry, const vo
 
 void weft__optim_restored(weft_optim *o)
 {
-    if (!holds(o) || o->w->status)
+    if (!is_open(o) || o->w->status)
         return;
     o->rule = o->how.rule;                       /* io has compared it */
     o->bad[0] = 0;
@@ -362,5 +362,5 @@ void weft__optim_restored(weft_optim *o)
     o->counts[2] = too_many(o) ? 0 : o->counts[2];
     name_bad(o);
     send_guard(o);
-    weft__pasts_write(o);
+    weft__write_counters(o);
 }

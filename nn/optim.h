@@ -50,18 +50,18 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
 /* ---- optim_members.c ---- */
 /* Adds the parameters made below the module since the last call. Returns false if there is no memory or a
  * parameter has another optimiser; then the context has failed. */
-bool weft__members_join(weft_optim *o, const char *function);
+bool weft__add_members(weft_optim *o, const char *function);
 /* members_leave releases the parameters. members_end frees the memory, also when the context ends. */
-void weft__members_leave(weft_optim *o), weft__members_end(weft_optim *o);
+void weft__release_members(weft_optim *o), weft__free_members(weft_optim *o);
 void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay);
 /* Checks that every group matches a parameter. Otherwise fails the context and names the pattern. */
 bool weft__groups_fit(weft_optim *o);
 
 /* ---- steps of each parameter, optim_members.c ---- */
 /* Before a step: gives parameters that share a past separate ones if only some are updated. */
-void weft__pasts_part(weft_optim *o);
+void weft__split_counters(weft_optim *o);
 /* After the update: counts the step in the pasts of updated parameters and in the optimiser's guard. */
-void weft__step_end(weft_optim *o);
+void weft__count_step(weft_optim *o);
 /* Copy the pasts to and from o->ages. Both wait for the device. */
-void weft__pasts_read(weft_optim *o), weft__pasts_write(weft_optim *o);
+void weft__read_counters(weft_optim *o), weft__write_counters(weft_optim *o);
 #endif

@@ -18,7 +18,7 @@ static int64_t slots_join(weft__slot *s, int n)
     int64_t from = 0;
     for (int i = 0; i < n; i++) {
         s[i].from = from;
-        s[i].n = weft__piece(s[i].p);
+        s[i].n = weft__padded_size(s[i].p);
         from += s[i].n;
     }
     /* No gap after the last one, so a single parameter's memory has its shape. */
@@ -46,7 +46,7 @@ bool weft__next_run(const weft__slot *s, int n, int *i, weft__run *run)
 }
 
 /* ---- groups ---- */
-static void apply(const weft_optim *o, weft__group *g, weft__slot *s)
+static void apply_group(const weft_optim *o, weft__group *g, weft__slot *s)
 {
     if (!weft__path_fits(s->p, o->module, g->pattern))
         return;
@@ -56,7 +56,7 @@ static void apply(const weft_optim *o, weft__group *g, weft__slot *s)
 }
 
 /* Removes the group with that pattern from the list and returns it; or NULL. */
-static weft__group *taken_out(weft_optim *o, const char *pattern)
+static weft__group *unlink_group(weft_optim *o, const char *pattern)
 {
     for (weft__group **at = &o->groups; *at; at = &(*at)->next)
         if (!strcmp((*at)->pattern, pattern)) {
@@ -70,7 +70,7 @@ static weft__group *taken_out(weft_optim *o, const char *pattern)
 void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay)
 {
     size_t bytes = strlen(pattern) + 1;
-    weft__group *g = taken_out(o, pattern), **last = &o->groups;
+    weft__group *g = unlink_group(o, pattern), **last = &o->groups;
     o->w->running = "optim_set_group";
     if (!g && !(g = weft__own(o->w, sizeof *g + bytes, NULL, NULL)))
         return;
@@ -83,7 +83,7 @@ void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay)
         last = &(*last)->next;
     *last = g;
     for (int i = 0; i < o->n; i++)
-        apply(o, g, o->slot + i);
+        apply_group(o, g, o->slot + i);
 }
 
 bool weft__groups_fit(weft_optim *o)
@@ -130,7 +130,7 @@ static real *copy_longer(const weft_optim *o, bool needed, const real *x, int64_
     return y;
 }
 
-static void let_go(weft_optim *o)
+static void free_memory(weft_optim *o)
 {
     weft__release(o->w, o->slot);
     weft__release(o->w, o->ages);
@@ -141,7 +141,7 @@ static void let_go(weft_optim *o)
 }
 
 /* Fills the slots with those of o, then with new ones. */
-static void fill_in(weft_optim *next, const weft_optim *o)
+static void fill_slots(weft_optim *next, const weft_optim *o)
 {
     if (o->n) {
         memcpy(next->slot, o->slot, (size_t)o->n * sizeof *o->slot);
@@ -154,7 +154,7 @@ static void fill_in(weft_optim *next, const weft_optim *o)
         p = s->p;
         next->ages[i] = 0;
         for (weft__group *g = o->groups; g; g = g->next)
-            apply(o, g, s);
+            apply_group(o, g, s);
     }
     next->elements = slots_join(next->slot, next->n);
 }
@@ -169,22 +169,22 @@ static bool grow_members(weft_optim *o, int more)
     next.m = next.v = next.a = NULL;
     next.pasts = NULL;
     if (next.ages) {
-        weft__pasts_read(o);
-        fill_in(&next, o);
+        weft__read_counters(o);
+        fill_slots(&next, o);
         next.pasts = weft__device_allocate(w, (size_t)next.n * sizeof *next.pasts);
         next.m = copy_longer(o, o->first, o->m, next.elements);
         next.v = copy_longer(o, o->second, o->v, next.elements);
         next.a = copy_longer(o, o->average, o->a, next.elements);
     }
-    let_go(w->status ? &next : o);
+    free_memory(w->status ? &next : o);
     if (w->status)
         return false;
     *o = next;
-    weft__pasts_write(o);
+    weft__write_counters(o);
     return true;
 }
 
-bool weft__members_join(weft_optim *o, const char *function)
+bool weft__add_members(weft_optim *o, const char *function)
 {
     weft__parameter *last = o->module->below_last;
     int more = 0;
@@ -202,15 +202,15 @@ bool weft__members_join(weft_optim *o, const char *function)
     return true;
 }
 
-void weft__members_leave(weft_optim *o)
+void weft__release_members(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++)
         o->slot[i].p->by = NULL;
 }
 
-void weft__members_end(weft_optim *o)
+void weft__free_members(weft_optim *o)
 {
-    let_go(o);
+    free_memory(o);
     o->n = 0;
     o->slot = NULL;
     o->ages = NULL;
@@ -225,7 +225,7 @@ void weft__members_end(weft_optim *o)
  * Only the device knows how many steps were applied, so a past is a weft__guard on the device. All parameters
  * begin with one past. If only some parameters of a past are updated, those that differ from its first one
  * get a copy. A past has the number of its first parameter. */
-static void leave_slot(weft_optim *o, int i, weft__slot *first)
+static void split_slot(weft_optim *o, int i, weft__slot *first)
 {
     weft__device *d = &o->w->dev;
     weft__slot *s = o->slot + i;
@@ -237,7 +237,7 @@ static void leave_slot(weft_optim *o, int i, weft__slot *first)
     s->past = first->parted;
 }
 
-void weft__pasts_part(weft_optim *o)
+void weft__split_counters(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++) {
         weft__slot *s = o->slot + i, *first = o->slot + s->past;
@@ -245,18 +245,18 @@ void weft__pasts_part(weft_optim *o)
         if (s == first)
             s->parted = -1;
         else if (s->still != first->still)
-            leave_slot(o, i, first);
+            split_slot(o, i, first);
     }
 }
 
-static bool moves(const weft_optim *o, int i) { return o->slot[i].past == i && !o->slot[i].still; }
+static bool is_updated(const weft_optim *o, int i) { return o->slot[i].past == i && !o->slot[i].still; }
 
-void weft__step_end(weft_optim *o)
+void weft__count_step(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
     weft__guard *past = NULL;
     for (int i = 0; i < o->n; i++)
-        if (moves(o, i)) {
+        if (is_updated(o, i)) {
             if (past)
                 d->k->guard_end(d, past, o->guard, false);
             past = o->pasts + i;
@@ -264,7 +264,7 @@ void weft__step_end(weft_optim *o)
     d->k->guard_end(d, past, o->guard, true);
 }
 
-void weft__pasts_read(weft_optim *o)
+void weft__read_counters(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
     for (int i = 0; i < o->n; i++) {
@@ -276,7 +276,7 @@ void weft__pasts_read(weft_optim *o)
     }
 }
 
-void weft__pasts_write(weft_optim *o)
+void weft__write_counters(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
     for (int i = 0; i < o->n; i++) {

@@ -25,7 +25,7 @@ static void old_end(void *p)
     weft__device_release(o->w, o->gradients);
 }
 
-static bool retired(weft *w, real *values, real *gradients)
+static bool retire_vectors(weft *w, real *values, real *gradients)
 {
     bool seen = weft_mark_here(w).at[WEFT__AT_HEADS] > 0;
     old now = { w, values, gradients }, *o = seen ? weft__own(w, sizeof *o, old_end, NULL) : &now;
@@ -56,7 +56,7 @@ static bool make_room(weft_module *root, int64_t more)
     int64_t room = root->n + more > 2 * root->room ? root->n + more : 2 * root->room;
     real *v = copy_larger(w, root->values, root->n, room),
          *g = v ? copy_larger(w, root->gradients, root->n, room) : NULL;
-    if (!g || (root->room && !retired(w, root->values, root->gradients))) {
+    if (!g || (root->room && !retire_vectors(w, root->values, root->gradients))) {
         weft__device_release(w, v);
         weft__device_release(w, g);
         return false;
@@ -120,17 +120,17 @@ weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const in
         return weft__inert(m);
     weft_module *root = m->root;
     p->value.f = f;
-    if (!make_room(root, weft__piece(p)))
+    if (!make_room(root, weft__padded_size(p)))
         return &w->nil;
     p->at = root->n;
-    root->n += weft__piece(p);
+    root->n += weft__padded_size(p);
     p->grad = (weft_tensor){ .w = w, .f = f, .data = root->gradients + p->at };
     p->value = (weft_tensor){ .w = w, .f = f, .data = root->values + p->at };
     *weft__node_of(&p->grad) = (weft__node){ .gradient = true };
     *weft__node_of(&p->value) = (weft__node){ .grad = &p->grad, .parameter = true, .path = p->path };
-    weft__first_values(p, init);
+    weft__init_values(p, init);
     if (w->status) {
-        weft__cut_back(root, p->at);
+        weft__truncate(root, p->at);
         return &w->nil;
     }
     weft__append(p);
@@ -178,7 +178,7 @@ weft__parameter *weft__parameter_of(const weft_tensor *value)
 }
 
 /* Returns the tensor's context, or NULL after failing w if the tensor is not usable. */
-static weft *of_handle(weft *w, const weft_tensor *x, const char *function, const char *what)
+static weft *usable_context(weft *w, const weft_tensor *x, const char *function, const char *what)
 {
     const char *wrong = weft__wrong(w, x);
     if (wrong)
@@ -186,9 +186,9 @@ static weft *of_handle(weft *w, const weft_tensor *x, const char *function, cons
     return w->status ? NULL : w;
 }
 
-static weft *of_lasting(weft *w, const weft_tensor *x, const char *function)
+static weft *assignable_context(weft *w, const weft_tensor *x, const char *function)
 {
-    w = of_handle(w, x, function, "tensor to assign to");
+    w = usable_context(w, x, function, "tensor to assign to");
     if (w && x->step)
         weft__fail(w, WEFT_EARG,
                    "%s: the tensor to assign to ends with the step; expected a buffer or a parameter",
@@ -203,7 +203,7 @@ void weft__mark_all_changed(weft_module *root)
             weft__mark_changed(&p->value);
 }
 
-static void assigned(weft_tensor *x)             /* an assigned gradient counts as a gradient */
+static void mark_assigned(weft_tensor *x) /* an assigned gradient counts as a gradient */
 {
     weft__mark_changed(x);
     if (!weft__node_of(x)->gradient || !weft__outside_shards(x->w, "assign: of a gradient"))
@@ -214,7 +214,7 @@ static void assigned(weft_tensor *x)             /* an assigned gradient counts 
 
 void weft_assign(weft_tensor *kept, weft_tensor *value)
 {
-    weft *w = of_lasting(weft__context(LIST(kept, value)), kept, "assign");
+    weft *w = assignable_context(weft__context(LIST(kept, value)), kept, "assign");
     if (!w)
         return;
     char to[128], from[128];
@@ -228,12 +228,12 @@ void weft_assign(weft_tensor *kept, weft_tensor *value)
         return;
     w->dev.k->copy(&w->dev, kept->data, value->data, (size_t)weft__bytes(&kept->f));
     weft__check_faults(w, "assign");
-    assigned(kept);
+    mark_assigned(kept);
 }
 
 void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
 {
-    weft *w = of_lasting(weft__context(&kept, 1), kept, "assign_values");
+    weft *w = assignable_context(weft__context(&kept, 1), kept, "assign_values");
     if (!w)
         return;
     char to[128];
@@ -244,12 +244,12 @@ void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
         return;
     w->dev.k->upload(&w->dev, kept->data, values, (size_t)n * sizeof *values);
     weft__check_faults(w, "assign_values");
-    assigned(kept);
+    mark_assigned(kept);
 }
 
-static weft__parameter *of_parameter(const weft_tensor *x, const char *function)
+static weft__parameter *require_parameter(const weft_tensor *x, const char *function)
 {
-    weft *w = of_handle(x ? x->w : weft__no_context(), x, function, "parameter");
+    weft *w = usable_context(x ? x->w : weft__no_context(), x, function, "parameter");
     if (w && !weft__node_of(x)->parameter)
         weft__fail(w, WEFT_EARG, "%s: the tensor is not a parameter; expected one", function);
     return w && !w->status ? weft__parameter_of(x) : NULL;
@@ -257,15 +257,15 @@ static weft__parameter *of_parameter(const weft_tensor *x, const char *function)
 
 void weft_initialise(weft_tensor *parameter, weft_init init)
 {
-    weft__parameter *p = of_parameter(parameter, "initialise");
+    weft__parameter *p = require_parameter(parameter, "initialise");
     if (p && weft__init_is_sound(parameter->w, "initialise", p->path, &parameter->f, init))
-        weft__first_values(p, init);
+        weft__init_values(p, init);
 }
 
 void weft_tie(weft_module *m, const char *name, weft_tensor *parameter)
 {
     weft *w = weft__ready(m);
-    weft__parameter *first = w ? of_parameter(parameter, "tie") : NULL;
+    weft__parameter *first = w ? require_parameter(parameter, "tie") : NULL;
     if (first && first->module->root != m->root)
         weft__fail(w, WEFT_EARG, "tie: \"%.80s\": %s; expected a parameter below the root %s",
                    name ? name : "", first->path, m->root->path);
@@ -318,14 +318,14 @@ void weft_zero_grad(weft_module *m)
     weft *w = weft__ready(m);
     if (!w || !weft__outside_shards(w, "zero_grad"))
         return;
-    for (weft__neighbours s = { 0 }; weft__next_neighbours(m, true, &s);)
+    for (weft__range s = { 0 }; weft__next_range(m, true, &s);)
         w->dev.k->fill(&w->dev, s.n, 0, m->root->gradients + s.from);
     for (weft__parameter *p = NULL; (p = weft__next_parameter(m, p));)
         weft__node_of(&p->value)->given = false;
     weft__check_faults(w, "zero_grad");
 }
 
-void weft__gradients_are_there(const weft_module *m, const char *function)
+void weft__check_gradients_exist(const weft_module *m, const char *function)
 {
     weft__parameter *p = NULL;
     if (!m->w->check)
@@ -348,8 +348,8 @@ void weft_divide_grad(weft_module *m, weft_tensor *divisor)
         weft__fail(w, WEFT_ESHAPE, "divide_grad: the divisor is %s; expected one real",
                    weft__text(&divisor->f, text));
     else {
-        weft__gradients_are_there(m, "divide_grad");
-        for (weft__neighbours s = { 0 }; weft__next_neighbours(m, true, &s);) {
+        weft__check_gradients_exist(m, "divide_grad");
+        for (weft__range s = { 0 }; weft__next_range(m, true, &s);) {
             real *g = m->root->gradients + s.from;
             w->dev.k->scale_by(&w->dev, s.n, divisor->data, true, g, g, false);
         }

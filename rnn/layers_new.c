@@ -128,13 +128,13 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
     weft_module *m = weft_submodule_new(parent, name);
     weft_rnn *r = weft__layer(m, sizeof *r);
     if (!r)
-        return weft__finished(m, r, &none);
+        return weft__finish_layer(m, r, &none);
     *r = *kind;
     r->m = m;
     r->o = *o;
     r->o.layers = o->layers ? o->layers : 1;
     if (is_own(r) && !own_cells(r))
-        return weft__finished(m, r, &none);
+        return weft__finish_layer(m, r, &none);
     describe_layer(r);
     r->traces = (weft__traces){
         .w = m->w, .layers = r->o.layers, .directions = directions(r), .own = is_own(r)
@@ -143,7 +143,7 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
         for (int d = 0; d < directions(r); d++)
             weights_new(r, l, d);
     r->own.own = NULL;                           /* the list belongs to the caller */
-    return weft__finished(m, r, &none);
+    return weft__finish_layer(m, r, &none);
 }
 
 static weft_rnn *known_new(weft_module *m, const char *name, const char *function, weft__cell cell,

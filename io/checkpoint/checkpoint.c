@@ -10,7 +10,7 @@
 /* ---- the stored parameters ---- */
 bool weft__is_stored(const weft_module *m, const weft__parameter *p)
 {
-    return weft__below(p->module, m) && !(p->tied && weft__below(p->tied->module, m));
+    return weft__is_below(p->module, m) && !(p->tied && weft__is_below(p->tied->module, m));
 }
 
 const weft__parameter *weft__stored_after(const weft_module *m, const weft__parameter *p)

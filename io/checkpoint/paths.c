@@ -51,5 +51,5 @@ const weft__parameter *weft__paths_find(const weft__paths *table, const weft_mod
     char path[2 * WEFT__NAMED];
     int n = snprintf(path, sizeof path, "%s.%s", m->path, name);
     const weft__known *k = n < (int)sizeof path ? find(table, path) : NULL;
-    return k && weft__below(k->p->module, m) ? k->p : NULL;
+    return k && weft__is_below(k->p->module, m) ? k->p : NULL;
 }

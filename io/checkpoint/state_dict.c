@@ -24,7 +24,7 @@ typedef struct importing {
 static const weft__parameter *next_below(const weft_module *m, const weft__parameter *p)
 {
     p = p ? p->later : m->root->first;
-    while (p && !weft__below(p->module, m))
+    while (p && !weft__is_below(p->module, m))
         p = p->later;
     return p;
 }

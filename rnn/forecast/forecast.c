@@ -38,7 +38,7 @@ void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const
     weft_module *m = weft_submodule_new(parent, name);
     weft__model *model = weft__layer(m, bytes);
     if (!model)
-        return weft__finished(m, model, NULL);
+        return weft__finish_layer(m, model, NULL);
     *model = *is;
     model->m = m;
     return model;
@@ -46,7 +46,7 @@ void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const
 
 weft_forecaster *weft__model_finished(void *model)
 {
-    return model ? weft__finished(((weft__model *)model)->m, model, &none) : &none;
+    return model ? weft__finish_layer(((weft__model *)model)->m, model, &none) : &none;
 }
 
 weft_linear *weft__model_linear(const weft__model *is, const char *name, int64_t in, int64_t out)
@@ -197,7 +197,7 @@ static weft_tensor *as_given(const weft__reading *t, const weft_tensor *given, w
 weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *s, weft_forecast_maps *maps)
 {
     const weft__model *m = f ? &f->is : NULL;
-    weft_tensor *x = s ? s->past : NULL, *bad = !m || !m->m ? weft__refused(NULL, x, "forecast_run") : NULL;
+    weft_tensor *x = s ? s->past : NULL, *bad = !m || !m->m ? weft__bad_input(NULL, x, "forecast_run") : NULL;
     weft_tensor *inert = bad ? bad : &m->m->w->nil;
     weft_forecast out = { inert, { inert, inert } };
     if (maps)

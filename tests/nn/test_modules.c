@@ -277,9 +277,9 @@ CPU_TEST(modules, neighbours_are_one_run)
     t[3].want[1][1] = m->n - 32;
     cr_assert(m->n == 16 + 16 + 32 + 16);
     for (int i = 0; i < COUNT(t); i++) {
-        weft__neighbours s = { 0 };
+        weft__range s = { 0 };
         int n = 0;
-        for (; weft__next_neighbours(t[i].of, t[i].frozen, &s); n++)
+        for (; weft__next_range(t[i].of, t[i].frozen, &s); n++)
             cr_assert(n < t[i].n && s.from == t[i].want[n][0] && s.n == t[i].want[n][1], "case %d", i);
         cr_assert(n == t[i].n, "case %d: %d runs", i, n);
     }

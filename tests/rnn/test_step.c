@@ -280,7 +280,7 @@ Test(step, works_without_memory_for_a_cache, .init = unchecked)
 /* ---- products of few rows ---- */
 static weft_tensor *applied(weft_linear *l, bool squashed, weft_tensor *x)
 {
-    return squashed ? weft__linear_activated(l, WEFT_TANH, x) : weft_linear_run(l, x);
+    return squashed ? weft__run_activated(l, WEFT_TANH, x) : weft_linear_run(l, x);
 }
 Test(step, linear_layers_have_the_bits_of_many_rows)
 {

@@ -17,7 +17,7 @@ weft__glu_layer *weft__glu_new(weft_module *parent, const char *name, int64_t in
     if (!g)
         return NULL;
     g->m = m;
-    g->fc1 = weft__linear_as(m, "fc1", in, 2 * out, (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
+    g->fc1 = weft__linear_new(m, "fc1", in, 2 * out, (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
     g->dropout = dropout;
     return g;
 }
@@ -25,7 +25,7 @@ weft__glu_layer *weft__glu_new(weft_module *parent, const char *name, int64_t in
 weft_tensor *weft__glu_gate(weft__glu_layer *g, weft_tensor *x)
 {
     const weft_module *before = weft__enter(g->m);
-    weft_tensor *y = weft_linear_run(g->fc1, weft__dropped(g->m, "dropout", x, g->dropout));
+    weft_tensor *y = weft_linear_run(g->fc1, weft__dropout(g->m, "dropout", x, g->dropout));
     weft__leave(g->m, before);
     return y;
 }

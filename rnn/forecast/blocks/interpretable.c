@@ -52,8 +52,8 @@ weft__interpretable *weft__interpretable_new(weft_module *parent, const char *na
                                 .dropout = dropout };
     a->query = heads_new(a, "query_layers");
     a->key = heads_new(a, "key_layers");
-    a->value = weft__linear_as(m, "value_layer", a->width, a->dk, xavier);
-    a->output = weft__linear_as(m, "output_layer", a->dk, a->width, xavier);
+    a->value = weft__linear_new(m, "value_layer", a->width, a->dk, xavier);
+    a->output = weft__linear_new(m, "output_layer", a->dk, a->width, xavier);
     return a;
 }
 
@@ -73,7 +73,7 @@ static projected project_heads(const weft__interpretable *a, weft_tensor *q, wef
 /* Returns the output layer of the mean over the heads. */
 static weft_tensor *put_out(const weft__interpretable *a, weft_tensor *seen)
 {
-    return weft__dropped(a->m, "dropout", weft_linear_run(a->output, seen), a->dropout);
+    return weft__dropout(a->m, "dropout", weft_linear_run(a->output, seen), a->dropout);
 }
 
 static weft_tensor *run_interpretable(const void *layer, weft_tensor *q, weft_attention_memory asked,
@@ -95,7 +95,7 @@ static weft_tensor *run_interpretable(const void *layer, weft_tensor *q, weft_at
 weft_tensor *weft__interpretable_run(weft__interpretable *a, weft_tensor *q, weft_tensor *memory,
                                      weft_causal causal, weft_tensor **map)
 {
-    return weft__attend((weft__asked){ a->m, "interpretable_attention", a, NULL, run_interpretable }, q,
+    return weft__attend((weft__scorer){ a->m, "interpretable_attention", a, NULL, run_interpretable }, q,
                         memory, causal, map);
 }
 
@@ -165,7 +165,7 @@ static weft_tensor *attend_all(const weft__interpretable *a, weft_tensor *q, wef
     weft_tensor *scores = weft_scale(dots, (double)(real)(1 / sqrt((double)a->dk)));
     if (forbidden)
         scores = masked_scores(scores, forbidden);
-    weft_tensor *weights = weft__dropped(a->m, "weights", weft_softmax(scores, -1, NULL), a->dropout);
+    weft_tensor *weights = weft__dropout(a->m, "weights", weft_softmax(scores, -1, NULL), a->dropout);
     if (map)
         *map = weights;
     return put_out(a, weft_matmul(weft_mean(weights, 1), weft_linear_run(a->value, memory)));

@@ -18,8 +18,8 @@ static void prescaler_new(weft__selection *v, weft_module *prescalers, int i)
     char number[16];
     snprintf(number, sizeof number, "%d", i);
     weft_module *m = weft_submodule_new(prescalers, number);
-    v->weight[i] = weft_parameter(m, "weight", WEFT_SHAPE(v->o.d_hidden, 1), weft__by_width(1));
-    v->bias[i] = weft_parameter(m, "bias", WEFT_SHAPE(v->o.d_hidden), weft__by_width(1));
+    v->weight[i] = weft_parameter(m, "weight", WEFT_SHAPE(v->o.d_hidden, 1), weft__init_by_width(1));
+    v->bias[i] = weft_parameter(m, "bias", WEFT_SHAPE(v->o.d_hidden), weft__init_by_width(1));
 }
 
 static void features_new(weft__selection *v)
