@@ -19,9 +19,9 @@ CPU_TEST(messages, layers_report_their_width)
     weft_linear_run(l, weft_zeros(w, WEFT_SHAPE(3)));
     FAILS(w, WEFT_ESHAPE, "the input is [3]; expected [.., 3] of reals, rank 2 or more");
     weft_linear_run(l, of(w, 2, one_two));
-    FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [3, 2] concat; [.., 3] of reals");
+    FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [3, 2] concat; expected [.., 3] of reals");
     weft_linear_run(l, weft_ints(w, NULL, WEFT_SHAPE(2, 3)));
-    FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [2, 3] of ints; [.., 3] of reals");
+    FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [2, 3] of ints; expected [.., 3] of reals");
 }
 
 CPU_TEST(messages, limits_are_reported)
@@ -61,7 +61,7 @@ CPU_TEST(messages, non_finite_settings_are_refused)
                        &(weft_attention_opts){ .heads = 2, .mean_heads = true }, NULL);
         FAILS(w, WEFT_EARG, "attention: [3, 2] concat: mean_heads: shared_values is false");
         weft_layer_norm(weft_zeros(w, WEFT_SHAPE(2, 2)), NULL, NULL, i ? inf : nan);
-        FAILS(w, WEFT_EARG, "layer_norm: [2, 2]: a finite eps >= 0");
+        FAILS(w, WEFT_EARG, "layer_norm: [2, 2]: expected a finite eps >= 0");
     }
 }
 
@@ -74,7 +74,7 @@ CPU_TEST(messages, different_numbers_of_sequences_are_reported)
     weft_pairs(of(w, 3, three), of(w, 2, one_two), NULL, NULL);
     FAILS(w, WEFT_ESHAPE, "pairs: 3 and 2 sequences");
     weft_broadcast_to_tokens(weft_zeros(w, WEFT_SHAPE(2, 5)), of(w, 3, three));
-    FAILS(w, WEFT_ESHAPE, "broadcast_to_tokens: [2, 5]: a plain tensor with one row for each of 3 sequences");
+    FAILS(w, WEFT_ESHAPE, "broadcast_to_tokens: [2, 5]: expected a plain tensor with one row for each of 3");
     weft_split_sequences(of(w, 3, three), &(weft_lengths){ .n = 2, .len = one_two }, NULL, NULL);
     FAILS(w, WEFT_EARG, "split_sequences: [3, 2] concat: 2 lengths");
 }
@@ -144,7 +144,7 @@ CPU_TEST(messages, shapes_are_reported_with_their_sizes)
     SAYS(weft_layer_norm(x, weft_zeros(w, WEFT_SHAPE(2)), weft_zeros(w, WEFT_SHAPE(2)), 1),
          "expected gain and shift [3], as the last axis");
     SAYS(weft_take_along(x, weft_zeros(w, WEFT_SHAPE(2))),
-         "take_along: [2, 3], [2]: expected reals, and a column number for each of their rows, ints [2] "
+         "take_along: [2, 3], [2]: expected reals, and a column number for each of their rows: [2] "
          "of ints");
     SAYS(weft_one_hot(weft_ints(w, NULL, WEFT_SHAPE(2)), 0), "one_hot: [2] of ints: 0 classes");
     SAYS(weft_dropout(x, 1, "d", false), "dropout: [2, 3]: p = 1");
@@ -350,10 +350,10 @@ CPU_TEST(messages, ints_in_place_of_reals_are_reported)
     weft_rnn *r = weft_gru_new(m, "r", &(weft_rnn_opts){ .input = 2, .hidden = 3 });
     weft_rnn_run(r, weft_ragged_ints(w, one_two, &(weft_lengths){ .n = 2, .len = (int32_t[]){ 1, 1 } }),
                  WEFT_ZERO_STATE);
-    FAILS(w, WEFT_ESHAPE, "of reals is expected (ids: weft_embedding_run; numbers: weft_to_reals)");
+    FAILS(w, WEFT_ESHAPE, "of reals (ids: weft_embedding_run; numbers: weft_to_reals)");
     weft_linear *l = weft_linear_new(m, "l", &(weft_linear_opts){ .in = 2, .out = 2 });
     weft_linear_run(l, weft_ints(w, one_two, WEFT_SHAPE(1, 2)));
-    FAILS(w, WEFT_ESHAPE, "is expected (ids: weft_embedding_run; numbers: weft_to_reals)");
+    FAILS(w, WEFT_ESHAPE, "rank 2 or more (ids: weft_embedding_run; numbers: weft_to_reals)");
     weft_softmax(weft_ints(w, one_two, WEFT_SHAPE(1, 2)), 1, NULL);
     FAILS(w, WEFT_ESHAPE,
           "softmax: [1, 2] of ints: expected reals, and a mask of the same shape (weft_to_reals)");

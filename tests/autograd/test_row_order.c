@@ -140,7 +140,7 @@ TABLE_TEST(row_order, rows_of_another_layout_are_refused)
                           "(weft_plain); expected rows sequence by sequence (weft_ragged_like");
     packed = weft_to_layout(sentences(w), WEFT_PACKED);
     weft_ragged_rows(weft_zeros(w, WEFT_SHAPE(5)), packed);
-    FAILS(w, WEFT_ESHAPE, "ragged_rows: [5]: a plain tensor with one row for each of 6 tokens");
+    FAILS(w, WEFT_ESHAPE, "ragged_rows: [5]: expected a plain tensor with one row for each of 6 tokens");
 }
 
 TABLE_TEST(row_order, rows_of_two_orders_are_refused_together)

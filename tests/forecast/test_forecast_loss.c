@@ -172,7 +172,7 @@ Test(forecast_loss, refused)
         cr_assert(weft_numel(weft_forecast_loss(in.p, in.y, l, &in.o).sum) == 0); \
         FAILS(w, status, part);                                                   \
     } while (0)
-        REFUSED(WEFT_ESHAPE, "forecast_loss: sequence 1 has length 5; 0 .. 4", l = &bad);
+        REFUSED(WEFT_ESHAPE, "forecast_loss: sequence 1 has length 5; expected 0 .. 4", l = &bad);
         REFUSED(WEFT_ESHAPE, "forecast_loss: sequence 1 has length 5",
                 (l = &bad, in.o.no_loss_masking = true));
         REFUSED(WEFT_ESHAPE, "forecast_loss: 1 lengths for 2 sequences", l = &few);

@@ -296,7 +296,7 @@ Test(forecast_models, options_that_are_refused)
         { TRANSFORMING(.num_transformer_blocks = 5000), WEFT_EARG, "WEFT_NONE or 1 .. 4096" },
         { SEQ(.num_mlp_hidden = 2), WEFT_EARG, "num_mlp_hidden 2, d_mlp_hidden is NULL; expected 0 .. 9998" },
         { SEQ(.num_mlp_hidden = INT_MAX, .d_mlp_hidden = widths), WEFT_EARG,
-          "num_mlp_hidden 2147483647; 0 .. 9998" },
+          "num_mlp_hidden 2147483647; expected 0 .. 9998" },
         { SEQ(.dropout = 1), WEFT_EARG, "encoder_decoder_lstm: dropout 1" },
     };
     weft *w = open_on(WEFT_CPU);

@@ -122,7 +122,7 @@ Test(frame_integers, are_split_and_downsampled)
     DOES(weft_frame_downsample(&a, 4, WEFT_DOWN_MEAN));
     a.column[0][0] += .5;
     REFUSES(weft_frame_write_csv(&a, in_folder("a.csv")), WEFT_EARG,
-            "weft_frame_write_csv: column \"t\", row 0 of all: 1764249600000000001 + 150.5; its origin");
+            "weft_frame_write_csv: column \"t\", row 0 of all: 1764249600000000001 + 150.5; expected");
     REFUSES(weft_frame_write_hdf5(&a, in_folder("a.h5"), "x"), WEFT_EARG,
             "weft_frame_write_hdf5: column \"t\", row 0");
     a.column[0][0] = NAN;

@@ -180,7 +180,7 @@ Test(sequences, refused)
     FOR_DEVICES(w) {
         weft_lengths bad = BATCH(3, 2, 6);
         weft_pads_are_zero(weft_zeros(w, WEFT_SHAPE(3, 5)), &bad, WEFT_ALIGN_LEFT);
-        FAILS(w, WEFT_ESHAPE, "pads_are_zero: sequence 2 has length 6; 0 .. 5");
+        FAILS(w, WEFT_ESHAPE, "pads_are_zero: sequence 2 has length 6; expected 0 .. 5");
         weft_create_mask(w, 5, &bad, WEFT_ALIGN_LEFT, false);
         FAILS(w, WEFT_ESHAPE, "length_mask: total 5; expected at least the longest sequence, 6");
         weft_get_attention_mask(w, &(weft_lengths)BATCH(1), 5, NULL, -1, NULL);

@@ -109,7 +109,7 @@ Test(windows_refused, windows_that_cannot_be)
     FAILS(w, WEFT_EARG, "windows \"v\": window 6; expected a number from 0, below 6");
     cr_assert(a.past == 0);
     FAILS_AT(w, weft_windows_batch(v, (int32_t[]){ 0, -1 }, 2, NULL), WEFT_EARG, "window -1;");
-    FAILS_AT(w, weft_windows_batch(v, NULL, 2, NULL), WEFT_EARG, "2 windows at NULL");
+    FAILS_AT(w, weft_windows_batch(v, NULL, 2, NULL), WEFT_EARG, "2 windows, index is NULL");
     weft_windows_batch(v, (int32_t[]){ 6 }, 1, &(weft_windows_batch_opts){ .padded = true });
     FAILS(w, WEFT_EARG, "window 6;");
     weft_windows_batch(v, (int32_t[]){ 0 }, 1, &(weft_windows_batch_opts){ true, (weft_align)7 });

@@ -149,7 +149,7 @@ CPU_TEST(layers_refused, invalid_options_are_refused)
         weft_layer_norm_new(m, "n", &(weft_layer_norm_opts){ .width = width });
         FAILS(w, WEFT_EARG,
               width ? "layer_norm \"n\" in m: width is -1;" :
-                      "layer_norm \"n\" in m: width is 0, or missing; 1");
+                      "layer_norm \"n\" in m: width is 0, or missing; expected 1");
     }
     weft_attention_new(m, "g", &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = 2, .dm = -1 });
     FAILS(w, WEFT_EARG, "general_attention \"g\" in m: dm is -1");

@@ -23,7 +23,7 @@ Test(optim_refused, options)
         { { .eps = SMALL }, "rmsprop: eps" } };
     static const struct { weft_adam_opts o; const char *part; } adam[] = {
         { { .beta1 = 1 }, "adam: beta1 1" },
-        { { .beta2 = TOL(1, 1 - 1e-12) }, "adam: beta2 1; 0 or more and below 1" },
+        { { .beta2 = TOL(1, 1 - 1e-12) }, "adam: beta2 1; expected 0 or more and below 1" },
         { { .lr = NAN }, "adam: lr nan" },
         { { .eps = WEFT_ZERO }, "adam: eps 0" },
         { { .eps = INF }, "adam: eps inf; expected a finite number above 0" },

@@ -198,7 +198,7 @@ Test(decode_refused, options_are_checked)
     for (int i = 0; i < COUNT(bad); i++)
         decoding_fails(w, 2, WEFT_ZERO_STATE, &bad[i].o, WEFT_EARG, bad[i].text);
     decoding_fails(w, 2, WEFT_ZERO_STATE, NULL, WEFT_EARG, "decode: opts is NULL");
-    decoding_fails(w, -1, WEFT_ZERO_STATE, &good, WEFT_EARG, "decode: 0 or more sequences");
+    decoding_fails(w, -1, WEFT_ZERO_STATE, &good, WEFT_EARG, "decode: n: expected 0 or more");
     weft_decode(w, 2, WEFT_ZERO_STATE, NULL, NULL, &good);
     FAILS(w, WEFT_EARG, "decode: the step function is NULL");
     weft_state stale = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };

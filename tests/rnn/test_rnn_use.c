@@ -226,8 +226,8 @@ Test(rnn_use, final_state_of_other_states)
     weft_tensor *none = weft_final_state(r, (weft_state){ weft_zeros(w, WEFT_SHAPE(2, 0, 2)), NULL });
     cr_assert(weft_size(none, 0) == 0 && weft_size(none, 1) == 2);
     const struct { int64_t shape[3]; bool foreign; weft_status status; const char *text; } bad[] = {
-        { { 1, 4, 2 }, false, WEFT_ESHAPE, "state h is [1, 4, 2]; [2, 4, 2]" },
-        { { 2, 4, 3 }, false, WEFT_ESHAPE, "state h is [2, 4, 3]; [2, 4, 2]" },
+        { { 1, 4, 2 }, false, WEFT_ESHAPE, "state h is [1, 4, 2]; expected [2, 4, 2]" },
+        { { 2, 4, 3 }, false, WEFT_ESHAPE, "state h is [2, 4, 3]; expected [2, 4, 2]" },
         { { 2, 4, 2 }, true, WEFT_EARG, "m.r: final_state: state h" },
     };
     for (int i = 0; i < COUNT(bad); i++) {
