@@ -6,7 +6,7 @@
 
 /* ---- options ---- */
 /* Returns an option that belongs to another decoding mode than the chosen one; or NULL. */
-static const char *way_fault(const weft_decode_opts *o)
+static const char *mode_fault(const weft_decode_opts *o)
 {
     bool beams = o->beams > 1;
     return beams && o->sample               ? "beams and sample: both are set; expected one of them" :
@@ -48,17 +48,17 @@ static const char *decoder_fault(const weft__decoder *d, int64_t n)
         !o->prompt && o->prompt_len      ? "prompt_len: prompt is NULL; expected both or neither" :
         o->prompt && !o->prompt_len && n ? "prompt: prompt_len is NULL; expected both or neither" :
                                            sampling_fault(o);
-    return wrong ? wrong : way_fault(o);
+    return wrong ? wrong : mode_fault(o);
 }
 
 /* Checks the states before the first step, or after a step, for n rows. */
 static bool states_are_good(weft__decoder *d, weft_state s, int64_t n)
 {
-    weft_tensor *both[2] = { s.h, s.c };
+    weft_tensor *states[2] = { s.h, s.c };
     char text[128];
     for (int i = 0; i < 2; i++) {
-        const weft__form *f = both[i] ? &both[i]->f : NULL;
-        const char *wrong = f ? weft__wrong(d->w, both[i]) : NULL;
+        const weft__form *f = states[i] ? &states[i]->f : NULL;
+        const char *wrong = f ? weft__wrong(d->w, states[i]) : NULL;
         if (wrong)
             weft__fail(d->w, WEFT_EARG, "%s: step %lld: state %s %s", d->name, (long long)d->at,
                        i ? "c" : "h", wrong);
@@ -108,7 +108,7 @@ static bool prompts_are_good(weft__decoder *d)
 }
 
 /* Returns the number of tokens in a sequence's prompt after its first token. */
-static int64_t forced(const weft__decoder *d, int64_t s)
+static int64_t forced_tokens(const weft__decoder *d, int64_t s)
 {
     return d->o->prompt ? d->o->prompt_len[s] - (d->o->begin < 0) : 0;
 }
@@ -117,17 +117,17 @@ static int32_t prompt_at(const weft__decoder *d, int64_t s, int64_t i)
     return d->o->prompt[d->fed[s] + i + (d->o->begin < 0)];
 }
 
-int32_t weft__decoder_given(const weft__decoder *d, int64_t s)
+int32_t weft__prompt_token(const weft__decoder *d, int64_t s)
 {
-    return d->at <= forced(d, s) ? prompt_at(d, s, d->at - 1) : -1;
+    return d->at <= forced_tokens(d, s) ? prompt_at(d, s, d->at - 1) : -1;
 }
 
-int64_t weft__decoder_length(const weft__decoder *d, int64_t s) { return d->at - forced(d, s); }
+int64_t weft__decoder_length(const weft__decoder *d, int64_t s) { return d->at - forced_tokens(d, s); }
 
 /* ---- rows ---- */
-void weft__decoder_go_on(weft__decoder *d, int32_t token, int64_t sequence, int64_t parent)
+void weft__decoder_add_row(weft__decoder *d, int32_t token, int64_t sequence, int64_t parent)
 {
-    weft__rows_alive *r = &d->next;
+    weft__active_rows *r = &d->next;
     r->token[r->n] = token;
     r->sequence[r->n] = (int32_t)sequence;
     r->parent[r->n++] = (int32_t)parent;
@@ -136,22 +136,22 @@ void weft__decoder_go_on(weft__decoder *d, int32_t token, int64_t sequence, int6
 static bool begin_rows(weft__decoder *d)
 {
     weft *w = d->w;
-    weft__rows_alive *both[2] = { &d->now, &d->next };
+    weft__active_rows *states[2] = { &d->now, &d->next };
     int64_t bytes = d->n * d->beams * (int64_t)sizeof(int32_t);
     for (int i = 0; i < 2; i++)
-        *both[i] = (weft__rows_alive){ .token = weft__take(w, WEFT__IN_NOTES, bytes),
-                                       .sequence = weft__take(w, WEFT__IN_NOTES, bytes),
-                                       .parent = weft__take(w, WEFT__IN_NOTES, bytes) };
+        *states[i] = (weft__active_rows){ .token = weft__take(w, WEFT__IN_NOTES, bytes),
+                                          .sequence = weft__take(w, WEFT__IN_NOTES, bytes),
+                                          .parent = weft__take(w, WEFT__IN_NOTES, bytes) };
     d->rows_of = weft__take(w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *d->rows_of);
     if (w->status || !prompts_are_good(d))
         return false;
     for (int64_t s = 0; s < d->n; s++)
-        weft__decoder_go_on(d, d->o->begin < 0 ? d->o->prompt[d->fed[s]] : d->o->begin, s, s);
+        weft__decoder_add_row(d, d->o->begin < 0 ? d->o->prompt[d->fed[s]] : d->o->begin, s, s);
     return true;
 }
 
 /* ---- begin ---- */
-static void say_options(weft__decoder *d, int64_t n, const char *why)
+static void fail_options(weft__decoder *d, int64_t n, const char *why)
 {
     const weft_decode_opts *o = d->o;
     weft__fail(d->w, WEFT_EARG,
@@ -170,7 +170,7 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, weft_state first)
     d->training = weft_set_training(w, false);
     const char *why = w->status ? NULL : decoder_fault(d, n);
     if (why && d->o)
-        say_options(d, n, why);
+        fail_options(d, n, why);
     else if (why)
         weft__fail(w, WEFT_EARG, "%s: %s", d->name, why);
     if (w->status)
@@ -206,7 +206,7 @@ static void carry(weft__decoder *d, int i, weft_tensor *t, weft_tensor *parent)
                          (const int32_t *)(const void *)parent->data, 0, to + k * d->next.n * width, false);
 }
 
-static bool all_go_on(const weft__decoder *d)
+static bool all_continue(const weft__decoder *d)
 {
     bool all = d->next.n == d->now.n;
     for (int64_t r = 0; all && r < d->next.n; r++)
@@ -218,7 +218,7 @@ static bool all_go_on(const weft__decoder *d)
 static void leave_step(weft__decoder *d)
 {
     weft *w = d->w;
-    bool select = (d->made.h || d->made.c) && !all_go_on(d);
+    bool select = (d->made.h || d->made.c) && !all_continue(d);
     weft_tensor *parent = select ? weft_ints(w, d->next.parent, WEFT_SHAPE(d->next.n)) : NULL;
     carry(d, 0, d->made.h, parent), carry(d, 1, d->made.c, parent);
     if (d->at == 1)
@@ -243,13 +243,13 @@ static void count_rows(weft__decoder *d)
 }
 
 /* Checks that the new states have the form of the first ones. */
-static bool made_is_good(weft__decoder *d)
+static bool new_states_fit(weft__decoder *d)
 {
     weft *w = d->w;
-    weft_tensor *both[2] = { d->made.h, d->made.c };
+    weft_tensor *states[2] = { d->made.h, d->made.c };
     char now[128], before[128];
     for (int i = 0; i < 2 && !w->status; i++) {
-        weft_tensor *t = both[i];
+        weft_tensor *t = states[i];
         weft__form *f = &d->state[i].f;
         if (d->at && (!t != !d->state[i].is || (t && !weft__same(&t->f, f))))
             weft__fail(w, WEFT_ESHAPE, "%s: step %lld: state %s is %s; expected %s, as before", d->name,
@@ -283,7 +283,7 @@ static bool classes_are_good(weft__decoder *d, int64_t classes)
         weft__fail(d->w, WEFT_EARG, "%s: end is %d; expected less than %lld classes, or -1 for none", d->name,
                    (int)d->o->end, (long long)classes);
     for (int64_t s = 0; d->at == 0 && s < d->n; s++)
-        for (int64_t i = 0; i < forced(d, s) && !d->w->status; i++)
+        for (int64_t i = 0; i < forced_tokens(d, s) && !d->w->status; i++)
             if (prompt_at(d, s, i) < 0 || prompt_at(d, s, i) >= classes)
                 weft__fail(d->w, WEFT_EARG,
                            "%s: the prompt of sequence %lld has a token %d; expected 0 .. %lld", d->name,
@@ -316,7 +316,7 @@ weft_tensor *weft__decoder_step(weft__decoder *d)
     weft *w = d->w;
     if (d->at)
         leave_step(d);
-    weft__rows_alive alive = d->next;
+    weft__active_rows alive = d->next;
     d->next = d->now;
     d->next.n = 0;
     d->now = alive;
@@ -324,14 +324,13 @@ weft_tensor *weft__decoder_step(weft__decoder *d)
     weft_tensor *scores = w->status ? NULL : call_step(d);
     w->running = d->name;                        /* later failures are the decoder's */
     if (w->status || !scores_are_good(d, scores) || !states_are_good(d, d->made, d->now.n) ||
-        !made_is_good(d) ||
-        !classes_are_good(d, scores->f.size[1]))
+        !new_states_fit(d) || !classes_are_good(d, scores->f.size[1]))
         return NULL;
     d->at++;
     return d->o->log_probabilities ? scores : weft_log_softmax(scores, 1, NULL);
 }
 
-void weft__decoder_bad(weft__decoder *d, int64_t sequence)
+void weft__fail_scores(weft__decoder *d, int64_t sequence)
 {
     weft__fail(d->w, WEFT_ENUMERIC,
                "%s: step %lld, sequence %lld: a score is NaN, or all are -inf%s; expected finite scores",

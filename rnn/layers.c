@@ -6,7 +6,7 @@
 /* ---- layers and directions over a packed batch ---- */
 /* first: stacked states */
 static weft__direction direction_of(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,
-                                    const weft__ends *e)
+                                    const weft__state_map *e)
 {
     weft__direction d = { .cell = r->cell,
                           .own = is_own(r) ? &r->of_own[k] : NULL,
@@ -27,16 +27,16 @@ static weft__direction direction_of(weft_rnn *r, weft_tensor *x, weft__ids by, w
     return d;
 }
 /* Returns whether both directions are one entry of the tape, so that a GPU runs them in one launch. */
-static bool are_one(const weft_rnn *r, const weft *w)
+static bool runs_together(const weft_rnn *r, const weft *w)
 {
     return directions(r) == 2 && !w->dev.k->synchronous && !r->composed && !is_own(r) && !r->traces.on &&
            !r->o.proj && !r->o.lean && !w->lean;
 }
 static void run_directions(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,
-                           const weft__ends *e, weft_state *y)
+                           const weft__state_map *e, weft_state *y)
 {
     weft__direction d[2];
-    const bool both = are_one(r, x->w);
+    const bool both = runs_together(r, x->w);
     for (int i = 0; i < directions(r) && !x->w->status; i++) {
         d[i] = direction_of(r, x, by, first, k + i, e);
         if (!both && !x->w->status)
@@ -56,11 +56,11 @@ static weft_tensor *drop_between_layers(const weft_rnn *r, weft_tensor *x, int l
 }
 
 /* x or, if given, ids: packed, or rows step by step. */
-static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first)
+static weft_rnn_out run_layers(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first)
 {
     const weft__form form = (by.ids ? by.ids : x)->f;
     weft *w = x->w;
-    const weft__ends *e = w->status ? NULL : weft__ends_of(&form, stacked(r));
+    const weft__state_map *e = w->status ? NULL : weft__state_map_of(&form, stacked(r));
     weft_tensor *h[2 * LAYERS], *c[2 * LAYERS];
     for (int l = 0, k = 0; l < r->o.layers; l++) {
         if (!by.ids)
@@ -141,7 +141,7 @@ static bool call_fits(const weft_rnn *r, const char *function, const weft_tensor
 }
 
 /* ---- runs ---- */
-static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
+static weft_rnn_out run_batch(weft_rnn *r, weft_tensor *x, weft_state first)
 {
     const bool rows = x->f.layout == WEFT_ROWS;
     weft__form order = { .batch = x->f.batch,
@@ -154,17 +154,17 @@ static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
     r->traces.as = x->f;
     r->traces.plain.rank = 0;
     /* Makes a separate tensor that both directions read. */
-    weft_rnn_out o = through(r, by.ids ? x : weft__arranged(x, &in, 0), by, first);
+    weft_rnn_out o = run_layers(r, by.ids ? x : weft__arranged(x, &in, 0), by, first);
     o.y = weft__arranged_as(o.y, &x->f);
     return o;
 }
 
-static weft_rnn_out on_plain(weft_rnn *r, weft_tensor *x, const char *function, int64_t T, weft_state first)
+static weft_rnn_out run_plain(weft_rnn *r, weft_tensor *x, const char *function, int64_t T, weft_state first)
 {
     weft *w = x->w;
     weft__form f = x->f;
     weft_tensor *rows = weft__as_batch(x, function, f.size[0], T);
-    weft_rnn_out o = weft_ok(w) ? on_ragged(r, rows, first) : (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
+    weft_rnn_out o = weft_ok(w) ? run_batch(r, rows, first) : (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
     f.size[f.rank - 1] = width(o.y);
     o.y = weft__view(o.y, &f);
     r->traces.plain = f;
@@ -172,7 +172,7 @@ static weft_rnn_out on_plain(weft_rnn *r, weft_tensor *x, const char *function, 
 }
 
 /* Returns whether the step needs nothing that only a run over a batch supports. */
-static bool steps_alone(const weft_rnn *r, const weft_tensor *x)
+static bool can_step(const weft_rnn *r, const weft_tensor *x)
 {
     return !r->composed && !is_own(r) && !r->traces.on &&
            !(x->w->training && r->o.dropout > 0 && r->o.layers > 1) && weft__can_step(x);
@@ -198,11 +198,11 @@ static weft_rnn_out run_checked(weft_rnn *r, const char *function, weft_tensor *
     if (plain_rank == 2 && directions(r) == 2)
         weft__fail(w, WEFT_EARG, "%s: the layer has two directions; expected one, or weft_rnn_run", function);
     if (call_fits(r, function, x, first, plain_rank) &&
-        weft__traces_can(&r->traces, function, r->composed, r->o.lean || w->lean)) {
+        weft__trace_allowed(&r->traces, function, r->composed, r->o.lean || w->lean)) {
         const int64_t T = plain_rank == 3 ? x->f.size[1] : 1;
-        weft_rnn_out y = x->f.batch                           ? on_ragged(r, x, first) :
-                         plain_rank == 2 && steps_alone(r, x) ? one_step(r, x, first) :
-                                                                on_plain(r, x, function, T, first);
+        weft_rnn_out y = x->f.batch                        ? run_batch(r, x, first) :
+                         plain_rank == 2 && can_step(r, x) ? one_step(r, x, first) :
+                                                             run_plain(r, x, function, T, first);
         o = weft_ok(w) ? y : o;
     }
     weft__leave(r->m, before);

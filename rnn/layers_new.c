@@ -158,7 +158,7 @@ static weft_rnn *known_new(weft_module *m, const char *name, const char *functio
 
 weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell, const weft_rnn_opts *o)
 {
-    const char *why = weft__cell_is_wrong(cell);
+    const char *why = weft__cell_fault(cell);
     if (why) {
         weft__fail(weft_module_context(m), WEFT_EARG, "rnn_of_cell \"%s\": %s", name ? name : "", why);
         return &none;

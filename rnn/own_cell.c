@@ -20,7 +20,7 @@ static const char *parameter_is_wrong(const weft_cell_parameter *p)
                                                      NULL;
 }
 
-const char *weft__cell_is_wrong(const weft_cell *cell)
+const char *weft__cell_fault(const weft_cell *cell)
 {
     const char *why =
         !cell || !cell->step      ? "cell: no step function; expected a cell with a step" :

@@ -10,7 +10,7 @@
 /* ---- index arrays ---- */
 static bool has_empty(const weft_batch *b) { return b->n > (b->longest ? b->live.host[0] : 0); }
 
-static void fill_stacks(const weft__ends *e, int stacked)
+static void fill_stacks(const weft__state_map *e, int stacked)
 {
     const weft_batch *b = e->batch;
     int32_t *order = weft__filled(e->order), *none = weft__filled(e->none);
@@ -22,7 +22,7 @@ static void fill_stacks(const weft__ends *e, int stacked)
         }
 }
 
-static void fill_last(const weft__ends *e, bool reverse)
+static void fill_last(const weft__state_map *e, bool reverse)
 {
     const weft_batch *b = e->batch;
     const weft__form x = { .batch = (weft_batch *)(uintptr_t)b,
@@ -33,17 +33,17 @@ static void fill_last(const weft__ends *e, bool reverse)
         last[s] = b->len[s] ? (int32_t)weft__row_of(b, &x, s, reverse ? 0 : b->len[s] - 1) : -1;
 }
 
-static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
+static weft__state_map *ends_new(weft *w, const weft__form *x, int stacked)
 {
     const weft_batch *b = x->batch;
     /* Every part begins on a cache line, as tensors do. */
     int64_t stride = (b->n + 15) / 16 * 16, all = stride * stacked;
-    weft__ends *e = weft__take(w, WEFT__IN_KEEP, sizeof *e);
+    weft__state_map *e = weft__take(w, WEFT__IN_KEEP, sizeof *e);
     if (!e || all >= INT32_MAX) {
         weft__fail(w, WEFT_EARG, "rnn: %d states of %lld sequences: too many", stacked, (long long)b->n);
         return NULL;
     }
-    *e = (weft__ends){ .batch = b, .place = x->place, .stacked = stacked, .stride = stride };
+    *e = (weft__state_map){ .batch = b, .place = x->place, .stacked = stacked, .stride = stride };
     /* The arrays are allocated and sent in the same order, so one copy sends them. */
     struct { weft__ints *index; int64_t n; } needed[] = {
         { &e->order, all }, { &e->last[0], b->n }, { &e->last[1], b->n }, { &e->none, all } };
@@ -58,13 +58,13 @@ static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
     return e;
 }
 
-const weft__ends *weft__ends_of(const weft__form *x, int stacked)
+const weft__state_map *weft__state_map_of(const weft__form *x, int stacked)
 {
     weft_batch *b = x->batch;
-    for (weft__ends *e = b->slot; e; e = e->next)
+    for (weft__state_map *e = b->slot; e; e = e->next)
         if (e->place == x->place && e->stacked == stacked)
             return e;
-    weft__ends *e = ends_new(b->w, x, stacked);
+    weft__state_map *e = ends_new(b->w, x, stacked);
     if (!e)
         return NULL;
     e->next = b->slot;

@@ -28,10 +28,10 @@ static bool step_shape(weft_call *c)
 }
 
 /* ---- one layer ---- */
-typedef struct one {
+typedef struct layer_run {
     const weft_call *c; weft_tensor *const *weight;
     weft__recur_layer l; int32_t live, start[2];
-} one;
+} layer_run;
 
 static real *data_of(weft_tensor *x) { return x ? x->data : NULL; }
 static const real *rows_of(const weft_call *c, int at, int64_t from)
@@ -43,9 +43,9 @@ static real *scratch(const weft_call *c, int64_t n)
     weft *w = c->y[0]->w;
     return weft__take(w, WEFT__IN_DATA, n * (int64_t)sizeof(real));
 }
-static weft_tensor *weight(const one *o, int k) { return o->weight[k - WEFT__W_IH]; }
+static weft_tensor *weight(const layer_run *o, int k) { return o->weight[k - WEFT__W_IH]; }
 
-static void describe_layer(one *o, int layer, const real *x, int64_t inputs)
+static void describe_layer(layer_run *o, int layer, const real *x, int64_t inputs)
 {
     const weft_call *c = o->c;
     const weft__layers *r = &how(c)->r;
@@ -77,7 +77,7 @@ static void describe_layer(one *o, int layer, const real *x, int64_t inputs)
                                 .total = scratch(c, S) };
 }
 
-static void take_packed(one *o)
+static void take_packed(layer_run *o)
 {
     weft__device *d = dev(o->c);
     weft__packed *k =
@@ -111,7 +111,7 @@ static const int32_t *rows_by_id(const weft_call *c, const weft_tensor *ids, int
 }
 
 /* Uses the cached projection as the first layer's sums. Returns a cache entry to be filled, or NULL. */
-static weft__packed *take_table(one *o)
+static weft__packed *take_table(layer_run *o)
 {
     const weft_call *c = o->c;
     if (how(c)->table == NOT_THERE)
@@ -139,7 +139,7 @@ static void step_run(weft_call *c)
     const int64_t before = weft__position(w, WEFT__IN_DATA), n = c->x[X_]->f.size[0] * r->width;
     const real *x = X(c, X_);
     for (int l = 0; l < r->layers; l++, x = Y(c, 1) + (l - 1) * n) {
-        one o = { .c = c, .weight = r->weight[l] };
+        layer_run o = { .c = c, .weight = r->weight[l] };
         describe_layer(&o, l, x, l ? r->width : r->input);
         if (!r->lean)
             take_packed(&o);

@@ -26,7 +26,7 @@ bool weft_rnn_set_traced(weft_rnn *r, bool on)
     return was;
 }
 
-bool weft__traces_can(const weft__traces *t, const char *function, bool composed, bool lean)
+bool weft__trace_allowed(const weft__traces *t, const char *function, bool composed, bool lean)
 {
     if (t->on && (composed || lean))
         weft__fail(t->w, WEFT_EARG,
@@ -72,7 +72,7 @@ static real *zeros(const weft_call *c, int64_t n)
 }
 
 /* Adds, for the n tokens of a step, the gradients of their own results and of later tokens. */
-static void arrive(const weft_call *c, int64_t n, const real *given, const real *carried, real *to)
+static void add_gradients(const weft_call *c, int64_t n, const real *given, const real *carried, real *to)
 {
     if (given)
         RUN(c, scale, n, 1, given, to, false);
@@ -83,9 +83,9 @@ static void step_back(const weft_call *c, const weft__trace *t, weft__recurrence
 {
     const int64_t row = r->start.host[at], n = r->live.host[at], W = r->width, H = r->hidden;
     const real *dy = r->dy, *dyc = r->dyc;
-    arrive(c, n * W, dy ? dy + row * W : NULL, r->carry_h, t->dh->data + row * W);
+    add_gradients(c, n * W, dy ? dy + row * W : NULL, r->carry_h, t->dh->data + row * W);
     if (t->dc)
-        arrive(c, n * H, dyc ? dyc + row * H : NULL, r->carry_c, t->dc->data + row * H);
+        add_gradients(c, n * H, dyc ? dyc + row * H : NULL, r->carry_c, t->dc->data + row * H);
     r->from = at;
     r->to = at + 1;
     RUN(c, recur_back, r);
@@ -116,7 +116,7 @@ void weft__trace_back(const weft_call *c, weft__trace *t, uint64_t run, weft__re
 
 /* ---- reading ---- */
 /* Returns a constant in the layout of the run's x. */
-static weft_tensor *shown(const weft__traces *all, weft_tensor *packed)
+static weft_tensor *in_layout(const weft__traces *all, weft_tensor *packed)
 {
     weft_tensor *t = weft__arranged_as(packed, &all->as);
     weft__form f = all->plain;
@@ -126,35 +126,35 @@ static weft_tensor *shown(const weft__traces *all, weft_tensor *packed)
 }
 
 /* Returns a copy, because backward will overwrite the gates. */
-static weft_tensor *slot(weft_tensor *gates, const weft__trace *t, int k)
+static weft_tensor *copy_gate(weft_tensor *gates, const weft__trace *t, int k)
 {
     return weft_scale(weft_slice(gates, 1, k * t->hidden, (k + 1) * t->hidden), 1);
 }
 
 /* Returns the sum of c's direct gradient and its gradient through h = o tanh(c). */
-static weft_tensor *arrived_at_c(const weft__trace *t)
+static weft_tensor *gradient_of_c(const weft__trace *t)
 {
     weft_tensor *dh = t->w_hr ? weft_matmul(t->dh, t->w_hr) : t->dh, *squashed = weft_tanh(t->c);
-    weft_tensor *by_tanh = weft_mul(dh, slot(t->gates, t, weft__gate_of(t->cell, 'o')));
+    weft_tensor *by_tanh = weft_mul(dh, copy_gate(t->gates, t, weft__gate_of(t->cell, 'o')));
     return weft_add(t->dc, weft_sub(by_tanh, weft_mul(by_tanh, weft_square(squashed))));
 }
 
-static void show(const weft__traces *all, const weft__trace *t, weft_rnn_traced *out)
+static void fill_traced(const weft__traces *all, const weft__trace *t, weft_rnn_traced *out)
 {
     const char *names = weft__gate_names(t->cell);
     out->gates = weft__gates(t->cell);
     for (int k = 0; k < out->gates; k++) {
         out->name[k][0] = *names ? names[2 * k] : 'h'; /* the gate of an Elman cell is h */
-        out->gate[k] = shown(all, slot(t->gates, t, k));
-        out->dgate[k] = t->passed ? shown(all, slot(t->dgates, t, k)) : NULL;
+        out->gate[k] = in_layout(all, copy_gate(t->gates, t, k));
+        out->dgate[k] = t->passed ? in_layout(all, copy_gate(t->dgates, t, k)) : NULL;
     }
-    out->h = shown(all, weft_detach(t->h));
-    out->c = t->c ? shown(all, weft_detach(t->c)) : NULL;
-    out->dh = t->passed ? shown(all, weft_detach(t->dh)) : NULL;
-    out->dc = t->passed && t->c ? shown(all, arrived_at_c(t)) : NULL;
+    out->h = in_layout(all, weft_detach(t->h));
+    out->c = t->c ? in_layout(all, weft_detach(t->c)) : NULL;
+    out->dh = t->passed ? in_layout(all, weft_detach(t->dh)) : NULL;
+    out->dc = t->passed && t->c ? in_layout(all, gradient_of_c(t)) : NULL;
 }
 
-static bool is_there(weft *w, const weft__traces *all, int layer, bool reverse)
+static bool is_available(weft *w, const weft__traces *all, int layer, bool reverse)
 {
     const weft__trace *t = all && all->of ? all->of + layer * all->directions + reverse : NULL;
     if (!all)
@@ -175,12 +175,12 @@ weft_rnn_traced weft_rnn_trace(weft_rnn *r, int layer, bool reverse)
     weft__traces *all = weft__traces_of(r);
     weft *w = all ? all->w : weft__no_context();
     weft_rnn_traced out = { .gates = 0 };
-    if (w->status || !is_there(w, all, layer, reverse))
+    if (w->status || !is_available(w, all, layer, reverse))
         return out;
     const weft__trace *t = all->of + layer * all->directions + reverse;
     const char *wrong = weft__wrong(w, t->h);
     if (wrong)
         return weft__fail(w, WEFT_EARG, "rnn_trace: the result of the layer's last run %s", wrong), out;
-    WEFT_NO_GRAD(w) show(all, t, &out);
+    WEFT_NO_GRAD(w) fill_traced(all, t, &out);
     return weft_ok(w) ? out : (weft_rnn_traced){ .gates = 0 };
 }

@@ -12,12 +12,12 @@ typedef struct attention_lstm {
     weft_linear *head;
 } attention_lstm;
 
-static weft_forecast run_model(void *model, const weft__reading *t)
+static weft_forecast run_model(void *model, const weft__input *t)
 {
     attention_lstm *m = model;
-    weft_rnn_out e = weft__recur(t, &t->past, m->encoder, weft__with_fixed(t, t->past.x), WEFT_ZERO_STATE);
-    weft_tensor *d = weft__recur(t, &t->future, m->decoder, weft__with_fixed(t, t->future.x),
-                                 weft__projected(&m->projection, e.last))
+    weft_rnn_out e = weft__run_lstm(t, &t->past, m->encoder, weft__add_fixed(t, t->past.x), WEFT_ZERO_STATE);
+    weft_tensor *d = weft__run_lstm(t, &t->future, m->decoder, weft__add_fixed(t, t->future.x),
+                                    weft__project_state(&m->projection, e.last))
                          .y;
     weft_tensor *past = m->output_projection ? weft_linear_run(m->output_projection, e.y) : e.y;
     weft_tensor *u = weft__attend_to_both(t, m->attention, past, d);
@@ -63,15 +63,15 @@ weft_forecaster *weft_attention_lstm_new(weft_module *parent, const char *name,
     if (!WEFT__SIZES(parent, function, name, opts, { "d_encoder", o.d_encoder }, { "d_decoder", o.d_decoder },
                      { "num_layers", o.num_layers }, { "num_heads", o.num_heads },
                      { "output_dim", o.output_dim }) ||
-        !weft__model_wants(parent, function, o.d_decoder % o.num_heads == 0,
+        !weft__model_needs(parent, function, o.d_decoder % o.num_heads == 0,
                            "num_heads: expected a divisor of d_decoder, not %d for %lld", o.num_heads,
                            (long long)o.d_decoder))
-        return weft__model_finished(NULL);
+        return weft__model_finish(NULL);
     const weft__model is = { .run = run_model, .name = function, .compat = o.compat, .dropout = o.dropout,
                              .past = o.num_past_features, .future = o.num_future_features,
                              .fixed = o.num_static_features, .causal = !o.full_attention };
     attention_lstm *m = weft__model_new(parent, name, sizeof *m, &is);
     if (m)
         layers_new(m, &o);
-    return weft__model_finished(m);
+    return weft__model_finish(m);
 }

@@ -8,7 +8,7 @@
 /* ---- making ---- */
 static weft_forecaster none;
 
-bool weft__model_wants(weft_module *parent, const char *function, bool holds, const char *format, ...)
+bool weft__model_needs(weft_module *parent, const char *function, bool holds, const char *format, ...)
 {
     weft *w = weft__ready(parent);
     char why[200];
@@ -31,7 +31,7 @@ void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const
                    "%s: %lld past, %lld future, %lld static features; expected 1 or more past and future "
                    "features, 0 or more static ones, each below 2^29",
                    is->name, (long long)is->past, (long long)is->future, (long long)is->fixed);
-    if (!weft__model_wants(parent, is->name, (unsigned)is->compat <= WEFT_COMPAT_AS_CODED,
+    if (!weft__model_needs(parent, is->name, (unsigned)is->compat <= WEFT_COMPAT_AS_CODED,
                            "compat %d; expected a value of weft_compat", (int)is->compat) ||
         !weft__dropout_is_sound(w, is->name, is->dropout))
         return NULL;
@@ -44,7 +44,7 @@ void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const
     return model;
 }
 
-weft_forecaster *weft__model_finished(void *model)
+weft_forecaster *weft__model_finish(void *model)
 {
     return model ? weft__finish_layer(((weft__model *)model)->m, model, &none) : &none;
 }
@@ -170,10 +170,10 @@ static weft__side padded_side(weft_tensor *x, const weft_lengths *data, bool kno
     return (weft__side){ y, *data, to, known };
 }
 
-static weft__reading reading_of(const weft__model *m, const weft_series_batch *s, weft_forecast_maps *maps)
+static weft__input reading_of(const weft__model *m, const weft_series_batch *s, weft_forecast_maps *maps)
 {
     bool exact = m->compat == WEFT_COMPAT_EXACT;
-    weft__reading t = { .model = m, .maps = maps, .fixed = s->fixed };
+    weft__input t = { .model = m, .maps = maps, .fixed = s->fixed };
     weft_lengths past = data_of(s->past, s->past_lengths), future = data_of(s->future, s->future_lengths);
     t.past = exact && !m->right_aligned ?
                  ragged_side(s->past, &past, s->past_align) :
@@ -186,7 +186,7 @@ static weft__reading reading_of(const weft__model *m, const weft_series_batch *s
 }
 
 /* Returns y in the form of the given future. */
-static weft_tensor *as_given(const weft__reading *t, const weft_tensor *given, weft_tensor *y)
+static weft_tensor *as_given(const weft__input *t, const weft_tensor *given, weft_tensor *y)
 {
     if (!weft_ok(y->w) || !given->f.batch == !y->f.batch)
         return given->f.batch && y->f.batch ? weft__arranged_as(y, &given->f) : y;
@@ -206,7 +206,7 @@ weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *s, 
         return out;
     const weft_module *before = weft__enter(m->m);
     if (weft_ok(m->m->w) && series_fit(m, s)) {
-        weft__reading t = reading_of(m, s, maps);
+        weft__input t = reading_of(m, s, maps);
         weft_forecast made = weft_ok(m->m->w) ? m->run(f, &t) : out;
         made.y = as_given(&t, s->future, made.y);
         out = weft_ok(m->m->w) ? made : out;
@@ -225,22 +225,22 @@ weft__projection weft__projection_new(weft_module *m, int64_t from, int64_t to)
                                weft_linear_new(own, "c_proj", &(weft_linear_opts){ .in = from, .out = to }) };
 }
 
-weft_state weft__projected(const weft__projection *p, weft_state s)
+weft_state weft__project_state(const weft__projection *p, weft_state s)
 {
     return p->h ? (weft_state){ weft_linear_run(p->h, s.h), weft_linear_run(p->c, s.c) } : s;
 }
 
 /* ---- recurrent layers ---- */
-static bool as_coded(const weft__reading *t) { return t->model->compat == WEFT_COMPAT_AS_CODED; }
+static bool as_coded(const weft__input *t) { return t->model->compat == WEFT_COMPAT_AS_CODED; }
 
 /* Returns whether an LSTM stops at the end of the data. */
-static bool honoured(const weft__reading *t, const weft__side *side)
+static bool honoured(const weft__input *t, const weft__side *side)
 {
     return !t->model->right_aligned && side->known && (!as_coded(t) || weft_should_use_packing(&side->data));
 }
 
-weft_rnn_out weft__recur(const weft__reading *t, const weft__side *side, weft_rnn *r, weft_tensor *x,
-                         weft_state first)
+weft_rnn_out weft__run_lstm(const weft__input *t, const weft__side *side, weft_rnn *r, weft_tensor *x,
+                            weft_state first)
 {
     if (x->f.batch || !weft_ok(x->w) || !honoured(t, side))
         return weft_rnn_run(r, x, first);
@@ -257,12 +257,12 @@ static weft_tensor *data_rows(const weft__side *side, weft_tensor *x)           
 
 /* Without lengths TransformerTF differs by model: the TFT family treats all steps as data, the others drop
  * the whole mask, including its causal part. */
-static bool is_masked(const weft__reading *t, bool known)
+static bool is_masked(const weft__input *t, bool known)
 {
     return !as_coded(t) || known || t->model->right_aligned;
 }
 
-static weft_tensor *attend_masked(const weft__reading *t, weft__interpretable *a, weft_tensor *past,
+static weft_tensor *attend_masked(const weft__input *t, weft__interpretable *a, weft_tensor *past,
                                   weft_tensor *future)
 {
     weft_tensor *both[] = { past, future }, *mask = NULL;
@@ -274,7 +274,7 @@ static weft_tensor *attend_masked(const weft__reading *t, weft__interpretable *a
                                       t->maps ? &t->maps->attention : NULL);
 }
 
-weft_tensor *weft__attend_to_both(const weft__reading *t, weft__interpretable *a, weft_tensor *past,
+weft_tensor *weft__attend_to_both(const weft__input *t, weft__interpretable *a, weft_tensor *past,
                                   weft_tensor *future)
 {
     if (t->model->compat != WEFT_COMPAT_EXACT)
@@ -284,7 +284,7 @@ weft_tensor *weft__attend_to_both(const weft__reading *t, weft__interpretable *a
                                    causal, t->maps ? &t->maps->attention : NULL);
 }
 
-weft_tensor *weft__attend_to_past(const weft__reading *t, weft__interpretable *a, weft_tensor *past)
+weft_tensor *weft__attend_to_past(const weft__input *t, weft__interpretable *a, weft_tensor *past)
 {
     weft_tensor *mask = NULL;
     if (t->model->compat == WEFT_COMPAT_EXACT)
@@ -297,7 +297,7 @@ weft_tensor *weft__attend_to_past(const weft__reading *t, weft__interpretable *a
 }
 
 /* ---- static covariates ---- */
-weft_tensor *weft__with_fixed(const weft__reading *t, weft_tensor *x)
+weft_tensor *weft__add_fixed(const weft__input *t, weft_tensor *x)
 {
     if (!t->fixed || !weft_ok(x->w))
         return x;

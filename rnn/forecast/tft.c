@@ -92,7 +92,7 @@ static weft_tensor *of_every_layer(const tft *m, weft_tensor *x)
     return weft_tile(weft_reshape(x, 3, (int64_t[]){ 1, -1, m->o.d_model }), 0, m->o.num_lstm_layers);
 }
 
-static contexts contexts_of(const tft *m, const weft__reading *t)
+static contexts contexts_of(const tft *m, const weft__input *t)
 {
     if (!m->contexts)
         return (contexts){ NULL, NULL, WEFT_ZERO_STATE };
@@ -106,15 +106,15 @@ static contexts contexts_of(const tft *m, const weft__reading *t)
                          of_every_layer(m, weft__grn_run(m->init_cell, e, NULL)) } };
 }
 
-static weft_forecast run_trunk(tft *m, const weft__reading *t)
+static weft_forecast run_trunk(tft *m, const weft__input *t)
 {
     contexts c = contexts_of(m, t);
     weft_tensor *past =
         weft__selection_run(m->enc_vs, t->past.x, c.vs, t->maps ? &t->maps->past_selection : NULL);
     weft_tensor *future =
         weft__selection_run(m->dec_vs, t->future.x, c.vs, t->maps ? &t->maps->future_selection : NULL);
-    weft_rnn_out e = weft__recur(t, &t->past, m->enc_lstm, past, c.first);
-    weft_rnn_out d = weft__recur(t, &t->future, m->dec_lstm, future, e.last);
+    weft_rnn_out e = weft__run_lstm(t, &t->past, m->enc_lstm, past, c.first);
+    weft_rnn_out d = weft__run_lstm(t, &t->future, m->dec_lstm, future, e.last);
     weft_tensor *ze = weft__gate_and_norm(m->gate1, m->norm1, e.y, past);
     weft_tensor *zd = weft__gate_and_norm(m->gate1, m->norm1, d.y, future);
     weft_tensor *ae = m->contexts ? weft__grn_run(m->enrichment, ze, c.enrichment) : ze;
@@ -136,7 +136,7 @@ static double longest_length(const weft_lengths *l)
 }
 
 /* [n, 1]: scale * length + shift of each past. */
-static weft_tensor *scaled_lengths(const weft__reading *t, double scale, double shift)
+static weft_tensor *scaled_lengths(const weft__input *t, double scale, double shift)
 {
     weft *w = t->past.x->w;
     int64_t n = t->past.data.n;
@@ -146,7 +146,7 @@ static weft_tensor *scaled_lengths(const weft__reading *t, double scale, double 
     return of ? weft_reals(w, of, WEFT_SHAPE(n, 1)) : &w->nil;
 }
 
-static weft_tensor *length_feature(const tft *m, const weft__reading *t, bool as_coded)
+static weft_tensor *length_feature(const tft *m, const weft__input *t, bool as_coded)
 {
     double longest = (double)m->o.ctxt_seq_len;
     if (m->o.variant == WEFT_PF_TFT)
@@ -170,10 +170,10 @@ static weft_lengths multiplied(const weft__side *side)
     return len ? (weft_lengths){ .n = n, .len = len } : side->data;
 }
 
-static weft_forecast run_model(void *model, const weft__reading *t)
+static weft_forecast run_model(void *model, const weft__input *t)
 {
     tft *m = model;
-    weft__reading own = *t;
+    weft__input own = *t;
     bool as_coded = m->is.compat == WEFT_COMPAT_AS_CODED;
     if (!t->fixed && m->is.fixed)
         own.fixed = length_feature(m, t, as_coded);
@@ -206,23 +206,23 @@ weft_forecaster *weft_tft_new(weft_module *parent, const char *name, const weft_
     if (!WEFT__SIZES(parent, function, name, opts, { "d_model", o.d_model },
                      { "d_hidden_continuous", o.d_hidden_continuous }, { "num_heads", o.num_heads },
                      { "num_lstm_layers", o.num_lstm_layers }, { "output_dim", o.output_dim }) ||
-        !weft__model_wants(parent, function, known, "variant: expected a value of weft_tft_variant, not %d",
+        !weft__model_needs(parent, function, known, "variant: expected a value of weft_tft_variant, not %d",
                            (int)o.variant) ||
-        !weft__model_wants(parent, function, o.ctxt_seq_len >= 0 || !is_static,
+        !weft__model_needs(parent, function, o.ctxt_seq_len >= 0 || !is_static,
                            "ctxt_seq_len: expected 0 or more, not %lld", (long long)o.ctxt_seq_len))
-        return weft__model_finished(NULL);
+        return weft__model_finish(NULL);
     const weft__model is = { .run = run_model, .name = function, .compat = o.compat, .dropout = o.dropout,
                              .past = o.num_past_features, .future = o.num_future_features,
                              .fixed = is_static ? o.num_static_features : 0, .causal = !o.full_attention,
                              .right_aligned = true };
     tft *m = weft__model_new(parent, name, sizeof *m, &is);
     if (!m)
-        return weft__model_finished(NULL);
+        return weft__model_finish(NULL);
     m->o = o;
     m->contexts = is_static;
     if (is_static)
         contexts_new(m);
     trunk_new(m);
     aliases_new(m);
-    return weft__model_finished(m);
+    return weft__model_finish(m);
 }

@@ -15,13 +15,13 @@ typedef struct transformer_lstm {
     block *block;
 } transformer_lstm;
 
-static weft_forecast run_model(void *model, const weft__reading *t)
+static weft_forecast run_model(void *model, const weft__input *t)
 {
     transformer_lstm *m = model;
-    weft_tensor *ge = weft__grn_run(m->encoder_grn, weft__with_fixed(t, t->past.x), NULL);
-    weft_tensor *gd = weft__grn_run(m->decoder_grn, weft__with_fixed(t, t->future.x), NULL);
-    weft_rnn_out past = weft__recur(t, &t->past, m->encoder, ge, WEFT_ZERO_STATE);
-    weft_rnn_out future = weft__recur(t, &t->future, m->decoder, gd, past.last);
+    weft_tensor *ge = weft__grn_run(m->encoder_grn, weft__add_fixed(t, t->past.x), NULL);
+    weft_tensor *gd = weft__grn_run(m->decoder_grn, weft__add_fixed(t, t->future.x), NULL);
+    weft_rnn_out past = weft__run_lstm(t, &t->past, m->encoder, ge, WEFT_ZERO_STATE);
+    weft_rnn_out future = weft__run_lstm(t, &t->future, m->decoder, gd, past.last);
     /* Keeps the layout of the series, not that of the recurrence. */
     weft_tensor *e = weft_add(ge, past.y);
     weft_tensor *d = weft_add(gd, future.y);
@@ -87,17 +87,17 @@ weft_forecaster *weft_transformer_lstm_new(weft_module *parent, const char *name
     int blocks = o.num_transformer_blocks;
     if (!WEFT__SIZES(parent, function, name, opts, { "d_model", o.d_model }, { "num_layers", o.num_layers },
                      { "num_heads", o.num_heads }, { "output_dim", o.output_dim }) ||
-        !weft__model_wants(parent, function, blocks >= 0 && blocks <= 4096,
+        !weft__model_needs(parent, function, blocks >= 0 && blocks <= 4096,
                            "num_transformer_blocks %d; expected WEFT_NONE or 1 .. 4096", blocks) ||
-        !weft__model_wants(parent, function, o.d_model % o.num_heads == 0,
+        !weft__model_needs(parent, function, o.d_model % o.num_heads == 0,
                            "num_heads: expected a divisor of d_model, not %d for %lld", o.num_heads,
                            (long long)o.d_model))
-        return weft__model_finished(NULL);
+        return weft__model_finish(NULL);
     const weft__model is = { .run = run_model, .name = function, .compat = o.compat, .dropout = o.dropout,
                              .past = o.num_past_features, .future = o.num_future_features,
                              .fixed = o.num_static_features, .causal = !o.full_attention };
     transformer_lstm *m = weft__model_new(parent, name, sizeof *m, &is);
     if (m)
         layers_new(m, &o);
-    return weft__model_finished(m);
+    return weft__model_finish(m);
 }

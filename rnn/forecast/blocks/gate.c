@@ -110,7 +110,7 @@ static weft_tensor *interpolation(weft *w, int64_t in, int64_t out)
     return weft_reals(w, at, WEFT_SHAPE(out, in));
 }
 
-weft_tensor *weft__resampled(weft_tensor *x, int64_t out, weft_tensor *mask)
+weft_tensor *weft__resample(weft_tensor *x, int64_t out, weft_tensor *mask)
 {
     if (!weft_ok(x->w) || width(x) == out)
         return scale_by_mask(mask, x);

@@ -84,7 +84,7 @@ weft_tensor *weft__grn_run(weft__grn *g, weft_tensor *x, weft_tensor *context)
     h = weft__glu_gate(g->glu1, weft__dropout(g->m, "dropout", h, g->dropout));
     weft_tensor *skip = g->project ? weft_linear_run(g->project, x) : x;
     if (g->resampled)
-        skip = weft_layer_norm_run(g->resampled, weft__resampled(x, g->out, g->mask));
+        skip = weft_layer_norm_run(g->resampled, weft__resample(x, g->out, g->mask));
     weft_tensor *y = weft__layer_norm_of_gate(g->norm, h, skip);
     weft__leave(g->m, before);
     return y;
@@ -165,7 +165,7 @@ static weft_tensor *skip_of(const weft__grouped_grn *g, weft_tensor *x)
         return x;
     weft_tensor *all[3];
     of_all(g, MASK, 3, all);
-    return weft__layer_norm_of_groups(weft__resampled(x, g->out, all[0]), all[1], all[2], 0);
+    return weft__layer_norm_of_groups(weft__resample(x, g->out, all[0]), all[1], all[2], 0);
 }
 
 weft_tensor *weft__grouped_grn_run(const weft__grouped_grn *g, weft_tensor *x)

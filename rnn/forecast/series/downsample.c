@@ -65,7 +65,7 @@ static void shrink_starts(weft_frame *f, int64_t k, weft_downsampling how)
 
 weft_status weft_frame_downsample(weft_frame *f, int64_t factor, weft_downsampling how)
 {
-    weft_status s = weft__frame_good("weft_frame_downsample", f);
+    weft_status s = weft__check_frame("weft_frame_downsample", f);
     if (s != WEFT_OK)
         return s;
     if (factor < 1 || (int)how < WEFT_DOWN_INTERVAL || how > WEFT_DOWN_MEDIAN)

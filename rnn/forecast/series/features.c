@@ -92,7 +92,7 @@ bool weft__features_is_fixed(const weft_features *x, const weft__column *c)
 
 static void add_step(weft_features *x, weft__column *c, const weft_transform *t)
 {
-    const char *why = weft__step_bad(t);
+    const char *why = weft__step_fault(t);
     if (!why && weft__features_is_fixed(x, c) && (t->kind == WEFT_DELTA || t->depends_on))
         why = "a fixed column has no rows; expected a transform of one value alone";
     if (!why && c->n == WEFT__STEPS)
@@ -270,7 +270,7 @@ bool weft__features_ready(const weft_features *x, const char *function)
 
 bool weft__features_frame(const weft_features *x, const weft_frame *f)
 {
-    if (weft__frame_good(x->name, f) != WEFT_OK)
+    if (weft__check_frame(x->name, f) != WEFT_OK)
         weft__fail(x->w, WEFT_EARG, "features \"%s\": %s", x->name, weft_file_message());
     return !x->w->status;
 }

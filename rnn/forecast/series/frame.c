@@ -27,7 +27,7 @@ int64_t weft__frame_find(const weft_frame *f, const char *name)
     return f->columns ? find_in((const char *const *)f->name, name) : -1;
 }
 
-weft_status weft__names_good(const char *function, const char *const *names)
+weft_status weft__check_names(const char *function, const char *const *names)
 {
     int64_t n = weft__names(names);
     if (n < 1 || n > 1 << 20)
@@ -68,15 +68,15 @@ static weft_status good_if(bool good, const char *where, const weft_frame *f)
                   weft__file_fail(WEFT_EARG, "%s: invalid frame; expected one made by weft_frame_add", where);
 }
 
-weft_status weft__frame_good(const char *where, const weft_frame *f)
+weft_status weft__check_frame(const char *where, const weft_frame *f)
 {
     return good_if(f && frame_is_sound(f), where, f);
 }
 
-weft_status weft__frame_takes(const char *where, const weft_frame *f, const char *const *names)
+weft_status weft__check_series(const char *where, const weft_frame *f, const char *const *names)
 {
     weft_status s = good_if(f && sound_outside(f), where, f);
-    s = s ? s : weft__names_good(where, names);
+    s = s ? s : weft__check_names(where, names);
     if (s != WEFT_OK || !f->columns)
         return s;
     for (int64_t c = 0; c < f->columns; c++)
@@ -110,7 +110,7 @@ const char *weft__frame_number(const weft_frame *f, int64_t c, int64_t row, char
     return text;
 }
 
-weft_status weft__frame_integers(const char *where, const weft_frame *f, bool gaps)
+weft_status weft__check_integers(const char *where, const weft_frame *f, bool gaps)
 {
     char text[64];
     int64_t integer;
@@ -201,7 +201,7 @@ static bool add_name(weft_frame *f, const char *name, int64_t room)
     return f->column[c] != NULL;
 }
 
-void weft__frame_drop(weft_frame *f, int64_t from)
+void weft__drop_columns(weft_frame *f, int64_t from)
 {
     while (f->columns > from) {
         f->columns--;
@@ -298,10 +298,10 @@ static void accept_series(weft_frame *f, const char *const *names, const weft__t
     }
 }
 
-weft_status weft__frame_take(weft_frame *f, const char *where, const char *const *names,
-                             const weft__table *t)
+weft_status weft__append_table(weft_frame *f, const char *where, const char *const *names,
+                               const weft__table *t)
 {
-    weft_status s = weft__frame_takes(where, f, names);
+    weft_status s = weft__check_series(where, f, names);
     if (s != WEFT_OK)
         return s;
     int64_t rows = f->rows, before = f->columns;
@@ -319,7 +319,7 @@ weft_status weft__frame_take(weft_frame *f, const char *where, const char *const
         accept_series(f, names, t);
         return WEFT_OK;
     }
-    weft__frame_drop(f, before);
+    weft__drop_columns(f, before);
     f->room = before ? f->room : 0;
     return s;
 }
@@ -328,7 +328,7 @@ weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *nam
                            const double *const *columns, int64_t rows)
 {
     const char *me = "weft_frame_add";
-    weft_status s = weft__frame_takes(me, f, names);
+    weft_status s = weft__check_series(me, f, names);
     if (s != WEFT_OK)
         return s;
     if (rows < 0 || (rows && !columns))
@@ -340,7 +340,7 @@ weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *nam
     const weft__table t = { .column = (double **)(uintptr_t)columns,
                             .run = &(weft__stretch){ id, 0, rows, 0 },
                             .n = 1 };
-    return weft__frame_take(f, me, names, &t);
+    return weft__append_table(f, me, names, &t);
 }
 
 /* ---- columns ---- */
@@ -357,7 +357,7 @@ weft_status weft_frame_add_column(weft_frame *f, const char *name, const double 
                                   weft_column_values which)
 {
     const char *me = "weft_frame_add_column";
-    weft_status s = weft__frame_good(me, f);
+    weft_status s = weft__check_frame(me, f);
     if (s != WEFT_OK)
         return s;
     if (!name || !*name || !f->columns || weft__frame_find(f, name) >= 0)

@@ -10,10 +10,10 @@ weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
                                 const weft_csv_opts *opts)
 {
     weft__table t = { 0 };
-    weft_status s = weft__frame_takes("weft_frame_read_csv", f, names);
+    weft_status s = weft__check_series("weft_frame_read_csv", f, names);
     s = s ? s : weft__csv_opts_good("weft_frame_read_csv", opts);
     s = s ? s : weft__read_table(&t, path, id, names, weft__names(names), opts, false);
-    s = s ? s : weft__frame_take(f, path, names, &t);
+    s = s ? s : weft__append_table(f, path, names, &t);
     weft__table_end(&t);
     return s;
 }
@@ -50,7 +50,7 @@ static weft_status add_matched(weft_frame *f, const char *path, const char *cons
             f->origin[f->columns - 1] = t->origin[c];
     }
     if (s != WEFT_OK)
-        weft__frame_drop(f, before);
+        weft__drop_columns(f, before);
     free(values);
     return s;
 }
@@ -60,8 +60,8 @@ weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const cha
 {
     const char *me = "weft_frame_add_static_csv";
     weft__table t = { 0 };
-    weft_status s = weft__frame_good(me, f);
-    s = s ? s : weft__names_good(me, names);
+    weft_status s = weft__check_frame(me, f);
+    s = s ? s : weft__check_names(me, names);
     s = s ? s : weft__csv_opts_good(me, opts);
     if (s == WEFT_OK && !id)
         s = weft__file_fail(WEFT_EARG, "%s: id is NULL; expected the name of the column of ids", me);
@@ -146,14 +146,14 @@ static weft_status can_be_written(const char *me, const weft_frame *f)
             return weft__file_fail(
                 WEFT_EARG, "%s: series %lld, \"%.100s\", has no row; expected one (or weft_frame_write_hdf5)",
                 me, (long long)s, f->id[s]);
-    weft_status s = weft__frame_integers(me, f, true);
+    weft_status s = weft__check_integers(me, f, true);
     return s == WEFT_OK ? ids_differ(me, f) : s;
 }
 
 weft_status weft_frame_write_csv(const weft_frame *f, const char *path)
 {
     const char *me = "weft_frame_write_csv";
-    weft_status s = weft__frame_good(me, f);
+    weft_status s = weft__check_frame(me, f);
     if (s == WEFT_OK && !path)
         s = weft__file_fail(WEFT_EARG, "%s: path is NULL", me);
     s = s ? s : can_be_written(me, f);

@@ -102,7 +102,7 @@ weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *gr
 {
     weft__h5 *h;
     weft__table t = { 0 };
-    weft_status s = weft__frame_takes("weft_frame_read_hdf5", f, names);
+    weft_status s = weft__check_series("weft_frame_read_hdf5", f, names);
     s = s ? s : weft__h5_open_file(path, weft__h5_signature, &h);
     if (s != WEFT_OK)
         return s;
@@ -112,7 +112,7 @@ weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *gr
     if (weft__h5_status(h) == WEFT_OK)
         read_ids(h, group, &t);
     s = weft__h5_end(h);
-    s = s ? s : weft__frame_take(f, path, names, &t);
+    s = s ? s : weft__append_table(f, path, names, &t);
     weft__table_end(&t);
     return s;
 }
@@ -171,11 +171,11 @@ static void write_frame(weft__h5 *h, const char *group, const weft_frame *f, int
 
 weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path, const char *group)
 {
-    weft_status s = weft__frame_good("weft_frame_write_hdf5", f);
+    weft_status s = weft__check_frame("weft_frame_write_hdf5", f);
     if (s == WEFT_OK && !path)
         s = weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: path is NULL");
     s = s ? s : can_be_written(f, group);
-    s = s ? s : weft__frame_integers("weft_frame_write_hdf5", f, false);
+    s = s ? s : weft__check_integers("weft_frame_write_hdf5", f, false);
     int64_t *len = s == WEFT_OK ? malloc((size_t)(f->n + 1 + f->rows) * sizeof *len) : NULL;
     char *ids = len ? lines_of(f) : NULL;
     weft__h5 *h = ids ? weft__h5_new(path, 0, false) : NULL;

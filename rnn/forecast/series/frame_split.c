@@ -20,7 +20,7 @@ static weft_status begin_cut(cut *c, const weft_frame *f, weft_frame *first, wef
         *rest = (weft_frame){ 0 };
     if (!first || !rest || first == rest || first == f || rest == f)
         return weft__file_fail(WEFT_EARG, "%s: parts: expected two other frames than the one to split", me);
-    weft_status s = weft__frame_good(me, f);
+    weft_status s = weft__check_frame(me, f);
     if (s != WEFT_OK)
         return s;
     c->stretch[FIRST] = malloc(2 * ((size_t)f->n + 1) * sizeof *c->stretch[FIRST]);
@@ -44,7 +44,7 @@ static weft_status fill_part(const cut *c, int part, weft_frame *to)
     const weft__table t = {
         .column = c->f->column, .origin = c->f->origin, .run = c->stretch[part], .n = c->n[part]
     };
-    return weft__frame_take(to, me, (const char *const *)c->f->name, &t);
+    return weft__append_table(to, me, (const char *const *)c->f->name, &t);
 }
 
 /* ---- by series ---- */
