@@ -74,7 +74,7 @@ bool         weft__pads_are_zero(weft_tensor *x, const weft_lengths *, weft_alig
 /* ---- gradients of a fused operator (gradient_blocks.c, accumulate.c) ---- */
 /* Copies of blocks, and buffers to fill with zeros, that wait to run in one launch. add_block first runs the
  * waiting ones if the list is full, or if the new block adds to a buffer that is in the list. */
-typedef struct weft__blocks { int64_t n; weft__block_copy of[16]; } weft__blocks;
+typedef struct weft__blocks { int64_t n; weft__block_copy block[16]; } weft__blocks;
 void         weft__add_block(const weft_call *, weft__blocks *, weft__block_copy);
 void         weft__add_zeros(const weft_call *, weft__blocks *, real *to, int64_t n);
 void         weft__run_blocks(const weft_call *, weft__blocks *);

@@ -14,9 +14,9 @@ typedef enum { WEFT__PACK_PRODUCT, WEFT__PACK_LAYER, WEFT__PACK_TABLE, WEFT__PAC
 typedef struct weft__packed {
     struct weft__packed *next;
     weft__packed_kind kind;
-    struct { const weft_tensor *x; uint64_t changed; } of[WEFT__PACKED_TENSORS]; int n;
+    struct { const weft_tensor *x; uint64_t version; } of[WEFT__PACKED_TENSORS]; int n;
     bool filled;
-    size_t bytes; void *at;
+    size_t bytes; void *data;
 } weft__packed;
 
 /* Returns the packed copy of these tensors of step 0 by its kind, and makes it if necessary. NULLs in `of`

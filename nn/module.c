@@ -88,7 +88,7 @@ static void root_recover(void *p)
     if (m->w && m->n)
         m->w->dev.k->fill(&m->w->dev, m->n, 0, m->gradients);
     for (weft__parameter *q = m->first; q; q = q->later)
-        weft__node_of(&q->value)->given = false;
+        weft__node_of(&q->value)->has_gradient = false;
 }
 
 static weft_module *new_module(weft *w, weft_module *parent, const char *name)

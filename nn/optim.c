@@ -175,7 +175,7 @@ static void check_results(weft_optim *o)
         const weft__slot *s = o->slot + i;
         scale = s->scale > scale ? s->scale : scale;
         first.most.decay = s->decay > first.most.decay ? s->decay : first.most.decay;
-        first.anew |= weft__node_of(&s->p->value)->changed > o->then;
+        first.anew |= weft__node_of(&s->p->value)->version > o->then;
     }
     first.most.lr *= scale;
     const weft__foresight *at_first = &first;
@@ -210,9 +210,9 @@ static void mark_updated(weft_optim *o)
     for (int i = 0; i < o->n; i++) {
         if (!o->slot[i].still)
             weft__mark_changed(&o->slot[i].p->value);
-        weft__node_of(&o->slot[i].p->value)->given = false;
+        weft__node_of(&o->slot[i].p->value)->has_gradient = false;
     }
-    o->then = o->w->tape->changes;
+    o->then = o->w->tape->version;
 }
 
 static bool is_ready(weft_optim *o)

@@ -35,7 +35,7 @@ struct weft_optim {
     /* In the last skipped step a result was not finite, not a gradient; see weft__guard. */
     bool over;
     char bad[WEFT__PATH];
-    /* tape->changes after the last step. Later changes are not the optimiser's. */
+    /* tape->version after the last step. Later changes are not the optimiser's. */
     uint64_t then;
     weft__group *groups;
     /* The last parameter of the root that was checked for membership. */

@@ -241,7 +241,7 @@ void weft__split_counters(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++) {
         weft__slot *s = o->slot + i, *first = o->slot + s->past;
-        s->still = weft__node_of(&s->p->value)->frozen || !weft__node_of(&s->p->value)->given;
+        s->still = weft__node_of(&s->p->value)->frozen || !weft__node_of(&s->p->value)->has_gradient;
         if (s == first)
             s->parted = -1;
         else if (s->still != first->still)

@@ -209,7 +209,7 @@ static void mark_assigned(weft_tensor *x) /* an assigned gradient counts as a gr
     if (!weft__node_of(x)->gradient || !weft__outside_shards(x->w, "assign: of a gradient"))
         return;
     weft__parameter *p = (weft__parameter *)(void *)((char *)x - offsetof(weft__parameter, grad));
-    weft__node_of(&p->value)->given = true;
+    weft__node_of(&p->value)->has_gradient = true;
 }
 
 void weft_assign(weft_tensor *kept, weft_tensor *value)
@@ -292,7 +292,7 @@ static void freeze(weft__parameter *p, bool frozen)
 {
     weft *w = p->value.w;
     weft__node_of(&p->value)->frozen = frozen;
-    weft__node_of(&p->value)->given &= !frozen;
+    weft__node_of(&p->value)->has_gradient &= !frozen;
     if (frozen && weft__elements(&p->grad.f))
         /* Otherwise the old gradient would be clipped and applied. */
         w->dev.k->fill(&w->dev, weft__elements(&p->grad.f), 0, p->grad.data);
@@ -321,7 +321,7 @@ void weft_zero_grad(weft_module *m)
     for (weft__range s = { 0 }; weft__next_range(m, true, &s);)
         w->dev.k->fill(&w->dev, s.n, 0, m->root->gradients + s.from);
     for (weft__parameter *p = NULL; (p = weft__next_parameter(m, p));)
-        weft__node_of(&p->value)->given = false;
+        weft__node_of(&p->value)->has_gradient = false;
     weft__check_faults(w, "zero_grad");
 }
 
@@ -330,7 +330,7 @@ void weft__check_gradients_exist(const weft_module *m, const char *function)
     weft__parameter *p = NULL;
     if (!m->w->check)
         return;
-    while ((p = weft__next_parameter(m, p)) && !weft__node_of(&p->value)->given)
+    while ((p = weft__next_parameter(m, p)) && !weft__node_of(&p->value)->has_gradient)
         ;
     weft__check_given(m->w, p != NULL, false, function);
 }

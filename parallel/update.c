@@ -159,7 +159,7 @@ static void enter(weft_parallel *p, weft_part *part)
 static void leave(weft_parallel *p)
 {
     weft *w = p->w;
-    w->tape->walk_watch = NULL;
+    w->tape->pass_watch = NULL;
     if (p->state == WEFT__AT_SHARD && p->batch.learns)
         weft__fail(w, WEFT_EARG, "parallel_next: shard %d has no loss; weft_parallel_add takes it", p->at);
     uint64_t draw = w->random.draw;

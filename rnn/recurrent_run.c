@@ -128,8 +128,8 @@ static const void *packed_weights(const weft_call *c, const weft__recur_layer *l
         return NULL;
     weft__packed *k = weft__packed_of(of, WEFT__RNN_WEIGHTS, WEFT__PACK_LAYER, d->k->recur_packs(d, l));
     if (k && !k->filled)
-        d->k->recur_pack(d, l, k->at), weft__mark_filled(k);
-    return k ? k->at : NULL;
+        d->k->recur_pack(d, l, k->data), weft__mark_filled(k);
+    return k ? k->data : NULL;
 }
 
 /* Runs two directions together if each is one segment. */

@@ -83,8 +83,8 @@ static void take_packed(layer_run *o)
     weft__packed *k =
         weft__packed_of(o->weight, WEFT__RNN_WEIGHTS, WEFT__PACK_LAYER, d->k->recur_packs(d, &o->l));
     if (k && !k->filled)
-        d->k->recur_pack(d, &o->l, k->at), weft__mark_filled(k);
-    o->l.packed = k ? k->at : NULL;
+        d->k->recur_pack(d, &o->l, k->data), weft__mark_filled(k);
+    o->l.packed = k ? k->data : NULL;
 }
 
 /* ---- cached projection of a table ---- */
@@ -125,7 +125,7 @@ static weft__packed *take_table(layer_run *o)
     if (row && x) {
         o->l.ids = row;
         o->l.rows = rows + 1;
-        o->l.of_rows = k->at;
+        o->l.of_rows = k->data;
         o->l.summed = k->filled;
         o->l.x = x;
     }

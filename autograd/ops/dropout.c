@@ -60,13 +60,13 @@ weft_tensor *weft__row_factors(weft *w, int64_t rows, double p, const char *name
 static uint64_t call_number(weft *w, uint64_t name)
 {
     struct weft__tape *t = weft__tape_of(w);
-    for (weft__drops *d = t ? t->drops : NULL; d; d = d->next)
+    for (weft__drops *d = t ? t->dropouts : NULL; d; d = d->next)
         if (d->name == name)
             return ++d->calls;
     weft__drops *d = t ? weft__take(w, WEFT__IN_LASTING, sizeof *d) : NULL;
     if (d) {
-        *d = (weft__drops){ t->drops, name, 0 };
-        t->drops = d;
+        *d = (weft__drops){ t->dropouts, name, 0 };
+        t->dropouts = d;
     }
     return 0;
 }

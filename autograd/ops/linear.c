@@ -99,8 +99,8 @@ static const void *packed_weight(const weft_call *c, const weft__product *p)
         how(c)->rows ? WEFT__PACK_PART + (int)(how(c)->from / how(c)->rows) : WEFT__PACK_PRODUCT;
     weft__packed *k = weft__packed_of(&weight, 1, part, dev(c)->k->gemm_packs(dev(c), p));
     if (k && !k->filled)
-        RUN(c, gemm_pack, p, part_of(c, WEIGHT, width(weight)), k->at), weft__mark_filled(k);
-    return k ? k->at : NULL;
+        RUN(c, gemm_pack, p, part_of(c, WEIGHT, width(weight)), k->data), weft__mark_filled(k);
+    return k ? k->data : NULL;
 }
 
 static int64_t tokens_of(const weft_call *c) { return weft__rows(&c->x[X_]->f) / groups_of(c); }

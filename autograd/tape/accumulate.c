@@ -23,9 +23,9 @@ weft_tensor *weft__slot(weft *w, const weft__form *f)
     int class_ = 0;
     while (class_bytes(class_) < bytes)
         class_++;
-    weft_tensor *s = w->tape->spare[class_];
+    weft_tensor *s = w->tape->free_buffers[class_];
     if (s)
-        w->tape->spare[class_] = node(s)->grad;
+        w->tape->free_buffers[class_] = node(s)->grad;
     else if (!(s = weft__take(w, WEFT__IN_LASTING, sizeof *s)) ||
              !(s->data = weft__take(w, WEFT__IN_GRADS, class_bytes(class_))))
         return NULL;
@@ -36,21 +36,21 @@ weft_tensor *weft__slot(weft *w, const weft__form *f)
 
 void weft__slot_end(weft *w, weft_tensor *s)
 {
-    node(s)->grad = w->tape->spare[node(s)->class_];
-    w->tape->spare[node(s)->class_] = s;
+    node(s)->grad = w->tape->free_buffers[node(s)->class_];
+    w->tape->free_buffers[node(s)->class_] = s;
 }
 
 /* ---- adding a gradient to that of an input ---- */
 bool weft__needed(const weft_tensor *t)
 {
-    return node(t)->reached == t->w->tape->walk ||
-           (t->w->tape->to_parameters && node(t)->parameter && !node(t)->frozen);
+    return node(t)->reached_pass == t->w->tape->pass ||
+           (t->w->tape->for_parameters && node(t)->parameter && !node(t)->frozen);
 }
 
 static bool gradient_fits(const weft_tensor *x, const weft_tensor *g)
 {
     char a[128], b[128];
-    const char *by = x->w->tape->passing;        /* running may be an operator of its backward */
+    const char *by = x->w->tape->entry_name;     /* running may be an operator of its backward */
     const char *wrong = weft__wrong(x->w, g);
     by = by ? by : x->w->running;
     if (wrong)
@@ -107,7 +107,7 @@ void weft__accumulate(weft_tensor *x, weft_tensor *g)
         node(x)->grad = node(x)->grad ? sum_of(node(x)->grad, g) : g;
         return;
     }
-    node(x)->given |= w->tape->to_parameters;
+    node(x)->has_gradient |= w->tape->for_parameters;
     if (w->tape->deferred && w->tape->deferred->y[0] == g) {
         accumulate_deferred(x, g);
         return;
@@ -131,7 +131,8 @@ bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
     weft_tensor *y = c->y[0];
-    if (w->status || w->recording || node(x)->grad || node(y)->kept == w->tape->walk || !gradient_fits(x, g))
+    if (w->status || w->recording || node(x)->grad || node(y)->kept_pass == w->tape->pass ||
+        !gradient_fits(x, g))
         return false;
     const weft_call *c_of_g = w->tape->deferred && w->tape->deferred->y[0] == g ? w->tape->deferred : NULL;
     if (c_of_g && c_of_g->op->in_place && weft__same(&g->f, &node(y)->grad->f) &&
@@ -155,7 +156,7 @@ const real *weft_op_dy(const weft_call *c, int k)
 real *weft__dy_reusable(const weft_call *c, int k)
 {
     const weft_tensor *y = c->y[k];
-    return node(y)->grad && node(y)->kept != y->w->tape->walk ? node(y)->grad->data : NULL;
+    return node(y)->grad && node(y)->kept_pass != y->w->tape->pass ? node(y)->grad->data : NULL;
 }
 
 static bool is_repeated(const weft_call *c, int i) /* is it also another input? */
@@ -173,8 +174,8 @@ real *weft_op_dx(const weft_call *c, int i, bool *add)
         return NULL;
     weft *w = x->w;
     weft__run_deferred(w);
-    node(x)->given |= w->tape->to_parameters;
-    weft_tensor **to = x->f.batch && w->tape->apart ? &w->tape->apart[i] : &node(x)->grad;
+    node(x)->has_gradient |= w->tape->for_parameters;
+    weft_tensor **to = x->f.batch && w->tape->ragged_grads ? &w->tape->ragged_grads[i] : &node(x)->grad;
     *add = *to;
     if (!*to && (*to = weft__slot(w, &x->f)) && !node(x)->grad && !is_repeated(c, i))
         node(x)->grad = *to;
@@ -187,7 +188,7 @@ real *weft__dx_whole(const weft_call *c, int i, bool *add)
     if (!grad || x->w->dev.k->synchronous || is_repeated(c, i) || !weft__needed(x))
         return weft_op_dx(c, i, add);
     weft__run_deferred(x->w);
-    node(x)->given |= x->w->tape->to_parameters;
+    node(x)->has_gradient |= x->w->tape->for_parameters;
     *add = true;
     return weft__host_gradient(c, x, grad->data, true, true);
 }
@@ -204,6 +205,6 @@ real *weft__dx_sum(const weft_call *c, int i, weft__blocks *zeros)
 void weft__accumulate_ragged(weft *w, const weft_call *c)
 {
     for (int i = c->n; i-- > 0 && !w->status;)
-        if (w->tape->apart[i] && w->tape->apart[i] != node(c->x[i])->grad)
-            accumulate_slot(c->x[i], w->tape->apart[i]);
+        if (w->tape->ragged_grads[i] && w->tape->ragged_grads[i] != node(c->x[i])->grad)
+            accumulate_slot(c->x[i], w->tape->ragged_grads[i]);
 }

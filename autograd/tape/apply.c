@@ -85,7 +85,7 @@ static void *dummy_buffer(const weft_tensor *t, weft_dtype asked, void *seen)
 {
     weft *w = t->w;
     char text[128];
-    const char *by = w->tape->raw ? w->tape->raw : w->tape->passing;
+    const char *by = w->tape->raw_name ? w->tape->raw_name : w->tape->entry_name;
     weft__fail(w, WEFT_EARG, "%s%s%s of %s%s; expected %s", by ? by : "", by ? ": " : "",
                asked == WEFT_REAL ? "op_data" : "op_int_data", weft__text(&t->f, text),
                asked == WEFT_REAL ? "" : " of reals",

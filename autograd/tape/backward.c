@@ -16,7 +16,7 @@ static void reach(weft *w, int64_t from, int64_t to)
         for (int i = 0; i < c->n && !any; i++)
             any = weft__needed(c->x[i]);
         for (int k = 0; any && !c->op->no_gradient && k < c->m; k++)
-            node(c->y[k])->reached = w->tape->walk;
+            node(c->y[k])->reached_pass = w->tape->pass;
     }
 }
 
@@ -26,7 +26,7 @@ static void report_uses(weft *w, int64_t to)
         const weft_call *c = w->tape->entry[e].call;
         for (int i = 0; i < c->n; i++)
             if (node(c->x[i])->parameter)
-                w->tape->walk_watch->used(w->tape->walk_user, c->x[i], e);
+                w->tape->pass_watch->on_use(w->tape->pass_user, c->x[i], e);
     }
 }
 
@@ -53,8 +53,8 @@ static bool returned_is_usable(weft *w, const weft_call *c, const char *function
 static void run_fused(weft *w, const weft_call *c)
 {
     weft__work work;
-    if (!(w->tape->apart = list_of_inputs(w, c)) || !weft__work_begin(w, &work, c, true)) {
-        w->tape->apart = NULL;
+    if (!(w->tape->ragged_grads = list_of_inputs(w, c)) || !weft__work_begin(w, &work, c, true)) {
+        w->tape->ragged_grads = NULL;
         return;
     }
     weft__callback outer = weft__op_callback_begin(w, c, "the fused function of");
@@ -63,7 +63,7 @@ static void run_fused(weft *w, const weft_call *c)
     weft__work_end(w, &work);
     weft__run_deferred(w);
     weft__accumulate_ragged(w, c);
-    w->tape->apart = NULL;
+    w->tape->ragged_grads = NULL;
 }
 
 /* Records the composed function of a fused entry, passes the gradients of its results on, and walks back
@@ -73,19 +73,19 @@ static void run_composed(weft *w, const weft_call *call)
 {
     weft_tensor *y[WEFT__RESULTS] = { 0 };
     int64_t from = w->tape->entries;
-    bool recording = w->recording, walking = w->tape->walking;
+    bool recording = w->recording, walking = w->tape->unrecorded_pass;
     weft_call own = *call, *c = &own;
     if (!(own.x = list_of_inputs(w, call)))
         return;
     w->recording = true;
-    w->tape->walking = false;
+    w->tape->unrecorded_pass = false;
     for (int i = 0; i < c->n; i++)
         own.x[i] = call->x[i]->f.batch && weft__needed(call->x[i]) ? weft__new_view(call->x[i]) : call->x[i];
     weft__callback outer = weft__op_callback_begin(w, c, "the composed function of");
     c->op->composed(c, y);
     weft__callback_end(w, outer);
     w->recording = recording;
-    w->tape->walking = walking;
+    w->tape->unrecorded_pass = walking;
     reach(w, from, w->tape->entries);
     for (int k = 0; k < WEFT__RESULTS && k < c->m && !w->status; k++)
         if (y[k] && node(c->y[k])->grad && returned_is_usable(w, c, "composed", y[k]))
@@ -119,7 +119,7 @@ static void run_operators(weft *w, weft_call *c) /* from the last to the first n
 static void run_entry(weft *w, weft_call *c, bool *spent)
 {
     bool raw = c->op->fused && !w->recording && !*spent;
-    w->running = w->tape->passing = c->op->name;
+    w->running = w->tape->entry_name = c->op->name;
     if (raw)
         *spent = c->op->once, run_fused(w, c);
     else if (c->op->composed)
@@ -133,7 +133,7 @@ static void run_entry(weft *w, weft_call *c, bool *spent)
         weft__check_faults(w, c->op->name);
     if (w->check)
         weft__check_gradients(c);
-    w->tape->passing = NULL;
+    w->tape->entry_name = NULL;
 }
 
 /* pass with profiling. A raw function reads inputs and results, and the gradients of both. */
@@ -151,7 +151,7 @@ static void run_entry_timed(weft *w, weft_call *c, bool *spent)
 
 static void drop_gradient(weft *w, weft_tensor *y)
 {
-    if (node(y)->grad && node(y)->kept != w->tape->walk) {
+    if (node(y)->grad && node(y)->kept_pass != w->tape->pass) {
         if (!w->recording)
             weft__slot_end(w, node(y)->grad);
         node(y)->grad = NULL;
@@ -163,20 +163,20 @@ static void run_entries(weft *w, int64_t top, int64_t bottom)
 {
     for (int64_t e = top; e-- > bottom && !w->status;) {
         weft_call *c = w->tape->entry[e].call;
-        bool any = false, spent = w->tape->entry[e].spent;
+        bool any = false, spent = w->tape->entry[e].consumed;
         for (int k = 0; k < c->m; k++)
-            any |= node(c->y[k])->grad && node(c->y[k])->reached == w->tape->walk;
+            any |= node(c->y[k])->grad && node(c->y[k])->reached_pass == w->tape->pass;
         weft_mark here = weft_mark_here(w);
         any = any && weft__inputs_unchanged(&w->tape->entry[e]);
         if (any)
             (w->profiling ? run_entry_timed : run_entry)(w, c, &spent);
-        w->tape->entry[e].spent = spent;
+        w->tape->entry[e].consumed = spent;
         if (any && !w->recording && !w->status)
             weft__rewind_numbers(w, here);
         for (int k = 0; k < c->m; k++)
             drop_gradient(w, c->y[k]);
-        if (w->tape->walk_watch && !bottom && w->tape->to_parameters)
-            w->tape->walk_watch->passed(w->tape->walk_user, e);
+        if (w->tape->pass_watch && !bottom && w->tape->for_parameters)
+            w->tape->pass_watch->on_entry(w->tape->pass_user, e);
     }
 }
 
@@ -196,22 +196,22 @@ static void run_pass(weft_tensor *of, bool recording)
 {
     weft *w = of->w;
     bool was = weft_set_grad_enabled(w, recording);
-    w->tape->in_walk = true;
-    reach(w, 0, node(of)->born);
-    if (w->tape->walk_watch && w->tape->to_parameters)
-        report_uses(w, node(of)->born);
-    w->tape->walking = !recording;
+    w->tape->in_pass = true;
+    reach(w, 0, node(of)->entry_number);
+    if (w->tape->pass_watch && w->tape->for_parameters)
+        report_uses(w, node(of)->entry_number);
+    w->tape->unrecorded_pass = !recording;
     /* The saved gradient of a parameter, or of a tensor given to weft_gradients. */
     weft_tensor *saved = node(of)->grad;
-    bool own = !node(of)->born;
-    bool fine = !w->tape->to_parameters || weft__reaches_parameters(of);
+    bool own = !node(of)->entry_number;
+    bool fine = !w->tape->for_parameters || weft__reaches_parameters(of);
     if (!own && fine)
         seed(of);
     if (!w->status)
-        run_entries(w, node(of)->born, 0);
+        run_entries(w, node(of)->entry_number, 0);
     if (own)
         node(of)->grad = saved;
-    w->tape->walking = w->tape->in_walk = false;
+    w->tape->unrecorded_pass = w->tape->in_pass = false;
     w->recording = was;
 }
 
@@ -222,7 +222,7 @@ static bool check_output(weft *w, weft_tensor *of, const char *function)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
     else if (of->f.type != WEFT_REAL)
         weft__fail(w, WEFT_EARG, "%s: a tensor of ints has no gradient; expected reals", function);
-    else if (w->tape && w->tape->in_walk)
+    else if (w->tape && w->tape->in_pass)
         weft__fail(w, WEFT_EARG,
                    "%s: called inside a callback of another weft_backward or weft_gradients; expected one "
                    "backward pass at a time. Call it later",
@@ -241,7 +241,7 @@ static void backward_of_itself(weft_tensor *parameter)
     if (w->status)
         return;
     w->dev.k->scale(&w->dev, count(ones), 1, ones->data, node(parameter)->grad->data, true);
-    node(parameter)->given = true;
+    node(parameter)->has_gradient = true;
     weft_rewind(w, here);
 }
 
@@ -252,7 +252,7 @@ void weft_backward(weft_tensor *loss)
         return;
     if (!weft__is_loss(loss))
         return;
-    if (w->tape->walk_watch && w->tape->walk_watch->closed) {
+    if (w->tape->pass_watch && w->tape->pass_watch->closed) {
         weft__fail(w, WEFT_EARG,
                    "backward: the shard has its loss; expected no weft_backward after weft_parallel_add");
         return;
@@ -265,9 +265,9 @@ void weft_backward(weft_tensor *loss)
     }
     if (w->check && !weft__check_enter(w, "backward"))
         return;
-    w->tape->walk++, w->tape->to_parameters = true;
+    w->tape->pass++, w->tape->for_parameters = true;
     run_pass(loss, false);
-    w->tape->to_parameters = false;
+    w->tape->for_parameters = false;
     weft__check_leave(w);
 }
 
@@ -277,7 +277,7 @@ weft_tensor *weft_grad(weft_tensor *t) { return t && node(t)->parameter ? node(t
 static bool check_gradients_of(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n)
 {
     bool fine = check_output(w, of, "gradients");
-    bool there = fine && node(of)->born;
+    bool there = fine && node(of)->entry_number;
     for (int64_t i = 0; fine && i < n; i++) {
         fine = check_output(w, by[i], "gradients");
         there |= by[i] == of;
@@ -291,10 +291,10 @@ static bool check_gradients_of(weft *w, weft_tensor *of, weft_tensor *const *by,
 static void save_gradients(weft *w, weft_tensor *const *by, int64_t n, weft_tensor **saved)
 {
     for (int64_t i = 0; i < n; i++) {
-        if (node(by[i])->kept == w->tape->walk)
+        if (node(by[i])->kept_pass == w->tape->pass)
             continue;                            /* listed twice */
         saved[i] = node(by[i])->grad;
-        node(by[i])->grad = NULL, node(by[i])->reached = node(by[i])->kept = w->tape->walk;
+        node(by[i])->grad = NULL, node(by[i])->reached_pass = node(by[i])->kept_pass = w->tape->pass;
     }
 }
 
@@ -306,16 +306,16 @@ static weft_tensor *as_step_tensor(weft *w, weft_tensor *slot)
     if (!g)
         return &w->nil;
     g->data = slot->data;
-    if (node(slot)->kept != w->tape->walk)                   /* otherwise it was listed twice */
-        node(slot)->kept = w->tape->walk, node(slot)->born = at, node(slot)->grad = w->tape->given,
-        w->tape->given = slot;
+    if (node(slot)->kept_pass != w->tape->pass) /* otherwise it was listed twice */
+        node(slot)->kept_pass = w->tape->pass, node(slot)->entry_number = at,
+        node(slot)->grad = w->tape->lent_buffers, w->tape->lent_buffers = slot;
     return g;
 }
 
 static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
 {
     weft_tensor *g = node(by)->grad;
-    if (of == by && !node(of)->born)
+    if (of == by && !node(of)->entry_number)
         return weft__spread_to(weft_scalar(w, 1), &by->f);
     if (w->status || !g)
         return w->status ? &w->nil : weft__tensor(w, &by->f, NULL);
@@ -330,14 +330,14 @@ static void find_gradients(weft *w, weft_tensor *of, weft_tensor *const *by, int
     if (!saved)
         return;
     bool was = weft_set_grad_enabled(w, recorded);
-    w->tape->walk++;
+    w->tape->pass++;
     save_gradients(w, by, n, saved);
     run_pass(of, recorded);
     for (int64_t i = 0; i < n; i++)
         out[i] = result_of(w, of, by[i]);
     for (int64_t i = 0; i < n; i++)
-        if (node(by[i])->kept == w->tape->walk)              /* first mention in the list */
-            node(by[i])->grad = saved[i], node(by[i])->kept = 0;
+        if (node(by[i])->kept_pass == w->tape->pass) /* first mention in the list */
+            node(by[i])->grad = saved[i], node(by[i])->kept_pass = 0;
     w->recording = was;
 }
 

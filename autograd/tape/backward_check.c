@@ -17,20 +17,20 @@ bool weft__is_loss(weft_tensor *t)
                    "backward: the loss is %s; expected one element (weft_mean_loss, weft_sum_all). "
                    "weft_gradients takes any shape",
                    weft__text(&t->f, text));
-    else if (!node(t)->born && !node(t)->parameter)
+    else if (!node(t)->entry_number && !node(t)->parameter)
         weft__fail(w, WEFT_EARG, "backward: the loss is not a result on the tape: %s",
                    weft__why_not_on_tape(t));
-    else if (node(t)->walked)
+    else if (node(t)->loss_used)
         weft__fail(w, WEFT_EARG,
                    "backward: the gradients of this loss were added before; expected one weft_backward for "
                    "each loss. weft_gradients returns them without adding");
-    node(t)->walked = !node(t)->parameter && !w->status;
+    node(t)->loss_used = !node(t)->parameter && !w->status;
     return !w->status;
 }
 
 bool weft__reaches_parameters(const weft_tensor *loss)
 {
-    if (node(loss)->reached != loss->w->tape->walk && !(node(loss)->parameter && !node(loss)->frozen))
+    if (node(loss)->reached_pass != loss->w->tape->pass && !(node(loss)->parameter && !node(loss)->frozen))
         weft__fail(loss->w, WEFT_EARG,
                    "backward: no trainable parameter contributes to the loss; expected one. The loss depends "
                    "only on constants, frozen parameters, results of weft_detach, or operators while the "

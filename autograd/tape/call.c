@@ -61,25 +61,25 @@ static weft_call *call_new(weft *w, const weft_op *op, weft_tensor *const *x, in
 /* ---- running a call ---- */
 static void run_forward(weft *w, weft_call *c)
 {
-    const char *before = w->tape->raw;
+    const char *before = w->tape->raw_name;
     weft__work work;
     if (!weft__work_begin(w, &work, c, false))
         return;
-    w->tape->raw = c->op->name;
+    w->tape->raw_name = c->op->name;
     if (is_own(c)) {
         weft__callback outer = weft__op_callback_begin(w, c, "the forward function of");
         c->op->forward(c);
         weft__callback_end(w, outer);
     } else
         c->op->forward(c);
-    w->tape->raw = before;
+    w->tape->raw_name = before;
     weft__work_end(w, &work);
 }
 
 /* run_forward with profiling. During a walk the time counts for the entry that the walk passes. */
 static void timed(weft *w, weft_call *c)
 {
-    bool own = !w->tape->walking;
+    bool own = !w->tape->unrecorded_pass;
     weft__timed *before = own ? weft__profile_enter(w, c->op->name, false) : NULL;
     for (int i = 0; i < c->n; i++)
         weft__profile_bytes(w, weft__bytes(&c->x[i]->f));
@@ -136,9 +136,9 @@ static void record(weft *w, weft_call *c)
         t->entry = entry;
         t->room = room;
     }
-    t->entry[t->entries++] = (weft__entry){ c, t->changes, false };
+    t->entry[t->entries++] = (weft__entry){ c, t->version, false };
     for (int k = 0; k < c->m; k++)
-        node(c->y[k])->born = t->entries;
+        node(c->y[k])->entry_number = t->entries;
 }
 
 static bool results_are_possible(weft_call *c)
@@ -187,10 +187,10 @@ static const weft_call *apply_call(weft *w, const weft_op *op, const weft__input
     if (c)
         c->host = host;
     if (c && (!agree || agree(c)) && has_shape(c) && results_are_possible(c)) {
-        if (!w->tape->walking)
+        if (!w->tape->unrecorded_pass)
             weft__carry_order(c);
         weft__run_deferred(w);
-        if (op->adds && w->tape->walking && !w->recording) {
+        if (op->adds && w->tape->unrecorded_pass && !w->recording) {
             w->tape->deferred = c;
             w->tape->run = run_call;
         } else if (run_call(c) && w->recording) {

@@ -97,7 +97,7 @@ static bool comes_from_input(weft_call *c, const weft_tensor *y)
         bool overwritten = c->op->forward && c->x[i]->data == y->data;
         int64_t element = overwritten ? -1 : first_nan(c->x[i]);
         any |= element >= 0 || (overwritten && y->w->check->given);
-        if (element >= 0 && !node(c->x[i])->born && !y->w->tape->passing)
+        if (element >= 0 && !node(c->x[i])->entry_number && !y->w->tape->entry_name)
             blame_input(c, i, element);
     }
     return any || (c->add && y->w->check->given);                 /* the old value of y may have had one */
@@ -115,9 +115,9 @@ void weft__check_results(weft_call *c, bool moves)
         else if (element >= 0)
             weft__fail(w, WEFT_ENUMERIC,
                        "%s%s%s%s: the result %s has NaN at %s, and no input has one (WEFT_CHECK)",
-                       w->tape->passing ? "backward of " : "", w->tape->passing ? w->tape->passing : "",
-                       w->tape->passing ? ": " : "", c->op->name, weft__text(&y->f, shape),
-                       locate(y, element, where));
+                       w->tape->entry_name ? "backward of " : "",
+                       w->tape->entry_name ? w->tape->entry_name : "", w->tape->entry_name ? ": " : "",
+                       c->op->name, weft__text(&y->f, shape), locate(y, element, where));
     }
 }
 

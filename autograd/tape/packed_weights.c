@@ -16,7 +16,7 @@ static bool is_current(const weft__packed *k)
 {
     bool same = k->filled;
     for (int i = 0; same && i < k->n; i++)
-        same = k->of[i].changed == node(k->of[i].x)->changed;
+        same = k->of[i].version == node(k->of[i].x)->version;
     return same;
 }
 
@@ -34,8 +34,8 @@ static weft__packed *packed_new(weft *w, weft_tensor *const *of, int n, weft__pa
             k->of[k->n++].x = of[i];
     k->kind = kind;
     k->bytes = bytes;
-    k->at = at;
-    k->next = node(of[0])->packed, node(of[0])->packed = k;
+    k->data = at;
+    k->next = node(of[0])->packed_copies, node(of[0])->packed_copies = k;
     w->kept_bytes += (int64_t)bytes;
     return k;
 }
@@ -45,7 +45,7 @@ weft__packed *weft__packed_of(weft_tensor *const *of, int n, weft__packed_kind k
     weft *w = of[0]->w;
     if (!bytes || w->recording || w->lean || w->kept_most < 0)
         return NULL;
-    weft__packed *k = node(of[0])->packed;
+    weft__packed *k = node(of[0])->packed_copies;
     while (k && !(k->kind == kind && k->bytes == bytes && has_tensors(k, of, n)))
         k = k->next;
     k = k ? k : packed_new(w, of, n, kind, bytes);
@@ -58,5 +58,5 @@ void weft__mark_filled(weft__packed *k)
 {
     k->filled = true;
     for (int i = 0; i < k->n; i++)
-        k->of[i].changed = node(k->of[i].x)->changed;
+        k->of[i].version = node(k->of[i].x)->version;
 }

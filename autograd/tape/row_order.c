@@ -67,7 +67,7 @@ bool weft__rows_agree(const weft_call *c, int64_t rows, int least)
 {
     static const char *const layouts[] = { "plain", "packed", "concat", "rows", "padded" };
     const weft_tensor *first = NULL;
-    for (int i = 0; i < c->n && !c->x[i]->w->tape->passing; i++) {
+    for (int i = 0; i < c->n && !c->x[i]->w->tape->entry_name; i++) {
         const weft_tensor *order = known_order(c->x[i], rows, least);
         if (order && first && !is_same_order(&first->f, &order->f))
             return weft__refuse(c,

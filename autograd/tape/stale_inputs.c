@@ -21,11 +21,11 @@ static void refuse_changed(const weft_tensor *kept, const char *operator_name)
 bool weft__inputs_unchanged(const weft__entry *e)
 {
     const weft_call *c = e->call;
-    if (c->y[0]->w->tape->changes == e->then)
+    if (c->y[0]->w->tape->version == e->version)
         return true;
     for (int i = 0; i < c->n; i++) {
         const weft_tensor *kept = c->x[i]->step ? node(c->x[i])->base : c->x[i];
-        if (kept && node(kept)->changed > e->then && reads(c->op, i)) {
+        if (kept && node(kept)->version > e->version && reads(c->op, i)) {
             refuse_changed(kept, c->op->name);
             return false;
         }

@@ -12,22 +12,23 @@ void weft__run_deferred(weft *w)
 
 static void clear_tape(struct weft__tape *t)
 {
-    memset(t->spare, 0, sizeof t->spare);
+    memset(t->free_buffers, 0, sizeof t->free_buffers);
     t->entries = 0;
-    t->given = NULL;
+    t->lent_buffers = NULL;
     t->deferred = NULL;
-    t->drops = NULL;
+    t->dropouts = NULL;
     t->scope = NULL;
-    t->raw = t->passing = NULL;
-    t->walking = t->in_walk = t->to_parameters = false;
+    t->raw_name = t->entry_name = NULL;
+    t->unrecorded_pass = t->in_pass = t->for_parameters = false;
 }
 
 static void rewind_tape(struct weft__tape *t, const weft_mark *m)
 {
     /* Returns buffers of weft_gradients to the free lists when their tensors end. */
-    for (weft_tensor *s; (s = t->given) && weft__node_of(s)->born >= m->at[WEFT__AT_HEADS];) {
-        t->given = weft__node_of(s)->grad;
-        weft__node_of(s)->grad = t->spare[weft__node_of(s)->class_], t->spare[weft__node_of(s)->class_] = s;
+    for (weft_tensor *s; (s = t->lent_buffers) && weft__node_of(s)->entry_number >= m->at[WEFT__AT_HEADS];) {
+        t->lent_buffers = weft__node_of(s)->grad;
+        weft__node_of(s)->grad = t->free_buffers[weft__node_of(s)->class_];
+        t->free_buffers[weft__node_of(s)->class_] = s;
     }
     t->entries = m->at[WEFT__AT_ENTRIES];
     t->deferred = NULL;

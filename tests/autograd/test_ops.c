@@ -222,7 +222,7 @@ TABLE_TEST(ops, loss_must_depend_on_a_trainable_parameter)
     none = weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 0 });
     /* an empty batch gives a gradient of zeros */
     weft_backward(weft_sum_all(weft_mul(none, weft_reshape(p, WEFT_SHAPE(1, 2)))));
-    cr_assert(weft_ok(w) && weft__node_of(p)->given && numbers(weft_grad(p))[0] == 0, "%s",
+    cr_assert(weft_ok(w) && weft__node_of(p)->has_gradient && numbers(weft_grad(p))[0] == 0, "%s",
               weft_error_message(w));
 }
 

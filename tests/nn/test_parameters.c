@@ -11,14 +11,14 @@ TABLE_TEST(parameters, assign_carries_a_value_over_steps)
         weft_assign(state, weft_add(state, weft_full(w, 2, WEFT_SHAPE(2, 3))));
         weft_clear(w);
     }
-    uint64_t version = m->w->tape->changes;
-    cr_assert(all_are(state, 10) && weft__node_of(state)->changed == version);
+    uint64_t version = m->w->tape->version;
+    cr_assert(all_are(state, 10) && weft__node_of(state)->version == version);
     weft_assign(p, weft_reals(w, (weft_real[]){ 5, 6 }, WEFT_SHAPE(2)));
-    cr_assert(numbers(p)[0] == 5 && numbers(p)[1] == 6 && weft__node_of(p)->changed > version);
-    version = m->w->tape->changes;
+    cr_assert(numbers(p)[0] == 5 && numbers(p)[1] == 6 && weft__node_of(p)->version > version);
+    version = m->w->tape->version;
     weft_assign_values(p, (weft_real[]){ 7, 8 }, 2);
-    uint64_t now = weft__node_of(p)->changed;
-    cr_assert(numbers(p)[1] == 8 && now > version && weft__node_of(state)->changed < now);
+    uint64_t now = weft__node_of(p)->version;
+    cr_assert(numbers(p)[1] == 8 && now > version && weft__node_of(state)->version < now);
     weft_assign_values(state, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, 6);
     weft_assign(state, state);
     cr_assert(numbers(state)[5] == 6);
