@@ -72,7 +72,7 @@ static weft_tensor *attend(weft__scorer a, weft_tensor *q, weft_attention_memory
     if (batches_fit(q, memory.keys) && (memory.values == memory.keys || batches_fit(q, memory.values))) {
         memory = (weft_attention_memory){ as_ragged(memory.keys),
                                           a.project ? NULL : as_ragged(memory.values) };
-        y = a.how(a.layer, as_ragged(q), memory, causal, map);
+        y = a.run(a.layer, as_ragged(q), memory, causal, map);
     }
     y = q->f.batch ? y : plain_like(y, q);
     weft__leave(a.m, before);
@@ -193,7 +193,7 @@ static const struct kind {
     const char *name;
     void (*make)(weft_attention_layer *, const weft_attention_layer_opts *);
     weft__attention_projection *project;
-    weft__attention_method *how;
+    weft__attention_method *run;
 } kinds[] = {
     [WEFT_MULTIHEAD] = { "multihead_attention", multihead_new, project_multihead, multihead },
     [WEFT_GENERAL] = { "general_attention", general_new, project_general, general_query },
@@ -246,16 +246,16 @@ static weft__scorer scorer_of(const weft_attention_layer *a)
     if (!a || !a->m)
         return (weft__scorer){ .name = "attention" };
     const struct kind *k = &kinds[a->kind];
-    return (weft__scorer){ a->m, k->name, a, k->project, k->how };
+    return (weft__scorer){ a->m, k->name, a, k->project, k->run };
 }
 
 weft_tensor *weft_attention_run(weft_attention_layer *a, weft_tensor *q, weft_tensor *memory,
                                 weft_causal causal, weft_tensor **map)
 {
     weft__scorer scorer = scorer_of(a);
-    if (scorer.how == general_query) { /* project the queries, not the memory */
+    if (scorer.run == general_query) { /* project the queries, not the memory */
         scorer.project = NULL;
-        scorer.how = general;
+        scorer.run = general;
     }
     return weft__attend(scorer, q, memory, causal, map);
 }

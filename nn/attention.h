@@ -14,7 +14,7 @@ typedef struct {
     const char *name;
     const void *layer;
     weft__attention_projection *project;         /* NULL: the memory is used unprojected */
-    weft__attention_method *how;
+    weft__attention_method *run;
 } weft__scorer;
 
 /* Applies the layer's method to ragged tensors. The memory is ragged, or plain [n, Tk, dm] with full

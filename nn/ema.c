@@ -13,7 +13,7 @@ struct weft_ema {
     real decay;
     int64_t largest;
     bool swapped;
-    int n, there;                                /* number of parameters below m at the start */
+    int n, count; /* number of parameters below m at the start */
     pair pairs[];
 };
 
@@ -57,7 +57,7 @@ weft_ema *weft_ema_new(weft_module *m, double decay)
     a->w = w;
     a->m = m;
     a->decay = (real)decay;
-    a->there = there;
+    a->count = there;
     weft_module *to = weft_submodule_new(m, "ema");
     mirror(a, m, to);
     return weft__finish_layer(to, a, &none);
@@ -69,12 +69,12 @@ static bool is_usable(const weft_ema *a, const char *function)
     if (!a || !a->w || a->w->status)
         return false;
     int now = weft_parameter_count(a->m);
-    if (now != a->there)
+    if (now != a->count)
         weft__fail(
             a->w, WEFT_EARG,
             "%s: %s has %d parameters; expected %d, as at the start. Call weft_ema_new after the last layer",
-            function, a->m->path, now, a->there);
-    return now == a->there;
+            function, a->m->path, now, a->count);
+    return now == a->count;
 }
 
 void weft_ema_update(weft_ema *a, int64_t updates)

@@ -75,8 +75,8 @@ static void module_end(void *p)
     weft_module *m = p;
     if (!m->w)
         return;                                  /* its name was refused */
-    weft__release(m->w, m->listed[0].at);
-    weft__release(m->w, m->listed[1].at);
+    weft__release(m->w, m->lists[0].item);
+    weft__release(m->w, m->lists[1].item);
     weft__release(m->w, m->names.bucket);
     weft__device_release(m->w, m->values);
     weft__device_release(m->w, m->gradients);
@@ -87,7 +87,7 @@ static void root_recover(void *p)
     weft_module *m = p;
     if (m->w && m->n)
         m->w->dev.k->fill(&m->w->dev, m->n, 0, m->gradients);
-    for (weft__parameter *q = m->first; q; q = q->later)
+    for (weft__parameter *q = m->first; q; q = q->next_in_root)
         weft__node_of(&q->value)->has_gradient = false;
 }
 
@@ -122,7 +122,7 @@ weft_module *weft_submodule_new(weft_module *parent, const char *name)
     weft_module *m = w ? new_module(w, parent, name) : &none;
     if (!m->w)
         return m;
-    weft__names_add(m->root, &m->named, m->path, NULL);
+    weft__names_add(m->root, &m->entry, m->path, NULL);
     if (parent->last_child)
         parent->last_child->sibling = m;
     else
@@ -146,10 +146,10 @@ bool weft__sizes_given(const weft_module *m, const char *layer, const char *name
     if (w && !given)
         weft__fail(w, WEFT_EARG, "%s \"%.80s\" in %s: opts is NULL", layer, name ? name : "", m->path);
     for (int i = 0; w && given && i < n; i++)
-        if (sizes[i].is < 1)
+        if (sizes[i].value < 1)
             weft__fail(w, WEFT_EARG, "%s \"%.80s\" in %s: %s is %lld%s; expected 1 or more", layer,
-                       name ? name : "", m->path, sizes[i].field, (long long)sizes[i].is,
-                       sizes[i].is ? "" : ", or missing");
+                       name ? name : "", m->path, sizes[i].field, (long long)sizes[i].value,
+                       sizes[i].value ? "" : ", or missing");
     return w && !w->status;
 }
 
@@ -171,9 +171,9 @@ void weft__truncate(weft_module *root, int64_t n)
 
 static void remove_names(weft_module *m) /* of m and all modules below it */
 {
-    weft__names_remove(m->root, &m->named);
+    weft__names_remove(m->root, &m->entry);
     for (weft__parameter *p = m->parameters; p; p = p->next)
-        weft__names_remove(m->root, &p->named);
+        weft__names_remove(m->root, &p->entry);
     for (weft_module *child = m->child; child; child = child->sibling)
         remove_names(child);
 }
@@ -193,10 +193,10 @@ static void recount(weft_module *m)
     m->below_first = m->below_last = NULL;
     m->elements = 0;
     for (int i = 0; i < 2; i++) {
-        m->count[i] = m->listed[i].n = 0;
-        m->listed[i].last = NULL;
+        m->count[i] = m->lists[i].n = 0;
+        m->lists[i].last = NULL;
     }
-    for (weft__parameter *p = m->root->first; p; p = p->later)
+    for (weft__parameter *p = m->root->first; p; p = p->next_in_root)
         if (weft__is_below(p->module, m))
             count_in(m, p);
 }
@@ -218,10 +218,10 @@ static void remove_module(weft_module *m)
     unlink_child(m);
     remove_names(m);
     weft__parameter **at = &root->first, *last = NULL;
-    for (; *at && !weft__is_below((*at)->module, m); at = &(*at)->later)
+    for (; *at && !weft__is_below((*at)->module, m); at = &(*at)->next_in_root)
         last = *at;
     int64_t n = root->n;
-    for (const weft__parameter *p = *at; p; p = p->later)
+    for (const weft__parameter *p = *at; p; p = p->next_in_root)
         n -= p->buffer || p->tied ? 0 : weft__padded_size(p);
     *at = NULL;
     root->last = last;
@@ -293,11 +293,11 @@ void weft__append(weft__parameter *p)
         m->parameters = p;
     m->last_parameter = p;
     if (root->last)
-        root->last->later = p;
+        root->last->next_in_root = p;
     else
         root->first = p;
     root->last = p;
-    weft__names_add(root, &p->named, p->path, p);
+    weft__names_add(root, &p->entry, p->path, p);
     for (; m; m = m->parent)
         count_in(m, p);
     weft__list_parameters(root);
@@ -307,9 +307,9 @@ weft__parameter *weft__next_name(const weft_module *m, const weft__parameter *p)
 {
     if (!m || p == m->below_last)
         return NULL;
-    weft__parameter *next = p ? p->later : m->below_first;
+    weft__parameter *next = p ? p->next_in_root : m->below_first;
     while (next && !weft__is_below(next->module, m))
-        next = next->later;
+        next = next->next_in_root;
     return next;
 }
 
@@ -327,9 +327,9 @@ bool weft__next_range(const weft_module *m, bool frozen, weft__range *s)
     for (weft__parameter *p; (p = weft__next_parameter(m, s->last)); s->last = p) {
         if (p->buffer || (weft__node_of(&p->value)->frozen && !frozen))
             continue;
-        if (s->n && p->at != s->from + s->n)
+        if (s->n && p->offset != s->from + s->n)
             return true;
-        s->from = s->n ? s->from : p->at;
+        s->from = s->n ? s->from : p->offset;
         s->n += weft__padded_size(p);
     }
     return s->n > 0;

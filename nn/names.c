@@ -90,27 +90,27 @@ weft__parameter *weft__parameter_named(const weft_module *m, const char *path)
 /* ---- by number ---- */
 static bool append_item(weft_module *m, weft__listed *l, weft__parameter *p)
 {
-    if (l->n == l->room) {
-        int room = l->room ? 2 * l->room : 16;
+    if (l->n == l->capacity) {
+        int room = l->capacity ? 2 * l->capacity : 16;
         struct weft__listed_one *at = weft__try_allocate(m->w, (size_t)room * sizeof *at);
         if (!at)
             return false;
         if (l->n)
-            memcpy(at, l->at, (size_t)l->n * sizeof *at);
-        weft__release(m->w, l->at);
-        l->at = at;
-        l->room = room;
+            memcpy(at, l->item, (size_t)l->n * sizeof *at);
+        weft__release(m->w, l->item);
+        l->item = at;
+        l->capacity = room;
     }
-    l->at[l->n++] = (struct weft__listed_one){ p, p->path };
+    l->item[l->n++] = (struct weft__listed_one){ p, p->path };
     return true;
 }
 
 /* Extends the list to all parameters below m. Without memory, or in a failed context, it stays too short. */
 static void extend(weft_module *m, bool buffers)
 {
-    weft__listed *l = &m->listed[buffers];
+    weft__listed *l = &m->lists[buffers];
     while (l->last != m->below_last) {
-        weft__parameter *p = l->last ? l->last->later : m->below_first;
+        weft__parameter *p = l->last ? l->last->next_in_root : m->below_first;
         bool belongs = !p->tied && p->buffer == buffers && weft__is_below(p->module, m);
         if (belongs && !append_item(m, l, p))
             return;
@@ -129,11 +129,11 @@ static struct weft__listed_one item_at(const weft_module *m, bool buffers, int i
 {
     if (!m || !m->w || i < 0 || i >= m->count[buffers])
         return (struct weft__listed_one){ 0 };
-    weft__listed *l = &((weft_module *)(uintptr_t)m)->listed[buffers];
+    weft__listed *l = &((weft_module *)(uintptr_t)m)->lists[buffers];
     if (i >= l->n)
         extend((weft_module *)(uintptr_t)m, buffers);
     if (i < l->n)
-        return l->at[i];
+        return l->item[i];
     weft__parameter *p = NULL;
     while ((p = weft__next_parameter(m, p)) && (p->buffer != buffers || i-- > 0))
         ;

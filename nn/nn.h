@@ -29,25 +29,25 @@ typedef struct weft__name_table {
 /* Parameters or buffers below a module by number, each with its whole path. The root's list grows with the
  * model, other lists at their next use. last: the last parameter of the root that the list has seen. */
 typedef struct weft__listed {
-    struct weft__listed_one { struct weft__parameter *p; const char *path; } *at;
+    struct weft__listed_one { struct weft__parameter *p; const char *path; } *item;
     const struct weft__parameter *last;
-    int n, room;
+    int n, capacity;
 } weft__listed;
 
 /* A parameter, buffer or tied name. It stores its whole path, "seq2seq.encoder.weight". Its name is the last
  * word of the path, and its path below a module is the end of it. */
 typedef struct weft__parameter {
-    /* next: the next of this module. later: the next of this root, in creation order. */
-    struct weft__parameter *next, *later;
+    /* next: the next of this module. next_in_root: the next of this root, in creation order. */
+    struct weft__parameter *next, *next_in_root;
     weft_module *module;
-    weft__name named;
+    weft__name entry;
     char path[WEFT__PATH]; const char *name;     /* name points into path */
     /* Offset in the root's flat vectors, a multiple of WEFT__GRAIN; -1 for buffers, with own memory. */
-    int64_t at;
+    int64_t offset;
     weft_tensor value, grad;                     /* value.grad is &grad; step 0: both live until weft_close */
     /* For a tied name, the parameter that it refers to; value and grad are then empty. Otherwise NULL. */
     struct weft__parameter *tied;
-    struct weft_optim *by;                       /* its optimiser; or NULL */
+    struct weft_optim *optim;                    /* its optimiser; or NULL */
     bool buffer;
     int shard; /* 1 + the shard to which a state belongs; 0: equal on all ranks */
 } weft__parameter;
@@ -59,7 +59,7 @@ struct weft_module {
     weft *w;                                     /* NULL: the module could not be made */
     /* child: the first child. sibling: the next one, in creation order. */
     weft_module *root, *parent, *child, *sibling, *last_child;
-    weft__name named;
+    weft__name entry;
     char path[WEFT__PATH]; const char *name;     /* "seq2seq.encoder"; name points into path */
     weft__parameter *parameters, *last_parameter;                /* the first and last of this module */
     /* below_first, below_last: first and last name below the module in the root's list. count: parameters [0]
@@ -67,13 +67,13 @@ struct weft_module {
     weft__parameter *below_first, *below_last;
     int count[2];
     int64_t elements;
-    weft__listed listed[2];                      /* parameters, buffers */
+    weft__listed lists[2];                       /* parameters, buffers */
     weft__note *notes; /* meaning of the parameters, such as cell and gate order, sorted by key */
     /* The following fields belong to a root. */
     /* All parameters and buffers, in creation order. */
     weft__parameter *first, *last;
     /* Device memory. The gaps between parameters are always 0 in both. */
-    real *values, *gradients; int64_t n, room;
+    real *values, *gradients; int64_t n, capacity;
     weft__name_table names;
 };
 
@@ -161,7 +161,7 @@ weft_tensor *weft__run_activated(weft_linear *, weft_activation, weft_tensor *x)
 weft_tensor *weft__layer_norm_of_gate(weft_norm_layer *, weft_tensor *gate, weft_tensor *skip);
 /* Checks the sizes that a layer's options require, each 1 or more. Otherwise fails the context with the
  * layer, the field and its value. given: the program passed options. */
-typedef struct weft__size_option { const char *field; int64_t is; } weft__size_option;
+typedef struct weft__size_option { const char *field; int64_t value; } weft__size_option;
 bool weft__sizes_given(const weft_module *m, const char *layer, const char *name, bool given,
                        const weft__size_option *sizes, int n);
 #define WEFT__SIZES(m, layer, name, opts, ...)                                           \

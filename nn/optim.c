@@ -59,7 +59,7 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
     *o = (weft_optim){ .w = w,
                        .module = m,
                        .name = name,
-                       .how = *how,
+                       .update = *how,
                        .first = first,
                        .second = second,
                        .average = average,
@@ -99,8 +99,8 @@ void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale, d
 static void name_bad(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++)
-        if (o->counts[3] >= o->slot[i].from && o->counts[3] < o->slot[i].from + o->slot[i].n)
-            snprintf(o->bad, sizeof o->bad, "%s", weft__path_below(o->slot[i].p, o->module));
+        if (o->counts[3] >= o->slot[i].offset && o->counts[3] < o->slot[i].offset + o->slot[i].n)
+            snprintf(o->bad_path, sizeof o->bad_path, "%s", weft__path_below(o->slot[i].p, o->module));
 }
 
 static void read_guard(weft_optim *o) /* never fails the context */
@@ -110,7 +110,7 @@ static void read_guard(weft_optim *o) /* never fails the context */
     if (o->w->dev.failure[0])
         return;                                  /* the download failed */
     bool news = g.skipped != o->counts[1];
-    o->over = g.over;
+    o->overflow = g.over;
     o->counts[0] = g.applied;
     o->counts[1] = g.skipped;
     o->counts[2] = g.in_a_row;
@@ -126,8 +126,8 @@ static void check_counts(weft_optim *o)
     if (too_many(o))
         weft__fail(o->w, WEFT_ENUMERIC,
                    "optim_step: %s not finite in %lld steps in a row, first in %s; the rate is %g. Lower it",
-                   o->over ? "gradients were finite, but values after the step" : "gradients were",
-                   (long long)o->counts[2], o->bad, (double)o->how.lr);
+                   o->overflow ? "gradients were finite, but values after the step" : "gradients were",
+                   (long long)o->counts[2], o->bad_path, (double)o->update.lr);
 }
 
 int64_t weft_optim_skipped(weft_optim *o, const char **bad_parameter)
@@ -135,7 +135,7 @@ int64_t weft_optim_skipped(weft_optim *o, const char **bad_parameter)
     if (is_open(o) && !o->w->status)
         check_counts(o);
     if (bad_parameter)
-        *bad_parameter = is_open(o) ? o->bad : "";
+        *bad_parameter = is_open(o) ? o->bad_path : "";
     return is_open(o) ? o->counts[1] : 0;
 }
 
@@ -147,8 +147,8 @@ static void check_gradients(weft_optim *o)
     bool start = true;
     weft__run r;
     for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);)
-        if (!r.still)
-            d->k->guard(d, r.n, dx + r.at, r.from, start, o->guard), start = false;
+        if (!r.idle)
+            d->k->guard(d, r.n, dx + r.begin, r.offset, start, o->guard), start = false;
     if (start)
         d->k->guard(d, 0, NULL, 0, true, o->guard);              /* no parameters: no error */
 }
@@ -157,7 +157,7 @@ static real *part_from(real *x, int64_t from) { return x ? x + from : NULL; }
 
 static weft__update update_of(const weft_optim *o, const weft__run *r)
 {
-    weft__update u = o->how;
+    weft__update u = o->update;
     u.lr *= r->scale;
     u.decay = r->decay;
     return u;
@@ -169,22 +169,22 @@ static void check_results(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
     const weft_module *root = o->module->root;
-    weft__foresight first = { o->how, false };
+    weft__foresight first = { o->update, false };
     real scale = 0;
     for (int i = 0; i < o->n; i++) {
         const weft__slot *s = o->slot + i;
         scale = s->scale > scale ? s->scale : scale;
         first.most.decay = s->decay > first.most.decay ? s->decay : first.most.decay;
-        first.anew |= weft__node_of(&s->p->value)->version > o->then;
+        first.anew |= weft__node_of(&s->p->value)->version > o->version;
     }
     first.most.lr *= scale;
     const weft__foresight *at_first = &first;
     weft__run r;
     for (int i = 0; weft__next_run(o->slot, o->n, &i, &r); at_first = NULL) {
         weft__update u = update_of(o, &r);
-        d->k->rehearse(d, r.n, at_first, &u, o->pasts + r.past, !r.still, root->gradients + r.at,
-                       part_from(o->m, r.from), part_from(o->v, r.from), part_from(o->a, r.from),
-                       root->values + r.at, r.from, o->guard);
+        d->k->rehearse(d, r.n, at_first, &u, o->counters + r.counter, !r.idle,
+                       root->gradients + r.begin, part_from(o->m, r.offset), part_from(o->v, r.offset),
+                       part_from(o->a, r.offset), root->values + r.begin, r.offset, o->guard);
     }
 }
 
@@ -195,12 +195,12 @@ static void update(weft_optim *o)
     weft__run r;
     for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);) {
         weft__update u = update_of(o, &r);
-        real *m = part_from(o->m, r.from), *v = part_from(o->v, r.from), *a = part_from(o->a, r.from);
-        if (r.still)
-            d->k->fill(d, r.n, 0, root->gradients + r.at);
+        real *m = part_from(o->m, r.offset), *v = part_from(o->v, r.offset), *a = part_from(o->a, r.offset);
+        if (r.idle)
+            d->k->fill(d, r.n, 0, root->gradients + r.begin);
         else
-            d->k->update(d, r.n, &u, o->pasts + r.past, o->guard, root->gradients + r.at, m, v, a,
-                         root->values + r.at);
+            d->k->update(d, r.n, &u, o->counters + r.counter, o->guard, root->gradients + r.begin, m, v,
+                         a, root->values + r.begin);
     }
 }
 
@@ -208,11 +208,11 @@ static void update(weft_optim *o)
 static void mark_updated(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++) {
-        if (!o->slot[i].still)
+        if (!o->slot[i].idle)
             weft__mark_changed(&o->slot[i].p->value);
         weft__node_of(&o->slot[i].p->value)->has_gradient = false;
     }
-    o->then = o->w->tape->version;
+    o->version = o->w->tape->version;
 }
 
 static bool is_ready(weft_optim *o)
@@ -230,7 +230,7 @@ static bool is_ready(weft_optim *o)
 static bool any_updated(const weft_optim *o)
 {
     for (int i = 0; i < o->n; i++)
-        if (!o->slot[i].still)
+        if (!o->slot[i].idle)
             return true;
     return false;
 }
@@ -273,10 +273,10 @@ void weft_optim_set_lr(weft_optim *o, double lr)
     if (!(rate >= 0) || isinf(rate))
         weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; expected a finite number, 0 or more", (double)rate);
     else
-        o->how.lr = rate;
+        o->update.lr = rate;
 }
 
-double weft_optim_lr(const weft_optim *o) { return o ? (double)o->how.lr : 0; }
+double weft_optim_lr(const weft_optim *o) { return o ? (double)o->update.lr : 0; }
 int64_t weft_optim_steps(const weft_optim *o) { return o ? o->steps : 0; }
 
 /* ---- saving: the guard is stored as numbers of the host ---- */
@@ -300,12 +300,12 @@ int weft__optim_saved(weft_optim *o, weft__saved *out, int room)
         return 0;
     read_guard(o);
     weft__read_counters(o);
-    o->rule = o->how.rule;
+    o->rule = o->update.rule;
     const weft__saved all[] = {
-        { "rule", WEFT_I64, &o->rule, 1, false },    { "steps", WEFT_I64, &o->steps, 1, false },
-        { "lr", WEFT_REAL, &o->how.lr, 1, false },   { "guard", WEFT_I64, o->counts, 4, false },
-        { "ages", WEFT_I64, o->ages, o->n, false },  { "m", WEFT_REAL, o->m, o->elements, true },
-        { "v", WEFT_REAL, o->v, o->elements, true }, { "a", WEFT_REAL, o->a, o->elements, true },
+        { "rule", WEFT_I64, &o->rule, 1, false },     { "steps", WEFT_I64, &o->steps, 1, false },
+        { "lr", WEFT_REAL, &o->update.lr, 1, false }, { "guard", WEFT_I64, o->counts, 4, false },
+        { "ages", WEFT_I64, o->ages, o->n, false },   { "m", WEFT_REAL, o->m, o->elements, true },
+        { "v", WEFT_REAL, o->v, o->elements, true },  { "a", WEFT_REAL, o->a, o->elements, true },
     };
     int n = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all && n < room; i++)
@@ -356,8 +356,8 @@ void weft__optim_restored(weft_optim *o)
 {
     if (!is_open(o) || o->w->status)
         return;
-    o->rule = o->how.rule;                       /* io has compared it */
-    o->bad[0] = 0;
+    o->rule = o->update.rule; /* io has compared it */
+    o->bad_path[0] = 0;
     /* A program that loads after ten bad steps has already got the error. */
     o->counts[2] = too_many(o) ? 0 : o->counts[2];
     name_bad(o);

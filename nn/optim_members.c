@@ -11,13 +11,13 @@
 struct weft__group { weft__group *next; real scale, decay; bool fits; char pattern[]; };
 
 /* ---- runs ---- *
- * One kernel call updates all neighbours that share rate, decay and past. Gaps between parameters are 0 in
+ * One kernel call updates all neighbours that share rate, decay and counter. Gaps between parameters are 0 in
  * values and gradients, and every rule keeps them 0; they make runs longer. */
 static int64_t slots_join(weft__slot *s, int n)
 {
     int64_t from = 0;
     for (int i = 0; i < n; i++) {
-        s[i].from = from;
+        s[i].offset = from;
         s[i].n = weft__padded_size(s[i].p);
         from += s[i].n;
     }
@@ -34,11 +34,12 @@ bool weft__next_run(const weft__slot *s, int n, int *i, weft__run *run)
     if (*i >= n)
         return false;
     const weft__slot *first = s + *i;
-    *run = (weft__run){ first->p->at, first->from, 0, first->scale, first->decay, first->past, first->still };
+    *run = (weft__run){ first->p->offset, first->offset, 0, first->scale, first->decay, first->counter,
+                        first->idle };
     for (; *i < n; ++*i) {
         const weft__slot *next = s + *i;
-        if (next->p->at != run->at + run->n || next->past != run->past || next->scale != run->scale ||
-            next->decay != run->decay)
+        if (next->p->offset != run->begin + run->n || next->counter != run->counter ||
+            next->scale != run->scale || next->decay != run->decay)
             break;
         run->n += next->n;
     }
@@ -109,12 +110,12 @@ static weft__parameter *next_new(const weft_optim *o, const weft__parameter *aft
 
 static bool is_free(const weft_optim *o, const weft__parameter *p, const char *function)
 {
-    if (p->by)
+    if (p->optim)
         weft__fail(o->w, WEFT_EARG,
                    "%s: %s has two optimisers, the %s of %s and the %s of %s; expected one (weft_optim_free "
                    "ends one)",
-                   function, p->path, p->by->name, p->by->module->path, o->name, o->module->path);
-    return !p->by;
+                   function, p->path, p->optim->name, p->optim->module->path, o->name, o->module->path);
+    return !p->optim;
 }
 
 /* ---- memory ---- */
@@ -137,7 +138,7 @@ static void free_memory(weft_optim *o)
     weft__device_release(o->w, o->m);
     weft__device_release(o->w, o->v);
     weft__device_release(o->w, o->a);
-    weft__device_release(o->w, o->pasts);
+    weft__device_release(o->w, o->counters);
 }
 
 /* Fills the slots with those of o, then with new ones. */
@@ -147,10 +148,10 @@ static void fill_slots(weft_optim *next, const weft_optim *o)
         memcpy(next->slot, o->slot, (size_t)o->n * sizeof *o->slot);
         memcpy(next->ages, o->ages, (size_t)o->n * sizeof *o->ages);
     }
-    const weft__parameter *p = o->seen;
+    const weft__parameter *p = o->last_seen;
     for (int i = o->n; i < next->n; i++) {
         weft__slot *s = next->slot + i;
-        *s = (weft__slot){ .p = next_new(o, p), .scale = 1, .decay = o->how.decay };
+        *s = (weft__slot){ .p = next_new(o, p), .scale = 1, .decay = o->update.decay };
         p = s->p;
         next->ages[i] = 0;
         for (weft__group *g = o->groups; g; g = g->next)
@@ -167,11 +168,11 @@ static bool grow_members(weft_optim *o, int more)
     next.slot = weft__allocate(w, (size_t)next.n * sizeof *next.slot);
     next.ages = next.slot ? weft__allocate(w, (size_t)next.n * sizeof *next.ages) : NULL;
     next.m = next.v = next.a = NULL;
-    next.pasts = NULL;
+    next.counters = NULL;
     if (next.ages) {
         weft__read_counters(o);
         fill_slots(&next, o);
-        next.pasts = weft__device_allocate(w, (size_t)next.n * sizeof *next.pasts);
+        next.counters = weft__device_allocate(w, (size_t)next.n * sizeof *next.counters);
         next.m = copy_longer(o, o->first, o->m, next.elements);
         next.v = copy_longer(o, o->second, o->v, next.elements);
         next.a = copy_longer(o, o->average, o->a, next.elements);
@@ -188,24 +189,24 @@ bool weft__add_members(weft_optim *o, const char *function)
 {
     weft__parameter *last = o->module->below_last;
     int more = 0;
-    if (o->seen == last)
+    if (o->last_seen == last)
         return true;
-    for (const weft__parameter *p = o->seen; (p = next_new(o, p)); more++)
+    for (const weft__parameter *p = o->last_seen; (p = next_new(o, p)); more++)
         if (!is_free(o, p, function))
             return false;
     o->w->running = function;
     if (more && !grow_members(o, more))
         return false;
     for (int i = o->n - more; i < o->n; i++)
-        o->slot[i].p->by = o;
-    o->seen = last;
+        o->slot[i].p->optim = o;
+    o->last_seen = last;
     return true;
 }
 
 void weft__release_members(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++)
-        o->slot[i].p->by = NULL;
+        o->slot[i].p->optim = NULL;
 }
 
 void weft__free_members(weft_optim *o)
@@ -215,41 +216,41 @@ void weft__free_members(weft_optim *o)
     o->slot = NULL;
     o->ages = NULL;
     o->m = o->v = o->a = NULL;
-    o->pasts = NULL;
+    o->counters = NULL;
 }
 
 /* ---- steps of each parameter ---- * Adam's corrections and SGD's first step depend on a parameter's own
  * steps. A parameter that is frozen or not reached by a loss does not count the step. Otherwise a parameter
  * that starts late would take first steps three times too long.
  *
- * Only the device knows how many steps were applied, so a past is a weft__guard on the device. All parameters
- * begin with one past. If only some parameters of a past are updated, those that differ from its first one
- * get a copy. A past has the number of its first parameter. */
+ * Only the device knows how many steps were applied, so a counter is a weft__guard on the device. All
+ * parameters begin with one counter. If only some parameters of a counter are updated, those that differ from
+ * its first one get a copy. A counter has the number of its first parameter. */
 static void split_slot(weft_optim *o, int i, weft__slot *first)
 {
     weft__device *d = &o->w->dev;
     weft__slot *s = o->slot + i;
-    if (first->parted < 0) {                     /* the first to leave; others follow it */
-        d->k->copy(d, o->pasts + i, o->pasts + s->past, sizeof *o->pasts);
-        first->parted = i;
-        s->parted = -1;
+    if (first->split < 0) {                      /* the first to leave; others follow it */
+        d->k->copy(d, o->counters + i, o->counters + s->counter, sizeof *o->counters);
+        first->split = i;
+        s->split = -1;
     }
-    s->past = first->parted;
+    s->counter = first->split;
 }
 
 void weft__split_counters(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++) {
-        weft__slot *s = o->slot + i, *first = o->slot + s->past;
-        s->still = weft__node_of(&s->p->value)->frozen || !weft__node_of(&s->p->value)->has_gradient;
+        weft__slot *s = o->slot + i, *first = o->slot + s->counter;
+        s->idle = weft__node_of(&s->p->value)->frozen || !weft__node_of(&s->p->value)->has_gradient;
         if (s == first)
-            s->parted = -1;
-        else if (s->still != first->still)
+            s->split = -1;
+        else if (s->idle != first->idle)
             split_slot(o, i, first);
     }
 }
 
-static bool is_updated(const weft_optim *o, int i) { return o->slot[i].past == i && !o->slot[i].still; }
+static bool is_updated(const weft_optim *o, int i) { return o->slot[i].counter == i && !o->slot[i].idle; }
 
 void weft__count_step(weft_optim *o)
 {
@@ -259,7 +260,7 @@ void weft__count_step(weft_optim *o)
         if (is_updated(o, i)) {
             if (past)
                 d->k->guard_end(d, past, o->guard, false);
-            past = o->pasts + i;
+            past = o->counters + i;
         }
     d->k->guard_end(d, past, o->guard, true);
 }
@@ -268,10 +269,10 @@ void weft__read_counters(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
     for (int i = 0; i < o->n; i++) {
-        int past = o->slot[i].past;
+        int past = o->slot[i].counter;
         weft__guard g = { .applied = o->ages[past] };
         if (past == i)
-            d->k->download(d, &g, o->pasts + i, sizeof g);
+            d->k->download(d, &g, o->counters + i, sizeof g);
         o->ages[i] = g.applied;
     }
 }
@@ -284,8 +285,8 @@ void weft__write_counters(weft_optim *o)
         int past = 0;
         while (o->ages[past] != o->ages[i])
             past++;
-        o->slot[i].past = past;
+        o->slot[i].counter = past;
         if (past == i)
-            d->k->upload(d, o->pasts + i, &g, sizeof g);
+            d->k->upload(d, o->counters + i, &g, sizeof g);
     }
 }

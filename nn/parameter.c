@@ -51,23 +51,23 @@ static real *copy_larger(weft *w, const real *x, int64_t n, int64_t room)   /* a
 static bool make_room(weft_module *root, int64_t more)
 {
     weft *w = root->w;
-    if (more <= root->room - root->n)
+    if (more <= root->capacity - root->n)
         return true;
-    int64_t room = root->n + more > 2 * root->room ? root->n + more : 2 * root->room;
+    int64_t room = root->n + more > 2 * root->capacity ? root->n + more : 2 * root->capacity;
     real *v = copy_larger(w, root->values, root->n, room),
          *g = v ? copy_larger(w, root->gradients, root->n, room) : NULL;
-    if (!g || (root->room && !retire_vectors(w, root->values, root->gradients))) {
+    if (!g || (root->capacity && !retire_vectors(w, root->values, root->gradients))) {
         weft__device_release(w, v);
         weft__device_release(w, g);
         return false;
     }
     root->values = v;
     root->gradients = g;
-    root->room = room;
-    for (weft__parameter *p = root->first; p; p = p->later)
+    root->capacity = room;
+    for (weft__parameter *p = root->first; p; p = p->next_in_root)
         if (!p->buffer && !p->tied) {
-            p->value.data = v + p->at;
-            p->grad.data = g + p->at;
+            p->value.data = v + p->offset;
+            p->grad.data = g + p->offset;
         }
     return true;
 }
@@ -106,7 +106,7 @@ static weft__parameter *new_parameter(weft_module *m, const char *name, const ch
     memcpy(p->path, path, sizeof path);
     p->name = p->path + strlen(m->path) + 1;
     p->module = m;
-    p->at = -1;
+    p->offset = -1;
     return p;
 }
 
@@ -122,15 +122,15 @@ weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const in
     p->value.f = f;
     if (!make_room(root, weft__padded_size(p)))
         return &w->nil;
-    p->at = root->n;
+    p->offset = root->n;
     root->n += weft__padded_size(p);
-    p->grad = (weft_tensor){ .w = w, .f = f, .data = root->gradients + p->at };
-    p->value = (weft_tensor){ .w = w, .f = f, .data = root->values + p->at };
+    p->grad = (weft_tensor){ .w = w, .f = f, .data = root->gradients + p->offset };
+    p->value = (weft_tensor){ .w = w, .f = f, .data = root->values + p->offset };
     *weft__node_of(&p->grad) = (weft__node){ .gradient = true };
     *weft__node_of(&p->value) = (weft__node){ .grad = &p->grad, .parameter = true, .path = p->path };
     weft__init_values(p, init);
     if (w->status) {
-        weft__truncate(root, p->at);
+        weft__truncate(root, p->offset);
         return &w->nil;
     }
     weft__append(p);
@@ -198,7 +198,7 @@ static weft *assignable_context(weft *w, const weft_tensor *x, const char *funct
 
 void weft__mark_all_changed(weft_module *root)
 {
-    for (weft__parameter *p = root->first; p; p = p->later)
+    for (weft__parameter *p = root->first; p; p = p->next_in_root)
         if (!p->tied)
             weft__mark_changed(&p->value);
 }
