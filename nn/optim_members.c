@@ -255,23 +255,23 @@ static bool is_updated(const weft_optim *o, int i) { return o->slot[i].counter =
 void weft__count_step(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
-    weft__guard *past = NULL;
+    weft__guard *counter = NULL;
     for (int i = 0; i < o->n; i++)
         if (is_updated(o, i)) {
-            if (past)
-                d->k->guard_end(d, past, o->guard, false);
-            past = o->counters + i;
+            if (counter)
+                d->k->guard_end(d, counter, o->guard, false);
+            counter = o->counters + i;
         }
-    d->k->guard_end(d, past, o->guard, true);
+    d->k->guard_end(d, counter, o->guard, true);
 }
 
 void weft__read_counters(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
     for (int i = 0; i < o->n; i++) {
-        int past = o->slot[i].counter;
-        weft__guard g = { .applied = o->ages[past] };
-        if (past == i)
+        int counter = o->slot[i].counter;
+        weft__guard g = { .applied = o->ages[counter] };
+        if (counter == i)
             d->k->download(d, &g, o->counters + i, sizeof g);
         o->ages[i] = g.applied;
     }
@@ -282,11 +282,11 @@ void weft__write_counters(weft_optim *o)
     weft__device *d = &o->w->dev;
     for (int i = 0; i < o->n; i++) {
         weft__guard g = { .applied = o->ages[i] };
-        int past = 0;
-        while (o->ages[past] != o->ages[i])
-            past++;
-        o->slot[i].counter = past;
-        if (past == i)
+        int counter = 0;
+        while (o->ages[counter] != o->ages[i])
+            counter++;
+        o->slot[i].counter = counter;
+        if (counter == i)
             d->k->upload(d, o->counters + i, &g, sizeof g);
     }
 }

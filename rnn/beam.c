@@ -114,9 +114,9 @@ static void read_back(const search *b)
 {
     for (int64_t i = 0; i < b->d.n * b->d.best; i++) {
         const hypothesis *h = &b->best[i];
-        int32_t *to = b->d.out.tokens + i * b->d.o->limit;
-        b->d.out.len[i] = h->length;
-        b->d.out.score[i] = h->score;
+        int32_t *to = b->d.result.tokens + i * b->d.o->limit;
+        b->d.result.len[i] = h->length;
+        b->d.result.score[i] = h->score;
         for (int64_t t = h->length, at = h->last; t-- > 0; at = b->nodes[at].before)
             to[t] = b->nodes[at].token;
     }
@@ -179,7 +179,7 @@ static bool expand(search *b, const real *log_p)
     for (int64_t r = 0, rows; r < now->n; r += rows) {
         int64_t s = now->sequence[r];
         int32_t given = weft__prompt_token(&b->d, s);
-        rows = b->d.rows_of[s];
+        rows = b->d.row_count[s];
         if (given >= 0) {
             add_row(b, given, s, r, 0, NO_NODE);
         } else if (offer_all(b, r, rows, log_p + r * b->d.classes)) {

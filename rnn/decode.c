@@ -18,11 +18,11 @@ static void accept(weft__decoder *d, int64_t row, int32_t token, real log_p)
     }
     if (!isfinite(log_p) || (double)log_p > WEFT__LOG_P_MOST)
         weft__fail_scores(d, s);
-    d->out.score[s] += (double)log_p;
+    d->result.score[s] += (double)log_p;
     if (token == d->o->end)
         return;
-    d->out.tokens[s * d->o->limit + d->out.len[s]++] = token;
-    if (d->out.len[s] < d->o->limit)
+    d->result.tokens[s * d->o->limit + d->result.len[s]++] = token;
+    if (d->result.len[s] < d->o->limit)
         weft__decoder_add_row(d, token, s, row);
 }
 

@@ -18,18 +18,18 @@ typedef struct weft__decoder {
     const weft_decode_opts *o;
     weft_decode_step_fn *step; void *user;
     /* beams: maximum rows of a sequence. best: returned hypotheses of a sequence. classes: known after the
-     * first step. at: number of steps so far. */
-    int64_t n, beams, best, classes, at;
+     * first step. steps: number of steps so far. */
+    int64_t n, beams, best, classes, steps;
     /* Rows of this step, and of the next one, which is being filled. */
     weft__active_rows now, next;
-    int32_t *rows_of;                            /* [n] rows of each sequence in this step */
-    int64_t *fed;                                /* [n] offset of each prompt's tokens */
-    weft_state first, made;                      /* made: the states after the last step */
+    int32_t *row_count;                          /* [n] rows of each sequence in this step */
+    int64_t *prompt_offset;                      /* [n] offset of each prompt's tokens */
+    weft_state first, new_state;                 /* new_state: the states after the last step */
     struct { bool is; weft__form f; real *buffer[2]; } state[2];  /* h and c */
     /* start: mark of the whole decoding. mark: after the first step and the buffers. */
     weft_mark start, mark;
     bool recording, training;
-    weft_decoded out;
+    weft_decoded result;
 } weft__decoder;
 
 /* Checks the arguments, allocates the result and fills `next` with the first rows. Returns false on failure.

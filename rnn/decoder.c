@@ -60,12 +60,12 @@ static bool states_are_good(weft__decoder *d, weft_state s, int64_t n)
         const weft__form *f = states[i] ? &states[i]->f : NULL;
         const char *wrong = f ? weft__wrong(d->w, states[i]) : NULL;
         if (wrong)
-            weft__fail(d->w, WEFT_EARG, "%s: step %lld: state %s %s", d->name, (long long)d->at,
+            weft__fail(d->w, WEFT_EARG, "%s: step %lld: state %s %s", d->name, (long long)d->steps,
                        i ? "c" : "h", wrong);
         else if (f && (f->rank != 3 || f->batch || f->type != WEFT_REAL || f->size[1] != n))
             weft__fail(d->w, WEFT_ESHAPE,
                        "%s: step %lld: state %s is %s; expected [layers * directions, %lld, width] of reals",
-                       d->name, (long long)d->at, i ? "c" : "h", weft__text(f, text), (long long)n);
+                       d->name, (long long)d->steps, i ? "c" : "h", weft__text(f, text), (long long)n);
     }
     return !d->w->status;
 }
@@ -73,14 +73,14 @@ static bool states_are_good(weft__decoder *d, weft_state s, int64_t n)
 static bool room_for_result(weft__decoder *d)
 {
     size_t rows = d->n ? (size_t)d->n : 1, each = (size_t)d->best, columns = (size_t)d->o->limit;
-    d->out = (weft_decoded){ .n = d->n, .best = d->best, .limit = d->o->limit };
+    d->result = (weft_decoded){ .n = d->n, .best = d->best, .limit = d->o->limit };
     if (rows <= SIZE_MAX / sizeof(double) / each) {
-        d->out.len = calloc(rows * each, sizeof(int32_t));
-        d->out.score = calloc(rows * each, sizeof(double));
+        d->result.len = calloc(rows * each, sizeof(int32_t));
+        d->result.score = calloc(rows * each, sizeof(double));
     }
     if (columns <= SIZE_MAX / sizeof(int32_t) / rows / each)
-        d->out.tokens = calloc(rows * each, columns * sizeof(int32_t));
-    if (!d->out.tokens || !d->out.len || !d->out.score)
+        d->result.tokens = calloc(rows * each, columns * sizeof(int32_t));
+    if (!d->result.tokens || !d->result.len || !d->result.score)
         weft__fail(d->w, WEFT_ENOMEM, "%s: out of memory: %lld sequences of at most %lld tokens", d->name,
                    (long long)d->n, (long long)d->o->limit);
     return !d->w->status;
@@ -90,9 +90,9 @@ static bool room_for_result(weft__decoder *d)
 static bool prompts_are_good(weft__decoder *d)
 {
     const weft_decode_opts *o = d->o;
-    d->fed = weft__take(d->w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *d->fed);
+    d->prompt_offset = weft__take(d->w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *d->prompt_offset);
     int64_t at = 0;
-    for (int64_t s = 0; d->fed && s < d->n; s++) {
+    for (int64_t s = 0; d->prompt_offset && s < d->n; s++) {
         int64_t len = o->prompt ? o->prompt_len[s] : 0;
         if (len < 0 || (len == 0 && o->begin < 0)) {
             weft__fail(d->w, WEFT_EARG,
@@ -101,7 +101,7 @@ static bool prompts_are_good(weft__decoder *d)
                        len < 0 ? "0 or more" : "begin or a prompt as the first token");
             return false;
         }
-        d->fed[s] = at;
+        d->prompt_offset[s] = at;
         at += len;
     }
     return !d->w->status;
@@ -114,15 +114,15 @@ static int64_t forced_tokens(const weft__decoder *d, int64_t s)
 }
 static int32_t prompt_at(const weft__decoder *d, int64_t s, int64_t i)
 {
-    return d->o->prompt[d->fed[s] + i + (d->o->begin < 0)];
+    return d->o->prompt[d->prompt_offset[s] + i + (d->o->begin < 0)];
 }
 
 int32_t weft__prompt_token(const weft__decoder *d, int64_t s)
 {
-    return d->at <= forced_tokens(d, s) ? prompt_at(d, s, d->at - 1) : -1;
+    return d->steps <= forced_tokens(d, s) ? prompt_at(d, s, d->steps - 1) : -1;
 }
 
-int64_t weft__decoder_length(const weft__decoder *d, int64_t s) { return d->at - forced_tokens(d, s); }
+int64_t weft__decoder_length(const weft__decoder *d, int64_t s) { return d->steps - forced_tokens(d, s); }
 
 /* ---- rows ---- */
 void weft__decoder_add_row(weft__decoder *d, int32_t token, int64_t sequence, int64_t parent)
@@ -142,11 +142,11 @@ static bool begin_rows(weft__decoder *d)
         *states[i] = (weft__active_rows){ .token = weft__take(w, WEFT__IN_NOTES, bytes),
                                           .sequence = weft__take(w, WEFT__IN_NOTES, bytes),
                                           .parent = weft__take(w, WEFT__IN_NOTES, bytes) };
-    d->rows_of = weft__take(w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *d->rows_of);
+    d->row_count = weft__take(w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *d->row_count);
     if (w->status || !prompts_are_good(d))
         return false;
     for (int64_t s = 0; s < d->n; s++)
-        weft__decoder_add_row(d, d->o->begin < 0 ? d->o->prompt[d->fed[s]] : d->o->begin, s, s);
+        weft__decoder_add_row(d, d->o->begin < 0 ? d->o->prompt[d->prompt_offset[s]] : d->o->begin, s, s);
     return true;
 }
 
@@ -187,7 +187,7 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, weft_state first)
 static void carry(weft__decoder *d, int i, weft_tensor *t, weft_tensor *parent)
 {
     weft *w = d->w;
-    if (d->at == 1 && t) {
+    if (d->steps == 1 && t) {
         weft__form most = t->f;
         most.size[1] = d->n * d->beams;
         d->state[i].is = true;
@@ -198,7 +198,7 @@ static void carry(weft__decoder *d, int i, weft_tensor *t, weft_tensor *parent)
         return;
     d->state[i].f = t->f;
     d->state[i].f.size[1] = d->next.n;
-    real *to = d->state[i].buffer[d->at % 2];
+    real *to = d->state[i].buffer[d->steps % 2];
     if (!parent && weft__bytes(&t->f))
         w->dev.k->copy(&w->dev, to, t->data, (size_t)weft__bytes(&t->f));
     for (int64_t k = 0, width = t->f.size[2]; parent && k < t->f.size[0]; k++)
@@ -218,10 +218,10 @@ static bool all_continue(const weft__decoder *d)
 static void leave_step(weft__decoder *d)
 {
     weft *w = d->w;
-    bool select = (d->made.h || d->made.c) && !all_continue(d);
+    bool select = (d->new_state.h || d->new_state.c) && !all_continue(d);
     weft_tensor *parent = select ? weft_ints(w, d->next.parent, WEFT_SHAPE(d->next.n)) : NULL;
-    carry(d, 0, d->made.h, parent), carry(d, 1, d->made.c, parent);
-    if (d->at == 1)
+    carry(d, 0, d->new_state.h, parent), carry(d, 1, d->new_state.c, parent);
+    if (d->steps == 1)
         d->mark = weft_mark_here(w);
     weft_rewind(w, d->mark);
 }
@@ -230,30 +230,30 @@ static weft_tensor *carried(weft__decoder *d, int i)
 {
     weft_tensor *t = d->state[i].is ? weft__header(d->w, &d->state[i].f) : NULL;
     if (t)
-        t->data = d->state[i].buffer[d->at % 2];
+        t->data = d->state[i].buffer[d->steps % 2];
     return t;
 }
 
 static void count_rows(weft__decoder *d)
 {
     for (int64_t s = 0; s < d->n; s++)
-        d->rows_of[s] = 0;
+        d->row_count[s] = 0;
     for (int64_t r = 0; r < d->now.n; r++)
-        d->rows_of[d->now.sequence[r]]++;
+        d->row_count[d->now.sequence[r]]++;
 }
 
 /* Checks that the new states have the form of the first ones. */
 static bool new_states_fit(weft__decoder *d)
 {
     weft *w = d->w;
-    weft_tensor *states[2] = { d->made.h, d->made.c };
+    weft_tensor *states[2] = { d->new_state.h, d->new_state.c };
     char now[128], before[128];
     for (int i = 0; i < 2 && !w->status; i++) {
         weft_tensor *t = states[i];
         weft__form *f = &d->state[i].f;
-        if (d->at && (!t != !d->state[i].is || (t && !weft__same(&t->f, f))))
+        if (d->steps && (!t != !d->state[i].is || (t && !weft__same(&t->f, f))))
             weft__fail(w, WEFT_ESHAPE, "%s: step %lld: state %s is %s; expected %s, as before", d->name,
-                       (long long)d->at, i ? "c" : "h", t ? weft__text(&t->f, now) : "NULL",
+                       (long long)d->steps, i ? "c" : "h", t ? weft__text(&t->f, now) : "NULL",
                        d->state[i].is ? weft__text(f, before) : "NULL");
     }
     return !w->status;
@@ -265,14 +265,15 @@ static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
     char text[128];
     const char *wrong = weft__wrong(w, scores);
     if (wrong)
-        weft__fail(w, WEFT_EARG, "%s: step %lld: the tensor of scores %s", d->name, (long long)d->at, wrong);
+        weft__fail(w, WEFT_EARG, "%s: step %lld: the tensor of scores %s", d->name, (long long)d->steps,
+                   wrong);
     else if (scores->f.type != WEFT_REAL || scores->f.batch || scores->f.rank != 2 ||
              scores->f.size[0] != d->now.n || scores->f.size[1] < 1 ||
-             (d->at && scores->f.size[1] != d->classes))
+             (d->steps && scores->f.size[1] != d->classes))
         weft__fail(w, WEFT_ESHAPE,
                    "%s: step %lld: the scores are %s; expected [%lld, classes] of reals, with the same "
                    "classes in each step",
-                   d->name, (long long)d->at, weft__text(&scores->f, text), (long long)d->now.n);
+                   d->name, (long long)d->steps, weft__text(&scores->f, text), (long long)d->now.n);
     return !w->status;
 }
 
@@ -282,7 +283,7 @@ static bool classes_are_good(weft__decoder *d, int64_t classes)
     if (d->o->end >= classes)
         weft__fail(d->w, WEFT_EARG, "%s: end is %d; expected less than %lld classes, or -1 for none", d->name,
                    (int)d->o->end, (long long)classes);
-    for (int64_t s = 0; d->at == 0 && s < d->n; s++)
+    for (int64_t s = 0; d->steps == 0 && s < d->n; s++)
         for (int64_t i = 0; i < forced_tokens(d, s) && !d->w->status; i++)
             if (prompt_at(d, s, i) < 0 || prompt_at(d, s, i) >= classes)
                 weft__fail(d->w, WEFT_EARG,
@@ -296,25 +297,25 @@ static weft_tensor *call_step(weft__decoder *d)
 {
     weft *w = d->w;
     weft_decode_rows rows = { .tokens = weft_ints(w, d->now.token, WEFT_SHAPE(d->now.n)),
-                              .state = d->at ? (weft_state){ carried(d, 0), carried(d, 1) } : d->first,
+                              .state = d->steps ? (weft_state){ carried(d, 0), carried(d, 1) } : d->first,
                               .n = d->now.n,
-                              .step = d->at,
+                              .step = d->steps,
                               .sequence = d->now.sequence,
                               .parent = d->now.parent,
-                              .of = { .n = d->n, .len = d->rows_of } };
+                              .of = { .n = d->n, .len = d->row_count } };
     if (w->status)
         return NULL;
     weft__callback outer = weft__callback_begin(w, "the step function of", d->name);
     weft_tensor *scores = d->step(&rows, d->user);
     weft__callback_end(w, outer);
-    d->made = rows.state;
+    d->new_state = rows.state;
     return scores;
 }
 
 weft_tensor *weft__decoder_step(weft__decoder *d)
 {
     weft *w = d->w;
-    if (d->at)
+    if (d->steps)
         leave_step(d);
     weft__active_rows alive = d->next;
     d->next = d->now;
@@ -323,10 +324,10 @@ weft_tensor *weft__decoder_step(weft__decoder *d)
     count_rows(d);
     weft_tensor *scores = w->status ? NULL : call_step(d);
     w->running = d->name;                        /* later failures are the decoder's */
-    if (w->status || !scores_are_good(d, scores) || !states_are_good(d, d->made, d->now.n) ||
+    if (w->status || !scores_are_good(d, scores) || !states_are_good(d, d->new_state, d->now.n) ||
         !new_states_fit(d) || !classes_are_good(d, scores->f.size[1]))
         return NULL;
-    d->at++;
+    d->steps++;
     return d->o->log_probabilities ? scores : weft_log_softmax(scores, 1, NULL);
 }
 
@@ -334,7 +335,7 @@ void weft__fail_scores(weft__decoder *d, int64_t sequence)
 {
     weft__fail(d->w, WEFT_ENUMERIC,
                "%s: step %lld, sequence %lld: a score is NaN, or all are -inf%s; expected finite scores",
-               d->name, (long long)d->at - 1, (long long)sequence,
+               d->name, (long long)d->steps - 1, (long long)sequence,
                d->o->log_probabilities ? ", or a log probability is above 0" : "");
 }
 
@@ -346,8 +347,8 @@ weft_decoded weft__decoder_end(weft__decoder *d)
     if (!weft__is_no_context(w))
         weft_rewind(w, d->start);
     if (w->status)
-        weft_decoded_free(&d->out);
-    return d->out;
+        weft_decoded_free(&d->result);
+    return d->result;
 }
 
 void weft_decoded_free(weft_decoded *d)

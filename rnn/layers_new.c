@@ -62,26 +62,26 @@ static void weights_new(weft_rnn *r, int layer, int direction)
 {
     static const char *const names[WEFT__RNN_WEIGHTS] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh",
                                                           "weight_hr" };
-    int64_t W = h_width(r), H = r->o.hidden, of_x = r->gates_x * H, of_h = r->gates_h * H,
-            in = layer ? W * directions(r) : r->o.input;
+    int64_t W = h_width(r), H = r->opts.hidden, of_x = r->gates_x * H, of_h = r->gates_h * H,
+            in = layer ? W * directions(r) : r->opts.input;
     const int64_t shape[WEFT__RNN_WEIGHTS][2] = {
-        { of_x, in }, { of_h, W }, { of_x }, { of_h }, { r->o.proj, H }
+        { of_x, in }, { of_h, W }, { of_x }, { of_h }, { r->opts.proj, H }
     };
-    real bound = (real)(1 / sqrt((double)r->o.hidden));
+    real bound = (real)(1 / sqrt((double)r->opts.hidden));
     for (int k = 0; k < WEFT__RNN_WEIGHTS; k++) {
         bool bias = k == WEFT__B_IH - WEFT__W_IH || k == WEFT__B_HH - WEFT__W_IH;
         char name[WEFT__NAME];
-        if ((bias && r->o.no_bias) || shape[k][0] == 0)
+        if ((bias && r->opts.no_bias) || shape[k][0] == 0)
             continue;
         snprintf(name, sizeof name, "%s_l%d%s", names[k], layer, direction ? "_reverse" : "");
         r->weight[layer * directions(r) + direction][k] =
             weft_parameter(r->m, name, bias ? 1 : 2, shape[k],
                            (weft_init){ WEFT_INIT_UNIFORM, (double)-bound, (double)bound });
     }
-    if (r->o.forget_bias != 0)
-        set_forget_bias(r->weight[layer * directions(r) + direction], r->cell, H, r->o.forget_bias);
+    if (r->opts.forget_bias != 0)
+        set_forget_bias(r->weight[layer * directions(r) + direction], r->cell, H, r->opts.forget_bias);
     if (is_own(r))
-        weft__own_parameters(r->m, &r->of_own[layer * directions(r) + direction], H, in, layer, direction);
+        weft__own_parameters(r->m, &r->own_cells[layer * directions(r) + direction], H, in, layer, direction);
 }
 
 static void describe_layer(const weft_rnn *r)
@@ -94,7 +94,7 @@ static void describe_layer(const weft_rnn *r)
     weft__describe(r->m, "cell", is_own(r) ? r->own.name : cells[r->cell]);
     if (gates && *gates)
         weft__describe(r->m, "gates", gates);
-    weft__describe(r->m, "bias", r->o.no_bias ? "none" : "b_ih and b_hh");
+    weft__describe(r->m, "bias", r->opts.no_bias ? "none" : "b_ih and b_hh");
 }
 
 /* Allocates the data of a program's cell for each layer and direction. Copies the cell's record. */
@@ -102,10 +102,10 @@ static bool own_cells(weft_rnn *r)
 {
     snprintf(r->own_name, sizeof r->own_name, "%s", r->own.name);
     r->own.name = r->own_name;
-    r->of_own = weft__layer(r->m, (size_t)stacked(r) * sizeof *r->of_own);
-    for (int k = 0; r->of_own && k < stacked(r); k++)
-        r->of_own[k].is = &r->own;
-    return r->of_own;
+    r->own_cells = weft__layer(r->m, (size_t)stacked(r) * sizeof *r->own_cells);
+    for (int k = 0; r->own_cells && k < stacked(r); k++)
+        r->own_cells[k].cell = &r->own;
+    return r->own_cells;
 }
 
 static weft_rnn none;                            /* a layer that could not be made */
@@ -131,15 +131,14 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
         return weft__finish_layer(m, r, &none);
     *r = *kind;
     r->m = m;
-    r->o = *o;
-    r->o.layers = o->layers ? o->layers : 1;
+    r->opts = *o;
+    r->opts.layers = o->layers ? o->layers : 1;
     if (is_own(r) && !own_cells(r))
         return weft__finish_layer(m, r, &none);
     describe_layer(r);
-    r->traces = (weft__traces){
-        .w = m->w, .layers = r->o.layers, .directions = directions(r), .own = is_own(r)
-    };
-    for (int l = 0; l < r->o.layers; l++)
+    r->traces =
+        (weft__traces){ .w = m->w, .layers = r->opts.layers, .directions = directions(r), .own = is_own(r) };
+    for (int l = 0; l < r->opts.layers; l++)
         for (int d = 0; d < directions(r); d++)
             weights_new(r, l, d);
     r->own.own = NULL;                           /* the list belongs to the caller */
@@ -198,7 +197,7 @@ weft__state_form weft__state_form_of(const weft_rnn *r)
 {
     return r && r->m ? (weft__state_form){ .stacked = stacked(r),
                                            .h = h_width(r),
-                                           .c = r->has_c ? r->o.hidden : 0,
+                                           .c = r->has_c ? r->opts.hidden : 0,
                                            .two_ways = directions(r) == 2 } :
                        (weft__state_form){ 0 };
 }

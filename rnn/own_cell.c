@@ -44,8 +44,8 @@ void weft__own_parameters(weft_module *m, weft__own_cell *cell, int64_t hidden, 
 {
     real bound = (real)(1 / sqrt((double)hidden));
     const char *suffix = reverse ? "_reverse" : "";
-    for (int i = 0; i < cell->is->own_count; i++) {
-        const weft_cell_parameter *p = &cell->is->own[i];
+    for (int i = 0; i < cell->cell->own_count; i++) {
+        const weft_cell_parameter *p = &cell->cell->own[i];
         char name[WEFT__NAME];
         snprintf(name, sizeof name, "%s_l%d%s", p->name, layer, suffix);
         cell->own[i] = weft_parameter(
@@ -59,12 +59,12 @@ void weft__own_parameters(weft_module *m, weft__own_cell *cell, int64_t hidden, 
 /* ---- running ---- */
 weft_tensor *weft__own_noise(const weft__direction *d, weft_tensor *x)
 {
-    if (!d->own || d->own->is->noise == 0)
+    if (!d->own || d->own->cell->noise == 0)
         return NULL;
     weft_tensor *ones = weft_full(x->w, 1, WEFT_SHAPE(weft_size(x, 0), d->hidden));
     if (!weft_ok(x->w))
         return ones;
-    return weft_plain(weft_dropout(weft__ragged_as(ones, &x->f), d->own->is->noise, d->own->noise, false));
+    return weft_plain(weft_dropout(weft__ragged_as(ones, &x->f), d->own->cell->noise, d->own->noise, false));
 }
 
 static bool own_state_fits(const weft__direction *d, const char *which, weft_tensor *given, int64_t rows)
@@ -73,12 +73,12 @@ static bool own_state_fits(const weft__direction *d, const char *which, weft_ten
     char text[128];
     const char *wrong = w->status ? NULL : weft__wrong(w, given);
     if (wrong)
-        weft__fail(w, WEFT_EARG, "the step of the cell \"%s\": %s %s", d->own->is->name, which, wrong);
+        weft__fail(w, WEFT_EARG, "the step of the cell \"%s\": %s %s", d->own->cell->name, which, wrong);
     else if (!w->status && (given->f.batch || given->f.rank != 2 || given->f.type != WEFT_REAL ||
                             given->f.size[0] != rows || given->f.size[1] != d->hidden))
         weft__fail(w, WEFT_ESHAPE,
                    "the step of the cell \"%s\": %s is %s; expected plain [%lld, %lld] (rows, hidden)",
-                   d->own->is->name, which, weft__text(&given->f, text), (long long)rows,
+                   d->own->cell->name, which, weft__text(&given->f, text), (long long)rows,
                    (long long)d->hidden);
     return !w->status;
 }
@@ -86,7 +86,7 @@ static bool own_state_fits(const weft__direction *d, const char *which, weft_ten
 weft_state weft__own_step(const weft__direction *d, weft_tensor *x, weft_tensor *noise, weft_state before)
 {
     weft *w = d->in[WEFT__X]->w;
-    const weft_cell *cell = d->own->is;
+    const weft_cell *cell = d->own->cell;
     const weft_state inert = { &w->nil, d->has_c ? &w->nil : NULL };
     if (w->status)
         return inert;

@@ -101,7 +101,7 @@ static attributes attributes_of(const weft__direction *d, const attributes *firs
     a.lean = d->lean;
     for (int k = 0; k < WEFT__RNN_INPUTS; k++) {
         const bool shared = first && (k == WEFT__X || k == WEFT__IDS || k == WEFT__TABLE);
-        a.at[k] = shared ? first->at[k] : (int8_t)(d->in[k] ? *n : -1);
+        a.input[k] = shared ? first->input[k] : (int8_t)(d->in[k] ? *n : -1);
         if (!shared && d->in[k])
             x[(*n)++] = d->in[k];
     }

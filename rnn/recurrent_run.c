@@ -164,14 +164,14 @@ static weft__into dx_target(const weft_call *c, int k) /* target of an input's g
     const weft__cell cell = how(c)->cell;
     const bool whole = k == WEFT__X && weft__blocks_from(cell, false, 0) == weft__gates(cell);
     if (input_of(c, k))
-        i.to = (whole ? weft__dx_whole : weft_op_dx)(c, how(c)->at[k], &i.add);
+        i.to = (whole ? weft__dx_whole : weft_op_dx)(c, how(c)->input[k], &i.add);
     return i;
 }
 
 /* Does the same for kernels that add. */
 static real *dx_sum(const weft_call *c, int k, weft__blocks *zeros)
 {
-    return input_of(c, k) ? weft__dx_sum(c, how(c)->at[k], zeros) : NULL;
+    return input_of(c, k) ? weft__dx_sum(c, how(c)->input[k], zeros) : NULL;
 }
 
 static void prepare_back(const weft_call *c, const extents *e, segment *s, weft__blocks *zeros)

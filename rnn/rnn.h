@@ -29,7 +29,7 @@ enum { WEFT__RNN_WEIGHTS = WEFT__W_HR };         /* number of weights from W_IH 
 /* own_cell.c: A cell of the program, its parameters of this layer and direction, its dropout's name. */
 enum { WEFT__OWN = 16 };
 typedef struct weft__own_cell {
-    const weft_cell *is;
+    const weft_cell *cell;
     weft_tensor *own[WEFT__OWN];
     char noise[WEFT__PATH + 32];
 } weft__own_cell;
@@ -40,21 +40,21 @@ int         weft__gate_of(weft__cell, char letter);
 
 /* trace.c: Data that a run of one direction stores for weft_rnn_trace. h, c, gates: packed results of the
  * operator. Backward fills a copy of the gates, the gradients of their pre-activations, the gradient of h,
- * and the direct gradient of c. run: number of runs so far, 0 for none. passed: backward has passed the
+ * and the direct gradient of c. run: number of runs so far, 0 for none. has_gradients: backward has
  * run. */
 typedef struct weft__trace {
     uint64_t run, step;
-    bool passed;
+    bool has_gradients;
     weft__cell cell; int64_t hidden;
-    weft_tensor *h, *c, *gates, *w_hr, *kept, *dgates, *dh, *dc;
+    weft_tensor *h, *c, *gates, *w_hr, *saved_gates, *dgates, *dh, *dc;
 } weft__trace;
-/* Traces of all layers and directions, indexed as in weft_rnn; `of` is NULL unless requested. as: form of the
- * ragged x of the last run. plain: form of a plain x, rank 0 if it was ragged. */
+/* Traces of all layers and directions, indexed as in weft_rnn; `trace` is NULL unless requested. form: of the
+ * ragged x of the last run. plain_form: of a plain x, rank 0 if it was ragged. */
 typedef struct weft__traces {
     weft *w;
-    weft__trace *of; bool on, own;               /* own: a cell of the program */
+    weft__trace *trace; bool on, own;            /* own: a cell of the program */
     int layers, directions;
-    weft__form as, plain;
+    weft__form form, plain_form;
 } weft__traces;
 weft__traces *weft__traces_of(weft_rnn *);       /* layers_new.c; NULL without a layer */
 
@@ -114,10 +114,10 @@ typedef struct weft__state_map {
     struct weft__state_map *next;
     const weft_batch *batch;
     const weft__place *place;                    /* of rows that hold several sequences; NULL: packed */
-    /* stacked: number of parts of order and none. stride: distance between parts. */
+    /* stacked: number of parts of order and empty. stride: distance between parts. */
     int64_t stacked, stride;
-    /* Rows of the stack as [stacked * n, width]. order: in packed order. none: of empty sequences, or -1. */
-    weft__ints order, none;
+    /* Rows of the stack as [stacked * n, width]. order: in packed order. empty: of empty sequences, or -1. */
+    weft__ints order, empty;
     /* Row of each sequence's last token, forward and in reverse; -1 for an empty sequence. */
     weft__ints last[2];
 } weft__state_map;

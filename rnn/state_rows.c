@@ -79,7 +79,7 @@ static int given_input(const weft_call *c, int s)   /* -1: not given */
     return m->given[s] ? m->states * m->parts + (s > 0 && m->given[0]) : -1;
 }
 static const int32_t *last_rows(const move *m, int k)  { return m->e->last[k % m->directions].device; }
-static const int32_t *empty_rows(const move *m, int k) { return m->e->none.device + k * m->e->stride; }
+static const int32_t *empty_rows(const move *m, int k) { return m->e->empty.device + k * m->e->stride; }
 static void last_run(weft_call *c)
 {
     const move *m = how(c);
@@ -144,7 +144,7 @@ static void last_composed(const weft_call *c, weft_tensor **y)
             weft_tensor *x = weft_plain(c->x[s * m->parts + k]);
             part[k] = weft__select_rows(x, m->e->last[k % m->directions], 0, n);
             if (rows)
-                part[k] = weft_add(part[k], weft__select_rows(rows, m->e->none, k * m->e->stride, n));
+                part[k] = weft_add(part[k], weft__select_rows(rows, m->e->empty, k * m->e->stride, n));
         }
         y[s] = weft_reshape(weft_concat(part, m->parts, 0), WEFT_SHAPE(m->parts, n, wide(c->y[s])));
     }
@@ -186,7 +186,7 @@ weft_state weft__last_states(const weft__state_map *e, weft_tensor *const *h, we
             x[n++] = (s ? c : h)[k];
     for (int s = 0; s < m.states; s++) {
         weft_tensor *stack = s ? first.c : first.h;
-        m.given[s] = stack && e->none.host;
+        m.given[s] = stack && e->empty.host;
         if (m.given[s])
             x[n++] = stack;
     }

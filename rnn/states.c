@@ -13,12 +13,12 @@ static bool has_empty(const weft_batch *b) { return b->n > (b->longest ? b->live
 static void fill_stacks(const weft__state_map *e, int stacked)
 {
     const weft_batch *b = e->batch;
-    int32_t *order = weft__filled(e->order), *none = weft__filled(e->none);
+    int32_t *order = weft__filled(e->order), *empty = weft__filled(e->empty);
     for (int64_t k = 0; k < stacked; k++)
         for (int64_t s = 0; s < b->n; s++) {
             order[k * e->stride + s] = (int32_t)(k * b->n + b->sorted.host[s]);
-            if (none)
-                none[k * e->stride + s] = b->len[s] ? -1 : (int32_t)(k * b->n + s);
+            if (empty)
+                empty[k * e->stride + s] = b->len[s] ? -1 : (int32_t)(k * b->n + s);
         }
 }
 
@@ -45,8 +45,8 @@ static weft__state_map *ends_new(weft *w, const weft__form *x, int stacked)
     }
     *e = (weft__state_map){ .batch = b, .place = x->place, .stacked = stacked, .stride = stride };
     /* The arrays are allocated and sent in the same order, so one copy sends them. */
-    struct { weft__ints *index; int64_t n; } needed[] = {
-        { &e->order, all }, { &e->last[0], b->n }, { &e->last[1], b->n }, { &e->none, all } };
+    struct { weft__ints *index; int64_t n;
+    } needed[] = { { &e->order, all }, { &e->last[0], b->n }, { &e->last[1], b->n }, { &e->empty, all } };
     const int several = has_empty(b) ? 4 : 3;
     for (int i = 0; i < several; i++)
         *needed[i].index = weft__index(w, needed[i].n);

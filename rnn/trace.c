@@ -20,9 +20,9 @@ bool weft_rnn_set_traced(weft_rnn *r, bool on)
         return weft__fail(t->w, WEFT_EARG,
                           "rnn_set_traced: the cell is the program's own; expected one of the library"),
                was;
-    if (on && !t->of)
-        t->of = weft__layer(weft_rnn_module(r), (size_t)(t->layers * t->directions) * sizeof *t->of);
-    t->on = on && t->of;
+    if (on && !t->trace)
+        t->trace = weft__layer(weft_rnn_module(r), (size_t)(t->layers * t->directions) * sizeof *t->trace);
+    t->on = on && t->trace;
     return was;
 }
 
@@ -52,7 +52,7 @@ void weft__trace_begin(weft__trace *t, const weft__direction *d, const weft_call
     t->h = h;
     t->c = d->has_c ? c->y[1] : NULL;
     t->gates = gates;
-    t->kept = like(h, width(gates));
+    t->saved_gates = like(h, width(gates));
     t->dgates = like(h, width(gates));
     t->dh = like(h, width(h));
     t->dc = t->c ? like(h, d->hidden) : NULL;
@@ -104,13 +104,13 @@ void weft__trace_back(const weft_call *c, weft__trace *t, uint64_t run, weft__re
     r.carry_c = r.c ? zeros(c, columns * r.hidden) : NULL;
     r.dh = r.w_hr ? zeros(c, r.tokens * r.width) : NULL;
     if (!w->status && all) {
-        RUN(c, scale, all, 1, t->gates->data, t->kept->data, false);
+        RUN(c, scale, all, 1, t->gates->data, t->saved_gates->data, false);
         RUN(c, scale, all, 1, t->gates->data, t->dgates->data, false);
         for (int64_t i = 0; i < r.steps && !w->dev.failure[0]; i++)
             step_back(c, t, &r, r.reverse ? i : r.steps - 1 - i);
     }
-    t->gates = t->kept;
-    t->passed = true;
+    t->gates = t->saved_gates;
+    t->has_gradients = true;
     weft__back_to(w, WEFT__IN_DATA, before);
 }
 
@@ -118,8 +118,8 @@ void weft__trace_back(const weft_call *c, weft__trace *t, uint64_t run, weft__re
 /* Returns a constant in the layout of the run's x. */
 static weft_tensor *in_layout(const weft__traces *all, weft_tensor *packed)
 {
-    weft_tensor *t = weft__arranged_as(packed, &all->as);
-    weft__form f = all->plain;
+    weft_tensor *t = weft__arranged_as(packed, &all->form);
+    weft__form f = all->plain_form;
     if (f.rank)
         f.size[f.rank - 1] = width(t), t = weft__view(t, &f);
     return t;
@@ -146,17 +146,17 @@ static void fill_traced(const weft__traces *all, const weft__trace *t, weft_rnn_
     for (int k = 0; k < out->gates; k++) {
         out->name[k][0] = *names ? names[2 * k] : 'h'; /* the gate of an Elman cell is h */
         out->gate[k] = in_layout(all, copy_gate(t->gates, t, k));
-        out->dgate[k] = t->passed ? in_layout(all, copy_gate(t->dgates, t, k)) : NULL;
+        out->dgate[k] = t->has_gradients ? in_layout(all, copy_gate(t->dgates, t, k)) : NULL;
     }
     out->h = in_layout(all, weft_detach(t->h));
     out->c = t->c ? in_layout(all, weft_detach(t->c)) : NULL;
-    out->dh = t->passed ? in_layout(all, weft_detach(t->dh)) : NULL;
-    out->dc = t->passed && t->c ? in_layout(all, gradient_of_c(t)) : NULL;
+    out->dh = t->has_gradients ? in_layout(all, weft_detach(t->dh)) : NULL;
+    out->dc = t->has_gradients && t->c ? in_layout(all, gradient_of_c(t)) : NULL;
 }
 
 static bool is_available(weft *w, const weft__traces *all, int layer, bool reverse)
 {
-    const weft__trace *t = all && all->of ? all->of + layer * all->directions + reverse : NULL;
+    const weft__trace *t = all && all->trace ? all->trace + layer * all->directions + reverse : NULL;
     if (!all)
         weft__fail(w, WEFT_EARG, "rnn_trace: the layer is NULL or could not be made");
     else if (layer < 0 || layer >= all->layers || (reverse && all->directions == 1))
@@ -177,7 +177,7 @@ weft_rnn_traced weft_rnn_trace(weft_rnn *r, int layer, bool reverse)
     weft_rnn_traced out = { .gates = 0 };
     if (w->status || !is_available(w, all, layer, reverse))
         return out;
-    const weft__trace *t = all->of + layer * all->directions + reverse;
+    const weft__trace *t = all->trace + layer * all->directions + reverse;
     const char *wrong = weft__wrong(w, t->h);
     if (wrong)
         return weft__fail(w, WEFT_EARG, "rnn_trace: the result of the layer's last run %s", wrong), out;

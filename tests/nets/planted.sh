@@ -116,7 +116,7 @@ net test_catches "a gate and a skip in unlike layouts"     autograd/ops/norm.c '
 net test_catches "a head's parameters in another's place"   autograd/ops/concat_lists.c 's/Y\(c, i \/ n\) \+ i % n \* w/Y(c, i \/ n) + (n - 1 - i % n) * w/' forecast/test_blocks
 net test_catches "a head's gradient from another's place"   autograd/ops/concat_lists.c 's/\.x = dy \+ i % n \* w/.x = dy/' forecast/test_blocks
 net test_catches "last states of the other direction"       rnn/state_rows.c 's/last\[k % m->directions\]\.device/last[0].device/' rnn/test_rnn_use
-net test_catches "an empty sequence without its first state"  rnn/state_rows.c 's/m\.given\[s\] = stack && e->none\.host/m.given[s] = false/' rnn/test_rnn
+net test_catches "an empty sequence without its first state"  rnn/state_rows.c 's/m\.given\[s\] = stack && e->empty\.host/m.given[s] = false/' rnn/test_rnn
 net test_catches "a beam that is dropped too early"         rnn/beam.c 's/!\(best_worth\(b, b->next\.score\[from \+ alive - 1\], length\)/!(worth(b, b->next.score[from + alive - 1], length)/' rnn/test_beam
 net test_catches "a state of another row"                   rnn/decoder.c 's/all = d->next\.parent\[r\] == r;/all = true;/' rnn/test_decode
 net test_catches "parts of a weight that share what is kept"  autograd/ops/linear.c 's/WEFT__PACK_PART \+ \(int\)\(how\(c\)->from \/ how\(c\)->rows\)/WEFT__PACK_PART/' rnn/test_step

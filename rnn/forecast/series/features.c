@@ -168,11 +168,11 @@ static void describe_features(weft_features *x)
     bool written = to && fclose(to) == 0 && text;
     x->room = (int64_t)size + 1024;              /* room to read another text for a message */
     x->text = written ? (char *)(uintptr_t)copy_text(x->w, text) : NULL;
-    x->said = weft__own(x->w, (size_t)x->room, NULL, NULL);
+    x->stored_text = weft__own(x->w, (size_t)x->room, NULL, NULL);
     if (!written)
         weft__fail(x->w, WEFT_ENOMEM, "features \"%s\": out of memory", x->name);
-    else if (x->said && x->text)
-        memcpy(x->said, x->text, size + 1);
+    else if (x->stored_text && x->text)
+        memcpy(x->stored_text, x->text, size + 1);
     free(text);
 }
 
@@ -226,7 +226,7 @@ weft_feature_counts weft_features_counts(const weft_features *x)
     int64_t time = x->time != NULL;
     return (weft_feature_counts){ time + x->known + x->past + (x->without_target ? 0 : x->target),
                                   time + x->known, x->fixed, x->target,
-                                  x->state[x->n - 1] == 1 && !strcmp(x->said, x->text) };
+                                  x->state[x->n - 1] == 1 && !strcmp(x->stored_text, x->text) };
 }
 
 void weft_features_state(weft_features *x, weft_checkpoint_item items[2])
@@ -236,14 +236,14 @@ void weft_features_state(weft_features *x, weft_checkpoint_item items[2])
     items[0] = items[1] = (weft_checkpoint_item){ 0 };
     if (!weft__features_made(x))
         return;
-    items[0] = (weft_checkpoint_item){ x->name, WEFT_TEXT, x->said, x->room };
+    items[0] = (weft_checkpoint_item){ x->name, WEFT_TEXT, x->stored_text, x->room };
     items[1] = (weft_checkpoint_item){ x->numbers, WEFT_F64, x->state, x->n };
 }
 
 /* ---- use ---- */
 static void tell_difference(const weft_features *x, const char *function)
 {
-    const char *a = x->said, *b = x->text;
+    const char *a = x->stored_text, *b = x->text;
     for (const char *p = a, *q = b; *p && *p == *q; p++, q++)
         if (*p == '\n') {
             a = p + 1;
@@ -260,7 +260,7 @@ bool weft__features_ready(const weft_features *x, const char *function)
     if (!weft__features_made(x) || x->w->status)
         return false;
     x->w->running = function;
-    if (strcmp(x->said, x->text))
+    if (strcmp(x->stored_text, x->text))
         tell_difference(x, function);
     else if (x->state[x->n - 1] != 1)
         weft__fail(x->w, WEFT_EARG, "%s: features \"%s\" are not fitted; expected weft_features_fit",

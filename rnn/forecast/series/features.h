@@ -19,9 +19,9 @@ struct weft_features {
     bool without_target, time_masked;
     /* Fitted numbers. The last three: lowest time, highest time, whether fitted. */
     double *state; int64_t n;
-    /* text: description of the columns. said: the description stored in the state, room bytes; it differs
+    /* text: description of the columns. stored_text: the description in the state, room bytes; it differs
      * after loading another file. */
-    char *text, *said; int64_t room;
+    char *text, *stored_text; int64_t room;
 };
 
 /* ---- transforms.c: one step ---- */

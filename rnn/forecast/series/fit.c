@@ -148,7 +148,7 @@ void weft_features_fit(weft_features *x, const weft_frame *f)
     if (!w->status) {                            /* all or nothing */
         memcpy(x->state, p.state, (size_t)x->n * sizeof *x->state);
         x->state[x->n - 1] = 1;
-        memcpy(x->said, x->text, strlen(x->text) + 1);
+        memcpy(x->stored_text, x->text, strlen(x->text) + 1);
     }
     weft__release(w, block);
 }
