@@ -25,7 +25,7 @@ typedef struct weft__decoder {
     int32_t *row_count;                          /* [n] rows of each sequence in this step */
     int64_t *prompt_offset;                      /* [n] offset of each prompt's tokens */
     weft_state first, new_state;                 /* new_state: the states after the last step */
-    struct { bool is; weft__form f; real *buffer[2]; } state[2];  /* h and c */
+    struct { bool given; weft__form f; real *buffer[2]; } state[2];  /* h and c */
     /* start: mark of the whole decoding. mark: after the first step and the buffers. */
     weft_mark start, mark;
     bool recording, training;

@@ -190,7 +190,7 @@ static void carry(weft__decoder *d, int i, weft_tensor *t, weft_tensor *parent)
     if (d->steps == 1 && t) {
         weft__form most = t->f;
         most.size[1] = d->n * d->beams;
-        d->state[i].is = true;
+        d->state[i].given = true;
         for (int k = 0; k < 2; k++)
             d->state[i].buffer[k] = weft__take(w, WEFT__IN_DATA, weft__room(&most));
     }
@@ -228,7 +228,7 @@ static void leave_step(weft__decoder *d)
 
 static weft_tensor *carried(weft__decoder *d, int i)
 {
-    weft_tensor *t = d->state[i].is ? weft__header(d->w, &d->state[i].f) : NULL;
+    weft_tensor *t = d->state[i].given ? weft__header(d->w, &d->state[i].f) : NULL;
     if (t)
         t->data = d->state[i].buffer[d->steps % 2];
     return t;
@@ -251,10 +251,10 @@ static bool new_states_fit(weft__decoder *d)
     for (int i = 0; i < 2 && !w->status; i++) {
         weft_tensor *t = states[i];
         weft__form *f = &d->state[i].f;
-        if (d->steps && (!t != !d->state[i].is || (t && !weft__same(&t->f, f))))
+        if (d->steps && (!t != !d->state[i].given || (t && !weft__same(&t->f, f))))
             weft__fail(w, WEFT_ESHAPE, "%s: step %lld: state %s is %s; expected %s, as before", d->name,
                        (long long)d->steps, i ? "c" : "h", t ? weft__text(&t->f, now) : "NULL",
-                       d->state[i].is ? weft__text(f, before) : "NULL");
+                       d->state[i].given ? weft__text(f, before) : "NULL");
     }
     return !w->status;
 }

@@ -21,25 +21,25 @@ bool weft__model_needs(weft_module *parent, const char *function, bool holds, co
     return w && !w->status;
 }
 
-void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const weft__model *is)
+void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const weft__model *base)
 {
     weft *w = weft__ready(parent);
     const int64_t most = INT32_MAX / 4;          /* the limit of layers; sums cannot overflow */
-    if (w && (is->past < 1 || is->past > most || is->future < 1 || is->future > most || is->fixed < 0 ||
-              is->fixed > most))
+    if (w && (base->past < 1 || base->past > most || base->future < 1 || base->future > most ||
+              base->fixed < 0 || base->fixed > most))
         weft__fail(w, WEFT_ESHAPE,
                    "%s: %lld past, %lld future, %lld static features; expected 1 or more past and future "
                    "features, 0 or more static ones, each below 2^29",
-                   is->name, (long long)is->past, (long long)is->future, (long long)is->fixed);
-    if (!weft__model_needs(parent, is->name, (unsigned)is->compat <= WEFT_COMPAT_AS_CODED,
-                           "compat %d; expected a value of weft_compat", (int)is->compat) ||
-        !weft__dropout_is_sound(w, is->name, is->dropout))
+                   base->name, (long long)base->past, (long long)base->future, (long long)base->fixed);
+    if (!weft__model_needs(parent, base->name, (unsigned)base->compat <= WEFT_COMPAT_AS_CODED,
+                           "compat %d; expected a value of weft_compat", (int)base->compat) ||
+        !weft__dropout_is_sound(w, base->name, base->dropout))
         return NULL;
     weft_module *m = weft_submodule_new(parent, name);
     weft__model *model = weft__layer(m, bytes);
     if (!model)
         return weft__finish_layer(m, model, NULL);
-    *model = *is;
+    *model = *base;
     model->m = m;
     return model;
 }
@@ -49,19 +49,19 @@ weft_forecaster *weft__model_finish(void *model)
     return model ? weft__finish_layer(((weft__model *)model)->m, model, &none) : &none;
 }
 
-weft_linear *weft__model_linear(const weft__model *is, const char *name, int64_t in, int64_t out)
+weft_linear *weft__model_linear(const weft__model *base, const char *name, int64_t in, int64_t out)
 {
-    return weft_linear_new(is->m, name, &(weft_linear_opts){ .in = in, .out = out });
+    return weft_linear_new(base->m, name, &(weft_linear_opts){ .in = in, .out = out });
 }
 
-weft_rnn *weft__model_lstm(const weft__model *is, const char *name, int64_t input, int64_t hidden, int layers)
+weft_rnn *weft__model_lstm(const weft__model *m, const char *name, int64_t input, int64_t hidden, int layers)
 {
-    return weft_lstm_new(is->m, name,
+    return weft_lstm_new(m->m, name,
                          &(weft_rnn_opts){ .input = input, .hidden = hidden, .layers = layers,
-                                           .dropout = layers > 1 ? is->dropout : 0 });
+                                           .dropout = layers > 1 ? m->dropout : 0 });
 }
 
-weft_module *weft_forecaster_module(weft_forecaster *f) { return f ? f->is.m : NULL; }
+weft_module *weft_forecaster_module(weft_forecaster *f) { return f ? f->base.m : NULL; }
 
 /* ---- inputs ---- */
 static const char *lengths_wrong(const weft_lengths *l, int64_t n, int64_t T, int64_t *sequence)
@@ -196,7 +196,7 @@ static weft_tensor *as_given(const weft__input *t, const weft_tensor *given, wef
 
 weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *s, weft_forecast_maps *maps)
 {
-    const weft__model *m = f ? &f->is : NULL;
+    const weft__model *m = f ? &f->base : NULL;
     weft_tensor *x = s ? s->past : NULL, *bad = !m || !m->m ? weft__bad_input(NULL, x, "forecast_run") : NULL;
     weft_tensor *inert = bad ? bad : &m->m->w->nil;
     weft_forecast out = { inert, { inert, inert } };

@@ -32,16 +32,16 @@ typedef struct weft__model {                     /* first member of every model 
     bool causal;
     bool right_aligned;          /* the TFT family: the past is padded before its data, and never packed */
 } weft__model;
-struct weft_forecaster { weft__model is; };
+struct weft_forecaster { weft__model base; };
 
 /* Lengths of a plain x [n, T, ..]: T each. */
 weft_lengths weft__all_steps(const weft_tensor *x);
 /* Fails the context with the message unless `holds` is true. Returns whether the context has not failed. */
 bool weft__model_needs(weft_module *parent, const char *function, bool holds, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* Checks features, dropout and compat, and allocates a model of `bytes` that begins with *is. Returns NULL on
- * failure; then the context has failed. */
-void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const weft__model *is);
+/* Checks features, dropout and compat, and allocates a model of `bytes` that begins with *base. Returns NULL
+ * on failure; then the context has failed. */
+void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const weft__model *base);
 /* Returns the model, or an empty one if anything failed. */
 weft_forecaster *weft__model_finish(void *model);
 weft_linear *weft__model_linear(const weft__model *, const char *name, int64_t in, int64_t out);
