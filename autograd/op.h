@@ -28,8 +28,8 @@ void         weft__carry_order(weft_call *);
 void weft__drop_row_order(weft_call *);
 void weft__keep_row_order(weft_call *, int i);
 /* host_mirror.c: work_begin and work_end surround a raw function of the call. work_begin returns false and
- * fails the context if there is no memory. seen and gradient_seen return the host memory that the raw
- * function reads or writes. If it may not, they return NULL and fail the context. */
+ * fails the context if memory runs out. seen and gradient_seen return the host memory that the raw function
+ * reads or writes. If it may not, they return NULL and fail the context. */
 bool         weft__work_begin(weft *, weft__work *, const weft_call *, bool back);
 void         weft__work_end(weft *, weft__work *);
 void *weft__host_data(const weft_tensor *, const char *function);

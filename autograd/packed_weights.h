@@ -1,13 +1,13 @@
-/* packed_weights.h - a cache of packed weights, for calls that record nothing.
+/* packed_weights.h - caches packed weights, for calls that record nothing.
  *
- * Without it each streamed token and each step of decoding would pack the weights again, most of its work. */
+ * Without it, packing would be most of the work of a streamed token or a decoding step. */
 #ifndef WEFT_PACKED_WEIGHTS_H
 #define WEFT_PACKED_WEIGHTS_H
 #include "core/context.h"
 
 enum { WEFT__PACKED_TENSORS = 6 };
-/* PRODUCT: weights of a product. LAYER: those of a recurrent layer. TABLE: the projection of a table. From
- * PART on: a part of a product's weights; one weight may have several parts of equal size. */
+/* PRODUCT: weight of a matrix product. LAYER: weights of a recurrent layer. TABLE: projection of a table.
+ * From PART on: parts of a product's weight, which may have several parts of equal size. */
 typedef enum { WEFT__PACK_PRODUCT, WEFT__PACK_LAYER, WEFT__PACK_TABLE, WEFT__PACK_PART } weft__packed_kind;
 
 /* A packed copy of n tensors of step 0, with their versions at that time. It ends with the context. */

@@ -1,7 +1,7 @@
 /* tape.h - the data that autograd stores with a tensor (its node) and with a context (the tape).
  *
- * An entry of the tape is one call of an operator. A walk is one backward pass along the tape. Walks are
- * numbered, so marks in the nodes need no reset. */
+ * An entry of the tape is one call of an operator. Backward passes are numbered, so marks in the nodes need
+ * no reset. */
 #ifndef WEFT_TAPE_H
 #define WEFT_TAPE_H
 #include "autograd/api_op.h"
@@ -13,10 +13,10 @@
 
 /* Data of autograd for each tensor, stored in the tensor's slot. */
 typedef struct __attribute__((may_alias)) weft__node {
-    int64_t entry_number; /* number of the tape entry after its operator; 0: not a result */
-    weft_tensor *grad; /* gradient during a walk; for a parameter, part of the root's flat vector */
-    uint32_t reached_pass; /* number of the last walk in which it depends on a needed tensor */
-    uint32_t kept_pass;                          /* number of the last walk that keeps its gradient */
+    int64_t entry_number; /* 1 + index of the tape entry that made it; 0: not a result */
+    weft_tensor *grad; /* gradient in a backward pass; of a parameter: in the root's flat vector */
+    uint32_t reached_pass; /* last backward pass in which it depends on a needed tensor */
+    uint32_t kept_pass; /* last backward pass that keeps its gradient */
     int16_t class_;                              /* size class of a gradient's buffer */
     bool parameter;
     bool gradient;                               /* is the gradient of a parameter */
@@ -36,8 +36,8 @@ typedef struct __attribute__((may_alias)) weft__node {
 _Static_assert(sizeof(weft__node) <= sizeof((weft_tensor){ 0 }.slot), "a node fits into a tensor's slot");
 static inline weft__node *weft__node_of(const weft_tensor *t) { return (weft__node *)(uintptr_t)t->slot; }
 
-/* Callbacks of weft_backward. `used` is called before the walk, for each use of a parameter by an entry, in
- * ascending order of entries. `passed` is called after each entry. closed: weft_backward is an error. */
+/* Callbacks of weft_backward. on_use: before the pass, for each use of a parameter, in ascending order of
+ * entries. on_entry: after each entry. closed: weft_backward is an error. */
 typedef struct weft__watch {
     void (*on_use)(void *user, const weft_tensor *parameter, int64_t entry);
     void (*on_entry)(void *user, int64_t entry);
@@ -46,7 +46,7 @@ typedef struct weft__watch {
 
 enum { WEFT__CLASSES = 192, WEFT__RESULTS = 6 };
 
-/* An operator on the tape. then: tape->version at the call. spent: fused has destroyed its saved numbers. */
+/* An operator on the tape. version: tape->version at the call. consumed: saved numbers are overwritten. */
 typedef struct weft__entry { weft_call *call; uint64_t version; bool consumed; } weft__entry;
 typedef struct weft__drops { struct weft__drops *next; uint64_t name, calls; } weft__drops;
 
@@ -62,23 +62,24 @@ struct weft__tape {
     weft__entry *entry; int64_t entries, room;
     /* A call that waits, see accumulate.c, and the function that runs it; or NULL. */
     weft_call *deferred; bool (*run)(weft_call *);
-    /* unrecorded_pass: one is running. for_parameters: weft_backward started it. pass: its number. */
+    /* unrecorded_pass: an unrecorded backward pass is running. for_parameters: weft_backward started it.
+     * pass: number of the last backward pass. */
     bool unrecorded_pass, for_parameters; uint32_t pass;
-    bool in_pass;                                /* a walk is running, recorded or not */
-    /* Gradients of the ragged inputs while a fused backward runs, one buffer for each input. */
+    bool in_pass; /* a backward pass is running, recorded or not */
+    /* While a fused backward runs: a gradient buffer for each ragged input. */
     weft_tensor **ragged_grads;
-    /* Buffers of gradients: free ones by size class, and those returned by weft_gradients, newest first. */
+    /* Gradient buffers: free ones by size class; those returned by weft_gradients, newest first. */
     weft_tensor *free_buffers[WEFT__CLASSES], *lent_buffers;
     uint64_t version;                            /* number of changes of parameters and buffers */
     weft__drops *dropouts;                       /* number of calls of each dropout in this step */
-    /* raw_name: the operator whose raw function runs. entry_name: the entry that a backward pass runs. */
+    /* raw_name: operator whose raw function runs. entry_name: operator whose backward runs. Or NULL. */
     const char *raw_name, *entry_name;
     weft__work *work;                            /* running raw function; or NULL */
     const weft__watch *pass_watch; void *pass_user; /* watch may be NULL */
     /* Module of the running layer, for messages, and the function that returns its path. */
     const struct weft_module *scope;
     const char *(*scope_name)(const struct weft_module *);
-    /* Callback of weft_on_result. watching: it is running, and its own operators are not shown to it. */
+    /* Callback of weft_on_result. watching: it is running; operators that it calls do not call it. */
     void (*watch)(const weft_tensor *, const char *, void *); void *watch_user; bool watching;
 };
 

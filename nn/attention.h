@@ -1,10 +1,10 @@
-/* attention.h - runs attention layers on queries and memories that are ragged or plain (attention.c). */
+/* attention.h - runs attention layers on ragged or plain queries and memories (attention.c). */
 #ifndef WEFT_ATTENTION_H
 #define WEFT_ATTENTION_H
 #include "autograd/fused.h"
 #include "nn/nn.h"
 
-/* Projects the memory to keys and values. layer: the struct behind the handle. */
+/* Projects the memory to keys and values. layer: the struct of the layer. */
 typedef weft_attention_memory weft__attention_projection(const void *layer, weft_tensor *memory);
 /* Computes the attention. memory.values NULL: keys holds the memory before its projection. */
 typedef weft_tensor *weft__attention_method(const void *layer, weft_tensor *q, weft_attention_memory memory,

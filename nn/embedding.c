@@ -7,7 +7,7 @@
 
 struct weft_embedding {
     weft_module *m;
-    /* ids: [rows] ints that map an id to itself or to -1; without data if there is no padding. */
+    /* ids: [rows] ints: each id itself, but -1 for the padding id; data is NULL without a padding id. */
     weft_tensor *weight, ids;
     double row_dropout;
 };

@@ -1,5 +1,5 @@
-/* loss.c - losses computed element by element. Each is a sum and the weight by which the program divides it
- * once.
+/* loss.c - losses that are computed element by element. Each returns a sum and a weight; the program divides
+ * once at the end.
  *
  * Masked elements are replaced before the computation. If they were multiplied by 0 afterwards, a NaN would
  * reach the sum, and the gradient would be 0 * NaN. So every loss has three steps: begin (check and replace),

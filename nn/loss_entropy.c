@@ -118,7 +118,7 @@ weft_tensor *weft__entropy_weight(weft_tensor *classes, int64_t n, const weft_ce
 }
 
 /* ---- the loss of each row: x = logits, classes, class_weight, mask ---- */
-/* Recognises logits [n, classes, T ..] with classes [n, T ..], the order of PyTorch, to name the way out. */
+/* Fails with a hint for logits [n, classes, T ..] with classes [n, T ..], the order of PyTorch. */
 static bool refuse_shapes(const weft_call *c)
 {
     const weft__form *x = &c->x[0]->f, *t = &c->x[1]->f;

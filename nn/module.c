@@ -8,7 +8,7 @@
 #include "autograd/fused.h"
 #include "nn/nn.h"
 
-static weft_module none; /* stands for a module that could not be made; never written */
+static weft_module none; /* a module that could not be made; never written */
 
 weft *weft__ready(const weft_module *m)          { return m && m->w && !m->w->status ? m->w : NULL; }
 weft *weft_module_context(const weft_module *m)       { return m ? m->w : NULL; }
@@ -211,7 +211,7 @@ static void unlink_child(weft_module *m)
         m->parent->last_child = before;
 }
 
-/* Removes what was made below m. It was made last, so it is the end of the root's list and flat vectors. */
+/* Removes m and its parts: made last, they are the end of the root's list and flat vectors. */
 static void remove_module(weft_module *m)
 {
     weft_module *root = m->root;
@@ -276,7 +276,7 @@ const weft_module *weft__enter(const weft_module *m)
 
 void weft__leave(const weft_module *m, const weft_module *before) { m->w->tape->scope = before; }
 
-/* ---- walks ---- */
+/* ---- iteration ---- */
 bool weft__is_below(const weft_module *part, const weft_module *m)
 {
     while (part && part != m)

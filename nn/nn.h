@@ -42,14 +42,14 @@ typedef struct weft__parameter {
     weft_module *module;
     weft__name entry;
     char path[WEFT__PATH]; const char *name;     /* name points into path */
-    /* Offset in the root's flat vectors, a multiple of WEFT__GRAIN; -1 for buffers, with own memory. */
+    /* Offset in the root's flat vectors, a multiple of WEFT__GRAIN; -1 for buffers. */
     int64_t offset;
     weft_tensor value, grad;                     /* value.grad is &grad; step 0: both live until weft_close */
     /* For a tied name, the parameter that it refers to; value and grad are then empty. Otherwise NULL. */
     struct weft__parameter *tied;
     struct weft_optim *optim;                    /* its optimiser; or NULL */
     bool buffer;
-    int shard; /* 1 + the shard to which a state belongs; 0: equal on all ranks */
+    int shard; /* 1 + number of the shard that owns this state; 0: equal on all ranks */
 } weft__parameter;
 
 /* A text that checkpoints store with the module. */
@@ -78,7 +78,7 @@ struct weft_module {
 };
 
 /* ---- names.c ---- */
-/* Makes room for one more name. On failure returns false, and the context has failed. */
+/* Reserves memory for one more name. On failure returns false, and the context has failed. */
 bool weft__names_reserve(weft_module *root);
 /* Adds an entry, after weft__names_reserve. path must live as long as the entry. */
 void weft__names_add(weft_module *root, weft__name *name, const char *path, weft__parameter *p);
@@ -115,9 +115,9 @@ weft__parameter *weft__next_name(const weft_module *m, const weft__parameter *p)
 weft__parameter *weft__next_parameter(const weft_module *m, const weft__parameter *p);
 /* Returns whether the path of p below m fits a shell pattern. */
 bool weft__path_fits(const weft__parameter *p, const weft_module *m, const char *pattern);
-/* Iterates over the parameters below m as ranges [from, from + n) of the root's flat vectors. Neighbours are
- * merged and gaps included, so few kernel calls process all of them. frozen: include frozen parameters. Start
- * with a range of zeros; returns false at the end. */
+/* Iterates over the parameters below m as ranges [from, from + n) of the root's flat vectors. Adjacent
+ * parameters are merged and gaps included, so a small number of kernel calls processes them. frozen: include
+ * frozen parameters. Start with a range of zeros; returns false at the end. */
 typedef struct weft__range { int64_t from, n; const weft__parameter *last; } weft__range;
 bool weft__next_range(const weft_module *m, bool frozen, weft__range *);
 /* Returns the path of p below m, "encoder.lstm.weight_ih_l0". */
@@ -138,7 +138,7 @@ void weft__truncate(weft_module *root, int64_t n);
 /* ---- parameter.c, init.c ---- */
 /* Marks every parameter and buffer below the root as changed. */
 void weft__mark_all_changed(weft_module *root);
-/* For a function that changes gradients. Under WEFT_CHECK prints a line, once, if there are no gradients. */
+/* For functions that change gradients: under WEFT_CHECK prints, once, that no parameter has a gradient. */
 void weft__check_gradients_exist(const weft_module *m, const char *function);
 /* Makes a module `name` in m, whose parameters are all tied to those of the original. */
 void weft__tie_module(weft_module *m, const char *name, const weft_module *original);

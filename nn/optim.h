@@ -48,8 +48,8 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
                             bool second, bool average);
 
 /* ---- optim_members.c ---- */
-/* Adds the parameters made below the module since the last call. Returns false if there is no memory or a
- * parameter has another optimiser; then the context has failed. */
+/* Adds the parameters made below the module since the last call. Returns false and fails the context if
+ * memory runs out or a parameter has another optimiser. */
 bool weft__add_members(weft_optim *o, const char *function);
 /* members_leave releases the parameters. members_end frees the memory, also when the context ends. */
 void weft__release_members(weft_optim *o), weft__free_members(weft_optim *o);

@@ -2,7 +2,7 @@
  *
  * Parameters made later join before the next step, save or load, with zeroed memory and an age of 0. The
  * optimiser's vectors grow at their end, because later parameters come later in the root's flat vectors. A
- * parameter has one optimiser at a time. Groups are patterns of paths in the order in which they were set, so
+ * parameter has one optimiser at a time. Groups are patterns of paths, ordered by the time they were set. So
  * they also apply to later parameters, and the last match wins. */
 #include <string.h>
 #include "autograd/fused.h"

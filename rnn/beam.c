@@ -20,7 +20,7 @@ typedef struct {
     beginnings now, next;
     hypothesis *best;                            /* [n, best], best first */
     path_node *nodes; int64_t count, room;
-    weft__best k_best;                           /* 2 K continuations, of which at most K are endings */
+    weft__best k_best; /* 2 K continuations, at most K of them endings */
 } search;
 
 static double worth(const search *b, double score, int64_t length)    /* length: tokens, including the end */

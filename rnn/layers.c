@@ -4,7 +4,7 @@
 #include "rnn/layers.h"
 
 /* ---- layers and directions over a packed batch ---- */
-/* first: stacked states */
+/* Returns the direction k of a layer. first: stacked states. */
 static weft__direction direction_of(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,
                                     const weft__state_map *e)
 {
@@ -55,7 +55,7 @@ static weft_tensor *drop_between_layers(const weft_rnn *r, weft_tensor *x, int l
     return weft_dropout(x, r->opts.dropout, name, false);
 }
 
-/* x or, if given, ids: packed, or rows step by step. */
+/* Runs all layers. x, or ids if given, is packed, or has rows step by step. */
 static weft_rnn_out run_layers(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first)
 {
     const weft__form form = (by.ids ? by.ids : x)->f;

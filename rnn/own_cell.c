@@ -1,4 +1,4 @@
-/* own_cell.c - cells whose step the program defines: parameters, noise, and checks of the results. */
+/* own_cell.c - runs cells whose step the program defines, with their parameters and noise. */
 #include <math.h>
 #include <string.h>
 #include "autograd/fused.h"

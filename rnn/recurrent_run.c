@@ -86,7 +86,7 @@ static segment segments_of(const weft_call *c, const extents *e)
     return s;
 }
 
-/* the address of row 0, if p is that of `row` */
+/* Returns the address of row 0 if p is the address of `row`; NULL for NULL. */
 static real *base_of_row(real *p, int64_t row, int64_t columns)
 {
     return p ? (real *)((uintptr_t)p - (uintptr_t)(row * columns) * sizeof *p) : NULL;
@@ -200,8 +200,8 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s, weft_
     l->db_hh = dx_target(c, WEFT__B_HH);
 }
 
-/* If the gradient of looked-up rows is needed, the table gets its gradient through them. */
-/* Returns the packed target of the gradient. */
+/* Backward for ids when the gradient of the looked-up rows is requested: the table then gets its gradient
+ * through these rows. Returns the packed target of the gradient. */
 static weft_tensor *use_looked_up_rows(const weft_call *c, segment *s)
 {
     weft_tensor *x = weft__arranged_as(c->x[WEFT__X], packed(c)), *dx = weft__empty(x->w, &x->f);

@@ -40,7 +40,7 @@ int         weft__gate_of(weft__cell, char letter);
 
 /* trace.c: Data that a run of one direction stores for weft_rnn_trace. h, c, gates: packed results of the
  * operator. Backward fills a copy of the gates, the gradients of their pre-activations, the gradient of h,
- * and the direct gradient of c. run: number of runs so far, 0 for none. has_gradients: backward has
+ * and the direct gradient of c. run: number of runs so far, 0 before the first. has_gradients: backward has
  * run. */
 typedef struct weft__trace {
     uint64_t run, step;
@@ -68,8 +68,8 @@ typedef struct weft__direction {
 const char *weft__cell_fault(const weft_cell *); /* the reason why a cell is invalid; or NULL */
 void weft__own_parameters(weft_module *m, weft__own_cell *, int64_t hidden, int64_t input, int layer,
                           bool reverse);
-/* own_noise returns the noise for all tokens of x, in its layout; NULL if there is none. own_step runs the
- * cell's step function and checks its result. If that does not fit, it fails the context. */
+/* own_noise returns the noise for all tokens of x, in its layout; NULL for a cell without noise. own_step
+ * runs the cell's step function and checks its result. If that does not fit, it fails the context. */
 weft_tensor *weft__own_noise(const weft__direction *, weft_tensor *x);
 weft_state weft__own_step(const weft__direction *, weft_tensor *x, weft_tensor *noise, weft_state before);
 

@@ -108,7 +108,7 @@ static void last_back(const weft_call *c, weft__blocks *all, int s, real *const 
     for (int k = 0; dy && given && k < m->parts; k++)
         move_rows(c, all, width, dy + k * of_part, given, true, NULL, empty_rows(m, k));
 }
-/* Returns the gradient of input k, to which each row is added once. */
+/* Returns the gradient of input k for a caller that adds to each row once. */
 static real *rows_added(const weft_call *c, int k, weft__blocks *zeros)
 {
     bool add;

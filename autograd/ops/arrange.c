@@ -1,5 +1,5 @@
-/* arrange.c - the two operators by which weft__apply brings ragged inputs to one layout: the view (the same
- * numbers with another form) and the arrangement (one gather between two layouts). */
+/* arrange.c - the operators with which weft__apply brings ragged inputs to one layout: view (the same numbers
+ * with another form) and arrange (one gather between two layouts). */
 #include "autograd/op.h"
 
 static weft_tensor *called(const weft_op *op, weft_tensor *x, const void *attributes, size_t bytes)
@@ -25,7 +25,7 @@ weft_tensor *weft__view(weft_tensor *x, const weft__form *f)
 weft_tensor *weft__new_view(weft_tensor *x) { return called(&op_view, x, &x->f, sizeof x->f); }
 
 /* ---- arrange ---- */
-/* Between two layouts of one batch. The gather is its own transpose, so it packs and unpacks. */
+/* Arranges between two layouts of one batch. The gather is its own transpose, so it packs and unpacks. */
 typedef struct { weft__form to; real fill; } arrangement;
 
 static void arrange_run(weft_call *c)

@@ -1,8 +1,8 @@
-/* extreme.c - the largest and the smallest element along an axis, their indices, and the k largest. */
+/* extreme.c - computes the largest and smallest elements along an axis, their indices, and the k largest. */
 #include "autograd/op.h"
 
-/* ---- largest: a value and a hidden result, its index, to which the gradient goes. The smallest is the
- * largest of the negated input, which is another hidden result. ---- */
+/* ---- max: returns the value and a hidden result, its index, which receives the gradient. min is max of the
+ * negated input, which is another hidden result. ---- */
 static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at);
 static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at);
 
@@ -145,8 +145,8 @@ weft_tensor *weft_min(weft_tensor *x, int axis)
 weft_tensor *weft_argmax(weft_tensor *x, int axis) { return extreme_along(&op_argmax, x, axis); }
 weft_tensor *weft_argmin(weft_tensor *x, int axis) { return extreme_along(&op_argmin, x, axis); }
 
-/* ---- the k largest: indices along the axis and, hidden, indices in the whole tensor, by which the values
- * are gathered ---- */
+/* ---- the k largest: returns indices along the axis and, hidden, indices in the whole tensor, which gather
+ * the values ---- */
 typedef struct { weft__along along; int64_t k; } top;
 
 static bool topk_shape(weft_call *c)

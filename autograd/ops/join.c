@@ -28,7 +28,7 @@ static bool batches_fit(const weft_tensor *a, const weft_tensor *b)
 
 static weft_tensor *concat_rows(weft_tensor *x) { return weft_plain(weft_to_layout(x, WEFT_CONCAT)); }
 
-/* Writes n row numbers from `from` on. Returns the end of them. */
+/* Writes n row numbers from `from` on. Returns the position after them. */
 static int32_t *write_rows(int32_t *at, int64_t from, int32_t n)
 {
     for (int32_t t = 0; t < n; t++)
@@ -37,7 +37,7 @@ static int32_t *write_rows(int32_t *at, int64_t from, int32_t n)
 }
 
 /* ---- join: rows of [a; b] in the order of the joined batch ---- */
-/* Writes the row numbers, and at `place` the position of each row of [a; b] among them. Returns the row
+/* Writes the row numbers, and to `place` the position of each row of [a; b] among them. Returns the row
  * numbers as a ragged tensor of ints. */
 static weft_tensor *join_map(weft *w, const weft_batch *a, const weft_batch *b, int32_t *rows, int32_t *place)
 {

@@ -1,12 +1,12 @@
 /* linear.c - y = f(x W^T + b) in one pass over y, and gated linear units, y = a sigmoid(b) for x = [a, b].
- * Layers use both. Each is a fused operator, and composed from operators for second derivatives.
+ * Layers use both. Each is a fused operator, and for second derivatives a composition of operators.
  *
- * A weight [G, O, K] with a bias [G, O] is a separate layer for each of G groups, like a grouped convolution.
- * It maps x [.., G, K] to [.., G, O] in one batch of products.
+ * A weight [G, O, K] with a bias [G, O] is a separate layer for each of G groups, like a grouped
+ * convolution. It maps x [.., G, K] to [.., G, O] in one batch of products.
  *
- * The gradient of f is computed from y, so the sums before f are not stored. This works for relu, leaky_relu
- * and elu (with factors above 0), because y has the sign of x, and for tanh and sigmoid, whose derivatives
- * are functions of y. */
+ * The gradient of f is computed from y, so the sums before f are not stored. This works for relu,
+ * leaky_relu and elu (with factors above 0), because y has the sign of x, and for tanh and sigmoid, whose
+ * derivatives are functions of y. */
 #include "autograd/op.h"
 #include "autograd/packed_weights.h"
 

@@ -1,5 +1,5 @@
-/* norm.c - layer norm over the last axis, of rows or of glu(gate) + skip. Each is a fused operator, and
- * composed from operators for second derivatives. */
+/* norm.c - layer norm over the last axis, of x or of glu(gate) + skip. Each is a fused operator, and for
+ * second derivatives a composition of operators. */
 #include <math.h>
 #include <string.h>
 #include "autograd/op.h"

@@ -27,7 +27,7 @@ weft_packed_sequence weft_packed_sequence_of(weft_tensor *x)
 }
 
 /* ---- from a packed sequence to a ragged tensor ---- */
-/* Returns the expectation that the sizes of a packed sequence violate, and its position in *at; or NULL. */
+/* Returns the rule that the sizes of a packed sequence break, and sets *at to the position; NULL if none. */
 static const char *wrong_sizes(const weft_packed_sequence *p, int64_t *at)
 {
     if (p->steps < 0 || p->sequences < 0 || (p->steps && !p->batch_sizes))
@@ -43,8 +43,8 @@ static const char *wrong_sizes(const weft_packed_sequence *p, int64_t *at)
     return rows == p->data->f.size[0] ? NULL : "one row of data for each unit of batch_sizes";
 }
 
-/* Fills sorted [sequences] with sorted_indices, or else with the inverse of unsorted_indices, or else with 0,
- * 1, .. Fills place [sequences] with the inverse. Returns as wrong_sizes. */
+/* Fills sorted [sequences] with sorted_indices, or without them with the inverse of unsorted_indices, or
+ * without both with 0, 1, .. Fills place [sequences] with the inverse. Returns the same as wrong_sizes. */
 static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, int32_t *place, int64_t *at)
 {
     const int32_t *forward = p->sorted_indices, *back = p->unsorted_indices;
@@ -63,7 +63,7 @@ static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, i
     return NULL;
 }
 
-/* Returns a ragged tensor of batch b with these rows, which are in that layout. */
+/* Returns a ragged tensor of batch b with these rows, which have that layout. */
 static weft_tensor *rows_of_batch(weft_tensor *rows, weft_batch *b, weft_layout layout)
 {
     if (!b || weft__wrong(rows->w, rows))

@@ -1,5 +1,5 @@
-/* pointwise.c - the operators of pointwise.def, which defines each in one line. A unary f is three operators:
- * f(x), g f'(x) and g f''(x). So first and second derivatives exist, and a third is an explicit error. */
+/* pointwise.c - makes the operators that pointwise.def defines in one line each. A unary f becomes three
+ * operators: f(x), g f'(x) and g f''(x). A third derivative is an explicit error. */
 #include <math.h>
 #include "autograd/op.h"
 

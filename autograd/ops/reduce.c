@@ -1,5 +1,5 @@
-/* reduce.c - operators along an axis, or over the tokens of each sequence: sums, variances, running sums,
- * flips. The kernels treat both cases as runs of rows (weft__segments), so each operator is written once. */
+/* reduce.c - computes sums, variances, norms, running sums and flips along an axis, or over the tokens of
+ * each sequence. For the kernels both are runs of rows (weft__segments), so one operator does both. */
 #include <math.h>
 #include "autograd/op.h"
 

@@ -2,7 +2,7 @@
 #include "autograd/op.h"
 
 /* ---- reshape: a view ---- */
-/* with -1 replaced */
+/* Writes the shape with -1 replaced to f. Returns false if it does not fit x. */
 static bool complete_shape(weft_tensor *x, int rank, const int64_t *shape, weft__form *f)
 {
     int64_t rest = 1, free_axis = -1;
@@ -97,7 +97,7 @@ static void describe_part(const weft_call *c, char *text, size_t size)
     const part *p = c->attributes;
     snprintf(text, size, "axis=%d, from=%lld, to=%lld", p->axis, (long long)p->from, (long long)p->to);
 }
-/* Adds only its part, so T slices of one tensor cost one pass in total instead of T. */
+/* Adds only the part. So T slices of one tensor cost one backward pass over it in total, not T. */
 static void inset_run(weft_call *c)
 {
     strip s = strip_of(c->attributes);

@@ -1,6 +1,6 @@
 /* softmax.c - softmax, log-softmax and logsumexp along an axis, or over the tokens of each sequence, with an
- * optional mask. Where the mask is 0, result and gradient are 0. Unrecorded walks use the fused kernel of
- * softmax, recorded ones the operators. */
+ * optional mask. Where the mask is 0, result and gradient are 0. An unrecorded backward pass uses the fused
+ * kernel of softmax, a recorded one the operators. */
 #include "autograd/op.h"
 
 enum { SOFTMAX, LOG_SOFTMAX, LOGSUMEXP };

@@ -1,15 +1,15 @@
-/* accumulate.c - adds the gradients of a walk and manages their buffers.
+/* accumulate.c - adds the gradients of a backward pass and manages their buffers.
  *
- * In an unrecorded walk the last operator of a backward function is deferred: weft__apply stores the call,
- * and it then runs straight into the gradient's buffer. It adds if the buffer has a gradient already. So dW
- * of a matrix product used T times is T products into the flat vector, without temporaries. In a recorded
- * walk gradients are ordinary tensors.
+ * In an unrecorded backward pass the last operator of a backward function is deferred: weft__apply
+ * stores the call, which later writes directly into the gradient's buffer. It adds if the buffer has a
+ * gradient already. So dW of a matrix product used T times is T products into the flat vector, without
+ * temporaries. In a recorded pass gradients are ordinary tensors.
  *
- * Order of sums. The gradient of a ragged tensor from one use is computed in full and then added. Uses are
- * added from the end of the tape, and the inputs of a call from last to first. Rearranging a tensor before
- * its use does not change this order, so a layout changes no bit. Kernels add directly to the gradients of
- * plain tensors, mostly parameters. On a GPU, kernels that compute sums in full (weft__dx_whole) also add
- * directly to ragged gradients. This gives the same sums in the same order and saves a launch. */
+ * Order of sums. The gradient of a ragged tensor from one use is computed in full and then added. Uses
+ * are added from the end of the tape, and the inputs of a call from last to first. Rearranging a tensor
+ * before its use does not change this order, so a layout changes no bit. Kernels add directly to the
+ * gradients of plain tensors, mostly parameters. On a GPU, kernels that compute sums in full (weft__dx_whole)
+ * also add directly to ragged gradients. This gives the same sums in the same order and saves a launch. */
 #include <string.h>
 #include "autograd/backward.h"
 
@@ -82,7 +82,7 @@ static void accumulate_slot(weft_tensor *x, weft_tensor *own)
     weft__slot_end(w, own);
 }
 
-/* Runs the waiting call, which computes g, into the gradient of x or into a new buffer. */
+/* Runs the deferred call, which computes g, into the gradient of x or into a new buffer. */
 static void accumulate_deferred(weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
@@ -125,8 +125,8 @@ static bool has_input(const weft_call *c, const weft_tensor *x)
     return false;
 }
 
-/* dy is not read again, so the gradient of x may take its buffer in two cases: it is dy itself (add, view),
- * or the waiting call computes it from dy element by element. */
+/* Returns whether x took over the gradient of y, which is not read again. x takes its buffer in two cases: g
+ * is that gradient itself (add, view), or the deferred call computes g from it element by element. */
 bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
@@ -159,7 +159,7 @@ real *weft__dy_reusable(const weft_call *c, int k)
     return node(y)->grad && node(y)->kept_pass != y->w->tape->pass ? node(y)->grad->data : NULL;
 }
 
-static bool is_repeated(const weft_call *c, int i) /* is it also another input? */
+static bool is_repeated(const weft_call *c, int i) /* returns whether it is also another input */
 {
     for (int k = 0; k < c->n; k++)
         if (k != i && c->x[k] == c->x[i])

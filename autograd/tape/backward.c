@@ -1,4 +1,4 @@
-/* backward.c - the backward pass. The tape is in execution order, so a walk is a loop from its end to its
+/* backward.c - the backward pass. The tape is in execution order, so the pass is a loop from its end to its
  * start. It calls the backward function of each entry for the gradients of its inputs; accumulate.c adds
  * them. After an entry, its temporaries end (the step's arenas are rewound), and the gradients of its results
  * return to a list of free buffers. */
@@ -66,9 +66,9 @@ static void run_fused(weft *w, const weft_call *c)
     w->tape->ragged_grads = NULL;
 }
 
-/* Records the composed function of a fused entry, passes the gradients of its results on, and walks back
- * through it. It gets views of its ragged inputs. Several gradients of one input are first summed in its
- * view, and then added. */
+/* Records the composed function of a fused entry, gives it the gradients of the results, and runs backward
+ * through it. The function gets views of the ragged inputs, so several gradients of one input are first
+ * summed in its view and then added. */
 static void run_composed(weft *w, const weft_call *call)
 {
     weft_tensor *y[WEFT__RESULTS] = { 0 };
@@ -136,7 +136,7 @@ static void run_entry(weft *w, weft_call *c, bool *spent)
     w->tape->entry_name = NULL;
 }
 
-/* pass with profiling. A raw function reads inputs and results, and the gradients of both. */
+/* run_entry with profiling. A raw function reads inputs and results, and the gradients of both. */
 static void run_entry_timed(weft *w, weft_call *c, bool *spent)
 {
     weft__timed *before = weft__profile_enter(w, c->op->name, true);
@@ -158,7 +158,7 @@ static void drop_gradient(weft *w, weft_tensor *y)
     }
 }
 
-/* ---- the walk ---- */
+/* ---- the pass ---- */
 static void run_entries(weft *w, int64_t top, int64_t bottom)
 {
     for (int64_t e = top; e-- > bottom && !w->status;) {
@@ -201,7 +201,7 @@ static void run_pass(weft_tensor *of, bool recording)
     if (w->tape->pass_watch && w->tape->for_parameters)
         report_uses(w, node(of)->entry_number);
     w->tape->unrecorded_pass = !recording;
-    /* The saved gradient of a parameter, or of a tensor given to weft_gradients. */
+    /* Gradient of a parameter, or of a tensor given to weft_gradients, which the pass must not change. */
     weft_tensor *saved = node(of)->grad;
     bool own = !node(of)->entry_number;
     bool fine = !w->tape->for_parameters || weft__reaches_parameters(of);
@@ -232,7 +232,7 @@ static bool check_output(weft *w, weft_tensor *of, const char *function)
     return !w->status;
 }
 
-/* The gradient of a parameter by the same parameter is 1 everywhere, without a walk. */
+/* The gradient of a parameter by itself is 1 everywhere and needs no backward pass. */
 static void backward_of_itself(weft_tensor *parameter)
 {
     weft *w = parameter->w;
@@ -298,7 +298,7 @@ static void save_gradients(weft *w, weft_tensor *const *by, int64_t n, weft_tens
     }
 }
 
-/* Returns a gradient buffer as a tensor of the step, after whose end later walks can reuse it. */
+/* Returns a gradient buffer as a tensor of the step. When the step ends, later passes reuse the buffer. */
 static weft_tensor *as_step_tensor(weft *w, weft_tensor *slot)
 {
     int64_t at = weft_mark_here(w).at[1];

@@ -76,7 +76,7 @@ static void run_forward(weft *w, weft_call *c)
     weft__work_end(w, &work);
 }
 
-/* run_forward with profiling. During a walk the time counts for the entry that the walk passes. */
+/* run_forward with profiling. During a backward pass the time counts for the entry whose backward runs. */
 static void timed(weft *w, weft_call *c)
 {
     bool own = !w->tape->unrecorded_pass;

@@ -77,7 +77,7 @@ static const char *locate(const weft_tensor *t, int64_t element, char text[192])
 }
 
 /* ---- finding the cause ---- */
-static void blame_input(weft_call *c, int i, int64_t element) /* the program's data have it, in input i */
+static void blame_input(weft_call *c, int i, int64_t element) /* warns once: the NaN is in the data */
 {
     weft *w = c->x[i]->w;
     char shape[128], where[192];

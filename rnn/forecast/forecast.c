@@ -1,4 +1,4 @@
-/* forecast.c - the frame around a forecasting model: checks inputs, and makes them ragged or padded. */
+/* forecast.c - makes and runs forecasting models: checks the inputs, and makes them ragged or padded. */
 #include <stdarg.h>
 #include "autograd/fused.h"
 #include "core/locale.h"
@@ -105,7 +105,7 @@ static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
     weft *w = m->m->w;
     char text[128];
     const char *wrong = x ? weft__wrong(w, x) : NULL;
-    /* Then it is computed from the lengths. */
+    /* The feature is then computed from the lengths. */
     bool may_lack = m->fixed == 0 || (m->right_aligned && m->fixed == 1);
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: fixed %s", m->name, wrong);
@@ -215,7 +215,7 @@ weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *s, 
     return out;
 }
 
-/* ---- parts of models in which ragged and padded computation differ ---- */
+/* ---- parts of models that differ between ragged and padded computation ---- */
 weft__projection weft__projection_new(weft_module *m, int64_t from, int64_t to)
 {
     if (from == to)

@@ -1,5 +1,5 @@
-/* forecast.h - the series as a forecasting model reads them, and the few steps in which ragged and padded
- * computation differ. A model itself does not know which of the two it computes. */
+/* forecast.h - the inputs of a forecasting model, and the functions that differ between ragged and padded
+ * computation. The models themselves are the same for both. */
 #ifndef WEFT_FORECAST_H
 #define WEFT_FORECAST_H
 #include "rnn/api_cell.h"
@@ -50,7 +50,7 @@ weft_rnn *weft__model_lstm(const weft__model *, const char *name, int64_t input,
 /* Runs an LSTM over the data of one side, with zeros in its pads, unless AS_CODED requires otherwise. */
 weft_rnn_out weft__run_lstm(const weft__input *, const weft__side *, weft_rnn *, weft_tensor *x,
                             weft_state first);
-/* Every row of the future attends to [past; future], or every row of the past to the past. */
+/* Run attention: every row of the future attends to [past; future], or every row of the past to the past. */
 weft_tensor *weft__attend_to_both(const weft__input *, weft__interpretable *, weft_tensor *past,
                                   weft_tensor *future);
 weft_tensor *weft__attend_to_past(const weft__input *, weft__interpretable *, weft_tensor *past);

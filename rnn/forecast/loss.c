@@ -122,7 +122,7 @@ static const weft_forecast_kind kinds[METRICS] = { WEFT_FORECAST_MSE, WEFT_FOREC
 
 static weft_tensor *as_vector(weft_tensor *x) { return weft_reshape(x, WEFT_SHAPE(1)); }
 
-/* [METRICS + 1] */
+/* Returns the sums of all metrics and the weight, [METRICS + 1]. */
 static weft_tensor *sums_and_weight(weft_tensor *point, weft_tensor *target, const weft_lengths *lengths)
 {
     weft_tensor *all[METRICS + 1];

@@ -86,7 +86,7 @@ static void aliases_new(tft *m)
 /* ---- running ---- */
 typedef struct contexts { weft_tensor *vs, *enrichment; weft_state first; } contexts;
 
-/* [n, d] -> [layers, n, d] */
+/* Repeats a state for all layers: [n, d] -> [layers, n, d]. */
 static weft_tensor *of_every_layer(const tft *m, weft_tensor *x)
 {
     return weft_tile(weft_reshape(x, 3, (int64_t[]){ 1, -1, m->o.d_model }), 0, m->o.num_lstm_layers);
@@ -135,7 +135,7 @@ static double longest_length(const weft_lengths *l)
     return most;
 }
 
-/* [n, 1]: scale * length + shift of each past. */
+/* Returns scale * length + shift of each past, [n, 1]. */
 static weft_tensor *scaled_lengths(const weft__input *t, double scale, double shift)
 {
     weft *w = t->past.x->w;

@@ -1,5 +1,5 @@
-/* transformer_lstm.c - TransformerLSTM: GRNs, LSTMs with a residual sum, then blocks in which the past
- * attends to itself and the future to both. */
+/* transformer_lstm.c - TransformerLSTM: GRNs, LSTMs with a residual sum, then attention blocks: the past
+ * attends to itself, the future to both. */
 #include "rnn/forecast/forecast.h"
 
 typedef struct block {

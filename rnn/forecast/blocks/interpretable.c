@@ -58,7 +58,7 @@ weft__interpretable *weft__interpretable_new(weft_module *parent, const char *na
 }
 
 /* ---- running ---- */
-/* [.., width] -> [.., heads * dk], the queries and the keys */
+/* Queries and keys of all heads, [.., heads * dk]. */
 typedef struct projected { weft_tensor *queries, *keys; } projected;
 static projected project_heads(const weft__interpretable *a, weft_tensor *q, weft_tensor *memory)
 {
@@ -100,7 +100,7 @@ weft_tensor *weft__interpretable_run(weft__interpretable *a, weft_tensor *q, wef
 }
 
 /* ---- with all scores, by a mask ---- */
-/* [n, T, heads * dk] -> [n, heads, T, dk] */
+/* Rearranges [n, T, heads * dk] to [n, heads, T, dk]. */
 static weft_tensor *by_head(const weft__interpretable *a, weft_tensor *x)
 {
     return weft_transpose(weft_reshape(x, 4, (int64_t[]){ x->f.size[0], x->f.size[1], a->heads, a->dk }), 1,
@@ -114,7 +114,7 @@ static weft_tensor *masked_scores(weft_tensor *scores, weft_tensor *forbidden)
     return weft_where(forbidden, weft_scalar(scores->w, (double)(real)-1e9), scores);
 }
 
-/* 1 for each row of x [n, T, width] without NaN and infinity, [n, T, 1]. */
+/* Returns [n, T, 1]: 1 for each row of x [n, T, width] without NaN and infinity, otherwise 0. */
 static weft_tensor *finite_rows(weft_tensor *x)
 {
     weft *w = x->w;

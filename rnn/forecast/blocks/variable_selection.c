@@ -1,4 +1,4 @@
-/* variable_selection.c - weighs features of each token: a GRN for each, and one for their weights. */
+/* variable_selection.c - weights the features of each token; each feature, and the weights, have a GRN. */
 #include <string.h>
 #include "autograd/fused.h"
 #include "rnn/forecast/blocks/blocks.h"
@@ -9,7 +9,7 @@ struct weft__selection {
     weft_module *m;
     weft__selection_opts o;
     weft_tensor **weight, **bias;                /* of the prescalers */
-    weft__grn *only, *flattened; /* NULL unless for one feature; for several */
+    weft__grn *only, *flattened; /* only: for one feature; flattened: for several. Otherwise NULL. */
     weft__grouped_grn *singles;
 };
 

@@ -73,7 +73,7 @@ weft_status weft_frame_downsample(weft_frame *f, int64_t factor, weft_downsampli
             WEFT_EARG,
             "weft_frame_downsample: factor %lld; expected 1 or more, and a value of weft_downsampling",
             (long long)factor);
-    /* A bin has at most as many rows as the frame. */
+    /* A bin has at most f->rows rows. */
     int64_t k = factor < f->rows ? factor : f->rows;
     double *spare = malloc((size_t)(k + 1) * sizeof *spare);
     if (!spare)

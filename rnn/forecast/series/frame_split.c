@@ -97,7 +97,7 @@ static weft_status split_by_fraction(cut *c, const weft_frame_split_opts *o)
 }
 
 /* ---- by time ---- */
-/* *at: the first row of series s that is not before `limit`. */
+/* Sets *at to the first row of series s that is not before `limit`. */
 static weft_status find_row(const weft_frame *f, int64_t s, int64_t column, double limit, int64_t *at)
 {
     const double *time = f->column[column];

@@ -1,5 +1,5 @@
-/* prepared_series.c - transforms series once, as rows from which windows are cut. Known, past and target
- * columns are adjacent, so the row of a past, or of a future, is one contiguous piece. */
+/* prepared_series.c - transforms series once; windows copy their rows. Known, past and target columns are
+ * adjacent, so the row of a past, or of a future, is one contiguous piece. */
 #include <math.h>
 #include <string.h>
 #include "rnn/forecast/series/features.h"

@@ -139,8 +139,8 @@ static double polynomial(const weft_transform *t, const double *fitted, double x
     return sum;
 }
 
-/* Returns whether low and high differ only by rounding. size: the largest number of which they are
- * differences, or 0. */
+/* Returns whether low and high differ only by rounding. size: if they are differences, the largest number
+ * that was subtracted; otherwise 0. */
 static bool are_equal(double low, double high, double size)
 {
     return !(high - low > 32 * DBL_EPSILON * fmax(size, fmax(fabs(low), fabs(high))));

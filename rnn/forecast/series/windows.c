@@ -178,7 +178,7 @@ typedef struct {
     int64_t pasts, futures, longest_past, longest_future;
 } choice;
 
-/* Draws once even if there is no choice. */
+/* Draws once even if low equals high. */
 static int32_t draw_length(weft_stream *stream, int64_t low, int32_t high)
 {
     uint64_t beyond = high > low ? (uint64_t)(high - low) : 0;
