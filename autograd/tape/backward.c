@@ -73,7 +73,7 @@ static void run_composed(weft *w, const weft_call *call)
 {
     weft_tensor *y[WEFT__RESULTS] = { 0 };
     int64_t from = w->tape->entries;
-    bool recording = w->recording, walking = w->tape->unrecorded_pass;
+    bool recording = w->recording, unrecorded = w->tape->unrecorded_pass;
     weft_call own = *call, *c = &own;
     if (!(own.x = list_of_inputs(w, call)))
         return;
@@ -85,7 +85,7 @@ static void run_composed(weft *w, const weft_call *call)
     c->op->composed(c, y);
     weft__callback_end(w, outer);
     w->recording = recording;
-    w->tape->unrecorded_pass = walking;
+    w->tape->unrecorded_pass = unrecorded;
     reach(w, from, w->tape->entries);
     for (int k = 0; k < WEFT__RESULTS && k < c->m && !w->status; k++)
         if (y[k] && node(c->y[k])->grad && returned_is_usable(w, c, "composed", y[k]))
@@ -116,12 +116,12 @@ static void run_operators(weft *w, weft_call *c) /* from the last to the first n
     weft__run_deferred(w);
 }
 
-static void run_entry(weft *w, weft_call *c, bool *spent)
+static void run_entry(weft *w, weft_call *c, bool *consumed)
 {
-    bool raw = c->op->fused && !w->recording && !*spent;
+    bool raw = c->op->fused && !w->recording && !*consumed;
     w->running = w->tape->entry_name = c->op->name;
     if (raw)
-        *spent = c->op->once, run_fused(w, c);
+        *consumed = c->op->once, run_fused(w, c);
     else if (c->op->composed)
         run_composed(w, c);
     else if (c->op->backward)
@@ -137,15 +137,15 @@ static void run_entry(weft *w, weft_call *c, bool *spent)
 }
 
 /* run_entry with profiling. A raw function reads inputs and results, and the gradients of both. */
-static void run_entry_timed(weft *w, weft_call *c, bool *spent)
+static void run_entry_timed(weft *w, weft_call *c, bool *consumed)
 {
     weft__timed *before = weft__profile_enter(w, c->op->name, true);
-    bool raw = c->op->fused && !w->recording && !*spent;
+    bool raw = c->op->fused && !w->recording && !*consumed;
     for (int i = 0; raw && i < c->n; i++)
         weft__profile_bytes(w, 2 * weft__bytes(&c->x[i]->f));
     for (int k = 0; raw && k < c->m; k++)
         weft__profile_bytes(w, 2 * weft__bytes(&c->y[k]->f));
-    run_entry(w, c, spent);
+    run_entry(w, c, consumed);
     weft__profile_leave(w, before);
 }
 
@@ -163,14 +163,14 @@ static void run_entries(weft *w, int64_t top, int64_t bottom)
 {
     for (int64_t e = top; e-- > bottom && !w->status;) {
         weft_call *c = w->tape->entry[e].call;
-        bool any = false, spent = w->tape->entry[e].consumed;
+        bool any = false, consumed = w->tape->entry[e].consumed;
         for (int k = 0; k < c->m; k++)
             any |= node(c->y[k])->grad && node(c->y[k])->reached_pass == w->tape->pass;
         weft_mark here = weft_mark_here(w);
         any = any && weft__inputs_unchanged(&w->tape->entry[e]);
         if (any)
-            (w->profiling ? run_entry_timed : run_entry)(w, c, &spent);
-        w->tape->entry[e].consumed = spent;
+            (w->profiling ? run_entry_timed : run_entry)(w, c, &consumed);
+        w->tape->entry[e].consumed = consumed;
         if (any && !w->recording && !w->status)
             weft__rewind_numbers(w, here);
         for (int k = 0; k < c->m; k++)
