@@ -36,11 +36,11 @@ weft_tensor *weft__failed_of(weft_tensor *const *x, int64_t n, weft_status, cons
 /* Returns the context for an error of these tensors: that of the first one whose context has not failed. */
 weft        *weft__context(weft_tensor *const *x, int64_t n);
 /* Returns the inert tensor of x's context, or without a context for NULL. */
-weft_tensor *weft__inert_beside(const weft_tensor *x);
+weft_tensor *weft__inert_of(const weft_tensor *x);
 
 /* ---- layouts (arrange.c, ragged.c, row_order.c) ---- */
 /* Gives f the rows of `like`: their number, batch and layout. */
-static inline void weft__lie_as(weft__form *f, const weft__form *like)
+static inline void weft__copy_layout(weft__form *f, const weft__form *like)
 {
     f->batch = like->batch;
     f->layout = like->layout;
@@ -72,15 +72,15 @@ bool         weft__is_padded(weft_tensor *x, const weft_lengths *, weft_align, c
 bool         weft__pads_are_zero(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
 
 /* ---- gradients of a fused operator (gradient_blocks.c, accumulate.c) ---- */
-/* Copies of blocks, and buffers to fill with zeros, that wait to run in one launch. add_block first runs the
- * waiting ones if the list is full, or if the new block adds to a buffer that is in the list. */
-typedef struct weft__blocks { int64_t n; weft__block_copy of[16]; } weft__blocks;
+/* A list of block copies and of buffers to zero, which run in one launch. add_block first runs the list if it
+ * is full, or if the new block adds to a buffer in the list. */
+typedef struct weft__blocks { int64_t n; weft__block_copy block[16]; } weft__blocks;
 void         weft__add_block(const weft_call *, weft__blocks *, weft__block_copy);
 void         weft__add_zeros(const weft_call *, weft__blocks *, real *to, int64_t n);
 void         weft__run_blocks(const weft_call *, weft__blocks *);
-/* Returns the buffer to which a kernel adds the gradient of x[i]; NULL if it is not needed. A new buffer is
+/* Returns the buffer for a kernel that adds the gradient of x[i]; NULL if it is not needed. A new buffer is
  * zeroed when the blocks run. */
-real        *weft__dx_added(const weft_call *, int i, weft__blocks *zeros);
+real *weft__dx_sum(const weft_call *, int i, weft__blocks *zeros);
 /* Same as weft_op_dx, for a kernel that rounds each sum of products before it adds it once. Such a kernel may
  * add to the gradient of a ragged tensor directly, also on a GPU, with the same bits. A function of one
  * number may not: a GPU would fuse it with the addition. */
@@ -88,12 +88,12 @@ real        *weft__dx_whole(const weft_call *, int i, bool *add);
 
 /* ---- rows of a table (table_rows.c) ---- */
 /* Records that y's rows are rows of the table, by ids. */
-void         weft__looked_up(weft_tensor *y, weft_tensor *table, weft_tensor *ids);
-/* Returns the table and the ids from which x was looked up. Returns NULL if it was not looked up, or if the
- * table has changed since. */
+void weft__record_lookup(weft_tensor *y, weft_tensor *table, weft_tensor *ids);
+/* If x was looked up, returns its table and sets *ids. Otherwise, or if the table has changed since, returns
+ * NULL. */
 weft_tensor *weft__table_of(const weft_tensor *x, weft_tensor **ids);
-/* Returns whether this walk keeps the gradient of such rows, or of the rows before they were rearranged. */
-bool         weft__asked_for(const weft_tensor *x);
+/* Does the backward pass keep the gradient of looked-up rows x, also as they were before a rearrangement? */
+bool weft__keeps_gradient(const weft_tensor *x);
 
 /* ---- operators that layers share ---- */
 /* linear.c: Returns f(x weight^T + bias). bias may be NULL. f: a function whose derivative follows from its

@@ -19,27 +19,26 @@ const weft_call *weft__call(weft *, const weft_op *, const weft__inputs *, bool 
 bool         weft__form_shape(weft_call *);
 /* call.c: Calls weft__callback_begin for a function of a program's operator. Does nothing for the library's
  * operators, which never call the program. */
-weft__callback weft__own_begin(weft *, const weft_call *, const char *kind);
+weft__callback weft__op_callback_begin(weft *, const weft_call *, const char *kind);
 /* arrange.c: Does the same as weft__view, always as a new entry of the tape. */
-weft_tensor *weft__view_anew(weft_tensor *);
+weft_tensor *weft__new_view(weft_tensor *);
 /* row_order.c: carry_order records the row order of each plain result. A shape function may call the other
  * two. rows_moved: no result keeps the row order of an input. rows_as: result 0 keeps that of input i. */
 void         weft__carry_order(weft_call *);
-void         weft__rows_moved(weft_call *);
-void         weft__rows_as(weft_call *, int i);
+void weft__drop_row_order(weft_call *);
+void weft__keep_row_order(weft_call *, int i);
 /* host_mirror.c: work_begin and work_end surround a raw function of the call. work_begin returns false and
- * fails the context if there is no memory. seen and gradient_seen return the host memory that the raw
- * function reads or writes. If it may not, they return NULL and fail the context. */
+ * fails the context if memory runs out. seen and gradient_seen return the host memory that the raw function
+ * reads or writes. If it may not, they return NULL and fail the context. */
 bool         weft__work_begin(weft *, weft__work *, const weft_call *, bool back);
 void         weft__work_end(weft *, weft__work *);
-void        *weft__seen(const weft_tensor *, const char *function);
-void        *weft__gradient_seen(const weft_call *, const weft_tensor *, void *gradient, bool fetched,
-                                 bool back);
+void *weft__host_data(const weft_tensor *, const char *function);
+void *weft__host_gradient(const weft_call *, const weft_tensor *, void *gradient, bool fetched, bool back);
 /* accumulate.c: Returns the same as weft_op_dy, for a function that overwrites it. Returns NULL if the
  * gradient is read again later. */
-real        *weft__dy_spent(const weft_call *, int k);
+real *weft__dy_reusable(const weft_call *, int k);
 /* table_rows.c: Records that y's rows are those of x in another layout. */
-void         weft__looked_up_as(weft_tensor *y, const weft_tensor *x);
+void weft__copy_lookup(weft_tensor *y, const weft_tensor *x);
 /* nan.c, if w->check: These check the results of a call for NaN, and the gradients that it gave to its
  * inputs. moves: the operator only moves numbers. */
 void         weft__check_results(weft_call *, bool moves);
@@ -47,7 +46,7 @@ void         weft__check_gradients(weft_call *);
 /* Prints a line, once, if a real cannot hold one of these ints exactly. */
 void         weft__check_exact(const weft_tensor *ints);
 /* shape.c: Returns a view with a new axis of extent 1. */
-weft_tensor *weft__with_axis(weft_tensor *, int axis);
+weft_tensor *weft__insert_axis(weft_tensor *, int axis);
 /* dropout.c */
 /* Returns the key of the next mask of that name in this step. */
 uint64_t     weft__mask_key(weft *, const char *name);
@@ -76,8 +75,8 @@ weft_tensor *weft__spread_to(weft_tensor *, const weft__form *);
 void         weft__run_spread(weft_call *, const weft__grid *, int64_t first);
 /* join.c: pairs_seen does the same as weft_pairs, for the keys that each query sees under that weft_causal.
  * all_pairs extends numbers of such pairs to all pairs, with 0 for unseen keys. */
-void         weft__pairs_seen(weft_tensor *q, weft_tensor *k, int causal, weft_tensor **q_of_pair,
-                              weft_tensor **k_of_pair);
+void weft__visible_pairs(weft_tensor *q, weft_tensor *k, int causal, weft_tensor **q_of_pair,
+                         weft_tensor **k_of_pair);
 weft_tensor *weft__all_pairs(weft_tensor *seen, const weft_tensor *q, const weft_tensor *k, int causal);
 /* reduce.c: An axis of a tensor. tokens: axis 0 of a ragged tensor, taken within each sequence. */
 typedef struct weft__along { weft__form whole; int axis; bool tokens, flag; } weft__along;
@@ -89,11 +88,11 @@ weft__along  weft__along_axis(const weft_tensor *x, int axis, bool tokens);
 /* Layout of a record whose attribute is a weft__along: CONCAT over tokens, otherwise as for PLAIN. */
 #define WEFT__ALONG ((weft_layout)(WEFT_PADDED + 1))
 /* Returns the attribute with the layout of the call's input. */
-weft__along  weft__along_now(const weft_call *);
+weft__along weft__current_along(const weft_call *);
 /* For shape functions. take_whole stores the input's form in the attribute. less_shape also sets result 0 to
  * that form without the axis. */
-weft__along *weft__take_whole(weft_call *);
-bool         weft__less_shape(weft_call *);
+weft__along *weft__store_form(weft_call *);
+bool weft__reduced_shape(weft_call *);
 weft__segments weft__segments_of(const weft__along *);
 /* For RUN: the segments of an attribute that begins with a weft__along. */
 #define SEGMENTS(c) ((weft__segments[]){ weft__segments_of((c)->attributes) })
@@ -102,7 +101,7 @@ void         weft__describe_along(const weft_call *, char *text, size_t size);
 /* Reduces the ints of each segment by f: add, minimum or maximum. */
 void         weft__run_segment_ints(weft_call *, int f);
 /* Returns the form without the axis; [sequences, ..] if over tokens. */
-weft__form   weft__less(const weft__along *);
+weft__form weft__reduced_form(const weft__along *);
 /* extreme.c */
 weft_tensor *weft__pool_max(weft_tensor *);
 weft_tensor *weft__reduce(weft_tensor *x, const weft__along *);

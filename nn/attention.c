@@ -40,13 +40,12 @@ static bool batches_fit(weft_tensor *q, weft_tensor *memory)
         weft__fail(w, WEFT_EARG, "attention: the memory %s", wrong);
     else if (as_ragged(q)->f.rank != 2 || !as_ragged(q)->f.batch || !memory_is_ragged(memory))
         weft__fail(w, WEFT_ESHAPE,
-                   "attention: query %s, memory %s: a query of rank 2 (or plain of rank 3) and a memory, "
-                   "ragged of rank 2 or plain of "
-                   "rank 3, are expected",
+                   "attention: query %s, memory %s; expected a query of rank 2 or plain of rank 3, and a "
+                   "memory that is ragged of rank 2 or plain of rank 3",
                    weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]));
     else if (as_ragged(q)->f.batch->n != as_ragged(memory)->f.batch->n)
-        weft__fail(w, WEFT_ESHAPE, "attention: %s %lld, but the memory has %lld sequences",
-                   q->f.batch ? "sequences of queries:" : "plain queries, one a sequence:",
+        weft__fail(w, WEFT_ESHAPE, "attention: %s %lld, memory of %lld sequences; expected equal numbers",
+                   q->f.batch ? "sequences of queries:" : "plain queries, one per sequence:",
                    (long long)as_ragged(q)->f.batch->n, (long long)as_ragged(memory)->f.batch->n);
     return !w->status;
 }
@@ -60,10 +59,10 @@ static weft_tensor *plain_like(weft_tensor *y, const weft_tensor *q)
     return weft__view(weft_to_layout(y, WEFT_CONCAT), &f);
 }
 
-static weft_tensor *attend(weft__asked a, weft_tensor *q, weft_attention_memory memory, weft_causal causal,
+static weft_tensor *attend(weft__scorer a, weft_tensor *q, weft_attention_memory memory, weft_causal causal,
                            weft_tensor **map)
 {
-    weft_tensor *y = weft__refused(a.m, q, a.name);
+    weft_tensor *y = weft__bad_input(a.m, q, a.name);
     if (map)
         *map = y ? y : &q->w->nil;
     if (y)
@@ -73,14 +72,14 @@ static weft_tensor *attend(weft__asked a, weft_tensor *q, weft_attention_memory 
     if (batches_fit(q, memory.keys) && (memory.values == memory.keys || batches_fit(q, memory.values))) {
         memory = (weft_attention_memory){ as_ragged(memory.keys),
                                           a.project ? NULL : as_ragged(memory.values) };
-        y = a.how(a.layer, as_ragged(q), memory, causal, map);
+        y = a.run(a.layer, as_ragged(q), memory, causal, map);
     }
     y = q->f.batch ? y : plain_like(y, q);
     weft__leave(a.m, before);
     return y;
 }
 
-weft_tensor *weft__attend(weft__asked a, weft_tensor *q, weft_tensor *memory, weft_causal causal,
+weft_tensor *weft__attend(weft__scorer a, weft_tensor *q, weft_tensor *memory, weft_causal causal,
                           weft_tensor **map)
 {
     return attend(a, q, (weft_attention_memory){ memory, memory }, causal, map);
@@ -113,7 +112,7 @@ static weft_tensor *additive(const void *layer, weft_tensor *q, weft_attention_m
     weft_tensor *of_q = weft_matmul_with(q, false, a->query_weight, true);
     weft_tensor *of_q_pair, *of_m_pair, *value;
     if (causal != WEFT_ALL_KEYS)
-        weft__fail(q->w, WEFT_EARG, "additive_attention: causal %d; WEFT_ALL_KEYS is expected", (int)causal);
+        weft__fail(q->w, WEFT_EARG, "additive_attention: causal %d; expected WEFT_ALL_KEYS", (int)causal);
     memory = memory.values ? memory : project_additive(layer, memory.keys);
     weft_pairs(of_q, memory.keys, &of_q_pair, &of_m_pair);
     weft_pairs(of_q, memory.values, NULL, &value);
@@ -164,7 +163,7 @@ static void multihead_new(weft_attention_layer *a, const weft_attention_layer_op
     int64_t width = o->width;
     a->weight = weft_parameter(a->m, "in_proj_weight", WEFT_SHAPE(3 * width, width), xavier);
     a->bias = weft_parameter(a->m, "in_proj_bias", WEFT_SHAPE(3 * width), zero);
-    a->out = weft__linear_as(a->m, "out_proj", width, width, weft__by_width(width));
+    a->out = weft__linear_new(a->m, "out_proj", width, width, weft__init_by_width(width));
 }
 
 /* Projects query, key or value (i = 0 .. 2) with its part of the weight. */
@@ -194,7 +193,7 @@ static const struct kind {
     const char *name;
     void (*make)(weft_attention_layer *, const weft_attention_layer_opts *);
     weft__attention_projection *project;
-    weft__attention_method *how;
+    weft__attention_method *run;
 } kinds[] = {
     [WEFT_MULTIHEAD] = { "multihead_attention", multihead_new, project_multihead, multihead },
     [WEFT_GENERAL] = { "general_attention", general_new, project_general, general_query },
@@ -208,7 +207,7 @@ static bool is_sound(weft_module *m, const char *name, const weft_attention_laye
     if (!w)
         return false;
     if ((unsigned)kind > WEFT_ADDITIVE) {
-        weft__fail(w, WEFT_EARG, "attention: kind %d; one of weft_attention_kind is expected", (int)kind);
+        weft__fail(w, WEFT_EARG, "attention: kind %d; expected a value of weft_attention_kind", (int)kind);
         return false;
     }
     const char *layer = kinds[kind].name;
@@ -219,8 +218,8 @@ static bool is_sound(weft_module *m, const char *name, const weft_attention_laye
     if (!WEFT__SIZES(m, layer, name, o, { "width", o ? o->width : 0 }, { "heads", o ? o->heads : 0 }))
         return false;
     if (o->width % o->heads)
-        weft__fail(w, WEFT_EARG, "%s: width %lld, %d heads; a width that heads divide is expected", layer,
-                   (long long)o->width, o->heads);
+        weft__fail(w, WEFT_EARG, "%s: width %lld, %d heads; expected a width that is a multiple of heads",
+                   layer, (long long)o->width, o->heads);
     return !w->status;
 }
 
@@ -233,38 +232,38 @@ weft_attention_layer *weft_attention_new(weft_module *parent, const char *name,
     weft_module *m = weft_submodule_new(parent, name);
     weft_attention_layer *a = weft__layer(m, sizeof *a);
     if (!a)
-        return weft__finished(m, a, &none);
+        return weft__finish_layer(m, a, &none);
     a->m = m;
     a->kind = opts->kind;
     a->width = opts->width;
     a->heads = opts->heads;
     kinds[a->kind].make(a, opts);
-    return weft__finished(m, a, &none);
+    return weft__finish_layer(m, a, &none);
 }
 
-static weft__asked asked_of(const weft_attention_layer *a)
+static weft__scorer scorer_of(const weft_attention_layer *a)
 {
     if (!a || !a->m)
-        return (weft__asked){ .name = "attention" };
+        return (weft__scorer){ .name = "attention" };
     const struct kind *k = &kinds[a->kind];
-    return (weft__asked){ a->m, k->name, a, k->project, k->how };
+    return (weft__scorer){ a->m, k->name, a, k->project, k->run };
 }
 
 weft_tensor *weft_attention_run(weft_attention_layer *a, weft_tensor *q, weft_tensor *memory,
                                 weft_causal causal, weft_tensor **map)
 {
-    weft__asked asked = asked_of(a);
-    if (asked.how == general_query) { /* project the queries, not the memory */
-        asked.project = NULL;
-        asked.how = general;
+    weft__scorer scorer = scorer_of(a);
+    if (scorer.run == general_query) { /* project the queries, not the memory */
+        scorer.project = NULL;
+        scorer.run = general;
     }
-    return weft__attend(asked, q, memory, causal, map);
+    return weft__attend(scorer, q, memory, causal, map);
 }
 
 weft_attention_memory weft_attention_project(weft_attention_layer *layer, weft_tensor *memory)
 {
-    const weft__asked a = asked_of(layer);
-    weft_tensor *y = weft__refused(a.m, memory, a.name);
+    const weft__scorer a = scorer_of(layer);
+    weft_tensor *y = weft__bad_input(a.m, memory, a.name);
     char text[128];
     if (y)
         return (weft_attention_memory){ y, y };
@@ -272,7 +271,7 @@ weft_attention_memory weft_attention_project(weft_attention_layer *layer, weft_t
     const weft_module *before = weft__enter(a.m);
     weft_attention_memory projected = { &w->nil, &w->nil };
     if (!memory_is_ragged(memory))
-        weft__fail(w, WEFT_ESHAPE, "attention: memory %s: ragged of rank 2 or plain of rank 3 is expected",
+        weft__fail(w, WEFT_ESHAPE, "attention: memory %s; expected ragged of rank 2 or plain of rank 3",
                    weft__text(&memory->f, text));
     else
         projected = a.project(a.layer, as_ragged(memory));
@@ -283,7 +282,7 @@ weft_attention_memory weft_attention_project(weft_attention_layer *layer, weft_t
 weft_tensor *weft_attention_query(weft_attention_layer *a, weft_tensor *q, weft_attention_memory memory,
                                   weft_causal causal, weft_tensor **map)
 {
-    weft__asked asked = asked_of(a);
-    asked.project = NULL;
-    return attend(asked, q, memory, causal, map);
+    weft__scorer scorer = scorer_of(a);
+    scorer.project = NULL;
+    return attend(scorer, q, memory, causal, map);
 }

@@ -11,13 +11,13 @@ static void norm_and_clip(const weft_module *m, real max, real power, weft__guar
     weft__device *d = &m->w->dev;
     real *gradients = m->root->gradients;
     bool start = true;
-    for (weft__neighbours s = { 0 }; weft__next_neighbours(m, false, &s); start = false)
+    for (weft__range s = { 0 }; weft__next_range(m, false, &s); start = false)
         d->k->norm(d, s.n, power, gradients + s.from, start, g);
     if (start) {
         d->k->norm(d, 0, power, NULL, true, g);
         d->k->clip(d, 0, power, max, g, NULL, y);
     }
-    for (weft__neighbours s = { 0 }; weft__next_neighbours(m, false, &s); y = NULL)
+    for (weft__range s = { 0 }; weft__next_range(m, false, &s); y = NULL)
         d->k->clip(d, s.n, power, max, g, gradients + s.from, y);
 }
 
@@ -31,13 +31,13 @@ weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
     power = power == 0 ? 2 : power;
     if (!((real)max > 0) || (power != 1 && power != 2 && power != (double)INFINITY)) {
         weft__fail(w, WEFT_EARG,
-                   "clip_grad_norm: norm %g, at most %g; a norm 1, 2 (or 0) or INFINITY, at most more than 0 "
-                   "(INFINITY: no limit) are expected",
+                   "clip_grad_norm: norm %g, limit %g; expected a norm of 1, 2 (or 0) or INFINITY, and a "
+                   "limit above 0 (INFINITY: no limit)",
                    power, max);
         return &w->nil;
     }
     w->running = "clip_grad_norm";
-    weft__gradients_are_there(m, "clip_grad_norm");
+    weft__check_gradients_exist(m, "clip_grad_norm");
     weft__form scalar = weft__plain(WEFT_REAL, 0, NULL);
     weft_tensor *total = weft__empty(w, &scalar);
     weft__guard *g = weft__take(w, WEFT__IN_DATA, sizeof *g);

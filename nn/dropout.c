@@ -5,11 +5,11 @@
 bool weft__dropout_is_sound(weft *w, const char *function, double p)
 {
     if (w && !(p >= 0 && (real)p < 1))
-        weft__fail(w, WEFT_EARG, "%s: dropout %g; 0 <= dropout < 1 is expected", function, p);
+        weft__fail(w, WEFT_EARG, "%s: dropout %g; expected 0 <= dropout < 1", function, p);
     return w && !w->status;
 }
 
-weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *x, double p)
+weft_tensor *weft__dropout(const weft_module *m, const char *part, weft_tensor *x, double p)
 {
     char place[WEFT__PATH + WEFT__NAME];
     if (p == 0 || !x->w->training)
@@ -26,18 +26,18 @@ weft_dropout_layer *weft_dropout_new(weft_module *parent, const char *name, cons
     weft *w = weft__ready(parent);
     double p = opts ? opts->p : 0;
     if (w && !(p >= 0 && (real)p < 1))
-        weft__fail(w, WEFT_EARG, "dropout: p = %g; 0 <= p < 1 is expected", p);
+        weft__fail(w, WEFT_EARG, "dropout: p = %g; expected 0 <= p < 1", p);
     weft_module *m = weft_submodule_new(parent, name);
     weft_dropout_layer *d = weft__layer(m, sizeof *d);
     if (!d)
-        return weft__finished(m, d, &none);
+        return weft__finish_layer(m, d, &none);
     *d = (weft_dropout_layer){ m, p, opts && opts->per_sequence };
     return d;
 }
 
 weft_tensor *weft_dropout_run(weft_dropout_layer *d, weft_tensor *x)
 {
-    weft_tensor *bad = weft__refused(d ? d->m : NULL, x, "dropout");
+    weft_tensor *bad = weft__bad_input(d ? d->m : NULL, x, "dropout");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(d->m);

@@ -13,7 +13,7 @@ struct weft_ema {
     real decay;
     int64_t largest;
     bool swapped;
-    int n, there;                                /* number of parameters below m at the start */
+    int n, count; /* number of parameters below m at the start */
     pair pairs[];
 };
 
@@ -49,7 +49,7 @@ weft_ema *weft_ema_new(weft_module *m, double decay)
     static weft_ema none;
     weft *w = weft__ready(m);
     if (!(decay >= 0 && decay <= 1))
-        weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "ema: decay %g; 0 .. 1 is expected", decay);
+        weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "ema: decay %g; expected 0 .. 1", decay);
     int there = weft_parameter_count(m);
     weft_ema *a = w && !w->status ? weft__layer(m, sizeof *a + (size_t)there * sizeof *a->pairs) : NULL;
     if (!a)
@@ -57,28 +57,29 @@ weft_ema *weft_ema_new(weft_module *m, double decay)
     a->w = w;
     a->m = m;
     a->decay = (real)decay;
-    a->there = there;
+    a->count = there;
     weft_module *to = weft_submodule_new(m, "ema");
     mirror(a, m, to);
-    return weft__finished(to, a, &none);
+    return weft__finish_layer(to, a, &none);
 }
 
 /* Fails if m has new parameters: averages of only some parameters would mix two models. */
-static bool works(const weft_ema *a, const char *function)
+static bool is_usable(const weft_ema *a, const char *function)
 {
     if (!a || !a->w || a->w->status)
         return false;
     int now = weft_parameter_count(a->m);
-    if (now != a->there)
-        weft__fail(a->w, WEFT_EARG,
-                   "%s: %s has %d parameters, and had %d when the average was made; make it after the last "
-                   "layer", function, a->m->path, now, a->there);
-    return now == a->there;
+    if (now != a->count)
+        weft__fail(
+            a->w, WEFT_EARG,
+            "%s: %s has %d parameters; expected %d, as at the start. Call weft_ema_new after the last layer",
+            function, a->m->path, now, a->count);
+    return now == a->count;
 }
 
 void weft_ema_update(weft_ema *a, int64_t updates)
 {
-    if (!works(a, "ema_update"))
+    if (!is_usable(a, "ema_update"))
         return;
     /* After swap the parameters are averages, so an update would average the averages. */
     if (a->swapped) {
@@ -94,14 +95,14 @@ void weft_ema_update(weft_ema *a, int64_t updates)
         if (!early)
             d->k->scale(d, n, a->decay, p->mean->data, p->mean->data, false);
         d->k->scale(d, n, early ? 1 : 1 - a->decay, p->value->data, p->mean->data, !early);
-        weft__changed(p->mean);
+        weft__mark_changed(p->mean);
     }
     weft__check_faults(a->w, "ema_update");
 }
 
 void weft_ema_swap(weft_ema *a)
 {
-    if (!works(a, "ema_swap"))
+    if (!is_usable(a, "ema_swap"))
         return;
     weft *w = a->w;
     weft_mark here = weft_mark_here(w);
@@ -114,7 +115,7 @@ void weft_ema_swap(weft_ema *a)
         copy_numbers(spare, p->value);
         copy_numbers(p->value, p->mean);
         copy_numbers(p->mean, spare);
-        weft__changed(p->value), weft__changed(p->mean);
+        weft__mark_changed(p->value), weft__mark_changed(p->mean);
     }
     a->swapped ^= !w->status;
     weft__check_faults(w, "ema_swap");

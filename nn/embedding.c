@@ -7,7 +7,7 @@
 
 struct weft_embedding {
     weft_module *m;
-    /* ids: [rows] ints that map an id to itself or to -1; without data if there is no padding. */
+    /* ids: [rows] ints: each id itself, but -1 for the padding id; data is NULL without a padding id. */
     weft_tensor *weight, ids;
     double row_dropout;
 };
@@ -16,7 +16,7 @@ struct weft_embedding {
 static bool skip_shape(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
-    return !is_real(c, 0) || weft_op_refuse(c, "ids, ints, are expected");
+    return !is_real(c, 0) || weft_op_refuse(c, "expected ids as ints");
 }
 static void skip_run(weft_call *c)
 {
@@ -57,13 +57,13 @@ static bool check_embedding(weft_module *m, const char *name, const weft_embeddi
     if (!WEFT__SIZES(m, "embedding", name, o, { "rows", o ? o->rows : 0 }, { "columns", o ? o->columns : 0 }))
         return false;
     if (o->rows > INT32_MAX)
-        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: rows is %lld; 1 .. %d are expected",
+        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: rows is %lld; expected 1 .. %d",
                    name ? name : "", m->path, (long long)o->rows, INT32_MAX);
     else if (has_padding(o) && (o->padding < 0 || o->padding >= o->rows))
-        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: padding is %lld; 0 .. %lld is expected",
+        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: padding is %lld; expected 0 .. %lld",
                    name ? name : "", m->path, (long long)o->padding, (long long)o->rows - 1);
     else if (!(o->row_dropout >= 0 && (real)o->row_dropout < 1))
-        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: row_dropout is %g; 0 <= p < 1 is expected",
+        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: row_dropout is %g; expected 0 <= p < 1",
                    name ? name : "", m->path, o->row_dropout);
     return !m->w->status;
 }
@@ -77,19 +77,19 @@ weft_embedding *weft_embedding_new(weft_module *parent, const char *name, const 
     weft *w = weft__ready(m);
     weft_embedding *e = w ? weft__own(w, sizeof *e, embedding_end, NULL) : NULL;
     if (!e)
-        return weft__finished(m, e, &none);
+        return weft__finish_layer(m, e, &none);
     e->m = m;
     e->row_dropout = opts->row_dropout;
     e->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->rows, opts->columns),
                                (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
     if (!w->status && has_padding(opts) && map_ids(e, opts->rows, opts->padding))
         w->dev.k->fill(&w->dev, opts->columns, 0, e->weight->data + opts->padding * opts->columns);
-    return weft__finished(m, e, &none);
+    return weft__finish_layer(m, e, &none);
 }
 
 /* Applies dropout of whole rows. The factor of each row, 0 or 1 / (1 - p), is looked up by the ids, so the
  * table is not copied. */
-static weft_tensor *dropped(const weft_embedding *e, weft_tensor *ids, weft_tensor *y)
+static weft_tensor *drop_rows(const weft_embedding *e, weft_tensor *ids, weft_tensor *y)
 {
     char place[WEFT__PATH + WEFT__NAME];
     if (e->row_dropout == 0 || !y->w->training || y->w->status)
@@ -101,17 +101,17 @@ static weft_tensor *dropped(const weft_embedding *e, weft_tensor *ids, weft_tens
 
 weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids)
 {
-    weft_tensor *bad = weft__refused(e ? e->m : NULL, ids, "embedding_run");
+    weft_tensor *bad = weft__bad_input(e ? e->m : NULL, ids, "embedding_run");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(e->m);
     if (ids->f.type != WEFT_I32)
-        weft__failed(ids, WEFT_ESHAPE, "embedding_run", "ids, ints below %lld, are expected",
+        weft__failed(ids, WEFT_ESHAPE, "embedding_run", "expected ids as ints below %lld",
                      (long long)e->weight->f.size[0]);
     weft_tensor *rows = e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids,
                 *y = weft_index_select(e->weight, rows);
-    weft__looked_up(y, e->weight, rows);
-    y = dropped(e, rows, y);
+    weft__record_lookup(y, e->weight, rows);
+    y = drop_rows(e, rows, y);
     weft__leave(e->m, before);
     return y;
 }

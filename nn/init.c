@@ -62,23 +62,24 @@ static void orthogonal(weft__parameter *p, uint64_t key, double gain)
 bool weft__init_is_sound(weft *w, const char *function, const char *path, const weft__form *f, weft_init init)
 {
     if ((unsigned)init.kind > WEFT_INIT_ORTHOGONAL)
-        weft__fail(w, WEFT_EARG, "%s: %s: no such weft_init_kind: %d", function, path, (int)init.kind);
+        weft__fail(w, WEFT_EARG, "%s: %s: kind %d; expected one of weft_init_kind", function, path,
+                   (int)init.kind);
     else if (!isfinite((real)init.a) || !isfinite((real)init.b))
-        weft__fail(w, WEFT_EARG, "%s: %s: first values from a = %g, b = %g; finite numbers are expected",
+        weft__fail(w, WEFT_EARG, "%s: %s: first values with a = %g, b = %g; expected finite numbers",
                    function, path, init.a, init.b);
     else if (init.kind == WEFT_INIT_UNIFORM &&
              !(init.a <= init.b && isfinite((real)(init.b - init.a)) && (init.a != 0 || init.b != 0)))
         weft__fail(w, WEFT_EARG,
-                   "%s: %s: uniform first values from %g to %g; the lower one first, and not too far apart, "
-                   "is expected",
+                   "%s: %s: uniform first values from %g to %g; expected a <= b, not both 0, and a finite "
+                   "difference",
                    function, path, init.a, init.b);
     else if (init.kind == WEFT_INIT_NORMAL && !((real)init.b > 0))
         weft__fail(w, WEFT_EARG,
-                   "%s: %s: normal first values with mean a = %g, deviation b = %g; more than 0 is expected",
+                   "%s: %s: normal first values with mean %g, deviation %g; expected a deviation above 0",
                    function, path, init.a, init.b);
     else if (init.kind >= WEFT_INIT_XAVIER && f->rank < 2)
         weft__fail(w, WEFT_ESHAPE,
-                   "%s: %s: Xavier, Kaiming and orthogonal first values want a rank of 2 or more, not %d",
+                   "%s: %s: Xavier, Kaiming or orthogonal first values for rank %d; expected rank 2 or more",
                    function, path, f->rank);
     return !w->status;
 }
@@ -99,7 +100,7 @@ static double width_of(double low, double high)
     return (double)weft__span_within((real)low, (real)high, (real)(high - low));
 }
 
-void weft__first_values(weft__parameter *p, weft_init init)
+void weft__init_values(weft__parameter *p, weft_init init)
 {
     weft *w = p->value.w;
     const weft__form *f = &p->value.f;
@@ -120,5 +121,5 @@ void weft__first_values(weft__parameter *p, weft_init init)
     case WEFT_INIT_KAIMING:    uniform(p, key, gain * sqrt(6 / in)); break;
     case WEFT_INIT_ORTHOGONAL: orthogonal(p, key, gain); break;
     }
-    weft__changed(&p->value);
+    weft__mark_changed(&p->value);
 }

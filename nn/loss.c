@@ -1,5 +1,5 @@
-/* loss.c - losses computed element by element. Each is a sum and the weight by which the program divides it
- * once.
+/* loss.c - losses that are computed element by element. Each returns a sum and a weight; the program divides
+ * once at the end.
  *
  * Masked elements are replaced before the computation. If they were multiplied by 0 afterwards, a NaN would
  * reach the sum, and the gradient would be 0 * NaN. So every loss has three steps: begin (check and replace),
@@ -25,7 +25,7 @@ weft_tensor *weft__column(weft_tensor *x)
 }
 
 /* ---- begin ---- */
-static weft_loss failed(weft_tensor *x)
+static weft_loss failed_loss(weft_tensor *x)
 {
     weft *w = x ? x->w : weft__no_context();
     return (weft_loss){ &w->nil, &w->nil };
@@ -37,7 +37,7 @@ static bool operand_is_usable(const char *name, weft *w, const weft_tensor *y, c
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: %s %s", name, what, wrong);
     else if (y->f.type != WEFT_REAL)
-        weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints, reals are expected (weft_to_reals)", name, what);
+        weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints; expected reals (weft_to_reals)", name, what);
     return !w->status;
 }
 
@@ -50,15 +50,15 @@ bool weft__alike(const weft__form *a, const weft__form *b, int64_t last)
 }
 
 /* Refuses shapes that would broadcast: [n] with [n, 1] would sum n * n differences. */
-static bool alike(const char *name, const weft_tensor *x, const weft_tensor *y, const char *what,
+static bool match(const char *name, const weft_tensor *x, const weft_tensor *y, const char *what,
                   int64_t last)
 {
     char a[128], b[128];
     bool same = weft__alike(&x->f, &y->f, last);
     if (!same)
-        weft__fail(x->w, WEFT_ESHAPE, "%s: predicted %s, %s %s: %s, both ragged or both plain, are expected",
-                   name, weft__text(&x->f, a), what, weft__text(&y->f, b),
-                   last < 0 ? "equal shapes" : "shapes that differ in the last extent only");
+        weft__fail(x->w, WEFT_ESHAPE, "%s: predicted %s, %s %s; expected %s, both ragged or both plain", name,
+                   weft__text(&x->f, a), what, weft__text(&y->f, b),
+                   last < 0 ? "equal shapes" : "shapes that differ only in the last extent");
     return same;
 }
 
@@ -72,12 +72,12 @@ static bool broadcasts(const char *name, const weft_tensor *x, const weft_tensor
         fits = g->size[i] == 1 ||
                (skip + i == 0 && f->batch ? g->batch != NULL : g->size[i] == f->size[skip + i]);
     if (!fits)
-        weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s does not broadcast to predicted %s", name, what,
-                   weft__text(g, b), weft__text(f, a));
+        weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s; expected a shape that broadcasts to predicted %s", name,
+                   what, weft__text(g, b), weft__text(f, a));
     return fits;
 }
 
-static bool weighed(const char *name, weft_tensor *x, const weft_loss_opts *o)
+static bool weights_fit(const char *name, weft_tensor *x, const weft_loss_opts *o)
 {
     return !o || ((!o->mask || (operand_is_usable(name, x->w, o->mask, "mask") &&
                                 broadcasts(name, x, o->mask, "mask"))) &&
@@ -85,7 +85,7 @@ static bool weighed(const char *name, weft_tensor *x, const weft_loss_opts *o)
                                    broadcasts(name, x, o->weights, "weights"))));
 }
 
-static weft_tensor *chosen(weft_tensor *x, const weft_loss_opts *o, real otherwise)
+static weft_tensor *masked_values(weft_tensor *x, const weft_loss_opts *o, real otherwise)
 {
     return o && o->mask ? weft_where(o->mask, x, weft_scalar(x->w, (double)otherwise)) : x;
 }
@@ -95,10 +95,10 @@ static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const
 {
     weft *w = weft__context(LIST(*x, *y));
     if (!operand_is_usable(name, w, *x, "predicted") || !operand_is_usable(name, w, *y, what) ||
-        !alike(name, *x, *y, what, -1) || !weighed(name, *x, o))
+        !match(name, *x, *y, what, -1) || !weights_fit(name, *x, o))
         return false;
-    *x = chosen(*x, o, 0);
-    *y = chosen(*y, o, 0);
+    *x = masked_values(*x, o, 0);
+    *y = masked_values(*y, o, 0);
     return true;
 }
 
@@ -111,7 +111,7 @@ static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *
     char place[64] = "";
     if (o && o->weights)
         WEFT_NO_GRAD(w)
-            x = weft_where(chosen(o->weights, o, 0), x, weft_scalar(w, (double)low));
+    x = weft_where(masked_values(o->weights, o, 0), x, weft_scalar(w, (double)low));
     if (!w->status)
         w->dev.k->check_range(&w->dev, count(x), low, high, x->data);
     if (w->status || !w->dev.fault.is || !w->dev.k->synchronous)
@@ -124,7 +124,7 @@ static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *
                  rows->position.host[row]);
     }
     w->dev.fault = (weft__fault){ 0 };
-    weft__fail(w, WEFT_EARG, "%s: %s: element %lld%s is %g; %g .. %g is expected", name, what, (long long)at,
+    weft__fail(w, WEFT_EARG, "%s: %s: element %lld%s is %g; expected %g .. %g", name, what, (long long)at,
                place, (double)x->data[at], (double)low, (double)high);
     return false;
 }
@@ -140,30 +140,30 @@ static weft_tensor *count_elements(const weft_tensor *x, const weft_loss_opts *o
 }
 
 /* Multiplies x by weights and mask. Where a weight is 0 the result is 0, even for infinity and NaN. */
-static weft_tensor *factored(weft_tensor *x, const weft_loss_opts *o)
+static weft_tensor *weighted(weft_tensor *x, const weft_loss_opts *o)
 {
     if (o && o->weights)
-        x = weft__given_times(chosen(o->weights, o, 0), x);
+        x = weft__given_times(masked_values(o->weights, o, 0), x);
     return o && o->mask ? weft_mul(x, o->mask) : x;
 }
 
 static weft_loss end_loss(weft_tensor *element, const weft_loss_opts *o)
 {
-    return (weft_loss){ weft_sum_all(factored(element, o)), count_elements(element, o) };
+    return (weft_loss){ weft_sum_all(weighted(element, o)), count_elements(element, o) };
 }
 
 /* ---- formulas ---- */
 weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
     if (!begin_loss("mse", &predicted, &target, "target", opts))
-        return failed(predicted);
+        return failed_loss(predicted);
     return end_loss(weft_square(weft_sub(predicted, target)), opts);
 }
 
 weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
     if (!begin_loss("mae", &predicted, &target, "target", opts))
-        return failed(predicted);
+        return failed_loss(predicted);
     return end_loss(weft_abs(weft_sub(predicted, target)), opts);
 }
 
@@ -172,10 +172,10 @@ weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target, const weft_loss_
 weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta, const weft_loss_opts *opts)
 {
     if (!begin_loss("huber", &predicted, &target, "target", opts))
-        return failed(predicted);
+        return failed_loss(predicted);
     delta = weft__or(delta, 1);
     if (!(delta > 0))
-        weft__fail(predicted->w, WEFT_EARG, "huber: delta %g; more than 0 is expected", delta);
+        weft__fail(predicted->w, WEFT_EARG, "huber: delta %g; expected more than 0", delta);
     weft_tensor *r = weft_sub(predicted, target), *c = weft_clamp(r, -delta, delta);
     return end_loss(weft_mul(c, weft_sub(r, weft_scale(c, .5))), opts);
 }
@@ -187,7 +187,7 @@ weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const w
 {
     if (!begin_loss("bce_with_logits", &logits, &target, "target", opts) ||
         !is_in_range("bce_with_logits", target, opts, "target", 0, 1))
-        return failed(logits);
+        return failed_loss(logits);
     weft_tensor *rest = weft_sub(weft_scalar(logits->w, 1), target);
     return end_loss(
         weft_add(weft__given_times(target, weft_softplus(weft_neg(logits))),
@@ -201,14 +201,14 @@ weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *target, weft_tensor 
     weft_tensor *m = mean;
     if (!begin_loss("gaussian_nll", &m, &target, "target", opts) ||
         !operand_is_usable("gaussian_nll", mean->w, variance, "variance") ||
-        !alike("gaussian_nll", mean, variance, "variance", -1))
-        return failed(mean);
+        !match("gaussian_nll", mean, variance, "variance", -1))
+        return failed_loss(mean);
     eps = weft__or(eps, 1e-6);
     if (!(eps >= 0))
-        weft__fail(mean->w, WEFT_EARG, "gaussian_nll: eps %g; 0 or more is expected", eps);
-    weft_tensor *given = chosen(variance, opts, 1);
+        weft__fail(mean->w, WEFT_EARG, "gaussian_nll: eps %g; expected 0 or more", eps);
+    weft_tensor *given = masked_values(variance, opts, 1);
     if (!is_in_range("gaussian_nll", given, opts, "variance", 0, (real)INFINITY))
-        return failed(mean);
+        return failed_loss(mean);
     weft_tensor *v = weft_clamp(given, eps, (double)INFINITY);
     weft_tensor *error = weft_div(weft_square(weft_sub(target, m)), v);
     return end_loss(weft_scale(weft_add(weft_log(v), error), .5), opts);
@@ -218,7 +218,7 @@ weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *target, weft_tensor 
 weft_loss weft_smape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
     if (!begin_loss("smape", &predicted, &target, "target", opts))
-        return failed(predicted);
+        return failed_loss(predicted);
     weft_tensor *both = weft_add(weft_abs(predicted), weft_abs(target));
     weft_tensor *safe = weft_where(both, both, weft_scalar(both->w, 1));
     return end_loss(weft_scale(weft_div(weft_abs(weft_sub(predicted, target)), safe), 2), opts);
@@ -227,7 +227,7 @@ weft_loss weft_smape(weft_tensor *predicted, weft_tensor *target, const weft_los
 weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
     if (!begin_loss("mape", &predicted, &target, "target", opts))
-        return failed(predicted);
+        return failed_loss(predicted);
     weft_tensor *error = weft_sub(target, predicted);
     weft_tensor *safe = weft_where(error, target, weft_scalar(error->w, 1));
     return end_loss(weft_abs(weft_div(error, safe)), opts);
@@ -239,12 +239,12 @@ static bool quantiles_are_sound(weft_tensor *x, const real *quantiles, int64_t n
     if (x->f.rank < (x->f.batch ? 2 : 1) || n < 1 || !quantiles || weft_size(x, -1) != n) {
         char text[128];
         weft__fail(x->w, WEFT_ESHAPE,
-                   "quantile_loss: predicted %s for %lld quantiles: as many in its last axis are expected",
+                   "quantile_loss: predicted %s, %lld quantiles; expected one column for each",
                    weft__text(&x->f, text), (long long)n);
     }
     for (int64_t i = 0; i < n && !x->w->status; i++)
         if (!(quantiles[i] > 0 && quantiles[i] < 1))
-            weft__fail(x->w, WEFT_EARG, "quantile_loss: number %lld is %g; between 0 and 1 is expected",
+            weft__fail(x->w, WEFT_EARG, "quantile_loss: quantile %lld is %g; expected 0 < quantile < 1",
                        (long long)i, (double)quantiles[i]);
     return !x->w->status;
 }
@@ -261,11 +261,11 @@ weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const 
     if (!operand_is_usable("quantile_loss", w, predicted, "predicted") ||
         !operand_is_usable("quantile_loss", w, target, "target") ||
         !quantiles_are_sound(predicted, quantiles, n))
-        return failed(predicted);
+        return failed_loss(predicted);
     weft_tensor *x = predicted, *y = weft_rank(target) == weft_rank(x) - 1 ? weft__column(target) : target;
-    if (x->w->status || !alike("quantile_loss", x, y, "target", 1) || !weighed("quantile_loss", x, opts))
-        return failed(x);
-    weft_tensor *r = factored(weft_sub(chosen(y, opts, 0), chosen(x, opts, 0)), opts);
+    if (x->w->status || !match("quantile_loss", x, y, "target", 1) || !weights_fit("quantile_loss", x, opts))
+        return failed_loss(x);
+    weft_tensor *r = weighted(weft_sub(masked_values(y, opts, 0), masked_values(x, opts, 0)), opts);
     weft_tensor *q = weft_reals(x->w, quantiles, WEFT_SHAPE(n));
     weft_tensor *element = weft_maximum(weft_mul(weft_sub(q, weft_scalar(x->w, 1)), r), weft_mul(q, r));
     return (weft_loss){ weft_sum_all(element), per_batch ?

@@ -9,13 +9,13 @@
 typedef struct {
     int64_t classes; real smoothing; int32_t ignore; bool has_ignore;
     int weight, mask;                            /* index of the input class_weight, mask; 0: not given */
-} manner;
+} entropy_opts;
 
 static const weft_tensor *input_or_null(const weft_call *c, int i) { return i ? c->x[i] : NULL; }
 
 static weft__entropy arguments(const weft_call *c, const weft_tensor *classes)
 {
-    const manner *m = c->attributes;
+    const entropy_opts *m = c->attributes;
     const weft_tensor *weight = input_or_null(c, m->weight), *mask = input_or_null(c, m->mask);
     return (weft__entropy){ weft__elements(&classes->f), m->classes, m->smoothing, m->has_ignore, m->ignore,
                             weight ? weight->data : NULL, mask ? mask->data : NULL };
@@ -42,29 +42,28 @@ static void check_classes(const weft_call *c, const weft_tensor *classes)
         return;
     w->dev.fault = (weft__fault){ 0 };
     describe_place(classes, fault.row, place, sizeof place);
-    weft__fail(w, WEFT_EARG, "%s: class %lld in %s; 0 .. %lld is expected, or the class to ignore",
-               c->op->name, (long long)fault.value, place, (long long)fault.below - 1);
+    weft__fail(w, WEFT_EARG, "%s: class %lld in %s; expected 0 .. %lld, or the class to ignore", c->op->name,
+               (long long)fault.value, place, (long long)fault.below - 1);
 }
 
 /* Checks classes, class_weight and mask, and sets the shape of the result. */
 static bool shapes(weft_call *c, const weft_tensor *classes)
 {
-    const manner *m = c->attributes;
+    const entropy_opts *m = c->attributes;
     const weft_tensor *weight = input_or_null(c, m->weight), *mask = input_or_null(c, m->mask);
     weft__form want = classes->f;
     char text[128];
     want.type = WEFT_REAL;
     if (classes->f.type != WEFT_I32)
-        return weft_op_refuse(c, "classes are ints; reals were given (weft_to_ints)");
+        return weft_op_refuse(c, "classes are reals; expected ints (weft_to_ints)");
     if (m->classes == 0 && weft__elements(&classes->f))
-        return weft_op_refuse(
-            c, "there are rows, but no classes to choose from: a last extent of 1 or more is expected");
+        return weft_op_refuse(c, "rows without classes; expected a last extent of 1 or more");
     if (weight && (weight->f.type != WEFT_REAL || weight->f.batch || weight->f.rank != 1 ||
                    weight->f.size[0] != m->classes))
-        return weft__refuse(c, "class_weight is %s; a plain [%lld] of reals, the classes, is expected",
+        return weft__refuse(c, "class_weight is %s; expected plain [%lld] of reals, one for each class",
                             weft__text(&weight->f, text), (long long)m->classes);
     if (mask && !weft__same(&mask->f, &want))
-        return weft__refuse(c, "the mask is %s; reals of the classes' shape and layout are expected",
+        return weft__refuse(c, "the mask is %s; expected reals with the shape and layout of the classes",
                             weft__text(&mask->f, text));
     c->y[0]->f = want;
     return want.batch || want.rank < 1 || weft__rows_agree(c, want.size[0], 1);
@@ -83,7 +82,7 @@ static void weight_run(weft_call *c)
 
 static void describe_weight(const weft_call *c, char *text, size_t size)
 {
-    const manner *m = c->attributes;
+    const entropy_opts *m = c->attributes;
     snprintf(text, size, "the weight of each row");
     if (m->has_ignore)
         snprintf(text, size, "the weight of each row, ignore=%d", m->ignore);
@@ -96,7 +95,7 @@ static const weft_op op_weight = { .name = "cross_entropy",
                                    .describe = describe_weight };
 
 /* Appends class_weight and mask to the n inputs in x. Returns the new number of inputs. */
-static int with_options(weft_tensor **x, int n, manner *m, weft_tensor *class_weight, weft_tensor *mask)
+static int with_options(weft_tensor **x, int n, entropy_opts *m, weft_tensor *class_weight, weft_tensor *mask)
 {
     m->weight = class_weight ? n : 0;
     if (class_weight)
@@ -112,14 +111,14 @@ static bool ignores(const weft_ce_opts *o) { return o->has_ignore || o->ignore !
 weft_tensor *weft__entropy_weight(weft_tensor *classes, int64_t n, const weft_ce_opts *opts, bool weighted)
 {
     weft_ce_opts o = opts ? *opts : (weft_ce_opts){ 0 };
-    manner m = { .classes = n, .ignore = o.ignore, .has_ignore = ignores(&o) };
+    entropy_opts m = { .classes = n, .ignore = o.ignore, .has_ignore = ignores(&o) };
     weft_tensor *x[3] = { classes };
     int inputs = with_options(x, 1, &m, weighted ? o.class_weight : NULL, o.mask);
     return weft__apply(&op_weight, x, inputs, &m, sizeof m)->y[0];
 }
 
 /* ---- the loss of each row: x = logits, classes, class_weight, mask ---- */
-/* Recognises logits [n, classes, T ..] with classes [n, T ..], the order of PyTorch, to name the way out. */
+/* Fails with a hint for logits [n, classes, T ..] with classes [n, T ..], the order of PyTorch. */
 static bool refuse_shapes(const weft_call *c)
 {
     const weft__form *x = &c->x[0]->f, *t = &c->x[1]->f;
@@ -132,7 +131,7 @@ static bool refuse_shapes(const weft_call *c)
                             "extent %lld, as in PyTorch%s",
                             (long long)x->size[x->rank - 1], (long long)x->size[1],
                             x->rank == 3 ? ": weft_transpose(logits, 1, 2)" : "");
-    return weft_op_refuse(c, "logits [.., classes] and classes [..] are expected, both ragged or both plain");
+    return weft_op_refuse(c, "expected logits [.., classes] and classes [..], both ragged or both plain");
 }
 
 static bool entropy_shape(weft_call *c)
@@ -159,8 +158,7 @@ static void entropy_fused(const weft_call *c)
     bool add;
     for (int i = 2; i < c->n; i++)
         if (weft_op_dx(c, i, &add))
-            weft__fail(w, WEFT_EARG,
-                       "cross_entropy: mask and class_weight are constants, they have no gradient");
+            weft__fail(w, WEFT_EARG, "cross_entropy: gradient of mask or class_weight; expected constants");
     real *dx = weft_op_dx(c, 0, &add);
     if (dx && !w->status)
         w->dev.k->entropy_back(&w->dev, &e, c->x[0]->data, weft_op_int_data(c->x[1]), weft_op_dy(c, 0), dx,
@@ -174,7 +172,7 @@ weft_tensor *weft__class_rows(weft_tensor *classes, int64_t n)
 
 static void entropy_composed(const weft_call *c, weft_tensor **y)
 {
-    const manner *m = c->attributes;
+    const entropy_opts *m = c->attributes;
     weft *w = c->y[0]->w;
     weft_ce_opts o = { .mask = m->mask ? c->x[m->mask] : NULL,
                        .ignore = m->ignore,
@@ -192,7 +190,7 @@ static void entropy_composed(const weft_call *c, weft_tensor **y)
 
 static void describe_manner(const weft_call *c, char *text, size_t size)
 {
-    const manner *m = c->attributes;
+    const entropy_opts *m = c->attributes;
     char ignore[40] = "";
     if (m->has_ignore)
         snprintf(ignore, sizeof ignore, ", ignore=%d", m->ignore);
@@ -210,9 +208,9 @@ weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes, const we
 {
     weft_ce_opts o = opts ? *opts : (weft_ce_opts){ 0 };
     if (!(o.smoothing >= 0 && o.smoothing <= 1))
-        weft__fail(weft_context_of(logits), WEFT_EARG, "cross_entropy: smoothing %g; 0 .. 1 is expected",
+        weft__fail(weft_context_of(logits), WEFT_EARG, "cross_entropy: smoothing %g; expected 0 .. 1",
                    o.smoothing);
-    manner m = { weft_size(logits, -1), (real)o.smoothing, o.ignore, ignores(&o), 0, 0 };
+    entropy_opts m = { weft_size(logits, -1), (real)o.smoothing, o.ignore, ignores(&o), 0, 0 };
     weft_tensor *x[4] = { logits, classes };
     int inputs = with_options(x, 2, &m, o.class_weight, o.mask);
     weft_tensor *rows = weft__apply(&op_entropy, x, inputs, &m, sizeof m)->y[0];

@@ -12,16 +12,16 @@ static weft_tensor *predicted(const char *name, weft_tensor *scores, weft_tensor
 {
     char a[128], b[128];
     if (scores && !weft__wrong(scores->w, scores) && scores->f.type != WEFT_REAL)
-        weft__fail(scores->w, WEFT_EARG, "%s: the scores are %s; reals are expected, scores before classes",
+        weft__fail(scores->w, WEFT_EARG, "%s: the scores are %s; expected reals, and scores before classes",
                    name, weft__text(&scores->f, a));
     weft_tensor *best = weft_argmax(scores, -1);
     if (weft_ok(best->w) && !weft__wrong(best->w, classes) && !weft__alike(&best->f, &classes->f, -1))
-        weft__fail(best->w, WEFT_ESHAPE, "%s: scores %s, classes %s: [.., classes] and [..] are expected",
-                   name, weft__text(&scores->f, a), weft__text(&classes->f, b));
+        weft__fail(best->w, WEFT_ESHAPE, "%s: scores %s, classes %s; expected [.., classes] and [..]", name,
+                   weft__text(&scores->f, a), weft__text(&classes->f, b));
     return best;
 }
 
-static hits compared(const char *name, weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+static hits compare(const char *name, weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
     weft_tensor *best = predicted(name, scores, classes);
     return (hits){ weft_equal(weft_to_reals(best), weft_to_reals(classes)),
@@ -41,7 +41,7 @@ weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_c
 {
     weft_ratio r = { 0 };
     WEFT_NO_GRAD(weft_context_of(scores)) {
-        hits h = compared("accuracy", scores, classes, opts);
+        hits h = compare("accuracy", scores, classes, opts);
         r = (weft_ratio){ weft_sum_all(weft_mul(h.right, h.counts)), weft_sum_all(h.counts) };
     }
     return r;
@@ -53,10 +53,10 @@ weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes, con
     char text[128];
     weft_ratio r = { 0 };
     if (scores && !weft__wrong(scores->w, scores) && !scores->f.batch)
-        weft__fail(scores->w, WEFT_ESHAPE, "sequence_accuracy: the scores are %s; ragged ones are expected",
+        weft__fail(scores->w, WEFT_ESHAPE, "sequence_accuracy: the scores are %s; expected a ragged tensor",
                    weft__text(&scores->f, text));
     WEFT_NO_GRAD(weft_context_of(scores)) {
-        hits h = compared("sequence_accuracy", scores, classes, opts);
+        hits h = compare("sequence_accuracy", scores, classes, opts);
         weft_tensor *none = weft_scalar(scores ? scores->w : NULL, 0);
         weft_tensor *wrong = weft_pool(weft_mul(weft_equal(h.right, none), h.counts), WEFT_POOL_SUM);
         weft_tensor *counts = weft_greater(weft_pool(h.counts, WEFT_POOL_SUM), none);
@@ -143,9 +143,9 @@ void weft_confusion_add(double *counts, int64_t classes, weft_tensor *m)
         weft__fail(w, WEFT_EARG, "confusion_add: the matrix %s", wrong);
     else if (!counts || m->f.rank != 2 || m->f.type != WEFT_REAL || m->f.size[0] != classes ||
              m->f.size[1] != classes)
-        weft__fail(w, WEFT_ESHAPE, "confusion_add: the matrix is %s, %s; [%lld, %lld] of reals is expected",
-                   weft__text(&m->f, text), counts ? "counts are there" : "counts is NULL",
-                   (long long)classes, (long long)classes);
+        weft__fail(w, WEFT_ESHAPE, "confusion_add: the matrix is %s, %s; expected [%lld, %lld] of reals",
+                   weft__text(&m->f, text), counts ? "counts is given" : "counts is NULL", (long long)classes,
+                   (long long)classes);
     int64_t n = w->status ? 0 : classes * classes;
     real *now = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *now);
     if (!now || weft__read(m, now, (size_t)n * sizeof *now))
@@ -168,12 +168,12 @@ static tally tally_of(const double *counts, int64_t classes, int64_t k)
     return t;
 }
 
-static double part(double of, double whole) { return whole > 0 ? of / whole : 0; }
+static double ratio(double of, double whole) { return whole > 0 ? of / whole : 0; }
 
 static weft_class_scores scores_of(tally t)
 {
-    return (weft_class_scores){ part(t.tp, t.tp + t.fp), part(t.tp, t.tp + t.fn),
-                                part(2 * t.tp, 2 * t.tp + t.fp + t.fn), t.tp + t.fn };
+    return (weft_class_scores){ ratio(t.tp, t.tp + t.fp), ratio(t.tp, t.tp + t.fn),
+                                ratio(2 * t.tp, 2 * t.tp + t.fp + t.fn), t.tp + t.fn };
 }
 
 static weft_class_scores micro(const double *counts, int64_t classes)
@@ -202,8 +202,8 @@ static weft_class_scores mean_over_classes(const double *counts, int64_t classes
         sum.f1 += weight * s.f1;
         sum.support += s.support;
     }
-    return (weft_class_scores){ part(sum.precision, weights), part(sum.recall, weights),
-                                part(sum.f1, weights), sum.support };
+    return (weft_class_scores){ ratio(sum.precision, weights), ratio(sum.recall, weights),
+                                ratio(sum.f1, weights), sum.support };
 }
 
 weft_class_scores weft_class_scores_of(const double *counts, int64_t classes, int64_t class_)

@@ -2,7 +2,7 @@
 #include "nn/nn.h"
 
 /* ---- activations by name ---- */
-weft_tensor *weft__activated(weft_activation a, weft_tensor *x)
+weft_tensor *weft__activate(weft_activation a, weft_tensor *x)
 {
     switch (a) {
     case WEFT_DEFAULT_ACTIVATION:
@@ -36,10 +36,10 @@ static bool check_mlp(weft_module *m, const weft_mlp_opts *o)
     if (w && (!o || !o->widths))
         weft__fail(w, WEFT_EARG, "mlp: %s is NULL", o ? "widths" : "opts");
     else if (w && (o->layers < 1 || o->layers > MOST_LAYERS))
-        weft__fail(w, WEFT_EARG, "mlp: %d layers; 1 .. %d are expected", o->layers, MOST_LAYERS);
+        weft__fail(w, WEFT_EARG, "mlp: %d layers; expected 1 .. %d", o->layers, MOST_LAYERS);
     else if (w && ((unsigned)o->activation > WEFT_SIGMOID || !(o->dropout >= 0 && (real)o->dropout < 1)))
         weft__fail(w, WEFT_EARG,
-                   "mlp: activation %d, dropout %g; a weft_activation and 0 <= dropout < 1 are expected",
+                   "mlp: activation %d, dropout %g; expected a value of weft_activation and 0 <= dropout < 1",
                    (int)o->activation, o->dropout);
     return w && !w->status;
 }
@@ -52,7 +52,7 @@ weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opt
     weft_module *m = weft_submodule_new(parent, name);
     weft_mlp *l = weft__layer(m, sizeof *l + (size_t)opts->layers * sizeof *l->linear);
     if (!l)
-        return weft__finished(m, l, &none);
+        return weft__finish_layer(m, l, &none);
     l->m = m;
     l->activation = opts->activation ? opts->activation : WEFT_RELU;
     l->dropout = opts->dropout;
@@ -63,12 +63,12 @@ weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opt
         l->linear[i] = weft_linear_new(
             m, number, &(weft_linear_opts){ .in = opts->widths[i], .out = opts->widths[i + 1] });
     }
-    return weft__finished(m, l, &none);
+    return weft__finish_layer(m, l, &none);
 }
 
 weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x)
 {
-    weft_tensor *bad = weft__refused(l ? l->m : NULL, x, "mlp");
+    weft_tensor *bad = weft__bad_input(l ? l->m : NULL, x, "mlp");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(l->m);
@@ -76,7 +76,7 @@ weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x)
         char drop[16];
         snprintf(drop, sizeof drop, "%d", layer_number(l, i) + 2);
         if (i + 1 < l->layers)
-            x = weft__dropped(l->m, drop, weft__linear_activated(l->linear[i], l->activation, x), l->dropout);
+            x = weft__dropout(l->m, drop, weft__run_activated(l->linear[i], l->activation, x), l->dropout);
         else
             x = weft_linear_run(l->linear[i], x);
     }

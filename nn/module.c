@@ -8,13 +8,13 @@
 #include "autograd/fused.h"
 #include "nn/nn.h"
 
-static weft_module none; /* stands for a module that could not be made; never written */
+static weft_module none; /* a module that could not be made; never written */
 
 weft *weft__ready(const weft_module *m)          { return m && m->w && !m->w->status ? m->w : NULL; }
 weft *weft_module_context(const weft_module *m)       { return m ? m->w : NULL; }
 weft_tensor *weft__inert(const weft_module *m)   { return m && m->w ? &m->w->nil : &weft__no_context()->nil; }
 
-weft_tensor *weft__refused(const weft_module *m, const weft_tensor *x, const char *function)
+weft_tensor *weft__bad_input(const weft_module *m, const weft_tensor *x, const char *function)
 {
     if (!m || !m->w) {
         weft *of_x = x ? x->w : weft__no_context();
@@ -34,8 +34,11 @@ weft_tensor *weft__refused(const weft_module *m, const weft_tensor *x, const cha
 /* ---- names ---- */
 static const char *module_name_fault(const char *name)
 {
-    return !name ? "is NULL" : !*name ? "is empty" : strlen(name) >= WEFT__NAME ? "has more than 63 bytes"
-         : strpbrk(name, "./") ? "holds a dot or a slash, which join names to paths" : NULL;
+    return !name                      ? "is NULL" :
+           !*name                     ? "is empty" :
+           strlen(name) >= WEFT__NAME ? "has more than 63 bytes" :
+           strpbrk(name, "./")        ? "contains a dot or a slash, which separate the parts of a path" :
+                                        NULL;
 }
 
 bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function,
@@ -48,8 +51,8 @@ bool weft__path_for(weft *w, const weft_module *m, const char *name, const char 
     else if (m && weft__name_below(m, name))
         weft__fail(w, WEFT_EARG, "%s: %s has a \"%s\" already", function, m->path, name);
     else if (snprintf(path, WEFT__PATH, "%s%s%s", m ? m->path : "", m ? "." : "", name) >= WEFT__PATH)
-        weft__fail(w, WEFT_EARG, "%s: \"%s\" in %s: the path has more than %d bytes", function, name, m->path,
-                   WEFT__PATH - 1);
+        weft__fail(w, WEFT_EARG, "%s: \"%s\" in %s: the path is too long; expected at most %d bytes",
+                   function, name, m->path, WEFT__PATH - 1);
     return !w->status && (!m || weft__names_reserve(m->root));
 }
 
@@ -72,8 +75,8 @@ static void module_end(void *p)
     weft_module *m = p;
     if (!m->w)
         return;                                  /* its name was refused */
-    weft__release(m->w, m->listed[0].at);
-    weft__release(m->w, m->listed[1].at);
+    weft__release(m->w, m->lists[0].item);
+    weft__release(m->w, m->lists[1].item);
     weft__release(m->w, m->names.bucket);
     weft__device_release(m->w, m->values);
     weft__device_release(m->w, m->gradients);
@@ -84,8 +87,8 @@ static void root_recover(void *p)
     weft_module *m = p;
     if (m->w && m->n)
         m->w->dev.k->fill(&m->w->dev, m->n, 0, m->gradients);
-    for (weft__parameter *q = m->first; q; q = q->later)
-        weft__node_of(&q->value)->given = false;
+    for (weft__parameter *q = m->first; q; q = q->next_in_root)
+        weft__node_of(&q->value)->has_gradient = false;
 }
 
 static weft_module *new_module(weft *w, weft_module *parent, const char *name)
@@ -119,7 +122,7 @@ weft_module *weft_submodule_new(weft_module *parent, const char *name)
     weft_module *m = w ? new_module(w, parent, name) : &none;
     if (!m->w)
         return m;
-    weft__names_add(m->root, &m->named, m->path, NULL);
+    weft__names_add(m->root, &m->entry, m->path, NULL);
     if (parent->last_child)
         parent->last_child->sibling = m;
     else
@@ -143,20 +146,20 @@ bool weft__sizes_given(const weft_module *m, const char *layer, const char *name
     if (w && !given)
         weft__fail(w, WEFT_EARG, "%s \"%.80s\" in %s: opts is NULL", layer, name ? name : "", m->path);
     for (int i = 0; w && given && i < n; i++)
-        if (sizes[i].is < 1)
-            weft__fail(w, WEFT_EARG, "%s \"%.80s\" in %s: %s is %lld%s; 1 or more is expected", layer,
-                       name ? name : "", m->path, sizes[i].field, (long long)sizes[i].is,
-                       sizes[i].is ? "" : ", or missing");
+        if (sizes[i].value < 1)
+            weft__fail(w, WEFT_EARG, "%s \"%.80s\" in %s: %s is %lld%s; expected 1 or more", layer,
+                       name ? name : "", m->path, sizes[i].field, (long long)sizes[i].value,
+                       sizes[i].value ? "" : ", or missing");
     return w && !w->status;
 }
 
 /* ---- a root's flat vectors ---- */
-int64_t weft__piece(const weft__parameter *p)
+int64_t weft__padded_size(const weft__parameter *p)
 {
     return (weft__elements(&p->value.f) + WEFT__GRAIN - 1) / WEFT__GRAIN * WEFT__GRAIN;
 }
 
-void weft__cut_back(weft_module *root, int64_t n)
+void weft__truncate(weft_module *root, int64_t n)
 {
     weft__device *d = &root->w->dev;
     if (n == root->n)
@@ -166,13 +169,13 @@ void weft__cut_back(weft_module *root, int64_t n)
     root->n = n;
 }
 
-static void forget_names(weft_module *m)         /* of m and all modules below it */
+static void remove_names(weft_module *m) /* of m and all modules below it */
 {
-    weft__names_remove(m->root, &m->named);
+    weft__names_remove(m->root, &m->entry);
     for (weft__parameter *p = m->parameters; p; p = p->next)
-        weft__names_remove(m->root, &p->named);
+        weft__names_remove(m->root, &p->entry);
     for (weft_module *child = m->child; child; child = child->sibling)
-        forget_names(child);
+        remove_names(child);
 }
 
 static void count_in(weft_module *m, weft__parameter *p)
@@ -185,20 +188,20 @@ static void count_in(weft_module *m, weft__parameter *p)
     m->elements += p->buffer ? 0 : weft__elements(&p->value.f);
 }
 
-static void count_again(weft_module *m)
+static void recount(weft_module *m)
 {
     m->below_first = m->below_last = NULL;
     m->elements = 0;
     for (int i = 0; i < 2; i++) {
-        m->count[i] = m->listed[i].n = 0;
-        m->listed[i].last = NULL;
+        m->count[i] = m->lists[i].n = 0;
+        m->lists[i].last = NULL;
     }
-    for (weft__parameter *p = m->root->first; p; p = p->later)
-        if (weft__below(p->module, m))
+    for (weft__parameter *p = m->root->first; p; p = p->next_in_root)
+        if (weft__is_below(p->module, m))
             count_in(m, p);
 }
 
-static void take_out_child(weft_module *m)
+static void unlink_child(weft_module *m)
 {
     weft_module *before = NULL, **child = &m->parent->child;
     for (; *child != m; child = &before->sibling)
@@ -208,30 +211,30 @@ static void take_out_child(weft_module *m)
         m->parent->last_child = before;
 }
 
-/* Removes what was made below m. It was made last, so it is the end of the root's list and flat vectors. */
-static void unmade(weft_module *m)
+/* Removes m and its parts: made last, they are the end of the root's list and flat vectors. */
+static void remove_module(weft_module *m)
 {
     weft_module *root = m->root;
-    take_out_child(m);
-    forget_names(m);
+    unlink_child(m);
+    remove_names(m);
     weft__parameter **at = &root->first, *last = NULL;
-    for (; *at && !weft__below((*at)->module, m); at = &(*at)->later)
+    for (; *at && !weft__is_below((*at)->module, m); at = &(*at)->next_in_root)
         last = *at;
     int64_t n = root->n;
-    for (const weft__parameter *p = *at; p; p = p->later)
-        n -= p->buffer || p->tied ? 0 : weft__piece(p);
+    for (const weft__parameter *p = *at; p; p = p->next_in_root)
+        n -= p->buffer || p->tied ? 0 : weft__padded_size(p);
     *at = NULL;
     root->last = last;
-    weft__cut_back(root, n);
+    weft__truncate(root, n);
     for (weft_module *above = m->parent; above; above = above->parent)
-        count_again(above);
+        recount(above);
 }
 
-void *weft__finished(weft_module *m, void *layer, void *otherwise)
+void *weft__finish_layer(weft_module *m, void *layer, void *otherwise)
 {
     if (!m->w || (layer && !m->w->status))
         return m->w ? layer : otherwise;
-    unmade(m);
+    remove_module(m);
     return otherwise;
 }
 
@@ -273,8 +276,8 @@ const weft_module *weft__enter(const weft_module *m)
 
 void weft__leave(const weft_module *m, const weft_module *before) { m->w->tape->scope = before; }
 
-/* ---- walks ---- */
-bool weft__below(const weft_module *part, const weft_module *m)
+/* ---- iteration ---- */
+bool weft__is_below(const weft_module *part, const weft_module *m)
 {
     while (part && part != m)
         part = part->parent;
@@ -290,11 +293,11 @@ void weft__append(weft__parameter *p)
         m->parameters = p;
     m->last_parameter = p;
     if (root->last)
-        root->last->later = p;
+        root->last->next_in_root = p;
     else
         root->first = p;
     root->last = p;
-    weft__names_add(root, &p->named, p->path, p);
+    weft__names_add(root, &p->entry, p->path, p);
     for (; m; m = m->parent)
         count_in(m, p);
     weft__list_parameters(root);
@@ -304,9 +307,9 @@ weft__parameter *weft__next_name(const weft_module *m, const weft__parameter *p)
 {
     if (!m || p == m->below_last)
         return NULL;
-    weft__parameter *next = p ? p->later : m->below_first;
-    while (next && !weft__below(next->module, m))
-        next = next->later;
+    weft__parameter *next = p ? p->next_in_root : m->below_first;
+    while (next && !weft__is_below(next->module, m))
+        next = next->next_in_root;
     return next;
 }
 
@@ -318,16 +321,16 @@ weft__parameter *weft__next_parameter(const weft_module *m, const weft__paramete
     return next;
 }
 
-bool weft__next_neighbours(const weft_module *m, bool frozen, weft__neighbours *s)
+bool weft__next_range(const weft_module *m, bool frozen, weft__range *s)
 {
     s->n = 0;
     for (weft__parameter *p; (p = weft__next_parameter(m, s->last)); s->last = p) {
         if (p->buffer || (weft__node_of(&p->value)->frozen && !frozen))
             continue;
-        if (s->n && p->at != s->from + s->n)
+        if (s->n && p->offset != s->from + s->n)
             return true;
-        s->from = s->n ? s->from : p->at;
-        s->n += weft__piece(p);
+        s->from = s->n ? s->from : p->offset;
+        s->n += weft__padded_size(p);
     }
     return s->n > 0;
 }

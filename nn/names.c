@@ -11,21 +11,21 @@
 
 enum { FEWEST = 16 };
 
-static uint64_t mixed_in(uint64_t hash, const char *text)        /* FNV-1a */
+static uint64_t hash_text(uint64_t hash, const char *text) /* FNV-1a */
 {
     for (; *text; text++)
         hash = (hash ^ (unsigned char)*text) * 0x100000001B3u;
     return hash;
 }
 
-static uint64_t hash_of(const char *path) { return mixed_in(0xCBF29CE484222325u, path); }
+static uint64_t hash_of(const char *path) { return hash_text(0xCBF29CE484222325u, path); }
 
 static weft__name **bucket(const weft__name_table *t, uint64_t hash)
 {
     return &t->bucket[(hash ^ hash >> 32) & (uint64_t)(t->buckets - 1)];
 }
 
-static void put(weft__name_table *t, weft__name *name)
+static void insert_entry(weft__name_table *t, weft__name *name)
 {
     weft__name **at = bucket(t, name->hash);
     name->next = *at;
@@ -45,7 +45,7 @@ bool weft__names_reserve(weft_module *root)
     for (int64_t i = 0; i < t->buckets; i++)
         for (weft__name *name = t->bucket[i], *rest; name; name = rest) {
             rest = name->next;
-            put(&next, name);
+            insert_entry(&next, name);
         }
     weft__release(root->w, t->bucket);
     *t = next;
@@ -55,7 +55,7 @@ bool weft__names_reserve(weft_module *root)
 void weft__names_add(weft_module *root, weft__name *name, const char *path, weft__parameter *p)
 {
     *name = (weft__name){ .hash = hash_of(path), .path = path, .parameter = p };
-    put(&root->names, name);
+    insert_entry(&root->names, name);
     root->names.n++;
 }
 
@@ -73,7 +73,7 @@ const weft__name *weft__name_below(const weft_module *m, const char *tail)
 {
     const weft__name_table *t = &m->root->names;
     size_t head = strlen(m->path);
-    uint64_t hash = mixed_in(mixed_in(hash_of(m->path), "."), tail);
+    uint64_t hash = hash_text(hash_text(hash_of(m->path), "."), tail);
     for (const weft__name *name = t->buckets ? *bucket(t, hash) : NULL; name; name = name->next)
         if (name->hash == hash && !strncmp(name->path, m->path, head) && name->path[head] == '.' &&
             !strcmp(name->path + head + 1, tail))
@@ -88,31 +88,31 @@ weft__parameter *weft__parameter_named(const weft_module *m, const char *path)
 }
 
 /* ---- by number ---- */
-static bool listed_one(weft_module *m, weft__listed *l, weft__parameter *p)
+static bool append_item(weft_module *m, weft__listed *l, weft__parameter *p)
 {
-    if (l->n == l->room) {
-        int room = l->room ? 2 * l->room : 16;
+    if (l->n == l->capacity) {
+        int room = l->capacity ? 2 * l->capacity : 16;
         struct weft__listed_one *at = weft__try_allocate(m->w, (size_t)room * sizeof *at);
         if (!at)
             return false;
         if (l->n)
-            memcpy(at, l->at, (size_t)l->n * sizeof *at);
-        weft__release(m->w, l->at);
-        l->at = at;
-        l->room = room;
+            memcpy(at, l->item, (size_t)l->n * sizeof *at);
+        weft__release(m->w, l->item);
+        l->item = at;
+        l->capacity = room;
     }
-    l->at[l->n++] = (struct weft__listed_one){ p, p->path };
+    l->item[l->n++] = (struct weft__listed_one){ p, p->path };
     return true;
 }
 
 /* Extends the list to all parameters below m. Without memory, or in a failed context, it stays too short. */
 static void extend(weft_module *m, bool buffers)
 {
-    weft__listed *l = &m->listed[buffers];
+    weft__listed *l = &m->lists[buffers];
     while (l->last != m->below_last) {
-        weft__parameter *p = l->last ? l->last->later : m->below_first;
-        bool belongs = !p->tied && p->buffer == buffers && weft__below(p->module, m);
-        if (belongs && !listed_one(m, l, p))
+        weft__parameter *p = l->last ? l->last->next_in_root : m->below_first;
+        bool belongs = !p->tied && p->buffer == buffers && weft__is_below(p->module, m);
+        if (belongs && !append_item(m, l, p))
             return;
         l->last = p;
     }
@@ -125,15 +125,15 @@ void weft__list_parameters(weft_module *m)
 }
 
 /* p is NULL if the number is out of range. */
-static struct weft__listed_one numbered(const weft_module *m, bool buffers, int i)
+static struct weft__listed_one item_at(const weft_module *m, bool buffers, int i)
 {
     if (!m || !m->w || i < 0 || i >= m->count[buffers])
         return (struct weft__listed_one){ 0 };
-    weft__listed *l = &((weft_module *)(uintptr_t)m)->listed[buffers];
+    weft__listed *l = &((weft_module *)(uintptr_t)m)->lists[buffers];
     if (i >= l->n)
         extend((weft_module *)(uintptr_t)m, buffers);
     if (i < l->n)
-        return l->at[i];
+        return l->item[i];
     weft__parameter *p = NULL;
     while ((p = weft__next_parameter(m, p)) && (p->buffer != buffers || i-- > 0))
         ;
@@ -144,12 +144,12 @@ static int count_below(const weft_module *m, bool buffers) { return m && m->w ? 
 
 static weft_tensor *at(const weft_module *m, bool buffers, int i, const char **path)
 {
-    struct weft__listed_one one = numbered(m, buffers, i);
+    struct weft__listed_one one = item_at(m, buffers, i);
     if (path)
         *path = one.p ? one.path + strlen(m->path) + 1 : "";
     if (one.p)
         return &one.p->value;
-    weft__fail(m ? m->w : NULL, WEFT_EARG, "%s_at: %d; 0 .. %d is expected",
+    weft__fail(m ? m->w : NULL, WEFT_EARG, "%s_at: number %d; expected 0 .. %d",
                buffers ? "buffer" : "parameter", i, count_below(m, buffers) - 1);
     return weft__inert(m);
 }

@@ -14,7 +14,7 @@ static bool norm_is_sound(weft_module *m, const char *name, const weft_layer_nor
     if (!WEFT__SIZES(m, "layer_norm", name, o, { "width", o ? o->width : 0 }))
         return false;
     if (o->eps != WEFT_ZERO && !(o->eps >= 0 && isfinite(o->eps)))
-        weft__fail(m->w, WEFT_EARG, "layer_norm: eps %g; 0 or more, and finite, is expected", o->eps);
+        weft__fail(m->w, WEFT_EARG, "layer_norm: eps %g; expected a finite number, 0 or more", o->eps);
     return !m->w->status;
 }
 
@@ -26,12 +26,12 @@ weft_norm_layer *weft_layer_norm_new(weft_module *parent, const char *name, cons
     weft_module *m = weft_submodule_new(parent, name);
     weft_norm_layer *n = weft__layer(m, sizeof *n);
     if (!n)
-        return weft__finished(m, n, &none);
+        return weft__finish_layer(m, n, &none);
     n->m = m;
     n->eps = opts->eps;
     n->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
     n->bias = weft_parameter(m, "bias", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
-    return weft__finished(m, n, &none);
+    return weft__finish_layer(m, n, &none);
 }
 
 weft_tensor *weft__layer_norm_of_gate(weft_norm_layer *n, weft_tensor *gate, weft_tensor *skip)
@@ -48,12 +48,12 @@ weft_tensor *weft__layer_norm_of_gate(weft_norm_layer *n, weft_tensor *gate, wef
 
 weft_tensor *weft_layer_norm_run(weft_norm_layer *n, weft_tensor *x)
 {
-    weft_tensor *bad = weft__refused(n ? n->m : NULL, x, "layer_norm");
+    weft_tensor *bad = weft__bad_input(n ? n->m : NULL, x, "layer_norm");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(n->m);
     if (x->f.type != WEFT_REAL || weft_size(x, -1) != n->weight->f.size[0])
-        weft__failed(x, WEFT_ESHAPE, "layer_norm", "[.., %lld] of reals is expected",
+        weft__failed(x, WEFT_ESHAPE, "layer_norm", "expected [.., %lld] of reals",
                      (long long)n->weight->f.size[0]);
     weft_tensor *y = weft_layer_norm(x, n->weight, n->bias, n->eps);
     weft__leave(n->m, before);

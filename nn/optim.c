@@ -12,7 +12,7 @@
 
 enum { BAD_IN_A_ROW = 10 };
 
-static bool holds(const weft_optim *o) { return o && o->w; }
+static bool is_open(const weft_optim *o) { return o && o->w; }
 
 /* ---- making ---- */
 static void optim_end(void *p)
@@ -20,7 +20,7 @@ static void optim_end(void *p)
     weft_optim *o = p;
     if (!o->w)
         return;
-    weft__members_end(o);
+    weft__free_members(o);
     weft__device_release(o->w, o->guard);
     o->w = NULL;
 }
@@ -32,7 +32,7 @@ static bool too_many(const weft_optim *o) { return o->counts[2] >= BAD_IN_A_ROW;
 static void optim_recover(void *p)
 {
     weft_optim *o = p;
-    if (!holds(o) || !too_many(o))               /* weft_optim_free may have ended it */
+    if (!is_open(o) || !too_many(o)) /* weft_optim_free may have ended it */
         return;
     o->counts[2] = 0;
     o->w->dev.k->upload(&o->w->dev, &o->guard->in_a_row, &o->counts[2], sizeof o->counts[2]);
@@ -59,7 +59,7 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
     *o = (weft_optim){ .w = w,
                        .module = m,
                        .name = name,
-                       .how = *how,
+                       .update = *how,
                        .first = first,
                        .second = second,
                        .average = average,
@@ -67,27 +67,27 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
     o->guard = weft__device_allocate(w, sizeof *o->guard);
     if (o->guard)
         send_guard(o);
-    return o->guard && weft__members_join(o, name) ? o : &none;
+    return o->guard && weft__add_members(o, name) ? o : &none;
 }
 
 void weft_optim_free(weft_optim *o)
 {
     if (!o || !o->w)
         return;
-    weft__members_leave(o);
+    weft__release_members(o);
     optim_end(o);
 }
 
 void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale, double weight_decay)
 {
-    weft *w = holds(o) ? o->w : NULL;
+    weft *w = is_open(o) ? o->w : NULL;
     if (!w || w->status)
         return;
     real scale = (real)lr_scale, decay = (real)weight_decay;
     if (!pattern || !*pattern || !(scale >= 0 && decay >= 0 && isfinite(scale) && isfinite(decay))) {
         weft__fail(w, WEFT_EARG,
-                   "optim_set_group: pattern %s%.80s%s, rate times %g, decay %g; a pattern of paths, and "
-                   "numbers of 0 or more, and finite, are expected",
+                   "optim_set_group: pattern %s%.80s%s, rate times %g, decay %g; expected a pattern of "
+                   "paths, and finite numbers of 0 or more",
                    pattern ? "\"" : "", pattern ? pattern : "NULL", pattern ? "\"" : "", (double)scale,
                    (double)decay);
         return;
@@ -99,18 +99,18 @@ void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale, d
 static void name_bad(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++)
-        if (o->counts[3] >= o->slot[i].from && o->counts[3] < o->slot[i].from + o->slot[i].n)
-            snprintf(o->bad, sizeof o->bad, "%s", weft__path_below(o->slot[i].p, o->module));
+        if (o->counts[3] >= o->slot[i].offset && o->counts[3] < o->slot[i].offset + o->slot[i].n)
+            snprintf(o->bad_path, sizeof o->bad_path, "%s", weft__path_below(o->slot[i].p, o->module));
 }
 
-static void look_quietly(weft_optim *o)           /* never fails the context */
+static void read_guard(weft_optim *o) /* never fails the context */
 {
     weft__guard g;
     o->w->dev.k->download(&o->w->dev, &g, o->guard, sizeof g);
     if (o->w->dev.failure[0])
         return;                                  /* the download failed */
     bool news = g.skipped != o->counts[1];
-    o->over = g.over;
+    o->overflow = g.over;
     o->counts[0] = g.applied;
     o->counts[1] = g.skipped;
     o->counts[2] = g.in_a_row;
@@ -121,22 +121,22 @@ static void look_quietly(weft_optim *o)           /* never fails the context */
 
 static void check_counts(weft_optim *o)
 {
-    look_quietly(o);
+    read_guard(o);
     weft__check_faults(o->w, "optim_step");
     if (too_many(o))
         weft__fail(o->w, WEFT_ENUMERIC,
-                   "optim_step: %s not finite in %lld steps in a row, first in %s; the rate is %g",
-                   o->over ? "gradients were finite, but values after the step" : "gradients were",
-                   (long long)o->counts[2], o->bad, (double)o->how.lr);
+                   "optim_step: %s not finite in %lld steps in a row, first in %s; the rate is %g. Lower it",
+                   o->overflow ? "gradients were finite, but values after the step" : "gradients were",
+                   (long long)o->counts[2], o->bad_path, (double)o->update.lr);
 }
 
 int64_t weft_optim_skipped(weft_optim *o, const char **bad_parameter)
 {
-    if (holds(o) && !o->w->status)
+    if (is_open(o) && !o->w->status)
         check_counts(o);
     if (bad_parameter)
-        *bad_parameter = holds(o) ? o->bad : "";
-    return holds(o) ? o->counts[1] : 0;
+        *bad_parameter = is_open(o) ? o->bad_path : "";
+    return is_open(o) ? o->counts[1] : 0;
 }
 
 /* ---- a step ---- */
@@ -147,17 +147,17 @@ static void check_gradients(weft_optim *o)
     bool start = true;
     weft__run r;
     for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);)
-        if (!r.still)
-            d->k->guard(d, r.n, dx + r.at, r.from, start, o->guard), start = false;
+        if (!r.idle)
+            d->k->guard(d, r.n, dx + r.begin, r.offset, start, o->guard), start = false;
     if (start)
         d->k->guard(d, 0, NULL, 0, true, o->guard);              /* no parameters: no error */
 }
 
 static real *part_from(real *x, int64_t from) { return x ? x + from : NULL; }
 
-static weft__update of_run(const weft_optim *o, const weft__run *r)
+static weft__update update_of(const weft_optim *o, const weft__run *r)
 {
-    weft__update u = o->how;
+    weft__update u = o->update;
     u.lr *= r->scale;
     u.decay = r->decay;
     return u;
@@ -169,22 +169,22 @@ static void check_results(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
     const weft_module *root = o->module->root;
-    weft__foresight first = { o->how, false };
+    weft__foresight first = { o->update, false };
     real scale = 0;
     for (int i = 0; i < o->n; i++) {
         const weft__slot *s = o->slot + i;
         scale = s->scale > scale ? s->scale : scale;
         first.most.decay = s->decay > first.most.decay ? s->decay : first.most.decay;
-        first.anew |= weft__node_of(&s->p->value)->changed > o->then;
+        first.anew |= weft__node_of(&s->p->value)->version > o->version;
     }
     first.most.lr *= scale;
     const weft__foresight *at_first = &first;
     weft__run r;
     for (int i = 0; weft__next_run(o->slot, o->n, &i, &r); at_first = NULL) {
-        weft__update u = of_run(o, &r);
-        d->k->rehearse(d, r.n, at_first, &u, o->pasts + r.past, !r.still, root->gradients + r.at,
-                       part_from(o->m, r.from), part_from(o->v, r.from), part_from(o->a, r.from),
-                       root->values + r.at, r.from, o->guard);
+        weft__update u = update_of(o, &r);
+        d->k->rehearse(d, r.n, at_first, &u, o->counters + r.counter, !r.idle,
+                       root->gradients + r.begin, part_from(o->m, r.offset), part_from(o->v, r.offset),
+                       part_from(o->a, r.offset), root->values + r.begin, r.offset, o->guard);
     }
 }
 
@@ -194,43 +194,43 @@ static void update(weft_optim *o)
     const weft_module *root = o->module->root;
     weft__run r;
     for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);) {
-        weft__update u = of_run(o, &r);
-        real *m = part_from(o->m, r.from), *v = part_from(o->v, r.from), *a = part_from(o->a, r.from);
-        if (r.still)
-            d->k->fill(d, r.n, 0, root->gradients + r.at);
+        weft__update u = update_of(o, &r);
+        real *m = part_from(o->m, r.offset), *v = part_from(o->v, r.offset), *a = part_from(o->a, r.offset);
+        if (r.idle)
+            d->k->fill(d, r.n, 0, root->gradients + r.begin);
         else
-            d->k->update(d, r.n, &u, o->pasts + r.past, o->guard, root->gradients + r.at, m, v, a,
-                         root->values + r.at);
+            d->k->update(d, r.n, &u, o->counters + r.counter, o->guard, root->gradients + r.begin, m, v,
+                         a, root->values + r.begin);
     }
 }
 
 /* Marks parameters as changed even if the device skipped the step, which the host does not know. */
-static void moved(weft_optim *o)
+static void mark_updated(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++) {
-        if (!o->slot[i].still)
-            weft__changed(&o->slot[i].p->value);
-        weft__node_of(&o->slot[i].p->value)->given = false;
+        if (!o->slot[i].idle)
+            weft__mark_changed(&o->slot[i].p->value);
+        weft__node_of(&o->slot[i].p->value)->has_gradient = false;
     }
-    o->then = o->w->tape->changes;
+    o->version = o->w->tape->version;
 }
 
 static bool is_ready(weft_optim *o)
 {
-    if (!holds(o) || o->w->status || !weft__members_join(o, "optim_step"))
+    if (!is_open(o) || o->w->status || !weft__add_members(o, "optim_step"))
         return false;
     if (o->n == 0)
         weft__fail(o->w, WEFT_EARG,
-                   "optim_step: the %s of %s has nothing to train: no parameter is made below it (a tied one "
-                   "belongs to where it was made)",
+                   "optim_step: the %s of %s has no parameters; expected a parameter made below it (a tied "
+                   "one belongs to the module that made it)",
                    o->name, o->module->path);
     return o->n > 0 && weft__groups_fit(o);
 }
 
-static bool any_moves(const weft_optim *o)
+static bool any_updated(const weft_optim *o)
 {
     for (int i = 0; i < o->n; i++)
-        if (!o->slot[i].still)
+        if (!o->slot[i].idle)
             return true;
     return false;
 }
@@ -238,14 +238,14 @@ static bool any_moves(const weft_optim *o)
 static void take_step(weft_optim *o)
 {
     weft__count_update(o->w);
-    weft__pasts_part(o);
+    weft__split_counters(o);
     if (o->w->check)
-        weft__check_given(o->w, any_moves(o), true, "optim_step");
+        weft__check_given(o->w, any_updated(o), true, "optim_step");
     check_gradients(o);
     check_results(o);
     update(o);
-    moved(o);
-    weft__step_end(o);
+    mark_updated(o);
+    weft__count_step(o);
     weft__check_faults(o->w, "optim_step");
     if (o->w->status)
         return;
@@ -268,44 +268,44 @@ void weft_optim_step(weft_optim *o)
 void weft_optim_set_lr(weft_optim *o, double lr)
 {
     real rate = (real)lr;
-    if (!holds(o))
+    if (!is_open(o))
         return;
     if (!(rate >= 0) || isinf(rate))
-        weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; 0 or more, and finite, is expected", (double)rate);
+        weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; expected a finite number, 0 or more", (double)rate);
     else
-        o->how.lr = rate;
+        o->update.lr = rate;
 }
 
-double weft_optim_lr(const weft_optim *o) { return o ? (double)o->how.lr : 0; }
+double weft_optim_lr(const weft_optim *o) { return o ? (double)o->update.lr : 0; }
 int64_t weft_optim_steps(const weft_optim *o) { return o ? o->steps : 0; }
 
 /* ---- saving: the guard is stored as numbers of the host ---- */
 bool weft__optim_is_of(const weft_optim *o, const weft_module *m)
 {
-    return !holds(o) || weft__below(o->module, m);
+    return !is_open(o) || weft__is_below(o->module, m);
 }
 
-static bool joined_quietly(weft_optim *o)        /* the error goes to the file function only */
+static bool join_quietly(weft_optim *o) /* the error goes to the file function only */
 {
     weft *w = o->w;
     weft__listener *listener = weft__hush(w);
-    bool fine = weft__members_join(o, "optimiser");
+    bool fine = weft__add_members(o, "optimiser");
     weft__unhush(w, listener, !fine);
     return fine;
 }
 
 int weft__optim_saved(weft_optim *o, weft__saved *out, int room)
 {
-    if (!holds(o) || o->w->status || !joined_quietly(o))
+    if (!is_open(o) || o->w->status || !join_quietly(o))
         return 0;
-    look_quietly(o);
-    weft__pasts_read(o);
-    o->rule = o->how.rule;
+    read_guard(o);
+    weft__read_counters(o);
+    o->rule = o->update.rule;
     const weft__saved all[] = {
-        { "rule", WEFT_I64, &o->rule, 1, false },    { "steps", WEFT_I64, &o->steps, 1, false },
-        { "lr", WEFT_REAL, &o->how.lr, 1, false },   { "guard", WEFT_I64, o->counts, 4, false },
-        { "ages", WEFT_I64, o->ages, o->n, false },  { "m", WEFT_REAL, o->m, o->elements, true },
-        { "v", WEFT_REAL, o->v, o->elements, true }, { "a", WEFT_REAL, o->a, o->elements, true },
+        { "rule", WEFT_I64, &o->rule, 1, false },     { "steps", WEFT_I64, &o->steps, 1, false },
+        { "lr", WEFT_REAL, &o->update.lr, 1, false }, { "guard", WEFT_I64, o->counts, 4, false },
+        { "ages", WEFT_I64, o->ages, o->n, false },   { "m", WEFT_REAL, o->m, o->elements, true },
+        { "v", WEFT_REAL, o->v, o->elements, true },  { "a", WEFT_REAL, o->a, o->elements, true },
     };
     int n = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all && n < room; i++)
@@ -320,7 +320,7 @@ static bool counts_are_possible(const int64_t *count, int64_t from, int64_t end,
 {
     for (int64_t i = from; i < end; i++)
         if (count[i] < low || count[i] > high) {
-            snprintf(why, size, "number %lld is %lld; %lld .. %lld is expected", (long long)i,
+            snprintf(why, size, "number %lld is %lld; expected %lld .. %lld", (long long)i,
                      (long long)count[i], (long long)low, (long long)high);
             return false;
         }
@@ -332,8 +332,8 @@ static bool numbers_are_possible(const weft__saved *entry, const real *x, bool b
 {
     for (int64_t i = 0; i < entry->n; i++)
         if (!isfinite(x[i]) || (x[i] < 0 && !below_zero)) {
-            snprintf(why, size, "number %lld is %g; a finite number%s is expected", (long long)i,
-                     (double)x[i], below_zero ? "" : ", 0 or more,");
+            snprintf(why, size, "number %lld is %g; expected a finite number%s", (long long)i, (double)x[i],
+                     below_zero ? "" : ", 0 or more");
             return false;
         }
     return true;
@@ -354,13 +354,13 @@ bool weft__optim_accepts(const weft_optim *o, const weft__saved *entry, const vo
 
 void weft__optim_restored(weft_optim *o)
 {
-    if (!holds(o) || o->w->status)
+    if (!is_open(o) || o->w->status)
         return;
-    o->rule = o->how.rule;                       /* io has compared it */
-    o->bad[0] = 0;
+    o->rule = o->update.rule; /* io has compared it */
+    o->bad_path[0] = 0;
     /* A program that loads after ten bad steps has already got the error. */
     o->counts[2] = too_many(o) ? 0 : o->counts[2];
     name_bad(o);
     send_guard(o);
-    weft__pasts_write(o);
+    weft__write_counters(o);
 }

@@ -5,16 +5,16 @@
 
 typedef struct weft__slot {                      /* a parameter and the gap after it */
     weft__parameter *p;
-    /* n: its numbers. from: its offset in the optimiser's vectors. */
-    int64_t n, from;
+    /* n: its numbers. offset: its offset in the optimiser's vectors. */
+    int64_t n, offset;
     real scale, decay;                           /* factor of the rate; replaces the rule's decay */
-    int past, parted;                            /* see optim_members.c */
+    int counter, split;                          /* see optim_members.c */
     /* Not updated: frozen, or not reached by a loss since the last step. */
-    bool still;
+    bool idle;
 } weft__slot;
 
-/* Adjacent parameters with equal scale, decay and past, and therefore equal `still`. */
-typedef struct weft__run { int64_t at, from, n; real scale, decay; int past; bool still; } weft__run;
+/* Adjacent parameters with equal scale, decay and counter, and therefore equal `idle`. begin: in the root. */
+typedef struct weft__run { int64_t begin, offset, n; real scale, decay; int counter; bool idle; } weft__run;
 
 /* Returns the run that starts with slot *i and advances *i past it. Returns false at the end. */
 bool weft__next_run(const weft__slot *s, int n, int *i, weft__run *run);
@@ -24,22 +24,22 @@ struct weft_optim {
     /* w is NULL if the optimiser could not be made or has ended. */
     weft *w; weft_module *module;
     const char *name;                            /* "adamw" */
-    weft__update how;                            /* lr: base rate; decay: outside groups */
+    weft__update update;                         /* lr: base rate; decay: outside groups */
     bool first, second, average;                 /* vectors that the rule needs */
     int64_t steps, elements;
     /* Device vectors [elements], NULL if the rule does not need them; see weft__update. */
     real *m, *v, *a;
-    weft__guard *guard, *pasts;                  /* on the device: counts of all steps; [n] pasts */
-    /* As saved: how.rule; the guard's applied, skipped, in_a_row, bad; [n] steps applied to each. */
+    weft__guard *guard, *counters;               /* on the device: counts of all steps; [n] counters */
+    /* As saved: update.rule; the guard's applied, skipped, in_a_row, bad; [n] steps applied to each. */
     int64_t rule, counts[4], *ages;
     /* In the last skipped step a result was not finite, not a gradient; see weft__guard. */
-    bool over;
-    char bad[WEFT__PATH];
-    /* tape->changes after the last step. Later changes are not the optimiser's. */
-    uint64_t then;
+    bool overflow;
+    char bad_path[WEFT__PATH];
+    /* tape->version after the last step. Later changes are not the optimiser's. */
+    uint64_t version;
     weft__group *groups;
     /* The last parameter of the root that was checked for membership. */
-    const weft__parameter *seen;
+    const weft__parameter *last_seen;
     int n; weft__slot *slot;
 };
 
@@ -48,20 +48,20 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
                             bool second, bool average);
 
 /* ---- optim_members.c ---- */
-/* Adds the parameters made below the module since the last call. Returns false if there is no memory or a
- * parameter has another optimiser; then the context has failed. */
-bool weft__members_join(weft_optim *o, const char *function);
+/* Adds the parameters made below the module since the last call. Returns false and fails the context if
+ * memory runs out or a parameter has another optimiser. */
+bool weft__add_members(weft_optim *o, const char *function);
 /* members_leave releases the parameters. members_end frees the memory, also when the context ends. */
-void weft__members_leave(weft_optim *o), weft__members_end(weft_optim *o);
+void weft__release_members(weft_optim *o), weft__free_members(weft_optim *o);
 void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay);
 /* Checks that every group matches a parameter. Otherwise fails the context and names the pattern. */
 bool weft__groups_fit(weft_optim *o);
 
 /* ---- steps of each parameter, optim_members.c ---- */
-/* Before a step: gives parameters that share a past separate ones if only some are updated. */
-void weft__pasts_part(weft_optim *o);
-/* After the update: counts the step in the pasts of updated parameters and in the optimiser's guard. */
-void weft__step_end(weft_optim *o);
-/* Copy the pasts to and from o->ages. Both wait for the device. */
-void weft__pasts_read(weft_optim *o), weft__pasts_write(weft_optim *o);
+/* Before a step: gives parameters that share a counter separate ones if only some are updated. */
+void weft__split_counters(weft_optim *o);
+/* After the update: counts the step in the counters of updated parameters and in the optimiser's guard. */
+void weft__count_step(weft_optim *o);
+/* Copy the counters to and from o->ages. Both wait for the device. */
+void weft__read_counters(weft_optim *o), weft__write_counters(weft_optim *o);
 #endif

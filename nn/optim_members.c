@@ -2,7 +2,7 @@
  *
  * Parameters made later join before the next step, save or load, with zeroed memory and an age of 0. The
  * optimiser's vectors grow at their end, because later parameters come later in the root's flat vectors. A
- * parameter has one optimiser at a time. Groups are patterns of paths in the order in which they were set, so
+ * parameter has one optimiser at a time. Groups are patterns of paths, ordered by the time they were set. So
  * they also apply to later parameters, and the last match wins. */
 #include <string.h>
 #include "autograd/fused.h"
@@ -11,14 +11,14 @@
 struct weft__group { weft__group *next; real scale, decay; bool fits; char pattern[]; };
 
 /* ---- runs ---- *
- * One kernel call updates all neighbours that share rate, decay and past. Gaps between parameters are 0 in
+ * One kernel call updates all neighbours that share rate, decay and counter. Gaps between parameters are 0 in
  * values and gradients, and every rule keeps them 0; they make runs longer. */
 static int64_t slots_join(weft__slot *s, int n)
 {
     int64_t from = 0;
     for (int i = 0; i < n; i++) {
-        s[i].from = from;
-        s[i].n = weft__piece(s[i].p);
+        s[i].offset = from;
+        s[i].n = weft__padded_size(s[i].p);
         from += s[i].n;
     }
     /* No gap after the last one, so a single parameter's memory has its shape. */
@@ -34,11 +34,12 @@ bool weft__next_run(const weft__slot *s, int n, int *i, weft__run *run)
     if (*i >= n)
         return false;
     const weft__slot *first = s + *i;
-    *run = (weft__run){ first->p->at, first->from, 0, first->scale, first->decay, first->past, first->still };
+    *run = (weft__run){ first->p->offset, first->offset, 0, first->scale, first->decay, first->counter,
+                        first->idle };
     for (; *i < n; ++*i) {
         const weft__slot *next = s + *i;
-        if (next->p->at != run->at + run->n || next->past != run->past || next->scale != run->scale ||
-            next->decay != run->decay)
+        if (next->p->offset != run->begin + run->n || next->counter != run->counter ||
+            next->scale != run->scale || next->decay != run->decay)
             break;
         run->n += next->n;
     }
@@ -46,7 +47,7 @@ bool weft__next_run(const weft__slot *s, int n, int *i, weft__run *run)
 }
 
 /* ---- groups ---- */
-static void apply(const weft_optim *o, weft__group *g, weft__slot *s)
+static void apply_group(const weft_optim *o, weft__group *g, weft__slot *s)
 {
     if (!weft__path_fits(s->p, o->module, g->pattern))
         return;
@@ -56,7 +57,7 @@ static void apply(const weft_optim *o, weft__group *g, weft__slot *s)
 }
 
 /* Removes the group with that pattern from the list and returns it; or NULL. */
-static weft__group *taken_out(weft_optim *o, const char *pattern)
+static weft__group *unlink_group(weft_optim *o, const char *pattern)
 {
     for (weft__group **at = &o->groups; *at; at = &(*at)->next)
         if (!strcmp((*at)->pattern, pattern)) {
@@ -70,7 +71,7 @@ static weft__group *taken_out(weft_optim *o, const char *pattern)
 void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay)
 {
     size_t bytes = strlen(pattern) + 1;
-    weft__group *g = taken_out(o, pattern), **last = &o->groups;
+    weft__group *g = unlink_group(o, pattern), **last = &o->groups;
     o->w->running = "optim_set_group";
     if (!g && !(g = weft__own(o->w, sizeof *g + bytes, NULL, NULL)))
         return;
@@ -83,19 +84,18 @@ void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay)
         last = &(*last)->next;
     *last = g;
     for (int i = 0; i < o->n; i++)
-        apply(o, g, o->slot + i);
+        apply_group(o, g, o->slot + i);
 }
 
 bool weft__groups_fit(weft_optim *o)
 {
     for (const weft__group *g = o->groups; g; g = g->next)
         if (!g->fits)
-            weft__fail(
-                o->w, WEFT_EARG,
-                "optim_step: the group \"%.80s\" of the %s of %s fits no parameter; a pattern of paths "
-                "below %s is expected, as \"%s\" is one",
-                g->pattern, o->name, o->module->path, o->module->path,
-                weft__path_below(o->slot[0].p, o->module));
+            weft__fail(o->w, WEFT_EARG,
+                       "optim_step: the group \"%.80s\" of the %s of %s matches no parameter; expected a "
+                       "pattern of paths below %s, such as \"%s\"",
+                       g->pattern, o->name, o->module->path, o->module->path,
+                       weft__path_below(o->slot[0].p, o->module));
     return !o->w->status;
 }
 
@@ -110,12 +110,12 @@ static weft__parameter *next_new(const weft_optim *o, const weft__parameter *aft
 
 static bool is_free(const weft_optim *o, const weft__parameter *p, const char *function)
 {
-    if (p->by)
+    if (p->optim)
         weft__fail(o->w, WEFT_EARG,
-                   "%s: %s would have two optimisers, the %s of %s and the %s of %s; one is expected "
-                   "(weft_optim_free ends one)",
-                   function, p->path, p->by->name, p->by->module->path, o->name, o->module->path);
-    return !p->by;
+                   "%s: %s has two optimisers, the %s of %s and the %s of %s; expected one (weft_optim_free "
+                   "ends one)",
+                   function, p->path, p->optim->name, p->optim->module->path, o->name, o->module->path);
+    return !p->optim;
 }
 
 /* ---- memory ---- */
@@ -131,31 +131,31 @@ static real *copy_longer(const weft_optim *o, bool needed, const real *x, int64_
     return y;
 }
 
-static void let_go(weft_optim *o)
+static void free_memory(weft_optim *o)
 {
     weft__release(o->w, o->slot);
     weft__release(o->w, o->ages);
     weft__device_release(o->w, o->m);
     weft__device_release(o->w, o->v);
     weft__device_release(o->w, o->a);
-    weft__device_release(o->w, o->pasts);
+    weft__device_release(o->w, o->counters);
 }
 
 /* Fills the slots with those of o, then with new ones. */
-static void fill_in(weft_optim *next, const weft_optim *o)
+static void fill_slots(weft_optim *next, const weft_optim *o)
 {
     if (o->n) {
         memcpy(next->slot, o->slot, (size_t)o->n * sizeof *o->slot);
         memcpy(next->ages, o->ages, (size_t)o->n * sizeof *o->ages);
     }
-    const weft__parameter *p = o->seen;
+    const weft__parameter *p = o->last_seen;
     for (int i = o->n; i < next->n; i++) {
         weft__slot *s = next->slot + i;
-        *s = (weft__slot){ .p = next_new(o, p), .scale = 1, .decay = o->how.decay };
+        *s = (weft__slot){ .p = next_new(o, p), .scale = 1, .decay = o->update.decay };
         p = s->p;
         next->ages[i] = 0;
         for (weft__group *g = o->groups; g; g = g->next)
-            apply(o, g, s);
+            apply_group(o, g, s);
     }
     next->elements = slots_join(next->slot, next->n);
 }
@@ -168,125 +168,125 @@ static bool grow_members(weft_optim *o, int more)
     next.slot = weft__allocate(w, (size_t)next.n * sizeof *next.slot);
     next.ages = next.slot ? weft__allocate(w, (size_t)next.n * sizeof *next.ages) : NULL;
     next.m = next.v = next.a = NULL;
-    next.pasts = NULL;
+    next.counters = NULL;
     if (next.ages) {
-        weft__pasts_read(o);
-        fill_in(&next, o);
-        next.pasts = weft__device_allocate(w, (size_t)next.n * sizeof *next.pasts);
+        weft__read_counters(o);
+        fill_slots(&next, o);
+        next.counters = weft__device_allocate(w, (size_t)next.n * sizeof *next.counters);
         next.m = copy_longer(o, o->first, o->m, next.elements);
         next.v = copy_longer(o, o->second, o->v, next.elements);
         next.a = copy_longer(o, o->average, o->a, next.elements);
     }
-    let_go(w->status ? &next : o);
+    free_memory(w->status ? &next : o);
     if (w->status)
         return false;
     *o = next;
-    weft__pasts_write(o);
+    weft__write_counters(o);
     return true;
 }
 
-bool weft__members_join(weft_optim *o, const char *function)
+bool weft__add_members(weft_optim *o, const char *function)
 {
     weft__parameter *last = o->module->below_last;
     int more = 0;
-    if (o->seen == last)
+    if (o->last_seen == last)
         return true;
-    for (const weft__parameter *p = o->seen; (p = next_new(o, p)); more++)
+    for (const weft__parameter *p = o->last_seen; (p = next_new(o, p)); more++)
         if (!is_free(o, p, function))
             return false;
     o->w->running = function;
     if (more && !grow_members(o, more))
         return false;
     for (int i = o->n - more; i < o->n; i++)
-        o->slot[i].p->by = o;
-    o->seen = last;
+        o->slot[i].p->optim = o;
+    o->last_seen = last;
     return true;
 }
 
-void weft__members_leave(weft_optim *o)
+void weft__release_members(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++)
-        o->slot[i].p->by = NULL;
+        o->slot[i].p->optim = NULL;
 }
 
-void weft__members_end(weft_optim *o)
+void weft__free_members(weft_optim *o)
 {
-    let_go(o);
+    free_memory(o);
     o->n = 0;
     o->slot = NULL;
     o->ages = NULL;
     o->m = o->v = o->a = NULL;
-    o->pasts = NULL;
+    o->counters = NULL;
 }
 
 /* ---- steps of each parameter ---- * Adam's corrections and SGD's first step depend on a parameter's own
  * steps. A parameter that is frozen or not reached by a loss does not count the step. Otherwise a parameter
  * that starts late would take first steps three times too long.
  *
- * Only the device knows how many steps were applied, so a past is a weft__guard on the device. All parameters
- * begin with one past. If only some parameters of a past are updated, those that differ from its first one
- * get a copy. A past has the number of its first parameter. */
-static void leave_slot(weft_optim *o, int i, weft__slot *first)
+ * Only the device knows how many steps were applied, so a counter is a weft__guard on the device. All
+ * parameters begin with one counter. If only some parameters of a counter are updated, those that differ from
+ * its first one get a copy. A counter has the number of its first parameter. */
+static void split_slot(weft_optim *o, int i, weft__slot *first)
 {
     weft__device *d = &o->w->dev;
     weft__slot *s = o->slot + i;
-    if (first->parted < 0) {                     /* the first to leave; others follow it */
-        d->k->copy(d, o->pasts + i, o->pasts + s->past, sizeof *o->pasts);
-        first->parted = i;
-        s->parted = -1;
+    if (first->split < 0) {                      /* the first to leave; others follow it */
+        d->k->copy(d, o->counters + i, o->counters + s->counter, sizeof *o->counters);
+        first->split = i;
+        s->split = -1;
     }
-    s->past = first->parted;
+    s->counter = first->split;
 }
 
-void weft__pasts_part(weft_optim *o)
+void weft__split_counters(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++) {
-        weft__slot *s = o->slot + i, *first = o->slot + s->past;
-        s->still = weft__node_of(&s->p->value)->frozen || !weft__node_of(&s->p->value)->given;
+        weft__slot *s = o->slot + i, *first = o->slot + s->counter;
+        s->idle = weft__node_of(&s->p->value)->frozen || !weft__node_of(&s->p->value)->has_gradient;
         if (s == first)
-            s->parted = -1;
-        else if (s->still != first->still)
-            leave_slot(o, i, first);
+            s->split = -1;
+        else if (s->idle != first->idle)
+            split_slot(o, i, first);
     }
 }
 
-static bool moves(const weft_optim *o, int i) { return o->slot[i].past == i && !o->slot[i].still; }
+static bool is_updated(const weft_optim *o, int i) { return o->slot[i].counter == i && !o->slot[i].idle; }
 
-void weft__step_end(weft_optim *o)
+void weft__count_step(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
-    weft__guard *past = NULL;
+    weft__guard *counter = NULL;
     for (int i = 0; i < o->n; i++)
-        if (moves(o, i)) {
-            if (past)
-                d->k->guard_end(d, past, o->guard, false);
-            past = o->pasts + i;
+        if (is_updated(o, i)) {
+            if (counter)
+                d->k->guard_end(d, counter, o->guard, false);
+            counter = o->counters + i;
         }
-    d->k->guard_end(d, past, o->guard, true);
+    d->k->guard_end(d, counter, o->guard, true);
 }
 
-void weft__pasts_read(weft_optim *o)
+void weft__read_counters(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
     for (int i = 0; i < o->n; i++) {
-        int past = o->slot[i].past;
-        weft__guard g = { .applied = o->ages[past] };
-        if (past == i)
-            d->k->download(d, &g, o->pasts + i, sizeof g);
+        int counter = o->slot[i].counter;
+        weft__guard g = { .applied = o->ages[counter] };
+        if (counter == i)
+            d->k->download(d, &g, o->counters + i, sizeof g);
         o->ages[i] = g.applied;
     }
 }
 
-void weft__pasts_write(weft_optim *o)
+void weft__write_counters(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
     for (int i = 0; i < o->n; i++) {
         weft__guard g = { .applied = o->ages[i] };
-        int past = 0;
-        while (o->ages[past] != o->ages[i])
-            past++;
-        o->slot[i].past = past;
-        if (past == i)
-            d->k->upload(d, o->pasts + i, &g, sizeof g);
+        int counter = 0;
+        while (o->ages[counter] != o->ages[i])
+            counter++;
+        o->slot[i].counter = counter;
+        if (counter == i)
+            d->k->upload(d, o->counters + i, &g, sizeof g);
     }
 }

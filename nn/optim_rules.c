@@ -3,29 +3,29 @@
 #include <math.h>
 #include "nn/optim.h"
 
-static void check(const weft_module *m, const char *rule, const char *option, double value, bool fine,
+static void check(const weft_module *m, const char *rule, const char *option, double value, bool valid,
                   const char *expected)
 {
-    if (!fine)
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: %s %g; %s is expected", rule, option,
-                   (double)(real)value, expected);
+    if (!valid)
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: %s %g; expected %s", rule, option, (double)(real)value,
+                   expected);
 }
 
 static void check_option(const weft_module *m, const char *rule, const char *option, double value)
 {
-    check(m, rule, option, value, value >= 0 && !isinf((real)value), "0 or more, and finite,");
+    check(m, rule, option, value, value >= 0 && !isinf((real)value), "a finite number, 0 or more");
 }
 
-static void below_one(const weft_module *m, const char *rule, const char *option, double value)
+static void check_below_one(const weft_module *m, const char *rule, const char *option, double value)
 {
     check(m, rule, option, value, value >= 0 && (real)value < 1, "0 or more and below 1");
 }
 
 /* An eps of 0 would divide 0 by 0 wherever a gradient is 0: in rows of an embedding that the batch lacks, and
  * in the gaps between parameters. */
-static void positive(const weft_module *m, const char *rule, double eps)
+static void check_positive(const weft_module *m, const char *rule, double eps)
 {
-    check(m, rule, "eps", eps, (real)eps > 0 && !isinf((real)eps), "more than 0, and finite,");
+    check(m, rule, "eps", eps, (real)eps > 0 && !isinf((real)eps), "a finite number above 0");
 }
 
 weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts)
@@ -38,7 +38,7 @@ weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts)
     check(m, "sgd", "dampening", o.dampening, isfinite((real)o.dampening), "a finite number");
     if (o.nesterov && (!(o.momentum > 0) || o.dampening != 0))
         weft__fail(m ? m->w : NULL, WEFT_EARG,
-                   "sgd: momentum %g, dampening %g; nesterov wants a momentum above 0 and no dampening",
+                   "sgd: momentum %g, dampening %g; expected nesterov with momentum > 0 and no dampening",
                    o.momentum, o.dampening);
     weft__update how = { .rule = WEFT__SGD,
                          .lr = (real)o.lr,
@@ -58,7 +58,7 @@ weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts)
     check_option(m, "rmsprop", "lr", o.lr);
     /* A larger alpha could give the root of a negative average. */
     check(m, "rmsprop", "alpha", o.alpha, o.alpha >= 0 && o.alpha <= 1, "0 .. 1");
-    positive(m, "rmsprop", o.eps);
+    check_positive(m, "rmsprop", o.eps);
     check_option(m, "rmsprop", "momentum", o.momentum);
     check_option(m, "rmsprop", "weight_decay", o.weight_decay);
     weft__update how = { .rule = WEFT__RMSPROP,
@@ -79,9 +79,9 @@ static weft_optim *adam(weft_module *m, const char *name, weft__rule rule, const
     o.beta1 = weft__or(o.beta1, .9);
     o.beta2 = weft__or(o.beta2, .999);
     check_option(m, name, "lr", o.lr);
-    below_one(m, name, "beta1", o.beta1);
-    below_one(m, name, "beta2", o.beta2);
-    positive(m, name, o.eps);
+    check_below_one(m, name, "beta1", o.beta1);
+    check_below_one(m, name, "beta2", o.beta2);
+    check_positive(m, name, o.eps);
     check_option(m, name, "weight_decay", o.weight_decay);
     weft__update how = { .rule = rule,
                          .lr = (real)o.lr,

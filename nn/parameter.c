@@ -25,7 +25,7 @@ static void old_end(void *p)
     weft__device_release(o->w, o->gradients);
 }
 
-static bool retired(weft *w, real *values, real *gradients)
+static bool retire_vectors(weft *w, real *values, real *gradients)
 {
     bool seen = weft_mark_here(w).at[WEFT__AT_HEADS] > 0;
     old now = { w, values, gradients }, *o = seen ? weft__own(w, sizeof *o, old_end, NULL) : &now;
@@ -51,23 +51,23 @@ static real *copy_larger(weft *w, const real *x, int64_t n, int64_t room)   /* a
 static bool make_room(weft_module *root, int64_t more)
 {
     weft *w = root->w;
-    if (more <= root->room - root->n)
+    if (more <= root->capacity - root->n)
         return true;
-    int64_t room = root->n + more > 2 * root->room ? root->n + more : 2 * root->room;
+    int64_t room = root->n + more > 2 * root->capacity ? root->n + more : 2 * root->capacity;
     real *v = copy_larger(w, root->values, root->n, room),
          *g = v ? copy_larger(w, root->gradients, root->n, room) : NULL;
-    if (!g || (root->room && !retired(w, root->values, root->gradients))) {
+    if (!g || (root->capacity && !retire_vectors(w, root->values, root->gradients))) {
         weft__device_release(w, v);
         weft__device_release(w, g);
         return false;
     }
     root->values = v;
     root->gradients = g;
-    root->room = room;
-    for (weft__parameter *p = root->first; p; p = p->later)
+    root->capacity = room;
+    for (weft__parameter *p = root->first; p; p = p->next_in_root)
         if (!p->buffer && !p->tied) {
-            p->value.data = v + p->at;
-            p->grad.data = g + p->at;
+            p->value.data = v + p->offset;
+            p->grad.data = g + p->offset;
         }
     return true;
 }
@@ -78,14 +78,14 @@ static bool shape_is_possible(weft *w, const char *function, const char *path, i
 {
     int64_t room = (int64_t)1 << 44;
     if (rank < 0 || rank > WEFT_RANK || (rank && !shape)) {
-        weft__fail(w, WEFT_EARG, "%s: %s: rank %d%s; 0 .. %d and a shape are expected", function, path, rank,
+        weft__fail(w, WEFT_EARG, "%s: %s: rank %d%s; expected rank 0 .. %d and a shape", function, path, rank,
                    shape ? "" : " without a shape", WEFT_RANK);
         return false;
     }
     for (int i = 0; i < rank; i++) {
         if (shape[i] < 0 || shape[i] > room)
             weft__fail(w, WEFT_ESHAPE,
-                       "%s: %s: extent %lld on axis %d; 0 or more, and not too many in all, are expected",
+                       "%s: %s: extent %lld on axis %d; expected 0 or more, and at most 2^44 elements",
                        function, path, (long long)shape[i], i);
         room /= shape[i] > 0 ? shape[i] : 1;
     }
@@ -106,7 +106,7 @@ static weft__parameter *new_parameter(weft_module *m, const char *name, const ch
     memcpy(p->path, path, sizeof path);
     p->name = p->path + strlen(m->path) + 1;
     p->module = m;
-    p->at = -1;
+    p->offset = -1;
     return p;
 }
 
@@ -120,17 +120,17 @@ weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const in
         return weft__inert(m);
     weft_module *root = m->root;
     p->value.f = f;
-    if (!make_room(root, weft__piece(p)))
+    if (!make_room(root, weft__padded_size(p)))
         return &w->nil;
-    p->at = root->n;
-    root->n += weft__piece(p);
-    p->grad = (weft_tensor){ .w = w, .f = f, .data = root->gradients + p->at };
-    p->value = (weft_tensor){ .w = w, .f = f, .data = root->values + p->at };
+    p->offset = root->n;
+    root->n += weft__padded_size(p);
+    p->grad = (weft_tensor){ .w = w, .f = f, .data = root->gradients + p->offset };
+    p->value = (weft_tensor){ .w = w, .f = f, .data = root->values + p->offset };
     *weft__node_of(&p->grad) = (weft__node){ .gradient = true };
     *weft__node_of(&p->value) = (weft__node){ .grad = &p->grad, .parameter = true, .path = p->path };
-    weft__first_values(p, init);
+    weft__init_values(p, init);
     if (w->status) {
-        weft__cut_back(root, p->at);
+        weft__truncate(root, p->offset);
         return &w->nil;
     }
     weft__append(p);
@@ -178,7 +178,7 @@ weft__parameter *weft__parameter_of(const weft_tensor *value)
 }
 
 /* Returns the tensor's context, or NULL after failing w if the tensor is not usable. */
-static weft *of_handle(weft *w, const weft_tensor *x, const char *function, const char *what)
+static weft *usable_context(weft *w, const weft_tensor *x, const char *function, const char *what)
 {
     const char *wrong = weft__wrong(w, x);
     if (wrong)
@@ -186,35 +186,35 @@ static weft *of_handle(weft *w, const weft_tensor *x, const char *function, cons
     return w->status ? NULL : w;
 }
 
-static weft *of_lasting(weft *w, const weft_tensor *x, const char *function)
+static weft *assignable_context(weft *w, const weft_tensor *x, const char *function)
 {
-    w = of_handle(w, x, function, "tensor to assign to");
+    w = usable_context(w, x, function, "tensor to assign to");
     if (w && x->step)
         weft__fail(w, WEFT_EARG,
-                   "%s: the tensor to assign to ends with the step; a buffer or a parameter is expected",
+                   "%s: the tensor to assign to ends with the step; expected a buffer or a parameter",
                    function);
     return w && !w->status ? w : NULL;
 }
 
-void weft__all_changed(weft_module *root)
+void weft__mark_all_changed(weft_module *root)
 {
-    for (weft__parameter *p = root->first; p; p = p->later)
+    for (weft__parameter *p = root->first; p; p = p->next_in_root)
         if (!p->tied)
-            weft__changed(&p->value);
+            weft__mark_changed(&p->value);
 }
 
-static void assigned(weft_tensor *x)             /* an assigned gradient counts as a gradient */
+static void mark_assigned(weft_tensor *x) /* an assigned gradient counts as a gradient */
 {
-    weft__changed(x);
+    weft__mark_changed(x);
     if (!weft__node_of(x)->gradient || !weft__outside_shards(x->w, "assign: of a gradient"))
         return;
     weft__parameter *p = (weft__parameter *)(void *)((char *)x - offsetof(weft__parameter, grad));
-    weft__node_of(&p->value)->given = true;
+    weft__node_of(&p->value)->has_gradient = true;
 }
 
 void weft_assign(weft_tensor *kept, weft_tensor *value)
 {
-    weft *w = of_lasting(weft__context(LIST(kept, value)), kept, "assign");
+    weft *w = assignable_context(weft__context(LIST(kept, value)), kept, "assign");
     if (!w)
         return;
     char to[128], from[128];
@@ -222,55 +222,55 @@ void weft_assign(weft_tensor *kept, weft_tensor *value)
     if (wrong)
         weft__fail(w, WEFT_EARG, "assign: the value %s", wrong);
     else if (!weft__same(&kept->f, &value->f))
-        weft__fail(w, WEFT_ESHAPE, "assign: %s to %s: equal shapes are expected, both plain",
+        weft__fail(w, WEFT_ESHAPE, "assign: %s to %s; expected equal shapes, both plain",
                    weft__text(&value->f, from), weft__text(&kept->f, to));
     if (w->status || kept == value || !weft__bytes(&kept->f))
         return;
     w->dev.k->copy(&w->dev, kept->data, value->data, (size_t)weft__bytes(&kept->f));
     weft__check_faults(w, "assign");
-    assigned(kept);
+    mark_assigned(kept);
 }
 
 void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
 {
-    weft *w = of_lasting(weft__context(&kept, 1), kept, "assign_values");
+    weft *w = assignable_context(weft__context(&kept, 1), kept, "assign_values");
     if (!w)
         return;
     char to[128];
     if (n != weft__elements(&kept->f) || (n && !values))
-        weft__fail(w, WEFT_ESHAPE, "assign_values: %s%lld numbers to %s", values ? "" : "NULL, ",
-                   (long long)n, weft__text(&kept->f, to));
+        weft__fail(w, WEFT_ESHAPE, "assign_values: %s%lld numbers to %s; expected one for each element",
+                   values ? "" : "NULL, ", (long long)n, weft__text(&kept->f, to));
     if (w->status || !n)
         return;
     w->dev.k->upload(&w->dev, kept->data, values, (size_t)n * sizeof *values);
     weft__check_faults(w, "assign_values");
-    assigned(kept);
+    mark_assigned(kept);
 }
 
-static weft__parameter *of_parameter(const weft_tensor *x, const char *function)
+static weft__parameter *require_parameter(const weft_tensor *x, const char *function)
 {
-    weft *w = of_handle(x ? x->w : weft__no_context(), x, function, "parameter");
+    weft *w = usable_context(x ? x->w : weft__no_context(), x, function, "parameter");
     if (w && !weft__node_of(x)->parameter)
-        weft__fail(w, WEFT_EARG, "%s: the tensor is no parameter", function);
+        weft__fail(w, WEFT_EARG, "%s: the tensor is not a parameter; expected one", function);
     return w && !w->status ? weft__parameter_of(x) : NULL;
 }
 
 void weft_initialise(weft_tensor *parameter, weft_init init)
 {
-    weft__parameter *p = of_parameter(parameter, "initialise");
+    weft__parameter *p = require_parameter(parameter, "initialise");
     if (p && weft__init_is_sound(parameter->w, "initialise", p->path, &parameter->f, init))
-        weft__first_values(p, init);
+        weft__init_values(p, init);
 }
 
 void weft_tie(weft_module *m, const char *name, weft_tensor *parameter)
 {
     weft *w = weft__ready(m);
-    weft__parameter *first = w ? of_parameter(parameter, "tie") : NULL;
+    weft__parameter *first = w ? require_parameter(parameter, "tie") : NULL;
     if (first && first->module->root != m->root)
-        weft__fail(w, WEFT_EARG, "tie: \"%.80s\": %s is not below the root %s", name ? name : "", first->path,
-                   m->root->path);
+        weft__fail(w, WEFT_EARG, "tie: \"%.80s\": %s; expected a parameter below the root %s",
+                   name ? name : "", first->path, m->root->path);
     else if (w && !first)
-        weft__fail(w, WEFT_EARG, "tie: \"%.80s\": a parameter of this context is expected", name ? name : "");
+        weft__fail(w, WEFT_EARG, "tie: \"%.80s\": expected a parameter of this context", name ? name : "");
     weft__parameter *p = first && !w->status ? new_parameter(m, name, "tie", NULL) : NULL;
     if (!p)
         return;
@@ -292,7 +292,7 @@ static void freeze(weft__parameter *p, bool frozen)
 {
     weft *w = p->value.w;
     weft__node_of(&p->value)->frozen = frozen;
-    weft__node_of(&p->value)->given &= !frozen;
+    weft__node_of(&p->value)->has_gradient &= !frozen;
     if (frozen && weft__elements(&p->grad.f))
         /* Otherwise the old gradient would be clipped and applied. */
         w->dev.k->fill(&w->dev, weft__elements(&p->grad.f), 0, p->grad.data);
@@ -307,8 +307,8 @@ void weft_freeze(weft_module *m, const char *pattern, bool frozen)
             freeze(p, frozen), fits = true;
     if (w && !fits)
         weft__fail(w, WEFT_EARG,
-                   "freeze: %s%.80s%s fits no parameter below %s; a pattern of their paths is expected "
-                   "(\"*\": all, \"encoder.*\", \"embed.weight\")",
+                   "freeze: %s%.80s%s matches no parameter below %s; expected a pattern of paths (\"*\": "
+                   "all, \"encoder.*\", \"embed.weight\")",
                    pattern ? "\"" : "", pattern ? pattern : "NULL", pattern ? "\"" : "", m->path);
 }
 
@@ -318,19 +318,19 @@ void weft_zero_grad(weft_module *m)
     weft *w = weft__ready(m);
     if (!w || !weft__outside_shards(w, "zero_grad"))
         return;
-    for (weft__neighbours s = { 0 }; weft__next_neighbours(m, true, &s);)
+    for (weft__range s = { 0 }; weft__next_range(m, true, &s);)
         w->dev.k->fill(&w->dev, s.n, 0, m->root->gradients + s.from);
     for (weft__parameter *p = NULL; (p = weft__next_parameter(m, p));)
-        weft__node_of(&p->value)->given = false;
+        weft__node_of(&p->value)->has_gradient = false;
     weft__check_faults(w, "zero_grad");
 }
 
-void weft__gradients_are_there(const weft_module *m, const char *function)
+void weft__check_gradients_exist(const weft_module *m, const char *function)
 {
     weft__parameter *p = NULL;
     if (!m->w->check)
         return;
-    while ((p = weft__next_parameter(m, p)) && !weft__node_of(&p->value)->given)
+    while ((p = weft__next_parameter(m, p)) && !weft__node_of(&p->value)->has_gradient)
         ;
     weft__check_given(m->w, p != NULL, false, function);
 }
@@ -345,11 +345,11 @@ void weft_divide_grad(weft_module *m, weft_tensor *divisor)
     if (wrong)
         weft__fail(w, WEFT_EARG, "divide_grad: the divisor %s", wrong);
     else if (divisor->f.type != WEFT_REAL || weft__elements(&divisor->f) != 1)
-        weft__fail(w, WEFT_ESHAPE, "divide_grad: the divisor is %s; one real is expected",
+        weft__fail(w, WEFT_ESHAPE, "divide_grad: the divisor is %s; expected one real",
                    weft__text(&divisor->f, text));
     else {
-        weft__gradients_are_there(m, "divide_grad");
-        for (weft__neighbours s = { 0 }; weft__next_neighbours(m, true, &s);) {
+        weft__check_gradients_exist(m, "divide_grad");
+        for (weft__range s = { 0 }; weft__next_range(m, true, &s);) {
             real *g = m->root->gradients + s.from;
             w->dev.k->scale_by(&w->dev, s.n, divisor->data, true, g, g, false);
         }

@@ -16,7 +16,7 @@ static const weft__parameter *first_name(const weft__parameter *p) { return p->t
 
 static const char *path_of(const sheet *s, const weft__parameter *p)     /* a tied one may be outside m */
 {
-    return weft__below(p->module, s->top) ? weft__path_below(p, s->top) : p->path;
+    return weft__is_below(p->module, s->top) ? weft__path_below(p, s->top) : p->path;
 }
 
 static void measure_names(sheet *s)

@@ -1,5 +1,5 @@
-/* schedule.c - learning rates as functions of the step, and plateau and early stopping. Their state is plain
- * structs, so a resumed run needs only the step number and these structs. */
+/* schedule.c - learning rates as functions of the step, reduction on a plateau, and early stopping. Their
+ * state is plain structs, so a resumed run needs only the step number and these structs. */
 #include <math.h>
 #include "core/context.h"
 #include "nn/api_optim.h"
@@ -49,7 +49,7 @@ double weft_one_cycle(int64_t step, int64_t total, double lr, double rise, doubl
 /* Adds 1, without overflow for a damaged saved state. */
 static int64_t one_more(int64_t n) { return n < INT64_MAX ? n + 1 : n; }
 
-/* Returns whether more than `patience` values in a row were not better: the rule of both. */
+/* Returns whether more than `patience` values in a row were not better, for plateau and early stopping. */
 static bool too_many(int64_t bad, int64_t patience) { return bad > 0 && bad > patience; }
 
 /* Sets best to the worst value at the first call, so that NaN cannot be best, and if it is damaged. */

@@ -60,7 +60,7 @@ uint64_t weft__print_of_streams(const weft *w)
 /* ---- optimisers ---- */
 static uint64_t mixed_optimiser(uint64_t h, const weft_optim *o, const weft__parameter *p)
 {
-    const weft__update *u = &o->how;
+    const weft__update *u = &o->update;
     const real numbers[] = { u->lr, u->decay, u->eps, u->beta1, u->beta2 };
     h = weft__mixed(h, (uint64_t)u->rule << 2 | (uint64_t)u->nesterov << 1 | u->centered);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -75,7 +75,7 @@ uint64_t weft__print_of_optimisers(const weft_module *m)
 {
     uint64_t h = 3;
     for (const weft__parameter *p = NULL; (p = weft__next_parameter(m, p));)
-        h = p->by ? mixed_optimiser(h, p->by, p) : h;
+        h = p->optim ? mixed_optimiser(h, p->optim, p) : h;
     return h;
 }
 

@@ -61,15 +61,15 @@ void weft__overlap_begin(weft_parallel *p)
         return;
     for (int c = 0; c < WEFT__CHUNKS; c++)
         p->least[c] = INT64_MAX;
-    p->w->tape->walk_watch = &all;
-    p->w->tape->walk_user = p;
+    p->w->tape->pass_watch = &all;
+    p->w->tape->pass_user = p;
 }
 
 void weft__overlap_end(weft_parallel *p)
 {
     static const weft__watch closed = { .closed = true };
-    p->w->tape->walk_watch = &closed;
-    p->w->tape->walk_user = NULL;
+    p->w->tape->pass_watch = &closed;
+    p->w->tape->pass_user = NULL;
 }
 
 /* Completes a transfer if some ranks have sent chunks before all failed. */

@@ -103,7 +103,7 @@ static void parallel_recover(void *user)
     if (!p->w || p->state == WEFT__IDLE)
         return;
     weft__shard_end(p->w);
-    p->w->tape->walk_watch = NULL;
+    p->w->tape->pass_watch = NULL;
     p->abandoned = true;                         /* weft_parallel_next reports it to all ranks */
 }
 

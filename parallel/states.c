@@ -63,7 +63,7 @@ bool weft__share_states(weft_parallel *p, const char *what)
             continue;
         for (weft__parameter *x = NULL; (x = next_state(p, q, x)); from += bytes_of(x)) {
             d->k->upload(d, x->value.data, from, (size_t)bytes_of(x));
-            weft__changed(&x->value);
+            weft__mark_changed(&x->value);
         }
     }
     return true;

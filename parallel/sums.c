@@ -12,9 +12,9 @@ static void mark(const weft_module *m, unsigned char *bits, bool set)
     for (weft__parameter *q = NULL; (q = weft__next_parameter(m, q)); i++) {
         weft__node *node = weft__node_of(&q->value);
         if (set)
-            node->given |= bits[i / 8] >> i % 8 & 1 && !node->frozen;
+            node->has_gradient |= bits[i / 8] >> i % 8 & 1 && !node->frozen;
         else
-            bits[i / 8] |= (unsigned char)(node->given << i % 8);
+            bits[i / 8] |= (unsigned char)(node->has_gradient << i % 8);
     }
 }
 

@@ -106,11 +106,11 @@ static void begin(weft_parallel *p, const int32_t *index, int64_t n, const weft_
     cut(p, index, n, parts, batch);
     p->batch.learns = w->recording;
     p->draw = w->random.draw;
-    weft__neighbours s = { 0 };
+    weft__range s = { 0 };
     p->from = p->n = 0;
-    if (weft__next_neighbours(p->module, false, &s))
+    if (weft__next_range(p->module, false, &s))
         p->from = s.from;
-    for (; s.n; weft__next_neighbours(p->module, false, &s))
+    for (; s.n; weft__next_range(p->module, false, &s))
         p->n = s.from + s.n - p->from;
     start(p);
 }
@@ -159,7 +159,7 @@ static void enter(weft_parallel *p, weft_part *part)
 static void leave(weft_parallel *p)
 {
     weft *w = p->w;
-    w->tape->walk_watch = NULL;
+    w->tape->pass_watch = NULL;
     if (p->state == WEFT__AT_SHARD && p->batch.learns)
         weft__fail(w, WEFT_EARG, "parallel_next: shard %d has no loss; weft_parallel_add takes it", p->at);
     uint64_t draw = w->random.draw;

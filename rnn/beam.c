@@ -20,7 +20,7 @@ typedef struct {
     beginnings now, next;
     hypothesis *best;                            /* [n, best], best first */
     path_node *nodes; int64_t count, room;
-    weft__best k_best;                           /* 2 K continuations, of which at most K are endings */
+    weft__best k_best; /* 2 K continuations, at most K of them endings */
 } search;
 
 static double worth(const search *b, double score, int64_t length)    /* length: tokens, including the end */
@@ -29,14 +29,14 @@ static double worth(const search *b, double score, int64_t length)    /* length:
 }
 
 /* Returns an upper bound of a beginning's worth: scores only fall; dividing by a longer length lifts them. */
-static double promise(const search *b, double score, int64_t length)
+static double best_worth(const search *b, double score, int64_t length)
 {
     int64_t next = length < b->d.o->limit ? length + 1 : length;
     return worth(b, score, b->d.o->length_penalty > 0 ? b->d.o->limit : next);
 }
 
 /* Returns the worth that a new hypothesis must exceed. */
-static double bar(const search *b, int64_t s) { return b->best[(s + 1) * b->d.best - 1].worth; }
+static double threshold(const search *b, int64_t s) { return b->best[(s + 1) * b->d.best - 1].worth; }
 
 static void consider(search *b, int64_t s, hypothesis h)
 {
@@ -114,9 +114,9 @@ static void read_back(const search *b)
 {
     for (int64_t i = 0; i < b->d.n * b->d.best; i++) {
         const hypothesis *h = &b->best[i];
-        int32_t *to = b->d.out.tokens + i * b->d.o->limit;
-        b->d.out.len[i] = h->length;
-        b->d.out.score[i] = h->score;
+        int32_t *to = b->d.result.tokens + i * b->d.o->limit;
+        b->d.result.len[i] = h->length;
+        b->d.result.score[i] = h->score;
         for (int64_t t = h->length, at = h->last; t-- > 0; at = b->nodes[at].before)
             to[t] = b->nodes[at].token;
     }
@@ -142,11 +142,11 @@ static bool offer_all(search *b, int64_t first, int64_t rows, const real *log_p)
     return b->k_best.n > 0;
 }
 
-static void go_on(search *b, int32_t token, int64_t s, int64_t parent, double score, int64_t at)
+static void add_row(search *b, int32_t token, int64_t s, int64_t parent, double score, int64_t at)
 {
     b->next.score[b->d.next.n] = score;
     b->next.node[b->d.next.n] = at;
-    weft__decoder_go_on(&b->d, token, s, parent);
+    weft__decoder_add_row(&b->d, token, s, parent);
 }
 
 /* Fills the next step's rows with the K best continuations. At the limit they compete as they are. */
@@ -160,7 +160,7 @@ static void continue_with(search *b, int64_t s, int64_t first)
         int32_t token = (int32_t)(x.id % C);
         int64_t row = first + x.id / C, before = b->now.node[row];
         if (token != b->d.o->end)
-            go_on(b, token, s, row, x.score, node_new(b, token, before)), alive++;
+            add_row(b, token, s, row, x.score, node_new(b, token, before)), alive++;
         else if (i < K)
             consider(b, s, (hypothesis){ worth(b, x.score, length), x.score, before, (int32_t)length - 1 });
     }
@@ -168,24 +168,24 @@ static void continue_with(search *b, int64_t s, int64_t first)
         consider(b, s,
                  (hypothesis){ worth(b, b->next.score[r], length), b->next.score[r], b->next.node[r],
                                (int32_t)length });
-    while (alive > 0 && (cut || !(promise(b, b->next.score[from + alive - 1], length) > bar(b, s))))
+    while (alive > 0 && (cut || !(best_worth(b, b->next.score[from + alive - 1], length) > threshold(b, s))))
         alive--;                                 /* rows are sorted by score */
     b->d.next.n = from + alive;
 }
 
 static bool expand(search *b, const real *log_p)
 {
-    const weft__rows_alive *now = &b->d.now;
+    const weft__active_rows *now = &b->d.now;
     for (int64_t r = 0, rows; r < now->n; r += rows) {
         int64_t s = now->sequence[r];
-        int32_t given = weft__decoder_given(&b->d, s);
-        rows = b->d.rows_of[s];
+        int32_t given = weft__prompt_token(&b->d, s);
+        rows = b->d.row_count[s];
         if (given >= 0) {
-            go_on(b, given, s, r, 0, NO_NODE);
+            add_row(b, given, s, r, 0, NO_NODE);
         } else if (offer_all(b, r, rows, log_p + r * b->d.classes)) {
             continue_with(b, s, r);
         } else {
-            weft__decoder_bad(&b->d, s);
+            weft__fail_scores(&b->d, s);
             return false;
         }
     }

@@ -11,22 +11,22 @@ typedef bool chooser(weft__decoder *d, weft_tensor *log_p, int32_t *chosen, real
 static void accept(weft__decoder *d, int64_t row, int32_t token, real log_p)
 {
     int64_t s = d->now.sequence[row];
-    int32_t given = weft__decoder_given(d, s);
+    int32_t given = weft__prompt_token(d, s);
     if (given >= 0) {
-        weft__decoder_go_on(d, given, s, row);
+        weft__decoder_add_row(d, given, s, row);
         return;
     }
     if (!isfinite(log_p) || (double)log_p > WEFT__LOG_P_MOST)
-        weft__decoder_bad(d, s);
-    d->out.score[s] += (double)log_p;
+        weft__fail_scores(d, s);
+    d->result.score[s] += (double)log_p;
     if (token == d->o->end)
         return;
-    d->out.tokens[s * d->o->limit + d->out.len[s]++] = token;
-    if (d->out.len[s] < d->o->limit)
-        weft__decoder_go_on(d, token, s, row);
+    d->result.tokens[s * d->o->limit + d->result.len[s]++] = token;
+    if (d->result.len[s] < d->o->limit)
+        weft__decoder_add_row(d, token, s, row);
 }
 
-static weft_decoded follow_choices(weft__decoder *d, int64_t n, weft_state first, chooser *choose)
+static weft_decoded decode_by(weft__decoder *d, int64_t n, weft_state first, chooser *choose)
 {
     bool good = weft__decoder_begin(d, n, first);
     weft *w = d->w;
@@ -80,8 +80,8 @@ static int64_t nucleus(const weft__scored *sorted, int64_t n, double temperature
     return count > 0 ? count : 1;
 }
 
-static int32_t sampled(const weft_decode_opts *o, const real *log_p, int64_t classes, weft__scored *room,
-                       double u)
+static int32_t sample_token(const weft_decode_opts *o, const real *log_p, int64_t classes, weft__scored *room,
+                            double u)
 {
     double temperature = o->temperature > 0 ? o->temperature : 1;
     bool some = o->top_k && o->top_k < classes, fewest = o->top_p > 0 && o->top_p < 1;
@@ -111,7 +111,7 @@ static bool choose_by_chance(weft__decoder *d, weft_tensor *log_p, int32_t *chos
         double u = weft_stream_uniform(stream);
         if (r == rows || d->now.sequence[r] != s)
             continue;
-        chosen[r] = sampled(d->o, all + r * C, C, room, u);
+        chosen[r] = sample_token(d->o, all + r * C, C, room, u);
         log_p_chosen[r] = all[r * C + chosen[r]];
         r++;
     }
@@ -125,17 +125,17 @@ weft_decoded weft_decode(weft *w, int64_t n, weft_state first, weft_decode_step_
     weft__decoder d = { .w = w, .name = "decode", .o = o, .step = step, .user = user };
     if (o && o->beams > 1)
         return weft__decode_beams(&d, n, first);
-    return follow_choices(&d, n, first, o && o->sample ? choose_by_chance : choose_largest);
+    return decode_by(&d, n, first, o && o->sample ? choose_by_chance : choose_largest);
 }
 
 /* ---- rows as queries ---- */
 weft_tensor *weft_decode_ragged(const weft_decode_rows *r, weft_tensor *x)
 {
     weft *w = x ? x->w : weft__no_context();
-    const char *wrong = !r ? "the rows of a step are expected, not NULL" : weft__wrong(w, x);
+    const char *wrong = !r ? "the rows are NULL; expected those of the step" : weft__wrong(w, x);
     if (!wrong && (x->f.batch || x->f.rank < 1 || x->f.size[0] != r->n))
-        return weft__failed_of(LIST(x), WEFT_ESHAPE, "decode_ragged",
-                               "a plain tensor of %lld rows is expected", (long long)r->n);
+        return weft__failed_of(LIST(x), WEFT_ESHAPE, "decode_ragged", "expected a plain tensor of %lld rows",
+                               (long long)r->n);
     if (wrong)
         return weft__failed_of(LIST(x), WEFT_EARG, "decode_ragged", "%s", wrong);
     weft__form f = x->f;

@@ -4,18 +4,18 @@
 #include "rnn/layers.h"
 
 /* ---- layers and directions over a packed batch ---- */
-/* first: stacked states */
+/* Returns the direction k of a layer. first: stacked states. */
 static weft__direction direction_of(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,
-                                    const weft__ends *e)
+                                    const weft__state_map *e)
 {
     weft__direction d = { .cell = r->cell,
-                          .own = is_own(r) ? &r->of_own[k] : NULL,
-                          .trace = r->traces.on ? r->traces.of + k : NULL,
+                          .own = is_own(r) ? &r->own_cells[k] : NULL,
+                          .trace = r->traces.on ? r->traces.trace + k : NULL,
                           .has_c = r->has_c,
                           .reverse = k % directions(r),
-                          .lean = r->o.lean || x->w->lean,
+                          .lean = r->opts.lean || x->w->lean,
                           .layer = k / directions(r),
-                          .hidden = r->o.hidden,
+                          .hidden = r->opts.hidden,
                           .in = { x } };
     d.in[WEFT__IDS] = by.ids;
     d.in[WEFT__TABLE] = by.table;
@@ -27,16 +27,16 @@ static weft__direction direction_of(weft_rnn *r, weft_tensor *x, weft__ids by, w
     return d;
 }
 /* Returns whether both directions are one entry of the tape, so that a GPU runs them in one launch. */
-static bool are_one(const weft_rnn *r, const weft *w)
+static bool runs_together(const weft_rnn *r, const weft *w)
 {
     return directions(r) == 2 && !w->dev.k->synchronous && !r->composed && !is_own(r) && !r->traces.on &&
-           !r->o.proj && !r->o.lean && !w->lean;
+           !r->opts.proj && !r->opts.lean && !w->lean;
 }
 static void run_directions(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,
-                           const weft__ends *e, weft_state *y)
+                           const weft__state_map *e, weft_state *y)
 {
     weft__direction d[2];
-    const bool both = are_one(r, x->w);
+    const bool both = runs_together(r, x->w);
     for (int i = 0; i < directions(r) && !x->w->status; i++) {
         d[i] = direction_of(r, x, by, first, k + i, e);
         if (!both && !x->w->status)
@@ -49,20 +49,20 @@ static void run_directions(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state
 static weft_tensor *drop_between_layers(const weft_rnn *r, weft_tensor *x, int layer)
 {
     char name[WEFT__PATH + 24];
-    if (!layer || r->o.dropout == 0 || !x->w->training)
+    if (!layer || r->opts.dropout == 0 || !x->w->training)
         return x;
     snprintf(name, sizeof name, "%s.dropout_l%d", r->m->path, layer - 1);
-    return weft_dropout(x, r->o.dropout, name, false);
+    return weft_dropout(x, r->opts.dropout, name, false);
 }
 
-/* x or, if given, ids: packed, or rows step by step. */
-static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first)
+/* Runs all layers. x, or ids if given, is packed, or has rows step by step. */
+static weft_rnn_out run_layers(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first)
 {
     const weft__form form = (by.ids ? by.ids : x)->f;
     weft *w = x->w;
-    const weft__ends *e = w->status ? NULL : weft__ends_of(&form, stacked(r));
+    const weft__state_map *e = w->status ? NULL : weft__state_map_of(&form, stacked(r));
     weft_tensor *h[2 * LAYERS], *c[2 * LAYERS];
-    for (int l = 0, k = 0; l < r->o.layers; l++) {
+    for (int l = 0, k = 0; l < r->opts.layers; l++) {
         if (!by.ids)
             /* Dropout between two layers may have changed the layout. */
             x = weft__arranged_as(drop_between_layers(r, x, l), &form);
@@ -96,7 +96,7 @@ static bool state_fits(const weft_rnn *r, const char *function, const char *name
     else if (t && (t->f.rank != 3 || t->f.batch || t->f.type != WEFT_REAL || t->f.size[0] != stacked(r) ||
                    t->f.size[1] != n || t->f.size[2] != wide))
         weft__fail(w, WEFT_ESHAPE,
-                   "%s: state %s is %s; [%d, %lld, %lld] (layers * directions, sequences, width) is expected",
+                   "%s: state %s is %s; expected [%d, %lld, %lld] (layers * directions, sequences, width)",
                    function, name, weft__text(&t->f, text), stacked(r), (long long)n, (long long)wide);
     return !w->status;
 }
@@ -105,12 +105,13 @@ static bool states_fit(const weft_rnn *r, const char *function, weft_state s, in
 {
     weft *w = r->m->w;
     if (s.c && !r->has_c)
-        weft__fail(w, WEFT_EARG, "%s: a state c was given, but this layer's cell has one state, h", function);
+        weft__fail(w, WEFT_EARG, "%s: state c is given; expected NULL, for a cell with one state, h",
+                   function);
     else if (r->has_c && !s.h != !s.c)
-        weft__fail(w, WEFT_EARG, "%s: state %s is NULL; both of h and c are expected, or neither", function,
+        weft__fail(w, WEFT_EARG, "%s: state %s is NULL; expected both h and c, or neither", function,
                    s.h ? "c" : "h");
     return !w->status && state_fits(r, function, "h", s.h, n, h_width(r)) &&
-           state_fits(r, function, "c", s.c, n, r->o.hidden);
+           state_fits(r, function, "c", s.c, n, r->opts.hidden);
 }
 
 static bool input_fits(const weft_rnn *r, const char *function, const weft_tensor *x, int plain_rank)
@@ -120,11 +121,11 @@ static bool input_fits(const weft_rnn *r, const char *function, const weft_tenso
     bool one = plain_rank == 2;
     int rank = x->f.batch ? 2 : plain_rank;
     if (x->f.type != WEFT_REAL || (x->f.batch && one) || x->f.rank != rank ||
-        x->f.size[rank - 1] != r->o.input || x->f.size[1] >= INT32_MAX)
-        weft__fail(w, WEFT_ESHAPE, "%s: x is %s; %s%lld] of reals is expected%s", function,
+        x->f.size[rank - 1] != r->opts.input || x->f.size[1] >= INT32_MAX)
+        weft__fail(w, WEFT_ESHAPE, "%s: x is %s; expected %s%lld] of reals%s", function,
                    weft__text(&x->f, text),
-                   one ? "a plain [sequences, " : "ragged rows or a plain [sequences, steps, ",
-                   (long long)r->o.input, weft__of_ids(&x->f));
+                   one ? "plain [sequences, " : "ragged rows or plain [sequences, steps, ",
+                   (long long)r->opts.input, weft__of_ids(&x->f));
     return !w->status;
 }
 
@@ -140,7 +141,7 @@ static bool call_fits(const weft_rnn *r, const char *function, const weft_tensor
 }
 
 /* ---- runs ---- */
-static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
+static weft_rnn_out run_batch(weft_rnn *r, weft_tensor *x, weft_state first)
 {
     const bool rows = x->f.layout == WEFT_ROWS;
     weft__form order = { .batch = x->f.batch,
@@ -150,37 +151,36 @@ static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
         return (weft_rnn_out){ &x->w->nil, { &x->w->nil, &x->w->nil } };
     weft__ids by = r->composed ? (weft__ids){ NULL, NULL } : weft__ids_of(x, &order);
     weft__form in = weft__laid(x->f, order.batch, order.layout, 0, WEFT_ALIGN_LEFT, order.place);
-    r->traces.as = x->f;
-    r->traces.plain.rank = 0;
+    r->traces.form = x->f;
+    r->traces.plain_form.rank = 0;
     /* Makes a separate tensor that both directions read. */
-    weft_rnn_out o = through(r, by.ids ? x : weft__arranged(x, &in, 0), by, first);
+    weft_rnn_out o = run_layers(r, by.ids ? x : weft__arranged(x, &in, 0), by, first);
     o.y = weft__arranged_as(o.y, &x->f);
     return o;
 }
 
-static weft_rnn_out on_plain(weft_rnn *r, weft_tensor *x, const char *function, int64_t T, weft_state first)
+static weft_rnn_out run_plain(weft_rnn *r, weft_tensor *x, const char *function, int64_t T, weft_state first)
 {
     weft *w = x->w;
     weft__form f = x->f;
     weft_tensor *rows = weft__as_batch(x, function, f.size[0], T);
-    weft_rnn_out o = weft_ok(w) ? on_ragged(r, rows, first) : (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
+    weft_rnn_out o = weft_ok(w) ? run_batch(r, rows, first) : (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
     f.size[f.rank - 1] = width(o.y);
     o.y = weft__view(o.y, &f);
-    r->traces.plain = f;
+    r->traces.plain_form = f;
     return o;
 }
 
 /* Returns whether the step needs nothing that only a run over a batch supports. */
-static bool steps_alone(const weft_rnn *r, const weft_tensor *x)
+static bool can_step(const weft_rnn *r, const weft_tensor *x)
 {
     return !r->composed && !is_own(r) && !r->traces.on &&
-           !(x->w->training && r->o.dropout > 0 && r->o.layers > 1) && weft__can_step(x);
+           !(x->w->training && r->opts.dropout > 0 && r->opts.layers > 1) && weft__can_step(x);
 }
 static weft_rnn_out one_step(const weft_rnn *r, weft_tensor *x, weft_state before)
 {
-    const weft__layers l = {
-        r->cell, r->o.layers, r->o.input, r->o.hidden, h_width(r), r->o.lean, r->weight
-    };
+    const weft__layers l = { r->cell,    r->opts.layers, r->opts.input, r->opts.hidden,
+                             h_width(r), r->opts.lean,   r->weight };
     return weft__step(&l, x, before);
 }
 
@@ -195,15 +195,13 @@ static weft_rnn_out run_checked(weft_rnn *r, const char *function, weft_tensor *
     }
     const weft_module *before = weft__enter(r->m);
     if (plain_rank == 2 && directions(r) == 2)
-        weft__fail(w, WEFT_EARG,
-                   "%s: the layer has two directions; the second begins at the end of the sequence",
-                   function);
+        weft__fail(w, WEFT_EARG, "%s: the layer has two directions; expected one, or weft_rnn_run", function);
     if (call_fits(r, function, x, first, plain_rank) &&
-        weft__traces_can(&r->traces, function, r->composed, r->o.lean || w->lean)) {
+        weft__trace_allowed(&r->traces, function, r->composed, r->opts.lean || w->lean)) {
         const int64_t T = plain_rank == 3 ? x->f.size[1] : 1;
-        weft_rnn_out y = x->f.batch                           ? on_ragged(r, x, first) :
-                         plain_rank == 2 && steps_alone(r, x) ? one_step(r, x, first) :
-                                                                on_plain(r, x, function, T, first);
+        weft_rnn_out y = x->f.batch                        ? run_batch(r, x, first) :
+                         plain_rank == 2 && can_step(r, x) ? one_step(r, x, first) :
+                                                             run_plain(r, x, function, T, first);
         o = weft_ok(w) ? y : o;
     }
     weft__leave(r->m, before);
@@ -229,7 +227,7 @@ weft_tensor *weft_final_state(weft_rnn *r, weft_state last)
     }
     const weft_module *before = weft__enter(r->m);
     if (!last.h)
-        weft__fail(w, WEFT_EARG, "final_state: state h is NULL; that of a run is expected");
+        weft__fail(w, WEFT_EARG, "final_state: state h is NULL; expected the last state of a run");
     else if (!w->status)
         state_fits(r, "final_state", "h", last.h, weft_size(last.h, 1), h_width(r));
     weft_tensor *y[2] = { &w->nil, &w->nil };

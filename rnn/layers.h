@@ -7,17 +7,17 @@ enum { LAYERS = 32 };                            /* documented in api_rnn.h */
 
 struct weft_rnn {
     weft_module *m;                              /* NULL: the layer could not be made */
-    weft_rnn_opts o; weft__cell cell; bool composed;
+    weft_rnn_opts opts; weft__cell cell; bool composed;
     weft_cell own; char own_name[96];            /* step NULL: a cell of core/cells.def */
-    weft__own_cell *of_own;                      /* [layers * directions], ordered as weight */
+    weft__own_cell *own_cells;                   /* [layers * directions], ordered as weight */
     int gates_x, gates_h; bool has_c;
     weft__traces traces;
     /* Weights of layer l and direction d at index l * directions + d; NULL if absent. */
     weft_tensor *weight[2 * LAYERS][WEFT__RNN_WEIGHTS];
 };
 
-static inline int directions(const weft_rnn *r)  { return 1 + r->o.bidirectional; }
-static inline int stacked(const weft_rnn *r)     { return r->o.layers * directions(r); }
+static inline int directions(const weft_rnn *r)  { return 1 + r->opts.bidirectional; }
+static inline int stacked(const weft_rnn *r)     { return r->opts.layers * directions(r); }
 static inline bool is_own(const weft_rnn *r)     { return r->own.step; }
-static inline int64_t h_width(const weft_rnn *r) { return r->o.proj ? r->o.proj : r->o.hidden; }
+static inline int64_t h_width(const weft_rnn *r) { return r->opts.proj ? r->opts.proj : r->opts.hidden; }
 #endif

@@ -25,9 +25,10 @@ int weft__gate_of(weft__cell cell, char letter)
 /* ---- forget bias: all of it in bias_ih, 0 in bias_hh ---- */
 static const char *forget_bias_fault(const weft_rnn_opts *o, bool forgets)
 {
-    return !forgets ? "only an LSTM or a CIFG has a forget_bias" :
-           o->no_bias ? "a forget_bias without no_bias is expected" :
-           !isfinite((real)o->forget_bias) ? "a finite forget_bias is expected" : NULL;
+    return !forgets                        ? "forget_bias: expected only with an LSTM or a CIFG" :
+           o->no_bias                      ? "forget_bias: expected only without no_bias" :
+           !isfinite((real)o->forget_bias) ? "forget_bias: expected a finite number" :
+                                             NULL;
 }
 
 static void set_forget_bias(weft_tensor *const *weight, weft__cell cell, int64_t hidden, double value)
@@ -39,46 +40,48 @@ static void set_forget_bias(weft_tensor *const *weight, weft__cell cell, int64_t
         return;
     w->dev.k->fill(&w->dev, hidden, (real)weft__or(value, 0), bias_ih->data + forget);
     w->dev.k->fill(&w->dev, hidden, 0, bias_hh->data + forget);
-    weft__changed(bias_ih);
-    weft__changed(bias_hh);
+    weft__mark_changed(bias_ih);
+    weft__mark_changed(bias_hh);
 }
 
 static const char *layer_fault(const weft_rnn *r, const weft_rnn_opts *o)
 {
-    return o->input < 1 || o->hidden < 1 ? "input and hidden of at least 1 are expected" :
-           o->input > INT32_MAX / 4 || o->hidden > INT32_MAX / 4 ? "input and hidden are too large" :
-           o->layers < 0 || o->layers > LAYERS ? "1 .. 32 layers are expected (0 means 1)" :
-           o->proj && (is_own(r) || !r->has_c) ? "only an LSTM or a CIFG has a projection" :
-           o->proj < 0 || o->proj >= o->hidden ? "a proj less than hidden is expected (0: none)" :
-           !(o->dropout >= 0 && (real)o->dropout < 1) ? "a dropout in 0 .. 1 (but not 1) is expected" :
-           o->relu && (is_own(r) || r->cell != WEFT__rnn_relu) ? "relu is an option of elman_new" :
-           o->forget_bias != 0 ? forget_bias_fault(o, !is_own(r) && r->has_c) : NULL;
+    return o->input < 1 || o->hidden < 1 ? "input and hidden: expected 1 or more" :
+           o->input > INT32_MAX / 4 || o->hidden > INT32_MAX / 4 ?
+                                           "input and hidden: expected less than 2^29" :
+           o->layers < 0 || o->layers > LAYERS        ? "layers: expected 1 .. 32 (0 means 1)" :
+           o->proj && (is_own(r) || !r->has_c)        ? "proj: expected only with an LSTM or a CIFG" :
+           o->proj < 0 || o->proj >= o->hidden        ? "proj: expected less than hidden (0: none)" :
+           !(o->dropout >= 0 && (real)o->dropout < 1) ? "dropout: expected 0 <= dropout < 1" :
+           o->relu && (is_own(r) || r->cell != WEFT__rnn_relu) ? "relu: expected only with weft_elman_new" :
+           o->forget_bias != 0 ? forget_bias_fault(o, !is_own(r) && r->has_c) :
+                                 NULL;
 }
 
 static void weights_new(weft_rnn *r, int layer, int direction)
 {
     static const char *const names[WEFT__RNN_WEIGHTS] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh",
                                                           "weight_hr" };
-    int64_t W = h_width(r), H = r->o.hidden, of_x = r->gates_x * H, of_h = r->gates_h * H,
-            in = layer ? W * directions(r) : r->o.input;
+    int64_t W = h_width(r), H = r->opts.hidden, of_x = r->gates_x * H, of_h = r->gates_h * H,
+            in = layer ? W * directions(r) : r->opts.input;
     const int64_t shape[WEFT__RNN_WEIGHTS][2] = {
-        { of_x, in }, { of_h, W }, { of_x }, { of_h }, { r->o.proj, H }
+        { of_x, in }, { of_h, W }, { of_x }, { of_h }, { r->opts.proj, H }
     };
-    real bound = (real)(1 / sqrt((double)r->o.hidden));
+    real bound = (real)(1 / sqrt((double)r->opts.hidden));
     for (int k = 0; k < WEFT__RNN_WEIGHTS; k++) {
         bool bias = k == WEFT__B_IH - WEFT__W_IH || k == WEFT__B_HH - WEFT__W_IH;
         char name[WEFT__NAME];
-        if ((bias && r->o.no_bias) || shape[k][0] == 0)
+        if ((bias && r->opts.no_bias) || shape[k][0] == 0)
             continue;
         snprintf(name, sizeof name, "%s_l%d%s", names[k], layer, direction ? "_reverse" : "");
         r->weight[layer * directions(r) + direction][k] =
             weft_parameter(r->m, name, bias ? 1 : 2, shape[k],
                            (weft_init){ WEFT_INIT_UNIFORM, (double)-bound, (double)bound });
     }
-    if (r->o.forget_bias != 0)
-        set_forget_bias(r->weight[layer * directions(r) + direction], r->cell, H, r->o.forget_bias);
+    if (r->opts.forget_bias != 0)
+        set_forget_bias(r->weight[layer * directions(r) + direction], r->cell, H, r->opts.forget_bias);
     if (is_own(r))
-        weft__own_parameters(r->m, &r->of_own[layer * directions(r) + direction], H, in, layer, direction);
+        weft__own_parameters(r->m, &r->own_cells[layer * directions(r) + direction], H, in, layer, direction);
 }
 
 static void describe_layer(const weft_rnn *r)
@@ -91,7 +94,7 @@ static void describe_layer(const weft_rnn *r)
     weft__describe(r->m, "cell", is_own(r) ? r->own.name : cells[r->cell]);
     if (gates && *gates)
         weft__describe(r->m, "gates", gates);
-    weft__describe(r->m, "bias", r->o.no_bias ? "none" : "b_ih and b_hh");
+    weft__describe(r->m, "bias", r->opts.no_bias ? "none" : "b_ih and b_hh");
 }
 
 /* Allocates the data of a program's cell for each layer and direction. Copies the cell's record. */
@@ -99,10 +102,10 @@ static bool own_cells(weft_rnn *r)
 {
     snprintf(r->own_name, sizeof r->own_name, "%s", r->own.name);
     r->own.name = r->own_name;
-    r->of_own = weft__layer(r->m, (size_t)stacked(r) * sizeof *r->of_own);
-    for (int k = 0; r->of_own && k < stacked(r); k++)
-        r->of_own[k].is = &r->own;
-    return r->of_own;
+    r->own_cells = weft__layer(r->m, (size_t)stacked(r) * sizeof *r->own_cells);
+    for (int k = 0; r->own_cells && k < stacked(r); k++)
+        r->own_cells[k].cell = &r->own;
+    return r->own_cells;
 }
 
 static weft_rnn none;                            /* a layer that could not be made */
@@ -115,7 +118,7 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
     const char *why = o ? layer_fault(kind, o) : "opts is NULL";
     if (why && o)
         weft__fail(w, WEFT_EARG,
-                   "%s \"%s\": %s; there are input %lld, hidden %lld, layers %d, proj %lld, dropout %g",
+                   "%s \"%s\": %s; given: input %lld, hidden %lld, layers %d, proj %lld, dropout %g",
                    function, name ? name : "", why, (long long)o->input, (long long)o->hidden, o->layers,
                    (long long)o->proj, o->dropout);
     else if (why)
@@ -125,22 +128,21 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
     weft_module *m = weft_submodule_new(parent, name);
     weft_rnn *r = weft__layer(m, sizeof *r);
     if (!r)
-        return weft__finished(m, r, &none);
+        return weft__finish_layer(m, r, &none);
     *r = *kind;
     r->m = m;
-    r->o = *o;
-    r->o.layers = o->layers ? o->layers : 1;
+    r->opts = *o;
+    r->opts.layers = o->layers ? o->layers : 1;
     if (is_own(r) && !own_cells(r))
-        return weft__finished(m, r, &none);
+        return weft__finish_layer(m, r, &none);
     describe_layer(r);
-    r->traces = (weft__traces){
-        .w = m->w, .layers = r->o.layers, .directions = directions(r), .own = is_own(r)
-    };
-    for (int l = 0; l < r->o.layers; l++)
+    r->traces =
+        (weft__traces){ .w = m->w, .layers = r->opts.layers, .directions = directions(r), .own = is_own(r) };
+    for (int l = 0; l < r->opts.layers; l++)
         for (int d = 0; d < directions(r); d++)
             weights_new(r, l, d);
     r->own.own = NULL;                           /* the list belongs to the caller */
-    return weft__finished(m, r, &none);
+    return weft__finish_layer(m, r, &none);
 }
 
 static weft_rnn *known_new(weft_module *m, const char *name, const char *function, weft__cell cell,
@@ -155,7 +157,7 @@ static weft_rnn *known_new(weft_module *m, const char *name, const char *functio
 
 weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell, const weft_rnn_opts *o)
 {
-    const char *why = weft__cell_is_wrong(cell);
+    const char *why = weft__cell_fault(cell);
     if (why) {
         weft__fail(weft_module_context(m), WEFT_EARG, "rnn_of_cell \"%s\": %s", name ? name : "", why);
         return &none;
@@ -195,7 +197,7 @@ weft__state_form weft__state_form_of(const weft_rnn *r)
 {
     return r && r->m ? (weft__state_form){ .stacked = stacked(r),
                                            .h = h_width(r),
-                                           .c = r->has_c ? r->o.hidden : 0,
+                                           .c = r->has_c ? r->opts.hidden : 0,
                                            .two_ways = directions(r) == 2 } :
                        (weft__state_form){ 0 };
 }

@@ -1,4 +1,4 @@
-/* own_cell.c - cells whose step the program defines: parameters, noise, and checks of the results. */
+/* own_cell.c - runs cells whose step the program defines, with their parameters and noise. */
 #include <math.h>
 #include <string.h>
 #include "autograd/fused.h"
@@ -14,26 +14,25 @@ static bool is_named(const char *name, size_t most)
 
 static const char *parameter_is_wrong(const weft_cell_parameter *p)
 {
-    return !is_named(p->name, WEFT__NAME / 2) ?
-               "each of its own parameters has a name of 1 to 31 bytes without dots and slashes" :
-           (unsigned)p->shape > WEFT_CELL_OF_INPUT ? "the shape of a parameter is one of weft_cell_shape" :
-           p->blocks < 1 || p->blocks > MOST_GATES ? "a parameter has 1 .. 64 blocks" :
+    return !is_named(p->name, WEFT__NAME / 2) ? "own: name: expected 1 .. 31 bytes without dots and slashes" :
+           (unsigned)p->shape > WEFT_CELL_OF_INPUT ? "own: shape: expected a value of weft_cell_shape" :
+           p->blocks < 1 || p->blocks > MOST_GATES ? "own: blocks: expected 1 .. 64" :
                                                      NULL;
 }
 
-const char *weft__cell_is_wrong(const weft_cell *cell)
+const char *weft__cell_fault(const weft_cell *cell)
 {
     const char *why =
-        !cell || !cell->step      ? "a cell with a step is expected" :
-        !is_named(cell->name, 96) ? "a cell has a name of up to 95 bytes without dots and slashes" :
+        !cell || !cell->step      ? "cell: no step function; expected a cell with a step" :
+        !is_named(cell->name, 96) ? "name: expected 1 to 95 bytes without dots and slashes" :
         cell->gate_names && strlen(cell->gate_names) > 95 ?
-                                    "gate_names has 95 bytes at most" :
+                                    "gate_names: expected at most 95 bytes" :
         cell->gates < 0 || cell->gates > MOST_GATES || cell->gates_h < -1 || cell->gates_h > MOST_GATES ?
-                                    "0 .. 64 gates are expected, and -1 .. 64 gates_h" :
-        cell->states < 0 || cell->states > 2   ? "1 or 2 states are expected" :
-        !(cell->noise >= 0 && cell->noise < 1) ? "a noise in 0 .. 1 (but not 1) is expected" :
+                                    "gates: expected 0 .. 64 gates and -1 .. 64 gates_h" :
+        cell->states < 0 || cell->states > 2   ? "states: expected 1 or 2 (0 means 1)" :
+        !(cell->noise >= 0 && cell->noise < 1) ? "noise: expected 0 <= noise < 1" :
         cell->own_count < 0 || cell->own_count > WEFT__OWN || (cell->own_count && !cell->own) ?
-                                                 "0 .. 16 parameters of its own are expected" :
+                                                 "own: expected 0 .. 16 parameters" :
                                                  NULL;
     for (int i = 0; !why && i < cell->own_count; i++)
         why = parameter_is_wrong(&cell->own[i]);
@@ -45,8 +44,8 @@ void weft__own_parameters(weft_module *m, weft__own_cell *cell, int64_t hidden, 
 {
     real bound = (real)(1 / sqrt((double)hidden));
     const char *suffix = reverse ? "_reverse" : "";
-    for (int i = 0; i < cell->is->own_count; i++) {
-        const weft_cell_parameter *p = &cell->is->own[i];
+    for (int i = 0; i < cell->cell->own_count; i++) {
+        const weft_cell_parameter *p = &cell->cell->own[i];
         char name[WEFT__NAME];
         snprintf(name, sizeof name, "%s_l%d%s", p->name, layer, suffix);
         cell->own[i] = weft_parameter(
@@ -60,12 +59,12 @@ void weft__own_parameters(weft_module *m, weft__own_cell *cell, int64_t hidden, 
 /* ---- running ---- */
 weft_tensor *weft__own_noise(const weft__direction *d, weft_tensor *x)
 {
-    if (!d->own || d->own->is->noise == 0)
+    if (!d->own || d->own->cell->noise == 0)
         return NULL;
     weft_tensor *ones = weft_full(x->w, 1, WEFT_SHAPE(weft_size(x, 0), d->hidden));
     if (!weft_ok(x->w))
         return ones;
-    return weft_plain(weft_dropout(weft__ragged_as(ones, &x->f), d->own->is->noise, d->own->noise, false));
+    return weft_plain(weft_dropout(weft__ragged_as(ones, &x->f), d->own->cell->noise, d->own->noise, false));
 }
 
 static bool own_state_fits(const weft__direction *d, const char *which, weft_tensor *given, int64_t rows)
@@ -74,12 +73,12 @@ static bool own_state_fits(const weft__direction *d, const char *which, weft_ten
     char text[128];
     const char *wrong = w->status ? NULL : weft__wrong(w, given);
     if (wrong)
-        weft__fail(w, WEFT_EARG, "the step of the cell \"%s\": %s %s", d->own->is->name, which, wrong);
+        weft__fail(w, WEFT_EARG, "the step of the cell \"%s\": %s %s", d->own->cell->name, which, wrong);
     else if (!w->status && (given->f.batch || given->f.rank != 2 || given->f.type != WEFT_REAL ||
                             given->f.size[0] != rows || given->f.size[1] != d->hidden))
         weft__fail(w, WEFT_ESHAPE,
-                   "the step of the cell \"%s\": %s is %s; plain [%lld, %lld] (rows, hidden) is expected",
-                   d->own->is->name, which, weft__text(&given->f, text), (long long)rows,
+                   "the step of the cell \"%s\": %s is %s; expected plain [%lld, %lld] (rows, hidden)",
+                   d->own->cell->name, which, weft__text(&given->f, text), (long long)rows,
                    (long long)d->hidden);
     return !w->status;
 }
@@ -87,7 +86,7 @@ static bool own_state_fits(const weft__direction *d, const char *which, weft_ten
 weft_state weft__own_step(const weft__direction *d, weft_tensor *x, weft_tensor *noise, weft_state before)
 {
     weft *w = d->in[WEFT__X]->w;
-    const weft_cell *cell = d->own->is;
+    const weft_cell *cell = d->own->cell;
     const weft_state inert = { &w->nil, d->has_c ? &w->nil : NULL };
     if (w->status)
         return inert;
@@ -99,8 +98,7 @@ weft_state weft__own_step(const weft__direction *d, weft_tensor *x, weft_tensor 
     int64_t rows = weft_size(before.h, 0);
     if (!w->status && s.c && !d->has_c)
         weft__fail(w, WEFT_EARG,
-                   "the step of the cell \"%s\": it gave a state c, and the cell has one state, h",
-                   cell->name);
+                   "the step of the cell \"%s\": it returned c; expected NULL, for one state, h", cell->name);
     bool fits = own_state_fits(d, "h", s.h, rows) && (!d->has_c || own_state_fits(d, "c", s.c, rows));
     return fits ? s : inert;
 }

@@ -17,14 +17,15 @@ static bool shape_of_one(weft_call *c)
 {
     const weft__form *x = packed(c);
     if (!x->batch || x->rank != (input_of(c, WEFT__IDS) ? 1 : 2) || (x->layout != WEFT_PACKED && !fold(c)))
-        return weft_op_refuse(c, "packed rows [tokens, input] are expected");
+        return weft_op_refuse(c, "x: expected packed rows [tokens, input]");
     extents e = sizes(c);
     if (!is(input_of(c, WEFT__W_IH), e.G, e.F) || !is(input_of(c, WEFT__W_HH), e.G, e.W) ||
         !is(input_of(c, WEFT__W_HR), e.W, e.H) || !is(input_of(c, WEFT__B_IH), e.G, 0) ||
         !is(input_of(c, WEFT__B_HH), e.G, 0))
-        return weft_op_refuse(c, "weights that fit the rows and each other are expected");
+        return weft_op_refuse(c, "weights: shapes do not match; expected w_ih [G, input], w_hh [G, width], "
+                                 "w_hr [width, hidden] and biases [G], with G = gates * hidden");
     if (!is(input_of(c, WEFT__H0), e.n, e.W) || !is(input_of(c, WEFT__C0), e.n, e.H))
-        return weft_op_refuse(c, "first states [sequences, width] are expected");
+        return weft_op_refuse(c, "first: expected h [sequences, width] and c [sequences, hidden]");
     int64_t of_gates = at_gates(c);
     for (int k = 0; k < c->m; k++) {
         c->y[k]->f = *x;
@@ -100,7 +101,7 @@ static attributes attributes_of(const weft__direction *d, const attributes *firs
     a.lean = d->lean;
     for (int k = 0; k < WEFT__RNN_INPUTS; k++) {
         const bool shared = first && (k == WEFT__X || k == WEFT__IDS || k == WEFT__TABLE);
-        a.at[k] = shared ? first->at[k] : (int8_t)(d->in[k] ? *n : -1);
+        a.input[k] = shared ? first->input[k] : (int8_t)(d->in[k] ? *n : -1);
         if (!shared && d->in[k])
             x[(*n)++] = d->in[k];
     }

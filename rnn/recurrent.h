@@ -8,10 +8,11 @@
 #include "autograd/fused.h"
 #include "rnn/rnn.h"
 
-/* Attributes of one direction. at: index of each input in the call's x, -1 if absent. both: the attributes of
- * the other direction follow. trace: of the layer, or NULL. run: number of this run in the trace. */
+/* Attributes of one direction. input: index of each input in the call's x, -1 if absent. both: the
+ * attributes of the other direction follow. trace: of the layer, or NULL. run: number of this run in the
+ * trace. */
 typedef struct {
-    weft__cell cell; bool reverse, lean, both; int layer; int8_t at[WEFT__RNN_INPUTS];
+    weft__cell cell; bool reverse, lean, both; int layer; int8_t input[WEFT__RNN_INPUTS];
     weft__trace *trace; uint64_t run;
 } attributes;
 typedef struct { int64_t N, n, F, H, W, G, S; } extents;
@@ -32,7 +33,7 @@ static inline direction_calls calls_of(const weft_call *c)
 }
 static inline weft_tensor *input_of(const weft_call *c, int k)
 {
-    return how(c)->at[k] < 0 ? NULL : c->x[how(c)->at[k]];
+    return how(c)->input[k] < 0 ? NULL : c->x[how(c)->input[k]];
 }
 static inline real *numbers_of(const weft_call *c, int k)
 {

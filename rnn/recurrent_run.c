@@ -54,7 +54,7 @@ __attribute__((weak, visibility("default"))) int64_t weft__test_segment_rows(voi
 /* Returns the rows of a segment: few enough to keep the gates in a cache, and enough to make the cost of
  * packing the weights negligible. It must not depend on the number of threads, because weight gradients are
  * sums over segments. */
-static int64_t rows_at_once(const weft_call *c, const extents *e, const weft__recurrence *r)
+static int64_t segment_rows(const weft_call *c, const extents *e, const weft__recurrence *r)
 {
     int64_t rows = SEGMENT_BYTES / (e->S * (int64_t)sizeof(real));
     rows = (rows > SEGMENT_ROWS ? rows : SEGMENT_ROWS) * (dev(c)->k->synchronous ? 1 : DEVICE_FACTOR);
@@ -80,14 +80,14 @@ static segment segments_of(const weft_call *c, const extents *e)
         s.l.of_rows = scratch(c, s.l.rows * e->S);
     }
     int k = at_gates(c);
-    s.room = rows_at_once(c, e, &s.l.r);
+    s.room = segment_rows(c, e, &s.l.r);
     s.gates = is_lean(c) ? scratch(c, s.room * e->S) : Y(c, k);
     s.raw = !s.l.r.w_hr ? NULL : is_lean(c) ? scratch(c, s.room * e->H) : Y(c, k + 1);
     return s;
 }
 
-/* the address of row 0, if p is that of `row` */
-static real *as_of_row(real *p, int64_t row, int64_t columns)
+/* Returns the address of row 0 if p is the address of `row`; NULL for NULL. */
+static real *base_of_row(real *p, int64_t row, int64_t columns)
 {
     return p ? (real *)((uintptr_t)p - (uintptr_t)(row * columns) * sizeof *p) : NULL;
 }
@@ -106,10 +106,10 @@ static bool next_segment(segment *s, const extents *e, bool down)
         for (r->from = r->to; r->to < r->steps && start[r->to + 1] - start[r->from] <= s->room;)
             r->to++;
     int64_t row = start[r->from];
-    r->gates = as_of_row(s->gates, row, e->S);
-    r->raw = as_of_row(s->raw, row, e->H);
-    r->h_before = as_of_row(s->h_before, row, e->W);
-    r->dh = as_of_row(s->dh, row, e->W);
+    r->gates = base_of_row(s->gates, row, e->S);
+    r->raw = base_of_row(s->raw, row, e->H);
+    r->h_before = base_of_row(s->h_before, row, e->W);
+    r->dh = base_of_row(s->dh, row, e->W);
     return r->to > r->from;
 }
 
@@ -126,10 +126,10 @@ static const void *packed_weights(const weft_call *c, const weft__recur_layer *l
     }
     if (of[0]->w->recording || how(c)->lean)
         return NULL;
-    weft__kept *k = weft__kept_of(of, WEFT__RNN_WEIGHTS, WEFT__KEPT_LAYER, d->k->recur_packs(d, l));
+    weft__packed *k = weft__packed_of(of, WEFT__RNN_WEIGHTS, WEFT__PACK_LAYER, d->k->recur_packs(d, l));
     if (k && !k->filled)
-        d->k->recur_pack(d, l, k->at), weft__kept_is_filled(k);
-    return k ? k->at : NULL;
+        d->k->recur_pack(d, l, k->data), weft__mark_filled(k);
+    return k ? k->data : NULL;
 }
 
 /* Runs two directions together if each is one segment. */
@@ -139,39 +139,39 @@ void weft__recurrent_run(weft_call *c)
     const extents e = sizes(&all.of[0]);
     weft *w = c->y[0]->w;
     segment s[2];
-    bool at_once = all.n == 2;
+    bool together = all.n == 2;
     if (e.N == 0)
         return;
     int64_t before = weft__position(w, WEFT__IN_DATA);
     for (int d = 0; d < all.n; d++) {
         s[d] = segments_of(&all.of[d], &e);
         s[d].l.packed = w->status ? NULL : packed_weights(&all.of[d], &s[d].l);
-        at_once = at_once && s[d].room == e.N;
+        together = together && s[d].room == e.N;
     }
-    if (at_once)
+    if (together)
         next_segment(&s[1], &e, how(&all.of[1])->reverse), s[0].l.beside = &s[1].l;
-    for (int d = 0; d < (at_once ? 1 : all.n); d++)
+    for (int d = 0; d < (together ? 1 : all.n); d++)
         while (!w->status && !w->dev.failure[0] && next_segment(&s[d], &e, how(&all.of[d])->reverse))
             RUN(c, recur_layer, &s[d].l);
     weft__back_to(w, WEFT__IN_DATA, before);
 }
 
 /* ---- backward ---- */
-static weft__into into(const weft_call *c, int k)                 /* target of an input's gradient */
+static weft__into dx_target(const weft_call *c, int k) /* target of an input's gradient */
 {
     weft__into i = { NULL, false };
     /* The gradient of x is one product, unless its blocks are several runs of slots. */
     const weft__cell cell = how(c)->cell;
     const bool whole = k == WEFT__X && weft__blocks_from(cell, false, 0) == weft__gates(cell);
     if (input_of(c, k))
-        i.to = (whole ? weft__dx_whole : weft_op_dx)(c, how(c)->at[k], &i.add);
+        i.to = (whole ? weft__dx_whole : weft_op_dx)(c, how(c)->input[k], &i.add);
     return i;
 }
 
 /* Does the same for kernels that add. */
-static real *added(const weft_call *c, int k, weft__blocks *zeros)
+static real *dx_sum(const weft_call *c, int k, weft__blocks *zeros)
 {
-    return input_of(c, k) ? weft__dx_added(c, how(c)->at[k], zeros) : NULL;
+    return input_of(c, k) ? weft__dx_sum(c, how(c)->input[k], zeros) : NULL;
 }
 
 static void prepare_back(const weft_call *c, const extents *e, segment *s, weft__blocks *zeros)
@@ -183,8 +183,8 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s, weft_
     r->dy = weft_op_dy(c, 0);
     r->dyc = r->c ? weft_op_dy(c, 1) : NULL;
     const int64_t carries = of_h + (r->c ? columns * e->H : 0);
-    r->dh0 = added(c, WEFT__H0, zeros);
-    r->dc0 = added(c, WEFT__C0, zeros);
+    r->dh0 = dx_sum(c, WEFT__H0, zeros);
+    r->dc0 = dx_sum(c, WEFT__C0, zeros);
     r->carry_h = scratch(c, carries);
     if (r->carry_h)
         weft__add_zeros(c, zeros, r->carry_h, carries);
@@ -192,17 +192,17 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s, weft_
     s->h_before = scratch(c, s->room * e->W);
     s->dh = r->w_hr ? scratch(c, s->room * e->W) : NULL;
     if (!l->dx.to)
-        l->dx = into(c, l->ids ? WEFT__TABLE : WEFT__X);
-    l->dw_ih = into(c, WEFT__W_IH);
-    l->dw_hh = into(c, WEFT__W_HH);
-    l->dw_hr = into(c, WEFT__W_HR);
-    l->db_ih = into(c, WEFT__B_IH);
-    l->db_hh = into(c, WEFT__B_HH);
+        l->dx = dx_target(c, l->ids ? WEFT__TABLE : WEFT__X);
+    l->dw_ih = dx_target(c, WEFT__W_IH);
+    l->dw_hh = dx_target(c, WEFT__W_HH);
+    l->dw_hr = dx_target(c, WEFT__W_HR);
+    l->db_ih = dx_target(c, WEFT__B_IH);
+    l->db_hh = dx_target(c, WEFT__B_HH);
 }
 
-/* If the gradient of looked-up rows is needed, the table gets its gradient through them. */
-/* Returns the packed target of the gradient. */
-static weft_tensor *by_rows_after_all(const weft_call *c, segment *s)
+/* Backward for ids when the gradient of the looked-up rows is requested: the table then gets its gradient
+ * through these rows. Returns the packed target of the gradient. */
+static weft_tensor *use_looked_up_rows(const weft_call *c, segment *s)
 {
     weft_tensor *x = weft__arranged_as(c->x[WEFT__X], packed(c)), *dx = weft__empty(x->w, &x->f);
     s->l.ids = NULL;
@@ -216,7 +216,7 @@ static void accumulate_rows(const weft_call *c, weft_tensor *packed_dx)
     const real *from =
         weft_op_data(weft__same(&packed_dx->f, &x->f) ? packed_dx : weft__arranged(packed_dx, &x->f, 0));
     weft__blocks zeros = { 0 };
-    real *dx = added(c, WEFT__X, &zeros);
+    real *dx = dx_sum(c, WEFT__X, &zeros);
     weft__run_blocks(c, &zeros);
     if (dx && from)
         RUN(c, scale, count(x), 1, from, dx, true);
@@ -247,7 +247,7 @@ static void back(const direction_calls *all, const extents *e)
     for (int d = last; d >= 0; d--) {
         const weft_call *c = &all->of[d];
         s[d] = segments_of(c, e);
-        rows_dx[d] = s[d].l.ids && weft__asked_for(c->x[WEFT__X]) ? by_rows_after_all(c, &s[d]) : NULL;
+        rows_dx[d] = s[d].l.ids && weft__keeps_gradient(c->x[WEFT__X]) ? use_looked_up_rows(c, &s[d]) : NULL;
         prepare_back(c, e, &s[d], &zeros);
     }
     weft__run_blocks(&all->of[0], &zeros);
@@ -275,6 +275,6 @@ void weft__recurrent_back(const weft_call *c)
         back(&all, &e);
     else                                         /* without tokens all gradients are zeros */
         for (int i = 0; i < all.n * WEFT__RNN_INPUTS; i++)
-            added(&all.of[i / WEFT__RNN_INPUTS], i % WEFT__RNN_INPUTS, &zeros);
+            dx_sum(&all.of[i / WEFT__RNN_INPUTS], i % WEFT__RNN_INPUTS, &zeros);
     weft__run_blocks(c, &zeros);
 }

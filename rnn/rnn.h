@@ -29,7 +29,7 @@ enum { WEFT__RNN_WEIGHTS = WEFT__W_HR };         /* number of weights from W_IH 
 /* own_cell.c: A cell of the program, its parameters of this layer and direction, its dropout's name. */
 enum { WEFT__OWN = 16 };
 typedef struct weft__own_cell {
-    const weft_cell *is;
+    const weft_cell *cell;
     weft_tensor *own[WEFT__OWN];
     char noise[WEFT__PATH + 32];
 } weft__own_cell;
@@ -40,21 +40,21 @@ int         weft__gate_of(weft__cell, char letter);
 
 /* trace.c: Data that a run of one direction stores for weft_rnn_trace. h, c, gates: packed results of the
  * operator. Backward fills a copy of the gates, the gradients of their pre-activations, the gradient of h,
- * and the direct gradient of c. run: number of runs so far, 0 for none. passed: backward has passed the
+ * and the direct gradient of c. run: number of runs so far, 0 before the first. has_gradients: backward has
  * run. */
 typedef struct weft__trace {
     uint64_t run, step;
-    bool passed;
+    bool has_gradients;
     weft__cell cell; int64_t hidden;
-    weft_tensor *h, *c, *gates, *w_hr, *kept, *dgates, *dh, *dc;
+    weft_tensor *h, *c, *gates, *w_hr, *saved_gates, *dgates, *dh, *dc;
 } weft__trace;
-/* Traces of all layers and directions, indexed as in weft_rnn; `of` is NULL unless requested. as: form of the
- * ragged x of the last run. plain: form of a plain x, rank 0 if it was ragged. */
+/* Traces of all layers and directions, indexed as in weft_rnn; `trace` is NULL unless requested. form: of the
+ * ragged x of the last run. plain_form: of a plain x, rank 0 if it was ragged. */
 typedef struct weft__traces {
     weft *w;
-    weft__trace *of; bool on, own;               /* own: a cell of the program */
+    weft__trace *trace; bool on, own;            /* own: a cell of the program */
     int layers, directions;
-    weft__form as, plain;
+    weft__form form, plain_form;
 } weft__traces;
 weft__traces *weft__traces_of(weft_rnn *);       /* layers_new.c; NULL without a layer */
 
@@ -65,11 +65,11 @@ typedef struct weft__direction {
     weft_tensor *in[WEFT__RNN_INPUTS];
 } weft__direction;
 
-const char *weft__cell_is_wrong(const weft_cell *); /* the reason why a cell is invalid; or NULL */
+const char *weft__cell_fault(const weft_cell *); /* the reason why a cell is invalid; or NULL */
 void weft__own_parameters(weft_module *m, weft__own_cell *, int64_t hidden, int64_t input, int layer,
                           bool reverse);
-/* own_noise returns the noise for all tokens of x, in its layout; NULL if there is none. own_step runs the
- * cell's step function and checks its result. If that does not fit, it fails the context. */
+/* own_noise returns the noise for all tokens of x, in its layout; NULL for a cell without noise. own_step
+ * runs the cell's step function and checks its result. If that does not fit, it fails the context. */
 weft_tensor *weft__own_noise(const weft__direction *, weft_tensor *x);
 weft_state weft__own_step(const weft__direction *, weft_tensor *x, weft_tensor *noise, weft_state before);
 
@@ -83,7 +83,7 @@ weft_state weft__recurrent_composed(const weft__direction *);
 /* trace.c: traces_can checks that a layer may be traced in this mode, or fails the context. trace_begin is
  * called after the run. trace_back is called in backward before the gates are overwritten. r: the recurrence
  * with its forward data. columns: the largest number of rows in a step. */
-bool weft__traces_can(const weft__traces *, const char *function, bool composed, bool lean);
+bool weft__trace_allowed(const weft__traces *, const char *function, bool composed, bool lean);
 void weft__trace_begin(weft__trace *, const weft__direction *, const weft_call *);
 void weft__trace_back(const weft_call *, weft__trace *, uint64_t run, weft__recurrence r, int64_t columns);
 
@@ -110,28 +110,28 @@ weft__ids weft__ids_of(weft_tensor *x, const weft__form *order);
 
 /* states.c: Index arrays between the user's stacked states [stacked, n, width] and packed rows. They are made
  * once for a batch and end with it. An empty batch needs no special case. */
-typedef struct weft__ends {
-    struct weft__ends *next;
+typedef struct weft__state_map {
+    struct weft__state_map *next;
     const weft_batch *batch;
     const weft__place *place;                    /* of rows that hold several sequences; NULL: packed */
-    /* stacked: number of parts of order and none. stride: distance between parts. */
+    /* stacked: number of parts of order and empty. stride: distance between parts. */
     int64_t stacked, stride;
-    /* Rows of the stack as [stacked * n, width]. order: in packed order. none: of empty sequences, or -1. */
-    weft__ints order, none;
+    /* Rows of the stack as [stacked * n, width]. order: in packed order. empty: of empty sequences, or -1. */
+    weft__ints order, empty;
     /* Row of each sequence's last token, forward and in reverse; -1 for an empty sequence. */
     weft__ints last[2];
-} weft__ends;
+} weft__state_map;
 
 /* Returns NULL and fails the context if memory runs out. */
-const weft__ends *weft__ends_of(const weft__form *x, int stacked);
+const weft__state_map *weft__state_map_of(const weft__form *x, int stacked);
 /* Returns the stack as [stacked * n, width]. */
 weft_tensor *weft__rows_of_stack(weft_tensor *stack);
 /* Gathers n rows by a part of an index array of a batch; -1 gives zeros. */
 weft_tensor *weft__select_rows(weft_tensor *rows, weft__ints index, int64_t from, int64_t n);
 /* state_rows.c: Returns part k of the stacks in packed order. NULL stays NULL. */
-weft_state   weft__first_states(const weft__ends *, weft_state stack, int k);
+weft_state weft__first_states(const weft__state_map *, weft_state stack, int k);
 /* Returns stacks in the user's order. h, c: results of each part's operator; c is NULL for a cell without c.
  * first: stacks, or NULLs. */
-weft_state   weft__last_states(const weft__ends *, weft_tensor *const *h, weft_tensor *const *c, int parts,
-                               int directions, weft_state first);
+weft_state weft__last_states(const weft__state_map *, weft_tensor *const *h, weft_tensor *const *c,
+                             int parts, int directions, weft_state first);
 #endif

@@ -6,8 +6,8 @@
 enum { STATES = 2, PARTS = 64 };                 /* maximum layers times directions */
 
 /* given: whether a first state h, and c, is given. */
-typedef struct moves { const weft__ends *e; int parts, directions, states, k; bool given[STATES]; } moves;
-static const moves *how(const weft_call *c) { return c->attributes; }
+typedef struct move { const weft__state_map *e; int parts, directions, states, k; bool given[STATES]; } move;
+static const move *how(const weft_call *c) { return c->attributes; }
 static int64_t wide(const weft_tensor *x)   { return x->f.size[x->f.rank - 1]; }
 
 /* Adds a block with one row for each sequence. */
@@ -22,7 +22,7 @@ static void move_rows(const weft_call *c, weft__blocks *all, int64_t width, cons
 /* ---- first states: part k of the stacks, in packed order ---- */
 static const int32_t *packed_order(const weft_call *c)
 {
-    const weft__ends *e = how(c)->e;
+    const weft__state_map *e = how(c)->e;
     return e->order.device + how(c)->k * e->stride;
 }
 static bool first_shape(weft_call *c)
@@ -67,22 +67,22 @@ static void first_composed(const weft_call *c, weft_tensor **y)
 /* ---- last states: stacks in the user's order. Inputs: h of each part, c of each, given states ---- */
 static bool last_shape(weft_call *c)
 {
-    const moves *m = how(c);
+    const move *m = how(c);
     for (int s = 0; s < m->states; s++)
         weft_op_set_shape(c->y[s], WEFT_REAL,
                           WEFT_SHAPE(m->parts, m->e->batch->n, wide(c->x[s * m->parts])));
     return true;
 }
-static int at_given(const weft_call *c, int s)   /* -1: not given */
+static int given_input(const weft_call *c, int s)   /* -1: not given */
 {
-    const moves *m = how(c);
+    const move *m = how(c);
     return m->given[s] ? m->states * m->parts + (s > 0 && m->given[0]) : -1;
 }
-static const int32_t *last_rows(const moves *m, int k)  { return m->e->last[k % m->directions].device; }
-static const int32_t *empty_rows(const moves *m, int k) { return m->e->none.device + k * m->e->stride; }
+static const int32_t *last_rows(const move *m, int k)  { return m->e->last[k % m->directions].device; }
+static const int32_t *empty_rows(const move *m, int k) { return m->e->empty.device + k * m->e->stride; }
 static void last_run(weft_call *c)
 {
-    const moves *m = how(c);
+    const move *m = how(c);
     weft__blocks all = { 0 };
     for (int given = 0; given < 2; given++, weft__run_blocks(c, &all))
         for (int s = 0; s < m->states; s++) {
@@ -92,14 +92,14 @@ static void last_run(weft_call *c)
                     move_rows(c, &all, width, X(c, s * m->parts + k), Y(c, s) + k * of_part, false,
                              last_rows(m, k), NULL);
                 else if (m->given[s])
-                    move_rows(c, &all, width, X(c, at_given(c, s)), Y(c, s) + k * of_part, true,
+                    move_rows(c, &all, width, X(c, given_input(c, s)), Y(c, s) + k * of_part, true,
                              empty_rows(m, k), NULL);
         }
 }
 /* Moves gradients of state s to those of its parts, dx, and of the given state. */
 static void last_back(const weft_call *c, weft__blocks *all, int s, real *const *dx, real *given)
 {
-    const moves *m = how(c);
+    const move *m = how(c);
     const real *dy = weft_op_dy(c, s);
     const int64_t width = wide(c->y[s]), of_part = m->e->batch->n * width;
     for (int k = 0; dy && k < m->parts; k++)
@@ -108,7 +108,7 @@ static void last_back(const weft_call *c, weft__blocks *all, int s, real *const 
     for (int k = 0; dy && given && k < m->parts; k++)
         move_rows(c, all, width, dy + k * of_part, given, true, NULL, empty_rows(m, k));
 }
-/* Returns the gradient of input k, to which each row is added once. */
+/* Returns the gradient of input k for a caller that adds to each row once. */
 static real *rows_added(const weft_call *c, int k, weft__blocks *zeros)
 {
     bool add;
@@ -119,7 +119,7 @@ static real *rows_added(const weft_call *c, int k, weft__blocks *zeros)
 }
 static void last_fused(const weft_call *c)
 {
-    const moves *m = how(c);
+    const move *m = how(c);
     weft__blocks all = { 0 };
     weft__blocks zeros = { 0 };
     real *dx[STATES * PARTS] = { NULL }, *given[STATES] = { NULL };
@@ -127,7 +127,7 @@ static void last_fused(const weft_call *c)
         const bool came = weft_op_dy(c, s);
         for (int k = s * m->parts; came && k < (s + 1) * m->parts; k++)
             dx[k] = rows_added(c, k, &zeros);
-        given[s] = came && m->given[s] ? weft__dx_added(c, at_given(c, s), &zeros) : NULL;
+        given[s] = came && m->given[s] ? weft__dx_sum(c, given_input(c, s), &zeros) : NULL;
     }
     weft__run_blocks(c, &zeros);
     for (int s = 0; s < m->states; s++)
@@ -136,15 +136,15 @@ static void last_fused(const weft_call *c)
 }
 static void last_composed(const weft_call *c, weft_tensor **y)
 {
-    const moves *m = how(c);
+    const move *m = how(c);
     const int64_t n = m->e->batch->n;
     for (int s = 0; s < m->states; s++) {
-        weft_tensor *part[PARTS], *rows = m->given[s] ? weft__rows_of_stack(c->x[at_given(c, s)]) : NULL;
+        weft_tensor *part[PARTS], *rows = m->given[s] ? weft__rows_of_stack(c->x[given_input(c, s)]) : NULL;
         for (int k = 0; k < m->parts; k++) {
             weft_tensor *x = weft_plain(c->x[s * m->parts + k]);
             part[k] = weft__select_rows(x, m->e->last[k % m->directions], 0, n);
             if (rows)
-                part[k] = weft_add(part[k], weft__select_rows(rows, m->e->none, k * m->e->stride, n));
+                part[k] = weft_add(part[k], weft__select_rows(rows, m->e->empty, k * m->e->stride, n));
         }
         y[s] = weft_reshape(weft_concat(part, m->parts, 0), WEFT_SHAPE(m->parts, n, wide(c->y[s])));
     }
@@ -160,10 +160,10 @@ static void last_composed(const weft_call *c, weft_tensor **y)
 static const weft_op first_states[STATES] = { RECORD(first, 1), RECORD(first, 2) };
 static const weft_op last_states[STATES] = { RECORD(last, 1), RECORD(last, 2) };
 
-weft_state weft__first_states(const weft__ends *e, weft_state stack, int k)
+weft_state weft__first_states(const weft__state_map *e, weft_state stack, int k)
 {
     weft_tensor *x[STATES], **y;
-    const moves m = { .e = e, .k = k };
+    const move m = { .e = e, .k = k };
     int n = 0;
     if (stack.h)
         x[n++] = stack.h;
@@ -175,18 +175,18 @@ weft_state weft__first_states(const weft__ends *e, weft_state stack, int k)
     return (weft_state){ stack.h ? y[0] : NULL, stack.c ? y[n - 1] : NULL };
 }
 
-weft_state weft__last_states(const weft__ends *e, weft_tensor *const *h, weft_tensor *const *c, int parts,
-                             int directions, weft_state first)
+weft_state weft__last_states(const weft__state_map *e, weft_tensor *const *h, weft_tensor *const *c,
+                             int parts, int directions, weft_state first)
 {
     weft_tensor *x[STATES * PARTS + STATES], **y;
-    moves m = { .e = e, .parts = parts, .directions = directions, .states = c ? 2 : 1 };
+    move m = { .e = e, .parts = parts, .directions = directions, .states = c ? 2 : 1 };
     int n = 0;
     for (int s = 0; s < m.states; s++)
         for (int k = 0; k < parts; k++)
             x[n++] = (s ? c : h)[k];
     for (int s = 0; s < m.states; s++) {
         weft_tensor *stack = s ? first.c : first.h;
-        m.given[s] = stack && e->none.host;
+        m.given[s] = stack && e->empty.host;
         if (m.given[s])
             x[n++] = stack;
     }

@@ -10,19 +10,19 @@
 /* ---- index arrays ---- */
 static bool has_empty(const weft_batch *b) { return b->n > (b->longest ? b->live.host[0] : 0); }
 
-static void fill_stacks(const weft__ends *e, int stacked)
+static void fill_stacks(const weft__state_map *e, int stacked)
 {
     const weft_batch *b = e->batch;
-    int32_t *order = weft__filled(e->order), *none = weft__filled(e->none);
+    int32_t *order = weft__filled(e->order), *empty = weft__filled(e->empty);
     for (int64_t k = 0; k < stacked; k++)
         for (int64_t s = 0; s < b->n; s++) {
             order[k * e->stride + s] = (int32_t)(k * b->n + b->sorted.host[s]);
-            if (none)
-                none[k * e->stride + s] = b->len[s] ? -1 : (int32_t)(k * b->n + s);
+            if (empty)
+                empty[k * e->stride + s] = b->len[s] ? -1 : (int32_t)(k * b->n + s);
         }
 }
 
-static void fill_last(const weft__ends *e, bool reverse)
+static void fill_last(const weft__state_map *e, bool reverse)
 {
     const weft_batch *b = e->batch;
     const weft__form x = { .batch = (weft_batch *)(uintptr_t)b,
@@ -33,20 +33,20 @@ static void fill_last(const weft__ends *e, bool reverse)
         last[s] = b->len[s] ? (int32_t)weft__row_of(b, &x, s, reverse ? 0 : b->len[s] - 1) : -1;
 }
 
-static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
+static weft__state_map *ends_new(weft *w, const weft__form *x, int stacked)
 {
     const weft_batch *b = x->batch;
     /* Every part begins on a cache line, as tensors do. */
     int64_t stride = (b->n + 15) / 16 * 16, all = stride * stacked;
-    weft__ends *e = weft__take(w, WEFT__IN_KEEP, sizeof *e);
+    weft__state_map *e = weft__take(w, WEFT__IN_KEEP, sizeof *e);
     if (!e || all >= INT32_MAX) {
-        weft__fail(w, WEFT_EARG, "rnn: %d states of %lld sequences are too many", stacked, (long long)b->n);
+        weft__fail(w, WEFT_EARG, "rnn: %d states of %lld sequences: too many", stacked, (long long)b->n);
         return NULL;
     }
-    *e = (weft__ends){ .batch = b, .place = x->place, .stacked = stacked, .stride = stride };
+    *e = (weft__state_map){ .batch = b, .place = x->place, .stacked = stacked, .stride = stride };
     /* The arrays are allocated and sent in the same order, so one copy sends them. */
-    struct { weft__ints *index; int64_t n; } needed[] = {
-        { &e->order, all }, { &e->last[0], b->n }, { &e->last[1], b->n }, { &e->none, all } };
+    struct { weft__ints *index; int64_t n;
+    } needed[] = { { &e->order, all }, { &e->last[0], b->n }, { &e->last[1], b->n }, { &e->empty, all } };
     const int several = has_empty(b) ? 4 : 3;
     for (int i = 0; i < several; i++)
         *needed[i].index = weft__index(w, needed[i].n);
@@ -58,13 +58,13 @@ static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
     return e;
 }
 
-const weft__ends *weft__ends_of(const weft__form *x, int stacked)
+const weft__state_map *weft__state_map_of(const weft__form *x, int stacked)
 {
     weft_batch *b = x->batch;
-    for (weft__ends *e = b->slot; e; e = e->next)
+    for (weft__state_map *e = b->slot; e; e = e->next)
         if (e->place == x->place && e->stacked == stacked)
             return e;
-    weft__ends *e = ends_new(b->w, x, stacked);
+    weft__state_map *e = ends_new(b->w, x, stacked);
     if (!e)
         return NULL;
     e->next = b->slot;
@@ -97,17 +97,17 @@ static bool parents_are_possible(weft *w, const weft_tensor *stack, const int32_
     if (wrong)
         weft__fail(w, WEFT_EARG, "state_select: the state %s", wrong);
     else if (stack->f.rank != 3 || stack->f.batch || stack->f.type != WEFT_REAL)
-        weft__fail(w, WEFT_ESHAPE,
-                   "state_select: the state is %s; a plain [layers * directions, sequences, width] of reals "
-                   "is expected",
-                   weft__text(&stack->f, text));
+        weft__fail(
+            w, WEFT_ESHAPE,
+            "state_select: the state is %s; expected plain [layers * directions, sequences, width] of reals",
+            weft__text(&stack->f, text));
     else if (n < 0 || (n && !parent) || (stack->f.size[0] && n > INT32_MAX / stack->f.size[0]))
         weft__fail(w, WEFT_EARG,
-                   "state_select: %lld parents%s; 0 or more, and not too many in all, are expected",
+                   "state_select: %lld parents%s; expected 0 or more, fewer than 2^31 with layers",
                    (long long)n, parent ? "" : ", NULL");
     for (int64_t j = 0; j < n && !w->status; j++)
         if (parent[j] < 0 || parent[j] >= stack->f.size[1])
-            weft__fail(w, WEFT_EARG, "state_select: parent[%lld] is %d; 0 .. %lld is expected", (long long)j,
+            weft__fail(w, WEFT_EARG, "state_select: parent[%lld] is %d; expected 0 .. %lld", (long long)j,
                        parent[j], (long long)stack->f.size[1] - 1);
     return !w->status;
 }

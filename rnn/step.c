@@ -28,10 +28,10 @@ static bool step_shape(weft_call *c)
 }
 
 /* ---- one layer ---- */
-typedef struct one {
+typedef struct layer_run {
     const weft_call *c; weft_tensor *const *weight;
     weft__recur_layer l; int32_t live, start[2];
-} one;
+} layer_run;
 
 static real *data_of(weft_tensor *x) { return x ? x->data : NULL; }
 static const real *rows_of(const weft_call *c, int at, int64_t from)
@@ -43,9 +43,9 @@ static real *scratch(const weft_call *c, int64_t n)
     weft *w = c->y[0]->w;
     return weft__take(w, WEFT__IN_DATA, n * (int64_t)sizeof(real));
 }
-static weft_tensor *weight(const one *o, int k) { return o->weight[k - WEFT__W_IH]; }
+static weft_tensor *weight(const layer_run *o, int k) { return o->weight[k - WEFT__W_IH]; }
 
-static void describe_layer(one *o, int layer, const real *x, int64_t inputs)
+static void describe_layer(layer_run *o, int layer, const real *x, int64_t inputs)
 {
     const weft_call *c = o->c;
     const weft__layers *r = &how(c)->r;
@@ -77,14 +77,14 @@ static void describe_layer(one *o, int layer, const real *x, int64_t inputs)
                                 .total = scratch(c, S) };
 }
 
-static void take_packed(one *o)
+static void take_packed(layer_run *o)
 {
     weft__device *d = dev(o->c);
-    weft__kept *k =
-        weft__kept_of(o->weight, WEFT__RNN_WEIGHTS, WEFT__KEPT_LAYER, d->k->recur_packs(d, &o->l));
+    weft__packed *k =
+        weft__packed_of(o->weight, WEFT__RNN_WEIGHTS, WEFT__PACK_LAYER, d->k->recur_packs(d, &o->l));
     if (k && !k->filled)
-        d->k->recur_pack(d, &o->l, k->at), weft__kept_is_filled(k);
-    o->l.packed = k ? k->at : NULL;
+        d->k->recur_pack(d, &o->l, k->data), weft__mark_filled(k);
+    o->l.packed = k ? k->data : NULL;
 }
 
 /* ---- cached projection of a table ---- */
@@ -111,7 +111,7 @@ static const int32_t *rows_by_id(const weft_call *c, const weft_tensor *ids, int
 }
 
 /* Uses the cached projection as the first layer's sums. Returns a cache entry to be filled, or NULL. */
-static weft__kept *take_table(one *o)
+static weft__packed *take_table(layer_run *o)
 {
     const weft_call *c = o->c;
     if (how(c)->table == NOT_THERE)
@@ -119,13 +119,13 @@ static weft__kept *take_table(one *o)
     weft_tensor *table = c->x[how(c)->table];
     weft_tensor *of[] = { weight(o, WEFT__W_IH), table, weight(o, WEFT__B_IH), weight(o, WEFT__B_HH) };
     const int64_t rows = table->f.size[0], S = weft__slots(o->l.r.cell) * o->l.r.hidden;
-    weft__kept *k = weft__kept_of(of, 4, WEFT__KEPT_TABLE, (size_t)((rows + 1) * S) * sizeof(real));
+    weft__packed *k = weft__packed_of(of, 4, WEFT__PACK_TABLE, (size_t)((rows + 1) * S) * sizeof(real));
     const int32_t *row = k ? rows_by_id(c, c->x[how(c)->ids], rows) : NULL;
     const real *x = row && !k->filled ? with_zeros(c, table) : o->l.x;
     if (row && x) {
         o->l.ids = row;
         o->l.rows = rows + 1;
-        o->l.of_rows = k->at;
+        o->l.of_rows = k->data;
         o->l.summed = k->filled;
         o->l.x = x;
     }
@@ -139,16 +139,16 @@ static void step_run(weft_call *c)
     const int64_t before = weft__position(w, WEFT__IN_DATA), n = c->x[X_]->f.size[0] * r->width;
     const real *x = X(c, X_);
     for (int l = 0; l < r->layers; l++, x = Y(c, 1) + (l - 1) * n) {
-        one o = { .c = c, .weight = r->weight[l] };
+        layer_run o = { .c = c, .weight = r->weight[l] };
         describe_layer(&o, l, x, l ? r->width : r->input);
         if (!r->lean)
             take_packed(&o);
-        weft__kept *fills = l || r->lean ? NULL : take_table(&o);
+        weft__packed *fills = l || r->lean ? NULL : take_table(&o);
         if (w->status)
             return;
         RUN(c, recur_layer, &o.l);
         if (fills && !w->dev.failure[0])
-            weft__kept_is_filled(fills);
+            weft__mark_filled(fills);
     }
     memcpy(Y(c, 0), x, (size_t)n * sizeof *x);
     weft__back_to(w, WEFT__IN_DATA, before);

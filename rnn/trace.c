@@ -18,20 +18,20 @@ bool weft_rnn_set_traced(weft_rnn *r, bool on)
         return was;
     if (on && t->own)
         return weft__fail(t->w, WEFT_EARG,
-                          "rnn_set_traced: the layer's cell is the program's own, which sees all itself"),
+                          "rnn_set_traced: the cell is the program's own; expected one of the library"),
                was;
-    if (on && !t->of)
-        t->of = weft__layer(weft_rnn_module(r), (size_t)(t->layers * t->directions) * sizeof *t->of);
-    t->on = on && t->of;
+    if (on && !t->trace)
+        t->trace = weft__layer(weft_rnn_module(r), (size_t)(t->layers * t->directions) * sizeof *t->trace);
+    t->on = on && t->trace;
     return was;
 }
 
-bool weft__traces_can(const weft__traces *t, const char *function, bool composed, bool lean)
+bool weft__trace_allowed(const weft__traces *t, const char *function, bool composed, bool lean)
 {
     if (t->on && (composed || lean))
         weft__fail(t->w, WEFT_EARG,
-                   "%s: the layer is traced, see weft_rnn_set_traced, and %s; a fused layer that keeps its "
-                   "gates is expected",
+                   "%s: the layer is traced (weft_rnn_set_traced) and %s; expected a fused layer that keeps "
+                   "its gates",
                    function, lean ? "lean" : "composed");
     return !t->w->status;
 }
@@ -52,7 +52,7 @@ void weft__trace_begin(weft__trace *t, const weft__direction *d, const weft_call
     t->h = h;
     t->c = d->has_c ? c->y[1] : NULL;
     t->gates = gates;
-    t->kept = like(h, width(gates));
+    t->saved_gates = like(h, width(gates));
     t->dgates = like(h, width(gates));
     t->dh = like(h, width(h));
     t->dc = t->c ? like(h, d->hidden) : NULL;
@@ -72,7 +72,7 @@ static real *zeros(const weft_call *c, int64_t n)
 }
 
 /* Adds, for the n tokens of a step, the gradients of their own results and of later tokens. */
-static void arrive(const weft_call *c, int64_t n, const real *given, const real *carried, real *to)
+static void add_gradients(const weft_call *c, int64_t n, const real *given, const real *carried, real *to)
 {
     if (given)
         RUN(c, scale, n, 1, given, to, false);
@@ -83,9 +83,9 @@ static void step_back(const weft_call *c, const weft__trace *t, weft__recurrence
 {
     const int64_t row = r->start.host[at], n = r->live.host[at], W = r->width, H = r->hidden;
     const real *dy = r->dy, *dyc = r->dyc;
-    arrive(c, n * W, dy ? dy + row * W : NULL, r->carry_h, t->dh->data + row * W);
+    add_gradients(c, n * W, dy ? dy + row * W : NULL, r->carry_h, t->dh->data + row * W);
     if (t->dc)
-        arrive(c, n * H, dyc ? dyc + row * H : NULL, r->carry_c, t->dc->data + row * H);
+        add_gradients(c, n * H, dyc ? dyc + row * H : NULL, r->carry_c, t->dc->data + row * H);
     r->from = at;
     r->to = at + 1;
     RUN(c, recur_back, r);
@@ -104,69 +104,69 @@ void weft__trace_back(const weft_call *c, weft__trace *t, uint64_t run, weft__re
     r.carry_c = r.c ? zeros(c, columns * r.hidden) : NULL;
     r.dh = r.w_hr ? zeros(c, r.tokens * r.width) : NULL;
     if (!w->status && all) {
-        RUN(c, scale, all, 1, t->gates->data, t->kept->data, false);
+        RUN(c, scale, all, 1, t->gates->data, t->saved_gates->data, false);
         RUN(c, scale, all, 1, t->gates->data, t->dgates->data, false);
         for (int64_t i = 0; i < r.steps && !w->dev.failure[0]; i++)
             step_back(c, t, &r, r.reverse ? i : r.steps - 1 - i);
     }
-    t->gates = t->kept;
-    t->passed = true;
+    t->gates = t->saved_gates;
+    t->has_gradients = true;
     weft__back_to(w, WEFT__IN_DATA, before);
 }
 
 /* ---- reading ---- */
 /* Returns a constant in the layout of the run's x. */
-static weft_tensor *shown(const weft__traces *all, weft_tensor *packed)
+static weft_tensor *in_layout(const weft__traces *all, weft_tensor *packed)
 {
-    weft_tensor *t = weft__arranged_as(packed, &all->as);
-    weft__form f = all->plain;
+    weft_tensor *t = weft__arranged_as(packed, &all->form);
+    weft__form f = all->plain_form;
     if (f.rank)
         f.size[f.rank - 1] = width(t), t = weft__view(t, &f);
     return t;
 }
 
 /* Returns a copy, because backward will overwrite the gates. */
-static weft_tensor *slot(weft_tensor *gates, const weft__trace *t, int k)
+static weft_tensor *copy_gate(weft_tensor *gates, const weft__trace *t, int k)
 {
     return weft_scale(weft_slice(gates, 1, k * t->hidden, (k + 1) * t->hidden), 1);
 }
 
 /* Returns the sum of c's direct gradient and its gradient through h = o tanh(c). */
-static weft_tensor *arrived_at_c(const weft__trace *t)
+static weft_tensor *gradient_of_c(const weft__trace *t)
 {
     weft_tensor *dh = t->w_hr ? weft_matmul(t->dh, t->w_hr) : t->dh, *squashed = weft_tanh(t->c);
-    weft_tensor *by_tanh = weft_mul(dh, slot(t->gates, t, weft__gate_of(t->cell, 'o')));
+    weft_tensor *by_tanh = weft_mul(dh, copy_gate(t->gates, t, weft__gate_of(t->cell, 'o')));
     return weft_add(t->dc, weft_sub(by_tanh, weft_mul(by_tanh, weft_square(squashed))));
 }
 
-static void show(const weft__traces *all, const weft__trace *t, weft_rnn_traced *out)
+static void fill_traced(const weft__traces *all, const weft__trace *t, weft_rnn_traced *out)
 {
     const char *names = weft__gate_names(t->cell);
     out->gates = weft__gates(t->cell);
     for (int k = 0; k < out->gates; k++) {
         out->name[k][0] = *names ? names[2 * k] : 'h'; /* the gate of an Elman cell is h */
-        out->gate[k] = shown(all, slot(t->gates, t, k));
-        out->dgate[k] = t->passed ? shown(all, slot(t->dgates, t, k)) : NULL;
+        out->gate[k] = in_layout(all, copy_gate(t->gates, t, k));
+        out->dgate[k] = t->has_gradients ? in_layout(all, copy_gate(t->dgates, t, k)) : NULL;
     }
-    out->h = shown(all, weft_detach(t->h));
-    out->c = t->c ? shown(all, weft_detach(t->c)) : NULL;
-    out->dh = t->passed ? shown(all, weft_detach(t->dh)) : NULL;
-    out->dc = t->passed && t->c ? shown(all, arrived_at_c(t)) : NULL;
+    out->h = in_layout(all, weft_detach(t->h));
+    out->c = t->c ? in_layout(all, weft_detach(t->c)) : NULL;
+    out->dh = t->has_gradients ? in_layout(all, weft_detach(t->dh)) : NULL;
+    out->dc = t->has_gradients && t->c ? in_layout(all, gradient_of_c(t)) : NULL;
 }
 
-static bool is_there(weft *w, const weft__traces *all, int layer, bool reverse)
+static bool is_available(weft *w, const weft__traces *all, int layer, bool reverse)
 {
-    const weft__trace *t = all && all->of ? all->of + layer * all->directions + reverse : NULL;
+    const weft__trace *t = all && all->trace ? all->trace + layer * all->directions + reverse : NULL;
     if (!all)
         weft__fail(w, WEFT_EARG, "rnn_trace: the layer is NULL or could not be made");
     else if (layer < 0 || layer >= all->layers || (reverse && all->directions == 1))
-        weft__fail(w, WEFT_EARG, "rnn_trace: layer %d%s is asked for; there are %d, of %d direction%s", layer,
-                   reverse ? ", reverse," : "", all->layers, all->directions,
-                   all->directions == 1 ? "" : "s");
+        weft__fail(w, WEFT_EARG, "rnn_trace: layer %d%s; expected one of %d layers and %d direction%s", layer,
+                   reverse ? ", reverse" : "", all->layers, all->directions, all->directions == 1 ? "" : "s");
     else if (!t || !t->run)
-        weft__fail(w, WEFT_EARG, "rnn_trace: the layer has not run since weft_rnn_set_traced(r, true)");
+        weft__fail(w, WEFT_EARG,
+                   "rnn_trace: the layer has not run; expected a run after weft_rnn_set_traced");
     else if (t->step != w->step)
-        weft__fail(w, WEFT_EARG, "rnn_trace: the step of the layer's last run has ended");
+        weft__fail(w, WEFT_EARG, "rnn_trace: the step of the last run has ended; expected a new run");
     return !w->status;
 }
 
@@ -175,12 +175,12 @@ weft_rnn_traced weft_rnn_trace(weft_rnn *r, int layer, bool reverse)
     weft__traces *all = weft__traces_of(r);
     weft *w = all ? all->w : weft__no_context();
     weft_rnn_traced out = { .gates = 0 };
-    if (w->status || !is_there(w, all, layer, reverse))
+    if (w->status || !is_available(w, all, layer, reverse))
         return out;
-    const weft__trace *t = all->of + layer * all->directions + reverse;
+    const weft__trace *t = all->trace + layer * all->directions + reverse;
     const char *wrong = weft__wrong(w, t->h);
     if (wrong)
         return weft__fail(w, WEFT_EARG, "rnn_trace: the result of the layer's last run %s", wrong), out;
-    WEFT_NO_GRAD(w) show(all, t, &out);
+    WEFT_NO_GRAD(w) fill_traced(all, t, &out);
     return weft_ok(w) ? out : (weft_rnn_traced){ .gates = 0 };
 }

@@ -1,5 +1,5 @@
-/* arrange.c - the two operators by which weft__apply brings ragged inputs to one layout: the view (the same
- * numbers with another form) and the arrangement (one gather between two layouts). */
+/* arrange.c - the operators with which weft__apply brings ragged inputs to one layout: view (the same numbers
+ * with another form) and arrange (one gather between two layouts). */
 #include "autograd/op.h"
 
 static weft_tensor *called(const weft_op *op, weft_tensor *x, const void *attributes, size_t bytes)
@@ -22,10 +22,10 @@ weft_tensor *weft__view(weft_tensor *x, const weft__form *f)
     return x && weft__same(&x->f, f) ? x : called(&op_view, x, f, sizeof *f);
 }
 
-weft_tensor *weft__view_anew(weft_tensor *x) { return called(&op_view, x, &x->f, sizeof x->f); }
+weft_tensor *weft__new_view(weft_tensor *x) { return called(&op_view, x, &x->f, sizeof x->f); }
 
 /* ---- arrange ---- */
-/* Between two layouts of one batch. The gather is its own transpose, so it packs and unpacks. */
+/* Arranges between two layouts of one batch. The gather is its own transpose, so it packs and unpacks. */
 typedef struct { weft__form to; real fill; } arrangement;
 
 static void arrange_run(weft_call *c)
@@ -67,8 +67,8 @@ weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
 {
     arrangement a = { *to, fill };
     bool lies_so = weft__same(&x->f, to) && to->layout != WEFT_PADDED;       /* padding still needs `fill` */
-    weft_tensor *y = lies_so ? weft__view_anew(x) : called(&op_arrange, x, &a, sizeof a);
-    weft__looked_up_as(y, x);
+    weft_tensor *y = lies_so ? weft__new_view(x) : called(&op_arrange, x, &a, sizeof a);
+    weft__copy_lookup(y, x);
     return y;
 }
 

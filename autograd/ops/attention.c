@@ -55,14 +55,14 @@ static bool attention_shape(weft_call *c)
     if (!q->batch || !k->batch || v->batch != k->batch || q->batch->n != k->batch->n || q->rank != 2 ||
         k->rank != 2 || v->rank != 2)
         return weft__refuse(c,
-                            "ragged rows of rank 2, queries of as many sequences as keys (%lld and %lld), "
-                            "keys and values of one batch, are expected",
+                            "expected ragged rows of rank 2, equal numbers of sequences in queries and keys "
+                            "(%lld and %lld), and keys and values of one batch",
                             (long long)(q->batch ? q->batch->n : 0), (long long)(k->batch ? k->batch->n : 0));
     if (!is_real(c, Q) || !is_real(c, K) || !is_real(c, V) || heads < 1 || q->size[1] != k->size[1] ||
         q->size[1] % heads || (!a->o.shared_values && v->size[1] % heads))
         return weft__refuse(c,
-                            "reals, queries and keys of one width (%lld and %lld), and widths that %d heads "
-                            "divide, are expected",
+                            "expected reals, queries and keys of one width (%lld and %lld), and widths that "
+                            "are multiples of %d heads",
                             (long long)q->size[1], (long long)k->size[1], heads);
     a->dk = q->size[1] / heads;
     a->dv = a->o.shared_values ? v->size[1] : v->size[1] / heads;
@@ -88,8 +88,8 @@ static void attention_fused(const weft_call *c)
     weft__attention a = attention_record(c);
     a.map = NULL;
     weft__blocks zeros = { 0 };
-    a.dy = weft_op_dy(c, OUT), a.dq = weft__dx_added(c, Q, &zeros), a.dk_ = weft__dx_added(c, K, &zeros),
-    a.dv_ = weft__dx_added(c, V, &zeros);
+    a.dy = weft_op_dy(c, OUT), a.dq = weft__dx_sum(c, Q, &zeros), a.dk_ = weft__dx_sum(c, K, &zeros),
+    a.dv_ = weft__dx_sum(c, V, &zeros);
     weft__run_blocks(c, &zeros);
     if (a.dy && !c->y[0]->w->status)
         RUN(c, attention_back, &a);
@@ -126,8 +126,8 @@ static weft_tensor *compose_attention(const attention *a, weft_tensor *const *x,
     const int causal = (int)a->o.causal;
     int64_t heads = a->o.heads;
     weft_tensor *q, *k, *v;
-    weft__pairs_seen(x[Q], x[K], causal, &q, &k);
-    weft__pairs_seen(x[Q], x[V], causal, NULL, &v);
+    weft__visible_pairs(x[Q], x[K], causal, &q, &k);
+    weft__visible_pairs(x[Q], x[V], causal, NULL, &v);
     weft_tensor *scores = weft_scale(weft_sum(by_heads(weft_mul(q, k), heads, a->dk), 2), (double)a->scale);
     if (!weft_ok(x[Q]->w))
         return scores;
@@ -185,11 +185,12 @@ static weft_batch *batch_of_pairs(weft_tensor *q, weft_tensor *k)
 
 static const char *wrong_with(const weft_attention_opts *o)
 {
-    return (unsigned)o->causal > WEFT_CAUSAL_STRICT ? "causal: one of weft_causal is expected"
-         : o->mean_heads && !o->shared_values ? "mean_heads: shared_values are expected, too"
-         : !isfinite(o->scale) ? "a finite scale is expected"
-         : !(o->dropout >= 0 && (real)o->dropout < 1) ? "dropout: 0 <= dropout < 1 is expected"
-         : o->dropout > 0 && !o->name ? "name: dropout wants one for its masks" : NULL;
+    return (unsigned)o->causal > WEFT_CAUSAL_STRICT   ? "causal: expected a value of weft_causal" :
+           o->mean_heads && !o->shared_values         ? "mean_heads: shared_values is false; expected both" :
+           !isfinite(o->scale)                        ? "scale: expected a finite number" :
+           !(o->dropout >= 0 && (real)o->dropout < 1) ? "dropout: expected 0 <= dropout < 1" :
+           o->dropout > 0 && !o->name                 ? "name: expected a name for the dropout masks" :
+                                                        NULL;
 }
 
 static void set_dropout(weft *w, attention *a, const weft_tensor *q)
@@ -207,9 +208,9 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
     a.o.heads = a.o.heads ? a.o.heads : 1;
     const char *wrong = wrong_with(&a.o);
     if (wrong)
-        return weft__failed_of(
-            LIST(q, k, v), WEFT_EARG, "attention", "%s; there are causal %d, scale %g, dropout %g, name %s",
-            wrong, (int)a.o.causal, (double)a.o.scale, (double)a.o.dropout, a.o.name ? a.o.name : "NULL");
+        return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention",
+                               "%s; given: causal %d, scale %g, dropout %g, name %s", wrong, (int)a.o.causal,
+                               (double)a.o.scale, (double)a.o.dropout, a.o.name ? a.o.name : "NULL");
     weft *w = weft__context(LIST(q, k, v));
     if (w->training && weft_ok(w) && q)
         set_dropout(w, &a, q);
@@ -226,7 +227,7 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
         const weft_call *c = weft__apply(&op_attention, LIST(q, k, v), &a, sizeof a);
         if (!weft_ok(w))
             return c->y[OUT];
-        weft_tensor *of[] = { weft__view_anew(c->x[Q]), weft__view_anew(c->x[K]), weft__view_anew(c->x[V]) };
+        weft_tensor *of[] = { weft__new_view(c->x[Q]), weft__new_view(c->x[K]), weft__new_view(c->x[V]) };
         return compose_attention(c->attributes, of, map);
     }
     const weft_call *c = weft__apply(&op_attention_map, LIST(q, k, v), &a, sizeof a);

@@ -12,11 +12,11 @@ static bool permute_shape(weft_call *c)
     weft__form *y = &c->y[0]->f;
     *y = *x;
     if (x->batch && o->axis[0] != 0)
-        return weft_op_refuse(c, "the rows of a ragged tensor stay axis 0");
+        return weft_op_refuse(c, "expected the ragged rows in axis 0 (weft_plain)");
     for (int i = 0; i < x->rank; i++)
         y->size[i] = x->size[o->axis[i]];
     if (o->axis[0] != 0)
-        weft__rows_moved(c);
+        weft__drop_row_order(c);
     return true;
 }
 static void permute_run(weft_call *c)
@@ -59,12 +59,12 @@ weft_tensor *weft_permute(weft_tensor *x, const int *axes)
     order o = { .one = 0 };
     unsigned seen = 0;
     if (!x || weft__wrong(x->w, x) || (x->f.rank && !axes))
-        return weft__failed(x, WEFT_EARG, "permute", "a tensor and an axis for each of its own are expected");
+        return weft__failed(x, WEFT_EARG, "permute", "expected a tensor and one entry for each axis");
     for (int i = 0, rank = x->f.rank; i < rank; i++) {
         int axis = axes[i] < 0 && axes[i] >= -rank ? axes[i] + rank : axes[i];
         if (axis < 0 || axis >= rank || seen >> axis & 1)
             return weft__failed(x, WEFT_EARG, "permute",
-                                "axis %d at place %d; each of 0 .. %d once is expected", axes[i], i,
+                                "axis %d at position %d; expected each of 0 .. %d once", axes[i], i,
                                 rank - 1);
         seen |= 1u << axis;
         o.axis[i] = axis;
@@ -82,7 +82,7 @@ static const weft_op op_transpose = ORDER_RECORD("transpose", describe_swap);
 weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
 {
     if (!weft__axis(x, &axis, "transpose") || !weft__axis(x, &other, "transpose"))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     order o = { .one = axis, .other = other };
     for (int i = 0; i < x->f.rank; i++)
         o.axis[i] = i == axis ? other : i == other ? axis : i;
@@ -93,22 +93,22 @@ weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
 static weft_tensor *repeated(weft_tensor *x, int axis, int64_t times, bool before, const char *name)
 {
     if (!weft__axis(x, &axis, name))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     if (times < 0 || x->f.rank == WEFT_RANK || (x->f.batch && axis == 0))
         return weft__failed(x, WEFT_ESHAPE, name,
-                            "axis %d, %lld times; a tensor of rank 1 .. 5, 0 times or more, and not the rows "
-                            "of a ragged tensor, are expected",
+                            "axis %d, %lld times; expected a tensor of rank 1 .. 5, 0 times or more, and an "
+                            "axis other than ragged rows",
                             axis, (long long)times);
     weft__form many, end = x->f;
     int fresh = axis + !before;                  /* position of the new axis */
     if (__builtin_mul_overflow(end.size[axis], times, &end.size[axis]))
-        return weft__failed(x, WEFT_ESHAPE, name, "%lld times are too many elements", (long long)times);
-    weft_tensor *one = weft__with_axis(x, fresh), *y;
+        return weft__failed(x, WEFT_ESHAPE, name, "%lld times: too many elements", (long long)times);
+    weft_tensor *one = weft__insert_axis(x, fresh), *y;
     many = one->f;
     many.size[fresh] = times;
     y = weft__spread_to(one, &many);
     if (y->f.batch)
-        weft__lie_as(&end, &y->f);
+        weft__copy_layout(&end, &y->f);
     return weft__view(y, &end);
 }
 

@@ -85,7 +85,7 @@ static bool to_form(weft_call *c)                /* a result with rows takes the
     *y = *(const weft__form *)c->attributes;
     const weft__form *x = &c->x[0]->f;
     if (y->batch && x->batch)
-        weft__lie_as(y, x);
+        weft__copy_layout(y, x);
     return true;
 }
 

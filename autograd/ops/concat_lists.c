@@ -4,26 +4,26 @@
 #include "autograd/op.h"
 
 enum { LISTS = 4 };
-static int of_each(const weft_call *c) { return c->n / c->m; }
+static int list_length(const weft_call *c) { return c->n / c->m; }
 
 static bool lists_shape(weft_call *c)
 {
-    const int n = of_each(c);
+    const int n = list_length(c);
     for (int l = 0; l < c->m; l++) {
         weft__form *y = &c->y[l]->f;
         *y = c->x[l * n]->f;
         for (int i = 1; i < n; i++)
             if (!weft__same(&c->x[l * n + i]->f, &c->x[l * n]->f) || y->batch)
-                return weft_op_refuse(c, "plain tensors of one shape are expected in each list");
+                return weft_op_refuse(c, "expected plain tensors of one shape in each list");
         if (__builtin_mul_overflow(y->size[0], n, &y->size[0]))
-            return weft__refuse(c, "%d such tensors are too many elements", n);
+            return weft__refuse(c, "%d such tensors: too many elements", n);
     }
     return true;
 }
 static void lists_run(weft_call *c)
 {
     weft__blocks all = { 0 };
-    for (int i = 0, n = of_each(c); i < c->n; i++) {
+    for (int i = 0, n = list_length(c); i < c->n; i++) {
         const int64_t w = weft__elements(&c->x[i]->f);
         weft__add_block(c, &all,
                         (weft__block_copy){ .rows = 1, .width = w, .x = X(c, i), .ldx = w,
@@ -34,7 +34,7 @@ static void lists_run(weft_call *c)
 static void lists_fused(const weft_call *c)
 {
     weft__blocks all = { 0 };
-    for (int i = 0, n = of_each(c); i < c->n; i++) {
+    for (int i = 0, n = list_length(c); i < c->n; i++) {
         bool add;
         const int64_t w = weft__elements(&c->x[i]->f);
         const real *dy = weft_op_dy(c, i / n);
@@ -48,7 +48,7 @@ static void lists_fused(const weft_call *c)
 }
 static void lists_composed(const weft_call *c, weft_tensor **y)
 {
-    for (int l = 0, n = of_each(c); l < c->m; l++)
+    for (int l = 0, n = list_length(c); l < c->m; l++)
         y[l] = weft_concat(c->x + l * n, n, 0);
 }
 

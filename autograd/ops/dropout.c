@@ -8,7 +8,7 @@ typedef struct { real p; uint64_t key; bool per_sequence, of_shard; } drop;
 static bool dropout_shape(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
-    return (is_real(c, 0) && c->x[0]->f.rank > 0) || weft_op_refuse(c, "reals with rows are expected");
+    return (is_real(c, 0) && c->x[0]->f.rank > 0) || weft_op_refuse(c, "expected reals with rows");
 }
 
 static void dropout_run(weft_call *c)
@@ -60,13 +60,13 @@ weft_tensor *weft__row_factors(weft *w, int64_t rows, double p, const char *name
 static uint64_t call_number(weft *w, uint64_t name)
 {
     struct weft__tape *t = weft__tape_of(w);
-    for (weft__drops *d = t ? t->drops : NULL; d; d = d->next)
+    for (weft__drops *d = t ? t->dropouts : NULL; d; d = d->next)
         if (d->name == name)
             return ++d->calls;
     weft__drops *d = t ? weft__take(w, WEFT__IN_LASTING, sizeof *d) : NULL;
     if (d) {
-        *d = (weft__drops){ t->drops, name, 0 };
-        t->drops = d;
+        *d = (weft__drops){ t->dropouts, name, 0 };
+        t->dropouts = d;
     }
     return 0;
 }
@@ -86,8 +86,8 @@ bool weft__ids_are_known(const weft_tensor *x, const char *function)
         return true;
     int64_t n = !plain ? x->f.batch->n : x->f.rank ? x->f.size[0] : 0;
     weft__fail(x->w, WEFT_EARG,
-               "%s: %lld %s in a shard of %lld sequences: which one of the whole batch each is, and so its "
-               "mask, is not known; weft_lengths.id says it",
+               "%s: %lld %s in a shard of %lld sequences; expected ids (weft_lengths.id), because the mask "
+               "depends on the sequence in the whole batch",
                function, (long long)n, plain ? "rows" : "sequences without ids", (long long)shard->n);
     return false;
 }
@@ -95,7 +95,7 @@ bool weft__ids_are_known(const weft_tensor *x, const char *function)
 weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, bool per_sequence)
 {
     if (!x || weft__wrong(x->w, x) || !(p >= 0 && (real)p < 1) || !name)
-        return weft__failed(x, WEFT_EARG, "dropout", "p = %g%s; a name and 0 <= p < 1 are expected", p,
+        return weft__failed(x, WEFT_EARG, "dropout", "p = %g%s; expected a name and 0 <= p < 1", p,
                             name ? "" : ", no name");
     weft *w = x->w;
     if (!w->training || p == 0)

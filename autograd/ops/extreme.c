@@ -1,24 +1,24 @@
-/* extreme.c - the largest and the smallest element along an axis, their indices, and the k largest. */
+/* extreme.c - computes the largest and smallest elements along an axis, their indices, and the k largest. */
 #include "autograd/op.h"
 
-/* ---- largest: a value and a hidden result, its index, to which the gradient goes. The smallest is the
- * largest of the negated input, which is another hidden result. ---- */
+/* ---- max: returns the value and a hidden result, its index, which receives the gradient. min is max of the
+ * negated input, which is another hidden result. ---- */
 static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at);
 static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at);
 
 /* Result number `value` is the value; the other of the first two results is its index. */
 static bool extreme_shape(weft_call *c, int value)
 {
-    const weft__along *a = weft__take_whole(c);
+    const weft__along *a = weft__store_form(c);
     if (!is_real(c, 0))
-        return weft_op_refuse(c, "reals are expected (weft_to_reals)");
-    c->y[0]->f = c->y[1]->f = weft__less(a);
+        return weft_op_refuse(c, "expected reals (weft_to_reals)");
+    c->y[0]->f = c->y[1]->f = weft__reduced_form(a);
     c->y[!value]->f.type = WEFT_I32;
     if (c->m > 2)
         c->y[2]->f = a->whole;
     return a->tokens || a->whole.size[a->axis] || !count(c->y[0]) ||
-           weft_op_refuse(c, c->m > 2 ? "the axis is empty, nothing is the smallest" :
-                                        "the axis is empty, nothing is the largest");
+           weft_op_refuse(c, c->m > 2 ? "the axis is empty; expected an element for the minimum" :
+                                        "the axis is empty; expected an element for the maximum");
 }
 static bool value_shape(weft_call *c) { return extreme_shape(c, 0); }
 static bool row_shape(weft_call *c)   { return extreme_shape(c, 1); }
@@ -38,7 +38,7 @@ static void row_run(weft_call *c)   { extreme_run(c, 1); }
 
 static weft_tensor *value_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    weft__along a = weft__along_now(c);
+    weft__along a = weft__current_along(c);
     (void)i;
     return place_along(&a, dy, c->y[1]);
 }
@@ -54,7 +54,7 @@ static weft_tensor *place_along_back(const weft_call *c, weft_tensor *dy, int i)
 }
 static bool pick_shape(weft_call *c)
 {
-    c->y[0]->f = weft__less(c->attributes);
+    c->y[0]->f = weft__reduced_form(c->attributes);
     return true;
 }
 static void pick_run(weft_call *c) { RUN(c, segment_pick, SEGMENTS(c), X(c, 0), I(c, 1), Y(c, 0), c->add); }
@@ -91,8 +91,8 @@ static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor
 static bool int_shape(weft_call *c)
 {
     const weft__along *a = c->attributes;
-    return weft__less_shape(c) && (a->tokens || a->whole.size[a->axis] || !count(c->y[0]) ||
-                                   weft_op_refuse(c, "the axis is empty"));
+    return weft__reduced_shape(c) && (a->tokens || a->whole.size[a->axis] || !count(c->y[0]) ||
+                                      weft_op_refuse(c, "the axis is empty; expected an element"));
 }
 static void int_max_run(weft_call *c) { weft__run_segment_ints(c, WEFT__maximum); }
 static void int_min_run(weft_call *c) { weft__run_segment_ints(c, WEFT__minimum); }
@@ -123,7 +123,7 @@ static bool is_of_ints(const weft_tensor *x) { return x && !weft__wrong(x->w, x)
 static weft_tensor *extreme_along(const weft_op *op, weft_tensor *x, int axis)
 {
     if (!weft__axis_not_rows(x, &axis, op->name))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     weft__along a = weft__along_axis(x, axis, false);
     return APPLY_WITH(op, a, x);
 }
@@ -145,19 +145,19 @@ weft_tensor *weft_min(weft_tensor *x, int axis)
 weft_tensor *weft_argmax(weft_tensor *x, int axis) { return extreme_along(&op_argmax, x, axis); }
 weft_tensor *weft_argmin(weft_tensor *x, int axis) { return extreme_along(&op_argmin, x, axis); }
 
-/* ---- the k largest: indices along the axis and, hidden, indices in the whole tensor, by which the values
- * are gathered ---- */
+/* ---- the k largest: returns indices along the axis and, hidden, indices in the whole tensor, which gather
+ * the values ---- */
 typedef struct { weft__along along; int64_t k; } top;
 
 static bool topk_shape(weft_call *c)
 {
     top *t = (top *)(uintptr_t)c->attributes;
-    const weft__form *f = &weft__take_whole(c)->whole;
+    const weft__form *f = &weft__store_form(c)->whole;
     int64_t n = f->size[t->along.axis];
     if (!is_real(c, 0) || t->k < 0 || t->k > n || count(c->x[0]) > INT32_MAX)
         return weft__refuse(c,
-                            "the %lld largest along axis %d; reals (weft_to_reals), 0 .. %lld of them, of %d "
-                            "elements at most, are expected",
+                            "the %lld largest along axis %d; expected reals (weft_to_reals), 0 .. %lld of "
+                            "them, and at most %d elements",
                             (long long)t->k, t->along.axis, (long long)n, INT32_MAX);
     c->y[0]->f = *f;
     c->y[0]->f.type = WEFT_I32;
@@ -184,7 +184,7 @@ static const weft_op op_topk = { .name = "topk",
 
 void weft_topk(weft_tensor *x, int64_t k, int axis, weft_tensor **values, weft_tensor **indices)
 {
-    weft_tensor *inert = weft__inert_beside(x), *at = inert, *value = inert;
+    weft_tensor *inert = weft__inert_of(x), *at = inert, *value = inert;
     if (weft__axis_not_rows(x, &axis, "topk")) {
         top t = { weft__along_axis(x, axis, false), k };
         const weft_call *c = weft__apply(&op_topk, &x, 1, &t, sizeof t);

@@ -11,9 +11,9 @@ static bool index_select_shape(weft_call *c)
     weft__form *y = &c->y[0]->f;
     if (table->rank < 1 || table->batch || index->type != WEFT_I32 ||
         index->rank + table->rank - 1 > WEFT_RANK)
-        return weft_op_refuse(c, "a plain table of rows (weft_plain) and ints are expected");
+        return weft_op_refuse(c, "expected a plain table of rows (weft_plain) and ints");
     *y = *index;
-    weft__rows_as(c, 1);
+    weft__keep_row_order(c, 1);
     y->type = table->type;
     for (int i = 1; i < table->rank; i++)
         y->size[y->rank++] = table->size[i];
@@ -37,10 +37,10 @@ static bool index_add_shape(weft_call *c)
 {
     const weft__form *table = c->attributes, *x = &c->x[0]->f;
     c->y[0]->f = *table;
-    weft__rows_moved(c);
+    weft__drop_row_order(c);
     return (is_real(c, 0) && !is_real(c, 1) && count(c->x[0]) == count(c->x[1]) * row_width(table) &&
             x->batch == c->x[1]->f.batch) ||
-           weft__refuse(c, "reals, and an int for each of their rows of %lld, are expected",
+           weft__refuse(c, "expected reals, and an int for each of their rows of %lld",
                         (long long)row_width(table));
 }
 static weft_tensor *index_select_back(const weft_call *c, weft_tensor *dy, int i);
@@ -75,7 +75,7 @@ weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows)
     if (!x || weft__wrong(x->w, x) || x->f.rank < 1 || weft__wrong(x->w, index) || index->f.rank < 1 ||
         rows < 0 || rows > INT32_MAX)
         return weft__failed_of(LIST(x, index), WEFT_EARG, "index_add",
-                               "rows of reals, an int for each and 0 .. %d rows are expected, not %lld",
+                               "expected rows of reals, an int for each of them, and 0 .. %d rows, not %lld",
                                INT32_MAX, (long long)rows);
     weft__form table = weft__plain(WEFT_REAL, 1, &rows);
     for (int i = index->f.rank; i < x->f.rank && table.rank < WEFT_RANK; i++)
@@ -90,7 +90,7 @@ static bool take_along_shape(weft_call *c)
     weft__form want = c->x[0]->f;
     want.rank--, want.type = WEFT_I32;
     if (!is_real(c, 0) || c->x[0]->f.rank < (c->x[0]->f.batch ? 2 : 1) || !weft__same(&want, &c->x[1]->f))
-        return weft__refuse(c, "reals and a column, an int, for each of their rows, %s, are expected",
+        return weft__refuse(c, "expected reals, and a column number for each of their rows: %s",
                             weft__text(&want, text));
     want.type = WEFT_REAL;
     c->y[0]->f = want;
@@ -136,7 +136,7 @@ static bool one_hot_shape(weft_call *c)
     weft__form *y = &c->y[0]->f;
     *y = c->x[0]->f;
     if (is_real(c, 0) || y->rank == WEFT_RANK || *(const int64_t *)c->attributes < 1)
-        return weft__refuse(c, "%lld classes; ints of rank 0 .. %d and 1 class or more are expected",
+        return weft__refuse(c, "%lld classes; expected ints of rank 0 .. %d and 1 class or more",
                             (long long)*(const int64_t *)c->attributes, WEFT_RANK - 1);
     y->type = WEFT_REAL;
     y->size[y->rank++] = *(const int64_t *)c->attributes;

@@ -12,15 +12,15 @@ static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *func
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: a tensor %s", function, wrong);
     else if (!a->f.batch || !b->f.batch)
-        weft__fail(w, WEFT_ESHAPE, "%s: %s: two ragged tensors are expected", function,
+        weft__fail(w, WEFT_ESHAPE, "%s: %s; expected two ragged tensors", function,
                    weft__text(a->f.batch ? &b->f : &a->f, text));
     else
-        weft__fail(w, WEFT_ESHAPE, "%s: %lld and %lld sequences; as many in both are expected", function,
+        weft__fail(w, WEFT_ESHAPE, "%s: %lld and %lld sequences; expected equal numbers", function,
                    (long long)a->f.batch->n, (long long)b->f.batch->n);
     return &w->nil;
 }
 
-static bool of_as_many(const weft_tensor *a, const weft_tensor *b)
+static bool batches_fit(const weft_tensor *a, const weft_tensor *b)
 {
     return a && !weft__wrong(a->w, a) && !weft__wrong(a->w, b) && a->f.batch && b->f.batch &&
            a->f.batch->n == b->f.batch->n;
@@ -28,7 +28,7 @@ static bool of_as_many(const weft_tensor *a, const weft_tensor *b)
 
 static weft_tensor *concat_rows(weft_tensor *x) { return weft_plain(weft_to_layout(x, WEFT_CONCAT)); }
 
-/* Writes n row numbers from `from` on. Returns the end of them. */
+/* Writes n row numbers from `from` on. Returns the position after them. */
 static int32_t *write_rows(int32_t *at, int64_t from, int32_t n)
 {
     for (int32_t t = 0; t < n; t++)
@@ -37,9 +37,9 @@ static int32_t *write_rows(int32_t *at, int64_t from, int32_t n)
 }
 
 /* ---- join: rows of [a; b] in the order of the joined batch ---- */
-/* Writes the row numbers, and at `place` the position of each row of [a; b] among them. Returns the row
+/* Writes the row numbers, and to `place` the position of each row of [a; b] among them. Returns the row
  * numbers as a ragged tensor of ints. */
-static weft_tensor *joint(weft *w, const weft_batch *a, const weft_batch *b, int32_t *rows, int32_t *place)
+static weft_tensor *join_map(weft *w, const weft_batch *a, const weft_batch *b, int32_t *rows, int32_t *place)
 {
     int32_t *len = weft__take(w, WEFT__IN_NOTES, a->n * (int64_t)sizeof *len), *at = rows;
     if (!len || !rows || !place)
@@ -62,7 +62,7 @@ static bool join_shape(weft_call *c)
 {
     const weft__form *from = &c->x[FROM]->f;
     weft_op_like(c->y[0], c->x[A]);
-    weft__lie_as(&c->y[0]->f, from);
+    weft__copy_layout(&c->y[0]->f, from);
     return true;
 }
 /* Returns the block that copies the rows of input i to the joined rows, or back. */
@@ -117,26 +117,26 @@ static const weft_op op_join = { .name = "concat_sequences",
 static bool are_joinable(const weft_tensor *a, const weft_tensor *b)
 {
     weft__form f = b->f;
-    weft__lie_as(&f, &a->f);
+    weft__copy_layout(&f, &a->f);
     return a->f.type == WEFT_REAL && a->f.rank == f.rank && weft__same(&a->f, &f);
 }
 weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b)
 {
-    if (!of_as_many(a, b))
+    if (!batches_fit(a, b))
         return pair_failed(a, b, "concat_sequences");
     weft *w = a->w;
     w->running = "concat_sequences";
     const int64_t n = a->f.batch->tokens + b->f.batch->tokens;
     int32_t *rows = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *rows),
             *place = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *place);
-    weft_tensor *from = joint(w, a->f.batch, b->f.batch, rows, place);
+    weft_tensor *from = join_map(w, a->f.batch, b->f.batch, rows, place);
     if (!are_joinable(a, b))
         return by_index(a, b, from);
     return APPLY(&op_join, a, b, from, weft_ints(w, place, 1, &n));
 }
 
 /* ---- split ---- */
-static weft_tensor *half(weft *w, const weft_batch *whole, const weft_lengths *first, bool second)
+static weft_tensor *split_index(weft *w, const weft_batch *whole, const weft_lengths *first, bool second)
 {
     int32_t *len = weft__take(w, WEFT__IN_NOTES, whole->n * (int64_t)sizeof *len);
     int32_t *rows = weft__take(w, WEFT__IN_NOTES, whole->tokens * (int64_t)sizeof *rows), *at = rows;
@@ -157,14 +157,14 @@ static bool parts_fit(weft_tensor *x, const weft_lengths *first)
     if (!x || weft__wrong(w, x) || !x->f.batch || !first || first->n != x->f.batch->n ||
         (first->n && !first->len)) {
         weft__failed(x, WEFT_EARG, "split_sequences",
-                     "%lld lengths; a ragged tensor and a length for each of its %lld sequences are expected",
+                     "%lld lengths; expected a ragged tensor, and a length for each of its %lld sequences",
                      (long long)(first ? first->n : 0), (long long)weft_lengths_of(x).n);
         return false;
     }
     for (int64_t s = 0; s < first->n; s++)
         if (first->len[s] < 0 || first->len[s] > x->f.batch->len[s]) {
             weft__fail(w, WEFT_EARG,
-                       "split_sequences: the first part of sequence %lld has length %d; 0 .. %d is expected",
+                       "split_sequences: the first part of sequence %lld has length %d; expected 0 .. %d",
                        (long long)s, first->len[s], x->f.batch->len[s]);
             return false;
         }
@@ -178,9 +178,9 @@ void weft_split_sequences(weft_tensor *joined, const weft_lengths *first, weft_t
     w->running = "split_sequences";
     weft_tensor *rows = fine ? concat_rows(joined) : &w->nil;
     if (a)
-        *a = fine ? weft_index_select(rows, half(w, joined->f.batch, first, false)) : &w->nil;
+        *a = fine ? weft_index_select(rows, split_index(w, joined->f.batch, first, false)) : &w->nil;
     if (b)
-        *b = fine ? weft_index_select(rows, half(w, joined->f.batch, first, true)) : &w->nil;
+        *b = fine ? weft_index_select(rows, split_index(w, joined->f.batch, first, true)) : &w->nil;
 }
 
 /* ---- pairs: one sequence for each query row, one token for each of its keys ---- */
@@ -206,7 +206,7 @@ static weft_tensor *pair_ints(weft *w, const weft_batch *q, const weft_batch *k,
     int32_t *len = weft__take(w, WEFT__IN_NOTES, q->tokens * (int64_t)sizeof *len);
     int32_t *row = pairs < INT32_MAX ? weft__take(w, WEFT__IN_NOTES, pairs * (int64_t)sizeof *row) : NULL;
     if (pairs >= INT32_MAX)
-        weft__fail(w, WEFT_ESHAPE, "pairs: %lld pairs of a query and a key; fewer than 2^31 are expected",
+        weft__fail(w, WEFT_ESHAPE, "pairs: %lld pairs of a query and a key; expected fewer than 2^31",
                    (long long)pairs);
     if (!len || !row)
         return &w->nil;
@@ -214,10 +214,10 @@ static weft_tensor *pair_ints(weft *w, const weft_batch *q, const weft_batch *k,
     return weft_ragged_ints(w, row, &(weft_lengths){ .n = q->tokens, .len = len });
 }
 
-void weft__pairs_seen(weft_tensor *q, weft_tensor *k, int causal, weft_tensor **q_of_pair,
-                      weft_tensor **k_of_pair)
+void weft__visible_pairs(weft_tensor *q, weft_tensor *k, int causal, weft_tensor **q_of_pair,
+                         weft_tensor **k_of_pair)
 {
-    bool fine = of_as_many(q, k);
+    bool fine = batches_fit(q, k);
     if (fine)
         q->w->running = "pairs";
     weft_tensor *nil = fine ? &q->w->nil : pair_failed(q, k, "pairs");
@@ -230,7 +230,7 @@ void weft__pairs_seen(weft_tensor *q, weft_tensor *k, int causal, weft_tensor **
 
 void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair, weft_tensor **k_of_pair)
 {
-    weft__pairs_seen(q, k, 0, q_of_pair, k_of_pair);
+    weft__visible_pairs(q, k, 0, q_of_pair, k_of_pair);
 }
 
 weft_tensor *weft__all_pairs(weft_tensor *seen, const weft_tensor *q, const weft_tensor *k, int causal)

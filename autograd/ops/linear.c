@@ -1,12 +1,12 @@
 /* linear.c - y = f(x W^T + b) in one pass over y, and gated linear units, y = a sigmoid(b) for x = [a, b].
- * Layers use both. Each is a fused operator, and composed from operators for second derivatives.
+ * Layers use both. Each is a fused operator, and for second derivatives a composition of operators.
  *
- * A weight [G, O, K] with a bias [G, O] is a separate layer for each of G groups, like a grouped convolution.
- * It maps x [.., G, K] to [.., G, O] in one batch of products.
+ * A weight [G, O, K] with a bias [G, O] is a separate layer for each of G groups, like a grouped
+ * convolution. It maps x [.., G, K] to [.., G, O] in one batch of products.
  *
- * The gradient of f is computed from y, so the sums before f are not stored. This works for relu, leaky_relu
- * and elu (with factors above 0), because y has the sign of x, and for tanh and sigmoid, whose derivatives
- * are functions of y. */
+ * The gradient of f is computed from y, so the sums before f are not stored. This works for relu,
+ * leaky_relu and elu (with factors above 0), because y has the sign of x, and for tanh and sigmoid, whose
+ * derivatives are functions of y. */
 #include "autograd/op.h"
 #include "autograd/packed_weights.h"
 
@@ -33,7 +33,7 @@ static bool grouped_shape(weft_call *c)
                       x->size[x->rank - 2] == groups && x->size[x->rank - 1] == in;
     if (!reals || !of_x ||
         (bias && (bias->batch || bias->rank != 2 || bias->size[0] != groups || bias->size[1] != out)))
-        return weft_op_refuse(c, "reals, [.., G, K] for a weight [G, O, K] and a bias [G, O], are expected");
+        return weft_op_refuse(c, "expected reals: [.., G, K], a weight [G, O, K] and a bias [G, O]");
     weft_op_like(c->y[0], c->x[X_]);
     c->y[0]->f.size[x->rank - 1] = out;
     return true;
@@ -46,12 +46,11 @@ static bool linear_shape(weft_call *c)
         return grouped_shape(c);
     for (int i = 0; i < c->n; i++)
         if (!is_real(c, i) || (i > X_ && (c->x[i]->f.batch || c->x[i]->f.rank != (i == WEIGHT ? 2 : 1))))
-            return weft_op_refuse(c, "reals, a weight of rank 2 and a bias of rank 1 are expected");
+            return weft_op_refuse(c, "expected reals, a weight of rank 2 and a bias of rank 1");
     if (x->f.rank < 2 || width(x) != width(weight) ||
         (c->n > BIAS && c->x[BIAS]->f.size[0] != weight->f.size[0]))
-        return weft__refuse(
-            c, "[.., %lld] for a weight of as many columns, and a bias [%lld] for its rows, are expected",
-            (long long)width(weight), (long long)weight->f.size[0]);
+        return weft__refuse(c, "expected [.., %lld], the columns of the weight, and a bias [%lld], its rows",
+                            (long long)width(weight), (long long)weight->f.size[0]);
     weft_op_like(c->y[0], x);
     c->y[0]->f.size[x->f.rank - 1] = how(c)->rows ? how(c)->rows : weight->f.size[0];
     return true;
@@ -96,12 +95,12 @@ static const void *packed_weight(const weft_call *c, const weft__product *p)
     weft_tensor *weight = c->x[WEIGHT];
     if (weight->w->recording || weight->step)
         return NULL;
-    const weft__kept_kind part = how(c)->rows ? WEFT__KEPT_PART + (int)(how(c)->from / how(c)->rows) :
-                                                WEFT__KEPT_PRODUCT;
-    weft__kept *k = weft__kept_of(&weight, 1, part, dev(c)->k->gemm_packs(dev(c), p));
+    const weft__packed_kind part =
+        how(c)->rows ? WEFT__PACK_PART + (int)(how(c)->from / how(c)->rows) : WEFT__PACK_PRODUCT;
+    weft__packed *k = weft__packed_of(&weight, 1, part, dev(c)->k->gemm_packs(dev(c), p));
     if (k && !k->filled)
-        RUN(c, gemm_pack, p, part_of(c, WEIGHT, width(weight)), k->at), weft__kept_is_filled(k);
-    return k ? k->at : NULL;
+        RUN(c, gemm_pack, p, part_of(c, WEIGHT, width(weight)), k->data), weft__mark_filled(k);
+    return k ? k->data : NULL;
 }
 
 static int64_t tokens_of(const weft_call *c) { return weft__rows(&c->x[X_]->f) / groups_of(c); }
@@ -116,14 +115,14 @@ static void linear_run(weft_call *c)
     RUN(c, gemm, &p, X(c, X_), part_of(c, WEIGHT, width(c->x[X_])), Y(c, 0));
 }
 
-static const real *of_sums(const weft_call *c)   /* gradient before f; NULL: no memory */
+static const real *gradient_of_sums(const weft_call *c) /* gradient before f; NULL: no memory */
 {
     const curve *u = how(c);
     weft *w = c->y[0]->w;
     int64_t n = count(c->y[0]);
     if (u->f == WEFT__UNARIES)
         return weft_op_dy(c, 0);
-    real *dz = weft__dy_spent(c, 0);
+    real *dz = weft__dy_reusable(c, 0);
     if (!dz && !(dz = weft__take(w, WEFT__IN_DATA, n * (int64_t)sizeof *dz)))
         return NULL;
     RUN(c, unary, u->f, 1, n, u->p, 0, Y(c, 0), Y(c, 0), weft_op_dy(c, 0), dz, false);
@@ -134,13 +133,13 @@ static void linear_fused(const weft_call *c)
 {
     bool add;
     int64_t rows = tokens_of(c), in = width(c->x[X_]), out = width(c->y[0]);
-    const real *dz = of_sums(c);
+    const real *dz = gradient_of_sums(c);
     const bool part = how(c)->rows;              /* the other rows get zeros */
     bool adds[2] = { true, true };
     weft__blocks zeros = { 0 };
     real *d[2] = { NULL, NULL };                 /* gradients of weight and bias */
     for (int i = 0; dz && i < c->n - WEIGHT; i++)
-        d[i] = part ? weft__dx_added(c, WEIGHT + i, &zeros) : weft_op_dx(c, WEIGHT + i, &adds[i]);
+        d[i] = part ? weft__dx_sum(c, WEIGHT + i, &zeros) : weft_op_dx(c, WEIGHT + i, &adds[i]);
     weft__run_blocks(c, &zeros);
     if (d[0])
         product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_), d[0] + how(c)->from * in,
@@ -219,7 +218,7 @@ static bool glu_shape(weft_call *c)
 {
     const weft_tensor *x = c->x[0];
     if (!is_real(c, 0) || x->f.rank < (x->f.batch ? 2 : 1) || width(x) % 2)
-        return weft_op_refuse(c, "a last axis of two halves, of reals, is expected");
+        return weft_op_refuse(c, "expected reals and an even last extent");
     weft_op_like(c->y[0], x);
     c->y[0]->f.size[x->f.rank - 1] /= 2;
     return true;

@@ -52,8 +52,8 @@ static bool refuse_extents(const weft_call *c)
         return weft__refuse(c, "the inner extents do not agree: %lld of a%s, %lld of b%s", (long long)of_a,
                             turned[t->ta], (long long)of_b, turned[t->tb]);
     if (a->f.batch || b->f.batch)
-        return weft_op_refuse(c, "they do not agree: rows of a ragged tensor meet only the same rows");
-    return weft_op_refuse(c, "the leading axes do not agree; the same ones, or a b of rank 2, are expected");
+        return weft_op_refuse(c, "ragged rows; expected a plain b of rank 2, or the same rows in both");
+    return weft_op_refuse(c, "the leading axes do not agree; expected equal ones, or b of rank 2");
 }
 
 static bool matmul_shape(weft_call *c)
@@ -61,13 +61,13 @@ static bool matmul_shape(weft_call *c)
     plan p = plan_of(c);
     const weft__form *a = &c->x[0]->f, *b = &c->x[1]->f;
     if (!is_real(c, 0) || !is_real(c, 1) || a->rank < 2 || b->rank < 2)
-        return weft_op_refuse(c, "reals of rank 2 or more are expected");
+        return weft_op_refuse(c, "expected reals of rank 2 or more");
     if (p.kind == IMPOSSIBLE)
         return refuse_extents(c);
     if (((const turns *)c->attributes)->ta)
-        weft__rows_moved(c);
+        weft__drop_row_order(c);
     else
-        weft__rows_as(c, 0);
+        weft__keep_row_order(c, 0);
     if (p.kind == CONTRACTED)
         c->y[0]->f = weft__plain(WEFT_REAL, 2, (int64_t[]){ p.m, p.n });
     else {

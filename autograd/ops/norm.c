@@ -1,5 +1,5 @@
-/* norm.c - layer norm over the last axis, of rows or of glu(gate) + skip. Each is a fused operator, and
- * composed from operators for second derivatives. */
+/* norm.c - layer norm over the last axis, of x or of glu(gate) + skip. Each is a fused operator, and for
+ * second derivatives a composition of operators. */
 #include <math.h>
 #include <string.h>
 #include "autograd/op.h"
@@ -20,7 +20,7 @@ static bool results_like(weft_call *c, const weft_tensor *x, int gain)
     for (int i = gain; i < c->n; i++)
         if (!is_real(c, i) || c->x[i]->f.batch || c->x[i]->f.rank != axes || first < (x->f.batch ? 1 : 0) ||
             memcmp(c->x[i]->f.size, x->f.size + first, (size_t)axes * sizeof *x->f.size))
-            return weft__refuse(c, "gain and shift %s[%lld], as wide as the last axis, are expected",
+            return weft__refuse(c, "expected gain and shift %s[%lld], as the last axis",
                                 axes > 1 ? "[groups] " : "", (long long)width(x));
     row.rank--;
     c->y[Y_]->f = x->f;
@@ -32,7 +32,7 @@ static bool norm_shape(weft_call *c)
 {
     const weft__form *x = &c->x[X_]->f;
     if (x->rank < (x->batch ? 2 : 1) || !is_real(c, X_))
-        return weft_op_refuse(c, "a last axis of reals is expected, and not the tokens");
+        return weft_op_refuse(c, "expected reals, and a last axis that is not the tokens");
     return results_like(c, c->x[X_], GAIN);
 }
 
@@ -112,11 +112,10 @@ weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shi
     weft_tensor *given[] = { x, gain ? gain : shift, shift ? shift : gain };
     if (!(eps >= 0) || isinf(eps) || (gain == NULL) != (shift == NULL))
         return weft__failed_of(given, gain || shift ? 3 : 1, WEFT_EARG, "layer_norm",
-                               "a finite eps >= 0, and gain and shift or neither, are expected; eps is %g%s",
-                               eps,
+                               "expected a finite eps >= 0, and gain and shift or neither; eps is %g%s", eps,
                                gain && shift ? "" :
-                               gain          ? ", shift NULL" :
-                               shift         ? ", gain NULL" :
+                               gain          ? ", shift is NULL" :
+                               shift         ? ", gain is NULL" :
                                                "");
     return gain ? APPLY_WITH(&op_norm, n, x, gain, shift) : APPLY_WITH(&op_norm, n, x);
 }
@@ -135,7 +134,7 @@ bool weft__gate_fits(const weft_tensor *gate, const weft_tensor *skip)
 static bool gate_shape(weft_call *c)
 {
     if (!weft__gate_fits(c->x[GATE], c->x[SKIP]))
-        return weft_op_refuse(c, "reals, and a gate like the skip but for twice its width, are expected");
+        return weft_op_refuse(c, "expected reals, and a gate with the shape of the skip and twice its width");
     return results_like(c, c->x[SKIP], GATE_GAIN);
 }
 

@@ -7,14 +7,14 @@ static bool is_ragged(weft_tensor *x, const char *function)
 {
     bool ragged = x && !weft__wrong(x->w, x) && x->f.batch;
     if (!ragged)
-        weft__failed(x, WEFT_EARG, function, "a ragged tensor is expected");
+        weft__failed(x, WEFT_EARG, function, "expected a ragged tensor");
     return ragged;
 }
 
 weft_packed_sequence weft_packed_sequence_of(weft_tensor *x)
 {
     if (!is_ragged(x, "packed_sequence_of"))
-        return (weft_packed_sequence){ .data = weft__inert_beside(x) };
+        return (weft_packed_sequence){ .data = weft__inert_of(x) };
     const weft_batch *b = x->f.batch;
     return (weft_packed_sequence){ .data = weft_plain(weft_to_layout(x, WEFT_PACKED)),
                                    .batch_sizes = b->live.host,
@@ -27,7 +27,7 @@ weft_packed_sequence weft_packed_sequence_of(weft_tensor *x)
 }
 
 /* ---- from a packed sequence to a ragged tensor ---- */
-/* Returns the expectation that the sizes of a packed sequence violate, and its position in *at; or NULL. */
+/* Returns the rule that the sizes of a packed sequence break, and sets *at to the position; NULL if none. */
 static const char *wrong_sizes(const weft_packed_sequence *p, int64_t *at)
 {
     if (p->steps < 0 || p->sequences < 0 || (p->steps && !p->batch_sizes))
@@ -36,34 +36,34 @@ static const char *wrong_sizes(const weft_packed_sequence *p, int64_t *at)
     for (*at = 0; *at < p->steps; ++*at) {
         int32_t size = p->batch_sizes[*at];
         if (size < 1 || size > before)
-            return "batch_sizes of 1 or more that never grow, from the number of sequences on,";
+            return "batch_sizes of 1 or more that never grow, at most the number of sequences";
         before = size;
         rows += size;
     }
-    return rows == p->data->f.size[0] ? NULL : "as many rows of data as the sum of batch_sizes";
+    return rows == p->data->f.size[0] ? NULL : "one row of data for each unit of batch_sizes";
 }
 
-/* Fills sorted [sequences] with sorted_indices, or else with the inverse of unsorted_indices, or else with 0,
- * 1, .. Fills place [sequences] with the inverse. Returns as wrong_sizes. */
+/* Fills sorted [sequences] with sorted_indices, or without them with the inverse of unsorted_indices, or
+ * without both with 0, 1, .. Fills place [sequences] with the inverse. Returns the same as wrong_sizes. */
 static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, int32_t *place, int64_t *at)
 {
-    const int32_t *there = p->sorted_indices, *back = p->unsorted_indices;
+    const int32_t *forward = p->sorted_indices, *back = p->unsorted_indices;
     for (int64_t i = 0; i < p->sequences; i++)
         sorted[i] = place[i] = -1;
     for (*at = 0; *at < p->sequences; ++*at) {
-        int32_t i = (int32_t)*at, rank = there || !back ? i : back[i], s = there ? there[i] : i;
+        int32_t i = (int32_t)*at, rank = forward || !back ? i : back[i], s = forward ? forward[i] : i;
         if (rank < 0 || rank >= p->sequences || s < 0 || s >= p->sequences || sorted[rank] >= 0 ||
             place[s] >= 0)
-            return "indices that name each sequence once";
-        if (there && back && back[s] != i)
-            return "unsorted_indices that undo sorted_indices";
+            return "indices that contain each sequence once";
+        if (forward && back && back[s] != i)
+            return "unsorted_indices that are the inverse of sorted_indices";
         sorted[rank] = s;
         place[s] = rank;
     }
     return NULL;
 }
 
-/* Returns a ragged tensor of batch b with these rows, which are in that layout. */
+/* Returns a ragged tensor of batch b with these rows, which have that layout. */
 static weft_tensor *rows_of_batch(weft_tensor *rows, weft_batch *b, weft_layout layout)
 {
     if (!b || weft__wrong(rows->w, rows))
@@ -89,8 +89,8 @@ static weft_tensor *reordered(const weft_packed_sequence *p, const int32_t *sort
         column[k] = offset[sorted[k]];
     }
     memset(row, 0, (size_t)l->n * sizeof *row);
-    weft_batch *lie = weft__batch(p->data->w, &(weft_lengths){ .n = l->n, .len = falling }, "ragged_of");
-    weft_tensor *x = rows_of_batch(p->data, lie, WEFT_PACKED);
+    weft_batch *stored = weft__batch(p->data->w, &(weft_lengths){ .n = l->n, .len = falling }, "ragged_of");
+    weft_tensor *x = rows_of_batch(p->data, stored, WEFT_PACKED);
     return weft_plain(weft_to_rows(x, &(weft_placement){ 1, end, row, column }));
 }
 
@@ -119,7 +119,7 @@ weft_tensor *weft_ragged_of(const weft_packed_sequence *p)
 {
     weft_tensor *x = p ? p->data : NULL;
     if (!x || weft__wrong(x->w, x) || x->f.batch || x->f.rank < 1)
-        return weft__failed(x, WEFT_EARG, "ragged_of", "plain data [rows, ..] are expected");
+        return weft__failed(x, WEFT_EARG, "ragged_of", "expected plain data [rows, ..]");
     weft *w = x->w;
     w->running = "ragged_of";
     int64_t at = 0;
@@ -129,7 +129,7 @@ weft_tensor *weft_ragged_of(const weft_packed_sequence *p)
         wrong = wrong_order(p, sorted, sorted + p->sequences, &at);
     if (wrong)
         weft__fail(
-            w, WEFT_EARG, "ragged_of: at %lld of %lld steps, %lld sequences, %lld rows: %s are expected",
+            w, WEFT_EARG, "ragged_of: position %lld, with %lld steps, %lld sequences, %lld rows; expected %s",
             (long long)at, (long long)p->steps, (long long)p->sequences, (long long)x->f.size[0], wrong);
     return w->status ? &w->nil : from_rows(p, sorted);
 }
@@ -141,15 +141,14 @@ static weft_tensor *listed(weft_tensor *const *x, int64_t n, const char *functio
     weft *w = weft__context(x, !x || n < 0 || n > INT32_MAX ? 0 : (int)n);
     int32_t *len = n < 1 || !x ? NULL : weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *len);
     if (n < 1 || !x)
-        weft__fail(w, WEFT_EARG, "%s: %lld sequences; a list of one or more is expected", function,
+        weft__fail(w, WEFT_EARG, "%s: %lld sequences; expected a list of one or more", function,
                    (long long)n);
     for (int64_t s = 0; len && s < n && !w->status; s++) {
         char text[128];
         const char *wrong = weft__wrong(w, x[s]);
         if (wrong || x[s]->f.batch || x[s]->f.rank < 1 || x[s]->f.rank != x[0]->f.rank)
-            weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld %s%s; plain ones [T, ..] of one rank are expected",
-                       function, (long long)s, wrong ? wrong : "is ",
-                       wrong ? "" : weft__text(&x[s]->f, text));
+            weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld %s%s; expected plain [T, ..] of one rank", function,
+                       (long long)s, wrong ? wrong : "is ", wrong ? "" : weft__text(&x[s]->f, text));
         else
             len[s] = (int32_t)x[s]->f.size[0];
     }

@@ -1,5 +1,5 @@
-/* pointwise.c - the operators of pointwise.def, which defines each in one line. A unary f is three operators:
- * f(x), g f'(x) and g f''(x). So first and second derivatives exist, and a third is an explicit error. */
+/* pointwise.c - makes the operators that pointwise.def defines in one line each. A unary f becomes three
+ * operators: f(x), g f'(x) and g f''(x). A third derivative is an explicit error. */
 #include <math.h>
 #include "autograd/op.h"
 
@@ -14,8 +14,8 @@ static bool same_reals(weft_call *c)
     weft_op_like(c->y[0], c->x[0]);
     for (int i = 0; i < c->n; i++)
         if (!is_real(c, i) || !weft__same(&c->x[i]->f, &c->x[0]->f))
-            return weft_op_refuse(c, is_real(c, i) ? "reals of one shape are expected" :
-                                                     "reals are expected (weft_to_reals)");
+            return weft_op_refuse(c, is_real(c, i) ? "expected reals of one shape" :
+                                                     "expected reals (weft_to_reals)");
     return true;
 }
 
@@ -118,16 +118,15 @@ weft_tensor *weft_pow(weft_tensor *x, double exponent) { return unary(WEFT__pow,
 
 weft_tensor *weft_clamp(weft_tensor *x, double low, double high)
 {
-    return low <= high ? unary(WEFT__clamp, x, (real)low, (real)high) :
-                         weft__failed(x, WEFT_EARG, "clamp", "from %g to %g; low <= high is expected",
-                                      low, high);
+    return low <= high ?
+               unary(WEFT__clamp, x, (real)low, (real)high) :
+               weft__failed(x, WEFT_EARG, "clamp", "from %g to %g; expected low <= high", low, high);
 }
 
 /* ---- binary ---- */
-static const char
-    no_broadcast[] = "they do not broadcast",
-    no_rows[] =
-        "beside a ragged tensor a plain one has no row axis (weft_broadcast_to_tokens, weft_ragged_like)";
+static const char no_broadcast[] = "the shapes do not broadcast; expected equal extents, or 1",
+                  no_rows[] = "expected a plain tensor without a row axis next to a ragged one "
+                              "(weft_broadcast_to_tokens, weft_ragged_like)";
 
 static bool broadcast_of(weft_call *c, weft__grid *g, weft__form *y)
 {
@@ -143,7 +142,7 @@ static bool broadcast_shape_of(weft_call *c, int first)
     for (int i = 0; i < c->n; i++) {
         ragged |= c->x[i]->f.batch != NULL;
         if (i >= first && is_real(c, i) != is_real(c, first))
-            return weft_op_refuse(c, "reals beside ints; one kind is expected (weft_to_reals, weft_to_ints)");
+            return weft_op_refuse(c, "reals and ints; expected one type (weft_to_reals, weft_to_ints)");
     }
     if (!broadcast_of(c, &g, &c->y[0]->f))
         return weft_op_refuse(c, ragged ? no_rows : no_broadcast);
@@ -153,7 +152,7 @@ static bool broadcast_shape_of(weft_call *c, int first)
 static bool broadcast_shape(weft_call *c)
 {
     if (*(const int *)c->attributes == WEFT__div && !(is_real(c, 0) && is_real(c, 1)))
-        return weft_op_refuse(c, "reals are expected (weft_to_reals)");
+        return weft_op_refuse(c, "expected reals (weft_to_reals)");
     return broadcast_shape_of(c, 0);
 }
 static bool compare_shape(weft_call *c)
@@ -292,7 +291,7 @@ static bool to_reals_shape(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
     c->y[0]->f.type = WEFT_REAL;
-    return !is_real(c, 0) || weft_op_refuse(c, "ints are expected");
+    return !is_real(c, 0) || weft_op_refuse(c, "expected ints");
 }
 static void to_reals_run(weft_call *c)
 {
@@ -309,7 +308,7 @@ static bool to_ints_shape(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
     c->y[0]->f.type = WEFT_I32;
-    return is_real(c, 0) || weft_op_refuse(c, "reals are expected");
+    return is_real(c, 0) || weft_op_refuse(c, "expected reals");
 }
 static void to_ints_run(weft_call *c)
 {

@@ -11,7 +11,7 @@ weft_tensor *weft_to_layout(weft_tensor *x, weft_layout layout)
 {
     if (!is_ragged(x) || (layout != WEFT_PACKED && layout != WEFT_CONCAT))
         return weft__failed(x, WEFT_EARG, "to_layout",
-                            "layout %d; a ragged tensor, and packed or concat, are expected "
+                            "layout %d; expected a ragged tensor, and packed or concat "
                             "(weft_pad_packed_sequence pads, weft_to_rows places)",
                             (int)layout);
     weft__form to = weft__laid(x->f, x->f.batch, layout, 0, WEFT_ALIGN_LEFT, NULL);
@@ -21,7 +21,7 @@ weft_tensor *weft_to_layout(weft_tensor *x, weft_layout layout)
 weft_tensor *weft_to_rows(weft_tensor *x, const weft_placement *placement)
 {
     if (!is_ragged(x))
-        return weft__failed(x, WEFT_EARG, "to_rows", "a ragged tensor is expected");
+        return weft__failed(x, WEFT_EARG, "to_rows", "expected a ragged tensor");
     x->w->running = "to_rows";
     const weft__place *place = weft__placed(x->f.batch, placement);
     if (!place)
@@ -36,19 +36,19 @@ static bool rows_are_few(weft *w, int64_t n, int64_t total, const char *function
 {
     if (n && total > INT32_MAX / n)
         weft__fail(w, WEFT_ESHAPE,
-                   "%s: %lld sequences of %lld steps; fewer than 2^31 steps in all, pads too, are expected",
-                   function, (long long)n, (long long)total);
+                   "%s: %lld sequences of %lld steps; expected fewer than 2^31 steps with padding", function,
+                   (long long)n, (long long)total);
     return !w->status;
 }
 
 bool weft__lengths_fit(weft *w, const weft_lengths *l, int64_t n, int64_t total, const char *function)
 {
     if (!l || (l->n && !l->len) || l->n != n)
-        weft__fail(w, WEFT_ESHAPE, "%s: %lld lengths for %lld sequences; one for each is expected", function,
+        weft__fail(w, WEFT_ESHAPE, "%s: %lld lengths for %lld sequences; expected one for each", function,
                    (long long)(l ? l->n : 0), (long long)n);
     for (int64_t s = 0; !w->status && s < n; s++)
         if (l->len[s] < 0 || l->len[s] > total)
-            weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld has length %d; 0 .. %lld is expected", function,
+            weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld has length %d; expected 0 .. %lld", function,
                        (long long)s, l->len[s], (long long)total);
     return !w->status;
 }
@@ -56,9 +56,9 @@ bool weft__lengths_fit(weft *w, const weft_lengths *l, int64_t n, int64_t total,
 bool weft__is_padded(weft_tensor *x, const weft_lengths *l, weft_align align, const char *function)
 {
     if (!x || weft__wrong(x->w, x) || (unsigned)align > WEFT_ALIGN_RIGHT)
-        weft__failed(x, WEFT_EARG, function, "alignment %d; one of weft_align is expected", (int)align);
+        weft__failed(x, WEFT_EARG, function, "alignment %d; expected a value of weft_align", (int)align);
     else if (x->f.rank < 2 || x->f.batch)
-        weft__failed(x, WEFT_ESHAPE, function, "a plain [sequences, T, ..], of rank 2 or more, is expected");
+        weft__failed(x, WEFT_ESHAPE, function, "expected plain [sequences, T, ..], rank 2 or more");
     else
         return weft__lengths_fit(x->w, l, x->f.size[0], x->f.size[1], function) &&
                rows_are_few(x->w, l->n, x->f.size[1], function);
@@ -69,7 +69,7 @@ bool weft__is_padded(weft_tensor *x, const weft_lengths *l, weft_align align, co
 static weft_tensor *as_padded(weft_tensor *x, const weft_lengths *l, weft_align align, const char *function)
 {
     if (!weft__is_padded(x, l, align, function))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     x->w->running = function;
     weft_batch *b = weft__batch(x->w, l, function);
     if (!b)
@@ -104,7 +104,7 @@ static bool any_nonzero(const weft_tensor *x, const void *all, int64_t from, int
 bool weft_pads_are_zero(weft_tensor *x, const weft_lengths *l, weft_align align)
 {
     static const char function[] = "pads_are_zero";
-    weft *w = weft__inert_beside(x)->w;
+    weft *w = weft__inert_of(x)->w;
     size_t bytes = weft__is_padded(x, l, align, function) ? (size_t)weft__bytes(&x->f) : 0;
     w->running = function;
     int64_t cells = bytes ? x->f.size[0] * x->f.size[1] : 0, cell = cells ? weft__elements(&x->f) / cells : 0;
@@ -114,7 +114,7 @@ bool weft_pads_are_zero(weft_tensor *x, const weft_lengths *l, weft_align align)
     for (int64_t i = 0, T = x->f.size[1]; i < cells && !w->status; i++) {
         int64_t s = i / T, t = i % T, from = align == WEFT_ALIGN_RIGHT ? T - l->len[s] : 0;
         if ((t < from || t >= from + l->len[s]) && any_nonzero(x, all, i * cell, cell))
-            weft__fail(w, WEFT_EARG, "%s: sequence %lld of length %d has data at step %lld, outside it",
+            weft__fail(w, WEFT_EARG, "%s: sequence %lld of length %d has data at step %lld, in its padding",
                        function, (long long)s, l->len[s], (long long)t);
     }
     return !w->status;
@@ -125,11 +125,11 @@ static weft_tensor *padded(weft_tensor *x, int64_t total, real fill, weft_align 
     if (!is_ragged(x) || (unsigned)align > WEFT_ALIGN_RIGHT || x->f.rank == WEFT_RANK)
         return weft__failed(
             x, WEFT_EARG, function,
-            "alignment %d; a ragged tensor of rank 1 .. %d and one of weft_align are expected", (int)align,
+            "alignment %d; expected a ragged tensor of rank 1 .. %d and a value of weft_align", (int)align,
             WEFT_RANK - 1);
     weft_batch *b = x->f.batch;
     if (total < 0 || (total && total < b->longest)) {
-        weft__fail(x->w, WEFT_ESHAPE, "%s: total %lld; at least the longest sequence, %lld, is expected",
+        weft__fail(x->w, WEFT_ESHAPE, "%s: total %lld; expected at least the longest sequence, %lld",
                    function, (long long)total, (long long)b->longest);
         return &x->w->nil;
     }
@@ -147,7 +147,7 @@ weft_tensor *weft_pad_packed_sequence(weft_tensor *x, int64_t total, double fill
 weft_tensor *weft_move_pads(weft_tensor *x, const weft_lengths *l, weft_align from, weft_align to)
 {
     if ((unsigned)to > WEFT_ALIGN_RIGHT)
-        return weft__failed(x, WEFT_EARG, "move_pads", "to %d; one of weft_align is expected", (int)to);
+        return weft__failed(x, WEFT_EARG, "move_pads", "to %d; expected a value of weft_align", (int)to);
     weft_tensor *padded = as_padded(x, l, from, "move_pads");
     if (!padded->f.batch)
         return padded;
@@ -207,16 +207,16 @@ weft_tensor *weft_broadcast_to_tokens(weft_tensor *x, weft_tensor *like)
 {
     if (!is_ragged(like) || !x || weft__wrong(like->w, x))
         return weft__failed_of(LIST(x, like), WEFT_EARG, "broadcast_to_tokens",
-                               "a tensor [sequences, ..] and a ragged one are expected");
+                               "expected a tensor [sequences, ..] and a ragged one");
     if (x->f.rank < 1 || x->f.batch || x->f.size[0] != like->f.batch->n)
         return weft__failed(x, WEFT_ESHAPE, "broadcast_to_tokens",
-                            "a plain tensor with one row for each of %lld sequences is expected",
+                            "expected a plain tensor with one row for each of %lld sequences",
                             (long long)like->f.batch->n);
     if (x->f.type == WEFT_I32)
         return ints_to_tokens(x, like);
     weft__along a = tokens_of(like, x);
     weft__form to = a.whole;
-    weft__lie_as(&to, &like->f);
+    weft__copy_layout(&to, &like->f);
     weft_tensor *y = weft__expand(x, &a);
     return like->f.layout == WEFT_CONCAT ? y : weft__arranged(y, &to, 0);
 }
@@ -247,9 +247,9 @@ weft_tensor *weft_pool(weft_tensor *x, weft_pooling how)
 {
     if (!is_ragged(x) || (unsigned)how > WEFT_POOL_LAST)
         return weft__failed(x, WEFT_EARG, "pool",
-                            "pooling %d; a ragged tensor and one of weft_pooling are expected", (int)how);
+                            "pooling %d; expected a ragged tensor and a value of weft_pooling", (int)how);
     if (how == WEFT_POOL_MEAN && x->f.type != WEFT_REAL)
-        return weft__failed(x, WEFT_EARG, "pool", "a mean of ints; reals are expected (weft_to_reals)");
+        return weft__failed(x, WEFT_EARG, "pool", "a mean of ints; expected reals (weft_to_reals)");
     x->w->running = "pool";
     weft__along a = tokens_of(x, x);
     switch (how) {

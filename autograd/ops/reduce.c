@@ -1,5 +1,5 @@
-/* reduce.c - operators along an axis, or over the tokens of each sequence: sums, variances, running sums,
- * flips. The kernels treat both cases as runs of rows (weft__segments), so each operator is written once. */
+/* reduce.c - computes sums, variances, norms, running sums and flips along an axis, or over the tokens of
+ * each sequence. For the kernels both are runs of rows (weft__segments), so one operator does both. */
 #include <math.h>
 #include "autograd/op.h"
 
@@ -24,8 +24,8 @@ bool weft__axis_not_rows(weft_tensor *x, int *axis, const char *function)
     if (!x->f.batch || *axis != 0)
         return true;
     weft__failed(x, WEFT_ESHAPE, function,
-                 "axis 0 of a ragged tensor: weft_pool is within each sequence, weft_sum_all, weft_mean_all "
-                 "and weft_plain before it are over all tokens");
+                 "axis 0 of a ragged tensor; expected weft_pool for each sequence, or weft_sum_all, "
+                 "weft_mean_all or weft_plain for all tokens");
     return false;
 }
 
@@ -42,7 +42,7 @@ weft__segments weft__segments_of(const weft__along *a)
                        (weft__segments){ weft__extents(f, 0, a->axis), f->size[a->axis], inner, NULL };
 }
 
-weft__form weft__less(const weft__along *a)
+weft__form weft__reduced_form(const weft__along *a)
 {
     weft__form f = a->whole;
     if (a->axis == 0) {
@@ -69,25 +69,25 @@ void weft__describe_along(const weft_call *c, char *text, size_t size)
         snprintf(text, size, "axis=%d%s", a->axis, a->flag ? ", from the end" : "");
 }
 
-weft__along weft__along_now(const weft_call *c)
+weft__along weft__current_along(const weft_call *c)
 {
     weft__along a = *(const weft__along *)c->attributes;
     a.whole = c->x[0]->f;
     return a;
 }
 
-weft__along *weft__take_whole(weft_call *c)
+weft__along *weft__store_form(weft_call *c)
 {
     weft__along *a = (weft__along *)(uintptr_t)c->attributes;
     a->whole = c->x[0]->f;
     if (a->axis == 0)
-        weft__rows_moved(c);
+        weft__drop_row_order(c);
     return a;
 }
 
-bool weft__less_shape(weft_call *c)
+bool weft__reduced_shape(weft_call *c)
 {
-    c->y[0]->f = weft__less(weft__take_whole(c));
+    c->y[0]->f = weft__reduced_form(weft__store_form(c));
     return true;
 }
 
@@ -106,12 +106,12 @@ static bool expand_shape(weft_call *c)
     weft__along *a = (weft__along *)(uintptr_t)c->attributes;
     const weft__form *x = &c->x[0]->f;
     if (a->axis > 0 && a->whole.batch && x->batch)
-        weft__lie_as(&a->whole, x);
+        weft__copy_layout(&a->whole, x);
     c->y[0]->f = a->whole;
     if (a->axis == 0)
-        weft__rows_moved(c);
-    weft__form want = weft__less(a);
-    return weft__same(&want, x) || weft_op_refuse(c, "one row for each run is expected");
+        weft__drop_row_order(c);
+    weft__form want = weft__reduced_form(a);
+    return weft__same(&want, x) || weft_op_refuse(c, "expected one row for each run");
 }
 static void expand_run(weft_call *c)
 {
@@ -131,7 +131,7 @@ static const weft_op op_sum = { .name = "sum",
                                 .layout = WEFT__ALONG,
                                 .adds = true,
                                 .unread = 1,
-                                .shape = weft__less_shape,
+                                .shape = weft__reduced_shape,
                                 .forward = reduce_run,
                                 .backward = reduce_back,
                                 .describe = weft__describe_along };
@@ -156,7 +156,7 @@ weft_tensor *weft__expand(weft_tensor *y, const weft__along *a)
 weft_tensor *weft_sum(weft_tensor *x, int axis)
 {
     if (!weft__axis_not_rows(x, &axis, "sum"))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     weft__along a = weft__along_axis(x, axis, false);
     return weft__reduce(x, &a);
 }
@@ -164,9 +164,9 @@ weft_tensor *weft_sum(weft_tensor *x, int axis)
 weft_tensor *weft_mean(weft_tensor *x, int axis)
 {
     if (!weft__axis_not_rows(x, &axis, "mean"))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     if (x->f.type != WEFT_REAL)
-        return weft__failed(x, WEFT_ESHAPE, "mean", "reals are expected (weft_to_reals)");
+        return weft__failed(x, WEFT_ESHAPE, "mean", "expected reals (weft_to_reals)");
     int64_t n = x->f.size[axis];
     return weft_scale(weft_sum(x, axis), n ? (double)(1 / (real)n) : 0);
 }
@@ -175,11 +175,11 @@ weft_tensor *weft_mean(weft_tensor *x, int axis)
 static weft_tensor *variance(weft_tensor *x, int axis, double correction, const char *name)
 {
     if (!weft__axis_not_rows(x, &axis, name))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     if (x->f.type != WEFT_REAL)
-        return weft__failed(x, WEFT_ESHAPE, name, "reals are expected (weft_to_reals)");
+        return weft__failed(x, WEFT_ESHAPE, name, "expected reals (weft_to_reals)");
     if (!(correction >= 0 && isfinite(correction)))
-        return weft__failed(x, WEFT_EARG, name, "correction %g; 0 or more is expected", correction);
+        return weft__failed(x, WEFT_EARG, name, "correction %g; expected 0 or more", correction);
     double left = (double)x->f.size[axis] - correction;
     weft__along a = weft__along_axis(x, axis, false);
     weft_tensor *apart = weft_sub(x, weft__expand(weft_mean(x, axis), &a));
@@ -224,12 +224,11 @@ static weft_tensor *euclidean(weft_tensor *x, int axis)
 weft_tensor *weft_vector_norm(weft_tensor *x, int axis, double power)
 {
     if (!weft__axis_not_rows(x, &axis, "vector_norm"))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     if (x->f.type != WEFT_REAL)
-        return weft__failed(x, WEFT_EARG, "vector_norm", "reals are expected, not ints");
+        return weft__failed(x, WEFT_EARG, "vector_norm", "expected reals (weft_to_reals)");
     if (power != 0 && power != 1 && power != 2 && power != (double)INFINITY)
-        return weft__failed(x, WEFT_EARG, "vector_norm", "power %g; 1, 2 (or 0) or INFINITY is expected",
-                            power);
+        return weft__failed(x, WEFT_EARG, "vector_norm", "power %g; expected 1, 2 (or 0) or INFINITY", power);
     if (power == 1 || !x->f.size[axis])
         return weft_sum(weft_abs(x), axis);
     return power == (double)INFINITY ? weft_max(weft_abs(x), axis) : euclidean(x, axis);
@@ -239,12 +238,12 @@ weft_tensor *weft_vector_norm(weft_tensor *x, int axis, double power)
 static bool shape_of_input(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
-    weft__take_whole(c);
+    weft__store_form(c);
     return true;
 }
 static bool cumsum_shape(weft_call *c)
 {
-    return shape_of_input(c) && (is_real(c, 0) || weft_op_refuse(c, "reals are expected (weft_to_reals)"));
+    return shape_of_input(c) && (is_real(c, 0) || weft_op_refuse(c, "expected reals (weft_to_reals)"));
 }
 static void cumsum_run(weft_call *c)
 {
@@ -304,7 +303,7 @@ static const weft_op op_flip = { .name = "flip",
 static weft_tensor *ordered(const weft_op *op, weft_tensor *x, int axis)
 {
     if (!weft__axis(x, &axis, op->name))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     weft__along a = weft__along_axis(x, axis, true);
     return APPLY_WITH(op, a, x);
 }
@@ -316,7 +315,7 @@ weft_tensor *weft_flip(weft_tensor *x, int axis)   { return ordered(&op_flip, x,
 static weft_tensor *sum_of_all(weft_tensor *x, const char *function)
 {
     if (!x || x->f.type != WEFT_REAL || weft__wrong(x->w, x))
-        return weft__failed(x, WEFT_EARG, function, "reals are expected (weft_to_reals)");
+        return weft__failed(x, WEFT_EARG, function, "expected reals (weft_to_reals)");
     return weft__sum_to(x, &(weft__form){ 0 });
 }
 

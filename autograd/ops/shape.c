@@ -2,7 +2,7 @@
 #include "autograd/op.h"
 
 /* ---- reshape: a view ---- */
-/* with -1 replaced */
+/* Writes the shape with -1 replaced to f. Returns false if it does not fit x. */
 static bool complete_shape(weft_tensor *x, int rank, const int64_t *shape, weft__form *f)
 {
     int64_t rest = 1, free_axis = -1;
@@ -31,17 +31,17 @@ weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape)
     char text[128];
     weft__form f;
     if (!x || weft__wrong(x->w, x) || rank < 0 || rank > WEFT_RANK || (rank && !shape))
-        return weft__failed(x, WEFT_EARG, "reshape", "rank %d%s; a shape of rank 0 .. %d is expected", rank,
+        return weft__failed(x, WEFT_EARG, "reshape", "rank %d%s; expected a shape of rank 0 .. %d", rank,
                             rank && !shape ? " without a shape" : "", WEFT_RANK);
     if (!complete_shape(x, rank, shape, &f))
-        return weft__failed(x, WEFT_ESHAPE, "reshape", "its %lld elements do not make %s",
+        return weft__failed(x, WEFT_ESHAPE, "reshape", "%lld elements; expected the number of %s",
                             (long long)count(x), describe_shape(x, rank, shape, text));
     if (x->f.batch && (rank == 0 || f.size[0] != x->f.size[0]))
         return weft__failed(x, WEFT_ESHAPE, "reshape",
-                            "to %s: a ragged tensor keeps its %lld rows as axis 0 (weft_plain)",
+                            "to %s; expected axis 0 with the %lld rows of the ragged tensor (weft_plain)",
                             describe_shape(x, rank, shape, text), (long long)x->f.size[0]);
     if (x->f.batch)
-        weft__lie_as(&f, &x->f);
+        weft__copy_layout(&f, &x->f);
     return weft__view(x, &f);
 }
 
@@ -79,10 +79,10 @@ static bool slice_shape(weft_call *c)
     part *p = (part *)(uintptr_t)c->attributes;
     p->whole = c->x[0]->f;
     if (p->from < 0 || p->to < p->from || p->to > p->whole.size[p->axis])
-        return weft__refuse(c, "from %lld to %lld of axis %d; parts of 0 .. %lld are expected",
+        return weft__refuse(c, "from %lld to %lld of axis %d; expected a part of 0 .. %lld",
                             (long long)p->from, (long long)p->to, p->axis, (long long)p->whole.size[p->axis]);
     if (p->axis == 0 && p->whole.batch)
-        return weft_op_refuse(c, "a part of ragged rows is not ragged (weft_plain, weft_split_sequences)");
+        return weft_op_refuse(c, "ragged rows; expected another axis (weft_plain, weft_split_sequences)");
     c->y[0]->f = p->whole;
     c->y[0]->f.size[p->axis] = p->to - p->from;
     return true;
@@ -97,7 +97,7 @@ static void describe_part(const weft_call *c, char *text, size_t size)
     const part *p = c->attributes;
     snprintf(text, size, "axis=%d, from=%lld, to=%lld", p->axis, (long long)p->from, (long long)p->to);
 }
-/* Adds only its part, so T slices of one tensor cost one pass in total instead of T. */
+/* Adds only the part. So T slices of one tensor cost one backward pass over it in total, not T. */
 static void inset_run(weft_call *c)
 {
     strip s = strip_of(c->attributes);
@@ -143,7 +143,7 @@ static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i)
 weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to)
 {
     if (!weft__axis(x, &axis, "slice"))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     int64_t n = x->f.size[axis];
     part p = { x->f, axis, from < 0 ? from + n : from, to < 0 ? to + n : to };
     return APPLY_WITH(&op_slice, p, x);
@@ -157,18 +157,18 @@ static bool concat_shape(weft_call *c)
     weft__form *y = &c->y[0]->f, f = c->x[0]->f;
     *y = f;
     if (axis == 0 && y->batch)
-        return weft_op_refuse(c, "ragged rows are put together by weft_concat_sequences");
+        return weft_op_refuse(c, "ragged rows along axis 0; expected another axis (weft_concat_sequences)");
     if (axis == 0)
-        weft__rows_moved(c);
+        weft__drop_row_order(c);
     for (int i = 1; i < c->n; i++) {
         if (c->x[i]->f.rank == f.rank)
             f.size[axis] = c->x[i]->f.size[axis];
         if (!weft__same(&f, &c->x[i]->f))
             return weft__refuse(
-                c, "along axis %d: input %d is %s, input 0 %s; all but that axis must be the same", axis, i,
-                weft__text(&c->x[i]->f, text[0]), weft__text(&c->x[0]->f, text[1]));
+                c, "along axis %d: input %d is %s, input 0 %s; expected equal extents on all other axes",
+                axis, i, weft__text(&c->x[i]->f, text[0]), weft__text(&c->x[0]->f, text[1]));
         if (__builtin_add_overflow(y->size[axis], f.size[axis], &y->size[axis]))
-            return weft__refuse(c, "%d such tensors are too many elements", c->n);
+            return weft__refuse(c, "%d such tensors: too many elements", c->n);
     }
     return axis == 0 || y->batch || weft__rows_agree(c, y->size[0], 1);
 }
@@ -236,9 +236,9 @@ weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis)
 {
     if (!x || n < 1 || n > INT32_MAX)
         return weft__failed(x && n > 0 ? x[0] : NULL, WEFT_EARG, "concat",
-                            "%lld tensors%s; 1 .. 2^31 - 1 are expected", (long long)n, x ? "" : ", NULL");
+                            "%lld tensors%s; expected 1 .. 2^31 - 1", (long long)n, x ? "" : ", NULL");
     if (!weft__axis(x[0], &axis, "concat"))
-        return weft__failed_of(x, n, WEFT_EARG, "concat", "%lld tensors are expected", (long long)n);
+        return weft__failed_of(x, n, WEFT_EARG, "concat", "%lld tensors; expected usable ones", (long long)n);
     return weft__apply(&op_concat, x, (int)n, &axis, sizeof axis)->y[0];
 }
 
@@ -250,17 +250,17 @@ static bool stackable(weft_tensor *const *x, int64_t n, int axis)
     for (int64_t i = 1; i < n && weft_ok(w); i++) {
         weft__form f = x[i]->f;
         if (f.batch && x[0]->f.batch)            /* concat compares the batches later */
-            weft__lie_as(&f, &x[0]->f);
+            weft__copy_layout(&f, &x[0]->f);
         if (!weft__same(&f, &x[0]->f))
-            weft__fail(w, WEFT_ESHAPE, "stack: input %lld is %s, input 0 %s; one shape is expected",
+            weft__fail(w, WEFT_ESHAPE, "stack: input %lld is %s, input 0 %s; expected one shape",
                        (long long)i, weft__text(&x[i]->f, text[0]), weft__text(&x[0]->f, text[1]));
     }
     if (x[0]->f.batch && axis == 0)
-        weft__failed(x[0], WEFT_ESHAPE, "stack", "a ragged tensor keeps its rows as axis 0 (weft_plain)");
+        weft__failed(x[0], WEFT_ESHAPE, "stack", "a new axis 0; expected the ragged rows there (weft_plain)");
     return weft_ok(w);
 }
 
-weft_tensor *weft__with_axis(weft_tensor *x, int axis)
+weft_tensor *weft__insert_axis(weft_tensor *x, int axis)
 {
     weft__form f = x->f;
     for (int i = f.rank++; i > axis; i--)
@@ -277,15 +277,15 @@ weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis)
         fine = !weft__wrong(w, x[i]);
     if (!fine || !weft_ok(w))
         return weft__failed_of(x, x && n > 0 && n <= INT32_MAX ? (int)n : 0, WEFT_EARG, "stack",
-                               "%lld tensors%s; one or more are expected", (long long)n, x ? "" : ", NULL");
+                               "%lld tensors%s; expected one or more", (long long)n, x ? "" : ", NULL");
     int rank = x[0]->f.rank + 1, at = axis < 0 ? axis + rank : axis;
     if (rank > WEFT_RANK || at < 0 || at >= rank)
         return weft__failed(x[0], WEFT_ESHAPE, "stack",
-                            "a new axis %d; rank 0 .. %d and one of the result's axes are expected", axis,
+                            "new axis %d; expected an input of rank 0 .. %d and an axis of the result", axis,
                             WEFT_RANK - 1);
     weft_tensor **views =
         stackable(x, n, at) ? weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *views) : NULL;
     for (int64_t i = 0; views && i < n; i++)
-        views[i] = weft__with_axis(x[i], at);
+        views[i] = weft__insert_axis(x[i], at);
     return views ? weft__apply(&op_stack, views, (int)n, &at, sizeof at)->y[0] : &w->nil;
 }

@@ -1,6 +1,6 @@
 /* softmax.c - softmax, log-softmax and logsumexp along an axis, or over the tokens of each sequence, with an
- * optional mask. Where the mask is 0, result and gradient are 0. Unrecorded walks use the fused kernel of
- * softmax, recorded ones the operators. */
+ * optional mask. Where the mask is 0, result and gradient are 0. An unrecorded backward pass uses the fused
+ * kernel of softmax, a recorded one the operators. */
 #include "autograd/op.h"
 
 enum { SOFTMAX, LOG_SOFTMAX, LOGSUMEXP };
@@ -13,7 +13,7 @@ static bool check(weft_call *c)
 {
     ((weft__along *)(uintptr_t)c->attributes)->whole = c->x[0]->f;
     if (!is_real(c, 0) || (c->n > 1 && !weft__same(&c->x[0]->f, &c->x[1]->f)))
-        return weft_op_refuse(c, "reals, and a mask of the same shape, are expected");
+        return weft_op_refuse(c, "expected reals, and a mask of the same shape");
     return true;
 }
 
@@ -37,7 +37,7 @@ static weft_tensor *masked_gradient(const weft_call *c, weft_tensor *dy)    /* d
 static void softmax_run(weft_call *c) { RUN(c, softmax, SEGMENTS(c), mask_of(c), X(c, 0), Y(c, 0)); }
 static weft_tensor *softmax_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    weft__along a = weft__along_now(c);
+    weft__along a = weft__current_along(c);
     weft_tensor *y = c->y[0];
     dy = masked_gradient(c, dy);
     return i ? NULL : weft__given_times(weft_sub(dy, softmax_over_axis(weft__given_times(dy, y), &a)), y);
@@ -54,7 +54,7 @@ static void softmax_fused(const weft_call *c)
 static void log_softmax_run(weft_call *c) { RUN(c, log_softmax, SEGMENTS(c), mask_of(c), X(c, 0), Y(c, 0)); }
 static weft_tensor *log_softmax_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    weft__along a = weft__along_now(c);
+    weft__along a = weft__current_along(c);
     if (i)
         return NULL;
     dy = masked_gradient(c, dy);
@@ -63,11 +63,11 @@ static weft_tensor *log_softmax_back(const weft_call *c, weft_tensor *dy, int i)
 }
 
 /* ---- logsumexp: dx = softmax(x) dy ---- */
-static bool logsumexp_shape(weft_call *c) { return check(c) && weft__less_shape(c); }
+static bool logsumexp_shape(weft_call *c) { return check(c) && weft__reduced_shape(c); }
 static void logsumexp_run(weft_call *c) { RUN(c, logsumexp, SEGMENTS(c), mask_of(c), X(c, 0), Y(c, 0)); }
 static weft_tensor *logsumexp_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    weft__along a = weft__along_now(c);
+    weft__along a = weft__current_along(c);
     return i ? NULL : weft__given_times(weft__expand(dy, &a), run_on(SOFTMAX, &a, c->x[0], mask_input(c)));
 }
 
@@ -102,8 +102,8 @@ static weft_tensor *softmax_of(int which, weft_tensor *x, int axis, weft_tensor 
 {
     const char *name = records[which].name;
     if (!weft__axis(x, &axis, name))
-        return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "a tensor and its mask are expected") :
-                      weft__inert_beside(x);
+        return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "expected a tensor and its mask") :
+                      weft__inert_of(x);
     weft__along a = weft__along_axis(x, axis, true);
     return run_on(which, &a, x, mask);
 }

@@ -1,15 +1,15 @@
-/* accumulate.c - adds the gradients of a walk and manages their buffers.
+/* accumulate.c - adds the gradients of a backward pass and manages their buffers.
  *
- * In an unrecorded walk the last operator of a backward function is deferred: weft__apply stores the call,
- * and it then runs straight into the gradient's buffer. It adds if the buffer has a gradient already. So dW
- * of a matrix product used T times is T products into the flat vector, without temporaries. In a recorded
- * walk gradients are ordinary tensors.
+ * In an unrecorded backward pass the last operator of a backward function is deferred: weft__apply
+ * stores the call, which later writes directly into the gradient's buffer. It adds if the buffer has a
+ * gradient already. So dW of a matrix product used T times is T products into the flat vector, without
+ * temporaries. In a recorded pass gradients are ordinary tensors.
  *
- * Order of sums. The gradient of a ragged tensor from one use is computed in full and then added. Uses are
- * added from the end of the tape, and the inputs of a call from last to first. Rearranging a tensor before
- * its use does not change this order, so a layout changes no bit. Kernels add directly to the gradients of
- * plain tensors, mostly parameters. On a GPU, kernels that compute sums in full (weft__dx_whole) also add
- * directly to ragged gradients. This gives the same sums in the same order and saves a launch. */
+ * Order of sums. The gradient of a ragged tensor from one use is computed in full and then added. Uses
+ * are added from the end of the tape, and the inputs of a call from last to first. Rearranging a tensor
+ * before its use does not change this order, so a layout changes no bit. Kernels add directly to the
+ * gradients of plain tensors, mostly parameters. On a GPU, kernels that compute sums in full (weft__dx_whole)
+ * also add directly to ragged gradients. This gives the same sums in the same order and saves a launch. */
 #include <string.h>
 #include "autograd/backward.h"
 
@@ -23,9 +23,9 @@ weft_tensor *weft__slot(weft *w, const weft__form *f)
     int class_ = 0;
     while (class_bytes(class_) < bytes)
         class_++;
-    weft_tensor *s = w->tape->spare[class_];
+    weft_tensor *s = w->tape->free_buffers[class_];
     if (s)
-        w->tape->spare[class_] = node(s)->grad;
+        w->tape->free_buffers[class_] = node(s)->grad;
     else if (!(s = weft__take(w, WEFT__IN_LASTING, sizeof *s)) ||
              !(s->data = weft__take(w, WEFT__IN_GRADS, class_bytes(class_))))
         return NULL;
@@ -36,28 +36,28 @@ weft_tensor *weft__slot(weft *w, const weft__form *f)
 
 void weft__slot_end(weft *w, weft_tensor *s)
 {
-    node(s)->grad = w->tape->spare[node(s)->class_];
-    w->tape->spare[node(s)->class_] = s;
+    node(s)->grad = w->tape->free_buffers[node(s)->class_];
+    w->tape->free_buffers[node(s)->class_] = s;
 }
 
 /* ---- adding a gradient to that of an input ---- */
 bool weft__needed(const weft_tensor *t)
 {
-    return node(t)->reached == t->w->tape->walk ||
-           (t->w->tape->to_parameters && node(t)->parameter && !node(t)->frozen);
+    return node(t)->reached_pass == t->w->tape->pass ||
+           (t->w->tape->for_parameters && node(t)->parameter && !node(t)->frozen);
 }
 
 static bool gradient_fits(const weft_tensor *x, const weft_tensor *g)
 {
     char a[128], b[128];
-    const char *by = x->w->tape->passing;        /* running may be an operator of its backward */
+    const char *by = x->w->tape->entry_name;     /* running may be an operator of its backward */
     const char *wrong = weft__wrong(x->w, g);
     by = by ? by : x->w->running;
     if (wrong)
         weft__fail(x->w, WEFT_EARG, "backward of %s: the gradient that it returned %s", by, wrong);
     else if (!weft__same(&x->f, &g->f))
-        weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s", by,
-                   weft__text(&g->f, a), weft__text(&x->f, b));
+        weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s; expected one shape",
+                   by, weft__text(&g->f, a), weft__text(&x->f, b));
     return !x->w->status;
 }
 
@@ -82,7 +82,7 @@ static void accumulate_slot(weft_tensor *x, weft_tensor *own)
     weft__slot_end(w, own);
 }
 
-/* Runs the waiting call, which computes g, into the gradient of x or into a new buffer. */
+/* Runs the deferred call, which computes g, into the gradient of x or into a new buffer. */
 static void accumulate_deferred(weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
@@ -107,7 +107,7 @@ void weft__accumulate(weft_tensor *x, weft_tensor *g)
         node(x)->grad = node(x)->grad ? sum_of(node(x)->grad, g) : g;
         return;
     }
-    node(x)->given |= w->tape->to_parameters;
+    node(x)->has_gradient |= w->tape->for_parameters;
     if (w->tape->deferred && w->tape->deferred->y[0] == g) {
         accumulate_deferred(x, g);
         return;
@@ -117,7 +117,7 @@ void weft__accumulate(weft_tensor *x, weft_tensor *g)
         w->dev.k->scale(&w->dev, count(g), 1, g->data, node(x)->grad->data, add);
 }
 
-static bool takes(const weft_call *c, const weft_tensor *x)
+static bool has_input(const weft_call *c, const weft_tensor *x)
 {
     for (int i = 0; i < c->n; i++)
         if (c->x[i] == x)
@@ -125,17 +125,18 @@ static bool takes(const weft_call *c, const weft_tensor *x)
     return false;
 }
 
-/* dy is not read again, so the gradient of x may take its buffer in two cases: it is dy itself (add, view),
- * or the waiting call computes it from dy element by element. */
+/* Returns whether x took over the gradient of y, which is not read again. x takes its buffer in two cases: g
+ * is that gradient itself (add, view), or the deferred call computes g from it element by element. */
 bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
     weft_tensor *y = c->y[0];
-    if (w->status || w->recording || node(x)->grad || node(y)->kept == w->tape->walk || !gradient_fits(x, g))
+    if (w->status || w->recording || node(x)->grad || node(y)->kept_pass == w->tape->pass ||
+        !gradient_fits(x, g))
         return false;
     const weft_call *c_of_g = w->tape->deferred && w->tape->deferred->y[0] == g ? w->tape->deferred : NULL;
     if (c_of_g && c_of_g->op->in_place && weft__same(&g->f, &node(y)->grad->f) &&
-        takes(c_of_g, node(y)->grad)) {
+        has_input(c_of_g, node(y)->grad)) {
         g->data = node(y)->grad->data;
         weft__run_deferred(w);
     }
@@ -149,16 +150,16 @@ bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
 const real *weft_op_dy(const weft_call *c, int k)
 {
     const weft_tensor *g = c && k >= 0 && k < c->m ? node(c->y[k])->grad : NULL;
-    return g ? weft__gradient_seen(c, c->y[k], g->data, true, false) : NULL;
+    return g ? weft__host_gradient(c, c->y[k], g->data, true, false) : NULL;
 }
 
-real *weft__dy_spent(const weft_call *c, int k)
+real *weft__dy_reusable(const weft_call *c, int k)
 {
     const weft_tensor *y = c->y[k];
-    return node(y)->grad && node(y)->kept != y->w->tape->walk ? node(y)->grad->data : NULL;
+    return node(y)->grad && node(y)->kept_pass != y->w->tape->pass ? node(y)->grad->data : NULL;
 }
 
-static bool again(const weft_call *c, int i)     /* is it also another input? */
+static bool is_repeated(const weft_call *c, int i) /* returns whether it is also another input */
 {
     for (int k = 0; k < c->n; k++)
         if (k != i && c->x[k] == c->x[i])
@@ -173,26 +174,26 @@ real *weft_op_dx(const weft_call *c, int i, bool *add)
         return NULL;
     weft *w = x->w;
     weft__run_deferred(w);
-    node(x)->given |= w->tape->to_parameters;
-    weft_tensor **to = x->f.batch && w->tape->apart ? &w->tape->apart[i] : &node(x)->grad;
+    node(x)->has_gradient |= w->tape->for_parameters;
+    weft_tensor **to = x->f.batch && w->tape->ragged_grads ? &w->tape->ragged_grads[i] : &node(x)->grad;
     *add = *to;
-    if (!*to && (*to = weft__slot(w, &x->f)) && !node(x)->grad && !again(c, i))
+    if (!*to && (*to = weft__slot(w, &x->f)) && !node(x)->grad && !is_repeated(c, i))
         node(x)->grad = *to;
-    return *to ? weft__gradient_seen(c, x, (*to)->data, *add, true) : NULL;
+    return *to ? weft__host_gradient(c, x, (*to)->data, *add, true) : NULL;
 }
 
 real *weft__dx_whole(const weft_call *c, int i, bool *add)
 {
     weft_tensor *x = c->x[i], *grad = node(x)->grad;
-    if (!grad || x->w->dev.k->synchronous || again(c, i) || !weft__needed(x))
+    if (!grad || x->w->dev.k->synchronous || is_repeated(c, i) || !weft__needed(x))
         return weft_op_dx(c, i, add);
     weft__run_deferred(x->w);
-    node(x)->given |= x->w->tape->to_parameters;
+    node(x)->has_gradient |= x->w->tape->for_parameters;
     *add = true;
-    return weft__gradient_seen(c, x, grad->data, true, true);
+    return weft__host_gradient(c, x, grad->data, true, true);
 }
 
-real *weft__dx_added(const weft_call *c, int i, weft__blocks *zeros)
+real *weft__dx_sum(const weft_call *c, int i, weft__blocks *zeros)
 {
     bool add;
     real *dx = weft_op_dx(c, i, &add);
@@ -201,9 +202,9 @@ real *weft__dx_added(const weft_call *c, int i, weft__blocks *zeros)
     return dx;
 }
 
-void weft__accumulate_apart(weft *w, const weft_call *c)
+void weft__accumulate_ragged(weft *w, const weft_call *c)
 {
     for (int i = c->n; i-- > 0 && !w->status;)
-        if (w->tape->apart[i] && w->tape->apart[i] != node(c->x[i])->grad)
-            accumulate_slot(c->x[i], w->tape->apart[i]);
+        if (w->tape->ragged_grads[i] && w->tape->ragged_grads[i] != node(c->x[i])->grad)
+            accumulate_slot(c->x[i], w->tape->ragged_grads[i]);
 }

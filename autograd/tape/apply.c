@@ -49,14 +49,13 @@ const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, co
 static bool operator_is_sound(weft *w, const weft_op *op)     /* checks a program's record */
 {
     if ((unsigned)op->results > WEFT__RESULTS)
-        weft__fail(w, WEFT_EARG, "op_apply: %s has %d results; 0 (which means 1) .. %d are expected",
-                   op->name, op->results, WEFT__RESULTS);
+        weft__fail(w, WEFT_EARG, "op_apply: %s: %d results; expected 0 (which means 1) .. %d", op->name,
+                   op->results, WEFT__RESULTS);
     else if ((unsigned)op->layout > WEFT_ROWS)
-        weft__fail(w, WEFT_EARG,
-                   "op_apply: %s wants the layout %d; plain, packed, concat or rows is expected", op->name,
+        weft__fail(w, WEFT_EARG, "op_apply: %s: layout %d; expected plain, packed, concat or rows", op->name,
                    (int)op->layout);
     else if (!op->forward && op->adds)
-        weft__fail(w, WEFT_EARG, "op_apply: %s adds and has no forward; a view adds nothing", op->name);
+        weft__fail(w, WEFT_EARG, "op_apply: %s: .adds without .forward; expected both", op->name);
     return !w->status;
 }
 
@@ -66,10 +65,10 @@ weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int64_t n, 
     bool listed = x && n >= 0 && n <= INT32_MAX;
     weft *w = weft__context(x, listed ? n : x && n > 0);
     const char *lacks = !op                    ? "the operator is NULL" :
-                        !op->name              ? "the operator has no name" :
-                        !op->shape             ? "the operator has no shape function" :
-                        !listed                ? "a list of inputs is expected" :
-                        (bytes && !attributes) ? "attributes are NULL, but have bytes" :
+                        !op->name              ? "the operator has no name; expected .name" :
+                        !op->shape             ? "the operator has no shape function; expected .shape" :
+                        !listed                ? "expected a list of inputs" :
+                        (bytes && !attributes) ? "attributes are NULL; expected data of these bytes" :
                                                  NULL;
     if (lacks)
         weft__fail(w, WEFT_EARG, "op_apply: %s%s%s", op && op->name ? op->name : "",
@@ -82,12 +81,12 @@ weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int64_t n, 
 /* ---- for raw functions ---- */
 /* The raw function continues after the failure, so it gets memory of sufficient size (weft__room). The
  * numbers are not used. */
-static void *in_vain(const weft_tensor *t, weft_dtype asked, void *seen)
+static void *dummy_buffer(const weft_tensor *t, weft_dtype asked, void *seen)
 {
     weft *w = t->w;
     char text[128];
-    const char *by = w->tape->raw ? w->tape->raw : w->tape->passing;
-    weft__fail(w, WEFT_EARG, "%s%s%s of %s%s; %s reads those", by ? by : "", by ? ": " : "",
+    const char *by = w->tape->raw_name ? w->tape->raw_name : w->tape->entry_name;
+    weft__fail(w, WEFT_EARG, "%s%s%s of %s%s; expected %s", by ? by : "", by ? ": " : "",
                asked == WEFT_REAL ? "op_data" : "op_int_data", weft__text(&t->f, text),
                asked == WEFT_REAL ? "" : " of reals",
                asked == WEFT_REAL ? "weft_op_int_data" : "weft_op_data");
@@ -104,8 +103,8 @@ static void *data_of(const weft_tensor *t, weft_dtype type)
         return NULL;
     if (t->w->tape)
         weft__run_deferred(t->w);                /* raw reads require that no call waits */
-    void *seen = weft__seen(t, function);
-    return !seen || t->f.type == type ? seen : in_vain(t, type, seen);
+    void *seen = weft__host_data(t, function);
+    return !seen || t->f.type == type ? seen : dummy_buffer(t, type, seen);
 }
 real    *weft_op_data(const weft_tensor *t)     { return data_of(t, WEFT_REAL); }
 int32_t *weft_op_int_data(const weft_tensor *t) { return data_of(t, WEFT_I32); }

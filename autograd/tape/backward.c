@@ -1,4 +1,4 @@
-/* backward.c - the backward pass. The tape is in execution order, so a walk is a loop from its end to its
+/* backward.c - the backward pass. The tape is in execution order, so the pass is a loop from its end to its
  * start. It calls the backward function of each entry for the gradients of its inputs; accumulate.c adds
  * them. After an entry, its temporaries end (the step's arenas are rewound), and the gradients of its results
  * return to a list of free buffers. */
@@ -16,22 +16,22 @@ static void reach(weft *w, int64_t from, int64_t to)
         for (int i = 0; i < c->n && !any; i++)
             any = weft__needed(c->x[i]);
         for (int k = 0; any && !c->op->no_gradient && k < c->m; k++)
-            node(c->y[k])->reached = w->tape->walk;
+            node(c->y[k])->reached_pass = w->tape->pass;
     }
 }
 
-static void tell_uses(weft *w, int64_t to)
+static void report_uses(weft *w, int64_t to)
 {
     for (int64_t e = 0; e < to; e++) {
         const weft_call *c = w->tape->entry[e].call;
         for (int i = 0; i < c->n; i++)
             if (node(c->x[i])->parameter)
-                w->tape->walk_watch->used(w->tape->walk_user, c->x[i], e);
+                w->tape->pass_watch->on_use(w->tape->pass_user, c->x[i], e);
     }
 }
 
 /* ---- one entry ---- */
-static void walk_back(weft *w, int64_t top, int64_t bottom);
+static void run_entries(weft *w, int64_t top, int64_t bottom);
 
 static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
 {
@@ -50,60 +50,60 @@ static bool returned_is_usable(weft *w, const weft_call *c, const char *function
     return !w->status;
 }
 
-static void by_kernel(weft *w, const weft_call *c)
+static void run_fused(weft *w, const weft_call *c)
 {
     weft__work work;
-    if (!(w->tape->apart = list_of_inputs(w, c)) || !weft__work_begin(w, &work, c, true)) {
-        w->tape->apart = NULL;
+    if (!(w->tape->ragged_grads = list_of_inputs(w, c)) || !weft__work_begin(w, &work, c, true)) {
+        w->tape->ragged_grads = NULL;
         return;
     }
-    weft__callback outer = weft__own_begin(w, c, "the fused function of");
+    weft__callback outer = weft__op_callback_begin(w, c, "the fused function of");
     c->op->fused(c);
     weft__callback_end(w, outer);
     weft__work_end(w, &work);
     weft__run_deferred(w);
-    weft__accumulate_apart(w, c);
-    w->tape->apart = NULL;
+    weft__accumulate_ragged(w, c);
+    w->tape->ragged_grads = NULL;
 }
 
-/* Records the composed function of a fused entry, passes the gradients of its results on, and walks back
- * through it. It gets views of its ragged inputs. Several gradients of one input are first summed in its
- * view, and then added. */
-static void through_composed(weft *w, const weft_call *call)
+/* Records the composed function of a fused entry, gives it the gradients of the results, and runs backward
+ * through it. The function gets views of the ragged inputs, so several gradients of one input are first
+ * summed in its view and then added. */
+static void run_composed(weft *w, const weft_call *call)
 {
     weft_tensor *y[WEFT__RESULTS] = { 0 };
     int64_t from = w->tape->entries;
-    bool recording = w->recording, walking = w->tape->walking;
+    bool recording = w->recording, unrecorded = w->tape->unrecorded_pass;
     weft_call own = *call, *c = &own;
     if (!(own.x = list_of_inputs(w, call)))
         return;
     w->recording = true;
-    w->tape->walking = false;
+    w->tape->unrecorded_pass = false;
     for (int i = 0; i < c->n; i++)
-        own.x[i] = call->x[i]->f.batch && weft__needed(call->x[i]) ? weft__view_anew(call->x[i]) : call->x[i];
-    weft__callback outer = weft__own_begin(w, c, "the composed function of");
+        own.x[i] = call->x[i]->f.batch && weft__needed(call->x[i]) ? weft__new_view(call->x[i]) : call->x[i];
+    weft__callback outer = weft__op_callback_begin(w, c, "the composed function of");
     c->op->composed(c, y);
     weft__callback_end(w, outer);
     w->recording = recording;
-    w->tape->walking = walking;
+    w->tape->unrecorded_pass = unrecorded;
     reach(w, from, w->tape->entries);
     for (int k = 0; k < WEFT__RESULTS && k < c->m && !w->status; k++)
         if (y[k] && node(c->y[k])->grad && returned_is_usable(w, c, "composed", y[k]))
             weft__accumulate(y[k], node(c->y[k])->grad);
-    walk_back(w, w->tape->entries, from);
+    run_entries(w, w->tape->entries, from);
 }
 
 static weft_tensor *gradient_by_operators(weft *w, weft_call *c, int i)
 {
     if (!weft__needed(c->x[i]))
         return NULL;
-    weft__callback outer = weft__own_begin(w, c, "the backward function of");
+    weft__callback outer = weft__op_callback_begin(w, c, "the backward function of");
     weft_tensor *g = c->op->backward(c, node(c->y[0])->grad, i);
     weft__callback_end(w, outer);
     return g && returned_is_usable(w, c, "backward", g) ? g : NULL;
 }
 
-static void by_operators(weft *w, weft_call *c)  /* from the last to the first needed input */
+static void run_operators(weft *w, weft_call *c) /* from the last to the first needed input */
 {
     int first = 0;
     while (first < c->n && !weft__needed(c->x[first]))
@@ -116,16 +116,16 @@ static void by_operators(weft *w, weft_call *c)  /* from the last to the first n
     weft__run_deferred(w);
 }
 
-static void pass(weft *w, weft_call *c, bool *spent)
+static void run_entry(weft *w, weft_call *c, bool *consumed)
 {
-    bool raw = c->op->fused && !w->recording && !*spent;
-    w->running = w->tape->passing = c->op->name;
+    bool raw = c->op->fused && !w->recording && !*consumed;
+    w->running = w->tape->entry_name = c->op->name;
     if (raw)
-        *spent = c->op->once, by_kernel(w, c);
+        *consumed = c->op->once, run_fused(w, c);
     else if (c->op->composed)
-        through_composed(w, c);
+        run_composed(w, c);
     else if (c->op->backward)
-        by_operators(w, c);
+        run_operators(w, c);
     else
         weft__fail(w, WEFT_EARG, "%s has no derivative%s", c->op->name,
                    c->op->fused ? " that can be differentiated again" : "");
@@ -133,50 +133,50 @@ static void pass(weft *w, weft_call *c, bool *spent)
         weft__check_faults(w, c->op->name);
     if (w->check)
         weft__check_gradients(c);
-    w->tape->passing = NULL;
+    w->tape->entry_name = NULL;
 }
 
-/* pass with profiling. A raw function reads inputs and results, and the gradients of both. */
-static void pass_timed(weft *w, weft_call *c, bool *spent)
+/* run_entry with profiling. A raw function reads inputs and results, and the gradients of both. */
+static void run_entry_timed(weft *w, weft_call *c, bool *consumed)
 {
     weft__timed *before = weft__profile_enter(w, c->op->name, true);
-    bool raw = c->op->fused && !w->recording && !*spent;
+    bool raw = c->op->fused && !w->recording && !*consumed;
     for (int i = 0; raw && i < c->n; i++)
         weft__profile_bytes(w, 2 * weft__bytes(&c->x[i]->f));
     for (int k = 0; raw && k < c->m; k++)
         weft__profile_bytes(w, 2 * weft__bytes(&c->y[k]->f));
-    pass(w, c, spent);
+    run_entry(w, c, consumed);
     weft__profile_leave(w, before);
 }
 
 static void drop_gradient(weft *w, weft_tensor *y)
 {
-    if (node(y)->grad && node(y)->kept != w->tape->walk) {
+    if (node(y)->grad && node(y)->kept_pass != w->tape->pass) {
         if (!w->recording)
             weft__slot_end(w, node(y)->grad);
         node(y)->grad = NULL;
     }
 }
 
-/* ---- the walk ---- */
-static void walk_back(weft *w, int64_t top, int64_t bottom)
+/* ---- the pass ---- */
+static void run_entries(weft *w, int64_t top, int64_t bottom)
 {
     for (int64_t e = top; e-- > bottom && !w->status;) {
         weft_call *c = w->tape->entry[e].call;
-        bool any = false, spent = w->tape->entry[e].spent;
+        bool any = false, consumed = w->tape->entry[e].consumed;
         for (int k = 0; k < c->m; k++)
-            any |= node(c->y[k])->grad && node(c->y[k])->reached == w->tape->walk;
+            any |= node(c->y[k])->grad && node(c->y[k])->reached_pass == w->tape->pass;
         weft_mark here = weft_mark_here(w);
-        any = any && weft__as_it_was(&w->tape->entry[e]);
+        any = any && weft__inputs_unchanged(&w->tape->entry[e]);
         if (any)
-            (w->profiling ? pass_timed : pass)(w, c, &spent);
-        w->tape->entry[e].spent = spent;
+            (w->profiling ? run_entry_timed : run_entry)(w, c, &consumed);
+        w->tape->entry[e].consumed = consumed;
         if (any && !w->recording && !w->status)
             weft__rewind_numbers(w, here);
         for (int k = 0; k < c->m; k++)
             drop_gradient(w, c->y[k]);
-        if (w->tape->walk_watch && !bottom && w->tape->to_parameters)
-            w->tape->walk_watch->passed(w->tape->walk_user, e);
+        if (w->tape->pass_watch && !bottom && w->tape->for_parameters)
+            w->tape->pass_watch->on_entry(w->tape->pass_user, e);
     }
 }
 
@@ -192,26 +192,26 @@ static void seed(weft_tensor *of)                /* d sum(of) / d of = 1 */
         w->dev.k->fill(&w->dev, count(of), 1, node(of)->grad->data);
 }
 
-static void walk_from(weft_tensor *of, bool recording)
+static void run_pass(weft_tensor *of, bool recording)
 {
     weft *w = of->w;
     bool was = weft_set_grad_enabled(w, recording);
-    w->tape->in_walk = true;
-    reach(w, 0, node(of)->born);
-    if (w->tape->walk_watch && w->tape->to_parameters)
-        tell_uses(w, node(of)->born);
-    w->tape->walking = !recording;
-    /* The saved gradient of a parameter, or of a tensor given to weft_gradients. */
-    weft_tensor *mine = node(of)->grad;
-    bool own = !node(of)->born;
-    bool fine = !w->tape->to_parameters || weft__reaches_parameters(of);
+    w->tape->in_pass = true;
+    reach(w, 0, node(of)->entry_number);
+    if (w->tape->pass_watch && w->tape->for_parameters)
+        report_uses(w, node(of)->entry_number);
+    w->tape->unrecorded_pass = !recording;
+    /* Gradient of a parameter, or of a tensor given to weft_gradients, which the pass must not change. */
+    weft_tensor *saved = node(of)->grad;
+    bool own = !node(of)->entry_number;
+    bool fine = !w->tape->for_parameters || weft__reaches_parameters(of);
     if (!own && fine)
         seed(of);
     if (!w->status)
-        walk_back(w, node(of)->born, 0);
+        run_entries(w, node(of)->entry_number, 0);
     if (own)
-        node(of)->grad = mine;
-    w->tape->walking = w->tape->in_walk = false;
+        node(of)->grad = saved;
+    w->tape->unrecorded_pass = w->tape->in_pass = false;
     w->recording = was;
 }
 
@@ -221,17 +221,18 @@ static bool check_output(weft *w, weft_tensor *of, const char *function)
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
     else if (of->f.type != WEFT_REAL)
-        weft__fail(w, WEFT_EARG, "%s: reals are expected, not ints, which have no gradient", function);
-    else if (w->tape && w->tape->in_walk)
+        weft__fail(w, WEFT_EARG, "%s: a tensor of ints has no gradient; expected reals", function);
+    else if (w->tape && w->tape->in_pass)
         weft__fail(w, WEFT_EARG,
-                   "%s: called inside a callback of another weft_backward or weft_gradients; one backward "
-                   "pass at a time is expected. Call it after the other one has returned", function);
+                   "%s: called inside a callback of another weft_backward or weft_gradients; expected one "
+                   "backward pass at a time. Call it later",
+                   function);
     if (!w->status && weft__tape_of(w))
         w->running = function;
     return !w->status;
 }
 
-/* The gradient of a parameter by the same parameter is 1 everywhere, without a walk. */
+/* The gradient of a parameter by itself is 1 everywhere and needs no backward pass. */
 static void backward_of_itself(weft_tensor *parameter)
 {
     weft *w = parameter->w;
@@ -240,7 +241,7 @@ static void backward_of_itself(weft_tensor *parameter)
     if (w->status)
         return;
     w->dev.k->scale(&w->dev, count(ones), 1, ones->data, node(parameter)->grad->data, true);
-    node(parameter)->given = true;
+    node(parameter)->has_gradient = true;
     weft_rewind(w, here);
 }
 
@@ -251,9 +252,9 @@ void weft_backward(weft_tensor *loss)
         return;
     if (!weft__is_loss(loss))
         return;
-    if (w->tape->walk_watch && w->tape->walk_watch->closed) {
-        weft__fail(w, WEFT_EARG, "backward: the shard has its loss, by weft_parallel_add, and its gradients "
-                                 "are on their way");
+    if (w->tape->pass_watch && w->tape->pass_watch->closed) {
+        weft__fail(w, WEFT_EARG,
+                   "backward: the shard has its loss; expected no weft_backward after weft_parallel_add");
         return;
     }
     weft__count_walk(w);
@@ -264,9 +265,9 @@ void weft_backward(weft_tensor *loss)
     }
     if (w->check && !weft__check_enter(w, "backward"))
         return;
-    w->tape->walk++, w->tape->to_parameters = true;
-    walk_from(loss, false);
-    w->tape->to_parameters = false;
+    w->tape->pass++, w->tape->for_parameters = true;
+    run_pass(loss, false);
+    w->tape->for_parameters = false;
     weft__check_leave(w);
 }
 
@@ -276,68 +277,67 @@ weft_tensor *weft_grad(weft_tensor *t) { return t && node(t)->parameter ? node(t
 static bool check_gradients_of(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n)
 {
     bool fine = check_output(w, of, "gradients");
-    bool there = fine && node(of)->born;
+    bool there = fine && node(of)->entry_number;
     for (int64_t i = 0; fine && i < n; i++) {
         fine = check_output(w, by[i], "gradients");
         there |= by[i] == of;
     }
     if (fine && !there)
-        weft__fail(w, WEFT_EARG,
-                   "gradients: the first tensor is not the result of an operator on the tape: %s",
+        weft__fail(w, WEFT_EARG, "gradients: the first tensor is not a result on the tape: %s",
                    weft__why_not_on_tape(of));
     return fine && there;
 }
 
-static void set_aside(weft *w, weft_tensor *const *by, int64_t n, weft_tensor **mine)
+static void save_gradients(weft *w, weft_tensor *const *by, int64_t n, weft_tensor **saved)
 {
     for (int64_t i = 0; i < n; i++) {
-        if (node(by[i])->kept == w->tape->walk)
+        if (node(by[i])->kept_pass == w->tape->pass)
             continue;                            /* listed twice */
-        mine[i] = node(by[i])->grad;
-        node(by[i])->grad = NULL, node(by[i])->reached = node(by[i])->kept = w->tape->walk;
+        saved[i] = node(by[i])->grad;
+        node(by[i])->grad = NULL, node(by[i])->reached_pass = node(by[i])->kept_pass = w->tape->pass;
     }
 }
 
-/* Returns a gradient buffer as a tensor of the step, after whose end later walks can reuse it. */
-static weft_tensor *handed_out(weft *w, weft_tensor *slot)
+/* Returns a gradient buffer as a tensor of the step. When the step ends, later passes reuse the buffer. */
+static weft_tensor *as_step_tensor(weft *w, weft_tensor *slot)
 {
     int64_t at = weft_mark_here(w).at[1];
     weft_tensor *g = weft__header(w, &slot->f);
     if (!g)
         return &w->nil;
     g->data = slot->data;
-    if (node(slot)->kept != w->tape->walk)                   /* otherwise it was listed twice */
-        node(slot)->kept = w->tape->walk, node(slot)->born = at, node(slot)->grad = w->tape->given,
-        w->tape->given = slot;
+    if (node(slot)->kept_pass != w->tape->pass) /* otherwise it was listed twice */
+        node(slot)->kept_pass = w->tape->pass, node(slot)->entry_number = at,
+        node(slot)->grad = w->tape->lent_buffers, w->tape->lent_buffers = slot;
     return g;
 }
 
 static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
 {
     weft_tensor *g = node(by)->grad;
-    if (of == by && !node(of)->born)
+    if (of == by && !node(of)->entry_number)
         return weft__spread_to(weft_scalar(w, 1), &by->f);
     if (w->status || !g)
         return w->status ? &w->nil : weft__tensor(w, &by->f, NULL);
-    return w->recording ? g : handed_out(w, g);
+    return w->recording ? g : as_step_tensor(w, g);
 }
 
 /* by and out do not overlap; each of out is the inert tensor. Restores the recording mode at the end. */
 static void find_gradients(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out,
                            bool recorded)
 {
-    weft_tensor **mine = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *mine);
-    if (!mine)
+    weft_tensor **saved = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *saved);
+    if (!saved)
         return;
     bool was = weft_set_grad_enabled(w, recorded);
-    w->tape->walk++;
-    set_aside(w, by, n, mine);
-    walk_from(of, recorded);
+    w->tape->pass++;
+    save_gradients(w, by, n, saved);
+    run_pass(of, recorded);
     for (int64_t i = 0; i < n; i++)
         out[i] = result_of(w, of, by[i]);
     for (int64_t i = 0; i < n; i++)
-        if (node(by[i])->kept == w->tape->walk)              /* first mention in the list */
-            node(by[i])->grad = mine[i], node(by[i])->kept = 0;
+        if (node(by[i])->kept_pass == w->tape->pass) /* first mention in the list */
+            node(by[i])->grad = saved[i], node(by[i])->kept_pass = 0;
     w->recording = was;
 }
 
@@ -348,7 +348,7 @@ static void gradients(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_t
     w = w->status && by && n > 0 ? weft__context(by, n) : w;
     weft_tensor **asked = NULL;
     if (!by || !out || n < 0)
-        weft__fail(w, WEFT_EARG, "gradients: tensors and room for their gradients are expected");
+        weft__fail(w, WEFT_EARG, "gradients: NULL; expected tensors and room for gradients");
     else if (!w->status)
         asked = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *asked);
     if (asked && n)

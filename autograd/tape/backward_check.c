@@ -5,7 +5,7 @@ const char *weft__why_not_on_tape(const weft_tensor *t)
 {
     return node(t)->unrecorded ?
                "it was computed while the tape was off (WEFT_NO_GRAD, weft_set_grad_enabled)" :
-               "it is a constant, as results of weft_gradients are (weft_gradients_recorded records)";
+               "it is a constant, such as a result of weft_gradients (weft_gradients_recorded records)";
 }
 
 bool weft__is_loss(weft_tensor *t)
@@ -14,26 +14,26 @@ bool weft__is_loss(weft_tensor *t)
     char text[128];
     if (count(t) != 1)
         weft__fail(w, WEFT_ESHAPE,
-                   "backward: the loss is %s; one element is expected (weft_mean_loss, weft_sum_all); "
+                   "backward: the loss is %s; expected one element (weft_mean_loss, weft_sum_all). "
                    "weft_gradients takes any shape",
                    weft__text(&t->f, text));
-    else if (!node(t)->born && !node(t)->parameter)
-        weft__fail(w, WEFT_EARG, "backward: the loss is not the result of an operator on the tape: %s",
+    else if (!node(t)->entry_number && !node(t)->parameter)
+        weft__fail(w, WEFT_EARG, "backward: the loss is not a result on the tape: %s",
                    weft__why_not_on_tape(t));
-    else if (node(t)->walked)
+    else if (node(t)->loss_used)
         weft__fail(w, WEFT_EARG,
-                   "backward: a second time of the same loss, whose gradients have been added already; "
-                   "weft_gradients gives them without adding");
-    node(t)->walked = !node(t)->parameter && !w->status;
+                   "backward: the gradients of this loss were added before; expected one weft_backward for "
+                   "each loss. weft_gradients returns them without adding");
+    node(t)->loss_used = !node(t)->parameter && !w->status;
     return !w->status;
 }
 
 bool weft__reaches_parameters(const weft_tensor *loss)
 {
-    if (node(loss)->reached != loss->w->tape->walk && !(node(loss)->parameter && !node(loss)->frozen))
+    if (node(loss)->reached_pass != loss->w->tape->pass && !(node(loss)->parameter && !node(loss)->frozen))
         weft__fail(loss->w, WEFT_EARG,
-                   "backward: no parameter that is not frozen has led to the loss: it depends on constants, "
-                   "frozen parameters, results of weft_detach, or of operators while the tape was off "
-                   "(WEFT_NO_GRAD), alone");
+                   "backward: no trainable parameter contributes to the loss; expected one. The loss depends "
+                   "only on constants, frozen parameters, results of weft_detach, or operators while the "
+                   "tape was off (WEFT_NO_GRAD)");
     return !loss->w->status;
 }

@@ -7,7 +7,7 @@
 
 /* Returns whether the operator's functions belong to the program and run as callbacks. */
 static bool is_own(const weft_call *c) { return c->host || c->op->device; }
-weft__callback weft__own_begin(weft *w, const weft_call *c, const char *kind)
+weft__callback weft__op_callback_begin(weft *w, const weft_call *c, const char *kind)
 {
     return is_own(c) ? weft__callback_begin(w, kind, c->op->name) : weft__callback_now(w);
 }
@@ -21,7 +21,7 @@ static bool inputs_are_usable(weft *w, const weft_op *op, weft_tensor *const *x,
             weft__fail(w, WEFT_EARG, "%s: input %d %s", op->name, i, wrong);
     }
     if (n == 0)
-        weft__fail(w, WEFT_EARG, "%s: at least one input is expected", op->name);
+        weft__fail(w, WEFT_EARG, "%s: no inputs; expected one or more", op->name);
     return !w->status;
 }
 
@@ -61,25 +61,25 @@ static weft_call *call_new(weft *w, const weft_op *op, weft_tensor *const *x, in
 /* ---- running a call ---- */
 static void run_forward(weft *w, weft_call *c)
 {
-    const char *before = w->tape->raw;
+    const char *before = w->tape->raw_name;
     weft__work work;
     if (!weft__work_begin(w, &work, c, false))
         return;
-    w->tape->raw = c->op->name;
+    w->tape->raw_name = c->op->name;
     if (is_own(c)) {
-        weft__callback outer = weft__own_begin(w, c, "the forward function of");
+        weft__callback outer = weft__op_callback_begin(w, c, "the forward function of");
         c->op->forward(c);
         weft__callback_end(w, outer);
     } else
         c->op->forward(c);
-    w->tape->raw = before;
+    w->tape->raw_name = before;
     weft__work_end(w, &work);
 }
 
-/* run_forward with profiling. During a walk the time counts for the entry that the walk passes. */
+/* run_forward with profiling. During a backward pass the time counts for the entry whose backward runs. */
 static void timed(weft *w, weft_call *c)
 {
-    bool own = !w->tape->walking;
+    bool own = !w->tape->unrecorded_pass;
     weft__timed *before = own ? weft__profile_enter(w, c->op->name, false) : NULL;
     for (int i = 0; i < c->n; i++)
         weft__profile_bytes(w, weft__bytes(&c->x[i]->f));
@@ -136,9 +136,9 @@ static void record(weft *w, weft_call *c)
         t->entry = entry;
         t->room = room;
     }
-    t->entry[t->entries++] = (weft__entry){ c, t->changes, false };
+    t->entry[t->entries++] = (weft__entry){ c, t->version, false };
     for (int k = 0; k < c->m; k++)
-        node(c->y[k])->born = t->entries;
+        node(c->y[k])->entry_number = t->entries;
 }
 
 static bool results_are_possible(weft_call *c)
@@ -147,20 +147,20 @@ static bool results_are_possible(weft_call *c)
     for (int k = 0; fine && k < c->m; k++) {
         if (c->y[k]->f.rank == UNSHAPED)
             return weft__refuse(c,
-                                "its shape function has set no shape of result %d, or no possible one "
-                                "(weft_op_like, weft_op_set_shape)",
+                                "the shape function has not set a valid shape of result %d; expected "
+                                "weft_op_like or weft_op_set_shape",
                                 k);
         fine = weft__possible(c->x[0]->w, &c->y[k]->f);
         if (fine && !c->op->forward &&
             (c->y[k]->f.type != c->x[0]->f.type || count(c->y[k]) != count(c->x[0])))
-            fine = weft_op_refuse(c, "a view has as many elements as its input, and of its type");
+            fine = weft_op_refuse(c, "a view; expected the type and number of elements of its input");
     }
     return fine;
 }
 
 static bool own_shape(weft *w, weft_call *c)
 {
-    weft__callback outer = weft__own_begin(w, c, "the shape function of");
+    weft__callback outer = weft__op_callback_begin(w, c, "the shape function of");
     bool fine = c->op->shape(c);
     weft__callback_end(w, outer);
     return fine;
@@ -171,7 +171,7 @@ static bool has_shape(weft_call *c)
     weft *w = c->y[0]->w;
     bool fine = is_own(c) ? own_shape(w, c) : c->op->shape(c);
     if (!fine)                                   /* a second error is ignored */
-        weft__fail(w, WEFT_EARG, "%s: its shape function refuses without a reason; weft_op_refuse gives one",
+        weft__fail(w, WEFT_EARG, "%s: the shape function failed; expected a reason by weft_op_refuse",
                    c->op->name);
     return fine;
 }
@@ -187,10 +187,10 @@ static const weft_call *apply_call(weft *w, const weft_op *op, const weft__input
     if (c)
         c->host = host;
     if (c && (!agree || agree(c)) && has_shape(c) && results_are_possible(c)) {
-        if (!w->tape->walking)
+        if (!w->tape->unrecorded_pass)
             weft__carry_order(c);
         weft__run_deferred(w);
-        if (op->adds && w->tape->walking && !w->recording) {
+        if (op->adds && w->tape->unrecorded_pass && !w->recording) {
             w->tape->deferred = c;
             w->tape->run = run_call;
         } else if (run_call(c) && w->recording) {

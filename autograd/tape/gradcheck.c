@@ -17,7 +17,7 @@ static weft_tensor *value_of(function *f, weft_tensor *const *x, void *user)
     if (wrong)
         weft__fail(w, WEFT_EARG, "gradcheck: the tensor that the function returned %s", wrong);
     else if (!w->status && count(y) != 1)
-        weft__failed(y, WEFT_ESHAPE, "gradcheck", "a function with one element as its result is expected");
+        weft__failed(y, WEFT_ESHAPE, "gradcheck", "expected a function whose result has one element");
     return w->status ? &w->nil : y;
 }
 
@@ -71,10 +71,10 @@ static double largest_error(function *f, weft_tensor *const *x, int64_t n, void 
 {
     weft *w = n > 0 && x ? weft__context(x, n) : weft__no_context();
     if (!f)
-        weft__fail(w, WEFT_EARG, "gradcheck: a function is expected");
+        weft__fail(w, WEFT_EARG, "gradcheck: the function is NULL");
     for (int64_t i = 0; i < n && !w->status; i++)
         if (weft__wrong(w, x[i]))
-            weft__failed_of(x, n, WEFT_EARG, "gradcheck", "tensors of the step are expected");
+            weft__failed_of(x, n, WEFT_EARG, "gradcheck", "expected tensors of the step");
     if (w->status)
         return (double)NAN;                      /* n may be negative */
     w->running = "gradcheck";
@@ -125,7 +125,7 @@ double weft_gradcheck(function *f, weft_tensor *const *x, int64_t n, int order, 
 {
     if (order != 1 && order != 2)
         weft__fail(n > 0 && x ? weft__context(x, n) : weft__no_context(), WEFT_EARG,
-                   "gradcheck: order %d; 1 or 2 is expected", order);
+                   "gradcheck: order %d; expected 1 or 2", order);
     return order == 2 ? largest_error(f ? probed : NULL, x, n, &(inner){ f, n, user }) :
                         largest_error(f, x, n, user);
 }

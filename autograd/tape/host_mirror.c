@@ -10,7 +10,7 @@
 typedef struct weft__copy {
     struct weft__copy *next;
     void *device; size_t bytes;
-    bool back, own;                              /* back: copy back; own: separate block */
+    bool upload, separate; /* upload: copy back; separate: separate block */
 } weft__copy;                                    /* its numbers follow this header */
 
 enum { HEAD = (sizeof(weft__copy) + WEFT__LINE - 1) & -WEFT__LINE };
@@ -28,17 +28,17 @@ static bool copies(const weft__work *work)
 
 bool weft__work_begin(weft *w, weft__work *work, const weft_call *c, bool back)
 {
-    *work = (weft__work){ .before = w->tape->work, .call = c, .back = back };
+    *work = (weft__work){ .outer = w->tape->work, .call = c, .back = back };
     size_t bytes = 0;
     for (int i = 0; copies(work) && i < c->n; i++)
         bytes += room_for(c->x[i]) << back;
     for (int k = 0; copies(work) && k < c->m; k++)
         bytes += room_for(c->y[k]) << back;
-    work->from = weft__position(w, WEFT__IN_NOTES);
-    if (copies(work) && !(work->at = weft__take(w, WEFT__IN_NOTES, (int64_t)bytes)))
+    work->notes_begin = weft__position(w, WEFT__IN_NOTES);
+    if (copies(work) && !(work->free = weft__take(w, WEFT__IN_NOTES, (int64_t)bytes)))
         return false;
-    work->end = work->at ? work->at + bytes : NULL;
-    work->to = weft__position(w, WEFT__IN_NOTES);
+    work->free_end = work->free ? work->free + bytes : NULL;
+    work->notes_end = weft__position(w, WEFT__IN_NOTES);
     w->tape->work = work;
     return true;
 }
@@ -47,28 +47,28 @@ void weft__work_end(weft *w, weft__work *work)
 {
     for (weft__copy *c = work->copies, *next; c; c = next) {
         next = c->next;
-        if (c->back && c->bytes)
+        if (c->upload && c->bytes)
             w->dev.k->upload(&w->dev, c->device, numbers_of(c), c->bytes);
-        if (c->own)
+        if (c->separate)
             weft__release(w, c);
     }
-    if (work->to == weft__position(w, WEFT__IN_NOTES))   /* no later note must survive */
-        weft__back_to(w, WEFT__IN_NOTES, work->from);
-    w->tape->work = work->before;
+    if (work->notes_end == weft__position(w, WEFT__IN_NOTES)) /* no later note must survive */
+        weft__back_to(w, WEFT__IN_NOTES, work->notes_begin);
+    w->tape->work = work->outer;
 }
 
 /* Returns a new copy. Tensors that do not belong to the call get a separate block. */
 static weft__copy *new_copy(weft *w, weft__work *work, const weft_tensor *t)
 {
     size_t room = room_for(t);
-    bool own = !work->at || (size_t)(work->end - work->at) < room;
-    weft__copy *c = own ? weft__allocate(w, room) : (weft__copy *)(void *)work->at;
+    bool own = !work->free || (size_t)(work->free_end - work->free) < room;
+    weft__copy *c = own ? weft__allocate(w, room) : (weft__copy *)(void *)work->free;
     if (!c)
         return NULL;
     if (!own)
-        work->at += room;
+        work->free += room;
     memset(c, 0, room);
-    c->own = own;
+    c->separate = own;
     c->next = work->copies;
     work->copies = c;
     return c;
@@ -81,7 +81,7 @@ static void *copy_of(weft *w, const weft_tensor *t, void *device, bool fetched, 
     size_t bytes = (size_t)weft__bytes(&t->f);
     for (weft__copy *c = work->copies; c; c = c->next)
         if (c->device == device && c->bytes == bytes) {     /* an empty tensor may share an address */
-            c->back |= back;
+            c->upload |= back;
             return numbers_of(c);
         }
     weft__copy *c = device ? new_copy(w, work, t) : NULL;
@@ -89,7 +89,7 @@ static void *copy_of(weft *w, const weft_tensor *t, void *device, bool fetched, 
         return NULL;
     c->device = device;
     c->bytes = bytes;
-    c->back = back;
+    c->upload = back;
     if (fetched && bytes)
         w->dev.k->download(&w->dev, numbers_of(c), device, bytes);
     return numbers_of(c);
@@ -111,7 +111,7 @@ static bool is_input(const weft_call *c, const void *numbers)    /* a result may
     return is;
 }
 
-void *weft__seen(const weft_tensor *t, const char *function)
+void *weft__host_data(const weft_tensor *t, const char *function)
 {
     weft *w = t->w;
     const weft__work *work = w->tape ? w->tape->work : NULL;
@@ -119,7 +119,7 @@ void *weft__seen(const weft_tensor *t, const char *function)
         return t->data;
     if (!work) {
         weft__fail(w, WEFT_EARG,
-                   "%s: the numbers are on the device, and no raw function is at work; weft_read copies them",
+                   "%s: outside a raw function; expected weft_read, because the numbers are on the device",
                    function);
         return NULL;
     }
@@ -127,7 +127,7 @@ void *weft__seen(const weft_tensor *t, const char *function)
     return copy_of(w, t, t->data, !made || work->call->add || is_input(work->call, t->data), made);
 }
 
-void *weft__gradient_seen(const weft_call *c, const weft_tensor *x, void *gradient, bool fetched, bool back)
+void *weft__host_gradient(const weft_call *c, const weft_tensor *x, void *gradient, bool fetched, bool back)
 {
     weft *w = x->w;
     if (!gradient || !c->host || w->dev.k->synchronous)

@@ -58,7 +58,7 @@ bool weft__listing_begin(weft__listing *l, const weft *w)
     for (int64_t e = 0; w->tape && e < w->tape->entries; e++) {
         const weft_call *c = w->tape->entry[e].call;
         for (int i = 0; i < c->n; i++)
-            if (!node(c->x[i])->born)
+            if (!node(c->x[i])->entry_number)
                 add_leaf(l, c->x[i], &given);
     }
     return true;
@@ -73,7 +73,7 @@ void weft__listing_end(weft__listing *l)
 
 int64_t weft__leaf_of(const weft__listing *l, const weft_tensor *x)
 {
-    return node(x)->born ? -1 : l->slot[slot_of(l, x)] - 1;
+    return node(x)->entry_number ? -1 : l->slot[slot_of(l, x)] - 1;
 }
 
 /* ---- pieces ---- */
@@ -87,18 +87,18 @@ static void put_path(FILE *to, const char *path)             /* shortened to its
 
 void weft__put_source(FILE *to, const weft__listing *l, const weft_tensor *x)
 {
-    if (!node(x)->born) {
+    if (!node(x)->entry_number) {
         if (node(x)->path)
             put_path(to, node(x)->path);
         else
             fprintf(to, "given%lld", (long long)l->number[weft__leaf_of(l, x)]);
         return;
     }
-    const weft_call *c = l->w->tape->entry[node(x)->born - 1].call;
+    const weft_call *c = l->w->tape->entry[node(x)->entry_number - 1].call;
     int k = 0;
     while (k + 1 < c->m && c->y[k] != x)
         k++;
-    fprintf(to, k ? "%%%lld.%d" : "%%%lld", (long long)node(x)->born - 1, k);
+    fprintf(to, k ? "%%%lld.%d" : "%%%lld", (long long)node(x)->entry_number - 1, k);
 }
 
 bool weft__number(const weft_tensor *x, double *value)
@@ -127,7 +127,7 @@ const char *weft__attributes(const weft_call *c, char text[WEFT__ATTRIBUTES])
     *text = 0;
     if (c->op->describe) {
         weft *w = c->y[0]->w;
-        weft__callback outer = weft__own_begin(w, c, "the describe function of");
+        weft__callback outer = weft__op_callback_begin(w, c, "the describe function of");
         c->op->describe(c, text, WEFT__ATTRIBUTES);
         weft__callback_end(w, outer);
     }

@@ -59,7 +59,7 @@ static int64_t first_nan(const weft_tensor *t)
     return -1;
 }
 
-static const char *place(const weft_tensor *t, int64_t element, char text[192])
+static const char *locate(const weft_tensor *t, int64_t element, char text[192])
 {
     const struct weft__rows *rows = t->f.batch ? weft__rows_of(t->f.batch, &t->f) : NULL;
     int64_t rest = element, inner = count(t), row = rows ? element / (inner / weft__layout_rows(&t->f)) : 0;
@@ -77,27 +77,27 @@ static const char *place(const weft_tensor *t, int64_t element, char text[192])
 }
 
 /* ---- finding the cause ---- */
-static void blame_input(weft_call *c, int i, int64_t element) /* the program's data have it, in input i */
+static void blame_input(weft_call *c, int i, int64_t element) /* warns once: the NaN is in the data */
 {
     weft *w = c->x[i]->w;
     char shape[128], where[192];
-    const char *from = node(c->x[i])->parameter ? "a parameter" : "which no operator has made";
+    const char *from = node(c->x[i])->parameter ? "a parameter" : "not made by an operator";
     if (!w->check->told_given)
         weft__warn("WEFT_CHECK: %s: its result has NaN because input %d, %s %s, has one at %s", c->op->name,
-                   i, weft__text(&c->x[i]->f, shape), from, place(c->x[i], element, where));
+                   i, weft__text(&c->x[i]->f, shape), from, locate(c->x[i], element, where));
     w->check->told_given = true;
 }
 
 /* Returns whether NaN in the result comes from an input. An input that the result has overwritten can no
  * longer be checked. Inputs of a view were not checked. */
-static bool passed_on(weft_call *c, const weft_tensor *y)
+static bool comes_from_input(weft_call *c, const weft_tensor *y)
 {
     bool any = false;
     for (int i = 0; i < c->n; i++) {
         bool overwritten = c->op->forward && c->x[i]->data == y->data;
         int64_t element = overwritten ? -1 : first_nan(c->x[i]);
         any |= element >= 0 || (overwritten && y->w->check->given);
-        if (element >= 0 && !node(c->x[i])->born && !y->w->tape->passing)
+        if (element >= 0 && !node(c->x[i])->entry_number && !y->w->tape->entry_name)
             blame_input(c, i, element);
     }
     return any || (c->add && y->w->check->given);                 /* the old value of y may have had one */
@@ -110,14 +110,14 @@ void weft__check_results(weft_call *c, bool moves)
     for (int k = 0; k < c->m && !w->status; k++) {
         const weft_tensor *y = c->y[k];
         int64_t element = first_nan(y);
-        if (element >= 0 && (passed_on(c, y) || moves))
+        if (element >= 0 && (comes_from_input(c, y) || moves))
             w->check->given = true;
         else if (element >= 0)
             weft__fail(w, WEFT_ENUMERIC,
                        "%s%s%s%s: the result %s has NaN at %s, and no input has one (WEFT_CHECK)",
-                       w->tape->passing ? "backward of " : "", w->tape->passing ? w->tape->passing : "",
-                       w->tape->passing ? ": " : "", c->op->name, weft__text(&y->f, shape),
-                       place(y, element, where));
+                       w->tape->entry_name ? "backward of " : "",
+                       w->tape->entry_name ? w->tape->entry_name : "", w->tape->entry_name ? ": " : "",
+                       c->op->name, weft__text(&y->f, shape), locate(y, element, where));
     }
 }
 
@@ -132,7 +132,7 @@ void weft__check_gradients(weft_call *c)
         if (element >= 0)
             weft__fail(w, WEFT_ENUMERIC,
                        "backward of %s: the gradient of input %d, %s, has NaN at %s (WEFT_CHECK)",
-                       c->op->name, i, weft__text(&g->f, shape), place(g, element, where));
+                       c->op->name, i, weft__text(&g->f, shape), locate(g, element, where));
     }
 }
 
@@ -145,9 +145,9 @@ void weft__check_exact(const weft_tensor *ints)
     for (int64_t i = 0, n = count(ints); x && i < n && !c->told_inexact; i++)
         if ((double)(real)x[i] != (double)x[i]) {
             c->told_inexact = true;
-            weft__warn(
-                "WEFT_CHECK: to_reals: %s: %d at %s becomes %.0f: a float holds whole numbers up to %d "
-                "only; keep ids as ints, which add, equal, where and others take",
-                weft__text(&ints->f, shape), (int)x[i], place(ints, i, where), (double)(real)x[i], 1 << 24);
+            weft__warn("WEFT_CHECK: to_reals: %s: %d at %s becomes %.0f: a float holds integers up to %d "
+                       "exactly. Keep ids as ints; add, equal, where and others take them",
+                       weft__text(&ints->f, shape), (int)x[i], locate(ints, i, where), (double)(real)x[i],
+                       1 << 24);
         }
 }

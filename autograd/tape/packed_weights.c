@@ -3,7 +3,7 @@
 #include "autograd/packed_weights.h"
 #include "autograd/op.h"
 
-static bool is_of(const weft__kept *k, weft_tensor *const *of, int n)
+static bool has_tensors(const weft__packed *k, weft_tensor *const *of, int n)
 {
     int at = 0;
     for (int i = 0; i < n; i++)
@@ -12,20 +12,20 @@ static bool is_of(const weft__kept *k, weft_tensor *const *of, int n)
     return at == k->n;
 }
 
-static bool is_as_it_was(const weft__kept *k)
+static bool is_current(const weft__packed *k)
 {
     bool same = k->filled;
     for (int i = 0; same && i < k->n; i++)
-        same = k->of[i].changed == node(k->of[i].x)->changed;
+        same = k->of[i].version == node(k->of[i].x)->version;
     return same;
 }
 
 /* Returns NULL, without an error, if the copy cannot be stored. */
-static weft__kept *kept_new(weft *w, weft_tensor *const *of, int n, weft__kept_kind kind, size_t bytes)
+static weft__packed *packed_new(weft *w, weft_tensor *const *of, int n, weft__packed_kind kind, size_t bytes)
 {
     if (w->kept_most && w->kept_bytes + (int64_t)bytes > w->kept_most)
         return NULL;
-    weft__kept *k = weft__own_if_it_can(w, sizeof *k + WEFT__LINE + bytes);
+    weft__packed *k = weft__own_if_it_can(w, sizeof *k + WEFT__LINE + bytes);
     if (!k)
         return NULL;
     void *at = (void *)(((uintptr_t)(k + 1) + WEFT__LINE - 1) / WEFT__LINE * WEFT__LINE);
@@ -34,29 +34,29 @@ static weft__kept *kept_new(weft *w, weft_tensor *const *of, int n, weft__kept_k
             k->of[k->n++].x = of[i];
     k->kind = kind;
     k->bytes = bytes;
-    k->at = at;
-    k->next = node(of[0])->packed, node(of[0])->packed = k;
+    k->data = at;
+    k->next = node(of[0])->packed_copies, node(of[0])->packed_copies = k;
     w->kept_bytes += (int64_t)bytes;
     return k;
 }
 
-weft__kept *weft__kept_of(weft_tensor *const *of, int n, weft__kept_kind kind, size_t bytes)
+weft__packed *weft__packed_of(weft_tensor *const *of, int n, weft__packed_kind kind, size_t bytes)
 {
     weft *w = of[0]->w;
     if (!bytes || w->recording || w->lean || w->kept_most < 0)
         return NULL;
-    weft__kept *k = node(of[0])->packed;
-    while (k && !(k->kind == kind && k->bytes == bytes && is_of(k, of, n)))
+    weft__packed *k = node(of[0])->packed_copies;
+    while (k && !(k->kind == kind && k->bytes == bytes && has_tensors(k, of, n)))
         k = k->next;
-    k = k ? k : kept_new(w, of, n, kind, bytes);
+    k = k ? k : packed_new(w, of, n, kind, bytes);
     if (k)
-        k->filled = is_as_it_was(k);
+        k->filled = is_current(k);
     return k;
 }
 
-void weft__kept_is_filled(weft__kept *k)
+void weft__mark_filled(weft__packed *k)
 {
     k->filled = true;
     for (int i = 0; i < k->n; i++)
-        k->of[i].changed = node(k->of[i].x)->changed;
+        k->of[i].version = node(k->of[i].x)->version;
 }

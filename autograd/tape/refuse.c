@@ -15,7 +15,7 @@ weft *weft__context(weft_tensor *const *x, int64_t n)
     return failed;
 }
 
-weft_tensor *weft__inert_beside(const weft_tensor *x) { return x ? &x->w->nil : &weft__no_context()->nil; }
+weft_tensor *weft__inert_of(const weft_tensor *x) { return x ? &x->w->nil : &weft__no_context()->nil; }
 
 /* For ints instead of reals, returns a hint at the converting function, unless the message names it. */
 static const char *way_out(const weft_tensor *x, const char *why)

@@ -29,13 +29,13 @@ static const weft__form *order_of(const weft_tensor *x) { return node(x)->order 
 
 /* Until weft__carry_order the field `order` of a result is the input with the same rows, or the result itself
  * if no input has them. */
-void weft__rows_moved(weft_call *c)
+void weft__drop_row_order(weft_call *c)
 {
     for (int k = 0; k < c->m; k++)
         node(c->y[k])->order = c->y[k];
 }
 
-void weft__rows_as(weft_call *c, int i) { node(c->y[0])->order = c->x[i]; }
+void weft__keep_row_order(weft_call *c, int i) { node(c->y[0])->order = c->x[i]; }
 
 /* Returns the order of a plain input with that number of rows, if known. An input of a rank below `least`
  * broadcasts, so its axis 0 is another axis. */
@@ -67,12 +67,12 @@ bool weft__rows_agree(const weft_call *c, int64_t rows, int least)
 {
     static const char *const layouts[] = { "plain", "packed", "concat", "rows", "padded" };
     const weft_tensor *first = NULL;
-    for (int i = 0; i < c->n && !c->x[i]->w->tape->passing; i++) {
+    for (int i = 0; i < c->n && !c->x[i]->w->tape->entry_name; i++) {
         const weft_tensor *order = known_order(c->x[i], rows, least);
         if (order && first && !is_same_order(&first->f, &order->f))
             return weft__refuse(c,
-                                "the rows of input %d are in another order (weft_plain of %s) than those "
-                                "before it (of %s); weft_to_layout before weft_plain gives both one order",
+                                "the rows of input %d (weft_plain of %s) and those before it (of %s) differ "
+                                "in order; expected one order. Call weft_to_layout before weft_plain",
                                 i, layouts[order->f.layout], layouts[first->f.layout]);
         first = first ? first : order;
     }
@@ -109,7 +109,7 @@ void weft__carry_order(weft_call *c)
 weft_tensor *weft_plain(weft_tensor *x)
 {
     if (!x || weft__wrong(x->w, x))
-        return weft__failed(x, WEFT_EARG, "plain", "a tensor is expected");
+        return weft__failed(x, WEFT_EARG, "plain", "expected a tensor");
     weft__form f = weft__plain(x->f.type, x->f.rank, x->f.size);
     return weft__view(x, &f);
 }
@@ -119,14 +119,14 @@ static bool are_usable(weft_tensor *x, weft_tensor *like, const char *function)
 {
     if (x && !weft__wrong(x->w, x) && !weft__wrong(x->w, like))
         return true;
-    weft__failed_of(LIST(x, like), WEFT_EARG, function, "two tensors of the step are expected");
+    weft__failed_of(LIST(x, like), WEFT_EARG, function, "expected two tensors of the step");
     return false;
 }
 
 weft_tensor *weft__ragged_as(weft_tensor *x, const weft__form *like)
 {
     weft__form f = x->f;
-    weft__lie_as(&f, like);
+    weft__copy_layout(&f, like);
     return weft__view(x, &f);
 }
 
@@ -134,15 +134,15 @@ weft_tensor *weft_ragged_like(weft_tensor *x, weft_tensor *like)
 {
     char text[128];
     if (!are_usable(x, like, "ragged_like"))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     if (x->f.batch || !like->f.batch || x->f.rank < 1 || x->f.size[0] != like->f.size[0])
         return weft__failed(x, WEFT_ESHAPE, "ragged_like",
-                            "a plain tensor with the rows of a ragged one is expected, like is %s",
+                            "expected a plain tensor with the rows of a ragged one; like is %s",
                             weft__text(&like->f, text));
     if (!is_same_order(order_of(x), &like->f))
         return weft__failed(x, WEFT_ESHAPE, "ragged_like",
-                            "like is %s, and these rows are not known to be in the order of that layout; "
-                            "weft_ragged_rows takes rows sequence by sequence, weft_ragged_of packed ones",
+                            "like is %s; expected rows that are known to be in its order. weft_ragged_rows "
+                            "takes rows sequence by sequence, weft_ragged_of packed ones",
                             weft__text(&like->f, text));
     return weft__ragged_as(x, &like->f);
 }
@@ -151,18 +151,18 @@ weft_tensor *weft_ragged_rows(weft_tensor *x, weft_tensor *like)
 {
     char text[128];
     if (!are_usable(x, like, "ragged_rows"))
-        return weft__inert_beside(x);
+        return weft__inert_of(x);
     const weft_batch *b = like->f.batch;
     if (x->f.batch || !b || x->f.rank < 1 || x->f.size[0] != b->tokens)
-        return weft__failed(x, WEFT_ESHAPE, "ragged_rows",
-                            "a plain tensor with one row for each of %lld tokens of a ragged one is "
-                            "expected, like is %s",
-                            (long long)(b ? b->tokens : 0), weft__text(&like->f, text));
+        return weft__failed(
+            x, WEFT_ESHAPE, "ragged_rows",
+            "expected a plain tensor with one row for each of %lld tokens of a ragged one; like is %s",
+            (long long)(b ? b->tokens : 0), weft__text(&like->f, text));
     weft__form given = weft__laid(like->f, like->f.batch, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
     if (!is_same_order(order_of(x), &given))
         return weft__failed(x, WEFT_ESHAPE, "ragged_rows",
-                            "these rows are in the order of a %s tensor (weft_plain); rows sequence by "
-                            "sequence are expected (weft_ragged_like takes rows in the order of like)",
+                            "the rows are in the order of a %s tensor (weft_plain); expected rows sequence "
+                            "by sequence (weft_ragged_like takes rows in the order of like)",
                             node(x)->order->f.layout == WEFT_PACKED ? "packed" : "placed");
     return weft__arranged_as(weft__ragged_as(x, &given), &like->f);
 }

@@ -5,8 +5,8 @@
 /* The rows are table[ids]; id -1 gives zeros. The ids may be in another layout of the batch. */
 struct weft__lookup {
     weft_tensor *table, *ids;
-    uint64_t then;                               /* tape->changes at the lookup */
-    const weft_tensor *from;                     /* tensor that was rearranged; NULL: looked up directly */
+    uint64_t version; /* tape->version at the lookup */
+    const weft_tensor *source; /* tensor that was rearranged; NULL: looked up directly */
 };
 
 static void set_origin(weft_tensor *y, struct weft__lookup is)
@@ -16,32 +16,32 @@ static void set_origin(weft_tensor *y, struct weft__lookup is)
         *l = is, node(y)->lookup = l;
 }
 
-void weft__looked_up(weft_tensor *y, weft_tensor *table, weft_tensor *ids)
+void weft__record_lookup(weft_tensor *y, weft_tensor *table, weft_tensor *ids)
 {
     if (y->f.rank == 2)
-        set_origin(y, (struct weft__lookup){ table, ids, y->w->tape->changes, NULL });
+        set_origin(y, (struct weft__lookup){ table, ids, y->w->tape->version, NULL });
 }
 
-void weft__looked_up_as(weft_tensor *y, const weft_tensor *x)
+void weft__copy_lookup(weft_tensor *y, const weft_tensor *x)
 {
     const struct weft__lookup *l = node(x)->lookup;
     if (l)                                       /* padding may differ; it holds no tokens */
-        set_origin(y, (struct weft__lookup){ l->table, l->ids, l->then, x });
+        set_origin(y, (struct weft__lookup){ l->table, l->ids, l->version, x });
 }
 
 weft_tensor *weft__table_of(const weft_tensor *x, weft_tensor **ids)
 {
     const struct weft__lookup *l = node(x)->lookup;
-    if (!l || node(l->table)->changed > l->then)
+    if (!l || node(l->table)->version > l->version)
         return NULL;
     *ids = l->ids;
     return l->table;
 }
 
-bool weft__asked_for(const weft_tensor *x)
+bool weft__keeps_gradient(const weft_tensor *x)
 {
-    for (; x; x = node(x)->lookup ? node(x)->lookup->from : NULL)
-        if (node(x)->kept == x->w->tape->walk)
+    for (; x; x = node(x)->lookup ? node(x)->lookup->source : NULL)
+        if (node(x)->kept_pass == x->w->tape->pass)
             return true;
     return false;
 }

@@ -10,37 +10,38 @@ void weft__run_deferred(weft *w)
         w->tape->run(deferred);
 }
 
-static void cleared(struct weft__tape *t)
+static void clear_tape(struct weft__tape *t)
 {
-    memset(t->spare, 0, sizeof t->spare);
+    memset(t->free_buffers, 0, sizeof t->free_buffers);
     t->entries = 0;
-    t->given = NULL;
+    t->lent_buffers = NULL;
     t->deferred = NULL;
-    t->drops = NULL;
+    t->dropouts = NULL;
     t->scope = NULL;
-    t->raw = t->passing = NULL;
-    t->walking = t->in_walk = t->to_parameters = false;
+    t->raw_name = t->entry_name = NULL;
+    t->unrecorded_pass = t->in_pass = t->for_parameters = false;
 }
 
-static void rewound(struct weft__tape *t, const weft_mark *m)
+static void rewind_tape(struct weft__tape *t, const weft_mark *m)
 {
     /* Returns buffers of weft_gradients to the free lists when their tensors end. */
-    for (weft_tensor *s; (s = t->given) && weft__node_of(s)->born >= m->at[WEFT__AT_HEADS];) {
-        t->given = weft__node_of(s)->grad;
-        weft__node_of(s)->grad = t->spare[weft__node_of(s)->class_], t->spare[weft__node_of(s)->class_] = s;
+    for (weft_tensor *s; (s = t->lent_buffers) && weft__node_of(s)->entry_number >= m->at[WEFT__AT_HEADS];) {
+        t->lent_buffers = weft__node_of(s)->grad;
+        weft__node_of(s)->grad = t->free_buffers[weft__node_of(s)->class_];
+        t->free_buffers[weft__node_of(s)->class_] = s;
     }
     t->entries = m->at[WEFT__AT_ENTRIES];
     t->deferred = NULL;
 }
 
-static void forgotten(weft *w, struct weft__tape *t)
+static void free_entries(weft *w, struct weft__tape *t)
 {
     weft__release(w, t->entry);
     t->entry = NULL;
     t->entries = t->room = 0;
 }
 
-static bool layer(const struct weft__tape *t, char *path)
+static bool layer_path(const struct weft__tape *t, char *path)
 {
     if (t->scope)
         snprintf(path, 256, "%s", t->scope_name(t->scope));
@@ -51,12 +52,12 @@ static int64_t on_event(weft *w, weft__event event, void *with)
 {
     struct weft__tape *t = w->tape;
     switch (event) {
-    case WEFT__CLEARED:   cleared(t); break;
-    case WEFT__REWOUND:   rewound(t, with); break;
+    case WEFT__CLEARED:   clear_tape(t); break;
+    case WEFT__REWOUND:   rewind_tape(t, with); break;
     case WEFT__READ:      weft__run_deferred(w); break;
-    case WEFT__FORGOTTEN: forgotten(w, t); break;
+    case WEFT__FORGOTTEN: free_entries(w, t); break;
     case WEFT__ENTRIES:   return t->entries;
-    case WEFT__LAYER:     return layer(t, with);
+    case WEFT__LAYER:     return layer_path(t, with);
     }
     return 0;
 }

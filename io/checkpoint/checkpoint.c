@@ -10,14 +10,14 @@
 /* ---- the stored parameters ---- */
 bool weft__is_stored(const weft_module *m, const weft__parameter *p)
 {
-    return weft__below(p->module, m) && !(p->tied && weft__below(p->tied->module, m));
+    return weft__is_below(p->module, m) && !(p->tied && weft__is_below(p->tied->module, m));
 }
 
 const weft__parameter *weft__stored_after(const weft_module *m, const weft__parameter *p)
 {
-    p = p ? p->later : m->root->first;
+    p = p ? p->next_in_root : m->root->first;
     while (p && !weft__is_stored(m, p))
-        p = p->later;
+        p = p->next_in_root;
     return p;
 }
 
@@ -51,7 +51,8 @@ const char *weft__notes_of(const weft__parameter *p, char text[WEFT__NOTES])
 
 static int by_place(const void *a, const void *b)
 {
-    int64_t x = (*(const weft__parameter *const *)a)->at, y = (*(const weft__parameter *const *)b)->at;
+    int64_t x = (*(const weft__parameter *const *)a)->offset,
+            y = (*(const weft__parameter *const *)b)->offset;
     return x < y ? -1 : x > y;
 }
 

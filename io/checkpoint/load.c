@@ -57,7 +57,7 @@ weft_status weft__stage_end(weft__stage *s, const weft_module *m)
         free(k);
     }
     if (!status && m)
-        weft__all_changed(m->root);
+        weft__mark_all_changed(m->root);
     if (!status && w && w->dev.failure[0])
         status = weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s",
                                  w->dev.failure);

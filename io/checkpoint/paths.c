@@ -22,14 +22,14 @@ static weft__known *find(const weft__paths *table, const char *path)
 bool weft__paths_make(weft__paths *table, const weft_module *m, weft__h5 *h)
 {
     size_t n = 0;
-    for (const weft__parameter *p = m->root->first; p; p = p->later)
+    for (const weft__parameter *p = m->root->first; p; p = p->next_in_root)
         n++;
     *table = (weft__paths){ .entry = calloc(n + 1, sizeof *table->entry) };
     if (!table->entry) {
         weft__h5_fail(h, WEFT_ENOMEM, "no memory for the names of %zu parameters", n);
         return false;
     }
-    for (const weft__parameter *p = m->root->first; p; p = p->later)
+    for (const weft__parameter *p = m->root->first; p; p = p->next_in_root)
         table->entry[table->n++].p = p;
     qsort(table->entry, n, sizeof *table->entry, by_path);
     return true;
@@ -51,5 +51,5 @@ const weft__parameter *weft__paths_find(const weft__paths *table, const weft_mod
     char path[2 * WEFT__NAMED];
     int n = snprintf(path, sizeof path, "%s.%s", m->path, name);
     const weft__known *k = n < (int)sizeof path ? find(table, path) : NULL;
-    return k && weft__below(k->p->module, m) ? k->p : NULL;
+    return k && weft__is_below(k->p->module, m) ? k->p : NULL;
 }

@@ -23,9 +23,9 @@ typedef struct importing {
 /* includes tied names */
 static const weft__parameter *next_below(const weft_module *m, const weft__parameter *p)
 {
-    p = p ? p->later : m->root->first;
-    while (p && !weft__below(p->module, m))
-        p = p->later;
+    p = p ? p->next_in_root : m->root->first;
+    while (p && !weft__is_below(p->module, m))
+        p = p->next_in_root;
     return p;
 }
 

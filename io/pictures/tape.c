@@ -17,8 +17,8 @@ int weft__inputs_of(const weft__graph *g, int64_t i) { return call_of(g, i) ? ca
 int64_t weft__input_of(const weft__graph *g, int64_t i, int k)
 {
     const weft_tensor *x = call_of(g, i)->x[k];
-    return weft__node_of(x)->born ? g->of_entry[weft__node_of(x)->born - 1] :
-                                    g->of_leaf[weft__leaf_of(&g->list, x)];
+    return weft__node_of(x)->entry_number ? g->of_entry[weft__node_of(x)->entry_number - 1] :
+                                            g->of_leaf[weft__leaf_of(&g->list, x)];
 }
 
 static int64_t add_node(weft__graph *g, weft_tensor *x, int64_t entry)
@@ -44,12 +44,12 @@ static void find_needed(const weft__graph *g, bool *needed)
     int64_t entries = g->w->tape->entries;
     memset(needed, !g->of, (size_t)entries);
     if (g->of)
-        needed[weft__node_of(g->of)->born - 1] = true;
+        needed[weft__node_of(g->of)->entry_number - 1] = true;
     for (int64_t e = entries; e-- > 0;) {
         const weft_call *c = g->w->tape->entry[e].call;
         for (int i = 0; needed[e] && i < c->n; i++)
-            if (weft__node_of(c->x[i])->born)
-                needed[weft__node_of(c->x[i])->born - 1] = true;
+            if (weft__node_of(c->x[i])->entry_number)
+                needed[weft__node_of(c->x[i])->entry_number - 1] = true;
     }
 }
 
@@ -243,10 +243,10 @@ static weft_status refused(weft *w, const weft_tensor *of)
     if (!w->tape || !w->tape->entries)
         return weft__file_fail(WEFT_EARG, "weft_plot_tape: the tape is empty: nothing was recorded since "
                                           "weft_clear");
-    if (of && (!weft__node_of(of)->born || of->f.type != WEFT_REAL))
+    if (of && (!weft__node_of(of)->entry_number || of->f.type != WEFT_REAL))
         return weft__file_fail(WEFT_EARG, "weft_plot_tape: expected %s",
-                               weft__node_of(of)->born ? "a tensor of reals" :
-                                                         "an operator's result on the tape");
+                               weft__node_of(of)->entry_number ? "a tensor of reals" :
+                                                                 "an operator's result on the tape");
     return WEFT_OK;
 }
 

@@ -124,7 +124,7 @@ static void draw_legend(picture *p)
     char of[64] = "";
     if (g->of)
         snprintf(of, sizeof of, "; number | gradient of %%%lld by it",
-                 (long long)weft__node_of(g->of)->born - 1);
+                 (long long)weft__node_of(g->of)->entry_number - 1);
     weft__svg_text(&p->svg, 24, 54, "", WEFT__START,
                    "blue: operators, from top to bottom as they ran; green: parameters; grey: given tensors");
     weft__svg_textf(&p->svg, 24, 72, "", WEFT__START, "of one element: its number, else the shape%s", of);

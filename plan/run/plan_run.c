@@ -206,7 +206,7 @@ weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r, co
     weft_module *mine = weft_submodule_new(m, name);
     weft_carried *kept = weft__layer(mine, sizeof *kept);
     if (!kept)
-        return weft__finished(mine, kept, &none);
+        return weft__finish_layer(mine, kept, &none);
     kept->rows = rows;
     kept->batch = -1;
     kept->shard = plan->shard;
@@ -215,7 +215,7 @@ weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r, co
     weft__set_shard(kept->h, plan->shard);
     if (kept->c)
         weft__set_shard(kept->c, plan->shard);
-    return weft__finished(mine, kept, &none);
+    return weft__finish_layer(mine, kept, &none);
 }
 
 void weft_carried_set_batch(weft_carried *kept, int64_t batch)

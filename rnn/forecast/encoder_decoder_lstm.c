@@ -5,7 +5,7 @@
 enum { MOST_HIDDEN = 9998 };                     /* with the output layer, the limit of weft_mlp_new */
 
 typedef struct encoder_decoder {
-    weft__model is;
+    weft__model base;
     weft_rnn *encoder, *decoder;
     weft__projection projection;
     weft_linear *linear;                         /* the head; NULL if mlp is used */
@@ -22,24 +22,24 @@ static weft_tensor *as_many(weft_tensor *state, int from, int to)
     return to == from ? state : to < from ? weft_slice(state, 0, 0, to) : weft_concat(parts, 2, 0);
 }
 
-static weft_forecast run_model(void *model, const weft__reading *t)
+static weft_forecast run_model(void *model, const weft__input *t)
 {
     encoder_decoder *m = model;
     weft_state encoder =
-        weft__recur(t, &t->past, m->encoder, weft__with_fixed(t, t->past.x), WEFT_ZERO_STATE).last;
-    weft_state first = weft__projected(&m->projection, encoder);
+        weft__run_lstm(t, &t->past, m->encoder, weft__add_fixed(t, t->past.x), WEFT_ZERO_STATE).last;
+    weft_state first = weft__project_state(&m->projection, encoder);
     first.h = as_many(first.h, m->encoder_layers, m->decoder_layers);
     first.c = as_many(first.c, m->encoder_layers, m->decoder_layers);
-    weft_tensor *y = weft__recur(t, &t->future, m->decoder, weft__with_fixed(t, t->future.x), first).y;
+    weft_tensor *y = weft__run_lstm(t, &t->future, m->decoder, weft__add_fixed(t, t->future.x), first).y;
     return (weft_forecast){ m->mlp ? weft_mlp_run(m->mlp, y) : weft_linear_run(m->linear, y), encoder };
 }
 
 static void head_new(encoder_decoder *m, const weft_encoder_decoder_lstm_opts *o)
 {
-    weft *w = m->is.m->w;
+    weft *w = m->base.m->w;
     int layers = o->num_mlp_hidden + 1;
     if (!o->d_mlp_hidden) {
-        m->linear = weft__model_linear(&m->is, "mlp_head", o->d_decoder, o->output_dim);
+        m->linear = weft__model_linear(&m->base, "mlp_head", o->d_decoder, o->output_dim);
         return;
     }
     int64_t *widths = weft__take(w, WEFT__IN_NOTES, (layers + 1) * (int64_t)sizeof *widths);
@@ -49,7 +49,7 @@ static void head_new(encoder_decoder *m, const weft_encoder_decoder_lstm_opts *o
     widths[layers] = o->output_dim;
     for (int i = 0; i < o->num_mlp_hidden; i++)
         widths[1 + i] = o->d_mlp_hidden[i];
-    m->mlp = weft_mlp_new(weft_submodule_new(m->is.m, "mlp_head"), "mlp",
+    m->mlp = weft_mlp_new(weft_submodule_new(m->base.m, "mlp_head"), "mlp",
                           &(weft_mlp_opts){ layers, widths, o->mlp_activation, o->mlp_dropout });
 }
 
@@ -73,22 +73,24 @@ weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *
     if (!WEFT__SIZES(parent, function, name, opts, { "d_encoder", o.d_encoder }, { "d_decoder", o.d_decoder },
                      { "num_encoder_layers", o.num_encoder_layers },
                      { "num_decoder_layers", o.num_decoder_layers }, { "output_dim", o.output_dim }) ||
-        !weft__model_wants(parent, function,
+        !weft__model_needs(parent, function,
                            hidden >= 0 && hidden <= MOST_HIDDEN && (!hidden || o.d_mlp_hidden),
-                           "num_mlp_hidden %d%s; 0 .. %d, and its widths, are expected", hidden,
-                           o.d_mlp_hidden ? "" : ", d_mlp_hidden NULL", MOST_HIDDEN))
-        return weft__model_finished(NULL);
-    const weft__model is = { .run = run_model, .name = function, .compat = o.compat, .dropout = o.dropout,
-                             .past = o.num_past_features, .future = o.num_future_features,
-                             .fixed = o.num_static_features };
-    encoder_decoder *m = weft__model_new(parent, name, sizeof *m, &is);
+                           "num_mlp_hidden %d%s; expected 0 .. %d, and their widths in d_mlp_hidden", hidden,
+                           o.d_mlp_hidden ? "" : ", d_mlp_hidden is NULL", MOST_HIDDEN))
+        return weft__model_finish(NULL);
+    const weft__model base = { .run = run_model, .name = function, .compat = o.compat, .dropout = o.dropout,
+                               .past = o.num_past_features, .future = o.num_future_features,
+                               .fixed = o.num_static_features };
+    encoder_decoder *m = weft__model_new(parent, name, sizeof *m, &base);
     if (!m)
-        return weft__model_finished(NULL);
+        return weft__model_finish(NULL);
     m->encoder_layers = o.num_encoder_layers;
     m->decoder_layers = o.num_decoder_layers;
-    m->encoder = weft__model_lstm(&m->is, "encoder", is.past + is.fixed, o.d_encoder, m->encoder_layers);
-    m->decoder = weft__model_lstm(&m->is, "decoder", is.future + is.fixed, o.d_decoder, m->decoder_layers);
-    m->projection = weft__projection_new(m->is.m, o.d_encoder, o.d_decoder);
+    m->encoder = weft__model_lstm(&m->base, "encoder", m->base.past + m->base.fixed, o.d_encoder,
+                                  m->encoder_layers);
+    m->decoder = weft__model_lstm(&m->base, "decoder", m->base.future + m->base.fixed, o.d_decoder,
+                                  m->decoder_layers);
+    m->projection = weft__projection_new(m->base.m, o.d_encoder, o.d_decoder);
     head_new(m, &o);
-    return weft__model_finished(m);
+    return weft__model_finish(m);
 }

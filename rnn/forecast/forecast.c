@@ -1,4 +1,4 @@
-/* forecast.c - the frame around a forecasting model: checks inputs, and makes them ragged or padded. */
+/* forecast.c - makes and runs forecasting models: checks the inputs, and makes them ragged or padded. */
 #include <stdarg.h>
 #include "autograd/fused.h"
 #include "core/locale.h"
@@ -8,7 +8,7 @@
 /* ---- making ---- */
 static weft_forecaster none;
 
-bool weft__model_wants(weft_module *parent, const char *function, bool holds, const char *format, ...)
+bool weft__model_needs(weft_module *parent, const char *function, bool holds, const char *format, ...)
 {
     weft *w = weft__ready(parent);
     char why[200];
@@ -21,56 +21,56 @@ bool weft__model_wants(weft_module *parent, const char *function, bool holds, co
     return w && !w->status;
 }
 
-void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const weft__model *is)
+void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const weft__model *base)
 {
     weft *w = weft__ready(parent);
     const int64_t most = INT32_MAX / 4;          /* the limit of layers; sums cannot overflow */
-    if (w && (is->past < 1 || is->past > most || is->future < 1 || is->future > most || is->fixed < 0 ||
-              is->fixed > most))
+    if (w && (base->past < 1 || base->past > most || base->future < 1 || base->future > most ||
+              base->fixed < 0 || base->fixed > most))
         weft__fail(w, WEFT_ESHAPE,
-                   "%s: %lld past, %lld future, %lld static features; 1 or more, 1 or more and 0 or more are "
-                   "expected, each below 2^29",
-                   is->name, (long long)is->past, (long long)is->future, (long long)is->fixed);
-    if (!weft__model_wants(parent, is->name, (unsigned)is->compat <= WEFT_COMPAT_AS_CODED,
-                           "compat %d; a weft_compat is expected", (int)is->compat) ||
-        !weft__dropout_is_sound(w, is->name, is->dropout))
+                   "%s: %lld past, %lld future, %lld static features; expected 1 or more past and future "
+                   "features, 0 or more static ones, each below 2^29",
+                   base->name, (long long)base->past, (long long)base->future, (long long)base->fixed);
+    if (!weft__model_needs(parent, base->name, (unsigned)base->compat <= WEFT_COMPAT_AS_CODED,
+                           "compat %d; expected a value of weft_compat", (int)base->compat) ||
+        !weft__dropout_is_sound(w, base->name, base->dropout))
         return NULL;
     weft_module *m = weft_submodule_new(parent, name);
     weft__model *model = weft__layer(m, bytes);
     if (!model)
-        return weft__finished(m, model, NULL);
-    *model = *is;
+        return weft__finish_layer(m, model, NULL);
+    *model = *base;
     model->m = m;
     return model;
 }
 
-weft_forecaster *weft__model_finished(void *model)
+weft_forecaster *weft__model_finish(void *model)
 {
-    return model ? weft__finished(((weft__model *)model)->m, model, &none) : &none;
+    return model ? weft__finish_layer(((weft__model *)model)->m, model, &none) : &none;
 }
 
-weft_linear *weft__model_linear(const weft__model *is, const char *name, int64_t in, int64_t out)
+weft_linear *weft__model_linear(const weft__model *base, const char *name, int64_t in, int64_t out)
 {
-    return weft_linear_new(is->m, name, &(weft_linear_opts){ .in = in, .out = out });
+    return weft_linear_new(base->m, name, &(weft_linear_opts){ .in = in, .out = out });
 }
 
-weft_rnn *weft__model_lstm(const weft__model *is, const char *name, int64_t input, int64_t hidden, int layers)
+weft_rnn *weft__model_lstm(const weft__model *m, const char *name, int64_t input, int64_t hidden, int layers)
 {
-    return weft_lstm_new(is->m, name,
+    return weft_lstm_new(m->m, name,
                          &(weft_rnn_opts){ .input = input, .hidden = hidden, .layers = layers,
-                                           .dropout = layers > 1 ? is->dropout : 0 });
+                                           .dropout = layers > 1 ? m->dropout : 0 });
 }
 
-weft_module *weft_forecaster_module(weft_forecaster *f) { return f ? f->is.m : NULL; }
+weft_module *weft_forecaster_module(weft_forecaster *f) { return f ? f->base.m : NULL; }
 
 /* ---- inputs ---- */
 static const char *lengths_wrong(const weft_lengths *l, int64_t n, int64_t T, int64_t *sequence)
 {
     if (l->n != n || !l->len)
-        return "are not as many as sequences";
+        return "do not match the number of sequences";
     for (*sequence = 0; *sequence < n; ++*sequence)
         if (l->len[*sequence] < 0 || l->len[*sequence] > T)
-            return "hold one that is not in 0 .. T";
+            return "contain a length outside 0 .. T";
     return NULL;
 }
 
@@ -86,11 +86,11 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
     else if (x->f.type != WEFT_REAL || x->f.rank != (x->f.batch ? 2 : 3) ||
              x->f.size[x->f.rank - 1] != features || (!x->f.batch && x->f.size[1] >= INT32_MAX))
         weft__fail(w, WEFT_ESHAPE,
-                   "%s: the %s is %s; ragged [N, %lld] or plain [n, T, %lld] of reals is expected%s", m->name,
+                   "%s: the %s is %s; expected ragged [N, %lld] or plain [n, T, %lld] of reals%s", m->name,
                    side, weft__text(&x->f, text), (long long)features, (long long)features,
                    weft__of_ids(&x->f));
     else if (l && x->f.batch)
-        weft__fail(w, WEFT_EARG, "%s: the %s is ragged and has its lengths; others were given", m->name,
+        weft__fail(w, WEFT_EARG, "%s: the %s is ragged and has its lengths; expected no others", m->name,
                    side);
     else if (l && (wrong = lengths_wrong(l, x->f.size[0], x->f.size[1], &sequence)))
         weft__fail(w, WEFT_EARG, "%s: lengths of the %s %s (sequence %lld; n = %lld, T = %lld)", m->name,
@@ -105,17 +105,17 @@ static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
     weft *w = m->m->w;
     char text[128];
     const char *wrong = x ? weft__wrong(w, x) : NULL;
-    /* Then it is computed from the lengths. */
+    /* The feature is then computed from the lengths. */
     bool may_lack = m->fixed == 0 || (m->right_aligned && m->fixed == 1);
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: fixed %s", m->name, wrong);
     else if (x ? !m->fixed || x->f.batch || x->f.type != WEFT_REAL || x->f.rank != 2 || x->f.size[0] != n ||
                      x->f.size[1] != m->fixed :
                  !may_lack)
-        m->fixed ? weft__fail(w, WEFT_ESHAPE, "%s: fixed is %s; [%lld, %lld] is expected", m->name,
+        m->fixed ? weft__fail(w, WEFT_ESHAPE, "%s: fixed is %s; expected [%lld, %lld]", m->name,
                               x ? weft__text(&x->f, text) : "NULL", (long long)n, (long long)m->fixed) :
                    weft__fail(w, WEFT_ESHAPE,
-                              "%s: fixed is %s; NULL is expected: the model has no static features",
+                              "%s: fixed is %s; expected NULL, because the model has no static features",
                               m->name, weft__text(&x->f, text));
     return !w->status;
 }
@@ -126,13 +126,13 @@ static bool series_fit(const weft__model *m, const weft_series_batch *s)
     if (!s)
         weft__fail(w, WEFT_EARG, "%s: series is NULL", m->name);
     else if ((unsigned)s->past_align > WEFT_ALIGN_RIGHT)
-        weft__fail(w, WEFT_EARG, "%s: past_align: one of weft_align is expected", m->name);
+        weft__fail(w, WEFT_EARG, "%s: past_align: expected a value of weft_align", m->name);
     if (w->status || !side_fits(m, "past", s->past, s->past_lengths, m->past) ||
         !side_fits(m, "future", s->future, s->future_lengths, m->future))
         return false;
     if (count_sequences(s->past) != count_sequences(s->future))
-        weft__fail(w, WEFT_ESHAPE, "%s: the past has %lld sequences, the future %lld", m->name,
-                   (long long)count_sequences(s->past), (long long)count_sequences(s->future));
+        weft__fail(w, WEFT_ESHAPE, "%s: the past has %lld sequences, the future %lld; expected equal numbers",
+                   m->name, (long long)count_sequences(s->past), (long long)count_sequences(s->future));
     return !w->status && fixed_fits(m, s->fixed, count_sequences(s->past));
 }
 
@@ -170,10 +170,10 @@ static weft__side padded_side(weft_tensor *x, const weft_lengths *data, bool kno
     return (weft__side){ y, *data, to, known };
 }
 
-static weft__reading reading_of(const weft__model *m, const weft_series_batch *s, weft_forecast_maps *maps)
+static weft__input reading_of(const weft__model *m, const weft_series_batch *s, weft_forecast_maps *maps)
 {
     bool exact = m->compat == WEFT_COMPAT_EXACT;
-    weft__reading t = { .model = m, .maps = maps, .fixed = s->fixed };
+    weft__input t = { .model = m, .maps = maps, .fixed = s->fixed };
     weft_lengths past = data_of(s->past, s->past_lengths), future = data_of(s->future, s->future_lengths);
     t.past = exact && !m->right_aligned ?
                  ragged_side(s->past, &past, s->past_align) :
@@ -186,7 +186,7 @@ static weft__reading reading_of(const weft__model *m, const weft_series_batch *s
 }
 
 /* Returns y in the form of the given future. */
-static weft_tensor *as_given(const weft__reading *t, const weft_tensor *given, weft_tensor *y)
+static weft_tensor *as_given(const weft__input *t, const weft_tensor *given, weft_tensor *y)
 {
     if (!weft_ok(y->w) || !given->f.batch == !y->f.batch)
         return given->f.batch && y->f.batch ? weft__arranged_as(y, &given->f) : y;
@@ -196,8 +196,8 @@ static weft_tensor *as_given(const weft__reading *t, const weft_tensor *given, w
 
 weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *s, weft_forecast_maps *maps)
 {
-    const weft__model *m = f ? &f->is : NULL;
-    weft_tensor *x = s ? s->past : NULL, *bad = !m || !m->m ? weft__refused(NULL, x, "forecast_run") : NULL;
+    const weft__model *m = f ? &f->base : NULL;
+    weft_tensor *x = s ? s->past : NULL, *bad = !m || !m->m ? weft__bad_input(NULL, x, "forecast_run") : NULL;
     weft_tensor *inert = bad ? bad : &m->m->w->nil;
     weft_forecast out = { inert, { inert, inert } };
     if (maps)
@@ -206,7 +206,7 @@ weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *s, 
         return out;
     const weft_module *before = weft__enter(m->m);
     if (weft_ok(m->m->w) && series_fit(m, s)) {
-        weft__reading t = reading_of(m, s, maps);
+        weft__input t = reading_of(m, s, maps);
         weft_forecast made = weft_ok(m->m->w) ? m->run(f, &t) : out;
         made.y = as_given(&t, s->future, made.y);
         out = weft_ok(m->m->w) ? made : out;
@@ -215,7 +215,7 @@ weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *s, 
     return out;
 }
 
-/* ---- parts of models in which ragged and padded computation differ ---- */
+/* ---- parts of models that differ between ragged and padded computation ---- */
 weft__projection weft__projection_new(weft_module *m, int64_t from, int64_t to)
 {
     if (from == to)
@@ -225,22 +225,22 @@ weft__projection weft__projection_new(weft_module *m, int64_t from, int64_t to)
                                weft_linear_new(own, "c_proj", &(weft_linear_opts){ .in = from, .out = to }) };
 }
 
-weft_state weft__projected(const weft__projection *p, weft_state s)
+weft_state weft__project_state(const weft__projection *p, weft_state s)
 {
     return p->h ? (weft_state){ weft_linear_run(p->h, s.h), weft_linear_run(p->c, s.c) } : s;
 }
 
 /* ---- recurrent layers ---- */
-static bool as_coded(const weft__reading *t) { return t->model->compat == WEFT_COMPAT_AS_CODED; }
+static bool as_coded(const weft__input *t) { return t->model->compat == WEFT_COMPAT_AS_CODED; }
 
 /* Returns whether an LSTM stops at the end of the data. */
-static bool honoured(const weft__reading *t, const weft__side *side)
+static bool honoured(const weft__input *t, const weft__side *side)
 {
     return !t->model->right_aligned && side->known && (!as_coded(t) || weft_should_use_packing(&side->data));
 }
 
-weft_rnn_out weft__recur(const weft__reading *t, const weft__side *side, weft_rnn *r, weft_tensor *x,
-                         weft_state first)
+weft_rnn_out weft__run_lstm(const weft__input *t, const weft__side *side, weft_rnn *r, weft_tensor *x,
+                            weft_state first)
 {
     if (x->f.batch || !weft_ok(x->w) || !honoured(t, side))
         return weft_rnn_run(r, x, first);
@@ -257,12 +257,12 @@ static weft_tensor *data_rows(const weft__side *side, weft_tensor *x)           
 
 /* Without lengths TransformerTF differs by model: the TFT family treats all steps as data, the others drop
  * the whole mask, including its causal part. */
-static bool is_masked(const weft__reading *t, bool known)
+static bool is_masked(const weft__input *t, bool known)
 {
     return !as_coded(t) || known || t->model->right_aligned;
 }
 
-static weft_tensor *attend_masked(const weft__reading *t, weft__interpretable *a, weft_tensor *past,
+static weft_tensor *attend_masked(const weft__input *t, weft__interpretable *a, weft_tensor *past,
                                   weft_tensor *future)
 {
     weft_tensor *both[] = { past, future }, *mask = NULL;
@@ -274,7 +274,7 @@ static weft_tensor *attend_masked(const weft__reading *t, weft__interpretable *a
                                       t->maps ? &t->maps->attention : NULL);
 }
 
-weft_tensor *weft__attend_to_both(const weft__reading *t, weft__interpretable *a, weft_tensor *past,
+weft_tensor *weft__attend_to_both(const weft__input *t, weft__interpretable *a, weft_tensor *past,
                                   weft_tensor *future)
 {
     if (t->model->compat != WEFT_COMPAT_EXACT)
@@ -284,7 +284,7 @@ weft_tensor *weft__attend_to_both(const weft__reading *t, weft__interpretable *a
                                    causal, t->maps ? &t->maps->attention : NULL);
 }
 
-weft_tensor *weft__attend_to_past(const weft__reading *t, weft__interpretable *a, weft_tensor *past)
+weft_tensor *weft__attend_to_past(const weft__input *t, weft__interpretable *a, weft_tensor *past)
 {
     weft_tensor *mask = NULL;
     if (t->model->compat == WEFT_COMPAT_EXACT)
@@ -297,7 +297,7 @@ weft_tensor *weft__attend_to_past(const weft__reading *t, weft__interpretable *a
 }
 
 /* ---- static covariates ---- */
-weft_tensor *weft__with_fixed(const weft__reading *t, weft_tensor *x)
+weft_tensor *weft__add_fixed(const weft__input *t, weft_tensor *x)
 {
     if (!t->fixed || !weft_ok(x->w))
         return x;

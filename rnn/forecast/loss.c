@@ -27,7 +27,7 @@ static bool is_forecast(const weft_tensor *x, const char *what)
     char text[128];
     int  more = weft_rank(x) - of_steps(x);
     if (more < 0 || more > 1)
-        weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s: ragged [M, outputs] or plain [n, T, outputs] is expected",
+        weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s; expected ragged [M, outputs] or plain [n, T, outputs]",
                    name, what, weft__text(&x->f, text));
     return !x->w->status;
 }
@@ -40,8 +40,8 @@ static void are_its_lengths(const weft_tensor *x, const weft_lengths *l)
     if (l && weft__lengths_fit(x->w, l, own.n, INT32_MAX, name))
         for (int64_t s = 0; s < own.n && !x->w->status; s++)
             if (l->len[s] != own.len[s])
-                weft__fail(x->w, WEFT_ESHAPE, "%s: sequence %lld of predicted has length %d, not %d", name,
-                           (long long)s, own.len[s], l->len[s]);
+                weft__fail(x->w, WEFT_ESHAPE, "%s: sequence %lld of predicted has length %d; expected %d",
+                           name, (long long)s, own.len[s], l->len[s]);
 }
 
 /* Returns [n, T, 1] of 0 and 1; NULL if all steps count, or on an error. */
@@ -59,8 +59,8 @@ static bool rising(weft *w, const real *q, int n)
     for (int i = 1; i < n && q; i++)
         if (q[i] < q[i - 1])
             weft__fail(w, WEFT_EARG,
-                       "%s: quantile %d is %g, after %g; column i of predicted is quantile i, so rising ones "
-                       "are expected",
+                       "%s: quantile %d is %g, after %g; expected quantiles in ascending order, one for each "
+                       "column of predicted",
                        name, i, (double)q[i], (double)q[i - 1]);
     return !w->status;
 }
@@ -86,7 +86,7 @@ static weft_loss of_kind(weft_tensor *x, weft_tensor *y, const weft_forecast_los
     case WEFT_FORECAST_SMAPE:    return weft_smape(x, y, of);
     case WEFT_FORECAST_MAPE:     return weft_mape(x, y, of);
     }
-    weft__fail(x->w, WEFT_EARG, "%s: kind %d; one of weft_forecast_kind is expected", name, (int)o->kind);
+    weft__fail(x->w, WEFT_EARG, "%s: kind %d; expected a value of weft_forecast_kind", name, (int)o->kind);
     return (weft_loss){ &x->w->nil, &x->w->nil };
 }
 
@@ -112,7 +112,7 @@ weft_tensor *weft_point_prediction(weft_tensor *predicted, int quantiles)
     if (!predicted || weft__wrong(predicted->w, predicted) || quantiles < 1 || weft_rank(predicted) < 1 ||
         weft_size(predicted, -1) != quantiles)
         return weft__failed(predicted, WEFT_ESHAPE, "point_prediction",
-                            "[.., %d], a column for each quantile, is expected", quantiles);
+                            "expected [.., %d], a column for each quantile", quantiles);
     return weft_slice(predicted, -1, quantiles / 2, quantiles / 2 + 1);
 }
 
@@ -122,7 +122,7 @@ static const weft_forecast_kind kinds[METRICS] = { WEFT_FORECAST_MSE, WEFT_FOREC
 
 static weft_tensor *as_vector(weft_tensor *x) { return weft_reshape(x, WEFT_SHAPE(1)); }
 
-/* [METRICS + 1] */
+/* Returns the sums of all metrics and the weight, [METRICS + 1]. */
 static weft_tensor *sums_and_weight(weft_tensor *point, weft_tensor *target, const weft_lengths *lengths)
 {
     weft_tensor *all[METRICS + 1];

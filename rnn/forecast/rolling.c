@@ -6,8 +6,8 @@
 
 /* State of one series. */
 typedef struct {
-    weft_rolling_series of;                      /* with rows for the forecast */
-    int64_t at;                                  /* row of the series where the next window begins */
+    weft_rolling_series opts;                    /* with rows for the forecast */
+    int64_t next_row;                            /* row of the series where the next window begins */
     weft__prepared p;                            /* predictions are written to z and raw */
 } job;
 typedef struct {
@@ -20,7 +20,7 @@ typedef struct {
     weft_feature_counts counts;
     /* Windows of a batch, end to end; column: one column of one window. */
     real *past, *future, *fixed, *predicted; double *column; void *block;
-    int32_t *past_len, *future_len; int64_t *id; job **going;
+    int32_t *past_len, *future_len; int64_t *id; job **active;
     weft_mark start;
 } rolling;
 
@@ -29,23 +29,22 @@ static bool series_is_sensible(rolling *r, job *j)
 {
     const weft_frame *f = r->f;
     weft *w = r->w;
-    weft_rolling_series *o = &j->of;
+    weft_rolling_series *o = &j->opts;
     if (!o->out)
         weft__fail(w, WEFT_EARG, "rolling_forecast: out is NULL");
     else if (o->series < 0 || o->series >= f->n)
-        weft__fail(w, WEFT_EARG, "rolling_forecast: there is no series %lld of %lld", (long long)o->series,
-                   (long long)f->n);
+        weft__fail(w, WEFT_EARG, "rolling_forecast: series %lld; expected a number from 0, below %lld",
+                   (long long)o->series, (long long)f->n);
     if (w->status)
         return false;
     int64_t rows = f->start[o->series + 1] - f->start[o->series];
     o->rows = o->rows ? o->rows : rows - o->from;
     if (o->from < 1 || o->from > rows || o->rows < 0 || o->rows > rows - o->from)
-        weft__fail(
-            w, WEFT_EARG,
-            "rolling_forecast: series %lld has %lld rows; those from row 1 or more on are expected, not "
-            "%lld from row %lld on",
-            (long long)o->series, (long long)rows, (long long)o->rows, (long long)o->from);
-    j->at = o->from;
+        weft__fail(w, WEFT_EARG,
+                   "rolling_forecast: series %lld has %lld rows; expected rows from row 1 or later, not %lld "
+                   "from row %lld on",
+                   (long long)o->series, (long long)rows, (long long)o->rows, (long long)o->from);
+    j->next_row = o->from;
     return !w->status;
 }
 
@@ -57,7 +56,7 @@ static bool options_are_sensible(rolling *r)
     if (!r->model)
         weft__fail(w, WEFT_EARG, "rolling_forecast: the model is NULL");
     else if (r->quantiles < 1 || r->quantiles > 1 << 20)
-        weft__fail(w, WEFT_EARG, "rolling_forecast: 1 quantile or more is expected (0 means 1)");
+        weft__fail(w, WEFT_EARG, "rolling_forecast: quantiles: expected 1 .. 2^20 (0 means 1)");
     for (int64_t i = 0; i < r->n && !w->status; i++)
         series_is_sensible(r, &r->job[i]);
     return !w->status;
@@ -71,8 +70,8 @@ static bool allocate_windows(rolling *r)
     const weft_features *x = r->x;
     int64_t context = 0, horizon = 0;
     for (int64_t i = 0; i < r->n; i++) {
-        context += least(x->context, r->job[i].of.from + r->job[i].of.rows);
-        horizon += least(x->horizon, r->job[i].of.rows);
+        context += least(x->context, r->job[i].opts.from + r->job[i].opts.rows);
+        horizon += least(x->horizon, r->job[i].opts.rows);
     }
     size_t n = (size_t)r->n + 1, columns = (size_t)(r->counts.target * r->quantiles);
     size_t past = (size_t)(context * r->counts.past) + 1, future = (size_t)(horizon * r->counts.future) + 1,
@@ -84,8 +83,8 @@ static bool allocate_windows(rolling *r)
         return false;
     r->column = r->block;
     r->id = (int64_t *)(void *)(r->column + doubles);
-    r->going = (job **)(void *)(r->id + n);
-    r->past_len = (int32_t *)(void *)(r->going + n);
+    r->active = (job **)(void *)(r->id + n);
+    r->past_len = (int32_t *)(void *)(r->active + n);
     r->future_len = r->past_len + n;
     r->past = (real *)(void *)(r->future_len + n);
     r->future = r->past + past;
@@ -98,8 +97,9 @@ static bool allocate_windows(rolling *r)
 static void inputs_fail(rolling *r, const job *j, int64_t row, int64_t k, bool past)
 {
     int64_t time = r->x->time != NULL;
-    weft__features_fail(r->x, r->f, j->of.series, row, k < time ? r->x->time : r->x->column[k - time].name,
-                        "it is missing, but a window has it in its %s", past ? "past" : "future");
+    weft__features_fail(r->x, r->f, j->opts.series, row, k < time ? r->x->time : r->x->column[k - time].name,
+                        "it is missing, but a window has it in its %s",
+                        past ? "past" : "future");
 }
 
 static bool all_there(rolling *r, const job *j, const real *a, int64_t first, int64_t rows, int64_t columns,
@@ -116,24 +116,24 @@ static bool all_there(rolling *r, const job *j, const real *a, int64_t first, in
 /* Returns the remaining rows, at most a horizon. */
 static int64_t rows_of(const rolling *r, const job *j)
 {
-    return least(r->x->horizon, j->of.from + j->of.rows - j->at);
+    return least(r->x->horizon, j->opts.from + j->opts.rows - j->next_row);
 }
 
 /* Writes the next window of a series as number i of the batch. */
 static bool enter(rolling *r, job *j, int64_t i, real *past, real *future)
 {
-    int64_t begin = j->at > r->x->context ? j->at - r->x->context : 0, rows = rows_of(r, j);
-    r->going[i] = j;
-    r->id[i] = (j->at - j->of.from) / r->x->horizon;
-    r->past_len[i] = (int32_t)(j->at - begin);
+    int64_t begin = j->next_row > r->x->context ? j->next_row - r->x->context : 0, rows = rows_of(r, j);
+    r->active[i] = j;
+    r->id[i] = (j->next_row - j->opts.from) / r->x->horizon;
+    r->past_len[i] = (int32_t)(j->next_row - begin);
     r->future_len[i] = (int32_t)rows;
     weft__prepared_past(&j->p, begin, begin, r->past_len[i], past);
     weft__prepared_mask(&j->p, r->past_len[i], past);
-    weft__prepared_future(&j->p, begin, j->at, rows, future);
+    weft__prepared_future(&j->p, begin, j->next_row, rows, future);
     if (r->counts.fixed)
         memcpy(r->fixed + i * r->counts.fixed, j->p.fixed, (size_t)r->counts.fixed * sizeof *r->fixed);
     return all_there(r, j, past, begin, r->past_len[i], r->counts.past, true) &&
-           all_there(r, j, future, j->at, rows, r->counts.future, false);
+           all_there(r, j, future, j->next_row, rows, r->counts.future, false);
 }
 
 /* Returns the number of series that have a window; -1 if a value is missing. */
@@ -183,8 +183,8 @@ static bool is_good(rolling *r, const weft_tensor *y, int64_t at, int64_t needed
               (y->f.batch ? weft__elements(&y->f) / (y->f.size[0] ? y->f.size[0] : 1) * y->f.batch->tokens :
                             weft__elements(&y->f)) != needed))
         weft__fail(w, WEFT_ESHAPE,
-                   "rolling_forecast: row %lld: the model gives %s; %lld rows of %lld targets by %lld "
-                   "quantiles are expected",
+                   "rolling_forecast: row %lld: the model returned %s; expected %lld rows of %lld targets by "
+                   "%lld quantiles",
                    (long long)at, weft__text(&y->f, text),
                    (long long)(needed / (r->counts.target * r->quantiles)), (long long)r->counts.target,
                    (long long)r->quantiles);
@@ -199,11 +199,11 @@ static bool undo(rolling *r, const job *j, const real *predicted, int64_t rows, 
     int64_t columns = r->counts.target * r->quantiles;
     for (int64_t i = 0; i < rows; i++)
         r->column[i] = (double)predicted[i * columns + k * r->quantiles + q];
-    weft__chain_undo(r->x, c, j->p.raw + k * j->p.rows, j->p.on[k], j->at, rows, r->column);
+    weft__chain_undo(r->x, c, j->p.raw + k * j->p.rows, j->p.on[k], j->next_row, rows, r->column);
     for (int64_t i = 0; i < rows; i++)
         if (!isfinite(r->column[i])) {
-            weft__features_fail(r->x, r->f, j->of.series, j->at + i, c->name,
-                                "the model gives %g, transformed back %g",
+            weft__features_fail(r->x, r->f, j->opts.series, j->next_row + i, c->name,
+                                "the model predicted %g, in the units of the series %g",
                                 (double)predicted[i * columns + k * r->quantiles + q], r->column[i]);
             return false;
         }
@@ -216,31 +216,31 @@ static void feed_back(rolling *r, const job *j, const real *predicted, int64_t r
     const weft__prepared *p = &j->p;
     double *raw = p->raw + k * p->rows;
     for (int64_t i = 0; i < rows; i++) {
-        real *z = &p->z[(j->at + i) * p->width + r->x->known + r->x->past + k];
+        real *z = &p->z[(j->next_row + i) * p->width + r->x->known + r->x->past + k];
         if (!r->true_past || !isfinite(*z))
             *z = predicted[(i * r->counts.target + k) * r->quantiles + r->quantiles / 2];
-        if (!r->true_past || !isfinite(raw[j->at + i]))
-            raw[j->at + i] = r->column[i];
+        if (!r->true_past || !isfinite(raw[j->next_row + i]))
+            raw[j->next_row + i] = r->column[i];
     }
 }
 
 static bool take_rows(rolling *r, job *j, const real *predicted, int64_t rows)
 {
-    int64_t first = j->at - j->of.from, targets = r->counts.target;
+    int64_t first = j->next_row - j->opts.from, targets = r->counts.target;
     for (int64_t k = 0; k < targets; k++) {
-        for (int64_t q = 0; j->of.all && q < r->quantiles; q++) {
+        for (int64_t q = 0; j->opts.all && q < r->quantiles; q++) {
             if (!undo(r, j, predicted, rows, k, q))
                 return false;
             for (int64_t i = 0; i < rows; i++)
-                j->of.all[((first + i) * targets + k) * r->quantiles + q] = r->column[i];
+                j->opts.all[((first + i) * targets + k) * r->quantiles + q] = r->column[i];
         }
         if (!undo(r, j, predicted, rows, k, r->quantiles / 2))
             return false;
         for (int64_t i = 0; i < rows; i++)
-            j->of.out[(first + i) * targets + k] = r->column[i];
+            j->opts.out[(first + i) * targets + k] = r->column[i];
         feed_back(r, j, predicted, rows, k);
     }
-    j->at += rows;
+    j->next_row += rows;
     return true;
 }
 
@@ -254,13 +254,13 @@ static bool step(rolling *r)
         rows += r->future_len[i];
     weft_mark mark = weft_mark_here(r->w);
     weft_tensor *y = call_model(r, n);
-    if (!is_good(r, y, r->going[0]->at, rows * columns))
+    if (!is_good(r, y, r->active[0]->next_row, rows * columns))
         return false;
     y = y->f.batch ? weft_to_layout(y, WEFT_CONCAT) : y;
     const real *predicted = r->predicted;
     bool good = weft__read(y, r->predicted, (size_t)(rows * columns) * sizeof *r->predicted) == WEFT_OK;
     for (int64_t i = 0; good && i < n; predicted += r->future_len[i++] * columns)
-        good = take_rows(r, r->going[i], predicted, r->future_len[i]);
+        good = take_rows(r, r->active[i], predicted, r->future_len[i]);
     weft_rewind(r->w, mark);
     return good;
 }
@@ -273,7 +273,7 @@ static void run_all(rolling *r)
     w->running = "rolling_forecast";
     bool good = true;
     for (int64_t i = 0; good && i < r->n; i++)
-        good = weft__prepare(&r->job[i].p, r->x, r->f, r->job[i].of.series, 1, true);
+        good = weft__prepare(&r->job[i].p, r->x, r->f, r->job[i].opts.series, 1, true);
     if (good && allocate_windows(r))
         while (step(r))
             ;
@@ -287,8 +287,8 @@ static void run_all(rolling *r)
 static void fill_with_nan(const rolling *r)
 {
     for (int64_t i = 0; i < r->n; i++)
-        for (int64_t k = 0; k < r->job[i].of.rows * r->counts.target; k++)
-            r->job[i].of.out[k] = (double)NAN;
+        for (int64_t k = 0; k < r->job[i].opts.rows * r->counts.target; k++)
+            r->job[i].opts.out[k] = (double)NAN;
 }
 
 void weft_rolling_forecasts(weft_features *x, const weft_frame *f, const weft_rolling_series *series,
@@ -305,11 +305,11 @@ void weft_rolling_forecasts(weft_features *x, const weft_frame *f, const weft_ro
         return;
     if (n < 0 || (n && !series) || (o && (o->rows || o->all)))
         weft__fail(w, WEFT_EARG, "rolling_forecasts: %s",
-                   n < 0 || !series ? "0 or more series are expected, not NULL" :
-                                      "rows and all stand with each series, not in the options");
+                   n < 0 || !series ? "series is NULL or n negative; expected 0 or more series" :
+                                      "rows or all in the options; expected them in each series");
     r.job = w->status ? NULL : weft__allocate(w, ((size_t)n + 1) * sizeof *r.job);
     for (r.n = 0; r.job && r.n < n; r.n++)
-        r.job[r.n] = (job){ .of = series[r.n] };
+        r.job[r.n] = (job){ .opts = series[r.n] };
     if (!r.job || !options_are_sensible(&r)) {
         weft__release(w, r.job);
         return;

@@ -51,13 +51,13 @@ static weft_tensor *as_ragged(const side *a)
 
 static bool shortenable(const side *a, weft_stream *stream)
 {
-    weft *w = weft__inert_beside(a->x)->w;
+    weft *w = weft__inert_of(a->x)->w;
     const char *wrong = weft__wrong(w, a->x);
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", a->name, wrong);
     else if (!stream || a->least < 0 || a->most < a->least)
-        weft__fail(w, WEFT_EARG, "%s: lengths %d .. %d%s; a stream and 0 <= least <= most are expected",
-                   a->name, a->least, a->most, stream ? "" : ", no stream");
+        weft__fail(w, WEFT_EARG, "%s: lengths %d .. %d%s; expected a stream and 0 <= least <= most", a->name,
+                   a->least, a->most, stream ? "" : ", no stream");
     return !w->status;
 }
 
@@ -68,7 +68,7 @@ static void shorten(side *a, weft_stream *stream)
     if (!a->most && !a->least)
         return;
     weft_tensor *x = a->x;
-    weft_tensor *ragged = shortenable(a, stream) ? as_ragged(a) : weft__inert_beside(x);
+    weft_tensor *ragged = shortenable(a, stream) ? as_ragged(a) : weft__inert_of(x);
     weft_lengths now = weft_lengths_of(ragged);
     weft_lengths *l = weft_ok(ragged->w) ? lengths_in_step(ragged->w, now.n, now.id) : NULL;
     a->x = ragged;

@@ -1,5 +1,5 @@
-/* transformer_lstm.c - TransformerLSTM: GRNs, LSTMs with a residual sum, then blocks in which the past
- * attends to itself and the future to both. */
+/* transformer_lstm.c - TransformerLSTM: GRNs, LSTMs with a residual sum, then attention blocks: the past
+ * attends to itself, the future to both. */
 #include "rnn/forecast/forecast.h"
 
 typedef struct block {
@@ -7,7 +7,7 @@ typedef struct block {
     weft__gate_add_norm *encoder, *decoder;
 } block;
 typedef struct transformer_lstm {
-    weft__model is;
+    weft__model base;
     weft__grn *encoder_grn, *decoder_grn;
     weft_rnn *encoder, *decoder;
     weft_linear *head;
@@ -15,13 +15,13 @@ typedef struct transformer_lstm {
     block *block;
 } transformer_lstm;
 
-static weft_forecast run_model(void *model, const weft__reading *t)
+static weft_forecast run_model(void *model, const weft__input *t)
 {
     transformer_lstm *m = model;
-    weft_tensor *ge = weft__grn_run(m->encoder_grn, weft__with_fixed(t, t->past.x), NULL);
-    weft_tensor *gd = weft__grn_run(m->decoder_grn, weft__with_fixed(t, t->future.x), NULL);
-    weft_rnn_out past = weft__recur(t, &t->past, m->encoder, ge, WEFT_ZERO_STATE);
-    weft_rnn_out future = weft__recur(t, &t->future, m->decoder, gd, past.last);
+    weft_tensor *ge = weft__grn_run(m->encoder_grn, weft__add_fixed(t, t->past.x), NULL);
+    weft_tensor *gd = weft__grn_run(m->decoder_grn, weft__add_fixed(t, t->future.x), NULL);
+    weft_rnn_out past = weft__run_lstm(t, &t->past, m->encoder, ge, WEFT_ZERO_STATE);
+    weft_rnn_out future = weft__run_lstm(t, &t->future, m->decoder, gd, past.last);
     /* Keeps the layout of the series, not that of the recurrence. */
     weft_tensor *e = weft_add(ge, past.y);
     weft_tensor *d = weft_add(gd, future.y);
@@ -36,9 +36,9 @@ static weft_forecast run_model(void *model, const weft__reading *t)
 static void blocks_new(transformer_lstm *m, const weft_transformer_lstm_opts *o)
 {
     int64_t d = o->d_model;
-    weft_module *all = weft_submodule_new(m->is.m, "transformer_blocks");
+    weft_module *all = weft_submodule_new(m->base.m, "transformer_blocks");
     m->blocks = o->num_transformer_blocks;
-    m->block = weft__layer(m->is.m, (size_t)m->blocks * sizeof *m->block);
+    m->block = weft__layer(m->base.m, (size_t)m->blocks * sizeof *m->block);
     for (int i = 0; m->block && i < m->blocks; i++) {
         char number[16];
         snprintf(number, sizeof number, "%d", i);
@@ -54,18 +54,18 @@ static void blocks_new(transformer_lstm *m, const weft_transformer_lstm_opts *o)
 static void layers_new(transformer_lstm *m, const weft_transformer_lstm_opts *o)
 {
     int64_t d = o->d_model;
-    weft__grn_opts grn = { .in = m->is.past + m->is.fixed, .hidden = d, .out = d, .dropout = o->dropout };
-    m->encoder_grn = weft__grn_new(m->is.m, "encoder_grn", &grn);
-    grn.in = m->is.future + m->is.fixed;
-    m->decoder_grn = weft__grn_new(m->is.m, "decoder_grn", &grn);
-    m->encoder = weft__model_lstm(&m->is, "encoder", d, d, o->num_layers);
+    weft__grn_opts grn = { .in = m->base.past + m->base.fixed, .hidden = d, .out = d, .dropout = o->dropout };
+    m->encoder_grn = weft__grn_new(m->base.m, "encoder_grn", &grn);
+    grn.in = m->base.future + m->base.fixed;
+    m->decoder_grn = weft__grn_new(m->base.m, "decoder_grn", &grn);
+    m->encoder = weft__model_lstm(&m->base, "encoder", d, d, o->num_layers);
     m->decoder = m->encoder;
     if (o->share_lstm_weights)
-        weft__tie_module(m->is.m, "decoder", weft_rnn_module(m->encoder));
+        weft__tie_module(m->base.m, "decoder", weft_rnn_module(m->encoder));
     else
-        m->decoder = weft__model_lstm(&m->is, "decoder", d, d, o->num_layers);
+        m->decoder = weft__model_lstm(&m->base, "decoder", d, d, o->num_layers);
     blocks_new(m, o);
-    m->head = weft__model_linear(&m->is, "output_head", d, o->output_dim);
+    m->head = weft__model_linear(&m->base, "output_head", d, o->output_dim);
 }
 
 static weft_transformer_lstm_opts with_defaults(weft_transformer_lstm_opts o)
@@ -87,17 +87,17 @@ weft_forecaster *weft_transformer_lstm_new(weft_module *parent, const char *name
     int blocks = o.num_transformer_blocks;
     if (!WEFT__SIZES(parent, function, name, opts, { "d_model", o.d_model }, { "num_layers", o.num_layers },
                      { "num_heads", o.num_heads }, { "output_dim", o.output_dim }) ||
-        !weft__model_wants(parent, function, blocks >= 0 && blocks <= 4096,
-                           "num_transformer_blocks %d; WEFT_NONE or 1 .. 4096 is expected", blocks) ||
-        !weft__model_wants(parent, function, o.d_model % o.num_heads == 0,
-                           "num_heads that divide d_model are expected, not %d of %lld", o.num_heads,
+        !weft__model_needs(parent, function, blocks >= 0 && blocks <= 4096,
+                           "num_transformer_blocks %d; expected WEFT_NONE or 1 .. 4096", blocks) ||
+        !weft__model_needs(parent, function, o.d_model % o.num_heads == 0,
+                           "num_heads: expected a divisor of d_model, not %d for %lld", o.num_heads,
                            (long long)o.d_model))
-        return weft__model_finished(NULL);
-    const weft__model is = { .run = run_model, .name = function, .compat = o.compat, .dropout = o.dropout,
-                             .past = o.num_past_features, .future = o.num_future_features,
-                             .fixed = o.num_static_features, .causal = !o.full_attention };
-    transformer_lstm *m = weft__model_new(parent, name, sizeof *m, &is);
+        return weft__model_finish(NULL);
+    const weft__model base = { .run = run_model, .name = function, .compat = o.compat, .dropout = o.dropout,
+                               .past = o.num_past_features, .future = o.num_future_features,
+                               .fixed = o.num_static_features, .causal = !o.full_attention };
+    transformer_lstm *m = weft__model_new(parent, name, sizeof *m, &base);
     if (m)
         layers_new(m, &o);
-    return weft__model_finished(m);
+    return weft__model_finish(m);
 }

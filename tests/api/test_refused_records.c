@@ -29,21 +29,21 @@ CPU_TEST(refused_records, inconsistent_records_are_refused)
     } wrong[] = {
         { { .name = "seven", .results = 7, .shape = like_x, .forward = writes },
           WEFT_EARG,
-          "seven has 7 results; 0 (which means 1) .. 6" },
+          "seven: 7 results; expected 0 (which means 1) .. 6" },
         { { .name = "less", .results = -3, .shape = like_x, .forward = writes },
           WEFT_EARG,
-          "less has -3 results" },
+          "less: -3 results" },
         { { .name = "laid", .layout = WEFT_PADDED, .shape = like_x, .forward = writes },
           WEFT_EARG,
-          "laid wants the layout 4" },
+          "laid: layout 4" },
         { { .name = "odd", .layout = (weft_layout)-1, .shape = like_x, .forward = writes },
           WEFT_EARG,
-          "odd wants the layout -1" },
-        { { .name = "nothing", .adds = true, .shape = like_x }, WEFT_EARG, "a view adds nothing" },
-        { { .name = "large", .shape = larger }, WEFT_ESHAPE, "large: [3]: a view has as many elements" },
+          "odd: layout -1" },
+        { { .name = "nothing", .adds = true, .shape = like_x }, WEFT_EARG, ".adds without .forward" },
+        { { .name = "large", .shape = larger }, WEFT_ESHAPE, "large: [3]: a view; expected the type" },
         { { .name = "ints", .shape = of_ints },
           WEFT_ESHAPE,
-          "ints: [3]: a view has as many elements as its input, and of its type" },
+          "ints: [3]: a view; expected the type and number of elements of its input" },
         { { .shape = like_x, .forward = writes }, WEFT_EARG, "has no name" }
     };
     static const weft_op fine[] = { { .name = "four", .results = 4, .shape = like_x, .forward = writes },
@@ -71,7 +71,7 @@ CPU_TEST(refused_records, extents_beyond_int)
     FAILS(w, WEFT_ESHAPE, "too many elements");
     len[l.n - 1] = 1;
     weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(1 << 16, 1 << 15, 0)), &l, WEFT_ALIGN_LEFT);
-    FAILS(w, WEFT_ESHAPE, "pack_padded_sequence: 65536 sequences of 32768 steps; fewer than 2^31");
+    FAILS(w, WEFT_ESHAPE, "pack_padded_sequence: 65536 sequences of 32768 steps; expected fewer than 2^31");
     weft_move_pads(weft_zeros(w, WEFT_SHAPE(1 << 16, 1 << 15, 0)), &l, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
     FAILS(w, WEFT_ESHAPE, "move_pads: 65536 sequences");
     weft_tensor *x = weft_reshape(weft_ragged(w, NULL, 0, &(weft_lengths){ .n = 1 << 16, .len = len }), 2,
@@ -80,5 +80,5 @@ CPU_TEST(refused_records, extents_beyond_int)
     FAILS(w, WEFT_ESHAPE, "pad_packed_sequence: 65536 sequences of 32768 steps");
     weft_move_pads(weft_zeros(w, WEFT_SHAPE(1, 3)), &(weft_lengths){ .n = 1, .len = (int32_t[]){ 2 } },
                    WEFT_ALIGN_LEFT, (weft_align)99);
-    FAILS(w, WEFT_EARG, "move_pads: [1, 3]: to 99; one of weft_align");
+    FAILS(w, WEFT_EARG, "move_pads: [1, 3]: to 99; expected a value of weft_align");
 }

@@ -37,7 +37,7 @@ static weft_tensor *best_places(weft_tensor *x)
 static weft_tensor *attend(weft_tensor *const *x, weft_attention_opts o, weft_tensor **map)
 {
     if (weft_context_of(x[0])->tape)
-        weft_context_of(x[0])->tape->drops = NULL;
+        weft_context_of(x[0])->tape->dropouts = NULL;
     return weft_attention(x[0], x[1], x[2], &o, map);
 }
 static weft_tensor *attend_with_map(weft_tensor *const *x, weft_attention_opts o)

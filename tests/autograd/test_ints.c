@@ -153,26 +153,26 @@ CPU_TEST(ints, refused_ints_name_an_alternative)
                                                      weft_mean_all };
     for (int i = 0; i < COUNT(unary); i++) {
         unary[i](weft_ints(w, NULL, WEFT_SHAPE(2, 2)));
-        cr_assert(!weft_ok(w) && strstr(weft_error_message(w), "reals are expected (weft_to_reals)"),
+        cr_assert(!weft_ok(w) && strstr(weft_error_message(w), "expected reals (weft_to_reals)"),
                   "%d: %s", i, weft_error_message(w));
         weft_recover(w);
     }
     weft_div(weft_ints(w, NULL, WEFT_SHAPE(2)), weft_ints(w, NULL, WEFT_SHAPE(2)));
-    FAILS(w, WEFT_ESHAPE, "div: [2] of ints, [2] of ints: reals are expected (weft_to_reals)");
+    FAILS(w, WEFT_ESHAPE, "div: [2] of ints, [2] of ints: expected reals (weft_to_reals)");
     weft_add(weft_ints(w, NULL, WEFT_SHAPE(2)), weft_zeros(w, WEFT_SHAPE(2)));
-    FAILS(w, WEFT_ESHAPE, "add: [2] of ints, [2]: reals beside ints; one kind is expected (weft_to_reals, ");
+    FAILS(w, WEFT_ESHAPE, "add: [2] of ints, [2]: reals and ints; expected one type (weft_to_reals, ");
     weft_where(weft_zeros(w, WEFT_SHAPE(2)), weft_ints(w, NULL, WEFT_SHAPE(2)), weft_zeros(w, WEFT_SHAPE(2)));
-    FAILS(w, WEFT_ESHAPE, "reals beside ints; one kind is expected (weft_to_reals, weft_to_ints)");
+    FAILS(w, WEFT_ESHAPE, "reals and ints; expected one type (weft_to_reals, weft_to_ints)");
     weft_mean(weft_ints(w, NULL, WEFT_SHAPE(2)), 0);
-    FAILS(w, WEFT_ESHAPE, "mean: [2] of ints: reals are expected (weft_to_reals)");
+    FAILS(w, WEFT_ESHAPE, "mean: [2] of ints: expected reals (weft_to_reals)");
     weft_cumsum(weft_ints(w, NULL, WEFT_SHAPE(2)), 0);
-    FAILS(w, WEFT_ESHAPE, "cumsum: [2] of ints: reals are expected (weft_to_reals)");
+    FAILS(w, WEFT_ESHAPE, "cumsum: [2] of ints: expected reals (weft_to_reals)");
     weft_argmax(weft_ints(w, NULL, WEFT_SHAPE(2)), 0);
-    FAILS(w, WEFT_ESHAPE, "argmax: [2] of ints: reals are expected (weft_to_reals)");
+    FAILS(w, WEFT_ESHAPE, "argmax: [2] of ints: expected reals (weft_to_reals)");
     weft_max(weft_ints(w, NULL, WEFT_SHAPE(0)), 0);
     FAILS(w, WEFT_ESHAPE, "max: [0] of ints: the axis is empty");
     weft_pool(batch(w, 0), WEFT_POOL_MEAN);
-    FAILS(w, WEFT_EARG, "pool: [6] concat of ints: a mean of ints; reals are expected (weft_to_reals)");
+    FAILS(w, WEFT_EARG, "pool: [6] concat of ints: a mean of ints; expected reals (weft_to_reals)");
 }
 
 /* ---- arange ---- */

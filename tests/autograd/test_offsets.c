@@ -53,7 +53,7 @@ static weft_tensor *laid(weft_tensor *x, int layout)
 static void anew(weft *w)
 {
     if (w->tape)
-        w->tape->drops = NULL;
+        w->tape->dropouts = NULL;
 }
 
 Test(offsets, masks_equal_those_of_whole_sequences)

@@ -11,7 +11,7 @@ static bool like_x(weft_call *c)
 {
     for (int k = 0; k < c->m; k++)
         weft_op_like(c->y[k], c->x[0]);
-    return weft_dtype_of(c->x[0]) == WEFT_REAL || weft_op_refuse(c, "reals are expected");
+    return weft_dtype_of(c->x[0]) == WEFT_REAL || weft_op_refuse(c, "expected reals");
 }
 static void signed_square_run(weft_call *c)
 {
@@ -254,7 +254,7 @@ TABLE_TEST(own_op, refuses_other_tensors_and_a_missing_function)
     bool on_host = w->dev.k->synchronous;
     cr_assert_eq(weft_op_data(x), on_host ? x->data : NULL);
     if (!on_host)
-        FAILS(w, WEFT_EARG, "op_data: the numbers are on the device, and no raw function is at work");
+        FAILS(w, WEFT_EARG, "op_data: outside a raw function; expected weft_read");
 }
 
 TABLE_TEST(own_op, does_not_run_without_memory, .init = unchecked)

@@ -48,8 +48,8 @@ TABLE_TEST(row_order, gradients_return_in_the_users_order)
 TABLE_TEST(row_order, unknown_rows_with_a_packed_tensor_are_refused)
 {
     weft_ragged_like(given(w), weft_to_layout(sentences(w), WEFT_PACKED));
-    FAILS(w, WEFT_ESHAPE, "ragged_like: [6, 2]: like is [6] packed of ints, and these rows are not known "
-                          "to be in the order of that layout; weft_ragged_rows takes rows");
+    FAILS(w, WEFT_ESHAPE, "ragged_like: [6, 2]: like is [6] packed of ints; expected rows that are known "
+                          "to be in its order. weft_ragged_rows takes rows");
     weft_tensor *x = weft_scale(weft_square(weft_add(given(w), weft_scalar(w, 1))), 2);
     weft_ragged_like(x, weft_to_layout(sentences(w), WEFT_PACKED));
     FAILS(w, WEFT_ESHAPE, "ragged_like: ");
@@ -136,11 +136,11 @@ TABLE_TEST(row_order, rows_of_another_layout_are_refused)
     FAILS(w, WEFT_ESHAPE, "ragged_like: ");
     packed = weft_to_layout(sentences(w), WEFT_PACKED), concat = sentences(w);
     weft_ragged_rows(weft_plain(packed), concat);
-    FAILS(w, WEFT_ESHAPE, "ragged_rows: [6] of ints: these rows are in the order of a packed tensor "
-                          "(weft_plain); rows sequence by sequence are expected (weft_ragged_like");
+    FAILS(w, WEFT_ESHAPE, "ragged_rows: [6] of ints: the rows are in the order of a packed tensor "
+                          "(weft_plain); expected rows sequence by sequence (weft_ragged_like");
     packed = weft_to_layout(sentences(w), WEFT_PACKED);
     weft_ragged_rows(weft_zeros(w, WEFT_SHAPE(5)), packed);
-    FAILS(w, WEFT_ESHAPE, "ragged_rows: [5]: a plain tensor with one row for each of 6 tokens");
+    FAILS(w, WEFT_ESHAPE, "ragged_rows: [5]: expected a plain tensor with one row for each of 6 tokens");
 }
 
 TABLE_TEST(row_order, rows_of_two_orders_are_refused_together)
@@ -148,15 +148,15 @@ TABLE_TEST(row_order, rows_of_two_orders_are_refused_together)
     weft_tensor *a = weft_ragged_rows(given(w), sentences(w)), *b = weft_to_layout(a, WEFT_PACKED);
     weft_sub(weft_square(weft_plain(b)), weft_plain(a));
     FAILS(w, WEFT_ESHAPE,
-          "sub: [6, 2], [6, 2]: the rows of input 1 are in another order (weft_plain of concat) "
-          "than those before it (of packed); weft_to_layout before weft_plain");
+          "sub: [6, 2], [6, 2]: the rows of input 1 (weft_plain of concat) and those before it (of "
+          "packed) differ in order; expected one order. Call weft_to_layout before weft_plain");
     a = weft_ragged_rows(given(w), sentences(w)), b = weft_to_layout(a, WEFT_PACKED);
     weft_concat(WEFT_LIST(weft_plain(a), weft_plain(b)), 1);
-    FAILS(w, WEFT_ESHAPE, "concat: [6, 2], [6, 2]: the rows of input 1 are in another order");
+    FAILS(w, WEFT_ESHAPE, "concat: [6, 2], [6, 2]: the rows of input 1 (weft_plain of");
     weft_tensor *ids = sentences(w);
     b = weft_plain(weft_to_layout(weft_ragged_rows(given(w), ids), WEFT_PACKED));
     weft_cross_entropy(b, weft_plain(ids), NULL);
-    FAILS(w, WEFT_ESHAPE, "cross_entropy: [6, 2], [6] of ints: the rows of input 1 are in another order");
+    FAILS(w, WEFT_ESHAPE, "cross_entropy: [6, 2], [6] of ints: the rows of input 1 (weft_plain of");
     a = weft_ragged_rows(given(w), sentences(w)), b = weft_to_layout(a, WEFT_PACKED);
     weft_concat(WEFT_LIST(weft_plain(a), weft_plain(b)), 0);         /* concatenated rows */
     weft_add(weft_plain(b), given(w));                               /* for example noise */

@@ -178,8 +178,8 @@ Test(check, accepts_nan_from_the_program_and_in_padding)
         weft_gradients(weft_sum_all(weft_scale(weft_slice(missing, 0, 0, 3), 2)), &missing, 1, &g);
         weft_scale(missing, 2);
         const char *line = stop_listening(),
-                   *once = strstr(line, "WEFT_CHECK: slice: its result has NaN because input 0, [3] which no "
-                                        "operator has made, has one at [1]");
+                   *once = strstr(line, "WEFT_CHECK: slice: its result has NaN because input 0, [3] not "
+                                        "made by an operator, has one at [1]");
         cr_assert(once && strchr(once, '\n') && !strchr(once, '\n')[1], "\"%s\"", line);
         OK(w);
         weft_real rows[] = { 1, 2, 3 };

@@ -92,8 +92,8 @@ Test(check_lines, report_ids_that_a_float_rounds)
         weft_to_reals(weft_ints(w, ids, WEFT_SHAPE(5)));
         const char *said = stop_listening(),
                    *line =
-                       "weft: WEFT_CHECK: to_reals: [5] of ints: 16777217 at [3] becomes 16777216: a float "
-                       "holds whole numbers up to 16777216";
+                       "weft: WEFT_CHECK: to_reals: [5] of ints: 16777217 at [3] becomes 16777216: a "
+                       "float holds integers up to 16777216";
         cr_assert(sizeof(weft_real) == 8 ? !*said : is_one_line(said, line), "%s", said);
     }
 }

@@ -113,7 +113,7 @@ Test(packing, data_beyond_a_length_is_dropped)
         cr_assert(weft_size(weft_pack_padded_sequence(x, &all, WEFT_ALIGN_LEFT), 0) == 11);
         OK(w);
         cr_assert(!weft_pads_are_zero(x, &some, WEFT_ALIGN_LEFT));
-        FAILS(w, WEFT_EARG, "sequence 0 of length 3 has data at step 3, outside it");
+        FAILS(w, WEFT_EARG, "sequence 0 of length 3 has data at step 3, in its padding");
     }
 }
 

@@ -265,5 +265,5 @@ CPU_TEST(blocks, sizes_that_are_refused)
     weft__interpretable_new(m, "b", 2, 5, 0);
     FAILS(w, WEFT_EARG, "d_model 2, 5 heads");
     weft__selection_new(m, "c", &(weft__selection_opts){ 5000, 2, 4, 0, 0 });
-    FAILS(w, WEFT_ESHAPE, "variable_selection: 5000 features; 1 .. 4096 are expected");
+    FAILS(w, WEFT_ESHAPE, "variable_selection: 5000 features; expected 1 .. 4096");
 }

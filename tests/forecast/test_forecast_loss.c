@@ -172,16 +172,16 @@ Test(forecast_loss, refused)
         cr_assert(weft_numel(weft_forecast_loss(in.p, in.y, l, &in.o).sum) == 0); \
         FAILS(w, status, part);                                                   \
     } while (0)
-        REFUSED(WEFT_ESHAPE, "forecast_loss: sequence 1 has length 5; 0 .. 4", l = &bad);
+        REFUSED(WEFT_ESHAPE, "forecast_loss: sequence 1 has length 5; expected 0 .. 4", l = &bad);
         REFUSED(WEFT_ESHAPE, "forecast_loss: sequence 1 has length 5",
                 (l = &bad, in.o.no_loss_masking = true));
         REFUSED(WEFT_ESHAPE, "forecast_loss: 1 lengths for 2 sequences", l = &few);
-        REFUSED(WEFT_ESHAPE, "forecast_loss: sequence 1 of predicted has length 1, not 2",
+        REFUSED(WEFT_ESHAPE, "forecast_loss: sequence 1 of predicted has length 1; expected 2",
                 (in = input_of(w, WEFT_FORECAST_MSE, false, false, 1), l = &other));
         REFUSED(WEFT_EARG, "forecast_loss: quantile 2 is 0.1, after 0.5", in.o.quantiles = falling);
-        REFUSED(WEFT_ESHAPE, "for 2 quantiles", in.o.n = 2);
-        REFUSED(WEFT_ESHAPE, "for 7 quantiles", in.o.n = 0);
-        REFUSED(WEFT_ESHAPE, "for 3 quantiles", in.o.quantiles = NULL);
+        REFUSED(WEFT_ESHAPE, ", 2 quantiles", in.o.n = 2);
+        REFUSED(WEFT_ESHAPE, ", 7 quantiles", in.o.n = 0);
+        REFUSED(WEFT_ESHAPE, ", 3 quantiles", in.o.quantiles = NULL);
         REFUSED(WEFT_EARG, "forecast_loss: kind 6", in.o.kind = (weft_forecast_kind)6);
         REFUSED(WEFT_EARG, "huber: delta -1",
                 (in = input_of(w, WEFT_FORECAST_HUBER, false, false, 0), in.o.delta = -1));
@@ -190,12 +190,12 @@ Test(forecast_loss, refused)
         REFUSED(WEFT_ESHAPE, "forecast_loss: predicted [2]", in.p = weft_zeros(w, WEFT_SHAPE(2)));
         REFUSED(WEFT_ESHAPE, "forecast_loss: target [2, 4, 1, 1]",
                 in.y = weft_zeros(w, WEFT_SHAPE(2, 4, 1, 1)));
-        REFUSED(WEFT_ESHAPE, "weights [3, 1, 1] does not broadcast",
+        REFUSED(WEFT_ESHAPE, "weights [3, 1, 1]; expected a shape that broadcasts",
                 in.o.weights = weft_zeros(w, WEFT_SHAPE(3, 1)));
         REFUSED(WEFT_ESHAPE, "both ragged or both plain",
                 in.p = weft_pack_padded_sequence(in.p, l, WEFT_ALIGN_LEFT));
         weft_point_prediction(weft_zeros(w, WEFT_SHAPE(2, 3)), 2);
-        FAILS(w, WEFT_ESHAPE, "point_prediction: [2, 3]: [.., 2], a column for each quantile");
+        FAILS(w, WEFT_ESHAPE, "point_prediction: [2, 3]: expected [.., 2], a column for each quantile");
     }
     cr_assert_not_null(weft_forecast_loss(NULL, NULL, NULL, NULL).sum);
     cr_assert_not_null(weft_point_prediction(NULL, 1));

@@ -45,7 +45,7 @@ CPU_TEST(forecast_models, as_many_parameters_as_the_original)
     OK(w);
     small.variant = (weft_tft_variant)7;
     cr_assert(!weft_forecaster_module(weft_tft_new(m, "h", &small)));
-    FAILS(w, WEFT_EARG, "a variant of weft_tft_variant is expected, not 7");
+    FAILS(w, WEFT_EARG, "variant: expected a value of weft_tft_variant, not 7");
     cr_assert(weft_parameter_count(of_small) == 163, "%d", weft_parameter_count(of_small));
 }
 
@@ -289,14 +289,14 @@ Test(forecast_models, options_that_are_refused)
     static const struct { options o; weft_status status; const char *text; } bad[] = {
         { ATTENTIVE(.dropout = .1), WEFT_ESHAPE, "attention_lstm: 0 past, 0 future" },
         { ATTENTIVE(INT64_MAX, 1, .num_static_features = 1), WEFT_ESHAPE, "each below 2^29" },
-        { ATTENTIVE(1, 1, .num_heads = 3), WEFT_EARG, "attention_lstm: num_heads that divide" },
+        { ATTENTIVE(1, 1, .num_heads = 3), WEFT_EARG, "attention_lstm: num_heads: expected a divisor" },
         { ATTENTIVE(1, 1, .compat = (weft_compat)7), WEFT_EARG, "attention_lstm: compat" },
         { ATTENTIVE(1, 1, .dropout = 1), WEFT_EARG, "attention_lstm: dropout 1" },
         { TRANSFORMING(.num_layers = -1), WEFT_EARG, "transformer_lstm \"a\" in m: num_layers is -1" },
         { TRANSFORMING(.num_transformer_blocks = 5000), WEFT_EARG, "WEFT_NONE or 1 .. 4096" },
-        { SEQ(.num_mlp_hidden = 2), WEFT_EARG, "num_mlp_hidden 2, d_mlp_hidden NULL; 0 .. 9998" },
+        { SEQ(.num_mlp_hidden = 2), WEFT_EARG, "num_mlp_hidden 2, d_mlp_hidden is NULL; expected 0 .. 9998" },
         { SEQ(.num_mlp_hidden = INT_MAX, .d_mlp_hidden = widths), WEFT_EARG,
-          "num_mlp_hidden 2147483647; 0 .. 9998" },
+          "num_mlp_hidden 2147483647; expected 0 .. 9998" },
         { SEQ(.dropout = 1), WEFT_EARG, "encoder_decoder_lstm: dropout 1" },
     };
     weft *w = open_on(WEFT_CPU);
@@ -319,11 +319,11 @@ Test(forecast_models, series_that_are_refused)
     static const struct { form as; int model; weft_status status; const char *text; } bad[] = {
         { { 0 }, 0, WEFT_EARG, "series is NULL" },
         { { 0 }, 0, WEFT_ESHAPE, "the past has 5 sequences, the future 2" },
-        { { 0 }, 0, WEFT_ESHAPE, "the past is [15, 2] concat; ragged [N, 3] or plain [n, T, 3]" },
+        { { 0 }, 0, WEFT_ESHAPE, "the past is [15, 2] concat; expected ragged [N, 3] or plain [n, T, 3]" },
         { { .plain = true }, 0, WEFT_EARG, "(sequence 2;" },
         { { 0 }, 0, WEFT_EARG, "the past is ragged and has its lengths" },
-        { { .fixed = 2 }, 0, WEFT_ESHAPE, "fixed is [5, 2]; NULL is expected" },
-        { { 0 }, 1, WEFT_ESHAPE, "fixed is NULL; [5, 2] is expected" },
+        { { .fixed = 2 }, 0, WEFT_ESHAPE, "fixed is [5, 2]; expected NULL" },
+        { { 0 }, 1, WEFT_ESHAPE, "fixed is NULL; expected [5, 2]" },
         { { 0 }, 2, WEFT_EARG, "ctxt_seq_len" },
     };
     weft *w = open_on(WEFT_CPU);

@@ -269,7 +269,7 @@ TABLE_TEST(rolling_forecast, series_together_are_those_alone)
     weft_rolling_forecasts(x, &f, of, SERIES, by_network, &l, NULL);
     FAILS(w, WEFT_EARG, "rolling_forecast: series 4 has 20 rows");
     weft_rolling_forecasts(x, &f, of, 2, by_network, &l, &(weft_rolling_forecast_opts){ .rows = 2 });
-    FAILS(w, WEFT_EARG, "rolling_forecasts: rows and all stand with each series, not in the options");
+    FAILS(w, WEFT_EARG, "rolling_forecasts: rows or all in the options; expected them in each series");
     weft_frame_free(&f);
 }
 
@@ -298,10 +298,10 @@ Test(rolling_forecast, models_that_do_not_behave, .init = unchecked)
 {
     static const struct { weft_forecast_model_fn *model; weft_status kind; const char *says;
     } bad[] = {
-        { too_few, WEFT_ESHAPE, "rolling_forecast: row 5: the model gives" },
+        { too_few, WEFT_ESHAPE, "rolling_forecast: row 5: the model returned" },
         { nothing, WEFT_EARG, "the model's tensor is NULL" },
         { clears, WEFT_EARG, "clear: called inside the model of \"rolling_forecast\"" },
-        { not_finite, WEFT_ENUMERIC, "row 5, column \"y\": the model gives" },
+        { not_finite, WEFT_ENUMERIC, "row 5, column \"y\": the model predicted" },
         { fails, WEFT_ESHAPE, "matmul" },
     };
     weft *w = open_on(WEFT_CPU);
@@ -329,13 +329,13 @@ CPU_TEST(rolling_forecast, rows_that_cannot_be_forecast)
     formula m = { .quantiles = 1 };
     static const struct { int64_t series, from; weft_rolling_forecast_opts o; const char *says;
     } bad[] = {
-        { 2, 1, { 0 }, "no series 2 of 2" },
-        { 0, 0, { 0 }, "those from row 1 or more" },
+        { 2, 1, { 0 }, "series 2; expected a number from 0, below 2" },
+        { 0, 0, { 0 }, "expected rows from row 1 or later" },
         { 0, 13, { 0 }, "has 12 rows" },
         { 1, 1, { 0 }, "has 0 rows" },
         { 0, 5, { .rows = 8 }, "not 8 from row 5 on" },
         { 0, 5, { .rows = -1 }, "not -1" },
-        { 0, 5, { .quantiles = -1 }, "1 quantile or more" },
+        { 0, 5, { .quantiles = -1 }, "quantiles: expected 1 .. 2^20" },
     };
     for (int i = 0; i < COUNT(bad); i++) {
         weft_rolling_forecast(x, &f, bad[i].series, bad[i].from, model, &m, &bad[i].o, out);
@@ -346,7 +346,7 @@ CPU_TEST(rolling_forecast, rows_that_cannot_be_forecast)
     weft_rolling_forecast(x, &f, 0, 5, model, &m, NULL, NULL);
     FAILS(w, WEFT_EARG, "out is NULL");
     weft_rolling_forecast(x, NULL, 0, 5, model, &m, NULL, out);
-    FAILS(w, WEFT_EARG, "no frame given");
+    FAILS(w, WEFT_EARG, "the frame is NULL");
     weft_rolling_forecast(NULL, &f, 0, 5, model, &m, NULL, out);
     double *p = weft_frame_column(&f, "p"), *u = weft_frame_column(&f, "u"), *y = weft_frame_column(&f, "y"),
            kept = p[8];

@@ -111,8 +111,8 @@ Test(sequences, validate)
             OK(w);
             cr_assert(!weft_validate_encoder_alignment(p, &lengths, (weft_align)!right));
             FAILS(w, WEFT_EARG,
-                  right ? "pads_are_zero: sequence 0 of length 3 has data at step 4, outside it" :
-                          "pads_are_zero: sequence 0 of length 3 has data at step 1, outside it");
+                  right ? "pads_are_zero: sequence 0 of length 3 has data at step 4, in its padding" :
+                          "pads_are_zero: sequence 0 of length 3 has data at step 1, in its padding");
         }
         cr_assert(!weft_validate_encoder_alignment(
             weft_reals(w, table(x, WEFT_ALIGN_LEFT, NAN_), WEFT_SHAPE(N, T, F)), &lengths, WEFT_ALIGN_LEFT));
@@ -172,7 +172,7 @@ TABLE_TEST(sequences, attention_mask)
     cr_assert(weft_numel(weft_get_attention_mask(w, &past, 3, &nothing, 0, NULL)) == 0);
     nothing.n = 0;
     cr_assert(weft_size(weft_get_attention_mask(w, &nothing, 3, &nothing, 2, NULL), 2) == 5);
-    cr_assert(weft_usage_of(w).tape == 0, "masks are constants");
+    cr_assert(weft_usage_of(w).tape == 0, "expected constants");
 }
 
 Test(sequences, refused)
@@ -180,9 +180,9 @@ Test(sequences, refused)
     FOR_DEVICES(w) {
         weft_lengths bad = BATCH(3, 2, 6);
         weft_pads_are_zero(weft_zeros(w, WEFT_SHAPE(3, 5)), &bad, WEFT_ALIGN_LEFT);
-        FAILS(w, WEFT_ESHAPE, "pads_are_zero: sequence 2 has length 6; 0 .. 5");
+        FAILS(w, WEFT_ESHAPE, "pads_are_zero: sequence 2 has length 6; expected 0 .. 5");
         weft_create_mask(w, 5, &bad, WEFT_ALIGN_LEFT, false);
-        FAILS(w, WEFT_ESHAPE, "length_mask: total 5; at least the longest sequence, 6");
+        FAILS(w, WEFT_ESHAPE, "length_mask: total 5; expected at least the longest sequence, 6");
         weft_get_attention_mask(w, &(weft_lengths)BATCH(1), 5, NULL, -1, NULL);
         FAILS(w, WEFT_EARG, "0 to -1");
     }
@@ -279,11 +279,11 @@ TABLE_TEST(sequences, shorten_series)
     full.future = weft_full(w, 1, WEFT_SHAPE(4, 2, 1));
     full.future_lengths = &note;
     weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 });
-    FAILS(w, WEFT_ESHAPE, "shorten_series: future: sequence 0 has length 3; 0 .. 2 is expected");
+    FAILS(w, WEFT_ESHAPE, "shorten_series: future: sequence 0 has length 3; expected 0 .. 2");
     full.future = weft_zeros(w, WEFT_SHAPE(4));
     full.future_lengths = NULL;
     weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 });
-    FAILS(w, WEFT_ESHAPE, "shorten_series: future: [4]: a plain [sequences, T, ..]");
+    FAILS(w, WEFT_ESHAPE, "shorten_series: future: [4]: expected plain [sequences, T, ..]");
     full.future = NULL;
     cr_assert_not_null(
         weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 }).future);

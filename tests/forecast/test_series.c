@@ -67,28 +67,28 @@ Test(series, what_a_frame_does_not_take)
     weft_frame f = { 0 };
     const double a[] = { 1, 2, 3 };
     const double *const both[] = { a, a };
-    REFUSES(weft_frame_add(NULL, NULL, AB, both, 3), WEFT_EARG, "weft_frame_add: no frame");
-    REFUSES(weft_frame_add(&f, NULL, NULL, both, 3), WEFT_EARG, "names of columns");
-    REFUSES(weft_frame_add(&f, NULL, (const char *const[]){ NULL }, both, 3), WEFT_EARG, "names of columns");
+    REFUSES(weft_frame_add(NULL, NULL, AB, both, 3), WEFT_EARG, "weft_frame_add: the frame is NULL");
+    REFUSES(weft_frame_add(&f, NULL, NULL, both, 3), WEFT_EARG, "names: expected one column");
+    REFUSES(weft_frame_add(&f, NULL, (const char *const[]){ NULL }, both, 3), WEFT_EARG, "names: expect");
     REFUSES(weft_frame_add(&f, NULL, WEFT_NAMES("a", "a"), both, 3), WEFT_EARG,
-            "column 1, \"a\", has no name of its own");
-    REFUSES(weft_frame_add(&f, NULL, WEFT_NAMES(""), both, 3), WEFT_EARG, "has no name of its own");
-    REFUSES(weft_frame_add(&f, NULL, AB, NULL, 3), WEFT_EARG, "3 rows without columns");
+            "column 1, \"a\"; expected a unique name");
+    REFUSES(weft_frame_add(&f, NULL, WEFT_NAMES(""), both, 3), WEFT_EARG, "expected a unique name");
+    REFUSES(weft_frame_add(&f, NULL, AB, NULL, 3), WEFT_EARG, "3 rows, columns is NULL");
     REFUSES(weft_frame_add(&f, NULL, AB, both, -1), WEFT_EARG, "-1 rows");
     REFUSES(weft_frame_add(&f, NULL, AB, (const double *const[]){ a, NULL }, 3), WEFT_EARG,
             "column \"b\" is NULL");
     cr_assert(f.n == 0 && f.columns == 0);
     DOES(weft_frame_add(&f, NULL, AB, both, 3));
-    REFUSES(weft_frame_add(&f, NULL, WEFT_NAMES("a"), both, 3), WEFT_EARG, "has a column \"b\"");
+    REFUSES(weft_frame_add(&f, NULL, WEFT_NAMES("a"), both, 3), WEFT_EARG, "no column \"b\"");
     REFUSES(weft_frame_add(&f, NULL, WEFT_NAMES("a", "b", "c"), (const double *const[]){ a, a, a }, 3),
-            WEFT_EARG, "a column \"c\", which the frame does not have");
-    REFUSES(weft_frame_add_column(&f, "a", a, WEFT_PER_ROW), WEFT_EARG, "\"a\": a new name");
+            WEFT_EARG, "column \"c\" is new");
+    REFUSES(weft_frame_add_column(&f, "a", a, WEFT_PER_ROW), WEFT_EARG, "expected a new name");
     REFUSES(weft_frame_add_column(&f, NULL, a, WEFT_PER_ROW), WEFT_EARG, "a new name");
-    REFUSES(weft_frame_add_column(&f, "c", NULL, WEFT_PER_SERIES), WEFT_EARG, "\"c\": no values");
+    REFUSES(weft_frame_add_column(&f, "c", NULL, WEFT_PER_SERIES), WEFT_EARG, "\"c\": values is NULL");
     cr_assert(f.n == 1 && f.columns == 2 && f.rows == 3);
     f.start[1] = 2;                              /* the library does not create such a frame */
-    REFUSES(weft_frame_add(&f, NULL, AB, both, 3), WEFT_EARG, "not what weft_frame_add and its kin make");
-    REFUSES(weft_frame_downsample(&f, 2, WEFT_DOWN_MEAN), WEFT_EARG, "not what");
+    REFUSES(weft_frame_add(&f, NULL, AB, both, 3), WEFT_EARG, "invalid frame");
+    REFUSES(weft_frame_downsample(&f, 2, WEFT_DOWN_MEAN), WEFT_EARG, "invalid frame");
     f.start[1] = 3;
     weft_frame_free(&f);
 }
@@ -120,12 +120,12 @@ Test(series, csv_that_is_wrong_changes_nothing)
         REFUSES(weft_frame_read_csv(&f, put_text("bad.csv", text), "id", AB, NULL), WEFT_EFORMAT,
                 "bad.csv:3: 2 fields");
         cr_assert(f.n == k && f.rows == k);
-        REFUSES(weft_frame_read_csv(&f, "x", "id", NULL, NULL), WEFT_EARG, "names of columns");
+        REFUSES(weft_frame_read_csv(&f, "x", "id", NULL, NULL), WEFT_EARG, "names: expect");
         DOES(weft_frame_add(&f, NULL, AB, (const double *const[]){ a, b }, 1));
     }
-    REFUSES(weft_frame_read_csv(NULL, "x", "id", AB, NULL), WEFT_EARG, "no frame");
+    REFUSES(weft_frame_read_csv(NULL, "x", "id", AB, NULL), WEFT_EARG, "the frame is NULL");
     REFUSES(weft_frame_read_csv(&f, NULL, "id", AB, NULL), WEFT_EARG, "path");
-    REFUSES(weft_frame_read_csv(&f, "x", "id", WEFT_NAMES("a", "b", "c"), NULL), WEFT_EARG, "a column \"c\"");
+    REFUSES(weft_frame_read_csv(&f, "x", "id", WEFT_NAMES("a", "b", "c"), NULL), WEFT_EARG, "column \"c\"");
     SERIES(&f, 1, "1", 1);
     weft_frame_free(&f);
     end_folder();
@@ -146,13 +146,13 @@ Test(series, fixed_columns)
     int64_t columns = f.columns;
     REFUSES(ADD_TABLE(&f, "id,c\np,1\nq,2\np,3\nr,4\n", "c"), WEFT_EFORMAT, "two rows of \"p\"");
     REFUSES(ADD_TABLE(&f, "id,c\np,1\np,3\nq,2\nr,4\n", "c"), WEFT_EFORMAT, "two rows of \"p\"");
-    REFUSES(ADD_TABLE(&f, "id,c\np,1\nq,2\n", "c"), WEFT_EFORMAT, "no row of the series \"r\"");
-    REFUSES(ADD_TABLE(&f, "id,c,a\np,1,1\nq,2,2\nr,3,3\n", "c", "a"), WEFT_EARG, "\"a\": a new name");
+    REFUSES(ADD_TABLE(&f, "id,c\np,1\nq,2\n", "c"), WEFT_EFORMAT, "no row of \"r\"");
+    REFUSES(ADD_TABLE(&f, "id,c,a\np,1,1\nq,2,2\nr,3,3\n", "c", "a"), WEFT_EARG, "expected a new name");
     REFUSES(weft_frame_add_static_csv(&f, "t.csv", NULL, WEFT_NAMES("c"), NULL), WEFT_EARG,
-            "the column with the series' ids");
+            "the column of ids");
     REFUSES(weft_frame_add_static_csv(&f, in_folder("nowhere"), "id", WEFT_NAMES("c"), NULL), WEFT_ENOENT,
             "nowhere");
-    REFUSES(weft_frame_add_static_csv(&f, "t.csv", "id", NULL, NULL), WEFT_EARG, "names of columns");
+    REFUSES(weft_frame_add_static_csv(&f, "t.csv", "id", NULL, NULL), WEFT_EARG, "names: expect");
     cr_assert(f.columns == columns && !weft_frame_column(&f, "c") && end_with_null(&f));
     weft_frame_free(&f);
     end_folder();
@@ -162,7 +162,7 @@ Test(series, a_table_of_no_rows)
 {
     weft_frame f = { 0 };
     DOES(weft_frame_add(&f, "q", AB, (const double *const[]){ (double[]){ 1 }, (double[]){ 10 } }, 1));
-    REFUSES(ADD_TABLE(&f, "id,c\n", "c"), WEFT_EFORMAT, "no row of the series \"q\"");
+    REFUSES(ADD_TABLE(&f, "id,c\n", "c"), WEFT_EFORMAT, "no row of \"q\"");
     weft_frame_free(&f);
     REFUSES(ADD_TABLE(&f, "id,c\n", "c"), WEFT_EARG, "a frame that has a column");
     end_folder();
@@ -221,31 +221,31 @@ Test(series, hdf5_of_others)
     SERIES(&f, 4, "4", 1, 2, 3);
     const struct { others file; const char *says;
     } bad[] = {
-        { { .a = f64, .b = f64, .rows = 2 }, "\"b\" has 2 rows, other columns have 3" },
+        { { .a = f64, .b = f64, .rows = 2 }, "\"b\" has 2 rows; expected 3, as in the other columns" },
         { { .a = f64, .b = f64, .rows = 3, .columns = 1 },
           "\"b\" is float64 [3, 1]; expected numbers [n]" },
-        { { f64, f64, 3, 0, i64, 1, 1 }, "the lengths add up to 2" },
-        { { f64, f64, 3, 0, i64, 2, 2 }, "series 1 has length 2, 1 of 3 rows are left" },
+        { { f64, f64, 3, 0, i64, 1, 1 }, "lengths add up to 2" },
+        { { f64, f64, 3, 0, i64, 2, 2 }, "series 1 has length 2; expected at most 1 of 3 rows" },
         { { f64, f64, 3, 0, i64, -1, 4 }, "series 0 has length -1" },
         { { f64, f64, 3, 0, f64, 2, 1 }, "expected integers [n]" },
     };
     for (int i = 0; i < COUNT(bad); i++)
         REFUSES(weft_frame_read_hdf5(&f, foreign(bad[i].file), NULL, AB), WEFT_EFORMAT, bad[i].says);
     const char *path = foreign((others){ .a = f64, .b = f64, .rows = 3 });
-    REFUSES(weft_frame_read_hdf5(&f, path, NULL, WEFT_NAMES("a", "b", "c")), WEFT_EARG, "a column \"c\"");
+    REFUSES(weft_frame_read_hdf5(&f, path, NULL, WEFT_NAMES("a", "b", "c")), WEFT_EARG, "column \"c\"");
     REFUSES(weft_frame_read_hdf5(&g, path, NULL, WEFT_NAMES("a", "c")), WEFT_EFORMAT, "no data set \"c\"");
     REFUSES(weft_frame_read_hdf5(&g, path, "elsewhere", AB), WEFT_EFORMAT, "no data set \"elsewhere/a\"");
     REFUSES(weft_frame_read_hdf5(&g, in_folder("nowhere"), NULL, AB), WEFT_ENOENT, "nowhere");
     REFUSES(weft_frame_read_hdf5(&g, put_text("no.h5", "not HDF5"), NULL, AB), WEFT_EFORMAT, "no.h5");
     cr_assert(f.n == 5 && g.n == 0 && g.columns == 0);
     f.id[2][0] = '\n';
-    REFUSES(weft_frame_write_hdf5(&f, path, NULL), WEFT_EARG, "the id of series 2 has more than one line");
+    REFUSES(weft_frame_write_hdf5(&f, path, NULL), WEFT_EARG, "the id of series 2 has a line break");
     f.id[2][0] = 'x';
-    REFUSES(weft_frame_write_hdf5(&f, NULL, NULL), WEFT_EARG, "no path");
-    REFUSES(weft_frame_write_hdf5(NULL, "x", NULL), WEFT_EARG, "no frame");
+    REFUSES(weft_frame_write_hdf5(&f, NULL, NULL), WEFT_EARG, "path is NULL");
+    REFUSES(weft_frame_write_hdf5(NULL, "x", NULL), WEFT_EARG, "the frame is NULL");
     REFUSES(weft_frame_write_hdf5(&f, "/nowhere/x.h5", NULL), WEFT_EIO, "/nowhere/x.h5");
     DOES(weft_frame_add_column(&f, "lengths", NULL, WEFT_PER_ROW));
-    REFUSES(weft_frame_write_hdf5(&f, "x", NULL), WEFT_EARG, "\"lengths\" is no name");
+    REFUSES(weft_frame_write_hdf5(&f, "x", NULL), WEFT_EARG, "\"lengths\"; expected a name");
     weft_frame_free(&f);
     end_folder();
 }
@@ -298,8 +298,8 @@ Test(series, fewer_rows_keep_constants_and_gaps)
         cr_assert(weft_frame_column(&f, "b")[1] == (how == WEFT_DOWN_INTERVAL ? 4 : 5));
         DOES(weft_frame_add(&f, NULL, AB, (const double *const[]){ a, b }, 6));      /* it still grows */
         cr_assert(f.rows == 8 && f.column[1][7] == 6);
-        REFUSES(weft_frame_downsample(&f, 0, WEFT_DOWN_MEAN), WEFT_EARG, "the factor is 0");
-        REFUSES(weft_frame_downsample(&f, 2, (weft_downsampling)3), WEFT_EARG, "one of three ways");
+        REFUSES(weft_frame_downsample(&f, 0, WEFT_DOWN_MEAN), WEFT_EARG, "factor 0");
+        REFUSES(weft_frame_downsample(&f, 2, (weft_downsampling)3), WEFT_EARG, "weft_downsampling");
         weft_frame_free(&f);
     }
     const double infinite[] = { INFINITY, 1, INFINITY, INFINITY };
@@ -309,6 +309,6 @@ Test(series, fewer_rows_keep_constants_and_gaps)
         cr_assert(f.column[0][0] == (double)INFINITY && f.column[0][1] == (double)INFINITY);
         weft_frame_free(&f);
     }
-    REFUSES(weft_frame_downsample(NULL, 2, WEFT_DOWN_MEAN), WEFT_EARG, "no frame");
+    REFUSES(weft_frame_downsample(NULL, 2, WEFT_DOWN_MEAN), WEFT_EARG, "the frame is NULL");
     DOES(weft_frame_downsample(&f, 2, WEFT_DOWN_MEDIAN));         /* of nothing */
 }

@@ -318,41 +318,41 @@ Test(transforms, descriptions_that_make_no_sense)
     static const double falling[] = { 1, 1 }, bad[] = { 1, NAN, 2 };
     static const struct { weft_transform t; const char *says;
     } given[] = {
-        { { .column = "z" }, "\"z\": there is no such column" },
-        { { .column = NULL }, "there is no such column" },
-        { { .column = "y", .kind = WEFT_TRANSFORMS }, "no such kind" },
-        { { .column = "y", .kind = WEFT_LOG, ON_U }, "depends on no column" },
-        { { .column = "y", .kind = WEFT_DIVIDE_BY }, "the column it depends on" },
-        { { .column = "y", .kind = WEFT_MIN_MAX_SCALER, .min = 2, .max = 2 }, "a max above min" },
-        { { .column = "y", .kind = WEFT_MIN_MAX_SCALER, .min = 2 }, "a max above min" },
-        { { .column = "y", .kind = WEFT_MAX_SCALER, .max = -2 }, "a max of more than 0" },
-        { { .column = "y", .kind = WEFT_ADAPTIVE_LOGISTIC, .alpha = -1 }, "an alpha of 0" },
-        { { .column = "y", .kind = WEFT_LOGISTIC, .k = INFINITY }, "must be finite" },
-        { { .column = "y", .kind = WEFT_POLYNOMIAL, ON_U, .degree = 16 }, "a degree of 0 .. 15" },
-        { { .column = "y", .kind = WEFT_POLYNOMIAL, ON_U, .degree = -1 }, "a degree of 0 .. 15" },
+        { { .column = "z" }, "\"z\": no such column" },
+        { { .column = NULL }, "no such column" },
+        { { .column = "y", .kind = WEFT_TRANSFORMS }, "kind: expected a value" },
+        { { .column = "y", .kind = WEFT_LOG, ON_U }, "depends_on: expected NULL" },
+        { { .column = "y", .kind = WEFT_DIVIDE_BY }, "depends_on: expected a column" },
+        { { .column = "y", .kind = WEFT_MIN_MAX_SCALER, .min = 2, .max = 2 }, "max: expected more than min" },
+        { { .column = "y", .kind = WEFT_MIN_MAX_SCALER, .min = 2 }, "max: expected more than min" },
+        { { .column = "y", .kind = WEFT_MAX_SCALER, .max = -2 }, "max: expected more than 0" },
+        { { .column = "y", .kind = WEFT_ADAPTIVE_LOGISTIC, .alpha = -1 }, "alpha: expected 0" },
+        { { .column = "y", .kind = WEFT_LOGISTIC, .k = INFINITY }, "expected finite numbers" },
+        { { .column = "y", .kind = WEFT_POLYNOMIAL, ON_U, .degree = 16 }, "degree: expected 0 .. 15" },
+        { { .column = "y", .kind = WEFT_POLYNOMIAL, ON_U, .degree = -1 }, "degree: expected 0 .. 15" },
         { { .column = "y", .kind = WEFT_FIXED_POLYNOMIAL, ON_U, .degree = 1 }, "degree + 1 finite numbers" },
         { { .column = "y", .kind = WEFT_FIXED_POLYNOMIAL, ON_U, .degree = 2, .a = bad },
           "degree + 1 finite numbers" },
         { { .column = "y", .kind = WEFT_DISCRETE_FUNCTION, ON_U, .a = knots, .b = heights },
-          "one point or more" },
+          "points: expected 1 or more" },
         { { .column = "y", .kind = WEFT_DISCRETE_FUNCTION, ON_U, .a = falling, .b = heights, .points = 2 },
-          "a must increase" },
+          "a: expected ascending points" },
     };
     weft *w = open_on(WEFT_REF);
     for (int i = 0; i < COUNT(given); i++) {
         FAILS_AT(w, features_of_y(w, &given[i].t, 1), WEFT_EARG, given[i].says);
     }
-    FAILS_AT(w, features_of_y(w, NULL, 1), WEFT_EARG, "as many as n says");
+    FAILS_AT(w, features_of_y(w, NULL, 1), WEFT_EARG, "expected n transforms");
     weft_transform many[17];
     for (int i = 0; i < 17; i++)
         many[i] = (weft_transform){ .column = "y", .kind = WEFT_DELTA };
-    FAILS_AT(w, features_of_y(w, many, 17), WEFT_EARG, "more than 16 transforms on it, its scaler counted");
+    FAILS_AT(w, features_of_y(w, many, 17), WEFT_EARG, "too many transforms; expected at most 16");
     weft_features_opts o = series_features;
     o.transforms = &(weft_transform){ .column = "s", .kind = WEFT_DELTA }, o.n = 1;
-    FAILS_AT(w, weft_features_new(w, "x", &o), WEFT_EARG, "\"s\": a fixed column has one value");
+    FAILS_AT(w, weft_features_new(w, "x", &o), WEFT_EARG, "\"s\": a fixed column has no rows");
     o.transforms = &(weft_transform){ .column = "t", .kind = WEFT_DELTA };
     FAILS_AT(w, weft_features_new(w, "x", &o), WEFT_EARG,
-             "\"t\": there is no such column, or it is the time");
+             "\"t\": no such column, or the time");
     CLEAN(w);
 }
 
@@ -363,7 +363,7 @@ Test(transforms, numbers_outside_of_the_domain)
     } given[] = {
         { { .kind = WEFT_LOG, .bias = 1 },
           WEFT_ENUMERIC,
-          "series 0 (\"0\"), row 2, column \"y\": outside of what transform 0" },
+          "series 0 (\"0\"), row 2, column \"y\": outside the domain of transform 0" },
         { { .kind = WEFT_LOG1P }, WEFT_ENUMERIC, "row 2, column \"y\": outside" },
         { { .kind = WEFT_DIVIDE_BY, ON_U }, WEFT_ENUMERIC, "row 1, column \"y\": outside" },
         { { .kind = WEFT_ADAPTIVE_LOGISTIC, .alpha = .1, .x0 = 1 },
@@ -371,7 +371,7 @@ Test(transforms, numbers_outside_of_the_domain)
           "row 3, column \"y\": outside" },
         { { .kind = WEFT_POLYNOMIAL, ON_U, .degree = 3 },
           WEFT_EARG,
-          "column \"y\": transform 0: the column it depends on has too few different values" },
+          "column \"y\": transform 0: depends_on: the column has too few different values" },
     };
     weft *w = open_on(WEFT_REF);
     weft_frame f = frame_of_y(u, y, 4);
@@ -392,7 +392,7 @@ Test(transforms, numbers_outside_of_the_domain)
     weft_frame_free(&f);
     f = frame_of_y(u, y, 0);
     x = features_of_y(w, &(weft_transform){ .column = "y" }, 1);
-    FAILS_AT(w, weft_features_fit(x, &f), WEFT_EARG, "no rows to fit it on");
+    FAILS_AT(w, weft_features_fit(x, &f), WEFT_EARG, "no rows; expected one or more to fit it");
     weft_frame_free(&f);
     CLEAN(w);
 }
@@ -408,10 +408,10 @@ Test(transforms, rows_that_cannot_be_undone)
     FAILS(w, WEFT_EARG, "features_inverse_transform: features \"x\" are not fitted");
     weft_features_fit(x, &f);
     weft_features_inverse_transform(x, "y", &f, 0, 0, 3, u, out);
-    FAILS(w, WEFT_EARG, "\"y\" is made of differences");
+    FAILS(w, WEFT_EARG, "\"y\" is a chain with differences");
     weft_features_inverse_transform(x, "y", &f, 0, 2, 2, u, out);
     FAILS(w, WEFT_EARG, "has 3 rows, not 2 from row 2 on");
-    FAILS_AT(w, weft_features_inverse_transform(x, "y", &f, 1, 1, 1, u, out), WEFT_EARG, "no series 1 of 1");
+    FAILS_AT(w, weft_features_inverse_transform(x, "y", &f, 1, 1, 1, u, out), WEFT_EARG, "series 1;");
     FAILS_AT(w, weft_features_inverse_transform(x, "q", &f, 0, 1, 1, u, out), WEFT_EARG, "no column \"q\"");
     weft_features_inverse_transform(x, "y", &f, 0, 1, 1, NULL, out);
     FAILS(w, WEFT_EARG, "values or out is NULL");
@@ -457,14 +457,14 @@ Test(transforms, saved_and_loaded)
     cr_assert(!weft_features_counts(one).fitted);
     weft_features_transform(one, "y", &f, 1, zb);
     FAILS(w, WEFT_EFORMAT,
-          "what was loaded is of others: it has target \"y\": polynomial of degree 2, on \"u\"; logistic, k "
+          "belongs to other features: it has target \"y\": polynomial of degree 2, on \"u\"; logistic, k "
           "0.1");
     weft_features_fit(one, &f);                  /* its own again */
     weft_features_transform(one, "y", &f, 1, zb);
     OK(w);
     weft_features_state(c, items);               /* fewer numbers needed than there are */
     if (weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS) == WEFT_OK) {
-        FAILS_AT(w, weft_features_transform(c, "y", &f, 1, zb), WEFT_EFORMAT, "of others");
+        FAILS_AT(w, weft_features_transform(c, "y", &f, 1, zb), WEFT_EFORMAT, "other features");
     }
     cr_assert(!weft_features_counts(c).fitted);
     weft_features_state(NULL, items);

@@ -253,7 +253,7 @@ Test(windows, runs_repeat_and_go_on)
     weft_features *y = weft_features_new(a, "y", &series_features);
     weft_features_fit(y, &f);
     cr_assert_not_null(weft_windows_new(y, "v", &f, &again));
-    FAILS(a, WEFT_EARG, "windows \"v\": there are some of that name");
+    FAILS(a, WEFT_EARG, "windows \"v\": other windows have this name");
     cr_assert_not_null(weft_windows_new(y, "other", &f, &again));
     weft_module *m = weft_module_new(a, "m"), *n = weft_module_new(b, "m");
     weft_linear_new(m, "out", &(weft_linear_opts){ .in = 1, .out = 1 }),

@@ -75,7 +75,7 @@ static uint32_t crc_of(uint32_t crc, weft *w, const void *at, size_t n, bool dev
 UNUSED static uint32_t state_of(const model *k)
 {
     uint32_t crc = 0, streams = 0;
-    for (weft__parameter *p = k->m->root->first; p; p = p->later)
+    for (weft__parameter *p = k->m->root->first; p; p = p->next_in_root)
         crc = crc_of(crc, k->w, p->value.data, p->tied ? 0 : (size_t)weft__bytes(&p->value.f), true);
     weft__saved all[32];
     int n = weft__optim_saved(k->o, all, 32);

@@ -27,9 +27,9 @@ static trained trained_by(int rule)
 
 /* ---- values that are invalid before the save ---- */
 typedef void damage(weft_optim *o);
-static void lr_nan(weft_optim *o)           { o->how.lr = (weft_real)NAN; }
-static void lr_infinite(weft_optim *o)      { o->how.lr = (weft_real)INFINITY; }
-static void lr_negative(weft_optim *o)      { o->how.lr = -1; }
+static void lr_nan(weft_optim *o) { o->update.lr = (weft_real)NAN; }
+static void lr_infinite(weft_optim *o) { o->update.lr = (weft_real)INFINITY; }
+static void lr_negative(weft_optim *o) { o->update.lr = -1; }
 static void steps_negative(weft_optim *o)   { o->steps = -1; }
 static void steps_at_the_end(weft_optim *o) { o->steps = INT64_MAX; }
 static void applied(weft_optim *o)          { o->guard->applied = INT64_MAX; }
@@ -37,8 +37,8 @@ static void skipped(weft_optim *o)          { o->guard->skipped = -5; }
 static void in_a_row(weft_optim *o)         { o->guard->in_a_row = INT64_MIN; }
 static void place(weft_optim *o)            { o->guard->bad = -2; }
 static void far_place(weft_optim *o)        { o->guard->bad = 1000; }
-static void age(weft_optim *o)              { o->pasts[0].applied = INT64_MAX; }
-static void young(weft_optim *o)            { o->pasts[0].applied = -1; }
+static void age(weft_optim *o) { o->counters[0].applied = INT64_MAX; }
+static void young(weft_optim *o) { o->counters[0].applied = -1; }
 static void m_nan(weft_optim *o)            { o->m[1] = (weft_real)NAN; }
 static void v_negative(weft_optim *o)       { o->v[W - 1] = -1; }
 static void v_infinite(weft_optim *o)       { o->v[0] = (weft_real)INFINITY; }
@@ -47,13 +47,13 @@ static void a_nan(weft_optim *o)            { o->a[2] = (weft_real)NAN; }
 static const struct { damage *by; int rule; const char *what; } cases[] = {
     { lr_nan, 0, "optimizer/lr: number 0 is nan" },
     { lr_infinite, 2, "optimizer/lr: number 0 is inf" },
-    { lr_negative, 0, "optimizer/lr: number 0 is -1; a finite number, 0 or more, is expected" },
-    { steps_negative, 0, "optimizer/steps: number 0 is -1; 0 .. 9007199254740992 is expected" },
+    { lr_negative, 0, "optimizer/lr: number 0 is -1; expected a finite number, 0 or more" },
+    { steps_negative, 0, "optimizer/steps: number 0 is -1; expected 0 .. 9007199254740992" },
     { steps_at_the_end, 2, "optimizer/steps: number 0 is 9223372036854775807" },
     { applied, 0, "optimizer/guard: number 0 is 9223372036854775807" },
     { skipped, 0, "optimizer/guard: number 1 is -5" },
     { in_a_row, 0, "optimizer/guard: number 2 is -9223372036854775808" },
-    { place, 0, "optimizer/guard: number 3 is -2; -1 .. 5 is expected" },
+    { place, 0, "optimizer/guard: number 3 is -2; expected -1 .. 5" },
     { far_place, 0, "optimizer/guard: number 3 is 1000" },
     { age, 2, "optimizer/ages: number 0 is 9223372036854775807" },
     { young, 1, "optimizer/ages: number 0 is -1" },
@@ -92,9 +92,9 @@ Test(checkpoint_optim, possible_numbers_are_read)
     for (int rule = 0; rule < 3; rule++) {
         trained a = trained_by(rule), b = trained_by(rule);
         const char *path = in_folder("possible.h5");
-        a.o->steps = a.o->guard->applied = a.o->pasts[0].applied = (int64_t)1 << 53;
+        a.o->steps = a.o->guard->applied = a.o->counters[0].applied = (int64_t)1 << 53;
         a.o->guard->bad = W - 1;
-        a.o->how.lr = 0;
+        a.o->update.lr = 0;
         DOES(weft_save(path, a.m, a.o, NULL, 0));
         DOES(weft_load(path, b.m, b.o, NULL, 0));
         weft_backward(weft_sum_all(weft_square(b.p)));

@@ -139,9 +139,9 @@ Test(readers, ids_are_texts_of_any_plain_kind)
         weft_frame_free(&f);
     }
     REFUSES(weft_frame_read_hdf5(&f, with_ids("one\n", 4, H5T_CSET_ASCII, H5T_STR_NULLPAD), NULL, a),
-            WEFT_EFORMAT, "\"ids\" has 1 lines, there are 2 series");
+            WEFT_EFORMAT, "\"ids\" has 1 lines; expected 2, one for each series");
     REFUSES(weft_frame_read_hdf5(&f, with_ids("a\nb\nc", 5, H5T_CSET_ASCII, H5T_STR_NULLPAD), NULL, a),
-            WEFT_EFORMAT, "\"ids\" has more lines than there are series, 2");
+            WEFT_EFORMAT, "\"ids\" has more lines than series; expected 2");
     hid_t file = H5Fopen(with_ids("x\n", 2, H5T_CSET_ASCII, H5T_STR_NULLPAD), H5F_ACC_RDWR, H5P_DEFAULT),
           text = H5Tcopy(H5T_C_S1);
     H5Tset_size(text, H5T_VARIABLE);
@@ -149,7 +149,7 @@ Test(readers, ids_are_texts_of_any_plain_kind)
     put_letters(file, "ids", text, &(char *){ "one\ntwo\n" });
     H5Tclose(text), H5Fclose(file);
     REFUSES(weft_frame_read_hdf5(&f, in_folder("ids.h5"), NULL, a), WEFT_EFORMAT,
-            "\"ids\" is no text of fixed length");
+            "\"ids\" is not a text of fixed length");
     end_folder();
 }
 

@@ -110,16 +110,16 @@ net test_catches "an order that is not drawn, by drawing it before" plan/chunk.c
 net test_catches "a fuller row that is closed, by data without end"  plan/slots.c 's/weft__bins_give\(heap, slots, len\[order\[k\]\]\)/weft__bins_give(heap, slots, len[order[n - 1 - k]])/' plan/test_endless
 net test_catches "a step's rows counted one too many, by their sum"  plan/cost.c 's/step_ms\(c, \(double\)k\)/step_ms(c, (double)k + 1)/' plan/test_cost
 net test_catches "a running sum's gradient in its own direction" autograd/ops/reduce.c 's/a\.flag = !a\.flag;//' autograd/test_ops
-net test_catches "packed weights of before a change"        autograd/tape/packed_weights.c 's/same = k->of\[i\]\.changed == .*;/same = true;/' rnn/test_step
+net test_catches "packed weights of before a change"        autograd/tape/packed_weights.c 's/same = k->of\[i\]\.version == .*;/same = true;/' rnn/test_step
 net test_catches "a projection of another row"              rnn/step.c 's/id\[i\] < 0 \? \(int32_t\)rows : id\[i\]/id[i] < 0 ? 0 : id[i]/' rnn/test_step
 net test_catches "a gate and a skip in unlike layouts"     autograd/ops/norm.c 's/i = s->batch \? 1 : 0;/i = 0;/' forecast/test_blocks
 net test_catches "a head's parameters in another's place"   autograd/ops/concat_lists.c 's/Y\(c, i \/ n\) \+ i % n \* w/Y(c, i \/ n) + (n - 1 - i % n) * w/' forecast/test_blocks
 net test_catches "a head's gradient from another's place"   autograd/ops/concat_lists.c 's/\.x = dy \+ i % n \* w/.x = dy/' forecast/test_blocks
 net test_catches "last states of the other direction"       rnn/state_rows.c 's/last\[k % m->directions\]\.device/last[0].device/' rnn/test_rnn_use
-net test_catches "an empty sequence without its first state"  rnn/state_rows.c 's/m\.given\[s\] = stack && e->none\.host/m.given[s] = false/' rnn/test_rnn
-net test_catches "a beam that is dropped too early"         rnn/beam.c 's/!\(promise\(b, b->next\.score\[from \+ alive - 1\], length\)/!(worth(b, b->next.score[from + alive - 1], length)/' rnn/test_beam
+net test_catches "an empty sequence without its first state"  rnn/state_rows.c 's/m\.given\[s\] = stack && e->empty\.host/m.given[s] = false/' rnn/test_rnn
+net test_catches "a beam that is dropped too early"         rnn/beam.c 's/!\(best_worth\(b, b->next\.score\[from \+ alive - 1\], length\)/!(worth(b, b->next.score[from + alive - 1], length)/' rnn/test_beam
 net test_catches "a state of another row"                   rnn/decoder.c 's/all = d->next\.parent\[r\] == r;/all = true;/' rnn/test_decode
-net test_catches "parts of a weight that share what is kept"  autograd/ops/linear.c 's/WEFT__KEPT_PART \+ \(int\)\(how\(c\)->from \/ how\(c\)->rows\)/WEFT__KEPT_PART/' rnn/test_step
+net test_catches "parts of a weight that share what is kept"  autograd/ops/linear.c 's/WEFT__PACK_PART \+ \(int\)\(how\(c\)->from \/ how\(c\)->rows\)/WEFT__PACK_PART/' rnn/test_step
 net test_catches "a forecast from another series' window"   rnn/forecast/rolling.c 's/predicted \+= r->future_len\[i\+\+\] \* columns/i++/' forecast/test_rolling_forecast
 net test_catches "masks by the number within a shard"       parallel/update.c 's/b->id\[i\] = b->place\[i\];/b->id[i] = i;/' parallel/test_shards
 net test_catches "a mean of means"                          parallel/update.c 's/p->shards == 1 \? weft_mean_loss/true ? weft_mean_loss/' parallel/test_shards

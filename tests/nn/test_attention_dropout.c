@@ -31,7 +31,7 @@ static weft_tensor *map_by(bool operators, weft_tensor *q, weft_tensor *k, const
     return map;
 }
 /* the next mask of a name is its first in this step */
-static void anew(weft *w) { if (w->tape) w->tape->drops = NULL; }
+static void anew(weft *w) { if (w->tape) w->tape->dropouts = NULL; }
 
 /* ---- the function that the mask is ---- */
 /* With one head, the mask is that of weft_dropout for a tensor whose tokens are the queries and whose columns
@@ -128,9 +128,9 @@ TABLE_TEST(attention_dropout, is_off_outside_training)
     same_bits("not in training", off, want, weft_numel(q));
     cr_assert(memcmp(dropped, want, bytes) && map[HEADS] != 0);
     weft_set_training(w, true);
-    uint64_t calls = w->tape->drops->calls;
+    uint64_t calls = w->tape->dropouts->calls;
     weft_attention(q, k, k, &none, NULL);
-    cr_assert(w->tape->drops->calls == calls && calls == 0, "only what drops is a call");
+    cr_assert(w->tape->dropouts->calls == calls && calls == 0, "only what drops is a call");
 }
 /* y = M v and dv = M^T dy, with the M of the map. */
 TABLE_TEST(attention_dropout, forward_map_and_backward_share_a_mask)
@@ -163,12 +163,12 @@ CPU_TEST(attention_dropout, refuses_invalid_options)
         const char *name;
         weft_causal causal;
         const char *says;
-    } bad[] = { { (weft_real)-.1, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is expected" },
-                { 1, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is expected" },
-                { (weft_real)NAN, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is expected" },
-                { (weft_real).1, NULL, WEFT_ALL_KEYS, "name: dropout wants one" },
-                { 0, "a", (weft_causal)4, "causal: one of weft_causal is expected" },
-                { 0, "a", (weft_causal)-1, "causal: one of weft_causal is expected" } };
+    } bad[] = { { (weft_real)-.1, "a", WEFT_ALL_KEYS, "dropout: expected 0 <= dropout < 1" },
+                { 1, "a", WEFT_ALL_KEYS, "dropout: expected 0 <= dropout < 1" },
+                { (weft_real)NAN, "a", WEFT_ALL_KEYS, "dropout: expected 0 <= dropout < 1" },
+                { (weft_real).1, NULL, WEFT_ALL_KEYS, "name: expected a name" },
+                { 0, "a", (weft_causal)4, "causal: expected a value of weft_causal" },
+                { 0, "a", (weft_causal)-1, "causal: expected a value of weft_causal" } };
     for (int i = 0; i < COUNT(bad); i++) {
         weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len });
         weft_attention(

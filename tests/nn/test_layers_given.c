@@ -96,13 +96,13 @@ Test(layers_given, incompatible_weights_are_not_tied)
     weft_tensor *foreign =
         weft_parameter(weft_module_new(other, "m"), "p", WEFT_SHAPE(4, 3), (weft_init){ 0 });
     const struct { weft_module *m; weft_linear_opts o; weft_status status; const char *text; } bad[] = {
-        { m, { .weight = weft_zeros(w, WEFT_SHAPE(4, 3)) }, WEFT_EARG, "is no parameter" },
-        { m, { .weight = buffer }, WEFT_EARG, "is no parameter" },
+        { m, { .weight = weft_zeros(w, WEFT_SHAPE(4, 3)) }, WEFT_EARG, "is not a parameter" },
+        { m, { .weight = buffer }, WEFT_EARG, "is not a parameter" },
         { m, { .weight = foreign }, WEFT_EARG, "linear \"x\" in m: the weight" },
-        { root, { .weight = p }, WEFT_EARG, "is not below the root" },
-        { m, { .weight = line }, WEFT_ESHAPE, "[out, in] is expected" },
+        { root, { .weight = p }, WEFT_EARG, "expected a parameter below the root" },
+        { m, { .weight = line }, WEFT_ESHAPE, "expected [out, in]" },
         { m, { .in = 4, .weight = p }, WEFT_ESHAPE, "the weight is [4, 3]" },
-        { m, { .in = 3, .out = 3, .weight = p }, WEFT_ESHAPE, "of out 3 and in 3" },
+        { m, { .in = 3, .out = 3, .weight = p }, WEFT_ESHAPE, "with out = 3 and in = 3" },
     };
     for (int i = 0; i < COUNT(bad); i++) {
         weft_linear *l = weft_linear_new(bad[i].m, "x", &bad[i].o);

@@ -93,8 +93,8 @@ CPU_TEST(layers_refused, invalid_memories_are_refused)
                         { q, plain, "ragged of rank 2" },
                         { q, ragged(w, 4, &some), "" },
                         { q, ragged(w, 3, &(weft_lengths){ .n = 3, .len = lengths_of_n }),
-                          "4, but the memory has 3 sequences" },
-                        { weft_zeros(w, WEFT_SHAPE(3, 3)), q, "3, but the memory has 4 sequences" },
+                          "4, memory of 3 sequences" },
+                        { weft_zeros(w, WEFT_SHAPE(3, 3)), q, "3, memory of 4 sequences" },
                         { weft_zeros(w, WEFT_SHAPE(N, 3, 3, 1)), q, "rank 2" } };
             weft_tensor *map = NULL;
             run_layer(&l, i, bad[kind].q, bad[kind].memory, &map);
@@ -144,12 +144,12 @@ CPU_TEST(layers_refused, invalid_options_are_refused)
     }
     cr_assert(!m->child, "a refused layer left parameters");
     weft_linear_new(m, "l", &(weft_linear_opts){ .in = -1, .out = 2 });
-    FAILS(w, WEFT_EARG, "linear \"l\" in m: in is -1; 1 or more");
+    FAILS(w, WEFT_EARG, "linear \"l\" in m: in is -1; expected 1 or more");
     for (int64_t width = -1; width < 1; width++) {
         weft_layer_norm_new(m, "n", &(weft_layer_norm_opts){ .width = width });
         FAILS(w, WEFT_EARG,
               width ? "layer_norm \"n\" in m: width is -1;" :
-                      "layer_norm \"n\" in m: width is 0, or missing; 1");
+                      "layer_norm \"n\" in m: width is 0, or missing; expected 1");
     }
     weft_attention_new(m, "g", &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = 2, .dm = -1 });
     FAILS(w, WEFT_EARG, "general_attention \"g\" in m: dm is -1");

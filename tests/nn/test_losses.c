@@ -181,29 +181,29 @@ Test(losses, refusals)
     BAD(WEFT_ESHAPE, "mse: predicted [4, 3], target [4]", weft_mse(x, y, NULL));
     BAD(WEFT_ESHAPE, "both ragged or both plain",
         weft_mse(r, weft_zeros(w, WEFT_SHAPE(TOKENS, FEATURES)), NULL));
-    BAD(WEFT_ESHAPE, "mask [4] does not broadcast", weft_mae(x, x, &(weft_loss_opts){ .mask = y }));
-    BAD(WEFT_ESHAPE, "weights [4] does not broadcast", weft_mae(x, x, &(weft_loss_opts){ .weights = y }));
-    BAD(WEFT_ESHAPE, "does not broadcast",
+    BAD(WEFT_ESHAPE, "mask [4]; expected a shape", weft_mae(x, x, &(weft_loss_opts){ .mask = y }));
+    BAD(WEFT_ESHAPE, "weights [4]; expected a shape", weft_mae(x, x, &(weft_loss_opts){ .weights = y }));
+    BAD(WEFT_ESHAPE, "expected a shape that broadcasts",
         weft_mae(r, r, &(weft_loss_opts){ .mask = weft_zeros(w, WEFT_SHAPE(TOKENS, 1)) }));
-    BAD(WEFT_ESHAPE, "does not broadcast",
+    BAD(WEFT_ESHAPE, "expected a shape that broadcasts",
         weft_mae(weft_plain(r), weft_plain(r), &(weft_loss_opts){ .mask = r }));
-    BAD(WEFT_ESHAPE, "mae: target is of ints, reals are expected (weft_to_reals)", weft_mae(y, i, NULL));
+    BAD(WEFT_ESHAPE, "mae: target is of ints; expected reals (weft_to_reals)", weft_mae(y, i, NULL));
     BAD(WEFT_EARG, "target is NULL", weft_bce_with_logits(y, NULL, NULL));
     BAD(WEFT_EARG, "delta 0", weft_huber(x, x, WEFT_ZERO, NULL));
     BAD(WEFT_EARG, "eps -1", weft_gaussian_nll(x, x, x, -1, NULL));
     BAD(WEFT_ESHAPE, "variance [4]", weft_gaussian_nll(x, x, y, 0, NULL));
-    BAD(WEFT_ESHAPE, "for 2 quantiles", weft_quantile_loss(x, y, quantiles, 2, false, NULL));
-    BAD(WEFT_ESHAPE, "last extent only",
+    BAD(WEFT_ESHAPE, ", 2 quantiles", weft_quantile_loss(x, y, quantiles, 2, false, NULL));
+    BAD(WEFT_ESHAPE, "differ only in the last extent",
         weft_quantile_loss(x, weft_zeros(w, WEFT_SHAPE(3)), quantiles, 3, false, NULL));
-    BAD(WEFT_EARG, "number 1 is 1",
+    BAD(WEFT_EARG, "quantile 1 is 1",
         weft_quantile_loss(x, y, ((weft_real[]){ (weft_real).5, 1, (weft_real).5 }), 3, false, NULL));
     BAD(WEFT_EARG, "smoothing 2", weft_cross_entropy(x, i, &(weft_ce_opts){ .smoothing = 2 }));
-    BAD(WEFT_ESHAPE, "classes are ints; reals were given (weft_to_ints)",
+    BAD(WEFT_ESHAPE, "classes are reals; expected ints (weft_to_ints)",
         weft_cross_entropy(x, y, NULL));
     BAD(WEFT_ESHAPE, "logits [.., classes]", weft_cross_entropy(y, i, NULL));
-    BAD(WEFT_ESHAPE, "class_weight is [4]; a plain [3] of reals",
+    BAD(WEFT_ESHAPE, "class_weight is [4]; expected plain [3] of reals",
         weft_cross_entropy(x, i, &(weft_ce_opts){ .class_weight = y }));
-    BAD(WEFT_ESHAPE, "the mask is [4, 3]; reals of the classes' shape",
+    BAD(WEFT_ESHAPE, "the mask is [4, 3]; expected reals with the shape",
         weft_cross_entropy(x, i, &(weft_ce_opts){ .mask = x }));
     cr_assert_not_null(weft_mse(NULL, NULL, NULL).sum);
     cr_assert_not_null(weft_cross_entropy(NULL, NULL, NULL).sum);

@@ -107,7 +107,7 @@ Test(metrics, accuracy_refusals)
     weft_recover(w);
     weft_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)),
                   weft_ints(w, (int32_t[]){ 0, 1, 3, 2 }, WEFT_SHAPE(4)), NULL);
-    FAILS(w, WEFT_EARG, "row 2; 0 .. 2");
+    FAILS(w, WEFT_EARG, "row 2; expected 0 .. 2");
     cr_assert(weft_set_grad_enabled(w, true), "recording was left off");
     cr_assert_eq(weft_item(weft_ratio_value((weft_ratio){ weft_scalar(w, 0), weft_scalar(w, 0) })), 0);
     for (int n = 1; n < 200; n++)                /* all right is 1, not nearly */
@@ -140,9 +140,9 @@ CPU_TEST(metrics, confusion_refusals)
     FAILS(w, WEFT_ESHAPE, "confusion_matrix: scores [4, 3], classes [5] of ints");
     weft_confusion_matrix(weft_zeros(w, WEFT_SHAPE(2, 3)), weft_ints(w, (int32_t[]){ 0, 3 }, WEFT_SHAPE(2)),
                           NULL);
-    FAILS(w, WEFT_EARG, "row 1; 0 .. 2");
+    FAILS(w, WEFT_EARG, "row 1; expected 0 .. 2");
     weft_confusion_add(got, 3, weft_full(w, 1, WEFT_SHAPE(3, 2)));
-    FAILS(w, WEFT_ESHAPE, "the matrix is [3, 2], counts are there; [3, 3]");
+    FAILS(w, WEFT_ESHAPE, "the matrix is [3, 2], counts is given; expected [3, 3]");
     weft_confusion_add(NULL, 3, weft_zeros(w, WEFT_SHAPE(3, 3)));
     FAILS(w, WEFT_ESHAPE, "counts is NULL");
     weft_confusion_add(got, 3, NULL);

@@ -79,7 +79,7 @@ CPU_TEST(module_names, a_failed_layer_is_not_counted)
     weft_tie(layer, "same", first);
     weft_buffer(layer, "kept", WEFT_SHAPE(3));
     cr_assert(weft_parameter_at(root, 1, NULL) == p && weft_parameter_count(root) == 2);
-    cr_assert_null(weft__finished(layer, NULL, NULL));
+    cr_assert_null(weft__finish_layer(layer, NULL, NULL));
     cr_assert(weft_parameter_count(root) == 1 && weft_parameter_count(part) == 1);
     cr_assert(weft_buffer_count(root) == 0 && weft_parameter_numel(root) == 2);
     cr_assert_null(weft_find_parameter(root, "part.layer.inner.p"));

@@ -183,24 +183,24 @@ CPU_TEST(modules, initialise_starts_a_parameter_anew)
     weft_tensor *p = vector(m, "p", 40, unit), *buffer = weft_buffer(m, "b", WEFT_SHAPE(3));
     weft_real first[40];
     weft_read(p, first, sizeof first);
-    uint64_t version = m->w->tape->changes;
+    uint64_t version = m->w->tape->version;
     weft_initialise(p, constant(4));
-    cr_assert(all_are(p, 4) && m->w->tape->changes > version);
+    cr_assert(all_are(p, 4) && m->w->tape->version > version);
     weft_initialise(p, unit);
     same_bits("again", numbers(p), first, 40);
     /* the largest number of a weft_real, and one beyond it */
     double most = sizeof(weft_real) == sizeof(float) ? (double)FLT_MAX : DBL_MAX, large = 2 * most;
     struct { weft_tensor *x; weft_init init; weft_status status; const char *part;
-    } bad[] = { { buffer, unit, WEFT_EARG, "no parameter" },
-                { weft_grad(p), unit, WEFT_EARG, "no parameter" },
+    } bad[] = { { buffer, unit, WEFT_EARG, "not a parameter" },
+                { weft_grad(p), unit, WEFT_EARG, "not a parameter" },
                 { NULL, unit, WEFT_OK, "" },
                 { p, { WEFT_INIT_UNIFORM, NAN, 1 }, WEFT_EARG, "finite" },
                 { p, { WEFT_INIT_NORMAL, 0, INFINITY }, WEFT_EARG, "finite" },
-                { p, { WEFT_INIT_NORMAL, .02, 0 }, WEFT_EARG, "deviation b = 0; more than 0" },
-                { p, { WEFT_INIT_NORMAL, 0, -1 }, WEFT_EARG, "deviation b = -1" },
-                { p, { WEFT_INIT_UNIFORM, 0, 0 }, WEFT_EARG, "the lower one first" },
+                { p, { WEFT_INIT_NORMAL, .02, 0 }, WEFT_EARG, "deviation 0; expected a deviation above 0" },
+                { p, { WEFT_INIT_NORMAL, 0, -1 }, WEFT_EARG, "deviation -1" },
+                { p, { WEFT_INIT_UNIFORM, 0, 0 }, WEFT_EARG, "not both 0" },
                 { p, { WEFT_INIT_CONSTANT, large, 0 }, WEFT_EARG, "finite" },
-                { p, { WEFT_INIT_UNIFORM, -.75 * most, .75 * most }, WEFT_EARG, "not too far apart" },
+                { p, { WEFT_INIT_UNIFORM, -.75 * most, .75 * most }, WEFT_EARG, "a finite difference" },
                 { p, { (weft_init_kind)99, 0, 0 }, WEFT_EARG, "weft_init_kind" },
                 { p, { WEFT_INIT_XAVIER, 0, 0 }, WEFT_ESHAPE, "rank" },
                 { p, { WEFT_INIT_ORTHOGONAL, 0, 0 }, WEFT_ESHAPE, "m.p" } };
@@ -277,9 +277,9 @@ CPU_TEST(modules, neighbours_are_one_run)
     t[3].want[1][1] = m->n - 32;
     cr_assert(m->n == 16 + 16 + 32 + 16);
     for (int i = 0; i < COUNT(t); i++) {
-        weft__neighbours s = { 0 };
+        weft__range s = { 0 };
         int n = 0;
-        for (; weft__next_neighbours(t[i].of, t[i].frozen, &s); n++)
+        for (; weft__next_range(t[i].of, t[i].frozen, &s); n++)
             cr_assert(n < t[i].n && s.from == t[i].want[n][0] && s.n == t[i].want[n][1], "case %d", i);
         cr_assert(n == t[i].n, "case %d: %d runs", i, n);
     }
@@ -293,7 +293,7 @@ CPU_TEST(modules, numbers_that_none_has)
     weft_tensor *p = vector(m, "p", 1, unit);
     for (int i = -1; i < 3; i += 2) {
         cr_assert(weft_parameter_at(m, i, &path) != p && !strcmp(path, ""));
-        FAILS(w, WEFT_EARG, "0 .. 0 is expected");
+        FAILS(w, WEFT_EARG, "expected 0 .. 0");
         weft_buffer_at(m, i, &path);
         FAILS(w, WEFT_EARG, "buffer_at");
     }
@@ -305,7 +305,7 @@ CPU_TEST(modules, shapes_that_cannot_be)
     struct { int rank; int64_t shape[7]; bool without; weft_status status; const char *part;
     } bad[] = { { 1, { -1 }, false, WEFT_ESHAPE, "extent -1 on axis 0" },
                 { 2, { 3, INT64_MAX }, false, WEFT_ESHAPE, "axis 1" },
-                { 3, { 1 << 20, 1 << 20, 1 << 20 }, false, WEFT_ESHAPE, "too many" },
+                { 3, { 1 << 20, 1 << 20, 1 << 20 }, false, WEFT_ESHAPE, "at most 2^44" },
                 { -1, { 1 }, false, WEFT_EARG, "rank -1" },
                 { 7, { 1, 1, 1, 1, 1, 1, 1 }, false, WEFT_EARG, "rank 7" },
                 { 2, { 0 }, true, WEFT_EARG, "without a shape" } };

@@ -80,7 +80,7 @@ Test(optim, all_frozen_and_nothing)
     cr_assert(weft_optim_steps(o) == 1 && weft_optim_skipped(o, NULL) == 0);
     same_bits("frozen", numbers(a.p[2]), before, 16);
     weft_optim_step(empty);
-    FAILS(w, WEFT_EARG, "optim_step: the adam of empty has nothing to train: no parameter is made below it");
+    FAILS(w, WEFT_EARG, "optim_step: the adam of empty has no parameters; expected a parameter");
     cr_assert_eq(weft_optim_steps(empty), 0);
     CLEAN(w);
 }
@@ -149,13 +149,13 @@ Test(optim, failed_step)
     weft_ema *e = weft_ema_new(a.m, (weft_real).5);
     weft_real *before = numbers(a.p[2]), *mean = numbers(weft_find_parameter(a.m, "ema.last"));
     pull(&a, 0);
-    uint64_t version = a.w->tape->changes;
+    uint64_t version = a.w->tape->version;
     weft_fail(w, WEFT_EARG, "on purpose");
     weft_optim_step(o);
     weft_ema_update(e, 1);
     weft_ema_swap(e);
     weft_clip_grad_norm(a.m, 1, 0);
-    cr_assert(weft_optim_steps(o) == 0 && a.w->tape->changes == version);
+    cr_assert(weft_optim_steps(o) == 0 && a.w->tape->version == version);
     FAILS(w, WEFT_EARG, "on purpose");
     same_bits("values", numbers(a.p[2]), before, 16);
     same_bits("average", numbers(weft_find_parameter(a.m, "ema.last")), mean, 16);

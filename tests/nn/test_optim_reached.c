@@ -103,7 +103,7 @@ static void all_reached(weft_module *m, const char *layer)
 {
     for (int i = 0; i < weft_parameter_count(m); i++) {
         const char *path;
-        cr_assert(weft__node_of(weft_parameter_at(m, i, &path))->given,
+        cr_assert(weft__node_of(weft_parameter_at(m, i, &path))->has_gradient,
                   "%s: %s of a batch of nothing has no gradient", layer, path);
     }
 }

@@ -196,7 +196,7 @@ TABLE_TEST(recover, an_average_of_some_of_the_parameters_is_none)
     weft_ema_update(e, 1);
     weft_parameter(a.enc, "late", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
     weft_ema_update(e, 2);
-    FAILS(w, WEFT_EARG, "ema_update: net has 5 parameters, and had 4 when the average was made");
+    FAILS(w, WEFT_EARG, "ema_update: net has 5 parameters; expected 4, as at the start");
     weft_ema_swap(e);
     FAILS(w, WEFT_EARG, "ema_swap: net has 5 parameters");
 }

@@ -10,23 +10,23 @@
 Test(optim_refused, options)
 {
     static const struct { weft_sgd_opts o; const char *part; } sgd[] = {
-        { { .lr = -1 }, "sgd: lr -1; 0 or more, and finite, is expected" },
+        { { .lr = -1 }, "sgd: lr -1; expected a finite number, 0 or more" },
         { { .lr = LARGE }, "sgd: lr inf" },
         { { .lr = 1, .momentum = INF }, "sgd: momentum inf" },
         { { .dampening = LARGE }, "sgd: dampening inf" },
-        { { .momentum = .9, .dampening = NAN }, "sgd: dampening nan; a finite number is expected" },
+        { { .momentum = .9, .dampening = NAN }, "sgd: dampening nan; expected a finite number" },
         { { .weight_decay = INF }, "sgd: weight_decay inf" },
         { { .lr = 1, .nesterov = true }, "nesterov" } };
     static const struct { weft_rmsprop_opts o; const char *part; } rmsprop[] = {
         { { .alpha = NAN }, "rmsprop: alpha nan" },
-        { { .alpha = 2 }, "rmsprop: alpha 2; 0 .. 1 is expected" },
+        { { .alpha = 2 }, "rmsprop: alpha 2; expected 0 .. 1" },
         { { .eps = SMALL }, "rmsprop: eps" } };
     static const struct { weft_adam_opts o; const char *part; } adam[] = {
         { { .beta1 = 1 }, "adam: beta1 1" },
-        { { .beta2 = TOL(1, 1 - 1e-12) }, "adam: beta2 1; 0 or more and below 1" },
+        { { .beta2 = TOL(1, 1 - 1e-12) }, "adam: beta2 1; expected 0 or more and below 1" },
         { { .lr = NAN }, "adam: lr nan" },
         { { .eps = WEFT_ZERO }, "adam: eps 0" },
-        { { .eps = INF }, "adam: eps inf; more than 0, and finite, is expected" },
+        { { .eps = INF }, "adam: eps inf; expected a finite number above 0" },
         { { .eps = SMALL }, "adam: eps" } };
     weft *w = open_on(WEFT_REF);
     model a = model_in(w);
@@ -48,17 +48,17 @@ Test(optim_refused, options)
 Test(optim_refused, rates_groups_and_norms)
 {
     static const struct { double lr; const char *part; } rates[] = {
-        { -1, "optim_set_lr: -1" }, { LARGE, "optim_set_lr: inf; 0 or more, and finite, is expected" },
+        { -1, "optim_set_lr: -1" }, { LARGE, "optim_set_lr: inf; expected a finite number, 0 or more" },
         { NAN, "optim_set_lr: nan" } };
     static const struct { const char *pattern; double scale, decay; const char *part; } groups[] = {
         { "", 1, 0, "optim_set_group: pattern \"\", rate times 1" },
         { NULL, 1, 0, "optim_set_group: pattern NULL" },
         { "enc.*", -1, 0, "rate times -1" },
-        { "enc.*", LARGE, 0, "pattern \"enc.*\", rate times inf, decay 0; a pattern of paths, and numbers" },
+        { "enc.*", LARGE, 0, "pattern \"enc.*\", rate times inf, decay 0; expected a pattern of paths" },
         { "enc.*", 1, LARGE, "rate times 1, decay inf" } };
     static const struct { double max, power; const char *part; } norms[] = {
-        { 1, 3, "clip_grad_norm: norm 3" }, { NAN, 0, "at most nan" }, { SMALL, 2, "at most" },
-        { 0, 0, "norm 2, at most 0; a norm 1, 2 (or 0) or INFINITY, at most more than 0 (INFINITY:" } };
+        { 1, 3, "clip_grad_norm: norm 3" }, { NAN, 0, "limit nan" }, { SMALL, 2, "limit" },
+        { 0, 0, "norm 2, limit 0; expected a norm of 1, 2 (or 0) or INFINITY, and a limit above 0" } };
     weft *w = open_on(WEFT_REF);
     model a = model_in(w);
     weft_optim *o = weft_sgd_new(a.m, NULL);

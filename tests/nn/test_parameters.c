@@ -11,14 +11,14 @@ TABLE_TEST(parameters, assign_carries_a_value_over_steps)
         weft_assign(state, weft_add(state, weft_full(w, 2, WEFT_SHAPE(2, 3))));
         weft_clear(w);
     }
-    uint64_t version = m->w->tape->changes;
-    cr_assert(all_are(state, 10) && weft__node_of(state)->changed == version);
+    uint64_t version = m->w->tape->version;
+    cr_assert(all_are(state, 10) && weft__node_of(state)->version == version);
     weft_assign(p, weft_reals(w, (weft_real[]){ 5, 6 }, WEFT_SHAPE(2)));
-    cr_assert(numbers(p)[0] == 5 && numbers(p)[1] == 6 && weft__node_of(p)->changed > version);
-    version = m->w->tape->changes;
+    cr_assert(numbers(p)[0] == 5 && numbers(p)[1] == 6 && weft__node_of(p)->version > version);
+    version = m->w->tape->version;
     weft_assign_values(p, (weft_real[]){ 7, 8 }, 2);
-    uint64_t now = weft__node_of(p)->changed;
-    cr_assert(numbers(p)[1] == 8 && now > version && weft__node_of(state)->changed < now);
+    uint64_t now = weft__node_of(p)->version;
+    cr_assert(numbers(p)[1] == 8 && now > version && weft__node_of(state)->version < now);
     weft_assign_values(state, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, 6);
     weft_assign(state, state);
     cr_assert(numbers(state)[5] == 6);
@@ -75,15 +75,15 @@ Test(parameters, incompatible_parameters_are_not_tied)
     weft_tensor *p = vector(m, "p", 4, zero), *far = vector(root, "p", 4, zero),
                 *foreign = vector(weft_module_new(other, "m"), "p", 4, zero);
     weft_tie(m, "q", far);
-    FAILS(w, WEFT_EARG, "root.p is not below the root m");
+    FAILS(w, WEFT_EARG, "root.p; expected a parameter below the root m");
     weft_tie(m, "q", weft_buffer(m, "b", WEFT_SHAPE(4)));
-    FAILS(w, WEFT_EARG, "no parameter");
+    FAILS(w, WEFT_EARG, "not a parameter");
     weft_tie(m, "q", weft_zeros(w, WEFT_SHAPE(4)));
-    FAILS(w, WEFT_EARG, "no parameter");
+    FAILS(w, WEFT_EARG, "not a parameter");
     weft_tie(m, "q", NULL);
-    FAILS(w, WEFT_EARG, "a parameter of this context is expected");
+    FAILS(w, WEFT_EARG, "expected a parameter of this context");
     weft_tie(m, "q", foreign);
-    FAILS(w, WEFT_EARG, "is not below the root m");
+    FAILS(w, WEFT_EARG, "expected a parameter below the root m");
     weft_tie(NULL, "q", p);
     cr_assert_null(weft_find_parameter(m, "q"));
     CLEAN(w);
@@ -137,11 +137,11 @@ CPU_TEST(parameters, frozen_by_a_pattern)
     for (int i = 0; i < COUNT(nothing); i++) {
         weft_freeze(m, nothing[i], true);
         cr_assert(strstr(weft_error_message(w), nothing[i] ? nothing[i] : "NULL"));
-        FAILS(w, WEFT_EARG, "fits no parameter below m; a pattern of their paths is expected");
+        FAILS(w, WEFT_EARG, "matches no parameter below m; expected a pattern of paths");
         cr_assert(!weft__node_of(p[0])->frozen && !weft__node_of(p[1])->frozen);
     }
     weft_freeze(weft_submodule_new(m, "none"), "*", true);
-    FAILS(w, WEFT_EARG, "freeze: \"*\" fits no parameter below m.none");
+    FAILS(w, WEFT_EARG, "freeze: \"*\" matches no parameter below m.none");
 }
 
 /* ---- gradients as a whole ---- */
@@ -213,7 +213,7 @@ Test(parameters, invalid_divisors_are_refused)
     weft_divide_grad(m, stale);
     FAILS(w, WEFT_EARG, "has ended");
     weft_divide_grad(m, p);
-    FAILS(w, WEFT_ESHAPE, "[5]; one real is expected");
+    FAILS(w, WEFT_ESHAPE, "[5]; expected one real");
     weft_divide_grad(m, weft_ints(w, NULL, 0, NULL));
     FAILS(w, WEFT_ESHAPE, "one real");
     weft_divide_grad(m, weft_scalar(other, 1));

@@ -393,7 +393,7 @@ Test(shards, mistakes_of_a_program_are_told)
     fails(&x, "and no shard is at work");
     IN_A_SHARD, weft_parallel_add(x.p, loss_of(&x, part.n, part.index, false));
     weft_backward(weft_mean_loss(loss_of(&x, part.n, part.index, false)));
-    fails(&x, "backward: the shard has its loss, by weft_parallel_add");
+    fails(&x, "backward: the shard has its loss; expected no weft_backward");
     weft_optim *sgd = weft_sgd_new(x.m, &(weft_sgd_opts){ .lr = .1 });
     IN_A_SHARD, weft_optim_step(sgd);
     fails(&x, "optim_step: a shard of a batch is at work");

@@ -199,7 +199,7 @@ CPU_TEST(beam, log_probabilities_are_not_normalised_again)
                         &(weft_decode_opts){ .begin = BEGIN, .end = END, .limit = LIMIT, .beams = beams,
                                              .log_probabilities = true });
         cr_assert(d.n == 0);
-        FAILS(w, WEFT_ENUMERIC, "or one, a log probability, is above 0");
+        FAILS(w, WEFT_ENUMERIC, "or a log probability is above 0");
     }
 }
 
@@ -215,9 +215,9 @@ CPU_TEST(beam, rows_are_ragged_queries)
     cr_assert(weft_layout_of(y) == WEFT_CONCAT && l.n == 3 && l.len[1] == 0);
     same_bits("rows", numbers(y), numbers(x), 6);
     weft_decode_ragged(&rows, weft_zeros(w, WEFT_SHAPE(4, 2)));
-    FAILS(w, WEFT_ESHAPE, "decode_ragged: [4, 2]: a plain tensor of 3 rows is expected");
+    FAILS(w, WEFT_ESHAPE, "decode_ragged: [4, 2]: expected a plain tensor of 3 rows");
     weft_decode_ragged(NULL, weft_zeros(w, WEFT_SHAPE(3, 2)));
-    FAILS(w, WEFT_EARG, "the rows of a step are expected, not NULL");
+    FAILS(w, WEFT_EARG, "the rows are NULL; expected those of the step");
 }
 
 /* ---- memory ---- */

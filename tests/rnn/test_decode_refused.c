@@ -72,22 +72,22 @@ CPU_TEST(decode_refused, an_end_outside_the_classes_is_an_error)
         weft_decoded d = decode_by((way)i, w, 2, first, faulty_step, &(faulty){ GOOD, -1, 0 },
                                    &(weft_decode_opts){ .end = 4, .limit = 5, .beams = 2 });
         cr_assert(d.n == 0 && !d.tokens);
-        FAILS(w, WEFT_EARG, "end is 4; there are 4 classes");
+        FAILS(w, WEFT_EARG, "end is 4; expected less than 4 classes");
     }
 }
 
 Test(decode_refused, a_faulty_step_is_an_error)
 {
-    fails(NO_SCORES, 1, WEFT_EARG, "step 1: the scores' tensor is NULL");
-    fails(FLAT, 0, WEFT_ESHAPE, "step 0: the scores are [8]; [2, classes] of reals are expected");
+    fails(NO_SCORES, 1, WEFT_EARG, "step 1: the tensor of scores is NULL");
+    fails(FLAT, 0, WEFT_ESHAPE, "step 0: the scores are [8]; expected [2, classes] of reals");
     fails(MORE_ROWS, 2, WEFT_ESHAPE, "step 2: the scores are [3, 4]");
     fails(OTHER_CLASSES, 1, WEFT_ESHAPE, "step 1: the scores are [2, 5]");
     fails(INTS, 0, WEFT_ESHAPE, "of ints");
-    fails(NOT_A_NUMBER, 2, WEFT_ENUMERIC, "step 2, sequence 1: the scores are not numbers");
-    fails(ALL_FORBIDDEN, 1, WEFT_ENUMERIC, "step 1, sequence 1: the scores are not numbers");
-    fails(STATE_GROWS, 1, WEFT_ESHAPE, "step 1: state h is [1, 2, 4], before it was [1, 2, 3]");
+    fails(NOT_A_NUMBER, 2, WEFT_ENUMERIC, "step 2, sequence 1: a score is NaN");
+    fails(ALL_FORBIDDEN, 1, WEFT_ENUMERIC, "step 1, sequence 1: a score is NaN");
+    fails(STATE_GROWS, 1, WEFT_ESHAPE, "step 1: state h is [1, 2, 4]; expected [1, 2, 3], as before");
     fails(STATE_GOES, 1, WEFT_ESHAPE, "step 1: state h is NULL");
-    fails(STATE_COMES, 1, WEFT_ESHAPE, "step 1: state c is [1, 2, 3], before it was NULL");
+    fails(STATE_COMES, 1, WEFT_ESHAPE, "step 1: state c is [1, 2, 3]; expected NULL, as before");
     fails(CLEARS, 1, WEFT_EARG, "clear: called inside the step function of \"");
     fails(FAILS_ITSELF, 3, WEFT_EARG, "the step gave up");
 }
@@ -163,49 +163,49 @@ Test(decode_refused, options_are_checked)
 {
     static const int32_t two[] = { 1, 1 }, negative[] = { 1, -1 }, one_empty[] = { 2, 0 };
     static const struct { weft_decode_opts o; const char *text; } bad[] = {
-        { { .end = 3, .limit = -1 }, "decode: a limit, the most tokens of a sequence, of 1 or more and below "
-                                     "2^31 is expected; there are 2 sequences, limit -1" },
+        { { .end = 3, .limit = -1 }, "decode: limit: expected 1 .. 2^31 - 1, the maximum number of "
+                                     "tokens in a sequence; given: 2 sequences, limit -1" },
         { { .end = 3 }, "limit 0," },
         { { .end = 3, .sample = true }, "limit 0," },
         { { .end = 3, .beams = 2 }, "limit 0," },
-        { { .limit = 5 }, "begin and end are both 0: give the tokens that start and finish a sequence" },
-        { { .end = 3, .limit = 5, .beams = -1 }, "1 or more beams" },
-        { { .end = 3, .limit = 5, .beams = 2, .length_penalty = NAN }, "a finite length_penalty" },
-        { { .end = 3, .limit = 5, .beams = 2, .best = 3 }, "a best of 0 (means 1) .. beams is expected" },
-        { { .end = 3, .limit = 5, .sample = true, .temperature = -1 }, "a temperature of 0" },
-        { { .end = 3, .limit = 5, .sample = true, .top_k = -1 }, "a top_k of 0" },
-        { { .end = 3, .limit = 5, .sample = true, .top_p = 1.5 }, "a top_p of 0 (means 1, all) .. 1" },
-        { { .end = 3, .limit = 5, .prompt_len = two }, "prompt_len is of prompt, which is NULL" },
-        { { .end = 3, .limit = 5, .prompt = two }, "prompt_len is expected with prompt" },
+        { { .limit = 5 }, "begin and end: both are 0; expected the tokens that start and finish a sequence" },
+        { { .end = 3, .limit = 5, .beams = -1 }, "beams: expected 1 or more" },
+        { { .end = 3, .limit = 5, .beams = 2, .length_penalty = NAN }, "length_penalty: expected" },
+        { { .end = 3, .limit = 5, .beams = 2, .best = 3 }, "best: expected 0 (means 1) .. beams" },
+        { { .end = 3, .limit = 5, .sample = true, .temperature = -1 }, "temperature: expected" },
+        { { .end = 3, .limit = 5, .sample = true, .top_k = -1 }, "top_k: expected 0" },
+        { { .end = 3, .limit = 5, .sample = true, .top_p = 1.5 }, "top_p: expected 0 (means 1, all) .. 1" },
+        { { .end = 3, .limit = 5, .prompt_len = two }, "prompt_len: prompt is NULL" },
+        { { .end = 3, .limit = 5, .prompt = two }, "prompt: prompt_len is NULL" },
         { { .end = 3, .limit = 5, .prompt = two, .prompt_len = negative },
-          "the prompt of sequence 1 has -1 tokens; 0 or more are expected" },
+          "the prompt of sequence 1 has -1 tokens; expected 0 or more" },
         { { .begin = -1, .end = 3, .limit = 5, .prompt = two, .prompt_len = one_empty },
-          "begin is -1 and the prompt of sequence 1 has 0 tokens; a token to begin with" },
+          "begin is -1 and the prompt of sequence 1 has 0 tokens; expected begin" },
         /* options that would change nothing */
-        { { .end = NEVER, .limit = 5, .beams = 2, .sample = true }, "beams or sample is expected, not both" },
-        { { .end = NEVER, .limit = 5, .temperature = 1 }, "temperature is for sampling" },
-        { { .end = NEVER, .limit = 5, .top_k = 3 }, "top_k is for sampling, sample = true" },
-        { { .end = NEVER, .limit = 5, .beams = 3, .top_k = 3 }, "top_k is for sampling" },
-        { { .end = NEVER, .limit = 5, .top_p = .5 }, "top_p is for sampling, sample = true" },
-        { { .end = NEVER, .limit = 5, .stream = "my" }, "stream is for sampling, sample = true" },
-        { { .end = NEVER, .limit = 5, .sample = true, .best = 2 }, "best is for beam search, beams of 2" },
-        { { .end = NEVER, .limit = 5, .length_penalty = 1 }, "length_penalty is for beam search, beams" },
-        { { .end = NEVER, .limit = 5, .beams = 1, .length_penalty = -1 }, "length_penalty is for beam" },
-        { { .end = NEVER, .limit = 5, .sample = true, .length_penalty = 1 }, "length_penalty is for beam" },
+        { { .end = NEVER, .limit = 5, .beams = 2, .sample = true }, "beams and sample: both are set" },
+        { { .end = NEVER, .limit = 5, .temperature = 1 }, "temperature: sample is false" },
+        { { .end = NEVER, .limit = 5, .top_k = 3 }, "top_k: sample is false; expected sample = true" },
+        { { .end = NEVER, .limit = 5, .beams = 3, .top_k = 3 }, "top_k: sample is false" },
+        { { .end = NEVER, .limit = 5, .top_p = .5 }, "top_p: sample is false; expected sample = true" },
+        { { .end = NEVER, .limit = 5, .stream = "my" }, "stream: sample is false; expected sample = true" },
+        { { .end = NEVER, .limit = 5, .sample = true, .best = 2 }, "best: beams is below 2" },
+        { { .end = NEVER, .limit = 5, .length_penalty = 1 }, "length_penalty: beams" },
+        { { .end = NEVER, .limit = 5, .beams = 1, .length_penalty = -1 }, "length_penalty: beams" },
+        { { .end = NEVER, .limit = 5, .sample = true, .length_penalty = 1 }, "length_penalty: beams" },
     };
     const weft_decode_opts good = { .end = 3, .limit = 5 }, beams = { .end = 3, .limit = 5, .beams = 2 };
     weft *w = open_on(WEFT_CPU);
     for (int i = 0; i < COUNT(bad); i++)
         decoding_fails(w, 2, WEFT_ZERO_STATE, &bad[i].o, WEFT_EARG, bad[i].text);
     decoding_fails(w, 2, WEFT_ZERO_STATE, NULL, WEFT_EARG, "decode: opts is NULL");
-    decoding_fails(w, -1, WEFT_ZERO_STATE, &good, WEFT_EARG, "decode: 0 or more sequences");
+    decoding_fails(w, -1, WEFT_ZERO_STATE, &good, WEFT_EARG, "decode: n: expected 0 or more");
     weft_decode(w, 2, WEFT_ZERO_STATE, NULL, NULL, &good);
-    FAILS(w, WEFT_EARG, "decode: a step function is expected");
+    FAILS(w, WEFT_EARG, "decode: the step function is NULL");
     weft_state stale = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
     weft_clear(w);
     decoding_fails(w, 2, stale, &good, WEFT_EARG, "state h is of a step that has ended");
     decoding_fails(w, 2, (weft_state){ weft_zeros(w, WEFT_SHAPE(1, 5, 2)), NULL }, &good, WEFT_ESHAPE,
-                   "step 0: state h is [1, 5, 2]; [layers * directions, 2, width] of reals is expected");
+                   "step 0: state h is [1, 5, 2]; expected [layers * directions, 2, width] of reals");
     decoding_fails(w, 2, (weft_state){ weft_zeros(w, WEFT_SHAPE(1, 2, 3)), weft_zeros(w, WEFT_SHAPE(2, 3)) },
                    &beams, WEFT_ESHAPE, "decode: step 0: state c is [2, 3]");
     faulty f = { GOOD, 0, 0 };
@@ -214,7 +214,7 @@ Test(decode_refused, options_are_checked)
     prompted.prompt = (const int32_t[]){ 1, 4 };
     prompted.prompt_len = (const int32_t[]){ 0, 2 };
     weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &prompted);
-    FAILS(w, WEFT_EARG, "decode: the prompt of sequence 1 has a token 4; 0 .. 3 is expected");
+    FAILS(w, WEFT_EARG, "decode: the prompt of sequence 1 has a token 4; expected 0 .. 3");
     CLEAN(w);
 }
 

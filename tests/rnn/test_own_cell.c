@@ -372,18 +372,18 @@ CPU_TEST(own_cell, errors_of_a_step_are_reported)
     const weft_rnn_opts relu = { .input = IN, .hidden = H, .relu = true };
     const struct { weft_cell cell; weft_rnn_opts o; const char *why;
     } bad[] = {
-        { { .name = "x" }, o, "a cell with a step is expected" },
-        { { .step = gives_nothing }, o, "a cell has a name" },
-        BAD(o, "0 .. 64 gates are expected", .gates = -1),
-        BAD(o, "1 or 2 states are expected", .gates = 1, .states = 3),
-        BAD(o, "a noise in 0 .. 1", .gates = 1, .noise = 1),
+        { { .name = "x" }, o, "expected a cell with a step" },
+        { { .step = gives_nothing }, o, "name: expected 1 to 95 bytes" },
+        BAD(o, "gates: expected 0 .. 64 gates", .gates = -1),
+        BAD(o, "states: expected 1 or 2", .gates = 1, .states = 3),
+        BAD(o, "noise: expected 0 <= noise < 1", .gates = 1, .noise = 1),
         BAD(o, "0 .. 16 parameters", .gates = 1, .own_count = 1),
-        BAD(o, "each of its own parameters has a name", .gates = 1, .own = &unnamed, .own_count = 1),
-        BAD(o, "the shape of a parameter", .gates = 1, .own = &shapeless, .own_count = 1),
-        BAD(o, "a parameter has 1 .. 64 blocks", .gates = 1, .own = &blockless, .own_count = 1),
-        BAD(proj, "only an LSTM or a CIFG has a projection", .gates = 1),
-        BAD(relu, "relu is an option of elman_new", .gates = 1),
-        BAD(((weft_rnn_opts){ .hidden = H }), "rnn_of_cell \"r\": input and hidden of at", .gates = 1),
+        BAD(o, "own: name: expected 1 .. 31 bytes", .gates = 1, .own = &unnamed, .own_count = 1),
+        BAD(o, "own: shape: expected", .gates = 1, .own = &shapeless, .own_count = 1),
+        BAD(o, "own: blocks: expected 1 .. 64", .gates = 1, .own = &blockless, .own_count = 1),
+        BAD(proj, "proj: expected only with an LSTM or a CIFG", .gates = 1),
+        BAD(relu, "relu: expected only with weft_elman_new", .gates = 1),
+        BAD(((weft_rnn_opts){ .hidden = H }), "rnn_of_cell \"r\": input and hidden: expected", .gates = 1),
     };
     weft_module *m = weft_module_new(w, "m");
     for (int i = 0; i < COUNT(bad); i++) {
@@ -392,12 +392,12 @@ CPU_TEST(own_cell, errors_of_a_step_are_reported)
         FAILS(w, WEFT_EARG, bad[i].why);
     }
     weft_rnn_of_cell(m, "r", NULL, &o);
-    FAILS(w, WEFT_EARG, "a cell with a step is expected");
+    FAILS(w, WEFT_EARG, "expected a cell with a step");
     run_of(w, weft_module_new(w, "a"), gives_nothing, WEFT_EARG,
            "a.r: the step of the cell \"mine\": h is NULL");
     run_of(w, weft_module_new(w, "b"), gives_too_much, WEFT_ESHAPE,
-           "h is [2, 10]; plain [2, 5] (rows, hidden) is expected");
+           "h is [2, 10]; expected plain [2, 5] (rows, hidden)");
     run_of(w, weft_module_new(w, "c"), gives_c, WEFT_EARG,
-           "it gave a state c, and the cell has one state, h");
+           "it returned c; expected NULL, for one state, h");
     run_of(w, weft_module_new(w, "d"), fails, WEFT_ENUMERIC, "my own reason");
 }

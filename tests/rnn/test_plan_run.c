@@ -49,7 +49,7 @@ static weft_plan planned(const char *text)
 static void anew(weft *w)
 {
     if (w->tape)
-        w->tape->drops = NULL;
+        w->tape->dropouts = NULL;
 }
 
 /* ---- outputs ---- */

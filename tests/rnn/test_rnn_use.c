@@ -163,7 +163,7 @@ Test(rnn_use, states_are_selected)
     }
     weft *w = open_on(WEFT_CPU);
     weft_state_select((weft_state){ weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL }, (const int32_t[]){ 0, 3 }, 2);
-    FAILS(w, WEFT_EARG, "parent[1] is 3; 0 .. 2 is expected");
+    FAILS(w, WEFT_EARG, "parent[1] is 3; expected 0 .. 2");
     weft_state_select((weft_state){ weft_zeros(w, WEFT_SHAPE(3, 4)), NULL }, (const int32_t[]){ 0 }, 1);
     FAILS(w, WEFT_ESHAPE, "state_select: the state is [3, 4]");
     CLEAN(w);
@@ -226,8 +226,8 @@ Test(rnn_use, final_state_of_other_states)
     weft_tensor *none = weft_final_state(r, (weft_state){ weft_zeros(w, WEFT_SHAPE(2, 0, 2)), NULL });
     cr_assert(weft_size(none, 0) == 0 && weft_size(none, 1) == 2);
     const struct { int64_t shape[3]; bool foreign; weft_status status; const char *text; } bad[] = {
-        { { 1, 4, 2 }, false, WEFT_ESHAPE, "state h is [1, 4, 2]; [2, 4, 2]" },
-        { { 2, 4, 3 }, false, WEFT_ESHAPE, "state h is [2, 4, 3]; [2, 4, 2]" },
+        { { 1, 4, 2 }, false, WEFT_ESHAPE, "state h is [1, 4, 2]; expected [2, 4, 2]" },
+        { { 2, 4, 3 }, false, WEFT_ESHAPE, "state h is [2, 4, 3]; expected [2, 4, 2]" },
         { { 2, 4, 2 }, true, WEFT_EARG, "m.r: final_state: state h" },
     };
     for (int i = 0; i < COUNT(bad); i++) {
@@ -249,19 +249,19 @@ Test(rnn_use, options_are_checked)
 {
 #define GOOD .input = 2, .hidden = 3
     static const struct { layer_new *make; weft_rnn_opts o; const char *why; } bad[] = {
-        { weft_gru_new, { .input = 2 }, "gru_new \"r\": input and hidden of at least 1" },
-        { weft_lstm_new, { .input = -1, .hidden = 3 }, "lstm_new \"r\": input and hidden of at least 1" },
-        { weft_lstm_new, { GOOD, .layers = 33 }, "1 .. 32 layers" },
-        { weft_lstm_new, { GOOD, .proj = 3 }, "a proj less than hidden" },
-        { weft_gru_new, { GOOD, .proj = 1 }, "only an LSTM or a CIFG has a projection" },
-        { weft_elman_new, { GOOD, .dropout = 1 }, "a dropout in 0 .. 1" },
-        { weft_elman_new, { GOOD, .dropout = NAN }, "a dropout in 0 .. 1" },
-        { weft_lstm_new, { GOOD, .relu = true }, "relu is an option of elman_new" },
-        { weft_gru_new, { GOOD, .forget_bias = 1 }, "only an LSTM or a CIFG has a forget_bias" },
-        { weft_mgu_new, { GOOD, .forget_bias = 1 }, "only an LSTM or a CIFG has a forget_bias" },
-        { weft_lstm_new, { GOOD, .forget_bias = NAN }, "a finite forget_bias" },
+        { weft_gru_new, { .input = 2 }, "gru_new \"r\": input and hidden: expected 1 or more" },
+        { weft_lstm_new, { .input = -1, .hidden = 3 }, "lstm_new \"r\": input and hidden: expected" },
+        { weft_lstm_new, { GOOD, .layers = 33 }, "layers: expected 1 .. 32" },
+        { weft_lstm_new, { GOOD, .proj = 3 }, "proj: expected less than hidden" },
+        { weft_gru_new, { GOOD, .proj = 1 }, "proj: expected only with an LSTM or a CIFG" },
+        { weft_elman_new, { GOOD, .dropout = 1 }, "dropout: expected 0 <= dropout < 1" },
+        { weft_elman_new, { GOOD, .dropout = NAN }, "dropout: expected 0 <= dropout < 1" },
+        { weft_lstm_new, { GOOD, .relu = true }, "relu: expected only with weft_elman_new" },
+        { weft_gru_new, { GOOD, .forget_bias = 1 }, "forget_bias: expected only with an LSTM or a CIFG" },
+        { weft_mgu_new, { GOOD, .forget_bias = 1 }, "forget_bias: expected only with an LSTM or a CIFG" },
+        { weft_lstm_new, { GOOD, .forget_bias = NAN }, "forget_bias: expected a finite number" },
         { weft_lstm_new, { GOOD, .forget_bias = WEFT_ZERO, .no_bias = true },
-          "a forget_bias without no_bias is expected" },
+          "forget_bias: expected only without no_bias" },
         { weft_lstm_new, { GOOD }, "m has a \"r\" already" },
     };
     weft *w = open_on(WEFT_CPU);
@@ -295,12 +295,12 @@ Test(rnn_use, inputs_are_checked)
     FAILS(w, WEFT_EARG, "model.enc: rnn_run: x is NULL");
     weft_rnn_run(lstm, weft_zeros(w, WEFT_SHAPE(4, 5, 3)), WEFT_ZERO_STATE);
     FAILS(w, WEFT_ESHAPE,
-          "x is [4, 5, 3]; ragged rows or a plain [sequences, steps, 2] of reals is expected");
+          "x is [4, 5, 3]; expected ragged rows or plain [sequences, steps, 2] of reals");
     weft_rnn_run(lstm, weft_zeros(w, WEFT_SHAPE(4, 2)), WEFT_ZERO_STATE);
     FAILS(w, WEFT_ESHAPE, "x is [4, 2]");
     weft_rnn_run(lstm, X, (weft_state){ STATE(2, 3, 3), STATE(2, 4, 3) });
     FAILS(w, WEFT_ESHAPE,
-          "state h is [2, 3, 3]; [2, 4, 3] (layers * directions, sequences, width) is expected");
+          "state h is [2, 3, 3]; expected [2, 4, 3] (layers * directions, sequences, width)");
     weft_rnn_run(lstm, X, (weft_state){ STATE(2, 4, 3), STATE(4, 4, 3) });
     FAILS(w, WEFT_ESHAPE, "state c is [4, 4, 3]");
     weft_rnn_run(lstm, X, (weft_state){ STATE(2, 4, 3), NULL });
@@ -308,11 +308,11 @@ Test(rnn_use, inputs_are_checked)
     weft_rnn_run(lstm, X, (weft_state){ NULL, STATE(2, 4, 3) });
     FAILS(w, WEFT_EARG, "state h is NULL");
     weft_rnn_run(gru, X, (weft_state){ STATE(2, 4, 3), STATE(2, 4, 3) });
-    FAILS(w, WEFT_EARG, "model.gru: rnn_run: a state c was given, but this layer's cell has one state, h");
+    FAILS(w, WEFT_EARG, "model.gru: rnn_run: state c is given; expected NULL, for a cell with one state, h");
     weft_rnn_step(both, weft_zeros(w, WEFT_SHAPE(4, 2)), WEFT_ZERO_STATE);
     FAILS(w, WEFT_EARG, "model.both: rnn_step: the layer has two directions");
     weft_rnn_step(gru, X, WEFT_ZERO_STATE);
-    FAILS(w, WEFT_ESHAPE, "rnn_step: x is [4, 5, 2]; a plain [sequences, 2] of reals is expected");
+    FAILS(w, WEFT_ESHAPE, "rnn_step: x is [4, 5, 2]; expected plain [sequences, 2] of reals");
     weft_tensor *stale = X;
     weft_clear(w);
     weft_rnn_run(gru, stale, WEFT_ZERO_STATE);

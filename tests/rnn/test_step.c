@@ -264,7 +264,7 @@ Test(step, works_without_memory_for_a_cache, .init = unchecked)
         for (int i = 0; i < 3; i++)
             run_steps(w, &s, &usual, 2, &steps); /* the arenas have grown */
         for (int64_t p = 0; p < weft_parameter_count(s.m); p++)
-            weft__node_of(weft_parameter_at(s.m, p, NULL))->packed = NULL;
+            weft__node_of(weft_parameter_at(s.m, p, NULL))->packed_copies = NULL;
         int64_t before = kept(w);
         for (int i = 1; i < 4; i++) {
             atomic_store(&heap_of(w)->fail_in, i);
@@ -280,7 +280,7 @@ Test(step, works_without_memory_for_a_cache, .init = unchecked)
 /* ---- products of few rows ---- */
 static weft_tensor *applied(weft_linear *l, bool squashed, weft_tensor *x)
 {
-    return squashed ? weft__linear_activated(l, WEFT_TANH, x) : weft_linear_run(l, x);
+    return squashed ? weft__run_activated(l, WEFT_TANH, x) : weft_linear_run(l, x);
 }
 Test(step, linear_layers_have_the_bits_of_many_rows)
 {

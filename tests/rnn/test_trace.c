@@ -284,25 +284,25 @@ CPU_TEST(trace, invalid_requests_are_refused)
     weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 3, .hidden = 4 }),
              *lean = weft_lstm_new(m, "lean", &(weft_rnn_opts){ .input = 3, .hidden = 4, .lean = true });
     cr_assert_eq(weft_rnn_trace(r, 0, false).gates, 0);
-    FAILS(w, WEFT_EARG, "rnn_trace: the layer has not run since weft_rnn_set_traced");
+    FAILS(w, WEFT_EARG, "rnn_trace: the layer has not run; expected a run after weft_rnn_set_traced");
     weft_rnn_set_traced(r, true), weft_rnn_set_traced(lean, true);
     weft_tensor *x = random_tensor(w, 3, WEFT_SHAPE(1, 2, 3));
     weft_rnn_run(lean, x, WEFT_ZERO_STATE);
-    FAILS(w, WEFT_EARG, "m.lean: rnn_run: the layer is traced, see weft_rnn_set_traced, and lean");
+    FAILS(w, WEFT_EARG, "m.lean: rnn_run: the layer is traced (weft_rnn_set_traced) and lean");
     weft_rnn_set_composed(r, true);
     weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)), WEFT_ZERO_STATE);
-    FAILS(w, WEFT_EARG, "and composed; a fused layer");
+    FAILS(w, WEFT_EARG, "and composed; expected a fused layer");
     weft_rnn_set_composed(r, false);
     weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)), WEFT_ZERO_STATE);
     OK(w);
     weft_rnn_trace(r, 1, false);
-    FAILS(w, WEFT_EARG, "layer 1 is asked for; there are 1, of 1 direction");
+    FAILS(w, WEFT_EARG, "layer 1; expected one of 1 layers and 1 direction");
     weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)), WEFT_ZERO_STATE);
     weft_rnn_trace(r, 0, true);
-    FAILS(w, WEFT_EARG, "layer 0, reverse, is asked for");
+    FAILS(w, WEFT_EARG, "layer 0, reverse; expected");
     weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)), WEFT_ZERO_STATE);
     weft_clear(w);
     weft_rnn_trace(r, 0, false);
-    FAILS(w, WEFT_EARG, "the step of the layer's last run has ended");
+    FAILS(w, WEFT_EARG, "the step of the last run has ended");
     cr_assert(!weft_rnn_set_traced(NULL, true) && !weft_rnn_trace(NULL, 0, false).gates);
 }

@@ -27,7 +27,7 @@ weft_tensor *weft__gate_add_norm_run(weft__gate_add_norm *, weft_tensor *x, weft
 
 /* Interpolates [.., F] linearly to [.., out] (the first and the last feature stay; out 1: the first), times
  * 2 sigmoid(mask). mask is [out], [groups, out] where x is [.., groups, F], or NULL. */
-weft_tensor *weft__resampled(weft_tensor *x, int64_t out, weft_tensor *mask);
+weft_tensor *weft__resample(weft_tensor *x, int64_t out, weft_tensor *mask);
 
 /* Gated residual network: norm(glu1(dropout(fc2 activation(fc1 x + fc3 context))) + skip). fc3 has no bias.
  * fc1, fc2 and glu1.fc1 start normal with deviation sqrt(2 / in), biases at 0. The two consecutive dropouts
@@ -39,7 +39,7 @@ typedef struct weft__grn_opts {
     int64_t hidden;                              /* 0: in */
     int64_t context;                             /* width of the context; 0: none */
     double dropout;
-    bool interpolate;        /* skip where in is not out: norm of weft__resampled, or a linear "project" */
+    bool interpolate; /* skip where in is not out: norm of weft__resample, or a linear "project" */
 } weft__grn_opts;
 weft__grn *weft__grn_new(weft_module *m, const char *name, const weft__grn_opts *);
 /* context: NULL, [.., context] like x, or [n, context], one row per sequence of x. */

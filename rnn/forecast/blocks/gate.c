@@ -17,7 +17,7 @@ weft__glu_layer *weft__glu_new(weft_module *parent, const char *name, int64_t in
     if (!g)
         return NULL;
     g->m = m;
-    g->fc1 = weft__linear_as(m, "fc1", in, 2 * out, (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
+    g->fc1 = weft__linear_new(m, "fc1", in, 2 * out, (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
     g->dropout = dropout;
     return g;
 }
@@ -25,7 +25,7 @@ weft__glu_layer *weft__glu_new(weft_module *parent, const char *name, int64_t in
 weft_tensor *weft__glu_gate(weft__glu_layer *g, weft_tensor *x)
 {
     const weft_module *before = weft__enter(g->m);
-    weft_tensor *y = weft_linear_run(g->fc1, weft__dropped(g->m, "dropout", x, g->dropout));
+    weft_tensor *y = weft_linear_run(g->fc1, weft__dropout(g->m, "dropout", x, g->dropout));
     weft__leave(g->m, before);
     return y;
 }
@@ -110,7 +110,7 @@ static weft_tensor *interpolation(weft *w, int64_t in, int64_t out)
     return weft_reals(w, at, WEFT_SHAPE(out, in));
 }
 
-weft_tensor *weft__resampled(weft_tensor *x, int64_t out, weft_tensor *mask)
+weft_tensor *weft__resample(weft_tensor *x, int64_t out, weft_tensor *mask)
 {
     if (!weft_ok(x->w) || width(x) == out)
         return scale_by_mask(mask, x);

@@ -27,7 +27,7 @@ static void skip_new(weft__grn *g, const weft__grn_opts *o)
     if (o->in == o->out)
         return;
     if (!o->interpolate) {
-        g->project = weft__linear_as(g->m, "project", o->in, o->out, weft__by_width(o->in));
+        g->project = weft__linear_new(g->m, "project", o->in, o->out, weft__init_by_width(o->in));
         return;
     }
     weft_module *m = weft_submodule_new(g->m, "resample");
@@ -45,11 +45,11 @@ weft__grn *weft__grn_new(weft_module *parent, const char *name, const weft__grn_
     g->m = m;
     g->dropout = o->dropout;
     g->out = o->out;
-    g->fc1 = weft__linear_as(m, "fc1", o->in, hidden, normal_of(o->in));
+    g->fc1 = weft__linear_new(m, "fc1", o->in, hidden, normal_of(o->in));
     if (o->context)
-        g->fc3 = weft__linear_unbiased_as(m, "fc3", o->context, hidden,
-                                          (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
-    g->fc2 = weft__linear_as(m, "fc2", hidden, o->out, normal_of(hidden));
+        g->fc3 =
+            weft__linear_unbiased_new(m, "fc3", o->context, hidden, (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
+    g->fc2 = weft__linear_new(m, "fc2", hidden, o->out, normal_of(hidden));
     g->glu1 = weft__glu_new(m, "glu1", o->out, o->out, o->dropout);
     if (weft_ok(m->w))
         weft_initialise(weft_find_parameter(m, "glu1.fc1.weight"), normal_of(o->out));
@@ -72,7 +72,7 @@ static weft_tensor *spread_over(weft_tensor *c, weft_tensor *x)
 static weft_tensor *hidden(const weft__grn *g, weft_tensor *x, weft_tensor *context)
 {
     if (!g->fc3)
-        return weft__linear_activated(g->fc1, WEFT_ELU, x);
+        return weft__run_activated(g->fc1, WEFT_ELU, x);
     weft_tensor *h = weft_linear_run(g->fc1, x);
     return weft_elu(weft_add(h, spread_over(weft_linear_run(g->fc3, context), h)), 1);
 }
@@ -81,10 +81,10 @@ weft_tensor *weft__grn_run(weft__grn *g, weft_tensor *x, weft_tensor *context)
 {
     const weft_module *before = weft__enter(g->m);
     weft_tensor *h = weft_linear_run(g->fc2, hidden(g, x, context));
-    h = weft__glu_gate(g->glu1, weft__dropped(g->m, "dropout", h, g->dropout));
+    h = weft__glu_gate(g->glu1, weft__dropout(g->m, "dropout", h, g->dropout));
     weft_tensor *skip = g->project ? weft_linear_run(g->project, x) : x;
     if (g->resampled)
-        skip = weft_layer_norm_run(g->resampled, weft__resampled(x, g->out, g->mask));
+        skip = weft_layer_norm_run(g->resampled, weft__resample(x, g->out, g->mask));
     weft_tensor *y = weft__layer_norm_of_gate(g->norm, h, skip);
     weft__leave(g->m, before);
     return y;
@@ -165,14 +165,14 @@ static weft_tensor *skip_of(const weft__grouped_grn *g, weft_tensor *x)
         return x;
     weft_tensor *all[3];
     of_all(g, MASK, 3, all);
-    return weft__layer_norm_of_groups(weft__resampled(x, g->out, all[0]), all[1], all[2], 0);
+    return weft__layer_norm_of_groups(weft__resample(x, g->out, all[0]), all[1], all[2], 0);
 }
 
 weft_tensor *weft__grouped_grn_run(const weft__grouped_grn *g, weft_tensor *x)
 {
     const weft_module *before = weft__enter(g->m);
     weft_tensor *h = linear_of(g, FC2_WEIGHT, linear_of(g, FC1_WEIGHT, x, WEFT__elu), WEFT__UNARIES);
-    h = weft__dropped(g->m, "glu1.dropout", weft__dropped(g->m, "dropout", h, g->dropout), g->dropout);
+    h = weft__dropout(g->m, "glu1.dropout", weft__dropout(g->m, "dropout", h, g->dropout), g->dropout);
     weft_tensor *gate = linear_of(g, GATE_WEIGHT, h, WEFT__UNARIES);
     weft_tensor *skip = skip_of(g, x);
     weft_tensor *norm[2];

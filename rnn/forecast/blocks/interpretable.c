@@ -40,10 +40,10 @@ weft__interpretable *weft__interpretable_new(weft_module *parent, const char *na
 {
     weft *w = weft__ready(parent);
     if (w && (heads < 1 || heads > MOST_HEADS || heads > d_model))
-        weft__fail(w, WEFT_EARG,
-                   "interpretable_attention: d_model %lld, %d heads; 1 .. %d heads, and no more than the "
-                   "width, are expected",
-                   (long long)d_model, heads, MOST_HEADS);
+        weft__fail(
+            w, WEFT_EARG,
+            "interpretable_attention: d_model %lld, %d heads; expected 1 .. %d heads, and at most d_model",
+            (long long)d_model, heads, MOST_HEADS);
     weft_module *m = weft_submodule_new(parent, name);
     weft__interpretable *a = weft__layer(m, sizeof *a);
     if (!a)
@@ -52,13 +52,13 @@ weft__interpretable *weft__interpretable_new(weft_module *parent, const char *na
                                 .dropout = dropout };
     a->query = heads_new(a, "query_layers");
     a->key = heads_new(a, "key_layers");
-    a->value = weft__linear_as(m, "value_layer", a->width, a->dk, xavier);
-    a->output = weft__linear_as(m, "output_layer", a->dk, a->width, xavier);
+    a->value = weft__linear_new(m, "value_layer", a->width, a->dk, xavier);
+    a->output = weft__linear_new(m, "output_layer", a->dk, a->width, xavier);
     return a;
 }
 
 /* ---- running ---- */
-/* [.., width] -> [.., heads * dk], the queries and the keys */
+/* Queries and keys of all heads, [.., heads * dk]. */
 typedef struct projected { weft_tensor *queries, *keys; } projected;
 static projected project_heads(const weft__interpretable *a, weft_tensor *q, weft_tensor *memory)
 {
@@ -73,7 +73,7 @@ static projected project_heads(const weft__interpretable *a, weft_tensor *q, wef
 /* Returns the output layer of the mean over the heads. */
 static weft_tensor *put_out(const weft__interpretable *a, weft_tensor *seen)
 {
-    return weft__dropped(a->m, "dropout", weft_linear_run(a->output, seen), a->dropout);
+    return weft__dropout(a->m, "dropout", weft_linear_run(a->output, seen), a->dropout);
 }
 
 static weft_tensor *run_interpretable(const void *layer, weft_tensor *q, weft_attention_memory asked,
@@ -95,12 +95,12 @@ static weft_tensor *run_interpretable(const void *layer, weft_tensor *q, weft_at
 weft_tensor *weft__interpretable_run(weft__interpretable *a, weft_tensor *q, weft_tensor *memory,
                                      weft_causal causal, weft_tensor **map)
 {
-    return weft__attend((weft__asked){ a->m, "interpretable_attention", a, NULL, run_interpretable }, q,
+    return weft__attend((weft__scorer){ a->m, "interpretable_attention", a, NULL, run_interpretable }, q,
                         memory, causal, map);
 }
 
 /* ---- with all scores, by a mask ---- */
-/* [n, T, heads * dk] -> [n, heads, T, dk] */
+/* Rearranges [n, T, heads * dk] to [n, heads, T, dk]. */
 static weft_tensor *by_head(const weft__interpretable *a, weft_tensor *x)
 {
     return weft_transpose(weft_reshape(x, 4, (int64_t[]){ x->f.size[0], x->f.size[1], a->heads, a->dk }), 1,
@@ -114,7 +114,7 @@ static weft_tensor *masked_scores(weft_tensor *scores, weft_tensor *forbidden)
     return weft_where(forbidden, weft_scalar(scores->w, (double)(real)-1e9), scores);
 }
 
-/* 1 for each row of x [n, T, width] without NaN and infinity, [n, T, 1]. */
+/* Returns [n, T, 1]: 1 for each row of x [n, T, width] without NaN and infinity, otherwise 0. */
 static weft_tensor *finite_rows(weft_tensor *x)
 {
     weft *w = x->w;
@@ -165,7 +165,7 @@ static weft_tensor *attend_all(const weft__interpretable *a, weft_tensor *q, wef
     weft_tensor *scores = weft_scale(dots, (double)(real)(1 / sqrt((double)a->dk)));
     if (forbidden)
         scores = masked_scores(scores, forbidden);
-    weft_tensor *weights = weft__dropped(a->m, "weights", weft_softmax(scores, -1, NULL), a->dropout);
+    weft_tensor *weights = weft__dropout(a->m, "weights", weft_softmax(scores, -1, NULL), a->dropout);
     if (map)
         *map = weights;
     return put_out(a, weft_matmul(weft_mean(weights, 1), weft_linear_run(a->value, memory)));

@@ -1,4 +1,4 @@
-/* variable_selection.c - weighs features of each token: a GRN for each, and one for their weights. */
+/* variable_selection.c - weights the features of each token; each feature, and the weights, have a GRN. */
 #include <string.h>
 #include "autograd/fused.h"
 #include "rnn/forecast/blocks/blocks.h"
@@ -9,7 +9,7 @@ struct weft__selection {
     weft_module *m;
     weft__selection_opts o;
     weft_tensor **weight, **bias;                /* of the prescalers */
-    weft__grn *only, *flattened; /* NULL unless for one feature; for several */
+    weft__grn *only, *flattened; /* only: for one feature; flattened: for several. Otherwise NULL. */
     weft__grouped_grn *singles;
 };
 
@@ -18,8 +18,8 @@ static void prescaler_new(weft__selection *v, weft_module *prescalers, int i)
     char number[16];
     snprintf(number, sizeof number, "%d", i);
     weft_module *m = weft_submodule_new(prescalers, number);
-    v->weight[i] = weft_parameter(m, "weight", WEFT_SHAPE(v->o.d_hidden, 1), weft__by_width(1));
-    v->bias[i] = weft_parameter(m, "bias", WEFT_SHAPE(v->o.d_hidden), weft__by_width(1));
+    v->weight[i] = weft_parameter(m, "weight", WEFT_SHAPE(v->o.d_hidden, 1), weft__init_by_width(1));
+    v->bias[i] = weft_parameter(m, "bias", WEFT_SHAPE(v->o.d_hidden), weft__init_by_width(1));
 }
 
 static void features_new(weft__selection *v)
@@ -49,7 +49,7 @@ weft__selection *weft__selection_new(weft_module *parent, const char *name, cons
 {
     weft *w = weft__ready(parent);
     if (w && o->features > MOST_FEATURES)
-        weft__fail(w, WEFT_ESHAPE, "variable_selection: %lld features; 1 .. %d are expected",
+        weft__fail(w, WEFT_ESHAPE, "variable_selection: %lld features; expected 1 .. %d",
                    (long long)o->features, MOST_FEATURES);
     weft_module *m = weft_submodule_new(parent, name);
     weft__selection *v = weft__layer(m, sizeof *v);

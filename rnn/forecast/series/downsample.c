@@ -65,15 +65,15 @@ static void shrink_starts(weft_frame *f, int64_t k, weft_downsampling how)
 
 weft_status weft_frame_downsample(weft_frame *f, int64_t factor, weft_downsampling how)
 {
-    weft_status s = weft__frame_good("weft_frame_downsample", f);
+    weft_status s = weft__check_frame("weft_frame_downsample", f);
     if (s != WEFT_OK)
         return s;
     if (factor < 1 || (int)how < WEFT_DOWN_INTERVAL || how > WEFT_DOWN_MEDIAN)
-        return weft__file_fail(WEFT_EARG,
-                               "weft_frame_downsample: a factor of 1 or more is expected, and one of three "
-                               "ways; the factor is %lld",
-                               (long long)factor);
-    /* A bin has at most as many rows as the frame. */
+        return weft__file_fail(
+            WEFT_EARG,
+            "weft_frame_downsample: factor %lld; expected 1 or more, and a value of weft_downsampling",
+            (long long)factor);
+    /* A bin has at most f->rows rows. */
     int64_t k = factor < f->rows ? factor : f->rows;
     double *spare = malloc((size_t)(k + 1) * sizeof *spare);
     if (!spare)

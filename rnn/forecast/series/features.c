@@ -40,7 +40,7 @@ static int64_t add_columns(weft_features *x, const char *const *names)
     int64_t n = weft__names(names);
     for (int64_t i = 0; i < n && !x->w->status; i++) {
         if (!*names[i] || weft__features_find(x, names[i]) || (x->time && !strcmp(x->time, names[i])))
-            complain(x, "column", names[i], "it is there twice, or has no name");
+            complain(x, "column", names[i], "a name that is empty or occurs twice; expected different names");
         x->column[x->columns].name = copy_text(x->w, names[i]);
         x->columns += x->column[x->columns].name != NULL;
     }
@@ -79,7 +79,8 @@ static void take_masked(weft_features *x, const char *const *masked)
         else if (x->time && !strcmp(x->time, masked[i]))
             x->time_masked = true;
         else
-            complain(x, "masked", masked[i], "it is no column of the past");
+            complain(x, "masked", masked[i],
+                     "no such column of the past; expected known, past, target or time");
     }
 }
 
@@ -91,11 +92,11 @@ bool weft__features_is_fixed(const weft_features *x, const weft__column *c)
 
 static void add_step(weft_features *x, weft__column *c, const weft_transform *t)
 {
-    const char *why = weft__step_bad(t);
+    const char *why = weft__step_fault(t);
     if (!why && weft__features_is_fixed(x, c) && (t->kind == WEFT_DELTA || t->depends_on))
-        why = "a fixed column has one value a series: no rows to go along, nothing to depend on";
+        why = "a fixed column has no rows; expected a transform of one value alone";
     if (!why && c->n == WEFT__STEPS)
-        why = "there are more than 16 transforms on it, its scaler counted";
+        why = "too many transforms; expected at most 16, including the standard scaler";
     if (why) {
         complain(x, "transform on", c->name, why);
         return;
@@ -116,11 +117,11 @@ static void take_transforms(weft_features *x, const weft_features_opts *o)
 {
     static const weft_transform standard = { .kind = WEFT_STANDARD_SCALER };
     if (o->n < 0 || (o->n && !o->transforms))
-        complain(x, "transforms", "", "as many as n says are expected");
+        complain(x, "transforms", "", "NULL, or n is negative; expected n transforms");
     for (int i = 0; i < o->n && !x->w->status; i++)
         if (!o->transforms[i].column || !weft__features_find(x, o->transforms[i].column))
             complain(x, "transform on", o->transforms[i].column ? o->transforms[i].column : "",
-                     "there is no such column, or it is the time");
+                     "no such column, or the time; expected a column of the features");
     for (int64_t k = 0; k < x->columns && !x->w->status; k++) {
         weft__column *c = &x->column[k];
         c->step = weft__own(x->w, WEFT__STEPS * sizeof *c->step, NULL, NULL);
@@ -167,11 +168,11 @@ static void describe_features(weft_features *x)
     bool written = to && fclose(to) == 0 && text;
     x->room = (int64_t)size + 1024;              /* room to read another text for a message */
     x->text = written ? (char *)(uintptr_t)copy_text(x->w, text) : NULL;
-    x->said = weft__own(x->w, (size_t)x->room, NULL, NULL);
+    x->stored_text = weft__own(x->w, (size_t)x->room, NULL, NULL);
     if (!written)
         weft__fail(x->w, WEFT_ENOMEM, "features \"%s\": out of memory", x->name);
-    else if (x->said && x->text)
-        memcpy(x->said, x->text, size + 1);
+    else if (x->stored_text && x->text)
+        memcpy(x->stored_text, x->text, size + 1);
     free(text);
 }
 
@@ -179,15 +180,14 @@ static void describe_features(weft_features *x)
 static bool options_are_sensible(weft *w, const char *name, const weft_features_opts *o)
 {
     if (!name || !*name || strlen(name) > 30 || strchr(name, '/'))
-        weft__fail(w, WEFT_EARG, "features: a name of 1 .. 30 bytes without / is expected");
+        weft__fail(w, WEFT_EARG, "features: name: expected 1 .. 30 bytes without a slash");
     else if (!o || o->context < 1 || o->horizon < 1 || o->context >= INT32_MAX / 2 ||
              o->horizon >= INT32_MAX / 2)
-        weft__fail(
-            w, WEFT_EARG,
-            "features \"%s\": a context and a horizon of 1 row or more are expected, not %lld and %lld", name,
-            o ? (long long)o->context : 0, o ? (long long)o->horizon : 0);
+        weft__fail(w, WEFT_EARG,
+                   "features \"%s\": context and horizon: expected 1 row or more, not %lld and %lld", name,
+                   o ? (long long)o->context : 0, o ? (long long)o->horizon : 0);
     else if (o->time_as != WEFT_TIME_ABSOLUTE && o->time_as != WEFT_TIME_RELATIVE)
-        weft__fail(w, WEFT_EARG, "features \"%s\": time is absolute or relative, not %d", name,
+        weft__fail(w, WEFT_EARG, "features \"%s\": time_as %d; expected a value of weft_time", name,
                    (int)o->time_as);
     return !w->status;
 }
@@ -226,7 +226,7 @@ weft_feature_counts weft_features_counts(const weft_features *x)
     int64_t time = x->time != NULL;
     return (weft_feature_counts){ time + x->known + x->past + (x->without_target ? 0 : x->target),
                                   time + x->known, x->fixed, x->target,
-                                  x->state[x->n - 1] == 1 && !strcmp(x->said, x->text) };
+                                  x->state[x->n - 1] == 1 && !strcmp(x->stored_text, x->text) };
 }
 
 void weft_features_state(weft_features *x, weft_checkpoint_item items[2])
@@ -236,23 +236,23 @@ void weft_features_state(weft_features *x, weft_checkpoint_item items[2])
     items[0] = items[1] = (weft_checkpoint_item){ 0 };
     if (!weft__features_made(x))
         return;
-    items[0] = (weft_checkpoint_item){ x->name, WEFT_TEXT, x->said, x->room };
+    items[0] = (weft_checkpoint_item){ x->name, WEFT_TEXT, x->stored_text, x->room };
     items[1] = (weft_checkpoint_item){ x->numbers, WEFT_F64, x->state, x->n };
 }
 
 /* ---- use ---- */
 static void tell_difference(const weft_features *x, const char *function)
 {
-    const char *a = x->said, *b = x->text;
+    const char *a = x->stored_text, *b = x->text;
     for (const char *p = a, *q = b; *p && *p == *q; p++, q++)
         if (*p == '\n') {
             a = p + 1;
             b = q + 1;
         }
     weft__fail(x->w, WEFT_EFORMAT,
-               "%s: features \"%s\": what was loaded is of others: it has %.*s, here is %.*s", function,
-               x->name, *a ? (int)strcspn(a, "\n") : 7, *a ? a : "nothing", *b ? (int)strcspn(b, "\n") : 7,
-               *b ? b : "nothing");
+               "%s: features \"%s\": the loaded state belongs to other features: it has %.*s; expected %.*s",
+               function, x->name, *a ? (int)strcspn(a, "\n") : 7, *a ? a : "nothing",
+               *b ? (int)strcspn(b, "\n") : 7, *b ? b : "nothing");
 }
 
 bool weft__features_ready(const weft_features *x, const char *function)
@@ -260,16 +260,17 @@ bool weft__features_ready(const weft_features *x, const char *function)
     if (!weft__features_made(x) || x->w->status)
         return false;
     x->w->running = function;
-    if (strcmp(x->said, x->text))
+    if (strcmp(x->stored_text, x->text))
         tell_difference(x, function);
     else if (x->state[x->n - 1] != 1)
-        weft__fail(x->w, WEFT_EARG, "%s: features \"%s\" are not fitted", function, x->name);
+        weft__fail(x->w, WEFT_EARG, "%s: features \"%s\" are not fitted; expected weft_features_fit",
+                   function, x->name);
     return !x->w->status;
 }
 
 bool weft__features_frame(const weft_features *x, const weft_frame *f)
 {
-    if (weft__frame_good(x->name, f) != WEFT_OK)
+    if (weft__check_frame(x->name, f) != WEFT_OK)
         weft__fail(x->w, WEFT_EARG, "features \"%s\": %s", x->name, weft_file_message());
     return !x->w->status;
 }
@@ -278,11 +279,11 @@ const double *weft__features_column(const weft_features *x, const weft_frame *f,
 {
     int64_t c = weft__frame_find(f, name);
     if (c < 0)
-        complain(x, "column", name, "the frame has none of that name");
+        complain(x, "column", name, "the frame has no such column");
     else if (f->origin[c])
         complain(x, "column", name,
-                 "it has integers that a double does not hold, as only the time may; write it from a later "
-                 "origin, or in a larger unit");
+                 "it has integers that a double does not hold; expected smaller ones, except in the time. "
+                 "Write it from a later origin, or in a larger unit");
     return x->w->status ? NULL : f->column[c];
 }
 
@@ -326,7 +327,7 @@ bool weft__features_raw(const weft_features *x, const weft_frame *f, int64_t s, 
     for (int64_t i = 0; i < n; i++) {
         to[i] = from[f->start[s] + i];
         if (!isfinite(to[i]) && !(gaps && isnan(to[i]))) {
-            weft__features_fail(x, f, s, i, name, "the value is %g", to[i]);
+            weft__features_fail(x, f, s, i, name, "the value is %g; expected a finite one", to[i]);
             return false;
         }
     }
@@ -340,8 +341,8 @@ bool weft__features_increases(const weft_features *x, const weft_frame *f, int64
             char now[64], before[64];
             int64_t c = weft__frame_find(f, x->time), row = f->start[s] + i;
             weft__frame_number(f, c, row, now);
-            weft__features_fail(x, f, s, i, x->time, "time must increase, but it is %s after %s", now,
-                                weft__frame_number(f, c, row - 1, before));
+            weft__features_fail(x, f, s, i, x->time, "the time is %s after %s; expected increasing times",
+                                now, weft__frame_number(f, c, row - 1, before));
             return false;
         }
     return true;
@@ -354,11 +355,12 @@ bool weft__features_fixed(const weft_features *x, const weft_frame *f, int64_t s
     *value = 0;
     for (int64_t i = from ? f->start[s] : 0; from && i < f->start[s + 1]; i++) {
         if (!isfinite(from[i]))
-            weft__features_fail(x, f, s, i - f->start[s], name, "the value is %g", from[i]);
+            weft__features_fail(x, f, s, i - f->start[s], name, "the value is %g; expected a finite one",
+                                from[i]);
         else if (from[i] != from[f->start[s]])
             weft__features_fail(x, f, s, i - f->start[s], name,
-                                "a fixed column is constant, but the value is %.17g after %.17g", from[i],
-                                from[f->start[s]]);
+                                "a fixed column; expected a constant, but the value is %.17g after %.17g",
+                                from[i], from[f->start[s]]);
         if (x->w->status)
             return false;
         *value = from[i];

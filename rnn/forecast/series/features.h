@@ -6,7 +6,7 @@
 
 enum { WEFT__STEPS = 16, WEFT__DEGREE = 15 };
 
-/* at: offset of its fitted numbers in the state */
+/* A transform. at: offset of its fitted numbers in the state. */
 typedef struct weft__step { weft_transform t; int64_t at; } weft__step;
 typedef struct weft__column { const char *name; weft__step *step; int n; bool masked; } weft__column;
 struct weft_features {
@@ -19,21 +19,21 @@ struct weft_features {
     bool without_target, time_masked;
     /* Fitted numbers. The last three: lowest time, highest time, whether fitted. */
     double *state; int64_t n;
-    /* text: description of the columns. said: the description stored in the state, room bytes; it differs
+    /* text: description of the columns. stored_text: the description in the state, room bytes; it differs
      * after loading another file. */
-    char *text, *said; int64_t room;
+    char *text, *stored_text; int64_t room;
 };
 
 /* ---- transforms.c: one step ---- */
 /* Returns the reason why the step is invalid; or NULL. */
-const char *weft__step_bad(const weft_transform *t);
-bool        weft__step_on(weft_transform_kind kind);              /* depends on a column */
+const char *weft__step_fault(const weft_transform *t);
+bool weft__step_depends(weft_transform_kind kind); /* depends on a column */
 int64_t     weft__step_numbers(const weft_transform *t);
 void        weft__step_text(FILE *to, const weft_transform *t);
 /* Returns whether the result is a difference, which may be only rounding. */
 bool        weft__step_subtracts(weft_transform_kind kind);
-/* Fits a step to values y [n] (and x [n]) of all series; spare [3 n]. size: the largest number of which the
- * values are differences, or 0. Returns the reason if that is impossible, or NULL. */
+/* Fits a step to values y [n] (and x [n]) of all series; spare [3 n]. size: if the values are differences,
+ * the largest number that was subtracted; otherwise 0. Returns the reason if that is impossible, or NULL. */
 const char *weft__step_fit(const weft_transform *t, double *fitted, int64_t n, const double *y,
                            const double *x, double size, double *spare);
 /* Applies a step to one series from its first row on, in place. Returns the first row whose finite value
@@ -80,7 +80,7 @@ bool weft__features_fixed(const weft_features *x, const weft_frame *f, int64_t s
 /* Scales a span or a step to -1 .. 1. */
 double      weft__features_time(const weft_features *x, double t);
 
-/* ---- prepared_series.c: transformed series, from which windows are cut ---- */
+/* ---- prepared_series.c: transformed series, the source of windows ---- */
 typedef struct weft__prepared {
     const weft_features *x;
     int64_t n, rows, width;                      /* series, rows, columns of z: known, past, target */

@@ -83,7 +83,7 @@ static void apply_step(fitting *p, const weft__column *c, const weft__step *step
         int64_t bad =
             weft__step_apply(&step->t, p->state + step->at, n, p->y + at, on ? on + f->start[s] : NULL);
         if (bad >= 0) {
-            weft__features_fail(p->x, f, s, bad, c->name, "outside of what transform %d is defined for",
+            weft__features_fail(p->x, f, s, bad, c->name, "outside the domain of transform %d",
                                 (int)(step - c->step));
             return;
         }
@@ -148,7 +148,7 @@ void weft_features_fit(weft_features *x, const weft_frame *f)
     if (!w->status) {                            /* all or nothing */
         memcpy(x->state, p.state, (size_t)x->n * sizeof *x->state);
         x->state[x->n - 1] = 1;
-        memcpy(x->said, x->text, strlen(x->text) + 1);
+        memcpy(x->stored_text, x->text, strlen(x->text) + 1);
     }
     weft__release(w, block);
 }
@@ -164,8 +164,8 @@ static const weft__column *find_column(const weft_features *x, const char *funct
         weft__fail(x->w, WEFT_EARG, "%s: features \"%s\" have no column \"%.100s\"", function, x->name,
                    column ? column : "NULL");
     else if (series < 0 || series >= f->n)
-        weft__fail(x->w, WEFT_EARG, "%s: there is no series %lld of %lld", function, (long long)series,
-                   (long long)f->n);
+        weft__fail(x->w, WEFT_EARG, "%s: series %lld; expected a number from 0, below %lld", function,
+                   (long long)series, (long long)f->n);
     return x->w->status ? NULL : c;
 }
 
@@ -183,7 +183,7 @@ void weft_features_transform(const weft_features *x, const char *column, const w
                      weft__features_raw(x, f, series, column, false, out)) {
         int64_t bad = weft__chain_apply(x, c, fixed ? 1 : length(f, series), out, on);
         if (bad >= 0)
-            weft__features_fail(x, f, series, bad, column, "outside of what its transforms are defined for");
+            weft__features_fail(x, f, series, bad, column, "outside the domain of its transforms");
     }
 }
 
@@ -196,8 +196,8 @@ static bool rows_are_there(const weft_features *x, const weft__column *c, const 
                    (long long)s, (long long)length(f, s), (long long)n, (long long)from);
     else if (n && !from && weft__chain_deltas(c))
         weft__fail(x->w, WEFT_EARG,
-                   "features_inverse_transform: column \"%.100s\" is made of differences: from row 1 on they "
-                   "can be undone",
+                   "features_inverse_transform: column \"%.100s\" is a chain with differences; expected rows "
+                   "from 1 on, because row 0 has no previous value",
                    c->name);
     return !x->w->status;
 }
@@ -222,6 +222,6 @@ void weft_features_inverse_transform(const weft_features *x, const char *column,
     weft__chain_undo(x, c, raw + f->start[series], on, from, n, out);
     for (int64_t i = 0; i < n && !x->w->status; i++)
         if (!isfinite(out[i]))
-            weft__features_fail(x, f, series, from + i, column, "%g, transformed back, is %g",
+            weft__features_fail(x, f, series, from + i, column, "%g, in the units of the series, is %g",
                                 values == out ? (double)NAN : values[i], out[i]);
 }

@@ -27,14 +27,14 @@ int64_t weft__frame_find(const weft_frame *f, const char *name)
     return f->columns ? find_in((const char *const *)f->name, name) : -1;
 }
 
-weft_status weft__names_good(const char *function, const char *const *names)
+weft_status weft__check_names(const char *function, const char *const *names)
 {
     int64_t n = weft__names(names);
     if (n < 1 || n > 1 << 20)
-        return weft__file_fail(WEFT_EARG, "%s: names of columns are expected", function);
+        return weft__file_fail(WEFT_EARG, "%s: names: expected one column or more", function);
     for (int64_t i = 0; i < n; i++)
         if (find_in(names, names[i]) < i || !names[i][0])
-            return weft__file_fail(WEFT_EARG, "%s: column %lld, \"%.100s\", has no name of its own", function,
+            return weft__file_fail(WEFT_EARG, "%s: column %lld, \"%.100s\"; expected a unique name", function,
                                    (long long)i, names[i]);
     return WEFT_OK;
 }
@@ -63,30 +63,30 @@ static bool frame_is_sound(const weft_frame *f)
 
 static weft_status good_if(bool good, const char *where, const weft_frame *f)
 {
-    return good ? WEFT_OK : !f ? weft__file_fail(WEFT_EARG, "%s: no frame given", where) :
-           weft__file_fail(WEFT_EARG, "%s: the frame is not what weft_frame_add and its kin make", where);
+    return good ? WEFT_OK :
+           !f   ? weft__file_fail(WEFT_EARG, "%s: the frame is NULL", where) :
+                  weft__file_fail(WEFT_EARG, "%s: invalid frame; expected one made by weft_frame_add", where);
 }
 
-weft_status weft__frame_good(const char *where, const weft_frame *f)
+weft_status weft__check_frame(const char *where, const weft_frame *f)
 {
     return good_if(f && frame_is_sound(f), where, f);
 }
 
-weft_status weft__frame_takes(const char *where, const weft_frame *f, const char *const *names)
+weft_status weft__check_series(const char *where, const weft_frame *f, const char *const *names)
 {
     weft_status s = good_if(f && sound_outside(f), where, f);
-    s = s ? s : weft__names_good(where, names);
+    s = s ? s : weft__check_names(where, names);
     if (s != WEFT_OK || !f->columns)
         return s;
     for (int64_t c = 0; c < f->columns; c++)
         if (find_in(names, f->name[c]) < 0)
-            return weft__file_fail(
-                WEFT_EARG, "%s: the frame has a column \"%.100s\", so every further series must have one",
-                where, f->name[c]);
+            return weft__file_fail(WEFT_EARG, "%s: no column \"%.100s\"; expected all columns of the frame",
+                                   where, f->name[c]);
     for (int64_t c = 0; names[c]; c++)
         if (weft__frame_find(f, names[c]) < 0)
-            return weft__file_fail(WEFT_EARG, "%s: a column \"%.100s\", which the frame does not have", where,
-                                   names[c]);
+            return weft__file_fail(WEFT_EARG, "%s: column \"%.100s\" is new; expected those of the frame",
+                                   where, names[c]);
     return WEFT_OK;
 }
 
@@ -110,7 +110,7 @@ const char *weft__frame_number(const weft_frame *f, int64_t c, int64_t row, char
     return text;
 }
 
-weft_status weft__frame_integers(const char *where, const weft_frame *f, bool gaps)
+weft_status weft__check_integers(const char *where, const weft_frame *f, bool gaps)
 {
     char text[64];
     int64_t integer;
@@ -118,8 +118,8 @@ weft_status weft__frame_integers(const char *where, const weft_frame *f, bool ga
         for (int64_t r = 0; f->origin[c] && r < f->rows; r++)
             if (!weft__frame_integer(f, c, r, &integer) && !(gaps && isnan(f->column[c][r])))
                 return weft__file_fail(WEFT_EARG,
-                                       "%s: column \"%.100s\", row %lld of all: %s; its origin is not 0, so "
-                                       "integers are expected",
+                                       "%s: column \"%.100s\", row %lld of all: %s; expected an integer, "
+                                       "because the column has an origin",
                                        where, f->name[c], (long long)r, weft__frame_number(f, c, r, text));
     return WEFT_OK;
 }
@@ -201,7 +201,7 @@ static bool add_name(weft_frame *f, const char *name, int64_t room)
     return f->column[c] != NULL;
 }
 
-void weft__frame_drop(weft_frame *f, int64_t from)
+void weft__drop_columns(weft_frame *f, int64_t from)
 {
     while (f->columns > from) {
         f->columns--;
@@ -271,8 +271,8 @@ static weft_status append_columns(weft_frame *f, const char *where, const char *
         if (!move_origins(f->column[c], f->rows, f->origin[c], to, true) ||
             !move_origins(f->column[c] + f->rows, rows - f->rows, t->origin ? t->origin[k] : 0, to, false))
             return weft__file_fail(WEFT_EARG,
-                                   "%s: column \"%.100s\" counts from %lld, and a double does not hold all "
-                                   "its numbers less that, old and new; integers nearer to it are expected",
+                                   "%s: column \"%.100s\" counts from %lld, and a double cannot hold all "
+                                   "differences from it, old and new; expected integers nearer to it",
                                    where, f->name[c], (long long)to);
     }
     return WEFT_OK;
@@ -298,10 +298,10 @@ static void accept_series(weft_frame *f, const char *const *names, const weft__t
     }
 }
 
-weft_status weft__frame_take(weft_frame *f, const char *where, const char *const *names,
-                             const weft__table *t)
+weft_status weft__append_table(weft_frame *f, const char *where, const char *const *names,
+                               const weft__table *t)
 {
-    weft_status s = weft__frame_takes(where, f, names);
+    weft_status s = weft__check_series(where, f, names);
     if (s != WEFT_OK)
         return s;
     int64_t rows = f->rows, before = f->columns;
@@ -319,7 +319,7 @@ weft_status weft__frame_take(weft_frame *f, const char *where, const char *const
         accept_series(f, names, t);
         return WEFT_OK;
     }
-    weft__frame_drop(f, before);
+    weft__drop_columns(f, before);
     f->room = before ? f->room : 0;
     return s;
 }
@@ -328,19 +328,19 @@ weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *nam
                            const double *const *columns, int64_t rows)
 {
     const char *me = "weft_frame_add";
-    weft_status s = weft__frame_takes(me, f, names);
+    weft_status s = weft__check_series(me, f, names);
     if (s != WEFT_OK)
         return s;
     if (rows < 0 || (rows && !columns))
-        return weft__file_fail(WEFT_EARG, "%s: %lld rows%s; 0 or more, with numbers, are expected", me,
-                               (long long)rows, columns ? "" : " without columns");
+        return weft__file_fail(WEFT_EARG, "%s: %lld rows%s; expected 0 or more, with columns", me,
+                               (long long)rows, columns ? "" : ", columns is NULL");
     for (int64_t c = 0; rows && names[c]; c++)
         if (!columns[c])
             return weft__file_fail(WEFT_EARG, "%s: column \"%.100s\" is NULL", me, names[c]);
     const weft__table t = { .column = (double **)(uintptr_t)columns,
                             .run = &(weft__stretch){ id, 0, rows, 0 },
                             .n = 1 };
-    return weft__frame_take(f, me, names, &t);
+    return weft__append_table(f, me, names, &t);
 }
 
 /* ---- columns ---- */
@@ -357,17 +357,17 @@ weft_status weft_frame_add_column(weft_frame *f, const char *name, const double 
                                   weft_column_values which)
 {
     const char *me = "weft_frame_add_column";
-    weft_status s = weft__frame_good(me, f);
+    weft_status s = weft__check_frame(me, f);
     if (s != WEFT_OK)
         return s;
     if (!name || !*name || !f->columns || weft__frame_find(f, name) >= 0)
         return weft__file_fail(WEFT_EARG,
-                               "%s: \"%.100s\": a new name is expected, and a frame that has a column", me,
+                               "%s: \"%.100s\": expected a new name, and a frame that has a column", me,
                                name ? name : "");
     if (which != WEFT_PER_ROW && (which != WEFT_PER_SERIES || (f->n && !values)))
         return weft__file_fail(WEFT_EARG, "%s: \"%.100s\": %s", me, name,
-                               which == WEFT_PER_SERIES ? "no values given, one a series is expected" :
-                                                          "WEFT_PER_ROW or WEFT_PER_SERIES is expected");
+                               which == WEFT_PER_SERIES ? "values is NULL; expected one for each series" :
+                                                          "expected WEFT_PER_ROW or WEFT_PER_SERIES");
     if (!add_name(f, name, f->room))
         return no_memory(me, f->rows);
     if (values)

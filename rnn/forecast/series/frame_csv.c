@@ -10,10 +10,10 @@ weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
                                 const weft_csv_opts *opts)
 {
     weft__table t = { 0 };
-    weft_status s = weft__frame_takes("weft_frame_read_csv", f, names);
+    weft_status s = weft__check_series("weft_frame_read_csv", f, names);
     s = s ? s : weft__csv_opts_good("weft_frame_read_csv", opts);
     s = s ? s : weft__read_table(&t, path, id, names, weft__names(names), opts, false);
-    s = s ? s : weft__frame_take(f, path, names, &t);
+    s = s ? s : weft__append_table(f, path, names, &t);
     weft__table_end(&t);
     return s;
 }
@@ -26,8 +26,8 @@ static weft_status match_column(const weft_frame *f, const char *path, const wef
     for (int64_t s = 0; s < f->n; s++) {
         const weft__stretch *found = weft__table_find(t, f->id[s]);
         if (!found)
-            return weft__file_fail(WEFT_EFORMAT, "%s: there is no row of the series \"%.100s\"", path,
-                                   f->id[s]);
+            return weft__file_fail(WEFT_EFORMAT, "%s: no row of \"%.100s\"; expected one for each series",
+                                   path, f->id[s]);
         values[s] = t->column[column][found->first];
     }
     return WEFT_OK;
@@ -38,8 +38,7 @@ static weft_status add_matched(weft_frame *f, const char *path, const char *cons
 {
     const char *twice = weft__table_repeated(t);
     if (twice)
-        return weft__file_fail(WEFT_EFORMAT,
-                               "%s: there are two rows of \"%.100s\", one for each series is expected", path,
+        return weft__file_fail(WEFT_EFORMAT, "%s: two rows of \"%.100s\"; expected one for each series", path,
                                twice);
     double *values = malloc(((size_t)f->n + 1) * sizeof *values);
     weft_status s = values ? WEFT_OK : weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
@@ -51,7 +50,7 @@ static weft_status add_matched(weft_frame *f, const char *path, const char *cons
             f->origin[f->columns - 1] = t->origin[c];
     }
     if (s != WEFT_OK)
-        weft__frame_drop(f, before);
+        weft__drop_columns(f, before);
     free(values);
     return s;
 }
@@ -61,11 +60,11 @@ weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const cha
 {
     const char *me = "weft_frame_add_static_csv";
     weft__table t = { 0 };
-    weft_status s = weft__frame_good(me, f);
-    s = s ? s : weft__names_good(me, names);
+    weft_status s = weft__check_frame(me, f);
+    s = s ? s : weft__check_names(me, names);
     s = s ? s : weft__csv_opts_good(me, opts);
     if (s == WEFT_OK && !id)
-        s = weft__file_fail(WEFT_EARG, "%s: the name of the column with the series' ids is expected", me);
+        s = weft__file_fail(WEFT_EARG, "%s: id is NULL; expected the name of the column of ids", me);
     s = s ? s : weft__read_table(&t, path, id, names, weft__names(names), opts, false);
     s = s ? s : add_matched(f, path, names, &t);
     weft__table_end(&t);
@@ -129,7 +128,7 @@ static weft_status ids_differ(const char *me, const weft_frame *f)
     if (!good)
         s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld ids", me, (long long)f->n);
     else if (twice)
-        s = weft__file_fail(WEFT_EARG, "%s: two series have the id \"%.100s\"; they would be read as one", me,
+        s = weft__file_fail(WEFT_EARG, "%s: two series have the id \"%.100s\"; expected different ids", me,
                             twice);
     weft__table_end(&t);
     return s;
@@ -138,25 +137,25 @@ static weft_status ids_differ(const char *me, const weft_frame *f)
 static weft_status can_be_written(const char *me, const weft_frame *f)
 {
     if (!f->columns)
-        return weft__file_fail(WEFT_EARG, "%s: the frame has no column", me);
+        return weft__file_fail(WEFT_EARG, "%s: the frame has no column; expected one or more", me);
     if (weft__frame_find(f, id_column) >= 0)
-        return weft__file_fail(
-            WEFT_EARG, "%s: a column has the name \"%s\", which is that of the series' ids", me, id_column);
+        return weft__file_fail(WEFT_EARG, "%s: column \"%s\"; expected another name, because the ids have it",
+                               me, id_column);
     for (int64_t s = 0; s < f->n; s++)
         if (f->start[s] == f->start[s + 1])
             return weft__file_fail(
-                WEFT_EARG, "%s: series %lld, \"%.100s\", has no row; weft_frame_write_hdf5 writes such ones",
+                WEFT_EARG, "%s: series %lld, \"%.100s\", has no row; expected one (or weft_frame_write_hdf5)",
                 me, (long long)s, f->id[s]);
-    weft_status s = weft__frame_integers(me, f, true);
+    weft_status s = weft__check_integers(me, f, true);
     return s == WEFT_OK ? ids_differ(me, f) : s;
 }
 
 weft_status weft_frame_write_csv(const weft_frame *f, const char *path)
 {
     const char *me = "weft_frame_write_csv";
-    weft_status s = weft__frame_good(me, f);
+    weft_status s = weft__check_frame(me, f);
     if (s == WEFT_OK && !path)
-        s = weft__file_fail(WEFT_EARG, "%s: no path given", me);
+        s = weft__file_fail(WEFT_EARG, "%s: path is NULL", me);
     s = s ? s : can_be_written(me, f);
     if (s != WEFT_OK)
         return s;

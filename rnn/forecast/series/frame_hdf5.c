@@ -19,8 +19,8 @@ static void read_columns(weft__h5 *h, const char *group, const char *const *name
         if (!weft__h5_find_list(h, group, names[c], false, path, &kind))
             return;
         if (c && kind.size[0] != t->rows)
-            weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has %lld rows, other columns have %lld", path,
-                          (long long)kind.size[0], (long long)t->rows);
+            weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has %lld rows; expected %lld, as in the other columns",
+                          path, (long long)kind.size[0], (long long)t->rows);
         else
             t->column[c] = weft__h5_read_new(h, path, &kind, WEFT__F64, &t->origin[c]);
         t->rows = kind.size[0];
@@ -32,7 +32,7 @@ static void fill_runs(weft__h5 *h, weft__table *t, const int64_t *len)
     int64_t total = 0;
     for (int64_t i = 0; i < t->n; i++) {
         if (len[i] < 0 || len[i] > t->rows - total) {
-            weft__h5_fail(h, WEFT_EFORMAT, "series %lld has length %lld, %lld of %lld rows are left",
+            weft__h5_fail(h, WEFT_EFORMAT, "series %lld has length %lld; expected at most %lld of %lld rows",
                           (long long)i, (long long)len[i], (long long)(t->rows - total), (long long)t->rows);
             return;
         }
@@ -40,8 +40,8 @@ static void fill_runs(weft__h5 *h, weft__table *t, const int64_t *len)
         total += len[i];
     }
     if (total != t->rows)
-        weft__h5_fail(h, WEFT_EFORMAT, "there are %lld rows, the lengths add up to %lld", (long long)t->rows,
-                      (long long)total);
+        weft__h5_fail(h, WEFT_EFORMAT, "%lld rows, lengths add up to %lld; expected equal numbers",
+                      (long long)t->rows, (long long)total);
 }
 
 /* Without lengths all rows are one series, whose id is the file's path. */
@@ -74,10 +74,10 @@ static void read_ids(weft__h5 *h, const char *group, weft__table *t)
         weft__number_is_any(kind.type))
         return;
     if (kind.type != WEFT__CHARS) {
-        weft__h5_fail(
-            h, WEFT_EFORMAT,
-            "\"%s\" is no text of fixed length with a line for each series, as h5py writes numpy.bytes_",
-            path);
+        weft__h5_fail(h, WEFT_EFORMAT,
+                      "\"%s\" is not a text of fixed length; expected a line for each series, as h5py writes "
+                      "numpy.bytes_",
+                      path);
         return;
     }
     char *at = t->text = weft__h5_read_new(h, path, &kind, WEFT__CHARS, NULL);
@@ -85,7 +85,7 @@ static void read_ids(weft__h5 *h, const char *group, weft__table *t)
         size_t n = strcspn(at, "\n");
         bool last = !at[n];                      /* the last line may lack a line end */
         if (last && !n) {
-            weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has %lld lines, there are %lld series", path,
+            weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has %lld lines; expected %lld, one for each series", path,
                           (long long)i, (long long)t->n);
             return;
         }
@@ -94,7 +94,7 @@ static void read_ids(weft__h5 *h, const char *group, weft__table *t)
         at += n + !last;
     }
     if (weft__h5_status(h) == WEFT_OK && at[strspn(at, " ")])      /* Fortran pads with blanks */
-        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has more lines than there are series, %lld", path,
+        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has more lines than series; expected %lld", path,
                       (long long)t->n);
 }
 
@@ -102,7 +102,7 @@ weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *gr
 {
     weft__h5 *h;
     weft__table t = { 0 };
-    weft_status s = weft__frame_takes("weft_frame_read_hdf5", f, names);
+    weft_status s = weft__check_series("weft_frame_read_hdf5", f, names);
     s = s ? s : weft__h5_open_file(path, weft__h5_signature, &h);
     if (s != WEFT_OK)
         return s;
@@ -112,7 +112,7 @@ weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *gr
     if (weft__h5_status(h) == WEFT_OK)
         read_ids(h, group, &t);
     s = weft__h5_end(h);
-    s = s ? s : weft__frame_take(f, path, names, &t);
+    s = s ? s : weft__append_table(f, path, names, &t);
     weft__table_end(&t);
     return s;
 }
@@ -126,16 +126,16 @@ static weft_status can_be_written(const weft_frame *f, const char *group)
         if (strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lengths") ||
             !strcmp(name, "ids") || !weft__h5_join(place, group, name))
             return weft__file_fail(WEFT_EARG,
-                                   "weft_frame_write_hdf5: \"%.100s\" is no name for a data set here", name);
+                                   "weft_frame_write_hdf5: \"%.100s\"; expected a name of a data set", name);
     }
     for (int64_t s = 0; s < f->n; s++)
         if (strchr(f->id[s], '\n'))
-            return weft__file_fail(WEFT_EARG,
-                                   "weft_frame_write_hdf5: the id of series %lld has more than one line",
-                                   (long long)s);
+            return weft__file_fail(
+                WEFT_EARG, "weft_frame_write_hdf5: the id of series %lld has a line break; expected one line",
+                (long long)s);
     return weft__h5_join(place, group, "lengths") ?
                WEFT_OK :
-               weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: the group's name is too long");
+               weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: group: the name is too long");
 }
 
 static char *lines_of(const weft_frame *f)
@@ -171,11 +171,11 @@ static void write_frame(weft__h5 *h, const char *group, const weft_frame *f, int
 
 weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path, const char *group)
 {
-    weft_status s = weft__frame_good("weft_frame_write_hdf5", f);
+    weft_status s = weft__check_frame("weft_frame_write_hdf5", f);
     if (s == WEFT_OK && !path)
-        s = weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: no path given");
+        s = weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: path is NULL");
     s = s ? s : can_be_written(f, group);
-    s = s ? s : weft__frame_integers("weft_frame_write_hdf5", f, false);
+    s = s ? s : weft__check_integers("weft_frame_write_hdf5", f, false);
     int64_t *len = s == WEFT_OK ? malloc((size_t)(f->n + 1 + f->rows) * sizeof *len) : NULL;
     char *ids = len ? lines_of(f) : NULL;
     weft__h5 *h = ids ? weft__h5_new(path, 0, false) : NULL;

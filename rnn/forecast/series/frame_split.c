@@ -19,9 +19,8 @@ static weft_status begin_cut(cut *c, const weft_frame *f, weft_frame *first, wef
     if (rest && rest != f)
         *rest = (weft_frame){ 0 };
     if (!first || !rest || first == rest || first == f || rest == f)
-        return weft__file_fail(WEFT_EARG,
-                               "%s: two frames for the parts are expected, beside the one that is split", me);
-    weft_status s = weft__frame_good(me, f);
+        return weft__file_fail(WEFT_EARG, "%s: parts: expected two other frames than the one to split", me);
+    weft_status s = weft__check_frame(me, f);
     if (s != WEFT_OK)
         return s;
     c->stretch[FIRST] = malloc(2 * ((size_t)f->n + 1) * sizeof *c->stretch[FIRST]);
@@ -45,7 +44,7 @@ static weft_status fill_part(const cut *c, int part, weft_frame *to)
     const weft__table t = {
         .column = c->f->column, .origin = c->f->origin, .run = c->stretch[part], .n = c->n[part]
     };
-    return weft__frame_take(to, me, (const char *const *)c->f->name, &t);
+    return weft__append_table(to, me, (const char *const *)c->f->name, &t);
 }
 
 /* ---- by series ---- */
@@ -58,7 +57,7 @@ static weft_status check_permutation(const weft_frame *f, const int32_t *order)
     for (int64_t i = 0; order && i < f->n && s == WEFT_OK; i++)
         if (order[i] < 0 || order[i] >= f->n || seen[order[i]]++)
             s = weft__file_fail(WEFT_EARG,
-                                "%s: order[%lld] is %d; each of the series 0 .. %lld is expected once", me,
+                                "%s: order[%lld] is %d; expected each of the series 0 .. %lld once", me,
                                 (long long)i, (int)order[i], (long long)f->n - 1);
     free(seen);
     return s;
@@ -68,7 +67,7 @@ static weft_status split_by_series(cut *c, const weft_frame_split_opts *o)
 {
     const weft_frame *f = c->f;
     if (o->series < 0 || o->series > f->n)
-        return weft__file_fail(WEFT_EARG, "%s: %lld of %lld series; 1 .. %lld is expected", me,
+        return weft__file_fail(WEFT_EARG, "%s: %lld of %lld series; expected 1 .. %lld", me,
                                (long long)o->series, (long long)f->n, (long long)f->n);
     weft_status s = check_permutation(f, o->order);
     for (int64_t i = 0; i < f->n && s == WEFT_OK; i++) {
@@ -90,7 +89,7 @@ static weft_status split_by_fraction(cut *c, const weft_frame_split_opts *o)
 {
     double fraction = weft__or(o->fraction, 0);
     if (!(fraction >= 0 && fraction <= 1))
-        return weft__file_fail(WEFT_EARG, "%s: a fraction of %g; 0 .. 1 is expected", me, fraction);
+        return weft__file_fail(WEFT_EARG, "%s: fraction %g; expected 0 .. 1", me, fraction);
     for (int64_t i = 0; i < c->f->n; i++)
         append_to_both(c, i, c->f->start[i] +
                                  llround(fraction * (double)(c->f->start[i + 1] - c->f->start[i])));
@@ -98,7 +97,7 @@ static weft_status split_by_fraction(cut *c, const weft_frame_split_opts *o)
 }
 
 /* ---- by time ---- */
-/* *at: the first row of series s that is not before `limit`. */
+/* Sets *at to the first row of series s that is not before `limit`. */
 static weft_status find_row(const weft_frame *f, int64_t s, int64_t column, double limit, int64_t *at)
 {
     const double *time = f->column[column];
@@ -106,11 +105,10 @@ static weft_status find_row(const weft_frame *f, int64_t s, int64_t column, doub
     *at = f->start[s];
     for (int64_t r = f->start[s]; r < f->start[s + 1]; r++) {
         if (isnan(time[r]) || (r > f->start[s] && !(time[r] > time[r - 1])))
-            return weft__file_fail(WEFT_EARG,
-                                   "%s: series \"%.100s\", row %lld: the time is %s, which is not after %s",
-                                   me, f->id[s], (long long)(r - f->start[s]),
-                                   weft__frame_number(f, column, r, now),
-                                   r > f->start[s] ? weft__frame_number(f, column, r - 1, before) : "-inf");
+            return weft__file_fail(
+                WEFT_EARG, "%s: series \"%.100s\", row %lld: the time is %s; expected a time after %s", me,
+                f->id[s], (long long)(r - f->start[s]), weft__frame_number(f, column, r, now),
+                r > f->start[s] ? weft__frame_number(f, column, r - 1, before) : "-inf");
         *at = time[r] < limit ? r + 1 : *at;
     }
     return WEFT_OK;
@@ -129,8 +127,8 @@ static weft_status split_by_time(cut *c, const weft_frame_split_opts *o)
 {
     int64_t column = weft__frame_find(c->f, o->time);
     if (column < 0 || isnan(o->limit))
-        return weft__file_fail(WEFT_EARG, "%s: %s\"%.100s\", split at %g; a column and a number are expected",
-                               me, column < 0 ? "there is no column " : "", o->time, o->limit);
+        return weft__file_fail(WEFT_EARG, "%s: %s\"%.100s\", limit %g; expected a column and a number", me,
+                               column < 0 ? "no column " : "", o->time, o->limit);
     weft_status s = WEFT_OK;
     double limit = less_origin(o->limit, c->f->origin[column]);
     for (int64_t i = 0, at; i < c->f->n && s == WEFT_OK; i++) {
@@ -146,16 +144,15 @@ static weft_status check_way(const weft_frame_split_opts *o)
 {
     bool time = o->time != NULL;
     if ((o->series != 0) + (o->fraction != 0) + time != 1)
-        return weft__file_fail(
-            WEFT_EARG,
-            "%s: series %lld, fraction %g, time %s%.100s%s; exactly one of series, fraction and time is "
-            "expected",
-            me, (long long)o->series, o->fraction, time ? "\"" : "", time ? o->time : "NULL",
-            time ? "\"" : "");
+        return weft__file_fail(WEFT_EARG,
+                               "%s: series %lld, fraction %g, time %s%.100s%s; expected exactly one of "
+                               "series, fraction and time",
+                               me, (long long)o->series, o->fraction, time ? "\"" : "",
+                               time ? o->time : "NULL", time ? "\"" : "");
     if ((o->order && !o->series) || (o->limit != 0 && !time))
         return weft__file_fail(WEFT_EARG, "%s: %s", me,
-                               o->order && !o->series ? "an order is for series, and no series are given" :
-                                                        "a limit is for time, and no time is given");
+                               o->order && !o->series ? "order without series; expected both" :
+                                                        "limit without time; expected both");
     return WEFT_OK;
 }
 

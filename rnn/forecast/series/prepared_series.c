@@ -1,5 +1,5 @@
-/* prepared_series.c - transforms series once, as rows from which windows are cut. Known, past and target
- * columns are adjacent, so the row of a past, or of a future, is one contiguous piece. */
+/* prepared_series.c - transforms series once; windows copy their rows. Known, past and target columns are
+ * adjacent, so the row of a past, or of a future, is one contiguous piece. */
 #include <math.h>
 #include <string.h>
 #include "rnn/forecast/series/features.h"
@@ -79,7 +79,7 @@ static bool fill_column(weft__prepared *r, const weft_frame *f, int64_t s, int64
         bad = bad < 0 && isfinite(y[i]) && !isfinite((real)y[i]) ? i : bad;
     }
     if (bad >= 0)
-        weft__features_fail(x, f, s, bad, c->name, "outside of what its transforms are defined for");
+        weft__features_fail(x, f, s, bad, c->name, "outside the domain of its transforms");
     return bad < 0;
 }
 
@@ -95,7 +95,7 @@ static bool fill_fixed(weft__prepared *r, const weft_frame *f, int64_t s, int64_
         if (f->start[s] == f->start[s + 1])      /* without rows no window reads it */
             continue;
         if (weft__chain_apply(x, c, 1, &value, nothing) >= 0 || !isfinite((real)value)) {
-            weft__features_fail(x, f, s, 0, c->name, "outside of what its transforms are defined for");
+            weft__features_fail(x, f, s, 0, c->name, "outside the domain of its transforms");
             return false;
         }
         r->fixed[to * x->fixed + k] = (real)value;

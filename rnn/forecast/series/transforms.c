@@ -20,7 +20,7 @@ static const char *const names[WEFT_TRANSFORMS] = {
     "discrete function",
 };
 
-bool weft__step_on(weft_transform_kind kind) { return kind >= WEFT_DIVIDE_BY; }
+bool weft__step_depends(weft_transform_kind kind) { return kind >= WEFT_DIVIDE_BY; }
 
 static double lowest(const weft_transform *t)  { return t->min; }
 static double highest(const weft_transform *t) { return t->min == 0 && t->max == 0 ? 1 : t->max; }
@@ -37,35 +37,35 @@ static bool all_finite(const double *a, int64_t n)
 static const char *bad_points(const weft_transform *t)
 {
     if (t->points < 1 || !t->a || !t->b || !all_finite(t->a, t->points) || !all_finite(t->b, t->points))
-        return "one point or more, with finite a and b, is expected";
+        return "points: expected 1 or more, with finite a and b";
     for (int64_t i = 1; i < t->points; i++)
         if (t->a[i] <= t->a[i - 1])
-            return "a must increase from point to point";
+            return "a: expected ascending points";
     return NULL;
 }
 
 static const char *bad_degree(const weft_transform *t)
 {
     if (t->degree < 0 || t->degree > WEFT__DEGREE)
-        return "a degree of 0 .. 15 is expected";
+        return "degree: expected 0 .. 15";
     return t->kind == WEFT_FIXED_POLYNOMIAL && (!t->a || !all_finite(t->a, t->degree + 1)) ?
-               "degree + 1 finite numbers a are expected" :
+               "a: expected degree + 1 finite numbers" :
                NULL;
 }
 
-const char *weft__step_bad(const weft_transform *t)
+const char *weft__step_fault(const weft_transform *t)
 {
     if ((int)t->kind < 0 || t->kind >= WEFT_TRANSFORMS)
-        return "there is no such kind";
+        return "kind: expected a value of weft_transform_kind";
     if (!isfinite(t->min) || !isfinite(t->max) || !isfinite(t->bias) || !isfinite(t->k) || !isfinite(t->x0) ||
         !isfinite(t->alpha))
-        return "min, max, bias, k, x0 and alpha must be finite";
-    if (weft__step_on(t->kind) != (t->depends_on != NULL))
-        return t->depends_on ? "it depends on no column" : "the column it depends on is expected";
+        return "min, max, bias, k, x0 and alpha: expected finite numbers";
+    if (weft__step_depends(t->kind) != (t->depends_on != NULL))
+        return t->depends_on ? "depends_on: expected NULL for this kind" : "depends_on: expected a column";
     switch (t->kind) {
-    case WEFT_MAX_SCALER:         return t->max < 0 ? "a max of more than 0 is expected, or 0 for 1" : NULL;
-    case WEFT_MIN_MAX_SCALER:     return highest(t) <= lowest(t) ? "a max above min is expected" : NULL;
-    case WEFT_ADAPTIVE_LOGISTIC:  return t->alpha < 0 ? "an alpha of 0 or more is expected" : NULL;
+    case WEFT_MAX_SCALER:         return t->max < 0 ? "max: expected more than 0, or 0 for 1" : NULL;
+    case WEFT_MIN_MAX_SCALER:     return highest(t) <= lowest(t) ? "max: expected more than min" : NULL;
+    case WEFT_ADAPTIVE_LOGISTIC:  return t->alpha < 0 ? "alpha: expected 0 or more" : NULL;
     case WEFT_POLYNOMIAL:
     case WEFT_FIXED_POLYNOMIAL:   return bad_degree(t);
     case WEFT_DISCRETE_FUNCTION:  return bad_points(t);
@@ -139,8 +139,8 @@ static double polynomial(const weft_transform *t, const double *fitted, double x
     return sum;
 }
 
-/* Returns whether low and high differ only by rounding. size: the largest number of which they are
- * differences, or 0. */
+/* Returns whether low and high differ only by rounding. size: if they are differences, the largest number
+ * that was subtracted; otherwise 0. */
 static bool are_equal(double low, double high, double size)
 {
     return !(high - low > 32 * DBL_EPSILON * fmax(size, fmax(fabs(low), fabs(high))));
@@ -198,7 +198,7 @@ static const char *fit_polynomial(const weft_transform *t, double *fitted, int64
         next = next_in_basis(&b, j, n, x, p, q, size, before);
         /* Below this a polynomial is 0 on all data, except for rounding. */
         if (!(next > 1e-24 * (double)n))
-            return "the column it depends on has too few different values for its degree";
+            return "depends_on: the column has too few different values for this degree";
         before = size;
         size = next;
     }
@@ -272,7 +272,7 @@ const char *weft__step_fit(const weft_transform *t, double *fitted, int64_t n, c
 {
     double both[2];
     if (weft__step_numbers(t) && n < 1)
-        return "there are no rows to fit it on";
+        return "there are no rows; expected one or more to fit it";
     switch (t->kind) {
     case WEFT_STANDARD_SCALER:
         fit_standard(fitted, n, y, size);

@@ -51,8 +51,8 @@ static bool count_windows(weft_windows *v)
     }
     if (!n || n >= INT32_MAX) {
         weft__fail(v->w, WEFT_EARG,
-                   "windows \"%s\": %lld windows: the longest of %lld series has %lld rows, a window needs "
-                   "%lld of past and %lld of future",
+                   "windows \"%s\": %lld windows; the longest of %lld series has %lld rows; expected at "
+                   "least %lld of past and %lld of future",
                    v->name, (long long)n, (long long)series, (long long)longest, (long long)v->o.min_context,
                    (long long)v->o.min_horizon);
         return false;
@@ -83,13 +83,13 @@ static bool set_options(weft_windows *v, const weft_windows_opts *o)
     if (v->o.stride < 1 || v->o.min_context < 1 || v->o.min_context > x->context || v->o.min_horizon < 1 ||
         v->o.min_horizon > x->horizon)
         weft__fail(v->w, WEFT_EARG,
-                   "windows \"%s\": a stride of 1 or more, min_context in 1 .. %lld and min_horizon in 1 .. "
-                   "%lld are expected, not %lld, %lld, %lld",
+                   "windows \"%s\": expected a stride of 1 or more, min_context in 1 .. %lld and min_horizon "
+                   "in 1 .. %lld, not %lld, %lld, %lld",
                    v->name, (long long)x->context, (long long)x->horizon, (long long)v->o.stride,
                    (long long)v->o.min_context, (long long)v->o.min_horizon);
     else if (!(v->o.past_noise >= 0) || !(v->o.future_noise >= 0) ||
              !isfinite(v->o.past_noise + v->o.future_noise))
-        weft__fail(v->w, WEFT_EARG, "windows \"%s\": noise of 0 or more is expected", v->name);
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": noise: expected 0 or more", v->name);
     return !v->w->status;
 }
 
@@ -107,10 +107,10 @@ static weft_stream *stream(weft_windows *v, const char *kind)
 {
     char name[48];
     if (stream_is_taken(v)) {
-        weft__fail(
-            v->w, WEFT_EARG,
-            "windows \"%s\": there are some of that name; two would disturb each other's random numbers",
-            v->name);
+        weft__fail(v->w, WEFT_EARG,
+                   "windows \"%s\": other windows have this name; expected different names, because each "
+                   "name has one random stream",
+                   v->name);
         return NULL;
     }
     snprintf(name, sizeof name, "%s.%s", kind, v->name);
@@ -134,7 +134,7 @@ weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_fr
         return &none;
     weft *w = x->w;
     if (!name || !*name || strlen(name) > 30) {
-        weft__fail(w, WEFT_EARG, "windows: a name of 1 .. 30 bytes is expected");
+        weft__fail(w, WEFT_EARG, "windows: name: expected 1 .. 30 bytes");
         return &none;
     }
     weft_windows *v = weft__features_frame(x, f) ? weft__own(w, sizeof *v, end_windows, NULL) : NULL;
@@ -158,8 +158,8 @@ weft_window_counts weft_windows_counts(const weft_windows *v)
 bool weft__has_window(const weft_windows *v, int64_t i)
 {
     if (i < 0 || i >= v->n)
-        weft__fail(v->w, WEFT_EARG, "windows \"%s\": there is no window %lld of %lld", v->name, (long long)i,
-                   (long long)v->n);
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": window %lld; expected a number from 0, below %lld",
+                   v->name, (long long)i, (long long)v->n);
     return !v->w->status;
 }
 
@@ -178,7 +178,7 @@ typedef struct {
     int64_t pasts, futures, longest_past, longest_future;
 } choice;
 
-/* Draws once even if there is no choice. */
+/* Draws once even if low equals high. */
 static int32_t draw_length(weft_stream *stream, int64_t low, int32_t high)
 {
     uint64_t beyond = high > low ? (uint64_t)(high - low) : 0;
@@ -204,8 +204,8 @@ static bool choose(choice *c, weft_windows *v, const int32_t *index, int64_t n)
     *c = (choice){ .v = v, .n = n };
     w->running = "windows_batch";
     if (w->status || n < 0 || n >= INT32_MAX || (n && !index)) {
-        weft__fail(w, WEFT_EARG, "windows \"%s\": %lld windows%s", v->name, (long long)n,
-                   index ? "" : " at NULL");
+        weft__fail(w, WEFT_EARG, "windows \"%s\": %lld windows%s; expected 0 or more, fewer than 2^31 - 1",
+                   v->name, (long long)n, index ? "" : ", index is NULL");
         return false;
     }
     c->window = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *c->window);
@@ -329,11 +329,11 @@ static weft_window_batch batch_of(const choice *c, const weft_windows_batch_opts
 static void check_batch_opts(const weft_windows *v, const weft_windows_batch_opts *o)
 {
     if (o->past_align != WEFT_ALIGN_LEFT && o->past_align != WEFT_ALIGN_RIGHT)
-        weft__fail(v->w, WEFT_EARG, "windows \"%s\": the past is aligned left or right, not %d", v->name,
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": past_align %d; expected a value of weft_align", v->name,
                    (int)o->past_align);
     else if (o->past_align != WEFT_ALIGN_LEFT && !o->padded)
-        weft__fail(v->w, WEFT_EARG,
-                   "windows \"%s\": past_align is for padded = true; ragged tensors have no pads", v->name);
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": past_align on ragged tensors; expected padded = true",
+                   v->name);
 }
 
 weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n,

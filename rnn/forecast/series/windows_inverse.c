@@ -8,18 +8,18 @@ static bool can_be_undone(weft_windows *v, weft_tensor *predicted, const double 
     char text[128];
     if (wrong || !out)
         weft__fail(v->w, WEFT_EARG, "windows_inverse_transform: %s%s",
-                   wrong ? "the predictions' tensor " : "out is NULL", wrong ? wrong : "");
+                   wrong ? "the tensor of predictions " : "out is NULL", wrong ? wrong : "");
     else if (!predicted->f.batch || predicted->f.type != WEFT_REAL || predicted->f.rank != 2 ||
              predicted->f.size[1] < 1 || predicted->f.size[1] % v->x->target)
         weft__fail(v->w, WEFT_ESHAPE,
-                   "windows_inverse_transform: the predictions are %s; a ragged [rows, %lld * columns] of "
-                   "reals is expected",
+                   "windows_inverse_transform: the predictions are %s; expected ragged [rows, %lld * "
+                   "columns] of reals",
                    weft__text(&predicted->f, text), (long long)v->x->target);
     const weft_batch *b = v->w->status ? NULL : predicted->f.batch;
     for (int64_t s = 0; b && s < b->n && !v->w->status; s++)
         if (weft__has_window(v, b->id[s]) && b->len[s] > weft__window(v, b->id[s]).future)
             weft__fail(v->w, WEFT_ESHAPE,
-                       "windows_inverse_transform: sequence %lld has %d rows, window %lld has %d of future",
+                       "windows_inverse_transform: sequence %lld has %d rows, but window %lld only %d",
                        (long long)s, b->len[s], (long long)b->id[s], weft__window(v, b->id[s]).future);
     return !v->w->status;
 }
@@ -42,8 +42,8 @@ static void undo_column(weft_windows *v, int64_t window, int64_t target, int32_t
         to[r * columns] = spare[r];
         if (!isfinite(spare[r]))
             weft__fail(v->w, WEFT_ENUMERIC,
-                       "windows_inverse_transform: window %lld, row %d, target \"%.100s\": %g, transformed "
-                       "back, is %g",
+                       "windows_inverse_transform: window %lld, row %d, target \"%.100s\": %g, in the units "
+                       "of the series, is %g",
                        (long long)window, r, c->name, (double)from[r * columns], spare[r]);
     }
 }
