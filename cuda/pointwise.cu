@@ -3,15 +3,6 @@
 #include "core/shared/normal.h"
 #include "cuda/groups.h"
 
-/* A product that is rounded: never part of a fused one. */
-#ifndef __CUDACC__
-#define times(a, b) ((a) * (b))
-#elif defined WEFT_DOUBLE
-#define times(a, b) __dmul_rn(a, b)
-#else
-#define times(a, b) __fmul_rn(a, b)
-#endif
-
 /* ---- fills ---- */
 __global__ static void fill_each(int64_t n, real value, real *y)
 {
@@ -172,7 +163,7 @@ __global__ static void dropout_each(int64_t rows, int64_t width, uint32_t below,
                 int64_t j = c / 8 * 64 + k * 8 + c % 8;
                 bool gone = (out[k / 2] >> 16 * (k % 2) & 0xFFFF) < below;
                 if (j < width)
-                    put(y + r * width + j, gone ? 0 : times(x[r * width + j], scale), add);
+                    put(y + r * width + j, gone ? 0 : x[r * width + j] * scale, add);
             }
         }
 }
