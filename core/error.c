@@ -132,10 +132,10 @@ void weft__check_faults(weft *w, const char *what)
                    "outside 0 .. 1",
                    what, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "");
     if (f.below < 0)
-        weft__fail(w, WEFT_EARG, "%s: element %lld%s%s does not fit an int32; %d .. %d are expected", what,
+        weft__fail(w, WEFT_EARG, "%s: element %lld%s%s does not fit an int32; expected %d .. %d", what,
                    (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
                    INT32_MIN, INT32_MAX);
-    weft__fail(w, WEFT_EARG, "%s: index %lld at place %lld%s%s; 0 .. %lld is expected (or -1)", what,
+    weft__fail(w, WEFT_EARG, "%s: index %lld at position %lld%s%s; expected 0 .. %lld, or -1", what,
                (long long)f.value, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
                (long long)f.below - 1);
 }

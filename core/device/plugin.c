@@ -78,7 +78,7 @@ void *weft__open_plugin(const char *file, weft__wanted *wanted, char *why, size_
         return find_next_to_code(file, wanted, why, size);
     void *library = *needed == '/' ? open_in(needed, "", file, NULL, why, size) : NULL;
     if (*needed != '/')
-        snprintf(why, size, "WEFT_BACKEND_PATH=%s: an absolute path is expected", needed);
+        snprintf(why, size, "WEFT_BACKEND_PATH=%s: expected an absolute path", needed);
     else if (!library && !*why)
         snprintf(why, size, "there is no %s/%s; WEFT_BACKEND_PATH names the wrong folder", needed, file);
     return library;

@@ -129,7 +129,7 @@ static bool lengths_are_sound(weft *w, const weft_lengths *l, const char *functi
         if (!l || (l->n && !l->len))
             weft__fail(w, WEFT_EARG, "%s: lengths: %sNULL", function, l ? "len is " : "");
         else
-            weft__fail(w, WEFT_EARG, "%s: lengths: n is %lld; 0 or more, fewer than 2^31 - 1, are expected",
+            weft__fail(w, WEFT_EARG, "%s: lengths: n is %lld; expected 0 .. 2^31 - 2",
                        function, (long long)l->n);
         return false;
     }
@@ -139,14 +139,14 @@ static bool lengths_are_sound(weft *w, const weft_lengths *l, const char *functi
         if (l->len[s] < 0 || total >= INT32_MAX) {
             weft__fail(
                 w, WEFT_EARG,
-                "%s: sequence %lld has length %d, %lld tokens so far; 0 or more is expected, and fewer "
-                "than 2^31 - 1 tokens in all",
+                "%s: sequence %lld has length %d, %lld tokens so far; expected 0 or more, and fewer than "
+                "2^31 - 1 tokens in all",
                 function, (long long)s, l->len[s], (long long)total);
             return false;
         }
         if (offset_of(l, s) < 0 || (int64_t)offset_of(l, s) + l->len[s] > INT32_MAX) {
             weft__fail(w, WEFT_EARG,
-                       "%s: sequence %lld of length %d has the offset %d; 0 or more is expected, and an end "
+                       "%s: sequence %lld of length %d has the offset %d; expected 0 or more, and an end "
                        "below 2^31",
                        function, (long long)s, l->len[s], offset_of(l, s));
             return false;
@@ -221,7 +221,7 @@ static weft_tensor *ragged_tensor(weft *w, const char *function, weft_dtype type
     w->running = function;
     weft_batch *b = weft__batch(w, l, function);
     if (b && (features < 0 || (!rows && b->tokens && (features || type == WEFT_I32))))
-        weft__fail(w, WEFT_EARG, "%s: %lld features%s; 0 or more and the numbers are expected", function,
+        weft__fail(w, WEFT_EARG, "%s: %lld features%s; expected 0 or more, and their values", function,
                    (long long)features, rows ? "" : ", rows NULL");
     if (!b || w->status)
         return &w->nil;

@@ -203,8 +203,8 @@ static bool placement_fits(weft_batch *b, const weft_placement *p)
         }
     if (!sane)
         weft__fail(b->w, WEFT_EARG,
-                   "to_rows: placement: %s, %lld rows of %lld cells; row and column for each of %lld "
-                   "sequences, and fewer than 2^31 - 1 cells, are expected",
+                   "to_rows: placement: %s, %lld rows of %lld cells; expected row and column for each of "
+                   "%lld sequences, and fewer than 2^31 - 1 cells",
                    !p                 ? "NULL" :
                    b->n && !p->row    ? "row is NULL" :
                    b->n && !p->column ? "column is NULL" :
