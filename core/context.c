@@ -176,8 +176,8 @@ weft *weft_open(const weft_opts *opts)
     w->kept_most = o.kept_weights;
     inside(w)->print_limit = PRINTED;
     weft__arena *a = inside(w)->arena;
-    a[WEFT__IN_HEADS].stays = a[WEFT__IN_HEADS_ODD].stays = true;
-    a[WEFT__IN_DATA].device = a[WEFT__IN_GRADS].device = a[WEFT__IN_MAPS].device = true;
+    a[WEFT__ARENA_HEADERS].stays = a[WEFT__ARENA_HEADERS_ODD].stays = true;
+    a[WEFT__ARENA_DATA].device = a[WEFT__ARENA_GRADS].device = a[WEFT__ARENA_MAPS].device = true;
     w->nil = (weft_tensor){ .w = w };
     if (!options_are_sound(w, asked)) {
         /* opens it anyway: the program can then close it and read its message */
@@ -225,8 +225,8 @@ void weft_clear(weft *w)
     w->random.draw += !w->random.counted;
     w->random.counted = false;
     if (!w->check)                               /* the check never reuses headers */
-        weft__arena_clear(w, weft__heads(w));
-    for (int i = WEFT__IN_NOTES; i < WEFT__ARENAS; i++)
+        weft__arena_clear(w, weft__header_arena(w));
+    for (int i = WEFT__ARENA_CALLS; i < WEFT__ARENAS; i++)
         weft__arena_clear(w, &inside(w)->arena[i]);
     inside(w)->batches = NULL;
     inside(w)->links = NULL;

@@ -74,9 +74,9 @@ void    weft__arena_back(weft *, weft__arena *, int64_t position);
 void    weft__arena_clear(weft *, weft__arena *);
 void    weft__arena_end(weft *, weft__arena *);
 void    weft__arena_forget(weft *, weft__arena *);        /* Frees the memory and resets the recorded size. */
-static inline weft__arena *weft__heads(const weft *w)
+static inline weft__arena *weft__header_arena(const weft *w)
 {
-    return &inside(w)->arena[WEFT__IN_HEADS + (w->step & 1)];
+    return &inside(w)->arena[WEFT__ARENA_HEADERS + (w->step & 1)];
 }
 /* ---- callback.c: memory from the program's allocator; context: the weft ---- */
 void   *weft__allocate_by_program(size_t, void *context);

@@ -5,14 +5,14 @@
 
 /* ---- arena.c: memory that weft_clear ends ---- */
 typedef enum {
-    WEFT__IN_HEADS,                             /* tensor headers, one arena for even and one for odd steps */
-    WEFT__IN_HEADS_ODD,
-    WEFT__IN_NOTES,                                 /* calls and their arrays */
-    WEFT__IN_KEEP,                                  /* batches */
-    WEFT__IN_LASTING,                               /* host memory that weft_rewind keeps */
-    WEFT__IN_DATA,                                  /* device: results */
-    WEFT__IN_GRADS,                                 /* device: gradients; weft_rewind keeps them */
-    WEFT__IN_MAPS,                                  /* device: index arrays */
+    WEFT__ARENA_HEADERS,                        /* tensor headers, one arena for even and one for odd steps */
+    WEFT__ARENA_HEADERS_ODD,
+    WEFT__ARENA_CALLS,                              /* calls and their arrays */
+    WEFT__ARENA_BATCHES,                            /* batches */
+    WEFT__ARENA_STEP,                               /* host memory that weft_rewind keeps */
+    WEFT__ARENA_DATA,                               /* device: results */
+    WEFT__ARENA_GRADS,                              /* device: gradients; weft_rewind keeps them */
+    WEFT__ARENA_MAPS,                               /* device: index arrays */
     WEFT__ARENAS
 } weft__arena_id;
 enum { WEFT__LINE = 64 };                        /* alignment of all pieces of an arena */
@@ -47,7 +47,7 @@ void   *weft__own_if_it_can(weft *, size_t bytes);
 void   *weft__next_owned(const weft *, void (*end)(void *), const void *after);
 
 /* ---- rewind.c ---- */
-enum { WEFT__AT_ENTRIES, WEFT__AT_HEADS };       /* indices of weft_mark.at: entries of the tape, headers */
+enum { WEFT__MARK_ENTRIES, WEFT__MARK_HEADERS }; /* indices of weft_mark.at: entries of the tape, headers */
 /* Ends tensors, calls and data made after the mark. Batches and index arrays stay. */
 void    weft__rewind_numbers(weft *, weft_mark);
 /* Sets *pointer to `to`, and restores it when a rewind ends that memory. Returns false, and fails the

@@ -52,7 +52,7 @@ const char *weft__text(const weft__form *f, char text[128])
 /* ---- making ---- */
 weft_tensor *weft__header(weft *w, const weft__form *f)
 {
-    weft_tensor *t = weft__take(w, WEFT__IN_HEADS + (w->step & 1), sizeof *t);
+    weft_tensor *t = weft__take(w, WEFT__ARENA_HEADERS + (w->step & 1), sizeof *t);
     if (t)
         *t = (weft_tensor){ .w = w, .step = w->step, .f = *f };
     if (t && w->check)
@@ -92,7 +92,7 @@ bool weft__possible(weft *w, const weft__form *f)
 static weft_tensor *new_tensor(weft *w, const weft__form *f)
 {
     weft_tensor *t = weft__possible(w, f) ? weft__header(w, f) : NULL;
-    return t && (t->data = weft__take(w, WEFT__IN_DATA, weft__room(f))) ? t : &w->nil;
+    return t && (t->data = weft__take(w, WEFT__ARENA_DATA, weft__room(f))) ? t : &w->nil;
 }
 
 weft_tensor *weft__empty(weft *w, const weft__form *f)
@@ -235,7 +235,7 @@ weft_tensor *weft_arange(weft *w, int64_t from, int64_t to, int64_t step)
                    (long long)to, (long long)step,
                    ends ? "fewer than 2^31 numbers that fit an int32" :
                           "a step that is not 0 and leads to the end");
-    int32_t *values = w->status ? NULL : weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *values);
+    int32_t *values = w->status ? NULL : weft__take(w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *values);
     for (int64_t i = 0; values && i < n; i++)
         values[i] = (int32_t)(from + i * step);
     return values ? weft_ints(w, values, 1, &n) : &w->nil;

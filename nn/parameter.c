@@ -27,7 +27,7 @@ static void old_end(void *p)
 
 static bool retired(weft *w, real *values, real *gradients)
 {
-    bool seen = weft_mark_here(w).at[WEFT__AT_HEADS] > 0;
+    bool seen = weft_mark_here(w).at[WEFT__MARK_HEADERS] > 0;
     old now = { w, values, gradients }, *o = seen ? weft__own(w, sizeof *o, old_end, NULL) : &now;
     if (!o)
         return false;

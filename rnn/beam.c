@@ -51,8 +51,8 @@ static void consider(search *b, int64_t s, hypothesis h)
 
 static beginnings beginnings_new(weft *w, int64_t rows)
 {
-    return (beginnings){ weft__take(w, WEFT__IN_NOTES, rows * (int64_t)sizeof(double)),
-                         weft__take(w, WEFT__IN_NOTES, rows * (int64_t)sizeof(int64_t)) };
+    return (beginnings){ weft__take(w, WEFT__ARENA_CALLS, rows * (int64_t)sizeof(double)),
+                         weft__take(w, WEFT__ARENA_CALLS, rows * (int64_t)sizeof(int64_t)) };
 }
 
 static bool begin_search(search *b)
@@ -61,8 +61,8 @@ static bool begin_search(search *b)
     int64_t n = b->d.n, K = b->d.beams;
     b->now = beginnings_new(w, n * K);
     b->next = beginnings_new(w, n * K);
-    b->best = weft__take(w, WEFT__IN_NOTES, n * b->d.best * (int64_t)sizeof *b->best);
-    b->k_best.at = weft__take(w, WEFT__IN_NOTES, 2 * K * (int64_t)sizeof *b->k_best.at);
+    b->best = weft__take(w, WEFT__ARENA_CALLS, n * b->d.best * (int64_t)sizeof *b->best);
+    b->k_best.at = weft__take(w, WEFT__ARENA_CALLS, 2 * K * (int64_t)sizeof *b->k_best.at);
     b->k_best.k = 2 * K;
     if (w->status)
         return false;
@@ -200,7 +200,7 @@ static bool take_step(search *b)
     b->now = now;
     weft_tensor *scores = weft__decoder_step(&b->d);
     int64_t numbers = b->d.now.n * b->d.classes;
-    real *log_p = scores ? weft__take(w, WEFT__IN_NOTES, numbers * (int64_t)sizeof *log_p) : NULL;
+    real *log_p = scores ? weft__take(w, WEFT__ARENA_CALLS, numbers * (int64_t)sizeof *log_p) : NULL;
     return log_p && room_for_nodes(b, b->d.n * b->d.beams) &&
            weft__read(scores, log_p, (size_t)numbers * sizeof *log_p) == WEFT_OK && expand(b, log_p);
 }

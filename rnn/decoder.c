@@ -92,7 +92,7 @@ static bool room_for_result(weft__decoder *d)
 static bool prompts_are_good(weft__decoder *d)
 {
     const weft_decode_opts *o = d->o;
-    d->fed = weft__take(d->w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *d->fed);
+    d->fed = weft__take(d->w, WEFT__ARENA_CALLS, d->n * (int64_t)sizeof *d->fed);
     int64_t at = 0;
     for (int64_t s = 0; d->fed && s < d->n; s++) {
         int64_t len = o->prompt ? o->prompt_len[s] : 0;
@@ -141,10 +141,10 @@ static bool begin_rows(weft__decoder *d)
     weft__rows_alive *both[2] = { &d->now, &d->next };
     int64_t bytes = d->n * d->beams * (int64_t)sizeof(int32_t);
     for (int i = 0; i < 2; i++)
-        *both[i] = (weft__rows_alive){ .token = weft__take(w, WEFT__IN_NOTES, bytes),
-                                       .sequence = weft__take(w, WEFT__IN_NOTES, bytes),
-                                       .parent = weft__take(w, WEFT__IN_NOTES, bytes) };
-    d->rows_of = weft__take(w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *d->rows_of);
+        *both[i] = (weft__rows_alive){ .token = weft__take(w, WEFT__ARENA_CALLS, bytes),
+                                       .sequence = weft__take(w, WEFT__ARENA_CALLS, bytes),
+                                       .parent = weft__take(w, WEFT__ARENA_CALLS, bytes) };
+    d->rows_of = weft__take(w, WEFT__ARENA_CALLS, d->n * (int64_t)sizeof *d->rows_of);
     if (w->status || !prompts_are_good(d))
         return false;
     for (int64_t s = 0; s < d->n; s++)
@@ -194,7 +194,7 @@ static void carry(weft__decoder *d, int i, weft_tensor *t, weft_tensor *parent)
         most.size[1] = d->n * d->beams;
         d->state[i].is = true;
         for (int k = 0; k < 2; k++)
-            d->state[i].buffer[k] = weft__take(w, WEFT__IN_DATA, weft__room(&most));
+            d->state[i].buffer[k] = weft__take(w, WEFT__ARENA_DATA, weft__room(&most));
     }
     if (!t || w->status)
         return;

@@ -38,7 +38,7 @@ static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
     const weft_batch *b = x->batch;
     /* Every part begins on a cache line, as tensors do. */
     int64_t stride = (b->n + 15) / 16 * 16, all = stride * stacked;
-    weft__ends *e = weft__take(w, WEFT__IN_KEEP, sizeof *e);
+    weft__ends *e = weft__take(w, WEFT__ARENA_BATCHES, sizeof *e);
     if (!e || all >= INT32_MAX) {
         weft__fail(w, WEFT_EARG, "rnn: %d states of %lld sequences are too many", stacked, (long long)b->n);
         return NULL;
@@ -117,7 +117,7 @@ static weft_tensor *select_states(weft *w, weft_tensor *stack, const int32_t *pa
     if (!parents_are_possible(w, stack, parent, n))
         return &w->nil;
     int64_t stacked = stack->f.size[0], rows = stack->f.size[1];
-    int32_t *index = weft__take(w, WEFT__IN_NOTES, stacked * n * (int64_t)sizeof *index);
+    int32_t *index = weft__take(w, WEFT__ARENA_CALLS, stacked * n * (int64_t)sizeof *index);
     if (!index)
         return &w->nil;
     for (int64_t k = 0; k < stacked; k++)

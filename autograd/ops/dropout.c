@@ -63,7 +63,7 @@ static uint64_t call_number(weft *w, uint64_t name)
     for (weft__drops *d = t ? t->drops : NULL; d; d = d->next)
         if (d->name == name)
             return ++d->calls;
-    weft__drops *d = t ? weft__take(w, WEFT__IN_LASTING, sizeof *d) : NULL;
+    weft__drops *d = t ? weft__take(w, WEFT__ARENA_STEP, sizeof *d) : NULL;
     if (d) {
         *d = (weft__drops){ t->drops, name, 0 };
         t->drops = d;

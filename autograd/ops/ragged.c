@@ -108,7 +108,7 @@ bool weft_pads_are_zero(weft_tensor *x, const weft_lengths *l, weft_align align)
     size_t bytes = weft__is_padded(x, l, align, function) ? (size_t)weft__bytes(&x->f) : 0;
     w->running = function;
     int64_t cells = bytes ? x->f.size[0] * x->f.size[1] : 0, cell = cells ? weft__elements(&x->f) / cells : 0;
-    void *all = cells ? weft__take(w, WEFT__IN_KEEP, (int64_t)bytes) : NULL;
+    void *all = cells ? weft__take(w, WEFT__ARENA_BATCHES, (int64_t)bytes) : NULL;
     if (!all || weft__read(x, all, bytes) != WEFT_OK)
         return !w->status;
     for (int64_t i = 0, T = x->f.size[1]; i < cells && !w->status; i++) {
@@ -174,7 +174,7 @@ weft_tensor *weft_length_mask(weft *w, const weft_lengths *l, int64_t total, wef
 weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T)
 {
     weft *w = x->w;
-    int32_t *len = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *len);
+    int32_t *len = weft__take(w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *len);
     for (int64_t s = 0; len && s < n; s++)
         len[s] = (int32_t)T;
     weft_batch *b = len ? weft__batch(w, &(weft_lengths){ .n = n, .len = len }, function) : NULL;
@@ -226,7 +226,7 @@ static weft_tensor *ends(weft_tensor *x, bool last)
 {
     weft *w = x->w;
     const weft_batch *b = x->f.batch;
-    int32_t *row = weft__take(w, WEFT__IN_NOTES, b->n * (int64_t)sizeof *row);
+    int32_t *row = weft__take(w, WEFT__ARENA_CALLS, b->n * (int64_t)sizeof *row);
     for (int64_t s = 0; row && s < b->n; s++)
         row[s] = b->len[s] ? (last ? b->offset.host[s + 1] - 1 : b->offset.host[s]) : -1;
     return row ? weft_ints(w, row, 1, &b->n) : &w->nil;
@@ -236,7 +236,7 @@ static weft_tensor *ends(weft_tensor *x, bool last)
 static weft_tensor *per_token(weft_tensor *sums, const weft_batch *b)
 {
     weft *w = sums->w;
-    real *share = weft__take(w, WEFT__IN_NOTES, b->n * (int64_t)sizeof *share);
+    real *share = weft__take(w, WEFT__ARENA_CALLS, b->n * (int64_t)sizeof *share);
     for (int64_t s = 0; share && s < b->n; s++)
         share[s] = b->len[s] ? 1 / (real)b->len[s] : 0;
     int64_t shape[WEFT_RANK] = { b->n, 1, 1, 1, 1, 1 };

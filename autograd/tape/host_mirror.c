@@ -34,11 +34,11 @@ bool weft__work_begin(weft *w, weft__work *work, const weft_call *c, bool back)
         bytes += room_for(c->x[i]) << back;
     for (int k = 0; copies(work) && k < c->m; k++)
         bytes += room_for(c->y[k]) << back;
-    work->from = weft__position(w, WEFT__IN_NOTES);
-    if (copies(work) && !(work->at = weft__take(w, WEFT__IN_NOTES, (int64_t)bytes)))
+    work->from = weft__position(w, WEFT__ARENA_CALLS);
+    if (copies(work) && !(work->at = weft__take(w, WEFT__ARENA_CALLS, (int64_t)bytes)))
         return false;
     work->end = work->at ? work->at + bytes : NULL;
-    work->to = weft__position(w, WEFT__IN_NOTES);
+    work->to = weft__position(w, WEFT__ARENA_CALLS);
     w->tape->work = work;
     return true;
 }
@@ -52,8 +52,8 @@ void weft__work_end(weft *w, weft__work *work)
         if (c->own)
             weft__release(w, c);
     }
-    if (work->to == weft__position(w, WEFT__IN_NOTES))   /* no later note must survive */
-        weft__back_to(w, WEFT__IN_NOTES, work->from);
+    if (work->to == weft__position(w, WEFT__ARENA_CALLS))   /* no later note must survive */
+        weft__back_to(w, WEFT__ARENA_CALLS, work->from);
     w->tape->work = work->before;
 }
 

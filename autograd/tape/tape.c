@@ -25,11 +25,11 @@ static void cleared(struct weft__tape *t)
 static void rewound(struct weft__tape *t, const weft_mark *m)
 {
     /* Returns buffers of weft_gradients to the free lists when their tensors end. */
-    for (weft_tensor *s; (s = t->given) && weft__node_of(s)->born >= m->at[WEFT__AT_HEADS];) {
+    for (weft_tensor *s; (s = t->given) && weft__node_of(s)->born >= m->at[WEFT__MARK_HEADERS];) {
         t->given = weft__node_of(s)->grad;
         weft__node_of(s)->grad = t->spare[weft__node_of(s)->class_], t->spare[weft__node_of(s)->class_] = s;
     }
-    t->entries = m->at[WEFT__AT_ENTRIES];
+    t->entries = m->at[WEFT__MARK_ENTRIES];
     t->deferred = NULL;
 }
 

@@ -49,12 +49,12 @@ static bool make_indices(weft *w, weft_batch *b)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!(*all[i].index = weft__index(w, all[i].n)).host)
             return false;
-    int64_t here = weft__position(w, WEFT__IN_KEEP);
-    int32_t *next = weft__take(w, WEFT__IN_KEEP, (b->longest + 1) * (int64_t)sizeof *next);
+    int64_t here = weft__position(w, WEFT__ARENA_BATCHES);
+    int32_t *next = weft__take(w, WEFT__ARENA_BATCHES, (b->longest + 1) * (int64_t)sizeof *next);
     if (!next)
         return false;
     order(b, next);
-    weft__back_to(w, WEFT__IN_KEEP, here);
+    weft__back_to(w, WEFT__ARENA_BATCHES, here);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__sent(w, all[i].index, all[i].n);
     return true;
@@ -73,9 +73,9 @@ static int32_t offset_of(const weft_lengths *l, int64_t s) { return l->offset ? 
 
 static weft_batch *batch_new(weft *w, const weft_lengths *l, int64_t longest, uint64_t hash)
 {
-    weft_batch *b = weft__take(w, WEFT__IN_KEEP, sizeof *b);
-    int64_t *id = weft__take(w, WEFT__IN_KEEP, l->n * (int64_t)sizeof *id);
-    int32_t *len = weft__take(w, WEFT__IN_KEEP, (has_offsets(l) ? 2 : 1) * l->n * (int64_t)sizeof *len);
+    weft_batch *b = weft__take(w, WEFT__ARENA_BATCHES, sizeof *b);
+    int64_t *id = weft__take(w, WEFT__ARENA_BATCHES, l->n * (int64_t)sizeof *id);
+    int32_t *len = weft__take(w, WEFT__ARENA_BATCHES, (has_offsets(l) ? 2 : 1) * l->n * (int64_t)sizeof *len);
     if (!b || !id || !len)
         return NULL;
     *b = (weft_batch){ .w = w,

@@ -35,14 +35,14 @@ static void mark_beginnings(const weft_batch *b, const weft__form *f, int64_t ce
 static weft__fold *fold_new(weft_batch *b, const weft__place *p)
 {
     weft *w = b->w;
-    weft__fold *f = weft__take(w, WEFT__IN_KEEP, sizeof *f);
-    int32_t *rank = weft__take(w, WEFT__IN_KEEP, p->rows * (int64_t)sizeof *rank),
-            *end = weft__take(w, WEFT__IN_KEEP, p->rows * (int64_t)sizeof *end);
+    weft__fold *f = weft__take(w, WEFT__ARENA_BATCHES, sizeof *f);
+    int32_t *rank = weft__take(w, WEFT__ARENA_BATCHES, p->rows * (int64_t)sizeof *rank),
+            *end = weft__take(w, WEFT__ARENA_BATCHES, p->rows * (int64_t)sizeof *end);
     if (!f || !rank || !end)
         return NULL;
     *f = (weft__fold){ .steps = find_ends(b, p, end), .order.rank = rank };
     f->order.live = weft__index(w, f->steps), f->order.start = weft__index(w, f->steps + 1);
-    int32_t *next = weft__take(w, WEFT__IN_KEEP, (f->steps + 1) * (int64_t)sizeof *next);
+    int32_t *next = weft__take(w, WEFT__ARENA_BATCHES, (f->steps + 1) * (int64_t)sizeof *next);
     if (w->status)
         return NULL;
     weft__rank(p->rows, end, f->steps, &f->order, next);
@@ -57,7 +57,7 @@ const weft__place *weft__by_time(weft_batch *b, const weft__place *p)
     if (p->by_time || p->fold)
         return p->fold ? p : p->by_time;
     weft *w = b->w;
-    weft__place *folded = weft__take(w, WEFT__IN_KEEP, sizeof *folded);
+    weft__place *folded = weft__take(w, WEFT__ARENA_BATCHES, sizeof *folded);
     weft__fold *f = folded ? fold_new(b, p) : NULL;
     if (!f)
         return NULL;

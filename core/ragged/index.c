@@ -4,9 +4,9 @@
 
 weft__ints weft__index(weft *w, int64_t n)
 {
-    int32_t *host = weft__take(w, WEFT__IN_KEEP, n * (int64_t)sizeof *host), *device = host;
+    int32_t *host = weft__take(w, WEFT__ARENA_BATCHES, n * (int64_t)sizeof *host), *device = host;
     if (host && !w->dev.k->synchronous)
-        device = weft__take(w, WEFT__IN_MAPS, n * (int64_t)sizeof *device);
+        device = weft__take(w, WEFT__ARENA_MAPS, n * (int64_t)sizeof *device);
     return device ? (weft__ints){ host, device } : (weft__ints){ NULL, NULL };
 }
 

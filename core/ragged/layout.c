@@ -109,7 +109,7 @@ weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__
             return m->index;
     note_usual_map(b, from, (int)to->layout);
     int64_t rows = weft__layout_rows(to);
-    weft__map *m = weft__take(b->w, WEFT__IN_KEEP, sizeof *m);
+    weft__map *m = weft__take(b->w, WEFT__ARENA_BATCHES, sizeof *m);
     weft__ints index = weft__index(b->w, rows);
     if (!m || !index.host)
         return (weft__ints){ NULL, NULL };
@@ -140,8 +140,8 @@ weft__form weft__laid(weft__form f, weft_batch *b, weft_layout layout, int64_t t
 static struct weft__rows *rows_new(weft_batch *b, const weft__form *f, int64_t rows)
 {
     weft *w = b->w;
-    struct weft__rows *r = weft__take(w, WEFT__IN_KEEP, sizeof *r);
-    int64_t *id = weft__take(w, WEFT__IN_KEEP, rows * (int64_t)sizeof *id);
+    struct weft__rows *r = weft__take(w, WEFT__ARENA_BATCHES, sizeof *r);
+    int64_t *id = weft__take(w, WEFT__ARENA_BATCHES, rows * (int64_t)sizeof *id);
     if (!r || !id)
         return NULL;
     *r = (struct weft__rows){ b->rows, *f, weft__index(w, rows), weft__index(w, rows), id };
@@ -152,7 +152,7 @@ static bool send_ids(weft *w, struct weft__rows *r, int64_t rows)
 {
     if (w->dev.k->synchronous)
         return true;
-    int64_t *device = weft__take(w, WEFT__IN_MAPS, rows * (int64_t)sizeof *device);
+    int64_t *device = weft__take(w, WEFT__ARENA_MAPS, rows * (int64_t)sizeof *device);
     if (device && rows)
         w->dev.k->upload(&w->dev, device, r->id, (size_t)weft__whole_lines(rows * (int64_t)sizeof *device));
     r->id = device;
@@ -217,7 +217,7 @@ static bool cells_are_disjoint(weft_batch *b, const weft_placement *p)
 {
     weft *w = b->w;
     int64_t cells = p->rows * p->width;
-    int32_t *owner = weft__take(w, WEFT__IN_KEEP, cells * (int64_t)sizeof *owner);
+    int32_t *owner = weft__take(w, WEFT__ARENA_BATCHES, cells * (int64_t)sizeof *owner);
     if (!owner)
         return false;
     memset(owner, -1, (size_t)cells * sizeof *owner);
@@ -252,8 +252,8 @@ const weft__place *weft__placed(weft_batch *b, const weft_placement *p)
     if (!cells_are_disjoint(b, p))
         return NULL;
     weft *w = b->w;
-    weft__place *place = weft__take(w, WEFT__IN_KEEP, sizeof *place);
-    int32_t *row = weft__take(w, WEFT__IN_KEEP, 2 * b->n * (int64_t)sizeof *row);
+    weft__place *place = weft__take(w, WEFT__ARENA_BATCHES, sizeof *place);
+    int32_t *row = weft__take(w, WEFT__ARENA_BATCHES, 2 * b->n * (int64_t)sizeof *row);
     if (!place || !row)
         return NULL;
     for (int64_t s = 0; s < b->n; s++)

@@ -87,13 +87,14 @@ void weft__check_rewind(weft *w, int64_t headers, int64_t data)
     struct weft__check *c = w->check;
     while (c->n > headers)
         end_tensor(c->live[--c->n]);
-    weft__check_spoil(w, WEFT__IN_DATA, data);
+    weft__check_spoil(w, WEFT__ARENA_DATA, data);
 }
 
 void weft__check_clear(weft *w)
 {
     struct weft__check *c = w->check;
-    static const weft__arena_id all[] = { WEFT__IN_KEEP, WEFT__IN_DATA, WEFT__IN_GRADS, WEFT__IN_MAPS };
+    static const weft__arena_id all[] = { WEFT__ARENA_BATCHES, WEFT__ARENA_DATA, WEFT__ARENA_GRADS,
+                                          WEFT__ARENA_MAPS };
     c->n = c->steps = 0, c->given = false;       /* their step marks the headers as stale */
     for (size_t i = 0; !w->dev.lost && i < sizeof all / sizeof *all; i++)
         weft__check_spoil(w, all[i], 0);
