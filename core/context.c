@@ -232,7 +232,7 @@ void weft_clear(weft *w)
     inside(w)->links = NULL;
     inside(w)->missing[0] = 0;
     w->running = NULL;
-    weft__tell(w, WEFT__CLEARED, NULL);
+    weft__notify(w, WEFT__CLEARED, NULL);
     weft__check_leave(w);
 }
 
@@ -242,7 +242,7 @@ static void give_back(weft *w)
     size_t bytes;
     for (int i = 0; i < WEFT__ARENAS; i++)
         weft__arena_forget(w, &inside(w)->arena[i]);
-    weft__tell(w, WEFT__FORGOTTEN, NULL);
+    weft__notify(w, WEFT__MEMORY_RELEASED, NULL);
     weft__release(w, weft__spare_taken(w, &bytes));
     if (w->dev.k->synchronous && w->dev.workspace) {
         w->dev.release(w->dev.workspace, w->dev.user);

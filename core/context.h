@@ -11,7 +11,7 @@ typedef enum {
     WEFT__CLEARED, /* the step has ended */
     WEFT__REWOUND, /* with: a weft_mark; later headers and calls are about to end */
     WEFT__READ, /* a tensor is about to be read */
-    WEFT__FORGOTTEN, /* memory kept for steps is released */
+    WEFT__MEMORY_RELEASED, /* memory kept for steps is released */
     WEFT__ENTRIES, /* returns the number of entries of the tape */
     WEFT__LAYER /* with: 256 bytes for the path of the running layer; returns whether a layer runs */
 } weft__event;
@@ -37,7 +37,7 @@ struct weft {
     int64_t (*hook)(weft *, weft__event, void *with);
 };
 
-static inline int64_t weft__tell(weft *w, weft__event event, void *with)
+static inline int64_t weft__notify(weft *w, weft__event event, void *with)
 {
     return w->hook ? w->hook(w, event, with) : 0;
 }

@@ -7,7 +7,7 @@
 static size_t layer_text(weft *w, char *text, size_t size)
 {
     char name[256];
-    if (!weft__tell(w, WEFT__LAYER, name))
+    if (!weft__notify(w, WEFT__LAYER, name))
         return 0;
     int n = snprintf(text, size, "%s: ", name);
     return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;

@@ -36,7 +36,7 @@ weft_mark weft_mark_here(weft *w)
 {
     if (!w)
         return (weft_mark){ 0 };
-    return (weft_mark){ { [ENTRIES] = weft__tell(w, WEFT__ENTRIES, NULL),
+    return (weft_mark){ { [ENTRIES] = weft__notify(w, WEFT__ENTRIES, NULL),
                           [HEADERS] = headers(w),
                           [CALLS] = weft__position(w, WEFT__ARENA_CALLS),
                           [DATA] = weft__position(w, WEFT__ARENA_DATA),
@@ -84,7 +84,7 @@ static void invalidate_headers(weft *w, int64_t from)
 
 void weft__rewind_numbers(weft *w, weft_mark m)
 {
-    weft__tell(w, WEFT__REWOUND, &m);
+    weft__notify(w, WEFT__REWOUND, &m);
     if (w->check)
         weft__check_rewind(w, m.at[HEADERS], m.at[DATA]);
     else

@@ -273,7 +273,7 @@ weft_status weft__read(const weft_tensor *x, void *out, size_t bytes)
     weft *w = x ? x->w : weft__no_context();
     bool fine = readable(w, x, out, bytes) && (!w->check || weft__check_enter(w, "read"));
     if (fine)
-        weft__tell(w, WEFT__READ, NULL);
+        weft__notify(w, WEFT__READ, NULL);
     if (fine && bytes) {
         w->dev.k->download(&w->dev, out, x->data, bytes);
         weft__check_faults(w, "read");

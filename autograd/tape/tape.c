@@ -54,7 +54,7 @@ static int64_t on_event(weft *w, weft__event event, void *with)
     case WEFT__CLEARED:   cleared(t); break;
     case WEFT__REWOUND:   rewound(t, with); break;
     case WEFT__READ:      weft__run_deferred(w); break;
-    case WEFT__FORGOTTEN: forgotten(w, t); break;
+    case WEFT__MEMORY_RELEASED: forgotten(w, t); break;
     case WEFT__ENTRIES:   return t->entries;
     case WEFT__LAYER:     return layer(t, with);
     }

@@ -15,7 +15,7 @@ bool weft__silenced(void)
 
 static void count_call(weft *w, int *count, const char *function)
 {
-    if (++*count < MANY || inside(w)->missing_clear.warned || weft__tell(w, WEFT__ENTRIES, NULL) < MANY)
+    if (++*count < MANY || inside(w)->missing_clear.warned || weft__notify(w, WEFT__ENTRIES, NULL) < MANY)
         return;
     inside(w)->missing_clear.warned = true;
     if (!weft__silenced() && !weft__launched_rank())
