@@ -56,11 +56,11 @@ weft *weft__no_memory(void);                     /* returned by weft_open withou
 static inline bool weft__is_no_context(const weft *w) { return w->no_context; }
 /* Replaces the message of a context that has failed. */
 void  weft__explain(weft *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* weft__hush disables the function of weft_on_error, and weft__unhush enables it again. forget: also removes
+/* weft__mute_errors disables the function of weft_on_error, and weft__unmute_errors enables it again. forget: also removes
  * the failure that occurred in between. */
 typedef void weft__listener(weft_status, const char *, void *);
-weft__listener *weft__hush(weft *);
-void  weft__unhush(weft *, weft__listener *, bool forget);
+weft__listener *weft__mute_errors(weft *);
+void  weft__unmute_errors(weft *, weft__listener *, bool forget);
 /* Turns a fault of a kernel, such as an index out of range, into the context's error. */
 void  weft__check_faults(weft *, const char *what);
 

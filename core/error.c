@@ -69,14 +69,14 @@ void weft__explain(weft *w, const char *format, ...)
     va_end(list);
 }
 
-weft__listener *weft__hush(weft *w)
+weft__listener *weft__mute_errors(weft *w)
 {
     weft__listener *listener = inside(w)->on_error;
     inside(w)->on_error = NULL;
     return listener;
 }
 
-void weft__unhush(weft *w, weft__listener *listener, bool forget)
+void weft__unmute_errors(weft *w, weft__listener *listener, bool forget)
 {
     inside(w)->on_error = listener;
     if (forget) {

@@ -288,9 +288,9 @@ bool weft__optim_is_of(const weft_optim *o, const weft_module *m)
 static bool joined_quietly(weft_optim *o)        /* the error goes to the file function only */
 {
     weft *w = o->w;
-    weft__listener *listener = weft__hush(w);
+    weft__listener *listener = weft__mute_errors(w);
     bool fine = weft__members_join(o, "optimiser");
-    weft__unhush(w, listener, !fine);
+    weft__unmute_errors(w, listener, !fine);
     return fine;
 }
 
