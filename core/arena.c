@@ -247,7 +247,7 @@ void weft__back_to(weft *w, weft__arena_id id, int64_t position)
 }
 
 /* ---- the spare block ---- */
-void *weft__spare_taken(weft *w, size_t *bytes)
+void *weft__take_spare(weft *w, size_t *bytes)
 {
     void *p = inside(w)->spare;
     *bytes = inside(w)->spare_bytes;
@@ -256,7 +256,7 @@ void *weft__spare_taken(weft *w, size_t *bytes)
     return p;
 }
 
-void weft__spare_left(weft *w, void *p, size_t bytes)
+void weft__return_spare(weft *w, void *p, size_t bytes)
 {
     void *other = p;
     if (bytes > inside(w)->spare_bytes) {

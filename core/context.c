@@ -173,7 +173,7 @@ weft *weft_open(const weft_opts *opts)
     w->step = 1;
     w->recording = w->training = true;
     w->lean = o.lean;
-    w->kept_most = o.kept_weights;
+    w->kept_limit = o.kept_weights;
     inside(w)->print_limit = PRINTED;
     weft__arena *a = inside(w)->arena;
     a[WEFT__ARENA_HEADERS].stays = a[WEFT__ARENA_HEADERS_ODD].stays = true;
@@ -243,7 +243,7 @@ static void give_back(weft *w)
     for (int i = 0; i < WEFT__ARENAS; i++)
         weft__arena_forget(w, &inside(w)->arena[i]);
     weft__notify(w, WEFT__MEMORY_RELEASED, NULL);
-    weft__release(w, weft__spare_taken(w, &bytes));
+    weft__release(w, weft__take_spare(w, &bytes));
     if (w->dev.k->synchronous && w->dev.workspace) {
         w->dev.release(w->dev.workspace, w->dev.user);
         w->dev.workspace = NULL;

@@ -31,7 +31,7 @@ struct weft {
     const weft__shard *shard;                    /* shard that is being computed, or NULL */
     struct weft__check *check;                   /* state of WEFT_CHECK=1, see check.h, or NULL */
     int64_t kept_bytes;                          /* cached packed weights */
-    int64_t kept_most;                           /* limit of kept_bytes; 0: none; negative: no cache */
+    int64_t kept_limit;                          /* limit of kept_bytes; 0: none; negative: no cache */
     /* State and event handler of the level above. Both are NULL until its first use. */
     struct weft__tape *tape;
     int64_t (*hook)(weft *, weft__event, void *with);

@@ -58,7 +58,7 @@ typedef struct weft__inside {
     int64_t host_peak;
     int64_t device_bytes;
     int64_t device_peak;
-    void *spare;                                 /* see weft__spare_taken */
+    void *spare;                                 /* see weft__take_spare */
     size_t spare_bytes;
     struct weft__profile *profile;               /* see profile.h; NULL until profiling begins */
     int64_t opened;                              /* time of weft_open if WEFT_LOG is 1 or 2; otherwise 0 */

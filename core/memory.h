@@ -35,14 +35,14 @@ void   *weft__device_allocate(weft *, size_t);
 void    weft__device_release(weft *, void *);
 /* One scratch block that the context keeps between calls. spare_taken returns it, or NULL, and sets its size.
  * spare_left gives it back. The context keeps the larger of two blocks. */
-void   *weft__spare_taken(weft *, size_t *bytes);
-void    weft__spare_left(weft *, void *, size_t bytes);
+void   *weft__take_spare(weft *, size_t *bytes);
+void    weft__return_spare(weft *, void *, size_t bytes);
 
 /* ---- owned.c: objects until weft_close, zeroed ---- */
 /* Returns zeroed memory. weft_close calls end, weft_recover calls recover. Both may be NULL. */
 void   *weft__own(weft *, size_t bytes, void (*end)(void *), void (*recover)(void *));
 /* Like weft__own without functions. Returns NULL without memory and does not fail the context. */
-void   *weft__own_if_it_can(weft *, size_t bytes);
+void   *weft__try_own(weft *, size_t bytes);
 /* Returns the next older object with this `end`, the newest if after is NULL, and NULL after the last. */
 void   *weft__next_owned(const weft *, void (*end)(void *), const void *after);
 

@@ -95,13 +95,13 @@ static bool room_for_nodes(search *b, int64_t more)
 static void take_nodes(search *b)
 {
     size_t bytes;
-    b->nodes = weft__spare_taken(b->d.w, &bytes);
+    b->nodes = weft__take_spare(b->d.w, &bytes);
     b->room = (int64_t)(bytes / sizeof *b->nodes);
 }
 
 static void keep_nodes(search *b)
 {
-    weft__spare_left(b->d.w, b->nodes, (size_t)b->room * sizeof *b->nodes);
+    weft__return_spare(b->d.w, b->nodes, (size_t)b->room * sizeof *b->nodes);
 }
 
 static int64_t node_new(search *b, int32_t token, int64_t before)
