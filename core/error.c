@@ -85,7 +85,7 @@ void weft__unmute_errors(weft *w, weft__listener *listener, bool forget)
     }
 }
 
-void weft__say_missing(weft *w, const char *format, ...)
+void weft__explain_null(weft *w, const char *format, ...)
 {
     va_list list;
     va_start(list, format);

@@ -30,7 +30,7 @@ int64_t weft__rows(const weft__form *f)
 }
 
 int64_t weft__bytes(const weft__form *f) { return weft__elements(f) * (int64_t)bytes_of_one(f->type); }
-int64_t weft__room(const weft__form *f)  { return weft__elements(f) * (int64_t)sizeof(real); }
+int64_t weft__capacity(const weft__form *f)  { return weft__elements(f) * (int64_t)sizeof(real); }
 
 bool weft__same(const weft__form *a, const weft__form *b)
 {
@@ -92,7 +92,7 @@ bool weft__possible(weft *w, const weft__form *f)
 static weft_tensor *new_tensor(weft *w, const weft__form *f)
 {
     weft_tensor *t = weft__possible(w, f) ? weft__header(w, f) : NULL;
-    return t && (t->data = weft__take(w, WEFT__ARENA_DATA, weft__room(f))) ? t : &w->nil;
+    return t && (t->data = weft__take(w, WEFT__ARENA_DATA, weft__capacity(f))) ? t : &w->nil;
 }
 
 weft_tensor *weft__empty(weft *w, const weft__form *f)

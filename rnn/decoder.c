@@ -194,7 +194,7 @@ static void carry(weft__decoder *d, int i, weft_tensor *t, weft_tensor *parent)
         most.size[1] = d->n * d->beams;
         d->state[i].is = true;
         for (int k = 0; k < 2; k++)
-            d->state[i].buffer[k] = weft__take(w, WEFT__ARENA_DATA, weft__room(&most));
+            d->state[i].buffer[k] = weft__take(w, WEFT__ARENA_DATA, weft__capacity(&most));
     }
     if (!t || w->status)
         return;

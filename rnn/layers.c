@@ -124,7 +124,7 @@ static bool input_fits(const weft_rnn *r, const char *function, const weft_tenso
         weft__fail(w, WEFT_ESHAPE, "%s: x is %s; %s%lld] of reals is expected%s", function,
                    weft__text(&x->f, text),
                    one ? "a plain [sequences, " : "ragged rows or a plain [sequences, steps, ",
-                   (long long)r->o.input, weft__of_ids(&x->f));
+                   (long long)r->o.input, weft__ids_advice(&x->f));
     return !w->status;
 }
 

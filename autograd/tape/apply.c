@@ -80,7 +80,7 @@ weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int64_t n, 
 }
 
 /* ---- for raw functions ---- */
-/* The raw function continues after the failure, so it gets memory of sufficient size (weft__room). The
+/* The raw function continues after the failure, so it gets memory of sufficient size (weft__capacity). The
  * numbers are not used. */
 static void *in_vain(const weft_tensor *t, weft_dtype asked, void *seen)
 {

@@ -108,7 +108,7 @@ static bool run_call(weft_call *c)
             c->y[k]->data = c->x[0]->data,
             node(c->y[k])->base = c->x[0]->step ? node(c->x[0])->base : c->x[0];
         else if (!c->y[k]->data &&
-                 !(c->y[k]->data = weft__take(w, WEFT__ARENA_DATA, weft__room(&c->y[k]->f))))
+                 !(c->y[k]->data = weft__take(w, WEFT__ARENA_DATA, weft__capacity(&c->y[k]->f))))
             return false;
     if (c->op->forward && w->profiling)
         timed(w, c);

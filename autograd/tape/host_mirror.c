@@ -18,7 +18,7 @@ enum { HEAD = (sizeof(weft__copy) + WEFT__LINE - 1) & -WEFT__LINE };
 static char *numbers_of(weft__copy *c) { return (char *)c + HEAD; }
 static size_t room_for(const weft_tensor *t)
 {
-    return (size_t)weft__whole_lines(HEAD + weft__room(&t->f));
+    return (size_t)weft__whole_lines(HEAD + weft__capacity(&t->f));
 }
 
 static bool copies(const weft__work *work)

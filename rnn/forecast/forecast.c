@@ -88,7 +88,7 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
         weft__fail(w, WEFT_ESHAPE,
                    "%s: the %s is %s; ragged [N, %lld] or plain [n, T, %lld] of reals is expected%s", m->name,
                    side, weft__text(&x->f, text), (long long)features, (long long)features,
-                   weft__of_ids(&x->f));
+                   weft__ids_advice(&x->f));
     else if (l && x->f.batch)
         weft__fail(w, WEFT_EARG, "%s: the %s is ragged and has its lengths; others were given", m->name,
                    side);
