@@ -103,7 +103,7 @@ static void configure(weft *w, const weft_opts *o)
                    o->threads, (int)o->precision);
     else if (!weft__log_level(&w->dev.log))
         weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: expected 0, 1 or 2", secure_getenv("WEFT_LOG"));
-    else if (!weft__check_asked(&check))
+    else if (!weft__check_requested(&check))
         weft__fail(w, WEFT_EARG, "open: WEFT_CHECK=%s: expected 0 or 1", secure_getenv("WEFT_CHECK"));
     else if (!override_threads(&real_opts))
         weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: expected 0 .. %d", secure_getenv("WEFT_THREADS"),

@@ -100,8 +100,8 @@ void weft_rewind(weft *w, weft_mark m)
     unlink_since(w, m.at[BATCHES]);
     weft__rewind_numbers(w, m);
     if (w->check)
-        weft__check_spoil(w, WEFT__ARENA_BATCHES, m.at[BATCHES]),
-            weft__check_spoil(w, WEFT__ARENA_MAPS, m.at[MAPS]);
+        weft__check_poison(w, WEFT__ARENA_BATCHES, m.at[BATCHES]),
+            weft__check_poison(w, WEFT__ARENA_MAPS, m.at[MAPS]);
     weft__back_to(w, WEFT__ARENA_BATCHES, m.at[BATCHES]);
     weft__back_to(w, WEFT__ARENA_MAPS, m.at[MAPS]);
 }

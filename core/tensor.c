@@ -56,7 +56,7 @@ weft_tensor *weft__header(weft *w, const weft__form *f)
     if (t)
         *t = (weft_tensor){ .w = w, .step = w->step, .f = *f };
     if (t && w->check)
-        weft__check_made(w, t);
+        weft__check_created(w, t);
     return t;
 }
 

@@ -240,7 +240,7 @@ static void take_step(weft_optim *o)
     weft__count_update(o->w);
     weft__pasts_part(o);
     if (o->w->check)
-        weft__check_given(o->w, any_moves(o), true, "optim_step");
+        weft__check_gradients_found(o->w, any_moves(o), true, "optim_step");
     check_gradients(o);
     check_results(o);
     update(o);

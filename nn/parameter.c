@@ -332,7 +332,7 @@ void weft__gradients_are_there(const weft_module *m, const char *function)
         return;
     while ((p = weft__next_parameter(m, p)) && !weft__node_of(&p->value)->given)
         ;
-    weft__check_given(m->w, p != NULL, false, function);
+    weft__check_gradients_found(m->w, p != NULL, false, function);
 }
 
 void weft_divide_grad(weft_module *m, weft_tensor *divisor)

@@ -256,7 +256,7 @@ void weft_backward(weft_tensor *loss)
                                  "are on their way");
         return;
     }
-    weft__count_walk(w);
+    weft__count_backward(w);
     if (node(loss)->parameter) {
         if (weft__reaches_parameters(loss))
             backward_of_itself(loss);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "core/report/log.h"
 
-bool weft__check_asked(bool *needed)
+bool weft__check_requested(bool *needed)
 {
     const char *value = secure_getenv("WEFT_CHECK");
     *needed = value && !strcmp(value, "1");
@@ -51,7 +51,7 @@ static bool room_for_one(weft *w, struct weft__check *c)
 
 static void end_tensor(weft_tensor *t) { t->step = UINT64_MAX; }
 
-void weft__check_made(weft *w, weft_tensor *t)
+void weft__check_created(weft *w, weft_tensor *t)
 {
     if (room_for_one(w, w->check))
         w->check->live[w->check->n++] = t;
@@ -70,7 +70,7 @@ static void spoil(weft *w, const weft__arena *a, char *from, int64_t bytes)
         to[i] = NOTHING;
 }
 
-void weft__check_spoil(weft *w, weft__arena_id id, int64_t from)
+void weft__check_poison(weft *w, weft__arena_id id, int64_t from)
 {
     const weft__arena *a = &inside(w)->arena[id];
     for (int b = 0; b < a->n && b <= a->at; b++) {
@@ -87,7 +87,7 @@ void weft__check_rewind(weft *w, int64_t headers, int64_t data)
     struct weft__check *c = w->check;
     while (c->n > headers)
         end_tensor(c->live[--c->n]);
-    weft__check_spoil(w, WEFT__ARENA_DATA, data);
+    weft__check_poison(w, WEFT__ARENA_DATA, data);
 }
 
 void weft__check_clear(weft *w)
@@ -97,7 +97,7 @@ void weft__check_clear(weft *w)
                                           WEFT__ARENA_MAPS };
     c->n = c->steps = 0, c->given = false;       /* their step marks the headers as stale */
     for (size_t i = 0; !w->dev.lost && i < sizeof all / sizeof *all; i++)
-        weft__check_spoil(w, all[i], 0);
+        weft__check_poison(w, all[i], 0);
 }
 
 void weft__check_stepped(weft *w, const void *optimiser)
@@ -116,7 +116,7 @@ void weft__check_stepped(weft *w, const void *optimiser)
 }
 
 /* ---- gradients ---- */
-void weft__check_given(weft *w, bool given, bool step, const char *function)
+void weft__check_gradients_found(weft *w, bool given, bool step, const char *function)
 {
     struct weft__check *c = w->check;
     bool *told = step ? &c->told_step : &c->told_unchanged;

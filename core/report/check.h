@@ -19,20 +19,20 @@ struct weft__check {
 };
 
 /* check.c */
-bool    weft__check_asked(bool *needed);        /* reads WEFT_CHECK; false: the value is neither 0 nor 1 */
+bool    weft__check_requested(bool *needed);    /* reads WEFT_CHECK; false: the value is neither 0 nor 1 */
 void    weft__check_open(weft *);
 void    weft__check_close(weft *);
 /* Call these only if w->check is not NULL. */
 /* records a header; its memory is not reused until weft_close */
-void    weft__check_made(weft *, weft_tensor *);
+void    weft__check_created(weft *, weft_tensor *);
 /* Ends headers from that number on, and data from that position on. */
 void    weft__check_rewind(weft *, int64_t headers, int64_t data);
 void    weft__check_clear(weft *);
 /* Overwrites memory from that position on with NaN, which as ints is out of every range. */
-void    weft__check_spoil(weft *, weft__arena_id, int64_t from);
+void    weft__check_poison(weft *, weft__arena_id, int64_t from);
 void    weft__check_stepped(weft *, const void *optimiser);
 /* Warns, once, if a step or a function that changes gradients found no gradient. */
-void    weft__check_given(weft *, bool given, bool step, const char *function);
+void    weft__check_gradients_found(weft *, bool given, bool step, const char *function);
 /* Surround a function that uses the context. enter returns false, and fails the context, if another thread
  * uses it. */
 bool    weft__check_enter(weft *, const char *function);

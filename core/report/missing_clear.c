@@ -31,7 +31,7 @@ static void restart_counts(weft *w)
         inside(w)->missing_clear.updates = 0;
 }
 
-void weft__count_walk(weft *w)
+void weft__count_backward(weft *w)
 {
     restart_counts(w);
     count_call(w, &inside(w)->missing_clear.walks, "weft_backward");
