@@ -104,8 +104,8 @@ void weft__check_stepped(weft *w, const void *optimiser)
 {
     struct weft__check *c = w->check;
     for (int i = 0; i < c->steps; i++)
-        if (c->stepped[i] == optimiser && !c->told_clear) {
-            c->told_clear = true;
+        if (c->stepped[i] == optimiser && !c->warned_clear) {
+            c->warned_clear = true;
             weft__warn(
                 "WEFT_CHECK: optim_step: the second call since weft_clear: %lld tensors and %.1f MB of "
                 "earlier steps are still held. Call weft_clear once per step",
@@ -119,10 +119,10 @@ void weft__check_stepped(weft *w, const void *optimiser)
 void weft__check_gradients_found(weft *w, bool given, bool step, const char *function)
 {
     struct weft__check *c = w->check;
-    bool *told = step ? &c->told_step : &c->told_unchanged;
-    if (given || *told)
+    bool *warned = step ? &c->warned_step : &c->warned_unchanged;
+    if (given || *warned)
         return;
-    *told = true;
+    *warned = true;
     if (step)
         weft__warn(
             "WEFT_CHECK: %s: it changes nothing: since the last step or weft_zero_grad no weft_backward "
@@ -150,7 +150,7 @@ bool weft__check_enter(weft *w, const char *function)
         c->depth++;
         return true;
     }
-    if (!atomic_exchange(&c->told_thread, true))
+    if (!atomic_exchange(&c->warned_thread, true))
         weft__warn(
             "WEFT_CHECK: %s: another thread is at work in this context; one thread at a time may use a "
             "context, and each thread may have its own",

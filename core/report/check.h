@@ -12,7 +12,7 @@ struct weft__check {
     const void *stepped[WEFT__STEPPED]; int steps;
     bool given;                                  /* the program supplied a NaN in this step */
     /* warnings that were printed; each appears once per context */
-    bool told_given, told_clear, told_step, told_unchanged, told_inexact; atomic_bool told_thread;
+    bool warned_given, warned_clear, warned_step, warned_unchanged, warned_inexact; atomic_bool warned_thread;
     /* thread: that uses the context, or 0; depth: number of functions of the context that it is in */
     atomic_uintptr_t thread; int depth;
     real *copy; int64_t elements;                /* host copy of device data that is checked */
