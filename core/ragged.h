@@ -50,7 +50,7 @@ struct weft_batch {
     int64_t tokens;
     int64_t longest;
     bool own_ids;               /* the program gave ids; otherwise they are 0 .. n-1, or those of the shard */
-    bool nobody;                  /* the program gave no ids, and the shard has another number of sequences */
+    bool ids_unknown;             /* the program gave no ids, and the shard has another number of sequences */
     int32_t *len;                                /* [n] in the program's order, on the host */
     int64_t *id;                                 /* [n] */
     int32_t *before;                      /* [n] tokens that come earlier in the same sequence; NULL: all 0 */

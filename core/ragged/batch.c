@@ -86,7 +86,7 @@ static weft_batch *batch_new(weft *w, const weft_lengths *l, int64_t longest, ui
                        .len = len,
                        .before = has_offsets(l) ? len + l->n : NULL,
                        .own_ids = l->id,
-                       .nobody = w->shard && !l->id };
+                       .ids_unknown = w->shard && !l->id };
     for (int64_t s = 0; s < l->n; s++) {
         len[s] = l->len[s];
         id[s] = l->id ? l->id[s] : s;
