@@ -176,7 +176,7 @@ weft *weft_open(const weft_opts *opts)
     w->kept_limit = o.kept_weights;
     inside(w)->print_limit = PRINTED;
     weft__arena *a = inside(w)->arena;
-    a[WEFT__ARENA_HEADERS].stays = a[WEFT__ARENA_HEADERS_ODD].stays = true;
+    a[WEFT__ARENA_HEADERS].permanent = a[WEFT__ARENA_HEADERS_ODD].permanent = true;
     a[WEFT__ARENA_DATA].device = a[WEFT__ARENA_GRADS].device = a[WEFT__ARENA_MAPS].device = true;
     w->nil = (weft_tensor){ .w = w };
     if (!options_are_sound(w, asked)) {

@@ -11,11 +11,11 @@ enum { WEFT__BLOCKS = 48, WEFT__MESSAGE = 512 };
 typedef struct weft__arena {
     struct { char *base; int64_t start, size, filled; } block[WEFT__BLOCKS];
     int n;
-    int at;
-    int64_t used;                                /* bytes used of block[at] */
+    int current;
+    int64_t used;                                /* bytes used of block[current] */
     int64_t peak;                                /* most bytes ever needed at one time, as if in one block */
     int64_t first;                               /* size of a first block */
-    bool stays; /* headers: blocks are kept and never poisoned, because stale headers are read */
+    bool permanent; /* headers: blocks are kept and never poisoned, because stale headers are read */
     bool device;
 } weft__arena;
 /* One block of memory on a device with its own memory. */

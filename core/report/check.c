@@ -73,8 +73,8 @@ static void spoil(weft *w, const weft__arena *a, char *from, int64_t bytes)
 void weft__check_poison(weft *w, weft__arena_id id, int64_t from)
 {
     const weft__arena *a = &inside(w)->arena[id];
-    for (int b = 0; b < a->n && b <= a->at; b++) {
-        int64_t skip = from - a->block[b].start, used = b == a->at ? a->used : a->block[b].filled;
+    for (int b = 0; b < a->n && b <= a->current; b++) {
+        int64_t skip = from - a->block[b].start, used = b == a->current ? a->used : a->block[b].filled;
         skip = skip > 0 ? skip : 0;
         if (skip < used)
             spoil(w, a, a->block[b].base + skip, used - skip);
