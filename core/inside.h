@@ -28,8 +28,8 @@ typedef struct weft__block {
 typedef struct weft__link {                      /* Undo record of a pointer, see rewind.c. */
     struct weft__link *next;
     void *pointer;
-    void *was;
-    int64_t at;
+    void *old;
+    int64_t position;
 } weft__link;
 typedef struct weft__owned {     /* An object that lives until weft_close. The list begins with the newest. */
     struct weft__owned *next;

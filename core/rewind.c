@@ -6,12 +6,12 @@
 
 bool weft__linked(weft *w, void *pointer, void *to)
 {
-    int64_t at = weft__position(w, WEFT__ARENA_BATCHES);
+    int64_t position = weft__position(w, WEFT__ARENA_BATCHES);
     weft__link *l = weft__take(w, WEFT__ARENA_BATCHES, sizeof *l);
     if (!l)
         return false;
-    *l = (weft__link){ inside(w)->links, pointer, NULL, at };
-    memcpy(&l->was, pointer, sizeof l->was);     /* memcpy: the pointer can have any type */
+    *l = (weft__link){ inside(w)->links, pointer, NULL, position };
+    memcpy(&l->old, pointer, sizeof l->old);     /* memcpy: the pointer can have any type */
     memcpy(pointer, &to, sizeof to);
     inside(w)->links = l;
     return true;
@@ -19,8 +19,8 @@ bool weft__linked(weft *w, void *pointer, void *to)
 
 static void unlink_since(weft *w, int64_t position)
 {
-    for (weft__link *l; (l = inside(w)->links) && l->at >= position; inside(w)->links = l->next)
-        memcpy(l->pointer, &l->was, sizeof l->was);
+    for (weft__link *l; (l = inside(w)->links) && l->position >= position; inside(w)->links = l->next)
+        memcpy(l->pointer, &l->old, sizeof l->old);
 }
 
 /* ---- marks ---- */

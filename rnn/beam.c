@@ -62,7 +62,7 @@ static bool begin_search(search *b)
     b->now = beginnings_new(w, n * K);
     b->next = beginnings_new(w, n * K);
     b->best = weft__take(w, WEFT__ARENA_CALLS, n * b->d.best * (int64_t)sizeof *b->best);
-    b->k_best.at = weft__take(w, WEFT__ARENA_CALLS, 2 * K * (int64_t)sizeof *b->k_best.at);
+    b->k_best.heap = weft__take(w, WEFT__ARENA_CALLS, 2 * K * (int64_t)sizeof *b->k_best.heap);
     b->k_best.k = 2 * K;
     if (w->status)
         return false;
@@ -135,7 +135,7 @@ static bool offer_all(search *b, int64_t first, int64_t rows, const real *log_p)
             if (!(p <= WEFT__LOG_P_MOST))
                 return false;
             double score = b->now.score[first + i] + p;
-            if (score > -HUGE_VAL && (b->k_best.n < b->k_best.k || score > b->k_best.at[0].score))
+            if (score > -HUGE_VAL && (b->k_best.n < b->k_best.k || score > b->k_best.heap[0].score))
                 weft__best_offer(&b->k_best, score, i * C + j);
         }
     weft__best_sort(&b->k_best);
@@ -156,7 +156,7 @@ static void continue_with(search *b, int64_t s, int64_t first)
     bool cut = length == b->d.o->limit;
     int64_t from = b->d.next.n;
     for (int64_t i = 0; i < b->k_best.n && alive < K; i++) {
-        weft__scored x = b->k_best.at[i];
+        weft__scored x = b->k_best.heap[i];
         int32_t token = (int32_t)(x.id % C);
         int64_t row = first + x.id / C, before = b->now.node[row];
         if (token != b->d.o->end)
