@@ -52,5 +52,5 @@ enum { WEFT__MARK_ENTRIES, WEFT__MARK_HEADERS }; /* indices of weft_mark.at: ent
 void    weft__rewind_numbers(weft *, weft_mark);
 /* Sets *pointer to `to`, and restores it when a rewind ends that memory. Returns false, and fails the
  * context, without memory. */
-bool    weft__linked(weft *, void *pointer, void *to);
+bool    weft__set_undoable(weft *, void *pointer, void *to);
 #endif

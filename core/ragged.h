@@ -73,14 +73,15 @@ void        weft__difference(const weft_batch *, const weft_batch *, char *text,
 void        weft__rank(int64_t n, const int32_t *len, int64_t longest, weft__order *, int32_t *next);
 /* ---- index.c: the caller fills the host array, then sends it to the device ---- */
 weft__ints  weft__index(weft *, int64_t n);
-static inline int32_t *weft__filled(weft__ints index) { return (int32_t *)(uintptr_t)index.host; }
-void        weft__sent(weft *, weft__ints *, int64_t n);
+static inline int32_t *weft__index_values(weft__ints index) { return (int32_t *)(uintptr_t)index.host; }
+void        weft__upload_index(weft *, weft__ints *, int64_t n);
 /* ---- layout.c ---- */
 weft__ints  weft__map_between(weft_batch *, const weft__form *from, const weft__form *to);
-weft__form  weft__laid(weft__form, weft_batch *, weft_layout, int64_t total, weft_align, const weft__place *);
+weft__form  weft__as_layout(weft__form, weft_batch *, weft_layout, int64_t total, weft_align,
+                            const weft__place *);
 /* Returns sequence, position and id of each row, or NULL on failure. */
 const struct weft__rows *weft__rows_of(weft_batch *, const weft__form *);
-const weft__place *weft__placed(weft_batch *, const weft_placement *);
+const weft__place *weft__placement(weft_batch *, const weft_placement *);
 /* Makes the index arrays that earlier batches used. */
 void        weft__make_usual_maps(weft_batch *);
 int64_t     weft__row_of(const weft_batch *, const weft__form *, int64_t sequence, int64_t position);

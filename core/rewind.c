@@ -4,7 +4,7 @@
 #include <string.h>
 #include "core/report/check.h"
 
-bool weft__linked(weft *w, void *pointer, void *to)
+bool weft__set_undoable(weft *w, void *pointer, void *to)
 {
     int64_t position = weft__position(w, WEFT__ARENA_BATCHES);
     weft__link *l = weft__take(w, WEFT__ARENA_BATCHES, sizeof *l);

@@ -149,7 +149,7 @@ static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
     if (rows && !order.place)
         return (weft_rnn_out){ &x->w->nil, { &x->w->nil, &x->w->nil } };
     weft__ids by = r->composed ? (weft__ids){ NULL, NULL } : weft__ids_of(x, &order);
-    weft__form in = weft__laid(x->f, order.batch, order.layout, 0, WEFT_ALIGN_LEFT, order.place);
+    weft__form in = weft__as_layout(x->f, order.batch, order.layout, 0, WEFT_ALIGN_LEFT, order.place);
     r->traces.as = x->f;
     r->traces.plain.rank = 0;
     /* Makes a separate tensor that both directions read. */

@@ -13,7 +13,7 @@ static bool has_empty(const weft_batch *b) { return b->n > (b->longest ? b->live
 static void fill_stacks(const weft__ends *e, int stacked)
 {
     const weft_batch *b = e->batch;
-    int32_t *order = weft__filled(e->order), *none = weft__filled(e->none);
+    int32_t *order = weft__index_values(e->order), *none = weft__index_values(e->none);
     for (int64_t k = 0; k < stacked; k++)
         for (int64_t s = 0; s < b->n; s++) {
             order[k * e->stride + s] = (int32_t)(k * b->n + b->sorted.host[s]);
@@ -28,7 +28,7 @@ static void fill_last(const weft__ends *e, bool reverse)
     const weft__form x = { .batch = (weft_batch *)(uintptr_t)b,
                            .layout = e->place ? WEFT_ROWS : WEFT_PACKED,
                            .place = e->place };
-    int32_t *last = weft__filled(e->last[reverse]);
+    int32_t *last = weft__index_values(e->last[reverse]);
     for (int64_t s = 0; s < b->n; s++)
         last[s] = b->len[s] ? (int32_t)weft__row_of(b, &x, s, reverse ? 0 : b->len[s] - 1) : -1;
 }
@@ -54,7 +54,7 @@ static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
         return NULL;
     fill_stacks(e, stacked), fill_last(e, false), fill_last(e, true);
     for (int i = 0; i < several; i++)
-        weft__sent(w, needed[i].index, needed[i].n);
+        weft__upload_index(w, needed[i].index, needed[i].n);
     return e;
 }
 
@@ -68,7 +68,7 @@ const weft__ends *weft__ends_of(const weft__form *x, int stacked)
     if (!e)
         return NULL;
     e->next = b->slot;
-    return weft__linked(b->w, &b->slot, e) ? e : NULL;
+    return weft__set_undoable(b->w, &b->slot, e) ? e : NULL;
 }
 
 /* ---- gather by a part of an index array ---- */

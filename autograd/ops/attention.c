@@ -71,7 +71,7 @@ static bool attention_shape(weft_call *c)
     c->y[OUT]->f.size[1] = a->o.mean_heads ? a->dv : heads * a->dv;
     c->y[LSE]->f.size[1] = heads;
     if (a->pairs) {
-        c->y[MAP]->f = weft__laid(c->y[LSE]->f, a->pairs, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
+        c->y[MAP]->f = weft__as_layout(c->y[LSE]->f, a->pairs, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
     }
     return true;
 }

@@ -14,7 +14,7 @@ weft_tensor *weft_to_layout(weft_tensor *x, weft_layout layout)
                             "layout %d; a ragged tensor, and packed or concat, are expected "
                             "(weft_pad_packed_sequence pads, weft_to_rows places)",
                             (int)layout);
-    weft__form to = weft__laid(x->f, x->f.batch, layout, 0, WEFT_ALIGN_LEFT, NULL);
+    weft__form to = weft__as_layout(x->f, x->f.batch, layout, 0, WEFT_ALIGN_LEFT, NULL);
     return weft__arranged(x, &to, 0);
 }
 
@@ -23,10 +23,10 @@ weft_tensor *weft_to_rows(weft_tensor *x, const weft_placement *placement)
     if (!is_ragged(x))
         return weft__failed(x, WEFT_EARG, "to_rows", "a ragged tensor is expected");
     x->w->running = "to_rows";
-    const weft__place *place = weft__placed(x->f.batch, placement);
+    const weft__place *place = weft__placement(x->f.batch, placement);
     if (!place)
         return &x->w->nil;
-    weft__form to = weft__laid(x->f, x->f.batch, WEFT_ROWS, 0, WEFT_ALIGN_LEFT, place);
+    weft__form to = weft__as_layout(x->f, x->f.batch, WEFT_ROWS, 0, WEFT_ALIGN_LEFT, place);
     return weft__arranged(x, &to, 0);
 }
 
@@ -86,7 +86,7 @@ weft_tensor *weft_pack_padded_sequence(weft_tensor *x, const weft_lengths *l, we
     weft_tensor *padded = as_padded(x, l, align, "pack_padded_sequence");
     if (!padded->f.batch)
         return padded;
-    weft__form to = weft__laid(padded->f, padded->f.batch, WEFT_PACKED, 0, align, NULL);
+    weft__form to = weft__as_layout(padded->f, padded->f.batch, WEFT_PACKED, 0, align, NULL);
     return weft__arranged(padded, &to, 0);
 }
 
@@ -135,7 +135,7 @@ static weft_tensor *padded(weft_tensor *x, int64_t total, real fill, weft_align 
     }
     if (!rows_are_few(x->w, b->n, total ? total : b->longest, function))
         return &x->w->nil;
-    weft__form to = weft__laid(x->f, b, WEFT_PADDED, total ? total : b->longest, align, NULL);
+    weft__form to = weft__as_layout(x->f, b, WEFT_PADDED, total ? total : b->longest, align, NULL);
     return weft_plain(weft__arranged(x, &to, fill));
 }
 
@@ -163,7 +163,7 @@ weft_tensor *weft_length_mask(weft *w, const weft_lengths *l, int64_t total, wef
     weft_batch *b = weft__batch(w, l, "length_mask");
     if (!b)
         return &w->nil;
-    weft__form rows = weft__laid(weft__plain(WEFT_REAL, 1, &b->tokens), b, WEFT_CONCAT, 0, align, NULL);
+    weft__form rows = weft__as_layout(weft__plain(WEFT_REAL, 1, &b->tokens), b, WEFT_CONCAT, 0, align, NULL);
     weft_tensor *ones = weft__empty(w, &rows);
     if (ones != &w->nil)
         w->dev.k->fill(&w->dev, b->tokens, 1, ones->data);
@@ -189,7 +189,7 @@ weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int
 /* Returns all tokens in CONCAT order, with rows as wide as those of `row`. */
 static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)
 {
-    weft__form concat = weft__laid(row->f, like->f.batch, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
+    weft__form concat = weft__as_layout(row->f, like->f.batch, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
     return (weft__along){ concat, 0, true, false };
 }
 

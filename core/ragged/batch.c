@@ -10,7 +10,7 @@
  * positions live[l] .. live[l - 1] - 1, in the program's order: a stable counting sort, longest first. */
 void weft__rank(int64_t n, const int32_t *len, int64_t longest, weft__order *o, int32_t *next)
 {
-    int32_t *live = weft__filled(o->live), *start = weft__filled(o->start);
+    int32_t *live = weft__index_values(o->live), *start = weft__index_values(o->start);
     memset(next, 0, (size_t)(longest + 1) * sizeof *next);
     for (int64_t s = 0; s < n; s++)
         next[len[s]]++;
@@ -30,8 +30,8 @@ void weft__rank(int64_t n, const int32_t *len, int64_t longest, weft__order *o, 
 
 static void order(weft_batch *b, int32_t *next)
 {
-    int32_t *offset = weft__filled(b->offset), *sorted = weft__filled(b->sorted);
-    weft__order o = { b->live, b->start, weft__filled(b->unsorted) };
+    int32_t *offset = weft__index_values(b->offset), *sorted = weft__index_values(b->sorted);
+    weft__order o = { b->live, b->start, weft__index_values(b->unsorted) };
     weft__rank(b->n, b->len, b->longest, &o, next);
     offset[0] = 0;
     for (int64_t s = 0; s < b->n; s++)
@@ -56,7 +56,7 @@ static bool make_indices(weft *w, weft_batch *b)
     order(b, next);
     weft__back_to(w, WEFT__ARENA_BATCHES, here);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        weft__sent(w, all[i].index, all[i].n);
+        weft__upload_index(w, all[i].index, all[i].n);
     return true;
 }
 
@@ -177,7 +177,7 @@ weft_batch *weft__batch(weft *w, const weft_lengths *given, const char *function
         if (equal(*at, l, hash))
             return *at;
     weft_batch *b = batch_new(w, l, longest, hash);
-    return b && weft__linked(w, at, b) ? b : NULL;
+    return b && weft__set_undoable(w, at, b) ? b : NULL;
 }
 
 void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size_t size)

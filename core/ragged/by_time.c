@@ -20,8 +20,8 @@ static int64_t find_ends(const weft_batch *b, const weft__place *p, int32_t *end
 
 static void mark_beginnings(const weft_batch *b, const weft__form *f, int64_t cells)
 {
-    int32_t *forwards = weft__filled(f->place->fold->reset[0]),
-            *backwards = weft__filled(f->place->fold->reset[1]);
+    int32_t *forwards = weft__index_values(f->place->fold->reset[0]),
+            *backwards = weft__index_values(f->place->fold->reset[1]);
     for (int64_t i = 0; i < cells; i++)
         forwards[i] = backwards[i] = WEFT__ANEW;
     for (int64_t s = 0; s < b->n; s++)
@@ -67,8 +67,8 @@ const weft__place *weft__by_time(weft_batch *b, const weft__place *p)
     folded->cells = cells;
     folded->fold = f;
     mark_beginnings(b, &(weft__form){ .batch = b, .layout = WEFT_ROWS, .place = folded }, cells);
-    weft__sent(w, &f->order.live, f->steps), weft__sent(w, &f->order.start, f->steps + 1);
-    weft__sent(w, &f->reset[0], cells), weft__sent(w, &f->reset[1], cells);
+    weft__upload_index(w, &f->order.live, f->steps), weft__upload_index(w, &f->order.start, f->steps + 1);
+    weft__upload_index(w, &f->reset[0], cells), weft__upload_index(w, &f->reset[1], cells);
     weft__place *own = (weft__place *)(uintptr_t)p;            /* the batch owns it and returns it as const */
-    return weft__linked(w, &own->by_time, folded) ? folded : NULL;
+    return weft__set_undoable(w, &own->by_time, folded) ? folded : NULL;
 }

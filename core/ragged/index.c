@@ -12,7 +12,7 @@ weft__ints weft__index(weft *w, int64_t n)
 
 /* Sends whole cache lines, including unused bytes at the end, so that adjacent arrays are sent in one
  * copy. */
-void weft__sent(weft *w, weft__ints *index, int64_t n)
+void weft__upload_index(weft *w, weft__ints *index, int64_t n)
 {
     if (index->host && index->device != index->host && n)
         w->dev.k->upload(&w->dev, (void *)(uintptr_t)index->device, index->host,

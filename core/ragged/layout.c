@@ -113,16 +113,16 @@ weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__
     weft__ints index = weft__index(b->w, rows);
     if (!m || !index.host)
         return (weft__ints){ NULL, NULL };
-    int32_t *host = weft__filled(index);
+    int32_t *host = weft__index_values(index);
     memset(host, -1, (size_t)rows * sizeof *host);                /* -1: padding */
     fill_index(b, from, to, host);
-    weft__sent(b->w, &index, rows);
+    weft__upload_index(b->w, &index, rows);
     *m = (weft__map){ b->maps, *from, *to, index };
-    return weft__linked(b->w, &b->maps, m) ? index : (weft__ints){ NULL, NULL };
+    return weft__set_undoable(b->w, &b->maps, m) ? index : (weft__ints){ NULL, NULL };
 }
 
-weft__form weft__laid(weft__form f, weft_batch *b, weft_layout layout, int64_t total, weft_align align,
-                      const weft__place *place)
+weft__form weft__as_layout(weft__form f, weft_batch *b, weft_layout layout, int64_t total, weft_align align,
+                           const weft__place *place)
 {
     /* the leading axes of f that hold its rows: [n, T], or axis 0 */
     int axes = f.layout == WEFT_PADDED ? 2 : 1;
@@ -169,7 +169,7 @@ const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
     struct weft__rows *r = rows_new(b, f, rows);
     if (!r)
         return NULL;
-    int32_t *sequence = weft__filled(r->sequence), *position = weft__filled(r->position);
+    int32_t *sequence = weft__index_values(r->sequence), *position = weft__index_values(r->position);
     for (int64_t i = 0; i < rows; i++) {
         sequence[i] = position[i] = -1;
         r->id[i] = -1;
@@ -180,10 +180,10 @@ const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
             sequence[row] = (int32_t)s, position[row] = (int32_t)t + (b->before ? b->before[s] : 0),
                     r->id[row] = b->id[s];
         }
-    weft__sent(b->w, &r->sequence, rows), weft__sent(b->w, &r->position, rows);
+    weft__upload_index(b->w, &r->sequence, rows), weft__upload_index(b->w, &r->position, rows);
     if (!send_ids(b->w, r, rows))
         return NULL;
-    return weft__linked(b->w, &b->rows, r) ? r : NULL;
+    return weft__set_undoable(b->w, &b->rows, r) ? r : NULL;
 }
 
 /* ---- placements of the layout ROWS ---- */
@@ -242,7 +242,7 @@ static bool is_placed(const weft__place *have, const weft_batch *b, const weft_p
            (!bytes || (!memcmp(have->row, p->row, bytes) && !memcmp(have->column, p->column, bytes)));
 }
 
-const weft__place *weft__placed(weft_batch *b, const weft_placement *p)
+const weft__place *weft__placement(weft_batch *b, const weft_placement *p)
 {
     if (!placement_fits(b, p))
         return NULL;
@@ -264,5 +264,5 @@ const weft__place *weft__placed(weft_batch *b, const weft_placement *p)
                             .row = row,
                             .column = row + b->n,
                             .cells = p->rows * p->width };
-    return weft__linked(w, &b->places, place) ? place : NULL;
+    return weft__set_undoable(w, &b->places, place) ? place : NULL;
 }
