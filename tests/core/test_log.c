@@ -61,7 +61,7 @@ Test(log, prints_the_requested_level)
                                 strstr(text, "MB of host memory")),
                       "%s", text);
             static const char *const rows[] = { "lstm ",   "backward", "linear ", "square ",
-                                                "update ", "clip ",    "GF/s",    "beside operators" };
+                                                "update ", "clip ",    "GF/s",    "outside operators" };
             for (int r = 0; some && r < COUNT(rows); r++)
                 cr_assert(all == !!strstr(text, rows[r]), "level %s, \"%s\": %s", level, rows[r], text);
         }
