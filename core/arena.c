@@ -115,7 +115,7 @@ static int64_t arena_extent(const weft__arena *a)
 }
 int64_t weft__arena_position(const weft__arena *a) { return a->n ? a->block[a->current].start + a->used : 0; }
 
-/* Returns the bytes in use, without the unused ends of earlier blocks. */
+/* Returns the bytes in use. The unused ends of earlier blocks do not count. */
 static int64_t needed(const weft__arena *a)
 {
     int64_t bytes = a->used;
@@ -173,7 +173,7 @@ void *weft__take(weft *w, weft__arena_id id, int64_t bytes)
     if (w->status)
         return NULL;
     if (weft__test_take_fails && weft__test_take_fails(w)) {
-        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %lld bytes, as a test has planned", running_name(w),
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %lld bytes (injected by a test)", running_name(w),
                    (long long)bytes);
         return NULL;
     }
