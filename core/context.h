@@ -56,8 +56,8 @@ weft *weft__no_memory(void);                     /* returned by weft_open withou
 static inline bool weft__is_no_context(const weft *w) { return w->no_context; }
 /* Replaces the message of a context that has failed. */
 void  weft__explain(weft *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* weft__mute_errors disables the function of weft_on_error; weft__unmute_errors enables it again. forget: also
- * removes a failure that occurred in between. */
+/* weft__mute_errors disables the callback of weft_on_error and returns it. weft__unmute_errors enables it
+ * again. forget: also removes the failure that occurred in between. */
 typedef void weft__listener(weft_status, const char *, void *);
 weft__listener *weft__mute_errors(weft *);
 void  weft__unmute_errors(weft *, weft__listener *, bool forget);

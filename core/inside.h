@@ -7,15 +7,15 @@
 
 enum { WEFT__BLOCKS = 48, WEFT__MESSAGE = 512 };
 
-/* Memory that grows block by block. After it is cleared it has one block, of the size that was needed. */
+/* Memory that grows block by block. Clearing replaces the blocks by one of the size that was needed. */
 typedef struct weft__arena {
     struct { char *base; int64_t start, size, filled; } block[WEFT__BLOCKS];
     int n;
     int current;
     int64_t used;                                /* bytes used of block[current] */
-    int64_t peak;                                /* most bytes ever needed at one time, as if in one block */
-    int64_t first;                               /* size of a first block */
-    bool permanent; /* headers: blocks are kept and never poisoned, because stale headers are read */
+    int64_t peak;                                /* largest number of bytes in use at one time */
+    int64_t first;                               /* size of the first block */
+    bool permanent; /* for headers: blocks are neither freed nor poisoned, because stale headers are read */
     bool device;
 } weft__arena;
 /* One block of memory on a device with its own memory. */

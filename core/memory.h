@@ -20,28 +20,28 @@ static inline int64_t weft__whole_lines(int64_t bytes)
 {
     return (bytes + WEFT__LINE - 1) & ~(int64_t)(WEFT__LINE - 1);
 }
-/* Returns memory that ends with the step, or NULL, and fails the context, without memory. */
+/* Returns memory that ends with the step. Without memory it fails the context and returns NULL. */
 void   *weft__take(weft *, weft__arena_id, int64_t bytes);
-/* weft__position returns the position of the next piece. weft__back_to ends all pieces from a position on. */
+/* weft__position returns the offset of the next piece. weft__back_to ends all pieces from an offset on. */
 int64_t weft__position(const weft *, weft__arena_id);
 void    weft__back_to(weft *, weft__arena_id, int64_t position);
 
 /* ---- arena.c: blocks until weft__release ---- */
 void   *weft__allocate(weft *, size_t);
-/* Returns NULL without memory and does not fail the context. */
+/* Without memory it returns NULL and does not fail the context. */
 void   *weft__try_allocate(weft *, size_t);
 void    weft__release(weft *, void *);
 void   *weft__device_allocate(weft *, size_t);
 void    weft__device_release(weft *, void *);
-/* One scratch block that the context keeps between calls. spare_taken returns it, or NULL, and sets its size.
- * spare_left gives it back. The context keeps the larger of two blocks. */
+/* A scratch block that the context keeps between calls. weft__take_spare returns it and its size, or NULL.
+ * weft__return_spare gives a block back; the context keeps the larger of two. */
 void   *weft__take_spare(weft *, size_t *bytes);
 void    weft__return_spare(weft *, void *, size_t bytes);
 
-/* ---- owned.c: objects until weft_close, zeroed ---- */
+/* ---- owned.c: objects that live until weft_close ---- */
 /* Returns zeroed memory. weft_close calls end, weft_recover calls recover. Both may be NULL. */
 void   *weft__own(weft *, size_t bytes, void (*end)(void *), void (*recover)(void *));
-/* Like weft__own without functions. Returns NULL without memory and does not fail the context. */
+/* Like weft__own without functions. Without memory it returns NULL and does not fail the context. */
 void   *weft__try_own(weft *, size_t bytes);
 /* Returns the next older object with this `end`, the newest if after is NULL, and NULL after the last. */
 void   *weft__next_owned(const weft *, void (*end)(void *), const void *after);
@@ -50,7 +50,7 @@ void   *weft__next_owned(const weft *, void (*end)(void *), const void *after);
 enum { WEFT__MARK_ENTRIES, WEFT__MARK_HEADERS }; /* indices of weft_mark.at: entries of the tape, headers */
 /* Ends tensors, calls and data made after the mark. Batches and index arrays stay. */
 void    weft__rewind_numbers(weft *, weft_mark);
-/* Sets *pointer to `to`, and restores it when a rewind ends that memory. Returns false, and fails the
- * context, without memory. */
+/* Sets *pointer to `to` and records its old value, which a rewind of that memory restores. Without memory it
+ * fails the context and returns false. */
 bool    weft__set_undoable(weft *, void *pointer, void *to);
 #endif

@@ -1,7 +1,7 @@
-/* batch.c - a ragged batch: its sequences' lengths, ids and offsets, and their order in the PACKED layout.
- * Batches with equal lengths, ids and offsets are one object within a step, so tensors packed separately
- * belong together. A tree, sorted by hash, holds them: a new batch adds one pointer, and a rewind removes it
- * again. */
+/* batch.c - creates ragged batches: lengths, ids and offsets of sequences, and their order in the PACKED
+ * layout. Within a step, equal lengths, ids and offsets give the same batch, so tensors that were packed
+ * separately can be inputs of one operator. The batches of a step form a tree, sorted by hash: a new batch
+ * sets one pointer, and a rewind resets it. */
 #include <string.h>
 #include "core/inside.h"
 

@@ -1,7 +1,7 @@
-/* by_time.c - folds a placement of whole sequences in rows into a recurrence. Each row becomes a column, from
- * its first cell to the end of its last sequence. Cells are stored step by step, the longest row first. For
- * each cell `reset` records whether a sequence begins there. A gap restarts from zeros, and its results are
- * unused. */
+/* by_time.c - turns a placement of sequences in rows into the columns of a recurrence. Each row becomes a
+ * column, from its first cell to the end of its last sequence. Cells are stored step by step, the longest row
+ * first. `reset` records for each cell whether a sequence begins there. A gap restarts from zeros, and its
+ * results are unused. */
 #include <string.h>
 #include "core/inside.h"
 

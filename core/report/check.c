@@ -1,7 +1,7 @@
-/* check.c - WEFT_CHECK=1, which finds mistakes of the program. Headers of tensors are never reused, so a
- * stale handle of any age is an error. Data that has ended becomes NaN, as ints out of every range, so a
- * stale pointer is visible. An optimiser that steps twice without weft_clear is reported. autograd/tape/nan.c
- * finds the NaN that operators make. */
+/* check.c - WEFT_CHECK=1: finds mistakes of the program. Tensor headers are never reused, so any stale handle
+ * is an error. Data of ended steps is overwritten with NaN (read as ints: out of every range), so reading a
+ * stale pointer shows. An optimiser that steps twice without weft_clear causes a warning. The first NaN that
+ * an operator computes is found by autograd/tape/nan.c. */
 #include "core/report/check.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* profile.c - measures the time and the arithmetic of each operator, for weft_profile_of and WEFT_LOG=2.
+/* profile.c - measures time and arithmetic of each operator, for weft_profile_of and WEFT_LOG=2.
  *
- * An operator that begins takes over the clock and returns it at its end, so its row excludes operators that
- * it calls. Arithmetic is counted by a copy of the kernel table with counting versions of the kernels that
- * multiply. Only this file knows the cost of a product. On a GPU each switch waits for the device; otherwise
- * only launches would be timed. */
+ * One row is timed at any moment. An operator switches to its own row when it begins and back when it ends,
+ * so its time excludes the operators that it calls. While profiling, the context uses a copy of the kernel
+ * table in which kernels with products also count their operations. On a GPU each switch waits for the
+ * device; without that only launches would be timed. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -64,8 +64,8 @@ static double product_flops(const weft__product *p)
     return 2. * (double)p->m * (double)p->n * (double)p->k * (double)p->batches;
 }
 
-/* Returns the operations of the cell and of the products with the weights. The caller counts the layer's
- * other products. Backward has as many products with each weight. */
+/* Returns the operations of the cell and of the products with recurrent weights, which are equal for forward
+ * and backward. The caller adds the layer's other products. */
 static double recurrence_flops(const weft__recurrence *r)
 {
     int64_t tokens = r->start.host[r->to] - r->start.host[r->from];
@@ -74,7 +74,7 @@ static double recurrence_flops(const weft__recurrence *r)
            units * weft__flops(r->cell);
 }
 
-/* also counts the products outside the recurrence */
+/* Returns the operations of the recurrence and of the products outside it. */
 static double layer_flops(const weft__recur_layer *l, bool back)
 {
     const weft__recurrence *r = &l->r;
@@ -87,7 +87,7 @@ static double layer_flops(const weft__recur_layer *l, bool back)
            tokens * (more + projected) + (l->beside ? layer_flops(l->beside, back) : 0);
 }
 
-/* pairs of a query and a visible key, see weft__attention */
+/* Returns the number of pairs of a query and a key that it sees. causal: see weft__attention. */
 static double count_pairs(int causal, int64_t queries, int64_t keys)
 {
     double pairs = 0;
@@ -97,8 +97,8 @@ static double count_pairs(int causal, int64_t queries, int64_t keys)
     return causal ? pairs : (double)queries * (double)keys;
 }
 
-/* Forward, each pair costs a product of dk and one of dv. Backward computes the score again, and gradients of
- * score, q, k and v. Heads that are averaged share the products of dv. */
+/* Forward computes a product of dk and one of dv for each pair. Backward computes the score again, and the
+ * gradients of score, q, k and v. Averaged heads share the products of dv. */
 static double attention_flops(const weft__attention *a, bool back)
 {
     const int64_t key_width = a->heads * a->dk, value_width = (a->mean ? 1 : a->heads) * a->dv;
@@ -109,7 +109,8 @@ static double attention_flops(const weft__attention *a, bool back)
     return pairs * each;
 }
 
-/* ---- kernels that count, and those that no operator calls; a context's first member is its device ---- */
+/* ---- counting versions of kernels; optimiser kernels also get their own rows ---- */
+/* The device is the first member of its context. */
 static struct weft__profile *profile_of(weft__device *d) { return inside((weft *)(void *)d)->profile; }
 
 static void counted_gemm(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
