@@ -113,20 +113,20 @@ static int64_t arena_extent(const weft__arena *a)
 {
     return a->n ? a->block[a->n - 1].start + a->block[a->n - 1].size : 0;
 }
-int64_t weft__arena_position(const weft__arena *a) { return a->n ? a->block[a->at].start + a->used : 0; }
+int64_t weft__arena_position(const weft__arena *a) { return a->n ? a->block[a->current].start + a->used : 0; }
 
-/* Returns the bytes in use, without the unused ends of earlier blocks. */
+/* Returns the bytes in use. The unused ends of earlier blocks do not count. */
 static int64_t needed(const weft__arena *a)
 {
     int64_t bytes = a->used;
-    for (int b = 0; b < a->at; b++)
+    for (int b = 0; b < a->current; b++)
         bytes += a->block[b].filled;
     return bytes;
 }
 
 static bool visible(const weft *w, const weft__arena *a)
 {
-    return !a->stays && (!a->device || w->dev.k->synchronous);
+    return !a->permanent && (!a->device || w->dev.k->synchronous);
 }
 
 /* Allocates the next block. The first has the size that earlier steps needed. Later ones double a small arena
@@ -158,9 +158,9 @@ static bool grow_arena(weft *w, weft__arena *a, int64_t bytes)
         return false;
     }
     if (a->n)
-        a->block[a->at].filled = a->used;
+        a->block[a->current].filled = a->used;
     a->block[a->n].start = arena_extent(a), a->block[a->n].base = base, a->block[a->n].size = size;
-    a->at = a->n++;
+    a->current = a->n++;
     a->used = 0;
     if (visible(w, a))
         POISON(base, size);
@@ -173,16 +173,16 @@ void *weft__take(weft *w, weft__arena_id id, int64_t bytes)
     if (w->status)
         return NULL;
     if (weft__test_take_fails && weft__test_take_fails(w)) {
-        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %lld bytes, as a test has planned", running_name(w),
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %lld bytes (injected by a test)", running_name(w),
                    (long long)bytes);
         return NULL;
     }
     bytes = bytes > 0 ? weft__whole_lines(bytes) : WEFT__LINE;
-    while (a->at < a->n - 1 && a->used + bytes > a->block[a->at].size)
-        a->block[a->at++].filled = a->used, a->used = 0;
-    if ((a->n == 0 || a->used + bytes > a->block[a->at].size) && !grow_arena(w, a, bytes))
+    while (a->current < a->n - 1 && a->used + bytes > a->block[a->current].size)
+        a->block[a->current++].filled = a->used, a->used = 0;
+    if ((a->n == 0 || a->used + bytes > a->block[a->current].size) && !grow_arena(w, a, bytes))
         return NULL;
-    void *p = a->block[a->at].base + a->used;
+    void *p = a->block[a->current].base + a->used;
     a->used += bytes;
     if (visible(w, a))
         UNPOISON(p, bytes);
@@ -192,13 +192,13 @@ void *weft__take(weft *w, weft__arena_id id, int64_t bytes)
 void weft__arena_back(weft *w, weft__arena *a, int64_t position)
 {
     a->peak = larger(a->peak, needed(a));
-    int last = a->at;
+    int last = a->current;
     int64_t end = a->used;
-    while (a->at > 0 && a->block[a->at].start > position)
-        a->at--;
-    a->used = a->n ? position - a->block[a->at].start : 0;
-    for (int b = a->at; visible(w, a) && b <= last && b < a->n; b++) {
-        int64_t from = b == a->at ? a->used : 0;
+    while (a->current > 0 && a->block[a->current].start > position)
+        a->current--;
+    a->used = a->n ? position - a->block[a->current].start : 0;
+    for (int b = a->current; visible(w, a) && b <= last && b < a->n; b++) {
+        int64_t from = b == a->current ? a->used : 0;
         POISON(a->block[b].base + from, (b == last ? end : a->block[b].size) - from);
     }
 }
@@ -213,7 +213,7 @@ void weft__arena_end(weft *w, weft__arena *a)
         else
             weft__release(w, a->block[b].base);
     }
-    a->n = a->at = 0;
+    a->n = a->current = 0;
     a->used = 0;
 }
 
@@ -221,7 +221,7 @@ void weft__arena_clear(weft *w, weft__arena *a)
 {
     a->peak = larger(a->peak, needed(a));
     a->first = weft__whole_lines(a->peak + a->peak / 16);
-    if (a->n > 1 && !a->stays)
+    if (a->n > 1 && !a->permanent)
         weft__arena_end(w, a);                   /* the next step allocates one block of this size */
     else
         weft__arena_back(w, a, 0);
@@ -231,7 +231,7 @@ void weft__arena_clear(weft *w, weft__arena *a)
  * handles are read. */
 void weft__arena_forget(weft *w, weft__arena *a)
 {
-    if (!a->stays)
+    if (!a->permanent)
         weft__arena_end(w, a);
     a->first = a->peak = 0;
 }
@@ -247,7 +247,7 @@ void weft__back_to(weft *w, weft__arena_id id, int64_t position)
 }
 
 /* ---- the spare block ---- */
-void *weft__spare_taken(weft *w, size_t *bytes)
+void *weft__take_spare(weft *w, size_t *bytes)
 {
     void *p = inside(w)->spare;
     *bytes = inside(w)->spare_bytes;
@@ -256,7 +256,7 @@ void *weft__spare_taken(weft *w, size_t *bytes)
     return p;
 }
 
-void weft__spare_left(weft *w, void *p, size_t bytes)
+void weft__return_spare(weft *w, void *p, size_t bytes)
 {
     void *other = p;
     if (bytes > inside(w)->spare_bytes) {

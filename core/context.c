@@ -56,7 +56,7 @@ static bool override_device(weft_opts *o, char *why, size_t size)
         o->index = (int)index;
         return true;
     }
-    snprintf(why, size, "WEFT_DEVICE=%s: best, cpu, ref, cuda or cuda:1 is expected", want);
+    snprintf(why, size, "WEFT_DEVICE=%s: expected best, cpu, ref, cuda or cuda:1", want);
     return false;
 }
 
@@ -99,14 +99,14 @@ static void configure(weft *w, const weft_opts *o)
     w->dev.index = w->dev.by_rank ? weft__local_rank() : real_opts.index;
     if ((unsigned)o->precision > WEFT_BF16 || o->threads < 0)
         weft__fail(w, WEFT_EARG,
-                   "open: %d threads, precision %d; 0 threads or more and one of weft_precision are expected",
+                   "open: %d threads, precision %d; expected 0 threads or more and one of weft_precision",
                    o->threads, (int)o->precision);
     else if (!weft__log_level(&w->dev.log))
-        weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: 0, 1 or 2 is expected", secure_getenv("WEFT_LOG"));
-    else if (!weft__check_asked(&check))
-        weft__fail(w, WEFT_EARG, "open: WEFT_CHECK=%s: 0 or 1 is expected", secure_getenv("WEFT_CHECK"));
+        weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: expected 0, 1 or 2", secure_getenv("WEFT_LOG"));
+    else if (!weft__check_requested(&check))
+        weft__fail(w, WEFT_EARG, "open: WEFT_CHECK=%s: expected 0 or 1", secure_getenv("WEFT_CHECK"));
     else if (!override_threads(&real_opts))
-        weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: 0 .. %d is expected", secure_getenv("WEFT_THREADS"),
+        weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: expected 0 .. %d", secure_getenv("WEFT_THREADS"),
                    MOST_THREADS);
     else if (!known || !open_device(&w->dev, real_opts.device, why, sizeof why))
         weft__fail(w, WEFT_EDEVICE, "%s", why);
@@ -136,14 +136,14 @@ static bool opens_blas(weft *w, weft_gemm wanted)
 static bool options_are_sound(weft *w, const weft_opts *o)
 {
     if ((unsigned)o->device > WEFT_CUDA)
-        weft__fail(w, WEFT_EARG, "open: device %d; one of weft_device is expected", (int)o->device);
+        weft__fail(w, WEFT_EARG, "open: device %d; expected one of weft_device", (int)o->device);
     else if (o->threads > MOST_THREADS)
-        weft__fail(w, WEFT_EARG, "open: %d threads; 0 .. %d are expected", o->threads, MOST_THREADS);
+        weft__fail(w, WEFT_EARG, "open: %d threads; expected 0 .. %d", o->threads, MOST_THREADS);
     else if (!o->allocate != !o->release)
-        weft__fail(w, WEFT_EARG, "open: %s is NULL; allocate and release are expected both, or neither",
+        weft__fail(w, WEFT_EARG, "open: %s is NULL; expected both allocate and release, or neither",
                    o->allocate ? "release" : "allocate");
     else if ((unsigned)o->gemm > WEFT_OPENBLAS_GEMM)
-        weft__fail(w, WEFT_EARG, "open: gemm %d; one of weft_gemm is expected", (int)o->gemm);
+        weft__fail(w, WEFT_EARG, "open: gemm %d; expected one of weft_gemm", (int)o->gemm);
     return !w->status && opens_blas(w, o->gemm);
 }
 
@@ -173,11 +173,11 @@ weft *weft_open(const weft_opts *opts)
     w->step = 1;
     w->recording = w->training = true;
     w->lean = o.lean;
-    w->kept_most = o.kept_weights;
+    w->kept_limit = o.kept_weights;
     inside(w)->print_limit = PRINTED;
     weft__arena *a = inside(w)->arena;
-    a[WEFT__IN_HEADS].stays = a[WEFT__IN_HEADS_ODD].stays = true;
-    a[WEFT__IN_DATA].device = a[WEFT__IN_GRADS].device = a[WEFT__IN_MAPS].device = true;
+    a[WEFT__ARENA_HEADERS].permanent = a[WEFT__ARENA_HEADERS_ODD].permanent = true;
+    a[WEFT__ARENA_DATA].device = a[WEFT__ARENA_GRADS].device = a[WEFT__ARENA_MAPS].device = true;
     w->nil = (weft_tensor){ .w = w };
     if (!options_are_sound(w, asked)) {
         /* opens it anyway: the program can then close it and read its message */
@@ -225,14 +225,14 @@ void weft_clear(weft *w)
     w->random.draw += !w->random.counted;
     w->random.counted = false;
     if (!w->check)                               /* the check never reuses headers */
-        weft__arena_clear(w, weft__heads(w));
-    for (int i = WEFT__IN_NOTES; i < WEFT__ARENAS; i++)
+        weft__arena_clear(w, weft__header_arena(w));
+    for (int i = WEFT__ARENA_CALLS; i < WEFT__ARENAS; i++)
         weft__arena_clear(w, &inside(w)->arena[i]);
     inside(w)->batches = NULL;
     inside(w)->links = NULL;
     inside(w)->missing[0] = 0;
     w->running = NULL;
-    weft__tell(w, WEFT__CLEARED, NULL);
+    weft__notify(w, WEFT__CLEARED, NULL);
     weft__check_leave(w);
 }
 
@@ -242,8 +242,8 @@ static void give_back(weft *w)
     size_t bytes;
     for (int i = 0; i < WEFT__ARENAS; i++)
         weft__arena_forget(w, &inside(w)->arena[i]);
-    weft__tell(w, WEFT__FORGOTTEN, NULL);
-    weft__release(w, weft__spare_taken(w, &bytes));
+    weft__notify(w, WEFT__MEMORY_RELEASED, NULL);
+    weft__release(w, weft__take_spare(w, &bytes));
     if (w->dev.k->synchronous && w->dev.workspace) {
         w->dev.release(w->dev.workspace, w->dev.user);
         w->dev.workspace = NULL;

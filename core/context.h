@@ -11,7 +11,7 @@ typedef enum {
     WEFT__CLEARED, /* the step has ended */
     WEFT__REWOUND, /* with: a weft_mark; later headers and calls are about to end */
     WEFT__READ, /* a tensor is about to be read */
-    WEFT__FORGOTTEN, /* memory kept for steps is released */
+    WEFT__MEMORY_RELEASED, /* memory kept for steps is released */
     WEFT__ENTRIES, /* returns the number of entries of the tape */
     WEFT__LAYER /* with: 256 bytes for the path of the running layer; returns whether a layer runs */
 } weft__event;
@@ -31,13 +31,13 @@ struct weft {
     const weft__shard *shard;                    /* shard that is being computed, or NULL */
     struct weft__check *check;                   /* state of WEFT_CHECK=1, see check.h, or NULL */
     int64_t kept_bytes;                          /* cached packed weights */
-    int64_t kept_most;                           /* limit of kept_bytes; 0: none; negative: no cache */
+    int64_t kept_limit;                          /* limit of kept_bytes; 0: none; negative: no cache */
     /* State and event handler of the level above. Both are NULL until its first use. */
     struct weft__tape *tape;
     int64_t (*hook)(weft *, weft__event, void *with);
 };
 
-static inline int64_t weft__tell(weft *w, weft__event event, void *with)
+static inline int64_t weft__notify(weft *w, weft__event event, void *with)
 {
     return w->hook ? w->hook(w, event, with) : 0;
 }
@@ -56,11 +56,11 @@ weft *weft__no_memory(void);                     /* returned by weft_open withou
 static inline bool weft__is_no_context(const weft *w) { return w->no_context; }
 /* Replaces the message of a context that has failed. */
 void  weft__explain(weft *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* weft__hush disables the function of weft_on_error, and weft__unhush enables it again. forget: also removes
- * the failure that occurred in between. */
+/* weft__mute_errors disables the callback of weft_on_error and returns it. weft__unmute_errors enables it
+ * again. forget: also removes the failure that occurred in between. */
 typedef void weft__listener(weft_status, const char *, void *);
-weft__listener *weft__hush(weft *);
-void  weft__unhush(weft *, weft__listener *, bool forget);
+weft__listener *weft__mute_errors(weft *);
+void  weft__unmute_errors(weft *, weft__listener *, bool forget);
 /* Turns a fault of a kernel, such as an index out of range, into the context's error. */
 void  weft__check_faults(weft *, const char *what);
 
@@ -86,7 +86,7 @@ enum { WEFT__CALLBACK_TEXT = 160 };
 const char *weft__callback_text(const weft *, char text[WEFT__CALLBACK_TEXT]);
 
 /* ---- missing_clear.c: counts weft_backward and weft_optim_step, to warn of a missing weft_clear ---- */
-void  weft__count_walk(weft *);
+void  weft__count_backward(weft *);
 void  weft__count_update(weft *);
 bool  weft__silenced(void);                      /* whether WEFT_LOG is 0 */
 #endif

@@ -7,7 +7,7 @@
 static size_t layer_text(weft *w, char *text, size_t size)
 {
     char name[256];
-    if (!weft__tell(w, WEFT__LAYER, name))
+    if (!weft__notify(w, WEFT__LAYER, name))
         return 0;
     int n = snprintf(text, size, "%s: ", name);
     return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
@@ -69,14 +69,14 @@ void weft__explain(weft *w, const char *format, ...)
     va_end(list);
 }
 
-weft__listener *weft__hush(weft *w)
+weft__listener *weft__mute_errors(weft *w)
 {
     weft__listener *listener = inside(w)->on_error;
     inside(w)->on_error = NULL;
     return listener;
 }
 
-void weft__unhush(weft *w, weft__listener *listener, bool forget)
+void weft__unmute_errors(weft *w, weft__listener *listener, bool forget)
 {
     inside(w)->on_error = listener;
     if (forget) {
@@ -85,7 +85,7 @@ void weft__unhush(weft *w, weft__listener *listener, bool forget)
     }
 }
 
-void weft__say_missing(weft *w, const char *format, ...)
+void weft__explain_null(weft *w, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -132,10 +132,10 @@ void weft__check_faults(weft *w, const char *what)
                    "outside 0 .. 1",
                    what, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "");
     if (f.below < 0)
-        weft__fail(w, WEFT_EARG, "%s: element %lld%s%s does not fit an int32; %d .. %d are expected", what,
+        weft__fail(w, WEFT_EARG, "%s: element %lld%s%s does not fit an int32; expected %d .. %d", what,
                    (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
                    INT32_MIN, INT32_MAX);
-    weft__fail(w, WEFT_EARG, "%s: index %lld at place %lld%s%s; 0 .. %lld is expected (or -1)", what,
+    weft__fail(w, WEFT_EARG, "%s: index %lld at position %lld%s%s; expected 0 .. %lld, or -1", what,
                (long long)f.value, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
                (long long)f.below - 1);
 }

@@ -7,15 +7,15 @@
 
 enum { WEFT__BLOCKS = 48, WEFT__MESSAGE = 512 };
 
-/* Memory that grows block by block. After it is cleared it has one block, of the size that was needed. */
+/* Memory that grows block by block. Clearing replaces the blocks by one of the size that was needed. */
 typedef struct weft__arena {
     struct { char *base; int64_t start, size, filled; } block[WEFT__BLOCKS];
     int n;
-    int at;
-    int64_t used;                                /* bytes used of block[at] */
-    int64_t peak;                                /* most bytes ever needed at one time, as if in one block */
-    int64_t first;                               /* size of a first block */
-    bool stays; /* headers: blocks are kept and never poisoned, because stale headers are read */
+    int current;
+    int64_t used;                                /* bytes used of block[current] */
+    int64_t peak;                                /* largest number of bytes in use at one time */
+    int64_t first;                               /* size of the first block */
+    bool permanent; /* for headers: blocks are neither freed nor poisoned, because stale headers are read */
     bool device;
 } weft__arena;
 /* One block of memory on a device with its own memory. */
@@ -28,8 +28,8 @@ typedef struct weft__block {
 typedef struct weft__link {                      /* Undo record of a pointer, see rewind.c. */
     struct weft__link *next;
     void *pointer;
-    void *was;
-    int64_t at;
+    void *old;
+    int64_t position;
 } weft__link;
 typedef struct weft__owned {     /* An object that lives until weft_close. The list begins with the newest. */
     struct weft__owned *next;
@@ -58,7 +58,7 @@ typedef struct weft__inside {
     int64_t host_peak;
     int64_t device_bytes;
     int64_t device_peak;
-    void *spare;                                 /* see weft__spare_taken */
+    void *spare;                                 /* see weft__take_spare */
     size_t spare_bytes;
     struct weft__profile *profile;               /* see profile.h; NULL until profiling begins */
     int64_t opened;                              /* time of weft_open if WEFT_LOG is 1 or 2; otherwise 0 */
@@ -74,9 +74,9 @@ void    weft__arena_back(weft *, weft__arena *, int64_t position);
 void    weft__arena_clear(weft *, weft__arena *);
 void    weft__arena_end(weft *, weft__arena *);
 void    weft__arena_forget(weft *, weft__arena *);        /* Frees the memory and resets the recorded size. */
-static inline weft__arena *weft__heads(const weft *w)
+static inline weft__arena *weft__header_arena(const weft *w)
 {
-    return &inside(w)->arena[WEFT__IN_HEADS + (w->step & 1)];
+    return &inside(w)->arena[WEFT__ARENA_HEADERS + (w->step & 1)];
 }
 /* ---- callback.c: memory from the program's allocator; context: the weft ---- */
 void   *weft__allocate_by_program(size_t, void *context);

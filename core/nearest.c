@@ -1,4 +1,4 @@
-/* nearest.c - suggests the name nearest to a misspelt word, by Levenshtein's distance (1966). */
+/* nearest.c - suggests the name nearest to a misspelt word, by Levenshtein distance (1966). */
 #include "core/nearest.h"
 #include <string.h>
 
@@ -10,6 +10,7 @@ static int least(int a, int b, int c)
     return smaller < c ? smaller : c;
 }
 
+/* Returns the distance, or WORD if a string is longer than WORD. Keeps one row of the usual table. */
 static int edits(const char *a, const char *b)
 {
     size_t na = strlen(a), nb = strlen(b);

@@ -2,7 +2,7 @@
 #ifndef WEFT_CORE_NEAREST_H
 #define WEFT_CORE_NEAREST_H
 
-/* Returns the name with the fewest edits from `word`, or NULL if every name needs more than half as many
- * edits as `word` has letters. name(i, of) returns the i-th name, and NULL after the last. */
+/* Returns the name with the smallest edit distance to `word`, or NULL if every distance exceeds half the
+ * length of `word`. name(i, of) returns the i-th name, and NULL after the last. `of` is passed unchanged. */
 const char *weft__nearest(const char *word, const char *(*name)(int i, const void *of), const void *of);
 #endif

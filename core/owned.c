@@ -17,7 +17,7 @@ void *weft__own(weft *w, size_t bytes, void (*end)(void *), void (*recover)(void
     return link_in(w, weft__allocate(w, sizeof(weft__owned) + bytes), bytes, end, recover);
 }
 
-void *weft__own_if_it_can(weft *w, size_t bytes)
+void *weft__try_own(weft *w, size_t bytes)
 {
     return link_in(w, weft__try_allocate(w, sizeof(weft__owned) + bytes), bytes, NULL, NULL);
 }

@@ -3,14 +3,13 @@
 #define WEFT_CORE_RAGGED_H
 #include "core/tensor.h"
 
-/* Sequences sorted by length, longest first, ties by position. live[t] [longest]: number of sequences longer
- * than t. start[t] [longest + 1]: sum of live before t. rank [n]: sorted position of each sequence. */
+/* Sequences sorted by length, longest first, ties by position. */
 typedef struct weft__order {
-    weft__ints live;
-    weft__ints start;
-    int32_t *rank;
+    weft__ints live;                             /* [longest] live[t]: number of sequences longer than t */
+    weft__ints start;                            /* [longest + 1] start[t]: sum of live before t */
+    int32_t *rank;                               /* [n] sorted position of each sequence */
 } weft__order;
-/* Rows of a placement as columns of a recurrence, longest first (by_time.c). */
+/* A placement turned for a recurrence: each of its rows is a column, longest first. See by_time.c. */
 typedef struct weft__fold {
     int64_t columns;                             /* number of columns that are not empty */
     int64_t steps;
@@ -49,17 +48,17 @@ struct weft_batch {
     int64_t n;
     int64_t tokens;
     int64_t longest;
-    bool own_ids;               /* the program gave ids; otherwise they are 0 .. n-1, or those of the shard */
-    bool nobody;                  /* the program gave no ids, and the shard has another number of sequences */
+    bool own_ids;           /* the program supplied ids; otherwise ids are 0 .. n-1, or those of the shard */
+    bool ids_unknown;   /* the program supplied no ids, and the shard has a different number of sequences */
     int32_t *len;                                /* [n] in the program's order, on the host */
     int64_t *id;                                 /* [n] */
-    int32_t *before;                      /* [n] tokens that come earlier in the same sequence; NULL: all 0 */
+    int32_t *before;                    /* [n] number of earlier tokens of the same sequence; NULL: all 0 */
     weft__ints offset;                           /* [n + 1] CONCAT: first row of each sequence */
     weft__ints sorted;                           /* [n] PACKED: sequences, longest first */
     weft__ints unsorted;                         /* [n] inverse of sorted */
     weft__ints live;                             /* [longest] PACKED: rows of each step */
     weft__ints start;                            /* [longest + 1] PACKED: first row of each step */
-    weft__map *maps;                             /* all gathers between two layouts made so far */
+    weft__map *maps;                             /* gathers between two layouts, each built on first use */
     struct weft__rows *rows;
     weft__place *places;
     void *slot;                                  /* owned by a level above; zeroed */
@@ -69,23 +68,26 @@ struct weft_batch {
 /* Returns the batch, or NULL, and fails the context, if the lengths are invalid. */
 weft_batch *weft__batch(weft *, const weft_lengths *, const char *function);
 void        weft__difference(const weft_batch *, const weft_batch *, char *text, size_t);
-/* Sorts by length with a stable counting sort. next: scratch [longest + 1]. */
+/* Fills an order with a stable counting sort by length. next: scratch [longest + 1]. */
 void        weft__rank(int64_t n, const int32_t *len, int64_t longest, weft__order *, int32_t *next);
-/* ---- index.c: the caller fills the host array, then sends it to the device ---- */
+/* ---- index.c: allocates an index array; the caller fills the host copy, then uploads it ---- */
 weft__ints  weft__index(weft *, int64_t n);
-static inline int32_t *weft__filled(weft__ints index) { return (int32_t *)(uintptr_t)index.host; }
-void        weft__sent(weft *, weft__ints *, int64_t n);
+static inline int32_t *weft__index_values(weft__ints index) { return (int32_t *)(uintptr_t)index.host; }
+void        weft__upload_index(weft *, weft__ints *, int64_t n);
 /* ---- layout.c ---- */
+/* Returns the gather from one layout to another: for each row of `to` its row in `from`, or -1. */
 weft__ints  weft__map_between(weft_batch *, const weft__form *from, const weft__form *to);
-weft__form  weft__laid(weft__form, weft_batch *, weft_layout, int64_t total, weft_align, const weft__place *);
+/* Returns the form with its rows in another layout of the batch. total: row length of PADDED. */
+weft__form  weft__as_layout(weft__form, weft_batch *, weft_layout, int64_t total, weft_align,
+                            const weft__place *);
 /* Returns sequence, position and id of each row, or NULL on failure. */
 const struct weft__rows *weft__rows_of(weft_batch *, const weft__form *);
-const weft__place *weft__placed(weft_batch *, const weft_placement *);
-/* Makes the index arrays that earlier batches used. */
+const weft__place *weft__placement(weft_batch *, const weft_placement *);
+/* Builds the index arrays that earlier batches of the context needed. */
 void        weft__make_usual_maps(weft_batch *);
 int64_t     weft__row_of(const weft_batch *, const weft__form *, int64_t sequence, int64_t position);
 int64_t     weft__layout_rows(const weft__form *);        /* number of rows of the batch in this layout */
 /* ---- by_time.c ---- */
-/* Returns NULL, and fails the context, without memory. */
+/* Returns the folded form of a placement. Without memory it fails the context and returns NULL. */
 const weft__place *weft__by_time(weft_batch *, const weft__place *);
 #endif

@@ -26,7 +26,7 @@ weft_stream *weft_stream_of(weft *w, const char *name)
         if (!strcmp(s->name, name))
             return s;
     if (!name || !*name || strlen(name) >= sizeof w->random.streams->name)
-        weft__fail(w, WEFT_EARG, "stream_of: \"%.60s\"; a name of 1 .. %zu bytes is expected",
+        weft__fail(w, WEFT_EARG, "stream_of: \"%.60s\"; expected a name of 1 .. %zu bytes",
                    name ? name : "", sizeof w->random.streams->name - 1);
     weft_stream *s = w->status ? NULL : weft__own(w, sizeof *s, NULL, NULL);
     if (!s)

@@ -4,14 +4,14 @@
 #include <string.h>
 #include "core/report/check.h"
 
-bool weft__linked(weft *w, void *pointer, void *to)
+bool weft__set_undoable(weft *w, void *pointer, void *to)
 {
-    int64_t at = weft__position(w, WEFT__IN_KEEP);
-    weft__link *l = weft__take(w, WEFT__IN_KEEP, sizeof *l);
+    int64_t position = weft__position(w, WEFT__ARENA_BATCHES);
+    weft__link *l = weft__take(w, WEFT__ARENA_BATCHES, sizeof *l);
     if (!l)
         return false;
-    *l = (weft__link){ inside(w)->links, pointer, NULL, at };
-    memcpy(&l->was, pointer, sizeof l->was);     /* memcpy: the pointer can have any type */
+    *l = (weft__link){ inside(w)->links, pointer, NULL, position };
+    memcpy(&l->old, pointer, sizeof l->old);     /* memcpy: the pointer can have any type */
     memcpy(pointer, &to, sizeof to);
     inside(w)->links = l;
     return true;
@@ -19,29 +19,29 @@ bool weft__linked(weft *w, void *pointer, void *to)
 
 static void unlink_since(weft *w, int64_t position)
 {
-    for (weft__link *l; (l = inside(w)->links) && l->at >= position; inside(w)->links = l->next)
-        memcpy(l->pointer, &l->was, sizeof l->was);
+    for (weft__link *l; (l = inside(w)->links) && l->position >= position; inside(w)->links = l->next)
+        memcpy(l->pointer, &l->old, sizeof l->old);
 }
 
 /* ---- marks ---- */
 /* indices of weft_mark.at */
-enum { ENTRIES = WEFT__AT_ENTRIES, HEADS = WEFT__AT_HEADS, NOTES, DATA, KEEP, MAPS };
+enum { ENTRIES = WEFT__MARK_ENTRIES, HEADERS = WEFT__MARK_HEADERS, CALLS, DATA, BATCHES, MAPS };
 
 static int64_t headers(const weft *w)
 {
-    return w->check ? w->check->n : weft__arena_position(weft__heads(w));
+    return w->check ? w->check->n : weft__arena_position(weft__header_arena(w));
 }
 
 weft_mark weft_mark_here(weft *w)
 {
     if (!w)
         return (weft_mark){ 0 };
-    return (weft_mark){ { [ENTRIES] = weft__tell(w, WEFT__ENTRIES, NULL),
-                          [HEADS] = headers(w),
-                          [NOTES] = weft__position(w, WEFT__IN_NOTES),
-                          [DATA] = weft__position(w, WEFT__IN_DATA),
-                          [KEEP] = weft__position(w, WEFT__IN_KEEP),
-                          [MAPS] = weft__position(w, WEFT__IN_MAPS) },
+    return (weft_mark){ { [ENTRIES] = weft__notify(w, WEFT__ENTRIES, NULL),
+                          [HEADERS] = headers(w),
+                          [CALLS] = weft__position(w, WEFT__ARENA_CALLS),
+                          [DATA] = weft__position(w, WEFT__ARENA_DATA),
+                          [BATCHES] = weft__position(w, WEFT__ARENA_BATCHES),
+                          [MAPS] = weft__position(w, WEFT__ARENA_MAPS) },
                         w->step };
 }
 
@@ -71,9 +71,9 @@ static bool mark_is_sound(weft *w, weft_mark m)
 static void invalidate_headers(weft *w, int64_t from)
 {
     enum { HEADER = (sizeof(weft_tensor) + 63) / 64 * 64 };
-    weft__arena *heads = weft__heads(w);
-    for (int b = heads->n ? heads->at : -1; b >= 0; b--) {
-        int64_t start = heads->block[b].start, end = b == heads->at ? heads->used : heads->block[b].size;
+    weft__arena *heads = weft__header_arena(w);
+    for (int b = heads->n ? heads->current : -1; b >= 0; b--) {
+        int64_t start = heads->block[b].start, end = b == heads->current ? heads->used : heads->block[b].size;
         for (int64_t at = from > start ? from - start : 0; at + HEADER <= end; at += HEADER)
             ((weft_tensor *)(void *)(heads->block[b].base + at))->step = UINT64_MAX;
         if (start <= from)
@@ -84,23 +84,24 @@ static void invalidate_headers(weft *w, int64_t from)
 
 void weft__rewind_numbers(weft *w, weft_mark m)
 {
-    weft__tell(w, WEFT__REWOUND, &m);
+    weft__notify(w, WEFT__REWOUND, &m);
     if (w->check)
-        weft__check_rewind(w, m.at[HEADS], m.at[DATA]);
+        weft__check_rewind(w, m.at[HEADERS], m.at[DATA]);
     else
-        invalidate_headers(w, m.at[HEADS]);
-    weft__back_to(w, WEFT__IN_NOTES, m.at[NOTES]);
-    weft__back_to(w, WEFT__IN_DATA, m.at[DATA]);
+        invalidate_headers(w, m.at[HEADERS]);
+    weft__back_to(w, WEFT__ARENA_CALLS, m.at[CALLS]);
+    weft__back_to(w, WEFT__ARENA_DATA, m.at[DATA]);
 }
 
 void weft_rewind(weft *w, weft_mark m)
 {
     if ((w && inside(w)->callback.allocator && weft__callback_refuses(w, "rewind")) || !mark_is_sound(w, m))
         return;
-    unlink_since(w, m.at[KEEP]);
+    unlink_since(w, m.at[BATCHES]);
     weft__rewind_numbers(w, m);
     if (w->check)
-        weft__check_spoil(w, WEFT__IN_KEEP, m.at[KEEP]), weft__check_spoil(w, WEFT__IN_MAPS, m.at[MAPS]);
-    weft__back_to(w, WEFT__IN_KEEP, m.at[KEEP]);
-    weft__back_to(w, WEFT__IN_MAPS, m.at[MAPS]);
+        weft__check_poison(w, WEFT__ARENA_BATCHES, m.at[BATCHES]),
+            weft__check_poison(w, WEFT__ARENA_MAPS, m.at[MAPS]);
+    weft__back_to(w, WEFT__ARENA_BATCHES, m.at[BATCHES]);
+    weft__back_to(w, WEFT__ARENA_MAPS, m.at[MAPS]);
 }

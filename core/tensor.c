@@ -30,7 +30,7 @@ int64_t weft__rows(const weft__form *f)
 }
 
 int64_t weft__bytes(const weft__form *f) { return weft__elements(f) * (int64_t)bytes_of_one(f->type); }
-int64_t weft__room(const weft__form *f)  { return weft__elements(f) * (int64_t)sizeof(real); }
+int64_t weft__capacity(const weft__form *f)  { return weft__elements(f) * (int64_t)sizeof(real); }
 
 bool weft__same(const weft__form *a, const weft__form *b)
 {
@@ -52,11 +52,11 @@ const char *weft__text(const weft__form *f, char text[128])
 /* ---- making ---- */
 weft_tensor *weft__header(weft *w, const weft__form *f)
 {
-    weft_tensor *t = weft__take(w, WEFT__IN_HEADS + (w->step & 1), sizeof *t);
+    weft_tensor *t = weft__take(w, WEFT__ARENA_HEADERS + (w->step & 1), sizeof *t);
     if (t)
         *t = (weft_tensor){ .w = w, .step = w->step, .f = *f };
     if (t && w->check)
-        weft__check_made(w, t);
+        weft__check_created(w, t);
     return t;
 }
 
@@ -67,13 +67,13 @@ static bool refuse_form(weft *w, const weft__form *f)
     char text[128];
     for (int i = 0; i < f->rank; i++)
         if (f->size[i] < 0) {
-            weft__fail(w, WEFT_ESHAPE, "%s: extent %lld on axis %d; 0 or more is expected", function,
+            weft__fail(w, WEFT_ESHAPE, "%s: extent %lld on axis %d; expected 0 or more", function,
                        (long long)f->size[i], i);
             return false;
         }
     weft__fail(w, WEFT_ESHAPE,
-               "%s: %s: the product of its extents is too large; fewer than 2^59 elements are "
-               "expected",
+               "%s: %s: the product of its extents is too large; expected fewer than 2^59 "
+               "elements",
                function, weft__text(f, text));
     return false;
 }
@@ -92,7 +92,7 @@ bool weft__possible(weft *w, const weft__form *f)
 static weft_tensor *new_tensor(weft *w, const weft__form *f)
 {
     weft_tensor *t = weft__possible(w, f) ? weft__header(w, f) : NULL;
-    return t && (t->data = weft__take(w, WEFT__IN_DATA, weft__room(f))) ? t : &w->nil;
+    return t && (t->data = weft__take(w, WEFT__ARENA_DATA, weft__capacity(f))) ? t : &w->nil;
 }
 
 weft_tensor *weft__empty(weft *w, const weft__form *f)
@@ -132,7 +132,7 @@ static bool shaped(weft *w, const char *function, weft_dtype type, int rank, con
     if (w->status)
         return false;
     if (rank < 0 || rank > WEFT_RANK || (rank && !shape)) {
-        weft__fail(w, WEFT_EARG, "%s: rank %d%s; 0 .. %d and a shape are expected", function, rank,
+        weft__fail(w, WEFT_EARG, "%s: rank %d%s; expected 0 .. %d and a shape", function, rank,
                    shape ? "" : " without a shape", WEFT_RANK);
         return false;
     }
@@ -202,7 +202,7 @@ weft_tensor *weft_rand(weft *w, double low, double high, int rank, const int64_t
     if (!(from <= to) || !isfinite(to - from))
         weft__fail(
             w, WEFT_EARG,
-            "rand: from %g to %g; finite numbers, not too far apart and the lower one first, are expected",
+            "rand: from %g to %g; expected low <= high, both finite, with a finite difference",
             low, high);
     return draw_tensor(w, "rand", false, from, weft__span_within(from, to, to - from), rank, shape);
 }
@@ -231,11 +231,11 @@ weft_tensor *weft_arange(weft *w, int64_t from, int64_t to, int64_t step)
     bool ends = step > 0 ? from <= to : step < 0 && from >= to;
     int64_t n = ends ? count_steps(from, to, step) : 0;
     if (!ends || !steps_fit_int32(from, n, step))
-        weft__fail(w, WEFT_EARG, "arange: from %lld to %lld in steps of %lld; %s expected", (long long)from,
+        weft__fail(w, WEFT_EARG, "arange: from %lld to %lld in steps of %lld; expected %s", (long long)from,
                    (long long)to, (long long)step,
-                   ends ? "numbers that an int32 holds, and fewer than 2^31 of them, are" :
-                          "a step that is not 0 and leads there is");
-    int32_t *values = w->status ? NULL : weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *values);
+                   ends ? "fewer than 2^31 numbers that fit an int32" :
+                          "a step that is not 0 and leads to the end");
+    int32_t *values = w->status ? NULL : weft__take(w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *values);
     for (int64_t i = 0; values && i < n; i++)
         values[i] = (int32_t)(from + i * step);
     return values ? weft_ints(w, values, 1, &n) : &w->nil;
@@ -273,7 +273,7 @@ weft_status weft__read(const weft_tensor *x, void *out, size_t bytes)
     weft *w = x ? x->w : weft__no_context();
     bool fine = readable(w, x, out, bytes) && (!w->check || weft__check_enter(w, "read"));
     if (fine)
-        weft__tell(w, WEFT__READ, NULL);
+        weft__notify(w, WEFT__READ, NULL);
     if (fine && bytes) {
         w->dev.k->download(&w->dev, out, x->data, bytes);
         weft__check_faults(w, "read");
@@ -295,7 +295,7 @@ double weft_item(const weft_tensor *x)
     if (wrong)
         weft__fail(x->w, WEFT_EARG, "item: the tensor %s", wrong);
     else if (x && weft__elements(&x->f) != 1)
-        weft__fail(x->w, WEFT_ESHAPE, "item: %s: a tensor of one element is expected",
+        weft__fail(x->w, WEFT_ESHAPE, "item: %s; expected a tensor of one element",
                    weft__text(&x->f, text));
     if (x && x->f.type == WEFT_I32) {
         int32_t n = 0;

@@ -38,13 +38,13 @@ int64_t      weft__rows(const weft__form *);     /* the product of all extents e
 int64_t      weft__bytes(const weft__form *);
 /* Returns the bytes to allocate. Ints get the size of doubles, so reading ints as reals by mistake stays
  * within allocated memory. */
-int64_t      weft__room(const weft__form *);
+int64_t      weft__capacity(const weft__form *);
 /* Returns false, and fails the context, if an extent is negative or there are too many elements. */
 bool         weft__possible(weft *, const weft__form *);
 bool         weft__same(const weft__form *, const weft__form *);  /* compares type, shape, batch and layout */
 const char  *weft__text(const weft__form *, char buffer[128]);
 /* Returns advice for a layer that expects reals: how to turn ints into reals, or "" for reals. */
-static inline const char *weft__of_ids(const weft__form *f)
+static inline const char *weft__ids_advice(const weft__form *f)
 {
     return f->type == WEFT_I32 ? " (ids: weft_embedding_run; numbers: weft_to_reals)" : "";
 }
@@ -53,5 +53,5 @@ weft_status  weft__read(const weft_tensor *, void *out, size_t bytes);
 /* Returns why the handle is invalid, or NULL. */
 const char  *weft__wrong(const weft *, const weft_tensor *);
 /* Stores a reason for the NULL that the caller returns. The next operator that gets it reports this text. */
-void         weft__say_missing(weft *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void         weft__explain_null(weft *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #endif

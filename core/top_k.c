@@ -23,21 +23,21 @@ void weft__best_offer(weft__best *b, double score, int64_t id)
 {
     weft__scored x = { score, id };
     if (b->n == b->k) {
-        if (b->k && worse(b->at[0], x))
-            sift_down(b->at, b->n, 0, x);
+        if (b->k && worse(b->heap[0], x))
+            sift_down(b->heap, b->n, 0, x);
         return;
     }
     int64_t i = b->n++;
-    for (; i > 0 && worse(x, b->at[(i - 1) / 2]); i = (i - 1) / 2)
-        b->at[i] = b->at[(i - 1) / 2];
-    b->at[i] = x;
+    for (; i > 0 && worse(x, b->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        b->heap[i] = b->heap[(i - 1) / 2];
+    b->heap[i] = x;
 }
 
 void weft__best_sort(weft__best *b)              /* moves the worst to the end, again and again */
 {
     for (int64_t n = b->n; n-- > 1;) {
-        weft__scored worst = b->at[0], x = b->at[n];
-        sift_down(b->at, n, 0, x);
-        b->at[n] = worst;
+        weft__scored worst = b->heap[0], x = b->heap[n];
+        sift_down(b->heap, n, 0, x);
+        b->heap[n] = worst;
     }
 }

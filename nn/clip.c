@@ -40,7 +40,7 @@ weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
     weft__check_gradients_exist(m, "clip_grad_norm");
     weft__form scalar = weft__plain(WEFT_REAL, 0, NULL);
     weft_tensor *total = weft__empty(w, &scalar);
-    weft__guard *g = weft__take(w, WEFT__IN_DATA, sizeof *g);
+    weft__guard *g = weft__take(w, WEFT__ARENA_DATA, sizeof *g);
     if (w->status)
         return &w->nil;
     norm_and_clip(m, (real)max, (real)power, g, total->data);

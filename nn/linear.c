@@ -81,7 +81,7 @@ static bool input_fits(const weft_linear *l, const weft_tensor *x)
     if (x->f.type != WEFT_REAL || x->f.rank < 2 || x->f.size[x->f.rank - 1] != in)
         weft__fail(x->w, WEFT_ESHAPE,
                    "linear: the input is %s; expected [.., %lld] of reals, rank 2 or more%s",
-                   weft__text(&x->f, text), (long long)in, weft__of_ids(&x->f));
+                   weft__text(&x->f, text), (long long)in, weft__ids_advice(&x->f));
     return !x->w->status;
 }
 

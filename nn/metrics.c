@@ -147,7 +147,7 @@ void weft_confusion_add(double *counts, int64_t classes, weft_tensor *m)
                    weft__text(&m->f, text), counts ? "counts is given" : "counts is NULL", (long long)classes,
                    (long long)classes);
     int64_t n = w->status ? 0 : classes * classes;
-    real *now = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *now);
+    real *now = weft__take(w, WEFT__ARENA_CALLS, (n + 1) * (int64_t)sizeof *now);
     if (!now || weft__read(m, now, (size_t)n * sizeof *now))
         return;
     for (int64_t i = 0; i < n; i++)

@@ -167,7 +167,7 @@ static void note_missing(const weft_module *m, const char *path)
 {
     if (!m || !m->w || !path || weft__is_no_context(m->w))
         return;
-    weft__say_missing(
+    weft__explain_null(
         m->w, "is NULL (weft_find_parameter found no \"%.80s\" below %.80s; weft_print_module lists all)",
         path, m->path);
 }

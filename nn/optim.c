@@ -240,7 +240,7 @@ static void take_step(weft_optim *o)
     weft__count_update(o->w);
     weft__split_counters(o);
     if (o->w->check)
-        weft__check_given(o->w, any_updated(o), true, "optim_step");
+        weft__check_gradients_found(o->w, any_updated(o), true, "optim_step");
     check_gradients(o);
     check_results(o);
     update(o);
@@ -288,9 +288,9 @@ bool weft__optim_is_of(const weft_optim *o, const weft_module *m)
 static bool join_quietly(weft_optim *o) /* the error goes to the file function only */
 {
     weft *w = o->w;
-    weft__listener *listener = weft__hush(w);
+    weft__listener *listener = weft__mute_errors(w);
     bool fine = weft__add_members(o, "optimiser");
-    weft__unhush(w, listener, !fine);
+    weft__unmute_errors(w, listener, !fine);
     return fine;
 }
 

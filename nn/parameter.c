@@ -27,7 +27,7 @@ static void old_end(void *p)
 
 static bool retire_vectors(weft *w, real *values, real *gradients)
 {
-    bool seen = weft_mark_here(w).at[WEFT__AT_HEADS] > 0;
+    bool seen = weft_mark_here(w).at[WEFT__MARK_HEADERS] > 0;
     old now = { w, values, gradients }, *o = seen ? weft__own(w, sizeof *o, old_end, NULL) : &now;
     if (!o)
         return false;
@@ -332,7 +332,7 @@ void weft__check_gradients_exist(const weft_module *m, const char *function)
         return;
     while ((p = weft__next_parameter(m, p)) && !weft__node_of(&p->value)->has_gradient)
         ;
-    weft__check_given(m->w, p != NULL, false, function);
+    weft__check_gradients_found(m->w, p != NULL, false, function);
 }
 
 void weft_divide_grad(weft_module *m, weft_tensor *divisor)

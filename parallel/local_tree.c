@@ -119,7 +119,7 @@ static void keep(weft_parallel *p, const weft_tensor *x, int64_t at)
         d->k->upload(d, to, &value, sizeof value);
         return;
     }
-    weft__tell(p->w, WEFT__READ, NULL);
+    weft__notify(p->w, WEFT__READ, NULL);
     d->k->copy(d, to, x->data, sizeof(real));
 }
 

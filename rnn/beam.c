@@ -51,8 +51,8 @@ static void consider(search *b, int64_t s, hypothesis h)
 
 static beginnings beginnings_new(weft *w, int64_t rows)
 {
-    return (beginnings){ weft__take(w, WEFT__IN_NOTES, rows * (int64_t)sizeof(double)),
-                         weft__take(w, WEFT__IN_NOTES, rows * (int64_t)sizeof(int64_t)) };
+    return (beginnings){ weft__take(w, WEFT__ARENA_CALLS, rows * (int64_t)sizeof(double)),
+                         weft__take(w, WEFT__ARENA_CALLS, rows * (int64_t)sizeof(int64_t)) };
 }
 
 static bool begin_search(search *b)
@@ -61,8 +61,8 @@ static bool begin_search(search *b)
     int64_t n = b->d.n, K = b->d.beams;
     b->now = beginnings_new(w, n * K);
     b->next = beginnings_new(w, n * K);
-    b->best = weft__take(w, WEFT__IN_NOTES, n * b->d.best * (int64_t)sizeof *b->best);
-    b->k_best.at = weft__take(w, WEFT__IN_NOTES, 2 * K * (int64_t)sizeof *b->k_best.at);
+    b->best = weft__take(w, WEFT__ARENA_CALLS, n * b->d.best * (int64_t)sizeof *b->best);
+    b->k_best.heap = weft__take(w, WEFT__ARENA_CALLS, 2 * K * (int64_t)sizeof *b->k_best.heap);
     b->k_best.k = 2 * K;
     if (w->status)
         return false;
@@ -95,13 +95,13 @@ static bool room_for_nodes(search *b, int64_t more)
 static void take_nodes(search *b)
 {
     size_t bytes;
-    b->nodes = weft__spare_taken(b->d.w, &bytes);
+    b->nodes = weft__take_spare(b->d.w, &bytes);
     b->room = (int64_t)(bytes / sizeof *b->nodes);
 }
 
 static void keep_nodes(search *b)
 {
-    weft__spare_left(b->d.w, b->nodes, (size_t)b->room * sizeof *b->nodes);
+    weft__return_spare(b->d.w, b->nodes, (size_t)b->room * sizeof *b->nodes);
 }
 
 static int64_t node_new(search *b, int32_t token, int64_t before)
@@ -135,7 +135,7 @@ static bool offer_all(search *b, int64_t first, int64_t rows, const real *log_p)
             if (!(p <= WEFT__LOG_P_MOST))
                 return false;
             double score = b->now.score[first + i] + p;
-            if (score > -HUGE_VAL && (b->k_best.n < b->k_best.k || score > b->k_best.at[0].score))
+            if (score > -HUGE_VAL && (b->k_best.n < b->k_best.k || score > b->k_best.heap[0].score))
                 weft__best_offer(&b->k_best, score, i * C + j);
         }
     weft__best_sort(&b->k_best);
@@ -156,7 +156,7 @@ static void continue_with(search *b, int64_t s, int64_t first)
     bool cut = length == b->d.o->limit;
     int64_t from = b->d.next.n;
     for (int64_t i = 0; i < b->k_best.n && alive < K; i++) {
-        weft__scored x = b->k_best.at[i];
+        weft__scored x = b->k_best.heap[i];
         int32_t token = (int32_t)(x.id % C);
         int64_t row = first + x.id / C, before = b->now.node[row];
         if (token != b->d.o->end)
@@ -200,7 +200,7 @@ static bool take_step(search *b)
     b->now = now;
     weft_tensor *scores = weft__decoder_step(&b->d);
     int64_t numbers = b->d.now.n * b->d.classes;
-    real *log_p = scores ? weft__take(w, WEFT__IN_NOTES, numbers * (int64_t)sizeof *log_p) : NULL;
+    real *log_p = scores ? weft__take(w, WEFT__ARENA_CALLS, numbers * (int64_t)sizeof *log_p) : NULL;
     return log_p && room_for_nodes(b, b->d.n * b->d.beams) &&
            weft__read(scores, log_p, (size_t)numbers * sizeof *log_p) == WEFT_OK && expand(b, log_p);
 }

@@ -139,8 +139,8 @@ weft_state weft__recurrent_composed(const weft__direction *d)
     /* An empty batch runs one step without rows, so that all parameters get gradients of 0. */
     bool empty = !b || b->longest == 0;
     int64_t T = empty ? 1 : b->longest, from = 0;
-    weft_tensor **h = weft__take(w, WEFT__IN_NOTES, T * (int64_t)sizeof *h),
-                **c = weft__take(w, WEFT__IN_NOTES, T * (int64_t)sizeof *c);
+    weft_tensor **h = weft__take(w, WEFT__ARENA_CALLS, T * (int64_t)sizeof *h),
+                **c = weft__take(w, WEFT__ARENA_CALLS, T * (int64_t)sizeof *c);
     if (!h || !c || !live || T > INT_MAX)
         return (weft_state){ &w->nil, d->has_c ? &w->nil : NULL };
     weft_state first = first_state(d, weft_lengths_of(x).n), s = first;

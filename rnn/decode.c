@@ -30,8 +30,8 @@ static weft_decoded decode_by(weft__decoder *d, int64_t n, weft_state first, cho
 {
     bool good = weft__decoder_begin(d, n, first);
     weft *w = d->w;
-    int32_t *chosen = weft__take(w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *chosen);
-    real *log_p = weft__take(w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *log_p);
+    int32_t *chosen = weft__take(w, WEFT__ARENA_CALLS, d->n * (int64_t)sizeof *chosen);
+    real *log_p = weft__take(w, WEFT__ARENA_CALLS, d->n * (int64_t)sizeof *log_p);
     while (good && d->next.n && !w->status) {
         weft_tensor *all = weft__decoder_step(d);
         good = all && choose(d, all, chosen, log_p);
@@ -103,8 +103,8 @@ static bool choose_by_chance(weft__decoder *d, weft_tensor *log_p, int32_t *chos
     weft *w = d->w;
     int64_t C = d->classes, rows = d->now.n;
     weft_stream *stream = weft_stream_of(w, d->o->stream ? d->o->stream : "decode");
-    real *all = weft__take(w, WEFT__IN_NOTES, rows * C * (int64_t)sizeof *all);
-    weft__scored *room = weft__take(w, WEFT__IN_NOTES, C * (int64_t)sizeof *room);
+    real *all = weft__take(w, WEFT__ARENA_CALLS, rows * C * (int64_t)sizeof *all);
+    weft__scored *room = weft__take(w, WEFT__ARENA_CALLS, C * (int64_t)sizeof *room);
     if (!stream || !all || !room || weft__read(log_p, all, (size_t)(rows * C) * sizeof *all) != WEFT_OK)
         return false;
     for (int64_t s = 0, r = 0; s < d->n; s++) {

@@ -90,7 +90,7 @@ static bool room_for_result(weft__decoder *d)
 static bool prompts_are_good(weft__decoder *d)
 {
     const weft_decode_opts *o = d->o;
-    d->prompt_offset = weft__take(d->w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *d->prompt_offset);
+    d->prompt_offset = weft__take(d->w, WEFT__ARENA_CALLS, d->n * (int64_t)sizeof *d->prompt_offset);
     int64_t at = 0;
     for (int64_t s = 0; d->prompt_offset && s < d->n; s++) {
         int64_t len = o->prompt ? o->prompt_len[s] : 0;
@@ -139,10 +139,10 @@ static bool begin_rows(weft__decoder *d)
     weft__active_rows *states[2] = { &d->now, &d->next };
     int64_t bytes = d->n * d->beams * (int64_t)sizeof(int32_t);
     for (int i = 0; i < 2; i++)
-        *states[i] = (weft__active_rows){ .token = weft__take(w, WEFT__IN_NOTES, bytes),
-                                          .sequence = weft__take(w, WEFT__IN_NOTES, bytes),
-                                          .parent = weft__take(w, WEFT__IN_NOTES, bytes) };
-    d->row_count = weft__take(w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *d->row_count);
+        *states[i] = (weft__active_rows){ .token = weft__take(w, WEFT__ARENA_CALLS, bytes),
+                                          .sequence = weft__take(w, WEFT__ARENA_CALLS, bytes),
+                                          .parent = weft__take(w, WEFT__ARENA_CALLS, bytes) };
+    d->row_count = weft__take(w, WEFT__ARENA_CALLS, d->n * (int64_t)sizeof *d->row_count);
     if (w->status || !prompts_are_good(d))
         return false;
     for (int64_t s = 0; s < d->n; s++)
@@ -192,7 +192,7 @@ static void carry(weft__decoder *d, int i, weft_tensor *t, weft_tensor *parent)
         most.size[1] = d->n * d->beams;
         d->state[i].given = true;
         for (int k = 0; k < 2; k++)
-            d->state[i].buffer[k] = weft__take(w, WEFT__IN_DATA, weft__room(&most));
+            d->state[i].buffer[k] = weft__take(w, WEFT__ARENA_DATA, weft__capacity(&most));
     }
     if (!t || w->status)
         return;

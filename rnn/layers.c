@@ -125,7 +125,7 @@ static bool input_fits(const weft_rnn *r, const char *function, const weft_tenso
         weft__fail(w, WEFT_ESHAPE, "%s: x is %s; expected %s%lld] of reals%s", function,
                    weft__text(&x->f, text),
                    one ? "plain [sequences, " : "ragged rows or plain [sequences, steps, ",
-                   (long long)r->opts.input, weft__of_ids(&x->f));
+                   (long long)r->opts.input, weft__ids_advice(&x->f));
     return !w->status;
 }
 
@@ -150,7 +150,7 @@ static weft_rnn_out run_batch(weft_rnn *r, weft_tensor *x, weft_state first)
     if (rows && !order.place)
         return (weft_rnn_out){ &x->w->nil, { &x->w->nil, &x->w->nil } };
     weft__ids by = r->composed ? (weft__ids){ NULL, NULL } : weft__ids_of(x, &order);
-    weft__form in = weft__laid(x->f, order.batch, order.layout, 0, WEFT_ALIGN_LEFT, order.place);
+    weft__form in = weft__as_layout(x->f, order.batch, order.layout, 0, WEFT_ALIGN_LEFT, order.place);
     r->traces.form = x->f;
     r->traces.plain_form.rank = 0;
     /* Makes a separate tensor that both directions read. */

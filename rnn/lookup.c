@@ -44,7 +44,7 @@ weft__ids weft__ids_of(weft_tensor *x, const weft__form *order)
     weft_tensor *ids = NULL, *rows = weft__table_of(x, &ids);
     if (!is_worth_it(x, rows))
         return (weft__ids){ NULL, NULL };
-    weft__form to = weft__laid(ids->f, order->batch, order->layout, 0, WEFT_ALIGN_LEFT, order->place);
+    weft__form to = weft__as_layout(ids->f, order->batch, order->layout, 0, WEFT_ALIGN_LEFT, order->place);
     if (!weft__same(&ids->f, &to))
         ids = weft__arranged(ids, &to, -1);
     const weft_call *c = weft__apply(&op_used, (weft_tensor *[]){ ids, rows }, 2, NULL, 0);

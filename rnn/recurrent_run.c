@@ -39,7 +39,7 @@ static weft__recurrence recurrence(const weft_call *c, const extents *e)
 static real *scratch(const weft_call *c, int64_t n)
 {
     weft *w = c->y[0]->w;
-    return weft__take(w, WEFT__IN_DATA, n * (int64_t)sizeof(real));
+    return weft__take(w, WEFT__ARENA_DATA, n * (int64_t)sizeof(real));
 }
 
 /* ---- segments ---- */
@@ -142,7 +142,7 @@ void weft__recurrent_run(weft_call *c)
     bool together = all.n == 2;
     if (e.N == 0)
         return;
-    int64_t before = weft__position(w, WEFT__IN_DATA);
+    int64_t before = weft__position(w, WEFT__ARENA_DATA);
     for (int d = 0; d < all.n; d++) {
         s[d] = segments_of(&all.of[d], &e);
         s[d].l.packed = w->status ? NULL : packed_weights(&all.of[d], &s[d].l);
@@ -153,7 +153,7 @@ void weft__recurrent_run(weft_call *c)
     for (int d = 0; d < (together ? 1 : all.n); d++)
         while (!w->status && !w->dev.failure[0] && next_segment(&s[d], &e, how(&all.of[d])->reverse))
             RUN(c, recur_layer, &s[d].l);
-    weft__back_to(w, WEFT__IN_DATA, before);
+    weft__back_to(w, WEFT__ARENA_DATA, before);
 }
 
 /* ---- backward ---- */

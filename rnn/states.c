@@ -13,7 +13,7 @@ static bool has_empty(const weft_batch *b) { return b->n > (b->longest ? b->live
 static void fill_stacks(const weft__state_map *e, int stacked)
 {
     const weft_batch *b = e->batch;
-    int32_t *order = weft__filled(e->order), *empty = weft__filled(e->empty);
+    int32_t *order = weft__index_values(e->order), *empty = weft__index_values(e->empty);
     for (int64_t k = 0; k < stacked; k++)
         for (int64_t s = 0; s < b->n; s++) {
             order[k * e->stride + s] = (int32_t)(k * b->n + b->sorted.host[s]);
@@ -28,7 +28,7 @@ static void fill_last(const weft__state_map *e, bool reverse)
     const weft__form x = { .batch = (weft_batch *)(uintptr_t)b,
                            .layout = e->place ? WEFT_ROWS : WEFT_PACKED,
                            .place = e->place };
-    int32_t *last = weft__filled(e->last[reverse]);
+    int32_t *last = weft__index_values(e->last[reverse]);
     for (int64_t s = 0; s < b->n; s++)
         last[s] = b->len[s] ? (int32_t)weft__row_of(b, &x, s, reverse ? 0 : b->len[s] - 1) : -1;
 }
@@ -38,7 +38,7 @@ static weft__state_map *ends_new(weft *w, const weft__form *x, int stacked)
     const weft_batch *b = x->batch;
     /* Every part begins on a cache line, as tensors do. */
     int64_t stride = (b->n + 15) / 16 * 16, all = stride * stacked;
-    weft__state_map *e = weft__take(w, WEFT__IN_KEEP, sizeof *e);
+    weft__state_map *e = weft__take(w, WEFT__ARENA_BATCHES, sizeof *e);
     if (!e || all >= INT32_MAX) {
         weft__fail(w, WEFT_EARG, "rnn: %d states of %lld sequences: too many", stacked, (long long)b->n);
         return NULL;
@@ -54,7 +54,7 @@ static weft__state_map *ends_new(weft *w, const weft__form *x, int stacked)
         return NULL;
     fill_stacks(e, stacked), fill_last(e, false), fill_last(e, true);
     for (int i = 0; i < several; i++)
-        weft__sent(w, needed[i].index, needed[i].n);
+        weft__upload_index(w, needed[i].index, needed[i].n);
     return e;
 }
 
@@ -68,7 +68,7 @@ const weft__state_map *weft__state_map_of(const weft__form *x, int stacked)
     if (!e)
         return NULL;
     e->next = b->slot;
-    return weft__linked(b->w, &b->slot, e) ? e : NULL;
+    return weft__set_undoable(b->w, &b->slot, e) ? e : NULL;
 }
 
 /* ---- gather by a part of an index array ---- */
@@ -117,7 +117,7 @@ static weft_tensor *select_states(weft *w, weft_tensor *stack, const int32_t *pa
     if (!parents_are_possible(w, stack, parent, n))
         return &w->nil;
     int64_t stacked = stack->f.size[0], rows = stack->f.size[1];
-    int32_t *index = weft__take(w, WEFT__IN_NOTES, stacked * n * (int64_t)sizeof *index);
+    int32_t *index = weft__take(w, WEFT__ARENA_CALLS, stacked * n * (int64_t)sizeof *index);
     if (!index)
         return &w->nil;
     for (int64_t k = 0; k < stacked; k++)

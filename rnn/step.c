@@ -41,7 +41,7 @@ static const real *rows_of(const weft_call *c, int at, int64_t from)
 static real *scratch(const weft_call *c, int64_t n)
 {
     weft *w = c->y[0]->w;
-    return weft__take(w, WEFT__IN_DATA, n * (int64_t)sizeof(real));
+    return weft__take(w, WEFT__ARENA_DATA, n * (int64_t)sizeof(real));
 }
 static weft_tensor *weight(const layer_run *o, int k) { return o->weight[k - WEFT__W_IH]; }
 
@@ -136,7 +136,7 @@ static void step_run(weft_call *c)
 {
     const weft__layers *r = &how(c)->r;
     weft *w = c->y[0]->w;
-    const int64_t before = weft__position(w, WEFT__IN_DATA), n = c->x[X_]->f.size[0] * r->width;
+    const int64_t before = weft__position(w, WEFT__ARENA_DATA), n = c->x[X_]->f.size[0] * r->width;
     const real *x = X(c, X_);
     for (int l = 0; l < r->layers; l++, x = Y(c, 1) + (l - 1) * n) {
         layer_run o = { .c = c, .weight = r->weight[l] };
@@ -151,7 +151,7 @@ static void step_run(weft_call *c)
             weft__mark_filled(fills);
     }
     memcpy(Y(c, 0), x, (size_t)n * sizeof *x);
-    weft__back_to(w, WEFT__IN_DATA, before);
+    weft__back_to(w, WEFT__ARENA_DATA, before);
 }
 
 /* ---- the records of a cell ---- */

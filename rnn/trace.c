@@ -65,7 +65,7 @@ void weft__trace_begin(weft__trace *t, const weft__direction *d, const weft_call
 static real *zeros(const weft_call *c, int64_t n)
 {
     weft *w = c->y[0]->w;
-    real *p = weft__take(w, WEFT__IN_DATA, n * (int64_t)sizeof *p);
+    real *p = weft__take(w, WEFT__ARENA_DATA, n * (int64_t)sizeof *p);
     if (p)
         RUN(c, fill, n, 0, p);
     return p;
@@ -96,7 +96,7 @@ void weft__trace_back(const weft_call *c, weft__trace *t, uint64_t run, weft__re
     weft *w = c->y[0]->w;
     if (t->run != run || w->status)
         return;
-    const int64_t before = weft__position(w, WEFT__IN_DATA), all = r.tokens * width(t->gates);
+    const int64_t before = weft__position(w, WEFT__ARENA_DATA), all = r.tokens * width(t->gates);
     r.gates = t->dgates->data;
     r.dy = weft_op_dy(c, 0);
     r.dyc = r.c ? weft_op_dy(c, 1) : NULL;
@@ -111,7 +111,7 @@ void weft__trace_back(const weft_call *c, weft__trace *t, uint64_t run, weft__re
     }
     t->gates = t->saved_gates;
     t->has_gradients = true;
-    weft__back_to(w, WEFT__IN_DATA, before);
+    weft__back_to(w, WEFT__ARENA_DATA, before);
 }
 
 /* ---- reading ---- */

@@ -76,6 +76,6 @@ weft_tensor *weft__arranged_as(weft_tensor *x, const weft__form *like)
 {
     if (x->w->status)
         return x;
-    weft__form to = weft__laid(x->f, like->batch, like->layout, 0, WEFT_ALIGN_LEFT, like->place);
+    weft__form to = weft__as_layout(x->f, like->batch, like->layout, 0, WEFT_ALIGN_LEFT, like->place);
     return weft__same(&x->f, &to) ? x : weft__arranged(x, &to, 0);
 }

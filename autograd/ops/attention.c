@@ -71,7 +71,7 @@ static bool attention_shape(weft_call *c)
     c->y[OUT]->f.size[1] = a->o.mean_heads ? a->dv : heads * a->dv;
     c->y[LSE]->f.size[1] = heads;
     if (a->pairs) {
-        c->y[MAP]->f = weft__laid(c->y[LSE]->f, a->pairs, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
+        c->y[MAP]->f = weft__as_layout(c->y[LSE]->f, a->pairs, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
     }
     return true;
 }
@@ -104,7 +104,7 @@ static weft_tensor *dropout_factors(const attention *a, weft_tensor *const *x, w
     const weft_batch *q = x[Q]->f.batch;
     const weft_lengths l = weft_lengths_of(like);
     const int64_t heads = a->o.heads;
-    real *values = weft__take(w, WEFT__IN_NOTES, count(like) * (int64_t)sizeof *values), *at = values;
+    real *values = weft__take(w, WEFT__ARENA_CALLS, count(like) * (int64_t)sizeof *values), *at = values;
     for (int64_t s = 0, row = 0; values && s < q->n; s++)
         for (int32_t i = 0; i < q->len[s]; i++, row++)
             for (int64_t p = 0; p < l.len[row] * heads; p++) {
@@ -176,7 +176,7 @@ static weft_batch *batch_of_pairs(weft_tensor *q, weft_tensor *k)
 {
     weft *w = q->w;
     const weft_batch *bq = q->f.batch, *bk = k->f.batch;
-    int32_t *len = weft__take(w, WEFT__IN_NOTES, bq->tokens * (int64_t)sizeof *len);
+    int32_t *len = weft__take(w, WEFT__ARENA_CALLS, bq->tokens * (int64_t)sizeof *len);
     for (int64_t s = 0, row = 0; len && s < bq->n; s++)
         for (int32_t i = 0; i < bq->len[s]; i++)
             len[row++] = bk->len[s];

@@ -63,7 +63,7 @@ void weft__concat_lists(weft_tensor *const *const *list, int lists, int n, weft_
 {
     weft_tensor *one = list[0] ? list[0][0] : NULL;
     weft *w = one ? one->w : weft__no_context();
-    weft_tensor **x = one ? weft__take(w, WEFT__IN_NOTES, (int64_t)lists * n * (int64_t)sizeof *x) : NULL;
+    weft_tensor **x = one ? weft__take(w, WEFT__ARENA_CALLS, (int64_t)lists * n * (int64_t)sizeof *x) : NULL;
     for (int i = 0; x && i < lists * n; i++)
         x[i] = list[i / n] ? list[i / n][i % n] : NULL;
     weft_tensor **made = x ? weft__apply(&op_lists[lists - 1], x, lists * n, NULL, 0)->y : NULL;

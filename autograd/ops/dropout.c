@@ -63,7 +63,7 @@ static uint64_t call_number(weft *w, uint64_t name)
     for (weft__drops *d = t ? t->dropouts : NULL; d; d = d->next)
         if (d->name == name)
             return ++d->calls;
-    weft__drops *d = t ? weft__take(w, WEFT__IN_LASTING, sizeof *d) : NULL;
+    weft__drops *d = t ? weft__take(w, WEFT__ARENA_STEP, sizeof *d) : NULL;
     if (d) {
         *d = (weft__drops){ t->dropouts, name, 0 };
         t->dropouts = d;
@@ -82,7 +82,7 @@ bool weft__ids_are_known(const weft_tensor *x, const char *function)
 {
     const weft__shard *shard = x->w->shard;
     bool kept = node(x)->path, plain = !x->f.batch;
-    if (!shard || kept || (plain ? x->f.rank && x->f.size[0] == shard->n : !x->f.batch->nobody))
+    if (!shard || kept || (plain ? x->f.rank && x->f.size[0] == shard->n : !x->f.batch->ids_unknown))
         return true;
     int64_t n = !plain ? x->f.batch->n : x->f.rank ? x->f.size[0] : 0;
     weft__fail(x->w, WEFT_EARG,

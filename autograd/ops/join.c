@@ -41,7 +41,7 @@ static int32_t *write_rows(int32_t *at, int64_t from, int32_t n)
  * numbers as a ragged tensor of ints. */
 static weft_tensor *join_map(weft *w, const weft_batch *a, const weft_batch *b, int32_t *rows, int32_t *place)
 {
-    int32_t *len = weft__take(w, WEFT__IN_NOTES, a->n * (int64_t)sizeof *len), *at = rows;
+    int32_t *len = weft__take(w, WEFT__ARENA_CALLS, a->n * (int64_t)sizeof *len), *at = rows;
     if (!len || !rows || !place)
         return &w->nil;
     for (int64_t s = 0; s < a->n; s++) {
@@ -127,8 +127,8 @@ weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b)
     weft *w = a->w;
     w->running = "concat_sequences";
     const int64_t n = a->f.batch->tokens + b->f.batch->tokens;
-    int32_t *rows = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *rows),
-            *place = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *place);
+    int32_t *rows = weft__take(w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *rows),
+            *place = weft__take(w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *place);
     weft_tensor *from = join_map(w, a->f.batch, b->f.batch, rows, place);
     if (!are_joinable(a, b))
         return by_index(a, b, from);
@@ -138,8 +138,8 @@ weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b)
 /* ---- split ---- */
 static weft_tensor *split_index(weft *w, const weft_batch *whole, const weft_lengths *first, bool second)
 {
-    int32_t *len = weft__take(w, WEFT__IN_NOTES, whole->n * (int64_t)sizeof *len);
-    int32_t *rows = weft__take(w, WEFT__IN_NOTES, whole->tokens * (int64_t)sizeof *rows), *at = rows;
+    int32_t *len = weft__take(w, WEFT__ARENA_CALLS, whole->n * (int64_t)sizeof *len);
+    int32_t *rows = weft__take(w, WEFT__ARENA_CALLS, whole->tokens * (int64_t)sizeof *rows), *at = rows;
     if (!len || !rows)
         return &w->nil;
     for (int64_t s = 0; s < whole->n; s++) {
@@ -203,8 +203,8 @@ static weft_tensor *pair_ints(weft *w, const weft_batch *q, const weft_batch *k,
     int64_t pairs = 0;
     for (int64_t s = 0; s < q->n; s++)
         pairs += (int64_t)q->len[s] * k->len[s];
-    int32_t *len = weft__take(w, WEFT__IN_NOTES, q->tokens * (int64_t)sizeof *len);
-    int32_t *row = pairs < INT32_MAX ? weft__take(w, WEFT__IN_NOTES, pairs * (int64_t)sizeof *row) : NULL;
+    int32_t *len = weft__take(w, WEFT__ARENA_CALLS, q->tokens * (int64_t)sizeof *len);
+    int32_t *row = pairs < INT32_MAX ? weft__take(w, WEFT__ARENA_CALLS, pairs * (int64_t)sizeof *row) : NULL;
     if (pairs >= INT32_MAX)
         weft__fail(w, WEFT_ESHAPE, "pairs: %lld pairs of a query and a key; expected fewer than 2^31",
                    (long long)pairs);

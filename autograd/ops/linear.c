@@ -123,7 +123,7 @@ static const real *gradient_of_sums(const weft_call *c) /* gradient before f; NU
     if (u->f == WEFT__UNARIES)
         return weft_op_dy(c, 0);
     real *dz = weft__dy_reusable(c, 0);
-    if (!dz && !(dz = weft__take(w, WEFT__IN_DATA, n * (int64_t)sizeof *dz)))
+    if (!dz && !(dz = weft__take(w, WEFT__ARENA_DATA, n * (int64_t)sizeof *dz)))
         return NULL;
     RUN(c, unary, u->f, 1, n, u->p, 0, Y(c, 0), Y(c, 0), weft_op_dy(c, 0), dz, false);
     return dz;
@@ -163,7 +163,7 @@ static weft_tensor *composed_groups(const weft_call *c)
 {
     const int64_t groups = groups_of(c);
     weft *w = c->x[X_]->w;
-    weft_tensor **each = weft__take(w, WEFT__IN_NOTES, groups * (int64_t)sizeof(weft_tensor *));
+    weft_tensor **each = weft__take(w, WEFT__ARENA_CALLS, groups * (int64_t)sizeof(weft_tensor *));
     for (int64_t g = 0; each && g < groups; g++) {
         weft_tensor *x = weft_slice(c->x[X_], -2, g, g + 1);
         each[g] = weft_matmul_with(x, false, of_group(c->x[WEIGHT], g), true);

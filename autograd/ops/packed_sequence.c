@@ -98,7 +98,7 @@ static weft_tensor *from_rows(const weft_packed_sequence *p, const int32_t *sort
 {
     weft *w = p->data->w;
     int64_t n = p->sequences, bytes = n * (int64_t)sizeof(int32_t);
-    int32_t *len = weft__take(w, WEFT__IN_NOTES, 4 * bytes);
+    int32_t *len = weft__take(w, WEFT__ARENA_CALLS, 4 * bytes);
     if (!len)
         return &w->nil;
     memset(len, 0, (size_t)bytes);
@@ -125,7 +125,7 @@ weft_tensor *weft_ragged_of(const weft_packed_sequence *p)
     int64_t at = 0;
     int32_t *sorted = NULL;
     const char *wrong = wrong_sizes(p, &at);
-    if (!wrong && (sorted = weft__take(w, WEFT__IN_NOTES, 2 * p->sequences * (int64_t)sizeof *sorted)))
+    if (!wrong && (sorted = weft__take(w, WEFT__ARENA_CALLS, 2 * p->sequences * (int64_t)sizeof *sorted)))
         wrong = wrong_order(p, sorted, sorted + p->sequences, &at);
     if (wrong)
         weft__fail(
@@ -139,7 +139,7 @@ weft_tensor *weft_ragged_of(const weft_packed_sequence *p)
 static weft_tensor *listed(weft_tensor *const *x, int64_t n, const char *function)
 {
     weft *w = weft__context(x, !x || n < 0 || n > INT32_MAX ? 0 : (int)n);
-    int32_t *len = n < 1 || !x ? NULL : weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *len);
+    int32_t *len = n < 1 || !x ? NULL : weft__take(w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *len);
     if (n < 1 || !x)
         weft__fail(w, WEFT_EARG, "%s: %lld sequences; expected a list of one or more", function,
                    (long long)n);

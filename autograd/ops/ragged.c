@@ -14,7 +14,7 @@ weft_tensor *weft_to_layout(weft_tensor *x, weft_layout layout)
                             "layout %d; expected a ragged tensor, and packed or concat "
                             "(weft_pad_packed_sequence pads, weft_to_rows places)",
                             (int)layout);
-    weft__form to = weft__laid(x->f, x->f.batch, layout, 0, WEFT_ALIGN_LEFT, NULL);
+    weft__form to = weft__as_layout(x->f, x->f.batch, layout, 0, WEFT_ALIGN_LEFT, NULL);
     return weft__arranged(x, &to, 0);
 }
 
@@ -23,10 +23,10 @@ weft_tensor *weft_to_rows(weft_tensor *x, const weft_placement *placement)
     if (!is_ragged(x))
         return weft__failed(x, WEFT_EARG, "to_rows", "expected a ragged tensor");
     x->w->running = "to_rows";
-    const weft__place *place = weft__placed(x->f.batch, placement);
+    const weft__place *place = weft__placement(x->f.batch, placement);
     if (!place)
         return &x->w->nil;
-    weft__form to = weft__laid(x->f, x->f.batch, WEFT_ROWS, 0, WEFT_ALIGN_LEFT, place);
+    weft__form to = weft__as_layout(x->f, x->f.batch, WEFT_ROWS, 0, WEFT_ALIGN_LEFT, place);
     return weft__arranged(x, &to, 0);
 }
 
@@ -86,7 +86,7 @@ weft_tensor *weft_pack_padded_sequence(weft_tensor *x, const weft_lengths *l, we
     weft_tensor *padded = as_padded(x, l, align, "pack_padded_sequence");
     if (!padded->f.batch)
         return padded;
-    weft__form to = weft__laid(padded->f, padded->f.batch, WEFT_PACKED, 0, align, NULL);
+    weft__form to = weft__as_layout(padded->f, padded->f.batch, WEFT_PACKED, 0, align, NULL);
     return weft__arranged(padded, &to, 0);
 }
 
@@ -108,7 +108,7 @@ bool weft_pads_are_zero(weft_tensor *x, const weft_lengths *l, weft_align align)
     size_t bytes = weft__is_padded(x, l, align, function) ? (size_t)weft__bytes(&x->f) : 0;
     w->running = function;
     int64_t cells = bytes ? x->f.size[0] * x->f.size[1] : 0, cell = cells ? weft__elements(&x->f) / cells : 0;
-    void *all = cells ? weft__take(w, WEFT__IN_KEEP, (int64_t)bytes) : NULL;
+    void *all = cells ? weft__take(w, WEFT__ARENA_BATCHES, (int64_t)bytes) : NULL;
     if (!all || weft__read(x, all, bytes) != WEFT_OK)
         return !w->status;
     for (int64_t i = 0, T = x->f.size[1]; i < cells && !w->status; i++) {
@@ -135,7 +135,7 @@ static weft_tensor *padded(weft_tensor *x, int64_t total, real fill, weft_align 
     }
     if (!rows_are_few(x->w, b->n, total ? total : b->longest, function))
         return &x->w->nil;
-    weft__form to = weft__laid(x->f, b, WEFT_PADDED, total ? total : b->longest, align, NULL);
+    weft__form to = weft__as_layout(x->f, b, WEFT_PADDED, total ? total : b->longest, align, NULL);
     return weft_plain(weft__arranged(x, &to, fill));
 }
 
@@ -163,7 +163,7 @@ weft_tensor *weft_length_mask(weft *w, const weft_lengths *l, int64_t total, wef
     weft_batch *b = weft__batch(w, l, "length_mask");
     if (!b)
         return &w->nil;
-    weft__form rows = weft__laid(weft__plain(WEFT_REAL, 1, &b->tokens), b, WEFT_CONCAT, 0, align, NULL);
+    weft__form rows = weft__as_layout(weft__plain(WEFT_REAL, 1, &b->tokens), b, WEFT_CONCAT, 0, align, NULL);
     weft_tensor *ones = weft__empty(w, &rows);
     if (ones != &w->nil)
         w->dev.k->fill(&w->dev, b->tokens, 1, ones->data);
@@ -174,7 +174,7 @@ weft_tensor *weft_length_mask(weft *w, const weft_lengths *l, int64_t total, wef
 weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T)
 {
     weft *w = x->w;
-    int32_t *len = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *len);
+    int32_t *len = weft__take(w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *len);
     for (int64_t s = 0; len && s < n; s++)
         len[s] = (int32_t)T;
     weft_batch *b = len ? weft__batch(w, &(weft_lengths){ .n = n, .len = len }, function) : NULL;
@@ -189,7 +189,7 @@ weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int
 /* Returns all tokens in CONCAT order, with rows as wide as those of `row`. */
 static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)
 {
-    weft__form concat = weft__laid(row->f, like->f.batch, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
+    weft__form concat = weft__as_layout(row->f, like->f.batch, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
     return (weft__along){ concat, 0, true, false };
 }
 
@@ -226,7 +226,7 @@ static weft_tensor *ends(weft_tensor *x, bool last)
 {
     weft *w = x->w;
     const weft_batch *b = x->f.batch;
-    int32_t *row = weft__take(w, WEFT__IN_NOTES, b->n * (int64_t)sizeof *row);
+    int32_t *row = weft__take(w, WEFT__ARENA_CALLS, b->n * (int64_t)sizeof *row);
     for (int64_t s = 0; row && s < b->n; s++)
         row[s] = b->len[s] ? (last ? b->offset.host[s + 1] - 1 : b->offset.host[s]) : -1;
     return row ? weft_ints(w, row, 1, &b->n) : &w->nil;
@@ -236,7 +236,7 @@ static weft_tensor *ends(weft_tensor *x, bool last)
 static weft_tensor *per_token(weft_tensor *sums, const weft_batch *b)
 {
     weft *w = sums->w;
-    real *share = weft__take(w, WEFT__IN_NOTES, b->n * (int64_t)sizeof *share);
+    real *share = weft__take(w, WEFT__ARENA_CALLS, b->n * (int64_t)sizeof *share);
     for (int64_t s = 0; share && s < b->n; s++)
         share[s] = b->len[s] ? 1 / (real)b->len[s] : 0;
     int64_t shape[WEFT_RANK] = { b->n, 1, 1, 1, 1, 1 };

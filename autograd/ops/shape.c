@@ -284,7 +284,7 @@ weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis)
                             "new axis %d; expected an input of rank 0 .. %d and an axis of the result", axis,
                             WEFT_RANK - 1);
     weft_tensor **views =
-        stackable(x, n, at) ? weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *views) : NULL;
+        stackable(x, n, at) ? weft__take(w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *views) : NULL;
     for (int64_t i = 0; views && i < n; i++)
         views[i] = weft__insert_axis(x[i], at);
     return views ? weft__apply(&op_stack, views, (int)n, &at, sizeof at)->y[0] : &w->nil;

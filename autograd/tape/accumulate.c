@@ -26,8 +26,8 @@ weft_tensor *weft__slot(weft *w, const weft__form *f)
     weft_tensor *s = w->tape->free_buffers[class_];
     if (s)
         w->tape->free_buffers[class_] = node(s)->grad;
-    else if (!(s = weft__take(w, WEFT__IN_LASTING, sizeof *s)) ||
-             !(s->data = weft__take(w, WEFT__IN_GRADS, class_bytes(class_))))
+    else if (!(s = weft__take(w, WEFT__ARENA_STEP, sizeof *s)) ||
+             !(s->data = weft__take(w, WEFT__ARENA_GRADS, class_bytes(class_))))
         return NULL;
     *s = (weft_tensor){ .w = w, .step = w->step, .f = *f, .data = s->data };
         node(s)->class_ = (int16_t)class_;

@@ -30,7 +30,7 @@ static bool agree(weft_call *c)
         }
         weft_layout want = layout_needed(c, first, f);
         if (f->layout != want) {
-            weft__form to = weft__laid(*f, f->batch, want, 0, WEFT_ALIGN_LEFT, NULL);
+            weft__form to = weft__as_layout(*f, f->batch, want, 0, WEFT_ALIGN_LEFT, NULL);
             c->x[i] = weft__arranged(c->x[i], &to, 0);
             if (c->x[i]->w->status)
                 return false;                    /* no memory */
@@ -79,7 +79,7 @@ weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int64_t n, 
 }
 
 /* ---- for raw functions ---- */
-/* The raw function continues after the failure, so it gets memory of sufficient size (weft__room). The
+/* The raw function continues after the failure, so it gets memory of sufficient size (weft__capacity). The
  * numbers are not used. */
 static void *dummy_buffer(const weft_tensor *t, weft_dtype asked, void *seen)
 {

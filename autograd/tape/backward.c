@@ -35,7 +35,7 @@ static void run_entries(weft *w, int64_t top, int64_t bottom);
 
 static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
 {
-    weft_tensor **x = weft__take(w, WEFT__IN_NOTES, c->n * (int64_t)sizeof *x);
+    weft_tensor **x = weft__take(w, WEFT__ARENA_CALLS, c->n * (int64_t)sizeof *x);
     if (x)
         memset(x, 0, (size_t)c->n * sizeof *x);
     return x;
@@ -257,7 +257,7 @@ void weft_backward(weft_tensor *loss)
                    "backward: the shard has its loss; expected no weft_backward after weft_parallel_add");
         return;
     }
-    weft__count_walk(w);
+    weft__count_backward(w);
     if (node(loss)->parameter) {
         if (weft__reaches_parameters(loss))
             backward_of_itself(loss);
@@ -326,7 +326,7 @@ static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
 static void find_gradients(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out,
                            bool recorded)
 {
-    weft_tensor **saved = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *saved);
+    weft_tensor **saved = weft__take(w, WEFT__ARENA_CALLS, (n + 1) * (int64_t)sizeof *saved);
     if (!saved)
         return;
     bool was = weft_set_grad_enabled(w, recorded);
@@ -350,7 +350,7 @@ static void gradients(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_t
     if (!by || !out || n < 0)
         weft__fail(w, WEFT_EARG, "gradients: NULL; expected tensors and room for gradients");
     else if (!w->status)
-        asked = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *asked);
+        asked = weft__take(w, WEFT__ARENA_CALLS, (n + 1) * (int64_t)sizeof *asked);
     if (asked && n)
         memcpy(asked, by, (size_t)n * sizeof *asked);
     for (int64_t i = 0; out && i < n; i++)

@@ -44,7 +44,7 @@ static weft_call *call_new(weft *w, const weft_op *op, weft_tensor *const *x, in
 {
     int m = op->results ? op->results : 1;
     size_t pointers = (size_t)(n + m) * sizeof *x;
-    weft_call *c = weft__take(w, WEFT__IN_NOTES, (int64_t)(sizeof *c + pointers + bytes));
+    weft_call *c = weft__take(w, WEFT__ARENA_CALLS, (int64_t)(sizeof *c + pointers + bytes));
     if (!c)
         return NULL;
     weft_tensor **y = (weft_tensor **)(c + 1);
@@ -107,7 +107,8 @@ static bool run_call(weft_call *c)
         if (!c->op->forward)
             c->y[k]->data = c->x[0]->data,
             node(c->y[k])->base = c->x[0]->step ? node(c->x[0])->base : c->x[0];
-        else if (!c->y[k]->data && !(c->y[k]->data = weft__take(w, WEFT__IN_DATA, weft__room(&c->y[k]->f))))
+        else if (!c->y[k]->data &&
+                 !(c->y[k]->data = weft__take(w, WEFT__ARENA_DATA, weft__capacity(&c->y[k]->f))))
             return false;
     if (c->op->forward && w->profiling)
         timed(w, c);

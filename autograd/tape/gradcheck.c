@@ -46,7 +46,7 @@ static double slope_at(function *f, weft_tensor *const *x, void *user, int64_t i
 static real *read_numbers(weft_tensor *t)             /* host memory of the step */
 {
     weft *w = t->w;
-    real *p = weft__take(w, WEFT__IN_KEEP, weft__bytes(&t->f));
+    real *p = weft__take(w, WEFT__ARENA_BATCHES, weft__bytes(&t->f));
     return p && weft__read(t, p, (size_t)weft__bytes(&t->f)) == WEFT_OK ? p : NULL;
 }
 
@@ -78,7 +78,7 @@ static double largest_error(function *f, weft_tensor *const *x, int64_t n, void 
     if (w->status)
         return (double)NAN;                      /* n may be negative */
     w->running = "gradcheck";
-    weft_tensor **dx = weft__take(w, WEFT__IN_KEEP, 2 * n * (int64_t)sizeof *dx);
+    weft_tensor **dx = weft__take(w, WEFT__ARENA_BATCHES, 2 * n * (int64_t)sizeof *dx);
     if (!dx)
         return (double)NAN;
     weft_tensor *y = value_of(f, x, user);
@@ -101,7 +101,7 @@ typedef struct { function *f; int64_t n; void *user; } inner;
 static weft_tensor *probe(weft_tensor *dx, int64_t i)
 {
     weft *w = dx->w;
-    real *p = weft__take(w, WEFT__IN_KEEP, weft__bytes(&dx->f));
+    real *p = weft__take(w, WEFT__ARENA_BATCHES, weft__bytes(&dx->f));
     for (int64_t j = 0; p && j < count(dx); j++)
         p[j] = (real)sin(1 + 1.7 * (double)i + 0.9 * (double)j);
     return p ? weft__tensor(w, &dx->f, p) : &w->nil;
@@ -111,7 +111,8 @@ static weft_tensor *probed(weft_tensor *const *x, void *user)
 {
     const inner *in = user;
     weft *w = x[0]->w;
-    weft_tensor *all = weft_scalar(w, 0), **dx = weft__take(w, WEFT__IN_KEEP, in->n * (int64_t)sizeof *dx);
+    weft_tensor *all = weft_scalar(w, 0),
+                **dx = weft__take(w, WEFT__ARENA_BATCHES, in->n * (int64_t)sizeof *dx);
     bool was = weft_set_grad_enabled(w, true);
     if (dx)
         weft_gradients_recorded(in->f(x, in->user), x, in->n, dx);

@@ -18,7 +18,7 @@ enum { HEAD = (sizeof(weft__copy) + WEFT__LINE - 1) & -WEFT__LINE };
 static char *numbers_of(weft__copy *c) { return (char *)c + HEAD; }
 static size_t room_for(const weft_tensor *t)
 {
-    return (size_t)weft__whole_lines(HEAD + weft__room(&t->f));
+    return (size_t)weft__whole_lines(HEAD + weft__capacity(&t->f));
 }
 
 static bool copies(const weft__work *work)
@@ -34,11 +34,11 @@ bool weft__work_begin(weft *w, weft__work *work, const weft_call *c, bool back)
         bytes += room_for(c->x[i]) << back;
     for (int k = 0; copies(work) && k < c->m; k++)
         bytes += room_for(c->y[k]) << back;
-    work->notes_begin = weft__position(w, WEFT__IN_NOTES);
-    if (copies(work) && !(work->free = weft__take(w, WEFT__IN_NOTES, (int64_t)bytes)))
+    work->notes_begin = weft__position(w, WEFT__ARENA_CALLS);
+    if (copies(work) && !(work->free = weft__take(w, WEFT__ARENA_CALLS, (int64_t)bytes)))
         return false;
     work->free_end = work->free ? work->free + bytes : NULL;
-    work->notes_end = weft__position(w, WEFT__IN_NOTES);
+    work->notes_end = weft__position(w, WEFT__ARENA_CALLS);
     w->tape->work = work;
     return true;
 }
@@ -52,8 +52,8 @@ void weft__work_end(weft *w, weft__work *work)
         if (c->separate)
             weft__release(w, c);
     }
-    if (work->notes_end == weft__position(w, WEFT__IN_NOTES)) /* no later note must survive */
-        weft__back_to(w, WEFT__IN_NOTES, work->notes_begin);
+    if (work->notes_end == weft__position(w, WEFT__ARENA_CALLS)) /* no later note must survive */
+        weft__back_to(w, WEFT__ARENA_CALLS, work->notes_begin);
     w->tape->work = work->outer;
 }
 

@@ -82,10 +82,10 @@ static void blame_input(weft_call *c, int i, int64_t element) /* warns once: the
     weft *w = c->x[i]->w;
     char shape[128], where[192];
     const char *from = node(c->x[i])->parameter ? "a parameter" : "not made by an operator";
-    if (!w->check->told_given)
+    if (!w->check->warned_given)
         weft__warn("WEFT_CHECK: %s: its result has NaN because input %d, %s %s, has one at %s", c->op->name,
                    i, weft__text(&c->x[i]->f, shape), from, locate(c->x[i], element, where));
-    w->check->told_given = true;
+    w->check->warned_given = true;
 }
 
 /* Returns whether NaN in the result comes from an input. An input that the result has overwritten can no
@@ -141,10 +141,10 @@ void weft__check_exact(const weft_tensor *ints)
 {
     struct weft__check *c = ints->w->check;
     char shape[128], where[192];
-    const int32_t *x = c->told_inexact ? NULL : numbers_of(ints);
-    for (int64_t i = 0, n = count(ints); x && i < n && !c->told_inexact; i++)
+    const int32_t *x = c->warned_inexact ? NULL : numbers_of(ints);
+    for (int64_t i = 0, n = count(ints); x && i < n && !c->warned_inexact; i++)
         if ((double)(real)x[i] != (double)x[i]) {
-            c->told_inexact = true;
+            c->warned_inexact = true;
             weft__warn("WEFT_CHECK: to_reals: %s: %d at %s becomes %.0f: a float holds integers up to %d "
                        "exactly. Keep ids as ints; add, equal, where and others take them",
                        weft__text(&ints->f, shape), (int)x[i], locate(ints, i, where), (double)(real)x[i],

@@ -23,9 +23,9 @@ static bool is_current(const weft__packed *k)
 /* Returns NULL, without an error, if the copy cannot be stored. */
 static weft__packed *packed_new(weft *w, weft_tensor *const *of, int n, weft__packed_kind kind, size_t bytes)
 {
-    if (w->kept_most && w->kept_bytes + (int64_t)bytes > w->kept_most)
+    if (w->kept_limit && w->kept_bytes + (int64_t)bytes > w->kept_limit)
         return NULL;
-    weft__packed *k = weft__own_if_it_can(w, sizeof *k + WEFT__LINE + bytes);
+    weft__packed *k = weft__try_own(w, sizeof *k + WEFT__LINE + bytes);
     if (!k)
         return NULL;
     void *at = (void *)(((uintptr_t)(k + 1) + WEFT__LINE - 1) / WEFT__LINE * WEFT__LINE);
@@ -43,7 +43,7 @@ static weft__packed *packed_new(weft *w, weft_tensor *const *of, int n, weft__pa
 weft__packed *weft__packed_of(weft_tensor *const *of, int n, weft__packed_kind kind, size_t bytes)
 {
     weft *w = of[0]->w;
-    if (!bytes || w->recording || w->lean || w->kept_most < 0)
+    if (!bytes || w->recording || w->lean || w->kept_limit < 0)
         return NULL;
     weft__packed *k = node(of[0])->packed_copies;
     while (k && !(k->kind == kind && k->bytes == bytes && has_tensors(k, of, n)))

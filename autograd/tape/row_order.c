@@ -158,7 +158,7 @@ weft_tensor *weft_ragged_rows(weft_tensor *x, weft_tensor *like)
             x, WEFT_ESHAPE, "ragged_rows",
             "expected a plain tensor with one row for each of %lld tokens of a ragged one; like is %s",
             (long long)(b ? b->tokens : 0), weft__text(&like->f, text));
-    weft__form given = weft__laid(like->f, like->f.batch, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
+    weft__form given = weft__as_layout(like->f, like->f.batch, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
     if (!is_same_order(order_of(x), &given))
         return weft__failed(x, WEFT_ESHAPE, "ragged_rows",
                             "the rows are in the order of a %s tensor (weft_plain); expected rows sequence "

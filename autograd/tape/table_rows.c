@@ -11,7 +11,7 @@ struct weft__lookup {
 
 static void set_origin(weft_tensor *y, struct weft__lookup is)
 {
-    struct weft__lookup *l = weft_ok(y->w) ? weft__take(y->w, WEFT__IN_NOTES, sizeof *l) : NULL;
+    struct weft__lookup *l = weft_ok(y->w) ? weft__take(y->w, WEFT__ARENA_CALLS, sizeof *l) : NULL;
     if (l)
         *l = is, node(y)->lookup = l;
 }

@@ -25,12 +25,12 @@ static void clear_tape(struct weft__tape *t)
 static void rewind_tape(struct weft__tape *t, const weft_mark *m)
 {
     /* Returns buffers of weft_gradients to the free lists when their tensors end. */
-    for (weft_tensor *s; (s = t->lent_buffers) && weft__node_of(s)->entry_number >= m->at[WEFT__AT_HEADS];) {
+    for (weft_tensor *s; (s = t->lent_buffers) && weft__node_of(s)->entry_number >= m->at[WEFT__MARK_HEADERS];) {
         t->lent_buffers = weft__node_of(s)->grad;
         weft__node_of(s)->grad = t->free_buffers[weft__node_of(s)->class_];
         t->free_buffers[weft__node_of(s)->class_] = s;
     }
-    t->entries = m->at[WEFT__AT_ENTRIES];
+    t->entries = m->at[WEFT__MARK_ENTRIES];
     t->deferred = NULL;
 }
 
@@ -55,7 +55,7 @@ static int64_t on_event(weft *w, weft__event event, void *with)
     case WEFT__CLEARED:   clear_tape(t); break;
     case WEFT__REWOUND:   rewind_tape(t, with); break;
     case WEFT__READ:      weft__run_deferred(w); break;
-    case WEFT__FORGOTTEN: free_entries(w, t); break;
+    case WEFT__MEMORY_RELEASED: free_entries(w, t); break;
     case WEFT__ENTRIES:   return t->entries;
     case WEFT__LAYER:     return layer_path(t, with);
     }

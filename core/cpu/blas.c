@@ -74,7 +74,7 @@ weft__blas_gemm *weft__blas(weft_gemm wanted, char *why, size_t size)
     if (!strcmp(needed, "own"))
         return NULL;
     if (*needed != '/' && strcmp(needed, "openblas")) {       /* the loader would search for any other name */
-        snprintf(why, size, "WEFT_GEMM=%.100s: own, openblas or an absolute path is expected", needed);
+        snprintf(why, size, "WEFT_GEMM=%.100s: expected own, openblas or an absolute path", needed);
         return NULL;
     }
     weft__lock(WEFT__LOADING);

@@ -92,7 +92,7 @@ const weft__kernels *weft__cpu_kernels(weft_device device, weft_precision precis
     if (i < TIERS && tiers[i].here())
         return tiles || !tiers[i].vectors ? tiers[i].k : tiers[i].vectors;
     snprintf(why, size, i < TIERS ? "WEFT_ISA=%s: this machine does not have those instructions" :
-             "WEFT_ISA=%s: ref, generic, avx2, avx512 or, in the library of floats, amx is expected", want);
+             "WEFT_ISA=%s: expected ref, generic, avx2, avx512 or, in the float library, amx", want);
     return NULL;
 }
 

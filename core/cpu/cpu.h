@@ -1,5 +1,5 @@
-/* cpu.h - additions to the kernel interface on the CPU: the pool's threads and scratch memory. All functions
- * of kernel files are static: the linker could otherwise choose an AVX-512 copy on a machine without it. */
+/* cpu.h - threads and scratch memory for CPU kernels. All functions of kernel files are static; otherwise the
+ * linker could use an AVX-512 copy on a machine without AVX-512. */
 #ifndef WEFT_CPU_H
 #define WEFT_CPU_H
 #include <stdatomic.h>
@@ -13,8 +13,8 @@ int weft__together(weft__device *);
 /* A reusable barrier for `of` concurrent tasks. Initialise it with zeros. */
 typedef struct weft__meeting { atomic_int here, round; } weft__meeting;
 void weft__meet(weft__meeting *, int of);
-/* cpu.c: Returns at least that many bytes of the workspace, 64-byte aligned; old contents are lost. NULL: the
- * device has failed. There is no fallback, because another kernel would give other bits. */
+/* cpu.c: Returns at least `bytes` of workspace, 64-byte aligned, with undefined contents. Without memory it
+ * fails the device and returns NULL. Kernels have no fallback, because another path could change bits. */
 void *weft__scratch(weft__device *, size_t bytes);
 /* random.c: The kernel `random` of all instruction sets. */
 void weft__random(int64_t n, uint64_t key, uint64_t from, bool normal, real a, real b, real *y);

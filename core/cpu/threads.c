@@ -17,7 +17,7 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/rounding.h"
 
-enum { PATIENCE = 2000 };                        /* polls before sleeping: some tens of microseconds */
+enum { PATIENCE = 2000 };                        /* polls before a worker sleeps: tens of microseconds */
 #define OPEN   ((uint64_t)1 << 32)
 #define NUMBER ((uint64_t)1 << 33)
 #define INSIDE (OPEN - 1)
@@ -69,7 +69,7 @@ static void await(struct weft__pool *p, uint64_t seen)
         if (fresh(p, seen))
             return;
     pthread_mutex_lock(&p->lock);
-    /* before the last check: the caller reads sleepers after it opens a job */
+    /* Increment before the last check, because the caller reads sleepers after it opens a job. */
     atomic_fetch_add(&p->sleepers, 1);
     while (!fresh(p, seen))
         pthread_cond_wait(&p->wake, &p->lock);
@@ -93,7 +93,7 @@ static void leave_pool(struct weft__pool *p)
     uint64_t s = atomic_fetch_sub(&p->state, 1) - 1;
     if (s & (OPEN | INSIDE))
         return;
-    /* the last worker leaves a closed job: the caller may be asleep */
+    /* The last worker to leave a closed job wakes the caller, which may be asleep. */
     pthread_mutex_lock(&p->lock);
     pthread_cond_signal(&p->done);
     pthread_mutex_unlock(&p->lock);
@@ -113,7 +113,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-static void start(struct weft__pool *p)          /* as many as the system allows */
+static void start(struct weft__pool *p)          /* fewer if the system refuses */
 {
     sigset_t all, before;
     p->process = getpid();
@@ -142,7 +142,7 @@ static void call_workers(struct weft__pool *p, int64_t needed)
     pthread_mutex_unlock(&p->lock);
 }
 
-static void close_job(struct weft__pool *p)         /* bars further workers and waits for those inside */
+static void close_job(struct weft__pool *p)         /* lets no more workers in, waits for those inside */
 {
     atomic_fetch_and(&p->state, ~OPEN);
     for (int i = 0; i < PATIENCE; i++, pause_a_bit())
@@ -163,8 +163,8 @@ static bool is_serial(struct weft__pool *p, int64_t tasks)
     return !p->started || p->process != getpid();
 }
 
-/* While the others wait, each worker has at most one task. The caller closes the job only after its own task,
- * so all of them get one. */
+/* Tasks wait for each other, so each worker runs at most one. The caller closes the job only after its own
+ * task, so every task finds a worker. */
 int weft__together(weft__device *d) { return is_serial(d->pool, 2) ? 1 : d->pool->started + 1; }
 
 void weft__meet(weft__meeting *m, int of)

@@ -1,11 +1,12 @@
 /* vector.h - vectors of VLEN reals, float or double: one source for AVX-512, AVX2 and any other target.
  *
- * The including file is compiled for one instruction set, which determines VLEN. All functions are static, so
- * the linker cannot choose one compiled for AVX-512 for other machines. Where bits matter, code uses v_fma,
- * which is fused exactly if the instruction set has FMA, and never leaves a*b + c to the compiler.
+ * The file that includes it is compiled for one instruction set, which determines VLEN. All functions are
+ * static; otherwise the linker could merge copies, and a machine without AVX-512 would get AVX-512 code. Code
+ * whose bits are promised uses v_fma, never a * b + c, because compilers fuse that or not. v_fma is fused
+ * exactly if the instruction set has FMA.
  *
- * exp, log, tanh and sigmoid reduce their argument and evaluate a series, so float and double differ only in
- * the number of terms. All are within 4 ulp, and exact at 0 and infinity. NaN stays NaN. */
+ * exp, log, tanh and sigmoid reduce their argument and evaluate a series. Float and double differ only in
+ * the number of terms. All are within 4 ulp, and exact at 0 and infinity. NaN gives NaN. */
 #ifndef WEFT_VECTOR_H
 #define WEFT_VECTOR_H
 #include <string.h>
@@ -31,7 +32,7 @@ enum { V_FRACTION = 52, V_BIAS = 1023, V_EXP_TERMS = 14, V_LOG_TERMS = 11 };
 #define V_ROUNDER 0x1.8p52                       /* adding it leaves an integer in the low bits */
 #define V_LN2_HIGH 6.93145751953125e-1           /* few bits, so its product with an exponent is exact */
 #define V_LN2_LOW  1.42860682030941723212e-6
-#define V_EXP_LEAST (-709.0) /* smaller x: exp counts as 0 where denormals are not expected */
+#define V_EXP_LEAST (-709.0) /* below this x, v_decay_ returns 0: exp(x) is denormal */
 #define V_EXP_ZERO  (-746.0)
 #define V_EXP_MOST  710.0
 #define V_TANH_ONE  20.0                         /* tanh is 1 from here on */
@@ -71,7 +72,7 @@ static inline vec  v_load(const real *p)    { return *(const vec_at_ *)p; }
 static inline void v_store(real *p, vec x)  { *(vec_at_ *)p = x; }
 static inline vec  v_set(real x)            { return x - (vec){ 0 }; }            /* not +: -0 + 0 is 0 */
 
-/* The first n < VLEN reals. Other lanes are 0 or unchanged, and their memory is not accessed. */
+/* Load and store the first n < VLEN reals without accessing other memory. Other lanes load as 0. */
 #if VBYTES == 64 && defined V_OWN
 #ifdef WEFT_DOUBLE
 typedef __mmask8 v_mask_;
@@ -111,7 +112,7 @@ static inline void v_store_n(real *p, vec x, int64_t n)
         p[i] = x[i];
 }
 #endif
-/* Any n > 0: a whole vector, or the first n. */
+/* Load and store a whole vector, or n reals if n < VLEN. */
 static inline vec  v_load_to(const real *p, int64_t n)      { return n < VLEN ? v_load_n(p, n) : v_load(p); }
 static inline void v_store_to(real *p, vec x, int64_t n)
 {
@@ -199,9 +200,9 @@ static inline real v_largest(vec x)
     return x[0] > x[1] ? x[0] : x[1];
 }
 
-/* x[i][j] becomes x[j][i], by log2(VLEN) rounds that zip the first half of the vectors with the second. With
- * 32 bytes, moves across the middle of a vector are expensive, so one round exchanges halves and the others
- * zip within them. */
+/* Transposes VLEN vectors in log2(VLEN) rounds, each of which interleaves the first half of the vectors with
+ * the second half. In vectors of 32 bytes, moves across the middle are expensive, so one round exchanges the
+ * halves of vectors, and the others interleave within halves. */
 #if VBYTES == 32 && V_SIZE == 8
 #define V_HALF_LOW  0, 1, 4, 5
 #define V_HALF_HIGH 2, 3, 6, 7
@@ -225,7 +226,7 @@ static inline real v_largest(vec x)
 #define V_ZIP_LOW  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define V_ZIP_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #endif
-static inline void v_zip_(vec *x, int count)     /* all rounds of zipping */
+static inline void v_zip_(vec *x, int count)     /* all rounds of interleaving */
 {
     for (int n = 1; n < count; n *= 2) {
         vec y[VLEN];
@@ -276,8 +277,8 @@ static const real v_odd_[] = {                   /* 1 / (2 i + 3) */
     (real)(1 / 15.), (real)(1 / 17.), (real)(1 / 19.), (real)(1 / 21.), (real)(1 / 23.),
 };
 
-/* Returns the sum of c[i] x^i, i < n <= 12, by pairs, then pairs of pairs (Estrin): as many operations as
- * Horner, but shorter chains. */
+/* Returns the sum of c[i] x^i, i < n <= 12, by Estrin's scheme: pairs, then pairs of pairs. It has
+ * the multiply-adds of Horner's scheme in shorter dependency chains. */
 INLINE vec v_polynomial_(const real *c, int n, vec x)
 {
     vec term[12];
@@ -291,8 +292,8 @@ INLINE vec v_polynomial_(const real *c, int n, vec x)
     }
     return term[0];
 }
-/* exp(x) = 2^n (1 + p), with p = exp(r) - 1 by its series, |r| <= ln 2 / 2, accurate relative to p. The
- * result has n in its low bits. */
+/* Splits exp(x) = 2^n (1 + p), where p = exp(r) - 1 comes from a series with |r| <= ln 2 / 2 and is accurate
+ * relative to p. The low bits of the result hold n. */
 INLINE veci v_reduced_exp_(vec x, vec *p)
 {
     vec shifted = v_fma(x, v_set((real)1.44269504088896340736), v_set(V_ROUNDER)),
@@ -301,7 +302,7 @@ INLINE veci v_reduced_exp_(vec x, vec *p)
     *p = v_fma(v_polynomial_(v_factorial_ + 2, V_EXP_TERMS - 2, r), r * r, r);
     return (veci)shifted;
 }
-/* -V_BIAS gives 0 */
+/* Returns 2^n, or 0 for n = -V_BIAS. */
 static inline vec v_power_of_2_(veci n)                     { return (vec)((n + V_BIAS) << V_FRACTION); }
 
 /* For x <= 0: returns p as above and sets *power to 2^n, or 0 where exp is below the normal numbers. */
@@ -311,7 +312,7 @@ INLINE vec v_decay_(vec x, vec *power)
     *power = v_power_of_2_(v_reduced_exp_(v_max(v_set(V_EXP_LEAST), x), &p));
     return p;
 }
-/* Multiplies by two factors, so that results outside the normal numbers are correct. */
+/* Multiplies by 2^n in two factors, so that denormal and infinite results are correct. */
 INLINE vec v_exp(vec x)
 {
     vec p;
@@ -342,7 +343,7 @@ INLINE vec v_tanh(vec x)
                m = v_fma(power, p, power - 1);
     return v_signed(v_abs(m) / (m + 2), x);
 }
-/* x = 2^n m, sqrt(1/2) <= m < sqrt(2): log(x) = n ln 2 + 2 atanh(f), f = (m - 1) / (m + 1), by its series. */
+/* Uses x = 2^n m, sqrt(1/2) <= m < sqrt(2): log(x) = n ln 2 + 2 atanh(f), f = (m - 1) / (m + 1), a series. */
 static inline vec v_log(vec x)
 {
     vec size = v_abs(x);

@@ -1,8 +1,8 @@
 /* plugin.c - finds and opens the plug-ins: libweft_cuda.so (libweft_cuda_f64.so for doubles) and those of
- * parallel/. They are searched in $WEFT_BACKEND_PATH, an absolute path, if it is set. Otherwise in the folder
- * of the file that holds this code, by its real path, and in its subfolder weft. No other place is searched,
- * so argv[0], the working directory and the parent folder cannot choose the code that runs. Plug-ins are
- * never closed, because drivers do not support it. */
+ * parallel/. If WEFT_BACKEND_PATH, an absolute path, is set, only that folder is searched. Otherwise weft
+ * searches the folder of this library by its real path, and its subfolder weft. So argv[0], the
+ * working directory and the parent folder cannot decide which code runs. Plug-ins are never closed, because
+ * drivers do not support it. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@ static const char name[] = "libweft_cuda.so";
 #endif
 static const weft__kernels *opened;
 
-/* Opens a plug-in. why: error of the loader if the file exists. wanted: check of the machine before it is
- * opened, or NULL. */
+/* Opens folder/below + file, or returns NULL. If the file exists, `why` gets the reason. `wanted`, unless it
+ * is NULL, checks the machine first. */
 static void *open_in(const char *folder, const char *below, const char *file, weft__wanted *wanted, char *why,
                      size_t size)
 {
@@ -35,9 +35,9 @@ static void *open_in(const char *folder, const char *below, const char *file, we
     return library;
 }
 
-/* Returns the folder of the file that holds this code, to be freed, or NULL if it is unknown. For a program
- * the loader knows only argv[0], so /proc/self/exe is used. A relative path of a library is not used: it
- * would change with the working directory. */
+/* Returns the folder of this library, or of the program if it is linked statically. The caller frees it. For
+ * a program the loader knows only argv[0], so /proc/self/exe is used. NULL: the folder is unknown, or the
+ * library's path is relative and would change with the working directory. */
 static char *own_folder(void)
 {
     Dl_info here;
@@ -70,7 +70,7 @@ static void *find_next_to_code(const char *file, weft__wanted *wanted, char *why
     return library;
 }
 
-/* A plug-in named by the environment is opened without the check of the machine: it may be the emulation. */
+/* A plug-in in WEFT_BACKEND_PATH is opened without the check of the machine: it may be the emulated GPU. */
 void *weft__open_plugin(const char *file, weft__wanted *wanted, char *why, size_t size)
 {
     const char *needed = secure_getenv("WEFT_BACKEND_PATH");
@@ -78,12 +78,13 @@ void *weft__open_plugin(const char *file, weft__wanted *wanted, char *why, size_
         return find_next_to_code(file, wanted, why, size);
     void *library = *needed == '/' ? open_in(needed, "", file, NULL, why, size) : NULL;
     if (*needed != '/')
-        snprintf(why, size, "WEFT_BACKEND_PATH=%s: an absolute path is expected", needed);
+        snprintf(why, size, "WEFT_BACKEND_PATH=%s: expected an absolute path", needed);
     else if (!library && !*why)
         snprintf(why, size, "there is no %s/%s; WEFT_BACKEND_PATH names the wrong folder", needed, file);
     return library;
 }
 
+/* Returns the plug-in's kernels if its version and types match this library, otherwise NULL. */
 static const weft__kernels *greet(void *library, char *why, size_t size)
 {
     const weft__plugin *(*hello)(void) = NULL;

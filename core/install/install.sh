@@ -7,9 +7,9 @@
 set -eu
 fail() { echo "install: $*" >&2; exit 1; }
 for v in PREFIX LIBDIR DOCDIR DESTDIR; do
-    case ${!v} in *[[:space:]]*) fail "$v=\"${!v}\": a folder without spaces is expected, pkg-config reads none with spaces" ;; esac
+    case ${!v} in *[[:space:]]*) fail "$v=\"${!v}\": expected a folder without spaces, because pkg-config cannot read them" ;; esac
 done
-[ -n "$PREFIX" ] || fail "PREFIX is empty; a folder is expected, / for the root"
+[ -n "$PREFIX" ] || fail "PREFIX is empty; expected a folder, / for the root"
 for v in PREFIX LIBDIR DOCDIR; do declare "$v=$(realpath -ms "${!v}")"; done
 P=${PREFIX%/}
 

@@ -1,7 +1,7 @@
-/* batch.c - a ragged batch: its sequences' lengths, ids and offsets, and their order in the PACKED layout.
- * Batches with equal lengths, ids and offsets are one object within a step, so tensors packed separately
- * belong together. A tree, sorted by hash, holds them: a new batch adds one pointer, and a rewind removes it
- * again. */
+/* batch.c - creates ragged batches: lengths, ids and offsets of sequences, and their order in the PACKED
+ * layout. Within a step, equal lengths, ids and offsets give the same batch, so tensors that were packed
+ * separately can be inputs of one operator. The batches of a step form a tree, sorted by hash: a new batch
+ * sets one pointer, and a rewind resets it. */
 #include <string.h>
 #include "core/inside.h"
 
@@ -10,7 +10,7 @@
  * positions live[l] .. live[l - 1] - 1, in the program's order: a stable counting sort, longest first. */
 void weft__rank(int64_t n, const int32_t *len, int64_t longest, weft__order *o, int32_t *next)
 {
-    int32_t *live = weft__filled(o->live), *start = weft__filled(o->start);
+    int32_t *live = weft__index_values(o->live), *start = weft__index_values(o->start);
     memset(next, 0, (size_t)(longest + 1) * sizeof *next);
     for (int64_t s = 0; s < n; s++)
         next[len[s]]++;
@@ -30,8 +30,8 @@ void weft__rank(int64_t n, const int32_t *len, int64_t longest, weft__order *o, 
 
 static void order(weft_batch *b, int32_t *next)
 {
-    int32_t *offset = weft__filled(b->offset), *sorted = weft__filled(b->sorted);
-    weft__order o = { b->live, b->start, weft__filled(b->unsorted) };
+    int32_t *offset = weft__index_values(b->offset), *sorted = weft__index_values(b->sorted);
+    weft__order o = { b->live, b->start, weft__index_values(b->unsorted) };
     weft__rank(b->n, b->len, b->longest, &o, next);
     offset[0] = 0;
     for (int64_t s = 0; s < b->n; s++)
@@ -49,14 +49,14 @@ static bool make_indices(weft *w, weft_batch *b)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!(*all[i].index = weft__index(w, all[i].n)).host)
             return false;
-    int64_t here = weft__position(w, WEFT__IN_KEEP);
-    int32_t *next = weft__take(w, WEFT__IN_KEEP, (b->longest + 1) * (int64_t)sizeof *next);
+    int64_t here = weft__position(w, WEFT__ARENA_BATCHES);
+    int32_t *next = weft__take(w, WEFT__ARENA_BATCHES, (b->longest + 1) * (int64_t)sizeof *next);
     if (!next)
         return false;
     order(b, next);
-    weft__back_to(w, WEFT__IN_KEEP, here);
+    weft__back_to(w, WEFT__ARENA_BATCHES, here);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        weft__sent(w, all[i].index, all[i].n);
+        weft__upload_index(w, all[i].index, all[i].n);
     return true;
 }
 
@@ -73,9 +73,9 @@ static int32_t offset_of(const weft_lengths *l, int64_t s) { return l->offset ? 
 
 static weft_batch *batch_new(weft *w, const weft_lengths *l, int64_t longest, uint64_t hash)
 {
-    weft_batch *b = weft__take(w, WEFT__IN_KEEP, sizeof *b);
-    int64_t *id = weft__take(w, WEFT__IN_KEEP, l->n * (int64_t)sizeof *id);
-    int32_t *len = weft__take(w, WEFT__IN_KEEP, (has_offsets(l) ? 2 : 1) * l->n * (int64_t)sizeof *len);
+    weft_batch *b = weft__take(w, WEFT__ARENA_BATCHES, sizeof *b);
+    int64_t *id = weft__take(w, WEFT__ARENA_BATCHES, l->n * (int64_t)sizeof *id);
+    int32_t *len = weft__take(w, WEFT__ARENA_BATCHES, (has_offsets(l) ? 2 : 1) * l->n * (int64_t)sizeof *len);
     if (!b || !id || !len)
         return NULL;
     *b = (weft_batch){ .w = w,
@@ -86,7 +86,7 @@ static weft_batch *batch_new(weft *w, const weft_lengths *l, int64_t longest, ui
                        .len = len,
                        .before = has_offsets(l) ? len + l->n : NULL,
                        .own_ids = l->id,
-                       .nobody = w->shard && !l->id };
+                       .ids_unknown = w->shard && !l->id };
     for (int64_t s = 0; s < l->n; s++) {
         len[s] = l->len[s];
         id[s] = l->id ? l->id[s] : s;
@@ -129,7 +129,7 @@ static bool lengths_are_sound(weft *w, const weft_lengths *l, const char *functi
         if (!l || (l->n && !l->len))
             weft__fail(w, WEFT_EARG, "%s: lengths: %sNULL", function, l ? "len is " : "");
         else
-            weft__fail(w, WEFT_EARG, "%s: lengths: n is %lld; 0 or more, fewer than 2^31 - 1, are expected",
+            weft__fail(w, WEFT_EARG, "%s: lengths: n is %lld; expected 0 .. 2^31 - 2",
                        function, (long long)l->n);
         return false;
     }
@@ -139,14 +139,14 @@ static bool lengths_are_sound(weft *w, const weft_lengths *l, const char *functi
         if (l->len[s] < 0 || total >= INT32_MAX) {
             weft__fail(
                 w, WEFT_EARG,
-                "%s: sequence %lld has length %d, %lld tokens so far; 0 or more is expected, and fewer "
-                "than 2^31 - 1 tokens in all",
+                "%s: sequence %lld has length %d, %lld tokens so far; expected 0 or more, and fewer than "
+                "2^31 - 1 tokens in all",
                 function, (long long)s, l->len[s], (long long)total);
             return false;
         }
         if (offset_of(l, s) < 0 || (int64_t)offset_of(l, s) + l->len[s] > INT32_MAX) {
             weft__fail(w, WEFT_EARG,
-                       "%s: sequence %lld of length %d has the offset %d; 0 or more is expected, and an end "
+                       "%s: sequence %lld of length %d has the offset %d; expected 0 or more, and an end "
                        "below 2^31",
                        function, (long long)s, l->len[s], offset_of(l, s));
             return false;
@@ -177,7 +177,7 @@ weft_batch *weft__batch(weft *w, const weft_lengths *given, const char *function
         if (equal(*at, l, hash))
             return *at;
     weft_batch *b = batch_new(w, l, longest, hash);
-    return b && weft__linked(w, at, b) ? b : NULL;
+    return b && weft__set_undoable(w, at, b) ? b : NULL;
 }
 
 void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size_t size)
@@ -221,7 +221,7 @@ static weft_tensor *ragged_tensor(weft *w, const char *function, weft_dtype type
     w->running = function;
     weft_batch *b = weft__batch(w, l, function);
     if (b && (features < 0 || (!rows && b->tokens && (features || type == WEFT_I32))))
-        weft__fail(w, WEFT_EARG, "%s: %lld features%s; 0 or more and the numbers are expected", function,
+        weft__fail(w, WEFT_EARG, "%s: %lld features%s; expected 0 or more, and their values", function,
                    (long long)features, rows ? "" : ", rows NULL");
     if (!b || w->status)
         return &w->nil;

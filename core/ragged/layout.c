@@ -109,20 +109,20 @@ weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__
             return m->index;
     note_usual_map(b, from, (int)to->layout);
     int64_t rows = weft__layout_rows(to);
-    weft__map *m = weft__take(b->w, WEFT__IN_KEEP, sizeof *m);
+    weft__map *m = weft__take(b->w, WEFT__ARENA_BATCHES, sizeof *m);
     weft__ints index = weft__index(b->w, rows);
     if (!m || !index.host)
         return (weft__ints){ NULL, NULL };
-    int32_t *host = weft__filled(index);
+    int32_t *host = weft__index_values(index);
     memset(host, -1, (size_t)rows * sizeof *host);                /* -1: padding */
     fill_index(b, from, to, host);
-    weft__sent(b->w, &index, rows);
+    weft__upload_index(b->w, &index, rows);
     *m = (weft__map){ b->maps, *from, *to, index };
-    return weft__linked(b->w, &b->maps, m) ? index : (weft__ints){ NULL, NULL };
+    return weft__set_undoable(b->w, &b->maps, m) ? index : (weft__ints){ NULL, NULL };
 }
 
-weft__form weft__laid(weft__form f, weft_batch *b, weft_layout layout, int64_t total, weft_align align,
-                      const weft__place *place)
+weft__form weft__as_layout(weft__form f, weft_batch *b, weft_layout layout, int64_t total, weft_align align,
+                           const weft__place *place)
 {
     /* the leading axes of f that hold its rows: [n, T], or axis 0 */
     int axes = f.layout == WEFT_PADDED ? 2 : 1;
@@ -140,8 +140,8 @@ weft__form weft__laid(weft__form f, weft_batch *b, weft_layout layout, int64_t t
 static struct weft__rows *rows_new(weft_batch *b, const weft__form *f, int64_t rows)
 {
     weft *w = b->w;
-    struct weft__rows *r = weft__take(w, WEFT__IN_KEEP, sizeof *r);
-    int64_t *id = weft__take(w, WEFT__IN_KEEP, rows * (int64_t)sizeof *id);
+    struct weft__rows *r = weft__take(w, WEFT__ARENA_BATCHES, sizeof *r);
+    int64_t *id = weft__take(w, WEFT__ARENA_BATCHES, rows * (int64_t)sizeof *id);
     if (!r || !id)
         return NULL;
     *r = (struct weft__rows){ b->rows, *f, weft__index(w, rows), weft__index(w, rows), id };
@@ -152,7 +152,7 @@ static bool send_ids(weft *w, struct weft__rows *r, int64_t rows)
 {
     if (w->dev.k->synchronous)
         return true;
-    int64_t *device = weft__take(w, WEFT__IN_MAPS, rows * (int64_t)sizeof *device);
+    int64_t *device = weft__take(w, WEFT__ARENA_MAPS, rows * (int64_t)sizeof *device);
     if (device && rows)
         w->dev.k->upload(&w->dev, device, r->id, (size_t)weft__whole_lines(rows * (int64_t)sizeof *device));
     r->id = device;
@@ -169,7 +169,7 @@ const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
     struct weft__rows *r = rows_new(b, f, rows);
     if (!r)
         return NULL;
-    int32_t *sequence = weft__filled(r->sequence), *position = weft__filled(r->position);
+    int32_t *sequence = weft__index_values(r->sequence), *position = weft__index_values(r->position);
     for (int64_t i = 0; i < rows; i++) {
         sequence[i] = position[i] = -1;
         r->id[i] = -1;
@@ -180,10 +180,10 @@ const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
             sequence[row] = (int32_t)s, position[row] = (int32_t)t + (b->before ? b->before[s] : 0),
                     r->id[row] = b->id[s];
         }
-    weft__sent(b->w, &r->sequence, rows), weft__sent(b->w, &r->position, rows);
+    weft__upload_index(b->w, &r->sequence, rows), weft__upload_index(b->w, &r->position, rows);
     if (!send_ids(b->w, r, rows))
         return NULL;
-    return weft__linked(b->w, &b->rows, r) ? r : NULL;
+    return weft__set_undoable(b->w, &b->rows, r) ? r : NULL;
 }
 
 /* ---- placements of the layout ROWS ---- */
@@ -203,8 +203,8 @@ static bool placement_fits(weft_batch *b, const weft_placement *p)
         }
     if (!sane)
         weft__fail(b->w, WEFT_EARG,
-                   "to_rows: placement: %s, %lld rows of %lld cells; row and column for each of %lld "
-                   "sequences, and fewer than 2^31 - 1 cells, are expected",
+                   "to_rows: placement: %s, %lld rows of %lld cells; expected row and column for each of "
+                   "%lld sequences, and fewer than 2^31 - 1 cells",
                    !p                 ? "NULL" :
                    b->n && !p->row    ? "row is NULL" :
                    b->n && !p->column ? "column is NULL" :
@@ -217,7 +217,7 @@ static bool cells_are_disjoint(weft_batch *b, const weft_placement *p)
 {
     weft *w = b->w;
     int64_t cells = p->rows * p->width;
-    int32_t *owner = weft__take(w, WEFT__IN_KEEP, cells * (int64_t)sizeof *owner);
+    int32_t *owner = weft__take(w, WEFT__ARENA_BATCHES, cells * (int64_t)sizeof *owner);
     if (!owner)
         return false;
     memset(owner, -1, (size_t)cells * sizeof *owner);
@@ -242,7 +242,7 @@ static bool is_placed(const weft__place *have, const weft_batch *b, const weft_p
            (!bytes || (!memcmp(have->row, p->row, bytes) && !memcmp(have->column, p->column, bytes)));
 }
 
-const weft__place *weft__placed(weft_batch *b, const weft_placement *p)
+const weft__place *weft__placement(weft_batch *b, const weft_placement *p)
 {
     if (!placement_fits(b, p))
         return NULL;
@@ -252,8 +252,8 @@ const weft__place *weft__placed(weft_batch *b, const weft_placement *p)
     if (!cells_are_disjoint(b, p))
         return NULL;
     weft *w = b->w;
-    weft__place *place = weft__take(w, WEFT__IN_KEEP, sizeof *place);
-    int32_t *row = weft__take(w, WEFT__IN_KEEP, 2 * b->n * (int64_t)sizeof *row);
+    weft__place *place = weft__take(w, WEFT__ARENA_BATCHES, sizeof *place);
+    int32_t *row = weft__take(w, WEFT__ARENA_BATCHES, 2 * b->n * (int64_t)sizeof *row);
     if (!place || !row)
         return NULL;
     for (int64_t s = 0; s < b->n; s++)
@@ -264,5 +264,5 @@ const weft__place *weft__placed(weft_batch *b, const weft_placement *p)
                             .row = row,
                             .column = row + b->n,
                             .cells = p->rows * p->width };
-    return weft__linked(w, &b->places, place) ? place : NULL;
+    return weft__set_undoable(w, &b->places, place) ? place : NULL;
 }

@@ -1,9 +1,9 @@
-/* shard.c - shards: parts of a batch that are computed separately, perhaps on different machines. Random
- * numbers of a shard do not depend on where and in which order the shards run.
+/* shard.c - begins and ends a shard, a part of a batch that is computed separately. A shard draws the same
+ * random numbers on every machine and in every order of the shards.
  *
- * Dropout masks depend on a sequence's number in the whole batch, so batches without ids get those of the
- * shard. In a shard a named stream uses a key of the shard and counts from 0. When the shard ends, it
- * continues from its earlier count. */
+ * Dropout masks depend on a sequence's number in the whole batch, so a batch without ids gets the shard's
+ * ids. Named streams use a key of the shard and count from 0. After the shard they continue from their
+ * earlier count. */
 #include "core/inside.h"
 
 void weft__shard_begin(weft *w, const weft__shard *shard)

@@ -1,13 +1,13 @@
-/* check.c - WEFT_CHECK=1, which finds mistakes of the program. Headers of tensors are never reused, so a
- * stale handle of any age is an error. Data that has ended becomes NaN, as ints out of every range, so a
- * stale pointer is visible. An optimiser that steps twice without weft_clear is reported. autograd/tape/nan.c
- * finds the NaN that operators make. */
+/* check.c - WEFT_CHECK=1: finds mistakes of the program. Tensor headers are never reused, so any stale handle
+ * is an error. Data of ended steps is overwritten with NaN (read as ints: out of every range), so reading a
+ * stale pointer shows. An optimiser that steps twice without weft_clear causes a warning. The first NaN that
+ * an operator computes is found by autograd/tape/nan.c. */
 #include "core/report/check.h"
 #include <stdlib.h>
 #include <string.h>
 #include "core/report/log.h"
 
-bool weft__check_asked(bool *needed)
+bool weft__check_requested(bool *needed)
 {
     const char *value = secure_getenv("WEFT_CHECK");
     *needed = value && !strcmp(value, "1");
@@ -51,7 +51,7 @@ static bool room_for_one(weft *w, struct weft__check *c)
 
 static void end_tensor(weft_tensor *t) { t->step = UINT64_MAX; }
 
-void weft__check_made(weft *w, weft_tensor *t)
+void weft__check_created(weft *w, weft_tensor *t)
 {
     if (room_for_one(w, w->check))
         w->check->live[w->check->n++] = t;
@@ -70,11 +70,11 @@ static void spoil(weft *w, const weft__arena *a, char *from, int64_t bytes)
         to[i] = NOTHING;
 }
 
-void weft__check_spoil(weft *w, weft__arena_id id, int64_t from)
+void weft__check_poison(weft *w, weft__arena_id id, int64_t from)
 {
     const weft__arena *a = &inside(w)->arena[id];
-    for (int b = 0; b < a->n && b <= a->at; b++) {
-        int64_t skip = from - a->block[b].start, used = b == a->at ? a->used : a->block[b].filled;
+    for (int b = 0; b < a->n && b <= a->current; b++) {
+        int64_t skip = from - a->block[b].start, used = b == a->current ? a->used : a->block[b].filled;
         skip = skip > 0 ? skip : 0;
         if (skip < used)
             spoil(w, a, a->block[b].base + skip, used - skip);
@@ -87,24 +87,25 @@ void weft__check_rewind(weft *w, int64_t headers, int64_t data)
     struct weft__check *c = w->check;
     while (c->n > headers)
         end_tensor(c->live[--c->n]);
-    weft__check_spoil(w, WEFT__IN_DATA, data);
+    weft__check_poison(w, WEFT__ARENA_DATA, data);
 }
 
 void weft__check_clear(weft *w)
 {
     struct weft__check *c = w->check;
-    static const weft__arena_id all[] = { WEFT__IN_KEEP, WEFT__IN_DATA, WEFT__IN_GRADS, WEFT__IN_MAPS };
+    static const weft__arena_id all[] = { WEFT__ARENA_BATCHES, WEFT__ARENA_DATA, WEFT__ARENA_GRADS,
+                                          WEFT__ARENA_MAPS };
     c->n = c->steps = 0, c->given = false;       /* their step marks the headers as stale */
     for (size_t i = 0; !w->dev.lost && i < sizeof all / sizeof *all; i++)
-        weft__check_spoil(w, all[i], 0);
+        weft__check_poison(w, all[i], 0);
 }
 
 void weft__check_stepped(weft *w, const void *optimiser)
 {
     struct weft__check *c = w->check;
     for (int i = 0; i < c->steps; i++)
-        if (c->stepped[i] == optimiser && !c->told_clear) {
-            c->told_clear = true;
+        if (c->stepped[i] == optimiser && !c->warned_clear) {
+            c->warned_clear = true;
             weft__warn(
                 "WEFT_CHECK: optim_step: the second call since weft_clear: %lld tensors and %.1f MB of "
                 "earlier steps are still held. Call weft_clear once per step",
@@ -115,13 +116,13 @@ void weft__check_stepped(weft *w, const void *optimiser)
 }
 
 /* ---- gradients ---- */
-void weft__check_given(weft *w, bool given, bool step, const char *function)
+void weft__check_gradients_found(weft *w, bool given, bool step, const char *function)
 {
     struct weft__check *c = w->check;
-    bool *told = step ? &c->told_step : &c->told_unchanged;
-    if (given || *told)
+    bool *warned = step ? &c->warned_step : &c->warned_unchanged;
+    if (given || *warned)
         return;
-    *told = true;
+    *warned = true;
     if (step)
         weft__warn(
             "WEFT_CHECK: %s: it changes nothing: since the last step or weft_zero_grad no weft_backward "
@@ -149,7 +150,7 @@ bool weft__check_enter(weft *w, const char *function)
         c->depth++;
         return true;
     }
-    if (!atomic_exchange(&c->told_thread, true))
+    if (!atomic_exchange(&c->warned_thread, true))
         weft__warn(
             "WEFT_CHECK: %s: another thread is at work in this context; one thread at a time may use a "
             "context, and each thread may have its own",

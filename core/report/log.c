@@ -75,7 +75,7 @@ static void print_table(weft *w)
 {
     weft_profile p = weft_profile_of(w);
     double all = p.ms > 0 ? p.ms : 1;
-    weft_profile_row beside = { .name = "beside operators", .ms = p.beside_ms };
+    weft_profile_row beside = { .name = "outside operators", .ms = p.beside_ms };
     int64_t before = 0;                          /* rows that took longer than the time outside operators */
     while (before < p.n && p.rows[before].ms > p.beside_ms)
         before++;

@@ -1,6 +1,6 @@
-/* missing_clear.c - warns on stderr, once per context, if a program does not call weft_clear. Without it
- * everything a step made is kept, and the program fails only when memory runs out. The warning comes after a
- * thousand steps. A program that rewinds instead keeps nothing, and its tape is short. */
+/* missing_clear.c - warns on stderr, once per context, if a program never calls weft_clear. Its steps then
+ * keep all their memory until none is left. The warning comes after a thousand steps, and only if the tape is
+ * long: a program that calls weft_rewind instead keeps nothing. */
 #include <stdlib.h>
 #include <string.h>
 #include "core/report/log.h"
@@ -15,7 +15,7 @@ bool weft__silenced(void)
 
 static void count_call(weft *w, int *count, const char *function)
 {
-    if (++*count < MANY || inside(w)->missing_clear.warned || weft__tell(w, WEFT__ENTRIES, NULL) < MANY)
+    if (++*count < MANY || inside(w)->missing_clear.warned || weft__notify(w, WEFT__ENTRIES, NULL) < MANY)
         return;
     inside(w)->missing_clear.warned = true;
     if (!weft__silenced() && !weft__launched_rank())
@@ -31,7 +31,7 @@ static void restart_counts(weft *w)
         inside(w)->missing_clear.updates = 0;
 }
 
-void weft__count_walk(weft *w)
+void weft__count_backward(weft *w)
 {
     restart_counts(w);
     count_call(w, &inside(w)->missing_clear.walks, "weft_backward");

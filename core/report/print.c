@@ -61,7 +61,7 @@ int64_t weft_set_print_limit(weft *w, int64_t limit)
         return 0;
     int64_t before = inside(w)->print_limit;
     if (limit < 0)
-        weft__fail(w, WEFT_EARG, "set_print_limit: %lld of an axis; 0, which means all, or more is expected",
+        weft__fail(w, WEFT_EARG, "set_print_limit: %lld elements of an axis; expected 0 (all) or more",
                    (long long)limit);
     else
         inside(w)->print_limit = limit;

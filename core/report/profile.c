@@ -1,9 +1,9 @@
-/* profile.c - measures the time and the arithmetic of each operator, for weft_profile_of and WEFT_LOG=2.
+/* profile.c - measures time and arithmetic of each operator, for weft_profile_of and WEFT_LOG=2.
  *
- * An operator that begins takes over the clock and returns it at its end, so its row excludes operators that
- * it calls. Arithmetic is counted by a copy of the kernel table with counting versions of the kernels that
- * multiply. Only this file knows the cost of a product. On a GPU each switch waits for the device; otherwise
- * only launches would be timed. */
+ * One row is timed at any moment. An operator switches to its own row when it begins and back when it ends,
+ * so its time excludes the operators that it calls. While profiling, the context uses a copy of the kernel
+ * table in which kernels with products also count their operations. On a GPU each switch waits for the
+ * device; without that only launches would be timed. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -59,14 +59,14 @@ void weft__profile_leave(weft *w, weft__timed *before) { switch_row(w, before); 
 void weft__profile_bytes(weft *w, int64_t bytes)       { inside(w)->profile->now->bytes += (double)bytes; }
 
 /* ---- arithmetic of the kernels ---- */
-static double of_product(const weft__product *p)
+static double product_flops(const weft__product *p)
 {
     return 2. * (double)p->m * (double)p->n * (double)p->k * (double)p->batches;
 }
 
-/* Returns the operations of the cell and of the products with the weights. The caller counts the layer's
- * other products. Backward has as many products with each weight. */
-static double of_recurrence(const weft__recurrence *r)
+/* Returns the operations of the cell and of the products with recurrent weights, which are equal for forward
+ * and backward. The caller adds the layer's other products. */
+static double recurrence_flops(const weft__recurrence *r)
 {
     int64_t tokens = r->start.host[r->to] - r->start.host[r->from];
     double units = (double)tokens * (double)r->hidden;
@@ -74,20 +74,20 @@ static double of_recurrence(const weft__recurrence *r)
            units * weft__flops(r->cell);
 }
 
-/* also counts the products outside the recurrence */
-static double of_layer(const weft__recur_layer *l, bool back)
+/* Returns the operations of the recurrence and of the products outside it. */
+static double layer_flops(const weft__recur_layer *l, bool back)
 {
     const weft__recurrence *r = &l->r;
     double tokens = 2. * (double)(r->start.host[r->to] - r->start.host[r->from]),
            G = (double)(r->hidden * weft__gates(r->cell));
-    int of_x = back ? (l->dx.to != NULL) + (l->dw_ih.to != NULL) : 1;
+    int products = back ? (l->dx.to != NULL) + (l->dw_ih.to != NULL) : 1;
     double more = back && l->dw_hh.to ? G * (double)r->width : 0,
            projected = back && l->dw_hr.to ? (double)(r->width * r->hidden) : 0;
-    return of_recurrence(r) + (l->ids ? 2. * (double)l->rows : tokens) * of_x * G * (double)l->inputs +
-           tokens * (more + projected) + (l->beside ? of_layer(l->beside, back) : 0);
+    return recurrence_flops(r) + (l->ids ? 2. * (double)l->rows : tokens) * products * G * (double)l->inputs +
+           tokens * (more + projected) + (l->beside ? layer_flops(l->beside, back) : 0);
 }
 
-/* pairs of a query and a visible key, see weft__attention */
+/* Returns the number of pairs of a query and a key that it sees. causal: see weft__attention. */
 static double count_pairs(int causal, int64_t queries, int64_t keys)
 {
     double pairs = 0;
@@ -97,40 +97,41 @@ static double count_pairs(int causal, int64_t queries, int64_t keys)
     return causal ? pairs : (double)queries * (double)keys;
 }
 
-/* Forward, each pair costs a product of dk and one of dv. Backward computes the score again, and gradients of
- * score, q, k and v. Heads that are averaged share the products of dv. */
-static double of_attention(const weft__attention *a, bool back)
+/* Forward computes a product of dk and one of dv for each pair. Backward computes the score again, and the
+ * gradients of score, q, k and v. Averaged heads share the products of dv. */
+static double attention_flops(const weft__attention *a, bool back)
 {
-    const int64_t of_keys = a->heads * a->dk, of_values = (a->mean ? 1 : a->heads) * a->dv;
-    double pairs = 0, each = 2. * (double)(back ? 3 * of_keys + 2 * of_values : of_keys + of_values);
+    const int64_t key_width = a->heads * a->dk, value_width = (a->mean ? 1 : a->heads) * a->dv;
+    double pairs = 0, each = 2. * (double)(back ? 3 * key_width + 2 * value_width : key_width + value_width);
     for (int64_t s = 0; s < a->sequences; s++)
         pairs += count_pairs(a->causal, a->q_offset.host[s + 1] - a->q_offset.host[s],
                              a->k_offset.host[s + 1] - a->k_offset.host[s]);
     return pairs * each;
 }
 
-/* ---- kernels that count, and those that no operator calls; a context's first member is its device ---- */
+/* ---- counting versions of kernels; optimiser kernels also get their own rows ---- */
+/* The device is the first member of its context. */
 static struct weft__profile *profile_of(weft__device *d) { return inside((weft *)(void *)d)->profile; }
 
 static void counted_gemm(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
 {
-    profile_of(d)->now->flops += of_product(p);
+    profile_of(d)->now->flops += product_flops(p);
     profile_of(d)->plain->gemm(d, p, a, b, c);
 }
 static void counted_recur(weft__device *d, const weft__recurrence *r)
 {
-    profile_of(d)->now->flops += of_recurrence(r);
+    profile_of(d)->now->flops += recurrence_flops(r);
     profile_of(d)->plain->recur(d, r);
 }
 static void counted_recur_back(weft__device *d, const weft__recurrence *r)
 {
-    profile_of(d)->now->flops += of_recurrence(r);
+    profile_of(d)->now->flops += recurrence_flops(r);
     profile_of(d)->plain->recur_back(d, r);
 }
 static void counted_recur_layer(weft__device *d, const weft__recur_layer *l)
 {
     struct weft__profile *p = profile_of(d);
-    p->now->flops += of_layer(l, false);
+    p->now->flops += layer_flops(l, false);
     d->k = p->plain;                             /* the kernel may call other kernels of the table */
     p->plain->recur_layer(d, l);
     d->k = &p->counting;
@@ -138,19 +139,19 @@ static void counted_recur_layer(weft__device *d, const weft__recur_layer *l)
 static void counted_recur_layer_back(weft__device *d, const weft__recur_layer *l)
 {
     struct weft__profile *p = profile_of(d);
-    p->now->flops += of_layer(l, true);
+    p->now->flops += layer_flops(l, true);
     d->k = p->plain;
     p->plain->recur_layer_back(d, l);
     d->k = &p->counting;
 }
 static void counted_attention(weft__device *d, const weft__attention *a)
 {
-    profile_of(d)->now->flops += of_attention(a, false);
+    profile_of(d)->now->flops += attention_flops(a, false);
     profile_of(d)->plain->attention(d, a);
 }
 static void counted_attention_back(weft__device *d, const weft__attention *a)
 {
-    profile_of(d)->now->flops += of_attention(a, true);
+    profile_of(d)->now->flops += attention_flops(a, true);
     profile_of(d)->plain->attention_back(d, a);
 }
 static void counted_norm(weft__device *d, int64_t n, real power, const real *x, bool start, weft__guard *g)
@@ -255,20 +256,20 @@ static int by_time(const void *a, const void *b)
 weft_profile weft_profile_of(weft *w)
 {
     struct weft__profile *p = w ? inside(w)->profile : NULL;
-    weft_profile told = { 0 };
+    weft_profile result = { 0 };
     if (!p)
-        return told;
+        return result;
     switch_row(w, p->now);
-    told.beside_ms = told.ms = (double)p->row[0].ns * 1e-6;
-    told.rows = p->result;
+    result.beside_ms = result.ms = (double)p->row[0].ns * 1e-6;
+    result.rows = p->result;
     for (int i = 1; i < WEFT__TIMED_ROWS; i++) {
         const weft__timed *r = &p->row[i];
         if (!r->calls && !r->ns)
             continue;
-        p->result[told.n] = (weft_profile_row){ r->name, r->back, r->calls, (double)r->ns * 1e-6, r->flops,
+        p->result[result.n] = (weft_profile_row){ r->name, r->back, r->calls, (double)r->ns * 1e-6, r->flops,
                                               r->bytes, r->launches };
-        told.ms += p->result[told.n++].ms;
+        result.ms += p->result[result.n++].ms;
     }
-    qsort(p->result, (size_t)told.n, sizeof *p->result, by_time);
-    return told;
+    qsort(p->result, (size_t)result.n, sizeof *p->result, by_time);
+    return result;
 }

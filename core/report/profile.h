@@ -1,6 +1,5 @@
-/* profile.h - time and arithmetic of each operator, for weft_profile_of and WEFT_LOG=2. A context without
- * profiling pays one branch per operator. Kernels are counted by a second table, so without a profile they
- * run unchanged. */
+/* profile.h - time and arithmetic of each operator, for weft_profile_of and WEFT_LOG=2. Without profiling a
+ * context executes one more branch per operator, and its kernels are unchanged. */
 #ifndef WEFT_PROFILE_H
 #define WEFT_PROFILE_H
 #include "core/inside.h"
@@ -22,7 +21,7 @@ struct weft__profile {
     /* row[0]: time outside operators; now: row that is being timed */
     weft__timed row[WEFT__TIMED_ROWS], *now;
     int64_t since, launched;                     /* clock and launch count at the last switch */
-    weft_profile_row result[WEFT__TIMED_ROWS];     /* rows last returned by weft_profile_of */
+    weft_profile_row result[WEFT__TIMED_ROWS];     /* last result of weft_profile_of */
 };
 
 /* profile.c */

@@ -36,7 +36,7 @@ weft_usage weft_usage_of(const weft *w)
         weft_usage){ inside(w)->host_bytes + of_host,
                      inside(w)->device_bytes + of_device,
                      inside(w)->allocations,
-                     weft__tell((weft *)(uintptr_t)w, WEFT__ENTRIES, NULL),
+                     weft__notify((weft *)(uintptr_t)w, WEFT__ENTRIES, NULL),
                      inside(w)->host_peak + of_host,
                      inside(w)->device_peak + of_device,
                      w->kept_bytes,

@@ -270,9 +270,9 @@ static void hold_numbers(weft__stage *s, weft_stream *to, uint64_t key, uint64_t
 /* NULL: memory is short, which is an error of the file function only */
 static weft_stream *stream_of(weft *w, const char *name)
 {
-    weft__listener *listener = weft__hush(w);
+    weft__listener *listener = weft__mute_errors(w);
     weft_stream *s = weft_stream_of(w, name);    /* unused while its count is 0 */
-    weft__unhush(w, listener, !s);
+    weft__unmute_errors(w, listener, !s);
     return s;
 }
 

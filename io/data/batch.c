@@ -82,8 +82,8 @@ weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, const int32_t
     w->running = "dataset_batch";
     if (!is_plausible(w, data, index, n))
         return &w->nil;
-    int32_t *len = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *len);
-    int64_t *id = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *id);
+    int32_t *len = weft__take(w, WEFT__ARENA_CALLS, (n + 1) * (int64_t)sizeof *len);
+    int64_t *id = weft__take(w, WEFT__ARENA_CALLS, (n + 1) * (int64_t)sizeof *id);
     int64_t tokens = w->status ? -1 : measure(w, data, index, n, len, id), bytes;
     int64_t row = data->columns ? (int64_t)sizeof *data->rows : (int64_t)sizeof *data->ints;
     if (tokens < 0 || __builtin_mul_overflow(tokens, data->columns ? data->columns : 1, &bytes) ||
@@ -92,7 +92,7 @@ weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, const int32_t
                    (long long)data->columns);
         return &w->nil;
     }
-    void *rows = weft__take(w, WEFT__IN_NOTES, bytes + 1);
+    void *rows = weft__take(w, WEFT__ARENA_CALLS, bytes + 1);
     if (!rows)
         return &w->nil;
     weft_status read = weft__gather(data, index, n, rows);

@@ -33,9 +33,9 @@ weft_plan_step weft_plan_step_of(weft *w, const weft_plan *plan, int64_t batch)
     if (w->status || !is_batch(w, plan, batch))
         return step;
     const weft_plan_batch *b = plan->batch + batch;
-    int32_t *len = weft__take(w, WEFT__IN_NOTES, 4 * b->n * (int64_t)sizeof *len), *offset = len + b->n,
+    int32_t *len = weft__take(w, WEFT__ARENA_CALLS, 4 * b->n * (int64_t)sizeof *len), *offset = len + b->n,
             *row = offset + b->n, *column = row + b->n;
-    int64_t *id = weft__take(w, WEFT__IN_NOTES, b->n * (int64_t)sizeof *id);
+    int64_t *id = weft__take(w, WEFT__ARENA_CALLS, b->n * (int64_t)sizeof *id);
     if (!len || !id)
         return step;
     for (int64_t i = 0; i < b->n; i++) {
@@ -135,7 +135,7 @@ weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_dataset *da
         return weft__fail(w, WEFT_ENOMEM, "plan_tokens: %lld rows of %lld columns", (long long)tokens,
                           (long long)data->columns),
                &w->nil;
-    char *rows = weft__take(w, WEFT__IN_NOTES, bytes + 1), *at = rows;
+    char *rows = weft__take(w, WEFT__ARENA_CALLS, bytes + 1), *at = rows;
     if (!rows)
         return &w->nil;
     for (int64_t i = 0; i < step->lengths.n && !w->status; i++) {
@@ -265,7 +265,7 @@ static weft_state first_states(weft *w, const weft_plan_step *s, const weft_carr
 {
     if (!carries(s->plan, s->batch))
         return WEFT_ZERO_STATE;
-    int32_t *from = weft__take(w, WEFT__IN_NOTES, s->lengths.n * (int64_t)sizeof *from), k = 0;
+    int32_t *from = weft__take(w, WEFT__ARENA_CALLS, s->lengths.n * (int64_t)sizeof *from), k = 0;
     if (!from)
         return WEFT_ZERO_STATE;
     for (int64_t i = 0; i < s->lengths.n; i++)
@@ -289,7 +289,7 @@ static void keep_states(weft *w, const weft_plan_step *s, weft_state last, weft_
 {
     const weft_plan *p = s->plan;
     int64_t k = 0, next = s->batch + 1, rows = kept->rows;
-    int32_t *from = weft__take(w, WEFT__IN_NOTES, (rows + 1) * (int64_t)sizeof *from);
+    int32_t *from = weft__take(w, WEFT__ARENA_CALLS, (rows + 1) * (int64_t)sizeof *from);
     for (int64_t i = 0; from && i < p->batch[next].n; i++)
         if (p->segment[p->batch[next].first + i].carry >= 0)
             from[k++] = p->segment[p->batch[next].first + i].carry;
@@ -345,7 +345,7 @@ weft_tensor *weft_plan_weights(const weft_plan_step *step, const int32_t *len)
             return weft__fail(w, WEFT_EARG, "plan_weights: expected the lengths that were planned for"),
                    &w->nil;
     }
-    real *weight = weft__take(w, WEFT__IN_NOTES, tokens * (int64_t)sizeof *weight), *at = weight;
+    real *weight = weft__take(w, WEFT__ARENA_CALLS, tokens * (int64_t)sizeof *weight), *at = weight;
     if (!weight)
         return &w->nil;
     for (int64_t i = 0; i < step->lengths.n; i++)

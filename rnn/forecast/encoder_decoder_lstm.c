@@ -42,7 +42,7 @@ static void head_new(encoder_decoder *m, const weft_encoder_decoder_lstm_opts *o
         m->linear = weft__model_linear(&m->base, "mlp_head", o->d_decoder, o->output_dim);
         return;
     }
-    int64_t *widths = weft__take(w, WEFT__IN_NOTES, (layers + 1) * (int64_t)sizeof *widths);
+    int64_t *widths = weft__take(w, WEFT__ARENA_CALLS, (layers + 1) * (int64_t)sizeof *widths);
     if (!widths)
         return;
     widths[0] = o->d_decoder;

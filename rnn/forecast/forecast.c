@@ -88,7 +88,7 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
         weft__fail(w, WEFT_ESHAPE,
                    "%s: the %s is %s; expected ragged [N, %lld] or plain [n, T, %lld] of reals%s", m->name,
                    side, weft__text(&x->f, text), (long long)features, (long long)features,
-                   weft__of_ids(&x->f));
+                   weft__ids_advice(&x->f));
     else if (l && x->f.batch)
         weft__fail(w, WEFT_EARG, "%s: the %s is ragged and has its lengths; expected no others", m->name,
                    side);
@@ -140,7 +140,7 @@ static bool series_fit(const weft__model *m, const weft_series_batch *s)
 weft_lengths weft__all_steps(const weft_tensor *x)
 {
     int64_t n = x->f.size[0];
-    int32_t *len = weft__take(x->w, WEFT__IN_NOTES, n * (int64_t)sizeof *len);
+    int32_t *len = weft__take(x->w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *len);
     for (int64_t s = 0; len && s < n; s++)
         len[s] = (int32_t)x->f.size[1];
     return (weft_lengths){ .n = len ? n : 0, .len = len };

@@ -8,7 +8,7 @@ static weft_tensor *rows_kept(weft_tensor *x, const weft_lengths *now, const wef
 {
     weft *w = x->w;
     weft_tensor *rows = &w->nil;
-    int32_t *dropped = newest ? weft__take(w, WEFT__IN_NOTES, now->n * (int64_t)sizeof *dropped) : NULL;
+    int32_t *dropped = newest ? weft__take(w, WEFT__ARENA_CALLS, now->n * (int64_t)sizeof *dropped) : NULL;
     for (int64_t s = 0; dropped && s < now->n; s++)
         dropped[s] = now->len[s] - kept->len[s];
     if (!newest)
@@ -30,8 +30,8 @@ typedef struct {
 /* Returns unfilled lengths. Returns NULL and fails the context if memory runs out. */
 static weft_lengths *lengths_in_step(weft *w, int64_t n, const int64_t *id)
 {
-    weft_lengths *l = weft__take(w, WEFT__IN_NOTES, sizeof *l);
-    int32_t *len = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *len);
+    weft_lengths *l = weft__take(w, WEFT__ARENA_CALLS, sizeof *l);
+    int32_t *len = weft__take(w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *len);
     if (!l || !len)
         return NULL;
     *l = (weft_lengths){ .n = n, .len = len, .id = id };

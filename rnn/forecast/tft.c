@@ -140,7 +140,7 @@ static weft_tensor *scaled_lengths(const weft__input *t, double scale, double sh
 {
     weft *w = t->past.x->w;
     int64_t n = t->past.data.n;
-    real *of = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *of);
+    real *of = weft__take(w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *of);
     for (int64_t s = 0; of && s < n; s++)
         of[s] = (real)(scale * (double)t->past.data.len[s] + shift);
     return of ? weft_reals(w, of, WEFT_SHAPE(n, 1)) : &w->nil;
@@ -164,7 +164,7 @@ static weft_lengths multiplied(const weft__side *side)
     weft *w = side->x->w;
     int64_t n = side->data.n;
     int64_t T = side->x->f.size[1];
-    int32_t *len = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *len);
+    int32_t *len = weft__take(w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *len);
     for (int64_t s = 0; len && s < n; s++)
         len[s] = (int32_t)(side->data.len[s] ? T : 0);
     return len ? (weft_lengths){ .n = n, .len = len } : side->data;

@@ -190,14 +190,14 @@ Test(ints, arange_matches_plain_loops)
     weft *w = open_on(WEFT_CPU);
     weft_arange(w, 0, 5, 0);
     FAILS(w, WEFT_EARG,
-          "arange: from 0 to 5 in steps of 0; a step that is not 0 and leads there is expected");
+          "arange: from 0 to 5 in steps of 0; expected a step that is not 0 and leads to the end");
     weft_arange(w, 0, 5, -1);
-    FAILS(w, WEFT_EARG, "arange: from 0 to 5 in steps of -1; a step that is not 0 and leads there");
+    FAILS(w, WEFT_EARG, "arange: from 0 to 5 in steps of -1; expected a step that is not 0");
     weft_arange(w, 0, 3000000000, 1500000000);
     OK(w);
     weft_arange(w, 0, 3000000001, 1500000000);
-    FAILS(w, WEFT_EARG, "numbers that an int32 holds");
+    FAILS(w, WEFT_EARG, "fewer than 2^31 numbers that fit an int32");
     weft_arange(w, INT64_MIN, INT64_MAX, 1);
-    FAILS(w, WEFT_EARG, "numbers that an int32 holds");
+    FAILS(w, WEFT_EARG, "fewer than 2^31 numbers that fit an int32");
     CLEAN(w);
 }

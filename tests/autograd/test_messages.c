@@ -44,7 +44,7 @@ CPU_TEST(messages, non_finite_settings_are_refused)
     weft_module *m = weft_module_new(w, "net");
     weft_rand(w, nan, 1, WEFT_SHAPE(2));
     FAILS(w, WEFT_EARG,
-          "rand: from nan to 1; finite numbers, not too far apart and the lower one first, are expected");
+          "rand: from nan to 1; expected low <= high, both finite, with a finite difference");
     weft_rand(w, 3, 1, WEFT_SHAPE(2));
     FAILS(w, WEFT_EARG, "rand: from 3 to 1");
     weft_rand(w, 0, inf, WEFT_SHAPE(2));
@@ -104,7 +104,7 @@ CPU_TEST(messages, invalid_lengths_are_reported)
     const int32_t large[] = { 5, INT32_MAX };
     weft_ragged_ints(w, one_two, &(weft_lengths){ .n = 1, .len = large + 1 });
     FAILS(w, WEFT_EARG,
-          "sequence 0 has length 2147483647, 2147483647 tokens so far; 0 or more is expected, and fewer than "
+          "sequence 0 has length 2147483647, 2147483647 tokens so far; expected 0 or more, and fewer than "
           "2^31 - 1");
     weft_ragged_ints(w, one_two, &(weft_lengths){ .n = 2, .len = large });
     FAILS(w, WEFT_EARG, "sequence 1 has length 2147483647, 2147483652 tokens so far");

@@ -12,7 +12,7 @@ static weft_tensor *scalar_of(weft_tensor *const *x, void *user)
     weft *w = weft_context_of(x[0]);
     if (!weft_ok(w) || !y)
         return y;
-    weft_real *p = weft__take(w, WEFT__IN_KEEP, weft__bytes(&y->f));
+    weft_real *p = weft__take(w, WEFT__ARENA_BATCHES, weft__bytes(&y->f));
     for (int64_t k = 0; p && k < weft_numel(y); k++)
         p[k] = (weft_real)sin(1 + (double)k);
     return p ? weft_sum_all(weft_mul(y, weft__tensor(w, &y->f, p))) : y;

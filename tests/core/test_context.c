@@ -109,9 +109,9 @@ TABLE_TEST(context, refuses_a_mark_that_a_rewind_ended)
         weft_rewind(w, outer);
         weft_rewind(w, outer);
         OK(w);
-        int64_t there = weft__position(w, WEFT__IN_DATA);
+        int64_t there = weft__position(w, WEFT__ARENA_DATA);
         weft_rewind(w, inner);
-        cr_assert_eq(weft__position(w, WEFT__IN_DATA), there, "a rewind went forward");
+        cr_assert_eq(weft__position(w, WEFT__ARENA_DATA), there, "a rewind went forward");
         FAILS(w, WEFT_EARG, "rewind: the mark was ended by an earlier rewind");
         weft_mark wrong = weft_mark_here(w);
         wrong.at[3] = -64;
@@ -198,8 +198,8 @@ TABLE_TEST(context, holds_little_more_than_a_steady_step_needs)
                   (long long)held, (long long)need);
         cr_assert(k < 3 || most <= need * 3 / 2 + (1 << 18), "%d: %lld bytes at most, %lld needed", k,
                   (long long)most, (long long)need);
-        weft__arena_end(w, &inside(w)->arena[WEFT__IN_DATA]);
-        inside(w)->arena[WEFT__IN_DATA].first = inside(w)->arena[WEFT__IN_DATA].peak =
+        weft__arena_end(w, &inside(w)->arena[WEFT__ARENA_DATA]);
+        inside(w)->arena[WEFT__ARENA_DATA].first = inside(w)->arena[WEFT__ARENA_DATA].peak =
             inside(w)->host_peak = inside(w)->device_peak = 0;
     }
 }

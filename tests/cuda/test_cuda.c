@@ -24,8 +24,8 @@ Test(cuda, the_environment_chooses)
     asked_for("cuda", 0, NULL);
     asked_for("cuda:0", 0, NULL);
     asked_for("cuda:99", 0, "no device 99");
-    asked_for("cuda:-1", 0, "WEFT_DEVICE=cuda:-1: best, cpu, ref, cuda or cuda:1 is expected");
-    asked_for("cuda:", 0, "WEFT_DEVICE=cuda:: best, cpu, ref, cuda or cuda:1 is expected");
+    asked_for("cuda:-1", 0, "WEFT_DEVICE=cuda:-1: expected best, cpu, ref, cuda or cuda:1");
+    asked_for("cuda:", 0, "WEFT_DEVICE=cuda:: expected best, cpu, ref, cuda or cuda:1");
     asked_for("cuda:x", 0, "WEFT_DEVICE=cuda:x");
     asked_for("cudas", 0, "WEFT_DEVICE=cudas");
     weft *w = open_with((weft_opts){ .device = WEFT_BEST });
@@ -57,7 +57,7 @@ CUDA_TEST(cuda, an_index_out_of_range_is_told_later)
     OK(w);
     weft_real out[6];
     cr_assert_eq(read_status(good, out, sizeof out), WEFT_EARG);
-    FAILS(w, WEFT_EARG, "read: index 5 at place 1 of an earlier gather; 0 .. 4 is expected");
+    FAILS(w, WEFT_EARG, "read: index 5 at position 1 of an earlier gather; expected 0 .. 4");
     weft_synchronize(w);
 }
 

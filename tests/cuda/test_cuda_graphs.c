@@ -337,7 +337,7 @@ GRAPH_TEST(graphs, faults_are_told)
     }
     OK(w);
     weft_synchronize(w);
-    FAILS(w, WEFT_EARG, "index 7 at place 2 of an earlier gather; 0 .. 4 is expected");
+    FAILS(w, WEFT_EARG, "index 7 at position 2 of an earlier gather; expected 0 .. 4");
 }
 Test(graphs, a_kernel_that_crashes)
 {

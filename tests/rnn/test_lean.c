@@ -197,11 +197,11 @@ static model model_new(weft *w, const char *name, bool is_lean)
 }
 static int64_t most_of(weft *w, model *m)
 {
-    inside(w)->arena[WEFT__IN_DATA].peak = 0;
+    inside(w)->arena[WEFT__ARENA_DATA].peak = 0;
     step(w, m);
     OK(w);
     weft_clear(w);
-    return inside(w)->arena[WEFT__IN_DATA].peak;
+    return inside(w)->arena[WEFT__ARENA_DATA].peak;
 }
 
 TABLE_TEST(lean, keeps_only_the_states)

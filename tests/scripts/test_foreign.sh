@@ -57,10 +57,10 @@ check "not from a folder that argv[0] names" stays_out as_if "$dir/elsewhere/sub
 check "nor from one that it names by halves" stays_out as_if sub/x a/sub/opens "$dir/elsewhere"
 check "not by the loader's search" stays_out env LD_LIBRARY_PATH="$dir/elsewhere" a/sub/opens
 check "not by a relative path" stays_out env WEFT_BACKEND_PATH=elsewhere a/sub/opens
-check "which is an error" says 0 'WEFT_BACKEND_PATH=elsewhere: an absolute path is expected' env WEFT_BACKEND_PATH=elsewhere a/sub/opens . cuda
+check "which is an error" says 0 'WEFT_BACKEND_PATH=elsewhere: expected an absolute path' env WEFT_BACKEND_PATH=elsewhere a/sub/opens . cuda
 check "no relative product either" stays_out env WEFT_GEMM=elsewhere/$plugin a/sub/opens
 check "nor one by its name alone" stays_out env WEFT_GEMM=$plugin LD_LIBRARY_PATH="$dir/elsewhere" a/sub/opens
-check "which is an error, too" says 0 "WEFT_GEMM=$plugin: own, openblas or an absolute path is expected" env WEFT_GEMM=$plugin a/sub/opens
+check "which is an error, too" says 0 "WEFT_GEMM=$plugin: expected own, openblas or an absolute path" env WEFT_GEMM=$plugin a/sub/opens
 check "the log says where it looked" says 0 "there is no $plugin in $dir/a/sub and $dir/a/sub/weft; WEFT_BACKEND_PATH" env WEFT_LOG=1 a/sub/opens
 check "and so does who insists" says 0 "there is no $plugin in $dir/a/sub and" a/sub/opens . cuda
 check "without a log no word" says 0 '^as [0-9]* on [a-z0-9-]*: $' a/sub/opens

@@ -96,7 +96,7 @@ weft_tensor *weft__gate_add_norm_run(weft__gate_add_norm *g, weft_tensor *x, wef
 /* Returns [out, in]: row j has the weights of the two features between which position j falls. */
 static weft_tensor *interpolation(weft *w, int64_t in, int64_t out)
 {
-    real *at = weft__take(w, WEFT__IN_NOTES, in * out * (int64_t)sizeof *at);
+    real *at = weft__take(w, WEFT__ARENA_CALLS, in * out * (int64_t)sizeof *at);
     if (!at)
         return &w->nil;
     memset(at, 0, (size_t)(in * out) * sizeof *at);

@@ -208,10 +208,10 @@ static bool choose(choice *c, weft_windows *v, const int32_t *index, int64_t n)
                    v->name, (long long)n, index ? "" : ", index is NULL");
         return false;
     }
-    c->window = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *c->window);
-    c->past = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *c->past);
-    c->future = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *c->future);
-    c->id = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *c->id);
+    c->window = weft__take(w, WEFT__ARENA_CALLS, (n + 1) * (int64_t)sizeof *c->window);
+    c->past = weft__take(w, WEFT__ARENA_CALLS, (n + 1) * (int64_t)sizeof *c->past);
+    c->future = weft__take(w, WEFT__ARENA_CALLS, (n + 1) * (int64_t)sizeof *c->future);
+    c->id = weft__take(w, WEFT__ARENA_CALLS, (n + 1) * (int64_t)sizeof *c->id);
     for (int64_t i = 0; i < n && !w->status; i++)
         if (weft__has_window(v, index[i])) {
             c->window[i] = weft__window(v, index[i]);
@@ -265,7 +265,7 @@ static weft_tensor *fixed_of(const choice *c)
     const weft__prepared *p = &c->v->p;
     weft *w = c->v->w;
     int64_t columns = c->v->x->fixed;
-    real *to = columns ? weft__take(w, WEFT__IN_NOTES, (c->n * columns + 1) * (int64_t)sizeof *to) : NULL;
+    real *to = columns ? weft__take(w, WEFT__ARENA_CALLS, (c->n * columns + 1) * (int64_t)sizeof *to) : NULL;
     for (int64_t i = 0; to && i < c->n; i++)
         memcpy(to + i * columns, p->fixed + c->window[i].series * columns, (size_t)columns * sizeof *to);
     return to ? weft_reals(w, to, WEFT_SHAPE(c->n, columns)) : NULL;
@@ -285,7 +285,7 @@ static weft_tensor *filled(const choice *c, filler *fill, layout l, int64_t colu
 {
     weft *w = c->v->w;
     int64_t rows = l.padded ? c->n * l.longest : l.rows;
-    real *all = weft__take(w, WEFT__IN_NOTES, (rows * columns + 1) * (int64_t)sizeof *all), *to = all;
+    real *all = weft__take(w, WEFT__ARENA_CALLS, (rows * columns + 1) * (int64_t)sizeof *all), *to = all;
     if (!all)
         return &w->nil;
     if (l.padded)
@@ -301,7 +301,7 @@ static weft_tensor *filled(const choice *c, filler *fill, layout l, int64_t colu
 
 static const weft_lengths *keep_lengths(weft *w, int64_t n, const int32_t *len, const int64_t *id)
 {
-    weft_lengths *l = weft__take(w, WEFT__IN_NOTES, sizeof *l);
+    weft_lengths *l = weft__take(w, WEFT__ARENA_CALLS, sizeof *l);
     if (l)
         *l = (weft_lengths){ .n = n, .len = len, .id = id };
     return l;

@@ -56,8 +56,8 @@ void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, dou
     weft_lengths l = weft_lengths_of(predicted);
     int64_t columns = predicted->f.size[1], each = columns / v->x->target, rows = predicted->f.batch->tokens,
             longest = predicted->f.batch->longest;
-    real *from = weft__take(w, WEFT__IN_NOTES, (rows * columns + 1) * (int64_t)sizeof *from);
-    double *spare = weft__take(w, WEFT__IN_NOTES, (longest + 1) * (int64_t)sizeof *spare);
+    real *from = weft__take(w, WEFT__ARENA_CALLS, (rows * columns + 1) * (int64_t)sizeof *from);
+    double *spare = weft__take(w, WEFT__ARENA_CALLS, (longest + 1) * (int64_t)sizeof *spare);
     if (!from || !spare ||
         weft__read(weft_to_layout(weft_detach(predicted), WEFT_CONCAT), from,
                    (size_t)(rows * columns) * sizeof *from) != WEFT_OK)
