@@ -9,7 +9,7 @@
  * --cpu-time measures the processor time of all threads: with one thread, times that other programs
  * disturb little. --layout: packed, concat, rows or padded, where a case has it. On a GPU the shapes of
  * lstm are longer. `forward` runs without the tape; `train` is zero_grad, forward, loss, backward, without
- * an optimiser but for g2p; loss and norm are those of one such step with weights and data by formula. ms
+ * an optimiser except in g2p; loss and norm are those of one such step with weights and data by formula. ms
  * is the median of `runs` after two runs that are not counted. gflop, gf_s: formula.c; peak_gf_s, share:
  * flops.c; peak_bytes: train.c. allocations: in the measured runs; context_bytes: what the context holds
  * after them. */
@@ -76,7 +76,7 @@ static bool read_options(int argc, char **argv, settings *s, const char **names)
     return true;
 }
 
-/* What the machine can do in the instruction set that the kernels will use. */
+/* Measures the peak rate of multiply-adds in the instruction set that the kernels will use. */
 static void find_peak(settings *s)
 {
     weft *w = weft_open(&s->open);

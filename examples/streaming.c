@@ -30,7 +30,7 @@ typedef struct {
 static const option all_options[] = {
     SETTING("hidden", WHOLE, hidden, 128, 1, 65536, "units of each layer of the LSTM"),
     SETTING("layers", WHOLE, layers, 1, 1, 32, "layers of the LSTM"),
-    SETTING("seed", WHOLE, seed, 1, 0, 1e15, "of the weights, and of the order of requests"),
+    SETTING("seed", WHOLE, seed, 1, 0, 1e15, "seed of weights and order of requests"),
     OTHER("model", TEXT, set.file, 0, 0, 0),
     OTHER("users", WHOLE, users, 100, 1, 1e6),
     OTHER("tokens", WHOLE, tokens, 100000, 1, 1e12),
