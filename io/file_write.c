@@ -32,7 +32,7 @@ typedef struct target {
 static weft_status cannot(const char *path, int why)
 {
     return weft__file_fail(why == ENOMEM ? WEFT_ENOMEM : WEFT_EIO,
-                           "%.500s cannot be written: %s; what was there is as it was", path, strerror(why));
+                           "%.500s: cannot be written: %s; the old file is unchanged", path, strerror(why));
 }
 
 /* ---- bytes ---- */
@@ -112,7 +112,8 @@ static weft_status aim(target *t, const char *path)
     t->is = *t->base == 0 || fstatat(t->folder, t->base, &old, AT_SYMLINK_NOFOLLOW) == 0;
     t->old = old;
     if (t->is && !S_ISREG(t->old.st_mode))
-        return weft__file_fail(WEFT_EIO, "%.500s cannot be written: it is not a regular file", path);
+        return weft__file_fail(WEFT_EIO, "%.500s: cannot be written: not a regular file; expected a file or "
+                                         "a new name", path);
     return WEFT_OK;
 }
 
@@ -237,7 +238,7 @@ static weft_status replace(target *t, const weft__span *spans, int n)
     if (!good)
         return cannot(t->path, why);
     if (!sync_folder(t))
-        return weft__file_fail(WEFT_EIO, "%.500s is written, but may not survive a power cut: %s", t->path,
+        return weft__file_fail(WEFT_EIO, "%.500s: written, but a power cut may undo it: %s", t->path,
                                strerror(errno));
     return WEFT_OK;
 }
@@ -246,7 +247,7 @@ weft_status weft__write_file(const char *path, const weft__span *spans, int n)
 {
     target t;
     if (!path || !*path)
-        return weft__file_fail(WEFT_EARG, "no path is given for a file to be written");
+        return weft__file_fail(WEFT_EARG, "path is NULL or empty; expected the path of a file to write");
     weft_status s = aim(&t, path);
     if (!s)
         s = replace(&t, spans, n);
@@ -257,6 +258,6 @@ weft_status weft__write_file(const char *path, const weft__span *spans, int n)
 weft_status weft_write_file(const char *path, const void *bytes, size_t size)
 {
     if (size && !bytes)
-        return weft__file_fail(WEFT_EARG, "write_file: expected %zu bytes, NULL was given", size);
+        return weft__file_fail(WEFT_EARG, "weft_write_file: bytes is NULL; expected %zu bytes", size);
     return weft__write_file(path, &(weft__span){ bytes, size }, 1);
 }

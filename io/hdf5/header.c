@@ -275,7 +275,8 @@ bool weft__h5_root_is_sound(weft__h5 *h)
     walk w = { .image = &h->read, .size = h->size };
     size_t base = w.base = superblock(&w);
     if (base == h->size) {
-        weft__h5_fail(h, WEFT_EFORMAT, "it is not an HDF5 file: none begins at byte 0, 512, 1024 or so on");
+        weft__h5_fail(h, WEFT_EFORMAT, "not an HDF5 file; expected its signature at byte 0, 512, 1024, 2048 "
+                                       "..");
         return false;
     }
     enum { EIGHT_BYTES = 0x0808 };               /* the widths of addresses and of lengths */

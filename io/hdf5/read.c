@@ -3,7 +3,7 @@
 #include <string.h>
 #include "io/hdf5/session.h"
 
-static const char bad_header[] = "its header is none, goes beyond the file, or does not fit its checksum";
+static const char bad_header[] = "its header is missing, ends outside the file, or has a wrong checksum";
 
 enum { LINKS = 100000, NAME = 256 };
 
@@ -27,7 +27,7 @@ static bool follow_path(weft__h5 *h, const char *path, weft__h5_header *header)
         if (is < 0 || H5Lget_info(h->file, part, &info, H5P_DEFAULT) < 0)
             weft__h5_broken(h, part, "cannot be found");
         else if (info.type != H5L_TYPE_HARD)
-            weft__h5_fail(h, WEFT_EFORMAT, "%s is a link to somewhere else", part);
+            weft__h5_fail(h, WEFT_EFORMAT, "%s is a soft or external link; expected the object itself", part);
         else if (!weft__h5_look(h, info.u.address, header))
             weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: %s", part, bad_header);
         if (h->status)
@@ -55,7 +55,7 @@ bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
     bool found = find_set(h, path, &s);
     /* before memory is allocated for it; chunks may be compressed */
     if (found && !s.chunked && weft__kind_bytes(&s.kind) > h->size)
-        weft__h5_fail(h, WEFT_EFORMAT, "%s does not have the bytes that its shape needs", path);
+        weft__h5_fail(h, WEFT_EFORMAT, "%s does not have the bytes of its shape", path);
     *k = s.kind;
     return found && !h->status;
 }
@@ -119,7 +119,7 @@ void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *want, weft__
     if (!find_set(h, path, &s))
         weft__h5_fail(h, WEFT_EFORMAT, "%s is not in the file", path);
     else if (!weft__kind_same(&s.kind, want) || !can_become(s.kind.type, as))
-        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s, expected is %s", path, weft__kind_text(&s.kind, a),
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s; expected %s", path, weft__kind_text(&s.kind, a),
                       weft__kind_text(want, b));
     else if (s.unfit)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, s.unfit);
@@ -221,7 +221,8 @@ static herr_t keep_link(hid_t group, const char *name, const H5L_info_t *info, v
     (void)group;
     names *k = user;
     if (info->type != H5L_TYPE_HARD)
-        weft__h5_fail(k->h, WEFT_EFORMAT, "%s/%.64s is a link to somewhere else", k->path, name);
+        weft__h5_fail(k->h, WEFT_EFORMAT, "%s/%.64s is a soft or external link; expected the object itself",
+                      k->path, name);
     else
         keep_name(k, name, info->u.address);
     return weft__h5_status(k->h) ? 1 : 0;

@@ -237,12 +237,13 @@ static weft_status refused(weft *w, const weft_tensor *of)
 {
     const char *wrong = w && of ? weft__wrong(w, of) : NULL;
     if (!w || weft__is_no_context(w))
-        return weft__file_fail(WEFT_EARG, "weft_plot_tape: the context is NULL, or could not be opened");
+        return weft__file_fail(WEFT_EARG, "weft_plot_tape: the context is NULL, or its creation failed; "
+                                          "expected a context");
     if (wrong)
         return weft__file_fail(WEFT_EARG, "weft_plot_tape: the tensor %s", wrong);
     if (!w->tape || !w->tape->entries)
-        return weft__file_fail(WEFT_EARG, "weft_plot_tape: the tape is empty: nothing was recorded since "
-                                          "weft_clear");
+        return weft__file_fail(WEFT_EARG, "weft_plot_tape: the tape is empty; expected operators since "
+                                          "weft_clear, with gradients enabled");
     if (of && (!weft__node_of(of)->born || of->f.type != WEFT_REAL))
         return weft__file_fail(WEFT_EARG, "weft_plot_tape: expected %s",
                                weft__node_of(of)->born ? "a tensor of reals" :
@@ -256,8 +257,8 @@ static weft_status draw_graph(weft__graph *g, const char *path, const char *titl
     int most = dot ? MOST_DOT : MOST_SVG;
     if (g->nodes > most)
         return weft__file_fail(WEFT_EARG,
-                               "weft_plot_tape: %lld operators and leaves; at most %d are drawn%s: name an "
-                               "earlier tensor, whose sources are fewer%s",
+                               "weft_plot_tape: %lld operators and leaves; expected at most %d%s; pass an "
+                               "earlier tensor, which has fewer%s",
                                (long long)g->nodes, most, dot ? "" : " as SVG",
                                dot ? "" : ", or a path that ends in .dot");
     weft_status status = find_numbers(g, path);
