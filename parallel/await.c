@@ -34,8 +34,8 @@ void weft__give_up(weft_parallel *p, const char *what)
 bool weft__is_lost(weft_parallel *p, int peer, const char *what)
 {
     char text[100];
-    snprintf(text, sizeof text, "%s: rank %d is gone%s", what, peer,
-             p->batch.carries && p->transport->shrink ? ", and the states that its rows carried" : "");
+    snprintf(text, sizeof text, "%s: lost rank %d%s", what, peer,
+             p->batch.carries && p->transport->shrink ? ", with the carried states of its rows" : "");
     if (!(p->lost = p->transport->shrink && !p->batch.carries))
         weft__give_up(p, text);
     p->transfer.broken = false;                  /* the loss is known now, and the transfer is over */
@@ -84,14 +84,14 @@ bool weft__is_late(weft_parallel *p, int peer, const char *what)
     int n = list_silent(p, silent, sizeof silent);
     if (n)
         weft__fail(p->w, WEFT_EDEVICE,
-                   "%s: %s %s not answered for %g s, in update %lld: stopped, or at work on something that "
-                   "the others are not (one that judges or saves alone, or a longer batch than "
-                   "weft_parallel_opts.timeout allows)",
+                   "%s: %s %s not answered for %g s, in update %lld; expected an answer within the timeout. "
+                   "It stopped, does work that the others do not do (evaluates or saves alone), or has a "
+                   "longer batch than weft_parallel_opts.timeout allows",
                    what, silent, n == 1 ? "has" : "have", p->timeout, (long long)p->updates);
     else
         weft__fail(p->w, WEFT_EDEVICE,
-                   "%s: rank %d has sent nothing for %g s, in update %lld, though it is there: ranks wait "
-                   "for different things",
+                   "%s: rank %d answers but has sent no data for %g s, in update %lld; expected the same "
+                   "calls in the same order on all ranks",
                    what, peer, p->timeout, (long long)p->updates);
     end_all(p);
     return false;

@@ -71,7 +71,8 @@ static weft_status together(weft_parallel *p, const char *what, work *once, cons
 {
     weft_status s;
     if (!p || !p->w)
-        return weft__file_fail(WEFT_EARG, "%s: %s: no parallel, or one that could not be made", what,
+        return weft__file_fail(WEFT_EARG, "%s: %s: parallel is NULL, or its creation failed; expected a "
+                                          "parallel", what,
                                f->path ? f->path : "");
     weft__common(p);
     do {
@@ -147,14 +148,15 @@ static weft_status take_shards(weft_parallel *p, const char *path, int64_t *shar
         return s;
     if (p->shards_said && *shards != p->shards)
         return weft__file_fail(WEFT_EARG,
-                               "weft_parallel_load: %s: saved by a run of %lld shards, and %d are asked for: "
-                               "its numbers would be others",
+                               "weft_parallel_load: %s: saved by a run of %lld shards; expected %d, as in "
+                               "the options; results depend on the number of shards: set .shards to 0 to use "
+                               "the number in the file",
                                path, (long long)*shards, p->shards);
     if (*shards < p->world.ranks || *shards > WEFT__SHARDS)
         return weft__file_fail(
             WEFT_EARG,
-            "weft_parallel_load: %s: saved by a run of %lld shards, and here are %d ranks; expected at "
-            "least one for each rank",
+            "weft_parallel_load: %s: saved by a run of %lld shards, for %d ranks; expected at least one "
+            "shard for each rank; start fewer ranks",
             path, (long long)*shards, p->world.ranks);
     return WEFT_OK;
 }

@@ -85,8 +85,8 @@ static bool same_call(weft_parallel *p)
         if (a->call == b->call && !strcmp(a->what, b->what))
             continue;
         weft__fail(p->w, WEFT_EARG,
-                   "rank 0 is in %s, its common call %lld, and rank %d in %s, its %lld: all ranks call the "
-                   "same functions in the same order",
+                   "rank 0 is in %s (common call %lld), rank %d in %s (common call %lld); expected the same "
+                   "calls in the same order on all ranks",
                    a->what, (long long)a->call, q, b->what, (long long)b->call);
         return false;
     }

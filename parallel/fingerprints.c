@@ -130,8 +130,8 @@ void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *m
                 continue;
             weft__explain(
                 p->w,
-                "%s: the values of ranks 0 and %d differ, first in %s: one of them has changed, loaded or "
-                "made it by itself",
+                "%s: the values of ranks 0 and %d differ, first in %s; expected equal values; create, load "
+                "and change it on all ranks",
                 what, q, path_at(p->module, i));
             return;
         }

@@ -59,7 +59,7 @@ static int64_t place_of(weft_parallel *p, int64_t i, const void *bytes, int64_t 
     int64_t from = at_work ? b->start[p->at] : 0, all = at_work ? b->start[p->at + 1] - from : 0;
     if (!at_work)
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_put: no shard is at work; its results are put between two calls of "
+                   "parallel_put: no shard is in progress; expected a call between two calls of "
                    "weft_parallel_next");
     else if (i < 0 || i >= all)
         weft__fail(p->w, WEFT_EARG, "parallel_put: sequence %lld of the shard; expected 0 .. %lld",
@@ -77,7 +77,8 @@ void weft_parallel_put(weft_parallel *p, int64_t i, const void *bytes, int64_t n
     int64_t place = place_of(p, i, bytes, n);
     char *mark = place < 0 ? NULL : mark_of(p, place);
     if (mark && *mark)
-        weft__fail(p->w, WEFT_EARG, "parallel_put: sequence %lld of the shard has a result already",
+        weft__fail(p->w, WEFT_EARG, "parallel_put: sequence %lld of the shard already has a result; expected "
+                                    "one for each sequence",
                    (long long)i);
     char *to = mark && !*mark ? behind(p, size_of(n)) : NULL;
     if (!to)
@@ -146,7 +147,7 @@ bool weft__share_results(weft_parallel *p)
     for (int q = 0; p->transport && q < p->world.ranks; q++) {
         char *there = r->all.at + q * r->most;
         if (!list(table, p->batch.n, memcpy(there, weft__said(p, q), (size_t)r->most), r->most)) {
-            weft__fail(p->w, WEFT_EFORMAT, "%s: those of rank %d are damaged", its_results, q);
+            weft__fail(p->w, WEFT_EFORMAT, "%s: the data of rank %d are damaged", its_results, q);
             return false;
         }
     }

@@ -135,8 +135,8 @@ bool weft__find_shared_devices(weft_parallel *p)
     p->linked.shared = many;
     if (many && p->world.rank == 0 && !weft__silenced())
         fprintf(stderr,
-                "weft: ranks %d and %d share one GPU of %s%s: start one rank a GPU; WEFT_LOG=0 silences "
-                "this\n",
+                "weft: ranks %d and %d share one GPU of %s%s; expected one rank for each GPU; WEFT_LOG=0 "
+                "silences this\n",
                 first, second, ((const unit *)weft__said(p, first))->host,
                 many > 1 ? ", and so do others" : "");
     return true;
@@ -177,7 +177,7 @@ static void begin_world(weft_parallel *p, hello *mine)
     char *id = p->world.rank == 0 ? mine->id : NULL;
     mine->fails = !l || !l->begin_world(&p->w->dev, id, mine->name, mine->why, sizeof mine->why);
     if (!l)
-        snprintf(mine->why, sizeof mine->why, "libweft_cuda.so was made without nccl.h");
+        snprintf(mine->why, sizeof mine->why, "libweft_cuda.so was built without nccl.h");
 }
 
 /* Opens the link on all ranks or on none. */
@@ -228,8 +228,8 @@ bool weft__link_up(weft_parallel *p)
         fprintf(stderr, "weft: gradients go from GPU to GPU by %s\n", mine.name);
     else if (!fine && !meant && p->world.rank == 0 && !weft__silenced())
         fprintf(stderr,
-                "weft: gradients go through the memory of the hosts: %s; WEFT_NCCL=off means it so, "
-                "WEFT_LOG=0 silences this\n",
+                "weft: gradients pass through host memory: %s; WEFT_NCCL=off chooses this, WEFT_LOG=0 "
+                "silences this message\n",
                 why);
     return true;
 }

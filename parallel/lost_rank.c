@@ -61,7 +61,7 @@ static bool shrink(weft_parallel *p)
     alarm(0);
     sigaction(SIGALRM, &before, NULL);
     if (!fine)
-        weft__give_up(p, "a rank is gone, and the transport cannot go on without it");
+        weft__give_up(p, "lost a rank, and the transport cannot continue without it");
     here.losses++;
     return fine;
 }
@@ -79,8 +79,8 @@ static void name_the_lost(weft_parallel *p)
         size_t at = strlen(text);
         snprintf(text + at, sizeof text - at, "%srank %d", at ? ", " : "", q);
     }
-    fprintf(stderr, "weft: gone of %d ranks, by update %lld: %s; the others, %d, go on with all shards\n",
-            here.ranks, (long long)p->updates, text, p->world.ranks);
+    fprintf(stderr, "weft: update %lld: lost %s of %d ranks; continuing with %d, which take all shards\n",
+            (long long)p->updates, text, here.ranks, p->world.ranks);
 }
 
 /* Exchanges the positions of the remaining ranks. Returns false if another rank is lost meanwhile. */

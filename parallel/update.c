@@ -35,8 +35,8 @@ static bool batch_is_sound(weft_parallel *p, const int32_t *index, int64_t n, co
 {
     weft *w = p->w;
     if (p->state != WEFT__IDLE)
-        weft__fail(w, WEFT_EARG, "parallel_begin: the shards of the batch before are not done; call "
-                   "weft_parallel_next until it is false");
+        weft__fail(w, WEFT_EARG, "parallel_begin: the batch before has more shards; expected none; call "
+                                 "weft_parallel_next until it returns false");
     else if (n < 0 || n >= INT32_MAX)
         weft__fail(w, WEFT_EARG, "parallel_begin: %lld sequences; expected 0 .. 2^31 - 2", (long long)n);
     for (int64_t i = 0; p->len && !parts && i < n && !w->status; i++) {
@@ -161,7 +161,8 @@ static void leave(weft_parallel *p)
     weft *w = p->w;
     w->tape->walk_watch = NULL;
     if (p->state == WEFT__AT_SHARD && p->batch.learns)
-        weft__fail(w, WEFT_EARG, "parallel_next: shard %d has no loss; weft_parallel_add takes it", p->at);
+        weft__fail(w, WEFT_EARG, "parallel_next: shard %d has no loss; expected one; pass it to "
+                                 "weft_parallel_add", p->at);
     uint64_t draw = w->random.draw;
     if (p->state == WEFT__AT_SHARD) {            /* no loss was added, so this was not a step */
         weft_clear(w);
@@ -180,10 +181,10 @@ void weft_parallel_add_values(weft_parallel *p, const double *values, int n)
         return;
     if (p->state != WEFT__AT_SHARD || n < 0 || n > WEFT_PARALLEL_VALUES || (n && !values))
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_add_values: %d values%s%s; expected 0 .. %d, of a shard before its loss is "
-                   "added",
-                   n, values ? "" : ", NULL", p->state == WEFT__AT_SHARD ? "" : ", and no shard is at work",
-                   WEFT_PARALLEL_VALUES);
+                   "parallel_add_values: %d values%s%s; expected 0 .. %d, in a shard before its "
+                   "weft_parallel_add",
+                   n, values ? "" : ", NULL",
+                   p->state == WEFT__AT_SHARD ? "" : ", and no shard is in progress", WEFT_PARALLEL_VALUES);
     for (int i = 0; i < n && !p->w->status; i++)
         p->leaf[WEFT__VALUES + i] += values[i];
 }
@@ -195,7 +196,7 @@ void weft_parallel_add(weft_parallel *p, weft_loss loss)
     weft *w = p->w;
     if (p->state != WEFT__AT_SHARD)
         weft__fail(w, WEFT_EARG, "parallel_add: %s; expected one loss for each shard",
-                   p->state == WEFT__ADDED ? "the shard has one already" : "no shard is at work");
+                   p->state == WEFT__ADDED ? "the shard already has one" : "no shard is in progress");
     if (p->batch.learns && !w->status) {
         weft__overlap_begin(p);
         weft_backward(p->shards == 1 ? weft_mean_loss(loss) : loss.sum);
@@ -253,7 +254,8 @@ static void add_up(weft_parallel *p)
         !weft__exchange(p))
         return;
     if (p->transfer.base && p->transfer.base != p->module->root->gradients + p->from)
-        weft__fail(w, WEFT_EARG, "parallel_next: a parameter was made after the shard's loss was added");
+        weft__fail(w, WEFT_EARG, "parallel_next: a parameter was created after weft_parallel_add; expected "
+                                 "all parameters before it");
 }
 
 /* Completes the batch on all ranks. Returns false if a rank is lost: then this rank repeats its shards. */
@@ -263,7 +265,7 @@ static bool together(weft_parallel *p)
     if (weft__take_place(p)) {                   /* a rank was lost in a call between two shards */
         if (p->batch.carries)
             weft__fail(w, WEFT_EDEVICE,
-                       "parallel_next: a rank was lost, and the states that its rows carried");
+                       "parallel_next: lost a rank, with the carried states of its rows");
         return start(p), false;
     }
     weft__common(p);
@@ -288,9 +290,10 @@ bool weft_parallel_next(weft_parallel *p, weft_part *part)
         return false;
     weft *w = p->w;
     if (!part)
-        weft__fail(w, WEFT_EARG, "parallel_next: part is NULL");
+        weft__fail(w, WEFT_EARG, "parallel_next: part is NULL; expected a pointer for the shard");
     if (p->abandoned)
-        weft__fail(w, WEFT_EARG, "parallel_next: weft_recover has ended a batch before all of its shards");
+        weft__fail(w, WEFT_EARG, "parallel_next: weft_recover ended the batch before its last shard; "
+                                 "expected a batch; call weft_parallel_begin");
     if (p->state != WEFT__BETWEEN)
         leave(p);
     do
