@@ -47,7 +47,7 @@ static weft_status check_limits(const weft_plan_opts *o, const char *planner)
 {
     return o->count || o->tokens ?
                WEFT_OK :
-               weft_plan_refuse(WEFT_EARG, "%s: count or tokens of a batch must be given", planner);
+               weft_plan_refuse(WEFT_EARG, "%s: count and tokens are missing; expected one of them", planner);
 }
 
 /* ---- in one order ---- */
@@ -145,7 +145,8 @@ static weft_status join(padded *b, const weft_plan_opts *o)
     int64_t length = b->len[b->held[b->n]], multiple = o->multiple ? o->multiple : 1;
     weft_status s = WEFT_OK;
     if (length > o->budget)
-        return weft_plan_refuse(WEFT_EARG, "tokens: sequence %lld has %lld tokens; budget is %lld",
+        return weft_plan_refuse(WEFT_EARG, "tokens: sequence %lld has %lld tokens; expected at most the "
+                                           "budget, %lld",
                                 (long long)b->held[b->n], (long long)length, (long long)o->budget);
     while (s == WEFT_OK && b->n && (b->n + 1) * (length > b->longest ? length : b->longest) > o->budget) {
         int64_t whole = multiple * (b->n / multiple), rest = b->n % multiple;

@@ -19,7 +19,8 @@ static weft_status count_lengths(const int32_t *len, int64_t n, const weft_plan_
     enum { MOST = 1 << 24 };
     weft_status s = weft__plan_fits(len, n, o->capacity);
     if (s == WEFT_OK && o->capacity > MOST)
-        s = weft_plan_refuse(WEFT_EARG, "capacity is %lld; this planner counts lengths, and takes at most %d",
+        s = weft_plan_refuse(WEFT_EARG, "capacity is %lld; expected at most %d, because this planner counts "
+                                        "sequences of each length",
                              (long long)o->capacity, MOST);
     if (s != WEFT_OK)
         return s;
