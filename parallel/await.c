@@ -44,7 +44,7 @@ bool weft__is_lost(weft_parallel *p, int peer, const char *what)
 }
 
 /* ---- who does not answer ---- */
-typedef struct call { int request; char heard, said; } call;
+typedef struct call { int request; char received, sent; } call;
 
 bool weft__await_room(weft_parallel *p)
 {
@@ -59,8 +59,8 @@ static int list_silent(weft_parallel *p, char *text, size_t size)  /* returns th
     call *roll = (call *)(void *)p->roll.at;
     for (int q = 0; q < all; q++)
         if (q != here) {
-            roll[q].request = t->post_recv(q, ALIVE, &roll[q].heard, 1);
-            t->post_send(q, ALIVE, &roll[q].said, 1);
+            roll[q].request = t->post_recv(q, ALIVE, &roll[q].received, 1);
+            t->post_send(q, ALIVE, &roll[q].sent, 1);
         }
     double until = weft__seconds() + answer;
     for (int q = 0; q < all; q++) {
