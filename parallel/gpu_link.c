@@ -23,7 +23,7 @@ static int neighbour(const weft_parallel *p, int d)
 void weft__link_watch(weft_parallel *p)
 {
     int next = neighbour(p, 1);
-    p->linked.next = (weft__request){ p->transport->post_recv(next, OVER, &p->linked.heard, 1), next };
+    p->linked.next = (weft__request){ p->transport->post_recv(next, OVER, &p->linked.received, 1), next };
     p->linked.is_over = false;
 }
 
@@ -80,7 +80,7 @@ bool weft__link_taken(weft_parallel *p, const char *what) { return awaited(p, wh
 static bool watched(weft_parallel *p, const char *what)
 {
     int before = neighbour(p, -1);
-    weft__request r[2] = { { p->transport->post_send(before, OVER, &p->linked.said, 1), before },
+    weft__request r[2] = { { p->transport->post_send(before, OVER, &p->linked.sent, 1), before },
                            p->linked.next };
     return weft__await(p, what, r, p->linked.is_over ? 1 : 2);
 }

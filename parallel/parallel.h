@@ -136,7 +136,7 @@ struct weft_parallel {
      * to link. terms: device memory for the terms of other ranks. */
     struct weft__link *link;
     struct {
-        bool shared, tried, is_over; char heard, said;
+        bool shared, tried, is_over; char received, sent;
         weft__request next;                      /* is_over: it has arrived */
         weft__room_of terms;
     } linked;
