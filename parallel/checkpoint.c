@@ -146,7 +146,7 @@ static weft_status take_shards(weft_parallel *p, const char *path, int64_t *shar
     weft_status s = weft__load_image(path, &p->image, NULL, NULL, &item, 1);
     if (s)
         return s;
-    if (p->shards_said && *shards != p->shards)
+    if (p->shards_given && *shards != p->shards)
         return weft__file_fail(WEFT_EARG,
                                "weft_parallel_load: %s: saved by a run of %lld shards; expected %d, as in "
                                "the options; results depend on the number of shards: set .shards to 0 to use "

@@ -52,7 +52,7 @@ static bool shards_fit(weft_parallel *p, int said)
 {
     int ranks = p->world.ranks;
     p->shards = said ? said : ranks;
-    p->shards_said = said;
+    p->shards_given = said;
     if (said < 0 || said > WEFT__SHARDS)
         weft__fail(p->w, WEFT_EARG, "parallel_new: %d shards; expected 0 .. %d", said, WEFT__SHARDS);
     else if (p->shards < ranks)

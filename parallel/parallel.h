@@ -96,7 +96,7 @@ struct weft_parallel {
     weft *w; weft_module *module;                /* w NULL: an inert one that could not be made */
     const weft__transport *transport;            /* NULL: a single process */
     weft__world world;
-    int shards; bool shards_said;
+    int shards; bool shards_given;
     double timeout;
     double waited, waited_by_all;  /* seconds of this rank, and of all ranks at the last exchange of sums */
     weft__branch mine;                           /* this rank's shards */
