@@ -38,8 +38,8 @@ static void release_levels(weft_parallel *p)
 void weft__fold_end(weft_parallel *p)
 {
     release_levels(p);
-    weft__device_release(p->w, p->kept.there.at);
-    weft__release(p->w, p->kept.here.at);
+    weft__device_release(p->w, p->shard_losses.device.at);
+    weft__release(p->w, p->shard_losses.host.at);
 }
 
 /* Returns the memory of a waiting branch; NULL and a sticky error if memory is short. */
@@ -102,16 +102,17 @@ bool weft__losses_begin(weft_parallel *p)
 {
     weft__device *d = &p->w->dev;
     int64_t n = losses(p), bytes = n * (int64_t)sizeof(real);
-    if (!weft__device_at_least(p->w, &p->kept.there, bytes) || !weft__at_least(p->w, &p->kept.here, bytes))
+    if (!weft__device_at_least(p->w, &p->shard_losses.device, bytes) ||
+        !weft__at_least(p->w, &p->shard_losses.host, bytes))
         return false;
-    d->k->fill(d, n, 0, (real *)(void *)p->kept.there.at);
+    d->k->fill(d, n, 0, (real *)(void *)p->shard_losses.device.at);
     return true;
 }
 
 static void keep(weft_parallel *p, const weft_tensor *x, int64_t at)
 {
     weft__device *d = &p->w->dev;
-    real *to = (real *)(void *)p->kept.there.at + at;
+    real *to = (real *)(void *)p->shard_losses.device.at + at;
     if (p->w->status)
         return;
     if (!x || weft__wrong(p->w, x) || weft__elements(&x->f) != 1 || x->f.type != WEFT_REAL) {
@@ -134,10 +135,10 @@ void weft__fold_losses(weft_parallel *p)
 {
     weft__branch out[WEFT__BRANCHES];
     weft__device *d = &p->w->dev;
-    const real *x = (const real *)(void *)p->kept.here.at;
+    const real *x = (const real *)(void *)p->shard_losses.host.at;
     if (p->w->status)
         return;
-    d->k->download(d, p->kept.here.at, p->kept.there.at, (size_t)losses(p) * sizeof *x);
+    d->k->download(d, p->shard_losses.host.at, p->shard_losses.device.at, (size_t)losses(p) * sizeof *x);
     weft__check_faults(p->w, "an update");
     for (int s = p->mine.from; s < p->mine.end; s++, x += 2) {
         int before = weft__branches_before(p, s, out), after = weft__branches_before(p, s + 1, out);

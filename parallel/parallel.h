@@ -116,7 +116,7 @@ struct weft_parallel {
      * the others are in `level`, on the device. The exchange covers [from, from + n) of the root's flat
      * vector. */
     int done;
-    struct { weft__room_of there, here; } kept;  /* [shards of this rank, 2] losses and weights */
+    struct { weft__room_of device, host; } shard_losses;  /* [shards of this rank, 2] losses and weights */
     double leaf[WEFT__SUMS], sums[WEFT__BRANCHES][WEFT__SUMS], total[WEFT__SUMS];
     int64_t from, n, level_room, unfolded;  /* entries [0, unfolded) of the last shard are not added yet */
     real *level[WEFT__BRANCHES];
