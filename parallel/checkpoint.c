@@ -24,7 +24,7 @@ static weft_status shared(weft_parallel *p, const char *what, weft_status mine, 
                                weft_error_message(p->w));
     weft__end_texts(p, offsetof(result, text), sizeof r.text);
     for (int q = 0; q < (all ? p->world.ranks : 1); q++) {
-        const result *of = weft__said(p, q);
+        const result *of = weft__words_of(p, q);
         if (of->status)
             return weft__file_fail((weft_status)of->status, "rank %d: %s", q, of->text);
     }
@@ -129,7 +129,7 @@ static weft_status read_once(weft_parallel *p, const char *what, const char *pat
     s = shared(p, what, s, false);
     if (s || p->world.ranks < 2)
         return s;
-    p->image.size = (size_t)((const result *)weft__said(p, 0))->size;
+    p->image.size = (size_t)((const result *)weft__words_of(p, 0))->size;
     if (p->world.rank)
         p->image.bytes = malloc(p->image.size);
     s = p->image.bytes ? WEFT_OK :

@@ -122,9 +122,9 @@ void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *m
 {
     if (!weft__hand_out(p, what, mine, n * (int64_t)sizeof *mine))
         return;
-    const uint64_t *a = weft__said(p, 0);
+    const uint64_t *a = weft__words_of(p, 0);
     for (int q = 1; q < p->world.ranks; q++) {
-        const uint64_t *b = weft__said(p, q);
+        const uint64_t *b = weft__words_of(p, q);
         for (int64_t i = 0; i < n; i++) {
             if (a[i] == b[i])
                 continue;

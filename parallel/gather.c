@@ -97,7 +97,7 @@ void weft__results_said(weft_parallel *p)
     weft__results *r = &p->results;
     r->most = r->n;
     for (int q = 0; p->transport && q < p->world.ranks; q++) {
-        int64_t n = (int64_t)((const double *)weft__said(p, q))[WEFT__PUT];
+        int64_t n = (int64_t)((const double *)weft__words_of(p, q))[WEFT__PUT];
         r->most = n > r->most ? n : r->most;
     }
 }
@@ -125,7 +125,7 @@ static bool reserve(weft_parallel *p)
     bool fine = behind(p, r->most - r->n) &&
                 weft__at_least(p->w, &r->table, p->batch.n * (int64_t)sizeof(weft_parallel_result));
     return fine && (!p->transport ||
-                    (weft__at_least(p->w, &r->all, all) && weft__at_least(p->w, &p->said, all)));
+                    (weft__at_least(p->w, &r->all, all) && weft__at_least(p->w, &p->inbox, all)));
 }
 
 bool weft__share_results(weft_parallel *p)
@@ -146,7 +146,7 @@ bool weft__share_results(weft_parallel *p)
         return false;
     for (int q = 0; p->transport && q < p->world.ranks; q++) {
         char *there = r->all.at + q * r->most;
-        if (!list(table, p->batch.n, memcpy(there, weft__said(p, q), (size_t)r->most), r->most)) {
+        if (!list(table, p->batch.n, memcpy(there, weft__words_of(p, q), (size_t)r->most), r->most)) {
             weft__fail(p->w, WEFT_EFORMAT, "%s: the data of rank %d are damaged", its_results, q);
             return false;
         }

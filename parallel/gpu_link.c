@@ -109,9 +109,9 @@ typedef struct unit { uint64_t gpu; char host[64]; } unit;
 /* Returns the first rank before q that uses the same GPU; -1: none. */
 static int shares_with(const weft_parallel *p, int q)
 {
-    const unit *a = weft__said(p, q);
+    const unit *a = weft__words_of(p, q);
     for (int r = 0; a->gpu && r < q; r++) {
-        const unit *b = weft__said(p, r);
+        const unit *b = weft__words_of(p, r);
         if (a->gpu == b->gpu && !strcmp(a->host, b->host))
             return r;
     }
@@ -137,7 +137,7 @@ bool weft__find_shared_devices(weft_parallel *p)
         fprintf(stderr,
                 "weft: ranks %d and %d share one GPU of %s%s; expected one rank for each GPU; WEFT_LOG=0 "
                 "silences this\n",
-                first, second, ((const unit *)weft__said(p, first))->host,
+                first, second, ((const unit *)weft__words_of(p, first))->host,
                 many > 1 ? ", and so do others" : "");
     return true;
 }
@@ -162,7 +162,7 @@ static bool all_can(weft_parallel *p, const hello *mine, char *why, size_t size)
     weft__end_texts(p, offsetof(hello, name), sizeof mine->name);
     weft__end_texts(p, offsetof(hello, why), sizeof mine->why);
     for (int q = 0; q < p->world.ranks; q++) {
-        const hello *its = weft__said(p, q);
+        const hello *its = weft__words_of(p, q);
         if (its->fails) {
             snprintf(why, size, "rank %d: %s", q, its->why);
             return false;
@@ -207,7 +207,7 @@ static bool linked(weft_parallel *p, hello *mine, char *why, size_t size)
     begin_world(p, mine);
     if (!all_can(p, mine, why, size))
         return false;
-    *mine = *(const hello *)weft__said(p, 0);
+    *mine = *(const hello *)weft__words_of(p, 0);
     return joined(p, mine, why, size);
 }
 

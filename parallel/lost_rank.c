@@ -72,7 +72,7 @@ static void name_the_lost(weft_parallel *p)
 {
     char text[200] = "";
     for (int q = 0, i = 0; q < here.ranks; q++) {
-        if (i < p->world.ranks && ((const where *)weft__said(p, i))->first == q) {
+        if (i < p->world.ranks && ((const where *)weft__words_of(p, i))->first == q) {
             i++;
             continue;
         }
@@ -93,7 +93,7 @@ static bool look_round(weft_parallel *p, bool done)
     int64_t last = p->call;
     bool all_done = true;
     for (int q = 0; q < p->world.ranks; q++) {
-        const where *at = weft__said(p, q);
+        const where *at = weft__words_of(p, q);
         last = at->call > last ? at->call : last;
         all_done &= at->done != 0;
     }

@@ -91,7 +91,7 @@ static void parallel_end(void *user)
     weft__results_end(p);
     free(p->image.bytes);
     weft__portion *b = &p->batch;
-    void *const all[] = { p->len, p->stage.at, p->own.at, p->said.at, p->roll.at, b->memory.at };
+    void *const all[] = { p->len, p->stage.at, p->outbox.at, p->inbox.at, p->roll.at, b->memory.at };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__release(p->w, all[i]);
     weft__device_release(p->w, b->device.at);

@@ -124,8 +124,8 @@ struct weft_parallel {
     struct { int64_t from, n; } agreed;          /* at the last update */
     int64_t least[WEFT__CHUNKS]; double looked;  /* See overlap.c. least: for each chunk, the first tape entry
                                                   * that uses its parameters. */
-    weft__room_of stage, own;                    /* stage: see exchange.c; own: what this rank hands out */
-    weft__room_of said; int64_t said_bytes;      /* see collective.c: the last words of each rank */
+    weft__room_of stage, outbox;                 /* stage: see exchange.c; outbox: what this rank hands out */
+    weft__room_of inbox; int64_t inbox_bytes;    /* see collective.c: the last words of each rank */
     weft__room_of roll;                          /* see await.c: the roll call */
     /* Functions that await.c calls, or NULL. meanwhile: while it waits; returns whether it had work. cut_off:
      * when it ends the job. */
@@ -246,12 +246,12 @@ void weft__signals_watch(void);
 /* Opens a common call: exchanges the call, the status and the fingerprints of all ranks. Returns false, with
  * the same failure on all ranks, if a rank has failed or is in another call, or if a fingerprint differs. */
 bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, int n);
-/* Sends n bytes of each rank to all, after weft__agree. weft__said returns those of a rank until the next
+/* Sends n bytes of each rank to all, after weft__agree. weft__words_of returns those of a rank until the next
  * call. Returns false if a rank is lost or the context has failed. */
 bool weft__hand_out(weft_parallel *p, const char *what, const void *bytes, int64_t n);
 /* Like weft__hand_out, at any time, by messages with this tag. */
 bool weft__all_gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n);
-const void *weft__said(const weft_parallel *p, int rank);
+const void *weft__words_of(const weft_parallel *p, int rank);
 /* Terminates a text of `size` bytes at offset `at` of the bytes of every rank. A damaged message, or one of
  * another version, may lack its end. */
 void weft__end_texts(weft_parallel *p, size_t at, size_t size);
@@ -266,7 +266,7 @@ bool weft__share_sums(weft_parallel *p);
 
 /* ---- gather.c ---- */
 void weft__results_begin(weft_parallel *), weft__results_end(weft_parallel *);
-/* Computes the size of the results, while weft__said has the sums. */
+/* Computes the size of the results, while weft__words_of has the sums. */
 void weft__results_said(weft_parallel *p);
 /* Sends the results of all ranks to all, if there are any. Returns false if the context has failed. */
 bool weft__share_results(weft_parallel *p);
