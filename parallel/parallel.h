@@ -83,13 +83,13 @@ typedef struct weft__transfer {
     int64_t offset[WEFT__CHUNKS + 1];            /* offset of a chunk's piece in a term of another rank */
 } weft__transfer;
 
-/* Results of the sequences. n: bytes in `put`, the results of this rank. most: the largest n of all ranks,
- * the size of each rank's part in `all`. marks: by place, 1 if this rank has stored a result. table: by
- * place, weft_parallel_result. */
+/* Results of the sequences. n: bytes in `put`, the results of this rank. part_size: the largest n of all
+ * ranks, the size of each rank's part in `gathered`. marks: by place, 1 if this rank has stored
+ * a result. table: by place, weft_parallel_result. */
 typedef struct weft__results {
-    int64_t n, most;
-    weft__room_of put, all, marks, table;
-    bool known;                                  /* the table is complete, on all ranks */
+    int64_t n, part_size;
+    weft__room_of put, gathered, marks, table;
+    bool complete;                               /* the table is complete, on all ranks */
 } weft__results;
 
 struct weft_parallel {
@@ -267,7 +267,7 @@ bool weft__share_sums(weft_parallel *p);
 /* ---- gather.c ---- */
 void weft__results_begin(weft_parallel *), weft__results_end(weft_parallel *);
 /* Computes the size of the results, while weft__words_of has the sums. */
-void weft__results_said(weft_parallel *p);
+void weft__results_measure(weft_parallel *p);
 /* Sends the results of all ranks to all, if there are any. Returns false if the context has failed. */
 bool weft__share_results(weft_parallel *p);
 

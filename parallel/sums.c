@@ -67,7 +67,7 @@ bool weft__share_sums(weft_parallel *p)
 {
     if (!p->transport) {
         memcpy(p->total, p->sums[0], sizeof p->total);
-        weft__results_said(p);
+        weft__results_measure(p);
         return true;
     }
     int64_t sums = parcel_of(p).sums, bytes = parcel_of(p).all;
@@ -84,7 +84,7 @@ bool weft__share_sums(weft_parallel *p)
         p->total[k] = sum_over(p, (weft__branch){ 0, p->shards }, k);
     if (!fine)
         return false;
-    weft__results_said(p);
+    weft__results_measure(p);
     p->waited_by_all = p->total[WEFT__WAITED];
     return true;
 }
