@@ -34,8 +34,8 @@ static const char *bad_item(const weft_checkpoint_item *items, int64_t i)
 weft_status weft__items_good(const char *function, const weft_checkpoint_item *items, int64_t n)
 {
     if (n < 0 || (n && !items))
-        return weft__file_fail(WEFT_EARG, "%s: %lld items%s; expected 0 or more", function, (long long)n,
-                               items ? "" : " and items is NULL");
+        return weft__file_fail(WEFT_EARG, "%s: %lld items%s; expected 0 or more in an array", function,
+                               (long long)n, items ? "" : " and items is NULL");
     for (int64_t i = 0; i < n; i++) {
         const char *bad = bad_item(items, i);
         if (bad)

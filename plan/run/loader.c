@@ -303,8 +303,8 @@ static bool plan_again(weft_loader *l, uint64_t begun, int64_t epoch, int64_t at
     l->plan = (weft_plan){ 0 };
     if (plan_epoch(l, begun, epoch) && at <= l->plan.batches)
         return weft_plan_free(&before.plan), true;
-    weft__fail(l->w, WEFT_EARG, "%s: the saved position is batch %lld; expected one of %lld", l->stream->name,
-               (long long)at, (long long)l->plan.batches);
+    weft__fail(l->w, WEFT_EARG, "%s: the saved position is batch %lld of %lld; expected a batch of the plan",
+               l->stream->name, (long long)at, (long long)l->plan.batches);
     weft_plan_free(&l->plan);
     *l = before;
     l->stream->count = count;

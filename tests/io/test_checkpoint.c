@@ -254,7 +254,7 @@ static const struct {
     { "wider", 3, 6, false, false, false, "parameters/enc.weight_ih_l0 is float", WEFT_ESHAPE },
     { "gru", 3, 5, true, false, false, "cell lstm", WEFT_EFORMAT },
     { "more", 3, 5, false, true, false, "parameters/more.weight is not in the file", WEFT_EFORMAT },
-    { "less", 3, 5, false, false, true, "has \"bias none", WEFT_EFORMAT },
+    { "less", 3, 5, false, false, true, "expected \"bias none", WEFT_EFORMAT },
 };
 
 Test(checkpoint, another_model_is_told_the_first_difference)
@@ -432,7 +432,7 @@ Test(checkpoint, bad_arguments_are_refused)
     const weft_checkpoint_item one = { "x", WEFT_I32, &x, 1 };
     REFUSES(weft_load(NULL, NULL, NULL, &one, 1), WEFT_EARG, "path");
     REFUSES(weft_load(path, NULL, a.o, &one, 1), WEFT_EARG, "module is NULL");
-    REFUSES(weft_load(path, NULL, NULL, NULL, 1), WEFT_EARG, "1 items at NULL");
+    REFUSES(weft_load(path, NULL, NULL, NULL, 1), WEFT_EARG, "1 items and items is NULL");
     REFUSES(weft_load(path, NULL, NULL, NULL, -1), WEFT_EARG, "-1 items");
     REFUSES(weft_load_matching(path, NULL, NULL), WEFT_EARG, "module");
     REFUSES(weft_load_state_dict(path, NULL, NULL), WEFT_EARG, "module");

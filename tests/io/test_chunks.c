@@ -229,7 +229,8 @@ Test(chunks, a_leaf_twice)
         memcpy(was, at, LEAF);
         memcpy(at, b.at + leaf[(i + 1) % n], LEAF);
         write_bytes(path, b.at, b.n);
-        REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, "weight has a chunk twice");
+        REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT,
+                "weight has a repeated, missing or misplaced chunk");
         memcpy(at, was, LEAF);
     }
     stays(&m);

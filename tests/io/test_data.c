@@ -74,7 +74,7 @@ Test(data, files_of_the_kernel_are_refused)
                                    weft_frame_read_hdf5(&f, path, NULL, a),
                                    weft_load(path, m, NULL, NULL, 0),
                                    weft_load_state_dict(path, m, NULL) };
-    MESSAGE_HAS("/proc/self/status: its size is 0, but it has content");
+    MESSAGE_HAS("/proc/self/status: size 0, but it has content");
     for (int i = 0; i < COUNT(status); i++)
         cr_assert_eq(status[i], WEFT_EFORMAT, "reader %d", i);
     cr_assert_eq(weft_read_text("/sys/kernel/mm/transparent_hugepage/enabled", NULL, &d) == WEFT_OK, false);

@@ -149,7 +149,7 @@ Test(hdf5_newer, integers_that_do_not_fit_are_named)
         { "lengths", false, { 1, 1, 1, -5 }, "sequence 3 has length -5" },
         { "x", false, { 0, 1764249600000000100, 0, 0 }, "x[0] is 0; a double does not hold that less" },
         { "x", false, { 0, 0, -9007199254740993, 0 }, "less the first large integer, -9007199254740993" },
-        { "x", true, { -1, 0, 0, 0 }, "x[0] is 18446744073709551615, an integer that a double" },
+        { "x", true, { -1, 0, 0, 0 }, "x[0] is 18446744073709551615; expected an integer that a double" },
     };
     const int64_t good[] = { INT64_MIN, 1764249600000000000, -9007199254740992, 1LL << 62 };
     weft_dataset d;

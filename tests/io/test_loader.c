@@ -317,7 +317,7 @@ Test(loader, a_damaged_position_changes_nothing)
         memcpy(s.at, bad[which], sizeof bad[which]);
         s.at[2] = bad[which][2] ? bad[which][2] : (int64_t)dice(UINT64_MAX);
         int64_t batches = weft_loader_batches(l[0]);
-        FAILS_AT(w, weft_loader_set_state(l[0], s), WEFT_EARG, "the position");
+        FAILS_AT(w, weft_loader_set_state(l[0], s), WEFT_EARG, "position");
         weft_loader_state after = weft_loader_get_state(l[0]);
         cr_assert(!memcmp(&after, &before, sizeof after) && weft_loader_batches(l[0]) == batches &&
                       (!last || last[0] == kept),

@@ -237,7 +237,7 @@ Test(state_dict, what_is_no_plain_state_dict_is_refused)
         same_bits(bad[i].name, numbers(k.weight), ((weft_real[]){ 7, 7, 7, 7, 7, 7 }), 6);
     }
     write_bytes(path, "not HDF5 at all", 15);
-    REFUSES(weft_load_state_dict(path, k.m, &r), WEFT_EFORMAT, "is not an HDF5 file");
+    REFUSES(weft_load_state_dict(path, k.m, &r), WEFT_EFORMAT, "not an HDF5 file");
     REFUSES(weft_load_state_dict(in_folder("nowhere"), k.m, &r), WEFT_ENOENT, "No such file");
     REFUSES(weft_load_state_dict(folder, k.m, &r), WEFT_EFORMAT, "regular");
     CLEAN(k.w);

@@ -123,7 +123,7 @@ Test(carried, refuses)
     FAILS_AND_GOES_ON(NULL, 0, "parallel_begin_plan: expected a plan for each of 2 shards");
     FAILS_AND_GOES_ON(part, -1,
                       "parallel_begin_plan: batch -1; expected one of the plan of shard 0, which has");
-    FAILS_AND_GOES_ON(part, whole.batches, "the plan of shard 0 has");
+    FAILS_AND_GOES_ON(part, whole.batches, "the plan of shard 0, which has");
     FAILS_AND_GOES_ON(((weft_plan[]){ part[0], part[0] }), 0,
                       "plan 1 is of shard 0 (-1: of none); expected that of shard 1 of 2");
     FAILS_AND_GOES_ON(&whole, 0, "plan 0 is of shard -1");

@@ -396,15 +396,15 @@ Test(shards, mistakes_of_a_program_are_told)
     fails(&x, "backward: the shard has its loss, by weft_parallel_add");
     weft_optim *sgd = weft_sgd_new(x.m, &(weft_sgd_opts){ .lr = .1 });
     IN_A_SHARD, weft_optim_step(sgd);
-    fails(&x, "optim_step: a shard of a batch is in progress");
+    fails(&x, "optim_step: a shard of a batch is at work");
     IN_A_SHARD, weft_clip_grad_norm(x.m, 1, 0);
-    fails(&x, "clip_grad_norm: a shard of a batch is in progress");
+    fails(&x, "clip_grad_norm: a shard of a batch is at work");
     IN_A_SHARD, weft_zero_grad(x.m);
-    fails(&x, "zero_grad: a shard of a batch is in progress");
+    fails(&x, "zero_grad: a shard of a batch is at work");
     IN_A_SHARD, weft_divide_grad(x.m, weft_scalar(x.w, 2));
-    fails(&x, "divide_grad: a shard of a batch is in progress");
+    fails(&x, "divide_grad: a shard of a batch is at work");
     IN_A_SHARD, weft_loader_next(loader, &n);
-    fails(&x, "loader_next: a shard of a batch is in progress");
+    fails(&x, "loader_next: a shard of a batch is at work");
     IN_A_SHARD, weft_dropout(weft_full(x.w, 1, WEFT_SHAPE(N + 3, 2)), .5, "drop", false);
     fails(&x, "dropout: 14 rows in a shard of");
     IN_A_SHARD, weft_dropout(weft_to_reals(weft_ragged_ints(x.w, classes[0],
