@@ -97,7 +97,7 @@ typedef struct pack {
 } pack;
 typedef struct {
     int64_t capacity, limit;
-    int64_t *left;                               /* [capacity + 1] sequences of each length */
+    int64_t *remaining;                          /* [capacity + 1] sequences of each length */
     pack **with_gap;                             /* [capacity + 1] lists, the newest pack first */
     pack *all;                                   /* list of all packs */
     bool failed;
@@ -149,7 +149,7 @@ static int64_t copies_of(const packs *t, int32_t length, int64_t gap, int64_t pi
 /* Opens new packs, each with as much as `most` copies. */
 static void open_packs(packs *t, int32_t length, int64_t most)
 {
-    int64_t *left = t->left + length;
+    int64_t *left = t->remaining + length;
     while (*left && !t->failed) {
         int64_t copies = lesser(most, copies_of(t, length, t->capacity, 0, *left)), times = *left / copies;
         add_pack(t, NULL, length, (int32_t)copies, times, t->capacity - copies * length);
@@ -161,7 +161,7 @@ static void open_packs(packs *t, int32_t length, int64_t most)
  * 2021). LONGEST: copies into each pack, smallest gap first (lpfhp.py with `distribute`). */
 static void pack_length(packs *t, int32_t length, manner how)
 {
-    int64_t *left = t->left + length;
+    int64_t *left = t->remaining + length;
     for (int64_t gap = how == LONGEST ? length : t->capacity;
          gap >= length && gap <= t->capacity && *left && !t->failed;) {
         pack **at = open_pack(t, gap);
@@ -193,7 +193,7 @@ static bool add_pattern(const pack *of, weft__pattern **first)
 
 static bool pack_by(manner how, int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
 {
-    packs t = { .capacity = capacity, .limit = limit, .left = left };
+    packs t = { .capacity = capacity, .limit = limit, .remaining = left };
     t.with_gap = weft__plan_memory(capacity, sizeof *t.with_gap);
     t.failed = !t.with_gap;
     for (int64_t i = 0; !t.failed && i <= capacity; i++)
