@@ -22,9 +22,9 @@ struct weft_loader {
     const weft_planner *planner;
     weft_plan_opts opts;
     weft_plan plan; /* of the current epoch, or of the next one if planned */
-    int64_t n, at, epoch; /* at: the next batch */
-    bool open, known, planned; /* an epoch is in progress; plan is valid; plan is for the next epoch */
-    uint64_t begun, ended, print; /* the stream's counter before and after the plan; fingerprint */
+    int64_t n, next, epoch; /* next: the next batch */
+    bool open, valid, planned; /* an epoch is in progress; plan is valid; plan is for the next epoch */
+    uint64_t before, after, print; /* the stream's counter before and after the plan; fingerprint */
     int32_t *len, *index; /* [n] each; index: the last batch returned */
     int64_t *lists; /* bounds, then sizes, of the options */
 };
@@ -59,10 +59,10 @@ static bool plan_epoch(weft_loader *l, uint64_t begun, int64_t epoch)
     }
     weft_plan_free(&l->plan);
     l->plan = plan;
-    l->known = true;
+    l->valid = true;
     l->planned = false;
-    l->begun = begun;
-    l->ended = l->stream->count;
+    l->before = begun;
+    l->after = l->stream->count;
     return true;
 }
 
@@ -71,19 +71,19 @@ static bool plan_next_epoch(weft_loader *l)
 {
     if (!plan_epoch(l, l->stream->count, l->epoch))
         return false;
-    l->stream->count = l->begun;
+    l->stream->count = l->before;
     return l->planned = true;
 }
 
 static bool begin_epoch(weft_loader *l)
 {
-    if (l->planned && l->stream->count == l->begun)
-        l->stream->count = l->ended;
+    if (l->planned && l->stream->count == l->before)
+        l->stream->count = l->after;
     else if (!plan_epoch(l, l->stream->count, l->epoch))
         return false;
     l->planned = false;
     l->open = true;
-    l->at = 0;
+    l->next = 0;
     l->epoch++;
     return true;
 }
@@ -247,8 +247,8 @@ int64_t weft_loader_next_batch(weft_loader *l, const weft_plan **plan)
     if (!plan || !is_usable(l) || !weft__outside_shards(l->w, "loader_next") || (!l->open && !begin_epoch(l)))
         return -1;
     *plan = &l->plan;
-    if (l->at < l->plan.batches)
-        return l->at++;
+    if (l->next < l->plan.batches)
+        return l->next++;
     l->open = false;
     return -1;
 }
@@ -277,9 +277,9 @@ const int32_t *weft_loader_next(weft_loader *l, int64_t *size)
 
 int64_t weft_loader_batches(weft_loader *l)
 {
-    if (is_usable(l) && (!l->known || (l->planned && l->stream->count != l->begun)))
+    if (is_usable(l) && (!l->valid || (l->planned && l->stream->count != l->before)))
         plan_next_epoch(l);
-    return l && l->known ? l->plan.batches : 0;
+    return l && l->valid ? l->plan.batches : 0;
 }
 
 int64_t weft_loader_epoch(const weft_loader *l) { return l ? l->epoch : 0; }
@@ -290,8 +290,8 @@ weft_loader_state weft_loader_get_state(const weft_loader *l)
 {
     if (!l || !l->w)
         return (weft_loader_state){ { 0 } };
-    uint64_t counter = l->open ? l->begun : l->stream->count;
-    return (weft_loader_state){ { l->epoch, l->open ? l->at : -1, (int64_t)counter, (int64_t)l->print } };
+    uint64_t counter = l->open ? l->before : l->stream->count;
+    return (weft_loader_state){ { l->epoch, l->open ? l->next : -1, (int64_t)counter, (int64_t)l->print } };
 }
 
 /* Plans the epoch that began at the stream's counter `begun`. Returns false without a plan or
@@ -331,8 +331,8 @@ void weft_loader_set_state(weft_loader *l, weft_loader_state state)
         return;
     l->epoch = at[0];
     l->open = at[1] >= 0;
-    l->at = l->open ? at[1] : 0;
-    l->known = l->open;
+    l->next = l->open ? at[1] : 0;
+    l->valid = l->open;
     if (!l->open)
         l->stream->count = (uint64_t)at[2];
 }
