@@ -25,7 +25,7 @@ enum { TRIES = 100, LINKS = 40 };                 /* names to try; links to foll
 typedef struct target {
     char *path; const char *base;                /* the path without links; its last part */
     int folder;                                  /* open; names are relative to it */
-    bool is; struct stat old;                    /* whether a file exists; its attributes */
+    bool exists; struct stat old;                    /* whether a file exists; its attributes */
     char temporary[32];                          /* name of the new file; "" without one */
 } target;
 
@@ -109,9 +109,9 @@ static weft_status aim(target *t, const char *path)
         return cannot(path, why);
     /* an analyzer reports t->path as leaked if t->old is filled directly */
     struct stat old = { 0 };
-    t->is = *t->base == 0 || fstatat(t->folder, t->base, &old, AT_SYMLINK_NOFOLLOW) == 0;
+    t->exists = *t->base == 0 || fstatat(t->folder, t->base, &old, AT_SYMLINK_NOFOLLOW) == 0;
     t->old = old;
-    if (t->is && !S_ISREG(t->old.st_mode))
+    if (t->exists && !S_ISREG(t->old.st_mode))
         return weft__file_fail(WEFT_EIO, "%.500s: cannot be written: not a regular file; expected a file or "
                                          "a new name", path);
     return WEFT_OK;
@@ -185,9 +185,9 @@ static mode_t mode_mask(void)
  * cannot be kept, our group gets the rights of all others. */
 static void dress(int file, const target *t)
 {
-    mode_t mode = t->is ? t->old.st_mode & 0777 : 0666 & ~mode_mask();
+    mode_t mode = t->exists ? t->old.st_mode & 0777 : 0666 & ~mode_mask();
     struct stat s;
-    bool other = t->is && fstat(file, &s) == 0;
+    bool other = t->exists && fstat(file, &s) == 0;
     if (other && s.st_gid != t->old.st_gid && fchown(file, (uid_t)-1, t->old.st_gid))
         mode = (mode & 0707) | (mode & 0007) << 3;
     /* a refusal is not a failure: the file has fewer rights, not more */
