@@ -48,7 +48,7 @@ typedef struct call { int request; char received, sent; } call;
 
 bool weft__await_room(weft_parallel *p)
 {
-    return !p->transport || weft__at_least(p->w, &p->roll, p->world.ranks * (int64_t)sizeof(call));
+    return !p->transport || weft__reserve(p->w, &p->roll, p->world.ranks * (int64_t)sizeof(call));
 }
 
 static int list_silent(weft_parallel *p, char *text, size_t size)  /* returns their number */

@@ -55,7 +55,7 @@ void weft__end_texts(weft_parallel *p, size_t at, size_t size)
 bool weft__all_gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n)
 {
     int here = p->world.rank, all = p->world.ranks;
-    char *said = weft__at_least(p->w, &p->inbox, n * all);
+    char *said = weft__reserve(p->w, &p->inbox, n * all);
     if (!said)
         return false;
     p->inbox_bytes = n;

@@ -81,9 +81,9 @@ static char *take_room(const transfer *x, room *r)
                  p->w->dev.k->synchronous || p->link ? 0 : weft__whole_lines(p->n * (int64_t)sizeof(real)),
                  weft__whole_lines((others + mine) * (int64_t)sizeof(term)), others + mine * ranks };
     int64_t theirs = others * r->size;
-    if (p->link && !weft__device_at_least(p->w, &p->linked.terms, theirs))
+    if (p->link && !weft__device_reserve(p->w, &p->linked.terms, theirs))
         return NULL;
-    return weft__at_least(p->w, &p->stage,
+    return weft__reserve(p->w, &p->stage,
                           mine * r->own + (p->link ? 0 : theirs) + r->terms +
                               x->chunks * r->requests * (int64_t)sizeof *x->request);
 }

@@ -30,8 +30,8 @@ static char *behind(weft_parallel *p, int64_t more)
 {
     weft__results *r = &p->results;
     if (r->n + more > r->put.bytes) {
-        weft__room_of larger = { 0 };
-        if (!weft__at_least(p->w, &larger, 2 * r->n + more))
+        weft__buffer larger = { 0 };
+        if (!weft__reserve(p->w, &larger, 2 * r->n + more))
             return NULL;
         if (r->n)
             memcpy(larger.at, r->put.at, (size_t)r->n);
@@ -45,7 +45,7 @@ static char *behind(weft_parallel *p, int64_t more)
 static char *mark_of(weft_parallel *p, int64_t place)
 {
     weft__results *r = &p->results;
-    char *marks = weft__at_least(p->w, &r->marks, p->batch.n);
+    char *marks = weft__reserve(p->w, &r->marks, p->batch.n);
     if (marks && !r->n)
         memset(marks, 0, (size_t)p->batch.n);
     return marks ? marks + place : NULL;
@@ -123,9 +123,9 @@ static bool reserve(weft_parallel *p)
     weft__results *r = &p->results;
     int64_t all = r->part_size * p->world.ranks;
     bool fine = behind(p, r->part_size - r->n) &&
-                weft__at_least(p->w, &r->table, p->batch.n * (int64_t)sizeof(weft_parallel_result));
+                weft__reserve(p->w, &r->table, p->batch.n * (int64_t)sizeof(weft_parallel_result));
     return fine && (!p->transport ||
-                    (weft__at_least(p->w, &r->gathered, all) && weft__at_least(p->w, &p->inbox, all)));
+                    (weft__reserve(p->w, &r->gathered, all) && weft__reserve(p->w, &p->inbox, all)));
 }
 
 bool weft__share_results(weft_parallel *p)

@@ -102,8 +102,8 @@ bool weft__losses_begin(weft_parallel *p)
 {
     weft__device *d = &p->w->dev;
     int64_t n = losses(p), bytes = n * (int64_t)sizeof(real);
-    if (!weft__device_at_least(p->w, &p->shard_losses.device, bytes) ||
-        !weft__at_least(p->w, &p->shard_losses.host, bytes))
+    if (!weft__device_reserve(p->w, &p->shard_losses.device, bytes) ||
+        !weft__reserve(p->w, &p->shard_losses.host, bytes))
         return false;
     d->k->fill(d, n, 0, (real *)(void *)p->shard_losses.device.at);
     return true;

@@ -50,14 +50,14 @@ void weft__deal(weft_parallel *p, const weft_plan *parts, int64_t batch);  /* fi
 /* ---- a parallel ---- */
 typedef enum { WEFT__IDLE, WEFT__BETWEEN, WEFT__AT_SHARD, WEFT__ADDED } weft__state;
 
-typedef struct weft__room_of { char *at; int64_t bytes; } weft__room_of;
+typedef struct weft__buffer { char *at; int64_t bytes; } weft__buffer;
 
 /* The current batch. The arrays [n] are in the order of the shards: numbers of the sequences in the data,
  * their places in the batch, and their ids for dropout masks. They share `memory`; `device` holds the ids for
  * a GPU. */
 typedef struct weft__portion {
     int64_t n, number;                           /* number of a plan's batch, otherwise 0 */
-    weft__room_of memory, device;
+    weft__buffer memory, device;
     int32_t *place, *index, *scratch;
     int64_t *id, *device_id, *start;
     weft__bin *heap;
@@ -88,7 +88,7 @@ typedef struct weft__transfer {
  * a result. table: by place, weft_parallel_result. */
 typedef struct weft__results {
     int64_t n, part_size;
-    weft__room_of put, gathered, marks, table;
+    weft__buffer put, gathered, marks, table;
     bool complete;                               /* the table is complete, on all ranks */
 } weft__results;
 
@@ -116,7 +116,7 @@ struct weft_parallel {
      * the others are in `level`, on the device. The exchange covers [from, from + n) of the root's flat
      * vector. */
     int done;
-    struct { weft__room_of device, host; } shard_losses;  /* [shards of this rank, 2] losses and weights */
+    struct { weft__buffer device, host; } shard_losses;  /* [shards of this rank, 2] losses and weights */
     double leaf[WEFT__SUMS], sums[WEFT__BRANCHES][WEFT__SUMS], total[WEFT__SUMS];
     int64_t from, n, level_room, unfolded;  /* entries [0, unfolded) of the last shard are not added yet */
     real *level[WEFT__BRANCHES];
@@ -124,9 +124,9 @@ struct weft_parallel {
     struct { int64_t from, n; } agreed;          /* at the last update */
     int64_t least[WEFT__CHUNKS]; double looked;  /* See overlap.c. least: for each chunk, the first tape entry
                                                   * that uses its parameters. */
-    weft__room_of stage, outbox;                 /* stage: see exchange.c; outbox: what this rank hands out */
-    weft__room_of inbox; int64_t inbox_bytes;    /* see collective.c: the last words of each rank */
-    weft__room_of roll;                          /* see await.c: the roll call */
+    weft__buffer stage, outbox;                 /* stage: see exchange.c; outbox: what this rank hands out */
+    weft__buffer inbox; int64_t inbox_bytes;    /* see collective.c: the last words of each rank */
+    weft__buffer roll;                          /* see await.c: the roll call */
     /* Functions that await.c calls, or NULL. meanwhile: while it waits; returns whether it had work. cut_off:
      * when it ends the job. */
     bool (*meanwhile)(weft_parallel *);
@@ -138,7 +138,7 @@ struct weft_parallel {
     struct {
         bool shared, tried, is_over; char received, sent;
         weft__request next;                      /* is_over: it has arrived */
-        weft__room_of terms;
+        weft__buffer terms;
     } linked;
     weft__results results;
     weft__image image;                           /* see checkpoint.c: the checkpoint that is being loaded */
@@ -147,8 +147,8 @@ struct weft_parallel {
 /* ---- buffer.c ---- */
 /* Enlarges a buffer to at least that many bytes. Its values are lost if it grows. Returns its memory; NULL
  * and a failed context if memory is short. */
-char *weft__at_least(weft *, weft__room_of *, int64_t bytes);
-char *weft__device_at_least(weft *, weft__room_of *, int64_t bytes);
+char *weft__reserve(weft *, weft__buffer *, int64_t bytes);
+char *weft__device_reserve(weft *, weft__buffer *, int64_t bytes);
 
 /* ---- local_tree.c: adds up the sums and gradients of this rank's shards; each shard starts from zeros
  * ---- */

@@ -42,7 +42,7 @@ uint64_t weft__print_of_states(const weft_parallel *p)
 bool weft__states_room(weft_parallel *p)
 {
     int64_t n = p->transport ? most_bytes(p) : 0;
-    return !n || (weft__at_least(p->w, &p->outbox, n) && weft__at_least(p->w, &p->inbox, n * p->world.ranks));
+    return !n || (weft__reserve(p->w, &p->outbox, n) && weft__reserve(p->w, &p->inbox, n * p->world.ranks));
 }
 
 bool weft__share_states(weft_parallel *p, const char *what)

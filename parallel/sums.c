@@ -59,8 +59,8 @@ bool weft__sums_room(weft_parallel *p)
     if (!p->transport)
         return true;
     int64_t bytes = parcel_of(p).all;
-    return weft__at_least(p->w, &p->outbox, bytes) &&
-           weft__at_least(p->w, &p->inbox, bytes * p->world.ranks) && weft__exchange_room(p);
+    return weft__reserve(p->w, &p->outbox, bytes) &&
+           weft__reserve(p->w, &p->inbox, bytes * p->world.ranks) && weft__exchange_room(p);
 }
 
 bool weft__share_sums(weft_parallel *p)
