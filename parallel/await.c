@@ -39,7 +39,7 @@ bool weft__is_lost(weft_parallel *p, int peer, const char *what)
     if (!(p->lost = p->transport->shrink && !p->batch.carries))
         weft__give_up(p, text);
     p->transfer.broken = false;                  /* the loss is known now, and the transfer is over */
-    p->transfer.awaited = true;
+    p->transfer.blocked = true;
     return false;
 }
 
@@ -111,12 +111,12 @@ static bool all_over(weft_parallel *p, const char *what, weft__request *r, int n
     if (p->ended)                                /* the transport is still ending this process */
         return false;
     if (p->transfer.broken)                      /* found during the backward pass */
-        return weft__is_lost(p, p->transfer.gone, what);
+        return weft__is_lost(p, p->transfer.lost_rank, what);
     for (int i = 0; i < n; i++) {
         int over = r[i].number < 0 ? WEFT__LOST : look(p, r[i].number);
         while (!over) {
             if (p->transfer.broken)
-                return weft__is_lost(p, p->transfer.gone, what);
+                return weft__is_lost(p, p->transfer.lost_rank, what);
             if (weft__seconds() > until)
                 return weft__is_late(p, r[i].peer, what);
             over = look(p, r[i].number);

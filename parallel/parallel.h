@@ -72,14 +72,14 @@ typedef struct weft__request { int number, peer; } weft__request;
 enum { WEFT__CHUNKS = 8 };
 typedef struct weft__transfer {
     weft_parallel *p;
-    /* whole: the piece of each rank is the whole chunk. awaited: only the waiting function may advance it.
-     * broken: the rank `gone` is lost. */
-    bool begun, whole, awaited, broken; int gone;
+    /* whole: the piece of each rank is the whole chunk. blocked: only the waiting function may advance it.
+     * broken: lost_rank is lost. */
+    bool begun, whole, blocked, broken; int lost_rank;
     int64_t n; real *base, *sum;                 /* [n] gradients of the root; on the host: their sum */
-    int ranks, chunks, posted, summed, mine, terms;
-    struct weft__term *term;                     /* [terms], first the `mine` terms of this rank */
+    int ranks, chunks, posted, summed, own_terms, terms;
+    struct weft__term *term;                     /* [terms], first the `own_terms` terms of this rank */
     /* [chunks, room]; number of requests of each chunk, and how many of them have ended */
-    struct weft__request *request; int room, requests[WEFT__CHUNKS], over[WEFT__CHUNKS];
+    struct weft__request *request; int room, requests[WEFT__CHUNKS], ended[WEFT__CHUNKS];
     int64_t offset[WEFT__CHUNKS + 1];            /* offset of a chunk's piece in a term of another rank */
 } weft__transfer;
 
@@ -180,7 +180,7 @@ void weft__transfer_post(weft_parallel *p);
 bool weft__transfer_step(weft_parallel *p, bool wait);
 static inline bool weft__transfer_is_open(const weft_parallel *p)         /* whether it can advance */
 {
-    return p->transfer.posted > p->transfer.summed && !p->transfer.awaited && !p->transfer.broken;
+    return p->transfer.posted > p->transfer.summed && !p->transfer.blocked && !p->transfer.broken;
 }
 int64_t weft__chunk_of(const weft_parallel *p, int64_t at);
 int64_t weft__chunk_from(const weft_parallel *p, int chunk);
