@@ -220,8 +220,8 @@ static bool come(transfer *x, int chunk, const char *what, bool wait)
 /* ---- the tree ---- */
 static real *numbers(const transfer *x, int i, int chunk)
 {
-    return x->term[i].x + (i < x->own_terms ? weft__piece_from(x, chunk,
-        x->p->world.rank) : x->offset[chunk]);
+    return x->term[i].x +
+           (i < x->own_terms ? weft__piece_from(x, chunk, x->p->world.rank) : x->offset[chunk]);
 }
 
 /* Adds the terms of a tree and returns the place of the sum. A sum is written over its left term, or over

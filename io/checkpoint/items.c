@@ -54,8 +54,8 @@ void weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int64_t n
         if (k->type == WEFT_TEXT) {              /* up to its final 0 */
             const char *end = memchr(k->data, 0, (size_t)k->n);
             if (!end)
-                weft__h5_fail(h, WEFT_EARG, "item \"%s\": no 0 in its %lld bytes; expected a text that ends "
-                                            "in 0", k->name,
+                weft__h5_fail(h, WEFT_EARG, "item \"%s\": no final 0 in its %lld bytes; expected a text that "
+                                            "ends in 0", k->name,
                               (long long)k->n);
             count = end ? end - (const char *)k->data + 1 : 1;
         }

@@ -103,7 +103,7 @@ Test(csv, that_is_wrong_says_where)
     static const struct { const char *text, *says; const weft_csv_opts *opts;
     } bad[] = {
         { "", "bad.csv:1: the file is empty", NULL },
-        { "\n\n", ": a header", NULL },
+        { "\n\n", ": the file is empty", NULL },
         { "id,a\n1,2\n", "bad.csv:1: no column is named \"b\", but \"id\", \"a\"", NULL },
         { "id,alpha,\"be\nta\"\n", "bad.csv:1: no column is named \"a\", but \"id\", \"alpha\", \"be\nta\"",
           NULL },
