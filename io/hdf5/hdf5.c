@@ -36,7 +36,7 @@ void weft__h5_broken(weft__h5 *h, const char *path, const char *what)
 {
     char why[160] = "";
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, why);
-    weft__h5_fail(h, h->read.to ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, what, why);
+    weft__h5_fail(h, h->read.output ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, what, why);
 }
 
 /* ---- the image ---- *
@@ -72,7 +72,7 @@ static void enlarge(weft__h5 *h, size_t size)
     free(h->image);
     h->image = larger;
     h->size = h->read.size = size;
-    h->read.bytes = h->read.to = larger;
+    h->read.bytes = h->read.output = larger;
 }
 
 static bool reserve(weft__h5 *h, size_t bytes)

@@ -14,7 +14,7 @@
 typedef struct weft__h5_image {
     H5FD_t libhdf5_s;                            /* libhdf5's own part */
     const unsigned char *bytes;
-    unsigned char *to;                           /* the same memory if the file is written, otherwise NULL */
+    unsigned char *output;                       /* the same memory if the file is written, otherwise NULL */
     size_t written;                              /* bytes up to the last one written */
     weft__paged *paged;
     size_t size;
