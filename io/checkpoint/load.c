@@ -18,7 +18,7 @@ void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device)
         weft__h5_fail(s->h, WEFT_ENOMEM, "no memory to read %zu bytes", bytes);
         return NULL;
     }
-    k->to = to;
+    k->target = to;
     k->bytes = bytes;
     k->device = device;
     if (s->last)
@@ -41,9 +41,9 @@ void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, we
 static void deliver(weft *w, const weft__held *k)
 {
     if (k->device && k->bytes)
-        w->dev.k->upload(&w->dev, k->to, k->values, k->bytes);
+        w->dev.k->upload(&w->dev, k->target, k->values, k->bytes);
     else if (k->bytes)
-        memcpy(k->to, k->values, k->bytes);
+        memcpy(k->target, k->values, k->bytes);
 }
 
 weft_status weft__stage_end(weft__stage *s, const weft_module *m)
