@@ -128,7 +128,7 @@ static void no_column(csv *c, const char *name)
 {
     char why[900];
     int at = snprintf(why, sizeof why, "no column is named \"%.100s\"; expected%s", name,
-                      c->n > 1 ? "" : " another .delimiter, or the only column");
+                      c->n > 1 ? " one of" : " another .delimiter, or the only column");
     for (int i = 0; i < c->n && at < 700; i++)
         at += snprintf(why + at, sizeof why - (size_t)at, "%s \"%.100s\"", i ? "," : "", c->fields[i].text);
     snprintf(why + at, sizeof why - (size_t)at, "%s", at < 700 ? "" : ", ..");

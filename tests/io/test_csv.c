@@ -104,9 +104,9 @@ Test(csv, that_is_wrong_says_where)
     } bad[] = {
         { "", "bad.csv:1: the file is empty", NULL },
         { "\n\n", ": the file is empty", NULL },
-        { "id,a\n1,2\n", "bad.csv:1: no column is named \"b\", but \"id\", \"a\"", NULL },
-        { "id,alpha,\"be\nta\"\n", "bad.csv:1: no column is named \"a\", but \"id\", \"alpha\", \"be\nta\"",
-          NULL },
+        { "id,a\n1,2\n", "bad.csv:1: no column is named \"b\"; expected one of \"id\", \"a\"", NULL },
+        { "id,alpha,\"be\nta\"\n",
+          "bad.csv:1: no column is named \"a\"; expected one of \"id\", \"alpha\"", NULL },
         { "id;a;b\n1;2;3\n",
           "no column is named \"id\"; expected another .delimiter, or the only column \"id;a;b\"", NULL },
         { "id,a,b,a\n", "two columns are named \"a\"", NULL },

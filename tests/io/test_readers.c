@@ -224,7 +224,7 @@ Test(readers, files_of_keras_say_what_to_do)
         put_numbers(f, names[i], H5T_IEEE_F32LE, 2, 0, (double[]){ 1, 2 });
         H5Fclose(f);
         REFUSES(weft_load_state_dict(path, m, NULL), WEFT_EFORMAT, "a file of Keras");
-        REFUSES(weft_load_state_dict(path, m, &(weft_load_report){ 0 }), WEFT_EFORMAT, "transposed");
+        REFUSES(weft_load_state_dict(path, m, &(weft_load_report){ 0 }), WEFT_EFORMAT, "transpose kernels");
     }
     CLEAN(w);
     end_folder();

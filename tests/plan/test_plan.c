@@ -146,7 +146,7 @@ static const struct {
     { ROW, 2, "in row 2 from column 2 on: expected a position in the 2 rows" },
     { COLUMN, 1, "in row 1 from column 1 on: another segment ends at column 2 of the row" },
     { SEQUENCE, 5, "of sequence 5 from token 0 on, in row 1 from column 2 on: expected a sequence below 5" },
-    { LENGTH, 5, "5 tokens of sequence 4 from token 0 on, in row 1 from column 2 on: expected tokens of the sequence" },
+    { LENGTH, 5, "5 tokens of sequence 4 from token 0 on, in row 1 from column 2 on: expected tokens of" },
     { LENGTH, 3, "expected all 4 tokens, because the planner promises whole sequences" },
     { NO_BATCH, 0, "3 segments are outside all batches" },
     { CARRIES, 0, "carries the state of a segment that ends before token 3 of sequence 0" },
