@@ -119,7 +119,7 @@ weft_status weft__sealed_open(const char *path, const weft__image *image, weft__
         return WEFT_ENOMEM;
     }
     if (!image)
-        weft__h5_own(*h);
+        weft__h5_take_image(*h);
     expect_attribute(*h, "format", FORMAT);
     expect_attribute(*h, "format_version", VERSION);
     expect_attribute(*h, "real", sizeof(real) == 4 ? "float32" : "float64");

@@ -236,7 +236,7 @@ static void hold_optimiser(loading *l, weft_optim *o)
     if (known.n == 0)
         weft__h5_fail(l->stage.h, WEFT_EARG, "optimiser: its creation failed; expected a valid one, or NULL "
                                              "to load none");
-    else if (!weft__h5_is(l->stage.h, "optimizer"))
+    else if (!weft__h5_exists(l->stage.h, "optimizer"))
         weft__h5_fail(l->stage.h, WEFT_EFORMAT, "no optimiser in the file; expected one; pass NULL to load "
                                                 "none");
     for (int i = 0; i < known.n; i++) {
@@ -313,7 +313,7 @@ static void hold_streams(weft__stage *s, weft *w)
         hold_numbers(s, k, weft__hash(seed, k->name), 0);
     for (int i = 0; !weft__h5_status(s->h); i++) {
         snprintf(path, sizeof path, "streams/%d", i);
-        if (!weft__h5_is(s->h, path))
+        if (!weft__h5_exists(s->h, path))
             break;
         hold_stream(s, w, path);
     }

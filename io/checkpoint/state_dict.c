@@ -162,8 +162,8 @@ static weft_status foreign(const char *path, const unsigned char *head, size_t n
 
 static void refuse_ours(weft__h5 *h)
 {
-    if (weft__h5_is(h, "parameters") &&
-        (weft__h5_is(h, "streams") || weft__h5_is(h, "items") || weft__h5_is(h, "buffers")))
+    if (weft__h5_exists(h, "parameters") &&
+        (weft__h5_exists(h, "streams") || weft__h5_exists(h, "items") || weft__h5_exists(h, "buffers")))
         weft__h5_fail(h, WEFT_EFORMAT, "damaged: a checkpoint of weft without its first bytes; load an "
                                        "earlier checkpoint");
 }

@@ -54,7 +54,7 @@ static bool block(const index_of *x, uint64_t address, uint64_t n, const char *s
     const weft__h5_image *image = &x->h->read;
     uint32_t sum;
     return weft__h5_inside(image, x->h->size, address, n, at) && n >= PREFIX &&
-           (!signature || weft__h5_says(image, *at, signature, 4)) &&
+           (!signature || weft__h5_has_text(image, *at, signature, 4)) &&
            weft__h5_sum(image, *at, (size_t)n - 4, &sum) && field(x->h, *at + (size_t)n - 4, 4) == sum;
 }
 
@@ -306,7 +306,7 @@ static const char *old_node(index_of *x, uint64_t address, int height)
     enum { HEAD = 24, LEVELS = 16 };
     size_t at, key = 8 + 8 * ((size_t)x->c->rank + 1);
     if (!weft__h5_inside(&x->h->read, x->h->size, address, HEAD, &at) ||
-        !weft__h5_says(&x->h->read, at, "TREE\1", 5))
+        !weft__h5_has_text(&x->h->read, at, "TREE\1", 5))
         return damaged_tree;
     int is = (int)field(x->h, at + 5, 1);
     uint64_t entries = field(x->h, at + 6, 2);

@@ -166,7 +166,7 @@ weft__h5 *weft__h5_open_paged(const char *path, weft__paged *paged)
     return open_image(begin_file(path, false), (weft__h5_image){ .paged = paged, .size = paged->size });
 }
 
-void weft__h5_own(weft__h5 *h) { h->owns = true; }
+void weft__h5_take_image(weft__h5 *h) { h->owns = true; }
 
 weft_status weft__h5_open_file(const char *path, weft__head *head, weft__h5 **h)
 {
@@ -175,7 +175,7 @@ weft_status weft__h5_open_file(const char *path, weft__head *head, weft__h5 **h)
     weft_status s = weft__read_file(path, head, &image, &size);
     *h = s ? NULL : weft__h5_open(path, image, size, false);
     if (*h)
-        weft__h5_own(*h);
+        weft__h5_take_image(*h);
     else if (!s)
         free(image);
     return s || *h ? s : WEFT_ENOMEM;

@@ -52,7 +52,7 @@ uint64_t weft__h5_field(const weft__h5_image *i, size_t at, size_t n)
     return v;
 }
 
-bool weft__h5_says(const weft__h5_image *i, size_t at, const char *text, size_t n)
+bool weft__h5_has_text(const weft__h5_image *i, size_t at, const char *text, size_t n)
 {
     char of[8];
     return weft__h5_bytes(i, at, n, of) && !memcmp(of, text, n);

@@ -28,7 +28,7 @@ static bool follow_path(weft__h5 *h, const char *path, weft__h5_header *header)
             weft__h5_broken(h, part, "cannot be found");
         else if (info.type != H5L_TYPE_HARD)
             weft__h5_fail(h, WEFT_EFORMAT, "%s is a soft or external link; expected the object itself", part);
-        else if (!weft__h5_look(h, info.u.address, header))
+        else if (!weft__h5_read_header(h, info.u.address, header))
             weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: %s", part, bad_header);
         if (h->status)
             return false;
@@ -36,7 +36,7 @@ static bool follow_path(weft__h5 *h, const char *path, weft__h5_header *header)
     return true;
 }
 
-bool weft__h5_is(weft__h5 *h, const char *path) { return follow_path(h, path, &(weft__h5_header){ 0 }); }
+bool weft__h5_exists(weft__h5 *h, const char *path) { return follow_path(h, path, &(weft__h5_header){ 0 }); }
 
 /* Describes the data set at a path. Returns false if it does not exist, and after an error. */
 static bool find_set(weft__h5 *h, const char *path, weft__h5_set *s)
@@ -257,7 +257,7 @@ void weft__h5_notes(weft__h5 *h, const char *path, char *text, size_t size)
 static bool is_group(weft__h5 *h, const char *path, const entry *e)
 {
     weft__h5_header header;
-    if (!weft__h5_look(h, e->address, &header))
+    if (!weft__h5_read_header(h, e->address, &header))
         weft__h5_fail(h, WEFT_EFORMAT, "%s/%.64s is damaged: %s", path, e->name, bad_header);
     return !h->status && !header.layout.count;
 }
