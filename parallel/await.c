@@ -25,7 +25,7 @@ static void end_all(weft_parallel *p)
     p->transport->abort(1);
 }
 
-void weft__give_up(weft_parallel *p, const char *what)
+void weft__end_job(weft_parallel *p, const char *what)
 {
     weft__fail(p->w, WEFT_EDEVICE, "%s, in update %lld", what, (long long)p->updates);
     end_all(p);
@@ -37,7 +37,7 @@ bool weft__is_lost(weft_parallel *p, int peer, const char *what)
     snprintf(text, sizeof text, "%s: lost rank %d%s", what, peer,
              p->batch.carries && p->transport->shrink ? ", with the carried states of its rows" : "");
     if (!(p->lost = p->transport->shrink && !p->batch.carries))
-        weft__give_up(p, text);
+        weft__end_job(p, text);
     p->transfer.broken = false;                  /* the loss is known now, and the transfer is over */
     p->transfer.blocked = true;
     return false;

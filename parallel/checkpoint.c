@@ -74,11 +74,11 @@ static weft_status together(weft_parallel *p, const char *what, work *once, cons
         return weft__file_fail(WEFT_EARG, "%s: %s: parallel is NULL, or its creation failed; expected a "
                                           "parallel", what,
                                f->path ? f->path : "");
-    weft__common(p);
+    weft__begin_call(p);
     do {
         s = meet(p, what, f->path);
         s = s ? s : once(p, what, f);
-    } while (weft__again(p));
+    } while (weft__repeat_call(p));
     return s;
 }
 

@@ -283,7 +283,7 @@ bool weft__exchange(weft_parallel *p)
     if (!p->transport || !p->n)
         return true;
     if (!weft__transfer_begin(p)) {  /* all ranks have agreed, so the others would wait without end */
-        weft__give_up(p, "gradients of the batch");
+        weft__end_job(p, "gradients of the batch");
         return false;
     }
     if (p->link)

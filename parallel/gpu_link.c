@@ -46,7 +46,7 @@ static bool link_failed(weft_parallel *p, const char *what)
         if (next_is(p) == WEFT__LOST)
             return weft__is_lost(p, p->linked.next.peer, what);
     snprintf(text, sizeof text, "%s: %s", what, p->w->dev.links->why(p->link));
-    weft__give_up(p, text);
+    weft__end_job(p, text);
     return false;
 }
 

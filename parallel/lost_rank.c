@@ -16,14 +16,14 @@ enum { PASS = 3, WHERE = 4 };                    /* tags */
  * of ranks at the launch. */
 static _Thread_local struct { int64_t calls; int losses, first, ranks; weft__world world; } here;
 
-void weft__common(weft_parallel *p)
+void weft__begin_call(weft_parallel *p)
 {
     if (!p->again)
         p->call = here.calls++;
     p->lost = false;
 }
 
-bool weft__take_place(weft_parallel *p)
+bool weft__update_place(weft_parallel *p)
 {
     if (p->losses == here.losses)
         return false;
@@ -61,7 +61,7 @@ static bool shrink(weft_parallel *p)
     alarm(0);
     sigaction(SIGALRM, &before, NULL);
     if (!fine)
-        weft__give_up(p, "lost a rank, and the transport cannot continue without it");
+        weft__end_job(p, "lost a rank, and the transport cannot continue without it");
     here.losses++;
     return fine;
 }
@@ -103,7 +103,7 @@ static bool look_round(weft_parallel *p, bool done)
     return true;
 }
 
-bool weft__again(weft_parallel *p)
+bool weft__repeat_call(weft_parallel *p)
 {
     if (p->drain)
         weft__overlap_drain(p);
@@ -118,7 +118,7 @@ bool weft__again(weft_parallel *p)
     do {
         if (!shrink(p))
             return p->lost = false;
-        weft__take_place(p);
+        weft__update_place(p);
     } while (!look_round(p, done) && p->lost);
     return p->again && !p->ended;
 }

@@ -26,11 +26,11 @@ static bool all_are_alike(weft_parallel *p)
         { "the lengths of the data", weft__print_of_lengths(p) },
     };
     bool fine;
-    weft__common(p);
+    weft__begin_call(p);
     do
         fine = weft__agree(p, "weft_parallel_new", prints, sizeof prints / sizeof *prints) &&
                (!p->transport || (weft__find_shared_devices(p) && weft__link_up(p)));
-    while (weft__again(p));
+    while (weft__repeat_call(p));
     return fine;
 }
 
@@ -114,7 +114,7 @@ static bool made(weft_parallel *p, const weft_parallel_opts *o)
         weft__fail(p->w, WEFT_EDEVICE, "parallel_new: %s", why);
         return false;
     }
-    weft__take_place(p);                         /* an earlier weft_parallel may have lost ranks */
+    weft__update_place(p);                         /* an earlier weft_parallel may have lost ranks */
     bool fine = weft__await_room(p) && patience_of(p, o->timeout) && shards_fit(p, o->shards) &&
                 keep_lengths(p, o);
     p->mine = fine ? weft__shards_of(p->shards, p->world.rank, p->world.ranks) : (weft__branch){ 0, 0 };

@@ -217,7 +217,8 @@ bool weft__exchange_halves(weft_parallel *p);
 /* Enclose the backward pass of the current shard, so that chunks leave as soon as they are final, if
  * possible. */
 void weft__overlap_begin(weft_parallel *p), weft__overlap_end(weft_parallel *p);
-/* Completes a transfer that some ranks have begun, after all ranks have failed. weft__again calls it. */
+/* Completes a transfer that some ranks have begun, after all ranks have failed. weft__repeat_call
+ * calls it. */
 void weft__overlap_drain(weft_parallel *p);
 
 /* ---- states.c: states that shards carry from batch to batch; only the rank of the shard has them ---- */
@@ -229,13 +230,13 @@ bool weft__share_states(weft_parallel *p, const char *what);
 
 /* ---- lost_rank.c: frames a common call. If the transport survives the loss of a rank, the remaining ranks
  * repeat the call:
- *     weft__common(p);
- *     do the common work; while (weft__again(p)); ---- */
-void weft__common(weft_parallel *p);
+ *     weft__begin_call(p);
+ *     do the common work; while (weft__repeat_call(p)); ---- */
+void weft__begin_call(weft_parallel *p);
 /* Returns false if the call is complete on all ranks or has failed. */
-bool weft__again(weft_parallel *p);
+bool weft__repeat_call(weft_parallel *p);
 /* Updates this rank's number and its shards after a loss. Returns whether they have changed. */
-bool weft__take_place(weft_parallel *p);
+bool weft__update_place(weft_parallel *p);
 
 /* ---- collective.c ---- */
 /* A fingerprint: a hash of something that must be equal on all ranks, with its name for messages. */
@@ -293,7 +294,7 @@ bool weft__await_room(weft_parallel *p);         /* allocates the memory that a 
 bool weft__is_lost(weft_parallel *p, int rank, const char *what);
 bool weft__is_late(weft_parallel *p, int rank, const char *what);
 /* Ends the job: a rank is lost, and the others cannot continue. */
-void weft__give_up(weft_parallel *p, const char *what);
+void weft__end_job(weft_parallel *p, const char *what);
 
 /* ---- transport.c ---- */
 /* Returns the transport of the process, which the first call opens. *out is NULL, with a world of one rank,

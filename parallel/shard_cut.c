@@ -68,7 +68,7 @@ int64_t weft__parts_count(weft_parallel *p, const weft_plan *parts, int64_t batc
     if (p->w->status)
         return 0;
     /* another call may have lost a rank after the last batch */
-    bool moved = p->state == WEFT__IDLE && weft__take_place(p);
+    bool moved = p->state == WEFT__IDLE && weft__update_place(p);
     if (moved && weft__parts_carry(parts, p->shards, batch, batch))
         weft__fail(p->w, WEFT_EDEVICE,
                    "parallel_begin_plan: lost a rank, with the carried states of its rows; load the last "

@@ -102,7 +102,7 @@ static void begin(weft_parallel *p, const int32_t *index, int64_t n, const weft_
         p->batch.n = 0;
         return;
     }
-    weft__take_place(p);
+    weft__update_place(p);
     cut(p, index, n, parts, batch);
     p->batch.learns = w->recording;
     p->draw = w->random.draw;
@@ -262,15 +262,15 @@ static void add_up(weft_parallel *p)
 static bool together(weft_parallel *p)
 {
     weft *w = p->w;
-    if (weft__take_place(p)) {                   /* a rank was lost in a call between two shards */
+    if (weft__update_place(p)) {                   /* a rank was lost in a call between two shards */
         if (p->batch.carries)
             weft__fail(w, WEFT_EDEVICE,
                        "parallel_next: lost a rank, with the carried states of its rows");
         return start(p), false;
     }
-    weft__common(p);
+    weft__begin_call(p);
     add_up(p);
-    if (weft__again(p))
+    if (weft__repeat_call(p))
         return start(p), false;
     if (p->batch.learns && p->n && !w->status) {
         if (p->shards > 1)                       /* with one shard weft_mean_loss has divided the loss */
