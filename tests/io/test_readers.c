@@ -169,7 +169,7 @@ static const foreign others[] = {
     FOREIGN("weights.h5",
             "PK\3\4-\0\0\0\0\0\0\0!\0\xc4N\x1c\xea\xff\xff\xff\xff\xff\xff\xff\xff\x05\0\x14\0x."
             "npy\1\0\x10\0\x98\0",
-            "weights.h5 is a NumPy archive (.npz)", "numpy.load"),
+            "weights.h5: a NumPy archive (.npz)", "numpy.load"),
     FOREIGN(
         "m.safetensors",
         "\x3d\0\0\0\0\0\0\0{\"x\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}}    \0\0\0\0",
