@@ -134,7 +134,7 @@ Test(csv, that_is_wrong_says_where)
     size_t at = 0;
     for (int i = 0; i < 1000; i++)
         at += (size_t)snprintf(wide + at, sizeof wide - at, "%scolumn%d", i ? "," : "", i);
-    refused(put_text("c.csv", wide), NULL, WEFT_EFORMAT, "but \"column0\", \"column1\",");
+    refused(put_text("c.csv", wide), NULL, WEFT_EFORMAT, "expected one of \"column0\", \"column1\",");
     cr_assert(strlen(weft_file_message()) < 1000 && strstr(weft_file_message(), ", .."));
     end_folder();
 }

@@ -163,7 +163,7 @@ static const foreign others[] = {
     FOREIGN("model.pt",
             "PK\3\4\0\0\x08\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\0\x12\0archive/"
             "data.pklFB\x0e\0ZZZZZZZZZZZZZZ\x80\2}q\0",
-            "model.pt is a file of torch.save", "torch.load"),
+            "model.pt: a file of torch.save", "torch.load"),
     FOREIGN("old.pt", "\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.\x80\2M\xe9\3.", "a file of torch.save",
             "torch.load"),
     FOREIGN("weights.h5",
