@@ -175,7 +175,7 @@ static weft_status load(weft_parallel *p, const char *what, const file *f)
     if (s || p->shards == shards)
         return s;
     p->shards = (int)shards;
-    p->mine = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
+    p->own_shards = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
     return WEFT_OK;
 }
 

@@ -56,7 +56,7 @@ static int64_t place_of(weft_parallel *p, int64_t i, const void *bytes, int64_t 
 {
     const weft__portion *b = &p->batch;
     bool at_work = p->state == WEFT__AT_SHARD || p->state == WEFT__ADDED;
-    int64_t from = at_work ? b->start[p->at] : 0, all = at_work ? b->start[p->at + 1] - from : 0;
+    int64_t from = at_work ? b->start[p->current] : 0, all = at_work ? b->start[p->current + 1] - from : 0;
     if (!at_work)
         weft__fail(p->w, WEFT_EARG,
                    "parallel_put: no shard is in progress; expected a call between two calls of "

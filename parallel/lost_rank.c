@@ -30,7 +30,7 @@ bool weft__update_place(weft_parallel *p)
     p->losses = here.losses;
     p->world = here.world;
     weft__link_down(p);  /* the next transfer would otherwise wait for a lost rank without end */
-    p->mine = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
+    p->own_shards = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
     return true;
 }
 

@@ -55,7 +55,7 @@ static bool wanted(void)
 void weft__overlap_begin(weft_parallel *p)
 {
     static const weft__watch all = { used, passed, false };
-    bool fits = p->transport && p->w->dev.k->synchronous && p->at + 1 == p->mine.end &&
+    bool fits = p->transport && p->w->dev.k->synchronous && p->current + 1 == p->own_shards.end &&
                 p->agreed.n == p->n && p->agreed.from == p->from && !p->transfer.begun && wanted();
     if (!fits || !weft__transfer_begin(p) || p->transfer.chunks == 1)
         return;

@@ -117,7 +117,7 @@ static bool made(weft_parallel *p, const weft_parallel_opts *o)
     weft__update_place(p);                         /* an earlier weft_parallel may have lost ranks */
     bool fine = weft__await_room(p) && patience_of(p, o->timeout) && shards_fit(p, o->shards) &&
                 keep_lengths(p, o);
-    p->mine = fine ? weft__shards_of(p->shards, p->world.rank, p->world.ranks) : (weft__branch){ 0, 0 };
+    p->own_shards = fine ? weft__shards_of(p->shards, p->world.rank, p->world.ranks) : (weft__branch){ 0, 0 };
     p->timeout = p->timeout > 0 ? p->timeout : PATIENCE;  /* needed to report the error to the other ranks */
     if (!all_are_alike(p))
         return false;

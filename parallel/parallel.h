@@ -99,7 +99,7 @@ struct weft_parallel {
     int shards; bool shards_given;
     double timeout;
     double waited, waited_by_all;  /* seconds of this rank, and of all ranks at the last exchange of sums */
-    weft__branch mine;                           /* this rank's shards */
+    weft__branch own_shards;                     /* this rank's shards */
     int64_t sequences; int32_t *len;             /* of the data; len NULL: no lengths given */
     int64_t call, updates;                       /* number of the current common call; updates so far */
     bool stopping, abandoned;                    /* abandoned: weft_recover has ended the current batch */
@@ -108,7 +108,7 @@ struct weft_parallel {
     bool lost, again, ended; int losses;
     const char *differs;                         /* name of the fingerprint that differed last */
     weft__state state;
-    int at;                                      /* the current shard, or the next one */
+    int current;                                 /* the current shard, or the next one */
     weft__portion batch;
     weft__shard shard;
     uint64_t draw;                               /* step number for the update's dropout masks */
@@ -154,7 +154,8 @@ char *weft__device_reserve(weft *, weft__buffer *, int64_t bytes);
  * ---- */
 /* Lists the branches that are complete before shard `at`. Returns their number. */
 int  weft__branches_before(const weft_parallel *p, int at, weft__branch out[WEFT__BRANCHES]);
-/* Adds the results of shard p->at. Then zeroes the root's gradients, unless it was the rank's last shard. */
+/* Adds the results of shard p->current. Then zeroes the root's gradients, unless it was the rank's last
+ * shard. */
 void weft__fold_shard(weft_parallel *p);
 /* Adds only entries [from, n) of the rank's last shard, whose gradients are final there. */
 void weft__fold_early(weft_parallel *p, int64_t from);

@@ -80,7 +80,7 @@ static void start(weft_parallel *p)
     memset(p->total, 0, sizeof p->total);
     weft__losses_begin(p);                       /* the context fails if memory is short */
     p->state = WEFT__BETWEEN;
-    p->at = p->mine.from;
+    p->current = p->own_shards.from;
     p->done = 0;
     p->w->random.counted = false;
     p->unfolded = p->n;
@@ -140,16 +140,17 @@ void weft_parallel_begin_plan(weft_parallel *p, const weft_plan *parts, int64_t 
 static uint64_t salt_of(const weft_parallel *p)
 {
     return p->shards == 1 ? 0
-                          : (p->draw + 1) * 0x9E3779B97F4A7C15u ^ ((uint64_t)p->at + 1) * 0xD1342543DE82EF95u;
+                          : (p->draw + 1) * 0x9E3779B97F4A7C15u ^
+                            ((uint64_t)p->current + 1) * 0xD1342543DE82EF95u;
 }
 
 static void enter(weft_parallel *p, weft_part *part)
 {
     const weft__portion *b = &p->batch;
-    int64_t from = b->start[p->at], n = b->start[p->at + 1] - from;
-    *part = (weft_part){ p->at, n, b->index + from, b->place + from };
+    int64_t from = b->start[p->current], n = b->start[p->current + 1] - from;
+    *part = (weft_part){ p->current, n, b->index + from, b->place + from };
     p->shard = (weft__shard){ n, b->id + from, (b->device_id ? b->device_id : b->id) + from, salt_of(p),
-                              p->shards > 1 ? p->at + 1 : 0 };
+                              p->shards > 1 ? p->current + 1 : 0 };
     p->w->random.draw = p->draw;
     weft__shard_begin(p->w, &p->shard);
     p->state = WEFT__AT_SHARD;
@@ -162,7 +163,7 @@ static void leave(weft_parallel *p)
     w->tape->walk_watch = NULL;
     if (p->state == WEFT__AT_SHARD && p->batch.learns)
         weft__fail(w, WEFT_EARG, "parallel_next: shard %d has no loss; expected one; pass it to "
-                                 "weft_parallel_add", p->at);
+                                 "weft_parallel_add", p->current);
     uint64_t draw = w->random.draw;
     if (p->state == WEFT__AT_SHARD) {            /* no loss was added, so this was not a step */
         weft_clear(w);
@@ -172,7 +173,7 @@ static void leave(weft_parallel *p)
     if (!w->status)
         weft__fold_shard(p);
     p->state = WEFT__BETWEEN;
-    p->at++;
+    p->current++;
 }
 
 void weft_parallel_add_values(weft_parallel *p, const double *values, int n)
@@ -297,8 +298,8 @@ bool weft_parallel_next(weft_parallel *p, weft_part *part)
     if (p->state != WEFT__BETWEEN)
         leave(p);
     do
-        for (; !w->status && p->at < p->mine.end; leave(p))
-            if (p->batch.start[p->at + 1] > p->batch.start[p->at])
+        for (; !w->status && p->current < p->own_shards.end; leave(p))
+            if (p->batch.start[p->current + 1] > p->batch.start[p->current])
                 return enter(p, part), true;
     while (!together(p));
     return false;
