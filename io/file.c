@@ -72,7 +72,7 @@ static weft_status read_open(const char *path, int file, size_t all, weft__head 
 }
 
 /* A file of /proc has size 0 whatever its content. All readers trust the size, so they refuse such a file. */
-static weft_status regular(const char *path, int file, size_t *size)
+static weft_status check_regular(const char *path, int file, size_t *size)
 {
     struct stat s;
     char byte;
@@ -103,7 +103,7 @@ weft_status weft__open_file(const char *path, int *file, size_t *size)
     if (opened < 0)
         return weft__file_fail(errno == ENOENT ? WEFT_ENOENT : WEFT_EIO, "%s: cannot be read: %s", path,
                                strerror(errno));
-    weft_status status = regular(path, opened, size);
+    weft_status status = check_regular(path, opened, size);
     if (status)
         close(opened);
     else

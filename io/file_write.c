@@ -29,7 +29,7 @@ typedef struct target {
     char temporary[32];                          /* name of the new file; "" without one */
 } target;
 
-static weft_status cannot(const char *path, int why)
+static weft_status write_failed(const char *path, int why)
 {
     return weft__file_fail(why == ENOMEM ? WEFT_ENOMEM : WEFT_EIO,
                            "%.500s: cannot be written: %s; the old file is unchanged", path, strerror(why));
@@ -94,11 +94,11 @@ static char *followed(const char *path)
     return NULL;
 }
 
-static weft_status aim(target *t, const char *path)
+static weft_status find_target(target *t, const char *path)
 {
     *t = (target){ .folder = -1, .path = followed(path) };
     if (!t->path)
-        return cannot(path, errno);
+        return write_failed(path, errno);
     const char *slash = strrchr(t->path, '/');
     char *folder = slash ? strndup(t->path, (size_t)(slash + 1 - t->path)) : strdup(".");
     t->base = slash ? slash + 1 : t->path;
@@ -106,7 +106,7 @@ static weft_status aim(target *t, const char *path)
     int why = errno;
     free(folder);
     if (t->folder < 0)
-        return cannot(path, why);
+        return write_failed(path, why);
     /* an analyzer reports t->path as leaked if t->old is filled directly */
     struct stat old = { 0 };
     t->exists = *t->base == 0 || fstatat(t->folder, t->base, &old, AT_SYMLINK_NOFOLLOW) == 0;
@@ -183,7 +183,7 @@ static mode_t mode_mask(void)
 
 /* Gives the new file group, mode and owner of the old one, as far as allowed and supported. If the group
  * cannot be kept, our group gets the rights of all others. */
-static void dress(int file, const target *t)
+static void copy_attributes(int file, const target *t)
 {
     mode_t mode = t->exists ? t->old.st_mode & 0777 : 0666 & ~mode_mask();
     struct stat s;
@@ -201,7 +201,7 @@ static bool write_spans(int file, const target *t, const weft__span *spans, int 
     for (int i = 0; i < n; i++)
         if (weft__write_all(file, spans[i].bytes, spans[i].size) < spans[i].size)
             return false;
-    dress(file, t);
+    copy_attributes(file, t);
     return fsync(file) == 0;
 }
 
@@ -229,14 +229,14 @@ static weft_status replace(target *t, const weft__span *spans, int n)
 {
     int file = begin_target(t);
     if (file < 0)
-        return cannot(t->path, errno);
+        return write_failed(t->path, errno);
     bool good = write_spans(file, t, spans, n) && move_into_place(t, file);
     int why = errno;
     if (!good && *t->temporary)
         unlinkat(t->folder, t->temporary, 0);
     close(file);
     if (!good)
-        return cannot(t->path, why);
+        return write_failed(t->path, why);
     if (!sync_folder(t))
         return weft__file_fail(WEFT_EIO, "%.500s: written, but a power cut may undo it: %s", t->path,
                                strerror(errno));
@@ -248,7 +248,7 @@ weft_status weft__write_file(const char *path, const weft__span *spans, int n)
     target t;
     if (!path || !*path)
         return weft__file_fail(WEFT_EARG, "path is NULL or empty; expected the path of a file to write");
-    weft_status s = aim(&t, path);
+    weft_status s = find_target(&t, path);
     if (!s)
         s = replace(&t, spans, n);
     end_target(&t);
