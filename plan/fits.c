@@ -95,7 +95,7 @@ static int64_t take_row(bins *b, int64_t length)
     }
 }
 
-static void forget(bins *b, int64_t row) /* removes a row from the list, which has no order */
+static void remove_row(bins *b, int64_t row) /* removes a row from the list, which has no order */
 {
     for (int64_t i = 0; b->list && i < b->open; i++)
         if (b->list[i] == row) {
@@ -116,7 +116,7 @@ static void close_fullest(bins *b)
             row = b->gap[is] < b->gap[row] || (b->gap[is] == b->gap[row] && is < row) ? is : row;
         }
         tree_set(&b->first, row, -1);
-        forget(b, row);
+        remove_row(b, row);
     }
     b->open--;
 }
@@ -142,7 +142,7 @@ static bool put_back(bins *b, int64_t row, int64_t length)
     bool stays = b->gap[row] > 0 && (!b->limit || ++b->pieces[row] < b->limit);
     if (!stays) {
         b->gap[row] = -1;
-        forget(b, row);
+        remove_row(b, row);
         b->open--;
     }
     if (b->first.levels)
