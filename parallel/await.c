@@ -99,13 +99,13 @@ bool weft__is_late(weft_parallel *p, int peer, const char *what)
 
 /* ---- waiting ---- */
 /* Waits for a request, for a short time if there is other work. */
-static int look(weft_parallel *p, int request)
+static int wait_a_slice(weft_parallel *p, int request)
 {
     bool works = p->meanwhile && p->meanwhile(p);
     return p->transport->wait(request, works ? glance : slice);
 }
 
-static bool all_over(weft_parallel *p, const char *what, weft__request *r, int n)
+static bool wait_for_all(weft_parallel *p, const char *what, weft__request *r, int n)
 {
     double until = weft__seconds() + p->timeout;
     if (p->ended)                                /* the transport is still ending this process */
@@ -113,13 +113,13 @@ static bool all_over(weft_parallel *p, const char *what, weft__request *r, int n
     if (p->transfer.broken)                      /* found during the backward pass */
         return weft__is_lost(p, p->transfer.lost_rank, what);
     for (int i = 0; i < n; i++) {
-        int over = r[i].number < 0 ? WEFT__LOST : look(p, r[i].number);
+        int over = r[i].number < 0 ? WEFT__LOST : wait_a_slice(p, r[i].number);
         while (!over) {
             if (p->transfer.broken)
                 return weft__is_lost(p, p->transfer.lost_rank, what);
             if (weft__seconds() > until)
                 return weft__is_late(p, r[i].peer, what);
-            over = look(p, r[i].number);
+            over = wait_a_slice(p, r[i].number);
         }
         if (over < 0)
             return weft__is_lost(p, r[i].peer, what);
@@ -130,7 +130,7 @@ static bool all_over(weft_parallel *p, const char *what, weft__request *r, int n
 bool weft__await(weft_parallel *p, const char *what, weft__request *r, int n)
 {
     double from = weft__seconds();
-    bool fine = all_over(p, what, r, n);
+    bool fine = wait_for_all(p, what, r, n);
     p->waited += weft__seconds() - from;
     return fine;
 }

@@ -13,7 +13,7 @@ enum { SLICE = 1 << 30 };                        /* bytes of a broadcast: MPI co
 typedef struct { int32_t status; int64_t size; char text[480]; } result;
 
 /* Returns the status of rank 0, or for `all` that of the first rank that has failed, on all ranks. */
-static weft_status shared(weft_parallel *p, const char *what, weft_status mine, bool all)
+static weft_status share_status(weft_parallel *p, const char *what, weft_status mine, bool all)
 {
     result r = { .status = mine, .size = (int64_t)p->image.size };
     snprintf(r.text, sizeof r.text, "%.479s", mine ? weft_file_message() : "");
@@ -59,7 +59,7 @@ static weft_status failed(const weft_parallel *p, const char *what, const char *
 }
 
 /* Waits for all ranks. */
-static weft_status meet(weft_parallel *p, const char *what, const char *path)
+static weft_status agree_on_call(weft_parallel *p, const char *what, const char *path)
 {
     const weft__print states = { "the states that shards carry", weft__print_of_states(p) };
     weft__states_room(p);  /* without memory the context fails, and weft__agree reports it on all ranks */
@@ -67,7 +67,7 @@ static weft_status meet(weft_parallel *p, const char *what, const char *path)
 }
 
 /* Does the work on all ranks, and repeats it if a rank is lost. */
-static weft_status together(weft_parallel *p, const char *what, work *once, const file *f)
+static weft_status run_on_all(weft_parallel *p, const char *what, work *once, const file *f)
 {
     weft_status s;
     if (!p || !p->w)
@@ -76,7 +76,7 @@ static weft_status together(weft_parallel *p, const char *what, work *once, cons
                                f->path ? f->path : "");
     weft__begin_call(p);
     do {
-        s = meet(p, what, f->path);
+        s = agree_on_call(p, what, f->path);
         s = s ? s : once(p, what, f);
     } while (weft__repeat_call(p));
     return s;
@@ -94,13 +94,13 @@ static weft_status save(weft_parallel *p, const char *what, const file *f)
         mine = weft_save(f->path, f->m, f->o, all ? all : f->items, f->n + (all != NULL));
         weft__release(p->w, all);
     }
-    return shared(p, what, mine, false);
+    return share_status(p, what, mine, false);
 }
 
 weft_status weft_parallel_save(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n)
 {
-    return together(p, "weft_parallel_save", save, &(file){ path, m, o, items, n });
+    return run_on_all(p, "weft_parallel_save", save, &(file){ path, m, o, items, n });
 }
 
 /* ---- loading ---- */
@@ -126,7 +126,7 @@ static weft_status read_once(weft_parallel *p, const char *what, const char *pat
 {
     forget_image(p);
     weft_status s = p->world.rank ? WEFT_OK : weft__read_checkpoint(path, &p->image);
-    s = shared(p, what, s, false);
+    s = share_status(p, what, s, false);
     if (s || p->world.ranks < 2)
         return s;
     p->image.size = (size_t)((const result *)weft__words_of(p, 0))->size;
@@ -135,7 +135,7 @@ static weft_status read_once(weft_parallel *p, const char *what, const char *pat
     s = p->image.bytes ? WEFT_OK :
                          weft__file_fail(WEFT_ENOMEM, "%s: no memory for %s, %zu bytes", what, path,
                                          p->image.size);
-    s = shared(p, what, s, true);
+    s = share_status(p, what, s, true);
     return s ? s : hand_out_image(p, what, path);
 }
 
@@ -168,9 +168,9 @@ static weft_status load(weft_parallel *p, const char *what, const file *f)
     if (s)
         return s;
     /* all ranks check before any rank changes anything */
-    s = shared(p, what, take_shards(p, f->path, &shards), true);
+    s = share_status(p, what, take_shards(p, f->path, &shards), true);
     if (!s)
-        s = shared(p, what, weft__load_image(f->path, &p->image, f->m, f->o, f->items, f->n), true);
+        s = share_status(p, what, weft__load_image(f->path, &p->image, f->m, f->o, f->items, f->n), true);
     forget_image(p);
     if (s || p->shards == shards)
         return s;
@@ -182,5 +182,5 @@ static weft_status load(weft_parallel *p, const char *what, const file *f)
 weft_status weft_parallel_load(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n)
 {
-    return together(p, "weft_parallel_load", load, &(file){ path, m, o, items, n });
+    return run_on_all(p, "weft_parallel_load", load, &(file){ path, m, o, items, n });
 }

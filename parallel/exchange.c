@@ -196,7 +196,7 @@ static void hand_out(transfer *x, int chunk)
 }
 
 /* Returns whether the messages of the chunk have arrived; wait: waits for them. */
-static bool come(transfer *x, int chunk, const char *what, bool wait)
+static bool await_chunk(transfer *x, int chunk, const char *what, bool wait)
 {
     if (x->p->link)
         return wait && weft__link_taken(x->p, what);
@@ -244,7 +244,7 @@ bool weft__transfer_step(weft_parallel *p, bool wait)
 {
     transfer *x = &p->transfer;
     int chunk = x->summed;
-    if (chunk == x->posted || x->broken || !come(x, chunk, "gradients of the batch", wait))
+    if (chunk == x->posted || x->broken || !await_chunk(x, chunk, "gradients of the batch", wait))
         return false;
     int64_t n = weft__piece_size(x, chunk, p->world.rank);
     real *to = x->sum + weft__piece_from(x, chunk, p->world.rank),
@@ -271,7 +271,7 @@ static bool exchange_pieces(weft_parallel *p)
         if (!weft__transfer_step(p, true))
             return false;
     for (int c = 0; c < x->chunks; c++)
-        if (!come(x, c, "sums of the batch", true))
+        if (!await_chunk(x, c, "sums of the batch", true))
             return false;
     return true;
 }

@@ -51,7 +51,7 @@ static bool link_failed(weft_parallel *p, const char *what)
 }
 
 /* Returns the final state of the link; 0 if a rank is lost or the context has failed. */
-static int came(weft_parallel *p, const char *what, int (*state)(weft__link *))
+static int has_arrived(weft_parallel *p, const char *what, int (*state)(weft__link *))
 {
     double from = weft__seconds(), until = from + p->timeout;
     int is = 0;
@@ -68,16 +68,19 @@ static int came(weft_parallel *p, const char *what, int (*state)(weft__link *))
     return is;
 }
 
-static bool awaited(weft_parallel *p, const char *what, int (*state)(weft__link *))
+static bool wait_for_state(weft_parallel *p, const char *what, int (*state)(weft__link *))
 {
-    int is = came(p, what, state);
+    int is = has_arrived(p, what, state);
     return is == 1 || (is && link_failed(p, what));
 }
 
-bool weft__link_taken(weft_parallel *p, const char *what) { return awaited(p, what, p->w->dev.links->taken); }
+bool weft__link_taken(weft_parallel *p, const char *what)
+{
+    return wait_for_state(p, what, p->w->dev.links->taken);
+}
 
 /* Waits until this rank and the next one have ended their part. */
-static bool watched(weft_parallel *p, const char *what)
+static bool watch_neighbour(weft_parallel *p, const char *what)
 {
     int before = neighbour(p, -1);
     weft__request r[2] = { { p->transport->post_send(before, OVER, &p->linked.sent, 1), before },
@@ -87,7 +90,7 @@ static bool watched(weft_parallel *p, const char *what)
 
 bool weft__link_done(weft_parallel *p, const char *what)
 {
-    return awaited(p, what, p->w->dev.links->done) && watched(p, what);
+    return wait_for_state(p, what, p->w->dev.links->done) && watch_neighbour(p, what);
 }
 
 /* ---- messages ---- */
@@ -190,14 +193,14 @@ static bool joined(weft_parallel *p, hello *mine, char *why, size_t size)
     mine->fails = !p->link;
     if (!all_can(p, mine, why, size)) {
         if (*why)
-            watched(p, joining);
+            watch_neighbour(p, joining);
         return false;
     }
-    int is = came(p, joining, d->links->taken);
+    int is = has_arrived(p, joining, d->links->taken);
     mine->fails = is != 1;
     if (is && is != 1)
         snprintf(mine->why, sizeof mine->why, "%s", d->links->why(p->link));
-    return is && watched(p, joining) && all_can(p, mine, why, size);
+    return is && watch_neighbour(p, joining) && all_can(p, mine, why, size);
 }
 
 static bool linked(weft_parallel *p, hello *mine, char *why, size_t size)
