@@ -34,12 +34,12 @@ static weft_status read_to(const char *path, int file, unsigned char *bytes, siz
     while (from < to) {
         ssize_t n = read(file, bytes + from, to - from < 1 << 30 ? to - from : 1 << 30);
         if (n < 0 && errno != EINTR)
-            return weft__file_fail(WEFT_EIO, "%s cannot be read: %s", path, strerror(errno));
+            return weft__file_fail(WEFT_EIO, "%s: cannot be read: %s", path, strerror(errno));
         if (n == 0)
             return weft__file_fail(WEFT_EIO,
-                                   "%s: expected %zu bytes, found %zu: it became shorter while it "
-                                   "was read, or is a file of /sys or /proc; copy those by cat first",
-                                   path, to, from);
+                                   "%s: %zu bytes; expected %zu: the file became shorter while it was "
+                                   "read, or is a file of /sys or /proc; copy those with cat first",
+                                   path, from, to);
         from += n > 0 ? (size_t)n : 0;
     }
     return WEFT_OK;
@@ -72,21 +72,22 @@ static weft_status read_open(const char *path, int file, size_t all, weft__head 
 }
 
 /* A file of /proc has size 0 whatever its content. All readers trust the size, so they refuse such a file. */
-static weft_status regular(const char *path, int file, size_t *size)
+static weft_status check_regular(const char *path, int file, size_t *size)
 {
     struct stat s;
     char byte;
     if (fstat(file, &s))
-        return weft__file_fail(WEFT_EIO, "%s cannot be read: %s", path, strerror(errno));
+        return weft__file_fail(WEFT_EIO, "%s: cannot be read: %s", path, strerror(errno));
     if (!S_ISREG(s.st_mode))
-        return weft__file_fail(WEFT_EFORMAT, "%s is not a regular file", path);
+        return weft__file_fail(WEFT_EFORMAT, "%s: not a regular file; expected a file, not a folder or a "
+                                             "device", path);
     ssize_t more = s.st_size ? 0 : pread(file, &byte, 1, 0);
     if (more < 0)
-        return weft__file_fail(WEFT_EIO, "%s cannot be read: %s", path, strerror(errno));
+        return weft__file_fail(WEFT_EIO, "%s: cannot be read: %s", path, strerror(errno));
     if (more)
         return weft__file_fail(WEFT_EFORMAT,
-                               "%s: its size is 0, but it has content, as files of /proc do; copy it by cat, "
-                               "and read the copy",
+                               "%s: size 0, but it has content, as files of /proc; expected the real size; "
+                               "copy it with cat, and read the copy",
                                path);
     *size = (size_t)s.st_size;
     return WEFT_OK;
@@ -96,13 +97,13 @@ weft_status weft__open_file(const char *path, int *file, size_t *size)
 {
     *file = -1;
     if (!path || !*path)
-        return weft__file_fail(WEFT_EARG, "no path is given for a file to be read");
+        return weft__file_fail(WEFT_EARG, "path is NULL or empty; expected the path of a file to read");
     /* opening a FIFO must not wait for a writer */
     int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (opened < 0)
-        return weft__file_fail(errno == ENOENT ? WEFT_ENOENT : WEFT_EIO, "%s cannot be read: %s", path,
+        return weft__file_fail(errno == ENOENT ? WEFT_ENOENT : WEFT_EIO, "%s: cannot be read: %s", path,
                                strerror(errno));
-    weft_status status = regular(path, opened, size);
+    weft_status status = check_regular(path, opened, size);
     if (status)
         close(opened);
     else

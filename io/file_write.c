@@ -25,14 +25,14 @@ enum { TRIES = 100, LINKS = 40 };                 /* names to try; links to foll
 typedef struct target {
     char *path; const char *base;                /* the path without links; its last part */
     int folder;                                  /* open; names are relative to it */
-    bool is; struct stat old;                    /* whether a file exists; its attributes */
+    bool exists; struct stat old;                    /* whether a file exists; its attributes */
     char temporary[32];                          /* name of the new file; "" without one */
 } target;
 
-static weft_status cannot(const char *path, int why)
+static weft_status write_failed(const char *path, int why)
 {
     return weft__file_fail(why == ENOMEM ? WEFT_ENOMEM : WEFT_EIO,
-                           "%.500s cannot be written: %s; what was there is as it was", path, strerror(why));
+                           "%.500s: cannot be written: %s; the old file is unchanged", path, strerror(why));
 }
 
 /* ---- bytes ---- */
@@ -94,11 +94,11 @@ static char *followed(const char *path)
     return NULL;
 }
 
-static weft_status aim(target *t, const char *path)
+static weft_status find_target(target *t, const char *path)
 {
     *t = (target){ .folder = -1, .path = followed(path) };
     if (!t->path)
-        return cannot(path, errno);
+        return write_failed(path, errno);
     const char *slash = strrchr(t->path, '/');
     char *folder = slash ? strndup(t->path, (size_t)(slash + 1 - t->path)) : strdup(".");
     t->base = slash ? slash + 1 : t->path;
@@ -106,13 +106,14 @@ static weft_status aim(target *t, const char *path)
     int why = errno;
     free(folder);
     if (t->folder < 0)
-        return cannot(path, why);
+        return write_failed(path, why);
     /* an analyzer reports t->path as leaked if t->old is filled directly */
     struct stat old = { 0 };
-    t->is = *t->base == 0 || fstatat(t->folder, t->base, &old, AT_SYMLINK_NOFOLLOW) == 0;
+    t->exists = *t->base == 0 || fstatat(t->folder, t->base, &old, AT_SYMLINK_NOFOLLOW) == 0;
     t->old = old;
-    if (t->is && !S_ISREG(t->old.st_mode))
-        return weft__file_fail(WEFT_EIO, "%.500s cannot be written: it is not a regular file", path);
+    if (t->exists && !S_ISREG(t->old.st_mode))
+        return weft__file_fail(WEFT_EIO, "%.500s: cannot be written: not a regular file; expected a file or "
+                                         "a new name", path);
     return WEFT_OK;
 }
 
@@ -182,11 +183,11 @@ static mode_t mode_mask(void)
 
 /* Gives the new file group, mode and owner of the old one, as far as allowed and supported. If the group
  * cannot be kept, our group gets the rights of all others. */
-static void dress(int file, const target *t)
+static void copy_attributes(int file, const target *t)
 {
-    mode_t mode = t->is ? t->old.st_mode & 0777 : 0666 & ~mode_mask();
+    mode_t mode = t->exists ? t->old.st_mode & 0777 : 0666 & ~mode_mask();
     struct stat s;
-    bool other = t->is && fstat(file, &s) == 0;
+    bool other = t->exists && fstat(file, &s) == 0;
     if (other && s.st_gid != t->old.st_gid && fchown(file, (uid_t)-1, t->old.st_gid))
         mode = (mode & 0707) | (mode & 0007) << 3;
     /* a refusal is not a failure: the file has fewer rights, not more */
@@ -200,7 +201,7 @@ static bool write_spans(int file, const target *t, const weft__span *spans, int 
     for (int i = 0; i < n; i++)
         if (weft__write_all(file, spans[i].bytes, spans[i].size) < spans[i].size)
             return false;
-    dress(file, t);
+    copy_attributes(file, t);
     return fsync(file) == 0;
 }
 
@@ -228,16 +229,16 @@ static weft_status replace(target *t, const weft__span *spans, int n)
 {
     int file = begin_target(t);
     if (file < 0)
-        return cannot(t->path, errno);
+        return write_failed(t->path, errno);
     bool good = write_spans(file, t, spans, n) && move_into_place(t, file);
     int why = errno;
     if (!good && *t->temporary)
         unlinkat(t->folder, t->temporary, 0);
     close(file);
     if (!good)
-        return cannot(t->path, why);
+        return write_failed(t->path, why);
     if (!sync_folder(t))
-        return weft__file_fail(WEFT_EIO, "%.500s is written, but may not survive a power cut: %s", t->path,
+        return weft__file_fail(WEFT_EIO, "%.500s: written, but a power cut may undo it: %s", t->path,
                                strerror(errno));
     return WEFT_OK;
 }
@@ -246,8 +247,8 @@ weft_status weft__write_file(const char *path, const weft__span *spans, int n)
 {
     target t;
     if (!path || !*path)
-        return weft__file_fail(WEFT_EARG, "no path is given for a file to be written");
-    weft_status s = aim(&t, path);
+        return weft__file_fail(WEFT_EARG, "path is NULL or empty; expected the path of a file to write");
+    weft_status s = find_target(&t, path);
     if (!s)
         s = replace(&t, spans, n);
     end_target(&t);
@@ -257,6 +258,6 @@ weft_status weft__write_file(const char *path, const weft__span *spans, int n)
 weft_status weft_write_file(const char *path, const void *bytes, size_t size)
 {
     if (size && !bytes)
-        return weft__file_fail(WEFT_EARG, "write_file: expected %zu bytes, NULL was given", size);
+        return weft__file_fail(WEFT_EARG, "weft_write_file: bytes is NULL; expected %zu bytes", size);
     return weft__write_file(path, &(weft__span){ bytes, size }, 1);
 }

@@ -69,7 +69,7 @@ static bool member(weft_journal *j, const char *name)
     if (!j)
         return false;
     if (!name) {
-        weft__file_fail(WEFT_EARG, "%s: a member without a name is left out", j->path);
+        weft__file_fail(WEFT_EARG, "%s: name is NULL; expected a name; this member was not written", j->path);
         return false;
     }
     if (!j->members)
@@ -105,7 +105,7 @@ void weft_journal_line_end(weft_journal *j)
     j->members = 0;
     append_text(j, "}\n", 2);
     if (j->lost) {
-        weft__file_fail(WEFT_ENOMEM, "%s: no memory for a line, which is left out", j->path);
+        weft__file_fail(WEFT_ENOMEM, "%s: no memory for a line, which was not written", j->path);
         return;
     }
     size_t n = weft__write_all(j->fd, j->line, j->size);
@@ -128,8 +128,9 @@ weft_status weft_journal_open(const char *path, bool append, weft_journal **out)
     if (out)
         *out = NULL;
     if (!path || !out)
-        return weft__file_fail(WEFT_EARG, "weft_journal_open: no %s",
-                               path ? "place for the journal" : "path");
+        return weft__file_fail(WEFT_EARG, "weft_journal_open: %s is NULL; expected a path and a pointer for "
+                                          "the journal",
+                               path ? "out" : "path");
     int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC);
     weft_journal *j = calloc(1, sizeof *j);
     char *copy = strdup(path);

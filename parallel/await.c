@@ -25,7 +25,7 @@ static void end_all(weft_parallel *p)
     p->transport->abort(1);
 }
 
-void weft__give_up(weft_parallel *p, const char *what)
+void weft__end_job(weft_parallel *p, const char *what)
 {
     weft__fail(p->w, WEFT_EDEVICE, "%s, in update %lld", what, (long long)p->updates);
     end_all(p);
@@ -34,21 +34,21 @@ void weft__give_up(weft_parallel *p, const char *what)
 bool weft__is_lost(weft_parallel *p, int peer, const char *what)
 {
     char text[100];
-    snprintf(text, sizeof text, "%s: rank %d is gone%s", what, peer,
-             p->batch.carries && p->transport->shrink ? ", and the states that its rows carried" : "");
+    snprintf(text, sizeof text, "%s: lost rank %d%s", what, peer,
+             p->batch.carries && p->transport->shrink ? ", with the carried states of its rows" : "");
     if (!(p->lost = p->transport->shrink && !p->batch.carries))
-        weft__give_up(p, text);
+        weft__end_job(p, text);
     p->transfer.broken = false;                  /* the loss is known now, and the transfer is over */
-    p->transfer.awaited = true;
+    p->transfer.blocked = true;
     return false;
 }
 
 /* ---- who does not answer ---- */
-typedef struct call { int request; char heard, said; } call;
+typedef struct call { int request; char received, sent; } call;
 
 bool weft__await_room(weft_parallel *p)
 {
-    return !p->transport || weft__at_least(p->w, &p->roll, p->world.ranks * (int64_t)sizeof(call));
+    return !p->transport || weft__reserve(p->w, &p->roll, p->world.ranks * (int64_t)sizeof(call));
 }
 
 static int list_silent(weft_parallel *p, char *text, size_t size)  /* returns their number */
@@ -59,8 +59,8 @@ static int list_silent(weft_parallel *p, char *text, size_t size)  /* returns th
     call *roll = (call *)(void *)p->roll.at;
     for (int q = 0; q < all; q++)
         if (q != here) {
-            roll[q].request = t->post_recv(q, ALIVE, &roll[q].heard, 1);
-            t->post_send(q, ALIVE, &roll[q].said, 1);
+            roll[q].request = t->post_recv(q, ALIVE, &roll[q].received, 1);
+            t->post_send(q, ALIVE, &roll[q].sent, 1);
         }
     double until = weft__seconds() + answer;
     for (int q = 0; q < all; q++) {
@@ -84,14 +84,14 @@ bool weft__is_late(weft_parallel *p, int peer, const char *what)
     int n = list_silent(p, silent, sizeof silent);
     if (n)
         weft__fail(p->w, WEFT_EDEVICE,
-                   "%s: %s %s not answered for %g s, in update %lld: stopped, or at work on something that "
-                   "the others are not (one that judges or saves alone, or a longer batch than "
-                   "weft_parallel_opts.timeout allows)",
+                   "%s: %s %s not answered for %g s, in update %lld; expected an answer within the timeout. "
+                   "It stopped, does work that the others do not do (evaluates or saves alone), or has a "
+                   "longer batch than weft_parallel_opts.timeout allows",
                    what, silent, n == 1 ? "has" : "have", p->timeout, (long long)p->updates);
     else
         weft__fail(p->w, WEFT_EDEVICE,
-                   "%s: rank %d has sent nothing for %g s, in update %lld, though it is there: ranks wait "
-                   "for different things",
+                   "%s: rank %d answers but has sent no data for %g s, in update %lld; expected the same "
+                   "calls in the same order on all ranks",
                    what, peer, p->timeout, (long long)p->updates);
     end_all(p);
     return false;
@@ -99,27 +99,27 @@ bool weft__is_late(weft_parallel *p, int peer, const char *what)
 
 /* ---- waiting ---- */
 /* Waits for a request, for a short time if there is other work. */
-static int look(weft_parallel *p, int request)
+static int wait_a_slice(weft_parallel *p, int request)
 {
     bool works = p->meanwhile && p->meanwhile(p);
     return p->transport->wait(request, works ? glance : slice);
 }
 
-static bool all_over(weft_parallel *p, const char *what, weft__request *r, int n)
+static bool wait_for_all(weft_parallel *p, const char *what, weft__request *r, int n)
 {
     double until = weft__seconds() + p->timeout;
     if (p->ended)                                /* the transport is still ending this process */
         return false;
     if (p->transfer.broken)                      /* found during the backward pass */
-        return weft__is_lost(p, p->transfer.gone, what);
+        return weft__is_lost(p, p->transfer.lost_rank, what);
     for (int i = 0; i < n; i++) {
-        int over = r[i].number < 0 ? WEFT__LOST : look(p, r[i].number);
+        int over = r[i].number < 0 ? WEFT__LOST : wait_a_slice(p, r[i].number);
         while (!over) {
             if (p->transfer.broken)
-                return weft__is_lost(p, p->transfer.gone, what);
+                return weft__is_lost(p, p->transfer.lost_rank, what);
             if (weft__seconds() > until)
                 return weft__is_late(p, r[i].peer, what);
-            over = look(p, r[i].number);
+            over = wait_a_slice(p, r[i].number);
         }
         if (over < 0)
             return weft__is_lost(p, r[i].peer, what);
@@ -130,7 +130,7 @@ static bool all_over(weft_parallel *p, const char *what, weft__request *r, int n
 bool weft__await(weft_parallel *p, const char *what, weft__request *r, int n)
 {
     double from = weft__seconds();
-    bool fine = all_over(p, what, r, n);
+    bool fine = wait_for_all(p, what, r, n);
     p->waited += weft__seconds() - from;
     return fine;
 }

@@ -1,7 +1,7 @@
 /* buffer.c - buffers on the host or the device that grow and are reused from batch to batch. */
 #include "parallel/parallel.h"
 
-static char *at_least(weft *w, weft__room_of *r, int64_t bytes, void *(*allocate)(weft *, size_t),
+static char *enlarge(weft *w, weft__buffer *r, int64_t bytes, void *(*allocate)(weft *, size_t),
                       void (*release)(weft *, void *))
 {
     if (bytes > r->bytes) {
@@ -12,12 +12,12 @@ static char *at_least(weft *w, weft__room_of *r, int64_t bytes, void *(*allocate
     return r->at;
 }
 
-char *weft__at_least(weft *w, weft__room_of *r, int64_t bytes)
+char *weft__reserve(weft *w, weft__buffer *r, int64_t bytes)
 {
-    return at_least(w, r, bytes, weft__allocate, weft__release);
+    return enlarge(w, r, bytes, weft__allocate, weft__release);
 }
 
-char *weft__device_at_least(weft *w, weft__room_of *r, int64_t bytes)
+char *weft__device_reserve(weft *w, weft__buffer *r, int64_t bytes)
 {
-    return at_least(w, r, bytes, weft__device_allocate, weft__device_release);
+    return enlarge(w, r, bytes, weft__device_allocate, weft__device_release);
 }

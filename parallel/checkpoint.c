@@ -13,7 +13,7 @@ enum { SLICE = 1 << 30 };                        /* bytes of a broadcast: MPI co
 typedef struct { int32_t status; int64_t size; char text[480]; } result;
 
 /* Returns the status of rank 0, or for `all` that of the first rank that has failed, on all ranks. */
-static weft_status shared(weft_parallel *p, const char *what, weft_status mine, bool all)
+static weft_status share_status(weft_parallel *p, const char *what, weft_status mine, bool all)
 {
     result r = { .status = mine, .size = (int64_t)p->image.size };
     snprintf(r.text, sizeof r.text, "%.479s", mine ? weft_file_message() : "");
@@ -24,7 +24,7 @@ static weft_status shared(weft_parallel *p, const char *what, weft_status mine, 
                                weft_error_message(p->w));
     weft__end_texts(p, offsetof(result, text), sizeof r.text);
     for (int q = 0; q < (all ? p->world.ranks : 1); q++) {
-        const result *of = weft__said(p, q);
+        const result *of = weft__words_of(p, q);
         if (of->status)
             return weft__file_fail((weft_status)of->status, "rank %d: %s", q, of->text);
     }
@@ -59,7 +59,7 @@ static weft_status failed(const weft_parallel *p, const char *what, const char *
 }
 
 /* Waits for all ranks. */
-static weft_status meet(weft_parallel *p, const char *what, const char *path)
+static weft_status agree_on_call(weft_parallel *p, const char *what, const char *path)
 {
     const weft__print states = { "the states that shards carry", weft__print_of_states(p) };
     weft__states_room(p);  /* without memory the context fails, and weft__agree reports it on all ranks */
@@ -67,17 +67,18 @@ static weft_status meet(weft_parallel *p, const char *what, const char *path)
 }
 
 /* Does the work on all ranks, and repeats it if a rank is lost. */
-static weft_status together(weft_parallel *p, const char *what, work *once, const file *f)
+static weft_status run_on_all(weft_parallel *p, const char *what, work *once, const file *f)
 {
     weft_status s;
     if (!p || !p->w)
-        return weft__file_fail(WEFT_EARG, "%s: %s: no parallel, or one that could not be made", what,
+        return weft__file_fail(WEFT_EARG, "%s: %s: parallel is NULL, or its creation failed; expected a "
+                                          "parallel", what,
                                f->path ? f->path : "");
-    weft__common(p);
+    weft__begin_call(p);
     do {
-        s = meet(p, what, f->path);
+        s = agree_on_call(p, what, f->path);
         s = s ? s : once(p, what, f);
-    } while (weft__again(p));
+    } while (weft__repeat_call(p));
     return s;
 }
 
@@ -93,13 +94,13 @@ static weft_status save(weft_parallel *p, const char *what, const file *f)
         mine = weft_save(f->path, f->m, f->o, all ? all : f->items, f->n + (all != NULL));
         weft__release(p->w, all);
     }
-    return shared(p, what, mine, false);
+    return share_status(p, what, mine, false);
 }
 
 weft_status weft_parallel_save(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n)
 {
-    return together(p, "weft_parallel_save", save, &(file){ path, m, o, items, n });
+    return run_on_all(p, "weft_parallel_save", save, &(file){ path, m, o, items, n });
 }
 
 /* ---- loading ---- */
@@ -125,16 +126,16 @@ static weft_status read_once(weft_parallel *p, const char *what, const char *pat
 {
     forget_image(p);
     weft_status s = p->world.rank ? WEFT_OK : weft__read_checkpoint(path, &p->image);
-    s = shared(p, what, s, false);
+    s = share_status(p, what, s, false);
     if (s || p->world.ranks < 2)
         return s;
-    p->image.size = (size_t)((const result *)weft__said(p, 0))->size;
+    p->image.size = (size_t)((const result *)weft__words_of(p, 0))->size;
     if (p->world.rank)
         p->image.bytes = malloc(p->image.size);
     s = p->image.bytes ? WEFT_OK :
                          weft__file_fail(WEFT_ENOMEM, "%s: no memory for %s, %zu bytes", what, path,
                                          p->image.size);
-    s = shared(p, what, s, true);
+    s = share_status(p, what, s, true);
     return s ? s : hand_out_image(p, what, path);
 }
 
@@ -145,16 +146,17 @@ static weft_status take_shards(weft_parallel *p, const char *path, int64_t *shar
     weft_status s = weft__load_image(path, &p->image, NULL, NULL, &item, 1);
     if (s)
         return s;
-    if (p->shards_said && *shards != p->shards)
+    if (p->shards_given && *shards != p->shards)
         return weft__file_fail(WEFT_EARG,
-                               "weft_parallel_load: %s: saved by a run of %lld shards, and %d are asked for: "
-                               "its numbers would be others",
+                               "weft_parallel_load: %s: saved by a run of %lld shards; expected %d, as in "
+                               "the options; results depend on the number of shards: set .shards to 0 to use "
+                               "the number in the file",
                                path, (long long)*shards, p->shards);
     if (*shards < p->world.ranks || *shards > WEFT__SHARDS)
         return weft__file_fail(
             WEFT_EARG,
-            "weft_parallel_load: %s: saved by a run of %lld shards, and here are %d ranks; expected at "
-            "least one for each rank",
+            "weft_parallel_load: %s: saved by a run of %lld shards, for %d ranks; expected at least one "
+            "shard for each rank; start fewer ranks",
             path, (long long)*shards, p->world.ranks);
     return WEFT_OK;
 }
@@ -166,19 +168,19 @@ static weft_status load(weft_parallel *p, const char *what, const file *f)
     if (s)
         return s;
     /* all ranks check before any rank changes anything */
-    s = shared(p, what, take_shards(p, f->path, &shards), true);
+    s = share_status(p, what, take_shards(p, f->path, &shards), true);
     if (!s)
-        s = shared(p, what, weft__load_image(f->path, &p->image, f->m, f->o, f->items, f->n), true);
+        s = share_status(p, what, weft__load_image(f->path, &p->image, f->m, f->o, f->items, f->n), true);
     forget_image(p);
     if (s || p->shards == shards)
         return s;
     p->shards = (int)shards;
-    p->mine = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
+    p->own_shards = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
     return WEFT_OK;
 }
 
 weft_status weft_parallel_load(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n)
 {
-    return together(p, "weft_parallel_load", load, &(file){ path, m, o, items, n });
+    return run_on_all(p, "weft_parallel_load", load, &(file){ path, m, o, items, n });
 }

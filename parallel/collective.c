@@ -40,25 +40,25 @@ void weft__signals_watch(void)
 }
 
 /* ---- all-gather ---- */
-const void *weft__said(const weft_parallel *p, int rank)
+const void *weft__words_of(const weft_parallel *p, int rank)
 {
     int all = p->world.ranks;
-    return p->said.at + (rank - p->world.rank + all) % all * p->said_bytes;
+    return p->inbox.at + (rank - p->world.rank + all) % all * p->inbox_bytes;
 }
 
 void weft__end_texts(weft_parallel *p, size_t at, size_t size)
 {
     for (int q = 0; q < p->world.ranks; q++)
-        ((char *)(uintptr_t)weft__said(p, q))[at + size - 1] = 0;
+        ((char *)(uintptr_t)weft__words_of(p, q))[at + size - 1] = 0;
 }
 
 bool weft__all_gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n)
 {
     int here = p->world.rank, all = p->world.ranks;
-    char *said = weft__at_least(p->w, &p->said, n * all);
+    char *said = weft__reserve(p->w, &p->inbox, n * all);
     if (!said)
         return false;
-    p->said_bytes = n;
+    p->inbox_bytes = n;
     memcpy(said, bytes, (size_t)n);
     for (int d = 1; d < all; d *= 2) {
         int to = (here - d + all) % all, from = (here + d) % all, blocks = d < all - d ? d : all - d;
@@ -79,14 +79,14 @@ bool weft__hand_out(weft_parallel *p, const char *what, const void *bytes, int64
 /* ---- comparing the words ---- */
 static bool same_call(weft_parallel *p)
 {
-    const word *a = weft__said(p, 0);
+    const word *a = weft__words_of(p, 0);
     for (int q = 1; q < p->world.ranks; q++) {
-        const word *b = weft__said(p, q);
+        const word *b = weft__words_of(p, q);
         if (a->call == b->call && !strcmp(a->what, b->what))
             continue;
         weft__fail(p->w, WEFT_EARG,
-                   "rank 0 is in %s, its common call %lld, and rank %d in %s, its %lld: all ranks call the "
-                   "same functions in the same order",
+                   "rank 0 is in %s (common call %lld), rank %d in %s (common call %lld); expected the same "
+                   "calls in the same order on all ranks",
                    a->what, (long long)a->call, q, b->what, (long long)b->call);
         return false;
     }
@@ -98,7 +98,7 @@ static bool same_call(weft_parallel *p)
 static bool none_has_failed(weft_parallel *p)
 {
     for (int q = 0; q < p->world.ranks; q++) {
-        const word *b = weft__said(p, q);
+        const word *b = weft__words_of(p, q);
         if (!b->status)
             continue;
         if (p->w->status)
@@ -111,9 +111,9 @@ static bool none_has_failed(weft_parallel *p)
 
 static bool prints_agree(weft_parallel *p, const char *what, const weft__print *prints, int n)
 {
-    const word *a = weft__said(p, 0);
+    const word *a = weft__words_of(p, 0);
     for (int q = 1; q < p->world.ranks; q++) {
-        const word *b = weft__said(p, q);
+        const word *b = weft__words_of(p, q);
         for (int i = 0; i < n; i++)
             if (a->print[i] != b->print[i]) {
                 p->differs = prints[i].name;
@@ -144,7 +144,7 @@ bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, 
     weft__end_texts(p, offsetof(word, text), sizeof mine.text);
     bool fine = same_call(p) && none_has_failed(p) && prints_agree(p, what, prints, n), posted = false;
     for (int q = 0; q < p->world.ranks; q++) {
-        const word *its = weft__said(p, q);
+        const word *its = weft__words_of(p, q);
         p->stopping |= its->stopping && fine;
         posted |= its->posted;
     }

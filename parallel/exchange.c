@@ -81,9 +81,9 @@ static char *take_room(const transfer *x, room *r)
                  p->w->dev.k->synchronous || p->link ? 0 : weft__whole_lines(p->n * (int64_t)sizeof(real)),
                  weft__whole_lines((others + mine) * (int64_t)sizeof(term)), others + mine * ranks };
     int64_t theirs = others * r->size;
-    if (p->link && !weft__device_at_least(p->w, &p->linked.terms, theirs))
+    if (p->link && !weft__device_reserve(p->w, &p->linked.terms, theirs))
         return NULL;
-    return weft__at_least(p->w, &p->stage,
+    return weft__reserve(p->w, &p->stage,
                           mine * r->own + (p->link ? 0 : theirs) + r->terms +
                               x->chunks * r->requests * (int64_t)sizeof *x->request);
 }
@@ -130,7 +130,7 @@ bool weft__transfer_begin(weft_parallel *p)
             p->w->dev.k->download(&p->w->dev, at, there, (size_t)p->n * sizeof(real));
         x->term[i] = (term){ b[i], r.own ? (real *)(void *)at : there };
     }
-    x->terms = x->mine = mine;
+    x->terms = x->own_terms = mine;
     x->sum = x->term[mine - 1].x;
     char *there = p->link ? p->linked.terms.at : at;
     for (int q = 0; q < ranks; q++)
@@ -167,14 +167,14 @@ void weft__transfer_post(weft_parallel *p)
     transfer *x = &p->transfer;
     weft__branch b[WEFT__BRANCHES];
     int here = p->world.rank, ranks = p->world.ranks, chunk = x->posted++;
-    term *theirs = x->term + x->mine;
+    term *theirs = x->term + x->own_terms;
     group(x, true);
     for (int q = 0; q < ranks; q++)
         for (int i = 0, n = q == here ? 0 : branches_of(p, q, b); i < n; i++)
             post(x, chunk, false, q, GRADIENTS + i, (theirs++)->x + x->offset[chunk],
                  weft__piece_size(x, chunk, here));
     for (int d = 1; d < ranks; d++)
-        for (int i = 0, q = (here + d) % ranks; i < x->mine; i++)
+        for (int i = 0, q = (here + d) % ranks; i < x->own_terms; i++)
             post(x, chunk, true, q, GRADIENTS + i, x->term[i].x + weft__piece_from(x, chunk, q),
                  weft__piece_size(x, chunk, q));
     group(x, false);
@@ -196,19 +196,19 @@ static void hand_out(transfer *x, int chunk)
 }
 
 /* Returns whether the messages of the chunk have arrived; wait: waits for them. */
-static bool come(transfer *x, int chunk, const char *what, bool wait)
+static bool await_chunk(transfer *x, int chunk, const char *what, bool wait)
 {
     if (x->p->link)
         return wait && weft__link_taken(x->p, what);
     weft__request *r = x->request + chunk * x->room;
-    int n = x->requests[chunk], *over = &x->over[chunk];
+    int n = x->requests[chunk], *over = &x->ended[chunk];
     if (wait && !weft__await(x->p, what, r + *over, n - *over))
         return false;
     for (; !wait && *over < n; ++*over) {
         int is = r[*over].number < 0 ? WEFT__LOST : x->p->transport->test(r[*over].number);
         if (is < 0) {
             x->broken = true;
-            x->gone = r[*over].peer;
+            x->lost_rank = r[*over].peer;
         }
         if (is != 1)
             return false;
@@ -220,7 +220,8 @@ static bool come(transfer *x, int chunk, const char *what, bool wait)
 /* ---- the tree ---- */
 static real *numbers(const transfer *x, int i, int chunk)
 {
-    return x->term[i].x + (i < x->mine ? weft__piece_from(x, chunk, x->p->world.rank) : x->offset[chunk]);
+    return x->term[i].x +
+           (i < x->own_terms ? weft__piece_from(x, chunk, x->p->world.rank) : x->offset[chunk]);
 }
 
 /* Adds the terms of a tree and returns the place of the sum. A sum is written over its left term, or over
@@ -243,7 +244,7 @@ bool weft__transfer_step(weft_parallel *p, bool wait)
 {
     transfer *x = &p->transfer;
     int chunk = x->summed;
-    if (chunk == x->posted || x->broken || !come(x, chunk, "gradients of the batch", wait))
+    if (chunk == x->posted || x->broken || !await_chunk(x, chunk, "gradients of the batch", wait))
         return false;
     int64_t n = weft__piece_size(x, chunk, p->world.rank);
     real *to = x->sum + weft__piece_from(x, chunk, p->world.rank),
@@ -265,12 +266,12 @@ static bool exchange_pieces(weft_parallel *p)
     transfer *x = &p->transfer;
     while (x->posted < x->chunks)
         weft__transfer_post(p);
-    x->awaited = true;
+    x->blocked = true;
     while (x->summed < x->chunks)
         if (!weft__transfer_step(p, true))
             return false;
     for (int c = 0; c < x->chunks; c++)
-        if (!come(x, c, "sums of the batch", true))
+        if (!await_chunk(x, c, "sums of the batch", true))
             return false;
     return true;
 }
@@ -282,7 +283,7 @@ bool weft__exchange(weft_parallel *p)
     if (!p->transport || !p->n)
         return true;
     if (!weft__transfer_begin(p)) {  /* all ranks have agreed, so the others would wait without end */
-        weft__give_up(p, "gradients of the batch");
+        weft__end_job(p, "gradients of the batch");
         return false;
     }
     if (p->link)

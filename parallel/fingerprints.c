@@ -122,16 +122,16 @@ void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *m
 {
     if (!weft__hand_out(p, what, mine, n * (int64_t)sizeof *mine))
         return;
-    const uint64_t *a = weft__said(p, 0);
+    const uint64_t *a = weft__words_of(p, 0);
     for (int q = 1; q < p->world.ranks; q++) {
-        const uint64_t *b = weft__said(p, q);
+        const uint64_t *b = weft__words_of(p, q);
         for (int64_t i = 0; i < n; i++) {
             if (a[i] == b[i])
                 continue;
             weft__explain(
                 p->w,
-                "%s: the values of ranks 0 and %d differ, first in %s: one of them has changed, loaded or "
-                "made it by itself",
+                "%s: the values of ranks 0 and %d differ, first in %s; expected equal values; create, load "
+                "and change it on all ranks",
                 what, q, path_at(p->module, i));
             return;
         }

@@ -21,7 +21,7 @@ static int64_t size_of(int64_t n)
 void weft__results_begin(weft_parallel *p)
 {
     p->results.n = 0;
-    p->results.known = false;
+    p->results.complete = false;
 }
 
 /* Reserves `more` bytes after the results stored so far. NULL: memory is short, and the context has
@@ -30,8 +30,8 @@ static char *behind(weft_parallel *p, int64_t more)
 {
     weft__results *r = &p->results;
     if (r->n + more > r->put.bytes) {
-        weft__room_of larger = { 0 };
-        if (!weft__at_least(p->w, &larger, 2 * r->n + more))
+        weft__buffer larger = { 0 };
+        if (!weft__reserve(p->w, &larger, 2 * r->n + more))
             return NULL;
         if (r->n)
             memcpy(larger.at, r->put.at, (size_t)r->n);
@@ -45,7 +45,7 @@ static char *behind(weft_parallel *p, int64_t more)
 static char *mark_of(weft_parallel *p, int64_t place)
 {
     weft__results *r = &p->results;
-    char *marks = weft__at_least(p->w, &r->marks, p->batch.n);
+    char *marks = weft__reserve(p->w, &r->marks, p->batch.n);
     if (marks && !r->n)
         memset(marks, 0, (size_t)p->batch.n);
     return marks ? marks + place : NULL;
@@ -56,10 +56,10 @@ static int64_t place_of(weft_parallel *p, int64_t i, const void *bytes, int64_t 
 {
     const weft__portion *b = &p->batch;
     bool at_work = p->state == WEFT__AT_SHARD || p->state == WEFT__ADDED;
-    int64_t from = at_work ? b->start[p->at] : 0, all = at_work ? b->start[p->at + 1] - from : 0;
+    int64_t from = at_work ? b->start[p->current] : 0, all = at_work ? b->start[p->current + 1] - from : 0;
     if (!at_work)
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_put: no shard is at work; its results are put between two calls of "
+                   "parallel_put: no shard is in progress; expected a call between two calls of "
                    "weft_parallel_next");
     else if (i < 0 || i >= all)
         weft__fail(p->w, WEFT_EARG, "parallel_put: sequence %lld of the shard; expected 0 .. %lld",
@@ -77,7 +77,8 @@ void weft_parallel_put(weft_parallel *p, int64_t i, const void *bytes, int64_t n
     int64_t place = place_of(p, i, bytes, n);
     char *mark = place < 0 ? NULL : mark_of(p, place);
     if (mark && *mark)
-        weft__fail(p->w, WEFT_EARG, "parallel_put: sequence %lld of the shard has a result already",
+        weft__fail(p->w, WEFT_EARG, "parallel_put: sequence %lld of the shard already has a result; expected "
+                                    "one for each sequence",
                    (long long)i);
     char *to = mark && !*mark ? behind(p, size_of(n)) : NULL;
     if (!to)
@@ -91,13 +92,13 @@ void weft_parallel_put(weft_parallel *p, int64_t i, const void *bytes, int64_t n
 }
 
 /* ---- the results of all ranks ---- */
-void weft__results_said(weft_parallel *p)
+void weft__results_measure(weft_parallel *p)
 {
     weft__results *r = &p->results;
-    r->most = r->n;
+    r->part_size = r->n;
     for (int q = 0; p->transport && q < p->world.ranks; q++) {
-        int64_t n = (int64_t)((const double *)weft__said(p, q))[WEFT__PUT];
-        r->most = n > r->most ? n : r->most;
+        int64_t n = (int64_t)((const double *)weft__words_of(p, q))[WEFT__PUT];
+        r->part_size = n > r->part_size ? n : r->part_size;
     }
 }
 
@@ -120,42 +121,43 @@ static bool list(weft_parallel_result *table, int64_t all, const char *at, int64
 static bool reserve(weft_parallel *p)
 {
     weft__results *r = &p->results;
-    int64_t all = r->most * p->world.ranks;
-    bool fine = behind(p, r->most - r->n) &&
-                weft__at_least(p->w, &r->table, p->batch.n * (int64_t)sizeof(weft_parallel_result));
+    int64_t all = r->part_size * p->world.ranks;
+    bool fine = behind(p, r->part_size - r->n) &&
+                weft__reserve(p->w, &r->table, p->batch.n * (int64_t)sizeof(weft_parallel_result));
     return fine && (!p->transport ||
-                    (weft__at_least(p->w, &r->all, all) && weft__at_least(p->w, &p->said, all)));
+                    (weft__reserve(p->w, &r->gathered, all) && weft__reserve(p->w, &p->inbox, all)));
 }
 
 bool weft__share_results(weft_parallel *p)
 {
     weft__results *r = &p->results;
     weft_parallel_result *table;
-    if (!r->most)
+    if (!r->part_size)
         return true;
     if (reserve(p))
-        memset(r->put.at + r->n, 0xFF, (size_t)(r->most - r->n));         /* fills the rest with entries at
-                                                                           * place -1, which ends the list */
+        memset(r->put.at + r->n, 0xFF, (size_t)(r->part_size - r->n));  /* fills the rest with place
+                                                                         * -1, which ends the list */
     if (!weft__agree(p, its_results, NULL, 0))
         return false;
     table = memset(r->table.at, 0, (size_t)p->batch.n * sizeof *table);
     if (!p->transport)
         list(table, p->batch.n, r->put.at, r->n);
-    else if (!weft__hand_out(p, its_results, r->put.at, r->most))
+    else if (!weft__hand_out(p, its_results, r->put.at, r->part_size))
         return false;
     for (int q = 0; p->transport && q < p->world.ranks; q++) {
-        char *there = r->all.at + q * r->most;
-        if (!list(table, p->batch.n, memcpy(there, weft__said(p, q), (size_t)r->most), r->most)) {
-            weft__fail(p->w, WEFT_EFORMAT, "%s: those of rank %d are damaged", its_results, q);
+        char *there = r->gathered.at + q * r->part_size;
+        if (!list(table, p->batch.n, memcpy(there, weft__words_of(p, q), (size_t)r->part_size),
+                  r->part_size)) {
+            weft__fail(p->w, WEFT_EFORMAT, "%s: the data of rank %d are damaged", its_results, q);
             return false;
         }
     }
-    return r->known = true;
+    return r->complete = true;
 }
 
 const weft_parallel_result *weft_parallel_gathered(const weft_parallel *p, int64_t *n)
 {
-    bool known = p && p->w && p->results.known;
+    bool known = p && p->w && p->results.complete;
     if (n)
         *n = known ? p->batch.n : 0;
     return known ? (const weft_parallel_result *)(const void *)p->results.table.at : NULL;
@@ -164,7 +166,7 @@ const weft_parallel_result *weft_parallel_gathered(const weft_parallel *p, int64
 void weft__results_end(weft_parallel *p)
 {
     weft__results *r = &p->results;
-    void *const all[] = { r->put.at, r->marks.at, r->all.at, r->table.at };
+    void *const all[] = { r->put.at, r->marks.at, r->gathered.at, r->table.at };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__release(p->w, all[i]);
 }

@@ -23,7 +23,7 @@ static int neighbour(const weft_parallel *p, int d)
 void weft__link_watch(weft_parallel *p)
 {
     int next = neighbour(p, 1);
-    p->linked.next = (weft__request){ p->transport->post_recv(next, OVER, &p->linked.heard, 1), next };
+    p->linked.next = (weft__request){ p->transport->post_recv(next, OVER, &p->linked.received, 1), next };
     p->linked.is_over = false;
 }
 
@@ -46,12 +46,12 @@ static bool link_failed(weft_parallel *p, const char *what)
         if (next_is(p) == WEFT__LOST)
             return weft__is_lost(p, p->linked.next.peer, what);
     snprintf(text, sizeof text, "%s: %s", what, p->w->dev.links->why(p->link));
-    weft__give_up(p, text);
+    weft__end_job(p, text);
     return false;
 }
 
 /* Returns the final state of the link; 0 if a rank is lost or the context has failed. */
-static int came(weft_parallel *p, const char *what, int (*state)(weft__link *))
+static int has_arrived(weft_parallel *p, const char *what, int (*state)(weft__link *))
 {
     double from = weft__seconds(), until = from + p->timeout;
     int is = 0;
@@ -68,26 +68,29 @@ static int came(weft_parallel *p, const char *what, int (*state)(weft__link *))
     return is;
 }
 
-static bool awaited(weft_parallel *p, const char *what, int (*state)(weft__link *))
+static bool wait_for_state(weft_parallel *p, const char *what, int (*state)(weft__link *))
 {
-    int is = came(p, what, state);
+    int is = has_arrived(p, what, state);
     return is == 1 || (is && link_failed(p, what));
 }
 
-bool weft__link_taken(weft_parallel *p, const char *what) { return awaited(p, what, p->w->dev.links->taken); }
+bool weft__link_taken(weft_parallel *p, const char *what)
+{
+    return wait_for_state(p, what, p->w->dev.links->taken);
+}
 
 /* Waits until this rank and the next one have ended their part. */
-static bool watched(weft_parallel *p, const char *what)
+static bool watch_neighbour(weft_parallel *p, const char *what)
 {
     int before = neighbour(p, -1);
-    weft__request r[2] = { { p->transport->post_send(before, OVER, &p->linked.said, 1), before },
+    weft__request r[2] = { { p->transport->post_send(before, OVER, &p->linked.sent, 1), before },
                            p->linked.next };
     return weft__await(p, what, r, p->linked.is_over ? 1 : 2);
 }
 
 bool weft__link_done(weft_parallel *p, const char *what)
 {
-    return awaited(p, what, p->w->dev.links->done) && watched(p, what);
+    return wait_for_state(p, what, p->w->dev.links->done) && watch_neighbour(p, what);
 }
 
 /* ---- messages ---- */
@@ -109,9 +112,9 @@ typedef struct unit { uint64_t gpu; char host[64]; } unit;
 /* Returns the first rank before q that uses the same GPU; -1: none. */
 static int shares_with(const weft_parallel *p, int q)
 {
-    const unit *a = weft__said(p, q);
+    const unit *a = weft__words_of(p, q);
     for (int r = 0; a->gpu && r < q; r++) {
-        const unit *b = weft__said(p, r);
+        const unit *b = weft__words_of(p, r);
         if (a->gpu == b->gpu && !strcmp(a->host, b->host))
             return r;
     }
@@ -135,9 +138,9 @@ bool weft__find_shared_devices(weft_parallel *p)
     p->linked.shared = many;
     if (many && p->world.rank == 0 && !weft__silenced())
         fprintf(stderr,
-                "weft: ranks %d and %d share one GPU of %s%s: start one rank a GPU; WEFT_LOG=0 silences "
-                "this\n",
-                first, second, ((const unit *)weft__said(p, first))->host,
+                "weft: ranks %d and %d share one GPU of %s%s; expected one rank for each GPU; WEFT_LOG=0 "
+                "silences this\n",
+                first, second, ((const unit *)weft__words_of(p, first))->host,
                 many > 1 ? ", and so do others" : "");
     return true;
 }
@@ -162,7 +165,7 @@ static bool all_can(weft_parallel *p, const hello *mine, char *why, size_t size)
     weft__end_texts(p, offsetof(hello, name), sizeof mine->name);
     weft__end_texts(p, offsetof(hello, why), sizeof mine->why);
     for (int q = 0; q < p->world.ranks; q++) {
-        const hello *its = weft__said(p, q);
+        const hello *its = weft__words_of(p, q);
         if (its->fails) {
             snprintf(why, size, "rank %d: %s", q, its->why);
             return false;
@@ -177,7 +180,7 @@ static void begin_world(weft_parallel *p, hello *mine)
     char *id = p->world.rank == 0 ? mine->id : NULL;
     mine->fails = !l || !l->begin_world(&p->w->dev, id, mine->name, mine->why, sizeof mine->why);
     if (!l)
-        snprintf(mine->why, sizeof mine->why, "libweft_cuda.so was made without nccl.h");
+        snprintf(mine->why, sizeof mine->why, "libweft_cuda.so was built without nccl.h");
 }
 
 /* Opens the link on all ranks or on none. */
@@ -190,14 +193,14 @@ static bool joined(weft_parallel *p, hello *mine, char *why, size_t size)
     mine->fails = !p->link;
     if (!all_can(p, mine, why, size)) {
         if (*why)
-            watched(p, joining);
+            watch_neighbour(p, joining);
         return false;
     }
-    int is = came(p, joining, d->links->taken);
+    int is = has_arrived(p, joining, d->links->taken);
     mine->fails = is != 1;
     if (is && is != 1)
         snprintf(mine->why, sizeof mine->why, "%s", d->links->why(p->link));
-    return is && watched(p, joining) && all_can(p, mine, why, size);
+    return is && watch_neighbour(p, joining) && all_can(p, mine, why, size);
 }
 
 static bool linked(weft_parallel *p, hello *mine, char *why, size_t size)
@@ -207,7 +210,7 @@ static bool linked(weft_parallel *p, hello *mine, char *why, size_t size)
     begin_world(p, mine);
     if (!all_can(p, mine, why, size))
         return false;
-    *mine = *(const hello *)weft__said(p, 0);
+    *mine = *(const hello *)weft__words_of(p, 0);
     return joined(p, mine, why, size);
 }
 
@@ -228,8 +231,8 @@ bool weft__link_up(weft_parallel *p)
         fprintf(stderr, "weft: gradients go from GPU to GPU by %s\n", mine.name);
     else if (!fine && !meant && p->world.rank == 0 && !weft__silenced())
         fprintf(stderr,
-                "weft: gradients go through the memory of the hosts: %s; WEFT_NCCL=off means it so, "
-                "WEFT_LOG=0 silences this\n",
+                "weft: gradients pass through host memory: %s; WEFT_NCCL=off chooses this, WEFT_LOG=0 "
+                "silences this message\n",
                 why);
     return true;
 }

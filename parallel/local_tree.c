@@ -22,7 +22,8 @@ void weft__add(weft_parallel *p, int64_t n, real *a, const real *b)
 
 int weft__branches_before(const weft_parallel *p, int at, weft__branch out[WEFT__BRANCHES])
 {
-    return at > p->mine.from ? weft__tree_parts(p->shards, (weft__branch){ p->mine.from, at }, out) : 0;
+    return at > p->own_shards.from ?
+               weft__tree_parts(p->shards, (weft__branch){ p->own_shards.from, at }, out) : 0;
 }
 
 /* ---- gradients ---- */
@@ -38,8 +39,8 @@ static void release_levels(weft_parallel *p)
 void weft__fold_end(weft_parallel *p)
 {
     release_levels(p);
-    weft__device_release(p->w, p->kept.there.at);
-    weft__release(p->w, p->kept.here.at);
+    weft__device_release(p->w, p->shard_losses.device.at);
+    weft__release(p->w, p->shard_losses.host.at);
 }
 
 /* Returns the memory of a waiting branch; NULL and a sticky error if memory is short. */
@@ -66,7 +67,8 @@ static void add_waiting(weft_parallel *p, int before, int after, int64_t from)
 void weft__fold_early(weft_parallel *p, int64_t from)
 {
     weft__branch out[WEFT__BRANCHES];
-    int before = weft__branches_before(p, p->at, out), after = weft__branches_before(p, p->at + 1, out);
+    int before = weft__branches_before(p, p->current, out),
+        after = weft__branches_before(p, p->current + 1, out);
     add_waiting(p, before, after, from);
 }
 
@@ -76,7 +78,7 @@ static void fold_gradients(weft_parallel *p, int before, int after)
     real *g = p->module->root->gradients + p->from;
     add_waiting(p, before, after, 0);
     p->unfolded = p->n;
-    if (p->at + 1 == p->mine.end)
+    if (p->current + 1 == p->own_shards.end)
         return;
     real *waits = level_of(p, after - 1);
     if (waits)
@@ -96,22 +98,26 @@ static void fold_sums(weft_parallel *p, int before, int after, int first, int n,
     }
 }
 
-static int64_t losses(const weft_parallel *p) { return 2 * (int64_t)(p->mine.end - p->mine.from); }
+static int64_t losses(const weft_parallel *p)
+{
+    return 2 * (int64_t)(p->own_shards.end - p->own_shards.from);
+}
 
 bool weft__losses_begin(weft_parallel *p)
 {
     weft__device *d = &p->w->dev;
     int64_t n = losses(p), bytes = n * (int64_t)sizeof(real);
-    if (!weft__device_at_least(p->w, &p->kept.there, bytes) || !weft__at_least(p->w, &p->kept.here, bytes))
+    if (!weft__device_reserve(p->w, &p->shard_losses.device, bytes) ||
+        !weft__reserve(p->w, &p->shard_losses.host, bytes))
         return false;
-    d->k->fill(d, n, 0, (real *)(void *)p->kept.there.at);
+    d->k->fill(d, n, 0, (real *)(void *)p->shard_losses.device.at);
     return true;
 }
 
 static void keep(weft_parallel *p, const weft_tensor *x, int64_t at)
 {
     weft__device *d = &p->w->dev;
-    real *to = (real *)(void *)p->kept.there.at + at;
+    real *to = (real *)(void *)p->shard_losses.device.at + at;
     if (p->w->status)
         return;
     if (!x || weft__wrong(p->w, x) || weft__elements(&x->f) != 1 || x->f.type != WEFT_REAL) {
@@ -125,7 +131,7 @@ static void keep(weft_parallel *p, const weft_tensor *x, int64_t at)
 
 void weft__keep_loss(weft_parallel *p, weft_loss loss)
 {
-    int64_t at = 2 * (int64_t)(p->at - p->mine.from);
+    int64_t at = 2 * (int64_t)(p->current - p->own_shards.from);
     keep(p, loss.sum, at);
     keep(p, loss.weight, at + 1);
 }
@@ -134,12 +140,12 @@ void weft__fold_losses(weft_parallel *p)
 {
     weft__branch out[WEFT__BRANCHES];
     weft__device *d = &p->w->dev;
-    const real *x = (const real *)(void *)p->kept.here.at;
+    const real *x = (const real *)(void *)p->shard_losses.host.at;
     if (p->w->status)
         return;
-    d->k->download(d, p->kept.here.at, p->kept.there.at, (size_t)losses(p) * sizeof *x);
+    d->k->download(d, p->shard_losses.host.at, p->shard_losses.device.at, (size_t)losses(p) * sizeof *x);
     weft__check_faults(p->w, "an update");
-    for (int s = p->mine.from; s < p->mine.end; s++, x += 2) {
+    for (int s = p->own_shards.from; s < p->own_shards.end; s++, x += 2) {
         int before = weft__branches_before(p, s, out), after = weft__branches_before(p, s + 1, out);
         fold_sums(p, before, after, WEFT__LOSS, 2, (const double[]){ (double)x[0], (double)x[1] });
     }
@@ -148,7 +154,8 @@ void weft__fold_losses(weft_parallel *p)
 void weft__fold_shard(weft_parallel *p)
 {
     weft__branch out[WEFT__BRANCHES];
-    int before = weft__branches_before(p, p->at, out), after = weft__branches_before(p, p->at + 1, out);
+    int before = weft__branches_before(p, p->current, out),
+        after = weft__branches_before(p, p->current + 1, out);
     if (p->batch.learns && p->n)
         fold_gradients(p, before, after);
     fold_sums(p, before, after, 0, WEFT__SUMS, p->leaf);

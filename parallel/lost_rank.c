@@ -16,21 +16,21 @@ enum { PASS = 3, WHERE = 4 };                    /* tags */
  * of ranks at the launch. */
 static _Thread_local struct { int64_t calls; int losses, first, ranks; weft__world world; } here;
 
-void weft__common(weft_parallel *p)
+void weft__begin_call(weft_parallel *p)
 {
     if (!p->again)
         p->call = here.calls++;
     p->lost = false;
 }
 
-bool weft__take_place(weft_parallel *p)
+bool weft__update_place(weft_parallel *p)
 {
     if (p->losses == here.losses)
         return false;
     p->losses = here.losses;
     p->world = here.world;
     weft__link_down(p);  /* the next transfer would otherwise wait for a lost rank without end */
-    p->mine = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
+    p->own_shards = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
     return true;
 }
 
@@ -61,7 +61,7 @@ static bool shrink(weft_parallel *p)
     alarm(0);
     sigaction(SIGALRM, &before, NULL);
     if (!fine)
-        weft__give_up(p, "a rank is gone, and the transport cannot go on without it");
+        weft__end_job(p, "lost a rank, and the transport cannot continue without it");
     here.losses++;
     return fine;
 }
@@ -72,15 +72,15 @@ static void name_the_lost(weft_parallel *p)
 {
     char text[200] = "";
     for (int q = 0, i = 0; q < here.ranks; q++) {
-        if (i < p->world.ranks && ((const where *)weft__said(p, i))->first == q) {
+        if (i < p->world.ranks && ((const where *)weft__words_of(p, i))->first == q) {
             i++;
             continue;
         }
         size_t at = strlen(text);
         snprintf(text + at, sizeof text - at, "%srank %d", at ? ", " : "", q);
     }
-    fprintf(stderr, "weft: gone of %d ranks, by update %lld: %s; the others, %d, go on with all shards\n",
-            here.ranks, (long long)p->updates, text, p->world.ranks);
+    fprintf(stderr, "weft: update %lld: lost %s of %d ranks; continuing with %d, which take all shards\n",
+            (long long)p->updates, text, here.ranks, p->world.ranks);
 }
 
 /* Exchanges the positions of the remaining ranks. Returns false if another rank is lost meanwhile. */
@@ -93,7 +93,7 @@ static bool look_round(weft_parallel *p, bool done)
     int64_t last = p->call;
     bool all_done = true;
     for (int q = 0; q < p->world.ranks; q++) {
-        const where *at = weft__said(p, q);
+        const where *at = weft__words_of(p, q);
         last = at->call > last ? at->call : last;
         all_done &= at->done != 0;
     }
@@ -103,7 +103,7 @@ static bool look_round(weft_parallel *p, bool done)
     return true;
 }
 
-bool weft__again(weft_parallel *p)
+bool weft__repeat_call(weft_parallel *p)
 {
     if (p->drain)
         weft__overlap_drain(p);
@@ -118,7 +118,7 @@ bool weft__again(weft_parallel *p)
     do {
         if (!shrink(p))
             return p->lost = false;
-        weft__take_place(p);
+        weft__update_place(p);
     } while (!look_round(p, done) && p->lost);
     return p->again && !p->ended;
 }

@@ -13,7 +13,7 @@
 static const double pause = 20e-6;               /* seconds between two checks for arrived messages */
 
 /* ---- callbacks of the backward pass ---- */
-static void used(void *user, const weft_tensor *parameter, int64_t entry)
+static void note_use(void *user, const weft_tensor *parameter, int64_t entry)
 {
     weft_parallel *p = user;
     const real *g = weft__node_of(parameter)->grad ? weft__node_of(parameter)->grad->data : NULL;
@@ -34,7 +34,7 @@ static void send_what_is_final(weft_parallel *p, int64_t entry)
     }
 }
 
-static void passed(void *user, int64_t entry)
+static void after_entry(void *user, int64_t entry)
 {
     weft_parallel *p = user;
     send_what_is_final(p, entry);
@@ -46,7 +46,7 @@ static void passed(void *user, int64_t entry)
 }
 
 /* ---- on and off ---- */
-static bool wanted(void)
+static bool is_enabled(void)
 {
     const char *said = secure_getenv("WEFT_PARALLEL_OVERLAP");
     return !said || strcmp(said, "off");
@@ -54,9 +54,9 @@ static bool wanted(void)
 
 void weft__overlap_begin(weft_parallel *p)
 {
-    static const weft__watch all = { used, passed, false };
-    bool fits = p->transport && p->w->dev.k->synchronous && p->at + 1 == p->mine.end &&
-                p->agreed.n == p->n && p->agreed.from == p->from && !p->transfer.begun && wanted();
+    static const weft__watch all = { note_use, after_entry, false };
+    bool fits = p->transport && p->w->dev.k->synchronous && p->current + 1 == p->own_shards.end &&
+                p->agreed.n == p->n && p->agreed.from == p->from && !p->transfer.begun && is_enabled();
     if (!fits || !weft__transfer_begin(p) || p->transfer.chunks == 1)
         return;
     for (int c = 0; c < WEFT__CHUNKS; c++)

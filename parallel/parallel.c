@@ -26,11 +26,11 @@ static bool all_are_alike(weft_parallel *p)
         { "the lengths of the data", weft__print_of_lengths(p) },
     };
     bool fine;
-    weft__common(p);
+    weft__begin_call(p);
     do
         fine = weft__agree(p, "weft_parallel_new", prints, sizeof prints / sizeof *prints) &&
                (!p->transport || (weft__find_shared_devices(p) && weft__link_up(p)));
-    while (weft__again(p));
+    while (weft__repeat_call(p));
     return fine;
 }
 
@@ -52,7 +52,7 @@ static bool shards_fit(weft_parallel *p, int said)
 {
     int ranks = p->world.ranks;
     p->shards = said ? said : ranks;
-    p->shards_said = said;
+    p->shards_given = said;
     if (said < 0 || said > WEFT__SHARDS)
         weft__fail(p->w, WEFT_EARG, "parallel_new: %d shards; expected 0 .. %d", said, WEFT__SHARDS);
     else if (p->shards < ranks)
@@ -91,7 +91,7 @@ static void parallel_end(void *user)
     weft__results_end(p);
     free(p->image.bytes);
     weft__portion *b = &p->batch;
-    void *const all[] = { p->len, p->stage.at, p->own.at, p->said.at, p->roll.at, b->memory.at };
+    void *const all[] = { p->len, p->stage.at, p->outbox.at, p->inbox.at, p->roll.at, b->memory.at };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__release(p->w, all[i]);
     weft__device_release(p->w, b->device.at);
@@ -114,10 +114,10 @@ static bool made(weft_parallel *p, const weft_parallel_opts *o)
         weft__fail(p->w, WEFT_EDEVICE, "parallel_new: %s", why);
         return false;
     }
-    weft__take_place(p);                         /* an earlier weft_parallel may have lost ranks */
+    weft__update_place(p);                         /* an earlier weft_parallel may have lost ranks */
     bool fine = weft__await_room(p) && patience_of(p, o->timeout) && shards_fit(p, o->shards) &&
                 keep_lengths(p, o);
-    p->mine = fine ? weft__shards_of(p->shards, p->world.rank, p->world.ranks) : (weft__branch){ 0, 0 };
+    p->own_shards = fine ? weft__shards_of(p->shards, p->world.rank, p->world.ranks) : (weft__branch){ 0, 0 };
     p->timeout = p->timeout > 0 ? p->timeout : PATIENCE;  /* needed to report the error to the other ranks */
     if (!all_are_alike(p))
         return false;

@@ -50,14 +50,14 @@ void weft__deal(weft_parallel *p, const weft_plan *parts, int64_t batch);  /* fi
 /* ---- a parallel ---- */
 typedef enum { WEFT__IDLE, WEFT__BETWEEN, WEFT__AT_SHARD, WEFT__ADDED } weft__state;
 
-typedef struct weft__room_of { char *at; int64_t bytes; } weft__room_of;
+typedef struct weft__buffer { char *at; int64_t bytes; } weft__buffer;
 
 /* The current batch. The arrays [n] are in the order of the shards: numbers of the sequences in the data,
  * their places in the batch, and their ids for dropout masks. They share `memory`; `device` holds the ids for
  * a GPU. */
 typedef struct weft__portion {
     int64_t n, number;                           /* number of a plan's batch, otherwise 0 */
-    weft__room_of memory, device;
+    weft__buffer memory, device;
     int32_t *place, *index, *scratch;
     int64_t *id, *device_id, *start;
     weft__bin *heap;
@@ -72,34 +72,34 @@ typedef struct weft__request { int number, peer; } weft__request;
 enum { WEFT__CHUNKS = 8 };
 typedef struct weft__transfer {
     weft_parallel *p;
-    /* whole: the piece of each rank is the whole chunk. awaited: only the waiting function may advance it.
-     * broken: the rank `gone` is lost. */
-    bool begun, whole, awaited, broken; int gone;
+    /* whole: the piece of each rank is the whole chunk. blocked: only the waiting function may advance it.
+     * broken: lost_rank is lost. */
+    bool begun, whole, blocked, broken; int lost_rank;
     int64_t n; real *base, *sum;                 /* [n] gradients of the root; on the host: their sum */
-    int ranks, chunks, posted, summed, mine, terms;
-    struct weft__term *term;                     /* [terms], first the `mine` terms of this rank */
+    int ranks, chunks, posted, summed, own_terms, terms;
+    struct weft__term *term;                     /* [terms], first the `own_terms` terms of this rank */
     /* [chunks, room]; number of requests of each chunk, and how many of them have ended */
-    struct weft__request *request; int room, requests[WEFT__CHUNKS], over[WEFT__CHUNKS];
+    struct weft__request *request; int room, requests[WEFT__CHUNKS], ended[WEFT__CHUNKS];
     int64_t offset[WEFT__CHUNKS + 1];            /* offset of a chunk's piece in a term of another rank */
 } weft__transfer;
 
-/* Results of the sequences. n: bytes in `put`, the results of this rank. most: the largest n of all ranks,
- * the size of each rank's part in `all`. marks: by place, 1 if this rank has stored a result. table: by
- * place, weft_parallel_result. */
+/* Results of the sequences. n: bytes in `put`, the results of this rank. part_size: the largest n of all
+ * ranks, the size of each rank's part in `gathered`. marks: by place, 1 if this rank has stored
+ * a result. table: by place, weft_parallel_result. */
 typedef struct weft__results {
-    int64_t n, most;
-    weft__room_of put, all, marks, table;
-    bool known;                                  /* the table is complete, on all ranks */
+    int64_t n, part_size;
+    weft__buffer put, gathered, marks, table;
+    bool complete;                               /* the table is complete, on all ranks */
 } weft__results;
 
 struct weft_parallel {
     weft *w; weft_module *module;                /* w NULL: an inert one that could not be made */
     const weft__transport *transport;            /* NULL: a single process */
     weft__world world;
-    int shards; bool shards_said;
+    int shards; bool shards_given;
     double timeout;
     double waited, waited_by_all;  /* seconds of this rank, and of all ranks at the last exchange of sums */
-    weft__branch mine;                           /* this rank's shards */
+    weft__branch own_shards;                     /* this rank's shards */
     int64_t sequences; int32_t *len;             /* of the data; len NULL: no lengths given */
     int64_t call, updates;                       /* number of the current common call; updates so far */
     bool stopping, abandoned;                    /* abandoned: weft_recover has ended the current batch */
@@ -108,7 +108,7 @@ struct weft_parallel {
     bool lost, again, ended; int losses;
     const char *differs;                         /* name of the fingerprint that differed last */
     weft__state state;
-    int at;                                      /* the current shard, or the next one */
+    int current;                                 /* the current shard, or the next one */
     weft__portion batch;
     weft__shard shard;
     uint64_t draw;                               /* step number for the update's dropout masks */
@@ -116,7 +116,7 @@ struct weft_parallel {
      * the others are in `level`, on the device. The exchange covers [from, from + n) of the root's flat
      * vector. */
     int done;
-    struct { weft__room_of there, here; } kept;  /* [shards of this rank, 2] losses and weights */
+    struct { weft__buffer device, host; } shard_losses;  /* [shards of this rank, 2] losses and weights */
     double leaf[WEFT__SUMS], sums[WEFT__BRANCHES][WEFT__SUMS], total[WEFT__SUMS];
     int64_t from, n, level_room, unfolded;  /* entries [0, unfolded) of the last shard are not added yet */
     real *level[WEFT__BRANCHES];
@@ -124,9 +124,9 @@ struct weft_parallel {
     struct { int64_t from, n; } agreed;          /* at the last update */
     int64_t least[WEFT__CHUNKS]; double looked;  /* See overlap.c. least: for each chunk, the first tape entry
                                                   * that uses its parameters. */
-    weft__room_of stage, own;                    /* stage: see exchange.c; own: what this rank hands out */
-    weft__room_of said; int64_t said_bytes;      /* see collective.c: the last words of each rank */
-    weft__room_of roll;                          /* see await.c: the roll call */
+    weft__buffer stage, outbox;                 /* stage: see exchange.c; outbox: what this rank hands out */
+    weft__buffer inbox; int64_t inbox_bytes;    /* see collective.c: the last words of each rank */
+    weft__buffer roll;                          /* see await.c: the roll call */
     /* Functions that await.c calls, or NULL. meanwhile: while it waits; returns whether it had work. cut_off:
      * when it ends the job. */
     bool (*meanwhile)(weft_parallel *);
@@ -136,9 +136,9 @@ struct weft_parallel {
      * to link. terms: device memory for the terms of other ranks. */
     struct weft__link *link;
     struct {
-        bool shared, tried, is_over; char heard, said;
+        bool shared, tried, is_over; char received, sent;
         weft__request next;                      /* is_over: it has arrived */
-        weft__room_of terms;
+        weft__buffer terms;
     } linked;
     weft__results results;
     weft__image image;                           /* see checkpoint.c: the checkpoint that is being loaded */
@@ -147,14 +147,15 @@ struct weft_parallel {
 /* ---- buffer.c ---- */
 /* Enlarges a buffer to at least that many bytes. Its values are lost if it grows. Returns its memory; NULL
  * and a failed context if memory is short. */
-char *weft__at_least(weft *, weft__room_of *, int64_t bytes);
-char *weft__device_at_least(weft *, weft__room_of *, int64_t bytes);
+char *weft__reserve(weft *, weft__buffer *, int64_t bytes);
+char *weft__device_reserve(weft *, weft__buffer *, int64_t bytes);
 
 /* ---- local_tree.c: adds up the sums and gradients of this rank's shards; each shard starts from zeros
  * ---- */
 /* Lists the branches that are complete before shard `at`. Returns their number. */
 int  weft__branches_before(const weft_parallel *p, int at, weft__branch out[WEFT__BRANCHES]);
-/* Adds the results of shard p->at. Then zeroes the root's gradients, unless it was the rank's last shard. */
+/* Adds the results of shard p->current. Then zeroes the root's gradients, unless it was the rank's last
+ * shard. */
 void weft__fold_shard(weft_parallel *p);
 /* Adds only entries [from, n) of the rank's last shard, whose gradients are final there. */
 void weft__fold_early(weft_parallel *p, int64_t from);
@@ -180,7 +181,7 @@ void weft__transfer_post(weft_parallel *p);
 bool weft__transfer_step(weft_parallel *p, bool wait);
 static inline bool weft__transfer_is_open(const weft_parallel *p)         /* whether it can advance */
 {
-    return p->transfer.posted > p->transfer.summed && !p->transfer.awaited && !p->transfer.broken;
+    return p->transfer.posted > p->transfer.summed && !p->transfer.blocked && !p->transfer.broken;
 }
 int64_t weft__chunk_of(const weft_parallel *p, int64_t at);
 int64_t weft__chunk_from(const weft_parallel *p, int chunk);
@@ -217,7 +218,8 @@ bool weft__exchange_halves(weft_parallel *p);
 /* Enclose the backward pass of the current shard, so that chunks leave as soon as they are final, if
  * possible. */
 void weft__overlap_begin(weft_parallel *p), weft__overlap_end(weft_parallel *p);
-/* Completes a transfer that some ranks have begun, after all ranks have failed. weft__again calls it. */
+/* Completes a transfer that some ranks have begun, after all ranks have failed. weft__repeat_call
+ * calls it. */
 void weft__overlap_drain(weft_parallel *p);
 
 /* ---- states.c: states that shards carry from batch to batch; only the rank of the shard has them ---- */
@@ -229,13 +231,13 @@ bool weft__share_states(weft_parallel *p, const char *what);
 
 /* ---- lost_rank.c: frames a common call. If the transport survives the loss of a rank, the remaining ranks
  * repeat the call:
- *     weft__common(p);
- *     do the common work; while (weft__again(p)); ---- */
-void weft__common(weft_parallel *p);
+ *     weft__begin_call(p);
+ *     do the common work; while (weft__repeat_call(p)); ---- */
+void weft__begin_call(weft_parallel *p);
 /* Returns false if the call is complete on all ranks or has failed. */
-bool weft__again(weft_parallel *p);
+bool weft__repeat_call(weft_parallel *p);
 /* Updates this rank's number and its shards after a loss. Returns whether they have changed. */
-bool weft__take_place(weft_parallel *p);
+bool weft__update_place(weft_parallel *p);
 
 /* ---- collective.c ---- */
 /* A fingerprint: a hash of something that must be equal on all ranks, with its name for messages. */
@@ -246,12 +248,12 @@ void weft__signals_watch(void);
 /* Opens a common call: exchanges the call, the status and the fingerprints of all ranks. Returns false, with
  * the same failure on all ranks, if a rank has failed or is in another call, or if a fingerprint differs. */
 bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, int n);
-/* Sends n bytes of each rank to all, after weft__agree. weft__said returns those of a rank until the next
+/* Sends n bytes of each rank to all, after weft__agree. weft__words_of returns those of a rank until the next
  * call. Returns false if a rank is lost or the context has failed. */
 bool weft__hand_out(weft_parallel *p, const char *what, const void *bytes, int64_t n);
 /* Like weft__hand_out, at any time, by messages with this tag. */
 bool weft__all_gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n);
-const void *weft__said(const weft_parallel *p, int rank);
+const void *weft__words_of(const weft_parallel *p, int rank);
 /* Terminates a text of `size` bytes at offset `at` of the bytes of every rank. A damaged message, or one of
  * another version, may lack its end. */
 void weft__end_texts(weft_parallel *p, size_t at, size_t size);
@@ -266,8 +268,8 @@ bool weft__share_sums(weft_parallel *p);
 
 /* ---- gather.c ---- */
 void weft__results_begin(weft_parallel *), weft__results_end(weft_parallel *);
-/* Computes the size of the results, while weft__said has the sums. */
-void weft__results_said(weft_parallel *p);
+/* Computes the size of the results, while weft__words_of has the sums. */
+void weft__results_measure(weft_parallel *p);
 /* Sends the results of all ranks to all, if there are any. Returns false if the context has failed. */
 bool weft__share_results(weft_parallel *p);
 
@@ -293,7 +295,7 @@ bool weft__await_room(weft_parallel *p);         /* allocates the memory that a 
 bool weft__is_lost(weft_parallel *p, int rank, const char *what);
 bool weft__is_late(weft_parallel *p, int rank, const char *what);
 /* Ends the job: a rank is lost, and the others cannot continue. */
-void weft__give_up(weft_parallel *p, const char *what);
+void weft__end_job(weft_parallel *p, const char *what);
 
 /* ---- transport.c ---- */
 /* Returns the transport of the process, which the first call opens. *out is NULL, with a world of one rank,

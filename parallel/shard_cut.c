@@ -51,7 +51,8 @@ static bool is_part(weft_parallel *p, const weft_plan *part, int s, int64_t batc
                    "of %d, as weft_plan_split gives it",
                    s, part->shard - 1, shard - 1, p->shards);
     else if (batch < 0 || batch >= part->batches)
-        weft__fail(p->w, WEFT_EARG, "parallel_begin_plan: batch %lld; the plan of shard %d has %lld",
+        weft__fail(p->w, WEFT_EARG, "parallel_begin_plan: batch %lld; expected one of the plan of shard %d, "
+                                    "which has %lld",
                    (long long)batch, s, (long long)part->batches);
     return !p->w->status;
 }
@@ -67,11 +68,11 @@ int64_t weft__parts_count(weft_parallel *p, const weft_plan *parts, int64_t batc
     if (p->w->status)
         return 0;
     /* another call may have lost a rank after the last batch */
-    bool moved = p->state == WEFT__IDLE && weft__take_place(p);
+    bool moved = p->state == WEFT__IDLE && weft__update_place(p);
     if (moved && weft__parts_carry(parts, p->shards, batch, batch))
         weft__fail(p->w, WEFT_EDEVICE,
-                   "parallel_begin_plan: a rank was lost, and the states that its rows carried; the last "
-                   "file has them");
+                   "parallel_begin_plan: lost a rank, with the carried states of its rows; load the last "
+                   "checkpoint");
     return p->w->status ? 0 : n;
 }
 

@@ -42,7 +42,7 @@ uint64_t weft__print_of_states(const weft_parallel *p)
 bool weft__states_room(weft_parallel *p)
 {
     int64_t n = p->transport ? most_bytes(p) : 0;
-    return !n || (weft__at_least(p->w, &p->own, n) && weft__at_least(p->w, &p->said, n * p->world.ranks));
+    return !n || (weft__reserve(p->w, &p->outbox, n) && weft__reserve(p->w, &p->inbox, n * p->world.ranks));
 }
 
 bool weft__share_states(weft_parallel *p, const char *what)
@@ -51,14 +51,14 @@ bool weft__share_states(weft_parallel *p, const char *what)
     if (!n)
         return true;
     weft__device *d = &p->w->dev;
-    char *to = p->own.at;
+    char *to = p->outbox.at;
     memset(to, 0, (size_t)n);
     for (const weft__parameter *x = NULL; (x = next_state(p, p->world.rank, x)); to += bytes_of(x))
         d->k->download(d, to, x->value.data, (size_t)bytes_of(x));
-    if (!weft__hand_out(p, what, p->own.at, n))
+    if (!weft__hand_out(p, what, p->outbox.at, n))
         return false;
     for (int q = 0; q < p->world.ranks; q++) {
-        const char *from = weft__said(p, q);
+        const char *from = weft__words_of(p, q);
         if (q == p->world.rank)
             continue;
         for (weft__parameter *x = NULL; (x = next_state(p, q, x)); from += bytes_of(x)) {

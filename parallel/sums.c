@@ -26,7 +26,7 @@ static double sum_over(weft_parallel *p, weft__branch tree, int k)
     weft__branch of = weft__shards_of(p->shards, q, p->world.ranks);
     for (int i = 0, n = of.end < tree.end ? 0 : weft__tree_parts(p->shards, of, b); i < n; i++)
         if (b[i].from == tree.from && b[i].end == tree.end)
-            return ((const double *)weft__said(p, q))[i * WEFT__SUMS + k];
+            return ((const double *)weft__words_of(p, q))[i * WEFT__SUMS + k];
     int middle = weft__tree_middle(tree);
     return sum_over(p, (weft__branch){ tree.from, middle }, k) +
            sum_over(p, (weft__branch){ middle, tree.end }, k);
@@ -59,19 +59,19 @@ bool weft__sums_room(weft_parallel *p)
     if (!p->transport)
         return true;
     int64_t bytes = parcel_of(p).all;
-    return weft__at_least(p->w, &p->own, bytes) &&
-           weft__at_least(p->w, &p->said, bytes * p->world.ranks) && weft__exchange_room(p);
+    return weft__reserve(p->w, &p->outbox, bytes) &&
+           weft__reserve(p->w, &p->inbox, bytes * p->world.ranks) && weft__exchange_room(p);
 }
 
 bool weft__share_sums(weft_parallel *p)
 {
     if (!p->transport) {
         memcpy(p->total, p->sums[0], sizeof p->total);
-        weft__results_said(p);
+        weft__results_measure(p);
         return true;
     }
     int64_t sums = parcel_of(p).sums, bytes = parcel_of(p).all;
-    char *mine = p->own.at;
+    char *mine = p->outbox.at;
     memset(mine, 0, (size_t)bytes);
     p->sums[0][WEFT__WAITED] = p->waited;
     p->sums[0][WEFT__PUT] = (double)p->results.n;
@@ -79,12 +79,12 @@ bool weft__share_sums(weft_parallel *p)
     mark(p->module, (unsigned char *)mine + sums, false);
     bool fine = weft__hand_out(p, "sums of the batch", mine, bytes);
     for (int q = 0; fine && q < p->world.ranks; q++)
-        mark(p->module, (unsigned char *)(uintptr_t)weft__said(p, q) + sums, true);
+        mark(p->module, (unsigned char *)(uintptr_t)weft__words_of(p, q) + sums, true);
     for (int k = 0; fine && k < WEFT__SUMS; k++)
         p->total[k] = sum_over(p, (weft__branch){ 0, p->shards }, k);
     if (!fine)
         return false;
-    weft__results_said(p);
+    weft__results_measure(p);
     p->waited_by_all = p->total[WEFT__WAITED];
     return true;
 }

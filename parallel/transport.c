@@ -37,8 +37,8 @@ static const char *launched(char *why, size_t size)
     if (tasks <= 1)
         return "none";
     snprintf(why, size,
-             "srun has started %ld tasks without --mpi=pmix or --mpi=pmi2: each would train alone, and all "
-             "write one file; WEFT_PARALLEL=none means it so",
+             "srun has started %ld tasks without --mpi; expected --mpi=pmix or --mpi=pmi2; otherwise each "
+             "task trains alone, and all write the same file; WEFT_PARALLEL=none allows this",
              tasks);
     return NULL;
 }
@@ -55,7 +55,7 @@ static void *library_of(const char *name, char *why, size_t size)
     }
     if (strcmp(name, "openmpi") && strcmp(name, "mpich")) {
         snprintf(why, size,
-                 "WEFT_PARALLEL=%.60s: expected openmpi, mpich, none or the absolute path of a plug-in",
+                 "WEFT_PARALLEL=%.60s; expected openmpi, mpich, none or the absolute path of a plug-in",
                  name);
         return NULL;
     }
@@ -72,7 +72,8 @@ static const weft__transport *greeted(void *library, const char *name, char *why
     if (!t)
         snprintf(why, size, "the plug-in of %.200s has no weft_transport_open_v1", name);
     else if (t->abi != WEFT__TRANSPORT_ABI)
-        snprintf(why, size, "the plug-in of %.200s is of another version: contract %d, here %d", name, t->abi,
+        snprintf(why, size, "the plug-in of %.200s has interface version %d; expected %d; use the one built "
+                            "with this library", name, t->abi,
                  WEFT__TRANSPORT_ABI);
     else
         return t;

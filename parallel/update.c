@@ -16,10 +16,10 @@ static bool make_room(weft_parallel *p, int64_t n)
 {
     weft__portion *b = &p->batch;
     int64_t shards = p->shards, wide = (int64_t)sizeof *b->id, narrow = (int64_t)sizeof *b->place;
-    char *at = weft__at_least(p->w, &b->memory,
+    char *at = weft__reserve(p->w, &b->memory,
                               (n + shards + 1) * wide + shards * (int64_t)sizeof *b->heap + 4 * n * narrow);
     bool device = !p->w->dev.k->synchronous;
-    if (!at || (device && !weft__device_at_least(p->w, &b->device, (n + 1) * wide)))
+    if (!at || (device && !weft__device_reserve(p->w, &b->device, (n + 1) * wide)))
         return false;
     b->id = (int64_t *)(void *)at;
     b->start = b->id + n;
@@ -35,8 +35,8 @@ static bool batch_is_sound(weft_parallel *p, const int32_t *index, int64_t n, co
 {
     weft *w = p->w;
     if (p->state != WEFT__IDLE)
-        weft__fail(w, WEFT_EARG, "parallel_begin: the shards of the batch before are not done; call "
-                   "weft_parallel_next until it is false");
+        weft__fail(w, WEFT_EARG, "parallel_begin: the batch before has more shards; expected none; call "
+                                 "weft_parallel_next until it returns false");
     else if (n < 0 || n >= INT32_MAX)
         weft__fail(w, WEFT_EARG, "parallel_begin: %lld sequences; expected 0 .. 2^31 - 2", (long long)n);
     for (int64_t i = 0; p->len && !parts && i < n && !w->status; i++) {
@@ -80,7 +80,7 @@ static void start(weft_parallel *p)
     memset(p->total, 0, sizeof p->total);
     weft__losses_begin(p);                       /* the context fails if memory is short */
     p->state = WEFT__BETWEEN;
-    p->at = p->mine.from;
+    p->current = p->own_shards.from;
     p->done = 0;
     p->w->random.counted = false;
     p->unfolded = p->n;
@@ -102,7 +102,7 @@ static void begin(weft_parallel *p, const int32_t *index, int64_t n, const weft_
         p->batch.n = 0;
         return;
     }
-    weft__take_place(p);
+    weft__update_place(p);
     cut(p, index, n, parts, batch);
     p->batch.learns = w->recording;
     p->draw = w->random.draw;
@@ -140,16 +140,17 @@ void weft_parallel_begin_plan(weft_parallel *p, const weft_plan *parts, int64_t 
 static uint64_t salt_of(const weft_parallel *p)
 {
     return p->shards == 1 ? 0
-                          : (p->draw + 1) * 0x9E3779B97F4A7C15u ^ ((uint64_t)p->at + 1) * 0xD1342543DE82EF95u;
+                          : (p->draw + 1) * 0x9E3779B97F4A7C15u ^
+                            ((uint64_t)p->current + 1) * 0xD1342543DE82EF95u;
 }
 
 static void enter(weft_parallel *p, weft_part *part)
 {
     const weft__portion *b = &p->batch;
-    int64_t from = b->start[p->at], n = b->start[p->at + 1] - from;
-    *part = (weft_part){ p->at, n, b->index + from, b->place + from };
+    int64_t from = b->start[p->current], n = b->start[p->current + 1] - from;
+    *part = (weft_part){ p->current, n, b->index + from, b->place + from };
     p->shard = (weft__shard){ n, b->id + from, (b->device_id ? b->device_id : b->id) + from, salt_of(p),
-                              p->shards > 1 ? p->at + 1 : 0 };
+                              p->shards > 1 ? p->current + 1 : 0 };
     p->w->random.draw = p->draw;
     weft__shard_begin(p->w, &p->shard);
     p->state = WEFT__AT_SHARD;
@@ -161,7 +162,8 @@ static void leave(weft_parallel *p)
     weft *w = p->w;
     w->tape->pass_watch = NULL;
     if (p->state == WEFT__AT_SHARD && p->batch.learns)
-        weft__fail(w, WEFT_EARG, "parallel_next: shard %d has no loss; weft_parallel_add takes it", p->at);
+        weft__fail(w, WEFT_EARG, "parallel_next: shard %d has no loss; expected one; pass it to "
+                                 "weft_parallel_add", p->current);
     uint64_t draw = w->random.draw;
     if (p->state == WEFT__AT_SHARD) {            /* no loss was added, so this was not a step */
         weft_clear(w);
@@ -171,7 +173,7 @@ static void leave(weft_parallel *p)
     if (!w->status)
         weft__fold_shard(p);
     p->state = WEFT__BETWEEN;
-    p->at++;
+    p->current++;
 }
 
 void weft_parallel_add_values(weft_parallel *p, const double *values, int n)
@@ -180,10 +182,10 @@ void weft_parallel_add_values(weft_parallel *p, const double *values, int n)
         return;
     if (p->state != WEFT__AT_SHARD || n < 0 || n > WEFT_PARALLEL_VALUES || (n && !values))
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_add_values: %d values%s%s; expected 0 .. %d, of a shard before its loss is "
-                   "added",
-                   n, values ? "" : ", NULL", p->state == WEFT__AT_SHARD ? "" : ", and no shard is at work",
-                   WEFT_PARALLEL_VALUES);
+                   "parallel_add_values: %d values%s%s; expected 0 .. %d, in a shard before its "
+                   "weft_parallel_add",
+                   n, values ? "" : ", NULL",
+                   p->state == WEFT__AT_SHARD ? "" : ", and no shard is in progress", WEFT_PARALLEL_VALUES);
     for (int i = 0; i < n && !p->w->status; i++)
         p->leaf[WEFT__VALUES + i] += values[i];
 }
@@ -195,7 +197,7 @@ void weft_parallel_add(weft_parallel *p, weft_loss loss)
     weft *w = p->w;
     if (p->state != WEFT__AT_SHARD)
         weft__fail(w, WEFT_EARG, "parallel_add: %s; expected one loss for each shard",
-                   p->state == WEFT__ADDED ? "the shard has one already" : "no shard is at work");
+                   p->state == WEFT__ADDED ? "the shard already has one" : "no shard is in progress");
     if (p->batch.learns && !w->status) {
         weft__overlap_begin(p);
         weft_backward(p->shards == 1 ? weft_mean_loss(loss) : loss.sum);
@@ -253,22 +255,23 @@ static void add_up(weft_parallel *p)
         !weft__exchange(p))
         return;
     if (p->transfer.base && p->transfer.base != p->module->root->gradients + p->from)
-        weft__fail(w, WEFT_EARG, "parallel_next: a parameter was made after the shard's loss was added");
+        weft__fail(w, WEFT_EARG, "parallel_next: a parameter was created after weft_parallel_add; expected "
+                                 "all parameters before it");
 }
 
 /* Completes the batch on all ranks. Returns false if a rank is lost: then this rank repeats its shards. */
 static bool together(weft_parallel *p)
 {
     weft *w = p->w;
-    if (weft__take_place(p)) {                   /* a rank was lost in a call between two shards */
+    if (weft__update_place(p)) {                   /* a rank was lost in a call between two shards */
         if (p->batch.carries)
             weft__fail(w, WEFT_EDEVICE,
-                       "parallel_next: a rank was lost, and the states that its rows carried");
+                       "parallel_next: lost a rank, with the carried states of its rows");
         return start(p), false;
     }
-    weft__common(p);
+    weft__begin_call(p);
     add_up(p);
-    if (weft__again(p))
+    if (weft__repeat_call(p))
         return start(p), false;
     if (p->batch.learns && p->n && !w->status) {
         if (p->shards > 1)                       /* with one shard weft_mean_loss has divided the loss */
@@ -288,14 +291,15 @@ bool weft_parallel_next(weft_parallel *p, weft_part *part)
         return false;
     weft *w = p->w;
     if (!part)
-        weft__fail(w, WEFT_EARG, "parallel_next: part is NULL");
+        weft__fail(w, WEFT_EARG, "parallel_next: part is NULL; expected a pointer for the shard");
     if (p->abandoned)
-        weft__fail(w, WEFT_EARG, "parallel_next: weft_recover has ended a batch before all of its shards");
+        weft__fail(w, WEFT_EARG, "parallel_next: weft_recover ended the batch before its last shard; "
+                                 "expected a batch; call weft_parallel_begin");
     if (p->state != WEFT__BETWEEN)
         leave(p);
     do
-        for (; !w->status && p->at < p->mine.end; leave(p))
-            if (p->batch.start[p->at + 1] > p->batch.start[p->at])
+        for (; !w->status && p->current < p->own_shards.end; leave(p))
+            if (p->batch.start[p->current + 1] > p->batch.start[p->current])
                 return enter(p, part), true;
     while (!together(p));
     return false;

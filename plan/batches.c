@@ -47,7 +47,7 @@ static weft_status check_limits(const weft_plan_opts *o, const char *planner)
 {
     return o->count || o->tokens ?
                WEFT_OK :
-               weft_plan_refuse(WEFT_EARG, "%s: count or tokens of a batch must be given", planner);
+               weft_plan_refuse(WEFT_EARG, "%s: count and tokens are missing; expected one of them", planner);
 }
 
 /* ---- in one order ---- */
@@ -140,12 +140,13 @@ static weft_status emit(padded *b, int64_t count)
     return s == WEFT_OK ? weft__plan_end_whole(b->p) : s;
 }
 
-static weft_status join(padded *b, const weft_plan_opts *o)
+static weft_status add_to_batch(padded *b, const weft_plan_opts *o)
 {
     int64_t length = b->len[b->held[b->n]], multiple = o->multiple ? o->multiple : 1;
     weft_status s = WEFT_OK;
     if (length > o->budget)
-        return weft_plan_refuse(WEFT_EARG, "tokens: sequence %lld has %lld tokens; budget is %lld",
+        return weft_plan_refuse(WEFT_EARG, "tokens: sequence %lld has %lld tokens; expected at most the "
+                                           "budget, %lld",
                                 (long long)b->held[b->n], (long long)length, (long long)o->budget);
     while (s == WEFT_OK && b->n && (b->n + 1) * (length > b->longest ? length : b->longest) > o->budget) {
         int64_t whole = multiple * (b->n / multiple), rest = b->n % multiple;
@@ -162,7 +163,7 @@ weft_status weft__planner_tokens(const int32_t *len, int64_t n, const weft_plan_
     weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
     padded b = { p, len, order, 0, 0 };
     for (int64_t i = 0; i < n && s == WEFT_OK; i++)
-        s = join(&b, o);
+        s = add_to_batch(&b, o);
     if (s == WEFT_OK && b.n)
         s = emit(&b, b.n);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;

@@ -48,7 +48,8 @@ static weft_status deal(const int32_t *len, int64_t n, const int64_t *bounds, co
 weft_status weft__planner_buckets(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     if (!o->sizes || o->edges < 0 || (o->edges && !o->bounds))
-        return weft_plan_refuse(WEFT_EARG, "buckets: bounds, and one size more than bounds, must be given");
+        return weft_plan_refuse(WEFT_EARG, "buckets: bounds and sizes are missing or do not match; expected "
+                                           "bounds, and one size more than bounds");
     for (int64_t i = 0; i <= o->edges; i++)
         if (o->sizes[i] < 1 || (i && i < o->edges && o->bounds[i] <= o->bounds[i - 1]))
             return weft_plan_refuse(WEFT_EARG,

@@ -98,7 +98,7 @@ bool weft__plan_is_intact(const weft_plan *p)
 weft_status weft_plan_add(weft_plan *p, weft_segment s)
 {
     if (!p)
-        return weft_plan_refuse(WEFT_EARG, "plan_add: no plan given");
+        return weft_plan_refuse(WEFT_EARG, "plan_add: plan is NULL; expected a plan");
     if (!weft__plan_reserve(p, p->segments + 1))
         return WEFT_ENOMEM;
     p->segment[p->segments++] = s;
@@ -108,7 +108,7 @@ weft_status weft_plan_add(weft_plan *p, weft_segment s)
 weft_status weft_plan_end_batch(weft_plan *p, int64_t rows, int64_t width)
 {
     if (!p)
-        return weft_plan_refuse(WEFT_EARG, "plan_end_batch: no plan given");
+        return weft_plan_refuse(WEFT_EARG, "plan_end_batch: plan is NULL; expected a plan");
     if (rows < 0 || width < 0 || rows > INT32_MAX || width > WEFT__PLAN_WIDTH)
         return weft_plan_refuse(WEFT_EARG,
                                 "plan_end_batch: %lld rows of %lld cells; expected 0 .. %d rows of 0 .. "

@@ -60,7 +60,8 @@ static weft_status check_shape(const checking *t)
         at += is->n;
     }
     if (at != p->segments)
-        return weft_plan_refuse(WEFT_EFORMAT, "%s%lld segments are in no batch", t->function,
+        return weft_plan_refuse(WEFT_EFORMAT, "%s%lld segments are outside all batches; expected all "
+                                              "segments in batches", t->function,
                                 (long long)(p->segments - at));
     return WEFT_OK;
 }
@@ -70,12 +71,12 @@ static weft_status check_place(const checking *t, const weft_plan_batch *b, int6
 {
     const weft_segment *s = t->p->segment + i;
     if (s->sequence < 0 || s->sequence >= t->n)
-        return bad_segment(t, i, "there are %lld sequences", (long long)t->n);
+        return bad_segment(t, i, "expected a sequence below %lld", (long long)t->n);
     if (s->length >= 0 && s->row >= 0 && s->row < b->rows && s->column >= 0 && s->length <= b->width &&
         s->column <= b->width - s->length)
         return WEFT_OK;
-    return bad_segment(t, i, "its batch has %lld rows of %lld cells", (long long)b->rows,
-                       (long long)b->width);
+    return bad_segment(t, i, "expected a position in the %lld rows of %lld cells of its batch",
+                       (long long)b->rows, (long long)b->width);
 }
 
 static weft_status check_segment(const checking *t, const weft_plan_batch *b, int64_t i)
@@ -85,12 +86,13 @@ static weft_status check_segment(const checking *t, const weft_plan_batch *b, in
     if (status != WEFT_OK)
         return status;
     if (s->offset < 0 || s->length > t->len[s->sequence] - s->offset)
-        return bad_segment(t, i, "the sequence has %d tokens", (int)t->len[s->sequence]);
+        return bad_segment(t, i, "expected tokens of the sequence, which has %d", (int)t->len[s->sequence]);
     if ((t->promises & WEFT_PLAN_WHOLE) && s->length != t->len[s->sequence])
-        return bad_segment(t, i, "the planner promises not to cut the sequence, which has %d tokens",
+        return bad_segment(t, i, "expected all %d tokens, because the planner promises whole sequences",
                            (int)t->len[s->sequence]);
     if ((t->promises & WEFT_PLAN_IN_ORDER) && i && s->sequence < s[-1].sequence)
-        return bad_segment(t, i, "the planner promises order, and sequence %lld comes before it",
+        return bad_segment(t, i, "expected sequences in order, as the planner promises; sequence %lld comes "
+                                 "before it",
                            (long long)s[-1].sequence);
     return WEFT_OK;
 }
@@ -136,7 +138,8 @@ static weft_status check_places(const checking *t, const weft_plan_batch *b)
             continue;
         const int64_t end = before ? before->column + before->length : 0;
         if (before && before->row == is->row && is->column < end)
-            s = bad_segment(t, b->first + order[k], "another one ends at column %lld of the row",
+            s = bad_segment(t, b->first + order[k], "another segment ends at column %lld of the row; "
+                                                    "expected no overlap",
                             (long long)end);
         before = is;
     }
@@ -216,7 +219,7 @@ static weft_status count_tokens(const checking *t, int32_t *done)
         const weft_segment *is = t->p->segment + order[k];
         if (before && before->sequence == is->sequence &&
             (is->offset < before->offset + before->length || !t->len[is->sequence]))
-            s = bad_segment(t, order[k], "its first token is planned twice");
+            s = bad_segment(t, order[k], "its first token is in two segments; expected one");
         done[is->sequence] += is->length;
         before = is;
     }
@@ -249,8 +252,8 @@ static weft_status check_tokens(const checking *t)
     }
     if (s == WEFT_OK && missing != t->p->dropped)
         s = weft_plan_refuse(WEFT_EFORMAT,
-                             "%lld tokens are missing, from sequence %lld on, and %lld are said to be "
-                             "dropped",
+                             "%lld tokens are missing, the first in sequence %lld; expected %lld, the plan's "
+                             "number of dropped tokens",
                              (long long)missing, (long long)first, (long long)t->p->dropped);
     return s;
 }
@@ -262,17 +265,19 @@ static weft_status check_carry(const checking *t, int64_t b, int64_t i, bool *ta
     const weft_plan_batch *before = b ? t->p->batch + b - 1 : NULL;
     if (s->carry < 0)
         return s->offset && (t->promises & WEFT_PLAN_CARRIES) ?
-                   bad_segment(t, i, "it has no state, and the planner promises to carry it on") :
+                   bad_segment(t, i, "it carries no state; expected one, as the planner promises") :
                    WEFT_OK;
     if (!before || s->carry >= before->n)
-        return bad_segment(t, i, "it carries the state of segment %d of the batch before, which has %lld",
+        return bad_segment(t, i, "it carries the state of segment %d of the batch before; expected a segment "
+                                 "below %lld",
                            (int)s->carry, (long long)(before ? before->n : 0));
     from = t->p->segment + before->first + s->carry;
     if (from->sequence != s->sequence || from->offset + from->length != s->offset || taken[s->carry])
         return bad_segment(t, i,
-                           "it carries the state of a segment that ends before token %d of sequence %lld%s",
+                           "it carries the state of a segment that ends before token %d of sequence %lld%s; "
+                           "expected the end just before its first token",
                            (int)(from->offset + from->length), (long long)from->sequence,
-                           taken[s->carry] ? ", as another one does" : "");
+                           taken[s->carry] ? ", as another segment does" : "");
     taken[s->carry] = true;
     return WEFT_OK;
 }
@@ -311,14 +316,13 @@ static weft_status check_counts(const checking *t)
     /* a shard does not know the lengths of sequences outside it */
     if (t->p->shard ? t->p->empty < 0 || t->p->empty > empty : t->p->empty != empty)
         return weft_plan_refuse(WEFT_EFORMAT,
-                                "the plan says that %lld sequences of length 0 have no segment; by the "
-                                "lengths and segments it is %lld",
+                                "the plan counts %lld sequences of length 0 without a segment; expected %lld",
                                 (long long)t->p->empty, (long long)empty);
     if (t->p->sequences == t->n && t->p->tokens == tokens && t->p->not_empty == not_empty)
         return WEFT_OK;
     return weft_plan_refuse(WEFT_EFORMAT,
-                            "the plan says that %lld of %lld sequences are not empty and have %lld tokens; "
-                            "by the lengths it is %lld of %lld, and %lld tokens",
+                            "the plan counts %lld of %lld sequences as not empty, with %lld tokens; expected "
+                            "%lld of %lld, with %lld tokens",
                             (long long)t->p->not_empty, (long long)t->p->sequences, (long long)t->p->tokens,
                             (long long)not_empty, (long long)t->n, (long long)tokens);
 }
@@ -346,8 +350,8 @@ weft_status weft__plan_is_sound(const weft_plan *plan, int64_t sequences, const 
     checking t = { .p = plan, .n = sequences, .function = function };
     if (!has_arrays(plan))
         return weft_plan_refuse(WEFT_EARG,
-                                "%sa plan of at most %d sequences and segments, with tokens of 0 or more, is "
-                                "expected",
+                                "%sthe plan is NULL or incomplete; expected at most %d sequences and "
+                                "segments, 0 or more tokens, and its arrays",
                                 function, INT32_MAX);
     weft_status s = check_shape(&t);
     return s == WEFT_OK ? each_segment(&t, check_place) : s;
@@ -358,7 +362,8 @@ weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n
     checking t = { plan, len, n, promises, "" };
     if (!has_arrays(plan) || n < 0 || (n && !len))
         return weft_plan_refuse(
-            WEFT_EARG, "plan_check: expected a plan of at most %d segments, and lengths", INT32_MAX);
+            WEFT_EARG, "plan_check: the plan or len is NULL or incomplete; expected a plan of at most %d "
+                       "segments, and lengths", INT32_MAX);
     weft__plan_scope *here = weft__plan_scope_open();
     weft_status s = check_shape(&t);
     s = s == WEFT_OK ? each_segment(&t, check_segment) : s;

@@ -13,7 +13,7 @@ typedef struct {
     int64_t m, capacity;
     const int32_t *length;
     double *inverse, *x, *price, *step, *best;
-    int32_t *patterns, *fresh, *by;
+    int32_t *patterns, *candidate, *choice;
 } program;
 
 enum { MOST_LENGTHS = 600, ROUNDS = 40 }; /* with more lengths exact_fill is as good; pivots for each
@@ -31,7 +31,7 @@ static void begin(program *t, const int64_t *left)
     }
 }
 
-/* Finds the pattern of the highest price, into fresh. Returns whether it improves the solution. */
+/* Finds the pattern of the highest price, into candidate. Returns whether it improves the solution. */
 static bool find_pattern(program *t)
 {
     for (int64_t j = 0; j < t->m; j++) {
@@ -40,24 +40,24 @@ static bool find_pattern(program *t)
             t->price[j] += t->inverse[i * t->m + j];
     }
     t->best[0] = 0;
-    t->by[0] = -1;
+    t->choice[0] = -1;
     for (int64_t s = 1; s <= t->capacity; s++) {
         t->best[s] = t->best[s - 1];
-        t->by[s] = -1;
+        t->choice[s] = -1;
         for (int64_t j = 0; j < t->m; j++)
             if (t->length[j] <= s && t->best[s - t->length[j]] + t->price[j] > t->best[s]) {
                 t->best[s] = t->best[s - t->length[j]] + t->price[j];
-                t->by[s] = (int32_t)j;
+                t->choice[s] = (int32_t)j;
             }
     }
-    memset(t->fresh, 0, (size_t)t->m * sizeof *t->fresh);
-    for (int64_t s = t->capacity; s > 0; s -= t->by[s] < 0 ? 1 : t->length[t->by[s]])
-        if (t->by[s] >= 0)
-            t->fresh[t->by[s]]++;
+    memset(t->candidate, 0, (size_t)t->m * sizeof *t->candidate);
+    for (int64_t s = t->capacity; s > 0; s -= t->choice[s] < 0 ? 1 : t->length[t->choice[s]])
+        if (t->choice[s] >= 0)
+            t->candidate[t->choice[s]]++;
     return t->best[t->capacity] > 1 + 1e-9;
 }
 
-/* Replaces the basis pattern that the fresh pattern uses up first. Returns false if it uses up
+/* Replaces the basis pattern that the candidate uses up first. Returns false if it uses up
  * none. */
 static bool pivot(program *t)
 {
@@ -65,7 +65,7 @@ static bool pivot(program *t)
     for (int64_t i = 0; i < m; i++) {
         t->step[i] = 0;
         for (int64_t j = 0; j < m; j++)
-            t->step[i] += t->inverse[i * m + j] * t->fresh[j];
+            t->step[i] += t->inverse[i * m + j] * t->candidate[j];
         if (t->step[i] > 1e-9 && (out < 0 || t->x[i] / t->step[i] < t->x[out] / t->step[out]))
             out = i;
     }
@@ -82,7 +82,7 @@ static bool pivot(program *t)
         for (int64_t j = 0; j < m; j++)
             t->inverse[i * m + j] -= t->step[i] * row[j];
     }
-    memcpy(t->patterns + out * m, t->fresh, (size_t)m * sizeof *t->fresh);
+    memcpy(t->patterns + out * m, t->candidate, (size_t)m * sizeof *t->candidate);
     return true;
 }
 
@@ -149,8 +149,8 @@ static bool solve(int64_t *left, int64_t capacity, weft__pattern **first)
     t.price = t.x + m;
     t.step = t.price + m;
     t.best = t.step + m;
-    t.fresh = t.patterns + m * m;
-    t.by = t.fresh + m;
+    t.candidate = t.patterns + m * m;
+    t.choice = t.candidate + m;
     begin(&t, left);
     for (int64_t i = 0; i < ROUNDS * m && find_pattern(&t) && pivot(&t);)
         i++;

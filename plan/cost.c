@@ -17,8 +17,8 @@ static weft_status check_cost(const weft_plan_cost *c)
         if (!(c->rows[i] > before) || !isfinite(c->rows[i]) || (!i && c->rows[i] > 1))
             return weft_plan_refuse(
                 WEFT_EARG,
-                "plan_predict: point %d of the cost is of %g rows; the first is of 1, the "
-                "next of more",
+                "plan_predict: point %d of the cost has %g rows; expected 1 in the first point, then "
+                "increasing numbers",
                 i, c->rows[i]);
         if (!(c->step_ms[i] > 0) || !isfinite(c->step_ms[i]))
             return weft_plan_refuse(WEFT_EARG,
@@ -27,14 +27,14 @@ static weft_status check_cost(const weft_plan_cost *c)
     }
     if (!is_amount(c->token_ms) || !is_amount(c->piece_ms) || !is_amount(c->batch_ms) || !is_amount(c->error))
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_predict: a token takes %g ms, a piece %g, a batch %g, the error is "
-                                "%g; expected 0 or more",
+                                "plan_predict: a token takes %g ms, a piece %g, a batch %g, the error is %g; "
+                                "expected 0 or more",
                                 c->token_ms, c->piece_ms, c->batch_ms, c->error);
     if (!is_amount(c->far_ms) || (c->far_ms > 0 && !(c->near_tokens >= 1 && c->far_tokens > c->near_tokens &&
                                                      isfinite(c->far_tokens))))
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_predict: %g ms a token from %g to %g tokens; expected 0 or more, and "
-                                "ascending tokens",
+                                "plan_predict: %g ms for a token from %g to %g tokens; expected 0 or more, "
+                                "and ascending tokens",
                                 c->far_ms, c->near_tokens, c->far_tokens);
     return WEFT_OK;
 }
@@ -90,7 +90,7 @@ weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
     if (out)
         *out = (weft_plan_prediction){ 0 };
     if (!plan || !cost || !out)
-        return weft_plan_refuse(WEFT_EARG, "plan_predict: expected a plan, what steps cost, and room for "
+        return weft_plan_refuse(WEFT_EARG, "plan_predict: NULL; expected a plan, a cost and a pointer for "
                                            "the prediction");
     weft_plan_prediction r = { .pieces_ms = (double)plan->segments * cost->piece_ms,
                                .batches_ms = (double)plan->batches * cost->batch_ms };
@@ -135,7 +135,7 @@ weft_status weft_plan_disturb(const weft_plan *plan, const int32_t *len, int64_t
     if (out)
         *out = d;
     if (!plan || !out)
-        return weft_plan_refuse(WEFT_EARG, "plan_disturb: expected a plan, and room for the result");
+        return weft_plan_refuse(WEFT_EARG, "plan_disturb: NULL; expected a plan and a pointer");
     weft_status s = weft_plan_measure(plan, len, n, 0, &f);
     if (s == WEFT_OK)
         s = weft_plan_autocorrelation(plan, &d.order);

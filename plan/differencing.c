@@ -15,12 +15,12 @@ typedef struct {
     int64_t load;
     int32_t last, next, after, parts;
 } node;
-/* at [n]; order [n]: the user's number of each sequence; place [n]: its inverse. Sequences `single` ..
+/* nodes [n]; order [n]: the user's number of each sequence; place [n]: its inverse. Sequences `single` ..
  * `singles` - 1 are deals of one sequence that wait; heap has the other waiting deals. one, other, both [k]:
  * the parts of a merge. */
 typedef struct {
     int64_t k, single, singles, heaped;
-    node *at;
+    node *nodes;
     int32_t *order, *place, *one, *other, *both;
     uint64_t *heap;
     const int32_t *len;
@@ -59,7 +59,7 @@ static bool is_single_next(const deals *t)
 {
     if (t->single == t->singles || !t->heaped)
         return !t->heaped;
-    return key_of(t, t->k > 1 ? t->at[t->single].load : 0, t->single) < t->heap[0];
+    return key_of(t, t->k > 1 ? t->nodes[t->single].load : 0, t->single) < t->heap[0];
 }
 
 static int32_t pop(deals *t)
@@ -71,16 +71,16 @@ static int32_t pop(deals *t)
 static int64_t list_parts(const deals *t, int32_t deal, int32_t *part)
 {
     int64_t n = 0;
-    for (int32_t i = t->at[deal].parts; i >= 0; i = t->at[i].next)
+    for (int32_t i = t->nodes[deal].parts; i >= 0; i = t->nodes[i].next)
         part[n++] = i;
     return n;
 }
 
 static int32_t join(deals *t, int32_t a, int32_t b)
 {
-    t->at[t->at[a].last].after = b;
-    t->at[a].last = t->at[b].last;
-    t->at[a].load += t->at[b].load;
+    t->nodes[t->nodes[a].last].after = b;
+    t->nodes[a].last = t->nodes[b].last;
+    t->nodes[a].load += t->nodes[b].load;
     return a;
 }
 
@@ -89,7 +89,7 @@ static void sort_parts(const deals *t, int32_t *part, int64_t n) /* largest firs
     for (int64_t i = 1; i < n; i++) {
         int32_t is = part[i];
         int64_t at = i;
-        for (; at && t->at[part[at - 1]].load < t->at[is].load; at--)
+        for (; at && t->nodes[part[at - 1]].load < t->nodes[is].load; at--)
             part[at] = part[at - 1];
         part[at] = is;
     }
@@ -105,24 +105,24 @@ static void merge(deals *t)
     for (int64_t i = a > k - b ? a : k - b; i < k; i++)
         t->both[n++] = t->other[k - 1 - i];
     sort_parts(t, t->both, n);
-    t->at[deal].parts = t->both[0];
+    t->nodes[deal].parts = t->both[0];
     for (int64_t i = 0; i < n; i++)
-        t->at[t->both[i]].next = i + 1 < n ? t->both[i + 1] : -1;
-    push(t, key_of(t, t->at[t->both[0]].load - (n == k ? t->at[t->both[n - 1]].load : 0), deal));
+        t->nodes[t->both[i]].next = i + 1 < n ? t->both[i + 1] : -1;
+    push(t, key_of(t, t->nodes[t->both[0]].load - (n == k ? t->nodes[t->both[n - 1]].load : 0), deal));
 }
 
 /* ---- the whole ---- */
 static bool make_room(deals *t, int64_t n)
 {
     int64_t parts = t->k < n ? t->k : n;
-    t->at = weft__plan_memory(n, sizeof *t->at);
+    t->nodes = weft__plan_memory(n, sizeof *t->nodes);
     t->order = weft__plan_order(n);
     t->place = weft__plan_memory(n, sizeof *t->place);
     t->heap = weft__plan_memory(n / 2 + 1, sizeof *t->heap);
     t->one = weft__plan_memory(3 * parts, sizeof *t->one);
     t->other = t->one + parts;
     t->both = t->other + parts;
-    return t->at && t->order && t->place && t->heap && t->one &&
+    return t->nodes && t->order && t->place && t->heap && t->one &&
            weft__plan_sort(t->len, t->order, n, true, 0);
 }
 
@@ -130,7 +130,7 @@ static void begin(deals *t, int64_t n)
 {
     for (int32_t i = 0; i < n; i++) {
         int32_t length = t->len[t->order[i]];
-        t->at[i] = (node){ .load = length, .last = i, .next = -1, .after = -1, .parts = i };
+        t->nodes[i] = (node){ .load = length, .last = i, .next = -1, .after = -1, .parts = i };
         t->place[t->order[i]] = i;
         t->singles += length > 0; /* sequences of length 0 come last */
     }
@@ -142,9 +142,9 @@ static weft_status emit(const deals *t, int32_t part, weft_plan *p)
     int64_t width = 0;
     int32_t row = 0;
     p->in_rows = true;
-    for (; part >= 0; part = t->at[part].next, row++) {
+    for (; part >= 0; part = t->nodes[part].next, row++) {
         int64_t column = 0;
-        for (int32_t i = part; i >= 0 && s == WEFT_OK; i = t->at[i].after) {
+        for (int32_t i = part; i >= 0 && s == WEFT_OK; i = t->nodes[i].after) {
             int32_t sequence = t->order[i], length = t->len[sequence];
             s = weft_plan_add(p, (weft_segment){ sequence, column, 0, length, row, -1 });
             column += length;
@@ -162,5 +162,5 @@ weft_status weft__plan_differencing(const int32_t *len, int64_t n, const weft_pl
     begin(&t, n);
     while (t.singles - t.single + t.heaped > 1)
         merge(&t);
-    return emit(&t, t.singles ? t.at[pop(&t)].parts : -1, p);
+    return emit(&t, t.singles ? t.nodes[pop(&t)].parts : -1, p);
 }

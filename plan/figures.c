@@ -179,8 +179,8 @@ weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t
         *out = (weft_plan_figures){ 0 };
     if (!plan || !out || n < 0 || (n && !len) || capacity < 0 || capacity > INT32_MAX)
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_measure: %lld sequences, capacity %lld; expected a plan, its "
-                                "lengths, a capacity of 0 .. %d and room for figures",
+                                "plan_measure: %lld sequences, capacity %lld; expected a plan, its lengths, "
+                                "a capacity of 0 .. %d and a pointer for figures",
                                 (long long)n, (long long)capacity, INT32_MAX);
     weft_status sound = weft__plan_is_sound(plan, n, "plan_measure: ");
     if (sound != WEFT_OK)
@@ -205,7 +205,7 @@ weft_status weft_plan_batch_sizes(const weft_plan *plan, int64_t batch, int64_t 
 {
     if (!plan || batch < 0 || batch >= plan->batches || n != plan->batch[batch].width || (n && !sizes))
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_batch_sizes: expected a plan, one of its batches and room for a "
+                                "plan_batch_sizes: expected a plan, one of its batches and an array with a "
                                 "number for each of its steps");
     weft_status sound = weft__plan_is_sound(plan, INT64_MAX, "plan_batch_sizes: ");
     if (sound != WEFT_OK)
@@ -264,7 +264,7 @@ weft_status weft__plan_live(const weft_plan *p, int64_t *steps, int64_t most, co
     for (int64_t b = 0; b < p->batches && s == WEFT_OK; b++)
         if (!count_batch(p, p->batch + b, room, room + pieces, steps, most))
             s = weft_plan_refuse(WEFT_EFORMAT,
-                                 "%sin batch %lld segments overlap: more than %lld rows are live", function,
+                                 "%sbatch %lld: segments overlap; expected at most %lld live rows", function,
                                  (long long)b, (long long)most);
     weft__plan_scope_close(here);
     return s;
@@ -278,7 +278,7 @@ weft_status weft_plan_live_rows(const weft_plan *plan, int64_t *steps, int64_t n
     int64_t rows = plan ? weft__plan_most_rows(plan) : 0;
     if (!plan || !steps || n != rows + 1)
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_live_rows: expected a plan and room for %lld numbers, one more than "
+                                "plan_live_rows: expected a plan and an array of %lld numbers, one more than "
                                 "rows of a batch",
                                 (long long)rows + 1);
     return weft__plan_live(plan, steps, rows, "plan_live_rows: ");

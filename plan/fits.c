@@ -95,7 +95,7 @@ static int64_t take_row(bins *b, int64_t length)
     }
 }
 
-static void forget(bins *b, int64_t row) /* removes a row from the list, which has no order */
+static void remove_row(bins *b, int64_t row) /* removes a row from the list, which has no order */
 {
     for (int64_t i = 0; b->list && i < b->open; i++)
         if (b->list[i] == row) {
@@ -116,7 +116,7 @@ static void close_fullest(bins *b)
             row = b->gap[is] < b->gap[row] || (b->gap[is] == b->gap[row] && is < row) ? is : row;
         }
         tree_set(&b->first, row, -1);
-        forget(b, row);
+        remove_row(b, row);
     }
     b->open--;
 }
@@ -142,7 +142,7 @@ static bool put_back(bins *b, int64_t row, int64_t length)
     bool stays = b->gap[row] > 0 && (!b->limit || ++b->pieces[row] < b->limit);
     if (!stays) {
         b->gap[row] = -1;
-        forget(b, row);
+        remove_row(b, row);
         b->open--;
     }
     if (b->first.levels)
@@ -186,7 +186,7 @@ weft_status weft__plan_fits(const int32_t *len, int64_t n, int64_t capacity)
     for (int64_t i = 0; i < n; i++)
         if (len[i] > capacity)
             return weft_plan_refuse(WEFT_EARG,
-                                    "sequence %lld has %d tokens; rows of a capacity of %lld are planned",
+                                    "sequence %lld has %d tokens; expected at most the capacity, %lld",
                                     (long long)i, (int)len[i], (long long)capacity);
     return WEFT_OK;
 }
@@ -231,12 +231,12 @@ weft_status weft_first_fit(const weft_lengths *l, int64_t width, int32_t *row, i
 {
     if (!l || !rows || l->n < 0 || width < 0 || width > INT32_MAX || (l->n && (!l->len || !row || !column)))
         return weft_plan_refuse(WEFT_EARG, "first_fit: expected lengths, a width in 0 .. 2^31 - 1, and "
-                                           "room for rows and columns");
+                                           "arrays for rows and columns");
     weft_plan p;
     weft_status s = weft_plan_make(weft_planner_named("first_fit"), l->len, l->n,
                                    &(weft_plan_opts){ .capacity = width ? width : 1 }, &p);
     if (s == WEFT_OK && p.tokens && !width)
-        s = weft_plan_refuse(WEFT_EARG, "first_fit: there are %lld tokens for rows of width 0",
+        s = weft_plan_refuse(WEFT_EARG, "first_fit: width is 0 for %lld tokens; expected 1 or more",
                              (long long)p.tokens);
     if (s == WEFT_OK)
         *rows = place(&p, l->n, row, column);

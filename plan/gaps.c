@@ -10,7 +10,7 @@
 enum { BITS = 6, MASK = 63, LEVELS = 11 };
 
 typedef struct {
-    uint64_t there;
+    uint64_t occupied;
     int32_t below[64];
 } node; /* child nodes, or heaps of rows in a leaf */
 struct weft__gaps {
@@ -71,7 +71,7 @@ static int64_t new_node(weft__gaps *g)
         }
         is = g->n++;
     }
-    g->nodes[is].there = 0;
+    g->nodes[is].occupied = 0;
     return is;
 }
 
@@ -98,20 +98,20 @@ bool weft__gaps_add(weft__gaps *g, int64_t gap, int64_t row)
     int64_t at = 0;
     for (int level = 0; level < g->levels - 1; level++) {
         int k = place(g, level, gap);
-        if (!(g->nodes[at].there >> k & 1)) {
+        if (!(g->nodes[at].occupied >> k & 1)) {
             int64_t below = new_node(g);
             if (below < 0)
                 return false;
             g->nodes[at].below[k] = (int32_t)below;
-            g->nodes[at].there |= (uint64_t)1 << k;
+            g->nodes[at].occupied |= (uint64_t)1 << k;
         }
         at = g->nodes[at].below[k];
     }
     node *leaf = g->nodes + at;
     int k = (int)(gap & MASK);
     g->child[row] = g->sibling[row] = -1;
-    leaf->below[k] = leaf->there >> k & 1 ? meld(g, leaf->below[k], (int32_t)row) : (int32_t)row;
-    leaf->there |= (uint64_t)1 << k;
+    leaf->below[k] = leaf->occupied >> k & 1 ? meld(g, leaf->below[k], (int32_t)row) : (int32_t)row;
+    leaf->occupied |= (uint64_t)1 << k;
     return true;
 }
 
@@ -119,7 +119,7 @@ bool weft__gaps_add(weft__gaps *g, int64_t gap, int64_t row)
 static int64_t outermost(const weft__gaps *g, int64_t at, int level, int64_t gap, bool largest)
 {
     for (;; level++) {
-        uint64_t there = g->nodes[at].there;
+        uint64_t there = g->nodes[at].occupied;
         int k = largest ? 63 - __builtin_clzll(there) : __builtin_ctzll(there);
         gap = gap << BITS | k;
         if (level == g->levels - 1)
@@ -128,7 +128,7 @@ static int64_t outermost(const weft__gaps *g, int64_t at, int level, int64_t gap
     }
 }
 
-int64_t weft__gaps_most(const weft__gaps *g) { return g->nodes->there ? outermost(g, 0, 0, 0, true) : -1; }
+int64_t weft__gaps_most(const weft__gaps *g) { return g->nodes->occupied ? outermost(g, 0, 0, 0, true) : -1; }
 
 int64_t weft__gaps_from(const weft__gaps *g, int64_t least)
 {
@@ -139,7 +139,7 @@ int64_t weft__gaps_from(const weft__gaps *g, int64_t least)
     for (;; level++) { /* down along `least` as far as nodes exist */
         path[level] = at;
         int k = place(g, level, least);
-        if (!(g->nodes[at].there >> k & 1))
+        if (!(g->nodes[at].occupied >> k & 1))
             break;
         if (level == g->levels - 1)
             return least;
@@ -147,7 +147,7 @@ int64_t weft__gaps_from(const weft__gaps *g, int64_t least)
     }
     for (; level >= 0; level--) { /* then the next gap to the right, on the lowest level that has one */
         int k = place(g, level, least);
-        uint64_t right = k == MASK ? 0 : g->nodes[path[level]].there >> (k + 1) << (k + 1);
+        uint64_t right = k == MASK ? 0 : g->nodes[path[level]].occupied >> (k + 1) << (k + 1);
         if (!right)
             continue;
         int next = __builtin_ctzll(right);
@@ -164,8 +164,8 @@ static void prune(weft__gaps *g, const int64_t *path, int64_t gap)
 {
     for (int level = g->levels - 1; level >= 0; level--) {
         node *is = g->nodes + path[level];
-        is->there &= ~((uint64_t)1 << place(g, level, gap));
-        if (is->there || !level)
+        is->occupied &= ~((uint64_t)1 << place(g, level, gap));
+        if (is->occupied || !level)
             return;
         is->below[0] = (int32_t)g->unused;
         g->unused = path[level];

@@ -136,8 +136,8 @@ static weft_status run(const weft_planner *planner, const int32_t *len, int64_t 
     weft_stream_free(own);
     if (s == WEFT_OK && !weft__plan_is_intact(p))
         s = weft_plan_refuse(WEFT_EFORMAT,
-                             "%s: it says that it has %lld segments in %lld batches, and has made "
-                             "fewer",
+                             "%s: the planner made fewer than the %lld segments in %lld batches that it "
+                             "reports; expected all",
                              planner->name, (long long)p->segments, (long long)p->batches);
     return s;
 }

@@ -10,7 +10,7 @@ static weft_status check(const weft_plan *p, int64_t sequences, bool rest, const
                          const char *what)
 {
     return p && rest ? weft__plan_is_sound(p, sequences, function) :
-                       weft_plan_refuse(WEFT_EARG, "%s%s expected", function, what);
+                       weft_plan_refuse(WEFT_EARG, "%sexpected %s", function, what);
 }
 
 /* ---- the weight of a token ---- */
@@ -67,7 +67,7 @@ weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by, weft_token
 {
     weft_status s = check(plan, plan ? plan->sequences : 0,
                           out && by >= WEFT_MEAN_OF_BATCH && by <= WEFT_MEAN_OF_SEQUENCES,
-                          "plan_weigh: ", "a plan, one of three means and room for weights are");
+                          "plan_weigh: ", "a plan, one of three means and a pointer for weights");
     int64_t tokens = 0, batches = 0;
     double squares = 0;
     if (s != WEFT_OK)
@@ -91,7 +91,7 @@ weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by, weft_token
 /* ---- work ---- */
 weft_status weft_plan_count_work(const weft_plan *plan, weft_plan_work *out)
 {
-    weft_status s = check(plan, INT64_MAX, out, "plan_count_work: ", "a plan and room for counts are");
+    weft_status s = check(plan, INT64_MAX, out, "plan_count_work: ", "a plan and a pointer for counts");
     if (s != WEFT_OK)
         return s;
     *out = (weft_plan_work){ 0 };
@@ -113,7 +113,8 @@ weft_status weft_plan_count_work(const weft_plan *plan, weft_plan_work *out)
 /* ---- order ---- */
 weft_status weft_plan_autocorrelation(const weft_plan *plan, double *out)
 {
-    weft_status s = check(plan, INT64_MAX, out, "plan_autocorrelation: ", "a plan and room for a number are");
+    weft_status s = check(plan, INT64_MAX, out, "plan_autocorrelation: ",
+                          "a plan and a pointer for a number");
     if (s != WEFT_OK)
         return s;
     double mean = 0, total = 0, beside = 0, before = 0;
@@ -214,15 +215,15 @@ weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs, weft_pl
 {
     if (!plans || !out || epochs < 1 || epochs > 1000)
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_count_meetings: expected 1 .. 1000 plans and room for counts");
+                                "plan_count_meetings: expected 1 .. 1000 plans and a pointer for counts");
     int64_t n = plans->sequences, most = 0;
     *out = (weft_plan_meetings){ 0 };
     for (int e = 0; e < epochs; e++) {
         if (plans[e].sequences != n)
             return weft_plan_refuse(
                 WEFT_EARG,
-                "plan_count_meetings: plan 0 is of %lld sequences and plan %d of %lld; expected plans of "
-                "the same sequences",
+                "plan_count_meetings: plan 0 has %lld sequences and plan %d has %lld; expected plans of the "
+                "same sequences",
                 (long long)n, e, (long long)plans[e].sequences);
         weft_status s = weft__plan_is_sound(plans + e, n, "plan_count_meetings: ");
         if (s != WEFT_OK)

@@ -25,7 +25,7 @@ weft_status weft__no_such_option(const weft_planner *planner, const char *key)
     const char *near = weft__nearest(key, option_name, planner), *taken = planner->options;
     if (!taken || !*taken)
         taken = taken ? "none" : "any";
-    return weft_plan_refuse(WEFT_EARG, "%s: there is no option \"%.60s\"%s%s%s; it takes: %s", planner->name,
+    return weft_plan_refuse(WEFT_EARG, "%s: unknown option \"%.60s\"%s%s%s; expected: %s", planner->name,
                             key, near ? ", \"" : "", near ? near : "", near ? "\" is near" : "",
                             taken);
 }
@@ -147,7 +147,8 @@ weft_status weft_plan_parse_options(const weft_planner *planner, const char *tex
 {
     if (!planner || !planner->name || !opts || !memory)
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_parse_options: expected a planner, and room for options and memory");
+                                "plan_parse_options: NULL; expected a planner, and pointers for options and "
+                                "memory");
     *opts = (weft_plan_opts){ 0 };
     *memory = NULL;
     if (!text || !*text)
@@ -172,7 +173,8 @@ weft_status weft_plan_parse(const char *text, const weft_planner **planner, weft
     char name[WORD];
     if (!text || !planner || !opts || !memory)
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_parse: expected a text, and room for planner, options and memory");
+                                "plan_parse: NULL; expected a text, and pointers for planner, options and "
+                                "memory");
     *planner = NULL;
     *opts = (weft_plan_opts){ 0 };
     *memory = NULL;

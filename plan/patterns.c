@@ -19,7 +19,8 @@ static weft_status count_lengths(const int32_t *len, int64_t n, const weft_plan_
     enum { MOST = 1 << 24 };
     weft_status s = weft__plan_fits(len, n, o->capacity);
     if (s == WEFT_OK && o->capacity > MOST)
-        s = weft_plan_refuse(WEFT_EARG, "capacity is %lld; this planner counts lengths, and takes at most %d",
+        s = weft_plan_refuse(WEFT_EARG, "capacity is %lld; expected at most %d, because this planner counts "
+                                        "sequences of each length",
                              (long long)o->capacity, MOST);
     if (s != WEFT_OK)
         return s;
@@ -96,7 +97,7 @@ typedef struct pack {
 } pack;
 typedef struct {
     int64_t capacity, limit;
-    int64_t *left;                               /* [capacity + 1] sequences of each length */
+    int64_t *remaining;                          /* [capacity + 1] sequences of each length */
     pack **with_gap;                             /* [capacity + 1] lists, the newest pack first */
     pack *all;                                   /* list of all packs */
     bool failed;
@@ -148,7 +149,7 @@ static int64_t copies_of(const packs *t, int32_t length, int64_t gap, int64_t pi
 /* Opens new packs, each with as much as `most` copies. */
 static void open_packs(packs *t, int32_t length, int64_t most)
 {
-    int64_t *left = t->left + length;
+    int64_t *left = t->remaining + length;
     while (*left && !t->failed) {
         int64_t copies = lesser(most, copies_of(t, length, t->capacity, 0, *left)), times = *left / copies;
         add_pack(t, NULL, length, (int32_t)copies, times, t->capacity - copies * length);
@@ -160,7 +161,7 @@ static void open_packs(packs *t, int32_t length, int64_t most)
  * 2021). LONGEST: copies into each pack, smallest gap first (lpfhp.py with `distribute`). */
 static void pack_length(packs *t, int32_t length, manner how)
 {
-    int64_t *left = t->left + length;
+    int64_t *left = t->remaining + length;
     for (int64_t gap = how == LONGEST ? length : t->capacity;
          gap >= length && gap <= t->capacity && *left && !t->failed;) {
         pack **at = open_pack(t, gap);
@@ -192,7 +193,7 @@ static bool add_pattern(const pack *of, weft__pattern **first)
 
 static bool pack_by(manner how, int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
 {
-    packs t = { .capacity = capacity, .limit = limit, .left = left };
+    packs t = { .capacity = capacity, .limit = limit, .remaining = left };
     t.with_gap = weft__plan_memory(capacity, sizeof *t.with_gap);
     t.failed = !t.with_gap;
     for (int64_t i = 0; !t.failed && i <= capacity; i++)

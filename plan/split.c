@@ -36,14 +36,14 @@ static weft_status carry_of(const split *t, int64_t batch, int64_t i, int32_t *c
     if (!before || s->carry >= before->n)
         return weft_plan_refuse(WEFT_EFORMAT,
                                 "plan_split: batch %lld, row %d carries the state of segment %d of the batch "
-                                "before, which has %lld",
+                                "before; expected a segment below %lld",
                                 (long long)batch, (int)s->row, (int)s->carry,
                                 (long long)(before ? before->n : 0));
     from = t->p->segment + before->first + s->carry;
     if (shard_of(t, from->row) != shard_of(t, s->row))
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_split: batch %lld, row %d, of shard %lld, carries the state of row %d "
-                                "of the batch before on, of shard %lld; a row's state stays in its shard",
+                                "plan_split: batch %lld, row %d, in shard %lld, carries the state of row %d "
+                                "of the batch before, in shard %lld; expected both rows in one shard",
                                 (long long)batch, (int)s->row, (long long)shard_of(t, s->row),
                                 (int)from->row, (long long)shard_of(t, from->row));
     *carry = t->local[before->first + s->carry];
@@ -109,8 +109,8 @@ weft_status weft_plan_split(const weft_plan *plan, int shards, weft_plan *out)
     for (int k = 0; out && k < shards; k++)
         out[k] = (weft_plan){ 0 };
     if (!plan || !out || shards < 1 || plan->shard)
-        return weft_plan_refuse(WEFT_EARG, "plan_split: expected a whole plan, 1 shard or more and room "
-                                           "for a plan of each%s",
+        return weft_plan_refuse(WEFT_EARG, "plan_split: expected a whole plan, 1 shard or more and an array "
+                                           "for their plans%s",
                                 plan && plan->shard ? "; this one is of a shard" : "");
     weft_status s = weft__plan_is_sound(plan, INT64_MAX, "plan_split: ");
     if (s != WEFT_OK)

@@ -80,9 +80,10 @@ char *weft__order_of(const weft_module *m)
 weft_status weft__usable(const weft_module *m, const char *function, const char *path)
 {
     if (!path || !*path)
-        return weft__file_fail(WEFT_EARG, "%s: expected a path", function);
+        return weft__file_fail(WEFT_EARG, "%s: path is NULL or empty; expected the path of a file", function);
     if (!m || !m->w)
-        return weft__file_fail(WEFT_EARG, "%s: %s: the module is NULL or could not be made", function, path);
+        return weft__file_fail(WEFT_EARG, "%s: %s: module is NULL, or its creation failed; expected a module",
+                               function, path);
     weft_synchronize(m->w);                             /* reports failures of the device */
     if (m->w->status)
         return weft__file_fail(m->w->status, "%s: %s: the context has failed: %s",
@@ -96,12 +97,13 @@ weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const c
     weft_status s = weft__usable(m, function, path);
     if (!s && m->w->shard)
         return weft__file_fail(WEFT_EARG,
-                               "%s: %s: a shard of a batch is at work; between weft_parallel_begin and the "
-                               "end of its shards nothing is saved or loaded",
+                               "%s: %s: a shard of a batch is in progress; expected a call outside shards; "
+                               "call it after weft_parallel_next has returned false",
                                function, path);
     if (s || !o || weft__optim_is_of(o, m))
         return s;
-    return weft__file_fail(WEFT_EARG, "%s: %s: the optimiser is not one of %s, nor of a part of it", function,
+    return weft__file_fail(WEFT_EARG, "%s: %s: optimiser belongs to another module; expected one of %s or of "
+                                      "a module below it", function,
                            path, m->path);
 }
 
@@ -144,7 +146,8 @@ static void store_optimiser(weft__h5 *h, const weft_module *m, weft_optim *o)
     weft__saved all[32];
     int n = weft__optim_saved(o, all, 32);
     if (n == 0)
-        weft__h5_fail(h, WEFT_EARG, "the optimiser could not be made");
+        weft__h5_fail(h, WEFT_EARG, "optimiser: its creation failed; expected a valid one, or NULL to save "
+                                    "none");
     for (int i = 0; i < n; i++) {
         weft__kind k = { weft__number_of(all[i].type), 1, { all[i].n } };
         snprintf(path, sizeof path, "optimizer/%s", all[i].name);

@@ -18,7 +18,7 @@ weft_status weft__sealed_open(const char *path, const weft__image *image, weft__
 /* Values that wait until the whole file has been read. */
 typedef struct weft__held {
     struct weft__held *next;
-    void *to;
+    void *target;
     size_t bytes;
     bool device;
     uint64_t values[];

@@ -56,23 +56,27 @@ static weft_status check_head(const char *path, const unsigned char *head, size_
     if (foreign)
         return foreign;
     if (n < WEFT__SEAL)
-        return weft__file_fail(WEFT_EFORMAT, "%s is no checkpoint: it has %zu bytes", path, size);
+        return weft__file_fail(WEFT_EFORMAT, "%s: %zu bytes; expected a checkpoint, which has %d or more",
+                               path, size, WEFT__SEAL);
     if (!memcmp(head, "\211HDF\r\n\032\n", 8))
         return weft__file_fail(
             WEFT_EFORMAT,
-            "%s is an HDF5 file but no checkpoint of weft; weft_load_state_dict reads foreign weights", path);
+            "%s: an HDF5 file of another program; expected a checkpoint of weft; weft_load_state_dict reads "
+            "foreign weights", path);
     if (memcmp(head, magic, sizeof magic - 1))
-        return weft__file_fail(WEFT_EFORMAT, "%s is no checkpoint, or its first bytes are damaged", path);
+        return weft__file_fail(WEFT_EFORMAT, "%s: not a checkpoint, or its first bytes are damaged; expected "
+                                             "a file of weft_save", path);
     size_t length = strcspn(version, "\n");
     if (memcmp(head, now, sizeof now - 1))
         return weft__file_fail(WEFT_EFORMAT,
-                               "%s is a checkpoint of version %.*s; this library reads version " VERSION,
+                               "%s: a checkpoint of version %.*s; expected version " VERSION,
                                path, length < 15 ? (int)length : 15, version);
     size_t bytes = strtoull(text + sizeof now - 1, NULL, 10);
     if (bytes != size - WEFT__SEAL)
         return weft__file_fail(WEFT_EFORMAT,
-                               "%s is damaged: behind its head there are %zu bytes, and there were %zu", path,
-                               size - WEFT__SEAL, bytes);
+                               "%s: damaged: %zu bytes after the first %d; expected %zu; load an earlier "
+                               "checkpoint",
+                               path, size - WEFT__SEAL, WEFT__SEAL, bytes);
     return WEFT_OK;
 }
 
@@ -80,7 +84,8 @@ static void expect_attribute(weft__h5 *h, const char *key, const char *value)
 {
     char text[64];
     if (!weft__h5_text(h, "/", key, text, sizeof text) || strcmp(text, value))
-        weft__h5_fail(h, WEFT_EFORMAT, "its %s is \"%s\", this library reads \"%s\"", key, text, value);
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is \"%s\"; expected \"%s\"; load it with the library that saved "
+                                       "it", key, text, value);
 }
 
 weft_status weft__read_checkpoint(const char *path, weft__image *out)
@@ -96,7 +101,8 @@ weft_status weft__read_checkpoint(const char *path, weft__image *out)
     free(out->bytes);
     *out = (weft__image){ 0 };
     return weft__file_fail(
-        WEFT_EFORMAT, "%s is damaged, or was changed by another program: its checksum is wrong", path);
+        WEFT_EFORMAT, "%s: damaged, or changed by another program: its checksum is wrong; load an earlier "
+                      "checkpoint", path);
 }
 
 weft_status weft__sealed_open(const char *path, const weft__image *image, weft__h5 **h)
@@ -113,7 +119,7 @@ weft_status weft__sealed_open(const char *path, const weft__image *image, weft__
         return WEFT_ENOMEM;
     }
     if (!image)
-        weft__h5_own(*h);
+        weft__h5_take_image(*h);
     expect_attribute(*h, "format", FORMAT);
     expect_attribute(*h, "format_version", VERSION);
     expect_attribute(*h, "real", sizeof(real) == 4 ? "float32" : "float64");

@@ -64,19 +64,19 @@ static bool is_onnx(const head *h)
 
 static const struct { bool (*is)(const head *); const char *what, *values, *stores;
 } formats[] = {
-    { is_torch, "a file of torch.save, not a checkpoint of weft.",
+    { is_torch, "a file of torch.save; expected a checkpoint or HDF5 file.",
       "import torch; s = torch.load(path, map_location='cpu'); " INSIDE, TENSORS },
-    { is_npz, "a NumPy archive (.npz), not a checkpoint of weft.", "import numpy; s = numpy.load(path); ",
-      ARRAYS },
-    { is_zip, "a zip archive, not a checkpoint of weft.", NULL, NULL },
+    { is_npz, "a NumPy archive (.npz); expected a checkpoint or HDF5 file.",
+      "import numpy; s = numpy.load(path); ", ARRAYS },
+    { is_zip, "a zip archive; expected a checkpoint or HDF5 file.", NULL, NULL },
     /* its length may look like a pickle, for example 640 bytes */
-    { is_safetensors, "a safetensors file, not a checkpoint of weft.",
+    { is_safetensors, "a safetensors file; expected a checkpoint or HDF5 file.",
       "import safetensors.torch; s = safetensors.torch.load_file(path); ", TENSORS },
-    { is_pickle, "a pickle of Python's, not a checkpoint of weft.",
+    { is_pickle, "a Python pickle; expected a checkpoint or HDF5 file.",
       "import pickle; s = pickle.load(open(path, 'rb')); ", ARRAYS },
     { is_onnx,
-      "an ONNX model, not a checkpoint of weft. Its weights have other names and forms (LSTM: gates i o f c, "
-      "both biases in one array): give s weft's names and forms first.",
+      "an ONNX model; expected a checkpoint or HDF5 file. Its weights have other names and shapes (LSTM: "
+      "gates i o f c, both biases in one array): first change s to weft's names and shapes.",
       "import onnx, onnx.numpy_helper as h; "
       "s = {t.name: h.to_array(t) for t in onnx.load(path).graph.initializer}; ",
       ARRAYS },
@@ -90,12 +90,12 @@ weft_status weft__foreign(const char *path, const unsigned char *bytes, size_t n
             continue;
         if (!formats[i].values)
             return weft__file_fail(WEFT_EFORMAT,
-                                   "%.300s is %s\nUnpack it: weft_load reads checkpoints, "
-                                   "weft_load_state_dict HDF5 files.",
+                                   "%.300s: %s\nUnpack it: weft_load reads checkpoints, weft_load_state_dict "
+                                   "reads HDF5 files.",
                                    path, formats[i].what);
         return weft__file_fail(WEFT_EFORMAT,
-                               "%.300s is %s weft_load_state_dict reads what Python writes by\n"
-                               "%simport h5py; f = h5py.File('weights.h5', 'w'); %s; f.close()",
+                               "%.300s: %s weft_load_state_dict reads the output of this Python "
+                               "code:\n%simport h5py; f = h5py.File('weights.h5', 'w'); %s; f.close()",
                                path, formats[i].what, formats[i].values, formats[i].stores);
     }
     return WEFT_OK;

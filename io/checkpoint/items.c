@@ -7,11 +7,11 @@
 static const char *item_name_fault(const char *name)
 {
     if (!name || !*name)
-        return "has no name";
+        return "no name; expected 1 .. 255 bytes";
     if (strlen(name) > 255)
-        return "has a name of more than 255 bytes";
+        return "its name is too long; expected 1 .. 255 bytes";
     return strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..") ?
-               "has a name that a file cannot have" :
+               "a name that a file cannot have; expected one without /, not . or .." :
                NULL;
 }
 
@@ -22,24 +22,24 @@ static const char *bad_item(const weft_checkpoint_item *items, int64_t i)
     if (bad)
         return bad;
     if (weft__number_of(k->type) == WEFT__ODD)
-        return "has no type";
+        return "no type; expected a weft_dtype";
     if (k->n < 0 || (uint64_t)k->n > SIZE_MAX / 16 || (k->n && !k->data) || (k->type == WEFT_TEXT && !k->n))
-        return "has no data";
+        return "no data; expected n >= 0 and data, for a text n >= 1";
     for (int64_t j = 0; j < i; j++)
         if (!strcmp(items[j].name, k->name))
-            return "is there twice";
+            return "the name is used twice; expected unique names";
     return NULL;
 }
 
 weft_status weft__items_good(const char *function, const weft_checkpoint_item *items, int64_t n)
 {
     if (n < 0 || (n && !items))
-        return weft__file_fail(WEFT_EARG, "%s: %lld items%s", function, (long long)n,
-                               items ? "" : " at NULL");
+        return weft__file_fail(WEFT_EARG, "%s: %lld items%s; expected 0 or more in an array", function,
+                               (long long)n, items ? "" : " and items is NULL");
     for (int64_t i = 0; i < n; i++) {
         const char *bad = bad_item(items, i);
         if (bad)
-            return weft__file_fail(WEFT_EARG, "%s: item %lld (\"%.255s\") %s", function,
+            return weft__file_fail(WEFT_EARG, "%s: item %lld (\"%.255s\"): %s", function,
                                    (long long)i, items[i].name ? items[i].name : "", bad);
     }
     return WEFT_OK;
@@ -54,7 +54,8 @@ void weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int64_t n
         if (k->type == WEFT_TEXT) {              /* up to its final 0 */
             const char *end = memchr(k->data, 0, (size_t)k->n);
             if (!end)
-                weft__h5_fail(h, WEFT_EARG, "item \"%s\" has no final 0 in its %lld bytes", k->name,
+                weft__h5_fail(h, WEFT_EARG, "item \"%s\": no final 0 in its %lld bytes; expected a text that "
+                                            "ends in 0", k->name,
                               (long long)k->n);
             count = end ? end - (const char *)k->data + 1 : 1;
         }
@@ -71,14 +72,14 @@ void weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t
         weft__kind want = { weft__number_of(k->type), 1, { 0 } }, is;
         snprintf(path, sizeof path, "items/%s", k->name);
         if (!weft__h5_find(s->h, path, &is)) {
-            weft__h5_fail(s->h, WEFT_EFORMAT, "it has no item \"%s\"", k->name);
+            weft__h5_fail(s->h, WEFT_EFORMAT, "item \"%s\" is not in the file", k->name);
             return;
         }
         if (is.type != want.type || is.rank != 1 || is.size[0] > k->n) {
             want.size[0] = k->n;
             char most[128];
             weft__h5_fail(s->h, is.type == want.type ? WEFT_ESHAPE : WEFT_EFORMAT,
-                          "item \"%s\" is %s, room is for %s", k->name, weft__kind_text(&is, text),
+                          "item \"%s\" is %s; expected %s", k->name, weft__kind_text(&is, text),
                           weft__kind_text(&want, most));
             return;
         }
@@ -95,13 +96,13 @@ int64_t weft_checkpoint_item_size(const char *path, const char *name)
     char in[WEFT__NAMED];
     const char *bad = item_name_fault(name);
     if (bad) {
-        weft__file_fail(WEFT_EARG, "weft_checkpoint_item_size: the item %s", bad);
+        weft__file_fail(WEFT_EARG, "weft_checkpoint_item_size: item: %s", bad);
         return -1;
     }
     if (weft__sealed_open(path, NULL, &h))
         return -1;
     snprintf(in, sizeof in, "items/%s", name);
     if (!weft__h5_find(h, in, &k) || k.rank != 1)
-        weft__h5_fail(h, WEFT_EFORMAT, "it has no item \"%s\"", name);
+        weft__h5_fail(h, WEFT_EFORMAT, "item \"%s\" is not in the file", name);
     return weft__h5_end(h) ? -1 : k.size[0];
 }

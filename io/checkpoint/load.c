@@ -18,7 +18,7 @@ void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device)
         weft__h5_fail(s->h, WEFT_ENOMEM, "no memory to read %zu bytes", bytes);
         return NULL;
     }
-    k->to = to;
+    k->target = to;
     k->bytes = bytes;
     k->device = device;
     if (s->last)
@@ -41,9 +41,9 @@ void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, we
 static void deliver(weft *w, const weft__held *k)
 {
     if (k->device && k->bytes)
-        w->dev.k->upload(&w->dev, k->to, k->values, k->bytes);
+        w->dev.k->upload(&w->dev, k->target, k->values, k->bytes);
     else if (k->bytes)
-        memcpy(k->to, k->values, k->bytes);
+        memcpy(k->target, k->values, k->bytes);
 }
 
 weft_status weft__stage_end(weft__stage *s, const weft_module *m)
@@ -59,7 +59,7 @@ weft_status weft__stage_end(weft__stage *s, const weft_module *m)
     if (!status && m)
         weft__mark_all_changed(m->root);
     if (!status && w && w->dev.failure[0])
-        status = weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s",
+        status = weft__file_fail(WEFT_EDEVICE, "the copy to the device failed: %s",
                                  w->dev.failure);
     return status;
 }
@@ -117,13 +117,14 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
     weft__h5_notes(h, path, is_notes, sizeof is_notes);
     weft__notes_of(p, want_notes);
     if (strcmp(is_notes, want_notes))            /* before the shape: a GRU is not an LSTM of another shape */
-        weft__found(h, l->report, WEFT__OTHER_LAYER, "%s is of a layer with \"%s\", the module's has \"%s\"",
+        weft__found(h, l->report, WEFT__OTHER_LAYER, "%s is of a layer with \"%s\"; expected \"%s\", as in "
+                                                     "the module",
                     path, is_notes, want_notes);
     else if (is.type != want->type && l->report)  /* a partial load would leave out every weight */
-        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s, the module has %s", path, weft__kind_text(&is, is_text),
-                      weft__kind_text(want, want_text));
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s; expected %s, as in the module", path,
+                      weft__kind_text(&is, is_text), weft__kind_text(want, want_text));
     else if (!weft__kind_same(&is, want))
-        weft__found(h, l->report, WEFT__OTHER_SHAPE, "%s is %s, the module has %s", path,
+        weft__found(h, l->report, WEFT__OTHER_SHAPE, "%s is %s; expected %s, as in the module", path,
                     weft__kind_text(&is, is_text), weft__kind_text(want, want_text));
     else
         return !weft__h5_status(h);
@@ -195,8 +196,8 @@ static void check_order(loading *l)
         weft__h5_fail(l->stage.h, WEFT_ENOMEM, "no memory for the names of the parameters");
     else if (!theirs || own[at] != theirs[at])
         weft__h5_fail(l->stage.h, WEFT_EFORMAT,
-                      "the optimiser's numbers belong to parameters in another order: \"%.*s\", where the "
-                      "module has \"%.*s\"",
+                      "optimizer/order has \"%.*s\"; expected \"%.*s\", as in the module; create the "
+                      "parameters in the order of the saved model",
                       theirs ? (int)strcspn(theirs + line, "\n") : 0, theirs ? theirs + line : "",
                       (int)strcspn(own + line, "\n"), own + line);
     free(own);
@@ -209,8 +210,8 @@ static void check_rule(weft__h5 *h, const weft__saved *rule)      /* a rule is c
     int64_t is = 0, want = *(const int64_t *)rule->data;
     weft__h5_read(h, "optimizer/rule", &(weft__kind){ WEFT__I64, 1, { 1 } }, WEFT__I64, &is);
     if (is != want)
-        weft__h5_fail(h, WEFT_EFORMAT, "its optimiser is %s, the one given %s",
-                      (uint64_t)is < 4 ? names[is] : "of an unknown rule", names[want]);
+        weft__h5_fail(h, WEFT_EFORMAT, "the optimiser in the file is %s; expected %s",
+                      (uint64_t)is < 4 ? names[is] : "unknown", names[want]);
 }
 
 /* Refuses wrong values before anything is changed. */
@@ -223,7 +224,7 @@ static void hold_numbers_of_optimiser(loading *l, weft_optim *o, const weft__sav
     if (l->stage.last != before && !weft__h5_status(l->stage.h) &&
         !weft__optim_accepts(o, entry, l->stage.last->values, why, sizeof why))
         weft__h5_fail(l->stage.h, WEFT_EFORMAT,
-                      "%s: %s. Its checksums are right, so a program has written this; load an earlier "
+                      "%s: %s. Its checksums are right, so a program wrote these values; load an earlier "
                       "checkpoint", path, why);
 }
 
@@ -233,9 +234,11 @@ static void hold_optimiser(loading *l, weft_optim *o)
     weft__saved all[32];
     known_state known = { l->stage.h, all, weft__optim_saved(o, all, 32) };
     if (known.n == 0)
-        weft__h5_fail(l->stage.h, WEFT_EARG, "the optimiser to be loaded could not be made");
-    else if (!weft__h5_is(l->stage.h, "optimizer"))
-        weft__h5_fail(l->stage.h, WEFT_EFORMAT, "it has no optimiser");
+        weft__h5_fail(l->stage.h, WEFT_EARG, "optimiser: its creation failed; expected a valid one, or NULL "
+                                             "to load none");
+    else if (!weft__h5_exists(l->stage.h, "optimizer"))
+        weft__h5_fail(l->stage.h, WEFT_EFORMAT, "no optimiser in the file; expected one; pass NULL to load "
+                                                "none");
     for (int i = 0; i < known.n; i++) {
         weft__kind k = { weft__number_of(all[i].type), 1, { all[i].n } };
         snprintf(path, sizeof path, "optimizer/%s", all[i].name);
@@ -283,14 +286,14 @@ static void hold_stream(weft__stage *s, weft *w, const char *path)
     weft__h5_read(s->h, path, &(weft__kind){ WEFT__I64, 1, { 2 } }, WEFT__I64, at);
     check_counter(s->h, path, at[1]);
     if (!weft__h5_text(s->h, path, "name", name, sizeof name)) {
-        weft__h5_fail(s->h, WEFT_EFORMAT, "%s has no name", path);
+        weft__h5_fail(s->h, WEFT_EFORMAT, "%s: no name; expected the name of a random stream", path);
         return;
     }
     weft_stream *to = stream_of(w, name);
     if (!to && *name)
         weft__h5_fail(s->h, WEFT_ENOMEM, "%s: no memory for the random stream \"%s\"", path, name);
     else if (!to)
-        weft__h5_fail(s->h, WEFT_EFORMAT, "%s: a random stream has an empty name", path);
+        weft__h5_fail(s->h, WEFT_EFORMAT, "%s: an empty name; expected the name of a random stream", path);
     else
         hold_numbers(s, to, at[0], at[1]);
 }
@@ -310,7 +313,7 @@ static void hold_streams(weft__stage *s, weft *w)
         hold_numbers(s, k, weft__hash(seed, k->name), 0);
     for (int i = 0; !weft__h5_status(s->h); i++) {
         snprintf(path, sizeof path, "streams/%d", i);
-        if (!weft__h5_is(s->h, path))
+        if (!weft__h5_exists(s->h, path))
             break;
         hold_stream(s, w, path);
     }

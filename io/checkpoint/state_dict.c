@@ -58,13 +58,13 @@ static bool set_fits(importing *l, const char *path, const weft__kind *is, const
     same.type = want->type;
     if (!weft__number_is_float(is->type) && !weft__number_is_int(is->type)) {
         weft__h5_fail(l->stage.h, WEFT_EFORMAT,      /* leaving it out without an error would hide it */
-                      "%s is %s; integers and floating-point numbers are read, float16 and bfloat16 too",
+                      "%s is %s; expected integers or floating-point numbers, including float16 and bfloat16",
                       path, weft__kind_text(is, a));
         return false;
     }
     if (weft__kind_same(&same, want))
         return true;
-    weft__found(l->stage.h, l->report, WEFT__OTHER_SHAPE, "%s is %s, the module has %s", path,
+    weft__found(l->stage.h, l->report, WEFT__OTHER_SHAPE, "%s is %s; expected %s, as in the module", path,
                 weft__kind_text(is, a), weft__kind_text(want, b));
     return false;
 }
@@ -76,7 +76,7 @@ static void check_tied(importing *l, const weft__parameter *p, const char *path)
     weft__known *numbers = weft__paths_of(&l->table, weft__numbers_of(p));
     if (numbers->held && memcmp(numbers->held->values, last->values, last->bytes))
         weft__h5_fail(l->stage.h, WEFT_EFORMAT,
-                      "%s is tied to another parameter in the module, but differs from it in the file", path);
+                      "%s differs from the parameter that it is tied to; expected equal values", path);
     numbers->held = last;
 }
 
@@ -118,7 +118,7 @@ static bool visit_entry(const char *name, bool is_group, void *user)
     int n = snprintf(path, sizeof path, "%s%s%s", before, *before ? "/" : "", name);
     if (n >= (int)sizeof path || l->depth >= DEPTH || ++l->objects > OBJECTS) {
         weft__h5_fail(l->stage.h, WEFT_EFORMAT,
-                      "%s: too many groups, too deep, or names too long for a state dict", path);
+                      "%s: too many objects, too many levels or too long names; expected a state dict", path);
         return false;
     }
     if (is_group) {
@@ -155,15 +155,17 @@ static weft_status foreign(const char *path, const unsigned char *head, size_t n
     if (s)
         return s;
     if (n >= sizeof ours && !memcmp(head, ours, sizeof ours - 1))
-        return weft__file_fail(WEFT_EFORMAT, "%s is a checkpoint of weft; weft_load reads it", path);
+        return weft__file_fail(WEFT_EFORMAT, "%s: a checkpoint of weft; expected a state dict; weft_load "
+                                             "reads checkpoints", path);
     return weft__h5_signature(path, head, n, size);
 }
 
 static void refuse_ours(weft__h5 *h)
 {
-    if (weft__h5_is(h, "parameters") &&
-        (weft__h5_is(h, "streams") || weft__h5_is(h, "items") || weft__h5_is(h, "buffers")))
-        weft__h5_fail(h, WEFT_EFORMAT, "it is a checkpoint of weft without its head, thus damaged");
+    if (weft__h5_exists(h, "parameters") &&
+        (weft__h5_exists(h, "streams") || weft__h5_exists(h, "items") || weft__h5_exists(h, "buffers")))
+        weft__h5_fail(h, WEFT_EFORMAT, "damaged: a checkpoint of weft without its first bytes; load an "
+                                       "earlier checkpoint");
 }
 
 /* Keras names its arrays vars/0, vars/1 (.weights.h5) or kernel:0 (.h5). */
@@ -179,9 +181,10 @@ static void refuse_keras(importing *l, const char *path)
 {
     if (is_of_keras(path))
         weft__h5_fail(l->stage.h, WEFT_EFORMAT,
-                      "it is a file of Keras (%s). Write its arrays by Python under weft's names: kernels "
-                      "transposed, [in, 4H] to [4H, in]; LSTM gates stay in the order i f c o, a GRU's z r h "
-                      "become r z h; the bias as bias_ih, and bias_hh 0 (a GRU has both)",
+                      "a file of Keras (%s); expected weft's names. Write its arrays in Python under weft's "
+                      "names: transpose kernels, [in, 4H] to [4H, in]; keep LSTM gates in the order i f c o, "
+                      "reorder a GRU's z r h to r z h; write the bias as bias_ih, and bias_hh as 0 (a GRU "
+                      "has both)",
                       path);
 }
 

@@ -9,7 +9,8 @@ static bool is_plausible(weft *w, const weft_dataset *d, const int32_t *index, i
         return false;
     if (!d || d->n < 0 || d->columns < 0 || (d->n && (!d->len || !d->offset)))
         weft__fail(w, WEFT_EARG, "dataset_batch: %s",
-                   d ? "the dataset has no lengths or no offsets" : "no dataset given");
+                   d ? "dataset has no lengths or no offsets; expected both" :
+                       "dataset is NULL; expected a dataset");
     else if (n < 0 || n >= INT32_MAX || (n && !index))
         weft__fail(w, WEFT_EARG,
                    "dataset_batch: %lld indices%s; expected 0 or more, fewer than 2^31 - 1",
@@ -22,7 +23,7 @@ static bool is_there(weft *w, const weft_dataset *d, const int32_t *index, int64
 {
     int64_t s = index[i];
     if (s < 0 || s >= d->n)
-        weft__fail(w, WEFT_EARG, "dataset_batch: index %lld is %lld; the dataset has sequences 0 .. %lld",
+        weft__fail(w, WEFT_EARG, "dataset_batch: index %lld is %lld; expected 0 .. %lld",
                    (long long)i, (long long)s, (long long)d->n - 1);
     else if (d->len[s] < 0 || d->offset[s] < 0 || d->offset[s + 1] - d->offset[s] != d->len[s])
         weft__fail(w, WEFT_EARG, "dataset_batch: sequence %lld has length %d, but offsets %lld and %lld",

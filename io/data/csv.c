@@ -72,13 +72,14 @@ static bool quoted(csv *c, char **stop)
         if (*c->at == '"' && (c->at + 1 == c->end || c->at[1] != '"')) {
             c->at++;
             *stop = to;
-            return is_end(c) || fail(c, "text behind a closing quote");
+            return is_end(c) || fail(c, "text after a closing quote; expected the end of the field; write a "
+                                        "quote inside a field twice");
         }
         c->at += *c->at == '"';
         c->next_line += *c->at == '\n';
         *to++ = *c->at;
     }
-    return fail(c, "a quote that is never closed");
+    return fail(c, "a quote is never closed; expected a closing quote");
 }
 
 /* Reads one field; *more: another one follows on the line. The final 0 is set only after the separator was
@@ -126,8 +127,8 @@ static bool next_record(csv *c)
 static void no_column(csv *c, const char *name)
 {
     char why[900];
-    int at = snprintf(why, sizeof why, "no column is named \"%.100s\", but%s", name,
-                      c->n > 1 ? "" : " all of it is");
+    int at = snprintf(why, sizeof why, "no column is named \"%.100s\"; expected%s", name,
+                      c->n > 1 ? " one of" : " another .delimiter, or the only column");
     for (int i = 0; i < c->n && at < 700; i++)
         at += snprintf(why + at, sizeof why - (size_t)at, "%s \"%.100s\"", i ? "," : "", c->fields[i].text);
     snprintf(why + at, sizeof why - (size_t)at, "%s", at < 700 ? "" : ", ..");
@@ -141,7 +142,7 @@ static int find_column(csv *c, const char *name)
         if (strcmp(c->fields[i].text, name))
             continue;
         if (found >= 0) {
-            fail(c, "two columns are named \"%.100s\"", name);
+            fail(c, "two columns are named \"%.100s\"; expected unique names", name);
             return -1;
         }
         found = i;
@@ -156,7 +157,7 @@ static bool read_header(csv *c)
     if (c->end - c->at >= 3 && !memcmp(c->at, "\xEF\xBB\xBF", 3))
         c->at += 3;
     if (!next_record(c))
-        return c->status == WEFT_OK ? fail(c, "a header line was expected, the file is empty") :
+        return c->status == WEFT_OK ? fail(c, "the file is empty; expected a header line") :
                                       false;
     for (int64_t i = !c->id; i <= c->t->columns; i++) {
         c->where[i] = find_column(c, i ? c->names[i - 1] : c->id);
@@ -241,11 +242,12 @@ static bool read_number(csv *c, int64_t column, double *out)
     while (*end == ' ' || *end == '\t')
         end++;
     if (none || end != f->text + f->size)
-        return fail(c, "column \"%.100s\": a number was expected, not \"%.100s\"", name, f->text);
+        return fail(c, "column \"%.100s\": \"%.100s\"; expected a number", name, f->text);
     *out = value;
     if ((errno == ERANGE && fabs(value) > 1) ||
         (c->reals && isfinite(value) && !isfinite((weft_real)value)))
-        return fail(c, "column \"%.100s\": \"%.100s\" is too large", name, f->text);
+        return fail(c, "column \"%.100s\": \"%.100s\" is too large; expected a smaller number", name,
+                    f->text);
     return take_origin(c, column, f->text, out);
 }
 
@@ -254,7 +256,7 @@ static bool read_record(csv *c, int width)
 {
     weft__table *t = c->t;
     if (c->n != width)
-        return fail(c, "%d fields, the header has %d", c->n, width);
+        return fail(c, "%d fields; expected %d, as in the header", c->n, width);
     if (!weft__table_room(t))
         return no_memory(c);
     for (int64_t i = 0; i < t->columns; i++)
@@ -272,10 +274,10 @@ static bool is_text(csv *c, const char *text, size_t size)
 {
     const char *zero = memchr(text, 0, size), *end = memchr(text, '\r', size);
     if (end && !memchr(text, '\n', size) && end + 1 < text + size)
-        return fail(c, "lines end with \\r alone; tr '\\r' '\\n' <FILE >NEW makes lines that are read");
+        return fail(c, "lines end with \\r; expected \\n; convert them with tr '\\r' '\\n' <FILE >NEW");
     for (const char *at = text; zero && at < zero; at++)
         c->line += *at == '\n';
-    return !zero || fail(c, "there is a zero byte; a CSV file in UTF-8 has none");
+    return !zero || fail(c, "a zero byte; expected text in UTF-8");
 }
 
 static void read_rows(csv *c)

@@ -81,7 +81,7 @@ static bool add_lines(weft_dataset *d, const weft_text_opts *o, const unsigned c
 weft_status weft_read_text(const char *path, const weft_text_opts *opts, weft_dataset *out)
 {
     if (!out)
-        return weft__file_fail(WEFT_EARG, "weft_read_text: no dataset given");
+        return weft__file_fail(WEFT_EARG, "weft_read_text: out is NULL; expected a dataset");
     unsigned char *text = NULL;
     size_t size;
     int64_t line = 1;

@@ -18,8 +18,8 @@ static void read_lengths(weft__h5 *h, const char *group, weft_dataset *d)
         weft__h5_fail(h, WEFT_ENOMEM, "no memory for %lld lengths", (long long)d->n);
     for (int64_t i = 0; i < d->n && weft__h5_status(h) == WEFT_OK; i++) {
         if (len[i] < 0 || len[i] > INT32_MAX)
-            weft__h5_fail(h, WEFT_EFORMAT, "\"%s\": sequence %lld has length %lld", path, (long long)i,
-                          (long long)len[i]);
+            weft__h5_fail(h, WEFT_EFORMAT, "\"%s\": sequence %lld has length %lld; expected 0 .. 2^31 - 1",
+                          path, (long long)i, (long long)len[i]);
         else
             d->len[i] = (int32_t)len[i];
     }
@@ -33,7 +33,7 @@ static bool set_fits(weft__h5 *h, const char *path, const weft__kind *kind, cons
     for (int64_t i = 0; i < d->n; i++)
         total += d->len[i];
     if (total != kind->size[0])
-        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has %lld rows, the lengths add up to %lld", path,
+        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has %lld rows; expected %lld, the sum of the lengths", path,
                       (long long)kind->size[0], (long long)total);
     return total == kind->size[0];
 }
@@ -47,7 +47,8 @@ static bool find_rows(weft__h5 *h, const char *group, weft_dataset *d, char path
     if (!found)
         tokens = found = weft__h5_join(path, group, "tokens") && weft__h5_find(h, path, kind);
     if (!found || weft__h5_status(h) != WEFT_OK)
-        weft__h5_fail(h, WEFT_EFORMAT, "there is neither \"rows\" nor \"tokens\" in group \"%s\"",
+        weft__h5_fail(h, WEFT_EFORMAT, "group \"%s\" has neither \"rows\" nor \"tokens\"; expected one of "
+                                       "them",
                       group ? group : "/");
     else if (tokens ? kind->rank != 1 || !weft__number_is_int(kind->type) :
                       kind->rank != 2 || !weft__number_is_any(kind->type) || kind->size[1] < 1)
@@ -76,7 +77,7 @@ void weft__read_dataset(weft__h5 *h, const char *path, const weft__kind *kind, w
 weft_status weft_read_hdf5(const char *path, const char *group, weft_dataset *out)
 {
     if (!out)
-        return weft__file_fail(WEFT_EARG, "weft_read_hdf5: no dataset given");
+        return weft__file_fail(WEFT_EARG, "weft_read_hdf5: out is NULL; expected a dataset");
     *out = (weft_dataset){ 0 };
     char place[WEFT__H5_PATH];
     weft__kind kind;

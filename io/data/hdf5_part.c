@@ -49,7 +49,7 @@ static weft_status open_it(weft_hdf5 *f, const char *group)
     paged.file = f->file;
     status = look_into(f, group, &paged);
     if (paged.status)
-        status = weft__file_fail(paged.status, "%s cannot be read: %s", f->path, paged.why);
+        status = weft__file_fail(paged.status, "%s: cannot be read: %s", f->path, paged.why);
     weft__paged_end(&paged);
     return status;
 }
@@ -59,7 +59,8 @@ weft_status weft_open_hdf5(const char *path, const char *group, weft_hdf5 **out)
     if (out)
         *out = NULL;
     if (!out || !path || !*path)
-        return weft__file_fail(WEFT_EARG, "weft_open_hdf5: expected a path and room for the file");
+        return weft__file_fail(WEFT_EARG, "weft_open_hdf5: path or out is NULL; expected a path and a "
+                                          "pointer for the file");
     weft_hdf5 *f = calloc(1, sizeof *f);
     char *copy = strdup(path);
     weft_status status = f && copy ? WEFT_OK : weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
@@ -101,7 +102,7 @@ static weft_status read_bytes(const weft_hdf5 *f, uint64_t at, void *bytes, size
     weft__paged p = { .file = f->file };
     if (weft__paged_pass(&p, (size_t)at, n, bytes))
         return WEFT_OK;
-    return weft__file_fail(p.status, "%s cannot be read: %s", f->path, p.why);
+    return weft__file_fail(p.status, "%s: cannot be read: %s", f->path, p.why);
 }
 
 /* Reads and converts n numbers, starting at number `from`, piece by piece. */
@@ -142,8 +143,8 @@ weft_status weft__hdf5_rows(const weft_hdf5 *f, int64_t from, int64_t n, void *t
 {
     int64_t all = f->shape.n ? f->shape.offset[f->shape.n] : 0;
     if (from < 0 || n < 0 || from > all || n > all - from)
-        return weft__file_fail(WEFT_EARG, "%s: rows %lld .. %lld are asked for; \"%s\" has %lld", f->path,
-                               (long long)from, (long long)(from + n - 1), f->set, (long long)all);
+        return weft__file_fail(WEFT_EARG, "%s: rows %lld .. %lld; expected rows of \"%s\", which has %lld",
+                               f->path, (long long)from, (long long)(from + n - 1), f->set, (long long)all);
     return n ? read_rows(f, from, n, to) : WEFT_OK;
 }
 

@@ -12,8 +12,8 @@
 #include "io/hdf5/session.h"
 
 enum { PREFIX = 14 };                            /* signature, version, client, address of the header */
-static const char damaged[] = "has an index of chunks that is damaged",
-                  damaged_tree[] = "has a tree of chunks that is damaged";
+static const char damaged[] = "has a damaged index of chunks",
+                  damaged_tree[] = "has a damaged tree of chunks";
 
 typedef struct {
     weft__h5 *h;
@@ -54,7 +54,7 @@ static bool block(const index_of *x, uint64_t address, uint64_t n, const char *s
     const weft__h5_image *image = &x->h->read;
     uint32_t sum;
     return weft__h5_inside(image, x->h->size, address, n, at) && n >= PREFIX &&
-           (!signature || weft__h5_says(image, *at, signature, 4)) &&
+           (!signature || weft__h5_has_text(image, *at, signature, 4)) &&
            weft__h5_sum(image, *at, (size_t)n - 4, &sum) && field(x->h, *at + (size_t)n - 4, 4) == sum;
 }
 
@@ -219,7 +219,7 @@ static const char *record(index_of *x, size_t at)
     for (int i = 0; i < c->rank; i++) {
         uint64_t place = field(x->h, at + x->width + 8 * (size_t)i, 8), all = weft__h5_chunks_along(c, i);
         if (place >= all)
-            return "has a chunk that lies beside its shape";
+            return "has a chunk outside its shape";
         number = number * all + place;
     }
     if (x->records++ >= x->n || x->list[number].address != HADDR_UNDEF)
@@ -292,11 +292,11 @@ static const char *old_chunk(index_of *x, size_t key, uint64_t address)
     for (int i = 0; i < c->rank; i++) {
         uint64_t first = field(x->h, key + 8 + 8 * (size_t)i, 8);
         if (first % c->extent[i] || first >= c->size[i])
-            return "has a chunk that lies beside its shape";
+            return "has a chunk outside its shape";
         number = number * weft__h5_chunks_along(c, i) + first / c->extent[i];
     }
     if (number != x->records++)
-        return "has a chunk twice, or not at all, or in another's place";
+        return "has a repeated, missing or misplaced chunk";
     x->list[number] = (weft__h5_chunk){ address, field(x->h, key, 4), field(x->h, key + 4, 4) };
     return NULL;
 }
@@ -306,7 +306,7 @@ static const char *old_node(index_of *x, uint64_t address, int height)
     enum { HEAD = 24, LEVELS = 16 };
     size_t at, key = 8 + 8 * ((size_t)x->c->rank + 1);
     if (!weft__h5_inside(&x->h->read, x->h->size, address, HEAD, &at) ||
-        !weft__h5_says(&x->h->read, at, "TREE\1", 5))
+        !weft__h5_has_text(&x->h->read, at, "TREE\1", 5))
         return damaged_tree;
     int is = (int)field(x->h, at + 5, 1);
     uint64_t entries = field(x->h, at + 6, 2);

@@ -30,12 +30,12 @@ static const char *extents(const weft__h5_set *s, weft__h5_chunks *c)
 {
     c->rank = s->kind.rank;
     if (c->rank < 1)
-        return "is in chunks of a shape that is not read";
+        return "has chunks and rank 0; expected rank 1 or more";
     for (int i = 0; i < c->rank; i++) {
         c->size[i] = (uint64_t)s->kind.size[i];
         c->most[i] = s->most[i];
         if (c->most[i] < c->size[i])
-            return "has a shape that is larger than it can be";
+            return "is damaged: its shape exceeds its largest shape";
     }
     return NULL;
 }
@@ -51,13 +51,13 @@ static const char *chunk_extents(const weft__h5 *h, size_t at, size_t width, wef
             return "has chunks that are empty, or larger than its shape";
         larger = larger || (c->size[i] && c->extent[i] > c->size[i]);
         if (__builtin_mul_overflow(bytes, c->extent[i], &bytes) || !bytes || bytes > UINT32_MAX)
-            return "has chunks of 4 GiB or more, or of none";
+            return "has chunks of 0 bytes, or of 4 GiB or more";
     }
     c->bytes = (size_t)bytes;
     return larger && bytes > LARGER ? "has chunks larger than its shape, and of more than 16 MiB" : NULL;
 }
 
-static const char unknown[] = "is in chunks of a format that is not read; those of libver=\"earliest\" are";
+static const char unknown[] = "has chunks in an unsupported format; expected those of libver=\"earliest\"";
 
 /* Reads layout 4, of libhdf5 1.10: the kind of index, its parameters, its address. */
 static const char *new_layout(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
@@ -90,7 +90,7 @@ static const char *layout(const weft__h5 *h, const weft__h5_header *header, weft
     if (header->layout.n < HEAD || (byte(h, at) != OLD && byte(h, at) != NEW))
         return unknown;
     if (byte(h, at + 1) != CHUNKED)
-        return "is stored elsewhere; only plain arrays and chunks are read";
+        return "has an unsupported layout; expected a plain array or chunks";
     if (byte(h, at) == NEW)
         return new_layout(h, header, c);
     int n = byte(h, at + 2);
@@ -122,7 +122,7 @@ static bool filter(const weft__h5 *h, size_t *at, size_t end, bool old, weft__h5
 static const char *filters(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
 {
     const weft__h5_message *m = &header->filters;
-    static const char other[] = "has filters other than gzip, behind shuffle or alone; only those are read";
+    static const char other[] = "has unsupported filters; expected none, gzip, shuffle, or shuffle then gzip";
     c->shuffle = c->deflate = -1;
     if (!m->count)
         return NULL;
@@ -142,7 +142,8 @@ static const char *filters(const weft__h5 *h, const weft__h5_header *header, wef
 
 const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, weft__h5_set *s)
 {
-    const char *why = header->external ? "lies in another file" : extents(s, &s->chunks);
+    const char *why = header->external ? "is stored in another file; expected it in this one" :
+                                         extents(s, &s->chunks);
     why = why ? why : layout(h, header, &s->chunks);
     return why ? why : filters(h, header, &s->chunks);
 }
@@ -247,7 +248,7 @@ static const char *take(reading *r, const uint64_t *first, const weft__h5_chunk 
     if (!from)
         return "has a chunk that cannot be read";
     if (!unpack(r, from, (size_t)chunk->n, chunk->skipped))
-        return "has a chunk that is damaged: it does not give the bytes that a chunk has";
+        return "has a damaged chunk, with a wrong number of bytes";
     place_chunk(r, first);
     return NULL;
 }
@@ -255,7 +256,7 @@ static const char *take(reading *r, const uint64_t *first, const weft__h5_chunk 
 /* Reads the chunks of the set, row by row. */
 static const char *all_chunks(reading *r, uint64_t chunks)
 {
-    static const char incomplete[] = "does not have all of its chunks";
+    static const char incomplete[] = "lacks some of its chunks";
     if (chunks > r->h->size)
         return incomplete;
     weft__h5_chunk *list = malloc((size_t)chunks * sizeof *list);
@@ -295,7 +296,7 @@ void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_set *s, 
     for (int i = 0; i < c->rank; i++)
         chunks *= weft__h5_chunks_along(c, i);             /* at most one for each number */
     if (c->element != weft__number_bytes(s->kind.type))
-        weft__h5_fail(h, WEFT_EFORMAT, "%s has chunks of another type than it has", path);
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: its chunks have another type", path);
     if (h->status || !chunks)
         return;
     reading r = { .h = h, .path = path, .c = c, .out = out };

@@ -125,10 +125,10 @@ static void convert_integer(weft__h5 *h, const char *path, const weft__kind *k, 
         exact = less_origin(h->origin, v, to);
     if (fits && exact)
         return;
-    const char *why = as == WEFT__I32 ? "which an int32 does not hold" :
-                      !reals          ? "which an int64 does not hold" :
-                                        "an integer that a double does not hold; store it from a later "
-                                        "origin, or in a larger unit (seconds, not nanoseconds)";
+    const char *why = as == WEFT__I32 ? "a number that an int32 holds" :
+                      !reals          ? "a number that an int64 holds" :
+                                        "an integer that a double holds; store it from a later origin, or in "
+                                        "a larger unit (seconds, not nanoseconds)";
     name_element(path, k, i, place);
     if (h->origin && *h->origin)
         weft__h5_fail(h, WEFT_EFORMAT,
@@ -136,7 +136,7 @@ static void convert_integer(weft__h5 *h, const char *path, const weft__kind *k, 
                       "expected integers nearer to it",
                       place, v.negative ? "-" : "", (unsigned long long)v.size, (long long)*h->origin);
     else
-        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s%llu, %s", place, v.negative ? "-" : "",
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s%llu; expected %s", place, v.negative ? "-" : "",
                       (unsigned long long)v.size, why);
 }
 
@@ -147,7 +147,7 @@ static void convert_real(weft__h5 *h, const char *path, const weft__kind *k, wef
     if (to_real(wide, as, to))
         return;
     name_element(path, k, i, place);
-    weft__h5_fail(h, WEFT_EFORMAT, "%s is %g, which is too large for float32", place, wide);
+    weft__h5_fail(h, WEFT_EFORMAT, "%s is %g; expected a number that a float32 holds", place, wide);
 }
 
 void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *k, weft__number as,

@@ -36,7 +36,7 @@ void weft__h5_broken(weft__h5 *h, const char *path, const char *what)
 {
     char why[160] = "";
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, why);
-    weft__h5_fail(h, h->read.to ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, what, why);
+    weft__h5_fail(h, h->read.output ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, what, why);
 }
 
 /* ---- the image ---- *
@@ -53,7 +53,7 @@ static bool has_plenty(weft__h5 *h, size_t bytes)
 {
     void *plenty = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (plenty == MAP_FAILED)
-        weft__h5_fail(h, WEFT_ENOMEM, "no memory for libhdf5 to work in: it may take %zu MB", bytes >> 20);
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for libhdf5, which may need %zu MB", bytes >> 20);
     else
         munmap(plenty, bytes);
     return !h->status;
@@ -72,7 +72,7 @@ static void enlarge(weft__h5 *h, size_t size)
     free(h->image);
     h->image = larger;
     h->size = h->read.size = size;
-    h->read.bytes = h->read.to = larger;
+    h->read.bytes = h->read.output = larger;
 }
 
 static bool reserve(weft__h5 *h, size_t bytes)
@@ -135,7 +135,7 @@ weft__h5 *weft__h5_new(const char *path, size_t user_block, bool checked)
         H5Pset_obj_track_times(creation, 0) >= 0)
         h->file = weft__h5_open_image(&h->read, creation);
     if (h->file < 0)
-        weft__h5_broken(h, "the file", "cannot be made");
+        weft__h5_broken(h, "the file", "cannot be created");
     weft__h5_close(creation);
     return h;
 }
@@ -147,7 +147,7 @@ static weft__h5 *open_image(weft__h5 *h, weft__h5_image image)
     h->size = image.size;
     h->read = image;
     if (!weft__h5_root_is_sound(h))              /* the first failure counts */
-        weft__h5_fail(h, WEFT_EFORMAT, "the file is damaged: its root is no group");
+        weft__h5_fail(h, WEFT_EFORMAT, "the file is damaged: its root is not a group");
     else if ((h->file = weft__h5_open_image(&h->read, H5P_DEFAULT)) < 0)
         weft__h5_broken(h, "the file", "cannot be opened");
     return h;
@@ -166,7 +166,7 @@ weft__h5 *weft__h5_open_paged(const char *path, weft__paged *paged)
     return open_image(begin_file(path, false), (weft__h5_image){ .paged = paged, .size = paged->size });
 }
 
-void weft__h5_own(weft__h5 *h) { h->owns = true; }
+void weft__h5_take_image(weft__h5 *h) { h->owns = true; }
 
 weft_status weft__h5_open_file(const char *path, weft__head *head, weft__h5 **h)
 {
@@ -175,7 +175,7 @@ weft_status weft__h5_open_file(const char *path, weft__head *head, weft__h5 **h)
     weft_status s = weft__read_file(path, head, &image, &size);
     *h = s ? NULL : weft__h5_open(path, image, size, false);
     if (*h)
-        weft__h5_own(*h);
+        weft__h5_take_image(*h);
     else if (!s)
         free(image);
     return s || *h ? s : WEFT_ENOMEM;
@@ -224,7 +224,7 @@ void weft__h5_group(weft__h5 *h, const char *path)
     if (list >= 0 && H5Pset_obj_track_times(list, 0) >= 0)
         group = H5Gcreate2(h->file, path, H5P_DEFAULT, list, H5P_DEFAULT);
     if (group < 0)
-        weft__h5_broken(h, path, "cannot be made");
+        weft__h5_broken(h, path, "cannot be created");
     weft__h5_close(group);
     weft__h5_close(list);
 }
@@ -236,7 +236,7 @@ static bool attribute(weft__h5 *h, const char *path, const char *key, hid_t type
         a = H5Acreate_by_name(h->file, path, key, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     bool good = a >= 0 && H5Awrite(a, type, value) >= 0;
     if (!good)
-        weft__h5_broken(h, path, "cannot be described");
+        weft__h5_broken(h, path, "cannot get its attribute");
     weft__h5_close(a);
     weft__h5_close(space);
     return good;

@@ -63,7 +63,7 @@ weft__h5   *weft__h5_open_paged(const char *path, weft__paged *paged);
 /* Reads a whole file, see weft__read_file, without checksums. */
 weft_status weft__h5_open_file(const char *path, weft__head *head, weft__h5 **h);
 /* Makes the session the owner of its image. */
-void        weft__h5_own(weft__h5 *h);
+void        weft__h5_take_image(weft__h5 *h);
 /* These end a session and return its status. */
 weft_status weft__h5_end(weft__h5 *h);
 /* Stores the image of the new file, to be freed. The first user_block bytes are zero. */
@@ -89,7 +89,7 @@ void weft__h5_describe(weft__h5 *h, const char *path, const char *key, const cha
 
 /* ---- reading ---- */
 /* Returns whether an object exists at a path, by hard links only. */
-bool weft__h5_is(weft__h5 *h, const char *path);
+bool weft__h5_exists(weft__h5 *h, const char *path);
 /* Finds the kind of a data set. Returns false if it does not exist, which is not an error. */
 bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *kind);
 /* Reads a data set of this kind, and converts its numbers to `as`. Floats are rounded to the nearest. Errors:

@@ -41,7 +41,7 @@ static bool heap_is_plain(const walk *w, uint64_t address)
         return false;
     size_t at = w->base + (size_t)address;
     uint64_t first = field(w, at + FIRST, 8), largest = field(w, at + LARGEST, 8);
-    return weft__h5_says(w->image, at, "FRHP", 4) && field(w, at + HUGE_TREE, 8) == UINT64_MAX &&
+    return weft__h5_has_text(w->image, at, "FRHP", 4) && field(w, at + HUGE_TREE, 8) == UINT64_MAX &&
            field(w, at + HUGE_OBJECTS, 8) == 0 && field(w, at + WIDTH, 2) && first && first <= largest &&
            largest <= BLOCK;
 }
@@ -57,7 +57,7 @@ static bool tree_is_plain(const walk *w, uint64_t address, int kind)
     size_t at = w->base + (size_t)address;
     uint64_t node = field(w, at + NODE, 4), record = field(w, at + RECORD, 2), root = field(w, at + ROOT, 8),
              records = field(w, at + RECORDS, 2);
-    return weft__h5_says(w->image, at, "BTHD", 4) && byte(w, at + KIND) == kind && record &&
+    return weft__h5_has_text(w->image, at, "BTHD", 4) && byte(w, at + KIND) == kind && record &&
            node >= 2 * record + AROUND && records * record + AROUND <= node &&
            (root == UINT64_MAX || inside(w, root, node));
 }
@@ -83,7 +83,7 @@ static bool names_are_sound(const walk *w, size_t at, size_t n)
 {
     enum { HEAP = 8, SIZE = 8, FREE = 16, DATA = 24, HEAD = 32, PLACE = 16, NONE = 1 };
     uint64_t heap = field(w, at + HEAP, 8);
-    if (n < 16 || !inside(w, heap, HEAD) || !weft__h5_says(w->image, w->base + heap, "HEAP", 5))
+    if (n < 16 || !inside(w, heap, HEAD) || !weft__h5_has_text(w->image, w->base + heap, "HEAP", 5))
         return false;
     size_t head = w->base + (size_t)heap;
     uint64_t size = field(w, head + SIZE, 8), place = field(w, head + FREE, 8),
@@ -161,7 +161,7 @@ static bool continued(walk *w, size_t at)
     size_t from = w->base + (size_t)address, to = from + (size_t)n;
     if (w->old)
         return messages(w, from, to);
-    return weft__h5_says(w->image, from, "OCHK", 4) && sum_is_right(w, from, to - 4) &&
+    return weft__h5_has_text(w->image, from, "OCHK", 4) && sum_is_right(w, from, to - 4) &&
            messages(w, from + 4, to - 4);
 }
 
@@ -213,7 +213,7 @@ static bool messages(walk *w, size_t at, size_t end)
     return true;
 }
 
-bool weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out)
+bool weft__h5_read_header(const weft__h5 *h, uint64_t address, weft__h5_header *out)
 {
     walk w = { .image = &h->read,
                .size = h->used ? h->used : h->size,
@@ -224,7 +224,7 @@ bool weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out)
         return false;
     size_t at = w.base + (size_t)address, first = at + 16;
     uint64_t n = field(&w, at + 8, 4);
-    w.old = !weft__h5_says(w.image, at, "OHDR", 4);
+    w.old = !weft__h5_has_text(w.image, at, "OHDR", 4);
     if (!w.old) {
         int flags = byte(&w, at + 5), width = 1 << (flags & 3);
         first = at + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0);
@@ -241,7 +241,7 @@ bool weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out)
 static size_t superblock(const walk *w)
 {
     size_t base = 0;
-    while (base + 96 <= w->size && !weft__h5_says(w->image, base, "\211HDF\r\n\032\n", 8))
+    while (base + 96 <= w->size && !weft__h5_has_text(w->image, base, "\211HDF\r\n\032\n", 8))
         base = base ? 2 * base : 512;
     return base + 96 > w->size ? w->size : base;
 }
@@ -252,7 +252,7 @@ static bool extension_is_sound(weft__h5 *h, const walk *w)
     enum { EXTENSION = 20 };
     weft__h5_header header;
     uint64_t at = field(w, w->base + EXTENSION, 8);
-    return at == UINT64_MAX || weft__h5_look(h, at, &header);
+    return at == UINT64_MAX || weft__h5_read_header(h, at, &header);
 }
 
 /* Fails, and returns false, if a program has the file open for writing, or was killed while it had. */
@@ -275,7 +275,8 @@ bool weft__h5_root_is_sound(weft__h5 *h)
     walk w = { .image = &h->read, .size = h->size };
     size_t base = w.base = superblock(&w);
     if (base == h->size) {
-        weft__h5_fail(h, WEFT_EFORMAT, "it is not an HDF5 file: none begins at byte 0, 512, 1024 or so on");
+        weft__h5_fail(h, WEFT_EFORMAT, "not an HDF5 file; expected its signature at byte 0, 512, 1024, 2048 "
+                                       "..");
         return false;
     }
     enum { EIGHT_BYTES = 0x0808 };               /* the widths of addresses and of lengths */
@@ -286,7 +287,8 @@ bool weft__h5_root_is_sound(weft__h5 *h)
         return false;
     h->read.libhdf5_s.base_addr = base;
     h->used = end < h->size ? (size_t)end + !end : h->size;      /* libhdf5 fails on headers after that end */
-    bool good = field(&w, base + (version < 2 ? 13 : 9), 2) == EIGHT_BYTES && weft__h5_look(h, to, &root) &&
+    bool good = field(&w, base + (version < 2 ? 13 : 9), 2) == EIGHT_BYTES &&
+                weft__h5_read_header(h, to, &root) &&
                 (version < 2 || extension_is_sound(h, &w));
     h->read.libhdf5_s.base_addr = 0;
     return good;

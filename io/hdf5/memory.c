@@ -20,7 +20,7 @@ static haddr_t end_of_use(const H5FD_t *f, H5FD_mem_t type) { (void)type; return
 static haddr_t end_of_file(const H5FD_t *f, H5FD_mem_t type)
 {
     (void)type;
-    return image_of(f)->to ? image_of(f)->written : image_of(f)->size;
+    return image_of(f)->output ? image_of(f)->written : image_of(f)->size;
 }
 
 /* libhdf5 allocates memory for data before this end. */
@@ -52,7 +52,7 @@ uint64_t weft__h5_field(const weft__h5_image *i, size_t at, size_t n)
     return v;
 }
 
-bool weft__h5_says(const weft__h5_image *i, size_t at, const char *text, size_t n)
+bool weft__h5_has_text(const weft__h5_image *i, size_t at, const char *text, size_t n)
 {
     char of[8];
     return weft__h5_bytes(i, at, n, of) && !memcmp(of, text, n);
@@ -75,9 +75,9 @@ static herr_t write_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at
 {
     weft__h5_image *i = image_of(f);
     (void)type, (void)transfer;
-    if (!i->to || at > i->size || n > i->size - at)
+    if (!i->output || at > i->size || n > i->size - at)
         return -1;
-    memcpy(i->to + at, from, n);
+    memcpy(i->output + at, from, n);
     i->written = at + n > i->written ? (size_t)at + n : i->written;
     return 0;
 }
@@ -87,7 +87,7 @@ static herr_t write_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at
 static herr_t features(const H5FD_t *f, unsigned long *flags)
 {
     const weft__h5_image *i = f ? image_of(f) : NULL;
-    if (flags && i && i->to)
+    if (flags && i && i->output)
         *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
                  H5FD_FEAT_AGGREGATE_SMALLDATA;
     else if (flags)
@@ -124,8 +124,8 @@ hid_t weft__h5_open_image(weft__h5_image *image, hid_t creation)
         H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 &&
         /* a wrong checksum stays wrong; for a file with a writer, libhdf5 would sleep and read again */
         H5Pset_metadata_read_attempts(list, 1) >= 0 &&
-        (!image->to || H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0))
-        file = image->to ? H5Fcreate(name, H5F_ACC_TRUNC, creation, list) :
+        (!image->output || H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0))
+        file = image->output ? H5Fcreate(name, H5F_ACC_TRUNC, creation, list) :
                            H5Fopen(name, H5F_ACC_RDONLY | (image->swmr ? H5F_ACC_SWMR_READ : 0), list);
     weft__h5_close(list);
     return file;

@@ -18,7 +18,7 @@ static const struct { const char *name; size_t bytes; char class; } number[] = {
     [WEFT__U32] = { "uint32", 4, 'u' },
     [WEFT__U64] = { "uint64", 8, 'u' },
     [WEFT__CHARS] = { "text", 1, 't' },
-    [WEFT__ODD] = { "something else than plain numbers", 0, 0 },
+    [WEFT__ODD] = { "not plain numbers", 0, 0 },
 };
 
 weft__number weft__number_of(weft_dtype type)

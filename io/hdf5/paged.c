@@ -24,7 +24,7 @@ bool weft__paged_pass(weft__paged *p, size_t at, size_t n, void *to)
         if (got < 0 && errno != EINTR)
             return fails(p, WEFT_EIO, strerror(errno));
         if (got == 0)
-            return fails(p, WEFT_EIO, "it has become shorter since it was opened");
+            return fails(p, WEFT_EIO, "the file became shorter after it was opened");
         size_t done = got > 0 ? (size_t)got : 0;
         next += done;
         at += done;

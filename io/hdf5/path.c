@@ -39,7 +39,8 @@ weft_status weft__h5_signature(const char *path, const unsigned char *bytes, siz
         close(file);
     if (s || found)
         return s;
-    return weft__file_fail(WEFT_EFORMAT, "%s is not an HDF5 file: none begins at byte 0, 512, 1024 or so on",
+    return weft__file_fail(WEFT_EFORMAT, "%s: not an HDF5 file; expected its signature at byte 0, 512, 1024, "
+                                         "2048 ..",
                            path);
 }
 
@@ -62,7 +63,7 @@ bool weft__h5_find_list(weft__h5 *h, const char *group, const char *name, bool i
 {
     char text[128];
     if (!weft__h5_join(path, group, name) || !weft__h5_find(h, path, kind))
-        weft__h5_fail(h, WEFT_EFORMAT, "there is no data set \"%.200s\"", path);
+        weft__h5_fail(h, WEFT_EFORMAT, "data set \"%.200s\" is not in the file", path);
     else if (kind->rank != 1 || kind->size[0] >= INT32_MAX ||
              !(integers ? weft__number_is_int(kind->type) : weft__number_is_any(kind->type)))
         weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; expected %s [n]", path,

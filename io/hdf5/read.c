@@ -3,7 +3,7 @@
 #include <string.h>
 #include "io/hdf5/session.h"
 
-static const char bad_header[] = "its header is none, goes beyond the file, or does not fit its checksum";
+static const char bad_header[] = "its header is missing, ends outside the file, or has a wrong checksum";
 
 enum { LINKS = 100000, NAME = 256 };
 
@@ -27,8 +27,8 @@ static bool follow_path(weft__h5 *h, const char *path, weft__h5_header *header)
         if (is < 0 || H5Lget_info(h->file, part, &info, H5P_DEFAULT) < 0)
             weft__h5_broken(h, part, "cannot be found");
         else if (info.type != H5L_TYPE_HARD)
-            weft__h5_fail(h, WEFT_EFORMAT, "%s is a link to somewhere else", part);
-        else if (!weft__h5_look(h, info.u.address, header))
+            weft__h5_fail(h, WEFT_EFORMAT, "%s is a soft or external link; expected the object itself", part);
+        else if (!weft__h5_read_header(h, info.u.address, header))
             weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: %s", part, bad_header);
         if (h->status)
             return false;
@@ -36,7 +36,7 @@ static bool follow_path(weft__h5 *h, const char *path, weft__h5_header *header)
     return true;
 }
 
-bool weft__h5_is(weft__h5 *h, const char *path) { return follow_path(h, path, &(weft__h5_header){ 0 }); }
+bool weft__h5_exists(weft__h5 *h, const char *path) { return follow_path(h, path, &(weft__h5_header){ 0 }); }
 
 /* Describes the data set at a path. Returns false if it does not exist, and after an error. */
 static bool find_set(weft__h5 *h, const char *path, weft__h5_set *s)
@@ -55,7 +55,7 @@ bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
     bool found = find_set(h, path, &s);
     /* before memory is allocated for it; chunks may be compressed */
     if (found && !s.chunked && weft__kind_bytes(&s.kind) > h->size)
-        weft__h5_fail(h, WEFT_EFORMAT, "%s does not have the bytes that its shape needs", path);
+        weft__h5_fail(h, WEFT_EFORMAT, "%s does not have the bytes of its shape", path);
     *k = s.kind;
     return found && !h->status;
 }
@@ -119,7 +119,7 @@ void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *want, weft__
     if (!find_set(h, path, &s))
         weft__h5_fail(h, WEFT_EFORMAT, "%s is not in the file", path);
     else if (!weft__kind_same(&s.kind, want) || !can_become(s.kind.type, as))
-        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s, expected is %s", path, weft__kind_text(&s.kind, a),
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s; expected %s", path, weft__kind_text(&s.kind, a),
                       weft__kind_text(want, b));
     else if (s.unfit)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, s.unfit);
@@ -221,7 +221,8 @@ static herr_t keep_link(hid_t group, const char *name, const H5L_info_t *info, v
     (void)group;
     names *k = user;
     if (info->type != H5L_TYPE_HARD)
-        weft__h5_fail(k->h, WEFT_EFORMAT, "%s/%.64s is a link to somewhere else", k->path, name);
+        weft__h5_fail(k->h, WEFT_EFORMAT, "%s/%.64s is a soft or external link; expected the object itself",
+                      k->path, name);
     else
         keep_name(k, name, info->u.address);
     return weft__h5_status(k->h) ? 1 : 0;
@@ -256,7 +257,7 @@ void weft__h5_notes(weft__h5 *h, const char *path, char *text, size_t size)
 static bool is_group(weft__h5 *h, const char *path, const entry *e)
 {
     weft__h5_header header;
-    if (!weft__h5_look(h, e->address, &header))
+    if (!weft__h5_read_header(h, e->address, &header))
         weft__h5_fail(h, WEFT_EFORMAT, "%s/%.64s is damaged: %s", path, e->name, bad_header);
     return !h->status && !header.layout.count;
 }

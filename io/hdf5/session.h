@@ -14,7 +14,7 @@
 typedef struct weft__h5_image {
     H5FD_t libhdf5_s;                            /* libhdf5's own part */
     const unsigned char *bytes;
-    unsigned char *to;                           /* the same memory if the file is written, otherwise NULL */
+    unsigned char *output;                       /* the same memory if the file is written, otherwise NULL */
     size_t written;                              /* bytes up to the last one written */
     weft__paged *paged;
     size_t size;
@@ -45,7 +45,7 @@ bool  weft__h5_bytes(const weft__h5_image *image, size_t at, size_t n, void *to)
 /* Returns a number of n bytes, at most 8; 0 if it is outside the image. */
 uint64_t weft__h5_field(const weft__h5_image *image, size_t at, size_t n);
 /* Returns whether the n bytes, at most 8, equal the text. */
-bool  weft__h5_says(const weft__h5_image *image, size_t at, const char *text, size_t n);
+bool  weft__h5_has_text(const weft__h5_image *image, size_t at, const char *text, size_t n);
 /* Returns whether n bytes at an address, which counts from the superblock, end before byte `end` of the
  * image; *at: their position in the image. */
 bool  weft__h5_inside(const weft__h5_image *image, size_t end, uint64_t address, uint64_t n, size_t *at);
@@ -65,7 +65,7 @@ typedef struct weft__h5_header {
     weft__h5_message space, type, layout, filters;
 } weft__h5_header;
 /* Reads the object header at an address. Returns false if it is damaged or outside the file. */
-bool  weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out);
+bool  weft__h5_read_header(const weft__h5 *h, uint64_t address, weft__h5_header *out);
 /* Checks superblock and root group before libhdf5 opens the file. Returns false if they are damaged. */
 bool  weft__h5_root_is_sound(weft__h5 *h);
 

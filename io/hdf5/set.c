@@ -91,8 +91,8 @@ static void type(const weft__h5 *h, const weft__h5_message *m, weft__kind *k)
 }
 
 /* ---- the position of the numbers ---- */
-static const char not_plain[] = "is stored in chunks or elsewhere; only plain arrays are read",
-                  few_bytes[] = "does not have the bytes that its shape needs";
+static const char not_plain[] = "is stored in chunks; expected a plain array",
+                  few_bytes[] = "does not have the bytes of its shape";
 
 /* Numbers that were never written have no position. libhdf5 refuses some reads beyond the superblock's end of
  * the file, depending on its buffer; weft refuses all. */
@@ -102,7 +102,7 @@ static const char *why_unfit(const weft__h5 *h, weft__h5_set *s, uint64_t addres
     if (bytes > h->size || stored != bytes || (bytes && address == HADDR_UNDEF))
         return few_bytes;
     if (bytes && !weft__h5_inside(&h->read, (size_t)h->read.end, address, bytes, &s->at))
-        return "lies beyond the end of the file that the file itself names";
+        return "is damaged: it is stored beyond the end of the file";
     return NULL;
 }
 
@@ -116,11 +116,11 @@ static const char *place(const weft__h5 *h, const weft__h5_header *header, weft_
            bytes = weft__kind_bytes(&s->kind);
     s->chunked = class >= CHUNKED;
     if (m->n < 4 || version < 1 || version > 4)
-        return "has a layout that is not read";
+        return "has an unsupported layout; expected a plain array or chunks";
     if (s->chunked)
         return h->checked ? not_plain : weft__h5_chunked(h, header, s);
     if (header->filters.count || header->external)
-        return "has filters or lies in another file; only plain arrays are read";
+        return "has filters or is stored in another file; expected a plain array in this one";
     if (class != COMPACT && end >= head + (old ? 8 : 16)) {
         s->unfit = why_unfit(h, s, field(h, head, 8), old ? bytes : field(h, head + 8, 8));
         return NULL;
@@ -128,7 +128,7 @@ static const char *place(const weft__h5 *h, const weft__h5_header *header, weft_
     head += class == COMPACT && old ? 4 * (size_t)byte(h, m->at + 1) : 0;
     uint64_t stored = field(h, head, width);
     if (class != COMPACT || end < head + width || stored > end - head - width)
-        return "has a layout that is damaged";
+        return "has a damaged layout";
     s->at = head + width;
     s->unfit = h->checked ? not_plain : stored != bytes ? few_bytes : NULL;
     return NULL;
@@ -141,7 +141,7 @@ const char *weft__h5_describe_set(const weft__h5 *h, const weft__h5_header *head
         return "is not a data set";
     if (header->space.count != 1 || header->type.count != 1 || header->layout.count != 1 ||
         header->filters.count > 1 || header->space.shared || header->layout.shared || header->filters.shared)
-        return "has a header that is not that of one data set";
+        return "is damaged: its header is not that of a data set";
     const char *why = shape(h, &header->space, s);
     if (why)
         return why;

@@ -87,49 +87,49 @@ static void draw_axes(picture *p, const weft_chart *c)
 }
 
 /* ---- paths ---- */
-/* A path under construction, relative and without points on a line through their neighbours. at: the last
- * point written; last: the newest point; low, high: the slopes of lines from `at` that pass all points after
- * it. */
+/* A path under construction, relative and without points on a line through their neighbours. written: the
+ * last point written; newest: the newest point; low, high: the slopes of lines from `written` that pass all
+ * points after it. */
 typedef struct {
     weft__svg *svg;
-    double at[2], last[2], low, high;
-    bool waits;                                  /* `last` is not written yet */
+    double written[2], newest[2], low, high;
+    bool waits;                                  /* `newest` is not written yet */
     int points;
 } pen;
 static const double tolerance = 0.15;            /* pixels */
 
 static void put_last(pen *p)
 {
-    double x = weft__tenths(p->last[0] - p->at[0]), y = weft__tenths(p->last[1] - p->at[1]);
+    double x = weft__tenths(p->newest[0] - p->written[0]), y = weft__tenths(p->newest[1] - p->written[1]);
     if (p->waits)
         weft__svg_put(p->svg, "%s%g%s%g", p->points % 24 == 23 ? "\nl" : "l", x, y < 0 ? "" : " ", y);
     p->points += p->waits;
     p->waits = false;
-    p->at[0] += x;
-    p->at[1] += y;
+    p->written[0] += x;
+    p->written[1] += y;
 }
 
 static void move_to(pen *p, double x, double y)
 {
-    p->at[0] = p->last[0] = weft__tenths(x);
-    p->at[1] = p->last[1] = weft__tenths(y);
-    weft__svg_put(p->svg, "M%g %g", p->at[0], p->at[1]);
+    p->written[0] = p->newest[0] = weft__tenths(x);
+    p->written[1] = p->newest[1] = weft__tenths(y);
+    weft__svg_put(p->svg, "M%g %g", p->written[0], p->written[1]);
 }
 
 static void line_to(pen *p, double x, double y)
 {
-    double run = x - p->at[0], slope = (y - p->at[1]) / run, room = tolerance / fabs(run);
-    bool forward = run * (x - p->last[0]) > 0;
+    double run = x - p->written[0], slope = (y - p->written[1]) / run, room = tolerance / fabs(run);
+    bool forward = run * (x - p->newest[0]) > 0;
     if (p->waits && !(forward && slope >= p->low && slope <= p->high)) {
         put_last(p);
-        run = x - p->at[0];
-        slope = (y - p->at[1]) / run;
+        run = x - p->written[0];
+        slope = (y - p->written[1]) / run;
         room = tolerance / fabs(run);
     }
     p->low = p->waits ? fmax(p->low, slope - room) : slope - room;
     p->high = p->waits ? fmin(p->high, slope + room) : slope + room;
-    p->last[0] = x;
-    p->last[1] = y;
+    p->newest[0] = x;
+    p->newest[1] = y;
     p->waits = true;
 }
 

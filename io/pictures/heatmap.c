@@ -178,7 +178,7 @@ weft_status weft_plot_heatmap(const char *path, const char *title, int rows, int
     if (!values)
         return weft__file_fail(WEFT_EARG, "%s: values is NULL", function);
     if (rows < 1 || columns < 1 || (int64_t)rows * columns > CELLS)
-        return weft__file_fail(WEFT_EARG, "%s: %d x %d values; 1 .. %d are drawn", function, rows, columns,
+        return weft__file_fail(WEFT_EARG, "%s: %d x %d values; expected 1 .. %d", function, rows, columns,
                                (int)CELLS);
     map m = { .rows = rows, .columns = columns, .values = values, .row_labels = row_labels,
               .column_labels = column_labels, .scale = { .high = 1, .weights = true } };

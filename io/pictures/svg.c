@@ -53,7 +53,7 @@ void weft__svg_open(weft__svg *s, const char *path)
 {
     *s = (weft__svg){ .path = path };
     s->file = open_memstream(&s->text, &s->size);
-    s->before = weft__plain_locale();
+    s->old_locale = weft__plain_locale();
 }
 
 void weft__svg_begin(weft__svg *s, const char *path, const char *title, double width, double height)
@@ -93,7 +93,7 @@ static size_t join_lines(char *text, size_t size)
 
 weft_status weft__svg_close(weft__svg *s, const char *tail)
 {
-    weft__plain_locale_end(s->before);
+    weft__plain_locale_end(s->old_locale);
     bool good = s->file && !ferror(s->file) && !s->failed;
     if (s->file && fclose(s->file))
         good = false;

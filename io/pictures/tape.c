@@ -42,9 +42,9 @@ static void add_entry(weft__graph *g, int64_t entry)
 static void find_needed(const weft__graph *g, bool *needed)
 {
     int64_t entries = g->w->tape->entries;
-    memset(needed, !g->of, (size_t)entries);
-    if (g->of)
-        needed[weft__node_of(g->of)->entry_number - 1] = true;
+    memset(needed, !g->target, (size_t)entries);
+    if (g->target)
+        needed[weft__node_of(g->target)->entry_number - 1] = true;
     for (int64_t e = entries; e-- > 0;) {
         const weft_call *c = g->w->tape->entry[e].call;
         for (int i = 0; needed[e] && i < c->n; i++)
@@ -93,7 +93,7 @@ static void walk(weft__graph *g, weft_tensor **by, weft_tensor **out)
     for (int64_t i = 0; i < g->nodes; i++)
         if (g->node[i].has_number && g->node[i].x->f.type == WEFT_REAL)
             by[n++] = g->node[i].x;
-    weft_gradients(g->of, by, n, out);
+    weft_gradients(g->target, by, n, out);
     for (int64_t i = 0, k = 0; k < n; i++)
         if (g->node[i].x == by[k])
             g->node[i].has_gradient = weft__number(out[k++], &g->node[i].gradient);
@@ -105,10 +105,10 @@ static weft_status find_numbers(weft__graph *g, const char *path)
     weft_tensor **by = calloc(2 * (size_t)g->nodes + 1, sizeof *by);
     for (int64_t i = 0; i < g->nodes; i++)
         g->node[i].has_number = weft__number(g->node[i].x, &g->node[i].number);
-    if (g->of && by)
+    if (g->target && by)
         walk(g, by, by + g->nodes);
     free(by);
-    if (g->of && g->w->status)
+    if (g->target && g->w->status)
         return weft__file_fail(g->w->status, "weft_plot_tape: %s", weft_error_message(g->w));
     return by ? WEFT_OK : weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path ? path : "a picture");
 }
@@ -237,12 +237,13 @@ static weft_status refused(weft *w, const weft_tensor *of)
 {
     const char *wrong = w && of ? weft__wrong(w, of) : NULL;
     if (!w || weft__is_no_context(w))
-        return weft__file_fail(WEFT_EARG, "weft_plot_tape: the context is NULL, or could not be opened");
+        return weft__file_fail(WEFT_EARG, "weft_plot_tape: the context is NULL, or its creation failed; "
+                                          "expected a context");
     if (wrong)
         return weft__file_fail(WEFT_EARG, "weft_plot_tape: the tensor %s", wrong);
     if (!w->tape || !w->tape->entries)
-        return weft__file_fail(WEFT_EARG, "weft_plot_tape: the tape is empty: nothing was recorded since "
-                                          "weft_clear");
+        return weft__file_fail(WEFT_EARG, "weft_plot_tape: the tape is empty; expected operators since "
+                                          "weft_clear, with gradients enabled");
     if (of && (!weft__node_of(of)->entry_number || of->f.type != WEFT_REAL))
         return weft__file_fail(WEFT_EARG, "weft_plot_tape: expected %s",
                                weft__node_of(of)->entry_number ? "a tensor of reals" :
@@ -256,8 +257,8 @@ static weft_status draw_graph(weft__graph *g, const char *path, const char *titl
     int most = dot ? MOST_DOT : MOST_SVG;
     if (g->nodes > most)
         return weft__file_fail(WEFT_EARG,
-                               "weft_plot_tape: %lld operators and leaves; at most %d are drawn%s: name an "
-                               "earlier tensor, whose sources are fewer%s",
+                               "weft_plot_tape: %lld operators and leaves; expected at most %d%s; pass an "
+                               "earlier tensor, which has fewer%s",
                                (long long)g->nodes, most, dot ? "" : " as SVG",
                                dot ? "" : ", or a path that ends in .dot");
     weft_status status = find_numbers(g, path);
@@ -266,7 +267,7 @@ static weft_status draw_graph(weft__graph *g, const char *path, const char *titl
 
 weft_status weft_plot_tape(const char *path, const char *title, weft *w, weft_tensor *of)
 {
-    weft__graph g = { .w = w, .of = of };
+    weft__graph g = { .w = w, .target = of };
     weft_status status = refused(w, of);
     if (status)
         return status;

@@ -15,7 +15,7 @@ typedef struct weft__drawn {
 /* Nodes are in the order of the tape, each leaf before the first entry that uses it. */
 typedef struct weft__graph {
     weft *w;
-    weft_tensor *of;  /* tensor whose gradients are shown; NULL: the whole tape without gradients */
+    weft_tensor *target;  /* tensor whose gradients are shown; NULL: the whole tape without gradients */
     weft__listing list;
     weft__drawn *node;
     int64_t nodes;

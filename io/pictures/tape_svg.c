@@ -24,7 +24,7 @@ typedef struct {
 
 const char *weft__node_colour(const weft__graph *g, const weft__drawn *n)
 {
-    return weft__svg_tint(n->x == g->of             ? 4 :
+    return weft__svg_tint(n->x == g->target             ? 4 :
                           n->entry >= 0             ? 5 :
                           weft__node_of(n->x)->parameter      ? 2 :
                                                       7);
@@ -122,9 +122,9 @@ static void draw_legend(picture *p)
 {
     const weft__graph *g = p->g;
     char of[64] = "";
-    if (g->of)
+    if (g->target)
         snprintf(of, sizeof of, "; number | gradient of %%%lld by it",
-                 (long long)weft__node_of(g->of)->entry_number - 1);
+                 (long long)weft__node_of(g->target)->entry_number - 1);
     weft__svg_text(&p->svg, 24, 54, "", WEFT__START,
                    "blue: operators, from top to bottom as they ran; green: parameters; grey: given tensors");
     weft__svg_textf(&p->svg, 24, 72, "", WEFT__START, "of one element: its number, else the shape%s", of);

@@ -19,16 +19,16 @@ static weft_status check(const char *text, int64_t n, const double *values, int 
 {
     if (n < 0 || (n && (!text || !values)))
         return weft__file_fail(WEFT_EARG,
-                               "weft_plot_text: %lld bytes: %s", (long long)n,
+                               "weft_plot_text: %lld bytes; %s", (long long)n,
                                n < 0 ? "expected 0 or more" :
-                               !text ? "text is NULL" :
-                                       "values is NULL");
+                               !text ? "text is NULL; expected a text" :
+                                       "values is NULL; expected one value for each byte");
     if (columns && (columns < 8 || columns > 1000))
         return weft__file_fail(WEFT_EARG,
                                "weft_plot_text: lines of %d columns; expected 8 .. 1000, or 0 for %d",
                                columns, (int)COLUMNS);
     if (n > BYTES)
-        return weft__file_fail(WEFT_EARG, "weft_plot_text: %lld bytes; at most %d are drawn", (long long)n,
+        return weft__file_fail(WEFT_EARG, "weft_plot_text: %lld bytes; expected at most %d", (long long)n,
                                (int)BYTES);
     return WEFT_OK;
 }

@@ -39,8 +39,8 @@ static const char *name(void)
 /* Prints the reason, and ends the process by the alarm's signal. */
 static void leave(int alarm_)
 {
-    static const char text[] = "weft: a rank has not come to its end, and MPI_Finalize waits for it: this "
-                               "one leaves, and what it had to do is done\n";
+    static const char text[] = "weft: another rank has not ended, and MPI_Finalize timed out; this rank has "
+                               "finished its work and exits\n";
     signal(alarm_, SIG_DFL);
     ssize_t told = write(STDERR_FILENO, text, sizeof text - 1);
     (void)told;
@@ -73,14 +73,14 @@ static bool initialise(char *why, size_t size)
     if (there)
         MPI_Query_thread(&level);
     else if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS) {
-        snprintf(why, size, "MPI_Init_thread has failed");
+        snprintf(why, size, "MPI_Init_thread failed");
         return false;
     }
     if (level < MPI_THREAD_FUNNELED) {
         snprintf(
             why, size,
-            "MPI gives the thread level %d; MPI_THREAD_FUNNELED, %d, is needed, since a context computes "
-            "in several threads",
+            "MPI: thread level %d; expected MPI_THREAD_FUNNELED, %d, because a context computes in several "
+            "threads",
             level, MPI_THREAD_FUNNELED);
         return false;
     }

@@ -22,9 +22,9 @@ struct weft_loader {
     const weft_planner *planner;
     weft_plan_opts opts;
     weft_plan plan; /* of the current epoch, or of the next one if planned */
-    int64_t n, at, epoch; /* at: the next batch */
-    bool open, known, planned; /* an epoch is in progress; plan is valid; plan is for the next epoch */
-    uint64_t begun, ended, print; /* the stream's counter before and after the plan; fingerprint */
+    int64_t n, next, epoch; /* next: the next batch */
+    bool open, valid, planned; /* an epoch is in progress; plan is valid; plan is for the next epoch */
+    uint64_t before, after, print; /* the stream's counter before and after the plan; fingerprint */
     int32_t *len, *index; /* [n] each; index: the last batch returned */
     int64_t *lists; /* bounds, then sizes, of the options */
 };
@@ -59,10 +59,10 @@ static bool plan_epoch(weft_loader *l, uint64_t begun, int64_t epoch)
     }
     weft_plan_free(&l->plan);
     l->plan = plan;
-    l->known = true;
+    l->valid = true;
     l->planned = false;
-    l->begun = begun;
-    l->ended = l->stream->count;
+    l->before = begun;
+    l->after = l->stream->count;
     return true;
 }
 
@@ -71,19 +71,19 @@ static bool plan_next_epoch(weft_loader *l)
 {
     if (!plan_epoch(l, l->stream->count, l->epoch))
         return false;
-    l->stream->count = l->begun;
+    l->stream->count = l->before;
     return l->planned = true;
 }
 
 static bool begin_epoch(weft_loader *l)
 {
-    if (l->planned && l->stream->count == l->begun)
-        l->stream->count = l->ended;
+    if (l->planned && l->stream->count == l->before)
+        l->stream->count = l->after;
     else if (!plan_epoch(l, l->stream->count, l->epoch))
         return false;
     l->planned = false;
     l->open = true;
-    l->at = 0;
+    l->next = 0;
     l->epoch++;
     return true;
 }
@@ -180,7 +180,8 @@ static weft_loader *loader_new(weft *w, const char *name, int64_t n, const int32
     if (stream_is_taken(w, stream))
         return weft__fail(
                    w, WEFT_EARG,
-                   "loader \"%s\": there is one of that name; two would disturb each other's shuffling",
+                   "loader \"%s\": the name is in use; expected a unique name, because loaders of one name "
+                   "share random numbers",
                    name),
                &none;
     weft_loader *l = weft__own(w, sizeof *l, end_loader, NULL);
@@ -208,7 +209,8 @@ weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t
     w->running = "loader";
     if (!o || o->count < 0 || o->tokens < 0 || o->pool < 0 || (!o->count && !o->tokens))
         return weft__fail(w, WEFT_EARG,
-                          "loader \"%s\": count or tokens of a batch must be given, none negative", name),
+                          "loader \"%s\": count or tokens is missing or negative; expected count or tokens "
+                          "of a batch", name),
                &none;
     const int pool = o->pool ? o->pool : POOL;
     const weft_plan_opts opts = {
@@ -228,7 +230,8 @@ weft_loader *weft_plan_loader_new(weft *w, const char *name, int64_t n, const in
     if (!planner || !planner->name || !planner->plan || o.edges < 0 || o.edges > INT32_MAX ||
         (o.edges && (!o.bounds || !o.sizes)))
         return weft__fail(w, WEFT_EARG,
-                          "loader \"%s\": expected a planner, and lists as long as said%s%s", name,
+                          "loader \"%s\": expected a planner, and lists of bounds and sizes with .edges "
+                          "entries%s%s", name,
                           planner ? "" : "; the planner is NULL, ", planner ? "" : weft__planner_missed()),
                &none;
     return loader_new(w, name, n, len, planner, &o, mix_plan_opts(n, planner, &o));
@@ -244,8 +247,8 @@ int64_t weft_loader_next_batch(weft_loader *l, const weft_plan **plan)
     if (!plan || !is_usable(l) || !weft__outside_shards(l->w, "loader_next") || (!l->open && !begin_epoch(l)))
         return -1;
     *plan = &l->plan;
-    if (l->at < l->plan.batches)
-        return l->at++;
+    if (l->next < l->plan.batches)
+        return l->next++;
     l->open = false;
     return -1;
 }
@@ -259,8 +262,8 @@ const int32_t *weft_loader_next(weft_loader *l, int64_t *size)
         return NULL;
     if (!(l->planner->promises & WEFT_PLAN_WHOLE))
         return weft__fail(l->w, WEFT_EARG,
-                          "loader \"%s\": planner %s may cut sequences, so their numbers are not all; "
-                          "weft_loader_next_batch gives the plan",
+                          "loader \"%s\": planner %s may cut sequences; expected one that keeps them whole; "
+                          "call weft_loader_next_batch instead",
                           l->name, l->planner->name),
                NULL;
     int64_t b = weft_loader_next_batch(l, &p);
@@ -274,9 +277,9 @@ const int32_t *weft_loader_next(weft_loader *l, int64_t *size)
 
 int64_t weft_loader_batches(weft_loader *l)
 {
-    if (is_usable(l) && (!l->known || (l->planned && l->stream->count != l->begun)))
+    if (is_usable(l) && (!l->valid || (l->planned && l->stream->count != l->before)))
         plan_next_epoch(l);
-    return l && l->known ? l->plan.batches : 0;
+    return l && l->valid ? l->plan.batches : 0;
 }
 
 int64_t weft_loader_epoch(const weft_loader *l) { return l ? l->epoch : 0; }
@@ -287,8 +290,8 @@ weft_loader_state weft_loader_get_state(const weft_loader *l)
 {
     if (!l || !l->w)
         return (weft_loader_state){ { 0 } };
-    uint64_t counter = l->open ? l->begun : l->stream->count;
-    return (weft_loader_state){ { l->epoch, l->open ? l->at : -1, (int64_t)counter, (int64_t)l->print } };
+    uint64_t counter = l->open ? l->before : l->stream->count;
+    return (weft_loader_state){ { l->epoch, l->open ? l->next : -1, (int64_t)counter, (int64_t)l->print } };
 }
 
 /* Plans the epoch that began at the stream's counter `begun`. Returns false without a plan or
@@ -300,8 +303,8 @@ static bool plan_again(weft_loader *l, uint64_t begun, int64_t epoch, int64_t at
     l->plan = (weft_plan){ 0 };
     if (plan_epoch(l, begun, epoch) && at <= l->plan.batches)
         return weft_plan_free(&before.plan), true;
-    weft__fail(l->w, WEFT_EARG, "%s: the position saved is batch %lld of %lld", l->stream->name,
-               (long long)at, (long long)l->plan.batches);
+    weft__fail(l->w, WEFT_EARG, "%s: the saved position is batch %lld of %lld; expected a batch of the plan",
+               l->stream->name, (long long)at, (long long)l->plan.batches);
     weft_plan_free(&l->plan);
     *l = before;
     l->stream->count = count;
@@ -314,11 +317,13 @@ void weft_loader_set_state(weft_loader *l, weft_loader_state state)
         return;
     const int64_t *at = state.at;
     if ((uint64_t)at[3] != l->print)
-        weft__fail(l->w, WEFT_EARG, "%s: the position was saved of other sequences or options",
+        weft__fail(l->w, WEFT_EARG, "%s: the position was saved with other sequences or options; expected "
+                                    "the same",
                    l->stream->name);
     else if (at[0] < 0 || at[0] > INT64_MAX / 2 || at[1] < -1 || (at[1] >= 0 && !at[0]) ||
              at[2] < 0 || at[2] > INT64_MAX / 2)
-        weft__fail(l->w, WEFT_EARG, "%s: the position is damaged: epoch %lld, batch %lld, %lld draws",
+        weft__fail(l->w, WEFT_EARG, "%s: the saved position is damaged: epoch %lld, batch %lld, %lld draws; "
+                                    "expected one of weft_loader_get_state",
                    l->stream->name, (long long)at[0], (long long)at[1], (long long)at[2]);
     else if (at[1] >= 0)
         plan_again(l, (uint64_t)at[2], at[0] - 1, at[1]);
@@ -326,8 +331,8 @@ void weft_loader_set_state(weft_loader *l, weft_loader_state state)
         return;
     l->epoch = at[0];
     l->open = at[1] >= 0;
-    l->at = l->open ? at[1] : 0;
-    l->known = l->open;
+    l->next = l->open ? at[1] : 0;
+    l->valid = l->open;
     if (!l->open)
         l->stream->count = (uint64_t)at[2];
 }

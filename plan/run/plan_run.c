@@ -11,7 +11,7 @@
 static bool is_batch(weft *w, const weft_plan *p, int64_t batch)
 {
     if (!p || batch < 0 || batch >= p->batches)
-        weft__fail(w, WEFT_EARG, "plan_step_of: batch %lld of %s%lld batches is asked for", (long long)batch,
+        weft__fail(w, WEFT_EARG, "plan_step_of: batch %lld; expected one of %s%lld batches", (long long)batch,
                    p ? "" : "no plan, ", (long long)(p ? p->batches : 0));
     else if (p->batch[batch].width > INT32_MAX || p->batch[batch].n >= INT32_MAX)
         weft__fail(w, WEFT_EARG,
@@ -60,7 +60,7 @@ static weft *context_of(const weft_plan_step *s, const char *function)
         return NULL;
     w->running = function;
     if (!s || !s->plan || !(s->lengths.len || s->plan->batches))
-        weft__fail(w, WEFT_EARG, "%s: expected a step of a plan, of weft_plan_step_of", function);
+        weft__fail(w, WEFT_EARG, "%s: not a step of a plan; expected one of weft_plan_step_of", function);
     return w->status ? NULL : w;
 }
 
@@ -76,12 +76,13 @@ static bool has_segment(weft *w, const weft_plan_step *step, const weft_dataset 
     int64_t n = s->sequence < d->n ? d->len[s->sequence] : -1;
     if (n < 0)
         weft__fail(w, WEFT_EARG,
-                   "plan_tokens: segment %lld of the batch is of sequence %lld; the data set has %lld",
+                   "plan_tokens: segment %lld of the batch is of sequence %lld; expected one of the %lld of "
+                   "the data set",
                    (long long)i, (long long)s->sequence, (long long)d->n);
     else if ((int64_t)s->offset + s->length > n || d->offset[s->sequence + 1] - d->offset[s->sequence] != n)
         weft__fail(w, WEFT_EARG,
-                   "plan_tokens: segment %lld of the batch has tokens up to %lld of sequence %lld, which has "
-                   "%lld in the data set",
+                   "plan_tokens: segment %lld of the batch has tokens up to %lld of sequence %lld; expected "
+                   "at most %lld, as in the data set",
                    (long long)i, (long long)s->offset + s->length, (long long)s->sequence, (long long)n);
     return !w->status;
 }
@@ -90,7 +91,8 @@ static bool has_segments(weft *w, const weft_plan_step *s, const weft_dataset *d
 {
     if (!d || d->n < 0 || d->columns < 0 || (d->n && (!d->len || !d->offset)))
         weft__fail(w, WEFT_EARG, "plan_tokens: %s",
-                   d ? "the data set has no lengths or no offsets" : "no data set is given");
+                   d ? "the data set has no lengths or no offsets; expected both" :
+                       "the data set is NULL; expected a data set");
     else if (d->n && d->offset[d->n] && !d->file &&
              !(d->columns ? (const void *)d->rows : (const void *)d->ints))
         weft__fail(w, WEFT_EARG, "plan_tokens: %s is NULL, columns is %lld", d->columns ? "rows" : "ints",
@@ -179,8 +181,8 @@ static int64_t carries(const weft_plan *p, int64_t batch)
 static bool refuse_two_ways(weft *w, const char *function)
 {
     weft__fail(w, WEFT_EARG,
-               "%s: the plan carries states on, but the layer has two directions, and the second begins at a "
-               "sequence's end, which another batch has",
+               "%s: the plan carries states, but the layer has two directions; expected one, because the "
+               "second starts at a sequence's end, which is in another batch",
                function);
     return false;
 }
@@ -231,9 +233,9 @@ static bool in_its_shard(weft *w, const weft_plan *p, const weft_carried *kept)
     if (p->shard == at_work && kept->shard == at_work)
         return true;
     weft__fail(w, WEFT_EARG,
-               "rnn_run_plan: shard %d is at work, the plan is of shard %d, the states kept are of shard %d "
-               "(-1: of a whole plan); weft_plan_split gives each shard a plan, and each has its own "
-               "weft_carried",
+               "rnn_run_plan: shard %d is in progress, the plan is of shard %d, the carried states are of "
+               "shard %d (-1: a whole plan); expected the same shard; use the plan that weft_plan_split made "
+               "for it, and its own weft_carried",
                at_work - 1, p->shard - 1, kept->shard - 1);
     return false;
 }
@@ -247,16 +249,16 @@ static bool can_carry(weft *w, const weft_rnn *r, const weft_plan_step *s, const
     if (f.two_ways)
         return refuse_two_ways(w, "rnn_run_plan");
     if (!kept || !kept->h)
-        weft__fail(w, WEFT_EARG, "rnn_run_plan: the plan carries states on; expected a weft_carried");
+        weft__fail(w, WEFT_EARG, "rnn_run_plan: the plan carries states; expected a weft_carried");
     else if (now > kept->rows || then > kept->rows)
         weft__fail(w, WEFT_EARG,
-                   "rnn_run_plan: batch %lld and the next one carry %lld and %lld states; there is room for "
-                   "%lld",
+                   "rnn_run_plan: batch %lld and the next one carry %lld and %lld states; expected at most "
+                   "%lld, as in the plan of weft_carried_new",
                    (long long)s->batch, (long long)now, (long long)then, (long long)kept->rows);
     else if (now && kept->batch != s->batch - 1)
         weft__fail(w, WEFT_EARG,
-                   "rnn_run_plan: batch %lld carries the states of batch %lld on, but those of batch %lld "
-                   "are kept (-1: of none)",
+                   "rnn_run_plan: batch %lld carries the states of batch %lld, but weft_carried has those of "
+                   "batch %lld (-1: none); expected batches in the order of the plan",
                    (long long)s->batch, (long long)s->batch - 1, (long long)kept->batch);
     return !w->status && in_its_shard(w, s->plan, kept);
 }
@@ -342,7 +344,7 @@ weft_tensor *weft_plan_weights(const weft_plan_step *step, const int32_t *len)
     for (int64_t i = 0; i < step->lengths.n; i++) {
         tokens += step->lengths.len[i];
         if (!len || len[step->lengths.id[i]] < step->lengths.offset[i] + step->lengths.len[i])
-            return weft__fail(w, WEFT_EARG, "plan_weights: expected the lengths that were planned for"),
+            return weft__fail(w, WEFT_EARG, "plan_weights: other lengths; expected those of the plan"),
                    &w->nil;
     }
     real *weight = weft__take(w, WEFT__ARENA_CALLS, tokens * (int64_t)sizeof *weight), *at = weight;

@@ -102,7 +102,7 @@ Test(checkpoint, items_may_have_more_room)
     DOES(weft_load(path, NULL, NULL, other_order, 2));
     cr_assert(!memcmp(text, "abc\0\0\0\0", 8) && ints[0] == 1 && ints[1] == 2 && !ints[2] && !ints[3] &&
               !ints[4]);
-    REFUSES(weft_load(path, NULL, NULL, NULL, 0), WEFT_EARG, "the module is NULL");
+    REFUSES(weft_load(path, NULL, NULL, NULL, 0), WEFT_EARG, "module is NULL");
     CLEAN(a.w);
     end_folder();
 }
@@ -159,11 +159,11 @@ Test(checkpoint, what_is_no_checkpoint_is_refused)
     refused(&a, pipe_, WEFT_EFORMAT, "not a regular file");
     refused(&a, "/dev/zero", WEFT_EFORMAT, "not a regular file");
     write_bytes(bad, "", 0);
-    refused(&a, bad, WEFT_EFORMAT, "it has 0 bytes");
+    refused(&a, bad, WEFT_EFORMAT, "0 bytes; expected a checkpoint");
     char text[2000];
     memset(text, 'a', sizeof text);
     write_bytes(bad, text, sizeof text);
-    refused(&a, bad, WEFT_EFORMAT, "no checkpoint");
+    refused(&a, bad, WEFT_EFORMAT, "not a checkpoint");
     for (size_t cut = 0; cut < good.n; cut += 1 + cut / 7 + (cut > 600) * 97) {
         write_bytes(bad, good.at, cut);
         refused(&a, bad, WEFT_EFORMAT, cut < 512 ? "bytes" : "damaged");
@@ -227,7 +227,7 @@ Test(checkpoint, loading_is_all_or_nothing)
     int32_t small[1] = { 5 }, i32 = 9;
     char text[4] = "abc";
     struct { weft_checkpoint_item item; weft_status kind; const char *part;
-    } bad[] = { { { "nix", WEFT_I32, &i32, 1 }, WEFT_EFORMAT, "no item \"nix\"" },
+    } bad[] = { { { "nix", WEFT_I32, &i32, 1 }, WEFT_EFORMAT, "item \"nix\" is not in the file" },
                 { { "ints", WEFT_I32, small, 1 }, WEFT_ESHAPE, "int32 [4]" },
                 { { "ints", WEFT_I64, small, 0 }, WEFT_EFORMAT, "int64 [0]" },
                 { { "text", WEFT_TEXT, text, 4 }, WEFT_ESHAPE, "text [4]" },
@@ -254,7 +254,7 @@ static const struct {
     { "wider", 3, 6, false, false, false, "parameters/enc.weight_ih_l0 is float", WEFT_ESHAPE },
     { "gru", 3, 5, true, false, false, "cell lstm", WEFT_EFORMAT },
     { "more", 3, 5, false, true, false, "parameters/more.weight is not in the file", WEFT_EFORMAT },
-    { "less", 3, 5, false, false, true, "has \"bias none", WEFT_EFORMAT },
+    { "less", 3, 5, false, false, true, "expected \"bias none", WEFT_EFORMAT },
 };
 
 Test(checkpoint, another_model_is_told_the_first_difference)
@@ -298,13 +298,14 @@ Test(checkpoint, another_optimiser_is_refused)
     DOES(weft_load(path, m, adam, NULL, 0));
     DOES(weft_load(path, n, NULL, NULL, 0));     /* only the weights know their names */
     REFUSES(weft_load(bare, m, adam, NULL, 0), WEFT_EFORMAT, "no optimiser");
-    REFUSES(weft_load(swapped, m, adam, NULL, 0), WEFT_EFORMAT, "\"b\", where the module has \"a\"");
+    REFUSES(weft_load(swapped, m, adam, NULL, 0), WEFT_EFORMAT, "\"b\"; expected \"a\", as in the module");
     weft_optim_free(adam);
     weft_optim *adamw = weft_adamw_new(m, NULL);
-    REFUSES(weft_load(path, m, adamw, NULL, 0), WEFT_EFORMAT, "its optimiser is Adam, the one given AdamW");
+    REFUSES(weft_load(path, m, adamw, NULL, 0), WEFT_EFORMAT,
+            "the optimiser in the file is Adam; expected AdamW");
     weft_optim_free(adamw);
     REFUSES(weft_load(path, m, weft_sgd_new(m, NULL), NULL, 0), WEFT_EFORMAT,
-            "its optimiser is Adam, the one given SGD");
+            "the optimiser in the file is Adam; expected SGD");
     OK(w);
     no_handles();
     CLEAN(w);
@@ -328,7 +329,7 @@ Test(checkpoint, an_optimiser_of_another_module_is_refused)
     weft_optim *own = weft_adam_new(m, NULL);
     DOES(weft_save(path, m, own, NULL, 0));
     REFUSES(weft_save(part, below, own, NULL, 0), WEFT_EARG,
-            "the optimiser is not one of m.below, nor of a part of it");
+            "optimiser belongs to another module; expected one of m.below");
     for (int i = 1; i < COUNT(all); i++) {
         weft_optim *other = weft_adam_new(all[i], NULL);
         content before = read_bytes(path);
@@ -337,7 +338,7 @@ Test(checkpoint, an_optimiser_of_another_module_is_refused)
         cr_assert(before.n == after.n && !memcmp(before.at, after.at, before.n), "the file was touched");
         free(before.at), free(after.at);
         REFUSES(weft_load(path, m, other, NULL, 0), WEFT_EARG,
-                "the optimiser is not one of m, nor of a part of it");
+                "optimiser belongs to another module; expected one of m ");
     }
     no_handles();
     CLEAN(w);
@@ -430,8 +431,8 @@ Test(checkpoint, bad_arguments_are_refused)
     REFUSES(weft_load(path, NULL, NULL, NULL, 0), WEFT_EARG, "module");
     const weft_checkpoint_item one = { "x", WEFT_I32, &x, 1 };
     REFUSES(weft_load(NULL, NULL, NULL, &one, 1), WEFT_EARG, "path");
-    REFUSES(weft_load(path, NULL, a.o, &one, 1), WEFT_EARG, "the module is NULL");
-    REFUSES(weft_load(path, NULL, NULL, NULL, 1), WEFT_EARG, "1 items at NULL");
+    REFUSES(weft_load(path, NULL, a.o, &one, 1), WEFT_EARG, "module is NULL");
+    REFUSES(weft_load(path, NULL, NULL, NULL, 1), WEFT_EARG, "1 items and items is NULL");
     REFUSES(weft_load(path, NULL, NULL, NULL, -1), WEFT_EARG, "-1 items");
     REFUSES(weft_load_matching(path, NULL, NULL), WEFT_EARG, "module");
     REFUSES(weft_load_state_dict(path, NULL, NULL), WEFT_EARG, "module");

@@ -17,7 +17,7 @@ Test(checkpoint_files, a_head_without_an_end)
     REFUSES(weft_load(path, a.m, a.o, NULL, 0), WEFT_EFORMAT, "version 111111111111111;");
     memcpy(text, "weft checkpoint 1\nbytes ", 24);
     write_bytes(path, text, sizeof text);
-    REFUSES(weft_load(path, a.m, a.o, NULL, 0), WEFT_EFORMAT, "there were 18446744073709551615");
+    REFUSES(weft_load(path, a.m, a.o, NULL, 0), WEFT_EFORMAT, "expected 18446744073709551615");
     CLEAN(a.w);
     end_folder();
 }

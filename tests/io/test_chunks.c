@@ -156,13 +156,13 @@ Test(chunks, refused)
 {
     static const struct { age age; bool fletcher; hsize_t chunk; int written; const char *says;
     } bad[] = {
-        { OLDEST, true, 4, 4, "weight has filters other than gzip" },
-        { LATEST, true, 4, 4, "weight has filters other than gzip" },
-        { OLDEST, false, 4, 0, "weight has a tree of chunks that is damaged" },
+        { OLDEST, true, 4, 4, "weight has unsupported filters" },
+        { LATEST, true, 4, 4, "weight has unsupported filters" },
+        { OLDEST, false, 4, 0, "weight has a damaged tree of chunks" },
         { OLDEST, false, (1 << 22) + 1, 4,
           "weight has chunks larger than its shape, and of more than 16 MiB" },
-        { OLDEST, false, 2, 2, "weight does not have all of its chunks" },
-        { LATEST, false, 2, 2, "weight does not have all of its chunks" },
+        { OLDEST, false, 2, 2, "weight lacks some of its chunks" },
+        { LATEST, false, 2, 2, "weight lacks some of its chunks" },
     };
     const char *path = in_folder("f");
     weft_load_report r;
@@ -229,7 +229,8 @@ Test(chunks, a_leaf_twice)
         memcpy(was, at, LEAF);
         memcpy(at, b.at + leaf[(i + 1) % n], LEAF);
         write_bytes(path, b.at, b.n);
-        REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, "weight has a chunk twice");
+        REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT,
+                "weight has a repeated, missing or misplaced chunk");
         memcpy(at, was, LEAF);
     }
     stays(&m);

@@ -233,7 +233,7 @@ Test(damaged_hdf5, numbers_behind_the_end_that_is_named_are_refused)
     b.at[LENGTHS] = 16;                          /* bytes of a length; all have 8 */
     seal(b.at, SUM);
     write_bytes(path, b.at, b.n);
-    REFUSES(weft_read_hdf5(path, NULL, &d), WEFT_EFORMAT, "its root is no group");
+    REFUSES(weft_read_hdf5(path, NULL, &d), WEFT_EFORMAT, "its root is not a group");
     b.at[LENGTHS] = 8;
     for (uint64_t end = SUM; end <= b.n; end++) {
         weft_dataset whole = { 0 }, part = { 0 };

@@ -50,7 +50,7 @@ Test(data, text_that_cannot_be_read)
     REFUSES(weft_read_text(folder, NULL, &d), WEFT_EFORMAT, folder);
     is_empty(&d);
     REFUSES(weft_read_text(NULL, NULL, &d), WEFT_EARG, "path");
-    REFUSES(weft_read_text("x", NULL, NULL), WEFT_EARG, "no dataset given");
+    REFUSES(weft_read_text("x", NULL, NULL), WEFT_EARG, "out is NULL; expected a dataset");
     weft_dataset_free(NULL);
     end_folder();
 }
@@ -74,7 +74,7 @@ Test(data, files_of_the_kernel_are_refused)
                                    weft_frame_read_hdf5(&f, path, NULL, a),
                                    weft_load(path, m, NULL, NULL, 0),
                                    weft_load_state_dict(path, m, NULL) };
-    MESSAGE_HAS("/proc/self/status: its size is 0, but it has content");
+    MESSAGE_HAS("/proc/self/status: size 0, but it has content");
     for (int i = 0; i < COUNT(status); i++)
         cr_assert_eq(status[i], WEFT_EFORMAT, "reader %d", i);
     cr_assert_eq(weft_read_text("/sys/kernel/mm/transparent_hugepage/enabled", NULL, &d) == WEFT_OK, false);
@@ -135,7 +135,7 @@ Test(data, hdf5_of_others)
         hid_t type;
         hsize_t rows, columns;
     } bad[] = {
-        { "5 rows, the lengths add up to 4", i64, two, false, "rows", f32, 5, 5 },
+        { "5 rows; expected 4, the sum of the lengths", i64, two, false, "rows", f32, 5, 5 },
         { "sequence 1 has length -1", i64, negative, false, "rows", f32, 4, 5 },
         { "sequence 0 has length 8589934592", i64, huge, false, "rows", f32, 4, 5 },
         { "\"lengths\" is float32 [2]; expected integers [n]", f32, two, false, "rows", f32, 4, 5 },
@@ -156,7 +156,7 @@ Test(data, hdf5_of_others)
             "elsewhere/lengths");
     REFUSES(weft_read_hdf5(put_text("no.h5", "not HDF5 at all"), NULL, &d), WEFT_EFORMAT, "not an HDF5 file");
     REFUSES(weft_read_hdf5(in_folder("nowhere.h5"), NULL, &d), WEFT_ENOENT, "nowhere.h5");
-    REFUSES(weft_read_hdf5("x", NULL, NULL), WEFT_EARG, "no dataset given");
+    REFUSES(weft_read_hdf5("x", NULL, NULL), WEFT_EARG, "out is NULL; expected a dataset");
     end_folder();
 }
 
@@ -216,7 +216,7 @@ Test(journal, lines_are_json)
     weft_journal_number(j, "nan", NAN);
     weft_journal_number(j, "inf", -INFINITY);
     weft_journal_number(j, NULL, 1);
-    cr_assert(strstr(weft_file_message(), "log.jsonl: a member without a name"));
+    cr_assert(strstr(weft_file_message(), "log.jsonl: name is NULL"));
     weft_journal_text(j, NULL, "x");
     weft_journal_text(j, "quote \" back \\ line \n tab \t",
                       "\x01 \xC3\xA4 \xF0\x9F\x98\x80 bad \xC3( \xED\xA0\x80 \xFF");
@@ -269,7 +269,7 @@ Test(journal, null_swallows_everything)
     MESSAGE_HAS("/nowhere/log");
     j = (weft_journal *)folder;
     cr_assert(weft_journal_open(NULL, false, &j) == WEFT_EARG && !j);
-    MESSAGE_HAS("weft_journal_open: no path");
+    MESSAGE_HAS("weft_journal_open: path is NULL");
     cr_assert_eq(weft_journal_open("x", false, NULL), WEFT_EARG);
     weft_journal_number(NULL, "a", 1);
     weft_journal_text(NULL, "a", "b");

@@ -143,10 +143,10 @@ CPU_TEST(dataset, refuses)
     wide.columns = INT64_MAX;
     other_length.len = wrong;
     const struct { const weft_dataset *d; const int32_t *index; int64_t n; const char *says; } bad[] = {
-        { NULL, good, 2, "dataset_batch: no dataset given" },
+        { NULL, good, 2, "dataset_batch: dataset is NULL" },
         { &d, NULL, 2, "dataset_batch: 2 indices, index is NULL" },
         { &d, good, -1, "dataset_batch: -1 indices" },
-        { &d, beyond, 2, "dataset_batch: index 1 is 40; the dataset has sequences 0 .. 39" },
+        { &d, beyond, 2, "dataset_batch: index 1 is 40; expected 0 .. 39" },
         { &d, negative, 3, "dataset_batch: index 2 is -1" },
         { &no_offset, good, 2, "no offsets" },
         { &no_rows, good, 2, "dataset_batch: rows is NULL, columns is 2" },

@@ -394,7 +394,7 @@ Test(file_write, bytes_of_a_program_are_written_whole_or_not_at_all)
     holds(path, "a longer");
     REFUSES(weft_write_file(path, NULL, 3), WEFT_EARG, "expected 3 bytes");
     REFUSES(weft_write_file(in_folder("no/page"), "x", 1), WEFT_EIO, "no/page");
-    REFUSES(weft_write_file(NULL, "x", 1), WEFT_EARG, "no path");
+    REFUSES(weft_write_file(NULL, "x", 1), WEFT_EARG, "path is NULL or empty");
     holds(path, "a longer");
     end_folder();
 }

@@ -138,14 +138,18 @@ static const char *with_integers(const char *name, hid_t type, hid_t memory, con
 Test(hdf5_newer, integers_that_do_not_fit_are_named)
 {
     static const struct { const char *name; bool is_unsigned; int64_t four[4]; const char *says; } bad[] = {
-        { "tokens", false, { 1, 2, 1LL << 31, 4 }, "tokens[2] is 2147483648, which an int32 does not hold" },
-        { "tokens", false, { 1, -(1LL << 31) - 1, 3, 4 }, "tokens[1] is -2147483649, which an int32" },
-        { "tokens", true, { 1, 2, 3, -1 }, "tokens[3] is 18446744073709551615, which an int32" },
-        { "lengths", true, { 1, 1, 1, -1 }, "lengths[3] is 18446744073709551615, which an int64" },
+        { "tokens", false, { 1, 2, 1LL << 31, 4 },
+          "tokens[2] is 2147483648; expected a number that an int32 holds" },
+        { "tokens", false, { 1, -(1LL << 31) - 1, 3, 4 },
+          "tokens[1] is -2147483649; expected a number that an int32" },
+        { "tokens", true, { 1, 2, 3, -1 },
+          "tokens[3] is 18446744073709551615; expected a number that an int32" },
+        { "lengths", true, { 1, 1, 1, -1 },
+          "lengths[3] is 18446744073709551615; expected a number that an int64" },
         { "lengths", false, { 1, 1, 1, -5 }, "sequence 3 has length -5" },
         { "x", false, { 0, 1764249600000000100, 0, 0 }, "x[0] is 0; a double does not hold that less" },
         { "x", false, { 0, 0, -9007199254740993, 0 }, "less the first large integer, -9007199254740993" },
-        { "x", true, { -1, 0, 0, 0 }, "x[0] is 18446744073709551615, an integer that a double" },
+        { "x", true, { -1, 0, 0, 0 }, "x[0] is 18446744073709551615; expected an integer that a double" },
     };
     const int64_t good[] = { INT64_MIN, 1764249600000000000, -9007199254740992, 1LL << 62 };
     weft_dataset d;

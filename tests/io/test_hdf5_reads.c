@@ -238,13 +238,13 @@ Test(hdf5_reads, refuses)
     weft_dataset d, out;
     weft_hdf5 *f;
     int files = open_files();
-    REFUSES(open_shape(plain_file(), NULL, &d), WEFT_EFORMAT, "there is no data set \"lengths\"");
+    REFUSES(open_shape(plain_file(), NULL, &d), WEFT_EFORMAT, "data set \"lengths\" is not in the file");
     is_empty(&d);
     REFUSES(open_shape(in_folder("none.h5"), NULL, &d), WEFT_ENOENT, "none.h5");
     REFUSES(open_shape(P_tmpdir, NULL, &d), WEFT_EFORMAT, "not a regular file");
     REFUSES(open_shape(put_text("empty.h5", ""), NULL, &d), WEFT_EFORMAT, "empty.h5");
-    REFUSES(weft_open_hdf5(NULL, NULL, &f), WEFT_EARG, "expected a path and room for the file");
-    REFUSES(weft_open_hdf5("x", NULL, NULL), WEFT_EARG, "expected a path and room for the file");
+    REFUSES(weft_open_hdf5(NULL, NULL, &f), WEFT_EARG, "expected a path and a pointer for the file");
+    REFUSES(weft_open_hdf5("x", NULL, NULL), WEFT_EARG, "expected a path and a pointer for the file");
     cr_assert_eq(open_files(), files);
     OPENS(plain_file(), "g", &d);
     REFUSES(weft_write_hdf5(&d, in_folder("copy.h5"), NULL), WEFT_EARG, "a dataset with lengths from 0 on");
@@ -258,11 +258,11 @@ Test(hdf5_reads, refuses)
     cr_assert_eq(weft_hdf5_shape(NULL).n, 0);
     weft *w = open_on(WEFT_CPU);
     weft_dataset_batch(w, &d, odd, 2);
-    FAILS(w, WEFT_EARG, "dataset_batch: index 1 is 3; the dataset has sequences 0 .. 2");
+    FAILS(w, WEFT_EARG, "dataset_batch: index 1 is 3; expected 0 .. 2");
     weft_dataset more = d; /* a program's own mistake */
     more.len = (int32_t[]){ 2, 0, 10 }, more.offset = (int64_t[]){ 0, 2, 2, 12 };
     weft_dataset_batch(w, &more, all, 3);
-    FAILS(w, WEFT_EARG, "rows 0 .. 11 are asked for; \"g/rows\" has 5");
+    FAILS(w, WEFT_EARG, "rows 0 .. 11; expected rows of \"g/rows\", which has 5");
     CLEAN(w);
     close_shape(&d);
     cr_assert_eq(open_files(), files);
@@ -321,7 +321,7 @@ Test(hdf5_reads, a_number_that_is_too_large_is_told_when_it_is_read)
     DOES(weft_read_hdf5_part(d.file, (int32_t[]){ 2, 0 }, 2, &out));
     weft_dataset_free(&out);
     REFUSES(weft_read_hdf5_part(d.file, all, 3, &out), WEFT_EFORMAT,
-            "is 1e+300, which is too large for float32");
+            "is 1e+300; expected a number that a float32 holds");
     is_empty(&out);
     weft *w = open_on(WEFT_CPU);
     FAILS_AT(w, weft_dataset_batch(w, &d, all, 3), WEFT_EFORMAT, "dataset_batch: ");
@@ -343,7 +343,7 @@ Test(hdf5_reads, a_file_that_is_cut_off_or_replaced)
     close_shape(&d), weft_dataset_free(&before);
     OPENS(plain_file(), "g", &d);
     cr_assert_eq(truncate(in_folder("plain.h5"), 300), 0);
-    REFUSES(weft_read_hdf5_part(d.file, all, 3, &out), WEFT_EIO, "has become shorter since it was opened");
+    REFUSES(weft_read_hdf5_part(d.file, all, 3, &out), WEFT_EIO, "became shorter after it was opened");
     is_empty(&out);
     close_shape(&d);
     end_folder();

@@ -51,7 +51,7 @@ static bool has(weft_tensor *x, const float *want)         /* NaN is NaN */
     return true;
 }
 
-static const char not_a_chunk[] = "weight has a chunk that is damaged";
+static const char not_a_chunk[] = "weight has a damaged chunk";
 
 Test(inflate, what_was_deflated_inflates)
 {
@@ -192,7 +192,7 @@ Test(inflate, a_bomb_takes_no_memory)
     bomb(path, 400 << 20);
     small m = small_new(1, (hsize_t[]){ BOMB });
     long before = most_resident();
-    REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, "weight has a chunk that is damaged");
+    REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, "weight has a damaged chunk");
     cr_assert(most_resident() - before < 40 << 10, "%ld MiB", (most_resident() - before) >> 10);
     stays(&m);
     CLEAN(m.w);

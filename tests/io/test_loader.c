@@ -139,13 +139,13 @@ Test(loader, what_is_refused)
     cr_assert(!weft_loader_next_batch(l, &p) && p && weft_loader_next_batch(l, &p) < 0 && p->batches == 1);
     weft_loader *other = weft_plan_loader_new(w, "b", 3, len, chunk, &(weft_plan_opts){ .capacity = 8 });
     weft_loader_set_state(other, weft_loader_get_state(l));
-    FAILS(w, WEFT_EARG, "the position was saved of other sequences or options");
+    FAILS(w, WEFT_EARG, "the position was saved with other sequences or options");
     weft_plan_loader_new(w, "c", 3, len, NULL, NULL);
-    FAILS(w, WEFT_EARG, "expected a planner, and lists as long as said");
+    FAILS(w, WEFT_EARG, "expected a planner, and lists of bounds and sizes");
     weft_plan_loader_new(w, "d", 3, len, weft_planner_named("radom"), NULL);
-    FAILS(w, WEFT_EARG, "the planner is NULL, there is no planner \"radom\"; \"random\" is near");
+    FAILS(w, WEFT_EARG, "the planner is NULL, unknown planner \"radom\"; \"random\" is near");
     weft_plan_loader_new(w, "e", 3, len, fit, &(weft_plan_opts){ .capacity = 30, .count = 2 });
-    FAILS(w, WEFT_EARG, "first_fit: there is no option \"count\"");
+    FAILS(w, WEFT_EARG, "first_fit: unknown option \"count\"");
     CLEAN(w);
 }
 
@@ -179,7 +179,7 @@ Test(loader, a_name_is_one_loaders)
     weft_loader *l = weft_loader_new(w, "train", 3, len, &o);
     cr_assert(l && weft_loader_new(w, "dev", 3, len, &o) && weft_loader_new(other, "train", 3, len, &o));
     is_inert(weft_loader_new(w, "train", 2, len, &o));
-    FAILS(w, WEFT_EARG, "loader \"train\": there is one of that name");
+    FAILS(w, WEFT_EARG, "loader \"train\": the name is in use");
     for (int n = 1; n < 4; n++) {                /* one that could not be made has no name */
         fail_in(w, n);
         is_inert(weft_loader_new(w, "late", 3, len, &o));
@@ -266,7 +266,7 @@ CPU_TEST(loader, refuses)
     } bad[] = {
         { "a", 3, len, &o, "sequence 2 has length -3" },
         { "a", 3, good, &none, "count or tokens" },
-        { "a", 3, good, &negative, "none negative" },
+        { "a", 3, good, &negative, "missing or negative" },
         { "a", 3, good, NULL, "count or tokens" },
         { NULL, 3, good, &o, "a name" },
         { "a", -1, good, &o, "-1 sequences" },
@@ -317,7 +317,7 @@ Test(loader, a_damaged_position_changes_nothing)
         memcpy(s.at, bad[which], sizeof bad[which]);
         s.at[2] = bad[which][2] ? bad[which][2] : (int64_t)dice(UINT64_MAX);
         int64_t batches = weft_loader_batches(l[0]);
-        FAILS_AT(w, weft_loader_set_state(l[0], s), WEFT_EARG, "the position");
+        FAILS_AT(w, weft_loader_set_state(l[0], s), WEFT_EARG, "position");
         weft_loader_state after = weft_loader_get_state(l[0]);
         cr_assert(!memcmp(&after, &before, sizeof after) && weft_loader_batches(l[0]) == batches &&
                       (!last || last[0] == kept),

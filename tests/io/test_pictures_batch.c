@@ -119,7 +119,7 @@ Test(pictures_batch, refused)
     };
     const int32_t *const arrays[] = { first, after, negative, late };
     REFUSED("weft_plot_batch: lengths is NULL", weft_plot_batch(path, "t", NULL, NULL, values, NULL, NULL));
-    REFUSED("weft_plot_batch: these are others",
+    REFUSED("weft_plot_batch: lengths are negative",
             weft_plot_batch(path, "t", &(weft_lengths){ .n = 1, .len = negative }, NULL, NULL, NULL, NULL));
     REFUSED("a scale from",
             weft_plot_batch(path, "t", &l, NULL, values, &(weft_colour_scale){ 2, 0, 1, NULL }, NULL));

@@ -242,8 +242,8 @@ Test(tape_pictures, refused)
     weft_tensor *y = weft_scalar(w, 1), *early = NULL;
     for (int i = 0; i < 100; i++, early = i == 50 ? y : early)
         y = weft_neg(y);
-    REFUSES(y, WEFT_EARG, "101 operators and leaves; at most 100 are drawn as SVG: name an earlier tensor, "
-                          "whose sources are fewer, or a path that ends in .dot");
+    REFUSES(y, WEFT_EARG, "101 operators and leaves; expected at most 100 as SVG; pass an earlier tensor, "
+                          "which has fewer, or a path that ends in .dot");
     OK(w);
     char *after = text_of_file();
     cr_assert_str_eq(before, after);

@@ -121,8 +121,9 @@ Test(carried, refuses)
         FAILS(x.w, WEFT_EARG, says);              \
     } while (0)
     FAILS_AND_GOES_ON(NULL, 0, "parallel_begin_plan: expected a plan for each of 2 shards");
-    FAILS_AND_GOES_ON(part, -1, "parallel_begin_plan: batch -1; the plan of shard 0 has");
-    FAILS_AND_GOES_ON(part, whole.batches, "the plan of shard 0 has");
+    FAILS_AND_GOES_ON(part, -1,
+                      "parallel_begin_plan: batch -1; expected one of the plan of shard 0, which has");
+    FAILS_AND_GOES_ON(part, whole.batches, "the plan of shard 0, which has");
     FAILS_AND_GOES_ON(((weft_plan[]){ part[0], part[0] }), 0,
                       "plan 1 is of shard 0 (-1: of none); expected that of shard 1 of 2");
     FAILS_AND_GOES_ON(&whole, 0, "plan 0 is of shard -1");
@@ -134,7 +135,8 @@ Test(carried, refuses)
     weft_parallel_begin_plan(p, part, 0);
     cr_assert(weft_parallel_next(p, &at) && at.shard == 0);
     run(&x, &whole, 0, all, out);
-    FAILS(x.w, WEFT_EARG, "shard 0 is at work, the plan is of shard -1, the states kept are of shard -1");
+    FAILS(x.w, WEFT_EARG,
+          "shard 0 is in progress, the plan is of shard -1, the carried states are of shard -1");
     weft_parallel_next(p, &at), weft_recover(x.w);
     weft_parallel_begin_plan(p, part, 0);
     cr_assert(weft_parallel_next(p, &at));
@@ -143,7 +145,7 @@ Test(carried, refuses)
     weft_recover(x.w);
     weft_parallel_next(p, &at), weft_recover(x.w);
     run(&x, part + 1, 0, first, out); /* outside of shards, too, states are of one plan */
-    FAILS(x.w, WEFT_EARG, "the plan is of shard 1, the states kept are of shard 0");
+    FAILS(x.w, WEFT_EARG, "the plan is of shard 1, the carried states are of shard 0");
     run(&x, part, 0, first, out); /* a shard's plan alone, to judge by, say */
     cr_assert(weft_ok(x.w), "%s", weft_error_message(x.w));
     weft_plan_free(part), weft_plan_free(part + 1), weft_plan_free(&whole);

@@ -77,7 +77,7 @@ Test(gather, what_is_not_put_is_null)
 }
 
 /* A result that is put `times` times, for sequence i of the first shard, which has six. LATE: after the loss.
- * NONE: no shard is at work. */
+ * NONE: no shard is in progress. */
 enum { NONE = -1, LATE = 0 };
 static const struct {
     int times;
@@ -85,14 +85,14 @@ static const struct {
     const char *bytes;
     int64_t n;
     const char *says;
-} wrong[] = { { NONE, 0, "x", 1, "parallel_put: no shard is at work" },
-              { 2, 2, "x", 1, "parallel_put: sequence 2 of the shard has a result already" },
+} wrong[] = { { NONE, 0, "x", 1, "parallel_put: no shard is in progress" },
+              { 2, 2, "x", 1, "parallel_put: sequence 2 of the shard already has a result" },
               { 1, 6, "x", 1, "parallel_put: sequence 6 of the shard; expected 0 .. 5" },
               { 1, -1, "x", 1, "parallel_put: sequence -1 of the shard; expected 0 .. 5" },
               { 1, 0, "", -1, "parallel_put: -1 bytes of sequence 0; expected 0 .. 2^31 - 1" },
               { 1, 1, NULL, 4, "parallel_put: 4 bytes, NULL, of sequence 1; expected 0 .. 2^31 - 1" },
               { 1, 0, "", (int64_t)1 << 31, "parallel_put: 2147483648 bytes of sequence 0" },
-              { LATE, 0, "x", 1, "the shard has one already" } };
+              { LATE, 0, "x", 1, "the shard already has one" } };
 
 static void put_wrongly(weft_parallel *p, int k)
 {

@@ -375,22 +375,22 @@ Test(shards, mistakes_of_a_program_are_told)
     weft_loader *loader = weft_loader_new(x.w, "train", N, lengths, &(weft_loader_opts){ .count = 4 });
 #define IN_A_SHARD (weft_parallel_begin(x.p, NULL, N), weft_parallel_next(x.p, &part))
     weft_parallel_begin(x.p, NULL, N), weft_parallel_begin(x.p, NULL, N);
-    fails(&x, "parallel_begin: the shards of the batch before are not done");
+    fails(&x, "parallel_begin: the batch before has more shards");
     weft_parallel_begin(x.p, (int32_t[]){ 1, N, 2 }, 3);
     fails(&x, "parallel_begin: sequence 1 of the batch is number 11; expected 0 .. 10, with 11 lengths");
     weft_parallel_begin(x.p, NULL, -1);
     fails(&x, "parallel_begin: -1 sequences");
     IN_A_SHARD, weft_parallel_next(x.p, &part);
-    fails(&x, "parallel_next: shard 0 has no loss; weft_parallel_add takes it");
+    fails(&x, "parallel_next: shard 0 has no loss; expected one; pass it to weft_parallel_add");
     IN_A_SHARD, weft_parallel_add(x.p, loss_of(&x, part.n, part.index, false));
     weft_parallel_add(x.p, loss_of(&x, part.n, part.index, false));
-    fails(&x, "parallel_add: the shard has one already");
+    fails(&x, "parallel_add: the shard already has one");
     weft_parallel_add(x.p, loss_of(&x, N, NULL, false));
-    fails(&x, "parallel_add: no shard is at work");
+    fails(&x, "parallel_add: no shard is in progress");
     IN_A_SHARD, weft_parallel_add_values(x.p, values, 17);
     fails(&x, "parallel_add_values: 17 values; expected 0 .. 16");
     weft_parallel_add_values(x.p, values, 1);
-    fails(&x, "and no shard is at work");
+    fails(&x, "and no shard is in progress");
     IN_A_SHARD, weft_parallel_add(x.p, loss_of(&x, part.n, part.index, false));
     weft_backward(weft_mean_loss(loss_of(&x, part.n, part.index, false)));
     fails(&x, "backward: the shard has its loss; expected no weft_backward");
@@ -412,7 +412,7 @@ Test(shards, mistakes_of_a_program_are_told)
                              .5, "drop", false);
     fails(&x, "dropout: 1 sequences without ids in a shard of");
     IN_A_SHARD, weft_recover(x.w), weft_parallel_next(x.p, &part);
-    fails(&x, "weft_recover has ended a batch before all of its shards");
+    fails(&x, "weft_recover ended the batch before its last shard");
     weft_parallel_begin(x.p, NULL, N), weft_parallel_next(x.p, NULL);
     fails(&x, "part is NULL");
     CLEAN(x.w);
@@ -427,11 +427,11 @@ Test(shards, files_know_their_shards)
     cr_assert_eq(weft_parallel_save(x.p, path, x.m, NULL, NULL, 0), WEFT_OK, "%s", weft_file_message());
     weft_parallel_begin(x.p, NULL, N), weft_parallel_next(x.p, &part);
     cr_assert_eq(weft_parallel_save(x.p, path, x.m, NULL, NULL, 0), WEFT_EARG);
-    cr_assert(strstr(weft_file_message(), "a shard of a batch is at work"), "%s", weft_file_message());
+    cr_assert(strstr(weft_file_message(), "a shard of a batch is in progress"), "%s", weft_file_message());
     CLEAN(x.w);
     x = new_model(5);
     cr_assert_eq(weft_parallel_load(x.p, path, x.m, NULL, NULL, 0), WEFT_EARG);
-    cr_assert(strstr(weft_file_message(), "saved by a run of 4 shards, and 5 are asked for"), "%s",
+    cr_assert(strstr(weft_file_message(), "saved by a run of 4 shards; expected 5"), "%s",
               weft_file_message());
     CLEAN(x.w);
     x = new_model(0);

@@ -163,13 +163,13 @@ Test(cost, refused)
     } while (0)
     WRONG("1 points; expected 2 .. 16", c.points = 1);
     WRONG("17 points", c.points = 17);
-    WRONG("point 0 of the cost is of 2 rows", c.rows[0] = 2);
-    WRONG("point 2 of the cost is of 8 rows", c.rows[2] = 8);
+    WRONG("point 0 of the cost has 2 rows", c.rows[0] = 2);
+    WRONG("point 2 of the cost has 8 rows", c.rows[2] = 8);
     WRONG("a step of 8 rows takes 0 ms", c.step_ms[1] = 0);
     WRONG("a step of 8 rows takes nan ms", c.step_ms[1] = (double)NAN);
     WRONG("a batch -1", c.batch_ms = -1);
-    WRONG("1 ms a token from 0 to 0 tokens", c.far_ms = 1);
-    WRONG("1 ms a token from 9 to 8 tokens", (c.far_ms = 1, c.near_tokens = 9, c.far_tokens = 8));
+    WRONG("1 ms for a token from 0 to 0 tokens", c.far_ms = 1);
+    WRONG("1 ms for a token from 9 to 8 tokens", (c.far_ms = 1, c.near_tokens = 9, c.far_tokens = 8));
     cr_assert(weft_plan_predict(NULL, &by_tokens, false, &r) == WEFT_EARG);
     cr_assert(weft_plan_disturb(NULL, len, 3, &d) == WEFT_EARG && d.sum == 0);
     weft_plan_free(&p);

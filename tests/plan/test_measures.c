@@ -216,8 +216,8 @@ Test(measures, what_they_refuse)
     REFUSED(weft_plan_autocorrelation(NULL, &r), WEFT_EARG, "a plan");
     REFUSED(weft_plan_batch_sizes(&p, 1, room, 3), WEFT_EARG, "one of its batches");
     REFUSED(weft_plan_batch_sizes(&p, 0, room, 4), WEFT_EARG, "each of its steps");
-    REFUSED(weft_plan_live_rows(&p, room, 4), WEFT_EARG, "room for 3 numbers");
-    REFUSED(weft_plan_count_meetings(two, 2, &m), WEFT_EARG, "plan 0 is of 2 sequences and plan 1 of 1");
+    REFUSED(weft_plan_live_rows(&p, room, 4), WEFT_EARG, "an array of 3 numbers");
+    REFUSED(weft_plan_count_meetings(two, 2, &m), WEFT_EARG, "plan 0 has 2 sequences and plan 1 has 1");
     REFUSED(weft_plan_count_meetings(&p, 0, &m), WEFT_EARG, "1 .. 1000 plans");
     weft_plan_free(&p), weft_plan_free(&other);
 }

@@ -14,10 +14,10 @@ Test(plan, bad_options_name_what_is_wrong)
     static const struct {
         const char *text, *says;
     } bad[] = {
-        { "first_fitt:capacity=4", "no planner \"first_fitt\"; \"first_fit\" is near" },
-        { "", "no planner \"\"" },
-        { "first_fit:capacty=4", "first_fit: there is no option \"capacty\", \"capacity\" is near" },
-        { "order:capacity=4", "order: there is no option \"capacity\"" },
+        { "first_fitt:capacity=4", "unknown planner \"first_fitt\"; \"first_fit\" is near" },
+        { "", "unknown planner \"\"" },
+        { "first_fit:capacty=4", "first_fit: unknown option \"capacty\", \"capacity\" is near" },
+        { "order:capacity=4", "order: unknown option \"capacity\"" },
         { "first_fit:capacity", "capacity has no value" },
         { "first_fit:capacity=4x", "capacity is \"4x\"; expected a whole number" },
         { "first_fit:capacity=99999999999999999999", "a whole number" },
@@ -39,12 +39,12 @@ Test(plan, bad_options_name_what_is_wrong)
         { "random", "random: count is missing; expected 1 or more" },
         { "first_fit:capacity=-3", "capacity is -3; expected 1 or more" },
         { "first_fit:capacity=9,limit=-1", "limit is -1; expected 0 or more" },
-        { "first_fit:capacity=4", "sequence 2 has 5 tokens; rows of a capacity of 4" },
+        { "first_fit:capacity=4", "sequence 2 has 5 tokens; expected at most the capacity, 4" },
         { "spfhp:capacity=4", "sequence 2 has 5 tokens" },
-        { "spfhp:capacity=2000000000", "takes at most 16777216" },
-        { "tokens:budget=4,sort=no", "tokens: sequence 2 has 5 tokens; budget is 4" },
-        { "order", "order: count or tokens of a batch must be given" },
-        { "pool", "count or tokens of a batch must be given" },
+        { "spfhp:capacity=2000000000", "expected at most 16777216" },
+        { "tokens:budget=4,sort=no", "tokens: sequence 2 has 5 tokens; expected at most the budget, 4" },
+        { "order", "order: count and tokens are missing" },
+        { "pool", "count and tokens are missing" },
         { "buckets", "bounds, and one size more than bounds" },
         { "buckets:bounds=5/3,sizes=1/1/1", "bounds that rise" },
         { "geometric:budget=9,least=2,ratio=1", "ratio is 1; expected more than 1" },
@@ -78,18 +78,19 @@ Test(plan, an_option_that_the_planner_does_not_take_is_refused)
         const char *says;
     } bad[] = {
         { "streams", { .slots = 2, .window = 3, .count = 4 },
-          "streams: there is no option \"count\"; it takes: slots window shuffle" },
-        { "order", { .count = 2, .capacity = 4 }, "order: there is no option \"capacity\"" },
-        { "order", { .count = 2, .keep_order = true }, "order: there is no option \"sort\"" },
-        { "order", { .count = 2, .carry = true }, "order: there is no option \"carry\"" },
-        { "order", { .count = 2, .bounds = bounds, .sizes = sizes, .edges = 1 }, "no option \"bounds\"" },
-        { "order", { .count = 2, .sizes = sizes }, "order: there is no option \"sizes\"" },
-        { "order", { .count = 2, .ratio = 1.5 }, "order: there is no option \"ratio\"" },
-        { "order", { .count = 2, .method = WEFT_BALANCE_KK }, "order: there is no option \"method\"" },
-        { "order", { .count = -1, .pool = -2 }, "order: there is no option \"pool\"" },
-        { "random", { .count = 2, .shuffle = true }, "random: there is no option \"shuffle\"" },
-        { "fold", { .capacity = 8, .rows = 2, .limit = 1 }, "fold: there is no option \"" },
-        { "random", { .count = 2, .tokens = 9 }, "random: there is no option \"tokens\"" },
+          "streams: unknown option \"count\"; expected: slots window shuffle" },
+        { "order", { .count = 2, .capacity = 4 }, "order: unknown option \"capacity\"" },
+        { "order", { .count = 2, .keep_order = true }, "order: unknown option \"sort\"" },
+        { "order", { .count = 2, .carry = true }, "order: unknown option \"carry\"" },
+        { "order", { .count = 2, .bounds = bounds, .sizes = sizes, .edges = 1 },
+          "unknown option \"bounds\"" },
+        { "order", { .count = 2, .sizes = sizes }, "order: unknown option \"sizes\"" },
+        { "order", { .count = 2, .ratio = 1.5 }, "order: unknown option \"ratio\"" },
+        { "order", { .count = 2, .method = WEFT_BALANCE_KK }, "order: unknown option \"method\"" },
+        { "order", { .count = -1, .pool = -2 }, "order: unknown option \"pool\"" },
+        { "random", { .count = 2, .shuffle = true }, "random: unknown option \"shuffle\"" },
+        { "fold", { .capacity = 8, .rows = 2, .limit = 1 }, "fold: unknown option \"" },
+        { "random", { .count = 2, .tokens = 9 }, "random: unknown option \"tokens\"" },
     };
     for (int i = 0; i < COUNT(bad); i++) {
         weft_plan p;
@@ -107,9 +108,9 @@ Test(plan, a_name_that_is_missing_is_told_by_both_functions)
 {
     weft_plan p;
     cr_assert_null(weft_planner_named("bucket"));
-    cr_assert(strstr(weft_plan_message(), "there is no planner \"bucket\"; \"buckets\" is near"));
+    cr_assert(strstr(weft_plan_message(), "unknown planner \"bucket\"; \"buckets\" is near"));
     REFUSED(weft_plan_make(weft_planner_named("bucket"), five, 5, NULL, &p), WEFT_EARG,
-            "plan_make: the planner is NULL: weft_planner_named: there is no planner \"bucket\"; \"buckets\" "
+            "plan_make: the planner is NULL: weft_planner_named: unknown planner \"bucket\"; \"buckets\" "
             "is near");
     cr_assert(weft_planner_named("order"));
     REFUSED(weft_plan_make(NULL, five, 5, NULL, &p), WEFT_EARG, "a planner and a plan to be made");
@@ -139,17 +140,17 @@ static const struct {
     int32_t value;
     const char *says;
 } faults[] = {
-    { LOSES, 0, "4 tokens are missing, from sequence 4 on, and 0 are said to be dropped" },
+    { LOSES, 0, "4 tokens are missing, the first in sequence 4; expected 0, " },
     { TWICE, 0, "segment 3, 5 tokens of sequence 2 from token 0 on, in row 1 from column 0 on: its first" },
-    { TOO_WIDE, 0, "in row 0 from column 0 on: its batch has 2 rows of 4 cells" },
-    { ROW, 2, "in row 2 from column 2 on: its batch has 2 rows" },
-    { COLUMN, 1, "in row 1 from column 1 on: another one ends at column 2 of the row" },
-    { SEQUENCE, 5, "of sequence 5 from token 0 on, in row 1 from column 2 on: there are 5 sequences" },
-    { LENGTH, 5, "5 tokens of sequence 4 from token 0 on, in row 1 from column 2 on: the sequence" },
-    { LENGTH, 3, "the planner promises not to cut the sequence, which has 4 tokens" },
-    { NO_BATCH, 0, "3 segments are in no batch" },
+    { TOO_WIDE, 0, "in row 0 from column 0 on: expected a position in the 2 rows of 4 cells of its batch" },
+    { ROW, 2, "in row 2 from column 2 on: expected a position in the 2 rows" },
+    { COLUMN, 1, "in row 1 from column 1 on: another segment ends at column 2 of the row" },
+    { SEQUENCE, 5, "of sequence 5 from token 0 on, in row 1 from column 2 on: expected a sequence below 5" },
+    { LENGTH, 5, "5 tokens of sequence 4 from token 0 on, in row 1 from column 2 on: expected tokens of" },
+    { LENGTH, 3, "expected all 4 tokens, because the planner promises whole sequences" },
+    { NO_BATCH, 0, "3 segments are outside all batches" },
     { CARRIES, 0, "carries the state of a segment that ends before token 3 of sequence 0" },
-    { LIES, 0, "own: it says that it has 1048581 segments in 2 batches, and has made fewer" }
+    { LIES, 0, "own: the planner made fewer than the 1048581 segments in 2 batches that it reports" }
 };
 static fault now;
 static int32_t value;
@@ -194,7 +195,7 @@ Test(plan, an_own_planner_is_checked)
     cr_assert_eq(weft_plan_refuse(WEFT_EARG, "of %d", 3), WEFT_EARG);
     cr_assert_str_eq(weft_plan_message(), "of 3");
     weft_plan_free(NULL), weft_plan_free(&p);
-    REFUSED(weft_plan_add(NULL, (weft_segment){ 0 }), WEFT_EARG, "no plan");
+    REFUSED(weft_plan_add(NULL, (weft_segment){ 0 }), WEFT_EARG, "plan is NULL");
     REFUSED(weft_plan_end_batch(&p, -1, 0), WEFT_EARG, "-1 rows of 0 cells; expected 0 .. 2147483647 rows");
     REFUSED(weft_plan_check(NULL, five, 5, 0), WEFT_EARG, "a plan");
     REFUSED(weft_plan_measure(NULL, five, 5, 0, &(weft_plan_figures){ 0 }), WEFT_EARG, "a plan");
@@ -207,19 +208,19 @@ Test(plan, pieces_may_come_in_any_order)
     weft_plan_batch b[] = { { 0, 2, 1, 3 }, { 2, 1, 1, 2 } };
     weft_plan p = { .batches = 2, .segments = 3, .batch = b, .segment = s };
     REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0), WEFT_EFORMAT,
-            "0 of 0 sequences are not empty and have 0 tokens; by the lengths it is 1 of 1, and 5 tokens");
+            "0 of 0 sequences as not empty, with 0 tokens; expected 1 of 1, with 5 tokens");
     int64_t *counts[] = { &p.sequences, &p.not_empty, &p.tokens };
     p.sequences = p.not_empty = 1, p.tokens = 5;
     PLANS(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0));
     for (int i = 0; i < 3; i++) {
         ++*counts[i];
-        REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0), WEFT_EFORMAT, "by the lengths it is 1 of 1");
+        REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0), WEFT_EFORMAT, "expected 1 of 1");
         --*counts[i];
     }
     REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, WEFT_PLAN_CARRIES), WEFT_EFORMAT,
-            "from token 2 on, in row 0 from column 0 on: it has no state");
+            "from token 2 on, in row 0 from column 0 on: it carries no state");
     s[2].carry = 2;
-    REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0), WEFT_EFORMAT, "which has 2");
+    REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0), WEFT_EFORMAT, "expected a segment below 2");
     s[2].carry = -1, p.dropped = 1;
     REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0), WEFT_EFORMAT, "0 tokens are missing");
     p.tokens = 6;
@@ -283,5 +284,5 @@ Test(plan, a_placement_of_nothing_and_of_what_does_not_fit)
     l = (weft_lengths){ .n = 2, .len = (int32_t[]){ 1, 6 } };
     REFUSED(weft_first_fit(&l, 5, row, column, &rows), WEFT_EARG, "sequence 1");
     l = (weft_lengths){ .n = 1, .len = (int32_t[]){ 1 } };
-    REFUSED(weft_first_fit(&l, 0, row, column, &rows), WEFT_EARG, "rows of width 0");
+    REFUSED(weft_first_fit(&l, 0, row, column, &rows), WEFT_EARG, "width is 0");
 }

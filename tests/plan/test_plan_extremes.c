@@ -106,7 +106,7 @@ Test(plan_extremes, cells_of_all_batches_are_counted)
     REFUSED(weft_plan_measure(&p, three, 3, 0, &f), WEFT_EFORMAT, "plan_measure: batch 4 has");
     REFUSED(weft_plan_measure(&p, three, 3, INT64_MAX, &f), WEFT_EARG, "capacity 9223372036854775807;");
     good_plan(&p, s, b), p.empty = 1;
-    REFUSED(weft_plan_check(&p, three, 3, 0), WEFT_EFORMAT, "1 sequences of length 0 have no segment");
+    REFUSED(weft_plan_check(&p, three, 3, 0), WEFT_EFORMAT, "1 sequences of length 0 without a segment");
     b[1].n = INT64_MAX;
     REFUSED(weft_plan_check(&p, three, 3, 0), WEFT_EFORMAT,
             "batch 1 has 9223372036854775807 segments from segment 2 on; expected 0 .. 1 from 2 on");

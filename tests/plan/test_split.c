@@ -98,14 +98,14 @@ Test(split, a_state_that_leaves_its_shard_is_an_error)
     static const int32_t len[] = { 4, 4 };
     weft_plan p = wanders(0, 3), part[4];
     REFUSED(weft_plan_split(&p, 2, part), WEFT_EARG,
-            "plan_split: batch 1, row 3, of shard 1, carries the state of row 1 of the batch before on, of "
+            "plan_split: batch 1, row 3, in shard 1, carries the state of row 1 of the batch before, in "
             "shard 0");
     cr_assert(!part[0].segments && !part[0].batch && !part[1].segments && !part[1].batches);
     is_split(&p, len, 2, 1);
     weft_plan_free(&p);
     p = wanders(1, 0); /* within a shard a row may change */
     is_split(&p, len, 2, 2);
-    REFUSED(weft_plan_split(&p, 4, part), WEFT_EARG, "row 1, of shard 1, carries the state of row 0");
+    REFUSED(weft_plan_split(&p, 4, part), WEFT_EARG, "row 1, in shard 1, carries the state of row 0");
     weft_plan_free(&p);
 }
 
@@ -120,7 +120,7 @@ Test(split, refuses)
     weft_plan_free(part), weft_plan_free(part + 1);
     p.segment[3].carry = 2;
     REFUSED(weft_plan_split(&p, 2, part), WEFT_EFORMAT,
-            "carries the state of segment 2 of the batch before, which has 2");
+            "carries the state of segment 2 of the batch before; expected a segment below 2");
     p.segment[3].carry = 1, p.segment[1].row = 4;
     REFUSED(weft_plan_split(&p, 2, part), WEFT_EFORMAT,
             "plan_split: segment 1, 2 tokens of sequence 1 from token 0 on, in row 4 from");

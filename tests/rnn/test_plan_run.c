@@ -276,7 +276,8 @@ Test(plan_run, carried_states_are_saved_with_the_module)
             cr_assert_eq(weft_load(path, m, NULL, NULL, 0), WEFT_OK, "%s", weft_file_message());
             weft_plan_step s = weft_plan_step_of(w, &p, STOP);
             weft_rnn_run_plan(r, weft_plan_tokens(&s, &d, 0, 0), &s, kept);
-            FAILS(w, WEFT_EARG, "batch 4 carries the states of batch 3 on, but those of batch -1 are kept");
+            FAILS(w, WEFT_EARG,
+                  "batch 4 carries the states of batch 3, but weft_carried has those of batch -1");
             weft_carried_set_batch(kept, STOP - 1);
         }
         for (int64_t b = run ? STOP : 0; b <= STOP; b++) {
@@ -348,28 +349,28 @@ Test(plan_run, invalid_arguments_are_refused)
     FAILS(w, WEFT_EARG, "carried_new: ");
     weft_recover(w);
     weft_carried_new(m, "of_both", both, &p);
-    FAILS(w, WEFT_EARG, "carried_new: the plan carries states on, but the layer has two directions");
+    FAILS(w, WEFT_EARG, "carried_new: the plan carries states, but the layer has two directions");
     weft_plan_step s = weft_plan_step_of(w, &p, 0);
     weft_rnn_run_plan(both, weft_plan_tokens(&s, &d, 0, 0), &s, NULL);
-    FAILS(w, WEFT_EARG, "rnn_run_plan: the plan carries states on, but the layer has two directions");
+    FAILS(w, WEFT_EARG, "rnn_run_plan: the plan carries states, but the layer has two directions");
     s = weft_plan_step_of(w, &p, 0);
     weft_rnn_run_plan(r, weft_plan_tokens(&s, &d, 0, 0), &s, NULL);
     FAILS(w, WEFT_EARG, "expected a weft_carried");
     weft_carried *kept = weft_carried_new(m, "kept", r, &p), *of_order = weft_carried_new(m, "small", r, &q);
     s = weft_plan_step_of(w, &p, 2);
     weft_rnn_run_plan(r, weft_plan_tokens(&s, &d, 0, 0), &s, kept);
-    FAILS(w, WEFT_EARG, "batch 2 carries the states of batch 1 on, but those of batch -1 are kept");
+    FAILS(w, WEFT_EARG, "batch 2 carries the states of batch 1, but weft_carried has those of batch -1");
     s = weft_plan_step_of(w, &p, 0);
     weft_rnn_run_plan(r, weft_plan_tokens(&s, &d, 0, 0), &s, of_order);
-    FAILS(w, WEFT_EARG, "there is room for 0");
+    FAILS(w, WEFT_EARG, "expected at most 0");
     weft_plan_step_of(w, &p, p.batches);
     FAILS(w, WEFT_EARG, "plan_step_of: batch");
     s = weft_plan_step_of(w, &q, 1);
     d.n = 2;
     weft_plan_tokens(&s, &d, 0, 0);
-    FAILS(w, WEFT_EARG, "segment 0 of the batch is of sequence 3; the data set has 2");
+    FAILS(w, WEFT_EARG, "segment 0 of the batch is of sequence 3; expected one of the 2");
     weft_plan_tokens(&s, NULL, 0, 0);
-    FAILS(w, WEFT_EARG, "no data set is given");
+    FAILS(w, WEFT_EARG, "the data set is NULL");
     weft_plan_free(&p), weft_plan_free(&q);
     CLEAN(w);
 }

@@ -42,7 +42,7 @@ for words in 'lengths order:count=2 --json' 'lengths --json order:count=2' '--js
     check "$words" eval '"$weft" plan $words | cmp - <("$weft" plan --json lengths order:count=2)'
 done
 check "a corpus behind the planner" eval '"$weft" plan order:count=2 --corpus equal:3,n=4 | cmp - <("$weft" plan --corpus=equal:3,n=4 order:count=2)'
-check "after -- there are no options" says 2 'no planner "--json"' "$weft" plan lengths -- --json
+check "after -- there are no options" says 2 'unknown planner "--json"' "$weft" plan lengths -- --json
 check "no value" says 2 'report needs a value, FILE.html' "$weft" plan lengths order:count=2 --report
 check "an empty one" says 2 'report needs a value, FILE.html' "$weft" plan --report= lengths order:count=2
 check "a value for a flag" says 2 'json has no value' "$weft" plan --json=yes lengths order:count=2
@@ -56,7 +56,7 @@ check "a negative length" says 1 '"-1" is not a length' "$weft" plan negative or
 check "no such planner, the nearest named" says 2 '"best_fit" is near' "$weft" plan lengths best_fat:capacity=9
 check "no such key, the nearest named" says 2 '"capacity" is near' "$weft" plan lengths best_fit:capcity=9
 check "a count that is missing" says 2 'random: count is missing; expected 1 or more; see weft plan --help$' "$weft" plan lengths random
-check "an option for a planner without any" says 2 'fold: there is no option "foo"' "$weft" plan lengths fold:foo=3
+check "an option for a planner without any" says 2 'fold: unknown option "foo"' "$weft" plan lengths fold:foo=3
 check "a capacity of 0" says 2 'capacity is 0; expected 1 or more' "$weft" plan lengths best_fit:capacity=0
 check "a sequence too long is named" says 1 'sequence 4 has 8 tokens' "$weft" plan lengths best_fit:capacity=7
 check "an error prints no plan" eval '! "$weft" plan --json lengths order:count=2 best_fit:capacity=7 2>err | grep -q .'
@@ -142,15 +142,15 @@ check "planners of others compile" "${CC:-cc}" -std=c11 -shared -fPIC -w -I"$roo
 own() { "$weft" plan --json --seconds=2 lengths "./own.so:$1"; }
 check "one of them beside ours" has "$(own snake_planner:count=4 2>words | tr -d ' \n')" '"rows":[[[0,0,7],[7,0,6]],[[1,0,3],[6,0,4]],[[2,0,5],[5,0,1]],[[3,0,2],[4,0,8]]],"figures":{"batches":1,"rows":4'
 check "its words are not the plan's" grep -q "words of a planner" words
-check "one that loses a sequence" says 1 '6 tokens are missing, from sequence 7 on' own loses_planner:count=4
+check "one that loses a sequence" says 1 '6 tokens are missing, the first in sequence 7' own loses_planner:count=4
 check "one that crashes" says 1 'died of signal 6' own crashes_planner:count=4
 check "one that loops" says 1 'no plan within 2 s' own loops_planner:count=4
 check "one that closes all files and loops" says 1 "closed its pipe without a plan and went on running; it was stopped" own hides_planner:count=4
 check "one that leaves" says 1 'ended without a plan' own leaves_planner:count=4
-check "one that returns garbage" says 1 'says that it has 1073741824 segments in 1 batches, and has made fewer' own garbage_planner:count=4
+check "one that returns garbage" says 1 'the planner made fewer than the 1073741824 segments in 1 batches that it reports' own garbage_planner:count=4
 check "one that refuses" says 1 'not on a Monday' own refuses_planner:count=4
 check "one that returns a status of its own, and no word" says 1 'returned status 77 (unknown status) without a message' own silent_planner:count=4
-check "a forged count of empty sequences" says 1 'forges_planner:count=1: the plan says that -9223372036854775808 sequences' own forges_planner:count=1
+check "a forged count of empty sequences" says 1 'forges_planner:count=1: the plan counts -9223372036854775808 sequences' own forges_planner:count=1
 check "a forged capacity" says 1 'forges_planner:count=2: the planner returned a capacity of -1' own forges_planner:count=2
 check "a forged width" says 1 'batch 0 has 8 rows of 9223372036854775807 cells' own forges_planner:count=3
 check "a forged count of segments" says 1 'batch 0 has 9223372036854775807 segments' own forges_planner:count=4
@@ -183,7 +183,7 @@ check "so are those of one that was stopped" eval '! own stays_planner:count=4 2
 for signal in KILL TERM HUP; do check "and of a command that dies by SIG$signal" killed_weft $signal; done
 check "one without a function" says 1 'a planner and a plan' own empty_planner
 check "one that needs an option" says 1 'count is missing; expected 1 or more' own snake_planner
-check "an option that it does not take" says 1 'no option "capacity"' own snake_planner:capacity=4
+check "an option that it does not take" says 1 'unknown option "capacity"' own snake_planner:capacity=4
 check "no such name" says 1 'no_planner' own no_planner
 check "no such object" says 1 'gone.so' "$weft" plan lengths ./gone.so:x
 check "no name at all" says 1 'PATH/x.so:NAME' "$weft" plan lengths ./own.so
@@ -234,7 +234,7 @@ bad_costs 'JSON is expected' '{"name": '
 bad_costs 'an object with a "name"' '[]'
 bad_costs 'lists of equal length, 2 .. 16' '{"name": "x", "rows": [1, 2], "step_ms": [1]}'
 bad_costs 'lists of equal length' '{"name": "x", "rows": [1, "2"], "step_ms": [1, 2]}'
-bad_costs 'the first is of 1' '{"name": "x", "rows": [2, 3], "step_ms": [1, 2]}'
+bad_costs 'expected 1 in the first point' '{"name": "x", "rows": [2, 3], "step_ms": [1, 2]}'
 bad_costs 'expected more than 0' '{"name": "x", "rows": [1, 3], "step_ms": [1, -2]}'
 bad_costs 'expected numbers after' '{"name": "x", "rows": [1, 3], "step_ms": [1, 2], "error": "small"}'
 check "no such file" says 1 'costs gone.json: No such file' "$weft" plan --costs gone.json mixed order:count=8

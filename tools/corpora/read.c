@@ -43,8 +43,8 @@ const corpus *corpus_named(const char *name, size_t length)
         if (!strcmp(word, c->name))
             return c;
     const char *near = weft__nearest(word, name_at, NULL);
-    say_error(FAILED, "corpora: there is no corpus \"%s\"; %s%s%s; weft corpora lists them", word,
-              near ? "\"" : "they are cmudict, fortunes, words, ..", near ? near : "",
+    say_error(FAILED, "corpora: unknown corpus \"%s\"; %s%s%s; weft corpora lists all", word,
+              near ? "\"" : "expected cmudict, fortunes, words, ..", near ? near : "",
               near ? "\" is near" : "");
     return NULL;
 }
@@ -52,7 +52,7 @@ const corpus *corpus_named(const char *name, size_t length)
 /* ---- a text ---- */
 static bool refuse(const corpus *c, const char *text, const char *what)
 {
-    say_error(FAILED, "corpora: \"%.60s\": %s; %s%s%s%s is expected", text, what, c->name,
+    say_error(FAILED, "corpora: \"%.60s\": %s; expected %s%s%s%s", text, what, c->name,
               c->numbers && *c->numbers ? ":" : "", c->numbers ? c->numbers : "",
               c->numbers ? "[,n=..][,seed=..]" : "");
     return false;
@@ -89,14 +89,14 @@ static bool parse(const corpus *c, const char *text, corpus_spec *s)
         .name = c->name, .rest = at + (*at == ':'), .n = !strcmp(c->name, "ff-worst") ? 37 : 3000, .seed = 1
     };
     if (c->read == read_length_file)
-        return *s->rest || refuse(c, text, "there is no path");
+        return *s->rest || refuse(c, text, "the path is missing");
     for (; *at == ':' && c->numbers; s->numbers++) {
         char *end;
         if (s->numbers == numbers_of(c))
-            return refuse(c, text, "there is a number too many");
+            return refuse(c, text, "one number too many");
         s->number[s->numbers] = strtod(at + 1, &end);
         if (end == at + 1 || (*end && *end != ':' && *end != ','))
-            return refuse(c, text, "there is a word where a number is expected");
+            return refuse(c, text, "a word in place of a number");
         at = end;
     }
     if (s->numbers < numbers_of(c))
@@ -106,7 +106,7 @@ static bool parse(const corpus *c, const char *text, corpus_spec *s)
         if (!parse_key(c, text, &at, s))
             return false;
     }
-    return !*at || refuse(c, text, "it ends with what is not understood");
+    return !*at || refuse(c, text, "text after the corpus");
 }
 
 /* ---- a file of lengths: integers between white space ---- */

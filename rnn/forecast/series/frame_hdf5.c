@@ -49,7 +49,7 @@ static void read_lengths(weft__h5 *h, const char *group, const char *file, weft_
 {
     char path[WEFT__H5_PATH];
     weft__kind kind = { WEFT__I64, 1, { 1 } };
-    bool several = weft__h5_join(path, group, "lengths") && weft__h5_is(h, path);
+    bool several = weft__h5_join(path, group, "lengths") && weft__h5_exists(h, path);
     if (weft__h5_status(h) != WEFT_OK ||
         (several && !weft__h5_find_list(h, group, "lengths", true, path, &kind)))
         return;
