@@ -94,7 +94,7 @@ CPU_TEST(messages, the_called_function_is_named)
 CPU_TEST(messages, invalid_lengths_are_reported)
 {
     weft_ragged_ints(w, one_two, &(weft_lengths){ .n = -3, .len = one_two });
-    FAILS(w, WEFT_EARG, "ragged_ints: lengths: n is -3; 0 or more");
+    FAILS(w, WEFT_EARG, "ragged_ints: lengths: n is -3; expected 0 .. 2^31 - 2");
     weft_ragged_ints(w, one_two, &(weft_lengths){ .n = (int64_t)1 << 40, .len = one_two });
     FAILS(w, WEFT_EARG, "lengths: n is 1099511627776");
     weft_ragged_ints(w, one_two, &(weft_lengths){ .n = 2 });
@@ -153,7 +153,7 @@ CPU_TEST(messages, shapes_are_reported_with_their_sizes)
     SAYS(weft_attention(of(w, 2, one_two), of(w, 2, one_two), of(w, 2, one_two),
                         &(weft_attention_opts){ .heads = 3 }, NULL),
          "queries and keys of one width (2 and 2), and widths that are multiples of 3 heads");
-    SAYS(weft_stream_of(w, ""), "stream_of: \"\"; a name of 1 .. 47 bytes");
+    SAYS(weft_stream_of(w, ""), "stream_of: \"\"; expected a name of 1 .. 47 bytes");
 }
 
 CPU_TEST(messages, layers_report_the_shape_they_got)

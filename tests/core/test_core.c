@@ -78,8 +78,8 @@ CPU_TEST(core, invalid_shapes_are_refused)
     FAILS(w, WEFT_ESHAPE, "zeros: [1099511627776, 1099511627776]: the product of its extents is too large");
     weft_zeros(w, WEFT_SHAPE(1 << 20, 1 << 20, 1 << 20));
     FAILS(w, WEFT_ESHAPE,
-          "zeros: [1048576, 1048576, 1048576]: the product of its extents is too large; fewer "
-          "than 2^59 elements are expected");
+          "zeros: [1048576, 1048576, 1048576]: the product of its extents is too large; "
+          "expected fewer than 2^59 elements");
     weft_ragged_ints(w, (int32_t[]){ 1 }, &(weft_lengths){ .n = 2, .len = (int32_t[]){ 1, -1 } });
     FAILS(w, WEFT_EARG, "sequence 1 has length -1");
     weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 3 } });
