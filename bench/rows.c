@@ -87,8 +87,8 @@ static void print_who(const settings *s, weft *w)
     const char *said = getenv("WEFT_GEMM");
     bool blas = said && *said ? strcmp(said, "own") != 0 : s->open.gemm == WEFT_OPENBLAS_GEMM;
     bool own = !blas || s->open.device == WEFT_CUDA;
-    printf("{\"who\": \"weft-%s-%s%s%s\", \"threads\": %d, ", weft_version(), weft_device_name(w),
-           own ? "" : "-openblas", s->open.graphs ? "-graphs" : "", weft_threads(w));
+    printf("{\"who\": \"weft-%s-%s%s\", \"threads\": %d, ", weft_version(), weft_device_name(w),
+           own ? "" : "-openblas", weft_threads(w));
 }
 
 static void print_shape(const row *r)

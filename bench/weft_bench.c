@@ -1,7 +1,7 @@
 /* weft_bench.c - measures training steps, layers, products and packing; one JSON object a line on stdout.
  *
  *     weft_bench --case CASE,.. --threads N --runs R [--quick] [--tiny] [--layout L]
- *                [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16] [--graphs] [--cpu-time]
+ *                [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16] [--cpu-time]
  *
  * docs/performance.md describes the cases.
  *
@@ -65,8 +65,6 @@ static bool read_options(int argc, char **argv, settings *s, const char **names)
             s->quick = true;
         else if (!strcmp(argv[i], "--tiny"))
             s->tiny = true;
-        else if (!strcmp(argv[i], "--graphs"))
-            s->open.graphs = true;
         else if (!strcmp(argv[i], "--cpu-time"))
             by_cpu_time = true;
         else if (i + 1 == argc || !read_option(argv[i], argv[i + 1], s, names))
@@ -96,7 +94,7 @@ int main(int argc, char **argv)
                 "usage: weft_bench [--case CASE,..] [--threads N] [--runs R] [--quick] [--tiny] [--layout "
                 "packed|concat|rows|padded]\n"
                 "                  [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16] "
-                "[--graphs] [--cpu-time]\ncases:");
+                "[--cpu-time]\ncases:");
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
             fprintf(stderr, " %s", cases[i].name);
         fprintf(stderr, "\n");

@@ -111,11 +111,6 @@ typedef struct {
     /* GPU: the bits of a sequence depend neither on its neighbours nor on the timing of kernels. On
      * the CPU this is always so. */
     bool           deterministic;
-    /* GPU: sends a step that repeats the launches of an earlier step as one CUDA graph, or as
-     * several if the program reads in between. The bits are the same, and a launch costs less: for
-     * small models whose batches have similar shapes. Call cudaDeviceSynchronize only after
-     * weft_clear or weft_synchronize; anywhere else the step fails. See docs/design/cuda.md. */
-    bool           graphs;
     /* Recurrent layers keep only the states of each token and compute its gates again in backward,
      * one segment of steps at a time. An LSTM keeps 2 numbers for each unit instead of 6 and takes
      * 30 to 40 % more time. On the CPU the outputs have the same bits. */

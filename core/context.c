@@ -167,8 +167,7 @@ weft *weft_open(const weft_opts *opts)
                              .release = own ? weft__release_by_program : release,
                              .user = w,
                              .precision = o.precision,
-                             .deterministic = o.deterministic,
-                             .graphs = o.graphs };
+                             .deterministic = o.deterministic };
     w->random.seed = o.seed;
     w->step = 1;
     w->recording = w->training = true;
@@ -218,8 +217,6 @@ void weft_clear(weft *w)
         return;
     if (w->check)
         weft__check_clear(w);
-    if (w->dev.graphs)
-        w->dev.k->submit(&w->dev, true);
     /* the previous step's headers stay readable, so stale handles are recognised */
     w->step++;
     w->random.draw += !w->random.counted;

@@ -33,7 +33,6 @@ typedef struct weft__device {                    /* first argument of every kern
     const struct weft__links *links;             /* connections to devices of other ranks, or NULL */
     weft_precision precision;
     bool deterministic;
-    bool graphs;                                 /* GPU: kernels may be queued until submit */
     bool parallel;                           /* one of several ranks or shards: no choice depends on timing */
     int log;                                     /* value of WEFT_LOG */
     int64_t launches;                            /* GPU: kernels, products and copies on the device */

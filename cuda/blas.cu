@@ -368,7 +368,7 @@ bool multiply(weft__device *d, const weft__product *p, int64_t rows, const real 
 
 /* ---- of a context ---- */
 /* One for each GPU, which any thread may use. It is never given back: cublasLtDestroy waits for the whole
- * device, which other contexts' captures do not survive. */
+ * device, also for the streams of other contexts and libraries. */
 static cublasStatus_t handle_on(int index, cublasLtHandle_t *handle)
 {
     static cublasLtHandle_t made[MOST_GPUS];

@@ -69,11 +69,8 @@ static inline uint64_t hash_of(const void *bytes, size_t n)
 
 /* ---- a context's GPU ---- */
 typedef struct gpu gpu;                          /* device.cu; hangs at weft__device.handle */
-/* Both send uploads that wait in the ring. stream_of is for what a graph can hold, kernels and copies, each
- * of which is told to `launched`; plain_stream_of for all other calls: nothing is held back after it. */
-cudaStream_t   stream_of(weft__device *), plain_stream_of(weft__device *);
-/* graphs.cu: until the end of the step nothing is held back any more. */
-void           without_graphs(weft__device *);
+/* Sends the uploads that wait in the ring. */
+cudaStream_t   stream_of(weft__device *);
 typedef struct blas blas;                        /* blas.cu */
 blas          *blas_of(weft__device *);          /* made when the first product asks; NULL: it failed */
 blas          *blas_open(weft__device *);

@@ -42,8 +42,6 @@ bool fail(weft__device *d, weft_status status, const char *format, ...)
     d->status = status;
     /* A call that is refused harms no one; after a crash every call is refused with the crash's error. */
     gpu *g = gpu_of(d);
-    if (g)
-        graphs_submit(d);
     cudaError_t now = g && g->stream ? cudaStreamQuery(g->stream) : cudaSuccess;
     d->lost = refused(now) && now != cudaErrorNotReady;
     return true;
@@ -95,7 +93,7 @@ static void look_at_faults(weft__device *d)      /* after a wait */
 
 static bool waited(weft__device *d, const char *kernel)
 {
-    if (failed(d, cudaStreamSynchronize(plain_stream_of(d)), kernel))
+    if (failed(d, cudaStreamSynchronize(stream_of(d)), kernel))
         return false;
     look_at_faults(d);
     pool_trim(d);
@@ -105,7 +103,6 @@ static bool waited(weft__device *d, const char *kernel)
 void launched(weft__device *d, cudaError_t error, const char *kernel)
 {
     d->launches++;
-    graphs_note(d, kernel);
     if (failed(d, error, kernel) || !gpu_of(d)->sync)
         return;
     if (waited(d, kernel))
@@ -126,32 +123,21 @@ static void send(weft__device *d)                /* what waits in the ring */
     gpu *g = gpu_of(d);
     size_t bytes = g->waiting;
     g->waiting = 0;
-    if (!bytes)
-        return;
-    graphs_begin(d);
-    const cudaError_t error =
-        cudaMemcpyAsync(g->to, g->ring + g->from, bytes, cudaMemcpyHostToDevice, g->stream);
-    graphs_note(d, "upload");
-    failed(d, error, "upload");
+    if (bytes)
+        failed(d, cudaMemcpyAsync(g->to, g->ring + g->from, bytes, cudaMemcpyHostToDevice, g->stream),
+               "upload");
 }
 
 cudaStream_t stream_of(weft__device *d)
 {
     send(d);
-    graphs_begin(d);
-    return gpu_of(d)->stream;
-}
-cudaStream_t plain_stream_of(weft__device *d)
-{
-    send(d);
-    graphs_submit(d);
     return gpu_of(d)->stream;
 }
 
-void next_part(weft__device *d)                  /* its copies of the round before must be done */
+static void next_part(weft__device *d)           /* its copies of the round before must be done */
 {
     gpu *g = gpu_of(d);
-    failed(d, cudaEventRecord(g->sent[g->at / PART], plain_stream_of(d)), "upload");
+    failed(d, cudaEventRecord(g->sent[g->at / PART], stream_of(d)), "upload");
     g->at = (g->at / PART + 1) % PARTS * PART;
     failed(d, cudaEventSynchronize(g->sent[g->at / PART]), "upload");
 }
@@ -160,7 +146,6 @@ void K(upload)(weft__device *d, void *to, const void *from_host, size_t bytes)
 {
     gpu *g = gpu_of(d);
     const char *from = (const char *)from_host;
-    g->graphs.uploaded += bytes;
     for (char *there = (char *)to; bytes && !d->failure[0];) {
         size_t left = PART - g->at % PART, n = bytes < left ? bytes : left;
         if (g->waiting && g->to + g->waiting != there)
@@ -184,8 +169,7 @@ void K(upload)(weft__device *d, void *to, const void *from_host, size_t bytes)
 void K(download)(weft__device *d, void *to_host, const void *from, size_t bytes)
 {
     if (bytes &&
-        !failed(d, cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost, plain_stream_of(d)),
-                __func__))
+        !failed(d, cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost, stream_of(d)), __func__))
         waited(d, __func__);
 }
 
@@ -305,7 +289,7 @@ bool K(open)(weft__device *d)
     d->unit = unit_of(&about);
     d->links = links_of_gpus();
     make(d, g);
-    pool_open(d), graphs_open(d);
+    pool_open(d);
     d->stream = g->stream;
     if (d->failure[0])
         K(close)(d);
@@ -329,7 +313,6 @@ void K(close)(weft__device *d)
         return;
     }
     const bool clean = cudaPeekAtLastError() == cudaSuccess;
-    graphs_close(d);
     blas_close(d, g->products);
     pool_close(d);
     for (int i = 0; i < PARTS; i++)
@@ -348,6 +331,6 @@ blas *blas_of(weft__device *d)
 {
     gpu *g = gpu_of(d);
     if (!g->products && !d->failure[0])
-        plain_stream_of(d), g->products = blas_open(d);
+        g->products = blas_open(d);
     return g->products;
 }

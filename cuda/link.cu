@@ -115,7 +115,7 @@ static int done(weft__link *l)
     ncclResult_t now = ncclSuccess;
     if (bad(l->result))
         return WEFT__LINK_FAILED;
-    const cudaError_t error = cudaStreamQuery(plain_stream_of(l->d));
+    const cudaError_t error = cudaStreamQuery(stream_of(l->d));
     if (error == cudaSuccess)
         return 1;
     if (refused(error) && error != cudaErrorNotReady) {
@@ -180,7 +180,7 @@ static const ncclDataType_t number = sizeof(real) == 4 ? ncclFloat32 : ncclFloat
 static void begin(weft__link *l)
 {
     const visit here = at_home(l);
-    plain_stream_of(l->d);                             /* uploads that wait go first */
+    stream_of(l->d);                             /* uploads that wait go first */
     if (!bad(l->result))
         note(l, nccl.ncclGroupStart(), "a group");
 }
@@ -194,13 +194,13 @@ static void send(weft__link *l, int to, const real *x, int64_t n)
 {
     const visit here = at_home(l);
     if (!bad(l->result))
-        note(l, nccl.ncclSend(x, (size_t)n, number, to, l->comm, plain_stream_of(l->d)), "sending");
+        note(l, nccl.ncclSend(x, (size_t)n, number, to, l->comm, stream_of(l->d)), "sending");
 }
 static void receive(weft__link *l, int from, real *x, int64_t n)
 {
     const visit here = at_home(l);
     if (!bad(l->result))
-        note(l, nccl.ncclRecv(x, (size_t)n, number, from, l->comm, plain_stream_of(l->d)), "receiving");
+        note(l, nccl.ncclRecv(x, (size_t)n, number, from, l->comm, stream_of(l->d)), "receiving");
 }
 
 const weft__links *links_of_gpus()

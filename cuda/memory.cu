@@ -71,7 +71,7 @@ void *K(allocate)(weft__device *d, size_t bytes, bool lasts)
 {
     gpu *g = gpu_of(d);
     void *p = NULL;
-    plain_stream_of(d);
+    stream_of(d);
     cudaError_t error = taken(g, &p, bytes + 1, lasts);
     if (error == cudaErrorMemoryAllocation && g->pool) {         /* what it keeps is needed now */
         refused(error);
@@ -90,7 +90,7 @@ void K(release)(weft__device *d, void *p, bool lasts)
     if (!p || !d->handle)
         return;
     gpu *g = gpu_of(d);
-    plain_stream_of(d);                          /* what is held back still reads it */
+    stream_of(d);                                /* an upload that waits may go there */
     if (lasts || !g->pool)
         refused(cudaFree(p));                    /* which waits for whoever still reads it */
     else

@@ -132,7 +132,6 @@ recur_way tune(weft__device *d, const weft__recurrence *r, bool back, const bool
     trial *t = r->steps < LEAST_STEPS ? NULL : trial_of(d, number);
     if (!t)
         return first;
-    without_graphs(d);                           /* where no event tells the time */
     collect(t);
     const int way = t->way >= 0 ? (int)first : next_way(t, possible, first);
     if (way < 0)

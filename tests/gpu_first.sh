@@ -7,8 +7,8 @@
 #           early if the library does not load or if the training step is wrong.
 #   fast    at most 280 s. Times of weft_bench next to PyTorch and cuDNN. A kernel for recurrent layers that was wrong is not timed.
 #
-# OUT gets table.txt (one line a test), right.log and fast.log, times.jsonl and sweep.jsonl (rows for bench/table.py), graphs.jsonl (steps as
-# graphs), again.jsonl and ncu.txt.
+# OUT gets table.txt (one line a test), right.log and fast.log, times.jsonl and sweep.jsonl (rows for bench/table.py), again.jsonl
+# and ncu.txt.
 # The exit status is 1 if a test of `right` failed, or if `fast` measured nothing. PYTHON names a Python with torch. CARRY, LIMIT and UNPACKED replace the
 # folder of the package, the seconds of a call and the folder where the package is unpacked.
 set -u -o pipefail
@@ -91,7 +91,6 @@ right() {
         WEFT_RECUR=$way WEFT_MANAGED=1 unit layer_$way 60 test_recur_layer 'both*'
         WEFT_RECUR=$way in_turn golden_$way 60 "$B/bin/golden" tests/golden/recurrent.json
     done
-    WEFT_CACHE=off unit graphs 40 test_cuda_graphs '@(twenty|whatever)*'
     wait
     one micro 30 "$B/bin/gpu_micro" && grep '^{' "$B/state/micro.log" >>"$times"
     if command -v compute-sanitizer >/dev/null; then
@@ -121,8 +120,7 @@ fast() {
         ! was_right recur_$way || WEFT_RECUR=$way bench --case sweep --runs 5 | sed "s/^{/{\"recur\": \"$way\", /" >>"$out/sweep.jsonl"
     done
     say "sweep: $SECONDS s"
-    bench --precision tf32 --case lstm,net,bilstm,transformer_lstm --runs 9 >>"$times"
-    bench --graphs --case transformer_lstm,g2p,net --quick --runs 9 >>"$out/graphs.jsonl"; say "TF32 and graphs: $SECONDS s"
+    bench --precision tf32 --case lstm,net,bilstm,transformer_lstm --runs 9 >>"$times"; say "weft in TF32: $SECONDS s"
     torch 60 --case lstm,bilstm,transformer_lstm,g2p; say "PyTorch in fp32: $SECONDS s"
     torch 40 --tf32 --case lstm,bilstm,transformer_lstm --quick
     torch 30 --case net --quick; say "PyTorch in TF32, net: $SECONDS s"

@@ -394,9 +394,7 @@ static void play_memory(run *t)
          *on_device = t->k->allocate(&t->d, bytes, false), *more = t->k->allocate(&t->d, bytes, true),
          *host = malloc(bytes);
     CALL(upload, on_device, x, bytes);
-    CALL(submit, false);
     CALL(copy, more, on_device, bytes);
-    CALL(submit, true);
     CALL(download, host, more, bytes);
     same_bits("there and back", host, x, n);
     memcpy(y, host, bytes);

@@ -20,9 +20,8 @@ static void *hook(const char *name)
 }
 UNUSED static bool is_emulated(void) { return hook_if_any("weft_emu_counts"); }
 
-/* STALLS: calls for memory that stop the whole device; GRAPHS that were sent, MADE executable, UPDATED;
- * BYTES: of all devices, taken now */
-enum { LAUNCHES, UPLOADS, WAITS, QUERIES, STALLS, GRAPHS, MADE, UPDATED, BYTES, COUNTS };
+/* STALLS: calls that stop the whole device; BYTES: of all devices, taken now */
+enum { LAUNCHES, UPLOADS, WAITS, QUERIES, STALLS, BYTES, COUNTS };
 UNUSED static void counts(long long out[COUNTS])        /* of the emulation, since it was loaded */
 {
     static void (*fn)(long long *);

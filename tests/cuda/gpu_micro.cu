@@ -1,8 +1,8 @@
 /* gpu_micro.cu - measures the basic costs of a GPU on which the choice between kernels depends.
  *
- * It times launches, graph nodes, the matrix product of a recurrent step through cuBLAS, and copies. Within
- * kernels it times dependent tensor core products and the exchange of states between the blocks of a cluster.
- * It prints one JSON object a line. */
+ * It times launches, the matrix product of a recurrent step through cuBLAS, and copies. Within kernels it
+ * times dependent tensor core products and the exchange of states between the blocks of a cluster. It prints
+ * one JSON object a line. */
 #include <cublas_v2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,8 +73,6 @@ static void exchange(piece p)
 {
     LAUNCH_CLUSTER_RAW(exchanges, dim3((unsigned)p.B), dim3(256), 0, stream, (unsigned)p.B, to);
 }
-static cudaGraphExec_t graph;
-static void launch_graph(piece) { need(cudaGraphLaunch(graph, stream), "graph"); }
 
 /* ---- kernels and copies ---- */
 static void launch(piece) { LAUNCH_RAW(nothing, dim3(1), dim3(32), 0, stream); }
@@ -157,16 +155,6 @@ static void at_once()
                    blocks, kilobytes, clusters);
         }
 }
-static void graphs()
-{
-    cudaGraph_t recorded;
-    need(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "capture");
-    for (int i = 0; i < TIMES; i++)
-        launch(piece{ 0, 0 });
-    need(cudaStreamEndCapture(stream, &recorded) || cudaGraphInstantiate(&graph, recorded, 0), "graph");
-    tell_round("node of a graph", launch_graph, piece{ 1, 0 }, TIMES);
-    cudaGraphExecDestroy(graph), cudaGraphDestroy(recorded);
-}
 
 /* ---- the product of a recurrent step through cuBLAS ---- */
 static cublasHandle_t handle;
@@ -219,7 +207,6 @@ int main()
     set_up();
     within_kernels();
     at_once();
-    graphs();
     tell("launch", launch, piece{ 0, 0 }, TIMES * 5, 0, 0);
     tell("launch and wait", launch_and_wait, piece{ 0, 0 }, TIMES, 0, 0);
     steps();

@@ -33,6 +33,31 @@ Test(cuda, the_environment_chooses)
     CLEAN(w);
 }
 
+/* Uploads of some steps fill the staging ring more than twice; each is copied before its place is reused. */
+CUDA_TEST(cuda, uploads_of_many_steps)
+{
+    enum { ROUNDS = 24 };
+    const int64_t n = 110000 * 4 / (int64_t)sizeof(weft_real);
+    weft_tensor *sum = weft_buffer(weft_module_new(w, "m"), "sum", WEFT_SHAPE(n));
+    weft_real *x = malloc((size_t)n * sizeof *x);
+    for (int k = 0; k < ROUNDS; k++) {
+        for (int64_t i = 0; i < n; i++)
+            x[i] = (weft_real)((i + k) % 1000);
+        weft_assign(sum, weft_add(sum, weft_reals(w, x, WEFT_SHAPE(n))));
+        if (k % 3 == 2)
+            weft_clear(w);
+    }
+    weft_real *all = numbers(sum);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t needed = 0;
+        for (int k = 0; k < ROUNDS; k++)
+            needed += (i + k) % 1000;
+        cr_assert(all[i] == (weft_real)needed, "%g at %lld, not %lld", (double)all[i], (long long)i,
+                  (long long)needed);
+    }
+    free(x);
+}
+
 CUDA_TEST(cuda, want_of_memory)
 {
     net n = net_in(w);

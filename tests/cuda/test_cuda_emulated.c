@@ -98,6 +98,7 @@ CUDA_TEST(emulated, a_training_step_does_not_wait)
     for (int i = 0; i < 20; i++)
         train_few(&n);
     cr_assert_eq(counted(WAITS), 0);
+    cr_assert_eq(counted(STALLS), 0);
     cr_assert_eq(weft_usage_of(w).allocations, blocks);
     cr_assert_geq(counted(LAUNCHES), 20 * 20);
     /* a step's batch with all its index arrays, the layer's states, and the two tensors of tokens: a copy
@@ -130,6 +131,24 @@ CUDA_TEST(emulated, ragged_batches_grow_and_nothing_stops_the_device)
     cr_assert_eq(counted(STALLS), 0, "%lld", counted(STALLS));
     cr_assert_eq(counted(WAITS), 0);
     weft_synchronize(w);
+}
+
+/* A context that has computed products stops the device at its end no more often than one that has not. */
+static long long stalls_at_close(bool multiplies)
+{
+    weft *w = open_on(WEFT_CUDA);
+    weft_tensor *x = weft_full(w, 1, WEFT_SHAPE(4, 4));
+    if (multiplies)
+        weft_matmul(x, x);
+    weft_synchronize(w);
+    OK(w);
+    begin_counting();
+    CLEAN(w);
+    return counted(STALLS);
+}
+Test(emulated, products_do_not_stop_the_device_at_the_end)
+{
+    cr_assert_eq(stalls_at_close(true), stalls_at_close(false));
 }
 
 /* Without pools, with pools that cannot be made or give nothing: the same numbers, but the device stops. */

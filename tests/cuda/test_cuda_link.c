@@ -49,12 +49,6 @@ static void join(rank *r)
     IS(r, r->link && when(r, r->l->taken) == 1);
 }
 
-static bool as_graphs;
-static weft_opts with_graphs(int q)
-{
-    return (weft_opts){ .device = WEFT_CUDA, .index = q, .seed = 1, .graphs = as_graphs };
-}
-
 static void in_ranks(int n, void *(*program)(void *))
 {
     rank r[MOST] = { { 0 } };
@@ -64,7 +58,7 @@ static void in_ranks(int n, void *(*program)(void *))
     pthread_barrier_init(&all, NULL, (unsigned)n);
     for (int q = 0; q < n; q++) {
         r[q].number = q;
-        r[q].d = &(r[q].w = open_with(with_graphs(q)))->dev;
+        r[q].d = &(r[q].w = open_gpu(q))->dev;
         for (int i = 0; i < COUNT(r[q].at); i++)
             r[q].at[i] = weft__device_allocate(r[q].w, (size_t)n * NUMBERS * sizeof(real));
         cr_assert_not_null(r[q].d->links);
@@ -118,7 +112,6 @@ static void exchange(rank *r, int64_t n)
             is += q == r->number ? 0 : value(q, r->number, i);
         IS(r, host[i] == is);
     }
-    d->k->submit(d, true);                       /* each exchange is a step, of the same launches */
 }
 
 static void *exchanges(void *of)
@@ -137,16 +130,6 @@ Test(cuda_link, from_each_to_all)
 {
     for (int n = 2; n <= MOST; n++)
         in_ranks(n, exchanges);
-}
-/* What is held back is sent before a message is, and no message is held back. */
-Test(cuda_link, between_graphs)
-{
-    as_graphs = true;
-    for (int n = 2; n <= MOST; n++) {
-        begin_counting();
-        in_ranks(n, exchanges);
-        cr_assert_geq(counted(GRAPHS), 4 * n, "%lld", counted(GRAPHS));
-    }
 }
 
 /* ---- what goes wrong ---- */

@@ -339,11 +339,10 @@ static const struct { const char *times; int way; } simulated[] = {
     { "block_kernel=7 cluster_kernel=6 group_kernel=5 forward_units=3", IN_GROUPS },
 };
 static int passes, trials;
-static bool by_units, as_graphs;                 /* a pass is a step, which no graph may time */
+static bool by_units;
 static int last_way(void)
 {
-    weft *w = open_with(
-        (weft_opts){ .device = WEFT_CUDA, .deterministic = by_units, .graphs = as_graphs });
+    weft *w = open_with((weft_opts){ .device = WEFT_CUDA, .deterministic = by_units });
     const int32_t len[] = { STEPS, STEPS - 1 };
     weft_rnn *rnn = weft_lstm_new(weft_module_new(w, "net"), "rnn",
                                   &(weft_rnn_opts){ .input = 1, .hidden = 60, .layers = 1 });
@@ -380,7 +379,6 @@ Test(recur_choice, the_fastest_way_is_found_and_kept)
         passes = 40;                             /* three of each way */
         trials = 12;
         by_units = false;
-        as_graphs = i % 2;
         cr_assert_eq(in_a_process(last_way, "WEFT_EMU_TIMES", simulated[i].times), simulated[i].way, "%s",
                      simulated[i].times);
         passes = 1;

@@ -195,6 +195,7 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *h) { return *h = new emu_blas{ 0
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t h)
 {
     cudaDeviceSynchronize();                     /* so it says */
+    emu::counts.stalls++;
     return delete h, CUBLAS_STATUS_SUCCESS;
 }
 const char *cublasLtGetStatusString(cublasStatus_t s)

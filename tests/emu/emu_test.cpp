@@ -401,11 +401,7 @@ static void test_pools()
     cudaFreeAsync(q, t.a), cudaFreeAsync(r, t.b), cudaStreamSynchronize(t.a);
     CHECK(cudaMemPoolTrimTo(pool, 0) == cudaSuccess &&
           cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &is) == cudaSuccess && is == 256);
-    cudaStreamBeginCapture(t.a, cudaStreamCaptureModeRelaxed);
-    cudaGraph_t graph;
     void *none;
-    CHECK(cudaMallocFromPoolAsync(&none, 4, pool, t.a) == cudaErrorStreamCaptureUnsupported &&
-          cudaStreamEndCapture(t.a, &graph) == cudaErrorStreamCaptureInvalidated);
     setenv("WEFT_EMU_POOLS", "3", 1);
     CHECK(cudaMallocFromPoolAsync(&none, 4, pool, t.a) == cudaErrorNotSupported);
     unsetenv("WEFT_EMU_POOLS");
@@ -449,65 +445,14 @@ static void test_streams()
     free_two(t);
 }
 
-static cudaGraph_t addition(two t, float *y, const float *x, int times)
-{
-    cudaGraph_t graph;
-    cudaStreamBeginCapture(t.a, cudaStreamCaptureModeRelaxed);
-    for (int i = 0; i < times; i++)
-        LAUNCH_RAW(add_one, 1, 64, 0, t.a, y, x, 64);
-    CHECK(cudaStreamEndCapture(t.a, &graph) == cudaSuccess);
-    return graph;
-}
-static void test_updates()                       /* what was sent before stays as it was */
-{
-    two t = make_two();
-    cudaGraphExec_t x;
-    cudaGraphExecUpdateResultInfo why;
-    cudaGraph_t there = addition(t, t.y, t.x, 1), back = addition(t, t.x, t.y, 1),
-                longer = addition(t, t.x, t.y, 2);
-    cudaMemsetAsync(t.x, 0, 256, t.a);
-    CHECK(cudaGraphInstantiate(&x, there) == cudaSuccess && cudaGraphLaunch(x, t.a) == cudaSuccess);
-    CHECK(cudaGraphExecUpdate(x, back, &why) == cudaSuccess && cudaGraphLaunch(x, t.a) == cudaSuccess);
-    CHECK(cudaGraphExecUpdate(x, longer, &why) == cudaErrorGraphExecUpdateFailure);
-    CHECK(get(t.x, 64) == floats(64, 2) && get(t.y, 64) == floats(64, 1));
-    cudaGraphExecDestroy(x), cudaGraphDestroy(there), cudaGraphDestroy(back), cudaGraphDestroy(longer);
-    cudaGetLastError();
-    free_two(t);
-}
-
-/* What a relaxed capture of stream a forbids is an error, and ends the capture; the rest does neither. */
-static void test_rules()
-{
-    two t = make_two();
-    const struct { std::function<cudaError_t()> call; bool forbidden; } calls[] = {
-        { [=] { return cudaStreamSynchronize(t.a); }, true },
-        { [=] { return cudaStreamQuery(t.a); }, true },
-        { [=] { return cudaEventRecord(t.done, t.a); }, true },
-        { [=] { return cudaDeviceSynchronize(); }, true },
-        { [=] { return cudaStreamSynchronize(t.b); }, false },
-        { [=] { return cudaEventQuery(t.done); }, false },
-        { [=] { return cudaFree(device<float>(4)); }, false },
-    };
-    for (auto &c : calls) {
-        cudaGraph_t graph;
-        cudaStreamBeginCapture(t.a, cudaStreamCaptureModeRelaxed);
-        CHECK((c.call() == cudaErrorStreamCaptureUnsupported) == c.forbidden);
-        CHECK((cudaStreamEndCapture(t.a, &graph) != cudaSuccess) == c.forbidden);
-        if (!c.forbidden)
-            cudaGraphDestroy(graph);
-        cudaGetLastError();
-    }
-    free_two(t);
-}
-
 int main(int n, char **arguments)
 {
     if (n > 1) {
         const auto &a = adders[atoi(arguments[1])];
         return !added(a.kernel, a.total);
     }
-    test_threads(), test_lanes(), test_refusals(), test_memory(), test_fences(), test_pools();
-    test_streams(), test_updates(), test_rules();
+    test_threads(), test_lanes(), test_refusals(), test_memory(), test_fences(), test_pools(),
+        test_streams();
     CHECK(cudaDeviceSynchronize() == cudaSuccess && cudaGetLastError() == cudaSuccess);
     printf("emulation of CUDA: %s\n", failures ? "wrong" : "right");
     return failures != 0;

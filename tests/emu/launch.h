@@ -52,13 +52,7 @@ template <class T> T &shared(const void *key) { return *(T *)shared_variable(key
     E(cudaErrorLaunchOutOfResources, 701, "too many resources requested for launch")                    \
     E(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                        \
     E(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")                 \
-    E(cudaErrorNotSupported, 801, "operation not supported")                                            \
-    E(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing")       \
-    E(cudaErrorStreamCaptureInvalidated, 901,                                                           \
-      "operation failed due to a previous error during capture")                                        \
-    E(cudaErrorGraphExecUpdateFailure, 910,                                                             \
-      "the graph update was not performed because it included changes which violated "                  \
-      "constraints specific to instantiated graph update")
+    E(cudaErrorNotSupported, 801, "operation not supported")
 enum cudaError_t {
 #define E(name, number, text) name = number,
     EMU_ERRORS(E)

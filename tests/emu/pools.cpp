@@ -98,8 +98,6 @@ cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t pool, 
     emu::Locked locked;
     *p = NULL;
     cudaError_t e = emu::usable(stream);
-    if (e == cudaSuccess && emu::breaks_capture(stream))         /* a node of the graph: not emulated */
-        e = emu::note(cudaErrorStreamCaptureUnsupported);
     if (e == cudaSuccess && emu::setting("WEFT_EMU_POOLS", 1) == 3)
         e = emu::note(cudaErrorNotSupported);
     if (e != cudaSuccess || !bytes)
@@ -115,8 +113,6 @@ cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
 {
     emu::Locked locked;
     size_t bytes, all;
-    if (emu::breaks_capture(stream))
-        return emu::note(cudaErrorStreamCaptureUnsupported);
     emu_pool *pool = emu::piece_ends(p, &bytes, &all);
     if (!pool)
         return emu::note(cudaErrorInvalidValue);

@@ -1,10 +1,9 @@
-/* runtime.h - CUDA's runtime on one CPU thread at a time: memory, streams, events, graphs, errors.
+/* runtime.h - CUDA's runtime on one CPU thread at a time: memory, streams, events, errors.
  *
  * Whatever CUDA may do later is done later: launches and copies wait in their stream until somebody
  * synchronises, and then the streams go on in an order that is an adversary's choice (WEFT_EMU_SEED: 0,
  * others only when they must; 1, others as early as they may; more: drawn by lot). Streams are
- * cudaStreamNonBlocking and NULL, and nothing orders them. What a relaxed capture forbids is an error, and
- * ends the capture.
+ * cudaStreamNonBlocking and NULL, and nothing orders them.
  *
  * Device memory is full of NaN at first, is never given out twice, and the host's reading or writing it is a
  * crash. */
@@ -96,12 +95,9 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *),
 cudaError_t cudaMallocFromPoolAsync(void **, size_t, cudaMemPool_t, cudaStream_t),
     cudaFreeAsync(void *, cudaStream_t);
 
-/* ---- streams, events, graphs ---- */
+/* ---- streams, events ---- */
 typedef struct emu_event *cudaEvent_t;
-typedef struct emu_graph *cudaGraph_t;
-typedef struct emu_graph *cudaGraphExec_t;
 enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
-enum cudaStreamCaptureMode { cudaStreamCaptureModeRelaxed = 2 };
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *, unsigned), cudaStreamDestroy(cudaStream_t),
     cudaStreamSynchronize(cudaStream_t);
 cudaError_t cudaStreamQuery(cudaStream_t);
@@ -110,13 +106,6 @@ cudaError_t cudaEventCreate(cudaEvent_t *), cudaEventCreateWithFlags(cudaEvent_t
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = NULL), cudaEventSynchronize(cudaEvent_t),
     cudaEventQuery(cudaEvent_t);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t);
-cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode),
-    cudaStreamEndCapture(cudaStream_t, cudaGraph_t *);
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *, cudaGraph_t, unsigned long long = 0),
-    cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
-struct cudaGraphExecUpdateResultInfo {};
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t, cudaGraph_t, cudaGraphExecUpdateResultInfo *);
-cudaError_t cudaGraphDestroy(cudaGraph_t), cudaGraphExecDestroy(cudaGraphExec_t);
 
 /* ---- kernels ---- */
 enum cudaFuncAttribute {
@@ -176,21 +165,16 @@ emu_pool *piece_ends(void *, size_t *bytes, size_t *all);
 /* The piece of device memory, or of pinned, that it lies in. */
 bool piece_around(const void *, uint64_t *low, uint64_t *high);
 cudaError_t drain();                             /* all that was sent to this device is done */
-bool breaks_capture(cudaStream_t);               /* true: there was one that is lost now */
 bool skips();                                    /* WEFT_EMU_SKIP: nothing is executed */
 void say(const char *launch);                    /* on stderr, if WEFT_EMU_SAY */
-/* In a graph: what it is, and what of it no update may change. */
-enum Node { OF_KERNEL, OF_COPY, OF_LINES, OF_SET };
-void later(cudaStream_t, std::function<void()> work, Node = OF_KERNEL, size_t fixed = 0);
+void later(cudaStream_t, std::function<void()> work);
 cudaError_t usable(cudaStream_t);                /* is it the current device's, and is that alive? */
 /* of this process; waits: the host had to; queries: of a kernel's attributes; stalls: calls for memory, or
- * the end of it, that stop the whole device; graphs, and those that were made, or updated */
-extern struct Counts { long long launches, uploads, waits, queries, stalls, graphs, made, updated; } counts;
+ * the end of it or of cublasLt's handle, that stop the whole device */
+extern struct Counts { long long launches, uploads, waits, queries, stalls; } counts;
 }
 /* For tests of the plugin: the counts, and the bytes of all devices that are taken now. */
-extern "C" __attribute__((visibility("default"))) void weft_emu_counts(long long out[9]);
-/* A call of the host program: cudaDeviceSynchronize. */
-extern "C" __attribute__((visibility("default"))) int weft_emu_host_waits();
+extern "C" __attribute__((visibility("default"))) void weft_emu_counts(long long out[6]);
 /* What the host program's own calls in this thread would find, or leave behind: the device, the last
  * error. Less than 0: as it is. */
 extern "C" __attribute__((visibility("default"))) void weft_emu_thread(int *device, int *last_error);

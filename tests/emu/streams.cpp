@@ -1,4 +1,4 @@
-/* streams.cpp - launches, copies, streams, events and graphs of runtime.h: everything waits in a queue
+/* streams.cpp - launches, copies, streams and events of runtime.h: everything waits in a queue
  * until somebody waits for it. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +16,9 @@ typedef std::function<void()> Work;
 struct Mark { struct emu_stream *stream; unsigned long long recorded, done; double when; };
 /* event: happens on a lost device, too. others: instead of work, waits until others have done their part */
 struct Item { Work work; bool event; std::function<bool()> others; };
-struct Step { Work work; emu::Node node; size_t fixed; };
-typedef std::vector<Step> Steps;
 } // namespace
 
-struct emu_graph { std::shared_ptr<Steps> steps; bool broken; };
-struct emu_stream { int device; std::deque<Item> queue; emu_graph *capture; };
+struct emu_stream { int device; std::deque<Item> queue; };
 struct emu_event { std::shared_ptr<Mark> mark; };
 
 namespace {
@@ -35,7 +32,7 @@ emu_stream *default_stream(int device)
 {
     static emu_stream *of[8];
     if (!of[device])
-        streams.push_back(of[device] = new emu_stream{ device, {}, NULL });
+        streams.push_back(of[device] = new emu_stream{ device, {} });
     return of[device];
 }
 emu_stream *real(emu_stream *s) { return s ? s : default_stream(emu::current_device()); }
@@ -79,14 +76,6 @@ cudaError_t empty(emu_stream *s)
 {
     emu::counts.waits++;
     return go_on_until(s, [s] { return s->queue.empty(); });
-}
-
-size_t hash_of(std::initializer_list<size_t> numbers)
-{
-    size_t hash = 0;
-    for (size_t n : numbers)
-        hash = (hash ^ n) * 0x9E3779B97F4A7C15u;
-    return hash;
 }
 
 /* With WEFT_EMU_TIMES ("block_kernel=5 forward_units=.3") a clock that goes on by so many milliseconds with
@@ -178,11 +167,6 @@ cudaError_t drain()
             empty(streams[i]);
     return note(lost(current_device()));
 }
-bool breaks_capture(cudaStream_t stream)
-{
-    emu_graph *g = real(stream)->capture;
-    return g && (g->broken = true);
-}
 static bool asked(const char *variable)
 {
     const char *says = getenv(variable);
@@ -200,14 +184,10 @@ cudaError_t usable(cudaStream_t stream)
         return note(lost(current_device()));
     return real(stream)->device == current_device() ? cudaSuccess : note(cudaErrorInvalidResourceHandle);
 }
-void later(cudaStream_t stream, Work work, Node node, size_t fixed)
+void later(cudaStream_t stream, Work work)
 {
     Locked locked;
-    emu_stream *s = real(stream);
-    if (s->capture)
-        s->capture->steps->push_back(Step{ std::move(work), node, fixed });
-    else
-        s->queue.push_back(Item{ std::move(work), false, NULL });
+    real(stream)->queue.push_back(Item{ std::move(work), false, NULL });
 }
 cudaError_t submit(Launch l, cudaStream_t stream)
 {
@@ -222,28 +202,25 @@ cudaError_t submit(Launch l, cudaStream_t stream)
     counts.launches++;
     say(l.name);
     int device = current_device();
-    later(stream, [l, device] { execute(l, device); }, OF_KERNEL, l.cluster << 1 | l.together);
+    later(stream, [l, device] { execute(l, device); });
     return cudaSuccess;
 }
 } // namespace emu
 
-void weft_emu_counts(long long out[9])
+void weft_emu_counts(long long out[6])
 {
     emu::Locked locked;
     const emu::Counts &c = emu::counts;
-    const long long all[] = { c.launches, c.uploads, c.waits,   c.queries, c.stalls,
-                              c.graphs,   c.made,    c.updated, 0 };
+    const long long all[] = { c.launches, c.uploads, c.waits, c.queries, c.stalls, 0 };
     memcpy(out, all, sizeof all);
     for (int d = 0; d < 8; d++)
-        out[8] += (long long)emu::held(d);
+        out[5] += (long long)emu::held(d);
 }
-int weft_emu_host_waits() { return cudaDeviceSynchronize(); }
 
 void weft_emu_until(cudaStream_t stream, bool (*done)(void *), void *user)
 {
     emu::Locked locked;
-    if (!emu::breaks_capture(stream))
-        real(stream)->queue.push_back(Item{ NULL, false, [done, user] { return done(user); } });
+    real(stream)->queue.push_back(Item{ NULL, false, [done, user] { return done(user); } });
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
@@ -318,14 +295,12 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     emu::counts.uploads += kind == cudaMemcpyHostToDevice;
     bool from_pages = !emu::on_device(from) && !emu::pinned(from),
          to_pages = !emu::on_device(to) && !emu::pinned(to);
-    if ((from_pages || to_pages) && emu::breaks_capture(stream))
-        return emu::note(cudaErrorStreamCaptureUnsupported);
     /* CUDA has read it when this returns; pinned memory is read when the copy runs */
     if (from_pages) {
         std::vector<char> kept((const char *)from, (const char *)from + bytes);
-        emu::later(stream, [=] { memcpy(to, kept.data(), bytes); }, emu::OF_COPY);
+        emu::later(stream, [=] { memcpy(to, kept.data(), bytes); });
     } else
-        emu::later(stream, [=] { memmove(to, from, bytes); }, emu::OF_COPY, (size_t)kind);
+        emu::later(stream, [=] { memmove(to, from, bytes); });
     return to_pages ? cudaStreamSynchronize(stream) : cudaSuccess;
 }
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_step, const void *from, size_t step, size_t bytes,
@@ -338,13 +313,10 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_step, const void *from, size_t
     if (kind != cudaMemcpyDeviceToDevice || !direction_is_right(to, from, kind) || to_step < bytes ||
         step < bytes)
         return emu::note(cudaErrorInvalidValue);
-    emu::later(
-        stream,
-        [=] {
-            for (size_t i = 0; i < lines; i++)
-                memmove((char *)to + i * to_step, (const char *)from + i * step, bytes);
-        },
-        emu::OF_LINES, hash_of({ (size_t)to, to_step, (size_t)from, step, bytes, lines }));
+    emu::later(stream, [=] {
+        for (size_t i = 0; i < lines; i++)
+            memmove((char *)to + i * to_step, (const char *)from + i * step, bytes);
+    });
     return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream)
@@ -355,7 +327,7 @@ cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t strea
         return e;
     if (!emu::on_device(to) && !emu::pinned(to))
         return emu::note(cudaErrorInvalidValue);
-    emu::later(stream, [=] { memset(to, byte, bytes); }, emu::OF_SET);
+    emu::later(stream, [=] { memset(to, byte, bytes); });
     return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
@@ -373,13 +345,13 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
         return emu::note(cudaErrorInvalidValue);
     if (emu::lost(emu::current_device()))
         return emu::note(emu::lost(emu::current_device()));
-    streams.push_back(*s = new emu_stream{ emu::current_device(), {}, NULL });
+    streams.push_back(*s = new emu_stream{ emu::current_device(), {} });
     return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     emu::Locked locked;
-    return emu::breaks_capture(stream) ? emu::note(cudaErrorStreamCaptureUnsupported) : empty(real(stream));
+    return empty(real(stream));
 }
 cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
@@ -392,11 +364,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 cudaError_t cudaDeviceSynchronize()
 {
     emu::Locked locked;
-    bool breaks = false;                         /* whatever their mode */
-    for (emu_stream *s : streams)
-        if (s->device == emu::current_device() && s->capture)
-            breaks = s->capture->broken = true;
-    return breaks ? emu::note(cudaErrorStreamCaptureUnsupported) : emu::drain();
+    return emu::drain();
 }
 cudaError_t cudaDeviceReset()
 {
@@ -410,8 +378,6 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     emu::Locked locked;
     emu_stream *s = real(stream);
-    if (emu::breaks_capture(stream))
-        return emu::note(cudaErrorStreamCaptureUnsupported);
     if (s->queue.empty())
         return emu::note(emu::lost(s->device));
     emu::Open open;
@@ -431,8 +397,6 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
 {
     emu::Locked locked;
     emu_stream *s = real(stream);
-    if (emu::breaks_capture(stream))             /* a node of the graph: not emulated */
-        return emu::note(cudaErrorStreamCaptureUnsupported);
     std::shared_ptr<Mark> mark = e->mark;
     unsigned long long turn = ++mark->recorded;
     mark->stream = s;
@@ -466,63 +430,4 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
     *ms = (float)(to->mark->when - from->mark->when);
     return from->mark->done && to->mark->done ? cudaSuccess : emu::note(cudaErrorInvalidResourceHandle);
-}
-
-/* ---- graphs: the order of recording is one of the orders that the graph allows ---- */
-cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode)
-{
-    emu::Locked locked;
-    if (!s || s->capture || mode != cudaStreamCaptureModeRelaxed)          /* other modes: not emulated */
-        return emu::note(cudaErrorStreamCaptureUnsupported);
-    s->capture = new emu_graph{ std::make_shared<Steps>(), false };
-    return cudaSuccess;
-}
-cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
-{
-    emu::Locked locked;
-    emu_graph *g = s ? s->capture : NULL;
-    *graph = NULL;
-    if (!g)
-        return emu::note(cudaErrorInvalidValue);
-    s->capture = NULL;
-    if (!g->broken)
-        return *graph = g, cudaSuccess;
-    delete g;
-    return emu::note(cudaErrorStreamCaptureInvalidated);
-}
-/* WEFT_EMU_GRAPHS: 0, there is no memory for any; 1, they are made and updated; 2, no update is taken. */
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long)
-{
-    emu::Locked locked;
-    *x = NULL;
-    if (emu::setting("WEFT_EMU_GRAPHS", 1) == 0)
-        return emu::note(cudaErrorMemoryAllocation);
-    emu::counts.made++;
-    return *x = new emu_graph(*g), cudaSuccess;
-}
-/* Node by node: other kernels and other arguments, but no other kind of node, nor of launch. What was sent
- * before stays as it was. */
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t x, cudaGraph_t g, cudaGraphExecUpdateResultInfo *)
-{
-    emu::Locked locked;
-    const Steps &was = *x->steps, &is = *g->steps;
-    bool same = was.size() == is.size() && emu::setting("WEFT_EMU_GRAPHS", 1) != 2;
-    for (size_t i = 0; same && i < is.size(); i++)
-        same = was[i].node == is[i].node && was[i].fixed == is[i].fixed;
-    if (!same)
-        return emu::note(cudaErrorGraphExecUpdateFailure);
-    emu::counts.updated++;
-    x->steps = std::make_shared<Steps>(is);
-    return cudaSuccess;
-}
-cudaError_t cudaGraphDestroy(cudaGraph_t g) { return delete g, cudaSuccess; }
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x) { return delete x, cudaSuccess; }
-cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t stream)
-{
-    emu::Locked locked;
-    cudaError_t e = emu::usable(stream);
-    emu::counts.graphs += e == cudaSuccess;
-    for (size_t i = 0; e == cudaSuccess && i < x->steps->size(); i++)
-        emu::later(stream, (*x->steps)[i].work, (*x->steps)[i].node, (*x->steps)[i].fixed);
-    return e;
 }

@@ -81,7 +81,7 @@ programs=()
 for t in tests/*/test_*.c; do
     t=${t##*/} t=${t%.c}
     case $t in
-    test_kernel_bits|test_vector|test_cuda|test_cuda_emulated|test_cuda_link|test_cuda_graphs) ;;       # of the CPU, or of the emulation itself
+    test_kernel_bits|test_vector|test_cuda|test_cuda_emulated|test_cuda_link) ;;       # of the CPU, or of the emulation itself
     test_kernels*|test_kernel_groups|test_recur*|test_attention*|test_cuda_recur) programs+=("$t") ;;
     *) if [ -n "${WHOLE:-}" ] && uses_tables "$t"; then programs+=("$t"); fi ;;
     esac

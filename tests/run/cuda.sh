@@ -9,7 +9,7 @@ on_gpu() {                              # UNIT
     case ${V:-}${WHOLE:-},${1##*/} in asan,test_kernel_bits|asan,test_rnn_*|asan,test_forecast*) return 1 ;; esac
     case ${1##*/} in
     test_cuda) true ;;
-    test_kernel_bits|test_vector|test_cuda_emulated|test_cuda_recur|test_cuda_link|test_cuda_graphs) [ -z "${GPU:-}" ] ;;
+    test_kernel_bits|test_vector|test_cuda_emulated|test_cuda_recur|test_cuda_link) [ -z "${GPU:-}" ] ;;
     test_hdf5_*|test_damaged_*|test_inflate|test_fuzz_*) [ -z "${GPU:-}${V:-}" ] ;;      # readers of files use no device
     *) uses_tables "$1" ;;
     esac
