@@ -17,4 +17,9 @@ bool multiply(weft__device *, const weft__product *p, int64_t rows, const real *
 /* gemm.cu: as K(gemm), of that many rows. */
 void gemm_of_rows(weft__device *, const weft__product *p, int64_t rows, const real *a, const real *b,
                   real *c);
+/* step_product.cu: computes c [rows, n] (+)= a [rows, k] w, where w is [k, n], or [n, k] if transposed. part:
+ * device memory for reals_of_parts(rows, k, n) numbers, or NULL if that is 0. */
+int64_t reals_of_parts(int64_t rows, int64_t k, int64_t n);
+void step_product(weft__device *, int64_t rows, const real *a, int64_t lda, const real *w, bool transposed,
+                  int64_t n, int64_t k, real *c, int64_t ldc, bool add, real *part);
 #endif

@@ -1,5 +1,5 @@
-/* recur.cu - recurrent layers of any size: every step is a product with the weights, through cuBLAS, and one
- * kernel for all that is pointwise in it. The loop over steps runs on the host and never waits.
+/* recur.cu - recurrent layers of any size. Each step is a product with the weights (step_product.cu) and one
+ * kernel for its pointwise work. The loop over steps runs on the host and never waits.
  *
  * Rows of a step are its live sequences, the longest first. Those that have a step before are on top, and
  * their states of then lie beside each other like the rows themselves: so one product serves them all. The
@@ -14,57 +14,6 @@
 #include "cuda/groups.h"
 #include "cuda/recur.h"
 #include "core/shared/recur.h"
-
-/* ---- products ----
- * The product of a step has few rows, so a long sum over k occupies few multiprocessors. It is computed in
- * parts of k, as one batched product, and a kernel adds the parts in order. The number of parts depends on k
- * only: a row has the same bits in every batch. On an H100 that halves a step back of 1024 units, and one more
- * launch would cost more than it saves where k is below LEAST_K. */
-enum { MOST_PARTS = 16, SHORTEST_PART = 256, LEAST_K = 2048, MOST_ROWS = 1024 };
-static int64_t parts_of(int64_t k)
-{
-    int64_t p = k < LEAST_K ? 1 : least(MOST_PARTS, k / SHORTEST_PART);
-    while (k % p)
-        p--;
-    return p;
-}
-/* The length of a row of parts, so that no part begins at another alignment. */
-static int64_t row_of_parts(int64_t n) { return parts(n, 16) * 16; }
-static int64_t numbers_of_parts(int64_t rows, int64_t k, int64_t n)
-{
-    const int64_t p = parts_of(k);
-    return p == 1 ? 0 : p * least(rows, MOST_ROWS) * row_of_parts(n);
-}
-static __global__ void add_parts(int64_t rows, int64_t n, int64_t count, const real *part, int64_t ld,
-                                 real *c, int64_t ldc, bool add)
-{
-    EACH_ROW(r, rows)
-        for (int64_t j = first_column(); j < n; j += column_step()) {
-            real sum = part[r * ld + j];
-            for (int64_t i = 1; i < count; i++)
-                sum += part[(i * rows + r) * ld + j];
-            put(&c[r * ldc + j], sum, add);
-        }
-}
-/* c [rows, n] (+)= a [rows, k] w [k, n], or w [n, k] transposed. part: memory for numbers_of_parts. */
-static void times(weft__device *d, int64_t rows, const real *a, int64_t lda, const real *w, bool transposed,
-                  int64_t n, int64_t k, real *c, int64_t ldc, bool add, real *part)
-{
-    const int64_t count = parts_of(k), each = k / count, ld = row_of_parts(n), ldw = transposed ? k : n;
-    if (count == 1) {
-        const weft__product p = { false, transposed, add, rows, n, k,           lda, ldw,
-                                  ldc,   1,          0,   0,    0, d->precision };
-        gemm_of_rows(d, &p, ROWS_OF_A_STEP, a, w, c);
-        return;
-    }
-    for (int64_t from = 0; from < rows && !d->failure[0]; from += MOST_ROWS) {
-        const int64_t some = least(MOST_ROWS, rows - from);
-        const weft__product p = { false, transposed, false, some, n, each, lda, ldw, ld, count, each,
-                                  transposed ? each : each * n, some * ld, d->precision };
-        gemm_of_rows(d, &p, ROWS_OF_A_STEP, a + from * lda, w, part);
-        LAUNCH_SHAPE(d, add_parts, plane_of(some, n), some, n, count, part, ld, c + from * ldc, ldc, add);
-    }
-}
 
 /* ---- grids: x goes over the units of a sequence, y over sequences or steps ---- */
 static unsigned unit_threads(int64_t units)
@@ -135,12 +84,12 @@ typedef struct workspace { real *rows, *parts; } workspace;
 static workspace workspace_of(weft__device *d, const weft__recurrence *r, int64_t width, bool back)
 {
     const int64_t live = r->steps ? r->live.host[0] : 0, rows = (live * width + 63) / 64 * 64;
-    int64_t parts = r->w_hr ? back ? numbers_of_parts(live, r->width, r->hidden) :
-                                     numbers_of_parts(live, r->hidden, r->width) : 0;
+    int64_t parts = r->w_hr ? back ? reals_of_parts(live, r->width, r->hidden) :
+                                     reals_of_parts(live, r->hidden, r->width) : 0;
     for (int b = 0, n; b < weft__gates(r->cell); b += n) {
         n = weft__blocks_from(r->cell, true, b);
-        parts = most(parts, back ? numbers_of_parts(live, n * r->hidden, r->width) :
-                                   numbers_of_parts(live, r->width, n * r->hidden));
+        parts = most(parts, back ? reals_of_parts(live, n * r->hidden, r->width) :
+                                   reals_of_parts(live, r->width, n * r->hidden));
     }
     real *all = rows + parts ? (real *)scratch(d, (size_t)(rows + parts) * sizeof(real)) : NULL;
     return workspace{ rows ? all : NULL, parts ? all + rows : NULL };
@@ -153,8 +102,8 @@ static void add_products(weft__device *d, const weft__recurrence *r, int64_t row
     for (int b = 0, n; b < weft__gates(r->cell); b += n) {
         const int slot = weft__slot_of(r->cell, true, b);
         n = weft__blocks_from(r->cell, true, b);
-        times(d, rows, h, W, r->w_hh + b * H * W, true, n * H, W, r->gates + row * ld + slot * H, ld,
-              slot != weft__slot_of_h_alone(r->cell), parts);
+        step_product(d, rows, h, W, r->w_hh + b * H * W, true, n * H, W, r->gates + row * ld + slot * H, ld,
+                     slot != weft__slot_of_h_alone(r->cell), parts);
     }
 }
 /* of columns that are several sequences */
@@ -188,8 +137,8 @@ static void recur_step(weft__device *d, const weft__recurrence *r, const step *a
     const auto forward_units = forward_kernels[r->cell];          /* the name that the emulation knows */
     LAUNCH(d, forward_units, unit_grid(H, at->live), unit_threads(H), 0, *r, *at);
     if (r->w_hr)
-        times(d, at->live, r->raw + at->row * H, H, r->w_hr, true, W, H, r->h + at->row * W, W, false,
-              with.parts);
+        step_product(d, at->live, r->raw + at->row * H, H, r->w_hr, true, W, H, r->h + at->row * W, W, false,
+                     with.parts);
 }
 void recur_general(weft__device *d, const weft__recurrence *r)
 {
@@ -262,15 +211,16 @@ static void recur_step_back(weft__device *d, const weft__recurrence *r, const st
     if (r->w_hr) {
         LAUNCH(d, gather_arrived, blocks_for(at->live * W), THREADS, 0, at->live * W, r->carry_h,
                r->dy ? r->dy + at->row * W : NULL, r->dh + at->row * W);
-        times(d, at->live, r->dh + at->row * W, W, r->w_hr, false, H, W, arrived, H, false, with.parts);
+        step_product(d, at->live, r->dh + at->row * W, W, r->w_hr, false, H, W, arrived, H, false,
+                     with.parts);
     }
     const auto backward_units = backward_kernels[r->cell];        /* the name that the emulation knows */
     LAUNCH(d, backward_units, unit_grid(H, at->live), unit_threads(H), 0, *r, *at, arrived);
     /* a projection's carry was taken whole, and nothing went into it since */
     for (int b = 0, n; b < weft__gates(r->cell); b += n) {
         n = weft__blocks_from(r->cell, true, b);
-        times(d, needed, gates + weft__slot_of(r->cell, true, b) * H, ld, r->w_hh + b * H * W, false, W,
-              n * H, r->carry_h, W, b || !r->w_hr, with.parts);
+        step_product(d, needed, gates + weft__slot_of(r->cell, true, b) * H, ld, r->w_hh + b * H * W, false,
+                     W, n * H, r->carry_h, W, b || !r->w_hr, with.parts);
     }
     if (some_begin(r, at))
         LAUNCH(d, hand_over_carries, unit_grid(W, at->live), unit_threads(W), 0, *r, *at);

@@ -1,9 +1,10 @@
-/* recur_choice.cu - which way a recurrent layer takes: a kernel a step (recur.cu), or one for all
- * steps, in single blocks, in clusters or in groups of them.
+/* recur_choice.cu - chooses the kernel of a recurrent layer: a kernel a step (recur.cu), or one for all
+ * steps, in single blocks, in clusters or in groups of blocks.
  *
- * It takes the fastest kernel by an estimate until calls have been timed (recur_tune.cu). The estimate's times
- * were measured on an H100, except those of groups. A kernel that the device cannot run, or does not report, is
- * left out. A kernel for all steps is checked before its first use (recur_check.cu); a wrong one is disabled. */
+ * It takes the fastest kernel by an estimate until calls have been timed (recur_tune.cu). The times of the
+ * estimate were measured on an H100, except those of groups. A kernel that the device cannot run, or does not
+ * report, is left out. A kernel for all steps is checked before its first use (recur_check.cu). A wrong one
+ * is disabled. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -30,7 +30,8 @@ NVCC_ONCE   = $(NVCC_HOST) $(foreach a,$(CUDA_ARCHS),$(call gencode,$(oldest),sm
 # An element of a vector has the same bits at every position and alignment, so neither nvcc nor ptxas may fuse a
 # multiplication and an addition in one place and not in another.
 CUDA_UNFUSED := $(addprefix cuda/,nests.cu optimisers.cu pointwise.cu)
-nvcc_code   = $(if $(filter $1,$(CUDA_UNFUSED)),-fmad=false )$(if $(filter $1,$(CUDA_EACH)),$(NVCC_EACH),$(if $(filter $1,$(CUDA_HOST)),$(NVCC_HOST),$(NVCC_ONCE)))
+nvcc_code   = $(if $(filter $1,$(CUDA_UNFUSED)),-fmad=false) \
+              $(if $(filter $1,$(CUDA_EACH)),$(NVCC_EACH),$(if $(filter $1,$(CUDA_HOST)),$(NVCC_HOST),$(NVCC_ONCE)))
 CUDA_STAMP := $(strip $(NVCC) $(filter-out -Werror all-warnings,$(NVCC_FLAGS)) $(NVCC_EACH) $(NVCC_ONCE) \
                       $(CUDA_EACH) $(CUDA_UNFUSED) --keep)
 ifneq ($(CUDA),)

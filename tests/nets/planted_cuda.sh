@@ -63,7 +63,7 @@ catches "sequences beyond the groups' first"         recur_group.cu      's/for 
 catches "tags that come again"                       memory.cu           's/^    g->next_tag \+= tags;//'                             test_recur 'recur/wide*'
 catches "weights in each other's place"              recur_group.cu      's/from_rest\(\(const float4 \*\)rest.far, i - rest.in_shared\)/from_rest((const float4 *)rest.far, i)/' test_recur 'recur/wide*'
 unset WEFT_EMU_CC; export WEFT_RECUR=cluster
-catches "a part of a long sum that is left out"       recur.cu            's/int64_t i = 1; i < count/int64_t i = 2; i < count/'      test_recur 'recur/wide*'
+catches "a part of a long sum that is left out"       step_product.cu     's/int64_t i = 1; i < count/int64_t i = 2; i < count/'      test_recur 'recur/wide*'
 catches "one tile too few"                           attention.cu        's/key < keys; key \+= TILE/key + 1 < keys; key += TILE/'   test_kernels 'kernels/attention'
 catches "TF32 where fp32 was asked for"              attention_cores.h:attention_cores.cu 's/->precision == WEFT_FP32/->precision == WEFT_STRICT_FP32/'  test_attention_cores '*/are*'
 catches "a product of halves that is left out"       attention_cores.h:attention_cores_back.cu '/mma_tf32\(p.small\[i\], high, b_low\)/s/mma_tf32.*;/;/'  test_attention_cores '*/are*'
