@@ -24,8 +24,9 @@ static void clear_tape(struct weft__tape *t)
 
 static void rewind_tape(struct weft__tape *t, const weft_mark *m)
 {
+    const int64_t end = m->at[WEFT__MARK_HEADERS];
     /* Returns buffers of weft_gradients to the free lists when their tensors end. */
-    for (weft_tensor *s; (s = t->lent_buffers) && weft__node_of(s)->entry_number >= m->at[WEFT__MARK_HEADERS];) {
+    for (weft_tensor *s; (s = t->lent_buffers) && weft__node_of(s)->entry_number >= end;) {
         t->lent_buffers = weft__node_of(s)->grad;
         weft__node_of(s)->grad = t->free_buffers[weft__node_of(s)->class_];
         t->free_buffers[weft__node_of(s)->class_] = s;
