@@ -1,5 +1,5 @@
-/* streams.cpp - launches, copies, streams, events and graphs of runtime.h: everything waits in a queue
- * until somebody waits for it. */
+/* streams.cpp - launches, copies, streams, events and graphs of runtime.h. All work stays in a queue until
+ * the program waits for it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,7 +14,7 @@ namespace {
 typedef std::function<void()> Work;
 /* an event's state */
 struct Mark { struct emu_stream *stream; unsigned long long recorded, done; double when; };
-/* event: happens on a lost device, too. others: instead of work, waits until others have done their part */
+/* event: also runs on a lost device. others: waits for the other ranks, instead of work */
 struct Item { Work work; bool event; std::function<bool()> others; };
 struct Step { Work work; emu::Node node; size_t fixed; };
 typedef std::vector<Step> Steps;
@@ -40,7 +40,7 @@ emu_stream *default_stream(int device)
 }
 emu_stream *real(emu_stream *s) { return s ? s : default_stream(emu::current_device()); }
 
-/* ---- whose turn it is ---- */
+/* ---- order of streams ---- */
 emu_stream *choose(emu_stream *waiting)
 {
     int seed = emu::setting("WEFT_EMU_SEED", 0);
@@ -67,7 +67,7 @@ void step(emu_stream *s)
         item.work();
 }
 
-/* Until that is done; the error of the stream's device. */
+/* Runs work until `done` holds. Returns the error of the stream's device. */
 template <class Done> cudaError_t go_on_until(emu_stream *waiting, Done done)
 {
     emu::Open open;
@@ -89,8 +89,8 @@ size_t hash_of(std::initializer_list<size_t> numbers)
     return hash;
 }
 
-/* With WEFT_EMU_TIMES ("block_kernel=5 forward_units=.3") a clock that goes on by so many milliseconds with
- * each such kernel, and else stands still. */
+/* Clock of WEFT_EMU_TIMES, "block_kernel=5 forward_units=.3": each launch of a named kernel adds its
+ * milliseconds. */
 double made_up;
 void take_time(const emu::Launch &l)
 {
@@ -135,7 +135,7 @@ void execute(emu::Launch l, int device)
     }
 }
 
-/* Blocks of so many threads that a multiprocessor has room for; registers are not counted. */
+/* Returns the number of blocks that fit a multiprocessor; registers are not counted. */
 size_t room_for(size_t threads, size_t dynamic)
 {
     cudaDeviceProp about;
@@ -173,7 +173,7 @@ namespace emu {
 Counts counts;
 cudaError_t drain()
 {
-    for (size_t i = 0; i < streams.size(); i++)  /* others may make some meanwhile */
+    for (size_t i = 0; i < streams.size(); i++)  /* other threads may add some */
         if (streams[i]->device == current_device())
             empty(streams[i]);
     return note(lost(current_device()));
@@ -249,7 +249,7 @@ void weft_emu_until(cudaStream_t stream, bool (*done)(void *), void *user)
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
 {
     const emu::Model &model = emu::model();
-    /* sm_89 runs what was made for sm_80; that for sm_100 was made from PTX of 90 */
+    /* sm_89 runs code of sm_80; code of sm_100 is from PTX of 90 */
     const bool as_made = model.code / 10 == model.capability / 10;
     *a = cudaFuncAttributes{ 0, 0, emu::MOST_THREADS, 64, model.code,
                              as_made ? model.code : model.capability };
@@ -274,7 +274,7 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
     return cudaSuccess;
 }
 
-/* Whether a GPU would launch that, without doing it. */
+/* Checks whether a GPU would accept the launch. */
 static cudaError_t answer(const void *kernel, unsigned blocks, int threads, size_t shared)
 {
     emu::Launch l = emu::shape("", dim3(blocks), dim3((unsigned)threads), shared, blocks, false);
@@ -392,7 +392,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 cudaError_t cudaDeviceSynchronize()
 {
     emu::Locked locked;
-    bool breaks = false;                         /* whatever their mode */
+    bool breaks = false;                         /* in every capture mode */
     for (emu_stream *s : streams)
         if (s->device == emu::current_device() && s->capture)
             breaks = s->capture->broken = true;
@@ -415,7 +415,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     if (s->queue.empty())
         return emu::note(emu::lost(s->device));
     emu::Open open;
-    step(choose(s));                             /* who asks again and again gets on */
+    step(choose(s));                             /* repeated queries make progress */
     return cudaErrorNotReady;
 }
 
@@ -468,7 +468,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
     return from->mark->done && to->mark->done ? cudaSuccess : emu::note(cudaErrorInvalidResourceHandle);
 }
 
-/* ---- graphs: the order of recording is one of the orders that the graph allows ---- */
+/* ---- graphs: run in the order of recording, which is one of the allowed orders ---- */
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode)
 {
     emu::Locked locked;
@@ -490,7 +490,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
     delete g;
     return emu::note(cudaErrorStreamCaptureInvalidated);
 }
-/* WEFT_EMU_GRAPHS: 0, there is no memory for any; 1, they are made and updated; 2, no update is taken. */
+/* WEFT_EMU_GRAPHS: 0, no memory for graphs; 1, they are made and updated; 2, each update fails. */
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long)
 {
     emu::Locked locked;
@@ -500,8 +500,8 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned lon
     emu::counts.made++;
     return *x = new emu_graph(*g), cudaSuccess;
 }
-/* Node by node: other kernels and other arguments, but no other kind of node, nor of launch. What was sent
- * before stays as it was. */
+/* Updates node by node: kernels and arguments may change, kinds of nodes and launches may not. Submitted
+ * launches do not change. */
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t x, cudaGraph_t g, cudaGraphExecUpdateResultInfo *)
 {
     emu::Locked locked;
