@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include "cuda_net.h"
 
-/* A function of the emulation that is open; NULL: it is none. */
+/* Returns a function of the emulation, or NULL with a real back end. */
 static void *hook_if_any(const char *name)
 {
     char path[4096];
@@ -20,10 +20,10 @@ static void *hook(const char *name)
 }
 UNUSED static bool is_emulated(void) { return hook_if_any("weft_emu_counts"); }
 
-/* STALLS: calls for memory that stop the whole device; GRAPHS that were sent, MADE executable, UPDATED;
- * BYTES: of all devices, taken now */
+/* STALLS: allocations and frees that stop the whole device; GRAPHS launched, MADE executable, UPDATED; BYTES:
+ * in use now on all devices */
 enum { LAUNCHES, UPLOADS, WAITS, QUERIES, STALLS, GRAPHS, MADE, UPDATED, BYTES, COUNTS };
-UNUSED static void counts(long long out[COUNTS])        /* of the emulation, since it was loaded */
+UNUSED static void counts(long long out[COUNTS])        /* since the emulation was loaded */
 {
     static void (*fn)(long long *);
     void *symbol = fn ? NULL : hook("weft_emu_counts");
@@ -32,7 +32,7 @@ UNUSED static void counts(long long out[COUNTS])        /* of the emulation, sin
     fn(out);
 }
 
-/* What has been counted since begin_counting; a real GPU counts nothing. */
+/* Counts at begin_counting; a real GPU counts nothing. */
 static long long since[COUNTS];
 UNUSED static void begin_counting(void)
 {
@@ -46,7 +46,7 @@ UNUSED static long long counted(int what)
     return now[what] - since[what];
 }
 
-/* The device that this thread's own CUDA calls go to, and the last error that they would find. */
+/* Sets the device and the last error of the host program's CUDA calls in this thread, and returns both. */
 static void thread_has(int *device, int *error)
 {
     static void (*fn)(int *, int *);

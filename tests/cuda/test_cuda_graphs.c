@@ -1,6 +1,6 @@
-/* test_cuda_graphs.c - steps that are sent as graphs (weft_opts.graphs), on an emulated GPU: they have the
- * bits of steps that are not, whatever changes from step to step, is read in the middle, grows, or fails. The
- * first two tests are a real GPU's, too (tests/gpu_first.sh). */
+/* test_cuda_graphs.c - tests on the emulated GPU that steps sent as graphs (weft_opts.graphs) have the bits
+ * of plain steps, also if steps change, read results, grow or fail. The first two tests also run on a real
+ * GPU (tests/gpu_first.sh). */
 #include "cuda_emulated.h"
 #include "tests/listen.h"
 
@@ -20,11 +20,11 @@ static net trained(weft *w, int updates)
     return n;
 }
 
-/* ---- a program of many kinds of step ---- */
+/* ---- a program with different kinds of steps ---- */
 static weft_tensor *loss_of(const net *n, int step, int64_t sequences, const int32_t *len)
 {
     static int32_t tokens[TOKENS], next[TOKENS];
-    for (int i = 0; i < TOKENS; i++) {           /* other numbers in each step */
+    for (int i = 0; i < TOKENS; i++) {           /* new numbers in each step */
         tokens[i] = (i * 7 + step) % WORDS;
         next[i] = (i * 5 + 2 * step) % WORDS;
     }
@@ -41,11 +41,11 @@ static void update(const net *n, int step)
     weft_optim_step(n->optim);
 }
 typedef enum { PLAIN, LENGTHS, READS, EVALUATES, GROWS, WAYS } habit;
-static double read_of;                           /* what the program has read, in an order */
+static double read_of;                           /* digest of the numbers read, in order */
 static void step_of(const net *n, habit way, int step)
 {
     int32_t len[] = { 3, 0, 5, 1, 5, 2 };
-    if (way == LENGTHS) {                        /* as many steps each time, but other shapes */
+    if (way == LENGTHS) {                        /* the same tokens each time, with other lengths */
         len[0] = 1 + step % 5;
         len[3] = 5 - step % 3;
     }
@@ -86,13 +86,13 @@ static void same_end(const char *what, const ended *a, const ended *b)
 {
     same_bits(what, a->values, b->values, COUNT(a->values));
     same_bits(what, a->embed, b->embed, COUNT(a->embed));
-    cr_assert(!memcmp(&a->read, &b->read, sizeof a->read), "%s: %.17g was read, %.17g without graphs", what,
+    cr_assert(!memcmp(&a->read, &b->read, sizeof a->read), "%s: read %.17g; %.17g without graphs", what,
               a->read, b->read);
 }
 
-/* ---- the bits of steps that are not graphs ---- */
+/* ---- the bits of plain steps ---- */
 enum { UPDATES = 20 };
-Test(graphs, twenty_updates_with_dropout_and_adamw)
+Test(graphs, same_bits_for_twenty_updates)
 {
     static ended graphed, plain;
     run(false, PLAIN, UPDATES, &plain);
@@ -101,13 +101,13 @@ Test(graphs, twenty_updates_with_dropout_and_adamw)
     same_end("graphs", &graphed, &plain);
     if (!is_emulated())
         return;                                  /* a GPU counts nothing */
-    /* the first step makes things, the third is the second again; then one graph is made, and the others
-     * are updates of it */
+    /* The first step allocates, and the third repeats the second. Then one graph is made, and later steps
+     * update it. */
     cr_assert_eq(counted(GRAPHS), UPDATES - 3, "%lld", counted(GRAPHS));
     cr_assert_eq(counted(MADE), 1, "%lld", counted(MADE));
     cr_assert_eq(counted(UPDATED), UPDATES - 4);
 }
-Test(graphs, whatever_a_program_does)
+Test(graphs, same_bits_when_steps_differ)
 {
     static const char *const name[WAYS] = { "plain", "lengths", "reads", "evaluates", "grows" };
     static ended graphed, plain;
@@ -124,8 +124,8 @@ Test(graphs, whatever_a_program_does)
                       counted(GRAPHS));
     }
 }
-/* A driver that takes no update: the same bits, and after some graphs that were made in vain few more. */
-Test(graphs, updates_that_are_refused)
+/* If the driver refuses updates, the bits stay the same, and after a few new graphs most steps are plain. */
+Test(graphs, refused_updates_limit_new_graphs)
 {
     static ended graphed, plain;
     run(false, PLAIN, 2 * UPDATES, &plain);
@@ -138,8 +138,8 @@ Test(graphs, updates_that_are_refused)
     cr_assert_eq(counted(UPDATED), 0);
     cr_assert(counted(GRAPHS) >= 8 && counted(GRAPHS) <= UPDATES, "%lld", counted(GRAPHS));
 }
-/* No memory for one: that is told, nothing has changed, and the context goes on without. */
-GRAPH_TEST(graphs, without_memory_for_them)
+/* Without memory for a graph the context reports it, changes nothing, and continues with plain steps. */
+GRAPH_TEST(graphs, end_after_enomem)
 {
     net n = trained(w, 3);
     setenv("WEFT_EMU_GRAPHS", "0", 1);
@@ -154,8 +154,8 @@ GRAPH_TEST(graphs, without_memory_for_them)
     same_bits("bias", bias(&n), bias_after(7), WORDS);
 }
 
-/* ---- what a step costs ---- */
-GRAPH_TEST(graphs, a_step_neither_waits_nor_stops)
+/* ---- cost of a step ---- */
+GRAPH_TEST(graphs, step_neither_waits_nor_stops_the_device)
 {
     net n = trained(w, 4);
     begin_counting();
@@ -167,11 +167,10 @@ GRAPH_TEST(graphs, a_step_neither_waits_nor_stops)
     cr_assert_eq(weft_usage_of(w).allocations, blocks);
     cr_assert_eq(counted(GRAPHS), UPDATES);
     cr_assert_eq(counted(MADE), 0);
-    cr_assert_geq(weft_usage_of(w).launches - launches, 20 * UPDATES, "launches are what they were");
+    cr_assert_geq(weft_usage_of(w).launches - launches, 20 * UPDATES, "usage counts launches inside graphs");
     same_bits("bias", bias(&n), bias_after(4 + UPDATES), WORDS);
 }
-/* Steps that differ each time are not graphs, and so they cost what they did. */
-GRAPH_TEST(graphs, steps_that_do_not_repeat_are_plain)
+GRAPH_TEST(graphs, steps_without_repetition_are_plain)
 {
     begin_counting();
     for (int i = 0; i < 30; i++) {
@@ -179,12 +178,12 @@ GRAPH_TEST(graphs, steps_that_do_not_repeat_are_plain)
         for (int k = 0; k < i; k++)
             x = weft_tanh(x);
         weft_clear(w);
-        weft_clear(w);                           /* an empty step says nothing */
+        weft_clear(w);                           /* an empty step does not count */
     }
     cr_assert_eq(counted(GRAPHS), 0);
 }
-/* Without weft_clear there is no step, and so no graph; nor where every kernel is waited for. */
-Test(graphs, not_without_steps_nor_with_waits)
+/* Without weft_clear no step ends, so no graph is made. WEFT_SYNC waits for each kernel and makes none. */
+Test(graphs, need_weft_clear_and_no_weft_sync)
 {
     begin_counting();
     weft *w = open_graphs(true);
@@ -200,8 +199,8 @@ Test(graphs, not_without_steps_nor_with_waits)
     CLEAN(w);
     cr_assert_eq(counted(GRAPHS), 0);
 }
-/* Uploads of some steps fill the ring, and the device is late; those of the second size are more than a part
- * of it. */
+/* Uploads of a few steps fill the ring while the device is late. Those of the second size exceed one part of
+ * it. */
 static void send_and_add(weft *w, weft_tensor *sum, int64_t n, int first)
 {
     weft_real *x = malloc((size_t)n * sizeof *x);
@@ -212,7 +211,7 @@ static void send_and_add(weft *w, weft_tensor *sum, int64_t n, int first)
     }
     free(x);
 }
-Test(graphs, uploads_of_many_steps)
+Test(graphs, uploads_survive_a_late_device)
 {
     enum { ROUNDS = 24 };
     static const int64_t size[] = { 40000, 110000 };
@@ -235,8 +234,7 @@ Test(graphs, uploads_of_many_steps)
         CLEAN(w);
     }
 }
-/* More launches than a graph has are several. */
-GRAPH_TEST(graphs, long_steps)
+GRAPH_TEST(graphs, long_steps_take_several)
 {
     enum { LONG = 2500 };
     begin_counting();
@@ -250,19 +248,19 @@ GRAPH_TEST(graphs, long_steps)
     cr_assert_eq(counted(GRAPHS), 3 * 3, "%lld", counted(GRAPHS));
 }
 
-/* ---- in company ---- */
-Test(graphs, two_contexts_of_one_thread)
+/* ---- several contexts ---- */
+Test(graphs, two_contexts_in_one_thread_are_independent)
 {
     weft *w[2] = { open_graphs(true), open_graphs(true) };
     net n[2] = { net_in(w[0]), net_in(w[1]) };
     static int32_t tokens[TOKENS];
     begin_counting();
-    for (int i = 0; i < 6; i++) {                /* in the middle of a step of one the other goes on */
+    for (int i = 0; i < 6; i++) {                /* the steps of both contexts interleave */
         for (int c = 0; c < 2; c++) {
             weft_lengths of = { .n = COUNT(few), .len = few };
             weft_embedding_run(n[c].embed, weft_ragged_ints(w[c], tokens, &of));
         }
-        weft *third = open_graphs(false);        /* takes memory, and gives it back */
+        weft *third = open_graphs(false);        /* allocates and frees memory */
         net m = net_in(third);
         train_few(&m);
         CLEAN(third);
@@ -276,9 +274,9 @@ Test(graphs, two_contexts_of_one_thread)
     }
 }
 
-/* ---- what goes wrong ---- */
-/* The host program waits for the whole device in the middle of a step: that is told, nothing has changed, and
- * the context goes on without graphs. */
+/* ---- failures ---- */
+/* If the host program waits for the whole device within a step, the context reports it, changes nothing, and
+ * continues without graphs. */
 static void host_waits(void)
 {
     void *symbol = hook("weft_emu_host_waits");
@@ -286,10 +284,10 @@ static void host_waits(void)
     memcpy(&fn, &symbol, sizeof fn);
     fn();
 }
-GRAPH_TEST(graphs, a_host_program_that_waits_for_the_device)
+GRAPH_TEST(graphs, wait_of_the_host_program_is_reported)
 {
     net n = trained(w, 5);
-    host_waits();                                /* between two steps it may */
+    host_waits();                                /* allowed between two steps */
     train_few(&n);
     weft_real before[WORDS];
     memcpy(before, bias(&n), sizeof before);
@@ -298,16 +296,16 @@ GRAPH_TEST(graphs, a_host_program_that_waits_for_the_device)
     weft_backward(loss);
     weft_synchronize(w);
     FAILS(w, WEFT_EDEVICE, "graph: operation failed due to a previous error during capture: a call of CUDA");
-    same_bits("nothing is changed", bias(&n), before, WORDS);
+    same_bits("unchanged", bias(&n), before, WORDS);
     begin_counting();
     for (int i = 0; i < 4; i++)
         loss = loss_of(&n, i, COUNT(few), few), host_waits(), weft_backward(loss), weft_clear(w);
     OK(w);
     cr_assert_eq(counted(GRAPHS), 0);
 }
-/* A launch that is refused, or memory that is missing, while launches are held back: those are sent, the
- * error is reported, and the next step is sound. */
-Test(graphs, a_step_that_fails_leaves_the_next_sound)
+/* After a refused launch or ENOMEM during capture, the captured launches are sent, the error is reported, and
+ * the next step is valid. */
+Test(graphs, failed_step_leaves_the_next_valid)
 {
     for (int how = 0; how < 2; how++) {
         net n = trained(open_graphs(true), 4);
@@ -327,8 +325,8 @@ Test(graphs, a_step_that_fails_leaves_the_next_sound)
         CLEAN(n.w);
     }
 }
-/* An index out of range, in a step that is a graph: told with its kernel's name. */
-GRAPH_TEST(graphs, faults_are_told)
+/* Reports an index out of range within a graph, with the name of its kernel. */
+GRAPH_TEST(graphs, faults_are_reported)
 {
     for (int i = 0; i < 6; i++) {
         const int32_t at[] = { 4, 0, i == 5 ? 7 : 3 };
@@ -339,7 +337,7 @@ GRAPH_TEST(graphs, faults_are_told)
     weft_synchronize(w);
     FAILS(w, WEFT_EARG, "index 7 at place 2 of an earlier gather; 0 .. 4 is expected");
 }
-Test(graphs, a_kernel_that_crashes)
+Test(graphs, crashed_kernel_loses_the_device)
 {
     weft *w = open_graphs(true);
     net n = trained(w, 4);
@@ -354,7 +352,7 @@ Test(graphs, a_kernel_that_crashes)
     cr_assert(!weft_ok(w), "a lost device stays lost");
     CLEAN_FAILED(w);
 }
-Test(graphs, the_log_counts_them)
+Test(graphs, log_counts_graphs)
 {
     setenv("WEFT_LOG", "1", 1);
     listen_to_stderr();

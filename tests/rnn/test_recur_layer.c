@@ -165,7 +165,7 @@ static void every_size(weft *w, try_layer *fn)
         every_layer(w, sizes[i].H, sizes[i].n, sizes[i].longest, fn);
     }
 }
-Test(recur_layer, is_what_the_plain_loops_compute)
+Test(recur_layer, matches_the_plain_loops)
 {
     plain_loops = open_on(WEFT_REF);
     for (how = 0; how < 4; how++)
