@@ -218,11 +218,8 @@ UNUSED static weft_real *numbers(weft_tensor *x)
     return out;
 }
 
-/* Returns whether
- * got - want
- * <= tol max(1,
- * want
- * ) everywhere, and prints the worst element if not. NaN never passes. */
+/* Returns whether |got - want| <= tol max(1, |want|) everywhere, and prints the worst element if not. NaN
+ * never passes. */
 UNUSED static bool is_close(const char *name, const weft_real *got, const weft_real *want, int64_t n,
                             double tol)
 {

@@ -80,9 +80,7 @@ static void attend(run *t, weft__attention a, weft_precision precision, real **g
 
 /* ---- accuracy ---- */
 /* TF32 rounds operands to 11 bits. The inputs are 1 to 2 in size, so the bound allows errors of this size,
- * times max(1,
- * want
- * ). */
+ * times max(1, |want|). */
 static void within_bounds(run *t, const weft__attention *a, real *const *got)
 {
     static const double may_be_off[RESULTS] = { 3e-3, 2e-3, 1.5e-3, 2e-3, 2.5e-3, 2.5e-3 };

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# planted.sh: every safety net must catch the bug that was planted for it, and report it in its words. MAKE and BUILD come from make.
-# NETS=TEXT: only the nets with that text in their line below. A net for each core runs at a time, each in a folder of its own ($into). What
-# several of them need is built first.
+# planted.sh    checks that each safety net catches the bug planted for it, with the expected message. MAKE and BUILD come from make.
+# NETS=TEXT runs only nets whose line below contains the text. One net per core runs at a time, each in its own folder ($into). Common programs
+# are built first.
 set -u
 all=0 flags="-std=c11 -D_GNU_SOURCE -I. -O1 -c" libraries="$(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread"
 folder=$BUILD/planted
@@ -28,13 +28,13 @@ build '' "$BUILD/tests/planted/block" "$BUILD/tests/planted/corrupt" "$BUILD/tes
     "$BUILD/tests/parallel/train" "$BUILD/tests/parallel/carry" "$BUILD/tests/parallel/ranks" "$BUILD/emu/libnccl.so" $(tests)
 
 hdf5=$(${PKG_CONFIG:-pkg-config} --cflags hdf5 zlib)
-# Prints the verdict: a net holds if it ended with an error and its output has the words.
+# Prints the verdict: a net holds if it failed and its output matches WORDS.
 verdict() {                             # NET STATUS OUTPUT WORDS
     if [ "$2" != 0 ] && printf '%s' "$3" | grep -qE -e "$4"; then printf '  ok    %s\n' "$1"; return; fi
     printf '  FAIL  %s: not caught (exit status %s)\n' "$1" "$2"
     printf '%s\n' "$3" | tail -n 30 | sed 's/^/        | /; s/ failed/ refused/'
 }
-# Compiles a source of the library with a bug, and links PROGRAM from OBJECT... with it: SED must change the source.
+# Compiles a source of the library with a bug and links PROGRAM from it and OBJECT... SED must change the source.
 plant() {                               # NET SOURCE SED PROGRAM OBJECT...
     local out name=$1 program=$4
     sed -E "$3" "$2" >"$into/planted.c"
@@ -53,7 +53,7 @@ fuzz_catches() {                        # a reader that loses a byte of some lin
     elif printf '%s' "$out" | grep -q '1 silent changes'; then printf '  ok    a lost byte, by the fuzzers\n'
     else printf '  FAIL  the fuzzers say\n%s\n' "$out"; fi
 }
-net fuzz_catches                         # the longest
+net fuzz_catches                         # takes longest
 
 catches() {                             # NET VARIANT PROGRAM WORDS
     local b=$BUILD${2:+/$2} out rc
@@ -71,7 +71,7 @@ net catches "a wrong derivative, by gradcheck"    double derivative 'gradcheck: 
 net catches "a race, by the thread sanitizer"     tsan   race       'ThreadSanitizer: data race'
 net catches "a corrupt file, by its checksums"    ''     corrupt    'load: EFORMAT'
 
-# The hunt finds an operator that looks at its neighbour in memory, and nothing else that is needed for it.
+# The hunt finds an operator that reads its neighbour in memory, and reduces the program to it.
 hunt_catches() {
     local out rc
     out=$("$BUILD/tests/hunt/hunt" 40 1 --isa generic --planted 2>&1 </dev/null) && rc=0 || rc=$?
@@ -80,7 +80,7 @@ hunt_catches() {
     else echo "  FAIL  the hunt did not catch the neighbour that is looked at (exit status $rc)"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
 }
 net hunt_catches
-# The programs that `make hunt` runs by default find a bug of the library that begins with nine sequences.
+# The default programs of `make hunt` find a bug that needs nine sequences.
 hunt_catches_library() {                # NET SOURCE SED
     local rc out
     plant "$1" "$2" "$3" hunt "$BUILD"/tests/hunt/*.o || return
@@ -89,7 +89,7 @@ hunt_catches_library() {                # NET SOURCE SED
 }
 net hunt_catches_library "rows for ids in batches of more than 8, by the hunt" autograd/ops/dropout.c 's/r     \? r->id :/r ? (d->per_sequence \&\& x->batch->n > 8 ? NULL : r->id) :/'
 
-# A net that is a script around examples/g2p, linked with a source of the library that has a bug: SED must change it.
+# A net that is a script around examples/g2p, linked with a changed source of the library. SED must change it.
 script_catches() {                      # NET SOURCE SED WORDS SCRIPT ENVIRONMENT...
     local rc out
     plant "$1" "$2" "$3" g2p "$BUILD"/examples/g2p*.o "$BUILD/examples/common.a" || return
@@ -99,7 +99,7 @@ script_catches() {                      # NET SOURCE SED WORDS SCRIPT ENVIRONMEN
 net script_catches "a file written in place, by kills"      io/file_write.c 's/t->temporary, O_WRONLY \| O_CREAT \| O_EXCL/t->base, O_WRONLY | O_CREAT | O_TRUNC/; s/renameat\(.*\) == 0;/true;/' \
     'kill: .* [1-9][0-9]* (differ|lost),' kill.sh KILLS=60
 net script_catches "memory taken for granted, by starving"  io/checkpoint/checkpoint.c 's/if \(!host\) \{/if (0) {/' 'starve: .* [1-9][0-9]* crashes' starve.sh
-# A net that is a test, linked with a source of the library that has a bug: SED must change it.
+# A net that is a test, linked with a changed source of the library. SED must change it.
 test_catches() {                        # NET SOURCE SED TEST
     local rc out
     plant "$1" "$2" "$3" test "$BUILD/tests/$4.o" "$BUILD/tests/failing_malloc.o" || return
@@ -124,7 +124,7 @@ net test_catches "a forecast from another series' window"   rnn/forecast/rolling
 net test_catches "masks by the number within a shard"       parallel/update.c 's/b->id\[i\] = b->place\[i\];/b->id[i] = i;/' parallel/test_shards
 net test_catches "a mean of means"                          parallel/update.c 's/p->shards == 1 \? weft_mean_loss/true ? weft_mean_loss/' parallel/test_shards
 net test_catches "masks of sequences that no one knows"     autograd/ops/dropout.c 's/if \(!shard \|\| kept/if (true || kept/' parallel/test_shards
-# Ranks of tests/parallel/pairs.c, linked with a source that has a bug.
+# Ranks of tests/parallel/pairs.c, linked with a changed source.
 ranks_catch() {                         # NET SOURCE SED PARTS WORDS
     local rc out program
     for program in train carry; do plant "$1" "$2" "$3" $program "$BUILD/tests/parallel/$program.o" || return; done
@@ -163,7 +163,7 @@ net ranks_catch "a rank that is lost with its states, and no one says so" parall
     's/ && !p->batch\.carries\)/)/' carried 'a rank is lost, and its states'
 net test_catches "a state that would leave its shard"       plan/split.c 's/if \(shard_of\(t, from->row\) != shard_of\(t, s->row\)\)/if (0)/' plan/test_split
 
-# The definitions of planners in Python, against a command linked with a source that has a bug.
+# Compares the planners' definitions in Python with a command linked with a changed source.
 definitions_catch() {                   # NET SOURCE SED WORDS
     local rc out
     plant "$1" "$2" "$3" weft "$BUILD"/tools/*.o "$BUILD"/tools/*/*.o || return
@@ -174,8 +174,8 @@ if command -v python3 >/dev/null; then
     net definitions_catch "a bound a little wrong, by its definition in Python" plan/figures.c 's/(len\[order\[long_ones\]\]) > capacity/\1 >= capacity/' 'l2 is [0-9]+, by its definition'
     net definitions_catch "a planner's rule a little wrong, by its second writing" plan/fits.c 's/weft__gaps_from\(b->gaps, length\)/weft__gaps_from(b->gaps, length + 1)/' 'by its definition'
 else echo "  no python3: the definitions of planners had no bug to catch"; fi
-# The rules of lint, each in a copy of the tree where one line breaks it.
-lint_catches() {                        # NET RULE FILE LINE WORDS: LINE is a line more at the end of FILE, or /WORD/d
+# Checks each rule of lint in a copy of the tree where one line violates it.
+lint_catches() {                        # NET RULE FILE LINE WORDS: LINE is added at the end of FILE, or is /WORD/d
     local out rc b; b=$(realpath "$BUILD")
     git ls-files -z | xargs -0 cp --parents -t "$into"
     case $4 in /*/d) sed -i "$4" "$into/$3" ;; *) printf '%s\n' "$4" >>"$into/$3" ;; esac

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# planted_cuda.sh: bugs that GPU code has, each planted into a copy of one source of the emulated back end, must be caught by the
-# test that is named next to it. MAKE and BUILD come from make; everything else is built by then.
+# planted_cuda.sh    plants typical GPU bugs, each into a copy of one source of the emulated back end. The test named next to it must fail.
+# MAKE and BUILD come from make, which has built everything else.
 set -u
 all=0
 . tests/units.sh
@@ -10,7 +10,7 @@ export WEFT_TABLES="ref cuda" WEFT_TESTS=$PWD/tests WEFT_RECUR=block WEFT_EMU_AS
 rm -rf "$folder"
 mkdir -p "$folder"
 
-# INTO WHAT FILE SED UNIT [FILTER]: the sed program must change the file, HEADER:FILE the header that it includes
+# INTO WHAT FILE SED UNIT [FILTER]: SED must change the file. With HEADER:FILE it changes a header that the file includes
 net() {
     local into=$1 what=$2 edited=${3%%:*} file=${3#*:} program=$4 test=$5 filter=${6:-} order rc=0 runs
     runs=$(B=$BUILD program_of "$test")
@@ -41,7 +41,7 @@ net() {
     elif [ $rc = 0 ]; then echo "  FAIL  $what: $test did not notice"; else echo "  ok    $what: $test, order $order"; fi
     rm -rf "$into"
 }
-catches() {                             # WHAT [HEADER:]FILE SED TEST [FILTER]; one process a core
+catches() {                             # WHAT [HEADER:]FILE SED TEST [FILTER]; one process per core
     all=$((all + 1))
     while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
     net "$folder/$all" "$@" >"$folder/$all.log" 2>&1 &

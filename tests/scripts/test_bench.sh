@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_bench.sh    weft_bench runs every case in small, with the right counts; what is made of measurements sees the errors planted in them. B is
-# the build; WEFT_PYTHON, or python3, with torch: its side of the benchmarks must come to the same losses and gradients.
+# test_bench.sh    runs every case of weft_bench at small sizes and checks its counts. The table and chart programs must detect planted errors in
+# measurements. With torch in WEFT_PYTHON or python3, PyTorch must get the same losses and gradients. B is the build.
 set -u
 root=$(realpath "$(dirname "$0")/../..")
 bench=$(realpath "${B:-build}")/bench/weft_bench
@@ -56,7 +56,7 @@ if [ -z "${V:-}" ]; then
     check "a row of the CPU has no kernel" eval '! grep -q "\"kernel\"" lstm.rows'
 fi
 
-# ---- memory: gates of 65,792 tokens, 128 of them each, must be there; what a step gives back is not counted twice
+# ---- memory: includes the gates of 65,792 tokens, 128 each; memory freed and reused within a step counts once
 if [ -z "${V:-}" ] && [ -w /proc/self/clear_refs ]; then
     check "a step's memory" eval '"$bench" --case net --quick --runs 1 >net.memory && field peak_bytes net.memory | awk "NR == 2 { exit !(\$1 > 33e6 && \$1 < 300e6) }"'
 fi
@@ -114,7 +114,7 @@ one_step=$(dirname "$bench")/growth/one_step
 check "a program of one step" "$one_step"
 case ${V:-} in '') check "in 20 MB" eval '[ "$("$one_step" peak)" -gt 1000 ] && [ "$("$one_step" peak)" -le 20000 ]' ;; esac
 
-# ---- by turns: a peer that is weft itself, by another name
+# ---- taking turns with a peer: weft itself under another name
 cat >fake <<'END'
 #!/bin/bash
 [ "$1" = -c ] && exit

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# test_corpora.sh    corpora by name: those of formulas exactly, those of packages by their counts where they are installed; and what is
-# refused. B is the build.
+# test_corpora.sh    tests corpora by name: exact lengths of generated ones, counts of installed packages, and refused names. B is the build.
 set -u
 weft=$(realpath "${B:-build}")/weft
 . "$(dirname "$0")/script.sh"
@@ -11,7 +10,7 @@ rows() { "$weft" plan --corpus "$1" "$2" | awk 'NR == 2 { print $3 }'; }
 counted() { "$weft" corpora "$1" | awk '{ n++; s += $1; q += $1 * $1 } END { m = s / n; printf "%d %d %.4f %.4f", n, s, m, sqrt(q / n - m * m) }'; }
 near() { awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { exit !(a - b <= t && b - a <= t) }' || { echo "$1 is not $2 +- $3"; return 1; }; }
 
-# ---- by formulas
+# ---- generated corpora
 check "all alike" is "$(lengths equal:7,n=4)" "7 7 7 7"
 check "none" is "$(lengths uniform:1:5,n=0)" ""
 check "one giant, in the middle" is "$(lengths giant:1:9,n=5)" "1 1 9 1 1"
@@ -67,7 +66,7 @@ check "two corpora" says 2 '"unicode" is one argument too many; see weft corpora
 check "no such option" says 2 'no option --nmes; --names is near; see weft corpora --help$' "$weft" corpora --nmes
 if [ -w /dev/full ]; then check "a full disk is told" says 1 'cannot be written' eval '"$weft" corpora equal:1 >/dev/full'; fi
 
-# ---- of packages: n, tokens, mean and deviation, as they were counted by another program
+# ---- packages: n, tokens, mean and deviation, counted by another program
 "$weft" corpora >list || { echo "not so: weft corpora lists"; exit 1; }
 check "a table, then what is not installed, then formulas" is "$(awk '/^corpus /{ k = 1 } / is not installed: /{ k = 2 } /^formulas/{ k = 3 } k < last { print "wrong" } { last = k } END { print k }' list)" 3
 check "each row of the table has its numbers" is "$(sed -n "2,/^$/p" list | awk 'NF && !($2 ~ /^[0-9]+$/ && $7 ~ /^[0-9]+$/)')" ""

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# test_driver.sh    what weft_open does where the driver is missing, says no or says yes: only in the last case is the plug-in opened, and with it
-# cuBLAS. The driver is a small library of this test's, the plug-in is the emulation. B is the build.
+# test_driver.sh    tests weft_open with a missing driver, one that fails and one that reports GPUs. Only the last opens the plug-in and cuBLAS.
+# The driver is a small library of this test, the plug-in is the emulation. B is the build.
 set -u
 root=$(realpath "$(dirname "$0")/../..")
 B=$(realpath "${B:-build}")
 . "$(dirname "$0")/script.sh"
 [ -f "$B/emu/libweft_cuda.so" ] || make --no-print-directory -C "$root" "$B/emu/libweft_cuda.so" >/dev/null || exit 1
 
-# ---- a driver that answers what DRIVER says: an error of cuInit, or 0 and how many GPUs there are
+# ---- a driver that returns DRIVER: an error of cuInit, or 0 and the number of GPUs
 mkdir -p driver with/weft
 cat >driver.c <<'C'
 #include <stdlib.h>

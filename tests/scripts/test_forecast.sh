@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_forecast.sh    examples/forecast as its user meets it: trains, is stopped, is killed, goes on to the same bytes, tests, draws, complains.
-# B is the build; WEFT_KILLS how often it is killed (3, 1 under a sanitizer; 100 under WEFT_SOAK).
+# test_forecast.sh    runs examples/forecast like a user: trains, stops it, kills it, resumes to the same bytes, tests, plots, gives bad input.
+# B is the build; WEFT_KILLS the number of kills (3, 1 under a sanitizer; 100 under WEFT_SOAK).
 set -u
 . "$(dirname "$0")/script.sh"
 kills=$(how_often 3 1)
@@ -13,7 +13,7 @@ last_line() { tail -n 1 "$1" | grep -Eq "^forecast: $2 RMSE $number persistence 
 errors() { grep -E '^  |RMSE on' "$1"; }  # the table
 has() { [ "$(grep -c -- "$2" "$1")" = "$3" ]; }
 
-# ---- an undisturbed run, and the same again
+# ---- an undisturbed run, twice
 mkdir pictures
 start=$EPOCHREALTIME
 check "it trains" "${run[@]}" --out whole.h5 --log log --pictures pictures
@@ -84,7 +84,7 @@ done
 check "a run that saves once more" "${run[@]}" --out killed.h5
 check "nothing is left beside the files" eval '! ls -A | grep -q tmp'
 
-# ---- complaints
+# ---- error messages
 check "an unknown option" says 2 'unrecognized option' "$forecast" --nonsense
 check "an argument" says 2 '"nonsense" is not an option' "$forecast" nonsense
 check "no number" says 2 'hidden: a whole number' "$forecast" --hidden 1.5

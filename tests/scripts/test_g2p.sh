@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_g2p.sh    examples/g2p as its user meets it: trains, is stopped, is killed, goes on to the same bytes, tests, speaks, complains.
-# B is the build; WEFT_KILLS how often it is killed (5, 2 under a sanitizer; 100 under WEFT_SOAK).
+# test_g2p.sh    runs examples/g2p like a user: trains, stops it, kills it, resumes to the same bytes, tests, decodes, gives bad input.
+# B is the build; WEFT_KILLS the number of kills (5, 2 under a sanitizer; 100 under WEFT_SOAK).
 set -u
 . "$(dirname "$0")/script.sh"
 kills=$(how_often 5 2)
@@ -11,7 +11,7 @@ equal() { cmp whole.h5 "$1"; }
 last_line() { tail -n 1 "$1" | grep -Eq '^g2p: PER [0-9]+\.[0-9]{2} % WER [0-9]+\.[0-9]{2} % on [0-9]+ words, [0-9]+ k parameters, [0-9]+ s$'; }
 errors() { tail -n 1 "$1" | sed 's/, [0-9]* s$//'; }               # the last line without its seconds
 
-# ---- an undisturbed run, and the same again
+# ---- an undisturbed run, twice
 mkdir pictures
 start=$EPOCHREALTIME
 check "it trains" "${run[@]}" --out whole.h5 --log log --pictures pictures
@@ -39,7 +39,7 @@ check "a resumed run that was complete" "${run[@]}" --out again.h5 --resume
 check "changes nothing" equal again.h5
 
 # ---- stopped by Ctrl-C, killed at any moment
-interrupted() {                         # SIGNAL FILE COMMAND...: sends it that signal when it has saved FILE for the first time; its status.
+interrupted() {                         # SIGNAL FILE COMMAND...: sends the signal after the first save of FILE; returns the exit status.
     local signal=$1 file=$2 rc=0 pid; shift 2         # A run that ended before the signal is repeated.
     for _ in 1 2 3 4 5; do
         rm -f "$file"
@@ -73,7 +73,7 @@ done
 check "a run that saves once more" "${run[@]}" --out killed.h5 --resume
 check "nothing is left beside the files" eval '! ls -A | grep -q tmp'
 
-# ---- complaints
+# ---- error messages
 check "no arguments" says 2 'is expected' "$g2p"
 check "an unknown option" says 2 'unrecognized option' "$g2p" --nonsense
 check "no number" says 2 'hidden: a whole number' "$g2p" --data dict --hidden 1.5

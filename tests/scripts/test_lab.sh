@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_lab.sh    weft lab: a page and its times from small data, interruption, the limit of time, planners of others, bad input. B is the build.
+# test_lab.sh    tests weft lab: a page and its times from small data, interruption, the time limit, external planners, bad input. B is the build.
 set -u
 weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
@@ -70,7 +70,7 @@ check "rows cannot be padded" says 1 'padded streams:slots=8,window=8: its batch
 check "a number that is none" says 2 'lr is "x"; a number above 0' run --planner order:count=8 --lr=x --out u.html
 check "more seeds than there are" says 2 'seeds is "4"; a whole number in 1 .. 3' run --planner order:count=8 --seeds=4 --out u.html
 
-# ---- the time, and the user
+# ---- the time limit and interruption
 check "the time is over: a page of what there is" says 0 '1 s are over; d.html has what' run --seconds=1 --limit=100000 --corpus geometric:.01,n=9000 --planner random:count=8 --out d.html
 check "it is whole" grep -q '</html>' d.html
 "$weft" lab --corpus geometric:.01,n=9000 --limit 9000 --planner random:count=8 --out e.html 2>err.e &
@@ -90,7 +90,7 @@ if command -v script >/dev/null; then
     check "the line makes room for what is said" eval 'tail -n 1 shown | grep -q "$(printf "\r\033\\[K")weft: lab: 3 s are over"'
 fi
 
-# ---- a planner of others
+# ---- an external planner
 cat >own.c <<'C'
 #include "weft_plan.h"
 static weft_status snake(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
@@ -116,10 +116,10 @@ else
     cat cc.log; check "a planner of others compiles" false
 fi
 
-# ---- plans of another program, of the lengths that the laboratory trains with
+# ---- plans of another program for the lengths of the training data
 cat >mine.awk <<'A'
 { len[NR - 1] = $1 }
-END {                                   # end to end, cut every 32 tokens; then the same with states that go on
+END {                                   # concatenated and cut every 32 tokens; then the same with carried states
     for (carry = 0; carry < 2; carry++) {
         printf "{\"planner\": \"cut%s\", \"capacity\": 32, \"batch_rows\": %d, \"carry\": %s, \"rows\": [[", carry ? " and carried" : "", carry ? 1 : 3, carry ? "true" : "false"
         room = 32

@@ -10,12 +10,12 @@ lesson() { B=$library bash "$root/lessons/lesson.sh" "$@"; }
 check "all lessons" eval '[ "${V:-}" = "" ] || export WEFT_ISA=generic; lesson all >all.out || { cat all.out; false; }'
 [ "${V:-}" != double ] || { finish "the lessons"; exit; }
 
-# ---- answers that are none: of lesson 2; what is left of seconds is enough for a right one
+# ---- invalid answers to lesson 2, within a time limit that is enough for a correct one
 export SECONDS_EACH=2
 [ "${V:-}" != dasan ] || slow='\|it does not end'
 mkdir -p class/right
 cp "$root/lessons/02_rnn_by_hand/solution.c" class/right/02.c
-answer() {                              # NAME CODE: what step does
+answer() {                              # NAME CODE: CODE is the body of step
     mkdir -p "class/$1"
     { printf '#include <%s.h>\n' signal stdio stdlib string unistd
       printf 'long syscall(long, ...);\n#include <sys/syscall.h>\n#include "lesson.h"\n'
@@ -89,7 +89,7 @@ check "its table" cmp three/grades.csv want.csv
 check "no such class" says 2 'gone is no folder' lesson grade gone
 check "a class without answers" says 0 '^grade: 0 students, 0 answers, 0 right' eval 'mkdir none && lesson grade none'
 
-# ---- answers that attack the grader: none is right, and none changes another's grade
+# ---- answers that attack the grader: none passes or changes another's grade
 mkdir -p evil/{a,b,c,d,e,f,g,h,i,j,k,l,z}
 wrong_code='
 #include <math.h>

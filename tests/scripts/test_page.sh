@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_page.sh [--update]    `weft plan --from` and `--report` as their user meets them: plans go through JSON and come back, damaged ones are
-# refused, and the page of a small corpus is the one of tests/golden, which --update writes anew. B is the build.
+# test_page.sh [--update]    tests `weft plan --from` and `--report`: plans survive a round trip through JSON, damaged ones are refused, and the
+# page of a small corpus equals the one in tests/golden, which --update rewrites. B is the build.
 set -u
 weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/../..")
 update=$([ "${1:-}" = --update ] && echo yes)
@@ -14,7 +14,7 @@ echo "7 3 5 2 8 1 4 6" >eight
 
 "${CC:-cc}" -std=c11 -D_GNU_SOURCE -w -shared -fPIC -I"$root" -o page_lab.so "$root/tests/plan/page_lab.c"
 
-# ---- plans from JSON: of every planner, and of options that say more than pieces do
+# ---- plans from JSON: of every planner, and of options that are not visible in the pieces
 round_trip() { "$weft" plan --json lengths "$1" >one.json && "$weft" plan --json --from one.json lengths >two.json && cmp one.json two.json; }
 lines() { "$weft" plan --json "$@" | sed 's/^{"plans": \[//; s/^ //; s/\]}$//; s/,$//'; }
 all_planners="order:count=5 order:count=7,shuffle=yes sorted:count=5,lookahead=20 random:count=8 pool:count=4,pool=3,shuffle=yes pool:tokens=90
@@ -115,7 +115,7 @@ check "from the standard input" eval '"$weft" plan --report stdin.html - order:c
 from '{"planner": "<script>alert(1)</script>&\"", "batches": [[0,1,2,3,4,5,6,7]]}' >/dev/null
 check "a name is no markup" eval '"$weft" plan --report named.html --from by_hand eight && ! grep -q "<script" named.html && grep -q "&lt;script&gt;alert(1)&lt;/" named.html'
 
-# the pictures that all know, counted
+# counts the pictures of well-known kinds
 echo 4 6 8 5 4 3 7 8 | "$weft" plan --report eight.html - order:count=8 >/dev/null
 has_words() { sed 's/<[^>]*>//g' "$1" | tr '\n' ' ' | grep -qF "$2" || { echo "$1 lacks $2"; return 1; }; }
 check "45 of 64 cells" has_words eight.html "Padded: 45 tokens in 64 cells, 0 of 64 (0.0 %) saved; 8 steps; batch_sizes 8 8 8 7 5 4 3 2."
@@ -124,7 +124,7 @@ echo 9 8 6 4 3 2 | "$weft" plan --report six.html - order:count=6 >/dev/null
 check "32 of 54 cells" has_words six.html "Packed: 32 tokens in 32 cells, 22 of 54 (40.7 %) saved; 9 steps; batch_sizes 6 6 5 4 3 3 2 2 1."
 check "26 sums of 48" grep -qF '<td>32</td><td>54</td><td>40.7</td><td>26</td><td>48</td>' six.html
 
-# all measurements of a laboratory, from formulas
+# all measurements of a lab, from formulas
 check "a page with all that is measured" says 1 "the page is written" "$weft" plan lengths ./page_lab.so:page_planner
 check "a verdict, with its reason" grep -q "<strong>Take 1 random.* the fastest. No plan within 10 % of it changes gradients less" measured.html
 check "it is the golden one" golden page_measured.html measured.html
@@ -143,7 +143,7 @@ for f in first.html measured.html empty.html named.html; do
         check "$f: HTML" eval '! xmllint --html --noout $f 2>&1 | grep "error" | grep -v "Tag [a-z]* invalid"'
     fi
 done
-# Contrast by WCAG 2: of texts with their ground, and with the pieces that they lie on, 4.5; of lines and marks 3; light, then dark.
+# Contrast by WCAG 2: at least 4.5 for text on the page and on pieces, 3 for lines and marks; light, then dark.
 contrast() {
     tr '{},;' '\n\n\n\n' <first.html | sed -n 's/^--\([a-z0-9]*\):#\([0-9a-f]*\)$/\1 \2/p' | awk '
         function hex(s, i) { return index("0123456789abcdef", substr(s, i, 1)) - 1 }
