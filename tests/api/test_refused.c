@@ -373,7 +373,7 @@ static void one_bad_handle_at_a_time(void)
     cr_assert_eq(wrong, 0);
     close_both(&s);
 }
-Test(refused, a_bad_handle_among_good_ones)
+Test(refused, bad_handle_among_good_ones_is_refused)
 {
     for (attention_kind = WEFT_MULTIHEAD; attention_kind <= WEFT_ADDITIVE; attention_kind++)
         one_bad_handle_at_a_time();
@@ -395,7 +395,7 @@ static void all_bad(const function *f, slots *s)
     }
 }
 
-Test(refused, bad_numbers)
+Test(refused, bad_numbers_are_refused)
 {
     slots s;
     open_both(&s);
@@ -410,7 +410,7 @@ Test(refused, bad_numbers)
 }
 
 /* A call with only NULL has no context to fail; the next call with a good tensor reports it. */
-CPU_TEST(refused, the_result_of_a_call_with_null)
+CPU_TEST(refused, result_of_a_call_with_null_is_refused)
 {
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2)), *of_null = weft_tanh(NULL);
     cr_assert(of_null && weft_ok(w));

@@ -15,7 +15,7 @@ static void has(weft *w, const char *name, weft_forecaster *f, int tensors, int6
 }
 
 /* With 4 past and 3 future features and all else by default, counted in the original. */
-CPU_TEST(forecast_models, as_many_parameters_as_the_original)
+CPU_TEST(forecast_models, have_the_parameters_of_the_original)
 {
     weft_module *m = weft_module_new(w, "m");
     weft_encoder_decoder_lstm_opts encoder_decoder = { .dropout = .1, .mlp_dropout = .1 };
@@ -172,7 +172,7 @@ static void count_dropouts(const weft_tensor *y, const char *name, void *user)
 
 /* Dropout is where the original has it: between layers of an LSTM, twice in a GRN, before a GLU, after
  * attention (whose weights have their own inside), in an MLP; not in the last gate of a TFT. */
-Test(forecast_models, dropout_is_where_the_original_has_it)
+Test(forecast_models, drop_where_the_original_does)
 {
     enum {
         GRN = 2,
@@ -216,7 +216,7 @@ Test(forecast_models, dropout_is_where_the_original_has_it)
 }
 
 /* ---- options ---- */
-CPU_TEST(forecast_models, unlike_layers_take_the_state_that_is_there)
+CPU_TEST(forecast_models, accept_different_numbers_of_layers)
 {
     for (int from = 1; from <= 3; from++)
         for (int to = 1; to <= 3; to++) {
@@ -256,7 +256,7 @@ CPU_TEST(forecast_models, unlike_layers_take_the_state_that_is_there)
         }
 }
 
-CPU_TEST(forecast_models, lengths_are_the_static_feature_where_none_is_given)
+CPU_TEST(forecast_models, use_lengths_as_default_static_feature)
 {
     for (int kind = TFT; kind <= PF_TFT; kind++) {
         weft_forecaster *f = forecaster_new(weft_module_new(w, "m"), kind, (wish){ .fixed = 0 });
@@ -280,7 +280,7 @@ typedef struct {
     weft_transformer_lstm_opts transformer;
 } options;
 
-Test(forecast_models, options_that_are_refused)
+Test(forecast_models, refuse_invalid_options)
 {
     static const int64_t widths[] = { 2 };
 #define SEQ(...)         { .kind = ENCODER_DECODER, .seq = { 1, 1, __VA_ARGS__ } }
@@ -313,7 +313,7 @@ Test(forecast_models, options_that_are_refused)
     CLEAN(w);
 }
 
-Test(forecast_models, series_that_are_refused)
+Test(forecast_models, refuse_invalid_series)
 {
     const weft_lengths wrong = { .n = 5, .len = (const int32_t[]){ 1, 2, 99, 1, 1 } };
     static const struct { form as; int model; weft_status status; const char *text; } bad[] = {

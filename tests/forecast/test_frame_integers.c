@@ -51,7 +51,7 @@ Test(frame_integers, are_exact_in_both_formats)
 }
 
 /* The origin comes late: rows before it were doubles, and are less it now. */
-Test(frame_integers, of_which_the_first_are_doubles)
+Test(frame_integers, use_an_origin_when_doubles_are_too_coarse)
 {
     for (int negative = 0; negative < 2; negative++) {
         int64_t first = negative ? -NS : NS;
@@ -70,7 +70,7 @@ Test(frame_integers, of_which_the_first_are_doubles)
     end_folder();
 }
 
-Test(frame_integers, of_several_files_count_from_one_origin)
+Test(frame_integers, share_an_origin_over_several_files)
 {
     static const int64_t step[][2] = { { 256, 100 }, { 100, 256 }, { 100, 300 } };
     for (int i = 0; i < COUNT(step); i++) {
@@ -85,7 +85,7 @@ Test(frame_integers, of_several_files_count_from_one_origin)
     end_folder();
 }
 
-Test(frame_integers, too_far_apart_are_refused_and_nothing_changes)
+Test(frame_integers, are_refused_when_too_far_apart)
 {
     weft_frame f = times(NS, 100, 5);
     const double small[] = { 3 }, half[] = { 1764249600000000256.5 - 1764249600000000256. + 2.5 };
@@ -146,7 +146,7 @@ static const char *told(const weft_frame *f, const char *time, const char *const
     return text;
 }
 
-Test(frame_integers, are_the_time_of_features)
+Test(frame_integers, serve_as_time_of_features)
 {
     weft_frame f = times(NS + 1, 100, 20);
     cr_assert_str_eq(told(&f, "t", NULL), "");

@@ -21,7 +21,7 @@ static void holds(const char *name, weft_tensor *x, const weft_real *want, int r
 }
 
 /* ---- the rule ---- */
-Test(sequences, should_use_packing)
+Test(sequences, packing_needs_more_than_a_tenth_of_difference)
 {
     const struct { weft_lengths l; bool yes;
     } table[] = {
@@ -70,7 +70,7 @@ static weft_real *table(weft_real *out, weft_align align, weft_real pad)
 }
 
 /* Data that begin with 0 keep their first row, which the original loses. */
-Test(sequences, align)
+Test(sequences, align_moves_data_and_gradients)
 {
     weft_real x[N * T * F], want[N * T * F];
     FOR_DEVICES(w)
@@ -100,7 +100,7 @@ static weft_tensor *of_note(weft *w, weft_align align)
 }
 
 /* ---- validation ---- */
-Test(sequences, validate)
+Test(sequences, data_in_padding_are_reported)
 {
     weft_real x[N * T * F];
     FOR_DEVICES(w) {
@@ -127,7 +127,7 @@ Test(sequences, validate)
 }
 
 /* ---- masks ---- */
-Test(sequences, create_mask)
+Test(sequences, masks_match_lengths)
 {
     const weft_real left[] = { 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0 },
                     right[] = { 1, 1, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0 };
@@ -148,7 +148,7 @@ Test(sequences, create_mask)
     }
 }
 
-TABLE_TEST(sequences, attention_mask)
+TABLE_TEST(sequences, attention_masks_match_worked_examples)
 {
     weft_lengths past = BATCH(2, 3), future = BATCH(1, 2), nothing = BATCH(0, 0);
     weft_attention_mask_opts right = { .encoder_align = WEFT_ALIGN_RIGHT }, open = { .not_causal = true },
@@ -175,7 +175,7 @@ TABLE_TEST(sequences, attention_mask)
     cr_assert(weft_usage_of(w).tape == 0, "masks are constants");
 }
 
-Test(sequences, refused)
+Test(sequences, invalid_arguments_are_refused)
 {
     FOR_DEVICES(w) {
         weft_lengths bad = BATCH(3, 2, 6);
@@ -212,7 +212,7 @@ static weft_real *kept(weft_real out[20], const int32_t *len, bool newest, weft_
     return out;
 }
 
-Test(sequences, packed_and_back)
+Test(sequences, packing_round_trip_keeps_values)
 {
     weft_real want[20];
     FOR_DEVICES(w)
@@ -257,7 +257,7 @@ static void one_series(weft *w, weft *by, bool ragged, weft_align align)
     weft_clear(w);
 }
 
-TABLE_TEST(sequences, shorten_series)
+TABLE_TEST(sequences, series_are_shortened_within_limits)
 {
     weft *by = open_on(WEFT_REF);
     for (int round = 0; round < rounds(12, 300); round++)

@@ -42,7 +42,7 @@ static weft_status fixes(void)
     return s;
 }
 
-Test(series_memory, every_allocation_may_fail)
+Test(series_memory, survives_failure_of_each_allocation)
 {
     static weft_status (*const call[])(void) = { fixes, adds, first, reads, whole_, writes, hdf5, shrinks };
     mixed = put_text("csv", "id,a,b\n1,1,2\n0,3,4\n1,5,6\nx,1,1\n");

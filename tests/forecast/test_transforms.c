@@ -13,7 +13,7 @@ static void near(const char *what, const double *got, const double *want, int64_
 }
 
 /* ---- worked numbers ---- */
-Test(transforms, worked_numbers)
+Test(transforms, match_worked_examples)
 {
     static const double u[] = { -2, 1, 4 }, y[] = { 1, 2, 6 };
     static const struct { weft_transform t; double want[3];
@@ -62,7 +62,7 @@ Test(transforms, worked_numbers)
     CLEAN(w);
 }
 
-Test(transforms, scaler_of_several_series_is_that_of_all_rows)
+Test(transforms, scaler_uses_the_rows_of_all_series)
 {
     static const double low[] = { 0, 2 }, high[] = { 10, 12 };
     weft *w = open_on(WEFT_REF);
@@ -77,7 +77,7 @@ Test(transforms, scaler_of_several_series_is_that_of_all_rows)
     CLEAN(w);
 }
 
-Test(transforms, a_series_without_rows_counts_nothing)
+Test(transforms, empty_series_has_no_effect)
 {
     static const double ten[] = { 10, 10, 10 }, twenty[] = { 20, 20, 20 };
     static const char *const names[] = { "u", "y", "s", NULL };
@@ -113,7 +113,7 @@ Test(transforms, a_series_without_rows_counts_nothing)
     CLEAN(w);
 }
 
-Test(transforms, constants)
+Test(transforms, constant_columns_are_accepted)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { .1, .1, .1 };
     static const struct { weft_transform_kind kind; double want; } given[] = {
@@ -137,7 +137,7 @@ Test(transforms, constants)
 
 /* These columns are constant except for rounding. Scaling them would turn the rounding into noise of size
  * 1. */
-Test(transforms, columns_that_are_constant_but_for_rounding)
+Test(transforms, nearly_constant_columns_are_accepted)
 {
     enum { N = 1000 };
     static double u[N], y[5][N];
@@ -173,7 +173,7 @@ Test(transforms, columns_that_are_constant_but_for_rounding)
     CLEAN(w);
 }
 
-Test(transforms, beyond_the_range)
+Test(transforms, clamp_limits_values_out_of_range)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { 1, 2, 6 }, more[] = { 0, 3, 7 };
     weft *w = open_on(WEFT_REF);
@@ -247,7 +247,7 @@ static int chain_of(int i, weft_transform to[4])
     return chains[i].n;
 }
 
-Test(transforms, there_and_back)
+Test(transforms, inverse_restores_values)
 {
     weft *w = open_on(WEFT_REF);
     for (int i = 0; i < COUNT(chains); i++)
@@ -278,7 +278,7 @@ Test(transforms, there_and_back)
 }
 
 /* ---- least squares ---- */
-Test(transforms, polynomials_are_least_squares)
+Test(transforms, polynomials_fit_least_squares)
 {
     weft *w = open_on(WEFT_REF);
     for (int k = 0; k < rounds(40, 400); k++) {
@@ -313,7 +313,7 @@ Test(transforms, polynomials_are_least_squares)
 }
 
 /* ---- refused options ---- */
-Test(transforms, descriptions_that_make_no_sense)
+Test(transforms, invalid_descriptions_are_refused)
 {
     static const double falling[] = { 1, 1 }, bad[] = { 1, NAN, 2 };
     static const struct { weft_transform t; const char *says;
@@ -356,7 +356,7 @@ Test(transforms, descriptions_that_make_no_sense)
     CLEAN(w);
 }
 
-Test(transforms, numbers_outside_of_the_domain)
+Test(transforms, numbers_outside_the_domain_are_refused)
 {
     static const double u[] = { 1, 0, 3, 3 }, y[] = { 1, 2, -1, 6 };
     static const struct { weft_transform t; weft_status kind; const char *says;
@@ -397,7 +397,7 @@ Test(transforms, numbers_outside_of_the_domain)
     CLEAN(w);
 }
 
-Test(transforms, rows_that_cannot_be_undone)
+Test(transforms, rows_without_an_inverse_are_refused)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { 1, 2, 4 };
     weft *w = open_on(WEFT_REF);
@@ -427,7 +427,7 @@ Test(transforms, rows_that_cannot_be_undone)
 }
 
 /* ---- saved and loaded ---- */
-Test(transforms, saved_and_loaded)
+Test(transforms, are_saved_and_loaded)
 {
     const char *path = in_folder("features.h5");
     weft *w = open_on(WEFT_REF);

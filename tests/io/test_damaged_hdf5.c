@@ -92,7 +92,7 @@ static size_t structure_at(content b, size_t at, bool all, size_t *head)
 
 /* A root with links in its header, one with links in a heap and a tree, data sets with numbers in their
  * headers. */
-Test(damaged_hdf5, structures_with_right_sums_are_refused_or_read)
+Test(damaged_hdf5, damaged_structures_with_valid_sums_are_refused_or_read)
 {
     const char *path = in_folder("structure.h5");
     for (int k = 0; k < 3; k++) {
@@ -191,7 +191,7 @@ static bool reads_as_libhdf5(const char *path)
 }
 
 /* Each bit of what headers say of shapes, types and places. */
-Test(damaged_hdf5, headers_of_sets_are_read_as_libhdf5_reads_them)
+Test(damaged_hdf5, headers_of_sets_match_libhdf5)
 {
     static const int messages[] = { 1, 3, 8 };
     const char *path = in_folder("set.h5");
@@ -220,7 +220,7 @@ Test(damaged_hdf5, headers_of_sets_are_read_as_libhdf5_reads_them)
 
 /* An end that the superblock names, but before numbers that are there: libhdf5 reads them or not, as its
  * buffer has it. The whole and its parts are refused alike. */
-Test(damaged_hdf5, numbers_behind_the_end_that_is_named_are_refused)
+Test(damaged_hdf5, numbers_beyond_the_named_end_are_refused)
 {
     enum { LENGTHS = 10, END = 28, SUM = 44 };                /* of a superblock of version 2 */
     static const int32_t len[] = { 3, 0, 2, 4 }, all[] = { 0, 1, 2, 3 },

@@ -60,7 +60,7 @@ static void is_gathered(weft_tensor *x, const weft_dataset *d, const int32_t *in
     cr_assert_eq(weft_size(x, 0), row);
 }
 
-TABLE_TEST(dataset, a_batch_is_a_gather)
+TABLE_TEST(dataset, batch_matches_a_plain_gather)
 {
     for (int k = 0; k < rounds(40, 1000); k++) {
         int32_t index[4 * N];
@@ -76,7 +76,7 @@ TABLE_TEST(dataset, a_batch_is_a_gather)
     }
 }
 
-CPU_TEST(dataset, several_of_the_same_sequences_are_one_batch)
+CPU_TEST(dataset, datasets_of_equal_lengths_share_a_batch)
 {
     new_lengths();
     weft_dataset x = data_of(3), y = data_of(3), tokens = data_of(0);
@@ -118,7 +118,7 @@ Test(dataset, dropout_follows_the_sequence)
     CLEAN(w[1]);
 }
 
-TABLE_TEST(dataset, empty_ones)
+TABLE_TEST(dataset, empty_datasets_work)
 {
     int64_t none[] = { 0 };
     weft_dataset d = { .offset = none };
@@ -130,7 +130,7 @@ TABLE_TEST(dataset, empty_ones)
     }
 }
 
-CPU_TEST(dataset, refuses)
+CPU_TEST(dataset, invalid_datasets_are_refused)
 {
     static const int32_t good[] = { 0, 1 }, beyond[] = { 0, N }, negative[] = { 3, 4, -1 };
     for (int i = 0; i < N; i++)

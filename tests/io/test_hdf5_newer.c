@@ -96,7 +96,7 @@ static hid_t bool_type(void)                     /* h5py's */
     return t;
 }
 
-Test(hdf5_newer, every_type_in_every_form)
+Test(hdf5_newer, every_type_and_form_is_read)
 {
     static const way ways[] = { { OLDEST, false, 0, 0, 0 },
                                 { OLDEST, true, 6, 0, 0 },
@@ -135,7 +135,7 @@ static const char *with_integers(const char *name, hid_t type, hid_t memory, con
     return path;
 }
 
-Test(hdf5_newer, integers_that_do_not_fit_are_named)
+Test(hdf5_newer, integers_out_of_range_are_named)
 {
     static const struct { const char *name; bool is_unsigned; int64_t four[4]; const char *says; } bad[] = {
         { "tokens", false, { 1, 2, 1LL << 31, 4 }, "tokens[2] is 2147483648, which an int32 does not hold" },
@@ -170,7 +170,7 @@ Test(hdf5_newer, integers_that_do_not_fit_are_named)
 }
 
 /* ---- a writer that is still there ---- */
-Test(hdf5_newer, a_file_that_is_being_written)
+Test(hdf5_newer, file_open_for_swmr_writing_is_read)
 {
     enum { SUM = 44 };                           /* of the superblock */
     const char *path = in_folder("swmr.h5");

@@ -53,7 +53,7 @@ static bool has(weft_tensor *x, const float *want)         /* NaN is NaN */
 
 static const char not_a_chunk[] = "weight has a chunk that is damaged";
 
-Test(inflate, what_was_deflated_inflates)
+Test(inflate, deflated_bytes_are_restored)
 {
     const char *path = in_folder("f");
     for (int k = 0; k < rounds(60, 2000); k++) {
@@ -85,7 +85,7 @@ Test(inflate, what_was_deflated_inflates)
 
 /* Streams of one byte more or less than the chunk, wherever its numbers end, and data that is not a zlib
  * stream. */
-Test(inflate, streams_of_other_kinds)
+Test(inflate, other_streams_are_refused)
 {
     enum { N = 4 };
     static const struct { const char *name; int window; bool dictionary; } other[] = {
@@ -116,7 +116,7 @@ Test(inflate, streams_of_other_kinds)
 }
 
 /* Each allocation of a load fails once, zlib's included: of a good file, and of a stream that goes on. */
-Test(inflate, without_memory)
+Test(inflate, survives_failure_of_each_allocation)
 {
     enum { N = 3000 };
     const char *path = in_folder("f");
@@ -186,7 +186,7 @@ static void bomb(const char *path, size_t n)
     free(stream);
 }
 
-Test(inflate, a_bomb_takes_no_memory)
+Test(inflate, bomb_takes_no_memory)
 {
     const char *path = in_folder("f");
     bomb(path, 400 << 20);

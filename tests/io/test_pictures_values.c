@@ -18,7 +18,7 @@ static double contrast(weft__paint p)
     return fmax(a, b) / fmin(a, b);
 }
 
-Test(pictures_values, an_ink_is_legible_on_every_colour)
+Test(pictures_values, ink_is_legible_on_every_colour)
 {
     for (int r = 0; r < 256; r += 5)
         for (int g = 0; g < 256; g += 5)
@@ -28,7 +28,7 @@ Test(pictures_values, an_ink_is_legible_on_every_colour)
             }
 }
 
-Test(pictures_values, colours_get_darker_alike_to_either_side_under_a_legible_ink)
+Test(pictures_values, both_sides_of_a_scale_darken_alike)
 {
     const weft__scale both = { -1, 0, 1, NULL, false }, weights = { 0, 0, 1, NULL, true };
     double before[3] = { 1, 1, 1 };
@@ -52,7 +52,7 @@ Test(pictures_values, colours_get_darker_alike_to_either_side_under_a_legible_in
     cr_assert_str_eq(weft__scale_paint(&both, NAN).fill, "#000000");
 }
 
-Test(pictures_values, short_numbers)
+Test(pictures_values, numbers_have_few_digits)
 {
     static const struct { double value; int digits; const char *text;
     } some[] = {
@@ -82,7 +82,7 @@ Test(pictures_values, short_numbers)
         cr_assert_str_eq(weft__short_number(text, some[i].value, some[i].digits), some[i].text);
 }
 
-Test(pictures_values, scales)
+Test(pictures_values, scales_are_symmetric_by_default)
 {
     weft__scale s;
     const double values[] = { -1, 3, NAN, INFINITY };
@@ -132,7 +132,7 @@ static int covered(const char *text, int rows, int columns)
     return n;
 }
 
-Test(pictures_values, heatmaps)
+Test(pictures_values, heatmaps_show_their_values)
 {
     static const char *const rows[] = { "i", "f", "g", nasty },
                             *const columns[] = { "(", "the second", ")", NULL, "." };
@@ -181,7 +181,7 @@ static const char words[] = "a (b\n\\ \xC3\xA9)\t&<\"c\x01";
 enum { LETTERS = sizeof words - 1 };
 static const double of_words[] = { 0, .5, 1, -1, -.5, .25, -.25, NAN, .75, INFINITY, .1, -.1, 2, -2, 0, .3 };
 
-Test(pictures_values, text)
+Test(pictures_values, text_is_coloured_by_value)
 {
     begin();
     cr_assert_eq(COUNT(of_words), LETTERS);
@@ -206,7 +206,7 @@ Test(pictures_values, text)
     REFUSED("100001 bytes", weft_plot_text(path, "t", many, 100001, zeros, NULL));
 }
 
-Test(pictures_values, every_byte_of_a_text_is_shown_within_the_columns)
+Test(pictures_values, text_shows_every_byte_within_its_columns)
 {
     begin();
     static char bytes[256];
@@ -249,7 +249,7 @@ static void cell_is(const weft_cell_numbers *n, const char *title, const char *f
     free(text);
 }
 
-Test(pictures_values, cells)
+Test(pictures_values, cells_show_their_numbers)
 {
     begin();
     weft_cell_numbers n = an_lstm(), g = { .kind = WEFT_CELL_GRU, .inputs = 2, .hidden = 6, .unit = 4,
@@ -266,7 +266,7 @@ Test(pictures_values, cells)
     unlink(path);
 }
 
-Test(pictures_values, a_cell_whose_numbers_do_not_agree)
+Test(pictures_values, inconsistent_cell_is_refused)
 {
     begin();
     weft_cell_numbers n = an_lstm();

@@ -29,7 +29,7 @@ static char *picture(weft *w, weft_tensor *of)   /* to be freed */
     return text;
 }
 
-Test(tape_pictures, numbers_and_gradients)
+Test(tape_pictures, show_numbers_and_gradients)
 {
     begin();
     FOR_DEVICES(w) {
@@ -101,7 +101,7 @@ static void lies_well(const char *text)
     cr_assert(arrows > 0);
 }
 
-Test(tape_pictures, no_arrow_goes_through_a_box)
+Test(tape_pictures, arrows_avoid_boxes)
 {
     begin();
     weft *w = open_on(WEFT_CPU);
@@ -174,7 +174,7 @@ Test(tape_pictures, backward_after_drawing_has_the_same_bits)
     unlink(path);
 }
 
-Test(tape_pictures, same_bytes_in_every_locale)
+Test(tape_pictures, have_the_same_bytes_in_every_locale)
 {
     begin();
     weft *w = open_on(WEFT_CPU);
@@ -194,7 +194,7 @@ Test(tape_pictures, same_bytes_in_every_locale)
 }
 
 /* ---- graphviz ---- */
-Test(tape_pictures, for_graphviz)
+Test(tape_pictures, are_valid_graphviz)
 {
     begin();
     FOR_DEVICES(w) {
@@ -224,7 +224,7 @@ Test(tape_pictures, for_graphviz)
 }
 
 /* ---- refused calls ---- */
-Test(tape_pictures, refused)
+Test(tape_pictures, invalid_arguments_are_refused)
 {
     begin();
     weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
@@ -263,7 +263,7 @@ Test(tape_pictures, refused)
 }
 
 /* An error of the backward fails the context, and no file is written. Without gradients the tape is drawn. */
-Test(tape_pictures, errors_of_the_walk)
+Test(tape_pictures, errors_of_backward_are_reported)
 {
     begin();
     weft *w = open_on(WEFT_CPU);

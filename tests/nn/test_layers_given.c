@@ -3,7 +3,7 @@
 #include "layers.h"
 
 /* ---- sizes ---- */
-CPU_TEST(layers_given, a_missing_size_is_named)
+CPU_TEST(layers_given, missing_size_is_named)
 {
     weft_module *m = weft_module_new(w, "m");
 #define MISSING(size, new, opts_type, ...)                                                 \
@@ -26,7 +26,7 @@ CPU_TEST(layers_given, a_missing_size_is_named)
     cr_assert(weft_dropout_run(none, x) == x);
 }
 
-CPU_TEST(layers_given, eps_of_a_norm)
+CPU_TEST(layers_given, eps_of_a_norm_is_used)
 {
     weft_module *m = weft_module_new(w, "m");
     static const double eps[] = { 0, 1e-5, 3, -1, NAN, INFINITY };
@@ -141,7 +141,7 @@ static void factors(const dropping *d, weft_real *factor)
     }
 }
 
-TABLE_TEST(layers_given, a_dropped_row_is_dropped_everywhere)
+TABLE_TEST(layers_given, dropped_row_is_dropped_everywhere)
 {
     static const int32_t id[TOKENS] = { 14, 0, 2, 2, 299, 1, 5, 14, -1 };
     dropping d = dropping_in(w, .25);

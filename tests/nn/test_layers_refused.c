@@ -195,7 +195,7 @@ static uint64_t one_layer(weft_module *m, int kind)                /* how many n
 
 /* The name of a failed module can be used again. Modules created before and after keep their initial
  * values. */
-Test(layers_refused, a_name_is_free_after_a_failure)
+Test(layers_refused, name_is_free_after_a_failure)
 {
     for (int kind = 0; kind <= 10; kind++)
         for (int64_t n = 1, failed = 0;; n++) {
@@ -233,7 +233,7 @@ Test(layers_refused, a_name_is_free_after_a_failure)
         }
 }
 
-CPU_TEST(layers_refused, any_piece_of_a_step_may_fail)
+CPU_TEST(layers_refused, step_survives_failure_of_each_allocation)
 {
     weft_module *m = weft_module_new(w, "m");
     layers l = all_layers(m);

@@ -154,7 +154,7 @@ Test(losses, bce_is_accurate_for_large_logits)
 
 /* ---- quantiles: values are in tests/golden/layers.json ---- */
 /* A target [TOKENS] is one of [TOKENS, 1]; per batch the weight counts sequences. */
-TABLE_TEST(losses, quantile)
+TABLE_TEST(losses, quantile_loss_matches_plain_loops)
 {
     for (int layout = 0; layout < 4; layout++) {
         data d = data_of(MSE);
@@ -166,7 +166,7 @@ TABLE_TEST(losses, quantile)
     }
 }
 
-Test(losses, refusals)
+Test(losses, refuse_invalid_arguments)
 {
     weft *w = open_on(WEFT_REF);
 #define BAD(status, part, call)                                                              \

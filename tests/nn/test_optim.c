@@ -69,7 +69,7 @@ Test(optim, steps_only_its_own_parameters)
     CLEAN(w);
 }
 
-Test(optim, all_frozen_and_nothing)
+Test(optim, frozen_parameters_are_kept_and_empty_modules_refused)
 {
     weft *w = open_on(WEFT_REF);
     model a = model_in(w);
@@ -87,7 +87,7 @@ Test(optim, all_frozen_and_nothing)
 
 /* ---- gradients that are not finite ---- */
 /* A skipped step changes only its count. The run equals one without it, bit for bit. */
-TABLE_TEST(optim, skips)
+TABLE_TEST(optim, non_finite_gradients_skip_the_step)
 {
     for (int r = 0; r < RULES; r++) {
         model a = model_in(w), b = model_in(w);
@@ -111,7 +111,7 @@ TABLE_TEST(optim, skips)
     }
 }
 
-TABLE_TEST(optim, ten_in_a_row)
+TABLE_TEST(optim, ten_skipped_steps_in_a_row_are_an_error)
 {
     model a = model_in(w);
     weft_optim *o = weft_adamw_new(a.m, NULL);
@@ -141,7 +141,7 @@ TABLE_TEST(optim, ten_in_a_row)
     OK(w);
 }
 
-Test(optim, failed_step)
+Test(optim, failed_step_changes_nothing)
 {
     weft *w = open_on(WEFT_REF);
     model a = model_in(w);
@@ -183,7 +183,7 @@ static void carry_over(weft *from, weft_optim *o, weft *to, weft_optim *p)
     weft__optim_restored(p);
 }
 
-Test(optim, resumes)
+Test(optim, resumed_run_matches)
 {
     FOR_DEVICES(w)
         for (int r = 0; r < RULES; r++) {

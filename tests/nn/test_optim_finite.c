@@ -5,7 +5,7 @@
 
 #define HUGE_REAL ((weft_real)TOL(1.7e308, 3e38))
 
-TABLE_TEST(finite, a_rate_too_large_changes_nothing)
+TABLE_TEST(finite, too_large_rate_changes_nothing)
 {
     for (int rule = 0; rule < RULES; rule++) {
         model a = model_in(w);
@@ -32,7 +32,7 @@ TABLE_TEST(finite, a_rate_too_large_changes_nothing)
 }
 
 /* Only one parameter would overflow. The others are not written either, at any position. */
-TABLE_TEST(finite, one_value_too_large_skips_the_step)
+TABLE_TEST(finite, one_too_large_value_skips_the_step)
 {
     for (int rule = 0; rule < RULES; rule++)
         for (int k = 0; k < PARTS; k++) {
@@ -87,7 +87,7 @@ static void rehearse(weft__device *d, int64_t n, const weft__foresight *first, c
     weft__ref.rehearse(d, n, NULL, u, past, moves, dx, m, v, a, x, from, g);
 }
 
-Test(finite, sizes_prove_nearly_all)
+Test(finite, few_steps_check_each_element)
 {
     weft__kernels counting = weft__ref;
     counting.rehearse = rehearse;

@@ -112,7 +112,7 @@ TABLE_TEST(parameters, frozen_parameters_get_no_gradient)
     weft_clear(w);
 }
 
-CPU_TEST(parameters, frozen_by_a_pattern)
+CPU_TEST(parameters, patterns_freeze_parameters)
 {
     static const struct { const char *pattern; int frozen; } t[] = {            /* bits: a.w, a.b, c.a.w, w */
         { "*", 15 },    { "a.*", 3 },    { "*.w", 5 },      { "w", 8 },     { "a.w", 1 },
@@ -166,7 +166,7 @@ TABLE_TEST(parameters, gradients_are_zeroed_and_divided_below_a_module)
     weft_clear(w);
 }
 
-TABLE_TEST(parameters, flat_gradient)
+TABLE_TEST(parameters, flat_gradient_joins_all_gradients)
 {
     weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
                 *empty = weft_submodule_new(m, "empty");
@@ -192,7 +192,7 @@ TABLE_TEST(parameters, flat_gradient)
     weft_clear(w);
 }
 
-CPU_TEST(parameters, recovering_forgets_gradients)
+CPU_TEST(parameters, recover_clears_gradients)
 {
     weft_module *m = weft_module_new(w, "m"), *none = weft_module_new(w, "none");
     weft_tensor *p = vector(m, "p", 5, constant(2));

@@ -186,7 +186,7 @@ CPU_TEST(decode, ties_are_broken_by_position)
 }
 
 /* ---- empty cases ---- */
-CPU_TEST(decode, nothing_to_decode)
+CPU_TEST(decode, empty_batch_is_accepted)
 {
     for (int i = 0; i < WAYS; i++) {
         weft_decoded none = decode(w, (way)i, 0,
@@ -202,7 +202,7 @@ static weft_tensor *only_end(weft_decode_rows *rows, void *user)
     return weft_zeros(weft_context_of(rows->tokens), WEFT_SHAPE(rows->n, 1));
 }
 
-CPU_TEST(decode, beams_without_continuations)
+CPU_TEST(decode, beams_may_end_without_continuations)
 {
     weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, only_end, NULL,
                                  &(weft_decode_opts){ .has_end = true, .limit = 3, .beams = 4 });

@@ -269,7 +269,7 @@ static void train_once(weft *w, void *user)
         weft_rnn_run(user, random_ragged(w, 4, IN, &(weft_lengths){ .n = 4, .len = len }), WEFT_ZERO_STATE)));
     OK(w);
 }
-Test(own_cell, a_steady_step_asks_for_no_memory, .init = unchecked)
+Test(own_cell, steady_step_allocates_nothing, .init = unchecked)
 {
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(cells); i++)

@@ -79,7 +79,7 @@ static void check_second_derivatives(weft *w, const kind *k)
     weft_clear(w);
 }
 
-Test(rnn, gradcheck2)
+Test(rnn, second_gradients_match_central_differences)
 {
     weft *w = open_on(WEFT_REF);
     for (int cell = 0; cell < CELLS; cell++) {
@@ -90,7 +90,7 @@ Test(rnn, gradcheck2)
     CLEAN(w);
 }
 
-Test(rnn, a_second_walk_doubles_the_gradients)
+Test(rnn, second_backward_doubles_the_gradients)
 {
     static const int32_t len[] = { 3, 1 };
     FOR_DEVICES(w)

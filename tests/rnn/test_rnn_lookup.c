@@ -232,7 +232,7 @@ static weft_tensor *loss_at(weft_tensor *const *x, void *user)
     (void)x;                                     /* parameters, where they are */
     return loss(p->s, p->k, embedded(p->s->m->w, p->s), &o);
 }
-Test(rnn_lookup, second_derivatives)
+Test(rnn_lookup, second_derivatives_match)
 {
     weft *w = open_on(WEFT_REF);
     for (int cell = 0; cell < CELLS; cell++) {
@@ -275,7 +275,7 @@ static void failing(weft *w, void *user)
     if (weft_ok(w))
         weft_clear(w);
 }
-TABLE_TEST(rnn_lookup, every_allocation_may_fail)
+TABLE_TEST(rnn_lookup, survives_failure_of_each_allocation)
 {
     net s = net_of(w, &small, false, MANY);
     cr_assert(failures_of(w, 40, failing, &s) > 20);

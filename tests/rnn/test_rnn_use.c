@@ -3,7 +3,7 @@
 #include "tests/rnn/rnn_kinds.h"
 
 /* ---- 70,000 steps ---- */
-Test(rnn_use, seventy_thousand_steps)
+Test(rnn_use, long_sequence_matches_plain_loops)
 {
     enum { T = 70000, H = 2 };
     static weft_real x[T];
@@ -215,7 +215,7 @@ TABLE_TEST(rnn_use, final_state_matches_the_ends_of_the_outputs)
     }
 }
 
-Test(rnn_use, final_state_of_other_states)
+Test(rnn_use, final_state_checks_its_state)
 {
     weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
@@ -349,7 +349,7 @@ Test(rnn_use, a_steady_step_allocates_nothing, .init = unchecked)
         is_steady(w, one_step, four_parts(w));
 }
 
-CPU_TEST(rnn_use, every_piece_of_memory_may_fail)
+CPU_TEST(rnn_use, survives_failure_of_each_allocation)
 {
     weft_rnn *r = four_parts(w);
     int failed = failures_of(w, rounds(40, 4000), one_step, r);
