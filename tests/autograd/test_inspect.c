@@ -244,8 +244,7 @@ CPU_TEST(inspect, works_in_every_locale_and_after_an_error)
     cr_assert_str_eq(tape_of(w), "");
 }
 
-/* With second derivatives, the entries of the recorded backward are also on the tape and printed, however
- * many there are. */
+/* With second derivatives, the tape also contains and prints the entries of the recorded backward. */
 TABLE_TEST(inspect, recorded_backward_and_many_entries_are_printed)
 {
     weft_tensor *x = weft_scalar(w, 3), *dx;

@@ -5,7 +5,7 @@
 #include "core/shared/philox.h"
 
 /* ---- copies ---- */
-/* Copies pieces of any width to places of other layouts. -0 stays -0. */
+/* Copies pieces of any width to positions of other layouts. -0 stays -0. */
 Test(bits, copies_keep_negative_zero)
 {
     ON_EVERY_TABLE(t) {

@@ -1,5 +1,5 @@
-/* test_blocks.c - the blocks of gated residual networks: ragged and plain alike, many as one, gradients.
- * Their values are PyTorch's in tests/golden/models.json. */
+/* test_blocks.c - tests the blocks of gated residual networks: ragged against plain input, groups against
+ * single networks, gradients. tests/golden/models.json compares their values with PyTorch. */
 #include "rnn/forecast/blocks/blocks.h"
 #include "tests/nn/layers.h"
 

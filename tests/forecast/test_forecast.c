@@ -75,7 +75,7 @@ Test(forecast, ragged_matches_padded_input)
                                    { .plain = true, .right = true, .pad = NAN },
                                    { .plain = true, .right = true, .pad = 1e30 } };
             find(f, m, &b, forms[0], &ragged);
-            /* whatever is in the pads, and whichever side they are on */
+            /* for any padding, on either side */
             for (int i = 1; i < COUNT(forms); i++) {
                 find(f, m, &b, forms[i], &plain);
                 same_bits(model_names[kind], plain.output, ragged.output, ragged.outputs);
@@ -184,8 +184,8 @@ Test(forecast, causal_models_do_not_read_later_steps)
             }
 }
 
-/* Strictly: of the decoder's own outputs a step attends to those before it, so that of a single step
- * without a past nothing is seen. */
+/* Strict: a step attends only to earlier outputs of the decoder, so a single step without a past attends to
+ * nothing. */
 CPU_TEST(forecast, steps_do_not_attend_to_themselves)
 {
     weft_forecaster *f =

@@ -1,5 +1,5 @@
-/* test_forecast_loss.c - losses of forecasts: the study's worked values, padded and ragged, NaN in the pads,
- * normalisation; the point prediction and the metrics. */
+/* test_forecast_loss.c - tests forecast losses against worked examples, padded and ragged, with NaN in the
+ * padding. Also tests normalisation, the point prediction and the metrics. */
 #include "tests/check.h"
 
 enum { N = 2, T = 4, QUANTILES = 3 };

@@ -14,7 +14,7 @@ static void has(weft *w, const char *name, weft_forecaster *f, int tensors, int6
               (long long)weft_parameter_numel(m), tensors, (long long)numbers_in_all);
 }
 
-/* With 4 past and 3 future features and all else by default, counted in the original. */
+/* With 4 past and 3 future features and other options by default. Counts are from the original. */
 CPU_TEST(forecast_models, have_the_parameters_of_the_original)
 {
     weft_module *m = weft_module_new(w, "m");
@@ -64,7 +64,7 @@ TABLE_TEST(forecast_models, every_parameter_learns)
             weft_real *g = numbers(weft_grad(p)), most = 0;
             for (int64_t k = 0; k < weft_numel(p); k++)
                 most = (weft_real)fmax((double)most, fabs((double)g[k]));
-            /* keys' biases have none: they cancel */
+            /* biases of keys have no gradient: they cancel */
             cr_assert(most > 0 || strstr(path, "key_layers"), "%s has no gradient", path);
         }
     }

@@ -1,5 +1,6 @@
-/* test_frame_integers.c - columns of integers that a double does not hold, such as times in nanoseconds: all
- * numbers stay exact, through both formats, several files, parts of a frame and features. */
+/* test_frame_integers.c - tests columns of integers that are too large for a double, such as times in
+ * nanoseconds. They stay exact in both file formats, over several files, in parts of a frame and in
+ * features. */
 #include <inttypes.h>
 #include "series_data.h"
 
@@ -64,7 +65,7 @@ Test(frame_integers, use_an_origin_when_doubles_are_too_coarse)
         are(&g, 0, 8, first, 128);
         weft_frame_free(&f), weft_frame_free(&g);
     }
-    weft_frame f = times(NS, 256, 8); /* doubles hold them all */
+    weft_frame f = times(NS, 256, 8); /* doubles represent them all */
     cr_assert(f.origin[0] == 0 && f.column[0][1] == 1764249600000000256.);
     weft_frame_free(&f);
     end_folder();

@@ -1,5 +1,5 @@
-/* test_frame_parts.c - frames written as CSV and read back to the bit; frames split by series, rows and time:
- * parts put together are the whole. */
+/* test_frame_parts.c - tests that frames written as CSV are read back bit for bit, and that the parts of a
+ * frame split by series, rows or time make the whole. */
 #include <unistd.h>
 #include "tests/core/comma.h"
 #include "series_data.h"
@@ -10,7 +10,7 @@ static void same_number(double a, double b)
               a, b);
 }
 
-/* Rows of f from `from` on are those of g from `at` on, in every column. */
+/* Compares rows of f from `from` with those of g from `at`, in every column. */
 static void same_rows(const weft_frame *f, int64_t from, const weft_frame *g, int64_t at, int64_t rows)
 {
     cr_assert_eq(f->columns, g->columns);

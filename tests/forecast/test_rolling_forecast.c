@@ -1,5 +1,5 @@
-/* test_rolling_forecast.c - forecasts of any length: against a plain loop over rows, with the truth or with
- * predictions as their past, quantiles, constant memory, and models that do not behave. */
+/* test_rolling_forecast.c - tests forecasts of any length against a plain loop over rows, with true values or
+ * predictions as their past. Also tests quantiles, constant memory and invalid models. */
 #include "series_data.h"
 
 enum { CONTEXT = 5, HORIZON = 3 };
@@ -226,7 +226,7 @@ static weft_tensor *by_network(weft_series_batch s, void *user)
     return weft_forecast_run(l->net, &s, NULL).y;
 }
 
-/* Together they are forecast as each alone, to the bit, in the fewest calls. */
+/* In one call each series has the bits of a single run, with the fewest model calls. */
 TABLE_TEST(rolling_forecast, series_in_a_batch_match_single_runs)
 {
     weft_frame f = series_random(SERIES, (int64_t[]){ 12, 30, 9, 25, 20 });
@@ -263,7 +263,7 @@ TABLE_TEST(rolling_forecast, series_in_a_batch_match_single_runs)
                       alone[i][k]);
     }
     cr_assert(!memcmp(all, alone_all, 6 * sizeof *all));
-    weft_rolling_forecasts(x, &f, NULL, 0, by_network, &l, NULL);    /* of none */
+    weft_rolling_forecasts(x, &f, NULL, 0, by_network, &l, NULL);    /* no series */
     OK(w);
     of[2].from = 0;
     weft_rolling_forecasts(x, &f, of, SERIES, by_network, &l, NULL);

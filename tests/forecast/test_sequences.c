@@ -1,5 +1,5 @@
-/* test_sequences.c - the sequence helpers of TransformerTF: the rule, aligning, packing, masks, shortening.
- * LEFT means data first. tests/autograd/test_packed_sequence.c tests packing itself. */
+/* test_sequences.c - tests the sequence helpers of TransformerTF: the rule for packing, alignment, packing,
+ * masks, shortening. LEFT means data first. tests/autograd/test_packed_sequence.c tests packing itself. */
 #include "tests/check.h"
 
 #define BATCH(...)                                                                   \
@@ -69,7 +69,7 @@ static weft_real *table(weft_real *out, weft_align align, weft_real pad)
     return out;
 }
 
-/* Data that begin with 0 keep their first row, which the original loses. */
+/* Data that begin with 0 keep their first row; the original loses it. */
 Test(sequences, align_moves_data_and_gradients)
 {
     weft_real x[N * T * F], want[N * T * F];
@@ -200,7 +200,7 @@ static void draw(weft_stream *s, int32_t least, int32_t most, int32_t out[4])
     }
 }
 
-/* The note's numbers, those rows only that are kept of sequences that were as long as the note says. */
+/* The numbers of the note, only the rows kept from sequences with the given lengths. */
 static weft_real *kept(weft_real out[20], const int32_t *len, bool newest, weft_align align)
 {
     for (int s = 0; s < 4; s++)

@@ -8,7 +8,7 @@
 #define ADD_TABLE(f, text, ...) \
     weft_frame_add_static_csv(f, put_text("t.csv", text), "id", WEFT_NAMES(__VA_ARGS__), NULL)
 
-/* Series `s` of f has this id and these numbers of column a; b is ten times as much. */
+/* Checks id and numbers of column a of series `s` of f; b is ten times a. */
 static void series_is(const weft_frame *f, int64_t s, const char *id, int64_t rows, const double *a)
 {
     cr_assert_str_eq(f->id[s], id);

@@ -1,5 +1,5 @@
-/* test_series_memory.c - memory that runs out while frames of time series grow, are read and written: every
- * allocation of weft's own code fails once, and the frame is as it was. */
+/* test_series_memory.c - tests failed allocations while frames grow, are written and read. Each allocation of
+ * weft fails once, and the frame does not change. */
 #include <hdf5.h>
 #include "series_data.h"
 #include "tests/failing_malloc.h"

@@ -90,7 +90,7 @@ Test(transforms, empty_series_has_no_effect)
     DOES(weft_frame_add(&part, NULL, names, (const double *const[]){ ten, ten, ten }, 3));
     DOES(weft_frame_add(&part, NULL, names, NULL, 0));
     DOES(weft_frame_add(&part, NULL, names, (const double *const[]){ ten, ten, twenty }, 3));
-    for (int n = 0; n < 2; n++) {                /* scaled; the logarithm, which 0 has none of, scaled */
+    for (int n = 0; n < 2; n++) {                /* scaled; logarithm, undefined at 0, scaled */
         const weft_features_opts o = { .context = 1,
                                        .horizon = 1,
                                        .known = WEFT_NAMES("u"),
@@ -164,7 +164,7 @@ Test(transforms, nearly_constant_columns_are_accepted)
             OK(w);
             for (int i = 1; i < N - 1; i++)
                 low = fmin(low, out[i]), high = fmax(high, out[i]);
-            /* a delta has 0 in its first row, so it is not constant */
+            /* a delta begins with 0, so it is not constant */
             cr_assert(k == 4 || (k == 3 && way < 2) ? high - low < 3 && (k == 3 || high - low > .9) :
                                                       high - low < 1e-7,
                       "column %d, way %d: %g .. %g", k, way, low, high);
@@ -193,7 +193,7 @@ Test(transforms, clamp_limits_values_out_of_range)
     weft_features *s =
         features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_LOGISTIC, .k = .5, .x0 = 3 }, 1);
     weft_features_fit(s, &f);
-    /* a model may say so: as far as the function goes */
+    /* a model may return these; within the range of the function */
     weft_features_inverse_transform(s, "y", &f, 0, 0, 3, (double[]){ -.5, .5, 1.5 }, out);
     cr_assert(out[0] < -60 && isfinite(out[0]) && out[1] == 3 && out[2] > 60 && isfinite(out[2]));
     weft_features *a = features_of_y(
@@ -462,7 +462,7 @@ Test(transforms, are_saved_and_loaded)
     weft_features_fit(one, &f);                  /* its own again */
     weft_features_transform(one, "y", &f, 1, zb);
     OK(w);
-    weft_features_state(c, items);               /* fewer numbers needed than there are */
+    weft_features_state(c, items);               /* more numbers than needed */
     if (weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS) == WEFT_OK) {
         FAILS_AT(w, weft_features_transform(c, "y", &f, 1, zb), WEFT_EFORMAT, "of others");
     }

@@ -21,7 +21,7 @@ CPU_TEST(windows, match_the_formula_for_their_number)
                 n = 1 + (int64_t)dice(5), want = 0, skipped = 0;
         for (int i = 0; i < n; i++)
             rows[i] = (int64_t)dice(40);
-        rows[0] += context + horizon;            /* there is one window at least */
+        rows[0] += context + horizon;            /* at least one window exists */
         weft_frame f = series_random((int)n, rows);
         weft_features_opts fo = {
             .context = context, .horizon = horizon, .known = WEFT_NAMES("u"), .target = WEFT_NAMES("y")

@@ -143,7 +143,7 @@ UNUSED static char *drawn_text(weft_status status)
     return text;
 }
 
-/* The picture is the one of tests/golden/pictures; WEFT_UPDATE_GOLDEN=1 writes it anew, to be looked at. */
+/* Compares the picture with tests/golden/pictures. WEFT_UPDATE_GOLDEN=1 rewrites it; view the new one. */
 UNUSED static void golden(const char *file)
 {
     char want[300];

@@ -1,5 +1,5 @@
-/* test_checkpoint.c - saving and loading: everything comes back, in the same bytes, or nothing changes and
- * the message says why. */
+/* test_checkpoint.c - tests saving and loading. A load restores all state, with the same bytes when saved
+ * again, or changes nothing and reports the reason. */
 #include <hdf5.h>
 #include <sys/stat.h>
 #include "checkpoint.h"

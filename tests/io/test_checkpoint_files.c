@@ -1,11 +1,11 @@
-/* test_checkpoint_files.c - damaged checkpoints, places that cannot be written, many threads. How files are
- * written: test_file_write.c; more damage: tests/fuzz. */
+/* test_checkpoint_files.c - tests damaged checkpoints, unwritable paths and several threads.
+ * test_file_write.c tests writing, tests/fuzz more damage. */
 #include <hdf5.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include "checkpoint.h"
 
-/* A version, and a number of bytes, that go on to the end of the head and beyond. */
+/* A version and a byte count that continue beyond the end of the header. */
 Test(checkpoint_files, endless_numbers_in_the_header_are_refused)
 {
     model a = model_new(1);
@@ -107,7 +107,7 @@ Test(checkpoint_files, files_of_version_0_1_are_read)
     int32_t len[N];
     char path[512];
     if (sizeof(weft_real) == 8)
-        return;                                  /* the file holds floats */
+        return;                                  /* the file contains floats */
     snprintf(path, sizeof path, "%s/golden/checkpoint_0_1.weft",
              getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests");
     weft *w = weft_open(&(weft_opts){ .device = WEFT_REF, .seed = 3 });

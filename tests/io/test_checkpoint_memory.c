@@ -1,5 +1,5 @@
-/* test_checkpoint_memory.c - memory that runs out while a file is written or read: every allocation of
- * weft's own code fails once. */
+/* test_checkpoint_memory.c - tests failed allocations while a file is written or read. Each allocation of
+ * weft fails once. */
 #include <hdf5.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -15,7 +15,7 @@ static form any_form(hid_t type)
     return f;
 }
 
-/* n numbers, some of them equal so that there is something to compress. */
+/* n numbers with repetitions, so that they compress. */
 static double *any_numbers(size_t n)
 {
     double *values = calloc(n + 1, sizeof *values);
@@ -192,7 +192,7 @@ Test(chunks, skipped_filters_are_honoured)
     const float raw[4] = { 1, 2, -3, 4.5f };
     small m = small_new(1, (hsize_t[]){ 4 });
     form f = { .rank = 1, .size = { 4 }, .chunk = { 4 }, .gzip = 7, .shuffle = true, .type = H5T_IEEE_F32LE };
-    for (uint32_t mask = 1; mask <= 8; mask++) { /* 3: both are skipped; 2 alone: shuffled bytes, none here */
+    for (uint32_t mask = 1; mask <= 8; mask++) { /* 3 skips both filters; with 2 bytes are shuffled */
         hid_t file = new_file(path), set = make_set(file, "weight", &f);
         cr_assert(H5Dwrite_chunk(set, H5P_DEFAULT, mask, (hsize_t[]){ 0 }, sizeof raw, raw) >= 0);
         H5Dclose(set);

@@ -1,5 +1,5 @@
-/* test_data.c - ragged data from text and HDF5 with everything that can be wrong in them; the journal. CSV:
- * test_csv.c. */
+/* test_data.c - tests ragged data from text and HDF5 files with every kind of fault, and the journal.
+ * test_csv.c tests CSV. */
 #include <jansson.h>
 #include "sets.h"
 

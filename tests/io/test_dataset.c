@@ -95,7 +95,7 @@ CPU_TEST(dataset, datasets_of_equal_lengths_share_a_batch)
     free_data(&x), free_data(&y), free_data(&tokens);
 }
 
-/* A sequence's dropout mask is its own, whatever its neighbours. */
+/* A sequence has the same dropout mask in every batch. */
 Test(dataset, dropout_follows_the_sequence)
 {
     static const int32_t first[] = { 3, 8, 5 }, second[] = { 8, 0, 1, 3 };

@@ -71,7 +71,7 @@ static mode_t mode_of(const char *path)
     cr_assert_eq(stat(path, &s), 0, "%s", path);
     return s.st_mode & 0777;
 }
-/* Whatever a file is called and however old it is: a save touches its own path only. */
+/* A save changes only its own path, for files of any name and age. */
 Test(file_write, user_files_are_never_removed)
 {
     static const char *const name[] = { "a.h5.tmp.backup",  "a.h5.tmp.123456", "a.h5.tmp.",
@@ -273,7 +273,7 @@ static int writes_lines(const char *path)
     line(j, 1, "good");
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 1000, RLIM_INFINITY });
     for (int i = 0; i < 2; i++) {
-        line(j, 2, big);                         /* the first is cut, of the second there is nothing */
+        line(j, 2, big);                         /* the first is cut, the second is missing */
         if (!strstr(weft_file_message(), "cannot be written: File too large"))
             return 1;
     }

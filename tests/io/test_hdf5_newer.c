@@ -1,5 +1,5 @@
-/* test_hdf5_newer.c - HDF5 files as h5py writes them today: every integer and float type in either byte
- * order, bool, a user block, SWMR; numbers that do not fit. Indexes of chunks: test_chunks.c. */
+/* test_hdf5_newer.c - tests HDF5 files as h5py writes them today: every integer and float type in either byte
+ * order, bool, a user block, SWMR, and numbers out of range. test_chunks.c tests indexes of chunks. */
 #include "sets.h"
 
 enum { N = 60, ROWS = 20 };

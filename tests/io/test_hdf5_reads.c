@@ -1,5 +1,6 @@
-/* test_hdf5_reads.c - an open HDF5 file as a dataset: batches and parts have the bytes of the whole file, in
- * any order, and no others are read; files that change, memory that runs out. Damage: tests/fuzz. */
+/* test_hdf5_reads.c - tests an open HDF5 file as a dataset. Batches and parts have the bytes of the whole
+ * file, in any order, and no other bytes are read. Also tests files that change and failed allocations.
+ * tests/fuzz tests damage. */
 #include <fcntl.h>
 #include <pthread.h>
 #include "sets.h"
@@ -98,7 +99,7 @@ static void same_batch(weft *w, const weft_dataset *whole, const weft_dataset *p
     weft_clear(w);
 }
 
-/* All in order, backwards, the first and the last, none, one of them many times, chance. */
+/* Indices: all in order, reversed, first and last, none, one many times, random. */
 static void every_order(weft *w, const weft_dataset *whole, const weft_dataset *part)
 {
     int32_t index[2 * MOST], all = (int32_t)whole->n;

@@ -1,12 +1,12 @@
-/* test_inflate.c - compressed chunks of a state dict: what deflate makes in all of its ways is inflated; a
- * stream that makes more or less than the chunk has is refused, and takes no memory. */
+/* test_inflate.c - tests compressed chunks of a state dict. Each form of deflate output is inflated. A stream
+ * that is shorter or longer than the chunk is refused without allocating its size. */
 #define ZLIB_CONST
 #include <zlib.h>
 #include "sets.h"
 #include "tests/failing_malloc.h"
 
 /* ---- streams ---- */
-/* What deflate makes of these bytes, in any of its ways; to be freed. */
+/* Deflates the bytes in one of several ways. The caller frees the result. */
 static unsigned char *deflated(const void *from, size_t n, int k, size_t *size)
 {
     z_stream z = { 0 };
@@ -115,7 +115,8 @@ Test(inflate, other_streams_are_refused)
     end_folder();
 }
 
-/* Each allocation of a load fails once, zlib's included: of a good file, and of a stream that goes on. */
+/* Each allocation of a load fails once, including zlib's, for a good file and for a stream that is too
+ * long. */
 Test(inflate, survives_failure_of_each_allocation)
 {
     enum { N = 3000 };

@@ -180,7 +180,7 @@ Test(loader, names_are_unique_in_a_context)
     cr_assert(l && weft_loader_new(w, "dev", 3, len, &o) && weft_loader_new(other, "train", 3, len, &o));
     is_inert(weft_loader_new(w, "train", 2, len, &o));
     FAILS(w, WEFT_EARG, "loader \"train\": there is one of that name");
-    for (int n = 1; n < 4; n++) {                /* one that could not be made has no name */
+    for (int n = 1; n < 4; n++) {                /* a failed loader leaves its name free */
         fail_in(w, n);
         is_inert(weft_loader_new(w, "late", 3, len, &o));
         FAILS(w, WEFT_ENOMEM, "out of memory");
@@ -220,7 +220,7 @@ Test(loader, the_number_of_batches_is_known_before_an_epoch)
         same_batches(asked, not, 1);
         cr_assert(weft_loader_batches(asked) == before &&
                   w->random.streams->count == v->random.streams->count);
-        /* between two epochs of one that is restored: the next one's */
+        /* between two epochs of a restored loader: the next epoch's count */
         a = weft_loader_get_state(asked);
         weft_loader_set_state(not, a);
         before = weft_loader_batches(not);

@@ -270,7 +270,7 @@ Test(pictures_values, inconsistent_cell_is_refused)
 {
     begin();
     weft_cell_numbers n = an_lstm();
-    n.gates[0] = .5;                             /* i and f in the wrong order, say */
+    n.gates[0] = .5;                             /* such as i and f exchanged */
     n.gates[1] = .75;
     char *text = drawn_text(weft_plot_cell(path, nasty, &n));
     cr_assert(strstr(text, "0.75 \xC3\x97 (-0.5) + 0.5 \xC3\x97 (-0.5) = -0.625"), "equal by chance: %s",

@@ -211,7 +211,7 @@ Test(readers, files_of_other_programs_are_recognised)
     end_folder();
 }
 
-/* Keras keeps its arrays under other names and in other forms: no name fits, and the message says why. */
+/* Keras stores its arrays under other names and in other forms. No name fits, and the message explains it. */
 Test(readers, keras_files_report_a_remedy)
 {
     static const char *const names[] = { "layers/lstm/cell/vars/0", "model_weights/lstm/kernel:0" };

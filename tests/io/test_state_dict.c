@@ -277,7 +277,7 @@ Test(state_dict, empty_parameters_are_saved_and_loaded)
     end_folder();
 }
 
-/* Processor time in seconds, of n parameters whose state dict has none of the module's second half. */
+/* Returns the processor time in seconds for n parameters, with a state dict that lacks half of the module. */
 static double seconds_to_load(int n)
 {
     const char *path = in_folder("many"), *dict = in_folder("dict");

@@ -1,5 +1,5 @@
-/* test_tape_pictures.c - the tape as SVG and for graphviz: a box for each entry and each leaf, an arrow for
- * each input, numbers and gradients; no arrow through a box; and drawing changes nothing. */
+/* test_tape_pictures.c - tests pictures of the tape as SVG and for graphviz: a box for each entry and leaf,
+ * an arrow for each input, numbers and gradients. No arrow crosses a box, and drawing changes nothing. */
 #include "tests/core/comma.h"
 #include "pictures.h"
 

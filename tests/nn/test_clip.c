@@ -1,4 +1,4 @@
-/* test_clip.c - clipping, moving averages, schedules: against plain loops of double and the numbers of
+/* test_clip.c - tests clipping, moving averages and schedules against plain loops in double and values of
  * torch.optim.lr_scheduler. */
 #include "autograd/tape.h"
 #include "optim_model.h"
@@ -232,7 +232,7 @@ Test(schedule, plateau_lowers_the_rate)
     cr_assert_eq(a.seen, COUNT(values));
 }
 
-/* A value is better by a share of the best one's size, so a shift below 0 changes nothing of the rule. */
+/* A value must improve by a fraction of the best one's size, also if values are negative. */
 Test(schedule, plateau_handles_negative_values)
 {
     struct { double from, step; bool larger; bool lowers; } of[] = {

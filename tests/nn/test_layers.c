@@ -1,5 +1,5 @@
-/* test_layers.c - linear, embedding, norm, dropout, MLP. Gradients of their operators are in op_cases.def,
- * values and gradients of models of such layers in tests/golden. */
+/* test_layers.c - tests linear, embedding, norm, dropout and MLP layers. op_cases.def tests gradients of
+ * their operators, tests/golden values and gradients of models. */
 #include "layers.h"
 
 /* ---- linear ---- */
@@ -63,7 +63,7 @@ CPU_TEST(layers, padding_row_stays_zero)
     weft_embedding *e = weft_embedding_new(
         m, "e", &(weft_embedding_opts){ .rows = 4, .columns = 2, .padding = 1, .has_padding = true });
     cr_assert(of(m, "e.weight")[2] == 0 && of(m, "e.weight")[3] == 0 && of(m, "e.weight")[0] != 0);
-    renew(m);                                    /* whatever was put there */
+    renew(m);                                    /* for any earlier value */
     weft_real *y = numbers(weft_embedding_run(e, weft_ints(w, (int32_t[]){ 1, 3 }, WEFT_SHAPE(2))));
     cr_assert(y[0] == 0 && y[1] == 0 && y[2] == of(m, "e.weight")[6]);
 }

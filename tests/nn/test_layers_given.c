@@ -77,7 +77,7 @@ TABLE_TEST(layers_given, linear_layer_can_share_a_table)
         rows[i] = (weft_real)tanh((double)table[3 * id[i / 3] + i % 3]);
     product(rows, table, of(m, "out.bias"), TOKENS, 3, 6, want);
     close_to("tied", numbers(run_tied(NULL, &t)), want, TOKENS * 6, EXACT);
-    gradients_hold(m, (probe){ run_tied, &t }, NULL, 0);       /* both ways to the table, summed */
+    gradients_hold(m, (probe){ run_tied, &t }, NULL, 0);       /* sum of the gradients through both uses */
     weft_linear *unbiased = weft_linear_new(
         m, "unbiased", &(weft_linear_opts){ .in = 3, .out = 6, .no_bias = true, .weight = weight });
     cr_assert(weft_parameter_numel(m) == 18 + 6);

@@ -1,5 +1,5 @@
-/* test_losses.c - losses in every layout, masked, weighted, with NaN where the mask is 0. Values of all but
- * two of them are in tests/golden/layers.json. */
+/* test_losses.c - tests losses in every layout, masked, weighted, with NaN where the mask is 0.
+ * tests/golden/layers.json compares the values of all except two with PyTorch. */
 #include "loss_data.h"
 
 static double element(kind k, double p, double y, double v)

@@ -1,5 +1,5 @@
-/* test_losses_entropy.c - cross entropy against plain loops, and every loss's gradients and second
- * derivatives (double build) against differences. */
+/* test_losses_entropy.c - tests cross entropy against plain loops, and in the double build gradients and
+ * second derivatives of every loss against differences. */
 #include "loss_data.h"
 
 /* ---- cross entropy ---- */
@@ -58,8 +58,8 @@ TABLE_TEST(losses_entropy, matches_plain_loops)
         }
 }
 
-/* More axes before the classes are more rows; a class may be the one to ignore, 0 too; all ignored is 0 of
- * 0. */
+/* More axes before the classes are more rows. Any class may be ignored, also 0. If all are ignored, sum and
+ * weight are 0. */
 Test(losses_entropy, accepts_each_shape)
 {
     weft *w = open_on(WEFT_REF);

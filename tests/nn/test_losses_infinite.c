@@ -60,7 +60,7 @@ TABLE_TEST(losses_infinite, infinite_logits_give_the_limit, .init = unchecked)
     }
 }
 
-/* With many classes, so that vectors and their rests are used. */
+/* Many classes, so that vector loops and their remainders run. */
 Test(losses_infinite, infinite_logits_work_with_many_classes, .init = unchecked)
 {
     enum { MANY = 67 };

@@ -1,4 +1,4 @@
-/* test_metrics.c - argmax, accuracies, confusion matrices, scores of classes, edit distance, meters. */
+/* test_metrics.c - tests argmax, accuracy, confusion matrices, class scores, edit distance and meters. */
 #include "tests/check.h"
 
 enum { SEQUENCES = 5, TOKENS = 14, CLASSES = 4 };

@@ -68,7 +68,7 @@ Test(module_names, single_submodules_take_linear_time, .timeout = 60)
     CLEAN(w);
 }
 
-/* A layer that could not be made gives back its names, numbers and counts. */
+/* A failed layer releases its names, numbers and counts. */
 CPU_TEST(module_names, failed_layer_is_not_counted)
 {
     weft_module *root = weft_module_new(w, "net"), *part = weft_submodule_new(root, "part");

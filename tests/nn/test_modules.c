@@ -1,4 +1,5 @@
-/* test_modules.c - the tree of modules: names, first values, the flat vectors, what cannot be made. */
+/* test_modules.c - tests the tree of modules: names, initial values, flat vectors, refused shapes and
+ * names. */
 #include <float.h>
 #include "autograd/tape.h"
 #include "tests/nn/trees.h"

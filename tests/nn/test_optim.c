@@ -1,10 +1,9 @@
-/* test_optim.c - optimisers of several parameters: frozen ones, parts of a model, steps whose gradients are
- * not finite, resuming. That the rules are PyTorch's is in tests/golden/layers.json. */
+/* test_optim.c - tests optimisers of several parameters: frozen ones, parts of a model, non-finite gradients,
+ * resuming. tests/golden/layers.json compares the rules with PyTorch. */
 #include "autograd/tape.h"
 #include "optim_model.h"
 
-/* Any parameter may be frozen in any step, from the first on; each counts its own steps, and none that was
- * skipped. */
+/* Any parameter may be frozen in any step. Each counts its own steps, without skipped ones. */
 static void freeze(const model *a, int t)
 {
     for (int k = 0; k < PARTS; k++)
@@ -42,8 +41,8 @@ TABLE_TEST(optim, each_parameter_counts_its_own_steps)
     }
 }
 
-/* An optimiser of a part changes nothing else, gradients included. A parameter without a gradient stays the
- * same, though the vectors moved. */
+/* An optimiser of a part changes only this part, including gradients. A parameter without a gradient stays
+ * the same, although the vectors moved. */
 Test(optim, steps_only_its_own_parameters)
 {
     weft *w = open_on(WEFT_REF);

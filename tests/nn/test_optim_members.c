@@ -128,7 +128,7 @@ CPU_TEST(members, last_matching_group_wins)
     weft_optim_set_group(o, "ab", 1, .25);
     one_decaying_step(m, o);
     cr_assert(first(a) == (weft_real).75 && first(b) == (weft_real).5);
-    weft_optim_set_group(o, "a*", 1, 0);         /* said again, it is the last */
+    weft_optim_set_group(o, "a*", 1, 0);         /* set again, it is the last match */
     one_decaying_step(m, o);
     cr_assert(first(a) == 1 && first(b) == 1);
     weft_optim_set_group(o, "ac", 0, 1);
@@ -222,7 +222,7 @@ CPU_TEST(members, second_optimiser_of_a_parameter_is_refused)
           "(weft_optim_free ends one)");
     weft_optim *of_dec = weft_sgd_new(dec, NULL);
     OK(w);
-    pulled(p), weft_optim_step(whole);           /* goes on */
+    pulled(p), weft_optim_step(whole);           /* continues */
     vector(dec, "late", 2);
     weft_optim_step(of_dec);
     OK(w);

@@ -1,6 +1,6 @@
-/* test_optim_reached.c - a parameter that no loss has reached since the last step or weft_zero_grad stays as
- * it is: no decay, no momentum, no step, no age. torch.optim's rule for parameters whose grad is None; a
- * gradient of zeros is a gradient. */
+/* test_optim_reached.c - tests that a parameter stays unchanged if no loss has reached it since the last step
+ * or weft_zero_grad: no decay, no momentum, no step count. torch.optim does the same when grad is None. A
+ * gradient of zeros counts as a gradient. */
 #include "autograd/tape.h"
 #include "optim_model.h"
 #include "rnn/api_rnn.h"

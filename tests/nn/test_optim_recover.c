@@ -39,7 +39,7 @@ TABLE_TEST(recover, queries_do_not_fail_the_context_again)
     cr_assert_eq(weft_optim_skipped(o, NULL), 10);
     cr_assert_str_eq(bad_parameter(o), "enc.weight");
     OK(w);
-    bad_steps(&a, o, 9);                     /* the count starts anew */
+    bad_steps(&a, o, 9);                     /* the count restarts */
     cr_assert_eq(weft_optim_skipped(o, NULL), 19);
     OK(w);
     bad_steps(&a, o, 1);
@@ -89,7 +89,7 @@ Test(recover, saving_does_not_fail_the_context)
     unlink(path);
 }
 
-/* A run that diverged goes back to its last file, and goes on as one that was started from it. */
+/* A diverged run reloads its last file and continues like a run that started from it. */
 Test(recover, diverged_run_continues_from_its_last_file)
 {
     name_file();

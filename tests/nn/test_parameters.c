@@ -1,4 +1,5 @@
-/* test_parameters.c - parameters and buffers: assigning, tying, freezing, their gradients as a whole. */
+/* test_parameters.c - tests parameters and buffers: assigning, tying, freezing, and operations on all
+ * gradients. */
 #include "autograd/tape.h"
 #include "tests/nn/trees.h"
 

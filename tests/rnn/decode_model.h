@@ -1,5 +1,5 @@
-/* decode_model.h - a hand-made model whose every sequence can be tried out: the truth that decoding is
- * held to. */
+/* decode_model.h - a hand-made model with few sequences, so that tests can enumerate all of them as the
+ * reference for decoding. */
 #ifndef WEFT_DECODE_MODEL_H
 #define WEFT_DECODE_MODEL_H
 #include "core/inside.h"

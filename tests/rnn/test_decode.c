@@ -93,8 +93,8 @@ CPU_TEST(decode, samples_have_the_models_frequencies)
     frequencies(w, 0, 0, 0, (const double[4]){ e / s, 1 / s, e * e / s, 0 });
     frequencies(w, 2, 0, 1, (const double[4]){ r / q, 1 / q, e / q, 0 });
     frequencies(w, 1, 2, 0, (const double[4]){ 1 / (1 + e), 0, e / (1 + e), 0 });
-    /* probabilities are .665, .245, .090: of .6 the first alone, of .7 and .9 two; of four times the heat .
-     * they are .419, .326, .254 */
+    /* Probabilities are .665, .245, .090: top-p .6 keeps the first, .7 and .9 keep two. At four times the
+     * temperature they are .419, .326, .254. */
     frequencies(w, 1, 0, .6, (const double[4]){ 0, 0, 1, 0 });
     frequencies(w, 1, 0, .7, (const double[4]){ 1 / (1 + e), 0, e / (1 + e), 0 });
     frequencies(w, 1, 0, .95, (const double[4]){ e / s, 1 / s, e * e / s, 0 });

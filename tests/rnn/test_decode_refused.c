@@ -1,4 +1,4 @@
-/* test_decode_refused.c - decoding with bad options, faulty models, and without memory. */
+/* test_decode_refused.c - tests decoding with invalid options, faulty models and failed allocations. */
 #include "tests/rnn/decode_model.h"
 
 /* ---- errors ---- */

@@ -56,7 +56,7 @@ TABLE_TEST(lean, one_segment_changes_no_bit)
     }
 }
 
-/* On a GPU a segment may go another way than the whole layer, see cuda/recur_choice.cu. */
+/* On a GPU a segment may use another kernel than the whole layer, see cuda/recur_choice.cu. */
 static void same_by_segments(weft *w, const char *name, const weft_real *got, const weft_real *want,
                              int64_t n)
 {

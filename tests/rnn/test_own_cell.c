@@ -140,7 +140,7 @@ Test(own_cell, known_cells_match_plain_loops)
 
 /* ---- company, layouts, decoding, files ---- */
 static weft_tensor *as_concat(weft_tensor *x) { return weft_to_layout(x, WEFT_CONCAT); }
-/* several sequences a row: a column begins anew where one does */
+/* several sequences per row: the column restarts with each */
 static weft_tensor *as_rows(weft_tensor *x)
 {
     static const int32_t row[] = { 0, 0, 1, 0, 2 }, column[] = { 0, 4, 1, 5, 3 };

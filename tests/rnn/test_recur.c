@@ -1,6 +1,6 @@
-/* test_recur.c - the kernels recur and recur_back of every table, below the layers that use them: against the
- * plain loops, and against each other to the last bit (alone or in a batch, one thread or two). test_rnn.c
- * compares the plain loops with public operators, the golden vectors with PyTorch. */
+/* test_recur.c - tests the kernels recur and recur_back of every table without layers: against the plain
+ * loops, and bit for bit in batches and with one or two threads. test_rnn.c compares the plain loops with
+ * public operators, the golden vectors compare with PyTorch. */
 #include "recur_layer.h"
 
 static void like_plain_loops(weft *w, const layer *l)
@@ -133,7 +133,7 @@ Test(recur, a_gpu_rounds_as_its_context_requests)
     }
 }
 
-/* A state that is NaN, a GPU's own or one of ones alone, is in every sum of its sequence's next step. */
+/* A NaN state reaches each sum of its sequence's next step. bits: a GPU's NaN, or a NaN with all bits set. */
 static void keeps_nan(weft *w, int64_t H, uint64_t bits)
 {
     layer l = { .cell = WEFT__rnn_tanh, .states = true, .H = H, .n = 2, .len = { 2, 2 } };

@@ -1,6 +1,6 @@
-/* test_rnn.c - recurrent layers: fused = composed in values and all gradients, second derivatives,
- * independence of neighbours and layouts to the bit, empty sequences and batches. PyTorch's numbers are in
- * tests/golden/recurrent.json. */
+/* test_rnn.c - tests recurrent layers: fused against composed in values and all gradients, second
+ * derivatives, the same bits in every batch and layout, empty sequences and batches.
+ * tests/golden/recurrent.json compares with PyTorch. */
 #include "tests/rnn/rnn_kinds.h"
 
 static bag fused, composed;

@@ -141,7 +141,7 @@ Test(rnn_lookup, outputs_have_the_bits_of_rows)
         }
 }
 
-/* Rows of the table that no token has may hold anything. */
+/* Unused rows of the table may contain anything. */
 TABLE_TEST(rnn_lookup, unused_rows_of_the_table_have_no_effect)
 {
     for (int i = 0; i < 2 * CELLS; i++) {
@@ -184,7 +184,7 @@ TABLE_TEST(rnn_lookup, few_tokens_or_a_changed_table_use_rows)
 }
 
 /* ---- derivatives ---- */
-/* Gradients of looked-up rows in every layout, alone and together with those of the table and the weights. */
+/* Tests gradients of looked-up rows in every layout, with and without those of the table and the weights. */
 Test(rnn_lookup, rows_have_gradients_on_request)
 {
     static const weft_layout layouts[] = { WEFT_CONCAT, WEFT_PACKED, WEFT_ROWS };

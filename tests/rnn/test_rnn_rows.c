@@ -1,5 +1,5 @@
-/* test_rnn_rows.c - recurrent layers over the layout rows, where a row is a column of several sequences: the
- * same as packed, gaps, empty rows and empty sequences included. */
+/* test_rnn_rows.c - tests recurrent layers on the layout rows, where a column holds several sequences.
+ * Results equal those of packed input, with gaps, empty rows and empty sequences. */
 #include "tests/rnn/rnn_kinds.h"
 
 enum { N = 6, FEATURES = 3, ROWS = 4, WIDTH = 8, TOKENS = 15 };

@@ -1,4 +1,4 @@
-/* test_rnn_use.c - recurrent layers in use: very long sequences, single steps, parameters, dropout,
+/* test_rnn_use.c - tests the use of recurrent layers: very long sequences, single steps, parameters, dropout,
  * states, errors, memory. */
 #include "tests/rnn/rnn_kinds.h"
 
@@ -221,7 +221,7 @@ Test(rnn_use, final_state_checks_its_state)
     weft_module *m = weft_module_new(w, "m");
     weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = F, .hidden = H, .proj = 2, .layers = 2 });
     weft_tensor *h = weft_randn(w, WEFT_SHAPE(2, 4, 2));
-    weft_tensor *y = weft_final_state(r, (weft_state){ h, NULL });           /* c is not looked at */
+    weft_tensor *y = weft_final_state(r, (weft_state){ h, NULL });           /* c is not read */
     same_bits("projected", numbers(y), numbers(h) + 8, 8);
     weft_tensor *none = weft_final_state(r, (weft_state){ weft_zeros(w, WEFT_SHAPE(2, 0, 2)), NULL });
     cr_assert(weft_size(none, 0) == 0 && weft_size(none, 1) == 2);
