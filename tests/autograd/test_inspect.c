@@ -225,7 +225,7 @@ Test(inspect, lines_have_a_maximum_length)
         int depth = 0;
         for (const char *c = text; *c; c++)
             depth += (*c == '[') - (*c == ']');
-        cr_assert(depth == 0 || strstr(text, "odd["), "a shape goes over two lines: %s", text);
+        cr_assert(depth == 0 || strstr(text, "odd["), "a shape takes two lines: %s", text);
     }
     CLEAN(w);
 }
@@ -313,7 +313,7 @@ TABLE_TEST(inspect, reading_observed_results_changes_no_bit)
         int forwards = s.calls;
         weft_zero_grad(m);
         weft_backward(loss);
-        cr_assert(!k || s.calls > forwards + 5, "%d on the way back", s.calls - forwards);
+        cr_assert(!k || s.calls > forwards + 5, "%d calls in backward", s.calls - forwards);
         weft_read(weft_grad(p), g[k], sizeof g[k]);
         OK(w);
         weft_clear(w);

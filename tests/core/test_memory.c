@@ -112,7 +112,7 @@ static int brutal(weft *w, const model *m, void (*plan)(const weft *, int64_t),
                       strstr(weft_error_message(w), "out of memory"),
                   "no operator is named: %s", weft_error_message(w));
         recovered(w, m);                         /* a failed context saves nothing */
-        cr_assert_eq(state_of(w, m), before, "a failed step has changed a parameter, a moment or a counter");
+        cr_assert_eq(state_of(w, m), before, "a failed step changed a parameter, a moment or a counter");
     }
     return failed;
 }
@@ -248,7 +248,7 @@ TABLE_TEST(memory, steady_step_allocates_nothing, .init = unchecked)
         weft_clear(w);
         if (s == 2)
             before = allocations(w);
-        cr_assert(s <= 2 || allocations(w) == before, "step %d has allocated on %s", s, weft_device_name(w));
+        cr_assert(s <= 2 || allocations(w) == before, "step %d allocated on %s", s, weft_device_name(w));
     }
     OK(w);
 }

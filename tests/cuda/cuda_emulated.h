@@ -60,7 +60,7 @@ UNUSED static void stays(int device, int error, const char *after)
 {
     int d = -1, e = -1;
     thread_has(&d, &e);
-    cr_assert(d == device && e == error, "after %s: device %d, error %d; they were %d, %d", after, d, e,
+    cr_assert(d == device && e == error, "after %s: device %d, error %d; expected %d, %d", after, d, e,
               device, error);
 }
 #endif

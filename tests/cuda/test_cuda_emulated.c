@@ -53,7 +53,7 @@ Test(emulated, forked_child_cannot_use_the_gpu)
     int status = 0;
     cr_assert_eq(waitpid(child, &status, 0), child);
     cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7, "status %x", (unsigned)status);
-    cr_assert(fabs((double)*numbers(weft_exp(x)) - exp(1)) < 1e-6, "the parent goes on");
+    cr_assert(fabs((double)*numbers(weft_exp(x)) - exp(1)) < 1e-6, "the parent cannot continue");
     CLEAN(w);
 }
 

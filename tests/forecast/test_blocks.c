@@ -156,7 +156,7 @@ Test(blocks, fused_attention_matches_full_scores)
         weft__interpretable_masked(a, q, memory, weft_full(w, 1, WEFT_SHAPE(2, 1, TK)), &all);
         OK(w);
         for (int i = 0; i < 2 * 2 * TQ * TK; i++)
-            cr_assert(fabs((double)numbers(all)[i] - 1. / TK) < 1e-6, "a query without keys sees all evenly");
+            cr_assert(fabs((double)numbers(all)[i] - 1. / TK) < 1e-6, "a query without keys attends evenly");
         if (w->dev.k->synchronous)
             gradients_hold(m, (probe){ run_attention, a },
                            (weft_tensor *[]){ ragged(w, D, &some), ragged(w, D, &some) }, 2);

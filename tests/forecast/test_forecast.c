@@ -178,7 +178,7 @@ Test(forecast, causal_models_do_not_read_later_steps)
                 same_bits("neighbours", is, was, from);
                 same_bits("neighbours", is + to, was + to, end - to);
                 cr_assert(memcmp(is + changed, was + changed, OUTPUTS * sizeof *is),
-                          "%s does not look at its future", model_names[kind]);
+                          "%s does not read its future", model_names[kind]);
                 cr_assert(sees_all == (memcmp(is + from, was + from, 3 * OUTPUTS * sizeof *is) != 0),
                           "%s: causal %d", model_names[kind], !all_keys);
             }
@@ -259,7 +259,7 @@ Test(forecast, memory_is_linear_in_the_length)
     const int32_t T = CHECK_SANITIZED || getenv("WEFT_SMALL") ? 125 : 500;
     for (int kind = ATTENTION; kind < MODELS; kind++) {
         double times = (double)bytes_of(kind, 8 * T) / (double)bytes_of(kind, T);
-        cr_assert(times <= 9, "%s: eight times as long takes %.1f times the memory", model_names[kind],
+        cr_assert(times <= 9, "%s: eight times the length takes %.1f times the memory", model_names[kind],
                   times);
     }
 }

@@ -148,7 +148,7 @@ TABLE_TEST(forecast_loss, axes_of_extent_one_are_optional)
     weft_loss nothing = weft_forecast_loss(p, y, &l, NULL);
     cr_assert(weft_item(nothing.sum) == 0 && weft_item(nothing.weight) == 0 &&
               weft_item(weft_mean_loss(nothing)) == 0);
-    cr_assert(weft_item(weft_forecast_loss(p, y, NULL, NULL).weight) == N * T, "no lengths: all of it");
+    cr_assert(weft_item(weft_forecast_loss(p, y, NULL, NULL).weight) == N * T, "every step counts");
     weft_tensor *two = weft_zeros(w, WEFT_SHAPE(N, T, 2)), *twos = weft_full(w, 2, WEFT_SHAPE(N, T, 2));
     cr_assert(weft_item(weft_forecast_loss(two, twos, &lengths, NULL).weight) == 8,
               "every output counts");

@@ -10,7 +10,7 @@ static void has(weft *w, const char *name, weft_forecaster *f, int tensors, int6
     OK(w);
     weft_module *m = weft_forecaster_module(f);
     cr_assert(weft_parameter_count(m) == tensors && weft_parameter_numel(m) == numbers_in_all,
-              "%s: %d tensors, %lld numbers; %d and %lld are the original's", name, weft_parameter_count(m),
+              "%s: %d tensors, %lld numbers; the original has %d and %lld", name, weft_parameter_count(m),
               (long long)weft_parameter_numel(m), tensors, (long long)numbers_in_all);
 }
 
@@ -309,7 +309,7 @@ Test(forecast_models, refuse_invalid_options)
         cr_assert(!weft_forecaster_module(f));
         FAILS(w, bad[i].status, bad[i].text);
     }
-    cr_assert(!m->child, "what was refused left nothing behind");
+    cr_assert(!m->child, "a refused model left parameters");
     CLEAN(w);
 }
 

@@ -157,7 +157,7 @@ Test(frame_csv, invalid_frames_are_refused)
     DOES(weft_frame_add(&f, "a", WEFT_NAMES("id"), columns, 1));
     REFUSES(weft_frame_write_csv(&f, path), WEFT_EARG, "a column has the name \"id\"");
     weft_frame_free(&f);
-    cr_assert(access(path, F_OK), "a refused frame has left a file");
+    cr_assert(access(path, F_OK), "a refused frame left a file");
     end_folder();
 }
 

@@ -269,7 +269,7 @@ TABLE_TEST(sequences, series_are_shortened_within_limits)
     weft_series_batch one =
         weft_shorten_series(full, stream, &(weft_shorten_opts){ .past_least = 1, .past_most = 1 });
     cr_assert(one.future == full.future && !one.future_lengths && one.past_lengths->len[1] == 1,
-              "0 .. 0 leaves a side whole; no lengths are full ones");
+              "0 .. 0 must keep a side whole; missing lengths mean full ones");
     cr_assert(weft_shorten_series(full, NULL, NULL).past == full.past);
     weft_shorten_series(full, NULL, &(weft_shorten_opts){ .past_most = 1 });
     FAILS(w, WEFT_EARG, "shorten_series: past: lengths 0 .. 1, no stream");

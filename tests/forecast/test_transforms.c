@@ -306,7 +306,7 @@ Test(transforms, polynomials_fit_least_squares)
             cr_assert(fabs(sum) < 1e-7, "degree %d, power %d: %g", degree, j, sum);
         }
         for (int i = 0; i < N && k % 5 == 0; i++)
-            cr_assert(fabs(z[i]) < 1e-7, "%g is left of a polynomial", z[i]);
+            cr_assert(fabs(z[i]) < 1e-7, "the residual of a polynomial is %g", z[i]);
         weft_frame_free(&f);
     }
     CLEAN(w);

@@ -289,7 +289,7 @@ Test(windows, add_noise_except_to_time_and_masked_columns)
         }
         for (int r = 0; r < 7 * 5; r++) {
             double d = (double)noisy[0][r] - (double)clean[0][r];
-            cr_assert(r % 5 == 0 || r % 5 == 3 ? d == 0 : d != 0, "time and what is masked have none");
+            cr_assert(r % 5 == 0 || r % 5 == 3 ? d == 0 : d != 0, "noise in the time or a masked column");
             cr_assert(r % 5 != 3 || noisy[0][r] == 0);
             past += d * d;
             n += r % 5 != 0 && r % 5 != 3;

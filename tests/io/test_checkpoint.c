@@ -6,7 +6,7 @@
 
 static void no_handles(void)
 {
-    cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "handles of HDF5 are left open");
+    cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "HDF5 handles stayed open");
 }
 
 Test(checkpoint, crc32c_matches_known_values)
@@ -334,7 +334,7 @@ Test(checkpoint, optimiser_of_another_module_is_refused)
         content before = read_bytes(path);
         REFUSES(weft_save(path, m, other, NULL, 0), WEFT_EARG, "weft_save: ");
         content after = read_bytes(path);
-        cr_assert(before.n == after.n && !memcmp(before.at, after.at, before.n), "the file was touched");
+        cr_assert(before.n == after.n && !memcmp(before.at, after.at, before.n), "the file changed");
         free(before.at), free(after.at);
         REFUSES(weft_load(path, m, other, NULL, 0), WEFT_EARG,
                 "the optimiser is not one of m, nor of a part of it");

@@ -112,7 +112,7 @@ Test(dataset, dropout_follows_the_sequence)
             false));
     cr_assert(!memcmp(kept[0], kept[1] + 3 * 24, 24 * sizeof **kept) &&
               !memcmp(kept[0] + 24, kept[1], 24 * sizeof **kept));
-    cr_assert(memcmp(kept[0], kept[0] + 24, 24 * sizeof **kept), "two sequences have one mask");
+    cr_assert(memcmp(kept[0], kept[0] + 24, 24 * sizeof **kept), "two sequences have the same mask");
     free_data(&d);
     CLEAN(w[0]);
     CLEAN(w[1]);

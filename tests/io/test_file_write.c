@@ -155,7 +155,7 @@ Test(file_write, new_file_has_its_mode_before_its_data)
         only_named = i == 1;
         umask(new_[i].mask);
         DOES(saves(path, &a));
-        cr_assert(made_with == 0600 && mode_of(path) == new_[i].mode, "umask %o: made with %o, then %o",
+        cr_assert(made_with == 0600 && mode_of(path) == new_[i].mode, "umask %o: created with %o, then %o",
                   new_[i].mask, made_with, mode_of(path));
         cr_assert_eq(umask(0022), new_[i].mask);
         cr_assert(chmod(path, 0604) == 0);

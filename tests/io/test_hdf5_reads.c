@@ -203,7 +203,7 @@ Test(hdf5_reads, only_requested_rows_are_read)
     at = count_of("rchar");
     DOES(weft_read_hdf5_part(d.file, index, 100, &some));
     long long read = count_of("rchar") - at - look, asked = 100ll * EACH * COLUMNS * 4;
-    cr_assert(read == asked, "%lld bytes for %lld", read, asked);
+    cr_assert(read == asked, "read %lld bytes for %lld", read, asked);
     weft_dataset_free(&some), close_shape(&d);
     cr_assert(CHECK_SANITIZED || most_resident() - before < 20000, "%ld KB more", most_resident() - before);
     end_folder();

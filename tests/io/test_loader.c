@@ -214,7 +214,7 @@ Test(loader, the_number_of_batches_is_known_before_an_epoch)
         int64_t before = weft_loader_batches(asked);
         for (int i = (int)dice(3); i; i--)
             cr_assert_eq(weft_loader_batches(asked), before);
-        cr_assert(!weft_loader_epoch(asked) && w->random.streams->count == 0, "asking has drawn");
+        cr_assert(!weft_loader_epoch(asked) && w->random.streams->count == 0, "the query drew numbers");
         weft_loader_state a = weft_loader_get_state(asked), b = weft_loader_get_state(not);
         cr_assert(!memcmp(&a, &b, sizeof a));
         same_batches(asked, not, 1);

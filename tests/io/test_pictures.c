@@ -26,7 +26,7 @@ Test(pictures, curves_show_their_points)
                                   { "outline", 4, (double[]){ 1, 1, 2, 2 }, x, true, NULL } };
     char *text = lines(&(weft_chart){ NULL, "updates", "loss", nasty, 0, 0, curves, 4 }, 1, 0);
     cr_assert(strstr(text, "viewBox=\"0 0 960 480\"") && !strstr(text, "translate("));
-    cr_assert_eq(count(text, "<circle"), 20, "few points get dots, an outline none");
+    cr_assert_eq(count(text, "<circle"), 20, "few points must have dots, an outline none");
     cr_assert_eq(count(text, "class=\"curve\""), 4);
     char *first = element(strstr(text, "class=\"curve\""));
     char *straight = element(strstr(text, "#d55e00\" d"));
@@ -119,10 +119,10 @@ Test(pictures, bands_lie_below_curves)
     char *text = lines(&(weft_chart){ NULL, "x", "l", "r", 0, 0, curves, 7 }, 1, 0);
     cr_assert_eq(count(text, "class=\"curve\""), 3);
     cr_assert_eq(count(text, "<path class=\"band\""), 4);
-    cr_assert_eq(count(text, "<rect x"), 6, "the legend, of those that have a name");
+    cr_assert_eq(count(text, "<rect x"), 6, "the legend must have the named curves");
     cr_assert_eq(count(text, "<circle"), 0, "bands have no dots");
     cr_assert(strstr(text, "<path class=\"curve\"") > strstr(text, "<path class=\"band\" fill=\"#d55e00\""),
-              "bands lie below");
+              "bands must be drawn first");
     /* pieces: all but y's gap; also but low's; the inner one; the empty one */
     static const int want[] = { 2, 3, 1, 0 };
     static const char *const colours[] = { "#0072b2", "#d55e00", "#d55e00", "#009e73" };
@@ -132,11 +132,11 @@ Test(pictures, bands_lie_below_curves)
         char *one = element(at++);
         cr_assert_eq(count(one, "M"), want[k], "%d: %s", k, one);
         cr_assert_eq(count(one, "Z"), want[k]);
-        cr_assert(strstr(one, colours[k]), "the colour of the curve before: %d: %s", k, one);
+        cr_assert(strstr(one, colours[k]), "must have the colour of the previous curve: %d: %s", k, one);
         free(one);
     }
-    cr_assert_eq(count(text, "\"#cc79a7\""), 0, "bands use no colours up");
-    cr_assert(strstr(text, ">-20<"), "the axis has room for low");
+    cr_assert_eq(count(text, "\"#cc79a7\""), 0, "bands must not use a colour");
+    cr_assert(strstr(text, ">-20<"), "the axis must include low");
     free(text);
     unlink(path);
 }

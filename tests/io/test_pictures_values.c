@@ -36,7 +36,7 @@ Test(pictures_values, both_sides_of_a_scale_darken_alike)
         for (int side = 0; side < 3; side++) {
             weft__paint p = weft__scale_paint(side == 2 ? &weights : &both, (side ? i : -i) / 100.0);
             double l = luminance(p.fill);
-            cr_assert(l <= before[side], "place %d of side %d is lighter than the one before", i, side);
+            cr_assert(l <= before[side], "colour %d of side %d is lighter than the previous one", i, side);
             cr_assert(contrast(p) >= 4.5, "%s on %s", p.ink, p.fill);
             before[side] = l;
             if (side == 1)
@@ -87,7 +87,7 @@ Test(pictures_values, scales_are_symmetric_by_default)
     weft__scale s;
     const double values[] = { -1, 3, NAN, INFINITY };
     DRAWN(weft__scale_of("f", NULL, values, 4, &s));
-    cr_assert(s.low == -3 && s.middle == 0 && s.high == 3, "as far to either side");
+    cr_assert(s.low == -3 && s.middle == 0 && s.high == 3, "must be symmetric");
     DRAWN(weft__scale_of("f", &(weft_colour_scale){ .middle = 2 }, values, 4, &s));
     cr_assert(s.low == -1 && s.middle == 2 && s.high == 5);
     DRAWN(weft__scale_of("f", NULL, values + 2, 2, &s));
@@ -145,7 +145,7 @@ Test(pictures_values, heatmaps_show_their_values)
                             &(weft_colour_scale){ -2, 0, 2, "d loss / d gate" }));
     golden("diverging_heatmap.svg");
     char *text = text_of_file();
-    cr_assert_eq(count(text, "url(#hatch)\"><title>not"), 2, "what is not finite");
+    cr_assert_eq(count(text, "url(#hatch)\"><title>not"), 2, "non-finite values");
     cr_assert_eq(count(text, "<title>") - 1, 20);
     cr_assert(strstr(text, "fill=\"#084594\"><title>-2<") && strstr(text, "fill=\"#8c2d04\"><title>2<") &&
               strstr(text, "fill=\"#8c2d04\"><title>123<") && strstr(text, "fill=\"#eeeeee\"><title>0<"));
@@ -192,7 +192,7 @@ Test(pictures_values, text_is_coloured_by_value)
     cr_assert_eq(count(text, "<title>") - 1, LETTERS, "a cell a byte");
     cr_assert(strstr(text, ">\\n</text>") && strstr(text, ">\\\\</text>") && strstr(text, ">\\xc3</text>") &&
               strstr(text, ">&lt;</text>"));
-    cr_assert_eq(count(text, "y=\"92\" width"), 5, "a line ends after its newline");
+    cr_assert_eq(count(text, "y=\"92\" width"), 5, "a line must end after its newline");
     free(text);
     free(drawn_text(weft_plot_text(path, NULL, NULL, 0, NULL, NULL)));
     unlink(path);

@@ -86,7 +86,7 @@ Test(readers, memory_follows_the_stored_size)
     REFUSES(weft_frame_read_hdf5(&f, declared("ids", text, true), NULL, (const char *[]){ "a", NULL }),
             WEFT_EFORMAT, "ids does not have the bytes");
     failing.armed = false;
-    cr_assert(failing.largest < 1 << 20, "%zu bytes were asked for", failing.largest);
+    cr_assert(failing.largest < 1 << 20, "%zu bytes were requested", failing.largest);
     H5Tclose(text);
     end_folder();
 }
@@ -101,7 +101,7 @@ Test(readers, long_shape_is_cut_in_a_message)
     weft__kind_text(&huge, room.text);
     cr_assert_eq(strlen(room.text), 127);
     for (size_t i = 0; i < sizeof room.behind; i++)
-        cr_assert_eq(room.behind[i], 'x', "byte %zu behind the buffer was written", i);
+        cr_assert_eq(room.behind[i], 'x', "byte %zu after the buffer was written", i);
 }
 
 /* ---- texts of others ---- */
@@ -204,7 +204,7 @@ Test(readers, files_of_other_programs_are_recognised)
             cr_assert(s == WEFT_EFORMAT && strstr(says, others[i].what) && strstr(says, others[i].how) &&
                           strstr(says, "weft_load_state_dict"),
                       "%d: %s", i, says);
-            cr_assert(line && !strchr(line + 1, '\n'), "two lines are expected: %s", says);
+            cr_assert(line && !strchr(line + 1, '\n'), "expected two lines: %s", says);
         }
     }
     CLEAN(w);

@@ -70,7 +70,7 @@ Test(state_dict, pytorch_weights_give_pytorch_outputs)
     FOR_DEVICES(w) {
         net k = net_new(w);
         weft_load_report r;
-        cr_assert(memcmp(run(&k, &e), want, sizeof want), "the first weights are those of the file");
+        cr_assert(memcmp(run(&k, &e), want, sizeof want), "the first weights must be those of the file");
         DOES(weft_load_state_dict(fixture(), k.m, &r));
         cr_assert(r.loaded == 26 && !r.missing && !r.other_shape && r.extra == 4, "%d %d %d %d\n%s", r.loaded,
                   r.missing, r.other_shape, r.extra, r.text);
@@ -313,7 +313,7 @@ Test(state_dict, loading_takes_linear_time)
         double few = seconds_to_load(FEW), many = seconds_to_load(TIMES * FEW);
         ratio = many / few < ratio ? many / few : ratio;
     }
-    cr_assert(ratio < 2 * TIMES, "%d times the parameters took %.1f times as long", (int)TIMES, ratio);
+    cr_assert(ratio < 2 * TIMES, "%d times the parameters took %.1f times the time", (int)TIMES, ratio);
     end_folder();
 }
 

@@ -37,7 +37,7 @@ Test(tape_pictures, show_numbers_and_gradients)
         weft_neg(g);                             /* has not led to g */
         int64_t entries = weft_usage_of(w).tape;
         char *text = picture(w, g);
-        cr_assert_eq(weft_usage_of(w).tape, entries, "nothing stays on the tape");
+        cr_assert_eq(weft_usage_of(w).tape, entries, "drawing must not record");
         cr_assert_eq(count(text, "<g class=\"node\">"), 24 + 5);
         cr_assert_eq(count(text, "marker-end"), 2 * 17 + 7);
         static const char *const parts[] = { "<title>given0 [] = -4, gradient 138.8</title>",
@@ -52,7 +52,7 @@ Test(tape_pictures, show_numbers_and_gradients)
         text = picture(w, NULL);
         cr_assert(count(text, "<g class=\"node\">") == 24 + 5 + 1 && strstr(text, "%24 neg") &&
                       strstr(text, ">24.7<") && !strstr(text, "gradient"),
-                  "all of the tape, no gradients");
+                  "must draw all of the tape without gradients");
         free(text);
     }
     unlink(path);
@@ -85,7 +85,7 @@ static void lies_well(const char *text)
         for (int j = 0; j < i; j++)
             cr_assert(!meet(&boxes[i], &boxes[j]), "boxes %d and %d", i, j);
     for (int i = 1; i < n; i++)
-        cr_assert(boxes[i].y >= boxes[i - 1].y, "box %d lies above the one that ran before it", i);
+        cr_assert(boxes[i].y >= boxes[i - 1].y, "box %d is above the previous operator", i);
     for (const char *at = text; (at = strstr(at, "<path class=\"axis\" d=\"M")); at++, arrows++) {
         double x, y, turn, a, b, c, d, end_x, end_y;
         cr_assert_eq(sscanf(at, "<path class=\"axis\" d=\"M%lf %lfV%lfC%lf %lf %lf %lf %lf %lf", &x, &y,

@@ -66,7 +66,7 @@ catches() {                             # NET VARIANT PROGRAM WORDS
     verdict "$1" $rc "$out" "$4"
 }
 net catches "a leak, by the address sanitizer"    asan   leak       'LeakSanitizer: detected memory leaks'
-net catches "a block not given back, by CLEAN"    ''     block      '1 blocks were not given back'
+net catches "a block that is not freed, by CLEAN"    ''     block      '1 blocks were not freed'
 net catches "a wrong derivative, by gradcheck"    double derivative 'gradcheck: off by'
 net catches "a race, by the thread sanitizer"     tsan   race       'ThreadSanitizer: data race'
 net catches "a corrupt file, by its checksums"    ''     corrupt    'load: EFORMAT'

@@ -130,7 +130,7 @@ TABLE_TEST(attention_dropout, is_off_outside_training)
     weft_set_training(w, true);
     uint64_t calls = w->tape->drops->calls;
     weft_attention(q, k, k, &none, NULL);
-    cr_assert(w->tape->drops->calls == calls && calls == 0, "only what drops is a call");
+    cr_assert(w->tape->drops->calls == calls && calls == 0, "only calls that drop count");
 }
 /* y = M v and dv = M^T dy, with the M of the map. */
 TABLE_TEST(attention_dropout, forward_map_and_backward_share_a_mask)

@@ -137,7 +137,7 @@ static void factors(const dropping *d, weft_real *factor)
         factor[i] = y[WIDE * i] == 0 ? 0 : (weft_real)(1 / .75);
         for (int j = 0; j < WIDE; j++)
             cr_assert(fabs((double)y[WIDE * i + j] - (double)(factor[i] * table[WIDE * i + j])) < 1e-5,
-                      "row %d is whole or gone", i);
+                      "row %d is partly dropped", i);
     }
 }
 

@@ -77,7 +77,7 @@ CPU_TEST(layers_refused, messages_name_the_layer)
             cr_assert(y && weft_numel(y) == 0, "%s, kind %d", layer_names[i], kind);
             cr_assert(strstr(weft_error_message(w), place), "%s, kind %d: %s", place, kind,
                       weft_error_message(w));
-            cr_assert_null(w->tape->scope, "the scope was left");
+            cr_assert_null(w->tape->scope, "the scope stayed open");
             weft_recover(w);
         }
 }
@@ -211,7 +211,7 @@ Test(layers_refused, name_is_free_after_a_failure)
             if (!weft_ok(w)) {
                 weft_recover(w);
                 cr_assert(weft_parameter_count(m) == 2 && weft_buffer_count(m) == 0,
-                          "kind %d, allocation %lld: something was left", kind, (long long)n);
+                          "kind %d, allocation %lld: the module has parameters", kind, (long long)n);
                 one_layer(m, kind);
             }
             one_layer(same, kind);

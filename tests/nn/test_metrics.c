@@ -93,7 +93,7 @@ TABLE_TEST(metrics, accuracy_and_confusion_match_plain_loops, .init = unchecked)
         cr_assert(is_ratio(weft_accuracy(x, y, &o), want), "%s", weft_error_message(w));
         if (layout)
             cr_assert(is_ratio(weft_sequence_accuracy(x, y, &o), want + 2), "%s", weft_error_message(w));
-        cr_assert_eq(weft_usage_of(w).tape, tape, "a metric is on the tape");
+        cr_assert_eq(weft_usage_of(w).tape, tape, "a metric was recorded");
     }
 }
 
@@ -108,7 +108,7 @@ Test(metrics, accuracy_refuses_invalid_arguments)
     weft_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)),
                   weft_ints(w, (int32_t[]){ 0, 1, 3, 2 }, WEFT_SHAPE(4)), NULL);
     FAILS(w, WEFT_EARG, "row 2; 0 .. 2");
-    cr_assert(weft_set_grad_enabled(w, true), "recording was left off");
+    cr_assert(weft_set_grad_enabled(w, true), "recording stayed off");
     cr_assert_eq(weft_item(weft_ratio_value((weft_ratio){ weft_scalar(w, 0), weft_scalar(w, 0) })), 0);
     for (int n = 1; n < 200; n++)                /* all right is 1, not nearly */
         cr_assert_eq(weft_item(weft_ratio_value((weft_ratio){ weft_scalar(w, n), weft_scalar(w, n) })), 1);

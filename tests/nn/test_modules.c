@@ -79,7 +79,7 @@ CPU_TEST(modules, names_are_unique_and_limited)
     OK(w);
     weft_submodule_new(deep, longest);
     FAILS(w, WEFT_EARG, "path");
-    cr_assert(weft_module_context(weft_module_new(w, "net")) == w, "roots may have one name: a copy, say");
+    cr_assert(weft_module_context(weft_module_new(w, "net")) == w, "roots may share a name");
 }
 
 /* ---- first values ---- */

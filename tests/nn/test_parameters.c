@@ -163,7 +163,7 @@ TABLE_TEST(parameters, gradients_are_zeroed_and_divided_below_a_module)
     cr_assert(all_are(weft_grad(p), 0) && all_are(weft_grad(r), 0) && all_are(weft_grad(q), 3));
     weft_backward(weft_sum_all(weft_square(r)));
     weft_divide_grad(b, weft_scalar(w, 0));
-    cr_assert(all_are(weft_grad(q), 0) && all_are(weft_grad(r), 8), "nothing was counted: no gradient");
+    cr_assert(all_are(weft_grad(q), 0) && all_are(weft_grad(r), 8), "without a weight there is no gradient");
     weft_clear(w);
 }
 
@@ -187,7 +187,7 @@ TABLE_TEST(parameters, flat_gradient_joins_all_gradients)
         cr_assert_eq(numbers(g)[i], i < 5 ? 4 : i < 8 ? 2 + i : i < 28 ? 0 : 1, "%d", i);
     cr_assert(numbers(weft_flat_gradient(m))[6] == 0 && weft_numel(weft_flat_gradient(a)) == 23);
     weft_assign(weft_grad(r), weft_full(w, 3, WEFT_SHAPE(20)));
-    cr_assert(all_are(weft_flat_gradient(a), 0), "a frozen one's is 0 whatever is written there");
+    cr_assert(all_are(weft_flat_gradient(a), 0), "a frozen parameter's gradient must be 0");
     cr_assert(weft_numel(weft_flat_gradient(empty)) == 0);
     OK(w);
     weft_clear(w);

@@ -238,7 +238,7 @@ Test(decode_refused, survives_failure_of_each_allocation)
             if (ok && !whole)
                 break;
             failed += !ok;
-            cr_assert(ok || strncmp(weft_error_message(w), "weft:", 5), "the message names no function: %s",
+            cr_assert(ok || strncmp(weft_error_message(w), "weft:", 5), "message without a function: %s",
                       weft_error_message(w));
             if (!ok)
                 FAILS(w, WEFT_ENOMEM, "out of memory");

@@ -232,7 +232,7 @@ Test(own_cell, noise_keeps_units_only_in_training)
                       "unit %d: %g, %g", i, (double)trained[i], (double)used[i]);
             kept += trained[i] == 0;
         }
-        cr_assert(kept > 60 && kept < 145, "%d of 1,000 units stay, at a probability of .1", kept);
+        cr_assert(kept > 60 && kept < 145, "%d of 1,000 units keep their value at probability .1", kept);
         OK(w);
         weft_clear(w);
     }

@@ -111,7 +111,7 @@ Test(recur, long_sums_of_one_sign_are_as_exact_as_the_plain_loops)
         for (int i = 0; i < COUNT(sizes); i++) {
             double error = one_signed_error(w, sizes[i]), plain = one_signed_error(plain_loops, sizes[i]);
             cr_assert(error < TOL(1e-14, fmax(6e-7, 1.3 * plain)),
-                      "%d units: an error of %g of the sum, and %g by the plain loops", (int)sizes[i], error,
+                      "%d units: relative error %g, plain loops %g", (int)sizes[i], error,
                       plain);
         }
     CLEAN(plain_loops);
@@ -127,7 +127,7 @@ Test(recur, a_gpu_rounds_as_its_context_requests)
         for (int i = 0; i < COUNT(sizes); i++) {
             const double error = one_signed_error(w, sizes[i]);
             cr_assert(error > 1e-6 && error < (p == WEFT_TF32 ? 4e-4 : 4e-3),
-                      "%d units, precision %d: an error of %g of the sum", (int)sizes[i], p, error);
+                      "%d units, precision %d: relative error %g", (int)sizes[i], p, error);
         }
         CLEAN(w);
     }

@@ -323,7 +323,7 @@ Test(rnn_use, inputs_are_checked)
     weft_rnn_run(lstm, X, WEFT_ZERO_STATE);
     OK(w);
     weft_fail(w, WEFT_EARG, "mine");
-    cr_assert_str_eq(weft_error_message(w), "mine", "after a run messages name the layer still");
+    cr_assert_str_eq(weft_error_message(w), "mine", "messages must name the layer after a run");
     CLEAN_FAILED(w);
 }
 
