@@ -126,7 +126,7 @@ static bool set_parameter(trial *t, const char *layer, const json_t *entry, int6
     snprintf(path, sizeof path, "%s.%s", layer, name ? name : "");
     weft_tensor *p = weft_find_parameter(t->m, path);
     if (!name || !p)
-        return wrong(t, "there is no parameter \"%s\"", path);
+        return wrong(t, "missing parameter \"%s\"", path);
     int rank = (int)json_array_size(shape);
     bool same = rank == weft_rank(p);
     for (int i = 0; i < rank && same; i++)

@@ -5,7 +5,7 @@
 #include "golden.h"
 #include "nn/nn.h"
 
-/* ---- options; PyTorch's defaults hold for what a case does not name ---- */
+/* ---- options; missing ones have PyTorch's defaults ---- */
 typedef struct settings {
     double lr, momentum, dampening, weight_decay, alpha, eps, beta1, beta2;
     bool nesterov, centered;
