@@ -59,14 +59,14 @@ check "not by the loader's search" stays_out env LD_LIBRARY_PATH="$dir/elsewhere
 check "not by a relative path" stays_out env WEFT_BACKEND_PATH=elsewhere a/sub/opens
 check "which is an error" says 0 'WEFT_BACKEND_PATH=elsewhere: an absolute path is expected' env WEFT_BACKEND_PATH=elsewhere a/sub/opens . cuda
 check "no relative product either" stays_out env WEFT_GEMM=elsewhere/$plugin a/sub/opens
-check "nor one by its name alone" stays_out env WEFT_GEMM=$plugin LD_LIBRARY_PATH="$dir/elsewhere" a/sub/opens
-check "which is an error, too" says 0 "WEFT_GEMM=$plugin: own, openblas or an absolute path is expected" env WEFT_GEMM=$plugin a/sub/opens
-check "the log says where it looked" says 0 "there is no $plugin in $dir/a/sub and $dir/a/sub/weft; WEFT_BACKEND_PATH" env WEFT_LOG=1 a/sub/opens
-check "and so does who insists" says 0 "there is no $plugin in $dir/a/sub and" a/sub/opens . cuda
-check "without a log no word" says 0 '^as [0-9]* on [a-z0-9-]*: $' a/sub/opens
+check "nor one by its name only" stays_out env WEFT_GEMM=$plugin LD_LIBRARY_PATH="$dir/elsewhere" a/sub/opens
+check "this is an error also" says 0 "WEFT_GEMM=$plugin: own, openblas or an absolute path is expected" env WEFT_GEMM=$plugin a/sub/opens
+check "the log has the searched folders" says 0 "there is no $plugin in $dir/a/sub and $dir/a/sub/weft; WEFT_BACKEND_PATH" env WEFT_LOG=1 a/sub/opens
+check "and so does the error of WEFT_CUDA" says 0 "there is no $plugin in $dir/a/sub and" a/sub/opens . cuda
+check "without a log no output" says 0 '^as [0-9]* on [a-z0-9-]*: $' a/sub/opens
 check "by an absolute path" runs env WEFT_BACKEND_PATH="$dir/elsewhere" a/sub/opens
 check "a product by an absolute path" runs env WEFT_GEMM="$dir/elsewhere/$plugin" a/sub/opens
-check "what is no back end says so" says 0 "$plugin has no weft_backend_open_v1" env WEFT_BACKEND_PATH="$dir/elsewhere" a/sub/opens . cuda
+check "a library that is not a back end" says 0 "$plugin has no weft_backend_open_v1" env WEFT_BACKEND_PATH="$dir/elsewhere" a/sub/opens . cuda
 place a/sub/$plugin
 check "from its own folder" runs a/sub/opens
 ln -s a/sub/opens link
@@ -91,14 +91,14 @@ nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 others=$(env -u TMPDIR mktemp -d) && trap 'rm -rf "$dir" "$others"' EXIT
 cp archive "$others/opens" && cp foreign.so "$others/libfree.so" && mkdir "$others/evil" && cp foreign.so "$others/evil/$plugin"
 if [ -z "$flags" ] && [ "$(id -u)" = 0 ] && chmod -R a+rX "$others" && chmod 4755 "$others/opens" && nobody "$others/opens" 2>&1 | grep -q '^as 0 '; then
-    check "setuid: not what WEFT_GEMM says" stays_out nobody env WEFT_GEMM="$others/libfree.so" "$others/opens"
-    check "setuid: not what WEFT_BACKEND_PATH says" stays_out nobody env WEFT_BACKEND_PATH="$others/evil" "$others/opens"
-    check "setuid: not what argv[0] says" stays_out nobody bash -c "exec -a $others/evil/x $others/opens"
-    check "setuid: nor what the environment says of threads" says 0 '^as 0 on [a-z0-9-]*: $' nobody env WEFT_THREADS=nonsense WEFT_LOG=2 "$others/opens"
+    check "setuid: WEFT_GEMM is ignored" stays_out nobody env WEFT_GEMM="$others/libfree.so" "$others/opens"
+    check "setuid: WEFT_BACKEND_PATH is ignored" stays_out nobody env WEFT_BACKEND_PATH="$others/evil" "$others/opens"
+    check "setuid: argv[0] is ignored" stays_out nobody bash -c "exec -a $others/evil/x $others/opens"
+    check "setuid: WEFT_THREADS and WEFT_LOG are ignored" says 0 '^as 0 on [a-z0-9-]*: $' nobody env WEFT_THREADS=nonsense WEFT_LOG=2 "$others/opens"
     chmod 755 "$others/opens"
     check "without it they count" runs nobody env WEFT_BACKEND_PATH="$others/evil" "$others/opens"
 else
     echo "skipped: setuid programs, which take root and a file system that knows them"
 fi
 
-finish "what is loaded"
+finish "loading of plug-ins"

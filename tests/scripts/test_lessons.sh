@@ -55,7 +55,7 @@ ends_shown='__attribute__((constructor)) static void ends(int n, char **argument
 mkdir class/fails && { printf '#include <unistd.h>\n'; cat class/right/02.c; echo "$ends_shown"; } >class/fails/02.c
 check "a right one whose program fails" says 1 '^lesson 02: its program fails: it ends by itself, with status 3' lesson run 2 class/fails/02.c
 mkdir class/undefined && { cat class/right/02.c; echo 'static volatile int most = 2147483647; __attribute__((constructor)) static void adds(void) { most++; }'; } >class/undefined/02.c
-check "what C leaves undefined" says 1 '^lesson 02: it does what C leaves undefined: 02.c:.*signed integer overflow' lesson run 2 class/undefined/02.c
+check "undefined behaviour of C" says 1 '^lesson 02: it does what C leaves undefined: 02.c:.*signed integer overflow' lesson run 2 class/undefined/02.c
 long_shown='#include <time.h>
 __attribute__((constructor)) static void waits(int n, char **argument) { while (n > 1 && argument[1][0] == 115 && clock() < 3 * CLOCKS_PER_SEC) ; }'
 mkdir class/long && { cat class/right/02.c; echo "$long_shown"; } >class/long/02.c
@@ -86,7 +86,7 @@ student,lesson,right,verdict
 "cem",02,no,"hint: the sum is right, but tanh of it is missing"
 END
 check "its table" cmp three/grades.csv want.csv
-check "no such class" says 2 'gone is no folder' lesson grade gone
+check "a missing class" says 2 'gone is no folder' lesson grade gone
 check "a class without answers" says 0 '^grade: 0 students, 0 answers, 0 right' eval 'mkdir none && lesson grade none'
 
 # ---- answers that attack the grader: none passes or changes another's grade
@@ -146,7 +146,7 @@ check "no process of theirs is left" eval '! pgrep -f "sleep 611"'
 check "other numbers than expected.txt" says 1 "^lesson 02: the check passes, but the lesson's program does not print this line" lesson run 2 numbers.c
 { sed 's/h\[j\] = tanh(sum);/h[j] = tanh(sum); printf("unit %d ", j);/; 1a #include <stdio.h>' class/right/02.c; } >debug.c
 check "an answer may print" says 0 '^lesson 02: right$' lesson run 2 debug.c
-check "what it prints is shown" grep -q '^unit 0 unit 1' said
+check "its output is shown" grep -q '^unit 0 unit 1' said
 
 # ---- a package for students
 check "a package" says 0 '^lessons without solutions' lesson package package
@@ -157,14 +157,14 @@ check "has all that a lesson needs" eval 'for f in lesson.md lesson.h start.c sh
 check "a lesson is begun" says 0 '02.c is to be filled in' lesson start 2 "a course"
 check "with the file of the package" cmp "a course/02.c" package/02_rnn_by_hand/start.c
 check "make checks it, and shows the first hint" says 2 'lesson 02: hint: step leaves h at zero' env B="$library" make -C "a course" 02
-check "what is there stays" says 1 'is there already' eval 'echo mine >"a course/02.c"; lesson start 2 "a course"'
-check "as it is" grep -qx mine "a course/02.c"
+check "existing files stay" says 1 'is there already' eval 'echo mine >"a course/02.c"; lesson start 2 "a course"'
+check "unchanged" grep -qx mine "a course/02.c"
 mkdir own && echo 'all: ; echo mine' >own/Makefile
-check "a Makefile of one's own stays" says 1 'has a Makefile of its own' lesson start 2 own
-check "as it is, and nothing beside it" eval '[ "$(ls own)" = Makefile ] && grep -q mine own/Makefile'
-check "no such lesson" says 2 'there is no lesson 77; there are: ' lesson start 77 x
+check "an existing Makefile stays" says 1 'has a Makefile of its own' lesson start 2 own
+check "unchanged, without new files" eval '[ "$(ls own)" = Makefile ] && grep -q mine own/Makefile'
+check "an unknown lesson" says 2 'there is no lesson 77; there are: ' lesson start 77 x
 check "a word for a lesson" says 2 'there is no lesson two' lesson start two x
 check "no folder" says 1 'a folder is expected' lesson start 2
-check "no such file" says 2 'gone.c' lesson run 2 gone.c
+check "a missing file" says 2 'gone.c' lesson run 2 gone.c
 check "nothing said" says 2 'lesson.sh start N DIR' lesson
 finish "the lessons"

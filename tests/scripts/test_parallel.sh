@@ -39,8 +39,8 @@ bytes() {
             check "the same bytes" cmp one many
         done
     done
-    check "without a number there are as many shards as ranks" ranks 3 0 12 out=many
-    check "3 shards alone" "$train" 3 12 out=one
+    check "by default there are as many shards as ranks" ranks 3 0 12 out=many
+    check "3 shards on one rank" "$train" 3 12 out=one
     check "the same bytes" cmp one many
     if [ -e "$(dirname "$examples")/libweft_openmpi.so" ] && command -v mpirun >/dev/null; then
         for n in 1 2 4; do
@@ -54,7 +54,7 @@ bytes() {
 gathered() {
     check "results alone" "$train" 8 12 gathers
     cp out results
-    check "there are some" eval 'grep -q ": [a-z]" results && grep -q ": $" results'
+    check "some results are not empty" eval 'grep -q ": [a-z]" results && grep -q ": $" results'
     for n in 2 3 5 8; do
         check "results of $n ranks" ranks $n 8 12 gathers
         cp out many
@@ -95,7 +95,7 @@ examples() {
     check "words decoded by beams" eval 'keep_all g2p one && "$g2p" --test one.h5 --beam 3 --said one.txt >/dev/null && by_pairs 3 "$g2p" --test one.h5 --beam 3 --said many.txt >said && cmp one.txt many.txt && [ "$(wc -l <said)" = 1 ]'
     check "a results file that cannot be written" says 1 "g2p: /nowhere/x: No such file" by_pairs 2 "$g2p" --test one.h5 --said /nowhere/x
     check "SIGTERM to one rank of forecast saves and ends all" stopped_forecast
-    check "it goes on elsewhere" eval 'cp stop.h5 alone.h5; at=$(sed -n "s/^stopped and saved after update \([0-9]*\) .*/\1/p" said); "$examples/forecast" --out alone.h5 --epochs 4000 --resume --quick 2>&1 | head -n 1 | grep -q "goes on after update $at of"'
+    check "it resumes elsewhere" eval 'cp stop.h5 alone.h5; at=$(sed -n "s/^stopped and saved after update \([0-9]*\) .*/\1/p" said); "$examples/forecast" --out alone.h5 --epochs 4000 --resume --quick 2>&1 | head -n 1 | grep -q "goes on after update $at of"'
 }
 
 # ---- launchers, and scripts between them and a rank
@@ -127,7 +127,7 @@ one_speaks() {
 }
 logged() {
     [ -e "$(dirname "$examples")/libweft_openmpi.so" ] && command -v mpirun >/dev/null || { echo "skipped: who speaks: no libweft_openmpi.so, or no mpirun"; return; }
-    check "one of two ranks speaks" one_speaks
+    check "one of two ranks prints" one_speaks
     why() { WEFT_LOG=1 WEFT_DEVICE=best "$@" 2>&1 >/dev/null | grep -c "^weft: .*open: .*CUDA"; }
     check "why it is not on a GPU is said by each" eval '[ "$(why by_mpi 2 4 1)" = $((2 * $(WEFT_BACKEND_PATH=$(dirname "$examples") why "$train" 4 1))) ]'
 }
@@ -187,12 +187,12 @@ linked() {
         check "the same bytes" cmp gpu many
     done
     check "one GPU again" env WEFT_BACKEND_PATH="$emu" WEFT_DEVICE=cuda "$train" 8 3 out=gpu
-    check "told which way" eval 'WEFT_LOG=1 by_link 3 8 1 2>&1 | grep -c "^weft: gradients go from GPU to GPU by NCCL 2.28.9" | grep -qx 1'
+    check "the log has the link" eval 'WEFT_LOG=1 by_link 3 8 1 2>&1 | grep -c "^weft: gradients go from GPU to GPU by NCCL 2.28.9" | grep -qx 1'
     check "one without NCCL" says 0 "weft: gradients go through the memory of the hosts: rank 2: NCCL: /nowhere: " eval "ODD=2 by_link 3 8 3 out=many"
     check "the same bytes" cmp gpu many
     check "one that cannot join" says 0 "weft: gradients go through the memory of the hosts: rank 1: NCCL: a call: unhandled system error" link_broken fail:1:0 by_link 3 8 3 out=many
     check "the same bytes" cmp gpu many
-    check "no one can be read as NCCL" says 0 "NCCL: its library has no ncclGetVersion" eval "nccl=libm.so.6 by_link 2 8 1"
+    check "no rank has NCCL" says 0 "NCCL: its library has no ncclGetVersion" eval "nccl=libm.so.6 by_link 2 8 1"
     check "a group that fails" told_by "rank 1: .*: NCCL: a call: unhandled system error, in update" link_broken fail:1:3 by_link 3 8 3
     check "one is killed between groups" told_by "rank 0: .*: rank 1 is gone, in update" link_broken kill:1:3 quickly by_link 3 8 3
     check "one stops between groups" told_by "rank [02]: .*: rank 1 has not answered for 1 s, in update" link_broken stop:1:3 quickly by_link 3 8 3
@@ -200,8 +200,8 @@ linked() {
 linked_on() {
     there_is_nccl || return 0
     check "one GPU" env WEFT_BACKEND_PATH="$emu" WEFT_DEVICE=cuda "$train" 8 3 out=gpu
-    check "the others go on, and join anew" outlives_all
-    check "nobody is left" nobody_is_left
+    check "the others continue and join again" outlives_all
+    check "no process is left" nobody_is_left
     rm -f /dev/shm/weft_nccl_*
 }
 told_by() { local words=$1; shift; says 1 "$words" "$@"; }
@@ -230,7 +230,7 @@ resumed() {
         check "the same bytes" cmp one-8 many
         check "and without saying the shards" eval "ranks 2 8 4 out=many && ranks 3 0 12 out=many resume && cmp one-8 many"
     done
-    check "a file that rank 0 alone has" eval 'ranks 3 8 7 out=many && mkdir -p elsewhere && one_has_it 3 8 12 out=many resume && cmp one-8 many && [ -z "$(ls elsewhere)" ]'
+    check "a file that only rank 0 has" eval 'ranks 3 8 7 out=many && mkdir -p elsewhere && one_has_it 3 8 12 out=many resume && cmp one-8 many && [ -z "$(ls elsewhere)" ]'
     check "ranks that are killed while it is read and handed out" all_load
     check "more ranks than shards" says 1 "saved by a run of 8 shards, and here are 9 ranks" ranks 9 0 12 out=many resume
     check "other shards" says 1 "saved by a run of 8 shards, and 4 are asked for" ranks 2 4 12 out=many resume
@@ -322,7 +322,7 @@ gone() {
     check "one that is late" faulty delay:1:9 ranks 3 8 12 out=many
     check "the same bytes" cmp one-8 many
     check "one that judges alone" says 1 "rank 1 has not answered for 1 s, in update 2: stopped, or at work" quickly ranks 3 8 6 judges=1
-    check "nobody is left" nobody_is_left
+    check "no process is left" nobody_is_left
 }
 
 # MPI_Finalize would wait for it without a limit.
@@ -340,7 +340,7 @@ stopped_last() {
 gone_at_the_end() {
     [ -e "$(dirname "$examples")/libweft_openmpi.so" ] && command -v mpirun >/dev/null || { echo "skipped: a rank that stops at the end: no libweft_openmpi.so, or no mpirun"; return; }
     check "one that stops when all is done" stopped_last
-    check "nobody is left" nobody_is_left
+    check "no process is left" nobody_is_left
 }
 
 # ---- lost ranks that the others can continue without, with the same result
