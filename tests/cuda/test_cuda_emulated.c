@@ -286,10 +286,7 @@ static void crash(const char *sync, const char *text)
     CLEAN(other);
     CLEAN_FAILED(w);
 }
-Test(emulated, crashed_kernel_loses_the_device)
-{
-    crash("0", "an illegal memory access was encountered");
-}
+Test(emulated, crash_loses_the_device) { crash("0", "an illegal memory access was encountered"); }
 Test(emulated, crashed_kernel_is_named_with_sync)
 {
     crash("1", "sigmoid: unary: an illegal memory access was encountered");
