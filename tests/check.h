@@ -92,7 +92,7 @@ UNUSED static heap *heap_of(const weft *w)
     for (int i = 0; i < CHECK_HEAPS; i++)
         if (check_heap[i].w == w)
             return &check_heap[i];
-    cr_assert_fail("a context that open_on or open_with did not open");
+    cr_assert_fail("the context is not from open_on or open_with");
     return NULL;
 }
 
@@ -138,7 +138,7 @@ UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int l
     weft_close(w);
     int64_t live = atomic_load(&h->live);
     h->w = NULL;
-    cr_assert(live == 0, "%s:%d: %lld blocks were not given back", file, line, (long long)live);
+    cr_assert(live == 0, "%s:%d: %lld blocks were not freed", file, line, (long long)live);
 }
 
 /* Closes a context and checks that it has not failed and that its heap is empty. CLEAN_FAILED accepts a
@@ -168,7 +168,7 @@ UNUSED static weft *open_table(int i)
         setenv("WEFT_ISA", t->name, 1);
     weft *w = open_on(t->device);
     unsetenv("WEFT_ISA");
-    cr_assert_str_eq(weft_device_name(w), t->name, "asked for %s, got %s", t->name, weft_device_name(w));
+    cr_assert_str_eq(weft_device_name(w), t->name, "requested %s, got %s", t->name, weft_device_name(w));
     return w;
 }
 
@@ -218,11 +218,8 @@ UNUSED static weft_real *numbers(weft_tensor *x)
     return out;
 }
 
-/* Returns whether
- * got - want
- * <= tol max(1,
- * want
- * ) everywhere, and prints the worst element if not. NaN never passes. */
+/* Returns whether |got - want| <= tol max(1, |want|) everywhere, and prints the worst element if not. NaN
+ * never passes. */
 UNUSED static bool is_close(const char *name, const weft_real *got, const weft_real *want, int64_t n,
                             double tol)
 {

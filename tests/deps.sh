@@ -1,8 +1,8 @@
 #!/bin/sh
-# deps.sh build|test|lint|lab|site|parallel|ci ... what is missing from Debian's packages is installed, if that is allowed here; else the one
-# deps.sh dictionary FILE            line to run is printed and the answer is no. The dictionary is taken from the package
-#                                    festlex-cmu without installing it.
-# Each need is tried, not looked up in the package manager, so programs built from source count as well.
+# deps.sh build|test|lint|lab|site|parallel|ci ..    installs missing Debian packages if that is allowed. Otherwise it prints the command for it
+#                                    and fails.
+# deps.sh dictionary FILE            extracts the dictionary from the package festlex-cmu without installing it.
+# It tests each tool itself instead of the package manager, so programs built from source count also.
 set -u
 cc=${CC:-cc}; command -v "${cc%% *}" >/dev/null 2>&1 || cc=gcc
 missing=
@@ -29,7 +29,7 @@ wants() {
     esac
 }
 
-# Root, or sudo without a password: prints what to put before apt-get. A line for the user otherwise.
+# As root, or with sudo without a password, prints the prefix for apt-get. Otherwise prints a line for the user.
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
 allowed() { command -v apt-get >/dev/null 2>&1 && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; }
 refuse() {

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# doccheck.sh [FILE...]: every block of C in README.md and docs is compiled and run against the library in $B, and prints what is shown.
+# doccheck.sh [FILE...]    compiles and runs each block of C in README.md and docs against the library in $B, and compares its output with the page.
 #
 # A block that opens with ```c is
-#   a whole program, if it has a main: compiled alone, run, must end with 0;
-#   else a piece. The pieces below one heading of level 1 or 2 are one program. Those that begin with #define, static, typedef, struct
+#   a whole program, if it has a main. It is compiled alone and must return 0;
+#   otherwise a piece. The pieces below one heading of level 1 or 2 are one program. Those that begin with #define, static, typedef, struct
 #   or enum come before main, the others are the body of main, where `weft *w` is an open context that must not have failed at the
 #   end. weft.h is included; a piece may begin with more #include lines.
-# The next ```text before a heading or another block is what it prints, all of it, and what prints nothing has none; numbers with a point
-# agree if they do to a unit of the last digit shown. ".." at a line's end matches the rest of it, alone any lines.
-# A line "    cc .." below a whole program is how a reader compiles it: so it is compiled, in a folder that looks like the tree's.
-# Other languages, and ```c that belong to a listing only (```C), are not run. Programs run in an empty folder, for a minute at most.
+# The next ```text before a heading or another block is its whole output; without output there is none. Numbers with a point agree within one
+# unit of the last printed digit. ".." at a line's end matches the rest of it; on its own line it matches any lines.
+# A line "    cc .." below a whole program is the reader's command, so it compiles the program, in a folder that looks like the tree's.
+# Other languages and listings (```C) are not run. Programs run in an empty folder, for at most a minute.
 set -u
 here=$PWD lib=$(realpath -m "$B")
 t=$(mktemp -d) || exit 1

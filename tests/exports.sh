@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# exports.sh declared|labels|exported|compare: the functions that the public headers declare, the names that asm labels give to some of
-# them beside their own, what $B/libweft.so exports, and whether that is both. Declarations are read after the preprocessor, where WEFT_API
-# has become an attribute.
+# exports.sh declared|labels|exported|compare    prints the functions that the public headers declare, the asm labels of some of them, or the
+# exports of $B/libweft.so; compare checks that the exports are exactly the first two. It reads declarations after the preprocessor, where
+# WEFT_API is an attribute.
 set -u
 declarations() {
     printf '#include "%s"\n' weft*.h | ${CC:-cc} -E -P -I. ${V:+$([ "${V#d}" != "$V" ] && echo -DWEFT_DOUBLE)} -x c - | tr '\n' ' ' | tr ';' '\n' |

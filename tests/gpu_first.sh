@@ -23,7 +23,7 @@ deadline=$((SECONDS + ${LIMIT:-$seconds} - 5))
 mkdir -p "$out" "$B/state"
 [ -x "$B/bin/weft" ] || tar -C "$B" -xJf "$carry/weft.tar.xz" || exit 1
 
-# cuBLAS: the first folder that has it, of the toolkit, of PyTorch, of the loader
+# finds cuBLAS: in the toolkit, PyTorch, or the loader's folders
 folders() {
     ls -d /usr/local/cuda/lib64 /usr/local/cuda/targets/x86_64-linux/lib
     "$python" -c 'import glob, sys
@@ -32,7 +32,7 @@ for d in sys.path: print("\n".join(glob.glob(d + "/nvidia/*/lib")))'
 }
 cublas=$(folders 2>/dev/null | while read -r d; do if [ -e "$d/libcublasLt.so.13" ]; then echo "$d"; break; fi; done)
 export WEFT_BACKEND_PATH=$B WEFT_TESTS=$PWD/tests WEFT_SMALL=1 XDG_CACHE_HOME=$B/cache
-with_libraries() { LD_LIBRARY_PATH=$B/lib:$cublas "$@"; }         # not exported: Python has libraries of its own
+with_libraries() { LD_LIBRARY_PATH=$B/lib:$cublas "$@"; }         # not exported, because Python has its own libraries
 table=$out/table.txt log=$out/$mode.log times=$out/times.jsonl
 say() { printf '%s\n' "$*" | tee -a "$table"; }
 
@@ -59,7 +59,7 @@ unit() {                                # NAME SECONDS UNIT PATTERN: some tests 
 }
 was_right() { grep -qx "$1" "$B/state/right" 2>/dev/null; }
 
-# ---- is it right? ----
+# ---- correctness ----
 one_step() {                            # a training step on both devices: the same loss and norm to 1e-4
     local on
     for on in cpu cuda; do
@@ -124,7 +124,7 @@ fast() {
     torch 60 --case lstm,bilstm,transformer_lstm,g2p; say "PyTorch in fp32: $SECONDS s"
     torch 40 --tf32 --case lstm,bilstm,transformer_lstm --quick
     torch 30 --case net --quick; say "PyTorch in TF32, net: $SECONDS s"
-    bench --case lstm,bilstm --quick --runs 9 | sed 's/^{/{"again": true, /' >"$out/again.jsonl"              # has the clock of the GPU changed?
+    bench --case lstm,bilstm --quick --runs 9 | sed 's/^{/{"again": true, /' >"$out/again.jsonl"              # detects a changed GPU clock
     for k in forward_cluster backward_cluster; do
         with_libraries limited 30 ncu --clock-control none --kernel-name regex:$k -c 1 --section SpeedOfLight --section WarpStateStats \
             --section SchedulerStats "$B/bin/weft_bench" --device cuda --case lstm --quick --runs 1 >>"$out/ncu.txt" 2>&1

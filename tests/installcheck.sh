@@ -1,8 +1,8 @@
 #!/bin/sh
-# installcheck.sh: stages an install of the library of floats and, beside it, that of doubles, and uses both as a program elsewhere does:
-# examples compiled in an empty folder with what pkg-config says and nothing else, against the shared library and the archive; one with
-# <weft/weft.h> and only the include folder; CMake, if there is one; both libraries in one process. A program and a library of different types must not link.
-# MAKE, CC, V and B come from make. A sanitizer's variant is staged alone.
+# installcheck.sh: stages an install of the float and the double library and uses both from outside the tree. It compiles examples in an empty
+# folder with only the flags of pkg-config, against the shared library and the archive; one with <weft/weft.h> and only the include folder;
+# with CMake, if it exists; and with both libraries in one process. A program and a library of different types must not link.
+# MAKE, CC, V and B come from make. A sanitizer's variant is staged without others.
 set -eu
 here=$PWD root=$(realpath -m "$B")/stage
 stage=$root/usr doc=$root/usr/share/doc/weft checks=0
@@ -74,7 +74,7 @@ for name in $names; do
 done
 says "documents and examples; g2p from the installed files"
 
-# ---- the README's program, compiled as it says
+# ---- the README's program, compiled by its command
 cat >pkg-config <<END
 #!/bin/sh
 exec $(command -v "${PKG_CONFIG:-pkg-config}") --define-variable=prefix="$stage" --define-variable=libdir="$stage/lib" "\$@"
@@ -89,7 +89,7 @@ case $V in ''|double)
     says "the README's program by the README's line" ;;
 esac
 
-# ---- Python by ctypes: the README's network to the same losses; each struct that was read from the headers is as the compiler has it
+# ---- Python by ctypes: the README's network has the same losses, and each struct from the headers has the compiler's layout
 with_python() {                              # NAME PROGRAM: with the package of that name
     WEFT_PC=$1 PKG_CONFIG="$work/pkg-config" PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$doc/examples/python python3 "$2"
 }
@@ -152,7 +152,7 @@ if [ "$names" = "weft weft_f64" ]; then
     ./whole || fail "both libraries in one process"
     says "both in one process, each called by its own part"
 
-    # whatever a plug-in's name is, one of the other numbers is refused; and each library looks for its own
+    # a plug-in of the other type is refused under any name, and each library searches for its own
     for name in $names; do
         f64=${name#weft}
         WEFT_DEVICE=cuda "./$name/shared" 2>&1 | grep -q "libweft_cuda$f64\.so\|NVIDIA" || fail "$name looks for another plug-in"
@@ -196,7 +196,7 @@ if [ -x "$stage/bin/weft" ]; then
     PATH=$stage/bin:$PATH bash -c '. "$1" && COMP_LINE="weft cor" COMP_POINT=8 && _weft && [ "${COMPREPLY[*]}" = corpora ]' - \
         "$stage/share/bash-completion/completions/weft" || fail "the completion that is installed completes nothing"
     says "weft plan, the command; its page of the manual, its completion"
-    # the planner of docs/planners.md, its record not static, as that page says
+    # the planner of docs/planners.md, with a record that is not static
     awk '/^## A planner of your own/ { on = 1 } /^```/ { block = 0 } on && block; on && /^```c/ { block = 1 } /^int main/ { on = 0 }' "$doc/docs/planners.md" |
         sed 's/^static const weft_planner/const weft_planner/; /^int main/,$d' >snake.c
     # shellcheck disable=SC2046

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# lab_check.sh [PAGE..]    pages of the laboratory as a browser shows them: Chromium without a window opens each in the light and in the dark
-# and prints it; nothing is written to its console, nothing is fetched, every link leads somewhere, and no picture is empty. Without
-# a page one is made. Pictures and the print are saved in $B/lab. B is the build. Skipped with a line where there is no Chromium.
+# lab_check.sh [PAGE..]    opens pages of the lab in headless Chromium, light and dark, and prints them. The console must stay empty, nothing
+# may be fetched, links must have targets, and pictures must not be empty. Without a page it makes one. Pictures and the print are saved in
+# $B/lab. B is the build. Skipped with a message without Chromium.
 set -u
 build=$(realpath "${B:-build}")
 for chromium in chromium chromium-browser google-chrome chrome-headless-shell; do command -v "$chromium" >/dev/null && break; chromium=; done
@@ -21,7 +21,7 @@ look() {                                # PAGE ARGUMENT..: output of the browser
         --enable-logging=stderr --log-level=0 "$@" "file://$page" >dom 2>console
 }
 silent() { ! grep -E 'CONSOLE|ERR_' console; }
-# A picture that says much more than an empty page of that size would.
+# Requires a file much larger than an empty page of that size.
 picture() {                             # FILE SIZE
     look "$PWD/empty.html" --window-size="$2" --screenshot="$PWD/empty.png"
     [ "$(wc -c <"$1")" -gt $((3 * $(wc -c <empty.png))) ] || { echo "$1 is no picture of a page"; return 1; }
@@ -45,7 +45,7 @@ for page in "${pages[@]}"; do
     check "every link leads somewhere" eval 'for i in $(grep -oE "href=\"[^\"]*" dom | sed "s/href=\"//" | sort -u); do case $i in "#"*) grep -q "id=\"${i#\#}\"" dom ;; *) false ;; esac || { echo "$i leads nowhere"; exit 1; }; done'
     check "no script, nothing from elsewhere" eval '! grep -nE "<script|src=|@import|https?:" dom'
 done
-# a page with a fault is seen
+# a faulty page must fail
 printf '<!DOCTYPE html><title>x</title><script>nothing.here()</script>' >faulty.html
 look "$PWD/faulty.html" --window-size=400,900 --screenshot="$PWD/faulty.png"
 check "a fault is seen" eval '! silent >/dev/null'

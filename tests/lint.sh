@@ -5,7 +5,7 @@ set -u
 folders="core plan autograd nn rnn io parallel cuda"
 rules=0 kept=0
 files() { for d in "$@"; do find "$d" -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.def' -o -name '*.inc' \) 2>/dev/null; done | sort; }
-rule() {                                # NAME FUNCTION: prints nothing if it is kept. ONLY: the function of one rule
+rule() {                                # NAME FUNCTION: a rule holds if it prints nothing. ONLY: runs the function of one rule
     [ "${ONLY:-$2}" = "$2" ] || return
     rules=$((rules + 1))
     local out; out=$("$2" 2>&1)
@@ -22,7 +22,7 @@ walls() {                               # private headers are included by the fl
         done
     done
 }
-map() {                                 # README's map has the floors' texts
+map() {                                 # README's map has the texts of the floors
     floors | awk -F' *[|] *' '$1 !~ /\.h$/ { print "| `" $1 "/` | " $3 " |" }' | while read -r row; do
         grep -qxF "$row" README.md || echo "README.md lacks: $row"
     done
@@ -62,7 +62,7 @@ file_sizes() {
     for f in Makefile mk/*.mk; do n=$(wc -l <"$f"); [ "$n" -le 150 ] || echo "$f has $n lines (150)"; done
     awk '{ gsub(/\t/, "        ") } length($0) > 120 { print FILENAME ":" FNR ": " length($0) " columns (120)" }' Makefile mk/*.mk
 }
-function_sizes() {                      # of the library; an entry in a .def or .inc is none
+function_sizes() {                      # of the library, without entries in .def and .inc files
     ctags -x --language-force=C --kinds-C=f --_xformat='%{input} %N %n %e' $(files $folders | grep -E '\.(c|h|cu)$') 2>/dev/null |
         awk '{ print $4 - $3 + 1, $1, $2 }' | sort -n | awk '
             { n[NR] = $1; where[NR] = $2 ": " $3; most[NR] = $2 ~ /\.cu$/ ? 50 : 40 }
@@ -76,7 +76,7 @@ banned() {
     grep -nE '(^|[^_a-zA-Z])(sprintf|vsprintf|strcpy|strcat|gets|strtok|alloca|system|rand|srand)\(' $(files $folders examples tools bench)
     grep -nE '(^|[^_a-zA-Z.>])(abort|exit|_exit|assert)\(' $(files $folders)
 }
-environment() { grep -nE '(^|[^_a-zA-Z])getenv *\(' $(files $folders); }      # it is a stranger's where a program is setuid
+environment() { grep -nE '(^|[^_a-zA-Z])getenv *\(' $(files $folders); }      # a setuid program must not trust it
 # What asks in another way is not noticed where it is compiled once, for all.
 architectures() { grep -n '__CUDA_ARCH__' cuda/* | grep -vE '^cuda/(cuda|ptx)\.h:'; }
 budgets() { python3 tests/lint/budget.py >"$budgets" || grep -E 'over its budget' "$budgets" || cat "$budgets"; }
@@ -113,7 +113,7 @@ code_of_pages() {
         { if (/^ *([-*+]|[0-9]+\.) /) item = 1; else if (/^[^ ]/) item = 0 }'
     git ls-files | grep -E '^lessons/[0-9].*\.[ch]$' | xargs -r awk 'length > 88 { print FILENAME ":" FNR ": " length " columns (88)" }'
 }
-# A lesson's text repeats the output of its program only if the program prints it today
+# Output in a lesson's text must be the program's current output
 lessons_type_no_results() {
     local f n
     for f in lessons/[0-9]*/lesson.md; do

@@ -5,12 +5,12 @@
 #   FAST=1                only Criterion's tests and the code of the documents: no scripts, no golden vectors, no emulation
 #   CUDA=FOLDER           also on the GPU, or its emulation, whose library that folder has (run/cuda.sh). CUDA_ONLY=1: nothing else
 #   GPU=1                 it is a real GPU
-#   WEFT_REQUIRE=cuda     a test that is skipped is a failure, and so is a run without a test on a GPU
+#   WEFT_REQUIRE=cuda     a skipped test is a failure, and so is a run without a test on a GPU
 #   WEFT_LIMIT=SECONDS    for a unit, 300 by default. WEFT_SOAK=1: no limit
-#   WEFT_LANES=N          how many lanes, see below
+#   WEFT_LANES=N          number of lanes, see below
 #
-# Lanes are processes that walk the same list. Each runs what no other has claimed, first the longest. There is one for each core, up to
-# four, and one on a GPU. Tests of times and of memory run alone, before the lanes. run/one.sh runs and reports a single item.
+# Lanes are processes with a common list. Each runs the next unclaimed item, longest first. There is one for each core, up to four, and
+# one on a GPU. Tests of times and of memory run alone, before the lanes. run/one.sh runs and reports a single item.
 set -u
 . tests/units.sh
 limit=${WEFT_LIMIT:-300}

@@ -1,7 +1,8 @@
-/* tsan_main.c - everything of ours that runs in threads, as a plain program, since Criterion does not start
- * under ThreadSanitizer: the pool alone, and two threads that each train a model in a context of its own,
- * whose kernels use the pool. On every kernel table. Both contexts have the same seed, so their losses must
- * agree to the bit, and must fall. */
+/* tsan_main.c - runs weft's threads as a plain program, because Criterion does not start under
+ * ThreadSanitizer.
+ *
+ * It tests the pool, then two threads that each train a model in a separate context, on every kernel table.
+ * Both contexts have the same seed, so their losses must have equal bits, and must decrease. */
 #include <pthread.h>
 #include <stdlib.h>
 #include "core/inside.h"
@@ -94,8 +95,7 @@ static bool two_trainers(const struct table *table)
     return same && t[0].good && t[1].good;
 }
 
-/* Plain memory, written by the tasks and read when they are done: the pool's barrier is what makes that
- * legal. */
+/* Plain memory that the tasks write, read after them. Only the pool's barrier makes this valid. */
 static void square(void *argument, int64_t i) { ((int64_t *)argument)[i] += i * i; }
 
 static bool pool_alone(void)

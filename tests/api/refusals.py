@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""refusals.py - generates the C header that tests/api/test_refused.c calls every public function by.
+"""refusals.py - generates the C header through which tests/api/test_refused.c calls every public function.
 
 The public headers are preprocessed and parsed by pycparser. Each function gets a caller, which
 takes its tensors and handles from a struct `slots`, and a row in the table `functions`. A new
@@ -13,8 +13,8 @@ import sys
 
 from pycparser import c_ast, c_parser
 
-# Options by which the constructor of a handle makes a valid one; a constructor whose options are
-# not listed gets NULL. Handles that need files or data are only ever NULL.
+# Options for the constructor of each handle. Constructors without an entry get NULL. Handles that need
+# files or data are always NULL.
 OPTIONS = {
     "weft_linear_opts": ".in = 2, .out = 2",
     "weft_embedding_opts": ".rows = 2, .columns = 2",
@@ -40,7 +40,7 @@ OPTIONS = {
         ".context = 2, .horizon = 2, .known = (const char *const[]){ \"u\", NULL }, "
         ".target = (const char *const[]){ \"y\", NULL }",
 }
-# Functions that fill as many structs as a number says: with bad numbers they get NULL.
+# Functions that fill a given number of structs. With bad numbers they get NULL.
 OUT_ARRAYS = {"weft_plan_split"}
 # Structs that the library fills: programs do not change them.
 FILLED_BY_WEFT = {"weft_plan", "weft_frame"}

@@ -15,7 +15,7 @@ typedef struct slots {
     weft_module *m;
     weft_tensor *t[SLOTS];
     bool null[SLOTS];                            /* this handle is NULL */
-    bool inert;                                  /* handles are of what could not be made */
+    bool inert;                                  /* handles are inert, from failed constructors */
     int bad;                                     /* a set of bad numbers, or GOOD_NUMBERS */
     bool filled;                                 /* with bad numbers: structs of options are not NULL */
     weft_status status;                          /* returned by functions that return one */
@@ -198,7 +198,7 @@ static void make_good(const function *f, slots *s, const int *form)
         s->t[i] = of_form(form[i], s->w, s->m);
 }
 
-/* Finds the forms of tensors that a function accepts. Returns false if there are none. */
+/* Finds the forms of tensors that a function accepts. Returns false if none is accepted. */
 static bool accepted_forms(const function *f, slots *s, int *form)
 {
     memset(form, 0, SLOTS * sizeof *form);
@@ -337,7 +337,7 @@ static void with_null_handles(const function *f, slots *s, const int *form)
     }
 }
 
-/* A layer that could not be made runs to an error; nothing else crashes. */
+/* Running a layer whose constructor failed is an error. Other calls on it must not crash. */
 static void with_inert_handles(const function *f, slots *s, const int *form)
 {
     make_good(f, s, form);
@@ -373,13 +373,13 @@ static void one_bad_handle_at_a_time(void)
     cr_assert_eq(wrong, 0);
     close_both(&s);
 }
-Test(refused, a_bad_handle_among_good_ones)
+Test(refused, bad_handle_among_good_ones_is_refused)
 {
     for (attention_kind = WEFT_MULTIHEAD; attention_kind <= WEFT_ADDITIVE; attention_kind++)
         one_bad_handle_at_a_time();
 }
 
-/* All arguments are bad in one way: numbers too small or too large, pointers NULL or to structs of such. */
+/* All arguments have the same fault: numbers too small or too large, pointers NULL or to such structs. */
 static void all_bad(const function *f, slots *s)
 {
     for (int kind = 0; kind <= BAD; kind++) {
@@ -395,7 +395,7 @@ static void all_bad(const function *f, slots *s)
     }
 }
 
-Test(refused, bad_numbers)
+Test(refused, bad_numbers_are_refused)
 {
     slots s;
     open_both(&s);
@@ -410,7 +410,7 @@ Test(refused, bad_numbers)
 }
 
 /* A call with only NULL has no context to fail; the next call with a good tensor reports it. */
-CPU_TEST(refused, the_result_of_a_call_with_null)
+CPU_TEST(refused, result_of_a_call_with_null_is_refused)
 {
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2)), *of_null = weft_tanh(NULL);
     cr_assert(of_null && weft_ok(w));

@@ -225,7 +225,7 @@ Test(inspect, lines_have_a_maximum_length)
         int depth = 0;
         for (const char *c = text; *c; c++)
             depth += (*c == '[') - (*c == ']');
-        cr_assert(depth == 0 || strstr(text, "odd["), "a shape goes over two lines: %s", text);
+        cr_assert(depth == 0 || strstr(text, "odd["), "a shape takes two lines: %s", text);
     }
     CLEAN(w);
 }
@@ -244,8 +244,7 @@ CPU_TEST(inspect, works_in_every_locale_and_after_an_error)
     cr_assert_str_eq(tape_of(w), "");
 }
 
-/* With second derivatives, the entries of the recorded backward are also on the tape and printed, however
- * many there are. */
+/* With second derivatives, the tape also contains and prints the entries of the recorded backward. */
 TABLE_TEST(inspect, recorded_backward_and_many_entries_are_printed)
 {
     weft_tensor *x = weft_scalar(w, 3), *dx;
@@ -314,7 +313,7 @@ TABLE_TEST(inspect, reading_observed_results_changes_no_bit)
         int forwards = s.calls;
         weft_zero_grad(m);
         weft_backward(loss);
-        cr_assert(!k || s.calls > forwards + 5, "%d on the way back", s.calls - forwards);
+        cr_assert(!k || s.calls > forwards + 5, "%d calls in backward", s.calls - forwards);
         weft_read(weft_grad(p), g[k], sizeof g[k]);
         OK(w);
         weft_clear(w);

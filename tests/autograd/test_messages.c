@@ -116,7 +116,7 @@ static weft_tensor *x;                           /* x is [2, 3] of zeros in each
     do {                                                                                                  \
         x = weft_zeros(w, WEFT_SHAPE(2, 3));                                                              \
         (void)(call);                                                                                     \
-        cr_assert(!weft_ok(w) && strstr(weft_error_message(w), text), "expected \"%s\", there is \"%s\"", \
+        cr_assert(!weft_ok(w) && strstr(weft_error_message(w), text), "expected \"%s\", got \"%s\"", \
                   text, weft_error_message(w));                                                           \
         weft_recover(w);                                                                                  \
     } while (0)

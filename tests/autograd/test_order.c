@@ -1,4 +1,4 @@
-/* test_order.c - tests the order in which a gradient is summed where an input has several uses. It must not
+/* test_order.c - tests the order of summation of a gradient when an input has several uses. It must not
  * depend on the layout or on the other sequences in the batch. */
 #include "rnn/forecast/blocks/blocks.h"
 #include "tests/check.h"
@@ -95,7 +95,7 @@ static const struct function {
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-/* Returns dx [tokens, F] of the sequences from .. to - 1 in this layout, each at its own place. */
+/* Returns dx [tokens, F] of sequences from .. to - 1 in this layout, each at its own position. */
 static void gradient(int table, const struct function *f, weft_layout layout, bool recorded, int from, int to,
                      weft_real *dx)
 {

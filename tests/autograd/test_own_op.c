@@ -276,7 +276,7 @@ TABLE_TEST(own_op, does_not_run_without_memory, .init = unchecked)
     if (w->dev.k->synchronous)
         on_host = failed;
     else
-        cr_assert_eq(failed, on_host + 1, "room for the copies is one piece");
+        cr_assert_eq(failed, on_host + 1, "the copies must share one allocation");
 }
 
 TABLE_TEST(own_op, steady_step_allocates_nothing, .init = unchecked)

@@ -26,8 +26,8 @@ TABLE_TEST(read_sequences, reads_every_layout)
         cr_assert_eq(sequences_status(ids[i], ints, sizeof ints), WEFT_OK);
         cr_assert(!memcmp(ints, id, sizeof id), "layout %d", i);
     }
-    cr_assert_eq(weft_usage_of(w).tape, tape, "reading is not on the tape");
-    cr_assert(weft_set_grad_enabled(w, true), "recording was left off");
+    cr_assert_eq(weft_usage_of(w).tape, tape, "reading must not be recorded");
+    cr_assert(weft_set_grad_enabled(w, true), "recording stayed off");
     cr_assert_eq(sequences_status(weft_reals(w, x, WEFT_SHAPE(TOKENS, F)), got, sizeof got), WEFT_OK);
     same_bits("plain", got, x, TOKENS * F);
 }
@@ -44,7 +44,7 @@ CPU_TEST(read_sequences, handles_empty_and_invalid_tensors)
     weft_tensor *rows = weft_to_rows(weft_ragged(w, NULL, 0, &lengths), &place);
     cr_assert_eq(weft_numel(rows), 18);
     cr_assert(sequences_status(rows, out, 18 * sizeof *out) != WEFT_OK && out[0] == 0,
-              "pads are not read");
+              "padding was read");
     FAILS(w, weft_error_code(w), "read: ");
     cr_assert(sequences_status(NULL, out, sizeof out) != WEFT_OK);
 }

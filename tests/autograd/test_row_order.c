@@ -1,5 +1,5 @@
-/* test_row_order.c - tests that plain rows become ragged only in the order in which they are stored.
- * weft_ragged_like refuses other orders. weft_ragged_rows rearranges rows that are in the user's order. */
+/* test_row_order.c - tests that plain rows become ragged only in their stored order. weft_ragged_like refuses
+ * other orders. weft_ragged_rows rearranges rows that are in the user's order. */
 #include "tests/check.h"
 
 enum { SENTENCES = 3, WORDS = 6, WIDTH = 2 };

@@ -26,7 +26,7 @@ UNUSED static void comma_begin(void)
     FILE *f = fopen(file, "wb");
     cr_assert(f && fwrite(comma_numeric, 1, sizeof comma_numeric, f) == sizeof comma_numeric &&
               fclose(f) == 0);
-    cr_assert(setlocale(LC_NUMERIC, "comma"), "glibc does not take the locale of comma.h");
+    cr_assert(setlocale(LC_NUMERIC, "comma"), "glibc does not accept the locale of comma.h");
     unlink(file);
     *strrchr(file, '/') = 0;
     rmdir(file);

@@ -42,7 +42,7 @@ UNUSED static void run_end(run *t)
     forget(t);
     t->k->close(&t->d);
     cr_assert(!t->d.failure[0], "%s", t->d.failure);
-    cr_assert(atomic_load(&t->heap.live) == 0, "a kernel kept memory");
+    cr_assert(atomic_load(&t->heap.live) == 0, "a kernel did not free its memory");
     free(t);
 }
 

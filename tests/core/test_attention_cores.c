@@ -234,7 +234,7 @@ Test(attention_cores, omitting_outputs_keeps_the_others)
 
 /* ---- NaN and infinity ---- */
 /* Masked values change no bit. Visible ones reach the result. */
-Test(attention_cores, what_a_query_does_not_attend_to_may_be_nan)
+Test(attention_cores, masked_keys_may_be_nan)
 {
     static const shape wide = { 1, { 150 }, { 150 }, 2, 70, 68, 1, false, false, false };
     static const shape narrow = { 1, { 150 }, { 150 }, 2, 16, 12, 2, false, false, true };

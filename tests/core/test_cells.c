@@ -59,7 +59,7 @@ Test(cells, backward_matches_central_differences)
                 bool there = i < cells[cell].slots || (i > 3 && i < 4 + cells[cell].states);
                 if (there && fabs(x[i]) > 2 * step)            /* except near the corner of a rectifier */
                     cr_assert_float_eq(by[i], want, 1e-9,
-                                       "%s, round %d: by number %d: %.12g, central differences %.12g",
+                                       "%s, round %d: d / d number %d: %.12g, central differences %.12g",
                                        cells[cell].name, round, i, by[i], want);
             }
         }
@@ -90,7 +90,7 @@ Test(cells, maps_agree_with_their_counts)
                   weft__states(cell) == cells[i].states);
         cr_assert(gates >= 1 && slots >= gates && slots <= 4 && cells[i].states >= 1 &&
                   cells[i].states <= 2 && cells[i].first <= slots);
-        cr_assert(slots == gates || (slots == gates + 1 && alone >= 0), "%s: one slot at most is h's alone",
+        cr_assert(slots == gates || (slots == gates + 1 && alone >= 0), "%s: two slots belong to h only",
                   cells[i].name);
         for (int side = 0; side < 2; side++) {
             int seen = 0;
@@ -101,7 +101,7 @@ Test(cells, maps_agree_with_their_counts)
                           "%s, slot %d", cells[i].name, slot);
                 seen += block < 0 ? 0 : 1 << block;
             }
-            cr_assert_eq(seen, (1 << gates) - 1, "%s: each block has a slot", cells[i].name);
+            cr_assert_eq(seen, (1 << gates) - 1, "%s: a block has no slot", cells[i].name);
             for (int block = 0, n; block < gates; block += n) {
                 n = weft__blocks_from(cell, side, block);
                 for (int k = 0; k < n; k++)
@@ -112,10 +112,10 @@ Test(cells, maps_agree_with_their_counts)
         }
         for (int slot = 0; slot < slots; slot++)
             cr_assert(weft__block_of_x(cell, slot) >= 0 || weft__block_of_h(cell, slot) >= 0,
-                      "%s: nothing is summed up in slot %d", cells[i].name, slot);
+                      "%s: no sum in slot %d", cells[i].name, slot);
         /* kernels that compute dx in one product rely on this */
         for (int slot = 0; slot < slots; slot++)
             cr_assert_eq(weft__block_of_x(cell, slot), slot < gates ? slot : -1,
-                         "%s: x's blocks are the first slots, in order", cells[i].name);
+                         "%s: x's blocks must be the first slots, in order", cells[i].name);
     }
 }

@@ -62,7 +62,7 @@ Test(core, thread_count_comes_from_the_environment)
     weft *all = open_with((weft_opts){ 0 });
     setenv("WEFT_THREADS", "0", 1);
     weft *w = open_on(WEFT_CPU);
-    cr_assert_eq(weft_threads(w), weft_threads(all), "0 are all cores");
+    cr_assert_eq(weft_threads(w), weft_threads(all), "0 means all cores");
     CLEAN(w);
     CLEAN(all);
     unsetenv("WEFT_THREADS");

@@ -5,7 +5,7 @@
 #include "core/shared/philox.h"
 
 /* ---- copies ---- */
-/* Copies pieces of any width to places of other layouts. -0 stays -0. */
+/* Copies pieces of any width to positions of other layouts. -0 stays -0. */
 Test(bits, copies_keep_negative_zero)
 {
     ON_EVERY_TABLE(t) {
@@ -277,7 +277,7 @@ Test(bits, loading_restores_the_environment)
     setenv("WEFT_GEMM", "openblas", 1);
     unsetenv("OPENBLAS_CORETYPE"), setenv("OPENBLAS_NUM_THREADS", "3", 1);
     cr_assert(opens(WEFT_DEFAULT_GEMM, ""));
-    cr_assert_null(getenv("OPENBLAS_CORETYPE"), "a variable set for the loading was not removed");
+    cr_assert_null(getenv("OPENBLAS_CORETYPE"), "a variable set during loading was not removed");
     cr_assert_str_eq(getenv("OPENBLAS_NUM_THREADS"), "3", "the user's variable was changed");
 }
 

@@ -41,7 +41,7 @@ static void play_runs_of_ints(run *t)
 }
 Test(kernels_ints, match_plain_runs) { everywhere("runs_of_ints", play_runs_of_ints, rounds(40, 2000)); }
 
-/* The first number outside the range is the fault. Without such a number there is no fault. */
+/* The fault is the first number outside the range. */
 static void play_range(run *t)
 {
     int64_t n = flat_size(t), first = n ? size(n) : 0;

@@ -56,7 +56,7 @@ Test(log, prints_the_requested_level)
             CLEAN(w);
             const char *text = stop_listening(), *level = levels[l] ? levels[l] : "";
             bool some = *level == '1' || *level == '2', all = *level == '2';
-            cr_assert(some || !*text, "without being asked: %s", text);
+            cr_assert(some || !*text, "output without a request: %s", text);
             cr_assert(!some || (strstr(text, tables[i].name) && strstr(text, "threads") &&
                                 strstr(text, "MB of host memory")),
                       "%s", text);
@@ -192,10 +192,10 @@ TABLE_TEST(profile, profile_switches_on_and_off)
     adds_up(weft_profile_of(w), inner_end - inner, outer_end - outer);
     double whole = weft_profile_of(w).ms;
     step(w, &n);
-    cr_assert(weft_profile_of(w).ms == whole && row_of(w, "lstm", true)->calls == 2, "off is off");
+    cr_assert(weft_profile_of(w).ms == whole && row_of(w, "lstm", true)->calls == 2, "grew while off");
     weft_set_profiling(w, true);
     step(w, &n);
-    cr_assert_eq(row_of(w, "lstm", true)->calls, 3, "on again goes on");
+    cr_assert_eq(row_of(w, "lstm", true)->calls, 3, "the profile must continue when enabled again");
     wait_ms(2);
     outer = ms_now();
     weft_reset_profile(w);

@@ -88,20 +88,21 @@ static void recovered(weft *w, const model *m)   /* Clears the error and the gra
     free(g);
 }
 
-/* Fails the n-th event, for n = 1, 2, .., until the step completes first. Checks the state after each
- * failure. */
-static int brutal(weft *w, const model *m, void (*plan)(const weft *, int64_t),
-                  bool (*planned)(const weft *))
+/* Fails the n-th event of a step, for n = 1, 2, .., until the step completes first. Checks the state after
+ * each failure, and that more than `least` steps failed. */
+static void survives(weft *w, void (*plan)(const weft *, int64_t), bool (*planned)(const weft *), int least)
 {
+    model m = model_new(w);
+    OK(w);
     weft_stream *stream = weft_stream_of(w, "data");
     int failed = 0;
     for (int n = 1, left = 0; !left; n++) {
-        recovered(w, m);
+        recovered(w, &m);
         dice_seed(5);
         weft_stream_next(stream);
-        uint32_t before = state_of(w, m);
+        uint32_t before = state_of(w, &m);
         plan(w, n);
-        step(w, m, 5, 6);
+        step(w, &m, 5, 6);
         left = planned(w);                       /* the step has fewer events */
         plan(w, 0);
         if (weft_ok(w))
@@ -111,10 +112,11 @@ static int brutal(weft *w, const model *m, void (*plan)(const weft *, int64_t),
         cr_assert(strncmp(weft_error_message(w), "weft:", 5) &&
                       strstr(weft_error_message(w), "out of memory"),
                   "no operator is named: %s", weft_error_message(w));
-        recovered(w, m);                         /* a failed context saves nothing */
-        cr_assert_eq(state_of(w, m), before, "a failed step has changed a parameter, a moment or a counter");
+        recovered(w, &m);                        /* a failed context saves nothing */
+        cr_assert_eq(state_of(w, &m), before, "a failed step changed a parameter, a moment or a counter");
     }
-    return failed;
+    cr_assert(failed > least, "only %d failures", failed);
+    weft_recover(w);
 }
 
 static void shrink(weft *w)                /* Makes the next step allocate its blocks again. */
@@ -128,11 +130,7 @@ static void shrink(weft *w)                /* Makes the next step allocate its b
 
 TABLE_TEST(memory, step_survives_a_failure_of_each_arena_request)
 {
-    model m = model_new(w);
-    OK(w);
-    int n = brutal(w, &m, fail_take, takes_left);
-    cr_assert(n > 100, "only %d pieces", n);
-    weft_recover(w);
+    survives(w, fail_take, takes_left, 100);
 }
 
 static void fail_block_of_new(const weft *w, int64_t n)
@@ -144,11 +142,7 @@ static void fail_block_of_new(const weft *w, int64_t n)
 
 TABLE_TEST(memory, step_survives_a_failure_of_each_block)
 {
-    model m = model_new(w);
-    OK(w);
-    int n = brutal(w, &m, fail_block_of_new, none_failed);
-    cr_assert(n > 4, "only %d blocks", n);
-    weft_recover(w);
+    survives(w, fail_block_of_new, none_failed, 4);
 }
 
 /* A heap with a limit in bytes. Batches grow until one is too large; a smaller one must still work. */
@@ -248,7 +242,7 @@ TABLE_TEST(memory, steady_step_allocates_nothing, .init = unchecked)
         weft_clear(w);
         if (s == 2)
             before = allocations(w);
-        cr_assert(s <= 2 || allocations(w) == before, "step %d has allocated on %s", s, weft_device_name(w));
+        cr_assert(s <= 2 || allocations(w) == before, "step %d allocated on %s", s, weft_device_name(w));
     }
     OK(w);
 }

@@ -127,7 +127,7 @@ TABLE_TEST(rewind, frees_returned_gradients, .init = unchecked)
         cr_assert(weft_item(weft_sum_all(weft_abs(weft_sub(g[0], g[1])))) == 0);
         weft_rewind(w, inner);
         weft_gradients(y, &x, 1, g + 1);
-        cr_assert(g[1]->data != g[0]->data, "a gradient that is still there was written over");
+        cr_assert(g[1]->data != g[0]->data, "a valid gradient was overwritten");
         weft_set_grad_enabled(w, recording);
         cr_assert(fabs((double)weft_item(weft_slice(g[0], 0, 1, 2)) - sin(4)) < 1e-6);
         weft_rewind(w, here);
@@ -172,7 +172,7 @@ CPU_TEST(rewind, finds_one_of_twenty_thousand_batches_quickly)
         double seconds = cpu_now() - start;
         cr_assert(seconds < (CHECK_SANITIZED ? 10 : .2), "%d batches, twice: %.2f s", N, seconds);
         cr_assert_eq(weft__batch(w, &(weft_lengths){ .n = 2, .len = first->len, .id = first->id }, "test"),
-                     first, "the same lengths and ids are another batch");
+                     first, "equal lengths and ids gave another batch");
         weft_clear(w);
     }
 }

@@ -22,7 +22,7 @@ static void jumps_out(weft *w)
             goto out;
         }
     }
-    cr_assert_fail("nothing was left");
+    cr_assert_fail("no scope ended");
 out:
     cr_assert(both_on(w));
 }
@@ -56,7 +56,7 @@ CPU_TEST(scopes, restore_the_previous_setting)
     weft_set_training(w, false);
     WEFT_EVAL(w)
         cr_assert(!weft_is_training(w));
-    cr_assert(!weft_is_training(w), "it was off before");
+    cr_assert(!weft_is_training(w), "it was off before the block");
 }
 
 CPU_TEST(scopes, disable_tape_and_dropout_inside)

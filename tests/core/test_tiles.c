@@ -207,7 +207,7 @@ static void is_kept(run *t, int64_t m, int64_t n, int64_t k)
           *c = room(t, size_c(&p), sizeof *c), *d = room(t, size_c(&p), sizeof *d);
     t->k->gemm(&t->d, &p, a, b, c);
     size_t bytes = t->k->gemm_packs(&t->d, &p);
-    cr_assert(bytes, "%lld x %lld x %lld is not kept", (long long)m, (long long)n, (long long)k);
+    cr_assert(bytes, "%lld x %lld x %lld is not cached", (long long)m, (long long)n, (long long)k);
     void *kept = room(t, (int64_t)bytes, 1);
     t->k->gemm_pack(&t->d, &p, b, kept);
     memset(b, 0, (size_t)size_b(&p) * sizeof *b);            /* only the packed copy is read */

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include "cuda_net.h"
 
-/* A function of the emulation that is open; NULL: it is none. */
+/* Returns a function of the emulation, or NULL with a real back end. */
 static void *hook_if_any(const char *name)
 {
     char path[4096];
@@ -31,7 +31,7 @@ UNUSED static void counts(long long out[COUNTS])        /* of the emulation, sin
     fn(out);
 }
 
-/* What has been counted since begin_counting; a real GPU counts nothing. */
+/* Counts at begin_counting; a real GPU counts nothing. */
 static long long since[COUNTS];
 UNUSED static void begin_counting(void)
 {
@@ -45,7 +45,7 @@ UNUSED static long long counted(int what)
     return now[what] - since[what];
 }
 
-/* The device that this thread's own CUDA calls go to, and the last error that they would find. */
+/* Sets the device and the last error of the host program's CUDA calls in this thread, and returns both. */
 static void thread_has(int *device, int *error)
 {
     static void (*fn)(int *, int *);
@@ -59,7 +59,7 @@ UNUSED static void stays(int device, int error, const char *after)
 {
     int d = -1, e = -1;
     thread_has(&d, &e);
-    cr_assert(d == device && e == error, "after %s: device %d, error %d; they were %d, %d", after, d, e,
+    cr_assert(d == device && e == error, "after %s: device %d, error %d; expected %d, %d", after, d, e,
               device, error);
 }
 #endif

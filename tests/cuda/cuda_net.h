@@ -1,5 +1,4 @@
-/* cuda_net.h - what the two tests of a GPU's own share: a small model, steps of its training, contexts on
- * this GPU or that. */
+/* cuda_net.h - a small model, its training steps, and contexts on each GPU, for the tests of tests/cuda. */
 #ifndef CUDA_NET_H
 #define CUDA_NET_H
 #include "tests/check.h"
@@ -54,7 +53,7 @@ UNUSED static weft_real *bias(const net *n) { return numbers(weft_find_parameter
 #define FOR_CUDA(w)    for (weft *w = open_on(WEFT_CUDA); w; CLEAN(w), w = NULL)
 #define CUDA_TEST(...) WITH_CONTEXTS(FOR_CUDA, __VA_ARGS__, .disabled = false)
 
-/* After that many steps on a GPU of its own. */
+/* Returns the bias after training in a separate context. */
 UNUSED static weft_real *bias_after(int steps)
 {
     static weft_real kept[WORDS];
@@ -83,7 +82,7 @@ UNUSED static void asked_for(const char *device, int index, const char *complain
         cr_assert(weft_ok(w) && !strcmp(weft_device_name(w), "cuda") && w->dev.index == index, "%s: %s",
                   device, weft_error_message(w));
     weft_recover(w);
-    cr_assert(weft_ok(w) == !complaint, "what was never opened is of no use");
+    cr_assert(weft_ok(w) == !complaint, "recovered, but the device was never opened");
     CLEAN_FAILED(w);
     unsetenv("WEFT_DEVICE");
 }

@@ -1,4 +1,4 @@
-/* gpu_micro.cu - measures the basic costs of a GPU on which the choice between kernels depends.
+/* gpu_micro.cu - measures the basic GPU costs that determine the choice between kernels.
  *
  * It times launches, the matrix product of a recurrent step through cuBLAS, and copies. Within kernels it
  * times dependent tensor core products and the exchange of states between the blocks of a cluster. It prints
@@ -125,7 +125,7 @@ static void tell(const char *what, void (*work)(piece), piece p, int times, doub
     printf("}\n");
 }
 
-/* of so many in one call of work */
+/* Prints the time of one of the `of` rounds in a call of work. */
 static void tell_round(const char *what, void (*work)(piece), piece p, int of)
 {
     const double us = mean_us(work, p, TIMES / 10 + 1) / of;

@@ -1,11 +1,11 @@
-/* test_cuda.c - what is a GPU's own: several of them, the choice by environment, errors that come later.
- * On a GPU or the emulation. */
+/* test_cuda.c - tests properties of GPUs only: several devices, selection by the environment, delayed errors.
+ * Runs on a GPU or on the emulation. */
 #include "cuda_net.h"
 
-Test(cuda, contexts_on_two_gpus_do_not_meet)
+Test(cuda, contexts_on_two_gpus_are_independent)
 {
     weft *w[2] = { open_gpu(0), open_gpu(1) };
-    if (!weft_ok(w[1])) {                        /* there is one only */
+    if (!weft_ok(w[1])) {                        /* the machine has one GPU */
         cr_assert(strstr(weft_error_message(w[1]), "no device 1"), "%s", weft_error_message(w[1]));
         CLEAN_FAILED(w[1]);
         w[1] = open_gpu(0);
@@ -19,7 +19,7 @@ Test(cuda, contexts_on_two_gpus_do_not_meet)
     CLEAN(w[1]);
 }
 
-Test(cuda, the_environment_chooses)
+Test(cuda, device_comes_from_the_environment)
 {
     asked_for("cuda", 0, NULL);
     asked_for("cuda:0", 0, NULL);
@@ -71,8 +71,8 @@ CUDA_TEST(cuda, want_of_memory)
     same_bits("bias", bias(&n), bias_after(3), WORDS);
 }
 
-/* Of two the first is told, at the next wait, with the name of its kernel. */
-CUDA_TEST(cuda, an_index_out_of_range_is_told_later)
+/* The next wait reports the first of two errors, with the name of its kernel. */
+CUDA_TEST(cuda, index_out_of_range_is_reported_at_the_next_wait)
 {
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(5, 2));
     weft_tensor *good = weft_index_select(x, weft_ints(w, (int32_t[]){ 4, -1, 0 }, WEFT_SHAPE(3)));
@@ -86,7 +86,7 @@ CUDA_TEST(cuda, an_index_out_of_range_is_told_later)
     weft_synchronize(w);
 }
 
-/* Kernels, products and copies within the device's memory; nothing of what goes there or comes back. */
+/* Counts kernels, products and copies within device memory, not transfers from or to the host. */
 CUDA_TEST(cuda, launches_are_counted)
 {
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(5, 2));

@@ -1,10 +1,9 @@
-/* test_cuda_emulated.c - what only an emulated GPU lets us see: how often a program waits for it, and
- * failures on demand. */
+/* test_cuda_emulated.c - tests on the emulated GPU how often a program waits, and failures on demand. */
 #include <sys/wait.h>
 #include "cuda_emulated.h"
 #include "tests/listen.h"
 
-Test(emulated, no_gpu_in_the_machine)
+Test(emulated, best_device_is_the_cpu_without_a_gpu)
 {
     setenv("WEFT_EMU_DEVICES", "0", 1);
     asked_for("cuda", 0, "no CUDA-capable device is detected");
@@ -13,7 +12,7 @@ Test(emulated, no_gpu_in_the_machine)
     CLEAN(w);
 }
 
-/* What cannot be used is told by who insists; who does not is on the CPU, and the log knows why. */
+/* WEFT_CUDA fails with the reason. WEFT_BEST uses the CPU and logs the reason. */
 static void not_usable(const char *variable, const char *value, const char *why)
 {
     setenv(variable, value, 1);
@@ -28,7 +27,7 @@ static void not_usable(const char *variable, const char *value, const char *why)
     unsetenv("WEFT_LOG");
     unsetenv(variable);
 }
-Test(emulated, a_gpu_that_cannot_be_used)
+Test(emulated, unusable_gpus_are_refused_with_the_reason)
 {
     not_usable("WEFT_EMU_CC", "86",
                "CUDA: libweft_cuda.so has no code for emulated GPU 0; it is to be made with CUDA_ARCHS=86");
@@ -39,7 +38,7 @@ Test(emulated, a_gpu_that_cannot_be_used)
 }
 
 /* ---- forks ---- */
-Test(emulated, a_child_is_told_that_the_gpu_is_its_parent_s)
+Test(emulated, forked_child_cannot_use_the_gpu)
 {
     weft *w = open_gpu(0);
     weft_tensor *x = weft_full(w, 1, WEFT_SHAPE(3));
@@ -54,11 +53,11 @@ Test(emulated, a_child_is_told_that_the_gpu_is_its_parent_s)
     int status = 0;
     cr_assert_eq(waitpid(child, &status, 0), child);
     cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7, "status %x", (unsigned)status);
-    cr_assert(fabs((double)*numbers(weft_exp(x)) - exp(1)) < 1e-6, "the parent goes on");
+    cr_assert(fabs((double)*numbers(weft_exp(x)) - exp(1)) < 1e-6, "the parent cannot continue");
     CLEAN(w);
 }
 
-/* ---- beside a host program's own CUDA calls ---- */
+/* ---- with a host program that calls CUDA ---- */
 static void left_alone(int device, int index)
 {
     enum { STALE = 1 };
@@ -75,7 +74,7 @@ static void left_alone(int device, int index)
     stays(device, STALE, "close");
     thread_is(device, 0);
 }
-Test(emulated, the_caller_keeps_its_device_and_its_error)
+Test(emulated, caller_keeps_its_device_and_error)
 {
     left_alone(0, 0);
     left_alone(1, 0);
@@ -84,15 +83,15 @@ Test(emulated, the_caller_keeps_its_device_and_its_error)
     thread_is(0, 0);
     cr_assert_null(weft_zeros(w, WEFT_SHAPE(1 << 20, 1 << 20))->data);
     weft_recover(w);
-    stays(0, 0, "an error of ours");             /* is taken away: it was told */
+    stays(0, 0, "an error of ours");             /* cleared, because the context reported it */
     CLEAN(w);
 }
 
-/* ---- no waiting ---- */
-CUDA_TEST(emulated, a_training_step_does_not_wait)
+/* ---- waits and stalls ---- */
+CUDA_TEST(emulated, training_step_does_not_wait)
 {
     net n = net_in(w);
-    train_few(&n), train_few(&n);                /* memory is found */
+    train_few(&n), train_few(&n);                /* allocates all memory */
     int64_t blocks = weft_usage_of(w).allocations;
     begin_counting();
     for (int i = 0; i < 20; i++)
@@ -101,16 +100,14 @@ CUDA_TEST(emulated, a_training_step_does_not_wait)
     cr_assert_eq(counted(STALLS), 0);
     cr_assert_eq(weft_usage_of(w).allocations, blocks);
     cr_assert_geq(counted(LAUNCHES), 20 * 20);
-    /* a step's batch with all its index arrays, the layer's states, and the two tensors of tokens: a copy
-     * each */
+    /* one copy each for the batch with its index arrays, the layer's states, and two tensors of tokens */
     cr_assert_eq(counted(UPLOADS), 20 * 4, "%lld copies to the device", counted(UPLOADS));
     weft_synchronize(w);
     cr_assert_eq(counted(WAITS), 1);
     same_bits("bias", bias(&n), bias_after(22), WORDS);
 }
 
-/* Each batch is larger than all before: arenas grow, scratch memory grows, and nothing stops the device, nor
- * does anybody wait. */
+/* Trains with growing batches, so arenas and scratch memory grow. */
 static void grow(const net *n, int from, int to)
 {
     int32_t len[40];
@@ -120,14 +117,14 @@ static void grow(const net *n, int from, int to)
         train(n, i, len);
     OK(n->w);
 }
-CUDA_TEST(emulated, ragged_batches_grow_and_nothing_stops_the_device)
+CUDA_TEST(emulated, ragged_batches_grow_without_stopping_the_device)
 {
     net n = net_in(w);
     grow(&n, 1, 2);
     int64_t blocks = weft_usage_of(w).allocations;
     begin_counting();
     grow(&n, 2, 14);
-    cr_assert_geq(weft_usage_of(w).allocations, blocks + 6, "it did not grow");
+    cr_assert_geq(weft_usage_of(w).allocations, blocks + 6, "the memory did not grow");
     cr_assert_eq(counted(STALLS), 0, "%lld", counted(STALLS));
     cr_assert_eq(counted(WAITS), 0);
     weft_synchronize(w);
@@ -171,9 +168,9 @@ Test(emulated, memory_without_pools)
     unsetenv("WEFT_EMU_POOLS");
 }
 
-/* A pool keeps what it has while nobody waits; then what is in use and as much again, 64 MB at least. What a
- * context had is the device's again when it is closed. */
-Test(emulated, a_pool_gives_back_what_it_does_not_need)
+/* A pool keeps all its memory until a wait. Then it keeps as much again as is in use, at least 64 MB. Closing
+ * the context returns all of it. */
+Test(emulated, pool_releases_unused_memory)
 {
     enum { MB = 1 << 20 };
     begin_counting();
@@ -190,14 +187,14 @@ Test(emulated, a_pool_gives_back_what_it_does_not_need)
     large = d->k->allocate(d, 60 * MB, false);
     d->k->release(d, large, false);
     weft_synchronize(w);
-    cr_assert_geq(counted(BYTES), 60 * MB, "so much may stay");
+    cr_assert_geq(counted(BYTES), 60 * MB, "the pool may keep 64 MB");
     d->k->release(d, small, false);
     CLEAN(w);
     cr_assert_eq(counted(BYTES), 0);
 }
 
-/* What the pool keeps is no want of memory, neither for itself nor for what lasts. */
-Test(emulated, what_a_pool_keeps_can_be_had)
+/* Cached memory serves later requests, from the pool and from the device. */
+Test(emulated, cached_pool_memory_can_be_allocated)
 {
     enum { MB = 1 << 20 };
     setenv("WEFT_EMU_MEMORY", "104857600", 1);
@@ -227,8 +224,9 @@ static weft_loss loss_of(const net *n, const weft_part *part)
     return weft_cross_entropy(weft_linear_run(n->out, r.y), y, NULL);
 }
 
-/* Losses of shards are looked at together, at the end of an update; the copy waits, and who asked for it. */
-Test(emulated, an_update_of_any_shards_waits_once)
+/* One read at the end of an update checks the losses of all shards. It counts as two waits: the copy and its
+ * caller. */
+Test(emulated, update_waits_once_for_any_shards)
 {
     for (int shards = 1; shards <= 4; shards++) {
         weft *w = open_on(WEFT_CUDA);
@@ -248,19 +246,18 @@ Test(emulated, an_update_of_any_shards_waits_once)
     }
 }
 
-/* ---- what goes wrong ---- */
-/* The device's own failure has this text (and not the other one); afterwards the context goes on, or is
- * lost. */
+/* ---- failures ---- */
+/* Checks the error, then that the context recovers, or stays lost. */
 static void has_failed(weft *w, weft_status status, const char *text, bool lost)
 {
     cr_assert(weft_error_code(w) == status && strstr(weft_error_message(w), text),
-              "expected \"%s\", but there is %s: %s", text, weft_status_name(weft_error_code(w)),
+              "expected \"%s\", got %s: %s", text, weft_status_name(weft_error_code(w)),
               weft_error_message(w));
     weft_recover(w);
     cr_assert_eq(weft_ok(w), !lost, "%s", weft_error_message(w));
 }
 
-Test(emulated, a_launch_that_is_refused)
+Test(emulated, refused_launch_changes_nothing)
 {
     static const struct { const char *kernel, *text; } refused[] = {
         { "norm_pieces", "clip_grad_norm: norm: too many resources requested for launch" },
@@ -276,7 +273,7 @@ Test(emulated, a_launch_that_is_refused)
         train_few(&n);
         has_failed(w, WEFT_EDEVICE, refused[i].text, false);
         unsetenv("WEFT_EMU_REFUSE");
-        same_bits("nothing is changed", bias(&n), first, WORDS);
+        same_bits("unchanged", bias(&n), first, WORDS);
     }
     cr_assert_eq(weft_optim_steps(n.optim), 0);
     train_few(&n), train_few(&n), train_few(&n);
@@ -297,26 +294,26 @@ static void crash(const char *sync, const char *text)
     cr_assert(isnan(weft_item(weft_slice(y, 0, 0, 1))));
     unsetenv("WEFT_EMU_FAIL");
     has_failed(w, WEFT_EDEVICE, text, true);
-    train_few(&n);                               /* calls on a lost device do no harm */
+    train_few(&n);                               /* a lost device ignores calls */
     has_failed(w, WEFT_EDEVICE, text, true);
     weft *again = open_gpu(0);
     cr_assert(weft_error_code(again) == WEFT_EDEVICE &&
                   strstr(weft_error_message(again), "illegal memory access"),
               "%s", weft_error_message(again));
     CLEAN_FAILED(again);
-    train_few(&m);                               /* the other GPU has nothing to do with it */
+    train_few(&m);                               /* the other GPU still works */
     CLEAN(other);
     CLEAN_FAILED(w);
 }
-Test(emulated, a_kernel_that_crashes)        { crash("0", "an illegal memory access was encountered"); }
-Test(emulated, a_kernel_that_crashes_named)
+Test(emulated, crash_loses_the_device) { crash("0", "an illegal memory access was encountered"); }
+Test(emulated, crashed_kernel_is_named_with_sync)
 {
     crash("1", "sigmoid: unary: an illegal memory access was encountered");
 }
 
-/* A device that is larger by a little each time, until a large batch fits. Small ones do after each
- * failure, and nothing has changed. */
-Test(emulated, memory_ends_anywhere)
+/* Device memory grows in small steps until a large batch fits. After each failure a small batch fits and
+ * the weights are unchanged. */
+Test(emulated, context_survives_enomem_at_any_limit)
 {
     int told = 0;
     bool fits = false;

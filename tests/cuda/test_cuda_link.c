@@ -1,5 +1,5 @@
-/* test_cuda_link.c - numbers from GPU to GPU (core/shared/link.h), of ranks that are threads, by the library
- * that stands in for NCCL. Threads note what is wrong; Criterion's own assertions are for the first one. */
+/* test_cuda_link.c - tests transfers between GPUs (core/shared/link.h) on the emulated NCCL. Ranks are
+ * threads. They record failures, because Criterion's assertions work only in the first one. */
 #include <pthread.h>
 #include <sched.h>
 #include "core/inside.h"
@@ -15,7 +15,7 @@ static int ranks;
 typedef struct rank {
     int number; weft *w; weft__device *d; weft__link *link; const weft__links *l;
     real *at[3];                                 /* [ranks, NUMBERS] of device memory */
-    char why[300]; int wrong;                    /* a line */
+    char why[300]; int wrong;                    /* a line number */
 } rank;
 #define IS(r, what) ((r)->wrong = (r)->wrong ? (r)->wrong : (what) ? 0 : __LINE__)
 
@@ -25,10 +25,10 @@ static void by_nccl(void)
     snprintf(path, sizeof path, "%s/libnccl.so", getenv("WEFT_BACKEND_PATH"));
     setenv("WEFT_NCCL", path, 1);
     setenv("WEFT_EMU_DEVICES", "8", 1);
-    setenv("WEFT_EMU_GUARD", "0", 1);            /* threads open it for each other */
+    setenv("WEFT_EMU_GUARD", "0", 1);            /* because threads share device memory */
 }
 
-static int when(const rank *r, int (*state)(weft__link *))         /* it is no longer 0, or after 4 s */
+static int when(const rank *r, int (*state)(weft__link *))         /* waits until it is not 0, at most 4 s */
 {
     int64_t until = weft__now() + 4000000000;
     int is;
@@ -79,7 +79,7 @@ static void in_ranks(int n, void *(*program)(void *))
 /* ---- numbers ---- */
 static real value(int from, int to, int64_t i) { return (real)(from * 1000 + to * 100) + (real)(i % 97) / 8; }
 
-/* Two messages to each other rank, of n and n / 3 numbers; then each adds up what it got. */
+/* Sends two messages to each other rank, of n and n / 3 numbers, then adds up the received ones. */
 static void exchange(rank *r, int64_t n)
 {
     real *mine = r->at[0], *theirs = r->at[1], *sum = r->at[2];
@@ -126,13 +126,13 @@ static void *exchanges(void *of)
     return NULL;
 }
 
-Test(cuda_link, from_each_to_all)
+Test(cuda_link, exchanges_between_all_ranks_are_exact)
 {
     for (int n = 2; n <= MOST; n++)
         in_ranks(n, exchanges);
 }
 
-/* ---- what goes wrong ---- */
+/* ---- failures ---- */
 static void *waits_in_vain(void *of)
 {
     rank *r = of;
@@ -144,11 +144,11 @@ static void *waits_in_vain(void *of)
             IS(r, r->l->done(r->link) == 0);
     }
     pthread_barrier_wait(&all);
-    r->l->close(r->link);                        /* which ends what waits */
+    r->l->close(r->link);                        /* ends the wait */
     r->d->k->wait(r->d);
     return NULL;
 }
-Test(cuda_link, one_that_never_sends) { in_ranks(2, waits_in_vain); }
+Test(cuda_link, close_ends_a_wait_for_a_missing_sender) { in_ranks(2, waits_in_vain); }
 
 static void *is_told(void *of)
 {
@@ -170,7 +170,7 @@ static void *is_told(void *of)
     r->l->close(r->link);
     return NULL;
 }
-Test(cuda_link, a_group_that_fails)
+Test(cuda_link, failed_group_is_reported)
 {
     setenv("WEFT_EMU_NCCL_FAULT", "fail:1:2", 1);
     in_ranks(2, is_told);
@@ -186,7 +186,13 @@ static void there_is_none(const char *library, const char *says)
     cr_assert_null(w->dev.links->open(&w->dev, id, 0, 2, why, sizeof why));
     CLEAN(w);
 }
-Test(cuda_link, no_library)    { there_is_none("/nowhere/nccl.so", "NCCL: /nowhere/nccl.so: cannot open"); }
-Test(cuda_link, not_a_library) { there_is_none("libm.so.6", "NCCL: its library has no ncclGetVersion"); }
-Test(cuda_link, switched_off)  { there_is_none("off", "WEFT_NCCL=off"); }
-Test(cuda_link, none_is_named) { there_is_none(NULL, "NCCL: WEFT_NCCL names none"); }
+Test(cuda_link, missing_library_is_refused)
+{
+    there_is_none("/nowhere/nccl.so", "NCCL: /nowhere/nccl.so: cannot open");
+}
+Test(cuda_link, other_library_is_refused)
+{
+    there_is_none("libm.so.6", "NCCL: its library has no ncclGetVersion");
+}
+Test(cuda_link, can_be_switched_off) { there_is_none("off", "WEFT_NCCL=off"); }
+Test(cuda_link, needs_the_name_of_a_library) { there_is_none(NULL, "NCCL: WEFT_NCCL names none"); }

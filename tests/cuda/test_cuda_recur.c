@@ -1,6 +1,6 @@
-/* test_cuda_recur.c - which kernels a recurrent layer takes on a GPU, on emulated ones of several
- * kinds: the estimate, what a device cannot or does not want to do, kernels that are tried first
- * and found wrong, and what is remembered of it. */
+/* test_cuda_recur.c - tests the choice of kernels for a recurrent layer on several kinds of emulated GPUs.
+ *
+ * It covers the estimate, refused queries, kernels that fail their first test, and the stored findings. */
 #include <fcntl.h>
 #include <glob.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include "cuda_emulated.h"
 #include "tests/listen.h"
 
-/* ---- a layer on its own ---- */
+/* ---- a single layer ---- */
 enum { STEPS = 12 };
 static long long launches_of(weft *w, int32_t H, int64_t n)      /* of a forward pass over n sequences */
 {
@@ -18,7 +18,7 @@ static long long launches_of(weft *w, int32_t H, int64_t n)      /* of a forward
         len[s] = STEPS;
     weft_rnn *rnn = weft_lstm_new(weft_module_new(w, "net"), "rnn",
                                   &(weft_rnn_opts){ .input = 1, .hidden = H, .layers = 1 });
-    for (int again = 0; again < 2; again++) {    /* the first may try kernels, and ask for memory */
+    for (int again = 0; again < 2; again++) {    /* the first may test kernels and allocate */
         weft_tensor *x = weft_ragged(w, calloc((size_t)n * STEPS, sizeof(weft_real)), 1,
                                      &(weft_lengths){ .n = n, .len = len });
         begin_counting();
@@ -29,7 +29,7 @@ static long long launches_of(weft *w, int32_t H, int64_t n)      /* of a forward
         OK(w);
         weft_clear(w);
     }
-    cr_assert_eq(queries, 0, "a kernel's attributes are asked for in each pass");
+    cr_assert_eq(queries, 0, "each pass queries the kernel's attributes");
     return launches;
 }
 static bool in_one_kernel(const char *capability, bool deterministic, int32_t H, int64_t n)
@@ -41,8 +41,7 @@ static bool in_one_kernel(const char *capability, bool deterministic, int32_t H,
     return one;
 }
 
-/* What fn says in a process of its own, as a program that starts anew; the planted fault is there
- * for it only. */
+/* Returns the result of fn in a new process. Only that process has the planted fault. */
 static int in_a_process(int (*fn)(void), const char *variable, const char *value)
 {
     int status = 0;
@@ -90,7 +89,7 @@ static int as_wanted(void)
     const bool deterministic = in_one_kernel(capability, true, needed[which].H, needed[which].n);
     return one == needed[which].one && deterministic == needed[which].one_if_deterministic ? 7 : 8;
 }
-Test(recur_choice, follows_the_device_the_units_and_the_sequences)
+Test(recur_choice, depends_on_device_units_and_sequences)
 {
     for (which = 0; which < COUNT(needed); which++)
         cr_assert_eq(in_a_process(as_wanted, NULL, NULL), 7, "sm_%s, %d units, %lld sequences",
@@ -98,10 +97,10 @@ Test(recur_choice, follows_the_device_the_units_and_the_sequences)
 }
 
 /* ---- faults ---- */
-static int32_t units;                            /* of the layer that a program runs */
-static const char *expected = "-";               /* what its log is to say */
-static const char *kernel = "block_kernel";      /* which is tried, and TAKEN or not */
-static weft_real *gradient(weft *w)              /* of a bias, behind a loss of all states */
+static int32_t units;                            /* of the program's layer */
+static const char *expected = "-";               /* text expected in its log */
+static const char *kernel = "block_kernel";      /* the tested kernel, TAKEN or not */
+static weft_real *gradient(weft *w)              /* of a bias, for a loss over all states */
 {
     const int32_t len[] = { 4, 1, 3 };
     weft_real x[8];
@@ -114,7 +113,7 @@ static weft_real *gradient(weft *w)              /* of a bias, behind a loss of 
     weft_read(weft_grad(weft_find_parameter(m, "rnn.bias_ih_l0")), g, (size_t)units * 4 * sizeof *g);
     return g;
 }
-static bool right(weft *w)                       /* as a kernel a step has it */
+static bool right(weft *w)                       /* the general kernel gives the same */
 {
     setenv("WEFT_RECUR", "general", 1);
     weft *plain = open_on(WEFT_CUDA);
@@ -138,7 +137,7 @@ static int program(void)
     const char *said = stop_listening();
     return is | (strstr(said, kernel) ? TAKEN : 0) | (strstr(said, expected) ? TOLD : 0);
 }
-static const char *kept_as(const char *name)     /* the file of that name, NULL: there is none */
+static const char *kept_as(const char *name)     /* NULL: no such file */
 {
     static char path[4096];
     glob_t found;
@@ -193,13 +192,13 @@ static void remembered(const char *capability, int32_t n, const char *variable, 
     kernel = who;
     expected = what;
     cr_assert_eq(in_a_process(program, variable, kernel), RIGHT | TOLD, "%s", what);
-    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT, "%s: it is not tried again", what);
+    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT, "%s: tested again", what);
     cr_assert_eq(in_a_process(program, "WEFT_CACHE", "off"), RIGHT | TAKEN,
-                 "%s: without what was kept it is", what);
+                 "%s: not tested without the file", what);
     cr_assert_eq(in_a_process(program, "WEFT_EMU_DRIVER", "13010"), RIGHT | TAKEN,
-                 "%s: nor does it count for another driver", what);
+                 "%s: not tested with another driver", what);
 }
-Test(recur_choice, a_wrong_kernel_is_never_taken)
+Test(recur_choice, wrong_kernel_is_never_selected)
 {
     for (int i = 0; i < COUNT(faults); i++) {
         remembered(faults[i].capability, faults[i].units, faults[i].variable, faults[i].kernel,
@@ -208,8 +207,8 @@ Test(recur_choice, a_wrong_kernel_is_never_taken)
         fresh();
     }
 }
-/* A kernel that crashes takes the context along, but not the next program's. */
-Test(recur_choice, a_crash_happens_once)
+/* A crashed kernel loses the context. The next program avoids the kernel. */
+Test(recur_choice, crash_happens_once)
 {
     setenv("WEFT_EMU_CC", "80", 1);
     units = 40;
@@ -217,8 +216,8 @@ Test(recur_choice, a_crash_happens_once)
     cr_assert_eq(in_a_process(program, "WEFT_EMU_FAIL", "block_kernel"), TOLD);
     cr_assert_eq(in_a_process(program, "WEFT_EMU_FAIL", "block_kernel"), RIGHT);
 }
-/* What counts is which GPUs the code was made for: that for others lacks kernels that this one could run. */
-Test(recur_choice, made_for_other_gpus)
+/* Code for older GPUs lacks kernels that this GPU could run. */
+Test(recur_choice, code_of_other_gpus_lacks_kernels)
 {
     setenv("WEFT_EMU_CC", "90", 1);
     units = 300;
@@ -231,18 +230,17 @@ Test(recur_choice, made_for_other_gpus)
     cr_assert_eq(in_a_process(program, "WEFT_EMU_CODE", "120"), RIGHT | TAKEN);
     cr_assert_eq(in_a_process(program, "WEFT_EMU_CODE", "90"), RIGHT);
 }
-/* Where nothing may be asked, or nothing is answered, there is the general way. */
-Test(recur_choice, refused_queries_are_an_answer)
+Test(recur_choice, refused_queries_select_the_general_kernel)
 {
     units = 100;
     kernel = "cluster_kernel";
     cr_assert_eq(in_a_process(program, "WEFT_EMU_QUERIES", "0"), RIGHT);
-    /* right() has taken that away again */
+    /* right() has removed WEFT_RECUR from the environment */
     cr_assert_eq(in_a_process(program, "WEFT_RECUR", "general"), RIGHT | TAKEN);
 }
 
-/* After it has been found right, on a day when what blocks send is lost. A step of training that meets it
- * changes nothing, though memory has good numbers of a step before. */
+/* The kernel passes its test, and a later step loses the stores between blocks. That training step must
+ * change nothing, although memory holds valid numbers of the step before. */
 static int gives_up_later(void)
 {
     weft *w = open_on(WEFT_CUDA);
@@ -271,9 +269,8 @@ static int gives_up_later(void)
     weft_clear(w);
     return right(w) && launches_of(w, units, 2) >= STEPS ? 7 : 4;
 }
-/* What was not computed is NaN, in a forward pass all rows behind the first, in a backward one of a single
- * step the gradient of the state before it: whatever shared memory has held, and memory from a step
- * before. */
+/* Numbers that were not computed must be NaN, also if memory holds numbers of an earlier step: all rows after
+ * the first in a forward pass, the gradient of the initial state in a backward pass of one step. */
 static bool back;
 static int leaves_nan(void)
 {
@@ -319,19 +316,20 @@ static void ends(const char *capability, const char *who)
                      back ? "backward" : "forward");
     }
     cr_assert_eq(in_a_process(gives_up_later, NULL, NULL), 7, "%s", who);
-    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT, "%s: the next program knows", who);
+    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT, "%s: the next program tests it", who);
 }
-Test(recur_choice, a_wait_for_a_cluster_ends_in_any_case)
+Test(recur_choice, wait_for_a_cluster_ends)
 {
-    setenv("WEFT_EMU_REFUSE", "group_kernel", 1);          /* which is next where clusters are not taken */
+    setenv("WEFT_EMU_REFUSE", "group_kernel", 1);          /* the choice after clusters */
     ends("120", "cluster_kernel");
 }
-Test(recur_choice, a_wait_for_a_group_ends_in_any_case) { ends("80", "group_kernel"); }
+Test(recur_choice, wait_for_a_group_ends) { ends("80", "group_kernel"); }
 
-/* ---- by the clock ---- */
+/* ---- by measured times ---- */
 enum { BY_STEPS = 1, IN_BLOCKS = 2, IN_CLUSTERS = 4, IN_GROUPS = 8 };
-/* Runs some passes forward and returns the way of the last one. More than 99: those from the thirtieth on
- * differ. 98: weft_usage counts other trials than the first `trials` passes, or not each pass once. */
+/* Runs forward passes and returns the kernel of the last one. More than 99: passes after the thirtieth
+ * differ. 99: an error. 98: weft_usage does not count the first `trials` passes as trials, or each pass
+ * once. */
 static const struct { const char *times; int way; } simulated[] = {
     { "block_kernel=5 cluster_kernel=1 group_kernel=2 forward_units=3", IN_CLUSTERS },
     { "block_kernel=2 cluster_kernel=9 group_kernel=3 forward_units=3", IN_BLOCKS },
@@ -371,12 +369,12 @@ static int last_way(void)
     }
     return weft_ok(w) ? was : 99;
 }
-Test(recur_choice, the_fastest_way_is_found_and_kept)
+Test(recur_choice, fastest_kernel_is_found_and_stored)
 {
-    setenv("WEFT_EMU_CC", "120", 1);             /* which has all four */
+    setenv("WEFT_EMU_CC", "120", 1);             /* has all four kernels */
     for (int i = 0; i < COUNT(simulated); i++) {
         const char *other = simulated[(i + 1) % COUNT(simulated)].times;
-        passes = 40;                             /* three of each way */
+        passes = 40;                             /* three trials of each kernel */
         trials = 12;
         by_units = false;
         cr_assert_eq(in_a_process(last_way, "WEFT_EMU_TIMES", simulated[i].times), simulated[i].way, "%s",
@@ -384,22 +382,22 @@ Test(recur_choice, the_fastest_way_is_found_and_kept)
         passes = 1;
         trials = 0;
         cr_assert_eq(in_a_process(last_way, NULL, NULL), simulated[i].way,
-                     "%s: the next program does not know", simulated[i].times);
+                     "%s: not stored for the next program", simulated[i].times);
         passes = 40;
         cr_assert_eq(in_a_process(last_way, "WEFT_EMU_TIMES", other), simulated[i].way,
-                     "%s: it is decided again", simulated[i].times);
+                     "%s: selected again", simulated[i].times);
         by_units = true;
         cr_assert_eq(in_a_process(last_way, "WEFT_EMU_TIMES", simulated[i].times), IN_BLOCKS,
-                     "deterministic: by the clock");
+                     "deterministic: selected by time");
         by_units = false;
-        cr_assert_eq(in_a_process(last_way, "WEFT_CACHE", "off"), IN_BLOCKS, "off: by the clock");
+        cr_assert_eq(in_a_process(last_way, "WEFT_CACHE", "off"), IN_BLOCKS, "off: selected by time");
         clear_away();
         fresh();
     }
 }
 
 /* ---- two GPUs ---- */
-/* What a kernel was allowed to have on one of them it may not have on the other before that is asked, too. */
+/* Each device must grant a kernel its shared memory before the first launch there. */
 static int on_both(void)
 {
     static const struct { const char *way; int32_t units; } wide[] = { { "block", 128 }, { "cluster", 500 } };
@@ -413,18 +411,18 @@ static int on_both(void)
             if (!is_close("gradient", gradient(w), want, units * 4, 1e-5) || !weft_ok(w))
                 return 10 * i + gpu;
             if (launches_of(w, units, 2) >= STEPS)
-                return 10 * i + gpu + 2;         /* a kernel a step */
+                return 10 * i + gpu + 2;         /* one kernel per step */
         }
     }
     return 7;
 }
-Test(recur_choice, each_gpu_is_asked_by_itself)
+Test(recur_choice, attributes_are_queried_for_each_gpu)
 {
     cr_assert_eq(in_a_process(on_both, "WEFT_EMU_CC", "90"), 7);
 }
 
 /* ---- the file ---- */
-static void says_no(void)                        /* a file by which blocks are wrong */
+static void says_no(void)                        /* stores that the block kernel is wrong */
 {
     setenv("WEFT_EMU_CC", "80", 1);
     units = 40;
@@ -436,9 +434,9 @@ static void says_no(void)                        /* a file by which blocks are w
 static void is_ignored(const char *what)
 {
     cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT | TAKEN, "%s", what);
-    cr_assert_not_null(kept(), "%s: it is replaced", what);
+    cr_assert_not_null(kept(), "%s: not replaced", what);
 }
-Test(recur_choice, what_is_damaged_or_foreign_does_not_count)
+Test(recur_choice, damaged_or_foreign_files_are_ignored)
 {
     enum { DAMAGED, CUT, WRITABLE, LINK, FIFO, HOWS };
     static const char *const names[HOWS] = { "damaged", "cut", "writable for all", "a link", "a fifo" };
@@ -469,17 +467,17 @@ Test(recur_choice, what_is_damaged_or_foreign_does_not_count)
         fresh();
     }
 }
-Test(recur_choice, no_folder_no_harm)
+Test(recur_choice, no_folder_is_needed)
 {
     setenv("WEFT_EMU_CC", "80", 1);
     units = 40;
     char path[4200];
     snprintf(path, sizeof path, "%s/weft", getenv("XDG_CACHE_HOME"));
-    FILE *f = fopen(path, "w");                  /* where the folder would be */
+    FILE *f = fopen(path, "w");                  /* in place of the folder */
     fclose(f);
     cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT | TAKEN);
     unlink(path);
     setenv("WEFT_CACHE", "off", 1);
     cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT | TAKEN);
-    cr_assert_neq(access(path, F_OK), 0, "off, and yet a folder is made");
+    cr_assert_neq(access(path, F_OK), 0, "off, but the folder was created");
 }

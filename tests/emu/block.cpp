@@ -1,5 +1,4 @@
-/* block.cpp - what the threads of a block have in common: lanes of a warp that do something together, and
- * shared variables. */
+/* block.cpp - runs operations of the lanes of a warp, and places the shared variables of a block. */
 #include "tests/emu/launch.h"
 
 namespace emu {
@@ -70,7 +69,7 @@ void leave(Warp &w, unsigned lane)
 }
 
 /* ---- shared variables ---- */
-/* At the same place in all blocks, so that those of a cluster find each other's. */
+/* Has the same offset in all blocks, so that blocks of a cluster find each other's variables. */
 static size_t place(Launch &l, const void *key, size_t bytes)
 {
     for (size_t i = 0; i < l.variables.size(); i++)

@@ -1,8 +1,8 @@
-/* cores.cpp - tensor cores, stores between blocks and counting barriers of cores.h. */
+/* cores.cpp - emulates tensor cores, stores between blocks and barriers that count bytes (cores.h). */
 #include <utility>
 #include "tests/emu/cores.h"
 
-/* ---- tensor cores: the last lane that comes multiplies for all of them ---- */
+/* ---- tensor cores: the last lane to arrive multiplies for all ---- */
 namespace {
 enum { M = 16, N = 8, HALF = 4 };
 typedef float Half __attribute__((vector_size(HALF * sizeof(float)), may_alias)); /* of a row of N */
@@ -47,7 +47,7 @@ void mma_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
     uint32_t fragment[4] = { a[0], a[1], a[2], a[3] };
     if (emu::warp_of(emu::me).alive != emu::EVERY)
         emu::fail("a matrix product in a warp that has not 32 lanes");
-    if (emu::launch->wrong)                      /* two of the four fragments in each other's place */
+    if (emu::launch->wrong)                      /* exchanges two of the four fragments */
         std::swap(fragment[1], fragment[2]);
     memcpy(&lane.a, fragment, sizeof fragment), memcpy(&lane.b, b, sizeof b), memcpy(&lane.d, d, sizeof d);
     emu::together(emu::EVERY, tf32);
@@ -57,7 +57,7 @@ void mma_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
 /* ---- barriers that count bytes ---- */
 namespace {
 struct counter { int32_t bytes; uint16_t pending; uint16_t count : 15, phase : 1; };
-static_assert(sizeof(counter) == 8, "it lies in 64 bits of shared memory");
+static_assert(sizeof(counter) == 8, "it takes 64 bits of shared memory");
 
 void settle(counter *c)
 {
@@ -68,7 +68,7 @@ void settle(counter *c)
     c->phase ^= 1;
 }
 
-void deliver(counter *c)                         /* what was stored late, and is waited for */
+void deliver(counter *c)                         /* completes pending stores at their wait */
 {
     auto found = emu::launch->stores.find(c);
     if (found == emu::launch->stores.end())
@@ -115,7 +115,7 @@ bool mbarrier_try_wait(uint64_t *b, unsigned parity)
     emu::acquire(b);
     return true;
 }
-/* The same variable in another block of the cluster. */
+/* Returns the same variable in another block of the cluster. */
 template <class T> static T *cluster_map(T *mine, unsigned rank)
 {
     emu::Block *b = emu::me->block;

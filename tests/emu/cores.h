@@ -1,6 +1,6 @@
-/* cores.h - the twins of the PTX in cuda/ptx.h, where each is explained. A store into another block arrives
- * immediately (WEFT_EMU_ASYNC=0) or not before somebody waits for it (1). A kernel that forgets to wait then
- * reads the old value. */
+/* cores.h - emulates the PTX functions of cuda/ptx.h, which explains them. A store into another block arrives
+ * immediately (WEFT_EMU_ASYNC=0) or at the wait for it (1). Then a kernel without the wait reads the old
+ * value. */
 #ifndef WEFT_EMU_CORES_H
 #define WEFT_EMU_CORES_H
 #include "tests/emu/launch.h"
@@ -22,7 +22,7 @@ inline void mbarrier_init_done() {}
 
 inline unsigned cluster_rank() { return emu::me->block->rank; }
 inline unsigned cluster_size() { return emu::launch->cluster; }
-/* instructions of that: on an older GPU they are a failure */
+/* Fails on a GPU older than sm_90. */
 namespace emu { void sm90(); }
 inline void cluster_sync() { emu::sm90(), emu::sync(emu::me->block->cluster->barrier); }
 inline void st_async(float4 *mine, uint64_t *barrier, unsigned rank, float4 v)

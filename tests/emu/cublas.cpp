@@ -1,5 +1,5 @@
-/* cublas.cpp - the products of cublas.h: operands are rounded as the compute type says, and packed; what an
- * algorithm adds in one piece is kept in a row of m. */
+/* cublas.cpp - computes the products of cublas.h. It rounds operands to the compute type and packs them.
+ * Each partial sum of an algorithm is a row of m. */
 #include <algorithm>
 #include <cstring>
 #include "tests/emu/cublas.h"
@@ -7,9 +7,9 @@
 struct emu_blas { int products; };
 
 namespace {
-/* sums: side by side, k taken by turns; parts: of the sum over k, in memory of their own; STREAM: as many as
- * follow from the number of columns, and it does not say so; vector: bytes at whose multiples all must lie;
- * rows: only multiples of that */
+/* sums: number of interleaved partial sums over k; parts: contiguous parts of k, in separate memory; STREAM:
+ * the number of parts depends on the columns and is not reported; vector: required alignment in bytes; rows:
+ * n must be a multiple of it */
 struct way { int sums, parts, vector, rows; uint32_t reduction; };
 enum { NEEDS_ROWS = 5, STREAM = 100 };
 const way ways[] = { { 1, 1, 4, 1, CUBLASLT_REDUCTION_SCHEME_NONE },
@@ -58,7 +58,7 @@ void pack(std::vector<T> &to, const matrix &a, int batch, bool transposed, int r
         }
 }
 
-/* a: m x k; b: k; sum: m. From k0 to k1, each `step`. */
+/* sum[m] = a[m, k] b[k], for k from k0 to k1 in steps of `step`. */
 template <class T>
 void add_up(const product &g, const T *a, const T *b, int k0, int k1, int step, std::vector<T> &sum)
 {
@@ -90,7 +90,7 @@ template <class T> void put(const product &g, int batch, int j, const T *sum)
     for (int i = 0; i < g.m; i++) {
         const int64_t at = batch * g.c.as.to_next + j * g.c.as.step + i;
         T v = (T)g.alpha * sum[i];
-        if (g.beta != 0)                         /* else c may be anything */
+        if (g.beta != 0)                         /* with beta 0, c may contain anything */
             v += (T)g.beta * (T)get(g.c.p, type, at);
         if (g.how.then == CUBLASLT_EPILOGUE_BIAS)
             v += (T)get(g.how.bias, type, batch * g.how.to_next_bias + i);
@@ -111,7 +111,7 @@ template <class T> void multiply(const product &g)
     }
 }
 
-/* ---- what is possible ---- */
+/* ---- valid products ---- */
 bool fits(const cublasLtMatrixLayoutOpaque_t &l, bool turned, int rows, int columns, int batches)
 {
     return (int)l.rows == (turned ? columns : rows) && (int)l.columns == (turned ? rows : columns) &&
@@ -122,7 +122,7 @@ bool same(const cublasLtMatrixLayoutOpaque_t &a, const cublasLtMatrixLayoutOpaqu
     return a.type == b.type && a.rows == b.rows && a.columns == b.columns && a.step == b.step &&
            a.batches == b.batches && a.to_next == b.to_next;
 }
-/* Sizes and types agree. */
+/* Checks that sizes and types agree. */
 bool sound(const product &g)
 {
     const bool ta = g.how.ta == CUBLAS_OP_T, tb = g.how.tb == CUBLAS_OP_T;
@@ -141,7 +141,7 @@ product product_of(const cublasLtMatmulDescOpaque_t *how, const matrix &a, const
                                                              EXACT;
     return g;
 }
-/* Lines of it begin at multiples of so many bytes. */
+/* Checks that each line begins at a multiple of `vector` bytes. */
 bool lies_well(const matrix &a, uint64_t vector)
 {
     const uint64_t size = a.as.type == CUDA_R_64F ? 8 : 4,
@@ -159,8 +159,8 @@ bool asks(const char *what)
     const char *mood = getenv("WEFT_EMU_BLAS");
     return mood && !strcmp(mood, what);
 }
-/* The order in which they are offered, the best first: for few columns another than for many, and what
- * divides the sum before all others where it is long. */
+/* Returns the algorithms, the best first. The order depends on the columns; for a long sum, algorithms that
+ * divide it come first. */
 std::vector<int> order_for(const product &g)
 {
     std::vector<int> order;
@@ -176,7 +176,7 @@ std::vector<int> order_for(const product &g)
         order.insert(order.end(), { 1, 2, 6, 0 });
     return order;
 }
-/* What an algorithm was offered for. */
+/* Encodes the kind of product that an algorithm was offered for. */
 uint64_t made_for(const product &g)
 {
     return (uint64_t)g.how.compute << 8 | (uint64_t)g.how.ta << 7 | (uint64_t)g.how.tb << 6 |

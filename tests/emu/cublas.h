@@ -1,10 +1,9 @@
-/* cublas.h - matrix products as cublasLt calls them: column-major, and by an algorithm that the caller asks
- * for.
+/* cublas.h - emulates the matrix products of cublasLt: column-major, by an algorithm that the caller selects.
  *
- * The algorithms add in different orders, so that their bits differ, want other alignments and memory, and
- * some divide the sum over k; which comes first is a matter of the sizes, as it is there. WEFT_EMU_BLAS:
- * "rows" offers one first that takes multiples of eight rows only (eight columns of the library's),
- * "nobias" has none that adds a bias, "room" none without memory. */
+ * The algorithms add in different orders, so their bits differ. They need different alignments and memory,
+ * and some divide the sum over k. As in cublasLt, the sizes determine which is offered first. WEFT_EMU_BLAS:
+ * with "rows" the first one takes only multiples of eight rows (columns in cuBLAS), with "nobias" none adds a
+ * bias, with "room" each needs memory. */
 #ifndef WEFT_EMU_CUBLAS_H
 #define WEFT_EMU_CUBLAS_H
 #include "tests/emu/runtime.h"
@@ -58,7 +57,7 @@ enum cublasLtReductionScheme_t {
 enum cublasLtEpilogue_t { CUBLASLT_EPILOGUE_DEFAULT = 1, CUBLASLT_EPILOGUE_BIAS = 4 };
 enum cublasLtMatmulAlgoConfigAttributes_t { CUBLASLT_ALGO_CONFIG_SPLITK_NUM = 2 };
 
-/* Opaque there: what is read here is what was set. */
+/* Opaque in cuBLAS. */
 struct cublasLtMatmulDescOpaque_t {
     cublasComputeType_t compute; cudaDataType_t scale;
     cublasOperation_t ta, tb; cublasLtEpilogue_t then;

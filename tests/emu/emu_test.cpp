@@ -1,10 +1,10 @@
-/* emu_test.cpp - the emulation itself: it computes what a GPU would, and it finds the planted mistakes.
+/* emu_test.cpp - tests that the emulation computes a GPU's results and detects planted mistakes.
  *
  *     g++ -std=c++17 -O2 -g -include tests/emu/cuda_emu.h -I. -Wall -Wextra \
  *         [-fsanitize=address,undefined | -fsanitize=thread] -o emu_test \
  *         tests/emu/{emu_test,fibers,block,order,memory,streams,cores}.cpp -lpthread
  *
- * What crashes, or what a sanitizer ends, is done by a child. */
+ * A child process runs each part that crashes or that a sanitizer ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -14,7 +14,7 @@
 #include "cuda/ptx.h"
 
 /* ---- kernels ---- */
-enum { ALL = 256 };                              /* threads of most of them */
+enum { ALL = 256 };                              /* threads of most kernels */
 
 static __global__ void add_one(float *y, const float *x, int64_t n)
 {
@@ -49,7 +49,7 @@ static __global__ void lanes(double *y)          /* 4 rows of 32 */
     y[lane] = __shfl_sync(~0u, (double)lane, 5);
     y[32 + lane] = (double)__shfl_xor_sync(~0u, (long long)lane << 40, 3, 8);
     y[64 + lane] = lane < 8 ? __shfl_sync(0xFFu, (float)lane, 7) : 0;
-    /* from a lane that is not there */
+    /* from a lane outside the mask */
     y[96 + lane] = lane < 8 ? __shfl_sync(0xFFu, (float)lane, 9) : 0;
 }
 static __global__ void half_waits()
@@ -87,7 +87,7 @@ __device__ static float sum_of(const float *x, unsigned n)
         sum += x[i];
     return sum;
 }
-/* The last block to be done adds up what each has written. FENCES: 1, before the count; 2, behind it. */
+/* The last block adds up the values of all blocks. FENCES: 1, before the count; 2, after it. */
 template <int FENCES> static __global__ void last_adds(float *y, float *part, unsigned *counter)
 {
     SHARED(last, bool);
@@ -104,7 +104,7 @@ template <int FENCES> static __global__ void last_adds(float *y, float *part, un
     if (last && threadIdx.x == 0)
         *y = sum_of(part, gridDim.x * blockDim.x);
 }
-/* Fences of all, but before the barrier: the one who counts has none for what the others wrote. */
+/* Each thread fences before the barrier, so the counting thread has no fence for the others' values. */
 static __global__ void fences_too_early(float *y, float *part, unsigned *counter)
 {
     part[blockIdx.x * blockDim.x + threadIdx.x] = 1;
@@ -134,7 +134,7 @@ static bool dies(const std::function<void()> &what)
         if (!freopen("/dev/null", "w", stderr))
             _exit(9);
         what();
-        exit(0);                                 /* not _exit: ThreadSanitizer's verdict is the exit status */
+        exit(0);                                 /* not _exit: ThreadSanitizer sets the exit status */
     }
     waitpid(child, &status, 0);
     return !WIFEXITED(status) || WEXITSTATUS(status);
@@ -324,13 +324,13 @@ static const struct { void (*kernel)(float *, float *, unsigned *); float total;
     { last_adds<0>, 64 * 6, false },
     { fences_too_early, 256, false },
 };
-/* By this program started anew: in a child that goes on from here ThreadSanitizer sees nothing. */
+/* Starts this program again: ThreadSanitizer detects nothing in a forked child. */
 static void add_by(int which)
 {
     const std::string number = std::to_string(which);
     execl("/proc/self/exe", "emu_test", number.c_str(), (char *)NULL);
 }
-static void test_fences()                        /* what lacks one is found by ThreadSanitizer alone */
+static void test_fences()                        /* only ThreadSanitizer detects a missing one */
 {
 #if defined(__SANITIZE_THREAD__)
     const bool looks = true;
@@ -371,7 +371,7 @@ static float *from_pool(cudaMemPool_t pool, size_t n, cudaStream_t stream)
     CHECK(cudaMallocFromPoolAsync(&p, n * sizeof(float), pool, stream) == cudaSuccess);
     return (float *)p;
 }
-/* Memory is there from its stream's coming to its beginning to the coming to its end, and for no other. */
+/* Memory is accessible only on its stream, between its allocation and its free in stream order. */
 static void test_pools()
 {
     two t = make_two();
@@ -394,7 +394,7 @@ static void test_pools()
     CHECK(cudaFree(p) == cudaErrorInvalidValue && cudaFreeAsync(t.x, t.a) == cudaErrorInvalidValue);
     CHECK(cudaFreeAsync(p, t.a) == cudaSuccess && cudaFreeAsync(p, t.a) == cudaErrorInvalidValue);
     CHECK(cudaMemcpyAsync(p, t.host, 256, cudaMemcpyHostToDevice, t.a) == cudaErrorInvalidValue);
-    CHECK(get(t.y, 64) == ramp(64, 1));          /* what was sent before the end still had it */
+    CHECK(get(t.y, 64) == ramp(64, 1));          /* work submitted before the free had access */
     float *q = from_pool(pool, 64, t.a), *r = from_pool(pool, 64, t.b);
     for (auto which : { cudaMemPoolAttrReservedMemCurrent, cudaMemPoolAttrUsedMemCurrent })
         CHECK(cudaMemPoolGetAttribute(pool, which, &is) == cudaSuccess && is == 512);
@@ -434,7 +434,7 @@ static void test_streams()
     two t = make_two();
     floats pageable = ramp(64, 5);
     cudaMemcpyAsync(t.x, pageable.data(), 256, cudaMemcpyHostToDevice, t.a);
-    pageable.assign(64, 0);                      /* has been read */
+    pageable.assign(64, 0);                      /* the copy has read it already */
     LAUNCH_RAW(add_one, 1, 64, 0, t.a, t.y, t.x, 64);
     cudaMemcpyAsync(t.host, t.y, 256, cudaMemcpyDeviceToHost, t.a);
     CHECK(t.host[1] == 1 && cudaStreamSynchronize(t.a) == cudaSuccess && t.host[1] == 7);

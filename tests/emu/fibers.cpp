@@ -1,4 +1,4 @@
-/* fibers.cpp - the scheduler of fibers.h. */
+/* fibers.cpp - schedules the fibers of fibers.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +22,14 @@ Thread *me;
 Launch *launch;
 
 #if defined(__SANITIZE_THREAD__)
-/* memory that is used again would look like a race: malloc makes it new */
+/* reused memory would look like a race; malloc makes it new */
 enum : bool { FRESH = true };
 #else
 enum : bool { FRESH = false };
 #endif
-/* address space: pages that are never touched cost nothing */
+/* address space; untouched pages cost nothing */
 enum : size_t { STACK = FRESH ? 64 << 10 : 256 << 10, STACKS = 64 };
-/* polls without any progress before it counts as a deadlock */
+/* polls without progress that count as a deadlock */
 enum : unsigned { PATIENCE = 300000 };
 
 static Thread host;                               /* the CPU thread's own stack */
@@ -42,7 +42,7 @@ static std::vector<char *> &rooms = *new std::vector<char *>;       /* shared me
 static std::vector<Thread> &threads = *new std::vector<Thread>;
 static std::vector<Block> &blocks = *new std::vector<Block>;
 static std::vector<Cluster> &clusters = *new std::vector<Cluster>;
-/* the last goes on first: who was let go runs ahead */
+/* the last runs first, so a released thread runs ahead */
 static std::vector<Thread *> &ready = *new std::vector<Thread *>;
 static std::deque<Thread *> &polling = *new std::deque<Thread *>;
 static unsigned living, begun, count, order, first_lot, lots, polls;
@@ -73,13 +73,13 @@ asm(".text\n.globl weft_emu_switch\n.hidden weft_emu_switch\n.type "
     " pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbx\n pop %rbp\n ret\n.size "
     "weft_emu_switch,.-weft_emu_switch\n");
 
-static void arrived(void *fake)                   /* AddressSanitizer: the first thing on another stack */
+static void arrived(void *fake)                   /* AddressSanitizer: called first on another stack */
 {
 #if defined(__SANITIZE_ADDRESS__)
     const void *bottom;
     size_t bytes;
     __sanitizer_finish_switch_fiber(fake, &bottom, &bytes);
-    if (!host_stack) {                           /* the first change of all comes from there */
+    if (!host_stack) {                           /* the first change comes from the host */
         host_stack = bottom;
         host_bytes = bytes;
     }
@@ -152,7 +152,7 @@ static void make_stack(Thread *t)
 /* ---- who goes on ---- */
 static unsigned in_order(unsigned k, unsigned n) /* the k-th of n */
 {
-    unsigned long step = n % 7919 ? 7919 : 1;    /* a prime that does not divide n: each comes once */
+    unsigned long step = n % 7919 ? 7919 : 1;    /* a prime that does not divide n: each k once */
     return order == 0 ? k : order == 1 ? n - 1 - k : (unsigned)((first_lot + k * step) % n);
 }
 
@@ -182,7 +182,7 @@ static Thread *next_poller()
     return t;
 }
 
-static Thread *next()                             /* NULL: no one can */
+static Thread *next()                             /* NULL: none can run */
 {
     if (ready.empty() && begun == count)
         return next_poller();
@@ -231,7 +231,7 @@ static void let_go(Barrier &b)
 {
     progress();
     b.arrived = 0, b.phase++;
-    /* who came first goes on first */
+    /* the first to arrive runs first */
     ready.insert(ready.end(), b.waiting.rbegin(), b.waiting.rend());
     b.waiting.clear();
 }
@@ -269,14 +269,14 @@ void sync(Barrier &b)
     acquire(b.mark);
 }
 
-static void leave(Barrier &b)                     /* no one waits for a thread that has ended */
+static void leave(Barrier &b)                     /* removes an ended thread */
 {
     if (--b.members && b.arrived == b.members)
         let_go(b);
 }
 
 /* ---- a thread's life ---- */
-/* the running thread has ended: who goes on, perhaps on its stack */
+/* Ends the running thread. Returns the next one, which may take over its stack. */
 static Thread *last_words()
 {
     Quiet quiet;
@@ -304,7 +304,7 @@ static void body()
     release(&launch->threads);
 }
 
-/* runs threads as long as there are such as have not begun */
+/* Runs threads while new ones remain. */
 UNSEEN static void entry()
 {
     arrived(NULL);
@@ -319,7 +319,7 @@ UNSEEN static void entry()
 }
 
 /* ---- a launch ---- */
-/* threads and blocks of a set, as far as they are the same for all sets */
+/* Fills in the fields of threads and blocks that are the same for all sets. */
 static void lay_out(const Launch &l, unsigned set)
 {
     unsigned each = l.threads.x * l.threads.y * l.threads.z;
@@ -343,7 +343,7 @@ static void lay_out(const Launch &l, unsigned set)
     }
 }
 
-static void renew(void *&mark)                    /* else what was done by it before would count as ordered */
+static void renew(void *&mark)                    /* with the old one, earlier work would count as ordered */
 {
     if (FRESH)
         free(mark), mark = memory(1);
@@ -367,20 +367,20 @@ static void shared_room(const Launch &l, Block &b, unsigned i)
     ASAN_POISON_MEMORY_REGION(b.shared, SHARED_ROOM - 16);
     ASAN_UNPOISON_MEMORY_REGION(b.shared, l.dynamic);
     poison(b.shared, l.dynamic);
-    /* what never comes would be NaN by itself; a GPU has there what another kernel has left */
+    /* On a GPU a lost store leaves numbers of an earlier kernel, not NaN. */
     if (l.lost)
         memset(b.shared, 0x3E, l.dynamic);
 }
 
-/* For ThreadSanitizer: threads are dear, so they serve again, but not in the next set: two blocks in turn
- * are never ordered. */
+/* For ThreadSanitizer. Its threads are expensive, so they are reused, but not in the next set: two
+ * consecutive blocks must stay unordered. */
 static void *tsan_thread()
 {
 #if defined(__SANITIZE_THREAD__)
     static std::vector<void *> &made = *new std::vector<void *>;
     static size_t turn, given_up;
     static pid_t owner;
-    /* in the middle of something, or of the process before a fork */
+    /* unfinished ones, or those of the process before a fork */
     if (given_up != failed_launches || owner != getpid())
         made.clear(), given_up = failed_launches, owner = getpid();
     if (made.size() < count * (count > 2048 ? 1 : 2))
@@ -417,7 +417,7 @@ static void set_up(const Launch &l, unsigned first, unsigned set)
     ready.clear(), polling.clear(), launch->stores.clear();
 }
 
-UNSEEN static void give_up(Thread &t)             /* ThreadSanitizer: what it did comes before what follows */
+UNSEEN static void give_up(Thread &t)             /* ThreadSanitizer: orders its work before later work */
 {
 #if defined(__SANITIZE_THREAD__)
     __tsan_switch_to_fiber(t.tsan, 1);

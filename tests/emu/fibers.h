@@ -1,13 +1,13 @@
-/* fibers.h - the threads of a kernel as fibers of one CPU thread, and what they wait for.
+/* fibers.h - runs the threads of a kernel as fibers of one CPU thread, with their barriers.
  *
- * A thread runs until it waits: then its stack is kept, and another thread goes on. A thread that has not
- * begun takes over the stack of one that has ended, so that a kernel without barriers is a loop of calls.
- * Which thread goes on is an adversary's choice (WEFT_EMU_ORDER): 0 and 1 let the lowest or the highest one
- * run as far ahead of the others as the barriers allow, 2 draws lots.
+ * A thread runs until it waits. Its stack is kept, and another thread continues. A new thread takes over the
+ * stack of one that has ended, so a kernel without barriers is a loop of calls. WEFT_EMU_ORDER selects the
+ * next thread: 0 and 1 run the lowest or the highest one as far ahead of the others as the barriers allow, 2
+ * selects at random.
  *
- * AddressSanitizer is told of each change of stacks. For ThreadSanitizer each CUDA thread is a thread of its
- * own, and nothing but barriers and fences orders them, so that a missing __syncthreads is a data race; a
- * shuffle orders nothing but its operands, an atomic nothing at all. */
+ * The code reports each change of stacks to AddressSanitizer. For ThreadSanitizer each CUDA thread is a
+ * separate thread. Only barriers and fences order them, so a missing __syncthreads is a data race. A shuffle
+ * orders only its operands, an atomic orders nothing. */
 #ifndef WEFT_EMU_FIBERS_H
 #define WEFT_EMU_FIBERS_H
 #include <stddef.h>
@@ -56,14 +56,14 @@ struct Thread;
 struct Barrier {
     unsigned members, arrived, phase;
     std::vector<Thread *> waiting;
-    void *mark;                                  /* what ThreadSanitizer knows it by: new in each block */
+    void *mark;                                  /* address for ThreadSanitizer; new in each block */
 };
 
-/* What all lanes of a mask do together: the last that comes runs `finish` for all of them. */
+/* An operation of all lanes of a mask: the last lane to arrive runs `finish` for all of them. */
 struct Warp;
 typedef void (*Finish)(Warp &, unsigned mask);
 struct Lane {
-    unsigned mask, from;                         /* lanes it waits for; lane whose value it wants */
+    unsigned mask, from;                         /* lanes it waits for; lane whose value it reads */
     uint64_t value, got;
     Finish finish;
     union { float f[4]; uint32_t u[4]; } a, b, d; /* fragments of a matrix product */
@@ -75,7 +75,7 @@ struct Warp {
     Lane lane[WARP];
 };
 
-/* st.async that is not done yet */
+/* a pending st.async */
 struct Store { void *to, *barrier; size_t size; char bytes[16]; };
 
 struct Thread {
@@ -84,8 +84,8 @@ struct Thread {
     struct Block *block;
     void *top;                                   /* the stack pointer while it waits */
     char *stack;                                 /* NULL: has not begun, or has ended */
-    void *tsan, *fake;                           /* the sanitizers' own notes */
-    /* for ThreadSanitizer, see order.cpp: all before its last fence; what it changed since by atomics */
+    void *tsan, *fake;                           /* handles of the sanitizers */
+    /* for ThreadSanitizer, see order.cpp: all before its last fence; its atomics since then */
     char *fenced;
     std::vector<void *> seen;
 };
@@ -100,7 +100,7 @@ struct Block {
     std::vector<Warp> warps;
     Barrier barrier;
     char *shared;                                /* the dynamic part, then the variables */
-    uint64_t touched;                            /* bit i: variable i has been met by this block */
+    uint64_t touched;                            /* bit i: this block has used variable i */
 };
 
 struct Variable { const void *key; size_t at, bytes; };
@@ -113,36 +113,36 @@ struct Launch {
     unsigned cluster;
     bool together;
     std::function<void()> body;
-    /* for tests/ptx: the kernel's address; its arguments as in a GPU's memory, and where each lies */
+    /* for tests/ptx: the kernel's address; its arguments as in GPU memory, and their offsets */
     const void *kernel;
     std::vector<char> arguments;
     std::vector<size_t> places;
     std::vector<Variable> variables;
-    /* asynchronous stores; tensor cores that err; stores that never come */
+    /* asynchronous stores; wrong tensor cores; lost stores */
     bool late, wrong, lost;
     int capability;
     std::unordered_map<void *, std::vector<Store>> stores; /* of each barrier */
-    const char *failure;                         /* NULL, or why it was given up */
+    const char *failure;                         /* NULL, or the reason of the failure */
 };
 
-extern Thread *me;                               /* who runs: a lock lets one CPU thread in at a time */
+extern Thread *me;                               /* the running thread; a lock admits one CPU thread */
 extern Launch *launch;
 
 void run(Launch &);                              /* to its end, or to its failure */
-void fail(const char *why);                      /* gives the launch up; does not come back */
-void yield();                                    /* for who polls: all others first */
-/* the clock, which goes on only while all that can go on do nothing but poll */
+void fail(const char *why);                      /* ends the launch; does not return */
+void yield();                                    /* for polling: lets all others run first */
+/* the clock; it advances only while all runnable threads poll */
 long long ticks();
-void progress();                                 /* what a poller may have waited for has happened */
+void progress();                                 /* an event that may end a poll */
 void arrive(Barrier &);
-void await(Barrier &, unsigned phase);           /* until that phase is over */
+void await(Barrier &, unsigned phase);           /* until the end of that phase */
 void sync(Barrier &);
 void together(unsigned mask, Finish);            /* lanes of a warp */
-void leave(Warp &, unsigned lane);               /* no one waits for a lane that has ended */
-void go_on();                                    /* with whoever's turn it is */
+void leave(Warp &, unsigned lane);               /* removes an ended lane from all waits */
+void go_on();                                    /* runs the next thread */
 void ready_again(Thread *);
 void *shared_variable(const void *key, size_t bytes);
-#if defined(__SANITIZE_THREAD__) /* order.cpp: a fence; what precedes an atomic, and what follows one */
+#if defined(__SANITIZE_THREAD__) /* order.cpp: a fence; before an atomic, after an atomic */
 void fence(), publish(void *), witness(void *);
 #else
 inline void fence() {}

@@ -1,8 +1,8 @@
-/* launch.h - CUDA's language in C++: qualifiers, who a thread is, shared memory, barriers, shuffles, atomics,
- * functions.
+/* launch.h - emulates CUDA's language in C++: qualifiers, thread indices, shared memory, barriers, shuffles,
+ * atomics, functions.
  *
- * What the back end must not use is left out, so that it does not compile: atomics on floating point numbers
- * have no fixed order. */
+ * Functions that the back end must not use are missing, so a use does not compile: atomics on floating-point
+ * numbers have no fixed order. */
 #ifndef WEFT_EMU_LAUNCH_H
 #define WEFT_EMU_LAUNCH_H
 #include <math.h>
@@ -95,7 +95,7 @@ inline Launch shape(const char *name, dim3 grid, dim3 threads, size_t shared, un
 
 /* ---- barriers and fences ---- */
 inline void __syncthreads() { emu::sync(emu::me->block->barrier); }
-/* the CPU sees all in order; for ThreadSanitizer the atomics below order nothing without a fence */
+/* For ThreadSanitizer: the atomics below order nothing without a fence. */
 inline void __threadfence() { emu::fence(); }
 inline long long clock64() { return emu::ticks(); }
 
@@ -133,7 +133,7 @@ template <class T> T __shfl_xor_sync(unsigned mask, T value, int flip, int width
     return emu::shuffle(mask, value, (from & ~(w - 1)) > (lane & ~(w - 1)) ? lane : from);
 }
 
-/* ---- atomics: for the types that CUDA has them for, but no floating point ---- */
+/* ---- atomics, for CUDA's types except floating point ---- */
 namespace emu {
 template <class T> struct atomic {
     static_assert(std::is_same<T, int>::value || std::is_same<T, unsigned>::value ||
@@ -164,7 +164,7 @@ EMU_ATOMIC(atomicMin, v < old ? v : old)
 EMU_ATOMIC(atomicExch, v)
 #undef EMU_ATOMIC
 
-/* ---- functions that <math.h> has not, vectors, bits ---- */
+/* ---- functions missing in <math.h>, vectors, bits ---- */
 template <class A, class B> typename std::common_type<A, B>::type min(A a, B b) { return b < a ? b : a; }
 template <class A, class B> typename std::common_type<A, B>::type max(A a, B b) { return a < b ? b : a; }
 template <class T> T __ldcg(const T *p) { return *p; }

@@ -1,8 +1,8 @@
 /* memory.cpp - devices, errors and memory of runtime.h.
  *
- * Device memory is a private mapping of a file that is full of poison, so that large pieces cost nothing
- * until they are written. It ends where a page that no one may touch begins, and is itself untouchable while
- * no stream runs. */
+ * Device memory is a private mapping of a file that is full of poison, so large pieces cost nothing until
+ * they are written. An inaccessible page follows it. While no stream runs, the memory itself is
+ * inaccessible. */
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 namespace {
 enum : size_t { PAGE = 4096, POISONED = 4 << 20, ALIGNED = 256 };
 enum { DEVICES = 8, MULTIPROCESSORS = 16 };
-/* pages, all (what its pool counts): in bytes. there: in the stream's order; ended: to the host */
+/* pages, all (counted by its pool): in bytes. there: exists in stream order; ended: for the host */
 struct Piece {
     char *page; size_t pages, bytes; int device; bool managed, there, ended; emu_pool *pool; size_t all;
 };
@@ -26,7 +26,7 @@ std::map<char *, Piece> &pieces = *new std::map<char *, Piece>;
 std::map<char *, size_t> &pins = *new std::map<char *, size_t>;
 cudaError_t losses[DEVICES];
 size_t used[DEVICES];
-int opened, locks;                              /* locks: how deep the thread that has the lock is in */
+int opened, locks;                              /* locks: depth of the thread that holds the lock */
 bool open_now;
 thread_local int current;
 thread_local cudaError_t last;
@@ -74,7 +74,7 @@ void protect(int access)
     open_now = access != PROT_NONE;
 }
 
-void crashed(int, siginfo_t *about, void *)      /* says who it was; then the crash goes on */
+void crashed(int, siginfo_t *about, void *)      /* prints the thread; then the crash continues */
 {
     char text[400];
     const emu::Thread *t = emu::me;
@@ -88,7 +88,7 @@ void crashed(int, siginfo_t *about, void *)      /* says who it was; then the cr
         return;
 }
 
-void watch()                                     /* unless somebody else does, a sanitizer say */
+void watch()                                     /* unless a handler exists, such as a sanitizer's */
 {
     struct sigaction now, then = {};
     then.sa_sigaction = crashed;
@@ -97,7 +97,7 @@ void watch()                                     /* unless somebody else does, a
         sigaction(SIGSEGV, &then, NULL);
 }
 
-void *made(Piece p)                              /* NULL: no room for it here */
+void *made(Piece p)                              /* NULL: out of memory */
 {
     size_t room = (p.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
     p.pages = (room + PAGE - 1) / PAGE * PAGE;
@@ -110,7 +110,7 @@ void *made(Piece p)                              /* NULL: no room for it here */
     pieces[start] = p;
     return start;
 }
-void unmap(std::map<char *, Piece>::iterator it) /* the addresses are never given out again */
+void unmap(std::map<char *, Piece>::iterator it) /* the addresses are never reused */
 {
     Piece &piece = it->second;
     ASAN_UNPOISON_MEMORY_REGION(piece.page, piece.pages);
@@ -134,7 +134,7 @@ cudaError_t allocate(void **to, size_t bytes, bool managed)
     return cudaSuccess;
 }
 
-/* of the greatest start <= p */
+/* Returns the entry with the greatest start <= p. */
 template <class Map> typename Map::iterator holder(Map &m, const void *p)
 {
     auto it = m.upper_bound((char *)p);
@@ -284,8 +284,8 @@ void weft_emu_thread(int *device, int *last_error)
     *last_error = last;
 }
 
-/* The contexts are the devices' numbers, and one more. */
-static thread_local std::vector<int> below;      /* what push has covered */
+/* A context is a device's number plus one. */
+static thread_local std::vector<int> below;      /* contexts below the top */
 static CUresult cuDeviceGet(CUdevice *d, int i)
 {
     return *d = i, i >= 0 && i < devices() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
@@ -397,7 +397,7 @@ cudaError_t cudaFree(void *p)
     cudaError_t e = emu::drain();
     emu::counts.stalls++;
     auto it = pieces.find((char *)p);
-    if (it == pieces.end() || it->second.pool)   /* of a pool it may be, but nobody here does it */
+    if (it == pieces.end() || it->second.pool)   /* CUDA allows pool memory; the back end does not use it */
         return emu::note(cudaErrorInvalidValue);
     used[it->second.device] -= it->second.bytes;
     unmap(it);

@@ -1,14 +1,14 @@
-/* nccl.cpp - a library in the place of libnccl.so.2, which moves bytes between emulated GPUs: of threads, or
- * of processes. Ranks meet in a piece of shared memory, which the id names; from each to each there is a box
- * of a few bytes, which one fills and the other empties.
+/* nccl.cpp - emulates libnccl.so.2: copies bytes between emulated GPUs of threads or processes. The id names
+ * a piece of shared memory. It has a small buffer for each ordered pair of ranks, which the sender fills and
+ * the receiver empties.
  *
- * Communicators do not block, and are as late as they may be: a group comes into its stream when
- * ncclCommGetAsyncError is asked for it a second time, and a call before that is refused. Work waits for the
- * other ranks as a GPU's does, for ever, until ncclCommAbort. What NCCL leaves undefined is an error: lengths
- * that differ, memory that is no device's. Environment:
- *     WEFT_EMU_NCCL_FAULT  fail:1:3: the third group of rank 1 fails; 0: it does not join; kill and stop do
- *                          that to the process
- *     WEFT_EMU_NCCL_SAYS   1: at the end of a communicator, how many groups and bytes it had */
+ * Communicators do not block and are as late as allowed. A group enters its stream at the second call of
+ * ncclCommGetAsyncError after it; a call before that is refused. As on a GPU, work waits for the other ranks
+ * without a limit, until ncclCommAbort. Undefined uses of NCCL are errors: lengths that differ, memory
+ * outside a device. Environment:
+ *     WEFT_EMU_NCCL_FAULT  fail:1:3: the third group of rank 1 fails; 0: it does not join; kill and stop send
+ *                          SIGKILL and SIGSTOP to the process
+ *     WEFT_EMU_NCCL_SAYS   1: prints the groups and bytes of a communicator at its end */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ struct emu_comm {
     std::atomic<bool> ended;
     ncclResult_t state;
     bool joined;
-    std::shared_ptr<Group> next;                 /* it has ended, but is in no stream yet */
+    std::shared_ptr<Group> next;                 /* complete, but not yet in its stream */
     std::deque<std::shared_ptr<Group>> under_way;
     long groups; size_t bytes;
 };
@@ -82,7 +82,7 @@ bool moves(emu_comm *c, Op &op)                  /* false: it has to wait */
     return true;
 }
 
-/* Of a rank in one direction the first message that is not over. */
+/* For each rank and direction, moves the first unfinished message. */
 bool group_is_over(emu_comm *c, Group &g)
 {
     unsigned busy[2] = { 0, 0 };
@@ -112,7 +112,7 @@ bool go_on(void *user)
     return true;
 }
 
-/* What befalls this rank at this group. */
+/* Applies WEFT_EMU_NCCL_FAULT to this group. */
 ncclResult_t fate_of(const emu_comm *c)
 {
     const char *says = getenv("WEFT_EMU_NCCL_FAULT");
@@ -173,7 +173,7 @@ API ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId
     if (!w)
         return ncclInvalidArgument;
     if (++w->arrived == ranks)
-        shm_unlink(id.internal);                 /* who is killed leaves nothing behind */
+        shm_unlink(id.internal);                 /* so a killed process leaves no file */
     *out = new emu_comm{ id, w, rank, ranks, 0, { false }, ncclInProgress, false, NULL, {}, 0, 0 };
     return ncclInProgress;
 }
@@ -216,7 +216,7 @@ API ncclResult_t ncclRecv(void *at, size_t n, ncclDataType_t type, int from, ncc
     return add(Op{ false, from, (char *)at, 0, 0, s }, n, type, c);
 }
 
-/* Work that is in a stream ends when the stream gets there. */
+/* Work in a stream ends in stream order. */
 API ncclResult_t ncclCommAbort(ncclComm_t c)
 {
     const char *says = getenv("WEFT_EMU_NCCL_SAYS");

@@ -1,4 +1,4 @@
-/* nccl.h - of NCCL's header what cuda/link.cu uses; nccl.cpp has what it stands for. */
+/* nccl.h - the part of NCCL's header that cuda/link.cu uses; nccl.cpp implements it. */
 #ifndef WEFT_EMU_NCCL_H
 #define WEFT_EMU_NCCL_H
 #include "tests/emu/runtime.h"

@@ -1,8 +1,8 @@
-/* order.cpp - what fences and atomics order, for ThreadSanitizer, as PTX's memory model has it: what comes
- * before a fence of one thread comes before what follows a fence of another, if behind the first fence the
- * first thread changed a number by an atomic, and before the second fence the other found it so. An atomic
- * without a fence orders nothing; neither does one thread's fence for what another has written, unless a
- * barrier lies in between. */
+/* order.cpp - reports the order of fences and atomics to ThreadSanitizer, by PTX's memory model.
+ *
+ * Work before a fence of thread A is ordered before work after a fence of thread B if A changes a number by
+ * an atomic after its fence, and B reads that change by an atomic before its fence. An atomic without a fence
+ * orders nothing. A fence does not order another thread's writes, unless a barrier separates them. */
 #include <algorithm>
 #include <map>
 #include "tests/emu/launch.h"
@@ -20,8 +20,8 @@ void fence()
     release(me->fenced);
 }
 
-/* Who carries what a thread had done at its last fence to where others find it. The thread could only hand
- * over all that it has done by now. */
+/* Returns a fiber that publishes the work of a thread up to its last fence. The thread itself could publish
+ * only its work up to now. */
 static void *courier_of(void *thread)
 {
     static std::map<void *, void *> &couriers = *new std::map<void *, void *>;

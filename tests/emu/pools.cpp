@@ -1,17 +1,16 @@
-/* pools.cpp - memory in the order of a stream (runtime.h), from pools.
+/* pools.cpp - emulates pools that allocate memory in stream order (runtime.h).
  *
- * It is there from the moment at which the stream comes to its beginning, and is gone when the stream comes
- * to its end: whoever touches it before or after that, on another stream say, crashes. To the host it has
- * ended with the call. A pool keeps what was given back until it is trimmed, as if it had been told to; a
- * piece serves again only for what fits into it. WEFT_EMU_POOLS: 0, no pools; 1, pools; 2, none can be made,
- * though the device says so; 3, they can, but give nothing. */
+ * The memory exists from its allocation to its free in the order of its stream. Any other access, such as
+ * from another stream, crashes. For the host it ends with the call. A pool keeps freed memory until it is
+ * trimmed, and reuses a piece for requests that fit. WEFT_EMU_POOLS: 0, no pools; 1, pools; 2, the device
+ * reports pools but cannot create them; 3, pools exist but refuse each allocation. */
 #include <stdlib.h>
 #include <algorithm>
 #include <memory>
 #include "tests/emu/runtime.h"
 
 namespace {
-struct Rest { size_t bytes; cudaStream_t stream; bool done; };   /* done: its stream came to the end */
+struct Rest { size_t bytes; cudaStream_t stream; bool done; };   /* done: freed in stream order */
 }
 struct emu_pool {
     int device; size_t held, used, pieces; uint64_t keep; bool over;
@@ -19,7 +18,7 @@ struct emu_pool {
 };
 
 namespace {
-void let_go(emu_pool *pool, size_t least)        /* what nobody needs any more, down to that much */
+void let_go(emu_pool *pool, size_t least)        /* frees unused memory, down to `least` bytes */
 {
     auto &rest = pool->rest;
     for (size_t i = rest.size(); i-- > 0 && pool->held > least;)
@@ -32,7 +31,7 @@ void let_go(emu_pool *pool, size_t least)        /* what nobody needs any more, 
         delete pool;
 }
 
-/* The smallest piece that is large enough, and may be had in this stream; else a new one. 0: no memory. */
+/* Takes the smallest usable piece, or a new one. Returns its size; 0: out of memory. */
 size_t found(emu_pool *pool, size_t bytes, cudaStream_t stream)
 {
     auto best = pool->rest.end();
@@ -75,7 +74,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void *value)
 {
     memcpy(&pool->keep, value, sizeof pool->keep);
-    /* another threshold would be looked at whenever somebody waits: not emulated */
+    /* other thresholds act at each wait: not emulated */
     return which == cudaMemPoolAttrReleaseThreshold && pool->keep == UINT64_MAX ?
                cudaSuccess :
                emu::note(cudaErrorInvalidValue);
@@ -128,6 +127,6 @@ cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
     if (e == cudaSuccess)
         emu::later(stream, end);
     else
-        end();                                   /* of a device that is lost */
+        end();                                   /* of a lost device */
     return e;
 }

@@ -5,8 +5,7 @@
  * others only when they must; 1, others as early as they may; more: drawn by lot). Streams are
  * cudaStreamNonBlocking and NULL, and nothing orders them.
  *
- * Device memory is full of NaN at first, is never given out twice, and the host's reading or writing it is a
- * crash. */
+ * Device memory starts as NaN. An address is never reused, and an access by the host crashes. */
 #ifndef WEFT_EMU_RUNTIME_H
 #define WEFT_EMU_RUNTIME_H
 #include "tests/emu/launch.h"
@@ -34,10 +33,10 @@ enum cudaDeviceAttr {
 cudaError_t cudaGetDeviceCount(int *), cudaSetDevice(int),
     cudaGetDeviceProperties(cudaDeviceProp *, int);
 cudaError_t cudaDeviceGetAttribute(int *, cudaDeviceAttr, int device);
-cudaError_t cudaDeviceSynchronize(), cudaDeviceReset();          /* reset: what a new process would find */
+cudaError_t cudaDeviceSynchronize(), cudaDeviceReset();          /* reset: the state of a new process */
 cudaError_t cudaDriverGetVersion(int *), cudaRuntimeGetVersion(int *);
 
-/* ---- the driver's stack of contexts, one for each device: its top is what cudaGetDevice says ---- */
+/* ---- the driver's stack of contexts, one for each device; cudaGetDevice returns its top ---- */
 enum CUresult {
     CUDA_SUCCESS = 0,
     CUDA_ERROR_OUT_OF_MEMORY = 2,
@@ -146,23 +145,24 @@ cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blocks, int threa
 /* ---- between the files of the emulation ---- */
 namespace emu {
 struct Locked { Locked(); ~Locked(); };          /* one CPU thread at a time */
-struct Open { Open(); ~Open(); };                /* device memory may be looked into */
-void let_others();                               /* who is Locked lets other threads go on for a moment */
+struct Open { Open(); ~Open(); };                /* the host may access device memory */
+void let_others();                               /* releases Locked for a moment, for other threads */
 cudaError_t note(cudaError_t);                   /* becomes cudaGetLastError */
-cudaError_t &lost(int device);                   /* what every call of a lost device returns */
+cudaError_t &lost(int device);                   /* the error that every call of a lost device returns */
 int  current_device();
-/* shared: of a block, if it asks; cluster: most blocks, 1: has none; code: the sm_ that it was made for, 0:
- * there is none. */
+/* shared: opt-in bytes of a block; cluster: limit of blocks, 1 without clusters; code: sm_ of the plug-in's
+ * code, 0 without code. */
 struct Model { int capability, shared, cluster, code; };
-Model model();                                   /* what WEFT_EMU_CC and WEFT_EMU_CODE say */
+Model model();                                   /* from WEFT_EMU_CC and WEFT_EMU_CODE */
 bool on_device(const void *), pinned(const void *);
-size_t &held(int device), limit();               /* bytes that are taken; that there are */
-/* A piece of a pool's memory, which counts it as `all`: made, and not there; there, when the stream comes to
- * it; over for the host (NULL: no such piece); gone, when the stream comes to that. */
+size_t &held(int device), limit();               /* bytes in use; bytes in all */
+/* A piece of pool memory that counts as `all` bytes. piece_of makes it without access, piece_begins gives
+ * access in stream order, piece_ends ends it for the host (NULL: unknown address), piece_is_gone in stream
+ * order. */
 void *piece_of(emu_pool *, size_t bytes, size_t all, int device);
 void piece_begins(void *), piece_is_gone(void *);
 emu_pool *piece_ends(void *, size_t *bytes, size_t *all);
-/* The piece of device memory, or of pinned, that it lies in. */
+/* Finds the piece of device or pinned memory that contains the address. */
 bool piece_around(const void *, uint64_t *low, uint64_t *high);
 cudaError_t drain();                             /* all that was sent to this device is done */
 bool skips();                                    /* WEFT_EMU_SKIP: nothing is executed */
@@ -178,8 +178,8 @@ extern "C" __attribute__((visibility("default"))) void weft_emu_counts(long long
 /* What the host program's own calls in this thread would find, or leave behind: the device, the last
  * error. Less than 0: as it is. */
 extern "C" __attribute__((visibility("default"))) void weft_emu_thread(int *device, int *last_error);
-/* For nccl.cpp, a library of its own. Work that waits for others: it is called again and again, by whoever
- * waits for the stream, until it says that it is done. */
+/* For nccl.cpp, a separate library. Adds work that waits for other ranks: a wait for the stream calls `done`
+ * until it returns true. */
 extern "C" __attribute__((visibility("default"))) void weft_emu_until(cudaStream_t, bool (*done)(void *),
                                                                       void *user);
 extern "C" __attribute__((visibility("default"))) bool weft_emu_holds(const void *at, size_t bytes);

@@ -14,7 +14,7 @@ namespace {
 typedef std::function<void()> Work;
 /* an event's state */
 struct Mark { struct emu_stream *stream; unsigned long long recorded, done; double when; };
-/* event: happens on a lost device, too. others: instead of work, waits until others have done their part */
+/* event: also runs on a lost device. others: waits for the other ranks, instead of work */
 struct Item { Work work; bool event; std::function<bool()> others; };
 } // namespace
 
@@ -37,7 +37,7 @@ emu_stream *default_stream(int device)
 }
 emu_stream *real(emu_stream *s) { return s ? s : default_stream(emu::current_device()); }
 
-/* ---- whose turn it is ---- */
+/* ---- order of streams ---- */
 emu_stream *choose(emu_stream *waiting)
 {
     int seed = emu::setting("WEFT_EMU_SEED", 0);
@@ -64,7 +64,7 @@ void step(emu_stream *s)
         item.work();
 }
 
-/* Until that is done; the error of the stream's device. */
+/* Runs work until `done` holds. Returns the error of the stream's device. */
 template <class Done> cudaError_t go_on_until(emu_stream *waiting, Done done)
 {
     emu::Open open;
@@ -124,7 +124,7 @@ void execute(emu::Launch l, int device)
     }
 }
 
-/* Blocks of so many threads that a multiprocessor has room for; registers are not counted. */
+/* Returns the number of blocks that fit a multiprocessor; registers are not counted. */
 size_t room_for(size_t threads, size_t dynamic)
 {
     cudaDeviceProp about;
@@ -162,7 +162,7 @@ namespace emu {
 Counts counts;
 cudaError_t drain()
 {
-    for (size_t i = 0; i < streams.size(); i++)  /* others may make some meanwhile */
+    for (size_t i = 0; i < streams.size(); i++)  /* other threads may add some */
         if (streams[i]->device == current_device())
             empty(streams[i]);
     return note(lost(current_device()));
@@ -226,7 +226,7 @@ void weft_emu_until(cudaStream_t stream, bool (*done)(void *), void *user)
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
 {
     const emu::Model &model = emu::model();
-    /* sm_89 runs what was made for sm_80; that for sm_100 was made from PTX of 90 */
+    /* sm_89 runs code of sm_80; code of sm_100 is from PTX of 90 */
     const bool as_made = model.code / 10 == model.capability / 10;
     *a = cudaFuncAttributes{ 0, 0, emu::MOST_THREADS, 64, model.code,
                              as_made ? model.code : model.capability };
@@ -251,7 +251,7 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
     return cudaSuccess;
 }
 
-/* Whether a GPU would launch that, without doing it. */
+/* Checks whether a GPU would accept the launch. */
 static cudaError_t answer(const void *kernel, unsigned blocks, int threads, size_t shared)
 {
     emu::Launch l = emu::shape("", dim3(blocks), dim3((unsigned)threads), shared, blocks, false);
@@ -381,7 +381,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     if (s->queue.empty())
         return emu::note(emu::lost(s->device));
     emu::Open open;
-    step(choose(s));                             /* who asks again and again gets on */
+    step(choose(s));                             /* repeated queries make progress */
     return cudaErrorNotReady;
 }
 

@@ -1,5 +1,5 @@
-/* series_data.h - what tests of time series share: frames of random series, and how a window must look,
- * worked out the slow way. */
+/* series_data.h - the common parts of the tests of time series: frames of random series, and the expected
+ * content of a window, by plain loops. */
 #ifndef WEFT_TESTS_SERIES_DATA_H
 #define WEFT_TESTS_SERIES_DATA_H
 #include "tests/io/files.h"

@@ -1,5 +1,5 @@
-/* test_blocks.c - the blocks of gated residual networks: ragged and plain alike, many as one, gradients.
- * Their values are PyTorch's in tests/golden/models.json. */
+/* test_blocks.c - tests the blocks of gated residual networks: ragged against plain input, groups against
+ * single networks, gradients. tests/golden/models.json compares their values with PyTorch. */
 #include "rnn/forecast/blocks/blocks.h"
 #include "tests/nn/layers.h"
 
@@ -13,7 +13,7 @@ static void same_rows(const char *name, weft_tensor *y, weft_tensor *want)
 
 /* ---- gates and sums ---- */
 /* The gate and its skip may have different layouts. */
-Test(blocks, gates_and_residual_sums)
+Test(blocks, gated_residual_sums_match_in_every_layout)
 {
     static const int32_t in_row[N] = { 0, 0, 1, 1 }, column[N] = { 0, 3, 0, 5 };
     FOR_DEVICES(w)
@@ -41,7 +41,7 @@ Test(blocks, gates_and_residual_sums)
 static weft_tensor *run_grn(weft_tensor *const *x, void *g)       { return weft__grn_run(g, x[0], x[1]); }
 static weft_tensor *run_grn_alone(weft_tensor *const *x, void *g) { return weft__grn_run(g, x[0], NULL); }
 
-Test(blocks, gated_residual_networks)
+Test(blocks, gated_residual_networks_match_the_formula)
 {
     static const struct { int64_t in, out, hidden, context; bool interpolate;
     } of_a_kind[] = { { 3, 3, 0, 0, false },
@@ -73,7 +73,7 @@ Test(blocks, gated_residual_networks)
 }
 
 /* Networks of one shape that run as a group match separate runs. */
-Test(blocks, grouped_networks)
+Test(blocks, grouped_networks_match_single_ones)
 {
     enum { GROUPS = 3, IN = 3, OUT = 5 };
     FOR_DEVICES(w)
@@ -100,7 +100,7 @@ static weft_tensor *run_selection(weft_tensor *const *x, void *v)
     return weft__selection_run(v, x[0], x[1], NULL);
 }
 
-Test(blocks, variable_selection)
+Test(blocks, selection_matches_the_formula)
 {
     enum { D_HIDDEN = 3, D_MODEL = 5, CONTEXT = 2 };
     FOR_DEVICES(w)
@@ -124,7 +124,7 @@ static weft_tensor *run_attention(weft_tensor *const *x, void *a)
     return weft__interpretable_run(a, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL);
 }
 
-Test(blocks, interpretable_attention_fused_and_with_all_scores)
+Test(blocks, fused_attention_matches_full_scores)
 {
     enum { D = 6, TQ = 3, TK = 4 };
     const weft_lengths lq = { .n = 2, .len = (int32_t[]){ TQ, TQ } };
@@ -156,7 +156,7 @@ Test(blocks, interpretable_attention_fused_and_with_all_scores)
         weft__interpretable_masked(a, q, memory, weft_full(w, 1, WEFT_SHAPE(2, 1, TK)), &all);
         OK(w);
         for (int i = 0; i < 2 * 2 * TQ * TK; i++)
-            cr_assert(fabs((double)numbers(all)[i] - 1. / TK) < 1e-6, "a query without keys sees all evenly");
+            cr_assert(fabs((double)numbers(all)[i] - 1. / TK) < 1e-6, "a query without keys attends evenly");
         if (w->dev.k->synchronous)
             gradients_hold(m, (probe){ run_attention, a },
                            (weft_tensor *[]){ ragged(w, D, &some), ragged(w, D, &some) }, 2);
@@ -165,7 +165,7 @@ Test(blocks, interpretable_attention_fused_and_with_all_scores)
 
 /* A masked memory row changes no bit of a query's result, map or gradient, even if it is not finite.
  * Query i sees keys i and i + 1; the last key is not finite. */
-Test(blocks, a_masked_key_that_is_not_finite, .init = unchecked)
+Test(blocks, non_finite_masked_key_has_no_effect, .init = unchecked)
 {
     enum { D = 6, TQ = 5, TK = 6, KEYS = TK * D };
     weft_real query[TQ * D], key[2][KEYS], hidden[TQ * TK], *y[2], *all[2], *of_q[2], *of_key[2];
@@ -217,7 +217,7 @@ static void starts(const weft_module *m, const char *path, double deviation, dou
     cr_assert(bound == 0 || most <= bound, "%s: %g", path, most);
 }
 
-CPU_TEST(blocks, first_values_are_the_originals)
+CPU_TEST(blocks, initial_values_match_the_original)
 {
     weft_module *m = weft_module_new(w, "m");
     static const struct { const char *path; double deviation, bound;
@@ -238,7 +238,7 @@ CPU_TEST(blocks, first_values_are_the_originals)
     cr_assert(!weft_find_parameter(m, "g.fc3.bias"));
 }
 
-CPU_TEST(blocks, dropout_in_training_only)
+CPU_TEST(blocks, dropout_is_off_outside_training)
 {
     weft_module *m = weft_module_new(w, "m");
     weft__glu_layer *g = weft__glu_new(m, "glu", 64, 64, .5);
@@ -259,7 +259,7 @@ CPU_TEST(blocks, dropout_in_training_only)
     }
 }
 
-CPU_TEST(blocks, sizes_that_are_refused)
+CPU_TEST(blocks, invalid_sizes_are_refused)
 {
     weft_module *m = weft_module_new(w, "m");
     weft__interpretable_new(m, "b", 2, 5, 0);

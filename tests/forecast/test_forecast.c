@@ -38,7 +38,7 @@ static void find(weft_forecaster *f, weft_module *m, const batch *b, form how, f
 static const double gradient_tol = TOL(1e-11, 2e-4);
 
 /* ---- lengths ---- */
-Test(forecast, alone_and_in_a_batch)
+Test(forecast, series_have_the_same_result_in_every_batch)
 {
     static found all, one, sum;
     FOR_DEVICES(w)
@@ -62,7 +62,7 @@ Test(forecast, alone_and_in_a_batch)
             }
 }
 
-Test(forecast, ragged_and_padded_are_one)
+Test(forecast, ragged_matches_padded_input)
 {
     static found ragged, plain;
     FOR_DEVICES(w)
@@ -75,7 +75,7 @@ Test(forecast, ragged_and_padded_are_one)
                                    { .plain = true, .right = true, .pad = NAN },
                                    { .plain = true, .right = true, .pad = 1e30 } };
             find(f, m, &b, forms[0], &ragged);
-            /* whatever is in the pads, and whichever side they are on */
+            /* for any padding, on either side */
             for (int i = 1; i < COUNT(forms); i++) {
                 find(f, m, &b, forms[i], &plain);
                 same_bits(model_names[kind], plain.output, ragged.output, ragged.outputs);
@@ -91,7 +91,7 @@ Test(forecast, ragged_and_padded_are_one)
 }
 
 /* By masks and stored scores, as PyTorch would: the oracle. */
-Test(forecast, is_what_padded_computation_gives)
+Test(forecast, matches_the_padded_computation)
 {
     static found exact, padded;
     FOR_DEVICES(w)
@@ -120,7 +120,7 @@ Test(forecast, is_what_padded_computation_gives)
             }
 }
 
-Test(forecast, nothing_to_read_and_nothing_to_say)
+Test(forecast, handles_empty_pasts_and_futures)
 {
     static found out, less;
     FOR_DEVICES(w)
@@ -161,7 +161,7 @@ static void outputs_of(weft_forecaster *f, weft *w, const batch *b, int sequence
     weft_clear(w);
 }
 
-Test(forecast, what_comes_later_changes_nothing_before_it_where_attention_is_causal)
+Test(forecast, causal_models_do_not_read_later_steps)
 {
     weft_real was[MOST * LONGEST * OUTPUTS], is[MOST * LONGEST * OUTPUTS];
     FOR_DEVICES(w)
@@ -178,15 +178,15 @@ Test(forecast, what_comes_later_changes_nothing_before_it_where_attention_is_cau
                 same_bits("neighbours", is, was, from);
                 same_bits("neighbours", is + to, was + to, end - to);
                 cr_assert(memcmp(is + changed, was + changed, OUTPUTS * sizeof *is),
-                          "%s does not look at its future", model_names[kind]);
+                          "%s does not read its future", model_names[kind]);
                 cr_assert(sees_all == (memcmp(is + from, was + from, 3 * OUTPUTS * sizeof *is) != 0),
                           "%s: causal %d", model_names[kind], !all_keys);
             }
 }
 
-/* Strictly: of the decoder's own outputs a step attends to those before it, so that of a single step
- * without a past nothing is seen. */
-CPU_TEST(forecast, a_step_does_not_attend_to_itself)
+/* Strict: a step attends only to earlier outputs of the decoder, so a single step without a past attends to
+ * nothing. */
+CPU_TEST(forecast, steps_do_not_attend_to_themselves)
 {
     weft_forecaster *f =
         forecaster_new(weft_module_new(w, "m"), ATTENTION, (wish){ .compat = WEFT_COMPAT_EXACT });
@@ -211,7 +211,7 @@ CPU_TEST(forecast, a_step_does_not_attend_to_itself)
 }
 
 /* ---- maps ---- */
-TABLE_TEST(forecast, selections_add_up_to_one)
+TABLE_TEST(forecast, selection_weights_sum_to_one)
 {
     for (int kind = TFT; kind < MODELS; kind++) {
         weft_forecaster *f =
@@ -254,12 +254,12 @@ static int64_t bytes_of(int kind, int32_t T)     /* of a steady step: at first b
     return bytes;
 }
 
-Test(forecast, memory_grows_as_the_series_do)
+Test(forecast, memory_is_linear_in_the_length)
 {
     const int32_t T = CHECK_SANITIZED || getenv("WEFT_SMALL") ? 125 : 500;
     for (int kind = ATTENTION; kind < MODELS; kind++) {
         double times = (double)bytes_of(kind, 8 * T) / (double)bytes_of(kind, T);
-        cr_assert(times <= 9, "%s: eight times as long takes %.1f times the memory", model_names[kind],
+        cr_assert(times <= 9, "%s: eight times the length takes %.1f times the memory", model_names[kind],
                   times);
     }
 }

@@ -1,5 +1,5 @@
-/* test_forecast_loss.c - losses of forecasts: the study's worked values, padded and ragged, NaN in the pads,
- * normalisation; the point prediction and the metrics. */
+/* test_forecast_loss.c - tests forecast losses against worked examples, padded and ragged, with NaN in the
+ * padding. Also tests normalisation, the point prediction and the metrics. */
 #include "tests/check.h"
 
 enum { N = 2, T = 4, QUANTILES = 3 };
@@ -76,7 +76,7 @@ static void one_worked(weft *w, int row, bool masked, bool weighted, int layout)
     weft_clear(w);
 }
 
-TABLE_TEST(forecast_loss, worked_values)
+TABLE_TEST(forecast_loss, matches_worked_examples)
 {
     for (int row = 0; row < COUNT(worked); row++)
         for (int how = 0; how < 4; how++)
@@ -87,7 +87,7 @@ TABLE_TEST(forecast_loss, worked_values)
 
 /* The original divides by all elements, and gives NaN as soon as a pad's target is 0; here 3.5 over the 4
  * real ones. */
-TABLE_TEST(forecast_loss, mape)
+TABLE_TEST(forecast_loss, mape_matches_a_worked_example)
 {
     for (int layout = 0; layout < 2; layout++) {
         input in = input_of(w, WEFT_FORECAST_MAPE, true, false, layout);
@@ -99,7 +99,7 @@ TABLE_TEST(forecast_loss, mape)
 }
 
 /* Divided by real elements, a quantile loss does not depend on how long the sequences are. */
-TABLE_TEST(forecast_loss, weights_of_quantiles)
+TABLE_TEST(forecast_loss, quantile_weights_match_worked_examples)
 {
     for (int layout = 0; layout < 2; layout++) {
         input in = input_of(w, WEFT_FORECAST_QUANTILE, true, false, layout);
@@ -116,7 +116,7 @@ TABLE_TEST(forecast_loss, weights_of_quantiles)
     close_to("the usual quantiles", &usual, &want, 1, TOL(1e-14, 2e-6));
 }
 
-TABLE_TEST(forecast_loss, axes_of_one)
+TABLE_TEST(forecast_loss, axes_of_extent_one_are_optional)
 {
     weft_lengths l = { .n = N, .len = (int32_t[]){ 3, 0 } };
     weft_tensor *p = weft_reals(w, predicted, WEFT_SHAPE(N, T)),
@@ -148,7 +148,7 @@ TABLE_TEST(forecast_loss, axes_of_one)
     weft_loss nothing = weft_forecast_loss(p, y, &l, NULL);
     cr_assert(weft_item(nothing.sum) == 0 && weft_item(nothing.weight) == 0 &&
               weft_item(weft_mean_loss(nothing)) == 0);
-    cr_assert(weft_item(weft_forecast_loss(p, y, NULL, NULL).weight) == N * T, "no lengths: all of it");
+    cr_assert(weft_item(weft_forecast_loss(p, y, NULL, NULL).weight) == N * T, "every step counts");
     weft_tensor *two = weft_zeros(w, WEFT_SHAPE(N, T, 2)), *twos = weft_full(w, 2, WEFT_SHAPE(N, T, 2));
     cr_assert(weft_item(weft_forecast_loss(two, twos, &lengths, NULL).weight) == 8,
               "every output counts");
@@ -158,7 +158,7 @@ TABLE_TEST(forecast_loss, axes_of_one)
                             .sum) == 16);
 }
 
-Test(forecast_loss, refused)
+Test(forecast_loss, invalid_arguments_are_refused)
 {
     FOR_DEVICES(w) {
         weft_lengths bad = { .n = N, .len = (int32_t[]){ 3, 5 } }, few = { .n = 1, .len = (int32_t[]){ 3 } },
@@ -202,7 +202,7 @@ Test(forecast_loss, refused)
 }
 
 /* ---- metrics ---- */
-TABLE_TEST(forecast_loss, point_prediction)
+TABLE_TEST(forecast_loss, point_prediction_takes_the_middle_quantile)
 {
     for (int layout = 0; layout < 2; layout++) {
         input in = input_of(w, WEFT_FORECAST_QUANTILE, false, false, layout);
@@ -217,7 +217,7 @@ TABLE_TEST(forecast_loss, point_prediction)
 }
 
 /* Two batches of unlike size: every real element counts the same, and pads nothing. */
-TABLE_TEST(forecast_loss, meters)
+TABLE_TEST(forecast_loss, meters_match_worked_examples)
 {
     for (int layout = 0; layout < 2; layout++) {
         weft_forecast_meters m = { 0 };

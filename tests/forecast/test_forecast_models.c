@@ -10,12 +10,12 @@ static void has(weft *w, const char *name, weft_forecaster *f, int tensors, int6
     OK(w);
     weft_module *m = weft_forecaster_module(f);
     cr_assert(weft_parameter_count(m) == tensors && weft_parameter_numel(m) == numbers_in_all,
-              "%s: %d tensors, %lld numbers; %d and %lld are the original's", name, weft_parameter_count(m),
+              "%s: %d tensors, %lld numbers; the original has %d and %lld", name, weft_parameter_count(m),
               (long long)weft_parameter_numel(m), tensors, (long long)numbers_in_all);
 }
 
-/* With 4 past and 3 future features and all else by default, counted in the original. */
-CPU_TEST(forecast_models, as_many_parameters_as_the_original)
+/* With 4 past and 3 future features and other options by default. Counts are from the original. */
+CPU_TEST(forecast_models, have_the_parameters_of_the_original)
 {
     weft_module *m = weft_module_new(w, "m");
     weft_encoder_decoder_lstm_opts encoder_decoder = { .dropout = .1, .mlp_dropout = .1 };
@@ -64,7 +64,7 @@ TABLE_TEST(forecast_models, every_parameter_learns)
             weft_real *g = numbers(weft_grad(p)), most = 0;
             for (int64_t k = 0; k < weft_numel(p); k++)
                 most = (weft_real)fmax((double)most, fabs((double)g[k]));
-            /* keys' biases have none: they cancel */
+            /* biases of keys have no gradient: they cancel */
             cr_assert(most > 0 || strstr(path, "key_layers"), "%s has no gradient", path);
         }
     }
@@ -172,7 +172,7 @@ static void count_dropouts(const weft_tensor *y, const char *name, void *user)
 
 /* Dropout is where the original has it: between layers of an LSTM, twice in a GRN, before a GLU, after
  * attention (whose weights have their own inside), in an MLP; not in the last gate of a TFT. */
-Test(forecast_models, dropout_is_where_the_original_has_it)
+Test(forecast_models, drop_where_the_original_does)
 {
     enum {
         GRN = 2,
@@ -216,7 +216,7 @@ Test(forecast_models, dropout_is_where_the_original_has_it)
 }
 
 /* ---- options ---- */
-CPU_TEST(forecast_models, unlike_layers_take_the_state_that_is_there)
+CPU_TEST(forecast_models, accept_different_numbers_of_layers)
 {
     for (int from = 1; from <= 3; from++)
         for (int to = 1; to <= 3; to++) {
@@ -256,7 +256,7 @@ CPU_TEST(forecast_models, unlike_layers_take_the_state_that_is_there)
         }
 }
 
-CPU_TEST(forecast_models, lengths_are_the_static_feature_where_none_is_given)
+CPU_TEST(forecast_models, use_lengths_as_default_static_feature)
 {
     for (int kind = TFT; kind <= PF_TFT; kind++) {
         weft_forecaster *f = forecaster_new(weft_module_new(w, "m"), kind, (wish){ .fixed = 0 });
@@ -280,7 +280,7 @@ typedef struct {
     weft_transformer_lstm_opts transformer;
 } options;
 
-Test(forecast_models, options_that_are_refused)
+Test(forecast_models, refuse_invalid_options)
 {
     static const int64_t widths[] = { 2 };
 #define SEQ(...)         { .kind = ENCODER_DECODER, .seq = { 1, 1, __VA_ARGS__ } }
@@ -309,11 +309,11 @@ Test(forecast_models, options_that_are_refused)
         cr_assert(!weft_forecaster_module(f));
         FAILS(w, bad[i].status, bad[i].text);
     }
-    cr_assert(!m->child, "what was refused left nothing behind");
+    cr_assert(!m->child, "a refused model left parameters");
     CLEAN(w);
 }
 
-Test(forecast_models, series_that_are_refused)
+Test(forecast_models, refuse_invalid_series)
 {
     const weft_lengths wrong = { .n = 5, .len = (const int32_t[]){ 1, 2, 99, 1, 1 } };
     static const struct { form as; int model; weft_status status; const char *text; } bad[] = {

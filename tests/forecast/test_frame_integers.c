@@ -1,5 +1,6 @@
-/* test_frame_integers.c - columns of integers that a double does not hold, such as times in nanoseconds: all
- * numbers stay exact, through both formats, several files, parts of a frame and features. */
+/* test_frame_integers.c - tests columns of integers that are too large for a double, such as times in
+ * nanoseconds. They stay exact in both file formats, over several files, in parts of a frame and in
+ * features. */
 #include <inttypes.h>
 #include "series_data.h"
 
@@ -51,7 +52,7 @@ Test(frame_integers, are_exact_in_both_formats)
 }
 
 /* The origin comes late: rows before it were doubles, and are less it now. */
-Test(frame_integers, of_which_the_first_are_doubles)
+Test(frame_integers, use_an_origin_when_doubles_are_too_coarse)
 {
     for (int negative = 0; negative < 2; negative++) {
         int64_t first = negative ? -NS : NS;
@@ -64,13 +65,13 @@ Test(frame_integers, of_which_the_first_are_doubles)
         are(&g, 0, 8, first, 128);
         weft_frame_free(&f), weft_frame_free(&g);
     }
-    weft_frame f = times(NS, 256, 8); /* doubles hold them all */
+    weft_frame f = times(NS, 256, 8); /* doubles represent them all */
     cr_assert(f.origin[0] == 0 && f.column[0][1] == 1764249600000000256.);
     weft_frame_free(&f);
     end_folder();
 }
 
-Test(frame_integers, of_several_files_count_from_one_origin)
+Test(frame_integers, share_an_origin_over_several_files)
 {
     static const int64_t step[][2] = { { 256, 100 }, { 100, 256 }, { 100, 300 } };
     for (int i = 0; i < COUNT(step); i++) {
@@ -85,7 +86,7 @@ Test(frame_integers, of_several_files_count_from_one_origin)
     end_folder();
 }
 
-Test(frame_integers, too_far_apart_are_refused_and_nothing_changes)
+Test(frame_integers, are_refused_when_too_far_apart)
 {
     weft_frame f = times(NS, 100, 5);
     const double small[] = { 3 }, half[] = { 1764249600000000256.5 - 1764249600000000256. + 2.5 };
@@ -146,7 +147,7 @@ static const char *told(const weft_frame *f, const char *time, const char *const
     return text;
 }
 
-Test(frame_integers, are_the_time_of_features)
+Test(frame_integers, serve_as_time_of_features)
 {
     weft_frame f = times(NS + 1, 100, 20);
     cr_assert_str_eq(told(&f, "t", NULL), "");

@@ -1,5 +1,5 @@
-/* test_frame_parts.c - frames written as CSV and read back to the bit; frames split by series, rows and time:
- * parts put together are the whole. */
+/* test_frame_parts.c - tests that frames written as CSV are read back bit for bit, and that the parts of a
+ * frame split by series, rows or time make the whole. */
 #include <unistd.h>
 #include "tests/core/comma.h"
 #include "series_data.h"
@@ -10,7 +10,7 @@ static void same_number(double a, double b)
               a, b);
 }
 
-/* Rows of f from `from` on are those of g from `at` on, in every column. */
+/* Compares rows of f from `from` with those of g from `at`, in every column. */
 static void same_rows(const weft_frame *f, int64_t from, const weft_frame *g, int64_t at, int64_t rows)
 {
     cr_assert_eq(f->columns, g->columns);
@@ -90,7 +90,7 @@ static void there_and_back(const weft_frame *f)
     weft_frame_free(&back);
 }
 
-Test(frame_csv, there_and_back_to_the_bit)
+Test(frame_csv, round_trip_keeps_every_bit)
 {
     for (int k = 0; k < rounds(60, 1000); k++) {
         weft_frame f = any_frame(1 + (int64_t)dice(COUNT(odd_ids)), odd_ids, odd_names, 40);
@@ -100,7 +100,7 @@ Test(frame_csv, there_and_back_to_the_bit)
     end_folder();
 }
 
-Test(frame_csv, where_commas_are_decimal_too)
+Test(frame_csv, works_in_a_comma_locale)
 {
     weft_frame f = any_frame(5, odd_ids, odd_names, 9);
     comma_begin();
@@ -110,7 +110,7 @@ Test(frame_csv, where_commas_are_decimal_too)
     end_folder();
 }
 
-Test(frame_csv, its_very_bytes)
+Test(frame_csv, has_the_expected_bytes)
 {
     const char *path = in_folder("f.csv");
     weft_frame f = { 0 };
@@ -126,7 +126,7 @@ Test(frame_csv, its_very_bytes)
     end_folder();
 }
 
-Test(frame_csv, no_series_are_a_header)
+Test(frame_csv, empty_frame_is_a_header)
 {
     weft_frame f = any_frame(1, odd_ids, odd_names, 3), none, all;
     DOES(weft_frame_split(&f, &(weft_frame_split_opts){ .series = 1 }, &all, &none));
@@ -136,7 +136,7 @@ Test(frame_csv, no_series_are_a_header)
     end_folder();
 }
 
-Test(frame_csv, refuses)
+Test(frame_csv, invalid_frames_are_refused)
 {
     const char *path = in_folder("f.csv");
     const double x[] = { 1 };
@@ -157,7 +157,7 @@ Test(frame_csv, refuses)
     DOES(weft_frame_add(&f, "a", WEFT_NAMES("id"), columns, 1));
     REFUSES(weft_frame_write_csv(&f, path), WEFT_EARG, "column \"id\"");
     weft_frame_free(&f);
-    cr_assert(access(path, F_OK), "a refused frame has left a file");
+    cr_assert(access(path, F_OK), "a refused frame left a file");
     end_folder();
 }
 
@@ -176,7 +176,7 @@ static weft_frame random_frame(int most)
     return series_random(n, rows);
 }
 
-Test(frame_split, series_put_together_are_the_whole)
+Test(frame_split, parts_by_series_make_the_whole)
 {
     for (int k = 0; k < rounds(60, 1000); k++) {
         weft *w = open_on(WEFT_CPU);
@@ -208,7 +208,7 @@ static void are_the_whole(const weft_frame *f, const weft_frame *first, const we
     }
 }
 
-Test(frame_split, rows_put_together_are_the_whole)
+Test(frame_split, parts_by_fraction_make_the_whole)
 {
     static const double fractions[] = { 0, 1, 0.5, 0.8, 1.0 / 3 };
     for (int k = 0; k < rounds(60, 1000); k++) {
@@ -223,7 +223,7 @@ Test(frame_split, rows_put_together_are_the_whole)
     }
 }
 
-Test(frame_split, time_put_together_is_the_whole)
+Test(frame_split, parts_by_time_make_the_whole)
 {
     for (int k = 0; k < rounds(60, 1000); k++) {
         weft_frame f = random_frame(30), first, rest;
@@ -241,7 +241,7 @@ Test(frame_split, time_put_together_is_the_whole)
     }
 }
 
-Test(frame_split, an_empty_frame_has_empty_parts)
+Test(frame_split, empty_frame_has_empty_parts)
 {
     weft_frame f = { 0 }, first = { .n = 77 }, rest = { .columns = 77 };
     DOES(weft_frame_split(&f, &(weft_frame_split_opts){ .fraction = .5 }, &first, &rest));
@@ -256,7 +256,7 @@ static void not_split(const weft_frame *f, weft_frame_split_opts o, const char *
     is_free(&a, &b);
 }
 
-Test(frame_split, refuses)
+Test(frame_split, invalid_arguments_are_refused)
 {
     const int64_t rows[] = { 3, 4 };
     weft_frame f = series_random(2, rows), a, b, none = { 0 };
@@ -292,7 +292,7 @@ Test(frame_split, refuses)
     weft_frame_free(&f);
 }
 
-Test(frame_split, one_way_is_chosen)
+Test(frame_split, exactly_one_criterion_is_required)
 {
     const int64_t rows[] = { 3, 4 };
     const int32_t order[] = { 1, 0 };

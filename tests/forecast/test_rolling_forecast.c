@@ -1,5 +1,5 @@
-/* test_rolling_forecast.c - forecasts of any length: against a plain loop over rows, with the truth or with
- * predictions as their past, quantiles, constant memory, and models that do not behave. */
+/* test_rolling_forecast.c - tests forecasts of any length against a plain loop over rows, with true values or
+ * predictions as their past. Also tests quantiles, constant memory and invalid models. */
 #include "series_data.h"
 
 enum { CONTEXT = 5, HORIZON = 3 };
@@ -87,7 +87,7 @@ static void by_hand(const weft_frame *f, int64_t s, int64_t from, bool truth, bo
     }
 }
 
-Test(rolling_forecast, is_what_a_loop_over_rows_gives)
+Test(rolling_forecast, matches_a_plain_loop)
 {
     static const weft_transform delta = { .column = "y", .kind = WEFT_DELTA };
     FOR_DEVICES(w)
@@ -117,7 +117,7 @@ Test(rolling_forecast, is_what_a_loop_over_rows_gives)
         }
 }
 
-CPU_TEST(rolling_forecast, a_part_and_quantiles)
+CPU_TEST(rolling_forecast, rows_can_be_limited_and_quantiles_kept)
 {
     weft_frame f = series_random(1, (int64_t[]){ 40 });
     weft_features *x = features_of(w, &f, NULL, 0);
@@ -152,7 +152,7 @@ static weft_tensor *of_two(weft_series_batch s, void *user)
            weft_ragged(weft_context_of(s.past), out, 6, &(weft_lengths){ .n = 1, .len = future.len });
 }
 
-Test(rolling_forecast, several_targets)
+Test(rolling_forecast, supports_several_targets)
 {
     enum { ROWS = 20, FROM = 6, LEFT = ROWS - FROM };
     const weft_transform t[] = { { .column = "v",
@@ -199,7 +199,7 @@ Test(rolling_forecast, several_targets)
     CLEAN(w);
 }
 
-Test(rolling_forecast, memory_is_constant, .init = unchecked)
+Test(rolling_forecast, runs_in_constant_memory, .init = unchecked)
 {
     weft *w = open_on(WEFT_CPU);
     weft_frame f = series_random(1, (int64_t[]){ 90 });
@@ -226,8 +226,8 @@ static weft_tensor *by_network(weft_series_batch s, void *user)
     return weft_forecast_run(l->net, &s, NULL).y;
 }
 
-/* Together they are forecast as each alone, to the bit, in the fewest calls. */
-TABLE_TEST(rolling_forecast, series_together_are_those_alone)
+/* In one call each series has the bits of a single run, with the fewest model calls. */
+TABLE_TEST(rolling_forecast, series_in_a_batch_match_single_runs)
 {
     weft_frame f = series_random(SERIES, (int64_t[]){ 12, 30, 9, 25, 20 });
     weft_features *x = features_of(w, &f, NULL, 0);
@@ -263,7 +263,7 @@ TABLE_TEST(rolling_forecast, series_together_are_those_alone)
                       alone[i][k]);
     }
     cr_assert(!memcmp(all, alone_all, 6 * sizeof *all));
-    weft_rolling_forecasts(x, &f, NULL, 0, by_network, &l, NULL);    /* of none */
+    weft_rolling_forecasts(x, &f, NULL, 0, by_network, &l, NULL);    /* no series */
     OK(w);
     of[2].from = 0;
     weft_rolling_forecasts(x, &f, of, SERIES, by_network, &l, NULL);
@@ -294,7 +294,7 @@ static weft_tensor *fails(weft_series_batch s, void *user)
 }
 static weft_tensor *plain(weft_series_batch s, void *user)    { return (void)user, weft_plain(s.future); }
 
-Test(rolling_forecast, models_that_do_not_behave, .init = unchecked)
+Test(rolling_forecast, invalid_models_are_refused, .init = unchecked)
 {
     static const struct { weft_forecast_model_fn *model; weft_status kind; const char *says;
     } bad[] = {
@@ -321,7 +321,7 @@ Test(rolling_forecast, models_that_do_not_behave, .init = unchecked)
     CLEAN(w);
 }
 
-CPU_TEST(rolling_forecast, rows_that_cannot_be_forecast)
+CPU_TEST(rolling_forecast, invalid_rows_are_refused)
 {
     weft_frame f = series_random(2, (int64_t[]){ 12, 0 });
     weft_features *x = features_of(w, &f, NULL, 0);
@@ -398,7 +398,7 @@ static void all_of_it(weft *w, const weft_frame *f)
         weft_rolling_forecast(plainly, f, 0, 10, model, &m, NULL, out);
 }
 
-Test(rolling_forecast, every_allocation_may_fail)
+Test(rolling_forecast, survives_failure_of_each_allocation)
 {
     weft_frame f = series_random(2, (int64_t[]){ 20, 15 });
     weft *w = open_on(WEFT_CPU);

@@ -1,5 +1,5 @@
-/* test_sequences.c - the sequence helpers of TransformerTF: the rule, aligning, packing, masks, shortening.
- * LEFT means data first. tests/autograd/test_packed_sequence.c tests packing itself. */
+/* test_sequences.c - tests the sequence helpers of TransformerTF: the rule for packing, alignment, packing,
+ * masks, shortening. LEFT means data first. tests/autograd/test_packed_sequence.c tests packing itself. */
 #include "tests/check.h"
 
 #define BATCH(...)                                                                   \
@@ -21,7 +21,7 @@ static void holds(const char *name, weft_tensor *x, const weft_real *want, int r
 }
 
 /* ---- the rule ---- */
-Test(sequences, should_use_packing)
+Test(sequences, packing_needs_more_than_a_tenth_of_difference)
 {
     const struct { weft_lengths l; bool yes;
     } table[] = {
@@ -69,8 +69,8 @@ static weft_real *table(weft_real *out, weft_align align, weft_real pad)
     return out;
 }
 
-/* Data that begin with 0 keep their first row, which the original loses. */
-Test(sequences, align)
+/* Data that begin with 0 keep their first row; the original loses it. */
+Test(sequences, align_moves_data_and_gradients)
 {
     weft_real x[N * T * F], want[N * T * F];
     FOR_DEVICES(w)
@@ -100,7 +100,7 @@ static weft_tensor *of_note(weft *w, weft_align align)
 }
 
 /* ---- validation ---- */
-Test(sequences, validate)
+Test(sequences, data_in_padding_are_reported)
 {
     weft_real x[N * T * F];
     FOR_DEVICES(w) {
@@ -127,7 +127,7 @@ Test(sequences, validate)
 }
 
 /* ---- masks ---- */
-Test(sequences, create_mask)
+Test(sequences, masks_match_lengths)
 {
     const weft_real left[] = { 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0 },
                     right[] = { 1, 1, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0 };
@@ -148,7 +148,7 @@ Test(sequences, create_mask)
     }
 }
 
-TABLE_TEST(sequences, attention_mask)
+TABLE_TEST(sequences, attention_masks_match_worked_examples)
 {
     weft_lengths past = BATCH(2, 3), future = BATCH(1, 2), nothing = BATCH(0, 0);
     weft_attention_mask_opts right = { .encoder_align = WEFT_ALIGN_RIGHT }, open = { .not_causal = true },
@@ -175,7 +175,7 @@ TABLE_TEST(sequences, attention_mask)
     cr_assert(weft_usage_of(w).tape == 0, "expected constants");
 }
 
-Test(sequences, refused)
+Test(sequences, invalid_arguments_are_refused)
 {
     FOR_DEVICES(w) {
         weft_lengths bad = BATCH(3, 2, 6);
@@ -200,7 +200,7 @@ static void draw(weft_stream *s, int32_t least, int32_t most, int32_t out[4])
     }
 }
 
-/* The note's numbers, those rows only that are kept of sequences that were as long as the note says. */
+/* The numbers of the note, only the rows kept from sequences with the given lengths. */
 static weft_real *kept(weft_real out[20], const int32_t *len, bool newest, weft_align align)
 {
     for (int s = 0; s < 4; s++)
@@ -212,7 +212,7 @@ static weft_real *kept(weft_real out[20], const int32_t *len, bool newest, weft_
     return out;
 }
 
-Test(sequences, packed_and_back)
+Test(sequences, packing_round_trip_keeps_values)
 {
     weft_real want[20];
     FOR_DEVICES(w)
@@ -257,7 +257,7 @@ static void one_series(weft *w, weft *by, bool ragged, weft_align align)
     weft_clear(w);
 }
 
-TABLE_TEST(sequences, shorten_series)
+TABLE_TEST(sequences, series_are_shortened_within_limits)
 {
     weft *by = open_on(WEFT_REF);
     for (int round = 0; round < rounds(12, 300); round++)
@@ -269,7 +269,7 @@ TABLE_TEST(sequences, shorten_series)
     weft_series_batch one =
         weft_shorten_series(full, stream, &(weft_shorten_opts){ .past_least = 1, .past_most = 1 });
     cr_assert(one.future == full.future && !one.future_lengths && one.past_lengths->len[1] == 1,
-              "0 .. 0 leaves a side whole; no lengths are full ones");
+              "0 .. 0 must keep a side whole; missing lengths mean full ones");
     cr_assert(weft_shorten_series(full, NULL, NULL).past == full.past);
     weft_shorten_series(full, NULL, &(weft_shorten_opts){ .past_most = 1 });
     FAILS(w, WEFT_EARG, "shorten_series: past: lengths 0 .. 1, no stream");

@@ -8,7 +8,7 @@
 #define ADD_TABLE(f, text, ...) \
     weft_frame_add_static_csv(f, put_text("t.csv", text), "id", WEFT_NAMES(__VA_ARGS__), NULL)
 
-/* Series `s` of f has this id and these numbers of column a; b is ten times as much. */
+/* Checks id and numbers of column a of series `s` of f; b is ten times a. */
 static void series_is(const weft_frame *f, int64_t s, const char *id, int64_t rows, const double *a)
 {
     cr_assert_str_eq(f->id[s], id);
@@ -36,7 +36,7 @@ static bool same_frames(const weft_frame *f, const weft_frame *g)
 }
 
 /* ---- memory ---- */
-Test(series, from_memory)
+Test(series, frames_are_built_from_memory)
 {
     weft_frame f = { 0 };
     const double a[] = { 1, 2, 3 }, b[] = { 10, 20, 30 };
@@ -62,7 +62,7 @@ Test(series, from_memory)
     weft_frame_free(NULL);
 }
 
-Test(series, what_a_frame_does_not_take)
+Test(series, invalid_series_are_refused)
 {
     weft_frame f = { 0 };
     const double a[] = { 1, 2, 3 };
@@ -94,7 +94,7 @@ Test(series, what_a_frame_does_not_take)
 }
 
 /* ---- CSV ---- */
-Test(series, csv_one_file_or_many)
+Test(series, csv_may_have_one_file_or_many)
 {
     weft_frame f = { 0 };
     DOES(weft_frame_read_csv(&f, put_text("one.csv", "b,other,a\n10,x,1\n20,,2\n"), NULL, AB, NULL));
@@ -111,7 +111,7 @@ Test(series, csv_one_file_or_many)
     end_folder();
 }
 
-Test(series, csv_that_is_wrong_changes_nothing)
+Test(series, invalid_csv_changes_nothing)
 {
     static const char text[] = "id,a,b\n1,2,3\n1,2\n";
     weft_frame f = { 0 };
@@ -132,7 +132,7 @@ Test(series, csv_that_is_wrong_changes_nothing)
 }
 
 /* ---- fixed columns ---- */
-Test(series, fixed_columns)
+Test(series, fixed_columns_have_a_value_per_series)
 {
     weft_frame f = { 0 };
     DOES(weft_frame_read_csv(&f, put_text("ids.csv", "id,a,b\nq,3,30\nq,4,40\np,5,50\nr,6,60\n"), "id", AB,
@@ -158,7 +158,7 @@ Test(series, fixed_columns)
     end_folder();
 }
 
-Test(series, a_table_of_no_rows)
+Test(series, empty_table_is_accepted)
 {
     weft_frame f = { 0 };
     DOES(weft_frame_add(&f, "q", AB, (const double *const[]){ (double[]){ 1 }, (double[]){ 10 } }, 1));
@@ -169,7 +169,7 @@ Test(series, a_table_of_no_rows)
 }
 
 /* ---- HDF5 ---- */
-Test(series, hdf5_there_and_back)
+Test(series, hdf5_round_trip_keeps_all)
 {
     static const char *const groups[] = { NULL, "", "/", "train", "/a/b", "train/", "a//b/" };
     for (int k = 0; k < rounds(20, 200); k++) {
@@ -206,7 +206,7 @@ static const char *foreign(others k)
     return path;
 }
 
-Test(series, hdf5_of_others)
+Test(series, hdf5_of_other_programs_is_read)
 {
     const hid_t f32 = H5T_IEEE_F32BE, f64 = H5T_IEEE_F64LE, i32 = H5T_STD_I32LE, i64 = H5T_STD_I64LE,
                 u8 = H5T_STD_U8LE;
@@ -253,7 +253,7 @@ Test(series, hdf5_of_others)
 }
 
 /* ---- fewer rows ---- */
-Test(series, fewer_rows_by_hand)
+Test(series, downsampling_matches_worked_examples)
 {
     static const double a[] = { 5, 1, 3, 8, 8, 2, 7, 4 }, t[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
     static const struct { weft_downsampling how; int64_t k, n; double a[8], t[8];
@@ -287,7 +287,7 @@ Test(series, fewer_rows_by_hand)
     }
 }
 
-Test(series, fewer_rows_keep_constants_and_gaps)
+Test(series, downsampling_keeps_constants_and_gaps)
 {
     weft_frame f = { 0 };
     const double a[] = { .1, .1, .1, .1, .1, .1 }, b[] = { 1, NAN, 3, 4, 5, 6 };

@@ -1,5 +1,5 @@
-/* test_series_memory.c - memory that runs out while frames of time series grow, are read and written: every
- * allocation of weft's own code fails once, and the frame is as it was. */
+/* test_series_memory.c - tests failed allocations while frames grow, are written and read. Each allocation of
+ * weft fails once, and the frame does not change. */
 #include <hdf5.h>
 #include "series_data.h"
 #include "tests/failing_malloc.h"
@@ -42,7 +42,7 @@ static weft_status fixes(void)
     return s;
 }
 
-Test(series_memory, every_allocation_may_fail)
+Test(series_memory, survives_failure_of_each_allocation)
 {
     static weft_status (*const call[])(void) = { fixes, adds, first, reads, whole_, writes, hdf5, shrinks };
     mixed = put_text("csv", "id,a,b\n1,1,2\n0,3,4\n1,5,6\nx,1,1\n");

@@ -13,7 +13,7 @@ static void near(const char *what, const double *got, const double *want, int64_
 }
 
 /* ---- worked numbers ---- */
-Test(transforms, worked_numbers)
+Test(transforms, match_worked_examples)
 {
     static const double u[] = { -2, 1, 4 }, y[] = { 1, 2, 6 };
     static const struct { weft_transform t; double want[3];
@@ -62,7 +62,7 @@ Test(transforms, worked_numbers)
     CLEAN(w);
 }
 
-Test(transforms, scaler_of_several_series_is_that_of_all_rows)
+Test(transforms, scaler_uses_the_rows_of_all_series)
 {
     static const double low[] = { 0, 2 }, high[] = { 10, 12 };
     weft *w = open_on(WEFT_REF);
@@ -77,7 +77,7 @@ Test(transforms, scaler_of_several_series_is_that_of_all_rows)
     CLEAN(w);
 }
 
-Test(transforms, a_series_without_rows_counts_nothing)
+Test(transforms, empty_series_has_no_effect)
 {
     static const double ten[] = { 10, 10, 10 }, twenty[] = { 20, 20, 20 };
     static const char *const names[] = { "u", "y", "s", NULL };
@@ -90,7 +90,7 @@ Test(transforms, a_series_without_rows_counts_nothing)
     DOES(weft_frame_add(&part, NULL, names, (const double *const[]){ ten, ten, ten }, 3));
     DOES(weft_frame_add(&part, NULL, names, NULL, 0));
     DOES(weft_frame_add(&part, NULL, names, (const double *const[]){ ten, ten, twenty }, 3));
-    for (int n = 0; n < 2; n++) {                /* scaled; the logarithm, which 0 has none of, scaled */
+    for (int n = 0; n < 2; n++) {                /* scaled; logarithm, undefined at 0, scaled */
         const weft_features_opts o = { .context = 1,
                                        .horizon = 1,
                                        .known = WEFT_NAMES("u"),
@@ -113,7 +113,7 @@ Test(transforms, a_series_without_rows_counts_nothing)
     CLEAN(w);
 }
 
-Test(transforms, constants)
+Test(transforms, constant_columns_are_accepted)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { .1, .1, .1 };
     static const struct { weft_transform_kind kind; double want; } given[] = {
@@ -137,7 +137,7 @@ Test(transforms, constants)
 
 /* These columns are constant except for rounding. Scaling them would turn the rounding into noise of size
  * 1. */
-Test(transforms, columns_that_are_constant_but_for_rounding)
+Test(transforms, nearly_constant_columns_are_accepted)
 {
     enum { N = 1000 };
     static double u[N], y[5][N];
@@ -164,7 +164,7 @@ Test(transforms, columns_that_are_constant_but_for_rounding)
             OK(w);
             for (int i = 1; i < N - 1; i++)
                 low = fmin(low, out[i]), high = fmax(high, out[i]);
-            /* a delta has 0 in its first row, so it is not constant */
+            /* a delta begins with 0, so it is not constant */
             cr_assert(k == 4 || (k == 3 && way < 2) ? high - low < 3 && (k == 3 || high - low > .9) :
                                                       high - low < 1e-7,
                       "column %d, way %d: %g .. %g", k, way, low, high);
@@ -173,7 +173,7 @@ Test(transforms, columns_that_are_constant_but_for_rounding)
     CLEAN(w);
 }
 
-Test(transforms, beyond_the_range)
+Test(transforms, clamp_limits_values_out_of_range)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { 1, 2, 6 }, more[] = { 0, 3, 7 };
     weft *w = open_on(WEFT_REF);
@@ -193,7 +193,7 @@ Test(transforms, beyond_the_range)
     weft_features *s =
         features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_LOGISTIC, .k = .5, .x0 = 3 }, 1);
     weft_features_fit(s, &f);
-    /* a model may say so: as far as the function goes */
+    /* a model may return these; within the range of the function */
     weft_features_inverse_transform(s, "y", &f, 0, 0, 3, (double[]){ -.5, .5, 1.5 }, out);
     cr_assert(out[0] < -60 && isfinite(out[0]) && out[1] == 3 && out[2] > 60 && isfinite(out[2]));
     weft_features *a = features_of_y(
@@ -247,7 +247,7 @@ static int chain_of(int i, weft_transform to[4])
     return chains[i].n;
 }
 
-Test(transforms, there_and_back)
+Test(transforms, inverse_restores_values)
 {
     weft *w = open_on(WEFT_REF);
     for (int i = 0; i < COUNT(chains); i++)
@@ -278,7 +278,7 @@ Test(transforms, there_and_back)
 }
 
 /* ---- least squares ---- */
-Test(transforms, polynomials_are_least_squares)
+Test(transforms, polynomials_fit_least_squares)
 {
     weft *w = open_on(WEFT_REF);
     for (int k = 0; k < rounds(40, 400); k++) {
@@ -306,14 +306,14 @@ Test(transforms, polynomials_are_least_squares)
             cr_assert(fabs(sum) < 1e-7, "degree %d, power %d: %g", degree, j, sum);
         }
         for (int i = 0; i < N && k % 5 == 0; i++)
-            cr_assert(fabs(z[i]) < 1e-7, "%g is left of a polynomial", z[i]);
+            cr_assert(fabs(z[i]) < 1e-7, "the residual of a polynomial is %g", z[i]);
         weft_frame_free(&f);
     }
     CLEAN(w);
 }
 
 /* ---- refused options ---- */
-Test(transforms, descriptions_that_make_no_sense)
+Test(transforms, invalid_descriptions_are_refused)
 {
     static const double falling[] = { 1, 1 }, bad[] = { 1, NAN, 2 };
     static const struct { weft_transform t; const char *says;
@@ -356,7 +356,7 @@ Test(transforms, descriptions_that_make_no_sense)
     CLEAN(w);
 }
 
-Test(transforms, numbers_outside_of_the_domain)
+Test(transforms, numbers_outside_the_domain_are_refused)
 {
     static const double u[] = { 1, 0, 3, 3 }, y[] = { 1, 2, -1, 6 };
     static const struct { weft_transform t; weft_status kind; const char *says;
@@ -397,7 +397,7 @@ Test(transforms, numbers_outside_of_the_domain)
     CLEAN(w);
 }
 
-Test(transforms, rows_that_cannot_be_undone)
+Test(transforms, rows_without_an_inverse_are_refused)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { 1, 2, 4 };
     weft *w = open_on(WEFT_REF);
@@ -427,7 +427,7 @@ Test(transforms, rows_that_cannot_be_undone)
 }
 
 /* ---- saved and loaded ---- */
-Test(transforms, saved_and_loaded)
+Test(transforms, are_saved_and_loaded)
 {
     const char *path = in_folder("features.h5");
     weft *w = open_on(WEFT_REF);
@@ -462,7 +462,7 @@ Test(transforms, saved_and_loaded)
     weft_features_fit(one, &f);                  /* its own again */
     weft_features_transform(one, "y", &f, 1, zb);
     OK(w);
-    weft_features_state(c, items);               /* fewer numbers needed than there are */
+    weft_features_state(c, items);               /* more numbers than needed */
     if (weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS) == WEFT_OK) {
         FAILS_AT(w, weft_features_transform(c, "y", &f, 1, zb), WEFT_EFORMAT, "other features");
     }

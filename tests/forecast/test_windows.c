@@ -14,14 +14,14 @@ static weft_windows *windows_of(weft *w, const weft_features_opts *features, con
 }
 
 /* ---- positions of windows ---- */
-CPU_TEST(windows, as_many_as_the_formula_says)
+CPU_TEST(windows, match_the_formula_for_their_number)
 {
     for (int k = 0; k < rounds(150, 2000); k++) {
         int64_t context = 1 + (int64_t)dice(9), horizon = 1 + (int64_t)dice(6), rows[5],
                 n = 1 + (int64_t)dice(5), want = 0, skipped = 0;
         for (int i = 0; i < n; i++)
             rows[i] = (int64_t)dice(40);
-        rows[0] += context + horizon;            /* there is one window at least */
+        rows[0] += context + horizon;            /* at least one window exists */
         weft_frame f = series_random((int)n, rows);
         weft_features_opts fo = {
             .context = context, .horizon = horizon, .known = WEFT_NAMES("u"), .target = WEFT_NAMES("y")
@@ -155,7 +155,7 @@ static void batch_is_right(weft_windows *v, const weft_frame *f, const weft_feat
     }
 }
 
-TABLE_TEST(windows, rows_come_from_where_they_should)
+TABLE_TEST(windows, hold_the_expected_rows)
 {
     for (int k = 0; k < 12; k++) {
         weft_features_opts o = any_features(k);
@@ -180,7 +180,7 @@ static const weft_windows_opts at_random = {
     .stride = 1, .min_context = 3, .min_horizon = 2, .shorten = true
 };
 
-CPU_TEST(windows, lengths_are_drawn_from_all_there_are)
+CPU_TEST(windows, draw_every_allowed_length)
 {
     weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
     weft_windows *v = windows_of(w, &series_features, &f, &at_random);
@@ -242,7 +242,7 @@ static weft *with_noise(weft_frame *f, weft_windows **v)
     return w;
 }
 
-Test(windows, runs_repeat_and_go_on)
+Test(windows, repeat_by_seed_and_resume)
 {
     const char *path = in_folder("windows.h5");
     weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
@@ -270,7 +270,7 @@ Test(windows, runs_repeat_and_go_on)
     CLEAN(b);
 }
 
-Test(windows, noise_is_where_it_should_be)
+Test(windows, add_noise_except_to_time_and_masked_columns)
 {
     weft_frame f = series_random(3, (int64_t[]){ 60, 5, 70 });
     weft *w = open_on(WEFT_CPU);
@@ -289,7 +289,7 @@ Test(windows, noise_is_where_it_should_be)
         }
         for (int r = 0; r < 7 * 5; r++) {
             double d = (double)noisy[0][r] - (double)clean[0][r];
-            cr_assert(r % 5 == 0 || r % 5 == 3 ? d == 0 : d != 0, "time and what is masked have none");
+            cr_assert(r % 5 == 0 || r % 5 == 3 ? d == 0 : d != 0, "noise in the time or a masked column");
             cr_assert(r % 5 != 3 || noisy[0][r] == 0);
             past += d * d;
             n += r % 5 != 0 && r % 5 != 3;
@@ -310,7 +310,7 @@ Test(windows, noise_is_where_it_should_be)
 }
 
 /* ---- padded ---- */
-TABLE_TEST(windows, padded_is_the_same_as_ragged)
+TABLE_TEST(windows, match_in_padded_and_ragged_form)
 {
     weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
     weft_windows *v = windows_of(
@@ -346,7 +346,7 @@ TABLE_TEST(windows, padded_is_the_same_as_ragged)
     weft_frame_free(&f);
 }
 
-CPU_TEST(windows, a_batch_of_none)
+CPU_TEST(windows, accept_an_empty_batch)
 {
     weft_frame f = series_random(1, (int64_t[]){ 30 });
     weft_windows *v = windows_of(w, &series_features, &f, NULL);
@@ -359,7 +359,7 @@ CPU_TEST(windows, a_batch_of_none)
 }
 
 /* ---- back ---- */
-TABLE_TEST(windows, predictions_come_back_in_the_series_units)
+TABLE_TEST(windows, return_predictions_in_the_units_of_the_series)
 {
     weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
     const weft_transform t[] = {
@@ -396,7 +396,7 @@ TABLE_TEST(windows, predictions_come_back_in_the_series_units)
     weft_frame_free(&f);
 }
 
-CPU_TEST(windows, stay_as_they_are_when_their_features_are_fitted_anew)
+CPU_TEST(windows, keep_their_values_after_a_new_fit)
 {
     weft_set_training(w, false);
     weft_frame f = series_random(2, (int64_t[]){ 30, 19 }), other = series_random(1, (int64_t[]){ 40 });
@@ -421,7 +421,7 @@ CPU_TEST(windows, stay_as_they_are_when_their_features_are_fitted_anew)
 }
 
 /* ---- time ---- */
-Test(windows, time_of_even_steps)
+Test(windows, compute_time_of_even_steps_exactly)
 {
     weft *w = open_on(WEFT_REF);
     for (int k = 0; k < 2; k++) {

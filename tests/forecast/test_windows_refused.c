@@ -1,7 +1,7 @@
 /* test_windows_refused.c - tests invalid features, series and windows, and their error messages. */
 #include "series_data.h"
 
-Test(windows_refused, features_that_make_no_sense)
+Test(windows_refused, invalid_features_are_refused)
 {
     weft *w = open_on(WEFT_REF);
 #define REFUSED(says, change)                          \
@@ -34,7 +34,7 @@ Test(windows_refused, features_that_make_no_sense)
     CLEAN(w);
 }
 
-Test(windows_refused, series_that_are_not_as_they_should)
+Test(windows_refused, invalid_series_are_refused)
 {
     weft *w = open_on(WEFT_REF);
     weft_features *x = weft_features_new(w, "x", &series_features);
@@ -79,7 +79,7 @@ Test(windows_refused, series_that_are_not_as_they_should)
     CLEAN(w);
 }
 
-Test(windows_refused, windows_that_cannot_be)
+Test(windows_refused, invalid_windows_are_refused)
 {
     weft *w = open_on(WEFT_REF);
     weft_features *x = weft_features_new(w, "x", &series_features);

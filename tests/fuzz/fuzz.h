@@ -1,10 +1,11 @@
-/* fuzz.h - what the fuzz programs share: a file for the reader, the promises that every reader keeps, the
- * same reading by libhdf5's plain calls, a model.
+/* fuzz.h - common code of the fuzz programs: input files, checks of every reader, independent readers of HDF5
+ * and CSV, a model.
  *
- * A program is one reader. Its input is a byte of options, which mutations leave alone, and a file. What is
- * found ends the program with a line "found: KIND: ..", KIND one of: hang (more than 1 s of the processor),
- * too large (more than 20 times the file and 64 MiB), silent change; a crash is the sanitizers' own. When it
- * ends, a program says how many files the reader has taken: none would be a net with one hole. */
+ * A program tests one reader. Its input is a byte of options, which mutations do not change, and a file. An
+ * error ends the program with a line "found: KIND: ..". KIND is hang (more than 1 s of processor time), too
+ * large (memory above 20 times the file plus 64 MiB), trouble (a leak of handles, or a fault of the program),
+ * or silent change. Sanitizers report crashes. At its end a program prints how many files the reader
+ * accepted, because without accepted files it would test little. */
 #ifndef WEFT_FUZZ_H
 #define WEFT_FUZZ_H
 #include <hdf5.h>
@@ -24,61 +25,61 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 
 /* ---- watch.c ---- */
-/* The bytes as a file. */
+/* Writes the bytes to a file and returns its path. */
 const char *fuzz_file(const uint8_t *bytes, size_t n);
-/* Around the call of the reader: what it may take is a matter of the file's size; an error has words. */
+/* Call these before and after the reader. They check its time and memory, and that an error has a message. */
 void fuzz_watch(size_t n);
 void fuzz_watched(weft_status status);
-/* Whose words they are: weft_file_message, unless a program says otherwise. */
+/* Returns the message; weft_file_message by default. */
 extern const char *(*fuzz_message)(void);
 void fuzz_found(const char *kind, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 #define SAME(that, ...) do { if (!(that)) fuzz_found("silent change", __VA_ARGS__); } while (0)
 
-/* ---- oracle.c: data sets by libhdf5's plain calls ---- */
+/* ---- oracle.c: reads data sets through plain calls of libhdf5 ---- */
 typedef struct { int rank; hsize_t size[H5S_MAX_RANK]; size_t n; double *at; } plain_set;
 hid_t plain_open(const uint8_t *bytes, size_t n);
-/* The numbers of a set as doubles, to be freed; false if there is none. */
+/* Reads the numbers of a set as doubles; the caller frees them. Returns false without a set. */
 bool  plain_read(hid_t file, const char *path, plain_set *out);
-/* Whether sets in chunks are read, too: of files that weft has read, and so looked at. */
+/* Also reads sets in chunks. Only for files that weft has read and so checked. */
 extern bool plain_chunks;
-/* Whether there is a set of these extents. */
+/* Checks for a set of these extents. */
 bool  plain_has(hid_t file, const char *path, int rank, const int64_t *size);
-/* Whether libhdf5 does not open what is there: for the sake of a message that no reader of ours needs. */
+/* Checks whether an object exists that libhdf5 cannot open, because of a header message that weft ignores. */
 bool  plain_closed(hid_t file, const char *path);
-/* The bytes of a text, to be freed, with a 0 behind them; NULL if there is none. */
+/* Returns a text with a final 0, which the caller frees, or NULL. */
 char *plain_text(hid_t file, const char *path);
-/* Silent changes, but for numbers that are not finite. */
+/* Reports silent changes of finite numbers. */
 void plain_same(const char *path, const plain_set *set, int rank, const int64_t *size,
                 const weft_real *numbers);
 
-/* ---- table.c: CSV read once more, a byte at a time ---- */
+/* ---- table.c: reads CSV byte by byte ---- */
 typedef struct { const char *text; size_t n; } csv_cell;
-/* record [records + 1]: its first cell; the header is 0 */
+/* record [records + 1]: index of its first cell; the header is record 0 */
 typedef struct { csv_cell *cell; size_t cells; char *text; int64_t *record, records; } table;
 table  table_read(const uint8_t *bytes, size_t n, char delimiter);
 void   table_end(table *t);
-int64_t table_column(const table *t, const char *name);            /* -1: there is none */
-csv_cell table_cell(const table *t, int64_t row, int64_t column);   /* row 0 follows the header */
-/* The cell as a number; NaN if it is empty. */
+int64_t table_column(const table *t, const char *name);            /* -1: missing */
+csv_cell table_cell(const table *t, int64_t row, int64_t column);   /* row 0: after the header */
+/* Returns the cell as a number, NaN if empty. */
 double table_number(const table *t, int64_t row, int64_t column);
 bool   table_same(csv_cell a, csv_cell b);
 
-/* ---- model.c: a small model with something of everything, and what is saved of it ---- */
+/* ---- model.c: a small model with every kind of saved state ---- */
 typedef struct { weft *w; weft_module *m; weft_optim *o; weft_tensor *first; } model;
 typedef struct { int32_t ints[6]; char text[32]; double score; uint8_t bytes[3]; } extras;
 enum { ITEMS = 4 };
 extern const extras said;
 model    model_new(uint64_t seed);
 void     model_items(extras *e, weft_checkpoint_item items[ITEMS]);
-uint32_t model_state(const model *k);            /* of all that a checkpoint brings back */
+uint32_t model_state(const model *k);            /* checksum of the restored state */
 
-/* ---- h5.c: what is done to HDF5 files ---- */
-/* The two lowest bits of the options of a checkpoint; 3 is PLAIN, too. The next two: one of four readers. */
+/* ---- h5.c: mutations of HDF5 files ---- */
+/* Options of a checkpoint: bits 0 and 1 are the seal, where 3 also means PLAIN; bits 2 and 3 the reader. */
 enum { PLAIN, RESEALED, REPAIRED, SEALS = 4, READERS = 4 };
 enum { SEAL = 512 };
-/* Weft's own seal before a checkpoint put right. */
+/* Corrects weft's seal at the start of a checkpoint. */
 void   fuzz_reseal(uint8_t *file, size_t n);
-/* Writes the file, resealed if these options say so. */
+/* Writes the file, resealed if the options request it. */
 const char *fuzz_sealed(uint8_t options, const uint8_t *file, size_t n);
 size_t h5_mutate(uint8_t *file, size_t n, size_t most, unsigned seed, bool repair);
 #endif

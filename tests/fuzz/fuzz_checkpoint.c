@@ -1,17 +1,16 @@
-/* fuzz_checkpoint.c - weft_load of a model or of items alone, weft_load_matching and
- * weft_checkpoint_item_size: what loads equals what was saved, and an error changes nothing. Options: the
- * seal, and the reader behind it.
+/* fuzz_checkpoint.c - fuzzes weft_load of a model or of items only, weft_load_matching and
+ * weft_checkpoint_item_size: loaded state equals the saved state, and an error changes nothing. Options: the
+ * seal and the reader.
  *
- * The file is as it was damaged, or weft's seal was put right (RESEALED: the checks behind it), or HDF5's
- * sums but not weft's (REPAIRED). With both it would be no damage but a forgery, and against that sums are no
- * help. */
+ * PLAIN leaves the damage. RESEALED corrects weft's seal, to test the checks after it. REPAIRED corrects
+ * HDF5's checksums but not weft's. Both together would be a forgery, which checksums cannot detect. */
 #include "weft_lab.h"
 #include "fuzz.h"
 
 static model saved, other;
 static uint32_t good;
 
-/* streams that a file names stay with the context, so it is a new one now and then */
+/* A loaded file adds its streams to the context, so open a new context from time to time. */
 static void begin(void)
 {
     if (other.w)
@@ -49,8 +48,8 @@ static void load(const char *path, size_t n)
              "an error has changed something: %s", weft_file_message());
         return;
     }
-    SAME(model_state(&other) == good && is_said(&e), "what was loaded is not what was saved");
-    weft_assign_values(other.first, (weft_real[40]){ 3 }, 40);    /* no longer as saved */
+    SAME(model_state(&other) == good && is_said(&e), "the loaded state differs from the saved one");
+    weft_assign_values(other.first, (weft_real[40]){ 3 }, 40);    /* differs from the saved values */
 }
 
 static void load_matching(const char *path, size_t n)

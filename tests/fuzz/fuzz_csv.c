@@ -1,12 +1,12 @@
-/* fuzz_csv.c - weft_read_csv, weft_frame_read_csv, weft_frame_add_static_csv: sequences and numbers are those
- * of a second reading. Options: 1, ';' between fields; 2, empty fields are NaN; 4, a frame; of a frame 8,
- * without ids; 16, a table of fixed columns. */
+/* fuzz_csv.c - fuzzes weft_read_csv, weft_frame_read_csv and weft_frame_add_static_csv against a second
+ * reader (table.c). Options: 1, ';' between fields; 2, empty fields are NaN; 4, a frame; 8, a frame without
+ * ids; 16, a table of fixed columns. */
 #include "weft_forecast.h"
 #include "fuzz.h"
 
 static const char *const names[] = { "x", "y", NULL };
 
-/* What was read, a dataset or a frame. */
+/* The result, a dataset or a frame. */
 typedef struct {
     int64_t n;
     const int64_t *start;                        /* [n + 1] rows */
@@ -16,7 +16,7 @@ typedef struct {
 
 static bool same(double a, double b) { return isnan(a) ? isnan(b) : a == b; }
 
-/* Whether a number is that of the text: a frame has the nearest double, a dataset the nearest real. */
+/* Compares a number with the text: a frame has the nearest double, a dataset the nearest weft_real. */
 static bool is_number(const sequences *q, int64_t row, int c, double want)
 {
     if (q->d)
@@ -33,7 +33,7 @@ static bool is_first(const table *t, int64_t id, int64_t row)
     return true;
 }
 
-/* Sequences come in the order of their ids, and the rows of each in that of the file. id -1: all is one. */
+/* Sequences are sorted by id, and rows keep the order of the file. id -1: one sequence. */
 static void compare(const table *t, int64_t id, const sequences *q)
 {
     int64_t at[] = { table_column(t, "x"), table_column(t, "y") }, rows = t->records - 1, s = 0, k = 0;
@@ -95,7 +95,7 @@ static void read_frame(const uint8_t *bytes, size_t n, const char *path, const w
     weft_frame_free(&f);
 }
 
-/* Names of series that are there already, and columns: all or none. */
+/* Adds columns for existing series: all or none. */
 static void fix(const char *path, size_t n, const weft_csv_opts *o)
 {
     weft_frame f = { 0 };

@@ -1,5 +1,5 @@
-/* fuzz_frame.c - weft_frame_read_hdf5: series, ids and numbers are those of a second reading. Options: 1,
- * below the group "g". */
+/* fuzz_frame.c - fuzzes weft_frame_read_hdf5: series, ids and numbers equal those of libhdf5. Options: 1, in
+ * the group "g". */
 #include "weft_forecast.h"
 #include "fuzz.h"
 
@@ -12,7 +12,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 
 static bool same(double a, double b) { return isnan(a) ? isnan(b) : a == b; }
 
-/* As the nearest double, which is all that the other readers give. */
+/* As the nearest double, like the other readers. */
 static double number(const weft_frame *f, int64_t c, int64_t row)
 {
     double v = f->column[c][row];
@@ -38,7 +38,7 @@ static void compare_hdf5(const uint8_t *bytes, size_t n, const char *group, cons
     char place[40];
     plain_set set;
     hid_t file = plain_open(bytes, n);
-    SAME(file >= 0, "libhdf5 does not open what was read");
+    SAME(file >= 0, "weft read the file, libhdf5 does not open it");
     for (int c = 0; c < 2; c++) {
         snprintf(place, sizeof place, "%s/%s", group, names[c]);
         if (plain_closed(file, place))

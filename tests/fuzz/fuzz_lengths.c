@@ -1,6 +1,6 @@
-/* fuzz_lengths.c - lengths of any integer type in a sound file, and what becomes of them: taken if and only
- * if they are lengths of the tokens there are; then a loader deals each sequence once, and a packed batch
- * gives the tokens back. The input: type, numbers. */
+/* fuzz_lengths.c - fuzzes lengths of any integer type in a valid file. They are accepted if and only if they
+ * match the tokens. Then a loader returns each sequence once, and a packed batch returns the tokens. Input:
+ * type, numbers. */
 #include "weft_op.h"
 #include "fuzz.h"
 
@@ -21,7 +21,7 @@ static needed want_of(const uint8_t *data, size_t size)
         *to = k.bytes == 4 ? i : k.bytes == 1 ? data[at] : *to;
         k.good = k.good && *to >= 0 && *to <= TOKENS && (k.tokens += *to) <= TOKENS;
     }
-    if (!k.good || data[0] & 64)                 /* or another number of tokens than the lengths say */ {
+    if (!k.good || data[0] & 64)                 /* or a count that differs from the lengths */ {
         k.tokens = data[0];
         k.good = false;
     }
@@ -59,7 +59,7 @@ static uint8_t *image_of(const needed *k, size_t *n)
     return image;
 }
 
-/* Two epochs: every sequence once in each, no batch beyond its limit but one of a single sequence. */
+/* Runs two epochs. Each has every sequence once; only a single sequence may exceed a batch's limit. */
 static void deal(weft *w, const weft_dataset *d, int options)
 {
     weft_loader_opts o = { .count = 1 + options % 5,

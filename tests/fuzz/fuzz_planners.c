@@ -1,6 +1,6 @@
-/* fuzz_planners.c - any words for a planner and any lengths: a plan that keeps what all plans keep, or a
- * message. The input: a byte that says nothing, words up to the first end of a line, then a byte or, with its
- * highest bit, four bytes a length. */
+/* fuzz_planners.c - fuzzes the text of a planner and its lengths: the result is a valid plan or a message.
+ * Input: an unused byte, text up to the first newline, then one byte for each length, or four if its highest
+ * bit is set. */
 #include "weft_lab.h"
 #include "fuzz.h"
 
@@ -21,7 +21,7 @@ static int64_t lengths_of(const uint8_t *data, size_t size, int32_t *len)
     return n;
 }
 
-/* Counted here once more: every token once, or left out and counted. */
+/* Counts the plan again: each token occurs once, or is counted as left out. */
 static void count_tokens(const char *words, const weft_plan *p, const int32_t *len, int64_t n)
 {
     int64_t tokens = 0, there = 0, batches = 0;
@@ -33,7 +33,7 @@ static void count_tokens(const char *words, const weft_plan *p, const int32_t *l
             SAME(s->sequence >= 0 && s->sequence < n && s->offset >= 0 &&
                      s->length <= len[s->sequence] - s->offset && s->row < p->batch[b].rows &&
                      s->column + s->length <= p->batch[b].width,
-                 "%s: segment %lld is no piece of its sequence", words, (long long)i);
+                 "%s: segment %lld is outside its sequence", words, (long long)i);
             tokens += s->length;
         }
     }
@@ -58,7 +58,7 @@ static void measure(const char *words, const weft_plan *p, const int32_t *len, i
     SAME(!weft_plan_autocorrelation(p, &r) && fabs(r) < 1.001, "%s: %g", words, r);
 }
 
-/* Planners that solve integer programs take seconds where rows are long: that is no hang. */
+/* Planners that solve integer programs take seconds for long rows, which would look like a hang. */
 static bool is_large_program(const weft_planner *planner, const weft_plan_opts *o)
 {
     static const char *const solvers[] = { "exact_fill", "column_generation", "lpfhp" };

@@ -1,5 +1,5 @@
-/* fuzz_planted.c - a planted bug: a reader that loses what a line says if it begins with "WEF". The net is
- * the second reading of fuzz_text.c. */
+/* fuzz_planted.c - a planted bug: the reader loses the text of lines that begin with "WEF". The second reader
+ * of fuzz_text.c must find it. */
 #include "fuzz.h"
 
 static weft_status read_lossy(const char *path, const weft_text_opts *opts, weft_dataset *out)

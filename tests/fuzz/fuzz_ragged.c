@@ -1,5 +1,5 @@
-/* fuzz_ragged.c - weft_read_hdf5: lengths, rows and tokens are those that libhdf5 finds. Options: 1, below
- * the group "g". */
+/* fuzz_ragged.c - fuzzes weft_read_hdf5: lengths, rows and tokens equal those of libhdf5. Options: 1, in the
+ * group "g". */
 #include "weft_lab.h"
 #include "fuzz.h"
 
@@ -25,7 +25,7 @@ static void compare(const uint8_t *bytes, size_t n, const char *group, const wef
 {
     char path[40];
     hid_t file = plain_open(bytes, n);
-    SAME(file >= 0 && d->offset[0] == 0, "libhdf5 does not open what was read");
+    SAME(file >= 0 && d->offset[0] == 0, "weft read the file, libhdf5 does not open it");
     snprintf(path, sizeof path, "%s/lengths", group);
     compare_lengths(file, path, d);
     plain_set set;
@@ -44,7 +44,7 @@ static void compare(const uint8_t *bytes, size_t n, const char *group, const wef
     H5Fclose(file);
 }
 
-/* All sequences by their indices, from the last to the first: as the whole has them, or refused as it is. */
+/* Reads all sequences by index, last to first. Equals the whole file, or is refused like it. */
 static void compare_parts(const char *path, const char *group, weft_status whole, const weft_dataset *d)
 {
     weft_hdf5 *f;

@@ -1,5 +1,5 @@
-/* fuzz_state_dict.c - weft_load_state_dict: what it reads has the shapes and finite numbers that libhdf5
- * finds under the same names. Options: 1, a report, so that what agrees is loaded. */
+/* fuzz_state_dict.c - fuzzes weft_load_state_dict: loaded shapes and finite numbers equal those of libhdf5
+ * under the same names. Options: 1, with a report, so that matching parameters are loaded. */
 #include "fuzz.h"
 
 static model k;
@@ -9,12 +9,12 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
     return size < 2 ? size : 1 + h5_mutate(data + 1, size - 1, most - 1, seed, seed % 4 != 0);
 }
 
-/* Each parameter as the file has it, under its flat name or its nested one; with a report one that did not
- * fit stays as it was. */
+/* Compares each parameter with the file, under its flat or nested name. With a report, a parameter that does
+ * not fit keeps its values. */
 static void compare(const uint8_t *bytes, size_t n, bool all)
 {
     hid_t file = plain_open(bytes, n);
-    SAME(file >= 0, "libhdf5 does not open what was read");
+    SAME(file >= 0, "weft read the file, libhdf5 does not open it");
     for (int i = 0; i < weft_parameter_count(k.m); i++) {
         const char *name;
         char path[200];
@@ -28,7 +28,7 @@ static void compare(const uint8_t *bytes, size_t n, bool all)
         SAME(weft_ok(k.w), "%s cannot be read", name);
         snprintf(path, sizeof path, "%s", name);
         plain_set set = { 0 };
-        /* one of another shape was not looked at by weft, so its chunks are not read by libhdf5 */
+        /* weft has not checked the chunks of a set of another shape, so libhdf5 may not read them */
         plain_chunks = plain_has(file, path, weft_rank(x), size);
         bool is = plain_read(file, path, &set), closed = plain_closed(file, path);
         for (char *dot = path; !is && (dot = strchr(dot, '.')); )

@@ -1,8 +1,8 @@
-/* fuzz_text.c - weft_read_text: the lines and bytes of the file, with their ends and without, line by line
- * and as one sequence. */
+/* fuzz_text.c - fuzzes weft_read_text: lines and bytes equal those of the file, with and without line ends,
+ * line by line and as one sequence. */
 #include "fuzz.h"
 
-/* A line at a time, from its end: \n, \r\n or the file's. */
+/* Splits at \n, \r\n and the end of the file. */
 static void compare(const uint8_t *bytes, size_t n, const weft_text_opts *o, const weft_dataset *d)
 {
     bool one = o->one_sequence, keeps = one || o->keep_line_ends;

@@ -1,10 +1,10 @@
-/* h5.c - what is done to HDF5 files: fields of their structures changed by meaning (superblock, object
- * headers and their messages, heaps, trees, names), then HDF5's own checksums put right, so that libhdf5
- * takes the file for whole. Weft's own sums are left as they are. */
+/* h5.c - mutates HDF5 files. It changes fields of known structures: superblock, object headers and their
+ * messages, heaps, trees, names. Then it corrects HDF5's checksums, so that libhdf5 accepts the file. Weft's
+ * checksums do not change. */
 #include "fuzz.h"
 #include "io/io.h"
 
-/* libhdf5's own: Jenkins's lookup3 */
+/* libhdf5's checksum, Jenkins's lookup3 */
 uint32_t H5_checksum_metadata(const void *data, size_t n, uint32_t before);
 
 enum {
@@ -45,8 +45,8 @@ static bool is(const file *f, size_t at, const char *signature)
     return at + 4 <= f->n && !memcmp(f->at + at, signature, 4);
 }
 
-/* ---- structures: object headers and where their messages lie ---- */
-/* of version 2: "OHDR"; 0 if that is beyond the file */
+/* ---- structures: object headers and the offsets of their messages ---- */
+/* of version 2, "OHDR"; 0: beyond the file */
 static size_t header_end(const file *f, size_t at, size_t *first)
 {
     uint8_t flags = f->at[at + 5];
@@ -92,7 +92,7 @@ static void sum(file *f, size_t at, size_t n)
         set_field(f, at + n, 4, H5_checksum_metadata(f->at + at, n, 0));
 }
 
-static void sum_tree(file *f, size_t at)         /* version 2, and its root if that is a leaf */
+static void sum_tree(file *f, size_t at)         /* version 2, with its root if the root is a leaf */
 {
     uint64_t record = field(f, at + 10, 2), root = field(f, at + 16, 8), n = field(f, at + 24, 2);
     sum(f, at, 34);
@@ -118,7 +118,7 @@ static void sum_all(file *f)
             sum(f, at, 68);
     }
     find_messages(f);
-    /* what a header goes on with elsewhere says its length only there */
+    /* only the message contains the length of a continuation block */
     for (int i = 0; i < f->messages; i++) {
         const message *m = &f->m[i];
         uint64_t at = m->type == CONTINUATION ? field(f, m->at, 8) : f->n, n = field(f, m->at + 8, 8);
@@ -156,7 +156,7 @@ static void change_dataspace(file *f, const message *m)
     size_t rank = f->at[m->at + 1], first = m->at + (f->at[m->at] == 2 ? 4 : 8), axis = dice(f, rank);
     if (m->n < 12 || dice(f, 4) == 0)
         change_in(f, m->at, m->n);
-    else if (rank == 2 && dice(f, 2)) {          /* as many numbers in another shape */
+    else if (rank == 2 && dice(f, 2)) {          /* the same count in another shape */
         uint64_t a = field(f, first, 8), b = field(f, first + 8, 8);
         set_field(f, first, 8, b), set_field(f, first + 8, 8, a);
     } else
@@ -182,7 +182,7 @@ static void change_message(file *f)
     change_in(f, f->base, f->n - f->base);
 }
 
-static void exchange_messages(file *f)           /* of one kind: another's type, shape, place, name */
+static void exchange_messages(file *f)           /* of one kind, between objects */
 {
     for (int tries = 0; tries < 50 && f->messages; tries++) {
         const message *a = &f->m[dice(f, (uint64_t)f->messages)], *b = &f->m[dice(f, (uint64_t)f->messages)];
@@ -209,8 +209,8 @@ static void change_structure(file *f)            /* near a signature */
         change_in(f, f->base, f->n - f->base);
 }
 
-/* A key or an address of a tree of version 1: of the chunks of a set, with their bytes, skipped filters and
- * places, if there is one; else of a group. */
+/* Changes a key or an address in a tree of version 1: of a set's chunks (bytes, skipped filters, positions),
+ * or of a group. */
 static void change_tree(file *f)
 {
     enum { HEAD = 24, KEYS = 4 };
@@ -225,14 +225,14 @@ static void change_tree(file *f)
     }
     size_t at = found[dice(f, (uint64_t)n)], field_at = at + HEAD + 8 * dice(f, 8 * KEYS);
     if (dice(f, 8) == 0)
-        change_in(f, at, HEAD);                  /* its kind, level, entries */
+        change_in(f, at, HEAD);                  /* kind, level, entries */
     else if (dice(f, 2))
         set_field(f, field_at, 4, odd_number(f, field(f, field_at, 4)));
     else
         set_field(f, field_at, 8, odd_number(f, field(f, field_at, 8)));
 }
 
-static void change_name(file *f)                 /* a letter of a run of letters */
+static void change_name(file *f)                 /* changes one letter of a name */
 {
     for (int tries = 0; tries < 50; tries++) {
         size_t at = f->base + dice(f, f->n - f->base - 4);

@@ -1,4 +1,4 @@
-/* model.c - a small model with something of everything, and what a checkpoint has of it; see fuzz.h. */
+/* model.c - builds a small model with every kind of saved state (fuzz.h). */
 #include "fuzz.h"
 #include "io/checkpoint/checkpoint.h"
 

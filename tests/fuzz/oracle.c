@@ -1,4 +1,4 @@
-/* oracle.c - data sets by libhdf5's plain calls, as any program reads them; see fuzz.h. */
+/* oracle.c - reads data sets through plain calls of libhdf5 (fuzz.h). */
 #include "fuzz.h"
 
 bool plain_chunks;
@@ -15,8 +15,7 @@ hid_t plain_open(const uint8_t *bytes, size_t n)
     return file;
 }
 
-/* Does it have its numbers, and no others than a reader takes? libhdf5 does not survive reading some that
- * do not. */
+/* Checks that the set is stored completely and has a supported type. libhdf5 crashes on some others. */
 static bool is_plain(hid_t set, size_t n)
 {
     hid_t type = H5Dget_type(set);

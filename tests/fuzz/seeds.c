@@ -1,5 +1,5 @@
-/* seeds.c - the valid files that fuzzing begins with, each below FOLDER/READER: seeds FOLDER. A file's
- * first byte is the options, see each program. */
+/* seeds.c - writes the valid files that fuzzing starts from to FOLDER/READER/ (usage: seeds FOLDER). The
+ * first byte of a file holds the options of its program. */
 #include <sys/stat.h>
 #include "weft_forecast.h"
 #include "weft_lab.h"
@@ -33,7 +33,7 @@ static void text(const char *reader, const char *name, int options, const char *
     seed(reader, name, options, is, strlen(is));
 }
 
-/* what was written to scratch */
+/* content of the scratch file */
 static void take(const char *reader, const char *name, int options)
 {
     static uint8_t bytes[1 << 20];
@@ -44,8 +44,8 @@ static void take(const char *reader, const char *name, int options)
     seed(reader, name, options, bytes, n);
 }
 
-/* A set as others write it: chunks of two and three if `how` is not 0, by gzip from 2 on, shuffled if 3; one
- * that may grow along one axis if 5, along both if 6. */
+/* Writes a set like other programs. how: 0, contiguous; 1, in chunks of 2 x 3; 2 and more, also gzip; 3,
+ * also shuffled; 5, extendible along one axis; 6, along both. */
 static void put(hid_t file, const char *name, hid_t type, int rank, hsize_t n, hsize_t columns, int how)
 {
     hsize_t size[] = { n, columns }, chunk[] = { n < 2 ? n : 2, columns < 3 ? columns : 3 },
@@ -68,7 +68,7 @@ static void put(hid_t file, const char *name, hid_t type, int rank, hsize_t n, h
     H5Dclose(it), H5Sclose(space), H5Pclose(links), H5Pclose(list);
 }
 
-/* A file of libhdf5's first format, that of 1.8, or its latest. */
+/* Creates a file in libhdf5's first format, that of 1.8, or the latest. */
 static hid_t others(int age)
 {
     hid_t list = H5Pcreate(H5P_FILE_ACCESS);

@@ -1,5 +1,5 @@
-/* table.c - CSV read once more, a byte at a time: what of it is a cell; see fuzz.h. It takes files that
- * the reader has taken, and is lenient. */
+/* table.c - splits CSV into cells byte by byte (fuzz.h). It reads only files that the reader has accepted, so
+ * it does not check them. */
 #include "fuzz.h"
 
 typedef struct { table t; char *to; size_t room; int64_t open; } making;
@@ -43,7 +43,7 @@ table table_read(const uint8_t *bytes, size_t n, char delimiter)
         end_cell(&k, from);
         bool more = at < n && bytes[at] == (uint8_t)delimiter;
         at += at < n && bytes[at] == '\r' && !more ? 2 : 1;
-        if (more && at >= n)                     /* an empty cell behind the last delimiter */
+        if (more && at >= n)                     /* an empty cell after the last delimiter */
             end_cell(&k, k.to);
         if (!more || at >= n)
             end_record(&k);

@@ -1,4 +1,4 @@
-/* watch.c - the file that a reader is given, and what it may take: time, memory; see fuzz.h. */
+/* watch.c - writes the input file of a reader, and limits its time and memory (fuzz.h). */
 #include <fcntl.h>
 #include <sanitizer/allocator_interface.h>
 #include <stdarg.h>
@@ -7,15 +7,15 @@
 #include <unistd.h>
 #include "fuzz.h"
 
-static long long live, most, before;             /* bytes that weft has asked for */
-static long resident;                            /* KiB at most, of all */
-static long long given, taken;                   /* files */
+static long long live, most, before;             /* bytes allocated by weft */
+static long resident;                            /* peak of the process in KiB */
+static long long given, taken;                   /* files; taken: accepted */
 static size_t file_size;
 static double begun;
 
 /* ---- memory ---- */
-/* The linker gives us weft's own requests (--wrap), whatever becomes of them. Libhdf5 may ask for what a
- * file declares and give it back when the file is shorter; of its requests only what was touched counts. */
+/* The linker (--wrap) redirects weft's allocations, which all count. libhdf5 may allocate the size that a
+ * file declares and free it if the file is shorter, so only its touched memory counts. */
 void *__real_malloc(size_t), *__real_calloc(size_t, size_t), *__real_realloc(void *, size_t),
     *__wrap_malloc(size_t), *__wrap_calloc(size_t, size_t), *__wrap_realloc(void *, size_t);
 void __real_free(void *), __wrap_free(void *);

@@ -1,10 +1,9 @@
-/* golden.c - golden FILE...: holds the library against files of expected results, one line a case and a
- * closing count.
+/* golden.c - compares the library with files of expected results: golden FILE... It prints one line for each
+ * case and a final count.
  *
- * Each case is computed on every kernel table of this machine and in every way that its kind knows: other
- * layouts, fused and composed layers, gradients walked on the tape and off it, parameters' gradients by
- * weft_backward. The formats are those of the files in tests/golden; nothing is known here of any case's
- * name. */
+ * It computes each case on every kernel table of this machine and in all variants of its kind: layouts, fused
+ * and composed layers, recorded and unrecorded gradients, gradients of parameters by weft_backward. The files
+ * in tests/golden define the formats. This program does not depend on names of cases. */
 #include <stdlib.h>
 #include <string.h>
 #include "weft_op.h"
@@ -21,7 +20,7 @@ static const kind *find(const char *name)
     return NULL;
 }
 
-/* A padded gradient is taken apart, and must be 0 in the pads. */
+/* Splits a padded gradient by sequence. It must be 0 in the padding. */
 static void probe_sequences(trial *t, const source *s, const weft_real *g, int64_t count)
 {
     int64_t rows = s->padded ? s->len.n * s->padded : tokens(&s->len), width = rows ? count / rows : 0;
@@ -68,7 +67,7 @@ static void probe_parameters(trial *t, weft_tensor *loss)
     bool any = false;
     for (int i = 0; i < t->sources; i++)
         any |= t->source[i].parameter;
-    if (any)                                     /* else it is no loss */
+    if (any)                                     /* otherwise not a loss */
         weft_backward(loss);
     for (int i = 0; i < t->sources && weft_ok(t->w); i++)
         if (t->source[i].parameter)
@@ -84,8 +83,8 @@ static weft *open_table(const struct table *table)
     return w;
 }
 
-/* One case, one table, one way. parameters: their gradients by weft_backward instead of everybody's by
- * weft_gradients. */
+/* Runs one case on one table in one variant. parameters: compares their gradients by weft_backward, instead
+ * of all gradients by weft_gradients. */
 static bool attempt(const kind *k, const json_t *c, const struct table *table, int way, bool parameters,
                     char *why, size_t size)
 {
@@ -125,7 +124,7 @@ static bool all_ways(const kind *k, const json_t *c, int *ways, char *why, size_
     return true;
 }
 
-/* The text under a key, or under the other key by which some files call it. */
+/* Returns the text of a key, or of its alternative name in some files. */
 static const char *text_of(const json_t *c, const char *key, const char *other)
 {
     const char *s = json_string_value(json_object_get(c, key));

@@ -1,11 +1,11 @@
-/* golden.h - one case of a golden file on one kernel table in one way, and how it is held against the
+/* golden.h - runs one case of a golden file on one kernel table in one variant, and compares it with the
  * file. */
 #ifndef WEFT_GOLDEN_H
 #define WEFT_GOLDEN_H
 #include <jansson.h>
 #include "weft.h"
 
-/* Ways to compute the same: a kind lists those that it has, and every combination of them is tried. */
+/* Variants of a computation. A kind lists its own; every combination is run. */
 enum { PACKED = 1, RECORDED = 2, COMPOSED = 4, PADDED = 8, WAYS = 16 };
 
 typedef struct source {
@@ -22,25 +22,25 @@ typedef struct trial {
     weft         *w;
     weft_module  *m;                             /* a root for the layers */
     int           way;
-    bool          single;                        /* the library is the one of floats */
-    source        source[SOURCES]; int sources;  /* what gradients are asked for */
+    bool          single;                        /* the library uses float */
+    source        source[SOURCES]; int sources;  /* sources of gradients */
     void         *piece[PIECES]; int pieces;     /* memory until the end of the trial */
     int           probes;                        /* gradient probes compared */
-    char          why[320];                      /* the first thing that does not hold; "" if all does */
+    char          why[320];                      /* the first failure; "" without one */
 } trial;
 
 typedef struct kind {
     const char *name;
-    /* compares values; the loss whose gradients are probed, or NULL */
+    /* Compares values. Returns the loss whose gradients are probed, or NULL. */
     weft_tensor *(*run)(trial *);
     int ways;
 } kind;
-/* each ends with a NULL name */
+/* Each ends with a NULL name. */
 extern const kind golden_recurrent[], golden_layers[], golden_optimisers[], golden_models[];
 
 /* ---- the case ---- */
 void    *hold(trial *t, int64_t bytes);          /* zeroed memory until the end of the trial */
-/* notes the first; false */
+/* Records the first failure. Returns false. */
 bool     wrong(trial *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int64_t  integer(trial *t, const char *key);
 double   number(trial *t, const char *key);
@@ -56,12 +56,12 @@ weft_real *formula(trial *t, double factor, double base, int64_t s, int64_t n);
 /* sequence b: u(s + b, k) */
 weft_tensor *formula_ragged(trial *t, double factor, double base, int64_t s, const weft_lengths *l,
                             int64_t features);
-/* in the layout of this way */
+/* Converts to the layout of this variant. */
 weft_tensor *laid(trial *t, weft_tensor *ragged);
-/* Every parameter of the case's list gets its values: factor u(place in the list, k) / sqrt(scale; 0: last
- * extent). Found below `layer`. */
+/* Sets each parameter in the case's list: factor u(position in the list, k) / sqrt(scale; 0: last extent).
+ * Finds them below `layer`. */
 bool set_parameters(trial *t, const char *layer, double factor, double scale);
-/* The same by any rule: element k of parameter s. */
+/* The same with any rule: element k of parameter s. */
 typedef double value_of(const void *how, int64_t s, int64_t k, const weft_tensor *p);
 bool set_parameters_by(trial *t, const char *layer, value_of *rule, const void *how);
 /* sum over sequences b, rows i, columns o of y * sin(first + 0.5 b + 0.7 i + 0.9 o). */

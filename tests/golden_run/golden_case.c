@@ -1,4 +1,4 @@
-/* golden_case.c - reads the fields of a case, rebuilds its numbers from the formula, holds results against
+/* golden_case.c - reads the fields of a case, computes its numbers from the formula, compares results with
  * the file. */
 #include <math.h>
 #include <stdarg.h>
@@ -126,7 +126,7 @@ static bool set_parameter(trial *t, const char *layer, const json_t *entry, int6
     snprintf(path, sizeof path, "%s.%s", layer, name ? name : "");
     weft_tensor *p = weft_find_parameter(t->m, path);
     if (!name || !p)
-        return wrong(t, "there is no parameter \"%s\"", path);
+        return wrong(t, "missing parameter \"%s\"", path);
     int rank = (int)json_array_size(shape);
     bool same = rank == weft_rank(p);
     for (int i = 0; i < rank && same; i++)
@@ -257,7 +257,7 @@ void hold_probe(trial *t, const char *name, const weft_real *gradient, int64_t n
 {
     const json_t *want = json_object_get(json_object_get(t->c, "gradient_probes"), name);
     if (json_array_size(want) != 2)
-        /* counted: golden.c compares how many were held with how many there are */
+        /* golden.c compares the number of checked probes with the number in the file */
         return;
     double norm = 0, probe = 0;
     for (int64_t k = 0; k < n; k++) {

@@ -1,5 +1,5 @@
-/* golden_layers.c - attention over ragged memories, and losses: over ragged tensors, and over padded ones
- * whose pads are NaN. */
+/* golden_layers.c - compares attention over ragged memories, and losses over ragged tensors and over padded
+ * ones with NaN in the padding. */
 #include <math.h>
 #include <string.h>
 #include "weft_forecast.h"
@@ -103,7 +103,7 @@ static void hold_loss(trial *t, weft_loss l, const char *weight)
     hold_number(t, "mean", (double)weft_item(weft_mean_loss(l)), json_object_get(t->c, "mean"));
 }
 
-/* The loss of each row is the sum over that row alone. */
+/* The loss of each row is the sum over this row. */
 static void hold_rows(trial *t, const weft_real *logits, const int32_t *target, int64_t n, int64_t classes,
                       const weft_ce_opts *o)
 {
@@ -207,7 +207,7 @@ static weft_tensor *masked(trial *t)
     weft_loss_opts o = { NULL, NULL };
     if (flag(t, "weighted"))
         o.weights = masked_input(t, .5, 1, 140, &l, quantiles ? 0 : features, &longest);
-    /* one weight a token: [.., 1] stands beside [.., quantiles] */
+    /* one weight per token: [.., 1] broadcasts to [.., quantiles] */
     if (quantiles && o.weights)
         o.weights = t->way & PADDED ? weft_reshape(o.weights, WEFT_SHAPE(l.n, longest, 1)) :
                                       weft_reshape(o.weights, WEFT_SHAPE(tokens(&l), 1));

@@ -1,6 +1,6 @@
-/* golden_models.c - the six forecasting models: outputs, losses, gradients of all parameters and of both
- * inputs. In the way PADDED as the original computes, every row of the output included; otherwise exactly,
- * where the original's numbers are those: then the rows that are data. */
+/* golden_models.c - compares the six forecasting models: outputs, losses, gradients of all parameters and of
+ * both inputs. Variant PADDED computes like the original, with every row of the output. Other variants
+ * compute exactly, and compare data rows where the original is exact. */
 #include <math.h>
 #include <string.h>
 #include "weft_forecast.h"
@@ -170,7 +170,7 @@ static weft_tensor *loss_of(trial *t, weft_tensor *y, const shape *s)           
     return weft_sum_all(weft_mul(y, weft_reals(t->w, c, WEFT_SHAPE(s->B, s->Td, outputs))));
 }
 
-/* The rows that are data; of the others, exactly, 0 is all there is to say. */
+/* Compares data rows. In the exact variants, other rows must be 0. */
 static void hold_output(trial *t, weft_tensor *y, const shape *s)
 {
     const json_t *want = json_object_get(t->c, "output");
@@ -186,8 +186,8 @@ static void hold_output(trial *t, weft_tensor *y, const shape *s)
     hold_values(t, "output", got, count, want);
 }
 
-/* Whether the original's LSTMs stop where these data end: it is told to, it packs, or there is nothing
- * behind them. */
+/* Returns whether the original's LSTMs stop at the end of these data: by option, by packing, or because no
+ * padding follows. */
 static bool is_honoured(trial *t, const weft_lengths *l, int64_t T)
 {
     bool full = true;
@@ -196,8 +196,8 @@ static bool is_honoured(trial *t, const weft_lengths *l, int64_t T)
     return full || yes(t, "exact_lengths", false) || weft_should_use_packing(l);
 }
 
-/* Whether every step attends to something: exactly, one that does not sees 0, in the original all keys
- * evenly. */
+/* Returns whether every step has keys. A step without keys gets 0 in the exact variants; in the original it
+ * attends to all keys evenly. */
 static bool all_have_keys(trial *t, const shape *s)
 {
     bool have = true;
@@ -206,7 +206,7 @@ static bool all_have_keys(trial *t, const shape *s)
     return have;
 }
 
-/* Whether the exact way has to agree with the original. */
+/* Returns whether the exact variants must agree with the original. */
 static bool is_exact(trial *t, const shape *s)
 {
     if (s->tft)
@@ -215,7 +215,7 @@ static bool is_exact(trial *t, const shape *s)
            is_honoured(t, &s->future, s->Td);
 }
 
-/* Static covariates [B, n], a list of numbers or of lists; NULL: none. */
+/* Returns static covariates [B, n] from a list of numbers or of lists, or NULL. */
 static weft_tensor *fixed_of(trial *t, const shape *s)
 {
     const json_t *fixed = json_object_get(t->c, "static");

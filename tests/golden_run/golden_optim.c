@@ -1,11 +1,11 @@
-/* golden_optim.c - optimisers: the parameters after every step and the accumulators after the last;
+/* golden_optim.c - compares optimisers: the parameters after each step, the accumulators after the last, and
  * clipping by global norm. */
 #include <math.h>
 #include <string.h>
 #include "golden.h"
 #include "nn/nn.h"
 
-/* ---- options; PyTorch's defaults hold for what a case does not name ---- */
+/* ---- options; missing ones have PyTorch's defaults ---- */
 typedef struct settings {
     double lr, momentum, dampening, weight_decay, alpha, eps, beta1, beta2;
     bool nesterov, centered;
@@ -43,7 +43,7 @@ static bool read_option(trial *t, settings *s, const char *key, const json_t *v)
         s->nesterov = json_is_true(v);
     else if (!strcmp(key, "centered") && json_is_boolean(v))
         s->centered = json_is_true(v);
-    else if (!json_is_false(v) && !json_is_null(v))          /* an option that is off is none */
+    else if (!json_is_false(v) && !json_is_null(v))          /* false, null: not given */
         return wrong(t, "unknown option \"%s\"", key);
     return true;
 }

@@ -1,5 +1,5 @@
-/* golden_recurrent.c - rnn_tanh, rnn_relu, gru, lstm on ragged batches: outputs, last states, gradients of
- * everything. */
+/* golden_recurrent.c - compares rnn_tanh, rnn_relu, gru and lstm on ragged batches: outputs, last states and
+ * all gradients. */
 #include <math.h>
 #include <string.h>
 #include "weft_op.h"

@@ -1,9 +1,10 @@
-/* hunt.c - hunts for bits that depend on what they must not: `hunt PROGRAMS SEED` computes so many random
- * programs (hunt.h), each in every way of the list below on every instruction set that the machine has, and
- * compares outputs and gradients of inputs sequence by sequence. A difference is told with its seed, its way
- * and the smallest program that still differs. The last line counts; the exit status is 0 without
- * differences. `--isa NAME` looks at one instruction set; `--seed N` at the one program of a difference that
- * was told; `--planted` plants an operator that must be found. */
+/* hunt.c - searches for results whose bits depend on layout, batch, order or threads.
+ *
+ * `hunt PROGRAMS SEED` runs random programs (hunt.h), each in all configurations below and on each
+ * instruction set of this machine. It compares outputs and input gradients sequence by sequence. For a
+ * difference it prints the seed, the configuration and the smallest program that still differs. The last line
+ * has the counts; the exit status is 0 without differences. `--isa NAME` uses one instruction set. `--seed N`
+ * runs the program of a reported difference. `--planted` plants an operator that the hunt must find. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 #include <unistd.h>
 #include "hunt.h"
 
-/* The first is what the others are compared with. Gradients of gradients are compared with those of the same
- * layout alone: how often a tensor was arranged says in which order their parts are summed. */
+/* All others are compared with the first. Gradients of gradients are compared only within a layout, because
+ * conversions between layouts change the order of their sums. */
 static const hunt_way ways[] = {
     { "concat",                      1, HUNT_CONCAT, false, false, 0 },
     { "two threads",                 2, HUNT_CONCAT, false, false, 0 },
@@ -40,9 +41,9 @@ static const hunt_way *first_for(const hunt_program *p, const hunt_way *way)
 
 typedef struct tally { long programs, runs, differences; } tally;
 static struct { const char *isa, *seed; bool planted; } asked;
-static const char *isa[8];                       /* those of this machine */
+static const char *isa[8];                       /* of this machine */
 
-/* what the ways say is not overridden, and products are the library's own */
+/* Removes variables that override the configurations, so that products use weft's kernels. */
 static void find_isas(void)
 {
     unsetenv("WEFT_THREADS"), unsetenv("WEFT_DEVICE"), unsetenv("WEFT_GEMM");
@@ -82,7 +83,8 @@ static void tell(const hunt_program *p, const char *on, const hunt_way *way, con
     fflush(stdout);
 }
 
-/* One program on every instruction set; a first way that fails differs from itself. */
+/* Runs a program on every instruction set. If the reference configuration fails, it counts as a
+ * difference. */
 static void try(uint64_t seed, tally *t)
 {
     hunt_program p = hunt_program_of(seed);
@@ -112,7 +114,7 @@ static tally lane(uint64_t seed, long programs, long first, long step)
     return t;
 }
 
-/* Several processes share the programs; one that dies counts as a difference. */
+/* Runs the programs in several processes. A crashed process counts as a difference. */
 static tally all(uint64_t seed, long programs)
 {
     long lanes = sysconf(_SC_NPROCESSORS_ONLN);

@@ -1,5 +1,5 @@
-/* hunt_compare.c - a program in two ways, sequence by sequence, to the bit; and the smallest program in
- * which they still differ. */
+/* hunt_compare.c - compares a program's bits in two configurations, sequence by sequence, and finds the
+ * smallest program that still differs. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 static bool same(weft_real a, weft_real b) { return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b)); }
 
-/* The first of sequence s that differs among `n` numbers from `from` on; words, and true. */
+/* Finds and describes the first difference of sequence s in numbers from .. from + n - 1. */
 static bool unlike(const char *what, int s, const weft_real *a, const weft_real *b, int64_t from, int64_t n,
                    char *why, size_t size)
 {

@@ -1,4 +1,4 @@
-/* hunt_layers.c - the table of layers, as that of operators. */
+/* hunt_layers.c - defines the table of layers, with the interface of hunt_operators.c. */
 #include "weft_forecast.h"
 #include "weft_op.h"
 #include "hunt.h"
@@ -37,14 +37,14 @@ static weft_tensor *mlp(hunt_scene *s)
 }
 
 /* ---- recurrent ---- */
-enum { OWN = 6 };                                /* the kind of an own cell */
+enum { OWN = 6 };                                /* kind: a program's cell */
 static weft_state own_step(const weft_cell_input *in, void *user)
 {
     (void)user;
     return (weft_state){ weft_add(in->x, weft_mul(in->h, in->own[0])), NULL };
 }
 
-/* Adds only, so that zeros of both signs come through it. */
+/* Only adds, so that zeros keep both signs. */
 static weft_rnn *own_rnn(weft_module *m, const char *name, const weft_rnn_opts *o)
 {
     const weft_cell_parameter v = { "v", WEFT_CELL_VECTOR, 1, NULL };
@@ -78,8 +78,8 @@ static weft_rnn *any_rnn(hunt_scene *s, int64_t input, weft_rnn_opts *o, int *ki
     }[*kind](s->m, s->name, o);
 }
 
-/* [slabs, n, width] of the input's states. Not by weft_tile: its gradient is a sum of a plain tensor along an
- * axis, whose order depends on what it is a sum of: of single numbers, or of rows of several. */
+/* Returns [slabs, n, width] from the input's states. It does not use weft_tile, whose gradient sums a plain
+ * tensor along an axis: the order of that sum depends on the extents. */
 static weft_tensor *slabs_of(hunt_scene *s, const char *part, int64_t width, int slabs)
 {
     weft_tensor *one = weft_reshape(hunt_as_wide(s, s->state, width, part), 3,
@@ -110,7 +110,7 @@ static weft_tensor *recurrent_of(hunt_scene *s, weft_tensor *x)
 }
 static weft_tensor *recurrent(hunt_scene *s) { return recurrent_of(s, s->x); }
 
-static weft_tensor *of_letters(hunt_scene *s)    /* of an embedding, with and without the projected table */
+static weft_tensor *of_letters(hunt_scene *s)    /* of an embedding, with or without a projected table */
 {
     weft_lengths l = weft_lengths_of(s->x);
     int32_t ids[HUNT_SEQUENCES * 64];
@@ -205,7 +205,7 @@ static weft_tensor *selection(hunt_scene *s)
     return y;
 }
 
-/* ---- models, whose past is one value and whose future another ---- */
+/* ---- models, with different values for past and future ---- */
 static weft_forecaster *any_model(hunt_scene *s, int64_t past, int64_t future, int64_t fixed)
 {
     int64_t d = 2 + 2 * hunt_below(s, s->p->large ? 20 : 4);

@@ -1,5 +1,5 @@
-/* hunt_operators.c - the table of operators: each takes ragged [tokens, width] and gives ragged [tokens,
- * some width] of the same batch. */
+/* hunt_operators.c - defines the table of operators. Each maps ragged [tokens, width] to ragged [tokens, any
+ * width] of the same batch. */
 #include "weft_forecast.h"
 #include "weft_op.h"
 #include "hunt.h"
@@ -20,7 +20,7 @@ static weft_tensor *function(hunt_scene *s)
     }
 }
 
-static weft_tensor *positive(hunt_scene *s)      /* of what is 1 or more */
+static weft_tensor *positive(hunt_scene *s)      /* all values are >= 1 */
 {
     weft_tensor *x = weft_add(weft_square(s->x), weft_scalar(s->w, 1));
     switch (hunt_below(s, 6)) {
@@ -109,7 +109,7 @@ static weft_tensor *softmaxes(hunt_scene *s)
     return logs ? weft_log_softmax(s->x, axis, mask) : weft_softmax(s->x, axis, mask);
 }
 
-/* -inf of an empty sequence reaches no one */
+/* nothing reads the -inf of an empty sequence */
 static weft_tensor *logsumexp_of_tokens(hunt_scene *s)
 {
     return weft_sub(s->x, weft_broadcast_to_tokens(weft_logsumexp(s->x, 0, NULL), s->x));
@@ -149,7 +149,7 @@ static weft_tensor *dropped(hunt_scene *s)
     return weft_dropout(s->x, (weft_real).4, s->name, hunt_one_in(s, 2));
 }
 
-static weft_tensor *arranged(hunt_scene *s)      /* used twice, and x itself once */
+static weft_tensor *arranged(hunt_scene *s)      /* used twice, and x once */
 {
     weft_tensor *y = weft_to_layout(s->x, hunt_one_in(s, 2) ? WEFT_PACKED : WEFT_CONCAT);
     return weft_add(weft_mul(y, weft_tanh(y)), s->x);
@@ -277,7 +277,7 @@ const hunt_operator hunt_operators[] = { { "function", function },
                                          { "pairs", all_pairs },
                                          { 0 } };
 
-/* ---- planted: each row looks at the one above it in memory, whichever sequence that belongs to ---- */
+/* ---- planted: each row reads the row above it in memory, also of another sequence ---- */
 static bool shape(weft_call *c) { return weft_op_like(c->y[0], c->x[0]), true; }
 static void forward(weft_call *c)
 {

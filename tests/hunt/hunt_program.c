@@ -1,4 +1,4 @@
-/* hunt_program.c - the program of a number, and programs that have a part less. */
+/* hunt_program.c - makes the program of a seed, and smaller programs from it. */
 #include <string.h>
 #include "hunt.h"
 
@@ -46,7 +46,7 @@ hunt_program hunt_program_of(uint64_t seed)
     hunt_program p = { .seed = seed, .large = draw(&r, 10) == 0 };
     int64_t walk = draw(&r, 8);
     p.walk = walk == 0 ? HUNT_TWICE : walk == 1 ? HUNT_RECORDED : HUNT_ONCE;
-    /* kernels and loops change at 8 and 16 rows: a third of the programs has more than 8 sequences */
+    /* Kernels change at 8 and 16 rows, so a third of the programs has more than 8 sequences. */
     p.n = (int)(p.large ? 1 + draw(&r, 24) : draw(&r, 3) ? draw(&r, 8) : 9 + draw(&r, 16));
     p.width = 1 + draw(&r, p.large ? 48 : 9);
     int64_t longest = 1 + draw(&r, p.large ? 40 : 10);

@@ -1,6 +1,5 @@
-/* hunt_run.c - a program in one way: its inputs in their layout, its steps, its gradients, and all of that
- * back in the program's own order. What a sequence's numbers are follows from its id, whatever stands beside
- * it. */
+/* hunt_run.c - runs a program in one configuration: lays out its inputs, runs the steps and gradients, and
+ * returns results in the program's order. The id of a sequence determines its numbers, in every batch. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@ void hunt_note(hunt_scene *s, const char *format, ...)
 }
 int64_t hunt_width(const weft_tensor *t) { return weft_size(t, -1); }
 
-const char *hunt_name(hunt_scene *s, const char *part)            /* good until the next one */
+const char *hunt_name(hunt_scene *s, const char *part)            /* valid until the next call */
 {
     static _Thread_local char name[48];
     snprintf(name, sizeof name, "%s%s", s->name, part);
@@ -83,7 +82,7 @@ static weft_tensor *padded(weft *w, const part *b, int64_t width, const weft_rea
     int64_t T = b->longest + 2, at = 0;
     weft_real *x = malloc((size_t)(b->n * T * width + 1) * sizeof *x);
     for (int64_t i = 0; i < b->n * T * width; i++)
-        x[i] = (weft_real)1e30;                  /* what lies in pads is never looked at */
+        x[i] = (weft_real)1e30;                  /* padding is never read */
     for (int s = 0; s < b->n; at += b->len[s], s++)
         memcpy(x + (s * T + (right ? T - b->len[s] : 0)) * width, rows + at * width,
                (size_t)(b->len[s] * width) * sizeof *x);
@@ -92,7 +91,7 @@ static weft_tensor *padded(weft *w, const part *b, int64_t width, const weft_rea
     return t;
 }
 
-/* The leaf whose gradient is asked for, and the ragged tensor that the program begins with. */
+/* Returns the leaf of the gradient, and in *x the ragged tensor that the program starts from. */
 static weft_tensor *input(weft *w, const hunt_program *p, const hunt_way *way, const part *b, weft_tensor **x)
 {
     weft_lengths l = { .n = b->n, .len = b->len, .id = b->id };
@@ -124,7 +123,7 @@ static weft_tensor *state(weft *w, const part *b)
     return weft_reals(w, v, 2, (int64_t[]){ b->n, HUNT_STATE });
 }
 
-/* ---- results, back in the program's order ---- */
+/* ---- results, in the program's order ---- */
 static int64_t tokens_before(const hunt_program *p, int s)
 {
     int64_t n = 0;
@@ -133,7 +132,7 @@ static int64_t tokens_before(const hunt_program *p, int s)
     return n;
 }
 
-/* From a tensor of the part's rows end to end, or padded [n, T, width]. */
+/* Copies from a tensor of the part's concatenated rows, or padded [n, T, width]. */
 static void fetch(const hunt_program *p, const hunt_way *way, const part *b, weft_tensor *t, weft_real *to)
 {
     bool pads = weft_rank(t) == 3, right = way->layout == HUNT_RIGHT;

@@ -9,7 +9,7 @@
 /* ---- the folder ---- */
 static char folder[64];
 
-/* The path of a file in it; there are eight, in turn. */
+/* Returns a path in the folder. Eight buffers are used in turn. */
 UNUSED static const char *in_folder(const char *name)
 {
     static char path[8][160];
@@ -90,7 +90,7 @@ UNUSED static bool equal_files(const char *a, const char *b)
 }
 
 /* ---- the error of a call ---- */
-/* A call fails the context in this way, see FAILS. */
+/* Checks that a call fails the context in this way, see FAILS. */
 #define FAILS_AT(w, call, kind, part) \
     do {                              \
         (void)(call);                 \
@@ -100,7 +100,7 @@ UNUSED static bool equal_files(const char *a, const char *b)
 #define MESSAGE_HAS(part) \
     cr_assert(strstr(weft_file_message(), part), "\"%s\" is not in: %s", part, weft_file_message())
 
-/* A file function succeeds; it fails in this way and its message has this part. */
+/* Check that a file function succeeds, or fails with this status and a message with this part. */
 #define DOES(call)                                                                                      \
     do {                                                                                                \
         weft_status does_ = (call);                                                                     \

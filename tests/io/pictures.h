@@ -19,7 +19,7 @@ UNUSED static void begin(void)
 UNUSED static char *text_at(const char *place)           /* to be freed */
 {
     FILE *f = fopen(place, "rb");
-    cr_assert(f, "there is no %s", place);
+    cr_assert(f, "missing: %s", place);
     fseek(f, 0, SEEK_END);
     long n = ftell(f);
     rewind(f);
@@ -119,7 +119,7 @@ UNUSED static int well_formed(const char *text)         /* how many elements */
         x.at += x.depth == 0 && *x.at == '\n';
     }
     GOOD(&x, x.depth == 0);
-    cr_assert(!strstr(text, "nan") && !strstr(text, "inf\""), "numbers that are none: %s", text);
+    cr_assert(!strstr(text, "nan") && !strstr(text, "inf\""), "invalid numbers: %s", text);
     return x.elements;
 }
 
@@ -143,7 +143,7 @@ UNUSED static char *drawn_text(weft_status status)
     return text;
 }
 
-/* The picture is the one of tests/golden/pictures; WEFT_UPDATE_GOLDEN=1 writes it anew, to be looked at. */
+/* Compares the picture with tests/golden/pictures. WEFT_UPDATE_GOLDEN=1 rewrites it; view the new one. */
 UNUSED static void golden(const char *file)
 {
     char want[300];

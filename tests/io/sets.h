@@ -26,7 +26,7 @@ UNUSED static hid_t new_file_of(const char *path, age a, hsize_t user_block)
 }
 UNUSED static hid_t new_file(const char *path)   { return new_file_of(path, OLDEST, 0); }
 
-/* How a data set is stored. chunk 0: in one piece; most 0: as large as it is. gzip: its level and 1, or 0. */
+/* How a data set is stored. chunk 0: contiguous; most 0: of fixed size. gzip: level + 1, or 0. */
 typedef struct {
     hid_t type;
     int rank;

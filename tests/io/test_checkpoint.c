@@ -1,15 +1,15 @@
-/* test_checkpoint.c - saving and loading: everything comes back, in the same bytes, or nothing changes and
- * the message says why. */
+/* test_checkpoint.c - tests saving and loading. A load restores all state, with the same bytes when saved
+ * again, or changes nothing and reports the reason. */
 #include <hdf5.h>
 #include <sys/stat.h>
 #include "checkpoint.h"
 
 static void no_handles(void)
 {
-    cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "handles of HDF5 are left open");
+    cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "HDF5 handles stayed open");
 }
 
-Test(checkpoint, crc32c)
+Test(checkpoint, crc32c_matches_known_values)
 {
     unsigned char zeros[32] = { 0 }, text[300];
     cr_assert_eq(weft__crc32c(0, "123456789", 9), 0xE3069283u);
@@ -57,7 +57,7 @@ static bool same_things(const things *a, const things *b)
            !memcmp(a->raw, b->raw, sizeof a->raw);
 }
 
-Test(checkpoint, everything_comes_back)
+Test(checkpoint, restores_all_state)
 {
     const char *path = in_folder("a.h5");
     model a = model_new(1), b = model_new(99);
@@ -89,7 +89,7 @@ Test(checkpoint, everything_comes_back)
     end_folder();
 }
 
-Test(checkpoint, items_may_have_more_room)
+Test(checkpoint, items_may_have_a_larger_capacity)
 {
     const char *path = in_folder("a.h5");
     model a = model_new(1);
@@ -108,7 +108,7 @@ Test(checkpoint, items_may_have_more_room)
 }
 
 /* ---- the same bytes ---- */
-Test(checkpoint, the_same_state_gives_the_same_bytes)
+Test(checkpoint, equal_state_gives_equal_bytes)
 {
     const char *first = in_folder("1"), *second = in_folder("2");
     model a = model_new(1), b = model_new(2);
@@ -146,7 +146,7 @@ static void refused(const model *k, const char *path, weft_status kind, const ch
     no_handles();
 }
 
-Test(checkpoint, what_is_no_checkpoint_is_refused)
+Test(checkpoint, other_files_are_refused)
 {
     model a = model_new(1);
     things t = some;
@@ -194,7 +194,7 @@ static void forge(const char *path, const char *format, const char *version, con
     DOES(weft__sealed_write(h, path));
 }
 
-Test(checkpoint, a_right_checksum_is_not_enough)
+Test(checkpoint, valid_checksum_is_not_enough)
 {
     model a = model_new(1);
     things t = some;
@@ -216,7 +216,7 @@ Test(checkpoint, a_right_checksum_is_not_enough)
     end_folder();
 }
 
-Test(checkpoint, loading_is_all_or_nothing)
+Test(checkpoint, failed_load_changes_nothing)
 {
     model a = model_new(1), b = model_new(2);
     const char *path = in_folder("a.h5");
@@ -257,7 +257,7 @@ static const struct {
     { "less", 3, 5, false, false, true, "expected \"bias none", WEFT_EFORMAT },
 };
 
-Test(checkpoint, another_model_is_told_the_first_difference)
+Test(checkpoint, first_difference_to_the_model_is_reported)
 {
     const char *path = in_folder("a.h5");
     weft *w = open_on(WEFT_CPU);
@@ -312,7 +312,7 @@ Test(checkpoint, another_optimiser_is_refused)
     end_folder();
 }
 
-Test(checkpoint, an_optimiser_of_another_module_is_refused)
+Test(checkpoint, optimiser_of_another_module_is_refused)
 {
     const char *path = in_folder("a.h5"), *part = in_folder("part");
     weft *w = open_on(WEFT_CPU), *v = open_on(WEFT_CPU);
@@ -335,7 +335,7 @@ Test(checkpoint, an_optimiser_of_another_module_is_refused)
         content before = read_bytes(path);
         REFUSES(weft_save(path, m, other, NULL, 0), WEFT_EARG, "weft_save: ");
         content after = read_bytes(path);
-        cr_assert(before.n == after.n && !memcmp(before.at, after.at, before.n), "the file was touched");
+        cr_assert(before.n == after.n && !memcmp(before.at, after.at, before.n), "the file changed");
         free(before.at), free(after.at);
         REFUSES(weft_load(path, m, other, NULL, 0), WEFT_EARG,
                 "optimiser belongs to another module; expected one of m ");
@@ -346,7 +346,7 @@ Test(checkpoint, an_optimiser_of_another_module_is_refused)
     end_folder();
 }
 
-Test(checkpoint, what_matches_is_loaded_and_the_rest_reported)
+Test(checkpoint, matching_parameters_are_loaded_and_others_reported)
 {
     const char *path = in_folder("a.h5");
     weft *w = open_on(WEFT_CPU);
@@ -392,7 +392,7 @@ Test(checkpoint, what_matches_is_loaded_and_the_rest_reported)
     end_folder();
 }
 
-Test(checkpoint, a_part_of_a_model_is_a_model)
+Test(checkpoint, part_of_a_model_can_be_saved_and_loaded)
 {
     const char *path = in_folder("part");
     model a = model_new(1), b = model_new(2);
@@ -462,7 +462,7 @@ Test(checkpoint, bad_arguments_are_refused)
 }
 
 /* ---- writing ---- */
-Test(checkpoint, a_failed_context_writes_nothing)
+Test(checkpoint, failed_context_writes_nothing)
 {
     model a = model_new(1);
     const char *path = in_folder("a.h5"), *copy = in_folder("copy");

@@ -1,12 +1,12 @@
-/* test_checkpoint_files.c - damaged checkpoints, places that cannot be written, many threads. How files are
- * written: test_file_write.c; more damage: tests/fuzz. */
+/* test_checkpoint_files.c - tests damaged checkpoints, unwritable paths and several threads.
+ * test_file_write.c tests writing, tests/fuzz more damage. */
 #include <hdf5.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include "checkpoint.h"
 
-/* A version, and a number of bytes, that go on to the end of the head and beyond. */
-Test(checkpoint_files, a_head_without_an_end)
+/* A version and a byte count that continue beyond the end of the header. */
+Test(checkpoint_files, endless_numbers_in_the_header_are_refused)
 {
     model a = model_new(1);
     const char *path = in_folder("head");
@@ -22,7 +22,7 @@ Test(checkpoint_files, a_head_without_an_end)
     end_folder();
 }
 
-Test(checkpoint_files, what_cannot_be_replaced_is_left_alone)
+Test(checkpoint_files, unwritable_paths_are_refused)
 {
     model a = model_new(1);
     char deep[200];
@@ -45,7 +45,7 @@ Test(checkpoint_files, what_cannot_be_replaced_is_left_alone)
 }
 
 /* Every single bit of the file, one at a time: refused, all of them. */
-Test(checkpoint_files, no_bit_flips_unseen)
+Test(checkpoint_files, each_flipped_bit_is_detected)
 {
     const char *path = in_folder("a.h5"), *bad = in_folder("bad");
     weft *w = open_on(WEFT_CPU);
@@ -98,7 +98,7 @@ Test(checkpoint_files, impossible_counters_are_refused)
 
 /* ---- an earlier version ---- */
 /* A file that 0.1 has written: weights, buffer, optimiser, random stream, a loader's position. */
-Test(checkpoint_files, of_version_0_1_are_read)
+Test(checkpoint_files, files_of_version_0_1_are_read)
 {
     enum { N = 40, CLASSES = 8 };
     static const int32_t next[] = { 34, 29, 11, 32 };
@@ -107,7 +107,7 @@ Test(checkpoint_files, of_version_0_1_are_read)
     int32_t len[N];
     char path[512];
     if (sizeof(weft_real) == 8)
-        return;                                  /* the file holds floats */
+        return;                                  /* the file contains floats */
     snprintf(path, sizeof path, "%s/golden/checkpoint_0_1.weft",
              getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests");
     weft *w = weft_open(&(weft_opts){ .device = WEFT_REF, .seed = 3 });
@@ -156,7 +156,7 @@ static void *save_and_load(void *number)
     return good ? number : NULL;
 }
 
-Test(checkpoint_files, many_threads_save_at_once)
+Test(checkpoint_files, several_threads_save_in_parallel)
 {
     pthread_t t[2];
     int number[2] = { 0, 1 };
@@ -174,7 +174,7 @@ Test(checkpoint_files, many_threads_save_at_once)
 }
 
 static herr_t loud(hid_t stack, void *user) { (void)stack; ++*(int *)user; return 0; }
-Test(checkpoint_files, the_program_s_own_hdf5_is_left_alone)
+Test(checkpoint_files, settings_of_libhdf5_are_unchanged)
 {
     model a = model_new(1);
     int heard = 0;

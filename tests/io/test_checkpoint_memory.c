@@ -1,5 +1,5 @@
-/* test_checkpoint_memory.c - memory that runs out while a file is written or read: every allocation of
- * weft's own code fails once. */
+/* test_checkpoint_memory.c - tests failed allocations while a file is written or read. Each allocation of
+ * weft fails once. */
 #include <hdf5.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -25,7 +25,7 @@ static weft_status size(const model *k)
     return (void)k, weft_checkpoint_item_size(checkpoint_path, "number") == 2 ? WEFT_OK : WEFT_ENOMEM;
 }
 
-Test(checkpoint_memory, every_allocation_may_fail)
+Test(checkpoint_memory, survives_failure_of_each_allocation)
 {
     static weft_status (*const call[])(const model *) = { saves,   loads,   items, matching,
                                                           exports, imports, size };
@@ -94,7 +94,7 @@ static int in_little_memory(const model *k, size_t more, bool load)
     return s == WEFT_ENOMEM ? 1 : s ? 2 : 0;
 }
 
-Test(checkpoint_memory, a_limit_of_memory_is_an_error)
+Test(checkpoint_memory, memory_limit_gives_an_error)
 {
     model a = model_new(1);
     int told[2][3] = { { 0 } };

@@ -1,5 +1,5 @@
-/* test_checkpoint_optim.c - a checkpoint whose checksums are right, but whose optimiser no steps can have
- * made, is refused, and nothing changes. */
+/* test_checkpoint_optim.c - tests that a checkpoint with valid checksums but an impossible optimiser state is
+ * refused and changes nothing. */
 #include "checkpoint.h"
 #include "nn/optim.h"
 

@@ -15,7 +15,7 @@ static form any_form(hid_t type)
     return f;
 }
 
-/* n numbers, some of them equal so that there is something to compress. */
+/* n numbers with repetitions, so that they compress. */
 static double *any_numbers(size_t n)
 {
     double *values = calloc(n + 1, sizeof *values);
@@ -32,7 +32,7 @@ static void save(const char *path, age a, const form *f, hid_t memory, const voi
     H5Fclose(file);
 }
 
-Test(chunks, of_every_shape_and_filter)
+Test(chunks, every_shape_and_filter_is_read)
 {
     const char *path = in_folder("f");
     for (int k = 0; k < rounds(120, 3000); k++) {
@@ -54,7 +54,7 @@ Test(chunks, of_every_shape_and_filter)
 
 /* ---- half precision ---- */
 /* All numbers of 16 bits, against libhdf5's own conversion; NaN is NaN. */
-Test(chunks, every_half_and_every_bfloat)
+Test(chunks, every_half_and_bfloat_is_read)
 {
     enum { N = 1 << 16 };
     static uint16_t raw[N];
@@ -121,7 +121,7 @@ static small save_indexed(const char *path, int i)
     return m;
 }
 
-Test(chunks, every_index)
+Test(chunks, every_chunk_index_is_read)
 {
     const char *path = in_folder("index.h5");
     for (int i = rounds(1, 0); i < COUNT(indexes); i++) {         /* libhdf5 takes 10 s to write the first */
@@ -135,7 +135,7 @@ Test(chunks, every_index)
 }
 
 /* ---- refused ---- */
-Test(chunks, what_they_declare_is_not_believed)
+Test(chunks, declared_sizes_do_not_allocate)
 {
     const char *path = in_folder("f");
     small m = small_new(1, (hsize_t[]){ 4 });
@@ -152,7 +152,7 @@ Test(chunks, what_they_declare_is_not_believed)
     end_folder();
 }
 
-Test(chunks, refused)
+Test(chunks, invalid_chunks_are_refused)
 {
     static const struct { age age; bool fletcher; hsize_t chunk; int written; const char *says;
     } bad[] = {
@@ -186,13 +186,13 @@ Test(chunks, refused)
 }
 
 /* A chunk that a filter did not shorten is stored unfiltered, and its key has a flag for that. */
-Test(chunks, filters_that_were_skipped)
+Test(chunks, skipped_filters_are_honoured)
 {
     const char *path = in_folder("f");
     const float raw[4] = { 1, 2, -3, 4.5f };
     small m = small_new(1, (hsize_t[]){ 4 });
     form f = { .rank = 1, .size = { 4 }, .chunk = { 4 }, .gzip = 7, .shuffle = true, .type = H5T_IEEE_F32LE };
-    for (uint32_t mask = 1; mask <= 8; mask++) { /* 3: both are skipped; 2 alone: shuffled bytes, none here */
+    for (uint32_t mask = 1; mask <= 8; mask++) { /* 3 skips both filters; with 2 bytes are shuffled */
         hid_t file = new_file(path), set = make_set(file, "weight", &f);
         cr_assert(H5Dwrite_chunk(set, H5P_DEFAULT, mask, (hsize_t[]){ 0 }, sizeof raw, raw) >= 0);
         H5Dclose(set);
@@ -209,7 +209,7 @@ Test(chunks, filters_that_were_skipped)
 
 /* Leaves of the tree contain the chunks of another leaf. The number is right, but some occur twice and some
  * are missing. */
-Test(chunks, a_leaf_twice)
+Test(chunks, repeated_leaf_is_refused)
 {
     enum { N = 200, LEAF = 24 + 64 * 32 + 24 };
     const char *path = in_folder("f");

@@ -29,7 +29,7 @@ static void csv_is(const char *path, const weft_csv_opts *opts, int n, const int
     weft_frame_free(&f);
 }
 
-Test(csv, of_many_habits)
+Test(csv, dialects_are_read)
 {
     static const struct {
         const char *text;
@@ -67,7 +67,7 @@ Test(csv, of_many_habits)
     end_folder();
 }
 
-Test(csv, of_a_million_numbers)
+Test(csv, million_numbers_are_read)
 {
     enum { ROWS = 100000 };
     char *text = NULL;
@@ -97,7 +97,7 @@ static void refused(const char *path, const weft_csv_opts *opts, weft_status kin
     cr_assert(!f.n && !f.columns);
 }
 
-Test(csv, that_is_wrong_says_where)
+Test(csv, errors_name_the_line)
 {
     static const weft_csv_opts gaps = { .empty_is_nan = true };
     static const struct { const char *text, *says; const weft_csv_opts *opts;
@@ -139,7 +139,7 @@ Test(csv, that_is_wrong_says_where)
     end_folder();
 }
 
-Test(csv, arguments_that_make_no_sense)
+Test(csv, invalid_arguments_are_refused)
 {
     weft_dataset d;
     static const char *const hole[] = { "a", NULL };
@@ -155,7 +155,7 @@ Test(csv, arguments_that_make_no_sense)
 
 /* Nanoseconds since 1970 are 256 apart as doubles. Those in between are refused and not rounded, also in a
  * frame's column with fractions. */
-Test(csv, integers_that_a_double_does_not_hold_are_refused)
+Test(csv, integers_beyond_a_double_are_refused)
 {
     static const char *const bad[] = { "1764249600000000100",   "-9007199254740993",    "+9007199254740993",
                                        "00009007199254740993 ", "18446744073709551615",

@@ -1,5 +1,5 @@
-/* test_damaged_hdf5.c - HDF5 files whose structures are damaged, their sums put right: refused or read, never
- * a crash, and libhdf5 can be closed afterwards. */
+/* test_damaged_hdf5.c - tests HDF5 files with damaged structures and corrected checksums. They are refused or
+ * read, without a crash, and libhdf5 can be closed afterwards. */
 #include "sets.h"
 
 /* Addresses near 2^64 led its buffer of metadata to memory that is not there, a heap with a tree of huge
@@ -51,7 +51,7 @@ static void damage(const char *path, content b, size_t at, size_t from, size_t n
             cr_assert_eq(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL), 0,
                          "byte %zu, %d: the file stays open: %s", i, to[k], weft_file_message());
             weft_frame_free(&f);
-            weft_load_report extra = { 0 };      /* all of the columns, by a walk of the group */
+            weft_load_report extra = { 0 };      /* all columns, by a walk of the group */
             s = weft_load_state_dict(path, m, &extra);
             cr_assert(s == WEFT_OK || s == WEFT_EFORMAT, "byte %zu: %s: %s", i, weft_status_name(s),
                       weft_file_message());
@@ -92,7 +92,7 @@ static size_t structure_at(content b, size_t at, bool all, size_t *head)
 
 /* A root with links in its header, one with links in a heap and a tree, data sets with numbers in their
  * headers. */
-Test(damaged_hdf5, structures_with_right_sums_are_refused_or_read)
+Test(damaged_hdf5, damaged_structures_with_valid_sums_are_refused_or_read)
 {
     const char *path = in_folder("structure.h5");
     for (int k = 0; k < 3; k++) {
@@ -132,7 +132,7 @@ Test(damaged_hdf5, damaged_heaps_of_names_are_refused_or_read)
     memcpy(&size, names + SIZE, 8), memcpy(&data, names + DATA, 8);
     const uint64_t to[] = { UINT64_MAX, UINT64_MAX - 8, 0,    2,        7,   15,      16,
                             size - 8,   size - 1,       size, size + 1, b.n, 1u << 30 };
-    for (int place = 0; place < 2; place++)      /* the head's, and those of the first free place */
+    for (int place = 0; place < 2; place++)      /* those of the header and of the first free block */
         for (int k = 0; k < 3 - place; k++)
             for (int i = 0; i < COUNT(to); i++) {
                 uint64_t first, was;
@@ -190,8 +190,8 @@ static bool reads_as_libhdf5(const char *path)
     return !s;
 }
 
-/* Each bit of what headers say of shapes, types and places. */
-Test(damaged_hdf5, headers_of_sets_are_read_as_libhdf5_reads_them)
+/* Flips each bit of the shapes, types and addresses in headers. */
+Test(damaged_hdf5, headers_of_sets_match_libhdf5)
 {
     static const int messages[] = { 1, 3, 8 };
     const char *path = in_folder("set.h5");
@@ -220,7 +220,7 @@ Test(damaged_hdf5, headers_of_sets_are_read_as_libhdf5_reads_them)
 
 /* An end that the superblock names, but before numbers that are there: libhdf5 reads them or not, as its
  * buffer has it. The whole and its parts are refused alike. */
-Test(damaged_hdf5, numbers_behind_the_end_that_is_named_are_refused)
+Test(damaged_hdf5, numbers_beyond_the_named_end_are_refused)
 {
     enum { LENGTHS = 10, END = 28, SUM = 44 };                /* of a superblock of version 2 */
     static const int32_t len[] = { 3, 0, 2, 4 }, all[] = { 0, 1, 2, 3 },

@@ -1,5 +1,5 @@
-/* test_data.c - ragged data from text and HDF5 with everything that can be wrong in them; the journal. CSV:
- * test_csv.c. */
+/* test_data.c - tests ragged data from text and HDF5 files with every kind of fault, and the journal.
+ * test_csv.c tests CSV. */
 #include <jansson.h>
 #include "sets.h"
 
@@ -23,7 +23,7 @@ static void text_is(const char *path, weft_text_opts opts, int64_t n, const int3
     is_empty(&d);
 }
 
-Test(data, text_with_its_line_ends)
+Test(data, text_keeps_line_ends_on_request)
 {
     const weft_text_opts kept = { .keep_line_ends = true }, one = { .one_sequence = true },
                          both = { true, true };
@@ -41,7 +41,7 @@ Test(data, text_with_its_line_ends)
     end_folder();
 }
 
-Test(data, text_that_cannot_be_read)
+Test(data, invalid_texts_are_refused)
 {
     weft_dataset d;
     in_folder("");
@@ -83,7 +83,7 @@ Test(data, files_of_the_kernel_are_refused)
 }
 
 /* ---- HDF5 ---- */
-Test(data, hdf5_there_and_back)
+Test(data, hdf5_round_trip_keeps_all)
 {
     static const char *const groups[] = { NULL, "", "/", "train", "/a/b/c", "a//b/", "./a/." };
     for (int k = 0; k < rounds(40, 400); k++) {
@@ -122,7 +122,7 @@ static const char *foreign(hid_t lengths_type, const double *lengths, bool matri
     return path;
 }
 
-Test(data, hdf5_of_others)
+Test(data, hdf5_of_other_programs_is_read)
 {
     static const double two[] = { 3, 1 }, negative[] = { 5, -1 }, huge[] = { (double)(1LL << 33), 1 };
     const hid_t i64 = H5T_STD_I64LE, f32 = H5T_IEEE_F32LE;
@@ -161,7 +161,7 @@ Test(data, hdf5_of_others)
 }
 
 /* A text of empty lines has no token, a table may have no row. */
-Test(data, hdf5_of_empty_sequences)
+Test(data, hdf5_keeps_empty_sequences)
 {
     weft_dataset in, out;
     const char *path = in_folder("d.h5");
@@ -179,7 +179,7 @@ Test(data, hdf5_of_empty_sequences)
     end_folder();
 }
 
-Test(data, hdf5_cannot_be_written)
+Test(data, hdf5_write_errors_are_reported)
 {
     int32_t len[] = { 1, -1 }, tokens[] = { 1 };
     weft_dataset d = { .n = 2, .len = len, .ints = tokens };
@@ -246,7 +246,7 @@ Test(journal, lines_are_json)
     end_folder();
 }
 
-Test(journal, appends_below_a_cut_line)
+Test(journal, appends_after_a_cut_line)
 {
     const char *path = put_text("log.jsonl", "{\"a\": 1}\n{\"b\": ");
     for (int i = 0; i < 2; i++) {
@@ -262,7 +262,7 @@ Test(journal, appends_below_a_cut_line)
     end_folder();
 }
 
-Test(journal, null_swallows_everything)
+Test(journal, null_is_ignored)
 {
     weft_journal *j = (weft_journal *)folder;
     cr_assert(weft_journal_open("/nowhere/log", false, &j) == WEFT_EIO && !j);

@@ -60,7 +60,7 @@ static void is_gathered(weft_tensor *x, const weft_dataset *d, const int32_t *in
     cr_assert_eq(weft_size(x, 0), row);
 }
 
-TABLE_TEST(dataset, a_batch_is_a_gather)
+TABLE_TEST(dataset, batch_matches_a_plain_gather)
 {
     for (int k = 0; k < rounds(40, 1000); k++) {
         int32_t index[4 * N];
@@ -76,7 +76,7 @@ TABLE_TEST(dataset, a_batch_is_a_gather)
     }
 }
 
-CPU_TEST(dataset, several_of_the_same_sequences_are_one_batch)
+CPU_TEST(dataset, datasets_of_equal_lengths_share_a_batch)
 {
     new_lengths();
     weft_dataset x = data_of(3), y = data_of(3), tokens = data_of(0);
@@ -95,7 +95,7 @@ CPU_TEST(dataset, several_of_the_same_sequences_are_one_batch)
     free_data(&x), free_data(&y), free_data(&tokens);
 }
 
-/* A sequence's dropout mask is its own, whatever its neighbours. */
+/* A sequence has the same dropout mask in every batch. */
 Test(dataset, dropout_follows_the_sequence)
 {
     static const int32_t first[] = { 3, 8, 5 }, second[] = { 8, 0, 1, 3 };
@@ -112,13 +112,13 @@ Test(dataset, dropout_follows_the_sequence)
             false));
     cr_assert(!memcmp(kept[0], kept[1] + 3 * 24, 24 * sizeof **kept) &&
               !memcmp(kept[0] + 24, kept[1], 24 * sizeof **kept));
-    cr_assert(memcmp(kept[0], kept[0] + 24, 24 * sizeof **kept), "two sequences have one mask");
+    cr_assert(memcmp(kept[0], kept[0] + 24, 24 * sizeof **kept), "two sequences have the same mask");
     free_data(&d);
     CLEAN(w[0]);
     CLEAN(w[1]);
 }
 
-TABLE_TEST(dataset, empty_ones)
+TABLE_TEST(dataset, empty_datasets_work)
 {
     int64_t none[] = { 0 };
     weft_dataset d = { .offset = none };
@@ -130,7 +130,7 @@ TABLE_TEST(dataset, empty_ones)
     }
 }
 
-CPU_TEST(dataset, refuses)
+CPU_TEST(dataset, invalid_datasets_are_refused)
 {
     static const int32_t good[] = { 0, 1 }, beyond[] = { 0, N }, negative[] = { 3, 4, -1 };
     for (int i = 0; i < N; i++)

@@ -71,8 +71,8 @@ static mode_t mode_of(const char *path)
     cr_assert_eq(stat(path, &s), 0, "%s", path);
     return s.st_mode & 0777;
 }
-/* Whatever a file is called and however old it is: a save touches its own path only. */
-Test(file_write, files_of_the_user_are_never_removed)
+/* A save changes only its own path, for files of any name and age. */
+Test(file_write, user_files_are_never_removed)
 {
     static const char *const name[] = { "a.h5.tmp.backup",  "a.h5.tmp.123456", "a.h5.tmp.",
                                         "a.h5.tmp.folder",  ".weft-tmp-1",     ".weft-tmp-0123456789abcdef",
@@ -107,7 +107,7 @@ Test(file_write, files_of_the_user_are_never_removed)
 }
 
 /* A process that is killed while it writes leaves nothing, where the file system has nameless files. */
-Test(file_write, a_killed_writer_leaves_nothing_behind)
+Test(file_write, killed_writer_leaves_no_file)
 {
     model a = model_new(1);
     const char *path = in_folder("a.h5");
@@ -125,7 +125,7 @@ Test(file_write, a_killed_writer_leaves_nothing_behind)
     end_folder();
 }
 
-Test(file_write, the_longest_name_can_be_written)
+Test(file_write, longest_name_can_be_written)
 {
     char name[256];
     memset(name, 'n', 255), name[255] = 0;
@@ -144,7 +144,7 @@ Test(file_write, the_longest_name_can_be_written)
     end_folder();
 }
 
-Test(file_write, nobody_reads_it_before_it_has_its_mode)
+Test(file_write, new_file_has_its_mode_before_its_data)
 {
     static const struct {
         mode_t mask, mode;
@@ -155,7 +155,7 @@ Test(file_write, nobody_reads_it_before_it_has_its_mode)
         only_named = i == 1;
         umask(new_[i].mask);
         DOES(saves(path, &a));
-        cr_assert(made_with == 0600 && mode_of(path) == new_[i].mode, "umask %o: made with %o, then %o",
+        cr_assert(made_with == 0600 && mode_of(path) == new_[i].mode, "umask %o: created with %o, then %o",
                   new_[i].mask, made_with, mode_of(path));
         cr_assert_eq(umask(0022), new_[i].mask);
         cr_assert(chmod(path, 0604) == 0);
@@ -167,7 +167,7 @@ Test(file_write, nobody_reads_it_before_it_has_its_mode)
     end_folder();
 }
 
-Test(file_write, its_owner_and_its_group)
+Test(file_write, keeps_owner_and_group)
 {
     enum { NOBODY = 65534, GROUP = 4321 };
     if (geteuid()) {
@@ -193,7 +193,7 @@ Test(file_write, its_owner_and_its_group)
     end_folder();
 }
 
-Test(file_write, links_are_followed_whatever_they_point_to)
+Test(file_write, links_are_followed)
 {
     model a = model_new(1);
     char below[200], loop[200], file[200];
@@ -238,7 +238,7 @@ static int saves_beyond(rlim_t limit, const char *path, const model *k, bool bef
     return is_pending() != before || sigismember(&then, SIGXFSZ) != before ? 2 : 0;
 }
 
-Test(file_write, a_limit_of_its_size_is_an_error)
+Test(file_write, size_limit_gives_an_error)
 {
     model a = model_new(1);
     const char *path = in_folder("a.h5"), *copy = in_folder("copy");
@@ -273,7 +273,7 @@ static int writes_lines(const char *path)
     line(j, 1, "good");
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 1000, RLIM_INFINITY });
     for (int i = 0; i < 2; i++) {
-        line(j, 2, big);                         /* the first is cut, of the second there is nothing */
+        line(j, 2, big);                         /* the first is cut, the second is missing */
         if (!strstr(weft_file_message(), "cannot be written: File too large"))
             return 1;
     }
@@ -284,7 +284,7 @@ static int writes_lines(const char *path)
     return 0;
 }
 
-Test(file_write, a_cut_line_of_a_journal_takes_no_other_with_it)
+Test(file_write, cut_journal_line_affects_no_other)
 {
     const char *path = in_folder("log");
     pid_t child = fork();
@@ -320,7 +320,7 @@ static int contained(const char *path, const model *k, int times)
     _exit(saves_often(path, k, times));
 }
 
-Test(file_write, two_writers_of_equal_numbers)
+Test(file_write, two_writers_leave_a_whole_file)
 {
     model a = model_new(1), b = model_new(2), c = model_new(3);
     const model *one[] = { &a, &b };
@@ -358,7 +358,7 @@ static void *saves_and_loads(void *k_)
     return good ? k_ : NULL;
 }
 
-Test(file_write, a_stack_of_64_kb_is_enough)
+Test(file_write, stack_of_64_kb_is_enough)
 {
     model k = model_new(1);
     pthread_attr_t small;
@@ -383,7 +383,7 @@ static void holds(const char *path, const char *text)
     free(b.at);
 }
 
-Test(file_write, bytes_of_a_program_are_written_whole_or_not_at_all)
+Test(file_write, program_bytes_are_written_whole_or_not_at_all)
 {
     const char *path = in_folder("page");
     DOES(weft_write_file(path, "one\n", 4));

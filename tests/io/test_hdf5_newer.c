@@ -1,5 +1,5 @@
-/* test_hdf5_newer.c - HDF5 files as h5py writes them today: every integer and float type in either byte
- * order, bool, a user block, SWMR; numbers that do not fit. Indexes of chunks: test_chunks.c. */
+/* test_hdf5_newer.c - tests HDF5 files as h5py writes them today: every integer and float type in either byte
+ * order, bool, a user block, SWMR, and numbers out of range. test_chunks.c tests indexes of chunks. */
 #include "sets.h"
 
 enum { N = 60, ROWS = 20 };
@@ -96,7 +96,7 @@ static hid_t bool_type(void)                     /* h5py's */
     return t;
 }
 
-Test(hdf5_newer, every_type_in_every_form)
+Test(hdf5_newer, every_type_and_form_is_read)
 {
     static const way ways[] = { { OLDEST, false, 0, 0, 0 },
                                 { OLDEST, true, 6, 0, 0 },
@@ -135,7 +135,7 @@ static const char *with_integers(const char *name, hid_t type, hid_t memory, con
     return path;
 }
 
-Test(hdf5_newer, integers_that_do_not_fit_are_named)
+Test(hdf5_newer, integers_out_of_range_are_named)
 {
     static const struct { const char *name; bool is_unsigned; int64_t four[4]; const char *says; } bad[] = {
         { "tokens", false, { 1, 2, 1LL << 31, 4 },
@@ -174,7 +174,7 @@ Test(hdf5_newer, integers_that_do_not_fit_are_named)
 }
 
 /* ---- a writer that is still there ---- */
-Test(hdf5_newer, a_file_that_is_being_written)
+Test(hdf5_newer, file_open_for_swmr_writing_is_read)
 {
     enum { SUM = 44 };                           /* of the superblock */
     const char *path = in_folder("swmr.h5");

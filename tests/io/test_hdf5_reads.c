@@ -1,5 +1,6 @@
-/* test_hdf5_reads.c - an open HDF5 file as a dataset: batches and parts have the bytes of the whole file, in
- * any order, and no others are read; files that change, memory that runs out. Damage: tests/fuzz. */
+/* test_hdf5_reads.c - tests an open HDF5 file as a dataset. Batches and parts have the bytes of the whole
+ * file, in any order, and no other bytes are read. Also tests files that change and failed allocations.
+ * tests/fuzz tests damage. */
 #include <fcntl.h>
 #include <pthread.h>
 #include "sets.h"
@@ -98,7 +99,7 @@ static void same_batch(weft *w, const weft_dataset *whole, const weft_dataset *p
     weft_clear(w);
 }
 
-/* All in order, backwards, the first and the last, none, one of them many times, chance. */
+/* Indices: all in order, reversed, first and last, none, one many times, random. */
 static void every_order(weft *w, const weft_dataset *whole, const weft_dataset *part)
 {
     int32_t index[2 * MOST], all = (int32_t)whole->n;
@@ -119,7 +120,7 @@ static void every_order(weft *w, const weft_dataset *whole, const weft_dataset *
     }
 }
 
-Test(hdf5_reads, the_same_bytes_as_the_whole_file)
+Test(hdf5_reads, rows_match_the_whole_file)
 {
     const hid_t f32 = H5T_IEEE_F32LE, f64 = H5T_IEEE_F64LE;
     const layout all_layouts[] = { { "g/rows", f32, false, 0, OLDEST },
@@ -186,7 +187,7 @@ static const char *large_file(void)
     return path;
 }
 
-Test(hdf5_reads, no_more_is_read_than_is_asked_for)
+Test(hdf5_reads, only_requested_rows_are_read)
 {
     const char *path = large_file();
     weft_dataset d, some;
@@ -202,13 +203,13 @@ Test(hdf5_reads, no_more_is_read_than_is_asked_for)
     at = count_of("rchar");
     DOES(weft_read_hdf5_part(d.file, index, 100, &some));
     long long read = count_of("rchar") - at - look, asked = 100ll * EACH * COLUMNS * 4;
-    cr_assert(read == asked, "%lld bytes for %lld", read, asked);
+    cr_assert(read == asked, "read %lld bytes for %lld", read, asked);
     weft_dataset_free(&some), close_shape(&d);
     cr_assert(CHECK_SANITIZED || most_resident() - before < 20000, "%ld KB more", most_resident() - before);
     end_folder();
 }
 
-Test(hdf5_reads, neighbours_are_read_by_one_call)
+Test(hdf5_reads, neighbours_take_one_read)
 {
     weft_dataset d, some;
     int32_t index[200];
@@ -233,7 +234,7 @@ static const char *plain_file(void)
     return path;
 }
 
-Test(hdf5_reads, refuses)
+Test(hdf5_reads, invalid_requests_are_refused)
 {
     weft_dataset d, out;
     weft_hdf5 *f;
@@ -270,7 +271,7 @@ Test(hdf5_reads, refuses)
 }
 
 /* ---- windows of a plan ---- */
-Test(hdf5_reads, tokens_of_a_plan)
+Test(hdf5_reads, tokens_of_a_plan_match_the_whole_file)
 {
     const char *path = in_folder("plan.h5");
     for (int k = 0; k < 40; k++) {
@@ -305,7 +306,7 @@ Test(hdf5_reads, tokens_of_a_plan)
     end_folder();
 }
 
-Test(hdf5_reads, a_number_that_is_too_large_is_told_when_it_is_read)
+Test(hdf5_reads, too_large_number_is_reported_when_read)
 {
     if (sizeof(weft_real) == 8)
         return;
@@ -331,7 +332,7 @@ Test(hdf5_reads, a_number_that_is_too_large_is_told_when_it_is_read)
 }
 
 /* ---- files that change ---- */
-Test(hdf5_reads, a_file_that_is_cut_off_or_replaced)
+Test(hdf5_reads, cut_or_replaced_file_is_reported)
 {
     const char *path = plain_file();
     weft_dataset d, before, out;
@@ -357,7 +358,7 @@ static weft_status open_and_read(const char *path, weft_dataset *d, weft_dataset
     return s ? s : weft_read_hdf5_part(d->file, all, 3, out);
 }
 
-Test(hdf5_reads, every_allocation_may_fail)
+Test(hdf5_reads, survives_failure_of_each_allocation)
 {
     const char *path = plain_file();
     weft_dataset d, out;
@@ -400,7 +401,7 @@ static void *reads(void *of)
     return (void *)wrong;
 }
 
-Test(hdf5_reads, several_threads_read_one)
+Test(hdf5_reads, several_threads_read_one_file)
 {
     pthread_t thread[4];
     const char *path = in_folder("threads.h5");
@@ -421,7 +422,7 @@ Test(hdf5_reads, several_threads_read_one)
 }
 
 /* ---- a file that is read page by page ---- */
-Test(hdf5_reads, what_was_read_once_stays_as_it_was)
+Test(hdf5_reads, cached_pages_keep_their_bytes)
 {
     unsigned char x[40000], y[40000];
     for (size_t i = 0; i < sizeof x; i++)

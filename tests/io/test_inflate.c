@@ -1,12 +1,12 @@
-/* test_inflate.c - compressed chunks of a state dict: what deflate makes in all of its ways is inflated; a
- * stream that makes more or less than the chunk has is refused, and takes no memory. */
+/* test_inflate.c - tests compressed chunks of a state dict. Each form of deflate output is inflated. A stream
+ * that is shorter or longer than the chunk is refused without allocating its size. */
 #define ZLIB_CONST
 #include <zlib.h>
 #include "sets.h"
 #include "tests/failing_malloc.h"
 
 /* ---- streams ---- */
-/* What deflate makes of these bytes, in any of its ways; to be freed. */
+/* Deflates the bytes in one of several ways. The caller frees the result. */
 static unsigned char *deflated(const void *from, size_t n, int k, size_t *size)
 {
     z_stream z = { 0 };
@@ -53,7 +53,7 @@ static bool has(weft_tensor *x, const float *want)         /* NaN is NaN */
 
 static const char not_a_chunk[] = "weight has a damaged chunk";
 
-Test(inflate, what_was_deflated_inflates)
+Test(inflate, deflated_bytes_are_restored)
 {
     const char *path = in_folder("f");
     for (int k = 0; k < rounds(60, 2000); k++) {
@@ -85,7 +85,7 @@ Test(inflate, what_was_deflated_inflates)
 
 /* Streams of one byte more or less than the chunk, wherever its numbers end, and data that is not a zlib
  * stream. */
-Test(inflate, streams_of_other_kinds)
+Test(inflate, other_streams_are_refused)
 {
     enum { N = 4 };
     static const struct { const char *name; int window; bool dictionary; } other[] = {
@@ -115,8 +115,9 @@ Test(inflate, streams_of_other_kinds)
     end_folder();
 }
 
-/* Each allocation of a load fails once, zlib's included: of a good file, and of a stream that goes on. */
-Test(inflate, without_memory)
+/* Each allocation of a load fails once, including zlib's, for a good file and for a stream that is too
+ * long. */
+Test(inflate, survives_failure_of_each_allocation)
 {
     enum { N = 3000 };
     const char *path = in_folder("f");
@@ -186,7 +187,7 @@ static void bomb(const char *path, size_t n)
     free(stream);
 }
 
-Test(inflate, a_bomb_takes_no_memory)
+Test(inflate, bomb_takes_no_memory)
 {
     const char *path = in_folder("f");
     bomb(path, 400 << 20);

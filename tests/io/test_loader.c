@@ -16,7 +16,7 @@ static weft_loader_opts any_opts(void)
 
 /* An epoch is a random order, the plan of the sequences in this order, and a random order of its batches.
  * tests/scripts/test_reference.sh compares planners with their definitions. */
-Test(loader, batches_are_those_of_the_definition)
+Test(loader, batches_match_the_definition)
 {
     int32_t len[N], drawn[N], order[N], turn[N];
     dice_seed(3);
@@ -86,7 +86,7 @@ static weft_loader *loader_of(weft *w, const char *text, const int32_t *len)
     return l;
 }
 
-Test(loader, every_planner_goes_on_where_it_was)
+Test(loader, every_planner_resumes_at_its_position)
 {
     int32_t len[N];
     dice_seed(4);
@@ -122,7 +122,7 @@ Test(loader, every_planner_goes_on_where_it_was)
     }
 }
 
-Test(loader, what_is_refused)
+Test(loader, unsuitable_plans_are_refused)
 {
     const int32_t len[] = { 5, 30, 2 };
     weft *w = open_on(WEFT_CPU);
@@ -171,7 +171,7 @@ static void is_inert(weft_loader *l)
     cr_assert(!s.at[0] && !s.at[1] && !s.at[2] && !s.at[3]);
 }
 
-Test(loader, a_name_is_one_loaders)
+Test(loader, names_are_unique_in_a_context)
 {
     const int32_t len[] = { 1, 2, 3 };
     const weft_loader_opts o = { .count = 2 };
@@ -214,13 +214,13 @@ Test(loader, the_number_of_batches_is_known_before_an_epoch)
         int64_t before = weft_loader_batches(asked);
         for (int i = (int)dice(3); i; i--)
             cr_assert_eq(weft_loader_batches(asked), before);
-        cr_assert(!weft_loader_epoch(asked) && w->random.streams->count == 0, "asking has drawn");
+        cr_assert(!weft_loader_epoch(asked) && w->random.streams->count == 0, "the query drew numbers");
         weft_loader_state a = weft_loader_get_state(asked), b = weft_loader_get_state(not);
         cr_assert(!memcmp(&a, &b, sizeof a));
         same_batches(asked, not, 1);
         cr_assert(weft_loader_batches(asked) == before &&
                   w->random.streams->count == v->random.streams->count);
-        /* between two epochs of one that is restored: the next one's */
+        /* between two epochs of a restored loader: the next epoch's count */
         a = weft_loader_get_state(asked);
         weft_loader_set_state(not, a);
         before = weft_loader_batches(not);
@@ -233,7 +233,7 @@ Test(loader, the_number_of_batches_is_known_before_an_epoch)
 }
 
 /* What moves the stream after the question (a checkpoint that is loaded) makes the plan void. */
-Test(loader, a_plan_follows_its_stream)
+Test(loader, plan_depends_on_its_stream)
 {
     int32_t len[50];
     weft_loader_opts o = { .tokens = 40, .pool = 2 };
@@ -252,7 +252,7 @@ Test(loader, a_plan_follows_its_stream)
     }
 }
 
-CPU_TEST(loader, refuses)
+CPU_TEST(loader, invalid_arguments_are_refused)
 {
     int32_t len[] = { 1, 2, -3 }, good[] = { 1, 2, 3 };
     int64_t size;
@@ -291,7 +291,7 @@ CPU_TEST(loader, refuses)
 }
 
 /* A damaged position is refused as a whole. The loader continues like one that never saw it. */
-Test(loader, a_damaged_position_changes_nothing)
+Test(loader, damaged_position_changes_nothing)
 {
     for (int k = 0; k < rounds(60, 600); k++) {
         int32_t len[N];
@@ -333,7 +333,7 @@ Test(loader, a_damaged_position_changes_nothing)
     }
 }
 
-Test(loader, allocates_nothing_once_made)
+Test(loader, epochs_allocate_nothing)
 {
     enum { MANY = 5000 };
     static int32_t len[MANY];

@@ -11,7 +11,7 @@ static char *lines(const weft_chart *charts, int64_t n, int columns)
 /* The element that begins at `at`; to be freed. */
 static char *element(const char *at) { return strndup(at, (size_t)(strstr(at, "/>") - at)); }
 
-Test(pictures, curves)
+Test(pictures, curves_show_their_points)
 {
     begin();
     double x[100], y[100], z[100];
@@ -26,7 +26,7 @@ Test(pictures, curves)
                                   { "outline", 4, (double[]){ 1, 1, 2, 2 }, x, true, NULL } };
     char *text = lines(&(weft_chart){ NULL, "updates", "loss", nasty, 0, 0, curves, 4 }, 1, 0);
     cr_assert(strstr(text, "viewBox=\"0 0 960 480\"") && !strstr(text, "translate("));
-    cr_assert_eq(count(text, "<circle"), 20, "few points get dots, an outline none");
+    cr_assert_eq(count(text, "<circle"), 20, "few points must have dots, an outline none");
     cr_assert_eq(count(text, "class=\"curve\""), 4);
     char *first = element(strstr(text, "class=\"curve\""));
     char *straight = element(strstr(text, "#d55e00\" d"));
@@ -40,7 +40,7 @@ Test(pictures, curves)
 }
 
 /* Each omitted point is within the allowed distance of the path. */
-Test(pictures, a_path_leaves_out_only_points_on_its_way)
+Test(pictures, path_omits_only_points_on_its_line)
 {
     enum { N = 400 };
     begin();
@@ -72,7 +72,7 @@ Test(pictures, a_path_leaves_out_only_points_on_its_way)
     unlink(path);
 }
 
-Test(pictures, curves_of_odd_numbers)
+Test(pictures, odd_numbers_give_valid_curves)
 {
     static const double odd[] = { 0,    -0.0,   1,        -1,        1e-300, 1e300,      -1e300,
                                   1e99, 5e-324, INFINITY, -INFINITY, NAN,    12345678.9, 1 + 1e-12 };
@@ -99,7 +99,7 @@ Test(pictures, curves_of_odd_numbers)
     unlink(path);
 }
 
-Test(pictures, bands)
+Test(pictures, bands_lie_below_curves)
 {
     begin();
     enum { N = 100 };
@@ -119,10 +119,10 @@ Test(pictures, bands)
     char *text = lines(&(weft_chart){ NULL, "x", "l", "r", 0, 0, curves, 7 }, 1, 0);
     cr_assert_eq(count(text, "class=\"curve\""), 3);
     cr_assert_eq(count(text, "<path class=\"band\""), 4);
-    cr_assert_eq(count(text, "<rect x"), 6, "the legend, of those that have a name");
+    cr_assert_eq(count(text, "<rect x"), 6, "the legend must have the named curves");
     cr_assert_eq(count(text, "<circle"), 0, "bands have no dots");
     cr_assert(strstr(text, "<path class=\"curve\"") > strstr(text, "<path class=\"band\" fill=\"#d55e00\""),
-              "bands lie below");
+              "bands must be drawn first");
     /* pieces: all but y's gap; also but low's; the inner one; the empty one */
     static const int want[] = { 2, 3, 1, 0 };
     static const char *const colours[] = { "#0072b2", "#d55e00", "#d55e00", "#009e73" };
@@ -132,18 +132,18 @@ Test(pictures, bands)
         char *one = element(at++);
         cr_assert_eq(count(one, "M"), want[k], "%d: %s", k, one);
         cr_assert_eq(count(one, "Z"), want[k]);
-        cr_assert(strstr(one, colours[k]), "the colour of the curve before: %d: %s", k, one);
+        cr_assert(strstr(one, colours[k]), "must have the colour of the previous curve: %d: %s", k, one);
         free(one);
     }
-    cr_assert_eq(count(text, "\"#cc79a7\""), 0, "bands use no colours up");
-    cr_assert(strstr(text, ">-20<"), "the axis has room for low");
+    cr_assert_eq(count(text, "\"#cc79a7\""), 0, "bands must not use a colour");
+    cr_assert(strstr(text, ">-20<"), "the axis must include low");
     free(text);
     unlink(path);
 }
 
 /* Names too wide for one row are placed, without overlap, at the ends of curves that end at one x. Otherwise
  * the legend has more rows. All stay inside the picture. A curve without a name gets no label. */
-Test(pictures, names_that_need_more_than_one_row)
+Test(pictures, long_names_take_several_rows)
 {
     static const char long_one[] = "a name of thirty characters or so";
     const double x[] = { 0, 1 }, flat[] = { 1, 1 };
@@ -188,7 +188,7 @@ static double place(const char *text, int chart, const char *axis, const char *t
     return atof(strstr(dot, axis) + 4);
 }
 
-Test(pictures, charts_by_powers)
+Test(pictures, axes_can_be_logarithmic)
 {
     begin();
     const double x[] = { 32, 64, 128, 256, 512 }, y[] = { 1, 10, 1000, -3, 0 };
@@ -230,7 +230,7 @@ static void marks_are(const weft_chart *chart, const char *const *some, const ch
     free(text);
 }
 
-Test(pictures, marks_of_an_axis_have_one_notation)
+Test(pictures, axis_labels_have_one_notation)
 {
     begin();
     double x[] = { 32, 128 }, y[] = { 1, 900 };
@@ -253,7 +253,7 @@ Test(pictures, marks_of_an_axis_have_one_notation)
 }
 
 /* ---- files ---- */
-Test(pictures, same_bytes_in_every_locale)
+Test(pictures, have_the_same_bytes_in_every_locale)
 {
     begin();
     char *text[2];
@@ -272,7 +272,7 @@ Test(pictures, same_bytes_in_every_locale)
 }
 
 /* The lines of a file are short, unless a text is long. */
-Test(pictures, lines_of_a_file_are_short)
+Test(pictures, have_short_lines)
 {
     begin();
     static double y[2000], x[2000];
@@ -293,7 +293,7 @@ Test(pictures, lines_of_a_file_are_short)
     unlink(path);
 }
 
-Test(pictures, refuse_and_leave_the_old_file)
+Test(pictures, keep_the_old_file_on_errors)
 {
     begin();
     double one = 1;

@@ -2,7 +2,7 @@
  * padding, with the values of the tokens, and refused calls. */
 #include "pictures.h"
 
-Test(pictures_batch, of_the_readme)              /* docs/batch.svg, to the byte */
+Test(pictures_batch, matches_the_readme)              /* docs/batch.svg, to the byte */
 {
     static const char words[] = "bartlesoncorroboratesfirebombedindovinamausolfplanedshibbolethvaclav";
     static const int32_t len[] = { 9, 12, 10, 8, 7, 6, 10, 6 };
@@ -20,7 +20,7 @@ Test(pictures_batch, of_the_readme)              /* docs/batch.svg, to the byte 
     unlink(path);
 }
 
-Test(pictures_batch, values_of_tokens)
+Test(pictures_batch, shows_values_of_tokens)
 {
     static const char *const labels[] = { "the", "cat", NULL, "a", "<b>", nasty };
     const int32_t len[] = { 3, 0, 1, 2 }, row[] = { 1, -7, 0, 0 }, column[] = { 1, 99, 3, 0 };
@@ -31,9 +31,9 @@ Test(pictures_batch, values_of_tokens)
                           &(weft_colour_scale){ .label = "dL/dx" }, NULL));
     golden("batch_values.svg");
     char *text = text_of_file();
-    cr_assert_eq(count(text, ": not finite</title>"), 5, "once in each drawing");
+    cr_assert_eq(count(text, ": not finite</title>"), 5, "must be once in each drawing");
     cr_assert_eq(count(text, "sequence 2, token 0, a: 1<"), 5);
-    cr_assert_eq(count(text, ">-1e-9</text>"), 1, "numbers in the first alone");
+    cr_assert_eq(count(text, ">-1e-9</text>"), 1, "only the first drawing has numbers");
     cr_assert(strstr(text, "rows: 2 x 3 = 6 cells, 0 of them pads"));
     free(text);
     text = drawn_text(weft_plot_batch(path, "by hand", &lengths, NULL, values, NULL,
@@ -44,7 +44,7 @@ Test(pictures_batch, values_of_tokens)
     unlink(path);
 }
 
-Test(pictures_batch, each_token_and_pad_has_its_cells)
+Test(pictures_batch, each_token_and_pad_has_a_cell)
 {
     static const char *labels[20 * 12];
     static double values[240];
@@ -81,7 +81,7 @@ Test(pictures_batch, each_token_and_pad_has_its_cells)
     unlink(path);
 }
 
-Test(pictures_batch, large_ones)
+Test(pictures_batch, large_batches_are_drawn_up_to_the_limit)
 {
     enum { N = 2000 };
     static int32_t len[N];
@@ -96,7 +96,7 @@ Test(pictures_batch, large_ones)
             weft_plot_batch(path, "t", &(weft_lengths){ .n = N, .len = len }, NULL, NULL, NULL, NULL));
 }
 
-Test(pictures_batch, refused)
+Test(pictures_batch, invalid_batches_are_refused)
 {
     begin();
     const int32_t len[] = { 2, 3 }, first[] = { 0, 0 }, after[] = { 0, 2 }, negative[] = { -1, 2 },

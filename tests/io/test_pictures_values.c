@@ -18,7 +18,7 @@ static double contrast(weft__paint p)
     return fmax(a, b) / fmin(a, b);
 }
 
-Test(pictures_values, an_ink_is_legible_on_every_colour)
+Test(pictures_values, ink_is_legible_on_every_colour)
 {
     for (int r = 0; r < 256; r += 5)
         for (int g = 0; g < 256; g += 5)
@@ -28,7 +28,7 @@ Test(pictures_values, an_ink_is_legible_on_every_colour)
             }
 }
 
-Test(pictures_values, colours_get_darker_alike_to_either_side_under_a_legible_ink)
+Test(pictures_values, both_sides_of_a_scale_darken_alike)
 {
     const weft__scale both = { -1, 0, 1, NULL, false }, weights = { 0, 0, 1, NULL, true };
     double before[3] = { 1, 1, 1 };
@@ -36,7 +36,7 @@ Test(pictures_values, colours_get_darker_alike_to_either_side_under_a_legible_in
         for (int side = 0; side < 3; side++) {
             weft__paint p = weft__scale_paint(side == 2 ? &weights : &both, (side ? i : -i) / 100.0);
             double l = luminance(p.fill);
-            cr_assert(l <= before[side], "place %d of side %d is lighter than the one before", i, side);
+            cr_assert(l <= before[side], "colour %d of side %d is lighter than the previous one", i, side);
             cr_assert(contrast(p) >= 4.5, "%s on %s", p.ink, p.fill);
             before[side] = l;
             if (side == 1)
@@ -52,7 +52,7 @@ Test(pictures_values, colours_get_darker_alike_to_either_side_under_a_legible_in
     cr_assert_str_eq(weft__scale_paint(&both, NAN).fill, "#000000");
 }
 
-Test(pictures_values, short_numbers)
+Test(pictures_values, numbers_have_few_digits)
 {
     static const struct { double value; int digits; const char *text;
     } some[] = {
@@ -82,12 +82,12 @@ Test(pictures_values, short_numbers)
         cr_assert_str_eq(weft__short_number(text, some[i].value, some[i].digits), some[i].text);
 }
 
-Test(pictures_values, scales)
+Test(pictures_values, scales_are_symmetric_by_default)
 {
     weft__scale s;
     const double values[] = { -1, 3, NAN, INFINITY };
     DRAWN(weft__scale_of("f", NULL, values, 4, &s));
-    cr_assert(s.low == -3 && s.middle == 0 && s.high == 3, "as far to either side");
+    cr_assert(s.low == -3 && s.middle == 0 && s.high == 3, "must be symmetric");
     DRAWN(weft__scale_of("f", &(weft_colour_scale){ .middle = 2 }, values, 4, &s));
     cr_assert(s.low == -1 && s.middle == 2 && s.high == 5);
     DRAWN(weft__scale_of("f", NULL, values + 2, 2, &s));
@@ -132,7 +132,7 @@ static int covered(const char *text, int rows, int columns)
     return n;
 }
 
-Test(pictures_values, heatmaps)
+Test(pictures_values, heatmaps_show_their_values)
 {
     static const char *const rows[] = { "i", "f", "g", nasty },
                             *const columns[] = { "(", "the second", ")", NULL, "." };
@@ -145,7 +145,7 @@ Test(pictures_values, heatmaps)
                             &(weft_colour_scale){ -2, 0, 2, "d loss / d gate" }));
     golden("diverging_heatmap.svg");
     char *text = text_of_file();
-    cr_assert_eq(count(text, "url(#hatch)\"><title>not"), 2, "what is not finite");
+    cr_assert_eq(count(text, "url(#hatch)\"><title>not"), 2, "non-finite values");
     cr_assert_eq(count(text, "<title>") - 1, 20);
     cr_assert(strstr(text, "fill=\"#084594\"><title>-2<") && strstr(text, "fill=\"#8c2d04\"><title>2<") &&
               strstr(text, "fill=\"#8c2d04\"><title>123<") && strstr(text, "fill=\"#eeeeee\"><title>0<"));
@@ -181,7 +181,7 @@ static const char words[] = "a (b\n\\ \xC3\xA9)\t&<\"c\x01";
 enum { LETTERS = sizeof words - 1 };
 static const double of_words[] = { 0, .5, 1, -1, -.5, .25, -.25, NAN, .75, INFINITY, .1, -.1, 2, -2, 0, .3 };
 
-Test(pictures_values, text)
+Test(pictures_values, text_is_coloured_by_value)
 {
     begin();
     cr_assert_eq(COUNT(of_words), LETTERS);
@@ -192,7 +192,7 @@ Test(pictures_values, text)
     cr_assert_eq(count(text, "<title>") - 1, LETTERS, "a cell a byte");
     cr_assert(strstr(text, ">\\n</text>") && strstr(text, ">\\\\</text>") && strstr(text, ">\\xc3</text>") &&
               strstr(text, ">&lt;</text>"));
-    cr_assert_eq(count(text, "y=\"92\" width"), 5, "a line ends after its newline");
+    cr_assert_eq(count(text, "y=\"92\" width"), 5, "a line must end after its newline");
     free(text);
     free(drawn_text(weft_plot_text(path, NULL, NULL, 0, NULL, NULL)));
     unlink(path);
@@ -206,7 +206,7 @@ Test(pictures_values, text)
     REFUSED("100001 bytes", weft_plot_text(path, "t", many, 100001, zeros, NULL));
 }
 
-Test(pictures_values, every_byte_of_a_text_is_shown_within_the_columns)
+Test(pictures_values, text_shows_every_byte_within_its_columns)
 {
     begin();
     static char bytes[256];
@@ -249,7 +249,7 @@ static void cell_is(const weft_cell_numbers *n, const char *title, const char *f
     free(text);
 }
 
-Test(pictures_values, cells)
+Test(pictures_values, cells_show_their_numbers)
 {
     begin();
     weft_cell_numbers n = an_lstm(), g = { .kind = WEFT_CELL_GRU, .inputs = 2, .hidden = 6, .unit = 4,
@@ -266,11 +266,11 @@ Test(pictures_values, cells)
     unlink(path);
 }
 
-Test(pictures_values, a_cell_whose_numbers_do_not_agree)
+Test(pictures_values, inconsistent_cell_is_refused)
 {
     begin();
     weft_cell_numbers n = an_lstm();
-    n.gates[0] = .5;                             /* i and f in the wrong order, say */
+    n.gates[0] = .5;                             /* such as i and f exchanged */
     n.gates[1] = .75;
     char *text = drawn_text(weft_plot_cell(path, nasty, &n));
     cr_assert(strstr(text, "0.75 \xC3\x97 (-0.5) + 0.5 \xC3\x97 (-0.5) = -0.625"), "equal by chance: %s",

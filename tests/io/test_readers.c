@@ -15,7 +15,7 @@ static const char *with_numbers(const char *name, hid_t type, const double value
     return path;
 }
 
-Test(readers, a_float64_beyond_float32_is_told_with_its_place)
+Test(readers, float64_beyond_float32_is_reported_with_its_position)
 {
     const double big[] = { 1, INFINITY, NAN, 4, -1e300, 6 },
                  fine[] = { 1, INFINITY, -INFINITY, 4, 1e-300, 3.4e38 },
@@ -70,7 +70,7 @@ static const char *declared(const char *name, hid_t type, bool text)
 }
 
 /* A file of 2 KB that declares 16 GB is refused before any allocation. */
-Test(readers, memory_is_asked_for_what_is_stored)
+Test(readers, memory_follows_the_stored_size)
 {
     weft_dataset d;
     weft_frame f = { 0 };
@@ -86,12 +86,12 @@ Test(readers, memory_is_asked_for_what_is_stored)
     REFUSES(weft_frame_read_hdf5(&f, declared("ids", text, true), NULL, (const char *[]){ "a", NULL }),
             WEFT_EFORMAT, "ids does not have the bytes");
     failing.armed = false;
-    cr_assert(failing.largest < 1 << 20, "%zu bytes were asked for", failing.largest);
+    cr_assert(failing.largest < 1 << 20, "%zu bytes were requested", failing.largest);
     H5Tclose(text);
     end_folder();
 }
 
-Test(readers, a_shape_of_large_numbers_is_cut_in_a_message)
+Test(readers, long_shape_is_cut_in_a_message)
 {
     weft__kind huge = { WEFT__F32 | WEFT__BIG,
                         6,
@@ -101,7 +101,7 @@ Test(readers, a_shape_of_large_numbers_is_cut_in_a_message)
     weft__kind_text(&huge, room.text);
     cr_assert_eq(strlen(room.text), 127);
     for (size_t i = 0; i < sizeof room.behind; i++)
-        cr_assert_eq(room.behind[i], 'x', "byte %zu behind the buffer was written", i);
+        cr_assert_eq(room.behind[i], 'x', "byte %zu after the buffer was written", i);
 }
 
 /* ---- texts of others ---- */
@@ -119,7 +119,7 @@ static const char *with_ids(const char *letters, size_t n, H5T_cset_t set, H5T_s
     return path;
 }
 
-Test(readers, ids_are_texts_of_any_plain_kind)
+Test(readers, ids_may_be_any_plain_text_type)
 {
     static const struct { const char *bytes; size_t n; H5T_cset_t set; H5T_str_t pad;
     } good[] = {
@@ -187,7 +187,7 @@ static const foreign others[] = {
             "a zip archive", "Unpack"),
 };
 
-Test(readers, files_of_other_programs_say_what_they_are)
+Test(readers, files_of_other_programs_are_recognised)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
@@ -204,15 +204,15 @@ Test(readers, files_of_other_programs_say_what_they_are)
             cr_assert(s == WEFT_EFORMAT && strstr(says, others[i].what) && strstr(says, others[i].how) &&
                           strstr(says, "weft_load_state_dict"),
                       "%d: %s", i, says);
-            cr_assert(line && !strchr(line + 1, '\n'), "two lines are expected: %s", says);
+            cr_assert(line && !strchr(line + 1, '\n'), "expected two lines: %s", says);
         }
     }
     CLEAN(w);
     end_folder();
 }
 
-/* Keras keeps its arrays under other names and in other forms: no name fits, and the message says why. */
-Test(readers, files_of_keras_say_what_to_do)
+/* Keras stores its arrays under other names and in other forms. No name fits, and the message explains it. */
+Test(readers, keras_files_report_a_remedy)
 {
     static const char *const names[] = { "layers/lstm/cell/vars/0", "model_weights/lstm/kernel:0" };
     weft *w = open_on(WEFT_CPU);

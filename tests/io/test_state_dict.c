@@ -61,7 +61,7 @@ static weft_real *run(const net *k, const example *e)             /* [tokens, 2]
     return numbers(weft_to_layout(weft_sub(weft_linear_run(k->out, x), k->mean), WEFT_CONCAT));
 }
 
-Test(state_dict, pytorch_s_weights_give_pytorch_s_outputs)
+Test(state_dict, pytorch_weights_give_pytorch_outputs)
 {
     example e = example_of(fixture());
     weft_real want[2 * TOKENS];
@@ -70,7 +70,7 @@ Test(state_dict, pytorch_s_weights_give_pytorch_s_outputs)
     FOR_DEVICES(w) {
         net k = net_new(w);
         weft_load_report r;
-        cr_assert(memcmp(run(&k, &e), want, sizeof want), "the first weights are those of the file");
+        cr_assert(memcmp(run(&k, &e), want, sizeof want), "the first weights must be those of the file");
         DOES(weft_load_state_dict(fixture(), k.m, &r));
         cr_assert(r.loaded == 26 && !r.missing && !r.other_shape && r.extra == 4, "%d %d %d %d\n%s", r.loaded,
                   r.missing, r.other_shape, r.extra, r.text);
@@ -83,7 +83,7 @@ Test(state_dict, pytorch_s_weights_give_pytorch_s_outputs)
 }
 
 /* ---- and back, under the same names ---- */
-Test(state_dict, weights_go_back_bit_for_bit)
+Test(state_dict, round_trip_keeps_every_bit)
 {
     weft *w = open_on(WEFT_CPU);
     net k = net_new(w), other = net_new(w);
@@ -116,7 +116,7 @@ static nested nested_new(void)
 static const double six[6] = { 1, -2.5, 3, 1e-3, 0, -1e6 };
 static const hsize_t by[2] = { 2, 3 };
 
-Test(state_dict, flat_or_nested)
+Test(state_dict, names_may_be_flat_or_nested)
 {
     nested k = nested_new();
     const char *path = in_folder("f");
@@ -217,7 +217,7 @@ static const struct {
     { "ours", ours, WEFT_EFORMAT, "checkpoint of weft without its first bytes", true },
 };
 
-Test(state_dict, what_is_no_plain_state_dict_is_refused)
+Test(state_dict, other_files_are_refused)
 {
     nested k = nested_new();
     const char *path = in_folder("f");
@@ -245,7 +245,7 @@ Test(state_dict, what_is_no_plain_state_dict_is_refused)
 }
 
 /* ---- no numbers: such a parameter shares its address with the next one, and is not tied to it ---- */
-Test(state_dict, parameters_without_numbers)
+Test(state_dict, empty_parameters_are_saved_and_loaded)
 {
     const char *path = in_folder("f"), *own = in_folder("own");
     weft *w = open_on(WEFT_CPU);
@@ -277,7 +277,7 @@ Test(state_dict, parameters_without_numbers)
     end_folder();
 }
 
-/* Processor time in seconds, of n parameters whose state dict has none of the module's second half. */
+/* Returns the processor time in seconds for n parameters, with a state dict that lacks half of the module. */
 static double seconds_to_load(int n)
 {
     const char *path = in_folder("many"), *dict = in_folder("dict");
@@ -313,12 +313,12 @@ Test(state_dict, loading_takes_linear_time)
         double few = seconds_to_load(FEW), many = seconds_to_load(TIMES * FEW);
         ratio = many / few < ratio ? many / few : ratio;
     }
-    cr_assert(ratio < 2 * TIMES, "%d times the parameters took %.1f times as long", (int)TIMES, ratio);
+    cr_assert(ratio < 2 * TIMES, "%d times the parameters took %.1f times the time", (int)TIMES, ratio);
     end_folder();
 }
 
 /* ---- tied weights: PyTorch's state dict has them under each name ---- */
-Test(state_dict, tied_weights_come_under_any_name)
+Test(state_dict, tied_weights_load_under_any_name)
 {
     const char *path = in_folder("f"), *one = in_folder("one");
     weft *w = open_on(WEFT_CPU);

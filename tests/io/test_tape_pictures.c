@@ -1,5 +1,5 @@
-/* test_tape_pictures.c - the tape as SVG and for graphviz: a box for each entry and each leaf, an arrow for
- * each input, numbers and gradients; no arrow through a box; and drawing changes nothing. */
+/* test_tape_pictures.c - tests pictures of the tape as SVG and for graphviz: a box for each entry and leaf,
+ * an arrow for each input, numbers and gradients. No arrow crosses a box, and drawing changes nothing. */
 #include "tests/core/comma.h"
 #include "pictures.h"
 
@@ -29,7 +29,7 @@ static char *picture(weft *w, weft_tensor *of)   /* to be freed */
     return text;
 }
 
-Test(tape_pictures, numbers_and_gradients)
+Test(tape_pictures, show_numbers_and_gradients)
 {
     begin();
     FOR_DEVICES(w) {
@@ -37,7 +37,7 @@ Test(tape_pictures, numbers_and_gradients)
         weft_neg(g);                             /* has not led to g */
         int64_t entries = weft_usage_of(w).tape;
         char *text = picture(w, g);
-        cr_assert_eq(weft_usage_of(w).tape, entries, "nothing stays on the tape");
+        cr_assert_eq(weft_usage_of(w).tape, entries, "drawing must not record");
         cr_assert_eq(count(text, "<g class=\"node\">"), 24 + 5);
         cr_assert_eq(count(text, "marker-end"), 2 * 17 + 7);
         static const char *const parts[] = { "<title>given0 [] = -4, gradient 138.8</title>",
@@ -52,7 +52,7 @@ Test(tape_pictures, numbers_and_gradients)
         text = picture(w, NULL);
         cr_assert(count(text, "<g class=\"node\">") == 24 + 5 + 1 && strstr(text, "%24 neg") &&
                       strstr(text, ">24.7<") && !strstr(text, "gradient"),
-                  "all of the tape, no gradients");
+                  "must draw all of the tape without gradients");
         free(text);
     }
     unlink(path);
@@ -85,7 +85,7 @@ static void lies_well(const char *text)
         for (int j = 0; j < i; j++)
             cr_assert(!meet(&boxes[i], &boxes[j]), "boxes %d and %d", i, j);
     for (int i = 1; i < n; i++)
-        cr_assert(boxes[i].y >= boxes[i - 1].y, "box %d lies above the one that ran before it", i);
+        cr_assert(boxes[i].y >= boxes[i - 1].y, "box %d is above the previous operator", i);
     for (const char *at = text; (at = strstr(at, "<path class=\"axis\" d=\"M")); at++, arrows++) {
         double x, y, turn, a, b, c, d, end_x, end_y;
         cr_assert_eq(sscanf(at, "<path class=\"axis\" d=\"M%lf %lfV%lfC%lf %lf %lf %lf %lf %lf", &x, &y,
@@ -101,7 +101,7 @@ static void lies_well(const char *text)
     cr_assert(arrows > 0);
 }
 
-Test(tape_pictures, no_arrow_goes_through_a_box)
+Test(tape_pictures, arrows_avoid_boxes)
 {
     begin();
     weft *w = open_on(WEFT_CPU);
@@ -174,7 +174,7 @@ Test(tape_pictures, backward_after_drawing_has_the_same_bits)
     unlink(path);
 }
 
-Test(tape_pictures, same_bytes_in_every_locale)
+Test(tape_pictures, have_the_same_bytes_in_every_locale)
 {
     begin();
     weft *w = open_on(WEFT_CPU);
@@ -194,7 +194,7 @@ Test(tape_pictures, same_bytes_in_every_locale)
 }
 
 /* ---- graphviz ---- */
-Test(tape_pictures, for_graphviz)
+Test(tape_pictures, are_valid_graphviz)
 {
     begin();
     FOR_DEVICES(w) {
@@ -224,7 +224,7 @@ Test(tape_pictures, for_graphviz)
 }
 
 /* ---- refused calls ---- */
-Test(tape_pictures, refused)
+Test(tape_pictures, invalid_arguments_are_refused)
 {
     begin();
     weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
@@ -263,7 +263,7 @@ Test(tape_pictures, refused)
 }
 
 /* An error of the backward fails the context, and no file is written. Without gradients the tape is drawn. */
-Test(tape_pictures, errors_of_the_walk)
+Test(tape_pictures, errors_of_backward_are_reported)
 {
     begin();
     weft *w = open_on(WEFT_CPU);

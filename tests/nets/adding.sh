@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# adding.sh: a stranger's work, done to a copy of the tree. It gets one more cell, the update gate RNN (Collins et al. 2017), and one more
-# operator, softsign, as docs/design/adding.md says, is built, and both must be right on every instruction set. BUILD and MAKE come from make.
+# adding.sh    adds a cell, the update gate RNN (Collins et al. 2017), and an operator, softsign, to a copy of the tree, as docs/design/adding.md
+# describes. The copy must build, and both must be correct on every instruction set. BUILD and MAKE come from make.
 set -eu
 here=$PWD copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# fuzz.sh SECONDS [READER...]: libFuzzer's programs of tests/fuzz, one a reader, each from a corpus that is made anew. F is the folder of the programs. All of
-# them share SECONDS of one core. SEED=1 repeats the same mutations; RUNS=1000 so many for each reader, whatever time that takes. What is found
-# is kept in F/found, with the reader's own words. A reader that takes no file at all is a hole in the net, and a failure.
+# fuzz.sh SECONDS [READER...]    runs the libFuzzer programs of tests/fuzz, one for each reader, each from a new corpus. F is the folder of
+# the programs. They share SECONDS of one core. SEED=1 repeats the same mutations; RUNS=1000 sets the number of runs for each reader, without a
+# time limit. Found files are saved in F/found, with the report. A reader that accepts no file fails, because it would test little.
 set -u
 seconds=$1; shift
 [ $# -gt 0 ] || set -- checkpoint state_dict ragged csv frame text lengths planners
@@ -11,7 +11,7 @@ runs=0 crashes=0 hangs=0 large=0 changes=0 holes=0 readers=$#
 "$F/seeds" "$corpus" || exit 1
 printf '"id"\n"x"\n"y"\n"nan"\n"-inf"\n"1e300"\n"0x1p-3"\n"\\x22\\x22"\n"\\x0d\\x0a"\n' >"$F/words"
 
-options() {                             # READER: each flag of libFuzzer's a line. Sums are not to be solved by looking at comparisons
+options() {                             # READER: prints one flag of libFuzzer per line. Checksums must not be solved by tracing comparisons
     echo "-seed=${SEED:-1}"; echo "-timeout=20"; echo "-print_final_stats=0"; echo "-artifact_prefix=$found/$1-"; echo "-rss_limit_mb=3000"
     case $1 in csv|text) echo "-dict=$F/words" ;; checkpoint) echo "-use_cmp=0"; echo "-cross_over=0" ;; esac
     case $1 in lengths|planners) echo "-max_len=300" ;; csv|text) echo "-max_len=4000" ;; *) echo "-max_len=30000" ;; esac

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# kill.sh    a run of examples/g2p that saves after every update is killed at random moments (KILLS in all, 20) and resumed, with one thread or
-# two, until it comes to its end: to the same bytes as an undisturbed run, with no checkpoint lost, no line of the log broken, and
-# at most one temporary file in a hundred kills left over (by a kill between its name and its rename). SEED makes the moments the same again. B is the build, G2P another program.
+# kill.sh    kills a run of examples/g2p that saves after every update, at KILLS (20) random moments, and resumes it with one or two threads.
+# The result must have the bytes of an undisturbed run. No checkpoint may be lost, no line of the log broken, and at most one temporary file in
+# a hundred kills may remain (after a kill between its creation and its rename). SEED repeats the moments. B is the build, G2P another program.
 set -u
 started=$SECONDS
 . "$(dirname "$0")/../scripts/script.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# planted.sh: every safety net must catch the bug that was planted for it, and report it in its words. MAKE and BUILD come from make.
-# NETS=TEXT: only the nets with that text in their line below. A net for each core runs at a time, each in a folder of its own ($into). What
-# several of them need is built first.
+# planted.sh    checks that each safety net catches the bug planted for it, with the expected message. MAKE and BUILD come from make.
+# NETS=TEXT runs only nets whose line below contains the text. One net per core runs at a time, each in its own folder ($into). Common programs
+# are built first.
 set -u
 all=0 flags="-std=c11 -D_GNU_SOURCE -I. -O1 -c" libraries="$(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread"
 folder=$BUILD/planted
@@ -28,13 +28,13 @@ build '' "$BUILD/tests/planted/block" "$BUILD/tests/planted/corrupt" "$BUILD/tes
     "$BUILD/tests/parallel/train" "$BUILD/tests/parallel/carry" "$BUILD/tests/parallel/ranks" "$BUILD/emu/libnccl.so" $(tests)
 
 hdf5=$(${PKG_CONFIG:-pkg-config} --cflags hdf5 zlib)
-# Prints the verdict: a net holds if it ended with an error and its output has the words.
+# Prints the verdict: a net holds if it failed and its output matches WORDS.
 verdict() {                             # NET STATUS OUTPUT WORDS
     if [ "$2" != 0 ] && printf '%s' "$3" | grep -qE -e "$4"; then printf '  ok    %s\n' "$1"; return; fi
     printf '  FAIL  %s: not caught (exit status %s)\n' "$1" "$2"
     printf '%s\n' "$3" | tail -n 30 | sed 's/^/        | /; s/ failed/ refused/'
 }
-# Compiles a source of the library with a bug, and links PROGRAM from OBJECT... with it: SED must change the source.
+# Compiles a source of the library with a bug and links PROGRAM from it and OBJECT... SED must change the source.
 plant() {                               # NET SOURCE SED PROGRAM OBJECT...
     local out name=$1 program=$4
     sed -E "$3" "$2" >"$into/planted.c"
@@ -53,7 +53,7 @@ fuzz_catches() {                        # a reader that loses a byte of some lin
     elif printf '%s' "$out" | grep -q '1 silent changes'; then printf '  ok    a lost byte, by the fuzzers\n'
     else printf '  FAIL  the fuzzers say\n%s\n' "$out"; fi
 }
-net fuzz_catches                         # the longest
+net fuzz_catches                         # takes longest
 
 catches() {                             # NET VARIANT PROGRAM WORDS
     local b=$BUILD${2:+/$2} out rc
@@ -66,12 +66,12 @@ catches() {                             # NET VARIANT PROGRAM WORDS
     verdict "$1" $rc "$out" "$4"
 }
 net catches "a leak, by the address sanitizer"    asan   leak       'LeakSanitizer: detected memory leaks'
-net catches "a block not given back, by CLEAN"    ''     block      '1 blocks were not given back'
+net catches "a block that is not freed, by CLEAN"    ''     block      '1 blocks were not freed'
 net catches "a wrong derivative, by gradcheck"    double derivative 'gradcheck: off by'
 net catches "a race, by the thread sanitizer"     tsan   race       'ThreadSanitizer: data race'
 net catches "a corrupt file, by its checksums"    ''     corrupt    'load: EFORMAT'
 
-# The hunt finds an operator that looks at its neighbour in memory, and nothing else that is needed for it.
+# The hunt finds an operator that reads its neighbour in memory, and reduces the program to it.
 hunt_catches() {
     local out rc
     out=$("$BUILD/tests/hunt/hunt" 40 1 --isa generic --planted 2>&1 </dev/null) && rc=0 || rc=$?
@@ -80,7 +80,7 @@ hunt_catches() {
     else echo "  FAIL  the hunt did not catch the neighbour that is looked at (exit status $rc)"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
 }
 net hunt_catches
-# The programs that `make hunt` runs by default find a bug of the library that begins with nine sequences.
+# The default programs of `make hunt` find a bug that needs nine sequences.
 hunt_catches_library() {                # NET SOURCE SED
     local rc out
     plant "$1" "$2" "$3" hunt "$BUILD"/tests/hunt/*.o || return
@@ -89,7 +89,7 @@ hunt_catches_library() {                # NET SOURCE SED
 }
 net hunt_catches_library "rows for ids in batches of more than 8, by the hunt" autograd/ops/dropout.c 's/r     \? r->id :/r ? (d->per_sequence \&\& x->batch->n > 8 ? NULL : r->id) :/'
 
-# A net that is a script around examples/g2p, linked with a source of the library that has a bug: SED must change it.
+# A net that is a script around examples/g2p, linked with a changed source of the library. SED must change it.
 script_catches() {                      # NET SOURCE SED WORDS SCRIPT ENVIRONMENT...
     local rc out
     plant "$1" "$2" "$3" g2p "$BUILD"/examples/g2p*.o "$BUILD/examples/common.a" || return
@@ -98,8 +98,8 @@ script_catches() {                      # NET SOURCE SED WORDS SCRIPT ENVIRONMEN
 }
 net script_catches "a file written in place, by kills"      io/file_write.c 's/t->temporary, O_WRONLY \| O_CREAT \| O_EXCL/t->base, O_WRONLY | O_CREAT | O_TRUNC/; s/renameat\(.*\) == 0;/true;/' \
     'kill: .* [1-9][0-9]* (differ|lost),' kill.sh KILLS=60
-net script_catches "memory taken for granted, by starving"  io/checkpoint/checkpoint.c 's/if \(!host\) \{/if (0) {/' 'starve: .* [1-9][0-9]* crashes' starve.sh
-# A net that is a test, linked with a source of the library that has a bug: SED must change it.
+net script_catches "an unchecked allocation, by starving"   io/checkpoint/checkpoint.c 's/if \(!host\) \{/if (0) {/' 'starve: .* [1-9][0-9]* crashes' starve.sh
+# A net that is a test, linked with a changed source of the library. SED must change it.
 test_catches() {                        # NET SOURCE SED TEST
     local rc out
     plant "$1" "$2" "$3" test "$BUILD/tests/$4.o" "$BUILD/tests/failing_malloc.o" || return
@@ -112,19 +112,19 @@ net test_catches "a step's rows counted one too many, by their sum"  plan/cost.c
 net test_catches "a running sum's gradient in its own direction" autograd/ops/reduce.c 's/a\.flag = !a\.flag;//' autograd/test_ops
 net test_catches "packed weights of before a change"        autograd/tape/packed_weights.c 's/same = k->of\[i\]\.version == .*;/same = true;/' rnn/test_step
 net test_catches "a projection of another row"              rnn/step.c 's/id\[i\] < 0 \? \(int32_t\)rows : id\[i\]/id[i] < 0 ? 0 : id[i]/' rnn/test_step
-net test_catches "a gate and a skip in unlike layouts"     autograd/ops/norm.c 's/i = s->batch \? 1 : 0;/i = 0;/' forecast/test_blocks
-net test_catches "a head's parameters in another's place"   autograd/ops/concat_lists.c 's/Y\(c, i \/ n\) \+ i % n \* w/Y(c, i \/ n) + (n - 1 - i % n) * w/' forecast/test_blocks
-net test_catches "a head's gradient from another's place"   autograd/ops/concat_lists.c 's/\.x = dy \+ i % n \* w/.x = dy/' forecast/test_blocks
+net test_catches "a gate and a skip in different layouts"  autograd/ops/norm.c 's/i = s->batch \? 1 : 0;/i = 0;/' forecast/test_blocks
+net test_catches "a head's parameters at another's offset"  autograd/ops/concat_lists.c 's/Y\(c, i \/ n\) \+ i % n \* w/Y(c, i \/ n) + (n - 1 - i % n) * w/' forecast/test_blocks
+net test_catches "a head's gradient from another's offset"  autograd/ops/concat_lists.c 's/\.x = dy \+ i % n \* w/.x = dy/' forecast/test_blocks
 net test_catches "last states of the other direction"       rnn/state_rows.c 's/last\[k % m->directions\]\.device/last[0].device/' rnn/test_rnn_use
 net test_catches "an empty sequence without its first state"  rnn/state_rows.c 's/m\.given\[s\] = stack && e->empty\.host/m.given[s] = false/' rnn/test_rnn
 net test_catches "a beam that is dropped too early"         rnn/beam.c 's/!\(best_worth\(b, b->next\.score\[from \+ alive - 1\], length\)/!(worth(b, b->next.score[from + alive - 1], length)/' rnn/test_beam
 net test_catches "a state of another row"                   rnn/decoder.c 's/all = d->next\.parent\[r\] == r;/all = true;/' rnn/test_decode
 net test_catches "parts of a weight that share what is kept"  autograd/ops/linear.c 's/WEFT__PACK_PART \+ \(int\)\(how\(c\)->from \/ how\(c\)->rows\)/WEFT__PACK_PART/' rnn/test_step
 net test_catches "a forecast from another series' window"   rnn/forecast/rolling.c 's/predicted \+= r->future_len\[i\+\+\] \* columns/i++/' forecast/test_rolling_forecast
-net test_catches "masks by the number within a shard"       parallel/update.c 's/b->id\[i\] = b->place\[i\];/b->id[i] = i;/' parallel/test_shards
+net test_catches "masks by the index within a shard"        parallel/update.c 's/b->id\[i\] = b->place\[i\];/b->id[i] = i;/' parallel/test_shards
 net test_catches "a mean of means"                          parallel/update.c 's/p->shards == 1 \? weft_mean_loss/true ? weft_mean_loss/' parallel/test_shards
-net test_catches "masks of sequences that no one knows"     autograd/ops/dropout.c 's/if \(!shard \|\| kept/if (true || kept/' parallel/test_shards
-# Ranks of tests/parallel/pairs.c, linked with a source that has a bug.
+net test_catches "masks of sequences without known ids"     autograd/ops/dropout.c 's/if \(!shard \|\| kept/if (true || kept/' parallel/test_shards
+# Ranks of tests/parallel/pairs.c, linked with a changed source.
 ranks_catch() {                         # NET SOURCE SED PARTS WORDS
     local rc out program
     for program in train carry; do plant "$1" "$2" "$3" $program "$BUILD/tests/parallel/$program.o" || return; done
@@ -135,35 +135,35 @@ net ranks_catch "sums in the order of arrival, by other ranks' bytes" parallel/e
     's/^    int middle = weft__tree_middle\(tree\);/    for (int i = 1; n \&\& i < x->terms; i++) weft__add(x->p, n, x->term[0].x, x->term[i].x);\n    if (n) return x->term[0].x;\n&/' bytes 'the same bytes'
 net ranks_catch "a ring in place of the tree, by other ranks' bytes"  parallel/exchange.c \
     's/^    int middle = weft__tree_middle\(tree\);/    int own = x->p->done, last = x->terms - 1;\n    for (int i = last; n \&\& i > own; i--) weft__add(x->p, n, x->term[i - 1].x, x->term[i].x);\n    if (n) { weft__add(x->p, n, x->term[0].x, x->term[own].x); return x->term[0].x; }\n&/' bytes 'the same bytes'
-net ranks_catch "an update that one skips, where no one looks"        parallel/collective.c \
+net ranks_catch "an update that one rank skips, without a check"      parallel/collective.c \
     's/if \(a->print\[i\] != b->print\[i\]\)/if (n > 99)/' failures 'an update that one skips'
 
-net ranks_catch "gradients that leave before they are final"          parallel/overlap.c \
+net ranks_catch "gradients sent before they are final"                parallel/overlap.c \
     's/p->least\[x->posted\] >= entry/p->least[x->posted] >= entry - 1/' bytes 'the same bytes'
-net ranks_catch "chunks of a failed update that stay under way"        parallel/overlap.c \
+net ranks_catch "chunks of a failed update that stay in transit"       parallel/overlap.c \
     's/^    weft__exchange\(p\);//' failures 'the same bytes'
-net ranks_catch "no barrier after a common call, by ranks that go on"  parallel/lost_rank.c \
+net ranks_catch "no barrier after a common call, by ranks that continue" parallel/lost_rank.c \
     's/^    return weft__all_gather\(p, "the end of/    return true;\n&/' goes_on 'each rank killed'
 net ranks_catch "a link to GPUs that outlives one of its ranks"        parallel/lost_rank.c \
     's/^    weft__link_down\(p\);.*//' linked_on 'the others go on'
-net ranks_catch "a half that is handed out before it is added up"      parallel/halving.c \
+net ranks_catch "a half sent before it is summed"                      parallel/halving.c \
     's/^        d->k->scale\(d, keeps\.n.*//' linked 'the same bytes'
-net ranks_catch "no look at the next rank while a GPU waits"           parallel/gpu_link.c \
+net ranks_catch "no check of the next rank while a GPU waits"          parallel/gpu_link.c \
     's/: p->transport->test\(p->linked\.next\.number\);/: 0;/' linked_on 'the others go on'
-net ranks_catch "results by their number within a shard"               parallel/gather.c \
+net ranks_catch "results by their index within a shard"                parallel/gather.c \
     's/return p->w->status \? -1 : b->place\[from \+ i\];/return p->w->status ? -1 : i;/' gathered 'results alone'
-net ranks_catch "results whose end is not marked"                      parallel/gather.c \
+net ranks_catch "results without an end mark"                          parallel/gather.c \
     's/, 0xFF, /, 0, /' gathered 'results of 3 ranks'
-net ranks_catch "one without memory for results, who tells nobody"     parallel/gather.c \
+net ranks_catch "a rank without memory that does not report it"        parallel/gather.c \
     's/if \(!weft__agree\(p, its_results, NULL, 0\)\)/if (p->w->status)/' gathered 'one has no memory for them'
 
-net ranks_catch "states that a file does not have from all ranks"       parallel/states.c \
+net ranks_catch "a file without the states of all ranks"                parallel/states.c \
     's/if \(q == p->world\.rank\)/if (1)/' carried 'the same bytes'
-net ranks_catch "a rank that is lost with its states, and no one says so" parallel/await.c \
+net ranks_catch "an unreported loss of a rank's states"                   parallel/await.c \
     's/ && !p->batch\.carries\)/)/' carried 'a rank is lost, and its states'
 net test_catches "a state that would leave its shard"       plan/split.c 's/if \(shard_of\(t, from->row\) != shard_of\(t, s->row\)\)/if (0)/' plan/test_split
 
-# The definitions of planners in Python, against a command linked with a source that has a bug.
+# Compares the planners' definitions in Python with a command linked with a changed source.
 definitions_catch() {                   # NET SOURCE SED WORDS
     local rc out
     plant "$1" "$2" "$3" weft "$BUILD"/tools/*.o "$BUILD"/tools/*/*.o || return
@@ -174,8 +174,8 @@ if command -v python3 >/dev/null; then
     net definitions_catch "a bound a little wrong, by its definition in Python" plan/figures.c 's/(len\[order\[long_ones\]\]) > capacity/\1 >= capacity/' 'l2 is [0-9]+, by its definition'
     net definitions_catch "a planner's rule a little wrong, by its second writing" plan/fits.c 's/weft__gaps_from\(b->gaps, length\)/weft__gaps_from(b->gaps, length + 1)/' 'by its definition'
 else echo "  no python3: the definitions of planners had no bug to catch"; fi
-# The rules of lint, each in a copy of the tree where one line breaks it.
-lint_catches() {                        # NET RULE FILE LINE WORDS: LINE is a line more at the end of FILE, or /WORD/d
+# Checks each rule of lint in a copy of the tree where one line violates it.
+lint_catches() {                        # NET RULE FILE LINE WORDS: LINE is added at the end of FILE, or is /WORD/d
     local out rc b; b=$(realpath "$BUILD")
     git ls-files -z | xargs -0 cp --parents -t "$into"
     case $4 in /*/d) sed -i "$4" "$into/$3" ;; *) printf '%s\n' "$4" >>"$into/$3" ;; esac
@@ -183,19 +183,19 @@ lint_catches() {                        # NET RULE FILE LINE WORDS: LINE is a li
     if [ $rc != 0 ] && printf '%s' "$out" | grep -qF "$5"; then printf '  ok    %s, by lint\n' "$1"
     else printf '  FAIL  lint did not catch %s (exit status %s)\n' "$1" "$rc"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
 }
-net lint_catches "a floor that knows one above it"       include_order            io/text.c          '#include "rnn/rnn.h"'             'io/text.c may not include rnn/ (rnn/rnn.h)'
+net lint_catches "a floor that includes one above it"    include_order            io/text.c          '#include "rnn/rnn.h"'             'io/text.c may not include rnn/ (rnn/rnn.h)'
 net lint_catches "a private header of another floor"     walls                    nn/clip.c          '#include "core/inside.h"'          'nn/clip.c may not include core/inside.h'
 net lint_catches "a comment without a verb"              plain              core/api_author.h        '/^.. Returns the layout of a ragged/d' 'begins with'
 net lint_catches "a map that lacks a floor"              map                      README.md          '/^. `nn/d'                         'README.md lacks: | `nn/`'
 net lint_catches "forecasting known below its room"      include_order            rnn/states.c       '#include "rnn/forecast/forecast.h"' 'rnn/states.c may not include rnn/forecast/ (rnn/forecast/forecast.h)'
 net lint_catches "a header that declares another floor's" declared_where_defined  nn/nn.h            'void weft__ids_of(void);' 'weft__ids_of is declared in nn/nn.h'
-net lint_catches "a function that nobody calls"          callers            nn/api_nn.h              'WEFT_API void weft_never_''tried(void);' 'weft_never_tried has no caller'
+net lint_catches "a function without a caller"           callers            nn/api_nn.h              'WEFT_API void weft_never_''tried(void);' 'weft_never_tried has no caller'
 net lint_catches "a function without its row"            api_page           docs/api.md              '/weft_topk/d'                     'docs/api.md is older than the headers'
-net lint_catches "a document that names what is gone"    documents_name_what_is   docs/tutorial.md   'Call `weft_renamed_''long_ago`.'  'is in a document only'
+net lint_catches "a document that names a removed function" documents_name_what_is   docs/tutorial.md   'Call `weft_renamed_''long_ago`.'  'is in a document only'
 net lint_catches "a room above its budget"               budgets                  plan/plan.h        "$(printf '/* */\n%.0s' {1..200})"  'over its budget'
 net lint_catches "a line too long for a public header"   columns                  nn/api_nn.h        "/* $(printf 'x%.0s' {1..96}) */"  'nn/api_nn.h:'
 net lint_catches "a line too long for code on a page"    code_of_pages            docs/tutorial.md   $'```c\n'"x = $(printf '1 + %.0s' {1..22})"$'1;\n```' 'docs/tutorial.md:'
-net lint_catches "a result that was typed"               lessons_type_no_results  lessons/03_bptt/lesson.md 'It is 3.1415 here.' 'lessons/03_bptt/lesson.md: 3.1415'
+net lint_catches "a typed result"                        lessons_type_no_results  lessons/03_bptt/lesson.md 'It is 3.1415 here.' 'lessons/03_bptt/lesson.md: 3.1415'
 net lint_catches "a function of 41 lines"                function_sizes           nn/clip.c          "int long_one(void)"$'\n{'"$(printf '\n    ;%.0s' {1..38})"$'\n}' 'nn/clip.c: long_one has 41 lines'
 
 # The check of documents: in each page one block prints something else than the page shows.
@@ -206,12 +206,12 @@ page_catches() {                        # NET WORDS SHOWN: the text below a bloc
     if [ "$rc" = "$([ -n "$2" ] && echo 1 || echo 0)" ] && printf '%s' "$out" | grep -qF "$2"; then printf '  ok    %s, by doccheck\n' "$1"
     else printf '  FAIL  doccheck: %s (exit status %s)\n%s\n' "$1" "$rc" "$out"; fi
 }
-net page_catches "output that no page shows"      'prints what is not shown'  ''
+net page_catches "output missing on the page"     'prints what is not shown'  ''
 net page_catches "another number than the page's" 'the page shows "1.28 of it", it prints "1.25 of it"' $'```text\n1.28 of it\n```'
 net page_catches "another word than the page's"   'it prints "1.25 of it"'    $'```text\n1.25 of us\n```'
 net page_catches "a line that is not printed"     'the page shows "2"'        $'```text\n1.25 of it\n2\n```'
 net page_catches "a line that is not shown"       'the page shows ""'         $'```text\n```'
-net page_catches "nothing where all agrees"       ''                          $'```text\n1.25 of ..\n```'
+net page_catches "nothing if all agrees"          ''                          $'```text\n1.25 of ..\n```'
 wait
 for ((i = 1; i <= all; i++)); do cat "$folder/$i.log"; done
 good=$(cat "$folder"/*.log | grep -c '^  ok ')

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# planted_cuda.sh: bugs that GPU code has, each planted into a copy of one source of the emulated back end, must be caught by the
-# test that is named next to it. MAKE and BUILD come from make; everything else is built by then.
+# planted_cuda.sh    plants typical GPU bugs, each into a copy of one source of the emulated back end. The test named next to it must fail.
+# MAKE and BUILD come from make, which has built everything else.
 set -u
 all=0
 . tests/units.sh
@@ -10,7 +10,7 @@ export WEFT_TABLES="ref cuda" WEFT_TESTS=$PWD/tests WEFT_RECUR=block WEFT_EMU_AS
 rm -rf "$folder"
 mkdir -p "$folder"
 
-# INTO WHAT FILE SED UNIT [FILTER]: the sed program must change the file, HEADER:FILE the header that it includes
+# INTO WHAT FILE SED UNIT [FILTER]: SED must change the file. With HEADER:FILE it changes a header that the file includes
 net() {
     local into=$1 what=$2 edited=${3%%:*} file=${3#*:} program=$4 test=$5 filter=${6:-} order rc=0 runs
     runs=$(B=$BUILD program_of "$test")
@@ -41,7 +41,7 @@ net() {
     elif [ $rc = 0 ]; then echo "  FAIL  $what: $test did not notice"; else echo "  ok    $what: $test, order $order"; fi
     rm -rf "$into"
 }
-catches() {                             # WHAT [HEADER:]FILE SED TEST [FILTER]; one process a core
+catches() {                             # WHAT [HEADER:]FILE SED TEST [FILTER]; one process per core
     all=$((all + 1))
     while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
     net "$folder/$all" "$@" >"$folder/$all.log" 2>&1 &
@@ -49,19 +49,19 @@ catches() {                             # WHAT [HEADER:]FILE SED TEST [FILTER]; 
 
 catches "no bug at all"                              sums.cu             '1s/sums/Sums/'                                            test_kernels 'kernels/sums'
 catches "a missing barrier between two steps"        recur_block.cu      '0,/^        __syncthreads\(\);/s///'                       test_recur
-catches "a NaN that becomes a zero"                  ptx.h:recur_block.cu 's/return x == x \? x :/return true ? x :/'              test_recur 'recur/one_product*'
-catches "one direction in the other's place"         recur_block.cu      's/all.of\[blockIdx.y\]/all.of[0]/'                           test_recur_layer 'recur_layer/both*'
+catches "a NaN that becomes 0"                       ptx.h:recur_block.cu 's/return x == x \? x :/return true ? x :/'              test_recur 'recur/one_product*'
+catches "one direction used for the other"           recur_block.cu      's/all.of\[blockIdx.y\]/all.of[0]/'                           test_recur_layer 'recur_layer/both*'
 catches "one activation for both plain RNNs"         recur_steps.h:recur_block.cu 's/kernels_of\(cell\) == C \&\& r.cell == cell/false/' test_recur
 export WEFT_RECUR=cluster
-catches "a missing wait for what a cluster sends"    recur_cluster.cu    's/^        if \(!receive\(&link, i, call\)\)/        if (false)/'         test_recur 'recur/wide*'
+catches "a missing wait for the cluster's data"      recur_cluster.cu    's/^        if \(!receive\(&link, i, call\)\)/        if (false)/'         test_recur 'recur/wide*'
 catches "a barrier that expects too few bytes"       recur_cluster.cu    's/expect\(&link, i, sizeof state\[0\]\)/expect(\&link, i, sizeof state[0] \/ 2)/'  test_recur 'recur/wide*'
 export WEFT_RECUR=group WEFT_EMU_CC=120
-catches "a number that is taken without its tag"     recur_group.cu      's/all &= .*;/(void)word;/'                                 test_recur 'recur/wide*'
-catches "one place for all uses"                     recur_group.cu      's/use % 2 \* \(unsigned\)c.each/0 * use/'                    test_recur 'recur/wide*'
-catches "two directions by the same words"           recur_group.cu      's/\(int\)blockIdx.y \* groups \+ group/group/'              test_recur_layer 'recur_layer/both*'
-catches "sequences beyond the groups' first"         recur_group.cu      's/for \(; me.first < r.live.device\[0\];.*/if (group == 0)/'   test_recur 'recur/wide*'
-catches "tags that come again"                       memory.cu           's/^    g->next_tag \+= tags;//'                             test_recur 'recur/wide*'
-catches "weights in each other's place"              recur_group.cu      's/from_rest\(\(const float4 \*\)rest.far, i - rest.in_shared\)/from_rest((const float4 *)rest.far, i)/' test_recur 'recur/wide*'
+catches "a number read without checking its tag"     recur_group.cu      's/all &= .*;/(void)word;/'                                 test_recur 'recur/wide*'
+catches "one buffer for all uses"                    recur_group.cu      's/use % 2 \* \(unsigned\)c.each/0 * use/'                    test_recur 'recur/wide*'
+catches "two directions that share their words"      recur_group.cu      's/\(int\)blockIdx.y \* groups \+ group/group/'              test_recur_layer 'recur_layer/both*'
+catches "only the first sequence of each group"      recur_group.cu      's/for \(; me.first < r.live.device\[0\];.*/if (group == 0)/'   test_recur 'recur/wide*'
+catches "repeated tags"                              memory.cu           's/^    g->next_tag \+= tags;//'                             test_recur 'recur/wide*'
+catches "exchanged weights"                          recur_group.cu      's/from_rest\(\(const float4 \*\)rest.far, i - rest.in_shared\)/from_rest((const float4 *)rest.far, i)/' test_recur 'recur/wide*'
 unset WEFT_EMU_CC; export WEFT_RECUR=cluster
 catches "a part of a long sum that is left out"       step_product.cu     's/int64_t i = 1; i < count/int64_t i = 2; i < count/'      test_recur 'recur/wide*'
 catches "one tile too few"                           attention.cu        's/key < keys; key \+= TILE/key + 1 < keys; key += TILE/'   test_kernels 'kernels/attention'
@@ -71,18 +71,18 @@ catches "rows of a fragment in each other's place"   attention_cores.h:attention
 catches "a run that adds to what nobody wrote"       attention_cores_back.cu 's/\|\| s.key % run != 0/|| true/'                          test_attention_cores
 catches "infinity behind the mask, times 0"          attention_cores.cu  's/^    if \(odd\) \{ .*/    if (odd \&\& false) {/'             test_attention_cores '*/what_a*'
 catches "a missing guard at the tail"                pointwise.cu        's/i < n; i \+= index_step/i <= n; i += index_step/'        test_kernels 'kernels/flat'
-catches "four numbers where one is out of line"      groups.h:pointwise.cu 's/&& \(aligned\(x\) && \.\.\.\)/\&\& true/'              test_kernels_places
+catches "four numbers at an unaligned address"       groups.h:pointwise.cu 's/&& \(aligned\(x\) && \.\.\.\)/\&\& true/'              test_kernels_places
 catches "a kernel on another stream"                 pointwise.cu        's/LAUNCH\(d, fill_each, ([^,]*\)), THREADS, 0, /LAUNCH_RAW(fill_each, \1, THREADS, 0, (cudaStream_t)0, /'  test_kernels 'kernels/flat'
-catches "a wait that does not wait"                  device.cu           '/^void K\(wait\)/,/^}/s/waited\(d, __func__\)/(void)d/'    test_kernels 'kernels/flat'
-catches "pinned memory written again too early"      device.cu           '/cudaEventSynchronize/d'                                  test_kernels 'kernels/uploads*'
-catches "an upload that is never sent"               device.cu           '/^    send\(d\);/d'                                      test_kernels 'kernels/memory'
-catches "host code that looks into device memory"    device.cu           's/^    launched\(d, cudaMemcpyAsync\(to, from, bytes, cudaMemcpyDeviceToDevice.*/    *(volatile char *)to;/' test_modules
-catches "an index that is followed out of range"     index.cu            's/index\[r\] < n \? index\[r\] : -1/index[r]/'             test_kernels 'kernels/index'
-catches "equal indices in one place"                 scatter.cu          's/before \+= digit\[i\] == mine/before += 0/'             test_kernels 'kernels/index'
-catches "a step whose states nobody keeps"           recur.cu            's/r.from \+ other \/ cuts/r.from + other \/ (cuts + 1)/'   test_recur_layer 'recur_layer/is_what*'
-catches "a block that is walked from another's start" nests.cu           's/block = blockIdx.x - one.first/block = blockIdx.x/'     test_kernels 'kernels/blocks'
-catches "a foresight that nobody writes down"        optimisers.cu       's/^        \*g = now\[0\];/        (void)now;/'            test_kernels_update 'kernels/rehearse'
-catches "a first writer that adds"                   norm.cu             's/put\(n.dgain \+ j, a, n.add_gain\)/put(n.dgain + j, a, true)/' test_kernels 'kernels/layer_norm'
+catches "a wait that does nothing"                   device.cu           '/^void K\(wait\)/,/^}/s/waited\(d, __func__\)/(void)d/'    test_kernels 'kernels/flat'
+catches "pinned memory overwritten too early"        device.cu           '/cudaEventSynchronize/d'                                  test_kernels 'kernels/uploads*'
+catches "an upload that is not sent"                 device.cu           '/^    send\(d\);/d'                                      test_kernels 'kernels/memory'
+catches "host code that reads device memory"         device.cu           's/^    launched\(d, cudaMemcpyAsync\(to, from, bytes, cudaMemcpyDeviceToDevice.*/    *(volatile char *)to;/' test_modules
+catches "an index used out of range"                 index.cu            's/index\[r\] < n \? index\[r\] : -1/index[r]/'             test_kernels 'kernels/index'
+catches "equal indices at one position"              scatter.cu          's/before \+= digit\[i\] == mine/before += 0/'             test_kernels 'kernels/index'
+catches "a step whose states are not stored"         recur.cu            's/r.from \+ other \/ cuts/r.from + other \/ (cuts + 1)/'   test_recur_layer 'recur_layer/matches*'
+catches "a block that starts at another's offset"     nests.cu           's/block = blockIdx.x - one.first/block = blockIdx.x/'     test_kernels 'kernels/blocks'
+catches "a rehearsal that stores no gradient"        optimisers.cu       's/^        \*g = now\[0\];/        (void)now;/'            test_kernels_update 'kernels/rehearse'
+catches "a first write that adds"                    norm.cu             's/put\(n.dgain \+ j, a, n.add_gain\)/put(n.dgain + j, a, true)/' test_kernels 'kernels/layer_norm'
 export WEFT_RECUR= WEFT_CACHE=
 catches "a kernel that is taken untried"             recur_choice.cu     "s/(verdicts\[number_of\(c\)\]|verdict_of\(d, c\)) == '.' \|\| try_choice/true || try_choice/"  test_cuda_recur 'recur_choice/a_wrong*'
 catches "a comparison that finds all numbers right"  recur_check.cu      's/^ +atomicExch\(different, 1u\);/{}/'                    test_cuda_recur 'recur_choice/a_wrong*'
@@ -115,8 +115,8 @@ catches "messages from a pool's memory"              memory.cu           's/last
 catches "a pool that keeps all it ever had"          device.cu           's/^    pool_trim\(d\);//'                                  test_cuda_emulated 'emulated/a_pool*'
 catches "handles whose end waits for the device"     blas.cu             's/^    d->release\(s->table/    cublasLtDestroy(s->handle), d->release(s->table/'  test_cuda_emulated 'emulated/products*'
 export WEFT_RECUR=block
-catches "three products where one was asked for"     recur_steps.h:recur_block.cu 's/if \(!one_product\)/if (true)/'                          test_recur 'recur/a_gpu*'
-catches "one product where three were asked for"     recur_choice.cu     's/d->precision != WEFT_FP32/true/'                         test_recur 'recur/long*'
+catches "three products in place of one"             recur_steps.h:recur_block.cu 's/if \(!one_product\)/if (true)/'                          test_recur 'recur/a_gpu*'
+catches "one product in place of three"              recur_choice.cu     's/d->precision != WEFT_FP32/true/'                         test_recur 'recur/long*'
 wait
 for ((i = 1; i <= all; i++)); do cat "$folder/$i.log"; done
 good=$(cat "$folder"/*.log | grep -c '^  ok ')

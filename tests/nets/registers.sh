@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# registers.sh: what ptxas said of every CUDA kernel on every architecture that the build is for: none may spill, those that keep a
-# layer's weights in registers stay within the budget that lets a block of theirs run, and all others within 64, with which a block of
-# 1024 threads runs, or 255 if they are bounded to 256 threads (attention), or 80 where 256 start (four
-# powers at once, on sm_100). B is the build with libweft_cuda.so; ARCHS: what it must be for.
+# registers.sh    checks the register counts that ptxas reported for each CUDA kernel and architecture. No kernel may spill. Kernels with weights
+# in registers have the budgets below, which let one of their blocks run. All others may use 64, so that a block of 1024 threads runs; 255
+# if they are limited to 256 threads (attention); 80 if 256 start (four powers together, on sm_100). B is the build with libweft_cuda.so,
+# ARCHS are its architectures.
 set -u
 archs=${ARCHS:-80 90 100 120}
 budgets='forward_steps<.*, 32> 168

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# starve.sh    every allocation of a whole program fails once: examples/g2p opens a context, loads data, builds a model, trains, saves, decodes.
-# It must say that there is no memory and leave no damaged file, or come to the same bytes all the same; neither crash nor hang nor come to others.
-# What has failed is then gone on with, with memory, to the same bytes: every tenth, or with LONG=1 all, and LONG=1 also starves runs that resume
-# and runs that speak. B is the build, G2P another program than its own, STARVE_IN= other code than the program's, see starve_malloc.c.
+# starve.sh    fails each allocation of examples/g2p once: it opens a context, loads data, builds a model, trains, saves and decodes.
+# It must report the missing memory without a damaged file, or produce the same bytes. It may not crash, hang or produce other bytes.
+# Every tenth failed run resumes with memory and must reach the same bytes. LONG=1 resumes all, and also starves runs that resume and runs that
+# decode. B is the build, G2P another program, STARVE_IN= other code than the program's, see starve_malloc.c.
 set -u
 started=$SECONDS
 shim=$(realpath "${B:-build}")/tests/nets/starve_malloc.so
@@ -11,8 +11,8 @@ export g2p=${G2P:-$g2p} shim STARVE_IN=${STARVE_IN:-} LONG=${LONG:-}
 language 60 >dict
 trains=(--data "$dir/dict" --hidden 8 --embed 4 --batch 8 --epochs 1 --warmup 2 --every 3 --threads 2 --device cpu)
 
-starved() { timeout 60 env STARVE_AT="$1" LD_PRELOAD="$shim" "$g2p" "${@:2}"; }      # AT ARGUMENT...: -1: nothing fails
-# What became of it: told, absorbed, crash, hang, silent (others bytes, or an end without a word), lost (not gone on with).
+starved() { timeout 60 env STARVE_AT="$1" LD_PRELOAD="$shim" "$g2p" "${@:2}"; }      # AT ARGUMENT...; AT -1: nothing fails
+# Prints the outcome: told (reported), absorbed, crash, hang, silent (other bytes, or a failure without a message), lost (did not resume).
 outcome() {                             # FOLDER KIND AT
     local rc; cd "$1" || return
     case $2 in
@@ -44,7 +44,7 @@ each() {                                # KIND LANE: the cases of this lane
 "$g2p" "${trains[@]}" --out whole.h5 >out 2>err || { cat err; exit 1; }
 "$g2p" --say whole.h5 --device cpu bade cice >said
 half() { [ -e half.h5 ] && "$g2p" --test half.h5 >said.half 2>&1; }
-if [ -n "$LONG" ]; then                 # a file from the midst of a run
+if [ -n "$LONG" ]; then                 # a checkpoint from the middle of a run
     "$g2p" "${trains[@]}" --epochs 1 --out half.h5 >out 2>&1 & pid=$!
     until [ -e half.h5 ] || ! kill -0 $pid 2>/dev/null; do :; done
     kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null

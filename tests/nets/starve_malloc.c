@@ -1,6 +1,6 @@
-/* starve_malloc.c - preloaded by starve.sh: the STARVE_AT-th allocation that is asked for by the code named
- * in STARVE_IN (the program, which has the library in it, by default; "libc.so" or "libhdf5", say: shared
- * libraries with that in their name) fails. How many there were goes to STARVE_SEEN. */
+/* starve_malloc.c - fails the STARVE_AT-th allocation of the code named in STARVE_IN; preloaded by starve.sh.
+ * Default: the program, which contains the library. "libc.so" or "libhdf5" select shared libraries by name.
+ * The number of allocations is written to STARVE_SEEN. */
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>

@@ -63,7 +63,7 @@ UNUSED static void gradients_hold(const weft_module *m, probe p, weft_tensor *co
         all[k] = x[k];
     for (int i = 0; m && i < weft_parameter_count(m); i++)
         all[k++] = weft_parameter_at(m, i, NULL);
-    /* slow twice over: that it runs is for here, that it is right for elsewhere */
+    /* slow twice; here it only runs, other tests check values */
     if (CHECK_SANITIZED && getenv("WEFT_SMALL")) {
         weft_backward(weighted(all, &p));
         OK(weft_context_of(all[0]));

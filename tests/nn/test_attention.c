@@ -1,5 +1,5 @@
-/* test_attention.c - attention layers: a memory that is projected once, plain queries, memory that fails.
- * Values and gradients are PyTorch's in tests/golden/layers.json. */
+/* test_attention.c - tests attention layers: a memory projected once, plain queries, failed allocations.
+ * tests/golden/layers.json compares values and gradients with PyTorch. */
 #include "layers.h"
 
 enum { DQ = 6, DM = 6, WIDTH = 5, HEADS = 2, PAIRS = 256 };

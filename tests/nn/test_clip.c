@@ -1,4 +1,4 @@
-/* test_clip.c - clipping, moving averages, schedules: against plain loops of double and the numbers of
+/* test_clip.c - tests clipping, moving averages and schedules against plain loops in double and values of
  * torch.optim.lr_scheduler. */
 #include "autograd/tape.h"
 #include "optim_model.h"
@@ -15,7 +15,7 @@ static double norm_of(const model *a, double power, int frozen, int step)
     return power == 2 ? sqrt(s) : s;
 }
 
-TABLE_TEST(clip, norms)
+TABLE_TEST(clip, norms_match_plain_loops)
 {
     for (int c = 0; c < 12; c++) {
         double power = ((double[]){ 1, 2, (double)INFINITY })[c % 3], max = c / 3 % 2 ? .75 : 1e4;
@@ -39,7 +39,7 @@ TABLE_TEST(clip, norms)
     }
 }
 
-Test(clip, of_a_part)
+Test(clip, part_of_a_model_can_be_clipped)
 {
     weft *w = open_on(WEFT_REF);
     model a = model_in(w);
@@ -58,7 +58,7 @@ Test(clip, of_a_part)
 
 /* Clipping a gradient that is not finite neither hides it nor spreads it: the step is skipped and names
  * the right parameter. */
-TABLE_TEST(clip, what_is_not_finite)
+TABLE_TEST(clip, non_finite_gradients_are_handled)
 {
     for (int c = 0; c < 6; c++) {
         model a = model_in(w);
@@ -76,7 +76,7 @@ TABLE_TEST(clip, what_is_not_finite)
 }
 
 /* ---- averages ---- */
-TABLE_TEST(average, follows)
+TABLE_TEST(average, matches_the_formula)
 {
     model a = model_in(w);
     weft_optim *o = weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = (weft_real).1 });
@@ -121,7 +121,7 @@ static double cycle20(int64_t step) { return weft_one_cycle(step, 20, .5, .3, 25
 static double cycle10(int64_t step) { return weft_one_cycle(step, 10, .5, .25, 10, 100); }
 static double cycle7(int64_t step)  { return weft_one_cycle(step, 7, .5, .5, 4, 2); }
 
-Test(schedule, rates)
+Test(schedule, rates_match_the_formula)
 {
     static const double annealed[] = {
         1, 0.9657457896300791, 0.8681980515339464, 0.7222075445642905, 0.55, 0.3777924554357097,
@@ -158,7 +158,7 @@ Test(schedule, rates)
 }
 
 /* The first step, the last one, and steps beyond it. */
-Test(schedule, edges)
+Test(schedule, edges_match_worked_examples)
 {
     struct { double got, want; } at[] = {
         { weft_cosine_warmup(0, 5, 1, 0, .1), 1 },  { weft_cosine_warmup(0, 5, 1, 5, .1), .2 },
@@ -186,7 +186,7 @@ static bool fits(int64_t step, int64_t total, double lr)
     return step >= 0 && total > 0 && lr >= 0 && lr < 9;
 }
 
-Test(schedule, what_makes_no_sense_is_nan)
+Test(schedule, invalid_arguments_give_nan)
 {
     const int64_t odd[] = { INT64_MIN, -1, 0, 3, INT64_MAX };
     const double rates[] = { 1, 0, -1, NAN, INFINITY };
@@ -214,7 +214,7 @@ Test(schedule, what_makes_no_sense_is_nan)
     CLEAN(w);
 }
 
-Test(schedule, plateau)
+Test(schedule, plateau_lowers_the_rate)
 {
     static const double values[] = { 3,  2,  2,  1.99995, 2.5, NAN, 1,  1,  1, 1,
                                      .5, .6, .6, .6,      .6,  .6,  .6, .6, .6 };
@@ -232,8 +232,8 @@ Test(schedule, plateau)
     cr_assert_eq(a.seen, COUNT(values));
 }
 
-/* A value is better by a share of the best one's size, so a shift below 0 changes nothing of the rule. */
-Test(schedule, plateau_below_zero)
+/* A value must improve by a fraction of the best one's size, also if values are negative. */
+Test(schedule, plateau_handles_negative_values)
 {
     struct { double from, step; bool larger; bool lowers; } of[] = {
         { 2, 0, false, true },      { -2, 0, false, true },     { -2, 1e-5, false, true },
@@ -257,7 +257,7 @@ Test(schedule, plateau_below_zero)
     cr_assert(worse.best == -2 && worse.bad == 11);
 }
 
-Test(schedule, damaged_states_and_options)
+Test(schedule, damaged_states_are_handled)
 {
     weft_plateau p = { .lr = 1, .factor = .5, .best = 1, .bad = INT64_MAX, .seen = INT64_MAX };
     cr_assert(weft_plateau_step(&p, 2) == .5 && p.bad == 0 && p.seen == INT64_MAX);
@@ -278,7 +278,7 @@ Test(schedule, damaged_states_and_options)
     cr_assert(isnan(weft_plateau_step(&(weft_plateau){ .lr = 1, .least = NAN }, 1)));
 }
 
-Test(schedule, stopper)
+Test(schedule, early_stopping_counts_its_patience)
 {
     static const double values[] = { NAN, 5, 4, 3.95, 4.1, 3, 3, NAN, 3 };
     static const bool best[] = { false, true, true, false, false, true, false, false, false };

@@ -1,9 +1,9 @@
-/* test_layers.c - linear, embedding, norm, dropout, MLP. Gradients of their operators are in op_cases.def,
- * values and gradients of models of such layers in tests/golden. */
+/* test_layers.c - tests linear, embedding, norm, dropout and MLP layers. op_cases.def tests gradients of
+ * their operators, tests/golden values and gradients of models. */
 #include "layers.h"
 
 /* ---- linear ---- */
-TABLE_TEST(layers, linear)
+TABLE_TEST(layers, linear_matches_plain_loops)
 {
     weft_real y[200];
     weft_module *m = weft_module_new(w, "m");
@@ -25,7 +25,7 @@ TABLE_TEST(layers, linear)
 }
 
 /* ---- embedding ---- */
-TABLE_TEST(layers, embedding)
+TABLE_TEST(layers, embedding_matches_plain_loops)
 {
     static const int32_t id[TOKENS] = { 4, 0, 2, 2, 2, 1, 5, 4, 2 };
     weft_module *m = weft_module_new(w, "m");
@@ -57,19 +57,19 @@ TABLE_TEST(layers, embedding)
     }
 }
 
-CPU_TEST(layers, a_padding_row_stays_zero)
+CPU_TEST(layers, padding_row_stays_zero)
 {
     weft_module *m = weft_module_new(w, "m");
     weft_embedding *e = weft_embedding_new(
         m, "e", &(weft_embedding_opts){ .rows = 4, .columns = 2, .padding = 1, .has_padding = true });
     cr_assert(of(m, "e.weight")[2] == 0 && of(m, "e.weight")[3] == 0 && of(m, "e.weight")[0] != 0);
-    renew(m);                                    /* whatever was put there */
+    renew(m);                                    /* for any earlier value */
     weft_real *y = numbers(weft_embedding_run(e, weft_ints(w, (int32_t[]){ 1, 3 }, WEFT_SHAPE(2))));
     cr_assert(y[0] == 0 && y[1] == 0 && y[2] == of(m, "e.weight")[6]);
 }
 
 /* ---- norm ---- */
-TABLE_TEST(layers, norm)
+TABLE_TEST(layers, norms_match_plain_loops)
 {
     weft_module *m = weft_module_new(w, "m");
     weft_norm_layer *n = weft_layer_norm_new(m, "n", &(weft_layer_norm_opts){ .width = 6 });
@@ -91,7 +91,7 @@ static void close_twin(weft *w)                  /* while numbers of another con
     h->w = NULL;
 }
 
-TABLE_TEST(layers, dropout_is_named_by_its_place)
+TABLE_TEST(layers, dropout_depends_on_the_path)
 {
     weft_module *m = weft_module_new(w, "m");
     weft_dropout_layer *a = weft_dropout_new(m, "a", &(weft_dropout_opts){ .p = (weft_real).5 }),
@@ -131,7 +131,7 @@ static weft_tensor *(*const activations[])(weft_tensor *) = { weft_relu, leaky, 
                                                               weft_silu, weft_tanh, weft_sigmoid };
 static weft_tensor *run_mlp(weft_tensor *const *x, void *l) { return weft_mlp_run(l, x[0]); }
 
-TABLE_TEST(layers, mlp)
+TABLE_TEST(layers, mlp_matches_its_layers)
 {
     static const int64_t widths[] = { 4, 6, 5, 2 };
     weft_module *root = weft_module_new(w, "m");
@@ -154,7 +154,7 @@ TABLE_TEST(layers, mlp)
     }
 }
 
-CPU_TEST(layers, mlp_drops_between_its_layers)
+CPU_TEST(layers, mlp_drops_between_layers)
 {
     weft_module *m = weft_module_new(w, "m");
     weft_mlp *l =

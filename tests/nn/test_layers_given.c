@@ -3,7 +3,7 @@
 #include "layers.h"
 
 /* ---- sizes ---- */
-CPU_TEST(layers_given, a_missing_size_is_named)
+CPU_TEST(layers_given, missing_size_is_named)
 {
     weft_module *m = weft_module_new(w, "m");
 #define MISSING(size, new, opts_type, ...)                                                 \
@@ -26,7 +26,7 @@ CPU_TEST(layers_given, a_missing_size_is_named)
     cr_assert(weft_dropout_run(none, x) == x);
 }
 
-CPU_TEST(layers_given, eps_of_a_norm)
+CPU_TEST(layers_given, eps_of_a_norm_is_used)
 {
     weft_module *m = weft_module_new(w, "m");
     static const double eps[] = { 0, 1e-5, 3, -1, NAN, INFINITY };
@@ -77,7 +77,7 @@ TABLE_TEST(layers_given, linear_layer_can_share_a_table)
         rows[i] = (weft_real)tanh((double)table[3 * id[i / 3] + i % 3]);
     product(rows, table, of(m, "out.bias"), TOKENS, 3, 6, want);
     close_to("tied", numbers(run_tied(NULL, &t)), want, TOKENS * 6, EXACT);
-    gradients_hold(m, (probe){ run_tied, &t }, NULL, 0);       /* both ways to the table, summed */
+    gradients_hold(m, (probe){ run_tied, &t }, NULL, 0);       /* sum of the gradients through both uses */
     weft_linear *unbiased = weft_linear_new(
         m, "unbiased", &(weft_linear_opts){ .in = 3, .out = 6, .no_bias = true, .weight = weight });
     cr_assert(weft_parameter_numel(m) == 18 + 6);
@@ -137,11 +137,11 @@ static void factors(const dropping *d, weft_real *factor)
         factor[i] = y[WIDE * i] == 0 ? 0 : (weft_real)(1 / .75);
         for (int j = 0; j < WIDE; j++)
             cr_assert(fabs((double)y[WIDE * i + j] - (double)(factor[i] * table[WIDE * i + j])) < 1e-5,
-                      "row %d is whole or gone", i);
+                      "row %d is partly dropped", i);
     }
 }
 
-TABLE_TEST(layers_given, a_dropped_row_is_dropped_everywhere)
+TABLE_TEST(layers_given, dropped_row_is_dropped_everywhere)
 {
     static const int32_t id[TOKENS] = { 14, 0, 2, 2, 299, 1, 5, 14, -1 };
     dropping d = dropping_in(w, .25);

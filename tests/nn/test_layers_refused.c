@@ -77,7 +77,7 @@ CPU_TEST(layers_refused, messages_name_the_layer)
             cr_assert(y && weft_numel(y) == 0, "%s, kind %d", layer_names[i], kind);
             cr_assert(strstr(weft_error_message(w), place), "%s, kind %d: %s", place, kind,
                       weft_error_message(w));
-            cr_assert_null(w->tape->scope, "the scope was left");
+            cr_assert_null(w->tape->scope, "the scope stayed open");
             weft_recover(w);
         }
 }
@@ -195,7 +195,7 @@ static uint64_t one_layer(weft_module *m, int kind)                /* how many n
 
 /* The name of a failed module can be used again. Modules created before and after keep their initial
  * values. */
-Test(layers_refused, a_name_is_free_after_a_failure)
+Test(layers_refused, name_is_free_after_a_failure)
 {
     for (int kind = 0; kind <= 10; kind++)
         for (int64_t n = 1, failed = 0;; n++) {
@@ -211,7 +211,7 @@ Test(layers_refused, a_name_is_free_after_a_failure)
             if (!weft_ok(w)) {
                 weft_recover(w);
                 cr_assert(weft_parameter_count(m) == 2 && weft_buffer_count(m) == 0,
-                          "kind %d, allocation %lld: something was left", kind, (long long)n);
+                          "kind %d, allocation %lld: the module has parameters", kind, (long long)n);
                 one_layer(m, kind);
             }
             one_layer(same, kind);
@@ -233,7 +233,7 @@ Test(layers_refused, a_name_is_free_after_a_failure)
         }
 }
 
-CPU_TEST(layers_refused, any_piece_of_a_step_may_fail)
+CPU_TEST(layers_refused, step_survives_failure_of_each_allocation)
 {
     weft_module *m = weft_module_new(w, "m");
     layers l = all_layers(m);

@@ -1,5 +1,5 @@
-/* test_losses.c - losses in every layout, masked, weighted, with NaN where the mask is 0. Values of all but
- * two of them are in tests/golden/layers.json. */
+/* test_losses.c - tests losses in every layout, masked, weighted, with NaN where the mask is 0.
+ * tests/golden/layers.json compares the values of all except two with PyTorch. */
 #include "loss_data.h"
 
 static double element(kind k, double p, double y, double v)
@@ -154,7 +154,7 @@ Test(losses, bce_is_accurate_for_large_logits)
 
 /* ---- quantiles: values are in tests/golden/layers.json ---- */
 /* A target [TOKENS] is one of [TOKENS, 1]; per batch the weight counts sequences. */
-TABLE_TEST(losses, quantile)
+TABLE_TEST(losses, quantile_loss_matches_plain_loops)
 {
     for (int layout = 0; layout < 4; layout++) {
         data d = data_of(MSE);
@@ -166,7 +166,7 @@ TABLE_TEST(losses, quantile)
     }
 }
 
-Test(losses, refusals)
+Test(losses, refuse_invalid_arguments)
 {
     weft *w = open_on(WEFT_REF);
 #define BAD(status, part, call)                                                              \

@@ -1,5 +1,5 @@
-/* test_losses_entropy.c - cross entropy against plain loops, and every loss's gradients and second
- * derivatives (double build) against differences. */
+/* test_losses_entropy.c - tests cross entropy against plain loops, and in the double build gradients and
+ * second derivatives of every loss against differences. */
 #include "loss_data.h"
 
 /* ---- cross entropy ---- */
@@ -49,7 +49,7 @@ static void one_entropy(weft *w, ce c, const ce_data *d, int layout)
     weft_clear(w);
 }
 
-TABLE_TEST(losses_entropy, cross_entropy)
+TABLE_TEST(losses_entropy, matches_plain_loops)
 {
     for (int how = 0; how < 16; how++)
         for (int layout = 0; layout < 4; layout++) {
@@ -58,9 +58,9 @@ TABLE_TEST(losses_entropy, cross_entropy)
         }
 }
 
-/* More axes before the classes are more rows; a class may be the one to ignore, 0 too; all ignored is 0 of
- * 0. */
-Test(losses_entropy, cross_entropy_shapes)
+/* More axes before the classes are more rows. Any class may be ignored, also 0. If all are ignored, sum and
+ * weight are 0. */
+Test(losses_entropy, accepts_each_shape)
 {
     weft *w = open_on(WEFT_REF);
     ce_data d = ce_data_of(ce_of(0));
@@ -77,7 +77,7 @@ Test(losses_entropy, cross_entropy_shapes)
     CLEAN(w);
 }
 
-Test(losses_entropy, cross_entropy_errors)
+Test(losses_entropy, refuses_invalid_arguments)
 {
     /* otherwise a GPU reports the fault of this kernel at the next synchronisation */
     setenv("WEFT_SYNC", "1", 1);
@@ -143,7 +143,7 @@ static void apart(data *d, kind k)               /* no |difference| near 0 or 0.
     }
 }
 
-Test(losses_entropy, derivatives, .timeout = 60)
+Test(losses_entropy, gradients_match_central_differences, .timeout = 60)
 {
     if (sizeof(weft_real) != 8)
         return;                                  /* differences of floats prove nothing */
@@ -164,7 +164,7 @@ Test(losses_entropy, derivatives, .timeout = 60)
     CLEAN(w);
 }
 
-Test(losses_entropy, derivatives_of_entropy, .timeout = 60)
+Test(losses_entropy, entropy_gradients_match_central_differences, .timeout = 60)
 {
     if (sizeof(weft_real) != 8)
         return;

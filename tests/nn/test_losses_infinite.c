@@ -46,7 +46,7 @@ static const entropy entropies[] = {
       LOG2, { 0, 0, 0, .5, (weft_real)-.5, 0 } },
 };
 
-TABLE_TEST(losses_infinite, cross_entropy, .init = unchecked)
+TABLE_TEST(losses_infinite, infinite_logits_give_the_limit, .init = unchecked)
 {
     const int32_t classes[] = { 0, 1 };
     for (int i = 0; i < COUNT(entropies); i++) {
@@ -60,8 +60,8 @@ TABLE_TEST(losses_infinite, cross_entropy, .init = unchecked)
     }
 }
 
-/* With many classes, so that vectors and their rests are used. */
-Test(losses_infinite, cross_entropy_of_many_classes, .init = unchecked)
+/* Many classes, so that vector loops and their remainders run. */
+Test(losses_infinite, infinite_logits_work_with_many_classes, .init = unchecked)
 {
     enum { MANY = 67 };
     weft_real logits[MANY], weight[MANY], slope[MANY];
@@ -81,7 +81,7 @@ Test(losses_infinite, cross_entropy_of_many_classes, .init = unchecked)
 }
 
 /* ---- element by element ---- */
-TABLE_TEST(losses_infinite, certain_logits, .init = unchecked)
+TABLE_TEST(losses_infinite, infinite_binary_logits_give_the_limit, .init = unchecked)
 {
     weft_tensor *x = weft_reals(w, (weft_real[]){ inf, -inf, 0 }, WEFT_SHAPE(3)),
                 *y = weft_reals(w, (weft_real[]){ 1, 0, 1 }, WEFT_SHAPE(3));
@@ -107,7 +107,7 @@ static weft_loss quantile(weft_tensor *x, weft_tensor *y, const weft_loss_opts *
     return weft_quantile_loss(weft_reshape(x, WEFT_SHAPE(4, 1)), y, half, 1, false, &columns);
 }
 
-TABLE_TEST(losses_infinite, weights_of_0, .init = unchecked)
+TABLE_TEST(losses_infinite, weight_0_hides_infinity, .init = unchecked)
 {
     const struct {
         const char *name;
@@ -136,7 +136,7 @@ TABLE_TEST(losses_infinite, weights_of_0, .init = unchecked)
 }
 
 /* ---- out of range ---- */
-TABLE_TEST(losses_infinite, a_variance_below_0)
+TABLE_TEST(losses_infinite, negative_variance_is_refused)
 {
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(4)),
                 *v = weft_reals(w, (weft_real[]){ 1, 0, (weft_real)-.5, -2 }, WEFT_SHAPE(4));
@@ -149,7 +149,7 @@ TABLE_TEST(losses_infinite, a_variance_below_0)
     weft_recover(w);
 }
 
-TABLE_TEST(losses_infinite, a_binary_target_outside_0_and_1)
+TABLE_TEST(losses_infinite, binary_target_outside_0_and_1_is_refused)
 {
     for (int i = 0; i < 2; i++) {
         weft_lengths l = { .n = 2, .len = (int32_t[]){ 1, 3 } };
@@ -165,7 +165,7 @@ TABLE_TEST(losses_infinite, a_binary_target_outside_0_and_1)
     }
 }
 
-TABLE_TEST(losses_infinite, numbers_at_the_ends_and_under_a_mask_are_taken)
+TABLE_TEST(losses_infinite, limits_and_masked_targets_are_accepted)
 {
     weft_real target[] = { 0, 1, 7, (weft_real).5 }, variance[] = { 1, 0, -3, 2 };
     weft_loss_opts o = { .mask = weft_reals(w, (weft_real[]){ 1, 1, 0, 1 }, WEFT_SHAPE(4)) };

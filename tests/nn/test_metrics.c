@@ -1,4 +1,4 @@
-/* test_metrics.c - argmax, accuracies, confusion matrices, scores of classes, edit distance, meters. */
+/* test_metrics.c - tests argmax, accuracy, confusion matrices, class scores, edit distance and meters. */
 #include "tests/check.h"
 
 enum { SEQUENCES = 5, TOKENS = 14, CLASSES = 4 };
@@ -67,7 +67,7 @@ static bool is_ratio(weft_ratio r, const double *want)
            fabs(weft_item(weft_ratio_value(r)) - (want[1] ? want[0] / want[1] : 0)) < 1e-6;
 }
 
-TABLE_TEST(metrics, accuracies_and_confusion, .init = unchecked)
+TABLE_TEST(metrics, accuracy_and_confusion_match_plain_loops, .init = unchecked)
 {
     for (int i = 0; i < 40; i++, weft_clear(w)) {
         int layout = i % 4;
@@ -93,11 +93,11 @@ TABLE_TEST(metrics, accuracies_and_confusion, .init = unchecked)
         cr_assert(is_ratio(weft_accuracy(x, y, &o), want), "%s", weft_error_message(w));
         if (layout)
             cr_assert(is_ratio(weft_sequence_accuracy(x, y, &o), want + 2), "%s", weft_error_message(w));
-        cr_assert_eq(weft_usage_of(w).tape, tape, "a metric is on the tape");
+        cr_assert_eq(weft_usage_of(w).tape, tape, "a metric was recorded");
     }
 }
 
-Test(metrics, accuracy_refusals)
+Test(metrics, accuracy_refuses_invalid_arguments)
 {
     weft *w = open_on(WEFT_REF);
     weft_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, NULL, WEFT_SHAPE(1)), NULL);
@@ -116,7 +116,7 @@ Test(metrics, accuracy_refusals)
     CLEAN(w);
 }
 
-CPU_TEST(metrics, confusion_of_nothing)
+CPU_TEST(metrics, confusion_accepts_an_empty_batch)
 {
     static const int32_t none[2] = { 0, 0 };
     double got[9] = { 1 };
@@ -133,7 +133,7 @@ CPU_TEST(metrics, confusion_of_nothing)
     cr_assert(got[0] == 1 && got[8] == 0);
 }
 
-CPU_TEST(metrics, confusion_refusals)
+CPU_TEST(metrics, confusion_refuses_invalid_arguments)
 {
     double got[9] = { 0 };
     weft_confusion_matrix(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, NULL, WEFT_SHAPE(5)), NULL);
@@ -160,7 +160,7 @@ static void near(weft_class_scores got, double precision, double recall, double 
 
 /* True 0 0 1 1 2 2, predicted 0 2 1 0 0 1 (the example of scikit-learn's precision_recall_fscore_support has
  * the like): class 0 is right 1 of 3 predicted, of 2; class 1 1 of 2, of 2; class 2 0 of 1, of 2. */
-Test(metrics, three_classes)
+Test(metrics, scores_match_worked_examples)
 {
     static const double counts[] = { 1, 0, 1, 1, 1, 0, 1, 1, 0 };
     near(weft_class_scores_of(counts, 3, 0), 1. / 3, 1. / 2, .4, 2);
@@ -172,7 +172,7 @@ Test(metrics, three_classes)
 }
 
 /* Class 1 is never true, but predicted twice; class 2 occurs nowhere; class 3 is true and never predicted. */
-Test(metrics, classes_that_are_missing)
+Test(metrics, missing_classes_score_zero)
 {
     static const double counts[] = { 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0 };
     near(weft_class_scores_of(counts, 4, 0), 4. / 5, 4. / 5, 4. / 5, 5);
@@ -203,7 +203,7 @@ static int64_t distance(const int32_t *a, int64_t na, const int32_t *b, int64_t 
     return least(changed, least(distance(a, na - 1, b, nb), distance(a, na, b, nb - 1)) + 1);
 }
 
-Test(metrics, edit_distance)
+Test(metrics, edit_distance_matches_worked_examples)
 {
     for (int i = 0; i < 300; i++) {
         int32_t a[6], b[6];
@@ -222,7 +222,7 @@ Test(metrics, edit_distance)
 }
 
 /* ---- meters ---- */
-Test(metrics, meter)
+Test(metrics, meter_averages_by_weight)
 {
     weft_meter all = { 0 }, m = { .edges = 2, .edge = { 10, 20 } };
     cr_assert(isnan(weft_meter_mean(&all)) && isnan(weft_meter_mean(&m)));

@@ -28,7 +28,7 @@ static void check_layer(weft_module *root, int i)
 }
 
 /* With lists instead of a table and counts, each part of this takes minutes. */
-Test(module_names, very_many_names_take_linear_time, .timeout = 60)
+Test(module_names, many_names_take_linear_time, .timeout = 60)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *root = weft_module_new(w, "net");
@@ -51,7 +51,7 @@ Test(module_names, very_many_names_take_linear_time, .timeout = 60)
     CLEAN(w);
 }
 
-Test(module_names, each_submodule_by_itself_takes_linear_time, .timeout = 60)
+Test(module_names, single_submodules_take_linear_time, .timeout = 60)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *root = weft_module_new(w, "net");
@@ -68,8 +68,8 @@ Test(module_names, each_submodule_by_itself_takes_linear_time, .timeout = 60)
     CLEAN(w);
 }
 
-/* A layer that could not be made gives back its names, numbers and counts. */
-CPU_TEST(module_names, a_failed_layer_is_not_counted)
+/* A failed layer releases its names, numbers and counts. */
+CPU_TEST(module_names, failed_layer_is_not_counted)
 {
     weft_module *root = weft_module_new(w, "net"), *part = weft_submodule_new(root, "part");
     weft_tensor *first = weft_parameter(part, "first", WEFT_SHAPE(2), zero);
@@ -90,7 +90,7 @@ CPU_TEST(module_names, a_failed_layer_is_not_counted)
 }
 
 /* Names of modules and of parameters share one table; only whole words of a path fit. */
-CPU_TEST(module_names, a_path_is_compared_word_by_word)
+CPU_TEST(module_names, paths_are_compared_word_by_word)
 {
     weft_module *root = weft_module_new(w, "a"), *ab = weft_submodule_new(root, "ab"),
                 *b = weft_submodule_new(root, "b");

@@ -1,4 +1,5 @@
-/* test_modules.c - the tree of modules: names, first values, the flat vectors, what cannot be made. */
+/* test_modules.c - tests the tree of modules: names, initial values, flat vectors, refused shapes and
+ * names. */
 #include <float.h>
 #include "autograd/tape.h"
 #include "tests/nn/trees.h"
@@ -6,7 +7,7 @@
 static const weft_init unit = { WEFT_INIT_UNIFORM, 0, 1 };
 
 /* ---- names ---- */
-CPU_TEST(modules, paths_count_from_the_module_asked)
+CPU_TEST(modules, paths_start_below_the_given_module)
 {
     weft_module *net = weft_module_new(w, "net"), *enc = weft_submodule_new(net, "enc"),
                 *cell = weft_submodule_new(enc, "cell");
@@ -39,7 +40,7 @@ CPU_TEST(modules, paths_count_from_the_module_asked)
               all_are(weft_grad(b), 0));
 }
 
-CPU_TEST(modules, a_name_is_had_once_and_fits)
+CPU_TEST(modules, names_are_unique_and_limited)
 {
     char longest[66];
     weft_module *net = weft_module_new(w, "net"), *deep = net;
@@ -78,7 +79,7 @@ CPU_TEST(modules, a_name_is_had_once_and_fits)
     OK(w);
     weft_submodule_new(deep, longest);
     FAILS(w, WEFT_EARG, "path");
-    cr_assert(weft_module_context(weft_module_new(w, "net")) == w, "roots may have one name: a copy, say");
+    cr_assert(weft_module_context(weft_module_new(w, "net")) == w, "roots may share a name");
 }
 
 /* ---- first values ---- */
@@ -96,7 +97,7 @@ static void read_all(uint64_t seed, const char *root, bool backwards, weft_real 
     CLEAN(w);
 }
 
-Test(modules, first_values_depend_on_seed_and_path_alone)
+Test(modules, initial_values_depend_on_seed_and_path_only)
 {
     weft_real a[60], b[60];
     read_all(7, "net", false, a);
@@ -125,7 +126,7 @@ static void moments(weft_tensor *x, double *mean, double *deviation, double *lar
     *deviation = sqrt(squares / (double)n - *mean * *mean);
 }
 
-TABLE_TEST(modules, kinds_of_first_values)
+TABLE_TEST(modules, initial_values_match_their_kind)
 {
     weft_module *m = weft_module_new(w, "m");
     cr_assert(all_are(vector(m, "zero", 9, zero), 0) &&
@@ -154,7 +155,7 @@ TABLE_TEST(modules, kinds_of_first_values)
     weft_parameter(m, "empty_too", WEFT_SHAPE(3, 0), (weft_init){ WEFT_INIT_KAIMING, 1, 0 });
 }
 
-CPU_TEST(modules, orthogonal_first_values)
+CPU_TEST(modules, orthogonal_initial_values_are_orthogonal)
 {
     static const int64_t sizes[][2] = { { 1, 1 }, { 5, 5 }, { 3, 17 }, { 40, 9 }, { 64, 64 } };
     weft_module *m = weft_module_new(w, "m");
@@ -177,7 +178,7 @@ CPU_TEST(modules, orthogonal_first_values)
     }
 }
 
-CPU_TEST(modules, initialise_starts_a_parameter_anew)
+CPU_TEST(modules, initialise_replaces_values)
 {
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *p = vector(m, "p", 40, unit), *buffer = weft_buffer(m, "b", WEFT_SHAPE(3));
@@ -233,7 +234,7 @@ TABLE_TEST(modules, values_and_gradients_survive_growth)
     weft_clear(w);
 }
 
-CPU_TEST(modules, a_view_of_this_step_survives_growth)
+CPU_TEST(modules, view_of_this_step_survives_growth)
 {
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), constant(3)),
@@ -247,7 +248,7 @@ CPU_TEST(modules, a_view_of_this_step_survives_growth)
     cr_assert(all_are(view, 3) && all_are(weft_grad(p), 6));
 }
 
-CPU_TEST(modules, growth_without_a_step_leaves_nothing_behind)
+CPU_TEST(modules, growth_without_a_step_leaks_nothing)
 {
     weft_module *m = weft_module_new(w, "m");
     for (int i = 0; i < 40; i++) {
@@ -259,7 +260,7 @@ CPU_TEST(modules, growth_without_a_step_leaves_nothing_behind)
     cr_assert(numbers_held < 2 * 2 * 400000 + 100000, "%lld numbers are held", (long long)numbers_held);
 }
 
-CPU_TEST(modules, neighbours_are_one_run)
+CPU_TEST(modules, adjacent_parameters_form_one_run)
 {
     weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
                 *b = weft_submodule_new(m, "b");
@@ -286,7 +287,7 @@ CPU_TEST(modules, neighbours_are_one_run)
 }
 
 /* ---- bad numbers and shapes ---- */
-CPU_TEST(modules, numbers_that_none_has)
+CPU_TEST(modules, invalid_indices_are_refused)
 {
     weft_module *m = weft_module_new(w, "net");
     const char *path = NULL;
@@ -299,7 +300,7 @@ CPU_TEST(modules, numbers_that_none_has)
     }
 }
 
-CPU_TEST(modules, shapes_that_cannot_be)
+CPU_TEST(modules, invalid_shapes_are_refused)
 {
     weft_module *m = weft_module_new(w, "m");
     struct { int rank; int64_t shape[7]; bool without; weft_status status; const char *part;
@@ -324,7 +325,7 @@ CPU_TEST(modules, shapes_that_cannot_be)
 }
 
 /* ---- printing ---- */
-Test(modules, a_tree_is_printed_as_a_table)
+Test(modules, tree_is_printed_as_a_table)
 {
     static const char want[] =
         "net             shape     parameters\n"

@@ -1,10 +1,9 @@
-/* test_optim.c - optimisers of several parameters: frozen ones, parts of a model, steps whose gradients are
- * not finite, resuming. That the rules are PyTorch's is in tests/golden/layers.json. */
+/* test_optim.c - tests optimisers of several parameters: frozen ones, parts of a model, non-finite gradients,
+ * resuming. tests/golden/layers.json compares the rules with PyTorch. */
 #include "autograd/tape.h"
 #include "optim_model.h"
 
-/* Any parameter may be frozen in any step, from the first on; each counts its own steps, and none that was
- * skipped. */
+/* Any parameter may be frozen in any step. Each counts its own steps, without skipped ones. */
 static void freeze(const model *a, int t)
 {
     for (int k = 0; k < PARTS; k++)
@@ -42,8 +41,8 @@ TABLE_TEST(optim, each_parameter_counts_its_own_steps)
     }
 }
 
-/* An optimiser of a part changes nothing else, gradients included. A parameter without a gradient stays the
- * same, though the vectors moved. */
+/* An optimiser of a part changes only this part, including gradients. A parameter without a gradient stays
+ * the same, although the vectors moved. */
 Test(optim, steps_only_its_own_parameters)
 {
     weft *w = open_on(WEFT_REF);
@@ -69,7 +68,7 @@ Test(optim, steps_only_its_own_parameters)
     CLEAN(w);
 }
 
-Test(optim, all_frozen_and_nothing)
+Test(optim, frozen_parameters_are_kept_and_empty_modules_refused)
 {
     weft *w = open_on(WEFT_REF);
     model a = model_in(w);
@@ -87,7 +86,7 @@ Test(optim, all_frozen_and_nothing)
 
 /* ---- gradients that are not finite ---- */
 /* A skipped step changes only its count. The run equals one without it, bit for bit. */
-TABLE_TEST(optim, skips)
+TABLE_TEST(optim, non_finite_gradients_skip_the_step)
 {
     for (int r = 0; r < RULES; r++) {
         model a = model_in(w), b = model_in(w);
@@ -111,7 +110,7 @@ TABLE_TEST(optim, skips)
     }
 }
 
-TABLE_TEST(optim, ten_in_a_row)
+TABLE_TEST(optim, ten_skipped_steps_in_a_row_are_an_error)
 {
     model a = model_in(w);
     weft_optim *o = weft_adamw_new(a.m, NULL);
@@ -141,7 +140,7 @@ TABLE_TEST(optim, ten_in_a_row)
     OK(w);
 }
 
-Test(optim, failed_step)
+Test(optim, failed_step_changes_nothing)
 {
     weft *w = open_on(WEFT_REF);
     model a = model_in(w);
@@ -183,7 +182,7 @@ static void carry_over(weft *from, weft_optim *o, weft *to, weft_optim *p)
     weft__optim_restored(p);
 }
 
-Test(optim, resumes)
+Test(optim, resumed_run_matches)
 {
     FOR_DEVICES(w)
         for (int r = 0; r < RULES; r++) {

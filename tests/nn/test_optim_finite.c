@@ -5,7 +5,7 @@
 
 #define HUGE_REAL ((weft_real)TOL(1.7e308, 3e38))
 
-TABLE_TEST(finite, a_rate_too_large_changes_nothing)
+TABLE_TEST(finite, too_large_rate_changes_nothing)
 {
     for (int rule = 0; rule < RULES; rule++) {
         model a = model_in(w);
@@ -32,7 +32,7 @@ TABLE_TEST(finite, a_rate_too_large_changes_nothing)
 }
 
 /* Only one parameter would overflow. The others are not written either, at any position. */
-TABLE_TEST(finite, one_value_too_large_skips_the_step)
+TABLE_TEST(finite, one_too_large_value_skips_the_step)
 {
     for (int rule = 0; rule < RULES; rule++)
         for (int k = 0; k < PARTS; k++) {
@@ -41,7 +41,7 @@ TABLE_TEST(finite, one_value_too_large_skips_the_step)
             pull(&a, 0), weft_optim_step(o), pull(&b, 0), weft_optim_step(p);
             weft_real *before = everything(&a);
             pull(&a, 1);
-            /* its square is too large, or its sum with the decay */
+            /* its square, or its sum with the decay, overflows */
             poison(&a, k, a.n[k] - 1, -(double)HUGE_REAL);
             weft_real was = numbers(a.p[k])[a.n[k] - 1];
             if (rule < 2)
@@ -55,7 +55,7 @@ TABLE_TEST(finite, one_value_too_large_skips_the_step)
             weft_optim_set_lr(o, (weft_real).01);
             for (int t = 2; t < 5; t++)
                 pull(&a, t), weft_optim_step(o), pull(&b, t), weft_optim_step(p);
-            same_values("a parameter", &a, everything(&b));  /* and no vector has kept anything of it */
+            same_values("a parameter", &a, everything(&b));  /* and no vector has stored it */
             weft_clear(w);
         }
 }
@@ -82,12 +82,12 @@ static void rehearse(weft__device *d, int64_t n, const weft__foresight *first, c
                      const weft_real *v, const weft_real *a, const weft_real *x, int64_t from,
                      weft__guard *g)
 {
-    weft__ref.rehearse(d, 0, first, u, past, moves, dx, m, v, a, x, from, g);      /* what sizes say */
+    weft__ref.rehearse(d, 0, first, u, past, moves, dx, m, v, a, x, from, g);      /* result of the bounds */
     looks += g->finite && !g->sure;
     weft__ref.rehearse(d, n, NULL, u, past, moves, dx, m, v, a, x, from, g);
 }
 
-Test(finite, sizes_prove_nearly_all)
+Test(finite, few_steps_check_each_element)
 {
     weft__kernels counting = weft__ref;
     counting.rehearse = rehearse;
@@ -105,7 +105,7 @@ Test(finite, sizes_prove_nearly_all)
             weft_clear(w);
         }
         cr_assert_eq(looks, 2, "rule %d: %d looks", rule, looks);
-        /* a value as large as is never proved to stay finite, and is looked at each time */
+        /* a value this large can never be proved finite, so each step checks it */
         for (int t = 0; t < 4; t++) {
             pull(&a, t);
             weft_assign_values(a.p[3], (weft_real[]){ HUGE_REAL }, 1);

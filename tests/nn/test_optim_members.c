@@ -22,7 +22,7 @@ static void pulled(weft_tensor *p)                         { weft_backward(weft_
 /* ---- parameters made after the optimiser ---- */
 /* It steps as one of an optimiser of its own does that begins now, and the others as if there were no
  * other. */
-TABLE_TEST(members, a_parameter_joins_at_the_next_step)
+TABLE_TEST(members, new_parameter_joins_at_the_next_step)
 {
     for (int r = SGD_NESTEROV; r < RULES; r++) {
         weft_module *m = weft_module_new(w, "net"), *a = weft_submodule_new(m, "a"),
@@ -49,7 +49,7 @@ TABLE_TEST(members, a_parameter_joins_at_the_next_step)
     }
 }
 
-TABLE_TEST(members, groups_hold_for_late_parameters)
+TABLE_TEST(members, groups_include_late_parameters)
 {
     weft_module *m = weft_module_new(w, "net"), *part = weft_submodule_new(m, "part"),
                 *below = weft_submodule_new(part, "below");
@@ -91,7 +91,7 @@ static void one_decaying_step(weft_module *m, weft_optim *o)
     weft_clear(weft_module_context(m));
 }
 
-TABLE_TEST(members, groups_by_pattern)
+TABLE_TEST(members, groups_match_patterns)
 {
     static const char *const names[] = { "weight_ih_l0", "bias_ih_l0", "bias", "weight" };
     static const struct { const char *pattern; int fits; /* bit i: root's i, bit 4 + i: that of part */
@@ -119,7 +119,7 @@ TABLE_TEST(members, groups_by_pattern)
     }
 }
 
-CPU_TEST(members, the_last_matching_group_wins)
+CPU_TEST(members, last_matching_group_wins)
 {
     weft_module *m = weft_module_new(w, "net");
     weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1, .weight_decay = 1 });
@@ -128,7 +128,7 @@ CPU_TEST(members, the_last_matching_group_wins)
     weft_optim_set_group(o, "ab", 1, .25);
     one_decaying_step(m, o);
     cr_assert(first(a) == (weft_real).75 && first(b) == (weft_real).5);
-    weft_optim_set_group(o, "a*", 1, 0);         /* said again, it is the last */
+    weft_optim_set_group(o, "a*", 1, 0);         /* set again, it is the last match */
     one_decaying_step(m, o);
     cr_assert(first(a) == 1 && first(b) == 1);
     weft_optim_set_group(o, "ac", 0, 1);
@@ -139,7 +139,7 @@ CPU_TEST(members, the_last_matching_group_wins)
     cr_assert_eq(first(late), 1);
 }
 
-CPU_TEST(members, a_group_without_a_match_is_an_error)
+CPU_TEST(members, group_without_a_match_is_refused)
 {
     weft_module *m = weft_module_new(w, "net"), *part = weft_submodule_new(m, "part");
     weft_tensor *p = vector(part, "weight", 1);
@@ -210,7 +210,7 @@ Test(members, late_parameters_are_saved_and_resumed)
 }
 
 /* ---- one optimiser a parameter ---- */
-CPU_TEST(members, two_optimisers_of_one_parameter)
+CPU_TEST(members, second_optimiser_of_a_parameter_is_refused)
 {
     weft_module *m = weft_module_new(w, "net"), *enc = weft_submodule_new(m, "enc"),
                 *dec = weft_submodule_new(m, "dec");
@@ -222,7 +222,7 @@ CPU_TEST(members, two_optimisers_of_one_parameter)
           "(weft_optim_free ends one)");
     weft_optim *of_dec = weft_sgd_new(dec, NULL);
     OK(w);
-    pulled(p), weft_optim_step(whole);           /* goes on */
+    pulled(p), weft_optim_step(whole);           /* continues */
     vector(dec, "late", 2);
     weft_optim_step(of_dec);
     OK(w);
@@ -242,7 +242,7 @@ CPU_TEST(members, two_optimisers_of_one_parameter)
     cr_assert(weft_ok(w) && first(p) != before);
 }
 
-CPU_TEST(members, ties_belong_to_their_first_name)
+CPU_TEST(members, tied_parameters_belong_to_their_first_name)
 {
     weft_module *m = weft_module_new(w, "net"), *a = weft_submodule_new(m, "a"),
                 *b = weft_submodule_new(m, "b");
@@ -256,7 +256,7 @@ CPU_TEST(members, ties_belong_to_their_first_name)
           "optim_step: the sgd of net.b has no parameters; expected a parameter made below it (a tied one");
 }
 
-Test(members, no_memory_for_late_ones)
+Test(members, late_parameters_survive_enomem)
 {
     for (int i = 1, failed = 1; failed; i++) {
         weft *w = open_on(WEFT_REF);

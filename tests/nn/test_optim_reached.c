@@ -1,6 +1,6 @@
-/* test_optim_reached.c - a parameter that no loss has reached since the last step or weft_zero_grad stays as
- * it is: no decay, no momentum, no step, no age. torch.optim's rule for parameters whose grad is None; a
- * gradient of zeros is a gradient. */
+/* test_optim_reached.c - tests that a parameter stays unchanged if no loss has reached it since the last step
+ * or weft_zero_grad: no decay, no momentum, no step count. torch.optim does the same when grad is None. A
+ * gradient of zeros counts as a gradient. */
 #include "autograd/tape.h"
 #include "optim_model.h"
 #include "rnn/api_rnn.h"
@@ -84,7 +84,7 @@ static const struct { const char *name; void (*by)(pair *); bool moves;
 static void (*what)(pair *);
 static void then_a_step(pair *a) { what(a), weft_optim_step(a->o); }
 
-TABLE_TEST(reached, ways)
+TABLE_TEST(reached, parameters_move_only_with_a_gradient)
 {
     for (int rule = SGD_NESTEROV; rule < RULES; rule++)
         for (int i = 0; i < COUNT(cases); i++) {
@@ -108,7 +108,7 @@ static void all_reached(weft_module *m, const char *layer)
     }
 }
 
-TABLE_TEST(reached, empty_batches)
+TABLE_TEST(reached, empty_batches_give_zero_gradients)
 {
     for (int i = 0; i < 12; i++) {
         weft_module *m = weft_module_new(w, "m");
@@ -151,7 +151,7 @@ static void update(weft__device *d, int64_t n, const weft__update *u, const weft
     weft__ref.update(d, n, u, past, g, dx, m, v, a, x);
 }
 
-Test(reached, two_phases_are_two_runs)
+Test(reached, phases_update_their_own_runs)
 {
     weft__kernels counting = weft__ref;
     counting.update = update;

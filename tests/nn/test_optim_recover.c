@@ -31,7 +31,7 @@ static void diverged(model *a, weft_optim *o)    /* diverged without a report so
 }
 
 /* ---- the context stays recovered ---- */
-TABLE_TEST(recover, queries_do_not_fail_it_again)
+TABLE_TEST(recover, queries_do_not_fail_the_context_again)
 {
     model a = model_in(w);
     weft_optim *o = weft_adam_new(a.m, NULL);
@@ -39,7 +39,7 @@ TABLE_TEST(recover, queries_do_not_fail_it_again)
     cr_assert_eq(weft_optim_skipped(o, NULL), 10);
     cr_assert_str_eq(bad_parameter(o), "enc.weight");
     OK(w);
-    bad_steps(&a, o, 9);                     /* the count starts anew */
+    bad_steps(&a, o, 9);                     /* the count restarts */
     cr_assert_eq(weft_optim_skipped(o, NULL), 19);
     OK(w);
     bad_steps(&a, o, 1);
@@ -48,7 +48,7 @@ TABLE_TEST(recover, queries_do_not_fail_it_again)
     cr_assert_eq(weft_optim_steps(o), 20);
 }
 
-TABLE_TEST(recover, other_errors_do_not_make_a_step_good)
+TABLE_TEST(recover, other_errors_keep_the_count_of_skipped_steps)
 {
     model a = model_in(w);
     weft_optim *o = weft_sgd_new(a.m, NULL);
@@ -60,7 +60,7 @@ TABLE_TEST(recover, other_errors_do_not_make_a_step_good)
     FAILS(w, WEFT_ENUMERIC, "10 steps in a row");
 }
 
-TABLE_TEST(recover, an_optimiser_may_end_before)
+TABLE_TEST(recover, optimiser_may_end_before)
 {
     model a = model_in(w);
     weft_optim *o = weft_sgd_new(a.m, NULL);
@@ -74,7 +74,7 @@ TABLE_TEST(recover, an_optimiser_may_end_before)
     OK(w);
 }
 
-Test(recover, saving_does_not_fail_it)
+Test(recover, saving_does_not_fail_the_context)
 {
     name_file();
     FOR_DEVICES(w) {
@@ -89,8 +89,8 @@ Test(recover, saving_does_not_fail_it)
     unlink(path);
 }
 
-/* A run that diverged goes back to its last file, and goes on as one that was started from it. */
-Test(recover, a_diverged_run_continues_from_its_last_file)
+/* A diverged run reloads its last file and continues like a run that started from it. */
+Test(recover, diverged_run_continues_from_its_last_file)
 {
     name_file();
     FOR_DEVICES(w) {
@@ -164,7 +164,7 @@ static void pulled_evenly(weft *w, double alpha)
     cr_assert_eq(weft_optim_skipped(o, NULL), 0);
 }
 
-TABLE_TEST(recover, centred_rmsprop_of_equal_gradients)
+TABLE_TEST(recover, centred_rmsprop_handles_equal_gradients)
 {
     for (int alpha = 1; alpha < 10; alpha++)
         pulled_evenly(w, alpha / 10.);
@@ -189,7 +189,7 @@ TABLE_TEST(recover, averages_in_use_are_not_updated)
     cr_assert_eq(numbers(weft_find_parameter(a.m, "ema.enc.weight"))[14], 7);
 }
 
-TABLE_TEST(recover, an_average_of_some_of_the_parameters_is_none)
+TABLE_TEST(recover, average_refuses_new_parameters)
 {
     model a = model_in(w);
     weft_ema *e = weft_ema_new(a.m, .5);

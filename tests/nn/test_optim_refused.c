@@ -7,7 +7,7 @@
 #define LARGE TOL(INF, 1e39)
 #define SMALL TOL(-1, 1e-50)
 
-Test(optim_refused, options)
+Test(optim_refused, invalid_options_are_refused)
 {
     static const struct { weft_sgd_opts o; const char *part; } sgd[] = {
         { { .lr = -1 }, "sgd: lr -1; expected a finite number, 0 or more" },
@@ -45,7 +45,7 @@ Test(optim_refused, options)
     CLEAN(w);
 }
 
-Test(optim_refused, rates_groups_and_norms)
+Test(optim_refused, invalid_rates_groups_and_norms_are_refused)
 {
     static const struct { double lr; const char *part; } rates[] = {
         { -1, "optim_set_lr: -1" }, { LARGE, "optim_set_lr: inf; expected a finite number, 0 or more" },
@@ -101,7 +101,7 @@ static weft_tensor *whole_loss(const model *a)
     return weft_add(weft_mean_loss(l), weft_mean_loss(m));
 }
 
-Test(optim_refused, a_step_does_not_wait_for_the_device, .init = unchecked)
+Test(optim_refused, step_does_not_wait_for_the_device, .init = unchecked)
 {
     weft__kernels far = weft__ref;
     far.synchronous = false;

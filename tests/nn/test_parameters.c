@@ -1,4 +1,5 @@
-/* test_parameters.c - parameters and buffers: assigning, tying, freezing, their gradients as a whole. */
+/* test_parameters.c - tests parameters and buffers: assigning, tying, freezing, and operations on all
+ * gradients. */
 #include "autograd/tape.h"
 #include "tests/nn/trees.h"
 
@@ -112,7 +113,7 @@ TABLE_TEST(parameters, frozen_parameters_get_no_gradient)
     weft_clear(w);
 }
 
-CPU_TEST(parameters, frozen_by_a_pattern)
+CPU_TEST(parameters, patterns_freeze_parameters)
 {
     static const struct { const char *pattern; int frozen; } t[] = {            /* bits: a.w, a.b, c.a.w, w */
         { "*", 15 },    { "a.*", 3 },    { "*.w", 5 },      { "w", 8 },     { "a.w", 1 },
@@ -162,11 +163,11 @@ TABLE_TEST(parameters, gradients_are_zeroed_and_divided_below_a_module)
     cr_assert(all_are(weft_grad(p), 0) && all_are(weft_grad(r), 0) && all_are(weft_grad(q), 3));
     weft_backward(weft_sum_all(weft_square(r)));
     weft_divide_grad(b, weft_scalar(w, 0));
-    cr_assert(all_are(weft_grad(q), 0) && all_are(weft_grad(r), 8), "nothing was counted: no gradient");
+    cr_assert(all_are(weft_grad(q), 0) && all_are(weft_grad(r), 8), "without a weight there is no gradient");
     weft_clear(w);
 }
 
-TABLE_TEST(parameters, flat_gradient)
+TABLE_TEST(parameters, flat_gradient_joins_all_gradients)
 {
     weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
                 *empty = weft_submodule_new(m, "empty");
@@ -186,13 +187,13 @@ TABLE_TEST(parameters, flat_gradient)
         cr_assert_eq(numbers(g)[i], i < 5 ? 4 : i < 8 ? 2 + i : i < 28 ? 0 : 1, "%d", i);
     cr_assert(numbers(weft_flat_gradient(m))[6] == 0 && weft_numel(weft_flat_gradient(a)) == 23);
     weft_assign(weft_grad(r), weft_full(w, 3, WEFT_SHAPE(20)));
-    cr_assert(all_are(weft_flat_gradient(a), 0), "a frozen one's is 0 whatever is written there");
+    cr_assert(all_are(weft_flat_gradient(a), 0), "a frozen parameter's gradient must be 0");
     cr_assert(weft_numel(weft_flat_gradient(empty)) == 0);
     OK(w);
     weft_clear(w);
 }
 
-CPU_TEST(parameters, recovering_forgets_gradients)
+CPU_TEST(parameters, recover_clears_gradients)
 {
     weft_module *m = weft_module_new(w, "m"), *none = weft_module_new(w, "none");
     weft_tensor *p = vector(m, "p", 5, constant(2));

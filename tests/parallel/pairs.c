@@ -1,9 +1,10 @@
-/* pairs.c - a transport for tests: ranks are processes of one machine, a socketpair between each two, started
- * by ranks.c, which says in WEFT_PAIRS which rank this is, of how many, and the socket to each. Every message
- * is its tag, its size, its bytes. WEFT_PAIRS_FAULT=kill:2:17 lets rank 2 die when it sends its 17th message;
- * stop stops it, drop leaves that message out, delay waits a tenth of a second, damage sends other bytes;
- * several stand with commas between. With WEFT_PAIRS_SHRINK the others go on without one that is gone, as MPI
- * does with ULFM. With WEFT_PAIRS_FILLS its name and its reason have no terminating 0. */
+/* pairs.c - a transport for tests between processes of one machine, with a socketpair for each two ranks.
+ *
+ * ranks.c starts them. WEFT_PAIRS holds the rank, the number of ranks and the sockets. A message is its tag,
+ * its size and its bytes. WEFT_PAIRS_FAULT=kill:2:17 kills rank 2 when it sends its 17th message; stop stops
+ * it, drop omits the message, delay waits 0.1 s, damage changes the bytes; commas separate several faults.
+ * With WEFT_PAIRS_SHRINK the others continue without a lost rank, like MPI with ULFM. With WEFT_PAIRS_FILLS
+ * the name and the error text have no terminating 0. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,27 +22,27 @@ typedef struct message {
     struct message *next;
     struct { int64_t tag, size; } head;
     char *bytes; bool own;
-    size_t done;                                 /* of head and bytes */
+    size_t done;                                 /* bytes done, of head and body */
     int request;                                 /* -1: not yet awaited */
 } message;
 
 typedef struct peer {
     int socket; bool gone;
-    message *out, *posted, *early;               /* to be sent; awaited; came before it was */
-    message in; message *into;                   /* under way; into: the one that waits for it */
-    struct { int64_t epoch; uint64_t set; } left; /* who is left, as it has said */
+    message *out, *posted, *early;               /* to send; expected; received before the request */
+    message in; message *into;                   /* being received; into: its request */
+    struct { int64_t epoch; uint64_t set; } left; /* ranks left, by its report */
 } peer;
 
 static weft__world world;
-/* at the beginning: this rank, how many; of a rank of today, what it was then */
+/* initial rank and number of ranks; initial rank of each current rank */
 static int me, everyone, member[MOST];
 static peer peers[MOST];
-static int64_t epoch;                            /* how often the world has shrunk */
-static uint64_t agreed;                          /* who is left, since it has; 0 while that is not known */
+static int64_t epoch;                            /* number of shrinks */
+static uint64_t agreed;                          /* ranks left after a shrink; 0: not yet known */
 static bool revoked;
 static struct { char kind[8]; int rank; long at; } fault[FAULTS];
 static int faults; static long sent;
-/* by request: over or not; its peer, ALL of them; how many messages are left of it */
+/* by request: done or not; its peer, or ALL; number of messages left */
 static signed char *state; static int *of_peer, *messages, requests, room;
 
 /* ---- lists ---- */
@@ -237,7 +238,7 @@ static bool open_pairs(weft__world *out, char *version, size_t version_size, cha
     return true;
 }
 
-/* Whether the message is left out; *damaged: whether its bytes are to be others. */
+/* Returns whether to omit the message. Sets *damaged if its bytes must change. */
 static bool left_out(bool *damaged)
 {
     const char *kind = "";
@@ -270,7 +271,7 @@ static void send_unless_left_out(int to, int tag, const void *bytes, size_t n, i
         one_less(request);
         return;
     }
-    static char *other;                          /* one such message a process, kept: it is read later */
+    static char *other;                          /* one for each process, kept because it is read later */
     if (damaged && (other = malloc(n + 1)))
         memset(other, 0x7F, n);
     send_to(&peers[member[to]], key_of(tag), damaged && other ? other : bytes, n, request);
@@ -329,9 +330,8 @@ static int test(int request) { return wait_for(request, 0); }
 
 static void give_up(int status) { (void)status; }
 
-/* ---- going on without those that are gone ---- */
-/* Messages of before: what is half sent is sent to its end, out of memory of our own; so is what is half
- * here. */
+/* ---- continuing without lost ranks ---- */
+/* Drops messages from before the shrink. A partly sent or received message completes from a copy. */
 static void forget(peer *p)
 {
     message *first = p->out && p->out->done ? p->out : NULL, *next;
@@ -373,10 +373,10 @@ static bool all_say(uint64_t set)
     return true;
 }
 
-/* Each says whom it takes for left, until all say the same. */
+/* Each rank sends its set of remaining ranks until all sets are equal. */
 static bool shrink(weft__world *out)
 {
-    static struct { int64_t epoch; uint64_t set; } said[1024];      /* stays there while it is sent */
+    static struct { int64_t epoch; uint64_t set; } said[1024];      /* must stay valid while it is sent */
     static int times;
     uint64_t set = 0;
     for (int i = 0; i < world.ranks; i++)
@@ -403,7 +403,7 @@ static bool shrink(weft__world *out)
     return true;
 }
 
-/* from root to each */
+/* from root to all */
 static int broadcast(int root, void *bytes, size_t n)
 {
     if (root != world.rank)

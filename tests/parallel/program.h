@@ -1,5 +1,4 @@
-/* program.h - the common parts of the training programs of these tests: words of the command line, and
- * files. */
+/* program.h - command-line words and files, for the training programs of these tests. */
 #ifndef WEFT_TEST_PROGRAM_H
 #define WEFT_TEST_PROGRAM_H
 #include <stdio.h>
@@ -10,7 +9,7 @@
 static int words;
 static char **word;
 
-static const char *said(const char *name)        /* "" without a value, NULL: not said */
+static const char *said(const char *name)        /* "": without a value, NULL: absent */
 {
     size_t n = strlen(name);
     for (int i = 0; i < words; i++)
@@ -28,7 +27,7 @@ static bool fine(int rank, weft_status status)
     return status == WEFT_OK;
 }
 
-/* Says how it ends. Returns the exit status. */
+/* Prints how the program ends. Returns the exit status. */
 static int ended(int rank, weft *w, bool good)
 {
     if (!weft_ok(w))

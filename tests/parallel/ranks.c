@@ -1,6 +1,6 @@
-/* ranks.c - starts a program as ranks of tests/parallel/pairs.c: ranks N PLUGIN PROGRAM ARGUMENT .. Says how
- * each rank ended, "rank 2: killed by 9", and ends with 0 if all did. One that is still there a while after
- * another has ended is killed. */
+/* ranks.c - starts a program as ranks of tests/parallel/pairs.c: ranks N PLUGIN PROGRAM ARGUMENT .. It prints
+ * how each rank ended, such as "rank 2: killed by 9", and returns 0 if all succeeded. It kills ranks that
+ * still run some time after another has ended. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
         if (ended)
             continue;
         nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
-        bool enough = ++waited > PATIENCE * 50 || stopped == left;         /* of those that never end */
+        bool enough = ++waited > PATIENCE * 50 || stopped == left;         /* ends ranks that hang */
         for (int q = 0; enough && q < ranks; q++)
             if (child[q])
                 kill(child[q], SIGKILL);

@@ -1,7 +1,8 @@
-/* slow.c - a transport over another one, WEFT_SLOW_OF (the path of its plug-in), that takes as long as a
- * network would: a rank's messages leave one after the other, WEFT_SLOW_RATE bytes a second, and arrive
- * WEFT_SLOW_LATENCY seconds later. So it can be measured on one machine what a network costs, and how much of
- * that is hidden behind work: the time passes whether the rank computes or waits. Ranks share a clock. */
+/* slow.c - a transport that adds the delays of a network to another one, WEFT_SLOW_OF (path of its plug-in).
+ *
+ * A rank sends one message at a time at WEFT_SLOW_RATE bytes per second. It arrives WEFT_SLOW_LATENCY seconds
+ * later. This measures on one machine the cost of a network, and how much of it overlaps with work: the time
+ * passes while the rank computes or waits. Ranks share a clock. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include <time.h>
 #include "parallel/transport.h"
 
-/* what travels: when it is there, then the bytes */
+/* box: the time of arrival, then the bytes */
 typedef struct message { int inner; double *box; void *to; size_t n; bool there; } message;
 
 static const weft__transport *below;
@@ -38,7 +39,7 @@ static bool open_slow(weft__world *world, char *version, size_t version_size, ch
     memcpy(&hello, &symbol, sizeof hello);
     rate = number_in("WEFT_SLOW_RATE", 117e6), latency = number_in("WEFT_SLOW_LATENCY", 30e-6);
     if (!hello) {
-        snprintf(why, why_size, "WEFT_SLOW_OF is no plug-in of a transport");
+        snprintf(why, why_size, "WEFT_SLOW_OF is not the plug-in of a transport");
         return false;
     }
     bool open = (below = hello())->open(world, version, version_size, why, why_size);
@@ -111,7 +112,7 @@ static int wait_for(int i, double seconds)
     return is;
 }
 
-/* As messages are; root's link is taken for one of them, as in a chain. */
+/* Costs root one message, as in a chain. */
 static int broadcast(int root, void *bytes, size_t n)
 {
     int i = new_message(root == here ? NULL : bytes, n);

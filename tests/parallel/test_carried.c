@@ -1,5 +1,5 @@
-/* test_carried.c - plans that carry states, in shards beside the whole plan: the same outputs to the bit, and
- * what is refused. Ranks are in tests/scripts/test_parallel.sh. */
+/* test_carried.c - tests that shards of a plan with carried states have the bits of the whole plan, and
+ * refused calls. tests/scripts/test_parallel.sh tests ranks. */
 #include "tests/plan/plans.h"
 
 enum { N = 9, WIDTH = 3, HIDDEN = 5, MOST = 40, SHARDS = 7 };
@@ -33,7 +33,7 @@ static model new_model(void)
     return x;
 }
 
-/* The outputs of a batch's segments, each where its tokens are in the data. */
+/* Runs a batch and stores each segment's outputs at the positions of its tokens in the data. */
 static weft_tensor *run(model *x, const weft_plan *p, int64_t batch, weft_carried *kept, weft_real *out)
 {
     weft_plan_step s = weft_plan_step_of(x->w, p, batch);
@@ -66,7 +66,7 @@ static void in_shards(const char *text, int shards, weft_real *out)
     int64_t segments = 0;
     for (int64_t b = 0; b < whole.batches; b++) {
         weft_parallel_begin_plan(p, part, b);
-        int64_t first = segments;                /* places count shard after shard */
+        int64_t first = segments;                /* positions continue from shard to shard */
         for (weft_part at; weft_parallel_next(p, &at); segments += at.n) {
             const weft_plan_batch *of = part[at.shard].batch + b;
             cr_assert(at.n == of->n && at.shard < shards);
@@ -85,7 +85,7 @@ static void in_shards(const char *text, int shards, weft_real *out)
     CLEAN(x.w);
 }
 
-Test(carried, in_shards_as_in_the_whole_plan)
+Test(carried, shards_match_the_whole_plan)
 {
     static const char *const text[] = { "streams:slots=5,window=4", "chunk:capacity=6,rows=4,carry=yes",
                                         "streams:slots=3,window=40,shuffle=yes", "order:count=4" };
@@ -107,7 +107,7 @@ Test(carried, in_shards_as_in_the_whole_plan)
     }
 }
 
-Test(carried, refuses)
+Test(carried, invalid_plans_are_refused)
 {
     model x = new_model();
     weft_plan whole = plan_of("streams:slots=4,window=4", lengths, N), part[2];

@@ -1,5 +1,5 @@
-/* test_gather.c - results of sequences in the order of the batch, on one rank: what comes back, how long, and
- * what is refused. Ranks are in tests/scripts/test_parallel.sh. */
+/* test_gather.c - tests weft_parallel_put and weft_parallel_gathered on one rank: order and size of results,
+ * and refused calls. tests/scripts/test_parallel.sh tests ranks. */
 #include "../check.h"
 #include "parallel/parallel.h"
 
@@ -18,7 +18,7 @@ static weft_parallel *begun(int shards)
 
 static weft_loss loss(void) { return (weft_loss){ weft_sum_all(weight), weft_scalar(w, 1) }; }
 
-/* of sequence s: s * scale bytes, all of them s */
+/* The result of sequence s is s * scale bytes of value s. */
 static void put(weft_parallel *p, int64_t i, int32_t s, int scale)
 {
     char bytes[256];
@@ -26,14 +26,14 @@ static void put(weft_parallel *p, int64_t i, int32_t s, int scale)
     weft_parallel_put(p, i, bytes, s * scale);
 }
 
-Test(gather, the_batch_has_its_order)
+Test(gather, results_have_the_order_of_the_batch)
 {
     const int32_t index[N] = { 4, 9, 2, 7, 0, 10, 1, 3, 8, 6, 5 };
     for (int shards = 1; shards <= 13; shards += 3) {
         weft_parallel *p = begun(shards);
         for (int scale = 1; scale < 20; scale += 6) {
             weft_parallel_begin(p, index, N);
-            cr_assert_null(weft_parallel_gathered(p, NULL), "of the batch before");
+            cr_assert_null(weft_parallel_gathered(p, NULL), "results of the previous batch");
             for (weft_part part; weft_parallel_next(p, &part); weft_parallel_add(p, loss()))
                 for (int64_t i = 0; i < part.n; i++)
                     put(p, part.n - 1 - i, part.index[part.n - 1 - i], scale);
@@ -52,7 +52,7 @@ Test(gather, the_batch_has_its_order)
     }
 }
 
-Test(gather, what_is_not_put_is_null)
+Test(gather, missing_results_are_null)
 {
     weft_parallel *p = begun(3);
     int64_t n = 7;
@@ -104,7 +104,7 @@ static void put_wrongly(weft_parallel *p, int k)
     }
     if (wrong[k].times == LATE) {
         weft_parallel_add(p, loss());
-        put(p, 0, 1, 1);                         /* still of this shard */
+        put(p, 0, 1, 1);                         /* still in this shard */
         cr_assert(weft_ok(w));
         weft_parallel_add(p, loss());
     }
@@ -115,7 +115,7 @@ static void put_wrongly(weft_parallel *p, int k)
     cr_assert_not(wrong[k].times != NONE && weft_parallel_next(p, &part));
 }
 
-Test(gather, wrong_calls_are_told)
+Test(gather, wrong_calls_are_reported)
 {
     int64_t n = 5;
     for (int k = 0; k < COUNT(wrong); k++) {
@@ -124,7 +124,7 @@ Test(gather, wrong_calls_are_told)
         put_wrongly(p, k);
         cr_assert_null(weft_parallel_gathered(p, NULL));
         weft_recover(w);
-        weft_parallel_begin(p, NULL, 1);         /* and it goes on */
+        weft_parallel_begin(p, NULL, 1);         /* works again */
         for (; weft_parallel_next(p, &part); weft_parallel_add(p, loss()))
             put(p, 0, 1, 5);
         cr_assert_eq(weft_parallel_gathered(p, NULL)[0].n, 5);
@@ -135,7 +135,7 @@ Test(gather, wrong_calls_are_told)
     cr_assert_eq(n, 0);
 }
 
-Test(gather, no_memory_is_an_error)
+Test(gather, survives_failure_of_each_allocation)
 {
     bool failed = true;
     for (int at = 1; failed; at++) {

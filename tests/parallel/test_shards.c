@@ -1,5 +1,5 @@
-/* test_shards.c - many machines on one: the tree, the cut, shards one after another beside whole batches, and
- * what is refused. Ranks are in tests/scripts/test_parallel.sh. */
+/* test_shards.c - tests shards on one rank: the summation tree, the assignment of sequences, results against
+ * whole batches, refused calls. tests/scripts/test_parallel.sh tests ranks. */
 #include <unistd.h>
 #include "../check.h"
 #include "parallel/parallel.h"
@@ -18,7 +18,7 @@ static bool is_branch(weft__branch tree, weft__branch b)
     return tree.from == b.from && tree.end == b.end;
 }
 
-Test(shards, parts_of_the_tree)
+Test(shards, ranges_split_into_branches_of_the_tree)
 {
     for (int n = 1; n <= 40; n++)
         for (int from = 0; from < n; from++)
@@ -35,7 +35,7 @@ Test(shards, parts_of_the_tree)
             }
 }
 
-Test(shards, every_rank_has_its_shards)
+Test(shards, ranks_have_consecutive_shards)
 {
     for (int shards = 1; shards <= 30; shards++)
         for (int ranks = 1, at = 0; ranks <= shards; ranks++, at = 0) {
@@ -48,10 +48,10 @@ Test(shards, every_rank_has_its_shards)
         }
 }
 
-/* ---- the cut ---- */
+/* ---- assignment of sequences ---- */
 enum { MANY = 60 };
 
-static void cut_slowly(int n, const int32_t *len, int shards, int *of)    /* shard of each place */
+static void cut_slowly(int n, const int32_t *len, int shards, int *of)    /* shard of each position */
 {
     int64_t load[MANY] = { 0 };
     bool done[MANY] = { 0 };
@@ -67,7 +67,7 @@ static void cut_slowly(int n, const int32_t *len, int shards, int *of)    /* sha
     }
 }
 
-Test(shards, the_longest_goes_to_the_emptiest)
+Test(shards, longest_sequence_goes_to_the_emptiest_shard)
 {
     weft_stream *s = weft_stream_new(3, "lengths");
     for (int round = 0; round < 300; round++) {
@@ -92,7 +92,7 @@ Test(shards, the_longest_goes_to_the_emptiest)
     weft_stream_free(s);
 }
 
-/* ---- shards beside a whole batch ---- */
+/* ---- shards against a whole batch ---- */
 enum { N = 11, WIDTH = 5, CLASSES = 4, TOKENS = 66 };
 
 typedef struct { weft *w; weft_module *m; weft_rnn *rnn; weft_linear *head, *rare; weft_parallel *p; } model;
@@ -172,7 +172,7 @@ static double farthest(const weft_real *a, const weft_real *b, int64_t n)
     return most;
 }
 
-Test(shards, gradients_are_those_of_the_whole_batch)
+Test(shards, gradients_match_the_whole_batch)
 {
     static const int many[] = { 1, 2, 3, 5, 8, 16 };
     static weft_real whole[NUMBERS], parts[NUMBERS];
@@ -197,7 +197,7 @@ Test(shards, gradients_are_those_of_the_whole_batch)
     }
 }
 
-Test(shards, a_mean_of_means_is_another_gradient)
+Test(shards, mean_of_means_gives_another_gradient)
 {
     static weft_real sums[NUMBERS], means[NUMBERS];
     model x = new_model(4);
@@ -210,7 +210,7 @@ Test(shards, a_mean_of_means_is_another_gradient)
 }
 
 /* ---- masks and streams ---- */
-Test(shards, masks_are_those_of_the_whole_batch)
+Test(shards, masks_match_the_whole_batch)
 {
     static weft_real whole[TOKENS], some[TOKENS], plain[N], few[N];
     model x = new_model(4);
@@ -248,7 +248,7 @@ Test(shards, masks_are_those_of_the_whole_batch)
     CLEAN(x.w);
 }
 
-Test(shards, streams_draw_for_the_shard_alone)
+Test(shards, streams_are_independent_between_shards)
 {
     uint64_t first[8][4], next;
     for (int round = 0; round < 2; round++) {
@@ -264,7 +264,7 @@ Test(shards, streams_draw_for_the_shard_alone)
                 first[part.shard][k] = draw;
             }
             if (round && part.shard == 3)
-                weft_stream_next(s);             /* one that draws more changes nothing of the others */
+                weft_stream_next(s);             /* an extra draw does not affect other shards */
             weft_parallel_add(x.p, loss_of(&x, part.n, part.index, false));
         }
         cr_assert(!round || weft_stream_next(s) == next);
@@ -273,9 +273,8 @@ Test(shards, streams_draw_for_the_shard_alone)
     }
 }
 
-/* What a loop without shards learns, one shard learns, too, whether the program ends its steps or not; and
- * every update has masks of its own. */
-Test(shards, one_shard_is_none)
+/* Also if the program does not call weft_clear. Each update has new masks. */
+Test(shards, one_shard_matches_a_plain_loop)
 {
     static weft_real plain[4][NUMBERS], shard[NUMBERS];
     int64_t n = 0;
@@ -308,8 +307,8 @@ Test(shards, one_shard_is_none)
     }
 }
 
-/* ---- sums, evaluation, parameters that some shards reach ---- */
-Test(shards, values_are_summed_and_nothing_is_learned_without_gradients)
+/* ---- sums, evaluation, parameters used by some shards ---- */
+Test(shards, values_are_summed_without_gradients)
 {
     static weft_real before[NUMBERS], after[NUMBERS];
     model x = new_model(3);
@@ -332,7 +331,7 @@ Test(shards, values_are_summed_and_nothing_is_learned_without_gradients)
     CLEAN(x.w);
 }
 
-Test(shards, a_layer_that_one_shard_reaches_is_stepped)
+Test(shards, layer_used_by_one_shard_is_updated)
 {
     model x = new_model(4);
     weft_optim *o = weft_adamw_new(x.m, &(weft_adam_opts){ .lr = .1, .weight_decay = .1 });
@@ -353,20 +352,20 @@ Test(shards, a_layer_that_one_shard_reaches_is_stepped)
     CLEAN(x.w);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused calls ---- */
 static void fails(model *x, const char *with)
 {
-    cr_assert(!weft_ok(x->w), "%s was expected", with);
+    cr_assert(!weft_ok(x->w), "expected: %s", with);
     cr_assert(strstr(weft_error_message(x->w), with), "%s, not: %s", with, weft_error_message(x->w));
     weft_part part;
     for (int more = 0; weft_parallel_next(x->p, &part); more++)
         cr_assert(more < 99);
     weft_recover(x->w);
-    shard_after_shard(x, NULL, false);           /* and all goes on */
+    shard_after_shard(x, NULL, false);           /* works again */
     cr_assert(weft_ok(x->w) && isfinite(weft_parallel_mean(x->p)), "%s", weft_error_message(x->w));
 }
 
-Test(shards, mistakes_of_a_program_are_told)
+Test(shards, wrong_calls_are_reported)
 {
     model x = new_model(4);
     weft_part part;
@@ -418,7 +417,7 @@ Test(shards, mistakes_of_a_program_are_told)
     CLEAN(x.w);
 }
 
-Test(shards, files_know_their_shards)
+Test(shards, files_store_the_number_of_shards)
 {
     char path[] = "shards_XXXXXX";
     cr_assert(close(mkstemp(path)) == 0);
@@ -445,7 +444,7 @@ Test(shards, files_know_their_shards)
     remove(path);
 }
 
-Test(shards, options_that_make_no_sense)
+Test(shards, invalid_options_are_refused)
 {
     static const int32_t wrong[] = { 3, -1 };
     const struct { weft_parallel_opts o; const char *text; } some[] = {
@@ -460,7 +459,7 @@ Test(shards, options_that_make_no_sense)
         x.p = weft_parallel_new(x.m, &some[i].o);
         cr_assert(strstr(weft_error_message(x.w), some[i].text), "%s", weft_error_message(x.w));
         weft_part part;
-        weft_parallel_begin(x.p, NULL, N);       /* of an inert one: nothing */
+        weft_parallel_begin(x.p, NULL, N);       /* an inert object does nothing */
         cr_assert(!weft_parallel_next(x.p, &part) && weft_parallel_place_of(x.p).shards == 0);
         CLEAN_FAILED(x.w);
     }

@@ -1,12 +1,13 @@
-/* train.c - a small training program for tests of parallel/: train SHARDS UPDATES [word ..] trains a language
- * model of made-up sequences; rank 0 prints the losses. Words: size=N sequences an update, units=N; out=FILE
- * is saved at the end, every=K each K updates, resume goes on from it; and what may be wrong: rank R breaks=R
- * before its batch, skips=R an update, fails=R at an index, judges=R alone for a while, saves=R alone, has
- * other_data=R or an other_seed=R or other_rate=R, or changes=R a weight; forgets=R a loss; and local_ids,
- * for masks, and mean_of_means, for the loss, are mistakes of all. recovers: what has gone wrong is left out,
- * and all go on. gathers: results of most sequences, which all ranks look at and rank 0 prints; twice=R gives
- * one two of them, and starves=R has no memory for those of all; stops_last=R, a rank stops when all is
- * done. */
+/* train.c - a small training program for tests of parallel/: train SHARDS UPDATES [WORD ..]. It trains a
+ * language model on generated sequences. Rank 0 prints the losses.
+ *
+ * Words: size=N sequences per update; units=N; out=FILE saves at the end, every=K also each K updates, resume
+ * continues from FILE; recovers, all ranks drop a failed update and continue; gathers, all ranks check the
+ * results of most sequences, and rank 0 prints them. Faults of rank R: breaks=R, ends before its batch;
+ * skips=R an update; fails=R at an index; judges=R, evaluates alone; saves=R alone; other_data=R;
+ * other_seed=R; other_rate=R; changes=R a weight; forgets=R a loss; twice=R, puts a result twice; starves=R,
+ * lacks memory for the gathered results; stops_last=R, stops after all work. Faults of all ranks: local_ids,
+ * for masks; mean_of_means, as loss. */
 #include <signal.h>
 #include <unistd.h>
 #include "weft_lab.h"
@@ -14,7 +15,7 @@
 #include "weft_parallel.h"
 #include "program.h"
 
-enum { DATA = 97, LONGEST = 19, TOKENS = 23, MOMENT = 2 };    /* MOMENT: the update at which all goes wrong */
+enum { DATA = 97, LONGEST = 19, TOKENS = 23, MOMENT = 2 };    /* MOMENT: the update of the fault */
 
 typedef struct {
     int rank; bool recovered;
@@ -31,7 +32,7 @@ static bool here(const run *r, const char *name)
     return number(name, -1) == r->rank && weft_optim_steps(r->adam) == MOMENT && !r->recovered;
 }
 
-static int rank_by_launcher(void)                /* before there is a parallel that knows */
+static int rank_by_launcher(void)                /* before weft_parallel exists */
 {
     static const char *const names[] = { "WEFT_PAIRS", "OMPI_COMM_WORLD_RANK", "PMI_RANK" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -101,7 +102,7 @@ static bool resume(run *r)
 }
 
 /* ---- results ---- */
-/* Of a sequence, in this update: nothing, no bytes, or some. */
+/* Returns the size of a sequence's result in this update: -1 for none, 0, or more bytes. */
 static int result_of(const run *r, int32_t s, char *out)
 {
     int t = (int)weft_optim_steps(r->adam), some = s * 13 % DATA * (t % 60 + 1);
@@ -181,7 +182,7 @@ static void update(run *r, const int32_t *index, int64_t n)
             put_results(r, &part);
         if (!here(r, "forgets"))
             weft_parallel_add(r->p, loss);
-        starving = here(r, "starves");           /* from its first shard on: let it have but one */
+        starving = here(r, "starves");           /* after its first shard */
     }
     if (said("gathers"))
         look_at_results(r, index, n);

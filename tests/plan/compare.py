@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""compare.py WEFT [INSTANCES] [SEED] [PLANNER..]    the library's planners, as the command WEFT prints their plans, against reference.py:
-so many random and hostile instances a planner, and small instances beside the optimum. An instance that differs is made smaller and printed. Drawn plans are compared in test_shuffle.c. Closes with "N of M .. hold"."""
+"""compare.py WEFT [INSTANCES] [SEED] [PLANNER..]    compares the plans that the command WEFT prints with reference.py, on INSTANCES random
+and hostile instances for each planner, and small instances with the optimum. It reduces and prints an instance that differs. test_shuffle.c
+compares shuffled plans. The last line is "N of M .. hold"."""
 import json
 import random
 import subprocess
@@ -11,16 +12,16 @@ from reference import EXACT, FREE, Options, differencing, exact_fill, figures, f
 WEFT = sys.argv[1]
 ROWS = {"next_fit", "first_fit", "best_fit", "worst_fit", "spfhp", "spfhp_stacked", "lpfhp", "exact_fill", "column_generation",
         "chunk", "best_fit_split", "next_fit_decreasing", "first_fit_decreasing", "best_fit_decreasing", "worst_fit_decreasing"}
-CUTS = {"chunk", "best_fit_split"}                # these take what is longer than a row
+CUTS = {"chunk", "best_fit_split"}                # these accept sequences longer than a row
 
 
 # ---- instances ----
 def any_lengths(dice):
-    """Lengths, and the capacity that makes them hard."""
+    """Returns lengths, and a capacity that makes them hard."""
     most = dice.choice((4, 9, 20, 40, 100))
     n = dice.choice((0, 1, 2, 3, dice.randint(4, 12), dice.randint(4, 40), dice.randint(4, 40), dice.randint(40, 120)))
     if dice.random() < .01:
-        n = dice.randint(260, 300)                # more rows than two levels of a tree of 16 hold
+        n = dice.randint(260, 300)                # more rows than two levels of a 16-ary tree hold
     c = dice.choice((8, 12, 30, 60))
     some = [dice.randint(1, most) for _ in range(n)]
     kinds = {
@@ -53,10 +54,10 @@ def often(dice, share, value):
 
 
 def any_options(dice, name, lengths, capacity):
-    """Options of every planner; those that it takes are chosen from them. 0: not given."""
+    """Returns options of all planners; each uses its own. 0: not given."""
     longest, total = max(lengths, default=0), sum(lengths)
     small = lambda: dice.randint(1, 9)
-    at_least = 1 + total // 1000                 # a giant is cut into a thousand pieces at most
+    at_least = 1 + total // 1000                 # at most a thousand pieces for a sequence
     bounds = sorted(dice.sample(range(1, longest + 8), dice.randint(1, min(5, longest + 6))))
     o = {"count": small(), "tokens": 0, "pool": often(dice, .8, lambda: dice.randint(1, 6)), "k": dice.randint(1, 6),
          "budget": dice.choice((max(longest, 1), capacity + dice.randint(0, 20), capacity * dice.randint(1, 6))),
@@ -87,13 +88,13 @@ def words_of(name, o, **more):
 
 # ---- the library ----
 def weft(lengths, words):
-    """The plans of the command, or what it says."""
+    """Returns the plans of the command, or its error."""
     r = subprocess.run([WEFT, "plan", "--json", "-", *words], input=" ".join(map(str, lengths)), capture_output=True, text=True)
     return json.loads(r.stdout)["plans"] if r.returncode == 0 else f"exit status {r.returncode}: {r.stderr.strip()}"
 
 
 def read(plan, lengths):
-    """(batches of rows of pieces, widths) of what the command prints."""
+    """Parses the output of the command to (batches of rows of pieces, widths)."""
     if "batches" in plan:
         batches = [[[(p, 0, lengths[p]) if isinstance(p, int) else tuple(p)] for p in b] for b in plan["batches"]]
         return batches, [max(filled(row) for row in b) for b in batches]
@@ -107,14 +108,14 @@ def read(plan, lengths):
 
 
 def takes():
-    """name -> options of `weft plan --list`."""
+    """Maps each name to its options, from `weft plan --list`."""
     lines = subprocess.run([WEFT, "plan", "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
     return {name.split()[0]: options.split() for name, options in zip(lines[::2], lines[1::2])}
 
 
-# ---- comparisons: what is wrong, or nothing ----
+# ---- comparisons: return a fault or nothing ----
 def sound(batches, widths, lengths):
-    """Each token once, no row beyond its width, no sequence of length 0 twice."""
+    """Checks that each token occurs once, no row exceeds its width, and no empty sequence occurs twice."""
     pieces = sorted(p for b in batches for row in b for p in row)
     ends, twice = [0] * len(lengths), set()
     for s, begin, count in pieces:
@@ -155,7 +156,7 @@ def of_equal_rows(batches, o):
 
 
 def free(name, o, batches, got, lengths, exact_fills):
-    """What is fixed of a planner that has a choice."""
+    """Checks the determined part of a planner that has a choice."""
     rows, wrong = sum(map(len, batches)), of_equal_rows(batches, o)
     if wrong:
         return wrong
@@ -181,7 +182,7 @@ def free(name, o, batches, got, lengths, exact_fills):
 
 
 def dealt(o, batches, lengths):
-    """Karmarkar and Karp: the loads, if the definition says which."""
+    """Checks the loads of Karmarkar and Karp, if they are determined."""
     load, sure = differencing(lengths, o["ranks"])
     have = sorted((filled(row) for row in batches[0]), reverse=True)
     SEEN["sets differenced, sure"] += sure
@@ -195,7 +196,7 @@ def dealt(o, batches, lengths):
 
 
 def differs(name, options, lengths):
-    """What is wrong with the plan of these options, or nothing."""
+    """Returns the fault of the plan with these options, or nothing."""
     o, words = Options(options), [words_of(name, options)]
     if name == "column_generation":
         words.append(words_of("exact_fill", {"capacity": o["capacity"]}))
@@ -230,9 +231,9 @@ def of_lengths(rows):
     return Counter(tuple(sorted(p[2] for p in row)) for row in rows)
 
 
-# ---- the best, by search ----
+# ---- the optimum, by search ----
 def fewest(lengths, capacity, gaps, best):
-    """The fewest rows for these lengths beside rows with these gaps."""
+    """Returns the least number of new rows for these lengths, given rows with these gaps."""
     if not lengths or len(gaps) >= best:
         return min(best, len(gaps))
     for r, gap in enumerate([*gaps, capacity]):
@@ -242,7 +243,7 @@ def fewest(lengths, capacity, gaps, best):
 
 
 def beyond_guarantee(dice, instances):
-    """Rows and bounds beside the optimum."""
+    """Compares rows and bounds with the optimum."""
     most = {"first_fit": (1.7, 0), "best_fit": (1.7, 0), "next_fit": (2, 0), "first_fit_decreasing": (11 / 9, 6 / 9),
             "best_fit_decreasing": (11 / 9, 6 / 9), "exact_fill": (2, 1), "column_generation": (1, 1), "spfhp_stacked": (2, 1), "lpfhp": (2, 1)}
     for _ in range(instances):
@@ -259,9 +260,9 @@ def beyond_guarantee(dice, instances):
     return ""
 
 
-# ---- rounding, permutations, and what is refused ----
+# ---- rounding, permutations, refusals ----
 def rounded_badly(dice, instances):
-    """Where exact_fill is at its worst, many of few lengths between a sixth and half of a row, column_generation has fewer rows."""
+    """In the worst case of exact_fill, many sequences with few lengths between 1/6 and 1/2 of a row, column_generation has fewer rows."""
     before = Counter(SEEN)
     for _ in range(instances):
         capacity = dice.choice((60, 100, 150))
@@ -274,7 +275,7 @@ def rounded_badly(dice, instances):
 
 
 def accepted(name, dice):
-    """A sequence above the capacity, or the budget, is an error that names it."""
+    """Checks that the error for a sequence above the capacity or the budget names it."""
     key = "budget" if name == "tokens" else "capacity"
     lengths, capacity = any_lengths(dice)
     options = any_options(dice, name, lengths, capacity)
@@ -286,9 +287,9 @@ def accepted(name, dice):
     return "" if said.startswith("exit status 1: ") and f"sequence {above} has {lengths[above]} tokens" in said else said
 
 
-# ---- all of it ----
+# ---- main ----
 def smaller(wrong, lengths):
-    """Lengths without what is not needed for the difference."""
+    """Removes lengths while the difference stays."""
     i = 0
     while i < len(lengths):
         less = lengths[:i] + lengths[i + 1:]
@@ -304,7 +305,7 @@ def told(name, words, lengths, wrong, first):
 
 
 def one_instance(dice, names):
-    """One call for all planners; one by one if that fails."""
+    """Makes one call for all planners, or one for each if that fails."""
     lengths, capacity = any_lengths(dice)
     chosen = [(name, any_options(dice, name, lengths, capacity)) for name in names]
     words = [words_of(name, o) for name, o in chosen]

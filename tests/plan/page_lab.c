@@ -1,5 +1,5 @@
-/* page_lab.c - of test_page.sh: a "planner" that writes the page of a laboratory, all of whose measurements
- * are formulas. It is loaded by the command, whose functions it calls. */
+/* page_lab.c - writes the page of a lab whose measurements are all formulas, for test_page.sh. The command
+ * loads it as a planner, and it calls functions of the command. */
 #include <math.h>
 #include <stdlib.h>
 #include "tools/lab/lab.h"
@@ -68,8 +68,8 @@ static weft_status page(const int32_t *len, int64_t n, const weft_plan_opts *o, 
 }
 const weft_planner page_planner = { .name = "page", .options = "", .plan = page };
 
-/* Pieces out of order, with room between them, tokens left out, and of two states that could go on one
- * does. */
+/* A plan with pieces out of order, gaps between them, tokens left out, and one of two possible states
+ * carried. */
 static weft_status woven(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     static const weft_segment s[] = { { 0, 5, 0, 7, 1, -1 }, { 1, 0, 0, 3, 0, -1 }, { 4, 4, 0, 4, 0, -1 },

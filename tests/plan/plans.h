@@ -11,7 +11,7 @@
         cr_assert(strstr(weft_plan_message(), part), "\"%s\" without \"%s\"", weft_plan_message(), part); \
     } while (0)
 
-/* A plan of n lengths by a planner's name and options in words. */
+/* Returns the plan of n lengths by a planner and its options as text. */
 UNUSED static weft_plan plan_of(const char *text, const int32_t *len, int64_t n)
 {
     const weft_planner *planner;
@@ -24,7 +24,7 @@ UNUSED static weft_plan plan_of(const char *text, const int32_t *len, int64_t n)
     return p;
 }
 
-/* Lengths 0 .. longest of some shape; how many. */
+/* Fills in random lengths 0 .. longest of one of several distributions. Returns their number. */
 UNUSED static int64_t any_lengths(int32_t *len, int64_t most, int32_t longest)
 {
     int64_t n = (int64_t)dice((uint64_t)most + 1), kind = (int64_t)dice(6);

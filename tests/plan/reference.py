@@ -1,8 +1,8 @@
-"""reference.py - the planners' definitions written a second time, from their words alone and as plainly as they can be: no heap, no
-tree, no histogram where a loop over all rows will do. tests/scripts/test_reference.sh compares them with the library.
+"""reference.py - a second implementation of the planners from their definitions, as simple as possible: loops over all rows instead of
+heaps, trees or histograms. tests/scripts/test_reference.sh compares it with the library.
 
-A piece is (sequence, from, count), a row a list of pieces, a batch a list of rows. Lengths and options in, batches out; a planner that
-is free in its choice says what is fixed. An option that was not given is 0, as in the library."""
+A piece is (sequence, from, count), a row is a list of pieces, a batch is a list of rows. A planner maps lengths and options to batches.
+If a definition leaves a choice, the function returns only the determined part. Missing options are 0, as in the library."""
 import math
 from collections import Counter
 
@@ -14,13 +14,13 @@ class Options(dict):
 
 # ---- orders ----
 def blocks(order, size):
-    """The order in lists of `size`; 0: one list."""
+    """Splits the order into lists of `size`; 0: one list."""
     size = size or len(order) or 1
     return [order[i:i + size] for i in range(0, len(order), size)]
 
 
 def in_blocks(order, key, lookahead):
-    """Sorted by that key within blocks; Python's sort is stable, and keeps the order of ties in reverse, too."""
+    """Sorts by the key within blocks. Python's sort is stable, so ties keep their order."""
     return [s for block in blocks(order, lookahead) for s in sorted(block, key=key)]
 
 
@@ -33,12 +33,12 @@ def descending(length, order, lookahead=0):
 
 
 def whole(length, batches):
-    """Batches of sequences, each a row of its own."""
+    """Makes each sequence a row."""
     return [[[(s, 0, length[s])] for s in batch] for batch in batches]
 
 
 def cut(length, order, count, tokens=0):
-    """`count` sequences a batch, or as many as have so many tokens and one at least, whatever comes first."""
+    """Cuts the order into batches of at most `count` sequences and `tokens` tokens, with at least one sequence."""
     batches, held = [], 0
     for s in order:
         if not batches or (count and len(batches[-1]) == count) or (tokens and held + length[s] > tokens):
@@ -59,7 +59,7 @@ def sorted_(length, o, drawn):
 
 
 def pools(length, o, drawn):
-    """A pool has what `pool` batches in the order as it comes have, sorted."""
+    """A pool holds the sequences of `pool` consecutive batches, sorted."""
     together = blocks(cut(length, drawn, o["count"], o["tokens"]), o["pool"])
     return [ascending(length, [s for batch in pool for s in batch]) for pool in together]
 
@@ -85,7 +85,7 @@ def tokens(length, o, drawn):
 
 
 def in_buckets(things, bucket_of, size_of):
-    """A bucket that has its size is a batch at once, what is left one by ascending bucket."""
+    """A full bucket is a batch immediately. Remaining buckets follow in ascending order."""
     batches, held = [], {}
     for thing in things:
         b = bucket_of(thing)
@@ -112,14 +112,14 @@ def geometric(length, o, drawn):
 
 
 def best_ends(length, k):
-    """Upper ends of the k intervals, or of as many as there are lengths: of all that cost the least the lowest."""
+    """Returns the upper ends of k intervals, fewer with fewer lengths. Ties in cost go to the lowest ends."""
     there = sorted(set(length))
     known = {}
 
     def padding(i, j):
         return sum(there[j] - n for n in length if there[i] <= n <= there[j])
 
-    def best(i, left):                           # (cost, ends) of the lengths from the i-th on
+    def best(i, left):                           # (cost, ends) for lengths i and later
         if (i, left) not in known:
             last = len(there) - 1
             ways = [(padding(i, last), (there[last],))]
@@ -159,7 +159,7 @@ def filled(row):
 
 
 def fit(rule, pieces, o):
-    """Pieces one after the other, each after a look at all rows. A row that is full, or has its limit of pieces, is not open."""
+    """Places piece after piece, each after a search of all rows. A row that is full or has its limit of pieces is closed."""
     rows, closed = [], set()
     for p in pieces:
         if not p[2]:
@@ -167,7 +167,7 @@ def fit(rule, pieces, o):
         gap = [o["capacity"] - filled(row) for row in rows]
         is_open = [r for r in range(len(rows)) if r not in closed and gap[r] and not len(rows[r]) == o["limit"] > 0]
         fits = [r for r in is_open if gap[r] >= p[2] and (rule != "next_fit" or r == len(rows) - 1)]
-        if fits:                                 # of equals min and max take the first, which is the lowest
+        if fits:                                 # min and max take the first of equals, which is the lowest
             r = {"next_fit": fits[0], "first_fit": fits[0],
                  "best_fit": min(fits, key=lambda r: gap[r]), "worst_fit": max(fits, key=lambda r: gap[r])}[rule]
             rows[r].append(p)
@@ -201,7 +201,7 @@ def chunk(length, o, drawn):
             at += count
     if not (o["carry"] and o["rows"]):
         return in_batches(rows, o)
-    texts = blocks(rows, -(-len(rows) // o["rows"]))                   # each row of a batch goes on in the next one
+    texts = blocks(rows, -(-len(rows) // o["rows"]))                   # each row of a batch continues in the next batch
     return [[t[b] for t in texts if b < len(t)] for b in range(len(texts[0]) if texts else 0)]
 
 
@@ -211,13 +211,13 @@ def best_fit_split(length, o, drawn):
     return in_batches(fit("best_fit", pieces, o), o)
 
 
-# ---- rows of a capacity, free in their choice: what is fixed ----
+# ---- rows of a capacity with a free choice: the determined part ----
 def lengths_with_counts(length):
     return sorted(Counter(n for n in length if n).items(), reverse=True)
 
 
 def spfhp(length, o, stacked=False):
-    """The rows as lists of lengths. `packs` is in the order in which they were last added."""
+    """Returns the rows as lists of lengths. `packs` keeps the order of their last addition."""
     packs, most = [], o["limit"] or len(length)
     for n, left in lengths_with_counts(length):
         while left:
@@ -233,12 +233,12 @@ def spfhp(length, o, stacked=False):
 
 
 def lpfhp(length, o):
-    """How many rows. A group is [gap, pieces, packs], in the order in which they were added."""
+    """Returns the number of rows. A group is [gap, pieces, packs]; groups keep the order of their addition."""
     groups, most = [], o["limit"] or len(length)
     for n, left in lengths_with_counts(length):
         while left:
             can = [g for g in reversed(groups) if g[0] >= n and g[1] < most and g[2]]
-            g = min(can, key=lambda g: g[0], default=None)             # of one gap the group added last comes first
+            g = min(can, key=lambda g: g[0], default=None)             # with equal gaps, the group added last comes first
             gap, pieces, packs = g or (o["capacity"], 0, left)
             r = min(gap // n, most - pieces, left)
             packs = min(packs, left // r)
@@ -250,11 +250,11 @@ def lpfhp(length, o):
 
 
 def exact_pattern(there, o):
-    """The longest length and what fills the rest: (sum, pieces) that can be made, longer items first, until it is full."""
+    """Fills a row: the longest length, then the reachable (sum, pieces) with longer items first, until it is full."""
     first = there[0][0]
     ways = {0: [first]}
     for n in [n for n, count in there for _ in range(count - (n == first))]:
-        for have in sorted(ways, reverse=True):  # from above, so that no item is taken twice
+        for have in sorted(ways, reverse=True):  # descending, so that each item is used once
             more = have + n
             if first + more > o["capacity"] or more in ways or len(ways[have]) == o["limit"] > 0:
                 continue
@@ -321,7 +321,7 @@ def balance(length, o, drawn):
 
 
 def differencing(length, ranks):
-    """The loads, and whether they are sure: of two of one spread that differ in more than that either may be taken."""
+    """Returns the loads, and whether they are determined. If two sets with the same spread differ, either is allowed."""
     sets, sure = [tuple([n] + [0] * (ranks - 1)) for n in length if n], True
     while len(sets) > 1:
         sets.sort(key=lambda t: t[0] - t[-1], reverse=True)
@@ -334,7 +334,7 @@ def differencing(length, ranks):
 
 # ---- figures ----
 def martello_toth(pieces, capacity):
-    """L2, for each K at which it can change."""
+    """Returns the bound L2, over each K at which it can change."""
     best = -(-sum(pieces) // capacity)
     for k in {0} | {n + 1 for n in pieces} | {capacity - n + 1 for n in pieces}:
         if not 0 <= k <= capacity // 2:
@@ -352,7 +352,7 @@ def mean(numbers):
 
 
 def eta2(batches):
-    """Of the lengths of pieces: the sum of squares between batches over that of all."""
+    """Returns the share of the variance of piece lengths between batches: sum of squares between over total."""
     every = [p[2] for b in batches for row in b for p in row]
     total = sum((n - mean(every)) ** 2 for n in every)
     between = 0
@@ -374,7 +374,7 @@ def figures(batches, widths, length, capacity):
     f["segments_per_row"] = f["segments"] / f["rows"] if f["rows"] else 0
     if capacity:
         f["l1"] = -(-f["tokens"] // capacity)
-        f["l2"] = f["l1"] if f["cuts"] else martello_toth([p[2] for p in pieces], capacity)     # it is of whole sequences
+        f["l2"] = f["l1"] if f["cuts"] else martello_toth([p[2] for p in pieces], capacity)     # L2 is for whole sequences
     return f
 
 

@@ -1,12 +1,11 @@
-/* test_cost.c - tests the predicted cost of plans: by hand, and step by step against the sums, for devices
- * whose time follows tokens or steps. Also tests how much plans change gradients, and which plan is
- * chosen. */
+/* test_cost.c - tests the predicted time of plans against values by hand and sums over steps, for devices
+ * whose time depends on tokens or on steps. Also tests weft_plan_disturb and weft_plan_choose. */
 #include <math.h>
 #include "plans.h"
 
 enum { MOST = 300, LONGEST = 40 };
 
-/* Made up: where every row costs, and where steps do until there are many rows. */
+/* Invented devices: each row costs time; each step costs the same until it has many rows. */
 static const weft_plan_cost by_tokens = { .points = 3,
                                           .rows = { 1, 8, 64 },
                                           .step_ms = { .01, .08, .64 },
@@ -20,7 +19,7 @@ static const weft_plan_cost by_steps = {
 
 static bool near(double a, double b) { return fabs(a - b) <= 1e-9 * (1 + fabs(b)); }
 
-Test(cost, by_hand)
+Test(cost, matches_values_by_hand)
 {
     const int32_t len[] = { 3, 1, 2 };
     weft_plan p = plan_of("order:count=3", len, 3);
@@ -34,7 +33,7 @@ Test(cost, by_hand)
     weft_plan_free(&p);
 }
 
-/* The interpolation once more, and the live rows counted cell by cell. */
+/* Repeats the interpolation, and counts live rows cell by cell. */
 static double step_plainly(const weft_plan_cost *c, double rows)
 {
     int i = 0;
@@ -44,7 +43,7 @@ static double step_plainly(const weft_plan_cost *c, double rows)
     return (1 - share) * c->step_ms[i] + share * c->step_ms[i + 1];
 }
 
-Test(cost, sums_are_those_of_all_steps)
+Test(cost, equals_the_sum_over_all_steps)
 {
     static const char *const words[] = { "order:count=7",
                                          "random:count=90",
@@ -80,7 +79,7 @@ Test(cost, sums_are_those_of_all_steps)
         }
 }
 
-Test(cost, what_changes_gradients)
+Test(cost, disturbance_rates_known_orders)
 {
     int32_t len[MOST];
     weft_plan_disturbance random, sorted, cut, carried, one;
@@ -109,11 +108,11 @@ Test(cost, what_changes_gradients)
     cr_assert(one.sum == 0, "a single batch: %g", one.sum);
 }
 
-Test(cost, the_choice)
+Test(cost, fastest_plan_below_the_limit_is_chosen)
 {
     const double ms[] = { 100, 109, 130, 105 }, d[] = { 1, .2, 0, .2 }, none[] = { 1, (double)NAN };
     cr_assert_eq(weft_plan_choose(ms, d, 4, 0), 0);
-    cr_assert_eq(weft_plan_choose(ms, d, 4, .1), 3, "of equals the fastest");
+    cr_assert_eq(weft_plan_choose(ms, d, 4, .1), 3, "the fastest of two equals");
     cr_assert_eq(weft_plan_choose(ms, d, 4, .3), 2);
     cr_assert_eq(weft_plan_choose(ms, d, 0, .3), -1);
     cr_assert_eq(weft_plan_choose(none, d, 2, .3), -1);
@@ -121,7 +120,7 @@ Test(cost, the_choice)
 }
 
 /* The extra cost is zero up to near_tokens, full from far_tokens, and log-interpolated between. */
-Test(cost, batches_that_caches_do_not_hold)
+Test(cost, large_batches_cost_extra)
 {
     int32_t len[16];
     weft_plan_prediction r;
@@ -147,7 +146,7 @@ Test(cost, batches_that_caches_do_not_hold)
     }
 }
 
-Test(cost, refused)
+Test(cost, invalid_arguments_are_refused)
 {
     const int32_t len[] = { 3, 1, 2 };
     weft_plan p = plan_of("order:count=3", len, 3);

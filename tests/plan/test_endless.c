@@ -1,5 +1,5 @@
-/* test_endless.c - data without end: what planners that look ahead a little have dealt stays as it is,
- * whatever comes after. The plan of the first lengths is compared with that of all. */
+/* test_endless.c - tests that planners with a short look-ahead keep earlier batches when later data arrive.
+ * It compares the plan of the first lengths with the plan of all. */
 #include "plans.h"
 
 enum { MOST = 400, LONGEST = 30 };
@@ -23,10 +23,10 @@ static void same_batches(const char *words, const weft_plan *part, const weft_pl
             !memcmp(part->batch, all->batch, (size_t)n * sizeof *part->batch) &&
                 !memcmp(part->segment, all->segment,
                         (size_t)(part->batch[n - 1].first + part->batch[n - 1].n) * sizeof *part->segment),
-            "%s: a batch has changed", words);
+            "%s: a batch changed", words);
 }
 
-/* The row and the column of each of the first n sequences. */
+/* Compares row and column of the first n sequences. */
 static void same_places(const char *words, const weft_plan *part, const weft_plan *all, int64_t n)
 {
     int64_t row, then;
@@ -37,9 +37,9 @@ static void same_places(const char *words, const weft_plan *part, const weft_pla
     }
 }
 
-/* BATCHES: all batches before the block of `block` sequences in which the first lengths end, `batches` per
- * block. BUT_LAST: all batches but the last. FULL: windows in which each of `batches` slots has a
- * sequence. */
+/* Batches that must stay. BATCHES: those of complete blocks of `block` sequences, `batches` per block.
+ * BUT_LAST: all except the last. FULL: windows with a sequence in each of `batches` slots. PLACES: row and
+ * column of each sequence. */
 typedef enum { BATCHES, BUT_LAST, FULL, PLACES } what;
 
 static const struct {
@@ -75,7 +75,7 @@ static void compare(int k, const weft_plan *part, const weft_plan *all, int64_t 
     same_batches(planners[k].words, part, all, batches);
 }
 
-Test(endless, what_was_dealt_is_final)
+Test(endless, later_sequences_keep_earlier_batches)
 {
     int32_t len[MOST];
     dice_seed(31);

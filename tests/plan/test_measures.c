@@ -1,5 +1,5 @@
-/* test_measures.c - what a plan does to gradients, work and order, against a second writing of each that goes
- * from cell to cell. */
+/* test_measures.c - tests the measures of a plan for weights, work, order and meetings against a second
+ * implementation that visits each cell. */
 #include "plans.h"
 
 static const char *const any_planner[] = {
@@ -18,7 +18,7 @@ static const char *const any_planner[] = {
 };
 
 /* ---- weights ---- */
-/* By the definition: the gradient of each batch's loss with regard to one token's, over their mean. */
+/* By definition: the gradient of each batch's loss by one token's loss, divided by the mean over tokens. */
 static double slow_weight(const weft_plan *p, weft_plan_mean by, int64_t b, const weft_segment *s)
 {
     double here = 0, all = 0, batches = 0, length = 0, sequences = 0;
@@ -127,7 +127,7 @@ static void compare_order(const weft_plan *p)
     cr_assert(got >= -1 && got <= 1);
 }
 
-Test(measures, of_random_plans_are_those_of_their_cells)
+Test(measures, random_plans_match_a_count_by_cell)
 {
     int32_t len[60];
     for (int round = 0; round < rounds(40, 2000); round++)
@@ -142,7 +142,7 @@ Test(measures, of_random_plans_are_those_of_their_cells)
         }
 }
 
-/* ---- who meets again ---- */
+/* ---- repeated pairs ---- */
 static int64_t begins_in(const weft_plan *p, int64_t sequence)
 {
     for (int64_t b = 0; b < p->batches; b++)
@@ -152,7 +152,7 @@ static int64_t begins_in(const weft_plan *p, int64_t sequence)
     return -1;
 }
 
-/* Pair by pair. */
+/* Counts pair by pair. */
 static weft_plan_meetings slow_meetings(const weft_plan *p, int epochs, int64_t n)
 {
     static int64_t in[4][60];
@@ -175,7 +175,7 @@ static weft_plan_meetings slow_meetings(const weft_plan *p, int epochs, int64_t 
     return m;
 }
 
-Test(measures, pairs_that_meet_again_are_counted_exactly)
+Test(measures, repeated_pairs_are_counted_exactly)
 {
     int32_t len[60];
     static const char *const forms[] = { "random:count=4,epoch=%d",
@@ -201,7 +201,7 @@ Test(measures, pairs_that_meet_again_are_counted_exactly)
         }
 }
 
-Test(measures, what_they_refuse)
+Test(measures, invalid_arguments_are_refused)
 {
     int32_t len[] = { 3, 2 };
     weft_plan p = plan_of("order:count=2", len, 2), other = plan_of("order:count=1", len, 1);

@@ -5,7 +5,7 @@
 
 static const int32_t five[] = { 3, 0, 5, 2, 4 };
 
-Test(plan, bad_options_name_what_is_wrong)
+Test(plan, bad_options_are_named)
 {
     const weft_planner *planner;
     weft_plan_opts o;
@@ -69,7 +69,7 @@ Test(plan, bad_options_name_what_is_wrong)
 }
 
 /* ---- options in the struct ---- */
-Test(plan, an_option_that_the_planner_does_not_take_is_refused)
+Test(plan, options_of_other_planners_are_refused)
 {
     const int64_t bounds[] = { 3 }, sizes[] = { 1, 1 };
     const struct {
@@ -104,7 +104,7 @@ Test(plan, an_option_that_the_planner_does_not_take_is_refused)
     weft_plan_free(&p);
 }
 
-Test(plan, a_name_that_is_missing_is_told_by_both_functions)
+Test(plan, missing_planner_is_reported_by_both_functions)
 {
     weft_plan p;
     cr_assert_null(weft_planner_named("bucket"));
@@ -116,7 +116,7 @@ Test(plan, a_name_that_is_missing_is_told_by_both_functions)
     REFUSED(weft_plan_make(NULL, five, 5, NULL, &p), WEFT_EARG, "a planner and a plan to be made");
 }
 
-Test(plan, numbers_have_points_in_a_country_of_commas)
+Test(plan, numbers_have_points_in_a_comma_locale)
 {
     const weft_planner *planner;
     weft_plan_opts o;
@@ -133,7 +133,7 @@ Test(plan, numbers_have_points_in_a_country_of_commas)
 }
 
 /* ---- a program's own planner ---- */
-/* Faults of a plan of two batches: one number of segment 4 is changed, or the named fault is present. */
+/* Faults in a plan of two batches: a changed number of segment 4, or the named fault. */
 typedef enum { FINE, ROW, COLUMN, SEQUENCE, LENGTH, CARRIES, TWICE, LOSES, TOO_WIDE, NO_BATCH, LIES } fault;
 static const struct {
     fault is;
@@ -177,7 +177,7 @@ static weft_status plan_own(const int32_t *len, int64_t n, const weft_plan_opts 
     return st;
 }
 
-Test(plan, an_own_planner_is_checked)
+Test(plan, program_planner_is_checked)
 {
     const weft_planner own = { .name = "own", .plan = plan_own, .promises = WEFT_PLAN_WHOLE };
     weft_plan p;
@@ -201,8 +201,7 @@ Test(plan, an_own_planner_is_checked)
     REFUSED(weft_plan_measure(NULL, five, 5, 0, &(weft_plan_figures){ 0 }), WEFT_EARG, "a plan");
 }
 
-/* Pieces in any order, and states that are carried on. */
-Test(plan, pieces_may_come_in_any_order)
+Test(plan, pieces_may_have_any_order)
 {
     weft_segment s[] = { { 0, 0, 2, 1, 0, -1 }, { 0, 1, 0, 2, 0, -1 }, { 0, 0, 3, 2, 0, 0 } };
     weft_plan_batch b[] = { { 0, 2, 1, 3 }, { 2, 1, 1, 2 } };
@@ -228,7 +227,7 @@ Test(plan, pieces_may_come_in_any_order)
 }
 
 /* ---- draws ---- */
-Test(plan, seed_and_epoch_draw)
+Test(plan, depends_on_seed_and_epoch)
 {
     int32_t len[100];
     for (int i = 0; i < 100; i++)
@@ -244,14 +243,14 @@ Test(plan, seed_and_epoch_draw)
     weft_plan_opts o = { .count = 7, .stream = s };
     PLANS(weft_plan_make(weft_planner_named("random"), len, 100, &o, &a));
     PLANS(weft_plan_make(weft_planner_named("random"), len, 100, &o, &b));
-    cr_assert(memcmp(a.segment, b.segment, bytes), "the stream goes on");
+    cr_assert(memcmp(a.segment, b.segment, bytes), "the stream advances");
     weft_plan_free(&a), weft_plan_free(&b);
     weft_stream_free(s), weft_stream_free(NULL);
     cr_assert(!weft_stream_new(1, NULL) && !weft_stream_new(1, ""));
 }
 
 /* ---- rows for a batch in the user's order ---- */
-Test(plan, a_placement_is_that_of_first_fit)
+Test(plan, first_fit_function_matches_the_planner)
 {
     int32_t len[80], row[80], column[80];
     dice_seed(5);
@@ -271,7 +270,7 @@ Test(plan, a_placement_is_that_of_first_fit)
     }
 }
 
-Test(plan, a_placement_of_nothing_and_of_what_does_not_fit)
+Test(plan, first_fit_function_handles_empty_and_long_sequences)
 {
     int32_t row[2] = { 7, 7 }, column[2] = { 7, 7 };
     int64_t rows = -1;

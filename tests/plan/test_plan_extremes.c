@@ -56,7 +56,7 @@ static bool all_refuse(const weft_plan *p, bool alike)
     return got[0] != WEFT_OK;
 }
 
-Test(plan_extremes, a_number_at_the_end_of_its_type_is_refused)
+Test(plan_extremes, numbers_at_the_end_of_their_type_are_refused)
 {
     enum { FIRST, N, ROWS, WIDTH, SEQUENCE, COLUMN, ROW, LENGTH, SEQUENCES, TOKENS, SEGMENTS, FIELDS };
     weft_plan p;
@@ -77,7 +77,7 @@ Test(plan_extremes, a_number_at_the_end_of_its_type_is_refused)
             if (field == ROW || field == LENGTH)
                 *(field == ROW ? &s[0].row : &s[0].length) = (int32_t)narrow;
             else if (field == SEGMENTS && x > 3)
-                continue;                        /* there are no more sequences, which cannot be known */
+                continue;                        /* the array is shorter, which no function can detect */
             else
                 *wide[field] = x;
             if (field != SEQUENCES || x < 4 || x > INT32_MAX)     /* measures have memory for each */
@@ -88,7 +88,7 @@ Test(plan_extremes, a_number_at_the_end_of_its_type_is_refused)
         }
 }
 
-Test(plan_extremes, cells_of_all_batches_are_counted)
+Test(plan_extremes, cells_of_all_batches_stay_below_2_63)
 {
     weft_plan p;
     weft_segment s[3];
@@ -112,7 +112,7 @@ Test(plan_extremes, cells_of_all_batches_are_counted)
             "batch 1 has 9223372036854775807 segments from segment 2 on; expected 0 .. 1 from 2 on");
 }
 
-Test(plan_extremes, a_batch_that_is_too_large_is_refused_where_it_ends)
+Test(plan_extremes, too_large_batch_is_refused_at_its_end)
 {
     weft_plan p = { 0 };
     for (int i = 0; i < EXTREMES; i++)
@@ -149,7 +149,7 @@ static void with_option(const weft_planner *planner, const char *option)
     }
 }
 
-Test(plan_extremes, options_of_every_planner)
+Test(plan_extremes, options_give_a_plan_or_a_message)
 {
     for (int i = 0; i < weft_planner_count(); i++)
         for (const weft__plan_option *is = weft__plan_option_list; is->name; is++)

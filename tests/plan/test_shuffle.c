@@ -51,7 +51,7 @@ static weft_plan shuffled(const char *words, const int32_t *len, int64_t n, int 
     return plan_of(text, len, n);
 }
 
-/* order: the number of each sequence of b; NULL: its own. */
+/* order: maps each sequence of b; NULL: no mapping. */
 static bool same_batch(const weft_plan *a, int64_t i, const weft_plan *b, int64_t k, const int32_t *order)
 {
     if (a->batch[i].n != b->batch[k].n || a->batch[i].width != b->batch[k].width)
@@ -65,7 +65,7 @@ static bool same_batch(const weft_plan *a, int64_t i, const weft_plan *b, int64_
     return true;
 }
 
-/* How many batches of a are also in b, wherever they come. */
+/* Returns how many batches of a occur in b, at any position. */
 static int64_t shared_batches(const weft_plan *a, const weft_plan *b, const int32_t *order)
 {
     bool taken[MOST * LONGEST] = { false };
@@ -79,13 +79,13 @@ static int64_t shared_batches(const weft_plan *a, const weft_plan *b, const int3
     return shared;
 }
 
-Test(shuffle, an_epoch_is_the_plan_of_a_drawn_order)
+Test(shuffle, epoch_is_the_plan_of_a_drawn_order)
 {
     int32_t len[MOST], drawn[MOST], order[MOST];
     dice_seed(71);
     for (int round = 0; round < rounds(4, 60); round++)
         for (int k = 0; k < COUNT(planners); k++) {
-            /* best_fit_split draws an order of pieces: without empty sequences they are the sequences */
+            /* best_fit_split draws an order of pieces; without empty sequences, pieces are sequences */
             any_lengths_of(len, round % 2 && strncmp(planners[k], "best_fit_split", 14));
             weft_stream *s = weft_stream_new((uint64_t)round, "plan.3");
             for (int i = 0; i < MOST; i++)
@@ -103,8 +103,8 @@ Test(shuffle, an_epoch_is_the_plan_of_a_drawn_order)
         }
 }
 
-/* 300 sequences of 30 lengths: hardly a row of more than one sequence comes back. */
-Test(shuffle, each_epoch_packs_anew)
+/* With 300 sequences of 30 lengths, rows of several sequences rarely repeat. */
+Test(shuffle, epochs_pack_different_rows)
 {
     int32_t len[MOST];
     dice_seed(72);
@@ -125,8 +125,7 @@ Test(shuffle, each_epoch_packs_anew)
     }
 }
 
-/* `order` draws an order of its batches alone. */
-Test(shuffle, batches_that_come_as_they_are_in_a_drawn_order)
+Test(shuffle, order_planner_draws_the_order_of_batches)
 {
     int32_t len[MOST];
     dice_seed(74);

@@ -1,5 +1,5 @@
-/* test_split.c - a plan's rows dealt to shards: nothing lost, nothing twice, states found where they were
- * left, and an error where they would not be. */
+/* test_split.c - tests that weft_plan_split assigns each segment to one shard, keeps carried states in their
+ * shard, and refuses plans whose states would leave it. */
 #include "plans.h"
 #include "tests/failing_malloc.h"
 
@@ -13,8 +13,8 @@ static int64_t rows_of(const weft_plan *p)
     return rows;
 }
 
-/* Checks that segment i of batch b is the next one of its shard, with the state that it carries. found:
- * [shards] counts. */
+/* Checks that segment i of batch b is the next one of its shard, with its carried state. found: [shards]
+ * counts. */
 static void is_dealt(const weft_plan *p, const weft_plan *part, int shards, int64_t b, int64_t i,
                      int64_t *found)
 {
@@ -59,7 +59,7 @@ static void is_split(const weft_plan *p, const int32_t *len, int64_t n, int shar
     cr_assert(segments == p->segments && left == p->tokens - p->dropped);
 }
 
-Test(split, nothing_is_lost_and_states_are_found)
+Test(split, shards_keep_every_segment_and_state)
 {
     static const char *const text[] = { "streams:slots=7,window=4,shuffle=yes",
                                         "chunk:capacity=5,rows=6,carry=yes",
@@ -79,7 +79,7 @@ Test(split, nothing_is_lost_and_states_are_found)
 }
 
 /* ---- states that would leave their shard ---- */
-/* Two sequences in rows 0 and 1 of four, which go on in these rows. */
+/* Two sequences begin in rows 0 and 1 of four and continue in the given rows. */
 static weft_plan wanders(int32_t first, int32_t second)
 {
     weft_plan p = { .in_rows = true, .sequences = 2, .tokens = 8, .not_empty = 2 };
@@ -93,7 +93,7 @@ static weft_plan wanders(int32_t first, int32_t second)
     return p;
 }
 
-Test(split, a_state_that_leaves_its_shard_is_an_error)
+Test(split, state_from_another_shard_is_refused)
 {
     static const int32_t len[] = { 4, 4 };
     weft_plan p = wanders(0, 3), part[4];
@@ -103,13 +103,13 @@ Test(split, a_state_that_leaves_its_shard_is_an_error)
     cr_assert(!part[0].segments && !part[0].batch && !part[1].segments && !part[1].batches);
     is_split(&p, len, 2, 1);
     weft_plan_free(&p);
-    p = wanders(1, 0); /* within a shard a row may change */
+    p = wanders(1, 0); /* rows may change within a shard */
     is_split(&p, len, 2, 2);
     REFUSED(weft_plan_split(&p, 4, part), WEFT_EARG, "row 1, in shard 1, carries the state of row 0");
     weft_plan_free(&p);
 }
 
-Test(split, refuses)
+Test(split, invalid_plans_are_refused)
 {
     weft_plan p = wanders(0, 1), part[2], again[2];
     REFUSED(weft_plan_split(NULL, 2, part), WEFT_EARG, "plan_split: expected a whole plan");
@@ -131,7 +131,7 @@ Test(split, refuses)
     weft_plan_free(part), weft_plan_free(part + 1);
 }
 
-Test(split, every_allocation_may_fail)
+Test(split, survives_failure_of_each_allocation)
 {
     weft_plan p = wanders(0, 1), part[2];
     for (failing.at = 1;; failing.at++) {

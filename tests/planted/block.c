@@ -1,4 +1,4 @@
-/* block.c - a planted bug: a block of the context's allocator that is never given back. The net is CLEAN. */
+/* block.c - a planted bug: a block of the context's allocator is never freed. CLEAN must find it. */
 #include "../check.h"
 #include "core/inside.h"
 

@@ -1,5 +1,5 @@
-/* corrupt.c - a planted bug: a checkpoint in which one bit of a weight was turned over. The net are the
- * checksums of weft_load. */
+/* corrupt.c - a planted bug: one bit of a weight in a checkpoint is flipped. The checksums of weft_load must
+ * find it. */
 #include <unistd.h>
 #include "../check.h"
 
@@ -10,7 +10,7 @@ static weft_module *model(weft *w)
     return m;
 }
 
-/* Turns over the lowest bit of the number `value` wherever the file holds it; how often that was. */
+/* Flips the lowest bit of each number `value` in the file. Returns their count. */
 static int turn_over(const char *path, weft_real value)
 {
     FILE *f = fopen(path, "r+b");

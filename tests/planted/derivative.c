@@ -1,5 +1,5 @@
-/* derivative.c - a planted bug: x^3 with a derivative that is off by one part in ten thousand. The net is
- * weft_gradcheck. */
+/* derivative.c - a planted bug: the derivative of x^3 is wrong by 1 in 10,000. weft_gradcheck must find
+ * it. */
 #include "../check.h"
 
 static bool cube_shape(weft_call *c)

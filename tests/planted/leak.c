@@ -1,5 +1,5 @@
-/* leak.c - a planted bug: a test that forgets memory. The net is the sanitizer's log, since Criterion lets
- * it pass. */
+/* leak.c - a planted bug: a test leaks memory. The sanitizer's log must report it, because Criterion passes
+ * the test. */
 #include "../check.h"
 
 static void *volatile forgotten;

@@ -1,5 +1,5 @@
-/* race.c - a planted bug: tasks of the pool that all write one plain counter. The net is ThreadSanitizer;
- * a plain main. */
+/* race.c - a planted bug: all tasks of the pool write one plain counter. ThreadSanitizer must find it, in a
+ * plain main. */
 #include "core/inside.h"
 
 static void count(void *argument, int64_t i) { *(int64_t *)argument += i; }

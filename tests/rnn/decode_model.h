@@ -1,5 +1,5 @@
-/* decode_model.h - a hand-made model whose every sequence can be tried out: the truth that decoding is
- * held to. */
+/* decode_model.h - a hand-made model with few sequences, so that tests can enumerate all of them as the
+ * reference for decoding. */
 #ifndef WEFT_DECODE_MODEL_H
 #define WEFT_DECODE_MODEL_H
 #include "core/inside.h"
@@ -76,7 +76,7 @@ UNUSED static weft_tensor *model(weft_decode_rows *at, void *user)
             h[2 * r + 1] = (weft_real)u->prefix[r];
         } else
             cr_assert(last[r] == BEGIN);
-        cr_assert((int)h[2 * r] == at->sequence[r], "row %d is given the state of sequence %d", (int)r,
+        cr_assert((int)h[2 * r] == at->sequence[r], "row %d has the state of sequence %d", (int)r,
                   (int)h[2 * r]);
         logits_of((int)h[2 * r], u->prefix[r], x);
         for (int j = 0; j < V; j++)

@@ -204,7 +204,7 @@ UNUSED static void each_array(const layer *l, const weft__recurrence *a, const w
     for (int i = 0; i < COUNT(arrays); i++) {
         char what[240];
         snprintf(what, sizeof what, "%s: %s", text(l), arrays[i].what);
-        if (arrays[i].got)                       /* some have no projection, no c, or were not walked back */
+        if (arrays[i].got)                       /* some have no projection, no c, or no backward */
             fn(what, arrays[i].got, arrays[i].want, arrays[i].n);
     }
 }
@@ -213,7 +213,7 @@ UNUSED static void each_array(const layer *l, const weft__recurrence *a, const w
 typedef void try_layer(weft *, const layer *);
 UNUSED static void every_layer(weft *w, int64_t H, int64_t n, int32_t longest, try_layer *fn)
 {
-    /* where all is slow, some of each cell, others each time; where it is slow twice, fewer */
+    /* In slow builds, a changing subset for each cell; in doubly slow ones, fewer. */
     static int times;
     const int step = !CHECK_SANITIZED ? 1 : getenv("WEFT_SMALL") ? 7 : 3;
     /* Six cells, two of them also with a projection, and three options. */

@@ -74,7 +74,7 @@ UNUSED static weft_tensor *in_rows(weft_tensor *x)
     return weft_to_rows(x, &(weft_placement){ rows, 20, row, column });
 }
 
-/* sum of all results times fixed random numbers, so that every element's gradient is its own */
+/* sum of all results times fixed random numbers, so that gradients of elements differ */
 UNUSED static weft_tensor *weighted(weft_tensor *y, uint64_t seed)
 {
     weft *w = weft_context_of(y);
@@ -87,8 +87,8 @@ UNUSED static weft_tensor *loss_of(weft_rnn_out o)
     return o.last.c ? weft_add(loss, weighted(o.last.c, 13)) : loss;
 }
 
-/* Every piece of memory that a step takes fails in turn (later ones are thinned out: 1 in 1 + i / dense);
- * the context goes on each time. */
+/* Each allocation of a step fails in turn; later ones are sampled, 1 in 1 + i / dense. The context continues
+ * each time. */
 UNUSED static int failures_of(weft *w, int dense, void (*step)(weft *, void *), void *user)
 {
     int failed = 0;
@@ -142,8 +142,8 @@ UNUSED static int inputs_of(weft_tensor *x, weft_state s, weft_module *m, weft_t
         by[n++] = weft_parameter_at(m, i, NULL);
     return n;
 }
-/* Outputs, last states, gradients of x, of the first states, of the weights, where x comes in as `laid`
- * lays it; NULL: as it is. */
+/* Computes outputs, last states, and gradients of x, the first states and the weights. `laid` converts x;
+ * NULL: unchanged. */
 UNUSED static void all_of(weft *w, const kind *k, weft_rnn *r, const weft_lengths *l,
                           weft_tensor *(*laid)(weft_tensor *), bag *b)
 {

@@ -93,8 +93,8 @@ CPU_TEST(decode, samples_have_the_models_frequencies)
     frequencies(w, 0, 0, 0, (const double[4]){ e / s, 1 / s, e * e / s, 0 });
     frequencies(w, 2, 0, 1, (const double[4]){ r / q, 1 / q, e / q, 0 });
     frequencies(w, 1, 2, 0, (const double[4]){ 1 / (1 + e), 0, e / (1 + e), 0 });
-    /* probabilities are .665, .245, .090: of .6 the first alone, of .7 and .9 two; of four times the heat .
-     * they are .419, .326, .254 */
+    /* Probabilities are .665, .245, .090: top-p .6 keeps the first, .7 and .9 keep two. At four times the
+     * temperature they are .419, .326, .254. */
     frequencies(w, 1, 0, .6, (const double[4]){ 0, 0, 1, 0 });
     frequencies(w, 1, 0, .7, (const double[4]){ 1 / (1 + e), 0, e / (1 + e), 0 });
     frequencies(w, 1, 0, .95, (const double[4]){ e / s, 1 / s, e * e / s, 0 });
@@ -186,7 +186,7 @@ CPU_TEST(decode, ties_are_broken_by_position)
 }
 
 /* ---- empty cases ---- */
-CPU_TEST(decode, nothing_to_decode)
+CPU_TEST(decode, empty_batch_is_accepted)
 {
     for (int i = 0; i < WAYS; i++) {
         weft_decoded none = decode(w, (way)i, 0,
@@ -202,7 +202,7 @@ static weft_tensor *only_end(weft_decode_rows *rows, void *user)
     return weft_zeros(weft_context_of(rows->tokens), WEFT_SHAPE(rows->n, 1));
 }
 
-CPU_TEST(decode, beams_without_continuations)
+CPU_TEST(decode, beams_may_end_without_continuations)
 {
     weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, only_end, NULL,
                                  &(weft_decode_opts){ .has_end = true, .limit = 3, .beams = 4 });

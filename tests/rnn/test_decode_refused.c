@@ -1,4 +1,4 @@
-/* test_decode_refused.c - decoding with bad options, faulty models, and without memory. */
+/* test_decode_refused.c - tests decoding with invalid options, faulty models and failed allocations. */
 #include "tests/rnn/decode_model.h"
 
 /* ---- errors ---- */
@@ -65,7 +65,7 @@ static void fails(fault kind, int at, weft_status status, const char *text)
 }
 
 /* It would never end a sequence. */
-CPU_TEST(decode_refused, an_end_outside_the_classes_is_an_error)
+CPU_TEST(decode_refused, end_outside_the_classes_is_refused)
 {
     for (int i = 0; i < WAYS; i++) {
         weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
@@ -76,7 +76,7 @@ CPU_TEST(decode_refused, an_end_outside_the_classes_is_an_error)
     }
 }
 
-Test(decode_refused, a_faulty_step_is_an_error)
+Test(decode_refused, faulty_step_is_refused)
 {
     fails(NO_SCORES, 1, WEFT_EARG, "step 1: the tensor of scores is NULL");
     fails(FLAT, 0, WEFT_ESHAPE, "step 0: the scores are [8]; expected [2, classes] of reals");
@@ -122,7 +122,7 @@ static weft_tensor *rewinding_step(weft_decode_rows *at, void *user)
     return weft_zeros(w, WEFT_SHAPE(rows, 4));
 }
 
-TABLE_TEST(decode_refused, a_step_cannot_rewind_its_decoder)
+TABLE_TEST(decode_refused, step_cannot_rewind_its_decoder)
 {
     for (int i = 0; i < 3 * WAYS; i++) {
         rewinder r = { weft_mark_here(w), i / 3, 0, false };
@@ -142,7 +142,7 @@ TABLE_TEST(decode_refused, a_step_cannot_rewind_its_decoder)
     }
 }
 
-CPU_TEST(decode_refused, a_step_can_run_another_decoder)
+CPU_TEST(decode_refused, step_can_run_another_decoder)
 {
     rewinder r = { weft_mark_here(w), -1, 0, true };
     weft_decode(w, 2, WEFT_ZERO_STATE, rewinding_step, &r,
@@ -218,7 +218,7 @@ Test(decode_refused, options_are_checked)
     CLEAN(w);
 }
 
-Test(decode_refused, every_piece_of_memory_may_fail)
+Test(decode_refused, survives_failure_of_each_allocation)
 {
     for (int beams = 1; beams < 4; beams += 2) {
         weft *w = open_on(WEFT_CPU);
@@ -238,7 +238,7 @@ Test(decode_refused, every_piece_of_memory_may_fail)
             if (ok && !whole)
                 break;
             failed += !ok;
-            cr_assert(ok || strncmp(weft_error_message(w), "weft:", 5), "the message names no function: %s",
+            cr_assert(ok || strncmp(weft_error_message(w), "weft:", 5), "message without a function: %s",
                       weft_error_message(w));
             if (!ok)
                 FAILS(w, WEFT_ENOMEM, "out of memory");

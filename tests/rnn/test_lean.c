@@ -56,7 +56,7 @@ TABLE_TEST(lean, one_segment_changes_no_bit)
     }
 }
 
-/* On a GPU a segment may go another way than the whole layer, see cuda/recur_choice.cu. */
+/* On a GPU a segment may use another kernel than the whole layer, see cuda/recur_choice.cu. */
 static void same_by_segments(weft *w, const char *name, const weft_real *got, const weft_real *want,
                              int64_t n)
 {
@@ -95,7 +95,7 @@ static void long_sequences(weft *w, int64_t hidden, int32_t longest)
         cr_assert(fabs((double)(lean.v[i] - kept.v[i])) <= TOL(1e-10, 1e-3) * (1 + fabs((double)kept.v[i])),
                   "%g, %g", (double)lean.v[i], (double)kept.v[i]);
 }
-CPU_TEST(lean, long_sequences_go_in_segments)
+CPU_TEST(lean, long_sequences_use_segments)
 {
     long_sequences(w, 40, 2500);
 }
@@ -139,7 +139,7 @@ TABLE_TEST(lean, unrecorded_layers_are_lean_and_match)
 }
 
 /* ---- walks ---- */
-Test(lean, a_second_walk_and_second_derivatives)
+Test(lean, second_backward_and_second_derivatives_match)
 {
     static const int32_t few[] = { 3, 1 };
     const weft_lengths l = { .n = 2, .len = few };
@@ -227,7 +227,7 @@ Test(lean, a_steady_step_allocates_nothing, .init = unchecked)
     }
 }
 
-TABLE_TEST(lean, every_piece_of_a_step_failed_once)
+TABLE_TEST(lean, survives_failure_of_each_allocation)
 {
     model m = model_new(w, "m", true);
     segment_rows_planned = 64;

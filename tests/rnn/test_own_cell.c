@@ -140,7 +140,7 @@ Test(own_cell, known_cells_match_plain_loops)
 
 /* ---- company, layouts, decoding, files ---- */
 static weft_tensor *as_concat(weft_tensor *x) { return weft_to_layout(x, WEFT_CONCAT); }
-/* several sequences a row: a column begins anew where one does */
+/* several sequences per row: the column restarts with each */
 static weft_tensor *as_rows(weft_tensor *x)
 {
     static const int32_t row[] = { 0, 0, 1, 0, 2 }, column[] = { 0, 4, 1, 5, 3 };
@@ -232,7 +232,7 @@ Test(own_cell, noise_keeps_units_only_in_training)
                       "unit %d: %g, %g", i, (double)trained[i], (double)used[i]);
             kept += trained[i] == 0;
         }
-        cr_assert(kept > 60 && kept < 145, "%d of 1,000 units stay, at a probability of .1", kept);
+        cr_assert(kept > 60 && kept < 145, "%d of 1,000 units keep their value at probability .1", kept);
         OK(w);
         weft_clear(w);
     }
@@ -269,7 +269,7 @@ static void train_once(weft *w, void *user)
         weft_rnn_run(user, random_ragged(w, 4, IN, &(weft_lengths){ .n = 4, .len = len }), WEFT_ZERO_STATE)));
     OK(w);
 }
-Test(own_cell, a_steady_step_asks_for_no_memory, .init = unchecked)
+Test(own_cell, steady_step_allocates_nothing, .init = unchecked)
 {
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(cells); i++)

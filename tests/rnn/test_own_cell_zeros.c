@@ -1,4 +1,5 @@
-/* test_own_cell_zeros.c - a gradient of zero has the same sign for a sequence alone and in a batch. */
+/* test_own_cell_zeros.c - tests that a zero gradient has the same sign for a single sequence and in a
+ * batch. */
 #include "tests/check.h"
 
 static weft_state add_up(const weft_cell_input *in, void *user)

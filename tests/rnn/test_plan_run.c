@@ -92,7 +92,7 @@ static const char *const exact[] = { "order:count=4",
                                      "streams:slots=20,window=5",
                                      "chunk:capacity=7,rows=1,carry=yes" };
 
-/* One step holds it all, so that each batch finds the masks of dropout that the whole found. */
+/* All batches run in one step, so each gets the dropout masks of the whole. */
 static void is_exact(weft *w, const kind *k, const char *text)
 {
     static weft_real want[MOST * 2 * HIDDEN], got[MOST * 2 * HIDDEN];
@@ -183,7 +183,7 @@ Test(plan_run, gradients_of_a_plan_match_the_whole)
         }
 }
 
-/* A carried state is a constant: the gradient of a window is that of its tokens, from its first state on. */
+/* A carried state is a constant: a window has the gradient of its tokens only, from its first state. */
 Test(plan_run, no_gradient_flows_over_a_cut)
 {
     static weft_real want[1000], got[1000];

@@ -1,6 +1,6 @@
-/* test_recur.c - the kernels recur and recur_back of every table, below the layers that use them: against the
- * plain loops, and against each other to the last bit (alone or in a batch, one thread or two). test_rnn.c
- * compares the plain loops with public operators, the golden vectors with PyTorch. */
+/* test_recur.c - tests the kernels recur and recur_back of every table without layers: against the plain
+ * loops, and bit for bit in batches and with one or two threads. test_rnn.c compares the plain loops with
+ * public operators, the golden vectors compare with PyTorch. */
 #include "recur_layer.h"
 
 static void like_plain_loops(weft *w, const layer *l)
@@ -112,7 +112,7 @@ Test(recur, long_sums_of_one_sign_are_as_exact_as_the_plain_loops)
         for (int i = 0; i < COUNT(sizes); i++) {
             double error = one_signed_error(w, sizes[i]), plain = one_signed_error(plain_loops, sizes[i]);
             cr_assert(error < TOL(1e-14, fmax(6e-7, 1.3 * plain)),
-                      "%d units: an error of %g of the sum, and %g by the plain loops", (int)sizes[i], error,
+                      "%d units: relative error %g, plain loops %g", (int)sizes[i], error,
                       plain);
         }
     CLEAN(plain_loops);
@@ -128,13 +128,13 @@ Test(recur, a_gpu_rounds_as_its_context_requests)
         for (int i = 0; i < COUNT(sizes); i++) {
             const double error = one_signed_error(w, sizes[i]);
             cr_assert(error > 1e-6 && error < (p == WEFT_TF32 ? 4e-4 : 4e-3),
-                      "%d units, precision %d: an error of %g of the sum", (int)sizes[i], p, error);
+                      "%d units, precision %d: relative error %g", (int)sizes[i], p, error);
         }
         CLEAN(w);
     }
 }
 
-/* A state that is NaN, a GPU's own or one of ones alone, is in every sum of its sequence's next step. */
+/* A NaN state reaches each sum of its sequence's next step. bits: a GPU's NaN, or a NaN with all bits set. */
 static void keeps_nan(weft *w, int64_t H, uint64_t bits)
 {
     layer l = { .cell = WEFT__rnn_tanh, .states = true, .H = H, .n = 2, .len = { 2, 2 } };

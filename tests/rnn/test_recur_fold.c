@@ -1,5 +1,5 @@
-/* test_recur_fold.c - recur and recur_back of every table where a column is several sequences, one after the
- * other: against the same sequences each in a column of its own, to the bit, and against the plain loops. */
+/* test_recur_fold.c - tests recur and recur_back of every table when a column holds several consecutive
+ * sequences: bit for bit against one column per sequence, and against the plain loops. */
 #include "recur_layer.h"
 
 /* The sequences of l in fewer columns, one after the other, here and there with a gap: the same layer,

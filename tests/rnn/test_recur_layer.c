@@ -5,14 +5,14 @@
 #include "recur_layer.h"
 
 typedef struct { weft__recur_layer l; real *dx, *dw_ih, *dw_hh, *dw_hr, *db_ih, *db_hh; } whole;
-enum { WANTED = 1, ADDED = 2 };                  /* for all gradients; otherwise for none */
+enum { WANTED = 1, ADDED = 2 };                  /* for all gradients, or for none */
 /* rows of the table that x is; 0: x has a row for each token */
 static int64_t inputs, table;
 static double slack;                             /* many steps make more of a difference */
 static int how;
 static uint64_t seed;                            /* of the layer at hand */
 
-/* the same for every table: the dice are thrown anew for each layer */
+/* the same for every table: dice restart for each layer */
 static real *random_reals(int64_t n, double scale)
 {
     real *p = hold(n, sizeof *p);
@@ -165,7 +165,7 @@ static void every_size(weft *w, try_layer *fn)
         every_layer(w, sizes[i].H, sizes[i].n, sizes[i].longest, fn);
     }
 }
-Test(recur_layer, is_what_the_plain_loops_compute)
+Test(recur_layer, matches_the_plain_loops)
 {
     plain_loops = open_on(WEFT_REF);
     for (how = 0; how < 4; how++)

@@ -1,6 +1,6 @@
-/* test_recur_tiles.c - recurrent layers whose products are on matrix tiles, on the machine's and on emulated
- * ones: every precision against the plain loops, the same bits for any number of threads. NaN and infinity
- * are as in fp32 and stay in their sequence. (test_step.c compares single tokens with a whole run.) */
+/* test_recur_tiles.c - tests recurrent layers whose products use matrix tiles, real and emulated: every
+ * precision against the plain loops, and the same bits for any number of threads. NaN and infinity are as in
+ * fp32 and stay in their sequence. test_step.c compares single tokens with a whole run. */
 #include "recur_layer.h"
 
 #ifndef WEFT_DOUBLE
@@ -56,7 +56,7 @@ static void same_as_other(weft *w, const layer *l)
     weft__recurrence a = run(w, l, back), b = run(other, l, back);
     each_array(l, &a, &b, alike);
 }
-/* Narrow layers do not go on tiles, nor does WEFT_TF32 forwards. */
+/* Narrow layers do not use tiles, nor does the forward pass in WEFT_TF32. */
 Test(recur_tiles, other_layers_have_the_bits_of_vectors)
 {
     static const struct {
@@ -105,7 +105,7 @@ static void same_but_one(const layer *l, const real *got, const real *want, int6
         for (int64_t t = 0; t < l->len[s] && s != odd_one; t++)
             same_bits(text(l), got + (l->start[t] + s) * width, want + (l->start[t] + s) * width, width);
 }
-/* NaN where there is NaN, infinity where there is infinity; a number is near. */
+/* Requires NaN and infinity in the same elements, and close finite numbers. */
 static void of_one_kind(const layer *l, const real *got, const real *want, int64_t width)
 {
     for (int64_t t = 0; t < l->len[odd_one]; t++)

@@ -1,6 +1,6 @@
-/* test_rnn.c - recurrent layers: fused = composed in values and all gradients, second derivatives,
- * independence of neighbours and layouts to the bit, empty sequences and batches. PyTorch's numbers are in
- * tests/golden/recurrent.json. */
+/* test_rnn.c - tests recurrent layers: fused against composed in values and all gradients, second
+ * derivatives, the same bits in every batch and layout, empty sequences and batches.
+ * tests/golden/recurrent.json compares with PyTorch. */
 #include "tests/rnn/rnn_kinds.h"
 
 static bag fused, composed;
@@ -79,7 +79,7 @@ static void check_second_derivatives(weft *w, const kind *k)
     weft_clear(w);
 }
 
-Test(rnn, gradcheck2)
+Test(rnn, second_gradients_match_central_differences)
 {
     weft *w = open_on(WEFT_REF);
     for (int cell = 0; cell < CELLS; cell++) {
@@ -90,7 +90,7 @@ Test(rnn, gradcheck2)
     CLEAN(w);
 }
 
-Test(rnn, a_second_walk_doubles_the_gradients)
+Test(rnn, second_backward_doubles_the_gradients)
 {
     static const int32_t len[] = { 3, 1 };
     FOR_DEVICES(w)

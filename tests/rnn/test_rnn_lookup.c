@@ -141,7 +141,7 @@ Test(rnn_lookup, outputs_have_the_bits_of_rows)
         }
 }
 
-/* Rows of the table that no token has may hold anything. */
+/* Unused rows of the table may contain anything. */
 TABLE_TEST(rnn_lookup, unused_rows_of_the_table_have_no_effect)
 {
     for (int i = 0; i < 2 * CELLS; i++) {
@@ -184,7 +184,7 @@ TABLE_TEST(rnn_lookup, few_tokens_or_a_changed_table_use_rows)
 }
 
 /* ---- derivatives ---- */
-/* Gradients of looked-up rows in every layout, alone and together with those of the table and the weights. */
+/* Tests gradients of looked-up rows in every layout, with and without those of the table and the weights. */
 Test(rnn_lookup, rows_have_gradients_on_request)
 {
     static const weft_layout layouts[] = { WEFT_CONCAT, WEFT_PACKED, WEFT_ROWS };
@@ -232,7 +232,7 @@ static weft_tensor *loss_at(weft_tensor *const *x, void *user)
     (void)x;                                     /* parameters, where they are */
     return loss(p->s, p->k, embedded(p->s->m->w, p->s), &o);
 }
-Test(rnn_lookup, second_derivatives)
+Test(rnn_lookup, second_derivatives_match)
 {
     weft *w = open_on(WEFT_REF);
     for (int cell = 0; cell < CELLS; cell++) {
@@ -275,7 +275,7 @@ static void failing(weft *w, void *user)
     if (weft_ok(w))
         weft_clear(w);
 }
-TABLE_TEST(rnn_lookup, every_allocation_may_fail)
+TABLE_TEST(rnn_lookup, survives_failure_of_each_allocation)
 {
     net s = net_of(w, &small, false, MANY);
     cr_assert(failures_of(w, 40, failing, &s) > 20);

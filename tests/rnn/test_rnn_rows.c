@@ -1,5 +1,5 @@
-/* test_rnn_rows.c - recurrent layers over the layout rows, where a row is a column of several sequences: the
- * same as packed, gaps, empty rows and empty sequences included. */
+/* test_rnn_rows.c - tests recurrent layers on the layout rows, where a column holds several sequences.
+ * Results equal those of packed input, with gaps, empty rows and empty sequences. */
 #include "tests/rnn/rnn_kinds.h"
 
 enum { N = 6, FEATURES = 3, ROWS = 4, WIDTH = 8, TOKENS = 15 };
@@ -75,7 +75,7 @@ TABLE_TEST(rnn_rows, the_result_has_the_layout_of_the_input)
         cr_assert((sequence[i] < 0) == (v[2 * i] == 0 && v[2 * i + 1] == 0), "cell %d", i);
 }
 
-Test(rnn_rows, no_tokens_at_all)
+Test(rnn_rows, empty_batches_work)
 {
     static const int32_t none[] = { 0, 0 };
     FOR_DEVICES(w) {
@@ -106,7 +106,7 @@ Test(rnn_rows, a_steady_step_allocates_nothing, .init = unchecked)
     FOR_DEVICES(w)
         is_steady(w, one_step, rnn_of(weft_module_new(w, "m"), "r", &lstm));
 }
-CPU_TEST(rnn_rows, every_piece_of_memory_may_fail)
+CPU_TEST(rnn_rows, survives_failure_of_each_allocation)
 {
     int failed = failures_of(w, 4000, one_step, rnn_of(weft_module_new(w, "m"), "r", &lstm));
     cr_assert(failed > 50, "%d", failed);

@@ -1,9 +1,9 @@
-/* test_rnn_use.c - recurrent layers in use: very long sequences, single steps, parameters, dropout,
+/* test_rnn_use.c - tests the use of recurrent layers: very long sequences, single steps, parameters, dropout,
  * states, errors, memory. */
 #include "tests/rnn/rnn_kinds.h"
 
 /* ---- 70,000 steps ---- */
-Test(rnn_use, seventy_thousand_steps)
+Test(rnn_use, long_sequence_matches_plain_loops)
 {
     enum { T = 70000, H = 2 };
     static weft_real x[T];
@@ -215,13 +215,13 @@ TABLE_TEST(rnn_use, final_state_matches_the_ends_of_the_outputs)
     }
 }
 
-Test(rnn_use, final_state_of_other_states)
+Test(rnn_use, final_state_checks_its_state)
 {
     weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = F, .hidden = H, .proj = 2, .layers = 2 });
     weft_tensor *h = weft_randn(w, WEFT_SHAPE(2, 4, 2));
-    weft_tensor *y = weft_final_state(r, (weft_state){ h, NULL });           /* c is not looked at */
+    weft_tensor *y = weft_final_state(r, (weft_state){ h, NULL });           /* c is not read */
     same_bits("projected", numbers(y), numbers(h) + 8, 8);
     weft_tensor *none = weft_final_state(r, (weft_state){ weft_zeros(w, WEFT_SHAPE(2, 0, 2)), NULL });
     cr_assert(weft_size(none, 0) == 0 && weft_size(none, 1) == 2);
@@ -323,7 +323,7 @@ Test(rnn_use, inputs_are_checked)
     weft_rnn_run(lstm, X, WEFT_ZERO_STATE);
     OK(w);
     weft_fail(w, WEFT_EARG, "mine");
-    cr_assert_str_eq(weft_error_message(w), "mine", "after a run messages name the layer still");
+    cr_assert_str_eq(weft_error_message(w), "mine", "messages must name the layer after a run");
     CLEAN_FAILED(w);
 }
 
@@ -349,7 +349,7 @@ Test(rnn_use, a_steady_step_allocates_nothing, .init = unchecked)
         is_steady(w, one_step, four_parts(w));
 }
 
-CPU_TEST(rnn_use, every_piece_of_memory_may_fail)
+CPU_TEST(rnn_use, survives_failure_of_each_allocation)
 {
     weft_rnn *r = four_parts(w);
     int failed = failures_of(w, rounds(40, 4000), one_step, r);

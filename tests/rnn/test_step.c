@@ -1,6 +1,6 @@
-/* test_step.c - one token at a time: steps that record nothing (rnn/step.c), products of few rows, and the
- * packed weights that both keep (autograd/packed_weights.h). To the bit they are a whole run, which packs
- * anew, whatever has happened to the weights since the last call. */
+/* test_step.c - tests one token at a time: steps that record nothing (rnn/step.c), products of few rows, and
+ * their cache of packed weights (autograd/packed_weights.h). They have the bits of a whole run, which packs
+ * again, after any change of the weights. */
 #include "autograd/tape.h"
 #include "autograd/op.h"
 #include "rnn/rnn.h"
@@ -52,7 +52,7 @@ static weft_tensor *input(weft *w, const net *s, const kind *k, int64_t n, int t
 }
 
 /* y [n, T, width], and the last states, of a run or of steps. */
-/* Recorded, nothing packed is kept: that is the truth of the others. */
+/* Recorded runs cache no packed weights, so they are the reference. */
 static void run_whole(weft *w, const net *s, const kind *k, int64_t n, bool recorded, bag *b)
 {
     bool before = weft_set_grad_enabled(w, recorded);

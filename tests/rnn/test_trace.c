@@ -74,7 +74,7 @@ static void put_trace(bag *b, const weft_rnn_traced *t)
         put(b, t->c), put(b, t->dc);
 }
 
-Test(trace, the_same_bits_in_every_layout)
+Test(trace, has_the_same_bits_in_every_layout)
 {
     FOR_DEVICES(w)
     for (int i = 0; i < rounds(16, 100); i++) {
@@ -112,7 +112,7 @@ static void sums_are_the_weights(weft_rnn *r, const kind *k, weft_tensor *x, con
     }
 }
 
-Test(trace, gates_gradients_add_up_to_the_weights)
+Test(trace, gate_gradients_sum_to_the_weight_gradients)
 {
     FOR_DEVICES(w)
     for (int i = 0; i < 2 * CELLS; i++) {
@@ -229,7 +229,7 @@ Test(trace, gates_satisfy_the_equations)
 }
 
 /* ---- in use ---- */
-Test(trace, without_recording_and_of_plain_numbers)
+Test(trace, works_without_recording_and_for_plain_input)
 {
     FOR_DEVICES(w)
     {
@@ -249,7 +249,7 @@ Test(trace, without_recording_and_of_plain_numbers)
 }
 
 /* Values read before the backward stay the same. After two runs, the trace is that of the last one. */
-Test(trace, is_of_the_last_run)
+Test(trace, belongs_to_the_last_run)
 {
     FOR_DEVICES(w)
     {

@@ -19,7 +19,7 @@ on_gpu() {                              # UNIT
 recurrent_kernels() {                   # UNIT
     case ${V:-}${WHOLE:-} in
     double|dasan) ;;
-    asan) criterion "$1" '@(a_crash|a_wait|no|refused)*' ;;
+    asan) criterion "$1" '@(crash|wait|no|refused)*' ;;
     *) if on_gpu "$1"; then criterion "$1"; fi ;;
     esac
 }

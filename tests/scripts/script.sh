@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# script.sh, to be sourced: functions that the test scripts share. A script runs in a temporary folder, removed at its end. B is the build.
+# script.sh, to be sourced: common functions of the test scripts. A script runs in a temporary folder, removed at its end. B is the build.
 examples=$(realpath "${B:-build}")/examples
 g2p=$examples/g2p
 dir=$(mktemp -d) || exit 1
@@ -8,7 +8,7 @@ cd "$dir" || exit 1
 good=0 all=0 what=
 trap 'echo "not so: $what: it has not come to its end"; cat out err; exit 124' TERM
 
-how_often() {                           # TIMES SANITIZED: how often a program is killed; WEFT_KILLS says otherwise
+how_often() {                           # TIMES SANITIZED: number of kills of a program; WEFT_KILLS overrides it
     local times=$1
     case ${V:-} in asan|dasan|tsan) times=$2 ;; esac
     echo "${WEFT_KILLS:-${WEFT_SOAK:+100}}" | grep . || echo "$times"
@@ -25,11 +25,11 @@ says() {                                # STATUS PATTERN COMMAND...: ends with t
     cat said
     [ $rc = "$status" ] && grep -q -e "$pattern" said
 }
-finish() {                              # WHAT: its checks hold, or the script fails
+finish() {                              # WHAT: fails the script unless all checks hold
     echo "$good of $all checks of $1 hold"
     [ "$good" = "$all" ]
 }
-# A language of its own, as a dictionary: WORDS of syllables, each written and spoken in one way, except c, which sounds like s before i and e.
+# Prints a dictionary of an invented language: WORDS of syllables with one spelling each, except c, which sounds like s before i and e.
 language() {
     awk -v words="$1" 'BEGIN {
         split("b d f k l m n p r s t v c", on); split("a e i o u", vowel); split("ae eh ih aa ax", sound); srand(1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_bench.sh    weft_bench runs every case in small, with the right counts; what is made of measurements sees the errors planted in them. B is
-# the build; WEFT_PYTHON, or python3, with torch: its side of the benchmarks must come to the same losses and gradients.
+# test_bench.sh    runs every case of weft_bench at small sizes and checks its counts. The table and chart programs must detect planted errors in
+# measurements. With torch in WEFT_PYTHON or python3, PyTorch must get the same losses and gradients. B is the build.
 set -u
 root=$(realpath "$(dirname "$0")/../..")
 bench=$(realpath "${B:-build}")/bench/weft_bench
@@ -38,9 +38,9 @@ for c in net lstm gru attention; do
     done
 done
 check "a layout that a case has not" says 1 'has no layout' "$bench" --tiny --case gemm --layout rows
-check "a layout that nobody has" says 2 '^usage' "$bench" --tiny --layout round
-check "no such case" says 1 'there is no case "nett"' "$bench" --tiny --case nett
-check "no such precision" says 2 '^usage' "$bench" --precision fp8
+check "an unknown layout" says 2 '^usage' "$bench" --tiny --layout round
+check "an unknown case" says 1 'there is no case "nett"' "$bench" --tiny --case nett
+check "an unknown precision" says 2 '^usage' "$bench" --precision fp8
 check "OpenBLAS's products say so" eval 'WEFT_GEMM=openblas tiny --case gemm >blas && [ "$(field who blas | sort -u | sed "s/.*-//")" = openblas ]'
 
 # ---- a GPU, emulated: a row has the runs after the choice of a kernel, and its name
@@ -56,7 +56,7 @@ if [ -z "${V:-}" ]; then
     check "a row of the CPU has no kernel" eval '! grep -q "\"kernel\"" lstm.rows'
 fi
 
-# ---- memory: gates of 65,792 tokens, 128 of them each, must be there; what a step gives back is not counted twice
+# ---- memory: includes the gates of 65,792 tokens, 128 each; memory freed and reused within a step counts once
 if [ -z "${V:-}" ] && [ -w /proc/self/clear_refs ]; then
     check "a step's memory" eval '"$bench" --case net --quick --runs 1 >net.memory && field peak_bytes net.memory | awk "NR == 2 { exit !(\$1 > 33e6 && \$1 < 300e6) }"'
 fi
@@ -75,23 +75,23 @@ check "a loss that is 1 % off" eval 'both 40 101 >rows; ! table --check rows >sa
 check "a norm that is 1 % off" eval 'both 40 100 9.9 >rows; ! table --check rows >said && grep -q "^not equal: norm 10 and 9.9 (padded)" said'
 check "a loss that is NaN" eval 'both 40 NaN >rows; ! table --check rows >said && grep -q "1 of 2 pairs" said'
 check "1 % is within bf16" eval 'both 40 101 | sed s/fp32/bf16/ >rows; table --check rows'
-check "PyTorch's fp32 stands beside tf32, and its bounds are wider" eval 'both 40 100.5 | sed "/weft/s/fp32/tf32/" >rows; table --check rows && ! { both 40 105 | sed "/weft/s/fp32/tf32/" >rows; table --check rows; }'
+check "PyTorch's fp32 is compared with tf32, within wider bounds" eval 'both 40 100.5 | sed "/weft/s/fp32/tf32/" >rows; table --check rows && ! { both 40 105 | sed "/weft/s/fp32/tf32/" >rows; table --check rows; }'
 check "nothing to compare" eval 'both | grep weft >rows; ! table --check rows'
 check "another shape is nothing to compare" eval 'both | sed "/torch/s/\"H\": 128/\"H\": 64/" >rows; ! table --check rows'
-check "what PyTorch reads of pads is not compared" eval 'both 40 7 | sed s/false/true/ >rows; table --check rows >said && grep -q "1 of 1 pairs" said'
+check "losses of PyTorch that include padding are not compared" eval 'both 40 7 | sed s/false/true/ >rows; table --check rows >said && grep -q "1 of 1 pairs" said'
 check "nor if it is compiled" eval '{ both 40 7; row torch-2-cpu-compile padded 30 7 7; } | sed s/false/true/ >rows; table --check rows >said && grep -q "1 of 1 pairs" said'
 check "OpenBLAS is not ours" eval 'both | sed "s/avx2/avx2-openblas/" >rows; ! table --check rows'
 check "half a line" eval '{ both; both | head -c 100; } >rows; table --check rows 2>err && grep -q "not JSON" err'
-check "products are compared, each with its own" eval 'both 40 100 | sed "s/lstm/gemm/; s/\"train\"/\"dw\"/" >rows; table --check rows && sed "/torch/s/\"dw\"/\"dx\"/" rows >other; ! table --check other'
+check "each product is compared with the same one" eval 'both 40 100 | sed "s/lstm/gemm/; s/\"train\"/\"dw\"/" >rows; table --check rows && sed "/torch/s/\"dw\"/\"dx\"/" rows >other; ! table --check other'
 check "the ratio is to the better one" eval 'both >rows; table --ratios rows | grep -Eq "^lstm +train +fp32 +128 +64 +128 +10.0 +40.0 +60.0 +- +4.00 +200 +100 % +5.000 +20.0$"'
 check "compiled may be it" eval '{ both; row torch-2-cpu-compile padded 30 100 10; } >rows; table --ratios rows | grep -q " 30.0 *3.00 "'
 check "the median of the rounds counts" eval '{ both; row weft-0-avx2 packed 30 100 10; row weft-0-avx2 packed 20 100 10; } >rows; table --ratios rows | grep -q " 2.00 "'
-check "what failed is said" eval '{ both; row torch-2-cpu nested 1 1 1 | sed "s/\"ms\".*/\"error\": \"no such luck\"}/"; } >rows; table --ratios rows | grep -q "^- torch.*nested: no such luck$"'
+check "failures are listed" eval '{ both; row torch-2-cpu nested 1 1 1 | sed "s/\"ms\".*/\"error\": \"no such luck\"}/"; } >rows; table --ratios rows | grep -q "^- torch.*nested: no such luck$"'
 check "this machine, its flags, and more" eval 'table --machine rounds=3 | grep -q "\"flags\": .*\"rounds\": \"3\""'
 check "goals of a GPU" eval 'both | sed "s/-cpu/-cuda/; s/-avx2/-cuda/; s/\"T\": 128/\"T\": 512/" >rows; table --goals rows | grep -q "^goals: 0 of 1 met" && sed "s/\"ms\": 60/\"ms\": 160/" rows >other && table --goals other | grep -q "^goals: 1 of 1 met"'
 check "padded batches have no goal" eval 'sed "s/\"ms\": 40/\"ms\": 11/" other >rows && table --goals rows | grep -q "^goals: 1 of 1 met"'
 check "the sweep's table" eval '{ row weft-0-cuda packed 4 1 1; row weft-0-cuda packed 3 1 1 "\"recur\": \"block\""; } | sed s/lstm/sweep/ >rows; table --sweep rows | grep -Eq "^ +128 +64 .* 3.000 +- +- +block$"'
-check "no such thing to make" says 2 'table.py' python3 "$root/bench/table.py" --no
+check "an unknown option of table.py" says 2 'table.py' python3 "$root/bench/table.py" --no
 
 # ---- tables and charts
 long() { both "$((40 * $1))" | sed "s/\"lstm\"/\"long\"/; s/\"T\": 128/\"T\": $(($1 * 32))/; s/\"ms\": 10,/\"ms\": $((9 + $1)),/"; }
@@ -103,18 +103,18 @@ check "the page is made" eval 'python3 tree/bench/table.py'
 check "and has the ratio, and no old table" eval 'grep -q "^| lstm | 128 | 64 | 128 | 10.0 | 40.0 | 60.0 | - | \*\*4.0\*\* |" tree/docs/performance.md && ! grep -q old tree/docs/performance.md && [ "$(tail -n 1 tree/docs/performance.md)" = after ]'
 check "memory beside padded times real tokens" eval 'grep -q "| 5.000 | 20.0 | - | 12.6 | yes |" tree/docs/performance.md'
 check "more memory than that" eval 'sed -i "s/5000000/13000000/" tree/bench/results/a.jsonl; python3 tree/bench/table.py; grep -q "| 13.0 | 20.0 | - | 12.6 | \*\*no\*\* |" tree/docs/performance.md'
-check "the grid counts what is slower" eval 'tr "\n" " " <tree/docs/performance.md | grep -q "1 or more in 1 of 1"; sed -i "/never_slower.*packed\|never_slower.*padded/s/\"ms\": [46]0/\"ms\": 9/" tree/bench/results/a.jsonl; python3 tree/bench/table.py; tr "\n" " " <tree/docs/performance.md | grep -q "1 or more in 0 of 1"'
+check "the grid counts slower rows" eval 'tr "\n" " " <tree/docs/performance.md | grep -q "1 or more in 1 of 1"; sed -i "/never_slower.*packed\|never_slower.*padded/s/\"ms\": [46]0/\"ms\": 9/" tree/bench/results/a.jsonl; python3 tree/bench/table.py; tr "\n" " " <tree/docs/performance.md | grep -q "1 or more in 0 of 1"'
 check "both charts are pictures" python3 -c 'import sys, xml.dom.minidom as x; [x.parse("tree/docs/" + f) for f in ("ratio.svg", "per_token.svg")]'
 check "bars and their numbers" eval '[ "$(grep -c "class=\"weft bar\"" tree/docs/ratio.svg)" = 2 ] && grep -q ">4.0<" tree/docs/ratio.svg && grep -q ">5.0<" tree/docs/ratio.svg'
 check "and the page shows them" eval '[ "$(grep -c "^!\[.*\](.*svg)$" tree/docs/performance.md)" = 2 ]'
 check "a curve of each side" eval '[ "$(grep -c " curve\"" tree/docs/per_token.svg)" = 3 ]'
-check "the tree's page is what its results say" eval 'rm -r tree && mkdir -p tree && cp -r "$root/docs" "$root/bench" tree && python3 tree/bench/table.py && cmp tree/docs/performance.md "$root/docs/performance.md"'
+check "the tree's page matches its results" eval 'rm -r tree && mkdir -p tree && cp -r "$root/docs" "$root/bench" tree && python3 tree/bench/table.py && cmp tree/docs/performance.md "$root/docs/performance.md"'
 check "and the page of growth" eval 'python3 tree/bench/growth.py - "$(ls tree/bench/results/growth-*.json | tail -n 1)" && cmp tree/docs/growth.md "$root/docs/growth.md" && cmp tree/docs/growth.svg "$root/docs/growth.svg"'
 one_step=$(dirname "$bench")/growth/one_step
 check "a program of one step" "$one_step"
 case ${V:-} in '') check "in 20 MB" eval '[ "$("$one_step" peak)" -gt 1000 ] && [ "$("$one_step" peak)" -le 20000 ]' ;; esac
 
-# ---- by turns: a peer that is weft itself, by another name
+# ---- taking turns with a peer: weft itself under another name
 cat >fake <<'END'
 #!/bin/bash
 [ "$1" = -c ] && exit
@@ -130,7 +130,7 @@ check "has two rounds of both, each case by turns" eval '[ "$(field who compared
 check "and OpenBLAS" grep -q -e '-openblas' compared
 check "and begins with the machine" eval 'head -n 1 compared | grep -q "^{\"machine\": .*\"rounds\": \"2\""'
 check "is packing slow? Loss and norm do not depend on it" eval '[ "$(field loss slow_pack.rows | sort -u | wc -l) $(field norm slow_pack.rows | sort -u | wc -l)" = "2 2" ]'
-check "and it is drawn, as far as it was measured" eval 'WEFT_PYTHON=/nowhere python3 "$root/bench/compare" --bench "$bench" --quick --runs 1 --rounds 1 --threads 1 --case slow_pack --out slow.jsonl && [ "$(grep -c " curve\"" slow.svg)" = 8 ]'
+check "and the chart shows the measured part" eval 'WEFT_PYTHON=/nowhere python3 "$root/bench/compare" --bench "$bench" --quick --runs 1 --rounds 1 --threads 1 --case slow_pack --out slow.jsonl && [ "$(grep -c " curve\"" slow.svg)" = 8 ]'
 check "compare sees other work" eval '! FAKE_SED="s/\"loss\": /\"loss\": 1/" compare --case net >said && grep -q "^not equal" said'
 check "compare sees a peer that fails" eval '! FAKE_STATUS=3 compare --case net >said'
 check "compare sees a case that fails" eval '! compare --case nett >said'
@@ -151,8 +151,8 @@ if [ -n "$torch" ] && [ -z "${V:-}" ]; then
     peer() { OMP_NUM_THREADS=1 "$torch" "$root/bench/peers/torch_bench.py" --tiny --quick --threads 1 --runs 1 "$@"; }
     check "PyTorch runs every case" eval 'peer --case "$every" --peak >theirs'
     check "and every way, but attention nested where that does not run" eval '! grep "\"error\"" theirs | grep -v nested'
-    check "and comes to the same in all of them" eval '{ tiny --case "$every" --threads 1; cat theirs; } >all && table --check all'
-    check "and knows what a step takes" grep -q '"peak_bytes": [1-9]' theirs
+    check "and gets the same results in all of them" eval '{ tiny --case "$every" --threads 1; cat theirs; } >all && table --check all'
+    check "and reports the memory of a step" grep -q '"peak_bytes": [1-9]' theirs
     check "and has bf16" eval '{ tiny --case lstm,gemm --threads 1 --precision bf16; peer --case lstm,gemm --precision bf16; } >all && table --check all'
 fi
 finish "the benchmarks"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# test_corpora.sh    corpora by name: those of formulas exactly, those of packages by their counts where they are installed; and what is
-# refused. B is the build.
+# test_corpora.sh    tests corpora by name: exact lengths of generated ones, counts of installed packages, and refused names. B is the build.
 set -u
 weft=$(realpath "${B:-build}")/weft
 . "$(dirname "$0")/script.sh"
@@ -11,11 +10,11 @@ rows() { "$weft" plan --corpus "$1" "$2" | awk 'NR == 2 { print $3 }'; }
 counted() { "$weft" corpora "$1" | awk '{ n++; s += $1; q += $1 * $1 } END { m = s / n; printf "%d %d %.4f %.4f", n, s, m, sqrt(q / n - m * m) }'; }
 near() { awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { exit !(a - b <= t && b - a <= t) }' || { echo "$1 is not $2 +- $3"; return 1; }; }
 
-# ---- by formulas
+# ---- generated corpora
 check "all alike" is "$(lengths equal:7,n=4)" "7 7 7 7"
 check "none" is "$(lengths uniform:1:5,n=0)" ""
 check "one giant, in the middle" is "$(lengths giant:1:9,n=5)" "1 1 9 1 1"
-check "one giant alone" is "$(lengths giant:1:9,n=1)" "9"
+check "a corpus of one long sequence" is "$(lengths giant:1:9,n=1)" "9"
 check "one above the capacity" is "$(lengths above:8,n=3)" "8 9 8"
 check "halves" is "$(lengths half:8,n=2)" "5 5"
 check "sorted already" is "$(lengths sorted:1:9,n=5)" "1 3 5 7 9"
@@ -26,14 +25,14 @@ check "10 are enough" is "$(rows ff-worst best_fit_decreasing:capacity=101)" 10
 check "first fit decreasing makes 11 m rows of its worst" is "$(rows ffd-worst:100,n=300 first_fit_decreasing:capacity=100)" 110
 check "9 m are enough" is "$(rows ffd-worst:100,n=300 column_generation:capacity=100)" 90
 check "no two halves share a row" is "$(rows half:64,n=50 best_fit_decreasing:capacity=64)" 50
-check "what is above the capacity is refused" says 1 'sequence 1 has 9 tokens' "$weft" plan --corpus above:8,n=3 first_fit:capacity=8
+check "a sequence above the capacity is refused" says 1 'sequence 1 has 9 tokens' "$weft" plan --corpus above:8,n=3 first_fit:capacity=8
 check "no sequence at all has a plan" is "$(rows uniform:1:5,n=0 first_fit:capacity=9)" 0
 check "the same seed, the same lengths" is "$(lengths uniform:1:9,seed=4)" "$(lengths uniform:1:9,seed=4)"
 check "another seed, others" eval '[ "$(lengths uniform:1:9,seed=4)" != "$(lengths uniform:1:9,seed=5)" ]'
 check "of n=3000 unless it is said" is "$("$weft" corpora geometric:.1 | wc -l)" 3000
 check "uniform from 1 to 4, all of them" is "$("$weft" corpora uniform:1:4,n=4000 | sort -n | uniq -c | awk '$1 > 880 && $1 < 1120 { print $2 }' | xargs)" "1 2 3 4"
 check "geometric: the mean is 1 / p" near "$(counted geometric:.1,n=100000 | cut -d' ' -f3)" 10 .15
-check "geometric: certain at once" is "$(lengths geometric:1,n=3)" "1 1 1"
+check "geometric with probability 1" is "$(lengths geometric:1,n=3)" "1 1 1"
 check "lognormal: half of them below exp mu" near "$("$weft" corpora lognormal:5:1,n=100000 | awk '$1 < exp(5)' | wc -l)" 50000 800
 check "lognormal: the logarithm's deviation" near "$("$weft" corpora lognormal:9:.5,n=100000 | awk '{ x = log($1) - 9; q += x * x } END { print sqrt(q / NR) }')" .5 .006
 
@@ -41,7 +40,7 @@ check "lognormal: the logarithm's deviation" near "$("$weft" corpora lognormal:9
 printf '3 1\n2' >lengths
 printf '3 1\n2 two' >word
 check "a file" is "$(lengths file:lengths)" "3 1 2"
-check "a file, planned as if it were said alone" is "$("$weft" plan --corpus file:lengths order:count=2)" "$("$weft" plan lengths order:count=2)"
+check "a file as a corpus gives the same plan" is "$("$weft" plan --corpus file:lengths order:count=2)" "$("$weft" plan lengths order:count=2)"
 check "a word in it" says 1 'word:2: "two" is not a length' "$weft" corpora file:word
 check "no file" says 1 'gone: No such file' "$weft" corpora file:gone
 check "no path" says 1 'the path is missing' "$weft" corpora file:
@@ -64,12 +63,12 @@ check "a capacity that has no quarter" says 1 'a multiple of 4' "$weft" corpora 
 check "an n that has no thirtieth" says 1 'n is a multiple of 30' "$weft" corpora ffd-worst:100,n=31
 check "keys for what is read" says 1 'text after the corpus' "$weft" corpora words,n=3
 check "two corpora" says 2 '"unicode" is one argument too many; see weft corpora --help$' "$weft" corpora words unicode
-check "no such option" says 2 'no option --nmes; --names is near; see weft corpora --help$' "$weft" corpora --nmes
+check "an unknown option" says 2 'no option --nmes; --names is near; see weft corpora --help$' "$weft" corpora --nmes
 if [ -w /dev/full ]; then check "a full disk is told" says 1 'cannot be written' eval '"$weft" corpora equal:1 >/dev/full'; fi
 
-# ---- of packages: n, tokens, mean and deviation, as they were counted by another program
+# ---- packages: n, tokens, mean and deviation, counted by another program
 "$weft" corpora >list || { echo "not so: weft corpora lists"; exit 1; }
-check "a table, then what is not installed, then formulas" is "$(awk '/^corpus /{ k = 1 } / is not installed: /{ k = 2 } /^formulas/{ k = 3 } k < last { print "wrong" } { last = k } END { print k }' list)" 3
+check "a table, then missing corpora, then formulas" is "$(awk '/^corpus /{ k = 1 } / is not installed: /{ k = 2 } /^formulas/{ k = 3 } k < last { print "wrong" } { last = k } END { print k }' list)" 3
 check "each row of the table has its numbers" is "$(sed -n "2,/^$/p" list | awk 'NF && !($2 ~ /^[0-9]+$/ && $7 ~ /^[0-9]+$/)')" ""
 real() {                                # NAME N TOKENS MEAN SD P99 MAX
     if grep -q "^$1  *is not installed" list; then echo "skipped: $(grep "^$1 " list)"; return; fi

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# test_driver.sh    what weft_open does where the driver is missing, says no or says yes: only in the last case is the plug-in opened, and with it
-# cuBLAS. The driver is a small library of this test's, the plug-in is the emulation. B is the build.
+# test_driver.sh    tests weft_open with a missing driver, one that fails and one that reports GPUs. Only the last opens the plug-in and cuBLAS.
+# The driver is a small library of this test, the plug-in is the emulation. B is the build.
 set -u
 root=$(realpath "$(dirname "$0")/../..")
 B=$(realpath "${B:-build}")
 . "$(dirname "$0")/script.sh"
 [ -f "$B/emu/libweft_cuda.so" ] || make --no-print-directory -C "$root" "$B/emu/libweft_cuda.so" >/dev/null || exit 1
 
-# ---- a driver that answers what DRIVER says: an error of cuInit, or 0 and how many GPUs there are
+# ---- a driver that returns DRIVER: an error of cuInit, or 0 and the number of GPUs
 mkdir -p driver with/weft
 cat >driver.c <<'C'
 #include <stdlib.h>
@@ -51,13 +51,13 @@ unset WEFT_BACKEND_PATH WEFT_DEVICE WEFT_LOG
 
 asks() { DRIVER=$1 LD_LIBRARY_PATH=$PWD/driver WEFT_LOG=1 with/program "$2" >said 2>&1; }     # DRIVER DEVICE
 check "a driver with a GPU: the plug-in is opened" eval 'asks 0,1 best; grep -q "^cuda: " said && grep -q "plug-in is loaded" said'
-check "a driver that finds none: the CPU" eval 'asks 100,1 best; grep -Eq "^[a-z0-9]+: $" said && ! grep -q "^cuda" said && ! grep -q "plug-in is loaded" said'
-check "the log says why" grep -q "^weft: open: no CUDA back end: the NVIDIA driver failed in cuInit: no CUDA-capable device is detected (100)" said
+check "a driver without GPUs: the CPU" eval 'asks 100,1 best; grep -Eq "^[a-z0-9]+: $" said && ! grep -q "^cuda" said && ! grep -q "plug-in is loaded" said'
+check "the log has the reason" grep -q "^weft: open: no CUDA back end: the NVIDIA driver failed in cuInit: no CUDA-capable device is detected (100)" said
 check "an error that the driver has no text for" eval 'asks 999,1 best; grep -q "in cuInit: an error without a text (999)" said'
 check "a driver with no GPU for this process" eval 'asks 0,0 cuda; grep -q "^none: open: no CUDA back end: the NVIDIA driver has no GPU for this process" said'
 check "nothing is opened for it" eval '! grep -q "plug-in is loaded" said'
 if with/program cuda | grep -q 'no NVIDIA driver'; then
-    check "no driver: WEFT_CUDA says what is missing" eval 'with/program cuda | grep -q "^none: open: no CUDA back end: no NVIDIA driver: libcuda.so.1: "'
+    check "no driver: WEFT_CUDA reports what is missing" eval 'with/program cuda | grep -q "^none: open: no CUDA back end: no NVIDIA driver: libcuda.so.1: "'
     check "no driver: the CPU, and no plug-in" eval 'WEFT_LOG=1 with/program best >said 2>&1; grep -Eq "^[a-z0-9]+: $" said && ! grep -q "plug-in is loaded" said'
     if [ -z "${V:-}" ]; then check "no driver: less than 20 MB" eval "awk '/VmHWM/ { seen = \$2 } END { exit !(seen > 1000 && seen < 20000) }' said"; fi
     check "no driver, but a plug-in that the environment names" eval 'WEFT_BACKEND_PATH=$PWD/with/weft with/program cuda | grep -q "^cuda: "'

@@ -8,7 +8,7 @@ check "and its gradient is that of tanh" awk -F '[][ ,]+' '/^\[3, 2\]/ { off = $
 check "four cells of one's own" eval '"$examples/cells" >ran'
 check "and all of them learn" awk '{ good += $(NF - 2) > $NF && $NF < 0.5 } END { exit !(NR == 4 && good == 4) }' ran
 check "ragged" eval '"$examples/ragged" >ran'
-check "and there is no difference" grep -q 'padded: the same bits$' ran
+check "and padding makes no difference" grep -q 'padded: the same bits$' ran
 case ${V:-} in asan|dasan) ;; *)         # where its thousand steps would take a minute
     check "seq2seq" eval '"$examples/seq2seq" a.h5 >ran'
     check "and it learns" awk '{ loss = $2 } END { exit !(NR == 10 && loss < 0.5) }' ran

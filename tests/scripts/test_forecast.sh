@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_forecast.sh    examples/forecast as its user meets it: trains, is stopped, is killed, goes on to the same bytes, tests, draws, complains.
-# B is the build; WEFT_KILLS how often it is killed (3, 1 under a sanitizer; 100 under WEFT_SOAK).
+# test_forecast.sh    runs examples/forecast like a user: trains, stops it, kills it, resumes to the same bytes, tests, plots, gives bad input.
+# B is the build; WEFT_KILLS the number of kills (3, 1 under a sanitizer; 100 under WEFT_SOAK).
 set -u
 . "$(dirname "$0")/script.sh"
 kills=$(how_often 3 1)
@@ -13,7 +13,7 @@ last_line() { tail -n 1 "$1" | grep -Eq "^forecast: $2 RMSE $number persistence 
 errors() { grep -E '^  |RMSE on' "$1"; }  # the table
 has() { [ "$(grep -c -- "$2" "$1")" = "$3" ]; }
 
-# ---- an undisturbed run, and the same again
+# ---- an undisturbed run, twice
 mkdir pictures
 start=$EPOCHREALTIME
 check "it trains" "${run[@]}" --out whole.h5 --log log --pictures pictures
@@ -38,11 +38,11 @@ check "other data" eval '"${run[@]}" --out other.h5 --series-seed 2 >other && [ 
 check "--test" eval '"$forecast" --test whole.h5 >t && last_line t attention_lstm "[0-9]+ windows/s" && [ "$(errors t)" = "$(errors first)" ]'
 check "a resumed run that was complete" eval '"${run[@]}" --out again.h5 --resume >t && [ "$(errors t)" = "$(errors first)" ]'
 check "changes nothing" equal again.h5
-check "the best of its epochs is kept" eval '"${run[@]}" --out worse.h5 --epochs 30 --patience 1 --average 0 --lr 1 --warmup 0 --clip 100 >t && grep -q "not the best" t'
+check "the best epoch is saved" eval '"${run[@]}" --out worse.h5 --epochs 30 --patience 1 --average 0 --lr 1 --warmup 0 --clip 100 >t && grep -q "not the best" t'
 check "and it stops early" eval '[ "$(grep -c "^epoch" t)" -lt 30 ] && grep -q "^forecast: " t'
 best=$(awk '/^epoch/ { sub(",", "", $10); if (!n++ || $8 + 0 < least) { least = $8 + 0; rmse = $10 } } END { print rmse }' t)
-check "and is what the file has" eval '"$forecast" --test worse.h5 | grep -q "RMSE $best in validation"'
-check "and to resume it is no more" eval '"${run[@]}" --out worse.h5 --resume >u && [ "$(errors t)" = "$(errors u)" ] && ! grep -q "^epoch" u'
+check "and the file contains it" eval '"$forecast" --test worse.h5 | grep -q "RMSE $best in validation"'
+check "and resuming trains no further" eval '"${run[@]}" --out worse.h5 --resume >u && [ "$(errors t)" = "$(errors u)" ] && ! grep -q "^epoch" u'
 
 # ---- the six models
 for m in $models; do
@@ -78,30 +78,30 @@ for ((k = 0; k < kills + 1; k++)); do
         [ $((RANDOM % 2)) = 0 ] || break
     done
     "${run[@]}" --out killed.h5 --resume >said 2>&1
-    check "killed and gone on to the same bytes" equal killed.h5
+    check "killed and resumed to the same bytes" equal killed.h5
     check "and the same errors" eval '[ "$(errors said)" = "$(errors first)" ]'
 done
 check "a run that saves once more" "${run[@]}" --out killed.h5
 check "nothing is left beside the files" eval '! ls -A | grep -q tmp'
 
-# ---- complaints
+# ---- error messages
 check "an unknown option" says 2 'unrecognized option' "$forecast" --nonsense
 check "an argument" says 2 '"nonsense" is not an option' "$forecast" nonsense
 check "no number" says 2 'hidden: a whole number' "$forecast" --hidden 1.5
 check "out of range" says 2 'dropout: a number from 0' "$forecast" --dropout 2
 check "no model" says 2 'encoder_decoder_lstm, .*pf_tft or xtft was expected, not "lstm"' "$forecast" --model lstm
 check "heads that do not divide the width" says 1 'heads' "${run[@]}" --heads 3 --out bad.h5
-check "a device that is none" says 2 'device: cpu, cuda or best' "$forecast" --device abacus
-check "two things at once" says 2 'different things' "$forecast" --test whole.h5 --resume
+check "an unknown device" says 2 'device: cpu, cuda or best' "$forecast" --device abacus
+check "two tasks in one call" says 2 'different things' "$forecast" --test whole.h5 --resume
 check "help" says 0 '--series-seed' "$forecast" --help
 check "no folder for pictures" says 1 '/no/such: No such file' "${run[@]}" --out bad.h5 --pictures /no/such
-check "nor has it trained" eval '! [ -e bad.h5 ]'
-check "no such file" says 1 'nowhere.h5' "$forecast" --test nowhere.h5
+check "and did not train" eval '! [ -e bad.h5 ]'
+check "a missing file" says 1 'nowhere.h5' "$forecast" --test nowhere.h5
 check "another file" says 1 'log' "$forecast" --test log
 check "a place that cannot be written" says 1 '/nowhere/x.h5 cannot be written' "${run[@]}" --out /nowhere/x.h5
 cp whole.h5 again.h5
 check "another model" says 2 'begun with --model transformer_lstm, not tft' "${run[@]}" --out whole.h5 --resume --model tft
 check "another setting" says 2 'begun with --hidden 8, not 9' "${run[@]}" --out whole.h5 --resume --hidden 9
-check "none of which has changed the file" equal again.h5
+check "none of these changed the file" equal again.h5
 
 finish forecast

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_foreign.sh    no code is loaded but from where it belongs: libweft_cuda.so lies beside the library, in weft/ below, or where an absolute
-# path says, and neither a folder above, nor the working directory, nor argv[0], nor, in a setuid program, the environment can bring another.
+# test_foreign.sh    tests that weft loads libweft_cuda.so only from the library's folder, its subfolder weft/, or an absolute path. A parent
+# folder, the working directory and argv[0] cannot supply another, and neither can the environment of a setuid program.
 set -u
 tree=$(realpath "$(dirname "$0")/../..") build=$(realpath "${B:-build}")
 . "$(dirname "$0")/script.sh"
@@ -31,7 +31,7 @@ END
 case ${V:-} in asan|dasan) flags=-fsanitize=address,undefined ;; *) flags= ;; esac
 plugin=libweft_cuda.so
 case ${V:-} in double|dasan) flags="$flags -DWEFT_DOUBLE" plugin=libweft_cuda_f64.so ;; esac
-mkdir driver                            # one that says there is a GPU: without it nothing is opened at all
+mkdir driver                            # a driver that reports a GPU; without it no plug-in is opened
 libraries="$(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread -Wl,--disable-new-dtags,-rpath,$dir/driver"
 compile() { ${CC:-cc} -std=c11 $flags -I"$tree" -o "$@" $libraries; }
 check "a foreign library" ${CC:-cc} -shared -fPIC -o foreign.so foreign.c
@@ -45,7 +45,7 @@ stays_out() { "$@" >said 2>&1; ! grep -q 'foreign code runs' said && grep -q '^a
 as_if() { (exec -a "$1" "${@:2}"); }                                         # ARGV0 COMMAND...
 here() { (cd "$1" && "${@:2}"); }                                            # FOLDER COMMAND...
 
-# ---- a program with the archive in it
+# ---- a program linked with the archive
 mkdir -p a/sub elsewhere && cp archive a/sub/opens
 place a/$plugin
 check "not from the folder above" stays_out a/sub/opens
@@ -66,7 +66,7 @@ check "and so does who insists" says 0 "there is no $plugin in $dir/a/sub and" a
 check "without a log no word" says 0 '^as [0-9]* on [a-z0-9-]*: $' a/sub/opens
 check "by an absolute path" runs env WEFT_BACKEND_PATH="$dir/elsewhere" a/sub/opens
 check "a product by an absolute path" runs env WEFT_GEMM="$dir/elsewhere/$plugin" a/sub/opens
-check "what is no back end says so" says 0 "$plugin has no weft_backend_open_v1" env WEFT_BACKEND_PATH="$dir/elsewhere" a/sub/opens . cuda
+check "a library that is not a back end" says 0 "$plugin has no weft_backend_open_v1" env WEFT_BACKEND_PATH="$dir/elsewhere" a/sub/opens . cuda
 place a/sub/$plugin
 check "from its own folder" runs a/sub/opens
 ln -s a/sub/opens link
@@ -86,19 +86,19 @@ check "nor one of the name by which it was found" stays_out here b env LD_LIBRAR
 place b/lib/$plugin
 check "from the library's own folder" runs env LD_LIBRARY_PATH="$dir/b/linked" ./shared
 
-# ---- a setuid program, called by user nobody, in a folder that others may not enter; needs root
+# ---- a setuid program called by an unprivileged user, in a folder closed to others; needs root
 nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 others=$(env -u TMPDIR mktemp -d) && trap 'rm -rf "$dir" "$others"' EXIT
 cp archive "$others/opens" && cp foreign.so "$others/libfree.so" && mkdir "$others/evil" && cp foreign.so "$others/evil/$plugin"
 if [ -z "$flags" ] && [ "$(id -u)" = 0 ] && chmod -R a+rX "$others" && chmod 4755 "$others/opens" && nobody "$others/opens" 2>&1 | grep -q '^as 0 '; then
-    check "setuid: not what WEFT_GEMM says" stays_out nobody env WEFT_GEMM="$others/libfree.so" "$others/opens"
-    check "setuid: not what WEFT_BACKEND_PATH says" stays_out nobody env WEFT_BACKEND_PATH="$others/evil" "$others/opens"
-    check "setuid: not what argv[0] says" stays_out nobody bash -c "exec -a $others/evil/x $others/opens"
-    check "setuid: nor what the environment says of threads" says 0 '^as 0 on [a-z0-9-]*: $' nobody env WEFT_THREADS=nonsense WEFT_LOG=2 "$others/opens"
+    check "setuid: WEFT_GEMM is ignored" stays_out nobody env WEFT_GEMM="$others/libfree.so" "$others/opens"
+    check "setuid: WEFT_BACKEND_PATH is ignored" stays_out nobody env WEFT_BACKEND_PATH="$others/evil" "$others/opens"
+    check "setuid: argv[0] is ignored" stays_out nobody bash -c "exec -a $others/evil/x $others/opens"
+    check "setuid: WEFT_THREADS and WEFT_LOG are ignored" says 0 '^as 0 on [a-z0-9-]*: $' nobody env WEFT_THREADS=nonsense WEFT_LOG=2 "$others/opens"
     chmod 755 "$others/opens"
     check "without it they count" runs nobody env WEFT_BACKEND_PATH="$others/evil" "$others/opens"
 else
     echo "skipped: setuid programs, which take root and a file system that knows them"
 fi
 
-finish "what is loaded"
+finish "loading of plug-ins"

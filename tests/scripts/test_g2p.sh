@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_g2p.sh    examples/g2p as its user meets it: trains, is stopped, is killed, goes on to the same bytes, tests, speaks, complains.
-# B is the build; WEFT_KILLS how often it is killed (5, 2 under a sanitizer; 100 under WEFT_SOAK).
+# test_g2p.sh    runs examples/g2p like a user: trains, stops it, kills it, resumes to the same bytes, tests, decodes, gives bad input.
+# B is the build; WEFT_KILLS the number of kills (5, 2 under a sanitizer; 100 under WEFT_SOAK).
 set -u
 . "$(dirname "$0")/script.sh"
 kills=$(how_often 5 2)
@@ -11,7 +11,7 @@ equal() { cmp whole.h5 "$1"; }
 last_line() { tail -n 1 "$1" | grep -Eq '^g2p: PER [0-9]+\.[0-9]{2} % WER [0-9]+\.[0-9]{2} % on [0-9]+ words, [0-9]+ k parameters, [0-9]+ s$'; }
 errors() { tail -n 1 "$1" | sed 's/, [0-9]* s$//'; }               # the last line without its seconds
 
-# ---- an undisturbed run, and the same again
+# ---- an undisturbed run, twice
 mkdir pictures
 start=$EPOCHREALTIME
 check "it trains" "${run[@]}" --out whole.h5 --log log --pictures pictures
@@ -39,7 +39,7 @@ check "a resumed run that was complete" "${run[@]}" --out again.h5 --resume
 check "changes nothing" equal again.h5
 
 # ---- stopped by Ctrl-C, killed at any moment
-interrupted() {                         # SIGNAL FILE COMMAND...: sends it that signal when it has saved FILE for the first time; its status.
+interrupted() {                         # SIGNAL FILE COMMAND...: sends the signal after the first save of FILE; returns the exit status.
     local signal=$1 file=$2 rc=0 pid; shift 2         # A run that ended before the signal is repeated.
     for _ in 1 2 3 4 5; do
         rm -f "$file"
@@ -53,7 +53,7 @@ interrupted() {                         # SIGNAL FILE COMMAND...: sends it that 
 for signal in INT TERM; do
     interrupted $signal stopped.h5 "${run[@]}" --out stopped.h5; rc=$?
     check "$signal is obeyed" eval "[ $rc = $((128 + $(kill -l $signal))) ] && grep -q 'stopped and saved after update' said && grep -q -e '--resume' said"
-    check "and it goes on" "${run[@]}" --out stopped.h5 --resume
+    check "and it resumes" "${run[@]}" --out stopped.h5 --resume
     check "with the same errors" eval "[ '$(errors out)' = '$(errors first)' ]"
     check "to the same bytes" equal stopped.h5
 done
@@ -68,27 +68,27 @@ for ((k = 0; k < kills; k++)); do
         [ $((RANDOM % 2)) = 0 ] || break
     done
     "${run[@]}" --out killed.h5 --resume >said 2>&1
-    check "killed and gone on to the same bytes" equal killed.h5
+    check "killed and resumed to the same bytes" equal killed.h5
 done
 check "a run that saves once more" "${run[@]}" --out killed.h5 --resume
 check "nothing is left beside the files" eval '! ls -A | grep -q tmp'
 
-# ---- complaints
+# ---- error messages
 check "no arguments" says 2 'is expected' "$g2p"
 check "an unknown option" says 2 'unrecognized option' "$g2p" --nonsense
 check "no number" says 2 'hidden: a whole number' "$g2p" --data dict --hidden 1.5
 check "out of range" says 2 'dropout: a number from 0' "$g2p" --data dict --dropout 2
-check "a device that is none" says 2 'device: cpu, cuda or best' "$g2p" --data dict --device abacus
-check "two things at once" says 2 'different things' "$g2p" --test whole.h5 --say whole.h5 word
+check "an unknown device" says 2 'device: cpu, cuda or best' "$g2p" --data dict --device abacus
+check "two tasks in one call" says 2 'different things' "$g2p" --test whole.h5 --say whole.h5 word
 check "no words" says 2 'which words' "$g2p" --say whole.h5
 printf "A  AH0\nABLE  EY1 B AH0 L\n" >cmudict
 check "the form of cmudict" says 1 "lines are as in festlex" "$g2p" --data cmudict
 check "an apostrophe" says 2 'leave other characters out' "$g2p" --say whole.h5 "don't"
-check "a word that is none" says 2 '"na1ve" is no word' "$g2p" --say whole.h5 na1ve
+check "an invalid word" says 2 '"na1ve" is no word' "$g2p" --say whole.h5 na1ve
 check "a word of nothing" says 2 '"" is no word' "$g2p" --say whole.h5 ''
 check "no folder for pictures" says 1 '/no/such: No such file' "${run[@]}" --out pictures.h5 --pictures /no/such
-check "nor has it trained" eval '! [ -e pictures.h5 ]'
-check "no such file" says 1 'nowhere.h5' "$g2p" --test nowhere.h5
+check "and did not train" eval '! [ -e pictures.h5 ]'
+check "a missing file" says 1 'nowhere.h5' "$g2p" --test nowhere.h5
 check "another file" says 1 'dict' "$g2p" --say dict word
 check "no dictionary" says 1 'nodict: cannot be read: No such' "$g2p" --data nodict
 check "a folder" says 1 'cannot be read: Is a directory' "$g2p" --data .
@@ -101,6 +101,6 @@ check "a place that cannot be written" says 1 '/nowhere/x.h5 cannot be written' 
 check "another setting" says 2 'begun with --hidden 16, not 17' "${run[@]}" --out whole.h5 --resume --hidden 17
 { cat dict; echo '("zzz" n (((z) 1)))'; } >other
 check "another dictionary" says 1 'begun with another dictionary' "$g2p" --data other --out whole.h5 --resume
-check "none of which has changed the file" equal again.h5
+check "none of these changed the file" equal again.h5
 
 finish g2p

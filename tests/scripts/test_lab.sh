@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_lab.sh    weft lab: a page and its times from small data, interruption, the limit of time, planners of others, bad input. B is the build.
+# test_lab.sh    tests weft lab: a page and its times from small data, interruption, the time limit, external planners, bad input. B is the build.
 set -u
 weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
@@ -18,15 +18,15 @@ check "a page and its times" says 0 '' run --planner random:count=8 --planner ch
 check "a page that is whole" eval 'grep -q "</html>" a.html && [ "$(grep -c "random:count=8" a.html)" -ge 1 ]'
 ! command -v xmllint >/dev/null || check "well formed" xmllint --html --noout a.html
 check "every line is an object" eval '! grep -vq "^{.*}$" a-times.jsonl'
-check "what a layer takes, beside what was predicted" is "$(grep -c '"experiment": "cost"' a-times.jsonl)" 5
-check "which is no wonder" eval 'for p in $(grep "\"cost\"" a-times.jsonl | values predicted_ms); do below 0 "$p" && below "$p" 1000 || exit 1; done'
-check "what the layer costs is kept" eval '[ "$(ls cache/weft/costs | wc -l)" = 1 ]'
-check "on the page, too" grep -q 'A layer, lstm of 8 units on' a.html
-check "only what is asked for" eval 'run --planner order:count=8 --only=layouts,cost --out o.html && [ "$(sed "s/^{\"experiment\": \"\([a-z]*\).*/\1/" o-times.jsonl | sort -u | xargs)" = "cost data exactness" ]'
-check "an experiment that is none" says 2 'only: there is no experiment "cots"; layouts' run --planner order:count=8 --only=cots --out o.html
+check "measured and predicted time of a layer" is "$(grep -c '"experiment": "cost"' a-times.jsonl)" 5
+check "both within bounds" eval 'for p in $(grep "\"cost\"" a-times.jsonl | values predicted_ms); do below 0 "$p" && below "$p" 1000 || exit 1; done'
+check "the cost of the layer is stored" eval '[ "$(ls cache/weft/costs | wc -l)" = 1 ]'
+check "on the page also" grep -q 'A layer, lstm of 8 units on' a.html
+check "only the requested experiments" eval 'run --planner order:count=8 --only=layouts,cost --out o.html && [ "$(sed "s/^{\"experiment\": \"\([a-z]*\).*/\1/" o-times.jsonl | sort -u | xargs)" = "cost data exactness" ]'
+check "an unknown experiment" says 2 'only: there is no experiment "cots"; layouts' run --planner order:count=8 --only=cots --out o.html
 check "three rounds of times" is "$(lines a times random | wc -l)" 3
 check "outputs are those of whole sequences" is "$(lines a exactness random | values differ)" 0
-check "padded ones, too" is "$(lines a exactness padded | values differ)" 0
+check "padded ones also" is "$(lines a exactness padded | values differ)" 0
 check "a state that is carried makes no difference" is "$(lines a exactness chunk:capacity=16,rows=1,carry | values differ)" 0
 check "a state that is lost does, which is counted" below 100 "$(lines a exactness chunk:capacity=16,rows=4 | values differ)"
 check "no sequence touches another" is "$(grep -F '"contamination"' a-times.jsonl | grep -v none: | values differ | sort -u)" 0
@@ -38,19 +38,19 @@ check "one divisor for all: no bias" below "$(lines a gradient random | grep '"m
 check "a divisor a batch: some, in sorted order much" below .01 "$(lines a gradient sorted | grep '"mean_of": "batch"' | values bias)"
 check "sequences that count alike are another aim" below .001 "$(lines a gradient random | grep '"mean_of": "sequences"' | values bias)"
 updates() { lines a learning "$1" | grep '"seed": 1' | values updates | sort -n | tail -1; }
-check "as many updates whatever the planner" below "$(($(updates random) - $(updates chunk:capacity=16,rows=4)))" 2
+check "the same number of updates with every planner" below "$(($(updates random) - $(updates chunk:capacity=16,rows=4)))" 2
 check "and not fewer" below -2 "$(($(updates random) - $(updates chunk:capacity=16,rows=4)))"
 check "three seeds" is "$(lines a learning random | values seed | sort -u | xargs)" "1 2 3"
-check "what is learnt: the loss falls" below "$(lines a learning random | grep '"seed": 2' | values loss | tail -1)" "$(lines a learning random | grep '"seed": 2' | values loss | head -1)"
-check "a batch above an update has no curve, which is said" eval '[ -z "$(lines a learning refill)" ]'
+check "the loss decreases" below "$(lines a learning random | grep '"seed": 2' | values loss | tail -1)" "$(lines a learning random | grep '"seed": 2' | values loss | head -1)"
+check "a batch above an update has no curve" eval '[ -z "$(lines a learning refill)" ]'
 run --planner random:count=8 --out b.html >out 2>&1
 same() { lines "$1" learning random | sed 's/"seconds": [^,]*, //'; lines "$1" gradient random; }
-check "the same numbers again" is "$(same b)" "$(same a)"
-check "said on stderr" says 0 'refill.* no learning curve' run --planner refill:slots=4 --out c.html
+check "repeated numbers are the same" is "$(same b)" "$(same a)"
+check "reported on stderr" says 0 'refill.* no learning curve' run --planner refill:slots=4 --out c.html
 
-check "on the page, too" grep -q 'has no curve: a batch has [0-9]* tokens, an update 100; smaller batches or a larger --update are needed' c.html
+check "on the page also" grep -q 'has no curve: a batch has [0-9]* tokens, an update 100; smaller batches or a larger --update are needed' c.html
 check "why results are missing" eval 'run --planner order:count=8 --seconds=.01 --out late.html 2>err; grep -q "No gradients were computed for this page: 0.01 s were over; --seconds gives more time" late.html'
-check "what is held out is said" is "$(grep -F '"data"' a-times.jsonl | values held_out_sequences)" 6
+check "the number of held-out sequences is reported" is "$(grep -F '"data"' a-times.jsonl | values held_out_sequences)" 6
 if "$weft" corpora fortunes >lengths 2>/dev/null; then
     check "all fortunes" says 0 'are over' "$weft" lab --corpus fortunes --limit=99999 --seconds=1 --planner order:count=64 --out h.html
     check "the fixed split: every twentieth that is not a repetition" is "$(grep -F '"data"' h-times.jsonl | values held_out_sequences) $(grep -F '"data"' h-times.jsonl | values held_out_tokens)" "757 132073"
@@ -65,13 +65,13 @@ check "which are reached" below "$(last 'random:count=8"' bits)" 6.1
 check "after less than all tokens" below "$(last 'random:count=8"' tokens)" 15000
 check "padded ones learn the same" near "$(last 'random:count=8 padded' loss)" "$(last 'random:count=8"' loss)"
 check "one seed" is "$(lines t learning random | values seed | sort -u)" 1
-check "the page says when" grep -q 'Seconds of training to 6.1 bits a token' t.html
+check "the page has the time to the loss" grep -q 'Seconds of training to 6.1 bits a token' t.html
 check "rows cannot be padded" says 1 'padded streams:slots=8,window=8: its batches are rows' run --padded streams:slots=8,window=8 --out u.html
-check "a number that is none" says 2 'lr is "x"; a number above 0' run --planner order:count=8 --lr=x --out u.html
-check "more seeds than there are" says 2 'seeds is "4"; a whole number in 1 .. 3' run --planner order:count=8 --seeds=4 --out u.html
+check "an invalid number" says 2 'lr is "x"; a number above 0' run --planner order:count=8 --lr=x --out u.html
+check "too many seeds" says 2 'seeds is "4"; a whole number in 1 .. 3' run --planner order:count=8 --seeds=4 --out u.html
 
-# ---- the time, and the user
-check "the time is over: a page of what there is" says 0 '1 s are over; d.html has what' run --seconds=1 --limit=100000 --corpus geometric:.01,n=9000 --planner random:count=8 --out d.html
+# ---- the time limit and interruption
+check "after the time limit, a page of the results so far" says 0 '1 s are over; d.html has what' run --seconds=1 --limit=100000 --corpus geometric:.01,n=9000 --planner random:count=8 --out d.html
 check "it is whole" grep -q '</html>' d.html
 "$weft" lab --corpus geometric:.01,n=9000 --limit 9000 --planner random:count=8 --out e.html 2>err.e &
 pid=$!
@@ -85,12 +85,12 @@ check "and the page" grep -q '</html>' e.html
 # ---- progress on a terminal
 if command -v script >/dev/null; then
     TERM=xterm script -qec "$weft lab --quick --corpus geometric:.01,n=9000 --limit 9000 --hidden 16 --seconds 3 --only=times --rounds=64 --planner random:count=8 --out w.html" /dev/null >shown 2>&1
-    check "what is being done" grep -q 'times, round 1 of 64: random:count=8' shown
-    check "and how much of it is done" grep -qE ' [1-9][0-9]* %  times' shown
-    check "the line makes room for what is said" eval 'tail -n 1 shown | grep -q "$(printf "\r\033\\[K")weft: lab: 3 s are over"'
+    check "the current task is shown" grep -q 'times, round 1 of 64: random:count=8' shown
+    check "with its progress" grep -qE ' [1-9][0-9]* %  times' shown
+    check "the progress line is cleared before messages" eval 'tail -n 1 shown | grep -q "$(printf "\r\033\\[K")weft: lab: 3 s are over"'
 fi
 
-# ---- a planner of others
+# ---- an external planner
 cat >own.c <<'C'
 #include "weft_plan.h"
 static weft_status snake(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
@@ -110,16 +110,16 @@ const weft_planner snake_planner = { "snake", "-", "back and forth", "", WEFT_PL
 C
 if ${CC:-cc} -shared -fPIC -I"$root" own.c -o own.so 2>cc.log; then
     check "a planner of others" says 0 '' run --planner ./own.so:snake_planner --out f.html
-    check "its outputs are exact, too" is "$(lines f exactness ./own.so | values differ)" 0
+    check "its outputs are exact also" is "$(lines f exactness ./own.so | values differ)" 0
     check "it contaminates nothing" is "$(lines f contamination ./own.so | values differ)" 0
 else
     cat cc.log; check "a planner of others compiles" false
 fi
 
-# ---- plans of another program, of the lengths that the laboratory trains with
+# ---- plans of another program for the lengths of the training data
 cat >mine.awk <<'A'
 { len[NR - 1] = $1 }
-END {                                   # end to end, cut every 32 tokens; then the same with states that go on
+END {                                   # concatenated and cut every 32 tokens; then the same with carried states
     for (carry = 0; carry < 2; carry++) {
         printf "{\"planner\": \"cut%s\", \"capacity\": 32, \"batch_rows\": %d, \"carry\": %s, \"rows\": [[", carry ? " and carried" : "", carry ? 1 : 3, carry ? "true" : "false"
         room = 32
@@ -137,22 +137,22 @@ check "the lengths are printed" eval 'run --lengths >lengths && [ "$(wc -l <leng
 awk -f mine.awk lengths >mine.jsonl
 check "plans of a file" run --from mine.jsonl --planner order:count=8 --out i.html
 check "all plans have their row in the page" eval '[ "$(grep -o "<t[dh][^>]*>cut and carried" i.html | wc -l)" -ge 3 ]'
-check "what is cut without its state is counted" below 100 "$(lines i exactness 'cut"' | values differ)"
+check "differences of plans without carried states are counted" below 100 "$(lines i exactness 'cut"' | values differ)"
 check "with it outputs are those of whole sequences" is "$(lines i exactness 'cut and carried' | values differ)" 0
 check "they contaminate nothing" is "$(grep -F '"contamination"' i-times.jsonl | grep '"cut' | values differ | xargs)" "0 0"
 check "a plan of other lengths" says 1 'mine.jsonl:1: ' run --limit=60 --from mine.jsonl --out g.html
-check "plans of a file alone" run --from mine.jsonl --only=layouts --out j.html
-check "no such file of plans" says 1 'gone.jsonl' run --from gone.jsonl --out g.html
+check "only plans of a file" run --from mine.jsonl --only=layouts --out j.html
+check "a missing file of plans" says 1 'gone.jsonl' run --from gone.jsonl --out g.html
 
 # ---- bad input
-check "no such corpus, the nearest named" says 1 '"fortunes" is near' "$weft" lab --corpus fortunse --planner order:count=2 --out g.html
-check "no such planner, the nearest named" says 2 '"random" is near' run --planner rndom:count=8 --out g.html
+check "an unknown corpus, with the nearest name" says 1 '"fortunes" is near' "$weft" lab --corpus fortunse --planner order:count=2 --out g.html
+check "an unknown planner, with the nearest name" says 2 '"random" is near' run --planner rndom:count=8 --out g.html
 check "no sequence" says 1 'has 0 different sequences' "$weft" lab --corpus uniform:1:3,n=0 --planner order:count=2 --out g.html
 check "a word in the file" says 1 'is not a length' "$weft" lab --corpus file:"$root/LICENSE" --planner order:count=2 --out g.html
 check "no planner" says 2 '--planner PLANNER is missing' run --out g.html
 check "no corpus" says 2 '--corpus NAME is missing' "$weft" lab --planner order:count=2 --out g.html
 check "no page" says 2 '--out FILE.html is missing' run --planner order:count=2
-check "no such option" says 2 'no option --slow; see weft lab --help$' run --slow
+check "an unknown option" says 2 'no option --slow; see weft lab --help$' run --slow
 check "no operand" says 2 '"order:count=2" is not understood: planners follow --planner' run order:count=2
 check "a planner is checked before anything runs" says 2 '"order" is near; see' run --planner ordre:count=2 --out g.html
 check "no number" says 2 '--limit is "many"' run --limit=many

@@ -10,12 +10,12 @@ lesson() { B=$library bash "$root/lessons/lesson.sh" "$@"; }
 check "all lessons" eval '[ "${V:-}" = "" ] || export WEFT_ISA=generic; lesson all >all.out || { cat all.out; false; }'
 [ "${V:-}" != double ] || { finish "the lessons"; exit; }
 
-# ---- answers that are none: of lesson 2; what is left of seconds is enough for a right one
+# ---- invalid answers to lesson 2, within a time limit that is enough for a correct one
 export SECONDS_EACH=2
 [ "${V:-}" != dasan ] || slow='\|it does not end'
 mkdir -p class/right
 cp "$root/lessons/02_rnn_by_hand/solution.c" class/right/02.c
-answer() {                              # NAME CODE: what step does
+answer() {                              # NAME CODE: CODE is the body of step
     mkdir -p "class/$1"
     { printf '#include <%s.h>\n' signal stdio stdlib string unistd
       printf 'long syscall(long, ...);\n#include <sys/syscall.h>\n#include "lesson.h"\n'
@@ -89,7 +89,7 @@ check "its table" cmp three/grades.csv want.csv
 check "no such class" says 2 'gone is not a folder' lesson grade gone
 check "a class without answers" says 0 '^grade: 0 students, 0 answers, 0 right' eval 'mkdir none && lesson grade none'
 
-# ---- answers that attack the grader: none is right, and none changes another's grade
+# ---- answers that attack the grader: none passes or changes another's grade
 mkdir -p evil/{a,b,c,d,e,f,g,h,i,j,k,l,z}
 wrong_code='
 #include <math.h>
@@ -146,7 +146,7 @@ check "no process of theirs is left" eval '! pgrep -f "sleep 611"'
 check "other numbers than expected.txt" says 1 "^lesson 02: the check passes, but the lesson's program does not print this line" lesson run 2 numbers.c
 { sed 's/h\[j\] = tanh(sum);/h[j] = tanh(sum); printf("unit %d ", j);/; 1a #include <stdio.h>' class/right/02.c; } >debug.c
 check "an answer may print" says 0 '^lesson 02: right$' lesson run 2 debug.c
-check "what it prints is shown" grep -q '^unit 0 unit 1' said
+check "its output is shown" grep -q '^unit 0 unit 1' said
 
 # ---- a package for students
 check "a package" says 0 '^lessons without solutions' lesson package package
@@ -165,6 +165,6 @@ check "as it is, and nothing beside it" eval '[ "$(ls own)" = Makefile ] && grep
 check "no such lesson" says 2 'there is no lesson 77; there are: ' lesson start 77 x
 check "a word for a lesson" says 2 'there is no lesson two' lesson start two x
 check "no folder" says 1 'a folder is expected' lesson start 2
-check "no such file" says 2 'gone.c' lesson run 2 gone.c
+check "a missing file" says 2 'gone.c' lesson run 2 gone.c
 check "nothing said" says 2 'lesson.sh start N DIR' lesson
 finish "the lessons"

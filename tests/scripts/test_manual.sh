@@ -10,7 +10,7 @@ PATH=$bin:$PATH
 page=$root/tools/weft.1
 for sub in $(weft --help | awk '/^  weft / { print $2 }'); do
     check "the manual has weft $sub" grep -qE "^\.Ss weft $sub$" "$page"
-    check "in the synopsis, too" grep -qE "^\.Cm $sub( |$)" "$page"
+    check "in the synopsis also" grep -qE "^\.Cm $sub( |$)" "$page"
 done
 all_options=$(for sub in plan corpora lab gpu; do weft $sub --help | grep -oE '^  --[a-z]+' | tr -d ' '; done; echo --help; echo --version)
 there_is() { grep -qx -e "-$1" <<<"$all_options" || { echo "weft has no option -$1"; return 1; }; }
@@ -33,14 +33,14 @@ check "options" is "$(offers 'weft plan --js')" "--json"
 check "options of another subcommand" is "$(offers 'weft lab --qu')" "--quick"
 check "no option of another" is "$(offers 'weft corpora --js')" ""
 check "an option with a value" is "$(offers 'weft lab --hid')" "--hidden="
-check "a file comes first: bash's own" is "$(offers 'weft plan ')" ""
+check "a file comes first: completed by bash" is "$(offers 'weft plan ')" ""
 check "then planners" is "$(offers 'weft plan lengths best_fit_')" "best_fit_decreasing: best_fit_split:"
 check "planners after a corpus" is "$(offers 'weft plan --corpus words exact')" "exact_fill:"
 check "planners after options" is "$(offers 'weft plan --json lengths refi')" "refill:"
 check "all planners" is "$(offers 'weft plan lengths ' | wc -w)" "$(weft plan --list | grep -c '^[a-z]')"
 check "a planner's options, behind the colon" is "$(offers 'weft plan lengths pool:co')" "count="
 check "all of them, and those of all" is "$(offers 'weft plan lengths random:')" "count= epoch= seed="
-check "the next, behind what = has cut" is "$(offers 'weft plan lengths pool:count=4,sh')" "4,shuffle="
+check "the next option after a split at =" is "$(offers 'weft plan lengths pool:count=4,sh')" "4,shuffle="
 check "none twice" is "$(offers 'weft plan lengths random:count=4,')" "4,epoch= 4,seed="
 check "a second planner" is "$(offers 'weft plan lengths order:count=2 next_fit_')" "next_fit_decreasing:"
 check "planners of the laboratory" is "$(offers 'weft lab --planner strea')" "streams:"
@@ -49,19 +49,19 @@ check "the same with =" is "$(offers 'weft lab --planner=strea')" "streams:"
 check "corpora" is "$(offers 'weft corpora wor')" "words"
 check "corpora for a plan" is "$(offers 'weft plan --corpus ffd')" "ffd-worst:"
 check "corpora for the laboratory, with =" is "$(offers 'weft lab --corpus=uni')" "unicode uniform:"
-check "no such subcommand" is "$(offers 'weft plot x')" ""
-check "what help is on" is "$(offers 'weft help l')" "lab"
+check "an unknown subcommand" is "$(offers 'weft plot x')" ""
+check "subjects of help" is "$(offers 'weft help l')" "lab"
 check "an option whose value may be missing" is "$(offers 'weft plan --exp')" "--explain"
 check "its cells" is "$(offers 'weft plan --explain=' | wc -w)" 5
 check "one of them" is "$(offers 'weft plan --explain=ls')" "lstm:"
 check "experiments" is "$(offers 'weft lab --only=' | wc -w)" 7
 check "the next of a list" is "$(offers 'weft lab --only=cost,lea')" "cost,learning"
 check "none twice" is "$(offers 'weft lab --only=cost,cos')" ""
-check "as a word of its own" is "$(offers 'weft lab --only grad')" "gradients"
+check "as a separate word" is "$(offers 'weft lab --only grad')" "gradients"
 check "files for a page" is "$(offers 'weft lab --out ')" ""
-check "what is behind the cursor does not count" is "$(COMP_LINE='weft cor --x' COMP_POINT=8; _weft; echo "${COMPREPLY[*]}")" corpora
+check "text after the cursor does not count" is "$(COMP_LINE='weft cor --x' COMP_POINT=8; _weft; echo "${COMPREPLY[*]}")" corpora
 COMP_WORDBREAKS=$' \t\n"\'><;|&('
-check "where : cuts no words" is "$(offers 'weft corpora wor')" words
-check "the whole word is offered there" is "$(offers 'weft plan lengths pool:co')" "pool:count="
+check "if : does not split words" is "$(offers 'weft corpora wor')" words
+check "then the whole word is offered" is "$(offers 'weft plan lengths pool:co')" "pool:count="
 check "but = does" is "$(offers 'weft plan lengths pool:count=4,sh')" "4,shuffle="
 finish "the manual and the completion"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_page.sh [--update]    `weft plan --from` and `--report` as their user meets them: plans go through JSON and come back, damaged ones are
-# refused, and the page of a small corpus is the one of tests/golden, which --update writes anew. B is the build.
+# test_page.sh [--update]    tests `weft plan --from` and `--report`: plans survive a round trip through JSON, damaged ones are refused, and the
+# page of a small corpus equals the one in tests/golden, which --update rewrites. B is the build.
 set -u
 weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/../..")
 update=$([ "${1:-}" = --update ] && echo yes)
@@ -14,7 +14,7 @@ echo "7 3 5 2 8 1 4 6" >eight
 
 "${CC:-cc}" -std=c11 -D_GNU_SOURCE -w -shared -fPIC -I"$root" -o page_lab.so "$root/tests/plan/page_lab.c"
 
-# ---- plans from JSON: of every planner, and of options that say more than pieces do
+# ---- plans from JSON: of every planner, and of options that are not visible in the pieces
 round_trip() { "$weft" plan --json lengths "$1" >one.json && "$weft" plan --json --from one.json lengths >two.json && cmp one.json two.json; }
 lines() { "$weft" plan --json "$@" | sed 's/^{"plans": \[//; s/^ //; s/\]}$//; s/,$//'; }
 all_planners="order:count=5 order:count=7,shuffle=yes sorted:count=5,lookahead=20 random:count=8 pool:count=4,pool=3,shuffle=yes pool:tokens=90
@@ -29,7 +29,7 @@ for p in $("$weft" plan --list | grep -o '^[a-z_]*'); do check "$p is among them
 empty_trip() { "$weft" plan --json nothing "$1" >one.json && "$weft" plan --json --from one.json nothing >two.json && cmp one.json two.json; }
 for p in order:count=2 first_fit:capacity=8 chunk:capacity=8,rows=2 refill:slots=2 streams:slots=2,window=3 fold; do check "$p of nothing comes back" empty_trip "$p"; done
 woven() { "$weft" plan --json eight ./page_lab.so:woven_planner >one.json && "$weft" plan --json --from one.json eight >two.json && cmp one.json two.json; }
-check "one of others, pieces in any order, comes back" woven
+check "a plan of another program, with pieces in any order" woven
 check "with all that is to be said" has "$(tr -d ' \n' <one.json)" '"rows":[[[1,0,3],[4,0,4]],[[0,0,7]],[[2,0,3]],[[2,3,2],[3,0,2]],[[4,4,4],[5,0,1]],[[6,0,4]]],"dropped":6,"batch_rows":[3,2,1],"width":[12,9,10],"columns":[[0,4],[5],[0],[0,3],[0,5],[0]],"carry":[false,false,false,false,false,false,true,false,false],"figures"'
 lines lengths $all_planners >all.jsonl
 check "a plan a line" is "$(wc -l <all.jsonl)" "$(wc -w <<<"$all_planners")"
@@ -41,8 +41,8 @@ from() { printf '%s\n' "$@" >by_hand; "$weft" plan --json --from by_hand eight; 
 figures() { from "$@" | tr -d ' \n' | sed 's/.*"figures"//'; }
 check "whole sequences and pieces" is "$(figures '{"batches": [[0, 1, 2], [3, [4, 0, 5]], [[4, 5, 3], 5, 6, 7]]}' | cut -c1-61)" ':{"batches":3,"rows":9,"segments":9,"tokens":36,"cells":55,"f'
 check "rows of a capacity" is "$(figures '{"planner": "mine", "rows": [[0, 5], [7, 3], [2, 1], [4], [6]], "capacity": 8}' | grep -o '"l1.*')" '"l1":5,"l2":5}}]}'
-check "a name with what JSON escapes" has "$(from '{"planner": "a\"b\u0001<&", "batches": [[0,1,2,3,4,5,6,7]]}')" '{"planner": "a\"b\u0001<&", '
-check "one without a name has its line" eval 'from "" "{\"batches\": [[0,1,2,3,4,5,6,7]]}" | grep -qF "\"planner\": \"by_hand:2\""'
+check "a name that JSON escapes" has "$(from '{"planner": "a\"b\u0001<&", "batches": [[0,1,2,3,4,5,6,7]]}')" '{"planner": "a\"b\u0001<&", '
+check "a plan without a name" eval 'from "" "{\"batches\": [[0,1,2,3,4,5,6,7]]}" | grep -qF "\"planner\": \"by_hand:2\""'
 check "a state that is carried" eval 'from "{\"rows\": [[[4,0,4]],[[4,4,4]],[0],[1],[2],[3],[5],[6],[7]], \"batch_rows\": [1,8], \"carry\": [false,true,false,false,false,false,false,false,false]}" | grep -q "\"carry\": true"'
 
 bad() {                                 # PATTERN PLAN..: refused with these words
@@ -87,7 +87,7 @@ bad "no plan; one a line is expected" ''
 bad 'by_hand: plan 1: "batches" or "rows"' '{"plans": [{}]}'
 bad 'by_hand:2: .*; JSON is expected' '{"plans": [{}'
 bad '"plans" is not a list' '{"plans": 3}'
-check "no such file" says 1 '--from gone: No such file' "$weft" plan --from gone eight
+check "a missing file" says 1 '--from gone: No such file' "$weft" plan --from gone eight
 check "two files" says 2 'from is given twice' "$weft" plan --from a --from b eight
 check "no lengths" says 2 'a file of lengths' "$weft" plan --from by_hand
 
@@ -104,7 +104,7 @@ check "a page" page streams:slots=4,window=20
 cp page.html first.html
 check "a second time" page streams:slots=4,window=20
 check "the same bytes" cmp page.html first.html
-check "what was written from JSON is in it" eval 'page --from all.jsonl 2>/dev/null; "$weft" plan --report page.html --from all.jsonl lengths && grep -q "<th scope=\"row\">$(wc -w <<<"$all_planners") " page.html'
+check "it contains the plans from JSON" eval 'page --from all.jsonl 2>/dev/null; "$weft" plan --report page.html --from all.jsonl lengths && grep -q "<th scope=\"row\">$(wc -w <<<"$all_planners") " page.html'
 check "nothing that was measured" eval 'grep -q "Nothing was run for this page" first.html'
 check "no times without that" eval 'grep -q "No times were measured for this page: weft lab measures them" first.html && ! grep -q "planner ms" first.html'
 check "planners' times if they are asked for" eval '"$weft" plan --times --report page.html lengths order:count=8 && grep -q "<th scope=\"col\">planner ms" page.html'
@@ -115,7 +115,7 @@ check "from the standard input" eval '"$weft" plan --report stdin.html - order:c
 from '{"planner": "<script>alert(1)</script>&\"", "batches": [[0,1,2,3,4,5,6,7]]}' >/dev/null
 check "a name is no markup" eval '"$weft" plan --report named.html --from by_hand eight && ! grep -q "<script" named.html && grep -q "&lt;script&gt;alert(1)&lt;/" named.html'
 
-# the pictures that all know, counted
+# counts the pictures of well-known kinds
 echo 4 6 8 5 4 3 7 8 | "$weft" plan --report eight.html - order:count=8 >/dev/null
 has_words() { sed 's/<[^>]*>//g' "$1" | tr '\n' ' ' | grep -qF "$2" || { echo "$1 lacks $2"; return 1; }; }
 check "45 of 64 cells" has_words eight.html "Padded: 45 tokens in 64 cells, 0 of 64 (0.0 %) saved; 8 steps; batch_sizes 8 8 8 7 5 4 3 2."
@@ -124,7 +124,7 @@ echo 9 8 6 4 3 2 | "$weft" plan --report six.html - order:count=6 >/dev/null
 check "32 of 54 cells" has_words six.html "Packed: 32 tokens in 32 cells, 22 of 54 (40.7 %) saved; 9 steps; batch_sizes 6 6 5 4 3 3 2 2 1."
 check "26 sums of 48" grep -qF '<td>32</td><td>54</td><td>40.7</td><td>26</td><td>48</td>' six.html
 
-# all measurements of a laboratory, from formulas
+# all measurements of a lab, from formulas
 check "a page with all that is measured" says 1 "the page is written" "$weft" plan lengths ./page_lab.so:page_planner
 check "a verdict, with its reason" grep -q "<strong>Take 1 random.* the fastest. No plan within 10 % of it changes gradients less" measured.html
 check "it is the golden one" golden page_measured.html measured.html
@@ -143,7 +143,7 @@ for f in first.html measured.html empty.html named.html; do
         check "$f: HTML" eval '! xmllint --html --noout $f 2>&1 | grep "error" | grep -v "Tag [a-z]* invalid"'
     fi
 done
-# Contrast by WCAG 2: of texts with their ground, and with the pieces that they lie on, 4.5; of lines and marks 3; light, then dark.
+# Contrast by WCAG 2: at least 4.5 for text on the page and on pieces, 3 for lines and marks; light, then dark.
 contrast() {
     tr '{},;' '\n\n\n\n' <first.html | sed -n 's/^--\([a-z0-9]*\):#\([0-9a-f]*\)$/\1 \2/p' | awk '
         function hex(s, i) { return index("0123456789abcdef", substr(s, i, 1)) - 1 }
@@ -158,7 +158,7 @@ contrast() {
         { is[$1] = $2 }
         END { all(); exit bad || n != 2 || checked != 40 }'
 }
-check "colours can be told from their ground" contrast
+check "colours have enough contrast" contrast
 case ${V:-} in '')
     awk 'BEGIN { for (i = 0; i < 100000; i++) print int(exp(((i * 7919) % 100003) / 100003 * 7.5)) + 1 }' >many
     check "ten planners and a hundred thousand sequences" "$weft" plan --report many.html many order:count=64 random:count=64 sorted:count=64 pool:count=64,shuffle=yes \
@@ -166,10 +166,10 @@ case ${V:-} in '')
     check "take less than 2 MB" eval '[ "$(wc -c <many.html)" -lt 2000000 ]' ;;
 esac
 mkdir -p closed; echo old >closed/page.html; chmod a-w closed
-check "no such folder" says 1 "gone/page.html" "$weft" plan --report gone/page.html lengths order:count=8
+check "a missing folder" says 1 "gone/page.html" "$weft" plan --report gone/page.html lengths order:count=8
 if ! : 2>/dev/null >closed/x; then
     check "a folder that cannot be written" says 1 "cannot be written" "$weft" plan --report closed/page.html lengths order:count=8
-    check "the old page is there" is "$(cat closed/page.html)" old
+    check "the old page is unchanged" is "$(cat closed/page.html)" old
 fi
 check "a planner that fails leaves the page" eval 'echo old >kept.html; ! "$weft" plan --report kept.html lengths best_fit:capacity=3 2>/dev/null && [ "$(cat kept.html)" = old ]'
 check "no file for the page" says 2 "report needs a value, FILE.html; see weft plan --help$" "$weft" plan --report

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# test_parallel.sh    ranks of tests/parallel/pairs.c, and of Open MPI where the plug-in is built: the same bytes as one rank, runs that go on
-# with another number of ranks, ranks that fail, die, stop, skip or differ. B is the build. TRAIN=PROGRAM: another tests/parallel/train; PARTS=".."
-# some of its parts, which are the functions below.
+# test_parallel.sh    tests ranks of tests/parallel/pairs.c, and of Open MPI if its plug-in is built: the same bytes as one rank, resumed runs with
+# another number of ranks, ranks that fail, die, stop, skip or differ. B is the build. TRAIN=PROGRAM: another tests/parallel/train; PARTS="..":
+# only these parts, which are the functions below.
 set -u
 restart=$(cd "$(dirname "$0")/../.." && pwd)/examples/common/restart.sh
 . "$(dirname "$0")/script.sh"
@@ -32,15 +32,15 @@ bytes() {
     check "more shards than sequences" "$train" 40 6 size=7 out=one
     check "in ranks" ranks 3 40 6 size=7 out=many
     check "the same bytes" cmp one many
-    for units in 8 96 256; do                     # a vector that is sent whole, one in one piece a rank, one in several
+    for units in 8 96 256; do                     # a vector sent whole, one with a piece for each rank, one with several
         check "$units units alone" "$train" 8 3 units=$units out=one
         for n in 2 3 5; do
             check "$units units, $n ranks" ranks $n 8 3 units=$units out=many
             check "the same bytes" cmp one many
         done
     done
-    check "without a number there are as many shards as ranks" ranks 3 0 12 out=many
-    check "3 shards alone" "$train" 3 12 out=one
+    check "by default there are as many shards as ranks" ranks 3 0 12 out=many
+    check "3 shards on one rank" "$train" 3 12 out=one
     check "the same bytes" cmp one many
     if [ -e "$(dirname "$examples")/libweft_openmpi.so" ] && command -v mpirun >/dev/null; then
         for n in 1 2 4; do
@@ -50,11 +50,11 @@ bytes() {
     else echo "skipped: ranks of Open MPI: no libweft_openmpi.so, or no mpirun here (tests/deps.sh parallel)"; fi
 }
 
-# ---- results in the order of the batch: every rank looks at all
+# ---- results in the order of the batch: each rank checks all
 gathered() {
     check "results alone" "$train" 8 12 gathers
     cp out results
-    check "there are some" eval 'grep -q ": [a-z]" results && grep -q ": $" results'
+    check "some results are not empty" eval 'grep -q ": [a-z]" results && grep -q ": $" results'
     for n in 2 3 5 8; do
         check "results of $n ranks" ranks $n 8 12 gathers
         cp out many
@@ -95,11 +95,11 @@ examples() {
     check "words decoded by beams" eval 'keep_all g2p one && "$g2p" --test one.h5 --beam 3 --said one.txt >/dev/null && by_pairs 3 "$g2p" --test one.h5 --beam 3 --said many.txt >said && cmp one.txt many.txt && [ "$(wc -l <said)" = 1 ]'
     check "a results file that cannot be written" says 1 "g2p: /nowhere/x: No such file" by_pairs 2 "$g2p" --test one.h5 --said /nowhere/x
     check "SIGTERM to one rank of forecast saves and ends all" stopped_forecast
-    check "it goes on elsewhere" eval 'cp stop.h5 alone.h5; at=$(sed -n "s/^stopped and saved after update \([0-9]*\) .*/\1/p" said); "$examples/forecast" --out alone.h5 --epochs 4000 --resume --quick 2>&1 | head -n 1 | grep -q "goes on after update $at of"'
+    check "it resumes elsewhere" eval 'cp stop.h5 alone.h5; at=$(sed -n "s/^stopped and saved after update \([0-9]*\) .*/\1/p" said); "$examples/forecast" --out alone.h5 --epochs 4000 --resume --quick 2>&1 | head -n 1 | grep -q "goes on after update $at of"'
 }
 
 # ---- launchers, and scripts between them and a rank
-bound_to() {                            # WHAT CPUS THREADS COMMAND...: both ranks see the launcher, not a script, and take so much
+bound_to() {                            # WHAT CPUS THREADS COMMAND...: both ranks find the launcher, not a script, and take this share
     local what=$1 cpus=$2 threads=$3; shift 3
     mpirun -n 2 --oversubscribe --bind-to "$what" --mca pml ob1 --mca btl vader,self "$@" >said || return 1
     cat said
@@ -127,7 +127,7 @@ one_speaks() {
 }
 logged() {
     [ -e "$(dirname "$examples")/libweft_openmpi.so" ] && command -v mpirun >/dev/null || { echo "skipped: who speaks: no libweft_openmpi.so, or no mpirun"; return; }
-    check "one of two ranks speaks" one_speaks
+    check "one of two ranks prints" one_speaks
     why() { WEFT_LOG=1 WEFT_DEVICE=best "$@" 2>&1 >/dev/null | grep -c "^weft: .*open: .*CUDA"; }
     check "why it is not on a GPU is said by each" eval '[ "$(why by_mpi 2 4 1)" = $((2 * $(WEFT_BACKEND_PATH=$(dirname "$examples") why "$train" 4 1))) ]'
 }
@@ -170,7 +170,7 @@ there_is_nccl() {
 linked() {
     local n units
     there_is_nccl || return 0
-    for units in $([ -n "${V:-}" ] || echo 8) 32; do         # a vector that is sent whole, and one in pieces
+    for units in $([ -n "${V:-}" ] || echo 8) 32; do         # a vector sent whole, and one sent in pieces
         check "$units units, one GPU" env WEFT_BACKEND_PATH="$emu" WEFT_DEVICE=cuda "$train" 8 3 units=$units out=gpu
         for n in $(if [ $units = 8 ] || [ -n "${V:-}" ]; then echo 3 4; else echo 2 3 4 5 8; fi); do
             check "$units units, $n GPUs" eval "WEFT_EMU_NCCL_SAYS=1 by_link $n 8 3 units=$units out=many >said 2>&1"
@@ -180,7 +180,7 @@ linked() {
         check "through the hosts" eval "nccl=off by_link 3 8 3 units=$units out=many >said 2>&1 && ! grep 'weft:' said"
         check "the same bytes" cmp gpu many
     done
-    for n in $([ -n "${V:-}" ] || echo 2 4); do   # shards of which a rank has no whole branch: pieces, from each to all
+    for n in $([ -n "${V:-}" ] || echo 2 4); do   # shards without a whole branch on a rank: pieces go from each to all
         check "6 shards, one GPU" env WEFT_BACKEND_PATH="$emu" WEFT_DEVICE=cuda "$train" 6 3 units=32 out=gpu
         check "6 shards, $n GPUs" eval "WEFT_EMU_NCCL_SAYS=1 by_link $n 6 3 units=32 out=many >said 2>&1"
         check "by pieces" went_by_link $n 6
@@ -192,7 +192,7 @@ linked() {
     check "the same bytes" cmp gpu many
     check "one that cannot join" says 0 "weft: gradients pass through host memory: rank 1: NCCL: a call: unhandled system error" link_broken fail:1:0 by_link 3 8 3 out=many
     check "the same bytes" cmp gpu many
-    check "no one can be read as NCCL" says 0 "NCCL: its library has no ncclGetVersion" eval "nccl=libm.so.6 by_link 2 8 1"
+    check "no rank has NCCL" says 0 "NCCL: its library has no ncclGetVersion" eval "nccl=libm.so.6 by_link 2 8 1"
     check "a group that fails" told_by "rank 1: .*: NCCL: a call: unhandled system error, in update" link_broken fail:1:3 by_link 3 8 3
     check "one is killed between groups" told_by "rank 0: .*: lost rank 1, in update" link_broken kill:1:3 quickly by_link 3 8 3
     check "one stops between groups" told_by "rank [02]: .*: rank 1 has not answered for 1 s, in update" link_broken stop:1:3 quickly by_link 3 8 3
@@ -200,14 +200,14 @@ linked() {
 linked_on() {
     there_is_nccl || return 0
     check "one GPU" env WEFT_BACKEND_PATH="$emu" WEFT_DEVICE=cuda "$train" 8 3 out=gpu
-    check "the others go on, and join anew" outlives_all
-    check "nobody is left" nobody_is_left
+    check "the others continue and join again" outlives_all
+    check "no process is left" nobody_is_left
     rm -f /dev/shm/weft_nccl_*
 }
 told_by() { local words=$1; shift; says 1 "$words" "$@"; }
 
-# ---- going on with other ranks
-one_has_it() {                          # RANKS ARGUMENTS: the others are in a folder where nothing is
+# ---- resuming with other ranks
+one_has_it() {                          # RANKS ARGUMENTS: the others run in an empty folder
     local n=$1; shift
     "$parts/ranks" "$n" "$parts/pairs.so" sh -c 'case $WEFT_PAIRS in 0*) ;; *) cd elsewhere || exit 9 ;; esac; exec "$0" "$@"' "$train" "$@"
 }
@@ -230,7 +230,7 @@ resumed() {
         check "the same bytes" cmp one-8 many
         check "and without saying the shards" eval "ranks 2 8 4 out=many && ranks 3 0 12 out=many resume && cmp one-8 many"
     done
-    check "a file that rank 0 alone has" eval 'ranks 3 8 7 out=many && mkdir -p elsewhere && one_has_it 3 8 12 out=many resume && cmp one-8 many && [ -z "$(ls elsewhere)" ]'
+    check "a file that only rank 0 has" eval 'ranks 3 8 7 out=many && mkdir -p elsewhere && one_has_it 3 8 12 out=many resume && cmp one-8 many && [ -z "$(ls elsewhere)" ]'
     check "ranks that are killed while it is read and handed out" all_load
     check "more ranks than shards" says 1 "saved by a run of 8 shards, for 9 ranks" ranks 9 0 12 out=many resume
     check "other shards" says 1 "saved by a run of 8 shards; expected 4" ranks 2 4 12 out=many resume
@@ -278,11 +278,11 @@ carried() {
     else echo "skipped: ranks of Open MPI"; fi
 }
 
-# ---- all fail as one does
+# ---- if one fails, all fail
 told_by_all() { local n=$1 text=$2 q; shift 2; says 1 "$text" "$@" >all || { cat all; return 1; }; for ((q = 0; q < n; q++)); do grep -q "^rank $q: .*$text" all || { cat all; return 1; }; done; }
 failures() {
     check "a bad index" told_by_all 3 "rank 1: cross_entropy: class 28" ranks 3 8 6 fails=1
-    for units in 8 256; do                        # a short vector; one of which chunks are on their way by then
+    for units in 8 256; do                        # a short vector, and one with chunks already in transit
         check "a bad index alone, and going on" "$train" 8 6 units=$units fails=0 recovers out=one
         for n in 2 3; do
             check "on $n ranks" ranks $n 8 6 units=$units fails=1 recovers out=many
@@ -303,7 +303,7 @@ failures() {
     check "another instruction set" told_by_all 2 "differ in the device or instruction set" eval 'WEFT_ISA=generic "$parts/ranks" 2 "$parts/pairs.so" sh -c "case \$WEFT_PAIRS in 0*) unset WEFT_ISA;; esac; exec \"\$@\"" sh "$train" 8 6'
 }
 
-# ---- lost ranks and ranks that do not answer: no rank waits for ever, and saved files are whole
+# ---- lost ranks and ranks that do not answer: no rank waits without a limit, and saved files are complete
 gone() {
     undisturbed
     check "a run that saves" ranks 3 8 12 out=many every=4
@@ -325,7 +325,7 @@ gone() {
     check "nobody is left" nobody_is_left
 }
 
-# MPI_Finalize would wait for it for ever.
+# MPI_Finalize would wait for it without a limit.
 stopped_last() {
     local pid k
     WEFT_PARALLEL_TIMEOUT=2 by_mpi 2 2 3 stops_last=1 >said 2>&1 & pid=$!
@@ -340,10 +340,10 @@ stopped_last() {
 gone_at_the_end() {
     [ -e "$(dirname "$examples")/libweft_openmpi.so" ] && command -v mpirun >/dev/null || { echo "skipped: a rank that stops at the end: no libweft_openmpi.so, or no mpirun"; return; }
     check "one that stops when all is done" stopped_last
-    check "nobody is left" nobody_is_left
+    check "no process is left" nobody_is_left
 }
 
-# ---- ranks that are gone, where the others can go on without them: as if nothing had been
+# ---- lost ranks that the others can continue without, with the same result
 outlive() {                             # RANKS FAULTS: the bytes of one rank
     rm -f many
     WEFT_PAIRS_SHRINK=1 WEFT_PAIRS_FAULT=$2 ranks "$1" 8 4 units=8 every=2 out=many >left 2>&1
@@ -358,7 +358,7 @@ two_are_gone() {
         local n=$((3 + RANDOM % 4)) at=$((1 + RANDOM % 60)) next=$((1 + RANDOM % 60)) q=$((RANDOM % 3)); outlive $n "kill:$q:$at,kill:$(((q + 1 + RANDOM % (n - 1)) % n)):$next" || return 1
     done
 }
-stops_meanwhile() {                     # at one of some messages rank 0 hears of the one before it waits for the other
+stops_meanwhile() {                     # with a sweep over messages, in some runs rank 0 detects one loss before it waits for the other
     for at in $(seq 17 23); do
         ! says 1 "timed out waiting for the others" quickly env WEFT_PAIRS_SHRINK=1 WEFT_PAIRS_FAULT="kill:1:$at,stop:2:$((at + 1))" "$parts/ranks" 3 "$parts/pairs.so" "$train" 8 12 || return 0
     done
@@ -380,7 +380,7 @@ fewer_each_time() {                     # a run of 4 ranks where one is killed; 
     if [ $runs = 3 ]; then ranks 2 "${said[@]}"; else faulty kill:1:60 ranks $((5 - runs)) "${said[@]}"; fi
 }
 ended_by() {                            # SIGNAL
-    rm -f begun; set -m                 # else it would be deaf to SIGINT
+    rm -f begun; set -m                 # otherwise it would ignore SIGINT
     "$restart" nothing sh -c "trap 'echo it; exit 7' $1; : >begun; while :; do sleep .05; done" >said 2>&1 & local pid=$!
     set +m
     until [ -e begun ] || ! kill -0 $pid 2>/dev/null; do sleep .02; done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_python.sh    examples/python/weft.py with the library of the build: a field that a struct does not have is refused, with the
-# nearest one, and so is a package that pkg-config does not find. B is the build. installcheck.sh compares structs and a network.
+# test_python.sh    tests examples/python/weft.py with the library of the build. An unknown field is refused with the nearest name, and so is a
+# package that pkg-config does not find. B is the build. installcheck.sh compares structs and a network.
 set -u
 root=$(realpath "$(dirname "$0")/../..")
 build=$(realpath "${B:-build}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_reference.sh    every planner against its definition, written a second time in Python (tests/plan/reference.py): random and hostile
+# test_reference.sh    compares each planner with its definition in Python (tests/plan/reference.py): random and hostile
 # lengths, any options, plans and figures. B is the build; INSTANCES a planner: 150, 40 under a sanitizer, 1,000 under WEFT_SOAK. SEED.
 set -u
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null || { echo "skipped: the planners' definitions: no python3 of 3.8 or later"; exit 0; }

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# test_site.sh: the site, without a browser. Two builds are the same bytes; the reference has each exported function; every link leads to what
-# is there; all lessons are in it, with the files as they are; and faults that are planted are found. Skipped where there is no Python with
-# the packages that it needs.
+# test_site.sh    tests the site without a browser. Two builds have the same bytes, the reference has each exported function, each link has a
+# target, all lessons and their files are included, and planted faults are found. Skipped without a Python that has the packages.
 set -u
 root=$PWD build=$(realpath "${B:-build}")
 if ! sh docs/site/python.sh -c pass 2>/dev/null; then echo "skipped: test_site: no python3-markdown and python3-pygments here"; exit 0; fi
@@ -11,7 +10,7 @@ python() { (cd "$root" && sh docs/site/python.sh "$@"); }
 is() { [ "$1" = "$2" ] || { echo "$1 is not $2"; return 1; }; }
 made() { PYTHONHASHSEED=$2 python docs/site/make.py "$dir/$1"; }
 sound() { python docs/site/check.py "$dir/$1"; }
-functions() {                           # those that the library has, or if it is not built that the headers declare, without second names
+functions() {                           # of the library, or if it is not built, of the headers; without second names
     if [ -f "$build/libweft.so" ]; then comm -23 <(B=$build bash tests/exports.sh exported) <(bash tests/exports.sh labels); else bash tests/exports.sh declared; fi
 }
 check "it is made" made site 1
@@ -55,7 +54,7 @@ check "any other block is code" grep -q 'out\[k\] = how many' site/lessons/07_pa
 check "one script, in one page" is "$(grep -rl '<script' site)" site/search.html
 
 # Broken pages are found and reported.
-broken() {                              # PATTERN FILE SED: the file of a copy is changed
+broken() {                              # PATTERN FILE SED: changes the file in a copy
     rm -rf copy; cp -r site copy
     sed -i "$3" "copy/$2"
     cmp -s "site/$2" "copy/$2" && { echo "nothing was changed"; return 1; }

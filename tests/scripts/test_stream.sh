@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_stream.sh    one token a call: the benchmark runs and rejects a peer that is not onnxruntime, and a call takes no more instructions than it did. The counts
-# are callgrind's, of what gcc 12 makes for AVX2, and hold within 2 %. B is the build.
+# test_stream.sh    tests one token per call: the benchmark runs, rejects a peer that is not onnxruntime, and a call needs no more instructions
+# than recorded. Callgrind counts them, for AVX2 code of gcc 12, within 2 %. B is the build.
 set -u
 . "$(dirname "$0")/script.sh"
 stream=$(dirname "$examples")/bench/stream/stream
@@ -28,7 +28,7 @@ else
     check "128 units" within 128 $want_128
 fi
 
-# ---- examples/streaming: what comes of it depends neither on threads nor on company; states as bytes
+# ---- examples/streaming: results do not depend on threads or on the batch; states as bytes
 serve() { "$examples/streaming" --hidden 24 --layers 2 --users 40 --tokens 6000 "$@"; }
 states() { sed -n 's/^states: //p' "$1"; }
 check "users one by one" eval 'serve --batch 1 >alone && [ -n "$(states alone)" ]'

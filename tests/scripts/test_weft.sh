@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_weft.sh    the command `weft` as its user meets it: plans as text and as JSON, and the errors with their messages. B is the build.
+# test_weft.sh    runs the command `weft` like a user: plans as text and as JSON, and error messages. B is the build.
 set -u
 weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
@@ -66,7 +66,7 @@ for words in 'plan lengths order:count=2' 'plan --list' --help --version help 'h
 done
 if [ -w /dev/full ]; then check "a full disk is told" eval '! "$weft" plan lengths order:count=2 >/dev/full 2>err && grep -q "cannot be written" err'; fi
 
-# ---- planners of others: compiled against the public headers alone, each in a process of its own
+# ---- external planners: compiled against the public headers only, each in a separate process
 cat >own.c <<'C'
 #include <stdlib.h>
 #include <stdio.h>
@@ -156,7 +156,7 @@ check "a forged width" says 1 'batch 0 has 8 rows of 9223372036854775807 cells' 
 check "a forged count of segments" says 1 'batch 0 has 9223372036854775807 segments' own forges_planner:count=4
 check "bytes that are not a plan" says 1 'output in its pipe is not a plan' own forges_planner:count=5
 check "one that fails does not stop the others" eval '! "$weft" plan lengths ./own.so:crashes_planner:count=4 order:count=2 >table 2>err && grep -q "^order:count=2 " table && grep -q "crashes_planner.*signal 6" err'
-none_left() {                           # COUNT: this number of processes existed, and all of them end in a moment
+none_left() {                           # COUNT: checks that COUNT processes existed and that all end soon
     for _ in $(seq 50); do
         local left=0
         while read -r p; do ! kill -0 "$p" 2>/dev/null || left=1; done <descendants
@@ -192,7 +192,7 @@ for sub in plan corpora lab gpu; do
     check "on stdout, and on no other" eval '[ "$("$weft" $sub --help | grep -c "^  weft ")" = 1 ] && "$weft" $sub x -h | grep -q "^  weft $sub "'
 done
 
-# ---- what plans cost: of a device where rows cost, and of one where steps do; both made up
+# ---- cost of plans, for two invented devices: one whose rows cost time, one whose steps do
 awk 'BEGIN { for (i = 0; i < 400; i++) print i % 10 ? 4 : 200 }' >mixed
 echo '{"name": "made-up CPU", "rows": [1, 8, 64], "step_ms": [0.01, 0.08, 0.64], "token_ms": 0.001, "batch_ms": 0.1, "error": 0.1}' >cpu.json
 echo '{"name": "made-up GPU", "rows": [1, 64, 512], "step_ms": [0.02, 0.021, 0.05], "error": 0.1}' >gpu.json
