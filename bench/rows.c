@@ -1,4 +1,4 @@
-/* rows.c - times, and the line of JSON that each measurement is. */
+/* rows.c - clocks, counts, and one line of JSON for each measurement. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
