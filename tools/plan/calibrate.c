@@ -264,7 +264,7 @@ static bool measure_error(const layer_asked *a, layer_cost *out)
     }
     free(data.rows);
     out->cost.error = worst;
-    return good || say_failure("plan: --explain: the error of predictions cannot be measured");
+    return good || say_failure("plan: --explain: cannot measure the error of predictions");
 }
 
 bool calibrate(const layer_asked *a, layer_cost *out)

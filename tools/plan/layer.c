@@ -34,14 +34,12 @@ bool parse_layer(const char *text, int threads, layer_asked *out)
     *out = (layer_asked){ .hidden = 128, .threads = threads };
     if (!(out->cell = cell_of(text)))
         return say_error(USAGE,
-                         "plan: --explain: there is no cell \"%.*s\"; lstm, gru, elman, cifg or mgu is "
-                         "expected",
+                         "plan: --explain: found cell \"%.*s\"; expected lstm, gru, elman, cifg or mgu",
                          n < 40 ? (int)n : 40, text),
                false;
     if (text[n] && ((out->hidden = strtoll(text + n + 1, &end, 10)) < 1 || out->hidden > MOST_UNITS || *end))
         return say_error(USAGE,
-                         "plan: --explain: \"%.40s\" is not a layer; expected CELL:UNITS, one layer of 1 .. "
-                         "%d units",
+                         "plan: --explain: found \"%.40s\"; expected CELL:UNITS, one layer of 1 .. %d units",
                          text, MOST_UNITS),
                false;
     return true;
