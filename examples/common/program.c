@@ -22,7 +22,7 @@ _Noreturn void quit(int status, const char *format, ...)
 {
     va_list arguments;
     if (status == 2 && !first_of_ranks()) {
-        sleep(1);                                /* or the launcher ends the first one before it has spoken */
+        sleep(1);                                /* a launcher could end the first rank before it prints */
         exit(status);
     }
     va_start(arguments, format);
@@ -38,7 +38,7 @@ void *memory(size_t n, size_t size)
 {
     void *p = calloc(n ? n : 1, size);
     if (!p)
-        quit(1, "out of memory: %zu times %zu bytes", n, size);
+        quit(1, "out of memory: %zu elements of %zu bytes", n, size);
     return p;
 }
 

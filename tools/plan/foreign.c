@@ -1,8 +1,8 @@
 /* foreign.c - runs a planner from a shared object in a separate process, and checks the plan that it returns
  * through a pipe.
  *
- * A planner that crashes, loops or returns garbage is an error with a message. This protects against mistakes,
- * not against attacks: the code has the user's rights. */
+ * A planner that crashes, loops or returns garbage is an error with a message. This protects against
+ * mistakes, not against attacks: the code has the user's rights. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
