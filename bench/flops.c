@@ -15,8 +15,8 @@ enum { CHAINS = 12, STEPS = 20000, TRIES = 25, MOST_THREADS = 1024 };
 typedef weft_real plain_vec __attribute__((vector_size(16)));
 typedef struct loop { const char *isa; weft_real (*run)(int64_t steps, weft_real x); int lanes; } loop;
 
-/* Chains begin with different values, because a compiler would merge equal ones. They converge to shift / (1 -
- * factor), never to denormals. */
+/* Chains begin with different values, because a compiler would merge equal ones. They converge to shift / (1
+ * - factor), never to denormals. */
 #define BEGIN(i) a##i = SET(x * (weft_real)(i + 1))
 #define CHAIN(i) a##i = MULTIPLY_ADD(a##i, factor, shift);
 #define LOOP(name, vector)                                                                             \

@@ -74,7 +74,7 @@ int64_t make_lengths(const char *kind, uint64_t seed, int32_t *len, int64_t n, i
  * Counts matrix products (a multiplication and an addition are two operations) over real tokens, without
  * padding, and for attention over pairs of a query and a visible key:
  *
- *   linear     2 in out per row; backward the same for the weights, and again for the input if it has a gradient
+ *   linear     2 in out per row; backward the same for the weights, and for an input with a gradient
  *   recurrent  2 gates hidden (in + hidden) per token and direction; backward the same for the weights,
  *              2 gates hidden^2 for the state before, 2 gates hidden in for the input if it has a gradient
  *   attention  2 (dk + dv) per pair, summed over heads; backward twice that

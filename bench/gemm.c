@@ -1,8 +1,8 @@
 /* gemm.c - the cases gemm and pack: the parts of layers.
  *
- * gemm: products of matrices in the shapes that layers have. B tokens, I inputs, H outputs. forward:
- * y = x W^T; dx = dy W; dw = dy^T x. With WEFT_GEMM=openblas OpenBLAS does the same; with generic kernels both
- * are shown. loss and norm are sum and norm of the result.
+ * gemm: products of matrices in the shapes that layers have. B tokens, I inputs, H outputs. forward: y = x
+ * W^T; dx = dy W; dw = dy^T x. With WEFT_GEMM=openblas OpenBLAS does the same; with generic kernels both are
+ * shown. loss and norm are sum and norm of the result.
  *
  * pack: every layout change, forward and backward, compared with a plain copy of the same bytes. Each run has
  * a new batch, as in training, so the time includes its index arrays. The time of a backward pass includes

@@ -4,9 +4,9 @@
  * [B, T, ..], packed for the layer and padded after it. plain: the layer runs over the pads, and a mask
  * removes them. All of this is timed. Weights, inputs and token ids come from a formula (formula.c).
  *
- * growth: one size of an LSTM grows (bench/growth.py). Inputs are real numbers, and the loss is the sum of the
- * outputs. For vocabularies an embedding precedes it, and a linear layer with cross entropy follows. Above
- * 4,096 steps the layer is lean. */
+ * growth: one size of an LSTM grows (bench/growth.py). Inputs are real numbers, and the loss is the sum of
+ * the outputs. For vocabularies an embedding precedes it, and a linear layer with cross entropy follows.
+ * Above 4,096 steps the layer is lean. */
 #include <math.h>
 #include <string.h>
 #include "weft_op.h"
@@ -205,7 +205,6 @@ static bool run(row r, const settings *s)
     return good;
 }
 
-/* ---- the cases ---- */
 static bool classifier(const char *name, const char *lengths, int64_t T, const char *layouts,
                        const settings *s)
 {

@@ -1,4 +1,5 @@
-/* plan.c - measures seconds and bytes per sequence of planners for millions of sequences, including the check.
+/* plan.c - measures seconds and bytes per sequence of planners for millions of sequences, including the
+ * check.
  *
  * Each planner runs in a process of its own. Its peak memory counts from the point where lengths exist. */
 #include <stdio.h>

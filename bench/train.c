@@ -160,7 +160,6 @@ double step_bytes(run_case *run, row r, const settings *s)
     return good && growth > 0 ? growth : 0;
 }
 
-/* ---- a shape ---- */
 static void cut_down(row *r)
 {
     static const int64_t most[] = { 8, 12, 16, 16, 6 };

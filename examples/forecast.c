@@ -612,7 +612,6 @@ static void report(run *r, const char *speed)
            (long long)(weft_parameter_numel(r->m.trained) + 500) / 1000, speed);
 }
 
-/* ---- --test and --out ---- */
 /* Makes series, windows and model. path: a file with the scalers; NULL: fits them. */
 static void prepare(run *r, const char *path)
 {

@@ -440,7 +440,6 @@ static void move(const server *s, user *u, int threads)
     free(bytes);
 }
 
-/* ---- requests ---- */
 /* early: megabytes after a tenth of the tokens */
 typedef struct {
     user *all, **idle;

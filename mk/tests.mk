@@ -48,7 +48,7 @@ $(B)/tests/nets/starve_malloc.so: tests/nets/starve_malloc.c $(B)/flags
 
 #: Check
 #:   check                      fast checks: Criterion's tests, code in documents, lint without clang-tidy
-#:   test                       all tests; UNITS="test_ops golden io": only these files, programs and folders, on the CPU
+#:   test                       all tests; UNITS="test_ops golden io": only these files, programs and folders, on a CPU
 #:   lint                       checks the rules of style and structure
 #:   format                     formats the lines that differ from the last commit, with clang-format
 #:   nightly                    runs everything in every variant, for hours

@@ -105,12 +105,10 @@ static int run_corpora(int argc, char **argv)
 const subcommand subcommand_corpora = { .name = "corpora",
                                         .about = "lists corpora, or prints the lengths of one",
                                         .usage = "[--names|NAME]",
-                                        .details = "Without NAME lists the corpora: number of sequences "
-                                                   "(n) and tokens; mean, standard deviation (sd), 99th\n"
-                                                   "percentile and maximum of the lengths. With NAME "
-                                                   "prints the lengths, one a line. NAME is a name of "
-                                                   "the\n"
-                                                   "list, NAME[:NUMBER..][,n=..][,seed=..], or "
-                                                   "file:PATH.\n",
+                                        .details = "Without NAME lists the corpora: number of sequences (n) "
+                                                   "and tokens; mean, standard deviation (sd), 99th\n"
+                                                   "percentile and maximum of the lengths. With NAME prints "
+                                                   "the lengths, one a line. NAME is a name of the\n"
+                                                   "list, NAME[:NUMBER..][,n=..][,seed=..], or file:PATH.\n",
                                         .options = options,
                                         .run = run_corpora };

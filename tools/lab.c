@@ -169,7 +169,6 @@ static int run_all(lab_run *r, const char *command)
     return good ? GOOD : FAILED;
 }
 
-/* ---- the command ---- */
 static bool add(void *to, const char *planner, bool padded)
 {
     lab_asked *a = to;
@@ -241,8 +240,7 @@ static int run_lab(int argc, char **argv)
     int status = read_options(&subcommand_lab, &r.asked, &argc, argv);
     if (!status && argc)
         status = usage_error(&subcommand_lab,
-                             "found \"%.60s\"; expected options only; give planners with "
-                             "--planner",
+                             "found \"%.60s\"; expected options only; give planners with --planner",
                              argv[0]);
     if (!status &&
         (!is_complete(&r.asked) || !are_planners(&subcommand_lab, r.asked.planner, r.asked.planners)))

@@ -34,7 +34,6 @@ static int no_such_option(const subcommand *s, const char *word)
                        near ? " is near" : "");
 }
 
-/* ---- values ---- */
 static bool put_whole(const subcommand *s, const option *o, const char *text, int64_t *to)
 {
     char *end;
@@ -100,7 +99,6 @@ static const char *value_of(const subcommand *s, const option *o, int argc, char
     return usage_error(s, "%s: found no value; expected %s", o->name, o->value), NULL;
 }
 
-/* ---- all of them ---- */
 static const option *find(const subcommand *s, const char *word)
 {
     size_t n = strcspn(word, "=");

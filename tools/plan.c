@@ -5,7 +5,6 @@
 #include "tools/options.h"
 #include "tools/plan/cost.h"
 
-/* ---- a table ---- */
 static void print_table(const planned *all, int n)
 {
     int width = 7;
@@ -24,7 +23,6 @@ static void print_table(const planned *all, int n)
     }
 }
 
-/* ---- the command ---- */
 /* The options. report, from: files or NULL. named: lengths is the name of a corpus. layer: from the text
  * explain, unless costs come from a file. */
 typedef struct {

@@ -64,7 +64,6 @@ static int help_one(const subcommand *s)
     return finish_output("help", GOOD);
 }
 
-/* ---- the command ---- */
 static const subcommand *find(const char *name)
 {
     for (int i = 0; i < SUBCOMMANDS; i++)

@@ -1,16 +1,16 @@
 /* stream.c - measures inference with one token a call, alternately in weft and in onnxruntime if installed.
  *
- * The model is an embedding of 256 rows (or real inputs), one LSTM of H units and a linear layer to 256, for B
- * sequences at a time.
+ * The model is an embedding of 256 rows (or real inputs), one LSTM of H units and a linear layer to 256, for
+ * B sequences at a time.
  *
  *     stream [--library LIBONNXRUNTIME --models FOLDER] [--units H,..] [--batch B,..] [--calls N]
  *            [--precision fp32|strict_fp32|tf32|bf16]
  *     stream --bare N [--units H] [--batch B]
  *
- * Both carry the state from call to call, have the weights of bench/formula.c and one thread, and must give the
- * same logits. A line describes one shape: the median time of a call in each program, their ratio, weft's time
- * for a token if one call gets many, the 99.9th percentile of the calls, and that of an equally long empty loop.
- * --bare: only N calls of weft with the embedding, to count instructions. */
+ * Both carry the state from call to call, have the weights of bench/formula.c and one thread, and must give
+ * the same logits. A line describes one shape: the median time of a call in each program, their ratio, weft's
+ * time for a token if one call gets many, the 99.9th percentile of the calls, and that of an equally long
+ * empty loop. --bare: only N calls of weft with the embedding, to count instructions. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
@@ -68,7 +68,6 @@ static bool open_model(model *s, weft_precision precision, bool table, int64_t H
         good = fill_formula(weft_find_parameter(s->m, filled[i][0]), filled[i][1], 2 / sqrt((double)H));
     return good && weft_ok(s->w);
 }
-
 
 /* the input of call t */
 static int32_t token(int64_t t, int64_t b) { return (int32_t)((t * 7 + b * 13) % CLASSES); }
@@ -289,7 +288,6 @@ static bool call_peer(peer *p)
     return good;
 }
 
-/* ---- both ---- */
 typedef struct measured {
     double *weft, *peer, *idle;
     int n;

@@ -247,7 +247,6 @@ int64_t dictionary_hash(const dictionary *d)
     return (int64_t)hash;
 }
 
-/* ---- the score ---- */
 void score_word(score *s, const dictionary *d, int64_t word, const int32_t *phones, int64_t n)
 {
     int64_t distance = 0, length = 0;

@@ -132,7 +132,6 @@ static series series_of(const weft_frame *f, int64_t s)
                      weft_frame_column(f, "B") + from, f->start[s + 1] - from };
 }
 
-/* ---- inputs of a row ---- */
 static double at(const double *x, int64_t t, int64_t first) { return x[t > first ? t : first]; }
 
 /* Writes the inputs of row t: known rows first .. from - 1, and forecasts from row `from` on. */
@@ -229,7 +228,6 @@ static bool fit(arx *a, const sums *all)
     return good;
 }
 
-/* ---- forecasts ---- */
 void arx_forecast(const arx *a, const weft_frame *f, int64_t number, int64_t from, int64_t past, int64_t n,
                   double *out)
 {

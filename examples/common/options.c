@@ -8,7 +8,6 @@
 #include "options.h"
 #include "program.h"
 
-/* ---- a field ---- */
 static void *field(const option *a, void *o) { return (char *)o + a->at; }
 
 static void put(const option *a, void *o, double value)
@@ -33,7 +32,6 @@ static const char *said(const option *a, double value, char out[32])
     return out;
 }
 
-/* ---- from texts ---- */
 static double number(const option *a, const char *text)
 {
     char *end;
@@ -87,10 +85,9 @@ enum { OF_EVERY_RUN = sizeof of_every_run / sizeof *of_every_run };
 static void print_options(const option *all, int n)
 {
     static const char *const value[] = { "N", "X", "NAME", "NAME", "PATH", "" };     /* by kind */
-    char form[64], text[32];
+    char text[32];
     for (const option *a = all; a < all + n; a++) {
-        snprintf(form, sizeof form, "--%s %s", a->name, value[a->kind]);
-        printf("  %-22s %s", form, a->what);
+        printf("  --%s %-*s %s", a->name, 19 - (int)strlen(a->name), value[a->kind], a->what);
         if (a->choices || (a->kind <= REAL && a->preset >= a->least))
             printf(" (%s)", said(a, a->preset, text));
         putchar('\n');
@@ -168,7 +165,6 @@ void print_resume(const run_options *run)
     puts(resumes ? "" : "--resume");
 }
 
-/* ---- in a file, in a log ---- */
 void options_items(const option_table *t, void *o, weft_checkpoint_item *items)
 {
     for (int i = 0; i < t->settings; i++)

@@ -68,7 +68,6 @@ bool stopping(const weft_parallel *ranks)
     return many ? weft_parallel_stopping(ranks) : signal_came();
 }
 
-/* ---- the library ---- */
 void check_context(const weft *w, const char *format, ...)
 {
     char doing[200];
@@ -123,7 +122,6 @@ double *numbers_of(weft_tensor *x)
     return numbers;
 }
 
-/* ---- a large matrix ---- */
 enum { TALL = 40, WIDE = 70, LABEL = 12 };
 
 static double mean_of(const double *weights, int64_t columns, const int64_t row[2], const int64_t column[2])

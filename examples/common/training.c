@@ -6,7 +6,6 @@
 #include "program.h"
 #include "training.h"
 
-/* ---- before it ---- */
 bool training_settings_of_file(const option_table *t, void *options, const run_options *run)
 {
     bool resumes = run->resume && is_there(run->out);
@@ -142,7 +141,6 @@ static void show(training *t)
     fprintf(stderr, "  %d:%02d left%s", (int)(left / 60), (int)left % 60, on_terminal() ? "" : "\n");
 }
 
-/* ---- training ---- */
 static void update(training *t, const int32_t *pick, int64_t n)
 {
     const training_settings *s = t->set;

@@ -28,7 +28,6 @@ const corpus all_corpora[] = {
 };
 const int corpora_count = sizeof all_corpora / sizeof *all_corpora;
 
-/* ---- names ---- */
 static const char *name_at(int i, const void *of)
 {
     (void)of;
@@ -49,7 +48,6 @@ const corpus *corpus_named(const char *name, size_t length)
     return NULL;
 }
 
-/* ---- a text ---- */
 static bool refuse(const corpus *c, const char *text, const char *what)
 {
     say_error(FAILED, "corpora: \"%.60s\": found %s; expected %s%s%s%s", text, what, c->name,

@@ -111,7 +111,6 @@ static bool read_file(lab_run *r)
     return good;
 }
 
-/* ---- all of them ---- */
 bool lab_make_plans(lab_run *r)
 {
     int n = MOST_PLANNERS;

@@ -62,7 +62,6 @@ static void put_colours(page *p)
     put(p, "\n</style>\n");
 }
 
-/* ---- texts ---- */
 void put_missing(page *p, const char *sentence)
 {
     put(p, "<p>%s", sentence);
@@ -126,9 +125,8 @@ enum { SECTIONS = sizeof sections / sizeof *sections };
 
 static void put_head(page *p)
 {
-    put(p, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta "
-           "name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>Packing "
-           "laboratory: ");
+    put(p, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
+           "content=\"width=device-width, initial-scale=1\"/>\n<title>Packing laboratory: ");
     put_text(p, p->lab->corpus);
     put(p, "</title>\n");
     put(p, "%s", style);

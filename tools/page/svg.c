@@ -3,7 +3,6 @@
 #include <string.h>
 #include "tools/page/page.h"
 
-/* ---- figures ---- */
 void begin_image(page *p, double height, const char *title, const char *description)
 {
     int k = ++p->figures;

@@ -43,8 +43,7 @@ void put_verdict(page *p)
         put(p, " with ");
         put_real(p, ms[fastest], 1);
         put(p,
-            " ms, the fastest. Of the plans within %.0f %% of that, this one changes gradients least "
-            "(",
+            " ms, the fastest. Of the plans within %.0f %% of that, this one changes gradients least (",
             100 * as_fast);
     } else {
         put(p, "the fastest. No plan within %.0f %% of it changes gradients less (", 100 * as_fast);

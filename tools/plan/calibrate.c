@@ -161,7 +161,6 @@ static void fill(bench *b, const layer_asked *a, layer_cost *out)
     out->cost.far_tokens = FAR * out->cost.near_tokens;
 }
 
-/* ---- plausibility ---- */
 /* Returns the largest relative difference between the two halves of the rounds, over all points. */
 static double spread_of(const bench *b)
 {

@@ -120,8 +120,7 @@ static void write_costs(char *path, const layer_cost *l)
         put_numbers(to, "step_ms", l->cost.step_ms, l->cost.points);
         fprintf(to,
                 ", \"token_ms\": %.9g, \"piece_ms\": %.9g, \"batch_ms\": %.9g, \"far_ms\": %.9g, "
-                "\"near_tokens\": %.9g, "
-                "\"far_tokens\": %.9g, \"error\": %.9g}\n",
+                "\"near_tokens\": %.9g, \"far_tokens\": %.9g, \"error\": %.9g}\n",
                 l->cost.token_ms, l->cost.piece_ms, l->cost.batch_ms, l->cost.far_ms, l->cost.near_tokens,
                 l->cost.far_tokens, l->cost.error);
     }

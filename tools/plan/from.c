@@ -21,7 +21,6 @@ typedef struct {
 
 static bool refuse(const reading *r, const char *what) { return say_failure("%s: %s", r->where, what); }
 
-/* ---- numbers ---- */
 /* Reads a whole number of 0 .. most. what: its name in messages. */
 static bool number(const reading *r, const json_t *is, int64_t most, const char *what, int64_t *out)
 {
@@ -165,7 +164,6 @@ static bool read_carries(reading *r, const json_t *carry)
     return good;
 }
 
-/* ---- a plan ---- */
 static bool read_shape(reading *r, const json_t *is)
 {
     const json_t *rows = json_object_get(is, "rows"), *batches = json_object_get(is, "batches"),

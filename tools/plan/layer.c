@@ -15,7 +15,6 @@ static const struct {
               { "mgu", weft_mgu_new } };
 enum { CELLS = sizeof cells / sizeof *cells, MOST_UNITS = 4096 };
 
-/* ---- which layer ---- */
 static const char *cell_of(const char *text)
 {
     size_t n = strcspn(text, ":");
@@ -70,7 +69,6 @@ bool device_of(const layer_asked *a, char *name, size_t size, int *threads)
     return good;
 }
 
-/* ---- time ---- */
 double work_seconds(const weft *w)
 {
     return strncmp(weft_device_name(w), "cuda", 4) ? cpu_seconds() : seconds_now();
