@@ -6,7 +6,6 @@
 #include "core/nearest.h"
 #include "tools/options.h"
 
-/* ---- errors ---- */
 int usage_error(const subcommand *s, const char *format, ...)
 {
     va_list list;

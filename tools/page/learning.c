@@ -74,7 +74,6 @@ static void draw(page *p, const measure *m)
     free(number);
 }
 
-/* ---- tables ---- */
 /* Returns when a run reached this loss, interpolated between two points, or NaN if it did not. */
 static double time_of(const lab_curve *c, double bits)
 {

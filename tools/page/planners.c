@@ -78,7 +78,6 @@ void put_planners(page *p)
               "planner", p->lab->plans, fill_work, NULL);
 }
 
-/* ---- steps against milliseconds ---- */
 void put_steps(page *p)
 {
     enum { MOST = 64 };

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include "tools/plan/cost.h"
 
-/* ---- reading ---- */
 static bool read_numbers(const json_t *of, const char *key, double *to, int *n)
 {
     const json_t *list = json_object_get(of, key);
