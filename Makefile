@@ -1,17 +1,17 @@
-# weft. `make help` lists the targets; mk/*.mk hold them by subject.
+# Makefile - builds weft. `make help` lists the targets; mk/*.mk define them by subject.
 #
-# Every file is found by wildcard: a new .c in a room is a new object of the library, a new tests/*/test_*.c a new
-# test, a new examples/*.c with a main a new program. Files examples/X_*.c belong to examples/X.c.
+# Wildcards find all files. A new .c in a folder of the library is a new object, a new tests/*/test_*.c a new test, and
+# a new examples/*.c with a main a new program. Files examples/X_*.c belong to examples/X.c.
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
 endif
 
 #: Variables
 #:   V=double|asan|dasan|tsan   builds a variant in build/<variant>/
-#:   BUILD=dir                  builds in another place than build/
+#:   BUILD=dir                  builds in another folder (build)
 #:   CC=clang WERROR=1          compiles as CI does; VERBOSE=1 shows the commands
-#:   NVCC=none                  leaves out libweft_cuda.so; CUDA_ARCHS="80 90" builds it for these GPUs only
-#:   MPI=none                   leaves out the transports of Open MPI and MPICH
+#:   NVCC=none                  builds no libweft_cuda.so; CUDA_ARCHS="80 90" builds it for these GPUs only
+#:   MPI=none                   builds no transports for Open MPI and MPICH
 #:   PREFIX= LIBDIR= DOCDIR= DESTDIR=   where make install puts its files
 V        ?=
 BUILD    ?= build
@@ -20,7 +20,7 @@ LIBDIR   ?= $(PREFIX)/lib
 DOCDIR   ?= $(PREFIX)/share/doc/weft
 B        := $(BUILD)$(if $(V),/$(V))
 VARIANTS := double asan dasan tsan
-$(if $(filter-out $(VARIANTS),$(V)),$(error unknown variant V=$(V), there are: $(VARIANTS)))
+$(if $(filter-out $(VARIANTS),$(V)),$(error V: found $(V); expected $(VARIANTS)))
 
 VERSION    := $(subst $() ,.,$(shell sed -n 's/^.define WEFT_VERSION_[A-Z]* *//p' core/api_core.h))
 # Each 0.x has its own binary interface.
@@ -29,7 +29,7 @@ PKG_CONFIG ?= pkg-config
 HDF5        = $(shell $(PKG_CONFIG) --cflags hdf5 zlib)
 LIBS        = $(shell $(PKG_CONFIG) --libs hdf5 zlib) -ldl -lm -lpthread
 
-# $(call found,PATTERN): the library's files, three folders deep.
+# $(call found,PATTERN) lists the library's files, three folders deep.
 FLOORS   := core plan autograd nn io rnn parallel
 found     = $(wildcard $(foreach f,$(FLOORS),$f/$(1) $f/*/$(1) $f/*/*/$(1)))
 SRC      := $(filter-out parallel/mpi/%,$(call found,*.c))
@@ -49,10 +49,10 @@ include mk/compile.mk mk/cuda.mk mk/mpi.mk
 
 #: Build
 #:   all                        the library, the command weft, the examples and, with nvcc, libweft_cuda.so
-#:   everything                 all of that, the tests and the benchmark
+#:   everything                 the same, with the tests and the benchmark
 #:   install, uninstall         copies files to PREFIX, and removes them
 #:   clean                      removes build/
-#:   deps                       installs the Debian packages that a build needs (deps-test: those of the tests)
+#:   deps, deps-test            installs the Debian packages for a build, and for the tests
 all: $(B)/libweft.a $(B)/libweft.so $(COMMAND) $(EXAMPLES) $(CUDA) $(TRANSPORTS)
 
 $(B)/libweft.a: $(OBJ)
@@ -69,7 +69,7 @@ $(B)/libweft.so: $(OBJ) $(B)/weft.map
 	$(Q)$(LINK) -shared $(SO_FLAGS) -o $@ $(OBJ) $(LIBS)
 	@ln -sf libweft.so $(B)/libweft$(F64).so.$(SOVERSION)
 
-# Programs link the archive, so that they run from any folder.
+# Programs link the archive, so they run from any folder.
 .SECONDEXPANSION:
 objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1).c $(1)_*.c))
 $(B)/examples/common.a: $(patsubst %.c,$(B)/%.o,$(wildcard examples/common/*.c))
@@ -87,7 +87,7 @@ $(COMMAND): $(patsubst %.c,$(B)/%.o,$(wildcard tools/*.c tools/*/*.c)) $(B)/libw
 #:   demo                       an encoder-decoder learns to pronounce English (examples/g2p.c); DEMO_FLAGS=
 #:   forecast                   a model predicts a magnet's field from its current; FORECAST_FLAGS="--model tft"
 #:   slow_pack                  padded and packed training side by side; SLOW_PACK_FLAGS=
-# The library looks for libweft_cuda.so in its own folder. These programs contain the archive, so they get its place.
+# The library searches for libweft_cuda.so in its own folder. These programs contain the archive, so they need the path.
 bench demo forecast slow_pack lab: export WEFT_BACKEND_PATH ?= $(abspath $(B))
 demo: $(B)/examples/g2p
 	@sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
@@ -105,8 +105,8 @@ slow_pack: $(B)/bench/weft_bench
 include mk/bench.mk mk/tests.mk mk/fuzz.mk mk/lab.mk mk/lessons.mk
 everything: all $(TESTS) $(TOOLS) $(BENCH)
 
-# Headers go to PREFIX/include/weft. PREFIX/include/weft*.h include them, so that no folder of weft is in the include
-# path of a program.
+# Headers go to PREFIX/include/weft. PREFIX/include/weft*.h include them, so a program needs no folder of weft in its
+# include path.
 DOCUMENTS := README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE \
              $(wildcard docs/*.md docs/*.svg docs/*.png docs/design/*.md \
              examples/*.[ch] examples/*.cpp examples/common/*.[ch] examples/common/*.sh examples/python/*.py)
@@ -122,7 +122,7 @@ deps: $(BUILD)/.needs-build
 deps-test: $(BUILD)/.needs-test
 help: ; @sed -n 's/^#: \{0,1\}//p' $(MAKEFILE_LIST)
 
-# A path of a variant is also a target without V=: one make runs for each variant.
+# The path of a file in a variant is a target without V=; it starts one make for each variant.
 ifeq ($(V),)
 define delegate
 goals_$(1) := $$(filter $(BUILD)/$(1)/%,$$(MAKECMDGOALS))

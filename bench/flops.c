@@ -1,9 +1,9 @@
 /* flops.c - measures the peak arithmetic of the machine, on one core and on all threads together.
  *
- * * It runs fused multiply-adds (or multiplications and additions, if the instruction set has none) on
+ * It runs fused multiply-adds (or multiplications and additions, if the instruction set has none) on
  * registers only, in the width of the context's instruction set. Twelve independent chains cover the latency
- * of today's cores at two operations a cycle. The fastest of many runs below a millisecond counts, because
- * other programs may use the machine. */
+ * of today's cores at two operations a cycle. The fastest of many short runs counts, because other programs
+ * may use the machine. */
 #include <pthread.h>
 #include <string.h>
 #include "bench.h"
@@ -15,8 +15,8 @@ enum { CHAINS = 12, STEPS = 20000, TRIES = 25, MOST_THREADS = 1024 };
 typedef weft_real plain_vec __attribute__((vector_size(16)));
 typedef struct loop { const char *isa; weft_real (*run)(int64_t steps, weft_real x); int lanes; } loop;
 
-/* Chains begin with different values, otherwise a compiler merges them. They converge to shift / (1 -
- * factor), never to denormals. */
+/* Chains begin with different values, because a compiler would merge equal ones. They converge to shift / (1
+ * - factor), never to denormals. */
 #define BEGIN(i) a##i = SET(x * (weft_real)(i + 1))
 #define CHAIN(i) a##i = MULTIPLY_ADD(a##i, factor, shift);
 #define LOOP(name, vector)                                                                             \
@@ -61,7 +61,7 @@ __attribute__((target("avx2,fma"))) LOOP(avx2, vec256)
 __attribute__((target("avx512f"))) LOOP(avx512, vec512)
 #endif
 
-/* Kernels named by something else than one of these ("ref") are plain C. */
+/* Kernels with another name, such as "ref", are plain C. */
 static loop loop_of(const char *isa)
 {
 #if defined __x86_64__
@@ -99,7 +99,7 @@ double fma_peak(const char *isa, int threads)
     for (int i = 0; i < threads; i++) {
         all[i] = (worker){ .loop = loop_of(isa), .start = &start };
         if (pthread_create(&id[i], NULL, work_on, &all[i]))
-            return 0;                            /* those that wait end with the process */
+            return 0;                            /* waiting threads end with the process */
     }
     for (int i = 0; i < threads; i++) {
         pthread_join(id[i], NULL);

@@ -1,11 +1,11 @@
-/* forecast.c - the cases transformer_lstm (ragged and padded series) and tft (equally long series): whole
+/* forecast.c - the cases transformer_lstm (ragged and padded series) and tft (series of equal length): whole
  * training steps of forecasting models, as in examples/forecast.c. */
 #include <math.h>
 #include <string.h>
 #include "weft_forecast.h"
 #include "bench.h"
 
-/* SCALED: numbers that the TFT makes of each feature */
+/* SCALED: width of the TFT's projection of each feature */
 enum { PAST_FEATURES = 4, FUTURE_FEATURES = 3, HEADS = 4, LAYERS = 2, BLOCKS = 2, SCALED = 8 };
 /* flat [tokens, F] */
 typedef struct side {
@@ -63,7 +63,7 @@ static bool make_side(bench *b, side *s, const char *name, uint64_t seed, int64_
     return fill_formula(s->flat, name, 2) && fill_padded(s->padded, name, 2, &s->lengths);
 }
 
-/* A gated residual network with this number of input features. */
+/* Adds a gated residual network with this number of input features. */
 static void add_grn(work *to, double tokens, int64_t features, int64_t d)
 {
     add_linear(to, tokens, features, d, false);                  /* the skip */
@@ -72,7 +72,7 @@ static void add_grn(work *to, double tokens, int64_t features, int64_t d)
     add_linear(to, tokens, d, 2 * d, true);
 }
 
-/* Shared values: their product is with the mean of the heads' weights. */
+/* Heads share the values, so one product with the mean of their maps is enough. */
 static void add_block(work *to, double queries, double keys, double pairs, int64_t d)
 {
     add_linear(to, queries, d, d, true);
@@ -82,7 +82,7 @@ static void add_block(work *to, double queries, double keys, double pairs, int64
     add_linear(to, queries, d, 2 * d, true);
 }
 
-/* One network for each feature, and one over all of them that gives a weight for each. */
+/* Adds one network for each feature, and one for all that weights them. */
 static void add_selection(work *to, double tokens, int64_t features, int64_t d)
 {
     const int64_t shares = features < d ? features : d;

@@ -1,6 +1,7 @@
-/* formula.c - weights, inputs and token ids come from a formula that any language can repeat, so that loss
- * and gradient norm of a training step prove that both sides of a comparison did the same work
- * (bench/peers/torch_bench.py prints its own). */
+/* formula.c - computes weights, inputs and token ids from a formula, and counts the arithmetic of a step.
+ *
+ * bench/peers/torch_bench.py has the same formula. Equal loss and gradient norm of a training step then prove
+ * that both programs did the same work. */
 #include <stdlib.h>
 #include <string.h>
 #include "bench.h"
@@ -70,18 +71,15 @@ int64_t make_lengths(const char *kind, uint64_t seed, int32_t *len, int64_t n, i
 
 /* ---- floating point operations that a step needs; GF/s and the share of the peak are of these ----
  *
- * Counted are the products of matrices, a multiplication and an addition as two, over real tokens (no pads)
- * and, of attention, over real pairs of a query and a key that it may see:
+ * Counts matrix products (a multiplication and an addition are two operations) over real tokens, without
+ * padding, and for attention over pairs of a query and a visible key:
  *
- *   linear     2 in out a row; backward as much for the weights, and as much for what goes in where that has
- *              a gradient
- *   recurrent  2 gates hidden (in + hidden) a token and direction; backward the same for the weights,
- *              2 gates hidden^2 for the state before, 2 gates hidden in for what goes in where that has a
- *              gradient
- *   attention  2 (dk + dv) a pair, summed over heads; backward twice that
+ *   linear     2 in out per row; backward the same for the weights, and for an input with a gradient
+ *   recurrent  2 gates hidden (in + hidden) per token and direction; backward the same for the weights,
+ *              2 gates hidden^2 for the state before, 2 gates hidden in for the input if it has a gradient
+ *   attention  2 (dk + dv) per pair, summed over heads; backward twice that
  *
- * Not counted: gates' functions, softmax, norms, sums, optimisers, embeddings, and whatever is computed a
- * second time to save memory. */
+ * Not counted: activation functions, softmax, norms, sums, optimisers, embeddings, and recomputation. */
 void add_linear(work *to, double rows, int64_t in, int64_t out, bool dx)
 {
     double once = 2 * rows * (double)in * (double)out;

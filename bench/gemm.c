@@ -1,12 +1,12 @@
 /* gemm.c - the cases gemm and pack: the parts of layers.
  *
- * gemm: products of matrices in the shapes that layers have. B tokens, I inputs, H outputs. forward:
- * y = x W^T; dx = dy W; dw = dy^T x. WEFT_GEMM=openblas has OpenBLAS do the same; with generic kernels both
- * are shown. loss and norm are sum and norm of the result.
+ * gemm: products of matrices in the shapes that layers have. B tokens, I inputs, H outputs. forward: y = x
+ * W^T; dx = dy W; dw = dy^T x. With WEFT_GEMM=openblas OpenBLAS does the same; with generic kernels both are
+ * shown. loss and norm are sum and norm of the result.
  *
- * pack: every layout change, forward and backward, next to a plain copy of the same bytes. A new
- * batch each time, as in training: its index arrays are part of the time. A backward starts from a gradient
- * of ones, whose writing is also part of it. */
+ * pack: every layout change, forward and backward, compared with a plain copy of the same bytes. Each run has
+ * a new batch, as in training, so the time includes its index arrays. The time of a backward pass includes
+ * writing the gradient of ones that it starts from. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +146,7 @@ static double copy_ms(weft_real *to, const weft_real *from, size_t bytes, const 
     return median(&t);
 }
 
-/* One run: the input is made outside the time. */
+/* Times one run, without the creation of its input. */
 static double once(weft *w, const move *m, const weft_real *data, const row *r, const weft_lengths *l,
                    bool back)
 {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""growth.py BUILD [OUT.json]    how the cost of a training step grows, and what a program of one step takes from exec to exit: runs the case growth
-of weft_bench, and bench/growth/one_step, and makes docs/growth.svg and the table in docs/growth.md of it. OUT.json keeps what was measured;
-growth.py - OUT.json reads it instead."""
+"""growth.py BUILD [OUT.json]    measures how the cost of a training step grows, and the cost of a program with one step from exec to exit.
+
+Runs the case growth of weft_bench, and bench/growth/one_step. Writes docs/growth.svg, the table in docs/growth.md, and the measurements to
+OUT.json. `growth.py - OUT.json` reads OUT.json instead of measuring."""
 import json
 import os
 import re
@@ -14,14 +15,14 @@ sys.dont_write_bytecode = True
 from table import HEIGHT, WIDTH, machine, page, panel, rows_as_lines
 
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../docs")
-# what grows: where a row has it, and what stays
+# axis: field of a row, and the sizes that stay constant
 AXES = {"length": ("T", "64 sequences, 32 units"), "sequences": ("B", "64 steps, 32 units"), "units": ("H", "64 sequences of 16 steps"),
         "vocabulary": ("vocabulary", "64 sequences of 16 steps, 32 units"), "features": ("I", "64 sequences of 64 steps, 32 units"),
         "threads": ("threads", "512 sequences of 32 steps, 256 units")}
 
 
 def one_step(program, runs=31):
-    """from exec to exit: the median of the milliseconds; the peak of the resident bytes"""
+    """Returns the median milliseconds from exec to exit, and the peak of resident bytes."""
     ms = []
     for _ in range(runs):
         begin = time.perf_counter()
@@ -63,7 +64,7 @@ def table(rows):
 def started(step):
     return "\n".join(["A program that opens a context, makes a model, trains one step and ends",
                       f"takes {step['ms']:.1f} ms and {step['bytes'] * 1e-6:.1f} MB from exec to exit (`bench/growth/one_step.c`; shared library,",
-                      "default device, no GPU there)."])
+                      "default device, no GPU)."])
 
 
 # ---- the picture ----
@@ -78,7 +79,7 @@ def picture(all_):
 def main():
     build, kept = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
     all_ = json.load(open(kept)) if build == "-" else measured(build)
-    all_["rows"] = [r for rows in all_["rows"] for r in (rows if isinstance(rows, list) else [rows])]      # a list for each axis in a file
+    all_["rows"] = [r for rows in all_["rows"] for r in (rows if isinstance(rows, list) else [rows])]      # a file has one list for each axis
     if kept and build != "-":
         with open(kept, "w") as f:
             f.write(rows_as_lines({k: v for k, v in all_.items() if k != "rows"}, [[r for r in all_["rows"] if r["axis"] == axis] for axis in AXES]))
@@ -87,7 +88,7 @@ def main():
     path = os.path.join(DOCS, "growth.md")
     text = open(path).read()
     begin, end = "<!-- growth.py begins -->", "<!-- growth.py ends -->"
-    made = f"{begin}\n\n{all_['machine']}, {all_['date']}, one thread but in the last rows.\n\n{table(all_['rows'])}\n\n{started(all_['one_step'])}\n\n{end}"
+    made = f"{begin}\n\n{all_['machine']}, {all_['date']}, one thread except in the last rows.\n\n{table(all_['rows'])}\n\n{started(all_['one_step'])}\n\n{end}"
     with open(path, "w") as f:
         f.write(re.sub(re.escape(begin) + ".*" + re.escape(end), lambda _: made, text, flags=re.S))
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""launches.py - counts the launches of a training step on a GPU: own kernels, products and copies together.
+"""launches.py - counts the launches of a training step on a GPU: kernels, matrix products and copies.
 
     bench/launches.py [--ceilings] [--bench PROGRAM] [--emulation FOLDER]
 
-weft_usage counts them in the emulated plug-in at the benchmark's true shapes, where no kernel is executed (WEFT_EMU_SKIP=1). The exit status is 1 if a
-limit of compute capability 9.0 does not hold; with --ceilings also if a count is not the known one, here and in docs/design/cuda.md.
+weft_usage counts them with the emulated plug-in at the benchmark's full shapes; no kernel is executed (WEFT_EMU_SKIP=1). The exit status is 1 if
+compute capability 9.0 exceeds a limit; with --ceilings also if a count differs from the known one in this file or in docs/design/cuda.md.
 """
 import argparse
 import json
@@ -15,7 +15,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CAPABILITIES = ("80", "90", "120")
-# case, filter of rows, options; the limit and the known count, both on 9.0
+# case, filter of rows, options, limit and known count on compute capability 9.0
 STEPS = [
     ("lstm", lambda r: r["H"] <= 256, [], 25, 14),
     ("bilstm", lambda r: True, [], 60, 38),
@@ -23,7 +23,7 @@ STEPS = [
     ("transformer_lstm", lambda r: True, ["--layout", "packed"], 250, 248),
     ("g2p", lambda r: True, [], 130, 122),
 ]
-UPDATES = {"g2p": 16}                            # of a step, as the benchmark calls it
+UPDATES = {"g2p": 16}                            # updates in one step of the benchmark
 
 
 def counted(args, case, options, capability):
@@ -48,7 +48,7 @@ def launches(args, document):
             most[capability] = -(-max(r["launches"] for r in rows) // UPDATES.get(case, 1))
         told = re.search(rf"^\| `{case}`.*\| {most['90']} \| {limit} \|$", document, re.M)
         wrong = "too many" if most["90"] > (known if args.ceilings else limit) else \
-            "another number is known, here or in the document" if args.ceilings and (most["90"] != known or not told) else ""
+            "differs from the known count in launches.py or docs/design/cuda.md" if args.ceilings and (most["90"] != known or not told) else ""
         good &= not wrong
         print(f"{case:20}" + "".join(f"{most[c]:8}" for c in CAPABILITIES) + f"{limit:8}{known:8}  {wrong}".rstrip())
     return good

@@ -1,12 +1,12 @@
-/* models.c - cases of recurrent layers, a small model around one, and attention, in every layout.
+/* models.c - the cases of recurrent layers, of a small model with one, and of attention, in every layout.
  *
- * packed, concat and rows: the step arranges tokens from end to end to that layout. padded: tokens are
+ * packed, concat and rows: the step converts concatenated tokens to that layout. padded: tokens are
  * [B, T, ..], packed for the layer and padded after it. plain: the layer runs over the pads, and a mask
  * removes them. All of this is timed. Weights, inputs and token ids come from a formula (formula.c).
  *
- * growth: one property of an LSTM grows (bench/growth.py). Inputs are real numbers and the loss is the sum of
- * the outputs; with a vocabulary there is an embedding before it, and a linear layer with cross entropy after
- * it. Above 4,096 steps the layer is lean. */
+ * growth: one size of an LSTM grows (bench/growth.py). Inputs are real numbers, and the loss is the sum of
+ * the outputs. For vocabularies an embedding precedes it, and a linear layer with cross entropy follows.
+ * Above 4,096 steps the layer is lean. */
 #include <math.h>
 #include <string.h>
 #include "weft_op.h"
@@ -22,7 +22,7 @@ typedef struct bench {
     weft_rnn *rnn;
     weft_linear *out;
     weft_attention_layer *attention;
-    int64_t classes;                             /* of the model around a layer; 0: a layer alone */
+    int64_t classes;                             /* of the model with a layer; 0: only the layer */
     bool classifier;                             /* of sequences, not of tokens */
     bool padded, plain;
     weft_lengths lengths;
@@ -56,7 +56,7 @@ static weft_tensor *masked(const bench *b, weft_tensor *x)
     return weft_mul(x, weft_reshape(mask, WEFT_SHAPE(b->row.B, b->row.T, 1)));
 }
 
-/* Padded to padded, if the case is. */
+/* Takes and returns a padded tensor if the case is padded. */
 static weft_tensor *run_layer(const bench *b, weft_tensor *x)
 {
     weft_tensor *y = weft_rnn_run(b->rnn, b->padded ? packed(b, x) : x, WEFT_ZERO_STATE).y;
@@ -150,7 +150,7 @@ static void count_work(bench *b)
         add_linear(&r->work, (double)r->tokens, r->H, b->classes, true);
 }
 
-/* Tokens of a classifier are 1 .. 9 (0 is the padding), its classes 0 and 1 in turn. */
+/* A classifier's tokens are 1 .. 9 (0 is padding). Its classes alternate between 0 and 1. */
 static void make_ids(bench *b)
 {
     const row *r = &b->row;
@@ -205,7 +205,6 @@ static bool run(row r, const settings *s)
     return good;
 }
 
-/* ---- the cases ---- */
 static bool classifier(const char *name, const char *lengths, int64_t T, const char *layouts,
                        const settings *s)
 {
@@ -222,7 +221,7 @@ bool bench_net(const settings *s)
     return good;
 }
 
-/* Is packing slow? With equal lengths it can win nothing, with a triangle half of the cells are pads. */
+/* Compares packed and padded batches. Equal lengths have no padding; in a triangle half of the cells are. */
 bool bench_slow_pack(const settings *s)
 {
     bool good = true;
@@ -262,7 +261,7 @@ bool bench_lstm(const settings *s) { return layers_alone("lstm", s); }
 bool bench_gru(const settings *s) { return layers_alone("gru", s); }
 bool bench_bilstm(const settings *s) { return layer("bilstm", "uniform", 256, 64, 128, true, s); }
 
-/* The same number of tokens in ever longer sequences, and a single one that is longer than usual. */
+/* The same number of tokens in longer and longer sequences, and one very long sequence. */
 bool bench_long(const settings *s)
 {
     static const int64_t tokens = 1 << 18, all[] = { 32, 4096, 128, 512, 2048 };
@@ -273,7 +272,7 @@ bool bench_long(const settings *s)
     return good & (s->quick || layer("long", "equal", 128, 1, 70000, false, s));
 }
 
-/* Its rows for each WEFT_RECUR (see conventions.md) make the table of choices. */
+/* Rows for each WEFT_RECUR (docs/conventions.md), to choose the kernel for each size. */
 bool bench_sweep(const settings *s)
 {
     static const int64_t units[] = { 32, 64, 128, 256, 512 },
@@ -285,7 +284,7 @@ bool bench_sweep(const settings *s)
     return good;
 }
 
-/* T such that a training step needs at most about 4 GF, but 4 .. 128. */
+/* T in 4 .. 128, with at most about 4 GF for a training step where possible. */
 bool bench_never_slower(const settings *s)
 {
     static const int64_t units[] = { 32, 128, 1024, 16, 100, 256, 512 }, sequences[] = { 1, 64, 8, 512 };

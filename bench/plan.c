@@ -1,4 +1,5 @@
-/* plan.c - measures seconds and bytes a sequence for planning many sequences, the check included.
+/* plan.c - measures seconds and bytes per sequence of planners for millions of sequences, including the
+ * check.
  *
  * Each planner runs in a process of its own. Its peak memory counts from the point where lengths exist. */
 #include <stdio.h>
@@ -7,7 +8,8 @@
 #include <sys/resource.h>
 #include "bench.h"
 
-/* All but exact_fill, column_generation, optimal_buckets and lpfhp, which are for thousands of sequences. */
+/* All planners except exact_fill, column_generation, optimal_buckets and lpfhp, which are for thousands of
+ * sequences. */
 static const char *const planners[] = {
     "order:count=64", "sorted:count=64", "random:count=64", "pool:count=64,shuffle=yes",
     "pool:tokens=10000,shuffle=yes", "laplace:count=64", "tokens:budget=16384",
@@ -29,7 +31,7 @@ typedef struct result {
     char message[160];
 } result;
 
-/* Log-normal, at most MOST: as heavy a tail as texts have; mean about 164. */
+/* Draws log-normal lengths up to MOST, with a heavy tail as in texts; mean about 164. */
 static int32_t *draw_lengths(int64_t n)
 {
     weft_stream *s = weft_stream_new(1, "bench.plan");

@@ -1,4 +1,4 @@
-/* rows.c - times, and the line of JSON that each measurement is. */
+/* rows.c - clocks, counts, and one line of JSON for each measurement. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -60,7 +60,6 @@ int which_of(const char *names, const char *value)
     return -1;
 }
 
-/* ---- memory ---- */
 enum { MOST_KEPT = 64 };
 static void *kept[MOST_KEPT];
 static int kept_count;
@@ -81,7 +80,6 @@ void free_kept(void)
         free(kept[--kept_count]);
 }
 
-/* ---- a line ---- */
 static void print_who(const settings *s, weft *w)
 {
     const char *said = getenv("WEFT_GEMM");

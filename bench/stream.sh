@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# stream.sh [FLAGS]    one token a call, against onnxruntime in turn in one process. bench/stream/stream.c describes the output and the flags. B is
-# the build. onnxruntime and onnx come from WEFT_PYTHON, or from PyPI into a venv outside the tree. Without them a line reports this, and weft
-# runs alone.
+# stream.sh [FLAGS]    measures calls with one token in weft and, alternately, in onnxruntime. bench/stream/stream.c describes output and flags. B
+# is the build. onnxruntime and onnx come from WEFT_PYTHON, or from PyPI into a venv outside the tree. Without them only weft is measured, after
+# a message.
 set -u
 build=$(realpath "${B:-build}") here=$(cd "$(dirname "$0")" && pwd)
 has_both() { [ -x "$(command -v "$1")" ] && "$1" -c 'import onnx, onnxruntime' 2>/dev/null; }
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/weft/onnxruntime
 python=${WEFT_PYTHON:-$venv/bin/python}
 if ! has_both "$python" && [ -z "${WEFT_PYTHON:-}" ]; then
-    echo "weft: onnxruntime and onnx into $venv" >&2
+    echo "weft: installing onnxruntime and onnx into $venv" >&2
     python3 -m venv "$venv" && timeout 300 "$venv/bin/pip" -q install onnxruntime onnx >&2
 fi
 if ! has_both "$python"; then
-    echo "skipped: onnxruntime: $python has not both onnx and onnxruntime (PyPI)"
+    echo "skipped: onnxruntime: $python lacks onnx or onnxruntime (PyPI)"
     exec "$build/bench/stream/stream" "$@"
 fi
 models=$(mktemp -d) || exit 1

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""table.py - tables, charts and checks from measurements: rows of JSON that weft_bench, its peers and tests/gpu_first.sh have printed.
+"""table.py - makes tables, charts and checks from rows of JSON that weft_bench, torch_bench.py and tests/gpu_first.sh printed.
 
-    python3 bench/table.py                  rewrites the tables of docs/performance.md and its charts from bench/results/*.jsonl
-    python3 bench/table.py --machine [MORE] prints a row about this machine, the first of a file of results; MORE: key=value
-    python3 bench/table.py --check FILE     do both sides' losses and gradient norms agree? exit status 1 if not, or if there are no pairs
-    python3 bench/table.py --ratios FILE    both sides' times, ratios, arithmetic and memory
-    python3 bench/table.py --goals FILE     on a GPU: ratios to the best peer and to packed batches, and the goals of the latter
-    python3 bench/table.py --sweep FILE     recurrent layers: a kernel a step, or one for all
+    python3 bench/table.py                  rewrites the tables and charts of docs/performance.md from bench/results/*.jsonl
+    python3 bench/table.py --machine [MORE] prints a row about this machine, the first line of a results file; MORE: key=value
+    python3 bench/table.py --check FILE     checks that losses and gradient norms of both sides agree; exit status 1 if not, or without pairs
+    python3 bench/table.py --ratios FILE    prints times of both sides, ratios, arithmetic and memory
+    python3 bench/table.py --goals FILE     prints the ratios on a GPU: to the best peer and to packed batches, and the goals for the latter
+    python3 bench/table.py --sweep FILE     compares the kernels of recurrent layers on a GPU
 
-A line of a file is a row, or a list of rows. A file is of one machine. Rows of both sides belong together if their shape, threads and precision are
-the same; of rows that occur several times the median counts. "recur" is the value of WEFT_RECUR, where it was set. On a CPU PyTorch has no precision
-between fp32 and bf16, so its fp32 is compared with weft's strict_fp32, fp32 and tf32.
+A line of a file is a row or a list of rows. A file holds one machine. Rows of both sides form a pair if shape, threads and precision are equal.
+Repeated rows count with their median. "recur" is the value of WEFT_RECUR, if set. On a CPU PyTorch has no precision between fp32 and bf16, so
+its fp32 is compared with weft's strict_fp32, fp32 and tf32.
 """
 import glob
 import json
@@ -27,7 +27,7 @@ sys.dont_write_bytecode = True
 
 SHAPE = ("case", "B", "T", "I", "H", "layers", "bidirectional", "lengths", "threads", "precision", "heads")
 TOLERANCE = {"fp32": 1e-3, "strict_fp32": 1e-3, "tf32": 1e-2, "bf16": 5e-2}      # of loss and norm; tf32 rounds operands to 11 bits, bf16 to 8
-RECUR = {"general": None, "block": 128, "cluster": 512, "group": 512}            # ways of a recurrent layer, and up to how many units they go
+RECUR = {"general": None, "block": 128, "cluster": 512, "group": 512}            # kernels of a recurrent layer, and their largest number of units
 LIKE_FP32 = ("strict_fp32", "tf32")
 PADDED, PACKED, COMPILED = "padded", "packed", "compiled"          # names of a peer's rows in the tables
 
@@ -39,9 +39,9 @@ def read(path):
             try:
                 found = json.loads(line)
                 rows += found if isinstance(found, list) else [found]
-            except ValueError:                   # a program that was killed may have left half a line
+            except ValueError:                   # a killed program may leave half a line
                 print(f"{path}:{n}: not JSON, left out", file=sys.stderr)
-    return [r for r in rows if r.get("H", 0) <= (RECUR.get(r.get("recur")) or math.inf)]         # others went the general way
+    return [r for r in rows if r.get("H", 0) <= (RECUR.get(r.get("recur")) or math.inf)]         # larger layers ran the general kernel
 
 
 def shape(row):
@@ -61,14 +61,14 @@ def is_own(row):
 
 
 def column(row):
-    """of a peer's row"""
+    """Returns the column of a peer's row."""
     if row["who"].endswith("-compile"):
         return COMPILED
     return PACKED if row["layout"] in ("packed", "nested") else PADDED
 
 
 def own(rows, padded=False, **fields):
-    """shape -> weft's rows, ragged or padded ones; errors, too"""
+    """Groups weft's rows by shape, ragged or padded ones, including rows with errors."""
     return grouped((r for r in rows if is_own(r) and (r["layout"] == "padded") == padded), fields)
 
 
@@ -85,7 +85,7 @@ def grouped(rows, fields):
 
 
 def beside(groups, key, rows):
-    """a peer's rows for one of our shapes"""
+    """Returns a peer's rows for one of weft's shapes."""
     found = groups.get(key)
     if not found and field(key, "precision") in LIKE_FP32 and not any("cuda" in r.get("who", "") for r in rows):
         found = groups.get(tuple("fp32" if k == "precision" else v for k, v in zip(SHAPE, key)))
@@ -93,7 +93,7 @@ def beside(groups, key, rows):
 
 
 def ms(rows):
-    """the median of the rows; of several programs or layouts the fastest's"""
+    """Returns the median of the rows. With several programs or layouts: that of the fastest."""
     ways = {}
     for r in rows or []:
         if "ms" in r:
@@ -102,7 +102,7 @@ def ms(rows):
 
 
 def best(rows):
-    """of rows of weft of one shape: the fastest way, and its name"""
+    """Returns the time and the name of the fastest kernel in weft's rows of one shape."""
     ways = [(ms([r for r in rows if r.get("recur") == way]), way or "as chosen") for way in (None, *RECUR)]
     ways = [w for w in ways if w[0]]
     return min(ways) if ways else (None, "")
@@ -115,12 +115,12 @@ def median_of(rows, name):
 
 # ---- equal work ----
 def comparable(row):
-    """PyTorch's padded layers, compiled or not, read pads, which shows where a layer has two directions or hands on its last state"""
+    """Returns whether a loss can be compared. PyTorch's padded layers read padding, which changes bidirectional layers and final states."""
     return "loss" in row and (row["layout"] != "padded" or not (row["bidirectional"] or row["case"] in ("transformer_lstm", "g2p")))
 
 
 def differences(rows):
-    """(pairs, texts): of all training rows, and all products, that both sides have; whichever layouts they are of"""
+    """Returns (pairs, texts): the number of pairs of training rows and products in any layout, and their differences."""
     pairs, bad = 0, []
     for which in sorted({r["pass"] for r in rows if r.get("case") == "gemm"} | {"train"}):
         theirs = peers(rows, None, **{"pass": which})
@@ -141,13 +141,13 @@ def unequal(a, b, key):
 
 # ---- ratios ----
 def real_share(row):
-    """of a padded batch the share that is no pad"""
+    """Returns the share of real tokens in a padded batch."""
     cells = row["B"] * (row["T"] + row.get("horizon", 0))
     return row["tokens"] / cells if row["lengths"] != "pooled" else None
 
 
 def comparison(rows, which):
-    """for each of our shapes that pass `which` has, in the rows' order: what was measured on both sides"""
+    """Returns the measurements of both sides for each of weft's shapes with pass `which`, in the order of the rows."""
     theirs = {c: peers(rows, c, **{"pass": which}) for c in (PADDED, PACKED, COMPILED)}
     out = []
     for key, mine in own(rows, **{"pass": which}).items():
@@ -166,7 +166,7 @@ def comparison(rows, which):
 
 
 def flat(row):
-    """what a comparison's row is called"""
+    """Returns the name of a comparison's row."""
     case = row["case"]
     return case + (f", {row['layers']} layers" if row["layers"] > 1 else "") + (", both directions" if row["bidirectional"] else "")
 
@@ -176,12 +176,12 @@ def number(x, digits=3):
 
 
 # ---- tables ----
-APART = ("sweep", "never_slower", "gemm", "long")                # cases with tables of their own
+APART = ("sweep", "never_slower", "gemm", "long")                # cases with separate tables
 HEAD = ["case", "H", "B", "T"]
 
 
 def filled(line):
-    """prose at most 100 columns wide, as all of docs"""
+    """Wraps prose at 100 columns."""
     if len(line) <= 100 or line.startswith("|"):
         return [line]
     return textwrap.wrap(line, 100, subsequent_indent="  " if line.startswith("- ") else "", break_long_words=False, break_on_hyphens=False)
@@ -204,7 +204,7 @@ def bold(ratio):
 
 
 def training(rows):
-    """one table for each precision and number of threads"""
+    """Returns one table for each precision and number of threads."""
     forward = {r["key"]: r for r in comparison(rows, "forward")}
     step = [r for r in comparison(rows, "train") if r["case"] not in APART]
     out = []
@@ -217,7 +217,7 @@ def training(rows):
                 body.append([*cells_of(r), number(r["ms"]) + way, *(number(r["times"][c]) for c in (PADDED, PACKED, COMPILED)), bold(r["ratio"]),
                              *([number(f["ms"]), *(number(f["times"][c]) for c in (PADDED, PACKED)), bold(f["ratio"])] if f else ["-"] * 4)])
         beside = names(rows, "torch")
-        about = f"`{', '.join(names(rows, 'weft'))}` beside " + (f"`{', '.join(beside)}`" if beside else "nobody") + f", {precision}" + \
+        about = f"`{', '.join(names(rows, 'weft'))}` and " + (f"`{', '.join(beside)}`" if beside else "no peer") + f", {precision}" + \
             ("" if any("cuda" in n for n in names(rows, "weft")) else f", threads: {threads}")
         out += titled(about + ".", [*HEAD, "training", "padded", "packed", "compiled", "ratio", "forward", "padded", "packed", "ratio"], body)
     return out
@@ -228,7 +228,7 @@ def megabytes(n):
 
 
 def machine_use(rows):
-    """arithmetic and memory of a training step"""
+    """Returns the table of arithmetic and memory of a training step."""
     body = []
     for r in comparison(rows, "train"):
         if r["gf_s"] is None or r["case"] in APART and r["case"] != "long":
@@ -239,14 +239,14 @@ def machine_use(rows):
                      megabytes(r["bytes"]), megabytes(padded), megabytes(r["peer_bytes"][PACKED]), megabytes(allowed),
                      "-" if not (allowed and r["bytes"]) else "yes" if r["bytes"] <= allowed else "**no**", number(r["allocations"], 0)])
     if not any(r["share"] or r["bytes"] for r in comparison(rows, "train")):
-        return []                                # of a GPU
-    return titled("Of a training step: GF/s of what it needs, their share of what the machine can do; MB that it takes, ours, PyTorch's padded and packed; whether "
-                  "ours are at most the padded ones times the share of real tokens; allocations in the measured steps.",
+        return []                                # rows of a GPU have neither
+    return titled("A training step: GF/s that it needs, and their share of the machine's peak. Memory in MB: weft's, PyTorch's padded and packed. *within*: weft "
+                  "needs at most PyTorch's padded memory times the share of real tokens. The last column counts allocations in the measured steps.",
                   [*HEAD, "precision", "threads", "GF/s", "share", "MB", "padded", "packed", "padded x real", "within", "allocations"], body)
 
 
 def grid(rows):
-    """never_slower: a row for each width, a column for each number of sequences"""
+    """Returns the table of never_slower: a row for each width, a column for each number of sequences."""
     passes = {which: [r for r in comparison(rows, which) if r["case"] == "never_slower" and r["ratio"]] for which in ("train", "forward")}
     out = []
     for precision, threads in dict.fromkeys((r["precision"], r["threads"]) for r in passes["train"]):
@@ -254,7 +254,7 @@ def grid(rows):
         wide, many = (sorted({k[i] for k in of["train"]}) for i in (0, 1))
         body = [[str(H)] + [" / ".join(number(of[w].get((H, B)), 2) for w in ("train", "forward")) for B in many] for H in wide]
         all_ = [x for w in of.values() for x in w.values()]
-        out += titled(f"One LSTM layer, training / forward: the better of PyTorch's times to weft's, {precision}, threads: {threads}; 1 or more in "
+        out += titled(f"One LSTM layer, training / forward: PyTorch's better time divided by weft's, {precision}, threads: {threads}; 1 or more in "
                       f"{sum(x >= 1 for x in all_)} of {len(all_)}.", ["H"] + [f"B = {B}" for B in many], body)
     return out
 
@@ -280,12 +280,12 @@ def products(rows):
                 gf = [ms(blas[which].get((r["B"], r["I"], r["H"], r["threads"], r["precision"]))), r["times"][PADDED]]
                 body.append([what, *(str(r[k]) for k in ("B", "I", "H", "threads")), r["precision"], number(r["gf_s"]),
                              f"{100 * r['share']:.0f} %" if r["share"] else "-", *(number(r["gf_s"] * r["ms"] / t) if t else "-" for t in gf)])
-    return titled("Products in GF/s, our own beside OpenBLAS (`WEFT_GEMM=openblas`) and `torch.mm`.",
+    return titled("Matrix products in GF/s: weft's, OpenBLAS (`WEFT_GEMM=openblas`) and `torch.mm`.",
                   ["product", "rows", "in", "out", "threads", "precision", "weft", "share", "OpenBLAS", "torch"], body)
 
 
 def layouts(rows):
-    """a whole model on ragged series, and as PyTorch has to do it"""
+    """Returns the table of weft's models on ragged and on padded series."""
     sides = {(padded, which): own(rows, padded, **{"pass": which}) for padded in (False, True) for which in ("train", "forward")}
     body = []
     for k, group in sides[True, "train"].items():
@@ -294,14 +294,14 @@ def layouts(rows):
             ragged, plain = (ms(sides[padded, which].get(k)) for padded in (False, True))
             cell += [number(ragged), number(plain), f"{plain / ragged:.2f}" if ragged and plain else "-"]
         body.append([k[0], group[0]["lengths"], *(str(group[0][n]) for n in ("B", "T", "threads")), *cell])
-    return titled("weft's own two ways: ragged, and padded with masks.",
+    return titled("weft's two layouts: ragged, and padded with masks.",
                   ["case", "lengths", "B", "T", "threads", "training, ragged", "padded", "ratio", "forward, ragged", "padded", "ratio"], body)
 
 
 def packing(rows):
     body = [[r["what"], str(r["B"]), str(r["T"]), r["pass"], str(r["threads"]), number(r["ms"]), f"{r['gb_s']:.1f}", f"{r['copies']:.2f}"]
             for r in rows if r.get("case") == "pack" and "ms" in r]
-    return titled("Packing; copies: its time in plain copies of the same bytes.", ["what", "B", "T", "pass", "threads", "ms", "GB/s", "copies"], body)
+    return titled("Packing; *copies*: its time divided by that of a plain copy of the same bytes.", ["what", "B", "T", "pass", "threads", "ms", "GB/s", "copies"], body)
 
 
 def failures(rows):
@@ -314,7 +314,7 @@ def section(path):
     text = ", ".join(str(v) if k == "machine" else f"{k} {v}" for k, v in about.items())
     pairs, bad = differences(rows)
     proof = f"Loss and gradient norm agree in {pairs} of {pairs} comparisons of rows." if pairs and not bad else \
-            f"**Loss or gradient norm differ {len(bad)} times in {pairs} comparisons.**" if bad else "There are no rows of both sides to compare."
+            f"**Loss or gradient norm differ {len(bad)} times in {pairs} comparisons.**" if bad else "No rows of both sides to compare."
     wrong = failures(rows)
     return [f"### {text}", ""] + training(rows) + [proof, ""] + wrong + ([""] if wrong else []) + machine_use(rows) + long(rows) + grid(rows) + products(rows) + \
         layouts(rows) + packing(rows)
@@ -324,14 +324,14 @@ def all_sections(folder):
     files = sorted(glob.glob(os.path.join(folder, "*.jsonl")))
     out = [line for f in files for line in section(f)]
     whos = [r["who"] for f in files for r in read(f) if is_own(r)]
-    for gpu, said in ((False, "No CPU has been measured by this script yet: these rows are missing."), (True, "No GPU was at hand yet: these rows are missing.")):
+    for gpu, said in ((False, "No CPU has been measured."), (True, "No GPU has been measured.")):
         if not any(w.endswith("-cuda") == gpu for w in whos):
             out += [said, ""]
     return [part for line in out for part in filled(line)]
 
 
 def print_ratios(path):
-    """what bench/compare ends with"""
+    """Prints the ratios, as bench/compare does at its end."""
     rows = read(path)
     print(f"{'case':26}{'pass':9}{'prec.':12}{'H':>5}{'B':>6}{'T':>6}{'weft':>10}{'padded':>10}{'packed':>10}{'compiled':>10}{'ratio':>7}{'GF/s':>8}{'share':>7}{'MB':>8}{'padded':>8}")
     for r in sorted((r for which in ("train", "forward", "dx", "dw") for r in comparison(rows, which)), key=lambda r: r["case"] in APART):
@@ -383,7 +383,7 @@ def page(width, height, title, said, body):
 def measured_on(rows):
     m = next((r for r in rows if "machine" in r), {})
     who = sorted({r["who"] for r in rows if is_own(r)} | {r["who"] for r in rows if r.get("who", "").startswith("torch") and not r["who"].endswith("-compile")})
-    return f"{m.get('machine', 'a machine')}, {m.get('cores', '?')} cores, {m.get('date', '')}: {' beside '.join(reversed(who))}"
+    return f"{m.get('machine', 'a machine')}, {m.get('cores', '?')} cores, {m.get('date', '')}: {' and '.join(reversed(who))}"
 
 
 # ---- panels side by side, of curves over two logarithmic axes ----
@@ -391,7 +391,7 @@ WIDTH, HEIGHT, LEFT, TOP = 300, 190, 62, 34
 
 
 def panel(title, curves, place, columns):
-    """number `place` of panels in so many columns; curves: (style, more attributes, points)"""
+    """Draws panel number `place` in a grid of `columns`; curves: (style, more attributes, points)."""
     x0, y0 = 20 + LEFT + place % columns * WIDTH, 60 + TOP + place // columns * (HEIGHT + 10)
     xs, ys = sorted({p[0] for _, _, c in curves for p in c}), [p[1] for _, _, c in curves for p in c]
     low, high = (10 ** math.floor(math.log10(min(ys))), 10 ** math.ceil(math.log10(max(ys)) + 1e-9))
@@ -408,7 +408,7 @@ def panel(title, curves, place, columns):
 
 
 def slow_pack_chart(rows):
-    """whether packing is slow: ms over T, of the padded batch with a mask and the packed one, here and in PyTorch"""
+    """Draws ms over T for a padded batch with a mask and a packed one, in weft and in PyTorch."""
     dash = ' stroke-dasharray="6 4"'
     ways = {("weft", "plain"): ("weft", dash), ("weft", "padded"): ("weft", ""), ("torch", "padded"): (PADDED, dash), ("torch", "packed"): (PACKED, "")}
     body = [label(20, 62, "blue: weft, green and orange: PyTorch; dashed: padded with a mask, solid: packed", "small")]
@@ -424,7 +424,7 @@ def slow_pack_chart(rows):
 
 # ---- how many times as fast ----
 def ratios(rows):
-    """of the most threads, in the default precision; one bar is no picture"""
+    """Returns the rows with most threads in the default precision; none if fewer than two."""
     found = [r for r in comparison(rows, "train") if r["ratio"] and r["precision"] == "fp32" and r["case"] not in APART]
     most = max((r["threads"] for r in found), default=0)
     bars = [r for r in found if r["threads"] == most]
@@ -447,12 +447,12 @@ def ratio_chart(rows):
         body += [label(left - 8, y + 15, name, "", "end"), f'<rect x="{left}" y="{y + 3}" width="{x_of(r["ratio"]) - left:.1f}" height="{step - 8}" class="weft bar"/>',
                  label(x_of(r["ratio"]) + 5, y + 15, f"{r['ratio']:.1f}")]
     body.append(label(left, bottom + 34, "1: as fast as the best of PyTorch's padded, packed and compiled", "small"))
-    return page(760, bottom + 48, "A training step: how many times as fast as PyTorch", measured_on(rows) + f", threads: {bars[0]['threads']}", body)
+    return page(760, bottom + 48, "A training step: speed relative to PyTorch", measured_on(rows) + f", threads: {bars[0]['threads']}", body)
 
 
 # ---- cost of a token ----
 def curves(rows):
-    """(H, side) -> [(T, microseconds)], of equal numbers of tokens"""
+    """Returns (H, side) -> [(T, microseconds per token)] for equal numbers of tokens."""
     found = [r for r in comparison(rows, "train") if r["case"] == "long" and r["precision"] == "fp32" and r["B"] > 1]
     most, out = max((r["threads"] for r in found), default=0), {}
     for r in sorted((r for r in found if r["threads"] == most), key=lambda r: r["T"]):
@@ -484,16 +484,16 @@ def token_chart(rows):
         at = max(at + 15, y + 4)                 # names do not cover each other
         body += [f'<path d="{path}" class="{side} curve"{dash}/>', *(f'<circle cx="{x_of(t):.1f}" cy="{y_of(c):.1f}" r="3" class="{side}"/>' for t, c in points),
                  label(right + 12, at, f"{NAMES[side]}, H {H}", f"{side} name")]
-    body.append(label((left + right) / 2, bottom + 38, "steps of each sequence; as many tokens in all", "small", "middle"))
+    body.append(label((left + right) / 2, bottom + 38, "steps of each sequence; the total of tokens is constant", "small", "middle"))
     return page(760, bottom + 54, "One LSTM layer, training: microseconds a token", measured_on(rows), body)
 
 
-CHARTS = (("ratio.svg", "how many times as fast as PyTorch a training step is, case by case", ratios, ratio_chart),
-          ("per_token.svg", "what a token costs, by the length of its sequence", curves, token_chart))
+CHARTS = (("ratio.svg", "speed of a training step relative to PyTorch, by case", ratios, ratio_chart),
+          ("per_token.svg", "cost of a token by length of its sequence", curves, token_chart))
 
 
 def draw(files, folder):
-    """(name, what it shows) of those that could be drawn"""
+    """Draws the charts that have data and returns their (name, caption)."""
     newest = sorted(files, key=lambda f: (next((r.get("date", "") for r in read(f) if "machine" in r), ""), f))
     drawn = []
     for name, shows, has, chart in CHARTS:
@@ -515,12 +515,12 @@ def check(path):
     pairs, bad = differences(read(path))
     for text in bad:
         print("not equal:", text)
-    print(f"equal work: {pairs - len({t.split(': ', 1)[1] for t in bad})} of {pairs} pairs" if pairs else "equal work: no pair of rows to compare")
+    print(f"equal work: {pairs - len({t.split(': ', 1)[1] for t in bad})} of {pairs} pairs" if pairs else "equal work: no rows of both sides to compare")
     return not bad and pairs > 0
 
 
-# ---- goals: ratios to packed batches; cuDNN runs a kernel for each step of them ----
-# For padded batches of up to 128 units it has one kernel for all steps, so the ratio to them has no goal but 1.
+# ---- goals: ratios to packed batches; cuDNN launches a kernel for each of their steps ----
+# For padded batches of up to 128 units cuDNN has one kernel for all steps, so that goal is 1.
 def goal(row):
     long = {"net": 10, "lstm": 15 if row["H"] <= 128 else 7 if row["H"] <= 512 else 1}
     return long.get(row["case"], 1) if row["T"] == 512 else 1
@@ -542,7 +542,7 @@ def goals(path):
     print(f"goals: {met} of {all_} met" if all_ else "goals: no rows of both sides")
 
 
-# ---- the ways of a recurrent layer ----
+# ---- kernels of a recurrent layer ----
 def sweep(path):
     rows, cells = read(path), {}
     for r in rows:
@@ -575,7 +575,7 @@ def said(*command):
 
 
 def cpu():
-    """what Linux knows of it, by name"""
+    """Returns the fields of /proc/cpuinfo."""
     try:
         with open("/proc/cpuinfo") as f:
             return {k.strip(): v.strip() for k, _, v in (line.partition(":") for line in f)}
@@ -584,7 +584,7 @@ def cpu():
 
 
 def machine(**more):
-    """a row about it, the first of a file of results"""
+    """Returns a row about this machine, the first line of a results file."""
     flags = cpu().get("flags", "").split()
     row = {"machine": cpu().get("model name") or platform.machine(), "cores": os.cpu_count(), "flags": " ".join(f for f in FLAGS if f in flags),
            "date": time.strftime("%Y-%m-%d"), **more}
@@ -596,7 +596,7 @@ def machine(**more):
 
 
 def rows_as_lines(head, rows):
-    """JSON with a line a row"""
+    """Returns JSON with one row a line."""
     return json.dumps(head)[:-1] + ', "rows": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]}\n"
 
 

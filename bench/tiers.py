@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""tiers.py - is the instruction set that weft chooses by itself the fastest that this CPU has?
+"""tiers.py - checks that weft's default instruction set is the fastest of this CPU.
 
     python3 bench/tiers.py [--build BUILD] [--case CASE,..] [--precision P,..] [--turns N] [--default ISA] [--out FILE]
 
-A fixed set of cases runs on each instruction set by turns, on one thread. Training steps are timed by processor time, single tokens by the median
-of many calls. Where the default looks slower, the case is repeated up to N times; it is lost if both the least times and the median of the turns
-say so. WEFT_TF32 and WEFT_BF16 are compared with the best set without matrix tiles, and their single tokens with those of WEFT_FP32.
+A fixed set of cases runs alternately on each instruction set, on one thread. Training steps are timed by CPU time, single tokens by the median
+of many calls. If the default looks slower, the case is repeated up to N times. The default loses if both the minimum times and the median of the
+ratios are slower. WEFT_TF32 and WEFT_BF16 are compared with the best set without matrix tiles, and their single tokens with WEFT_FP32.
 
-Prints a table and writes FILE, by default bench/results/tiers-<cpu>.json; FILE - is none. Exit status 1 if the default is more than 10 % slower
-than another set in any case. --default ISA judges that set as if it were the default, to see that the comparison can fail.
+Prints a table and writes FILE (default: bench/results/tiers-<cpu>.json; -: no file). Exit status 1 if the default is more than 10 % slower
+than another set in any case. --default ISA treats that set as the default, to test that the comparison can fail.
 """
 import argparse
 import json
@@ -40,7 +40,7 @@ def arguments():
     args.case = args.case.split(",")
     unknown = set(args.case) - set(CASES)
     if unknown:
-        p.error(f"there is no case {', '.join(sorted(unknown))}: {', '.join(CASES)} are expected")
+        p.error(f"--case: found {', '.join(sorted(unknown))}; expected {', '.join(CASES)}")
     return args
 
 
@@ -59,7 +59,7 @@ class Runs:
         return not self.program(isa, "stream/stream", "--bare", "1", "--units", "8", "--batch", "1").returncode
 
     def name(self, precision):
-        """of the set that is chosen where nothing is asked for"""
+        """Returns the name of the default instruction set."""
         said = self.program(DEFAULT, "weft_bench", "--case", "net", "--tiny", "--runs", "1", "--precision", precision)
         return json.loads(said.stdout.splitlines()[0])["who"].rsplit("-", 1)[1]
 
@@ -77,7 +77,7 @@ class Runs:
         return out
 
     def turn(self, case, precision, contenders):
-        """the default, then the others; PLAIN is the default in another precision"""
+        """Times the default, then the others. PLAIN is the default instruction set in fp32."""
         for n, name in enumerate((DEFAULT, *contenders)):
             of = (PLAIN, DEFAULT) if name == PLAIN else (precision, name)
             for what, ms in self.times(case, *of).items():
@@ -86,7 +86,7 @@ class Runs:
                 turns[-1][name] = ms
 
     def lost(self, case, precision):
-        """contenders that are faster than the default in some row, and by how much"""
+        """Returns the contenders that are faster than the default in some row, with the ratio."""
         out = {}
         for (p, c, _), turns in self.rows.items():
             for name in turns[0] if (p, c) == (precision, case) else ():

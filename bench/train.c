@@ -1,5 +1,5 @@
-/* train.c - measures everything that trains: a forward pass without the tape, a training step with it, and
- * the proof of equal work. */
+/* train.c - measures a training case: the forward pass without the tape, a training step with it, and the
+ * loss and gradient norm that prove equal work. */
 #include <malloc.h>
 #include <math.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void step(const training *t, bool train)
     weft_clear(t->w);
 }
 
-/* A single step in a child, whose gradients exist already. */
+/* Runs one step in a child process, where the gradients already exist. */
 static bool grow(const training *t, const settings *s)
 {
     weft_zero_grad(t->all);
@@ -160,7 +160,6 @@ double step_bytes(run_case *run, row r, const settings *s)
     return good && growth > 0 ? growth : 0;
 }
 
-/* ---- a shape ---- */
 static void cut_down(row *r)
 {
     static const int64_t most[] = { 8, 12, 16, 16, 6 };

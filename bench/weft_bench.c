@@ -1,18 +1,12 @@
-/* weft_bench.c - measures training steps, layers, products and packing; one JSON object a line on stdout.
+/* weft_bench.c - measures training steps, layers, products and packing; prints one JSON object a line.
  *
- *     weft_bench --case CASE,.. --threads N --runs R [--quick] [--tiny] [--layout L]
- *                [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16] [--cpu-time]
+ * `weft_bench --help` lists the options. docs/performance.md describes the cases.
  *
- * docs/performance.md describes the cases.
- *
- * --quick takes fewer shapes, --tiny cuts each down to B <= 8, T <= 12, H <= 16, for the emulation of a GPU.
- * --cpu-time measures the processor time of all threads: with one thread, times that other programs
- * disturb little. --layout: packed, concat, rows or padded, where a case has it. On a GPU the shapes of
- * lstm are longer. `forward` runs without the tape; `train` is zero_grad, forward, loss, backward, without
- * an optimiser except in g2p; loss and norm are those of one such step with weights and data by formula. ms
- * is the median of `runs` after two runs that are not counted. gflop, gf_s: formula.c; peak_gf_s, share:
- * flops.c; peak_bytes: train.c. allocations: in the measured runs; context_bytes: what the context holds
- * after them. */
+ * `forward` runs without the tape. `train` is zero_grad, forward, loss, backward; only g2p has an optimiser.
+ * loss and norm belong to one such step, with weights and data from formula(). ms is the median of the runs
+ * after two warm-up runs. gflop, gf_s: see formula.c; peak_gf_s, share: flops.c; peak_bytes: train.c.
+ * allocations: in the measured runs; context_bytes: memory of the context after them. On a GPU the shapes
+ * of lstm are longer. */
 #include <stdlib.h>
 #include <string.h>
 #include "bench.h"
@@ -30,7 +24,7 @@ static bool run_named(const char *name, const settings *s)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (!strcmp(cases[i].name, name))
             return cases[i].run(s);
-    fprintf(stderr, "weft_bench: there is no case \"%s\"\n", name);
+    fprintf(stderr, "weft_bench: --case: found \"%s\"; weft_bench --help lists the cases\n", name);
     return false;
 }
 
@@ -74,7 +68,7 @@ static bool read_options(int argc, char **argv, settings *s, const char **names)
     return true;
 }
 
-/* Measures the peak rate of multiply-adds in the instruction set that the kernels will use. */
+/* Measures the machine's peak with the instruction set of the kernels. */
 static void find_peak(settings *s)
 {
     weft *w = weft_open(&s->open);
@@ -91,10 +85,16 @@ int main(int argc, char **argv)
     const char *names = "net,lstm,pack";
     if (!read_options(argc, argv, &s, &names)) {
         fprintf(stderr,
-                "usage: weft_bench [--case CASE,..] [--threads N] [--runs R] [--quick] [--tiny] [--layout "
-                "packed|concat|rows|padded]\n"
-                "                  [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16] "
-                "[--cpu-time]\ncases:");
+                "usage: weft_bench [OPTION]..\n\n"
+                "  --case CASE,..   cases to measure (net,lstm,pack)\n"
+                "  --cpu-time       measure the CPU time of all threads, not elapsed time\n"
+                "  --device D       cpu, ref or cuda (cpu)\n"
+                "  --layout L       packed, concat, rows, padded or plain (the first that the case has)\n"
+                "  --precision P    fp32, strict_fp32, tf32 or bf16 (fp32)\n"
+                "  --quick          measure fewer shapes\n"
+                "  --runs N         timed runs (7)\n"
+                "  --threads N      threads on the CPU (2)\n"
+                "  --tiny           limit shapes to B 8, T 12, H 16, for tests\n\ncases:");
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
             fprintf(stderr, " %s", cases[i].name);
         fprintf(stderr, "\n");

@@ -2,12 +2,12 @@
  *
  * g2p: sixteen updates of 32 words: zero_grad, forward, loss with smoothed labels, backward, clipping, AdamW.
  * The learning rate is 0, so every update has the formula's weights, and loss (summed over the updates) and
- * norm (of the summed gradients) are comparable. Words are sorted by length, so that batches have few pads.
+ * norm (of the summed gradients) are comparable. Words are sorted by length, so batches have little padding.
  *
- * decode: reads as many words as the demo's test has and decodes them, greedily and by 4 beams, B at a time,
- * unsorted. The end's score is raised where a pronunciation ends and lowered before, since the formula's
- * weights never end a word. `forward` is all of it, `decode` the part after reading. loss is the sum of the
- * scores, norm the sum of all tokens.
+ * decode: encodes 10,567 unsorted words, the number in the demo's test part, and decodes them, B at a time,
+ * greedily and with 4 beams. The formula's weights never end a word. So the score of the end token is raised
+ * at the end of the known pronunciation and lowered before it. `forward` is the whole work, `decode` the part
+ * after encoding. loss is the sum of the scores, norm the sum of all tokens.
  *
  * B words at a time, T letters at most, I the embedding's width, H units. MARK begins and ends a word. */
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "bench.h"
 
 enum { LETTERS = 26, CLASSES = 40, MARK = 0, UPDATES = 16, WORDS = 10567, LIMIT = 22 };
-static const double away = 30;                   /* by which the end's score is changed */
+static const double away = 30;                   /* added to or subtracted from the end's score */
 
 typedef struct bench {
     weft *w;
@@ -24,8 +24,8 @@ typedef struct bench {
     weft_rnn *encoder, *decoder;
     weft_linear *bridge_h, *bridge_c, *combine, *output;
     weft_attention_layer *attention;
-    weft_optim *adam;                            /* of g2p */
-    weft_attention_memory memory;                /* of decode */
+    weft_optim *adam;                            /* case g2p */
+    weft_attention_memory memory;                /* case decode */
     /* words: lengths of both sides, tokens end to end */
     int64_t n, letter_count, phone_count;
     int32_t *read, *write, *letter, *before, *after;
@@ -122,12 +122,12 @@ static void make_phones(bench *b)
         }
 }
 
-/* What reading takes, and writing `rows` phones, each of which looks at its word's letters. */
+/* Adds the work of encoding, and of decoding `rows` phones that each attend to the letters of their word. */
 static work work_of_reading(const bench *b)
 {
     const row *r = &b->row;
     work read = { 0 };
-    for (int k = 0; k < 4; k++)                  /* two layers of two directions */
+    for (int k = 0; k < 4; k++)                  /* two bidirectional layers */
         add_recurrent(&read, (double)b->letter_count, 4, k < 2 ? r->I : 2 * r->H, r->H, true);
     add_linear(&read, 2 * (double)b->n, 2 * r->H, r->H, true);
     return read;
@@ -149,7 +149,7 @@ static double pairs_of(const bench *b)
 }
 
 /* ---- g2p ---- */
-/* The loss of the next batch; after the last the first. */
+/* Returns the loss of the next batch. After the last batch the first follows. */
 static weft_tensor *next_loss(void *user)
 {
     bench *b = user;
@@ -198,7 +198,7 @@ static bool run_g2p(row r, const settings *s)
     b.row.tokens = b.letter_count + b.phone_count;
     b.row.work = work_of_reading(&b);
     add_writing(&b.row.work, &b, (double)b.phone_count);
-    add_linear(&b.row.work, (double)b.phone_count, r.H, 2 * r.H, true);    /* q by the weight of the scores */
+    add_linear(&b.row.work, (double)b.phone_count, r.H, 2 * r.H, true);    /* query times score weight */
     add_attention(&b.row.work, pairs_of(&b), 2 * r.H, 2 * r.H);
     bool good = set_weights(b.all, 2 / sqrt((double)r.H)) &&
                 measure_training(&(training){ b.w, b.all, next_loss, UPDATES, updates, &b, b.row }, s);
@@ -233,7 +233,7 @@ static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
     return weft_add(scores_of(b, out.y, seen), end_moved(rows, b));
 }
 
-/* Writes some words from `first` on, whose letters begin at `letter`. */
+/* Decodes words from `first` on; their letters begin at `letter`. */
 static void write_some(bench *b, int64_t first, int64_t n, const int32_t *letter)
 {
     weft_lengths lengths = { .n = n, .len = b->read + first };

@@ -1,5 +1,5 @@
-/* cells.c - four custom recurrent cells learn to predict, at each token of ragged sequences, whether the
- * ones so far are odd in number. */
+/* cells.c - trains four custom recurrent cells to predict, at each token of ragged sequences, whether the
+ * number of ones so far is odd. */
 #include "cells_steps.h"
 
 enum { SEQUENCES = 32, LONGEST = 12, STEPS = 150 };

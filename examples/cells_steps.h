@@ -15,7 +15,7 @@ static inline weft_tensor *cell_gate(const weft_cell_input *in, weft_tensor *sum
     return weft_slice(sums, 1, k * in->hidden, (k + 1) * in->hidden);
 }
 
-/* Layer-normalised LSTM, Ba et al. 2016 (Sec. 3.1): both sides' sums are normalised, and c before its
+/* Layer-normalised LSTM, Ba et al. 2016 (Sec. 3.1): normalises the sums from x and from h, and c before its
  * tanh. */
 static inline weft_state layer_norm_lstm(const weft_cell_input *in, void *user)
 {
@@ -60,8 +60,8 @@ static const weft_cell reset_before_gru_cell = {
     .name = "gru_reset_before", .gate_names = "r z n", .gates = 3, .step = reset_before_gru
 };
 
-/* Peephole LSTM, Gers & Schmidhuber 2000: i and f see c, o sees the new c, each by a weight of its own for
- * every unit. */
+/* Peephole LSTM, Gers & Schmidhuber 2000: i and f also depend on c, o on the new c, each with one weight per
+ * unit. */
 static inline weft_state peephole_lstm(const weft_cell_input *in, void *user)
 {
     (void)user;
@@ -82,8 +82,8 @@ static const weft_cell peephole_lstm_cell = {
     .own = peephole_lstm_own, .own_count = 3, .step = peephole_lstm,
 };
 
-/* RNN with zoneout, Krueger et al. 2017: in training a unit keeps its state with that probability, else
- * all do so by that share. */
+/* RNN with zoneout, Krueger et al. 2017: in training a unit keeps its state with that probability; outside
+ * training every unit keeps that share of it. */
 static inline weft_state zoneout_rnn(const weft_cell_input *in, void *user)
 {
     const weft_cell *cell = user;

@@ -12,7 +12,7 @@ int main(void)
     weft_backward(weft_sum_all(y));
     weft_print(stdout, y);
     weft_print(stdout, weft_grad(weight));
-    /* one question at the end: errors are sticky */
+    /* one check at the end, because errors are sticky */
     int failed = !weft_ok(w);
     if (failed)
         fprintf(stderr, "first: %s\n", weft_error_message(w));

@@ -1,15 +1,15 @@
-/* forecast.c - forecasts the field of a magnet with hysteresis, B(t), from its current I(t): ragged pasts and
- * futures.
+/* forecast.c - forecasts the field B(t) of a magnet with hysteresis from its current I(t), with ragged pasts
+ * and futures.
  *
  *     forecast --out FILE      trains; `forecast --help` lists the settings; --resume continues from FILE
- *     forecast --test FILE     prints the errors on the series that were kept for the test
- *     mpirun -n 4 forecast ..  the same bytes, by four processes: docs/cluster.md
+ *     forecast --test FILE     prints the errors on the test series
+ *     mpirun -n 4 forecast ..  trains with four processes to the same bytes, see docs/cluster.md
  *
  * A model sees up to 200 rows of the past, (I, dI, B), and up to 80 rows of the future, the programmed
  * current (I, dI). It returns five quantiles of B for each row. --model chooses one of six. FILE holds
- * settings, scalers, weights, the best weights so far, and the state of the training: a run that was killed
- * and resumed ends with the same bytes as one that was not. After kill -9 the log repeats the epochs since
- * FILE was saved; seconds and steps a second are those of the last process. */
+ * settings, scalers, weights, the best weights so far, and the state of the training. So a run that was
+ * killed and resumed ends with the same bytes as one that was not. After kill -9 the log repeats the epochs
+ * since the last save of FILE. Seconds and steps per second count the last process only. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ enum { ENCODER_DECODER_LSTM, ATTENTION_LSTM, TRANSFORMER_LSTM, TFT, PF_TFT, XTFT
 static const char *const model_names[] = { "encoder_decoder_lstm", "attention_lstm", "transformer_lstm",
                                            "tft", "pf_tft", "xtft", NULL };
 
-/* The quantiles of each row. The one in the middle is the forecast, the outermost are the band. */
+/* The quantiles of each row. The middle one is the forecast, the outermost are the band. */
 enum { QUANTILES = 5, MEDIAN = QUANTILES / 2 };
 static const weft_real quantiles[QUANTILES] = { (weft_real).05, (weft_real).25, (weft_real).5,
                                                 (weft_real).75, (weft_real).95 };
@@ -47,37 +47,36 @@ static const option all_options[] = {
       "encoder_decoder_lstm, attention_lstm, transformer_lstm, tft, pf_tft or xtft", model_names },
     SETTING("hidden", WHOLE, hidden, 64, 1, 4096, "width of the model (d_model, or units of each LSTM)"),
     SETTING("layers", WHOLE, layers, 1, 1, 8, "layers of each LSTM"),
-    SETTING("heads", WHOLE, heads, 4, 1, 64, "attention heads; must divide the width"),
+    SETTING("heads", WHOLE, heads, 4, 1, 64, "heads of the attention; a divisor of the width"),
     SETTING("blocks", WHOLE, blocks, 1, 0, 16, "attention blocks of transformer_lstm"),
-    SETTING("context", WHOLE, context, 200, 1, 1e5, "largest number of past rows that the model reads"),
+    SETTING("context", WHOLE, context, 200, 1, 1e5, "largest number of past rows in a window"),
     SETTING("horizon", WHOLE, horizon, 80, 1, 1e5, "largest number of rows to forecast"),
-    SETTING("stride", WHOLE, stride, 20, 1, 1e6, "rows between two windows of the training"),
+    SETTING("stride", WHOLE, stride, 20, 1, 1e6, "rows between two training windows"),
     SETTING("series", WHOLE, series, 160, 1, 1e6, "series to learn from"),
     SETTING("series-seed", WHOLE, series_seed, 1, 0, 9e15, "seed of the series"),
     SETTING("batch", WHOLE, train.batch, 8, 1, 65536, "windows per update"),
     SETTING("shards", WHOLE, train.shards, 0, 0, 65536,
-            "shards of an update; 0: the number of ranks"),
-    SETTING("epochs", WHOLE, train.epochs, 25, 0, 1e6, "passes over the windows at most"),
+            "parts of an update; fixes the result for any number of ranks; 0: one per rank"),
+    SETTING("epochs", WHOLE, train.epochs, 25, 0, 1e6, "largest number of passes over the windows"),
     SETTING("warmup", WHOLE, train.warmup, 200, 0, 1e9, "updates until the full learning rate"),
-    SETTING("patience", WHOLE, patience, 10, 1, 1e6, "epochs without a better validation loss until it ends"),
-    SETTING("seed", WHOLE, train.seed, 1, 0, 9e15, "seed of weights, order and dropout"),
-    SETTING("dropout", REAL, dropout, 0, 0, 0.95, "dropout probability"),
-    SETTING("noise", REAL, noise, 0, 0, 10, "of the measured field, standard deviation"),
-    SETTING("lr", REAL, train.lr, 6e-3, 0, 10, "learning rate, after warm-up; a cosine leads to 0"),
+    SETTING("patience", WHOLE, patience, 10, 1, 1e6, "epochs without a better validation loss before "
+                                                     "training stops"),
+    SETTING("seed", WHOLE, train.seed, 1, 0, 9e15, "seed of the weights, the order and dropout"),
+    SETTING("dropout", REAL, dropout, 0, 0, 0.95, "probability of dropout"),
+    SETTING("noise", REAL, noise, 0, 0, 10, "standard deviation of the noise of the measured field"),
+    SETTING("lr", REAL, train.lr, 6e-3, 0, 10, "learning rate after warm-up; falls to 0 on a cosine"),
     SETTING("decay", REAL, train.decay, 0, 0, 10, "weight decay (AdamW)"),
-    SETTING("clip", REAL, train.clip, 1, 1e-9, 1e9, "largest norm of the gradient"),
+    SETTING("clip", REAL, train.clip, 1, 1e-9, 1e9, "limit of the gradient's norm"),
     SETTING("average", REAL, train.average, 0.998, 0, 0.999999,
-            "of the weights, decay an update; used to judge; 0: none"),
-    OTHER("forecasts", TEXT, forecasts, 0, 0, 0),
-    OTHER("quick", FLAG, quick, 0, 0, 0),
+            "decay of the average of the weights, which judges; 0: no average"),
+    OTHER("forecasts", TEXT, forecasts, 0, 0, 0, "CSV file for forecasts of whole series"),
+    OTHER("quick", FLAG, quick, 0, 0, 0, "other defaults, for a trial of a second"),
 };
 static const option_table table = {
-    "forecast [--out FILE] [--resume] [--log FILE] [--pictures FOLDER] [--every UPDATES] [--quick] "
-    "[--forecasts CSV] [settings]\n"
-    "forecast --test FILE [--pictures FOLDER] [--forecasts CSV]   (of whole series, each row)\n"
-    "mpirun -n RANKS forecast .. does the same on several processors or machines, see docs/cluster.md\n"
-    "with [--threads N] [--device cpu|cuda|best], and in training these settings (--quick: others, for a try "
-    "of a second):\n\n",
+    "usage:\n"
+    "  forecast [OPTION]..                trains, and saves to --out (forecast.h5)\n"
+    "  forecast --test FILE [OPTION]..    prints the errors on the test series\n"
+    "  mpirun -n RANKS forecast ..        trains with several processes, see docs/cluster.md\n",
     all_options, sizeof all_options / sizeof *all_options, SETTINGS,
 };
 
@@ -103,20 +102,20 @@ static options command_line(int argc, char **argv)
             make_quick(&o.set);
     int rest = options_read(&table, &o, &o.run, argc, argv);
     if (rest < argc)
-        quit(2, "\"%s\" is not an option; `forecast --help` lists them", argv[rest]);
+        quit(2, "found \"%s\"; expected options only; see forecast --help", argv[rest]);
     if (o.run.test && o.run.resume)
-        quit(2, "--test and --resume are two different things to do");
+        quit(2, "expected only one of --test and --resume");
     return o;
 }
 
-/* ---- the model, twice: the one that is trained, and the best that it has been so far ---- */
+/* ---- two models: the trained one, and the best so far ---- */
 typedef struct {
     weft *w;
     weft_features *features;
     weft_module *all, *trained;                  /* all: net and best; trained: net */
     weft_forecaster *net, *best;
-    weft_ema *average;                           /* of net, NULL: none */
-    weft_parallel *ranks;                        /* which judge together */
+    weft_ema *average;                           /* average of net, or NULL */
+    weft_parallel *ranks;                        /* they share the evaluation */
 } model;
 
 static weft_forecaster *forecaster_new(weft_module *m, const char *name, const settings *s,
@@ -145,7 +144,7 @@ static weft_forecaster *forecaster_new(weft_module *m, const char *name, const s
                                            .num_transformer_blocks = (int)s->blocks,
                                            .dropout = s->dropout, .output_dim = QUANTILES });
     }
-    /* there are no static features: two of them get the length of the past in their place */
+    /* the series have no static features, so two of these variants get the length of the past instead */
     return weft_tft_new(m, name,
                         &(weft_tft_opts){ .num_past_features = n.past, .num_future_features = n.future,
                                           .num_static_features = 1, .ctxt_seq_len = s->context,
@@ -189,8 +188,8 @@ static weft_loss loss_by(weft_tensor *predicted, weft_tensor *target)
     return weft_forecast_loss(predicted, target, NULL, &o);
 }
 
-/* Windows over a frame. For judging all rows but the first few are forecast, most of them twice, from pasts
- * of all lengths. For training they are shortened. */
+/* Makes windows over a frame. Evaluation forecasts all rows except the first few, most of them twice, from
+ * pasts of all lengths. Training windows are shortened. */
 static weft_windows *windows_new(const model *m, const settings *s, part p, const weft_frame *f)
 {
     enum { LEAST_PAST = 16, LEAST_FUTURE = 8 };
@@ -202,13 +201,13 @@ static weft_windows *windows_new(const model *m, const settings *s, part p, cons
     return weft_windows_new(m->features, names[p], f, &o);
 }
 
-/* ---- judging windows ---- */
+/* ---- evaluation of windows ---- */
 enum { CHUNK = 64 };                             /* windows at a time */
-/* loss: in the model's numbers; rmse: of the median, in B's unit; inside: share of rows within the band */
+/* loss: in scaled numbers; rmse: of the median, in B's unit; inside: share of rows within the band */
 typedef struct { double loss, rmse, inside; } score;
-enum { LOSS, WEIGHT, SQUARES, INSIDE, ROWS, SUMS };               /* added up over windows and shards */
+enum { LOSS, WEIGHT, SQUARES, INSIDE, ROWS, SUMS };               /* summed over windows and shards */
 
-/* Returns quantiles of windows in B's unit, to be freed. sum: NULL, or where their loss is added. */
+/* Returns quantiles of windows in B's unit; the caller frees them. sum: NULL, or gets their loss added. */
 static double *forecast_windows(weft_forecaster *f, weft_windows *windows, const int32_t *index, int64_t n,
                                 weft_forecast_maps *maps, double *sum)
 {
@@ -260,7 +259,7 @@ static score judge(const model *m, weft_forecaster *f, weft_windows *windows, co
     return (score){ all[LOSS] / all[WEIGHT], sqrt(all[SQUARES] / all[ROWS]), all[INSIDE] / all[ROWS] };
 }
 
-/* ---- judging whole series: from row `from` on, each horizon from the forecast before it ---- */
+/* ---- evaluation of whole series: from row `from` on, each horizon starts from the previous forecast ---- */
 static weft_tensor *predict(weft_series_batch series, void *user)
 {
     return weft_forecast_run(user, &series, NULL).y;
@@ -272,7 +271,7 @@ static int64_t rolling_from(const settings *s, const weft_frame *f, int64_t seri
     return rows > s->context ? s->context : (rows + 1) / 2;
 }
 
-/* Adds the squared errors of a series' forecast, and their number. */
+/* Adds the squared errors of a series' forecast, and their count. */
 static void add_errors(double sum[2], const weft_frame *f, int64_t series, int64_t from, const double *out)
 {
     const double *B = field_from(f, series, from);
@@ -332,7 +331,7 @@ static double rolling_rmse(const model *m, const settings *s, const weft_frame *
     return sqrt(sum[0] / sum[1]);
 }
 
-/* The same by AR-X. */
+/* Does the same with AR-X. */
 static double arx_rolling_rmse(const arx *a, const settings *s, const weft_frame *f)
 {
     double sum[2] = { 0 };
@@ -347,7 +346,7 @@ static double arx_rolling_rmse(const arx *a, const settings *s, const weft_frame
 }
 
 /* ---- training ---- */
-enum { PER_EPOCH = 3 };                          /* loss, loss and RMSE in validation */
+enum { PER_EPOCH = 3 };                          /* training loss, validation loss, validation RMSE */
 typedef struct {
     options o;
     model m;
@@ -403,14 +402,14 @@ static bool after_epoch(void *user)
     return enough;
 }
 
-/* ---- pictures: a forecast beside the truth ---- */
+/* ---- pictures of forecasts and true values ---- */
 typedef struct {
     int64_t past, n;
-    double *row, *I, *B;                         /* [past + n], at the head of one block */
+    double *row, *I, *B;                         /* [past + n], the start of one block */
     double *q[QUANTILES], *linear;               /* [n] */
 } view;
 
-/* Rows from - past .. from + n - 1 of a series. predicted [n, QUANTILES]: those from `from` on. */
+/* Rows from - past .. from + n - 1 of a series. predicted [n, QUANTILES]: rows from `from` on. */
 static view view_new(const run *r, int64_t series, int64_t from, int64_t past, int64_t n,
                      const double *predicted)
 {
@@ -434,7 +433,7 @@ static view view_new(const run *r, int64_t series, int64_t from, int64_t past, i
     return v;
 }
 
-/* Returns the window of the test with most to see: full, and with many turns of the current in its future. */
+/* Returns a full test window with many turns of the current in its future. */
 static int32_t telling_window(const run *r)
 {
     const weft_frame *f = &r->frame[TEST];
@@ -454,7 +453,7 @@ static int32_t telling_window(const run *r)
 }
 
 enum { CURVES = 6 };
-/* Past, truth, forecast with its band, AR-X, and the current, over time. */
+/* Draws past, true values, forecast with band, AR-X and current over time. */
 static weft_chart time_chart(const view *v, const char *title, weft_curve curves[CURVES])
 {
     const double *row = v->row + v->past;
@@ -467,7 +466,7 @@ static weft_chart time_chart(const view *v, const char *title, weft_curve curves
     return (weft_chart){ title, "row", "B", "I", 0, 0, curves, CURVES };
 }
 
-/* The field over the current: loops. */
+/* Draws the field over the current, as loops. */
 static weft_chart loop_chart(const view *v, const char *title, weft_curve curves[CURVES])
 {
     const double *I = v->I + v->past;
@@ -478,7 +477,7 @@ static weft_chart loop_chart(const view *v, const char *title, weft_curve curves
     return (weft_chart){ title, "I", "B", NULL, 0, 0, curves, 4 };
 }
 
-/* Errors of the quantiles, which take the place of the quantiles. */
+/* Replaces the quantiles by their errors. */
 static weft_chart error_chart(view *v, weft_curve curves[CURVES])
 {
     const double *row = v->row + v->past;
@@ -488,7 +487,7 @@ static weft_chart error_chart(view *v, weft_curve curves[CURVES])
     curves[0] = (weft_curve){ "forecast - field", v->n, row, v->q[MEDIAN], false, NULL };
     curves[1] = (weft_curve){ "5 .. 95 %", v->n, row, v->q[QUANTILES - 1], false, v->q[0] };
     curves[2] = (weft_curve){ "25 .. 75 %", v->n, row, v->q[QUANTILES - 2], false, v->q[1] };
-    return (weft_chart){ "the same series: by how much it is wrong", "row", "B", NULL, 0, 0, curves, 3 };
+    return (weft_chart){ "the same series: errors of the forecast", "row", "B", NULL, 0, 0, curves, 3 };
 }
 
 static void draw_forecasts(const char *path, const run *r, weft_window w, const double *predicted)
@@ -516,7 +515,7 @@ static void draw_forecasts(const char *path, const run *r, weft_window w, const 
     free(wrong.row);
 }
 
-/* The mean of the heads, [queries, keys], 0 for what a query may not see. */
+/* Returns the mean of the heads, [queries, keys]; 0 for masked keys. */
 static void draw_attention(const char *path, const run *r, weft_window w, weft_tensor *map)
 {
     map = weft_to_layout(map, WEFT_CONCAT);
@@ -530,7 +529,7 @@ static void draw_attention(const char *path, const run *r, weft_window w, weft_t
             for (int64_t h = 0; h < heads; h++)
                 weights[i * keys + k] += next[h] / (double)heads;
     char title[200];
-    snprintf(title, sizeof title, "%s: where each row of the future looks, past (-) and future (+)",
+    snprintf(title, sizeof title, "%s: attention of each future row to past (-) and future (+) rows",
              model_names[r->o.set.model]);
     draw_matrix(path, title, queries, keys, 0, -w.past, weights);
     free(values);
@@ -571,7 +570,7 @@ static void draw(const run *r)
         if (maps.attention)
             draw_attention(path_in(folder, "attention.svg"), r, w, maps.attention);
         else
-            printf("%s has no attention to be drawn\n", model_names[r->o.set.model]);
+            printf("%s has no attention to draw\n", model_names[r->o.set.model]);
         draw_forecasts(path_in(folder, "forecast.svg"), r, w, predicted);
         draw_training(path_in(folder, "curve.svg"), r);
         free(predicted);
@@ -579,7 +578,7 @@ static void draw(const run *r)
     weft_clear(r->m.w);
 }
 
-/* ---- the report; speed: steps a second and seconds as text ---- */
+/* ---- the report; speed: steps per second and seconds, as text ---- */
 static void report(run *r, const char *speed)
 {
     const settings *s = &r->o.set;
@@ -597,8 +596,8 @@ static void report(run *r, const char *speed)
            (long long)weft_windows_counts(r->windows[TEST]).windows, (long long)f->n);
     printf("  %-22s %9.5f\n", "persistence", still);
     printf("  %-22s %9.5f   p = %d, q = %d\n", "AR-X, linear", linear, r->ar.p, r->ar.q);
-    printf("  %-22s %9.5f   %.1f %% of the rows lie in the band of 90 %%\n", name, it.rmse, 100 * it.inside);
-    printf("and of a forecast of whole series, from their first %lld rows on:\n", (long long)s->context);
+    printf("  %-22s %9.5f   %.1f %% of the rows are within the 90 %% band\n", name, it.rmse, 100 * it.inside);
+    printf("forecasts of whole series after their first %lld rows:\n", (long long)s->context);
     printf("  %-22s %9.5f\n", "AR-X, linear", arx_rolling_rmse(&r->ar, s, f));
     printf("  %-22s %9.5f\n", name, whole);
     weft_journal_number(log, "test_rmse", it.rmse);
@@ -613,8 +612,7 @@ static void report(run *r, const char *speed)
            (long long)(weft_parameter_numel(r->m.trained) + 500) / 1000, speed);
 }
 
-/* ---- --test and --out ---- */
-/* Makes series, windows and model. path: a file with the scalers; NULL: they are fitted. */
+/* Makes series, windows and model. path: a file with the scalers; NULL: fits them. */
 static void prepare(run *r, const char *path)
 {
     const settings *s = &r->o.set;

@@ -1,15 +1,15 @@
-/* g2p.c - learns to pronounce English: letters in, phones out, ragged on both sides, an attention
- * encoder-decoder from scratch.
+/* g2p.c - learns to pronounce English, from letters to phones, with an attention encoder-decoder on ragged
+ * batches.
  *
  *     g2p --data DICT --out FILE      trains; `g2p --help` lists the settings; --resume continues from FILE
- *     g2p --test FILE                 prints the error on the words that were kept for the test
+ *     g2p --test FILE                 prints the error on the test words
  *     g2p --say FILE WORD...          prints the phones of words
  *
  * The model is that of Luong et al. 2015: a bidirectional LSTM reads the letters. An LSTM that starts from
  * its last states writes phones, and each phone attends to all letters. FILE holds weights, settings, phones,
- * the words of the test, and the state of the training, so that a run that was killed and resumed ends with
- * the same bytes as one that was not. After kill -9 the log repeats the points since FILE was saved, and the
- * seconds of a resumed run are those of its last process. */
+ * the words of the test, and the state of the training. So a run that was killed and resumed ends with the
+ * same bytes as one that was not. After kill -9 the log repeats the points since the last save of FILE. The
+ * seconds of a resumed run count its last process only. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,31 +43,30 @@ static const option all_options[] = {
     SETTING("decoder-layers", WHOLE, decoder_layers, 1, 1, 8, "layers of the decoder"),
     SETTING("batch", WHOLE, train.batch, 32, 1, 65536, "words per update"),
     SETTING("shards", WHOLE, train.shards, 0, 0, 65536,
-            "shards of an update; 0: the number of ranks"),
-    SETTING("pool", WHOLE, pool, 50, 1, 1e6, "batches that are sorted by length together"),
+            "parts of an update; fixes the result for any number of ranks; 0: one per rank"),
+    SETTING("pool", WHOLE, pool, 50, 1, 1e6, "batches whose words are sorted by length together"),
     SETTING("epochs", WHOLE, train.epochs, 8, 0, 1e6, "passes over the training words"),
     SETTING("warmup", WHOLE, train.warmup, 300, 0, 1e9, "updates until the full learning rate"),
     SETTING("seed", WHOLE, train.seed, 1, 0, 9e15, "seed of all random numbers"),
-    SETTING("words", WHOLE, words, 0, 0, 1e9, "approximate number of words to use; 0: all"),
-    SETTING("lr", REAL, train.lr, 2.5e-3, 0, 10, "learning rate, after warm-up; a cosine leads to 0"),
-    SETTING("dropout", REAL, dropout, 0.1, 0, 0.95, "dropout probability"),
-    SETTING("smoothing", REAL, smoothing, 0.05, 0, 0.95, "label smoothing"),
+    SETTING("words", WHOLE, words, 0, 0, 1e9, "number of words to take from the dictionary, about; 0: all"),
+    SETTING("lr", REAL, train.lr, 2.5e-3, 0, 10, "learning rate after warm-up; falls to 0 on a cosine"),
+    SETTING("dropout", REAL, dropout, 0.1, 0, 0.95, "probability of dropout"),
+    SETTING("smoothing", REAL, smoothing, 0.05, 0, 0.95, "smoothing of the labels"),
     SETTING("decay", REAL, train.decay, 0, 0, 10, "weight decay (AdamW)"),
-    SETTING("clip", REAL, train.clip, 2, 1e-9, 1e9, "largest norm of the gradient"),
+    SETTING("clip", REAL, train.clip, 2, 1e-9, 1e9, "limit of the gradient's norm"),
     SETTING("average", REAL, train.average, 0.9995, 0, 0.999999,
-            "of the weights, decay an update; used to judge and to say; 0: none"),
-    OTHER("beam", WHOLE, beam, 1, 1, 100),
-    OTHER("data", TEXT, data, 0, 0, 0),
-    OTHER("say", TEXT, say, 0, 0, 0),
-    OTHER("said", TEXT, said, 0, 0, 0),
+            "decay of the average of the weights, which judges and pronounces; 0: no average"),
+    OTHER("beam", WHOLE, beam, 1, 1, 100, "beams of the search; 1: greedy"),
+    OTHER("data", TEXT, data, 0, 0, 0, "dictionary"),
+    OTHER("say", TEXT, say, 0, 0, 0, "checkpoint that pronounces the words"),
+    OTHER("said", TEXT, said, 0, 0, 0, "file for the test words and their phones"),
 };
 static const option_table table = {
-    "g2p --data DICT [--out FILE] [--resume] [--log FILE] [--pictures FOLDER] [--every UPDATES] "
-    "[--said TEXT] [settings]\n"
-    "g2p --test FILE [--data DICT] [--beam K] [--said TEXT]   (the test's words, as it says them)\n"
-    "g2p --say FILE [--beam K] WORD...\n"
-    "mpirun -n RANKS g2p .. does the same on several processors or machines, see docs/cluster.md\n"
-    "with [--threads N] [--device cpu|cuda|best], and in training these settings:\n\n",
+    "usage:\n"
+    "  g2p --data DICT [OPTION]..                 trains, and saves to --out (g2p.h5)\n"
+    "  g2p --test FILE [--data DICT] [OPTION]..   prints the error on the test words\n"
+    "  g2p --say FILE [OPTION].. WORD..           prints the phones of words\n"
+    "  mpirun -n RANKS g2p ..                     trains with several processes, see docs/cluster.md\n",
     all_options, sizeof all_options / sizeof *all_options, SETTINGS,
 };
 
@@ -79,18 +78,18 @@ static options command_line(int argc, char **argv)
     o.words = argv + rest;
     o.count = argc - rest;
     if (o.count && !o.say)
-        quit(2, "\"%s\" is not an option; `g2p --help` lists them", o.words[0]);
+        quit(2, "found \"%s\"; expected options only; see g2p --help", o.words[0]);
     if (!o.data && !o.run.test && !o.say)
-        quit(2, "--data DICT, --test FILE or --say FILE is expected; `g2p --help` says more");
+        quit(2, "expected --data DICT, --test FILE or --say FILE; see g2p --help");
     if ((o.run.test != NULL) + (o.say != NULL) > 1 || (o.run.resume && !o.data))
-        quit(2, "--test, --say and --data with --resume are three different things to do");
+        quit(2, "expected only one of --test, --say and --resume with --data");
     if (o.say && !o.count)
-        quit(2, "--say FILE: which words?");
+        quit(2, "--say: found no words; expected WORD..");
     return o;
 }
 
 /* ---- the model ---- */
-enum { LIMIT = 32 };                             /* phones of a word at most, when they are written */
+enum { LIMIT = 32 };                             /* largest number of phones of a decoded word */
 
 typedef struct {
     weft *w;
@@ -101,7 +100,7 @@ typedef struct {
     weft_attention_layer *attention;
     weft_dropout_layer *drop_letters, *drop_phones, *drop_output;
     weft_ema *average;                           /* NULL: none */
-    weft_parallel *ranks;                        /* which judge together */
+    weft_parallel *ranks;                        /* they share the evaluation */
     int64_t hidden, decoder_layers;
 } model;
 typedef struct {
@@ -140,7 +139,7 @@ static model model_new(weft *w, const settings *s, int classes)
     };
 }
 
-/* Writes the letters of a word as tokens. Returns the place behind them. */
+/* Writes the letters of a word as tokens. Returns the end of them. */
 static int32_t *spell(int32_t *to, const char *word, int32_t *length)
 {
     *length = (int32_t)strlen(word);
@@ -149,8 +148,8 @@ static int32_t *spell(int32_t *to, const char *word, int32_t *length)
     return to;
 }
 
-/* [2 L, n, H], the encoder's last states -> [D, n, H] for the decoder, from both directions of the top
- * layer. */
+/* Maps the encoder's last states [2 L, n, H] to the decoder's first [D, n, H], from both directions of the
+ * top layer. */
 static weft_tensor *bridge(const model *m, weft_linear *l, weft_tensor *last)
 {
     int64_t n = weft_size(last, 1);
@@ -168,14 +167,14 @@ static encoded encode(const model *m, const int32_t *letters, const weft_lengths
     return (encoded){ out.y, first };
 }
 
-/* y [N, H] of the decoder, and what it has seen of the memory -> logits [N, classes]. */
+/* Returns logits [N, classes] from the decoder's output y [N, H] and its attended memory. */
 static weft_tensor *scores(const model *m, weft_tensor *y, weft_tensor *seen)
 {
     weft_tensor *both = weft_tanh(weft_linear_run(m->combine, weft_concat(WEFT_LIST(y, seen), 1)));
     return weft_linear_run(m->output, weft_dropout_run(m->drop_output, both));
 }
 
-/* Logits [N, classes] of whole pronunciations, in which each phone follows the right one. map: NULL, or the
+/* Returns logits [N, classes] of whole pronunciations with teacher forcing. map: NULL, or receives the
  * attention's weights, as from weft_attention_run. */
 static weft_tensor *logits(const model *m, const encoded *e, const int32_t *before,
                            const weft_lengths *lengths, weft_tensor **map)
@@ -203,7 +202,7 @@ static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
     return scores(m, out.y, weft_plain(seen));
 }
 
-/* Returns the best phones of words, by greedy or by beam search, to be ended by weft_decoded_free and
+/* Returns the best phones of words, by greedy or beam search. The caller ends them by weft_decoded_free and
  * weft_clear. */
 static weft_decoded pronounce(const model *m, const int32_t *letters, const weft_lengths *lengths,
                               int64_t limit, int64_t beam)
@@ -221,10 +220,10 @@ static weft_decoded pronounce(const model *m, const int32_t *letters, const weft
     return said;
 }
 
-/* ---- judging ---- */
+/* ---- evaluation ---- */
 enum { CHUNK = 256 };                            /* words at a time */
 
-/* Judges the words of a shard, which are places in `words`, and puts their phones. */
+/* Scores the words of a shard, which are indices into `words`, and stores their phones. */
 static score judge_shard(const model *m, const dictionary *d, const int64_t *words, const weft_part *shard,
                          int64_t beam)
 {
@@ -253,7 +252,7 @@ static score judge_shard(const model *m, const dictionary *d, const int64_t *wor
     return s;
 }
 
-/* Writes a line a word: the word and the phones that the model gives it. */
+/* Writes a line for each word: the word and the model's phones. */
 static void write_said(const model *m, const dictionary *d, const int64_t *words, const char *path)
 {
     int64_t n;
@@ -265,7 +264,7 @@ static void write_said(const model *m, const dictionary *d, const int64_t *words
     end_file(file, path);
 }
 
-/* Judges words [n] by the average of the weights. Each rank judges its share, and all return the sum. said:
+/* Scores words [n] with the average of the weights. Each rank scores its share, and all return the sum. said:
  * NULL, or a file that the first rank writes. */
 static score judge(const model *m, const dictionary *d, const int64_t *words, int64_t n, int64_t beam,
                    const char *said)
@@ -288,7 +287,7 @@ static score judge(const model *m, const dictionary *d, const int64_t *words, in
 }
 
 /* ---- training ---- */
-/* updates between two losses that count, between two points of their curve */
+/* updates between two recorded losses, and between two points of their curve */
 enum { READ = 10, POINT = 100 };
 
 typedef struct {
@@ -307,7 +306,8 @@ typedef struct {
     char phones[PHONES * NAME], *test;
 } run;
 
-/* Makes the pairs. Sorted by letters first and phones second, a batch is even on both sides. */
+/* Makes the pairs. Sorting by letters first and phones second gives batches of similar lengths on both sides.
+ * */
 static void make_pairs(run *r)
 {
     const dictionary *d = &r->d;
@@ -371,7 +371,7 @@ static void after_update(void *user, weft_tensor *norm)
         t->meter[0] += weft_parallel_mean(t->parallel);
         t->meter[1]++;
     }
-    if (updates % POINT == 0 && weft_ok(t->w)) { /* a failed step does not count */
+    if (updates % POINT == 0 && weft_ok(t->w)) { /* ignores a failed step */
         double loss = t->meter[1] > 0 ? t->meter[0] / t->meter[1] : 0;
         r->curve[updates / POINT - 1] = loss;
         t->meter[0] = t->meter[1] = 0;
@@ -407,7 +407,7 @@ static const char letter_names[LETTERS][2] = { "a", "b", "c", "d", "e", "f", "g"
                                                "j", "k", "l", "m", "n", "o", "p", "q", "r",
                                                "s", "t", "u", "v", "w", "x", "y", "z" };
 
-/* Losses, and errors on dev after each epoch. */
+/* Draws losses, and errors on dev after each epoch. */
 static void draw_history(const char *path, const run *r)
 {
     int64_t epochs = r->t.set->epochs, points = r->points;
@@ -430,7 +430,7 @@ static void draw_history(const char *path, const run *r)
     free(x);
 }
 
-/* The letters of a word that each of its phones attends to. */
+/* Draws the letters of a word that each of its phones attends to. */
 static void draw_attention(const char *path, const model *m, const phone_set *p, const char *word)
 {
     int32_t length, letters[LIMIT], before[LIMIT + 1] = { MARK };
@@ -452,14 +452,14 @@ static void draw_attention(const char *path, const model *m, const phone_set *p,
         logits(m, &e, before, &(weft_lengths){ .n = 1, .len = &phones }, &map);
         double *weights = numbers_of(weft_to_layout(map, WEFT_CONCAT));
         check_context(m->w, "%s", "");
-        snprintf(title, sizeof title, "%s: the letters that each phone looks at", word);
+        snprintf(title, sizeof title, "%s: the letters that each phone attends to", word);
         check_file(weft_plot_heatmap(path, title, phones, length, weights, rows, columns, NULL));
         free(weights);
     }
     weft_clear(m->w);
 }
 
-/* Some training words in their order, with the pads that the loader's sorting avoids. */
+/* Draws some training words unsorted, with the padding that the loader's sorting avoids. */
 static void draw_batch(const char *path, const run *r)
 {
     enum { WORDS = 8, LONGEST = 64 };
@@ -486,7 +486,7 @@ static void draw(const run *r)
 }
 
 /* ---- speaking ---- */
-/* Prints a word and its phones. d: NULL, or a dictionary that may have others. */
+/* Prints a word and its phones. d: NULL, or a dictionary to compare with. */
 static void say(const model *m, const phone_set *phones, const char *word, int64_t beam, const dictionary *d)
 {
     int32_t length, *letters = memory(strlen(word), sizeof *letters);
@@ -508,7 +508,7 @@ static void say(const model *m, const phone_set *phones, const char *word, int64
     free(letters);
 }
 
-/* Reads some words of the test: hard ones, or any. */
+/* Pronounces some words of the test: hard ones, or any. */
 static void read_aloud(const run *r, const int64_t *test, int64_t n)
 {
     static const char *const hard[] = { "enough", "chateau", "knives", "psychic", "queue", "honeycomb",
@@ -560,7 +560,7 @@ static int do_say(options *o)
     phone_set phones;
     for (int i = 0; i < o->count; i++)
         if (!*o->words[i] || !lower_word(o->words[i]))
-            quit(2, "\"%s\" is no word of the letters a to z; leave other characters out (dont)",
+            quit(2, "found \"%s\"; expected a word of the letters a to z; leave other characters out (dont)",
                  o->words[i]);
     model m = load_model(o, o->say, &phones);
     weft_ema_swap(m.average);
@@ -578,7 +578,7 @@ static int do_test(options *o)
     d = o->data ? dictionary_read(o->data, o->set.words) :
                   dictionary_parse(text_item(o->run.test, "test"), o->run.test, phones, 0);
     if (memcmp(&d.phones, &phones, sizeof phones))
-        quit(1, "%s has other phones than %s", o->data ? o->data : "its test", o->run.test);
+        quit(1, "%s and %s have different phones", o->data ? o->data : "its test", o->run.test);
     int64_t n, *words = words_of(&d, o->data ? TEST : ALL, &n);
     double start = seconds();
     score s = judge(&m, &d, words, n, o->beam, o->said);

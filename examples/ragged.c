@@ -1,4 +1,4 @@
-/* ragged.c - one batch of sequences of different lengths in all its layouts, and the way there and back. */
+/* ragged.c - converts one batch of sequences of different lengths to all layouts and back. */
 #include <string.h>
 #include "weft_lab.h"
 #include "weft_op.h"
@@ -8,7 +8,7 @@ int main(void)
     weft *w = weft_open(NULL);
     const int32_t len[] = { 3, 5, 2, 4 };
     weft_lengths lengths = { .n = 4, .len = len };
-    /* sequence 1: 11 12 13 - -; sequence 2: 21 22 ..; -1 where nothing is */
+    /* sequence 1: 11 12 13 - -; sequence 2: 21 22 ..; -1 is padding */
     weft_real padded[4 * 5], back[4 * 5];
     for (int s = 0; s < 4; s++)
         for (int t = 0; t < 5; t++)

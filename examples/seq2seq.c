@@ -1,11 +1,11 @@
-/* seq2seq.c - train an encoder-decoder LSTM to write a digit string backwards. Sequences of every length;
- * no padding, no mask. */
+/* seq2seq.c - trains an encoder-decoder LSTM to reverse strings of digits, of any length, without padding or
+ * masks. */
 #include <stdio.h>
 #include "weft.h"
 
 enum { BOS, EOS, DIGIT0, VOCAB = DIGIT0 + 10, EMB = 32, HID = 64, BATCH = 64, LEN = 10, STEPS = 1000 };
 
-typedef struct {                                 /* sequences end to end */
+typedef struct {                                 /* concatenated sequences */
     int32_t src[BATCH * LEN], in[BATCH * (LEN + 1)], out[BATCH * (LEN + 1)];
     int32_t src_len[BATCH], dst_len[BATCH];
 } batch;
@@ -69,14 +69,14 @@ static weft_tensor *model_loss(weft *w, const model *m, const batch *b)
 int main(int argc, char **argv)
 {
     const char *path = argc > 1 ? argv[1] : "seq2seq.h5";
-    /* a GPU if there is one, else the CPU */
+    /* a GPU if the machine has one, otherwise the CPU */
     weft *w = weft_open(&(weft_opts){ .device = WEFT_BEST, .seed = 1 });
     model m = model_new(w);
     weft_optim *opt = weft_adamw_new(m.all, &(weft_adam_opts){ .lr = 5e-3 });
     uint64_t data = 1;
     weft_checkpoint_item items[] = { { "data", WEFT_I64, &data, 1 } };
 
-    weft_status s = weft_load(path, m.all, opt, items, 1);                    /* resume, if there is a file */
+    weft_status s = weft_load(path, m.all, opt, items, 1);                    /* resume if the file exists */
     if (s == WEFT_ENOENT)
         s = WEFT_OK;                                                          /* a first run */
     while (s == WEFT_OK && weft_ok(w) && weft_optim_steps(opt) < STEPS) {

@@ -1,12 +1,12 @@
-/* streaming.c - many users of one model, a token at a time.
+/* streaming.c - serves many users of one model, one token per request.
  *
- * Each user has a state and asks for the next token when it has its last answer. A thread answers the waiting
- * requests together, up to a batch, since a step of eight users costs little more than one. Halfway a user
- * moves to another thread with its state as bytes, as it could to another machine. A user's numbers are the
- * same bits in any batch, on any thread; the line `states` prints their hash.
+ * Each user has a state and requests the next token after each answer. A thread answers the waiting requests
+ * together, up to a batch, because a step of eight users costs little more than one. Halfway a user moves to
+ * another thread with its state as bytes, which could also go to another machine. A user's numbers are the
+ * same bits in any batch and on any thread; the line `states` prints their hash.
  *
- * A context belongs to one thread and holds the weights, and a packed copy. The line `contexts` prints the
- * memory. Threads beyond the cores of the machine gain nothing. */
+ * Each thread has a context with the weights and a packed copy of them. The line `contexts` prints the
+ * memory. More threads than cores gain nothing. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -30,27 +30,25 @@ typedef struct {
 static const option all_options[] = {
     SETTING("hidden", WHOLE, hidden, 128, 1, 65536, "units of each layer of the LSTM"),
     SETTING("layers", WHOLE, layers, 1, 1, 32, "layers of the LSTM"),
-    SETTING("seed", WHOLE, seed, 1, 0, 1e15, "seed of weights and order of requests"),
-    OTHER("model", TEXT, set.file, 0, 0, 0),
-    OTHER("users", WHOLE, users, 100, 1, 1e6),
-    OTHER("tokens", WHOLE, tokens, 100000, 1, 1e12),
-    OTHER("threads", WHOLE, threads, 1, 1, 256),
-    OTHER("batch", WHOLE, batch, 8, 1, 4096),
-    OTHER("save", TEXT, save, 0, 0, 0),
-    OTHER("restore", TEXT, restore, 0, 0, 0),
+    SETTING("seed", WHOLE, seed, 1, 0, 1e15, "seed of the weights and of the order of requests"),
+    OTHER("model", TEXT, set.file, 0, 0, 0, "file of weights; without it they are random"),
+    OTHER("users", WHOLE, users, 100, 1, 1e6, "number of users"),
+    OTHER("tokens", WHOLE, tokens, 100000, 1, 1e12, "tokens of all users together"),
+    OTHER("threads", WHOLE, threads, 1, 1, 256, "serving threads"),
+    OTHER("batch", WHOLE, batch, 8, 1, 4096, "largest number of users in a step"),
+    OTHER("save", TEXT, save, 0, 0, 0, "file for the first user's state at the end"),
+    OTHER("restore", TEXT, restore, 0, 0, 0, "file with the first user's state at the start"),
 };
 static const option_table option_list = {
-    "streaming [--users N] [--tokens N, of all users] [--threads N] [--batch USERS] [--model FILE, its "
-    "weights]\n"
-    "    [--save FILE, the first user's state at the end] [--restore FILE, its state at first]\n"
-    "with these settings:\n\n",
+    "usage:\n"
+    "  streaming [OPTION]..\n",
     all_options, sizeof all_options / sizeof *all_options, 3
 };
 
 /* ---- the model: a language model of bytes ---- */
 enum { BYTES = 256 };                            /* the tokens */
 
-/* hash: of the weights. States move between two models only if it is the same. */
+/* hash: hash of the weights. A state moves between two models only if their hashes are equal. */
 typedef struct {
     weft *w;
     weft_module *all;
@@ -62,7 +60,7 @@ typedef struct {
     uint64_t hash;
 } model;
 
-/* h of all layers of a user, then c; the tokens that it has seen. */
+/* numbers: h of all layers of a user, then c. tokens: count so far. */
 typedef struct {
     weft_real *numbers;
     int64_t tokens;
@@ -92,7 +90,7 @@ static uint64_t hash_of(const model *m)
     return hash;
 }
 
-/* The weights are those of a file, or by the seed. batch: most users of a step. */
+/* Loads the weights from a file, or draws them from the seed. batch: largest number of users in a step. */
 static model model_open(const settings *s, int64_t batch)
 {
     weft *w = open_context(WEFT_CPU, s->seed, 1);
@@ -146,7 +144,7 @@ static state state_new(const model *m) { return (state){ memory(state_numbers(m)
 static size_t state_size(const model *m) { return HEAD + state_numbers(m) * sizeof(weft_real) + CHECK; }
 
 /* Writes name and version of the format, sizes and hash of the model, tokens, numbers, and a checksum, in the
- * machine's byte order: that of x86 and ARM. */
+ * machine's byte order (little endian on x86 and ARM). */
 static void state_save(const model *m, const state *s, unsigned char *bytes)
 {
     const uint32_t sizes[] = { sizeof(weft_real), (uint32_t)m->layers, (uint32_t)m->hidden };
@@ -160,33 +158,34 @@ static void state_save(const model *m, const state *s, unsigned char *bytes)
     memcpy(bytes + HEAD + n, &check, CHECK);
 }
 
-/* Returns NULL, or why these bytes are not a state of this model; then the state stays as it was. */
+/* Reads a state. Returns NULL, or the reason why these bytes are not a state of this model; the state then
+ * stays unchanged. */
 static const char *state_restore(const model *m, const unsigned char *bytes, size_t n, state *s)
 {
     const uint32_t sizes[] = { sizeof(weft_real), (uint32_t)m->layers, (uint32_t)m->hidden };
     if (n < HEAD + CHECK || memcmp(bytes, format, NAME))
-        return "these bytes are no state of version 1";
+        return "these bytes are not a state of version 1";
     if (memcmp(bytes + NAME, sizes, sizeof sizes))
-        return "the state is of a model of another size";
+        return "the state belongs to a model of another size";
     uint64_t check = hashed(0, bytes, n - CHECK);
     if (n != state_size(m) || memcmp(bytes + n - CHECK, &check, CHECK))
-        return "some of these bytes have changed, or are missing";
+        return "some of these bytes have changed or are missing";
     if (memcmp(bytes + NAME + 12, &m->hash, 8))
-        return "the state is of a model with other weights";
+        return "the state belongs to a model with other weights";
     memcpy(&s->tokens, bytes + NAME + 20, 8);
     memcpy(s->numbers, bytes + HEAD, state_numbers(m) * sizeof(weft_real));
     return NULL;
 }
 
-/* ---- the server: a line of requests for each thread, which has a context and answers by steps ---- */
-/* Asks for one token at a time, the one after `token`. */
+/* ---- the server: a queue of requests, a context and a thread for each worker ---- */
+/* Requests one token at a time, the one after `token`. */
 typedef struct user {
     state s;
     int64_t number, left;                        /* requests that are still to come */
-    int thread;                                  /* that serves it */
+    int thread;                                  /* the thread that serves it */
     int32_t token, answer;
     double asked;                                /* time of the request */
-    struct user *next;                           /* in a line */
+    struct user *next;                           /* in a queue */
 } user;
 typedef struct {
     user *first, **end;
@@ -201,7 +200,7 @@ typedef struct {
     model m;
 } worker;
 typedef struct server {
-    pthread_mutex_t lock;                        /* of all lines and counts */
+    pthread_mutex_t lock;                        /* guards all queues and counts */
     pthread_cond_t some_answered;
     pthread_barrier_t opened;
     line answered;
@@ -211,7 +210,7 @@ typedef struct server {
     bool closing;
     worker *worker;
     int64_t steps, answers;
-    int64_t after[MICROSECONDS + 1];             /* answers after so many microseconds */
+    int64_t after[MICROSECONDS + 1];             /* number of answers by microseconds */
 } server;
 
 static void line_clear(line *l)
@@ -250,7 +249,7 @@ static int64_t take_batch(worker *t, user **users)
     return n;
 }
 
-/* [layers, n, hidden], from n users or back to them. */
+/* Copies states [layers, n, hidden] from n users, or back to them. */
 static void gather(const model *m, int64_t n, user *const *users, bool back)
 {
     size_t bytes = (size_t)m->hidden * sizeof *m->h;
@@ -369,7 +368,7 @@ static void server_ask(server *s, user *u)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Returns a list of the users that were answered; NULL: none, if it is not to wait. */
+/* Returns a list of the users that were answered; NULL if there are none and it may not wait. */
 static user *server_answered(server *s, bool wait)
 {
     pthread_mutex_lock(&s->lock);
@@ -381,7 +380,7 @@ static user *server_answered(server *s, bool wait)
     return all;
 }
 
-/* Returns the microseconds within which a share of the answers came. */
+/* Returns the microseconds that a share of the answers did not exceed. */
 static double within(const server *s, double share)
 {
     int64_t needed = (int64_t)(share * (double)s->answers), so_far = 0, us = 0;
@@ -427,7 +426,7 @@ static void restore(const model *m, state *s, const char *path)
     free(bytes);
 }
 
-/* Moves a user to the next thread by the bytes of its state. */
+/* Moves a user to the next thread, through the bytes of its state. */
 static void move(const server *s, user *u, int threads)
 {
     const model *from = &s->worker[u->thread].m;
@@ -441,7 +440,6 @@ static void move(const server *s, user *u, int threads)
     free(bytes);
 }
 
-/* ---- requests ---- */
 /* early: megabytes after a tenth of the tokens */
 typedef struct {
     user *all, **idle;
@@ -458,13 +456,13 @@ static crowd crowd_new(const options *o, const server *s)
                            .left = o->tokens / c.n + (i < o->tokens % c.n), .token = (int32_t)(i % BYTES) };
         c.idle[i] = &c.all[i];
     }
-    for (int64_t i = c.n; i-- > 0;)              /* some may have no request */
+    for (int64_t i = c.n; i-- > 0;)              /* users may be without requests */
         if (!c.idle[i]->left)
             c.idle[i] = c.idle[--c.at_rest];
     return c;
 }
 
-/* A random idle user asks. */
+/* Makes a random idle user request a token. */
 static void ask_one(crowd *c, server *s, weft_stream *chance)
 {
     int64_t i = weft_stream_below(chance, c->at_rest);
@@ -518,7 +516,7 @@ int main(int argc, char **argv)
     options o = { 0 };
     options_preset(&option_list, &o);
     if (options_read(&option_list, &o, NULL, argc, argv) < argc)
-        quit(2, "there is an argument too many; --help says what there is");
+        quit(2, "found an argument; expected options only; see streaming --help");
     server *s = server_open(&o.set, (int)o.threads, o.batch);
     crowd c = crowd_new(&o, s);
     weft_stream *chance = weft_stream_new((uint64_t)o.set.seed, "requests");

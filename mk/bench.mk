@@ -1,11 +1,11 @@
 # bench.mk - measurements.
 #: Measure
-#:   bench                      next to PyTorch on the same work, if it is installed; BENCH_FLAGS=
-#:   bench-growth               how a step's cost grows with each size (docs/growth.md)
-#:   bench-parallel             what ranks cost and bring, by Open MPI
-#:   bench-stream               one token a call, next to onnxruntime if PyPI has it
-#:   tiers                      whether the chosen instruction set is the fastest one
-#:   launches                   a GPU step's kernel launches, counted by the emulation, and their limits
+#:   bench                      compares with PyTorch on the same work, if installed; BENCH_FLAGS=
+#:   bench-growth               measures how the cost of a step grows with each size (docs/growth.md)
+#:   bench-parallel             measures the cost and the gain of ranks, with Open MPI
+#:   bench-stream               measures calls with one token, and onnxruntime from PyPI
+#:   tiers                      checks that the default instruction set is the fastest
+#:   launches                   counts the kernel launches of a GPU step by emulation, and checks their limits
 BENCH := $(if $(wildcard bench/weft_bench.c),$(B)/bench/weft_bench)
 $(BENCH): $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c)) $(B)/libweft.a
 	$(call say,LINK)

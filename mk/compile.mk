@@ -1,4 +1,4 @@
-# compile.mk - flags, and how a C file becomes an object.
+# compile.mk - flags, and the rule that compiles C files.
 CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror)
 WARN_LIB := -Wconversion -Wno-sign-conversion -Wdouble-promotion -Wvla
@@ -15,34 +15,34 @@ VFLAGS_dasan  := $(SANITIZE) -DWEFT_DOUBLE
 VFLAGS_tsan   := -fsanitize=thread -O1 -g1
 VFLAGS        := $(VFLAGS_$(V))
 SANITIZED     := $(findstring sanitize,$(VFLAGS))
-# The library of doubles has its own name and its own symbol version: both libraries can be installed side by side
-# and used in one process. In the build folder its files have the plain names.
+# The double library has its own name and symbol version, so both libraries can be installed together and used in one
+# process. In the build folder its files have the plain names.
 F64           := $(if $(filter -DWEFT_DOUBLE,$(VFLAGS)),_f64)
 
-# ---- a change of the command compiles everything again ----
-# The tests' library sees internal functions; weft.map hides them in the installed one.
+# ---- changed flags compile everything again ----
+# The tests use internal functions; weft.map hides them in the installed library.
 VISIBLE := -fvisibility=protected
 STAMP := $(strip $(VISIBLE) $(CC) $(filter-out -Werror,$(BASE)) $(CPPFLAGS) $(CFLAGS) $(VFLAGS))
 ifneq ($(STAMP),$(file <$(B)/flags))
 $(shell mkdir -p $(B))$(file >$(B)/flags,$(STAMP))
 endif
 
-# ---- Debian's packages, installed if they are missing and that is allowed ----
+# ---- Debian packages, installed if they are missing and the user may install ----
 $(BUILD)/.needs-%: tests/deps.sh
 	@mkdir -p $(@D)
 	@sh tests/deps.sh $*
 	@touch $@
-# The tests' packages come before anything is compiled.
+# Installs the tests' packages before anything is compiled.
 $(OBJ) lesson-library: | $(if $(filter test check,$(MAKECMDGOALS)),$(BUILD)/.needs-test)
 
 # ---- objects ----
 $(OBJ): EXTRA = -fPIC $(VISIBLE) $(WARN_LIB)
 $(B)/io/%.o $(B)/rnn/forecast/series/%.o $(B)/tests/%.o $(B)/tools/%.o: CPPFLAGS += $(HDF5)
-# Unoptimised tests compile in a quarter of the time. The plain variant optimises a little, for its warnings.
+# Tests at -O0 compile in a quarter of the time. The plain variant uses -O1, which finds more warnings.
 $(B)/tests/%.o: EXTRA += -fPIC $(if $(V),-O0,-O1)
 
-# The kernels of each instruction set have the highest optimisation. Under a sanitizer that would take three times
-# as long, and five times as long again where the CPU cannot run them.
+# SIMD kernels use -O3. Sanitizer builds use -O1, which compiles three times as fast, or -O0 for instruction sets that
+# this CPU lacks, which is five times faster again.
 TIER       := $(if $(SANITIZED),-O1,-O3) -ffp-contract=fast
 unless_run  = $(if $(SANITIZED),$(shell grep -qs $(1) /proc/cpuinfo && echo -O1 || echo -O0),-O3) -ffp-contract=fast
 TIER_512   := $(call unless_run,avx512f)
@@ -59,13 +59,13 @@ $(B)/core/cpu/amx.o: EXTRA += $(AMX_FLAGS)
 else
 $(B)/core/cpu/amx_emulated.o: EXTRA += $(TIER)
 endif
-# Random draws are the same bits everywhere (core/shared/normal.h), so no product is fused with an addition.
+# Random numbers have the same bits everywhere (core/shared/normal.h), so products are not fused with additions.
 $(B)/core/random.o: EXTRA += -ffp-contract=off
 
 $(B)/%.o: %.c $(B)/flags | $(BUILD)/.needs-build
 	@mkdir -p $(@D)
 	$(call say,CC  )
 	$(Q)$(CC) $(ALL) -c -o $@ $<
-# Every C source, compiled and not linked. With CFLAGS=-fsyntax-only the compiler only reads it.
+# objects compiles every C source without linking. With CFLAGS=-fsyntax-only it only checks them.
 PROGRAM_SRC = $(wildcard examples/*.c examples/*/*.c tools/*.c tools/*/*.c bench/*.c bench/*/*.c tests/*/*.c)
 objects: $(OBJ) $(patsubst %.c,$(B)/%.o,$(filter-out %/exchange.c,$(PROGRAM_SRC)))

@@ -1,4 +1,4 @@
-# cuda.mk - the GPU's back end, a library of its own, so that weft runs where there is no CUDA.
+# cuda.mk - builds the GPU's back end. It is a separate library, so weft also runs without CUDA.
 NVCC       := $(or $(NVCC),$(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null),none)
 CUDA_ARCHS ?= 80 90 100 120
 CUDA_SRC   := $(wildcard cuda/*.cu)
@@ -6,8 +6,8 @@ CUDA_OBJ   := $(CUDA_SRC:%.cu=$(B)/%.o)
 CUDA       := $(if $(filter none,$(NVCC))$(filter asan dasan tsan,$(V)),,$(if $(CUDA_SRC),$(B)/libweft_cuda.so))
 CUDA_NAMES  = -DWEFT_CUDA_ARCHS=.$(subst $(space),.,$(strip $(CUDA_ARCHS))).
 
-# The library has machine code for each of CUDA_ARCHS, and PTX for later GPUs: that of 90 and 120, else of the last
-# one. It is compressed as far as nvcc 13 can; drivers of CUDA 12 may not read that.
+# The library has machine code for each of CUDA_ARCHS, and PTX for later GPUs: for 90 and 120 if listed, otherwise for
+# the last one. nvcc 13 compresses it to the smallest size, which drivers of CUDA 12 may not read.
 CUDA_PTX   := $(or $(filter 90 120,$(CUDA_ARCHS)),$(lastword $(CUDA_ARCHS)))
 CUDA_13    := $(if $(CUDA_SRC),$(shell $(NVCC) --version 2>/dev/null | grep 'release 1[3-9]'))
 CUDA_SMALL := $(if $(CUDA_SRC),$(if $(CUDA_13),--compress-mode=size,-Xfatbin -compress-all))
@@ -15,9 +15,9 @@ NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) $(if $(WERROR),-Werror 
               $(CUDA_NAMES) -MMD -MP $(CUDA_SMALL) \
               -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers
 
-# Sources that test for the architecture (cuda.h) are compiled for each. The others are compiled once, for the
-# oldest, and the code for all architectures comes from that PTX: PTX for 90 would be the same, and for 120 nvcc
-# would unroll loops. sm_100 has nothing that weft uses and sm_90 lacks. Sources without kernels need no code.
+# Sources that test the architecture (cuda.h) are compiled for each. The others are compiled once for the oldest, and
+# all machine code comes from that PTX. PTX for 90 would be the same; for 120 nvcc would unroll loops. weft uses no
+# feature of sm_100 that sm_90 lacks. Sources without kernels need no machine code.
 CUDA_EACH  := $(addprefix cuda/,attention.cu device.cu recur_block.cu recur_cluster.cu recur_group.cu)
 CUDA_HOST   = $(if $(CUDA_SRC),$(shell grep -L __global__ $(CUDA_SRC)))
 virtual     = $(patsubst 103,90,$(patsubst 100,90,$1))
@@ -27,8 +27,8 @@ NVCC_EACH   = $(foreach a,$(CUDA_ARCHS),$(call gencode,$(call virtual,$a),sm,$a)
               $(foreach a,$(call virtual,$(CUDA_PTX)),$(call gencode,$a,compute,$a))
 NVCC_HOST   = -DWEFT_ONCE $(call gencode,$(oldest),compute,$(oldest))
 NVCC_ONCE   = $(NVCC_HOST) $(foreach a,$(CUDA_ARCHS),$(call gencode,$(oldest),sm,$a))
-# An element of a vector has the same bits at every position and alignment, so neither nvcc nor ptxas may fuse a
-# multiplication and an addition in one place and not in another.
+# An element of a vector has the same bits at every position and alignment. So neither nvcc nor ptxas may fuse a
+# multiplication with an addition at some positions only.
 CUDA_UNFUSED := $(addprefix cuda/,nests.cu optimisers.cu pointwise.cu)
 nvcc_code   = $(if $(filter $1,$(CUDA_UNFUSED)),-fmad=false) \
               $(if $(filter $1,$(CUDA_EACH)),$(NVCC_EACH),$(if $(filter $1,$(CUDA_HOST)),$(NVCC_HOST),$(NVCC_ONCE)))
@@ -40,7 +40,7 @@ $(shell mkdir -p $(B))$(file >$(B)/cuda_flags,$(CUDA_STAMP))
 endif
 endif
 
-# nvcc takes minutes, so the library comes first. The PTX that all code is made from stays in ptx/.
+# nvcc takes minutes, so the library is built first. The PTX of all code is kept in ptx/.
 $(CUDA_OBJ): | $(B)/libweft.a $(B)/libweft.so
 $(B)/cuda/%.o: cuda/%.cu $(B)/cuda_flags mk/nvcc.sh
 	$(call say,NVCC)
@@ -54,7 +54,7 @@ $(B)/libweft_cuda.so: $(CUDA_OBJ) core/install/plugin.map
 	    $(if $(CUBLAS),-L$(CUBLAS)/lib -l:$(CUBLAS_LT) -Xlinker -rpath=$(CUBLAS)/lib,-lcublasLt)
 	$(if $(F64),@ln -sf $(@F) $(@D)/libweft_cuda_f64.so)
 
-# ---- the emulation: the same sources by g++ against tests/emu, for tests where there is no GPU ----
+# ---- the emulation: g++ compiles the same sources with tests/emu, for tests without a GPU ----
 EMU_CPP  := $(filter-out %_test.cpp %/nccl.cpp,$(wildcard tests/emu/*.cpp))
 PTX_CPP  := $(filter-out %_test.cpp,$(wildcard tests/ptx/*.cpp))
 EMU_OBJ  := $(CUDA_SRC:%.cu=$(B)/emu/%.o) $(EMU_CPP:tests/emu/%.cpp=$(B)/emu/%.o) \

@@ -1,6 +1,6 @@
-# fuzz.mk - damaged files for every reader (tests/nets/fuzz.sh). What reads files is compiled for libFuzzer; the rest is
-# the archive's.
-#:   fuzz                       damaged files for every reader; SECONDS=60 SEED=1 READERS="csv frame"
+# fuzz.mk - runs every reader on damaged files (tests/nets/fuzz.sh). Readers are compiled for libFuzzer; the other code
+# comes from the archive.
+#:   fuzz                       runs every reader on damaged files; SECONDS=60 SEED=1 READERS="csv frame"
 SECONDS    ?= 60
 F          := $(BUILD)/fuzz
 FUZZ_CC    ?= clang

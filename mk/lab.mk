@@ -1,9 +1,9 @@
 # lab.mk - the laboratory and the site.
 #: Laboratory and site
-#:   lab                        a language model with five plans, all measurements on one page; QUICK=1: in minutes
-#:   lab-check                  looks at that page in Chromium, if there is one
-#:   site                       documents, lessons and the reference as pages, build/site/index.html
-#:   site-check                 looks at these in Chromium, if there is one
+#:   lab                        measures five plans with a language model and writes a page; QUICK=1: in minutes
+#:   lab-check                  checks that page in Chromium, if installed
+#:   site                       writes documents, lessons and the reference as HTML, build/site/index.html
+#:   site-check                 checks the site in Chromium, if installed
 LAB_LONG  = --limit 99999 --hidden 256 --update 2048 --epochs 8 --lr .006 --seeds 1 --rounds 1 \
             --seconds 14400 --target 2.25
 LAB_FLAGS = $(if $(QUICK),--quick --seconds 240,$(LAB_LONG)) --threads $(or $(THREADS),2)

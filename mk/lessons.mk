@@ -1,10 +1,10 @@
-# lessons.mk - the course, on the library of doubles (lessons/README.md).
+# lessons.mk - the course; it uses the double library (lessons/README.md).
 #: Lessons
-#:   lesson N=3 FILE=my.c       compiles the answer to a lesson, checks it and draws its picture
-#:   lesson-start N=3 DIR=dir   copies the lesson's start for a student
-#:   lessons                    checks all solutions, starts and wrong answers
+#:   lesson N=3 FILE=my.c       compiles and checks an answer to a lesson, and draws its picture
+#:   lesson-start N=3 DIR=dir   copies a lesson's starting files for a student
+#:   lessons                    checks all solutions, starting files and wrong answers
 #:   grade DIR=dir              grades the answers of a class
-#:   lessons-package DIR=dir    a copy for students, without solutions
+#:   lessons-package DIR=dir    copies the lessons for students, without solutions
 LESSON_V := $(if $(filter asan dasan,$(V)),dasan,double)
 LESSONS   = B='$(abspath $(BUILD))/$(LESSON_V)' V=$(LESSON_V) CC='$(CC)' bash lessons/lesson.sh
 lesson lessons grade: lesson-library

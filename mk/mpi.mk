@@ -1,4 +1,4 @@
-# mpi.mk - what moves bytes between ranks, by Open MPI and by MPICH: a library for each compiler that is found.
+# mpi.mk - builds the transports between ranks for Open MPI and MPICH, if their compilers are installed.
 MPICC_openmpi := $(shell command -v mpicc.openmpi)
 MPICC_mpich   := $(shell command -v mpicc.mpich)
 MPI           ?=

@@ -1,6 +1,6 @@
 #!/bin/sh
-# nvcc.sh OBJECT NVCC FLAG.. -c SOURCE: compiles, and keeps in $PTX the PTX that the code is made from, one file for each of
-# $VIRTUAL's architectures; a source that is compiled once has links to the $OLDEST. Registers and spills go to OBJECT.usage.
+# nvcc.sh OBJECT NVCC FLAG.. -c SOURCE    compiles a source and keeps its PTX in folder $PTX, one file for each architecture of $VIRTUAL.
+# A source that is compiled once gets links to the file of $OLDEST. Registers and spills are written to OBJECT.usage.
 object=$1; shift
 base=${object%.o} name=$(basename "$object" .o)
 rm -rf "$base.kept"

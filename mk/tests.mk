@@ -1,4 +1,4 @@
-# tests.mk - tests and the nets with figures. tests/README.md says what each proves and how often it runs.
+# tests.mk - tests and long checks. tests/README.md describes what each proves and how often it runs.
 TEST_SRC := $(wildcard tests/*/test_*.c)
 ROOMS    := $(sort $(foreach t,$(TEST_SRC),$(word 2,$(subst /, ,$t))))
 TESTS    := $(ROOMS:%=$(B)/tests/test_%)
@@ -8,7 +8,7 @@ PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
 
 # ---- programs ----
 $(patsubst %.c,$(B)/%.o,$(wildcard tests/*.c tests/*/*.c)): | $(BUILD)/.needs-test
-# One test program for each room. It uses the library as a shared object whose internal functions are visible.
+# One test program for each folder. It links a shared library with visible internal functions.
 $(B)/tests/libweft_inside.so: $(OBJ)
 	@mkdir -p $(@D)
 	$(call say,LINK)
@@ -47,11 +47,11 @@ $(B)/tests/nets/starve_malloc.so: tests/nets/starve_malloc.c $(B)/flags
 	$(Q)$(CC) $(BASE) $(CFLAGS) -fPIC -shared -o $@ $<
 
 #: Check
-#:   check                      the fast tier: Criterion's tests, code in documents, lint without clang-tidy
-#:   test                       all tests; UNITS="test_ops golden io": these files, programs and rooms alone, on the CPU
-#:   lint                       the rules of the house
-#:   format                     the lines that differ from the last commit, by clang-format
-#:   nightly                    hours: everything, in every variant
+#:   check                      fast checks: Criterion's tests, code in documents, lint without clang-tidy
+#:   test                       all tests; UNITS="test_ops golden io": only these files, programs and folders, on a CPU
+#:   lint                       checks the rules of style and structure
+#:   format                     formats the lines that differ from the last commit, with clang-format
+#:   nightly                    runs everything in every variant, for hours
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/%_test,$^)
 UNITS     ?=
 UNIT_FILES = $(foreach u,$(UNITS),$(wildcard tests/*/$(filter test_%,$u).c tests/$u/test_*.c))
@@ -70,15 +70,15 @@ format: ; @git clang-format --force --quiet --extensions c,h,cu,cuh
 lint: $(B)/libweft.so | $(BUILD)/.needs-lint
 	@B=$(B) CC='$(CC)' WEFT_NO_TIDY='$(WEFT_NO_TIDY)' bash tests/lint.sh
 
-#:   test-cuda                  the GPU's tests, emulated; GPU=1: on the GPU of this machine
-#:   test-ptx                   executes the PTX of libweft_cuda.so by an interpreter; WHOLE=1: all tests of a GPU
-#:   test-parallel              many ranks by Open MPI and MPICH; MOMENTS=3: number of moments of a fault
-#:   installcheck               installs into a folder and builds programs against that
+#:   test-cuda                  runs the GPU's tests by emulation; GPU=1: on the GPU of this machine
+#:   test-ptx                   runs the PTX of libweft_cuda.so in an interpreter; WHOLE=1: all tests of a GPU
+#:   test-parallel              tests many ranks with Open MPI and MPICH; MOMENTS=3: moments at which faults occur
+#:   installcheck               installs into a folder and builds programs with it
 test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
 	@CUDA_ONLY=1 GPU=$(GPU) CUDA=$(abspath $(dir $<)) $(RUN_TESTS)
 RECORD_PTX = B=$(B) WHOLE=$(WHOLE) bash tests/ptx/test.sh && bash tests/ptx/state.sh >tests/ptx/recorded
 test-ptx: $(EMULATED) $(if $(filter none,$(NVCC)),,$(B)/libweft_cuda.so) $(TESTS) $(TOOLS)
-	@$(if $(filter none,$(NVCC)),echo "skipped: there is no nvcc here",$(RECORD_PTX))
+	@$(if $(filter none,$(NVCC)),echo "skipped: no nvcc",$(RECORD_PTX))
 planted-ptx: test-ptx
 	@$(if $(filter none,$(NVCC)),,B=$(B) NVCC=$(NVCC) bash tests/ptx/planted.sh)
 test-parallel: $(B)/examples/g2p $(TRANSPORTS)
@@ -87,11 +87,11 @@ test-parallel: $(B)/examples/g2p $(TRANSPORTS)
 installcheck:
 	@MAKE='$(MAKE)' CC='$(CC)' V=$(V) B=$(B) sh tests/installcheck.sh
 
-#:   hunt                       random programs in twelve ways, to the bit; PROGRAMS=300 SEED=1
+#:   hunt                       runs random programs in twelve ways and compares bits; PROGRAMS=300 SEED=1
 #:   kill                       kills runs and resumes them; KILLS=20 SEED=1
-#:   starve                     lets every allocation fail once; LONG=1: more of them
-#:   soak                       the tests with long loops
-#:   planted                    proves that each net catches its planted bug
+#:   starve                     makes every allocation fail once; LONG=1: more of them
+#:   soak                       runs the tests with long loops
+#:   planted                    proves that each check finds its planted bug
 hunt: $(B)/tests/hunt/hunt
 	@$< $(or $(PROGRAMS),300) $(or $(SEED),1)
 kill: $(B)/examples/g2p

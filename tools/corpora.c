@@ -54,7 +54,7 @@ static int list_all(void)
         good = (all_corpora[i].numbers || list_installed(all_corpora + i, &missing)) && good;
     if (missing)
         list_missing(missing);
-    printf("\nformulas, n=3000 lengths and seed=1 by default: NAME:NUMBERS[,n=..][,seed=..]\n");
+    printf("\nformulas: NAME:NUMBERS[,n=..][,seed=..] (n=3000, seed=1)\n");
     for (int i = 0; i < corpora_count; i++)
         if (all_corpora[i].numbers) {
             const corpus *c = all_corpora + i;
@@ -86,9 +86,8 @@ typedef struct {
     bool names;
 } corpora_asked;
 
-static const option options[] = {
-    IS_FLAG("--names", offsetof(corpora_asked, names), "prints the names alone"), { 0 }
-};
+static const option options[] = { IS_FLAG("--names", offsetof(corpora_asked, names), "print only the names"),
+                                  { 0 } };
 
 static int run_corpora(int argc, char **argv)
 {
@@ -96,7 +95,7 @@ static int run_corpora(int argc, char **argv)
     if (read_options(&subcommand_corpora, &a, &argc, argv))
         return USAGE;
     if (argc + a.names > 1)
-        return usage_error(&subcommand_corpora, "\"%.60s\" is one argument too many", argv[argc - 1]);
+        return usage_error(&subcommand_corpora, "found \"%.60s\"; expected at most one name", argv[argc - 1]);
     int status = a.names ? list_names() : 0;
     if (!a.names)
         status = argc ? print_lengths(argv[0]) : list_all();
@@ -106,10 +105,10 @@ static int run_corpora(int argc, char **argv)
 const subcommand subcommand_corpora = { .name = "corpora",
                                         .about = "lists corpora, or prints the lengths of one",
                                         .usage = "[--names|NAME]",
-                                        .details = "Lists corpora: the number of their sequences (n) and "
-                                                   "tokens, and the mean, standard deviation (sd), 99th\n"
-                                                   "percentile and maximum of their lengths. For NAME prints "
-                                                   "the lengths, one a line. NAME is one of the\n"
+                                        .details = "Without NAME lists the corpora: number of sequences (n) "
+                                                   "and tokens; mean, standard deviation (sd), 99th\n"
+                                                   "percentile and maximum of the lengths. With NAME prints "
+                                                   "the lengths, one a line. NAME is a name of the\n"
                                                    "list, NAME[:NUMBER..][,n=..][,seed=..], or file:PATH.\n",
                                         .options = options,
                                         .run = run_corpora };

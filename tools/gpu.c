@@ -18,14 +18,15 @@ static int run_gpu(int argc, char **argv)
 {
     int index = 0;
     if (argc > 1 || (argc == 1 && !number_of(argv[0], &index)))
-        return usage_error(&subcommand_gpu, "\"%.60s\": the number of a GPU is expected", argv[argc - 1]);
+        return usage_error(&subcommand_gpu, "found \"%.60s\"; expected the number of one GPU",
+                           argv[argc - 1]);
     weft *w = weft_open(&(weft_opts){ .device = WEFT_CUDA, .index = index });
     const bool good = weft_ok(w);
     if (good)
         weft_print_device(stdout, w);
     else {
         weft *other = weft_open(&(weft_opts){ .device = WEFT_BEST });
-        printf("programs that ask for the best device run on: %s\n", weft_device_name(other));
+        printf("programs with the device WEFT_BEST run on: %s\n", weft_device_name(other));
         weft_close(other);
     }
     const int status = good ? GOOD : say_error(FAILED, "gpu: %s", weft_error_message(w));
@@ -35,10 +36,11 @@ static int run_gpu(int argc, char **argv)
 
 const subcommand subcommand_gpu = {
     .name = "gpu",
-    .about = "reports what the library would do with a GPU of this machine, or why it uses none",
+    .about = "reports how the library uses a GPU of this machine, or why it uses none",
     .usage = "[NUMBER]",
     .details =
-        "Reports which code GPU NUMBER [0] has found, which kernels recurrent layers use by their size, and\n"
-        "where measured choices are kept; or why there is no GPU.\n",
+        "Reports for GPU NUMBER (0) which compiled code it runs, which kernels recurrent layers use at "
+        "each size,\n"
+        "and where measured choices are stored. Without a GPU it reports the reason.\n",
     .run = run_gpu
 };

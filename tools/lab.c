@@ -85,15 +85,15 @@ static bool write_results(lab_run *r, const char *command)
     char device[64], date[32], words[256] = "", over[64];
     int threads = (int)r->asked.threads;
     lab *page = &r->page;
-    snprintf(over, sizeof over, "%g s were over; --seconds gives more time", r->asked.seconds);
+    snprintf(over, sizeof over, "the limit of %g s was over; --seconds extends it",
+             r->asked.seconds);
     snprintf(device, sizeof device, "%d thread%s; LSTM of %lld", threads, threads == 1 ? "" : "s",
              (long long)r->asked.hidden);
     if (page->costs)
-        snprintf(
-            words, sizeof words,
-            "A layer, %s, forwards and backwards on the first batches of each plan; predicted from steps of "
-            "1, 2, 4 .. 128 rows.",
-            r->layer.name);
+        snprintf(words, sizeof words,
+                 "One layer (%s), forward and backward, on the first batches of each plan. Times are "
+                 "predicted from steps of 1, 2, 4 .. 128 rows.",
+                 r->layer.name);
     page->corpus = r->asked.corpus;
     page->n = r->train.n;
     page->len = r->train.len;
@@ -129,11 +129,10 @@ static bool choose_experiments(void *to, const char *names)
         while (i < EXPERIMENTS && (strlen(experiment[i].name) != n || strncmp(experiment[i].name, at, n)))
             i++;
         if (i == EXPERIMENTS)
-            return usage_error(
-                       &subcommand_lab,
-                       "--only: there is no experiment \"%.*s\"; layouts, contamination, adversaries, "
-                       "cost, times, learning and gradients exist",
-                       n < 40 ? (int)n : 40, at),
+            return usage_error(&subcommand_lab,
+                               "--only: found \"%.*s\"; expected layouts, contamination, adversaries, cost, "
+                               "times, learning or gradients",
+                               n < 40 ? (int)n : 40, at),
                    false;
         a->leave_out &= ~(1u << i);
         if (!*(at += n))
@@ -141,7 +140,7 @@ static bool choose_experiments(void *to, const char *names)
     }
 }
 
-/* Prints the lengths for which a program makes plans for `--from`. */
+/* Prints the training lengths; another program can plan them for `--from`. */
 static int print_lengths(const lab_run *r)
 {
     for (int64_t i = 0; i < r->train.n; i++)
@@ -163,19 +162,20 @@ static int run_all(lab_run *r, const char *command)
     if (!write_results(r, command))
         return FAILED;
     if (good && interrupted)
-        return say_error(FAILED, "lab: interrupted; %s has what was measured until then", r->asked.out);
+        return say_error(FAILED, "lab: interrupted; %s has the measurements so far", r->asked.out);
     if (good && late)
-        fprintf(stderr, "weft: lab: %g s are over; %s has what was measured until then\n", r->asked.seconds,
-                r->asked.out);
+        fprintf(stderr, "weft: lab: the time limit of %g s is over; %s has the measurements so far\n",
+                r->asked.seconds, r->asked.out);
     return good ? GOOD : FAILED;
 }
 
-/* ---- the command ---- */
 static bool add(void *to, const char *planner, bool padded)
 {
     lab_asked *a = to;
     if (a->planners == MOST_PLANNERS)
-        return usage_error(&subcommand_lab, "more than %d planners", MOST_PLANNERS), false;
+        return usage_error(&subcommand_lab, "--planner: found more than %d; expected at most that many",
+                           MOST_PLANNERS),
+               false;
     a->padded[a->planners] = padded;
     a->planner[a->planners++] = (char *)planner;
     return true;
@@ -185,30 +185,30 @@ static bool add_padded(void *to, const char *value) { return add(to, value, true
 
 #define AT(f) offsetof(lab_asked, f)
 static const option options[] = {
-    IS_FLAG("--calibrate", AT(calibrate), "measures the layer's costs again and renews the cache"),
-    IS_TEXT("--corpus", "NAME", AT(corpus), "the corpus, see weft corpora"),
-    IS_REAL("--dropout", "P", AT(dropout), .99, "dropout of the LSTM's outputs while learning [.1]"),
-    IS_WHOLE("--epochs", AT(epochs), 1 << 20, "passes over all sequences while learning [2; quick 1]"),
+    IS_FLAG("--calibrate", AT(calibrate), "measure the layer's costs again and renew the cache"),
+    IS_TEXT("--corpus", "NAME", AT(corpus), "corpus; see weft corpora"),
+    IS_REAL("--dropout", "P", AT(dropout), .99, "dropout after the LSTM while learning (.1)"),
+    IS_WHOLE("--epochs", AT(epochs), 1 << 20, "passes over all sequences while learning (2; quick 1)"),
     IS_TEXT_ONCE("--from", "FILE.jsonl", AT(from),
-                 "adds the plans of a file, one a line, of the lengths that\n--lengths prints"),
-    IS_WHOLE("--hidden", AT(hidden), 4096, "units of the LSTM [64; quick 32]"),
-    IS_FLAG("--lengths", AT(lengths), "prints the lengths that models learn from, and does no more"),
-    IS_WHOLE("--limit", AT(limit), 1 << 30, "at most this number of different sequences [3000; quick 600]"),
-    IS_REAL("--lr", "RATE", AT(lr), 100, "learning rate at the start, a tenth at the end [.005]"),
+                 "add plans from a file, one a line, for the lengths of --lengths"),
+    IS_WHOLE("--hidden", AT(hidden), 4096, "units of the LSTM (64; quick 32)"),
+    IS_FLAG("--lengths", AT(lengths), "only print the lengths of the training sequences"),
+    IS_WHOLE("--limit", AT(limit), 1 << 30, "largest number of different sequences (3000; quick 600)"),
+    IS_REAL("--lr", "RATE", AT(lr), 100, "learning rate after warm-up; a tenth at the end (.005)"),
     IS_OWN("--only", "NAME,..", choose_experiments,
-           "only these experiments: layouts, contamination, adversaries, cost,\n"
-           "times, learning, gradients [all]"),
-    IS_TEXT("--out", "FILE.html", AT(out), "the page; single measurements go to FILE-times.jsonl"),
-    IS_OWN("--padded", "PLANNER", add_padded, "one of the planners, whose batches run padded"),
-    IS_OWN("--planner", "PLANNER", add_planner, "one of the planners; given once for each"),
-    IS_FLAG("--quick", AT(quick), "600 sequences, an LSTM of 32, a minute at most"),
-    IS_WHOLE("--rounds", AT(rounds), MOST_ROUNDS, "measurements of an epoch's time [5; quick 3]"),
-    IS_REAL("--seconds", "S", AT(seconds), 1 << 20, "time limit of all experiments [900; quick 60]"),
-    IS_WHOLE("--seeds", AT(seeds), SEEDS, "models that learn from different first weights [3]"),
-    IS_REAL("--target", "BITS", AT(target), 64, "learning ends at this number of bits a token [never]"),
-    IS_WHOLE("--threads", AT(threads), 1024, "threads of the model [1]"),
+           "only these experiments: layouts, contamination, adversaries,\n"
+           "cost, times, learning, gradients (all)"),
+    IS_TEXT("--out", "FILE.html", AT(out), "page to write; every measurement goes to FILE-times.jsonl"),
+    IS_OWN("--padded", "PLANNER", add_padded, "planner whose batches run padded; may be repeated"),
+    IS_OWN("--planner", "PLANNER", add_planner, "planner to compare; may be repeated"),
+    IS_FLAG("--quick", AT(quick), "600 sequences, an LSTM of 32, at most a minute"),
+    IS_WHOLE("--rounds", AT(rounds), MOST_ROUNDS, "timed passes of each plan (5; quick 3)"),
+    IS_REAL("--seconds", "S", AT(seconds), 1 << 20, "time limit of all experiments (900; quick 60)"),
+    IS_WHOLE("--seeds", AT(seeds), SEEDS, "models with different initial weights for learning (3)"),
+    IS_REAL("--target", "BITS", AT(target), 64, "learning stops at this number of bits per token (never)"),
+    IS_WHOLE("--threads", AT(threads), 1024, "threads of the model (1)"),
     IS_WHOLE("--update", AT(update), 1 << 30,
-             "tokens of an update while learning [1024, or the largest capacity]"),
+             "tokens per update while learning (1024, or the largest capacity)"),
     { 0 }
 };
 
@@ -217,7 +217,7 @@ static bool is_complete(const lab_asked *a)
     bool plans = a->planners || a->from, out = a->out && *a->out;
     const char *missing = !a->corpus ? "--corpus NAME" : !plans ? "--planner PLANNER" : "--out FILE.html";
     return (a->corpus && (a->lengths || (plans && out))) ||
-           (usage_error(&subcommand_lab, "%s is missing", missing), false);
+           (usage_error(&subcommand_lab, "found no %s; expected one", missing), false);
 }
 
 static void choose(lab_asked *a)
@@ -239,8 +239,9 @@ static int run_lab(int argc, char **argv)
     char *command = command_line("weft lab", argc, argv);
     int status = read_options(&subcommand_lab, &r.asked, &argc, argv);
     if (!status && argc)
-        status =
-            usage_error(&subcommand_lab, "\"%.60s\" is not understood: planners follow --planner", argv[0]);
+        status = usage_error(&subcommand_lab,
+                             "found \"%.60s\"; expected options only; give planners with --planner",
+                             argv[0]);
     if (!status &&
         (!is_complete(&r.asked) || !are_planners(&subcommand_lab, r.asked.planner, r.asked.planners)))
         status = USAGE;
@@ -258,11 +259,11 @@ static int run_lab(int argc, char **argv)
 
 const subcommand subcommand_lab = {
     .name = "lab",
-    .about = "runs experiments on planners with a small language model and writes a page of them",
+    .about = "runs experiments on planners with a small language model and writes a page",
     .usage = "--corpus NAME --planner PLANNER.. --out FILE.html [OPTION]..",
-    .details =
-        "Measures times, exactness, contamination, gradients, hard instances and learning by each planner.\n"
-        "Writes a page, and FILE-times.jsonl with every single measurement.\n",
+    .details = "Measures times, exactness, contamination, gradients, hard instances and learning for each "
+               "planner.\n"
+               "Writes a page, and FILE-times.jsonl with every measurement.\n",
     .options = options,
     .run = run_lab
 };

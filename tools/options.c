@@ -6,7 +6,6 @@
 #include "core/nearest.h"
 #include "tools/options.h"
 
-/* ---- errors ---- */
 int usage_error(const subcommand *s, const char *format, ...)
 {
     va_list list;
@@ -30,11 +29,10 @@ static int no_such_option(const subcommand *s, const char *word)
     const char *letters = word + strspn(word, "-");
     snprintf(name, sizeof name, "%.*s", (int)strcspn(letters, "="), letters);
     const char *near = weft__nearest(name, option_name, s);
-    return usage_error(s, "there is no option %.60s%s%s%s", word, near ? "; --" : "", near ? near : "",
+    return usage_error(s, "unknown option %.60s%s%s%s", word, near ? "; --" : "", near ? near : "",
                        near ? " is near" : "");
 }
 
-/* ---- values ---- */
 static bool put_whole(const subcommand *s, const option *o, const char *text, int64_t *to)
 {
     char *end;
@@ -44,7 +42,8 @@ static bool put_whole(const subcommand *s, const option *o, const char *text, in
         *to = n;
         return true;
     }
-    return usage_error(s, "%s is \"%.40s\"; a whole number in 1 .. %.0f is expected", o->name, text, o->most),
+    return usage_error(s, "%s: found \"%.40s\"; expected a whole number in 1 .. %.0f", o->name, text,
+                       o->most),
            false;
 }
 
@@ -56,7 +55,7 @@ static bool put_real(const subcommand *s, const option *o, const char *text, dou
         *to = x;
         return true;
     }
-    return usage_error(s, "%s is \"%.40s\"; a number above 0, at most %g, is expected", o->name, text,
+    return usage_error(s, "%s: found \"%.40s\"; expected a number above 0, at most %g", o->name, text,
                        o->most),
            false;
 }
@@ -77,7 +76,7 @@ static bool put(const subcommand *s, const option *o, const char *value, void *t
     default:
         memcpy(&before, field, sizeof before);
         if (before && o->once)
-            return usage_error(s, "%s is given twice", o->name), false;
+            return usage_error(s, "%s: found twice; expected once", o->name), false;
         memcpy(field, &value, sizeof value);
         return true;
     }
@@ -89,17 +88,16 @@ static const char *value_of(const subcommand *s, const option *o, int argc, char
 {
     const char *equals = strchr(argv[*at], '='), *next = *at + 1 < argc ? argv[*at + 1] : NULL;
     if (!o->value)
-        return equals ? usage_error(s, "%s has no value", o->name), NULL : "";
+        return equals ? usage_error(s, "%s: found a value; expected none", o->name), NULL : "";
     if (equals && equals[1])
         return equals + 1;
     if (!equals && o->is_value)
         return next && o->is_value(next) ? argv[++*at] : o->otherwise;
     if (!equals && next && *next && strncmp(next, "--", 2))
         return argv[++*at];
-    return usage_error(s, "%s needs a value, %s", o->name, o->value), NULL;
+    return usage_error(s, "%s: found no value; expected %s", o->name, o->value), NULL;
 }
 
-/* ---- all of them ---- */
 static const option *find(const subcommand *s, const char *word)
 {
     size_t n = strcspn(word, "=");

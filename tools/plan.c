@@ -5,7 +5,6 @@
 #include "tools/options.h"
 #include "tools/plan/cost.h"
 
-/* ---- a table ---- */
 static void print_table(const planned *all, int n)
 {
     int width = 7;
@@ -24,7 +23,6 @@ static void print_table(const planned *all, int n)
     }
 }
 
-/* ---- the command ---- */
 /* The options. report, from: files or NULL. named: lengths is the name of a corpus. layer: from the text
  * explain, unless costs come from a file. */
 typedef struct {
@@ -113,7 +111,7 @@ static int plan_all(const asked *a)
     planned *all = NULL;
     int count = 0;
     if (len && !n && !a->json)
-        fprintf(stderr, "weft: plan: %s has no lengths\n", strcmp(a->lengths, "-") ? a->lengths : "stdin");
+        fprintf(stderr, "weft: plan: %s: found no lengths\n", strcmp(a->lengths, "-") ? a->lengths : "stdin");
     bool failed = false, good = len && make_all(a, len, n, &all, &count, &failed) && (count || !failed);
     if (good && a->report)
         good = report_plans(a->report, a->lengths, len, n, all, count, a->command, a->times);
@@ -160,25 +158,27 @@ char *command_line(const char *name, int argc, char **argv)
 /* ---- options ---- */
 #define AT(f) offsetof(asked, f)
 static const option options[] = {
-    IS_FLAG("--calibrate", AT(calibrate), "with --explain: measures the layer again and renews the cache"),
-    IS_TEXT("--corpus", "NAME", AT(corpus), "the lengths of a corpus, instead of LENGTHS; see weft corpora"),
-    IS_TEXT("--costs", "FILE.json", AT(costs), "with --explain: the layer's costs from a file, not measured"),
+    IS_FLAG("--calibrate", AT(calibrate), "with --explain: measure the layer again and renew the cache"),
+    IS_TEXT("--corpus", "NAME", AT(corpus),
+            "plan the lengths of a corpus instead of LENGTHS; see weft "
+            "corpora"),
+    IS_TEXT("--costs", "FILE.json", AT(costs), "with --explain: read the layer's costs from a file"),
     { .name = "--explain",
       .value = "CELL:UNITS",
-      .about = "predicts the milliseconds of each plan with this layer and says\n"
-               "which one to take [lstm:128]; CELL: lstm, gru, elman, cifg, mgu",
+      .about = "predict the time of each plan and recommend one; CELL: lstm, gru,\n"
+               "elman, cifg or mgu (lstm:128)",
       .kind = OPTION_TEXT,
       .field = AT(explain),
       .is_value = is_layer,
       .otherwise = "lstm:128" },
     IS_TEXT_ONCE("--from", "FILE.jsonl", AT(from),
-                 "adds the plans of a file, one a line, as --json prints them"),
-    IS_FLAG("--json", AT(json), "prints the plans as JSON, instead of a table"),
-    IS_FLAG("--list", AT(list), "lists the planners with their sources and options; stands alone"),
-    IS_TEXT("--report", "FILE.html", AT(report), "writes a page on all plans"),
-    IS_WHOLE("--seconds", AT(seconds), 1 << 20, "time limit of a planner from a shared object [60]"),
-    IS_WHOLE("--threads", AT(threads), 1024, "with --explain: threads of the layer [1]"),
-    IS_FLAG("--times", AT(times), "with --report: the page says how long each planner took"),
+                 "add plans from a file, one a line, or as --json prints them"),
+    IS_FLAG("--json", AT(json), "print the plans as JSON instead of a table"),
+    IS_FLAG("--list", AT(list), "list the planners with sources and options; the only argument"),
+    IS_TEXT("--report", "FILE.html", AT(report), "write a page on all plans"),
+    IS_WHOLE("--seconds", AT(seconds), 1 << 20, "time limit of a planner from a shared object (60)"),
+    IS_WHOLE("--threads", AT(threads), 1024, "with --explain: threads of the layer (1)"),
+    IS_FLAG("--times", AT(times), "with --report: also show the time of each planner"),
     { 0 }
 };
 
@@ -223,16 +223,16 @@ static int check_asked(const asked *a, int operands)
 {
     const subcommand *s = &subcommand_plan;
     if (a->explain && a->json)
-        return usage_error(s, "--json and --explain: one of both is expected");
+        return usage_error(s, "--json: found with --explain; expected only one of them");
     if (a->costs && a->calibrate)
-        return usage_error(s, "--costs and --calibrate: one of both is expected");
+        return usage_error(s, "--costs: found with --calibrate; expected only one of them");
     if (a->times && !a->report)
-        return usage_error(s, "--times needs --report FILE.html");
+        return usage_error(s, "--times: found without --report FILE.html; expected both");
     if (operands < !a->corpus + !a->from)
-        return usage_error(s, "%s expected",
-                           a->from   ? "a file of lengths is" :
-                           a->corpus ? "a planner is" :
-                                       "a file of lengths and a planner are");
+        return usage_error(s, "expected %s",
+                           a->from   ? "a file of lengths" :
+                           a->corpus ? "a planner" :
+                                       "a file of lengths and a planner");
     return GOOD;
 }
 
@@ -257,7 +257,9 @@ static int run_plan(int argc, char **argv)
     asked a = { .seconds = 60, .threads = 1, .command = command_line("weft plan", argc, argv) };
     int given = argc, status = read_options(&subcommand_plan, &a, &argc, argv);
     if (!status && a.list)
-        status = given == 1 ? list_planners() : usage_error(&subcommand_plan, "--list stands alone");
+        status = given == 1 ? list_planners() :
+                              usage_error(&subcommand_plan, "--list: found other "
+                                                            "arguments; expected none");
     else if (!status)
         status = run_asked(&a, argc, argv);
     free(a.command);
@@ -268,18 +270,20 @@ const subcommand subcommand_plan = {
     .name = "plan",
     .about = "plans a file of lengths and compares the plans",
     .usage = "[OPTION].. LENGTHS|--corpus NAME PLANNER.. | --list",
-    .details = "Plans the lengths of a file, whole numbers between white space, or of standard input (-). "
+    .details = "LENGTHS is a file of whole numbers between white space, or - for standard input. "
                "PLANNER is\n"
-               "NAME[:KEY=VALUE[,KEY=VALUE]..] of --list, or PATH/x.so:NAME[:OPTIONS], which runs in a "
-               "process of its "
-               "own.\n\n"
-               "Columns: rows and cells of all batches; fill, the share of cells with a token; steps, the "
-               "sum of the\n"
-               "batches' widths; runs of steps with an equal number of live rows; live, the mean number of "
-               "live rows;\n"
-               "eta2, the share of the lengths' variance that lies between batches (0: batches are like "
-               "random ones);\n"
-               "l1 and l2, lower bounds on rows: ceil(tokens / capacity), and Martello and Toth's.\n",
+               "NAME[:KEY=VALUE[,KEY=VALUE]..] from --list, or PATH/x.so:NAME[:OPTIONS], which runs in "
+               "a separate process.\n\n"
+               "Columns of the table:\n"
+               "  rows, cells  of all batches\n"
+               "  fill         share of cells with a token\n"
+               "  steps        sum of the widths of the batches\n"
+               "  runs         runs of steps with the same number of live rows\n"
+               "  live         mean number of live rows\n"
+               "  eta2         share of the lengths' variance between batches (0: batches are like "
+               "random ones)\n"
+               "  l1, l2       lower bounds on rows: ceil(tokens / capacity), and that of Martello and "
+               "Toth\n",
     .options = options,
     .run = run_plan
 };

@@ -1,5 +1,5 @@
 # weft.bash - completion of the command weft for bash: subcommands, options, planners and their options, corpora.
-# The command itself lists all names. The line is read as a whole, because bash splits words at : and =.
+# The command lists all names. The script reads the whole line, because bash splits words at : and =.
 
 _weft_planners() {                      # COMMAND WORD: names, and after a colon the options by name
     local list name=${2%%:*} key
@@ -19,12 +19,12 @@ _weft_options() {                       # COMMAND SUBCOMMAND: those with a value
 
 _weft_experiments() {                   # COMMAND LIST: the experiments that are missing, after the last comma
     local name before=${2%"${2##*,}"}
-    for name in $("$1" lab --help 2>/dev/null | awk '/^  --only/ { on = 1; sub(/.*experiments: */, "") } on { print } / \[all\]/ { exit }' | tr -d ',' | sed 's/\[all\]//'); do
+    for name in $("$1" lab --help 2>/dev/null | awk '/^  --only/ { on = 1; sub(/.*experiments: */, "") } on { print } / \(all\)/ { exit }' | tr -d ',' | sed 's/(all)//'); do
         [[ ,$before == *,"$name",* ]] || echo "$before$name"
     done
 }
 
-# Lists what may stand in this place; nothing: a file.
+# Lists the words that are possible in this position; an empty list means a file.
 _weft_offers() {                        # COMMAND SUBCOMMAND LAST-WORD WORD OPERANDS OPTIONS
     local command=$1 sub=$2 last=$3 word=$4 operands=$5 options=$6 prefix=''
     case $word in --*=*) last=${word%%=*} prefix=$last= word=${word#*=} ;; esac

@@ -25,7 +25,7 @@ int say_error(int status, const char *format, ...)
 static void *there(void *memory, int64_t n, size_t bytes)
 {
     if (!memory)
-        exit(say_error(FAILED, "no memory for %lld times %zu bytes", (long long)n, bytes));
+        exit(say_error(FAILED, "out of memory for %lld elements of %zu bytes", (long long)n, bytes));
     return memory;
 }
 
@@ -41,7 +41,7 @@ int finish_output(const char *name, int status)
 {
     if (!fflush(stdout) && !ferror(stdout))
         return status;
-    return say_error(FAILED, "%s: stdout cannot be written: %s", name, strerror(errno));
+    return say_error(FAILED, "%s: cannot write stdout: %s", name, strerror(errno));
 }
 
 /* ---- help ---- */
@@ -58,13 +58,12 @@ static int help_one(const subcommand *s)
 {
     printf("usage:\n  weft %s %s\n\n%s", s->name, s->usage, s->details);
     if (s->options) {
-        printf("\nOptions, anywhere on the line; the default in brackets:\n");
+        printf("\nOptions, anywhere on the line, with defaults in parentheses:\n");
         print_options(s, stdout);
     }
     return finish_output("help", GOOD);
 }
 
-/* ---- the command ---- */
 static const subcommand *find(const char *name)
 {
     for (int i = 0; i < SUBCOMMANDS; i++)
@@ -82,8 +81,8 @@ static const char *word_at(int i, const void *of)
 static int no_such_subcommand(const char *word)
 {
     const char *near = weft__nearest(word, word_at, NULL);
-    return say_error(USAGE, "there is no subcommand \"%.60s\"%s%s%s; see weft --help", word,
-                     near ? "; \"" : "", near ? near : "", near ? "\" is near" : "");
+    return say_error(USAGE, "unknown subcommand \"%.60s\"%s%s%s; see weft --help", word, near ? "; \"" : "",
+                     near ? near : "", near ? "\" is near" : "");
 }
 
 static int help(int argc, char **argv)
@@ -92,7 +91,8 @@ static int help(int argc, char **argv)
         return help_all(stdout);
     const subcommand *s = find(argv[0]);
     if (argc > 1)
-        return say_error(USAGE, "help: \"%.60s\" is one argument too many; see weft --help", argv[1]);
+        return say_error(USAGE, "help: found \"%.60s\"; expected at most one subcommand; see weft --help",
+                         argv[1]);
     return s ? help_one(s) : no_such_subcommand(argv[0]);
 }
 
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--version"))
         return no_such_subcommand(argv[1]);
     if (argc > 2)
-        return say_error(USAGE, "--version: \"%.60s\" is one argument too many; see weft --help", argv[2]);
+        return say_error(USAGE, "--version: found \"%.60s\"; expected no argument; see weft --help", argv[2]);
     printf("%s\n", weft_version());
     return finish_output("version", GOOD);
 }

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""torch_bench.py - PyTorch on the work of weft_bench: one JSON object a line, the same fields.
+"""torch_bench.py - runs the work of weft_bench in PyTorch. Prints one JSON object a line with the same fields.
 
     python3 bench/peers/torch_bench.py --case net,lstm,gru,bilstm,transformer_lstm,tft,attention,g2p,gemm,long,never_slower
                                        [--device cpu|cuda] [--threads N] [--runs R] [--precision fp32|tf32|bf16] [--compile] [--peak] [--quick] [--tiny]
 
-Every case runs padded, and packed: recurrent layers by pack_padded_sequence, attention sequence by sequence over tokens end to end, and nested
-where there is such a way. Weights, inputs and lengths come from the formulas of bench/formula.c; loss and norm are those of one training
-step, so that equal numbers prove equal work. --peak: what memory a step takes, as bench/train.c has it. bf16 is autocast; tf32 is for CUDA, where
-fp32 means fp32 for products and for cuDNN's recurrent layers alike (PyTorch lets the latter use TF32 unless it is told). A way that fails is a
-result, too; what would take minutes by its nature is left out, and says so.
+Every case runs padded and packed: recurrent layers with pack_padded_sequence, attention sequence by sequence over concatenated tokens.
+Attention also runs with nested tensors. Weights, inputs and lengths come from the formulas of bench/formula.c. Equal loss and gradient norm of
+one training step prove equal work. --peak measures the memory of a step as bench/train.c does. bf16 is autocast. tf32 is for CUDA; fp32 there
+turns TF32 off for products and for cuDNN's recurrent layers, which use it by default. A layout that fails gives a row with the error. A case that
+would take minutes is left out with a message.
 """
 import argparse
 import contextlib
@@ -26,11 +26,11 @@ from torch import nn
 
 from torch_models import G2P, TFT, MultiHead, Recurrent, TransformerLSTM, formula, lengths, padded, reals, set_weights, set_weights_of_heads
 
-PACKED_BYTES = 1e11              # that the backward of packed layers may move: each of T steps writes gradients of all tokens
-LONG = 10                        # seconds of a step above which it is run once
+PACKED_BYTES = 1e11              # limit for the backward of packed layers, where each of T steps writes gradients of all tokens
+LONG = 10                        # a step that takes more seconds runs once
 
 
-# ---- what is run: a module, and for each way its loss. `step`: a whole training step, if it is more than a loss and its backward ----
+# ---- a module, and its loss in each layout. `step`: a training step that is more than a loss and its backward ----
 class Work:
     def __init__(self, net, ways, step=None, graphs=1):
         self.net, self.ways, self.step, self.graphs = net, ways, step, graphs
@@ -45,7 +45,7 @@ def recurrent(args, row):
     classes = (torch.arange(row["B"]) % 2).to(args.device)
     net, lens = Recurrent(row), torch.tensor(lens)
     set_weights(net, row["H"])
-    if classifier:                               # as weft's embedding: zeros in the row of the padding
+    if classifier:                               # as in weft's embedding: the padding row is zero
         with torch.no_grad():
             net.embedding.weight[0] = 0
     net.to(args.device)
@@ -60,7 +60,7 @@ def recurrent(args, row):
 
 
 def transformer_lstm(args, row):
-    """a padded LSTM that runs over its pads hands on another state: its loss is not weft's; the work, and what must be paid for it, are"""
+    """The padded LSTM runs over padding and passes on another state, so its loss differs from weft's. The useful work is the same."""
     past_lens, future_lens = lengths(row["lengths"], row["B"], row["T"], 1), lengths(row["lengths"], row["B"], row["horizon"], 2)
     row.update(T=max(past_lens), horizon=max(future_lens), tokens=sum(past_lens) + sum(future_lens))
 
@@ -115,7 +115,7 @@ def attention(args, row):
 
 
 def g2p(args, row, updates=16, classes=40):
-    """sixteen updates of the demo's model, AdamW with a rate of 0 and clipping included; see bench/g2p.c"""
+    """Runs sixteen updates of the demo's model, with clipping and AdamW (rate 0); see bench/words.c."""
     words, B = updates * row["B"], row["B"]
     read = sorted(lengths("uniform", words, row["T"]))
     write = [max(2, n - i % 3) for i, n in enumerate(read)]
@@ -163,7 +163,7 @@ def precision(args):
 
 
 def graphs_of(args, work, loss):
-    """the losses of a step, one after the other: each is to be used before the next is made"""
+    """Yields the losses of a step. Use each before the next is made."""
     with precision(args):
         if work.graphs == 1:
             yield loss()
@@ -187,7 +187,7 @@ def forward(args, work, loss):
 
 
 def prove(args, work, loss):
-    """loss and norm of the gradient, of a step without its optimiser, and its seconds"""
+    """Returns loss, gradient norm and seconds of a step without its optimiser."""
     work.net.zero_grad(set_to_none=True)
     start, total = time.perf_counter(), 0.
     for value in graphs_of(args, work, loss):
@@ -218,7 +218,7 @@ def resident(which):
 
 
 def grow(args, row, way):
-    """in a child: the growth of its peak over one step"""
+    """Returns the growth of the peak memory over one step; runs in a child process."""
     small = dict(row, B=1, T=1, **({"horizon": 1} if "horizon" in row else {}))
     torch.set_num_threads(args.threads)
     for shape in (small, dict(row)):
@@ -251,7 +251,7 @@ def step_bytes(args, row, way):
 
 
 def peaks(args, names):
-    """before this process has computed anything, since threads do not come along into a child"""
+    """Measures all peaks. Call it before any computation, because a forked child has no threads of its parent."""
     found = {}
     for case in names:
         for row in cases(args)[case]:
@@ -286,7 +286,7 @@ def run(args, row, found):
         try:
             if isinstance(loss, str):
                 raise TimeoutError(loss)
-            for _ in range(2 if suffix else 1):  # the first step of a compiled way compiles it
+            for _ in range(2 if suffix else 1):  # the first step of a compiled model compiles it
                 total, norm, seconds = prove(args, work, loss)
             proof = dict(loss=shortened(total), norm=shortened(norm))
             for name, step in (("forward", forward), ("train", train)):
@@ -347,8 +347,8 @@ def arguments():
     p.add_argument("--tf32", action="store_const", dest="precision", const="tf32")
     p.add_argument("--quick", action="store_true")
     p.add_argument("--tiny", action="store_true")
-    p.add_argument("--peak", action="store_true", help="what memory a training step takes, too")
-    p.add_argument("--compile", action="store_true", help="transformer_lstm and attention padded under torch.compile, too")
+    p.add_argument("--peak", action="store_true", help="also measure the memory of a training step")
+    p.add_argument("--compile", action="store_true", help="also run padded transformer_lstm and attention with torch.compile")
     return p.parse_args()
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""torch_models.py - the models of the benchmarks in PyTorch, with the parameter names that they have in weft, and the formulas of weights and data.
+"""torch_models.py - the models of the benchmarks in PyTorch, with weft's parameter names, and the formulas of weights and data.
 
-Each model has a loss for every way in which PyTorch can run it: padded with masks, packed where it is recurrent, nested where it is not."""
+Each model runs in every layout that PyTorch has for it: padded with masks, packed (recurrent layers) or nested (attention)."""
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -29,7 +29,7 @@ def lengths(kind, batch, longest, seed=1):
 
 
 def padded(flat, lens, longest, fill=0):
-    """[tokens, ..] end to end -> [B, T, ..] with `fill` behind each sequence"""
+    """Pads concatenated tokens [tokens, ..] to [B, T, ..]. `fill` is the padding value after each sequence."""
     out, at = flat.new_full((len(lens), longest) + flat.shape[1:], fill), 0
     for i, n in enumerate(lens):
         out[i, :n] = flat[at:at + n]
@@ -51,7 +51,7 @@ def set_weights(module, hidden):
 
 
 def run(layer, x, lens, state, packed):
-    """from and to padded tensors"""
+    """Runs a recurrent layer on a padded tensor, packed inside or not. Returns (y padded, state)."""
     if not packed:
         return layer(x, state)
     y, state = layer(pack_padded_sequence(x, lens, batch_first=True, enforce_sorted=False), state)
@@ -59,7 +59,7 @@ def run(layer, x, lens, state, packed):
 
 
 class Recurrent(nn.Module):
-    """recurrent layers alone, or between an embedding and a linear head that is summed over time"""
+    """Recurrent layers alone, or a classifier: embedding, recurrent layers, linear head summed over time."""
 
     def __init__(self, row):
         super().__init__()
@@ -79,7 +79,7 @@ class Recurrent(nn.Module):
 
 
 class MultiHead(nn.Module):
-    """torch.nn.MultiheadAttention's parameters and work, by scaled_dot_product_attention"""
+    """The parameters and arithmetic of torch.nn.MultiheadAttention, with scaled_dot_product_attention."""
 
     def __init__(self, d, heads):
         super().__init__()
@@ -92,14 +92,14 @@ class MultiHead(nn.Module):
         return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(-3, -2).flatten(-2)
 
     def forward(self, x, mask=None, lens=None):
-        """x padded with a mask, or nested; or tokens end to end with their lengths: then attention is done sequence by sequence"""
+        """x: padded with a mask; nested; or concatenated tokens with lens, which runs attention sequence by sequence."""
         qkv = nn.functional.linear(x, self.in_proj_weight, self.in_proj_bias)
         y = self.attend(qkv, mask) if lens is None else torch.cat([self.attend(part[None])[0] for part in qkv.split(lens)])
         return self.out_proj(y)
 
 
 class General(nn.Module):
-    """q . (weight m), Luong et al. 2015"""
+    """Attention with scores q . (weight m), Luong et al. 2015."""
 
     def __init__(self, dq, dm):
         super().__init__()
@@ -111,7 +111,7 @@ class General(nn.Module):
 
 
 class G2P(nn.Module):
-    """the demo's encoder-decoder: a bidirectional LSTM reads letters, an LSTM that starts from its last states writes phones and looks at all letters"""
+    """The demo's encoder-decoder: a bidirectional LSTM reads letters. An LSTM starts from its last states, attends to all letters and writes phones."""
 
     def __init__(self, embed, hidden, classes=40):
         super().__init__()
@@ -140,8 +140,8 @@ class GLU(nn.Module):
 
 
 class Attention(nn.Module):
-    """heads with queries and keys of their own and shared values; one product for all heads, and the mean of their maps before the values: the
-    faster way. Its weights are filled as if each head had its own layers, as they have by name in weft"""
+    """Attention whose heads have separate queries and keys and share values. One product computes all heads, and their maps are averaged before
+    the values, which is faster. Its weights are filled by head, because each head has named layers in weft."""
 
     def __init__(self, d, heads):
         super().__init__()
@@ -167,7 +167,7 @@ class Gate(nn.Module):
 
 
 def set_weights_of_heads(module, hidden):
-    """what is one product for all heads here has a name for each there"""
+    """Sets the weights. A layer for all heads here is a layer for each head in weft."""
     with torch.no_grad():
         for name, p in module.named_parameters():
             part = next((w for w in ("query_layers", "key_layers") if w in name), None)
@@ -176,7 +176,7 @@ def set_weights_of_heads(module, hidden):
 
 
 class Resample(nn.Module):
-    """from n to m numbers by interpolation, each scaled, and a norm"""
+    """Interpolates n numbers to m, scales each, and normalises."""
 
     def __init__(self, n, m):
         super().__init__()
@@ -193,7 +193,7 @@ class Resample(nn.Module):
 
 
 class GRN(nn.Module):
-    """the skip is a resampling, or a projection"""
+    """A gated residual network. The skip connection is a Resample or a linear projection."""
 
     def __init__(self, n, m, hidden, context=0, projected=False):
         super().__init__()
@@ -222,7 +222,7 @@ class Selection(nn.Module):
 
 
 class TFT(nn.Module):
-    """of series that are equally long, without static features"""
+    """A Temporal Fusion Transformer for series of equal length without static features."""
 
     def __init__(self, past, future, d, heads=4):
         super().__init__()

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""model.py FOLDER H.. - the models of stream.c for onnxruntime: FOLDER/table_H.onnx and FOLDER/real_H.onnx, a table of 256 rows (or x as it
-is), one LSTM of H units, a linear layer to 256; weights by the formula of bench/formula.c, so that both sides must come to the same logits."""
+"""model.py FOLDER H.. - writes the models of stream.c for onnxruntime: FOLDER/table_H.onnx and FOLDER/real_H.onnx.
+
+A model is an embedding of 256 rows (none in real_H), one LSTM of H units, and a linear layer to 256. Weights come from the formula of
+bench/formula.c, so both sides must give the same logits."""
 import sys
 
 import numpy as np
@@ -24,7 +26,7 @@ def weights(name, scale, *shape):
 
 
 def gates(w, H):
-    """PyTorch's and weft's order i f g o as ONNX has it, i o f c"""
+    """Reorders gates from i f g o (PyTorch, weft) to i o f c (ONNX)."""
     i, f, g, o = (w[k * H:(k + 1) * H] for k in range(4))
     return np.concatenate([i, o, f, g])
 

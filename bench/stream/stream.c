@@ -1,14 +1,16 @@
-/* stream.c - one token a call: a table of 256 rows, or real numbers, one LSTM of H units, a linear layer to
- * 256, for B sequences at a time; next to onnxruntime in turn, if it is installed.
+/* stream.c - measures inference with one token a call, alternately in weft and in onnxruntime if installed.
+ *
+ * The model is an embedding of 256 rows (or real inputs), one LSTM of H units and a linear layer to 256, for
+ * B sequences at a time.
  *
  *     stream [--library LIBONNXRUNTIME --models FOLDER] [--units H,..] [--batch B,..] [--calls N]
  *            [--precision fp32|strict_fp32|tf32|bf16]
  *     stream --bare N [--units H] [--batch B]
  *
- * Both carry the state from call to call and must give the same logits, with the weights of bench/formula.c
- * and one thread. Each line is a shape: the median call of each, their ratio, weft's time for a token if all
- * come in one call, the 99.9th percentile of the calls, and that of an empty loop of the same length.
- * --bare: only N calls of weft with a table, to count instructions. */
+ * Both carry the state from call to call, have the weights of bench/formula.c and one thread, and must give
+ * the same logits. A line describes one shape: the median time of a call in each program, their ratio, weft's
+ * time for a token if one call gets many, the 99.9th percentile of the calls, and that of an equally long
+ * empty loop. --bare: only N calls of weft with the embedding, to count instructions. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
@@ -28,7 +30,7 @@ typedef struct asked {
 static double now_us(void) { return 1e3 * now_ms(); }
 
 /* ---- weft ---- */
-/* table NULL: x are real numbers */
+/* table NULL: x holds real numbers */
 typedef struct model {
     weft *w;
     weft_module *m;
@@ -67,7 +69,6 @@ static bool open_model(model *s, weft_precision precision, bool table, int64_t H
     return good && weft_ok(s->w);
 }
 
-
 /* the input of call t */
 static int32_t token(int64_t t, int64_t b) { return (int32_t)((t * 7 + b * 13) % CLASSES); }
 static weft_real number(int64_t t, int64_t b, int64_t i)
@@ -98,7 +99,7 @@ static void call_weft(model *s)
     weft_clear(s->w);
 }
 
-/* Returns the time of a token if many of each sequence come in one call: the least of five. */
+/* Returns the time of a token in calls with many tokens of each sequence, the least of five. */
 static double together(model *s)
 {
     int64_t rows = s->B * TOGETHER;
@@ -123,11 +124,11 @@ static double together(model *s)
     return least;
 }
 
-/* ---- onnxruntime, from its shared library, which PyPI's wheel has without a header ---- */
-/* The functions are at fixed places of a table, which is requested by the first version of the interface that
- * has them all: those places do not change. */
+/* ---- onnxruntime, from its shared library; PyPI's wheel has no header ---- */
+/* The functions have fixed indices in a table. The code requests the first version of the interface that has
+ * them all. */
 enum { ORT_MOST = 4 };
-/* A tensor in memory of the program, of float or, with `whole`, of int64. */
+/* Makes a tensor over the program's memory: float, or with `whole` int64. */
 typedef struct ort_tensor {
     const char *name;
     void *data;
@@ -219,7 +220,7 @@ static void *tensor_of(ort *o, const ort_tensor *t)
     return good(o, status) ? out : NULL;
 }
 
-/* Binds inputs and outputs as set 0 or 1, where they are. */
+/* Binds inputs and outputs in place, as set 0 or 1. */
 static bool ort_bind(ort *o, int which, const ort_tensor *in, int n, const ort_tensor *out, int m)
 {
     set *s = &o->set[which];
@@ -246,7 +247,7 @@ static bool ort_run(ort *o, int which)
                              s->out_name, (size_t)s->m, s->out));
 }
 
-/* The state goes from one of two places to the other. */
+/* The state alternates between two buffers. */
 typedef struct peer {
     ort *o;
     int64_t id[MOST_BATCH];
@@ -287,7 +288,6 @@ static bool call_peer(peer *p)
     return good;
 }
 
-/* ---- both ---- */
 typedef struct measured {
     double *weft, *peer, *idle;
     int n;
@@ -304,7 +304,7 @@ static double part(double *x, int n, double share)
     return x[(int)(share * (n - 1))];
 }
 
-/* Returns by how much an empty loop of that length is too long: the noise of the machine. */
+/* Returns the extra time of an empty loop of that length, which is the noise of the machine. */
 static double idle(double us)
 {
     double from = now_us(), at;

@@ -1,7 +1,7 @@
-"""api.py [--check]: writes the tables of docs/api.md from the comments of the public headers, or says that they are old.
+"""api.py [--check]: writes the tables of docs/api.md from the comments of the public headers. --check only reports outdated tables.
 
-A row is a group of functions: their names, what other libraries call it (the comment's last sentence, "Like X."), and the first
-sentence of the comment. Text outside the two markers is written by hand."""
+A row describes one group of functions: their names, the name in other libraries (the comment's last sentence, "Like X."), and the
+comment's first sentence. Text outside the two markers is written by hand."""
 import re
 import sys
 import textwrap
@@ -16,7 +16,7 @@ THEIRS = re.compile(r'(?<![\w`])[A-Za-z]\w*(?:[._]\w+)*(?:\([^()]*\)|\[[^]]*\]|=
 
 
 def sentences(comment):
-    """What other libraries call it, and the first sentence."""
+    """Returns the name in other libraries, and the first sentence."""
     text = ' '.join(line.strip() for line in comment.split('\n') if not line.startswith('    '))
     like = re.search(r'(?:^|\s)Like (.+?)\.$', text)
     text = text[:like.start()] if like else text
@@ -24,7 +24,7 @@ def sentences(comment):
 
 
 def cell(text, names):
-    """The text for a table, with its names as code."""
+    """Returns the text for a table cell, with names marked as code."""
     code = names.sub(lambda m: f'`{m.group()}`' if re.search(r'[._(\[]', m.group()) else m.group(), text)
     return code.replace('|', '\\|')
 
@@ -45,7 +45,7 @@ def tables():
     out = []
     for level in tree.LEVELS:
         about = re.sub(r'^\S+ - ', '', headers.plain(re.match(r'/\*.*?\*/', tree.read(level), re.S).group()).split('\n\n')[0]).replace('\n', ' ')
-        out += [f'## {level}', '', *textwrap.wrap(about[:1].upper() + about[1:], 100), '', '| weft | elsewhere | what it does |', '| --- | --- | --- |']
+        out += [f'## {level}', '', *textwrap.wrap(about[:1].upper() + about[1:], 100), '', '| weft | elsewhere | task |', '| --- | --- | --- |']
         for path in tree.public_headers([level]):
             for title, found in rows(headers.read(path, tree.read(path))):
                 title = title.partition(':')[0].partition(';')[0]
@@ -61,13 +61,13 @@ def count(level):
 
 def main(check):
     if count('weft.h') > 200:
-        sys.exit(f'weft.h has {count("weft.h")} functions (200): a training program does not use some of them; move these to another level')
+        sys.exit(f'weft.h has {count("weft.h")} functions; expected at most 200. Move those that a training program does not need to another header')
     page = tree.read(PAGE)
     before, _, rest = page.partition(BEGIN)
     after = rest.partition(END)[2]
     fresh = f'{before}{BEGIN}\n\n{tables()}\n{END}{after}'
     if check and fresh != page:
-        sys.exit(f'{PAGE} is older than the headers: python3 docs/site/api.py')
+        sys.exit(f'{PAGE} differs from the headers; run python3 docs/site/api.py')
     if not check:
         with open(PAGE, 'w', encoding='utf-8') as f:
             f.write(fresh)

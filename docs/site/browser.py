@@ -1,4 +1,4 @@
-"""browser.py - controls a headless Chromium by the protocol of its developer tools, over two pipes."""
+"""browser.py - controls a headless Chromium with the DevTools protocol over two pipes."""
 import base64
 import fcntl
 import json
@@ -27,7 +27,7 @@ class Browser:
             self.ask(domain + '.enable')
 
     def message(self, until):
-        """The next message, or an error when the time is over."""
+        """Returns the next message. Raises TimeoutError after the time limit."""
         while b'\0' not in self.rest:
             if not select.select([self.read], [], [], max(0, until - time.monotonic()))[0]:
                 raise TimeoutError('Chromium does not answer')
@@ -59,13 +59,13 @@ class Browser:
             self.events.append(self.message(until))
 
     def look(self, width, scheme='light', media=''):
-        """How pages are shown from now on."""
+        """Sets the width, colour scheme and medium for the pages that follow."""
         self.ask('Emulation.setDeviceMetricsOverride', width=width, height=900, deviceScaleFactor=1, mobile=False)
         self.ask('Emulation.setEmulatedMedia', media=media, features=[{'name': 'prefers-color-scheme', 'value': scheme},
                                                                       {'name': 'prefers-reduced-motion', 'value': 'reduce'}])
 
     def open(self, url):
-        """Events since then are in self.events."""
+        """Loads a page. self.events then holds the events since the call."""
         self.events = []
         self.ask('Page.navigate', url=url)
         self.wait('Page.loadEventFired')

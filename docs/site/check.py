@@ -1,5 +1,5 @@
-"""check.py OUT, in the tree: what can be seen of the site without a browser. Says what is wrong, then a line of figures; status 1 if anything is.
-check.py OUT anchors: the functions that the reference has, one a line."""
+"""check.py OUT          checks the site without a browser; run it in the root of the tree. Prints faults, then counts. Exit status 1 after a fault.
+check.py OUT anchors  prints the functions of the reference, one a line."""
 import os
 import re
 import sys
@@ -7,7 +7,7 @@ from collections import Counter
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-FOREIGN = ('docs/laboratory/index.html',)     # made by `weft lab`, which has checks of its own
+FOREIGN = ('docs/laboratory/index.html',)     # written by `weft lab`; tests/lab_check.sh checks it
 
 
 class Page:
@@ -31,7 +31,7 @@ def words(element):
 
 
 def form(page):
-    """What every page has: a language, a title, one heading of level 1 and none left out, landmarks with names, texts for pictures."""
+    """Checks language, title, levels of headings, names of landmarks, alt texts, ids, links and scripts of a page."""
     if page.root.get('lang') != 'en' or len(page.of('title')) != 1 or not words(page.of('title')[0]):
         yield 'has no language or no title'
     levels = [int(e.tag[1]) for e in page.of('h1', 'h2', 'h3', 'h4', 'h5', 'h6')]
@@ -55,7 +55,7 @@ def target(page, link):
 
 
 def dead(page, pages, files):
-    """Links to what is elsewhere, or not there."""
+    """Finds links to other sites, and links without a target."""
     for tag, link in page.links:
         if link == 'data:,':
             continue
@@ -70,7 +70,7 @@ def dead(page, pages, files):
 
 
 def listings(page):
-    """Files that a page shows: their text is that of the tree."""
+    """Finds included files whose text differs from the tree."""
     for e in page.of('figure'):
         if e.get('class') == 'listing':
             path = target(page.path, e.find('figcaption/a').get('href'))[0][:-len('.html')]

@@ -18,7 +18,7 @@ def lexer_of(path):
 
 
 def coloured(text, path='x.c'):
-    """The text as lines of <span>, by the kind of its file's name."""
+    """Returns the text as lines of <span>. The file extension selects the language."""
     return highlight(text, lexer_of(path), HtmlFormatter(nowrap=True)).rstrip('\n')
 
 
@@ -27,13 +27,13 @@ def block(inside):
 
 
 def listing(path, text, to):
-    """A file, with its name above it as a link."""
+    """Returns a file as HTML, under its name as a link."""
     name = f'<a href="{escape(to)}">{escape(path.rpartition("/")[2])}</a>'
     return f'<figure class="listing"><figcaption>{name}</figcaption>{block(coloured(text.rstrip(), path))}</figure>'
 
 
 def link_names(html, page, names):
-    """Names in code and tables become links, but for those within a link. names: name -> page#anchor."""
+    """Links names in code and tables, except inside links. names: name -> page#anchor."""
     depth = {'a': 0, 'code': 0, 'pre': 0, 'td': 0}
 
     def piece(match):

@@ -38,7 +38,7 @@ def link(page, to, words, extra=''):
 
 
 def ways(page, chapters):
-    """The pages of each chapter; that of the page is open, and what a newcomer looks for."""
+    """Lists the pages of each chapter. The current chapter, Lessons and Guides are open."""
     out = []
     for title, pages in chapters:
         items = ''.join(f'<li>{link(page, to, words)}</li>\n' for to, words in pages)
@@ -51,7 +51,7 @@ def ways(page, chapters):
 
 
 def contents(headings):
-    """The headings of level 2 at the side, where there is room, or else to be opened above the text."""
+    """Lists the headings of level 2 twice: for wide windows at the side, for narrow ones above the text, closed."""
     items = ''.join(f'<li><a href="#{where}">{words}</a></li>\n' for level, where, words in headings if level == 2)
     if items.count('<li>') < 2:
         return '', ''
@@ -60,7 +60,7 @@ def contents(headings):
 
 
 def around(page, order, has_next):
-    """The page before and the page after, as the chapters have them; has_next: the text leads to the next page itself."""
+    """Links the previous and the next page in the order of the chapters. has_next: the text already links the next page."""
     at = [to for to, _ in order].index(page) if page in [to for to, _ in order] else None
     if at is None:
         return ''

@@ -1,4 +1,4 @@
-"""What a public header says: its sections, declarations, their comments, and the names that they define."""
+"""headers.py - parses a public header: its sections, declarations, comments and names."""
 import re
 from dataclasses import dataclass, field
 
@@ -9,12 +9,12 @@ NAME = r'(?:weft|WEFT)_?\w*'
 @dataclass
 class Statement:
     code: str
-    behind: str = ''                    # the comment behind it
+    behind: str = ''                    # the comment after it on the line
     names: list = field(default_factory=list)       # (name, kind)
 
 
 @dataclass
-class Group:                            # statements without a blank line between them, and the comment before
+class Group:                            # statements without a blank line between them, and the comment above
     comment: str = ''
     statements: list = field(default_factory=list)
 
@@ -34,8 +34,8 @@ class Header:
 
 
 def for_c(text):
-    """The text as C sees it: without C++, guards and includes. What depends on WEFT_DOUBLE stays as it stands."""
-    out, shown = [], []                 # of each #if around the line: whether it is read; None: left as it stands
+    """Returns the text for C: without C++, guards and includes. Conditions on WEFT_DOUBLE stay."""
+    out, shown = [], []                 # for each enclosing #if: whether its lines are kept; None: a condition that stays
     for line in text.split('\n'):
         word, rest = (re.match(r'\s*#\s*(\w+)\s*(.*)', line) or re.match('()()', '')).groups()
         if word in ('if', 'ifdef', 'ifndef'):
@@ -52,7 +52,7 @@ def for_c(text):
 
 
 def statement_end(text, at):
-    """Behind the statement that begins at `at`: a directive, or what ends with ; or with the } of a function."""
+    """Returns the end of the statement at `at`: a directive, or text up to ; or up to the } of a function."""
     directive, function, depth = text[at] == '#', text.startswith('static inline', at), 0
     if text.startswith('#ifdef', at):
         return text.index('#endif', at) + len('#endif')
@@ -68,13 +68,13 @@ def statement_end(text, at):
 
 
 def plain(comment):
-    """The text of a comment, without stars."""
+    """Returns the text of a comment without stars."""
     lines = comment[2:-2].strip().split('\n')
     return '\n'.join(re.sub(r'^\s*\* ?', '', line).rstrip() for line in lines).strip('\n')
 
 
 def items(text):
-    """('comment' | 'behind' | 'code' | 'blank', text) in order."""
+    """Yields (kind, text) in order. Kinds: comment, behind (a comment after code on its line), code, blank."""
     at = 0
     while at < len(text):
         space = re.compile(r'\s*').match(text, at).group()
@@ -98,7 +98,7 @@ def bare(code):
 
 
 def outer(code):
-    """Without what stands in brackets or braces: those are left empty."""
+    """Returns the code with empty parentheses and braces."""
     out, depth = [], 0
     for c in code:
         depth -= c in ')}'
@@ -138,7 +138,7 @@ def read_statement(code):
 
 
 def close(header, group):
-    """Takes the group into the last section, unless all that it has is not public; gives an empty one."""
+    """Adds the group to the last section unless it declares only private names. Returns a new group."""
     there = [s for s in group.statements if public(s)]
     if there or group.comment and not group.statements:
         header.sections[-1].groups.append(Group(group.comment, there))
@@ -165,6 +165,6 @@ def read(path, text):
 
 
 def split_title(head):
-    """The first sentence behind the file's name, and the rest."""
+    """Returns the first paragraph without the file's name, and the rest."""
     first, _, rest = head.partition('\n\n')
     return re.sub(r'^\S+ - ', '', first).replace('\n', ' '), rest

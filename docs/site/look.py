@@ -1,5 +1,5 @@
-"""look.py OUT CHROMIUM: every page of the site as a browser shows it, in the light, in the dark, 360 px wide and on paper, and every SVG. Says what is wrong,
-then a line of figures; status 1 if anything is. Pictures of all that lie in OUT/shots."""
+"""look.py OUT CHROMIUM: checks every page in a browser: light, dark, 360 px wide and on paper, and every SVG, light and dark.
+Prints faults, then counts. Exit status 1 after a fault. Writes a screenshot of each view to OUT/shots."""
 import os
 import shutil
 import sys
@@ -10,13 +10,13 @@ from browser import Browser
 from check import FOREIGN
 
 HERE = Path(__file__).parent
-MOST = 20                               # faults of a page that are said
+MOST = 20                               # faults printed for one page
 WAYS = {'light': (1280, 'light', ''), 'dark': (1280, 'dark', ''), 'narrow': (360, 'dark', ''), 'paper': (680, 'light', 'print')}
-LANDSCAPE = 1040                        # of paper laid on its side, which `weft lab`'s page asks for
+LANDSCAPE = 1040                        # width of landscape paper; the page of `weft lab` is printed on it
 
 
 def noises(events):
-    """What the browser had to say, and what it asked the network for."""
+    """Yields console messages, failed loads and network requests."""
     for e in events:
         p = e.get('params', {})
         if e.get('method') == 'Runtime.exceptionThrown':
@@ -26,11 +26,11 @@ def noises(events):
         elif e.get('method') == 'Network.loadingFailed':
             yield 'not loaded: ' + p['errorText']
         elif e.get('method') == 'Network.requestWillBeSent' and not p['request']['url'].startswith(('file:', 'data:')):
-            yield 'asks for ' + p['request']['url'][:200]
+            yield 'requests ' + p['request']['url'][:200]
 
 
 def look_at(browser, out, page, shots):
-    """(faults, texts, pictures) of a page, in all ways; of a picture, in the light and in the dark."""
+    """Returns (faults, texts, pictures) of a page in all views, or of an SVG in light and dark."""
     faults, texts, pictures = [], 0, 0
     for way, how in WAYS.items():
         if page.suffix == '.svg' and way not in ('light', 'dark'):
@@ -52,7 +52,7 @@ def focused(browser):
 
 
 def keyboard(browser, out):
-    """The first key leads to the skip link, which is seen then, and that to the text; the next ten each to something that is seen."""
+    """Checks the Tab key: the first press shows the skip link, which leads to the text; each of 12 presses shows its focus."""
     browser.look(*WAYS['light'])
     browser.open((out / 'index.html').as_uri())
     browser.key('Tab')
@@ -72,13 +72,13 @@ SEEN = 'Array.from(document.querySelectorAll("#found li")).filter(function (l) {
 
 
 def search(browser, out):
-    """A function is found by its name, a heading by a word, nothing by nonsense; without the script all are there."""
+    """Checks the search: it finds functions by name, headings by a word, nothing for nonsense. Without the script all entries show."""
     url = (out / 'search.html').as_uri()
     for query, first, at_most in (('weft_rnn_run', 'weft_rnn_run', 5), ('rnn_run', 'weft_rnn_run', 5), ('thirty', 'Thirty lines', 9), ('zzzz', None, 0)):
         browser.open(f'{url}?q={query}')
         found = browser.run(SEEN)
         if query == 'zzzz' and 'Try one word' not in browser.run('document.getElementById("said").textContent'):
-            yield 'search.html: nothing is found, and there is no advice'
+            yield 'search.html: no advice after an empty result'
         if (found or [None])[0] != first or len(found) > at_most:
             yield f'search.html: {query} finds {found[:5]}, {len(found)}'
     browser.ask('Emulation.setScriptExecutionDisabled', value=True)
@@ -89,7 +89,7 @@ def search(browser, out):
 
 
 def footer(browser, out):
-    """At the end of a page the footer covers no other part of it, and the search field shows its hint."""
+    """Checks that the footer covers no other part of a page at its end."""
     covers = ('(function () { window.scrollTo(0, 1e9); var f = document.querySelector("footer").getBoundingClientRect(); '
               'return ["#ways", "main"].filter(function (s) { var b = document.querySelector(s).getBoundingClientRect(); '
               'return b.left < f.right && f.left < b.right && b.top + 1 < f.bottom && f.top + 1 < b.bottom; }); })()')

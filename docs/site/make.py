@@ -1,4 +1,4 @@
-"""make.py OUT [LAB]: the site, out of the tree in which it is run, into the folder OUT, which is made anew. LAB: the laboratory's page."""
+"""make.py OUT [LAB]: writes the site of the current tree to the folder OUT, after emptying it. LAB: a page of `weft lab` to include."""
 import os
 import re
 import shutil
@@ -29,13 +29,13 @@ class Site:
         self.chapters = self.make_chapters()
 
     def make_chapters(self):
-        """(title, [(page, its words in the list of pages)])"""
+        """Returns (title, [(page, its name in the list of pages)]) for each chapter."""
         out = [(title, [(tree.page_of(p), self.texts[p].title) for p in paths if p in self.texts]) for title, paths in tree.chapters(self.there)]
         out[0][1][0] = ('index.html', 'weft at a glance')
         if self.lab:
             out[2][1].append(('docs/laboratory/index.html', 'A page of the laboratory'))
-        out[3][1].insert(0, ('docs/design/index.html', 'One page a decision'))
-        api = [('docs/api.html', 'Beside the name that you know')] + [(tree.header_page(h.path), os.path.basename(h.path)) for h in self.headers]
+        out[3][1].insert(0, ('docs/design/index.html', 'Design decisions'))
+        api = [('docs/api.html', 'Names in other libraries')] + [(tree.header_page(h.path), os.path.basename(h.path)) for h in self.headers]
         return out + [('Reference', [('api/index.html', 'All headers')] + api + [('names.html', 'Index of names'), ('search.html', 'Search')])]
 
     def put(self, path, text):
@@ -71,8 +71,8 @@ class Site:
 
     def write_design(self):
         rows = ''.join(f'<li><a href="{os.path.basename(p)}">{t}</a></li>\n' for p, t in self.chapters[3][1][1:])
-        html = f'<h1>One page a decision</h1>\n<p>Why weft is as it is; each page holds what was tried, what was measured and what was decided.</p>\n<ul>\n{rows}</ul>\n'
-        self.page('docs/design/index.html', 'One page a decision', html, [(1, '', 'One page a decision')])
+        html = f'<h1>Design decisions</h1>\n<p>Each page gives one decision, the alternatives and the measurements.</p>\n<ul>\n{rows}</ul>\n'
+        self.page('docs/design/index.html', 'Design decisions', html, [(1, '', 'Design decisions')])
 
     def write_reference(self):
         for h in self.headers:
@@ -84,7 +84,7 @@ class Site:
         self.page('names.html', 'Index of names', html, [(1, '', 'Index of names')])
 
     def write_search(self):
-        """A list of all names and headings that a script makes shorter; without it, it is a list of them."""
+        """Writes a list of all names and headings. A script filters it; without the script the whole list shows."""
         rows = [(n, to, kind) for n, (kind, to) in sorted(self.kinds.items())] + self.headings
         items = ''.join(f'<li><a href="{to}">{words}</a> <span class="kind">{of}</span></li>\n' for words, to, of in rows)
         script = tree.read(os.path.join(HERE, 'search.js'))
@@ -105,7 +105,7 @@ class Site:
 
 
 def with_doors(text):
-    """The front page, with the four ways in before its first heading."""
+    """Returns the front page with four entry links before its first heading."""
     items = ''.join(f'<li><a href="{to}">{name}</a> {what}</li>\n' for to, name, what in DOORS)
     return text.html.replace('<h2', f'<ul class="doors">\n{items}</ul>\n<h2', 1)
 

@@ -1,4 +1,4 @@
-/* probe.js - what a page looks like from within: run in it by look.py, answers with a list of faults. */
+/* probe.js - runs inside a page, started by look.py, and returns a list of faults. */
 (function () {
   var faults = [], seen = {};
   function fault(text) { if (!seen[text]) { seen[text] = 1; faults.push(text); } }
@@ -13,8 +13,8 @@
     while (layers.length) c = over(layers.pop(), c);
     return c;
   }
-  /* What lies under the middle of a text of a picture: shapes, from the top down to one that hides all below; NULL if one has no colour of its own. A text may bring
-   * its ground as an outline that is drawn first. */
+  /* Returns the background colour under the middle of a text in a picture, blended from the shapes below it; null if one has a pattern. An outline that is
+   * drawn before the text also counts as background. */
   function drawn_ground(e, s) {
     if (/^stroke/.test(s.paintOrder) && s.stroke !== "none" && parseFloat(s.strokeWidth) >= 2) return colour(s.stroke);
     e.scrollIntoView({ block: "center", inline: "center" });
@@ -32,7 +32,7 @@
     while (layers.length) c = over(layers.pop(), c);
     return c;
   }
-  /* WCAG 2: texts have 4.5 to their ground, large ones 3. */
+  /* WCAG 2: texts need a contrast of 4.5 to their background, large ones 3. */
   function contrast(e) {
     var s = getComputedStyle(e), svg = e instanceof SVGElement, g = svg ? drawn_ground(e, s) : ground(e);
     if (!g) return;
@@ -43,7 +43,7 @@
   }
   function scrolls(e) { for (e = e.parentElement; e && e !== document.body; e = e.parentElement) if (/auto|scroll|hidden/.test(getComputedStyle(e).overflowX)) return true; return false; }
   var page = document.body, width = document.documentElement.clientWidth, texts = 0;
-  if (page && document.documentElement.scrollWidth > width) fault("is " + document.documentElement.scrollWidth + " wide, of " + width);
+  if (page && document.documentElement.scrollWidth > width) fault("is " + document.documentElement.scrollWidth + " px wide; expected at most " + width);
   document.querySelectorAll(page ? "body *" : "text").forEach(function (e) {
     if (!e.checkVisibility || !e.checkVisibility() || /^(script|title)$/i.test(e.tagName)) return;
     if (Array.from(e.childNodes).some(function (n) { return n.nodeType === 3 && n.data.trim(); })) { texts++; contrast(e); }

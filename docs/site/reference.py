@@ -18,19 +18,19 @@ def slug(title):
 
 
 def level_of(path):
-    """The header of the root that includes this one."""
+    """Returns the header in the root that includes this one."""
     return next(f for f in LEVELS if path in public_headers([f]))
 
 
 def names_of(header):
-    """name -> (kind, page#anchor) of all that a header declares."""
+    """Returns name -> (kind, page#anchor) for the declarations of a header."""
     page = header_page(header.path)
     return {name: (kind, f'{page}#{name}') for section in header.sections for group in section.groups
             for statement in group.statements for name, kind in statement.names}
 
 
 def word(match, page):
-    """A name, a header or a document in a comment."""
+    """Links a header or a document in a comment; marks names as code."""
     what = match.group()
     if what.endswith('.md'):
         return f'<a href="{relative(page, page_of(what))}">{what}</a>'
@@ -41,7 +41,7 @@ def word(match, page):
 
 
 def prose(text, page, names):
-    """A comment: paragraphs, and indented lines as code."""
+    """Returns a comment as paragraphs, with indented lines as code."""
     out = []
     for kind, lines in groupby(text.split('\n'), lambda line: line and ('code' if line.startswith('    ') else 'text')):
         inside = escape('\n'.join(line[4:] if kind == 'code' else line for line in lines), quote=False)
@@ -51,7 +51,7 @@ def prose(text, page, names):
 
 
 def shown(group):
-    """The code of a group. The comment behind its only statement is prose, as one before it."""
+    """Returns the code of a group. A comment after its only statement moves above it and becomes prose."""
     alone = len(group.statements) == 1 and not group.comment
     if alone and group.statements[0].behind:
         group.comment, group.statements[0].behind = group.statements[0].behind, ''
@@ -59,7 +59,7 @@ def shown(group):
 
 
 def anchored(html, group, used):
-    """The first occurrence of each name is its anchor; what does not occur by itself has one before the code."""
+    """Makes the first occurrence of each name its anchor. Names that are not in the code get an anchor before it."""
     kinds = dict(n for s in group.statements for n in s.names if n[0] not in used)
     used.update(kinds)
     comment = False
@@ -92,7 +92,7 @@ def section(part, page, names, used):
 
 
 def header_html(header, names):
-    """Title, html and headings of its page."""
+    """Returns title, HTML and headings of the page."""
     page, name = header_page(header.path), header.path.rpartition('/')[2]
     head = f'<h1><code>{name}</code></h1>\n<p class="lead">{escape(capital(header.title), quote=False)}</p>\n'
     used = set()                        # a struct may be declared twice
@@ -104,7 +104,7 @@ def header_html(header, names):
 
 
 def overview(headers, page):
-    """A list of the headers, what each is about, and its functions."""
+    """Lists the headers with title and functions."""
     rows = []
     for h in headers:
         functions = [n for n, (kind, _) in sorted(names_of(h).items()) if kind == 'function']
@@ -115,7 +115,7 @@ def overview(headers, page):
 
 
 def index(names, page):
-    """All names by their letter behind weft_."""
+    """Lists all names by the first letter after weft_."""
     letters = {}
     for name in sorted(names, key=lambda n: (n.lower().replace('weft_', ''), n)):
         letters.setdefault(name.lower().replace('weft_', '')[0].upper(), []).append(name)

@@ -1,4 +1,4 @@
-"""Markdown as HTML: the files of a lesson put in, links to files of the tree as links to pages, pictures with their size."""
+"""text.py - converts Markdown to HTML: includes the files of lessons, links pages of the site, adds sizes to pictures."""
 import os
 import re
 import sys
@@ -13,17 +13,17 @@ from tree import page_of, read, relative
 sys.path.append('lessons')
 import equations
 
-LEAST = .75                             # of its size a picture has always, up to 760 px: where that is not there it is moved sideways
+LEAST = .75                             # smallest scale of a picture, up to 760 px; on narrower screens it scrolls sideways
 ALONE = re.compile(r'^\[[^\]]*\]\(([\w./]+\.(?:c|h|txt))\)$', re.M)
 
 
 def slug(text, _):
-    """As GitHub makes it."""
+    """Returns the anchor that GitHub makes for a heading."""
     return re.sub(r'[^\w\- ]', '', text.strip().lower()).replace(' ', '-')
 
 
 def fenced(text):
-    """Indented blocks become equations, or get fences: Markdown would take one after a list for a part of the list."""
+    """Turns indented blocks into equations, or fences them: Markdown would make one after a list a part of the list."""
     pattern = re.compile(r'(?:(?<=\n\n)|\A)((?: {4}.*\n|\n(?= {4}))+)')
     parts = re.split(r'(^```.*?^```$)', text, flags=re.M | re.S)
     for i in range(0, len(parts), 2):
@@ -32,7 +32,7 @@ def fenced(text):
 
 
 class Text:
-    """One file's way to a page: html, title, headings [(level, id, words)], and which files of the tree it links to."""
+    """A converted file: html, title, headings [(level, id, words)], and sources, the files of the tree that it links."""
 
     def __init__(self, path, there):
         self.path, self.page, self.there = path, page_of(path), there
@@ -42,7 +42,7 @@ class Text:
         html = md.convert(fenced(ALONE.sub(r'FILE(\1)', read(path))))
         self.headings = [h for top in md.toc_tokens for h in flat(top)]
         if [level for level, _, _ in self.headings][:1] != [1]:
-            raise SystemExit(f'{path}: it does not begin with a heading of level 1')
+            raise SystemExit(f'{path}: expected a heading of level 1 first')
         self.title = self.headings[0][2]
         html = re.sub(r'<p>FILE\((.*?)\)</p>', self.file, html)
         html = re.sub(r'<p>(<img [^>]*/>)</p>', r'<figure class="picture">\1</figure>', html)
@@ -66,7 +66,7 @@ class Text:
         return f'<a href="{src}"><img alt="{alt}" src="{src}" {least}/></a>'
 
     def link(self, match):
-        """What is in the tree has a page, but for pictures; what is not stays as it is, for the check to find."""
+        """Links a file of the tree to its page. Pictures and dead links stay as they are; check.py reports dead links."""
         to, anchor = match.group(1), match.group(2) or ''
         path = os.path.normpath(os.path.join(self.folder, to))
         if path.endswith('.png'):
@@ -82,6 +82,6 @@ class Text:
 
 
 def flat(token):
-    """The headings of a tree of them, by level, id and words."""
+    """Flattens a tree of headings to [(level, id, words)]."""
     words = re.sub(r'<[^>]*>', '', token['name'])
     return [(token['level'], token['id'], words)] + [h for child in token['children'] for h in flat(child)]

@@ -1,4 +1,4 @@
-"""tree.py - decides which files of the tree are pages, and where. A page has the path of its source."""
+"""tree.py - decides which files of the tree become pages, and their paths. A page has the path of its source."""
 import os
 import re
 
@@ -14,7 +14,7 @@ def read(path):
 
 
 def files():
-    """All files of the tree, but for builds and what is hidden."""
+    """Returns all files of the tree except builds and hidden files."""
     out = []
     for folder, inside, names in os.walk('.'):
         inside[:] = [d for d in inside if d[0] != '.' and d not in ('build', '__pycache__')]
@@ -27,7 +27,7 @@ def lessons(there):
 
 
 def chapters(there):
-    """(title, the Markdown files below it), in the order of a reader."""
+    """Returns (title, its Markdown files) for each chapter, in reading order."""
     design = [f for f in there if re.match(r'docs/design/\w+\.md$', f)]
     guides = [f for f in GUIDES if f in there]
     more = [f for f in there if re.match(r'docs/\w+\.md$', f) and f not in guides and f != 'docs/api.md']
@@ -35,7 +35,7 @@ def chapters(there):
 
 
 def page_of(path):
-    """Where the page of a file of the tree is."""
+    """Returns the path of the page of a file."""
     if path == 'README.md':
         return 'index.html'
     if path.endswith('/README.md') or path.endswith('/lesson.md'):
@@ -44,7 +44,7 @@ def page_of(path):
 
 
 def public_headers(levels=LEVELS):
-    """The headers that the levels include, in their order."""
+    """Returns the headers that the levels include, in order."""
     return [h for f in levels for h in re.findall(r'^#include "(.*/.*)"', read(f), re.M)]
 
 
@@ -53,6 +53,6 @@ def header_page(path):
 
 
 def relative(page, to):
-    """`to`, a page or file of the site with or without #anchor, as page links it."""
+    """Returns the link from `page` to `to`, a page or file of the site with or without #anchor."""
     path, mark, anchor = to.partition('#')
     return (os.path.relpath(path, os.path.dirname(page) or '.') if path != page or not mark else '') + mark + anchor

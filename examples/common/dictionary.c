@@ -13,10 +13,10 @@ void phones_text(const phone_set *p, char text[PHONES * NAME])
         size += (size_t)snprintf(text + size, PHONES * NAME - size, "%s%s", i > 1 ? " " : "", p->name[i]);
 }
 
-/* Returns the number of a phone, which is added if it is new; 0: it is too long or one too many. */
+/* Returns the number of a phone, and adds a new one. 0: its name is too long, or the list is full. */
 static int32_t phone_number(phone_set *p, const char *name, size_t n)
 {
-    if (n == 2 && !memcmp(name, "ax", 2))        /* they are one in cmudict */
+    if (n == 2 && !memcmp(name, "ax", 2))        /* cmudict does not distinguish them */
         name = "ah";
     for (int i = 1; i < p->n; i++)
         if (strlen(p->name[i]) == n && !memcmp(p->name[i], name, n))
@@ -61,8 +61,8 @@ bool lower_word(char *word)
     return true;
 }
 
-/* Parses a line into e, whose phones it writes. Returns false if the line has another form than word, part of
- * speech, and syllables with their stress:
+/* Parses a line into e and writes the phones. Returns false unless the line has a word, a part of speech, and
+ * syllables with their stress:
  *     ("aaberg" nil (((aa) 1) ((b er g) 0))) */
 static bool parse_line(char *line, entry *e, phone_set *p)
 {
@@ -89,7 +89,7 @@ static bool parse_line(char *line, entry *e, phone_set *p)
 
 static int by_name(const void *a, const void *b) { return strcmp(a, b); }
 
-static void sort_phones(phone_set *p, int32_t *pool, int64_t n)   /* and changes their numbers in the pool */
+static void sort_phones(phone_set *p, int32_t *pool, int64_t n)   /* also renumbers the phones in the pool */
 {
     phone_set before = *p;
     int32_t number[PHONES] = { 0 };
@@ -121,7 +121,7 @@ static void add_entry(dictionary *d, entry e)
 
 static bool begins_word(const entry *e, int64_t i) { return i == 0 || strcmp(e[i].word, e[i - 1].word); }
 
-/* Sorts the entries, and keeps the distinct ones of about `limit` words, evenly spread; 0: of all. */
+/* Sorts the entries and keeps the distinct ones of about `limit` words, evenly spread; 0: of all words. */
 static void sort_entries(dictionary *d, int64_t limit)
 {
     int64_t n = d->entries, words = 0, word = -1;
@@ -157,8 +157,8 @@ dictionary dictionary_parse(char *text, const char *name, phone_set phones, int6
             continue;
         entry e = { .phones = to };
         if (!parse_line(line, &e, &d.phones))
-            quit(1, "%s:%lld: \"%.40s\": lines are as in festlex, (\"word\" n (((w er) 1))); cmudict's are "
-                    "not read", name, number, line);
+            quit(1, "%s:%lld: found \"%.40s\"; expected a line as in festlex, (\"word\" n (((w er) "
+                    "1))); lines of cmudict differ", name, number, line);
         to += e.n;
         if (lower_word(e.word))
             d.entry[d.entries++] = e;
@@ -180,10 +180,10 @@ dictionary dictionary_read(const char *path, int64_t limit)
     if (size < 0)
         *text = 0;                               /* an empty file */
     else if (strlen(text) != (size_t)size)
-        quit(1, "%s: not a text, it has zero bytes", path);
+        quit(1, "%s: found zero bytes; expected a text", path);
     dictionary d = dictionary_parse(text, path, (phone_set){ .n = 1 }, limit);
     if (d.words < 20)
-        quit(1, "%s: %lld words; a dictionary has more", path, (long long)d.words);
+        quit(1, "%s: found %lld words; expected more", path, (long long)d.words);
     return d;
 }
 
@@ -247,7 +247,6 @@ int64_t dictionary_hash(const dictionary *d)
     return (int64_t)hash;
 }
 
-/* ---- the score ---- */
 void score_word(score *s, const dictionary *d, int64_t word, const int32_t *phones, int64_t n)
 {
     int64_t distance = 0, length = 0;

@@ -1,7 +1,7 @@
-/* dictionary.h - data for examples/g2p.c: the pronouncing dictionary of Festival (festlex-cmu), its parts for
+/* dictionary.h - data for examples/g2p.c: Festival's pronouncing dictionary (festlex-cmu), its parts for
  * training, dev and test, and the score.
  *
- * A phone is a number from 1 on; 0 is the mark that begins and ends a pronunciation. */
+ * Phones are numbers from 1; 0 is the mark that begins and ends a pronunciation. */
 #ifndef EXAMPLES_DICTIONARY_H
 #define EXAMPLES_DICTIONARY_H
 #include "program.h"
@@ -9,7 +9,7 @@
 /* PHONES: capacity; NAME: bytes of a phone's name */
 enum { LETTERS = 26, MARK = 0, PHONES = 64, NAME = 8 };
 
-/* name[0] is the mark's; sorted from 1 on */
+/* name[0] belongs to the mark; the others are sorted */
 typedef struct {
     int n;
     char name[PHONES][NAME];
@@ -24,14 +24,15 @@ typedef struct {
     entry *entry;                                /* [entries] sorted by word, distinct */
     int64_t *first;                              /* [words + 1] the first entry of each word */
     int64_t words, entries;
-    char *text;                                  /* of all entries, and their phones */
+    char *text;                                  /* text and phones of all entries */
     int32_t *pool;
 } dictionary;
 
-/* Reads a file, or quits with its name and line. limit: keeps about so many words, evenly spread; 0: all.
- * Words with other characters than letters are left out, capitals become small, the phone ax becomes ah. */
+/* Reads a file, or quits with its name and line. limit: number of words to keep, about, evenly spread; 0:
+ * all. Leaves out words with other characters than letters, lowers capitals, and replaces the phone ax by ah.
+ * */
 dictionary dictionary_read(const char *path, int64_t limit);
-/* Parses a text, which it changes and keeps. name: for messages. phones: those that are known. */
+/* Parses a text, which it changes and keeps. name: for messages. phones: the known ones. */
 dictionary dictionary_parse(char *text, const char *name, phone_set phones, int64_t limit);
 /* Returns word number i. */
 const char *word_at(const dictionary *d, int64_t i);
@@ -39,10 +40,10 @@ const char *word_at(const dictionary *d, int64_t i);
 int64_t dictionary_find(const dictionary *d, const char *word);
 /* Returns a number that differs if two dictionaries do. */
 int64_t dictionary_hash(const dictionary *d);
-/* Makes small letters of capitals. Returns whether all characters are letters. */
+/* Lowers capitals. Returns whether all characters are letters. */
 bool lower_word(char *word);
 
-/* The part of a word, by its number: every 10th is for the test, every 20th for dev. */
+/* The part that a word belongs to, by its number: every 10th to the test, every 20th to dev. */
 typedef enum { TRAIN, DEV, TEST, ALL } part;
 part part_of(int64_t word);
 /* Returns the words of a part, the shortest first. The caller frees them. */
@@ -50,13 +51,13 @@ int64_t *words_of(const dictionary *d, part p, int64_t *n);
 /* Returns the words of the test as a text that dictionary_parse reads. */
 char *test_text(const dictionary *d);
 
-/* Writes all names, separated by blanks; reads them. */
+/* Write all names as text, separated by blanks, and read them. */
 void phones_text(const phone_set *p, char text[PHONES * NAME]);
 phone_set phones_parse(const char *text);
 /* Returns a pronunciation as text, in a buffer that the next call but one overwrites. */
 const char *spoken(const phone_set *p, const int32_t *phones, int64_t n);
 
-/* Of a word's pronunciations the one counts that minimises distance / length. */
+/* A word counts with the pronunciation that minimises distance / length. */
 typedef struct { int64_t words, wrong, distance, length; } score;
 void score_word(score *s, const dictionary *d, int64_t word, const int32_t *phones, int64_t n);
 /* Return the shares of wrong phones and of wrong words, in percent. */

@@ -1,5 +1,5 @@
-/* magnet.c - see magnet.h. The field is by Bouc 1967 and Wen 1976: B = a I + (1 - a) z, and the hidden z
- * follows the current by
+/* magnet.c - see magnet.h. The field is the model of Bouc 1967 and Wen 1976: B = a I + (1 - a) z, where the
+ * hidden z follows the current:
  *     dz / dt = I' (A - |z|^n (beta sign(I' z) + gamma)).
  * z depends on all earlier turning points of the current, so no function of I and dI gives it. */
 #include <math.h>
@@ -26,8 +26,8 @@ static int64_t whole(uint64_t *state, int64_t low, int64_t high)
     return low + (int64_t)(uniform(state) * (double)(high - low + 1));
 }
 
-/* The sum of twelve: near enough to normal for a meter's noise, and without a logarithm that machines
- * round differently. */
+/* Returns a sum of twelve uniform numbers, nearly normal. It needs no logarithm, which machines round
+ * differently. */
 static double normal(uint64_t *state)
 {
     double sum = -6;
@@ -37,16 +37,16 @@ static double normal(uint64_t *state)
 }
 
 /* ---- the magnet: n is 2 and A is 1 ---- */
-/* share: a, the part of the field that has no memory */
+/* share: a, the part of the field without memory */
 static const double share = 0.1, beta = 0.7, gamma_ = 0.3;
-enum { INNER = 16 };                             /* steps of the integration from row to row */
+enum { INNER = 16 };                             /* integration steps per row */
 
 static double slope(double z, double dI)
 {
     return dI * (1 - z * z * (dI * z > 0 ? beta + gamma_ : gamma_ - beta));
 }
 
-/* z after the current has changed by dI, evenly: Heun's method. */
+/* Returns z after a linear change dI of the current, by Heun's method. */
 static double moved(double z, double dI)
 {
     double h = dI / INNER;
@@ -61,7 +61,7 @@ static double moved(double z, double dI)
 enum { LEAST_ROWS = 300, MOST_ROWS = 900, LEAST_RAMP = 8, MOST_RAMP = 48, MOST_FLAT = 24 };
 static const double strongest = 2.5, least_change = 0.2;          /* of the current */
 
-/* The next level: up or down, small loops and large ones. */
+/* Returns the next level, up or down, for small and large loops. */
 static double level(uint64_t *state, double from)
 {
     double to = from;
@@ -70,7 +70,7 @@ static double level(uint64_t *state, double from)
     return to;
 }
 
-/* Ramps that begin and end gently, and flat tops; the change in each row, the sum of which is the current. */
+/* Writes smooth ramps and flat tops: the change in each row. The sum of the changes is the current. */
 static void draw_current(uint64_t *state, int64_t rows, double *current)
 {
     double from = 0;
@@ -85,7 +85,7 @@ static void draw_current(uint64_t *state, int64_t rows, double *current)
     }
 }
 
-/* What a converter of this step would say: keeps the last bits of one compiler or another out of the data. */
+/* Rounds to the step of a converter, so that the data do not depend on the last bits of a compiler. */
 static double digital(double x) { return floor(x * 0x1p20 + 0.5) * 0x1p-20; }
 
 static void add_series(weft_frame *f, part p, int64_t number, const field_opts *o)
@@ -121,7 +121,7 @@ const double *field_from(const weft_frame *f, int64_t series, int64_t row)
     return weft_frame_column(f, "B") + f->start[series] + row;
 }
 
-/* ---- AR-X. One matrix of sums of products serves all orders: a smaller order is a part of it ---- */
+/* ---- AR-X. All orders share one matrix of sums of products; a smaller order uses a part of it ---- */
 enum { CONSTANT = WIDTH - 1 };                   /* B, I, dI at ORDER lags each, and 1 */
 typedef struct { const double *I, *dI, *B; int64_t rows; } series;
 
@@ -132,10 +132,9 @@ static series series_of(const weft_frame *f, int64_t s)
                      weft_frame_column(f, "B") + from, f->start[s + 1] - from };
 }
 
-/* ---- what a row is forecast from ---- */
 static double at(const double *x, int64_t t, int64_t first) { return x[t > first ? t : first]; }
 
-/* Row t from known rows first .. from - 1 and, from there on, from forecasts. */
+/* Writes the inputs of row t: known rows first .. from - 1, and forecasts from row `from` on. */
 static void inputs(const series *s, int64_t t, int64_t first, int64_t from, const double *forecast,
                    double x[WIDTH])
 {
@@ -159,7 +158,7 @@ static void add(sums *all, const double *x, double y, int n, const int *column)
     }
 }
 
-/* Which of the WIDTH columns an order uses. */
+/* Lists the columns, out of WIDTH, that an order uses. */
 static int columns_of(int p, int q, int column[WIDTH])
 {
     int n = 0;
@@ -185,7 +184,8 @@ static sums *sums_of(const weft_frame *f)        /* to be freed */
     return all;
 }
 
-/* Cholesky's way: a = L L^T in place, then both triangles; false if a is not positive. */
+/* Solves by Cholesky: a = L L^T in place, then both triangles. Returns false if a is not positive definite.
+ * */
 static bool solve(int n, double a[WIDTH][WIDTH], double *x)
 {
     for (int i = 0; i < n; i++)
@@ -228,7 +228,6 @@ static bool fit(arx *a, const sums *all)
     return good;
 }
 
-/* ---- forecasts ---- */
 void arx_forecast(const arx *a, const weft_frame *f, int64_t number, int64_t from, int64_t past, int64_t n,
                   double *out)
 {
@@ -271,9 +270,9 @@ double baseline_rmse(const arx *a, const weft_frame *f, const weft_windows *wind
     return sqrt(sum / rows);
 }
 
-/* ---- the weights that are best over whole windows ---- */
-/* One step of Gauss and Newton adds, for each window, how its forecasts change with each weight, also through
- * earlier forecasts (by), and their errors. */
+/* ---- fit over whole windows ---- */
+/* Adds a window to a Gauss-Newton step: its errors, and the derivatives of its forecasts by the weights,
+ * including those through earlier forecasts (by). */
 static void add_window(sums *all, const arx *a, const weft_frame *f, weft_window v, double *out,
                        double (*by)[WIDTH])
 {
@@ -302,7 +301,7 @@ static void improve(arx *a, const weft_frame *f, const weft_windows *windows)
     free(by);
 }
 
-/* ---- the best of all ---- */
+/* ---- choice of the fit ---- */
 typedef struct {
     arx best;
     double least;
@@ -313,7 +312,7 @@ typedef struct {
 static void try(contest *c, const arx *a)
 {
     double rmse = baseline_rmse(a, c->frame, c->windows);
-    if (rmse < c->least) {                       /* NaN, of one that runs away, is not less */
+    if (rmse < c->least) {                       /* false for NaN, the error of a diverging fit */
         c->least = rmse;
         c->best = *a;
     }

@@ -1,5 +1,5 @@
-/* magnet.h - data for examples/forecast.c: cycles of a magnet's current, and its field by a model of
- * hysteresis; and baselines.
+/* magnet.h - data and baselines for examples/forecast.c: cycles of a magnet's current, and its field from a
+ * model of hysteresis.
  *
  * Columns of a frame: "I" the current, "dI" its change since the row before (both are programmed, so known in
  * advance), and "B" the field. */
@@ -28,9 +28,9 @@ typedef struct {
     double ridge, weight[WIDTH];
 } arx;
 
-/* Fits by least squares over the rows of all training series, one row ahead; then for some orders the weights
- * that are best over whole windows, where errors add up. Of all orders, ridges and both ways it returns the
- * one that forecasts the windows of the validation best. */
+/* Fits by least squares, one row ahead, over all training series. For some orders it also fits over whole
+ * windows, where errors add up. Returns the fit, over all orders and ridges, that forecasts the validation
+ * windows best. */
 arx arx_fit(const weft_frame *training, const weft_windows *to_train, const weft_frame *validation,
             const weft_windows *to_judge);
 /* Forecasts rows from .. from + n - 1 of a series from the `past` rows before them and its own forecasts.

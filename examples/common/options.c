@@ -8,7 +8,6 @@
 #include "options.h"
 #include "program.h"
 
-/* ---- a field ---- */
 static void *field(const option *a, void *o) { return (char *)o + a->at; }
 
 static void put(const option *a, void *o, double value)
@@ -27,21 +26,20 @@ static double get(const option *a, void *o)
 /* A setting's value as text, into out. */
 static const char *said(const option *a, double value, char out[32])
 {
-    if (a->kind == CHOICE)
+    if (a->choices)
         return a->choices[(int)value];
     snprintf(out, 32, "%g", value);
     return out;
 }
 
-/* ---- from texts ---- */
 static double number(const option *a, const char *text)
 {
     char *end;
     double value = strtod(text, &end);
     bool whole = a->kind == WHOLE;
     if (end == text || *end || !(value >= a->least && value <= a->most) || (whole && value != floor(value)))
-        quit(2, "--%s: %s from %g to %g was expected, not \"%s\"", a->name,
-             whole ? "a whole number" : "a number", a->least, a->most, text);
+        quit(2, "--%s: found \"%s\"; expected %s from %g to %g", a->name, text,
+             whole ? "a whole number" : "a number", a->least, a->most);
     return value;
 }
 
@@ -50,7 +48,7 @@ static int choice(const option *a, const char *text)
     for (int i = 0; a->choices[i]; i++)
         if (!strcmp(text, a->choices[i]))
             return i;
-    quit(2, "--%s: %s was expected, not \"%s\"", a->name, a->what, text);
+    quit(2, "--%s: found \"%s\"; expected %s", a->name, text, a->what);
 }
 
 static void set(const option *a, void *o, const char *text)
@@ -67,31 +65,42 @@ static void set(const option *a, void *o, const char *text)
 /* ---- the command line ---- */
 enum { FIRST = 1000, HELP = 'h' };
 
-#define RUN(name, kind, field, preset, least, most) \
-    { name, kind, offsetof(run_options, field), preset, least, most, NULL, NULL }
+#define RUN(name, kind, field, preset, least, most, what) \
+    { name, kind, offsetof(run_options, field), preset, least, most, what, NULL }
 static const char *const devices[] = {
     [WEFT_BEST] = "best", [WEFT_CPU] = "cpu", [WEFT_REF] = "ref", [WEFT_CUDA] = "cuda", NULL
 };
 static const option of_every_run[] = {
-    RUN("threads", WHOLE, threads, 0, 1, 1024),
-    RUN("every", WHOLE, every, 500, 1, 1e9),
+    RUN("threads", WHOLE, threads, 0, 1, 1024, "threads on the CPU (all cores)"),
+    RUN("every", WHOLE, every, 500, 1, 1e9, "updates between two checkpoints"),
     { "device", DEVICE, offsetof(run_options, device), 0, 0, 0, "cpu, cuda or best", devices },
-    RUN("out", TEXT, out, 0, 0, 0),
-    RUN("log", TEXT, log, 0, 0, 0),
-    RUN("pictures", TEXT, pictures, 0, 0, 0),
-    RUN("test", TEXT, test, 0, 0, 0),
-    RUN("resume", FLAG, resume, 0, 0, 0),
+    RUN("out", TEXT, out, 0, 0, 0, "checkpoint to write"),
+    RUN("log", TEXT, log, 0, 0, 0, "log to write, lines of JSON"),
+    RUN("pictures", TEXT, pictures, 0, 0, 0, "folder for pictures"),
+    RUN("test", TEXT, test, 0, 0, 0, "checkpoint to test, without training"),
+    RUN("resume", FLAG, resume, 0, 0, 0, "continue from --out if it exists"),
 };
 enum { OF_EVERY_RUN = sizeof of_every_run / sizeof *of_every_run };
 
-_Noreturn static void help(const option_table *t)
+static void print_options(const option *all, int n)
 {
+    static const char *const value[] = { "N", "X", "NAME", "NAME", "PATH", "" };     /* by kind */
     char text[32];
+    for (const option *a = all; a < all + n; a++) {
+        printf("  --%s %-*s %s", a->name, 19 - (int)strlen(a->name), value[a->kind], a->what);
+        if (a->choices || (a->kind <= REAL && a->preset >= a->least))
+            printf(" (%s)", said(a, a->preset, text));
+        putchar('\n');
+    }
+}
+
+_Noreturn static void help(const option_table *t, bool trains)
+{
     if (!first_of_ranks())
         exit(0);
-    fputs(t->usage, stdout);
-    for (const option *a = t->all; a < t->all + t->settings; a++)
-        printf("  --%-16s %-8s %s\n", a->name, said(a, a->preset, text), a->what);
+    printf("%s\noptions, with defaults in parentheses:\n", t->usage);
+    print_options(t->all, t->n);
+    print_options(of_every_run, trains ? OF_EVERY_RUN : 0);
     exit(0);
 }
 
@@ -125,9 +134,9 @@ int options_read(const option_table *t, void *o, run_options *run, int argc, cha
         put(&of_every_run[i], run, of_every_run[i].preset);
     for (int found; (found = getopt_long(argc, argv, "", all, NULL)) != -1; ) {
         if (found == HELP)
-            help(t);
+            help(t, run != NULL);
         if (found < FIRST)
-            quit(2, "`%s --help` lists the options", program);
+            quit(2, "see %s --help", program);
         int i = found - FIRST;
         set(meant[i], i < t->n ? o : run, optarg);
         if (run)
@@ -156,7 +165,6 @@ void print_resume(const run_options *run)
     puts(resumes ? "" : "--resume");
 }
 
-/* ---- in a file, in a log ---- */
 void options_items(const option_table *t, void *o, weft_checkpoint_item *items)
 {
     for (int i = 0; i < t->settings; i++)
@@ -179,8 +187,8 @@ void options_of_file(const option_table *t, void *o, const bool *given, const ch
         if (a->kind == CHOICE && !(is >= a->least && is <= a->most))
             quit(1, "%s: %s is %g", path, a->name, is);
         if (given[i] && asked[i] != is)
-            quit(2, "%s was begun with --%s %s, not %s; leave that out", path, a->name, said(a, is, text[0]),
-                 said(a, asked[i], text[1]));
+            quit(2, "--%s: found %s; expected %s, as %s was begun", a->name, said(a, asked[i], text[1]),
+                 said(a, is, text[0]), path);
     }
 }
 

@@ -22,7 +22,7 @@ _Noreturn void quit(int status, const char *format, ...)
 {
     va_list arguments;
     if (status == 2 && !first_of_ranks()) {
-        sleep(1);                                /* or the launcher ends the first one before it has spoken */
+        sleep(1);                                /* a launcher could end the first rank before it prints */
         exit(status);
     }
     va_start(arguments, format);
@@ -38,7 +38,7 @@ void *memory(size_t n, size_t size)
 {
     void *p = calloc(n ? n : 1, size);
     if (!p)
-        quit(1, "out of memory: %zu times %zu bytes", n, size);
+        quit(1, "out of memory: %zu elements of %zu bytes", n, size);
     return p;
 }
 
@@ -68,7 +68,6 @@ bool stopping(const weft_parallel *ranks)
     return many ? weft_parallel_stopping(ranks) : signal_came();
 }
 
-/* ---- the library ---- */
 void check_context(const weft *w, const char *format, ...)
 {
     char doing[200];
@@ -123,7 +122,6 @@ double *numbers_of(weft_tensor *x)
     return numbers;
 }
 
-/* ---- a large matrix ---- */
 enum { TALL = 40, WIDE = 70, LABEL = 12 };
 
 static double mean_of(const double *weights, int64_t columns, const int64_t row[2], const int64_t column[2])

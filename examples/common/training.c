@@ -6,7 +6,6 @@
 #include "program.h"
 #include "training.h"
 
-/* ---- before it ---- */
 bool training_settings_of_file(const option_table *t, void *options, const run_options *run)
 {
     bool resumes = run->resume && is_there(run->out);
@@ -52,10 +51,10 @@ void training_resume(training *t, bool resumes)
     if (resumes) {
         check_file(weft_parallel_load(t->parallel, t->run->out, t->all, t->optim, t->items, t->item_count));
         weft_loader_set_state(t->loader, t->position);
-        training_print(t, "goes on after update %lld of %lld\n", (long long)weft_optim_steps(t->optim),
+        training_print(t, "continuing after update %lld of %lld\n", (long long)weft_optim_steps(t->optim),
                        (long long)t->total);
     } else if (t->run->resume) {
-        training_print(t, "there is no %s yet: a fresh start\n", t->run->out);
+        training_print(t, "%s does not exist yet; starting from the beginning\n", t->run->out);
     }
     t->over = t->over || t->epochs == t->set->epochs;
 }
@@ -70,7 +69,7 @@ void training_open_log(training *t, bool resumes)
     weft_journal_line_end(t->log);
 }
 
-/* If the first rank is lost, another becomes the first: it prints from now on, and opens the log. */
+/* If the first rank is lost, another becomes the first. It then prints, and opens the log. */
 static void find_first(training *t)
 {
     bool now = weft_parallel_place_of(t->parallel).rank == 0;
@@ -89,7 +88,7 @@ void training_end_line(const training *t)
 }
 
 /* ---- the bar: on a terminal ten times a second, elsewhere a line every 15 seconds ---- */
-enum { AT_FIRST = 10 };                          /* updates, before which there is nothing to show */
+enum { AT_FIRST = 10 };                          /* updates before the bar appears */
 
 double training_seconds(const training *t) { return seconds() - t->start; }
 
@@ -142,7 +141,6 @@ static void show(training *t)
     fprintf(stderr, "  %d:%02d left%s", (int)(left / 60), (int)left % 60, on_terminal() ? "" : "\n");
 }
 
-/* ---- training ---- */
 static void update(training *t, const int32_t *pick, int64_t n)
 {
     const training_settings *s = t->set;
@@ -150,7 +148,7 @@ static void update(training *t, const int32_t *pick, int64_t n)
     for (weft_part shard; weft_parallel_next(t->parallel, &shard);)
         weft_parallel_add(t->parallel, t->loss_of(t->user, &shard));
     weft_tensor *norm = weft_clip_grad_norm(t->trained, s->clip, 0);
-    int64_t warmup = s->warmup < t->total ? s->warmup : t->total;          /* a short run is all warm-up */
+    int64_t warmup = s->warmup < t->total ? s->warmup : t->total;          /* a short run has only warm-up */
     weft_optim_set_lr(t->optim,
                       weft_cosine_warmup(weft_optim_steps(t->optim), t->total, s->lr, warmup, 0));
     weft_optim_step(t->optim);
@@ -195,10 +193,10 @@ bool training_run(training *t)
     t->waited = place.waited;
     t->begin = weft_optim_steps(t->optim);
     if (t->begin == 0)
-        save(t);                                 /* so that a path that cannot be written is found now */
+        save(t);                                 /* to report a path that cannot be written now */
     train(t);
     if (!t->over && t->first) {
-        printf("stopped and saved after update %lld of %lld; to go on:\n",
+        printf("stopped and saved after update %lld of %lld; to continue:\n",
                (long long)weft_optim_steps(t->optim), (long long)t->total);
         print_resume(t->run);
     }

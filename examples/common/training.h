@@ -1,5 +1,5 @@
-/* training.h - the frame of a training: updates, epochs, checkpoints, the log, and a progress bar. A program
- * calls the functions in the order of this header. */
+/* training.h - runs a training: updates, epochs, checkpoints, the log, and a progress bar. A program calls
+ * the functions in the order of this header. */
 #ifndef EXAMPLES_TRAINING_H
 #define EXAMPLES_TRAINING_H
 #include "weft_parallel.h"
@@ -13,8 +13,8 @@ typedef struct {
     const run_options *run;
     const training_settings *set;
 
-    /* the program's: loss of a shard; after each update, with the gradient's norm, before weft_clear; after
-     * each epoch, whose return value ends the training early */
+    /* callbacks of the program: loss of a shard; after each update, before weft_clear, with the gradient's
+     * norm; after each epoch, where true ends the training early */
     void *user;
     weft_loss (*loss_of)(void *user, const weft_part *shard);
     void (*after_update)(void *user, weft_tensor *norm);
@@ -51,22 +51,22 @@ bool training_settings_of_file(const option_table *t, void *options, const run_o
 /* Creates optimiser, loader and ranks for n sequences. The loader sorts them by `size` in pools of batches.
  * tokens is not copied. */
 void training_data(training *t, int64_t n, const int32_t *size, const int32_t *tokens, int64_t pool);
-/* Adds items to the checkpoint, after the settings. Their data stay the program's. */
+/* Adds items to the checkpoint, after the settings. The program keeps their data. */
 void training_keep(training *t, const weft_checkpoint_item *items, int n);
-/* Loads the checkpoint, or prints that --resume found no file. */
+/* Loads the checkpoint. Prints a line if --resume found no file. */
 void training_resume(training *t, bool resumes);
 /* Opens the log and writes the settings as its first line. */
 void training_open_log(training *t, bool resumes);
-/* Trains until all epochs are done. If a signal comes it saves, prints how to continue, and returns false. */
+/* Trains all epochs. After a signal it saves, prints how to continue, and returns false. */
 bool training_run(training *t);
-/* Returns the program's exit status: that of the signal that stopped it, or 0. */
+/* Returns the program's exit status: 0, or that of the signal that stopped it. */
 int  training_status(const training *t);
 
-/* Prints a line of the first rank in place of the bar. */
+/* Prints a line instead of the bar, on the first rank. */
 void training_print(const training *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Adds speed and time to a line of the log and ends it. */
 void training_end_line(const training *t);
-/* Seconds and updates a second of this process. */
+/* Return the seconds, and the updates per second, of this process. */
 double training_seconds(const training *t);
 double training_rate(const training *t);
 #endif

@@ -1,4 +1,4 @@
-"""lstm.py - the README's network in Python: each token's successor, four lengths."""
+"""lstm.py - the README's network in Python; predicts the successor of each token."""
 from weft import *
 
 w = weft_open(weft_opts(seed=1))

@@ -1,17 +1,16 @@
-"""weft.py - the installed weft in Python, by ctypes, for a first look in a notebook.
+"""weft.py - the installed weft in Python, through ctypes, to try it in a notebook.
 
-Nothing is typed here twice: structs, enums and functions are read from the public headers
-when this file is imported, by the C preprocessor and pycparser (`apt install
-python3-pycparser`, or `pip install pycparser`). pkg-config says where headers and library
-are; WEFT_PC=weft_f64 takes the library of doubles.
+The import reads structs, enums and functions from the public headers, with the C
+preprocessor and pycparser (`apt install python3-pycparser`, `pip install pycparser`).
+pkg-config finds headers and library. WEFT_PC=weft_f64 selects the double library.
 
     import weft
     w = weft.weft_open(weft.weft_opts(seed=1))
     x = weft.weft_reals(w, weft.reals(1, 2, 3), *weft.SHAPE(3))
     weft.show(weft.weft_softmax(x, 0, None))
 
-Names are those of C. A struct of options is given as it is, its pointer is taken; what C
-gets by WEFT_SHAPE and WEFT_LIST comes of *SHAPE(2, 3) and *LIST(a, b); bytes are char *.
+Names are those of C. Pass an options struct itself; ctypes passes its pointer. Write
+*SHAPE(2, 3) for WEFT_SHAPE(2, 3) and *LIST(a, b) for WEFT_LIST(a, b). char * is bytes.
 """
 import ctypes as c
 import difflib
@@ -22,7 +21,7 @@ import tempfile
 
 from pycparser import c_ast, c_parser
 
-# What the headers take from the C library.
+# Declarations of the C library that the headers need.
 _SYSTEM = {
     "stdbool.h": "#define bool _Bool\n#define true 1\n#define false 0\n",
     "stddef.h": "typedef unsigned long size_t;\n#define NULL ((void *)0)\n",
@@ -52,7 +51,8 @@ def _pkg_config(*asked):
     try:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
     except FileNotFoundError:
-        raise ImportError(f"weft: there is no {command[0]}; on Debian: apt install pkgconf") from None
+        raise ImportError(f"weft: {command[0]} is not installed; "
+                          "on Debian: apt install pkgconf") from None
     except subprocess.CalledProcessError as error:
         raise ImportError(
             f"weft: {command[0]} does not find {package}: {error.stderr.strip()}\n"
@@ -61,7 +61,7 @@ def _pkg_config(*asked):
 
 
 def _preprocessed():
-    """The public headers without the C library's, and without GCC's extensions."""
+    """Returns the public headers, preprocessed, without those of the C library."""
     with tempfile.TemporaryDirectory() as system:
         for name, text in _SYSTEM.items():
             pathlib.Path(system, name).write_text(text)
@@ -74,7 +74,7 @@ def _preprocessed():
 
 
 class _Fields:
-    """A struct takes its own fields only; ctypes alone would keep any other name unseen."""
+    """Accepts only the fields of the struct; plain ctypes accepts any attribute name."""
 
     def _known(self, name):
         names = [field[0] for field in getattr(self, "_fields_", ())]
@@ -96,7 +96,7 @@ class _Fields:
 
 
 class _Headers:
-    """Declarations of C as types and functions of ctypes."""
+    """Converts declarations of C to types and functions of ctypes."""
 
     def __init__(self, library):
         self.library, self.types, self.tags, self.names = library, {}, {}, {}
@@ -110,7 +110,7 @@ class _Headers:
             return -self.value(e.expr)
         if isinstance(e, c_ast.BinaryOp):
             return _OPERATORS[e.op](self.value(e.left), self.value(e.right))
-        raise TypeError(f"a constant of another form: {e}")
+        raise TypeError(f"unsupported constant: {e}")
 
     def enum(self, e):
         following = 0
@@ -134,7 +134,7 @@ class _Headers:
     def function(self, f):
         given = f.args.params if f.args else []
         named = [a.type for a in given if not isinstance(a, c_ast.EllipsisParam)]
-        args = [a for a in map(self.argument, named) if a]             # none of (void)
+        args = [a for a in map(self.argument, named) if a]             # (void) gives none
         return c.CFUNCTYPE(self.type(f.type), *args)
 
     def argument(self, t):
@@ -190,7 +190,7 @@ def _load():
 globals().update(_load())
 
 
-# ---- what are macros in C, and lists of Python as arrays ----
+# ---- C macros, and arrays from lists ----
 def SHAPE(*extents):
     return len(extents), (c.c_int64 * len(extents))(*extents)
 
@@ -212,7 +212,7 @@ def lengths(*values):
 
 
 def read(x):
-    """The numbers of a tensor, row by row."""
+    """Returns the numbers of a tensor, row by row."""
     kind = c.c_int32 if weft_dtype_of(x) == WEFT_I32 else weft_real
     out = (kind * weft_numel(x))()
     weft_read(x, out, c.sizeof(out))
@@ -220,12 +220,12 @@ def read(x):
 
 
 def show(x):
-    """As weft_print, on Python's own stdout, which is a notebook's cell."""
+    """Prints a tensor on Python's stdout, which a notebook shows."""
     shape = [weft_size(x, axis) for axis in range(weft_rank(x))]
     print(shape, " ".join(f"{value:.4g}" for value in read(x)))
 
 
 def check(w):
-    """Raises what weft has to say, if an operator has failed."""
+    """Raises an exception with weft's message if an operator has failed."""
     if not weft_ok(w):
         raise RuntimeError(weft_error_message(w).decode())

@@ -38,9 +38,9 @@ for c in net lstm gru attention; do
     done
 done
 check "a layout that a case has not" says 1 'has no layout' "$bench" --tiny --case gemm --layout rows
-check "an unknown layout" says 2 '^usage' "$bench" --tiny --layout round
-check "an unknown case" says 1 'there is no case "nett"' "$bench" --tiny --case nett
-check "an unknown precision" says 2 '^usage' "$bench" --precision fp8
+check "a layout that nobody has" says 2 '^usage' "$bench" --tiny --layout round
+check "no such case" says 1 '--case: found "nett"' "$bench" --tiny --case nett
+check "no such precision" says 2 '^usage' "$bench" --precision fp8
 check "OpenBLAS's products say so" eval 'WEFT_GEMM=openblas tiny --case gemm >blas && [ "$(field who blas | sort -u | sed "s/.*-//")" = openblas ]'
 
 # ---- a GPU, emulated: a row has the runs after the choice of a kernel, and its name
@@ -141,7 +141,7 @@ case ${V:-} in
 '') grep -q avx2 /proc/cpuinfo && check "tiers sees a default that is slow" \
     eval '! tiers --default generic --case net --precision fp32 --turns 0 >said && grep -q "^net, fp32: generic takes [2-9]" said && grep -q "\"lost\": \[\"net" tiers.json' ;;
 esac
-check "tiers refuses a case that does not exist" eval '! tiers --case nett 2>said && grep -q "there is no case nett" said'
+check "tiers refuses a case that does not exist" eval '! tiers --case nett 2>said && grep -q -e "--case: found nett; expected net" said'
 
 # ---- PyTorch itself
 torch=

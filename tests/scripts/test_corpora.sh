@@ -43,28 +43,28 @@ check "a file" is "$(lengths file:lengths)" "3 1 2"
 check "a file as a corpus gives the same plan" is "$("$weft" plan --corpus file:lengths order:count=2)" "$("$weft" plan lengths order:count=2)"
 check "a word in it" says 1 'word:2: "two" is not a length' "$weft" corpora file:word
 check "no file" says 1 'gone: No such file' "$weft" corpora file:gone
-check "no path" says 1 'the path is missing' "$weft" corpora file:
+check "no path" says 1 'found no path; expected file:PATH' "$weft" corpora file:
 
 # ---- errors
 check "no such corpus, the nearest named" says 1 '"fortunes" is near' "$weft" corpora fortune
 check "none is near" says 1 'expected cmudict' "$weft" corpora xyzzyplugh
 check "the same of weft plan" says 1 '"words" is near' "$weft" plan --corpus wrods order:count=2
-check "a number is missing" says 1 'a number is missing; expected lognormal:MU:SIGMA' "$weft" corpora lognormal:3
-check "a number too many" says 1 'one number too many' "$weft" corpora uniform:1:5:6
-check "a word for a number" says 1 'a word in place of a number' "$weft" corpora uniform:1:five
+check "a number is missing" says 1 'found too few numbers; expected lognormal:MU:SIGMA' "$weft" corpora lognormal:3
+check "a number too many" says 1 'a number too many' "$weft" corpora uniform:1:5:6
+check "a word for a number" says 1 'a word instead of a number' "$weft" corpora uniform:1:five
 check "least above most" says 1 'LEAST <= MOST' "$weft" corpora uniform:5:1
-check "a negative n" says 1 'n is a number in 0' "$weft" corpora uniform:1:5,n=-1
-check "an n too large" says 1 'n is a number in 0' "$weft" corpora uniform:1:5,n=9999999999
-check "no such key" says 1 'only n and seed' "$weft" corpora uniform:1:5,m=3
+check "a negative n" says 1 'an n outside 0' "$weft" corpora uniform:1:5,n=-1
+check "an n too large" says 1 'an n outside 0' "$weft" corpora uniform:1:5,n=9999999999
+check "no such key" says 1 'another key than n and seed' "$weft" corpora uniform:1:5,m=3
 check "a probability of 0" says 1 '0 < P <= 1' "$weft" corpora geometric:0
 check "not a number" says 1 'MU <= 20' "$weft" corpora lognormal:nan:1
-check "a length that no int32 holds" says 1 'whole numbers are expected' "$weft" corpora uniform:1:3000000000
+check "a length that no int32 holds" says 1 'expected whole numbers' "$weft" corpora uniform:1:3000000000
 check "a capacity that has no quarter" says 1 'a multiple of 4' "$weft" corpora ffd-worst:50
-check "an n that has no thirtieth" says 1 'n is a multiple of 30' "$weft" corpora ffd-worst:100,n=31
-check "keys for what is read" says 1 'text after the corpus' "$weft" corpora words,n=3
-check "two corpora" says 2 '"unicode" is one argument too many; see weft corpora --help$' "$weft" corpora words unicode
-check "an unknown option" says 2 'no option --nmes; --names is near; see weft corpora --help$' "$weft" corpora --nmes
-if [ -w /dev/full ]; then check "a full disk is told" says 1 'cannot be written' eval '"$weft" corpora equal:1 >/dev/full'; fi
+check "an n that has no thirtieth" says 1 'expected n as a multiple of 30' "$weft" corpora ffd-worst:100,n=31
+check "keys for what is read" says 1 'extra text at the end' "$weft" corpora words,n=3
+check "two corpora" says 2 'found "unicode"; expected at most one name; see weft corpora --help$' "$weft" corpora words unicode
+check "no such option" says 2 'unknown option --nmes; --names is near; see weft corpora --help$' "$weft" corpora --nmes
+if [ -w /dev/full ]; then check "a full disk is told" says 1 'cannot write stdout' eval '"$weft" corpora equal:1 >/dev/full'; fi
 
 # ---- packages: n, tokens, mean and deviation, counted by another program
 "$weft" corpora >list || { echo "not so: weft corpora lists"; exit 1; }

@@ -86,13 +86,13 @@ check "nothing is left beside the files" eval '! ls -A | grep -q tmp'
 
 # ---- error messages
 check "an unknown option" says 2 'unrecognized option' "$forecast" --nonsense
-check "an argument" says 2 '"nonsense" is not an option' "$forecast" nonsense
-check "no number" says 2 'hidden: a whole number' "$forecast" --hidden 1.5
-check "out of range" says 2 'dropout: a number from 0' "$forecast" --dropout 2
-check "no model" says 2 'encoder_decoder_lstm, .*pf_tft or xtft was expected, not "lstm"' "$forecast" --model lstm
+check "an argument" says 2 'found "nonsense"; expected options only' "$forecast" nonsense
+check "no number" says 2 'hidden: found "1.5"; expected a whole number' "$forecast" --hidden 1.5
+check "out of range" says 2 'dropout: found "2"; expected a number from 0' "$forecast" --dropout 2
+check "no model" says 2 'model: found "lstm"; expected encoder_decoder_lstm, .*pf_tft or xtft' "$forecast" --model lstm
 check "heads that do not divide the width" says 1 'heads' "${run[@]}" --heads 3 --out bad.h5
-check "an unknown device" says 2 'device: cpu, cuda or best' "$forecast" --device abacus
-check "two tasks in one call" says 2 'different things' "$forecast" --test whole.h5 --resume
+check "a device that is none" says 2 'device: found "abacus"; expected cpu, cuda or best' "$forecast" --device abacus
+check "two things at once" says 2 'expected only one of --test and --resume' "$forecast" --test whole.h5 --resume
 check "help" says 0 '--series-seed' "$forecast" --help
 check "no folder for pictures" says 1 '/no/such: No such file' "${run[@]}" --out bad.h5 --pictures /no/such
 check "and did not train" eval '! [ -e bad.h5 ]'
@@ -100,8 +100,8 @@ check "a missing file" says 1 'nowhere.h5' "$forecast" --test nowhere.h5
 check "another file" says 1 'log' "$forecast" --test log
 check "a place that cannot be written" says 1 '/nowhere/x.h5 cannot be written' "${run[@]}" --out /nowhere/x.h5
 cp whole.h5 again.h5
-check "another model" says 2 'begun with --model transformer_lstm, not tft' "${run[@]}" --out whole.h5 --resume --model tft
-check "another setting" says 2 'begun with --hidden 8, not 9' "${run[@]}" --out whole.h5 --resume --hidden 9
-check "none of these changed the file" equal again.h5
+check "another model" says 2 'model: found tft; expected transformer_lstm, as whole.h5 was begun' "${run[@]}" --out whole.h5 --resume --model tft
+check "another setting" says 2 'hidden: found 9; expected 8, as whole.h5 was begun' "${run[@]}" --out whole.h5 --resume --hidden 9
+check "none of which has changed the file" equal again.h5
 
 finish forecast

@@ -73,19 +73,19 @@ done
 check "a run that saves once more" "${run[@]}" --out killed.h5 --resume
 check "nothing is left beside the files" eval '! ls -A | grep -q tmp'
 
-# ---- error messages
-check "no arguments" says 2 'is expected' "$g2p"
+# ---- complaints
+check "no arguments" says 2 'expected --data DICT' "$g2p"
 check "an unknown option" says 2 'unrecognized option' "$g2p" --nonsense
-check "no number" says 2 'hidden: a whole number' "$g2p" --data dict --hidden 1.5
-check "out of range" says 2 'dropout: a number from 0' "$g2p" --data dict --dropout 2
-check "an unknown device" says 2 'device: cpu, cuda or best' "$g2p" --data dict --device abacus
-check "two tasks in one call" says 2 'different things' "$g2p" --test whole.h5 --say whole.h5 word
-check "no words" says 2 'which words' "$g2p" --say whole.h5
+check "no number" says 2 'hidden: found "1.5"; expected a whole number' "$g2p" --data dict --hidden 1.5
+check "out of range" says 2 'dropout: found "2"; expected a number from 0' "$g2p" --data dict --dropout 2
+check "a device that is none" says 2 'device: found "abacus"; expected cpu, cuda or best' "$g2p" --data dict --device abacus
+check "two things at once" says 2 'expected only one of --test, --say' "$g2p" --test whole.h5 --say whole.h5 word
+check "no words" says 2 'say: found no words' "$g2p" --say whole.h5
 printf "A  AH0\nABLE  EY1 B AH0 L\n" >cmudict
-check "the form of cmudict" says 1 "lines are as in festlex" "$g2p" --data cmudict
+check "the form of cmudict" says 1 "a line as in festlex" "$g2p" --data cmudict
 check "an apostrophe" says 2 'leave other characters out' "$g2p" --say whole.h5 "don't"
-check "an invalid word" says 2 '"na1ve" is no word' "$g2p" --say whole.h5 na1ve
-check "a word of nothing" says 2 '"" is no word' "$g2p" --say whole.h5 ''
+check "a word that is none" says 2 'found "na1ve"; expected a word' "$g2p" --say whole.h5 na1ve
+check "a word of nothing" says 2 'found ""; expected a word' "$g2p" --say whole.h5 ''
 check "no folder for pictures" says 1 '/no/such: No such file' "${run[@]}" --out pictures.h5 --pictures /no/such
 check "and did not train" eval '! [ -e pictures.h5 ]'
 check "a missing file" says 1 'nowhere.h5' "$g2p" --test nowhere.h5
@@ -98,7 +98,7 @@ for bad in '("a" n (((b) 1))' '("a" n (((b) 1))) x' '("a n (((b) 1)))' 'a n (((b
     check "a bad line" says 1 '^g2p: baddict:31: ' "$g2p" --data baddict --out bad.h5
 done
 check "a place that cannot be written" says 1 '/nowhere/x.h5 cannot be written' "${run[@]}" --out /nowhere/x.h5
-check "another setting" says 2 'begun with --hidden 16, not 17' "${run[@]}" --out whole.h5 --resume --hidden 17
+check "another setting" says 2 'hidden: found 17; expected 16, as whole.h5 was begun' "${run[@]}" --out whole.h5 --resume --hidden 17
 { cat dict; echo '("zzz" n (((z) 1)))'; } >other
 check "another dictionary" says 1 'begun with another dictionary' "$g2p" --data other --out whole.h5 --resume
 check "none of these changed the file" equal again.h5

@@ -51,44 +51,44 @@ bad() {                                 # PATTERN PLAN..: refused with these wor
     check "refused: $pattern" says 1 "$pattern" "$weft" plan --json --from by_hand eight
     check "nothing but the error: $pattern" eval '[ "$(wc -l <said)" = 1 ]'
 }
-bad "by_hand:2: column .* a plan as JSON is expected" '{"batches": [[0,1,2,3,4,5,6,7]]}' '{"batches": [[0,1,2,3,'
-bad 'by_hand:1: a plan, {"planner"' '[]'
-bad 'by_hand:1: "batches" or "rows", a list' '{"planner": "x"}'
-bad 'by_hand:1: "batches" or "rows", a list' '{"batches": [[0]], "rows": [[0]]}'
+bad "by_hand:2: column .* expected a plan as JSON" '{"batches": [[0,1,2,3,4,5,6,7]]}' '{"batches": [[0,1,2,3,'
+bad 'by_hand:1: expected a plan, {"planner"' '[]'
+bad 'by_hand:1: expected a list "batches" or "rows"' '{"planner": "x"}'
+bad 'by_hand:1: expected a list "batches" or "rows"' '{"batches": [[0]], "rows": [[0]]}'
 bad 'by_hand:1: 36 tokens are missing' '{"batches": []}'
-bad 'by_hand:1: 6 tokens are missing, the first in sequence 7' '{"batches": [[0,1,2,3,4,5,6]]}'
-bad 'by_hand:1: segment 1, 7 tokens of sequence 0 .* its first token is in two segments' '{"batches": [[0,0,1,2,3,4,5,6,7]]}'
-bad "by_hand:1: a piece's sequence is out of range; a whole number in 0 .. 7" '{"batches": [[8]]}'
+bad 'by_hand:1: 6 tokens are missing, from sequence 7 on' '{"batches": [[0,1,2,3,4,5,6]]}'
+bad 'by_hand:1: segment 1, 7 tokens of sequence 0 .* its first token is planned twice' '{"batches": [[0,0,1,2,3,4,5,6,7]]}'
+bad "by_hand:1: a piece's sequence is out of range; expected a whole number in 0 .. 7" '{"batches": [[8]]}'
 bad "a piece's sequence is out of range" '{"batches": [[-1]]}'
-bad "a piece is a sequence's number or" '{"batches": [["0"]]}'
-bad "a piece is a sequence's number or" '{"batches": [[[0, 1]]]}'
-bad "a piece's count is no whole number" '{"batches": [[[0, 0, 1.5]]]}'
-bad "a batch is something else" '{"batches": [0]}'
-bad "a row is something else" '{"rows": [0]}'
-bad "segment 0, 5 tokens of sequence 0 from token 3 on, .* expected tokens of the sequence, which has 7" '{"batches": [[[0, 3, 5]]]}'
-bad "expected a position in the 1 rows of 8 cells of its batch" '{"rows": [[0, 1]], "capacity": 8}'
-bad '"planner" is not a text' '{"planner": 3, "batches": []}'
+bad "expected a piece as a sequence's number or" '{"batches": [["0"]]}'
+bad "expected a piece as a sequence's number or" '{"batches": [[[0, 1]]]}'
+bad "a piece's count is not a whole number" '{"batches": [[[0, 0, 1.5]]]}'
+bad '"batches": expected a list of batches' '{"batches": [0]}'
+bad '"rows": expected a list of rows' '{"rows": [0]}'
+bad "segment 0, 5 tokens of sequence 0 from token 3 on, .* the sequence has 7 tokens" '{"batches": [[[0, 3, 5]]]}'
+bad "its batch has 1 rows of 8 cells" '{"rows": [[0, 1]], "capacity": 8}'
+bad '"planner": expected a string' '{"planner": 3, "batches": []}'
 bad '"capacity" is out of range' '{"capacity": -3, "rows": []}'
 bad 'wider than "capacity"' '{"capacity": 3, "rows": [[0]], "width": 9}'
-bad '"batch_rows" and the number of rows do not agree' '{"rows": [[0], [1]], "batch_rows": [3]}'
-bad '"batch_rows" and the number of rows do not agree' '{"rows": [[0], [1]], "batch_rows": 0}'
+bad '"batch_rows" and the number of rows differ' '{"rows": [[0], [1]], "batch_rows": [3]}'
+bad '"batch_rows" and the number of rows differ' '{"rows": [[0], [1]], "batch_rows": 0}'
 bad '"batch_rows" of a batch is less' '{"batches": [[0, 1]], "batch_rows": 1}'
 bad '"batch_rows" of a batch is less' '{"batches": [[0, 1]], "batch_rows": 2147483647}'
-bad 'more cells than can be counted' "{\"batches\": [[]$(yes ', []' | head -n 300 | tr -d '\n')], \"batch_rows\": 16777216, \"width\": 2147483647}"
+bad 'number of cells overflows' "{\"batches\": [[]$(yes ', []' | head -n 300 | tr -d '\n')], \"batch_rows\": 16777216, \"width\": 2147483647}"
 bad '"width" of a batch is missing' '{"batches": [[0], [1]], "width": [9]}'
-bad '"batch_rows", "width" and "columns" need' '{"batches": [[0], [1]], "width": [9, 9, 9]}'
-bad '"columns" needs a list for each row' '{"rows": [[0], [1]], "columns": [[0], []]}'
+bad 'expected a number for each batch in "batch_rows" and "width"' '{"batches": [[0], [1]], "width": [9, 9, 9]}'
+bad '"columns": expected a list for each row' '{"rows": [[0], [1]], "columns": [[0], []]}'
 bad "in row 0 from column 3 on: another segment ends at column 7 of the row" '{"rows": [[0, 1]], "columns": [[0, 3]]}'
 bad 'expected "columns" to be a list' '{"batches": [[0]], "columns": [[0]]}'
-bad '"carry" is true, or a list' '{"batches": [[0,1,2,3,4,5,6,7]], "carry": [true]}'
-bad 'in the batch before none ends where it begins' '{"batches": [[0,1,2,3,4,5,6,7]], "carry": [true,true,true,true,true,true,true,true]}'
+bad '"carry": expected true, or a list' '{"batches": [[0,1,2,3,4,5,6,7]], "carry": [true]}'
+bad 'no piece of the batch before ends where it begins' '{"batches": [[0,1,2,3,4,5,6,7]], "carry": [true,true,true,true,true,true,true,true]}'
 bad "duplicate object key" '{"batches": [], "batches": []}'
-bad "no plan; one a line is expected" ''
-bad 'by_hand: plan 1: "batches" or "rows"' '{"plans": [{}]}'
-bad 'by_hand:2: .*; JSON is expected' '{"plans": [{}'
-bad '"plans" is not a list' '{"plans": 3}'
-check "a missing file" says 1 '--from gone: No such file' "$weft" plan --from gone eight
-check "two files" says 2 'from is given twice' "$weft" plan --from a --from b eight
+bad "found no plan; expected one a line" ''
+bad 'by_hand: plan 1: expected a list "batches" or "rows"' '{"plans": [{}]}'
+bad 'by_hand:2: .*; expected JSON' '{"plans": [{}'
+bad '"plans": expected a list' '{"plans": 3}'
+check "no such file" says 1 '--from gone: No such file' "$weft" plan --from gone eight
+check "two files" says 2 'from: found twice' "$weft" plan --from a --from b eight
 check "no lengths" says 2 'a file of lengths' "$weft" plan --from by_hand
 
 # ---- the page
@@ -172,6 +172,6 @@ if ! : 2>/dev/null >closed/x; then
     check "the old page is unchanged" is "$(cat closed/page.html)" old
 fi
 check "a planner that fails leaves the page" eval 'echo old >kept.html; ! "$weft" plan --report kept.html lengths best_fit:capacity=3 2>/dev/null && [ "$(cat kept.html)" = old ]'
-check "no file for the page" says 2 "report needs a value, FILE.html; see weft plan --help$" "$weft" plan --report
-check "an option is no file" says 2 "report needs a value" "$weft" plan --report --json eight order:count=2
+check "no file for the page" says 2 "report: found no value; expected FILE.html; see weft plan --help$" "$weft" plan --report
+check "an option is no file" says 2 "report: found no value" "$weft" plan --report --json eight order:count=2
 finish "plans from JSON and the page"

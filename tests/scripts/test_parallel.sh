@@ -390,15 +390,15 @@ ended_by() {                            # SIGNAL
 restarted() {
     export -f fewer_each_time ranks faulty; export parts train
     undisturbed
-    check "ranks that are killed" says 0 "goes on from again" "$restart" again bash -c fewer_each_time
+    check "ranks that are killed" says 0 "continuing from again" "$restart" again bash -c fewer_each_time
     check "three runs" [ "$(cat runs)" = 3 ]
     check "the same bytes" cmp one-8 again
-    check "what never comes to anything" says 1 "status 1, and nothing has not changed in 2 runs; given up" "$restart" -n 2 nothing false
-    check "a wrong call" says 2 "a wrong call; it is not tried again" "$restart" nothing sh -c 'exit 2'
+    check "what never comes to anything" says 1 "status 1, and nothing has not changed in 2 runs; stopping" "$restart" -n 2 nothing false
+    check "a wrong call" says 2 "a wrong call; not repeating it" "$restart" nothing sh -c 'exit 2'
     check "no command" says 2 "usage: restart.sh" "$restart" nothing
-    check "a number of tries" says 2 "-n many: the number of tries" "$restart" -n many nothing true
+    check "a number of tries" says 2 "-n: found many; expected a whole number" "$restart" -n many nothing true
     for signal in TERM INT HUP; do check "SIG$signal goes to the command, once" ended_by $signal; done
-    check "a signal between two runs" eval '{ "$restart" nothing sh -c ": >tried; exit 5" 2>said & } && pid=$! && until grep -q "begins again" said; do sleep .02; done && kill $pid; wait $pid; [ $? = 5 ] && grep -q "ended by SIGTERM; status 5" said'
+    check "a signal between two runs" eval '{ "$restart" nothing sh -c ": >tried; exit 5" 2>said & } && pid=$! && until grep -q "starting again" said; do sleep .02; done && kill $pid; wait $pid; [ $? = 5 ] && grep -q "ended by SIGTERM; status 5" said'
 }
 
 # ---- signals

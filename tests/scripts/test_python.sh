@@ -32,5 +32,5 @@ check "right ones" python "o = weft.weft_rnn_opts(input=2, hidden=3)" "o.bidirec
 check "a package that is not there" says 1 "ImportError: weft: .*pkg-config does not find nothing: Package nothing was not found" \
     env WEFT_PC=nothing python3 -c "import weft"
 check "what to set then" says 1 "PKG_CONFIG_PATH=PREFIX/lib/pkgconfig" env WEFT_PC=nothing python3 -c "import weft"
-check "no pkg-config at all" says 1 "ImportError: weft: there is no /no/such" env PKG_CONFIG=/no/such python3 -c "import weft"
+check "no pkg-config at all" says 1 "ImportError: weft: /no/such is not installed" env PKG_CONFIG=/no/such python3 -c "import weft"
 finish "Python"

@@ -33,8 +33,8 @@ for lesson in "$root"/lessons/[0-9]*/lesson.md; do
 done
 for page in tutorial conventions cells planners lab cost performance forecast api design/tape; do check "$page is there" test -s "site/docs/$page.html"; done
 check "weft_rnn_run has its place" grep -q 'id="weft_rnn_run"' site/api/api_rnn.html
-check "a comment before a function is there" grep -q 'Ends the step: its tensors and its tape' site/api/api_core.html
-check "and one behind it" grep -q 'x Phi(x), by the error function' site/api/api_autograd.html
+check "a comment before a function is there" grep -q 'Ends the step: its tensors, ragged batches and tape' site/api/api_core.html
+check "and one behind it" grep -q 'the library built with `make V=double`' site/api/api_core.html
 check "a name in code is a link" grep -q 'href="../api/api_core.html#weft_open"' site/docs/tutorial.html
 # Equations are MathML, whose fractions, scripts and sums have the right number of parts.
 equation() { python -c 'import sys; sys.path.append("lessons"); import equations; print(equations.converted(sys.argv[1]))' "$1"; }

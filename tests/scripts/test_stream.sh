@@ -36,10 +36,10 @@ check "users together" eval 'serve --batch 16 --save state >together && [ "$(sta
 check "users on three threads" eval 'serve --threads 3 --batch 5 >threads && [ "$(states threads)" = "$(states alone)" ]'
 check "other weights, other states" eval 'serve --seed 2 >other && [ "$(states other)" != "$(states alone)" ]'
 check "a state goes on" eval 'serve --restore state --save state2 >goes_on && [ "$(states goes_on)" != "$(states alone)" ] && ! cmp -s state state2'
-check "not with other weights" says 1 "state: the state is of a model with other weights" serve --seed 2 --restore state
-check "not in another model" says 1 "state: the state is of a model of another size" "$examples/streaming" --hidden 25 --restore state
+check "not with other weights" says 1 "state: the state belongs to a model with other weights" serve --seed 2 --restore state
+check "not in another model" says 1 "state: the state belongs to a model of another size" "$examples/streaming" --hidden 25 --restore state
 check "not if a byte has changed" eval 'printf x | dd of=state2 bs=1 seek=100 conv=notrunc 2>/dev/null; says 1 "some of these bytes have changed" serve --restore state2'
-check "not if some are missing" eval 'head -c 200 state >less; says 1 "some of these bytes have changed, or are missing" serve --restore less'
-check "not what is no state" says 1 "these bytes are no state of version 1" serve --restore "$examples/streaming"
+check "not if some are missing" eval 'head -c 200 state >less; says 1 "some of these bytes have changed or are missing" serve --restore less'
+check "not what is no state" says 1 "these bytes are not a state of version 1" serve --restore "$examples/streaming"
 check "a million tokens, in constant memory" eval '"$examples/streaming" --hidden 16 --users 500 --batch 64 --tokens '"$([ -n "${V:-}" ] && echo 100000 || echo 1000000)"' >soak && awk "/^memory:/ { exit !(\$7 - \$2 < 3) }" soak'
 finish "streaming"

@@ -49,8 +49,8 @@ bool corpus_end_sequence(corpus_builder *b)
 {
     int64_t first = b->data.n ? b->data.offset[b->data.n] : 0;
     if (b->tokens - first > INT32_MAX)
-        return say_failure("corpora: sequence %lld has %lld tokens, more than %d", (long long)b->data.n,
-                           (long long)(b->tokens - first), INT32_MAX);
+        return say_failure("corpora: sequence %lld: found %lld tokens; expected at most %d",
+                           (long long)b->data.n, (long long)(b->tokens - first), INT32_MAX);
     add_sequence(b, b->tokens - first);
     return true;
 }
@@ -58,7 +58,7 @@ bool corpus_end_sequence(corpus_builder *b)
 bool corpus_length(corpus_builder *b, double length)
 {
     if (!(length >= 0 && length <= INT32_MAX))
-        return say_failure("corpora: sequence %lld has length %g; 0 .. %d is expected", (long long)b->data.n,
+        return say_failure("corpora: sequence %lld: found length %g; expected 0 .. %d", (long long)b->data.n,
                            length, INT32_MAX);
     add_sequence(b, (int64_t)length);
     return true;
@@ -100,7 +100,7 @@ char *corpus_file(const char *path, size_t *n)
     }
     int status = gzclose(file);
     if (got || status != Z_OK)
-        return refuse_file(path, "cannot be read, or is damaged", text);
+        return refuse_file(path, "cannot read it, or it is damaged", text);
     text[used] = 0;
     *n = used;
     return text;

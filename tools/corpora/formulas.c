@@ -14,7 +14,7 @@ static bool are_lengths(const corpus_spec *s, int n, const char *expected)
 
 static bool is_range(const corpus_spec *s)
 {
-    static const char expected[] = "whole numbers are expected, 0 <= LEAST <= MOST";
+    static const char expected[] = "expected whole numbers, 0 <= LEAST <= MOST";
     return are_lengths(s, 2, expected) && (s->number[0] <= s->number[1] || corpus_refuse(s, expected));
 }
 
@@ -44,7 +44,7 @@ static double one_geometric(const corpus_spec *s, weft_stream *r)
 bool draw_geometric(const corpus_spec *s, corpus_builder *b)
 {
     if (!(s->number[0] > 0 && s->number[0] <= 1))
-        return corpus_refuse(s, "0 < P <= 1 is expected");
+        return corpus_refuse(s, "expected 0 < P <= 1");
     return draw(s, b, one_geometric);
 }
 
@@ -55,14 +55,14 @@ static double one_lognormal(const corpus_spec *s, weft_stream *r)
 bool draw_lognormal(const corpus_spec *s, corpus_builder *b)
 {
     if (!(fabs(s->number[0]) <= 20 && s->number[1] >= 0 && s->number[1] <= 20))
-        return corpus_refuse(s, "-20 <= MU <= 20 and 0 <= SIGMA <= 20 are expected");
+        return corpus_refuse(s, "expected -20 <= MU <= 20 and 0 <= SIGMA <= 20");
     return draw(s, b, one_lognormal);
 }
 
 static double one_of_two(const corpus_spec *s, weft_stream *r) { return s->number[weft_stream_below(r, 2)]; }
 bool draw_twopoint(const corpus_spec *s, corpus_builder *b)
 {
-    return are_lengths(s, 2, "two whole numbers are expected") && draw(s, b, one_of_two);
+    return are_lengths(s, 2, "expected two whole numbers") && draw(s, b, one_of_two);
 }
 
 /* ---- adversaries ---- */
@@ -76,14 +76,14 @@ static bool repeat(corpus_builder *b, int64_t n, double length)
 
 bool make_equal(const corpus_spec *s, corpus_builder *b)
 {
-    return are_lengths(s, 1, "a whole number is expected") && repeat(b, s->n, s->number[0]);
+    return are_lengths(s, 1, "expected a whole number") && repeat(b, s->n, s->number[0]);
 }
 
 /* No two share a row of the capacity. */
 bool make_half(const corpus_spec *s, corpus_builder *b)
 {
     if (!corpus_is_length(s->number[0]) || s->number[0] < 1)
-        return corpus_refuse(s, "a whole number above 0 is expected");
+        return corpus_refuse(s, "expected a whole number above 0");
     return repeat(b, s->n, floor(s->number[0] / 2) + 1);
 }
 
@@ -94,13 +94,11 @@ static bool all_but_one(const corpus_spec *s, corpus_builder *b, double most, do
 }
 bool make_giant(const corpus_spec *s, corpus_builder *b)
 {
-    return are_lengths(s, 2, "two whole numbers are expected") &&
-           all_but_one(s, b, s->number[0], s->number[1]);
+    return are_lengths(s, 2, "expected two whole numbers") && all_but_one(s, b, s->number[0], s->number[1]);
 }
 bool make_above(const corpus_spec *s, corpus_builder *b)
 {
-    return are_lengths(s, 1, "a whole number is expected") &&
-           all_but_one(s, b, s->number[0], s->number[0] + 1);
+    return are_lengths(s, 1, "expected a whole number") && all_but_one(s, b, s->number[0], s->number[0] + 1);
 }
 
 bool make_sorted(const corpus_spec *s, corpus_builder *b)
@@ -117,7 +115,7 @@ bool make_sorted(const corpus_spec *s, corpus_builder *b)
 bool make_ff_worst(const corpus_spec *s, corpus_builder *b)
 {
     if (s->n % 37)
-        return corpus_refuse(s, "n is a multiple of 37");
+        return corpus_refuse(s, "expected n as a multiple of 37");
     int64_t m = s->n / 37;
     return repeat(b, 7 * m, 6) && repeat(b, 7 * m, 10) && repeat(b, 3 * m, 16) && repeat(b, 10 * m, 34) &&
            repeat(b, 10 * m, 51);
@@ -129,9 +127,9 @@ bool make_ffd_worst(const corpus_spec *s, corpus_builder *b)
 {
     double q = s->number[0] / 4;
     if (s->n % 30)
-        return corpus_refuse(s, "n is a multiple of 30");
+        return corpus_refuse(s, "expected n as a multiple of 30");
     if (!corpus_is_length(q) || q < 11)
-        return corpus_refuse(s, "CAPACITY is a multiple of 4, and at least 44");
+        return corpus_refuse(s, "expected CAPACITY as a multiple of 4, at least 44");
     int64_t m = s->n / 30;
     return repeat(b, 6 * m, 2 * q + 1) && repeat(b, 6 * m, q + 2) && repeat(b, 6 * m, q + 1) &&
            repeat(b, 12 * m, q - 2);

@@ -11,24 +11,23 @@ const corpus all_corpora[] = {
     { "words", NULL, "wamerican", "letters of American English words", read_words },
     { "unicode", NULL, "unicode-data", "bytes of characters' names", read_unicode },
     { "dna", NULL, "bowtie2-examples", "long reads of the lambda phage", read_dna },
-    { "dna-first", NULL, "bowtie2-examples", "its paired reads, the first of each", read_dna },
-    { "dna-second", NULL, "bowtie2-examples", "and the second", read_dna },
-    { "uniform", "LEAST:MOST", NULL, "each length alike", draw_uniform },
+    { "dna-first", NULL, "bowtie2-examples", "paired reads of the phage, first of each pair", read_dna },
+    { "dna-second", NULL, "bowtie2-examples", "paired reads of the phage, second of each pair", read_dna },
+    { "uniform", "LEAST:MOST", NULL, "every length with equal probability", draw_uniform },
     { "geometric", "P", NULL, "ends with probability P at each token", draw_geometric },
-    { "lognormal", "MU:SIGMA", NULL, "exp of a normal number, 1 at least", draw_lognormal },
-    { "twopoint", "SHORT:LONG", NULL, "the one or the other", draw_twopoint },
-    { "equal", "LENGTH", NULL, "all the same", make_equal },
+    { "lognormal", "MU:SIGMA", NULL, "exp of a normal number, at least 1", draw_lognormal },
+    { "twopoint", "SHORT:LONG", NULL, "SHORT or LONG", draw_twopoint },
+    { "equal", "LENGTH", NULL, "all lengths equal", make_equal },
     { "half", "CAPACITY", NULL, "CAPACITY div 2 + 1: no two share a row", make_half },
-    { "giant", "SHORT:LONG", NULL, "one long one in the middle", make_giant },
-    { "above", "CAPACITY", NULL, "one in the middle does not fit", make_above },
-    { "sorted", "LEAST:MOST", NULL, "evenly, ascending", make_sorted },
+    { "giant", "SHORT:LONG", NULL, "short ones, with one long one in the middle", make_giant },
+    { "above", "CAPACITY", NULL, "one in the middle exceeds CAPACITY", make_above },
+    { "sorted", "LEAST:MOST", NULL, "evenly spaced, ascending", make_sorted },
     { "ff-worst", "", NULL, "first fit makes 17 rows of 101 where 10 do, n = 37", make_ff_worst },
     { "ffd-worst", "CAPACITY", NULL, "first fit decreasing makes 11 rows where 9 do", make_ffd_worst },
     { "file", "PATH", NULL, "a file of lengths; - is stdin", read_length_file },
 };
 const int corpora_count = sizeof all_corpora / sizeof *all_corpora;
 
-/* ---- names ---- */
 static const char *name_at(int i, const void *of)
 {
     (void)of;
@@ -49,10 +48,9 @@ const corpus *corpus_named(const char *name, size_t length)
     return NULL;
 }
 
-/* ---- a text ---- */
 static bool refuse(const corpus *c, const char *text, const char *what)
 {
-    say_error(FAILED, "corpora: \"%.60s\": %s; expected %s%s%s%s", text, what, c->name,
+    say_error(FAILED, "corpora: \"%.60s\": found %s; expected %s%s%s%s", text, what, c->name,
               c->numbers && *c->numbers ? ":" : "", c->numbers ? c->numbers : "",
               c->numbers ? "[,n=..][,seed=..]" : "");
     return false;
@@ -71,12 +69,12 @@ static bool parse_key(const corpus *c, const char *text, const char **at, corpus
     bool is_n = !strncmp(*at, "n=", 2), is_seed = !strncmp(*at, "seed=", 5);
     const char *value = *at + (is_n ? 2 : 5);
     if (!is_n && !is_seed)
-        return refuse(c, text, "only n and seed are keys");
+        return refuse(c, text, "another key than n and seed");
     char *end;
     errno = 0;
     unsigned long long number = strtoull(value, &end, 10);
     if (*value < '0' || *value > '9' || errno || (*end && *end != ',') || (is_n && number > 1u << 30))
-        return refuse(c, text, is_n ? "n is a number in 0 .. 2^30" : "seed is a number in 0 .. 2^64 - 1");
+        return refuse(c, text, is_n ? "an n outside 0 .. 2^30" : "a seed outside 0 .. 2^64 - 1");
     *(is_n ? (uint64_t *)&s->n : &s->seed) = number;
     *at = end;
     return true;
@@ -89,24 +87,24 @@ static bool parse(const corpus *c, const char *text, corpus_spec *s)
         .name = c->name, .rest = at + (*at == ':'), .n = !strcmp(c->name, "ff-worst") ? 37 : 3000, .seed = 1
     };
     if (c->read == read_length_file)
-        return *s->rest || refuse(c, text, "the path is missing");
+        return *s->rest || refuse(c, text, "no path");
     for (; *at == ':' && c->numbers; s->numbers++) {
         char *end;
         if (s->numbers == numbers_of(c))
-            return refuse(c, text, "one number too many");
+            return refuse(c, text, "a number too many");
         s->number[s->numbers] = strtod(at + 1, &end);
         if (end == at + 1 || (*end && *end != ':' && *end != ','))
-            return refuse(c, text, "a word in place of a number");
+            return refuse(c, text, "a word instead of a number");
         at = end;
     }
     if (s->numbers < numbers_of(c))
-        return refuse(c, text, "a number is missing");
+        return refuse(c, text, "too few numbers");
     while (*at == ',' && c->numbers) {
         at++;
         if (!parse_key(c, text, &at, s))
             return false;
     }
-    return !*at || refuse(c, text, "text after the corpus");
+    return !*at || refuse(c, text, "extra text at the end");
 }
 
 /* ---- a file of lengths: integers between white space ---- */
@@ -135,7 +133,7 @@ bool read_length_file(const corpus_spec *s, corpus_builder *b)
         for (char *word = strtok_r(text, space, &rest); word && good; word = strtok_r(NULL, space, &rest))
             good = add_length(path, line, word, b);
     if (good && ferror(file))
-        good = say_failure("%s: cannot be read: %s", path, strerror(errno));
+        good = say_failure("%s: cannot read it: %s", path, strerror(errno));
     if (file && !standard)
         fclose(file);
     free(text);

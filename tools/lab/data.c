@@ -93,7 +93,7 @@ static bool count_classes(lab_run *r, const weft_dataset *all)
     for (int64_t t = 0; t < all->offset[all->n]; t++)
         r->classes = all->ints[t] >= r->classes ? all->ints[t] + 1 : r->classes;
     return r->classes < MOST_CLASSES ||
-           say_failure("lab: the corpus has token %lld; less than %d is expected", (long long)r->classes - 1,
+           say_failure("lab: the corpus: found token %lld; expected less than %d", (long long)r->classes - 1,
                        MOST_CLASSES - 1);
 }
 
@@ -107,7 +107,7 @@ bool lab_read(lab_run *r)
     bool good = count_classes(r, &all);
     int64_t *unique = get_memory(all.n, sizeof *unique), n = good ? find_unique(&all, unique) : 0;
     if (good && n < 2)
-        good = say_failure("lab: %s has %lld different sequences that are not empty; 2 or more are expected",
+        good = say_failure("lab: %s: found %lld different sequences that are not empty; expected 2 or more",
                            r->asked.corpus, (long long)n);
     good = good && split(r, &all, unique, n);
     free(unique);

@@ -127,7 +127,7 @@ static bool contaminate_control(lab_run *r, weft_dataset *d, weft_real *before, 
     int64_t offset[2] = { 0, len };
     weft_dataset one = { .n = 1, .columns = d->columns, .len = &len, .offset = offset, .rows = d->rows };
     weft_plan p = { 0 };
-    *c = (lab_contamination){ .name = "none: all sequences as one, to show that a touch is seen" };
+    *c = (lab_contamination){ .name = "none: all sequences as one, which must differ" };
     bool good = make_order(&one, 1, &p) && lab_probe(c->name, &p, &one, PROBE_PLAN, before) &&
                 touch(&p, &one, d, d->n / 2, before, after, c);
     write_contamination(r, c);

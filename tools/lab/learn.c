@@ -121,7 +121,8 @@ static void refuse_curve(const run *u, const weft_plan *p)
 {
     char *why = u->lab->no_curve[u->planner];
     snprintf(why, sizeof u->lab->no_curve[0],
-             "a batch has %lld tokens, an update %lld; smaller batches or a larger --update are needed",
+             "found a batch of %lld tokens for updates of %lld; expected smaller batches or a larger "
+             "--update",
              (long long)(p->batches ? p->tokens / p->batches : 0), (long long)u->update);
     u->lab->page.plan[u->planner].no_curve = why;
     lab_end_progress();

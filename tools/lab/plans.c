@@ -11,8 +11,8 @@ static bool name_padded(lab_run *r, int i)
     const char *text = r->asked.planner[i];
     size_t room = strlen(text) + sizeof " padded";
     if (r->made[i].plan.in_rows)
-        return say_failure("lab: --padded %s: its batches are rows of several sequences; a planner of "
-                           "one sequence a row is expected",
+        return say_failure("lab: --padded %s: found rows of several sequences; expected one sequence in "
+                           "each row",
                            text);
     r->label[i] = get_memory((int64_t)room, 1);
     snprintf(r->label[i], room, "%s padded", text);
@@ -77,7 +77,7 @@ static bool add_read(lab_run *r, planned *read, const int32_t *number)
 {
     int i = r->asked.planners;
     if (i == MOST_PLANNERS)
-        return say_failure("lab: more than %d plans", MOST_PLANNERS);
+        return say_failure("lab: found more than %d plans; expected at most that many", MOST_PLANNERS);
     planned *all = r->made + i, *few = r->of_few + i;
     *all = *read;
     read->memory = NULL;
@@ -111,7 +111,6 @@ static bool read_file(lab_run *r)
     return good;
 }
 
-/* ---- all of them ---- */
 bool lab_make_plans(lab_run *r)
 {
     int n = MOST_PLANNERS;

@@ -98,10 +98,10 @@ static void put_histogram(page *p, const counted *c)
         p, CHART_HEIGHT, "Histogram of lengths",
         &(weft_chart){
             .x_label = "length in tokens", .left = "sequences", .x_base = 10, .curves = curves, .n = n },
-        "Bars over a logarithmic axis of length. The mean is %.1f, the longest %lld tokens.", c->mean,
+        "Histogram over a logarithmic axis of length. Mean %.1f, maximum %lld tokens.", c->mean,
         (long long)c->longest);
-    put(p, "Sequences by length; each bar is wider than the one before by the same factor. Lines: the mean, "
-           "and capacities of rows.");
+    put(p, "Number of sequences by length, in bars of about equal width on a logarithmic axis. Lines: "
+           "the mean, and the capacities of the plans.");
     end_figure(p);
     put(p, "</div>\n");
 }
@@ -113,7 +113,7 @@ static void fill_lengths(const lab *l, int i, page_row *row)
     count_lengths(l, &c);
     SET_ROW(row, l->corpus, CELL("sequences", (double)c.n, 0, 0), CELL("empty", (double)c.empty, 0, 0),
             CELL("tokens", (double)c.tokens, 0, 0), CELL("mean", c.mean, 0, 2), CELL("sd", c.sd, 0, 2),
-            CELL("median", (double)c.median, 0, 0), CELL("99 of 100", (double)c.p99, 0, 0),
+            CELL("median", (double)c.median, 0, 0), CELL("99 %", (double)c.p99, 0, 0),
             CELL("longest", (double)c.longest, 0, 0));
 }
 
@@ -121,8 +121,8 @@ void put_lengths(page *p)
 {
     counted c = { 0 };
     count_lengths(p->lab, &c);
-    put_table(p, "Lengths in tokens. 99 of 100 sequences are no longer than the number under that head.",
-              "corpus", 1, fill_lengths, NULL);
+    put_table(p, "Lengths in tokens. sd: standard deviation. 99 %: the 99th percentile.", "corpus", 1,
+              fill_lengths, NULL);
     if (c.longest)
         put_histogram(p, &c);
     else

@@ -158,17 +158,18 @@ static void put_four(page *p, const batch *b)
         plan_by("streams", &(weft_plan_opts){ .slots = (b->n + 1) / 2, .window = window }, b, &slots) ==
             WEFT_OK) {
         put(p, "<div class=\"figures wide\">\n");
-        put_layout(p, b, &padded, false, "Padded", "A sequence a row; pads are hatched.");
+        put_layout(p, b, &padded, false, "Padded", "One sequence in each row. Padding is hatched.");
         put_layout(p, b, &packed, true, "Packed",
-                   "The longest first; a step has the rows that are still live. It saves no step.");
+                   "Longest first. A step computes only the rows that still have tokens. The number of "
+                   "steps is the same as padded.");
         put_layout(p, b, &rows, false, "Rows",
-                   "Several sequences a row; a thick tick sets the state to zeros.");
+                   "Several sequences in each row. A thick tick marks a reset of the state to zeros.");
         put_layout(p, b, &slots, false, "Slots",
-                   "Windows one after another; an arrow carries the state on, a thick tick sets it to "
-                   "zeros.");
+                   "Windows run one after another. An arrow marks a carried state, a thick tick a reset "
+                   "to zeros.");
         put(p, "</div>\n");
     } else {
-        put(p, "<p>These cannot be drawn: ");
+        put(p, "<p>The layouts cannot be drawn: ");
         put_text(p, weft_plan_message());
         put(p, "</p>\n");
     }
@@ -183,13 +184,13 @@ void put_layouts(page *p)
     const weft_plan *plan = p->lab->plans ? &p->lab->plan->made->plan : NULL;
     batch b = plan ? first_batch(plan) : (batch){ 0 };
     if (!b.tokens) {
-        put_missing(p, "The first plan has no first batch with a token, so there is nothing to draw.");
+        put_missing(p, "No layouts: the first batch of the first plan has no token");
         return;
     }
     put(p, "<p>%s %d pieces of the first batch of plan ",
         plan->batch->n > b.n ? "A sample: the first" : "All", b.n);
     put_plan(p, 0);
-    put(p, ". Each has its colour and, where there is room, its number in every layout. A padded layer "
-           "works on every cell, at as many steps as there are columns.</p>\n");
+    put(p, ". A piece has the same colour and, if it fits, its number in every layout. A padded layer "
+           "computes every cell, with one step for each column.</p>\n");
     put_four(p, &b);
 }

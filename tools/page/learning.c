@@ -67,13 +67,13 @@ static void draw(page *p, const measure *m)
     }
     put_chart(p, CHART_HEIGHT, m->title,
               &(weft_chart){ .x_label = m->label, .left = "loss", .curves = curve, .n = 2 * plans },
-              "A line for each plan, the mean over its seeds, with its number at the end.");
-    put(p, "%s: means over seeds, the band from the least to the largest.", m->title);
+              "One line for each plan: the mean over its seeds. The plan's number is at the end of the "
+              "line.");
+    put(p, "%s. Lines are means over seeds, bands span the minimum to the maximum.", m->title);
     end_figure(p);
     free(number);
 }
 
-/* ---- tables ---- */
 /* Returns when a run reached this loss, interpolated between two points, or NaN if it did not. */
 static double time_of(const lab_curve *c, double bits)
 {
@@ -145,10 +145,12 @@ void put_learning(page *p)
         put_unlearned(p, false);
         return;
     }
-    put(p, "<p>Plans with fewer, larger batches make fewer updates of the same tokens: compare at equal "
-           "tokens and at equal updates.</p>\n");
-    put_table(p, "At the end of training; least and largest over the seeds.", "planner", p->lab->plans,
-              fill_learning, NULL);
+    put(p, "<p>A plan with fewer, larger batches makes fewer updates from the same tokens. Compare "
+           "plans at equal tokens and at equal updates.</p>\n");
+    put_table(p,
+              "At the end of training. Last loss: mean over the seeds. Least and largest: over the "
+              "seeds. Bits: of a token.",
+              "planner", p->lab->plans, fill_learning, NULL);
     put_unlearned(p, true);
     snprintf(caption, sizeof caption, "Seconds of training to %g bits a token.", p->lab->target);
     if (p->lab->target > 0)

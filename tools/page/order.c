@@ -41,8 +41,8 @@ static void put_weights_of(page *p, int plan)
         p, CHART_SMALL, "Weights of tokens",
         &(weft_chart){
             .x_label = "weight of a token", .left = "% of tokens", .x_base = 2, .curves = curve, .n = 6 },
-        "Three histograms of the weight of a token over powers of two; with the mean of each batch it "
-        "is %.3g to %.3g.",
+        "Three histograms of token weights over a logarithmic axis. With the mean of each batch the "
+        "weights are %.3g to %.3g.",
         w->least, w->largest);
     put_plan(p, plan);
     end_figure(p);
@@ -62,17 +62,18 @@ static void fill_weights(const lab *l, int i, page_row *row)
 
 void put_weights(page *p)
 {
-    put(p, "<p>How much a token counts in the gradient of one pass, where the mean is 1 and each batch is "
-           "an update. A loss that is the mean over each batch's tokens gives those of small batches more; "
-           "a sum over one divisor for all batches does not.</p>\n");
+    put(p, "<p>Weights of tokens in the gradient of one pass; each batch is an update, and the mean "
+           "weight is 1. A loss that is the mean over each batch's tokens gives more weight to tokens "
+           "in small batches. A sum with one divisor for all batches gives equal weights.</p>\n");
     put_table(p,
-              "Weights of tokens under three normalisers: the mean over a batch's tokens; one divisor "
-              "for the plan; every sequence as much as any other. cv: the standard deviation over the "
-              "mean.",
+              "Weights of tokens with three normalisers. Batch: the mean over a batch's tokens. "
+              "Divisor: one divisor for the plan. Sequences: equal weight for each sequence. cv: "
+              "standard deviation divided by the mean.",
               "planner", p->lab->plans, fill_weights, NULL);
     put_multiples(p, put_weights_of);
-    put(p, "<p>Blue: the mean of each batch; orange: one divisor; green: the mean of sequences. A bar spans "
-           "a factor of the square root of two, and the outermost have all beyond.</p>\n");
+    put(p, "<p>Blue: the mean of each batch. Orange: one divisor. Green: equal weight for each "
+           "sequence. A bar spans a factor of the square root of two; the outermost bars include "
+           "everything beyond.</p>\n");
 }
 
 /* ---- order ---- */
@@ -138,10 +139,10 @@ static void put_means(page *p, int plan)
                                  { .n = 1, .x = end + 1, .y = end + 3, .low = end + 3 } };
     put_chart(p, CHART_SMALL, "Mean length of batches",
               &(weft_chart){ .x_label = "batch", .left = "mean length", .curves = curve, .n = 4 },
-              "%lld batches, the mean length of each against its number.", (long long)is->batches);
+              "Mean length of each of %lld batches, in order.", (long long)is->batches);
     put_plan(p, plan);
     if (is->batches > POINTS)
-        put(p, "; %lld batches a point, the band from the least to the largest",
+        put(p, "; a point is the mean of %lld batches, the band spans their minimum to maximum",
             (long long)((is->batches + POINTS - 1) / POINTS));
     end_figure(p);
 }
@@ -149,10 +150,11 @@ static void put_means(page *p, int plan)
 void put_order(page *p)
 {
     put_table(p,
-              "Order. Autocorrelation: of a batch's mean length with the next one's. Pairs: of "
-              "sequences that begin in one batch, over the epochs. Again: pairs that do so in two of "
-              "the epochs, over all twos of them; by chance: what that would be if each epoch's "
-              "batches were drawn anew. Exact counts.",
+              "Order. Autocorrelation: of the batches' mean lengths, at a lag of one batch. Pairs: "
+              "pairs of sequences that begin in the same batch, over the epochs. Again: pairs that meet "
+              "in both of two epochs, summed over all pairs of epochs. By chance: the expected value of "
+              "Again if each epoch's batches were drawn independently. Ratio: Again divided by By "
+              "chance. Counts are exact.",
               "planner", p->lab->plans, fill_order, NULL);
     put_multiples(p, put_means);
 }
@@ -199,7 +201,7 @@ static void put_live_chart(page *p, int plan)
         p, CHART_SMALL, "Live rows",
         &(weft_chart){
             .x_label = "live rows", .left = "% of steps, tokens", .x_base = 2, .curves = curve, .n = 4 },
-        "Shares of steps and of tokens by how many rows have a token; on average %.1f rows.",
+        "Shares of steps and of tokens by number of live rows; %.1f live rows on average.",
         is->figures.mean_live);
     put_plan(p, plan);
     put(p, "; mean ");
@@ -209,8 +211,8 @@ static void put_live_chart(page *p, int plan)
 
 void put_live(page *p)
 {
-    put(p, "<p>How many rows have a token at a step: blue bars are the share of steps, orange ones that of "
-           "tokens, from one power of two up to the next. On a device that is bound by steps, one with few "
-           "live rows takes as long as one with many.</p>\n");
+    put(p, "<p>Live rows are the rows that have a token at a step. Blue bars are the share of steps, "
+           "orange bars that of tokens, from one power of two to the next. If time follows steps, as on "
+           "GPUs with small layers, a step with few live rows takes as long as one with many.</p>\n");
     put_multiples(p, put_live_chart);
 }

@@ -62,7 +62,6 @@ static void put_colours(page *p)
     put(p, "\n</style>\n");
 }
 
-/* ---- texts ---- */
 void put_missing(page *p, const char *sentence)
 {
     put(p, "<p>%s", sentence);
@@ -126,9 +125,8 @@ enum { SECTIONS = sizeof sections / sizeof *sections };
 
 static void put_head(page *p)
 {
-    put(p, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta "
-           "name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>Packing "
-           "laboratory: ");
+    put(p, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
+           "content=\"width=device-width, initial-scale=1\"/>\n<title>Packing laboratory: ");
     put_text(p, p->lab->corpus);
     put(p, "</title>\n");
     put(p, "%s", style);
@@ -140,9 +138,9 @@ static void put_head(page *p)
            "<h1>Packing laboratory: ");
     put_text(p, p->lab->corpus);
     put(p,
-        "</h1>\n<p>What %d plan%s this corpus do%s to work, to gradients and to order. A plan says which "
-        "sequences, or pieces of them, meet in a batch, and where each lies.</p>\n",
-        p->lab->plans, p->lab->plans == 1 ? " of" : "s of", p->lab->plans == 1 ? "es" : "");
+        "</h1>\n<p>The effects of %d plan%s for this corpus on work, gradients and order. A plan decides "
+        "which sequences, or pieces of them, form a batch, and the position of each.</p>\n",
+        p->lab->plans, p->lab->plans == 1 ? "" : "s");
     put_facts(p);
     put_verdict(p);
     put(p, "</header>\n<nav aria-label=\"Contents\">\n<ol>\n");
@@ -153,7 +151,7 @@ static void put_head(page *p)
 
 static void put_sources(page *p)
 {
-    put(p, "<p>Cite the version of weft, and a planner of others with its source:</p>\n<ul>\n");
+    put(p, "<p>Please cite the version of weft, and the source of each planner:</p>\n<ul>\n");
     for (int i = 0; i < p->lab->plans; i++) {
         const char *source = p->lab->plan[i].made->planner->source;
         if (!source || !strcmp(source, "-"))
@@ -172,14 +170,14 @@ static void put_sources(page *p)
 
 static void put_more(page *p)
 {
-    put(p, "<p>A planner of your own is a function in C that a shared object holds, <code>weft plan "
-           "LENGTHS ./mine.so:planner</code>, or a program in any language that prints a plan a line as "
-           "JSON, <code>weft plan --from mine.jsonl LENGTHS</code>: an object with <code>planner</code>, a "
-           "name, and <code>batches</code>, such as <code>[[0, 1], [[2, 0, 4]]]</code>, or "
-           "<code>rows</code>. Each gets its row in every table. docs/planners.md and docs/lab.md have "
-           "both in full.</p>\n");
+    put(p, "<p>You can compare planners of your own. One is a C function in a shared object: <code>weft "
+           "plan LENGTHS ./mine.so:planner</code>. Or a program in any language prints one plan a line "
+           "as JSON: <code>weft plan --from mine.jsonl LENGTHS</code>. A line is an object with "
+           "<code>planner</code>, a name, and <code>batches</code>, such as <code>[[0, 1], [[2, 0, "
+           "4]]]</code>, or <code>rows</code>. Each plan gets a row in every table. docs/planners.md "
+           "and docs/lab.md describe both.</p>\n");
     put_sources(p);
-    put(p, "<p>This page was made by</p>\n<pre tabindex=\"0\">");
+    put(p, "<p>The command that wrote this page:</p>\n<pre tabindex=\"0\">");
     put_text(p, p->lab->command);
     put(p, "</pre>\n");
 }

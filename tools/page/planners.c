@@ -20,8 +20,8 @@ static void fill_plan(const lab *l, int i, page_row *row)
 static void fill_time(const lab *l, int i, page_row *row)
 {
     const lab_plan *p = l->plan + i;
-    SET_ROW(row, NULL, CELL("measured ms", p->median_ms, -1, 1), CELL("10 of 100", p->p10_ms, 0, 1),
-            CELL("90 of 100", p->p90_ms, 0, 1), CELL("predicted ms", p->predicted_ms, -1, 1),
+    SET_ROW(row, NULL, CELL("measured ms", p->median_ms, -1, 1), CELL("10 %", p->p10_ms, 0, 1),
+            CELL("90 %", p->p90_ms, 0, 1), CELL("predicted ms", p->predicted_ms, -1, 1),
             CELL("planner ms", p->planner_ms, -1, 1), CELL("fill", p->made->figures.fill, 1, 3),
             CELL("steps", (double)p->made->figures.steps, -1, 0));
 }
@@ -52,13 +52,12 @@ static void put_times(page *p)
         const lab_plan *l = p->lab->plan + i;
         measured = measured || !isnan(l->median_ms) || !isnan(l->predicted_ms) || !isnan(l->planner_ms);
     }
-    put_table(
-        p,
-        "Milliseconds of one pass over the corpus: the median, and what 10 and 90 of 100 passes did not "
-        "exceed; the CPU time that is predicted for the recurrent layer alone; the time that the planner "
-        "took. A dash means that it was not measured.",
-        "planner", measured ? p->lab->plans : 0, fill_time,
-        "No times were measured for this page: weft lab measures them");
+    put_table(p,
+              "Milliseconds of one pass over the corpus: the median, the 10th and 90th percentile, and the "
+              "predicted CPU time of only the recurrent layer. Planner ms: the time of the planner. A dash "
+              "means that nothing was measured.",
+              "planner", measured ? p->lab->plans : 0, fill_time,
+              "No times were measured for this page: weft lab measures them");
 }
 
 void put_planners(page *p)
@@ -66,20 +65,19 @@ void put_planners(page *p)
     put_times(p);
     put_table(
         p,
-        "All plans; the best of a column is bold where one is better. Steps: the widths of all batches. "
-        "Runs: of equal live rows. Live rows: tokens a step. η²: the share of the lengths' variance that "
-        "lies between batches, 0 if batches are alike. L1, L2: so many rows are needed at least. Cut: "
-        "pieces that do not begin their sequence. A dash: the plan has no capacity.",
+        "All plans. Bold: the best of a column. Steps: the sum of the widths of all batches. Runs: runs "
+        "of steps with equal live rows. Live rows: tokens per step. η²: the share of the lengths' "
+        "variance between batches; 0 if batches are alike. L1, L2: lower bounds on rows. Cut: pieces "
+        "that do not begin their sequence. A dash means that the plan has no capacity.",
         "planner", p->lab->plans, fill_plan, NULL);
-    put_table(
-        p,
-        "Operations. Products: a token each, and padded a cell each; a recurrent layer and its input "
-        "projection multiply by their matrices for every one. Sums: one fewer than products in each piece, "
-        "padded in each row. Squares: pairs of tokens that attend to each other, padded of cells of a row.",
-        "planner", p->lab->plans, fill_work, NULL);
+    put_table(p,
+              "Operations. Products: uses of the matrices of a recurrent layer and its input projection, one "
+              "for each token; padded: one for each cell. Sums: one fewer than products in each piece; "
+              "padded: in each row. Squares: pairs of tokens that attend to each other; padded: pairs of "
+              "cells in a row.",
+              "planner", p->lab->plans, fill_work, NULL);
 }
 
-/* ---- steps against milliseconds ---- */
 void put_steps(page *p)
 {
     enum { MOST = 64 };
@@ -97,15 +95,15 @@ void put_steps(page *p)
     }
     curve[n] = (weft_curve){ .n = 1, .x = &origin, .y = &origin, .low = &origin }; /* both axes from 0 */
     if (!measured) {
-        put_missing(p, "Nothing was run for this page, so there are no milliseconds");
+        put_missing(p, "Nothing was run for this page, so times are missing");
         return;
     }
     put(p, "<div class=\"figures\">\n");
     put_chart(p, CHART_HEIGHT, "Steps against milliseconds",
               &(weft_chart){ .x_label = "steps", .left = "ms a pass", .curves = curve, .n = n + 1 },
-              "A dot for each plan, with its number in the table.");
-    put(p, "Where dots lie on a line through the origin a device is bound by steps, as GPUs are with small "
-           "layers; where they lie level, by tokens. Numbers are those of the table.");
+              "One dot for each plan, with its number in the table.");
+    put(p, "Dots on a line through the origin: time follows steps, as on GPUs with small layers. Dots "
+           "at one height: time follows tokens. Numbers are those of the table.");
     end_figure(p);
     put(p, "</div>\n");
 }

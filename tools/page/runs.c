@@ -22,12 +22,12 @@ void put_gradient(page *p)
     bool measured = false;
     for (int i = 0; i < p->lab->plans; i++)
         measured = measured || !isnan(p->lab->plan[i].bias) || !isnan(p->lab->plan[i].noise);
-    put_table(
-        p,
-        "At fixed weights. Bias: how far the mean of the batches' gradients is from the whole gradient, "
-        "over its norm. Noise: the trace of the covariance of the batches' gradients over the square of "
-        "that norm.",
-        "planner", measured ? p->lab->plans : 0, fill_gradient, "No gradients were computed for this page");
+    put_table(p,
+              "At fixed weights. Bias: distance of the mean of the batches' gradients from the whole "
+              "gradient, divided by the norm of the whole gradient. Noise: trace of the covariance of the "
+              "batches' gradients, divided by the square of that norm.",
+              "planner", measured ? p->lab->plans : 0, fill_gradient,
+              "No gradients were computed for this page");
     put_table(p, "The same batch in two layouts: outputs and gradients, compared bit by bit.", "layouts",
               p->lab->exacts, fill_exact, "Layouts were not compared");
 }
@@ -37,7 +37,7 @@ static void fill_contamination(const lab *l, int i, page_row *row)
 {
     const lab_contamination *is = l->contamination + i;
     SET_ROW(row, is->name, CELL("sequences changed", (double)is->changed, 0, 0),
-            CELL("numbers of others", (double)is->compared, 0, 0),
+            CELL("outputs of others", (double)is->compared, 0, 0),
             { "that differ", (double)is->differ, .bad = is->differ > 0 },
             { "that became NaN", (double)is->spread, .bad = is->spread > 0 });
 }
@@ -45,10 +45,10 @@ static void fill_contamination(const lab *l, int i, page_row *row)
 void put_contamination(page *p)
 {
     put_table(p,
-              "One sequence at a time is changed, then filled with NaN; the outputs of all others must keep "
-              "every bit.",
+              "One sequence at a time is changed, then filled with NaN. The outputs of all others must "
+              "keep every bit.",
               "planner", p->lab->contaminations, fill_contamination,
-              "Whether a sequence changes its neighbours' outputs was not tried for this page");
+              "Contamination was not tested for this page");
 }
 
 /* ---- hard instances ---- */
@@ -65,8 +65,9 @@ static void fill_adversary(const lab *l, int i, page_row *row)
 void put_adversaries(page *p)
 {
     put_table(p,
-              "Rows for instances that are hard to pack, against the bound on rows. A guarantee is of rows "
-              "over the best there can be, so a ratio above it is a fault only where the bound is met.",
+              "Rows for instances that are hard to pack. Bound: a lower bound on rows. Ratio: rows "
+              "divided by the bound. Guarantee: the proven limit of rows divided by the optimum, so a "
+              "ratio above it is a fault only if the optimum equals the bound.",
               "instance", p->lab->adversaries, fill_adversary,
               "No planner was given hard instances for this page");
 }
@@ -112,8 +113,8 @@ static void put_cost_chart(page *p)
                                  .y_base = 10,
                                  .curves = curve,
                                  .n = 3 },
-                  "Logarithmic axes; on the diagonal the prediction is right.");
-        put(p, "Blue dots: what the model was fitted to. Orange dots: what it had not seen.");
+                  "Logarithmic axes. On the diagonal the prediction is exact.");
+        put(p, "Blue dots: measurements that fitted the model. Orange dots: held-out measurements.");
         end_figure(p);
         put(p, "</div>\n");
     }
@@ -137,5 +138,5 @@ void put_cost(page *p)
         return;
     }
     put_cost_chart(p);
-    put_table(p, "Predictions beside measurements.", "point", p->lab->costs, fill_cost, NULL);
+    put_table(p, "Predicted and measured times.", "point", p->lab->costs, fill_cost, NULL);
 }

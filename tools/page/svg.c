@@ -3,7 +3,6 @@
 #include <string.h>
 #include "tools/page/page.h"
 
-/* ---- figures ---- */
 void begin_image(page *p, double height, const char *title, const char *description)
 {
     int k = ++p->figures;
@@ -23,7 +22,7 @@ void put_multiples(page *p, void (*chart)(page *, int plan))
 {
     int n = p->lab->plans < PAGE_MULTIPLES ? p->lab->plans : PAGE_MULTIPLES;
     if (n < p->lab->plans)
-        put(p, "<p>Drawn are the first %d of %d plans; the table has all.</p>\n", n, p->lab->plans);
+        put(p, "<p>Only the first %d of %d plans are drawn; the table lists all.</p>\n", n, p->lab->plans);
     put(p, "<div class=\"figures\">\n");
     for (int i = 0; i < n; i++)
         chart(p, i);

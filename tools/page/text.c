@@ -35,7 +35,6 @@ void put_real(page *p, double x, int digits)
     put(p, "%s", text + whole);
 }
 
-/* ---- tables ---- */
 /* Returns the best number of a column, or NaN if all are equal or the column has no better direction. */
 static double best_of(const page_row *row, int rows, int k)
 {

@@ -38,14 +38,16 @@ void put_verdict(page *p)
     put_real(p, ms[chosen], 1);
     put(p, " ms a pass, ");
     if (chosen != fastest) {
-        put(p, "and the fastest, ");
+        put(p, "against ");
         put_plan(p, plan[fastest]);
-        put(p, ", ");
+        put(p, " with ");
         put_real(p, ms[fastest], 1);
-        put(p, ". Of the plans within %.0f %% of it, this one changes gradients least (", 100 * as_fast);
+        put(p,
+            " ms, the fastest. Of the plans within %.0f %% of that, this one changes gradients least (",
+            100 * as_fast);
     } else {
         put(p, "the fastest. No plan within %.0f %% of it changes gradients less (", 100 * as_fast);
     }
     put_real(p, disturbance[chosen], 3);
-    put(p, "; 0 is as sequences drawn at random).</p>\n");
+    put(p, "; 0: like sequences drawn at random).</p>\n");
 }

@@ -161,7 +161,6 @@ static void fill(bench *b, const layer_asked *a, layer_cost *out)
     out->cost.far_tokens = FAR * out->cost.near_tokens;
 }
 
-/* ---- plausibility ---- */
 /* Returns the largest relative difference between the two halves of the rounds, over all points. */
 static double spread_of(const bench *b)
 {
@@ -264,7 +263,7 @@ static bool measure_error(const layer_asked *a, layer_cost *out)
     }
     free(data.rows);
     out->cost.error = worst;
-    return good || say_failure("plan: --explain: the error of predictions cannot be measured");
+    return good || say_failure("plan: --explain: cannot measure the error of predictions");
 }
 
 bool calibrate(const layer_asked *a, layer_cost *out)

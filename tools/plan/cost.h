@@ -7,8 +7,8 @@
 #include "tools/plan/plan.h"
 
 enum { COST_NAME = 128, MOST_TIMES = 64 };
-/* Largest relative difference between two halves of a measurement, and largest relative amount by which a
- * step may be cheaper than a step of fewer rows. */
+/* Limit of two relative differences: between the halves of a measurement, and of a step that is cheaper than
+ * a step with fewer rows. */
 #define COST_SPREAD .1
 /* name: the layer and the device in words. doubt: why the costs are implausible; empty: plausible. */
 typedef struct {
@@ -29,9 +29,9 @@ bool is_layer(const char *text);
 /* Reads a layer from its text. */
 bool parse_layer(const char *text, int threads, layer_asked *out);
 weft_rnn *make_layer(const layer_asked *, weft_module *);
-/* Opens the context that the layer is measured in. */
+/* Opens the context that measures the layer. */
 bool open_device(const layer_asked *, weft **);
-/* Writes the name of the device on which the layer would be measured, and its number of threads. */
+/* Writes the name of the device that would measure the layer, and its number of threads. */
 bool device_of(const layer_asked *, char *name, size_t size, int *threads);
 /* Returns seconds of a clock for the work of this context: CPU time of the calling thread, or elapsed time on
  * a GPU. */

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include "tools/plan/cost.h"
 
-/* ---- reading ---- */
 static bool read_numbers(const json_t *of, const char *key, double *to, int *n)
 {
     const json_t *list = json_object_get(of, key);
@@ -38,7 +37,7 @@ static const char *read_object(const json_t *of, layer_cost *out)
     int n;
     *out = (layer_cost){ .cost = { .points = 0 } };
     if (!json_is_object(of) || !name || !*name)
-        return "an object with a \"name\" is expected";
+        return "expected an object with a \"name\"";
     snprintf(out->name, sizeof out->name, "%s", name);
     if (!read_numbers(of, "rows", out->cost.rows, &out->cost.points) ||
         !read_numbers(of, "step_ms", out->cost.step_ms, &n) || n != out->cost.points)
@@ -63,7 +62,7 @@ bool read_costs(const char *path, layer_cost *out)
     fclose(from);
     const char *wrong = all ? read_object(all, out) : NULL;
     if (!all)
-        say_error(FAILED, "plan: --costs %s:%d: %s; JSON is expected", path, e.line, e.text);
+        say_error(FAILED, "plan: --costs %s:%d: %s; expected JSON", path, e.line, e.text);
     else if (wrong)
         say_error(FAILED, "plan: --costs %s: %s", path, wrong);
     json_decref(all);
@@ -120,13 +119,12 @@ static void write_costs(char *path, const layer_cost *l)
         put_numbers(to, "step_ms", l->cost.step_ms, l->cost.points);
         fprintf(to,
                 ", \"token_ms\": %.9g, \"piece_ms\": %.9g, \"batch_ms\": %.9g, \"far_ms\": %.9g, "
-                "\"near_tokens\": %.9g, "
-                "\"far_tokens\": %.9g, \"error\": %.9g}\n",
+                "\"near_tokens\": %.9g, \"far_tokens\": %.9g, \"error\": %.9g}\n",
                 l->cost.token_ms, l->cost.piece_ms, l->cost.batch_ms, l->cost.far_ms, l->cost.near_tokens,
                 l->cost.far_tokens, l->cost.error);
     }
     if (!to || fclose(to) || !make_folder(path) || weft_write_file(path, text, size) != WEFT_OK)
-        fprintf(stderr, "weft: plan: the costs of the layer are not cached: %s cannot be written\n", path);
+        fprintf(stderr, "weft: plan: cannot write %s, so the costs of the layer are not cached\n", path);
     free(text);
 }
 
@@ -138,11 +136,11 @@ static bool read_cache(const char *path, layer_cost *out)
     json_t *all = from ? json_loadf(from, JSON_REJECT_DUPLICATES, &e) : NULL;
     bool good = all && !read_object(all, out), plausible = good && is_plausible(&out->cost);
     if (from && !good)
-        fprintf(stderr, "weft: plan: %s is damaged; the layer is measured again\n", path);
+        fprintf(stderr, "weft: plan: %s is damaged; measuring the layer again\n", path);
     else if (good && !plausible)
         fprintf(stderr,
-                "weft: plan: in %s a step of more rows costs less than one of fewer; the layer is measured "
-                "again\n",
+                "weft: plan: in %s a step of more rows costs less than one of fewer; measuring the "
+                "layer again\n",
                 path);
     good = plausible;
     if (from)
@@ -160,11 +158,10 @@ bool costs_of(const layer_asked *a, layer_cost *out)
     if (!calibrate(a, out))
         return false;
     if (*out->doubt)
-        fprintf(
-            stderr,
-            "weft: plan: the costs of the layer are uncertain and are not kept: %s. Measure again when the "
-            "machine is quiet.\n",
-            out->doubt);
+        fprintf(stderr,
+                "weft: plan: the costs of the layer are uncertain and not cached: %s. Measure again when "
+                "the machine is quiet.\n",
+                out->doubt);
     else if (has_place)
         write_costs(path, out);
     return true;

@@ -39,9 +39,9 @@ static void print_rows(const planned *all, int count, const judged *j)
 static const char *what_disturbs(const weft_plan_disturbance *d)
 {
     if (d->sum < .1)
-        return "It is about as good as sequences drawn at random";
-    return d->likeness >= d->order && d->likeness >= d->cuts ? "Its batches are of sequences that are alike" :
-           d->order >= d->cuts                               ? "Its batches come in an order of lengths" :
+        return "It is about as good as drawing sequences at random";
+    return d->likeness >= d->order && d->likeness >= d->cuts ? "Its batches contain similar sequences" :
+           d->order >= d->cuts                               ? "Its batches are ordered by length" :
                                                                "It cuts sequences";
 }
 
@@ -54,27 +54,25 @@ static void say_what_it_follows(const judged *j, int count)
     }
     double share = ms > 0 ? latency / ms : 0;
     if (share > .5)
-        printf(
-            "Time follows steps here: steps of one row each would take %.0f %% of it. Fewer, "
-            "fuller steps save it.\n",
-            100 * share);
+        printf("Time follows steps: with one row in each step, the steps would take %.0f %% of it. Fewer, "
+               "fuller steps save time.\n",
+               100 * share);
     else
-        printf(
-            "Time follows tokens here: steps of one row each would be %.0f %% of it. Fewer steps of the same "
-            "tokens save little, pads cost.\n",
-            100 * share);
+        printf("Time follows tokens: with one row in each step, the steps would take %.0f %% of it. Fewer "
+               "steps save little, padding costs.\n",
+               100 * share);
 }
 
 static void say_choice(const planned *all, const judged *j, int count, int fastest, int chosen, double error)
 {
     printf("Take %s", all[chosen].text);
     if (count == 1)
-        printf(": there is no other. ");
+        printf(": the only plan. ");
     else if (chosen == fastest)
-        printf(": the fastest, and none within %.0f %% of it changes gradients less. ", 100 * error);
+        printf(": the fastest plan. No plan within %.0f %% of it changes gradients less. ", 100 * error);
     else
-        printf(": %.1f ms, within %.0f %% of the fastest, %s with %.1f ms, and of these plans the one that "
-               "changes gradients least. ",
+        printf(": %.1f ms. It is within %.0f %% of the fastest, %s with %.1f ms, and changes gradients "
+               "least of those plans. ",
                j[chosen].ms.ms, 100 * error, all[fastest].text, j[fastest].ms.ms);
     printf("%s (%.3f).\n", what_disturbs(&j[chosen].by), j[chosen].by.sum);
 }
@@ -91,7 +89,9 @@ bool explain_plans(const planned *all, int count, const int32_t *len, int64_t n,
         by[i] = j[i].by.sum;
     }
     if (good && count) {
-        printf("\n%s: milliseconds of a pass, forwards and backwards, as predicted\n", l->name);
+        printf("\n"
+               "%s: milliseconds of a pass, forward and backward, predicted\n",
+               l->name);
         print_rows(all, count, j);
         say_what_it_follows(j, count);
         say_choice(all, j, count, weft_plan_choose(ms, by, count, 0), weft_plan_choose(ms, by, count, error),

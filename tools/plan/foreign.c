@@ -1,6 +1,8 @@
-/* foreign.c - runs a planner from a shared object in a process of its own. A planner that crashes, loops or
- * returns garbage gives an error with a message. This is no protection against harm: the code has the user's
- * rights. The plan returns through a pipe and is checked again. */
+/* foreign.c - runs a planner from a shared object in a separate process, and checks the plan that it returns
+ * through a pipe.
+ *
+ * A planner that crashes, loops or returns garbage is an error with a message. This protects against
+ * mistakes, not against attacks: the code has the user's rights. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
@@ -142,12 +144,11 @@ typedef struct { came came; bool by_itself; int status; } ending;
 static void say_ending(const char *text, const ending *e, int seconds)
 {
     if (e->came == LATE)
-        say_error(FAILED, "plan: %s: no plan within %d s; the planner was stopped", text, seconds);
+        say_error(FAILED, "plan: %s: no plan within %d s; stopped the planner", text, seconds);
     else if (e->came == NO_MEMORY)
-        say_error(FAILED, "plan: %s: no memory for its plan", text);
+        say_error(FAILED, "plan: %s: out of memory for its plan", text);
     else if (!e->by_itself)
-        say_error(FAILED,
-                  "plan: %s: the planner closed its pipe without a plan and went on running; it was stopped",
+        say_error(FAILED, "plan: %s: the planner closed its pipe without a plan and kept running; stopped it",
                   text);
     else if (WIFSIGNALED(e->status))
         say_error(FAILED, "plan: %s: the planner died of signal %d, %s", text, WTERMSIG(e->status),
@@ -167,7 +168,7 @@ static bool judge(const char *text, const head *h, const planned *t, const int32
     else if (h->status != WEFT_OK)
         say_error(FAILED, "plan: %s: %.*s", text, (int)sizeof h->message - 1, h->message);
     else if (h->capacity < 0 || h->capacity > INT32_MAX)
-        say_error(FAILED, "plan: %s: the planner returned a capacity of %lld; 0 .. %d is expected", text,
+        say_error(FAILED, "plan: %s: the planner returned capacity %lld; expected 0 .. %d", text,
                   (long long)h->capacity, INT32_MAX);
     else if (weft_plan_check(&t->plan, len, n, h->promises & ~(unsigned)WEFT_PLAN_IN_ORDER) != WEFT_OK)
         say_error(FAILED, "plan: %s: %s", text, weft_plan_message());
@@ -196,7 +197,7 @@ static bool run_child(const char *text, char *part[3], planned *t, const int32_t
     job j = { .part = part, .len = len, .n = n };
     keeper k;
     if (!start(&k, &j, t->seconds))
-        return say_failure("plan: %s: no process can be made: %s", text, strerror(errno));
+        return say_failure("plan: %s: cannot create a process: %s", text, strerror(errno));
     head h = { 0 };
     int64_t tokens = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -225,7 +226,7 @@ bool plan_foreign(planned *t, const int32_t *len, int64_t n)
             *part[i]++ = 0;
     bool good = copy && part[1] && *part[1];
     if (!good)
-        say_error(FAILED, "plan: %s: PATH/x.so:NAME[:options] is expected", t->text);
+        say_error(FAILED, "plan: %s: expected PATH/x.so:NAME[:OPTIONS]", t->text);
     good = good && run_child(t->text, part, t, len, n);
     free(copy);
     return good;

@@ -21,17 +21,16 @@ typedef struct {
 
 static bool refuse(const reading *r, const char *what) { return say_failure("%s: %s", r->where, what); }
 
-/* ---- numbers ---- */
 /* Reads a whole number of 0 .. most. what: its name in messages. */
 static bool number(const reading *r, const json_t *is, int64_t most, const char *what, int64_t *out)
 {
     *out = is && json_is_integer(is) ? json_integer_value(is) : -1;
     if (*out >= 0 && *out <= most)
         return true;
-    return say_failure("%s: %s is %s; a whole number in 0 .. %lld is expected", r->where, what,
+    return say_failure("%s: %s is %s; expected a whole number in 0 .. %lld", r->where, what,
                        !is                 ? "missing" :
                        json_is_integer(is) ? "out of range" :
-                                             "no whole number",
+                                             "not a whole number",
                        (long long)most);
 }
 
@@ -47,12 +46,11 @@ static bool add_piece(reading *r, const json_t *is, weft_segment s)
     int64_t value[3] = { 0 };
     bool triple = json_is_array(is) && json_array_size(is) == 3;
     if (!triple && !json_is_integer(is))
-        return refuse(r,
-                      "a piece is a sequence's number or [sequence, from, count]; something else was found");
+        return refuse(r, "expected a piece as a sequence's number or [sequence, from, count]");
     if (!number(r, triple ? json_array_get(is, 0) : is, r->n - 1, "a piece's sequence", value))
         return false;
     for (size_t i = 1; i < 3 && triple; i++)
-        if (!number(r, json_array_get(is, i), INT32_MAX, i == 1 ? "where a piece begins" : "a piece's count",
+        if (!number(r, json_array_get(is, i), INT32_MAX, i == 1 ? "a piece's first token" : "a piece's count",
                     value + i))
             return false;
     r->whole = r->whole && !triple;
@@ -68,9 +66,9 @@ static bool add_row(reading *r, const json_t *row, int64_t at, int32_t in_batch,
     const json_t *columns = r->columns ? json_array_get(r->columns, (size_t)at) : NULL;
     int64_t end = 0;
     if (!json_is_array(row))
-        return refuse(r, "\"rows\" is a list of rows, each a list of pieces; a row is something else");
+        return refuse(r, "\"rows\": expected a list of rows, each a list of pieces");
     if (r->columns && json_array_size(columns) != json_array_size(row))
-        return refuse(r, "\"columns\" needs a list for each row, with a number for each of its pieces");
+        return refuse(r, "\"columns\": expected a list for each row, with a number for each of its pieces");
     for (size_t i = 0; i < json_array_size(row); i++) {
         int64_t column = end;
         if (columns && !number(r, json_array_get(columns, i), INT32_MAX, "a column", &column))
@@ -94,7 +92,7 @@ static bool end_batch(reading *r, const json_t *width, int64_t rows, int64_t lon
         return refuse(r, "a row is wider than \"capacity\"");
     int64_t cells;
     if (__builtin_mul_overflow(rows, is, &cells) || __builtin_add_overflow(r->cells, cells, &r->cells))
-        return refuse(r, "there are more cells than can be counted");
+        return refuse(r, "the number of cells overflows 64 bits");
     return weft_plan_end_batch(&r->to->plan, rows, is) == WEFT_OK || refuse(r, weft_plan_message());
 }
 
@@ -108,7 +106,7 @@ static bool read_rows(reading *r, const json_t *rows, const json_t *each, const 
         if (json_is_integer(each) && take > n - at)
             take = n - at;
         if (take > n - at || (take == 0 && !json_is_array(each)))
-            return refuse(r, "\"batch_rows\" and the number of rows do not agree");
+            return refuse(r, "\"batch_rows\" and the number of rows differ");
         for (int64_t k = 0; k < take; k++, at++)
             if (!add_row(r, json_array_get(rows, (size_t)at), at, (int32_t)k, &longest))
                 return false;
@@ -124,8 +122,7 @@ static bool read_batches(reading *r, const json_t *batches, const json_t *each, 
         const json_t *batch = json_array_get(batches, b);
         int64_t longest = 0, n = (int64_t)json_array_size(batch), rows = n;
         if (!json_is_array(batch))
-            return refuse(
-                r, "\"batches\" is a list of batches, each a list of pieces; a batch is something else");
+            return refuse(r, "\"batches\": expected a list of batches, each a list of pieces");
         for (int64_t i = 0; i < n; i++) {
             if (!add_piece(r, json_array_get(batch, (size_t)i),
                            (weft_segment){ .row = (int32_t)i, .carry = -1 }))
@@ -151,16 +148,15 @@ static bool read_carries(reading *r, const json_t *carry)
     if (!carry || json_is_false(carry))
         return true;
     if (!json_is_true(carry) && (!json_is_array(carry) || (int64_t)json_array_size(carry) != p->segments))
-        return refuse(
-            r, "\"carry\" is true, or a list of true or false for each piece; something else was found");
+        return refuse(r, "\"carry\": expected true, or a list of true or false for each piece");
     int32_t *can = possible_carries(p);
     bool good = true;
     for (int64_t i = 0; i < p->segments && good; i++) {
         const json_t *here = json_is_array(carry) ? json_array_get(carry, (size_t)i) : carry;
-        good = json_is_boolean(here) || refuse(r, "\"carry\" has something else than true and false");
+        good = json_is_boolean(here) || refuse(r, "\"carry\": expected only true and false");
         if (good && json_is_array(carry) && json_is_true(here) && can[i] < 0)
-            good =
-                refuse(r, "\"carry\" is true of a piece, and in the batch before none ends where it begins");
+            good = refuse(r, "\"carry\" is true for a piece, but no piece of the batch before ends where "
+                             "it begins");
         if (good && json_is_true(here))
             p->segment[i].carry = can[i];
     }
@@ -168,14 +164,13 @@ static bool read_carries(reading *r, const json_t *carry)
     return good;
 }
 
-/* ---- a plan ---- */
 static bool read_shape(reading *r, const json_t *is)
 {
     const json_t *rows = json_object_get(is, "rows"), *batches = json_object_get(is, "batches"),
                  *each = json_object_get(is, "batch_rows"), *width = json_object_get(is, "width");
     weft_plan *p = &r->to->plan;
     if (!json_is_array(rows ? rows : batches) || (rows && batches))
-        return refuse(r, "\"batches\" or \"rows\", a list, is expected");
+        return refuse(r, "expected a list \"batches\" or \"rows\"");
     r->columns = json_object_get(is, "columns");
     if (r->columns && (!rows || !json_is_array(r->columns)))
         return refuse(r, "expected \"columns\" to be a list, next to \"rows\"");
@@ -191,8 +186,9 @@ static bool read_shape(reading *r, const json_t *is)
     if ((json_is_array(each) && (int64_t)json_array_size(each) != p->batches) ||
         (json_is_array(width) && (int64_t)json_array_size(width) != p->batches) ||
         (r->columns && json_array_size(r->columns) != json_array_size(rows)))
-        return refuse(
-            r, "\"batch_rows\", \"width\" and \"columns\" need a number for each batch, a list for each row");
+        return refuse(r,
+                      "expected a number for each batch in \"batch_rows\" and \"width\", and a list for each "
+                      "row in \"columns\"");
     for (int64_t i = 0; i < p->segments; i++)
         p->empty -= !p->segment[i].length;
     return read_carries(r, json_object_get(is, "carry"));
@@ -204,9 +200,9 @@ static bool read_plan(reading *r, const json_t *is)
                  *dropped = json_object_get(is, "dropped");
     planned *to = r->to;
     if (!json_is_object(is))
-        return refuse(r, "a plan, {\"planner\": .., \"batches\" or \"rows\": ..}, is expected");
+        return refuse(r, "expected a plan, {\"planner\": .., \"batches\" or \"rows\": ..}");
     if (name && !json_is_string(name))
-        return refuse(r, "\"planner\" is not a text");
+        return refuse(r, "\"planner\": expected a string");
     to->text = to->memory = strdup(name ? json_string_value(name) : r->where);
     r->whole = true;
     r->cells = 0;
@@ -236,9 +232,9 @@ static bool read_document(reading *r, const char *path, const char *text, size_t
     json_t *is = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e), *plans = json_object_get(is, "plans");
     bool good = json_is_array(plans);
     if (!is)
-        say_error(FAILED, "%s:%d: %s; JSON is expected", path, e.line, e.text);
+        say_error(FAILED, "%s:%d: %s; expected JSON", path, e.line, e.text);
     else if (!good)
-        say_error(FAILED, "%s: \"plans\" is not a list", path);
+        say_error(FAILED, "%s: \"plans\": expected a list", path);
     for (size_t i = 0; good && i < json_array_size(plans); i++) {
         snprintf(r->where, sizeof r->where, "%s: plan %zu", path, i + 1);
         good = add_plan(r, json_array_get(plans, i), all, count);
@@ -252,7 +248,7 @@ static bool read_line(reading *r, const char *text, size_t size, planned **all, 
     json_error_t e;
     json_t *is = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
     bool good = is ? add_plan(r, is, all, count) :
-                     say_failure("%s: column %d: %s; a plan as JSON is expected", r->where, e.column, e.text);
+                     say_failure("%s: column %d: %s; expected a plan as JSON", r->where, e.column, e.text);
     json_decref(is);
     return good;
 }
@@ -285,7 +281,7 @@ bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, 
         at += here + 1;
     }
     if (good && *count == before)
-        good = say_failure("%s: no plan; one a line is expected", path);
+        good = say_failure("%s: found no plan; expected one a line", path);
     free(text);
     return good;
 }

@@ -189,7 +189,6 @@ static void print_carries(const weft_plan *p, int64_t *order)
     fputs(all ? "" : "]", stdout);
 }
 
-/* ---- a plan ---- */
 static void print_string(const char *text)
 {
     putchar('"');

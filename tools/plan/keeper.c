@@ -1,6 +1,6 @@
 /* keeper.c - runs a function in a process and ends all processes which that process has started.
  *
- * * The command starts a keeper, and the keeper starts the worker. The keeper is a subreaper: orphaned
+ * The command starts a keeper, and the keeper starts the worker. The keeper is a subreaper: orphaned
  * processes, daemons included, become its children, so it finds all of them. It runs until the worker ends,
  * or until the command closes the control pipe; the system closes it when the command is killed. If the
  * keeper is killed, the system kills the worker. */

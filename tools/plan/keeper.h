@@ -10,7 +10,7 @@ typedef struct { pid_t pid; int control, report; } keeper;
  * keeps the file descriptor `its`. seconds: limit of CPU time. Returns false and sets errno if it cannot
  * create a process. */
 bool keeper_start(keeper *, void (*work)(void *argument), void *argument, int its, int seconds);
-/* Waits up to `grace` seconds, then ends the process and all that it started, and waits for their end.
+/* Waits up to `grace` seconds, then ends the process and its descendants, and waits until they ended.
  * Returns true if the process ended before that, with *status as from waitpid. */
 bool keeper_end(keeper *, double grace, int *status);
 #endif

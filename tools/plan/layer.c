@@ -15,7 +15,6 @@ static const struct {
               { "mgu", weft_mgu_new } };
 enum { CELLS = sizeof cells / sizeof *cells, MOST_UNITS = 4096 };
 
-/* ---- which layer ---- */
 static const char *cell_of(const char *text)
 {
     size_t n = strcspn(text, ":");
@@ -34,14 +33,12 @@ bool parse_layer(const char *text, int threads, layer_asked *out)
     *out = (layer_asked){ .hidden = 128, .threads = threads };
     if (!(out->cell = cell_of(text)))
         return say_error(USAGE,
-                         "plan: --explain: there is no cell \"%.*s\"; lstm, gru, elman, cifg or mgu is "
-                         "expected",
+                         "plan: --explain: found cell \"%.*s\"; expected lstm, gru, elman, cifg or mgu",
                          n < 40 ? (int)n : 40, text),
                false;
     if (text[n] && ((out->hidden = strtoll(text + n + 1, &end, 10)) < 1 || out->hidden > MOST_UNITS || *end))
         return say_error(USAGE,
-                         "plan: --explain: \"%.40s\" is not a layer; expected CELL:UNITS, one layer of 1 .. "
-                         "%d units",
+                         "plan: --explain: found \"%.40s\"; expected CELL:UNITS, one layer of 1 .. %d units",
                          text, MOST_UNITS),
                false;
     return true;
@@ -72,7 +69,6 @@ bool device_of(const layer_asked *a, char *name, size_t size, int *threads)
     return good;
 }
 
-/* ---- time ---- */
 double work_seconds(const weft *w)
 {
     return strncmp(weft_device_name(w), "cuda", 4) ? cpu_seconds() : seconds_now();
