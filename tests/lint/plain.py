@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """plain.py [--show ROOM]: counts constructions that a reader must decode, per 1,000 words of comments, messages and prose.
 
-Exit status 1 if a room is above its ceiling, or if the comment of a public function does not begin with a verb of VERBS. --show lists
-the finds of a room. CONTRIBUTING.md says how to write instead."""
+Exit status 1 if a room is above its ceiling, if the comment of a public function does not begin with a verb of VERBS, or if a message has
+another form. --show lists the finds of a room. CONTRIBUTING.md says how to write instead."""
 import os
 import re
 import subprocess
@@ -39,6 +39,9 @@ Fails Finds Fits Forecasts Forgets Frees Freezes Gives Joins Jumps Limits Loads 
 Predicts Prints Projects Raises Reads Reduces Releases Reorders Repeats Returns Reverses Rises Rounds Runs Saves Scales Selects Sets Splits
 Starts Stores Sums Takes Transforms Turns Updates Waits Walks Writes Zeroes Downsamples Generates'''.split())
 COMMENT = re.compile(r'/\*.*?\*/', re.S)
+STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+# A message says what was found, then "; expected X", then the way out. It asks nothing. cuda/ has three of the old form.
+OTHER_FORM = re.compile(r'\b(?:is|are|was|were) expected\b|\w\?$')
 
 
 def room(path):
@@ -61,7 +64,7 @@ def texts(path, raw):
         yield room(path), ' '.join(re.findall(r'(?m)(?:^|\s)#(?!!)\s?(.*)$', raw) + re.findall(r'"""(.*?)"""', raw, re.S))
     else:
         yield room(path), re.sub(r'\s*\n\s*\*{0,2}\s*', ' ', ' . '.join(COMMENT.findall(raw)))
-        yield room(path) if room(path) in ('tests', 'lessons') else 'messages', ' . '.join(s for s in re.findall(r'"((?:[^"\\\n]|\\.)*)"', COMMENT.sub(' ', raw)) if len(s.split()) >= 3)
+        yield room(path) if room(path) in ('tests', 'lessons') else 'messages', ' . '.join(s for s in STRING.findall(COMMENT.sub(' ', raw)) if len(s.split()) >= 3)
 
 
 def finds(text):
@@ -80,19 +83,27 @@ def without_verb():
                     yield f'{path}: the comment of {names[0]} begins with "{group.comment.split(" ")[0]}", not with a verb of plain.py'
 
 
+def of_other_form(path, raw):
+    if path.endswith(('.c', '.h', '.inc')) and room(path) in ('library', 'tools, examples, bench'):
+        for s in STRING.findall(COMMENT.sub(' ', raw)):
+            if OTHER_FORM.search(s):
+                yield f'{path}: the message "{s}" should say what was found; expected X'
+
+
 def main(show):
-    words, found = {}, {}
+    words, found, bad = {}, {}, list(without_verb())
     for path in subprocess.run(['git', 'ls-files'], capture_output=True, text=True, check=True).stdout.split():
         if '/golden/' in path or not path.endswith(('.c', '.h', '.cu', '.cuh', '.inc', '.def', '.cell', '.cpp', '.md', '.py', '.sh', '.mk', '.1')) and os.path.basename(path) not in ('Makefile', 'run'):
             continue
         with open(path, encoding='utf-8', errors='replace') as f:
-            for place, text in texts(path, f.read()):
+            raw = f.read()
+            bad += of_other_form(path, raw)
+            for place, text in texts(path, raw):
                 words[place] = words.get(place, 0) + len(text.split())
                 for m in finds(text):
                     found[place] = found.get(place, 0) + 1
                     if place == show:
                         print(f'{path}: ..{text[max(0, m.start() - 40):m.end() + 40]}..')
-    bad = list(without_verb())
     for place, ceiling in CEILINGS.items():
         rate = 1000 * found.get(place, 0) / max(words.get(place, 0), 1)
         if rate > ceiling:

@@ -186,6 +186,7 @@ lint_catches() {                        # NET RULE FILE LINE WORDS: LINE is adde
 net lint_catches "a floor that includes one above it"    include_order            io/text.c          '#include "rnn/rnn.h"'             'io/text.c may not include rnn/ (rnn/rnn.h)'
 net lint_catches "a private header of another floor"     walls                    nn/clip.c          '#include "core/inside.h"'          'nn/clip.c may not include core/inside.h'
 net lint_catches "a comment without a verb"              plain              core/api_author.h        '/^.. Returns the layout of a ragged/d' 'begins with'
+net lint_catches "a message of another form"            plain                  nn/clip.c          'static const char *const other = "a number is expected";' 'expected X'
 net lint_catches "a map that lacks a floor"              map                      README.md          '/^. `nn/d'                         'README.md lacks: | `nn/`'
 net lint_catches "forecasting known below its room"      include_order            rnn/states.c       '#include "rnn/forecast/forecast.h"' 'rnn/states.c may not include rnn/forecast/ (rnn/forecast/forecast.h)'
 net lint_catches "a header that declares another floor's" declared_where_defined  nn/nn.h            'void weft__ids_of(void);' 'weft__ids_of is declared in nn/nn.h'
