@@ -66,9 +66,8 @@ WEFT_API weft_parallel_place weft_parallel_place_of(const weft_parallel *p);
  * gradients of the module. Errors: an index outside .len, shards of the last batch that are not
  * done. Like DistributedSampler. */
 WEFT_API void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n);
-/* Begins batch `batch` of a plan that weft_plan_split has split into parts [shards], the same on
- * all ranks. If it carries states, each shard has its own weft_carried, which all ranks make for
- * all shards:
+/* Begins batch `batch` of a plan. weft_plan_split made parts [shards], the same on all ranks, which
+ * last until the batch ends. If the plan carries states, all ranks make a weft_carried per shard:
  *     weft_plan_step s = weft_plan_step_of(w, &parts[part.shard], batch);
  *     weft_rnn_out out = weft_rnn_run_plan(lstm, x, &s, kept[part.shard]);
  * part has the sequences of the segments; places count shard after shard. The sum of losses is

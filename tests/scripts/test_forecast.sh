@@ -98,7 +98,7 @@ check "no folder for pictures" says 1 '/no/such: No such file' "${run[@]}" --out
 check "and did not train" eval '! [ -e bad.h5 ]'
 check "a missing file" says 1 'nowhere.h5' "$forecast" --test nowhere.h5
 check "another file" says 1 'log' "$forecast" --test log
-check "a place that cannot be written" says 1 '/nowhere/x.h5 cannot be written' "${run[@]}" --out /nowhere/x.h5
+check "a place that cannot be written" says 1 '/nowhere/x.h5: cannot be written' "${run[@]}" --out /nowhere/x.h5
 cp whole.h5 again.h5
 check "another model" says 2 'model: found tft; expected transformer_lstm, as whole.h5 was begun' "${run[@]}" --out whole.h5 --resume --model tft
 check "another setting" says 2 'hidden: found 9; expected 8, as whole.h5 was begun' "${run[@]}" --out whole.h5 --resume --hidden 9

@@ -97,7 +97,7 @@ for bad in '("a" n (((b) 1))' '("a" n (((b) 1))) x' '("a n (((b) 1)))' 'a n (((b
     { head -n 30 dict; printf '%s\n' "$bad"; } >baddict
     check "a bad line" says 1 '^g2p: baddict:31: ' "$g2p" --data baddict --out bad.h5
 done
-check "a place that cannot be written" says 1 '/nowhere/x.h5 cannot be written' "${run[@]}" --out /nowhere/x.h5
+check "a place that cannot be written" says 1 '/nowhere/x.h5: cannot be written' "${run[@]}" --out /nowhere/x.h5
 check "another setting" says 2 'hidden: found 17; expected 16, as whole.h5 was begun' "${run[@]}" --out whole.h5 --resume --hidden 17
 { cat dict; echo '("zzz" n (((z) 1)))'; } >other
 check "another dictionary" says 1 'begun with another dictionary' "$g2p" --data other --out whole.h5 --resume

@@ -151,7 +151,7 @@ check "one that returns garbage" says 1 'the planner made fewer than the 1073741
 check "one that refuses" says 1 'not on a Monday' own refuses_planner:count=4
 check "one that returns a status of its own, and no word" says 1 'returned status 77 (unknown status) without a message' own silent_planner:count=4
 check "a forged count of empty sequences" says 1 'forges_planner:count=1: the plan counts -9223372036854775808 sequences' own forges_planner:count=1
-check "a forged capacity" says 1 'forges_planner:count=2: the planner returned a capacity of -1' own forges_planner:count=2
+check "a forged capacity" says 1 'forges_planner:count=2: the planner returned capacity -1' own forges_planner:count=2
 check "a forged width" says 1 'batch 0 has 8 rows of 9223372036854775807 cells' own forges_planner:count=3
 check "a forged count of segments" says 1 'batch 0 has 9223372036854775807 segments' own forges_planner:count=4
 check "bytes that are not a plan" says 1 'output in its pipe is not a plan' own forges_planner:count=5
