@@ -95,7 +95,7 @@ examples() {
     check "words decoded by beams" eval 'keep_all g2p one && "$g2p" --test one.h5 --beam 3 --said one.txt >/dev/null && by_pairs 3 "$g2p" --test one.h5 --beam 3 --said many.txt >said && cmp one.txt many.txt && [ "$(wc -l <said)" = 1 ]'
     check "a results file that cannot be written" says 1 "g2p: /nowhere/x: No such file" by_pairs 2 "$g2p" --test one.h5 --said /nowhere/x
     check "SIGTERM to one rank of forecast saves and ends all" stopped_forecast
-    check "it resumes elsewhere" eval 'cp stop.h5 alone.h5; at=$(sed -n "s/^stopped and saved after update \([0-9]*\) .*/\1/p" said); "$examples/forecast" --out alone.h5 --epochs 4000 --resume --quick 2>&1 | head -n 1 | grep -q "goes on after update $at of"'
+    check "it resumes elsewhere" eval 'cp stop.h5 alone.h5; at=$(sed -n "s/^stopped and saved after update \([0-9]*\) .*/\1/p" said); "$examples/forecast" --out alone.h5 --epochs 4000 --resume --quick 2>&1 | head -n 1 | grep -q "continuing after update $at of"'
 }
 
 # ---- launchers, and scripts between them and a rank
