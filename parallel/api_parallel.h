@@ -70,10 +70,9 @@ WEFT_API void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_
  * last until the batch ends. If the plan carries states, all ranks make a weft_carried per shard:
  *     weft_plan_step s = weft_plan_step_of(w, &parts[part.shard], batch);
  *     weft_rnn_out out = weft_rnn_run_plan(lstm, x, &s, kept[part.shard]);
- * part has the sequences of the segments; places count shard after shard. The sum of losses is
- * divided by the batch's weight (WEFT_MEAN_OF_BATCH). If a rank is lost its states are also lost,
- * and the job ends even if the transport could continue. Errors: no such batch, parts for another
- * number of shards. */
+ * part.index has the sequence of each segment of the shard; part.place counts the segments of all
+ * shards in order. The sum of losses is divided by the batch's weight (WEFT_MEAN_OF_BATCH). A lost
+ * rank loses its states, so the job ends. Errors: no such batch, parts for another number. */
 WEFT_API void weft_parallel_begin_plan(weft_parallel *p, const weft_plan *parts, int64_t batch);
 typedef struct {
     int shard;                   /* its number, from 0 */

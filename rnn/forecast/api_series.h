@@ -282,9 +282,9 @@ WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *in
 WEFT_API void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, double *out);
 
 /* ---- a forecast of any length ---- *
- * The model function returns, for one window, the predictions of its future rows [M, targets *
- * quantiles]. Nothing is recorded, dropout is off, and memory is constant: its tensors end before
- * the next call. */
+ * The model function returns the predictions of the future rows of its window, transformed as the
+ * targets are: [M, targets * quantiles], the quantiles of a target next to each other. Nothing is
+ * recorded, dropout is off, and its tensors end before the next call. */
 typedef weft_tensor *weft_forecast_model_fn(weft_series_batch series, void *user);
 typedef struct {
     int64_t rows;                 /* 0: to the end of the series */
