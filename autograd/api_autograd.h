@@ -145,8 +145,8 @@ WEFT_API weft_tensor *weft_cumsum(weft_tensor *x, int axis);
 WEFT_API weft_tensor *weft_softmax(weft_tensor *x, int axis, weft_tensor *mask);
 WEFT_API weft_tensor *weft_log_softmax(weft_tensor *x, int axis, weft_tensor *mask);
 /* Computes log(sum(exp(x))) along an axis, which goes away; along axis 0 of a ragged tensor the
- * result is plain, [sequences, ..]. mask as in weft_softmax. A row that is empty or masked as a
- * whole gives -infinity. Like torch.logsumexp. */
+ * result is plain, [sequences, ..]. mask: NULL, or reals of x's shape, 0 = excluded. A row that is
+ * empty or wholly masked gives -infinity. Like torch.logsumexp. */
 WEFT_API weft_tensor *weft_logsumexp(weft_tensor *x, int axis, weft_tensor *mask);
 /* Computes (x - mean) / sqrt(variance + eps) over the last axis, times gain plus shift. gain and
  * shift: [width] each, or both NULL. eps 0: 1e-5; WEFT_ZERO: 0. Ba et al. 2016. Like

@@ -66,7 +66,7 @@ WEFT_API weft_tensor *weft_layer_norm_run(weft_norm_layer *n, weft_tensor *x);
 /* ---- dropout ---- */
 typedef struct weft_dropout_layer weft_dropout_layer;
 typedef struct { double p; bool per_sequence; } weft_dropout_opts;           /* 0 <= p < 1 */
-/* Makes a dropout layer, which passes its path as the name to weft_dropout. opts NULL: p = 0.
+/* Makes a dropout layer, whose path is the name that weft_dropout gets. opts NULL: p = 0.
  * Errors: a p outside 0 <= p < 1. Like torch.nn.Dropout. */
 WEFT_API weft_dropout_layer *weft_dropout_new(weft_module *m, const char *name,
                                               const weft_dropout_opts *opts);

@@ -31,7 +31,7 @@ WEFT_API weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *cla
 
 /* ---- confusion matrices ---- */
 /* Computes the confusion matrix of a batch, plain [classes, classes]: row t, column p counts the
- * rows of class t whose largest score is p, each by its mask. Like
+ * rows of class t whose largest score is p, weighted by the mask. Like
  * sklearn.metrics.confusion_matrix. */
 WEFT_API weft_tensor *weft_confusion_matrix(weft_tensor *scores, weft_tensor *classes,
                                             const weft_ce_opts *opts);

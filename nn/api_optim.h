@@ -56,10 +56,10 @@ WEFT_API void weft_optim_set_lr(weft_optim *o, double lr);
 WEFT_API double weft_optim_lr(const weft_optim *o);
 /* Returns the number of steps, skipped ones included, failed ones not. A checkpoint keeps it. */
 WEFT_API int64_t weft_optim_steps(const weft_optim *o);
-/* Returns the number of skipped steps. *bad_parameter, unless NULL: the path, below the optimiser's
- * module, of the parameter that caused the last skip; "" if no step was skipped. The optimiser owns
- * the text, and a later skip overwrites it. Waits for the device. Like the skipped steps of
- * torch.amp.GradScaler. */
+/* Returns the number of steps that were skipped, 0 for NULL: their gradients were not finite.
+ * *bad_parameter, unless NULL: the path, below the optimiser's module, of the parameter of the last
+ * skip, or "". The optimiser owns it, and a later skip overwrites it. Waits for the device. Like
+ * the skipped steps of torch.amp.GradScaler. */
 WEFT_API int64_t weft_optim_skipped(weft_optim *o, const char **bad_parameter);
 
 /* ---- clipping ---- */

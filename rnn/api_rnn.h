@@ -116,8 +116,8 @@ typedef struct {
  * same classes. A score of -inf forbids a token. Of equal scores the lower token wins. NaN, or only
  * -inf, fails the decoding. */
 typedef weft_tensor *weft_decode_step_fn(weft_decode_rows *rows, void *user);
-/* Returns a view of a plain tensor [n, ..] of the step's rows as ragged rows of their sequences, so
- * that a query attends to the memory of its own sequence. Errors: another number of rows. */
+/* Returns a view of x, plain [n, ..] with the rows of a decoding step, as a ragged tensor, so that
+ * a query attends to the memory of its own sequence. Errors: another number of rows. */
 WEFT_API weft_tensor *weft_decode_ragged(const weft_decode_rows *rows, weft_tensor *x);
 typedef struct {
     int32_t  begin;             /* the first token; -1: the prompt is first */
