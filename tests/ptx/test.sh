@@ -50,7 +50,7 @@ capability() {                          # CAPABILITY UNIT..
                          WEFT_RECUR=$way WEFT_EMU_ASYNC=1 start "$name.$cc.$way" "$program" --color=never --filter "$(filter_of "$t" "$part")"
                      done ;;
         test_cuda_recur) case ${WHOLE:+whole}$cc in                          # some choose a capability themselves
-                     *80) part='a_*' ;; whole*) part='*' ;; *) part='@(a_wait|refused|made_for)*' ;; esac
+                     *80) part='@(wrong|crash|wait)*' ;; whole*) part='*' ;; *) part='@(wait|refused|code)*' ;; esac
                      WEFT_CACHE= start "$name.$cc" "$program" --color=never --filter "$(filter_of "$t" "$part")" ;;
         golden)      for f in recurrent layers models models_edges; do start "golden_$f.$cc" "$t" "tests/golden/$f.json"; done ;;
         *)           start "$name.$cc" "$program" --color=never --filter "$(filter_of "$t")" ;;
