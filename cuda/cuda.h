@@ -104,7 +104,7 @@ int            attribute_of(const weft__device *, cudaDeviceAttr);             /
 /* ---- link.cu: to the GPUs of other ranks; NULL: made without NCCL ---- */
 const struct weft__links *links_of_gpus();
 
-/* ---- current.cu: the context's GPU becomes the thread's, and then whatever the caller had again ---- */
+/* ---- current_device.cu: the context's GPU becomes the thread's, and then whatever the caller had again ---- */
 typedef struct CUctx_st *gpu_context;
 gpu_context    context_on(weft__device *);       /* of that GPU; NULL, and d->failure says why */
 bool           enter(gpu_context);               /* true: it was not there, and leave is called at the end */

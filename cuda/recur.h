@@ -165,7 +165,7 @@ void recur_general_back(weft__device *, const weft__recurrence *);
 /* recur_check.cu: a small layer by that kernel and by a kernel a step. NULL: the same, but for rounding;
  * "": it could not be tried; else what is wrong. */
 const char *recur_check(weft__device *, const choice &);
-/* findings.cu: what is known of a device, a letter for each thing, '.' nothing yet: of each choice, '+' it is
+/* kernel_cache.cu: what is known of a device, a letter for each thing, '.' nothing yet: of each choice, '+' it is
  * right, '-' it is not; of each class of layers, which way is the fastest. This and the next under the lock
  * of recur_choice.cu. */
 enum {

@@ -1,4 +1,4 @@
-/* current.cu - which GPU the calls of a thread go to. That is the caller's to say: a context's own
+/* current_device.cu - which GPU the calls of a thread go to. That is the caller's to say: a context's own
  * GPU is put on top of it for as long as a kernel is called, and is taken off again. CUDA's runtime
  * cannot do that: cudaSetDevice makes a context on the GPU that it goes back to, 300 MB of one that
  * perhaps no one uses. So it is the driver's stack of contexts, which the runtime follows. */

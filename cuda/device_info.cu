@@ -1,4 +1,4 @@
-/* about.cu - what a GPU will do, for its user to read: which code runs on it, which ways recurrent layers
+/* device_info.cu - what a GPU will do, for its user to read: which code runs on it, which ways recurrent layers
  * take, and where what was found out is kept. */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* findings.cu - what recur_check.cu and recur_tune.cu found, kept for the next program: in
+/* kernel_cache.cu - what recur_check.cu and recur_tune.cu found, kept for the next program: in
  * ${XDG_CACHE_HOME:-$HOME/.cache}/weft, a file of each for each kind of GPU, driver and build of this
  * plug-in. Another driver or plug-in tries and times everything again.
  *
