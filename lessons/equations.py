@@ -32,15 +32,18 @@ def factor(tokens):
     if token == 'sum':
         return f'<munder><mo>&#8721;</mo>{row(tokens, "of") if took(tokens, "over") else script(tokens, "_")}</munder>'
     if token == '(':
-        html = f'<mrow><mo>(</mo>{row(tokens, ")")}<mo>)</mo></mrow>'
+        inner = row(tokens, ')')
+        size = '' if 'mfrac' in inner else ' stretchy="false"'
+        html = f'<mrow><mo{size}>(</mo>{inner}<mo{size}>)</mo></mrow>'
     elif token.isdigit():
         html = f'<mn>{token}</mn>'
     elif re.fullmatch('d?[A-Za-z]', token) or token in WORDS:
         html = f'<mrow><mi>d</mi><mi>{token[1]}</mi></mrow>' if re.fullmatch('d[A-Za-z]', token) else f'<mi>{token}</mi>'
     else:
         raise ValueError(f'{token} is not in this notation')
-    prime = '<mo>&#8242;</mo>' if took(tokens, "'") else ''
-    low, high = script(tokens, '_'), script(tokens, '^') or prime
+    if took(tokens, "'"):               # the sign is raised by itself: in a superscript it would be too high
+        html = f'<mrow>{html}<mo lspace="0" rspace="0">&#8242;</mo></mrow>'
+    low, high = script(tokens, '_'), script(tokens, '^')
     tag = 'm' + 'sub' * bool(low) + 'sup' * bool(high)
     html = f'<{tag}>{html}{low}{high}</{tag}>' if low or high else html
     return f'<mrow>{html}{factor(tokens)}</mrow>' if (token in WORDS or token == 'f') and tokens[-1:] == ['('] else html
@@ -56,7 +59,7 @@ def took(tokens, token):
 
 def bare(html):
     """Removes brackets around the whole expression: fractions and scripts need none."""
-    return re.sub(r'^<mrow><mo>\(</mo>(.*)<mo>\)</mo></mrow>$', r'\1', html)
+    return re.sub(r'^<mrow><mo[^>]*>\(</mo>(.*)<mo[^>]*>\)</mo></mrow>$', r'\1', html)
 
 
 def math(text):

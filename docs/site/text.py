@@ -69,9 +69,7 @@ class Text:
         """Links a file of the tree to its page. Pictures and dead links stay as they are; check.py reports dead links."""
         to, anchor = match.group(1), match.group(2) or ''
         path = os.path.normpath(os.path.join(self.folder, to))
-        if path.endswith('.png'):
-            self.pictures.append(path)
-        if to.startswith('./') or path.endswith(('.svg', '.png')):
+        if to.startswith('./') or path.endswith('.svg'):
             return match.group()
         folder = path + '/README.md'
         if folder in self.there or path == 'docs/design':

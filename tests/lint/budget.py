@@ -3,7 +3,7 @@
 budget.py --lower  writes budgets anew: the lines of today, rounded up to 100, where that is less
 
 A line of budget.txt has a name, the most lines, and folders or files (a slash ends a folder; "/" is
-the whole tree). All files that git tracks count, without pictures in PNG."""
+the whole tree). All files that git tracks count."""
 import pathlib
 import subprocess
 import sys
@@ -14,7 +14,7 @@ FILE = pathlib.Path(__file__).with_name("budget.txt")
 def tracked():
     """The lines of each file."""
     names = subprocess.run(["git", "ls-files"], check=True, capture_output=True, text=True).stdout.split("\n")
-    files = [pathlib.Path(n) for n in names if n and not n.endswith(".png")]
+    files = [pathlib.Path(n) for n in names if n]
     return {str(f): f.read_bytes().count(b"\n") for f in files if f.is_file()}
 
 
