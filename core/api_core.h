@@ -56,7 +56,7 @@ typedef float weft_real;
 #endif
 
 /* In every struct of options 0 is the default, so a zero-initialised struct has all defaults.
- * WEFT_ZERO gives the number 0 itself where the default is another number, such as an eps. */
+ * WEFT_ZERO gives the number 0 itself where the default is another number, such as a rate. */
 #define WEFT_ZERO (-0x1p-1022)
 
 /* The kinds of number: weft_real, int32_t, int64_t, double, text with a final 0, bytes. A tensor

@@ -18,30 +18,32 @@ typedef struct { weft_tensor *sum, *weight; } weft_loss;
 WEFT_API weft_tensor *weft_mean_loss(weft_loss l);
 
 typedef struct {
-    weft_tensor *mask;               /* factors of the classes' shape and layout; NULL: 1. Where
-                                      * it is 0 the loss reads neither logits nor class. */
+    weft_tensor *mask;               /* reals of the classes' shape and layout, factors of the
+                                      * elements; NULL: 1. Where it is 0 the loss reads neither
+                                      * logits nor class. */
     weft_tensor *class_weight;       /* reals, plain [classes]; NULL: 1 */
     double smoothing;                /* 0 .. 1; Szegedy et al. 2016 */
-    int32_t ignore;                  /* a class that does not count, such as -100; 0: see below */
-    bool has_ignore;                 /* ignore class 0; false with ignore 0: all classes count */
+    int32_t ignore;                  /* a class that does not count, such as -100; 0: none */
+    bool has_ignore;                 /* only needed for class 0: with it ignore 0 is that class */
 } weft_ce_opts;
-/* Computes the cross entropy of logits [.., classes], reals, and classes [..], ints, ragged or
- * plain. opts may be NULL. With smoothing a, class weights w and probabilities p, an element is
+/* Computes the cross entropy of logits [.., classes], reals, and classes [..], ints, both
+ * ragged or both plain. opts may be NULL. With smoothing a, class weights w and probabilities p,
+ * the loss of an element is
  *     (1 - a) w[target] (-log p[target]) + a / classes sum_c w[c] (-log p[c])
- * and the weight is the sum of w[target]; the mask multiplies both. A term whose factor is 0 is 0,
- * also at a logit of -inf (PyTorch: NaN). Mask and class_weight get no gradient.
- * Errors: a class out of range; the message names its sequence and token. Like
- * torch.nn.CrossEntropyLoss. */
+ * and its weight is w[target]. The mask multiplies both; then each is summed. A factor of 0 makes
+ * a term 0, also at a logit of -inf (PyTorch: NaN). Mask and class_weight get no gradient.
+ * Errors: a class out of range; the message names its sequence and token. On a GPU the error comes
+ * at the next wait. Like torch.nn.CrossEntropyLoss. */
 WEFT_API weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes,
                                       const weft_ce_opts *opts);
 
-/* For the losses below, predicted and target are reals of one shape, both ragged or both plain.
- * They do not broadcast. Where the mask or a weight is 0, value and gradient are 0: there predicted
- * and target may be NaN, and where the mask is 0 also weights. */
+/* For the losses below, predicted and target are reals of one shape, both ragged or both plain. An
+ * element with mask 0 or weights 0 costs 0 and has gradient 0; its predicted and target may be NaN.
+ * With mask 0 its weights may be NaN, too. */
 typedef struct {
-    weft_tensor *mask;               /* factors; broadcasts. Its sum over all elements is the loss's
-                                      * weight. NULL: 1, and the weight is the number of elements */
-    weft_tensor *weights;            /* factors of elements, not in the weight; broadcasts */
+    weft_tensor *mask;               /* reals, factors of the elements; broadcast to predicted. The
+                                      * loss's weight is the sum of these factors. NULL: 1 */
+    weft_tensor *weights;            /* the same, without effect on the loss's weight. NULL: 1 */
 } weft_loss_opts;
 /* Computes the squared errors (predicted - target)^2, summed. Like torch.nn.MSELoss. */
 WEFT_API weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target,

@@ -19,20 +19,20 @@ extern "C" {
 typedef struct { weft_tensor *right, *total; } weft_ratio;
 /* Returns right / total, a tensor of rank 0; 0 if the total is 0. */
 WEFT_API weft_tensor *weft_ratio_value(weft_ratio r);
-/* Counts the rows of scores whose largest one is that of the row's class. total: the rows that are
- * not ignored. Each row counts by its mask, 1 without a mask. Like Accuracy of torchmetrics. */
+/* Counts the rows whose predicted class is right. total: all rows that are not ignored. With a mask
+ * each row counts as its mask, in both. Like Accuracy of torchmetrics. */
 WEFT_API weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes,
                                   const weft_ce_opts *opts);
-/* Counts the sequences in which the largest score of each counted token is its class. A token
- * counts unless its class is ignored or its mask is 0. total: the sequences with a counted token.
+/* Counts the sequences whose counted tokens all have the right predicted class. A token counts
+ * unless its class is ignored or its mask is 0. total: the sequences with a counted token.
  * Errors: plain scores. */
 WEFT_API weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes,
                                            const weft_ce_opts *opts);
 
 /* ---- confusion matrices ---- */
-/* Computes the confusion matrix of a batch, plain [classes, classes]: row t, column p counts the
- * rows of class t whose largest score is p, weighted by the mask. Like
- * sklearn.metrics.confusion_matrix. */
+/* Computes the confusion matrix of a batch, plain reals [classes, classes]: row t, column p counts
+ * the rows of class t with predicted class p. With a mask each row counts as its mask. Ignored rows
+ * do not count. Like sklearn.metrics.confusion_matrix. */
 WEFT_API weft_tensor *weft_confusion_matrix(weft_tensor *scores, weft_tensor *classes,
                                             const weft_ce_opts *opts);
 /* Adds a matrix [classes, classes] to the program's counts [classes * classes], row by row. Waits
@@ -50,7 +50,7 @@ typedef enum { WEFT_MACRO_AVERAGE, WEFT_WEIGHTED_AVERAGE, WEFT_MICRO_AVERAGE } w
  * sklearn.metrics.precision_recall_fscore_support. */
 WEFT_API weft_class_scores weft_class_scores_of(const double *counts, int64_t classes,
                                                 int64_t class_);
-/* Averages the scores of all classes; support is their sum. counts as above; zeros for NULL. Like
+/* Averages the scores of all classes; support is the sum of supports. Zeros for counts NULL. Like
  * sklearn.metrics.precision_recall_fscore_support(average=..). */
 WEFT_API weft_class_scores weft_average_scores(const double *counts, int64_t classes,
                                                weft_average average);
@@ -67,15 +67,16 @@ WEFT_API int64_t weft_edit_distance(const int32_t *a, int64_t na, const int32_t 
  * weight[b]. exp of a mean cross entropy is the perplexity. */
 enum { WEFT_BUCKETS = 16 };
 typedef struct {
-    int edges;                                   /* 0 .. 15; beyond counts as the nearest */
-    int64_t edge[WEFT_BUCKETS - 1];              /* ascending, which is not checked */
+    int edges;                                   /* number of edges, limited to 0 .. 15 */
+    int64_t edge[WEFT_BUCKETS - 1];              /* lengths, ascending (unchecked); a length equal
+                                                  * to edge[b] is in bucket b + 1 */
     double sum[WEFT_BUCKETS];                    /* without edges all is in bucket 0 */
     double weight[WEFT_BUCKETS];
     double other_sum;                            /* with edges: entries added without a length */
     double other_weight;                         /* their weight */
 } weft_meter;
-/* Adds a total and its weight, such as those of a loss or a ratio. If the meter has edges, it
- * counts in weft_meter_mean but in no bucket. NaN makes the mean NaN. Like AverageMeter. */
+/* Adds a total and its weight, such as those of a loss or a ratio. In a meter with edges this entry
+ * counts in weft_meter_mean, but in no bucket. NaN makes the mean NaN. Like AverageMeter. */
 WEFT_API void weft_meter_add(weft_meter *meter, double sum, double weight);
 /* Adds a total and its weight for sequences of that length. The bucket is the first whose edge is
  * above the length; the last one, number `edges`, if none is. Without edges that is bucket 0. */

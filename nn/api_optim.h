@@ -19,12 +19,13 @@ typedef struct { double lr, momentum, dampening, weight_decay; bool nesterov; } 
 typedef struct { double lr, alpha, eps, weight_decay, momentum; bool centered; } weft_rmsprop_opts;
 typedef struct { double lr, beta1, beta2, eps, weight_decay; } weft_adam_opts;
 /* Makes an optimiser of all parameters below m; those made later take part from the next step on.
- * opts NULL: all 0. Each parameter counts its own steps; a step does not count if it is frozen or
- * no loss reaches it. AdamW decouples the decay from the gradient (Loshchilov & Hutter 2019); the
- * others add it to the gradient. It lives until weft_optim_free or weft_close. Errors: a parameter
- * that has an optimiser already; a rate, momentum or decay below 0, eps not above 0, a beta of 1 or
- * more, an alpha outside 0 .. 1, a number that is not finite; nesterov without momentum or with
- * dampening. Like torch.optim.SGD, torch.optim.RMSprop, torch.optim.Adam and torch.optim.AdamW. */
+ * opts NULL: all 0. Each parameter counts only the steps in which it is trainable and has a
+ * gradient. AdamW decouples the decay from the gradient (Loshchilov & Hutter 2019); the others add
+ * it to the gradient. The optimiser lives until weft_optim_free or weft_close. Errors: a parameter
+ * that has an optimiser already; a rate, momentum or decay below 0, eps not above 0 (so not
+ * WEFT_ZERO), a beta of 1 or more, an alpha outside 0 .. 1, a number that is not finite; nesterov
+ * without momentum or with dampening. Like torch.optim.SGD, torch.optim.RMSprop, torch.optim.Adam
+ * and torch.optim.AdamW. */
 WEFT_API weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts);
 WEFT_API weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts);
 WEFT_API weft_optim *weft_adam_new(weft_module *m, const weft_adam_opts *opts);
@@ -34,20 +35,22 @@ WEFT_API weft_optim *weft_adamw_new(weft_module *m, const weft_adam_opts *opts);
 WEFT_API void weft_optim_free(weft_optim *o);
 /* Multiplies the rate by lr_scale and replaces the decay, for the parameters whose path below the
  * optimiser's module matches a shell pattern, later ones included: "encoder.*", "*.bias", "*" (*
- * any letters and dots, ? one letter, [..] one of them). If several patterns match, the last one
- * set wins; the same pattern replaces its numbers. This turns decay off for biases and norms:
+ * any letters and dots, ? one letter, [..] one of them). If several patterns match, the one
+ * set last wins; setting a pattern again makes it the last. This turns decay off for some:
  *     weft_optim_set_group(o, "*bias*", 1, 0);
  *     weft_optim_set_group(o, "*norm*", 1, 0);
  * Errors: NULL, "", a number below 0 or not finite; at the next weft_optim_step, no parameter
  * matches. Like parameter groups. */
 WEFT_API void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale,
                                    double weight_decay);
-/* Updates the parameters and zeroes their gradients. A parameter that no weft_backward has reached
- * since the last step or weft_zero_grad stays unchanged, without decay or momentum, as in PyTorch
- * where grad is None. A gradient of zeros, such as that of an empty batch, counts as a gradient,
- * and so does one written by weft_assign. In a failed context nothing changes. If a gradient is not
- * finite, or a parameter would not be finite, no parameter changes: a skipped step (see
- * weft_optim_skipped). Ten skipped in a row are a sticky error, and weft_recover starts the count
+/* Updates the parameters and zeroes their gradients. In a failed context it does nothing.
+ *
+ * A parameter that no weft_backward has reached since the last step or weft_zero_grad stays
+ * unchanged, without decay or momentum, as in PyTorch where grad is None. Zeros, such as those of
+ * an empty batch, are a gradient, and so are numbers written by weft_assign.
+ *
+ * If a gradient or a new parameter is not finite, the step is skipped: gradients are zeroed, and no
+ * parameter changes. Ten skipped steps in a row are a sticky error; weft_recover starts the count
  * again. Errors: no parameter below m. Like o.step() and o.zero_grad(). */
 WEFT_API void weft_optim_step(weft_optim *o);
 /* Sets the learning rate. Errors: a rate that is negative or not finite. Like group["lr"] = lr. */
@@ -65,8 +68,9 @@ WEFT_API int64_t weft_optim_skipped(weft_optim *o, const char **bad_parameter);
 /* ---- clipping ---- */
 /* Scales the gradients below m so that their norm is at most max, which is above 0 (INFINITY: no
  * limit). power: 2 (or 0), 1 or INFINITY, torch's norm_type. Returns the norm before scaling, rank
- * 0: reading it waits for the device. A norm of NaN scales nothing. Errors: any other max or power.
- * Like torch.nn.utils.clip_grad_norm_. */
+ * 0: reading it waits for the device. A norm of NaN scales nothing; an infinite one turns
+ * infinite gradients to NaN, so the step is skipped. Errors: any other max or power. Like
+ * torch.nn.utils.clip_grad_norm_. */
 WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power);
 
 /* ---- averages of parameters ---- */
@@ -79,8 +83,8 @@ typedef struct weft_ema weft_ema;
  * Like torch.optim.swa_utils.AveragedModel. */
 WEFT_API weft_ema *weft_ema_new(weft_module *m, double decay);
 /* Updates the averages after a step of the parameters. updates: the number of steps so far, this
- * one included, such as weft_optim_steps(o) after weft_optim_step(o). While updates <= 1 / (1 -
- * decay), so with decay 1 always, the averages are set to the parameters. */
+ * one included, such as weft_optim_steps(o) after weft_optim_step(o). In the first 1 / (1 -
+ * decay) updates the averages are set to the parameters; with decay 1 in all. */
 WEFT_API void weft_ema_update(weft_ema *a, int64_t updates);
 /* Exchanges averages and parameters: call it before an evaluation and again after it. Between the
  * two calls weft_ema_update is an error, and a checkpoint has the averages as parameters. Swap back
@@ -99,8 +103,8 @@ WEFT_API double weft_cosine_warmup(int64_t step, int64_t total, double lr, int64
 /* Returns lr * factor^k, where k = step / every, rounded down. Like
  * torch.optim.lr_scheduler.StepLR. */
 WEFT_API double weft_step_decay(int64_t step, int64_t every, double lr, double factor);
-/* Returns the rate at `step`: it rises from lr / start to lr over `rise` (0 .. 1) of the steps,
- * falls to lr / start / end at step total - 1, both by cosines, and stays there. With rise 1 step
+/* Returns the rate at `step`: it rises from lr / start to lr at step rise * total - 1, falls to
+ * lr / start / end at step total - 1, both by cosines, and stays there. rise: 0 .. 1; with 1 step
  * total - 1 has lr. start and end are above 0. Smith 2018. PyTorch's defaults are rise .3, start
  * 25, end 1e4. Like torch.optim.lr_scheduler.OneCycleLR. */
 WEFT_API double weft_one_cycle(int64_t step, int64_t total, double lr, double rise, double start,
@@ -119,25 +123,27 @@ typedef struct {
     int64_t bad;                     /* values in a row that were not better */
     int64_t seen;                    /* values so far */
 } weft_plateau;
-/* Adds a value, such as the loss of an epoch, and returns p->lr. Multiplies it by factor first, but
- * not below `least`, if more than `patience` values in a row were not better than the best
- * (patience 2: at the third; 0: at the first). A value is better by more than 1e-4 of the best's
- * size; NaN is never better. A change of 1e-8 or less is not made. Returns NaN for p NULL, a factor
- * that is negative or 1 and more, a `least` that is negative or not finite. Like
+/* Adds a value, such as the loss of an epoch, and returns p->lr. If more than `patience` values in
+ * a row were not better than the best, it first multiplies p->lr by factor, down to `least`, and
+ * sets p->bad to 0. So patience 2 reduces at the third such value, patience 0 at the first. To be
+ * better, a value must differ from the best by more than 1e-4 of its size; NaN is never better. A
+ * change of 1e-8 or less is not made. Returns NaN for p NULL, a factor that is negative or 1 and
+ * more, a `least` that is negative or not finite. Like
  * torch.optim.lr_scheduler.ReduceLROnPlateau, which does not work below 0. */
 WEFT_API double weft_plateau_step(weft_plateau *p, double value);
 /* State of early stopping, plain data that the program may save; 0 is valid for all fields. */
 typedef struct {
     int64_t patience;                /* values that may be no better; 0: none */
-    double min_delta;                /* absolute */
+    double min_delta;                /* a value is better if it differs from best by more */
     bool larger_is_better;           /* false: a smaller value is better */
-    double best;                     /* best value so far */
+    double best;                     /* the last value that was better */
     int64_t bad;                     /* values in a row that were not better */
     int64_t seen;                    /* values so far */
 } weft_early_stopping;
-/* Adds a value and returns true when more than `patience` values in a row were not better than the
- * best by more than min_delta. NaN is never better. *is_best, unless NULL: whether this value is
- * the best so far. s NULL: false. Like EarlyStopping of Keras, whose patience n is n - 1 here. */
+/* Adds a value and returns true when more than `patience` values in a row were not better than
+ * s->best by more than min_delta. NaN is never better. *is_best, unless NULL: whether this value is
+ * better and so the new s->best. s NULL: false. Like EarlyStopping of Keras, whose patience n is
+ * n - 1 here. */
 WEFT_API bool weft_early_stopping_step(weft_early_stopping *s, double value, bool *is_best);
 
 #ifdef __cplusplus

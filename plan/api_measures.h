@@ -18,33 +18,35 @@ typedef struct {
     int64_t tokens;            /* in segments */
     int64_t cells;             /* rows times width, summed over batches */
     int64_t steps;             /* sum of widths */
-    int64_t runs;              /* of equal live counts: distinct lengths above 0, by batch */
+    int64_t runs;              /* distinct lengths of rows above 0 in each batch, summed */
     int64_t empty;             /* sequences of length 0 that have no segment */
     int64_t dropped;           /* tokens that are in no segment */
     int64_t cuts;              /* segments that do not begin their sequence */
     int64_t l1;                /* lower bound of rows of that capacity: ceil(tokens / capacity) */
-    int64_t l2;                /* Martello & Toth's bound (1990); l1 if a sequence is cut */
+    int64_t l2;                /* the tighter bound L2 of Martello & Toth 1990; l1 if the plan cuts
+                                * a sequence */
     double fill;               /* tokens / cells */
-    double eta2;               /* between-batch over total sum of squares of segment lengths; 0 if
-                                * all are equal */
-    double mean_live;          /* rows that have a token, mean over the steps */
+    double eta2;               /* variance of segment lengths between batches, as a share of their
+                                * variance; 0 if all lengths are equal */
+    double mean_live;          /* mean number of rows that have a token at a step */
     double segments_per_row;
 } weft_plan_figures;
-/* Computes the figures of a plan of the lengths len [n]. capacity: cells of a row, for l1 and l2;
- * with 0 they are 0. After an error all figures are 0. */
+/* Computes the figures of a plan. len [n]: the lengths that were planned. capacity: cells of a row,
+ * for l1 and l2; with 0 both are 0. Errors: WEFT_EARG for NULL, or a segment of a sequence that is
+ * not below n; all figures are 0. */
 WEFT_API weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t n,
                                        int64_t capacity, weft_plan_figures *out) WEFT_MUST_USE;
 
 /* ---- weights of tokens ---- */
-/* Weight of a token in the gradient of one pass over a plan, each batch an update; the mean of all
- * is 1. */
+/* The weight of a token is its factor in the sum of a plan's gradients, one for each batch. Weights
+ * are scaled so that their mean over all tokens is 1. */
 enum { WEFT_WEIGHT_BINS = 40 };
 typedef struct {
     double least;                                /* smallest weight of a token */
     double largest;                              /* largest weight of a token */
     double cv;                                   /* standard deviation over mean */
-    /* Tokens by weight: bin i is for 2^((i - 20) / 2), the nearest such power on a logarithmic
-     * scale; the first and the last bin take all beyond. */
+    /* Number of tokens by weight, two bins for each power of two: bin i has weights near
+     * 2^((i - 20) / 2). The first and the last bin also count weights beyond them. */
     int64_t tokens[WEFT_WEIGHT_BINS];
 } weft_token_weights;
 /* Computes how much each token weighs in the gradients of a plan if its losses are divided by `by`.
@@ -56,14 +58,15 @@ WEFT_API weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by,
 /* Operations of a layer whose rows are all as wide as their batch (padded), and of one that works
  * on tokens only. */
 typedef struct {
-    int64_t padded_products;   /* one for each cell; a recurrent layer has two matrices for each */
-    int64_t products;          /* one for each token */
-    int64_t padded_sums;       /* additions of a row's products, one fewer than products */
-    int64_t sums;              /* the same for each piece */
-    double padded_squares;     /* widths squared, one for each row: attention of all to all */
-    double squares;            /* lengths squared, one for each piece */
+    int64_t padded_products;   /* products of a matrix and a cell's vector: one for each cell. A
+                                * recurrent layer has two matrices, so twice as many */
+    int64_t products;          /* the same for tokens */
+    int64_t padded_sums;       /* additions that sum over each row: its width - 1 */
+    int64_t sums;              /* additions that sum over each segment: its length - 1 */
+    double padded_squares;     /* sum of the squared widths of rows: attention of all to all */
+    double squares;            /* sum of the squared lengths of segments */
 } weft_plan_work;
-/* Counts the operations of a plan, over all its batches. */
+/* Counts the operations of all batches of a plan. Errors: WEFT_EARG for NULL or a wrong plan. */
 WEFT_API weft_status weft_plan_count_work(const weft_plan *plan, weft_plan_work *out) WEFT_MUST_USE;
 /* Counts the rows that have a token at each step of batch number `batch`: sizes [n], n the batch's
  * width. Like batch_sizes of PackedSequence. */
@@ -80,12 +83,13 @@ WEFT_API weft_status weft_plan_live_rows(const weft_plan *plan, int64_t *steps,
  * batches. Batches without segments do not count. After an error *out is unchanged. */
 WEFT_API weft_status weft_plan_autocorrelation(const weft_plan *plan, double *out) WEFT_MUST_USE;
 typedef struct {
-    double pairs;              /* of sequences that begin in one batch, over all epochs */
-    double again;              /* pairs that meet in both of two epochs, over all pairs of epochs */
+    double pairs;              /* pairs that meet, summed over the epochs */
+    double again;              /* pairs that meet in both of two epochs, summed over all pairs of
+                                * epochs; 0 for one epoch */
     double by_chance;          /* expected `again` if batches were drawn at random each epoch */
 } weft_plan_meetings;
-/* Counts how often the same sequences meet in a batch. plans [epochs], 1 .. 1000, one for each
- * epoch, all of the same number of sequences. */
+/* Counts the pairs of sequences that meet: both begin in the same batch. plans [epochs], 1 .. 1000,
+ * one for each epoch, all of the same number of sequences. */
 WEFT_API weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs,
                                               weft_plan_meetings *out) WEFT_MUST_USE;
 
@@ -101,12 +105,14 @@ typedef struct {
     double token_ms;                             /* extra cost of a token, to gather it */
     double piece_ms;                             /* extra cost of a segment */
     double batch_ms;                             /* extra cost of a batch */
-    double far_ms;                               /* extra cost of a token in batches beyond
-                                                  * the caches: 0 up to near_tokens, full from
-                                                  * far_tokens, log-interpolated between */
-    double near_tokens;                          /* tokens of a batch that the caches hold */
-    double far_tokens;                           /* above near_tokens */
-    double error;                                /* relative, of 9 predictions in 10; 0: unknown */
+    /* Extra cost of a token in a batch that the caches do not hold; 0: none. A batch of up to
+     * near_tokens has none of it and one of far_tokens all; between them it is linear in the
+     * logarithm of the tokens. */
+    double far_ms;
+    double near_tokens;                          /* 1 or more, if far_ms is above 0 */
+    double far_tokens;                           /* above near_tokens, if far_ms is above 0 */
+    double error;                                /* relative error that 9 of 10 predictions do not
+                                                  * exceed, for weft_plan_choose; 0: unknown */
 } weft_plan_cost;
 typedef struct {
     double ms;                                   /* the sum of the next four */
@@ -120,15 +126,15 @@ typedef struct {
  * tokens. Errors: rows that do not ascend, negative or NaN costs. */
 WEFT_API weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
                                        bool padded, weft_plan_prediction *out) WEFT_MUST_USE;
-/* How much a plan's gradients differ from those of sequences drawn at random. Each share is in 0 ..
- * 1; 0 means that they do not differ. */
+/* How much a plan's gradients differ from those of sequences drawn at random. likeness, order and
+ * cuts are limited to 0 .. 1; 0 means that they do not differ. */
 typedef struct {
     double sum;                                  /* likeness + order + cuts */
-    double likeness;                             /* (eta2 - c) / (1 - c), c what chance gives:
-                                                  * (batches - 1) / (segments - 1) */
+    double likeness;                             /* (eta2 - c) / (1 - c), where c = (batches - 1) /
+                                                  * (segments - 1) is eta2 by chance; 0 if c >= 1 */
     double order;                                /* |autocorrelation| */
-    double cuts;                                 /* share of tokens in a piece that begins without
-                                                  * its state, half of it if the state is carried */
+    double cuts;                                 /* share of the tokens in pieces that do not begin
+                                                  * their sequence; with a carried state half */
 } weft_plan_disturbance;
 /* Computes the disturbance of a plan of the lengths len [n]. */
 WEFT_API weft_status weft_plan_disturb(const weft_plan *plan, const int32_t *len, int64_t n,
