@@ -69,12 +69,12 @@ static bool run(row r, const settings *s)
     b.row.tokens = r.B;
     add_linear(&b.row.work, (double)r.B, r.I, r.H, false);
     weft_set_grad_enabled(b.w, false);
-    bool good =
+    bool ok =
         fill_formula(b.x, "x", 2) && fill_formula(b.weight, "weight", 2) && fill_formula(b.dy, "dy", 2);
-    for (int which = 0; good && which < 3; which++)
-        good = measure_product(&b, which, s);
+    for (int which = 0; ok && which < 3; which++)
+        ok = measure_product(&b, which, s);
     weft_close(b.w);
-    return good;
+    return ok;
 }
 
 static bool is_generic(const settings *s)
@@ -92,13 +92,13 @@ static bool by_one(const settings *s)
     static const int64_t all[][3] = { { 5176, 128, 512 },  { 5176, 256, 1024 }, { 65792, 16, 128 },
                                       { 65792, 32, 2 },    { 5176, 512, 2048 }, { 5176, 128, 128 },
                                       { 1024, 512, 8000 }, { 64, 256, 1024 },   { 1, 512, 2048 } };
-    bool good = true;
+    bool ok = true;
     for (int i = 0; i < (s->quick ? 4 : 9); i++) {
         row r = { .name = "gemm", .lengths = "equal", .B = all[i][0], .T = 1, .I = all[i][1], .layers = 1 };
         r.H = all[i][2];
-        good &= measure(run, r, "plain", s);
+        ok &= measure(run, r, "plain", s);
     }
-    return good;
+    return ok;
 }
 
 bool bench_gemm(const settings *s)
@@ -206,10 +206,10 @@ static bool at_length(int64_t T, const settings *s)
         r.copy_ms = copy * moves[i].copies;
         measure_move(w, &moves[i], data, &r, &l, s);
     }
-    bool good = weft_ok(w);
+    bool ok = weft_ok(w);
     weft_close(w);
     free_kept();
-    return good;
+    return ok;
 }
 
 bool bench_pack(const settings *s) { return at_length(32, s) && at_length(4096, s); }

@@ -100,14 +100,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "\n");
         return 2;
     }
-    bool good = true;
+    bool ok = true;
     char name[32];
     find_peak(&s);
     for (const char *at = names; *at; at += *at == ',') {
         size_t n = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)n, at);
-        good &= run_named(name, &s);
+        ok &= run_named(name, &s);
         at += n;
     }
-    return !good;
+    return !ok;
 }

@@ -200,10 +200,10 @@ static bool run_g2p(row r, const settings *s)
     add_writing(&b.row.work, &b, (double)b.phone_count);
     add_linear(&b.row.work, (double)b.phone_count, r.H, 2 * r.H, true);    /* query times score weight */
     add_attention(&b.row.work, pairs_of(&b), 2 * r.H, 2 * r.H);
-    bool good = set_weights(b.all, 2 / sqrt((double)r.H)) &&
-                measure_training(&(training){ b.w, b.all, next_loss, UPDATES, updates, &b, b.row }, s);
+    bool ok = set_weights(b.all, 2 / sqrt((double)r.H)) &&
+              measure_training(&(training){ b.w, b.all, next_loss, UPDATES, updates, &b, b.row }, s);
     weft_close(b.w);
-    return good;
+    return ok;
 }
 
 bool bench_g2p(const settings *s)
@@ -293,30 +293,30 @@ static bool run_decode(row r, const settings *s)
     weft_set_training(b.w, false);
     weft_set_grad_enabled(b.w, false);
     make_words(&b, s->tiny ? 3 * r.B : WORDS, false);
-    bool good = set_weights(b.all, 4 / sqrt((double)r.H));
+    bool ok = set_weights(b.all, 4 / sqrt((double)r.H));
     b.row.tokens = b.phone_count;
-    while (good && s->open.device == WEFT_CUDA && !settled(b.w, &warm))
+    while (ok && s->open.device == WEFT_CUDA && !settled(b.w, &warm))
         write_all(&b);
     weft_usage before = weft_usage_of(b.w);
-    while (good && weft_ok(b.w)) {
+    while (ok && weft_ok(b.w)) {
         double ms = write_all(&b);
         more(&alone, b.decode_ms, s);
-        good = more(&all, ms, s);
+        ok = more(&all, ms, s);
     }
-    good = !failed(b.w, "decode");
-    if (good) {
+    ok = !failed(b.w, "decode");
+    if (ok) {
         count_launches(&b.row, b.w, &before, all.n);
         emit_both(&b, s, &all, &alone);
     }
     weft_close(b.w);
     free_kept();
-    return good;
+    return ok;
 }
 
 bool bench_decode(const settings *s)
 {
     row r = { .name = "decode", .lengths = "words", .layout = "packed", .T = 16, .I = 32, .H = 128 };
-    bool good = true;
+    bool ok = true;
     r.layers = 2;
     r.bidirectional = true;
     if (s->tiny) {
@@ -325,6 +325,6 @@ bool bench_decode(const settings *s)
     }
     for (r.beams = 1; r.beams <= 4; r.beams += 3)
         for (r.B = s->tiny ? 8 : 256; r.B > 0 && !(s->quick && r.B == 1); r.B = r.B == 1 ? 0 : 1)
-            good &= run_decode(r, s);
-    return good;
+            ok &= run_decode(r, s);
+    return ok;
 }

@@ -264,9 +264,9 @@ void weft_recover(weft *w)
 }
 
 /* ---- settings ---- */
-static bool set(bool *flag, bool on) { bool old = *flag; *flag = on; return old; }
-bool weft_set_training(weft *w, bool on)    { return is_open(w) ? set(&w->training, on) : false; }
-bool weft_set_grad_enabled(weft *w, bool on)   { return is_open(w) ? set(&w->recording, on) : false; }
+static bool set(bool *flag, bool value) { bool old = *flag; *flag = value; return old; }
+bool weft_set_training(weft *w, bool training)    { return is_open(w) ? set(&w->training, training) : false; }
+bool weft_set_grad_enabled(weft *w, bool enabled) { return is_open(w) ? set(&w->recording, enabled) : false; }
 bool weft_is_training(const weft *w)     { return is_open(w) && w->training; }
 bool weft_is_grad_enabled(const weft *w) { return is_open(w) && w->recording; }
 

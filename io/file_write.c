@@ -212,11 +212,11 @@ static bool sync_folder(const target *t)
     int d = openat(t->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d < 0)
         return true;
-    bool good = fsync(d) == 0 || errno == EINVAL || errno == ENOTSUP;
+    bool ok = fsync(d) == 0 || errno == EINVAL || errno == ENOTSUP;
     int why = errno;
     close(d);
     errno = why;
-    return good;
+    return ok;
 }
 
 static bool move_into_place(target *t, int file)
@@ -230,12 +230,12 @@ static weft_status replace(target *t, const weft__span *spans, int n)
     int file = begin_target(t);
     if (file < 0)
         return write_failed(t->path, errno);
-    bool good = write_spans(file, t, spans, n) && move_into_place(t, file);
+    bool ok = write_spans(file, t, spans, n) && move_into_place(t, file);
     int why = errno;
-    if (!good && *t->temporary)
+    if (!ok && *t->temporary)
         unlinkat(t->folder, t->temporary, 0);
     close(file);
-    if (!good)
+    if (!ok)
         return write_failed(t->path, why);
     if (!sync_folder(t))
         return weft__file_fail(WEFT_EIO, "%.500s: written, but a power cut may undo it: %s", t->path,

@@ -105,7 +105,7 @@ void weft_ema_swap(weft_ema *a)
     if (!is_usable(a, "ema_swap"))
         return;
     weft *w = a->w;
-    weft_mark here = weft_mark_here(w);
+    weft_mark mark = weft_mark_here(w);
     w->running = "ema_swap";
     weft_tensor *spare =
         weft__empty(w, &(weft__form){ .type = WEFT_REAL, .rank = 1, .size = { a->largest } });
@@ -120,5 +120,5 @@ void weft_ema_swap(weft_ema *a)
     a->swapped ^= !w->status;
     weft__check_faults(w, "ema_swap");
     if (!w->status)
-        weft_rewind(w, here);
+        weft_rewind(w, mark);
 }

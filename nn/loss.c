@@ -33,9 +33,9 @@ static weft_loss failed_loss(weft_tensor *x)
 
 static bool operand_is_usable(const char *name, weft *w, const weft_tensor *y, const char *what)
 {
-    const char *wrong = weft__wrong(w, y);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "%s: %s %s", name, what, wrong);
+    const char *error = weft__wrong(w, y);
+    if (error)
+        weft__fail(w, WEFT_EARG, "%s: %s %s", name, what, error);
     else if (y->f.type != WEFT_REAL)
         weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints; expected reals (weft_to_reals)", name, what);
     return !w->status;

@@ -22,11 +22,11 @@ weft_tensor *weft__bad_input(const weft_module *m, const weft_tensor *x, const c
         return &of_x->nil;
     }
     weft *w = m->w;
-    const char *wrong = weft__wrong(w, x);
-    if (!wrong)
+    const char *error = weft__wrong(w, x);
+    if (!error)
         return NULL;
     const weft_module *before = weft__enter(m);
-    weft__fail(w, WEFT_EARG, "%s: the input %s", function, wrong);
+    weft__fail(w, WEFT_EARG, "%s: the input %s", function, error);
     weft__leave(m, before);
     return &w->nil;
 }

@@ -289,9 +289,9 @@ static bool join_quietly(weft_optim *o) /* the error goes to the file function o
 {
     weft *w = o->w;
     weft__listener *listener = weft__mute_errors(w);
-    bool fine = weft__add_members(o, "optimiser");
-    weft__unmute_errors(w, listener, !fine);
-    return fine;
+    bool ok = weft__add_members(o, "optimiser");
+    weft__unmute_errors(w, listener, !ok);
+    return ok;
 }
 
 int weft__optim_saved(weft_optim *o, weft__saved *out, int room)

@@ -55,17 +55,17 @@ static int list_silent(weft_parallel *p, char *text, size_t size)  /* returns th
 {
     enum { NAMED = 8 };
     const weft__transport *t = p->transport;
-    int here = p->world.rank, all = p->world.ranks, silent = 0;
+    int rank = p->world.rank, ranks = p->world.ranks, silent = 0;
     call *roll = (call *)(void *)p->roll.at;
-    for (int q = 0; q < all; q++)
-        if (q != here) {
+    for (int q = 0; q < ranks; q++)
+        if (q != rank) {
             roll[q].request = t->post_recv(q, ALIVE, &roll[q].received, 1);
             t->post_send(q, ALIVE, &roll[q].sent, 1);
         }
-    double until = weft__seconds() + answer;
-    for (int q = 0; q < all; q++) {
-        double left = until - weft__seconds();
-        if (q == here || t->wait(roll[q].request, left > 0 ? left : 0) == 1)
+    double deadline = weft__seconds() + answer;
+    for (int q = 0; q < ranks; q++) {
+        double remaining = deadline - weft__seconds();
+        if (q == rank || t->wait(roll[q].request, remaining > 0 ? remaining : 0) == 1)
             continue;
         if (silent == 0)
             snprintf(text, size, "rank %d", q);
@@ -107,7 +107,7 @@ static int wait_a_slice(weft_parallel *p, int request)
 
 static bool wait_for_all(weft_parallel *p, const char *what, weft__request *r, int n)
 {
-    double until = weft__seconds() + p->timeout;
+    double deadline = weft__seconds() + p->timeout;
     if (p->ended)                                /* the transport is still ending this process */
         return false;
     if (p->transfer.broken)                      /* found during the backward pass */
@@ -117,7 +117,7 @@ static bool wait_for_all(weft_parallel *p, const char *what, weft__request *r, i
         while (!over) {
             if (p->transfer.broken)
                 return weft__is_lost(p, p->transfer.lost_rank, what);
-            if (weft__seconds() > until)
+            if (weft__seconds() > deadline)
                 return weft__is_late(p, r[i].peer, what);
             over = wait_a_slice(p, r[i].number);
         }
@@ -130,7 +130,7 @@ static bool wait_for_all(weft_parallel *p, const char *what, weft__request *r, i
 bool weft__await(weft_parallel *p, const char *what, weft__request *r, int n)
 {
     double from = weft__seconds();
-    bool fine = wait_for_all(p, what, r, n);
+    bool ok = wait_for_all(p, what, r, n);
     p->waited += weft__seconds() - from;
-    return fine;
+    return ok;
 }

@@ -24,9 +24,9 @@ static weft_status share_status(weft_parallel *p, const char *what, weft_status 
                                weft_error_message(p->w));
     weft__end_texts(p, offsetof(result, text), sizeof r.text);
     for (int q = 0; q < (all ? p->world.ranks : 1); q++) {
-        const result *of = weft__words_of(p, q);
-        if (of->status)
-            return weft__file_fail((weft_status)of->status, "rank %d: %s", q, of->text);
+        const result *results = weft__words_of(p, q);
+        if (results->status)
+            return weft__file_fail((weft_status)results->status, "rank %d: %s", q, results->text);
     }
     return WEFT_OK;
 }
@@ -114,8 +114,10 @@ static void forget_image(weft_parallel *p)
 static weft_status hand_out_image(weft_parallel *p, const char *what, const char *path)
 {
     for (size_t at = 0; at < p->image.size; at += SLICE) {
-        size_t left = p->image.size - at;
-        weft__request r = { p->transport->broadcast(0, p->image.bytes + at, left < SLICE ? left : SLICE), 0 };
+        size_t remaining = p->image.size - at;
+        weft__request r = {
+            p->transport->broadcast(0, p->image.bytes + at, remaining < SLICE ? remaining : SLICE), 0
+        };
         if (!weft__await(p, what, &r, 1))
             return failed(p, what, path);
     }

@@ -42,8 +42,8 @@ void weft__signals_watch(void)
 /* ---- all-gather ---- */
 const void *weft__words_of(const weft_parallel *p, int rank)
 {
-    int all = p->world.ranks;
-    return p->inbox.at + (rank - p->world.rank + all) % all * p->inbox_bytes;
+    int ranks = p->world.ranks;
+    return p->inbox.at + (rank - p->world.rank + ranks) % ranks * p->inbox_bytes;
 }
 
 void weft__end_texts(weft_parallel *p, size_t at, size_t size)
@@ -54,14 +54,15 @@ void weft__end_texts(weft_parallel *p, size_t at, size_t size)
 
 bool weft__all_gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n)
 {
-    int here = p->world.rank, all = p->world.ranks;
-    char *said = weft__reserve(p->w, &p->inbox, n * all);
+    int rank = p->world.rank, ranks = p->world.ranks;
+    char *said = weft__reserve(p->w, &p->inbox, n * ranks);
     if (!said)
         return false;
     p->inbox_bytes = n;
     memcpy(said, bytes, (size_t)n);
-    for (int d = 1; d < all; d *= 2) {
-        int to = (here - d + all) % all, from = (here + d) % all, blocks = d < all - d ? d : all - d;
+    for (int d = 1; d < ranks; d *= 2) {
+        int to = (rank - d + ranks) % ranks, from = (rank + d) % ranks,
+            blocks = d < ranks - d ? d : ranks - d;
         size_t size = (size_t)(blocks * n);
         weft__request r[2] = { { p->transport->post_recv(from, tag, said + d * n, size), from },
                                { p->transport->post_send(to, tag, said, size), to } };
@@ -142,12 +143,12 @@ bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, 
         return false;
     weft__end_texts(p, offsetof(word, what), sizeof mine.what);
     weft__end_texts(p, offsetof(word, text), sizeof mine.text);
-    bool fine = same_call(p) && none_has_failed(p) && prints_agree(p, what, prints, n), posted = false;
+    bool ok = same_call(p) && none_has_failed(p) && prints_agree(p, what, prints, n), posted = false;
     for (int q = 0; q < p->world.ranks; q++) {
         const word *its = weft__words_of(p, q);
-        p->stopping |= its->stopping && fine;
+        p->stopping |= its->stopping && ok;
         posted |= its->posted;
     }
-    p->drain |= !fine && posted;
-    return fine;
+    p->drain |= !ok && posted;
+    return ok;
 }

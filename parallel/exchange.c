@@ -166,15 +166,15 @@ void weft__transfer_post(weft_parallel *p)
 {
     transfer *x = &p->transfer;
     weft__branch b[WEFT__BRANCHES];
-    int here = p->world.rank, ranks = p->world.ranks, chunk = x->posted++;
+    int rank = p->world.rank, ranks = p->world.ranks, chunk = x->posted++;
     term *theirs = x->term + x->own_terms;
     group(x, true);
     for (int q = 0; q < ranks; q++)
-        for (int i = 0, n = q == here ? 0 : branches_of(p, q, b); i < n; i++)
+        for (int i = 0, n = q == rank ? 0 : branches_of(p, q, b); i < n; i++)
             post(x, chunk, false, q, GRADIENTS + i, (theirs++)->x + x->offset[chunk],
-                 weft__piece_size(x, chunk, here));
+                 weft__piece_size(x, chunk, rank));
     for (int d = 1; d < ranks; d++)
-        for (int i = 0, q = (here + d) % ranks; i < x->own_terms; i++)
+        for (int i = 0, q = (rank + d) % ranks; i < x->own_terms; i++)
             post(x, chunk, true, q, GRADIENTS + i, x->term[i].x + weft__piece_from(x, chunk, q),
                  weft__piece_size(x, chunk, q));
     group(x, false);
@@ -182,16 +182,16 @@ void weft__transfer_post(weft_parallel *p)
 
 static void hand_out(transfer *x, int chunk)
 {
-    int here = x->p->world.rank, ranks = x->p->world.ranks;
+    int rank = x->p->world.rank, ranks = x->p->world.ranks;
     group(x, true);
     for (int d = 1; d < ranks; d++) {
-        int q = (here + ranks - d) % ranks;
+        int q = (rank + ranks - d) % ranks;
         post(x, chunk, false, q, SUMS_OUT, x->sum + weft__piece_from(x, chunk, q),
              weft__piece_size(x, chunk, q));
     }
     for (int d = 1; d < ranks; d++)
-        post(x, chunk, true, (here + d) % ranks, SUMS_OUT, x->sum + weft__piece_from(x, chunk, here),
-             weft__piece_size(x, chunk, here));
+        post(x, chunk, true, (rank + d) % ranks, SUMS_OUT, x->sum + weft__piece_from(x, chunk, rank),
+             weft__piece_size(x, chunk, rank));
     group(x, false);
 }
 
@@ -205,12 +205,12 @@ static bool await_chunk(transfer *x, int chunk, const char *what, bool wait)
     if (wait && !weft__await(x->p, what, r + *over, n - *over))
         return false;
     for (; !wait && *over < n; ++*over) {
-        int is = r[*over].number < 0 ? WEFT__LOST : x->p->transport->test(r[*over].number);
-        if (is < 0) {
+        int state = r[*over].number < 0 ? WEFT__LOST : x->p->transport->test(r[*over].number);
+        if (state < 0) {
             x->broken = true;
             x->lost_rank = r[*over].peer;
         }
-        if (is != 1)
+        if (state != 1)
             return false;
     }
     x->requests[chunk] = *over = 0;

@@ -107,11 +107,12 @@ void weft__results_measure(weft_parallel *p)
 static bool list(weft_parallel_result *table, int64_t all, const char *at, int64_t n)
 {
     entry e;
-    for (int64_t left = n; left >= (int64_t)sizeof e; left -= size_of(e.n), at += size_of(e.n)) {
+    for (int64_t remaining = n; remaining >= (int64_t)sizeof e;
+         remaining -= size_of(e.n), at += size_of(e.n)) {
         memcpy(&e, at, sizeof e);
         if (e.place < 0)
             return true;
-        if (e.place >= all || e.n < 0 || e.n > left - (int64_t)sizeof e)
+        if (e.place >= all || e.n < 0 || e.n > remaining - (int64_t)sizeof e)
             return false;
         table[e.place] = (weft_parallel_result){ at + sizeof e, e.n };
     }
@@ -122,10 +123,10 @@ static bool reserve(weft_parallel *p)
 {
     weft__results *r = &p->results;
     int64_t all = r->part_size * p->world.ranks;
-    bool fine = behind(p, r->part_size - r->n) &&
-                weft__reserve(p->w, &r->table, p->batch.n * (int64_t)sizeof(weft_parallel_result));
-    return fine && (!p->transport ||
-                    (weft__reserve(p->w, &r->gathered, all) && weft__reserve(p->w, &p->inbox, all)));
+    bool ok = behind(p, r->part_size - r->n) &&
+              weft__reserve(p->w, &r->table, p->batch.n * (int64_t)sizeof(weft_parallel_result));
+    return ok && (!p->transport ||
+                  (weft__reserve(p->w, &r->gathered, all) && weft__reserve(p->w, &p->inbox, all)));
 }
 
 bool weft__share_results(weft_parallel *p)

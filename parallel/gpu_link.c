@@ -32,17 +32,17 @@ static int next_is(weft_parallel *p)
 {
     if (p->linked.next.number < 0)
         return WEFT__LOST;
-    int is = p->linked.is_over ? 1 : p->transport->test(p->linked.next.number);
-    p->linked.is_over = is == 1;
-    return is;
+    int state = p->linked.is_over ? 1 : p->transport->test(p->linked.next.number);
+    p->linked.is_over = state == 1;
+    return state;
 }
 
 /* ---- waiting ---- */
 static bool link_failed(weft_parallel *p, const char *what)
 {
     char text[300];
-    double until = weft__seconds() + grace;
-    while (weft__seconds() < until)
+    double deadline = weft__seconds() + grace;
+    while (weft__seconds() < deadline)
         if (next_is(p) == WEFT__LOST)
             return weft__is_lost(p, p->linked.next.peer, what);
     snprintf(text, sizeof text, "%s: %s", what, p->w->dev.links->why(p->link));
@@ -53,25 +53,25 @@ static bool link_failed(weft_parallel *p, const char *what)
 /* Returns the final state of the link; 0 if a rank is lost or the context has failed. */
 static int has_arrived(weft_parallel *p, const char *what, int (*state)(weft__link *))
 {
-    double from = weft__seconds(), until = from + p->timeout;
-    int is = 0;
-    bool fine = !p->ended;
-    while (fine && !(is = state(p->link))) {
+    double start = weft__seconds(), deadline = start + p->timeout;
+    int result = 0;
+    bool ok = !p->ended;
+    while (ok && !(result = state(p->link))) {
         if (next_is(p) == WEFT__LOST)
-            fine = weft__is_lost(p, p->linked.next.peer, what);
-        else if (weft__seconds() > until)
-            fine = weft__is_late(p, p->linked.next.peer, what);
+            ok = weft__is_lost(p, p->linked.next.peer, what);
+        else if (weft__seconds() > deadline)
+            ok = weft__is_late(p, p->linked.next.peer, what);
         else
             sched_yield();
     }
-    p->waited += weft__seconds() - from;
-    return is;
+    p->waited += weft__seconds() - start;
+    return result;
 }
 
 static bool wait_for_state(weft_parallel *p, const char *what, int (*state)(weft__link *))
 {
-    int is = has_arrived(p, what, state);
-    return is == 1 || (is && link_failed(p, what));
+    int result = has_arrived(p, what, state);
+    return result == 1 || (result && link_failed(p, what));
 }
 
 bool weft__link_taken(weft_parallel *p, const char *what)
@@ -196,11 +196,11 @@ static bool joined(weft_parallel *p, hello *mine, char *why, size_t size)
             watch_neighbour(p, joining);
         return false;
     }
-    int is = has_arrived(p, joining, d->links->taken);
-    mine->fails = is != 1;
-    if (is && is != 1)
+    int result = has_arrived(p, joining, d->links->taken);
+    mine->fails = result != 1;
+    if (result && result != 1)
         snprintf(mine->why, sizeof mine->why, "%s", d->links->why(p->link));
-    return is && watch_neighbour(p, joining) && all_can(p, mine, why, size);
+    return result && watch_neighbour(p, joining) && all_can(p, mine, why, size);
 }
 
 static bool linked(weft_parallel *p, hello *mine, char *why, size_t size)
@@ -220,16 +220,16 @@ bool weft__link_up(weft_parallel *p)
     char why[300] = "";
     if (!p->transport || p->w->dev.k->synchronous || p->world.ranks == 1 || p->linked.tried)
         return true;
-    bool fine = linked(p, &mine, why, sizeof why);
-    if (!fine)
+    bool ok = linked(p, &mine, why, sizeof why);
+    if (!ok)
         weft__link_down(p);
     if (p->lost || p->w->status)
         return false;
     p->linked.tried = true;
     bool meant = p->linked.shared || strstr(why, "WEFT_NCCL=off");
-    if (fine && p->w->dev.log && p->world.rank == 0)
+    if (ok && p->w->dev.log && p->world.rank == 0)
         fprintf(stderr, "weft: gradients go from GPU to GPU by %s\n", mine.name);
-    else if (!fine && !meant && p->world.rank == 0 && !weft__silenced())
+    else if (!ok && !meant && p->world.rank == 0 && !weft__silenced())
         fprintf(stderr,
                 "weft: gradients pass through host memory: %s; WEFT_NCCL=off chooses this, WEFT_LOG=0 "
                 "silences this message\n",

@@ -57,13 +57,13 @@ static bool shrink(weft_parallel *p)
     sigaction(SIGALRM, &end, &before);
     alarm((unsigned)p->timeout + 1);
     here.world = p->world;
-    bool fine = p->transport->shrink(&here.world);
+    bool ok = p->transport->shrink(&here.world);
     alarm(0);
     sigaction(SIGALRM, &before, NULL);
-    if (!fine)
+    if (!ok)
         weft__end_job(p, "lost a rank, and the transport cannot continue without it");
     here.losses++;
-    return fine;
+    return ok;
 }
 
 typedef struct { int64_t call; int32_t done, first; } where;

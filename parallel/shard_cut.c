@@ -81,10 +81,10 @@ void weft__deal(weft_parallel *p, const weft_plan *parts, int64_t batch)
     weft__portion *b = &p->batch;
     int64_t at = 0;
     for (int s = 0; s < p->shards; s++) {
-        const weft_plan_batch *of = parts[s].batch + batch;
+        const weft_plan_batch *piece = parts[s].batch + batch;
         b->start[s] = at;
-        for (int64_t i = 0; i < of->n; i++, at++) {
-            b->index[at] = (int32_t)parts[s].segment[of->first + i].sequence;
+        for (int64_t i = 0; i < piece->n; i++, at++) {
+            b->index[at] = (int32_t)parts[s].segment[piece->first + i].sequence;
             b->place[at] = (int32_t)at;
         }
     }

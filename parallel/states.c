@@ -10,9 +10,9 @@ static int64_t bytes_of(const weft__parameter *q) { return weft__bytes(&q->value
 /* Returns the next buffer of a rank's shards. */
 static weft__parameter *next_state(const weft_parallel *p, int rank, const weft__parameter *after)
 {
-    const weft__branch of = weft__shards_of(p->shards, rank, p->world.ranks);
+    const weft__branch shards = weft__shards_of(p->shards, rank, p->world.ranks);
     weft__parameter *q = weft__next_parameter(p->module->root, after);
-    while (q && (q->shard <= of.from || q->shard > of.end))
+    while (q && (q->shard <= shards.from || q->shard > shards.end))
         q = weft__next_parameter(p->module->root, q);
     return q;
 }

@@ -228,11 +228,11 @@ static bool look(weft_parallel *p, bool values)
         { "the options of an optimiser", p->updates ? 0 : weft__print_of_optimisers(p->module) },
         { its_values, all },
     };
-    bool fine = weft__agree(p, an_update, prints, sizeof prints / sizeof *prints);
-    if (!fine && p->differs == its_values)
+    bool ok = weft__agree(p, an_update, prints, sizeof prints / sizeof *prints);
+    if (!ok && p->differs == its_values)
         weft__name_difference(p, an_update, mine, n);
     weft__release(w, mine);
-    return fine;
+    return ok;
 }
 
 static void add_up(weft_parallel *p)

@@ -111,9 +111,9 @@ weft_status weft__planner_laplace(const int32_t *len, int64_t n, const weft_plan
         return WEFT_ENOMEM;
     for (int64_t first = pool; first < n; first += 2 * pool)
         for (int64_t i = first, last = (first + pool < n ? first + pool : n) - 1; i < last; i++, last--) {
-            int32_t is = order[i];
+            int32_t index = order[i];
             order[i] = order[last];
-            order[last] = is;
+            order[last] = index;
         }
     return cut_order(len, n, o, order, p);
 }

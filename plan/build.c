@@ -36,14 +36,14 @@ static _Thread_local weft__plan_scope *newest;
 void *weft__plan_memory(int64_t n, size_t bytes)
 {
     bool fits = n >= 0 && (uint64_t)n < SIZE_MAX / 4 / bytes;
-    weft__plan_scope *is = fits ? malloc(sizeof *is + ((size_t)n + 1) * bytes) : NULL;
-    if (!is) {
+    weft__plan_scope *block = fits ? malloc(sizeof *block + ((size_t)n + 1) * bytes) : NULL;
+    if (!block) {
         weft_plan_refuse(WEFT_ENOMEM, "plan: no memory for %lld times %zu bytes", (long long)n, bytes);
         return NULL;
     }
-    is->before = newest;
-    newest = is;
-    return is->bytes;
+    block->before = newest;
+    newest = block;
+    return block->bytes;
 }
 
 weft__plan_scope *weft__plan_scope_open(void) { return newest; }
@@ -51,9 +51,9 @@ weft__plan_scope *weft__plan_scope_open(void) { return newest; }
 void weft__plan_scope_close(weft__plan_scope *outer)
 {
     while (newest != outer) {
-        weft__plan_scope *is = newest;
-        newest = is->before;
-        free(is);
+        weft__plan_scope *scope = newest;
+        newest = scope->before;
+        free(scope);
     }
 }
 
@@ -84,9 +84,9 @@ static bool grow(void **array, int64_t *room, int64_t needed, size_t bytes)
 bool weft__plan_reserve(weft_plan *p, int64_t segments)
 {
     void *array = p->segment;
-    bool good = grow(&array, &p->room[SEGMENTS], segments, sizeof *p->segment);
+    bool ok = grow(&array, &p->room[SEGMENTS], segments, sizeof *p->segment);
     p->segment = array;
-    return good;
+    return ok;
 }
 
 bool weft__plan_is_intact(const weft_plan *p)
@@ -115,9 +115,9 @@ weft_status weft_plan_end_batch(weft_plan *p, int64_t rows, int64_t width)
                                 "%lld cells",
                                 (long long)rows, (long long)width, INT32_MAX, (long long)WEFT__PLAN_WIDTH);
     void *array = p->batch;
-    bool good = grow(&array, &p->room[BATCHES], p->batches + 1, sizeof *p->batch);
+    bool ok = grow(&array, &p->room[BATCHES], p->batches + 1, sizeof *p->batch);
     p->batch = array;
-    if (!good)
+    if (!ok)
         return WEFT_ENOMEM;
     p->batch[p->batches++] = (weft_plan_batch){ p->room[OPEN], p->segments - p->room[OPEN], rows, width };
     p->room[OPEN] = p->segments;

@@ -57,9 +57,9 @@ static int32_t rest_of(weft__gaps *g, int32_t lowest)
 /* ---- the tree ---- */
 static int64_t new_node(weft__gaps *g)
 {
-    int64_t is = g->unused;
-    if (is >= 0) {
-        g->unused = g->nodes[is].below[0];
+    int64_t index = g->unused;
+    if (index >= 0) {
+        g->unused = g->nodes[index].below[0];
     } else {
         if (g->n == g->room) {
             int64_t room = 2 * g->room + 16;
@@ -69,10 +69,10 @@ static int64_t new_node(weft__gaps *g)
             g->nodes = g->n ? memcpy(more, g->nodes, (size_t)g->n * sizeof *more) : more;
             g->room = room;
         }
-        is = g->n++;
+        index = g->n++;
     }
-    g->nodes[is].occupied = 0;
-    return is;
+    g->nodes[index].occupied = 0;
+    return index;
 }
 
 weft__gaps *weft__gaps_new(int64_t rows, int64_t capacity)
@@ -163,11 +163,11 @@ int64_t weft__gaps_from(const weft__gaps *g, int64_t least)
 static void prune(weft__gaps *g, const int64_t *path, int64_t gap)
 {
     for (int level = g->levels - 1; level >= 0; level--) {
-        node *is = g->nodes + path[level];
-        is->occupied &= ~((uint64_t)1 << place(g, level, gap));
-        if (is->occupied || !level)
+        node *emptied = g->nodes + path[level];
+        emptied->occupied &= ~((uint64_t)1 << place(g, level, gap));
+        if (emptied->occupied || !level)
             return;
-        is->below[0] = (int32_t)g->unused;
+        emptied->below[0] = (int32_t)g->unused;
         g->unused = path[level];
     }
 }

@@ -57,11 +57,11 @@ static void sort_by_digit(const int32_t *len, const int32_t *from, int64_t n, in
 static void insert_sort(const int32_t *len, int32_t *order, int64_t n, bool descending)
 {
     for (int64_t i = 1; i < n; i++) {
-        int32_t is = order[i];
+        int32_t index = order[i];
         int64_t k = i;
-        for (; k && (descending ? len[order[k - 1]] < len[is] : len[order[k - 1]] > len[is]); k--)
+        for (; k && (descending ? len[order[k - 1]] < len[index] : len[order[k - 1]] > len[index]); k--)
             order[k] = order[k - 1];
-        order[k] = is;
+        order[k] = index;
     }
 }
 
@@ -88,13 +88,13 @@ void weft__plan_sort_in(const int32_t *len, int32_t *order, int64_t n, bool desc
 bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descending, int64_t lookahead)
 {
     int64_t block = lookahead > 0 && lookahead < n ? lookahead : n;
-    weft__plan_scope *here = weft__plan_scope_open();
+    weft__plan_scope *scope = weft__plan_scope_open();
     int32_t *scratch = weft__plan_memory(block, sizeof *scratch);
-    bool good = scratch;
-    for (int64_t i = 0; good && i < n; i += block)
+    bool ok = scratch;
+    for (int64_t i = 0; ok && i < n; i += block)
         weft__plan_sort_in(len, order + i, n - i < block ? n - i : block, descending, scratch);
-    weft__plan_scope_close(here);
-    return good;
+    weft__plan_scope_close(scope);
+    return ok;
 }
 
 /* ---- shuffled ---- */

@@ -208,12 +208,12 @@ static bool take_step(search *b)
 weft_decoded weft__decode_beams(const weft__decoder *d, int64_t n, weft_state first)
 {
     search b = { .d = *d };
-    bool good = weft__decoder_begin(&b.d, n, first) && begin_search(&b);
-    if (good)
+    bool ok = weft__decoder_begin(&b.d, n, first) && begin_search(&b);
+    if (ok)
         take_nodes(&b);
-    while (good && b.d.next.n && !b.d.w->status)
-        good = take_step(&b);
-    if (good && !b.d.w->status)
+    while (ok && b.d.next.n && !b.d.w->status)
+        ok = take_step(&b);
+    if (ok && !b.d.w->status)
         read_back(&b);
     keep_nodes(&b);
     return weft__decoder_end(&b.d);

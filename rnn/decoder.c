@@ -32,7 +32,7 @@ static const char *sampling_fault(const weft_decode_opts *o)
 static const char *decoder_fault(const weft__decoder *d, int64_t n)
 {
     const weft_decode_opts *o = d->o;
-    const char *wrong =
+    const char *error =
         !d->step ? "the step function is NULL" :
         !o       ? "opts is NULL" :
         n < 0    ? "n: expected 0 or more sequences" :
@@ -48,7 +48,7 @@ static const char *decoder_fault(const weft__decoder *d, int64_t n)
         !o->prompt && o->prompt_len      ? "prompt_len: prompt is NULL; expected both or neither" :
         o->prompt && !o->prompt_len && n ? "prompt: prompt_len is NULL; expected both or neither" :
                                            sampling_fault(o);
-    return wrong ? wrong : mode_fault(o);
+    return error ? error : mode_fault(o);
 }
 
 /* Checks the states before the first step, or after a step, for n rows. */
@@ -58,10 +58,10 @@ static bool states_are_good(weft__decoder *d, weft_state s, int64_t n)
     char text[128];
     for (int i = 0; i < 2; i++) {
         const weft__form *f = states[i] ? &states[i]->f : NULL;
-        const char *wrong = f ? weft__wrong(d->w, states[i]) : NULL;
-        if (wrong)
+        const char *error = f ? weft__wrong(d->w, states[i]) : NULL;
+        if (error)
             weft__fail(d->w, WEFT_EARG, "%s: step %lld: state %s %s", d->name, (long long)d->steps,
-                       i ? "c" : "h", wrong);
+                       i ? "c" : "h", error);
         else if (f && (f->rank != 3 || f->batch || f->type != WEFT_REAL || f->size[1] != n))
             weft__fail(d->w, WEFT_ESHAPE,
                        "%s: step %lld: state %s is %s; expected [layers * directions, %lld, width] of reals",
@@ -263,10 +263,10 @@ static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
 {
     weft *w = d->w;
     char text[128];
-    const char *wrong = weft__wrong(w, scores);
-    if (wrong)
+    const char *error = weft__wrong(w, scores);
+    if (error)
         weft__fail(w, WEFT_EARG, "%s: step %lld: the tensor of scores %s", d->name, (long long)d->steps,
-                   wrong);
+                   error);
     else if (scores->f.type != WEFT_REAL || scores->f.batch || scores->f.rank != 2 ||
              scores->f.size[0] != d->now.n || scores->f.size[1] < 1 ||
              (d->steps && scores->f.size[1] != d->classes))

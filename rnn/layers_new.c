@@ -10,10 +10,10 @@
 const char *weft__gate_names(weft__cell cell)
 {
 #define CELL(name, gpu, gates, slots, states, x, h, names, ...) names,
-    static const char *const of[] = {
+    static const char *const list[] = {
 #include "core/cells.def"
     };
-    return of[cell];
+    return list[cell];
 }
 
 int weft__gate_of(weft__cell cell, char letter)
@@ -204,11 +204,11 @@ weft__state_form weft__state_form_of(const weft_rnn *r)
 
 weft_module *weft_rnn_module(weft_rnn *r) { return r ? r->m : NULL; }
 
-bool weft_rnn_set_composed(weft_rnn *r, bool on)
+bool weft_rnn_set_composed(weft_rnn *r, bool composed)
 {
     bool was = r && r->composed;
     if (r && r->m)
-        r->composed = on || is_own(r);           /* which has no fused form */
+        r->composed = composed || is_own(r);           /* which has no fused form */
     return was;
 }
 

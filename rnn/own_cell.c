@@ -71,9 +71,9 @@ static bool own_state_fits(const weft__direction *d, const char *which, weft_ten
 {
     weft *w = d->in[WEFT__X]->w;
     char text[128];
-    const char *wrong = w->status ? NULL : weft__wrong(w, given);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "the step of the cell \"%s\": %s %s", d->own->cell->name, which, wrong);
+    const char *error = w->status ? NULL : weft__wrong(w, given);
+    if (error)
+        weft__fail(w, WEFT_EARG, "the step of the cell \"%s\": %s %s", d->own->cell->name, which, error);
     else if (!w->status && (given->f.batch || given->f.rank != 2 || given->f.type != WEFT_REAL ||
                             given->f.size[0] != rows || given->f.size[1] != d->hidden))
         weft__fail(w, WEFT_ESHAPE,

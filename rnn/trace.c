@@ -10,19 +10,19 @@
 #include "rnn/rnn.h"
 
 /* ---- enabling ---- */
-bool weft_rnn_set_traced(weft_rnn *r, bool on)
+bool weft_rnn_set_traced(weft_rnn *r, bool traced)
 {
     weft__traces *t = weft__traces_of(r);
     bool was = t && t->on;
     if (!t || t->w->status)
         return was;
-    if (on && t->own)
+    if (traced && t->own)
         return weft__fail(t->w, WEFT_EARG,
                           "rnn_set_traced: the cell is the program's own; expected one of the library"),
                was;
-    if (on && !t->trace)
+    if (traced && !t->trace)
         t->trace = weft__layer(weft_rnn_module(r), (size_t)(t->layers * t->directions) * sizeof *t->trace);
-    t->on = on && t->trace;
+    t->on = traced && t->trace;
     return was;
 }
 
@@ -178,9 +178,9 @@ weft_rnn_traced weft_rnn_trace(weft_rnn *r, int layer, bool reverse)
     if (w->status || !is_available(w, all, layer, reverse))
         return out;
     const weft__trace *t = all->trace + layer * all->directions + reverse;
-    const char *wrong = weft__wrong(w, t->h);
-    if (wrong)
-        return weft__fail(w, WEFT_EARG, "rnn_trace: the result of the layer's last run %s", wrong), out;
+    const char *error = weft__wrong(w, t->h);
+    if (error)
+        return weft__fail(w, WEFT_EARG, "rnn_trace: the result of the layer's last run %s", error), out;
     WEFT_NO_GRAD(w) fill_traced(all, t, &out);
     return weft_ok(w) ? out : (weft_rnn_traced){ .gates = 0 };
 }

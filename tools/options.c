@@ -17,9 +17,9 @@ int usage_error(const subcommand *s, const char *format, ...)
     return USAGE;
 }
 
-static const char *option_name(int i, const void *of)
+static const char *option_name(int i, const void *context)
 {
-    const option *o = ((const subcommand *)of)->options;
+    const option *o = ((const subcommand *)context)->options;
     return o && o[i].name ? o[i].name + 2 : NULL;
 }
 

@@ -124,13 +124,13 @@ weft_tensor *weft_ragged_of(const weft_packed_sequence *p)
     w->running = "ragged_of";
     int64_t at = 0;
     int32_t *sorted = NULL;
-    const char *wrong = wrong_sizes(p, &at);
-    if (!wrong && (sorted = weft__take(w, WEFT__ARENA_CALLS, 2 * p->sequences * (int64_t)sizeof *sorted)))
-        wrong = wrong_order(p, sorted, sorted + p->sequences, &at);
-    if (wrong)
+    const char *error = wrong_sizes(p, &at);
+    if (!error && (sorted = weft__take(w, WEFT__ARENA_CALLS, 2 * p->sequences * (int64_t)sizeof *sorted)))
+        error = wrong_order(p, sorted, sorted + p->sequences, &at);
+    if (error)
         weft__fail(
             w, WEFT_EARG, "ragged_of: position %lld, with %lld steps, %lld sequences, %lld rows; expected %s",
-            (long long)at, (long long)p->steps, (long long)p->sequences, (long long)x->f.size[0], wrong);
+            (long long)at, (long long)p->steps, (long long)p->sequences, (long long)x->f.size[0], error);
     return w->status ? &w->nil : from_rows(p, sorted);
 }
 
@@ -145,10 +145,10 @@ static weft_tensor *listed(weft_tensor *const *x, int64_t n, const char *functio
                    (long long)n);
     for (int64_t s = 0; len && s < n && !w->status; s++) {
         char text[128];
-        const char *wrong = weft__wrong(w, x[s]);
-        if (wrong || x[s]->f.batch || x[s]->f.rank < 1 || x[s]->f.rank != x[0]->f.rank)
+        const char *error = weft__wrong(w, x[s]);
+        if (error || x[s]->f.batch || x[s]->f.rank < 1 || x[s]->f.rank != x[0]->f.rank)
             weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld %s%s; expected plain [T, ..] of one rank", function,
-                       (long long)s, wrong ? wrong : "is ", wrong ? "" : weft__text(&x[s]->f, text));
+                       (long long)s, error ? error : "is ", error ? "" : weft__text(&x[s]->f, text));
         else
             len[s] = (int32_t)x[s]->f.size[0];
     }

@@ -271,11 +271,11 @@ weft_tensor *weft__insert_axis(weft_tensor *x, int axis)
 
 weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis)
 {
-    bool fine = x && n > 0 && n <= INT32_MAX;
-    weft *w = weft__context(x, fine ? (int)n : 0);
-    for (int64_t i = 0; fine && i < n; i++)
-        fine = !weft__wrong(w, x[i]);
-    if (!fine || !weft_ok(w))
+    bool ok = x && n > 0 && n <= INT32_MAX;
+    weft *w = weft__context(x, ok ? (int)n : 0);
+    for (int64_t i = 0; ok && i < n; i++)
+        ok = !weft__wrong(w, x[i]);
+    if (!ok || !weft_ok(w))
         return weft__failed_of(x, x && n > 0 && n <= INT32_MAX ? (int)n : 0, WEFT_EARG, "stack",
                                "%lld tensors%s; expected one or more", (long long)n, x ? "" : ", NULL");
     int rank = x[0]->f.rank + 1, at = axis < 0 ? axis + rank : axis;

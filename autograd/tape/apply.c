@@ -95,11 +95,11 @@ static void *dummy_buffer(const weft_tensor *t, weft_dtype asked, void *seen)
 
 static void *data_of(const weft_tensor *t, weft_dtype type)
 {
-    const char *wrong = t ? weft__wrong(t->w, t) : NULL;
+    const char *error = t ? weft__wrong(t->w, t) : NULL;
     const char *function = type == WEFT_REAL ? "op_data" : "op_int_data";
-    if (wrong)
-        weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", function, wrong);
-    if (!t || wrong)
+    if (error)
+        weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", function, error);
+    if (!t || error)
         return NULL;
     if (t->w->tape)
         weft__run_deferred(t->w);                /* raw reads require that no call waits */

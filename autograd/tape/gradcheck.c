@@ -13,9 +13,9 @@ static weft_tensor *value_of(function *f, weft_tensor *const *x, void *user)
     weft__callback outer = weft__callback_begin(w, "the function of", "gradcheck");
     weft_tensor *y = f(x, user);
     weft__callback_end(w, outer);
-    const char *wrong = w->status ? NULL : weft__wrong(w, y);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "gradcheck: the tensor that the function returned %s", wrong);
+    const char *error = w->status ? NULL : weft__wrong(w, y);
+    if (error)
+        weft__fail(w, WEFT_EARG, "gradcheck: the tensor that the function returned %s", error);
     else if (!w->status && count(y) != 1)
         weft__failed(y, WEFT_ESHAPE, "gradcheck", "expected a function whose result has one element");
     return w->status ? &w->nil : y;
@@ -24,11 +24,11 @@ static weft_tensor *value_of(function *f, weft_tensor *const *x, void *user)
 static double value_at(function *f, weft_tensor *const *x, void *user, int64_t i, int64_t j, real v)
 {
     weft *w = x[0]->w;
-    weft_mark here = weft_mark_here(w);
+    weft_mark mark = weft_mark_here(w);
     w->dev.k->upload(&w->dev, x[i]->data + j, &v, sizeof v);
     double y = (double)weft_item(value_of(f, x, user));
     if (weft_ok(w))
-        weft_rewind(w, here);
+        weft_rewind(w, mark);
     return y;
 }
 

@@ -182,19 +182,19 @@ static void print_wrapped(FILE *file, const char *text)
 
 static bool print_entries(FILE *file, weft__listing *l)      /* false: no memory */
 {
-    bool good = true;
-    for (int64_t e = 0; good && l->w->tape && e < l->w->tape->entries; e++) {
+    bool ok = true;
+    for (int64_t e = 0; ok && l->w->tape && e < l->w->tape->entries; e++) {
         char *text = NULL;
         size_t size = 0;
         FILE *to = open_memstream(&text, &size);
         if (to)
             weft__put_entry(to, l, e);
-        good = to && fclose(to) == 0;
-        if (good)
+        ok = to && fclose(to) == 0;
+        if (ok)
             print_wrapped(file, text);
         free(text);
     }
-    return good;
+    return ok;
 }
 
 void weft_print_tape(FILE *file, const weft *w)

@@ -54,9 +54,9 @@ weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *functi
     WHY(format);
     weft *w = x ? x->w : weft__no_context();
     char text[128];
-    const char *wrong = weft__wrong(w, x);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
+    const char *error = weft__wrong(w, x);
+    if (error)
+        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, error);
     weft__fail(w, status, "%s: %s: %s%s", function, x ? weft__text(&x->f, text) : "", why, way_out(x, why));
     return &w->nil;
 }
@@ -68,9 +68,9 @@ weft_tensor *weft__failed_of(weft_tensor *const *x, int64_t n, weft_status statu
     weft *w = weft__context(x, n);
     char text[128];
     for (int64_t i = 0; i < n; i++) {
-        const char *wrong = weft__wrong(w, x[i]);
-        if (wrong)
-            weft__fail(w, WEFT_EARG, "%s: input %lld %s", function, (long long)i, wrong);
+        const char *error = weft__wrong(w, x[i]);
+        if (error)
+            weft__fail(w, WEFT_EARG, "%s: input %lld %s", function, (long long)i, error);
     }
     weft__fail(w, status, "%s: %s: %s%s", function, n && x[0] ? weft__text(&x[0]->f, text) : "", why,
                n ? way_out(x[0], why) : "");

@@ -40,9 +40,9 @@ static void *open_in(const char *folder, const char *below, const char *file, we
  * library's path is relative and would change with the working directory. */
 static char *own_folder(void)
 {
-    Dl_info here;
+    Dl_info info;
     struct link_map *map = NULL;
-    bool library = dladdr1(name, &here, (void **)&map, RTLD_DL_LINKMAP) && map && map->l_name[0];
+    bool library = dladdr1(name, &info, (void **)&map, RTLD_DL_LINKMAP) && map && map->l_name[0];
     const char *file = library ? map->l_name : "/proc/self/exe";
     char *path = *file == '/' ? realpath(file, NULL) : NULL;
     if (path)

@@ -49,12 +49,12 @@ static bool make_indices(weft *w, weft_batch *b)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!(*all[i].index = weft__index(w, all[i].n)).host)
             return false;
-    int64_t here = weft__position(w, WEFT__ARENA_BATCHES);
+    int64_t position = weft__position(w, WEFT__ARENA_BATCHES);
     int32_t *next = weft__take(w, WEFT__ARENA_BATCHES, (b->longest + 1) * (int64_t)sizeof *next);
     if (!next)
         return false;
     order(b, next);
-    weft__back_to(w, WEFT__ARENA_BATCHES, here);
+    weft__back_to(w, WEFT__ARENA_BATCHES, position);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__upload_index(w, all[i].index, all[i].n);
     return true;

@@ -22,9 +22,9 @@ static const char *const of_tests[] = { "TESTS",     "TABLES",  "PYTHON",  "GOLD
                                         "SLOW_RATE", "PC",      "NO_TIDY", "DEPS_LOCKED", "REF",
                                         NULL };
 
-static const char *known_name(int i, const void *of)
+static const char *known_name(int i, const void *unused)
 {
-    (void)of;
+    (void)unused;
     return known[i];
 }
 

@@ -210,18 +210,18 @@ static bool profile_new(weft *w)
     return true;
 }
 
-bool weft_set_profiling(weft *w, bool on)
+bool weft_set_profiling(weft *w, bool enabled)
 {
     if (!w || weft__is_no_context(w))
         return false;
     bool was = w->profiling;
-    if (was == on || (on && !inside(w)->profile && !profile_new(w)))
+    if (was == enabled || (enabled && !inside(w)->profile && !profile_new(w)))
         return was;
-    if (!on)
+    if (!enabled)
         switch_row(w, inside(w)->profile->now);          /* adds the time so far */
-    w->profiling = on;
+    w->profiling = enabled;
     inside(w)->profile->since = weft__now(), inside(w)->profile->launched = w->dev.launches;
-    w->dev.k = on ? &inside(w)->profile->counting : inside(w)->profile->plain;
+    w->dev.k = enabled ? &inside(w)->profile->counting : inside(w)->profile->plain;
     return was;
 }
 

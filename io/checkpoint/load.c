@@ -104,12 +104,12 @@ typedef struct {
 } loading;
 
 /* ---- parameters and buffers ---- */
-static bool agrees(loading *l, const weft__parameter *p, const char *path, const weft__kind *want)
+static bool agrees(loading *l, const weft__parameter *p, const char *path, const weft__kind *expected)
 {
     char is_text[128], want_text[128], is_notes[WEFT__NOTES], want_notes[WEFT__NOTES];
-    weft__kind is;
+    weft__kind found;
     weft__h5 *h = l->stage.h;
-    if (!weft__h5_find(h, path, &is)) {
+    if (!weft__h5_find(h, path, &found)) {
         weft__found(h, l->report, WEFT__MISSING, "%s%s", path,
                     l->report ? "" : " is not in the file, but the module has it");
         return false;
@@ -120,12 +120,12 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
         weft__found(h, l->report, WEFT__OTHER_LAYER, "%s is of a layer with \"%s\"; expected \"%s\", as in "
                                                      "the module",
                     path, is_notes, want_notes);
-    else if (is.type != want->type && l->report)  /* a partial load would leave out every weight */
+    else if (found.type != expected->type && l->report)  /* a partial load would leave out every weight */
         weft__h5_fail(h, WEFT_EFORMAT, "%s is %s; expected %s, as in the module", path,
-                      weft__kind_text(&is, is_text), weft__kind_text(want, want_text));
-    else if (!weft__kind_same(&is, want))
+                      weft__kind_text(&found, is_text), weft__kind_text(expected, want_text));
+    else if (!weft__kind_same(&found, expected))
         weft__found(h, l->report, WEFT__OTHER_SHAPE, "%s is %s; expected %s, as in the module", path,
-                    weft__kind_text(&is, is_text), weft__kind_text(want, want_text));
+                    weft__kind_text(&found, is_text), weft__kind_text(expected, want_text));
     else
         return !weft__h5_status(h);
     return false;
@@ -149,10 +149,10 @@ static void hold_module(loading *l)
     char path[WEFT__NAMED];
     for (const weft__parameter *p = NULL; (p = weft__stored_after(l->m, p)); ) {
         const weft_tensor *x = &weft__numbers_of(p)->value;
-        weft__kind want = weft__kind_of(x);
-        if (!agrees(l, p, weft__set_of(l->m, p, path), &want))
+        weft__kind expected = weft__kind_of(x);
+        if (!agrees(l, p, weft__set_of(l->m, p, path), &expected))
             continue;
-        weft__hold_set(&l->stage, path, &want, want.type, x->data, true);
+        weft__hold_set(&l->stage, path, &expected, expected.type, x->data, true);
         weft__found(l->stage.h, l->report, WEFT__LOADED, "%s", path);
     }
     if (!weft__paths_make(&l->table, l->m, l->stage.h))
@@ -207,11 +207,11 @@ static void check_order(loading *l)
 static void check_rule(weft__h5 *h, const weft__saved *rule)      /* a rule is compared, not loaded */
 {
     static const char *const names[] = { "SGD", "RMSprop", "Adam", "AdamW" };
-    int64_t is = 0, want = *(const int64_t *)rule->data;
-    weft__h5_read(h, "optimizer/rule", &(weft__kind){ WEFT__I64, 1, { 1 } }, WEFT__I64, &is);
-    if (is != want)
+    int64_t found = 0, expected = *(const int64_t *)rule->data;
+    weft__h5_read(h, "optimizer/rule", &(weft__kind){ WEFT__I64, 1, { 1 } }, WEFT__I64, &found);
+    if (found != expected)
         weft__h5_fail(h, WEFT_EFORMAT, "the optimiser in the file is %s; expected %s",
-                      (uint64_t)is < 4 ? names[is] : "unknown", names[want]);
+                      (uint64_t)found < 4 ? names[found] : "unknown", names[expected]);
 }
 
 /* Refuses wrong values before anything is changed. */

@@ -201,19 +201,19 @@ static bool set_origin(csv *c, int64_t column, int64_t origin)
 static bool take_origin(csv *c, int64_t column, const char *text, double *value)
 {
     int64_t *origin = &c->t->origin[column], integer;
-    bool good = true;
+    bool ok = true;
     if (!is_rounded(text, *value)) {
-        good = weft__move_origin(value, 0, *origin);
+        ok = weft__move_origin(value, 0, *origin);
     } else {
         errno = 0;
         integer = strtoll(text, NULL, 10);
-        good = !c->reals && !errno;
-        if (good && !*origin && !set_origin(c, column, integer))
+        ok = !c->reals && !errno;
+        if (ok && !*origin && !set_origin(c, column, integer))
             return false;
         *value = 0;
-        good = good && weft__move_origin(value, integer, *origin);
+        ok = ok && weft__move_origin(value, integer, *origin);
     }
-    if (good)
+    if (ok)
         return true;
     if (*origin)
         return fail(c,

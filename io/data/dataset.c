@@ -70,12 +70,12 @@ static bool add_lines(weft_dataset *d, const weft_text_opts *o, const unsigned c
     d->len = calloc(lines, sizeof *d->len);
     d->ints = malloc((size + 1) * sizeof *d->ints);      /* a token is a byte of the file */
     d->n = o->one_sequence;
-    bool good = d->len && d->ints;
-    for (const unsigned char *end = at + size, *stop; good && at < end; at = stop ? stop + 1 : end, ++*line) {
+    bool ok = d->len && d->ints;
+    for (const unsigned char *end = at + size, *stop; ok && at < end; at = stop ? stop + 1 : end, ++*line) {
         stop = memchr(at, '\n', (size_t)(end - at));
-        good = add_line(d, &tokens, o, at, stop ? stop : end, stop != NULL);
+        ok = add_line(d, &tokens, o, at, stop ? stop : end, stop != NULL);
     }
-    return good;
+    return ok;
 }
 
 weft_status weft_read_text(const char *path, const weft_text_opts *opts, weft_dataset *out)

@@ -101,12 +101,12 @@ static const char *pages(index_of *x, uint64_t first, uint64_t n, uint64_t page,
 {
     size_t at;
     for (uint64_t i = 0; i * page < n && first + i * page < x->n; i++) {
-        uint64_t here = n - i * page < page ? n - i * page : page;
+        uint64_t count = n - i * page < page ? n - i * page : page;
         if (!bit(x, bits, from + i))
             continue;
-        if (!block(x, address + i * (page * x->width + 4), here * x->width + 4, NULL, &at))
+        if (!block(x, address + i * (page * x->width + 4), count * x->width + 4, NULL, &at))
             return damaged;
-        elements(x, first + i * page, here, at);
+        elements(x, first + i * page, count, at);
     }
     return NULL;
 }
@@ -308,9 +308,9 @@ static const char *old_node(index_of *x, uint64_t address, int height)
     if (!weft__h5_inside(&x->h->read, x->h->size, address, HEAD, &at) ||
         !weft__h5_has_text(&x->h->read, at, "TREE\1", 5))
         return damaged_tree;
-    int is = (int)field(x->h, at + 5, 1);
+    int depth = (int)field(x->h, at + 5, 1);
     uint64_t entries = field(x->h, at + 6, 2);
-    if (is >= LEVELS || (height >= 0 && is != height) || !entries ||
+    if (depth >= LEVELS || (height >= 0 && depth != height) || !entries ||
         !weft__h5_inside(&x->h->read, x->h->size, address, HEAD + entries * (key + 8) + key, &at))
         return damaged_tree;
     const char *why = NULL;
@@ -320,7 +320,7 @@ static const char *old_node(index_of *x, uint64_t address, int height)
         if (!before(x, place, place + key + 8))
             why = damaged_tree;
         else
-            why = is ? old_node(x, to, is - 1) : old_chunk(x, place, to);
+            why = depth ? old_node(x, to, depth - 1) : old_chunk(x, place, to);
     }
     return why;
 }

@@ -71,10 +71,10 @@ static bool dense_is_sound(const walk *w, int type, size_t at, size_t n)
     int kind = type == LINKS ? LINK_NAMES : ATTRIBUTE_NAMES;
     size_t heap = n < 2 ? n : (size_t)2 + (byte(w, at + 1) & 1 ? counter : 0),
            end = heap + (n >= 2 && byte(w, at + 1) & 2 ? 24 : 16);
-    bool good = end <= n && heap_is_plain(w, field(w, at + heap, 8));
-    for (size_t tree = heap + 8; good && tree < end; tree += 8)
-        good = tree_is_plain(w, field(w, at + tree, 8), kind++);
-    return good;
+    bool ok = end <= n && heap_is_plain(w, field(w, at + heap, 8));
+    for (size_t tree = heap + 8; ok && tree < end; tree += 8)
+        ok = tree_is_plain(w, field(w, at + tree, 8), kind++);
+    return ok;
 }
 
 /* A group of the oldest kind has the names of its links in a heap. libhdf5 trusts the size of the heap, and
@@ -287,9 +287,9 @@ bool weft__h5_root_is_sound(weft__h5 *h)
         return false;
     h->read.libhdf5_s.base_addr = base;
     h->used = end < h->size ? (size_t)end + !end : h->size;      /* libhdf5 fails on headers after that end */
-    bool good = field(&w, base + (version < 2 ? 13 : 9), 2) == EIGHT_BYTES &&
-                weft__h5_read_header(h, to, &root) &&
-                (version < 2 || extension_is_sound(h, &w));
+    bool ok = field(&w, base + (version < 2 ? 13 : 9), 2) == EIGHT_BYTES &&
+              weft__h5_read_header(h, to, &root) &&
+              (version < 2 || extension_is_sound(h, &w));
     h->read.libhdf5_s.base_addr = 0;
-    return good;
+    return ok;
 }

@@ -44,18 +44,18 @@ bool weft__h5_bytes(const weft__h5_image *i, size_t at, size_t n, void *to)
 
 uint64_t weft__h5_field(const weft__h5_image *i, size_t at, size_t n)
 {
-    unsigned char of[8];
+    unsigned char bytes[8];
     uint64_t v = 0;
-    bool there = weft__h5_bytes(i, at, n, of);
+    bool there = weft__h5_bytes(i, at, n, bytes);
     while (there && n-- > 0)
-        v = v << 8 | of[n];
+        v = v << 8 | bytes[n];
     return v;
 }
 
 bool weft__h5_has_text(const weft__h5_image *i, size_t at, const char *text, size_t n)
 {
-    char of[8];
-    return weft__h5_bytes(i, at, n, of) && !memcmp(of, text, n);
+    char bytes[8];
+    return weft__h5_bytes(i, at, n, bytes) && !memcmp(bytes, text, n);
 }
 
 bool weft__h5_inside(const weft__h5_image *i, size_t end, uint64_t address, uint64_t n, size_t *at)

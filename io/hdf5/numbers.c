@@ -23,10 +23,10 @@ static const struct { const char *name; size_t bytes; char class; } number[] = {
 
 weft__number weft__number_of(weft_dtype type)
 {
-    static const weft__number of[] = {
+    static const weft__number numbers[] = {
         sizeof(real) == 4 ? WEFT__F32 : WEFT__F64, WEFT__I32, WEFT__I64, WEFT__F64, WEFT__CHARS, WEFT__U8
     };
-    return (unsigned)type < sizeof of / sizeof *of ? of[type] : WEFT__ODD;
+    return (unsigned)type < sizeof numbers / sizeof *numbers ? numbers[type] : WEFT__ODD;
 }
 
 size_t weft__number_bytes(weft__number t)   { return number[t & TYPE].bytes; }

@@ -52,9 +52,9 @@ static weft__page *read_page(weft__paged *p, size_t from)
 /* Finds the page of this byte, and moves it to the front; NULL: it cannot be read. */
 static weft__page *page_with(weft__paged *p, size_t at)
 {
-    for (weft__page **of = &p->first, *page; (page = *of); of = &page->next)
+    for (weft__page **link = &p->first, *page; (page = *link); link = &page->next)
         if (page->at == at - at % PAGE) {
-            *of = page->next;
+            *link = page->next;
             page->next = p->first;
             return p->first = page;
         }
@@ -68,11 +68,11 @@ bool weft__paged_read(weft__paged *p, size_t at, size_t n, void *to)
         const weft__page *page = page_with(p, at);
         if (!page)
             return false;
-        size_t from = at - page->at, here = page->n - from < n ? page->n - from : n;
-        memcpy(next, page->bytes + from, here);
-        next += here;
-        at += here;
-        n -= here;
+        size_t from = at - page->at, count = page->n - from < n ? page->n - from : n;
+        memcpy(next, page->bytes + from, count);
+        next += count;
+        at += count;
+        n -= count;
     }
     return true;
 }

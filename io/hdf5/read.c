@@ -21,10 +21,10 @@ static bool follow_path(weft__h5 *h, const char *path, weft__h5_header *header)
         memcpy(part, path, n);
         part[n] = 0;
         H5L_info_t info;
-        htri_t is = H5Lexists(h->file, part, H5P_DEFAULT);
-        if (is == 0)
+        htri_t exists = H5Lexists(h->file, part, H5P_DEFAULT);
+        if (exists == 0)
             return false;
-        if (is < 0 || H5Lget_info(h->file, part, &info, H5P_DEFAULT) < 0)
+        if (exists < 0 || H5Lget_info(h->file, part, &info, H5P_DEFAULT) < 0)
             weft__h5_broken(h, part, "cannot be found");
         else if (info.type != H5L_TYPE_HARD)
             weft__h5_fail(h, WEFT_EFORMAT, "%s is a soft or external link; expected the object itself", part);
@@ -66,9 +66,9 @@ static void check_crc(weft__h5 *h, const char *path, const void *values, size_t 
     uint32_t crc = 0;
     hid_t a = H5Aopen_by_name(h->file, path, WEFT__CRC, H5P_DEFAULT, H5P_DEFAULT),
           type = a < 0 ? H5I_INVALID_HID : H5Aget_type(a), space = a < 0 ? H5I_INVALID_HID : H5Aget_space(a);
-    bool good = type >= 0 && space >= 0 && H5Tequal(type, H5T_STD_U32LE) > 0 &&
-                H5Sget_simple_extent_npoints(space) == 1 && H5Aread(a, H5T_STD_U32LE, &crc) >= 0;
-    if (!good)
+    bool ok = type >= 0 && space >= 0 && H5Tequal(type, H5T_STD_U32LE) > 0 &&
+              H5Sget_simple_extent_npoints(space) == 1 && H5Aread(a, H5T_STD_U32LE, &crc) >= 0;
+    if (!ok)
         weft__h5_fail(h, WEFT_EFORMAT, "%s has no checksum", path);
     else if (crc != weft__crc32c(0, values, bytes))
         weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: its checksum is wrong", path);
@@ -106,10 +106,12 @@ static void read_converted(weft__h5 *h, const char *path, const weft__h5_set *s,
     free(raw);
 }
 
-static bool can_become(weft__number is, weft__number as)
+static bool can_become(weft__number stored, weft__number requested)
 {
-    return is == as || (weft__number_is_int(is) && (weft__number_is_int(as) || weft__number_is_float(as))) ||
-           (weft__number_is_float(is) && weft__number_is_float(as));
+    return stored == requested ||
+           (weft__number_is_int(stored) &&
+            (weft__number_is_int(requested) || weft__number_is_float(requested))) ||
+           (weft__number_is_float(stored) && weft__number_is_float(requested));
 }
 
 void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *want, weft__number as, void *values)
@@ -144,23 +146,23 @@ bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *at)
 static bool read_text(hid_t a, char *text, size_t size)
 {
     hid_t type = H5Aget_type(a), space = H5Aget_space(a);
-    bool good = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
-                H5Tis_variable_str(type) == 0 && H5Tget_size(type) < size &&
-                H5Sget_simple_extent_npoints(space) == 1;
+    bool ok = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
+              H5Tis_variable_str(type) == 0 && H5Tget_size(type) < size &&
+              H5Sget_simple_extent_npoints(space) == 1;
     memset(text, 0, size);
-    good = good && H5Aread(a, type, text) >= 0;
+    ok = ok && H5Aread(a, type, text) >= 0;
     weft__h5_close(space);
     weft__h5_close(type);
-    return good;
+    return ok;
 }
 
 bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, size_t size)
 {
     *text = 0;
-    htri_t is = h->status ? 0 : H5Aexists_by_name(h->file, path, key, H5P_DEFAULT);
-    if (is == 0)
+    htri_t exists = h->status ? 0 : H5Aexists_by_name(h->file, path, key, H5P_DEFAULT);
+    if (exists == 0)
         return false;
-    hid_t a = is < 0 ? H5I_INVALID_HID : H5Aopen_by_name(h->file, path, key, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t a = exists < 0 ? H5I_INVALID_HID : H5Aopen_by_name(h->file, path, key, H5P_DEFAULT, H5P_DEFAULT);
     if (a < 0)
         weft__h5_broken(h, path, "has an attribute that cannot be opened");
     else if (!read_text(a, text, size))

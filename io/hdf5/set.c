@@ -54,11 +54,11 @@ static weft__number number(const weft__h5 *h, size_t at, size_t n)
     if (n < (class == FLOAT ? FLOAT_BYTES : INTEGER_BYTES) || version < 1 || version > NEWEST ||
         field(h, at + OFFSET, 2) || field(h, at + PRECISION, 2) != 8 * size)
         return WEFT__ODD;
-    weft__number is = class == FLOAT ? float_of(h, at, size, other) : WEFT__ODD;
+    weft__number type = class == FLOAT ? float_of(h, at, size, other) : WEFT__ODD;
     for (unsigned k = 0; k < 4 && class == INTEGER; k++)
         if (size == (uint64_t)1 << k && !(other & ~(uint64_t)SIGNED))
-            is = (weft__number)((other ? WEFT__I8 : WEFT__U8) + k);
-    return is == WEFT__ODD || size == 1 || !(flags & BIG) ? is : (weft__number)(is + WEFT__BIG);
+            type = (weft__number)((other ? WEFT__I8 : WEFT__U8) + k);
+    return type == WEFT__ODD || size == 1 || !(flags & BIG) ? type : (weft__number)(type + WEFT__BIG);
 }
 
 /* Reads an enumeration (h5py's bool): an integer type, names with their final 0, and values, all in the
@@ -67,8 +67,8 @@ static weft__number of_enum(const weft__h5 *h, size_t at, size_t n)
 {
     enum { MEMBERS = 1, LISTS = 20, PADDED = 3 };
     bool plain = n >= LISTS && (byte(h, at + TYPE_HEAD) & 15) == INTEGER;
-    weft__number is = plain ? number(h, at + TYPE_HEAD, LISTS - TYPE_HEAD) : WEFT__ODD;
-    size_t end = LISTS, size = weft__number_bytes(is), members = (size_t)field(h, at + MEMBERS, 2);
+    weft__number type = plain ? number(h, at + TYPE_HEAD, LISTS - TYPE_HEAD) : WEFT__ODD;
+    size_t end = LISTS, size = weft__number_bytes(type), members = (size_t)field(h, at + MEMBERS, 2);
     for (size_t i = 0; i < members; i++) {
         size_t name = end;
         while (end < n && byte(h, at + end))
@@ -77,7 +77,7 @@ static weft__number of_enum(const weft__h5 *h, size_t at, size_t n)
         if (end > n)
             return WEFT__ODD;
     }
-    return members && size == field(h, at + 4, 4) && members * size <= n - end ? is : WEFT__ODD;
+    return members && size == field(h, at + 4, 4) && members * size <= n - end ? type : WEFT__ODD;
 }
 
 static void type(const weft__h5 *h, const weft__h5_message *m, weft__kind *k)

@@ -305,12 +305,12 @@ static void draw_rows(picture *p)
 static weft_status check_batch(const weft_lengths *l)
 {
     int64_t longest = 0;
-    bool good = l && l->n >= 0 && l->n <= CELLS && (l->len || l->n == 0);
-    for (int64_t i = 0; good && i < l->n; i++) {
+    bool ok = l && l->n >= 0 && l->n <= CELLS && (l->len || l->n == 0);
+    for (int64_t i = 0; ok && i < l->n; i++) {
         longest = l->len[i] > longest ? l->len[i] : longest;
-        good = l->len[i] >= 0 && longest * l->n <= CELLS;
+        ok = l->len[i] >= 0 && longest * l->n <= CELLS;
     }
-    if (good)
+    if (ok)
         return WEFT_OK;
     return weft__file_fail(WEFT_EARG,
                            "%s: %s; expected lengths of 0 or more, and at most %d cells after padding",
@@ -355,7 +355,7 @@ weft_status weft_plot_batch(const char *path, const char *title, const weft_leng
     if (s)
         return s;
     picture p = { .lengths = *lengths, .labels = labels, .values = values };
-    weft__plan_scope *here = weft__plan_scope_open();
+    weft__plan_scope *scope = weft__plan_scope_open();
     s = measure(&p);
     if (!s && values)
         s = weft__scale_of(function, scale, values, p.tokens, &p.scale);
@@ -364,7 +364,7 @@ weft_status weft_plot_batch(const char *path, const char *title, const weft_leng
     if (!s)
         s = draw(&p, path, title);
     free(p.offset);
-    weft__plan_scope_close(here);
+    weft__plan_scope_close(scope);
     free(p.taken);
     free(p.found);
     return s;

@@ -336,10 +336,10 @@ void weft__draw_chart(weft__svg *svg, const weft_chart *c, double width, double 
 
 static bool is_complete(const weft_chart *c)
 {
-    bool good = c->n >= 0 && (c->curves || c->n == 0);
-    for (int64_t i = 0; good && i < c->n; i++)
-        good = c->curves[i].n >= 0 && (c->curves[i].n == 0 || (c->curves[i].x && c->curves[i].y));
-    return good && (c->x_base == 0 || c->x_base == 2 || c->x_base == 10) &&
+    bool ok = c->n >= 0 && (c->curves || c->n == 0);
+    for (int64_t i = 0; ok && i < c->n; i++)
+        ok = c->curves[i].n >= 0 && (c->curves[i].n == 0 || (c->curves[i].x && c->curves[i].y));
+    return ok && (c->x_base == 0 || c->x_base == 2 || c->x_base == 10) &&
            (c->y_base == 0 || c->y_base == 2 || c->y_base == 10);
 }
 

@@ -121,13 +121,13 @@ static void draw_box(picture *p, int64_t i)
 static void draw_legend(picture *p)
 {
     const weft__graph *g = p->g;
-    char of[64] = "";
+    char text[64] = "";
     if (g->target)
-        snprintf(of, sizeof of, "; number | gradient of %%%lld by it",
+        snprintf(text, sizeof text, "; number | gradient of %%%lld by it",
                  (long long)weft__node_of(g->target)->entry_number - 1);
     weft__svg_text(&p->svg, 24, 54, "", WEFT__START,
                    "blue: operators, from top to bottom as they ran; green: parameters; grey: given tensors");
-    weft__svg_textf(&p->svg, 24, 72, "", WEFT__START, "of one element: its number, else the shape%s", of);
+    weft__svg_textf(&p->svg, 24, 72, "", WEFT__START, "of one element: its number, else the shape%s", text);
 }
 
 static weft_status draw_all(picture *p, const char *path, const char *title)

@@ -184,15 +184,15 @@ static double now(void)
 
 static int wait_for(int number, double seconds)
 {
-    double until = now() + seconds;
+    double deadline = now() + seconds;
     do {
         for (int i = 0; i < SPINS; i++) {
-            int is = test(number);
-            if (is)
-                return is;
+            int state = test(number);
+            if (state)
+                return state;
         }
         sched_yield();
-    } while (now() < until);
+    } while (now() < deadline);
     return 0;
 }
 
@@ -201,9 +201,10 @@ static int (*revoke_by)(MPI_Comm), (*shrink_to)(MPI_Comm, MPI_Comm *);
 
 static void find_ulfm(void)
 {
-    const char *on = secure_getenv("OMPI_MCA_mpi_ft_enable");
+    const char *setting = secure_getenv("OMPI_MCA_mpi_ft_enable");
     Dl_info mpi;
-    if (!on || (strcmp(on, "1") && strcmp(on, "true")) || !dladdr((void *)(uintptr_t)MPI_Init, &mpi))
+    if (!setting || (strcmp(setting, "1") && strcmp(setting, "true")) ||
+        !dladdr((void *)(uintptr_t)MPI_Init, &mpi))
         return;
     void *library = dlopen(mpi.dli_fname, RTLD_NOW | RTLD_NOLOAD);
     void *symbol[2] = { library ? dlsym(library, "MPIX_Comm_revoke") : NULL,
@@ -215,10 +216,10 @@ static void find_ulfm(void)
 /* Ends all requests, so that MPI no longer writes into their memory. */
 static void end_requests(void)
 {
-    double until = now() + 5;
+    double deadline = now() + 5;
     for (int i = 0; i < room; i++)
         while (slot[i].request != MPI_REQUEST_NULL)
-            if (test(i) == 0 && now() > until)
+            if (test(i) == 0 && now() > deadline)
                 freed(i, 0);
 }
 

@@ -56,11 +56,11 @@ static bool read_one(const char *name, corpus_builder *b)
         return true;
     size_t n;
     char *text = corpus_file(path, &n);
-    bool good = text != NULL;
-    for (const char *at = text; good && at < text + n;)
-        at = read_text(at, text + n, b, &good);
+    bool ok = text != NULL;
+    for (const char *at = text; ok && at < text + n;)
+        at = read_text(at, text + n, b, &ok);
     free(text);
-    return good;
+    return ok;
 }
 
 bool read_fortunes(const corpus_spec *s, corpus_builder *b)
@@ -78,11 +78,11 @@ bool read_fortunes(const corpus_spec *s, corpus_builder *b)
         errno = EIO;
         return false;
     }
-    bool good = true;
+    bool ok = true;
     for (int i = 0; i < n; i++) {
-        good = good && read_one(file[i]->d_name, b);
+        ok = ok && read_one(file[i]->d_name, b);
         free(file[i]);
     }
     free(file);
-    return good;
+    return ok;
 }

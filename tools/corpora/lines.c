@@ -21,18 +21,18 @@ static bool read_lines(const char *path, add_line *add, corpus_builder *b)
 {
     size_t n;
     char *text = corpus_file(path, &n);
-    const char *wrong = text ? NULL : "";
+    const char *error = text ? NULL : "";
     line l = { .at = text };
-    for (; !wrong && *l.at; l.at = l.end + (*l.end == '\n'), l.number++) {
+    for (; !error && *l.at; l.at = l.end + (*l.end == '\n'), l.number++) {
         l.end = l.at + strcspn(l.at, "\n");
-        wrong = add(&l, b);
+        error = add(&l, b);
     }
-    if (wrong && *wrong) {
-        say_error(FAILED, "corpora: %s:%lld: %s", path, (long long)l.number, wrong);
+    if (error && *error) {
+        say_error(FAILED, "corpora: %s:%lld: %s", path, (long long)l.number, error);
         errno = EIO;
     }
     free(text);
-    return !wrong;
+    return !error;
 }
 
 static const char *add_sequence(const char *at, const char *end, corpus_builder *b)

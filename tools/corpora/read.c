@@ -28,9 +28,9 @@ const corpus all_corpora[] = {
 };
 const int corpora_count = sizeof all_corpora / sizeof *all_corpora;
 
-static const char *name_at(int i, const void *of)
+static const char *name_at(int i, const void *context)
 {
-    (void)of;
+    (void)context;
     return i < corpora_count ? all_corpora[i].name : NULL;
 }
 
@@ -122,23 +122,23 @@ static bool add_length(const char *path, long long line, const char *word, corpu
 bool read_length_file(const corpus_spec *s, corpus_builder *b)
 {
     static const char space[] = " \t\n\v\f\r";
-    bool standard = !strcmp(s->rest, "-"), good = true;
+    bool standard = !strcmp(s->rest, "-"), ok = true;
     const char *path = standard ? "stdin" : s->rest;
     char *text = NULL, *rest;
     size_t room = 0;
     FILE *file = standard ? stdin : fopen(path, "r");
     if (!file)
-        good = say_failure("%s: %s", path, strerror(errno));
-    for (long long line = 1; good && getline(&text, &room, file) >= 0; line++)
-        for (char *word = strtok_r(text, space, &rest); word && good; word = strtok_r(NULL, space, &rest))
-            good = add_length(path, line, word, b);
-    if (good && ferror(file))
-        good = say_failure("%s: cannot read it: %s", path, strerror(errno));
+        ok = say_failure("%s: %s", path, strerror(errno));
+    for (long long line = 1; ok && getline(&text, &room, file) >= 0; line++)
+        for (char *word = strtok_r(text, space, &rest); word && ok; word = strtok_r(NULL, space, &rest))
+            ok = add_length(path, line, word, b);
+    if (ok && ferror(file))
+        ok = say_failure("%s: cannot read it: %s", path, strerror(errno));
     if (file && !standard)
         fclose(file);
     free(text);
     errno = EIO; /* the caller takes ENOENT for a corpus that is missing */
-    return good;
+    return ok;
 }
 
 void corpus_free(weft_dataset *d)
@@ -177,11 +177,11 @@ bool read_corpus(const char *text, weft_dataset *out)
 }
 
 /* Takes the lengths of a dataset and frees the rest. NULL if !good. */
-static int32_t *lengths_of(weft_dataset *d, bool good, int64_t *n)
+static int32_t *lengths_of(weft_dataset *d, bool ok, int64_t *n)
 {
-    int32_t *len = good ? d->len : NULL;
-    *n = good ? d->n : 0;
-    d->len = good ? NULL : d->len;
+    int32_t *len = ok ? d->len : NULL;
+    *n = ok ? d->n : 0;
+    d->len = ok ? NULL : d->len;
     corpus_free(d);
     return len;
 }
@@ -189,14 +189,14 @@ static int32_t *lengths_of(weft_dataset *d, bool good, int64_t *n)
 int32_t *corpus_lengths(const char *text, int64_t *n)
 {
     weft_dataset d;
-    bool good = read_corpus(text, &d);
-    return lengths_of(&d, good, n);
+    bool ok = read_corpus(text, &d);
+    return lengths_of(&d, ok, n);
 }
 
 int32_t *read_lengths(const char *path, int64_t *n)
 {
     corpus_builder b = { 0 };
-    bool good = read_length_file(&(corpus_spec){ .rest = path }, &b);
+    bool ok = read_length_file(&(corpus_spec){ .rest = path }, &b);
     make_arrays(&b.data);
-    return lengths_of(&b.data, good, n);
+    return lengths_of(&b.data, ok, n);
 }

@@ -3,23 +3,23 @@
 #include "tools/corpora/corpora.h"
 #include "tools/lab/run.h"
 
-bool lab_probe_data(const weft_dataset *of, weft_dataset *out)
+bool lab_probe_data(const weft_dataset *source, weft_dataset *out)
 {
     corpus_builder b = { 0 };
     weft_stream *s = weft_stream_new(1, "lab.probe");
-    bool good = true;
-    for (int64_t i = 0; i < of->n && good; i++) {
-        for (int32_t t = 0; t < of->len[i]; t++) {
+    bool ok = true;
+    for (int64_t i = 0; i < source->n && ok; i++) {
+        for (int32_t t = 0; t < source->len[i]; t++) {
             weft_real row[PROBE_COLUMNS];
             for (int c = 0; c < PROBE_COLUMNS; c++)
                 row[c] = (weft_real)weft_stream_normal(s);
             corpus_row(&b, row, PROBE_COLUMNS);
         }
-        good = corpus_end_sequence(&b);
+        ok = corpus_end_sequence(&b);
     }
     weft_stream_free(s);
     *out = b.data;
-    return good;
+    return ok;
 }
 
 static weft_tensor *run_batch(weft_rnn *lstm, weft_carried *kept, const weft_plan_step *s,
@@ -66,7 +66,7 @@ bool lab_probe(const char *planner, const weft_plan *p, const weft_dataset *data
             scatter(y, &s, data, out);
         weft_clear(w);
     }
-    bool good = weft_ok(w) || lab_refuse(planner, w);
+    bool ok = weft_ok(w) || lab_refuse(planner, w);
     weft_close(w);
-    return good;
+    return ok;
 }

@@ -23,10 +23,10 @@ static void join_seeds(const lab_plan *l, const measure *m, int i, double *x, do
     for (int k = 0; k < l->curves; k++)
         if (i < l->curve[k].n && isfinite(l->curve[k].point[i].loss) &&
             isfinite(m->of(l->curve[k].point + i))) {
-            double here = l->curve[k].point[i].loss;
-            loss[0] = seeds ? fmin(loss[0], here) : here;
-            loss[2] = seeds ? fmax(loss[2], here) : here;
-            sum += here;
+            double value = l->curve[k].point[i].loss;
+            loss[0] = seeds ? fmin(loss[0], value) : value;
+            loss[2] = seeds ? fmax(loss[2], value) : value;
+            sum += value;
             at += m->of(l->curve[k].point + i);
             seeds++;
         }
@@ -78,12 +78,12 @@ static void draw(page *p, const measure *m)
 static double time_of(const lab_curve *c, double bits)
 {
     for (int i = 0; i < c->n; i++) {
-        const lab_point *here = c->point + i;
-        double over = here->loss - bits * log(2);
+        const lab_point *point = c->point + i;
+        double over = point->loss - bits * log(2);
         if (over <= 0)
-            return i ? here->seconds -
-                           (here->seconds - here[-1].seconds) * over / (here->loss - here[-1].loss) :
-                       here->seconds;
+            return i ? point->seconds -
+                           (point->seconds - point[-1].seconds) * over / (point->loss - point[-1].loss) :
+                       point->seconds;
     }
     return LAB_NONE;
 }

@@ -34,15 +34,15 @@ static int by_end(const void *a, const void *b)
 /* ends: a buffer for the segments of batch b - 1. */
 static void find_carries(const weft_plan *p, int64_t b, piece_end *ends, int32_t *can)
 {
-    const weft_plan_batch *is = p->batch + b, *before = is - 1;
+    const weft_plan_batch *batch = p->batch + b, *previous = batch - 1;
     size_t n = 0;
-    for (int64_t i = 0; b && i < before->n; i++) {
-        const weft_segment *s = p->segment + before->first + i;
+    for (int64_t i = 0; b && i < previous->n; i++) {
+        const weft_segment *s = p->segment + previous->first + i;
         if (s->length)
             ends[n++] = (piece_end){ s->sequence, (int64_t)s->offset + s->length, (int32_t)i };
     }
     qsort(ends, n, sizeof *ends, by_end);
-    for (int64_t i = is->first; i < is->first + is->n; i++) {
+    for (int64_t i = batch->first; i < batch->first + batch->n; i++) {
         const weft_segment *s = p->segment + i;
         piece_end key = { s->sequence, s->offset, 0 };
         const piece_end *from = n && s->offset ? bsearch(&key, ends, n, sizeof *ends, by_end) : NULL;

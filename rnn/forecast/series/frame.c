@@ -61,11 +61,11 @@ static bool frame_is_sound(const weft_frame *f)
     return true;
 }
 
-static weft_status good_if(bool good, const char *where, const weft_frame *f)
+static weft_status good_if(bool ok, const char *where, const weft_frame *f)
 {
-    return good ? WEFT_OK :
+    return ok ? WEFT_OK :
            !f   ? weft__file_fail(WEFT_EARG, "%s: the frame is NULL", where) :
-                  weft__file_fail(WEFT_EARG, "%s: invalid frame; expected one made by weft_frame_add", where);
+                weft__file_fail(WEFT_EARG, "%s: invalid frame; expected one made by weft_frame_add", where);
 }
 
 weft_status weft__check_frame(const char *where, const weft_frame *f)
@@ -307,10 +307,10 @@ weft_status weft__append_table(weft_frame *f, const char *where, const char *con
     int64_t rows = f->rows, before = f->columns;
     for (int64_t i = 0; i < t->n; i++)
         rows += t->run[i].rows;
-    bool good = true;
-    for (int64_t c = 0; good && !before && names[c]; c++)
-        good = add_name(f, names[c], f->room);
-    if (!good || !room_for_rows(f, rows) || !room_for_series(f, f->n + t->n))
+    bool ok = true;
+    for (int64_t c = 0; ok && !before && names[c]; c++)
+        ok = add_name(f, names[c], f->room);
+    if (!ok || !room_for_rows(f, rows) || !room_for_series(f, f->n + t->n))
         s = no_memory(where, rows);
     s = s ? s : append_columns(f, where, names, t);
     if (s == WEFT_OK && !new_ids(f, t->run, t->n))

@@ -120,12 +120,12 @@ static void write_all(FILE *to, const weft_frame *f)
 static weft_status ids_differ(const char *me, const weft_frame *f)
 {
     weft__table t = { 0 };
-    bool good = true;
-    for (int64_t s = 0; s < f->n && good; s++)
-        good = weft__table_add_id(&t, f->id[s]);
-    const char *twice = good ? weft__table_repeated(&t) : NULL;
+    bool ok = true;
+    for (int64_t s = 0; s < f->n && ok; s++)
+        ok = weft__table_add_id(&t, f->id[s]);
+    const char *twice = ok ? weft__table_repeated(&t) : NULL;
     weft_status s = WEFT_OK;
-    if (!good)
+    if (!ok)
         s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld ids", me, (long long)f->n);
     else if (twice)
         s = weft__file_fail(WEFT_EARG, "%s: two series have the id \"%.100s\"; expected different ids", me,

@@ -7,9 +7,9 @@
 /* ---- memory: one block ---- */
 static void *take_part(char **at, size_t bytes)
 {
-    void *here = *at;
+    void *part = *at;
     *at += (bytes + 15) / 16 * 16;
-    return here;
+    return part;
 }
 
 static bool allocate_prepared(weft__prepared *r)
@@ -125,13 +125,13 @@ bool weft__prepare(weft__prepared *r, const weft_features *x, const weft_frame *
                            .rows = f->start && n ? f->start[from + n] - f->start[from] : 0,
                            .width = x->columns - x->fixed };
     double *y = weft__allocate(x->w, ((size_t)r->rows + 1) * sizeof *y);
-    bool good = y && allocate_prepared(r) && (!n || fill_series(r, f, from, gaps, y));
+    bool ok = y && allocate_prepared(r) && (!n || fill_series(r, f, from, gaps, y));
     weft__release(x->w, y);
-    if (!good) {
+    if (!ok) {
         weft__release(x->w, r->block);
         r->block = NULL;
     }
-    return good;
+    return ok;
 }
 
 /* ---- rows ---- */
