@@ -20,33 +20,33 @@ typedef struct bench {
     row row;
 } bench;
 
-static weft_tensor *product(const bench *b, int which)
+static weft_tensor *product(const bench *b, int kind)
 {
-    if (which == 0)
+    if (kind == 0)
         return weft_matmul_with(b->x, false, b->weight, true);
-    return which == 1 ? weft_matmul(b->dy, b->weight) : weft_matmul_with(b->dy, true, b->x, false);
+    return kind == 1 ? weft_matmul(b->dy, b->weight) : weft_matmul_with(b->dy, true, b->x, false);
 }
 
-static bool measure_product(bench *b, int which, const settings *s)
+static bool measure_product(bench *b, int kind, const settings *s)
 {
     static const char *const passes[] = { "forward", "dx", "dw" };
     times   t = { 0 };
     double  start;
     int64_t before = 0;
-    b->row.pass = passes[which];
-    weft_tensor *y = product(b, which);
+    b->row.pass = passes[kind];
+    weft_tensor *y = product(b, kind);
     b->row.loss = (double)weft_item(weft_sum_all(y));
     b->row.norm = sqrt((double)weft_item(weft_sum_all(weft_square(y))));
     for (int i = 0; i < 2; i++) {
         weft_clear(b->w);
-        product(b, which);
+        product(b, kind);
         weft_synchronize(b->w);
         before = weft_usage_of(b->w).allocations;
     }
     do {
         weft_clear(b->w);
         start = now_ms();
-        product(b, which);
+        product(b, kind);
         weft_synchronize(b->w);
     } while (more(&t, now_ms() - start, s));
     b->row.allocations = weft_usage_of(b->w).allocations - before;
@@ -71,8 +71,8 @@ static bool run(row r, const settings *s)
     weft_set_grad_enabled(b.w, false);
     bool ok =
         fill_formula(b.x, "x", 2) && fill_formula(b.weight, "weight", 2) && fill_formula(b.dy, "dy", 2);
-    for (int which = 0; ok && which < 3; which++)
-        ok = measure_product(&b, which, s);
+    for (int kind = 0; ok && kind < 3; kind++)
+        ok = measure_product(&b, kind, s);
     weft_close(b.w);
     return ok;
 }

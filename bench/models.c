@@ -329,7 +329,7 @@ static const growing all_axes[] = {
 
 static bool point(const growing *g, int64_t value, const settings *s)
 {
-    settings told = *s;
+    settings options = *s;
     row r = g->usual;
     r.name = "growth";
     r.lengths = "equal";
@@ -341,11 +341,11 @@ static bool point(const growing *g, int64_t value, const settings *s)
     case 'v': r.vocabulary = value; break;
     case 'f': r.I = value; break;
     default:
-        told.open.threads = (int)value;
-        told.peak[1] = s->peak[0] * (double)value;
+        options.open.threads = (int)value;
+        options.peak[1] = s->peak[0] * (double)value;
     }
     r.lean = r.T > 4096;
-    return measure(run, r, "packed", &told);
+    return measure(run, r, "packed", &options);
 }
 
 bool bench_growth(const settings *s)

@@ -167,9 +167,9 @@ void emit(const settings *s, weft *w, const row *r, times *t)
     fflush(stdout);
 }
 
-bool failed(weft *w, const char *where)
+bool failed(weft *w, const char *label)
 {
     if (!weft_ok(w))
-        fprintf(stderr, "weft_bench: %s: %s\n", where, weft_error_message(w));
+        fprintf(stderr, "weft_bench: %s: %s\n", label, weft_error_message(w));
     return !weft_ok(w);
 }

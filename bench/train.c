@@ -85,14 +85,14 @@ bool measure_training(training *t, const settings *s)
  * releases free memory, so that data loaded, started or made once does not count as part of a step.
  * Linux only: /proc/self/clear_refs resets the peak to the current size. */
 /* In bytes, "VmRSS:" or "VmHWM:"; 0: not available. */
-static double resident(const char *which)
+static double resident(const char *field)
 {
     FILE *f = fopen("/proc/self/status", "r");
     char line[256];
     long long kib = 0;
     while (f && fgets(line, sizeof line, f))
-        if (!strncmp(line, which, strlen(which)))
-            sscanf(line + strlen(which), "%lld", &kib);
+        if (!strncmp(line, field, strlen(field)))
+            sscanf(line + strlen(field), "%lld", &kib);
     if (f)
         fclose(f);
     return (double)kib * 1024;
@@ -142,13 +142,13 @@ typedef struct stepping {
 static void grow_in_child(void *user, void *result)
 {
     stepping *it = user;
-    settings told = *it->s;
+    settings options = *it->s;
     row small = it->row;
-    told.growth = result;
+    options.growth = result;
     small.B = small.T = 1;
     small.horizon = small.horizon ? 1 : 0;
-    if (!it->run(small, &told) || !it->run(it->row, &told))
-        *told.growth = 0;
+    if (!it->run(small, &options) || !it->run(it->row, &options))
+        *options.growth = 0;
 }
 
 double step_bytes(run_case *run, row r, const settings *s)
@@ -179,9 +179,9 @@ bool measure(run_case *run, row r, const char *layouts, const settings *s)
     }
     if (s->tiny)
         cut_down(&r);
-    settings told = *s;
-    told.step_bytes = step_bytes(run, r, s);
-    bool ok = run(r, &told);
+    settings options = *s;
+    options.step_bytes = step_bytes(run, r, s);
+    bool ok = run(r, &options);
     free_kept();
     return ok;
 }

@@ -237,15 +237,15 @@ static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
 static void write_some(bench *b, int64_t first, int64_t n, const int32_t *letter)
 {
     weft_lengths lengths = { .n = n, .len = b->read + first };
-    weft_decode_opts how = { .begin = MARK, .end = MARK, .has_end = true, .limit = LIMIT };
-    how.beams = b->row.beams;
-    how.length_penalty = b->row.beams > 1;
+    weft_decode_opts opts = { .begin = MARK, .end = MARK, .has_end = true, .limit = LIMIT };
+    opts.beams = b->row.beams;
+    opts.length_penalty = b->row.beams > 1;
     weft_state state;
     weft_tensor *memory = read_words(b, letter, &lengths, &state);
     double start = now_ms();
     b->memory = weft_attention_project(b->attention, memory);
     b->ends = b->write + first;
-    weft_decoded said = weft_decode(b->w, n, state, next_phones, b, &how);
+    weft_decoded said = weft_decode(b->w, n, state, next_phones, b, &opts);
     b->decode_ms += now_ms() - start;
     for (int64_t i = 0; i < said.n; i++) {
         b->row.loss += said.score[i];

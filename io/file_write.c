@@ -29,10 +29,10 @@ typedef struct target {
     char temporary[32];                          /* name of the new file; "" without one */
 } target;
 
-static weft_status write_failed(const char *path, int why)
+static weft_status write_failed(const char *path, int error)
 {
-    return weft__file_fail(why == ENOMEM ? WEFT_ENOMEM : WEFT_EIO,
-                           "%.500s: cannot be written: %s; the old file is unchanged", path, strerror(why));
+    return weft__file_fail(error == ENOMEM ? WEFT_ENOMEM : WEFT_EIO,
+                           "%.500s: cannot be written: %s; the old file is unchanged", path, strerror(error));
 }
 
 /* ---- bytes ---- */
@@ -45,17 +45,17 @@ size_t weft__write_all(int file, const void *bytes, size_t size)
     pthread_sigmask(SIG_BLOCK, &limit, &before);
     sigpending(&pending);
     size_t at = 0;
-    int why = 0;
-    while (at < size && !why) {
+    int error = 0;
+    while (at < size && !error) {
         ssize_t n = write(file, (const char *)bytes + at, size - at < 1 << 30 ? size - at : 1 << 30);
-        why = n < 0 && errno != EINTR ? errno : 0;
+        error = n < 0 && errno != EINTR ? errno : 0;
         at += n > 0 ? (size_t)n : 0;
     }
-    if (why == EFBIG && !sigismember(&pending, SIGXFSZ))
+    if (error == EFBIG && !sigismember(&pending, SIGXFSZ))
         while (sigtimedwait(&limit, NULL, &(struct timespec){ 0 }) < 0 && errno == EINTR)
             ;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = why;
+    errno = error;
     return at;
 }
 
@@ -71,9 +71,9 @@ static char *pointed_at(const char *link)
         if (asprintf(&path, "%.*s%s", *to == '/' || !slash ? 0 : (int)(slash + 1 - link), link, to) < 0)
             path = NULL;
     }
-    int why = errno;
+    int error = errno;
     free(to);
-    errno = why;
+    errno = error;
     return path;
 }
 
@@ -103,10 +103,10 @@ static weft_status find_target(target *t, const char *path)
     char *folder = slash ? strndup(t->path, (size_t)(slash + 1 - t->path)) : strdup(".");
     t->base = slash ? slash + 1 : t->path;
     t->folder = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    int why = errno;
+    int error = errno;
     free(folder);
     if (t->folder < 0)
-        return write_failed(path, why);
+        return write_failed(path, error);
     /* an analyzer reports t->path as leaked if t->old is filled directly */
     struct stat old = { 0 };
     t->exists = *t->base == 0 || fstatat(t->folder, t->base, &old, AT_SYMLINK_NOFOLLOW) == 0;
@@ -213,9 +213,9 @@ static bool sync_folder(const target *t)
     if (d < 0)
         return true;
     bool ok = fsync(d) == 0 || errno == EINVAL || errno == ENOTSUP;
-    int why = errno;
+    int error = errno;
     close(d);
-    errno = why;
+    errno = error;
     return ok;
 }
 
@@ -231,12 +231,12 @@ static weft_status replace(target *t, const weft__span *spans, int n)
     if (file < 0)
         return write_failed(t->path, errno);
     bool ok = write_spans(file, t, spans, n) && move_into_place(t, file);
-    int why = errno;
+    int error = errno;
     if (!ok && *t->temporary)
         unlinkat(t->folder, t->temporary, 0);
     close(file);
     if (!ok)
-        return write_failed(t->path, why);
+        return write_failed(t->path, error);
     if (!sync_folder(t))
         return weft__file_fail(WEFT_EIO, "%.500s: written, but a power cut may undo it: %s", t->path,
                                strerror(errno));

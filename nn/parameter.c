@@ -178,11 +178,11 @@ weft__parameter *weft__parameter_of(const weft_tensor *value)
 }
 
 /* Returns the tensor's context, or NULL after failing w if the tensor is not usable. */
-static weft *usable_context(weft *w, const weft_tensor *x, const char *function, const char *what)
+static weft *usable_context(weft *w, const weft_tensor *x, const char *function, const char *role)
 {
     const char *error = weft__wrong(w, x);
     if (error)
-        weft__fail(w, WEFT_EARG, "%s: the %s %s", function, what, error);
+        weft__fail(w, WEFT_EARG, "%s: the %s %s", function, role, error);
     return w->status ? NULL : w;
 }
 

@@ -80,11 +80,11 @@ static char *take_room(const transfer *x, room *r)
     *r = (room){ weft__whole_lines(x->offset[x->chunks] * (int64_t)sizeof(real)),
                  p->w->dev.k->synchronous || p->link ? 0 : weft__whole_lines(p->n * (int64_t)sizeof(real)),
                  weft__whole_lines((others + mine) * (int64_t)sizeof(term)), others + mine * ranks };
-    int64_t theirs = others * r->size;
-    if (p->link && !weft__device_reserve(p->w, &p->linked.terms, theirs))
+    int64_t received = others * r->size;
+    if (p->link && !weft__device_reserve(p->w, &p->linked.terms, received))
         return NULL;
     return weft__reserve(p->w, &p->stage,
-                          mine * r->own + (p->link ? 0 : theirs) + r->terms +
+                          mine * r->own + (p->link ? 0 : received) + r->terms +
                               x->chunks * r->requests * (int64_t)sizeof *x->request);
 }
 
@@ -124,19 +124,19 @@ bool weft__transfer_begin(weft_parallel *p)
     at += r.terms;
     int ranks = p->world.ranks, mine = branches_of(p, p->world.rank, b);
     for (int i = 0; i < mine; i++, at += r.own) {
-        real *there = i + 1 < mine && p->level[i] ? p->level[i] : x->base;     /* a level is missing only if
+        real *buffer = i + 1 < mine && p->level[i] ? p->level[i] : x->base;     /* a level is missing only if
                                                                                 * all ranks have failed */
         if (r.own)
-            p->w->dev.k->download(&p->w->dev, at, there, (size_t)p->n * sizeof(real));
-        x->term[i] = (term){ b[i], r.own ? (real *)(void *)at : there };
+            p->w->dev.k->download(&p->w->dev, at, buffer, (size_t)p->n * sizeof(real));
+        x->term[i] = (term){ b[i], r.own ? (real *)(void *)at : buffer };
     }
     x->terms = x->own_terms = mine;
     x->sum = x->term[mine - 1].x;
-    char *there = p->link ? p->linked.terms.at : at;
+    char *buffer = p->link ? p->linked.terms.at : at;
     for (int q = 0; q < ranks; q++)
-        for (int i = 0, n = q == p->world.rank ? 0 : branches_of(p, q, b); i < n; i++, there += r.size)
-            x->term[x->terms++] = (term){ b[i], (real *)(void *)there };
-    x->request = (weft__request *)(void *)(p->link ? at : there);
+        for (int i = 0, n = q == p->world.rank ? 0 : branches_of(p, q, b); i < n; i++, buffer += r.size)
+            x->term[x->terms++] = (term){ b[i], (real *)(void *)buffer };
+    x->request = (weft__request *)(void *)(p->link ? at : buffer);
     x->room = r.requests;
     return x->begun = true;                      /* also in a failed context, because the others wait */
 }
@@ -167,11 +167,11 @@ void weft__transfer_post(weft_parallel *p)
     transfer *x = &p->transfer;
     weft__branch b[WEFT__BRANCHES];
     int rank = p->world.rank, ranks = p->world.ranks, chunk = x->posted++;
-    term *theirs = x->term + x->own_terms;
+    term *received = x->term + x->own_terms;
     group(x, true);
     for (int q = 0; q < ranks; q++)
         for (int i = 0, n = q == rank ? 0 : branches_of(p, q, b); i < n; i++)
-            post(x, chunk, false, q, GRADIENTS + i, (theirs++)->x + x->offset[chunk],
+            post(x, chunk, false, q, GRADIENTS + i, (received++)->x + x->offset[chunk],
                  weft__piece_size(x, chunk, rank));
     for (int d = 1; d < ranks; d++)
         for (int i = 0, q = (rank + d) % ranks; i < x->own_terms; i++)
@@ -196,13 +196,13 @@ static void hand_out(transfer *x, int chunk)
 }
 
 /* Returns whether the messages of the chunk have arrived; wait: waits for them. */
-static bool await_chunk(transfer *x, int chunk, const char *what, bool wait)
+static bool await_chunk(transfer *x, int chunk, const char *operation, bool wait)
 {
     if (x->p->link)
-        return wait && weft__link_taken(x->p, what);
+        return wait && weft__link_taken(x->p, operation);
     weft__request *r = x->request + chunk * x->room;
     int n = x->requests[chunk], *over = &x->ended[chunk];
-    if (wait && !weft__await(x->p, what, r + *over, n - *over))
+    if (wait && !weft__await(x->p, operation, r + *over, n - *over))
         return false;
     for (; !wait && *over < n; ++*over) {
         int state = r[*over].number < 0 ? WEFT__LOST : x->p->transport->test(r[*over].number);

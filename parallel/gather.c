@@ -146,8 +146,8 @@ bool weft__share_results(weft_parallel *p)
     else if (!weft__hand_out(p, its_results, r->put.at, r->part_size))
         return false;
     for (int q = 0; p->transport && q < p->world.ranks; q++) {
-        char *there = r->gathered.at + q * r->part_size;
-        if (!list(table, p->batch.n, memcpy(there, weft__words_of(p, q), (size_t)r->part_size),
+        char *part = r->gathered.at + q * r->part_size;
+        if (!list(table, p->batch.n, memcpy(part, weft__words_of(p, q), (size_t)r->part_size),
                   r->part_size)) {
             weft__fail(p->w, WEFT_EFORMAT, "%s: the data of rank %d are damaged", its_results, q);
             return false;

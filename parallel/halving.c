@@ -45,26 +45,26 @@ static part half_of(part whole, int rank, int d, bool mine)
     return upper ? (part){ whole.from + lower, whole.n - lower } : (part){ whole.from, lower };
 }
 
-static bool swapped(weft_parallel *p, const char *what, int peer, part out, real *to, int64_t n)
+static bool swapped(weft_parallel *p, const char *operation, int peer, part out, real *to, int64_t n)
 {
     weft__link_group(p, true);
     weft__link_post(p, true, peer, p->transfer.base + out.from, out.n);
     weft__link_post(p, false, peer, to, n);
     weft__link_group(p, false);
-    return weft__link_taken(p, what);
+    return weft__link_taken(p, operation);
 }
 
 bool weft__exchange_halves(weft_parallel *p)
 {
     weft__device *d = &p->w->dev;
     int rank = p->world.rank, ranks = p->world.ranks, round = 0;
-    real *x = p->transfer.base, *theirs = (real *)(void *)p->linked.terms.at;
+    real *x = p->transfer.base, *received = (real *)(void *)p->linked.terms.at;
     part at[WEFT__DEPTH] = { { 0, p->n } };
     for (int far = 1; far < ranks; far *= 2, round++) {
         part keeps = half_of(at[round], rank, far, true), gives = half_of(at[round], rank, far, false);
-        if (!swapped(p, "gradients of the batch", rank ^ far, gives, theirs, keeps.n))
+        if (!swapped(p, "gradients of the batch", rank ^ far, gives, received, keeps.n))
             return false;
-        d->k->scale(d, keeps.n, 1, theirs, x + keeps.from, true);
+        d->k->scale(d, keeps.n, 1, received, x + keeps.from, true);
         at[round + 1] = keeps;
     }
     for (int far = ranks / 2; far; far /= 2) {

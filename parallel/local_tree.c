@@ -10,11 +10,11 @@
  * link. */
 void weft__add(weft_parallel *p, int64_t n, real *a, const real *b)
 {
-    char why[128];
+    char reason[128];
     weft__device *d = &p->w->dev, host = { 0 };
     if (!d->k->synchronous && !p->link) {
-        host.k = weft__cpu_kernels(WEFT_CPU, WEFT_FP32, why, sizeof why);
-        host.k = host.k ? host.k : weft__cpu_kernels(WEFT_REF, WEFT_FP32, why, sizeof why);
+        host.k = weft__cpu_kernels(WEFT_CPU, WEFT_FP32, reason, sizeof reason);
+        host.k = host.k ? host.k : weft__cpu_kernels(WEFT_REF, WEFT_FP32, reason, sizeof reason);
         d = &host;
     }
     d->k->scale(d, n, 1, b, a, true);

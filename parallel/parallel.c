@@ -37,14 +37,14 @@ static bool all_are_alike(weft_parallel *p)
 /* ---- options ---- */
 static bool patience_of(weft_parallel *p, double said)
 {
-    const char *want = secure_getenv("WEFT_PARALLEL_TIMEOUT");
+    const char *value = secure_getenv("WEFT_PARALLEL_TIMEOUT");
     char *end = NULL;
-    p->timeout = said > 0 ? said : want && *want ? weft__plain_number(want, &end) : PATIENCE;
+    p->timeout = said > 0 ? said : value && *value ? weft__plain_number(value, &end) : PATIENCE;
     bool ok = p->timeout > 0 && p->timeout < 1e9 && said >= 0 && (!end || !*end);
     if (!ok)
         weft__fail(p->w, WEFT_EARG,
                    "parallel_new: timeout %g, WEFT_PARALLEL_TIMEOUT=%s; expected seconds, above 0", said,
-                   want ? want : "");
+                   value ? value : "");
     return ok;
 }
 
@@ -109,9 +109,9 @@ static void parallel_recover(void *user)
 
 static bool made(weft_parallel *p, const weft_parallel_opts *o)
 {
-    char why[600];
-    if (!weft__transport_of(&p->transport, &p->world, why, sizeof why)) {
-        weft__fail(p->w, WEFT_EDEVICE, "parallel_new: %s", why);
+    char reason[600];
+    if (!weft__transport_of(&p->transport, &p->world, reason, sizeof reason)) {
+        weft__fail(p->w, WEFT_EDEVICE, "parallel_new: %s", reason);
         return false;
     }
     weft__update_place(p);                         /* an earlier weft_parallel may have lost ranks */

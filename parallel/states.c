@@ -45,7 +45,7 @@ bool weft__states_room(weft_parallel *p)
     return !n || (weft__reserve(p->w, &p->outbox, n) && weft__reserve(p->w, &p->inbox, n * p->world.ranks));
 }
 
-bool weft__share_states(weft_parallel *p, const char *what)
+bool weft__share_states(weft_parallel *p, const char *operation)
 {
     int64_t n = p->transport ? most_bytes(p) : 0;
     if (!n)
@@ -55,7 +55,7 @@ bool weft__share_states(weft_parallel *p, const char *what)
     memset(to, 0, (size_t)n);
     for (const weft__parameter *x = NULL; (x = next_state(p, p->world.rank, x)); to += bytes_of(x))
         d->k->download(d, to, x->value.data, (size_t)bytes_of(x));
-    if (!weft__hand_out(p, what, p->outbox.at, n))
+    if (!weft__hand_out(p, operation, p->outbox.at, n))
         return false;
     for (int q = 0; q < p->world.ranks; q++) {
         const char *from = weft__words_of(p, q);

@@ -97,16 +97,16 @@ static weft_status deal_powers(const int32_t *len, const int32_t *order, int64_t
 weft_status weft__planner_powers(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     power b[POWERS] = { { 0 } };
-    int64_t there[POWERS] = { 0 };
+    int64_t counts[POWERS] = { 0 };
     for (int64_t i = 0; i < n; i++)
         for (int k = 0; k < POWERS; k++)
-            there[k] += len[i] >> k & 1;
+            counts[k] += len[i] >> k & 1;
     int32_t *order = weft__plan_drawn(o, n);
     if (!order)
         return WEFT_ENOMEM;
     for (int k = 0; k < POWERS; k++) {
         b[k].size = o->budget >> k > 1 ? o->budget >> k : 1;
-        b[k].held = weft__plan_memory(there[k] < b[k].size ? there[k] : b[k].size, sizeof *b[k].held);
+        b[k].held = weft__plan_memory(counts[k] < b[k].size ? counts[k] : b[k].size, sizeof *b[k].held);
         if (!b[k].held)
             return WEFT_ENOMEM;
     }
@@ -158,9 +158,9 @@ static double padding(const search *t, int64_t from, int64_t to)
 
 static void add_interval(search *t, int64_t j)
 {
-    double *was = t->cost;
+    double *old = t->cost;
     t->cost = t->before;
-    t->before = was;
+    t->before = old;
     for (int64_t e = 0; e <= t->d; e++) {
         int32_t *from = t->from + j * (t->d + 1) + e;
         t->cost[e] = (double)INFINITY;

@@ -124,9 +124,9 @@ static bool round_off(const program *t, int64_t *remaining, weft__pattern **firs
             const int32_t *pattern = t->patterns + i * t->m;
             double whole = floor(t->x[i] + 1e-6);
             int64_t most = most_times(t, pattern, remaining),
-                    wanted = up ? t->x[i] > whole + 1e-6 : (int64_t)whole;
-            if (wanted > 0 && most > 0)
-                ok = use(t, pattern, wanted < most ? wanted : most, remaining, first);
+                    times = up ? t->x[i] > whole + 1e-6 : (int64_t)whole;
+            if (times > 0 && most > 0)
+                ok = use(t, pattern, times < most ? times : most, remaining, first);
         }
     return ok;
 }

@@ -119,8 +119,8 @@ bool weft__gaps_add(weft__gaps *g, int64_t gap, int64_t row)
 static int64_t outermost(const weft__gaps *g, int64_t at, int level, int64_t gap, bool largest)
 {
     for (;; level++) {
-        uint64_t there = g->nodes[at].occupied;
-        int k = largest ? 63 - __builtin_clzll(there) : __builtin_ctzll(there);
+        uint64_t occupied = g->nodes[at].occupied;
+        int k = largest ? 63 - __builtin_clzll(occupied) : __builtin_ctzll(occupied);
         gap = gap << BITS | k;
         if (level == g->levels - 1)
             return gap;

@@ -7,10 +7,10 @@
 
 /* sequences: an upper bound on the sequence numbers in segments. */
 static weft_status check(const weft_plan *p, int64_t sequences, bool rest, const char *function,
-                         const char *what)
+                         const char *expected)
 {
     return p && rest ? weft__plan_is_sound(p, sequences, function) :
-                       weft_plan_refuse(WEFT_EARG, "%sexpected %s", function, what);
+                       weft_plan_refuse(WEFT_EARG, "%sexpected %s", function, expected);
 }
 
 /* ---- the weight of a token ---- */

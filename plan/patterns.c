@@ -163,22 +163,22 @@ static void open_packs(packs *t, int32_t length, int64_t most)
 
 /* Packs all sequences of one length. SHORTEST, STACKED: one into each pack, largest gap first (Krell et al.
  * 2021). LONGEST: copies into each pack, smallest gap first (lpfhp.py with `distribute`). */
-static void pack_length(packs *t, int32_t length, manner how)
+static void pack_length(packs *t, int32_t length, manner method)
 {
     int64_t *remaining = t->remaining + length;
-    for (int64_t gap = how == LONGEST ? length : t->capacity;
+    for (int64_t gap = method == LONGEST ? length : t->capacity;
          gap >= length && gap <= t->capacity && *remaining && !t->failed;) {
         pack **at = open_pack(t, gap);
         if (!*at) {
-            gap += how == LONGEST ? 1 : -1;
+            gap += method == LONGEST ? 1 : -1;
             continue;
         }
-        int64_t copies = how == LONGEST ? copies_of(t, length, gap, (*at)->pieces, *remaining) : 1,
+        int64_t copies = method == LONGEST ? copies_of(t, length, gap, (*at)->pieces, *remaining) : 1,
                 times = lesser(*remaining / copies, (*at)->times);
         extend(t, at, gap, length, copies, times);
         *remaining -= copies * times;
     }
-    open_packs(t, length, how == SHORTEST ? 1 : INT64_MAX);
+    open_packs(t, length, method == SHORTEST ? 1 : INT64_MAX);
 }
 
 /* ---- from packs to patterns ---- */
@@ -195,7 +195,7 @@ static bool add_pattern(const pack *source, weft__pattern **first)
     return true;
 }
 
-static bool pack_by(manner how, int64_t *remaining, int64_t capacity, int64_t limit, weft__pattern **first)
+static bool pack_by(manner method, int64_t *remaining, int64_t capacity, int64_t limit, weft__pattern **first)
 {
     packs t = { .capacity = capacity, .limit = limit, .remaining = remaining };
     t.with_gap = weft__plan_memory(capacity, sizeof *t.with_gap);
@@ -203,7 +203,7 @@ static bool pack_by(manner how, int64_t *remaining, int64_t capacity, int64_t li
     for (int64_t i = 0; !t.failed && i <= capacity; i++)
         t.with_gap[i] = NULL;
     for (int64_t length = capacity; length && !t.failed; length--)
-        pack_length(&t, (int32_t)length, how);
+        pack_length(&t, (int32_t)length, method);
     for (pack *current = t.all; current && !t.failed; current = current->all)
         t.failed = current->times && !add_pattern(current, first);
     return !t.failed;

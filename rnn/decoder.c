@@ -151,13 +151,13 @@ static bool begin_rows(weft__decoder *d)
 }
 
 /* ---- begin ---- */
-static void fail_options(weft__decoder *d, int64_t n, const char *why)
+static void fail_options(weft__decoder *d, int64_t n, const char *reason)
 {
     const weft_decode_opts *o = d->o;
     weft__fail(d->w, WEFT_EARG,
                "%s: %s; given: %lld sequences, limit %lld, beams %d, best %d, length_penalty %g, sample %d, "
                "temperature %g, top_k %lld, top_p %g, stream %.40s",
-               d->name, why, (long long)n, (long long)o->limit, o->beams, o->best, o->length_penalty,
+               d->name, reason, (long long)n, (long long)o->limit, o->beams, o->best, o->length_penalty,
                o->sample, o->temperature, (long long)o->top_k, o->top_p, o->stream ? o->stream : "NULL");
 }
 
@@ -168,11 +168,11 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, weft_state first)
     w->running = d->name;
     d->recording = weft_set_grad_enabled(w, false);
     d->training = weft_set_training(w, false);
-    const char *why = w->status ? NULL : decoder_fault(d, n);
-    if (why && d->o)
-        fail_options(d, n, why);
-    else if (why)
-        weft__fail(w, WEFT_EARG, "%s: %s", d->name, why);
+    const char *reason = w->status ? NULL : decoder_fault(d, n);
+    if (reason && d->o)
+        fail_options(d, n, reason);
+    else if (reason)
+        weft__fail(w, WEFT_EARG, "%s: %s", d->name, reason);
     if (w->status)
         return false;
     d->n = n;

@@ -13,17 +13,17 @@
 bool weft_rnn_set_traced(weft_rnn *r, bool traced)
 {
     weft__traces *t = weft__traces_of(r);
-    bool was = t && t->on;
+    bool old = t && t->on;
     if (!t || t->w->status)
-        return was;
+        return old;
     if (traced && t->own)
         return weft__fail(t->w, WEFT_EARG,
                           "rnn_set_traced: the cell is the program's own; expected one of the library"),
-               was;
+               old;
     if (traced && !t->trace)
         t->trace = weft__layer(weft_rnn_module(r), (size_t)(t->layers * t->directions) * sizeof *t->trace);
     t->on = traced && t->trace;
-    return was;
+    return old;
 }
 
 bool weft__trace_allowed(const weft__traces *t, const char *function, bool composed, bool lean)

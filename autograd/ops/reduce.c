@@ -110,8 +110,8 @@ static bool expand_shape(weft_call *c)
     c->y[0]->f = a->whole;
     if (a->axis == 0)
         weft__drop_row_order(c);
-    weft__form want = weft__reduced_form(a);
-    return weft__same(&want, x) || weft_op_refuse(c, "expected one row for each run");
+    weft__form expected = weft__reduced_form(a);
+    return weft__same(&expected, x) || weft_op_refuse(c, "expected one row for each run");
 }
 static void expand_run(weft_call *c)
 {
@@ -204,11 +204,11 @@ weft_tensor *weft_std(weft_tensor *x, int axis, double correction)
 static weft_tensor *scale_of(weft_tensor *x, const weft__along *a)
 {
     weft *w = x->w;
-    bool was = weft_set_grad_enabled(w, false);
+    bool recording = weft_set_grad_enabled(w, false);
     weft_tensor *one = weft_scalar(w, 1), *most = weft_max(weft_abs(x), a->axis);
     most = weft_where(weft_less(most, weft_scalar(w, (double)INFINITY)), most, one);
     most = weft_where(most, most, one);
-    weft_set_grad_enabled(w, was);
+    weft_set_grad_enabled(w, recording);
     return most;
 }
 

@@ -195,7 +195,7 @@ static void seed(weft_tensor *y)                /* d sum(y) / dy = 1 */
 static void run_pass(weft_tensor *y, bool recording)
 {
     weft *w = y->w;
-    bool was = weft_set_grad_enabled(w, recording);
+    bool old = weft_set_grad_enabled(w, recording);
     w->tape->in_pass = true;
     reach(w, 0, node(y)->entry_number);
     if (w->tape->pass_watch && w->tape->for_parameters)
@@ -212,7 +212,7 @@ static void run_pass(weft_tensor *y, bool recording)
     if (own)
         node(y)->grad = saved;
     w->tape->unrecorded_pass = w->tape->in_pass = false;
-    w->recording = was;
+    w->recording = old;
 }
 
 static bool check_output(weft *w, weft_tensor *y, const char *function)
@@ -277,15 +277,15 @@ weft_tensor *weft_grad(weft_tensor *t) { return t && node(t)->parameter ? node(t
 static bool check_gradients_of(weft *w, weft_tensor *y, weft_tensor *const *x, int64_t n)
 {
     bool ok = check_output(w, y, "gradients");
-    bool there = ok && node(y)->entry_number;
+    bool found = ok && node(y)->entry_number;
     for (int64_t i = 0; ok && i < n; i++) {
         ok = check_output(w, x[i], "gradients");
-        there |= x[i] == y;
+        found |= x[i] == y;
     }
-    if (ok && !there)
+    if (ok && !found)
         weft__fail(w, WEFT_EARG, "gradients: the first tensor is not a result on the tape: %s",
                    weft__why_not_on_tape(y));
-    return ok && there;
+    return ok && found;
 }
 
 static void save_gradients(weft *w, weft_tensor *const *x, int64_t n, weft_tensor **saved)
@@ -329,7 +329,7 @@ static void find_gradients(weft *w, weft_tensor *y, weft_tensor *const *x, int64
     weft_tensor **saved = weft__take(w, WEFT__ARENA_CALLS, (n + 1) * (int64_t)sizeof *saved);
     if (!saved)
         return;
-    bool was = weft_set_grad_enabled(w, recorded);
+    bool old = weft_set_grad_enabled(w, recorded);
     w->tape->pass++;
     save_gradients(w, x, n, saved);
     run_pass(y, recorded);
@@ -338,7 +338,7 @@ static void find_gradients(weft *w, weft_tensor *y, weft_tensor *const *x, int64
     for (int64_t i = 0; i < n; i++)
         if (node(x[i])->kept_pass == w->tape->pass) /* first mention in the list */
             node(x[i])->grad = saved[i], node(x[i])->kept_pass = 0;
-    w->recording = was;
+    w->recording = old;
 }
 
 /* out may be the array x, so the list is copied first. */

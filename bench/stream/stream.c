@@ -359,10 +359,10 @@ static bool measure_shape(const asked *a, bool table, int64_t H, int64_t B)
     bool ok = open_model(&s, a->precision, table, H, B) && (!a->library || open_peer(&p, a, table, H, B)) &&
               measure_calls(&s, a->library ? &p : NULL, &m);
     if (ok) {
-        double us = part(m.weft, m.n, .5), theirs = part(m.peer, m.n, .5);
+        double us = part(m.weft, m.n, .5), peer_us = part(m.peer, m.n, .5);
         printf("%s H=%d B=%d weft %.2f us", table ? "stream" : "stream-real", (int)H, (int)B, us);
         if (a->library)
-            printf(" onnxruntime %.2f us ratio %.2f", theirs, theirs / us);
+            printf(" onnxruntime %.2f us ratio %.2f", peer_us, peer_us / us);
         printf(" together %.2f us, 99.9 %% within %.2f us, idle %.2f us\n", together(&s),
                part(m.weft, m.n, .999), part(m.idle, m.n, .999));
         fflush(stdout);

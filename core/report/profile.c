@@ -214,15 +214,15 @@ bool weft_set_profiling(weft *w, bool enabled)
 {
     if (!w || weft__is_no_context(w))
         return false;
-    bool was = w->profiling;
-    if (was == enabled || (enabled && !inside(w)->profile && !profile_new(w)))
-        return was;
+    bool old = w->profiling;
+    if (old == enabled || (enabled && !inside(w)->profile && !profile_new(w)))
+        return old;
     if (!enabled)
         switch_row(w, inside(w)->profile->now);          /* adds the time so far */
     w->profiling = enabled;
     inside(w)->profile->since = weft__now(), inside(w)->profile->launched = w->dev.launches;
     w->dev.k = enabled ? &inside(w)->profile->counting : inside(w)->profile->plain;
-    return was;
+    return old;
 }
 
 void weft_reset_profile(weft *w)

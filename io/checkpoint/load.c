@@ -75,7 +75,7 @@ static void append_line(weft_load_report *r, const char *word, const char *text)
         memcpy(r->text + at, more, sizeof more);
 }
 
-void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const char *format, ...)
+void weft__found(weft__h5 *h, weft_load_report *r, weft__finding finding, const char *format, ...)
 {
     static const char *const word[] = { "", "missing", "extra", "shape", "layer" };
     char text[512];
@@ -85,14 +85,14 @@ void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const cha
     va_start(list, format);
     weft__plain_text(text, sizeof text, format, list);
     va_end(list);
-    if (!r && what != WEFT__LOADED)
-        weft__h5_fail(h, what == WEFT__OTHER_SHAPE ? WEFT_ESHAPE : WEFT_EFORMAT, "%s", text);
+    if (!r && finding != WEFT__LOADED)
+        weft__h5_fail(h, finding == WEFT__OTHER_SHAPE ? WEFT_ESHAPE : WEFT_EFORMAT, "%s", text);
     if (!r)
         return;
     int *count[] = { &r->loaded, &r->missing, &r->extra, &r->other_shape, &r->other_shape };
-    ++*count[what];
-    if (what != WEFT__LOADED)
-        append_line(r, word[what], text);
+    ++*count[finding];
+    if (finding != WEFT__LOADED)
+        append_line(r, word[finding], text);
 }
 
 typedef struct {
@@ -188,20 +188,20 @@ static char *text_of(weft__h5 *h, const char *path)
 /* the optimiser's vectors have no names, so the order of the parameters must agree */
 static void check_order(loading *l)
 {
-    char *own = weft__order_of(l->m), *theirs = text_of(l->stage.h, "optimizer/order");
+    char *expected = weft__order_of(l->m), *stored = text_of(l->stage.h, "optimizer/order");
     size_t at = 0, line = 0;
-    for (; own && theirs && own[at] && own[at] == theirs[at]; at++)
-        line = own[at] == '\n' ? at + 1 : line;
-    if (!own)
+    for (; expected && stored && expected[at] && expected[at] == stored[at]; at++)
+        line = expected[at] == '\n' ? at + 1 : line;
+    if (!expected)
         weft__h5_fail(l->stage.h, WEFT_ENOMEM, "no memory for the names of the parameters");
-    else if (!theirs || own[at] != theirs[at])
+    else if (!stored || expected[at] != stored[at])
         weft__h5_fail(l->stage.h, WEFT_EFORMAT,
                       "optimizer/order has \"%.*s\"; expected \"%.*s\", as in the module; create the "
                       "parameters in the order of the saved model",
-                      theirs ? (int)strcspn(theirs + line, "\n") : 0, theirs ? theirs + line : "",
-                      (int)strcspn(own + line, "\n"), own + line);
-    free(own);
-    free(theirs);
+                      stored ? (int)strcspn(stored + line, "\n") : 0, stored ? stored + line : "",
+                      (int)strcspn(expected + line, "\n"), expected + line);
+    free(expected);
+    free(stored);
 }
 
 static void check_rule(weft__h5 *h, const weft__saved *rule)      /* a rule is compared, not loaded */
@@ -218,14 +218,14 @@ static void check_rule(weft__h5 *h, const weft__saved *rule)      /* a rule is c
 static void hold_numbers_of_optimiser(loading *l, weft_optim *o, const weft__saved *entry, const char *path,
                                       const weft__kind *k)
 {
-    char why[160];
+    char reason[160];
     const weft__held *before = l->stage.last;
     weft__hold_set(&l->stage, path, k, k->type, entry->data, entry->device);
     if (l->stage.last != before && !weft__h5_status(l->stage.h) &&
-        !weft__optim_accepts(o, entry, l->stage.last->values, why, sizeof why))
+        !weft__optim_accepts(o, entry, l->stage.last->values, reason, sizeof reason))
         weft__h5_fail(l->stage.h, WEFT_EFORMAT,
                       "%s: %s. Its checksums are right, so a program wrote these values; load an earlier "
-                      "checkpoint", path, why);
+                      "checkpoint", path, reason);
 }
 
 static void hold_optimiser(loading *l, weft_optim *o)

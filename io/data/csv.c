@@ -29,12 +29,12 @@ typedef struct {
 /* Fails with a format error whose message begins with file and line. Returns false. */
 static bool __attribute__((format(printf, 2, 3))) fail(csv *c, const char *format, ...)
 {
-    char why[1000];
+    char reason[1000];
     va_list list;
     va_start(list, format);
-    weft__plain_text(why, sizeof why, format, list);
+    weft__plain_text(reason, sizeof reason, format, list);
     va_end(list);
-    c->status = weft__file_fail(WEFT_EFORMAT, "%s:%lld: %s", c->path, (long long)c->line, why);
+    c->status = weft__file_fail(WEFT_EFORMAT, "%s:%lld: %s", c->path, (long long)c->line, reason);
     return false;
 }
 
@@ -126,13 +126,14 @@ static bool next_record(csv *c)
  * delimiter. */
 static void no_column(csv *c, const char *name)
 {
-    char why[900];
-    int at = snprintf(why, sizeof why, "no column is named \"%.100s\"; expected%s", name,
+    char reason[900];
+    int at = snprintf(reason, sizeof reason, "no column is named \"%.100s\"; expected%s", name,
                       c->n > 1 ? " one of" : " another .delimiter, or the only column");
     for (int i = 0; i < c->n && at < 700; i++)
-        at += snprintf(why + at, sizeof why - (size_t)at, "%s \"%.100s\"", i ? "," : "", c->fields[i].text);
-    snprintf(why + at, sizeof why - (size_t)at, "%s", at < 700 ? "" : ", ..");
-    fail(c, "%s", why);
+        at += snprintf(reason + at, sizeof reason - (size_t)at, "%s \"%.100s\"", i ? "," : "",
+                       c->fields[i].text);
+    snprintf(reason + at, sizeof reason - (size_t)at, "%s", at < 700 ? "" : ", ..");
+    fail(c, "%s", reason);
 }
 
 static int find_column(csv *c, const char *name)

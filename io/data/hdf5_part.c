@@ -49,7 +49,7 @@ static weft_status open_it(weft_hdf5 *f, const char *group)
     paged.file = f->file;
     status = look_into(f, group, &paged);
     if (paged.status)
-        status = weft__file_fail(paged.status, "%s: cannot be read: %s", f->path, paged.why);
+        status = weft__file_fail(paged.status, "%s: cannot be read: %s", f->path, paged.reason);
     weft__paged_end(&paged);
     return status;
 }
@@ -102,7 +102,7 @@ static weft_status read_bytes(const weft_hdf5 *f, uint64_t at, void *bytes, size
     weft__paged p = { .file = f->file };
     if (weft__paged_pass(&p, (size_t)at, n, bytes))
         return WEFT_OK;
-    return weft__file_fail(p.status, "%s: cannot be read: %s", f->path, p.why);
+    return weft__file_fail(p.status, "%s: cannot be read: %s", f->path, p.reason);
 }
 
 /* Reads and converts n numbers, starting at number `from`, piece by piece. */

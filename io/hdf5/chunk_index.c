@@ -136,17 +136,17 @@ static const char *fixed_array(index_of *x)
 /* ---- extensible arrays ---- */
 typedef struct { uint64_t first, blocks, each, page; size_t offset; } level;      /* of data blocks */
 
-static const char *data_block(index_of *x, const level *l, uint64_t which, uint64_t address, size_t bits)
+static const char *data_block(index_of *x, const level *l, uint64_t index, uint64_t address, size_t bits)
 {
     size_t at, head = PREFIX + l->offset;
-    uint64_t first = l->first + which * l->each;
+    uint64_t first = l->first + index * l->each;
     bool paged = l->each > l->page;
     if (address == HADDR_UNDEF || first >= x->n)
         return NULL;
     if ((paged && !bits) || !block(x, address, head + (paged ? 0 : l->each * x->width) + 4, "EADB", &at))
         return damaged;
     if (paged)
-        return pages(x, first, l->each, l->page, bits, which * (l->each / l->page), address + head + 4);
+        return pages(x, first, l->each, l->page, bits, index * (l->each / l->page), address + head + 4);
     elements(x, first, l->each, at + head);
     return NULL;
 }
@@ -161,10 +161,10 @@ static const char *super_block(index_of *x, const level *l, uint64_t address)
     if (!block(x, address, PREFIX + l->offset + l->blocks * (map + 8) + 4, "EASB", &at))
         return damaged;
     size_t bits = at + PREFIX + l->offset, list = bits + (size_t)(l->blocks * map);
-    const char *why = NULL;
-    for (uint64_t i = 0; i < l->blocks && !why; i++)
-        why = data_block(x, l, i, field(x->h, list + 8 * (size_t)i, 8), map ? bits : 0);
-    return why;
+    const char *reason = NULL;
+    for (uint64_t i = 0; i < l->blocks && !reason; i++)
+        reason = data_block(x, l, i, field(x->h, list + 8 * (size_t)i, 8), map ? bits : 0);
+    return reason;
 }
 
 static int log_of(uint64_t v) { return v ? 63 - __builtin_clzll(v) : -1; }
@@ -174,17 +174,17 @@ static bool is_power(uint64_t v) { return v && !(v & (v - 1)); }
  * level. */
 static const char *levels(index_of *x, size_t list, int in_index, int all, uint64_t least, level l)
 {
-    const char *why = NULL;
-    for (int s = 0; s < all && !why && l.first < x->n; s++, l.first += l.blocks * l.each) {
+    const char *reason = NULL;
+    for (int s = 0; s < all && !reason && l.first < x->n; s++, l.first += l.blocks * l.each) {
         l.blocks = (uint64_t)1 << s / 2;
         l.each = least << (s + 1) / 2;
         if (s >= in_index)
-            why = super_block(x, &l, field(x->h, list, 8));
-        for (uint64_t i = 0; s < in_index && i < l.blocks && !why; i++)
-            why = data_block(x, &l, i, field(x->h, list + 8 * (size_t)i, 8), 0);
+            reason = super_block(x, &l, field(x->h, list, 8));
+        for (uint64_t i = 0; s < in_index && i < l.blocks && !reason; i++)
+            reason = data_block(x, &l, i, field(x->h, list + 8 * (size_t)i, 8), 0);
         list += s < in_index ? 8 * (size_t)l.blocks : 8;
     }
-    return why;
+    return reason;
 }
 
 static const char *extensible_array(index_of *x)
@@ -235,13 +235,13 @@ static const char *tree_node(index_of *x, const tree_level *l, int depth, uint64
     if (!n || n > l[depth].most ||
         !block(x, address, NODE + n * record_bytes + links, depth ? "BTIN" : "BTLF", &at))
         return damaged;
-    const char *why = NULL;
-    for (uint64_t i = 0; i < n && !why; i++)
-        why = record(x, at + 6 + (size_t)(i * record_bytes));
+    const char *reason = NULL;
+    for (uint64_t i = 0; i < n && !reason; i++)
+        reason = record(x, at + 6 + (size_t)(i * record_bytes));
     size_t list = at + 6 + (size_t)(n * record_bytes);
-    for (uint64_t i = 0; depth && i <= n && !why; i++, list += pointer)
-        why = tree_node(x, l, depth - 1, field(x->h, list, 8), field(x->h, list + 8, l->count));
-    return why;
+    for (uint64_t i = 0; depth && i <= n && !reason; i++, list += pointer)
+        reason = tree_node(x, l, depth - 1, field(x->h, list, 8), field(x->h, list + 8, l->count));
+    return reason;
 }
 
 static size_t bytes_for(uint64_t limit) { return (size_t)log_of(limit) / 8 + 1; }
@@ -313,16 +313,16 @@ static const char *old_node(index_of *x, uint64_t address, int height)
     if (depth >= LEVELS || (height >= 0 && depth != height) || !entries ||
         !weft__h5_inside(&x->h->read, x->h->size, address, HEAD + entries * (key + 8) + key, &at))
         return damaged_tree;
-    const char *why = NULL;
-    for (uint64_t i = 0; i < entries && !why; i++) {
+    const char *reason = NULL;
+    for (uint64_t i = 0; i < entries && !reason; i++) {
         size_t place = at + HEAD + (size_t)i * (key + 8);
         uint64_t to = field(x->h, place + key, 8);
         if (!before(x, place, place + key + 8))
-            why = damaged_tree;
+            reason = damaged_tree;
         else
-            why = depth ? old_node(x, to, depth - 1) : old_chunk(x, place, to);
+            reason = depth ? old_node(x, to, depth - 1) : old_chunk(x, place, to);
     }
-    return why;
+    return reason;
 }
 
 /* ---- all kinds ---- */
@@ -355,14 +355,14 @@ static const char *take_from_array(index_of *x, const char *(*read)(index_of *),
         return weft__h5_no_index_memory(x->h);
     for (uint64_t i = 0; i < x->n; i++)
         x->list[i] = (weft__h5_chunk){ .address = HADDR_UNDEF };
-    const char *why = read(x);
-    for (uint64_t i = 0; i < chunks && !why; i++) {
+    const char *reason = read(x);
+    for (uint64_t i = 0; i < chunks && !reason; i++) {
         weft__h5_place_of_chunk(x->c, i, place);
         if (number_in(x->c, place, &number) && number < x->n)
             out[i] = x->list[number];
     }
     free(x->list);
-    return why;
+    return reason;
 }
 
 static const char *implicit(index_of *x)

@@ -142,10 +142,10 @@ static const char *filters(const weft__h5 *h, const weft__h5_header *header, wef
 
 const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, weft__h5_set *s)
 {
-    const char *why = header->external ? "is stored in another file; expected it in this one" :
-                                         extents(s, &s->chunks);
-    why = why ? why : layout(h, header, &s->chunks);
-    return why ? why : filters(h, header, &s->chunks);
+    const char *reason = header->external ? "is stored in another file; expected it in this one" :
+                                            extents(s, &s->chunks);
+    reason = reason ? reason : layout(h, header, &s->chunks);
+    return reason ? reason : filters(h, header, &s->chunks);
 }
 
 /* ---- a chunk ---- */
@@ -260,16 +260,17 @@ static const char *all_chunks(reading *r, uint64_t chunks)
     if (chunks > r->h->size)
         return incomplete;
     weft__h5_chunk *list = malloc((size_t)chunks * sizeof *list);
-    const char *why = list ? weft__h5_find_chunks(r->h, r->c, list, chunks) : weft__h5_no_index_memory(r->h);
-    for (uint64_t i = 0; i < chunks && !why; i++) {
+    const char *reason =
+        list ? weft__h5_find_chunks(r->h, r->c, list, chunks) : weft__h5_no_index_memory(r->h);
+    for (uint64_t i = 0; i < chunks && !reason; i++) {
         uint64_t first[WEFT_RANK];
         weft__h5_place_of_chunk(r->c, i, first);
         for (int k = 0; k < r->c->rank; k++)
             first[k] *= r->c->extent[k];
-        why = list[i].address == HADDR_UNDEF ? incomplete : take(r, first, &list[i]);
+        reason = list[i].address == HADDR_UNDEF ? incomplete : take(r, first, &list[i]);
     }
     free(list);
-    return why;
+    return reason;
 }
 
 /* Returns false if memory is short. */
@@ -301,9 +302,9 @@ void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_set *s, 
         return;
     reading r = { .h = h, .path = path, .c = c, .out = out };
     if (begin_reading(&r)) {
-        const char *why = all_chunks(&r, chunks);
-        if (why)
-            weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
+        const char *reason = all_chunks(&r, chunks);
+        if (reason)
+            weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, reason);
     } else {
         weft__h5_fail(h, WEFT_ENOMEM, "%s: no memory for a chunk of %zu bytes", path, c->bytes);
     }

@@ -125,10 +125,10 @@ static void convert_integer(weft__h5 *h, const char *path, const weft__kind *k, 
         exact = less_origin(h->origin, v, to);
     if (fits && exact)
         return;
-    const char *why = as == WEFT__I32 ? "a number that an int32 holds" :
-                      !reals          ? "a number that an int64 holds" :
-                                        "an integer that a double holds; store it from a later origin, or in "
-                                        "a larger unit (seconds, not nanoseconds)";
+    const char *reason = as == WEFT__I32 ? "a number that an int32 holds" :
+                         !reals          ? "a number that an int64 holds" :
+                                  "an integer that a double holds; store it from a later origin, or in "
+                                  "a larger unit (seconds, not nanoseconds)";
     name_element(path, k, i, place);
     if (h->origin && *h->origin)
         weft__h5_fail(h, WEFT_EFORMAT,
@@ -137,7 +137,7 @@ static void convert_integer(weft__h5 *h, const char *path, const weft__kind *k, 
                       place, v.negative ? "-" : "", (unsigned long long)v.size, (long long)*h->origin);
     else
         weft__h5_fail(h, WEFT_EFORMAT, "%s is %s%llu; expected %s", place, v.negative ? "-" : "",
-                      (unsigned long long)v.size, why);
+                      (unsigned long long)v.size, reason);
 }
 
 static void convert_real(weft__h5 *h, const char *path, const weft__kind *k, weft__number as, int64_t i,

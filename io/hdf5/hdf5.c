@@ -32,11 +32,11 @@ static herr_t innermost(unsigned n, const H5E_error2_t *error, void *user)
     return 0;
 }
 
-void weft__h5_broken(weft__h5 *h, const char *path, const char *what)
+void weft__h5_broken(weft__h5 *h, const char *path, const char *problem)
 {
-    char why[160] = "";
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, why);
-    weft__h5_fail(h, h->read.output ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, what, why);
+    char reason[160] = "";
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, reason);
+    weft__h5_fail(h, h->read.output ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, problem, reason);
 }
 
 /* ---- the image ---- *

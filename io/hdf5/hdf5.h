@@ -16,14 +16,14 @@ typedef struct weft__h5 weft__h5;
 
 /* ---- paged.c: reads only those pages of a file that libhdf5 and its checks need ---- */
 /* A page that was read does not change, so libhdf5 sees the bytes that were checked even if the file changes.
- * After the first failure only those pages are available; status and why describe it. */
+ * After the first failure only those pages are available; status and reason describe it. */
 typedef struct weft__page weft__page;
 typedef struct weft__paged {
     int file;
     size_t size;
     weft__page *first;
     weft_status status;
-    char why[160];
+    char reason[160];
 } weft__paged;
 bool weft__paged_read(weft__paged *p, size_t at, size_t n, void *to);
 /* Reads bytes without keeping the page. */

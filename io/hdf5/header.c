@@ -91,10 +91,10 @@ static bool names_are_sound(const walk *w, size_t at, size_t n)
     if (!inside(w, data, size))
         return false;
     for (uint64_t steps = size / PLACE; place != NONE; steps--) {
-        size_t there = w->base + (size_t)data + (size_t)place;
-        if (!steps || size < PLACE || place > size - PLACE || field(w, there + 8, 8) > size - place)
+        size_t free_block = w->base + (size_t)data + (size_t)place;
+        if (!steps || size < PLACE || place > size - PLACE || field(w, free_block + 8, 8) > size - place)
             return false;
-        place = field(w, there, 8);
+        place = field(w, free_block, 8);
     }
     return true;
 }

@@ -46,8 +46,8 @@ uint64_t weft__h5_field(const weft__h5_image *i, size_t at, size_t n)
 {
     unsigned char bytes[8];
     uint64_t v = 0;
-    bool there = weft__h5_bytes(i, at, n, bytes);
-    while (there && n-- > 0)
+    bool valid = weft__h5_bytes(i, at, n, bytes);
+    while (valid && n-- > 0)
         v = v << 8 | bytes[n];
     return v;
 }

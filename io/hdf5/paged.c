@@ -9,10 +9,10 @@ enum { PAGE = 1 << 14 };
 /* a list, the last page used first */
 struct weft__page { weft__page *next; size_t at, n; unsigned char bytes[]; };
 
-static bool fails(weft__paged *p, weft_status status, const char *why)
+static bool fails(weft__paged *p, weft_status status, const char *reason)
 {
     p->status = status;
-    snprintf(p->why, sizeof p->why, "%s", why);
+    snprintf(p->reason, sizeof p->reason, "%s", reason);
     return false;
 }
 
@@ -20,12 +20,12 @@ bool weft__paged_pass(weft__paged *p, size_t at, size_t n, void *to)
 {
     char *next = to;
     while (n && !p->status) {
-        ssize_t got = pread(p->file, next, n < 1 << 30 ? n : 1 << 30, (off_t)at);
-        if (got < 0 && errno != EINTR)
+        ssize_t received = pread(p->file, next, n < 1 << 30 ? n : 1 << 30, (off_t)at);
+        if (received < 0 && errno != EINTR)
             return fails(p, WEFT_EIO, strerror(errno));
-        if (got == 0)
+        if (received == 0)
             return fails(p, WEFT_EIO, "the file became shorter after it was opened");
-        size_t done = got > 0 ? (size_t)got : 0;
+        size_t done = received > 0 ? (size_t)received : 0;
         next += done;
         at += done;
         n -= done;

@@ -42,11 +42,11 @@ bool weft__h5_exists(weft__h5 *h, const char *path) { return follow_path(h, path
 static bool find_set(weft__h5 *h, const char *path, weft__h5_set *s)
 {
     weft__h5_header header = { 0 };
-    bool there = follow_path(h, path, &header);
-    const char *why = there ? weft__h5_describe_set(h, &header, s) : NULL;
-    if (why)
-        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
-    return there && !why;
+    bool exists = follow_path(h, path, &header);
+    const char *reason = exists ? weft__h5_describe_set(h, &header, s) : NULL;
+    if (reason)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, reason);
+    return exists && !reason;
 }
 
 bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
@@ -114,32 +114,32 @@ static bool can_become(weft__number stored, weft__number requested)
            (weft__number_is_float(stored) && weft__number_is_float(requested));
 }
 
-void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *want, weft__number as, void *values)
+void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, void *values)
 {
     char a[128], b[128];
     weft__h5_set s;
     if (!find_set(h, path, &s))
         weft__h5_fail(h, WEFT_EFORMAT, "%s is not in the file", path);
-    else if (!weft__kind_same(&s.kind, want) || !can_become(s.kind.type, as))
+    else if (!weft__kind_same(&s.kind, kind) || !can_become(s.kind.type, as))
         weft__h5_fail(h, WEFT_EFORMAT, "%s is %s; expected %s", path, weft__kind_text(&s.kind, a),
-                      weft__kind_text(want, b));
+                      weft__kind_text(kind, b));
     else if (s.unfit)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, s.unfit);
     else
         read_converted(h, path, &s, as, values);
     if (h->checked && !h->status)
-        check_crc(h, path, values, weft__kind_bytes(want));
+        check_crc(h, path, values, weft__kind_bytes(kind));
 }
 
 bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *at)
 {
     weft__h5_set s;
     bool found = find_set(h, path, &s);
-    const char *why = found ? s.unfit : "is not in the file";
-    if (why)
-        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
+    const char *reason = found ? s.unfit : "is not in the file";
+    if (reason)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, reason);
     *at = s.at;
-    return !why && !s.chunked;
+    return !reason && !s.chunked;
 }
 
 /* ---- texts ---- */

@@ -129,5 +129,5 @@ static inline void weft__h5_close(hid_t id)
         H5Idec_ref(id);
 }
 /* Fails the session. The message ends with libhdf5's innermost reason. */
-void  weft__h5_broken(weft__h5 *h, const char *path, const char *what);
+void  weft__h5_broken(weft__h5 *h, const char *path, const char *problem);
 #endif

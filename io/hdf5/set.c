@@ -96,7 +96,7 @@ static const char not_plain[] = "is stored in chunks; expected a plain array",
 
 /* Numbers that were never written have no position. libhdf5 refuses some reads beyond the superblock's end of
  * the file, depending on its buffer; weft refuses all. */
-static const char *why_unfit(const weft__h5 *h, weft__h5_set *s, uint64_t address, uint64_t stored)
+static const char *unfit_reason(const weft__h5 *h, weft__h5_set *s, uint64_t address, uint64_t stored)
 {
     uint64_t bytes = weft__kind_bytes(&s->kind);
     if (bytes > h->size || stored != bytes || (bytes && address == HADDR_UNDEF))
@@ -122,7 +122,7 @@ static const char *place(const weft__h5 *h, const weft__h5_header *header, weft_
     if (header->filters.count || header->external)
         return "has filters or is stored in another file; expected a plain array in this one";
     if (class != COMPACT && end >= head + (old ? 8 : 16)) {
-        s->unfit = why_unfit(h, s, field(h, head, 8), old ? bytes : field(h, head + 8, 8));
+        s->unfit = unfit_reason(h, s, field(h, head, 8), old ? bytes : field(h, head + 8, 8));
         return NULL;
     }
     head += class == COMPACT && old ? 4 * (size_t)byte(h, m->at + 1) : 0;
@@ -142,9 +142,9 @@ const char *weft__h5_describe_set(const weft__h5 *h, const weft__h5_header *head
     if (header->space.count != 1 || header->type.count != 1 || header->layout.count != 1 ||
         header->filters.count > 1 || header->space.shared || header->layout.shared || header->filters.shared)
         return "is damaged: its header is not that of a data set";
-    const char *why = shape(h, &header->space, s);
-    if (why)
-        return why;
+    const char *reason = shape(h, &header->space, s);
+    if (reason)
+        return reason;
     type(h, &header->type, &s->kind);
     return place(h, header, s);
 }

@@ -31,28 +31,28 @@ static void joints(picture *p, const double (*at)[2], int n)
         weft__svg_put(&p->svg, "<circle cx=\"%g\" cy=\"%g\" r=\"4\" class=\"joint\"/>\n", at[k][0], at[k][1]);
 }
 
-/* Draws a text in a box around x, y; `what` is its name for a reader who cannot see. */
+/* Draws a text in a box around x, y; `hint` is its name for screen readers. */
 static void box(picture *p, double x, double y, int width, int height, int round_, const char *class_,
-                const char *text, const char *what)
+                const char *text, const char *hint)
 {
     weft__svg_put(&p->svg,
                   "<g><title>%s</title>\n<rect x=\"%g\" y=\"%g\" width=\"%d\" height=\"%d\" rx=\"%d\" "
                   "class=\"%s\"/>\n",
-                  what, x - width / 2, y - height / 2, width, height, round_, class_);
+                  hint, x - width / 2, y - height / 2, width, height, round_, class_);
     weft__svg_text(&p->svg, x, y + 5, "on-light", WEFT__MIDDLE, text);
     weft__svg_put(&p->svg, "</g>\n");
 }
 
 /* Draws a matrix and its activation. */
-static void layer(picture *p, double x, double y, const char *text, const char *what)
+static void layer(picture *p, double x, double y, const char *text, const char *hint)
 {
-    box(p, x, y, strlen(text) > 4 ? 88 : 60, 34, 4, "layer", text, what);
+    box(p, x, y, strlen(text) > 4 ? 88 : 60, 34, 4, "layer", text, hint);
 }
 
-static void operation(picture *p, double x, double y, const char *text, const char *what)
+static void operation(picture *p, double x, double y, const char *text, const char *hint)
 {
     int width = strlen(text) > 3 ? 52 : 32;      /* UTF-8: a sign is two bytes */
-    box(p, x, y, width, 32, 16, "operation", text, what);
+    box(p, x, y, width, 32, 16, "operation", text, hint);
 }
 
 /* Draws a number on its colour, in the middle of a wire, with its name on the left or above. */

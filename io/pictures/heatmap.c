@@ -158,10 +158,10 @@ static weft_status draw(map *m, const char *path, const char *title)
 {
     measure(m, title);
     weft__svg_begin(&m->svg, path, title, m->width, m->top + fmax(m->rows * m->side, 80) + 32);
-    bool told = m->rows * m->columns <= TOLD;
-    for (int i = 0; told && i < m->rows * m->columns; i++)
+    bool titles = m->rows * m->columns <= TOLD;
+    for (int i = 0; titles && i < m->rows * m->columns; i++)
         draw_cell(m, i / m->columns, i % m->columns);
-    if (!told)
+    if (!titles)
         draw_runs(m);
     draw_frame(m);
     draw_labels(m);

@@ -52,10 +52,10 @@ static void find_rows(picture *p)
 static void find_lane(picture *p, int64_t i)
 {
     place *at = &p->place[i];
-    int want = weft__inputs_of(p->g, i) ? p->place[weft__input_of(p->g, i, 0)].lane : 0;
+    int preferred = weft__inputs_of(p->g, i) ? p->place[weft__input_of(p->g, i, 0)].lane : 0;
     for (int away = 0;; away++)
         for (int side = -1; side <= 1; side += 2) {
-            int lane = want + side * away;
+            int lane = preferred + side * away;
             if (lane < 0 || p->until[lane] > at->row)
                 continue;
             at->lane = lane;
@@ -87,8 +87,8 @@ static void draw_line(picture *p, double x, double y, const char *class_, char *
     char cut[WEFT__LINE_ROOM + 4];
     int more = weft__utf8_length(text) - CHARACTERS, n = 0;
     const char *at = text;
-    int wanted = more > 0 ? of_name ? more + 2 : CHARACTERS - 2 : 0;
-    for (; n < wanted; n++)
+    int characters = more > 0 ? of_name ? more + 2 : CHARACTERS - 2 : 0;
+    for (; n < characters; n++)
         at += weft__utf8_character(at) ? weft__utf8_character(at) : 1;
     if (more > 0 && of_name)
         snprintf(cut, sizeof cut, "..%s", at);

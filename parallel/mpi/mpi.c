@@ -42,8 +42,8 @@ static void leave(int alarm_)
     static const char text[] = "weft: another rank has not ended, and MPI_Finalize timed out; this rank has "
                                "finished its work and exits\n";
     signal(alarm_, SIG_DFL);
-    ssize_t told = write(STDERR_FILENO, text, sizeof text - 1);
-    (void)told;
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
     raise(alarm_);
 }
 
@@ -66,25 +66,25 @@ static void finalise(int status, void *nothing)
     alarm(0);
 }
 
-static bool initialise(char *why, size_t size)
+static bool initialise(char *reason, size_t size)
 {
-    int there = 0, level = 0;
-    MPI_Initialized(&there);
-    if (there)
+    int initialised = 0, level = 0;
+    MPI_Initialized(&initialised);
+    if (initialised)
         MPI_Query_thread(&level);
     else if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS) {
-        snprintf(why, size, "MPI_Init_thread failed");
+        snprintf(reason, size, "MPI_Init_thread failed");
         return false;
     }
     if (level < MPI_THREAD_FUNNELED) {
         snprintf(
-            why, size,
+            reason, size,
             "MPI: thread level %d; expected MPI_THREAD_FUNNELED, %d, because a context computes in several "
             "threads",
             level, MPI_THREAD_FUNNELED);
         return false;
     }
-    ours = !there;
+    ours = !initialised;
     return !ours || !on_exit(finalise, NULL);
 }
 
@@ -239,12 +239,12 @@ static bool shrink(weft__world *world)
 /* ---- joining ---- */
 static weft__transport mpi;                      /* defined below */
 
-static bool open_mpi(weft__world *world, char *version, size_t version_size, char *why, size_t why_size)
+static bool open_mpi(weft__world *world, char *version, size_t version_size, char *reason, size_t why_size)
 {
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int n = 0;
     MPI_Comm near;
-    if (!initialise(why, why_size))
+    if (!initialise(reason, why_size))
         return false;
     find_ulfm();
     if (ours)

@@ -11,13 +11,13 @@ static weft_forecaster none;
 bool weft__model_needs(weft_module *parent, const char *function, bool holds, const char *format, ...)
 {
     weft *w = weft__ready(parent);
-    char why[200];
+    char reason[200];
     va_list list;
     va_start(list, format);
-    weft__plain_text(why, sizeof why, format, list);
+    weft__plain_text(reason, sizeof reason, format, list);
     va_end(list);
     if (w && !holds)
-        weft__fail(w, WEFT_EARG, "%s: %s", function, why);
+        weft__fail(w, WEFT_EARG, "%s: %s", function, reason);
     return w && !w->status;
 }
 

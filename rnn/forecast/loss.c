@@ -8,11 +8,11 @@
 static const char name[] = "forecast_loss";
 static const real usual[] = { (real).02, (real).1, (real).25, (real).5, (real).75, (real).9, (real).98 };
 
-static bool input_is_usable(weft *w, const weft_tensor *x, const char *what)
+static bool input_is_usable(weft *w, const weft_tensor *x, const char *operand)
 {
     const char *error = weft__wrong(w, x);
     if (error)
-        weft__fail(w, WEFT_EARG, "%s: %s %s", name, what, error);
+        weft__fail(w, WEFT_EARG, "%s: %s %s", name, operand, error);
     return !w->status;
 }
 
@@ -22,13 +22,13 @@ static int of_steps(const weft_tensor *x) { return x->f.batch ? 1 : 2; }
 
 static weft_tensor *with_outputs(weft_tensor *x) { return weft_rank(x) == of_steps(x) ? weft__column(x) : x; }
 
-static bool is_forecast(const weft_tensor *x, const char *what)
+static bool is_forecast(const weft_tensor *x, const char *operand)
 {
     char text[128];
     int  more = weft_rank(x) - of_steps(x);
     if (more < 0 || more > 1)
         weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s; expected ragged [M, outputs] or plain [n, T, outputs]",
-                   name, what, weft__text(&x->f, text));
+                   name, operand, weft__text(&x->f, text));
     return !x->w->status;
 }
 
@@ -139,12 +139,12 @@ void weft_forecast_meters_add(weft_forecast_meters *m, weft_tensor *point, weft_
                               const weft_lengths *lengths)
 {
     weft *w = weft_context_of(point);
-    bool was = weft_set_grad_enabled(w, false);
-    real got[METRICS + 1];
+    bool recording = weft_set_grad_enabled(w, false);
+    real values[METRICS + 1];
     weft_meter *meters[METRICS] = { m ? &m->mse : NULL, m ? &m->mae : NULL, m ? &m->smape : NULL,
                                     m ? &m->mape : NULL };
-    weft_status failed = weft__read(sums_and_weight(point, target, lengths), got, sizeof got);
+    weft_status failed = weft__read(sums_and_weight(point, target, lengths), values, sizeof values);
     for (int k = 0; k < METRICS && !failed; k++)
-        weft_meter_add(meters[k], (double)got[k], (double)got[METRICS]);
-    weft_set_grad_enabled(w, was);
+        weft_meter_add(meters[k], (double)values[k], (double)values[METRICS]);
+    weft_set_grad_enabled(w, recording);
 }

@@ -108,10 +108,10 @@ static const char *add_read(const line *l, corpus_builder *b)
 
 bool read_dna(const corpus_spec *s, corpus_builder *b)
 {
-    const char *which = strrchr(s->name, '-');
-    if (!which)
+    const char *suffix = strrchr(s->name, '-');
+    if (!suffix)
         return read_lines("/usr/share/doc/bowtie2/examples/reads/longreads.fq.gz", add_read, b);
-    return read_lines(strcmp(which, "-first") ? "/usr/share/doc/bowtie2/examples/reads/reads_2.fq.gz" :
-                                                "/usr/share/doc/bowtie2/examples/reads/reads_1.fq.gz",
+    return read_lines(strcmp(suffix, "-first") ? "/usr/share/doc/bowtie2/examples/reads/reads_2.fq.gz" :
+                                                 "/usr/share/doc/bowtie2/examples/reads/reads_1.fq.gz",
                       add_read, b);
 }

@@ -48,9 +48,9 @@ const corpus *corpus_named(const char *name, size_t length)
     return NULL;
 }
 
-static bool refuse(const corpus *c, const char *text, const char *what)
+static bool refuse(const corpus *c, const char *text, const char *found)
 {
-    say_error(FAILED, "corpora: \"%.60s\": found %s; expected %s%s%s%s", text, what, c->name,
+    say_error(FAILED, "corpora: \"%.60s\": found %s; expected %s%s%s%s", text, found, c->name,
               c->numbers && *c->numbers ? ":" : "", c->numbers ? c->numbers : "",
               c->numbers ? "[,n=..][,seed=..]" : "");
     return false;

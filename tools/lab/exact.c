@@ -101,13 +101,13 @@ static bool touch(const weft_plan *plan, const weft_dataset *run, weft_dataset *
 static bool contaminate_plan(const lab_run *r, const planned *t, weft_dataset *d, weft_real *before,
                              weft_real *after, lab_contamination *c)
 {
-    int64_t which[3] = { 0, d->n / 2, 0 };
+    int64_t chosen[3] = { 0, d->n / 2, 0 };
     for (int64_t i = 0; i < d->n; i++)
-        which[2] = d->len[i] > d->len[which[2]] ? i : which[2];
+        chosen[2] = d->len[i] > d->len[chosen[2]] ? i : chosen[2];
     bool ok = lab_probe(t->text, &t->plan, d, PROBE_PLAN, before);
     for (int k = 0; k < 3 && ok && !lab_stops(r); k++) {
-        bool again = (k && which[k] == which[0]) || (k == 2 && which[2] == which[1]);
-        ok = again || touch(&t->plan, d, d, which[k], before, after, c);
+        bool again = (k && chosen[k] == chosen[0]) || (k == 2 && chosen[2] == chosen[1]);
+        ok = again || touch(&t->plan, d, d, chosen[k], before, after, c);
     }
     return ok;
 }

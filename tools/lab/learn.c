@@ -119,14 +119,14 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
 /* The batches are larger than two updates, so learning is not comparable. The page reports the reason. */
 static void refuse_curve(const run *u, const weft_plan *p)
 {
-    char *why = u->lab->no_curve[u->planner];
-    snprintf(why, sizeof u->lab->no_curve[0],
+    char *reason = u->lab->no_curve[u->planner];
+    snprintf(reason, sizeof u->lab->no_curve[0],
              "found a batch of %lld tokens for updates of %lld; expected smaller batches or a larger "
              "--update",
              (long long)(p->batches ? p->tokens / p->batches : 0), (long long)u->update);
-    u->lab->page.plan[u->planner].no_curve = why;
+    u->lab->page.plan[u->planner].no_curve = reason;
     lab_end_progress();
-    fprintf(stderr, "weft: lab: %s: no learning curve: %s\n", u->lab->made[u->planner].text, why);
+    fprintf(stderr, "weft: lab: %s: no learning curve: %s\n", u->lab->made[u->planner].text, reason);
 }
 
 static bool learn(run *u)

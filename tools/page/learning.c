@@ -122,14 +122,14 @@ static void fill_learning(const lab *l, int i, page_row *row)
 static void put_unlearned(page *p, bool trained)
 {
     for (int i = 0; i < p->lab->plans; i++) {
-        const char *why = p->lab->plan[i].no_curve;
-        if (longest(p->lab->plan + i) || !(trained || why))
+        const char *reason = p->lab->plan[i].no_curve;
+        if (longest(p->lab->plan + i) || !(trained || reason))
             continue;
         put(p, "<p>");
         put_plan(p, i);
         put(p, " has no curve: ");
-        why = why ? why : p->lab->stopped;
-        put_text(p, why ? why : "it was not trained");
+        reason = reason ? reason : p->lab->stopped;
+        put_text(p, reason ? reason : "it was not trained");
         put(p, ".</p>\n");
     }
 }

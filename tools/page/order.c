@@ -81,16 +81,16 @@ static void fill_order(const lab *l, int i, page_row *row)
 {
     const lab_plan *p = l->plan + i;
     const weft_plan_meetings *m = &p->meetings;
-    bool counted = p->epochs > 0, twice = p->epochs > 1;
+    bool counted = p->epochs > 0, repeated = p->epochs > 1;
     double r;
     if (weft_plan_autocorrelation(&p->made->plan, &r) != WEFT_OK)
         r = LAB_NONE;
     SET_ROW(row, NULL, CELL("η²", p->made->figures.eta2, -1, 3), CELL("autocorrelation", r, 0, 3),
             CELL("epochs", counted ? p->epochs : LAB_NONE, 0, 0),
             CELL("pairs", counted ? (double)m->pairs : LAB_NONE, 0, 0),
-            CELL("again", twice ? (double)m->again : LAB_NONE, 0, 0),
-            CELL("by chance", twice ? m->by_chance : LAB_NONE, 0, 1),
-            CELL("ratio", twice && m->by_chance > 0 ? (double)m->again / m->by_chance : LAB_NONE, -1, 2));
+            CELL("again", repeated ? (double)m->again : LAB_NONE, 0, 0),
+            CELL("by chance", repeated ? m->by_chance : LAB_NONE, 0, 1),
+            CELL("ratio", repeated && m->by_chance > 0 ? (double)m->again / m->by_chance : LAB_NONE, -1, 2));
 }
 
 enum { POINTS = 160 }; /* of a small chart */

@@ -74,9 +74,9 @@ static bool make_folder(char *path)
 {
     for (char *at = path + 1; (at = strchr(at, '/')); at++) {
         *at = 0;
-        bool there = !mkdir(path, 0777) || errno == EEXIST;
+        bool exists = !mkdir(path, 0777) || errno == EEXIST;
         *at = '/';
-        if (!there)
+        if (!exists)
             return false;
     }
     return true;

@@ -19,7 +19,7 @@ typedef struct {
     planned *to;
 } reading;
 
-static bool refuse(const reading *r, const char *what) { return say_failure("%s: %s", r->where, what); }
+static bool refuse(const reading *r, const char *reason) { return say_failure("%s: %s", r->where, reason); }
 
 /* Reads a whole number in 0 .. limit. name: used in messages. */
 static bool number(const reading *r, const json_t *object, int64_t limit, const char *name, int64_t *out)
@@ -150,18 +150,18 @@ static bool read_carries(reading *r, const json_t *carry)
         return true;
     if (!json_is_true(carry) && (!json_is_array(carry) || (int64_t)json_array_size(carry) != p->segments))
         return refuse(r, "\"carry\": expected true, or a list of true or false for each piece");
-    int32_t *can = possible_carries(p);
+    int32_t *possible = possible_carries(p);
     bool ok = true;
     for (int64_t i = 0; i < p->segments && ok; i++) {
         const json_t *value = json_is_array(carry) ? json_array_get(carry, (size_t)i) : carry;
         ok = json_is_boolean(value) || refuse(r, "\"carry\": expected only true and false");
-        if (ok && json_is_array(carry) && json_is_true(value) && can[i] < 0)
+        if (ok && json_is_array(carry) && json_is_true(value) && possible[i] < 0)
             ok = refuse(r, "\"carry\" is true for a piece, but no piece of the batch before ends where "
                            "it begins");
         if (ok && json_is_true(value))
-            p->segment[i].carry = can[i];
+            p->segment[i].carry = possible[i];
     }
-    free(can);
+    free(possible);
     return ok;
 }
 

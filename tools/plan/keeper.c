@@ -107,19 +107,19 @@ static void kill_children(void)
 /* Repeats until no child is left, because children of an ended child become the keeper's. */
 static void end_all(pid_t worker, int *status)
 {
-    bool there = true;                           /* until then no other group can have this number */
+    bool alive = true;                           /* until then no other group can have this number */
     for (int i = 0; i < ATTEMPTS; i++) {
-        if (there) {
+        if (alive) {
             kill(-worker, SIGKILL);
             kill(worker, SIGKILL);
         }
         kill_children();
-        int how;
+        int exit_status;
         pid_t ended;
-        while ((ended = waitpid(-1, &how, WNOHANG)) > 0)
+        while ((ended = waitpid(-1, &exit_status, WNOHANG)) > 0)
             if (ended == worker) {
-                *status = how;
-                there = false;
+                *status = exit_status;
+                alive = false;
             }
         if (ended < 0 && errno == ECHILD)
             return;
@@ -211,10 +211,10 @@ static bool reported(const keeper *k, double seconds)
 bool keeper_end(keeper *k, double grace, int *status)
 {
     report said = { 0 };
-    bool there = grace > 0 && reported(k, grace);
+    bool ended = grace > 0 && reported(k, grace);
     close(k->control);
-    there = there || reported(k, 2 * ATTEMPTS / 1000.);
-    if (!there || read(k->report, &said, sizeof said) != (ssize_t)sizeof said)
+    ended = ended || reported(k, 2 * ATTEMPTS / 1000.);
+    if (!ended || read(k->report, &said, sizeof said) != (ssize_t)sizeof said)
         said = (report){ 0 };
     kill(k->pid, SIGKILL);                       /* no effect if it has reported */
     while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)

@@ -120,11 +120,11 @@ static void fit_column(fitting *p, const weft__column *c)
         const weft__step *s = &c->step[i];
         if (on[i] && !column_is_finite(p, s->t.depends_on))
             return;
-        const char *why = weft__step_fit(&s->t, p->state + s->at, n, p->y, on[i], size, p->spare);
+        const char *reason = weft__step_fit(&s->t, p->state + s->at, n, p->y, on[i], size, p->spare);
         size = weft__step_subtracts(s->t.kind) ? fmax(size, largest(n, p->y)) : 0;
-        if (why)
+        if (reason)
             weft__fail(x->w, WEFT_EARG, "features \"%s\": column \"%.100s\": transform %d: %s", x->name,
-                       c->name, i, why);
+                       c->name, i, reason);
         else
             apply_step(p, c, s, on[i], fixed);
     }
