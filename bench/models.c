@@ -157,13 +157,14 @@ static void make_ids(bench *b)
     b->ids = keep(r->tokens, sizeof *b->ids);
     b->class_of = keep(r->B, sizeof *b->class_of);
     b->padded_ids = b->padded || b->plain ? keep(r->B * r->T, sizeof *b->padded_ids) : NULL;
-    for (int64_t i = 0, at = 0; i < r->B; i++) {
+    for (int64_t i = 0, next = 0; i < r->B; i++) {
         b->class_of[i] = (int32_t)(i % 2);
-        for (int32_t t = 0; t < b->len[i]; t++, at++) {
-            double share = formula("ids", at) + .5;
-            b->ids[at] = r->vocabulary ? (int32_t)(share * (double)r->vocabulary) : 1 + (int32_t)(share * 9);
+        for (int32_t t = 0; t < b->len[i]; t++, next++) {
+            double share = formula("ids", next) + .5;
+            b->ids[next] =
+                r->vocabulary ? (int32_t)(share * (double)r->vocabulary) : 1 + (int32_t)(share * 9);
             if (b->padded_ids)
-                b->padded_ids[i * r->T + t] = b->ids[at];
+                b->padded_ids[i * r->T + t] = b->ids[next];
         }
     }
 }

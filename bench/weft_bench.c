@@ -103,11 +103,11 @@ int main(int argc, char **argv)
     bool ok = true;
     char name[32];
     find_peak(&s);
-    for (const char *at = names; *at; at += *at == ',') {
-        size_t n = strcspn(at, ",");
-        snprintf(name, sizeof name, "%.*s", (int)n, at);
+    for (const char *p = names; *p; p += *p == ',') {
+        size_t n = strcspn(p, ",");
+        snprintf(name, sizeof name, "%.*s", (int)n, p);
         ok &= run_named(name, &s);
-        at += n;
+        p += n;
     }
     return !ok;
 }

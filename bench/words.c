@@ -114,11 +114,11 @@ static void make_phones(bench *b)
 {
     b->before = keep(b->phone_count, sizeof *b->before);
     b->after = keep(b->phone_count, sizeof *b->after);
-    for (int64_t i = 0, at = 0; i < b->n; i++)
-        for (int32_t t = 0; t < b->write[i]; t++, at++) {
-            b->before[at] = t ? b->after[at - 1] : MARK;
-            b->after[at] =
-                t + 1 < b->write[i] ? 1 + (int32_t)((formula("said", at) + .5) * (CLASSES - 1)) : MARK;
+    for (int64_t i = 0, next = 0; i < b->n; i++)
+        for (int32_t t = 0; t < b->write[i]; t++, next++) {
+            b->before[next] = t ? b->after[next - 1] : MARK;
+            b->after[next] =
+                t + 1 < b->write[i] ? 1 + (int32_t)((formula("said", next) + .5) * (CLASSES - 1)) : MARK;
         }
 }
 

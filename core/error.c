@@ -18,10 +18,10 @@ void weft_fail(weft *w, weft_status status, const char *format, ...)
     w = w ? w : weft__no_context();
     if (w->status || status == WEFT_OK)
         return;
-    size_t at = layer_text(w, inside(w)->message, sizeof inside(w)->message);
+    size_t length = layer_text(w, inside(w)->message, sizeof inside(w)->message);
     va_list list;
     va_start(list, format);
-    weft__plain_text(inside(w)->message + at, sizeof inside(w)->message - at, format, list);
+    weft__plain_text(inside(w)->message + length, sizeof inside(w)->message - length, format, list);
     va_end(list);
     w->status = status;
     if (!inside(w)->on_error)

@@ -42,10 +42,11 @@ bool weft__same(const weft__form *a, const weft__form *b)
 const char *weft__text(const weft__form *f, char text[128])
 {
     static const char *const layouts[] = { "", " packed", " concat", " rows", " padded" };
-    int at = snprintf(text, 128, "[");
-    for (int i = 0; i < f->rank && at < 100; i++)
-        at += snprintf(text + at, 128 - (size_t)at, i ? ", %lld" : "%lld", (long long)f->size[i]);
-    snprintf(text + at, 128 - (size_t)at, "]%s%s", layouts[f->layout], f->type == WEFT_I32 ? " of ints" : "");
+    int length = snprintf(text, 128, "[");
+    for (int i = 0; i < f->rank && length < 100; i++)
+        length += snprintf(text + length, 128 - (size_t)length, i ? ", %lld" : "%lld", (long long)f->size[i]);
+    snprintf(text + length, 128 - (size_t)length, "]%s%s", layouts[f->layout],
+             f->type == WEFT_I32 ? " of ints" : "");
     return text;
 }
 

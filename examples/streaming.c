@@ -69,9 +69,9 @@ typedef struct {
 /* FNV-1a. */
 static uint64_t hashed(uint64_t hash, const void *bytes, size_t n)
 {
-    const unsigned char *at = bytes;
+    const unsigned char *byte = bytes;
     for (size_t i = 0; i < n; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3u;
+        hash = (hash ^ byte[i]) * 0x100000001b3u;
     return hash;
 }
 

@@ -44,19 +44,20 @@ size_t weft__write_all(int file, const void *bytes, size_t size)
     sigaddset(&limit, SIGXFSZ);
     pthread_sigmask(SIG_BLOCK, &limit, &before);
     sigpending(&pending);
-    size_t at = 0;
+    size_t written = 0;
     int error = 0;
-    while (at < size && !error) {
-        ssize_t n = write(file, (const char *)bytes + at, size - at < 1 << 30 ? size - at : 1 << 30);
+    while (written < size && !error) {
+        ssize_t n =
+            write(file, (const char *)bytes + written, size - written < 1 << 30 ? size - written : 1 << 30);
         error = n < 0 && errno != EINTR ? errno : 0;
-        at += n > 0 ? (size_t)n : 0;
+        written += n > 0 ? (size_t)n : 0;
     }
     if (error == EFBIG && !sigismember(&pending, SIGXFSZ))
         while (sigtimedwait(&limit, NULL, &(struct timespec){ 0 }) < 0 && errno == EINTR)
             ;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;
-    return at;
+    return written;
 }
 
 /* ---- the target of links ---- */
@@ -81,16 +82,16 @@ static char *pointed_at(const char *link)
  * errno. */
 static char *followed(const char *path)
 {
-    char *at = strdup(path);
-    for (int i = 0; at && i < LINKS; i++) {
-        char *next = pointed_at(at);
+    char *target_path = strdup(path);
+    for (int i = 0; target_path && i < LINKS; i++) {
+        char *next = pointed_at(target_path);
         if (!next && errno != ENOMEM)
-            return at;
-        free(at);
-        at = next;
+            return target_path;
+        free(target_path);
+        target_path = next;
     }
-    errno = at ? ELOOP : ENOMEM;
-    free(at);
+    errno = target_path ? ELOOP : ENOMEM;
+    free(target_path);
     return NULL;
 }
 
@@ -177,8 +178,8 @@ static mode_t mode_mask(void)
     if (status >= 0)
         close(status);
     text[n > 0 ? n : 0] = 0;
-    const char *at = strstr(text, "\nUmask:");
-    return at ? (mode_t)strtoul(at + 7, NULL, 8) : 0077;
+    const char *line = strstr(text, "\nUmask:");
+    return line ? (mode_t)strtoul(line + 7, NULL, 8) : 0077;
 }
 
 /* Gives the new file group, mode and owner of the old one, as far as allowed and supported. If the group

@@ -116,16 +116,16 @@ static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *
         w->dev.k->check_range(&w->dev, count(x), low, high, x->data);
     if (w->status || !w->dev.fault.is || !w->dev.k->synchronous)
         return !w->status;
-    int64_t at = w->dev.fault.row;
+    int64_t index = w->dev.fault.row;
     const struct weft__rows *rows = x->f.batch ? weft__rows_of(x->f.batch, &x->f) : NULL;
     if (rows) {
-        int64_t row = at / (count(x) / weft__layout_rows(&x->f));
+        int64_t row = index / (count(x) / weft__layout_rows(&x->f));
         snprintf(place, sizeof place, " (sequence %d, position %d)", rows->sequence.host[row],
                  rows->position.host[row]);
     }
     w->dev.fault = (weft__fault){ 0 };
-    weft__fail(w, WEFT_EARG, "%s: %s: element %lld%s is %g; expected %g .. %g", name, operand, (long long)at,
-               place, (double)x->data[at], (double)low, (double)high);
+    weft__fail(w, WEFT_EARG, "%s: %s: element %lld%s is %g; expected %g .. %g", name, operand,
+               (long long)index, place, (double)x->data[index], (double)low, (double)high);
     return false;
 }
 

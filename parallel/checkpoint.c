@@ -113,10 +113,10 @@ static void forget_image(weft_parallel *p)
 /* Keeps the image after a failure: the transport may still use it. */
 static weft_status hand_out_image(weft_parallel *p, const char *operation, const char *path)
 {
-    for (size_t at = 0; at < p->image.size; at += SLICE) {
-        size_t remaining = p->image.size - at;
+    for (size_t offset = 0; offset < p->image.size; offset += SLICE) {
+        size_t remaining = p->image.size - offset;
         weft__request r = {
-            p->transport->broadcast(0, p->image.bytes + at, remaining < SLICE ? remaining : SLICE), 0
+            p->transport->broadcast(0, p->image.bytes + offset, remaining < SLICE ? remaining : SLICE), 0
         };
         if (!weft__await(p, operation, &r, 1))
             return failed(p, operation, path);

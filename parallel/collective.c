@@ -46,10 +46,10 @@ const void *weft__words_of(const weft_parallel *p, int rank)
     return p->inbox.at + (rank - p->world.rank + ranks) % ranks * p->inbox_bytes;
 }
 
-void weft__end_texts(weft_parallel *p, size_t at, size_t size)
+void weft__end_texts(weft_parallel *p, size_t offset, size_t size)
 {
     for (int q = 0; q < p->world.ranks; q++)
-        ((char *)(uintptr_t)weft__words_of(p, q))[at + size - 1] = 0;
+        ((char *)(uintptr_t)weft__words_of(p, q))[offset + size - 1] = 0;
 }
 
 bool weft__all_gather(weft_parallel *p, const char *operation, int tag, const void *bytes, int64_t n)

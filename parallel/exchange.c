@@ -115,42 +115,42 @@ bool weft__transfer_begin(weft_parallel *p)
     if (x->begun)
         return true;
     cut_up(x, p);
-    char *at = take_room(x, &r);
-    if (!at)
+    char *memory = take_room(x, &r);
+    if (!memory)
         return false;
     p->meanwhile = advance;
     x->base = p->module->root->gradients + p->from;
-    x->term = (term *)(void *)at;
-    at += r.terms;
+    x->term = (term *)(void *)memory;
+    memory += r.terms;
     int ranks = p->world.ranks, mine = branches_of(p, p->world.rank, b);
-    for (int i = 0; i < mine; i++, at += r.own) {
+    for (int i = 0; i < mine; i++, memory += r.own) {
         real *buffer = i + 1 < mine && p->level[i] ? p->level[i] : x->base;     /* a level is missing only if
                                                                                 * all ranks have failed */
         if (r.own)
-            p->w->dev.k->download(&p->w->dev, at, buffer, (size_t)p->n * sizeof(real));
-        x->term[i] = (term){ b[i], r.own ? (real *)(void *)at : buffer };
+            p->w->dev.k->download(&p->w->dev, memory, buffer, (size_t)p->n * sizeof(real));
+        x->term[i] = (term){ b[i], r.own ? (real *)(void *)memory : buffer };
     }
     x->terms = x->own_terms = mine;
     x->sum = x->term[mine - 1].x;
-    char *buffer = p->link ? p->linked.terms.at : at;
+    char *buffer = p->link ? p->linked.terms.at : memory;
     for (int q = 0; q < ranks; q++)
         for (int i = 0, n = q == p->world.rank ? 0 : branches_of(p, q, b); i < n; i++, buffer += r.size)
             x->term[x->terms++] = (term){ b[i], (real *)(void *)buffer };
-    x->request = (weft__request *)(void *)(p->link ? at : buffer);
+    x->request = (weft__request *)(void *)(p->link ? memory : buffer);
     x->room = r.requests;
     return x->begun = true;                      /* also in a failed context, because the others wait */
 }
 
 /* ---- messages ---- */
-static void post(transfer *x, int chunk, bool send, int peer, int tag, real *at, int64_t n)
+static void post(transfer *x, int chunk, bool send, int peer, int tag, real *numbers, int64_t n)
 {
     if (x->p->link) {
-        weft__link_post(x->p, send, peer, at, n);
+        weft__link_post(x->p, send, peer, numbers, n);
         return;
     }
     const weft__transport *t = x->p->transport;
-    size_t bytes = (size_t)n * sizeof *at;
-    int number = send ? t->post_send(peer, tag, at, bytes) : t->post_recv(peer, tag, at, bytes);
+    size_t bytes = (size_t)n * sizeof *numbers;
+    int number = send ? t->post_send(peer, tag, numbers, bytes) : t->post_recv(peer, tag, numbers, bytes);
     x->request[chunk * x->room + x->requests[chunk]++] = (weft__request){ number, peer };
 }
 
@@ -298,11 +298,11 @@ bool weft__exchange(weft_parallel *p)
     return true;
 }
 
-int64_t weft__chunk_of(const weft_parallel *p, int64_t at)      /* the chunk that contains a number */
+int64_t weft__chunk_of(const weft_parallel *p, int64_t index)      /* the chunk that contains a number */
 {
     const transfer *x = &p->transfer;
     int chunk = 0;
-    while (chunk + 1 < x->chunks && at < chunk_from(x, chunk))
+    while (chunk + 1 < x->chunks && index < chunk_from(x, chunk))
         chunk++;
     return chunk;
 }

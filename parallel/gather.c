@@ -104,17 +104,17 @@ void weft__results_measure(weft_parallel *p)
 
 /* Enters the results of one rank, at most n bytes, into the table of `all` sequences. Returns false if they
  * are damaged. */
-static bool list(weft_parallel_result *table, int64_t all, const char *at, int64_t n)
+static bool list(weft_parallel_result *table, int64_t all, const char *bytes, int64_t n)
 {
     entry e;
     for (int64_t remaining = n; remaining >= (int64_t)sizeof e;
-         remaining -= size_of(e.n), at += size_of(e.n)) {
-        memcpy(&e, at, sizeof e);
+         remaining -= size_of(e.n), bytes += size_of(e.n)) {
+        memcpy(&e, bytes, sizeof e);
         if (e.place < 0)
             return true;
         if (e.place >= all || e.n < 0 || e.n > remaining - (int64_t)sizeof e)
             return false;
-        table[e.place] = (weft_parallel_result){ at + sizeof e, e.n };
+        table[e.place] = (weft_parallel_result){ bytes + sizeof e, e.n };
     }
     return true;
 }

@@ -99,11 +99,11 @@ void weft__link_group(weft_parallel *p, bool begins)
     (begins ? p->w->dev.links->begin : p->w->dev.links->end)(p->link);
 }
 
-void weft__link_post(weft_parallel *p, bool send, int peer, real *at, int64_t n)
+void weft__link_post(weft_parallel *p, bool send, int peer, real *x, int64_t n)
 {
     const weft__links *l = p->w->dev.links;
     if (n)
-        send ? l->send(p->link, peer, at, n) : l->receive(p->link, peer, at, n);
+        send ? l->send(p->link, peer, x, n) : l->receive(p->link, peer, x, n);
 }
 
 /* ---- two ranks on one GPU share its time and memory: nothing fails, but training is slower ---- */

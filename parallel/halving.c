@@ -59,17 +59,17 @@ bool weft__exchange_halves(weft_parallel *p)
     weft__device *d = &p->w->dev;
     int rank = p->world.rank, ranks = p->world.ranks, round = 0;
     real *x = p->transfer.base, *received = (real *)(void *)p->linked.terms.at;
-    part at[WEFT__DEPTH] = { { 0, p->n } };
+    part range[WEFT__DEPTH] = { { 0, p->n } };
     for (int far = 1; far < ranks; far *= 2, round++) {
-        part keeps = half_of(at[round], rank, far, true), gives = half_of(at[round], rank, far, false);
+        part keeps = half_of(range[round], rank, far, true), gives = half_of(range[round], rank, far, false);
         if (!swapped(p, "gradients of the batch", rank ^ far, gives, received, keeps.n))
             return false;
         d->k->scale(d, keeps.n, 1, received, x + keeps.from, true);
-        at[round + 1] = keeps;
+        range[round + 1] = keeps;
     }
     for (int far = ranks / 2; far; far /= 2) {
-        part lacks = half_of(at[--round], rank, far, false);
-        if (!swapped(p, "sums of the batch", rank ^ far, at[round + 1], x + lacks.from, lacks.n))
+        part lacks = half_of(range[--round], rank, far, false);
+        if (!swapped(p, "sums of the batch", rank ^ far, range[round + 1], x + lacks.from, lacks.n))
             return false;
     }
     return true;

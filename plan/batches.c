@@ -81,10 +81,10 @@ static int64_t end_of_pool(const weft_plan_opts *o, const int32_t *len, const in
                            int64_t n)
 {
     batch b = { o, len, 0, 0 };
-    int64_t batches = 0, at = from, most = o->pool ? o->pool : POOL;
-    while (at < n && (batches += begins(&b, order[at])) < most)
-        at++;
-    return at;
+    int64_t batches = 0, end = from, most = o->pool ? o->pool : POOL;
+    while (end < n && (batches += begins(&b, order[end])) < most)
+        end++;
+    return end;
 }
 
 weft_status weft__planner_pool(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)

@@ -40,15 +40,15 @@ static bool is_count(int64_t x) { return x >= 0 && x <= INT32_MAX; }
 static weft_status check_shape(const checking *t)
 {
     const weft_plan *p = t->p;
-    int64_t at = 0, cells = 0, length;
+    int64_t next = 0, cells = 0, length;
     for (int64_t b = 0; b < p->batches; b++) {
         const weft_plan_batch *batch = p->batch + b;
-        if (batch->first != at || batch->n < 0 || batch->n > p->segments - at)
+        if (batch->first != next || batch->n < 0 || batch->n > p->segments - next)
             return weft_plan_refuse(
                 WEFT_EFORMAT,
                 "%sbatch %lld has %lld segments from segment %lld on; expected 0 .. %lld from %lld on",
                 t->function, (long long)b, (long long)batch->n, (long long)batch->first,
-                (long long)(p->segments - at), (long long)at);
+                (long long)(p->segments - next), (long long)next);
         if (!is_count(batch->rows) || batch->width < 0 || batch->width > WEFT__PLAN_WIDTH ||
             __builtin_mul_overflow(batch->rows, batch->width, &length) ||
             __builtin_add_overflow(cells, length, &cells))
@@ -58,12 +58,12 @@ static weft_status check_shape(const checking *t)
                 "fewer than 2^63 cells in all batches",
                 t->function, (long long)b, (long long)batch->rows, (long long)batch->width, INT32_MAX,
                 (long long)WEFT__PLAN_WIDTH);
-        at += batch->n;
+        next += batch->n;
     }
-    if (at != p->segments)
+    if (next != p->segments)
         return weft_plan_refuse(WEFT_EFORMAT, "%s%lld segments are outside all batches; expected all "
                                               "segments in batches", t->function,
-                                (long long)(p->segments - at));
+                                (long long)(p->segments - next));
     return WEFT_OK;
 }
 

@@ -119,9 +119,9 @@ static int64_t distinct_ends(const weft_plan *p, const weft_plan_batch *b, int64
     for (int64_t i = b->first; i < b->first + b->n; i++) {
         const weft_segment *s = p->segment + i;
         int64_t end = s->column + s->length, index = s->row,
-                at =
+                column =
                     few ? index : (int64_t *)bsearch(&index, row, (size_t)rows, sizeof *row, by_number) - row;
-        ends[at] = end > ends[at] ? end : ends[at];
+        ends[column] = end > ends[column] ? end : ends[column];
     }
     qsort(ends, (size_t)rows, sizeof *ends, by_number);
     return distinct(ends, rows);
@@ -231,7 +231,7 @@ weft_status weft_plan_batch_sizes(const weft_plan *plan, int64_t batch, int64_t 
 static bool count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *begin, int64_t *end,
                         int64_t *steps, int64_t most)
 {
-    int64_t n = 0, at = 0, live = 0;
+    int64_t n = 0, column = 0, live = 0;
     for (int64_t i = b->first; i < b->first + b->n; i++) {
         const weft_segment *s = p->segment + i;
         if (s->length) {
@@ -243,16 +243,16 @@ static bool count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *b
     qsort(end, (size_t)n, sizeof *end, by_number);
     for (int64_t i = 0, k = 0; k < n;) {
         int64_t next = i < n && begin[i] < end[k] ? begin[i] : end[k];
-        steps[live] += next - at;
-        at = next;
-        for (; k < n && end[k] == at; k++)
+        steps[live] += next - column;
+        column = next;
+        for (; k < n && end[k] == column; k++)
             live--;
-        for (; i < n && begin[i] == at; i++)
+        for (; i < n && begin[i] == column; i++)
             live++;
         if (live > most)
             return false;
     }
-    steps[0] += b->width - at;
+    steps[0] += b->width - column;
     return true;
 }
 

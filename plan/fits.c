@@ -41,16 +41,16 @@ static void tree_set(tree *t, int64_t row, int64_t gap)
 
 static int64_t tree_first(const tree *t, int64_t least)
 {
-    int64_t at = 0;
+    int64_t node = 0;
     for (int level = t->levels - 1; level >= 0; level--) {
-        int64_t i = at * WAYS, end = i + WAYS;
+        int64_t i = node * WAYS, end = i + WAYS;
         while (i < end && t->gap[level][i] < least)
             i++;
         if (i == end)
             return -1;
-        at = i;
+        node = i;
     }
-    return at;
+    return node;
 }
 
 /* ---- open rows ---- */

@@ -37,8 +37,8 @@ bool weft__planner_takes(const weft_planner *planner, const char *option)
     size_t n = strlen(option);
     if (!planner->options)
         return true; /* a program's planner that names no options takes all */
-    for (const char *at = planner->options; (at = strstr(at, option)); at += n)
-        if ((at == planner->options || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+    for (const char *found = planner->options; (found = strstr(found, option)); found += n)
+        if ((found == planner->options || found[-1] == ' ') && (found[n] == ' ' || !found[n]))
             return true;
     return false;
 }

@@ -45,13 +45,13 @@ static uint32_t key(const int32_t *len, int32_t sequence, int32_t longest, bool 
 static void sort_by_digit(const int32_t *len, const int32_t *from, int64_t n, int32_t longest,
                           bool descending, int shift, int32_t *to)
 {
-    int64_t at[DIGITS + 1] = { 0 };
+    int64_t next[DIGITS + 1] = { 0 };
     for (int64_t i = 0; i < n; i++)
-        at[(key(len, from[i], longest, descending) >> shift & (DIGITS - 1)) + 1]++;
+        next[(key(len, from[i], longest, descending) >> shift & (DIGITS - 1)) + 1]++;
     for (int d = 0; d < DIGITS; d++)
-        at[d + 1] += at[d];
+        next[d + 1] += next[d];
     for (int64_t i = 0; i < n; i++)
-        to[at[key(len, from[i], longest, descending) >> shift & (DIGITS - 1)]++] = from[i];
+        to[next[key(len, from[i], longest, descending) >> shift & (DIGITS - 1)]++] = from[i];
 }
 
 static void insert_sort(const int32_t *len, int32_t *order, int64_t n, bool descending)

@@ -56,8 +56,8 @@ static weft_status parse_list(parsing *t, const char *key, const char *value)
 {
     int64_t *first = t->list, n = 0;
     char *end;
-    for (const char *at = value;; at = end + 1, n++) {
-        if (n == t->room || !whole(at, &end, first + n) || (*end && *end != '/'))
+    for (const char *p = value;; p = end + 1, n++) {
+        if (n == t->room || !whole(p, &end, first + n) || (*end && *end != '/'))
             return bad_value(t, key, value, "a list of numbers, 5/10/20,");
         if (!*end)
             break;

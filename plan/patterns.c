@@ -59,8 +59,8 @@ static int64_t deal(const int32_t *len, const int32_t *order, int64_t n, const w
     for (const weft__pattern *t = first; t; t = t->next)
         for (int64_t k = 0; k < t->times; k++, rows++)
             for (int32_t j = 0; j < t->pieces; j++) {
-                int64_t at = first_of(len, order, n, t->length[j]);
-                row[order[at + dealt[at]++]] = (int32_t)rows;
+                int64_t index = first_of(len, order, n, t->length[j]);
+                row[order[index + dealt[index]++]] = (int32_t)rows;
             }
     return rows;
 }
@@ -125,21 +125,21 @@ static bool is_open(const packs *t, const pack *candidate)
 /* Returns the link to the first pack with this gap that may take a piece; *link is NULL if none may. */
 static pack **open_pack(packs *t, int64_t gap)
 {
-    pack **at = t->with_gap + gap;
-    while (*at && (!is_open(t, *at) || !(*at)->times))
-        at = &(*at)->next;
-    return at;
+    pack **link = t->with_gap + gap;
+    while (*link && (!is_open(t, *link) || !(*link)->times))
+        link = &(*link)->next;
+    return link;
 }
 
 static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Adds `copies` pieces to `times` packs of *at. */
-static void extend(packs *t, pack **at, int64_t gap, int32_t length, int64_t copies, int64_t times)
+/* Adds `copies` pieces to `times` packs of *link. */
+static void extend(packs *t, pack **link, int64_t gap, int32_t length, int64_t copies, int64_t times)
 {
-    pack *extended = *at;
+    pack *extended = *link;
     extended->times -= times;
     if (!extended->times)
-        *at = extended->next;
+        *link = extended->next;
     add_pack(t, extended, length, (int32_t)copies, times, gap - copies * length);
 }
 
@@ -168,14 +168,14 @@ static void pack_length(packs *t, int32_t length, manner method)
     int64_t *remaining = t->remaining + length;
     for (int64_t gap = method == LONGEST ? length : t->capacity;
          gap >= length && gap <= t->capacity && *remaining && !t->failed;) {
-        pack **at = open_pack(t, gap);
-        if (!*at) {
+        pack **link = open_pack(t, gap);
+        if (!*link) {
             gap += method == LONGEST ? 1 : -1;
             continue;
         }
-        int64_t copies = method == LONGEST ? copies_of(t, length, gap, (*at)->pieces, *remaining) : 1,
-                times = lesser(*remaining / copies, (*at)->times);
-        extend(t, at, gap, length, copies, times);
+        int64_t copies = method == LONGEST ? copies_of(t, length, gap, (*link)->pieces, *remaining) : 1,
+                times = lesser(*remaining / copies, (*link)->times);
+        extend(t, link, gap, length, copies, times);
         *remaining -= copies * times;
     }
     open_packs(t, length, method == SHORTEST ? 1 : INT64_MAX);
@@ -187,10 +187,10 @@ static bool add_pattern(const pack *source, weft__pattern **first)
     weft__pattern *to = weft__pattern_new(*first, source->times, source->pieces);
     if (!to)
         return false;
-    int32_t at = source->pieces;
+    int32_t index = source->pieces;
     for (const pack *k = source; k; k = k->before)
         for (int32_t c = 0; c < k->copies; c++)
-            to->length[--at] = k->length;
+            to->length[--index] = k->length;
     *first = to;
     return true;
 }
@@ -269,9 +269,9 @@ static int32_t find_pattern(filler *f, int32_t k)
     f->left[k]++;
     f->pattern[0] = k;
     int32_t n = f->pieces[sum];
-    for (int32_t at = n; sum; sum -= f->length[f->pattern[at]]) {
-        at--;
-        f->pattern[at] = f->of[sum] - 1;
+    for (int32_t index = n; sum; sum -= f->length[f->pattern[index]]) {
+        index--;
+        f->pattern[index] = f->of[sum] - 1;
     }
     return n;
 }

@@ -11,15 +11,15 @@ static bool earlier(weft__bin a, weft__bin b)
 int64_t weft__bins_give(weft__bin *heap, int64_t n, int64_t tokens)
 {
     weft__bin bin = heap[0];
-    int64_t at = 0;
+    int64_t i = 0;
     bin.load += tokens;
-    for (int64_t below; (below = 2 * at + 1) < n; at = below) {
+    for (int64_t below; (below = 2 * i + 1) < n; i = below) {
         below += below + 1 < n && earlier(heap[below + 1], heap[below]);
         if (!earlier(heap[below], bin))
             break;
-        heap[at] = heap[below];
+        heap[i] = heap[below];
     }
-    heap[at] = bin;
+    heap[i] = bin;
     return bin.slot;
 }
 

@@ -91,7 +91,7 @@ static bool prompts_are_good(weft__decoder *d)
 {
     const weft_decode_opts *o = d->o;
     d->prompt_offset = weft__take(d->w, WEFT__ARENA_CALLS, d->n * (int64_t)sizeof *d->prompt_offset);
-    int64_t at = 0;
+    int64_t first = 0;
     for (int64_t s = 0; d->prompt_offset && s < d->n; s++) {
         int64_t len = o->prompt ? o->prompt_len[s] : 0;
         if (len < 0 || (len == 0 && o->begin < 0)) {
@@ -101,8 +101,8 @@ static bool prompts_are_good(weft__decoder *d)
                        len < 0 ? "0 or more" : "begin or a prompt as the first token");
             return false;
         }
-        d->prompt_offset[s] = at;
-        at += len;
+        d->prompt_offset[s] = first;
+        first += len;
     }
     return !d->w->status;
 }

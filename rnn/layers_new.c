@@ -18,8 +18,8 @@ const char *weft__gate_names(weft__cell cell)
 
 int weft__gate_of(weft__cell cell, char letter)
 {
-    const char *names = weft__gate_names(cell), *at = letter ? strchr(names, letter) : NULL;
-    return at ? (int)(at - names) / 2 : -1;
+    const char *names = weft__gate_names(cell), *found = letter ? strchr(names, letter) : NULL;
+    return found ? (int)(found - names) / 2 : -1;
 }
 
 /* ---- forget bias: all of it in bias_ih, 0 in bias_hh ---- */

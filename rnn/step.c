@@ -34,9 +34,9 @@ typedef struct layer_run {
 } layer_run;
 
 static real *data_of(weft_tensor *x) { return x ? x->data : NULL; }
-static const real *rows_of(const weft_call *c, int at, int64_t from)
+static const real *rows_of(const weft_call *c, int input, int64_t from)
 {
-    return at == NOT_THERE ? NULL : c->x[at]->data + from;
+    return input == NOT_THERE ? NULL : c->x[input]->data + from;
 }
 static real *scratch(const weft_call *c, int64_t n)
 {

@@ -79,15 +79,15 @@ static void add_gradients(const weft_call *c, int64_t n, const real *given, cons
     RUN(c, scale, n, 1, carried, to, given != NULL);
 }
 
-static void step_back(const weft_call *c, const weft__trace *t, weft__recurrence *r, int64_t at)
+static void step_back(const weft_call *c, const weft__trace *t, weft__recurrence *r, int64_t step)
 {
-    const int64_t row = r->start.host[at], n = r->live.host[at], W = r->width, H = r->hidden;
+    const int64_t row = r->start.host[step], n = r->live.host[step], W = r->width, H = r->hidden;
     const real *dy = r->dy, *dyc = r->dyc;
     add_gradients(c, n * W, dy ? dy + row * W : NULL, r->carry_h, t->dh->data + row * W);
     if (t->dc)
         add_gradients(c, n * H, dyc ? dyc + row * H : NULL, r->carry_c, t->dc->data + row * H);
-    r->from = at;
-    r->to = at + 1;
+    r->from = step;
+    r->to = step + 1;
     RUN(c, recur_back, r);
 }
 

@@ -123,19 +123,19 @@ static bool choose_experiments(void *to, const char *names)
 {
     lab_asked *a = to;
     a->leave_out = ~0u;
-    for (const char *at = names;; at++) {
-        size_t n = strcspn(at, ",");
+    for (const char *p = names;; p++) {
+        size_t n = strcspn(p, ",");
         int i = 0;
-        while (i < EXPERIMENTS && (strlen(experiment[i].name) != n || strncmp(experiment[i].name, at, n)))
+        while (i < EXPERIMENTS && (strlen(experiment[i].name) != n || strncmp(experiment[i].name, p, n)))
             i++;
         if (i == EXPERIMENTS)
             return usage_error(&subcommand_lab,
                                "--only: found \"%.*s\"; expected layouts, contamination, adversaries, cost, "
                                "times, learning or gradients",
-                               n < 40 ? (int)n : 40, at),
+                               n < 40 ? (int)n : 40, p),
                    false;
         a->leave_out &= ~(1u << i);
-        if (!*(at += n))
+        if (!*(p += n))
             return true;
     }
 }

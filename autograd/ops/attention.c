@@ -104,13 +104,13 @@ static weft_tensor *dropout_factors(const attention *a, weft_tensor *const *x, w
     const weft_batch *q = x[Q]->f.batch;
     const weft_lengths l = weft_lengths_of(like);
     const int64_t heads = a->o.heads;
-    real *values = weft__take(w, WEFT__ARENA_CALLS, count(like) * (int64_t)sizeof *values), *at = values;
+    real *values = weft__take(w, WEFT__ARENA_CALLS, count(like) * (int64_t)sizeof *values), *next = values;
     for (int64_t s = 0, row = 0; values && s < q->n; s++)
         for (int32_t i = 0; i < q->len[s]; i++, row++)
             for (int64_t p = 0; p < l.len[row] * heads; p++) {
                 uint64_t key = weft__head_key(a->mask_key, p % heads);
                 int32_t position = i + (q->before ? q->before[s] : 0);
-                *at++ = weft__philox_mask(key, q->id[s], position, p / heads) < a->below ? 0 : a->kept;
+                *next++ = weft__philox_mask(key, q->id[s], position, p / heads) < a->below ? 0 : a->kept;
             }
     return values ? weft_ragged(w, values, heads, &(weft_lengths){ .n = l.n, .len = l.len }) : &w->nil;
 }

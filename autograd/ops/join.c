@@ -29,11 +29,11 @@ static bool batches_fit(const weft_tensor *a, const weft_tensor *b)
 static weft_tensor *concat_rows(weft_tensor *x) { return weft_plain(weft_to_layout(x, WEFT_CONCAT)); }
 
 /* Writes n row numbers from `from` on. Returns the position after them. */
-static int32_t *write_rows(int32_t *at, int64_t from, int32_t n)
+static int32_t *write_rows(int32_t *out, int64_t from, int32_t n)
 {
     for (int32_t t = 0; t < n; t++)
-        *at++ = (int32_t)from + t;
-    return at;
+        *out++ = (int32_t)from + t;
+    return out;
 }
 
 /* ---- join: rows of [a; b] in the order of the joined batch ---- */
@@ -41,13 +41,13 @@ static int32_t *write_rows(int32_t *at, int64_t from, int32_t n)
  * numbers as a ragged tensor of ints. */
 static weft_tensor *join_map(weft *w, const weft_batch *a, const weft_batch *b, int32_t *rows, int32_t *place)
 {
-    int32_t *len = weft__take(w, WEFT__ARENA_CALLS, a->n * (int64_t)sizeof *len), *at = rows;
+    int32_t *len = weft__take(w, WEFT__ARENA_CALLS, a->n * (int64_t)sizeof *len), *next = rows;
     if (!len || !rows || !place)
         return &w->nil;
     for (int64_t s = 0; s < a->n; s++) {
         len[s] = a->len[s] + b->len[s];
-        at = write_rows(at, a->offset.host[s], a->len[s]);
-        at = write_rows(at, a->tokens + b->offset.host[s], b->len[s]);
+        next = write_rows(next, a->offset.host[s], a->len[s]);
+        next = write_rows(next, a->tokens + b->offset.host[s], b->len[s]);
     }
     weft_lengths l = { .n = a->n, .len = len, .id = a->own_ids ? a->id : NULL };
     weft_tensor *from = weft_ragged_ints(w, rows, &l);
@@ -139,13 +139,13 @@ weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b)
 static weft_tensor *split_index(weft *w, const weft_batch *whole, const weft_lengths *first, bool second)
 {
     int32_t *len = weft__take(w, WEFT__ARENA_CALLS, whole->n * (int64_t)sizeof *len);
-    int32_t *rows = weft__take(w, WEFT__ARENA_CALLS, whole->tokens * (int64_t)sizeof *rows), *at = rows;
+    int32_t *rows = weft__take(w, WEFT__ARENA_CALLS, whole->tokens * (int64_t)sizeof *rows), *next = rows;
     if (!len || !rows)
         return &w->nil;
     for (int64_t s = 0; s < whole->n; s++) {
         int32_t from = whole->offset.host[s] + (second ? first->len[s] : 0);
         len[s] = second ? whole->len[s] - first->len[s] : first->len[s];
-        at = write_rows(at, from, len[s]);
+        next = write_rows(next, from, len[s]);
     }
     return weft_ragged_ints(
         w, rows, &(weft_lengths){ .n = whole->n, .len = len, .id = whole->own_ids ? whole->id : NULL });

@@ -301,13 +301,13 @@ static void save_gradients(weft *w, weft_tensor *const *x, int64_t n, weft_tenso
 /* Returns a gradient buffer as a tensor of the step. When the step ends, later passes reuse the buffer. */
 static weft_tensor *as_step_tensor(weft *w, weft_tensor *slot)
 {
-    int64_t at = weft_mark_here(w).at[1];
+    int64_t entries = weft_mark_here(w).at[1];
     weft_tensor *g = weft__header(w, &slot->f);
     if (!g)
         return &w->nil;
     g->data = slot->data;
     if (node(slot)->kept_pass != w->tape->pass) /* otherwise it was listed twice */
-        node(slot)->kept_pass = w->tape->pass, node(slot)->entry_number = at,
+        node(slot)->kept_pass = w->tape->pass, node(slot)->entry_number = entries,
         node(slot)->grad = w->tape->lent_buffers, w->tape->lent_buffers = slot;
     return g;
 }

@@ -28,8 +28,8 @@ static int64_t inputs_in_all(const weft *w)
 /* Returns the slot of x, or the free slot for it. */
 static int64_t slot_of(const weft__listing *l, const weft_tensor *x)
 {
-    uint64_t at = ((uint64_t)(uintptr_t)x >> 4) * 0x9E3779B97F4A7C15u >> 20;
-    int64_t i = (int64_t)(at & (uint64_t)(l->slots - 1));
+    uint64_t slot = ((uint64_t)(uintptr_t)x >> 4) * 0x9E3779B97F4A7C15u >> 20;
+    int64_t i = (int64_t)(slot & (uint64_t)(l->slots - 1));
     while (l->slot[i] && l->leaf[l->slot[i] - 1] != x)
         i = (i + 1) & (l->slots - 1);
     return i;

@@ -5,11 +5,11 @@
 
 static bool has_tensors(const weft__packed *k, weft_tensor *const *weights, int n)
 {
-    int at = 0;
+    int next = 0;
     for (int i = 0; i < n; i++)
-        if (weights[i] && (at == k->n || k->of[at++].x != weights[i]))
+        if (weights[i] && (next == k->n || k->of[next++].x != weights[i]))
             return false;
-    return at == k->n;
+    return next == k->n;
 }
 
 static bool is_current(const weft__packed *k)
@@ -29,13 +29,13 @@ static weft__packed *packed_new(weft *w, weft_tensor *const *weights, int n, wef
     weft__packed *k = weft__try_own(w, sizeof *k + WEFT__LINE + bytes);
     if (!k)
         return NULL;
-    void *at = (void *)(((uintptr_t)(k + 1) + WEFT__LINE - 1) / WEFT__LINE * WEFT__LINE);
+    void *data = (void *)(((uintptr_t)(k + 1) + WEFT__LINE - 1) / WEFT__LINE * WEFT__LINE);
     for (int i = 0; i < n; i++)
         if (weights[i])
             k->of[k->n++].x = weights[i];
     k->kind = kind;
     k->bytes = bytes;
-    k->data = at;
+    k->data = data;
     k->next = node(weights[0])->packed_copies, node(weights[0])->packed_copies = k;
     w->kept_bytes += (int64_t)bytes;
     return k;

@@ -29,9 +29,9 @@ bool weft_op_refuse(const weft_call *c, const char *reason)
     char text[300] = "", one[128];
     if (!c || c->n < 1 || !c->x[0])
         return false;
-    for (int i = 0, at = 0; i < c->n && i < 3 && at < 280; i++)
-        at += snprintf(text + at, sizeof text - (size_t)at, "%s%s", i ? ", " : "",
-                       weft__text(&c->x[i]->f, one));
+    for (int i = 0, length = 0; i < c->n && i < 3 && length < 280; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length, "%s%s", i ? ", " : "",
+                           weft__text(&c->x[i]->f, one));
     weft__fail(c->x[0]->w, WEFT_ESHAPE, "%s: %s: %s%s", c->op->name, text, reason, way_out(c->x[0], reason));
     return false;
 }

@@ -307,10 +307,10 @@ static double part(double *x, int n, double share)
 /* Returns the extra time of an empty loop of that length, which is the noise of the machine. */
 static double idle(double us)
 {
-    double from = now_us(), at;
-    while ((at = now_us()) - from < us)
+    double from = now_us(), now;
+    while ((now = now_us()) - from < us)
         ;
-    return at - from - us;
+    return now - from - us;
 }
 static bool same_logits(const model *s, const peer *p)
 {

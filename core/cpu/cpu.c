@@ -110,6 +110,6 @@ void *weft__scratch(weft__device *d, size_t bytes)
             d->status = WEFT_ENOMEM,
             snprintf(d->failure, sizeof d->failure, "out of memory: %zu bytes of scratch", all);
     }
-    uintptr_t at = (uintptr_t)d->workspace;
-    return d->workspace ? (char *)d->workspace + (ALIGNED - at % ALIGNED) % ALIGNED : NULL;
+    uintptr_t address = (uintptr_t)d->workspace;
+    return d->workspace ? (char *)d->workspace + (ALIGNED - address % ALIGNED) % ALIGNED : NULL;
 }

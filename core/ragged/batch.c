@@ -172,12 +172,12 @@ weft_batch *weft__batch(weft *w, const weft_lengths *given, const char *function
     weft_lengths room;
     const weft_lengths *l = with_ids(w, given, &room);
     uint64_t hash = hash_of(l), rest = hash;
-    weft_batch **at = &inside(w)->batches;
-    for (; *at; at = &(*at)->child[rest >> 62], rest <<= 2)
-        if (equal(*at, l, hash))
-            return *at;
+    weft_batch **link = &inside(w)->batches;
+    for (; *link; link = &(*link)->child[rest >> 62], rest <<= 2)
+        if (equal(*link, l, hash))
+            return *link;
     weft_batch *b = batch_new(w, l, longest, hash);
-    return b && weft__set_undoable(w, at, b) ? b : NULL;
+    return b && weft__set_undoable(w, link, b) ? b : NULL;
 }
 
 void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size_t size)

@@ -63,12 +63,12 @@ void weft__check_environment(void)
     bool is_setuid = getauxval(AT_SECURE);
     if (!environ || is_setuid || weft__silenced() || weft__launched_rank())
         return;
-    for (char **at = environ; *at; at++) {
+    for (char **variable = environ; *variable; variable++) {
         char name[NAME];
-        size_t n = strcspn(*at, "=");
-        if (strncmp(*at, "WEFT_", PREFIX) || n - PREFIX >= sizeof name)
+        size_t n = strcspn(*variable, "=");
+        if (strncmp(*variable, "WEFT_", PREFIX) || n - PREFIX >= sizeof name)
             continue;
-        snprintf(name, sizeof name, "%.*s", (int)(n - PREFIX), *at + PREFIX);
+        snprintf(name, sizeof name, "%.*s", (int)(n - PREFIX), *variable + PREFIX);
         if (is_known(name) || !is_new(name))
             continue;
         const char *near = weft__nearest(name, known_name, NULL);

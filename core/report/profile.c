@@ -19,9 +19,9 @@ int64_t weft__now(void)
 /* ---- rows ---- */
 static weft__timed *row_named(struct weft__profile *p, const char *name, bool back)
 {
-    uint64_t at = weft__hash(back, name);
-    for (int i = 0; i < WEFT__TIMED_ROWS - 1; i++, at++) {
-        weft__timed *r = &p->row[1 + at % (WEFT__TIMED_ROWS - 1)];
+    uint64_t slot = weft__hash(back, name);
+    for (int i = 0; i < WEFT__TIMED_ROWS - 1; i++, slot++) {
+        weft__timed *r = &p->row[1 + slot % (WEFT__TIMED_ROWS - 1)];
         if (!r->name[0]) {
             snprintf(r->name, sizeof r->name, "%s", *name ? name : "?");
             r->back = back;

@@ -68,11 +68,11 @@ weft_status weft__stage_end(weft__stage *s, const weft_module *m)
 static void append_line(weft_load_report *r, const char *word, const char *text)
 {
     static const char more[] = "...\n";
-    size_t at = strlen(r->text), n = strlen(word) + strlen(text) + 2;
-    if (at + n + sizeof more <= sizeof r->text)
-        snprintf(r->text + at, n + 1, "%s %s\n", word, text);
-    else if (at < 4 || strcmp(r->text + at - 4, more))
-        memcpy(r->text + at, more, sizeof more);
+    size_t length = strlen(r->text), n = strlen(word) + strlen(text) + 2;
+    if (length + n + sizeof more <= sizeof r->text)
+        snprintf(r->text + length, n + 1, "%s %s\n", word, text);
+    else if (length < 4 || strcmp(r->text + length - 4, more))
+        memcpy(r->text + length, more, sizeof more);
 }
 
 void weft__found(weft__h5 *h, weft_load_report *r, weft__finding finding, const char *format, ...)
@@ -189,12 +189,12 @@ static char *text_of(weft__h5 *h, const char *path)
 static void check_order(loading *l)
 {
     char *expected = weft__order_of(l->m), *stored = text_of(l->stage.h, "optimizer/order");
-    size_t at = 0, line = 0;
-    for (; expected && stored && expected[at] && expected[at] == stored[at]; at++)
-        line = expected[at] == '\n' ? at + 1 : line;
+    size_t offset = 0, line = 0;
+    for (; expected && stored && expected[offset] && expected[offset] == stored[offset]; offset++)
+        line = expected[offset] == '\n' ? offset + 1 : line;
     if (!expected)
         weft__h5_fail(l->stage.h, WEFT_ENOMEM, "no memory for the names of the parameters");
-    else if (!stored || expected[at] != stored[at])
+    else if (!stored || expected[offset] != stored[offset])
         weft__h5_fail(l->stage.h, WEFT_EFORMAT,
                       "optimizer/order has \"%.*s\"; expected \"%.*s\", as in the module; create the "
                       "parameters in the order of the saved model",
@@ -282,9 +282,9 @@ static weft_stream *stream_of(weft *w, const char *name)
 static void hold_stream(weft__stage *s, weft *w, const char *path)
 {
     char name[sizeof w->random.streams->name];
-    uint64_t at[2] = { 0, 0 };
-    weft__h5_read(s->h, path, &(weft__kind){ WEFT__I64, 1, { 2 } }, WEFT__I64, at);
-    check_counter(s->h, path, at[1]);
+    uint64_t counter[2] = { 0, 0 };
+    weft__h5_read(s->h, path, &(weft__kind){ WEFT__I64, 1, { 2 } }, WEFT__I64, counter);
+    check_counter(s->h, path, counter[1]);
     if (!weft__h5_text(s->h, path, "name", name, sizeof name)) {
         weft__h5_fail(s->h, WEFT_EFORMAT, "%s: no name; expected the name of a random stream", path);
         return;
@@ -295,7 +295,7 @@ static void hold_stream(weft__stage *s, weft *w, const char *path)
     else if (!to)
         weft__h5_fail(s->h, WEFT_EFORMAT, "%s: an empty name; expected the name of a random stream", path);
     else
-        hold_numbers(s, to, at[0], at[1]);
+        hold_numbers(s, to, counter[0], counter[1]);
 }
 
 static void hold_streams(weft__stage *s, weft *w)

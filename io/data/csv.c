@@ -127,12 +127,12 @@ static bool next_record(csv *c)
 static void no_column(csv *c, const char *name)
 {
     char reason[900];
-    int at = snprintf(reason, sizeof reason, "no column is named \"%.100s\"; expected%s", name,
-                      c->n > 1 ? " one of" : " another .delimiter, or the only column");
-    for (int i = 0; i < c->n && at < 700; i++)
-        at += snprintf(reason + at, sizeof reason - (size_t)at, "%s \"%.100s\"", i ? "," : "",
-                       c->fields[i].text);
-    snprintf(reason + at, sizeof reason - (size_t)at, "%s", at < 700 ? "" : ", ..");
+    int length = snprintf(reason, sizeof reason, "no column is named \"%.100s\"; expected%s", name,
+                          c->n > 1 ? " one of" : " another .delimiter, or the only column");
+    for (int i = 0; i < c->n && length < 700; i++)
+        length += snprintf(reason + length, sizeof reason - (size_t)length, "%s \"%.100s\"", i ? "," : "",
+                           c->fields[i].text);
+    snprintf(reason + length, sizeof reason - (size_t)length, "%s", length < 700 ? "" : ", ..");
     fail(c, "%s", reason);
 }
 
@@ -276,8 +276,8 @@ static bool is_text(csv *c, const char *text, size_t size)
     const char *zero = memchr(text, 0, size), *end = memchr(text, '\r', size);
     if (end && !memchr(text, '\n', size) && end + 1 < text + size)
         return fail(c, "lines end with \\r; expected \\n; convert them with tr '\\r' '\\n' <FILE >NEW");
-    for (const char *at = text; zero && at < zero; at++)
-        c->line += *at == '\n';
+    for (const char *found = text; zero && found < zero; found++)
+        c->line += *found == '\n';
     return !zero || fail(c, "a zero byte; expected text in UTF-8");
 }
 

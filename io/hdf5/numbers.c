@@ -53,12 +53,13 @@ bool weft__kind_same(const weft__kind *a, const weft__kind *b)
 
 const char *weft__kind_text(const weft__kind *k, char buffer[128])
 {
-    int at = snprintf(buffer, 128, "%s%s [", k->type & WEFT__BIG ? "big-endian " : "",
-                      number[k->type & TYPE].name);
-    for (int i = 0; i < k->rank && at < 128; i++)
-        at += snprintf(buffer + at, 128 - (size_t)at, i ? ", %lld" : "%lld", (long long)k->size[i]);
-    if (at < 128)                                /* a longer text is cut; only damaged files have one */
-        snprintf(buffer + at, 128 - (size_t)at, "]");
+    int length = snprintf(buffer, 128, "%s%s [", k->type & WEFT__BIG ? "big-endian " : "",
+                          number[k->type & TYPE].name);
+    for (int i = 0; i < k->rank && length < 128; i++)
+        length +=
+            snprintf(buffer + length, 128 - (size_t)length, i ? ", %lld" : "%lld", (long long)k->size[i]);
+    if (length < 128)                                /* a longer text is cut; only damaged files have one */
+        snprintf(buffer + length, 128 - (size_t)length, "]");
     return buffer;
 }
 

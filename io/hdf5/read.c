@@ -84,8 +84,8 @@ static bool read_raw(weft__h5 *h, const char *path, const weft__h5_set *s, unsig
     if (s->chunked)
         weft__h5_read_chunks(h, path, s, raw);
     else if (h->read.bytes)
-        memcpy(raw, h->read.bytes + s->at, bytes);
-    else if (!weft__paged_pass(h->read.paged, s->at, bytes, raw))
+        memcpy(raw, h->read.bytes + s->offset, bytes);
+    else if (!weft__paged_pass(h->read.paged, s->offset, bytes, raw))
         weft__h5_fail(h, WEFT_EFORMAT, "%s cannot be read", path);
     return !h->status;
 }
@@ -131,14 +131,14 @@ void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__
         check_crc(h, path, values, weft__kind_bytes(kind));
 }
 
-bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *at)
+bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *offset)
 {
     weft__h5_set s;
     bool found = find_set(h, path, &s);
     const char *reason = found ? s.unfit : "is not in the file";
     if (reason)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, reason);
-    *at = s.at;
+    *offset = s.offset;
     return !reason && !s.chunked;
 }
 
@@ -171,17 +171,18 @@ bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, s
     return !h->status;
 }
 
-static size_t append_note(weft__h5 *h, const char *path, const char *key, char *text, size_t at, size_t size)
+static size_t append_note(weft__h5 *h, const char *path, const char *key, char *text, size_t used,
+                          size_t size)
 {
     char value[NAME];
     if (!strcmp(key, WEFT__CRC) || !weft__h5_text(h, path, key, value, sizeof value))
-        return at;
-    int n = snprintf(text + at, size - at, "%s%s %s", at ? ", " : "", key, value);
-    if (n < 0 || (size_t)n >= size - at) {
+        return used;
+    int n = snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", key, value);
+    if (n < 0 || (size_t)n >= size - used) {
         weft__h5_fail(h, WEFT_EFORMAT, "%s has too many attributes", path);
-        return at;
+        return used;
     }
-    return at + (size_t)n;
+    return used + (size_t)n;
 }
 
 /* ---- names ---- */
@@ -244,14 +245,14 @@ static void sort_names(names *k)
 void weft__h5_notes(weft__h5 *h, const char *path, char *text, size_t size)
 {
     names k = { h, path, NULL, 0, 0 };
-    size_t at = 0;
+    size_t used = 0;
     *text = 0;
     if (!h->status && H5Aiterate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, keep_attribute,
                                          &k, H5P_DEFAULT) < 0)
         weft__h5_broken(h, path, "has attributes that cannot be listed");
     sort_names(&k);
     for (int i = 0; i < k.n && !h->status; i++)
-        at = append_note(h, path, k.list[i].name, text, at, size);
+        used = append_note(h, path, k.list[i].name, text, used, size);
     free(k.list);
 }
 

@@ -137,15 +137,15 @@ weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_dataset *da
         return weft__fail(w, WEFT_ENOMEM, "plan_tokens: %lld rows of %lld columns", (long long)tokens,
                           (long long)data->columns),
                &w->nil;
-    char *rows = weft__take(w, WEFT__ARENA_CALLS, bytes + 1), *at = rows;
+    char *rows = weft__take(w, WEFT__ARENA_CALLS, bytes + 1), *next = rows;
     if (!rows)
         return &w->nil;
     for (int64_t i = 0; i < step->lengths.n && !w->status; i++) {
         int64_t n = step->lengths.len[i], t = (int64_t)step->lengths.offset[i] + shift;
-        weft_status read = copy_tokens(data, step->lengths.id[i], t, n, outside, size, at);
+        weft_status read = copy_tokens(data, step->lengths.id[i], t, n, outside, size, next);
         if (read)
             weft__fail(w, read, "plan_tokens: %s", weft_file_message());
-        at += n * size;
+        next += n * size;
     }
     if (w->status)
         return &w->nil;
@@ -347,11 +347,11 @@ weft_tensor *weft_plan_weights(const weft_plan_step *step, const int32_t *len)
             return weft__fail(w, WEFT_EARG, "plan_weights: other lengths; expected those of the plan"),
                    &w->nil;
     }
-    real *weight = weft__take(w, WEFT__ARENA_CALLS, tokens * (int64_t)sizeof *weight), *at = weight;
+    real *weight = weft__take(w, WEFT__ARENA_CALLS, tokens * (int64_t)sizeof *weight), *next = weight;
     if (!weight)
         return &w->nil;
     for (int64_t i = 0; i < step->lengths.n; i++)
         for (int32_t t = 0; t < step->lengths.len[i]; t++)
-            *at++ = (real)(1 / (double)len[step->lengths.id[i]]);
+            *next++ = (real)(1 / (double)len[step->lengths.id[i]]);
     return weft_ragged(w, weight, 0, &step->lengths);
 }

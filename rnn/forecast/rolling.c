@@ -171,13 +171,14 @@ static weft_tensor *call_model(rolling *r, int64_t n)
     return y;
 }
 
-static bool is_good(rolling *r, const weft_tensor *y, int64_t at, int64_t needed)
+static bool is_good(rolling *r, const weft_tensor *y, int64_t begin, int64_t needed)
 {
     weft *w = r->w;
     char text[128];
     const char *error = w->status ? NULL : weft__wrong(w, y);
     if (error)
-        weft__fail(w, WEFT_EARG, "rolling_forecast: row %lld: the model's tensor %s", (long long)at, error);
+        weft__fail(w, WEFT_EARG, "rolling_forecast: row %lld: the model's tensor %s", (long long)begin,
+                   error);
     else if (!w->status &&
              (y->f.type != WEFT_REAL ||
               (y->f.batch ? weft__elements(&y->f) / (y->f.size[0] ? y->f.size[0] : 1) * y->f.batch->tokens :
@@ -185,7 +186,7 @@ static bool is_good(rolling *r, const weft_tensor *y, int64_t at, int64_t needed
         weft__fail(w, WEFT_ESHAPE,
                    "rolling_forecast: row %lld: the model returned %s; expected %lld rows of %lld targets by "
                    "%lld quantiles",
-                   (long long)at, weft__text(&y->f, text),
+                   (long long)begin, weft__text(&y->f, text),
                    (long long)(needed / (r->counts.target * r->quantiles)), (long long)r->counts.target,
                    (long long)r->quantiles);
     return !w->status;

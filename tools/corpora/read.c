@@ -59,15 +59,15 @@ static bool refuse(const corpus *c, const char *text, const char *found)
 static int numbers_of(const corpus *c)
 {
     int n = c->numbers && *c->numbers ? 1 : 0;
-    for (const char *at = c->numbers; n && *at; at++)
-        n += *at == ':';
+    for (const char *p = c->numbers; n && *p; p++)
+        n += *p == ':';
     return n;
 }
 
-static bool parse_key(const corpus *c, const char *text, const char **at, corpus_spec *s)
+static bool parse_key(const corpus *c, const char *text, const char **p, corpus_spec *s)
 {
-    bool is_n = !strncmp(*at, "n=", 2), is_seed = !strncmp(*at, "seed=", 5);
-    const char *value = *at + (is_n ? 2 : 5);
+    bool is_n = !strncmp(*p, "n=", 2), is_seed = !strncmp(*p, "seed=", 5);
+    const char *value = *p + (is_n ? 2 : 5);
     if (!is_n && !is_seed)
         return refuse(c, text, "another key than n and seed");
     char *end;
@@ -76,35 +76,35 @@ static bool parse_key(const corpus *c, const char *text, const char **at, corpus
     if (*value < '0' || *value > '9' || errno || (*end && *end != ',') || (is_n && number > 1u << 30))
         return refuse(c, text, is_n ? "an n outside 0 .. 2^30" : "a seed outside 0 .. 2^64 - 1");
     *(is_n ? (uint64_t *)&s->n : &s->seed) = number;
-    *at = end;
+    *p = end;
     return true;
 }
 
 static bool parse(const corpus *c, const char *text, corpus_spec *s)
 {
-    const char *at = text + strlen(c->name);
+    const char *p = text + strlen(c->name);
     *s = (corpus_spec){
-        .name = c->name, .rest = at + (*at == ':'), .n = !strcmp(c->name, "ff-worst") ? 37 : 3000, .seed = 1
+        .name = c->name, .rest = p + (*p == ':'), .n = !strcmp(c->name, "ff-worst") ? 37 : 3000, .seed = 1
     };
     if (c->read == read_length_file)
         return *s->rest || refuse(c, text, "no path");
-    for (; *at == ':' && c->numbers; s->numbers++) {
+    for (; *p == ':' && c->numbers; s->numbers++) {
         char *end;
         if (s->numbers == numbers_of(c))
             return refuse(c, text, "a number too many");
-        s->number[s->numbers] = strtod(at + 1, &end);
-        if (end == at + 1 || (*end && *end != ':' && *end != ','))
+        s->number[s->numbers] = strtod(p + 1, &end);
+        if (end == p + 1 || (*end && *end != ':' && *end != ','))
             return refuse(c, text, "a word instead of a number");
-        at = end;
+        p = end;
     }
     if (s->numbers < numbers_of(c))
         return refuse(c, text, "too few numbers");
-    while (*at == ',' && c->numbers) {
-        at++;
-        if (!parse_key(c, text, &at, s))
+    while (*p == ',' && c->numbers) {
+        p++;
+        if (!parse_key(c, text, &p, s))
             return false;
     }
-    return !*at || refuse(c, text, "extra text at the end");
+    return !*p || refuse(c, text, "extra text at the end");
 }
 
 /* ---- a file of lengths: integers between white space ---- */

@@ -18,7 +18,7 @@ static const measure measures[] = { { "Loss against tokens", "tokens", tokens_of
 /* For point i of a plan: the mean of x, and the least, mean and largest loss over its seeds; NaN: no seed. */
 static void join_seeds(const lab_plan *l, const measure *m, int i, double *x, double loss[3])
 {
-    double sum = 0, at = 0;
+    double sum = 0, position = 0;
     int seeds = 0;
     for (int k = 0; k < l->curves; k++)
         if (i < l->curve[k].n && isfinite(l->curve[k].point[i].loss) &&
@@ -27,10 +27,10 @@ static void join_seeds(const lab_plan *l, const measure *m, int i, double *x, do
             loss[0] = seeds ? fmin(loss[0], value) : value;
             loss[2] = seeds ? fmax(loss[2], value) : value;
             sum += value;
-            at += m->of(l->curve[k].point + i);
+            position += m->of(l->curve[k].point + i);
             seeds++;
         }
-    *x = seeds ? at / seeds : LAB_NONE;
+    *x = seeds ? position / seeds : LAB_NONE;
     loss[1] = seeds ? sum / seeds : LAB_NONE;
 }
 

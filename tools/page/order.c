@@ -18,8 +18,8 @@ static void add_weights(page_bars *bars, const weft_token_weights *w, int64_t to
 {
     double share[2 * SPAN + 1] = { 0 };
     for (int i = 0; i < WEFT_WEIGHT_BINS && tokens; i++) {
-        int at = i - WEFT_WEIGHT_BINS / 2 + SPAN;
-        share[at < 0 ? 0 : at > 2 * SPAN ? 2 * SPAN : at] += 100 * (double)w->tokens[i] / (double)tokens;
+        int bin = i - WEFT_WEIGHT_BINS / 2 + SPAN;
+        share[bin < 0 ? 0 : bin > 2 * SPAN ? 2 * SPAN : bin] += 100 * (double)w->tokens[i] / (double)tokens;
     }
     for (int i = 0; i <= 2 * SPAN; i++)
         if (share[i] > 0)
@@ -170,12 +170,12 @@ static int group_live(const weft_plan *p, double *steps, double *tokens)
     int64_t *live = get_memory(rows, sizeof *live);
     bool ok = weft_plan_live_rows(p, live, rows + 1) == WEFT_OK;
     for (int64_t k = 0; k <= rows && ok; k++) {
-        int at = 0;
+        int group = 0;
         for (int64_t rest = k; rest; rest >>= 1)
-            at++;
-        steps[at] += (double)live[k];
-        tokens[at] += (double)live[k] * (double)k;
-        groups = at + 1;
+            group++;
+        steps[group] += (double)live[k];
+        tokens[group] += (double)live[k] * (double)k;
+        groups = group + 1;
     }
     free(live);
     return ok ? groups : 0;

@@ -72,10 +72,10 @@ bool read_costs(const char *path, layer_cost *out)
 /* ---- the cache ---- */
 static bool make_folder(char *path)
 {
-    for (char *at = path + 1; (at = strchr(at, '/')); at++) {
-        *at = 0;
+    for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = 0;
         bool exists = !mkdir(path, 0777) || errno == EEXIST;
-        *at = '/';
+        *slash = '/';
         if (!exists)
             return false;
     }

@@ -33,11 +33,11 @@ bool is_foreign(const char *text)
 /* ---- in the child ---- */
 static bool write_all(int to, const void *from, size_t n)
 {
-    for (const char *at = from; n;) {
-        ssize_t k = write(to, at, n);
+    for (const char *next = from; n;) {
+        ssize_t k = write(to, next, n);
         if (k < 0 && errno != EINTR)
             return false;
-        at += k > 0 ? k : 0;
+        next += k > 0 ? k : 0;
         n -= k > 0 ? (size_t)k : 0;
     }
     return true;
@@ -92,16 +92,16 @@ typedef enum { WHOLE, CUT, LATE, NO_MEMORY } came;
 /* Reads n bytes, until the time limit. */
 static came read_all(int from, void *to, size_t n, double deadline)
 {
-    for (char *at = to; n;) {
+    for (char *next = to; n;) {
         double remaining = deadline - seconds_now();
         struct pollfd poll_fd = { .fd = from, .events = POLLIN };
         int ready = remaining > 0 ? poll(&poll_fd, 1, (int)(remaining * 1000) + 1) : 0;
         if (!ready)
             return LATE;
-        ssize_t k = ready < 0 ? -1 : read(from, at, n);
+        ssize_t k = ready < 0 ? -1 : read(from, next, n);
         if (!k || (k < 0 && errno != EINTR))
             return CUT;
-        at += k > 0 ? k : 0;
+        next += k > 0 ? k : 0;
         n -= k > 0 ? (size_t)k : 0;
     }
     return WHOLE;

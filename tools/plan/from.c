@@ -62,9 +62,9 @@ static bool add_piece(reading *r, const json_t *object, weft_segment s)
 }
 
 /* Reads the pieces of a row. "columns" gives where each begins; the default is the end of the one before. */
-static bool add_row(reading *r, const json_t *row, int64_t at, int32_t in_batch, int64_t *longest)
+static bool add_row(reading *r, const json_t *row, int64_t index, int32_t in_batch, int64_t *longest)
 {
-    const json_t *columns = r->columns ? json_array_get(r->columns, (size_t)at) : NULL;
+    const json_t *columns = r->columns ? json_array_get(r->columns, (size_t)index) : NULL;
     int64_t end = 0;
     if (!json_is_array(row))
         return refuse(r, "\"rows\": expected a list of rows, each a list of pieces");
@@ -99,17 +99,18 @@ static bool end_batch(reading *r, const json_t *width, int64_t rows, int64_t lon
 
 static bool read_rows(reading *r, const json_t *rows, const json_t *each, const json_t *width)
 {
-    int64_t n = (int64_t)json_array_size(rows), at = 0, take = n;
-    for (int64_t b = 0; at < n || (each && json_is_array(each) && b < (int64_t)json_array_size(each)); b++) {
+    int64_t n = (int64_t)json_array_size(rows), column = 0, take = n;
+    for (int64_t b = 0; column < n || (each && json_is_array(each) && b < (int64_t)json_array_size(each));
+         b++) {
         int64_t longest = 0;
         if (each && !number_of_batch(r, each, b, "\"batch_rows\" of a batch", &take))
             return false;
-        if (json_is_integer(each) && take > n - at)
-            take = n - at;
-        if (take > n - at || (take == 0 && !json_is_array(each)))
+        if (json_is_integer(each) && take > n - column)
+            take = n - column;
+        if (take > n - column || (take == 0 && !json_is_array(each)))
             return refuse(r, "\"batch_rows\" and the number of rows differ");
-        for (int64_t k = 0; k < take; k++, at++)
-            if (!add_row(r, json_array_get(rows, (size_t)at), at, (int32_t)k, &longest))
+        for (int64_t k = 0; k < take; k++, column++)
+            if (!add_row(r, json_array_get(rows, (size_t)column), column, (int32_t)k, &longest))
                 return false;
         if (!end_batch(r, width, take, longest))
             return false;
@@ -267,7 +268,7 @@ static bool is_document(const char *text)
 
 bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, int *count)
 {
-    size_t size = 0, at = 0;
+    size_t size = 0, offset = 0;
     int before = *count;
     char *text = corpus_file(path, &size);
     reading r = { .len = len, .n = n };
@@ -276,13 +277,13 @@ bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, 
         say_error(FAILED, "--from %s: %s", path, strerror(errno));
     if (document)
         ok = read_document(&r, path, text, size, all, count);
-    for (int64_t line = 1; ok && !document && at < size; line++) {
-        const char *end = memchr(text + at, '\n', size - at);
-        size_t length = end ? (size_t)(end - text) - at : size - at;
+    for (int64_t line = 1; ok && !document && offset < size; line++) {
+        const char *end = memchr(text + offset, '\n', size - offset);
+        size_t length = end ? (size_t)(end - text) - offset : size - offset;
         snprintf(r.where, sizeof r.where, "%s:%lld", path, (long long)line);
-        if (strspn(text + at, " \t\r") < length)
-            ok = read_line(&r, text + at, length, all, count);
-        at += length + 1;
+        if (strspn(text + offset, " \t\r") < length)
+            ok = read_line(&r, text + offset, length, all, count);
+        offset += length + 1;
     }
     if (ok && *count == before)
         ok = say_failure("%s: found no plan; expected one a line", path);

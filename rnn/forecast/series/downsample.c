@@ -53,14 +53,14 @@ static void shrink_column(const weft_frame *f, double *column, int64_t k, weft_d
 
 static void shrink_starts(weft_frame *f, int64_t k, weft_downsampling method)
 {
-    int64_t at = 0, begin = 0;
+    int64_t rows = 0, begin = 0;
     for (int64_t s = 0; s < f->n; s++) {
         int64_t end = f->start[s + 1];
-        at += fewer(end - begin, k, method);
+        rows += fewer(end - begin, k, method);
         begin = end;
-        f->start[s + 1] = at;
+        f->start[s + 1] = rows;
     }
-    f->rows = at;
+    f->rows = rows;
 }
 
 weft_status weft_frame_downsample(weft_frame *f, int64_t factor, weft_downsampling method)

@@ -78,16 +78,16 @@ static void apply_step(fitting *p, const weft__column *c, const weft__step *step
                        bool fixed)
 {
     const weft_frame *f = p->f;
-    for (int64_t s = 0, at = 0; s < f->n; s++) {
+    for (int64_t s = 0, row = 0; s < f->n; s++) {
         int64_t n = fixed ? length(f, s) > 0 : length(f, s);
         int64_t bad =
-            weft__step_apply(&step->t, p->state + step->at, n, p->y + at, on ? on + f->start[s] : NULL);
+            weft__step_apply(&step->t, p->state + step->at, n, p->y + row, on ? on + f->start[s] : NULL);
         if (bad >= 0) {
             weft__features_fail(p->x, f, s, bad, c->name, "outside the domain of transform %d",
                                 (int)(step - c->step));
             return;
         }
-        at += n;
+        row += n;
     }
 }
 

@@ -82,8 +82,8 @@ static void write_field(FILE *to, const char *field)
         return;
     }
     fputc('"', to);
-    for (const char *at = field; *at; at++)
-        fputs(*at == '"' ? "\"\"" : (char[]){ *at, 0 }, to);
+    for (const char *p = field; *p; p++)
+        fputs(*p == '"' ? "\"\"" : (char[]){ *p, 0 }, to);
     fputc('"', to);
 }
 

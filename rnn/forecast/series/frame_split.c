@@ -79,11 +79,11 @@ static weft_status split_by_series(cut *c, const weft_frame_split_opts *o)
 }
 
 /* ---- by rows ---- */
-/* Cuts series s before row `at` of all rows. */
-static void append_to_both(cut *c, int64_t s, int64_t at)
+/* Cuts series s before `row`, counted from the first series. */
+static void append_to_both(cut *c, int64_t s, int64_t row)
 {
-    append_rows(c, FIRST, s, c->f->start[s], at);
-    append_rows(c, REST, s, at, c->f->start[s + 1]);
+    append_rows(c, FIRST, s, c->f->start[s], row);
+    append_rows(c, REST, s, row, c->f->start[s + 1]);
 }
 
 static weft_status split_by_fraction(cut *c, const weft_frame_split_opts *o)
@@ -98,19 +98,19 @@ static weft_status split_by_fraction(cut *c, const weft_frame_split_opts *o)
 }
 
 /* ---- by time ---- */
-/* Sets *at to the first row of series s that is not before `limit`. */
-static weft_status find_row(const weft_frame *f, int64_t s, int64_t column, double limit, int64_t *at)
+/* Sets *row to the first row of series s that is not before `limit`. */
+static weft_status find_row(const weft_frame *f, int64_t s, int64_t column, double limit, int64_t *row)
 {
     const double *time = f->column[column];
     char now[64], before[64];
-    *at = f->start[s];
+    *row = f->start[s];
     for (int64_t r = f->start[s]; r < f->start[s + 1]; r++) {
         if (isnan(time[r]) || (r > f->start[s] && !(time[r] > time[r - 1])))
             return weft__file_fail(
                 WEFT_EARG, "%s: series \"%.100s\", row %lld: the time is %s; expected a time after %s",
                 function, f->id[s], (long long)(r - f->start[s]), weft__frame_number(f, column, r, now),
                 r > f->start[s] ? weft__frame_number(f, column, r - 1, before) : "-inf");
-        *at = time[r] < limit ? r + 1 : *at;
+        *row = time[r] < limit ? r + 1 : *row;
     }
     return WEFT_OK;
 }
@@ -132,10 +132,10 @@ static weft_status split_by_time(cut *c, const weft_frame_split_opts *o)
                                function, column < 0 ? "no column " : "", o->time, o->limit);
     weft_status s = WEFT_OK;
     double limit = less_origin(o->limit, c->f->origin[column]);
-    for (int64_t i = 0, at; i < c->f->n && s == WEFT_OK; i++) {
-        s = find_row(c->f, i, column, limit, &at);
+    for (int64_t i = 0, row; i < c->f->n && s == WEFT_OK; i++) {
+        s = find_row(c->f, i, column, limit, &row);
         if (s == WEFT_OK)
-            append_to_both(c, i, at);
+            append_to_both(c, i, row);
     }
     return s;
 }
