@@ -166,43 +166,43 @@ static bool run(row r, const settings *s)
     bench b = { .row = r, .packed = strcmp(r.layout, "padded") != 0, .w = weft_open(&s->open) };
     b.all = weft_module_new(b.w, "bench");
     b.model = model_new(&b);
-    bool good = make_side(&b, &b.past, "past", 1, r.T, PAST_FEATURES) &&
-                make_side(&b, &b.future, "future", 2, r.horizon, FUTURE_FEATURES) &&
-                make_side(&b, &b.target, "target", 2, r.horizon, 1);
+    bool ok = make_side(&b, &b.past, "past", 1, r.T, PAST_FEATURES) &&
+              make_side(&b, &b.future, "future", 2, r.horizon, FUTURE_FEATURES) &&
+              make_side(&b, &b.target, "target", 2, r.horizon, 1);
     b.all = weft_forecaster_module(b.model);
     b.row.tokens = b.past.tokens + b.future.tokens;
     b.row.T = b.past.longest;
     b.row.horizon = b.future.longest;
-    if (good)
+    if (ok)
         (is_tft(&r) ? count_tft : count_work)(&b);
-    good = good && set_weights(b.all, 2 / sqrt((double)r.H)) &&
-           measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);
+    ok = ok && set_weights(b.all, 2 / sqrt((double)r.H)) &&
+         measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);
     weft_close(b.w);
-    return good;
+    return ok;
 }
 
 bool bench_transformer_lstm(const settings *s)
 {
     static const char *const lengths[] = { "uniform", "equal", "triangle" };
-    bool good = true;
+    bool ok = true;
     for (int i = 0; i < (s->quick || s->tiny ? 1 : 3); i++) {
         row r = { .name = "transformer_lstm", .lengths = lengths[i], .B = 64, .T = 300, .horizon = 100,
                   .I = PAST_FEATURES, .H = 128, .layers = LAYERS };
-        good &= measure(run, r, "packed padded", s);
+        ok &= measure(run, r, "packed padded", s);
         if (!s->layout)
-            good &= measure(run, r, "padded", s);
+            ok &= measure(run, r, "padded", s);
     }
-    return good;
+    return ok;
 }
 
 bool bench_tft(const settings *s)
 {
     static const int64_t sequences[] = { 8, 64 };
-    bool good = true;
+    bool ok = true;
     for (int i = 0; i < (s->quick || s->tiny ? 1 : 2); i++) {
         row r = { .name = "tft", .lengths = "equal", .B = sequences[i], .T = 200, .horizon = 80,
                   .I = PAST_FEATURES, .H = 64, .layers = 1 };
-        good &= measure(run, r, "packed", s);
+        ok &= measure(run, r, "packed", s);
     }
-    return good;
+    return ok;
 }

@@ -44,12 +44,12 @@ bool fill_padded(weft_tensor *kept, const char *name, double scale, const weft_l
 bool set_weights(weft_module *m, double scale)
 {
     const char *path;
-    bool good = true;
-    for (int i = 0; good && i < weft_parameter_count(m); i++) {
+    bool ok = true;
+    for (int i = 0; ok && i < weft_parameter_count(m); i++) {
         weft_tensor *p = weft_parameter_at(m, i, &path);
-        good = fill_formula(p, path, scale);
+        ok = fill_formula(p, path, scale);
     }
-    return good;
+    return ok;
 }
 
 int64_t make_lengths(const char *kind, uint64_t seed, int32_t *len, int64_t n, int32_t longest)

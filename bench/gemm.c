@@ -20,33 +20,33 @@ typedef struct bench {
     row row;
 } bench;
 
-static weft_tensor *product(const bench *b, int which)
+static weft_tensor *product(const bench *b, int kind)
 {
-    if (which == 0)
+    if (kind == 0)
         return weft_matmul_with(b->x, false, b->weight, true);
-    return which == 1 ? weft_matmul(b->dy, b->weight) : weft_matmul_with(b->dy, true, b->x, false);
+    return kind == 1 ? weft_matmul(b->dy, b->weight) : weft_matmul_with(b->dy, true, b->x, false);
 }
 
-static bool measure_product(bench *b, int which, const settings *s)
+static bool measure_product(bench *b, int kind, const settings *s)
 {
     static const char *const passes[] = { "forward", "dx", "dw" };
     times   t = { 0 };
     double  start;
     int64_t before = 0;
-    b->row.pass = passes[which];
-    weft_tensor *y = product(b, which);
+    b->row.pass = passes[kind];
+    weft_tensor *y = product(b, kind);
     b->row.loss = (double)weft_item(weft_sum_all(y));
     b->row.norm = sqrt((double)weft_item(weft_sum_all(weft_square(y))));
     for (int i = 0; i < 2; i++) {
         weft_clear(b->w);
-        product(b, which);
+        product(b, kind);
         weft_synchronize(b->w);
         before = weft_usage_of(b->w).allocations;
     }
     do {
         weft_clear(b->w);
         start = now_ms();
-        product(b, which);
+        product(b, kind);
         weft_synchronize(b->w);
     } while (more(&t, now_ms() - start, s));
     b->row.allocations = weft_usage_of(b->w).allocations - before;
@@ -69,12 +69,12 @@ static bool run(row r, const settings *s)
     b.row.tokens = r.B;
     add_linear(&b.row.work, (double)r.B, r.I, r.H, false);
     weft_set_grad_enabled(b.w, false);
-    bool good =
+    bool ok =
         fill_formula(b.x, "x", 2) && fill_formula(b.weight, "weight", 2) && fill_formula(b.dy, "dy", 2);
-    for (int which = 0; good && which < 3; which++)
-        good = measure_product(&b, which, s);
+    for (int kind = 0; ok && kind < 3; kind++)
+        ok = measure_product(&b, kind, s);
     weft_close(b.w);
-    return good;
+    return ok;
 }
 
 static bool is_generic(const settings *s)
@@ -92,13 +92,13 @@ static bool by_one(const settings *s)
     static const int64_t all[][3] = { { 5176, 128, 512 },  { 5176, 256, 1024 }, { 65792, 16, 128 },
                                       { 65792, 32, 2 },    { 5176, 512, 2048 }, { 5176, 128, 128 },
                                       { 1024, 512, 8000 }, { 64, 256, 1024 },   { 1, 512, 2048 } };
-    bool good = true;
+    bool ok = true;
     for (int i = 0; i < (s->quick ? 4 : 9); i++) {
         row r = { .name = "gemm", .lengths = "equal", .B = all[i][0], .T = 1, .I = all[i][1], .layers = 1 };
         r.H = all[i][2];
-        good &= measure(run, r, "plain", s);
+        ok &= measure(run, r, "plain", s);
     }
-    return good;
+    return ok;
 }
 
 bool bench_gemm(const settings *s)
@@ -206,10 +206,10 @@ static bool at_length(int64_t T, const settings *s)
         r.copy_ms = copy * moves[i].copies;
         measure_move(w, &moves[i], data, &r, &l, s);
     }
-    bool good = weft_ok(w);
+    bool ok = weft_ok(w);
     weft_close(w);
     free_kept();
-    return good;
+    return ok;
 }
 
 bool bench_pack(const settings *s) { return at_length(32, s) && at_length(4096, s); }

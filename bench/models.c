@@ -157,13 +157,14 @@ static void make_ids(bench *b)
     b->ids = keep(r->tokens, sizeof *b->ids);
     b->class_of = keep(r->B, sizeof *b->class_of);
     b->padded_ids = b->padded || b->plain ? keep(r->B * r->T, sizeof *b->padded_ids) : NULL;
-    for (int64_t i = 0, at = 0; i < r->B; i++) {
+    for (int64_t i = 0, next = 0; i < r->B; i++) {
         b->class_of[i] = (int32_t)(i % 2);
-        for (int32_t t = 0; t < b->len[i]; t++, at++) {
-            double share = formula("ids", at) + .5;
-            b->ids[at] = r->vocabulary ? (int32_t)(share * (double)r->vocabulary) : 1 + (int32_t)(share * 9);
+        for (int32_t t = 0; t < b->len[i]; t++, next++) {
+            double share = formula("ids", next) + .5;
+            b->ids[next] =
+                r->vocabulary ? (int32_t)(share * (double)r->vocabulary) : 1 + (int32_t)(share * 9);
             if (b->padded_ids)
-                b->padded_ids[i * r->T + t] = b->ids[at];
+                b->padded_ids[i * r->T + t] = b->ids[next];
         }
     }
 }
@@ -199,10 +200,10 @@ static bool run(row r, const settings *s)
                 .w = weft_open(&s->open) };
     b.classes = b.classifier ? 2 : r.vocabulary;
     build(&b);
-    bool good = make_data(&b) && set_weights(b.all, 2 / sqrt((double)b.row.H)) &&
-                measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);
+    bool ok = make_data(&b) && set_weights(b.all, 2 / sqrt((double)b.row.H)) &&
+              measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);
     weft_close(b.w);
-    return good;
+    return ok;
 }
 
 static bool classifier(const char *name, const char *lengths, int64_t T, const char *layouts,
@@ -215,22 +216,22 @@ static bool classifier(const char *name, const char *lengths, int64_t T, const c
 bool bench_net(const settings *s)
 {
     static const int64_t all[] = { 32, 64, 128, 256, 512 }, quick[] = { 64, 256 };
-    bool good = true;
+    bool ok = true;
     for (int i = 0; i < (s->quick ? 2 : 5); i++)
-        good &= classifier("net", "triangle", (s->quick ? quick : all)[i], LAYOUTS, s);
-    return good;
+        ok &= classifier("net", "triangle", (s->quick ? quick : all)[i], LAYOUTS, s);
+    return ok;
 }
 
 /* Compares packed and padded batches. Equal lengths have no padding; in a triangle half of the cells are. */
 bool bench_slow_pack(const settings *s)
 {
-    bool good = true;
+    bool ok = true;
     for (int i = 0; i < 2; i++)
         for (int64_t T = 32; T <= (s->quick ? 128 : 512); T *= 2) {
-            good &= classifier("slow_pack", i ? "triangle" : "equal", T, "padded plain", s);
-            good &= s->layout || classifier("slow_pack", i ? "triangle" : "equal", T, "plain", s);
+            ok &= classifier("slow_pack", i ? "triangle" : "equal", T, "padded plain", s);
+            ok &= s->layout || classifier("slow_pack", i ? "triangle" : "equal", T, "plain", s);
         }
-    return good;
+    return ok;
 }
 
 static bool layer(const char *name, const char *lengths, int64_t H, int64_t B, int64_t T, bool two,
@@ -248,13 +249,13 @@ static bool layers_alone(const char *name, const settings *s)
     };
     static const int64_t gpu[][3] = { { 128, 64, 512 }, { 256, 64, 512 }, { 32, 64, 512 },
                                       { 64, 64, 512 },  { 512, 64, 512 }, { 1024, 64, 512 } };
-    bool on_gpu = s->open.device == WEFT_CUDA, good = true;
+    bool on_gpu = s->open.device == WEFT_CUDA, ok = true;
     int most = s->quick ? 3 - on_gpu : 5 + on_gpu;
     for (int i = 0; i < most; i++) {
         const int64_t *shape = on_gpu ? gpu[i] : cpu[i];
-        good &= layer(name, "uniform", shape[0], shape[1], shape[2], false, s);
+        ok &= layer(name, "uniform", shape[0], shape[1], shape[2], false, s);
     }
-    return good;
+    return ok;
 }
 
 bool bench_lstm(const settings *s) { return layers_alone("lstm", s); }
@@ -265,11 +266,11 @@ bool bench_bilstm(const settings *s) { return layer("bilstm", "uniform", 256, 64
 bool bench_long(const settings *s)
 {
     static const int64_t tokens = 1 << 18, all[] = { 32, 4096, 128, 512, 2048 };
-    bool good = true;
+    bool ok = true;
     for (int64_t H = 32; H <= (s->quick ? 32 : 128); H *= 4)
         for (int i = 0; i < (s->quick ? 2 : 5); i++)
-            good &= layer("long", "equal", H, tokens / all[i], all[i], false, s);
-    return good & (s->quick || layer("long", "equal", 128, 1, 70000, false, s));
+            ok &= layer("long", "equal", H, tokens / all[i], all[i], false, s);
+    return ok & (s->quick || layer("long", "equal", 128, 1, 70000, false, s));
 }
 
 /* Rows for each WEFT_RECUR (docs/conventions.md), to choose the kernel for each size. */
@@ -277,39 +278,39 @@ bool bench_sweep(const settings *s)
 {
     static const int64_t units[] = { 32, 64, 128, 256, 512 },
                          sequences[] = { 1, 8, 32, 64, 128, 256, 512, 1024 };
-    bool good = true;
+    bool ok = true;
     for (int h = 0; h < (s->quick ? 1 : 5); h++)
         for (int b = 0; b < (s->quick ? 2 : 8); b++)
-            good &= layer("sweep", "equal", units[h], sequences[b], 128, false, s);
-    return good;
+            ok &= layer("sweep", "equal", units[h], sequences[b], 128, false, s);
+    return ok;
 }
 
 /* T in 4 .. 128, with at most about 4 GF for a training step where possible. */
 bool bench_never_slower(const settings *s)
 {
     static const int64_t units[] = { 32, 128, 1024, 16, 100, 256, 512 }, sequences[] = { 1, 64, 8, 512 };
-    bool good = true;
+    bool ok = true;
     for (int h = 0; h < (s->quick ? 3 : 7); h++)
         for (int b = 0; b < (s->quick ? 2 : 4); b++) {
             int64_t T = ((int64_t)1 << 32) / (48 * units[h] * units[h] * sequences[b]);
             T = T < 4 ? 4 : T > 128 ? 128 : T;
-            good &= layer("never_slower", "uniform", units[h], sequences[b], T, false, s);
+            ok &= layer("never_slower", "uniform", units[h], sequences[b], T, false, s);
         }
-    return good;
+    return ok;
 }
 
 bool bench_attention(const settings *s)
 {
     /* H, heads, B, T */
     static const int64_t all[][4] = { { 128, 4, 64, 300 }, { 512, 8, 64, 128 }, { 256, 8, 8, 1024 } };
-    bool good = true;
+    bool ok = true;
     for (int i = 0; i < (s->quick ? 2 : 3); i++) {
         row r = { .name = "attention", .lengths = "uniform", .B = all[i][2], .T = all[i][3], .layers = 1 };
         r.I = r.H = all[i][0];
         r.heads = (int)all[i][1];
-        good &= measure(run, r, "concat padded", s);
+        ok &= measure(run, r, "concat padded", s);
     }
-    return good;
+    return ok;
 }
 
 /* ---- growth ---- */
@@ -329,7 +330,7 @@ static const growing all_axes[] = {
 
 static bool point(const growing *g, int64_t value, const settings *s)
 {
-    settings told = *s;
+    settings options = *s;
     row r = g->usual;
     r.name = "growth";
     r.lengths = "equal";
@@ -341,18 +342,18 @@ static bool point(const growing *g, int64_t value, const settings *s)
     case 'v': r.vocabulary = value; break;
     case 'f': r.I = value; break;
     default:
-        told.open.threads = (int)value;
-        told.peak[1] = s->peak[0] * (double)value;
+        options.open.threads = (int)value;
+        options.peak[1] = s->peak[0] * (double)value;
     }
     r.lean = r.T > 4096;
-    return measure(run, r, "packed", &told);
+    return measure(run, r, "packed", &options);
 }
 
 bool bench_growth(const settings *s)
 {
-    bool good = true;
+    bool ok = true;
     for (size_t i = 0; i < sizeof all_axes / sizeof *all_axes; i++)
         for (int k = 0; k < MOST && all_axes[i].value[k] && !(k == 2 && (s->quick || s->tiny)); k++)
-            good &= point(&all_axes[i], all_axes[i].value[k], s);
-    return good;
+            ok &= point(&all_axes[i], all_axes[i].value[k], s);
+    return ok;
 }

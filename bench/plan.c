@@ -102,9 +102,9 @@ bool bench_plan(const settings *s)
 {
     int64_t n = s->tiny ? 1000 : s->quick ? 1000000 : 10000000;
     int32_t *len = draw_lengths(n);
-    bool good = true;
-    for (size_t i = 0; i < sizeof planners / sizeof *planners && good; i++)
-        good = bench_planner(planners[i], len, n, s);
+    bool ok = true;
+    for (size_t i = 0; i < sizeof planners / sizeof *planners && ok; i++)
+        ok = bench_planner(planners[i], len, n, s);
     free_kept();
-    return good;
+    return ok;
 }

@@ -54,8 +54,8 @@ int which_of(const char *names, const char *value)
 {
     size_t length = strlen(value);
     int    i = 0;
-    for (const char *at = names; *at; at += strcspn(at, ","), at += *at == ',', i++)
-        if (strcspn(at, ",") == length && !strncmp(at, value, length))
+    for (const char *p = names; *p; p += strcspn(p, ","), p += *p == ',', i++)
+        if (strcspn(p, ",") == length && !strncmp(p, value, length))
             return i;
     return -1;
 }
@@ -167,9 +167,9 @@ void emit(const settings *s, weft *w, const row *r, times *t)
     fflush(stdout);
 }
 
-bool failed(weft *w, const char *where)
+bool failed(weft *w, const char *label)
 {
     if (!weft_ok(w))
-        fprintf(stderr, "weft_bench: %s: %s\n", where, weft_error_message(w));
+        fprintf(stderr, "weft_bench: %s: %s\n", label, weft_error_message(w));
     return !weft_ok(w);
 }

@@ -50,7 +50,7 @@ static bool grow(const training *t, const settings *s)
 
 static bool measure_pass(training *t, const settings *s, bool train)
 {
-    times    of = { 0 };
+    times    total = { 0 };
     settling warm = { weft_usage_of(t->w).trials, 0, 0 };
     double   start;
     do
@@ -60,13 +60,13 @@ static bool measure_pass(training *t, const settings *s, bool train)
     do {
         start = now_ms();
         step(t, train);
-    } while (more(&of, now_ms() - start, s));
+    } while (more(&total, now_ms() - start, s));
     t->row.allocations = weft_usage_of(t->w).allocations - before.allocations;
-    count_launches(&t->row, t->w, &before, of.n);
+    count_launches(&t->row, t->w, &before, total.n);
     t->row.pass = train ? "train" : "forward";
     if (failed(t->w, t->row.name))
         return false;
-    emit(s, t->w, &t->row, &of);
+    emit(s, t->w, &t->row, &total);
     return true;
 }
 
@@ -85,14 +85,14 @@ bool measure_training(training *t, const settings *s)
  * releases free memory, so that data loaded, started or made once does not count as part of a step.
  * Linux only: /proc/self/clear_refs resets the peak to the current size. */
 /* In bytes, "VmRSS:" or "VmHWM:"; 0: not available. */
-static double resident(const char *which)
+static double resident(const char *field)
 {
     FILE *f = fopen("/proc/self/status", "r");
     char line[256];
     long long kib = 0;
     while (f && fgets(line, sizeof line, f))
-        if (!strncmp(line, which, strlen(which)))
-            sscanf(line + strlen(which), "%lld", &kib);
+        if (!strncmp(line, field, strlen(field)))
+            sscanf(line + strlen(field), "%lld", &kib);
     if (f)
         fclose(f);
     return (double)kib * 1024;
@@ -101,8 +101,8 @@ static double resident(const char *which)
 static bool set_peak_back(void)
 {
     FILE *f = fopen("/proc/self/clear_refs", "w");
-    bool good = f && fputs("5", f) >= 0;
-    return (f ? !fclose(f) : false) && good;
+    bool ok = f && fputs("5", f) >= 0;
+    return (f ? !fclose(f) : false) && ok;
 }
 
 double begin_growth(void)
@@ -127,10 +127,10 @@ bool in_child(void (*task)(void *user, void *result), void *user, void *result, 
         _exit(0);
     }
     int status = 1;
-    bool good = id > 0 && waitpid(id, &status, 0) == id && !status;
+    bool ok = id > 0 && waitpid(id, &status, 0) == id && !status;
     memcpy(result, shared, size);
     munmap(shared, size);
-    return good;
+    return ok;
 }
 
 typedef struct stepping {
@@ -142,13 +142,13 @@ typedef struct stepping {
 static void grow_in_child(void *user, void *result)
 {
     stepping *it = user;
-    settings told = *it->s;
+    settings options = *it->s;
     row small = it->row;
-    told.growth = result;
+    options.growth = result;
     small.B = small.T = 1;
     small.horizon = small.horizon ? 1 : 0;
-    if (!it->run(small, &told) || !it->run(it->row, &told))
-        *told.growth = 0;
+    if (!it->run(small, &options) || !it->run(it->row, &options))
+        *options.growth = 0;
 }
 
 double step_bytes(run_case *run, row r, const settings *s)
@@ -156,16 +156,16 @@ double step_bytes(run_case *run, row r, const settings *s)
     double growth = 0;
     if (s->open.device == WEFT_CUDA)             /* a CUDA context does not survive fork */
         return 0;
-    bool good = in_child(grow_in_child, &(stepping){ run, r, s }, &growth, sizeof growth);
-    return good && growth > 0 ? growth : 0;
+    bool ok = in_child(grow_in_child, &(stepping){ run, r, s }, &growth, sizeof growth);
+    return ok && growth > 0 ? growth : 0;
 }
 
 static void cut_down(row *r)
 {
-    static const int64_t most[] = { 8, 12, 16, 16, 6 };
-    int64_t *of[] = { &r->B, &r->T, &r->I, &r->H, &r->horizon };
+    static const int64_t limit[] = { 8, 12, 16, 16, 6 };
+    int64_t *value[] = { &r->B, &r->T, &r->I, &r->H, &r->horizon };
     for (int i = 0; i < 5; i++)
-        *of[i] = *of[i] < most[i] ? *of[i] : most[i];
+        *value[i] = *value[i] < limit[i] ? *value[i] : limit[i];
 }
 
 bool measure(run_case *run, row r, const char *layouts, const settings *s)
@@ -179,9 +179,9 @@ bool measure(run_case *run, row r, const char *layouts, const settings *s)
     }
     if (s->tiny)
         cut_down(&r);
-    settings told = *s;
-    told.step_bytes = step_bytes(run, r, s);
-    bool good = run(r, &told);
+    settings options = *s;
+    options.step_bytes = step_bytes(run, r, s);
+    bool ok = run(r, &options);
     free_kept();
-    return good;
+    return ok;
 }

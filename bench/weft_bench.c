@@ -31,7 +31,7 @@ static bool run_named(const char *name, const settings *s)
 static bool read_option(const char *option, const char *value, settings *s, const char **names)
 {
     static const weft_device devices[] = { WEFT_CPU, WEFT_REF, WEFT_CUDA };
-    int which = 0;
+    int index = 0;
     if (!strcmp(option, "--case")) {
         *names = value;
     } else if (!strcmp(option, "--threads")) {
@@ -40,16 +40,16 @@ static bool read_option(const char *option, const char *value, settings *s, cons
         s->runs = atoi(value);
     } else if (!strcmp(option, "--layout")) {
         s->layout = value;
-        which = which_of("packed,concat,rows,padded,plain", value);
+        index = which_of("packed,concat,rows,padded,plain", value);
     } else if (!strcmp(option, "--device")) {
-        which = which_of("cpu,ref,cuda", value);
-        s->open.device = devices[which < 0 ? 0 : which];
+        index = which_of("cpu,ref,cuda", value);
+        s->open.device = devices[index < 0 ? 0 : index];
     } else {
-        which = which_of("fp32,strict_fp32,tf32,bf16", value);
-        s->open.precision = (weft_precision)(which < 0 ? 0 : which);
-        return which >= 0 && !strcmp(option, "--precision");
+        index = which_of("fp32,strict_fp32,tf32,bf16", value);
+        s->open.precision = (weft_precision)(index < 0 ? 0 : index);
+        return index >= 0 && !strcmp(option, "--precision");
     }
-    return which >= 0;
+    return index >= 0;
 }
 
 static bool read_options(int argc, char **argv, settings *s, const char **names)
@@ -100,14 +100,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "\n");
         return 2;
     }
-    bool good = true;
+    bool ok = true;
     char name[32];
     find_peak(&s);
-    for (const char *at = names; *at; at += *at == ',') {
-        size_t n = strcspn(at, ",");
-        snprintf(name, sizeof name, "%.*s", (int)n, at);
-        good &= run_named(name, &s);
-        at += n;
+    for (const char *p = names; *p; p += *p == ',') {
+        size_t n = strcspn(p, ",");
+        snprintf(name, sizeof name, "%.*s", (int)n, p);
+        ok &= run_named(name, &s);
+        p += n;
     }
-    return !good;
+    return !ok;
 }

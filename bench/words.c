@@ -114,11 +114,11 @@ static void make_phones(bench *b)
 {
     b->before = keep(b->phone_count, sizeof *b->before);
     b->after = keep(b->phone_count, sizeof *b->after);
-    for (int64_t i = 0, at = 0; i < b->n; i++)
-        for (int32_t t = 0; t < b->write[i]; t++, at++) {
-            b->before[at] = t ? b->after[at - 1] : MARK;
-            b->after[at] =
-                t + 1 < b->write[i] ? 1 + (int32_t)((formula("said", at) + .5) * (CLASSES - 1)) : MARK;
+    for (int64_t i = 0, next = 0; i < b->n; i++)
+        for (int32_t t = 0; t < b->write[i]; t++, next++) {
+            b->before[next] = t ? b->after[next - 1] : MARK;
+            b->after[next] =
+                t + 1 < b->write[i] ? 1 + (int32_t)((formula("said", next) + .5) * (CLASSES - 1)) : MARK;
         }
 }
 
@@ -200,10 +200,10 @@ static bool run_g2p(row r, const settings *s)
     add_writing(&b.row.work, &b, (double)b.phone_count);
     add_linear(&b.row.work, (double)b.phone_count, r.H, 2 * r.H, true);    /* query times score weight */
     add_attention(&b.row.work, pairs_of(&b), 2 * r.H, 2 * r.H);
-    bool good = set_weights(b.all, 2 / sqrt((double)r.H)) &&
-                measure_training(&(training){ b.w, b.all, next_loss, UPDATES, updates, &b, b.row }, s);
+    bool ok = set_weights(b.all, 2 / sqrt((double)r.H)) &&
+              measure_training(&(training){ b.w, b.all, next_loss, UPDATES, updates, &b, b.row }, s);
     weft_close(b.w);
-    return good;
+    return ok;
 }
 
 bool bench_g2p(const settings *s)
@@ -237,15 +237,15 @@ static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
 static void write_some(bench *b, int64_t first, int64_t n, const int32_t *letter)
 {
     weft_lengths lengths = { .n = n, .len = b->read + first };
-    weft_decode_opts how = { .begin = MARK, .end = MARK, .has_end = true, .limit = LIMIT };
-    how.beams = b->row.beams;
-    how.length_penalty = b->row.beams > 1;
+    weft_decode_opts opts = { .begin = MARK, .end = MARK, .has_end = true, .limit = LIMIT };
+    opts.beams = b->row.beams;
+    opts.length_penalty = b->row.beams > 1;
     weft_state state;
     weft_tensor *memory = read_words(b, letter, &lengths, &state);
     double start = now_ms();
     b->memory = weft_attention_project(b->attention, memory);
     b->ends = b->write + first;
-    weft_decoded said = weft_decode(b->w, n, state, next_phones, b, &how);
+    weft_decoded said = weft_decode(b->w, n, state, next_phones, b, &opts);
     b->decode_ms += now_ms() - start;
     for (int64_t i = 0; i < said.n; i++) {
         b->row.loss += said.score[i];
@@ -293,30 +293,30 @@ static bool run_decode(row r, const settings *s)
     weft_set_training(b.w, false);
     weft_set_grad_enabled(b.w, false);
     make_words(&b, s->tiny ? 3 * r.B : WORDS, false);
-    bool good = set_weights(b.all, 4 / sqrt((double)r.H));
+    bool ok = set_weights(b.all, 4 / sqrt((double)r.H));
     b.row.tokens = b.phone_count;
-    while (good && s->open.device == WEFT_CUDA && !settled(b.w, &warm))
+    while (ok && s->open.device == WEFT_CUDA && !settled(b.w, &warm))
         write_all(&b);
     weft_usage before = weft_usage_of(b.w);
-    while (good && weft_ok(b.w)) {
+    while (ok && weft_ok(b.w)) {
         double ms = write_all(&b);
         more(&alone, b.decode_ms, s);
-        good = more(&all, ms, s);
+        ok = more(&all, ms, s);
     }
-    good = !failed(b.w, "decode");
-    if (good) {
+    ok = !failed(b.w, "decode");
+    if (ok) {
         count_launches(&b.row, b.w, &before, all.n);
         emit_both(&b, s, &all, &alone);
     }
     weft_close(b.w);
     free_kept();
-    return good;
+    return ok;
 }
 
 bool bench_decode(const settings *s)
 {
     row r = { .name = "decode", .lengths = "words", .layout = "packed", .T = 16, .I = 32, .H = 128 };
-    bool good = true;
+    bool ok = true;
     r.layers = 2;
     r.bidirectional = true;
     if (s->tiny) {
@@ -325,6 +325,6 @@ bool bench_decode(const settings *s)
     }
     for (r.beams = 1; r.beams <= 4; r.beams += 3)
         for (r.B = s->tiny ? 8 : 256; r.B > 0 && !(s->quick && r.B == 1); r.B = r.B == 1 ? 0 : 1)
-            good &= run_decode(r, s);
-    return good;
+            ok &= run_decode(r, s);
+    return ok;
 }

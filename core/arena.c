@@ -98,9 +98,9 @@ void weft__device_release(weft *w, void *p)
         weft__release(w, p);
         return;
     }
-    for (weft__block **at = &inside(w)->blocks, *b; (b = *at); at = &b->next)
+    for (weft__block **link = &inside(w)->blocks, *b; (b = *link); link = &b->next)
         if (b->memory == p) {
-            *at = b->next;
+            *link = b->next;
             inside(w)->device_bytes -= (int64_t)b->bytes;
             w->dev.k->release(&w->dev, p, b->lasts);
             weft__release(w, b);

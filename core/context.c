@@ -30,24 +30,24 @@ static void release(void *p, void *user) { (void)user; free(p); }
 /* ---- opening ---- */
 static const char *device_variable(void)
 {
-    const char *want = secure_getenv("WEFT_DEVICE");
-    return want ? want : "";
+    const char *value = secure_getenv("WEFT_DEVICE");
+    return value ? value : "";
 }
 
-static bool override_device(weft_opts *o, char *why, size_t size)
+static bool override_device(weft_opts *o, char *reason, size_t size)
 {
     static const struct {
         const char *name;
         weft_device device;
     } names[] = { { "best", WEFT_BEST }, { "cpu", WEFT_CPU }, { "ref", WEFT_REF }, { "cuda", WEFT_CUDA } };
-    const char *want = device_variable();
-    if (!*want)
+    const char *value = device_variable();
+    if (!*value)
         return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t n = strlen(names[i].name);
-        if (strncmp(want, names[i].name, n) || (want[n] && want[n] != ':'))
+        if (strncmp(value, names[i].name, n) || (value[n] && value[n] != ':'))
             continue;
-        const char *number = want[n] ? want + n + 1 : "0";
+        const char *number = value[n] ? value + n + 1 : "0";
         char *end = NULL;
         long index = *number >= '0' && *number <= '9' ? strtol(number, &end, 10) : -1;
         if (index < 0 || index > INT_MAX || *end)
@@ -56,44 +56,44 @@ static bool override_device(weft_opts *o, char *why, size_t size)
         o->index = (int)index;
         return true;
     }
-    snprintf(why, size, "WEFT_DEVICE=%s: expected best, cpu, ref, cuda or cuda:1", want);
+    snprintf(reason, size, "WEFT_DEVICE=%s: expected best, cpu, ref, cuda or cuda:1", value);
     return false;
 }
 
 static bool override_threads(weft_opts *o)
 {
-    const char *want = secure_getenv("WEFT_THREADS");
+    const char *value = secure_getenv("WEFT_THREADS");
     char *end = NULL;
-    if (!want || !*want)
+    if (!value || !*value)
         return true;
-    long n = *want >= '0' && *want <= '9' ? strtol(want, &end, 10) : -1;
+    long n = *value >= '0' && *value <= '9' ? strtol(value, &end, 10) : -1;
     if (n < 0 || n > MOST_THREADS || *end)
         return false;
     o->threads = (int)n;
     return true;
 }
 
-/* BEST tries the GPU first. `why` keeps the reason for the log if the CPU is used. */
-static bool open_device(weft__device *d, weft_device device, char *why, size_t size)
+/* BEST tries the GPU first. `reason` is kept for the log if the CPU is used. */
+static bool open_device(weft__device *d, weft_device device, char *reason, size_t size)
 {
     if (device == WEFT_BEST || device == WEFT_CUDA)
-        d->k = weft__cuda_kernels(why, size);
+        d->k = weft__cuda_kernels(reason, size);
     if (d->k && d->k->open(d))
         return true;
     if (d->k)
-        snprintf(why, size, "open: %s", d->failure);
+        snprintf(reason, size, "open: %s", d->failure);
     d->failure[0] = 0;
     d->lost = false;
     const weft_device cpu = device == WEFT_BEST ? WEFT_CPU : device;
-    d->k = device == WEFT_CUDA ? NULL : weft__cpu_kernels(cpu, d->precision, why, size);
+    d->k = device == WEFT_CUDA ? NULL : weft__cpu_kernels(cpu, d->precision, reason, size);
     return d->k && d->k->open(d);
 }
 
 static void configure(weft *w, const weft_opts *o)
 {
-    char why[320] = "";
+    char reason[320] = "";
     weft_opts real_opts = *o;
-    bool known = override_device(&real_opts, why, sizeof why), check = false;
+    bool known = override_device(&real_opts, reason, sizeof reason), check = false;
     /* the local rank chooses the GPU unless the program or the user named one */
     w->dev.by_rank = !real_opts.index && !strchr(known ? device_variable() : "", ':');
     w->dev.index = w->dev.by_rank ? weft__local_rank() : real_opts.index;
@@ -108,8 +108,8 @@ static void configure(weft *w, const weft_opts *o)
     else if (!override_threads(&real_opts))
         weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: expected 0 .. %d", secure_getenv("WEFT_THREADS"),
                    MOST_THREADS);
-    else if (!known || !open_device(&w->dev, real_opts.device, why, sizeof why))
-        weft__fail(w, WEFT_EDEVICE, "%s", why);
+    else if (!known || !open_device(&w->dev, real_opts.device, reason, sizeof reason))
+        weft__fail(w, WEFT_EDEVICE, "%s", reason);
     if (!w->dev.k)
         /* a failed context needs a table of kernels: it can still be closed and return its message */
         w->dev.k = &weft__ref;
@@ -118,18 +118,18 @@ static void configure(weft *w, const weft_opts *o)
     w->dev.pool = weft__pool_new(&w->dev, w->status ? 1 : threads);
     if (!w->dev.pool)
         weft__fail(w, WEFT_ENOMEM, "open: no memory for a pool of %d threads", threads);
-    weft__log_open(w, w->dev.log, why);
+    weft__log_open(w, w->dev.log, reason);
     weft__check_environment();
     if (check)
         weft__check_open(w);
 }
 
-static bool opens_blas(weft *w, weft_gemm wanted)
+static bool opens_blas(weft *w, weft_gemm choice)
 {
-    char why[320] = "";
-    w->dev.blas = weft__blas(wanted, why, sizeof why);
-    if (*why)
-        weft__fail(w, WEFT_EDEVICE, "open: %s", why);
+    char reason[320] = "";
+    w->dev.blas = weft__blas(choice, reason, sizeof reason);
+    if (*reason)
+        weft__fail(w, WEFT_EDEVICE, "open: %s", reason);
     return !w->status;
 }
 
@@ -264,9 +264,9 @@ void weft_recover(weft *w)
 }
 
 /* ---- settings ---- */
-static bool set(bool *flag, bool on) { bool old = *flag; *flag = on; return old; }
-bool weft_set_training(weft *w, bool on)    { return is_open(w) ? set(&w->training, on) : false; }
-bool weft_set_grad_enabled(weft *w, bool on)   { return is_open(w) ? set(&w->recording, on) : false; }
+static bool set(bool *flag, bool value) { bool old = *flag; *flag = value; return old; }
+bool weft_set_training(weft *w, bool training)    { return is_open(w) ? set(&w->training, training) : false; }
+bool weft_set_grad_enabled(weft *w, bool enabled) { return is_open(w) ? set(&w->recording, enabled) : false; }
 bool weft_is_training(const weft *w)     { return is_open(w) && w->training; }
 bool weft_is_grad_enabled(const weft *w) { return is_open(w) && w->recording; }
 

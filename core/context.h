@@ -62,7 +62,7 @@ typedef void weft__listener(weft_status, const char *, void *);
 weft__listener *weft__mute_errors(weft *);
 void  weft__unmute_errors(weft *, weft__listener *, bool forget);
 /* Turns a fault of a kernel, such as an index out of range, into the context's error. */
-void  weft__check_faults(weft *, const char *what);
+void  weft__check_faults(weft *, const char *source);
 
 /* ---- callback.c ---- */
 /* A function of the program that runs inside a function of the library. depth: number of nested callbacks.

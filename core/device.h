@@ -14,20 +14,20 @@ size_t         weft__pool_bytes(const struct weft__pool *);
 /* Runs all tasks, in any order, and returns when all are done. */
 void           weft__parallel(weft__device *, int64_t tasks, weft__task *, void *argument);
 
-/* ---- choice of kernels: each function returns NULL and writes the reason to why ---- */
+/* ---- choice of kernels: each function returns NULL and writes a reason ---- */
 /* cpu.c: Returns the table for this machine and the environment variables. */
-const weft__kernels *weft__cpu_kernels(weft_device, weft_precision, char *why, size_t);
+const weft__kernels *weft__cpu_kernels(weft_device, weft_precision, char *reason, size_t);
 /* plugin.c: Returns the table of libweft_cuda.so. */
-const weft__kernels *weft__cuda_kernels(char *why, size_t);
+const weft__kernels *weft__cuda_kernels(char *reason, size_t);
 /* gpu_probe.c: Returns whether this process has an NVIDIA GPU. Loads the driver's library only. */
-bool weft__driver_has_gpu(char *why, size_t);
+bool weft__driver_has_gpu(char *reason, size_t);
 /* blas.c: Returns OpenBLAS, or the library that WEFT_GEMM names. NULL: use the own kernels. In that case
- * `why` is not "" if the program or WEFT_GEMM requested a library that is missing. */
-weft__blas_gemm *weft__blas(weft_gemm wanted, char *why, size_t);
-/* plugin.c: Opens a plug-in by its file name, or returns NULL. The weft__wanted function, if not NULL, checks
- * the machine first. The caller holds WEFT__LOADING. */
-typedef bool weft__wanted(char *why, size_t);
-void *weft__open_plugin(const char *file, weft__wanted *, char *why, size_t);
+ * `reason` is not "" if the program or WEFT_GEMM requested a library that is missing. */
+weft__blas_gemm *weft__blas(weft_gemm, char *reason, size_t);
+/* plugin.c: Opens a plug-in by its file name, or returns NULL. A function that is not NULL checks the machine
+ * first. The caller holds WEFT__LOADING. */
+typedef bool weft__plugin_check(char *reason, size_t);
+void *weft__open_plugin(const char *file, weft__plugin_check *, char *reason, size_t);
 
 /* ---- launcher.c ---- */
 int weft__cores(void); /* cores for this process: its share, if the machine runs several ranks */

@@ -18,10 +18,10 @@ void weft_fail(weft *w, weft_status status, const char *format, ...)
     w = w ? w : weft__no_context();
     if (w->status || status == WEFT_OK)
         return;
-    size_t at = layer_text(w, inside(w)->message, sizeof inside(w)->message);
+    size_t length = layer_text(w, inside(w)->message, sizeof inside(w)->message);
     va_list list;
     va_start(list, format);
-    weft__plain_text(inside(w)->message + at, sizeof inside(w)->message - at, format, list);
+    weft__plain_text(inside(w)->message + length, sizeof inside(w)->message - length, format, list);
     va_end(list);
     w->status = status;
     if (!inside(w)->on_error)
@@ -118,11 +118,11 @@ const char *weft__wrong(const weft *w, const weft_tensor *x)
                NULL;
 }
 
-void weft__check_faults(weft *w, const char *what)
+void weft__check_faults(weft *w, const char *source)
 {
     weft__fault f = w->dev.fault;
     if (w->dev.failure[0])
-        weft__fail(w, w->dev.status, "%s: %s", what, w->dev.failure);
+        weft__fail(w, w->dev.status, "%s: %s", source, w->dev.failure);
     if (!f.is)
         return;
     w->dev.fault = (weft__fault){ 0 };
@@ -130,12 +130,12 @@ void weft__check_faults(weft *w, const char *what)
         weft__fail(w, WEFT_EARG,
                    "%s: element %lld%s%s is out of range: a variance below 0, or a binary target "
                    "outside 0 .. 1",
-                   what, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "");
+                   source, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "");
     if (f.below < 0)
-        weft__fail(w, WEFT_EARG, "%s: element %lld%s%s does not fit an int32; expected %d .. %d", what,
+        weft__fail(w, WEFT_EARG, "%s: element %lld%s%s does not fit an int32; expected %d .. %d", source,
                    (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
                    INT32_MIN, INT32_MAX);
-    weft__fail(w, WEFT_EARG, "%s: index %lld at position %lld%s%s; expected 0 .. %lld, or -1", what,
+    weft__fail(w, WEFT_EARG, "%s: index %lld at position %lld%s%s; expected 0 .. %lld, or -1", source,
                (long long)f.value, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
                (long long)f.below - 1);
 }

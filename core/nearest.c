@@ -30,15 +30,16 @@ static int edits(const char *a, const char *b)
     return row[nb];
 }
 
-const char *weft__nearest(const char *word, const char *(*name)(int i, const void *of), const void *of)
+const char *weft__nearest(const char *word, const char *(*name)(int i, const void *context),
+                          const void *context)
 {
     const char *best = NULL;
     int fewest = (int)(strnlen(word, 2 * WORD) / 2) + 1;
-    for (int i = 0; name(i, of); i++) {
-        int n = edits(word, name(i, of));
+    for (int i = 0; name(i, context); i++) {
+        int n = edits(word, name(i, context));
         if (n < fewest) {
             fewest = n;
-            best = name(i, of);
+            best = name(i, context);
         }
     }
     return best;

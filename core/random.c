@@ -39,8 +39,8 @@ weft_stream *weft_stream_of(weft *w, const char *name)
 
 weft_stream *weft_stream_new(uint64_t seed, const char *name)
 {
-    bool good = name && *name && strlen(name) < sizeof ((weft_stream *)0)->name;
-    weft_stream *s = good ? malloc(sizeof *s) : NULL;
+    bool ok = name && *name && strlen(name) < sizeof ((weft_stream *)0)->name;
+    weft_stream *s = ok ? malloc(sizeof *s) : NULL;
     if (!s)
         return NULL;
     *s = (weft_stream){ .key = weft__hash(seed, name) };

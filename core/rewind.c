@@ -74,8 +74,8 @@ static void invalidate_headers(weft *w, int64_t from)
     weft__arena *heads = weft__header_arena(w);
     for (int b = heads->n ? heads->current : -1; b >= 0; b--) {
         int64_t start = heads->block[b].start, end = b == heads->current ? heads->used : heads->block[b].size;
-        for (int64_t at = from > start ? from - start : 0; at + HEADER <= end; at += HEADER)
-            ((weft_tensor *)(void *)(heads->block[b].base + at))->step = UINT64_MAX;
+        for (int64_t offset = from > start ? from - start : 0; offset + HEADER <= end; offset += HEADER)
+            ((weft_tensor *)(void *)(heads->block[b].base + offset))->step = UINT64_MAX;
         if (start <= from)
             break;
     }

@@ -42,10 +42,11 @@ bool weft__same(const weft__form *a, const weft__form *b)
 const char *weft__text(const weft__form *f, char text[128])
 {
     static const char *const layouts[] = { "", " packed", " concat", " rows", " padded" };
-    int at = snprintf(text, 128, "[");
-    for (int i = 0; i < f->rank && at < 100; i++)
-        at += snprintf(text + at, 128 - (size_t)at, i ? ", %lld" : "%lld", (long long)f->size[i]);
-    snprintf(text + at, 128 - (size_t)at, "]%s%s", layouts[f->layout], f->type == WEFT_I32 ? " of ints" : "");
+    int length = snprintf(text, 128, "[");
+    for (int i = 0; i < f->rank && length < 100; i++)
+        length += snprintf(text + length, 128 - (size_t)length, i ? ", %lld" : "%lld", (long long)f->size[i]);
+    snprintf(text + length, 128 - (size_t)length, "]%s%s", layouts[f->layout],
+             f->type == WEFT_I32 ? " of ints" : "");
     return text;
 }
 
@@ -257,9 +258,9 @@ int64_t weft_size(const weft_tensor *x, int axis)
 static bool readable(weft *w, const weft_tensor *x, const void *out, size_t bytes)
 {
     char text[128];
-    const char *wrong = weft__wrong(w, x);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "read: the tensor %s", wrong);
+    const char *error = weft__wrong(w, x);
+    if (error)
+        weft__fail(w, WEFT_EARG, "read: the tensor %s", error);
     else if (!out)
         weft__fail(w, WEFT_EARG, "read: %s: the memory for it is NULL", weft__text(&x->f, text));
     else if ((size_t)weft__bytes(&x->f) != bytes)
@@ -271,14 +272,14 @@ static bool readable(weft *w, const weft_tensor *x, const void *out, size_t byte
 weft_status weft__read(const weft_tensor *x, void *out, size_t bytes)
 {
     weft *w = x ? x->w : weft__no_context();
-    bool fine = readable(w, x, out, bytes) && (!w->check || weft__check_enter(w, "read"));
-    if (fine)
+    bool ok = readable(w, x, out, bytes) && (!w->check || weft__check_enter(w, "read"));
+    if (ok)
         weft__notify(w, WEFT__READ, NULL);
-    if (fine && bytes) {
+    if (ok && bytes) {
         w->dev.k->download(&w->dev, out, x->data, bytes);
         weft__check_faults(w, "read");
     }
-    if (fine)
+    if (ok)
         weft__check_leave(w);
     if (out && w->status)
         memset(out, 0, bytes);
@@ -291,9 +292,9 @@ double weft_item(const weft_tensor *x)
 {
     real value = 0;
     char text[128];
-    const char *wrong = x ? weft__wrong(x->w, x) : NULL;
-    if (wrong)
-        weft__fail(x->w, WEFT_EARG, "item: the tensor %s", wrong);
+    const char *error = x ? weft__wrong(x->w, x) : NULL;
+    if (error)
+        weft__fail(x->w, WEFT_EARG, "item: the tensor %s", error);
     else if (x && weft__elements(&x->f) != 1)
         weft__fail(x->w, WEFT_ESHAPE, "item: %s; expected a tensor of one element",
                    weft__text(&x->f, text));

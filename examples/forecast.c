@@ -280,13 +280,13 @@ static void add_errors(double sum[2], const weft_frame *f, int64_t series, int64
 }
 
 static void write_forecasts(const char *path, const settings *s, const weft_frame *f,
-                            const weft_parallel_result *of)
+                            const weft_parallel_result *results)
 {
     FILE *file = fopen(path, "w");
-    bool good = file && fputs("series,row,B,forecast\n", file) >= 0;
-    for (int64_t i = 0; good && i < f->n; i++) {
-        int64_t from = rolling_from(s, f, i), n = of[i].n / (int64_t)sizeof(double);
-        const double *B = field_from(f, i, from), *forecast = of[i].bytes;
+    bool ok = file && fputs("series,row,B,forecast\n", file) >= 0;
+    for (int64_t i = 0; ok && i < f->n; i++) {
+        int64_t from = rolling_from(s, f, i), n = results[i].n / (int64_t)sizeof(double);
+        const double *B = field_from(f, i, from), *forecast = results[i].bytes;
         for (int64_t t = 0; t < n; t++)
             fprintf(file, "%lld,%lld,%.9g,%.9g\n", (long long)i, (long long)(from + t), B[t], forecast[t]);
     }
@@ -296,20 +296,20 @@ static void write_forecasts(const char *path, const settings *s, const weft_fram
 /* Forecasts the series of a shard together. */
 static void rolling_shard(const model *m, const settings *s, const weft_frame *f, const weft_part *shard)
 {
-    weft_rolling_series *of = memory((size_t)shard->n, sizeof *of);
+    weft_rolling_series *series = memory((size_t)shard->n, sizeof *series);
     for (int64_t k = 0; k < shard->n; k++) {
         int64_t i = shard->index[k], from = rolling_from(s, f, i), rows = series_rows(f, i) - from;
-        of[k] = (weft_rolling_series){ i, from, rows, memory((size_t)rows, sizeof(double)), NULL };
+        series[k] = (weft_rolling_series){ i, from, rows, memory((size_t)rows, sizeof(double)), NULL };
     }
-    weft_rolling_forecasts(m->features, f, of, shard->n, predict, m->best,
+    weft_rolling_forecasts(m->features, f, series, shard->n, predict, m->best,
                            &(weft_rolling_forecast_opts){ .quantiles = QUANTILES });
     check_context(m->w, "rolling forecasts");
     weft_clear(m->w);
     for (int64_t k = 0; k < shard->n; k++) {
-        weft_parallel_put(m->ranks, k, of[k].out, of[k].rows * (int64_t)sizeof(double));
-        free(of[k].out);
+        weft_parallel_put(m->ranks, k, series[k].out, series[k].rows * (int64_t)sizeof(double));
+        free(series[k].out);
     }
-    free(of);
+    free(series);
 }
 
 /* Returns the root of the mean squared error over all series. Each rank forecasts those of its shards. path:
@@ -323,11 +323,11 @@ static double rolling_rmse(const model *m, const settings *s, const weft_frame *
             rolling_shard(m, s, f, &shard);
     }
     check_context(m->w, "rolling forecasts");
-    const weft_parallel_result *of = weft_parallel_gathered(m->ranks, NULL);
+    const weft_parallel_result *results = weft_parallel_gathered(m->ranks, NULL);
     for (int64_t i = 0; i < f->n; i++)
-        add_errors(sum, f, i, rolling_from(s, f, i), of[i].bytes);
+        add_errors(sum, f, i, rolling_from(s, f, i), results[i].bytes);
     if (path && weft_parallel_place_of(m->ranks).rank == 0)
-        write_forecasts(path, s, f, of);
+        write_forecasts(path, s, f, results);
     return sqrt(sum[0] / sum[1]);
 }
 

@@ -207,14 +207,16 @@ static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
 static weft_decoded pronounce(const model *m, const int32_t *letters, const weft_lengths *lengths,
                               int64_t limit, int64_t beam)
 {
-    weft_decode_opts how = { .begin = MARK, .end = MARK, .has_begin = true, .has_end = true, .limit = limit };
-    how.beams = (int)beam;
-    how.length_penalty = beam > 1;
+    weft_decode_opts opts = {
+        .begin = MARK, .end = MARK, .has_begin = true, .has_end = true, .limit = limit
+    };
+    opts.beams = (int)beam;
+    opts.length_penalty = beam > 1;
     weft_decoded said = { 0 };
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
         encoded e = encode(m, letters, lengths);
         writer it = { m, weft_attention_project(m->attention, e.memory) };
-        said = weft_decode(m->w, lengths->n, e.first, next_phones, &it, &how);
+        said = weft_decode(m->w, lengths->n, e.first, next_phones, &it, &opts);
     }
     check_context(m->w, "%s", "");
     return said;

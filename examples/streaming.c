@@ -69,9 +69,9 @@ typedef struct {
 /* FNV-1a. */
 static uint64_t hashed(uint64_t hash, const void *bytes, size_t n)
 {
-    const unsigned char *at = bytes;
+    const unsigned char *byte = bytes;
     for (size_t i = 0; i < n; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3u;
+        hash = (hash ^ byte[i]) * 0x100000001b3u;
     return hash;
 }
 
@@ -318,10 +318,10 @@ static void *work(void *argument)
     return NULL;
 }
 
-static server *server_open(const settings *how, int threads, int64_t batch)
+static server *server_open(const settings *o, int threads, int64_t batch)
 {
     server *s = memory(1, sizeof *s);
-    *s = (server){ .how = *how, .batch = batch, .threads = threads };
+    *s = (server){ .how = *o, .batch = batch, .threads = threads };
     s->worker = memory((size_t)threads, sizeof *s->worker);
     line_clear(&s->answered);
     pthread_mutex_init(&s->lock, NULL);
@@ -419,9 +419,9 @@ static void restore(const model *m, state *s, const char *path)
     FILE *file = fopen(path, "rb");
     if (!file)
         quit(1, "%s cannot be read", path);
-    const char *why = state_restore(m, bytes, fread(bytes, 1, room, file), s);
-    if (why)
-        quit(1, "%s: %s", path, why);
+    const char *reason = state_restore(m, bytes, fread(bytes, 1, room, file), s);
+    if (reason)
+        quit(1, "%s: %s", path, reason);
     fclose(file);
     free(bytes);
 }
@@ -434,9 +434,9 @@ static void move(const server *s, user *u, int threads)
     const model *to = &s->worker[u->thread].m;
     unsigned char *bytes = memory(state_size(from), 1);
     state_save(from, &u->s, bytes);
-    const char *why = state_restore(to, bytes, state_size(from), &u->s);
-    if (why)
-        quit(1, "user %d: %s", (int)u->number, why);
+    const char *reason = state_restore(to, bytes, state_size(from), &u->s);
+    if (reason)
+        quit(1, "user %d: %s", (int)u->number, reason);
     free(bytes);
 }
 

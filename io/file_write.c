@@ -29,10 +29,10 @@ typedef struct target {
     char temporary[32];                          /* name of the new file; "" without one */
 } target;
 
-static weft_status write_failed(const char *path, int why)
+static weft_status write_failed(const char *path, int error)
 {
-    return weft__file_fail(why == ENOMEM ? WEFT_ENOMEM : WEFT_EIO,
-                           "%.500s: cannot be written: %s; the old file is unchanged", path, strerror(why));
+    return weft__file_fail(error == ENOMEM ? WEFT_ENOMEM : WEFT_EIO,
+                           "%.500s: cannot be written: %s; the old file is unchanged", path, strerror(error));
 }
 
 /* ---- bytes ---- */
@@ -44,19 +44,20 @@ size_t weft__write_all(int file, const void *bytes, size_t size)
     sigaddset(&limit, SIGXFSZ);
     pthread_sigmask(SIG_BLOCK, &limit, &before);
     sigpending(&pending);
-    size_t at = 0;
-    int why = 0;
-    while (at < size && !why) {
-        ssize_t n = write(file, (const char *)bytes + at, size - at < 1 << 30 ? size - at : 1 << 30);
-        why = n < 0 && errno != EINTR ? errno : 0;
-        at += n > 0 ? (size_t)n : 0;
+    size_t written = 0;
+    int error = 0;
+    while (written < size && !error) {
+        ssize_t n =
+            write(file, (const char *)bytes + written, size - written < 1 << 30 ? size - written : 1 << 30);
+        error = n < 0 && errno != EINTR ? errno : 0;
+        written += n > 0 ? (size_t)n : 0;
     }
-    if (why == EFBIG && !sigismember(&pending, SIGXFSZ))
+    if (error == EFBIG && !sigismember(&pending, SIGXFSZ))
         while (sigtimedwait(&limit, NULL, &(struct timespec){ 0 }) < 0 && errno == EINTR)
             ;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = why;
-    return at;
+    errno = error;
+    return written;
 }
 
 /* ---- the target of links ---- */
@@ -71,9 +72,9 @@ static char *pointed_at(const char *link)
         if (asprintf(&path, "%.*s%s", *to == '/' || !slash ? 0 : (int)(slash + 1 - link), link, to) < 0)
             path = NULL;
     }
-    int why = errno;
+    int error = errno;
     free(to);
-    errno = why;
+    errno = error;
     return path;
 }
 
@@ -81,16 +82,16 @@ static char *pointed_at(const char *link)
  * errno. */
 static char *followed(const char *path)
 {
-    char *at = strdup(path);
-    for (int i = 0; at && i < LINKS; i++) {
-        char *next = pointed_at(at);
+    char *target_path = strdup(path);
+    for (int i = 0; target_path && i < LINKS; i++) {
+        char *next = pointed_at(target_path);
         if (!next && errno != ENOMEM)
-            return at;
-        free(at);
-        at = next;
+            return target_path;
+        free(target_path);
+        target_path = next;
     }
-    errno = at ? ELOOP : ENOMEM;
-    free(at);
+    errno = target_path ? ELOOP : ENOMEM;
+    free(target_path);
     return NULL;
 }
 
@@ -103,10 +104,10 @@ static weft_status find_target(target *t, const char *path)
     char *folder = slash ? strndup(t->path, (size_t)(slash + 1 - t->path)) : strdup(".");
     t->base = slash ? slash + 1 : t->path;
     t->folder = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    int why = errno;
+    int error = errno;
     free(folder);
     if (t->folder < 0)
-        return write_failed(path, why);
+        return write_failed(path, error);
     /* an analyzer reports t->path as leaked if t->old is filled directly */
     struct stat old = { 0 };
     t->exists = *t->base == 0 || fstatat(t->folder, t->base, &old, AT_SYMLINK_NOFOLLOW) == 0;
@@ -177,8 +178,8 @@ static mode_t mode_mask(void)
     if (status >= 0)
         close(status);
     text[n > 0 ? n : 0] = 0;
-    const char *at = strstr(text, "\nUmask:");
-    return at ? (mode_t)strtoul(at + 7, NULL, 8) : 0077;
+    const char *line = strstr(text, "\nUmask:");
+    return line ? (mode_t)strtoul(line + 7, NULL, 8) : 0077;
 }
 
 /* Gives the new file group, mode and owner of the old one, as far as allowed and supported. If the group
@@ -212,11 +213,11 @@ static bool sync_folder(const target *t)
     int d = openat(t->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d < 0)
         return true;
-    bool good = fsync(d) == 0 || errno == EINVAL || errno == ENOTSUP;
-    int why = errno;
+    bool ok = fsync(d) == 0 || errno == EINVAL || errno == ENOTSUP;
+    int error = errno;
     close(d);
-    errno = why;
-    return good;
+    errno = error;
+    return ok;
 }
 
 static bool move_into_place(target *t, int file)
@@ -230,13 +231,13 @@ static weft_status replace(target *t, const weft__span *spans, int n)
     int file = begin_target(t);
     if (file < 0)
         return write_failed(t->path, errno);
-    bool good = write_spans(file, t, spans, n) && move_into_place(t, file);
-    int why = errno;
-    if (!good && *t->temporary)
+    bool ok = write_spans(file, t, spans, n) && move_into_place(t, file);
+    int error = errno;
+    if (!ok && *t->temporary)
         unlinkat(t->folder, t->temporary, 0);
     close(file);
-    if (!good)
-        return write_failed(t->path, why);
+    if (!ok)
+        return write_failed(t->path, error);
     if (!sync_folder(t))
         return weft__file_fail(WEFT_EIO, "%.500s: written, but a power cut may undo it: %s", t->path,
                                strerror(errno));

@@ -13,13 +13,13 @@ int weft__utf8_character(const char *s)
     if (a >= 0xC2 && a <= 0xDF)
         return is_tail(s[1]) ? 2 : 0;
     if ((a & 0xF0) == 0xE0) {                    /* not overlong (E0 80..9F), not a surrogate (ED A0..BF) */
-        bool good = is_tail(s[1]) && is_tail(s[2]) && !(a == 0xE0 && b < 0xA0) && !(a == 0xED && b > 0x9F);
-        return good ? 3 : 0;
+        bool ok = is_tail(s[1]) && is_tail(s[2]) && !(a == 0xE0 && b < 0xA0) && !(a == 0xED && b > 0x9F);
+        return ok ? 3 : 0;
     }
     if (a >= 0xF0 && a <= 0xF4) {                /* not overlong, not above 10FFFF */
-        bool good = is_tail(s[1]) && is_tail(s[2]) && is_tail(s[3]) && !(a == 0xF0 && b < 0x90) &&
-                    !(a == 0xF4 && b > 0x8F);
-        return good ? 4 : 0;
+        bool ok = is_tail(s[1]) && is_tail(s[2]) && is_tail(s[3]) && !(a == 0xF0 && b < 0x90) &&
+                  !(a == 0xF4 && b > 0x8F);
+        return ok ? 4 : 0;
     }
     return 0;
 }

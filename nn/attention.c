@@ -34,10 +34,10 @@ static bool memory_is_ragged(weft_tensor *memory)
 static bool batches_fit(weft_tensor *q, weft_tensor *memory)
 {
     weft *w = q->w;
-    const char *wrong = weft__wrong(w, memory);
+    const char *error = weft__wrong(w, memory);
     char text[2][128];
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "attention: the memory %s", wrong);
+    if (error)
+        weft__fail(w, WEFT_EARG, "attention: the memory %s", error);
     else if (as_ragged(q)->f.rank != 2 || !as_ragged(q)->f.batch || !memory_is_ragged(memory))
         weft__fail(w, WEFT_ESHAPE,
                    "attention: query %s, memory %s; expected a query of rank 2 or plain of rank 3, and a "

@@ -50,14 +50,14 @@ weft_ema *weft_ema_new(weft_module *m, double decay)
     weft *w = weft__ready(m);
     if (!(decay >= 0 && decay <= 1))
         weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "ema: decay %g; expected 0 .. 1", decay);
-    int there = weft_parameter_count(m);
-    weft_ema *a = w && !w->status ? weft__layer(m, sizeof *a + (size_t)there * sizeof *a->pairs) : NULL;
+    int count = weft_parameter_count(m);
+    weft_ema *a = w && !w->status ? weft__layer(m, sizeof *a + (size_t)count * sizeof *a->pairs) : NULL;
     if (!a)
         return &none;
     a->w = w;
     a->m = m;
     a->decay = (real)decay;
-    a->count = there;
+    a->count = count;
     weft_module *to = weft_submodule_new(m, "ema");
     mirror(a, m, to);
     return weft__finish_layer(to, a, &none);
@@ -105,7 +105,7 @@ void weft_ema_swap(weft_ema *a)
     if (!is_usable(a, "ema_swap"))
         return;
     weft *w = a->w;
-    weft_mark here = weft_mark_here(w);
+    weft_mark mark = weft_mark_here(w);
     w->running = "ema_swap";
     weft_tensor *spare =
         weft__empty(w, &(weft__form){ .type = WEFT_REAL, .rank = 1, .size = { a->largest } });
@@ -120,5 +120,5 @@ void weft_ema_swap(weft_ema *a)
     a->swapped ^= !w->status;
     weft__check_faults(w, "ema_swap");
     if (!w->status)
-        weft_rewind(w, here);
+        weft_rewind(w, mark);
 }

@@ -31,13 +31,13 @@ static weft_loss failed_loss(weft_tensor *x)
     return (weft_loss){ &w->nil, &w->nil };
 }
 
-static bool operand_is_usable(const char *name, weft *w, const weft_tensor *y, const char *what)
+static bool operand_is_usable(const char *name, weft *w, const weft_tensor *y, const char *operand)
 {
-    const char *wrong = weft__wrong(w, y);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "%s: %s %s", name, what, wrong);
+    const char *error = weft__wrong(w, y);
+    if (error)
+        weft__fail(w, WEFT_EARG, "%s: %s %s", name, operand, error);
     else if (y->f.type != WEFT_REAL)
-        weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints; expected reals (weft_to_reals)", name, what);
+        weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints; expected reals (weft_to_reals)", name, operand);
     return !w->status;
 }
 
@@ -50,19 +50,19 @@ bool weft__alike(const weft__form *a, const weft__form *b, int64_t last)
 }
 
 /* Refuses shapes that would broadcast: [n] with [n, 1] would sum n * n differences. */
-static bool match(const char *name, const weft_tensor *x, const weft_tensor *y, const char *what,
+static bool match(const char *name, const weft_tensor *x, const weft_tensor *y, const char *operand,
                   int64_t last)
 {
     char a[128], b[128];
     bool same = weft__alike(&x->f, &y->f, last);
     if (!same)
         weft__fail(x->w, WEFT_ESHAPE, "%s: predicted %s, %s %s; expected %s, both ragged or both plain", name,
-                   weft__text(&x->f, a), what, weft__text(&y->f, b),
+                   weft__text(&x->f, a), operand, weft__text(&y->f, b),
                    last < 0 ? "equal shapes" : "shapes that differ only in the last extent");
     return same;
 }
 
-static bool broadcasts(const char *name, const weft_tensor *x, const weft_tensor *m, const char *what)
+static bool broadcasts(const char *name, const weft_tensor *x, const weft_tensor *m, const char *operand)
 {
     char a[128], b[128];
     const weft__form *f = &x->f, *g = &m->f;
@@ -73,7 +73,7 @@ static bool broadcasts(const char *name, const weft_tensor *x, const weft_tensor
                (skip + i == 0 && f->batch ? g->batch != NULL : g->size[i] == f->size[skip + i]);
     if (!fits)
         weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s; expected a shape that broadcasts to predicted %s", name,
-                   what, weft__text(g, b), weft__text(f, a));
+                   operand, weft__text(g, b), weft__text(f, a));
     return fits;
 }
 
@@ -90,12 +90,12 @@ static weft_tensor *masked_values(weft_tensor *x, const weft_loss_opts *o, real 
     return o && o->mask ? weft_where(o->mask, x, weft_scalar(x->w, (double)otherwise)) : x;
 }
 
-static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const char *what,
+static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const char *operand,
                        const weft_loss_opts *o)
 {
     weft *w = weft__context(LIST(*x, *y));
-    if (!operand_is_usable(name, w, *x, "predicted") || !operand_is_usable(name, w, *y, what) ||
-        !match(name, *x, *y, what, -1) || !weights_fit(name, *x, o))
+    if (!operand_is_usable(name, w, *x, "predicted") || !operand_is_usable(name, w, *y, operand) ||
+        !match(name, *x, *y, operand, -1) || !weights_fit(name, *x, o))
         return false;
     *x = masked_values(*x, o, 0);
     *y = masked_values(*y, o, 0);
@@ -104,8 +104,8 @@ static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const
 
 /* Checks that all elements with a weight other than 0 are in low .. high. Elements with weight 0 are replaced
  * by low. NaN passes and appears in the loss. On a GPU the error comes at the next wait, in general words. */
-static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *o, const char *what, real low,
-                        real high)
+static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *o, const char *operand,
+                        real low, real high)
 {
     weft *w = x->w;
     char place[64] = "";
@@ -116,16 +116,16 @@ static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *
         w->dev.k->check_range(&w->dev, count(x), low, high, x->data);
     if (w->status || !w->dev.fault.is || !w->dev.k->synchronous)
         return !w->status;
-    int64_t at = w->dev.fault.row;
+    int64_t index = w->dev.fault.row;
     const struct weft__rows *rows = x->f.batch ? weft__rows_of(x->f.batch, &x->f) : NULL;
     if (rows) {
-        int64_t row = at / (count(x) / weft__layout_rows(&x->f));
+        int64_t row = index / (count(x) / weft__layout_rows(&x->f));
         snprintf(place, sizeof place, " (sequence %d, position %d)", rows->sequence.host[row],
                  rows->position.host[row]);
     }
     w->dev.fault = (weft__fault){ 0 };
-    weft__fail(w, WEFT_EARG, "%s: %s: element %lld%s is %g; expected %g .. %g", name, what, (long long)at,
-               place, (double)x->data[at], (double)low, (double)high);
+    weft__fail(w, WEFT_EARG, "%s: %s: element %lld%s is %g; expected %g .. %g", name, operand,
+               (long long)index, place, (double)x->data[index], (double)low, (double)high);
     return false;
 }
 

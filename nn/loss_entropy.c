@@ -51,9 +51,9 @@ static bool shapes(weft_call *c, const weft_tensor *classes)
 {
     const entropy_opts *m = c->attributes;
     const weft_tensor *weight = input_or_null(c, m->weight), *mask = input_or_null(c, m->mask);
-    weft__form want = classes->f;
+    weft__form expected = classes->f;
     char text[128];
-    want.type = WEFT_REAL;
+    expected.type = WEFT_REAL;
     if (classes->f.type != WEFT_I32)
         return weft_op_refuse(c, "classes are reals; expected ints (weft_to_ints)");
     if (m->classes == 0 && weft__elements(&classes->f))
@@ -62,11 +62,11 @@ static bool shapes(weft_call *c, const weft_tensor *classes)
                    weight->f.size[0] != m->classes))
         return weft__refuse(c, "class_weight is %s; expected plain [%lld] of reals, one for each class",
                             weft__text(&weight->f, text), (long long)m->classes);
-    if (mask && !weft__same(&mask->f, &want))
+    if (mask && !weft__same(&mask->f, &expected))
         return weft__refuse(c, "the mask is %s; expected reals with the shape and layout of the classes",
                             weft__text(&mask->f, text));
-    c->y[0]->f = want;
-    return want.batch || want.rank < 1 || weft__rows_agree(c, want.size[0], 1);
+    c->y[0]->f = expected;
+    return expected.batch || expected.rank < 1 || weft__rows_agree(c, expected.size[0], 1);
 }
 
 /* ---- the weight of each row: x = classes, class_weight, mask ---- */

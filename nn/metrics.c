@@ -109,9 +109,9 @@ static weft_tensor *flat(weft_tensor *x, int rank, int64_t last)  /* merges the 
 static weft_tensor *matrix(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
     weft *w = weft__context(LIST(scores, classes));
-    const char *wrong = weft__wrong(w, scores) ? weft__wrong(w, scores) : weft__wrong(w, classes);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "confusion_matrix: an input %s", wrong);
+    const char *error = weft__wrong(w, scores) ? weft__wrong(w, scores) : weft__wrong(w, classes);
+    if (error)
+        weft__fail(w, WEFT_EARG, "confusion_matrix: an input %s", error);
     if (w->status)
         return &w->nil;
     weft_tensor *best = predicted("confusion_matrix", scores, classes);
@@ -138,9 +138,9 @@ void weft_confusion_add(double *counts, int64_t classes, weft_tensor *m)
 {
     weft *w = weft__context(&m, 1);
     char text[128];
-    const char *wrong = weft__wrong(w, m);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "confusion_add: the matrix %s", wrong);
+    const char *error = weft__wrong(w, m);
+    if (error)
+        weft__fail(w, WEFT_EARG, "confusion_add: the matrix %s", error);
     else if (!counts || m->f.rank != 2 || m->f.type != WEFT_REAL || m->f.size[0] != classes ||
              m->f.size[1] != classes)
         weft__fail(w, WEFT_ESHAPE, "confusion_add: the matrix is %s, %s; expected [%lld, %lld] of reals",
@@ -168,7 +168,7 @@ static tally tally_of(const double *counts, int64_t classes, int64_t k)
     return t;
 }
 
-static double ratio(double of, double whole) { return whole > 0 ? of / whole : 0; }
+static double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 static weft_class_scores scores_of(tally t)
 {

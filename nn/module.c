@@ -22,11 +22,11 @@ weft_tensor *weft__bad_input(const weft_module *m, const weft_tensor *x, const c
         return &of_x->nil;
     }
     weft *w = m->w;
-    const char *wrong = weft__wrong(w, x);
-    if (!wrong)
+    const char *error = weft__wrong(w, x);
+    if (!error)
         return NULL;
     const weft_module *before = weft__enter(m);
-    weft__fail(w, WEFT_EARG, "%s: the input %s", function, wrong);
+    weft__fail(w, WEFT_EARG, "%s: the input %s", function, error);
     weft__leave(m, before);
     return &w->nil;
 }
@@ -217,13 +217,13 @@ static void remove_module(weft_module *m)
     weft_module *root = m->root;
     unlink_child(m);
     remove_names(m);
-    weft__parameter **at = &root->first, *last = NULL;
-    for (; *at && !weft__is_below((*at)->module, m); at = &(*at)->next_in_root)
-        last = *at;
+    weft__parameter **link = &root->first, *last = NULL;
+    for (; *link && !weft__is_below((*link)->module, m); link = &(*link)->next_in_root)
+        last = *link;
     int64_t n = root->n;
-    for (const weft__parameter *p = *at; p; p = p->next_in_root)
+    for (const weft__parameter *p = *link; p; p = p->next_in_root)
         n -= p->buffer || p->tied ? 0 : weft__padded_size(p);
-    *at = NULL;
+    *link = NULL;
     root->last = last;
     weft__truncate(root, n);
     for (weft_module *above = m->parent; above; above = above->parent)
@@ -246,21 +246,21 @@ void weft__describe(weft_module *m, const char *key, const char *value)
 {
     if (!m || !m->w)
         return;
-    weft__note **at = &m->notes, *note;
+    weft__note **link = &m->notes, *note;
     if (strlen(key) >= sizeof note->key || strlen(value) >= sizeof note->value) {
         weft__fail(m->w, WEFT_EARG, "describe: \"%s\" = \"%s\" is too long", key, value);
         return;
     }
-    while (*at && strcmp((*at)->key, key) < 0)
-        at = &(*at)->next;
-    if (*at && !strcmp((*at)->key, key)) {
-        note = *at;
+    while (*link && strcmp((*link)->key, key) < 0)
+        link = &(*link)->next;
+    if (*link && !strcmp((*link)->key, key)) {
+        note = *link;
     } else {
         note = weft__own(m->w, sizeof *note, NULL, NULL);
         if (!note)
             return;
-        note->next = *at;
-        *at = note;
+        note->next = *link;
+        *link = note;
         memcpy(note->key, key, strlen(key) + 1);
     }
     memcpy(note->value, value, strlen(value) + 1);

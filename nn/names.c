@@ -27,9 +27,9 @@ static weft__name **bucket(const weft__name_table *t, uint64_t hash)
 
 static void insert_entry(weft__name_table *t, weft__name *name)
 {
-    weft__name **at = bucket(t, name->hash);
-    name->next = *at;
-    *at = name;
+    weft__name **link = bucket(t, name->hash);
+    name->next = *link;
+    *link = name;
 }
 
 bool weft__names_reserve(weft_module *root)
@@ -61,9 +61,9 @@ void weft__names_add(weft_module *root, weft__name *name, const char *path, weft
 
 void weft__names_remove(weft_module *root, weft__name *name)
 {
-    for (weft__name **at = bucket(&root->names, name->hash); *at; at = &(*at)->next)
-        if (*at == name) {
-            *at = name->next;
+    for (weft__name **link = bucket(&root->names, name->hash); *link; link = &(*link)->next)
+        if (*link == name) {
+            *link = name->next;
             root->names.n--;
             return;
         }
@@ -92,13 +92,13 @@ static bool append_item(weft_module *m, weft__listed *l, weft__parameter *p)
 {
     if (l->n == l->capacity) {
         int room = l->capacity ? 2 * l->capacity : 16;
-        struct weft__listed_one *at = weft__try_allocate(m->w, (size_t)room * sizeof *at);
-        if (!at)
+        struct weft__listed_one *list = weft__try_allocate(m->w, (size_t)room * sizeof *list);
+        if (!list)
             return false;
         if (l->n)
-            memcpy(at, l->item, (size_t)l->n * sizeof *at);
+            memcpy(list, l->item, (size_t)l->n * sizeof *list);
         weft__release(m->w, l->item);
-        l->item = at;
+        l->item = list;
         l->capacity = room;
     }
     l->item[l->n++] = (struct weft__listed_one){ p, p->path };

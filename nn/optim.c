@@ -45,7 +45,7 @@ static void send_guard(weft_optim *o)
     o->w->dev.k->upload(&o->w->dev, o->guard, &g, sizeof g);
 }
 
-weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update *how, bool first,
+weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update *update, bool first,
                             bool second, bool average)
 {
     static weft_optim none;
@@ -59,7 +59,7 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
     *o = (weft_optim){ .w = w,
                        .module = m,
                        .name = name,
-                       .update = *how,
+                       .update = *update,
                        .first = first,
                        .second = second,
                        .average = average,
@@ -289,9 +289,9 @@ static bool join_quietly(weft_optim *o) /* the error goes to the file function o
 {
     weft *w = o->w;
     weft__listener *listener = weft__mute_errors(w);
-    bool fine = weft__add_members(o, "optimiser");
-    weft__unmute_errors(w, listener, !fine);
-    return fine;
+    bool ok = weft__add_members(o, "optimiser");
+    weft__unmute_errors(w, listener, !ok);
+    return ok;
 }
 
 int weft__optim_saved(weft_optim *o, weft__saved *out, int room)
@@ -316,40 +316,40 @@ int weft__optim_saved(weft_optim *o, weft__saved *out, int room)
 
 /* ---- loading: refuses numbers that no step can produce ---- */
 static bool counts_are_possible(const int64_t *count, int64_t from, int64_t end, int64_t low, int64_t high,
-                                char *why, size_t size)
+                                char *reason, size_t size)
 {
     for (int64_t i = from; i < end; i++)
         if (count[i] < low || count[i] > high) {
-            snprintf(why, size, "number %lld is %lld; expected %lld .. %lld", (long long)i,
+            snprintf(reason, size, "number %lld is %lld; expected %lld .. %lld", (long long)i,
                      (long long)count[i], (long long)low, (long long)high);
             return false;
         }
     return true;
 }
 
-static bool numbers_are_possible(const weft__saved *entry, const real *x, bool below_zero, char *why,
+static bool numbers_are_possible(const weft__saved *entry, const real *x, bool below_zero, char *reason,
                                  size_t size)
 {
     for (int64_t i = 0; i < entry->n; i++)
         if (!isfinite(x[i]) || (x[i] < 0 && !below_zero)) {
-            snprintf(why, size, "number %lld is %g; expected a finite number%s", (long long)i, (double)x[i],
-                     below_zero ? "" : ", 0 or more");
+            snprintf(reason, size, "number %lld is %g; expected a finite number%s", (long long)i,
+                     (double)x[i], below_zero ? "" : ", 0 or more");
             return false;
         }
     return true;
 }
 
-bool weft__optim_accepts(const weft_optim *o, const weft__saved *entry, const void *values, char *why,
+bool weft__optim_accepts(const weft_optim *o, const weft__saved *entry, const void *values, char *reason,
                          size_t size)
 {
     const int64_t most = (int64_t)1 << 53, *count = values;        /* far from overflow */
     if (!strcmp(entry->name, "guard"))           /* the last one is an index */
-        return counts_are_possible(count, 0, 3, 0, most, why, size) &&
-               counts_are_possible(count, 3, 4, -1, o->elements, why, size);
+        return counts_are_possible(count, 0, 3, 0, most, reason, size) &&
+               counts_are_possible(count, 3, 4, -1, o->elements, reason, size);
     if (entry->type == WEFT_I64)
-        return counts_are_possible(count, 0, entry->n, 0, most, why, size);
+        return counts_are_possible(count, 0, entry->n, 0, most, reason, size);
     bool below_zero = !strcmp(entry->name, "m") || !strcmp(entry->name, "a");
-    return numbers_are_possible(entry, values, below_zero, why, size);
+    return numbers_are_possible(entry, values, below_zero, reason, size);
 }
 
 void weft__optim_restored(weft_optim *o)

@@ -59,10 +59,10 @@ static void apply_group(const weft_optim *o, weft__group *g, weft__slot *s)
 /* Removes the group with that pattern from the list and returns it; or NULL. */
 static weft__group *unlink_group(weft_optim *o, const char *pattern)
 {
-    for (weft__group **at = &o->groups; *at; at = &(*at)->next)
-        if (!strcmp((*at)->pattern, pattern)) {
-            weft__group *g = *at;
-            *at = g->next;
+    for (weft__group **link = &o->groups; *link; link = &(*link)->next)
+        if (!strcmp((*link)->pattern, pattern)) {
+            weft__group *g = *link;
+            *link = g->next;
             return g;
         }
     return NULL;

@@ -40,13 +40,13 @@ weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts)
         weft__fail(m ? m->w : NULL, WEFT_EARG,
                    "sgd: momentum %g, dampening %g; expected nesterov with momentum > 0 and no dampening",
                    o.momentum, o.dampening);
-    weft__update how = { .rule = WEFT__SGD,
-                         .lr = (real)o.lr,
-                         .decay = (real)o.weight_decay,
-                         .beta1 = (real)o.momentum,
-                         .beta2 = (real)o.dampening,
-                         .nesterov = o.nesterov };
-    return weft__optim_new(m, "sgd", &how, o.momentum != 0, false, false);
+    weft__update update = { .rule = WEFT__SGD,
+                            .lr = (real)o.lr,
+                            .decay = (real)o.weight_decay,
+                            .beta1 = (real)o.momentum,
+                            .beta2 = (real)o.dampening,
+                            .nesterov = o.nesterov };
+    return weft__optim_new(m, "sgd", &update, o.momentum != 0, false, false);
 }
 
 weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts)
@@ -61,14 +61,14 @@ weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts)
     check_positive(m, "rmsprop", o.eps);
     check_option(m, "rmsprop", "momentum", o.momentum);
     check_option(m, "rmsprop", "weight_decay", o.weight_decay);
-    weft__update how = { .rule = WEFT__RMSPROP,
-                         .lr = (real)o.lr,
-                         .decay = (real)o.weight_decay,
-                         .eps = (real)o.eps,
-                         .beta1 = (real)o.momentum,
-                         .beta2 = (real)o.alpha,
-                         .centered = o.centered };
-    return weft__optim_new(m, "rmsprop", &how, o.momentum != 0, true, o.centered);
+    weft__update update = { .rule = WEFT__RMSPROP,
+                            .lr = (real)o.lr,
+                            .decay = (real)o.weight_decay,
+                            .eps = (real)o.eps,
+                            .beta1 = (real)o.momentum,
+                            .beta2 = (real)o.alpha,
+                            .centered = o.centered };
+    return weft__optim_new(m, "rmsprop", &update, o.momentum != 0, true, o.centered);
 }
 
 static weft_optim *adam(weft_module *m, const char *name, weft__rule rule, const weft_adam_opts *opts)
@@ -83,13 +83,13 @@ static weft_optim *adam(weft_module *m, const char *name, weft__rule rule, const
     check_below_one(m, name, "beta2", o.beta2);
     check_positive(m, name, o.eps);
     check_option(m, name, "weight_decay", o.weight_decay);
-    weft__update how = { .rule = rule,
-                         .lr = (real)o.lr,
-                         .decay = (real)o.weight_decay,
-                         .eps = (real)o.eps,
-                         .beta1 = (real)o.beta1,
-                         .beta2 = (real)o.beta2 };
-    return weft__optim_new(m, name, &how, true, true, false);
+    weft__update update = { .rule = rule,
+                            .lr = (real)o.lr,
+                            .decay = (real)o.weight_decay,
+                            .eps = (real)o.eps,
+                            .beta1 = (real)o.beta1,
+                            .beta2 = (real)o.beta2 };
+    return weft__optim_new(m, name, &update, true, true, false);
 }
 
 weft_optim *weft_adam_new(weft_module *m, const weft_adam_opts *opts)

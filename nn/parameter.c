@@ -178,11 +178,11 @@ weft__parameter *weft__parameter_of(const weft_tensor *value)
 }
 
 /* Returns the tensor's context, or NULL after failing w if the tensor is not usable. */
-static weft *usable_context(weft *w, const weft_tensor *x, const char *function, const char *what)
+static weft *usable_context(weft *w, const weft_tensor *x, const char *function, const char *role)
 {
-    const char *wrong = weft__wrong(w, x);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "%s: the %s %s", function, what, wrong);
+    const char *error = weft__wrong(w, x);
+    if (error)
+        weft__fail(w, WEFT_EARG, "%s: the %s %s", function, role, error);
     return w->status ? NULL : w;
 }
 
@@ -218,9 +218,9 @@ void weft_assign(weft_tensor *kept, weft_tensor *value)
     if (!w)
         return;
     char to[128], from[128];
-    const char *wrong = weft__wrong(w, value);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "assign: the value %s", wrong);
+    const char *error = weft__wrong(w, value);
+    if (error)
+        weft__fail(w, WEFT_EARG, "assign: the value %s", error);
     else if (!weft__same(&kept->f, &value->f))
         weft__fail(w, WEFT_ESHAPE, "assign: %s to %s; expected equal shapes, both plain",
                    weft__text(&value->f, from), weft__text(&kept->f, to));
@@ -341,9 +341,9 @@ void weft_divide_grad(weft_module *m, weft_tensor *divisor)
     if (!w || !weft__outside_shards(w, "divide_grad"))
         return;
     char text[128];
-    const char *wrong = weft__wrong(w, divisor);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "divide_grad: the divisor %s", wrong);
+    const char *error = weft__wrong(w, divisor);
+    if (error)
+        weft__fail(w, WEFT_EARG, "divide_grad: the divisor %s", error);
     else if (divisor->f.type != WEFT_REAL || weft__elements(&divisor->f) != 1)
         weft__fail(w, WEFT_ESHAPE, "divide_grad: the divisor is %s; expected one real",
                    weft__text(&divisor->f, text));

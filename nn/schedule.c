@@ -37,13 +37,13 @@ double weft_one_cycle(int64_t step, int64_t total, double lr, double rise, doubl
     if (step < 0 || total < 1 || !is_rate(lr) || !(rise >= 0 && rise <= 1) || !(start > 0) || !(end > 0) ||
         isinf(start) || isinf(end))
         return (double)NAN;
-    double top = rise * (double)total - 1, bottom = (double)total - 1, at = (double)step;
+    double top = rise * (double)total - 1, bottom = (double)total - 1, now = (double)step;
     double first = lr / start, last = first / end;
     if (!is_rate(first) || !is_rate(last))
         return (double)NAN;
-    if (at <= top && top > 0)
-        return cosine(first, lr, at / top);
-    return at >= bottom ? last : cosine(lr, last, (at - top) / (bottom - top));
+    if (now <= top && top > 0)
+        return cosine(first, lr, now / top);
+    return now >= bottom ? last : cosine(lr, last, (now - top) / (bottom - top));
 }
 
 /* Adds 1, without overflow for a damaged saved state. */

@@ -25,16 +25,16 @@ static void end_all(weft_parallel *p)
     p->transport->abort(1);
 }
 
-void weft__end_job(weft_parallel *p, const char *what)
+void weft__end_job(weft_parallel *p, const char *operation)
 {
-    weft__fail(p->w, WEFT_EDEVICE, "%s, in update %lld", what, (long long)p->updates);
+    weft__fail(p->w, WEFT_EDEVICE, "%s, in update %lld", operation, (long long)p->updates);
     end_all(p);
 }
 
-bool weft__is_lost(weft_parallel *p, int peer, const char *what)
+bool weft__is_lost(weft_parallel *p, int peer, const char *operation)
 {
     char text[100];
-    snprintf(text, sizeof text, "%s: lost rank %d%s", what, peer,
+    snprintf(text, sizeof text, "%s: lost rank %d%s", operation, peer,
              p->batch.carries && p->transport->shrink ? ", with the carried states of its rows" : "");
     if (!(p->lost = p->transport->shrink && !p->batch.carries))
         weft__end_job(p, text);
@@ -55,17 +55,17 @@ static int list_silent(weft_parallel *p, char *text, size_t size)  /* returns th
 {
     enum { NAMED = 8 };
     const weft__transport *t = p->transport;
-    int here = p->world.rank, all = p->world.ranks, silent = 0;
+    int rank = p->world.rank, ranks = p->world.ranks, silent = 0;
     call *roll = (call *)(void *)p->roll.at;
-    for (int q = 0; q < all; q++)
-        if (q != here) {
+    for (int q = 0; q < ranks; q++)
+        if (q != rank) {
             roll[q].request = t->post_recv(q, ALIVE, &roll[q].received, 1);
             t->post_send(q, ALIVE, &roll[q].sent, 1);
         }
-    double until = weft__seconds() + answer;
-    for (int q = 0; q < all; q++) {
-        double left = until - weft__seconds();
-        if (q == here || t->wait(roll[q].request, left > 0 ? left : 0) == 1)
+    double deadline = weft__seconds() + answer;
+    for (int q = 0; q < ranks; q++) {
+        double remaining = deadline - weft__seconds();
+        if (q == rank || t->wait(roll[q].request, remaining > 0 ? remaining : 0) == 1)
             continue;
         if (silent == 0)
             snprintf(text, size, "rank %d", q);
@@ -78,7 +78,7 @@ static int list_silent(weft_parallel *p, char *text, size_t size)  /* returns th
     return silent;
 }
 
-bool weft__is_late(weft_parallel *p, int peer, const char *what)
+bool weft__is_late(weft_parallel *p, int peer, const char *operation)
 {
     char silent[128];
     int n = list_silent(p, silent, sizeof silent);
@@ -87,12 +87,12 @@ bool weft__is_late(weft_parallel *p, int peer, const char *what)
                    "%s: %s %s not answered for %g s, in update %lld; expected an answer within the timeout. "
                    "It stopped, does work that the others do not do (evaluates or saves alone), or has a "
                    "longer batch than weft_parallel_opts.timeout allows",
-                   what, silent, n == 1 ? "has" : "have", p->timeout, (long long)p->updates);
+                   operation, silent, n == 1 ? "has" : "have", p->timeout, (long long)p->updates);
     else
         weft__fail(p->w, WEFT_EDEVICE,
                    "%s: rank %d answers but has sent no data for %g s, in update %lld; expected the same "
                    "calls in the same order on all ranks",
-                   what, peer, p->timeout, (long long)p->updates);
+                   operation, peer, p->timeout, (long long)p->updates);
     end_all(p);
     return false;
 }
@@ -105,32 +105,32 @@ static int wait_a_slice(weft_parallel *p, int request)
     return p->transport->wait(request, works ? glance : slice);
 }
 
-static bool wait_for_all(weft_parallel *p, const char *what, weft__request *r, int n)
+static bool wait_for_all(weft_parallel *p, const char *operation, weft__request *r, int n)
 {
-    double until = weft__seconds() + p->timeout;
+    double deadline = weft__seconds() + p->timeout;
     if (p->ended)                                /* the transport is still ending this process */
         return false;
     if (p->transfer.broken)                      /* found during the backward pass */
-        return weft__is_lost(p, p->transfer.lost_rank, what);
+        return weft__is_lost(p, p->transfer.lost_rank, operation);
     for (int i = 0; i < n; i++) {
         int over = r[i].number < 0 ? WEFT__LOST : wait_a_slice(p, r[i].number);
         while (!over) {
             if (p->transfer.broken)
-                return weft__is_lost(p, p->transfer.lost_rank, what);
-            if (weft__seconds() > until)
-                return weft__is_late(p, r[i].peer, what);
+                return weft__is_lost(p, p->transfer.lost_rank, operation);
+            if (weft__seconds() > deadline)
+                return weft__is_late(p, r[i].peer, operation);
             over = wait_a_slice(p, r[i].number);
         }
         if (over < 0)
-            return weft__is_lost(p, r[i].peer, what);
+            return weft__is_lost(p, r[i].peer, operation);
     }
     return true;
 }
 
-bool weft__await(weft_parallel *p, const char *what, weft__request *r, int n)
+bool weft__await(weft_parallel *p, const char *operation, weft__request *r, int n)
 {
     double from = weft__seconds();
-    bool fine = wait_for_all(p, what, r, n);
+    bool ok = wait_for_all(p, operation, r, n);
     p->waited += weft__seconds() - from;
-    return fine;
+    return ok;
 }

@@ -13,20 +13,20 @@ enum { SLICE = 1 << 30 };                        /* bytes of a broadcast: MPI co
 typedef struct { int32_t status; int64_t size; char text[480]; } result;
 
 /* Returns the status of rank 0, or for `all` that of the first rank that has failed, on all ranks. */
-static weft_status share_status(weft_parallel *p, const char *what, weft_status mine, bool all)
+static weft_status share_status(weft_parallel *p, const char *operation, weft_status mine, bool all)
 {
     result r = { .status = mine, .size = (int64_t)p->image.size };
     snprintf(r.text, sizeof r.text, "%.479s", mine ? weft_file_message() : "");
     if (!p->transport)
         return mine;
-    if (!weft__hand_out(p, what, &r, sizeof r))
+    if (!weft__hand_out(p, operation, &r, sizeof r))
         return weft__file_fail(p->lost ? WEFT_EDEVICE : weft_error_code(p->w), "%s",
                                weft_error_message(p->w));
     weft__end_texts(p, offsetof(result, text), sizeof r.text);
     for (int q = 0; q < (all ? p->world.ranks : 1); q++) {
-        const result *of = weft__words_of(p, q);
-        if (of->status)
-            return weft__file_fail((weft_status)of->status, "rank %d: %s", q, of->text);
+        const result *results = weft__words_of(p, q);
+        if (results->status)
+            return weft__file_fail((weft_status)results->status, "rank %d: %s", q, results->text);
     }
     return WEFT_OK;
 }
@@ -49,52 +49,52 @@ static weft_checkpoint_item *with_shards(weft_parallel *p, const weft_checkpoint
 typedef struct file {
     const char *path; weft_module *m; weft_optim *o; const weft_checkpoint_item *items; int64_t n;
 } file;
-typedef weft_status work(weft_parallel *, const char *what, const file *);
+typedef weft_status work(weft_parallel *, const char *operation, const file *);
 
 /* Reports the failure of the context or the loss of a rank. */
-static weft_status failed(const weft_parallel *p, const char *what, const char *path)
+static weft_status failed(const weft_parallel *p, const char *operation, const char *path)
 {
-    return weft__file_fail(p->lost ? WEFT_EDEVICE : weft_error_code(p->w), "%s: %s: %s", what,
+    return weft__file_fail(p->lost ? WEFT_EDEVICE : weft_error_code(p->w), "%s: %s: %s", operation,
                            path ? path : "", weft_error_message(p->w));
 }
 
 /* Waits for all ranks. */
-static weft_status agree_on_call(weft_parallel *p, const char *what, const char *path)
+static weft_status agree_on_call(weft_parallel *p, const char *operation, const char *path)
 {
     const weft__print states = { "the states that shards carry", weft__print_of_states(p) };
     weft__states_room(p);  /* without memory the context fails, and weft__agree reports it on all ranks */
-    return weft__agree(p, what, &states, 1) ? WEFT_OK : failed(p, what, path);
+    return weft__agree(p, operation, &states, 1) ? WEFT_OK : failed(p, operation, path);
 }
 
 /* Does the work on all ranks, and repeats it if a rank is lost. */
-static weft_status run_on_all(weft_parallel *p, const char *what, work *once, const file *f)
+static weft_status run_on_all(weft_parallel *p, const char *operation, work *once, const file *f)
 {
     weft_status s;
     if (!p || !p->w)
         return weft__file_fail(WEFT_EARG, "%s: %s: parallel is NULL, or its creation failed; expected a "
-                                          "parallel", what,
+                                          "parallel", operation,
                                f->path ? f->path : "");
     weft__begin_call(p);
     do {
-        s = agree_on_call(p, what, f->path);
-        s = s ? s : once(p, what, f);
+        s = agree_on_call(p, operation, f->path);
+        s = s ? s : once(p, operation, f);
     } while (weft__repeat_call(p));
     return s;
 }
 
 /* ---- saving ---- */
-static weft_status save(weft_parallel *p, const char *what, const file *f)
+static weft_status save(weft_parallel *p, const char *operation, const file *f)
 {
     weft_status mine = WEFT_OK;
     int64_t shards = p->shards;
-    if (!weft__share_states(p, what))
-        return failed(p, what, f->path);
+    if (!weft__share_states(p, operation))
+        return failed(p, operation, f->path);
     if (p->world.rank == 0) {
         weft_checkpoint_item *all = with_shards(p, f->items, f->n, &shards);
         mine = weft_save(f->path, f->m, f->o, all ? all : f->items, f->n + (all != NULL));
         weft__release(p->w, all);
     }
-    return share_status(p, what, mine, false);
+    return share_status(p, operation, mine, false);
 }
 
 weft_status weft_parallel_save(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
@@ -111,32 +111,34 @@ static void forget_image(weft_parallel *p)
 }
 
 /* Keeps the image after a failure: the transport may still use it. */
-static weft_status hand_out_image(weft_parallel *p, const char *what, const char *path)
+static weft_status hand_out_image(weft_parallel *p, const char *operation, const char *path)
 {
-    for (size_t at = 0; at < p->image.size; at += SLICE) {
-        size_t left = p->image.size - at;
-        weft__request r = { p->transport->broadcast(0, p->image.bytes + at, left < SLICE ? left : SLICE), 0 };
-        if (!weft__await(p, what, &r, 1))
-            return failed(p, what, path);
+    for (size_t offset = 0; offset < p->image.size; offset += SLICE) {
+        size_t remaining = p->image.size - offset;
+        weft__request r = {
+            p->transport->broadcast(0, p->image.bytes + offset, remaining < SLICE ? remaining : SLICE), 0
+        };
+        if (!weft__await(p, operation, &r, 1))
+            return failed(p, operation, path);
     }
     return WEFT_OK;
 }
 
-static weft_status read_once(weft_parallel *p, const char *what, const char *path)
+static weft_status read_once(weft_parallel *p, const char *operation, const char *path)
 {
     forget_image(p);
     weft_status s = p->world.rank ? WEFT_OK : weft__read_checkpoint(path, &p->image);
-    s = share_status(p, what, s, false);
+    s = share_status(p, operation, s, false);
     if (s || p->world.ranks < 2)
         return s;
     p->image.size = (size_t)((const result *)weft__words_of(p, 0))->size;
     if (p->world.rank)
         p->image.bytes = malloc(p->image.size);
     s = p->image.bytes ? WEFT_OK :
-                         weft__file_fail(WEFT_ENOMEM, "%s: no memory for %s, %zu bytes", what, path,
+                         weft__file_fail(WEFT_ENOMEM, "%s: no memory for %s, %zu bytes", operation, path,
                                          p->image.size);
-    s = share_status(p, what, s, true);
-    return s ? s : hand_out_image(p, what, path);
+    s = share_status(p, operation, s, true);
+    return s ? s : hand_out_image(p, operation, path);
 }
 
 /* Takes the number of shards from the file, if the options gave none. */
@@ -161,16 +163,17 @@ static weft_status take_shards(weft_parallel *p, const char *path, int64_t *shar
     return WEFT_OK;
 }
 
-static weft_status load(weft_parallel *p, const char *what, const file *f)
+static weft_status load(weft_parallel *p, const char *operation, const file *f)
 {
     int64_t shards = 0;
-    weft_status s = read_once(p, what, f->path);
+    weft_status s = read_once(p, operation, f->path);
     if (s)
         return s;
     /* all ranks check before any rank changes anything */
-    s = share_status(p, what, take_shards(p, f->path, &shards), true);
+    s = share_status(p, operation, take_shards(p, f->path, &shards), true);
     if (!s)
-        s = share_status(p, what, weft__load_image(f->path, &p->image, f->m, f->o, f->items, f->n), true);
+        s = share_status(p, operation, weft__load_image(f->path, &p->image, f->m, f->o, f->items, f->n),
+                         true);
     forget_image(p);
     if (s || p->shards == shards)
         return s;

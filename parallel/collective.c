@@ -13,7 +13,7 @@ enum { WORDS = 1, PAYLOAD = 2 };                 /* tags */
 
 typedef struct word {
     int64_t call;                                /* number of common calls before */
-    char what[32];
+    char operation[32];
     int32_t status, stopping, posted;            /* posted: chunks of gradients have been sent */
     uint64_t print[WEFT__PRINTS];
     char text[480];                              /* message of status */
@@ -42,38 +42,39 @@ void weft__signals_watch(void)
 /* ---- all-gather ---- */
 const void *weft__words_of(const weft_parallel *p, int rank)
 {
-    int all = p->world.ranks;
-    return p->inbox.at + (rank - p->world.rank + all) % all * p->inbox_bytes;
+    int ranks = p->world.ranks;
+    return p->inbox.at + (rank - p->world.rank + ranks) % ranks * p->inbox_bytes;
 }
 
-void weft__end_texts(weft_parallel *p, size_t at, size_t size)
+void weft__end_texts(weft_parallel *p, size_t offset, size_t size)
 {
     for (int q = 0; q < p->world.ranks; q++)
-        ((char *)(uintptr_t)weft__words_of(p, q))[at + size - 1] = 0;
+        ((char *)(uintptr_t)weft__words_of(p, q))[offset + size - 1] = 0;
 }
 
-bool weft__all_gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n)
+bool weft__all_gather(weft_parallel *p, const char *operation, int tag, const void *bytes, int64_t n)
 {
-    int here = p->world.rank, all = p->world.ranks;
-    char *said = weft__reserve(p->w, &p->inbox, n * all);
+    int rank = p->world.rank, ranks = p->world.ranks;
+    char *said = weft__reserve(p->w, &p->inbox, n * ranks);
     if (!said)
         return false;
     p->inbox_bytes = n;
     memcpy(said, bytes, (size_t)n);
-    for (int d = 1; d < all; d *= 2) {
-        int to = (here - d + all) % all, from = (here + d) % all, blocks = d < all - d ? d : all - d;
+    for (int d = 1; d < ranks; d *= 2) {
+        int to = (rank - d + ranks) % ranks, from = (rank + d) % ranks,
+            blocks = d < ranks - d ? d : ranks - d;
         size_t size = (size_t)(blocks * n);
         weft__request r[2] = { { p->transport->post_recv(from, tag, said + d * n, size), from },
                                { p->transport->post_send(to, tag, said, size), to } };
-        if (!weft__await(p, what, r, 2))
+        if (!weft__await(p, operation, r, 2))
             return false;
     }
     return true;
 }
 
-bool weft__hand_out(weft_parallel *p, const char *what, const void *bytes, int64_t n)
+bool weft__hand_out(weft_parallel *p, const char *operation, const void *bytes, int64_t n)
 {
-    return weft__all_gather(p, what, PAYLOAD, bytes, n);
+    return weft__all_gather(p, operation, PAYLOAD, bytes, n);
 }
 
 /* ---- comparing the words ---- */
@@ -82,12 +83,12 @@ static bool same_call(weft_parallel *p)
     const word *a = weft__words_of(p, 0);
     for (int q = 1; q < p->world.ranks; q++) {
         const word *b = weft__words_of(p, q);
-        if (a->call == b->call && !strcmp(a->what, b->what))
+        if (a->call == b->call && !strcmp(a->operation, b->operation))
             continue;
         weft__fail(p->w, WEFT_EARG,
                    "rank 0 is in %s (common call %lld), rank %d in %s (common call %lld); expected the same "
                    "calls in the same order on all ranks",
-                   a->what, (long long)a->call, q, b->what, (long long)b->call);
+                   a->operation, (long long)a->call, q, b->operation, (long long)b->call);
         return false;
     }
     return true;
@@ -109,7 +110,7 @@ static bool none_has_failed(weft_parallel *p)
     return true;
 }
 
-static bool prints_agree(weft_parallel *p, const char *what, const weft__print *prints, int n)
+static bool prints_agree(weft_parallel *p, const char *operation, const weft__print *prints, int n)
 {
     const word *a = weft__words_of(p, 0);
     for (int q = 1; q < p->world.ranks; q++) {
@@ -117,20 +118,20 @@ static bool prints_agree(weft_parallel *p, const char *what, const weft__print *
         for (int i = 0; i < n; i++)
             if (a->print[i] != b->print[i]) {
                 p->differs = prints[i].name;
-                weft__fail(p->w, WEFT_EARG, "%s: ranks 0 and %d differ in %s", what, q, prints[i].name);
+                weft__fail(p->w, WEFT_EARG, "%s: ranks 0 and %d differ in %s", operation, q, prints[i].name);
                 return false;
             }
     }
     return true;
 }
 
-bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, int n)
+bool weft__agree(weft_parallel *p, const char *operation, const weft__print *prints, int n)
 {
     weft *w = p->w;
     p->differs = NULL;
     word mine = { .call = p->call, .status = w->status, .stopping = came,
                   .posted = p->transfer.posted };
-    snprintf(mine.what, sizeof mine.what, "%s", what);
+    snprintf(mine.operation, sizeof mine.operation, "%s", operation);
     snprintf(mine.text, sizeof mine.text, "%.479s", w->status ? weft_error_message(w) : "");
     for (int i = 0; i < n; i++)
         mine.print[i] = prints[i].value;
@@ -138,16 +139,16 @@ bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, 
         p->stopping |= mine.stopping;
         return !w->status;
     }
-    if (!weft__all_gather(p, what, WORDS, &mine, sizeof mine))
+    if (!weft__all_gather(p, operation, WORDS, &mine, sizeof mine))
         return false;
-    weft__end_texts(p, offsetof(word, what), sizeof mine.what);
+    weft__end_texts(p, offsetof(word, operation), sizeof mine.operation);
     weft__end_texts(p, offsetof(word, text), sizeof mine.text);
-    bool fine = same_call(p) && none_has_failed(p) && prints_agree(p, what, prints, n), posted = false;
+    bool ok = same_call(p) && none_has_failed(p) && prints_agree(p, operation, prints, n), posted = false;
     for (int q = 0; q < p->world.ranks; q++) {
         const word *its = weft__words_of(p, q);
-        p->stopping |= its->stopping && fine;
+        p->stopping |= its->stopping && ok;
         posted |= its->posted;
     }
-    p->drain |= !fine && posted;
-    return fine;
+    p->drain |= !ok && posted;
+    return ok;
 }

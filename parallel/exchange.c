@@ -80,11 +80,11 @@ static char *take_room(const transfer *x, room *r)
     *r = (room){ weft__whole_lines(x->offset[x->chunks] * (int64_t)sizeof(real)),
                  p->w->dev.k->synchronous || p->link ? 0 : weft__whole_lines(p->n * (int64_t)sizeof(real)),
                  weft__whole_lines((others + mine) * (int64_t)sizeof(term)), others + mine * ranks };
-    int64_t theirs = others * r->size;
-    if (p->link && !weft__device_reserve(p->w, &p->linked.terms, theirs))
+    int64_t received = others * r->size;
+    if (p->link && !weft__device_reserve(p->w, &p->linked.terms, received))
         return NULL;
     return weft__reserve(p->w, &p->stage,
-                          mine * r->own + (p->link ? 0 : theirs) + r->terms +
+                          mine * r->own + (p->link ? 0 : received) + r->terms +
                               x->chunks * r->requests * (int64_t)sizeof *x->request);
 }
 
@@ -115,42 +115,42 @@ bool weft__transfer_begin(weft_parallel *p)
     if (x->begun)
         return true;
     cut_up(x, p);
-    char *at = take_room(x, &r);
-    if (!at)
+    char *memory = take_room(x, &r);
+    if (!memory)
         return false;
     p->meanwhile = advance;
     x->base = p->module->root->gradients + p->from;
-    x->term = (term *)(void *)at;
-    at += r.terms;
+    x->term = (term *)(void *)memory;
+    memory += r.terms;
     int ranks = p->world.ranks, mine = branches_of(p, p->world.rank, b);
-    for (int i = 0; i < mine; i++, at += r.own) {
-        real *there = i + 1 < mine && p->level[i] ? p->level[i] : x->base;     /* a level is missing only if
+    for (int i = 0; i < mine; i++, memory += r.own) {
+        real *buffer = i + 1 < mine && p->level[i] ? p->level[i] : x->base;     /* a level is missing only if
                                                                                 * all ranks have failed */
         if (r.own)
-            p->w->dev.k->download(&p->w->dev, at, there, (size_t)p->n * sizeof(real));
-        x->term[i] = (term){ b[i], r.own ? (real *)(void *)at : there };
+            p->w->dev.k->download(&p->w->dev, memory, buffer, (size_t)p->n * sizeof(real));
+        x->term[i] = (term){ b[i], r.own ? (real *)(void *)memory : buffer };
     }
     x->terms = x->own_terms = mine;
     x->sum = x->term[mine - 1].x;
-    char *there = p->link ? p->linked.terms.at : at;
+    char *buffer = p->link ? p->linked.terms.at : memory;
     for (int q = 0; q < ranks; q++)
-        for (int i = 0, n = q == p->world.rank ? 0 : branches_of(p, q, b); i < n; i++, there += r.size)
-            x->term[x->terms++] = (term){ b[i], (real *)(void *)there };
-    x->request = (weft__request *)(void *)(p->link ? at : there);
+        for (int i = 0, n = q == p->world.rank ? 0 : branches_of(p, q, b); i < n; i++, buffer += r.size)
+            x->term[x->terms++] = (term){ b[i], (real *)(void *)buffer };
+    x->request = (weft__request *)(void *)(p->link ? memory : buffer);
     x->room = r.requests;
     return x->begun = true;                      /* also in a failed context, because the others wait */
 }
 
 /* ---- messages ---- */
-static void post(transfer *x, int chunk, bool send, int peer, int tag, real *at, int64_t n)
+static void post(transfer *x, int chunk, bool send, int peer, int tag, real *numbers, int64_t n)
 {
     if (x->p->link) {
-        weft__link_post(x->p, send, peer, at, n);
+        weft__link_post(x->p, send, peer, numbers, n);
         return;
     }
     const weft__transport *t = x->p->transport;
-    size_t bytes = (size_t)n * sizeof *at;
-    int number = send ? t->post_send(peer, tag, at, bytes) : t->post_recv(peer, tag, at, bytes);
+    size_t bytes = (size_t)n * sizeof *numbers;
+    int number = send ? t->post_send(peer, tag, numbers, bytes) : t->post_recv(peer, tag, numbers, bytes);
     x->request[chunk * x->room + x->requests[chunk]++] = (weft__request){ number, peer };
 }
 
@@ -166,15 +166,15 @@ void weft__transfer_post(weft_parallel *p)
 {
     transfer *x = &p->transfer;
     weft__branch b[WEFT__BRANCHES];
-    int here = p->world.rank, ranks = p->world.ranks, chunk = x->posted++;
-    term *theirs = x->term + x->own_terms;
+    int rank = p->world.rank, ranks = p->world.ranks, chunk = x->posted++;
+    term *received = x->term + x->own_terms;
     group(x, true);
     for (int q = 0; q < ranks; q++)
-        for (int i = 0, n = q == here ? 0 : branches_of(p, q, b); i < n; i++)
-            post(x, chunk, false, q, GRADIENTS + i, (theirs++)->x + x->offset[chunk],
-                 weft__piece_size(x, chunk, here));
+        for (int i = 0, n = q == rank ? 0 : branches_of(p, q, b); i < n; i++)
+            post(x, chunk, false, q, GRADIENTS + i, (received++)->x + x->offset[chunk],
+                 weft__piece_size(x, chunk, rank));
     for (int d = 1; d < ranks; d++)
-        for (int i = 0, q = (here + d) % ranks; i < x->own_terms; i++)
+        for (int i = 0, q = (rank + d) % ranks; i < x->own_terms; i++)
             post(x, chunk, true, q, GRADIENTS + i, x->term[i].x + weft__piece_from(x, chunk, q),
                  weft__piece_size(x, chunk, q));
     group(x, false);
@@ -182,35 +182,35 @@ void weft__transfer_post(weft_parallel *p)
 
 static void hand_out(transfer *x, int chunk)
 {
-    int here = x->p->world.rank, ranks = x->p->world.ranks;
+    int rank = x->p->world.rank, ranks = x->p->world.ranks;
     group(x, true);
     for (int d = 1; d < ranks; d++) {
-        int q = (here + ranks - d) % ranks;
+        int q = (rank + ranks - d) % ranks;
         post(x, chunk, false, q, SUMS_OUT, x->sum + weft__piece_from(x, chunk, q),
              weft__piece_size(x, chunk, q));
     }
     for (int d = 1; d < ranks; d++)
-        post(x, chunk, true, (here + d) % ranks, SUMS_OUT, x->sum + weft__piece_from(x, chunk, here),
-             weft__piece_size(x, chunk, here));
+        post(x, chunk, true, (rank + d) % ranks, SUMS_OUT, x->sum + weft__piece_from(x, chunk, rank),
+             weft__piece_size(x, chunk, rank));
     group(x, false);
 }
 
 /* Returns whether the messages of the chunk have arrived; wait: waits for them. */
-static bool await_chunk(transfer *x, int chunk, const char *what, bool wait)
+static bool await_chunk(transfer *x, int chunk, const char *operation, bool wait)
 {
     if (x->p->link)
-        return wait && weft__link_taken(x->p, what);
+        return wait && weft__link_taken(x->p, operation);
     weft__request *r = x->request + chunk * x->room;
     int n = x->requests[chunk], *over = &x->ended[chunk];
-    if (wait && !weft__await(x->p, what, r + *over, n - *over))
+    if (wait && !weft__await(x->p, operation, r + *over, n - *over))
         return false;
     for (; !wait && *over < n; ++*over) {
-        int is = r[*over].number < 0 ? WEFT__LOST : x->p->transport->test(r[*over].number);
-        if (is < 0) {
+        int state = r[*over].number < 0 ? WEFT__LOST : x->p->transport->test(r[*over].number);
+        if (state < 0) {
             x->broken = true;
             x->lost_rank = r[*over].peer;
         }
-        if (is != 1)
+        if (state != 1)
             return false;
     }
     x->requests[chunk] = *over = 0;
@@ -298,11 +298,11 @@ bool weft__exchange(weft_parallel *p)
     return true;
 }
 
-int64_t weft__chunk_of(const weft_parallel *p, int64_t at)      /* the chunk that contains a number */
+int64_t weft__chunk_of(const weft_parallel *p, int64_t index)      /* the chunk that contains a number */
 {
     const transfer *x = &p->transfer;
     int chunk = 0;
-    while (chunk + 1 < x->chunks && at < chunk_from(x, chunk))
+    while (chunk + 1 < x->chunks && index < chunk_from(x, chunk))
         chunk++;
     return chunk;
 }

@@ -118,9 +118,9 @@ static const char *path_at(const weft_module *m, int64_t i)
 }
 
 /* Names the first parameter whose values differ between ranks. */
-void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *mine, int64_t n)
+void weft__name_difference(weft_parallel *p, const char *operation, const uint64_t *mine, int64_t n)
 {
-    if (!weft__hand_out(p, what, mine, n * (int64_t)sizeof *mine))
+    if (!weft__hand_out(p, operation, mine, n * (int64_t)sizeof *mine))
         return;
     const uint64_t *a = weft__words_of(p, 0);
     for (int q = 1; q < p->world.ranks; q++) {
@@ -132,7 +132,7 @@ void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *m
                 p->w,
                 "%s: the values of ranks 0 and %d differ, first in %s; expected equal values; create, load "
                 "and change it on all ranks",
-                what, q, path_at(p->module, i));
+                operation, q, path_at(p->module, i));
             return;
         }
     }

@@ -104,16 +104,17 @@ void weft__results_measure(weft_parallel *p)
 
 /* Enters the results of one rank, at most n bytes, into the table of `all` sequences. Returns false if they
  * are damaged. */
-static bool list(weft_parallel_result *table, int64_t all, const char *at, int64_t n)
+static bool list(weft_parallel_result *table, int64_t all, const char *bytes, int64_t n)
 {
     entry e;
-    for (int64_t left = n; left >= (int64_t)sizeof e; left -= size_of(e.n), at += size_of(e.n)) {
-        memcpy(&e, at, sizeof e);
+    for (int64_t remaining = n; remaining >= (int64_t)sizeof e;
+         remaining -= size_of(e.n), bytes += size_of(e.n)) {
+        memcpy(&e, bytes, sizeof e);
         if (e.place < 0)
             return true;
-        if (e.place >= all || e.n < 0 || e.n > left - (int64_t)sizeof e)
+        if (e.place >= all || e.n < 0 || e.n > remaining - (int64_t)sizeof e)
             return false;
-        table[e.place] = (weft_parallel_result){ at + sizeof e, e.n };
+        table[e.place] = (weft_parallel_result){ bytes + sizeof e, e.n };
     }
     return true;
 }
@@ -122,10 +123,10 @@ static bool reserve(weft_parallel *p)
 {
     weft__results *r = &p->results;
     int64_t all = r->part_size * p->world.ranks;
-    bool fine = behind(p, r->part_size - r->n) &&
-                weft__reserve(p->w, &r->table, p->batch.n * (int64_t)sizeof(weft_parallel_result));
-    return fine && (!p->transport ||
-                    (weft__reserve(p->w, &r->gathered, all) && weft__reserve(p->w, &p->inbox, all)));
+    bool ok = behind(p, r->part_size - r->n) &&
+              weft__reserve(p->w, &r->table, p->batch.n * (int64_t)sizeof(weft_parallel_result));
+    return ok && (!p->transport ||
+                  (weft__reserve(p->w, &r->gathered, all) && weft__reserve(p->w, &p->inbox, all)));
 }
 
 bool weft__share_results(weft_parallel *p)
@@ -145,8 +146,8 @@ bool weft__share_results(weft_parallel *p)
     else if (!weft__hand_out(p, its_results, r->put.at, r->part_size))
         return false;
     for (int q = 0; p->transport && q < p->world.ranks; q++) {
-        char *there = r->gathered.at + q * r->part_size;
-        if (!list(table, p->batch.n, memcpy(there, weft__words_of(p, q), (size_t)r->part_size),
+        char *part = r->gathered.at + q * r->part_size;
+        if (!list(table, p->batch.n, memcpy(part, weft__words_of(p, q), (size_t)r->part_size),
                   r->part_size)) {
             weft__fail(p->w, WEFT_EFORMAT, "%s: the data of rank %d are damaged", its_results, q);
             return false;

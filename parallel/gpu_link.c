@@ -32,65 +32,65 @@ static int next_is(weft_parallel *p)
 {
     if (p->linked.next.number < 0)
         return WEFT__LOST;
-    int is = p->linked.is_over ? 1 : p->transport->test(p->linked.next.number);
-    p->linked.is_over = is == 1;
-    return is;
+    int state = p->linked.is_over ? 1 : p->transport->test(p->linked.next.number);
+    p->linked.is_over = state == 1;
+    return state;
 }
 
 /* ---- waiting ---- */
-static bool link_failed(weft_parallel *p, const char *what)
+static bool link_failed(weft_parallel *p, const char *operation)
 {
     char text[300];
-    double until = weft__seconds() + grace;
-    while (weft__seconds() < until)
+    double deadline = weft__seconds() + grace;
+    while (weft__seconds() < deadline)
         if (next_is(p) == WEFT__LOST)
-            return weft__is_lost(p, p->linked.next.peer, what);
-    snprintf(text, sizeof text, "%s: %s", what, p->w->dev.links->why(p->link));
+            return weft__is_lost(p, p->linked.next.peer, operation);
+    snprintf(text, sizeof text, "%s: %s", operation, p->w->dev.links->why(p->link));
     weft__end_job(p, text);
     return false;
 }
 
 /* Returns the final state of the link; 0 if a rank is lost or the context has failed. */
-static int has_arrived(weft_parallel *p, const char *what, int (*state)(weft__link *))
+static int has_arrived(weft_parallel *p, const char *operation, int (*state)(weft__link *))
 {
-    double from = weft__seconds(), until = from + p->timeout;
-    int is = 0;
-    bool fine = !p->ended;
-    while (fine && !(is = state(p->link))) {
+    double start = weft__seconds(), deadline = start + p->timeout;
+    int result = 0;
+    bool ok = !p->ended;
+    while (ok && !(result = state(p->link))) {
         if (next_is(p) == WEFT__LOST)
-            fine = weft__is_lost(p, p->linked.next.peer, what);
-        else if (weft__seconds() > until)
-            fine = weft__is_late(p, p->linked.next.peer, what);
+            ok = weft__is_lost(p, p->linked.next.peer, operation);
+        else if (weft__seconds() > deadline)
+            ok = weft__is_late(p, p->linked.next.peer, operation);
         else
             sched_yield();
     }
-    p->waited += weft__seconds() - from;
-    return is;
+    p->waited += weft__seconds() - start;
+    return result;
 }
 
-static bool wait_for_state(weft_parallel *p, const char *what, int (*state)(weft__link *))
+static bool wait_for_state(weft_parallel *p, const char *operation, int (*state)(weft__link *))
 {
-    int is = has_arrived(p, what, state);
-    return is == 1 || (is && link_failed(p, what));
+    int result = has_arrived(p, operation, state);
+    return result == 1 || (result && link_failed(p, operation));
 }
 
-bool weft__link_taken(weft_parallel *p, const char *what)
+bool weft__link_taken(weft_parallel *p, const char *operation)
 {
-    return wait_for_state(p, what, p->w->dev.links->taken);
+    return wait_for_state(p, operation, p->w->dev.links->taken);
 }
 
 /* Waits until this rank and the next one have ended their part. */
-static bool watch_neighbour(weft_parallel *p, const char *what)
+static bool watch_neighbour(weft_parallel *p, const char *operation)
 {
     int before = neighbour(p, -1);
     weft__request r[2] = { { p->transport->post_send(before, OVER, &p->linked.sent, 1), before },
                            p->linked.next };
-    return weft__await(p, what, r, p->linked.is_over ? 1 : 2);
+    return weft__await(p, operation, r, p->linked.is_over ? 1 : 2);
 }
 
-bool weft__link_done(weft_parallel *p, const char *what)
+bool weft__link_done(weft_parallel *p, const char *operation)
 {
-    return wait_for_state(p, what, p->w->dev.links->done) && watch_neighbour(p, what);
+    return wait_for_state(p, operation, p->w->dev.links->done) && watch_neighbour(p, operation);
 }
 
 /* ---- messages ---- */
@@ -99,11 +99,11 @@ void weft__link_group(weft_parallel *p, bool begins)
     (begins ? p->w->dev.links->begin : p->w->dev.links->end)(p->link);
 }
 
-void weft__link_post(weft_parallel *p, bool send, int peer, real *at, int64_t n)
+void weft__link_post(weft_parallel *p, bool send, int peer, real *x, int64_t n)
 {
     const weft__links *l = p->w->dev.links;
     if (n)
-        send ? l->send(p->link, peer, at, n) : l->receive(p->link, peer, at, n);
+        send ? l->send(p->link, peer, x, n) : l->receive(p->link, peer, x, n);
 }
 
 /* ---- two ranks on one GPU share its time and memory: nothing fails, but training is slower ---- */
@@ -146,7 +146,7 @@ bool weft__find_shared_devices(weft_parallel *p)
 }
 
 /* ---- opening and closing ---- */
-typedef struct { char id[WEFT__LINK_ID], name[64], why[256]; int32_t fails; } hello;
+typedef struct { char id[WEFT__LINK_ID], name[64], reason[256]; int32_t fails; } hello;
 
 void weft__link_down(weft_parallel *p)
 {
@@ -156,18 +156,18 @@ void weft__link_down(weft_parallel *p)
     p->linked.tried = false;
 }
 
-/* Returns whether no rank fails. If one does, `why` gets the reason of the first; it stays empty if a rank is
+/* Returns whether no rank fails. If one does, `reason` is that of the first; it stays empty if a rank is
  * lost. */
-static bool all_can(weft_parallel *p, const hello *mine, char *why, size_t size)
+static bool all_can(weft_parallel *p, const hello *mine, char *reason, size_t size)
 {
     if (!weft__hand_out(p, joining, mine, sizeof *mine))
         return false;
     weft__end_texts(p, offsetof(hello, name), sizeof mine->name);
-    weft__end_texts(p, offsetof(hello, why), sizeof mine->why);
+    weft__end_texts(p, offsetof(hello, reason), sizeof mine->reason);
     for (int q = 0; q < p->world.ranks; q++) {
         const hello *its = weft__words_of(p, q);
         if (its->fails) {
-            snprintf(why, size, "rank %d: %s", q, its->why);
+            snprintf(reason, size, "rank %d: %s", q, its->reason);
             return false;
         }
     }
@@ -178,62 +178,62 @@ static void begin_world(weft_parallel *p, hello *mine)
 {
     const weft__links *l = p->w->dev.links;
     char *id = p->world.rank == 0 ? mine->id : NULL;
-    mine->fails = !l || !l->begin_world(&p->w->dev, id, mine->name, mine->why, sizeof mine->why);
+    mine->fails = !l || !l->begin_world(&p->w->dev, id, mine->name, mine->reason, sizeof mine->reason);
     if (!l)
-        snprintf(mine->why, sizeof mine->why, "libweft_cuda.so was built without nccl.h");
+        snprintf(mine->reason, sizeof mine->reason, "libweft_cuda.so was built without nccl.h");
 }
 
 /* Opens the link on all ranks or on none. */
-static bool joined(weft_parallel *p, hello *mine, char *why, size_t size)
+static bool joined(weft_parallel *p, hello *mine, char *reason, size_t size)
 {
     weft__device *d = &p->w->dev;
     weft__link_watch(p);
     p->cut_off = weft__link_down;
-    p->link = d->links->open(d, mine->id, p->world.rank, p->world.ranks, mine->why, sizeof mine->why);
+    p->link = d->links->open(d, mine->id, p->world.rank, p->world.ranks, mine->reason, sizeof mine->reason);
     mine->fails = !p->link;
-    if (!all_can(p, mine, why, size)) {
-        if (*why)
+    if (!all_can(p, mine, reason, size)) {
+        if (*reason)
             watch_neighbour(p, joining);
         return false;
     }
-    int is = has_arrived(p, joining, d->links->taken);
-    mine->fails = is != 1;
-    if (is && is != 1)
-        snprintf(mine->why, sizeof mine->why, "%s", d->links->why(p->link));
-    return is && watch_neighbour(p, joining) && all_can(p, mine, why, size);
+    int result = has_arrived(p, joining, d->links->taken);
+    mine->fails = result != 1;
+    if (result && result != 1)
+        snprintf(mine->reason, sizeof mine->reason, "%s", d->links->why(p->link));
+    return result && watch_neighbour(p, joining) && all_can(p, mine, reason, size);
 }
 
-static bool linked(weft_parallel *p, hello *mine, char *why, size_t size)
+static bool linked(weft_parallel *p, hello *mine, char *reason, size_t size)
 {
     if (p->linked.shared)                        /* NCCL refuses shared GPUs */
         return false;
     begin_world(p, mine);
-    if (!all_can(p, mine, why, size))
+    if (!all_can(p, mine, reason, size))
         return false;
     *mine = *(const hello *)weft__words_of(p, 0);
-    return joined(p, mine, why, size);
+    return joined(p, mine, reason, size);
 }
 
 bool weft__link_up(weft_parallel *p)
 {
     hello mine = { 0 };
-    char why[300] = "";
+    char reason[300] = "";
     if (!p->transport || p->w->dev.k->synchronous || p->world.ranks == 1 || p->linked.tried)
         return true;
-    bool fine = linked(p, &mine, why, sizeof why);
-    if (!fine)
+    bool ok = linked(p, &mine, reason, sizeof reason);
+    if (!ok)
         weft__link_down(p);
     if (p->lost || p->w->status)
         return false;
     p->linked.tried = true;
-    bool meant = p->linked.shared || strstr(why, "WEFT_NCCL=off");
-    if (fine && p->w->dev.log && p->world.rank == 0)
+    bool meant = p->linked.shared || strstr(reason, "WEFT_NCCL=off");
+    if (ok && p->w->dev.log && p->world.rank == 0)
         fprintf(stderr, "weft: gradients go from GPU to GPU by %s\n", mine.name);
-    else if (!fine && !meant && p->world.rank == 0 && !weft__silenced())
+    else if (!ok && !meant && p->world.rank == 0 && !weft__silenced())
         fprintf(stderr,
                 "weft: gradients pass through host memory: %s; WEFT_NCCL=off chooses this, WEFT_LOG=0 "
                 "silences this message\n",
-                why);
+                reason);
     return true;
 }
 

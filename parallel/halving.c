@@ -11,12 +11,12 @@ typedef struct { int64_t from, n; } part;
 /* Returns whether the halves of the ranks, and their halves, are those of the tree. */
 static bool is_their_tree(const weft_parallel *p, int from, int end)
 {
-    int middle = from + (end - from) / 2, all = p->world.ranks;
-    weft__branch both = { weft__shards_of(p->shards, from, all).from,
-                          weft__shards_of(p->shards, end - 1, all).end };
+    int middle = from + (end - from) / 2, ranks = p->world.ranks;
+    weft__branch both = { weft__shards_of(p->shards, from, ranks).from,
+                          weft__shards_of(p->shards, end - 1, ranks).end };
     if (end - from == 1)
         return true;
-    return weft__tree_middle(both) == weft__shards_of(p->shards, middle, all).from &&
+    return weft__tree_middle(both) == weft__shards_of(p->shards, middle, ranks).from &&
            is_their_tree(p, from, middle) && is_their_tree(p, middle, end);
 }
 
@@ -45,31 +45,31 @@ static part half_of(part whole, int rank, int d, bool mine)
     return upper ? (part){ whole.from + lower, whole.n - lower } : (part){ whole.from, lower };
 }
 
-static bool swapped(weft_parallel *p, const char *what, int peer, part out, real *to, int64_t n)
+static bool swapped(weft_parallel *p, const char *operation, int peer, part out, real *to, int64_t n)
 {
     weft__link_group(p, true);
     weft__link_post(p, true, peer, p->transfer.base + out.from, out.n);
     weft__link_post(p, false, peer, to, n);
     weft__link_group(p, false);
-    return weft__link_taken(p, what);
+    return weft__link_taken(p, operation);
 }
 
 bool weft__exchange_halves(weft_parallel *p)
 {
     weft__device *d = &p->w->dev;
-    int here = p->world.rank, ranks = p->world.ranks, round = 0;
-    real *x = p->transfer.base, *theirs = (real *)(void *)p->linked.terms.at;
-    part at[WEFT__DEPTH] = { { 0, p->n } };
+    int rank = p->world.rank, ranks = p->world.ranks, round = 0;
+    real *x = p->transfer.base, *received = (real *)(void *)p->linked.terms.at;
+    part range[WEFT__DEPTH] = { { 0, p->n } };
     for (int far = 1; far < ranks; far *= 2, round++) {
-        part keeps = half_of(at[round], here, far, true), gives = half_of(at[round], here, far, false);
-        if (!swapped(p, "gradients of the batch", here ^ far, gives, theirs, keeps.n))
+        part keeps = half_of(range[round], rank, far, true), gives = half_of(range[round], rank, far, false);
+        if (!swapped(p, "gradients of the batch", rank ^ far, gives, received, keeps.n))
             return false;
-        d->k->scale(d, keeps.n, 1, theirs, x + keeps.from, true);
-        at[round + 1] = keeps;
+        d->k->scale(d, keeps.n, 1, received, x + keeps.from, true);
+        range[round + 1] = keeps;
     }
     for (int far = ranks / 2; far; far /= 2) {
-        part lacks = half_of(at[--round], here, far, false);
-        if (!swapped(p, "sums of the batch", here ^ far, at[round + 1], x + lacks.from, lacks.n))
+        part lacks = half_of(range[--round], rank, far, false);
+        if (!swapped(p, "sums of the batch", rank ^ far, range[round + 1], x + lacks.from, lacks.n))
             return false;
     }
     return true;

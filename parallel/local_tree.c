@@ -10,20 +10,20 @@
  * link. */
 void weft__add(weft_parallel *p, int64_t n, real *a, const real *b)
 {
-    char why[128];
+    char reason[128];
     weft__device *d = &p->w->dev, host = { 0 };
     if (!d->k->synchronous && !p->link) {
-        host.k = weft__cpu_kernels(WEFT_CPU, WEFT_FP32, why, sizeof why);
-        host.k = host.k ? host.k : weft__cpu_kernels(WEFT_REF, WEFT_FP32, why, sizeof why);
+        host.k = weft__cpu_kernels(WEFT_CPU, WEFT_FP32, reason, sizeof reason);
+        host.k = host.k ? host.k : weft__cpu_kernels(WEFT_REF, WEFT_FP32, reason, sizeof reason);
         d = &host;
     }
     d->k->scale(d, n, 1, b, a, true);
 }
 
-int weft__branches_before(const weft_parallel *p, int at, weft__branch out[WEFT__BRANCHES])
+int weft__branches_before(const weft_parallel *p, int shard, weft__branch out[WEFT__BRANCHES])
 {
-    return at > p->own_shards.from ?
-               weft__tree_parts(p->shards, (weft__branch){ p->own_shards.from, at }, out) : 0;
+    return shard > p->own_shards.from ?
+               weft__tree_parts(p->shards, (weft__branch){ p->own_shards.from, shard }, out) : 0;
 }
 
 /* ---- gradients ---- */
@@ -114,10 +114,10 @@ bool weft__losses_begin(weft_parallel *p)
     return true;
 }
 
-static void keep(weft_parallel *p, const weft_tensor *x, int64_t at)
+static void keep(weft_parallel *p, const weft_tensor *x, int64_t index)
 {
     weft__device *d = &p->w->dev;
-    real *to = (real *)(void *)p->shard_losses.device.at + at;
+    real *to = (real *)(void *)p->shard_losses.device.at + index;
     if (p->w->status)
         return;
     if (!x || weft__wrong(p->w, x) || weft__elements(&x->f) != 1 || x->f.type != WEFT_REAL) {
@@ -131,9 +131,9 @@ static void keep(weft_parallel *p, const weft_tensor *x, int64_t at)
 
 void weft__keep_loss(weft_parallel *p, weft_loss loss)
 {
-    int64_t at = 2 * (int64_t)(p->current - p->own_shards.from);
-    keep(p, loss.sum, at);
-    keep(p, loss.weight, at + 1);
+    int64_t index = 2 * (int64_t)(p->current - p->own_shards.from);
+    keep(p, loss.sum, index);
+    keep(p, loss.weight, index + 1);
 }
 
 void weft__fold_losses(weft_parallel *p)

@@ -57,13 +57,13 @@ static bool shrink(weft_parallel *p)
     sigaction(SIGALRM, &end, &before);
     alarm((unsigned)p->timeout + 1);
     here.world = p->world;
-    bool fine = p->transport->shrink(&here.world);
+    bool ok = p->transport->shrink(&here.world);
     alarm(0);
     sigaction(SIGALRM, &before, NULL);
-    if (!fine)
+    if (!ok)
         weft__end_job(p, "lost a rank, and the transport cannot continue without it");
     here.losses++;
-    return fine;
+    return ok;
 }
 
 typedef struct { int64_t call; int32_t done, first; } where;
@@ -76,8 +76,8 @@ static void name_the_lost(weft_parallel *p)
             i++;
             continue;
         }
-        size_t at = strlen(text);
-        snprintf(text + at, sizeof text - at, "%srank %d", at ? ", " : "", q);
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, "%srank %d", length ? ", " : "", q);
     }
     fprintf(stderr, "weft: update %lld: lost %s of %d ranks; continuing with %d, which take all shards\n",
             (long long)p->updates, text, here.ranks, p->world.ranks);
@@ -93,9 +93,9 @@ static bool look_round(weft_parallel *p, bool done)
     int64_t last = p->call;
     bool all_done = true;
     for (int q = 0; q < p->world.ranks; q++) {
-        const where *at = weft__words_of(p, q);
-        last = at->call > last ? at->call : last;
-        all_done &= at->done != 0;
+        const where *position = weft__words_of(p, q);
+        last = position->call > last ? position->call : last;
+        all_done &= position->done != 0;
     }
     p->again = p->call == last && !all_done;
     if (p->world.rank == 0)

@@ -17,10 +17,10 @@ static void note_use(void *user, const weft_tensor *parameter, int64_t entry)
 {
     weft_parallel *p = user;
     const real *g = weft__node_of(parameter)->grad ? weft__node_of(parameter)->grad->data : NULL;
-    int64_t at = g ? g - p->transfer.base : -1, end = at + weft__elements(&parameter->f);
-    if (at < 0 || end > p->n)
+    int64_t begin = g ? g - p->transfer.base : -1, end = begin + weft__elements(&parameter->f);
+    if (begin < 0 || end > p->n)
         return;
-    for (int64_t c = weft__chunk_of(p, end - 1), last = weft__chunk_of(p, at); c <= last; c++)
+    for (int64_t c = weft__chunk_of(p, end - 1), last = weft__chunk_of(p, begin); c <= last; c++)
         if (entry < p->least[c])
             p->least[c] = entry;
 }

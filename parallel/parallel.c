@@ -25,27 +25,27 @@ static bool all_are_alike(weft_parallel *p)
         { "the model", weft__print_of_model(p->module) },
         { "the lengths of the data", weft__print_of_lengths(p) },
     };
-    bool fine;
+    bool ok;
     weft__begin_call(p);
     do
-        fine = weft__agree(p, "weft_parallel_new", prints, sizeof prints / sizeof *prints) &&
-               (!p->transport || (weft__find_shared_devices(p) && weft__link_up(p)));
+        ok = weft__agree(p, "weft_parallel_new", prints, sizeof prints / sizeof *prints) &&
+             (!p->transport || (weft__find_shared_devices(p) && weft__link_up(p)));
     while (weft__repeat_call(p));
-    return fine;
+    return ok;
 }
 
 /* ---- options ---- */
 static bool patience_of(weft_parallel *p, double said)
 {
-    const char *want = secure_getenv("WEFT_PARALLEL_TIMEOUT");
+    const char *value = secure_getenv("WEFT_PARALLEL_TIMEOUT");
     char *end = NULL;
-    p->timeout = said > 0 ? said : want && *want ? weft__plain_number(want, &end) : PATIENCE;
-    bool fine = p->timeout > 0 && p->timeout < 1e9 && said >= 0 && (!end || !*end);
-    if (!fine)
+    p->timeout = said > 0 ? said : value && *value ? weft__plain_number(value, &end) : PATIENCE;
+    bool ok = p->timeout > 0 && p->timeout < 1e9 && said >= 0 && (!end || !*end);
+    if (!ok)
         weft__fail(p->w, WEFT_EARG,
                    "parallel_new: timeout %g, WEFT_PARALLEL_TIMEOUT=%s; expected seconds, above 0", said,
-                   want ? want : "");
-    return fine;
+                   value ? value : "");
+    return ok;
 }
 
 static bool shards_fit(weft_parallel *p, int said)
@@ -109,15 +109,15 @@ static void parallel_recover(void *user)
 
 static bool made(weft_parallel *p, const weft_parallel_opts *o)
 {
-    char why[600];
-    if (!weft__transport_of(&p->transport, &p->world, why, sizeof why)) {
-        weft__fail(p->w, WEFT_EDEVICE, "parallel_new: %s", why);
+    char reason[600];
+    if (!weft__transport_of(&p->transport, &p->world, reason, sizeof reason)) {
+        weft__fail(p->w, WEFT_EDEVICE, "parallel_new: %s", reason);
         return false;
     }
     weft__update_place(p);                         /* an earlier weft_parallel may have lost ranks */
-    bool fine = weft__await_room(p) && patience_of(p, o->timeout) && shards_fit(p, o->shards) &&
-                keep_lengths(p, o);
-    p->own_shards = fine ? weft__shards_of(p->shards, p->world.rank, p->world.ranks) : (weft__branch){ 0, 0 };
+    bool ok = weft__await_room(p) && patience_of(p, o->timeout) && shards_fit(p, o->shards) &&
+              keep_lengths(p, o);
+    p->own_shards = ok ? weft__shards_of(p->shards, p->world.rank, p->world.ranks) : (weft__branch){ 0, 0 };
     p->timeout = p->timeout > 0 ? p->timeout : PATIENCE;  /* needed to report the error to the other ranks */
     if (!all_are_alike(p))
         return false;

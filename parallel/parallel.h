@@ -207,8 +207,8 @@ void weft__link_watch(weft_parallel *p), weft__link_group(weft_parallel *p, bool
 void weft__link_post(weft_parallel *p, bool send, int peer, real *at, int64_t n);
 /* taken: waits until the last group is in the stream. done: waits until all transfers have ended, those of
  * the next rank included. Returns false like weft__await. */
-bool weft__link_taken(weft_parallel *p, const char *what);
-bool weft__link_done(weft_parallel *p, const char *what);
+bool weft__link_taken(weft_parallel *p, const char *operation);
+bool weft__link_done(weft_parallel *p, const char *operation);
 
 /* ---- halving.c: the exchange with fewer messages, for some numbers of ranks and shards ---- */
 bool weft__can_halve(const weft_parallel *p);    /* after weft__transfer_begin */
@@ -227,7 +227,7 @@ uint64_t weft__print_of_states(const weft_parallel *p);
 /* Sends the states of each rank to all. room allocates the memory before the ranks agree; it returns false,
  * and the context has failed, if memory is short. */
 bool weft__states_room(weft_parallel *p);
-bool weft__share_states(weft_parallel *p, const char *what);
+bool weft__share_states(weft_parallel *p, const char *operation);
 
 /* ---- lost_rank.c: frames a common call. If the transport survives the loss of a rank, the remaining ranks
  * repeat the call:
@@ -247,12 +247,12 @@ enum { WEFT__PRINTS = 8 };
 void weft__signals_watch(void);
 /* Opens a common call: exchanges the call, the status and the fingerprints of all ranks. Returns false, with
  * the same failure on all ranks, if a rank has failed or is in another call, or if a fingerprint differs. */
-bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, int n);
+bool weft__agree(weft_parallel *p, const char *operation, const weft__print *prints, int n);
 /* Sends n bytes of each rank to all, after weft__agree. weft__words_of returns those of a rank until the next
  * call. Returns false if a rank is lost or the context has failed. */
-bool weft__hand_out(weft_parallel *p, const char *what, const void *bytes, int64_t n);
+bool weft__hand_out(weft_parallel *p, const char *operation, const void *bytes, int64_t n);
 /* Like weft__hand_out, at any time, by messages with this tag. */
-bool weft__all_gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n);
+bool weft__all_gather(weft_parallel *p, const char *operation, int tag, const void *bytes, int64_t n);
 const void *weft__words_of(const weft_parallel *p, int rank);
 /* Terminates a text of `size` bytes at offset `at` of the bytes of every rank. A damaged message, or one of
  * another version, may lack its end. */
@@ -282,26 +282,26 @@ uint64_t weft__print_of_streams(const weft *);
  * short. */
 uint64_t *weft__prints_of_values(weft_parallel *p, int64_t *n);
 /* Names the first parameter that differs in the context's message, after the hashes of values differed. */
-void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *mine, int64_t n);
+void weft__name_difference(weft_parallel *p, const char *operation, const uint64_t *mine, int64_t n);
 
 /* ---- await.c ---- */
 static inline double weft__seconds(void) { return (double)weft__now() * 1e-9; }
 /* Waits until all requests have ended, and counts the seconds. Returns false if one never ends. Then p->lost
  * is set if the others can continue without that rank; otherwise the context has failed with a message that
  * names it. */
-bool weft__await(weft_parallel *p, const char *what, weft__request *request, int n);
+bool weft__await(weft_parallel *p, const char *operation, weft__request *request, int n);
 bool weft__await_room(weft_parallel *p);         /* allocates the memory that a timeout needs */
 /* Handle a rank that is lost, or that has been silent for too long. They return false, as weft__await. */
-bool weft__is_lost(weft_parallel *p, int rank, const char *what);
-bool weft__is_late(weft_parallel *p, int rank, const char *what);
+bool weft__is_lost(weft_parallel *p, int rank, const char *operation);
+bool weft__is_late(weft_parallel *p, int rank, const char *operation);
 /* Ends the job: a rank is lost, and the others cannot continue. */
-void weft__end_job(weft_parallel *p, const char *what);
+void weft__end_job(weft_parallel *p, const char *operation);
 
 /* ---- transport.c ---- */
 /* Returns the transport of the process, which the first call opens. *out is NULL, with a world of one rank,
- * if no launcher has started ranks. Returns false, with the reason in why, if the transport cannot be
+ * if no launcher has started ranks. Returns false, with a reason, if the transport cannot be
  * opened. */
-bool weft__transport_of(const weft__transport **out, weft__world *world, char *why, size_t size);
+bool weft__transport_of(const weft__transport **out, weft__world *world, char *reason, size_t size);
 const char *weft__transport_version(void);
 
 #endif

@@ -79,14 +79,14 @@ int64_t weft__parts_count(weft_parallel *p, const weft_plan *parts, int64_t batc
 void weft__deal(weft_parallel *p, const weft_plan *parts, int64_t batch)
 {
     weft__portion *b = &p->batch;
-    int64_t at = 0;
+    int64_t next = 0;
     for (int s = 0; s < p->shards; s++) {
-        const weft_plan_batch *of = parts[s].batch + batch;
-        b->start[s] = at;
-        for (int64_t i = 0; i < of->n; i++, at++) {
-            b->index[at] = (int32_t)parts[s].segment[of->first + i].sequence;
-            b->place[at] = (int32_t)at;
+        const weft_plan_batch *piece = parts[s].batch + batch;
+        b->start[s] = next;
+        for (int64_t i = 0; i < piece->n; i++, next++) {
+            b->index[next] = (int32_t)parts[s].segment[piece->first + i].sequence;
+            b->place[next] = (int32_t)next;
         }
     }
-    b->start[p->shards] = at;
+    b->start[p->shards] = next;
 }

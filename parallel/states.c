@@ -10,9 +10,9 @@ static int64_t bytes_of(const weft__parameter *q) { return weft__bytes(&q->value
 /* Returns the next buffer of a rank's shards. */
 static weft__parameter *next_state(const weft_parallel *p, int rank, const weft__parameter *after)
 {
-    const weft__branch of = weft__shards_of(p->shards, rank, p->world.ranks);
+    const weft__branch shards = weft__shards_of(p->shards, rank, p->world.ranks);
     weft__parameter *q = weft__next_parameter(p->module->root, after);
-    while (q && (q->shard <= of.from || q->shard > of.end))
+    while (q && (q->shard <= shards.from || q->shard > shards.end))
         q = weft__next_parameter(p->module->root, q);
     return q;
 }
@@ -45,7 +45,7 @@ bool weft__states_room(weft_parallel *p)
     return !n || (weft__reserve(p->w, &p->outbox, n) && weft__reserve(p->w, &p->inbox, n * p->world.ranks));
 }
 
-bool weft__share_states(weft_parallel *p, const char *what)
+bool weft__share_states(weft_parallel *p, const char *operation)
 {
     int64_t n = p->transport ? most_bytes(p) : 0;
     if (!n)
@@ -55,7 +55,7 @@ bool weft__share_states(weft_parallel *p, const char *what)
     memset(to, 0, (size_t)n);
     for (const weft__parameter *x = NULL; (x = next_state(p, p->world.rank, x)); to += bytes_of(x))
         d->k->download(d, to, x->value.data, (size_t)bytes_of(x));
-    if (!weft__hand_out(p, what, p->outbox.at, n))
+    if (!weft__hand_out(p, operation, p->outbox.at, n))
         return false;
     for (int q = 0; q < p->world.ranks; q++) {
         const char *from = weft__words_of(p, q);

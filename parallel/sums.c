@@ -23,8 +23,8 @@ static double sum_over(weft_parallel *p, weft__branch tree, int k)
     weft__branch b[WEFT__BRANCHES];
     int64_t ranks = p->world.ranks;
     int q = (int)(((tree.from + 1) * ranks - 1) / p->shards);         /* the rank of the first shard */
-    weft__branch of = weft__shards_of(p->shards, q, p->world.ranks);
-    for (int i = 0, n = of.end < tree.end ? 0 : weft__tree_parts(p->shards, of, b); i < n; i++)
+    weft__branch shards = weft__shards_of(p->shards, q, p->world.ranks);
+    for (int i = 0, n = shards.end < tree.end ? 0 : weft__tree_parts(p->shards, shards, b); i < n; i++)
         if (b[i].from == tree.from && b[i].end == tree.end)
             return ((const double *)weft__words_of(p, q))[i * WEFT__SUMS + k];
     int middle = weft__tree_middle(tree);
@@ -77,12 +77,12 @@ bool weft__share_sums(weft_parallel *p)
     p->sums[0][WEFT__PUT] = (double)p->results.n;
     memcpy(mine, p->sums, (size_t)p->done * sizeof p->sums[0]);
     mark(p->module, (unsigned char *)mine + sums, false);
-    bool fine = weft__hand_out(p, "sums of the batch", mine, bytes);
-    for (int q = 0; fine && q < p->world.ranks; q++)
+    bool ok = weft__hand_out(p, "sums of the batch", mine, bytes);
+    for (int q = 0; ok && q < p->world.ranks; q++)
         mark(p->module, (unsigned char *)(uintptr_t)weft__words_of(p, q) + sums, true);
-    for (int k = 0; fine && k < WEFT__SUMS; k++)
+    for (int k = 0; ok && k < WEFT__SUMS; k++)
         p->total[k] = sum_over(p, (weft__branch){ 0, p->shards }, k);
-    if (!fine)
+    if (!ok)
         return false;
     weft__results_measure(p);
     p->waited_by_all = p->total[WEFT__WAITED];

@@ -23,9 +23,9 @@ static long number_in(const char *variable)      /* -1: not a number */
     return end && !*end ? n : -1;
 }
 
-/* Returns the transport of the launcher that started this process, "none" without a launcher; NULL, with the
- * reason in why, if it is unknown. */
-static const char *launched(char *why, size_t size)
+/* Returns the transport of the launcher that started this process, "none" without a launcher; NULL, with a
+ * reason, if it is unknown. */
+static const char *launched(char *reason, size_t size)
 {
     if (number_in("OMPI_COMM_WORLD_SIZE") > 0)
         return number_in("OMPI_COMM_WORLD_SIZE") > 1 ? "openmpi" : "none";
@@ -36,7 +36,7 @@ static const char *launched(char *why, size_t size)
     long tasks = number_in("SLURM_STEP_NUM_TASKS");
     if (tasks <= 1)
         return "none";
-    snprintf(why, size,
+    snprintf(reason, size,
              "srun has started %ld tasks without --mpi; expected --mpi=pmix or --mpi=pmi2; otherwise each "
              "task trains alone, and all write the same file; WEFT_PARALLEL=none allows this",
              tasks);
@@ -44,37 +44,38 @@ static const char *launched(char *why, size_t size)
 }
 
 /* ---- opening ---- */
-static void *library_of(const char *name, char *why, size_t size)
+static void *library_of(const char *name, char *reason, size_t size)
 {
     char file[64];
     if (*name == '/') {
         void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
         if (!library)
-            snprintf(why, size, "WEFT_PARALLEL: %s", dlerror());
+            snprintf(reason, size, "WEFT_PARALLEL: %s", dlerror());
         return library;
     }
     if (strcmp(name, "openmpi") && strcmp(name, "mpich")) {
-        snprintf(why, size,
+        snprintf(reason, size,
                  "WEFT_PARALLEL=%.60s; expected openmpi, mpich, none or the absolute path of a plug-in",
                  name);
         return NULL;
     }
     snprintf(file, sizeof file, "libweft_%s.so", name);
-    return weft__open_plugin(file, NULL, why, size);
+    return weft__open_plugin(file, NULL, reason, size);
 }
 
-static const weft__transport *greeted(void *library, const char *name, char *why, size_t size)
+static const weft__transport *greeted(void *library, const char *name, char *reason, size_t size)
 {
     const weft__transport *(*hello)(void) = NULL;
     void *symbol = dlsym(library, "weft_transport_open_v1");
     memcpy(&hello, &symbol, sizeof hello);       /* POSIX allows this conversion, C does not */
     const weft__transport *t = hello ? hello() : NULL;
     if (!t)
-        snprintf(why, size, "the plug-in of %.200s has no weft_transport_open_v1", name);
+        snprintf(reason, size, "the plug-in of %.200s has no weft_transport_open_v1", name);
     else if (t->abi != WEFT__TRANSPORT_ABI)
-        snprintf(why, size, "the plug-in of %.200s has interface version %d; expected %d; use the one built "
-                            "with this library", name, t->abi,
-                 WEFT__TRANSPORT_ABI);
+        snprintf(reason, size,
+                 "the plug-in of %.200s has interface version %d; expected %d; use the one built "
+                 "with this library",
+                 name, t->abi, WEFT__TRANSPORT_ABI);
     else
         return t;
     return NULL;
@@ -98,7 +99,7 @@ static void open_transport(void)
         snprintf(fault, sizeof fault, "the transport %.200s cannot be opened", name);
 }
 
-bool weft__transport_of(const weft__transport **out, weft__world *world, char *why, size_t size)
+bool weft__transport_of(const weft__transport **out, weft__world *world, char *reason, size_t size)
 {
     weft__lock(WEFT__LOADING);
     if (!tried)
@@ -106,7 +107,7 @@ bool weft__transport_of(const weft__transport **out, weft__world *world, char *w
     tried = true;
     *out = opened;
     *world = joined;
-    snprintf(why, size, "%s", fault);
+    snprintf(reason, size, "%s", fault);
     weft__unlock(WEFT__LOADING);
     return !*fault;
 }

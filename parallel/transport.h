@@ -21,9 +21,9 @@ typedef struct weft__transport {
     int32_t abi;
     const char *name;                            /* "openmpi" */
     /* Joins the ranks; called once in a process. Writes at most version_size bytes to version, the name and
-     * version of the library below, "Open MPI 4.1.4". Returns false on failure, with at most why_size bytes
-     * of the reason in why. The caller terminates both texts. */
-    bool (*open)(weft__world *, char *version, size_t version_size, char *why, size_t why_size);
+     * version of the library below, "Open MPI 4.1.4". Returns false on failure, with at most
+     * reason_size bytes of the reason. The caller terminates both texts. */
+    bool (*open)(weft__world *, char *version, size_t version_size, char *reason, size_t reason_size);
     /* Start a message. The caller keeps the memory, unchanged, until the request has ended. Return a request;
      * negative on failure. */
     int (*post_send)(int to, int tag, const void *bytes, size_t n);

@@ -13,22 +13,22 @@ int weft__tree_middle(weft__branch b)
     return b.from + half;
 }
 
-static int parts(weft__branch tree, weft__branch of, weft__branch *out)
+static int parts(weft__branch tree, weft__branch range, weft__branch *out)
 {
-    if (tree.from >= of.end || tree.end <= of.from)
+    if (tree.from >= range.end || tree.end <= range.from)
         return 0;
-    if (tree.from >= of.from && tree.end <= of.end) {
+    if (tree.from >= range.from && tree.end <= range.end) {
         *out = tree;
         return 1;
     }
     int middle = weft__tree_middle(tree);
-    int n = parts((weft__branch){ tree.from, middle }, of, out);
-    return n + parts((weft__branch){ middle, tree.end }, of, out + n);
+    int n = parts((weft__branch){ tree.from, middle }, range, out);
+    return n + parts((weft__branch){ middle, tree.end }, range, out + n);
 }
 
-int weft__tree_parts(int n, weft__branch of, weft__branch out[WEFT__BRANCHES])
+int weft__tree_parts(int n, weft__branch range, weft__branch out[WEFT__BRANCHES])
 {
-    return parts((weft__branch){ 0, n }, of, out);
+    return parts((weft__branch){ 0, n }, range, out);
 }
 
 weft__branch weft__shards_of(int shards, int rank, int ranks)

@@ -16,12 +16,12 @@ static bool make_room(weft_parallel *p, int64_t n)
 {
     weft__portion *b = &p->batch;
     int64_t shards = p->shards, wide = (int64_t)sizeof *b->id, narrow = (int64_t)sizeof *b->place;
-    char *at = weft__reserve(p->w, &b->memory,
+    char *memory = weft__reserve(p->w, &b->memory,
                               (n + shards + 1) * wide + shards * (int64_t)sizeof *b->heap + 4 * n * narrow);
     bool device = !p->w->dev.k->synchronous;
-    if (!at || (device && !weft__device_reserve(p->w, &b->device, (n + 1) * wide)))
+    if (!memory || (device && !weft__device_reserve(p->w, &b->device, (n + 1) * wide)))
         return false;
-    b->id = (int64_t *)(void *)at;
+    b->id = (int64_t *)(void *)memory;
     b->start = b->id + n;
     b->heap = (weft__bin *)(b->start + shards + 1);
     b->place = (int32_t *)(b->heap + shards);
@@ -228,11 +228,11 @@ static bool look(weft_parallel *p, bool values)
         { "the options of an optimiser", p->updates ? 0 : weft__print_of_optimisers(p->module) },
         { its_values, all },
     };
-    bool fine = weft__agree(p, an_update, prints, sizeof prints / sizeof *prints);
-    if (!fine && p->differs == its_values)
+    bool ok = weft__agree(p, an_update, prints, sizeof prints / sizeof *prints);
+    if (!ok && p->differs == its_values)
         weft__name_difference(p, an_update, mine, n);
     weft__release(w, mine);
-    return fine;
+    return ok;
 }
 
 static void add_up(weft_parallel *p)

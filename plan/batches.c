@@ -81,10 +81,10 @@ static int64_t end_of_pool(const weft_plan_opts *o, const int32_t *len, const in
                            int64_t n)
 {
     batch b = { o, len, 0, 0 };
-    int64_t batches = 0, at = from, most = o->pool ? o->pool : POOL;
-    while (at < n && (batches += begins(&b, order[at])) < most)
-        at++;
-    return at;
+    int64_t batches = 0, end = from, most = o->pool ? o->pool : POOL;
+    while (end < n && (batches += begins(&b, order[end])) < most)
+        end++;
+    return end;
 }
 
 weft_status weft__planner_pool(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
@@ -111,9 +111,9 @@ weft_status weft__planner_laplace(const int32_t *len, int64_t n, const weft_plan
         return WEFT_ENOMEM;
     for (int64_t first = pool; first < n; first += 2 * pool)
         for (int64_t i = first, last = (first + pool < n ? first + pool : n) - 1; i < last; i++, last--) {
-            int32_t is = order[i];
+            int32_t index = order[i];
             order[i] = order[last];
-            order[last] = is;
+            order[last] = index;
         }
     return cut_order(len, n, o, order, p);
 }

@@ -82,11 +82,11 @@ static weft_status emit_power(weft_plan *p, const int32_t *len, power *b, int k)
 static weft_status deal_powers(const int32_t *len, const int32_t *order, int64_t n, power *b, weft_plan *p)
 {
     weft_status s = WEFT_OK;
-    for (int64_t at = 0; at < n; at++)
+    for (int64_t begin = 0; begin < n; begin++)
         for (int k = POWERS - 1; k >= 0 && s == WEFT_OK; k--) {
-            if (!(len[order[at]] >> k & 1))
+            if (!(len[order[begin]] >> k & 1))
                 continue;
-            b[k].held[b[k].n++] = order[at];
+            b[k].held[b[k].n++] = order[begin];
             s = b[k].n == b[k].size ? emit_power(p, len, b + k, k) : WEFT_OK;
         }
     for (int k = 0; k < POWERS && s == WEFT_OK; k++)
@@ -97,16 +97,16 @@ static weft_status deal_powers(const int32_t *len, const int32_t *order, int64_t
 weft_status weft__planner_powers(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     power b[POWERS] = { { 0 } };
-    int64_t there[POWERS] = { 0 };
+    int64_t counts[POWERS] = { 0 };
     for (int64_t i = 0; i < n; i++)
         for (int k = 0; k < POWERS; k++)
-            there[k] += len[i] >> k & 1;
+            counts[k] += len[i] >> k & 1;
     int32_t *order = weft__plan_drawn(o, n);
     if (!order)
         return WEFT_ENOMEM;
     for (int k = 0; k < POWERS; k++) {
         b[k].size = o->budget >> k > 1 ? o->budget >> k : 1;
-        b[k].held = weft__plan_memory(there[k] < b[k].size ? there[k] : b[k].size, sizeof *b[k].held);
+        b[k].held = weft__plan_memory(counts[k] < b[k].size ? counts[k] : b[k].size, sizeof *b[k].held);
         if (!b[k].held)
             return WEFT_ENOMEM;
     }
@@ -158,9 +158,9 @@ static double padding(const search *t, int64_t from, int64_t to)
 
 static void add_interval(search *t, int64_t j)
 {
-    double *was = t->cost;
+    double *old = t->cost;
     t->cost = t->before;
-    t->before = was;
+    t->before = old;
     for (int64_t e = 0; e <= t->d; e++) {
         int32_t *from = t->from + j * (t->d + 1) + e;
         t->cost[e] = (double)INFINITY;
@@ -180,10 +180,10 @@ static void find_intervals(search *t, int64_t *bounds)
         t->cost[e] = e ? (double)INFINITY : 0;
     for (int64_t j = 1; j <= t->k; j++)
         add_interval(t, j);
-    int64_t at = t->d;
+    int64_t end = t->d;
     for (int64_t j = t->k; j; j--) {
-        bounds[j - 1] = t->length[at - 1] + 1;
-        at = t->from[j * (t->d + 1) + at];
+        bounds[j - 1] = t->length[end - 1] + 1;
+        end = t->from[j * (t->d + 1) + end];
     }
 }
 

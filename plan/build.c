@@ -36,14 +36,14 @@ static _Thread_local weft__plan_scope *newest;
 void *weft__plan_memory(int64_t n, size_t bytes)
 {
     bool fits = n >= 0 && (uint64_t)n < SIZE_MAX / 4 / bytes;
-    weft__plan_scope *is = fits ? malloc(sizeof *is + ((size_t)n + 1) * bytes) : NULL;
-    if (!is) {
+    weft__plan_scope *block = fits ? malloc(sizeof *block + ((size_t)n + 1) * bytes) : NULL;
+    if (!block) {
         weft_plan_refuse(WEFT_ENOMEM, "plan: no memory for %lld times %zu bytes", (long long)n, bytes);
         return NULL;
     }
-    is->before = newest;
-    newest = is;
-    return is->bytes;
+    block->before = newest;
+    newest = block;
+    return block->bytes;
 }
 
 weft__plan_scope *weft__plan_scope_open(void) { return newest; }
@@ -51,9 +51,9 @@ weft__plan_scope *weft__plan_scope_open(void) { return newest; }
 void weft__plan_scope_close(weft__plan_scope *outer)
 {
     while (newest != outer) {
-        weft__plan_scope *is = newest;
-        newest = is->before;
-        free(is);
+        weft__plan_scope *scope = newest;
+        newest = scope->before;
+        free(scope);
     }
 }
 
@@ -84,9 +84,9 @@ static bool grow(void **array, int64_t *room, int64_t needed, size_t bytes)
 bool weft__plan_reserve(weft_plan *p, int64_t segments)
 {
     void *array = p->segment;
-    bool good = grow(&array, &p->room[SEGMENTS], segments, sizeof *p->segment);
+    bool ok = grow(&array, &p->room[SEGMENTS], segments, sizeof *p->segment);
     p->segment = array;
-    return good;
+    return ok;
 }
 
 bool weft__plan_is_intact(const weft_plan *p)
@@ -115,9 +115,9 @@ weft_status weft_plan_end_batch(weft_plan *p, int64_t rows, int64_t width)
                                 "%lld cells",
                                 (long long)rows, (long long)width, INT32_MAX, (long long)WEFT__PLAN_WIDTH);
     void *array = p->batch;
-    bool good = grow(&array, &p->room[BATCHES], p->batches + 1, sizeof *p->batch);
+    bool ok = grow(&array, &p->room[BATCHES], p->batches + 1, sizeof *p->batch);
     p->batch = array;
-    if (!good)
+    if (!ok)
         return WEFT_ENOMEM;
     p->batch[p->batches++] = (weft_plan_batch){ p->room[OPEN], p->segments - p->room[OPEN], rows, width };
     p->room[OPEN] = p->segments;
@@ -163,14 +163,14 @@ weft_status weft__plan_shuffle_batches(const weft_plan_opts *o, weft_plan *p)
     if (!turn || !segment || !batch)
         return WEFT_ENOMEM;
     weft__plan_shuffle(o, turn, p->batches);
-    int64_t at = 0;
+    int64_t next = 0;
     for (int64_t b = 0; b < p->batches; b++) {
         batch[b] = p->batch[turn[b]];
-        memcpy(segment + at, p->segment + batch[b].first, (size_t)batch[b].n * sizeof *segment);
-        batch[b].first = at;
-        at += batch[b].n;
+        memcpy(segment + next, p->segment + batch[b].first, (size_t)batch[b].n * sizeof *segment);
+        batch[b].first = next;
+        next += batch[b].n;
     }
-    memcpy(p->segment, segment, (size_t)at * sizeof *segment);
+    memcpy(p->segment, segment, (size_t)next * sizeof *segment);
     memcpy(p->batch, batch, (size_t)p->batches * sizeof *batch);
     return WEFT_OK;
 }
@@ -184,17 +184,17 @@ static weft_segment segment_of(const weft__pieces *from, int64_t i)
                            .carry = -1 };
 }
 
-/* Stores the pieces of row r as segments at[r] .. of the plan. at [rows + 1], fill [rows] are scratch. */
+/* Stores the pieces of row r as segments next[r] .. of the plan. next [rows + 1], fill [rows] are scratch. */
 static void place_pieces(weft_plan *p, const weft__pieces *from, const int32_t *order, const int32_t *row,
-                         int64_t rows, const int32_t *turn, int64_t *at, int64_t *fill)
+                         int64_t rows, const int32_t *turn, int64_t *next, int64_t *fill)
 {
-    memset(at, 0, (size_t)(rows + 1) * sizeof *at);
+    memset(next, 0, (size_t)(rows + 1) * sizeof *next);
     memset(fill, 0, (size_t)rows * sizeof *fill);
     for (int64_t i = 0; i < from->n; i++)
         if (row[i] >= 0)
-            at[turn[row[i]] + 1]++;
+            next[turn[row[i]] + 1]++;
     for (int64_t r = 0; r < rows; r++)
-        at[r + 1] += at[r];
+        next[r + 1] += next[r];
     for (int64_t k = 0; k < from->n; k++) {
         int64_t i = order[k];
         if (row[i] < 0)
@@ -204,7 +204,7 @@ static void place_pieces(weft_plan *p, const weft__pieces *from, const int32_t *
         s.row = (int32_t)r;
         s.column = fill[r];
         fill[r] += s.length;
-        p->segment[at[r]++] = s; /* so at[r] is the end of row r afterwards */
+        p->segment[next[r]++] = s; /* so next[r] is the end of row r afterwards */
     }
 }
 
@@ -225,11 +225,12 @@ weft_status weft__plan_rows(weft_plan *p, const weft__pieces *from, const int32_
                             int64_t rows, int64_t width, const weft_plan_opts *o)
 {
     int32_t *turn = weft__plan_order(rows);
-    int64_t *at = weft__plan_memory(rows + 1, sizeof *at), *fill = weft__plan_memory(rows, sizeof *fill);
+    int64_t *next = weft__plan_memory(rows + 1, sizeof *next),
+            *fill = weft__plan_memory(rows, sizeof *fill);
     p->in_rows = true;
-    if (!turn || !at || !fill || !weft__plan_reserve(p, from->n))
+    if (!turn || !next || !fill || !weft__plan_reserve(p, from->n))
         return WEFT_ENOMEM;
     weft__plan_shuffle(o, turn, rows);
-    place_pieces(p, from, order, row, rows, turn, at, fill);
-    return end_rows(p, rows, width, o->rows && o->rows < rows ? o->rows : rows, at);
+    place_pieces(p, from, order, row, rows, turn, next, fill);
+    return end_rows(p, rows, width, o->rows && o->rows < rows ? o->rows : rows, next);
 }

@@ -40,29 +40,30 @@ static bool is_count(int64_t x) { return x >= 0 && x <= INT32_MAX; }
 static weft_status check_shape(const checking *t)
 {
     const weft_plan *p = t->p;
-    int64_t at = 0, cells = 0, here;
+    int64_t next = 0, cells = 0, length;
     for (int64_t b = 0; b < p->batches; b++) {
-        const weft_plan_batch *is = p->batch + b;
-        if (is->first != at || is->n < 0 || is->n > p->segments - at)
+        const weft_plan_batch *batch = p->batch + b;
+        if (batch->first != next || batch->n < 0 || batch->n > p->segments - next)
             return weft_plan_refuse(
                 WEFT_EFORMAT,
                 "%sbatch %lld has %lld segments from segment %lld on; expected 0 .. %lld from %lld on",
-                t->function, (long long)b, (long long)is->n, (long long)is->first,
-                (long long)(p->segments - at), (long long)at);
-        if (!is_count(is->rows) || is->width < 0 || is->width > WEFT__PLAN_WIDTH ||
-            __builtin_mul_overflow(is->rows, is->width, &here) || __builtin_add_overflow(cells, here, &cells))
+                t->function, (long long)b, (long long)batch->n, (long long)batch->first,
+                (long long)(p->segments - next), (long long)next);
+        if (!is_count(batch->rows) || batch->width < 0 || batch->width > WEFT__PLAN_WIDTH ||
+            __builtin_mul_overflow(batch->rows, batch->width, &length) ||
+            __builtin_add_overflow(cells, length, &cells))
             return weft_plan_refuse(
                 WEFT_EFORMAT,
                 "%sbatch %lld has %lld rows of %lld cells; expected 0 .. %d rows of 0 .. %lld cells, and "
                 "fewer than 2^63 cells in all batches",
-                t->function, (long long)b, (long long)is->rows, (long long)is->width, INT32_MAX,
+                t->function, (long long)b, (long long)batch->rows, (long long)batch->width, INT32_MAX,
                 (long long)WEFT__PLAN_WIDTH);
-        at += is->n;
+        next += batch->n;
     }
-    if (at != p->segments)
+    if (next != p->segments)
         return weft_plan_refuse(WEFT_EFORMAT, "%s%lld segments are outside all batches; expected all "
                                               "segments in batches", t->function,
-                                (long long)(p->segments - at));
+                                (long long)(p->segments - next));
     return WEFT_OK;
 }
 
@@ -102,9 +103,9 @@ static weft_status each_segment(const checking *t,
 {
     weft_status s = WEFT_OK;
     for (int64_t b = 0; b < t->p->batches && s == WEFT_OK; b++) {
-        const weft_plan_batch *is = t->p->batch + b;
-        for (int64_t i = is->first; i < is->first + is->n && s == WEFT_OK; i++)
-            s = check(t, is, i);
+        const weft_plan_batch *batch = t->p->batch + b;
+        for (int64_t i = batch->first; i < batch->first + batch->n && s == WEFT_OK; i++)
+            s = check(t, batch, i);
     }
     return s;
 }
@@ -127,21 +128,21 @@ static weft_status check_places(const checking *t, const weft_plan_batch *b)
 {
     int32_t *order = weft__plan_order(b->n);
     weft_status s = WEFT_OK;
-    const weft_segment *of = t->p->segment + b->first, *before = NULL;
+    const weft_segment *pieces = t->p->segment + b->first, *previous = NULL;
     if (!order)
         return WEFT_ENOMEM;
-    sorted = of;
+    sorted = pieces;
     qsort(order, (size_t)b->n, sizeof *order, by_place);
     for (int64_t k = 0; k < b->n && s == WEFT_OK; k++) {
-        const weft_segment *is = of + order[k];
-        if (!is->length)
+        const weft_segment *piece = pieces + order[k];
+        if (!piece->length)
             continue;
-        const int64_t end = before ? before->column + before->length : 0;
-        if (before && before->row == is->row && is->column < end)
+        const int64_t end = previous ? previous->column + previous->length : 0;
+        if (previous && previous->row == piece->row && piece->column < end)
             s = bad_segment(t, b->first + order[k], "another segment ends at column %lld of the row; "
                                                     "expected no overlap",
                             (long long)end);
-        before = is;
+        previous = piece;
     }
     return s;
 }
@@ -210,18 +211,18 @@ static weft_status count_tokens(const checking *t, int32_t *done)
 {
     int32_t *order = weft__plan_memory(t->p->segments + t->n + 1, sizeof *order);
     weft_status s = WEFT_OK;
-    const weft_segment *before = NULL;
+    const weft_segment *previous = NULL;
     if (!order)
         return WEFT_ENOMEM;
     memset(done, 0, (size_t)t->n * sizeof *done);
     sort_by_token(t, order + t->p->segments, order);
     for (int64_t k = 0; k < t->p->segments && s == WEFT_OK; k++) {
-        const weft_segment *is = t->p->segment + order[k];
-        if (before && before->sequence == is->sequence &&
-            (is->offset < before->offset + before->length || !t->len[is->sequence]))
+        const weft_segment *piece = t->p->segment + order[k];
+        if (previous && previous->sequence == piece->sequence &&
+            (piece->offset < previous->offset + previous->length || !t->len[piece->sequence]))
             s = bad_segment(t, order[k], "its first token is in two segments; expected one");
-        done[is->sequence] += is->length;
-        before = is;
+        done[piece->sequence] += piece->length;
+        previous = piece;
     }
     return s;
 }
@@ -262,16 +263,16 @@ static weft_status check_tokens(const checking *t)
 static weft_status check_carry(const checking *t, int64_t b, int64_t i, bool *taken)
 {
     const weft_segment *s = t->p->segment + i, *from;
-    const weft_plan_batch *before = b ? t->p->batch + b - 1 : NULL;
+    const weft_plan_batch *previous = b ? t->p->batch + b - 1 : NULL;
     if (s->carry < 0)
         return s->offset && (t->promises & WEFT_PLAN_CARRIES) ?
                    bad_segment(t, i, "it carries no state; expected one, as the planner promises") :
                    WEFT_OK;
-    if (!before || s->carry >= before->n)
+    if (!previous || s->carry >= previous->n)
         return bad_segment(t, i, "it carries the state of segment %d of the batch before; expected a segment "
                                  "below %lld",
-                           (int)s->carry, (long long)(before ? before->n : 0));
-    from = t->p->segment + before->first + s->carry;
+                           (int)s->carry, (long long)(previous ? previous->n : 0));
+    from = t->p->segment + previous->first + s->carry;
     if (from->sequence != s->sequence || from->offset + from->length != s->offset || taken[s->carry])
         return bad_segment(t, i,
                            "it carries the state of a segment that ends before token %d of sequence %lld%s; "
@@ -297,9 +298,9 @@ static weft_status check_carries(const checking *t)
     bool *taken = weft__plan_memory(weft__plan_most_segments(t->p), sizeof *taken);
     weft_status s = taken ? WEFT_OK : WEFT_ENOMEM;
     for (int64_t b = 0; b < t->p->batches && s == WEFT_OK; b++) {
-        const weft_plan_batch *is = t->p->batch + b;
-        memset(taken, 0, (size_t)(b ? is[-1].n : 0) * sizeof *taken);
-        for (int64_t i = is->first; i < is->first + is->n && s == WEFT_OK; i++)
+        const weft_plan_batch *batch = t->p->batch + b;
+        memset(taken, 0, (size_t)(b ? batch[-1].n : 0) * sizeof *taken);
+        for (int64_t i = batch->first; i < batch->first + batch->n && s == WEFT_OK; i++)
             s = check_carry(t, b, i, taken);
     }
     return s;
@@ -364,13 +365,13 @@ weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n
         return weft_plan_refuse(
             WEFT_EARG, "plan_check: the plan or len is NULL or incomplete; expected a plan of at most %d "
                        "segments, and lengths", INT32_MAX);
-    weft__plan_scope *here = weft__plan_scope_open();
+    weft__plan_scope *scope = weft__plan_scope_open();
     weft_status s = check_shape(&t);
     s = s == WEFT_OK ? each_segment(&t, check_segment) : s;
     s = s == WEFT_OK ? check_rows(&t) : s;
     s = s == WEFT_OK ? check_tokens(&t) : s;
     s = s == WEFT_OK ? check_carries(&t) : s;
     s = s == WEFT_OK ? check_counts(&t) : s;
-    weft__plan_scope_close(here);
+    weft__plan_scope_close(scope);
     return s;
 }

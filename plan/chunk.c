@@ -29,19 +29,19 @@ static weft_status add_chunk(weft_plan *p, const text *t, int64_t from, int64_t 
 {
     weft_status s = WEFT_OK;
     int64_t i = from < to ? weft__plan_up_to(t->start, t->n, from) - 1 : 0;
-    for (int64_t at = from; at < to && s == WEFT_OK; i++) {
+    for (int64_t position = from; position < to && s == WEFT_OK; i++) {
         int64_t begin = t->start[i], end = t->start[i + 1] < to ? t->start[i + 1] : to;
-        if (end == at)
+        if (end == position)
             continue;
         s = weft_plan_add(p, (weft_segment){ .sequence = t->order[i],
-                                             .column = at - from,
-                                             .offset = (int32_t)(at - begin),
-                                             .length = (int32_t)(end - at),
+                                             .column = position - from,
+                                             .offset = (int32_t)(position - begin),
+                                             .length = (int32_t)(end - position),
                                              .row = row,
-                                             .carry = carry && at > begin ? *carry : -1 });
+                                             .carry = carry && position > begin ? *carry : -1 });
         if (carry)
             *carry = end < t->start[i + 1] ? (int32_t)(p->segments - 1 - first) : -1;
-        at = end;
+        position = end;
     }
     return s;
 }
@@ -103,10 +103,10 @@ weft_status weft__planner_best_fit_split(const int32_t *len, int64_t n, const we
         return WEFT_ENOMEM;
     int32_t *offset = sequence + pieces, *length = offset + pieces;
     for (int64_t i = 0; i < n; i++)
-        for (int64_t at = 0; at < len[i]; at += capacity, k++) {
+        for (int64_t begin = 0; begin < len[i]; begin += capacity, k++) {
             sequence[k] = (int32_t)i;
-            offset[k] = (int32_t)at;
-            length[k] = (int32_t)(len[i] - at < capacity ? len[i] - at : capacity);
+            offset[k] = (int32_t)begin;
+            length[k] = (int32_t)(len[i] - begin < capacity ? len[i] - begin : capacity);
         }
     return weft__plan_fit(WEFT__BEST_FIT, true, &(weft__pieces){ pieces, sequence, offset, length }, capacity,
                           o, p);

@@ -19,7 +19,7 @@ typedef struct {
 enum { MOST_LENGTHS = 600, ROUNDS = 40 }; /* with more lengths exact_fill is as good; pivots for each
                                            * length */
 
-static void begin(program *t, const int64_t *left)
+static void begin(program *t, const int64_t *remaining)
 {
     memset(t->inverse, 0, (size_t)(t->m * t->m) * sizeof *t->inverse);
     memset(t->patterns, 0, (size_t)(t->m * t->m) * sizeof *t->patterns);
@@ -27,7 +27,7 @@ static void begin(program *t, const int64_t *left)
         int32_t copies = (int32_t)(t->capacity / t->length[i]);
         t->patterns[i * t->m + i] = copies;
         t->inverse[i * t->m + i] = 1. / copies;
-        t->x[i] = (double)left[t->length[i]] / copies;
+        t->x[i] = (double)remaining[t->length[i]] / copies;
     }
 }
 
@@ -87,17 +87,18 @@ static bool pivot(program *t)
 }
 
 /* ---- rounding ---- */
-static int64_t most_times(const program *t, const int32_t *pattern, const int64_t *left)
+static int64_t most_times(const program *t, const int32_t *pattern, const int64_t *remaining)
 {
     int64_t most = INT64_MAX;
     for (int64_t j = 0; j < t->m; j++)
-        if (pattern[j] && left[t->length[j]] / pattern[j] < most)
-            most = left[t->length[j]] / pattern[j];
+        if (pattern[j] && remaining[t->length[j]] / pattern[j] < most)
+            most = remaining[t->length[j]] / pattern[j];
     return most;
 }
 
 /* Uses a pattern of the basis `times` times. Returns false if memory is short. */
-static bool use(const program *t, const int32_t *pattern, int64_t times, int64_t *left, weft__pattern **first)
+static bool use(const program *t, const int32_t *pattern, int64_t times, int64_t *remaining,
+                weft__pattern **first)
 {
     int32_t pieces = 0;
     for (int64_t j = 0; j < t->m; j++)
@@ -106,7 +107,7 @@ static bool use(const program *t, const int32_t *pattern, int64_t times, int64_t
     if (!to)
         return false;
     for (int64_t j = 0, k = 0; j < t->m; j++) {
-        left[t->length[j]] -= times * pattern[j];
+        remaining[t->length[j]] -= times * pattern[j];
         for (int32_t c = 0; c < pattern[j]; c++)
             to->length[k++] = t->length[j];
     }
@@ -115,27 +116,27 @@ static bool use(const program *t, const int32_t *pattern, int64_t times, int64_t
 }
 
 /* Uses the whole parts first, then the fractions, rounded up, as far as the sequences suffice. */
-static bool round_off(const program *t, int64_t *left, weft__pattern **first)
+static bool round_off(const program *t, int64_t *remaining, weft__pattern **first)
 {
-    bool good = true;
+    bool ok = true;
     for (int up = 0; up < 2; up++)
-        for (int64_t i = 0; i < t->m && good; i++) {
+        for (int64_t i = 0; i < t->m && ok; i++) {
             const int32_t *pattern = t->patterns + i * t->m;
             double whole = floor(t->x[i] + 1e-6);
-            int64_t most = most_times(t, pattern, left),
-                    wanted = up ? t->x[i] > whole + 1e-6 : (int64_t)whole;
-            if (wanted > 0 && most > 0)
-                good = use(t, pattern, wanted < most ? wanted : most, left, first);
+            int64_t most = most_times(t, pattern, remaining),
+                    times = up ? t->x[i] > whole + 1e-6 : (int64_t)whole;
+            if (times > 0 && most > 0)
+                ok = use(t, pattern, times < most ? times : most, remaining, first);
         }
-    return good;
+    return ok;
 }
 
-static bool solve(int64_t *left, int64_t capacity, weft__pattern **first)
+static bool solve(int64_t *remaining, int64_t capacity, weft__pattern **first)
 {
     program t = { .capacity = capacity };
     int32_t *length = weft__plan_memory(capacity, sizeof *length);
     for (int64_t l = capacity; l && length; l--)
-        if (left[l])
+        if (remaining[l])
             length[t.m++] = (int32_t)l;
     int64_t m = t.m;
     if (m > MOST_LENGTHS)
@@ -151,10 +152,10 @@ static bool solve(int64_t *left, int64_t capacity, weft__pattern **first)
     t.best = t.step + m;
     t.candidate = t.patterns + m * m;
     t.choice = t.candidate + m;
-    begin(&t, left);
+    begin(&t, remaining);
     for (int64_t i = 0; i < ROUNDS * m && find_pattern(&t) && pivot(&t);)
         i++;
-    return round_off(&t, left, first);
+    return round_off(&t, remaining, first);
 }
 
 static int64_t rows_of(const weft__pattern *first)
@@ -166,13 +167,13 @@ static int64_t rows_of(const weft__pattern *first)
 }
 
 /* Takes the result with fewer rows: the linear program's or exact_fill's. */
-static bool pack(int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
+static bool pack(int64_t *remaining, int64_t capacity, int64_t limit, weft__pattern **first)
 {
     weft__pattern *filled = NULL, *solved = NULL;
-    bool good = weft__pack_exact_fill(left, capacity, limit, &filled) && solve(left, capacity, &solved) &&
-                weft__pack_lpfhp(left, capacity, limit, &solved);
+    bool ok = weft__pack_exact_fill(remaining, capacity, limit, &filled) &&
+              solve(remaining, capacity, &solved) && weft__pack_lpfhp(remaining, capacity, limit, &solved);
     *first = rows_of(filled) < rows_of(solved) ? filled : solved;
-    return good;
+    return ok;
 }
 
 weft_status weft__planner_column_generation(const int32_t *len, int64_t n, const weft_plan_opts *o,

@@ -94,12 +94,12 @@ weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
                                            "the prediction");
     weft_plan_prediction r = { .pieces_ms = (double)plan->segments * cost->piece_ms,
                                .batches_ms = (double)plan->batches * cost->batch_ms };
-    weft__plan_scope *here = weft__plan_scope_open();
+    weft__plan_scope *scope = weft__plan_scope_open();
     weft_status s = weft__plan_is_sound(plan, INT64_MAX, "plan_predict: ");
     s = s == WEFT_OK ? check_cost(cost) : s;
     if (s == WEFT_OK && !padded)
         s = predict_live(plan, cost, &r);
-    weft__plan_scope_close(here);
+    weft__plan_scope_close(scope);
     for (int64_t b = 0; b < plan->batches && s == WEFT_OK && padded; b++) {
         double width = (double)plan->batch[b].width, rows = (double)plan->batch[b].rows;
         if (rows <= 0)

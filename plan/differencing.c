@@ -35,23 +35,23 @@ static uint64_t key_of(const deals *t, int64_t difference, int64_t deal)
 
 static void push(deals *t, uint64_t key)
 {
-    int64_t at = t->heaped++;
-    for (; at && key < t->heap[(at - 1) / 2]; at = (at - 1) / 2)
-        t->heap[at] = t->heap[(at - 1) / 2];
-    t->heap[at] = key;
+    int64_t i = t->heaped++;
+    for (; i && key < t->heap[(i - 1) / 2]; i = (i - 1) / 2)
+        t->heap[i] = t->heap[(i - 1) / 2];
+    t->heap[i] = key;
 }
 
 static uint64_t pop_heap(deals *t)
 {
-    uint64_t top = t->heap[0], is = t->heap[--t->heaped];
-    int64_t at = 0;
-    for (int64_t below; (below = 2 * at + 1) < t->heaped; at = below) {
+    uint64_t top = t->heap[0], key = t->heap[--t->heaped];
+    int64_t i = 0;
+    for (int64_t below; (below = 2 * i + 1) < t->heaped; i = below) {
         below += below + 1 < t->heaped && t->heap[below + 1] < t->heap[below];
-        if (is <= t->heap[below])
+        if (key <= t->heap[below])
             break;
-        t->heap[at] = t->heap[below];
+        t->heap[i] = t->heap[below];
     }
-    t->heap[at] = is;
+    t->heap[i] = key;
     return top;
 }
 
@@ -87,11 +87,11 @@ static int32_t join(deals *t, int32_t a, int32_t b)
 static void sort_parts(const deals *t, int32_t *part, int64_t n) /* largest first, stable */
 {
     for (int64_t i = 1; i < n; i++) {
-        int32_t is = part[i];
-        int64_t at = i;
-        for (; at && t->nodes[part[at - 1]].load < t->nodes[is].load; at--)
-            part[at] = part[at - 1];
-        part[at] = is;
+        int32_t value = part[i];
+        int64_t j = i;
+        for (; j && t->nodes[part[j - 1]].load < t->nodes[value].load; j--)
+            part[j] = part[j - 1];
+        part[j] = value;
     }
 }
 

@@ -118,9 +118,10 @@ static int64_t distinct_ends(const weft_plan *p, const weft_plan_batch *b, int64
     memset(ends, 0, (size_t)rows * sizeof *ends);
     for (int64_t i = b->first; i < b->first + b->n; i++) {
         const weft_segment *s = p->segment + i;
-        int64_t end = s->column + s->length, is = s->row,
-                at = few ? is : (int64_t *)bsearch(&is, row, (size_t)rows, sizeof *row, by_number) - row;
-        ends[at] = end > ends[at] ? end : ends[at];
+        int64_t end = s->column + s->length, index = s->row,
+                column =
+                    few ? index : (int64_t *)bsearch(&index, row, (size_t)rows, sizeof *row, by_number) - row;
+        ends[column] = end > ends[column] ? end : ends[column];
     }
     qsort(ends, (size_t)rows, sizeof *ends, by_number);
     return distinct(ends, rows);
@@ -185,7 +186,7 @@ weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t
     weft_status sound = weft__plan_is_sound(plan, n, "plan_measure: ");
     if (sound != WEFT_OK)
         return sound;
-    weft__plan_scope *here = weft__plan_scope_open();
+    weft__plan_scope *scope = weft__plan_scope_open();
     int64_t most = weft__plan_most_segments(plan), *ends = weft__plan_memory(2 * most, sizeof *ends);
     weft_status s = ends ? WEFT_OK : WEFT_ENOMEM;
     if (ends) {
@@ -194,7 +195,7 @@ weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t
             out->runs += distinct_ends(plan, plan->batch + b, ends, ends + most);
         s = capacity ? bounds(len, n, capacity, is_whole(plan, len), out) : WEFT_OK;
     }
-    weft__plan_scope_close(here);
+    weft__plan_scope_close(scope);
     if (s != WEFT_OK)
         *out = (weft_plan_figures){ 0 };
     return s;
@@ -230,7 +231,7 @@ weft_status weft_plan_batch_sizes(const weft_plan *plan, int64_t batch, int64_t 
 static bool count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *begin, int64_t *end,
                         int64_t *steps, int64_t most)
 {
-    int64_t n = 0, at = 0, live = 0;
+    int64_t n = 0, column = 0, live = 0;
     for (int64_t i = b->first; i < b->first + b->n; i++) {
         const weft_segment *s = p->segment + i;
         if (s->length) {
@@ -242,22 +243,22 @@ static bool count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *b
     qsort(end, (size_t)n, sizeof *end, by_number);
     for (int64_t i = 0, k = 0; k < n;) {
         int64_t next = i < n && begin[i] < end[k] ? begin[i] : end[k];
-        steps[live] += next - at;
-        at = next;
-        for (; k < n && end[k] == at; k++)
+        steps[live] += next - column;
+        column = next;
+        for (; k < n && end[k] == column; k++)
             live--;
-        for (; i < n && begin[i] == at; i++)
+        for (; i < n && begin[i] == column; i++)
             live++;
         if (live > most)
             return false;
     }
-    steps[0] += b->width - at;
+    steps[0] += b->width - column;
     return true;
 }
 
 weft_status weft__plan_live(const weft_plan *p, int64_t *steps, int64_t most, const char *function)
 {
-    weft__plan_scope *here = weft__plan_scope_open();
+    weft__plan_scope *scope = weft__plan_scope_open();
     int64_t pieces = weft__plan_most_segments(p), *room = weft__plan_memory(2 * pieces, sizeof *room);
     weft_status s = room ? WEFT_OK : WEFT_ENOMEM;
     memset(steps, 0, (size_t)(most + 1) * sizeof *steps);
@@ -266,7 +267,7 @@ weft_status weft__plan_live(const weft_plan *p, int64_t *steps, int64_t most, co
             s = weft_plan_refuse(WEFT_EFORMAT,
                                  "%sbatch %lld: segments overlap; expected at most %lld live rows", function,
                                  (long long)b, (long long)most);
-    weft__plan_scope_close(here);
+    weft__plan_scope_close(scope);
     return s;
 }
 

@@ -41,16 +41,16 @@ static void tree_set(tree *t, int64_t row, int64_t gap)
 
 static int64_t tree_first(const tree *t, int64_t least)
 {
-    int64_t at = 0;
+    int64_t node = 0;
     for (int level = t->levels - 1; level >= 0; level--) {
-        int64_t i = at * WAYS, end = i + WAYS;
+        int64_t i = node * WAYS, end = i + WAYS;
         while (i < end && t->gap[level][i] < least)
             i++;
         if (i == end)
             return -1;
-        at = i;
+        node = i;
     }
-    return at;
+    return node;
 }
 
 /* ---- open rows ---- */
@@ -112,8 +112,8 @@ static void close_fullest(bins *b)
     } else if (b->list) {
         int64_t row = b->list[0];
         for (int64_t i = 1; i < b->open; i++) {
-            int64_t is = b->list[i];
-            row = b->gap[is] < b->gap[row] || (b->gap[is] == b->gap[row] && is < row) ? is : row;
+            int64_t bin = b->list[i];
+            row = b->gap[bin] < b->gap[row] || (b->gap[bin] == b->gap[row] && bin < row) ? bin : row;
         }
         tree_set(&b->first, row, -1);
         remove_row(b, row);
@@ -156,8 +156,8 @@ static int64_t deal(weft__fit rule, const weft__pieces *from, const int32_t *ord
                     const weft_plan_opts *o, int32_t *row)
 {
     bins b;
-    bool good = bins_new(&b, rule, from->n, capacity, o);
-    for (int64_t k = 0; k < from->n && good; k++) {
+    bool ok = bins_new(&b, rule, from->n, capacity, o);
+    for (int64_t k = 0; k < from->n && ok; k++) {
         int64_t i = order[k], r;
         row[i] = -1;
         if (!from->length[i])
@@ -165,9 +165,9 @@ static int64_t deal(weft__fit rule, const weft__pieces *from, const int32_t *ord
         r = take_row(&b, from->length[i]);
         r = r < 0 ? open_row(&b) : r;
         row[i] = (int32_t)r;
-        good = put_back(&b, r, from->length[i]);
+        ok = put_back(&b, r, from->length[i]);
     }
-    return good ? b.rows : -1;
+    return ok ? b.rows : -1;
 }
 
 weft_status weft__plan_fit(weft__fit rule, bool decreasing, const weft__pieces *from, int64_t capacity,

@@ -57,9 +57,9 @@ static int32_t rest_of(weft__gaps *g, int32_t lowest)
 /* ---- the tree ---- */
 static int64_t new_node(weft__gaps *g)
 {
-    int64_t is = g->unused;
-    if (is >= 0) {
-        g->unused = g->nodes[is].below[0];
+    int64_t index = g->unused;
+    if (index >= 0) {
+        g->unused = g->nodes[index].below[0];
     } else {
         if (g->n == g->room) {
             int64_t room = 2 * g->room + 16;
@@ -69,10 +69,10 @@ static int64_t new_node(weft__gaps *g)
             g->nodes = g->n ? memcpy(more, g->nodes, (size_t)g->n * sizeof *more) : more;
             g->room = room;
         }
-        is = g->n++;
+        index = g->n++;
     }
-    g->nodes[is].occupied = 0;
-    return is;
+    g->nodes[index].occupied = 0;
+    return index;
 }
 
 weft__gaps *weft__gaps_new(int64_t rows, int64_t capacity)
@@ -95,19 +95,19 @@ static int place(const weft__gaps *g, int level, int64_t gap) /* level 0 is the 
 
 bool weft__gaps_add(weft__gaps *g, int64_t gap, int64_t row)
 {
-    int64_t at = 0;
+    int64_t index = 0;
     for (int level = 0; level < g->levels - 1; level++) {
         int k = place(g, level, gap);
-        if (!(g->nodes[at].occupied >> k & 1)) {
+        if (!(g->nodes[index].occupied >> k & 1)) {
             int64_t below = new_node(g);
             if (below < 0)
                 return false;
-            g->nodes[at].below[k] = (int32_t)below;
-            g->nodes[at].occupied |= (uint64_t)1 << k;
+            g->nodes[index].below[k] = (int32_t)below;
+            g->nodes[index].occupied |= (uint64_t)1 << k;
         }
-        at = g->nodes[at].below[k];
+        index = g->nodes[index].below[k];
     }
-    node *leaf = g->nodes + at;
+    node *leaf = g->nodes + index;
     int k = (int)(gap & MASK);
     g->child[row] = g->sibling[row] = -1;
     leaf->below[k] = leaf->occupied >> k & 1 ? meld(g, leaf->below[k], (int32_t)row) : (int32_t)row;
@@ -116,15 +116,15 @@ bool weft__gaps_add(weft__gaps *g, int64_t gap, int64_t row)
 }
 
 /* Returns the smallest or the largest gap below a node. */
-static int64_t outermost(const weft__gaps *g, int64_t at, int level, int64_t gap, bool largest)
+static int64_t outermost(const weft__gaps *g, int64_t index, int level, int64_t gap, bool largest)
 {
     for (;; level++) {
-        uint64_t there = g->nodes[at].occupied;
-        int k = largest ? 63 - __builtin_clzll(there) : __builtin_ctzll(there);
+        uint64_t occupied = g->nodes[index].occupied;
+        int k = largest ? 63 - __builtin_clzll(occupied) : __builtin_ctzll(occupied);
         gap = gap << BITS | k;
         if (level == g->levels - 1)
             return gap;
-        at = g->nodes[at].below[k];
+        index = g->nodes[index].below[k];
     }
 }
 
@@ -132,18 +132,18 @@ int64_t weft__gaps_most(const weft__gaps *g) { return g->nodes->occupied ? outer
 
 int64_t weft__gaps_from(const weft__gaps *g, int64_t least)
 {
-    int64_t path[LEVELS], at = 0;
+    int64_t path[LEVELS], index = 0;
     int level = 0;
     if (least >> (BITS * g->levels))
         return -1;
     for (;; level++) { /* down along `least` as far as nodes exist */
-        path[level] = at;
+        path[level] = index;
         int k = place(g, level, least);
-        if (!(g->nodes[at].occupied >> k & 1))
+        if (!(g->nodes[index].occupied >> k & 1))
             break;
         if (level == g->levels - 1)
             return least;
-        at = g->nodes[at].below[k];
+        index = g->nodes[index].below[k];
     }
     for (; level >= 0; level--) { /* then the next gap to the right, on the lowest level that has one */
         int k = place(g, level, least);
@@ -163,25 +163,25 @@ int64_t weft__gaps_from(const weft__gaps *g, int64_t least)
 static void prune(weft__gaps *g, const int64_t *path, int64_t gap)
 {
     for (int level = g->levels - 1; level >= 0; level--) {
-        node *is = g->nodes + path[level];
-        is->occupied &= ~((uint64_t)1 << place(g, level, gap));
-        if (is->occupied || !level)
+        node *emptied = g->nodes + path[level];
+        emptied->occupied &= ~((uint64_t)1 << place(g, level, gap));
+        if (emptied->occupied || !level)
             return;
-        is->below[0] = (int32_t)g->unused;
+        emptied->below[0] = (int32_t)g->unused;
         g->unused = path[level];
     }
 }
 
 int64_t weft__gaps_take(weft__gaps *g, int64_t gap)
 {
-    int64_t path[LEVELS], at = 0;
+    int64_t path[LEVELS], index = 0;
     for (int level = 0; level < g->levels; level++) {
-        path[level] = at;
+        path[level] = index;
         if (level < g->levels - 1)
-            at = g->nodes[at].below[place(g, level, gap)];
+            index = g->nodes[index].below[place(g, level, gap)];
     }
-    int32_t row = g->nodes[at].below[gap & MASK], rest = rest_of(g, row);
-    g->nodes[at].below[gap & MASK] = rest;
+    int32_t row = g->nodes[index].below[gap & MASK], rest = rest_of(g, row);
+    g->nodes[index].below[gap & MASK] = rest;
     if (rest < 0)
         prune(g, path, gap);
     return row;

@@ -37,72 +37,71 @@ bool weft__planner_takes(const weft_planner *planner, const char *option)
     size_t n = strlen(option);
     if (!planner->options)
         return true; /* a program's planner that names no options takes all */
-    for (const char *at = planner->options; (at = strstr(at, option)); at += n)
-        if ((at == planner->options || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+    for (const char *found = planner->options; (found = strstr(found, option)); found += n)
+        if ((found == planner->options || found[-1] == ' ') && (found[n] == ' ' || !found[n]))
             return true;
     return false;
 }
 
 /* ---- options ---- */
-static int64_t number_at(const weft_plan_opts *o, const weft__plan_option *is)
+static int64_t number_at(const weft_plan_opts *o, const weft__plan_option *option)
 {
     int64_t value;
-    memcpy(&value, (const char *)o + is->field, sizeof value);
+    memcpy(&value, (const char *)o + option->field, sizeof value);
     return value;
 }
 
 /* A planner that also takes tokens checks count against it. */
-bool weft__planner_needs(const weft_planner *planner, const weft__plan_option *is)
+bool weft__planner_needs(const weft_planner *planner, const weft__plan_option *option)
 {
-    return is->kind == WEFT__NEEDED && planner->options &&
-           !(!strcmp(is->name, "count") && weft__planner_takes(planner, "tokens"));
+    return option->kind == WEFT__NEEDED && planner->options &&
+           !(!strcmp(option->name, "count") && weft__planner_takes(planner, "tokens"));
 }
 
 /* Returns whether a field differs from its default. */
-static bool is_given(const weft_plan_opts *o, const weft__plan_option *is)
+static bool is_given(const weft_plan_opts *o, const weft__plan_option *option)
 {
-    const char *field = (const char *)o + is->field;
+    const char *field = (const char *)o + option->field;
     const void *list;
     bool flag;
     double ratio;
-    switch (is->kind) {
+    switch (option->kind) {
     case WEFT__RATIO:   memcpy(&ratio, field, sizeof ratio); return ratio != 0;
     case WEFT__LIST_OF: memcpy(&list, field, sizeof list); return list != NULL;
     case WEFT__METHOD:  return o->method != WEFT_BALANCE_LPT;
     case WEFT__SEED:    return false;
     case WEFT__YES:
     case WEFT__NOT:     memcpy(&flag, field, sizeof flag); return flag;
-    default:            return number_at(o, is) != 0;
+    default:            return number_at(o, option) != 0;
     }
 }
 
 /* An option that the planner would ignore is an error. */
 static weft_status check_names(const weft_planner *planner, const weft_plan_opts *o)
 {
-    for (const weft__plan_option *is = weft__plan_option_list; is->name; is++)
-        if (is_given(o, is) && !weft__planner_takes(planner, is->name))
-            return weft__no_such_option(planner, is->name);
+    for (const weft__plan_option *option = weft__plan_option_list; option->name; option++)
+        if (is_given(o, option) && !weft__planner_takes(planner, option->name))
+            return weft__no_such_option(planner, option->name);
     return WEFT_OK;
 }
 
 static weft_status check_options(const weft_planner *planner, const weft_plan_opts *o)
 {
-    for (const weft__plan_option *is = weft__plan_option_list; is->name; is++) {
-        if (!weft__planner_takes(planner, is->name) || is->kind > WEFT__NEEDED)
+    for (const weft__plan_option *option = weft__plan_option_list; option->name; option++) {
+        if (!weft__planner_takes(planner, option->name) || option->kind > WEFT__NEEDED)
             continue;
-        int64_t value = number_at(o, is);
-        bool needed = weft__planner_needs(planner, is);
+        int64_t value = number_at(o, option);
+        bool needed = weft__planner_needs(planner, option);
         if (needed && !value)
             return weft_plan_refuse(WEFT_EARG, "%s: %s is missing; expected 1 or more", planner->name,
-                                    is->name);
+                                    option->name);
         if (value < 0)
-            return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; expected %s", planner->name, is->name,
+            return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; expected %s", planner->name, option->name,
                                     (long long)value, needed ? "1 or more" : "0 or more");
-        if (value > INT32_MAX &&
-            (!strcmp(is->name, "slots") || !strcmp(is->name, "ranks") || !strcmp(is->name, "capacity") ||
-             !strcmp(is->name, "window")))
+        if (value > INT32_MAX && (!strcmp(option->name, "slots") || !strcmp(option->name, "ranks") ||
+                                  !strcmp(option->name, "capacity") || !strcmp(option->name, "window")))
             return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; expected at most %d", planner->name,
-                                    is->name, (long long)value, INT32_MAX);
+                                    option->name, (long long)value, INT32_MAX);
     }
     return WEFT_OK;
 }
@@ -130,9 +129,9 @@ static weft_status run(const weft_planner *planner, const int32_t *len, int64_t 
     o->stream = own ? own : o->stream;
     if (!o->stream)
         return weft_plan_refuse(WEFT_ENOMEM, "%s: no memory for a random stream", planner->name);
-    weft__plan_scope *here = weft__plan_scope_open();
+    weft__plan_scope *scope = weft__plan_scope_open();
     weft_status s = planner->plan(len, n, o, p);
-    weft__plan_scope_close(here);
+    weft__plan_scope_close(scope);
     weft_stream_free(own);
     if (s == WEFT_OK && !weft__plan_is_intact(p))
         s = weft_plan_refuse(WEFT_EFORMAT,

@@ -7,10 +7,10 @@
 
 /* sequences: an upper bound on the sequence numbers in segments. */
 static weft_status check(const weft_plan *p, int64_t sequences, bool rest, const char *function,
-                         const char *what)
+                         const char *expected)
 {
     return p && rest ? weft__plan_is_sound(p, sequences, function) :
-                       weft_plan_refuse(WEFT_EARG, "%sexpected %s", function, what);
+                       weft_plan_refuse(WEFT_EARG, "%sexpected %s", function, expected);
 }
 
 /* ---- the weight of a token ---- */
@@ -75,9 +75,9 @@ weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by, weft_token
     weft__plan_scope *scope = weft__plan_scope_open();
     *out = (weft_token_weights){ 0 };
     for (int64_t b = 0; b < plan->batches; b++) {
-        int64_t here = weft__plan_tokens_of(plan, b);
-        tokens += here;
-        batches += here > 0;
+        int64_t count = weft__plan_tokens_of(plan, b);
+        tokens += count;
+        batches += count > 0;
     }
     if (by == WEFT_MEAN_OF_SEQUENCES)
         s = weigh_by_sequences(plan, tokens, out, &squares);
@@ -96,10 +96,10 @@ weft_status weft_plan_count_work(const weft_plan *plan, weft_plan_work *out)
         return s;
     *out = (weft_plan_work){ 0 };
     for (int64_t b = 0; b < plan->batches; b++) {
-        const weft_plan_batch *is = plan->batch + b;
-        out->padded_products += is->rows * is->width;
-        out->padded_sums += is->width ? is->rows * (is->width - 1) : 0;
-        out->padded_squares += (double)is->rows * (double)is->width * (double)is->width;
+        const weft_plan_batch *batch = plan->batch + b;
+        out->padded_products += batch->rows * batch->width;
+        out->padded_sums += batch->width ? batch->rows * (batch->width - 1) : 0;
+        out->padded_squares += (double)batch->rows * (double)batch->width * (double)batch->width;
     }
     for (int64_t i = 0; i < plan->segments; i++) {
         int64_t length = plan->segment[i].length;
@@ -126,13 +126,13 @@ weft_status weft_plan_autocorrelation(const weft_plan *plan, double *out)
         }
     mean /= batches ? (double)batches : 1;
     for (int64_t b = 0; b < plan->batches; b++) {
-        const weft_plan_batch *is = plan->batch + b;
-        if (!is->n)
+        const weft_plan_batch *batch = plan->batch + b;
+        if (!batch->n)
             continue;
-        double here = (double)weft__plan_tokens_of(plan, b) / (double)is->n - mean;
-        total += here * here;
-        beside += before * here; /* 0 for the first batch */
-        before = here;
+        double deviation = (double)weft__plan_tokens_of(plan, b) / (double)batch->n - mean;
+        total += deviation * deviation;
+        beside += before * deviation; /* 0 for the first batch */
+        before = deviation;
     }
     *out = total > 0 ? beside / total : 0;
     return WEFT_OK;
@@ -230,8 +230,8 @@ weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs, weft_pl
             return s;
         most = plans[e].batches > most ? plans[e].batches : most;
     }
-    weft__plan_scope *here = weft__plan_scope_open();
+    weft__plan_scope *scope = weft__plan_scope_open();
     weft_status s = count_meetings(plans, epochs, most, out);
-    weft__plan_scope_close(here);
+    weft__plan_scope_close(scope);
     return s;
 }

@@ -45,23 +45,23 @@ static uint32_t key(const int32_t *len, int32_t sequence, int32_t longest, bool 
 static void sort_by_digit(const int32_t *len, const int32_t *from, int64_t n, int32_t longest,
                           bool descending, int shift, int32_t *to)
 {
-    int64_t at[DIGITS + 1] = { 0 };
+    int64_t next[DIGITS + 1] = { 0 };
     for (int64_t i = 0; i < n; i++)
-        at[(key(len, from[i], longest, descending) >> shift & (DIGITS - 1)) + 1]++;
+        next[(key(len, from[i], longest, descending) >> shift & (DIGITS - 1)) + 1]++;
     for (int d = 0; d < DIGITS; d++)
-        at[d + 1] += at[d];
+        next[d + 1] += next[d];
     for (int64_t i = 0; i < n; i++)
-        to[at[key(len, from[i], longest, descending) >> shift & (DIGITS - 1)]++] = from[i];
+        to[next[key(len, from[i], longest, descending) >> shift & (DIGITS - 1)]++] = from[i];
 }
 
 static void insert_sort(const int32_t *len, int32_t *order, int64_t n, bool descending)
 {
     for (int64_t i = 1; i < n; i++) {
-        int32_t is = order[i];
+        int32_t index = order[i];
         int64_t k = i;
-        for (; k && (descending ? len[order[k - 1]] < len[is] : len[order[k - 1]] > len[is]); k--)
+        for (; k && (descending ? len[order[k - 1]] < len[index] : len[order[k - 1]] > len[index]); k--)
             order[k] = order[k - 1];
-        order[k] = is;
+        order[k] = index;
     }
 }
 
@@ -88,13 +88,13 @@ void weft__plan_sort_in(const int32_t *len, int32_t *order, int64_t n, bool desc
 bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descending, int64_t lookahead)
 {
     int64_t block = lookahead > 0 && lookahead < n ? lookahead : n;
-    weft__plan_scope *here = weft__plan_scope_open();
+    weft__plan_scope *scope = weft__plan_scope_open();
     int32_t *scratch = weft__plan_memory(block, sizeof *scratch);
-    bool good = scratch;
-    for (int64_t i = 0; good && i < n; i += block)
+    bool ok = scratch;
+    for (int64_t i = 0; ok && i < n; i += block)
         weft__plan_sort_in(len, order + i, n - i < block ? n - i : block, descending, scratch);
-    weft__plan_scope_close(here);
-    return good;
+    weft__plan_scope_close(scope);
+    return ok;
 }
 
 /* ---- shuffled ---- */

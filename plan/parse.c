@@ -12,11 +12,11 @@ enum { WORD = 64 };
 
 /* ---- names ---- */
 /* Returns the i-th option that a planner takes, seed and epoch included; NULL after the last. */
-static const char *option_name(int i, const void *of)
+static const char *option_name(int i, const void *context)
 {
-    for (const weft__plan_option *is = weft__plan_option_list; is->name; is++)
-        if ((is->kind == WEFT__SEED || weft__planner_takes(of, is->name)) && !i--)
-            return is->name;
+    for (const weft__plan_option *option = weft__plan_option_list; option->name; option++)
+        if ((option->kind == WEFT__SEED || weft__planner_takes(context, option->name)) && !i--)
+            return option->name;
     return NULL;
 }
 
@@ -56,8 +56,8 @@ static weft_status parse_list(parsing *t, const char *key, const char *value)
 {
     int64_t *first = t->list, n = 0;
     char *end;
-    for (const char *at = value;; at = end + 1, n++) {
-        if (n == t->room || !whole(at, &end, first + n) || (*end && *end != '/'))
+    for (const char *p = value;; p = end + 1, n++) {
+        if (n == t->room || !whole(p, &end, first + n) || (*end && *end != '/'))
             return bad_value(t, key, value, "a list of numbers, 5/10/20,");
         if (!*end)
             break;
@@ -71,45 +71,45 @@ static weft_status parse_list(parsing *t, const char *key, const char *value)
     return WEFT_OK;
 }
 
-static weft_status parse_number(parsing *t, const weft__plan_option *is, const char *value)
+static weft_status parse_number(parsing *t, const weft__plan_option *option, const char *value)
 {
     char *end;
     int64_t v = 0;
     double d = 0;
-    if (is->kind == WEFT__RATIO) {
+    if (option->kind == WEFT__RATIO) {
         d = weft__plain_number(value, &end);
         if (end == value || *end || !isfinite(d))
-            return bad_value(t, is->name, value, "a number");
-        memcpy((char *)t->o + is->field, &d, sizeof d);
+            return bad_value(t, option->name, value, "a number");
+        memcpy((char *)t->o + option->field, &d, sizeof d);
         return WEFT_OK;
     }
     if (!whole(value, &end, &v) || *end)
-        return bad_value(t, is->name, value, "a whole number");
-    if (!v && weft__planner_needs(t->planner, is)) /* 0 would mean that the option is not given */
-        return weft_plan_refuse(WEFT_EARG, "%s: %s is 0; expected 1 or more", t->planner->name, is->name);
-    memcpy((char *)t->o + is->field, &v, sizeof v);
+        return bad_value(t, option->name, value, "a whole number");
+    if (!v && weft__planner_needs(t->planner, option)) /* 0 would mean that the option is not given */
+        return weft_plan_refuse(WEFT_EARG, "%s: %s is 0; expected 1 or more", t->planner->name, option->name);
+    memcpy((char *)t->o + option->field, &v, sizeof v);
     return WEFT_OK;
 }
 
-static weft_status parse_value(parsing *t, const weft__plan_option *is, const char *value)
+static weft_status parse_value(parsing *t, const weft__plan_option *option, const char *value)
 {
-    bool yes = !strcmp(value, "yes"), no = !strcmp(value, "no"), set = is->kind == WEFT__YES ? yes : no;
-    switch (is->kind) {
+    bool yes = !strcmp(value, "yes"), no = !strcmp(value, "no"), set = option->kind == WEFT__YES ? yes : no;
+    switch (option->kind) {
     case WEFT__YES:
     case WEFT__NOT:
         if (!yes && !no)
-            return bad_value(t, is->name, value, "yes or no");
-        memcpy((char *)t->o + is->field, &set, sizeof set);
+            return bad_value(t, option->name, value, "yes or no");
+        memcpy((char *)t->o + option->field, &set, sizeof set);
         return WEFT_OK;
     case WEFT__METHOD:
         if (strcmp(value, "lpt") && strcmp(value, "kk"))
-            return bad_value(t, is->name, value, "lpt or kk");
+            return bad_value(t, option->name, value, "lpt or kk");
         t->o->method = strcmp(value, "kk") ? WEFT_BALANCE_LPT : WEFT_BALANCE_KK;
         return WEFT_OK;
     case WEFT__LIST_OF:
-        return parse_list(t, is->name, value);
+        return parse_list(t, option->name, value);
     default:
-        return parse_number(t, is, value);
+        return parse_number(t, option, value);
     }
 }
 
@@ -118,9 +118,10 @@ static weft_status parse_option(parsing *t, char *key)
     char *value = strchr(key, '=');
     if (value)
         *value++ = 0;
-    for (const weft__plan_option *is = weft__plan_option_list; is->name; is++)
-        if (!strcmp(is->name, key) && (is->kind == WEFT__SEED || weft__planner_takes(t->planner, key)))
-            return value ? parse_value(t, is, value) :
+    for (const weft__plan_option *option = weft__plan_option_list; option->name; option++)
+        if (!strcmp(option->name, key) &&
+            (option->kind == WEFT__SEED || weft__planner_takes(t->planner, key)))
+            return value ? parse_value(t, option, value) :
                            weft_plan_refuse(WEFT_EARG, "%s: %s has no value; expected %s=..",
                                             t->planner->name, key, key);
     return weft__no_such_option(t->planner, key);
@@ -180,10 +181,10 @@ weft_status weft_plan_parse(const char *text, const weft_planner **planner, weft
     *memory = NULL;
     size_t n = strcspn(text, ":");
     snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : (int)sizeof name - 1, text);
-    const weft_planner *is = weft_planner_named(name);
-    if (!is)
+    const weft_planner *found = weft_planner_named(name);
+    if (!found)
         return WEFT_EARG;
-    weft_status s = weft_plan_parse_options(is, text[n] ? text + n + 1 : NULL, opts, memory);
-    *planner = s == WEFT_OK ? is : NULL;
+    weft_status s = weft_plan_parse_options(found, text[n] ? text + n + 1 : NULL, opts, memory);
+    *planner = s == WEFT_OK ? found : NULL;
     return s;
 }

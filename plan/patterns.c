@@ -7,14 +7,14 @@
 /* ---- shared by the planners ---- */
 weft__pattern *weft__pattern_new(weft__pattern *next, int64_t times, int32_t pieces)
 {
-    weft__pattern *is = weft__plan_memory(1, sizeof *is + (size_t)pieces * sizeof *is->length);
-    if (is)
-        *is = (weft__pattern){ next, times, pieces };
-    return is;
+    weft__pattern *pattern = weft__plan_memory(1, sizeof *pattern + (size_t)pieces * sizeof *pattern->length);
+    if (pattern)
+        *pattern = (weft__pattern){ next, times, pieces };
+    return pattern;
 }
 
-/* Counts the sequences of each length, left [capacity + 1]. */
-static weft_status count_lengths(const int32_t *len, int64_t n, const weft_plan_opts *o, int64_t **left)
+/* Counts the sequences of each length, remaining [capacity + 1]. */
+static weft_status count_lengths(const int32_t *len, int64_t n, const weft_plan_opts *o, int64_t **remaining)
 {
     enum { MOST = 1 << 24 };
     weft_status s = weft__plan_fits(len, n, o->capacity);
@@ -24,12 +24,12 @@ static weft_status count_lengths(const int32_t *len, int64_t n, const weft_plan_
                              (long long)o->capacity, MOST);
     if (s != WEFT_OK)
         return s;
-    *left = weft__plan_memory(o->capacity, sizeof **left);
-    if (!*left)
+    *remaining = weft__plan_memory(o->capacity, sizeof **remaining);
+    if (!*remaining)
         return WEFT_ENOMEM;
-    memset(*left, 0, (size_t)(o->capacity + 1) * sizeof **left);
+    memset(*remaining, 0, (size_t)(o->capacity + 1) * sizeof **remaining);
     for (int64_t i = 0; i < n; i++)
-        (*left)[len[i]]++;
+        (*remaining)[len[i]]++;
     return WEFT_OK;
 }
 
@@ -59,8 +59,8 @@ static int64_t deal(const int32_t *len, const int32_t *order, int64_t n, const w
     for (const weft__pattern *t = first; t; t = t->next)
         for (int64_t k = 0; k < t->times; k++, rows++)
             for (int32_t j = 0; j < t->pieces; j++) {
-                int64_t at = first_of(len, order, n, t->length[j]);
-                row[order[at + dealt[at]++]] = (int32_t)rows;
+                int64_t index = first_of(len, order, n, t->length[j]);
+                row[order[index + dealt[index]++]] = (int32_t)rows;
             }
     return rows;
 }
@@ -79,12 +79,12 @@ static weft_status make_rows(weft_plan *p, const int32_t *len, int64_t n, const 
 weft_status weft__plan_patterns(weft__packing *pack, const int32_t *len, int64_t n, const weft_plan_opts *o,
                                 weft_plan *p)
 {
-    int64_t *left = NULL;
+    int64_t *remaining = NULL;
     weft__pattern *first = NULL;
-    weft_status s = count_lengths(len, n, o, &left);
+    weft_status s = count_lengths(len, n, o, &remaining);
     if (s != WEFT_OK)
         return s;
-    return pack(left, o->capacity, o->limit, &first) ? make_rows(p, len, n, first, o) : WEFT_ENOMEM;
+    return pack(remaining, o->capacity, o->limit, &first) ? make_rows(p, len, n, first, o) : WEFT_ENOMEM;
 }
 
 /* ---- packs with equal contents, as in the published programs ---- */
@@ -105,119 +105,123 @@ typedef struct {
 
 static pack *add_pack(packs *t, pack *before, int32_t length, int32_t copies, int64_t times, int64_t gap)
 {
-    pack *is = weft__plan_memory(1, sizeof *is);
-    t->failed |= !is;
-    if (!is)
+    pack *added = weft__plan_memory(1, sizeof *added);
+    t->failed |= !added;
+    if (!added)
         return NULL;
     int32_t pieces = (before ? before->pieces : 0) + copies;
-    *is = (pack){ NULL, before, t->all, times, pieces, length, copies };
-    t->all = is;
-    is->next = t->with_gap[gap];
-    t->with_gap[gap] = is;
-    return is;
+    *added = (pack){ NULL, before, t->all, times, pieces, length, copies };
+    t->all = added;
+    added->next = t->with_gap[gap];
+    t->with_gap[gap] = added;
+    return added;
 }
 
-static bool is_open(const packs *t, const pack *is) { return !t->limit || is->pieces < t->limit; }
+static bool is_open(const packs *t, const pack *candidate)
+{
+    return !t->limit || candidate->pieces < t->limit;
+}
 
 /* Returns the link to the first pack with this gap that may take a piece; *link is NULL if none may. */
 static pack **open_pack(packs *t, int64_t gap)
 {
-    pack **at = t->with_gap + gap;
-    while (*at && (!is_open(t, *at) || !(*at)->times))
-        at = &(*at)->next;
-    return at;
+    pack **link = t->with_gap + gap;
+    while (*link && (!is_open(t, *link) || !(*link)->times))
+        link = &(*link)->next;
+    return link;
 }
 
 static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Adds `copies` pieces to `times` packs of *at. */
-static void extend(packs *t, pack **at, int64_t gap, int32_t length, int64_t copies, int64_t times)
+/* Adds `copies` pieces to `times` packs of *link. */
+static void extend(packs *t, pack **link, int64_t gap, int32_t length, int64_t copies, int64_t times)
 {
-    pack *is = *at;
-    is->times -= times;
-    if (!is->times)
-        *at = is->next;
-    add_pack(t, is, length, (int32_t)copies, times, gap - copies * length);
+    pack *extended = *link;
+    extended->times -= times;
+    if (!extended->times)
+        *link = extended->next;
+    add_pack(t, extended, length, (int32_t)copies, times, gap - copies * length);
 }
 
-static int64_t copies_of(const packs *t, int32_t length, int64_t gap, int64_t pieces, int64_t left)
+static int64_t copies_of(const packs *t, int32_t length, int64_t gap, int64_t pieces, int64_t remaining)
 {
-    int64_t fit = lesser(gap / length, left);
+    int64_t fit = lesser(gap / length, remaining);
     return t->limit ? lesser(fit, t->limit - pieces) : fit;
 }
 
 /* Opens new packs, each with as much as `most` copies. */
 static void open_packs(packs *t, int32_t length, int64_t most)
 {
-    int64_t *left = t->remaining + length;
-    while (*left && !t->failed) {
-        int64_t copies = lesser(most, copies_of(t, length, t->capacity, 0, *left)), times = *left / copies;
+    int64_t *remaining = t->remaining + length;
+    while (*remaining && !t->failed) {
+        int64_t copies = lesser(most, copies_of(t, length, t->capacity, 0, *remaining)),
+                times = *remaining / copies;
         add_pack(t, NULL, length, (int32_t)copies, times, t->capacity - copies * length);
-        *left -= copies * times;
+        *remaining -= copies * times;
     }
 }
 
 /* Packs all sequences of one length. SHORTEST, STACKED: one into each pack, largest gap first (Krell et al.
  * 2021). LONGEST: copies into each pack, smallest gap first (lpfhp.py with `distribute`). */
-static void pack_length(packs *t, int32_t length, manner how)
+static void pack_length(packs *t, int32_t length, manner method)
 {
-    int64_t *left = t->remaining + length;
-    for (int64_t gap = how == LONGEST ? length : t->capacity;
-         gap >= length && gap <= t->capacity && *left && !t->failed;) {
-        pack **at = open_pack(t, gap);
-        if (!*at) {
-            gap += how == LONGEST ? 1 : -1;
+    int64_t *remaining = t->remaining + length;
+    for (int64_t gap = method == LONGEST ? length : t->capacity;
+         gap >= length && gap <= t->capacity && *remaining && !t->failed;) {
+        pack **link = open_pack(t, gap);
+        if (!*link) {
+            gap += method == LONGEST ? 1 : -1;
             continue;
         }
-        int64_t copies = how == LONGEST ? copies_of(t, length, gap, (*at)->pieces, *left) : 1,
-                times = lesser(*left / copies, (*at)->times);
-        extend(t, at, gap, length, copies, times);
-        *left -= copies * times;
+        int64_t copies = method == LONGEST ? copies_of(t, length, gap, (*link)->pieces, *remaining) : 1,
+                times = lesser(*remaining / copies, (*link)->times);
+        extend(t, link, gap, length, copies, times);
+        *remaining -= copies * times;
     }
-    open_packs(t, length, how == SHORTEST ? 1 : INT64_MAX);
+    open_packs(t, length, method == SHORTEST ? 1 : INT64_MAX);
 }
 
 /* ---- from packs to patterns ---- */
-static bool add_pattern(const pack *of, weft__pattern **first)
+static bool add_pattern(const pack *source, weft__pattern **first)
 {
-    weft__pattern *to = weft__pattern_new(*first, of->times, of->pieces);
+    weft__pattern *to = weft__pattern_new(*first, source->times, source->pieces);
     if (!to)
         return false;
-    int32_t at = of->pieces;
-    for (const pack *k = of; k; k = k->before)
+    int32_t index = source->pieces;
+    for (const pack *k = source; k; k = k->before)
         for (int32_t c = 0; c < k->copies; c++)
-            to->length[--at] = k->length;
+            to->length[--index] = k->length;
     *first = to;
     return true;
 }
 
-static bool pack_by(manner how, int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
+static bool pack_by(manner method, int64_t *remaining, int64_t capacity, int64_t limit, weft__pattern **first)
 {
-    packs t = { .capacity = capacity, .limit = limit, .remaining = left };
+    packs t = { .capacity = capacity, .limit = limit, .remaining = remaining };
     t.with_gap = weft__plan_memory(capacity, sizeof *t.with_gap);
     t.failed = !t.with_gap;
     for (int64_t i = 0; !t.failed && i <= capacity; i++)
         t.with_gap[i] = NULL;
     for (int64_t length = capacity; length && !t.failed; length--)
-        pack_length(&t, (int32_t)length, how);
-    for (pack *is = t.all; is && !t.failed; is = is->all)
-        t.failed = is->times && !add_pattern(is, first);
+        pack_length(&t, (int32_t)length, method);
+    for (pack *current = t.all; current && !t.failed; current = current->all)
+        t.failed = current->times && !add_pattern(current, first);
     return !t.failed;
 }
 
-static bool pack_spfhp(int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
+static bool pack_spfhp(int64_t *remaining, int64_t capacity, int64_t limit, weft__pattern **first)
 {
-    return pack_by(SHORTEST, left, capacity, limit, first);
+    return pack_by(SHORTEST, remaining, capacity, limit, first);
 }
 
-static bool pack_stacked(int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
+static bool pack_stacked(int64_t *remaining, int64_t capacity, int64_t limit, weft__pattern **first)
 {
-    return pack_by(STACKED, left, capacity, limit, first);
+    return pack_by(STACKED, remaining, capacity, limit, first);
 }
 
-bool weft__pack_lpfhp(int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
+bool weft__pack_lpfhp(int64_t *remaining, int64_t capacity, int64_t limit, weft__pattern **first)
 {
-    return pack_by(LONGEST, left, capacity, limit, first);
+    return pack_by(LONGEST, remaining, capacity, limit, first);
 }
 
 /* ---- rows filled exactly, by subset sums ---- */
@@ -265,9 +269,9 @@ static int32_t find_pattern(filler *f, int32_t k)
     f->left[k]++;
     f->pattern[0] = k;
     int32_t n = f->pieces[sum];
-    for (int32_t at = n; sum; sum -= f->length[f->pattern[at]]) {
-        at--;
-        f->pattern[at] = f->of[sum] - 1;
+    for (int32_t index = n; sum; sum -= f->length[f->pattern[index]]) {
+        index--;
+        f->pattern[index] = f->of[sum] - 1;
     }
     return n;
 }
@@ -279,8 +283,8 @@ static int64_t most_times(const filler *f, int32_t n)
     for (int32_t i = 0, same; i < n; i += same) {
         for (same = 1; i + same < n && f->pattern[i + same] == f->pattern[i];)
             same++;
-        int64_t left = f->left[f->pattern[i]] / same;
-        times = left < times ? left : times;
+        int64_t remaining = f->left[f->pattern[i]] / same;
+        times = remaining < times ? remaining : times;
     }
     return times;
 }
@@ -297,7 +301,7 @@ static bool use_pattern(filler *f, int32_t k, weft__pattern **first)
     return to != NULL;
 }
 
-static bool filler_new(filler *f, const int64_t *left, int64_t capacity, int64_t limit)
+static bool filler_new(filler *f, const int64_t *remaining, int64_t capacity, int64_t limit)
 {
     int64_t each = capacity + 1;
     *f = (filler){ .capacity = capacity, .limit = limit };
@@ -310,21 +314,21 @@ static bool filler_new(filler *f, const int64_t *left, int64_t capacity, int64_t
     f->pieces = f->used + each;
     f->pattern = f->pieces + each;
     for (int64_t l = capacity; l; l--)
-        if (left[l]) {
-            f->left[f->d] = left[l];
+        if (remaining[l]) {
+            f->left[f->d] = remaining[l];
             f->length[f->d++] = (int32_t)l;
         }
     return true;
 }
 
-bool weft__pack_exact_fill(int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
+bool weft__pack_exact_fill(int64_t *remaining, int64_t capacity, int64_t limit, weft__pattern **first)
 {
     filler f;
-    bool good = filler_new(&f, left, capacity, limit);
-    for (int32_t k = 0; good && k < f.d; k++)
-        while (good && f.left[k])
-            good = use_pattern(&f, k, first);
-    return good;
+    bool ok = filler_new(&f, remaining, capacity, limit);
+    for (int32_t k = 0; ok && k < f.d; k++)
+        while (ok && f.left[k])
+            ok = use_pattern(&f, k, first);
+    return ok;
 }
 
 /* ---- the planners ---- */

@@ -18,9 +18,9 @@ const weft_planner *weft_planner_at(int i) { return i >= 0 && i < weft_planner_c
 /* ---- by name ---- */
 static _Thread_local char missed[160];
 
-static const char *name_at(int i, const void *of)
+static const char *name_at(int i, const void *context)
 {
-    (void)of;
+    (void)context;
     return weft_planner_at(i) ? weft_planner_at(i)->name : NULL;
 }
 

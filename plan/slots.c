@@ -10,17 +10,17 @@ static bool earlier(weft__bin a, weft__bin b)
 
 int64_t weft__bins_give(weft__bin *heap, int64_t n, int64_t tokens)
 {
-    weft__bin is = heap[0];
-    int64_t at = 0;
-    is.load += tokens;
-    for (int64_t below; (below = 2 * at + 1) < n; at = below) {
+    weft__bin bin = heap[0];
+    int64_t i = 0;
+    bin.load += tokens;
+    for (int64_t below; (below = 2 * i + 1) < n; i = below) {
         below += below + 1 < n && earlier(heap[below + 1], heap[below]);
-        if (!earlier(heap[below], is))
+        if (!earlier(heap[below], bin))
             break;
-        heap[at] = heap[below];
+        heap[i] = heap[below];
     }
-    heap[at] = is;
-    return is.slot;
+    heap[i] = bin;
+    return bin.slot;
 }
 
 void weft__bins_begin(weft__bin *heap, int64_t n)
@@ -70,7 +70,7 @@ static weft_status read_window(const int32_t *len, const int32_t *order, int64_t
                                reader *r, int64_t *next, weft_plan *p)
 {
     weft_status s = WEFT_OK;
-    int32_t here = 0;
+    int32_t taken = 0;
     for (int64_t k = 0; k < o->slots && s == WEFT_OK; k++) {
         while (r[k].sequence < 0 && *next < n) {
             int32_t i = order[(*next)++];
@@ -78,15 +78,16 @@ static weft_status read_window(const int32_t *len, const int32_t *order, int64_t
         }
         if (r[k].sequence < 0)
             continue;
-        int64_t left = len[r[k].sequence] - r[k].done, takes = left < o->window ? left : o->window;
+        int64_t remaining = len[r[k].sequence] - r[k].done,
+                takes = remaining < o->window ? remaining : o->window;
         s = weft_plan_add(
             p, (weft_segment){ r[k].sequence, 0, r[k].done, (int32_t)takes, (int32_t)k, r[k].carry });
         r[k].done += (int32_t)takes;
-        r[k].carry = here++;
-        if (takes == left)
+        r[k].carry = taken++;
+        if (takes == remaining)
             r[k].sequence = -1;
     }
-    return s == WEFT_OK && here ? weft_plan_end_batch(p, o->slots, o->window) : s;
+    return s == WEFT_OK && taken ? weft_plan_end_batch(p, o->slots, o->window) : s;
 }
 
 weft_status weft__planner_streams(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)

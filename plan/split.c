@@ -78,13 +78,13 @@ static weft_status add_batch(const split *t, int64_t batch)
 static void count(const split *t, int64_t shard)
 {
     weft_plan *o = t->out + shard;
-    int64_t here = 0;
+    int64_t size = 0;
     for (int64_t i = 0; i < o->segments; i++)
-        here += o->segment[i].length;
+        size += o->segment[i].length;
     o->sequences = t->p->sequences;
     o->tokens = t->p->tokens;
     o->not_empty = t->p->not_empty;
-    o->dropped = t->p->tokens - here;
+    o->dropped = t->p->tokens - size;
     o->empty = t->p->empty;
     o->shard = t->shards > 1 ? (int)shard + 1 : 0;
 }
@@ -117,9 +117,9 @@ weft_status weft_plan_split(const weft_plan *plan, int shards, weft_plan *out)
         return s;
     int64_t rows = weft__plan_most_rows(plan);
     split t = { .p = plan, .shards = shards, .rows = rows ? rows : 1, .out = out };
-    weft__plan_scope *here = weft__plan_scope_open();
+    weft__plan_scope *scope = weft__plan_scope_open();
     t.local = weft__plan_memory(plan->segments, sizeof *t.local);
     s = t.local ? deal(&t) : WEFT_ENOMEM;
-    weft__plan_scope_close(here);
+    weft__plan_scope_close(scope);
     return s;
 }

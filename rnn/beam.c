@@ -117,8 +117,8 @@ static void read_back(const search *b)
         int32_t *to = b->d.result.tokens + i * b->d.o->limit;
         b->d.result.len[i] = h->length;
         b->d.result.score[i] = h->score;
-        for (int64_t t = h->length, at = h->last; t-- > 0; at = b->nodes[at].before)
-            to[t] = b->nodes[at].token;
+        for (int64_t t = h->length, index = h->last; t-- > 0; index = b->nodes[index].before)
+            to[t] = b->nodes[index].token;
     }
 }
 
@@ -142,10 +142,10 @@ static bool offer_all(search *b, int64_t first, int64_t rows, const real *log_p)
     return b->k_best.n > 0;
 }
 
-static void add_row(search *b, int32_t token, int64_t s, int64_t parent, double score, int64_t at)
+static void add_row(search *b, int32_t token, int64_t s, int64_t parent, double score, int64_t node)
 {
     b->next.score[b->d.next.n] = score;
-    b->next.node[b->d.next.n] = at;
+    b->next.node[b->d.next.n] = node;
     weft__decoder_add_row(&b->d, token, s, parent);
 }
 
@@ -208,12 +208,12 @@ static bool take_step(search *b)
 weft_decoded weft__decode_beams(const weft__decoder *d, int64_t n, weft_state first)
 {
     search b = { .d = *d };
-    bool good = weft__decoder_begin(&b.d, n, first) && begin_search(&b);
-    if (good)
+    bool ok = weft__decoder_begin(&b.d, n, first) && begin_search(&b);
+    if (ok)
         take_nodes(&b);
-    while (good && b.d.next.n && !b.d.w->status)
-        good = take_step(&b);
-    if (good && !b.d.w->status)
+    while (ok && b.d.next.n && !b.d.w->status)
+        ok = take_step(&b);
+    if (ok && !b.d.w->status)
         read_back(&b);
     keep_nodes(&b);
     return weft__decoder_end(&b.d);

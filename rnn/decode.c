@@ -28,14 +28,14 @@ static void accept(weft__decoder *d, int64_t row, int32_t token, real log_p)
 
 static weft_decoded decode_by(weft__decoder *d, int64_t n, weft_state first, chooser *choose)
 {
-    bool good = weft__decoder_begin(d, n, first);
+    bool ok = weft__decoder_begin(d, n, first);
     weft *w = d->w;
     int32_t *chosen = weft__take(w, WEFT__ARENA_CALLS, d->n * (int64_t)sizeof *chosen);
     real *log_p = weft__take(w, WEFT__ARENA_CALLS, d->n * (int64_t)sizeof *log_p);
-    while (good && d->next.n && !w->status) {
+    while (ok && d->next.n && !w->status) {
         weft_tensor *all = weft__decoder_step(d);
-        good = all && choose(d, all, chosen, log_p);
-        for (int64_t r = 0; good && r < d->now.n; r++)
+        ok = all && choose(d, all, chosen, log_p);
+        for (int64_t r = 0; ok && r < d->now.n; r++)
             accept(d, r, chosen[r], log_p[r]);
     }
     return weft__decoder_end(d);
@@ -132,12 +132,12 @@ weft_decoded weft_decode(weft *w, int64_t n, weft_state first, weft_decode_step_
 weft_tensor *weft_decode_ragged(const weft_decode_rows *r, weft_tensor *x)
 {
     weft *w = x ? x->w : weft__no_context();
-    const char *wrong = !r ? "the rows are NULL; expected those of the step" : weft__wrong(w, x);
-    if (!wrong && (x->f.batch || x->f.rank < 1 || x->f.size[0] != r->n))
+    const char *error = !r ? "the rows are NULL; expected those of the step" : weft__wrong(w, x);
+    if (!error && (x->f.batch || x->f.rank < 1 || x->f.size[0] != r->n))
         return weft__failed_of(LIST(x), WEFT_ESHAPE, "decode_ragged", "expected a plain tensor of %lld rows",
                                (long long)r->n);
-    if (wrong)
-        return weft__failed_of(LIST(x), WEFT_EARG, "decode_ragged", "%s", wrong);
+    if (error)
+        return weft__failed_of(LIST(x), WEFT_EARG, "decode_ragged", "%s", error);
     weft__form f = x->f;
     f.batch = weft__batch(w, &r->of, "decode_ragged");
     f.layout = WEFT_CONCAT;

@@ -32,7 +32,7 @@ static const char *sampling_fault(const weft_decode_opts *o)
 static const char *decoder_fault(const weft__decoder *d, int64_t n)
 {
     const weft_decode_opts *o = d->o;
-    const char *wrong =
+    const char *error =
         !d->step ? "the step function is NULL" :
         !o       ? "opts is NULL" :
         n < 0    ? "n: expected 0 or more sequences" :
@@ -48,7 +48,7 @@ static const char *decoder_fault(const weft__decoder *d, int64_t n)
         !o->prompt && o->prompt_len      ? "prompt_len: prompt is NULL; expected both or neither" :
         o->prompt && !o->prompt_len && n ? "prompt: prompt_len is NULL; expected both or neither" :
                                            sampling_fault(o);
-    return wrong ? wrong : mode_fault(o);
+    return error ? error : mode_fault(o);
 }
 
 /* Checks the states before the first step, or after a step, for n rows. */
@@ -58,10 +58,10 @@ static bool states_are_good(weft__decoder *d, weft_state s, int64_t n)
     char text[128];
     for (int i = 0; i < 2; i++) {
         const weft__form *f = states[i] ? &states[i]->f : NULL;
-        const char *wrong = f ? weft__wrong(d->w, states[i]) : NULL;
-        if (wrong)
+        const char *error = f ? weft__wrong(d->w, states[i]) : NULL;
+        if (error)
             weft__fail(d->w, WEFT_EARG, "%s: step %lld: state %s %s", d->name, (long long)d->steps,
-                       i ? "c" : "h", wrong);
+                       i ? "c" : "h", error);
         else if (f && (f->rank != 3 || f->batch || f->type != WEFT_REAL || f->size[1] != n))
             weft__fail(d->w, WEFT_ESHAPE,
                        "%s: step %lld: state %s is %s; expected [layers * directions, %lld, width] of reals",
@@ -91,7 +91,7 @@ static bool prompts_are_good(weft__decoder *d)
 {
     const weft_decode_opts *o = d->o;
     d->prompt_offset = weft__take(d->w, WEFT__ARENA_CALLS, d->n * (int64_t)sizeof *d->prompt_offset);
-    int64_t at = 0;
+    int64_t first = 0;
     for (int64_t s = 0; d->prompt_offset && s < d->n; s++) {
         int64_t len = o->prompt ? o->prompt_len[s] : 0;
         if (len < 0 || (len == 0 && o->begin < 0)) {
@@ -101,8 +101,8 @@ static bool prompts_are_good(weft__decoder *d)
                        len < 0 ? "0 or more" : "begin or a prompt as the first token");
             return false;
         }
-        d->prompt_offset[s] = at;
-        at += len;
+        d->prompt_offset[s] = first;
+        first += len;
     }
     return !d->w->status;
 }
@@ -151,13 +151,13 @@ static bool begin_rows(weft__decoder *d)
 }
 
 /* ---- begin ---- */
-static void fail_options(weft__decoder *d, int64_t n, const char *why)
+static void fail_options(weft__decoder *d, int64_t n, const char *reason)
 {
     const weft_decode_opts *o = d->o;
     weft__fail(d->w, WEFT_EARG,
                "%s: %s; given: %lld sequences, limit %lld, beams %d, best %d, length_penalty %g, sample %d, "
                "temperature %g, top_k %lld, top_p %g, stream %.40s",
-               d->name, why, (long long)n, (long long)o->limit, o->beams, o->best, o->length_penalty,
+               d->name, reason, (long long)n, (long long)o->limit, o->beams, o->best, o->length_penalty,
                o->sample, o->temperature, (long long)o->top_k, o->top_p, o->stream ? o->stream : "NULL");
 }
 
@@ -168,11 +168,11 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, weft_state first)
     w->running = d->name;
     d->recording = weft_set_grad_enabled(w, false);
     d->training = weft_set_training(w, false);
-    const char *why = w->status ? NULL : decoder_fault(d, n);
-    if (why && d->o)
-        fail_options(d, n, why);
-    else if (why)
-        weft__fail(w, WEFT_EARG, "%s: %s", d->name, why);
+    const char *reason = w->status ? NULL : decoder_fault(d, n);
+    if (reason && d->o)
+        fail_options(d, n, reason);
+    else if (reason)
+        weft__fail(w, WEFT_EARG, "%s: %s", d->name, reason);
     if (w->status)
         return false;
     d->n = n;
@@ -263,10 +263,10 @@ static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
 {
     weft *w = d->w;
     char text[128];
-    const char *wrong = weft__wrong(w, scores);
-    if (wrong)
+    const char *error = weft__wrong(w, scores);
+    if (error)
         weft__fail(w, WEFT_EARG, "%s: step %lld: the tensor of scores %s", d->name, (long long)d->steps,
-                   wrong);
+                   error);
     else if (scores->f.type != WEFT_REAL || scores->f.batch || scores->f.rank != 2 ||
              scores->f.size[0] != d->now.n || scores->f.size[1] < 1 ||
              (d->steps && scores->f.size[1] != d->classes))

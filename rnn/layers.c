@@ -90,9 +90,9 @@ static bool state_fits(const weft_rnn *r, const char *function, const char *name
 {
     weft *w = r->m->w;
     char text[128];
-    const char *wrong = t ? weft__wrong(w, t) : NULL;
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "%s: state %s %s", function, name, wrong);
+    const char *error = t ? weft__wrong(w, t) : NULL;
+    if (error)
+        weft__fail(w, WEFT_EARG, "%s: state %s %s", function, name, error);
     else if (t && (t->f.rank != 3 || t->f.batch || t->f.type != WEFT_REAL || t->f.size[0] != stacked(r) ||
                    t->f.size[1] != n || t->f.size[2] != wide))
         weft__fail(w, WEFT_ESHAPE,
@@ -133,9 +133,9 @@ static bool call_fits(const weft_rnn *r, const char *function, const weft_tensor
                       int plain_rank)
 {
     weft *w = r->m->w;
-    const char *wrong = w->status ? NULL : weft__wrong(w, x);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "%s: x %s", function, wrong);
+    const char *error = w->status ? NULL : weft__wrong(w, x);
+    if (error)
+        weft__fail(w, WEFT_EARG, "%s: x %s", function, error);
     return !w->status && input_fits(r, function, x, plain_rank) &&
            states_fit(r, function, s, x->f.batch ? x->f.batch->n : x->f.size[0]);
 }

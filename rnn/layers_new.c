@@ -10,16 +10,16 @@
 const char *weft__gate_names(weft__cell cell)
 {
 #define CELL(name, gpu, gates, slots, states, x, h, names, ...) names,
-    static const char *const of[] = {
+    static const char *const list[] = {
 #include "core/cells.def"
     };
-    return of[cell];
+    return list[cell];
 }
 
 int weft__gate_of(weft__cell cell, char letter)
 {
-    const char *names = weft__gate_names(cell), *at = letter ? strchr(names, letter) : NULL;
-    return at ? (int)(at - names) / 2 : -1;
+    const char *names = weft__gate_names(cell), *found = letter ? strchr(names, letter) : NULL;
+    return found ? (int)(found - names) / 2 : -1;
 }
 
 /* ---- forget bias: all of it in bias_ih, 0 in bias_hh ---- */
@@ -115,15 +115,15 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
                            const weft_rnn_opts *o)
 {
     weft *w = weft_module_context(parent);
-    const char *why = o ? layer_fault(kind, o) : "opts is NULL";
-    if (why && o)
+    const char *reason = o ? layer_fault(kind, o) : "opts is NULL";
+    if (reason && o)
         weft__fail(w, WEFT_EARG,
                    "%s \"%s\": %s; given: input %lld, hidden %lld, layers %d, proj %lld, dropout %g",
-                   function, name ? name : "", why, (long long)o->input, (long long)o->hidden, o->layers,
+                   function, name ? name : "", reason, (long long)o->input, (long long)o->hidden, o->layers,
                    (long long)o->proj, o->dropout);
-    else if (why)
-        weft__fail(w, WEFT_EARG, "%s \"%s\": %s", function, name ? name : "", why);
-    if (why)
+    else if (reason)
+        weft__fail(w, WEFT_EARG, "%s \"%s\": %s", function, name ? name : "", reason);
+    if (reason)
         return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_rnn *r = weft__layer(m, sizeof *r);
@@ -157,9 +157,9 @@ static weft_rnn *known_new(weft_module *m, const char *name, const char *functio
 
 weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell, const weft_rnn_opts *o)
 {
-    const char *why = weft__cell_fault(cell);
-    if (why) {
-        weft__fail(weft_module_context(m), WEFT_EARG, "rnn_of_cell \"%s\": %s", name ? name : "", why);
+    const char *reason = weft__cell_fault(cell);
+    if (reason) {
+        weft__fail(weft_module_context(m), WEFT_EARG, "rnn_of_cell \"%s\": %s", name ? name : "", reason);
         return &none;
     }
     const int of_h = cell->gates_h < 0 ? 0 : cell->gates_h ? cell->gates_h : cell->gates;
@@ -204,12 +204,12 @@ weft__state_form weft__state_form_of(const weft_rnn *r)
 
 weft_module *weft_rnn_module(weft_rnn *r) { return r ? r->m : NULL; }
 
-bool weft_rnn_set_composed(weft_rnn *r, bool on)
+bool weft_rnn_set_composed(weft_rnn *r, bool composed)
 {
-    bool was = r && r->composed;
+    bool old = r && r->composed;
     if (r && r->m)
-        r->composed = on || is_own(r);           /* which has no fused form */
-    return was;
+        r->composed = composed || is_own(r);           /* which has no fused form */
+    return old;
 }
 
 weft__traces *weft__traces_of(weft_rnn *r) { return r && r->m ? &r->traces : NULL; }

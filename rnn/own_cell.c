@@ -22,7 +22,7 @@ static const char *parameter_is_wrong(const weft_cell_parameter *p)
 
 const char *weft__cell_fault(const weft_cell *cell)
 {
-    const char *why =
+    const char *reason =
         !cell || !cell->step      ? "cell: no step function; expected a cell with a step" :
         !is_named(cell->name, 96) ? "name: expected 1 to 95 bytes without dots and slashes" :
         cell->gate_names && strlen(cell->gate_names) > 95 ?
@@ -34,9 +34,9 @@ const char *weft__cell_fault(const weft_cell *cell)
         cell->own_count < 0 || cell->own_count > WEFT__OWN || (cell->own_count && !cell->own) ?
                                                  "own: expected 0 .. 16 parameters" :
                                                  NULL;
-    for (int i = 0; !why && i < cell->own_count; i++)
-        why = parameter_is_wrong(&cell->own[i]);
-    return why;
+    for (int i = 0; !reason && i < cell->own_count; i++)
+        reason = parameter_is_wrong(&cell->own[i]);
+    return reason;
 }
 
 void weft__own_parameters(weft_module *m, weft__own_cell *cell, int64_t hidden, int64_t input, int layer,
@@ -67,18 +67,18 @@ weft_tensor *weft__own_noise(const weft__direction *d, weft_tensor *x)
     return weft_plain(weft_dropout(weft__ragged_as(ones, &x->f), d->own->cell->noise, d->own->noise, false));
 }
 
-static bool own_state_fits(const weft__direction *d, const char *which, weft_tensor *given, int64_t rows)
+static bool own_state_fits(const weft__direction *d, const char *name, weft_tensor *given, int64_t rows)
 {
     weft *w = d->in[WEFT__X]->w;
     char text[128];
-    const char *wrong = w->status ? NULL : weft__wrong(w, given);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "the step of the cell \"%s\": %s %s", d->own->cell->name, which, wrong);
+    const char *error = w->status ? NULL : weft__wrong(w, given);
+    if (error)
+        weft__fail(w, WEFT_EARG, "the step of the cell \"%s\": %s %s", d->own->cell->name, name, error);
     else if (!w->status && (given->f.batch || given->f.rank != 2 || given->f.type != WEFT_REAL ||
                             given->f.size[0] != rows || given->f.size[1] != d->hidden))
         weft__fail(w, WEFT_ESHAPE,
                    "the step of the cell \"%s\": %s is %s; expected plain [%lld, %lld] (rows, hidden)",
-                   d->own->cell->name, which, weft__text(&given->f, text), (long long)rows,
+                   d->own->cell->name, name, weft__text(&given->f, text), (long long)rows,
                    (long long)d->hidden);
     return !w->status;
 }

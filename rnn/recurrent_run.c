@@ -118,15 +118,15 @@ static bool next_segment(segment *s, const extents *e, bool down)
 static const void *packed_weights(const weft_call *c, const weft__recur_layer *l)
 {
     weft__device *d = dev(c);
-    weft_tensor *of[WEFT__RNN_WEIGHTS];
+    weft_tensor *weights[WEFT__RNN_WEIGHTS];
     for (int i = 0; i < WEFT__RNN_WEIGHTS; i++) {
-        of[i] = input_of(c, WEFT__W_IH + i);
-        if (of[i] && of[i]->step)
+        weights[i] = input_of(c, WEFT__W_IH + i);
+        if (weights[i] && weights[i]->step)
             return NULL;
     }
-    if (of[0]->w->recording || how(c)->lean)
+    if (weights[0]->w->recording || how(c)->lean)
         return NULL;
-    weft__packed *k = weft__packed_of(of, WEFT__RNN_WEIGHTS, WEFT__PACK_LAYER, d->k->recur_packs(d, l));
+    weft__packed *k = weft__packed_of(weights, WEFT__RNN_WEIGHTS, WEFT__PACK_LAYER, d->k->recur_packs(d, l));
     if (k && !k->filled)
         d->k->recur_pack(d, l, k->data), weft__mark_filled(k);
     return k ? k->data : NULL;

@@ -124,10 +124,10 @@ static void last_fused(const weft_call *c)
     weft__blocks zeros = { 0 };
     real *dx[STATES * PARTS] = { NULL }, *given[STATES] = { NULL };
     for (int s = 0; s < m->states; s++) {
-        const bool came = weft_op_dy(c, s);
-        for (int k = s * m->parts; came && k < (s + 1) * m->parts; k++)
+        const bool has_dy = weft_op_dy(c, s);
+        for (int k = s * m->parts; has_dy && k < (s + 1) * m->parts; k++)
             dx[k] = rows_added(c, k, &zeros);
-        given[s] = came && m->given[s] ? weft__dx_sum(c, given_input(c, s), &zeros) : NULL;
+        given[s] = has_dy && m->given[s] ? weft__dx_sum(c, given_input(c, s), &zeros) : NULL;
     }
     weft__run_blocks(c, &zeros);
     for (int s = 0; s < m->states; s++)

@@ -92,10 +92,10 @@ weft_tensor *weft__rows_of_stack(weft_tensor *stack)
 static bool parents_are_possible(weft *w, const weft_tensor *stack, const int32_t *parent, int64_t n)
 {
     char text[128];
-    const char *wrong = weft__wrong(w, stack);
+    const char *error = weft__wrong(w, stack);
     w->running = "state_select";
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "state_select: the state %s", wrong);
+    if (error)
+        weft__fail(w, WEFT_EARG, "state_select: the state %s", error);
     else if (stack->f.rank != 3 || stack->f.batch || stack->f.type != WEFT_REAL)
         weft__fail(
             w, WEFT_ESHAPE,

@@ -34,9 +34,9 @@ typedef struct layer_run {
 } layer_run;
 
 static real *data_of(weft_tensor *x) { return x ? x->data : NULL; }
-static const real *rows_of(const weft_call *c, int at, int64_t from)
+static const real *rows_of(const weft_call *c, int input, int64_t from)
 {
-    return at == NOT_THERE ? NULL : c->x[at]->data + from;
+    return input == NOT_THERE ? NULL : c->x[input]->data + from;
 }
 static real *scratch(const weft_call *c, int64_t n)
 {
@@ -117,9 +117,9 @@ static weft__packed *take_table(layer_run *o)
     if (how(c)->table == NOT_THERE)
         return NULL;
     weft_tensor *table = c->x[how(c)->table];
-    weft_tensor *of[] = { weight(o, WEFT__W_IH), table, weight(o, WEFT__B_IH), weight(o, WEFT__B_HH) };
+    weft_tensor *inputs[] = { weight(o, WEFT__W_IH), table, weight(o, WEFT__B_IH), weight(o, WEFT__B_HH) };
     const int64_t rows = table->f.size[0], S = weft__slots(o->l.r.cell) * o->l.r.hidden;
-    weft__packed *k = weft__packed_of(of, 4, WEFT__PACK_TABLE, (size_t)((rows + 1) * S) * sizeof(real));
+    weft__packed *k = weft__packed_of(inputs, 4, WEFT__PACK_TABLE, (size_t)((rows + 1) * S) * sizeof(real));
     const int32_t *row = k ? rows_by_id(c, c->x[how(c)->ids], rows) : NULL;
     const real *x = row && !k->filled ? with_zeros(c, table) : o->l.x;
     if (row && x) {

@@ -10,20 +10,20 @@
 #include "rnn/rnn.h"
 
 /* ---- enabling ---- */
-bool weft_rnn_set_traced(weft_rnn *r, bool on)
+bool weft_rnn_set_traced(weft_rnn *r, bool traced)
 {
     weft__traces *t = weft__traces_of(r);
-    bool was = t && t->on;
+    bool old = t && t->on;
     if (!t || t->w->status)
-        return was;
-    if (on && t->own)
+        return old;
+    if (traced && t->own)
         return weft__fail(t->w, WEFT_EARG,
                           "rnn_set_traced: the cell is the program's own; expected one of the library"),
-               was;
-    if (on && !t->trace)
+               old;
+    if (traced && !t->trace)
         t->trace = weft__layer(weft_rnn_module(r), (size_t)(t->layers * t->directions) * sizeof *t->trace);
-    t->on = on && t->trace;
-    return was;
+    t->on = traced && t->trace;
+    return old;
 }
 
 bool weft__trace_allowed(const weft__traces *t, const char *function, bool composed, bool lean)
@@ -79,15 +79,15 @@ static void add_gradients(const weft_call *c, int64_t n, const real *given, cons
     RUN(c, scale, n, 1, carried, to, given != NULL);
 }
 
-static void step_back(const weft_call *c, const weft__trace *t, weft__recurrence *r, int64_t at)
+static void step_back(const weft_call *c, const weft__trace *t, weft__recurrence *r, int64_t step)
 {
-    const int64_t row = r->start.host[at], n = r->live.host[at], W = r->width, H = r->hidden;
+    const int64_t row = r->start.host[step], n = r->live.host[step], W = r->width, H = r->hidden;
     const real *dy = r->dy, *dyc = r->dyc;
     add_gradients(c, n * W, dy ? dy + row * W : NULL, r->carry_h, t->dh->data + row * W);
     if (t->dc)
         add_gradients(c, n * H, dyc ? dyc + row * H : NULL, r->carry_c, t->dc->data + row * H);
-    r->from = at;
-    r->to = at + 1;
+    r->from = step;
+    r->to = step + 1;
     RUN(c, recur_back, r);
 }
 
@@ -178,9 +178,9 @@ weft_rnn_traced weft_rnn_trace(weft_rnn *r, int layer, bool reverse)
     if (w->status || !is_available(w, all, layer, reverse))
         return out;
     const weft__trace *t = all->trace + layer * all->directions + reverse;
-    const char *wrong = weft__wrong(w, t->h);
-    if (wrong)
-        return weft__fail(w, WEFT_EARG, "rnn_trace: the result of the layer's last run %s", wrong), out;
+    const char *error = weft__wrong(w, t->h);
+    if (error)
+        return weft__fail(w, WEFT_EARG, "rnn_trace: the result of the layer's last run %s", error), out;
     WEFT_NO_GRAD(w) fill_traced(all, t, &out);
     return weft_ok(w) ? out : (weft_rnn_traced){ .gates = 0 };
 }

@@ -26,12 +26,12 @@ static bool list_installed(const corpus *c, int *missing)
     corpus_spec s = { .name = c->name };
     corpus_builder b = { 0 };
     errno = 0;
-    bool good = c->read(&s, &b), absent = !good && errno == ENOENT;
-    if (good)
+    bool ok = c->read(&s, &b), absent = !ok && errno == ENOENT;
+    if (ok)
         print_moments(c->name, &b.data, c->about);
     *missing |= absent << (int)(c - all_corpora);
     corpus_free(&b.data);
-    return good || absent;
+    return ok || absent;
 }
 
 static void list_missing(int missing)
@@ -46,12 +46,12 @@ static void list_missing(int missing)
 
 static int list_all(void)
 {
-    bool good = true;
+    bool ok = true;
     int missing = 0;
     printf("%-12s %9s %10s %8s %8s %6s %6s  %s\n", "corpus", "n", "tokens", "mean", "sd", "p99", "max",
            "about");
     for (int i = 0; i < corpora_count; i++)
-        good = (all_corpora[i].numbers || list_installed(all_corpora + i, &missing)) && good;
+        ok = (all_corpora[i].numbers || list_installed(all_corpora + i, &missing)) && ok;
     if (missing)
         list_missing(missing);
     printf("\nformulas: NAME:NUMBERS[,n=..][,seed=..] (n=3000, seed=1)\n");
@@ -62,7 +62,7 @@ static int list_all(void)
             snprintf(form, sizeof form, "%s%s%s", c->name, *c->numbers ? ":" : "", c->numbers);
             printf("%-24s %s\n", form, c->about);
         }
-    return good ? GOOD : FAILED;
+    return ok ? GOOD : FAILED;
 }
 
 static int list_names(void)

@@ -123,19 +123,19 @@ static bool choose_experiments(void *to, const char *names)
 {
     lab_asked *a = to;
     a->leave_out = ~0u;
-    for (const char *at = names;; at++) {
-        size_t n = strcspn(at, ",");
+    for (const char *p = names;; p++) {
+        size_t n = strcspn(p, ",");
         int i = 0;
-        while (i < EXPERIMENTS && (strlen(experiment[i].name) != n || strncmp(experiment[i].name, at, n)))
+        while (i < EXPERIMENTS && (strlen(experiment[i].name) != n || strncmp(experiment[i].name, p, n)))
             i++;
         if (i == EXPERIMENTS)
             return usage_error(&subcommand_lab,
                                "--only: found \"%.*s\"; expected layouts, contamination, adversaries, cost, "
                                "times, learning or gradients",
-                               n < 40 ? (int)n : 40, at),
+                               n < 40 ? (int)n : 40, p),
                    false;
         a->leave_out &= ~(1u << i);
-        if (!*(at += n))
+        if (!*(p += n))
             return true;
     }
 }
@@ -150,23 +150,23 @@ static int print_lengths(const lab_run *r)
 
 static int run_all(lab_run *r, const char *command)
 {
-    bool good = lab_read(r);
-    if (good && r->asked.lengths)
+    bool ok = lab_read(r);
+    if (ok && r->asked.lengths)
         return print_lengths(r);
-    if (!good || !lab_make_plans(r) || !open_times(r) || !write_sizes(r))
+    if (!ok || !lab_make_plans(r) || !open_times(r) || !write_sizes(r))
         return FAILED;
-    for (size_t i = 0; i < EXPERIMENTS && good && !lab_stops(r); i++)
-        good = r->asked.leave_out >> i & 1 || experiment[i].run(r);
+    for (size_t i = 0; i < EXPERIMENTS && ok && !lab_stops(r); i++)
+        ok = r->asked.leave_out >> i & 1 || experiment[i].run(r);
     lab_end_progress();
     bool late = is_late(r);
     if (!write_results(r, command))
         return FAILED;
-    if (good && interrupted)
+    if (ok && interrupted)
         return say_error(FAILED, "lab: interrupted; %s has the measurements so far", r->asked.out);
-    if (good && late)
+    if (ok && late)
         fprintf(stderr, "weft: lab: the time limit of %g s is over; %s has the measurements so far\n",
                 r->asked.seconds, r->asked.out);
-    return good ? GOOD : FAILED;
+    return ok ? GOOD : FAILED;
 }
 
 static bool add(void *to, const char *planner, bool padded)

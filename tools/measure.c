@@ -29,7 +29,7 @@ static int ascending(const void *a, const void *b)
 double quantile(double *x, int n, double q)
 {
     qsort(x, (size_t)n, sizeof *x, ascending);
-    double at = q * (n - 1), low = floor(at);
+    double position = q * (n - 1), low = floor(position);
     int i = (int)low, next = i + 1 < n ? i + 1 : i;
-    return x[i] + (at - low) * (x[next] - x[i]);
+    return x[i] + (position - low) * (x[next] - x[i]);
 }

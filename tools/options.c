@@ -17,9 +17,9 @@ int usage_error(const subcommand *s, const char *format, ...)
     return USAGE;
 }
 
-static const char *option_name(int i, const void *of)
+static const char *option_name(int i, const void *context)
 {
-    const option *o = ((const subcommand *)of)->options;
+    const option *o = ((const subcommand *)context)->options;
     return o && o[i].name ? o[i].name + 2 : NULL;
 }
 
@@ -82,19 +82,19 @@ static bool put(const subcommand *s, const option *o, const char *value, void *t
     }
 }
 
-/* Returns the value of the option at argv[*at] and moves *at to its last argument. NULL after a printed
+/* Returns the value of the option at argv[*index] and moves *index to its last argument. NULL after a printed
  * error. */
-static const char *value_of(const subcommand *s, const option *o, int argc, char **argv, int *at)
+static const char *value_of(const subcommand *s, const option *o, int argc, char **argv, int *index)
 {
-    const char *equals = strchr(argv[*at], '='), *next = *at + 1 < argc ? argv[*at + 1] : NULL;
+    const char *equals = strchr(argv[*index], '='), *next = *index + 1 < argc ? argv[*index + 1] : NULL;
     if (!o->value)
         return equals ? usage_error(s, "%s: found a value; expected none", o->name), NULL : "";
     if (equals && equals[1])
         return equals + 1;
     if (!equals && o->is_value)
-        return next && o->is_value(next) ? argv[++*at] : o->otherwise;
+        return next && o->is_value(next) ? argv[++*index] : o->otherwise;
     if (!equals && next && *next && strncmp(next, "--", 2))
-        return argv[++*at];
+        return argv[++*index];
     return usage_error(s, "%s: found no value; expected %s", o->name, o->value), NULL;
 }
 
@@ -111,16 +111,16 @@ int read_options(const subcommand *s, void *to, int *argc, char **argv)
 {
     int operands = 0;
     bool ended = false;
-    for (int at = 0; at < *argc; at++) {
-        if (ended || argv[at][0] != '-' || !argv[at][1]) {
-            argv[operands++] = argv[at];
-        } else if (!strcmp(argv[at], "--")) {
+    for (int index = 0; index < *argc; index++) {
+        if (ended || argv[index][0] != '-' || !argv[index][1]) {
+            argv[operands++] = argv[index];
+        } else if (!strcmp(argv[index], "--")) {
             ended = true;
         } else {
-            const option *o = find(s, argv[at]);
-            const char *value = o ? value_of(s, o, *argc, argv, &at) : NULL;
+            const option *o = find(s, argv[index]);
+            const char *value = o ? value_of(s, o, *argc, argv, &index) : NULL;
             if (!o)
-                return no_such_option(s, argv[at]);
+                return no_such_option(s, argv[index]);
             if (!value || !put(s, o, value, to))
                 return USAGE;
         }

@@ -66,34 +66,34 @@ static void free_all(planned *all, int n)
  * *failed. */
 static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **all, int *count, bool *failed)
 {
-    bool good = true;
+    bool ok = true;
     *all = get_memory(a->n, sizeof **all);
     *count = 0;
-    for (int i = 0; i < a->n && good; i++) {
+    for (int i = 0; i < a->n && ok; i++) {
         planned *t = *all + (*count)++;
         t->text = a->planners[i];
         t->seconds = (int)a->seconds;
         if (make(t, len, n))
             continue;
-        good = is_foreign(t->text);
+        ok = is_foreign(t->text);
         *failed = true;
         weft_plan_free(&t->plan);
-        if (good) {
+        if (ok) {
             *t = (planned){ 0 };
             --*count;
         }
     }
     int by_planners = *count;
-    good = good && (!a->from || read_plans(a->from, len, n, all, count));
-    for (int i = 0; i < *count && good; i++) {
+    ok = ok && (!a->from || read_plans(a->from, len, n, all, count));
+    for (int i = 0; i < *count && ok; i++) {
         planned *t = *all + i;
         if (!t->planner || t->own.name || i >= by_planners) {
             t->planner = &t->own; /* the array has moved */
             t->own.name = t->text;
         }
-        good = measure(t, len, n);
+        ok = measure(t, len, n);
     }
-    return good;
+    return ok;
 }
 
 static bool explain(const asked *a, const planned *all, int count, const int32_t *len, int64_t n)
@@ -112,18 +112,18 @@ static int plan_all(const asked *a)
     int count = 0;
     if (len && !n && !a->json)
         fprintf(stderr, "weft: plan: %s: found no lengths\n", strcmp(a->lengths, "-") ? a->lengths : "stdin");
-    bool failed = false, good = len && make_all(a, len, n, &all, &count, &failed) && (count || !failed);
-    if (good && a->report)
-        good = report_plans(a->report, a->lengths, len, n, all, count, a->command, a->times);
-    if (good && a->json)
+    bool failed = false, ok = len && make_all(a, len, n, &all, &count, &failed) && (count || !failed);
+    if (ok && a->report)
+        ok = report_plans(a->report, a->lengths, len, n, all, count, a->command, a->times);
+    if (ok && a->json)
         print_json(all, count, len);
-    else if (good)
+    else if (ok)
         print_table(all, count);
-    if (good && a->explain)
-        good = explain(a, all, count, len, n);
+    if (ok && a->explain)
+        ok = explain(a, all, count, len, n);
     free_all(all, count);
     free(len);
-    return good && finish_output("plan", GOOD) == GOOD && !failed ? GOOD : FAILED;
+    return ok && finish_output("plan", GOOD) == GOOD && !failed ? GOOD : FAILED;
 }
 
 static int list_planners(void)
@@ -198,16 +198,16 @@ static bool is_planner(const subcommand *s, const char *text)
     void *memory = NULL;
     if (is_foreign(text))
         return true;
-    bool good = weft_plan_parse(text, &named, &o, &memory) == WEFT_OK;
-    if (good) {
+    bool ok = weft_plan_parse(text, &named, &o, &memory) == WEFT_OK;
+    if (ok) {
         weft_planner checked = *named;
         checked.plan = plan_nothing;
-        good = weft_plan_make(&checked, NULL, 0, &o, &plan) == WEFT_OK;
-        if (good)
+        ok = weft_plan_make(&checked, NULL, 0, &o, &plan) == WEFT_OK;
+        if (ok)
             weft_plan_free(&plan);
     }
     free(memory);
-    return good || (usage_error(s, "%s", weft_plan_message()), false);
+    return ok || (usage_error(s, "%s", weft_plan_message()), false);
 }
 
 bool are_planners(const subcommand *s, char *const *text, int n)

@@ -72,9 +72,9 @@ static const subcommand *find(const char *name)
     return NULL;
 }
 
-static const char *word_at(int i, const void *of)
+static const char *word_at(int i, const void *context)
 {
-    (void)of;
+    (void)context;
     return i < SUBCOMMANDS ? all[i]->name : i == SUBCOMMANDS ? "help" : NULL;
 }
 

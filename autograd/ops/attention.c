@@ -104,13 +104,13 @@ static weft_tensor *dropout_factors(const attention *a, weft_tensor *const *x, w
     const weft_batch *q = x[Q]->f.batch;
     const weft_lengths l = weft_lengths_of(like);
     const int64_t heads = a->o.heads;
-    real *values = weft__take(w, WEFT__ARENA_CALLS, count(like) * (int64_t)sizeof *values), *at = values;
+    real *values = weft__take(w, WEFT__ARENA_CALLS, count(like) * (int64_t)sizeof *values), *next = values;
     for (int64_t s = 0, row = 0; values && s < q->n; s++)
         for (int32_t i = 0; i < q->len[s]; i++, row++)
             for (int64_t p = 0; p < l.len[row] * heads; p++) {
                 uint64_t key = weft__head_key(a->mask_key, p % heads);
                 int32_t position = i + (q->before ? q->before[s] : 0);
-                *at++ = weft__philox_mask(key, q->id[s], position, p / heads) < a->below ? 0 : a->kept;
+                *next++ = weft__philox_mask(key, q->id[s], position, p / heads) < a->below ? 0 : a->kept;
             }
     return values ? weft_ragged(w, values, heads, &(weft_lengths){ .n = l.n, .len = l.len }) : &w->nil;
 }
@@ -206,10 +206,10 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
 {
     attention a = { .o = opts ? *opts : (weft_attention_opts){ .heads = 1 } };
     a.o.heads = a.o.heads ? a.o.heads : 1;
-    const char *wrong = wrong_with(&a.o);
-    if (wrong)
+    const char *error = wrong_with(&a.o);
+    if (error)
         return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention",
-                               "%s; given: causal %d, scale %g, dropout %g, name %s", wrong, (int)a.o.causal,
+                               "%s; given: causal %d, scale %g, dropout %g, name %s", error, (int)a.o.causal,
                                (double)a.o.scale, (double)a.o.dropout, a.o.name ? a.o.name : "NULL");
     weft *w = weft__context(LIST(q, k, v));
     if (w->training && weft_ok(w) && q)
@@ -227,8 +227,8 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
         const weft_call *c = weft__apply(&op_attention, LIST(q, k, v), &a, sizeof a);
         if (!weft_ok(w))
             return c->y[OUT];
-        weft_tensor *of[] = { weft__new_view(c->x[Q]), weft__new_view(c->x[K]), weft__new_view(c->x[V]) };
-        return compose_attention(c->attributes, of, map);
+        weft_tensor *views[] = { weft__new_view(c->x[Q]), weft__new_view(c->x[K]), weft__new_view(c->x[V]) };
+        return compose_attention(c->attributes, views, map);
     }
     const weft_call *c = weft__apply(&op_attention_map, LIST(q, k, v), &a, sizeof a);
     *map = weft_ok(w) ? c->y[MAP] : &w->nil;

@@ -3,8 +3,8 @@
 
 /* ---- max: returns the value and a hidden result, its index, which receives the gradient. min is max of the
  * negated input, which is another hidden result. ---- */
-static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at);
-static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at);
+static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *index);
+static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *index);
 
 /* Result number `value` is the value; the other of the first two results is its index. */
 static bool extreme_shape(weft_call *c, int value)
@@ -78,13 +78,13 @@ static const weft_op op_pick = { .name = "take_along",
                                  .forward = pick_run,
                                  .backward = pick_back,
                                  .describe = weft__describe_along };
-static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at)
+static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *index)
 {
-    return APPLY_WITH(&op_place, *a, dy, at);
+    return APPLY_WITH(&op_place, *a, dy, index);
 }
-static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at)
+static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *index)
 {
-    return APPLY_WITH(&op_pick, *a, x, at);
+    return APPLY_WITH(&op_pick, *a, x, index);
 }
 
 /* ---- largest of ints: no index and no gradient ---- */
@@ -184,18 +184,18 @@ static const weft_op op_topk = { .name = "topk",
 
 void weft_topk(weft_tensor *x, int64_t k, int axis, weft_tensor **values, weft_tensor **indices)
 {
-    weft_tensor *inert = weft__inert_of(x), *at = inert, *value = inert;
+    weft_tensor *inert = weft__inert_of(x), *index = inert, *value = inert;
     if (weft__axis_not_rows(x, &axis, "topk")) {
         top t = { weft__along_axis(x, axis, false), k };
         const weft_call *c = weft__apply(&op_topk, &x, 1, &t, sizeof t);
-        at = c->y[0];
+        index = c->y[0];
         if (weft_ok(x->w)) {
-            weft_tensor *flat = weft_plain(at->f.batch ? weft__arranged_as(x, &at->f) : x);
+            weft_tensor *flat = weft_plain(index->f.batch ? weft__arranged_as(x, &index->f) : x);
             value = weft_index_select(weft_reshape(flat, 1, (int64_t[]){ -1 }), c->y[1]);
         }
     }
     if (values)
         *values = value;
     if (indices)
-        *indices = at;
+        *indices = index;
 }

@@ -7,10 +7,10 @@
 static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *function)
 {
     weft *w = weft__context(LIST(a, b));
-    const char *wrong = weft__wrong(w, a) ? weft__wrong(w, a) : weft__wrong(w, b);
+    const char *error = weft__wrong(w, a) ? weft__wrong(w, a) : weft__wrong(w, b);
     char text[128];
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "%s: a tensor %s", function, wrong);
+    if (error)
+        weft__fail(w, WEFT_EARG, "%s: a tensor %s", function, error);
     else if (!a->f.batch || !b->f.batch)
         weft__fail(w, WEFT_ESHAPE, "%s: %s; expected two ragged tensors", function,
                    weft__text(a->f.batch ? &b->f : &a->f, text));
@@ -29,11 +29,11 @@ static bool batches_fit(const weft_tensor *a, const weft_tensor *b)
 static weft_tensor *concat_rows(weft_tensor *x) { return weft_plain(weft_to_layout(x, WEFT_CONCAT)); }
 
 /* Writes n row numbers from `from` on. Returns the position after them. */
-static int32_t *write_rows(int32_t *at, int64_t from, int32_t n)
+static int32_t *write_rows(int32_t *out, int64_t from, int32_t n)
 {
     for (int32_t t = 0; t < n; t++)
-        *at++ = (int32_t)from + t;
-    return at;
+        *out++ = (int32_t)from + t;
+    return out;
 }
 
 /* ---- join: rows of [a; b] in the order of the joined batch ---- */
@@ -41,13 +41,13 @@ static int32_t *write_rows(int32_t *at, int64_t from, int32_t n)
  * numbers as a ragged tensor of ints. */
 static weft_tensor *join_map(weft *w, const weft_batch *a, const weft_batch *b, int32_t *rows, int32_t *place)
 {
-    int32_t *len = weft__take(w, WEFT__ARENA_CALLS, a->n * (int64_t)sizeof *len), *at = rows;
+    int32_t *len = weft__take(w, WEFT__ARENA_CALLS, a->n * (int64_t)sizeof *len), *next = rows;
     if (!len || !rows || !place)
         return &w->nil;
     for (int64_t s = 0; s < a->n; s++) {
         len[s] = a->len[s] + b->len[s];
-        at = write_rows(at, a->offset.host[s], a->len[s]);
-        at = write_rows(at, a->tokens + b->offset.host[s], b->len[s]);
+        next = write_rows(next, a->offset.host[s], a->len[s]);
+        next = write_rows(next, a->tokens + b->offset.host[s], b->len[s]);
     }
     weft_lengths l = { .n = a->n, .len = len, .id = a->own_ids ? a->id : NULL };
     weft_tensor *from = weft_ragged_ints(w, rows, &l);
@@ -139,13 +139,13 @@ weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b)
 static weft_tensor *split_index(weft *w, const weft_batch *whole, const weft_lengths *first, bool second)
 {
     int32_t *len = weft__take(w, WEFT__ARENA_CALLS, whole->n * (int64_t)sizeof *len);
-    int32_t *rows = weft__take(w, WEFT__ARENA_CALLS, whole->tokens * (int64_t)sizeof *rows), *at = rows;
+    int32_t *rows = weft__take(w, WEFT__ARENA_CALLS, whole->tokens * (int64_t)sizeof *rows), *next = rows;
     if (!len || !rows)
         return &w->nil;
     for (int64_t s = 0; s < whole->n; s++) {
         int32_t from = whole->offset.host[s] + (second ? first->len[s] : 0);
         len[s] = second ? whole->len[s] - first->len[s] : first->len[s];
-        at = write_rows(at, from, len[s]);
+        next = write_rows(next, from, len[s]);
     }
     return weft_ragged_ints(
         w, rows, &(weft_lengths){ .n = whole->n, .len = len, .id = whole->own_ids ? whole->id : NULL });
@@ -174,13 +174,13 @@ static bool parts_fit(weft_tensor *x, const weft_lengths *first)
 void weft_split_sequences(weft_tensor *joined, const weft_lengths *first, weft_tensor **a, weft_tensor **b)
 {
     weft *w = joined ? joined->w : weft__no_context();
-    bool fine = parts_fit(joined, first);
+    bool ok = parts_fit(joined, first);
     w->running = "split_sequences";
-    weft_tensor *rows = fine ? concat_rows(joined) : &w->nil;
+    weft_tensor *rows = ok ? concat_rows(joined) : &w->nil;
     if (a)
-        *a = fine ? weft_index_select(rows, split_index(w, joined->f.batch, first, false)) : &w->nil;
+        *a = ok ? weft_index_select(rows, split_index(w, joined->f.batch, first, false)) : &w->nil;
     if (b)
-        *b = fine ? weft_index_select(rows, split_index(w, joined->f.batch, first, true)) : &w->nil;
+        *b = ok ? weft_index_select(rows, split_index(w, joined->f.batch, first, true)) : &w->nil;
 }
 
 /* ---- pairs: one sequence for each query row, one token for each of its keys ---- */
@@ -217,15 +217,15 @@ static weft_tensor *pair_ints(weft *w, const weft_batch *q, const weft_batch *k,
 void weft__visible_pairs(weft_tensor *q, weft_tensor *k, int causal, weft_tensor **q_of_pair,
                          weft_tensor **k_of_pair)
 {
-    bool fine = batches_fit(q, k);
-    if (fine)
+    bool ok = batches_fit(q, k);
+    if (ok)
         q->w->running = "pairs";
-    weft_tensor *nil = fine ? &q->w->nil : pair_failed(q, k, "pairs");
-    weft_tensor *index = fine ? pair_ints(q->w, q->f.batch, k->f.batch, causal, false) : nil;
+    weft_tensor *nil = ok ? &q->w->nil : pair_failed(q, k, "pairs");
+    weft_tensor *index = ok ? pair_ints(q->w, q->f.batch, k->f.batch, causal, false) : nil;
     if (k_of_pair)
-        *k_of_pair = fine ? weft_index_select(concat_rows(k), index) : nil;
+        *k_of_pair = ok ? weft_index_select(concat_rows(k), index) : nil;
     if (q_of_pair)
-        *q_of_pair = fine ? weft_broadcast_to_tokens(concat_rows(q), index) : nil;
+        *q_of_pair = ok ? weft_broadcast_to_tokens(concat_rows(q), index) : nil;
 }
 
 void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair, weft_tensor **k_of_pair)

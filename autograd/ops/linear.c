@@ -59,7 +59,7 @@ static bool linear_shape(weft_call *c)
 /* A product [m, k] [k, n] for each group. The weight stores groups one after the other; all other operands
  * have them as columns. */
 static weft__product product_of(const weft_call *c, bool ta, bool tb, const int64_t *mnk, bool add,
-                                const weft__finish *then)
+                                const weft__finish *finish)
 {
     const int64_t m = mnk[0], n = mnk[1], k = mnk[2], a = ta ? m : k, b = tb ? k : n;
     const int64_t groups = groups_of(c);
@@ -78,7 +78,7 @@ static weft__product product_of(const weft_call *c, bool ta, bool tb, const int6
                             .stride_b = of_weight ? b : n * k,
                             .stride_c = of_weight ? m * n : n,
                             .precision = dev(c)->precision,
-                            .then = then };
+                            .then = finish };
 }
 static void product(const weft_call *c, bool ta, bool tb, const int64_t *mnk, const real *a, const real *b,
                     real *y, bool add)
@@ -108,9 +108,9 @@ static int64_t tokens_of(const weft_call *c) { return weft__rows(&c->x[X_]->f) /
 static void linear_run(weft_call *c)
 {
     const curve *u = how(c);
-    weft__finish then = { c->n > BIAS ? part_of(c, BIAS, 1) : NULL, width(c->y[0]), u->f, u->p, 0 };
+    weft__finish finish = { c->n > BIAS ? part_of(c, BIAS, 1) : NULL, width(c->y[0]), u->f, u->p, 0 };
     const int64_t mnk[] = { tokens_of(c), width(c->y[0]), width(c->x[X_]) };
-    weft__product p = product_of(c, false, true, mnk, false, &then);
+    weft__product p = product_of(c, false, true, mnk, false, &finish);
     p.packed = packed_weight(c, &p);
     RUN(c, gemm, &p, X(c, X_), part_of(c, WEIGHT, width(c->x[X_])), Y(c, 0));
 }
@@ -175,11 +175,11 @@ static weft_tensor *composed_groups(const weft_call *c)
 static void linear_composed(const weft_call *c, weft_tensor **y)
 {
     const curve *u = how(c);
-    weft_tensor *of[2] = { c->x[WEIGHT], c->n > BIAS ? c->x[BIAS] : NULL };
+    weft_tensor *lists[2] = { c->x[WEIGHT], c->n > BIAS ? c->x[BIAS] : NULL };
     for (int i = 0; u->rows && i < c->n - WEIGHT; i++)
-        of[i] = weft_slice(of[i], 0, u->from, u->from + u->rows);
-    weft_tensor *sum = is_grouped(c) ? composed_groups(c) : weft_matmul_with(c->x[X_], false, of[0], true);
-    sum = of[1] && !is_grouped(c) ? weft_add(sum, of[1]) : sum;
+        lists[i] = weft_slice(lists[i], 0, u->from, u->from + u->rows);
+    weft_tensor *sum = is_grouped(c) ? composed_groups(c) : weft_matmul_with(c->x[X_], false, lists[0], true);
+    sum = lists[1] && !is_grouped(c) ? weft_add(sum, lists[1]) : sum;
     y[0] = u->f == WEFT__UNARIES ? sum : weft__unary(u->f, sum, u->p);
 }
 

@@ -27,14 +27,14 @@ weft_packed_sequence weft_packed_sequence_of(weft_tensor *x)
 }
 
 /* ---- from a packed sequence to a ragged tensor ---- */
-/* Returns the rule that the sizes of a packed sequence break, and sets *at to the position; NULL if none. */
-static const char *wrong_sizes(const weft_packed_sequence *p, int64_t *at)
+/* Returns the rule that the sizes of a packed sequence break, and sets *position; NULL if none. */
+static const char *wrong_sizes(const weft_packed_sequence *p, int64_t *position)
 {
     if (p->steps < 0 || p->sequences < 0 || (p->steps && !p->batch_sizes))
         return "batch_sizes [steps] and counts of 0 or more";
     int64_t rows = 0, before = p->sequences;
-    for (*at = 0; *at < p->steps; ++*at) {
-        int32_t size = p->batch_sizes[*at];
+    for (*position = 0; *position < p->steps; ++*position) {
+        int32_t size = p->batch_sizes[*position];
         if (size < 1 || size > before)
             return "batch_sizes of 1 or more that never grow, at most the number of sequences";
         before = size;
@@ -45,13 +45,14 @@ static const char *wrong_sizes(const weft_packed_sequence *p, int64_t *at)
 
 /* Fills sorted [sequences] with sorted_indices, or without them with the inverse of unsorted_indices, or
  * without both with 0, 1, .. Fills place [sequences] with the inverse. Returns the same as wrong_sizes. */
-static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, int32_t *place, int64_t *at)
+static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, int32_t *place,
+                               int64_t *position)
 {
     const int32_t *forward = p->sorted_indices, *back = p->unsorted_indices;
     for (int64_t i = 0; i < p->sequences; i++)
         sorted[i] = place[i] = -1;
-    for (*at = 0; *at < p->sequences; ++*at) {
-        int32_t i = (int32_t)*at, rank = forward || !back ? i : back[i], s = forward ? forward[i] : i;
+    for (*position = 0; *position < p->sequences; ++*position) {
+        int32_t i = (int32_t)*position, rank = forward || !back ? i : back[i], s = forward ? forward[i] : i;
         if (rank < 0 || rank >= p->sequences || s < 0 || s >= p->sequences || sorted[rank] >= 0 ||
             place[s] >= 0)
             return "indices that contain each sequence once";
@@ -122,15 +123,16 @@ weft_tensor *weft_ragged_of(const weft_packed_sequence *p)
         return weft__failed(x, WEFT_EARG, "ragged_of", "expected plain data [rows, ..]");
     weft *w = x->w;
     w->running = "ragged_of";
-    int64_t at = 0;
+    int64_t position = 0;
     int32_t *sorted = NULL;
-    const char *wrong = wrong_sizes(p, &at);
-    if (!wrong && (sorted = weft__take(w, WEFT__ARENA_CALLS, 2 * p->sequences * (int64_t)sizeof *sorted)))
-        wrong = wrong_order(p, sorted, sorted + p->sequences, &at);
-    if (wrong)
-        weft__fail(
-            w, WEFT_EARG, "ragged_of: position %lld, with %lld steps, %lld sequences, %lld rows; expected %s",
-            (long long)at, (long long)p->steps, (long long)p->sequences, (long long)x->f.size[0], wrong);
+    const char *error = wrong_sizes(p, &position);
+    if (!error && (sorted = weft__take(w, WEFT__ARENA_CALLS, 2 * p->sequences * (int64_t)sizeof *sorted)))
+        error = wrong_order(p, sorted, sorted + p->sequences, &position);
+    if (error)
+        weft__fail(w, WEFT_EARG,
+                   "ragged_of: position %lld, with %lld steps, %lld sequences, %lld rows; expected %s",
+                   (long long)position, (long long)p->steps, (long long)p->sequences, (long long)x->f.size[0],
+                   error);
     return w->status ? &w->nil : from_rows(p, sorted);
 }
 
@@ -145,10 +147,10 @@ static weft_tensor *listed(weft_tensor *const *x, int64_t n, const char *functio
                    (long long)n);
     for (int64_t s = 0; len && s < n && !w->status; s++) {
         char text[128];
-        const char *wrong = weft__wrong(w, x[s]);
-        if (wrong || x[s]->f.batch || x[s]->f.rank < 1 || x[s]->f.rank != x[0]->f.rank)
+        const char *error = weft__wrong(w, x[s]);
+        if (error || x[s]->f.batch || x[s]->f.rank < 1 || x[s]->f.rank != x[0]->f.rank)
             weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld %s%s; expected plain [T, ..] of one rank", function,
-                       (long long)s, wrong ? wrong : "is ", wrong ? "" : weft__text(&x[s]->f, text));
+                       (long long)s, error ? error : "is ", error ? "" : weft__text(&x[s]->f, text));
         else
             len[s] = (int32_t)x[s]->f.size[0];
     }

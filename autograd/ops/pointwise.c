@@ -157,9 +157,9 @@ static bool broadcast_shape(weft_call *c)
 }
 static bool compare_shape(weft_call *c)
 {
-    bool fine = broadcast_shape_of(c, 0);
+    bool ok = broadcast_shape_of(c, 0);
     c->y[0]->f.type = WEFT_REAL;
-    return fine;
+    return ok;
 }
 
 static void binary_run(weft_call *c)

@@ -6,10 +6,10 @@
 bool weft__axis(const weft_tensor *x, int *axis, const char *function)
 {
     weft *w = x ? x->w : weft__no_context();
-    const char *wrong = weft__wrong(w, x);
+    const char *error = weft__wrong(w, x);
     char text[128];
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
+    if (error)
+        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, error);
     else if (!w->status && (*axis >= x->f.rank || *axis < -x->f.rank))
         weft__fail(w, WEFT_EARG, "%s: %s has no axis %d", function, weft__text(&x->f, text), *axis);
     else
@@ -110,8 +110,8 @@ static bool expand_shape(weft_call *c)
     c->y[0]->f = a->whole;
     if (a->axis == 0)
         weft__drop_row_order(c);
-    weft__form want = weft__reduced_form(a);
-    return weft__same(&want, x) || weft_op_refuse(c, "expected one row for each run");
+    weft__form expected = weft__reduced_form(a);
+    return weft__same(&expected, x) || weft_op_refuse(c, "expected one row for each run");
 }
 static void expand_run(weft_call *c)
 {
@@ -180,10 +180,10 @@ static weft_tensor *variance(weft_tensor *x, int axis, double correction, const 
         return weft__failed(x, WEFT_ESHAPE, name, "expected reals (weft_to_reals)");
     if (!(correction >= 0 && isfinite(correction)))
         return weft__failed(x, WEFT_EARG, name, "correction %g; expected 0 or more", correction);
-    double left = (double)x->f.size[axis] - correction;
+    double divisor = (double)x->f.size[axis] - correction;
     weft__along a = weft__along_axis(x, axis, false);
     weft_tensor *apart = weft_sub(x, weft__expand(weft_mean(x, axis), &a));
-    return weft_scale(weft__reduce(weft_square(apart), &a), left > 0 ? 1 / left : 0);
+    return weft_scale(weft__reduce(weft_square(apart), &a), divisor > 0 ? 1 / divisor : 0);
 }
 
 weft_tensor *weft_var(weft_tensor *x, int axis, double correction)
@@ -194,8 +194,8 @@ weft_tensor *weft_var(weft_tensor *x, int axis, double correction)
 /* Where the deviation is 0, its gradient is that of the variance, 0, not the infinite one of the root. */
 weft_tensor *weft_std(weft_tensor *x, int axis, double correction)
 {
-    weft_tensor *v = variance(x, axis, correction, "std"), *is = weft_greater(v, weft_scalar(v->w, 0));
-    return weft_where(is, weft_sqrt(weft_where(is, v, weft_scalar(v->w, 1))), v);
+    weft_tensor *v = variance(x, axis, correction, "std"), *positive = weft_greater(v, weft_scalar(v->w, 0));
+    return weft_where(positive, weft_sqrt(weft_where(positive, v, weft_scalar(v->w, 1))), v);
 }
 
 /* ---- norms ---- */
@@ -204,11 +204,11 @@ weft_tensor *weft_std(weft_tensor *x, int axis, double correction)
 static weft_tensor *scale_of(weft_tensor *x, const weft__along *a)
 {
     weft *w = x->w;
-    bool was = weft_set_grad_enabled(w, false);
+    bool recording = weft_set_grad_enabled(w, false);
     weft_tensor *one = weft_scalar(w, 1), *most = weft_max(weft_abs(x), a->axis);
     most = weft_where(weft_less(most, weft_scalar(w, (double)INFINITY)), most, one);
     most = weft_where(most, most, one);
-    weft_set_grad_enabled(w, was);
+    weft_set_grad_enabled(w, recording);
     return most;
 }
 

@@ -271,21 +271,21 @@ weft_tensor *weft__insert_axis(weft_tensor *x, int axis)
 
 weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis)
 {
-    bool fine = x && n > 0 && n <= INT32_MAX;
-    weft *w = weft__context(x, fine ? (int)n : 0);
-    for (int64_t i = 0; fine && i < n; i++)
-        fine = !weft__wrong(w, x[i]);
-    if (!fine || !weft_ok(w))
+    bool ok = x && n > 0 && n <= INT32_MAX;
+    weft *w = weft__context(x, ok ? (int)n : 0);
+    for (int64_t i = 0; ok && i < n; i++)
+        ok = !weft__wrong(w, x[i]);
+    if (!ok || !weft_ok(w))
         return weft__failed_of(x, x && n > 0 && n <= INT32_MAX ? (int)n : 0, WEFT_EARG, "stack",
                                "%lld tensors%s; expected one or more", (long long)n, x ? "" : ", NULL");
-    int rank = x[0]->f.rank + 1, at = axis < 0 ? axis + rank : axis;
-    if (rank > WEFT_RANK || at < 0 || at >= rank)
+    int rank = x[0]->f.rank + 1, position = axis < 0 ? axis + rank : axis;
+    if (rank > WEFT_RANK || position < 0 || position >= rank)
         return weft__failed(x[0], WEFT_ESHAPE, "stack",
                             "new axis %d; expected an input of rank 0 .. %d and an axis of the result", axis,
                             WEFT_RANK - 1);
     weft_tensor **views =
-        stackable(x, n, at) ? weft__take(w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *views) : NULL;
+        stackable(x, n, position) ? weft__take(w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *views) : NULL;
     for (int64_t i = 0; views && i < n; i++)
-        views[i] = weft__insert_axis(x[i], at);
-    return views ? weft__apply(&op_stack, views, (int)n, &at, sizeof at)->y[0] : &w->nil;
+        views[i] = weft__insert_axis(x[i], position);
+    return views ? weft__apply(&op_stack, views, (int)n, &position, sizeof position)->y[0] : &w->nil;
 }

@@ -4,7 +4,7 @@
 #include "autograd/op.h"
 
 enum { SOFTMAX, LOG_SOFTMAX, LOGSUMEXP };
-static weft_tensor *run_on(int which, const weft__along *a, weft_tensor *x, weft_tensor *mask);
+static weft_tensor *run_on(int kind, const weft__along *a, weft_tensor *x, weft_tensor *mask);
 
 static weft_tensor *mask_input(const weft_call *c) { return c->n > 1 ? c->x[1] : NULL; }
 static const real *mask_of(const weft_call *c) { return c->n > 1 ? X(c, 1) : NULL; }
@@ -92,20 +92,20 @@ static const weft_op records[] = { { .name = "softmax",
                                      .backward = logsumexp_back,
                                      .describe = weft__describe_along } };
 
-static weft_tensor *run_on(int which, const weft__along *a, weft_tensor *x, weft_tensor *mask)
+static weft_tensor *run_on(int kind, const weft__along *a, weft_tensor *x, weft_tensor *mask)
 {
-    const weft_op *op = &records[which];
+    const weft_op *op = &records[kind];
     return mask ? APPLY_WITH(op, *a, x, mask) : APPLY_WITH(op, *a, x);
 }
 
-static weft_tensor *softmax_of(int which, weft_tensor *x, int axis, weft_tensor *mask)
+static weft_tensor *softmax_of(int kind, weft_tensor *x, int axis, weft_tensor *mask)
 {
-    const char *name = records[which].name;
+    const char *name = records[kind].name;
     if (!weft__axis(x, &axis, name))
         return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "expected a tensor and its mask") :
                       weft__inert_of(x);
     weft__along a = weft__along_axis(x, axis, true);
-    return run_on(which, &a, x, mask);
+    return run_on(kind, &a, x, mask);
 }
 
 weft_tensor *weft_softmax(weft_tensor *x, int axis, weft_tensor *mask)

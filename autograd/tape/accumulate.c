@@ -51,10 +51,10 @@ static bool gradient_fits(const weft_tensor *x, const weft_tensor *g)
 {
     char a[128], b[128];
     const char *by = x->w->tape->entry_name;     /* running may be an operator of its backward */
-    const char *wrong = weft__wrong(x->w, g);
+    const char *error = weft__wrong(x->w, g);
     by = by ? by : x->w->running;
-    if (wrong)
-        weft__fail(x->w, WEFT_EARG, "backward of %s: the gradient that it returned %s", by, wrong);
+    if (error)
+        weft__fail(x->w, WEFT_EARG, "backward of %s: the gradient that it returned %s", by, error);
     else if (!weft__same(&x->f, &g->f))
         weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s; expected one shape",
                    by, weft__text(&g->f, a), weft__text(&x->f, b));

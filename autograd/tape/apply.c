@@ -24,13 +24,13 @@ static bool agree(weft_call *c)
         if (!f->batch)
             continue;
         if (first && first->batch != f->batch && !c->op->ragged_apart) {
-            char why[200];
-            weft__difference(first->batch, f->batch, why, sizeof why);
-            return weft_op_refuse(c, why);
+            char reason[200];
+            weft__difference(first->batch, f->batch, reason, sizeof reason);
+            return weft_op_refuse(c, reason);
         }
-        weft_layout want = layout_needed(c, first, f);
-        if (f->layout != want) {
-            weft__form to = weft__as_layout(*f, f->batch, want, 0, WEFT_ALIGN_LEFT, NULL);
+        weft_layout needed = layout_needed(c, first, f);
+        if (f->layout != needed) {
+            weft__form to = weft__as_layout(*f, f->batch, needed, 0, WEFT_ALIGN_LEFT, NULL);
             c->x[i] = weft__arranged(c->x[i], &to, 0);
             if (c->x[i]->w->status)
                 return false;                    /* no memory */
@@ -95,11 +95,11 @@ static void *dummy_buffer(const weft_tensor *t, weft_dtype asked, void *seen)
 
 static void *data_of(const weft_tensor *t, weft_dtype type)
 {
-    const char *wrong = t ? weft__wrong(t->w, t) : NULL;
+    const char *error = t ? weft__wrong(t->w, t) : NULL;
     const char *function = type == WEFT_REAL ? "op_data" : "op_int_data";
-    if (wrong)
-        weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", function, wrong);
-    if (!t || wrong)
+    if (error)
+        weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", function, error);
+    if (!t || error)
         return NULL;
     if (t->w->tape)
         weft__run_deferred(t->w);                /* raw reads require that no call waits */

@@ -44,9 +44,9 @@ static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
 /* Checks that a function of the record returned a tensor of this step, or fails the context. */
 static bool returned_is_usable(weft *w, const weft_call *c, const char *function, const weft_tensor *t)
 {
-    const char *wrong = w->status ? NULL : weft__wrong(w, t);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "%s of %s: the tensor that it returned %s", function, c->op->name, wrong);
+    const char *error = w->status ? NULL : weft__wrong(w, t);
+    if (error)
+        weft__fail(w, WEFT_EARG, "%s of %s: the tensor that it returned %s", function, c->op->name, error);
     return !w->status;
 }
 
@@ -166,13 +166,13 @@ static void run_entries(weft *w, int64_t top, int64_t bottom)
         bool any = false, consumed = w->tape->entry[e].consumed;
         for (int k = 0; k < c->m; k++)
             any |= node(c->y[k])->grad && node(c->y[k])->reached_pass == w->tape->pass;
-        weft_mark here = weft_mark_here(w);
+        weft_mark mark = weft_mark_here(w);
         any = any && weft__inputs_unchanged(&w->tape->entry[e]);
         if (any)
             (w->profiling ? run_entry_timed : run_entry)(w, c, &consumed);
         w->tape->entry[e].consumed = consumed;
         if (any && !w->recording && !w->status)
-            weft__rewind_numbers(w, here);
+            weft__rewind_numbers(w, mark);
         for (int k = 0; k < c->m; k++)
             drop_gradient(w, c->y[k]);
         if (w->tape->pass_watch && !bottom && w->tape->for_parameters)
@@ -180,47 +180,47 @@ static void run_entries(weft *w, int64_t top, int64_t bottom)
     }
 }
 
-static void seed(weft_tensor *of)                /* d sum(of) / d of = 1 */
+static void seed(weft_tensor *y)                /* d sum(y) / dy = 1 */
 {
-    weft *w = of->w;
+    weft *w = y->w;
     if (w->recording) {
-        node(of)->grad = weft__spread_to(weft_scalar(w, 1), &of->f);
+        node(y)->grad = weft__spread_to(weft_scalar(w, 1), &y->f);
         return;
     }
-    node(of)->grad = weft__slot(w, &of->f);
-    if (node(of)->grad)
-        w->dev.k->fill(&w->dev, count(of), 1, node(of)->grad->data);
+    node(y)->grad = weft__slot(w, &y->f);
+    if (node(y)->grad)
+        w->dev.k->fill(&w->dev, count(y), 1, node(y)->grad->data);
 }
 
-static void run_pass(weft_tensor *of, bool recording)
+static void run_pass(weft_tensor *y, bool recording)
 {
-    weft *w = of->w;
-    bool was = weft_set_grad_enabled(w, recording);
+    weft *w = y->w;
+    bool old = weft_set_grad_enabled(w, recording);
     w->tape->in_pass = true;
-    reach(w, 0, node(of)->entry_number);
+    reach(w, 0, node(y)->entry_number);
     if (w->tape->pass_watch && w->tape->for_parameters)
-        report_uses(w, node(of)->entry_number);
+        report_uses(w, node(y)->entry_number);
     w->tape->unrecorded_pass = !recording;
     /* Gradient of a parameter, or of a tensor given to weft_gradients, which the pass must not change. */
-    weft_tensor *saved = node(of)->grad;
-    bool own = !node(of)->entry_number;
-    bool fine = !w->tape->for_parameters || weft__reaches_parameters(of);
-    if (!own && fine)
-        seed(of);
+    weft_tensor *saved = node(y)->grad;
+    bool own = !node(y)->entry_number;
+    bool ok = !w->tape->for_parameters || weft__reaches_parameters(y);
+    if (!own && ok)
+        seed(y);
     if (!w->status)
-        run_entries(w, node(of)->entry_number, 0);
+        run_entries(w, node(y)->entry_number, 0);
     if (own)
-        node(of)->grad = saved;
+        node(y)->grad = saved;
     w->tape->unrecorded_pass = w->tape->in_pass = false;
-    w->recording = was;
+    w->recording = old;
 }
 
-static bool check_output(weft *w, weft_tensor *of, const char *function)
+static bool check_output(weft *w, weft_tensor *y, const char *function)
 {
-    const char *wrong = weft__wrong(w, of);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
-    else if (of->f.type != WEFT_REAL)
+    const char *error = weft__wrong(w, y);
+    if (error)
+        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, error);
+    else if (y->f.type != WEFT_REAL)
         weft__fail(w, WEFT_EARG, "%s: a tensor of ints has no gradient; expected reals", function);
     else if (w->tape && w->tape->in_pass)
         weft__fail(w, WEFT_EARG,
@@ -236,13 +236,13 @@ static bool check_output(weft *w, weft_tensor *of, const char *function)
 static void backward_of_itself(weft_tensor *parameter)
 {
     weft *w = parameter->w;
-    weft_mark here = weft_mark_here(w);
+    weft_mark mark = weft_mark_here(w);
     weft_tensor *ones = weft_full(w, 1, parameter->f.rank, parameter->f.size);
     if (w->status)
         return;
     w->dev.k->scale(&w->dev, count(ones), 1, ones->data, node(parameter)->grad->data, true);
     node(parameter)->has_gradient = true;
-    weft_rewind(w, here);
+    weft_rewind(w, mark);
 }
 
 void weft_backward(weft_tensor *loss)
@@ -274,89 +274,89 @@ void weft_backward(weft_tensor *loss)
 weft_tensor *weft_grad(weft_tensor *t) { return t && node(t)->parameter ? node(t)->grad : NULL; }
 
 /* ---- gradients of chosen tensors ---- */
-static bool check_gradients_of(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n)
+static bool check_gradients_of(weft *w, weft_tensor *y, weft_tensor *const *x, int64_t n)
 {
-    bool fine = check_output(w, of, "gradients");
-    bool there = fine && node(of)->entry_number;
-    for (int64_t i = 0; fine && i < n; i++) {
-        fine = check_output(w, by[i], "gradients");
-        there |= by[i] == of;
+    bool ok = check_output(w, y, "gradients");
+    bool found = ok && node(y)->entry_number;
+    for (int64_t i = 0; ok && i < n; i++) {
+        ok = check_output(w, x[i], "gradients");
+        found |= x[i] == y;
     }
-    if (fine && !there)
+    if (ok && !found)
         weft__fail(w, WEFT_EARG, "gradients: the first tensor is not a result on the tape: %s",
-                   weft__why_not_on_tape(of));
-    return fine && there;
+                   weft__why_not_on_tape(y));
+    return ok && found;
 }
 
-static void save_gradients(weft *w, weft_tensor *const *by, int64_t n, weft_tensor **saved)
+static void save_gradients(weft *w, weft_tensor *const *x, int64_t n, weft_tensor **saved)
 {
     for (int64_t i = 0; i < n; i++) {
-        if (node(by[i])->kept_pass == w->tape->pass)
+        if (node(x[i])->kept_pass == w->tape->pass)
             continue;                            /* listed twice */
-        saved[i] = node(by[i])->grad;
-        node(by[i])->grad = NULL, node(by[i])->reached_pass = node(by[i])->kept_pass = w->tape->pass;
+        saved[i] = node(x[i])->grad;
+        node(x[i])->grad = NULL, node(x[i])->reached_pass = node(x[i])->kept_pass = w->tape->pass;
     }
 }
 
 /* Returns a gradient buffer as a tensor of the step. When the step ends, later passes reuse the buffer. */
 static weft_tensor *as_step_tensor(weft *w, weft_tensor *slot)
 {
-    int64_t at = weft_mark_here(w).at[1];
+    int64_t entries = weft_mark_here(w).at[1];
     weft_tensor *g = weft__header(w, &slot->f);
     if (!g)
         return &w->nil;
     g->data = slot->data;
     if (node(slot)->kept_pass != w->tape->pass) /* otherwise it was listed twice */
-        node(slot)->kept_pass = w->tape->pass, node(slot)->entry_number = at,
+        node(slot)->kept_pass = w->tape->pass, node(slot)->entry_number = entries,
         node(slot)->grad = w->tape->lent_buffers, w->tape->lent_buffers = slot;
     return g;
 }
 
-static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
+static weft_tensor *result_of(weft *w, weft_tensor *y, weft_tensor *x)
 {
-    weft_tensor *g = node(by)->grad;
-    if (of == by && !node(of)->entry_number)
-        return weft__spread_to(weft_scalar(w, 1), &by->f);
+    weft_tensor *g = node(x)->grad;
+    if (y == x && !node(y)->entry_number)
+        return weft__spread_to(weft_scalar(w, 1), &x->f);
     if (w->status || !g)
-        return w->status ? &w->nil : weft__tensor(w, &by->f, NULL);
+        return w->status ? &w->nil : weft__tensor(w, &x->f, NULL);
     return w->recording ? g : as_step_tensor(w, g);
 }
 
-/* by and out do not overlap; each of out is the inert tensor. Restores the recording mode at the end. */
-static void find_gradients(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out,
+/* x and out do not overlap; each of out is the inert tensor. Restores the recording mode at the end. */
+static void find_gradients(weft *w, weft_tensor *y, weft_tensor *const *x, int64_t n, weft_tensor **out,
                            bool recorded)
 {
     weft_tensor **saved = weft__take(w, WEFT__ARENA_CALLS, (n + 1) * (int64_t)sizeof *saved);
     if (!saved)
         return;
-    bool was = weft_set_grad_enabled(w, recorded);
+    bool old = weft_set_grad_enabled(w, recorded);
     w->tape->pass++;
-    save_gradients(w, by, n, saved);
-    run_pass(of, recorded);
+    save_gradients(w, x, n, saved);
+    run_pass(y, recorded);
     for (int64_t i = 0; i < n; i++)
-        out[i] = result_of(w, of, by[i]);
+        out[i] = result_of(w, y, x[i]);
     for (int64_t i = 0; i < n; i++)
-        if (node(by[i])->kept_pass == w->tape->pass) /* first mention in the list */
-            node(by[i])->grad = saved[i], node(by[i])->kept_pass = 0;
-    w->recording = was;
+        if (node(x[i])->kept_pass == w->tape->pass) /* first mention in the list */
+            node(x[i])->grad = saved[i], node(x[i])->kept_pass = 0;
+    w->recording = old;
 }
 
-/* out may be the array by, so the list is copied first. */
-static void gradients(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out, bool recorded)
+/* out may be the array x, so the list is copied first. */
+static void gradients(weft_tensor *y, weft_tensor *const *x, int64_t n, weft_tensor **out, bool recorded)
 {
-    weft *w = weft__context(&of, 1);
-    w = w->status && by && n > 0 ? weft__context(by, n) : w;
+    weft *w = weft__context(&y, 1);
+    w = w->status && x && n > 0 ? weft__context(x, n) : w;
     weft_tensor **asked = NULL;
-    if (!by || !out || n < 0)
+    if (!x || !out || n < 0)
         weft__fail(w, WEFT_EARG, "gradients: NULL; expected tensors and room for gradients");
     else if (!w->status)
         asked = weft__take(w, WEFT__ARENA_CALLS, (n + 1) * (int64_t)sizeof *asked);
     if (asked && n)
-        memcpy(asked, by, (size_t)n * sizeof *asked);
+        memcpy(asked, x, (size_t)n * sizeof *asked);
     for (int64_t i = 0; out && i < n; i++)
         out[i] = &w->nil;
-    if (asked && check_gradients_of(w, of, asked, n))
-        find_gradients(w, of, asked, n, out, recorded);
+    if (asked && check_gradients_of(w, y, asked, n))
+        find_gradients(w, y, asked, n, out, recorded);
 }
 
 void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out)

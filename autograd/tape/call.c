@@ -16,9 +16,9 @@ weft__callback weft__op_callback_begin(weft *w, const weft_call *c, const char *
 static bool inputs_are_usable(weft *w, const weft_op *op, weft_tensor *const *x, int n)
 {
     for (int i = 0; i < n && !w->status; i++) {
-        const char *wrong = weft__wrong(w, x[i]);
-        if (wrong)
-            weft__fail(w, WEFT_EARG, "%s: input %d %s", op->name, i, wrong);
+        const char *error = weft__wrong(w, x[i]);
+        if (error)
+            weft__fail(w, WEFT_EARG, "%s: input %d %s", op->name, i, error);
     }
     if (n == 0)
         weft__fail(w, WEFT_EARG, "%s: no inputs; expected one or more", op->name);
@@ -144,37 +144,37 @@ static void record(weft *w, weft_call *c)
 
 static bool results_are_possible(weft_call *c)
 {
-    bool fine = !c->x[0]->w->status;
-    for (int k = 0; fine && k < c->m; k++) {
+    bool ok = !c->x[0]->w->status;
+    for (int k = 0; ok && k < c->m; k++) {
         if (c->y[k]->f.rank == UNSHAPED)
             return weft__refuse(c,
                                 "the shape function has not set a valid shape of result %d; expected "
                                 "weft_op_like or weft_op_set_shape",
                                 k);
-        fine = weft__possible(c->x[0]->w, &c->y[k]->f);
-        if (fine && !c->op->forward &&
+        ok = weft__possible(c->x[0]->w, &c->y[k]->f);
+        if (ok && !c->op->forward &&
             (c->y[k]->f.type != c->x[0]->f.type || count(c->y[k]) != count(c->x[0])))
-            fine = weft_op_refuse(c, "a view; expected the type and number of elements of its input");
+            ok = weft_op_refuse(c, "a view; expected the type and number of elements of its input");
     }
-    return fine;
+    return ok;
 }
 
 static bool own_shape(weft *w, weft_call *c)
 {
     weft__callback outer = weft__op_callback_begin(w, c, "the shape function of");
-    bool fine = c->op->shape(c);
+    bool ok = c->op->shape(c);
     weft__callback_end(w, outer);
-    return fine;
+    return ok;
 }
 
 static bool has_shape(weft_call *c)
 {
     weft *w = c->y[0]->w;
-    bool fine = is_own(c) ? own_shape(w, c) : c->op->shape(c);
-    if (!fine)                                   /* a second error is ignored */
+    bool ok = is_own(c) ? own_shape(w, c) : c->op->shape(c);
+    if (!ok)                                   /* a second error is ignored */
         weft__fail(w, WEFT_EARG, "%s: the shape function failed; expected a reason by weft_op_refuse",
                    c->op->name);
-    return fine;
+    return ok;
 }
 
 static const weft_call *apply_call(weft *w, const weft_op *op, const weft__inputs *in,

@@ -13,9 +13,9 @@ static weft_tensor *value_of(function *f, weft_tensor *const *x, void *user)
     weft__callback outer = weft__callback_begin(w, "the function of", "gradcheck");
     weft_tensor *y = f(x, user);
     weft__callback_end(w, outer);
-    const char *wrong = w->status ? NULL : weft__wrong(w, y);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "gradcheck: the tensor that the function returned %s", wrong);
+    const char *error = w->status ? NULL : weft__wrong(w, y);
+    if (error)
+        weft__fail(w, WEFT_EARG, "gradcheck: the tensor that the function returned %s", error);
     else if (!w->status && count(y) != 1)
         weft__failed(y, WEFT_ESHAPE, "gradcheck", "expected a function whose result has one element");
     return w->status ? &w->nil : y;
@@ -24,22 +24,22 @@ static weft_tensor *value_of(function *f, weft_tensor *const *x, void *user)
 static double value_at(function *f, weft_tensor *const *x, void *user, int64_t i, int64_t j, real v)
 {
     weft *w = x[0]->w;
-    weft_mark here = weft_mark_here(w);
+    weft_mark mark = weft_mark_here(w);
     w->dev.k->upload(&w->dev, x[i]->data + j, &v, sizeof v);
     double y = (double)weft_item(value_of(f, x, user));
     if (weft_ok(w))
-        weft_rewind(w, here);
+        weft_rewind(w, mark);
     return y;
 }
 
 static double slope_at(function *f, weft_tensor *const *x, void *user, int64_t i, int64_t j)
 {
     weft *w = x[0]->w;
-    real was, h = (real)(sizeof(real) == 8 ? 4e-4 : 1e-2);
-    w->dev.k->download(&w->dev, &was, x[i]->data + j, sizeof was);
-    double near = value_at(f, x, user, i, j, was + h) - value_at(f, x, user, i, j, was - h);
-    double far = value_at(f, x, user, i, j, was + 2 * h) - value_at(f, x, user, i, j, was - 2 * h);
-    w->dev.k->upload(&w->dev, x[i]->data + j, &was, sizeof was);
+    real saved, h = (real)(sizeof(real) == 8 ? 4e-4 : 1e-2);
+    w->dev.k->download(&w->dev, &saved, x[i]->data + j, sizeof saved);
+    double near = value_at(f, x, user, i, j, saved + h) - value_at(f, x, user, i, j, saved - h);
+    double far = value_at(f, x, user, i, j, saved + 2 * h) - value_at(f, x, user, i, j, saved - 2 * h);
+    w->dev.k->upload(&w->dev, x[i]->data + j, &saved, sizeof saved);
     return (8 * near - far) / (12 * (double)h);
 }
 
@@ -58,10 +58,10 @@ static double difference(function *f, weft_tensor *const *x, void *user, int64_t
         sum += (double)recorded[j] * (double)recorded[j];
     norm = fmax(norm, sqrt(sum));
     for (int64_t j = 0; j < count(x[i]) && weft_ok(x[i]->w); j++) {
-        double want = slope_at(f, x, user, i, j);
-        double e = fmax(fabs((double)recorded[j] - want), fabs((double)raw[j] - want)) / norm;
+        double expected = slope_at(f, x, user, i, j);
+        double e = fmax(fabs((double)recorded[j] - expected), fabs((double)raw[j] - expected)) / norm;
         worst = e > worst || isnan(e) || isnan((double)raw[j]) || isnan((double)recorded[j]) ? e : worst;
-        if (isnan((double)raw[j]) || isnan((double)recorded[j]) || isnan(want))
+        if (isnan((double)raw[j]) || isnan((double)recorded[j]) || isnan(expected))
             return (double)NAN;
     }
     return worst;
@@ -113,12 +113,12 @@ static weft_tensor *probed(weft_tensor *const *x, void *user)
     weft *w = x[0]->w;
     weft_tensor *all = weft_scalar(w, 0),
                 **dx = weft__take(w, WEFT__ARENA_BATCHES, in->n * (int64_t)sizeof *dx);
-    bool was = weft_set_grad_enabled(w, true);
+    bool recording = weft_set_grad_enabled(w, true);
     if (dx)
         weft_gradients_recorded(in->f(x, in->user), x, in->n, dx);
     for (int64_t i = 0; dx && i < in->n; i++)
         all = weft_add(all, weft_sum_all(weft_mul(dx[i], probe(dx[i], i))));
-    w->recording = was;
+    w->recording = recording;
     return all;
 }
 

@@ -97,18 +97,18 @@ static void *copy_of(weft *w, const weft_tensor *t, void *device, bool fetched, 
 
 static bool is_result(const weft_call *c, const weft_tensor *t)
 {
-    bool is = false;
+    bool found = false;
     for (int k = 0; k < c->m; k++)
-        is |= c->y[k] == t;
-    return is;
+        found |= c->y[k] == t;
+    return found;
 }
 
 static bool is_input(const weft_call *c, const void *numbers)    /* a result may share memory with an input */
 {
-    bool is = false;
+    bool found = false;
     for (int i = 0; i < c->n; i++)
-        is |= c->x[i]->data == numbers;
-    return is;
+        found |= c->x[i]->data == numbers;
+    return found;
 }
 
 void *weft__host_data(const weft_tensor *t, const char *function)

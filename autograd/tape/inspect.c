@@ -28,8 +28,8 @@ static int64_t inputs_in_all(const weft *w)
 /* Returns the slot of x, or the free slot for it. */
 static int64_t slot_of(const weft__listing *l, const weft_tensor *x)
 {
-    uint64_t at = ((uint64_t)(uintptr_t)x >> 4) * 0x9E3779B97F4A7C15u >> 20;
-    int64_t i = (int64_t)(at & (uint64_t)(l->slots - 1));
+    uint64_t slot = ((uint64_t)(uintptr_t)x >> 4) * 0x9E3779B97F4A7C15u >> 20;
+    int64_t i = (int64_t)(slot & (uint64_t)(l->slots - 1));
     while (l->slot[i] && l->leaf[l->slot[i] - 1] != x)
         i = (i + 1) & (l->slots - 1);
     return i;
@@ -182,19 +182,19 @@ static void print_wrapped(FILE *file, const char *text)
 
 static bool print_entries(FILE *file, weft__listing *l)      /* false: no memory */
 {
-    bool good = true;
-    for (int64_t e = 0; good && l->w->tape && e < l->w->tape->entries; e++) {
+    bool ok = true;
+    for (int64_t e = 0; ok && l->w->tape && e < l->w->tape->entries; e++) {
         char *text = NULL;
         size_t size = 0;
         FILE *to = open_memstream(&text, &size);
         if (to)
             weft__put_entry(to, l, e);
-        good = to && fclose(to) == 0;
-        if (good)
+        ok = to && fclose(to) == 0;
+        if (ok)
             print_wrapped(file, text);
         free(text);
     }
-    return good;
+    return ok;
 }
 
 void weft_print_tape(FILE *file, const weft *w)

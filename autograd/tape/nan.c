@@ -63,15 +63,16 @@ static const char *locate(const weft_tensor *t, int64_t element, char text[192])
 {
     const struct weft__rows *rows = t->f.batch ? weft__rows_of(t->f.batch, &t->f) : NULL;
     int64_t rest = element, inner = count(t), row = rows ? element / (inner / weft__layout_rows(&t->f)) : 0;
-    int at = snprintf(text, 192, "[");
+    int length = snprintf(text, 192, "[");
     for (int i = 0; i < t->f.rank; i++) {
         inner /= t->f.size[i];
-        at += snprintf(text + at, 192 - (size_t)at, i ? ", %lld" : "%lld", (long long)(rest / inner));
+        length +=
+            snprintf(text + length, 192 - (size_t)length, i ? ", %lld" : "%lld", (long long)(rest / inner));
         rest %= inner;
     }
-    at += snprintf(text + at, 192 - (size_t)at, "]");
+    length += snprintf(text + length, 192 - (size_t)length, "]");
     if (rows && t->f.layout)
-        snprintf(text + at, 192 - (size_t)at, " (sequence %d, position %d)", rows->sequence.host[row],
+        snprintf(text + length, 192 - (size_t)length, " (sequence %d, position %d)", rows->sequence.host[row],
                  rows->position.host[row]);
     return text;
 }
@@ -80,11 +81,11 @@ static const char *locate(const weft_tensor *t, int64_t element, char text[192])
 static void blame_input(weft_call *c, int i, int64_t element) /* warns once: the NaN is in the data */
 {
     weft *w = c->x[i]->w;
-    char shape[128], where[192];
+    char shape[128], location[192];
     const char *from = node(c->x[i])->parameter ? "a parameter" : "not made by an operator";
     if (!w->check->warned_given)
         weft__warn("WEFT_CHECK: %s: its result has NaN because input %d, %s %s, has one at %s", c->op->name,
-                   i, weft__text(&c->x[i]->f, shape), from, locate(c->x[i], element, where));
+                   i, weft__text(&c->x[i]->f, shape), from, locate(c->x[i], element, location));
     w->check->warned_given = true;
 }
 
@@ -106,7 +107,7 @@ static bool comes_from_input(weft_call *c, const weft_tensor *y)
 void weft__check_results(weft_call *c, bool moves)
 {
     weft *w = c->x[0]->w;
-    char shape[128], where[192];
+    char shape[128], location[192];
     for (int k = 0; k < c->m && !w->status; k++) {
         const weft_tensor *y = c->y[k];
         int64_t element = first_nan(y);
@@ -117,7 +118,7 @@ void weft__check_results(weft_call *c, bool moves)
                        "%s%s%s%s: the result %s has NaN at %s, and no input has one (WEFT_CHECK)",
                        w->tape->entry_name ? "backward of " : "",
                        w->tape->entry_name ? w->tape->entry_name : "", w->tape->entry_name ? ": " : "",
-                       c->op->name, weft__text(&y->f, shape), locate(y, element, where));
+                       c->op->name, weft__text(&y->f, shape), locate(y, element, location));
     }
 }
 
@@ -125,14 +126,14 @@ void weft__check_results(weft_call *c, bool moves)
 void weft__check_gradients(weft_call *c)
 {
     weft *w = c->x[0]->w;
-    char shape[128], where[192];
+    char shape[128], location[192];
     for (int i = 0; i < c->n && !w->status && !w->check->given; i++) {
         const weft_tensor *g = node(c->x[i])->grad;
         int64_t element = g && !(node(c->x[i])->parameter && node(c->x[i])->frozen) ? first_nan(g) : -1;
         if (element >= 0)
             weft__fail(w, WEFT_ENUMERIC,
                        "backward of %s: the gradient of input %d, %s, has NaN at %s (WEFT_CHECK)",
-                       c->op->name, i, weft__text(&g->f, shape), locate(g, element, where));
+                       c->op->name, i, weft__text(&g->f, shape), locate(g, element, location));
     }
 }
 
@@ -140,14 +141,14 @@ void weft__check_gradients(weft_call *c)
 void weft__check_exact(const weft_tensor *ints)
 {
     struct weft__check *c = ints->w->check;
-    char shape[128], where[192];
+    char shape[128], location[192];
     const int32_t *x = c->warned_inexact ? NULL : numbers_of(ints);
     for (int64_t i = 0, n = count(ints); x && i < n && !c->warned_inexact; i++)
         if ((double)(real)x[i] != (double)x[i]) {
             c->warned_inexact = true;
             weft__warn("WEFT_CHECK: to_reals: %s: %d at %s becomes %.0f: a float holds integers up to %d "
                        "exactly. Keep ids as ints; add, equal, where and others take them",
-                       weft__text(&ints->f, shape), (int)x[i], locate(ints, i, where), (double)(real)x[i],
+                       weft__text(&ints->f, shape), (int)x[i], locate(ints, i, location), (double)(real)x[i],
                        1 << 24);
         }
 }

@@ -3,13 +3,13 @@
 #include "autograd/packed_weights.h"
 #include "autograd/op.h"
 
-static bool has_tensors(const weft__packed *k, weft_tensor *const *of, int n)
+static bool has_tensors(const weft__packed *k, weft_tensor *const *weights, int n)
 {
-    int at = 0;
+    int next = 0;
     for (int i = 0; i < n; i++)
-        if (of[i] && (at == k->n || k->of[at++].x != of[i]))
+        if (weights[i] && (next == k->n || k->of[next++].x != weights[i]))
             return false;
-    return at == k->n;
+    return next == k->n;
 }
 
 static bool is_current(const weft__packed *k)
@@ -21,34 +21,35 @@ static bool is_current(const weft__packed *k)
 }
 
 /* Returns NULL, without an error, if the copy cannot be stored. */
-static weft__packed *packed_new(weft *w, weft_tensor *const *of, int n, weft__packed_kind kind, size_t bytes)
+static weft__packed *packed_new(weft *w, weft_tensor *const *weights, int n, weft__packed_kind kind,
+                                size_t bytes)
 {
     if (w->kept_limit && w->kept_bytes + (int64_t)bytes > w->kept_limit)
         return NULL;
     weft__packed *k = weft__try_own(w, sizeof *k + WEFT__LINE + bytes);
     if (!k)
         return NULL;
-    void *at = (void *)(((uintptr_t)(k + 1) + WEFT__LINE - 1) / WEFT__LINE * WEFT__LINE);
+    void *data = (void *)(((uintptr_t)(k + 1) + WEFT__LINE - 1) / WEFT__LINE * WEFT__LINE);
     for (int i = 0; i < n; i++)
-        if (of[i])
-            k->of[k->n++].x = of[i];
+        if (weights[i])
+            k->of[k->n++].x = weights[i];
     k->kind = kind;
     k->bytes = bytes;
-    k->data = at;
-    k->next = node(of[0])->packed_copies, node(of[0])->packed_copies = k;
+    k->data = data;
+    k->next = node(weights[0])->packed_copies, node(weights[0])->packed_copies = k;
     w->kept_bytes += (int64_t)bytes;
     return k;
 }
 
-weft__packed *weft__packed_of(weft_tensor *const *of, int n, weft__packed_kind kind, size_t bytes)
+weft__packed *weft__packed_of(weft_tensor *const *weights, int n, weft__packed_kind kind, size_t bytes)
 {
-    weft *w = of[0]->w;
+    weft *w = weights[0]->w;
     if (!bytes || w->recording || w->lean || w->kept_limit < 0)
         return NULL;
-    weft__packed *k = node(of[0])->packed_copies;
-    while (k && !(k->kind == kind && k->bytes == bytes && has_tensors(k, of, n)))
+    weft__packed *k = node(weights[0])->packed_copies;
+    while (k && !(k->kind == kind && k->bytes == bytes && has_tensors(k, weights, n)))
         k = k->next;
-    k = k ? k : packed_new(w, of, n, kind, bytes);
+    k = k ? k : packed_new(w, weights, n, kind, bytes);
     if (k)
         k->filled = is_current(k);
     return k;

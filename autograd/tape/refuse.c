@@ -18,35 +18,35 @@ weft *weft__context(weft_tensor *const *x, int64_t n)
 weft_tensor *weft__inert_of(const weft_tensor *x) { return x ? &x->w->nil : &weft__no_context()->nil; }
 
 /* For ints instead of reals, returns a hint at the converting function, unless the message names it. */
-static const char *way_out(const weft_tensor *x, const char *why)
+static const char *way_out(const weft_tensor *x, const char *reason)
 {
     bool of_ints = x && !weft__wrong(x->w, x) && x->f.type == WEFT_I32;
-    return of_ints && strstr(why, "reals") && !strstr(why, "weft_to_reals") ? " (weft_to_reals)" : "";
+    return of_ints && strstr(reason, "reals") && !strstr(reason, "weft_to_reals") ? " (weft_to_reals)" : "";
 }
 
-bool weft_op_refuse(const weft_call *c, const char *why)
+bool weft_op_refuse(const weft_call *c, const char *reason)
 {
     char text[300] = "", one[128];
     if (!c || c->n < 1 || !c->x[0])
         return false;
-    for (int i = 0, at = 0; i < c->n && i < 3 && at < 280; i++)
-        at += snprintf(text + at, sizeof text - (size_t)at, "%s%s", i ? ", " : "",
-                       weft__text(&c->x[i]->f, one));
-    weft__fail(c->x[0]->w, WEFT_ESHAPE, "%s: %s: %s%s", c->op->name, text, why, way_out(c->x[0], why));
+    for (int i = 0, length = 0; i < c->n && i < 3 && length < 280; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length, "%s%s", i ? ", " : "",
+                           weft__text(&c->x[i]->f, one));
+    weft__fail(c->x[0]->w, WEFT_ESHAPE, "%s: %s: %s%s", c->op->name, text, reason, way_out(c->x[0], reason));
     return false;
 }
 
 #define WHY(format)                              /* expands the caller's arguments */ \
-    char why[300];                                                                    \
+    char reason[300];                                                                    \
     va_list list;                                                                     \
     va_start(list, format);                                                           \
-    weft__plain_text(why, sizeof why, format, list);                                         \
+    weft__plain_text(reason, sizeof reason, format, list);                                         \
     va_end(list)
 
 bool weft__refuse(const weft_call *c, const char *format, ...)
 {
     WHY(format);
-    return weft_op_refuse(c, why);
+    return weft_op_refuse(c, reason);
 }
 
 weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *function, const char *format, ...)
@@ -54,10 +54,11 @@ weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *functi
     WHY(format);
     weft *w = x ? x->w : weft__no_context();
     char text[128];
-    const char *wrong = weft__wrong(w, x);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
-    weft__fail(w, status, "%s: %s: %s%s", function, x ? weft__text(&x->f, text) : "", why, way_out(x, why));
+    const char *error = weft__wrong(w, x);
+    if (error)
+        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, error);
+    weft__fail(w, status, "%s: %s: %s%s", function, x ? weft__text(&x->f, text) : "", reason,
+               way_out(x, reason));
     return &w->nil;
 }
 
@@ -68,11 +69,11 @@ weft_tensor *weft__failed_of(weft_tensor *const *x, int64_t n, weft_status statu
     weft *w = weft__context(x, n);
     char text[128];
     for (int64_t i = 0; i < n; i++) {
-        const char *wrong = weft__wrong(w, x[i]);
-        if (wrong)
-            weft__fail(w, WEFT_EARG, "%s: input %lld %s", function, (long long)i, wrong);
+        const char *error = weft__wrong(w, x[i]);
+        if (error)
+            weft__fail(w, WEFT_EARG, "%s: input %lld %s", function, (long long)i, error);
     }
-    weft__fail(w, status, "%s: %s: %s%s", function, n && x[0] ? weft__text(&x[0]->f, text) : "", why,
-               n ? way_out(x[0], why) : "");
+    weft__fail(w, status, "%s: %s: %s%s", function, n && x[0] ? weft__text(&x[0]->f, text) : "", reason,
+               n ? way_out(x[0], reason) : "");
     return &w->nil;
 }

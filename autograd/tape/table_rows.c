@@ -9,11 +9,11 @@ struct weft__lookup {
     const weft_tensor *source; /* tensor that was rearranged; NULL: looked up directly */
 };
 
-static void set_origin(weft_tensor *y, struct weft__lookup is)
+static void set_origin(weft_tensor *y, struct weft__lookup origin)
 {
     struct weft__lookup *l = weft_ok(y->w) ? weft__take(y->w, WEFT__ARENA_CALLS, sizeof *l) : NULL;
     if (l)
-        *l = is, node(y)->lookup = l;
+        *l = origin, node(y)->lookup = l;
 }
 
 void weft__record_lookup(weft_tensor *y, weft_tensor *table, weft_tensor *ids)

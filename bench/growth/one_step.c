@@ -38,9 +38,9 @@ int main(int argc, char **argv)
     weft_tensor *y = weft_rnn_run(lstm, weft_embedding_run(table, x), WEFT_ZERO_STATE).y;
     weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(head, y), x, NULL)));
     weft_optim_step(adam);
-    bool good = weft_ok(w);
+    bool ok = weft_ok(w);
     weft_close(w);
     if (argc > 1)
         print_peak();
-    return !good;
+    return !ok;
 }

@@ -63,10 +63,10 @@ static bool open_model(model *s, weft_precision precision, bool table, int64_t H
     s->h = keep(B * H, sizeof *s->h);
     s->c = keep(B * H, sizeof *s->c);
     s->logits = keep(B * CLASSES, sizeof *s->logits);
-    bool good = !table || fill_formula(weft_find_parameter(s->m, "table.weight"), "table", 2);
-    for (int i = 0; good && i < 6; i++)
-        good = fill_formula(weft_find_parameter(s->m, filled[i][0]), filled[i][1], 2 / sqrt((double)H));
-    return good && weft_ok(s->w);
+    bool ok = !table || fill_formula(weft_find_parameter(s->m, "table.weight"), "table", 2);
+    for (int i = 0; ok && i < 6; i++)
+        ok = fill_formula(weft_find_parameter(s->m, filled[i][0]), filled[i][1], 2 / sqrt((double)H));
+    return ok && weft_ok(s->w);
 }
 
 /* the input of call t */
@@ -283,9 +283,9 @@ static bool open_peer(peer *p, const asked *a, bool table, int64_t H, int64_t B)
 
 static bool call_peer(peer *p)
 {
-    bool good = ort_run(p->o, p->at);
+    bool ok = ort_run(p->o, p->at);
     p->at = !p->at;
-    return good;
+    return ok;
 }
 
 typedef struct measured {
@@ -307,10 +307,10 @@ static double part(double *x, int n, double share)
 /* Returns the extra time of an empty loop of that length, which is the noise of the machine. */
 static double idle(double us)
 {
-    double from = now_us(), at;
-    while ((at = now_us()) - from < us)
+    double from = now_us(), now;
+    while ((now = now_us()) - from < us)
         ;
-    return at - from - us;
+    return now - from - us;
 }
 static bool same_logits(const model *s, const peer *p)
 {
@@ -356,13 +356,13 @@ static bool measure_shape(const asked *a, bool table, int64_t H, int64_t B)
     peer p = { 0 };
     measured m = { keep(a->calls, sizeof(double)), keep(a->calls, sizeof(double)),
                    keep(a->calls, sizeof(double)), a->calls };
-    bool good = open_model(&s, a->precision, table, H, B) && (!a->library || open_peer(&p, a, table, H, B)) &&
-                measure_calls(&s, a->library ? &p : NULL, &m);
-    if (good) {
-        double us = part(m.weft, m.n, .5), theirs = part(m.peer, m.n, .5);
+    bool ok = open_model(&s, a->precision, table, H, B) && (!a->library || open_peer(&p, a, table, H, B)) &&
+              measure_calls(&s, a->library ? &p : NULL, &m);
+    if (ok) {
+        double us = part(m.weft, m.n, .5), peer_us = part(m.peer, m.n, .5);
         printf("%s H=%d B=%d weft %.2f us", table ? "stream" : "stream-real", (int)H, (int)B, us);
         if (a->library)
-            printf(" onnxruntime %.2f us ratio %.2f", theirs, theirs / us);
+            printf(" onnxruntime %.2f us ratio %.2f", peer_us, peer_us / us);
         printf(" together %.2f us, 99.9 %% within %.2f us, idle %.2f us\n", together(&s),
                part(m.weft, m.n, .999), part(m.idle, m.n, .999));
         fflush(stdout);
@@ -370,21 +370,21 @@ static bool measure_shape(const asked *a, bool table, int64_t H, int64_t B)
     weft_close(s.w);
     free(p.o);                                   /* its session stays in the library until the program ends */
     free_kept();
-    return good;
+    return ok;
 }
 
 static bool call_only(const asked *a)
 {
     model s;
-    bool good = open_model(&s, a->precision, true, a->units[0], a->batch[0]);
-    for (int t = 0; good && t < a->bare; t++) {
+    bool ok = open_model(&s, a->precision, true, a->units[0], a->batch[0]);
+    for (int t = 0; ok && t < a->bare; t++) {
         come(&s, t);
         call_weft(&s);
     }
-    good = good && !failed(s.w, "stream");
+    ok = ok && !failed(s.w, "stream");
     weft_close(s.w);
     free_kept();
-    return good;
+    return ok;
 }
 
 /* ---- options ---- */

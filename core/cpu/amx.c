@@ -28,9 +28,9 @@ static void fill_pairs(tile *t, uint32_t seed)
 }
 bool weft__amx_agrees(void)
 {
-    tile a, b, chip, want;
+    tile a, b, chip, expected;
     fill_pairs(&a, 1), fill_pairs(&b, 2);
-    memset(&chip, 0, sizeof chip), memset(&want, 0, sizeof want);
+    memset(&chip, 0, sizeof chip), memset(&expected, 0, sizeof expected);
     tiles_set(tile_shape_of(1, TILE_ROW));
     TILE_LOAD(4, &a);
     TILE_LOAD(7, &b);
@@ -40,8 +40,8 @@ bool weft__amx_agrees(void)
     TILE_STORE(0, &chip);
     tiles_release();
     for (int i = 0; i < 2; i++)
-        tile_dot_emulated(TILE_ROW, &want, &a, &b);
-    return !memcmp(&chip, &want, sizeof chip);
+        tile_dot_emulated(TILE_ROW, &expected, &a, &b);
+    return !memcmp(&chip, &expected, sizeof chip);
 }
 #endif
 #else

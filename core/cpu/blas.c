@@ -39,7 +39,7 @@ static bool set_temporarily(const char *name, const char *value)
 }
 
 /* from: source of the request, for messages */
-static weft__blas_gemm *open_library(const char *from, const char *needed, char *why, size_t size)
+static weft__blas_gemm *open_library(const char *from, const char *needed, char *reason, size_t size)
 {
     bool core = set_temporarily("OPENBLAS_CORETYPE", core_type()),
          threads = set_temporarily("OPENBLAS_NUM_THREADS", "1");
@@ -50,8 +50,8 @@ static weft__blas_gemm *open_library(const char *from, const char *needed, char 
     if (threads)
         unsetenv("OPENBLAS_NUM_THREADS");
     if (!library) {
-        const char *reason = dlerror();
-        snprintf(why, size, "%s%.100s: %.200s", from, needed, reason ? reason : "no such library");
+        const char *error = dlerror();
+        snprintf(reason, size, "%s%.100s: %.200s", from, needed, error ? error : "no such library");
         return NULL;
     }
     void (*set_threads)(int) = NULL;
@@ -60,25 +60,25 @@ static weft__blas_gemm *open_library(const char *from, const char *needed, char 
         set_threads(1);                        /* each thread of the pool calls it for a part of the matrix */
     *(void **)&gemm = dlsym(library, sizeof(real) == sizeof(float) ? "cblas_sgemm" : "cblas_dgemm");
     if (!gemm)
-        snprintf(why, size, "%s%.100s: it has no cblas_%cgemm", from, needed,
+        snprintf(reason, size, "%s%.100s: it has no cblas_%cgemm", from, needed,
                  sizeof(real) == sizeof(float) ? 's' : 'd');
     return gemm;
 }
 
-weft__blas_gemm *weft__blas(weft_gemm wanted, char *why, size_t size)
+weft__blas_gemm *weft__blas(weft_gemm choice, char *reason, size_t size)
 {
     const char *said = secure_getenv("WEFT_GEMM"), *from = said && *said ? "WEFT_GEMM=" : "opts.gemm: ";
-    const char *needed = said && *said ? said : wanted == WEFT_OPENBLAS_GEMM ? "openblas" : "own";
+    const char *needed = said && *said ? said : choice == WEFT_OPENBLAS_GEMM ? "openblas" : "own";
     weft__blas_gemm *gemm = NULL;
-    *why = 0;
+    *reason = 0;
     if (!strcmp(needed, "own"))
         return NULL;
     if (*needed != '/' && strcmp(needed, "openblas")) {       /* the loader would search for any other name */
-        snprintf(why, size, "WEFT_GEMM=%.100s: expected own, openblas or an absolute path", needed);
+        snprintf(reason, size, "WEFT_GEMM=%.100s: expected own, openblas or an absolute path", needed);
         return NULL;
     }
     weft__lock(WEFT__LOADING);
-    gemm = open_library(from, needed, why, size);
+    gemm = open_library(from, needed, reason, size);
     weft__unlock(WEFT__LOADING);
     return gemm;
 }

@@ -78,21 +78,22 @@ static const struct tier {
 };
 enum { TIERS = sizeof tiers / sizeof *tiers };
 
-const weft__kernels *weft__cpu_kernels(weft_device device, weft_precision precision, char *why, size_t size)
+const weft__kernels *weft__cpu_kernels(weft_device device, weft_precision precision, char *reason,
+                                       size_t size)
 {
-    const char *want = device == WEFT_REF ? "ref" : secure_getenv("WEFT_ISA");
+    const char *name = device == WEFT_REF ? "ref" : secure_getenv("WEFT_ISA");
     const bool tiles = precision == WEFT_TF32 || precision == WEFT_BF16;
     int i = 0;
-    if (!want || !*want)
+    if (!name || !*name)
         while (!tiers[i].here())
             i++;
     else
-        while (i < TIERS && strcmp(want, tiers[i].k->name))
+        while (i < TIERS && strcmp(name, tiers[i].k->name))
             i++;
     if (i < TIERS && tiers[i].here())
         return tiles || !tiers[i].vectors ? tiers[i].k : tiers[i].vectors;
-    snprintf(why, size, i < TIERS ? "WEFT_ISA=%s: this machine does not have those instructions" :
-             "WEFT_ISA=%s: expected ref, generic, avx2, avx512 or, in the float library, amx", want);
+    snprintf(reason, size, i < TIERS ? "WEFT_ISA=%s: this machine does not have those instructions" :
+             "WEFT_ISA=%s: expected ref, generic, avx2, avx512 or, in the float library, amx", name);
     return NULL;
 }
 
@@ -109,6 +110,6 @@ void *weft__scratch(weft__device *d, size_t bytes)
             d->status = WEFT_ENOMEM,
             snprintf(d->failure, sizeof d->failure, "out of memory: %zu bytes of scratch", all);
     }
-    uintptr_t at = (uintptr_t)d->workspace;
-    return d->workspace ? (char *)d->workspace + (ALIGNED - at % ALIGNED) % ALIGNED : NULL;
+    uintptr_t address = (uintptr_t)d->workspace;
+    return d->workspace ? (char *)d->workspace + (ALIGNED - address % ALIGNED) % ALIGNED : NULL;
 }

@@ -167,10 +167,10 @@ static bool is_serial(struct weft__pool *p, int64_t tasks)
  * task, so every task finds a worker. */
 int weft__together(weft__device *d) { return is_serial(d->pool, 2) ? 1 : d->pool->started + 1; }
 
-void weft__meet(weft__meeting *m, int of)
+void weft__meet(weft__meeting *m, int participants)
 {
     int round = atomic_load(&m->round);
-    if (atomic_fetch_add(&m->here, 1) == of - 1) {
+    if (atomic_fetch_add(&m->here, 1) == participants - 1) {
         atomic_store(&m->here, 0);
         atomic_store(&m->round, round + 1);
         return;

@@ -22,32 +22,32 @@ static bool has(void *library, const char *name, void *function, size_t size)
     return symbol;
 }
 
-static bool say_why(const driver *d, const char *call, int error, char *why, size_t size)
+static bool set_reason(const driver *d, const char *call, int error, char *reason, size_t size)
 {
     const char *text = NULL;
     if (d->text(error, &text) || !text)
         text = "an error without a text";
-    snprintf(why, size, "the NVIDIA driver failed in %s: %s (%d)", call, text, error);
+    snprintf(reason, size, "the NVIDIA driver failed in %s: %s (%d)", call, text, error);
     return false;
 }
 
-bool weft__driver_has_gpu(char *why, size_t size)
+bool weft__driver_has_gpu(char *reason, size_t size)
 {
     driver d;
     int error, count = 0;
     /* never closed: drivers do not support it */
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return snprintf(why, size, "no NVIDIA driver: %s", dlerror()), false;
+        return snprintf(reason, size, "no NVIDIA driver: %s", dlerror()), false;
     if (!has(library, "cuInit", &d.init, sizeof d.init) ||
         !has(library, "cuDeviceGetCount", &d.count, sizeof d.count) ||
         !has(library, "cuGetErrorString", &d.text, sizeof d.text))
-        return snprintf(why, size, "libcuda.so.1 is not NVIDIA's driver: %s", dlerror()), false;
+        return snprintf(reason, size, "libcuda.so.1 is not NVIDIA's driver: %s", dlerror()), false;
     if ((error = d.init(0)))
-        return say_why(&d, "cuInit", error, why, size);
+        return set_reason(&d, "cuInit", error, reason, size);
     if ((error = d.count(&count)))
-        return say_why(&d, "cuDeviceGetCount", error, why, size);
+        return set_reason(&d, "cuDeviceGetCount", error, reason, size);
     if (count < 1)
-        snprintf(why, size, "the NVIDIA driver has no GPU for this process");
+        snprintf(reason, size, "the NVIDIA driver has no GPU for this process");
     return count > 0;
 }

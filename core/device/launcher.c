@@ -48,12 +48,12 @@ static int local_ranks(void)
 }
 
 /* ---- the launcher's process ---- */
-static bool had_variable(pid_t who, const char *name)  /* at its start */
+static bool had_variable(pid_t pid, const char *name)  /* at its start */
 {
     char path[64], *text = NULL;
     size_t room = 0, n = strlen(name);
     bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)who);
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
     FILE *file = fopen(path, "re");
     while (file && !found && getdelim(&text, &room, 0, file) > 0)
         found = !strncmp(text, name, n) && text[n] == '=';
@@ -63,11 +63,11 @@ static bool had_variable(pid_t who, const char *name)  /* at its start */
     return found;
 }
 
-static pid_t parent_of(pid_t who)                /* 0: none or unknown */
+static pid_t parent_of(pid_t pid)                /* 0: none or unknown */
 {
     char path[64], line[256];
     int parent = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)who);
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file) && sscanf(line, "PPid: %d", &parent) != 1)
         continue;
@@ -80,10 +80,10 @@ pid_t weft__launcher(void)
 {
     enum { FAR = 64 };
     const char *name = local_rank_name();
-    pid_t who = getppid();
-    for (int i = 0; name && i < FAR && who > 1 && had_variable(who, name); i++)
-        who = parent_of(who);
-    return who;
+    pid_t pid = getppid();
+    for (int i = 0; name && i < FAR && pid > 1 && had_variable(pid, name); i++)
+        pid = parent_of(pid);
+    return pid;
 }
 
 /* ---- share of the cores ---- */

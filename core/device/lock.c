@@ -7,16 +7,16 @@
 static pthread_mutex_t mutex[WEFT__LOCKS] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
 static _Thread_local volatile bool mine[WEFT__LOCKS];
 
-void weft__lock(weft__lock_of what)
+void weft__lock(weft__lock_of lock)
 {
-    pthread_mutex_lock(&mutex[what]);
-    mine[what] = true;
+    pthread_mutex_lock(&mutex[lock]);
+    mine[lock] = true;
 }
 
-void weft__unlock(weft__lock_of what)
+void weft__unlock(weft__lock_of lock)
 {
-    mine[what] = false;
-    pthread_mutex_unlock(&mutex[what]);
+    mine[lock] = false;
+    pthread_mutex_unlock(&mutex[lock]);
 }
 
 static void before_fork(void)

@@ -19,18 +19,18 @@ static const char name[] = "libweft_cuda.so";
 #endif
 static const weft__kernels *opened;
 
-/* Opens folder/below + file, or returns NULL. If the file exists, `why` gets the reason. `wanted`, unless it
+/* Opens folder/below + file, or returns NULL. If the file exists, writes the reason. `accepts`, unless it
  * is NULL, checks the machine first. */
-static void *open_in(const char *folder, const char *below, const char *file, weft__wanted *wanted, char *why,
-                     size_t size)
+static void *open_in(const char *folder, const char *below, const char *file, weft__plugin_check *accepts,
+                     char *reason, size_t size)
 {
     char *path = NULL;
     if (asprintf(&path, "%s/%s%s", folder, below, file) < 0)
         return NULL;
-    bool there = access(path, F_OK) == 0 && (!wanted || wanted(why, size));
-    void *library = there ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-    if (there && !library)
-        snprintf(why, size, "%s", dlerror());
+    bool exists = access(path, F_OK) == 0 && (!accepts || accepts(reason, size));
+    void *library = exists ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (exists && !library)
+        snprintf(reason, size, "%s", dlerror());
     free(path);
     return library;
 }
@@ -40,9 +40,9 @@ static void *open_in(const char *folder, const char *below, const char *file, we
  * library's path is relative and would change with the working directory. */
 static char *own_folder(void)
 {
-    Dl_info here;
+    Dl_info info;
     struct link_map *map = NULL;
-    bool library = dladdr1(name, &here, (void **)&map, RTLD_DL_LINKMAP) && map && map->l_name[0];
+    bool library = dladdr1(name, &info, (void **)&map, RTLD_DL_LINKMAP) && map && map->l_name[0];
     const char *file = library ? map->l_name : "/proc/self/exe";
     char *path = *file == '/' ? realpath(file, NULL) : NULL;
     if (path)
@@ -50,63 +50,61 @@ static char *own_folder(void)
     return path;
 }
 
-static void *find_next_to_code(const char *file, weft__wanted *wanted, char *why, size_t size)
+static void *find_next_to_code(const char *file, weft__plugin_check *accepts, char *reason, size_t size)
 {
     char *own = own_folder();
     if (!own) {
-        snprintf(
-            why, size,
-            "the folder of this library is unknown; set WEFT_BACKEND_PATH to the folder of %s",
-            file);
+        snprintf(reason, size,
+                 "the folder of this library is unknown; set WEFT_BACKEND_PATH to the folder of %s", file);
         return NULL;
     }
-    void *library = open_in(own, "", file, wanted, why, size);
-    if (!library && !*why)
-        library = open_in(own, "weft/", file, wanted, why, size);
-    if (!library && !*why)
-        snprintf(why, size, "there is no %s in %s and %s/weft; WEFT_BACKEND_PATH names another folder", file,
-                 own, own);
+    void *library = open_in(own, "", file, accepts, reason, size);
+    if (!library && !*reason)
+        library = open_in(own, "weft/", file, accepts, reason, size);
+    if (!library && !*reason)
+        snprintf(reason, size, "there is no %s in %s and %s/weft; WEFT_BACKEND_PATH names another folder",
+                 file, own, own);
     free(own);
     return library;
 }
 
 /* A plug-in in WEFT_BACKEND_PATH is opened without the check of the machine: it may be the emulated GPU. */
-void *weft__open_plugin(const char *file, weft__wanted *wanted, char *why, size_t size)
+void *weft__open_plugin(const char *file, weft__plugin_check *accepts, char *reason, size_t size)
 {
     const char *needed = secure_getenv("WEFT_BACKEND_PATH");
     if (!needed || !*needed)
-        return find_next_to_code(file, wanted, why, size);
-    void *library = *needed == '/' ? open_in(needed, "", file, NULL, why, size) : NULL;
+        return find_next_to_code(file, accepts, reason, size);
+    void *library = *needed == '/' ? open_in(needed, "", file, NULL, reason, size) : NULL;
     if (*needed != '/')
-        snprintf(why, size, "WEFT_BACKEND_PATH=%s: expected an absolute path", needed);
-    else if (!library && !*why)
-        snprintf(why, size, "there is no %s/%s; WEFT_BACKEND_PATH names the wrong folder", needed, file);
+        snprintf(reason, size, "WEFT_BACKEND_PATH=%s: expected an absolute path", needed);
+    else if (!library && !*reason)
+        snprintf(reason, size, "there is no %s/%s; WEFT_BACKEND_PATH names the wrong folder", needed, file);
     return library;
 }
 
 /* Returns the plug-in's kernels if its version and types match this library, otherwise NULL. */
-static const weft__kernels *greet(void *library, char *why, size_t size)
+static const weft__kernels *greet(void *library, char *reason, size_t size)
 {
     const weft__plugin *(*hello)(void) = NULL;
     void *symbol = dlsym(library, "weft_backend_open_v1");
     memcpy(&hello, &symbol, sizeof hello);       /* allowed by POSIX, not by C */
     const weft__plugin *p = hello ? hello() : NULL;
     if (!p)
-        snprintf(why, size, "%s has no weft_backend_open_v1", name);
+        snprintf(reason, size, "%s has no weft_backend_open_v1", name);
     else if (p->abi != WEFT__PLUGIN_ABI || p->table_bytes != sizeof(weft__kernels) ||
              p->device_bytes != sizeof(weft__device))
-        snprintf(why, size,
+        snprintf(reason, size,
                  "%s is of another version: contract %d with a table of %d bytes, here %d with %zu", name,
                  p->abi, p->table_bytes, WEFT__PLUGIN_ABI, sizeof(weft__kernels));
     else if (p->real_bytes != sizeof(real))
-        snprintf(why, size, "%s computes in numbers of %d bytes, this library in %zu", name, p->real_bytes,
+        snprintf(reason, size, "%s computes in numbers of %d bytes, this library in %zu", name, p->real_bytes,
                  sizeof(real));
     else
         return p->kernels;
     return NULL;
 }
 
-const weft__kernels *weft__cuda_kernels(char *why, size_t size)
+const weft__kernels *weft__cuda_kernels(char *reason, size_t size)
 {
     weft__lock(WEFT__LOADING);
     if (!opened) {
@@ -114,7 +112,7 @@ const weft__kernels *weft__cuda_kernels(char *why, size_t size)
         void *library = weft__open_plugin(name, weft__driver_has_gpu, text, sizeof text);
         opened = library ? greet(library, text, sizeof text) : NULL;
         if (!opened)
-            snprintf(why, size, "open: no CUDA back end: %s", text);
+            snprintf(reason, size, "open: no CUDA back end: %s", text);
     }
     const weft__kernels *k = opened;
     weft__unlock(WEFT__LOADING);

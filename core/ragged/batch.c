@@ -49,12 +49,12 @@ static bool make_indices(weft *w, weft_batch *b)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!(*all[i].index = weft__index(w, all[i].n)).host)
             return false;
-    int64_t here = weft__position(w, WEFT__ARENA_BATCHES);
+    int64_t position = weft__position(w, WEFT__ARENA_BATCHES);
     int32_t *next = weft__take(w, WEFT__ARENA_BATCHES, (b->longest + 1) * (int64_t)sizeof *next);
     if (!next)
         return false;
     order(b, next);
-    weft__back_to(w, WEFT__ARENA_BATCHES, here);
+    weft__back_to(w, WEFT__ARENA_BATCHES, position);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__upload_index(w, all[i].index, all[i].n);
     return true;
@@ -172,12 +172,12 @@ weft_batch *weft__batch(weft *w, const weft_lengths *given, const char *function
     weft_lengths room;
     const weft_lengths *l = with_ids(w, given, &room);
     uint64_t hash = hash_of(l), rest = hash;
-    weft_batch **at = &inside(w)->batches;
-    for (; *at; at = &(*at)->child[rest >> 62], rest <<= 2)
-        if (equal(*at, l, hash))
-            return *at;
+    weft_batch **link = &inside(w)->batches;
+    for (; *link; link = &(*link)->child[rest >> 62], rest <<= 2)
+        if (equal(*link, l, hash))
+            return *link;
     weft_batch *b = batch_new(w, l, longest, hash);
-    return b && weft__set_undoable(w, at, b) ? b : NULL;
+    return b && weft__set_undoable(w, link, b) ? b : NULL;
 }
 
 void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size_t size)

@@ -222,15 +222,15 @@ static bool cells_are_disjoint(weft_batch *b, const weft_placement *p)
         return false;
     memset(owner, -1, (size_t)cells * sizeof *owner);
     for (int64_t s = 0; s < b->n; s++)
-        for (int64_t t = 0, at = p->row[s] * p->width + p->column[s]; t < b->len[s]; t++, at++) {
-            if (owner[at] >= 0) {
+        for (int64_t t = 0, cell = p->row[s] * p->width + p->column[s]; t < b->len[s]; t++, cell++) {
+            if (owner[cell] >= 0) {
                 weft__fail(w, WEFT_EARG,
                            "to_rows: placement: sequences %d and %lld in row %d, column %lld; expected one "
                            "sequence per cell",
-                           owner[at], (long long)s, p->row[s], (long long)p->column[s] + (long long)t);
+                           owner[cell], (long long)s, p->row[s], (long long)p->column[s] + (long long)t);
                 return false;
             }
-            owner[at] = (int32_t)s;
+            owner[cell] = (int32_t)s;
         }
     return true;
 }

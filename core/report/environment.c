@@ -22,9 +22,9 @@ static const char *const of_tests[] = { "TESTS",     "TABLES",  "PYTHON",  "GOLD
                                         "SLOW_RATE", "PC",      "NO_TIDY", "DEPS_LOCKED", "REF",
                                         NULL };
 
-static const char *known_name(int i, const void *of)
+static const char *known_name(int i, const void *unused)
 {
-    (void)of;
+    (void)unused;
     return known[i];
 }
 
@@ -63,12 +63,12 @@ void weft__check_environment(void)
     bool is_setuid = getauxval(AT_SECURE);
     if (!environ || is_setuid || weft__silenced() || weft__launched_rank())
         return;
-    for (char **at = environ; *at; at++) {
+    for (char **variable = environ; *variable; variable++) {
         char name[NAME];
-        size_t n = strcspn(*at, "=");
-        if (strncmp(*at, "WEFT_", PREFIX) || n - PREFIX >= sizeof name)
+        size_t n = strcspn(*variable, "=");
+        if (strncmp(*variable, "WEFT_", PREFIX) || n - PREFIX >= sizeof name)
             continue;
-        snprintf(name, sizeof name, "%.*s", (int)(n - PREFIX), *at + PREFIX);
+        snprintf(name, sizeof name, "%.*s", (int)(n - PREFIX), *variable + PREFIX);
         if (is_known(name) || !is_new(name))
             continue;
         const char *near = weft__nearest(name, known_name, NULL);

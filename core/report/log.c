@@ -26,9 +26,9 @@ const char *weft__precision_of(const weft *w)
 
 bool weft__log_level(int *level)
 {
-    const char *want = secure_getenv("WEFT_LOG");
-    bool known = !want || !*want || (want[0] >= '0' && want[0] <= '2' && !want[1]);
-    *level = known && want && *want ? want[0] - '0' : 0;
+    const char *value = secure_getenv("WEFT_LOG");
+    bool known = !value || !*value || (value[0] >= '0' && value[0] <= '2' && !value[1]);
+    *level = known && value && *value ? value[0] - '0' : 0;
     return known;
 }
 

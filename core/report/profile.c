@@ -19,9 +19,9 @@ int64_t weft__now(void)
 /* ---- rows ---- */
 static weft__timed *row_named(struct weft__profile *p, const char *name, bool back)
 {
-    uint64_t at = weft__hash(back, name);
-    for (int i = 0; i < WEFT__TIMED_ROWS - 1; i++, at++) {
-        weft__timed *r = &p->row[1 + at % (WEFT__TIMED_ROWS - 1)];
+    uint64_t slot = weft__hash(back, name);
+    for (int i = 0; i < WEFT__TIMED_ROWS - 1; i++, slot++) {
+        weft__timed *r = &p->row[1 + slot % (WEFT__TIMED_ROWS - 1)];
         if (!r->name[0]) {
             snprintf(r->name, sizeof r->name, "%s", *name ? name : "?");
             r->back = back;
@@ -210,19 +210,19 @@ static bool profile_new(weft *w)
     return true;
 }
 
-bool weft_set_profiling(weft *w, bool on)
+bool weft_set_profiling(weft *w, bool enabled)
 {
     if (!w || weft__is_no_context(w))
         return false;
-    bool was = w->profiling;
-    if (was == on || (on && !inside(w)->profile && !profile_new(w)))
-        return was;
-    if (!on)
+    bool old = w->profiling;
+    if (old == enabled || (enabled && !inside(w)->profile && !profile_new(w)))
+        return old;
+    if (!enabled)
         switch_row(w, inside(w)->profile->now);          /* adds the time so far */
-    w->profiling = on;
+    w->profiling = enabled;
     inside(w)->profile->since = weft__now(), inside(w)->profile->launched = w->dev.launches;
-    w->dev.k = on ? &inside(w)->profile->counting : inside(w)->profile->plain;
-    return was;
+    w->dev.k = enabled ? &inside(w)->profile->counting : inside(w)->profile->plain;
+    return old;
 }
 
 void weft_reset_profile(weft *w)

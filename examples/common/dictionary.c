@@ -66,12 +66,12 @@ bool lower_word(char *word)
  *     ("aaberg" nil (((aa) 1) ((b er g) 0))) */
 static bool parse_line(char *line, entry *e, phone_set *p)
 {
-    int begin = 0, end = 0, at = 0, from, to, next = 1, tail = 0;
-    sscanf(line, " ( \"%n%*[^\"]%n\" %*[^ ()\"] (%n", &begin, &end, &at);
-    for (; at && next; at += next) {
+    int begin = 0, end = 0, tab = 0, from, to, next = 1, tail = 0;
+    sscanf(line, " ( \"%n%*[^\"]%n\" %*[^ ()\"] (%n", &begin, &end, &tab);
+    for (; tab && next; tab += next) {
         next = 0;
-        sscanf(line + at, " ( ( %n%*[^()\"]%n) %*[^ ()\"] )%n", &from, &to, &next);
-        char *name = line + at + from, *last = line + at + to;
+        sscanf(line + tab, " ( ( %n%*[^()\"]%n) %*[^ ()\"] )%n", &from, &to, &next);
+        char *name = line + tab + from, *last = line + tab + to;
         for (size_t n; next && name < last; name += n + strspn(name + n, " ")) {
             n = strcspn(name, " )");
             e->phones[e->n] = phone_number(p, name, n);
@@ -79,8 +79,8 @@ static bool parse_line(char *line, entry *e, phone_set *p)
                 return false;
         }
     }
-    sscanf(line + at, " ) ) %n", &tail);
-    if (!tail || line[at + tail] || e->n == 0)
+    sscanf(line + tab, " ) ) %n", &tail);
+    if (!tail || line[tab + tail] || e->n == 0)
         return false;
     e->word = line + begin;
     line[end] = 0;

@@ -222,10 +222,10 @@ static bool fit(arx *a, const sums *all)
             xx[i][k] = all->xx[column[i]][column[k]];
         xx[i][i] += a->ridge * all->xx[CONSTANT][CONSTANT];
     }
-    bool good = solve(n, xx, x);
-    for (int i = 0; good && i < n; i++)
+    bool ok = solve(n, xx, x);
+    for (int i = 0; ok && i < n; i++)
         a->weight[column[i]] += x[i];
-    return good;
+    return ok;
 }
 
 void arx_forecast(const arx *a, const weft_frame *f, int64_t number, int64_t from, int64_t past, int64_t n,

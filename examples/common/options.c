@@ -183,12 +183,12 @@ void options_of_file(const option_table *t, void *o, const bool *given, const ch
     check_file(weft_load(path, NULL, NULL, items, t->settings));
     for (int i = 0; i < t->settings; i++) {
         const option *a = &t->all[i];
-        double is = get(a, o);
-        if (a->kind == CHOICE && !(is >= a->least && is <= a->most))
-            quit(1, "%s: %s is %g", path, a->name, is);
-        if (given[i] && asked[i] != is)
+        double value = get(a, o);
+        if (a->kind == CHOICE && !(value >= a->least && value <= a->most))
+            quit(1, "%s: %s is %g", path, a->name, value);
+        if (given[i] && asked[i] != value)
             quit(2, "--%s: found %s; expected %s, as %s was begun", a->name, said(a, asked[i], text[1]),
-                 said(a, is, text[0]), path);
+                 said(a, value, text[0]), path);
     }
 }
 

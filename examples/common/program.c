@@ -98,8 +98,8 @@ bool is_there(const char *path) { return access(path, F_OK) == 0; }
 
 void end_file(FILE *file, const char *path)
 {
-    bool good = file && !ferror(file);
-    if (!file || fclose(file) || !good)
+    bool ok = file && !ferror(file);
+    if (!file || fclose(file) || !ok)
         quit(1, "%s: %s", path, strerror(errno));
 }
 

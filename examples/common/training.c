@@ -126,7 +126,7 @@ static void show(training *t)
         return;
     t->shown = now;
     double share = t->total ? (double)done / (double)t->total : 1, rate = training_rate(t);
-    double left = rate > 0 ? (double)(t->total - done) / rate : 0;
+    double remaining = rate > 0 ? (double)(t->total - done) / rate : 0;
     weft_parallel_place place = weft_parallel_place_of(t->parallel);
     char bar[] = "                              ";
     memset(bar, '=', (size_t)(share * (sizeof bar - 1)));
@@ -138,7 +138,8 @@ static void show(training *t)
             spent > 0 ? (double)t->seen / spent : 0);
     if (place.ranks > 1)
         fprintf(stderr, "  waiting %.0f %%", spent > 0 ? 100 * (place.waited - t->waited) / spent : 0);
-    fprintf(stderr, "  %d:%02d left%s", (int)(left / 60), (int)left % 60, on_terminal() ? "" : "\n");
+    fprintf(stderr, "  %d:%02d left%s", (int)(remaining / 60), (int)remaining % 60,
+            on_terminal() ? "" : "\n");
 }
 
 static void update(training *t, const int32_t *pick, int64_t n)

@@ -42,10 +42,11 @@ weft__kind weft__kind_of(const weft_tensor *x)
 
 const char *weft__notes_of(const weft__parameter *p, char text[WEFT__NOTES])
 {
-    size_t at = 0;
+    size_t length = 0;
     *text = 0;
-    for (const weft__note *n = weft__numbers_of(p)->module->notes; n && at < WEFT__NOTES; n = n->next)
-        at += (size_t)snprintf(text + at, WEFT__NOTES - at, "%s%s %s", at ? ", " : "", n->key, n->value);
+    for (const weft__note *n = weft__numbers_of(p)->module->notes; n && length < WEFT__NOTES; n = n->next)
+        length += (size_t)snprintf(text + length, WEFT__NOTES - length, "%s%s %s", length ? ", " : "", n->key,
+                                   n->value);
     return text;
 }
 
@@ -58,7 +59,7 @@ static int by_place(const void *a, const void *b)
 
 char *weft__order_of(const weft_module *m)
 {
-    size_t n = 0, bytes = 1, at = 0;
+    size_t n = 0, bytes = 1, length = 0;
     for (const weft__parameter *p = NULL; (p = weft__stored_after(m, p)); n++)
         bytes += strlen(weft__path_in(m, p)) + 1;
     const weft__parameter **all = malloc((n + 1) * sizeof *all);
@@ -71,7 +72,7 @@ char *weft__order_of(const weft_module *m)
         qsort(all, n, sizeof *all, by_place);
         *text = 0;
         for (size_t i = 0; i < n; i++)
-            at += (size_t)snprintf(text + at, bytes - at, "%s\n", weft__path_in(m, all[i]));
+            length += (size_t)snprintf(text + length, bytes - length, "%s\n", weft__path_in(m, all[i]));
     }
     free(all);
     return text;

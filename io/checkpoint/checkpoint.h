@@ -83,6 +83,6 @@ void        weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, 
 
 typedef enum { WEFT__LOADED, WEFT__MISSING, WEFT__EXTRA, WEFT__OTHER_SHAPE, WEFT__OTHER_LAYER } weft__finding;
 /* Counts a finding and adds its line to the report. Without a report the session fails with that text. */
-void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const char *format, ...)
+void weft__found(weft__h5 *h, weft_load_report *r, weft__finding finding, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 #endif

@@ -62,7 +62,7 @@ static bool is_onnx(const head *h)
     "s = next((s[k] for k in ('state_dict', 'model_state_dict', 'model') if hasattr(s.get(k), 'items')), " \
     "s); "
 
-static const struct { bool (*is)(const head *); const char *what, *values, *stores;
+static const struct { bool (*detect)(const head *); const char *message, *values, *stores;
 } formats[] = {
     { is_torch, "a file of torch.save; expected a checkpoint or HDF5 file.",
       "import torch; s = torch.load(path, map_location='cpu'); " INSIDE, TENSORS },
@@ -86,17 +86,17 @@ weft_status weft__foreign(const char *path, const unsigned char *bytes, size_t n
 {
     const head h = { bytes, n, size };
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if (!formats[i].is(&h))
+        if (!formats[i].detect(&h))
             continue;
         if (!formats[i].values)
             return weft__file_fail(WEFT_EFORMAT,
                                    "%.300s: %s\nUnpack it: weft_load reads checkpoints, weft_load_state_dict "
                                    "reads HDF5 files.",
-                                   path, formats[i].what);
+                                   path, formats[i].message);
         return weft__file_fail(WEFT_EFORMAT,
                                "%.300s: %s weft_load_state_dict reads the output of this Python "
                                "code:\n%simport h5py; f = h5py.File('weights.h5', 'w'); %s; f.close()",
-                               path, formats[i].what, formats[i].values, formats[i].stores);
+                               path, formats[i].message, formats[i].values, formats[i].stores);
     }
     return WEFT_OK;
 }

@@ -69,23 +69,23 @@ void weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t
     char path[WEFT__NAMED], text[128];
     for (int64_t i = 0; i < n; i++) {
         const weft_checkpoint_item *k = &items[i];
-        weft__kind want = { weft__number_of(k->type), 1, { 0 } }, is;
+        weft__kind expected = { weft__number_of(k->type), 1, { 0 } }, found;
         snprintf(path, sizeof path, "items/%s", k->name);
-        if (!weft__h5_find(s->h, path, &is)) {
+        if (!weft__h5_find(s->h, path, &found)) {
             weft__h5_fail(s->h, WEFT_EFORMAT, "item \"%s\" is not in the file", k->name);
             return;
         }
-        if (is.type != want.type || is.rank != 1 || is.size[0] > k->n) {
-            want.size[0] = k->n;
+        if (found.type != expected.type || found.rank != 1 || found.size[0] > k->n) {
+            expected.size[0] = k->n;
             char most[128];
-            weft__h5_fail(s->h, is.type == want.type ? WEFT_ESHAPE : WEFT_EFORMAT,
-                          "item \"%s\" is %s; expected %s", k->name, weft__kind_text(&is, text),
-                          weft__kind_text(&want, most));
+            weft__h5_fail(s->h, found.type == expected.type ? WEFT_ESHAPE : WEFT_EFORMAT,
+                          "item \"%s\" is %s; expected %s", k->name, weft__kind_text(&found, text),
+                          weft__kind_text(&expected, most));
             return;
         }
-        void *values = weft__hold(s, k->data, (size_t)k->n * weft__number_bytes(want.type), false);
+        void *values = weft__hold(s, k->data, (size_t)k->n * weft__number_bytes(expected.type), false);
         if (values)
-            weft__h5_read(s->h, path, &is, is.type, values);
+            weft__h5_read(s->h, path, &found, found.type, values);
     }
 }
 

@@ -68,14 +68,14 @@ weft_status weft__stage_end(weft__stage *s, const weft_module *m)
 static void append_line(weft_load_report *r, const char *word, const char *text)
 {
     static const char more[] = "...\n";
-    size_t at = strlen(r->text), n = strlen(word) + strlen(text) + 2;
-    if (at + n + sizeof more <= sizeof r->text)
-        snprintf(r->text + at, n + 1, "%s %s\n", word, text);
-    else if (at < 4 || strcmp(r->text + at - 4, more))
-        memcpy(r->text + at, more, sizeof more);
+    size_t length = strlen(r->text), n = strlen(word) + strlen(text) + 2;
+    if (length + n + sizeof more <= sizeof r->text)
+        snprintf(r->text + length, n + 1, "%s %s\n", word, text);
+    else if (length < 4 || strcmp(r->text + length - 4, more))
+        memcpy(r->text + length, more, sizeof more);
 }
 
-void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const char *format, ...)
+void weft__found(weft__h5 *h, weft_load_report *r, weft__finding finding, const char *format, ...)
 {
     static const char *const word[] = { "", "missing", "extra", "shape", "layer" };
     char text[512];
@@ -85,14 +85,14 @@ void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const cha
     va_start(list, format);
     weft__plain_text(text, sizeof text, format, list);
     va_end(list);
-    if (!r && what != WEFT__LOADED)
-        weft__h5_fail(h, what == WEFT__OTHER_SHAPE ? WEFT_ESHAPE : WEFT_EFORMAT, "%s", text);
+    if (!r && finding != WEFT__LOADED)
+        weft__h5_fail(h, finding == WEFT__OTHER_SHAPE ? WEFT_ESHAPE : WEFT_EFORMAT, "%s", text);
     if (!r)
         return;
     int *count[] = { &r->loaded, &r->missing, &r->extra, &r->other_shape, &r->other_shape };
-    ++*count[what];
-    if (what != WEFT__LOADED)
-        append_line(r, word[what], text);
+    ++*count[finding];
+    if (finding != WEFT__LOADED)
+        append_line(r, word[finding], text);
 }
 
 typedef struct {
@@ -104,12 +104,12 @@ typedef struct {
 } loading;
 
 /* ---- parameters and buffers ---- */
-static bool agrees(loading *l, const weft__parameter *p, const char *path, const weft__kind *want)
+static bool agrees(loading *l, const weft__parameter *p, const char *path, const weft__kind *expected)
 {
     char is_text[128], want_text[128], is_notes[WEFT__NOTES], want_notes[WEFT__NOTES];
-    weft__kind is;
+    weft__kind found;
     weft__h5 *h = l->stage.h;
-    if (!weft__h5_find(h, path, &is)) {
+    if (!weft__h5_find(h, path, &found)) {
         weft__found(h, l->report, WEFT__MISSING, "%s%s", path,
                     l->report ? "" : " is not in the file, but the module has it");
         return false;
@@ -120,12 +120,12 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
         weft__found(h, l->report, WEFT__OTHER_LAYER, "%s is of a layer with \"%s\"; expected \"%s\", as in "
                                                      "the module",
                     path, is_notes, want_notes);
-    else if (is.type != want->type && l->report)  /* a partial load would leave out every weight */
+    else if (found.type != expected->type && l->report)  /* a partial load would leave out every weight */
         weft__h5_fail(h, WEFT_EFORMAT, "%s is %s; expected %s, as in the module", path,
-                      weft__kind_text(&is, is_text), weft__kind_text(want, want_text));
-    else if (!weft__kind_same(&is, want))
+                      weft__kind_text(&found, is_text), weft__kind_text(expected, want_text));
+    else if (!weft__kind_same(&found, expected))
         weft__found(h, l->report, WEFT__OTHER_SHAPE, "%s is %s; expected %s, as in the module", path,
-                    weft__kind_text(&is, is_text), weft__kind_text(want, want_text));
+                    weft__kind_text(&found, is_text), weft__kind_text(expected, want_text));
     else
         return !weft__h5_status(h);
     return false;
@@ -149,10 +149,10 @@ static void hold_module(loading *l)
     char path[WEFT__NAMED];
     for (const weft__parameter *p = NULL; (p = weft__stored_after(l->m, p)); ) {
         const weft_tensor *x = &weft__numbers_of(p)->value;
-        weft__kind want = weft__kind_of(x);
-        if (!agrees(l, p, weft__set_of(l->m, p, path), &want))
+        weft__kind expected = weft__kind_of(x);
+        if (!agrees(l, p, weft__set_of(l->m, p, path), &expected))
             continue;
-        weft__hold_set(&l->stage, path, &want, want.type, x->data, true);
+        weft__hold_set(&l->stage, path, &expected, expected.type, x->data, true);
         weft__found(l->stage.h, l->report, WEFT__LOADED, "%s", path);
     }
     if (!weft__paths_make(&l->table, l->m, l->stage.h))
@@ -188,44 +188,44 @@ static char *text_of(weft__h5 *h, const char *path)
 /* the optimiser's vectors have no names, so the order of the parameters must agree */
 static void check_order(loading *l)
 {
-    char *own = weft__order_of(l->m), *theirs = text_of(l->stage.h, "optimizer/order");
-    size_t at = 0, line = 0;
-    for (; own && theirs && own[at] && own[at] == theirs[at]; at++)
-        line = own[at] == '\n' ? at + 1 : line;
-    if (!own)
+    char *expected = weft__order_of(l->m), *stored = text_of(l->stage.h, "optimizer/order");
+    size_t offset = 0, line = 0;
+    for (; expected && stored && expected[offset] && expected[offset] == stored[offset]; offset++)
+        line = expected[offset] == '\n' ? offset + 1 : line;
+    if (!expected)
         weft__h5_fail(l->stage.h, WEFT_ENOMEM, "no memory for the names of the parameters");
-    else if (!theirs || own[at] != theirs[at])
+    else if (!stored || expected[offset] != stored[offset])
         weft__h5_fail(l->stage.h, WEFT_EFORMAT,
                       "optimizer/order has \"%.*s\"; expected \"%.*s\", as in the module; create the "
                       "parameters in the order of the saved model",
-                      theirs ? (int)strcspn(theirs + line, "\n") : 0, theirs ? theirs + line : "",
-                      (int)strcspn(own + line, "\n"), own + line);
-    free(own);
-    free(theirs);
+                      stored ? (int)strcspn(stored + line, "\n") : 0, stored ? stored + line : "",
+                      (int)strcspn(expected + line, "\n"), expected + line);
+    free(expected);
+    free(stored);
 }
 
 static void check_rule(weft__h5 *h, const weft__saved *rule)      /* a rule is compared, not loaded */
 {
     static const char *const names[] = { "SGD", "RMSprop", "Adam", "AdamW" };
-    int64_t is = 0, want = *(const int64_t *)rule->data;
-    weft__h5_read(h, "optimizer/rule", &(weft__kind){ WEFT__I64, 1, { 1 } }, WEFT__I64, &is);
-    if (is != want)
+    int64_t found = 0, expected = *(const int64_t *)rule->data;
+    weft__h5_read(h, "optimizer/rule", &(weft__kind){ WEFT__I64, 1, { 1 } }, WEFT__I64, &found);
+    if (found != expected)
         weft__h5_fail(h, WEFT_EFORMAT, "the optimiser in the file is %s; expected %s",
-                      (uint64_t)is < 4 ? names[is] : "unknown", names[want]);
+                      (uint64_t)found < 4 ? names[found] : "unknown", names[expected]);
 }
 
 /* Refuses wrong values before anything is changed. */
 static void hold_numbers_of_optimiser(loading *l, weft_optim *o, const weft__saved *entry, const char *path,
                                       const weft__kind *k)
 {
-    char why[160];
+    char reason[160];
     const weft__held *before = l->stage.last;
     weft__hold_set(&l->stage, path, k, k->type, entry->data, entry->device);
     if (l->stage.last != before && !weft__h5_status(l->stage.h) &&
-        !weft__optim_accepts(o, entry, l->stage.last->values, why, sizeof why))
+        !weft__optim_accepts(o, entry, l->stage.last->values, reason, sizeof reason))
         weft__h5_fail(l->stage.h, WEFT_EFORMAT,
                       "%s: %s. Its checksums are right, so a program wrote these values; load an earlier "
-                      "checkpoint", path, why);
+                      "checkpoint", path, reason);
 }
 
 static void hold_optimiser(loading *l, weft_optim *o)
@@ -282,9 +282,9 @@ static weft_stream *stream_of(weft *w, const char *name)
 static void hold_stream(weft__stage *s, weft *w, const char *path)
 {
     char name[sizeof w->random.streams->name];
-    uint64_t at[2] = { 0, 0 };
-    weft__h5_read(s->h, path, &(weft__kind){ WEFT__I64, 1, { 2 } }, WEFT__I64, at);
-    check_counter(s->h, path, at[1]);
+    uint64_t counter[2] = { 0, 0 };
+    weft__h5_read(s->h, path, &(weft__kind){ WEFT__I64, 1, { 2 } }, WEFT__I64, counter);
+    check_counter(s->h, path, counter[1]);
     if (!weft__h5_text(s->h, path, "name", name, sizeof name)) {
         weft__h5_fail(s->h, WEFT_EFORMAT, "%s: no name; expected the name of a random stream", path);
         return;
@@ -295,7 +295,7 @@ static void hold_stream(weft__stage *s, weft *w, const char *path)
     else if (!to)
         weft__h5_fail(s->h, WEFT_EFORMAT, "%s: an empty name; expected the name of a random stream", path);
     else
-        hold_numbers(s, to, at[0], at[1]);
+        hold_numbers(s, to, counter[0], counter[1]);
 }
 
 static void hold_streams(weft__stage *s, weft *w)

@@ -51,21 +51,21 @@ static void find_all(importing *l)
             weft__paths_of(&l->table, weft__numbers_of(p))->found = true;
 }
 
-static bool set_fits(importing *l, const char *path, const weft__kind *is, const weft__kind *want)
+static bool set_fits(importing *l, const char *path, const weft__kind *found, const weft__kind *expected)
 {
     char a[128], b[128];
-    weft__kind same = *is;
-    same.type = want->type;
-    if (!weft__number_is_float(is->type) && !weft__number_is_int(is->type)) {
+    weft__kind same = *found;
+    same.type = expected->type;
+    if (!weft__number_is_float(found->type) && !weft__number_is_int(found->type)) {
         weft__h5_fail(l->stage.h, WEFT_EFORMAT,      /* leaving it out without an error would hide it */
                       "%s is %s; expected integers or floating-point numbers, including float16 and bfloat16",
-                      path, weft__kind_text(is, a));
+                      path, weft__kind_text(found, a));
         return false;
     }
-    if (weft__kind_same(&same, want))
+    if (weft__kind_same(&same, expected))
         return true;
     weft__found(l->stage.h, l->report, WEFT__OTHER_SHAPE, "%s is %s; expected %s, as in the module", path,
-                weft__kind_text(is, a), weft__kind_text(want, b));
+                weft__kind_text(found, a), weft__kind_text(expected, b));
     return false;
 }
 
@@ -83,17 +83,17 @@ static void check_tied(importing *l, const weft__parameter *p, const char *path)
 static void hold_parameter(importing *l, const weft__parameter *p)
 {
     const weft_tensor *x = &weft__numbers_of(p)->value;
-    weft__kind want = weft__kind_of(x), is;
+    weft__kind expected = weft__kind_of(x), found;
     char path[WEFT__NAMED];
-    if (!locate(l->stage.h, l->m, p, path, &is)) {
+    if (!locate(l->stage.h, l->m, p, path, &found)) {
         if (!weft__paths_of(&l->table, weft__numbers_of(p))->found)
             weft__found(l->stage.h, l->report, WEFT__MISSING, "%s%s", weft__path_in(l->m, p),
                         l->report ? "" : " is not in the file, but the module has it");
         return;
     }
-    if (!set_fits(l, path, &is, &want))
+    if (!set_fits(l, path, &found, &expected))
         return;
-    weft__hold_set(&l->stage, path, &is, want.type, x->data, true);
+    weft__hold_set(&l->stage, path, &found, expected.type, x->data, true);
     if (!weft__h5_status(l->stage.h))
         check_tied(l, p, path);
     weft__found(l->stage.h, l->report, WEFT__LOADED, "%s", path);

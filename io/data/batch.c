@@ -66,13 +66,13 @@ weft_status weft__dataset_rows(const weft_dataset *d, int64_t from, int64_t n, v
 
 weft_status weft__gather(const weft_dataset *d, const int32_t *index, int64_t n, void *to)
 {
-    char *at = to;
+    char *out = to;
     weft_status s = WEFT_OK;
-    for (int64_t i = 0, rows; i < n && !s; at += rows * row_bytes(d)) {
+    for (int64_t i = 0, rows; i < n && !s; out += rows * row_bytes(d)) {
         int64_t from = d->offset[index[i]];
         for (rows = 0; i < n && d->offset[index[i]] == from + rows; i++)
             rows += d->len[index[i]];
-        s = weft__dataset_rows(d, from, rows, at);
+        s = weft__dataset_rows(d, from, rows, out);
     }
     return s;
 }

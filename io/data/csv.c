@@ -29,12 +29,12 @@ typedef struct {
 /* Fails with a format error whose message begins with file and line. Returns false. */
 static bool __attribute__((format(printf, 2, 3))) fail(csv *c, const char *format, ...)
 {
-    char why[1000];
+    char reason[1000];
     va_list list;
     va_start(list, format);
-    weft__plain_text(why, sizeof why, format, list);
+    weft__plain_text(reason, sizeof reason, format, list);
     va_end(list);
-    c->status = weft__file_fail(WEFT_EFORMAT, "%s:%lld: %s", c->path, (long long)c->line, why);
+    c->status = weft__file_fail(WEFT_EFORMAT, "%s:%lld: %s", c->path, (long long)c->line, reason);
     return false;
 }
 
@@ -126,13 +126,14 @@ static bool next_record(csv *c)
  * delimiter. */
 static void no_column(csv *c, const char *name)
 {
-    char why[900];
-    int at = snprintf(why, sizeof why, "no column is named \"%.100s\"; expected%s", name,
-                      c->n > 1 ? " one of" : " another .delimiter, or the only column");
-    for (int i = 0; i < c->n && at < 700; i++)
-        at += snprintf(why + at, sizeof why - (size_t)at, "%s \"%.100s\"", i ? "," : "", c->fields[i].text);
-    snprintf(why + at, sizeof why - (size_t)at, "%s", at < 700 ? "" : ", ..");
-    fail(c, "%s", why);
+    char reason[900];
+    int length = snprintf(reason, sizeof reason, "no column is named \"%.100s\"; expected%s", name,
+                          c->n > 1 ? " one of" : " another .delimiter, or the only column");
+    for (int i = 0; i < c->n && length < 700; i++)
+        length += snprintf(reason + length, sizeof reason - (size_t)length, "%s \"%.100s\"", i ? "," : "",
+                           c->fields[i].text);
+    snprintf(reason + length, sizeof reason - (size_t)length, "%s", length < 700 ? "" : ", ..");
+    fail(c, "%s", reason);
 }
 
 static int find_column(csv *c, const char *name)
@@ -201,19 +202,19 @@ static bool set_origin(csv *c, int64_t column, int64_t origin)
 static bool take_origin(csv *c, int64_t column, const char *text, double *value)
 {
     int64_t *origin = &c->t->origin[column], integer;
-    bool good = true;
+    bool ok = true;
     if (!is_rounded(text, *value)) {
-        good = weft__move_origin(value, 0, *origin);
+        ok = weft__move_origin(value, 0, *origin);
     } else {
         errno = 0;
         integer = strtoll(text, NULL, 10);
-        good = !c->reals && !errno;
-        if (good && !*origin && !set_origin(c, column, integer))
+        ok = !c->reals && !errno;
+        if (ok && !*origin && !set_origin(c, column, integer))
             return false;
         *value = 0;
-        good = good && weft__move_origin(value, integer, *origin);
+        ok = ok && weft__move_origin(value, integer, *origin);
     }
-    if (good)
+    if (ok)
         return true;
     if (*origin)
         return fail(c,
@@ -275,8 +276,8 @@ static bool is_text(csv *c, const char *text, size_t size)
     const char *zero = memchr(text, 0, size), *end = memchr(text, '\r', size);
     if (end && !memchr(text, '\n', size) && end + 1 < text + size)
         return fail(c, "lines end with \\r; expected \\n; convert them with tr '\\r' '\\n' <FILE >NEW");
-    for (const char *at = text; zero && at < zero; at++)
-        c->line += *at == '\n';
+    for (const char *found = text; zero && found < zero; found++)
+        c->line += *found == '\n';
     return !zero || fail(c, "a zero byte; expected text in UTF-8");
 }
 

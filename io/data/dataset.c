@@ -60,22 +60,23 @@ static bool add_line(weft_dataset *d, int64_t *tokens, const weft_text_opts *o, 
 }
 
 /* line: number of the last line read, from 1. */
-static bool add_lines(weft_dataset *d, const weft_text_opts *o, const unsigned char *at, size_t size,
+static bool add_lines(weft_dataset *d, const weft_text_opts *o, const unsigned char *bytes, size_t size,
                       int64_t *line)
 {
     int64_t tokens = 0;
     size_t lines = 1;
     for (size_t i = 0; i < size; i++)
-        lines += at[i] == '\n';
+        lines += bytes[i] == '\n';
     d->len = calloc(lines, sizeof *d->len);
     d->ints = malloc((size + 1) * sizeof *d->ints);      /* a token is a byte of the file */
     d->n = o->one_sequence;
-    bool good = d->len && d->ints;
-    for (const unsigned char *end = at + size, *stop; good && at < end; at = stop ? stop + 1 : end, ++*line) {
-        stop = memchr(at, '\n', (size_t)(end - at));
-        good = add_line(d, &tokens, o, at, stop ? stop : end, stop != NULL);
+    bool ok = d->len && d->ints;
+    for (const unsigned char *end = bytes + size, *stop; ok && bytes < end;
+         bytes = stop ? stop + 1 : end, ++*line) {
+        stop = memchr(bytes, '\n', (size_t)(end - bytes));
+        ok = add_line(d, &tokens, o, bytes, stop ? stop : end, stop != NULL);
     }
-    return good;
+    return ok;
 }
 
 weft_status weft_read_text(const char *path, const weft_text_opts *opts, weft_dataset *out)

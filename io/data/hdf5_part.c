@@ -16,7 +16,7 @@ struct weft_hdf5 {
     char *path, set[WEFT__H5_PATH];              /* of the file; of the rows or tokens in it */
     int file;
     weft_dataset shape;                          /* has rows or ints only if they are not stored end to end */
-    weft__kind kind; uint64_t at;                /* kind of the set; position of its first byte */
+    weft__kind kind; uint64_t offset;                /* kind of the set; position of its first byte */
 };
 
 static weft__number as_read(const weft_hdf5 *f)
@@ -35,7 +35,7 @@ static weft_status look_into(weft_hdf5 *f, const char *group, weft__paged *paged
     bool found = weft__find_dataset(h, group, &d, f->set, &f->kind);
     if (weft__end_dataset(&d, weft__h5_status(h), f->path, &f->shape) != WEFT_OK || !found)
         weft__h5_fail(h, WEFT_ENOMEM, "no memory for %lld lengths", (long long)d.n);
-    else if (!weft__h5_place(h, f->set, &f->at) && weft__h5_status(h) == WEFT_OK)
+    else if (!weft__h5_place(h, f->set, &f->offset) && weft__h5_status(h) == WEFT_OK)
         weft__read_dataset(h, f->set, &f->kind, &f->shape);
     return weft__h5_end(h);
 }
@@ -49,7 +49,7 @@ static weft_status open_it(weft_hdf5 *f, const char *group)
     paged.file = f->file;
     status = look_into(f, group, &paged);
     if (paged.status)
-        status = weft__file_fail(paged.status, "%s: cannot be read: %s", f->path, paged.why);
+        status = weft__file_fail(paged.status, "%s: cannot be read: %s", f->path, paged.reason);
     weft__paged_end(&paged);
     return status;
 }
@@ -97,12 +97,12 @@ weft_dataset weft_hdf5_shape(const weft_hdf5 *f)
 }
 
 /* ---- reading ---- */
-static weft_status read_bytes(const weft_hdf5 *f, uint64_t at, void *bytes, size_t n)
+static weft_status read_bytes(const weft_hdf5 *f, uint64_t offset, void *bytes, size_t n)
 {
     weft__paged p = { .file = f->file };
-    if (weft__paged_pass(&p, (size_t)at, n, bytes))
+    if (weft__paged_pass(&p, (size_t)offset, n, bytes))
         return WEFT_OK;
-    return weft__file_fail(p.status, "%s: cannot be read: %s", f->path, p.why);
+    return weft__file_fail(p.status, "%s: cannot be read: %s", f->path, p.reason);
 }
 
 /* Reads and converts n numbers, starting at number `from`, piece by piece. */
@@ -117,7 +117,7 @@ static weft_status read_converted(const weft_hdf5 *f, int64_t from, char *to, in
         char name[WEFT__H5_PATH + 64];
         int64_t first = from + done;
         snprintf(name, sizeof name, "\"%s\" from number %lld on", f->set, (long long)first);
-        status = read_bytes(f, f->at + (uint64_t)first * unit, raw, weft__kind_bytes(&piece));
+        status = read_bytes(f, f->offset + (uint64_t)first * unit, raw, weft__kind_bytes(&piece));
         if (!status)
             status = weft__h5_part(f->path, name, &piece, as_read(f), raw, to + (size_t)done * own);
     }
@@ -135,7 +135,7 @@ static weft_status read_rows(const weft_hdf5 *f, int64_t row, int64_t rows, char
         return WEFT_OK;
     }
     return f->kind.type == as_read(f) ?
-               read_bytes(f, f->at + (uint64_t)from * unit, to, n * unit) :
+               read_bytes(f, f->offset + (uint64_t)from * unit, to, n * unit) :
                read_converted(f, from, to, (int64_t)n);
 }
 

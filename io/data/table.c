@@ -125,10 +125,10 @@ static bool to_dataset(const weft__table *t, weft_dataset *d)
 static bool arguments_are_complete(const char *id, const char *const *columns, int64_t n,
                                    const weft_dataset *out)
 {
-    bool good = id && columns && n > 0 && n < 1 << 20 && out;
-    for (int64_t i = 0; good && i < n; i++)
-        good = columns[i] != NULL;
-    return good;
+    bool ok = id && columns && n > 0 && n < 1 << 20 && out;
+    for (int64_t i = 0; ok && i < n; i++)
+        ok = columns[i] != NULL;
+    return ok;
 }
 
 weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int64_t n,

@@ -8,11 +8,12 @@ typedef struct { uint32_t a, b, c; } state;
 
 static uint32_t turned(uint32_t x, int by) { return x << by | x >> (32 - by); }
 
-static void add(state *s, const unsigned char *at)
+static void add(state *s, const unsigned char *bytes)
 {
     uint32_t *word[] = { &s->a, &s->b, &s->c };
-    for (int i = 0; i < 3; i++, at += 4)
-        *word[i] += (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+    for (int i = 0; i < 3; i++, bytes += 4)
+        *word[i] += (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+                    (uint32_t)bytes[3] << 24;
 }
 
 /* One step of mixing: subtracts y from x, and adds z to y. */
@@ -47,19 +48,19 @@ static uint32_t end(state *s)
     return s->c;
 }
 
-bool weft__h5_sum(const weft__h5_image *image, size_t at, size_t n, uint32_t *sum)
+bool weft__h5_sum(const weft__h5_image *image, size_t offset, size_t n, uint32_t *sum)
 {
     uint32_t start = 0xdeadbeef + (uint32_t)n;
     state s = { start, start, start };
     unsigned char block[BLOCK];
-    for (; n > BLOCK; at += BLOCK, n -= BLOCK) {
-        if (!weft__h5_bytes(image, at, BLOCK, block))
+    for (; n > BLOCK; offset += BLOCK, n -= BLOCK) {
+        if (!weft__h5_bytes(image, offset, BLOCK, block))
             return false;
         add(&s, block);
         mix(&s);
     }
     memset(block, 0, BLOCK);
-    if (!weft__h5_bytes(image, at, n, block))
+    if (!weft__h5_bytes(image, offset, n, block))
         return false;
     add(&s, block);
     *sum = n ? end(&s) : s.c;

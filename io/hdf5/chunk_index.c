@@ -23,7 +23,7 @@ typedef struct {
     size_t width;                                /* bytes of an element in the file */
 } index_of;
 
-static uint64_t field(const weft__h5 *h, size_t at, size_t n) { return weft__h5_field(&h->read, at, n); }
+static uint64_t field(const weft__h5 *h, size_t pos, size_t n) { return weft__h5_field(&h->read, pos, n); }
 
 const char *weft__h5_no_index_memory(weft__h5 *h)
 {
@@ -47,32 +47,33 @@ void weft__h5_place_of_chunk(const weft__h5_chunks *c, uint64_t number, uint64_t
     }
 }
 
-/* Checks a block of n bytes at an address, whose last four are its checksum; *at: its position in the
+/* Checks a block of n bytes at an address, whose last four are its checksum. Sets *offset, its position in the
  * image. */
-static bool block(const index_of *x, uint64_t address, uint64_t n, const char *signature, size_t *at)
+static bool block(const index_of *x, uint64_t address, uint64_t n, const char *signature, size_t *offset)
 {
     const weft__h5_image *image = &x->h->read;
     uint32_t sum;
-    return weft__h5_inside(image, x->h->size, address, n, at) && n >= PREFIX &&
-           (!signature || weft__h5_has_text(image, *at, signature, 4)) &&
-           weft__h5_sum(image, *at, (size_t)n - 4, &sum) && field(x->h, *at + (size_t)n - 4, 4) == sum;
+    return weft__h5_inside(image, x->h->size, address, n, offset) && n >= PREFIX &&
+           (!signature || weft__h5_has_text(image, *offset, signature, 4)) &&
+           weft__h5_sum(image, *offset, (size_t)n - 4, &sum) &&
+           field(x->h, *offset + (size_t)n - 4, 4) == sum;
 }
 
 /* Reads an element: an address, and with filters the bytes of the chunk and the filters it skipped. */
-static weft__h5_chunk element(const index_of *x, size_t at)
+static weft__h5_chunk element(const index_of *x, size_t offset)
 {
-    weft__h5_chunk chunk = { field(x->h, at, 8), x->c->bytes, 0 };
+    weft__h5_chunk chunk = { field(x->h, offset, 8), x->c->bytes, 0 };
     if (x->c->filters) {
-        chunk.n = field(x->h, at + 8, x->width - 12);
-        chunk.skipped = field(x->h, at + x->width - 4, 4);
+        chunk.n = field(x->h, offset + 8, x->width - 12);
+        chunk.skipped = field(x->h, offset + x->width - 4, 4);
     }
     return chunk;
 }
 
-static void elements(index_of *x, uint64_t first, uint64_t n, size_t at)
+static void elements(index_of *x, uint64_t first, uint64_t n, size_t offset)
 {
     for (uint64_t i = 0; i < n && first + i < x->n; i++)
-        x->list[first + i] = element(x, at + (size_t)i * x->width);
+        x->list[first + i] = element(x, offset + (size_t)i * x->width);
 }
 
 /* Stores the width of elements. Returns whether it fits the filters. */
@@ -99,14 +100,14 @@ static bool bit(const index_of *x, size_t bits, uint64_t i)      /* the highest 
 static const char *pages(index_of *x, uint64_t first, uint64_t n, uint64_t page, size_t bits, uint64_t from,
                          uint64_t address)
 {
-    size_t at;
+    size_t offset;
     for (uint64_t i = 0; i * page < n && first + i * page < x->n; i++) {
-        uint64_t here = n - i * page < page ? n - i * page : page;
+        uint64_t count = n - i * page < page ? n - i * page : page;
         if (!bit(x, bits, from + i))
             continue;
-        if (!block(x, address + i * (page * x->width + 4), here * x->width + 4, NULL, &at))
+        if (!block(x, address + i * (page * x->width + 4), count * x->width + 4, NULL, &offset))
             return damaged;
-        elements(x, first + i * page, here, at);
+        elements(x, first + i * page, count, offset);
     }
     return NULL;
 }
@@ -115,11 +116,12 @@ static const char *pages(index_of *x, uint64_t first, uint64_t n, uint64_t page,
 static const char *fixed_array(index_of *x)
 {
     enum { HEADER = 28, BITS = 30 };
-    size_t at, data;
-    if (!block(x, x->c->index, HEADER, "FAHD", &at) || !is_array(x, at))
+    size_t offset, data;
+    if (!block(x, x->c->index, HEADER, "FAHD", &offset) || !is_array(x, offset))
         return damaged;
-    uint64_t bits = field(x->h, at + 7, 1), n = field(x->h, at + 8, 8), to = field(x->h, at + 16, 8),
-             page = (uint64_t)1 << (bits & 31), sheets = n / page + (n % page != 0);
+    uint64_t bits = field(x->h, offset + 7, 1), n = field(x->h, offset + 8, 8),
+             to = field(x->h, offset + 16, 8), page = (uint64_t)1 << (bits & 31),
+             sheets = n / page + (n % page != 0);
     if (bits > BITS || n > x->h->size || n < x->n)
         return damaged;
     if (to == HADDR_UNDEF)
@@ -136,35 +138,35 @@ static const char *fixed_array(index_of *x)
 /* ---- extensible arrays ---- */
 typedef struct { uint64_t first, blocks, each, page; size_t offset; } level;      /* of data blocks */
 
-static const char *data_block(index_of *x, const level *l, uint64_t which, uint64_t address, size_t bits)
+static const char *data_block(index_of *x, const level *l, uint64_t index, uint64_t address, size_t bits)
 {
-    size_t at, head = PREFIX + l->offset;
-    uint64_t first = l->first + which * l->each;
+    size_t offset, head = PREFIX + l->offset;
+    uint64_t first = l->first + index * l->each;
     bool paged = l->each > l->page;
     if (address == HADDR_UNDEF || first >= x->n)
         return NULL;
-    if ((paged && !bits) || !block(x, address, head + (paged ? 0 : l->each * x->width) + 4, "EADB", &at))
+    if ((paged && !bits) || !block(x, address, head + (paged ? 0 : l->each * x->width) + 4, "EADB", &offset))
         return damaged;
     if (paged)
-        return pages(x, first, l->each, l->page, bits, which * (l->each / l->page), address + head + 4);
-    elements(x, first, l->each, at + head);
+        return pages(x, first, l->each, l->page, bits, index * (l->each / l->page), address + head + 4);
+    elements(x, first, l->each, offset + head);
     return NULL;
 }
 
 /* Reads the data blocks of a level, whose addresses are in a separate block. */
 static const char *super_block(index_of *x, const level *l, uint64_t address)
 {
-    size_t at;
+    size_t offset;
     uint64_t map = l->each > l->page ? (l->each / l->page + 7) / 8 : 0;
     if (address == HADDR_UNDEF)
         return NULL;
-    if (!block(x, address, PREFIX + l->offset + l->blocks * (map + 8) + 4, "EASB", &at))
+    if (!block(x, address, PREFIX + l->offset + l->blocks * (map + 8) + 4, "EASB", &offset))
         return damaged;
-    size_t bits = at + PREFIX + l->offset, list = bits + (size_t)(l->blocks * map);
-    const char *why = NULL;
-    for (uint64_t i = 0; i < l->blocks && !why; i++)
-        why = data_block(x, l, i, field(x->h, list + 8 * (size_t)i, 8), map ? bits : 0);
-    return why;
+    size_t bits = offset + PREFIX + l->offset, list = bits + (size_t)(l->blocks * map);
+    const char *reason = NULL;
+    for (uint64_t i = 0; i < l->blocks && !reason; i++)
+        reason = data_block(x, l, i, field(x->h, list + 8 * (size_t)i, 8), map ? bits : 0);
+    return reason;
 }
 
 static int log_of(uint64_t v) { return v ? 63 - __builtin_clzll(v) : -1; }
@@ -174,27 +176,28 @@ static bool is_power(uint64_t v) { return v && !(v & (v - 1)); }
  * level. */
 static const char *levels(index_of *x, size_t list, int in_index, int all, uint64_t least, level l)
 {
-    const char *why = NULL;
-    for (int s = 0; s < all && !why && l.first < x->n; s++, l.first += l.blocks * l.each) {
+    const char *reason = NULL;
+    for (int s = 0; s < all && !reason && l.first < x->n; s++, l.first += l.blocks * l.each) {
         l.blocks = (uint64_t)1 << s / 2;
         l.each = least << (s + 1) / 2;
         if (s >= in_index)
-            why = super_block(x, &l, field(x->h, list, 8));
-        for (uint64_t i = 0; s < in_index && i < l.blocks && !why; i++)
-            why = data_block(x, &l, i, field(x->h, list + 8 * (size_t)i, 8), 0);
+            reason = super_block(x, &l, field(x->h, list, 8));
+        for (uint64_t i = 0; s < in_index && i < l.blocks && !reason; i++)
+            reason = data_block(x, &l, i, field(x->h, list + 8 * (size_t)i, 8), 0);
         list += s < in_index ? 8 * (size_t)l.blocks : 8;
     }
-    return why;
+    return reason;
 }
 
 static const char *extensible_array(index_of *x)
 {
     enum { HEADER = 72, BITS = 48, PAGE = 30 };
-    size_t at, data;
-    if (!block(x, x->c->index, HEADER, "EAHD", &at) || !is_array(x, at))
+    size_t offset, data;
+    if (!block(x, x->c->index, HEADER, "EAHD", &offset) || !is_array(x, offset))
         return damaged;
-    uint64_t bits = field(x->h, at + 7, 1), own = field(x->h, at + 8, 1), least = field(x->h, at + 9, 1),
-             pointers = field(x->h, at + 10, 1), page = field(x->h, at + 11, 1), to = field(x->h, at + 60, 8);
+    uint64_t bits = field(x->h, offset + 7, 1), own = field(x->h, offset + 8, 1),
+             least = field(x->h, offset + 9, 1), pointers = field(x->h, offset + 10, 1),
+             page = field(x->h, offset + 11, 1), to = field(x->h, offset + 60, 8);
     int all = 1 + (int)bits - log_of(least), in_index = 2 * log_of(pointers);
     if (!is_power(least) || !is_power(pointers) || bits > BITS || page > PAGE || all < in_index)
         return damaged;
@@ -212,36 +215,36 @@ static const char *extensible_array(index_of *x)
 typedef struct { uint64_t node, record, most, total; size_t count, totals; } tree_level;
 enum { DEPTH = 8, NODE = 10 };                   /* bytes of a node: signature, version, type, checksum */
 
-static const char *record(index_of *x, size_t at)
+static const char *record(index_of *x, size_t offset)
 {
     const weft__h5_chunks *c = x->c;
     uint64_t number = 0;
     for (int i = 0; i < c->rank; i++) {
-        uint64_t place = field(x->h, at + x->width + 8 * (size_t)i, 8), all = weft__h5_chunks_along(c, i);
+        uint64_t place = field(x->h, offset + x->width + 8 * (size_t)i, 8), all = weft__h5_chunks_along(c, i);
         if (place >= all)
             return "has a chunk outside its shape";
         number = number * all + place;
     }
     if (x->records++ >= x->n || x->list[number].address != HADDR_UNDEF)
         return "has a chunk twice";
-    x->list[number] = element(x, at);
+    x->list[number] = element(x, offset);
     return NULL;
 }
 
 static const char *tree_node(index_of *x, const tree_level *l, int depth, uint64_t address, uint64_t n)
 {
-    size_t at, pointer = 8 + l->count + (depth > 1 ? l[depth - 1].totals : 0);
+    size_t offset, pointer = 8 + l->count + (depth > 1 ? l[depth - 1].totals : 0);
     uint64_t record_bytes = l->record, links = depth ? (n + 1) * pointer : 0;
     if (!n || n > l[depth].most ||
-        !block(x, address, NODE + n * record_bytes + links, depth ? "BTIN" : "BTLF", &at))
+        !block(x, address, NODE + n * record_bytes + links, depth ? "BTIN" : "BTLF", &offset))
         return damaged;
-    const char *why = NULL;
-    for (uint64_t i = 0; i < n && !why; i++)
-        why = record(x, at + 6 + (size_t)(i * record_bytes));
-    size_t list = at + 6 + (size_t)(n * record_bytes);
-    for (uint64_t i = 0; depth && i <= n && !why; i++, list += pointer)
-        why = tree_node(x, l, depth - 1, field(x->h, list, 8), field(x->h, list + 8, l->count));
-    return why;
+    const char *reason = NULL;
+    for (uint64_t i = 0; i < n && !reason; i++)
+        reason = record(x, offset + 6 + (size_t)(i * record_bytes));
+    size_t list = offset + 6 + (size_t)(n * record_bytes);
+    for (uint64_t i = 0; depth && i <= n && !reason; i++, list += pointer)
+        reason = tree_node(x, l, depth - 1, field(x->h, list, 8), field(x->h, list + 8, l->count));
+    return reason;
 }
 
 static size_t bytes_for(uint64_t limit) { return (size_t)log_of(limit) / 8 + 1; }
@@ -249,13 +252,13 @@ static size_t bytes_for(uint64_t limit) { return (size_t)log_of(limit) / 8 + 1; 
 static const char *tree(index_of *x)
 {
     enum { HEADER = 38, PLAIN = 10, FILTERED = 11 };
-    size_t at;
-    if (!block(x, x->c->index, HEADER, "BTHD", &at))
+    size_t offset;
+    if (!block(x, x->c->index, HEADER, "BTHD", &offset))
         return damaged;
-    uint64_t size = field(x->h, at + 6, 4), bytes = field(x->h, at + 10, 2), depth = field(x->h, at + 12, 2),
-             places = 8 * (uint64_t)x->c->rank;
-    if (field(x->h, at + 5, 1) != (x->c->filters ? FILTERED : PLAIN) || depth >= DEPTH || bytes <= places ||
-        !takes_width(x, bytes - places) || size < NODE + bytes)
+    uint64_t size = field(x->h, offset + 6, 4), bytes = field(x->h, offset + 10, 2),
+             depth = field(x->h, offset + 12, 2), places = 8 * (uint64_t)x->c->rank;
+    if (field(x->h, offset + 5, 1) != (x->c->filters ? FILTERED : PLAIN) || depth >= DEPTH ||
+        bytes <= places || !takes_width(x, bytes - places) || size < NODE + bytes)
         return damaged;
     tree_level l[DEPTH] = { { .record = bytes, .most = (size - NODE) / bytes } };
     l[0].total = l[0].most;
@@ -268,7 +271,7 @@ static const char *tree(index_of *x)
         l[d].total = (l[d].most + 1) * l[d - 1].total + l[d].most;
         l[d].totals = bytes_for(l[d].total);
     }
-    uint64_t root = field(x->h, at + 16, 8), n = field(x->h, at + 24, 2);
+    uint64_t root = field(x->h, offset + 16, 8), n = field(x->h, offset + 24, 2);
     return root == HADDR_UNDEF || !n ? NULL : tree_node(x, l, (int)depth, root, n);
 }
 
@@ -304,25 +307,25 @@ static const char *old_chunk(index_of *x, size_t key, uint64_t address)
 static const char *old_node(index_of *x, uint64_t address, int height)
 {
     enum { HEAD = 24, LEVELS = 16 };
-    size_t at, key = 8 + 8 * ((size_t)x->c->rank + 1);
-    if (!weft__h5_inside(&x->h->read, x->h->size, address, HEAD, &at) ||
-        !weft__h5_has_text(&x->h->read, at, "TREE\1", 5))
+    size_t offset, key = 8 + 8 * ((size_t)x->c->rank + 1);
+    if (!weft__h5_inside(&x->h->read, x->h->size, address, HEAD, &offset) ||
+        !weft__h5_has_text(&x->h->read, offset, "TREE\1", 5))
         return damaged_tree;
-    int is = (int)field(x->h, at + 5, 1);
-    uint64_t entries = field(x->h, at + 6, 2);
-    if (is >= LEVELS || (height >= 0 && is != height) || !entries ||
-        !weft__h5_inside(&x->h->read, x->h->size, address, HEAD + entries * (key + 8) + key, &at))
+    int depth = (int)field(x->h, offset + 5, 1);
+    uint64_t entries = field(x->h, offset + 6, 2);
+    if (depth >= LEVELS || (height >= 0 && depth != height) || !entries ||
+        !weft__h5_inside(&x->h->read, x->h->size, address, HEAD + entries * (key + 8) + key, &offset))
         return damaged_tree;
-    const char *why = NULL;
-    for (uint64_t i = 0; i < entries && !why; i++) {
-        size_t place = at + HEAD + (size_t)i * (key + 8);
+    const char *reason = NULL;
+    for (uint64_t i = 0; i < entries && !reason; i++) {
+        size_t place = offset + HEAD + (size_t)i * (key + 8);
         uint64_t to = field(x->h, place + key, 8);
         if (!before(x, place, place + key + 8))
-            why = damaged_tree;
+            reason = damaged_tree;
         else
-            why = is ? old_node(x, to, is - 1) : old_chunk(x, place, to);
+            reason = depth ? old_node(x, to, depth - 1) : old_chunk(x, place, to);
     }
-    return why;
+    return reason;
 }
 
 /* ---- all kinds ---- */
@@ -355,14 +358,14 @@ static const char *take_from_array(index_of *x, const char *(*read)(index_of *),
         return weft__h5_no_index_memory(x->h);
     for (uint64_t i = 0; i < x->n; i++)
         x->list[i] = (weft__h5_chunk){ .address = HADDR_UNDEF };
-    const char *why = read(x);
-    for (uint64_t i = 0; i < chunks && !why; i++) {
+    const char *reason = read(x);
+    for (uint64_t i = 0; i < chunks && !reason; i++) {
         weft__h5_place_of_chunk(x->c, i, place);
         if (number_in(x->c, place, &number) && number < x->n)
             out[i] = x->list[number];
     }
     free(x->list);
-    return why;
+    return reason;
 }
 
 static const char *implicit(index_of *x)

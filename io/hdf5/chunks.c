@@ -22,8 +22,8 @@ typedef struct {
     z_stream z;                                  /* used if chunks are compressed */
 } reading;
 
-static uint64_t field(const weft__h5 *h, size_t at, size_t n) { return weft__h5_field(&h->read, at, n); }
-static int byte(const weft__h5 *h, size_t at)    { return (int)field(h, at, 1); }
+static uint64_t field(const weft__h5 *h, size_t pos, size_t n) { return weft__h5_field(&h->read, pos, n); }
+static int byte(const weft__h5 *h, size_t offset) { return (int)field(h, offset, 1); }
 
 /* ---- the header ---- */
 static const char *extents(const weft__h5_set *s, weft__h5_chunks *c)
@@ -41,12 +41,12 @@ static const char *extents(const weft__h5_set *s, weft__h5_chunks *c)
 }
 
 /* Reads the extents of a chunk, each of `width` bytes, then the bytes of a number. */
-static const char *chunk_extents(const weft__h5 *h, size_t at, size_t width, weft__h5_chunks *c)
+static const char *chunk_extents(const weft__h5 *h, size_t offset, size_t width, weft__h5_chunks *c)
 {
-    uint64_t bytes = c->element = (size_t)field(h, at + width * (size_t)c->rank, width);
+    uint64_t bytes = c->element = (size_t)field(h, offset + width * (size_t)c->rank, width);
     bool larger = false;                         /* larger than the set, which may still grow */
     for (int i = 0; i < c->rank; i++) {
-        c->extent[i] = field(h, at + width * (size_t)i, width);
+        c->extent[i] = field(h, offset + width * (size_t)i, width);
         if (!c->extent[i] || (c->size[i] && c->extent[i] > c->most[i]))
             return "has chunks that are empty, or larger than its shape";
         larger = larger || (c->size[i] && c->extent[i] > c->size[i]);
@@ -64,46 +64,46 @@ static const char *new_layout(const weft__h5 *h, const weft__h5_header *header, 
 {
     enum { HEAD = 5, PARTIAL = 1, FILTERED = 2 };
     static const size_t more[] = { 0, 0, 0, 1, 5, 6 };           /* bytes of each kind */
-    size_t at = header->layout.at, n = header->layout.n;
-    int flags = byte(h, at + 2), axes = byte(h, at + 3), width = byte(h, at + 4);
+    size_t offset = header->layout.offset, n = header->layout.n;
+    int flags = byte(h, offset + 2), axes = byte(h, offset + 3), width = byte(h, offset + 4);
     if (axes != c->rank + 1 || width < 1 || width > 8 || n < HEAD + (size_t)(axes * width) + 1)
         return "has chunks of another rank than its shape";
     size_t kind = HEAD + (size_t)(axes * width), head = kind + 1;
-    c->kind = (weft__h5_index)byte(h, at + kind);
+    c->kind = (weft__h5_index)byte(h, offset + kind);
     if (c->kind < WEFT__ONE_CHUNK || c->kind > WEFT__NEW_TREE || flags & PARTIAL)
         return unknown;
     size_t body = c->kind == WEFT__ONE_CHUNK && flags & FILTERED ? 12 : more[c->kind];
     if (n < head + body + 8)
         return unknown;
     if (body == 12)
-        c->stored = field(h, at + head, 8);
+        c->stored = field(h, offset + head, 8);
     if (body == 12)
-        c->skipped = field(h, at + head + 8, 4);
-    c->index = field(h, at + head + body, 8);
-    return chunk_extents(h, at + HEAD, (size_t)width, c);
+        c->skipped = field(h, offset + head + 8, 4);
+    c->index = field(h, offset + head + body, 8);
+    return chunk_extents(h, offset + HEAD, (size_t)width, c);
 }
 
 static const char *layout(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
 {
     enum { OLD = 3, NEW = 4, CHUNKED = 2, HEAD = 11 };
-    size_t at = header->layout.at;
-    if (header->layout.n < HEAD || (byte(h, at) != OLD && byte(h, at) != NEW))
+    size_t offset = header->layout.offset;
+    if (header->layout.n < HEAD || (byte(h, offset) != OLD && byte(h, offset) != NEW))
         return unknown;
-    if (byte(h, at + 1) != CHUNKED)
+    if (byte(h, offset + 1) != CHUNKED)
         return "has an unsupported layout; expected a plain array or chunks";
-    if (byte(h, at) == NEW)
+    if (byte(h, offset) == NEW)
         return new_layout(h, header, c);
-    int n = byte(h, at + 2);
+    int n = byte(h, offset + 2);
     if (n != c->rank + 1 || header->layout.n < HEAD + 4 * (size_t)n)
         return "has chunks of another rank than its shape";
-    c->index = field(h, at + 3, 8);
-    return chunk_extents(h, at + HEAD, 4, c);
+    c->index = field(h, offset + 3, 8);
+    return chunk_extents(h, offset + HEAD, 4, c);
 }
 
-/* Reads one filter of the pipeline, whose message ends at `end`, and advances *at. */
-static bool filter(const weft__h5 *h, size_t *at, size_t end, bool old, weft__h5_chunks *c, int number)
+/* Reads one filter of the pipeline, whose message ends at `end`, and advances *offset. */
+static bool filter(const weft__h5 *h, size_t *offset, size_t end, bool old, weft__h5_chunks *c, int number)
 {
-    size_t head = old ? 8 : 6, p = *at;
+    size_t head = old ? 8 : 6, p = *offset;
     if (head > end - p)
         return false;
     uint64_t id = field(h, p, 2), name = old ? field(h, p + 2, 2) : 0, values = field(h, p + head - 2, 2);
@@ -111,7 +111,7 @@ static bool filter(const weft__h5 *h, size_t *at, size_t end, bool old, weft__h5
     if ((id != DEFLATE && id != SHUFFLE) || values != 1 || more > end - p - head)
         return false;
     uint64_t value = field(h, p + head + (size_t)name, 4);
-    *at = p + head + more;
+    *offset = p + head + more;
     if (id == DEFLATE)
         c->deflate = number;
     else
@@ -126,15 +126,15 @@ static const char *filters(const weft__h5 *h, const weft__h5_header *header, wef
     c->shuffle = c->deflate = -1;
     if (!m->count)
         return NULL;
-    if (m->n < 2 || byte(h, m->at) < 1 || byte(h, m->at) > 2)
+    if (m->n < 2 || byte(h, m->offset) < 1 || byte(h, m->offset) > 2)
         return other;
-    bool old = byte(h, m->at) == 1;
-    c->filters = byte(h, m->at + 1);
-    size_t at = m->at + (old ? 8 : 2), end = m->at + m->n;
-    if (c->filters > 2 || at > end)
+    bool old = byte(h, m->offset) == 1;
+    c->filters = byte(h, m->offset + 1);
+    size_t offset = m->offset + (old ? 8 : 2), end = m->offset + m->n;
+    if (c->filters > 2 || offset > end)
         return other;
     for (int i = 0; i < c->filters; i++)
-        if (!filter(h, &at, end, old, c, i))
+        if (!filter(h, &offset, end, old, c, i))
             return other;
     bool each_once = (c->shuffle >= 0) + (c->deflate >= 0) == c->filters;
     return each_once && (c->shuffle < 1) ? NULL : other;
@@ -142,18 +142,18 @@ static const char *filters(const weft__h5 *h, const weft__h5_header *header, wef
 
 const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, weft__h5_set *s)
 {
-    const char *why = header->external ? "is stored in another file; expected it in this one" :
-                                         extents(s, &s->chunks);
-    why = why ? why : layout(h, header, &s->chunks);
-    return why ? why : filters(h, header, &s->chunks);
+    const char *reason = header->external ? "is stored in another file; expected it in this one" :
+                                            extents(s, &s->chunks);
+    reason = reason ? reason : layout(h, header, &s->chunks);
+    return reason ? reason : filters(h, header, &s->chunks);
 }
 
 /* ---- a chunk ---- */
 /* Returns n bytes of the image, valid until the next call; NULL: they cannot be read. */
-static const unsigned char *bytes_at(reading *r, size_t at, size_t n)
+static const unsigned char *bytes_at(reading *r, size_t offset, size_t n)
 {
     if (r->h->read.bytes)
-        return r->h->read.bytes + at;
+        return r->h->read.bytes + offset;
     unsigned char *more = n > r->room ? realloc(r->stored, n) : r->stored;
     if (n > r->room && !more) {
         weft__h5_fail(r->h, WEFT_ENOMEM, "%s: no memory for a chunk of %zu bytes", r->path, n);
@@ -161,7 +161,7 @@ static const unsigned char *bytes_at(reading *r, size_t at, size_t n)
     }
     r->room = n > r->room ? n : r->room;
     r->stored = more;
-    return weft__paged_pass(r->h->read.paged, at, n, more) ? more : NULL;
+    return weft__paged_pass(r->h->read.paged, offset, n, more) ? more : NULL;
 }
 
 /* Allocates for zlib; the session fails if memory is short. */
@@ -222,29 +222,29 @@ static bool unpack(reading *r, const unsigned char *from, size_t n, uint64_t ski
 static void place_chunk(reading *r, const uint64_t *first)
 {
     const weft__h5_chunks *c = r->c;
-    uint64_t at[WEFT_RANK] = { 0 }, most[WEFT_RANK];
+    uint64_t offset[WEFT_RANK] = { 0 }, most[WEFT_RANK];
     int last = c->rank - 1, axis;
     for (int i = 0; i < c->rank; i++)
         most[i] = c->size[i] - first[i] < c->extent[i] ? c->size[i] - first[i] : c->extent[i];
     do {
         uint64_t from = 0, to = 0;
         for (int i = 0; i < c->rank; i++) {
-            from = from * c->extent[i] + at[i];
-            to = to * c->size[i] + first[i] + at[i];
+            from = from * c->extent[i] + offset[i];
+            to = to * c->size[i] + first[i] + offset[i];
         }
         memcpy(r->out + to * c->element, r->chunk + from * c->element, (size_t)most[last] * c->element);
-        for (axis = last - 1; axis >= 0 && ++at[axis] == most[axis]; axis--)
-            at[axis] = 0;
+        for (axis = last - 1; axis >= 0 && ++offset[axis] == most[axis]; axis--)
+            offset[axis] = 0;
     } while (axis >= 0);
 }
 
 /* Reads the chunk that begins at the position `first`. */
 static const char *take(reading *r, const uint64_t *first, const weft__h5_chunk *chunk)
 {
-    size_t at;
-    if (chunk->n > UINT32_MAX || !weft__h5_inside(&r->h->read, r->h->size, chunk->address, chunk->n, &at))
+    size_t offset;
+    if (chunk->n > UINT32_MAX || !weft__h5_inside(&r->h->read, r->h->size, chunk->address, chunk->n, &offset))
         return "has a chunk beyond the file";
-    const unsigned char *from = bytes_at(r, at, (size_t)chunk->n);
+    const unsigned char *from = bytes_at(r, offset, (size_t)chunk->n);
     if (!from)
         return "has a chunk that cannot be read";
     if (!unpack(r, from, (size_t)chunk->n, chunk->skipped))
@@ -260,16 +260,17 @@ static const char *all_chunks(reading *r, uint64_t chunks)
     if (chunks > r->h->size)
         return incomplete;
     weft__h5_chunk *list = malloc((size_t)chunks * sizeof *list);
-    const char *why = list ? weft__h5_find_chunks(r->h, r->c, list, chunks) : weft__h5_no_index_memory(r->h);
-    for (uint64_t i = 0; i < chunks && !why; i++) {
+    const char *reason =
+        list ? weft__h5_find_chunks(r->h, r->c, list, chunks) : weft__h5_no_index_memory(r->h);
+    for (uint64_t i = 0; i < chunks && !reason; i++) {
         uint64_t first[WEFT_RANK];
         weft__h5_place_of_chunk(r->c, i, first);
         for (int k = 0; k < r->c->rank; k++)
             first[k] *= r->c->extent[k];
-        why = list[i].address == HADDR_UNDEF ? incomplete : take(r, first, &list[i]);
+        reason = list[i].address == HADDR_UNDEF ? incomplete : take(r, first, &list[i]);
     }
     free(list);
-    return why;
+    return reason;
 }
 
 /* Returns false if memory is short. */
@@ -301,9 +302,9 @@ void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_set *s, 
         return;
     reading r = { .h = h, .path = path, .c = c, .out = out };
     if (begin_reading(&r)) {
-        const char *why = all_chunks(&r, chunks);
-        if (why)
-            weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
+        const char *reason = all_chunks(&r, chunks);
+        if (reason)
+            weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, reason);
     } else {
         weft__h5_fail(h, WEFT_ENOMEM, "%s: no memory for a chunk of %zu bytes", path, c->bytes);
     }

@@ -7,16 +7,16 @@
 
 enum { NAME = 256 };
 
-/* Writes the position of number `at` of a set: "weight[2, 1]". */
-static void name_element(const char *path, const weft__kind *k, int64_t at, char text[2 * NAME])
+/* Writes the position of number `index` of a set: "weight[2, 1]". */
+static void name_element(const char *path, const weft__kind *k, int64_t index, char text[2 * NAME])
 {
     char places[160] = "";
     for (int i = k->rank - 1; i >= 0; i--) {     /* the last axis runs fastest */
         char behind[sizeof places];
         memcpy(behind, places, sizeof behind);
-        snprintf(places, sizeof places, "%lld%s%.120s", (long long)(at % k->size[i]), *behind ? ", " : "",
+        snprintf(places, sizeof places, "%lld%s%.120s", (long long)(index % k->size[i]), *behind ? ", " : "",
                  behind);
-        at /= k->size[i];
+        index /= k->size[i];
     }
     snprintf(text, 2 * NAME, "%.320s[%s]", path, places);
 }
@@ -45,12 +45,12 @@ static double of_double(uint64_t bits)
     return d;
 }
 
-static uint64_t bits_at(weft__number type, const unsigned char *at)
+static uint64_t bits_at(weft__number type, const unsigned char *bytes)
 {
     size_t n = weft__number_bytes(type);
     uint64_t bits = 0;
     for (size_t i = 0; i < n; i++)
-        bits |= (uint64_t)at[type & WEFT__BIG ? n - 1 - i : i] << 8 * i;
+        bits |= (uint64_t)bytes[type & WEFT__BIG ? n - 1 - i : i] << 8 * i;
     return bits;
 }
 
@@ -125,10 +125,10 @@ static void convert_integer(weft__h5 *h, const char *path, const weft__kind *k, 
         exact = less_origin(h->origin, v, to);
     if (fits && exact)
         return;
-    const char *why = as == WEFT__I32 ? "a number that an int32 holds" :
-                      !reals          ? "a number that an int64 holds" :
-                                        "an integer that a double holds; store it from a later origin, or in "
-                                        "a larger unit (seconds, not nanoseconds)";
+    const char *reason = as == WEFT__I32 ? "a number that an int32 holds" :
+                         !reals          ? "a number that an int64 holds" :
+                                  "an integer that a double holds; store it from a later origin, or in "
+                                  "a larger unit (seconds, not nanoseconds)";
     name_element(path, k, i, place);
     if (h->origin && *h->origin)
         weft__h5_fail(h, WEFT_EFORMAT,
@@ -137,7 +137,7 @@ static void convert_integer(weft__h5 *h, const char *path, const weft__kind *k, 
                       place, v.negative ? "-" : "", (unsigned long long)v.size, (long long)*h->origin);
     else
         weft__h5_fail(h, WEFT_EFORMAT, "%s is %s%llu; expected %s", place, v.negative ? "-" : "",
-                      (unsigned long long)v.size, why);
+                      (unsigned long long)v.size, reason);
 }
 
 static void convert_real(weft__h5 *h, const char *path, const weft__kind *k, weft__number as, int64_t i,

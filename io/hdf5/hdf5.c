@@ -32,11 +32,11 @@ static herr_t innermost(unsigned n, const H5E_error2_t *error, void *user)
     return 0;
 }
 
-void weft__h5_broken(weft__h5 *h, const char *path, const char *what)
+void weft__h5_broken(weft__h5 *h, const char *path, const char *problem)
 {
-    char why[160] = "";
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, why);
-    weft__h5_fail(h, h->read.output ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, what, why);
+    char reason[160] = "";
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, reason);
+    weft__h5_fail(h, h->read.output ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, problem, reason);
 }
 
 /* ---- the image ---- *
@@ -234,12 +234,12 @@ static bool attribute(weft__h5 *h, const char *path, const char *key, hid_t type
     hid_t space = H5Screate(H5S_SCALAR), a = H5I_INVALID_HID;
     if (space >= 0 && type >= 0)
         a = H5Acreate_by_name(h->file, path, key, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    bool good = a >= 0 && H5Awrite(a, type, value) >= 0;
-    if (!good)
+    bool ok = a >= 0 && H5Awrite(a, type, value) >= 0;
+    if (!ok)
         weft__h5_broken(h, path, "cannot get its attribute");
     weft__h5_close(a);
     weft__h5_close(space);
-    return good;
+    return ok;
 }
 
 void weft__h5_describe(weft__h5 *h, const char *path, const char *key, const char *text)

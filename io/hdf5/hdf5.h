@@ -16,18 +16,18 @@ typedef struct weft__h5 weft__h5;
 
 /* ---- paged.c: reads only those pages of a file that libhdf5 and its checks need ---- */
 /* A page that was read does not change, so libhdf5 sees the bytes that were checked even if the file changes.
- * After the first failure only those pages are available; status and why describe it. */
+ * After the first failure only those pages are available; status and reason describe it. */
 typedef struct weft__page weft__page;
 typedef struct weft__paged {
     int file;
     size_t size;
     weft__page *first;
     weft_status status;
-    char why[160];
+    char reason[160];
 } weft__paged;
-bool weft__paged_read(weft__paged *p, size_t at, size_t n, void *to);
+bool weft__paged_read(weft__paged *p, size_t offset, size_t n, void *to);
 /* Reads bytes without keeping the page. */
-bool weft__paged_pass(weft__paged *p, size_t at, size_t n, void *to);
+bool weft__paged_pass(weft__paged *p, size_t offset, size_t n, void *to);
 /* Frees the pages; the file stays open. */
 void weft__paged_end(weft__paged *p);
 
@@ -107,7 +107,7 @@ bool weft__h5_find_list(weft__h5 *h, const char *group, const char *name, bool i
                         char path[WEFT__H5_PATH], weft__kind *kind);
 /* Finds the first byte in the file of a set whose numbers are stored end to end. Returns false if they are
  * stored in chunks, and after an error. */
-bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *at);
+bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *offset);
 /* Converts numbers read from that position, without a session; `path` names them in messages. */
 weft_status weft__h5_part(const char *file, const char *path, const weft__kind *kind, weft__number as,
                           const unsigned char *raw, void *values);

@@ -18,13 +18,13 @@ typedef struct {
     weft__h5_header *out;
 } walk;
 
-static uint64_t field(const walk *w, size_t at, size_t n) { return weft__h5_field(w->image, at, n); }
-static int byte(const walk *w, size_t at)        { return (int)field(w, at, 1); }
+static uint64_t field(const walk *w, size_t offset, size_t n) { return weft__h5_field(w->image, offset, n); }
+static int byte(const walk *w, size_t offset)        { return (int)field(w, offset, 1); }
 
 static bool inside(const walk *w, uint64_t address, uint64_t n)
 {
-    size_t at;
-    return weft__h5_inside(w->image, w->size, address, n, &at);
+    size_t offset;
+    return weft__h5_inside(w->image, w->size, address, n, &offset);
 }
 
 /* Many links or attributes are stored in a heap. libhdf5 closes one that claims a tree of huge objects by
@@ -39,11 +39,11 @@ static bool heap_is_plain(const walk *w, uint64_t address)
         return true;
     if (!inside(w, address, HEAP_HEADER))
         return false;
-    size_t at = w->base + (size_t)address;
-    uint64_t first = field(w, at + FIRST, 8), largest = field(w, at + LARGEST, 8);
-    return weft__h5_has_text(w->image, at, "FRHP", 4) && field(w, at + HUGE_TREE, 8) == UINT64_MAX &&
-           field(w, at + HUGE_OBJECTS, 8) == 0 && field(w, at + WIDTH, 2) && first && first <= largest &&
-           largest <= BLOCK;
+    size_t offset = w->base + (size_t)address;
+    uint64_t first = field(w, offset + FIRST, 8), largest = field(w, offset + LARGEST, 8);
+    return weft__h5_has_text(w->image, offset, "FRHP", 4) && field(w, offset + HUGE_TREE, 8) == UINT64_MAX &&
+           field(w, offset + HUGE_OBJECTS, 8) == 0 && field(w, offset + WIDTH, 2) && first &&
+           first <= largest && largest <= BLOCK;
 }
 
 /* A tree holds their order. libhdf5 reads the checksum at the end of a node, however short the node is. */
@@ -54,35 +54,35 @@ static bool tree_is_plain(const walk *w, uint64_t address, int kind)
         return true;
     if (!inside(w, address, TREE_HEADER))
         return false;
-    size_t at = w->base + (size_t)address;
-    uint64_t node = field(w, at + NODE, 4), record = field(w, at + RECORD, 2), root = field(w, at + ROOT, 8),
-             records = field(w, at + RECORDS, 2);
-    return weft__h5_has_text(w->image, at, "BTHD", 4) && byte(w, at + KIND) == kind && record &&
+    size_t offset = w->base + (size_t)address;
+    uint64_t node = field(w, offset + NODE, 4), record = field(w, offset + RECORD, 2),
+             root = field(w, offset + ROOT, 8), records = field(w, offset + RECORDS, 2);
+    return weft__h5_has_text(w->image, offset, "BTHD", 4) && byte(w, offset + KIND) == kind && record &&
            node >= 2 * record + AROUND && records * record + AROUND <= node &&
            (root == UINT64_MAX || inside(w, root, node));
 }
 
 /* Checks a message with the addresses of the heap and of the trees by name and by age, after an optional
  * counter. */
-static bool dense_is_sound(const walk *w, int type, size_t at, size_t n)
+static bool dense_is_sound(const walk *w, int type, size_t offset, size_t n)
 {
     enum { LINK_NAMES = 5, ATTRIBUTE_NAMES = 8 };  /* kinds of trees; trees by age have the next number */
     size_t counter = type == LINKS ? 8 : 2;
     int kind = type == LINKS ? LINK_NAMES : ATTRIBUTE_NAMES;
-    size_t heap = n < 2 ? n : (size_t)2 + (byte(w, at + 1) & 1 ? counter : 0),
-           end = heap + (n >= 2 && byte(w, at + 1) & 2 ? 24 : 16);
-    bool good = end <= n && heap_is_plain(w, field(w, at + heap, 8));
-    for (size_t tree = heap + 8; good && tree < end; tree += 8)
-        good = tree_is_plain(w, field(w, at + tree, 8), kind++);
-    return good;
+    size_t heap = n < 2 ? n : (size_t)2 + (byte(w, offset + 1) & 1 ? counter : 0),
+           end = heap + (n >= 2 && byte(w, offset + 1) & 2 ? 24 : 16);
+    bool ok = end <= n && heap_is_plain(w, field(w, offset + heap, 8));
+    for (size_t tree = heap + 8; ok && tree < end; tree += 8)
+        ok = tree_is_plain(w, field(w, offset + tree, 8), kind++);
+    return ok;
 }
 
 /* A group of the oldest kind has the names of its links in a heap. libhdf5 trusts the size of the heap, and
  * follows the list of its free blocks, each with its length, to any address. */
-static bool names_are_sound(const walk *w, size_t at, size_t n)
+static bool names_are_sound(const walk *w, size_t offset, size_t n)
 {
     enum { HEAP = 8, SIZE = 8, FREE = 16, DATA = 24, HEAD = 32, PLACE = 16, NONE = 1 };
-    uint64_t heap = field(w, at + HEAP, 8);
+    uint64_t heap = field(w, offset + HEAP, 8);
     if (n < 16 || !inside(w, heap, HEAD) || !weft__h5_has_text(w->image, w->base + heap, "HEAP", 5))
         return false;
     size_t head = w->base + (size_t)heap;
@@ -91,71 +91,72 @@ static bool names_are_sound(const walk *w, size_t at, size_t n)
     if (!inside(w, data, size))
         return false;
     for (uint64_t steps = size / PLACE; place != NONE; steps--) {
-        size_t there = w->base + (size_t)data + (size_t)place;
-        if (!steps || size < PLACE || place > size - PLACE || field(w, there + 8, 8) > size - place)
+        size_t free_block = w->base + (size_t)data + (size_t)place;
+        if (!steps || size < PLACE || place > size - PLACE || field(w, free_block + 8, 8) > size - place)
             return false;
-        place = field(w, there, 8);
+        place = field(w, free_block, 8);
     }
     return true;
 }
 
 /* A few links are stored in the header, one message each. If libhdf5 cannot read one, it frees links that it
  * has not read yet. */
-static bool link_is_plain(const walk *w, size_t at, size_t n)
+static bool link_is_plain(const walk *w, size_t offset, size_t n)
 {
     enum { VERSION = 1, WIDTH = 3, AGE = 4, KIND = 8, LETTERS = 16, FLAGS = 31 };
     enum { HARD = 0, SOFT = 1, UTF8 = 1, USERS = 64 };
-    if (n < 2 || byte(w, at) != VERSION || byte(w, at + 1) > FLAGS)
+    if (n < 2 || byte(w, offset) != VERSION || byte(w, offset + 1) > FLAGS)
         return false;
-    int flags = byte(w, at + 1), width = 1 << (flags & WIDTH);
+    int flags = byte(w, offset + 1), width = 1 << (flags & WIDTH);
     size_t letters = (size_t)2 + (flags & KIND ? 1 : 0) + (flags & AGE ? 8 : 0),
            length = letters + (flags & LETTERS ? 1 : 0);
     size_t name = length + (size_t)width;
-    uint64_t bytes = field(w, at + length, (size_t)width);
-    if (n < name || !bytes || bytes > n - name || (flags & LETTERS && byte(w, at + letters) > UTF8))
+    uint64_t bytes = field(w, offset + length, (size_t)width);
+    if (n < name || !bytes || bytes > n - name || (flags & LETTERS && byte(w, offset + letters) > UTF8))
         return false;
     size_t end = name + (size_t)bytes, rest = n - end;
-    int type = flags & KIND ? byte(w, at + 2) : HARD;
+    int type = flags & KIND ? byte(w, offset + 2) : HARD;
     if (type == HARD)
         return rest >= 8;
-    uint64_t to = field(w, at + end, 2);         /* bytes of the target of a soft or external link */
+    uint64_t to = field(w, offset + end, 2);         /* bytes of the target of a soft or external link */
     return (type == SOFT || type >= USERS) && rest >= 2 && to && to <= rest - 2;
 }
 
 /* Checks the fill value, whose size libhdf5 trusts. In versions 1 and 2 a negative size means no value. */
-static bool fill_is_sound(const walk *w, int type, size_t at, size_t n)
+static bool fill_is_sound(const walk *w, int type, size_t offset, size_t n)
 {
     enum { VALUE = 0x20 };
-    int version = type == OLD_FILL || !n ? 0 : byte(w, at);
+    int version = type == OLD_FILL || !n ? 0 : byte(w, offset);
     size_t head = version == 0 ? 0 : version < 3 ? 4 : 2;
     if (n < head || version > 3 || (type == FILL && version == 0))
         return false;
-    if ((version == 2 && !byte(w, at + 3)) || (version == 3 && !(byte(w, at + 1) & VALUE)))
+    if ((version == 2 && !byte(w, offset + 3)) || (version == 3 && !(byte(w, offset + 1) & VALUE)))
         return true;
-    uint64_t size = field(w, at + head, 4);
+    uint64_t size = field(w, offset + head, 4);
     bool none = head == 4 && size > INT32_MAX;
     return n >= head + 4 && (none || size <= n - head - 4);
 }
 
-static bool note(weft__h5_message *m, size_t at, size_t n, bool shared)
+static bool note(weft__h5_message *m, size_t offset, size_t n, bool shared)
 {
-    *m = (weft__h5_message){ at, n, m->count + 1, m->shared || shared };
+    *m = (weft__h5_message){ offset, n, m->count + 1, m->shared || shared };
     return true;
 }
 
 /* A header of the newer kind ends with its checksum. If it is wrong, libhdf5 1.10 leaks memory, and reports
  * that at the end of the process. */
-static bool sum_is_right(const walk *w, size_t at, size_t end)
+static bool sum_is_right(const walk *w, size_t offset, size_t end)
 {
     uint32_t sum;
-    return w->size - end >= 4 && weft__h5_sum(w->image, at, end - at, &sum) && field(w, end, 4) == sum;
+    return w->size - end >= 4 && weft__h5_sum(w->image, offset, end - offset, &sum) &&
+           field(w, end, 4) == sum;
 }
 
-static bool messages(walk *w, size_t at, size_t end);
+static bool messages(walk *w, size_t offset, size_t end);
 
-static bool continued(walk *w, size_t at)
+static bool continued(walk *w, size_t offset)
 {
-    uint64_t address = field(w, at, 8), n = field(w, at + 8, 8);
+    uint64_t address = field(w, offset, 8), n = field(w, offset + 8, 8);
     if (++w->parts > PARTS || n < 8 || !inside(w, address, n))
         return false;
     size_t from = w->base + (size_t)address, to = from + (size_t)n;
@@ -166,49 +167,49 @@ static bool continued(walk *w, size_t at)
 }
 
 /* Checks a message, and notes the properties of a data set. */
-static bool message(walk *w, int type, bool shared, size_t at, size_t n)
+static bool message(walk *w, int type, bool shared, size_t offset, size_t n)
 {
     switch (type) {
     case SPACE:
-        return note(&w->out->space, at, n, shared);
+        return note(&w->out->space, offset, n, shared);
     case TYPE:
-        return note(&w->out->type, at, n, shared);
+        return note(&w->out->type, offset, n, shared);
     case OLD_FILL:
     case FILL:
-        return shared || fill_is_sound(w, type, at, n);
+        return shared || fill_is_sound(w, type, offset, n);
     case LAYOUT:
-        return note(&w->out->layout, at, n, shared);
+        return note(&w->out->layout, offset, n, shared);
     case FILTERS:
-        return note(&w->out->filters, at, n, shared);
+        return note(&w->out->filters, offset, n, shared);
     case EXTERNAL:
         return w->out->external = true;
     case LINKS:
     case ATTRIBUTES:
-        return dense_is_sound(w, type, at, n);
+        return dense_is_sound(w, type, offset, n);
     case LINK:
-        return !shared && link_is_plain(w, at, n);
+        return !shared && link_is_plain(w, offset, n);
     case NAMES:
-        return !shared && names_are_sound(w, at, n);
+        return !shared && names_are_sound(w, offset, n);
     case CONTINUATION:
-        return n >= 16 && continued(w, at);
+        return n >= 16 && continued(w, offset);
     default:
         return true;
     }
 }
 
-static bool messages(walk *w, size_t at, size_t end)
+static bool messages(walk *w, size_t offset, size_t end)
 {
     size_t head = w->old ? 8 : w->ordered ? 6 : 4;
-    while (at + head <= end) {
-        int type = (int)field(w, at, w->old ? 2 : 1);
-        size_t n = (size_t)field(w, at + (w->old ? 2 : 1), 2);
-        bool shared = field(w, at + (w->old ? 4 : 3), 1) & 2;
-        at += head;
-        if (n > end - at)
+    while (offset + head <= end) {
+        int type = (int)field(w, offset, w->old ? 2 : 1);
+        size_t n = (size_t)field(w, offset + (w->old ? 2 : 1), 2);
+        bool shared = field(w, offset + (w->old ? 4 : 3), 1) & 2;
+        offset += head;
+        if (n > end - offset)
             return false;
-        if (!message(w, type, shared, at, n))
+        if (!message(w, type, shared, offset, n))
             return false;
-        at += n;
+        offset += n;
     }
     return true;
 }
@@ -222,17 +223,17 @@ bool weft__h5_read_header(const weft__h5 *h, uint64_t address, weft__h5_header *
     *out = (weft__h5_header){ 0 };
     if (w.base > w.size || !inside(&w, address, 16))
         return false;
-    size_t at = w.base + (size_t)address, first = at + 16;
-    uint64_t n = field(&w, at + 8, 4);
-    w.old = !weft__h5_has_text(w.image, at, "OHDR", 4);
+    size_t offset = w.base + (size_t)address, first = offset + 16;
+    uint64_t n = field(&w, offset + 8, 4);
+    w.old = !weft__h5_has_text(w.image, offset, "OHDR", 4);
     if (!w.old) {
-        int flags = byte(&w, at + 5), width = 1 << (flags & 3);
-        first = at + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0);
+        int flags = byte(&w, offset + 5), width = 1 << (flags & 3);
+        first = offset + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0);
         n = field(&w, first, (size_t)width);
         first += (size_t)width;
         w.ordered = flags & 4;
     }
-    return first <= w.size && n <= w.size - first && (w.old || sum_is_right(&w, at, first + (size_t)n)) &&
+    return first <= w.size && n <= w.size - first && (w.old || sum_is_right(&w, offset, first + (size_t)n)) &&
            messages(&w, first, first + (size_t)n);
 }
 
@@ -251,8 +252,8 @@ static bool extension_is_sound(weft__h5 *h, const walk *w)
 {
     enum { EXTENSION = 20 };
     weft__h5_header header;
-    uint64_t at = field(w, w->base + EXTENSION, 8);
-    return at == UINT64_MAX || weft__h5_read_header(h, at, &header);
+    uint64_t offset = field(w, w->base + EXTENSION, 8);
+    return offset == UINT64_MAX || weft__h5_read_header(h, offset, &header);
 }
 
 /* Fails, and returns false, if a program has the file open for writing, or was killed while it had. */
@@ -287,9 +288,9 @@ bool weft__h5_root_is_sound(weft__h5 *h)
         return false;
     h->read.libhdf5_s.base_addr = base;
     h->used = end < h->size ? (size_t)end + !end : h->size;      /* libhdf5 fails on headers after that end */
-    bool good = field(&w, base + (version < 2 ? 13 : 9), 2) == EIGHT_BYTES &&
-                weft__h5_read_header(h, to, &root) &&
-                (version < 2 || extension_is_sound(h, &w));
+    bool ok = field(&w, base + (version < 2 ? 13 : 9), 2) == EIGHT_BYTES &&
+              weft__h5_read_header(h, to, &root) &&
+              (version < 2 || extension_is_sound(h, &w));
     h->read.libhdf5_s.base_addr = 0;
-    return good;
+    return ok;
 }

@@ -33,52 +33,53 @@ static herr_t set_end_of_use(H5FD_t *f, H5FD_mem_t type, haddr_t end)
     return 0;
 }
 
-bool weft__h5_bytes(const weft__h5_image *i, size_t at, size_t n, void *to)
+bool weft__h5_bytes(const weft__h5_image *i, size_t offset, size_t n, void *to)
 {
-    if (at > i->size || n > i->size - at)
+    if (offset > i->size || n > i->size - offset)
         return false;
     if (i->bytes)
-        memcpy(to, i->bytes + at, n);
-    return i->bytes || weft__paged_read(i->paged, at, n, to);
+        memcpy(to, i->bytes + offset, n);
+    return i->bytes || weft__paged_read(i->paged, offset, n, to);
 }
 
-uint64_t weft__h5_field(const weft__h5_image *i, size_t at, size_t n)
+uint64_t weft__h5_field(const weft__h5_image *i, size_t offset, size_t n)
 {
-    unsigned char of[8];
+    unsigned char bytes[8];
     uint64_t v = 0;
-    bool there = weft__h5_bytes(i, at, n, of);
-    while (there && n-- > 0)
-        v = v << 8 | of[n];
+    bool valid = weft__h5_bytes(i, offset, n, bytes);
+    while (valid && n-- > 0)
+        v = v << 8 | bytes[n];
     return v;
 }
 
-bool weft__h5_has_text(const weft__h5_image *i, size_t at, const char *text, size_t n)
+bool weft__h5_has_text(const weft__h5_image *i, size_t offset, const char *text, size_t n)
 {
-    char of[8];
-    return weft__h5_bytes(i, at, n, of) && !memcmp(of, text, n);
+    char bytes[8];
+    return weft__h5_bytes(i, offset, n, bytes) && !memcmp(bytes, text, n);
 }
 
-bool weft__h5_inside(const weft__h5_image *i, size_t end, uint64_t address, uint64_t n, size_t *at)
+bool weft__h5_inside(const weft__h5_image *i, size_t end, uint64_t address, uint64_t n, size_t *offset)
 {
     size_t size = end - (size_t)i->libhdf5_s.base_addr;
-    *at = (size_t)(i->libhdf5_s.base_addr + address);
+    *offset = (size_t)(i->libhdf5_s.base_addr + address);
     return address <= size && n <= size - address;
 }
 
-static herr_t read_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t n, void *to)
+static herr_t read_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t offset, size_t n, void *to)
 {
     (void)type, (void)transfer;
-    return weft__h5_bytes(image_of(f), at, n, to) ? 0 : -1;
+    return weft__h5_bytes(image_of(f), offset, n, to) ? 0 : -1;
 }
 
-static herr_t write_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t n, const void *from)
+static herr_t write_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t offset, size_t n,
+                          const void *from)
 {
     weft__h5_image *i = image_of(f);
     (void)type, (void)transfer;
-    if (!i->output || at > i->size || n > i->size - at)
+    if (!i->output || offset > i->size || n > i->size - offset)
         return -1;
-    memcpy(i->output + at, from, n);
-    i->written = at + n > i->written ? (size_t)at + n : i->written;
+    memcpy(i->output + offset, from, n);
+    i->written = offset + n > i->written ? (size_t)offset + n : i->written;
     return 0;
 }
 

@@ -23,10 +23,10 @@ static const struct { const char *name; size_t bytes; char class; } number[] = {
 
 weft__number weft__number_of(weft_dtype type)
 {
-    static const weft__number of[] = {
+    static const weft__number numbers[] = {
         sizeof(real) == 4 ? WEFT__F32 : WEFT__F64, WEFT__I32, WEFT__I64, WEFT__F64, WEFT__CHARS, WEFT__U8
     };
-    return (unsigned)type < sizeof of / sizeof *of ? of[type] : WEFT__ODD;
+    return (unsigned)type < sizeof numbers / sizeof *numbers ? numbers[type] : WEFT__ODD;
 }
 
 size_t weft__number_bytes(weft__number t)   { return number[t & TYPE].bytes; }
@@ -53,12 +53,13 @@ bool weft__kind_same(const weft__kind *a, const weft__kind *b)
 
 const char *weft__kind_text(const weft__kind *k, char buffer[128])
 {
-    int at = snprintf(buffer, 128, "%s%s [", k->type & WEFT__BIG ? "big-endian " : "",
-                      number[k->type & TYPE].name);
-    for (int i = 0; i < k->rank && at < 128; i++)
-        at += snprintf(buffer + at, 128 - (size_t)at, i ? ", %lld" : "%lld", (long long)k->size[i]);
-    if (at < 128)                                /* a longer text is cut; only damaged files have one */
-        snprintf(buffer + at, 128 - (size_t)at, "]");
+    int length = snprintf(buffer, 128, "%s%s [", k->type & WEFT__BIG ? "big-endian " : "",
+                          number[k->type & TYPE].name);
+    for (int i = 0; i < k->rank && length < 128; i++)
+        length +=
+            snprintf(buffer + length, 128 - (size_t)length, i ? ", %lld" : "%lld", (long long)k->size[i]);
+    if (length < 128)                                /* a longer text is cut; only damaged files have one */
+        snprintf(buffer + length, 128 - (size_t)length, "]");
     return buffer;
 }
 

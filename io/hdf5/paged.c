@@ -7,27 +7,27 @@
 
 enum { PAGE = 1 << 14 };
 /* a list, the last page used first */
-struct weft__page { weft__page *next; size_t at, n; unsigned char bytes[]; };
+struct weft__page { weft__page *next; size_t offset, n; unsigned char bytes[]; };
 
-static bool fails(weft__paged *p, weft_status status, const char *why)
+static bool fails(weft__paged *p, weft_status status, const char *reason)
 {
     p->status = status;
-    snprintf(p->why, sizeof p->why, "%s", why);
+    snprintf(p->reason, sizeof p->reason, "%s", reason);
     return false;
 }
 
-bool weft__paged_pass(weft__paged *p, size_t at, size_t n, void *to)
+bool weft__paged_pass(weft__paged *p, size_t offset, size_t n, void *to)
 {
     char *next = to;
     while (n && !p->status) {
-        ssize_t got = pread(p->file, next, n < 1 << 30 ? n : 1 << 30, (off_t)at);
-        if (got < 0 && errno != EINTR)
+        ssize_t received = pread(p->file, next, n < 1 << 30 ? n : 1 << 30, (off_t)offset);
+        if (received < 0 && errno != EINTR)
             return fails(p, WEFT_EIO, strerror(errno));
-        if (got == 0)
+        if (received == 0)
             return fails(p, WEFT_EIO, "the file became shorter after it was opened");
-        size_t done = got > 0 ? (size_t)got : 0;
+        size_t done = received > 0 ? (size_t)received : 0;
         next += done;
-        at += done;
+        offset += done;
         n -= done;
     }
     return !n;
@@ -43,36 +43,36 @@ static weft__page *read_page(weft__paged *p, size_t from)
         free(page);
         return NULL;
     }
-    page->at = from;
+    page->offset = from;
     page->n = n;
     page->next = p->first;
     return p->first = page;
 }
 
 /* Finds the page of this byte, and moves it to the front; NULL: it cannot be read. */
-static weft__page *page_with(weft__paged *p, size_t at)
+static weft__page *page_with(weft__paged *p, size_t offset)
 {
-    for (weft__page **of = &p->first, *page; (page = *of); of = &page->next)
-        if (page->at == at - at % PAGE) {
-            *of = page->next;
+    for (weft__page **link = &p->first, *page; (page = *link); link = &page->next)
+        if (page->offset == offset - offset % PAGE) {
+            *link = page->next;
             page->next = p->first;
             return p->first = page;
         }
-    return read_page(p, at - at % PAGE);
+    return read_page(p, offset - offset % PAGE);
 }
 
-bool weft__paged_read(weft__paged *p, size_t at, size_t n, void *to)
+bool weft__paged_read(weft__paged *p, size_t offset, size_t n, void *to)
 {
     char *next = to;
     while (n) {
-        const weft__page *page = page_with(p, at);
+        const weft__page *page = page_with(p, offset);
         if (!page)
             return false;
-        size_t from = at - page->at, here = page->n - from < n ? page->n - from : n;
-        memcpy(next, page->bytes + from, here);
-        next += here;
-        at += here;
-        n -= here;
+        size_t from = offset - page->offset, count = page->n - from < n ? page->n - from : n;
+        memcpy(next, page->bytes + from, count);
+        next += count;
+        offset += count;
+        n -= count;
     }
     return true;
 }

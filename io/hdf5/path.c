@@ -7,13 +7,13 @@
 bool weft__h5_join(char path[WEFT__H5_PATH], const char *group, const char *name)
 {
     enum { ROOM = WEFT__H5_PATH };
-    size_t at = 0, n;
-    for (const char *part = group ? group : ""; *part && at < ROOM; part += n + (part[n] == '/')) {
+    size_t length = 0, n;
+    for (const char *part = group ? group : ""; *part && length < ROOM; part += n + (part[n] == '/')) {
         n = strcspn(part, "/");
         if (n > 1 || (n == 1 && *part != '.'))
-            at += (size_t)snprintf(path + at, ROOM - at, "%.*s/", n < ROOM ? (int)n : ROOM, part);
+            length += (size_t)snprintf(path + length, ROOM - length, "%.*s/", n < ROOM ? (int)n : ROOM, part);
     }
-    return at < ROOM && snprintf(path + at, ROOM - at, "%s", name) < ROOM - (int)at;
+    return length < ROOM && snprintf(path + length, ROOM - length, "%s", name) < ROOM - (int)length;
 }
 
 void weft__h5_groups(weft__h5 *h, const char *path)
@@ -29,12 +29,12 @@ weft_status weft__h5_signature(const char *path, const unsigned char *bytes, siz
 {
     static const char sign[] = "\211HDF\r\n\032\n";
     enum { N = sizeof sign - 1 };
-    char at[N];
+    char signature[N];
     int file = -1;
     bool found = head >= N && !memcmp(bytes, sign, N);
     weft_status s = found ? WEFT_OK : weft__open_file(path, &file, &size);
     for (size_t base = 512; !found && !s && base < size; base *= 2)      /* after a user block */
-        found = pread(file, at, N, (off_t)base) == N && !memcmp(at, sign, N);
+        found = pread(file, signature, N, (off_t)base) == N && !memcmp(signature, sign, N);
     if (file >= 0)
         close(file);
     if (s || found)

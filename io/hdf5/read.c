@@ -21,10 +21,10 @@ static bool follow_path(weft__h5 *h, const char *path, weft__h5_header *header)
         memcpy(part, path, n);
         part[n] = 0;
         H5L_info_t info;
-        htri_t is = H5Lexists(h->file, part, H5P_DEFAULT);
-        if (is == 0)
+        htri_t exists = H5Lexists(h->file, part, H5P_DEFAULT);
+        if (exists == 0)
             return false;
-        if (is < 0 || H5Lget_info(h->file, part, &info, H5P_DEFAULT) < 0)
+        if (exists < 0 || H5Lget_info(h->file, part, &info, H5P_DEFAULT) < 0)
             weft__h5_broken(h, part, "cannot be found");
         else if (info.type != H5L_TYPE_HARD)
             weft__h5_fail(h, WEFT_EFORMAT, "%s is a soft or external link; expected the object itself", part);
@@ -42,11 +42,11 @@ bool weft__h5_exists(weft__h5 *h, const char *path) { return follow_path(h, path
 static bool find_set(weft__h5 *h, const char *path, weft__h5_set *s)
 {
     weft__h5_header header = { 0 };
-    bool there = follow_path(h, path, &header);
-    const char *why = there ? weft__h5_describe_set(h, &header, s) : NULL;
-    if (why)
-        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
-    return there && !why;
+    bool exists = follow_path(h, path, &header);
+    const char *reason = exists ? weft__h5_describe_set(h, &header, s) : NULL;
+    if (reason)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, reason);
+    return exists && !reason;
 }
 
 bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
@@ -66,9 +66,9 @@ static void check_crc(weft__h5 *h, const char *path, const void *values, size_t 
     uint32_t crc = 0;
     hid_t a = H5Aopen_by_name(h->file, path, WEFT__CRC, H5P_DEFAULT, H5P_DEFAULT),
           type = a < 0 ? H5I_INVALID_HID : H5Aget_type(a), space = a < 0 ? H5I_INVALID_HID : H5Aget_space(a);
-    bool good = type >= 0 && space >= 0 && H5Tequal(type, H5T_STD_U32LE) > 0 &&
-                H5Sget_simple_extent_npoints(space) == 1 && H5Aread(a, H5T_STD_U32LE, &crc) >= 0;
-    if (!good)
+    bool ok = type >= 0 && space >= 0 && H5Tequal(type, H5T_STD_U32LE) > 0 &&
+              H5Sget_simple_extent_npoints(space) == 1 && H5Aread(a, H5T_STD_U32LE, &crc) >= 0;
+    if (!ok)
         weft__h5_fail(h, WEFT_EFORMAT, "%s has no checksum", path);
     else if (crc != weft__crc32c(0, values, bytes))
         weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: its checksum is wrong", path);
@@ -84,8 +84,8 @@ static bool read_raw(weft__h5 *h, const char *path, const weft__h5_set *s, unsig
     if (s->chunked)
         weft__h5_read_chunks(h, path, s, raw);
     else if (h->read.bytes)
-        memcpy(raw, h->read.bytes + s->at, bytes);
-    else if (!weft__paged_pass(h->read.paged, s->at, bytes, raw))
+        memcpy(raw, h->read.bytes + s->offset, bytes);
+    else if (!weft__paged_pass(h->read.paged, s->offset, bytes, raw))
         weft__h5_fail(h, WEFT_EFORMAT, "%s cannot be read", path);
     return !h->status;
 }
@@ -106,61 +106,63 @@ static void read_converted(weft__h5 *h, const char *path, const weft__h5_set *s,
     free(raw);
 }
 
-static bool can_become(weft__number is, weft__number as)
+static bool can_become(weft__number stored, weft__number requested)
 {
-    return is == as || (weft__number_is_int(is) && (weft__number_is_int(as) || weft__number_is_float(as))) ||
-           (weft__number_is_float(is) && weft__number_is_float(as));
+    return stored == requested ||
+           (weft__number_is_int(stored) &&
+            (weft__number_is_int(requested) || weft__number_is_float(requested))) ||
+           (weft__number_is_float(stored) && weft__number_is_float(requested));
 }
 
-void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *want, weft__number as, void *values)
+void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, void *values)
 {
     char a[128], b[128];
     weft__h5_set s;
     if (!find_set(h, path, &s))
         weft__h5_fail(h, WEFT_EFORMAT, "%s is not in the file", path);
-    else if (!weft__kind_same(&s.kind, want) || !can_become(s.kind.type, as))
+    else if (!weft__kind_same(&s.kind, kind) || !can_become(s.kind.type, as))
         weft__h5_fail(h, WEFT_EFORMAT, "%s is %s; expected %s", path, weft__kind_text(&s.kind, a),
-                      weft__kind_text(want, b));
+                      weft__kind_text(kind, b));
     else if (s.unfit)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, s.unfit);
     else
         read_converted(h, path, &s, as, values);
     if (h->checked && !h->status)
-        check_crc(h, path, values, weft__kind_bytes(want));
+        check_crc(h, path, values, weft__kind_bytes(kind));
 }
 
-bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *at)
+bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *offset)
 {
     weft__h5_set s;
     bool found = find_set(h, path, &s);
-    const char *why = found ? s.unfit : "is not in the file";
-    if (why)
-        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
-    *at = s.at;
-    return !why && !s.chunked;
+    const char *reason = found ? s.unfit : "is not in the file";
+    if (reason)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, reason);
+    *offset = s.offset;
+    return !reason && !s.chunked;
 }
 
 /* ---- texts ---- */
 static bool read_text(hid_t a, char *text, size_t size)
 {
     hid_t type = H5Aget_type(a), space = H5Aget_space(a);
-    bool good = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
-                H5Tis_variable_str(type) == 0 && H5Tget_size(type) < size &&
-                H5Sget_simple_extent_npoints(space) == 1;
+    bool ok = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
+              H5Tis_variable_str(type) == 0 && H5Tget_size(type) < size &&
+              H5Sget_simple_extent_npoints(space) == 1;
     memset(text, 0, size);
-    good = good && H5Aread(a, type, text) >= 0;
+    ok = ok && H5Aread(a, type, text) >= 0;
     weft__h5_close(space);
     weft__h5_close(type);
-    return good;
+    return ok;
 }
 
 bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, size_t size)
 {
     *text = 0;
-    htri_t is = h->status ? 0 : H5Aexists_by_name(h->file, path, key, H5P_DEFAULT);
-    if (is == 0)
+    htri_t exists = h->status ? 0 : H5Aexists_by_name(h->file, path, key, H5P_DEFAULT);
+    if (exists == 0)
         return false;
-    hid_t a = is < 0 ? H5I_INVALID_HID : H5Aopen_by_name(h->file, path, key, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t a = exists < 0 ? H5I_INVALID_HID : H5Aopen_by_name(h->file, path, key, H5P_DEFAULT, H5P_DEFAULT);
     if (a < 0)
         weft__h5_broken(h, path, "has an attribute that cannot be opened");
     else if (!read_text(a, text, size))
@@ -169,17 +171,18 @@ bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, s
     return !h->status;
 }
 
-static size_t append_note(weft__h5 *h, const char *path, const char *key, char *text, size_t at, size_t size)
+static size_t append_note(weft__h5 *h, const char *path, const char *key, char *text, size_t used,
+                          size_t size)
 {
     char value[NAME];
     if (!strcmp(key, WEFT__CRC) || !weft__h5_text(h, path, key, value, sizeof value))
-        return at;
-    int n = snprintf(text + at, size - at, "%s%s %s", at ? ", " : "", key, value);
-    if (n < 0 || (size_t)n >= size - at) {
+        return used;
+    int n = snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", key, value);
+    if (n < 0 || (size_t)n >= size - used) {
         weft__h5_fail(h, WEFT_EFORMAT, "%s has too many attributes", path);
-        return at;
+        return used;
     }
-    return at + (size_t)n;
+    return used + (size_t)n;
 }
 
 /* ---- names ---- */
@@ -242,14 +245,14 @@ static void sort_names(names *k)
 void weft__h5_notes(weft__h5 *h, const char *path, char *text, size_t size)
 {
     names k = { h, path, NULL, 0, 0 };
-    size_t at = 0;
+    size_t used = 0;
     *text = 0;
     if (!h->status && H5Aiterate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, keep_attribute,
                                          &k, H5P_DEFAULT) < 0)
         weft__h5_broken(h, path, "has attributes that cannot be listed");
     sort_names(&k);
     for (int i = 0; i < k.n && !h->status; i++)
-        at = append_note(h, path, k.list[i].name, text, at, size);
+        used = append_note(h, path, k.list[i].name, text, used, size);
     free(k.list);
 }
 

@@ -41,24 +41,24 @@ struct weft__h5 {
 
 /* memory.c */
 /* Copies n bytes of the image. Returns false if they are outside, or cannot be read. */
-bool  weft__h5_bytes(const weft__h5_image *image, size_t at, size_t n, void *to);
+bool  weft__h5_bytes(const weft__h5_image *image, size_t offset, size_t n, void *to);
 /* Returns a number of n bytes, at most 8; 0 if it is outside the image. */
-uint64_t weft__h5_field(const weft__h5_image *image, size_t at, size_t n);
+uint64_t weft__h5_field(const weft__h5_image *image, size_t offset, size_t n);
 /* Returns whether the n bytes, at most 8, equal the text. */
-bool  weft__h5_has_text(const weft__h5_image *image, size_t at, const char *text, size_t n);
+bool  weft__h5_has_text(const weft__h5_image *image, size_t offset, const char *text, size_t n);
 /* Returns whether n bytes at an address, which counts from the superblock, end before byte `end` of the
- * image; *at: their position in the image. */
-bool  weft__h5_inside(const weft__h5_image *image, size_t end, uint64_t address, uint64_t n, size_t *at);
+ * image. Sets *offset, their position in the image. */
+bool  weft__h5_inside(const weft__h5_image *image, size_t end, uint64_t address, uint64_t n, size_t *offset);
 /* checksum.c: computes the checksum of n bytes as libhdf5 does for metadata. Returns false if they cannot be
  * read. */
-bool  weft__h5_sum(const weft__h5_image *image, size_t at, size_t n, uint32_t *sum);
+bool  weft__h5_sum(const weft__h5_image *image, size_t offset, size_t n, uint32_t *sum);
 /* Opens the image, or creates a file in one that is written, with these properties. Returns a negative number
  * on failure. The image must stay valid while the file is open. */
 hid_t weft__h5_open_image(weft__h5_image *image, hid_t creation);
 /* Ends the driver. Call it after H5Fclose, which still calls the driver. */
 void  weft__h5_end_image(weft__h5_image *image);
 /* header.c */
-typedef struct weft__h5_message { size_t at, n; int count; bool shared; } weft__h5_message;
+typedef struct weft__h5_message { size_t offset, n; int count; bool shared; } weft__h5_message;
 typedef struct weft__h5_header {
     bool external;                               /* its numbers are in another file */
     /* positions of these messages in the image, and their counts; a layout makes it a data set */
@@ -108,7 +108,7 @@ typedef struct weft__h5_set {
     uint64_t most[WEFT_RANK];                    /* largest extents */
     bool chunked;
     weft__h5_chunks chunks;
-    size_t at;                                   /* if not chunked: its first byte in the image */
+    size_t offset;                                   /* if not chunked: its first byte in the image */
     const char *unfit;                           /* NULL, or the reason why the set cannot be read */
 } weft__h5_set;
 /* Describes the data set of a header. Returns NULL, or the reason why it cannot be read. */
@@ -129,5 +129,5 @@ static inline void weft__h5_close(hid_t id)
         H5Idec_ref(id);
 }
 /* Fails the session. The message ends with libhdf5's innermost reason. */
-void  weft__h5_broken(weft__h5 *h, const char *path, const char *what);
+void  weft__h5_broken(weft__h5 *h, const char *path, const char *problem);
 #endif

@@ -3,25 +3,25 @@
 #include <string.h>
 #include "io/hdf5/session.h"
 
-static uint64_t field(const weft__h5 *h, size_t at, size_t n) { return weft__h5_field(&h->read, at, n); }
-static int byte(const weft__h5 *h, size_t at)    { return (int)field(h, at, 1); }
+static uint64_t field(const weft__h5 *h, size_t pos, size_t n) { return weft__h5_field(&h->read, pos, n); }
+static int byte(const weft__h5 *h, size_t offset) { return (int)field(h, offset, 1); }
 
 /* ---- the shape ---- */
 static const char *shape(const weft__h5 *h, const weft__h5_message *m, weft__h5_set *s)
 {
     enum { OLD_HEAD = 8, HEAD = 4, MAXIMA = 1, SCALAR = 0, SIMPLE = 1 };
-    int version = byte(h, m->at), rank = byte(h, m->at + 1),
-        class = version == 1 ? SIMPLE : byte(h, m->at + 3);
+    int version = byte(h, m->offset), rank = byte(h, m->offset + 1),
+        class = version == 1 ? SIMPLE : byte(h, m->offset + 3);
     size_t list = version == 1 ? OLD_HEAD : HEAD, axes = 8 * (size_t)rank,
-           most = byte(h, m->at + 2) & MAXIMA ? axes : 0;
+           most = byte(h, m->offset + 2) & MAXIMA ? axes : 0;
     if (m->n < HEAD || version < 1 || version > 2 || class > SIMPLE || (class == SCALAR && rank) ||
         rank > WEFT_RANK || m->n < list + axes + most)
         return "has a shape that cannot be read";
     s->kind.rank = rank;
     for (int i = 0; i < rank; i++) {
-        uint64_t size = field(h, m->at + list + 8 * (size_t)i, 8);
+        uint64_t size = field(h, m->offset + list + 8 * (size_t)i, 8);
         s->kind.size[i] = size > INT64_MAX ? INT64_MAX : (int64_t)size;
-        s->most[i] = field(h, m->at + list + most + 8 * (size_t)i, 8);
+        s->most[i] = field(h, m->offset + list + most + 8 * (size_t)i, 8);
     }
     return NULL;
 }
@@ -30,7 +30,7 @@ static const char *shape(const weft__h5 *h, const weft__h5_message *m, weft__h5_
 enum { INTEGER = 0, FLOAT = 1, TEXT = 3, ENUM = 8, BIG = 1, TYPE_HEAD = 8 };
 
 /* Returns the type of a float if it has sign, exponent and mantissa as in IEEE 754. */
-static weft__number float_of(const weft__h5 *h, size_t at, uint64_t size, uint64_t flags)
+static weft__number float_of(const weft__h5 *h, size_t offset, uint64_t size, uint64_t flags)
 {
     enum { SIGN = 8, FIRST_BIT_IMPLIED = 0x20, FIELDS = 12 };
     static const struct { weft__number type; uint64_t size, exponent; } known[] = {
@@ -39,52 +39,54 @@ static weft__number float_of(const weft__h5 *h, size_t at, uint64_t size, uint64
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         uint64_t e = known[i].exponent, rest = 8 * size - 1 - e, bias = ((uint64_t)1 << (e - 1)) - 1;
         if (size == known[i].size && flags == (FIRST_BIT_IMPLIED | (8 * size - 1) << SIGN) &&
-            field(h, at + FIELDS, 8) == (rest | e << 8 | rest << 24 | bias << 32))
+            field(h, offset + FIELDS, 8) == (rest | e << 8 | rest << 24 | bias << 32))
             return known[i].type;
     }
     return WEFT__ODD;
 }
 
 /* Returns the type of plain numbers in n bytes; ODD: another type. */
-static weft__number number(const weft__h5 *h, size_t at, size_t n)
+static weft__number number(const weft__h5 *h, size_t offset, size_t n)
 {
     enum { SIGNED = 8, OFFSET = 8, PRECISION = 10, INTEGER_BYTES = 12, FLOAT_BYTES = 20, NEWEST = 4 };
-    int version = byte(h, at) >> 4, class = byte(h, at) & 15;
-    uint64_t flags = field(h, at + 1, 3), size = field(h, at + 4, 4), other = flags & ~(uint64_t)BIG;
+    int version = byte(h, offset) >> 4, class = byte(h, offset) & 15;
+    uint64_t flags = field(h, offset + 1, 3), size = field(h, offset + 4, 4), other = flags & ~(uint64_t)BIG;
     if (n < (class == FLOAT ? FLOAT_BYTES : INTEGER_BYTES) || version < 1 || version > NEWEST ||
-        field(h, at + OFFSET, 2) || field(h, at + PRECISION, 2) != 8 * size)
+        field(h, offset + OFFSET, 2) || field(h, offset + PRECISION, 2) != 8 * size)
         return WEFT__ODD;
-    weft__number is = class == FLOAT ? float_of(h, at, size, other) : WEFT__ODD;
+    weft__number type = class == FLOAT ? float_of(h, offset, size, other) : WEFT__ODD;
     for (unsigned k = 0; k < 4 && class == INTEGER; k++)
         if (size == (uint64_t)1 << k && !(other & ~(uint64_t)SIGNED))
-            is = (weft__number)((other ? WEFT__I8 : WEFT__U8) + k);
-    return is == WEFT__ODD || size == 1 || !(flags & BIG) ? is : (weft__number)(is + WEFT__BIG);
+            type = (weft__number)((other ? WEFT__I8 : WEFT__U8) + k);
+    return type == WEFT__ODD || size == 1 || !(flags & BIG) ? type : (weft__number)(type + WEFT__BIG);
 }
 
 /* Reads an enumeration (h5py's bool): an integer type, names with their final 0, and values, all in the
  * message. Returns the type of the integer. */
-static weft__number of_enum(const weft__h5 *h, size_t at, size_t n)
+static weft__number of_enum(const weft__h5 *h, size_t offset, size_t n)
 {
     enum { MEMBERS = 1, LISTS = 20, PADDED = 3 };
-    bool plain = n >= LISTS && (byte(h, at + TYPE_HEAD) & 15) == INTEGER;
-    weft__number is = plain ? number(h, at + TYPE_HEAD, LISTS - TYPE_HEAD) : WEFT__ODD;
-    size_t end = LISTS, size = weft__number_bytes(is), members = (size_t)field(h, at + MEMBERS, 2);
+    bool plain = n >= LISTS && (byte(h, offset + TYPE_HEAD) & 15) == INTEGER;
+    weft__number type = plain ? number(h, offset + TYPE_HEAD, LISTS - TYPE_HEAD) : WEFT__ODD;
+    size_t end = LISTS, size = weft__number_bytes(type), members = (size_t)field(h, offset + MEMBERS, 2);
     for (size_t i = 0; i < members; i++) {
         size_t name = end;
-        while (end < n && byte(h, at + end))
+        while (end < n && byte(h, offset + end))
             end++;
-        end += byte(h, at) >> 4 < PADDED ? 8 - (end - name) % 8 : 1;
+        end += byte(h, offset) >> 4 < PADDED ? 8 - (end - name) % 8 : 1;
         if (end > n)
             return WEFT__ODD;
     }
-    return members && size == field(h, at + 4, 4) && members * size <= n - end ? is : WEFT__ODD;
+    return members && size == field(h, offset + 4, 4) && members * size <= n - end ? type : WEFT__ODD;
 }
 
 static void type(const weft__h5 *h, const weft__h5_message *m, weft__kind *k)
 {
-    int class = m->n < TYPE_HEAD ? INTEGER : byte(h, m->at) & 15;
-    uint64_t size = field(h, m->at + 4, 4);
-    k->type = m->shared ? WEFT__ODD : class == ENUM ? of_enum(h, m->at, m->n) : number(h, m->at, m->n);
+    int class = m->n < TYPE_HEAD ? INTEGER : byte(h, m->offset) & 15;
+    uint64_t size = field(h, m->offset + 4, 4);
+    k->type = m->shared     ? WEFT__ODD :
+              class == ENUM ? of_enum(h, m->offset, m->n) :
+                              number(h, m->offset, m->n);
     if (class != TEXT || m->shared || k->rank || !size)
         return;
     *k = (weft__kind){ WEFT__CHARS, 1, { (int64_t)size } };       /* of fixed length */
@@ -96,12 +98,12 @@ static const char not_plain[] = "is stored in chunks; expected a plain array",
 
 /* Numbers that were never written have no position. libhdf5 refuses some reads beyond the superblock's end of
  * the file, depending on its buffer; weft refuses all. */
-static const char *why_unfit(const weft__h5 *h, weft__h5_set *s, uint64_t address, uint64_t stored)
+static const char *unfit_reason(const weft__h5 *h, weft__h5_set *s, uint64_t address, uint64_t stored)
 {
     uint64_t bytes = weft__kind_bytes(&s->kind);
     if (bytes > h->size || stored != bytes || (bytes && address == HADDR_UNDEF))
         return few_bytes;
-    if (bytes && !weft__h5_inside(&h->read, (size_t)h->read.end, address, bytes, &s->at))
+    if (bytes && !weft__h5_inside(&h->read, (size_t)h->read.end, address, bytes, &s->offset))
         return "is damaged: it is stored beyond the end of the file";
     return NULL;
 }
@@ -110,9 +112,9 @@ static const char *place(const weft__h5 *h, const weft__h5_header *header, weft_
 {
     enum { COMPACT = 0, CHUNKED = 2, OLD_HEAD = 8 };
     const weft__h5_message *m = &header->layout;
-    bool old = byte(h, m->at) < 3;
-    int version = byte(h, m->at), class = byte(h, m->at + (old ? 2 : 1));
-    size_t head = m->at + (old ? OLD_HEAD : 2), width = old ? 4 : 2, end = m->at + m->n,
+    bool old = byte(h, m->offset) < 3;
+    int version = byte(h, m->offset), class = byte(h, m->offset + (old ? 2 : 1));
+    size_t head = m->offset + (old ? OLD_HEAD : 2), width = old ? 4 : 2, end = m->offset + m->n,
            bytes = weft__kind_bytes(&s->kind);
     s->chunked = class >= CHUNKED;
     if (m->n < 4 || version < 1 || version > 4)
@@ -122,14 +124,14 @@ static const char *place(const weft__h5 *h, const weft__h5_header *header, weft_
     if (header->filters.count || header->external)
         return "has filters or is stored in another file; expected a plain array in this one";
     if (class != COMPACT && end >= head + (old ? 8 : 16)) {
-        s->unfit = why_unfit(h, s, field(h, head, 8), old ? bytes : field(h, head + 8, 8));
+        s->unfit = unfit_reason(h, s, field(h, head, 8), old ? bytes : field(h, head + 8, 8));
         return NULL;
     }
-    head += class == COMPACT && old ? 4 * (size_t)byte(h, m->at + 1) : 0;
+    head += class == COMPACT && old ? 4 * (size_t)byte(h, m->offset + 1) : 0;
     uint64_t stored = field(h, head, width);
     if (class != COMPACT || end < head + width || stored > end - head - width)
         return "has a damaged layout";
-    s->at = head + width;
+    s->offset = head + width;
     s->unfit = h->checked ? not_plain : stored != bytes ? few_bytes : NULL;
     return NULL;
 }
@@ -142,9 +144,9 @@ const char *weft__h5_describe_set(const weft__h5 *h, const weft__h5_header *head
     if (header->space.count != 1 || header->type.count != 1 || header->layout.count != 1 ||
         header->filters.count > 1 || header->space.shared || header->layout.shared || header->filters.shared)
         return "is damaged: its header is not that of a data set";
-    const char *why = shape(h, &header->space, s);
-    if (why)
-        return why;
+    const char *reason = shape(h, &header->space, s);
+    if (reason)
+        return reason;
     type(h, &header->type, &s->kind);
     return place(h, header, s);
 }

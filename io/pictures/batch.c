@@ -99,14 +99,14 @@ static weft_status place(picture *p, const weft_placement *given)
     weft_status s = given ? WEFT_OK : first_fit(p);
     if (s)
         return s;
-    const weft_placement *at = &p->placed;
-    if (at->rows < 0 || at->width < 0 || (at->width && at->rows > CELLS / at->width) ||
-        (p->lengths.n && !(at->row && at->column)))
+    const weft_placement *placed = &p->placed;
+    if (placed->rows < 0 || placed->width < 0 || (placed->width && placed->rows > CELLS / placed->width) ||
+        (p->lengths.n && !(placed->row && placed->column)))
         return weft__file_fail(WEFT_EARG,
                                "%s: a placement of %lld rows of %lld columns; expected row and column of "
                                "each sequence, and at most %d cells",
-                               function, (long long)at->rows, (long long)at->width, (int)CELLS);
-    p->taken = calloc((size_t)(at->rows * at->width) + 1, sizeof *p->taken);
+                               function, (long long)placed->rows, (long long)placed->width, (int)CELLS);
+    p->taken = calloc((size_t)(placed->rows * placed->width) + 1, sizeof *p->taken);
     if (!p->taken)
         return no_memory();
     for (int64_t i = 0; i < p->lengths.n; i++)
@@ -114,8 +114,8 @@ static weft_status place(picture *p, const weft_placement *given)
             return weft__file_fail(WEFT_EARG,
                                    "%s: placement: sequence %lld has %d tokens, in row %d from column %d "
                                    "on; expected %lld rows of %lld columns, and no cell for two sequences",
-                                   function, (long long)i, (int)p->lengths.len[i], (int)at->row[i],
-                                   (int)at->column[i], (long long)at->rows, (long long)at->width);
+                                   function, (long long)i, (int)p->lengths.len[i], (int)placed->row[i],
+                                   (int)placed->column[i], (long long)placed->rows, (long long)placed->width);
     return WEFT_OK;
 }
 
@@ -283,34 +283,35 @@ static double row_side(const picture *p)
 
 static void draw_rows(picture *p)
 {
-    const weft_placement *at = &p->placed;
+    const weft_placement *placed = &p->placed;
     double side = row_side(p), left = MARGIN + 34;
-    draw_head(p, p->y - 14, "rows", at->rows, at->width);
-    for (int64_t i = 0; i < at->rows * at->width; i++) {
-        double x = left + (double)(i % at->width) * side, y = p->y + (double)(i / at->width) * side;
+    draw_head(p, p->y - 14, "rows", placed->rows, placed->width);
+    for (int64_t i = 0; i < placed->rows * placed->width; i++) {
+        double x = left + (double)(i % placed->width) * side, y = p->y + (double)(i / placed->width) * side;
         int64_t sequence = p->taken[i] - 1;
         if (sequence < 0)
             weft__svg_box(&p->svg, x, y, side, side, NULL, "pad", NULL);
         else
-            draw_cell(p, x, y, side, sequence, i % at->width - at->column[sequence], false);
-        if (i % at->width == 0)
-            draw_row_number(p, left, y, side, i / at->width);
+            draw_cell(p, x, y, side, sequence, i % placed->width - placed->column[sequence], false);
+        if (i % placed->width == 0)
+            draw_row_number(p, left, y, side, i / placed->width);
     }
     for (int64_t i = 0; i < p->lengths.n; i++)
         if (p->lengths.len[i])
-            draw_stripe(p, left + at->column[i] * side, p->y + at->row[i] * side, side, p->lengths.len[i], i);
+            draw_stripe(p, left + placed->column[i] * side, p->y + placed->row[i] * side, side,
+                        p->lengths.len[i], i);
 }
 
 /* ---- the whole ---- */
 static weft_status check_batch(const weft_lengths *l)
 {
     int64_t longest = 0;
-    bool good = l && l->n >= 0 && l->n <= CELLS && (l->len || l->n == 0);
-    for (int64_t i = 0; good && i < l->n; i++) {
+    bool ok = l && l->n >= 0 && l->n <= CELLS && (l->len || l->n == 0);
+    for (int64_t i = 0; ok && i < l->n; i++) {
         longest = l->len[i] > longest ? l->len[i] : longest;
-        good = l->len[i] >= 0 && longest * l->n <= CELLS;
+        ok = l->len[i] >= 0 && longest * l->n <= CELLS;
     }
-    if (good)
+    if (ok)
         return WEFT_OK;
     return weft__file_fail(WEFT_EARG,
                            "%s: %s; expected lengths of 0 or more, and at most %d cells after padding",
@@ -355,7 +356,7 @@ weft_status weft_plot_batch(const char *path, const char *title, const weft_leng
     if (s)
         return s;
     picture p = { .lengths = *lengths, .labels = labels, .values = values };
-    weft__plan_scope *here = weft__plan_scope_open();
+    weft__plan_scope *scope = weft__plan_scope_open();
     s = measure(&p);
     if (!s && values)
         s = weft__scale_of(function, scale, values, p.tokens, &p.scale);
@@ -364,7 +365,7 @@ weft_status weft_plot_batch(const char *path, const char *title, const weft_leng
     if (!s)
         s = draw(&p, path, title);
     free(p.offset);
-    weft__plan_scope_close(here);
+    weft__plan_scope_close(scope);
     free(p.taken);
     free(p.found);
     return s;

@@ -25,34 +25,35 @@ static void arrow(picture *p, const char *path)
     weft__svg_put(&p->svg, "<path class=\"wire\" marker-end=\"url(#tip)\" d=\"%s\"/>\n", path);
 }
 
-static void joints(picture *p, const double (*at)[2], int n)
+static void joints(picture *p, const double (*centre)[2], int n)
 {
     for (int k = 0; k < n; k++)
-        weft__svg_put(&p->svg, "<circle cx=\"%g\" cy=\"%g\" r=\"4\" class=\"joint\"/>\n", at[k][0], at[k][1]);
+        weft__svg_put(&p->svg, "<circle cx=\"%g\" cy=\"%g\" r=\"4\" class=\"joint\"/>\n", centre[k][0],
+                      centre[k][1]);
 }
 
-/* Draws a text in a box around x, y; `what` is its name for a reader who cannot see. */
+/* Draws a text in a box around x, y; `hint` is its name for screen readers. */
 static void box(picture *p, double x, double y, int width, int height, int round_, const char *class_,
-                const char *text, const char *what)
+                const char *text, const char *hint)
 {
     weft__svg_put(&p->svg,
                   "<g><title>%s</title>\n<rect x=\"%g\" y=\"%g\" width=\"%d\" height=\"%d\" rx=\"%d\" "
                   "class=\"%s\"/>\n",
-                  what, x - width / 2, y - height / 2, width, height, round_, class_);
+                  hint, x - width / 2, y - height / 2, width, height, round_, class_);
     weft__svg_text(&p->svg, x, y + 5, "on-light", WEFT__MIDDLE, text);
     weft__svg_put(&p->svg, "</g>\n");
 }
 
 /* Draws a matrix and its activation. */
-static void layer(picture *p, double x, double y, const char *text, const char *what)
+static void layer(picture *p, double x, double y, const char *text, const char *hint)
 {
-    box(p, x, y, strlen(text) > 4 ? 88 : 60, 34, 4, "layer", text, what);
+    box(p, x, y, strlen(text) > 4 ? 88 : 60, 34, 4, "layer", text, hint);
 }
 
-static void operation(picture *p, double x, double y, const char *text, const char *what)
+static void operation(picture *p, double x, double y, const char *text, const char *hint)
 {
     int width = strlen(text) > 3 ? 52 : 32;      /* UTF-8: a sign is two bytes */
-    box(p, x, y, width, 32, 16, "operation", text, what);
+    box(p, x, y, width, 32, 16, "operation", text, hint);
 }
 
 /* Draws a number on its colour, in the middle of a wire, with its name on the left or above. */
@@ -82,17 +83,18 @@ static void column(picture *p, double y, const char *name, const char *head, con
 {
     char label[40];
     int64_t shown = n > SHOWN ? SHOWN - 1 : n;
-    double at = y - (double)(n > SHOWN ? SHOWN : n ? n : 1) / 2 * 24 + 12;
-    weft__svg_text(&p->svg, 60, at - 20, "head", WEFT__START, head);
-    for (int64_t k = 0; k < shown; k++, at += 24) {
+    double top = y - (double)(n > SHOWN ? SHOWN : n ? n : 1) / 2 * 24 + 12;
+    weft__svg_text(&p->svg, 60, top - 20, "head", WEFT__START, head);
+    for (int64_t k = 0; k < shown; k++, top += 24) {
         int64_t i = n > SHOWN && k == shown - 1 && own >= shown ? own : k;
         snprintf(label, sizeof label, "%s[%lld]", name, (long long)i);
-        plate(p, 120, at, label, values[i], false);
+        plate(p, 120, top, label, values[i], false);
     }
     if (n > shown)
-        weft__svg_textf(&p->svg, 120, at + 4, "small", WEFT__MIDDLE, "and %lld more", (long long)(n - shown));
+        weft__svg_textf(&p->svg, 120, top + 4, "small", WEFT__MIDDLE, "and %lld more",
+                        (long long)(n - shown));
     if (!n)
-        weft__svg_text(&p->svg, 120, at + 4, "small", WEFT__MIDDLE, "x is empty");
+        weft__svg_text(&p->svg, 120, top + 4, "small", WEFT__MIDDLE, "x is empty");
 }
 
 static void draw_inputs(picture *p)

@@ -38,7 +38,8 @@ static void widen_all(picture *p)
 }
 
 /* ---- axes ---- */
-static void draw_axis(picture *p, const weft__axis *a, bool upright, bool with_grid, double at, int side)
+static void draw_axis(picture *p, const weft__axis *a, bool upright, bool with_grid, double position,
+                      int side)
 {
     double tick[WEFT__TICKS];
     char text[WEFT__SHORT];
@@ -56,15 +57,15 @@ static void draw_axis(picture *p, const weft__axis *a, bool upright, bool with_g
         double level = weft__axis_pixel(a, tick[i]);
         weft__axis_text(a, tick[i], text);
         if (upright)
-            weft__svg_text(p->svg, at + side * (p->small ? 5 : 8), level + 4, "",
+            weft__svg_text(p->svg, position + side * (p->small ? 5 : 8), level + 4, "",
                            side > 0 ? WEFT__START : WEFT__END, text);
         else
-            weft__svg_text(p->svg, level, at + (p->small ? 14 : 20), "label", WEFT__START, text);
+            weft__svg_text(p->svg, level, position + (p->small ? 14 : 20), "label", WEFT__START, text);
     }
     if (upright)
-        weft__svg_line(p->svg, at, p->top, at, p->bottom, "axis");
+        weft__svg_line(p->svg, position, p->top, position, p->bottom, "axis");
     else
-        weft__svg_line(p->svg, p->left, at, p->right, at, "axis");
+        weft__svg_line(p->svg, p->left, position, p->right, position, "axis");
 }
 
 static void draw_axes(picture *p, const weft_chart *c)
@@ -336,10 +337,10 @@ void weft__draw_chart(weft__svg *svg, const weft_chart *c, double width, double 
 
 static bool is_complete(const weft_chart *c)
 {
-    bool good = c->n >= 0 && (c->curves || c->n == 0);
-    for (int64_t i = 0; good && i < c->n; i++)
-        good = c->curves[i].n >= 0 && (c->curves[i].n == 0 || (c->curves[i].x && c->curves[i].y));
-    return good && (c->x_base == 0 || c->x_base == 2 || c->x_base == 10) &&
+    bool ok = c->n >= 0 && (c->curves || c->n == 0);
+    for (int64_t i = 0; ok && i < c->n; i++)
+        ok = c->curves[i].n >= 0 && (c->curves[i].n == 0 || (c->curves[i].x && c->curves[i].y));
+    return ok && (c->x_base == 0 || c->x_base == 2 || c->x_base == 10) &&
            (c->y_base == 0 || c->y_base == 2 || c->y_base == 10);
 }
 

@@ -60,14 +60,14 @@ static int64_t find_runs(const map *m, run *out)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < (int64_t)m->rows * m->columns; i++) {
-        run here = { .row = (int)(i / m->columns), .column = (int)(i % m->columns), .length = 1 };
-        bool good = isfinite(m->values[i]);
-        snprintf(here.fill, sizeof here.fill, "%s",
-                 good ? weft__scale_paint(&m->scale, m->values[i]).fill : "url(#hatch)");
-        if (here.column && !strcmp(out[n - 1].fill, here.fill))
+        run current = { .row = (int)(i / m->columns), .column = (int)(i % m->columns), .length = 1 };
+        bool ok = isfinite(m->values[i]);
+        snprintf(current.fill, sizeof current.fill, "%s",
+                 ok ? weft__scale_paint(&m->scale, m->values[i]).fill : "url(#hatch)");
+        if (current.column && !strcmp(out[n - 1].fill, current.fill))
             out[n - 1].length++;
         else
-            out[n++] = here;
+            out[n++] = current;
     }
     return n;
 }
@@ -158,10 +158,10 @@ static weft_status draw(map *m, const char *path, const char *title)
 {
     measure(m, title);
     weft__svg_begin(&m->svg, path, title, m->width, m->top + fmax(m->rows * m->side, 80) + 32);
-    bool told = m->rows * m->columns <= TOLD;
-    for (int i = 0; told && i < m->rows * m->columns; i++)
+    bool titles = m->rows * m->columns <= TOLD;
+    for (int i = 0; titles && i < m->rows * m->columns; i++)
         draw_cell(m, i / m->columns, i % m->columns);
-    if (!told)
+    if (!titles)
         draw_runs(m);
     draw_frame(m);
     draw_labels(m);

@@ -64,9 +64,9 @@ int weft__axis_ticks(const weft__axis *a, double tick[WEFT__TICKS])
     double room = a->step * 1e-9;
     for (double i = ceil(a->low / a->step - 1e-9) - (of_each > 1); i * a->step <= a->high + room; i++)
         for (int k = 0; k < of_each && n < WEFT__TICKS; k++) {
-            double at = i * a->step + (k ? log10(parts[k]) : 0);
-            tick[n] = a->base ? pow(a->base, i * a->step) * parts[k] : at + 0.0;
-            n += at >= a->low - room && at <= a->high + room && weft__axis_takes(a, tick[n]);
+            double value = i * a->step + (k ? log10(parts[k]) : 0);
+            tick[n] = a->base ? pow(a->base, i * a->step) * parts[k] : value + 0.0;
+            n += value >= a->low - room && value <= a->high + room && weft__axis_takes(a, tick[n]);
         }
     return n;
 }
@@ -141,7 +141,7 @@ static weft__paint place_paint(bool weights, double place)
                      sides[3][2][3] = { { { 107, 174, 214 }, { 8, 69, 148 } },
                                         { { 253, 141, 60 }, { 140, 45, 4 } },
                                         { { 107, 174, 214 }, { 8, 48, 107 } } };
-    int at = (int)lround(fabs(place) * 100), half = at > 50, part = at - 50 * half, c[3];
+    int percent = (int)lround(fabs(place) * 100), half = percent > 50, part = percent - 50 * half, c[3];
     const int(*side)[3] = sides[weights ? 2 : place > 0];
     for (int k = 0; k < 3; k++) {
         int from = half ? side[0][k] : middles[weights][k], to = side[half][k];

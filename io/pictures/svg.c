@@ -94,13 +94,13 @@ static size_t join_lines(char *text, size_t size)
 weft_status weft__svg_close(weft__svg *s, const char *tail)
 {
     weft__plain_locale_end(s->old_locale);
-    bool good = s->file && !ferror(s->file) && !s->failed;
+    bool ok = s->file && !ferror(s->file) && !s->failed;
     if (s->file && fclose(s->file))
-        good = false;
-    size_t size = good ? join_lines(s->text, s->size) : 0;
+        ok = false;
+    size_t size = ok ? join_lines(s->text, s->size) : 0;
     weft_status status =
-        good ? weft__write_file(s->path, (weft__span[]){ { s->text, size }, { tail, strlen(tail) } }, 2) :
-               weft__file_fail(WEFT_ENOMEM, "%s: out of memory", s->path ? s->path : "a picture");
+        ok ? weft__write_file(s->path, (weft__span[]){ { s->text, size }, { tail, strlen(tail) } }, 2) :
+             weft__file_fail(WEFT_ENOMEM, "%s: out of memory", s->path ? s->path : "a picture");
     free(s->text);
     *s = (weft__svg){ 0 };
     return status;

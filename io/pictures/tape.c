@@ -62,8 +62,8 @@ static bool collect(weft__graph *g)              /* false: memory is short */
     g->node = calloc((size_t)(entries + g->list.leaves) + 1, sizeof *g->node);
     g->of_entry = malloc(((size_t)entries + 1) * sizeof *g->of_entry);
     g->of_leaf = malloc(((size_t)g->list.leaves + 1) * sizeof *g->of_leaf);
-    bool good = needed && g->node && g->of_entry && g->of_leaf;
-    if (good) {
+    bool ok = needed && g->node && g->of_entry && g->of_leaf;
+    if (ok) {
         memset(g->of_entry, -1, (size_t)entries * sizeof *g->of_entry);
         memset(g->of_leaf, -1, (size_t)g->list.leaves * sizeof *g->of_leaf);
         find_needed(g, needed);
@@ -73,7 +73,7 @@ static bool collect(weft__graph *g)              /* false: memory is short */
     }
     free(needed);
     g->list.named = INT64_MAX;                   /* leaves are nodes with their own shapes */
-    return good;
+    return ok;
 }
 
 static void end_graph(weft__graph *g)
@@ -88,7 +88,7 @@ static void end_graph(weft__graph *g)
 static void walk(weft__graph *g, weft_tensor **by, weft_tensor **out)
 {
     weft *w = g->w;
-    weft_mark here = weft_mark_here(w);
+    weft_mark mark = weft_mark_here(w);
     int64_t n = 0;
     for (int64_t i = 0; i < g->nodes; i++)
         if (g->node[i].has_number && g->node[i].x->f.type == WEFT_REAL)
@@ -97,7 +97,7 @@ static void walk(weft__graph *g, weft_tensor **by, weft_tensor **out)
     for (int64_t i = 0, k = 0; k < n; i++)
         if (g->node[i].x == by[k])
             g->node[i].has_gradient = weft__number(out[k++], &g->node[i].gradient);
-    weft_rewind(w, here);                        /* removes the entries that the picture has added */
+    weft_rewind(w, mark);                        /* removes the entries that the picture has added */
 }
 
 static weft_status find_numbers(weft__graph *g, const char *path)
@@ -218,10 +218,10 @@ static weft_status as_dot(weft__graph *g, const char *path, const char *title)
     FILE *to = open_memstream(&text, &size);
     if (to)
         put_graph(to, g, title);
-    bool good = to && !ferror(to);
-    good = to && fclose(to) == 0 && good;
-    weft_status status = good ? weft__write_file(path, &(weft__span){ text, size }, 1) :
-                                weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path ? path : "a picture");
+    bool ok = to && !ferror(to);
+    ok = to && fclose(to) == 0 && ok;
+    weft_status status = ok ? weft__write_file(path, &(weft__span){ text, size }, 1) :
+                              weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path ? path : "a picture");
     free(text);
     return status;
 }
@@ -233,21 +233,21 @@ static bool ends_in(const char *path, const char *end)
     return n >= m && !strcmp(path + n - m, end);
 }
 
-static weft_status refused(weft *w, const weft_tensor *of)
+static weft_status refused(weft *w, const weft_tensor *y)
 {
-    const char *wrong = w && of ? weft__wrong(w, of) : NULL;
+    const char *error = w && y ? weft__wrong(w, y) : NULL;
     if (!w || weft__is_no_context(w))
         return weft__file_fail(WEFT_EARG, "weft_plot_tape: the context is NULL, or its creation failed; "
                                           "expected a context");
-    if (wrong)
-        return weft__file_fail(WEFT_EARG, "weft_plot_tape: the tensor %s", wrong);
+    if (error)
+        return weft__file_fail(WEFT_EARG, "weft_plot_tape: the tensor %s", error);
     if (!w->tape || !w->tape->entries)
         return weft__file_fail(WEFT_EARG, "weft_plot_tape: the tape is empty; expected operators since "
                                           "weft_clear, with gradients enabled");
-    if (of && (!weft__node_of(of)->entry_number || of->f.type != WEFT_REAL))
+    if (y && (!weft__node_of(y)->entry_number || y->f.type != WEFT_REAL))
         return weft__file_fail(WEFT_EARG, "weft_plot_tape: expected %s",
-                               weft__node_of(of)->entry_number ? "a tensor of reals" :
-                                                                 "an operator's result on the tape");
+                               weft__node_of(y)->entry_number ? "a tensor of reals" :
+                                                                "an operator's result on the tape");
     return WEFT_OK;
 }
 

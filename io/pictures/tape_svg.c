@@ -51,15 +51,15 @@ static void find_rows(picture *p)
 /* Finds the free lane nearest to that of its first input; ties go left. */
 static void find_lane(picture *p, int64_t i)
 {
-    place *at = &p->place[i];
-    int want = weft__inputs_of(p->g, i) ? p->place[weft__input_of(p->g, i, 0)].lane : 0;
+    place *current = &p->place[i];
+    int preferred = weft__inputs_of(p->g, i) ? p->place[weft__input_of(p->g, i, 0)].lane : 0;
     for (int away = 0;; away++)
         for (int side = -1; side <= 1; side += 2) {
-            int lane = want + side * away;
-            if (lane < 0 || p->until[lane] > at->row)
+            int lane = preferred + side * away;
+            if (lane < 0 || p->until[lane] > current->row)
                 continue;
-            at->lane = lane;
-            p->until[lane] = at->last;
+            current->lane = lane;
+            p->until[lane] = current->last;
             p->lanes = lane < p->lanes ? p->lanes : lane + 1;
             return;
         }
@@ -86,14 +86,14 @@ static void draw_line(picture *p, double x, double y, const char *class_, char *
 {
     char cut[WEFT__LINE_ROOM + 4];
     int more = weft__utf8_length(text) - CHARACTERS, n = 0;
-    const char *at = text;
-    int wanted = more > 0 ? of_name ? more + 2 : CHARACTERS - 2 : 0;
-    for (; n < wanted; n++)
-        at += weft__utf8_character(at) ? weft__utf8_character(at) : 1;
+    const char *cursor = text;
+    int characters = more > 0 ? of_name ? more + 2 : CHARACTERS - 2 : 0;
+    for (; n < characters; n++)
+        cursor += weft__utf8_character(cursor) ? weft__utf8_character(cursor) : 1;
     if (more > 0 && of_name)
-        snprintf(cut, sizeof cut, "..%s", at);
+        snprintf(cut, sizeof cut, "..%s", cursor);
     else
-        snprintf(cut, sizeof cut, "%.*s%s", more > 0 ? (int)(at - text) : WEFT__LINE_ROOM, text,
+        snprintf(cut, sizeof cut, "%.*s%s", more > 0 ? (int)(cursor - text) : WEFT__LINE_ROOM, text,
                  more > 0 ? ".." : "");
     weft__svg_text(&p->svg, x, y, class_, WEFT__MIDDLE, cut);
 }
@@ -121,13 +121,13 @@ static void draw_box(picture *p, int64_t i)
 static void draw_legend(picture *p)
 {
     const weft__graph *g = p->g;
-    char of[64] = "";
+    char text[64] = "";
     if (g->target)
-        snprintf(of, sizeof of, "; number | gradient of %%%lld by it",
+        snprintf(text, sizeof text, "; number | gradient of %%%lld by it",
                  (long long)weft__node_of(g->target)->entry_number - 1);
     weft__svg_text(&p->svg, 24, 54, "", WEFT__START,
                    "blue: operators, from top to bottom as they ran; green: parameters; grey: given tensors");
-    weft__svg_textf(&p->svg, 24, 72, "", WEFT__START, "of one element: its number, else the shape%s", of);
+    weft__svg_textf(&p->svg, 24, 72, "", WEFT__START, "of one element: its number, else the shape%s", text);
 }
 
 static weft_status draw_all(picture *p, const char *path, const char *title)

@@ -37,9 +37,9 @@ static weft_status check(const char *text, int64_t n, const double *values, int 
 static int shown(char byte, char out[5])
 {
     static const char named[] = "\a\b\t\n\v\f\r", name[] = "abtnvfr";
-    const char *at = byte ? strchr(named, byte) : NULL;
-    if (byte == '\\' || at)
-        return snprintf(out, 5, "\\%c", byte == '\\' ? '\\' : name[at - named]);
+    const char *found = byte ? strchr(named, byte) : NULL;
+    if (byte == '\\' || found)
+        return snprintf(out, 5, "\\%c", byte == '\\' ? '\\' : name[found - named]);
     return snprintf(out, 5, byte >= ' ' && byte <= '~' ? "%c" : "\\x%02x", (unsigned char)byte);
 }
 

@@ -42,8 +42,8 @@ static void leave(int alarm_)
     static const char text[] = "weft: another rank has not ended, and MPI_Finalize timed out; this rank has "
                                "finished its work and exits\n";
     signal(alarm_, SIG_DFL);
-    ssize_t told = write(STDERR_FILENO, text, sizeof text - 1);
-    (void)told;
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
     raise(alarm_);
 }
 
@@ -66,25 +66,25 @@ static void finalise(int status, void *nothing)
     alarm(0);
 }
 
-static bool initialise(char *why, size_t size)
+static bool initialise(char *reason, size_t size)
 {
-    int there = 0, level = 0;
-    MPI_Initialized(&there);
-    if (there)
+    int initialised = 0, level = 0;
+    MPI_Initialized(&initialised);
+    if (initialised)
         MPI_Query_thread(&level);
     else if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS) {
-        snprintf(why, size, "MPI_Init_thread failed");
+        snprintf(reason, size, "MPI_Init_thread failed");
         return false;
     }
     if (level < MPI_THREAD_FUNNELED) {
         snprintf(
-            why, size,
+            reason, size,
             "MPI: thread level %d; expected MPI_THREAD_FUNNELED, %d, because a context computes in several "
             "threads",
             level, MPI_THREAD_FUNNELED);
         return false;
     }
-    ours = !there;
+    ours = !initialised;
     return !ours || !on_exit(finalise, NULL);
 }
 
@@ -184,15 +184,15 @@ static double now(void)
 
 static int wait_for(int number, double seconds)
 {
-    double until = now() + seconds;
+    double deadline = now() + seconds;
     do {
         for (int i = 0; i < SPINS; i++) {
-            int is = test(number);
-            if (is)
-                return is;
+            int state = test(number);
+            if (state)
+                return state;
         }
         sched_yield();
-    } while (now() < until);
+    } while (now() < deadline);
     return 0;
 }
 
@@ -201,9 +201,10 @@ static int (*revoke_by)(MPI_Comm), (*shrink_to)(MPI_Comm, MPI_Comm *);
 
 static void find_ulfm(void)
 {
-    const char *on = secure_getenv("OMPI_MCA_mpi_ft_enable");
+    const char *setting = secure_getenv("OMPI_MCA_mpi_ft_enable");
     Dl_info mpi;
-    if (!on || (strcmp(on, "1") && strcmp(on, "true")) || !dladdr((void *)(uintptr_t)MPI_Init, &mpi))
+    if (!setting || (strcmp(setting, "1") && strcmp(setting, "true")) ||
+        !dladdr((void *)(uintptr_t)MPI_Init, &mpi))
         return;
     void *library = dlopen(mpi.dli_fname, RTLD_NOW | RTLD_NOLOAD);
     void *symbol[2] = { library ? dlsym(library, "MPIX_Comm_revoke") : NULL,
@@ -215,10 +216,10 @@ static void find_ulfm(void)
 /* Ends all requests, so that MPI no longer writes into their memory. */
 static void end_requests(void)
 {
-    double until = now() + 5;
+    double deadline = now() + 5;
     for (int i = 0; i < room; i++)
         while (slot[i].request != MPI_REQUEST_NULL)
-            if (test(i) == 0 && now() > until)
+            if (test(i) == 0 && now() > deadline)
                 freed(i, 0);
 }
 
@@ -238,12 +239,12 @@ static bool shrink(weft__world *world)
 /* ---- joining ---- */
 static weft__transport mpi;                      /* defined below */
 
-static bool open_mpi(weft__world *world, char *version, size_t version_size, char *why, size_t why_size)
+static bool open_mpi(weft__world *world, char *version, size_t version_size, char *reason, size_t why_size)
 {
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int n = 0;
     MPI_Comm near;
-    if (!initialise(why, why_size))
+    if (!initialise(reason, why_size))
         return false;
     find_ulfm();
     if (ours)

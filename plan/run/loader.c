@@ -295,16 +295,16 @@ weft_loader_state weft_loader_get_state(const weft_loader *l)
 }
 
 /* Plans the epoch that began at the stream's counter `begun`. Returns false without a plan or
- * a batch `at`; then the context has failed, and nothing else is changed. */
-static bool plan_again(weft_loader *l, uint64_t begun, int64_t epoch, int64_t at)
+ * a batch `position`; then the context has failed, and nothing else is changed. */
+static bool plan_again(weft_loader *l, uint64_t begun, int64_t epoch, int64_t position)
 {
     weft_loader before = *l;
     const uint64_t count = l->stream->count;
     l->plan = (weft_plan){ 0 };
-    if (plan_epoch(l, begun, epoch) && at <= l->plan.batches)
+    if (plan_epoch(l, begun, epoch) && position <= l->plan.batches)
         return weft_plan_free(&before.plan), true;
     weft__fail(l->w, WEFT_EARG, "%s: the saved position is batch %lld of %lld; expected a batch of the plan",
-               l->stream->name, (long long)at, (long long)l->plan.batches);
+               l->stream->name, (long long)position, (long long)l->plan.batches);
     weft_plan_free(&l->plan);
     *l = before;
     l->stream->count = count;
@@ -315,24 +315,24 @@ void weft_loader_set_state(weft_loader *l, weft_loader_state state)
 {
     if (!is_usable(l))
         return;
-    const int64_t *at = state.at;
-    if ((uint64_t)at[3] != l->print)
+    const int64_t *value = state.at;
+    if ((uint64_t)value[3] != l->print)
         weft__fail(l->w, WEFT_EARG, "%s: the position was saved with other sequences or options; expected "
                                     "the same",
                    l->stream->name);
-    else if (at[0] < 0 || at[0] > INT64_MAX / 2 || at[1] < -1 || (at[1] >= 0 && !at[0]) ||
-             at[2] < 0 || at[2] > INT64_MAX / 2)
+    else if (value[0] < 0 || value[0] > INT64_MAX / 2 || value[1] < -1 || (value[1] >= 0 && !value[0]) ||
+             value[2] < 0 || value[2] > INT64_MAX / 2)
         weft__fail(l->w, WEFT_EARG, "%s: the saved position is damaged: epoch %lld, batch %lld, %lld draws; "
                                     "expected one of weft_loader_get_state",
-                   l->stream->name, (long long)at[0], (long long)at[1], (long long)at[2]);
-    else if (at[1] >= 0)
-        plan_again(l, (uint64_t)at[2], at[0] - 1, at[1]);
+                   l->stream->name, (long long)value[0], (long long)value[1], (long long)value[2]);
+    else if (value[1] >= 0)
+        plan_again(l, (uint64_t)value[2], value[0] - 1, value[1]);
     if (!weft_ok(l->w))
         return;
-    l->epoch = at[0];
-    l->open = at[1] >= 0;
-    l->next = l->open ? at[1] : 0;
+    l->epoch = value[0];
+    l->open = value[1] >= 0;
+    l->next = l->open ? value[1] : 0;
     l->valid = l->open;
     if (!l->open)
-        l->stream->count = (uint64_t)at[2];
+        l->stream->count = (uint64_t)value[2];
 }

@@ -137,15 +137,15 @@ weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_dataset *da
         return weft__fail(w, WEFT_ENOMEM, "plan_tokens: %lld rows of %lld columns", (long long)tokens,
                           (long long)data->columns),
                &w->nil;
-    char *rows = weft__take(w, WEFT__ARENA_CALLS, bytes + 1), *at = rows;
+    char *rows = weft__take(w, WEFT__ARENA_CALLS, bytes + 1), *next = rows;
     if (!rows)
         return &w->nil;
     for (int64_t i = 0; i < step->lengths.n && !w->status; i++) {
         int64_t n = step->lengths.len[i], t = (int64_t)step->lengths.offset[i] + shift;
-        weft_status read = copy_tokens(data, step->lengths.id[i], t, n, outside, size, at);
+        weft_status read = copy_tokens(data, step->lengths.id[i], t, n, outside, size, next);
         if (read)
             weft__fail(w, read, "plan_tokens: %s", weft_file_message());
-        at += n * size;
+        next += n * size;
     }
     if (w->status)
         return &w->nil;
@@ -197,10 +197,10 @@ weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r, co
         weft__fail(w, WEFT_EARG, "%s", weft_plan_message());
     int64_t rows = 0;
     for (int64_t b = 0; weft_ok(w) && b < plan->batches; b++) {
-        int64_t here = carries(plan, b), in_rows = plan->in_rows ? plan->batch[b].rows : 0;
-        if (here && f.two_ways)
+        int64_t active = carries(plan, b), in_rows = plan->in_rows ? plan->batch[b].rows : 0;
+        if (active && f.two_ways)
             refuse_two_ways(w, "carried_new");
-        rows = here > rows ? here : rows;
+        rows = active > rows ? active : rows;
         rows = in_rows > rows ? in_rows : rows;
     }
     if (!weft_ok(w))
@@ -242,20 +242,20 @@ static bool in_its_shard(weft *w, const weft_plan *p, const weft_carried *kept)
 
 static bool can_carry(weft *w, const weft_rnn *r, const weft_plan_step *s, const weft_carried *kept)
 {
-    int64_t now = carries(s->plan, s->batch), then = carries(s->plan, s->batch + 1);
+    int64_t current = carries(s->plan, s->batch), following = carries(s->plan, s->batch + 1);
     weft__state_form f = weft__state_form_of(r);
-    if (!now && !then)
+    if (!current && !following)
         return true;
     if (f.two_ways)
         return refuse_two_ways(w, "rnn_run_plan");
     if (!kept || !kept->h)
         weft__fail(w, WEFT_EARG, "rnn_run_plan: the plan carries states; expected a weft_carried");
-    else if (now > kept->rows || then > kept->rows)
+    else if (current > kept->rows || following > kept->rows)
         weft__fail(w, WEFT_EARG,
                    "rnn_run_plan: batch %lld and the next one carry %lld and %lld states; expected at most "
                    "%lld, as in the plan of weft_carried_new",
-                   (long long)s->batch, (long long)now, (long long)then, (long long)kept->rows);
-    else if (now && kept->batch != s->batch - 1)
+                   (long long)s->batch, (long long)current, (long long)following, (long long)kept->rows);
+    else if (current && kept->batch != s->batch - 1)
         weft__fail(w, WEFT_EARG,
                    "rnn_run_plan: batch %lld carries the states of batch %lld, but weft_carried has those of "
                    "batch %lld (-1: none); expected batches in the order of the plan",
@@ -331,8 +331,8 @@ weft_tensor *weft_plan_loss(const weft_plan_step *step, weft_loss loss, weft_pla
     if (mean == WEFT_MEAN_OF_BATCH)
         return weft_mean_loss(loss);
     const weft_plan *p = step->plan;
-    int64_t of = mean == WEFT_MEAN_OF_PLAN ? p->tokens - p->dropped : p->not_empty;
-    return weft_scale(loss.sum, of > 0 ? (double)p->batches / (double)of : 0);
+    int64_t divisor = mean == WEFT_MEAN_OF_PLAN ? p->tokens - p->dropped : p->not_empty;
+    return weft_scale(loss.sum, divisor > 0 ? (double)p->batches / (double)divisor : 0);
 }
 
 weft_tensor *weft_plan_weights(const weft_plan_step *step, const int32_t *len)
@@ -347,11 +347,11 @@ weft_tensor *weft_plan_weights(const weft_plan_step *step, const int32_t *len)
             return weft__fail(w, WEFT_EARG, "plan_weights: other lengths; expected those of the plan"),
                    &w->nil;
     }
-    real *weight = weft__take(w, WEFT__ARENA_CALLS, tokens * (int64_t)sizeof *weight), *at = weight;
+    real *weight = weft__take(w, WEFT__ARENA_CALLS, tokens * (int64_t)sizeof *weight), *next = weight;
     if (!weight)
         return &w->nil;
     for (int64_t i = 0; i < step->lengths.n; i++)
         for (int32_t t = 0; t < step->lengths.len[i]; t++)
-            *at++ = (real)(1 / (double)len[step->lengths.id[i]]);
+            *next++ = (real)(1 / (double)len[step->lengths.id[i]]);
     return weft_ragged(w, weight, 0, &step->lengths);
 }

@@ -11,13 +11,13 @@ static weft_forecaster none;
 bool weft__model_needs(weft_module *parent, const char *function, bool holds, const char *format, ...)
 {
     weft *w = weft__ready(parent);
-    char why[200];
+    char reason[200];
     va_list list;
     va_start(list, format);
-    weft__plain_text(why, sizeof why, format, list);
+    weft__plain_text(reason, sizeof reason, format, list);
     va_end(list);
     if (w && !holds)
-        weft__fail(w, WEFT_EARG, "%s: %s", function, why);
+        weft__fail(w, WEFT_EARG, "%s: %s", function, reason);
     return w && !w->status;
 }
 
@@ -80,9 +80,9 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
     weft *w = m->m->w;
     char text[128];
     int64_t sequence = 0;
-    const char *wrong = weft__wrong(w, x);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "%s: the %s %s", m->name, side, wrong);
+    const char *error = weft__wrong(w, x);
+    if (error)
+        weft__fail(w, WEFT_EARG, "%s: the %s %s", m->name, side, error);
     else if (x->f.type != WEFT_REAL || x->f.rank != (x->f.batch ? 2 : 3) ||
              x->f.size[x->f.rank - 1] != features || (!x->f.batch && x->f.size[1] >= INT32_MAX))
         weft__fail(w, WEFT_ESHAPE,
@@ -92,9 +92,9 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
     else if (l && x->f.batch)
         weft__fail(w, WEFT_EARG, "%s: the %s is ragged and has its lengths; expected no others", m->name,
                    side);
-    else if (l && (wrong = lengths_wrong(l, x->f.size[0], x->f.size[1], &sequence)))
+    else if (l && (error = lengths_wrong(l, x->f.size[0], x->f.size[1], &sequence)))
         weft__fail(w, WEFT_EARG, "%s: lengths of the %s %s (sequence %lld; n = %lld, T = %lld)", m->name,
-                   side, wrong, (long long)sequence, (long long)x->f.size[0], (long long)x->f.size[1]);
+                   side, error, (long long)sequence, (long long)x->f.size[0], (long long)x->f.size[1]);
     return !w->status;
 }
 
@@ -104,11 +104,11 @@ static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
 {
     weft *w = m->m->w;
     char text[128];
-    const char *wrong = x ? weft__wrong(w, x) : NULL;
+    const char *error = x ? weft__wrong(w, x) : NULL;
     /* The feature is then computed from the lengths. */
     bool may_lack = m->fixed == 0 || (m->right_aligned && m->fixed == 1);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "%s: fixed %s", m->name, wrong);
+    if (error)
+        weft__fail(w, WEFT_EARG, "%s: fixed %s", m->name, error);
     else if (x ? !m->fixed || x->f.batch || x->f.type != WEFT_REAL || x->f.rank != 2 || x->f.size[0] != n ||
                      x->f.size[1] != m->fixed :
                  !may_lack)

@@ -8,11 +8,11 @@
 static const char name[] = "forecast_loss";
 static const real usual[] = { (real).02, (real).1, (real).25, (real).5, (real).75, (real).9, (real).98 };
 
-static bool input_is_usable(weft *w, const weft_tensor *x, const char *what)
+static bool input_is_usable(weft *w, const weft_tensor *x, const char *operand)
 {
-    const char *wrong = weft__wrong(w, x);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "%s: %s %s", name, what, wrong);
+    const char *error = weft__wrong(w, x);
+    if (error)
+        weft__fail(w, WEFT_EARG, "%s: %s %s", name, operand, error);
     return !w->status;
 }
 
@@ -22,13 +22,13 @@ static int of_steps(const weft_tensor *x) { return x->f.batch ? 1 : 2; }
 
 static weft_tensor *with_outputs(weft_tensor *x) { return weft_rank(x) == of_steps(x) ? weft__column(x) : x; }
 
-static bool is_forecast(const weft_tensor *x, const char *what)
+static bool is_forecast(const weft_tensor *x, const char *operand)
 {
     char text[128];
     int  more = weft_rank(x) - of_steps(x);
     if (more < 0 || more > 1)
         weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s; expected ragged [M, outputs] or plain [n, T, outputs]",
-                   name, what, weft__text(&x->f, text));
+                   name, operand, weft__text(&x->f, text));
     return !x->w->status;
 }
 
@@ -66,25 +66,25 @@ static bool rising(weft *w, const real *q, int n)
 }
 
 static weft_loss by_quantiles(weft_tensor *x, weft_tensor *y, const weft_forecast_loss_opts *o,
-                              const weft_loss_opts *of)
+                              const weft_loss_opts *options)
 {
     const real *q = o->n ? o->quantiles : usual;
     int n = o->n ? o->n : (int)(sizeof usual / sizeof *usual);
-    return rising(x->w, q, n) ? weft_quantile_loss(x, y, q, n, o->per_batch, of) :
+    return rising(x->w, q, n) ? weft_quantile_loss(x, y, q, n, o->per_batch, options) :
                                 (weft_loss){ &x->w->nil, &x->w->nil };
 }
 
 /* ---- the loss ---- */
 static weft_loss of_kind(weft_tensor *x, weft_tensor *y, const weft_forecast_loss_opts *o,
-                         const weft_loss_opts *of)
+                         const weft_loss_opts *options)
 {
     switch (o->kind) {
-    case WEFT_FORECAST_MSE:      return weft_mse(x, y, of);
-    case WEFT_FORECAST_MAE:      return weft_mae(x, y, of);
-    case WEFT_FORECAST_HUBER:    return weft_huber(x, y, o->delta != 0 ? o->delta : 1, of);
-    case WEFT_FORECAST_QUANTILE: return by_quantiles(x, y, o, of);
-    case WEFT_FORECAST_SMAPE:    return weft_smape(x, y, of);
-    case WEFT_FORECAST_MAPE:     return weft_mape(x, y, of);
+    case WEFT_FORECAST_MSE:      return weft_mse(x, y, options);
+    case WEFT_FORECAST_MAE:      return weft_mae(x, y, options);
+    case WEFT_FORECAST_HUBER:    return weft_huber(x, y, o->delta != 0 ? o->delta : 1, options);
+    case WEFT_FORECAST_QUANTILE: return by_quantiles(x, y, o, options);
+    case WEFT_FORECAST_SMAPE:    return weft_smape(x, y, options);
+    case WEFT_FORECAST_MAPE:     return weft_mape(x, y, options);
     }
     weft__fail(x->w, WEFT_EARG, "%s: kind %d; expected a value of weft_forecast_kind", name, (int)o->kind);
     return (weft_loss){ &x->w->nil, &x->w->nil };
@@ -99,11 +99,11 @@ weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target, const 
                  (!o.weights || input_is_usable(w, o.weights, "weights"));
     if (!sound || !is_forecast(predicted, "predicted") || !is_forecast(target, "target"))
         return (weft_loss){ &w->nil, &w->nil };
-    weft_loss_opts of = { .mask = steps_that_count(predicted, lengths, o.no_loss_masking),
-                          .weights = o.weights };
+    weft_loss_opts options = { .mask = steps_that_count(predicted, lengths, o.no_loss_masking),
+                               .weights = o.weights };
     if (o.weights && !o.weights->f.batch == !predicted->f.batch)
-        of.weights = with_outputs(o.weights);
-    return of_kind(with_outputs(predicted), with_outputs(target), &o, &of);
+        options.weights = with_outputs(o.weights);
+    return of_kind(with_outputs(predicted), with_outputs(target), &o, &options);
 }
 
 /* ---- point forecast and its metrics ---- */
@@ -139,12 +139,12 @@ void weft_forecast_meters_add(weft_forecast_meters *m, weft_tensor *point, weft_
                               const weft_lengths *lengths)
 {
     weft *w = weft_context_of(point);
-    bool was = weft_set_grad_enabled(w, false);
-    real got[METRICS + 1];
+    bool recording = weft_set_grad_enabled(w, false);
+    real values[METRICS + 1];
     weft_meter *meters[METRICS] = { m ? &m->mse : NULL, m ? &m->mae : NULL, m ? &m->smape : NULL,
                                     m ? &m->mape : NULL };
-    weft_status failed = weft__read(sums_and_weight(point, target, lengths), got, sizeof got);
+    weft_status failed = weft__read(sums_and_weight(point, target, lengths), values, sizeof values);
     for (int k = 0; k < METRICS && !failed; k++)
-        weft_meter_add(meters[k], (double)got[k], (double)got[METRICS]);
-    weft_set_grad_enabled(w, was);
+        weft_meter_add(meters[k], (double)values[k], (double)values[METRICS]);
+    weft_set_grad_enabled(w, recording);
 }

@@ -171,13 +171,14 @@ static weft_tensor *call_model(rolling *r, int64_t n)
     return y;
 }
 
-static bool is_good(rolling *r, const weft_tensor *y, int64_t at, int64_t needed)
+static bool is_good(rolling *r, const weft_tensor *y, int64_t begin, int64_t needed)
 {
     weft *w = r->w;
     char text[128];
-    const char *wrong = w->status ? NULL : weft__wrong(w, y);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "rolling_forecast: row %lld: the model's tensor %s", (long long)at, wrong);
+    const char *error = w->status ? NULL : weft__wrong(w, y);
+    if (error)
+        weft__fail(w, WEFT_EARG, "rolling_forecast: row %lld: the model's tensor %s", (long long)begin,
+                   error);
     else if (!w->status &&
              (y->f.type != WEFT_REAL ||
               (y->f.batch ? weft__elements(&y->f) / (y->f.size[0] ? y->f.size[0] : 1) * y->f.batch->tokens :
@@ -185,7 +186,7 @@ static bool is_good(rolling *r, const weft_tensor *y, int64_t at, int64_t needed
         weft__fail(w, WEFT_ESHAPE,
                    "rolling_forecast: row %lld: the model returned %s; expected %lld rows of %lld targets by "
                    "%lld quantiles",
-                   (long long)at, weft__text(&y->f, text),
+                   (long long)begin, weft__text(&y->f, text),
                    (long long)(needed / (r->counts.target * r->quantiles)), (long long)r->counts.target,
                    (long long)r->quantiles);
     return !w->status;
@@ -258,11 +259,11 @@ static bool step(rolling *r)
         return false;
     y = y->f.batch ? weft_to_layout(y, WEFT_CONCAT) : y;
     const real *predicted = r->predicted;
-    bool good = weft__read(y, r->predicted, (size_t)(rows * columns) * sizeof *r->predicted) == WEFT_OK;
-    for (int64_t i = 0; good && i < n; predicted += r->future_len[i++] * columns)
-        good = take_rows(r, r->active[i], predicted, r->future_len[i]);
+    bool ok = weft__read(y, r->predicted, (size_t)(rows * columns) * sizeof *r->predicted) == WEFT_OK;
+    for (int64_t i = 0; ok && i < n; predicted += r->future_len[i++] * columns)
+        ok = take_rows(r, r->active[i], predicted, r->future_len[i]);
     weft_rewind(r->w, mark);
-    return good;
+    return ok;
 }
 
 static void run_all(rolling *r)
@@ -271,10 +272,10 @@ static void run_all(rolling *r)
     bool recording = weft_set_grad_enabled(w, false), training = weft_set_training(w, false);
     r->start = weft_mark_here(w);
     w->running = "rolling_forecast";
-    bool good = true;
-    for (int64_t i = 0; good && i < r->n; i++)
-        good = weft__prepare(&r->job[i].p, r->x, r->f, r->job[i].opts.series, 1, true);
-    if (good && allocate_windows(r))
+    bool ok = true;
+    for (int64_t i = 0; ok && i < r->n; i++)
+        ok = weft__prepare(&r->job[i].p, r->x, r->f, r->job[i].opts.series, 1, true);
+    if (ok && allocate_windows(r))
         while (step(r))
             ;
     for (int64_t i = 0; i < r->n; i++)
@@ -326,10 +327,10 @@ void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series
                            const weft_rolling_forecast_opts *o, double *out)
 {
     const weft_rolling_forecast_opts none = { 0 }, *asked = o ? o : &none;
-    const weft_rolling_series of = {
+    const weft_rolling_series input = {
         .series = series, .from = from, .rows = asked->rows, .out = out, .all = asked->all
     };
-    weft_rolling_forecasts(x, f, &of, 1, model, user,
+    weft_rolling_forecasts(x, f, &input, 1, model, user,
                            &(weft_rolling_forecast_opts){ .true_past = asked->true_past,
                                                           .quantiles = asked->quantiles });
 }

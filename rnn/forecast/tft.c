@@ -72,15 +72,15 @@ static void trunk_new(tft *m)
 /* Adds the names that the original uses for the decoder's side of the shared gate. */
 static void aliases_new(tft *m)
 {
-    weft_module *of = m->base.m;
-    if (!weft_ok(of->w))
+    weft_module *module = m->base.m;
+    if (!weft_ok(module->w))
         return;
-    weft_module *fc1 = weft_submodule_new(weft_submodule_new(of, "dec_gate1"), "fc1");
-    weft_module *norm = weft_submodule_new(weft_submodule_new(of, "dec_norm1"), "norm");
-    weft_tie(fc1, "weight", weft_find_parameter(of, "enc_gate1.fc1.weight"));
-    weft_tie(fc1, "bias", weft_find_parameter(of, "enc_gate1.fc1.bias"));
-    weft_tie(norm, "weight", weft_find_parameter(of, "enc_norm1.norm.weight"));
-    weft_tie(norm, "bias", weft_find_parameter(of, "enc_norm1.norm.bias"));
+    weft_module *fc1 = weft_submodule_new(weft_submodule_new(module, "dec_gate1"), "fc1");
+    weft_module *norm = weft_submodule_new(weft_submodule_new(module, "dec_norm1"), "norm");
+    weft_tie(fc1, "weight", weft_find_parameter(module, "enc_gate1.fc1.weight"));
+    weft_tie(fc1, "bias", weft_find_parameter(module, "enc_gate1.fc1.bias"));
+    weft_tie(norm, "weight", weft_find_parameter(module, "enc_norm1.norm.weight"));
+    weft_tie(norm, "bias", weft_find_parameter(module, "enc_norm1.norm.bias"));
 }
 
 /* ---- running ---- */
@@ -140,10 +140,10 @@ static weft_tensor *scaled_lengths(const weft__input *t, double scale, double sh
 {
     weft *w = t->past.x->w;
     int64_t n = t->past.data.n;
-    real *of = weft__take(w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *of);
-    for (int64_t s = 0; of && s < n; s++)
-        of[s] = (real)(scale * (double)t->past.data.len[s] + shift);
-    return of ? weft_reals(w, of, WEFT_SHAPE(n, 1)) : &w->nil;
+    real *scaled = weft__take(w, WEFT__ARENA_CALLS, n * (int64_t)sizeof *scaled);
+    for (int64_t s = 0; scaled && s < n; s++)
+        scaled[s] = (real)(scale * (double)t->past.data.len[s] + shift);
+    return scaled ? weft_reals(w, scaled, WEFT_SHAPE(n, 1)) : &w->nil;
 }
 
 static weft_tensor *length_feature(const tft *m, const weft__input *t, bool as_coded)

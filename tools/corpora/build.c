@@ -64,18 +64,18 @@ bool corpus_length(corpus_builder *b, double length)
     return true;
 }
 
-bool corpus_refuse(const corpus_spec *s, const char *what)
+bool corpus_refuse(const corpus_spec *s, const char *reason)
 {
-    say_error(FAILED, "corpora: %s: %s", s->name, what);
+    say_error(FAILED, "corpora: %s: %s", s->name, reason);
     errno = EINVAL;
     return false;
 }
 
 bool corpus_is_length(double x) { return x >= 0 && x < INT32_MAX && x == floor(x); }
 
-static char *refuse_file(const char *path, const char *why, char *text)
+static char *refuse_file(const char *path, const char *reason, char *text)
 {
-    say_error(FAILED, "corpora: %s: %s", path, why);
+    say_error(FAILED, "corpora: %s: %s", path, reason);
     free(text);
     errno = EIO;
     return NULL;
@@ -89,17 +89,17 @@ char *corpus_file(const char *path, size_t *n)
         return errno == ENOENT || errno == ENOTDIR ? (errno = ENOENT, NULL) :
                                                      refuse_file(path, strerror(errno), NULL);
     char *text = NULL;
-    int got = 1;
+    int received = 1;
     size_t used = 0, room = 0;
-    while (got > 0) {
+    while (received > 0) {
         if (used + 1 >= room)
             text = get_more(text, (int64_t)(room = 2 * room + 65536), 1);
-        size_t want = room - used - 1;
-        got = gzread(file, text + used, want > 1 << 24 ? 1 << 24 : (unsigned)want);
-        used += got > 0 ? (size_t)got : 0;
+        size_t size = room - used - 1;
+        received = gzread(file, text + used, size > 1 << 24 ? 1 << 24 : (unsigned)size);
+        used += received > 0 ? (size_t)received : 0;
     }
     int status = gzclose(file);
-    if (got || status != Z_OK)
+    if (received || status != Z_OK)
         return refuse_file(path, "cannot read it, or it is damaged", text);
     text[used] = 0;
     *n = used;

@@ -44,8 +44,8 @@ void corpus_token(corpus_builder *, int32_t token);
 void corpus_row(corpus_builder *, const weft_real *row, int64_t columns);
 bool corpus_end_sequence(corpus_builder *);
 bool corpus_length(corpus_builder *, double length);
-/* Prints the error "NAME: what" and returns false. */
-bool corpus_refuse(const corpus_spec *, const char *what);
+/* Prints the error "NAME: reason" and returns false. */
+bool corpus_refuse(const corpus_spec *, const char *reason);
 bool corpus_is_length(double);
 /* Reads a plain or gzipped file and ends it with a 0; the caller frees it. Returns NULL with errno ENOENT,
  * and prints nothing, if the file does not exist. */

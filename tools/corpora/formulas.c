@@ -6,10 +6,10 @@
 /* Returns whether the first n numbers are lengths; otherwise prints the expected form. */
 static bool are_lengths(const corpus_spec *s, int n, const char *expected)
 {
-    bool good = true;
+    bool ok = true;
     for (int i = 0; i < n; i++)
-        good = good && corpus_is_length(s->number[i]);
-    return good || corpus_refuse(s, expected);
+        ok = ok && corpus_is_length(s->number[i]);
+    return ok || corpus_refuse(s, expected);
 }
 
 static bool is_range(const corpus_spec *s)
@@ -22,11 +22,11 @@ static bool is_range(const corpus_spec *s)
 static bool draw(const corpus_spec *s, corpus_builder *b, double (*one)(const corpus_spec *, weft_stream *))
 {
     weft_stream *stream = weft_stream_new(s->seed, s->name);
-    bool good = true;
-    for (int64_t i = 0; i < s->n && good; i++)
-        good = corpus_length(b, one(s, stream));
+    bool ok = true;
+    for (int64_t i = 0; i < s->n && ok; i++)
+        ok = corpus_length(b, one(s, stream));
     weft_stream_free(stream);
-    return good;
+    return ok;
 }
 
 static double one_uniform(const corpus_spec *s, weft_stream *r)
@@ -68,10 +68,10 @@ bool draw_twopoint(const corpus_spec *s, corpus_builder *b)
 /* ---- adversaries ---- */
 static bool repeat(corpus_builder *b, int64_t n, double length)
 {
-    bool good = true;
-    for (int64_t i = 0; i < n && good; i++)
-        good = corpus_length(b, length);
-    return good;
+    bool ok = true;
+    for (int64_t i = 0; i < n && ok; i++)
+        ok = corpus_length(b, length);
+    return ok;
 }
 
 bool make_equal(const corpus_spec *s, corpus_builder *b)
@@ -104,10 +104,10 @@ bool make_above(const corpus_spec *s, corpus_builder *b)
 bool make_sorted(const corpus_spec *s, corpus_builder *b)
 {
     double least = s->number[0], wide = s->number[1] - s->number[0];
-    bool good = is_range(s);
-    for (int64_t i = 0; i < s->n && good; i++)
-        good = corpus_length(b, least + (s->n > 1 ? floor(wide * (double)i / (double)(s->n - 1)) : 0));
-    return good;
+    bool ok = is_range(s);
+    for (int64_t i = 0; i < s->n && ok; i++)
+        ok = corpus_length(b, least + (s->n > 1 ? floor(wide * (double)i / (double)(s->n - 1)) : 0));
+    return ok;
 }
 
 /* Johnson et al. 1974: for these 37 lengths and a capacity of 101, first fit makes 17 rows. Ten are enough:

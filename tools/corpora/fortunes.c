@@ -26,15 +26,15 @@ static int by_package(const struct dirent **a, const struct dirent **b)
 static int is_text(const struct dirent *d) { return !strchr(d->d_name, '.'); }
 
 /* Reads up to the next line "%" or the end, and returns the start of the next text. */
-static const char *read_text(const char *at, const char *end, corpus_builder *b, bool *good)
+static const char *read_text(const char *text, const char *end, corpus_builder *b, bool *good)
 {
-    const char *start = at, *line = at, *stop = at;
+    const char *start = text, *line = text, *stop = text;
     do {
-        line = at;
+        line = text;
         stop = memchr(line, '\n', (size_t)(end - line));
         stop = stop ? stop : end;
-        at = stop < end ? stop + 1 : end;
-    } while (at < end && (line == start || stop != line + 1 || *line != '%'));
+        text = stop < end ? stop + 1 : end;
+    } while (text < end && (line == start || stop != line + 1 || *line != '%'));
     stop = line > start && stop == line + 1 && *line == '%' ? line : end;
     while (start < stop && *start == '\n')
         start++;
@@ -44,7 +44,7 @@ static const char *read_text(const char *at, const char *end, corpus_builder *b,
         corpus_token(b, (unsigned char)*c);
     if (*good && stop > start)
         *good = corpus_end_sequence(b);
-    return at;
+    return text;
 }
 
 static bool read_one(const char *name, corpus_builder *b)
@@ -56,11 +56,11 @@ static bool read_one(const char *name, corpus_builder *b)
         return true;
     size_t n;
     char *text = corpus_file(path, &n);
-    bool good = text != NULL;
-    for (const char *at = text; good && at < text + n;)
-        at = read_text(at, text + n, b, &good);
+    bool ok = text != NULL;
+    for (const char *p = text; ok && p < text + n;)
+        p = read_text(p, text + n, b, &ok);
     free(text);
-    return good;
+    return ok;
 }
 
 bool read_fortunes(const corpus_spec *s, corpus_builder *b)
@@ -78,11 +78,11 @@ bool read_fortunes(const corpus_spec *s, corpus_builder *b)
         errno = EIO;
         return false;
     }
-    bool good = true;
+    bool ok = true;
     for (int i = 0; i < n; i++) {
-        good = good && read_one(file[i]->d_name, b);
+        ok = ok && read_one(file[i]->d_name, b);
         free(file[i]);
     }
     free(file);
-    return good;
+    return ok;
 }

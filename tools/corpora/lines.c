@@ -21,24 +21,24 @@ static bool read_lines(const char *path, add_line *add, corpus_builder *b)
 {
     size_t n;
     char *text = corpus_file(path, &n);
-    const char *wrong = text ? NULL : "";
+    const char *error = text ? NULL : "";
     line l = { .at = text };
-    for (; !wrong && *l.at; l.at = l.end + (*l.end == '\n'), l.number++) {
+    for (; !error && *l.at; l.at = l.end + (*l.end == '\n'), l.number++) {
         l.end = l.at + strcspn(l.at, "\n");
-        wrong = add(&l, b);
+        error = add(&l, b);
     }
-    if (wrong && *wrong) {
-        say_error(FAILED, "corpora: %s:%lld: %s", path, (long long)l.number, wrong);
+    if (error && *error) {
+        say_error(FAILED, "corpora: %s:%lld: %s", path, (long long)l.number, error);
         errno = EIO;
     }
     free(text);
-    return !wrong;
+    return !error;
 }
 
-static const char *add_sequence(const char *at, const char *end, corpus_builder *b)
+static const char *add_sequence(const char *text, const char *end, corpus_builder *b)
 {
-    for (; at < end; at++)
-        corpus_token(b, (unsigned char)*at);
+    for (; text < end; text++)
+        corpus_token(b, (unsigned char)*text);
     return corpus_end_sequence(b) ? NULL : "";
 }
 
@@ -71,25 +71,25 @@ bool read_unicode(const corpus_spec *s, corpus_builder *b)
     return read_lines("/usr/share/unicode/UnicodeData.txt", add_name, b);
 }
 
-/* Returns the character at *at and moves *at past it. An invalid byte counts as one character. */
-static int32_t next_letter(const unsigned char **at)
+/* Returns the character at *p and moves *p past it. An invalid byte counts as one character. */
+static int32_t next_letter(const unsigned char **p)
 {
-    const unsigned char *c = *at;
+    const unsigned char *c = *p;
     int more = *c >= 0xF0 ? 3 : *c >= 0xE0 ? 2 : *c >= 0xC0 ? 1 : 0;
     int32_t letter = more ? *c & (0x3F >> more) : *c;
     for (int i = 1; i <= more; i++) {
         if ((c[i] & 0xC0) != 0x80)
-            return (*at)++, *c;
+            return (*p)++, *c;
         letter = letter << 6 | (c[i] & 0x3F);
     }
-    *at += 1 + more;
+    *p += 1 + more;
     return letter;
 }
 
 static const char *add_word(const line *l, corpus_builder *b)
 {
-    for (const unsigned char *at = (const unsigned char *)l->at; (const char *)at < l->end;)
-        corpus_token(b, next_letter(&at));
+    for (const unsigned char *p = (const unsigned char *)l->at; (const char *)p < l->end;)
+        corpus_token(b, next_letter(&p));
     return l->end == l->at || corpus_end_sequence(b) ? NULL : "";
 }
 
@@ -108,10 +108,10 @@ static const char *add_read(const line *l, corpus_builder *b)
 
 bool read_dna(const corpus_spec *s, corpus_builder *b)
 {
-    const char *which = strrchr(s->name, '-');
-    if (!which)
+    const char *suffix = strrchr(s->name, '-');
+    if (!suffix)
         return read_lines("/usr/share/doc/bowtie2/examples/reads/longreads.fq.gz", add_read, b);
-    return read_lines(strcmp(which, "-first") ? "/usr/share/doc/bowtie2/examples/reads/reads_2.fq.gz" :
-                                                "/usr/share/doc/bowtie2/examples/reads/reads_1.fq.gz",
+    return read_lines(strcmp(suffix, "-first") ? "/usr/share/doc/bowtie2/examples/reads/reads_2.fq.gz" :
+                                                 "/usr/share/doc/bowtie2/examples/reads/reads_1.fq.gz",
                       add_read, b);
 }

@@ -28,9 +28,9 @@ const corpus all_corpora[] = {
 };
 const int corpora_count = sizeof all_corpora / sizeof *all_corpora;
 
-static const char *name_at(int i, const void *of)
+static const char *name_at(int i, const void *context)
 {
-    (void)of;
+    (void)context;
     return i < corpora_count ? all_corpora[i].name : NULL;
 }
 
@@ -48,9 +48,9 @@ const corpus *corpus_named(const char *name, size_t length)
     return NULL;
 }
 
-static bool refuse(const corpus *c, const char *text, const char *what)
+static bool refuse(const corpus *c, const char *text, const char *found)
 {
-    say_error(FAILED, "corpora: \"%.60s\": found %s; expected %s%s%s%s", text, what, c->name,
+    say_error(FAILED, "corpora: \"%.60s\": found %s; expected %s%s%s%s", text, found, c->name,
               c->numbers && *c->numbers ? ":" : "", c->numbers ? c->numbers : "",
               c->numbers ? "[,n=..][,seed=..]" : "");
     return false;
@@ -59,15 +59,15 @@ static bool refuse(const corpus *c, const char *text, const char *what)
 static int numbers_of(const corpus *c)
 {
     int n = c->numbers && *c->numbers ? 1 : 0;
-    for (const char *at = c->numbers; n && *at; at++)
-        n += *at == ':';
+    for (const char *p = c->numbers; n && *p; p++)
+        n += *p == ':';
     return n;
 }
 
-static bool parse_key(const corpus *c, const char *text, const char **at, corpus_spec *s)
+static bool parse_key(const corpus *c, const char *text, const char **p, corpus_spec *s)
 {
-    bool is_n = !strncmp(*at, "n=", 2), is_seed = !strncmp(*at, "seed=", 5);
-    const char *value = *at + (is_n ? 2 : 5);
+    bool is_n = !strncmp(*p, "n=", 2), is_seed = !strncmp(*p, "seed=", 5);
+    const char *value = *p + (is_n ? 2 : 5);
     if (!is_n && !is_seed)
         return refuse(c, text, "another key than n and seed");
     char *end;
@@ -76,35 +76,35 @@ static bool parse_key(const corpus *c, const char *text, const char **at, corpus
     if (*value < '0' || *value > '9' || errno || (*end && *end != ',') || (is_n && number > 1u << 30))
         return refuse(c, text, is_n ? "an n outside 0 .. 2^30" : "a seed outside 0 .. 2^64 - 1");
     *(is_n ? (uint64_t *)&s->n : &s->seed) = number;
-    *at = end;
+    *p = end;
     return true;
 }
 
 static bool parse(const corpus *c, const char *text, corpus_spec *s)
 {
-    const char *at = text + strlen(c->name);
+    const char *p = text + strlen(c->name);
     *s = (corpus_spec){
-        .name = c->name, .rest = at + (*at == ':'), .n = !strcmp(c->name, "ff-worst") ? 37 : 3000, .seed = 1
+        .name = c->name, .rest = p + (*p == ':'), .n = !strcmp(c->name, "ff-worst") ? 37 : 3000, .seed = 1
     };
     if (c->read == read_length_file)
         return *s->rest || refuse(c, text, "no path");
-    for (; *at == ':' && c->numbers; s->numbers++) {
+    for (; *p == ':' && c->numbers; s->numbers++) {
         char *end;
         if (s->numbers == numbers_of(c))
             return refuse(c, text, "a number too many");
-        s->number[s->numbers] = strtod(at + 1, &end);
-        if (end == at + 1 || (*end && *end != ':' && *end != ','))
+        s->number[s->numbers] = strtod(p + 1, &end);
+        if (end == p + 1 || (*end && *end != ':' && *end != ','))
             return refuse(c, text, "a word instead of a number");
-        at = end;
+        p = end;
     }
     if (s->numbers < numbers_of(c))
         return refuse(c, text, "too few numbers");
-    while (*at == ',' && c->numbers) {
-        at++;
-        if (!parse_key(c, text, &at, s))
+    while (*p == ',' && c->numbers) {
+        p++;
+        if (!parse_key(c, text, &p, s))
             return false;
     }
-    return !*at || refuse(c, text, "extra text at the end");
+    return !*p || refuse(c, text, "extra text at the end");
 }
 
 /* ---- a file of lengths: integers between white space ---- */
@@ -122,23 +122,23 @@ static bool add_length(const char *path, long long line, const char *word, corpu
 bool read_length_file(const corpus_spec *s, corpus_builder *b)
 {
     static const char space[] = " \t\n\v\f\r";
-    bool standard = !strcmp(s->rest, "-"), good = true;
+    bool standard = !strcmp(s->rest, "-"), ok = true;
     const char *path = standard ? "stdin" : s->rest;
     char *text = NULL, *rest;
     size_t room = 0;
     FILE *file = standard ? stdin : fopen(path, "r");
     if (!file)
-        good = say_failure("%s: %s", path, strerror(errno));
-    for (long long line = 1; good && getline(&text, &room, file) >= 0; line++)
-        for (char *word = strtok_r(text, space, &rest); word && good; word = strtok_r(NULL, space, &rest))
-            good = add_length(path, line, word, b);
-    if (good && ferror(file))
-        good = say_failure("%s: cannot read it: %s", path, strerror(errno));
+        ok = say_failure("%s: %s", path, strerror(errno));
+    for (long long line = 1; ok && getline(&text, &room, file) >= 0; line++)
+        for (char *word = strtok_r(text, space, &rest); word && ok; word = strtok_r(NULL, space, &rest))
+            ok = add_length(path, line, word, b);
+    if (ok && ferror(file))
+        ok = say_failure("%s: cannot read it: %s", path, strerror(errno));
     if (file && !standard)
         fclose(file);
     free(text);
     errno = EIO; /* the caller takes ENOENT for a corpus that is missing */
-    return good;
+    return ok;
 }
 
 void corpus_free(weft_dataset *d)
@@ -177,11 +177,11 @@ bool read_corpus(const char *text, weft_dataset *out)
 }
 
 /* Takes the lengths of a dataset and frees the rest. NULL if !good. */
-static int32_t *lengths_of(weft_dataset *d, bool good, int64_t *n)
+static int32_t *lengths_of(weft_dataset *d, bool ok, int64_t *n)
 {
-    int32_t *len = good ? d->len : NULL;
-    *n = good ? d->n : 0;
-    d->len = good ? NULL : d->len;
+    int32_t *len = ok ? d->len : NULL;
+    *n = ok ? d->n : 0;
+    d->len = ok ? NULL : d->len;
     corpus_free(d);
     return len;
 }
@@ -189,14 +189,14 @@ static int32_t *lengths_of(weft_dataset *d, bool good, int64_t *n)
 int32_t *corpus_lengths(const char *text, int64_t *n)
 {
     weft_dataset d;
-    bool good = read_corpus(text, &d);
-    return lengths_of(&d, good, n);
+    bool ok = read_corpus(text, &d);
+    return lengths_of(&d, ok, n);
 }
 
 int32_t *read_lengths(const char *path, int64_t *n)
 {
     corpus_builder b = { 0 };
-    bool good = read_length_file(&(corpus_spec){ .rest = path }, &b);
+    bool ok = read_length_file(&(corpus_spec){ .rest = path }, &b);
     make_arrays(&b.data);
-    return lengths_of(&b.data, good, n);
+    return lengths_of(&b.data, ok, n);
 }

@@ -31,10 +31,10 @@ static bool ask(lab_run *r, int instance, int planner, const int32_t *len, int64
     weft_plan p;
     weft_plan_figures f;
     int64_t capacity = instances[instance].capacity;
-    bool good = weft_plan_make(weft_planner_named(planners[planner].name), len, n,
-                               &(weft_plan_opts){ .capacity = capacity }, &p) == WEFT_OK &&
-                weft_plan_measure(&p, len, n, capacity, &f) == WEFT_OK;
-    if (!good)
+    bool ok = weft_plan_make(weft_planner_named(planners[planner].name), len, n,
+                             &(weft_plan_opts){ .capacity = capacity }, &p) == WEFT_OK &&
+              weft_plan_measure(&p, len, n, capacity, &f) == WEFT_OK;
+    if (!ok)
         return say_failure("lab: %s: %s", instances[instance].name, weft_plan_message());
     int64_t bound = f.l1 > f.l2 ? f.l1 : f.l2;
     double b = (double)bound;
@@ -53,15 +53,15 @@ static bool ask(lab_run *r, int instance, int planner, const int32_t *len, int64
 
 bool lab_ask_adversaries(lab_run *r)
 {
-    bool good = true;
+    bool ok = true;
     r->page.adversary = get_memory(PLANNERS * INSTANCES, sizeof *r->page.adversary);
-    for (int i = 0; i < INSTANCES && good && !lab_stops(r); i++) {
+    for (int i = 0; i < INSTANCES && ok && !lab_stops(r); i++) {
         int64_t n;
         int32_t *len = corpus_lengths(instances[i].name, &n);
-        good = len != NULL;
-        for (int k = 0; k < PLANNERS && good; k++)
-            good = ask(r, i, k, len, n);
+        ok = len != NULL;
+        for (int k = 0; k < PLANNERS && ok; k++)
+            ok = ask(r, i, k, len, n);
         free(len);
     }
-    return good;
+    return ok;
 }

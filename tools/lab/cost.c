@@ -28,25 +28,25 @@ bool lab_compare_costs(lab_run *r)
                           .renew = r->asked.calibrate };
     weft_dataset rows = { 0 };
     weft_plan_prediction p;
-    bool good = costs_of(&layer, &r->layer);
+    bool ok = costs_of(&layer, &r->layer);
     make_rows(&r->few, layer.hidden, &rows);
     timed *t = get_memory(r->asked.planners, sizeof *t);
     r->page.cost = get_memory(r->asked.planners, sizeof *r->page.cost);
-    for (int i = 0; i < r->asked.planners && good; i++)
-        good = open_run(&layer, &r->of_few[i].plan, WORK / layer.hidden, r->asked.padded[i], &t[i].run) ||
-               lab_refuse(r->of_few[i].text, t[i].run.w);
+    for (int i = 0; i < r->asked.planners && ok; i++)
+        ok = open_run(&layer, &r->of_few[i].plan, WORK / layer.hidden, r->asked.padded[i], &t[i].run) ||
+             lab_refuse(r->of_few[i].text, t[i].run.w);
     int done = -1; /* the first round only warms up */
-    for (; done < r->asked.rounds && good && !lab_stops(r); done++)
-        for (int i = 0; i < r->asked.planners && good; i++) {
+    for (; done < r->asked.rounds && ok && !lab_stops(r); done++)
+        for (int i = 0; i < r->asked.planners && ok; i++) {
             lab_progress(r, "the cost of a layer by %s", r->of_few[i].text);
             double ms = run_layer(&t[i].run, &rows);
             t[i].ms[done < 0 ? 0 : done] = ms;
-            good = weft_ok(t[i].run.w) || lab_refuse(r->of_few[i].text, t[i].run.w);
+            ok = weft_ok(t[i].run.w) || lab_refuse(r->of_few[i].text, t[i].run.w);
         }
-    for (int i = 0; i < r->asked.planners && good && done > 0; i++) {
-        good = weft_plan_predict(&t[i].run.part, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK ||
-               say_failure("lab: %s", weft_plan_message());
-        if (good)
+    for (int i = 0; i < r->asked.planners && ok && done > 0; i++) {
+        ok = weft_plan_predict(&t[i].run.part, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK ||
+             say_failure("lab: %s", weft_plan_message());
+        if (ok)
             note(r, i, t + i, done, p.ms);
         if (weft_plan_predict(&r->made[i].plan, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK)
             r->page.plan[i].predicted_ms = p.ms;
@@ -55,5 +55,5 @@ bool lab_compare_costs(lab_run *r)
         if (t[i].run.w)
             weft_close(t[i].run.w);
     free(t), free(rows.rows);
-    return good;
+    return ok;
 }

@@ -72,20 +72,20 @@ static bool split(lab_run *r, const weft_dataset *all, const int64_t *unique, in
     int64_t few = limit < 240 ? limit : 240;
     int32_t end = (int32_t)r->classes++;
     corpus_builder train = { 0 }, held = { 0 }, some = { 0 };
-    bool good = true;
+    bool ok = true;
     r->few_of = get_memory(few, sizeof *r->few_of);
-    for (int64_t k = 0; k < limit && good; k++) {
+    for (int64_t k = 0; k < limit && ok; k++) {
         int64_t i = unique[k * n / limit];
-        good = copy_sequence(all, i, end, k % EVERY ? &train : &held);
-        if (good && k % EVERY && k * few / limit != (k + 1) * few / limit) {
+        ok = copy_sequence(all, i, end, k % EVERY ? &train : &held);
+        if (ok && k % EVERY && k * few / limit != (k + 1) * few / limit) {
             r->few_of[some.data.n] = train.data.n - 1;
-            good = copy_sequence(all, i, end, &some);
+            ok = copy_sequence(all, i, end, &some);
         }
     }
     r->train = train.data;
     r->held = held.data;
     r->few = some.data;
-    return good;
+    return ok;
 }
 
 static bool count_classes(lab_run *r, const weft_dataset *all)
@@ -104,15 +104,15 @@ bool lab_read(lab_run *r)
         return false;
     if (!all.ints)
         draw_tokens(&all);
-    bool good = count_classes(r, &all);
-    int64_t *unique = get_memory(all.n, sizeof *unique), n = good ? find_unique(&all, unique) : 0;
-    if (good && n < 2)
-        good = say_failure("lab: %s: found %lld different sequences that are not empty; expected 2 or more",
-                           r->asked.corpus, (long long)n);
-    good = good && split(r, &all, unique, n);
+    bool ok = count_classes(r, &all);
+    int64_t *unique = get_memory(all.n, sizeof *unique), n = ok ? find_unique(&all, unique) : 0;
+    if (ok && n < 2)
+        ok = say_failure("lab: %s: found %lld different sequences that are not empty; expected 2 or more",
+                         r->asked.corpus, (long long)n);
+    ok = ok && split(r, &all, unique, n);
     free(unique);
     corpus_free(&all);
-    return good;
+    return ok;
 }
 
 void lab_free_data(lab_run *r)

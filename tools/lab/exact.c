@@ -49,22 +49,22 @@ bool lab_compare_layouts(lab_run *r)
 {
     weft_dataset d = { 0 };
     weft_plan alone = { 0 }, by_16 = { 0 };
-    bool good = lab_probe_data(&r->few, &d);
+    bool ok = lab_probe_data(&r->few, &d);
     weft_real *whole = room(&d), *other = room(&d);
-    good = good && make_order(&d, 1, &alone) && make_order(&d, 16, &by_16) &&
-           lab_probe("whole sequences", &alone, &d, PROBE_PLAN, whole);
-    if (good && (good = lab_probe("padded", &by_16, &d, PROBE_PADDED, other)))
+    ok = ok && make_order(&d, 1, &alone) && make_order(&d, 16, &by_16) &&
+         lab_probe("whole sequences", &alone, &d, PROBE_PLAN, whole);
+    if (ok && (ok = lab_probe("padded", &by_16, &d, PROBE_PADDED, other)))
         add_exact(r, "padded, 16 a batch", &d, whole, other);
-    for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
+    for (int i = 0; i < r->asked.planners && ok && !lab_stops(r); i++) {
         const planned *t = r->of_few + i;
         lab_progress(r, "exactness of %s", t->text);
-        if ((good = lab_probe(t->text, &t->plan, &d, PROBE_PLAN, other)))
+        if ((ok = lab_probe(t->text, &t->plan, &d, PROBE_PLAN, other)))
             add_exact(r, t->text, &d, whole, other);
     }
     weft_plan_free(&alone), weft_plan_free(&by_16);
     free(whole), free(other);
     corpus_free(&d);
-    return good;
+    return ok;
 }
 
 /* ---- contamination ---- */
@@ -83,33 +83,33 @@ static bool touch(const weft_plan *plan, const weft_dataset *run, weft_dataset *
                   const weft_real *before, weft_real *after, lab_contamination *c)
 {
     weft_real *keep = get_memory((int64_t)d->len[i] * PROBE_COLUMNS, sizeof *keep);
-    bool good = true;
-    for (int nan = 0; nan < 2 && good; nan++) {
+    bool ok = true;
+    for (int nan = 0; nan < 2 && ok; nan++) {
         int64_t spread = 0;
         change(d, i, nan, keep, false);
-        good = lab_probe(c->name, plan, run, PROBE_PLAN, after);
+        ok = lab_probe(c->name, plan, run, PROBE_PLAN, after);
         change(d, i, nan, keep, true);
         c->differ += count_differences(d, before, after, i, &c->compared, &spread);
         c->spread += nan ? spread : 0;
     }
-    c->changed += good;
+    c->changed += ok;
     free(keep);
-    return good;
+    return ok;
 }
 
 /* Tries the first, a middle and the longest sequence. */
 static bool contaminate_plan(const lab_run *r, const planned *t, weft_dataset *d, weft_real *before,
                              weft_real *after, lab_contamination *c)
 {
-    int64_t which[3] = { 0, d->n / 2, 0 };
+    int64_t chosen[3] = { 0, d->n / 2, 0 };
     for (int64_t i = 0; i < d->n; i++)
-        which[2] = d->len[i] > d->len[which[2]] ? i : which[2];
-    bool good = lab_probe(t->text, &t->plan, d, PROBE_PLAN, before);
-    for (int k = 0; k < 3 && good && !lab_stops(r); k++) {
-        bool again = (k && which[k] == which[0]) || (k == 2 && which[2] == which[1]);
-        good = again || touch(&t->plan, d, d, which[k], before, after, c);
+        chosen[2] = d->len[i] > d->len[chosen[2]] ? i : chosen[2];
+    bool ok = lab_probe(t->text, &t->plan, d, PROBE_PLAN, before);
+    for (int k = 0; k < 3 && ok && !lab_stops(r); k++) {
+        bool again = (k && chosen[k] == chosen[0]) || (k == 2 && chosen[2] == chosen[1]);
+        ok = again || touch(&t->plan, d, d, chosen[k], before, after, c);
     }
-    return good;
+    return ok;
 }
 
 static void write_contamination(const lab_run *r, const lab_contamination *c)
@@ -128,28 +128,28 @@ static bool contaminate_control(lab_run *r, weft_dataset *d, weft_real *before, 
     weft_dataset one = { .n = 1, .columns = d->columns, .len = &len, .offset = offset, .rows = d->rows };
     weft_plan p = { 0 };
     *c = (lab_contamination){ .name = "none: all sequences as one, which must differ" };
-    bool good = make_order(&one, 1, &p) && lab_probe(c->name, &p, &one, PROBE_PLAN, before) &&
-                touch(&p, &one, d, d->n / 2, before, after, c);
+    bool ok = make_order(&one, 1, &p) && lab_probe(c->name, &p, &one, PROBE_PLAN, before) &&
+              touch(&p, &one, d, d->n / 2, before, after, c);
     write_contamination(r, c);
     weft_plan_free(&p);
-    return good;
+    return ok;
 }
 
 bool lab_contaminate(lab_run *r)
 {
     weft_dataset d = { 0 };
-    bool good = lab_probe_data(&r->few, &d);
+    bool ok = lab_probe_data(&r->few, &d);
     weft_real *before = room(&d), *after = room(&d);
-    for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
+    for (int i = 0; i < r->asked.planners && ok && !lab_stops(r); i++) {
         lab_contamination *c = r->page.contamination + r->page.contaminations;
         *c = (lab_contamination){ .name = r->of_few[i].text };
         lab_progress(r, "contamination by %s", c->name);
-        good = contaminate_plan(r, r->of_few + i, &d, before, after, c);
+        ok = contaminate_plan(r, r->of_few + i, &d, before, after, c);
         r->page.contaminations += c->changed > 0;
         write_contamination(r, c);
     }
-    good = good && (lab_stops(r) || contaminate_control(r, &d, before, after));
+    ok = ok && (lab_stops(r) || contaminate_control(r, &d, before, after));
     free(before), free(after);
     corpus_free(&d);
-    return good;
+    return ok;
 }

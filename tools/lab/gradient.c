@@ -108,42 +108,42 @@ static bool find_whole(lab_run *r, const lab_model_opts *o, moments *g, bool *st
 {
     weft_plan p;
     lab_model m;
-    bool good = lab_model_open(&m, o) || lab_refuse("the whole gradient", m.w);
+    bool ok = lab_model_open(&m, o) || lab_refuse("the whole gradient", m.w);
     if (weft_plan_make(weft_planner_named("sorted"), r->train.len, r->train.n,
                        &(weft_plan_opts){ .count = 64 }, &p) != WEFT_OK)
-        good = say_failure("lab: %s", weft_plan_message());
-    if (good)
+        ok = say_failure("lab: %s", weft_plan_message());
+    if (ok)
         make_room(g, weft_parameter_numel(m.m));
     lab_progress(r, "the gradient of all sequences");
-    for (int64_t b = 0; good && b < p.batches && !(*stopped = lab_stops(r)); b++) {
+    for (int64_t b = 0; ok && b < p.batches && !(*stopped = lab_stops(r)); b++) {
         lab_progress_at(r, (double)b / (double)p.batches);
-        good = find_gradient(r, &m, &p, b, false, g) || lab_refuse("the whole gradient", m.w);
-        for (int64_t k = 0; k < g->size && good; k++)
+        ok = find_gradient(r, &m, &p, b, false, g) || lab_refuse("the whole gradient", m.w);
+        for (int64_t k = 0; k < g->size && ok; k++)
             g->whole[k] += (double)g->one[k] / (double)p.tokens;
     }
     weft_plan_free(&p);
     lab_model_close(&m);
-    return good;
+    return ok;
 }
 
 bool lab_measure_gradients(lab_run *r)
 {
     lab_model_opts o = lab_model_of(r, 1, 0);
     moments g = { 0 };
-    bool stopped = false, good = find_whole(r, &o, &g, &stopped);
-    for (int i = 0; i < r->asked.planners && good && !stopped; i++) {
+    bool stopped = false, ok = find_whole(r, &o, &g, &stopped);
+    for (int i = 0; i < r->asked.planners && ok && !stopped; i++) {
         lab_model m;
         lab_progress(r, "gradients of %s", r->made[i].text);
         for (int k = 0; k < MEANS; k++)
             memset(g.sum[k], 0, (size_t)g.size * sizeof(double)), g.squares[k] = 0;
         g.batches = 0;
-        good = (lab_model_open(&m, &o) && lab_model_carries(&m, &r->made[i].plan) &&
-                add_batches(r, &m, &r->made[i].plan, &g, &stopped)) ||
-               lab_refuse(r->made[i].text, m.w);
-        if (good && !stopped)
+        ok = (lab_model_open(&m, &o) && lab_model_carries(&m, &r->made[i].plan) &&
+              add_batches(r, &m, &r->made[i].plan, &g, &stopped)) ||
+             lab_refuse(r->made[i].text, m.w);
+        if (ok && !stopped)
             finish_moments(r, i, &g);
         lab_model_close(&m);
     }
     free_room(&g);
-    return good;
+    return ok;
 }

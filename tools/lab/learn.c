@@ -119,14 +119,14 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
 /* The batches are larger than two updates, so learning is not comparable. The page reports the reason. */
 static void refuse_curve(const run *u, const weft_plan *p)
 {
-    char *why = u->lab->no_curve[u->planner];
-    snprintf(why, sizeof u->lab->no_curve[0],
+    char *reason = u->lab->no_curve[u->planner];
+    snprintf(reason, sizeof u->lab->no_curve[0],
              "found a batch of %lld tokens for updates of %lld; expected smaller batches or a larger "
              "--update",
              (long long)(p->batches ? p->tokens / p->batches : 0), (long long)u->update);
-    u->lab->page.plan[u->planner].no_curve = why;
+    u->lab->page.plan[u->planner].no_curve = reason;
     lab_end_progress();
-    fprintf(stderr, "weft: lab: %s: no learning curve: %s\n", u->lab->made[u->planner].text, why);
+    fprintf(stderr, "weft: lab: %s: no learning curve: %s\n", u->lab->made[u->planner].text, reason);
 }
 
 static bool learn(run *u)
@@ -134,25 +134,25 @@ static bool learn(run *u)
     lab_run *r = u->lab;
     lab_model_opts o = lab_model_of(r, (uint64_t)u->seed + 1, r->asked.dropout);
     o.padded = r->asked.padded[u->planner];
-    bool good = lab_model_open(&u->m, &o) || lab_refuse(r->made[u->planner].text, u->m.w), fits = true;
-    for (int e = 0; e < r->asked.epochs && good && fits && !u->reached && !lab_stops(r); e++) {
+    bool ok = lab_model_open(&u->m, &o) || lab_refuse(r->made[u->planner].text, u->m.w), fits = true;
+    for (int e = 0; e < r->asked.epochs && ok && fits && !u->reached && !lab_stops(r); e++) {
         weft_plan p;
         bool own;
-        good = plan_epoch(u, e, &p, &own);
-        fits = good && p.batches && p.tokens / p.batches <= 2 * u->update;
-        if (good && !fits && !u->seed)
+        ok = plan_epoch(u, e, &p, &own);
+        fits = ok && p.batches && p.tokens / p.batches <= 2 * u->update;
+        if (ok && !fits && !u->seed)
             refuse_curve(u, &p);
-        u->total = r->asked.epochs * (good ? p.tokens - p.dropped : 0);
-        good =
-            good && (!fits || lab_model_carries(&u->m, &p) || lab_refuse(r->made[u->planner].text, u->m.w));
-        if (good && fits && !e)
+        u->total = r->asked.epochs * (ok ? p.tokens - p.dropped : 0);
+        ok =
+            ok && (!fits || lab_model_carries(&u->m, &p) || lab_refuse(r->made[u->planner].text, u->m.w));
+        if (ok && fits && !e)
             add_point(u);
-        good = good && (!fits || learn_epoch(u, &p, e + 1 == r->asked.epochs));
+        ok = ok && (!fits || learn_epoch(u, &p, e + 1 == r->asked.epochs));
         if (own)
             weft_plan_free(&p);
     }
     lab_model_close(&u->m);
-    return good;
+    return ok;
 }
 
 static int64_t update_of(const lab_run *r)
@@ -165,7 +165,7 @@ static int64_t update_of(const lab_run *r)
 
 bool lab_learn(lab_run *r)
 {
-    bool good = true;
+    bool ok = true;
     r->curve = get_memory(r->asked.planners, sizeof *r->curve);
     r->point = get_memory(r->asked.planners, sizeof *r->point);
     for (int i = 0; i < r->asked.planners; i++) {
@@ -173,12 +173,12 @@ bool lab_learn(lab_run *r)
         for (int s = 0; s < SEEDS; s++)
             r->curve[i][s] = (lab_curve){ .seed = (uint64_t)s + 1, .point = r->point[i][s] };
     }
-    for (int s = 0; s < r->asked.seeds && good; s++)
-        for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
+    for (int s = 0; s < r->asked.seeds && ok; s++)
+        for (int i = 0; i < r->asked.planners && ok && !lab_stops(r); i++) {
             lab_progress(r, "learning, seed %d of %d: %s", s + 1, (int)r->asked.seeds, r->made[i].text);
             run u = { .lab = r, .planner = i, .seed = s, .update = update_of(r) };
-            good = learn(&u);
+            ok = learn(&u);
             r->page.plan[i].curves = r->curve[i][s].n ? s + 1 : r->page.plan[i].curves;
         }
-    return good;
+    return ok;
 }

@@ -102,33 +102,33 @@ static bool read_file(lab_run *r)
         number[i] = -1;
     for (int64_t i = 0; i < r->few.n; i++)
         number[r->few_of[i]] = (int32_t)i;
-    bool good = read_plans(r->asked.from, r->train.len, r->train.n, &read, &count);
-    for (int i = 0; i < count && good; i++)
-        good = add_read(r, read + i, number);
+    bool ok = read_plans(r->asked.from, r->train.len, r->train.n, &read, &count);
+    for (int i = 0; i < count && ok; i++)
+        ok = add_read(r, read + i, number);
     for (int i = 0; i < count; i++)
         weft_plan_free(&read[i].plan), free(read[i].memory);
     free(read), free(number);
-    return good;
+    return ok;
 }
 
 bool lab_make_plans(lab_run *r)
 {
     int n = MOST_PLANNERS;
-    bool good = true;
+    bool ok = true;
     r->made = get_memory(n, sizeof *r->made);
     r->of_few = get_memory(n, sizeof *r->of_few);
     r->page.plan = get_memory(n, sizeof *r->page.plan);
     r->page.exact = get_memory(n + 1, sizeof *r->page.exact);
     r->page.contamination = get_memory(n + 1, sizeof *r->page.contamination);
-    for (int i = 0; i < r->asked.planners && good; i++)
-        good = make_both(r, i);
-    good = good && (!r->asked.from || read_file(r));
-    for (int i = 0; i < r->asked.planners && good; i++) {
-        good = lab_begin_plan(r->page.plan + i, r->made + i, r->train.len, r->train.n, 5);
-        if (good && r->made[i].ms > 0)
+    for (int i = 0; i < r->asked.planners && ok; i++)
+        ok = make_both(r, i);
+    ok = ok && (!r->asked.from || read_file(r));
+    for (int i = 0; i < r->asked.planners && ok; i++) {
+        ok = lab_begin_plan(r->page.plan + i, r->made + i, r->train.len, r->train.n, 5);
+        if (ok && r->made[i].ms > 0)
             r->page.plan[i].planner_ms = r->made[i].ms;
     }
-    return good;
+    return ok;
 }
 
 void lab_free_plans(lab_run *r)

@@ -3,23 +3,23 @@
 #include "tools/corpora/corpora.h"
 #include "tools/lab/run.h"
 
-bool lab_probe_data(const weft_dataset *of, weft_dataset *out)
+bool lab_probe_data(const weft_dataset *source, weft_dataset *out)
 {
     corpus_builder b = { 0 };
     weft_stream *s = weft_stream_new(1, "lab.probe");
-    bool good = true;
-    for (int64_t i = 0; i < of->n && good; i++) {
-        for (int32_t t = 0; t < of->len[i]; t++) {
+    bool ok = true;
+    for (int64_t i = 0; i < source->n && ok; i++) {
+        for (int32_t t = 0; t < source->len[i]; t++) {
             weft_real row[PROBE_COLUMNS];
             for (int c = 0; c < PROBE_COLUMNS; c++)
                 row[c] = (weft_real)weft_stream_normal(s);
             corpus_row(&b, row, PROBE_COLUMNS);
         }
-        good = corpus_end_sequence(&b);
+        ok = corpus_end_sequence(&b);
     }
     weft_stream_free(s);
     *out = b.data;
-    return good;
+    return ok;
 }
 
 static weft_tensor *run_batch(weft_rnn *lstm, weft_carried *kept, const weft_plan_step *s,
@@ -40,12 +40,12 @@ static void scatter(weft_tensor *y, const weft_plan_step *s, const weft_dataset 
     for (int64_t i = 0; i < s->lengths.n; i++)
         n += s->lengths.len[i];
     size_t bytes = (size_t)n * PROBE_WIDTH * sizeof *out;
-    weft_real *all = get_memory(n * PROBE_WIDTH, sizeof *all), *at = all;
+    weft_real *all = get_memory(n * PROBE_WIDTH, sizeof *all), *next = all;
     weft_read_sequences(y, all, bytes);
     for (int64_t i = 0; i < s->lengths.n; i++) {
         weft_real *to = out + (data->offset[s->lengths.id[i]] + s->lengths.offset[i]) * PROBE_WIDTH;
         for (int64_t k = 0; k < (int64_t)s->lengths.len[i] * PROBE_WIDTH; k++)
-            *to++ = *at++;
+            *to++ = *next++;
     }
     free(all);
 }
@@ -66,7 +66,7 @@ bool lab_probe(const char *planner, const weft_plan *p, const weft_dataset *data
             scatter(y, &s, data, out);
         weft_clear(w);
     }
-    bool good = weft_ok(w) || lab_refuse(planner, w);
+    bool ok = weft_ok(w) || lab_refuse(planner, w);
     weft_close(w);
-    return good;
+    return ok;
 }

@@ -39,36 +39,36 @@ static void add_time(lab_run *r, int i, int round, double ms, double *all)
 static bool open_models(lab_run *r, lab_model *m)
 {
     lab_model_opts o = lab_model_of(r, 1, 0);
-    bool good = true;
-    for (int i = 0; i < r->asked.planners && good; i++) {
+    bool ok = true;
+    for (int i = 0; i < r->asked.planners && ok; i++) {
         o.padded = r->asked.padded[i];
-        good = (lab_model_open(m + i, &o) && lab_model_carries(m + i, &r->made[i].plan)) ||
-               lab_refuse(r->made[i].text, m[i].w);
+        ok = (lab_model_open(m + i, &o) && lab_model_carries(m + i, &r->made[i].plan)) ||
+             lab_refuse(r->made[i].text, m[i].w);
     }
-    return good;
+    return ok;
 }
 
 bool lab_measure_times(lab_run *r)
 {
     lab_model *m = get_memory(r->asked.planners, sizeof *m);
     double(*ms)[MOST_ROUNDS] = get_memory(r->asked.planners, sizeof *ms);
-    bool good = open_models(r, m);
-    for (int i = 0; i < r->asked.planners && good; i++) /* warm up: the first call allocates */
-        good = !r->made[i].plan.batches || r->made[i].plan.segment->carry >= 0 ||
-               lab_model_update(m + i, &r->made[i].plan, 0, &r->train, WEFT_MEAN_OF_BATCH) ||
-               lab_refuse(r->made[i].text, m[i].w);
-    for (int round = 0; round < r->asked.rounds && good; round++)
-        for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
+    bool ok = open_models(r, m);
+    for (int i = 0; i < r->asked.planners && ok; i++) /* warm up: the first call allocates */
+        ok = !r->made[i].plan.batches || r->made[i].plan.segment->carry >= 0 ||
+             lab_model_update(m + i, &r->made[i].plan, 0, &r->train, WEFT_MEAN_OF_BATCH) ||
+             lab_refuse(r->made[i].text, m[i].w);
+    for (int round = 0; round < r->asked.rounds && ok; round++)
+        for (int i = 0; i < r->asked.planners && ok && !lab_stops(r); i++) {
             lab_progress(r, "times, round %d of %d: %s", round + 1, (int)r->asked.rounds, r->made[i].text);
             double took = run_epoch(r, m + i, &r->made[i].plan);
             if (!isnan(took))
                 add_time(r, i, round, took, ms[i]);
             else if (!weft_ok(m[i].w))
-                good = lab_refuse(r->made[i].text, m[i].w);
+                ok = lab_refuse(r->made[i].text, m[i].w);
         }
     for (int i = 0; i < r->asked.planners; i++)
         if (m[i].w)
             lab_model_close(m + i);
     free(m), free(ms);
-    return good;
+    return ok;
 }

@@ -52,12 +52,12 @@ static int capacities(const lab *l, int64_t *mark)
 {
     int n = 0;
     for (int i = 0; i < l->plans && n < MARKS; i++) {
-        int64_t is = l->plan[i].made->opts.capacity;
-        bool known = !is;
+        int64_t capacity = l->plan[i].made->opts.capacity;
+        bool known = !capacity;
         for (int k = 0; k < n; k++)
-            known = known || mark[k] == is;
+            known = known || mark[k] == capacity;
         if (!known)
-            mark[n++] = is;
+            mark[n++] = capacity;
     }
     return n;
 }

@@ -94,12 +94,13 @@ static double line_height(const drawing *d) { return (double)d->plan->batch->row
 static void put_batches(const drawing *d)
 {
     for (int64_t k = 0; k < d->plan->batches; k++) {
-        const weft_plan_batch *is = d->plan->batch + k;
-        double left = LEFT + (double)(k % 2 * is->width) * d->side,
+        const weft_plan_batch *current = d->plan->batch + k;
+        double left = LEFT + (double)(k % 2 * current->width) * d->side,
                top = 4 + (double)(k / 2) * line_height(d);
         if (d->pads)
-            put_box(d->p, "pads", left, top, (double)is->width * d->side, top + (double)is->rows * d->high);
-        for (int64_t i = is->first; i < is->first + is->n; i++)
+            put_box(d->p, "pads", left, top, (double)current->width * d->side,
+                    top + (double)current->rows * d->high);
+        for (int64_t i = current->first; i < current->first + current->n; i++)
             if (d->plan->segment[i].length)
                 put_piece(d, d->plan->segment + i, left, top);
     }
@@ -124,9 +125,9 @@ static void put_layout(page *p, const batch *b, const weft_plan *plan, bool pack
 {
     int64_t cells = 0, steps = 0, padded = b->n * b->longest;
     for (int64_t k = 0; k < plan->batches; k++) {
-        const weft_plan_batch *is = plan->batch + k;
-        cells += is->rows * is->width;
-        steps += is->width;
+        const weft_plan_batch *current = plan->batch + k;
+        cells += current->rows * current->width;
+        steps += current->width;
     }
     cells = packed ? b->tokens : cells;
     int64_t across = b->longest + (b->longest & 1), lines = (plan->batches + 1) / 2; /* two windows */

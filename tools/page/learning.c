@@ -18,19 +18,19 @@ static const measure measures[] = { { "Loss against tokens", "tokens", tokens_of
 /* For point i of a plan: the mean of x, and the least, mean and largest loss over its seeds; NaN: no seed. */
 static void join_seeds(const lab_plan *l, const measure *m, int i, double *x, double loss[3])
 {
-    double sum = 0, at = 0;
+    double sum = 0, position = 0;
     int seeds = 0;
     for (int k = 0; k < l->curves; k++)
         if (i < l->curve[k].n && isfinite(l->curve[k].point[i].loss) &&
             isfinite(m->of(l->curve[k].point + i))) {
-            double here = l->curve[k].point[i].loss;
-            loss[0] = seeds ? fmin(loss[0], here) : here;
-            loss[2] = seeds ? fmax(loss[2], here) : here;
-            sum += here;
-            at += m->of(l->curve[k].point + i);
+            double value = l->curve[k].point[i].loss;
+            loss[0] = seeds ? fmin(loss[0], value) : value;
+            loss[2] = seeds ? fmax(loss[2], value) : value;
+            sum += value;
+            position += m->of(l->curve[k].point + i);
             seeds++;
         }
-    *x = seeds ? at / seeds : LAB_NONE;
+    *x = seeds ? position / seeds : LAB_NONE;
     loss[1] = seeds ? sum / seeds : LAB_NONE;
 }
 
@@ -78,12 +78,12 @@ static void draw(page *p, const measure *m)
 static double time_of(const lab_curve *c, double bits)
 {
     for (int i = 0; i < c->n; i++) {
-        const lab_point *here = c->point + i;
-        double over = here->loss - bits * log(2);
+        const lab_point *point = c->point + i;
+        double over = point->loss - bits * log(2);
         if (over <= 0)
-            return i ? here->seconds -
-                           (here->seconds - here[-1].seconds) * over / (here->loss - here[-1].loss) :
-                       here->seconds;
+            return i ? point->seconds -
+                           (point->seconds - point[-1].seconds) * over / (point->loss - point[-1].loss) :
+                       point->seconds;
     }
     return LAB_NONE;
 }
@@ -122,14 +122,14 @@ static void fill_learning(const lab *l, int i, page_row *row)
 static void put_unlearned(page *p, bool trained)
 {
     for (int i = 0; i < p->lab->plans; i++) {
-        const char *why = p->lab->plan[i].no_curve;
-        if (longest(p->lab->plan + i) || !(trained || why))
+        const char *reason = p->lab->plan[i].no_curve;
+        if (longest(p->lab->plan + i) || !(trained || reason))
             continue;
         put(p, "<p>");
         put_plan(p, i);
         put(p, " has no curve: ");
-        why = why ? why : p->lab->stopped;
-        put_text(p, why ? why : "it was not trained");
+        reason = reason ? reason : p->lab->stopped;
+        put_text(p, reason ? reason : "it was not trained");
         put(p, ".</p>\n");
     }
 }

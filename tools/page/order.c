@@ -18,8 +18,8 @@ static void add_weights(page_bars *bars, const weft_token_weights *w, int64_t to
 {
     double share[2 * SPAN + 1] = { 0 };
     for (int i = 0; i < WEFT_WEIGHT_BINS && tokens; i++) {
-        int at = i - WEFT_WEIGHT_BINS / 2 + SPAN;
-        share[at < 0 ? 0 : at > 2 * SPAN ? 2 * SPAN : at] += 100 * (double)w->tokens[i] / (double)tokens;
+        int bin = i - WEFT_WEIGHT_BINS / 2 + SPAN;
+        share[bin < 0 ? 0 : bin > 2 * SPAN ? 2 * SPAN : bin] += 100 * (double)w->tokens[i] / (double)tokens;
     }
     for (int i = 0; i <= 2 * SPAN; i++)
         if (share[i] > 0)
@@ -81,16 +81,16 @@ static void fill_order(const lab *l, int i, page_row *row)
 {
     const lab_plan *p = l->plan + i;
     const weft_plan_meetings *m = &p->meetings;
-    bool counted = p->epochs > 0, twice = p->epochs > 1;
+    bool counted = p->epochs > 0, repeated = p->epochs > 1;
     double r;
     if (weft_plan_autocorrelation(&p->made->plan, &r) != WEFT_OK)
         r = LAB_NONE;
     SET_ROW(row, NULL, CELL("η²", p->made->figures.eta2, -1, 3), CELL("autocorrelation", r, 0, 3),
             CELL("epochs", counted ? p->epochs : LAB_NONE, 0, 0),
             CELL("pairs", counted ? (double)m->pairs : LAB_NONE, 0, 0),
-            CELL("again", twice ? (double)m->again : LAB_NONE, 0, 0),
-            CELL("by chance", twice ? m->by_chance : LAB_NONE, 0, 1),
-            CELL("ratio", twice && m->by_chance > 0 ? (double)m->again / m->by_chance : LAB_NONE, -1, 2));
+            CELL("again", repeated ? (double)m->again : LAB_NONE, 0, 0),
+            CELL("by chance", repeated ? m->by_chance : LAB_NONE, 0, 1),
+            CELL("ratio", repeated && m->by_chance > 0 ? (double)m->again / m->by_chance : LAB_NONE, -1, 2));
 }
 
 enum { POINTS = 160 }; /* of a small chart */
@@ -127,11 +127,11 @@ static double highest_mean(const lab *l)
 static void put_means(page *p, int plan)
 {
     double group[3][POINTS], x[POINTS];
-    const weft_plan *is = &p->lab->plan[plan].made->plan;
-    int n = group_means(is, group);
-    const double end[4] = { 0, (double)is->batches, 0, highest_mean(p->lab) };
+    const weft_plan *made = &p->lab->plan[plan].made->plan;
+    int n = group_means(made, group);
+    const double end[4] = { 0, (double)made->batches, 0, highest_mean(p->lab) };
     for (int i = 0; i < n; i++)
-        x[i] = (i + .5) * (double)is->batches / n;
+        x[i] = (i + .5) * (double)made->batches / n;
     /* the last two have no area: they only widen the axes */
     const weft_curve curve[] = { { .n = n, .x = x, .y = group[1] },
                                  { .n = n, .x = x, .y = group[2], .low = group[0] },
@@ -139,11 +139,11 @@ static void put_means(page *p, int plan)
                                  { .n = 1, .x = end + 1, .y = end + 3, .low = end + 3 } };
     put_chart(p, CHART_SMALL, "Mean length of batches",
               &(weft_chart){ .x_label = "batch", .left = "mean length", .curves = curve, .n = 4 },
-              "Mean length of each of %lld batches, in order.", (long long)is->batches);
+              "Mean length of each of %lld batches, in order.", (long long)made->batches);
     put_plan(p, plan);
-    if (is->batches > POINTS)
+    if (made->batches > POINTS)
         put(p, "; a point is the mean of %lld batches, the band spans their minimum to maximum",
-            (long long)((is->batches + POINTS - 1) / POINTS));
+            (long long)((made->batches + POINTS - 1) / POINTS));
     end_figure(p);
 }
 
@@ -168,25 +168,25 @@ static int group_live(const weft_plan *p, double *steps, double *tokens)
     int64_t rows = weft__plan_most_rows(p);
     int groups = 0;
     int64_t *live = get_memory(rows, sizeof *live);
-    bool good = weft_plan_live_rows(p, live, rows + 1) == WEFT_OK;
-    for (int64_t k = 0; k <= rows && good; k++) {
-        int at = 0;
-        for (int64_t left = k; left; left >>= 1)
-            at++;
-        steps[at] += (double)live[k];
-        tokens[at] += (double)live[k] * (double)k;
-        groups = at + 1;
+    bool ok = weft_plan_live_rows(p, live, rows + 1) == WEFT_OK;
+    for (int64_t k = 0; k <= rows && ok; k++) {
+        int group = 0;
+        for (int64_t rest = k; rest; rest >>= 1)
+            group++;
+        steps[group] += (double)live[k];
+        tokens[group] += (double)live[k] * (double)k;
+        groups = group + 1;
     }
     free(live);
-    return good ? groups : 0;
+    return ok ? groups : 0;
 }
 
 static void put_live_chart(page *p, int plan)
 {
     double steps[LIVE + 2] = { 0 }, tokens[LIVE + 2] = { 0 }, all_steps = 0, all_tokens = 0;
-    const planned *is = p->lab->plan[plan].made;
+    const planned *made = p->lab->plan[plan].made;
     page_bars bars[2] = { { .n = 0 } };
-    int n = group_live(&is->plan, steps, tokens);
+    int n = group_live(&made->plan, steps, tokens);
     for (int i = 0; i < n; i++) {
         all_steps += steps[i];
         all_tokens += tokens[i];
@@ -202,10 +202,10 @@ static void put_live_chart(page *p, int plan)
         &(weft_chart){
             .x_label = "live rows", .left = "% of steps, tokens", .x_base = 2, .curves = curve, .n = 4 },
         "Shares of steps and of tokens by number of live rows; %.1f live rows on average.",
-        is->figures.mean_live);
+        made->figures.mean_live);
     put_plan(p, plan);
     put(p, "; mean ");
-    put_real(p, is->figures.mean_live, 1);
+    put_real(p, made->figures.mean_live, 1);
     end_figure(p);
 }
 

@@ -87,11 +87,11 @@ void put_steps(page *p)
     int n = p->lab->plans < MOST ? p->lab->plans : MOST;
     bool measured = false;
     for (int i = 0; i < n; i++) {
-        const lab_plan *is = p->lab->plan + i;
-        x[i] = (double)is->made->figures.steps;
+        const lab_plan *entry = p->lab->plan + i;
+        x[i] = (double)entry->made->figures.steps;
         snprintf(name[i], sizeof name[i], "%d", i + 1);
-        curve[i] = (weft_curve){ .name = name[i], .n = 1, .x = x + i, .y = &is->median_ms };
-        measured = measured || is->median_ms > 0;
+        curve[i] = (weft_curve){ .name = name[i], .n = 1, .x = x + i, .y = &entry->median_ms };
+        measured = measured || entry->median_ms > 0;
     }
     curve[n] = (weft_curve){ .n = 1, .x = &origin, .y = &origin, .low = &origin }; /* both axes from 0 */
     if (!measured) {

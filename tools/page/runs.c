@@ -12,9 +12,9 @@ static void fill_gradient(const lab *l, int i, page_row *row)
 
 static void fill_exact(const lab *l, int i, page_row *row)
 {
-    const lab_exact *is = l->exact + i;
-    SET_ROW(row, is->name, CELL("numbers compared", (double)is->compared, 0, 0),
-            { "numbers that differ", (double)is->differ, .bad = is->differ > 0 });
+    const lab_exact *result = l->exact + i;
+    SET_ROW(row, result->name, CELL("numbers compared", (double)result->compared, 0, 0),
+            { "numbers that differ", (double)result->differ, .bad = result->differ > 0 });
 }
 
 void put_gradient(page *p)
@@ -35,11 +35,11 @@ void put_gradient(page *p)
 /* ---- contamination ---- */
 static void fill_contamination(const lab *l, int i, page_row *row)
 {
-    const lab_contamination *is = l->contamination + i;
-    SET_ROW(row, is->name, CELL("sequences changed", (double)is->changed, 0, 0),
-            CELL("outputs of others", (double)is->compared, 0, 0),
-            { "that differ", (double)is->differ, .bad = is->differ > 0 },
-            { "that became NaN", (double)is->spread, .bad = is->spread > 0 });
+    const lab_contamination *result = l->contamination + i;
+    SET_ROW(row, result->name, CELL("sequences changed", (double)result->changed, 0, 0),
+            CELL("outputs of others", (double)result->compared, 0, 0),
+            { "that differ", (double)result->differ, .bad = result->differ > 0 },
+            { "that became NaN", (double)result->spread, .bad = result->spread > 0 });
 }
 
 void put_contamination(page *p)
@@ -54,11 +54,12 @@ void put_contamination(page *p)
 /* ---- hard instances ---- */
 static void fill_adversary(const lab *l, int i, page_row *row)
 {
-    const lab_adversary *is = l->adversary + i;
-    bool above = is->guarantee > 0 && is->ratio > is->guarantee;
-    SET_ROW(row, is->instance, { "planner", .text = is->planner }, CELL("rows", (double)is->rows, 0, 0),
-            CELL("bound", (double)is->bound, 0, 0), CELL("ratio", is->ratio, 0, 3),
-            CELL("guarantee", is->guarantee > 0 ? is->guarantee : LAB_NONE, 0, 3),
+    const lab_adversary *result = l->adversary + i;
+    bool above = result->guarantee > 0 && result->ratio > result->guarantee;
+    SET_ROW(row, result->instance, { "planner", .text = result->planner },
+            CELL("rows", (double)result->rows, 0, 0), CELL("bound", (double)result->bound, 0, 0),
+            CELL("ratio", result->ratio, 0, 3),
+            CELL("guarantee", result->guarantee > 0 ? result->guarantee : LAB_NONE, 0, 3),
             { "", .text = above ? "above" : "", .bad = above });
 }
 
@@ -93,13 +94,13 @@ static void put_cost_chart(page *p)
     double *x = get_memory(6 * (int64_t)n, sizeof *x), end[2] = { HUGE_VAL, 0 };
     for (int i = 0; i < n; i++) {
         const lab_cost *c = p->lab->cost + i;
-        bool good = c->predicted_ms > 0 && c->measured_ms > 0;
+        bool ok = c->predicted_ms > 0 && c->measured_ms > 0;
         for (int k = 0; k < 6; k++) /* NaN separates the dots */
             x[2 * n * (k / 2) + 2 * i + k % 2] = NAN;
         x[2 * i] = c->predicted_ms;
-        x[2 * n * (1 + c->held_out) + 2 * i] = good ? c->measured_ms : NAN;
-        end[0] = good ? fmin(end[0], fmin(c->predicted_ms, c->measured_ms)) : end[0];
-        end[1] = good ? fmax(end[1], fmax(c->predicted_ms, c->measured_ms)) : end[1];
+        x[2 * n * (1 + c->held_out) + 2 * i] = ok ? c->measured_ms : NAN;
+        end[0] = ok ? fmin(end[0], fmin(c->predicted_ms, c->measured_ms)) : end[0];
+        end[1] = ok ? fmax(end[1], fmax(c->predicted_ms, c->measured_ms)) : end[1];
     }
     const weft_curve curve[] = { { .n = 2 * n, .x = x, .y = x + 2 * n },
                                  { .n = 2 * n, .x = x, .y = x + 4 * n },
@@ -123,11 +124,11 @@ static void put_cost_chart(page *p)
 
 static void fill_cost(const lab *l, int i, page_row *row)
 {
-    const lab_cost *is = l->cost + i;
-    double error = is->measured_ms > 0 ? 100 * (is->predicted_ms / is->measured_ms - 1) : LAB_NONE;
-    SET_ROW(row, is->name, CELL("predicted ms", is->predicted_ms, 0, 3),
-            CELL("measured ms", is->measured_ms, 0, 3), CELL("error %", error, 0, 1),
-            { "held out", .text = is->held_out ? "yes" : "no" });
+    const lab_cost *cost = l->cost + i;
+    double error = cost->measured_ms > 0 ? 100 * (cost->predicted_ms / cost->measured_ms - 1) : LAB_NONE;
+    SET_ROW(row, cost->name, CELL("predicted ms", cost->predicted_ms, 0, 3),
+            CELL("measured ms", cost->measured_ms, 0, 3), CELL("error %", error, 0, 1),
+            { "held out", .text = cost->held_out ? "yes" : "no" });
 }
 
 void put_cost(page *p)

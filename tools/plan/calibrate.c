@@ -254,25 +254,25 @@ static bool measure_error(const layer_asked *a, layer_cost *out)
     weft_dataset data, lengths = { .n = TRIED_LENGTHS, .len = len, .offset = offset };
     fill_lengths(len, offset);
     double worst = .01;
-    bool good = true;
+    bool ok = true;
     make_rows(&lengths, a->hidden, &data);
-    for (int i = 0; i < TRIED && good; i++) {
+    for (int i = 0; i < TRIED && ok; i++) {
         double error = error_of(a, i, &data, &out->cost);
-        good = !isnan(error);
+        ok = !isnan(error);
         worst = fmax(worst, error);
     }
     free(data.rows);
     out->cost.error = worst;
-    return good || say_failure("plan: --explain: cannot measure the error of predictions");
+    return ok || say_failure("plan: --explain: cannot measure the error of predictions");
 }
 
 bool calibrate(const layer_asked *a, layer_cost *out)
 {
     bench *b = get_memory(1, sizeof *b);
-    bool good = build(b, a) && measure_curve(b, a, out);
-    if (!good)
+    bool ok = build(b, a) && measure_curve(b, a, out);
+    if (!ok)
         say_error(FAILED, "plan: --explain: %s", weft_error_message(b->w));
     weft_close(b->w);
     free(b);
-    return good && measure_error(a, out);
+    return ok && measure_error(a, out);
 }

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include "tools/plan/cost.h"
 
-static bool read_numbers(const json_t *of, const char *key, double *to, int *n)
+static bool read_numbers(const json_t *object, const char *key, double *to, int *n)
 {
-    const json_t *list = json_object_get(of, key);
+    const json_t *list = json_object_get(object, key);
     size_t size = json_array_size(list);
     if (!json_is_array(list) || size < 2 || size > WEFT_COST_POINTS)
         return false;
@@ -24,7 +24,7 @@ static bool read_numbers(const json_t *of, const char *key, double *to, int *n)
 }
 
 /* Returns the error as text, or NULL. */
-static const char *read_object(const json_t *of, layer_cost *out)
+static const char *read_object(const json_t *object, layer_cost *out)
 {
     static const char *const keys[] = { "token_ms",    "piece_ms",   "batch_ms", "far_ms",
                                         "near_tokens", "far_tokens", "error" };
@@ -33,17 +33,17 @@ static const char *read_object(const json_t *of, layer_cost *out)
                            &out->cost.far_ms,   &out->cost.near_tokens, &out->cost.far_tokens,
                            &out->cost.error };
     weft_plan_prediction r;
-    const char *name = json_string_value(json_object_get(of, "name"));
+    const char *name = json_string_value(json_object_get(object, "name"));
     int n;
     *out = (layer_cost){ .cost = { .points = 0 } };
-    if (!json_is_object(of) || !name || !*name)
+    if (!json_is_object(object) || !name || !*name)
         return "expected an object with a \"name\"";
     snprintf(out->name, sizeof out->name, "%s", name);
-    if (!read_numbers(of, "rows", out->cost.rows, &out->cost.points) ||
-        !read_numbers(of, "step_ms", out->cost.step_ms, &n) || n != out->cost.points)
+    if (!read_numbers(object, "rows", out->cost.rows, &out->cost.points) ||
+        !read_numbers(object, "step_ms", out->cost.step_ms, &n) || n != out->cost.points)
         return "expected \"rows\" and \"step_ms\", lists of equal length, 2 .. 16";
     for (int i = 0; i < KEYS; i++) {
-        const json_t *value = json_object_get(of, keys[i]);
+        const json_t *value = json_object_get(object, keys[i]);
         if (value && !json_is_number(value))
             return "expected numbers after \"step_ms\"";
         *to[i] = json_number_value(value);
@@ -60,23 +60,23 @@ bool read_costs(const char *path, layer_cost *out)
         return say_failure("plan: --costs %s: %s", path, strerror(errno));
     json_t *all = json_loadf(from, JSON_REJECT_DUPLICATES, &e);
     fclose(from);
-    const char *wrong = all ? read_object(all, out) : NULL;
+    const char *error = all ? read_object(all, out) : NULL;
     if (!all)
         say_error(FAILED, "plan: --costs %s:%d: %s; expected JSON", path, e.line, e.text);
-    else if (wrong)
-        say_error(FAILED, "plan: --costs %s: %s", path, wrong);
+    else if (error)
+        say_error(FAILED, "plan: --costs %s: %s", path, error);
     json_decref(all);
-    return all && !wrong;
+    return all && !error;
 }
 
 /* ---- the cache ---- */
 static bool make_folder(char *path)
 {
-    for (char *at = path + 1; (at = strchr(at, '/')); at++) {
-        *at = 0;
-        bool there = !mkdir(path, 0777) || errno == EEXIST;
-        *at = '/';
-        if (!there)
+    for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = 0;
+        bool exists = !mkdir(path, 0777) || errno == EEXIST;
+        *slash = '/';
+        if (!exists)
             return false;
     }
     return true;
@@ -134,19 +134,19 @@ static bool read_cache(const char *path, layer_cost *out)
     json_error_t e;
     FILE *from = fopen(path, "r");
     json_t *all = from ? json_loadf(from, JSON_REJECT_DUPLICATES, &e) : NULL;
-    bool good = all && !read_object(all, out), plausible = good && is_plausible(&out->cost);
-    if (from && !good)
+    bool ok = all && !read_object(all, out), plausible = ok && is_plausible(&out->cost);
+    if (from && !ok)
         fprintf(stderr, "weft: plan: %s is damaged; measuring the layer again\n", path);
-    else if (good && !plausible)
+    else if (ok && !plausible)
         fprintf(stderr,
                 "weft: plan: in %s a step of more rows costs less than one of fewer; measuring the "
                 "layer again\n",
                 path);
-    good = plausible;
+    ok = plausible;
     if (from)
         fclose(from);
     json_decref(all);
-    return good;
+    return ok;
 }
 
 bool costs_of(const layer_asked *a, layer_cost *out)

@@ -82,13 +82,13 @@ bool explain_plans(const planned *all, int count, const int32_t *len, int64_t n,
     double error = l->cost.error > 0 ? l->cost.error : usual_error;
     judged *j = get_memory(count, sizeof *j);
     double *ms = get_memory(count, sizeof *ms), *by = get_memory(count, sizeof *by);
-    bool good = true;
-    for (int i = 0; i < count && good; i++) {
-        good = judge(all + i, len, n, l, j + i);
+    bool ok = true;
+    for (int i = 0; i < count && ok; i++) {
+        ok = judge(all + i, len, n, l, j + i);
         ms[i] = j[i].ms.ms;
         by[i] = j[i].by.sum;
     }
-    if (good && count) {
+    if (ok && count) {
         printf("\n"
                "%s: milliseconds of a pass, forward and backward, predicted\n",
                l->name);
@@ -100,5 +100,5 @@ bool explain_plans(const planned *all, int count, const int32_t *len, int64_t n,
     free(j);
     free(ms);
     free(by);
-    return good;
+    return ok;
 }

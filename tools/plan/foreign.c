@@ -33,11 +33,11 @@ bool is_foreign(const char *text)
 /* ---- in the child ---- */
 static bool write_all(int to, const void *from, size_t n)
 {
-    for (const char *at = from; n;) {
-        ssize_t k = write(to, at, n);
+    for (const char *next = from; n;) {
+        ssize_t k = write(to, next, n);
         if (k < 0 && errno != EINTR)
             return false;
-        at += k > 0 ? k : 0;
+        next += k > 0 ? k : 0;
         n -= k > 0 ? (size_t)k : 0;
     }
     return true;
@@ -81,27 +81,27 @@ static void be_child(void *argument)
     h.batches = p.batches;
     h.empty = p.empty;
     h.dropped = p.dropped;
-    bool good = write_all(to, &h, sizeof h) && write_all(to, p.batch, (size_t)p.batches * sizeof *p.batch) &&
-                write_all(to, p.segment, (size_t)p.segments * sizeof *p.segment);
-    _exit(good ? GOOD : FAILED);
+    bool ok = write_all(to, &h, sizeof h) && write_all(to, p.batch, (size_t)p.batches * sizeof *p.batch) &&
+              write_all(to, p.segment, (size_t)p.segments * sizeof *p.segment);
+    _exit(ok ? GOOD : FAILED);
 }
 
 /* ---- in the parent ---- */
 typedef enum { WHOLE, CUT, LATE, NO_MEMORY } came;
 
 /* Reads n bytes, until the time limit. */
-static came read_all(int from, void *to, size_t n, double until)
+static came read_all(int from, void *to, size_t n, double deadline)
 {
-    for (char *at = to; n;) {
-        double left = until - seconds_now();
-        struct pollfd is = { .fd = from, .events = POLLIN };
-        int ready = left > 0 ? poll(&is, 1, (int)(left * 1000) + 1) : 0;
+    for (char *next = to; n;) {
+        double remaining = deadline - seconds_now();
+        struct pollfd poll_fd = { .fd = from, .events = POLLIN };
+        int ready = remaining > 0 ? poll(&poll_fd, 1, (int)(remaining * 1000) + 1) : 0;
         if (!ready)
             return LATE;
-        ssize_t k = ready < 0 ? -1 : read(from, at, n);
+        ssize_t k = ready < 0 ? -1 : read(from, next, n);
         if (!k || (k < 0 && errno != EINTR))
             return CUT;
-        at += k > 0 ? k : 0;
+        next += k > 0 ? k : 0;
         n -= k > 0 ? (size_t)k : 0;
     }
     return WHOLE;
@@ -114,9 +114,9 @@ static bool is_sane(const head *h, int64_t tokens, int64_t n)
            h->batches <= tokens + n + 1;
 }
 
-static came read_plan(int from, head *h, int64_t tokens, int64_t n, double until, weft_plan *p)
+static came read_plan(int from, head *h, int64_t tokens, int64_t n, double deadline, weft_plan *p)
 {
-    came c = read_all(from, h, sizeof *h, until);
+    came c = read_all(from, h, sizeof *h, deadline);
     if (c == WHOLE && !is_sane(h, tokens, n)) {
         h->magic = 0;
         return c; /* not a plan */
@@ -134,8 +134,8 @@ static came read_plan(int from, head *h, int64_t tokens, int64_t n, double until
     p->empty = h->empty;
     p->dropped = h->dropped;
     p->in_rows = h->in_rows != 0;
-    c = read_all(from, p->batch, (size_t)p->batches * sizeof *p->batch, until);
-    return c == WHOLE ? read_all(from, p->segment, (size_t)p->segments * sizeof *p->segment, until) : c;
+    c = read_all(from, p->batch, (size_t)p->batches * sizeof *p->batch, deadline);
+    return c == WHOLE ? read_all(from, p->segment, (size_t)p->segments * sizeof *p->segment, deadline) : c;
 }
 
 /* How the planner's process ended. by_itself: it was not stopped, and status is waitpid's. */
@@ -185,11 +185,11 @@ static bool start(keeper *k, job *j, int seconds)
         return false;
     j->from = ends[0];
     j->to = ends[1];
-    bool good = keeper_start(k, be_child, j, j->to, seconds);
+    bool ok = keeper_start(k, be_child, j, j->to, seconds);
     close(j->to);
-    if (!good)
+    if (!ok)
         close(j->from);
-    return good;
+    return ok;
 }
 
 static bool run_child(const char *text, char *part[3], planned *t, const int32_t *len, int64_t n)
@@ -204,8 +204,8 @@ static bool run_child(const char *text, char *part[3], planned *t, const int32_t
         tokens += len[i];
         t->plan.not_empty += len[i] > 0;
     }
-    double until = seconds_now() + t->seconds;
-    ending e = { .came = read_plan(j.from, &h, tokens, n, until, &t->plan) };
+    double deadline = seconds_now() + t->seconds;
+    ending e = { .came = read_plan(j.from, &h, tokens, n, deadline, &t->plan) };
     close(j.from);
     /* the pipe closes a moment before the process can be waited for */
     e.by_itself = keeper_end(&k, e.came == CUT ? 1 : 0, &e.status);
@@ -224,10 +224,10 @@ bool plan_foreign(planned *t, const int32_t *len, int64_t n)
     for (int i = 1; i < 3 && part[i - 1]; i++)
         if ((part[i] = strchr(part[i - 1], ':')))
             *part[i]++ = 0;
-    bool good = copy && part[1] && *part[1];
-    if (!good)
+    bool ok = copy && part[1] && *part[1];
+    if (!ok)
         say_error(FAILED, "plan: %s: expected PATH/x.so:NAME[:OPTIONS]", t->text);
-    good = good && run_child(t->text, part, t, len, n);
+    ok = ok && run_child(t->text, part, t, len, n);
     free(copy);
-    return good;
+    return ok;
 }

@@ -19,39 +19,40 @@ typedef struct {
     planned *to;
 } reading;
 
-static bool refuse(const reading *r, const char *what) { return say_failure("%s: %s", r->where, what); }
+static bool refuse(const reading *r, const char *reason) { return say_failure("%s: %s", r->where, reason); }
 
-/* Reads a whole number of 0 .. most. what: its name in messages. */
-static bool number(const reading *r, const json_t *is, int64_t most, const char *what, int64_t *out)
+/* Reads a whole number in 0 .. limit. name: used in messages. */
+static bool number(const reading *r, const json_t *object, int64_t limit, const char *name, int64_t *out)
 {
-    *out = is && json_is_integer(is) ? json_integer_value(is) : -1;
-    if (*out >= 0 && *out <= most)
+    *out = object && json_is_integer(object) ? json_integer_value(object) : -1;
+    if (*out >= 0 && *out <= limit)
         return true;
-    return say_failure("%s: %s is %s; expected a whole number in 0 .. %lld", r->where, what,
-                       !is                 ? "missing" :
-                       json_is_integer(is) ? "out of range" :
-                                             "not a whole number",
-                       (long long)most);
+    return say_failure("%s: %s is %s; expected a whole number in 0 .. %lld", r->where, name,
+                       !object                 ? "missing" :
+                       json_is_integer(object) ? "out of range" :
+                                                 "not a whole number",
+                       (long long)limit);
 }
 
 /* Reads the number of batch b: one number for all batches, or an element of a list. */
-static bool number_of_batch(const reading *r, const json_t *is, int64_t b, const char *what, int64_t *out)
+static bool number_of_batch(const reading *r, const json_t *object, int64_t b, const char *name, int64_t *out)
 {
-    return number(r, json_is_array(is) ? json_array_get(is, (size_t)b) : is, INT32_MAX, what, out);
+    return number(r, json_is_array(object) ? json_array_get(object, (size_t)b) : object, INT32_MAX, name,
+                  out);
 }
 
 /* ---- pieces ---- */
-static bool add_piece(reading *r, const json_t *is, weft_segment s)
+static bool add_piece(reading *r, const json_t *object, weft_segment s)
 {
     int64_t value[3] = { 0 };
-    bool triple = json_is_array(is) && json_array_size(is) == 3;
-    if (!triple && !json_is_integer(is))
+    bool triple = json_is_array(object) && json_array_size(object) == 3;
+    if (!triple && !json_is_integer(object))
         return refuse(r, "expected a piece as a sequence's number or [sequence, from, count]");
-    if (!number(r, triple ? json_array_get(is, 0) : is, r->n - 1, "a piece's sequence", value))
+    if (!number(r, triple ? json_array_get(object, 0) : object, r->n - 1, "a piece's sequence", value))
         return false;
     for (size_t i = 1; i < 3 && triple; i++)
-        if (!number(r, json_array_get(is, i), INT32_MAX, i == 1 ? "a piece's first token" : "a piece's count",
-                    value + i))
+        if (!number(r, json_array_get(object, i), INT32_MAX,
+                    i == 1 ? "a piece's first token" : "a piece's count", value + i))
             return false;
     r->whole = r->whole && !triple;
     s.sequence = value[0];
@@ -61,9 +62,9 @@ static bool add_piece(reading *r, const json_t *is, weft_segment s)
 }
 
 /* Reads the pieces of a row. "columns" gives where each begins; the default is the end of the one before. */
-static bool add_row(reading *r, const json_t *row, int64_t at, int32_t in_batch, int64_t *longest)
+static bool add_row(reading *r, const json_t *row, int64_t index, int32_t in_batch, int64_t *longest)
 {
-    const json_t *columns = r->columns ? json_array_get(r->columns, (size_t)at) : NULL;
+    const json_t *columns = r->columns ? json_array_get(r->columns, (size_t)index) : NULL;
     int64_t end = 0;
     if (!json_is_array(row))
         return refuse(r, "\"rows\": expected a list of rows, each a list of pieces");
@@ -85,30 +86,31 @@ static bool add_row(reading *r, const json_t *row, int64_t at, int32_t in_batch,
 /* ---- batches ---- */
 static bool end_batch(reading *r, const json_t *width, int64_t rows, int64_t longest)
 {
-    int64_t is = r->in_rows && r->to->opts.capacity ? r->to->opts.capacity : longest;
-    if (width && !number_of_batch(r, width, r->to->plan.batches, "\"width\" of a batch", &is))
+    int64_t capacity = r->in_rows && r->to->opts.capacity ? r->to->opts.capacity : longest;
+    if (width && !number_of_batch(r, width, r->to->plan.batches, "\"width\" of a batch", &capacity))
         return false;
-    if (r->to->opts.capacity && is > r->to->opts.capacity)
+    if (r->to->opts.capacity && capacity > r->to->opts.capacity)
         return refuse(r, "a row is wider than \"capacity\"");
     int64_t cells;
-    if (__builtin_mul_overflow(rows, is, &cells) || __builtin_add_overflow(r->cells, cells, &r->cells))
+    if (__builtin_mul_overflow(rows, capacity, &cells) || __builtin_add_overflow(r->cells, cells, &r->cells))
         return refuse(r, "the number of cells overflows 64 bits");
-    return weft_plan_end_batch(&r->to->plan, rows, is) == WEFT_OK || refuse(r, weft_plan_message());
+    return weft_plan_end_batch(&r->to->plan, rows, capacity) == WEFT_OK || refuse(r, weft_plan_message());
 }
 
 static bool read_rows(reading *r, const json_t *rows, const json_t *each, const json_t *width)
 {
-    int64_t n = (int64_t)json_array_size(rows), at = 0, take = n;
-    for (int64_t b = 0; at < n || (each && json_is_array(each) && b < (int64_t)json_array_size(each)); b++) {
+    int64_t n = (int64_t)json_array_size(rows), column = 0, take = n;
+    for (int64_t b = 0; column < n || (each && json_is_array(each) && b < (int64_t)json_array_size(each));
+         b++) {
         int64_t longest = 0;
         if (each && !number_of_batch(r, each, b, "\"batch_rows\" of a batch", &take))
             return false;
-        if (json_is_integer(each) && take > n - at)
-            take = n - at;
-        if (take > n - at || (take == 0 && !json_is_array(each)))
+        if (json_is_integer(each) && take > n - column)
+            take = n - column;
+        if (take > n - column || (take == 0 && !json_is_array(each)))
             return refuse(r, "\"batch_rows\" and the number of rows differ");
-        for (int64_t k = 0; k < take; k++, at++)
-            if (!add_row(r, json_array_get(rows, (size_t)at), at, (int32_t)k, &longest))
+        for (int64_t k = 0; k < take; k++, column++)
+            if (!add_row(r, json_array_get(rows, (size_t)column), column, (int32_t)k, &longest))
                 return false;
         if (!end_batch(r, width, take, longest))
             return false;
@@ -149,29 +151,29 @@ static bool read_carries(reading *r, const json_t *carry)
         return true;
     if (!json_is_true(carry) && (!json_is_array(carry) || (int64_t)json_array_size(carry) != p->segments))
         return refuse(r, "\"carry\": expected true, or a list of true or false for each piece");
-    int32_t *can = possible_carries(p);
-    bool good = true;
-    for (int64_t i = 0; i < p->segments && good; i++) {
-        const json_t *here = json_is_array(carry) ? json_array_get(carry, (size_t)i) : carry;
-        good = json_is_boolean(here) || refuse(r, "\"carry\": expected only true and false");
-        if (good && json_is_array(carry) && json_is_true(here) && can[i] < 0)
-            good = refuse(r, "\"carry\" is true for a piece, but no piece of the batch before ends where "
-                             "it begins");
-        if (good && json_is_true(here))
-            p->segment[i].carry = can[i];
+    int32_t *possible = possible_carries(p);
+    bool ok = true;
+    for (int64_t i = 0; i < p->segments && ok; i++) {
+        const json_t *value = json_is_array(carry) ? json_array_get(carry, (size_t)i) : carry;
+        ok = json_is_boolean(value) || refuse(r, "\"carry\": expected only true and false");
+        if (ok && json_is_array(carry) && json_is_true(value) && possible[i] < 0)
+            ok = refuse(r, "\"carry\" is true for a piece, but no piece of the batch before ends where "
+                           "it begins");
+        if (ok && json_is_true(value))
+            p->segment[i].carry = possible[i];
     }
-    free(can);
-    return good;
+    free(possible);
+    return ok;
 }
 
-static bool read_shape(reading *r, const json_t *is)
+static bool read_shape(reading *r, const json_t *object)
 {
-    const json_t *rows = json_object_get(is, "rows"), *batches = json_object_get(is, "batches"),
-                 *each = json_object_get(is, "batch_rows"), *width = json_object_get(is, "width");
+    const json_t *rows = json_object_get(object, "rows"), *batches = json_object_get(object, "batches"),
+                 *each = json_object_get(object, "batch_rows"), *width = json_object_get(object, "width");
     weft_plan *p = &r->to->plan;
     if (!json_is_array(rows ? rows : batches) || (rows && batches))
         return refuse(r, "expected a list \"batches\" or \"rows\"");
-    r->columns = json_object_get(is, "columns");
+    r->columns = json_object_get(object, "columns");
     if (r->columns && (!rows || !json_is_array(r->columns)))
         return refuse(r, "expected \"columns\" to be a list, next to \"rows\"");
     p->in_rows = r->in_rows = rows != NULL;
@@ -191,15 +193,15 @@ static bool read_shape(reading *r, const json_t *is)
                       "row in \"columns\"");
     for (int64_t i = 0; i < p->segments; i++)
         p->empty -= !p->segment[i].length;
-    return read_carries(r, json_object_get(is, "carry"));
+    return read_carries(r, json_object_get(object, "carry"));
 }
 
-static bool read_plan(reading *r, const json_t *is)
+static bool read_plan(reading *r, const json_t *object)
 {
-    const json_t *name = json_object_get(is, "planner"), *capacity = json_object_get(is, "capacity"),
-                 *dropped = json_object_get(is, "dropped");
+    const json_t *name = json_object_get(object, "planner"), *capacity = json_object_get(object, "capacity"),
+                 *dropped = json_object_get(object, "dropped");
     planned *to = r->to;
-    if (!json_is_object(is))
+    if (!json_is_object(object))
         return refuse(r, "expected a plan, {\"planner\": .., \"batches\" or \"rows\": ..}");
     if (name && !json_is_string(name))
         return refuse(r, "\"planner\": expected a string");
@@ -207,20 +209,21 @@ static bool read_plan(reading *r, const json_t *is)
     r->whole = true;
     r->cells = 0;
     if ((capacity && !number(r, capacity, INT32_MAX, "\"capacity\"", &to->opts.capacity)) ||
-        (dropped && !number(r, dropped, INT64_MAX, "\"dropped\"", &to->plan.dropped)) || !read_shape(r, is))
+        (dropped && !number(r, dropped, INT64_MAX, "\"dropped\"", &to->plan.dropped)) ||
+        !read_shape(r, object))
         return false;
     to->own = (weft_planner){ .promises = r->whole ? WEFT_PLAN_WHOLE : 0 };
     return weft_plan_check(&to->plan, r->len, r->n, to->own.promises) == WEFT_OK ||
            refuse(r, weft_plan_message());
 }
 
-static bool add_plan(reading *r, const json_t *is, planned **all, int *count)
+static bool add_plan(reading *r, const json_t *object, planned **all, int *count)
 {
     *all = get_more(*all, *count + 1, sizeof **all);
     r->to = *all + *count;
     *r->to = (planned){ 0 };
     ++*count; /* even if it fails, so that it is freed */
-    return read_plan(r, is);
+    return read_plan(r, object);
 }
 
 /* ---- a file ---- */
@@ -229,28 +232,30 @@ static bool read_document(reading *r, const char *path, const char *text, size_t
                           int *count)
 {
     json_error_t e;
-    json_t *is = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e), *plans = json_object_get(is, "plans");
-    bool good = json_is_array(plans);
-    if (!is)
+    json_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e),
+           *plans = json_object_get(document, "plans");
+    bool ok = json_is_array(plans);
+    if (!document)
         say_error(FAILED, "%s:%d: %s; expected JSON", path, e.line, e.text);
-    else if (!good)
+    else if (!ok)
         say_error(FAILED, "%s: \"plans\": expected a list", path);
-    for (size_t i = 0; good && i < json_array_size(plans); i++) {
+    for (size_t i = 0; ok && i < json_array_size(plans); i++) {
         snprintf(r->where, sizeof r->where, "%s: plan %zu", path, i + 1);
-        good = add_plan(r, json_array_get(plans, i), all, count);
+        ok = add_plan(r, json_array_get(plans, i), all, count);
     }
-    json_decref(is);
-    return good;
+    json_decref(document);
+    return ok;
 }
 
 static bool read_line(reading *r, const char *text, size_t size, planned **all, int *count)
 {
     json_error_t e;
-    json_t *is = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
-    bool good = is ? add_plan(r, is, all, count) :
-                     say_failure("%s: column %d: %s; expected a plan as JSON", r->where, e.column, e.text);
-    json_decref(is);
-    return good;
+    json_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
+    bool ok = document ?
+                  add_plan(r, document, all, count) :
+                  say_failure("%s: column %d: %s; expected a plan as JSON", r->where, e.column, e.text);
+    json_decref(document);
+    return ok;
 }
 
 static bool is_document(const char *text)
@@ -263,25 +268,25 @@ static bool is_document(const char *text)
 
 bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, int *count)
 {
-    size_t size = 0, at = 0;
+    size_t size = 0, offset = 0;
     int before = *count;
     char *text = corpus_file(path, &size);
     reading r = { .len = len, .n = n };
-    bool good = text != NULL, document = text && is_document(text);
+    bool ok = text != NULL, document = text && is_document(text);
     if (!text && errno == ENOENT)
         say_error(FAILED, "--from %s: %s", path, strerror(errno));
     if (document)
-        good = read_document(&r, path, text, size, all, count);
-    for (int64_t line = 1; good && !document && at < size; line++) {
-        const char *end = memchr(text + at, '\n', size - at);
-        size_t here = end ? (size_t)(end - text) - at : size - at;
+        ok = read_document(&r, path, text, size, all, count);
+    for (int64_t line = 1; ok && !document && offset < size; line++) {
+        const char *end = memchr(text + offset, '\n', size - offset);
+        size_t length = end ? (size_t)(end - text) - offset : size - offset;
         snprintf(r.where, sizeof r.where, "%s:%lld", path, (long long)line);
-        if (strspn(text + at, " \t\r") < here)
-            good = read_line(&r, text + at, here, all, count);
-        at += here + 1;
+        if (strspn(text + offset, " \t\r") < length)
+            ok = read_line(&r, text + offset, length, all, count);
+        offset += length + 1;
     }
-    if (good && *count == before)
-        good = say_failure("%s: found no plan; expected one a line", path);
+    if (ok && *count == before)
+        ok = say_failure("%s: found no plan; expected one a line", path);
     free(text);
-    return good;
+    return ok;
 }

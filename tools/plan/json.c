@@ -32,32 +32,32 @@ static int by_end(const void *a, const void *b)
 }
 
 /* ends: a buffer for the segments of batch b - 1. */
-static void find_carries(const weft_plan *p, int64_t b, piece_end *ends, int32_t *can)
+static void find_carries(const weft_plan *p, int64_t b, piece_end *ends, int32_t *possible)
 {
-    const weft_plan_batch *is = p->batch + b, *before = is - 1;
+    const weft_plan_batch *batch = p->batch + b, *previous = batch - 1;
     size_t n = 0;
-    for (int64_t i = 0; b && i < before->n; i++) {
-        const weft_segment *s = p->segment + before->first + i;
+    for (int64_t i = 0; b && i < previous->n; i++) {
+        const weft_segment *s = p->segment + previous->first + i;
         if (s->length)
             ends[n++] = (piece_end){ s->sequence, (int64_t)s->offset + s->length, (int32_t)i };
     }
     qsort(ends, n, sizeof *ends, by_end);
-    for (int64_t i = is->first; i < is->first + is->n; i++) {
+    for (int64_t i = batch->first; i < batch->first + batch->n; i++) {
         const weft_segment *s = p->segment + i;
         piece_end key = { s->sequence, s->offset, 0 };
         const piece_end *from = n && s->offset ? bsearch(&key, ends, n, sizeof *ends, by_end) : NULL;
-        can[i] = from ? from->at : -1;
+        possible[i] = from ? from->at : -1;
     }
 }
 
 int32_t *possible_carries(const weft_plan *p)
 {
     piece_end *ends = get_memory(weft__plan_most_segments(p), sizeof *ends);
-    int32_t *can = get_memory(p->segments, sizeof *can);
+    int32_t *possible = get_memory(p->segments, sizeof *possible);
     for (int64_t b = 0; b < p->batches; b++)
-        find_carries(p, b, ends, can);
+        find_carries(p, b, ends, possible);
     free(ends);
-    return can;
+    return possible;
 }
 
 /* ---- pieces, row after row ---- */
@@ -176,10 +176,10 @@ static void print_carries(const weft_plan *p, int64_t *order)
         any = any || p->segment[i].carry >= 0;
     if (!any)
         return;
-    int32_t *can = possible_carries(p);
+    int32_t *possible = possible_carries(p);
     for (int64_t i = 0; i < p->segments; i++)
-        all = all && (p->segment[i].carry >= 0) == (can[i] >= 0);
-    free(can);
+        all = all && (p->segment[i].carry >= 0) == (possible[i] >= 0);
+    free(possible);
     printf(all ? ", \"carry\": true" : ", \"carry\": [");
     for (int64_t b = 0; b < p->batches && !all; b++) {
         find_order(p, p->batch + b, order);

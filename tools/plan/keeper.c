@@ -26,14 +26,14 @@ enum { PROCESSES = 256, ATTEMPTS = 5000 };       /* ATTEMPTS: milliseconds befor
 typedef struct { int32_t by_itself, status; } report;
 
 /* ---- the worker ---- */
-static void limit(__rlimit_resource_t what, rlim_t most)
+static void limit(__rlimit_resource_t resource, rlim_t max)
 {
-    struct rlimit is;
-    if (getrlimit(what, &is) || is.rlim_cur <= most)
+    struct rlimit old;
+    if (getrlimit(resource, &old) || old.rlim_cur <= max)
         return;
-    is.rlim_cur = most;
-    is.rlim_max = is.rlim_max < most ? is.rlim_max : most;
-    setrlimit(what, &is);
+    old.rlim_cur = max;
+    old.rlim_max = old.rlim_max < max ? old.rlim_max : max;
+    setrlimit(resource, &old);
 }
 
 static long tasks_of_machine(void)               /* upper limit for any user */
@@ -107,19 +107,19 @@ static void kill_children(void)
 /* Repeats until no child is left, because children of an ended child become the keeper's. */
 static void end_all(pid_t worker, int *status)
 {
-    bool there = true;                           /* until then no other group can have this number */
+    bool alive = true;                           /* until then no other group can have this number */
     for (int i = 0; i < ATTEMPTS; i++) {
-        if (there) {
+        if (alive) {
             kill(-worker, SIGKILL);
             kill(worker, SIGKILL);
         }
         kill_children();
-        int how;
+        int exit_status;
         pid_t ended;
-        while ((ended = waitpid(-1, &how, WNOHANG)) > 0)
+        while ((ended = waitpid(-1, &exit_status, WNOHANG)) > 0)
             if (ended == worker) {
-                *status = how;
-                there = false;
+                *status = exit_status;
+                alive = false;
             }
         if (ended < 0 && errno == ECHILD)
             return;
@@ -129,16 +129,16 @@ static void end_all(pid_t worker, int *status)
 
 static bool has_ended(pid_t worker)              /* leaves it a zombie, so its number stays reserved */
 {
-    siginfo_t is = { 0 };
-    return !waitid(P_PID, (id_t)worker, &is, WEXITED | WNOHANG | WNOWAIT) && is.si_pid == worker;
+    siginfo_t info = { 0 };
+    return !waitid(P_PID, (id_t)worker, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid == worker;
 }
 
 static void be_keeper(int control, int to, pid_t worker, const sigset_t *mask)
 {
     report said = { 0 };
     while (!(said.by_itself = has_ended(worker))) {
-        struct pollfd is = { .fd = control, .events = POLLIN };
-        if (ppoll(&is, 1, NULL, mask) > 0)
+        struct pollfd poll_fd = { .fd = control, .events = POLLIN };
+        if (ppoll(&poll_fd, 1, NULL, mask) > 0)
             break;
     }
     end_all(worker, &said.status);
@@ -200,10 +200,10 @@ bool keeper_start(keeper *k, void (*work)(void *), void *argument, int its, int 
 
 static bool reported(const keeper *k, double seconds)
 {
-    struct pollfd is = { .fd = k->report, .events = POLLIN };
+    struct pollfd poll_fd = { .fd = k->report, .events = POLLIN };
     int ready;
     do
-        ready = poll(&is, 1, (int)(seconds * 1000) + 1);
+        ready = poll(&poll_fd, 1, (int)(seconds * 1000) + 1);
     while (ready < 0 && errno == EINTR);
     return ready > 0;
 }
@@ -211,10 +211,10 @@ static bool reported(const keeper *k, double seconds)
 bool keeper_end(keeper *k, double grace, int *status)
 {
     report said = { 0 };
-    bool there = grace > 0 && reported(k, grace);
+    bool ended = grace > 0 && reported(k, grace);
     close(k->control);
-    there = there || reported(k, 2 * ATTEMPTS / 1000.);
-    if (!there || read(k->report, &said, sizeof said) != (ssize_t)sizeof said)
+    ended = ended || reported(k, 2 * ATTEMPTS / 1000.);
+    if (!ended || read(k->report, &said, sizeof said) != (ssize_t)sizeof said)
         said = (report){ 0 };
     kill(k->pid, SIGKILL);                       /* no effect if it has reported */
     while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)

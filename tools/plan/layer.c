@@ -62,11 +62,11 @@ bool open_device(const layer_asked *a, weft **w)
 bool device_of(const layer_asked *a, char *name, size_t size, int *threads)
 {
     weft *w;
-    bool good = open_device(a, &w);
-    snprintf(name, size, "%s", good ? weft_device_name(w) : "");
-    *threads = good ? weft_threads(w) : 0;
+    bool ok = open_device(a, &w);
+    snprintf(name, size, "%s", ok ? weft_device_name(w) : "");
+    *threads = ok ? weft_threads(w) : 0;
     weft_close(w);
-    return good;
+    return ok;
 }
 
 double work_seconds(const weft *w)
@@ -95,10 +95,10 @@ static weft_plan begin_of(const weft_plan *p, int64_t tokens)
     return part;
 }
 
-void make_rows(const weft_dataset *of, int64_t width, weft_dataset *out)
+void make_rows(const weft_dataset *source, int64_t width, weft_dataset *out)
 {
-    int64_t n = (of->n ? of->offset[of->n] : 0) * width;
-    *out = (weft_dataset){ .n = of->n, .columns = width, .len = of->len, .offset = of->offset };
+    int64_t n = (source->n ? source->offset[source->n] : 0) * width;
+    *out = (weft_dataset){ .n = source->n, .columns = width, .len = source->len, .offset = source->offset };
     out->rows = get_memory(n, sizeof *out->rows);
     for (int64_t i = 0; i < n; i++)
         out->rows[i] = (weft_real)((double)(i * 7919 % 1009) / 1009 - .5);

@@ -16,20 +16,20 @@ static bool count_meetings(lab_plan *l, const int32_t *len, int64_t n, int epoch
 {
     const planned *t = l->made;
     weft_plan plan[EPOCHS] = { { 0 } };
-    bool good = true;
+    bool ok = true;
     int made = 0;
-    for (; made < epochs && good; made++) {
+    for (; made < epochs && ok; made++) {
         weft_plan_opts o = t->opts;
         o.epoch += made;
         plan[made] = t->plan;
         if (made && draws(t))
-            good = weft_plan_make(t->planner, len, n, &o, plan + made) == WEFT_OK;
+            ok = weft_plan_make(t->planner, len, n, &o, plan + made) == WEFT_OK;
     }
-    good = good && weft_plan_count_meetings(plan, epochs, &l->meetings) == WEFT_OK;
+    ok = ok && weft_plan_count_meetings(plan, epochs, &l->meetings) == WEFT_OK;
     for (int e = 1; e < made && draws(t); e++)
         weft_plan_free(plan + e);
-    l->epochs = good ? epochs : 0;
-    return good || say_failure("plan: %s", weft_plan_message());
+    l->epochs = ok ? epochs : 0;
+    return ok || say_failure("plan: %s", weft_plan_message());
 }
 
 bool lab_begin_plan(lab_plan *l, const planned *t, const int32_t *len, int64_t n, int epochs)
@@ -50,19 +50,19 @@ bool report_plans(const char *file, const char *corpus, const int32_t *len, int6
                   int count, const char *command, bool times)
 {
     lab_plan *plan = get_memory(count, sizeof *plan);
-    bool good = true;
-    for (int i = 0; i < count && good; i++) {
-        good = lab_begin_plan(plan + i, all + i, len, n, EPOCHS);
+    bool ok = true;
+    for (int i = 0; i < count && ok; i++) {
+        ok = lab_begin_plan(plan + i, all + i, len, n, EPOCHS);
         if (times && all[i].ms > 0)
             plan[i].planner_ms = all[i].ms;
     }
-    good = good && write_page(file, &(lab){ .corpus = strcmp(corpus, "-") ? corpus : "standard input",
-                                            .n = n,
-                                            .len = len,
-                                            .plan = plan,
-                                            .plans = count,
-                                            .command = command,
-                                            .version = weft_version() });
+    ok = ok && write_page(file, &(lab){ .corpus = strcmp(corpus, "-") ? corpus : "standard input",
+                                        .n = n,
+                                        .len = len,
+                                        .plan = plan,
+                                        .plans = count,
+                                        .command = command,
+                                        .version = weft_version() });
     free(plan);
-    return good;
+    return ok;
 }

@@ -96,18 +96,18 @@ weft_tensor *weft__gate_add_norm_run(weft__gate_add_norm *g, weft_tensor *x, wef
 /* Returns [out, in]: row j has the weights of the two features between which position j falls. */
 static weft_tensor *interpolation(weft *w, int64_t in, int64_t out)
 {
-    real *at = weft__take(w, WEFT__ARENA_CALLS, in * out * (int64_t)sizeof *at);
-    if (!at)
+    real *factor = weft__take(w, WEFT__ARENA_CALLS, in * out * (int64_t)sizeof *factor);
+    if (!factor)
         return &w->nil;
-    memset(at, 0, (size_t)(in * out) * sizeof *at);
+    memset(factor, 0, (size_t)(in * out) * sizeof *factor);
     for (int64_t j = 0; j < out; j++) {
         double place = out > 1 ? (double)j * (double)(in - 1) / (double)(out - 1) : 0;
         int64_t first = (int64_t)place;
-        at[j * in + first] += (real)(1 - (place - (double)first));
+        factor[j * in + first] += (real)(1 - (place - (double)first));
         if (first + 1 < in)
-            at[j * in + first + 1] += (real)(place - (double)first);
+            factor[j * in + first + 1] += (real)(place - (double)first);
     }
-    return weft_reals(w, at, WEFT_SHAPE(out, in));
+    return weft_reals(w, factor, WEFT_SHAPE(out, in));
 }
 
 weft_tensor *weft__resample(weft_tensor *x, int64_t out, weft_tensor *mask)

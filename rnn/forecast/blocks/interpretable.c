@@ -23,16 +23,16 @@ static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 };
 /* ---- making ---- */
 static weft_tensor **heads_new(const weft__interpretable *a, const char *name)
 {
-    weft_tensor **of = weft__layer(a->m, 2 * (size_t)a->heads * sizeof *of);
+    weft_tensor **heads = weft__layer(a->m, 2 * (size_t)a->heads * sizeof *heads);
     weft_module *m = weft_submodule_new(a->m, name);
-    for (int h = 0; of && h < a->heads; h++) {
+    for (int h = 0; heads && h < a->heads; h++) {
         char number[16];
         snprintf(number, sizeof number, "%d", h);
         weft_module *head = weft_submodule_new(m, number);
-        of[h] = weft_parameter(head, "weight", WEFT_SHAPE(a->dk, a->width), xavier);
-        of[a->heads + h] = weft_parameter(head, "bias", WEFT_SHAPE(a->dk), zero);
+        heads[h] = weft_parameter(head, "weight", WEFT_SHAPE(a->dk, a->width), xavier);
+        heads[a->heads + h] = weft_parameter(head, "bias", WEFT_SHAPE(a->dk), zero);
     }
-    return of;
+    return heads;
 }
 
 weft__interpretable *weft__interpretable_new(weft_module *parent, const char *name, int64_t d_model,

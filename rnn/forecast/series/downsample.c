@@ -33,42 +33,42 @@ static double median(const double *a, int64_t k, double *spare)
     return k % 2 || (isinf(low) && low == high) ? low : low + (high - low) / 2;
 }
 
-static int64_t fewer(int64_t rows, int64_t k, weft_downsampling how)
+static int64_t fewer(int64_t rows, int64_t k, weft_downsampling method)
 {
-    return how == WEFT_DOWN_INTERVAL ? rows / k + (rows % k > 0) : rows / k;
+    return method == WEFT_DOWN_INTERVAL ? rows / k + (rows % k > 0) : rows / k;
 }
 
-static void shrink_column(const weft_frame *f, double *column, int64_t k, weft_downsampling how,
+static void shrink_column(const weft_frame *f, double *column, int64_t k, weft_downsampling method,
                           double *spare)
 {
     double *to = column;                         /* writes never overtake reads */
     for (int64_t s = 0; s < f->n; s++) {
         const double *from = column + f->start[s];
-        for (int64_t i = 0, n = fewer(f->start[s + 1] - f->start[s], k, how); i < n; i++, from += k)
-            *to++ = how == WEFT_DOWN_MEAN   ? mean(from, k) :
-                    how == WEFT_DOWN_MEDIAN ? median(from, k, spare) :
-                                              *from;
+        for (int64_t i = 0, n = fewer(f->start[s + 1] - f->start[s], k, method); i < n; i++, from += k)
+            *to++ = method == WEFT_DOWN_MEAN   ? mean(from, k) :
+                    method == WEFT_DOWN_MEDIAN ? median(from, k, spare) :
+                                                 *from;
     }
 }
 
-static void shrink_starts(weft_frame *f, int64_t k, weft_downsampling how)
+static void shrink_starts(weft_frame *f, int64_t k, weft_downsampling method)
 {
-    int64_t at = 0, begin = 0;
+    int64_t rows = 0, begin = 0;
     for (int64_t s = 0; s < f->n; s++) {
         int64_t end = f->start[s + 1];
-        at += fewer(end - begin, k, how);
+        rows += fewer(end - begin, k, method);
         begin = end;
-        f->start[s + 1] = at;
+        f->start[s + 1] = rows;
     }
-    f->rows = at;
+    f->rows = rows;
 }
 
-weft_status weft_frame_downsample(weft_frame *f, int64_t factor, weft_downsampling how)
+weft_status weft_frame_downsample(weft_frame *f, int64_t factor, weft_downsampling method)
 {
     weft_status s = weft__check_frame("weft_frame_downsample", f);
     if (s != WEFT_OK)
         return s;
-    if (factor < 1 || (int)how < WEFT_DOWN_INTERVAL || how > WEFT_DOWN_MEDIAN)
+    if (factor < 1 || (int)method < WEFT_DOWN_INTERVAL || method > WEFT_DOWN_MEDIAN)
         return weft__file_fail(
             WEFT_EARG,
             "weft_frame_downsample: factor %lld; expected 1 or more, and a value of weft_downsampling",
@@ -80,8 +80,8 @@ weft_status weft_frame_downsample(weft_frame *f, int64_t factor, weft_downsampli
         return weft__file_fail(WEFT_ENOMEM, "weft_frame_downsample: out of memory for %lld rows",
                                (long long)k);
     for (int64_t c = 0; c < f->columns; c++)
-        shrink_column(f, f->column[c], factor, how, spare);
-    shrink_starts(f, factor, how);
+        shrink_column(f, f->column[c], factor, method, spare);
+    shrink_starts(f, factor, method);
     free(spare);
     return WEFT_OK;
 }

@@ -22,9 +22,9 @@ static const char *copy_text(weft *w, const char *text)
 }
 
 /* ---- columns ---- */
-static void complain(const weft_features *x, const char *what, const char *name, const char *why)
+static void complain(const weft_features *x, const char *kind, const char *name, const char *reason)
 {
-    weft__fail(x->w, WEFT_EARG, "features \"%s\": %s \"%.100s\": %s", x->name, what, name, why);
+    weft__fail(x->w, WEFT_EARG, "features \"%s\": %s \"%.100s\": %s", x->name, kind, name, reason);
 }
 
 const weft__column *weft__features_find(const weft_features *x, const char *name)
@@ -92,13 +92,13 @@ bool weft__features_is_fixed(const weft_features *x, const weft__column *c)
 
 static void add_step(weft_features *x, weft__column *c, const weft_transform *t)
 {
-    const char *why = weft__step_fault(t);
-    if (!why && weft__features_is_fixed(x, c) && (t->kind == WEFT_DELTA || t->depends_on))
-        why = "a fixed column has no rows; expected a transform of one value alone";
-    if (!why && c->n == WEFT__STEPS)
-        why = "too many transforms; expected at most 16, including the standard scaler";
-    if (why) {
-        complain(x, "transform on", c->name, why);
+    const char *reason = weft__step_fault(t);
+    if (!reason && weft__features_is_fixed(x, c) && (t->kind == WEFT_DELTA || t->depends_on))
+        reason = "a fixed column has no rows; expected a transform of one value alone";
+    if (!reason && c->n == WEFT__STEPS)
+        reason = "too many transforms; expected at most 16, including the standard scaler";
+    if (reason) {
+        complain(x, "transform on", c->name, reason);
         return;
     }
     weft__step *s = &c->step[c->n++];
@@ -304,14 +304,14 @@ bool weft__features_on(const weft_features *x, const weft__column *c, const weft
 void weft__features_fail(const weft_features *x, const weft_frame *f, int64_t s, int64_t row,
                          const char *column, const char *format, ...)
 {
-    char why[200];
+    char reason[200];
     va_list list;
     va_start(list, format);
-    weft__plain_text(why, sizeof why, format, list);
+    weft__plain_text(reason, sizeof reason, format, list);
     va_end(list);
     weft__fail(x->w, WEFT_ENUMERIC,
                "features \"%s\": series %lld (\"%.60s\"), row %lld, column \"%.100s\": %s", x->name,
-               (long long)s, f->id[s], (long long)row, column, why);
+               (long long)s, f->id[s], (long long)row, column, reason);
 }
 
 bool weft__features_raw(const weft_features *x, const weft_frame *f, int64_t s, const char *name, bool gaps,

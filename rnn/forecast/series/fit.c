@@ -78,16 +78,16 @@ static void apply_step(fitting *p, const weft__column *c, const weft__step *step
                        bool fixed)
 {
     const weft_frame *f = p->f;
-    for (int64_t s = 0, at = 0; s < f->n; s++) {
+    for (int64_t s = 0, row = 0; s < f->n; s++) {
         int64_t n = fixed ? length(f, s) > 0 : length(f, s);
         int64_t bad =
-            weft__step_apply(&step->t, p->state + step->at, n, p->y + at, on ? on + f->start[s] : NULL);
+            weft__step_apply(&step->t, p->state + step->at, n, p->y + row, on ? on + f->start[s] : NULL);
         if (bad >= 0) {
             weft__features_fail(p->x, f, s, bad, c->name, "outside the domain of transform %d",
                                 (int)(step - c->step));
             return;
         }
-        at += n;
+        row += n;
     }
 }
 
@@ -120,11 +120,11 @@ static void fit_column(fitting *p, const weft__column *c)
         const weft__step *s = &c->step[i];
         if (on[i] && !column_is_finite(p, s->t.depends_on))
             return;
-        const char *why = weft__step_fit(&s->t, p->state + s->at, n, p->y, on[i], size, p->spare);
+        const char *reason = weft__step_fit(&s->t, p->state + s->at, n, p->y, on[i], size, p->spare);
         size = weft__step_subtracts(s->t.kind) ? fmax(size, largest(n, p->y)) : 0;
-        if (why)
+        if (reason)
             weft__fail(x->w, WEFT_EARG, "features \"%s\": column \"%.100s\": transform %d: %s", x->name,
-                       c->name, i, why);
+                       c->name, i, reason);
         else
             apply_step(p, c, s, on[i], fixed);
     }

@@ -61,32 +61,34 @@ static bool frame_is_sound(const weft_frame *f)
     return true;
 }
 
-static weft_status good_if(bool good, const char *where, const weft_frame *f)
+static weft_status good_if(bool ok, const char *function, const weft_frame *f)
 {
-    return good ? WEFT_OK :
-           !f   ? weft__file_fail(WEFT_EARG, "%s: the frame is NULL", where) :
-                  weft__file_fail(WEFT_EARG, "%s: invalid frame; expected one made by weft_frame_add", where);
+    return ok ?
+               WEFT_OK :
+           !f ?
+               weft__file_fail(WEFT_EARG, "%s: the frame is NULL", function) :
+               weft__file_fail(WEFT_EARG, "%s: invalid frame; expected one made by weft_frame_add", function);
 }
 
-weft_status weft__check_frame(const char *where, const weft_frame *f)
+weft_status weft__check_frame(const char *function, const weft_frame *f)
 {
-    return good_if(f && frame_is_sound(f), where, f);
+    return good_if(f && frame_is_sound(f), function, f);
 }
 
-weft_status weft__check_series(const char *where, const weft_frame *f, const char *const *names)
+weft_status weft__check_series(const char *function, const weft_frame *f, const char *const *names)
 {
-    weft_status s = good_if(f && sound_outside(f), where, f);
-    s = s ? s : weft__check_names(where, names);
+    weft_status s = good_if(f && sound_outside(f), function, f);
+    s = s ? s : weft__check_names(function, names);
     if (s != WEFT_OK || !f->columns)
         return s;
     for (int64_t c = 0; c < f->columns; c++)
         if (find_in(names, f->name[c]) < 0)
             return weft__file_fail(WEFT_EARG, "%s: no column \"%.100s\"; expected all columns of the frame",
-                                   where, f->name[c]);
+                                   function, f->name[c]);
     for (int64_t c = 0; names[c]; c++)
         if (weft__frame_find(f, names[c]) < 0)
             return weft__file_fail(WEFT_EARG, "%s: column \"%.100s\" is new; expected those of the frame",
-                                   where, names[c]);
+                                   function, names[c]);
     return WEFT_OK;
 }
 
@@ -110,7 +112,7 @@ const char *weft__frame_number(const weft_frame *f, int64_t c, int64_t row, char
     return text;
 }
 
-weft_status weft__check_integers(const char *where, const weft_frame *f, bool gaps)
+weft_status weft__check_integers(const char *function, const weft_frame *f, bool gaps)
 {
     char text[64];
     int64_t integer;
@@ -120,7 +122,7 @@ weft_status weft__check_integers(const char *where, const weft_frame *f, bool ga
                 return weft__file_fail(WEFT_EARG,
                                        "%s: column \"%.100s\", row %lld of all: %s; expected an integer, "
                                        "because the column has an origin",
-                                       where, f->name[c], (long long)r, weft__frame_number(f, c, r, text));
+                                       function, f->name[c], (long long)r, weft__frame_number(f, c, r, text));
     return WEFT_OK;
 }
 
@@ -259,7 +261,7 @@ static int64_t joint_origin(const weft_frame *f, int64_t c, const weft__table *t
 }
 
 /* Copies the new numbers of each column after the old ones, relative to the joint origin. */
-static weft_status append_columns(weft_frame *f, const char *where, const char *const *names,
+static weft_status append_columns(weft_frame *f, const char *function, const char *const *names,
                                   const weft__table *t)
 {
     for (int64_t c = 0; c < f->columns; c++) {
@@ -273,14 +275,14 @@ static weft_status append_columns(weft_frame *f, const char *where, const char *
             return weft__file_fail(WEFT_EARG,
                                    "%s: column \"%.100s\" counts from %lld, and a double cannot hold all "
                                    "differences from it, old and new; expected integers nearer to it",
-                                   where, f->name[c], (long long)to);
+                                   function, f->name[c], (long long)to);
     }
     return WEFT_OK;
 }
 
-static weft_status no_memory(const char *where, int64_t rows)
+static weft_status no_memory(const char *function, int64_t rows)
 {
-    return weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld rows", where, (long long)rows);
+    return weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld rows", function, (long long)rows);
 }
 
 /* Adds the appended series to the counts. */
@@ -298,23 +300,23 @@ static void accept_series(weft_frame *f, const char *const *names, const weft__t
     }
 }
 
-weft_status weft__append_table(weft_frame *f, const char *where, const char *const *names,
+weft_status weft__append_table(weft_frame *f, const char *function, const char *const *names,
                                const weft__table *t)
 {
-    weft_status s = weft__check_series(where, f, names);
+    weft_status s = weft__check_series(function, f, names);
     if (s != WEFT_OK)
         return s;
     int64_t rows = f->rows, before = f->columns;
     for (int64_t i = 0; i < t->n; i++)
         rows += t->run[i].rows;
-    bool good = true;
-    for (int64_t c = 0; good && !before && names[c]; c++)
-        good = add_name(f, names[c], f->room);
-    if (!good || !room_for_rows(f, rows) || !room_for_series(f, f->n + t->n))
-        s = no_memory(where, rows);
-    s = s ? s : append_columns(f, where, names, t);
+    bool ok = true;
+    for (int64_t c = 0; ok && !before && names[c]; c++)
+        ok = add_name(f, names[c], f->room);
+    if (!ok || !room_for_rows(f, rows) || !room_for_series(f, f->n + t->n))
+        s = no_memory(function, rows);
+    s = s ? s : append_columns(f, function, names, t);
     if (s == WEFT_OK && !new_ids(f, t->run, t->n))
-        s = no_memory(where, rows);
+        s = no_memory(function, rows);
     if (s == WEFT_OK) {
         accept_series(f, names, t);
         return WEFT_OK;
@@ -327,20 +329,20 @@ weft_status weft__append_table(weft_frame *f, const char *where, const char *con
 weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names,
                            const double *const *columns, int64_t rows)
 {
-    const char *me = "weft_frame_add";
-    weft_status s = weft__check_series(me, f, names);
+    const char *function = "weft_frame_add";
+    weft_status s = weft__check_series(function, f, names);
     if (s != WEFT_OK)
         return s;
     if (rows < 0 || (rows && !columns))
-        return weft__file_fail(WEFT_EARG, "%s: %lld rows%s; expected 0 or more, with columns", me,
+        return weft__file_fail(WEFT_EARG, "%s: %lld rows%s; expected 0 or more, with columns", function,
                                (long long)rows, columns ? "" : ", columns is NULL");
     for (int64_t c = 0; rows && names[c]; c++)
         if (!columns[c])
-            return weft__file_fail(WEFT_EARG, "%s: column \"%.100s\" is NULL", me, names[c]);
+            return weft__file_fail(WEFT_EARG, "%s: column \"%.100s\" is NULL", function, names[c]);
     const weft__table t = { .column = (double **)(uintptr_t)columns,
                             .run = &(weft__stretch){ id, 0, rows, 0 },
                             .n = 1 };
-    return weft__append_table(f, me, names, &t);
+    return weft__append_table(f, function, names, &t);
 }
 
 /* ---- columns ---- */
@@ -356,20 +358,20 @@ static void fill_column(const weft_frame *f, double *column, const double *value
 weft_status weft_frame_add_column(weft_frame *f, const char *name, const double *values,
                                   weft_column_values which)
 {
-    const char *me = "weft_frame_add_column";
-    weft_status s = weft__check_frame(me, f);
+    const char *function = "weft_frame_add_column";
+    weft_status s = weft__check_frame(function, f);
     if (s != WEFT_OK)
         return s;
     if (!name || !*name || !f->columns || weft__frame_find(f, name) >= 0)
         return weft__file_fail(WEFT_EARG,
-                               "%s: \"%.100s\": expected a new name, and a frame that has a column", me,
+                               "%s: \"%.100s\": expected a new name, and a frame that has a column", function,
                                name ? name : "");
     if (which != WEFT_PER_ROW && (which != WEFT_PER_SERIES || (f->n && !values)))
-        return weft__file_fail(WEFT_EARG, "%s: \"%.100s\": %s", me, name,
+        return weft__file_fail(WEFT_EARG, "%s: \"%.100s\": %s", function, name,
                                which == WEFT_PER_SERIES ? "values is NULL; expected one for each series" :
                                                           "expected WEFT_PER_ROW or WEFT_PER_SERIES");
     if (!add_name(f, name, f->room))
-        return no_memory(me, f->rows);
+        return no_memory(function, f->rows);
     if (values)
         fill_column(f, f->column[f->columns - 1], values, which);
     return WEFT_OK;

@@ -10,10 +10,10 @@ int64_t weft__names(const char *const *names);
 weft_status weft__check_names(const char *function, const char *const *names);
 /* Returns the index of the column with a name, or -1. */
 int64_t weft__frame_find(const weft_frame *f, const char *name);
-/* Checks that f is a frame made by the library. `where` begins the message. */
-weft_status weft__check_frame(const char *where, const weft_frame *f);
+/* Checks that f is a frame made by the library. The message begins with `function`. */
+weft_status weft__check_frame(const char *function, const weft_frame *f);
 /* Checks that series with these columns can be added to f: f is empty or has the same columns. */
-weft_status weft__check_series(const char *where, const weft_frame *f, const char *const *names);
+weft_status weft__check_series(const char *function, const weft_frame *f, const char *const *names);
 
 /* Writes a number of column c as in its file: an integer in full, or "ORIGIN + x". */
 const char *weft__frame_number(const weft_frame *f, int64_t c, int64_t row, char text[64]);
@@ -21,13 +21,13 @@ const char *weft__frame_number(const weft_frame *f, int64_t c, int64_t row, char
 bool weft__frame_integer(const weft_frame *f, int64_t c, int64_t row, int64_t *integer);
 /* Fails if a column with an origin has a number that is not an integer, since it could not be read back.
  * gaps: NaN is allowed. */
-weft_status weft__check_integers(const char *where, const weft_frame *f, bool gaps);
+weft_status weft__check_integers(const char *function, const weft_frame *f, bool gaps);
 
 /* Removes the columns from `from` on. */
 void weft__drop_columns(weft_frame *f, int64_t from);
 
 /* Adds the series of a table to a frame, with columns in the order of the names; origin NULL: all 0. Adjacent
  * stretches of one group form one series. Adds all or nothing. */
-weft_status weft__append_table(weft_frame *f, const char *where, const char *const *names,
+weft_status weft__append_table(weft_frame *f, const char *function, const char *const *names,
                                const weft__table *t);
 #endif

@@ -36,10 +36,10 @@ static weft_status match_column(const weft_frame *f, const char *path, const wef
 /* Adds the columns of a table, all or none. */
 static weft_status add_matched(weft_frame *f, const char *path, const char *const *names, weft__table *t)
 {
-    const char *twice = weft__table_repeated(t);
-    if (twice)
+    const char *duplicate = weft__table_repeated(t);
+    if (duplicate)
         return weft__file_fail(WEFT_EFORMAT, "%s: two rows of \"%.100s\"; expected one for each series", path,
-                               twice);
+                               duplicate);
     double *values = malloc(((size_t)f->n + 1) * sizeof *values);
     weft_status s = values ? WEFT_OK : weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
     int64_t before = f->columns;
@@ -58,13 +58,13 @@ static weft_status add_matched(weft_frame *f, const char *path, const char *cons
 weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const char *id,
                                       const char *const *names, const weft_csv_opts *opts)
 {
-    const char *me = "weft_frame_add_static_csv";
+    const char *function = "weft_frame_add_static_csv";
     weft__table t = { 0 };
-    weft_status s = weft__check_frame(me, f);
-    s = s ? s : weft__check_names(me, names);
-    s = s ? s : weft__csv_opts_good(me, opts);
+    weft_status s = weft__check_frame(function, f);
+    s = s ? s : weft__check_names(function, names);
+    s = s ? s : weft__csv_opts_good(function, opts);
     if (s == WEFT_OK && !id)
-        s = weft__file_fail(WEFT_EARG, "%s: id is NULL; expected the name of the column of ids", me);
+        s = weft__file_fail(WEFT_EARG, "%s: id is NULL; expected the name of the column of ids", function);
     s = s ? s : weft__read_table(&t, path, id, names, weft__names(names), opts, false);
     s = s ? s : add_matched(f, path, names, &t);
     weft__table_end(&t);
@@ -82,8 +82,8 @@ static void write_field(FILE *to, const char *field)
         return;
     }
     fputc('"', to);
-    for (const char *at = field; *at; at++)
-        fputs(*at == '"' ? "\"\"" : (char[]){ *at, 0 }, to);
+    for (const char *p = field; *p; p++)
+        fputs(*p == '"' ? "\"\"" : (char[]){ *p, 0 }, to);
     fputc('"', to);
 }
 
@@ -117,46 +117,46 @@ static void write_all(FILE *to, const weft_frame *f)
 }
 
 /* ---- frames that a file of rows cannot represent ---- */
-static weft_status ids_differ(const char *me, const weft_frame *f)
+static weft_status ids_differ(const char *function, const weft_frame *f)
 {
     weft__table t = { 0 };
-    bool good = true;
-    for (int64_t s = 0; s < f->n && good; s++)
-        good = weft__table_add_id(&t, f->id[s]);
-    const char *twice = good ? weft__table_repeated(&t) : NULL;
+    bool ok = true;
+    for (int64_t s = 0; s < f->n && ok; s++)
+        ok = weft__table_add_id(&t, f->id[s]);
+    const char *duplicate = ok ? weft__table_repeated(&t) : NULL;
     weft_status s = WEFT_OK;
-    if (!good)
-        s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld ids", me, (long long)f->n);
-    else if (twice)
-        s = weft__file_fail(WEFT_EARG, "%s: two series have the id \"%.100s\"; expected different ids", me,
-                            twice);
+    if (!ok)
+        s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld ids", function, (long long)f->n);
+    else if (duplicate)
+        s = weft__file_fail(WEFT_EARG, "%s: two series have the id \"%.100s\"; expected different ids",
+                            function, duplicate);
     weft__table_end(&t);
     return s;
 }
 
-static weft_status can_be_written(const char *me, const weft_frame *f)
+static weft_status can_be_written(const char *function, const weft_frame *f)
 {
     if (!f->columns)
-        return weft__file_fail(WEFT_EARG, "%s: the frame has no column; expected one or more", me);
+        return weft__file_fail(WEFT_EARG, "%s: the frame has no column; expected one or more", function);
     if (weft__frame_find(f, id_column) >= 0)
         return weft__file_fail(WEFT_EARG, "%s: column \"%s\"; expected another name, because the ids have it",
-                               me, id_column);
+                               function, id_column);
     for (int64_t s = 0; s < f->n; s++)
         if (f->start[s] == f->start[s + 1])
             return weft__file_fail(
                 WEFT_EARG, "%s: series %lld, \"%.100s\", has no row; expected one (or weft_frame_write_hdf5)",
-                me, (long long)s, f->id[s]);
-    weft_status s = weft__check_integers(me, f, true);
-    return s == WEFT_OK ? ids_differ(me, f) : s;
+                function, (long long)s, f->id[s]);
+    weft_status s = weft__check_integers(function, f, true);
+    return s == WEFT_OK ? ids_differ(function, f) : s;
 }
 
 weft_status weft_frame_write_csv(const weft_frame *f, const char *path)
 {
-    const char *me = "weft_frame_write_csv";
-    weft_status s = weft__check_frame(me, f);
+    const char *function = "weft_frame_write_csv";
+    weft_status s = weft__check_frame(function, f);
     if (s == WEFT_OK && !path)
-        s = weft__file_fail(WEFT_EARG, "%s: path is NULL", me);
-    s = s ? s : can_be_written(me, f);
+        s = weft__file_fail(WEFT_EARG, "%s: path is NULL", function);
+    s = s ? s : can_be_written(function, f);
     if (s != WEFT_OK)
         return s;
     char *text = NULL;

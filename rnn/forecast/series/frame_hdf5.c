@@ -80,20 +80,20 @@ static void read_ids(weft__h5 *h, const char *group, weft__table *t)
                       path);
         return;
     }
-    char *at = t->text = weft__h5_read_new(h, path, &kind, WEFT__CHARS, NULL);
+    char *text = t->text = weft__h5_read_new(h, path, &kind, WEFT__CHARS, NULL);
     for (int64_t i = 0; i < t->n && weft__h5_status(h) == WEFT_OK; i++) {
-        size_t n = strcspn(at, "\n");
-        bool last = !at[n];                      /* the last line may lack a line end */
+        size_t n = strcspn(text, "\n");
+        bool last = !text[n];                      /* the last line may lack a line end */
         if (last && !n) {
             weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has %lld lines; expected %lld, one for each series", path,
                           (long long)i, (long long)t->n);
             return;
         }
-        at[n] = 0;
-        t->run[i].id = at;
-        at += n + !last;
+        text[n] = 0;
+        t->run[i].id = text;
+        text += n + !last;
     }
-    if (weft__h5_status(h) == WEFT_OK && at[strspn(at, " ")])      /* Fortran pads with blanks */
+    if (weft__h5_status(h) == WEFT_OK && text[strspn(text, " ")])      /* Fortran pads with blanks */
         weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has more lines than series; expected %lld", path,
                       (long long)t->n);
 }
@@ -143,9 +143,9 @@ static char *lines_of(const weft_frame *f)
     size_t n = 1;
     for (int64_t s = 0; s < f->n; s++)
         n += strlen(f->id[s]) + 1;
-    char *text = calloc(n, 1), *at = text;
+    char *text = calloc(n, 1), *next = text;
     for (int64_t s = 0; text && s < f->n; s++)
-        at = stpcpy(stpcpy(at, f->id[s]), "\n");
+        next = stpcpy(stpcpy(next, f->id[s]), "\n");
     return text;
 }
 

@@ -5,11 +5,11 @@
 #include "rnn/forecast/series/features.h"
 
 /* ---- memory: one block ---- */
-static void *take_part(char **at, size_t bytes)
+static void *take_part(char **memory, size_t bytes)
 {
-    void *here = *at;
-    *at += (bytes + 15) / 16 * 16;
-    return here;
+    void *part = *memory;
+    *memory += (bytes + 15) / 16 * 16;
+    return part;
 }
 
 static bool allocate_prepared(weft__prepared *r)
@@ -28,41 +28,41 @@ static bool allocate_prepared(weft__prepared *r)
     size_t bytes = (n + 1) * 8 + rows * (size_t)r->width * sizeof(real) +
                    n * (size_t)x->fixed * sizeof(real) + rows * 8 * (1 + (size_t)x->target + (size_t)onto) +
                    (size_t)x->target * sizeof(weft__on) + 16 * (8 + (size_t)onto);
-    char *at = r->block = weft__allocate(x->w, bytes);
-    if (!at)
+    char *memory = r->block = weft__allocate(x->w, bytes);
+    if (!memory)
         return false;
-    memset(at, 0, bytes);
-    r->start = take_part(&at, (n + 1) * sizeof *r->start);
-    r->on = take_part(&at, (size_t)x->target * sizeof *r->on);
-    r->z = take_part(&at, rows * (size_t)r->width * sizeof *r->z);
-    r->fixed = take_part(&at, n * (size_t)x->fixed * sizeof *r->fixed);
-    r->time = x->time ? take_part(&at, rows * sizeof *r->time) : NULL;
-    r->raw = take_part(&at, rows * (size_t)x->target * sizeof *r->raw);
+    memset(memory, 0, bytes);
+    r->start = take_part(&memory, (n + 1) * sizeof *r->start);
+    r->on = take_part(&memory, (size_t)x->target * sizeof *r->on);
+    r->z = take_part(&memory, rows * (size_t)r->width * sizeof *r->z);
+    r->fixed = take_part(&memory, n * (size_t)x->fixed * sizeof *r->fixed);
+    r->time = x->time ? take_part(&memory, rows * sizeof *r->time) : NULL;
+    r->raw = take_part(&memory, rows * (size_t)x->target * sizeof *r->raw);
     for (int64_t k = 0; k < x->target; k++)      /* filled by keep */
         for (int i = 0; i < x->column[x->known + x->past + k].n; i++)
             if (x->column[x->known + x->past + k].step[i].t.depends_on)
-                r->on[k][i] = take_part(&at, rows * sizeof(double));
+                r->on[k][i] = take_part(&memory, rows * sizeof(double));
     return true;
 }
 
 /* ---- one series ---- */
-static bool fill_time(weft__prepared *r, const weft_frame *f, int64_t s, int64_t at)
+static bool fill_time(weft__prepared *r, const weft_frame *f, int64_t s, int64_t row)
 {
-    return weft__features_raw(r->x, f, s, r->x->time, false, r->time + at) &&
-           weft__features_increases(r->x, f, s, r->time + at);
+    return weft__features_raw(r->x, f, s, r->x->time, false, r->time + row) &&
+           weft__features_increases(r->x, f, s, r->time + row);
 }
 
 /* Keeps the data for the inverse: the raw target and the columns of its transforms. */
-static void keep_series(weft__prepared *r, int64_t target, const weft__on on, const double *y, int64_t at,
+static void keep_series(weft__prepared *r, int64_t target, const weft__on on, const double *y, int64_t row,
                         int64_t n)
 {
-    memcpy(r->raw + target * r->rows + at, y, (size_t)n * sizeof *y);
+    memcpy(r->raw + target * r->rows + row, y, (size_t)n * sizeof *y);
     for (int i = 0; i < WEFT__STEPS; i++)
         if (on[i])
-            memcpy((double *)(uintptr_t)(r->on[target][i] + at), on[i], (size_t)n * sizeof *y);
+            memcpy((double *)(uintptr_t)(r->on[target][i] + row), on[i], (size_t)n * sizeof *y);
 }
 
-static bool fill_column(weft__prepared *r, const weft_frame *f, int64_t s, int64_t k, int64_t at, bool gaps,
+static bool fill_column(weft__prepared *r, const weft_frame *f, int64_t s, int64_t k, int64_t row, bool gaps,
                         double *y)
 {
     const weft_features *x = r->x;
@@ -72,10 +72,10 @@ static bool fill_column(weft__prepared *r, const weft_frame *f, int64_t s, int64
     if (!weft__features_on(x, c, f, f->start[s], on) || !weft__features_raw(x, f, s, c->name, gaps, y))
         return false;
     if (k >= x->known + x->past && n)
-        keep_series(r, k - x->known - x->past, on, y, at, n);
+        keep_series(r, k - x->known - x->past, on, y, row, n);
     int64_t bad = weft__chain_apply(x, c, n, y, on);
     for (int64_t i = 0; i < n; i++) {
-        r->z[(at + i) * r->width + k] = (real)y[i];
+        r->z[(row + i) * r->width + k] = (real)y[i];
         bad = bad < 0 && isfinite(y[i]) && !isfinite((real)y[i]) ? i : bad;
     }
     if (bad >= 0)
@@ -106,12 +106,12 @@ static bool fill_fixed(weft__prepared *r, const weft_frame *f, int64_t s, int64_
 static bool fill_series(weft__prepared *r, const weft_frame *f, int64_t from, bool gaps, double *y)
 {
     for (int64_t s = from; s < from + r->n; s++) {
-        int64_t at = f->start[s] - f->start[from];
+        int64_t row = f->start[s] - f->start[from];
         r->start[s - from + 1] = f->start[s + 1] - f->start[from];
-        if ((r->x->time && !fill_time(r, f, s, at)) || !fill_fixed(r, f, s, s - from))
+        if ((r->x->time && !fill_time(r, f, s, row)) || !fill_fixed(r, f, s, s - from))
             return false;
         for (int64_t k = 0; k < r->width; k++)
-            if (!fill_column(r, f, s, k, at, gaps, y))
+            if (!fill_column(r, f, s, k, row, gaps, y))
                 return false;
     }
     return true;
@@ -125,13 +125,13 @@ bool weft__prepare(weft__prepared *r, const weft_features *x, const weft_frame *
                            .rows = f->start && n ? f->start[from + n] - f->start[from] : 0,
                            .width = x->columns - x->fixed };
     double *y = weft__allocate(x->w, ((size_t)r->rows + 1) * sizeof *y);
-    bool good = y && allocate_prepared(r) && (!n || fill_series(r, f, from, gaps, y));
+    bool ok = y && allocate_prepared(r) && (!n || fill_series(r, f, from, gaps, y));
     weft__release(x->w, y);
-    if (!good) {
+    if (!ok) {
         weft__release(x->w, r->block);
         r->block = NULL;
     }
-    return good;
+    return ok;
 }
 
 /* ---- rows ---- */

@@ -380,8 +380,8 @@ int64_t weft__step_apply(const weft_transform *t, const double *fitted, int64_t 
         double z = t->kind != WEFT_DELTA ? transform_value(t, fitted, y[i], x ? x[i] : 0) :
                    i                     ? y[i] - y[i - 1] :
                                            y[0] - y[0];
-        bool was = isfinite(y[i]) && (t->kind != WEFT_DELTA || !i || isfinite(y[i - 1]));
-        bad = was && !isfinite(z) ? i : bad;
+        bool finite = isfinite(y[i]) && (t->kind != WEFT_DELTA || !i || isfinite(y[i - 1]));
+        bad = finite && !isfinite(z) ? i : bad;
         y[i] = z;
     }
     return bad;

@@ -4,11 +4,11 @@
 
 static bool can_be_undone(weft_windows *v, weft_tensor *predicted, const double *out)
 {
-    const char *wrong = weft__wrong(v->w, predicted);
+    const char *error = weft__wrong(v->w, predicted);
     char text[128];
-    if (wrong || !out)
+    if (error || !out)
         weft__fail(v->w, WEFT_EARG, "windows_inverse_transform: %s%s",
-                   wrong ? "the tensor of predictions " : "out is NULL", wrong ? wrong : "");
+                   error ? "the tensor of predictions " : "out is NULL", error ? error : "");
     else if (!predicted->f.batch || predicted->f.type != WEFT_REAL || predicted->f.rank != 2 ||
              predicted->f.size[1] < 1 || predicted->f.size[1] % v->x->target)
         weft__fail(v->w, WEFT_ESHAPE,
