@@ -230,6 +230,6 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
 #define FORWARD(C, RESET, UNITS)  { forward_steps<C, RESET, UNITS>, 4 * UNITS, 1, forward_bytes(C, UNITS) }
 #define BACKWARD(C, RESET, UNITS) { backward_steps<C, RESET, UNITS>, 4 * UNITS, 1, backward_bytes(C, UNITS) }
 #define SMALLEST                  32
-#include "cuda/recur_ways.h"
+#include "cuda/recur_table.h"
 way block_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
 #endif

@@ -221,6 +221,6 @@ static __global__ void __launch_bounds__(BLOCK, 1)
 #define FORWARD(C, RESET, N)  { forward_cluster<C, RESET, N>, BLOCK, N, forward_bytes(C, N) }
 #define BACKWARD(C, RESET, N) { backward_cluster<C, RESET, N>, BLOCK, N, backward_bytes(C, N) }
 #define SMALLEST              4
-#include "cuda/recur_ways.h"
+#include "cuda/recur_table.h"
 way cluster_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
 #endif

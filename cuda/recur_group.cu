@@ -270,6 +270,6 @@ static __global__ void __launch_bounds__(BLOCK, 1)
             rest_bytes(backward_deep(C) * backward_tiles(BLOCKS)), 2 * backward_words(BLOCKS)    \
     }
 #define SMALLEST 4
-#include "cuda/recur_ways.h"
+#include "cuda/recur_table.h"
 way group_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
 #endif

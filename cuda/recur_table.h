@@ -1,4 +1,4 @@
-/* recur_ways.h - makes the table of a file's kernels for all steps, by cell, by whether columns are several
+/* recur_table.h - makes the table of a file's kernels for all steps, by cell, by whether columns are several
  * sequences, by three sizes and by direction. The file that includes it defines FORWARD and BACKWARD
  * (C, RESET, SIZE), each an entry of the table, and SMALLEST, the first size. */
 #define BOTH(C, RESET, SIZE) { FORWARD(C, RESET, SIZE), BACKWARD(C, RESET, SIZE) }
