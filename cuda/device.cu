@@ -84,7 +84,7 @@ static void look_at_faults(weft__device *d)      /* after a wait */
 {
     fault_cell *c = gpu_of(d)->fault;
     if (c->distress != ~0u)
-        recur_gave_up(d, c->distress);
+        recur_timed_out(d, c->distress);
     if (c->first != ~0ULL && !d->fault.is)
         d->fault = weft__fault{ true, (int64_t)(c->at >> 32), (int32_t)(uint32_t)c->at, (int64_t)c->below,
                                 plain((const char *)c->by) };

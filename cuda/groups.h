@@ -128,10 +128,10 @@ static inline int64_t elements_of(const weft__grid *g)
 /* Where element i of the first `rank` axes is in an operand; the first axis costs no division. */
 __device__ static inline int64_t place_in(const weft__grid &g, int rank, int operand, int64_t i)
 {
-    int64_t at = 0;
+    int64_t offset = 0;
     for (int k = rank - 1; k > 0; i /= g.size[k--])
-        at += i % g.size[k] * g.step[operand][k];
-    return rank > 0 ? at + i * g.step[operand][0] : 0;
+        offset += i % g.size[k] * g.step[operand][k];
+    return rank > 0 ? offset + i * g.step[operand][0] : 0;
 }
 
 /* ---- groups ---- */
@@ -209,13 +209,13 @@ template <int WHAT, class T> __device__ static T together(group g, T v)
 
 /* A sum of many terms: `sum` is all of them, rounded, and `rest` what the last addition has rounded off
  * (Kahan, Knuth), or 0 if the sum is not finite. So the error does not grow with the number of terms. */
-typedef struct exact_sum { real sum, rest; } exact_sum;
+typedef struct exact_sum { real sum, error; } exact_sum;
 __device__ static inline void add_exactly(exact_sum &s, real x)
 {
-    const real y = x + s.rest, now = s.sum + y, part = now - s.sum;
-    const real lost = (s.sum - (now - part)) + (y - part);
-    s.sum = now;
-    s.rest = lost == lost ? lost : 0;
+    const real y = x + s.error, total = s.sum + y, part = total - s.sum;
+    const real lost = (s.sum - (total - part)) + (y - part);
+    s.sum = total;
+    s.error = lost == lost ? lost : 0;
 }
 /* Of terms from .. end - 1, which term(i) hands out. */
 template <class Term> __device__ static inline real sum_of(group g, int64_t from, int64_t end, Term term)

@@ -14,87 +14,95 @@
 /* beside the weights that no register holds */
 __host__ __device__ constexpr size_t forward_bytes(int blocks)
 {
-    return OWN * blocks * SEQUENCES * sizeof(float) + BLOCK * sizeof(float4);
+    return BLOCK_UNITS * blocks * SEQUENCES * sizeof(float) + BLOCK * sizeof(float4);
 }
 __host__ __device__ constexpr size_t backward_bytes(weft__cell c)
 {
-    return 2 * weft__gates(c) * OWN * SEQUENCES * sizeof(float);
+    return 2 * weft__gates(c) * BLOCK_UNITS * SEQUENCES * sizeof(float);
 }
 /* Words of a use: forward the states of all units, backward what each block has for each of them. */
-__host__ __device__ constexpr int forward_words(int blocks)       { return blocks * OWN * SEQUENCES; }
+__host__ __device__ constexpr int forward_words(int blocks)       { return blocks * BLOCK_UNITS * SEQUENCES; }
 __host__ __device__ constexpr int backward_words(int blocks)      { return blocks * forward_words(blocks); }
 
 /* ---- what blocks send ---- */
 /* A group's words, of two uses in turn; the next use. given_up, in shared memory: has a thread of this block
  * waited in vain in such a use? gone: it has, and all its threads know. */
-typedef struct channel { uint64_t *words; int each; unsigned use, *given_up; bool gone; } channel;
-__device__ static inline channel open_channel(const recur_call &call, int group, int each, unsigned *given_up)
+typedef struct channel { uint64_t *words; int size; unsigned use, *timed_out; bool failed; } channel;
+__device__ static inline channel open_channel(const recur_call &call, int group, int size,
+                                              unsigned *timed_out)
 {
     if (threadIdx.x < 2)
-        given_up[threadIdx.x] = 0;
-    return channel{ call.words + (int64_t)group * 2 * each, each, 0, given_up, false };
+        timed_out[threadIdx.x] = 0;
+    return channel{ call.words + (int64_t)group * 2 * size, size, 0, timed_out, false };
 }
 __device__ static inline uint64_t *words_of(const channel &c, unsigned use)
 {
-    return c.words + use % 2 * (unsigned)c.each;
+    return c.words + use % 2 * (unsigned)c.size;
 }
-__device__ static inline void send(const channel &c, const recur_call &call, int place, float v)
+__device__ static inline void send(const channel &c, const recur_call &call, int position, float v)
 {
-    store_word(words_of(c, c.use) + place, (uint64_t)(call.tag + c.use) << 32 | __float_as_uint(v));
+    store_word(words_of(c, c.use) + position, (uint64_t)(call.tag + c.use) << 32 | __float_as_uint(v));
 }
 /* N words, so far from each other. A wait ends in any case: who has waited in vain (false) goes on to the
  * block's next barrier, and behind it all threads leave together: given_up. */
 template <int N>
-__device__ static bool receive(const channel &c, const recur_call &call, unsigned use, int place, int apart,
-                               float (&v)[N])
+__device__ static bool receive(const channel &c, const recur_call &call, unsigned use, int position,
+                               int stride, float (&v)[N])
 {
-    const uint64_t *words = words_of(c, use) + place;
-    for (patience p = begin_to_wait();; look_again()) {
-        bool all = true;
+    const uint64_t *words = words_of(c, use) + position;
+    for (wait_state p = start_wait();; look_again()) {
+        bool complete = true;
         UNROLLED for (int k = 0; k < N; k++) {
-            const uint64_t word = load_word(words + k * apart);
-            all &= (unsigned)(word >> 32) == call.tag + use;
+            const uint64_t word = load_word(words + k * stride);
+            complete &= (unsigned)(word >> 32) == call.tag + use;
             v[k] = __uint_as_float((unsigned)word);
         }
-        if (all)
+        if (complete)
             return true;
-        if (in_vain(p, call)) {
-            atomicExch(&c.given_up[use % 2], 1u);
+        if (wait_expired(p, call)) {
+            atomicExch(&c.timed_out[use % 2], 1u);
             return false;
         }
     }
 }
 /* Behind a barrier of the block that follows a use; the next but one writes there again, when all have
  * looked. */
-__device__ static inline bool given_up(channel &c, unsigned use) { return c.gone = c.given_up[use % 2]; }
+__device__ static inline bool has_timed_out(channel &c, unsigned use)
+{
+    return c.failed = c.timed_out[use % 2];
+}
 
 /* ---- weights that are in no register: as many as fit in shared memory, the others in the GPU's ---- */
-typedef struct split_rest { float4 *near, *far; int in_shared; } split_rest;
-__device__ static inline split_rest rest_of(const recur_call &call, float4 *near, int products)
+typedef struct overflow_weights { float4 *shared, *global; int shared_products; } overflow_weights;
+__device__ static inline overflow_weights overflow_of(const recur_call &call, float4 *shared_weights,
+                                                      int products)
 {
-    const int64_t each = products - KEPT - call.in_shared;
-    const int64_t mine = blockIdx.y * gridDim.x + blockIdx.x;
-    return split_rest{ near, call.far ? call.far + mine * each * BLOCK : NULL, call.in_shared };
+    const int64_t global_products = products - KEPT - call.shared_products;
+    const int64_t block = blockIdx.y * gridDim.x + blockIdx.x;
+    return overflow_weights{
+        shared_weights, call.global_weights ? call.global_weights + block * global_products * BLOCK : NULL,
+        call.shared_products
+    };
 }
-__device__ static inline float4 from_rest(const split_rest &rest, int i)
+__device__ static inline float4 load_overflow(const overflow_weights &overflow, int i)
 {
-    if (i < rest.in_shared)
-        return from_rest((const float4 *)rest.near, i);
-    return from_rest((const float4 *)rest.far, i - rest.in_shared);
+    if (i < overflow.shared_products)
+        return load_overflow((const float4 *)overflow.shared, i);
+    return load_overflow((const float4 *)overflow.global, i - overflow.shared_products);
 }
-__device__ static inline void to_rest(const split_rest &rest, int i, const float4 &v)
+__device__ static inline void store_overflow(const overflow_weights &overflow, int i, const float4 &v)
 {
-    if (i < rest.in_shared)
-        to_rest(rest.near, i, v);
+    if (i < overflow.shared_products)
+        store_overflow(overflow.shared, i, v);
     else
-        to_rest(rest.far, i - rest.in_shared, v);
+        store_overflow(overflow.global, i - overflow.shared_products, v);
 }
 
 /* ---- forward ---- */
 /* what a block keeps from one eight of sequences to the next, beside its weights */
 typedef struct forward_block {
     float (*state)[SEQUENCES];
-    float4 *desk;
+    float4 *exchange;
     float bias;
     channel link;
 } forward_block;
@@ -104,131 +112,138 @@ template <int BLOCKS>
 __device__ static inline void receive_states(const forward_block &b, const recur_call &call)
 {
     float v[BLOCKS];
-    const int place = (int)threadIdx.x;
-    receive<BLOCKS>(b.link, call, b.link.use - 1, place, BLOCK, v);
+    const int position = (int)threadIdx.x;
+    receive<BLOCKS>(b.link, call, b.link.use - 1, position, BLOCK, v);
     UNROLLED for (int k = 0; k < BLOCKS; k++)
-        ((float *)b.state)[k * BLOCK + place] = v[k];
+        ((float *)b.state)[k * BLOCK + position] = v[k];
     __syncthreads();
 }
 template <weft__cell C, bool RESET, int BLOCKS, int IN_REGISTERS>
-__device__ static inline void forward_eight(const weft__recurrence &r, const recur_call &call, const who &me,
-                                            float4 (&w)[IN_REGISTERS], const split_rest &rest,
+__device__ static inline void forward_octet(const weft__recurrence &r, const recur_call &call, const role &me,
+                                            float4 (&w)[IN_REGISTERS], const overflow_weights &overflow,
                                             forward_block &b)
 {
-    constexpr int DEEP = forward_deep(BLOCKS), TILES = forward_tiles(C);
+    constexpr int DEPTH = forward_depth(BLOCKS), TILES = forward_tiles(C);
     const int steps = steps_of(r, me.first), half = me.warp / 4;
-    moment now = moment_at(r, me.first, steps, 0, r.reverse),
-           next = moment_at(r, me.first, steps, 1, r.reverse);
+    step_rows now = rows_at(r, me.first, steps, 0, r.reverse),
+              next = rows_at(r, me.first, steps, 1, r.reverse);
     const int first = first_sequence<RESET>(r, me, now, me.sequence);
     float h = first_state(r, r.h0, first, me.unit), c = has_c(C) ? first_state(r, r.c0, first, me.unit) : 0;
     float sum[TILES][4], ahead[TILES][4] = {}, x[TILES][4];
-    load_states<RESET, BLOCKS * OWN>(r, me, now, b.state);
+    load_states<RESET, BLOCKS * BLOCK_UNITS>(r, me, now, b.state);
     load_sums<C, 1>(r, me, now, b.bias, ahead);
     __syncthreads();
     int i = 0;
-    for (; i < steps && !b.link.gone; i++) {
-        const moment after = moment_at(r, me.first, steps, i + 2, r.reverse);
+    for (; i < steps && !b.link.failed; i++) {
+        const step_rows after = rows_at(r, me.first, steps, i + 2, r.reverse);
         for (int k = 0; k < 4 * TILES; k++)
             x[k / 4][k % 4] = ahead[k / 4][k % 4];
         load_sums<C, 1>(r, me, next, b.bias, ahead);
         const int begins = RESET ? begins_at(r, next, me.sequence) : (int)WEFT__ON;
         if (i > 0) {
             receive_states<BLOCKS>(b, call);
-            if (given_up(b.link, b.link.use - 1))
+            if (has_timed_out(b.link, b.link.use - 1))
                 break;
         }
-        multiply<DEEP, TILES>(w, rest, &b.state[half * DEEP * 8 + me.part][place_of(me.group)],
-                              call.one_product, sum);
-        meet(me, b.desk, sum, x);
+        multiply<DEPTH, TILES>(w, overflow, &b.state[half * DEPTH * 8 + me.part][position_of(me.group)],
+                               call.one_product, sum);
+        exchange_sums(me, b.exchange, sum, x);
         forward_unit<C>(r, me, now, 0, x, h, c);
-        enter<C>(r, me, begins, h, c);
+        start_sequence<C>(r, me, begins, h, c);
         if (i + 1 < steps)
-            send(b.link, call, me.unit * SEQUENCES + place_of(me.sequence), h), b.link.use++;
+            send(b.link, call, me.unit * SEQUENCES + position_of(me.sequence), h), b.link.use++;
         advance(now, next, after);
     }
-    spoil(r, me, i, steps, r.reverse, r.h, r.hidden);
+    fill_nan(r, me, i, steps, r.reverse, r.h, r.hidden);
 }
 template <weft__cell C, bool RESET, int BLOCKS>
 static __global__ void __launch_bounds__(BLOCK, 1)
     forward_group(const __grid_constant__ directions all, const __grid_constant__ recur_call call)
 {
     const weft__recurrence &r = all.of[blockIdx.y];
-    constexpr int DEEP = forward_deep(BLOCKS), TILES = forward_tiles(C);
+    constexpr int DEPTH = forward_depth(BLOCKS), TILES = forward_tiles(C);
     DYN_SHARED(float, memory);
-    SHARED(given_up_in, unsigned[2]);
-    if (!is_here<has_code(GROUPS, ARCH, BLOCKS, forward_bytes(BLOCKS))>(call))
+    SHARED(timed_out, unsigned[2]);
+    if (!code_exists<has_code(GROUPS, ARCH, BLOCKS, forward_bytes(BLOCKS))>(call))
         return;
     forward_block b = {};
     b.state = (float (*)[SEQUENCES])memory;
-    b.desk = (float4 *)b.state[BLOCKS * OWN];
-    float4 *near = b.desk + BLOCK;
-    const split_rest rest = rest_of(call, near, DEEP * TILES);
+    b.exchange = (float4 *)b.state[BLOCKS * BLOCK_UNITS];
+    float4 *shared_weights = b.exchange + BLOCK;
+    const overflow_weights overflow = overflow_of(call, shared_weights, DEPTH * TILES);
     const int group = (int)blockIdx.x / BLOCKS, groups = (int)gridDim.x / BLOCKS;
-    who me = whoami((int)blockIdx.x % BLOCKS, group * SEQUENCES);
+    role me = thread_role((int)blockIdx.x % BLOCKS, group * SEQUENCES);
     const int half = me.warp / 4;
-    float4 w[least_of(DEEP * TILES, KEPT)];
+    float4 w[least_of(DEPTH * TILES, KEPT)];
     b.bias = weft__slot_of_h_alone(C) >= 0 && r.b_h_alone && me.unit < r.hidden ? r.b_h_alone[me.unit] : 0;
-    b.link = open_channel(call, (int)blockIdx.y * groups + group, forward_words(BLOCKS), given_up_in);
-    load_weights<DEEP, TILES>(
-        [&](int k, int tile, int j) { return forward_weight<C>(r, me, half * DEEP + k, tile, j); }, w, rest);
+    b.link = open_channel(call, (int)blockIdx.y * groups + group, forward_words(BLOCKS), timed_out);
+    load_weights<DEPTH, TILES>(
+        [&](int k, int tile, int j) { return forward_weight<C>(r, me, half * DEPTH + k, tile, j); }, w,
+        overflow);
     for (; me.first < r.live.device[0]; me.first += groups * SEQUENCES)
-        forward_eight<C, RESET, BLOCKS>(r, call, me, w, rest, b);
+        forward_octet<C, RESET, BLOCKS>(r, call, me, w, overflow, b);
 }
 
 /* ---- backward ---- */
 /* The sums of a warp's tiles go to the blocks that own their units. */
 template <int BLOCKS, int TILES>
-__device__ static inline void send_sums(const channel &link, const recur_call &call, const who &me, int rank,
+__device__ static inline void send_sums(const channel &link, const recur_call &call, const role &me, int rank,
                                         int first_tile, const float (&sum)[TILES][4])
 {
     UNROLLED for (int tile = 0; tile < TILES; tile++)
         for (int j = 0; j < 4; j++) {
             const int out = (first_tile + tile) * 16 + me.group + j / 2 * 8;
-            const int place = out % OWN * SEQUENCES + place_of(me.part * 2 + j % 2);
-            send(link, call, (out / OWN * BLOCKS + rank) * OWN * SEQUENCES + place, sum[tile][j]);
+            const int position = out % BLOCK_UNITS * SEQUENCES + position_of(me.part * 2 + j % 2);
+            send(link, call, (out / BLOCK_UNITS * BLOCKS + rank) * BLOCK_UNITS * SEQUENCES + position,
+                 sum[tile][j]);
         }
 }
 /* A block's place for the gradients of a step, of two in turn. */
-template <weft__cell C> struct backward_block { float (*d)[weft__gates(C) * OWN][SEQUENCES]; channel link; };
+template <weft__cell C> struct backward_block {
+    float (*d)[weft__gates(C) * BLOCK_UNITS][SEQUENCES];
+    channel link;
+};
 
 template <weft__cell C, bool RESET, int BLOCKS, int IN_REGISTERS>
-__device__ static inline void backward_eight(const weft__recurrence &r, const recur_call &call, const who &me,
-                                             float4 (&w)[IN_REGISTERS], const split_rest &rest,
-                                             backward_block<C> &b)
+__device__ static inline void backward_octet(const weft__recurrence &r, const recur_call &call,
+                                             const role &me, float4 (&w)[IN_REGISTERS],
+                                             const overflow_weights &overflow, backward_block<C> &b)
 {
-    constexpr int DEEP = backward_deep(C), TILES = backward_tiles(BLOCKS);
-    const int steps = steps_of(r, me.first), rank = (int)blockIdx.x % BLOCKS, place = place_of(me.sequence);
-    const int mine = me.unit - rank * OWN;
-    float dh[1] = { b.link.gone ? NOT_A_NUMBER : 0 }, dc[1] = {}, sum[TILES][4], v[BLOCKS];
-    tape x[1], ahead[1];
-    moment now = moment_at(r, me.first, steps, 0, !r.reverse),
-           next = moment_at(r, me.first, steps, 1, !r.reverse);
-    moment after = moment_at(r, me.first, steps, 2, !r.reverse);
-    load_tape<C, RESET>(r, me, now, next, ahead);
+    constexpr int DEPTH = backward_depth(C), TILES = backward_tiles(BLOCKS);
+    const int steps = steps_of(r, me.first), rank = (int)blockIdx.x % BLOCKS,
+              position = position_of(me.sequence);
+    const int local_unit = me.unit - rank * BLOCK_UNITS;
+    float dh[1] = { b.link.failed ? NOT_A_NUMBER : 0 }, dc[1] = {}, sum[TILES][4], v[BLOCKS];
+    step_data x[1], ahead[1];
+    step_rows now = rows_at(r, me.first, steps, 0, !r.reverse),
+              next = rows_at(r, me.first, steps, 1, !r.reverse);
+    step_rows after = rows_at(r, me.first, steps, 2, !r.reverse);
+    load_step_data<C, RESET>(r, me, now, next, ahead);
     int i = 0;
     for (; i < steps; i++, b.link.use++) {
-        float (&d)[weft__gates(C) * OWN][SEQUENCES] = b.d[b.link.use % 2];
+        float (&d)[weft__gates(C) * BLOCK_UNITS][SEQUENCES] = b.d[b.link.use % 2];
         x[0] = ahead[0];
-        load_tape<C, RESET>(r, me, next, after, ahead);
+        load_step_data<C, RESET>(r, me, next, after, ahead);
         backward_unit<C, RESET>(r, me, now, 0, x[0], dh[0], dc[0]);
         for (int gate = 0; gate < weft__gates(C); gate++)
-            d[gate * OWN + mine][place] = x[0].slot[weft__slot_of(C, true, gate)];
+            d[gate * BLOCK_UNITS + local_unit][position] = x[0].slot[weft__slot_of(C, true, gate)];
         __syncthreads();
-        if (b.link.gone || given_up(b.link, b.link.use - 1)) {
+        if (b.link.failed || has_timed_out(b.link, b.link.use - 1)) {
             dh[0] = NOT_A_NUMBER;
             break;
         }
-        multiply<DEEP, TILES>(w, rest, &d[me.part][place_of(me.group)], call.one_product, sum);
+        multiply<DEPTH, TILES>(w, overflow, &d[me.part][position_of(me.group)], call.one_product, sum);
         send_sums<BLOCKS>(b.link, call, me, rank, me.warp * TILES, sum);
-        if (!receive<BLOCKS>(b.link, call, b.link.use, (rank * BLOCKS * OWN + mine) * SEQUENCES + place,
-                             OWN * SEQUENCES, v))
+        if (!receive<BLOCKS>(b.link, call, b.link.use,
+                             (rank * BLOCKS * BLOCK_UNITS + local_unit) * SEQUENCES + position,
+                             BLOCK_UNITS * SEQUENCES, v))
             dh[0] = NOT_A_NUMBER;
-        for (int from = 0; from < BLOCKS && me.sequence < now.live; from++)
-            dh[0] += v[from];
-        hand_over(r, me, x[0].begins, dh[0], dc[0]);
-        advance(now, next, after, moment_at(r, me.first, steps, i + 3, !r.reverse));
+        for (int block = 0; block < BLOCKS && me.sequence < now.live; block++)
+            dh[0] += v[block];
+        end_sequence(r, me, x[0].begins, dh[0], dc[0]);
+        advance(now, next, after, rows_at(r, me.first, steps, i + 3, !r.reverse));
     }
-    spoil(r, me, i, steps, !r.reverse, r.gates, weft__slots(C) * r.hidden);
+    fill_nan(r, me, i, steps, !r.reverse, r.gates, weft__slots(C) * r.hidden);
     if (!RESET)
         add_first_gradients(r, me, dh, dc);
 }
@@ -237,39 +252,39 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     backward_group(const __grid_constant__ directions all, const __grid_constant__ recur_call call)
 {
     const weft__recurrence &r = all.of[blockIdx.y];
-    constexpr int DEEP = backward_deep(C), TILES = backward_tiles(BLOCKS);
+    constexpr int DEPTH = backward_depth(C), TILES = backward_tiles(BLOCKS);
     DYN_SHARED(float, memory);
-    SHARED(given_up_in, unsigned[2]);
-    if (!is_here<has_code(GROUPS, ARCH, BLOCKS, backward_bytes(C))>(call))
+    SHARED(timed_out, unsigned[2]);
+    if (!code_exists<has_code(GROUPS, ARCH, BLOCKS, backward_bytes(C))>(call))
         return;
     backward_block<C> b = {};
-    b.d = (float (*)[weft__gates(C) * OWN][SEQUENCES])memory;
-    float4 *near = (float4 *)b.d[2];
-    const split_rest rest = rest_of(call, near, DEEP * TILES);
+    b.d = (float (*)[weft__gates(C) * BLOCK_UNITS][SEQUENCES])memory;
+    float4 *shared_weights = (float4 *)b.d[2];
+    const overflow_weights overflow = overflow_of(call, shared_weights, DEPTH * TILES);
     const int rank = (int)blockIdx.x % BLOCKS, group = (int)blockIdx.x / BLOCKS,
               groups = (int)gridDim.x / BLOCKS;
-    who me = whoami(rank, group * SEQUENCES);
-    float4 w[least_of(DEEP * TILES, KEPT)];
-    b.link = open_channel(call, (int)blockIdx.y * groups + group, backward_words(BLOCKS), given_up_in);
-    load_weights<DEEP, TILES>(
+    role me = thread_role(rank, group * SEQUENCES);
+    float4 w[least_of(DEPTH * TILES, KEPT)];
+    b.link = open_channel(call, (int)blockIdx.y * groups + group, backward_words(BLOCKS), timed_out);
+    load_weights<DEPTH, TILES>(
         [&](int k, int tile, int j) { return backward_weight(r, me, rank, me.warp * TILES + tile, k, j); }, w,
-        rest);
+        overflow);
     for (; me.first < r.live.device[0]; me.first += groups * SEQUENCES)
-        backward_eight<C, RESET, BLOCKS>(r, call, me, w, rest, b);
+        backward_octet<C, RESET, BLOCKS>(r, call, me, w, overflow, b);
 }
 
 /* ---- which of them ---- */
 #define FORWARD(C, RESET, BLOCKS)                                                                \
     {                                                                                            \
         forward_group<C, RESET, BLOCKS>, BLOCK, BLOCKS, forward_bytes(BLOCKS),                   \
-            rest_bytes(forward_deep(BLOCKS) * forward_tiles(C)), 2 * forward_words(BLOCKS)       \
+            overflow_bytes(forward_depth(BLOCKS) * forward_tiles(C)), 2 * forward_words(BLOCKS)       \
     }
 #define BACKWARD(C, RESET, BLOCKS)                                                               \
     {                                                                                            \
         backward_group<C, RESET, BLOCKS>, BLOCK, BLOCKS, backward_bytes(C),                      \
-            rest_bytes(backward_deep(C) * backward_tiles(BLOCKS)), 2 * backward_words(BLOCKS)    \
+            overflow_bytes(backward_depth(C) * backward_tiles(BLOCKS)), 2 * backward_words(BLOCKS)    \
     }
 #define SMALLEST 4
 #include "cuda/recur_table.h"
-way group_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
+persistent_kernel find_group_kernel(const choice &c) { return kernels[c.cell][c.reset][c.size][c.back]; }
 #endif

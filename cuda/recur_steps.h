@@ -18,39 +18,41 @@
 #include "cuda/recur.h"
 
 /* Has this kernel code? Who starts it where it has none is told, as of a wait in vain. */
-template <bool HAS> __device__ static inline bool is_here(const recur_call &call)
+template <bool HAS> __device__ static inline bool code_exists(const recur_call &call)
 {
     if (!HAS)
-        atomicExch(call.cell, call.number);
+        atomicExch(call.timeout, call.number);
     return HAS;
 }
 
 __host__ __device__ constexpr int forward_tiles(weft__cell c) { return weft__slots(c) > 1 ? 2 : 1; }
 
 /* ---- who a thread is: a unit of one sequence, or of two ---- */
-typedef struct who {
+typedef struct role {
     /* lane = 4 group + part: row (and column) and the first of two columns of a tile */
     int warp, group, part;
     int unit, sequence;                          /* its unit; its first sequence, of the eight */
     int first;                                   /* the first of the eight */
-} who;
+} role;
 
 /* a step of the eight: sequences that take part, row of the first */
-typedef struct moment { int live, row; } moment;
-__device__ static inline moment moment_at(const weft__recurrence &r, int first, int steps, int i, bool down)
+typedef struct step_rows { int live, row; } step_rows;
+__device__ static inline step_rows rows_at(const weft__recurrence &r, int first, int steps, int i,
+                                           bool reverse)
 {
     if (i >= steps)
-        return moment{ 0, 0 };
-    const int t = down ? steps - 1 - i : i, live = r.live.device[t] - first;
-    return moment{ live < SEQUENCES ? live : (int)SEQUENCES, r.start.device[t] + first };
+        return step_rows{ 0, 0 };
+    const int t = reverse ? steps - 1 - i : i, live = r.live.device[t] - first;
+    return step_rows{ live < SEQUENCES ? live : (int)SEQUENCES, r.start.device[t] + first };
 }
 /* On to the next step. */
-__device__ static inline void advance(moment &now, moment &next, const moment &after)
+__device__ static inline void advance(step_rows &now, step_rows &next, const step_rows &after)
 {
     now = next;
     next = after;
 }
-__device__ static inline void advance(moment &now, moment &next, moment &after, const moment &later)
+__device__ static inline void advance(step_rows &now, step_rows &next, step_rows &after,
+                                      const step_rows &later)
 {
     advance(now, next, after);
     after = later;
@@ -71,16 +73,17 @@ __device__ static int steps_of(const weft__recurrence &r, int first)
 
 /* ---- where sequences begin ---- */
 /* The sequence that begins with number s of the eight in this step; WEFT__ON: none. */
-__device__ static inline int begins_at(const weft__recurrence &r, const moment &at, int s)
+__device__ static inline int begins_at(const weft__recurrence &r, const step_rows &now, int s)
 {
-    return s < at.live ? r.reset.device[at.row + s] : (int)WEFT__ON;
+    return s < now.live ? r.reset.device[now.row + s] : (int)WEFT__ON;
 }
 /* The first sequence of number s of the eight, `at` their first step. Less than 0: zeros, or it is not
  * there yet. */
 template <bool RESET>
-__device__ static inline int first_sequence(const weft__recurrence &r, const who &me, const moment &at, int s)
+__device__ static inline int first_sequence(const weft__recurrence &r, const role &me, const step_rows &now,
+                                            int s)
 {
-    return RESET ? begins_at(r, at, s) : me.first + s;
+    return RESET ? begins_at(r, now, s) : me.first + s;
 }
 __device__ static inline float first_state(const weft__recurrence &r, const float *from, int64_t sequence,
                                            int unit)
@@ -140,7 +143,7 @@ __device__ static inline void fold_after(int k, parts &p, float (&sum)[4])
 }
 /* A thread's number j, of four, of a forward tile: row of the unit's slot, column `in`. */
 template <weft__cell C>
-__device__ static float forward_weight(const weft__recurrence &r, const who &me, int k, int tile, int j)
+__device__ static float forward_weight(const weft__recurrence &r, const role &me, int k, int tile, int j)
 {
     const int slot = 2 * tile + j % 2, in = k * 8 + me.part + j / 2 * 4, H = (int)r.hidden;
     for (int gate = 0; gate < weft__gates(C); gate++)
@@ -179,28 +182,28 @@ __device__ static inline float backward_cell_of(const weft__recurrence &r, float
 /* The sums of the inputs, as the product lays out its own; a slot that only h has a part in begins with
  * its bias. */
 template <weft__cell C, int Q, int TILES>
-__device__ static void load_sums(const weft__recurrence &r, const who &me, const moment &at, float bias,
+__device__ static void load_sums(const weft__recurrence &r, const role &me, const step_rows &now, float bias,
                                  float (&sum)[TILES][4])
 {
     const int H = (int)r.hidden;
     for (int q = 0; q < Q; q++) {
-        const bool live = me.sequence + q < at.live && me.unit < H;
-        const float *x = r.gates + (int64_t)(at.row + me.sequence + q) * weft__slots(C) * H + me.unit;
+        const bool live = me.sequence + q < now.live && me.unit < H;
+        const float *x = r.gates + (int64_t)(now.row + me.sequence + q) * weft__slots(C) * H + me.unit;
         for (int slot = 0; slot < 2 * TILES; slot++)
             sum[slot / 2][slot % 2 * 2 + q] = weft__block_of_x(C, slot) < 0 ? bias : live ? x[slot * H] : 0;
     }
 }
 /* The cell of one sequence; h and c are of the step before, and become this one's. */
 template <weft__cell C, int TILES>
-__device__ static void forward_unit(const weft__recurrence &r, const who &me, const moment &at, int q,
+__device__ static void forward_unit(const weft__recurrence &r, const role &me, const step_rows &now, int q,
                                     const float (&sum)[TILES][4], float &h, float &c)
 {
-    const int64_t H = r.hidden, row = at.row + me.sequence + q;
+    const int64_t H = r.hidden, row = now.row + me.sequence + q;
     float slot[4], c_new = c;
     for (int k = 0; k < 4; k++)
         slot[k] = k < 2 * TILES ? sum[k / 2 % TILES][k % 2 * 2 + q] : 0;
     const float h_new = forward_cell_of<C>(r, slot, has_c(C) ? c : h, c_new);
-    if (me.sequence + q >= at.live || me.unit >= H)
+    if (me.sequence + q >= now.live || me.unit >= H)
         return;
     h = computed_operand(h_new);
     c = c_new;
@@ -212,7 +215,8 @@ __device__ static void forward_unit(const weft__recurrence &r, const who &me, co
 }
 /* h and c enter the next step: as they are, or those of the sequence that begins there. */
 template <weft__cell C>
-__device__ static inline void enter(const weft__recurrence &r, const who &me, int begins, float &h, float &c)
+__device__ static inline void start_sequence(const weft__recurrence &r, const role &me, int begins, float &h,
+                                             float &c)
 {
     if (begins == WEFT__ON)
         return;
@@ -223,24 +227,24 @@ __device__ static inline void enter(const weft__recurrence &r, const who &me, in
 /* ---- backward ---- */
 /* What a step reads of a unit of one sequence. RESET: before is of the row before, even where begins says
  * that another sequence ends there. LATE: begins is not read ahead. */
-typedef struct tape { float slot[4], before, c, dh, dc; int begins; } tape;
+typedef struct step_data { float slot[4], before, c, dh, dc; int begins; } step_data;
 
 template <weft__cell C, bool RESET, bool LATE = false, int Q>
-__device__ static void load_tape(const weft__recurrence &r, const who &me, const moment &at,
-                                 const moment &earlier, tape (&x)[Q])
+__device__ static void load_step_data(const weft__recurrence &r, const role &me, const step_rows &now,
+                                      const step_rows &earlier, step_data (&x)[Q])
 {
     const int H = (int)r.hidden;
     for (int q = 0; q < Q; q++) {
         const int s = me.sequence + q;
-        const int64_t i = (int64_t)(at.row + s) * H + me.unit;
-        const bool live = s < at.live && me.unit < H;
+        const int64_t i = (int64_t)(now.row + s) * H + me.unit;
+        const bool live = s < now.live && me.unit < H;
         for (int k = 0; k < 4; k++)
             x[q].slot[k] = k < weft__slots(C) && live ?
-                               r.gates[(int64_t)(at.row + s) * weft__slots(C) * H + k * H + me.unit] :
+                               r.gates[(int64_t)(now.row + s) * weft__slots(C) * H + k * H + me.unit] :
                                0;
         x[q].c = has_c(C) && live ? r.c[i] : 0;
         x[q].before = 0;
-        x[q].begins = RESET && !LATE ? begins_at(r, at, s) : (int)WEFT__ON;
+        x[q].begins = RESET && !LATE ? begins_at(r, now, s) : (int)WEFT__ON;
         if (live && s < earlier.live)
             x[q].before = (has_c(C) ? r.c : r.h)[(int64_t)(earlier.row + s) * H + me.unit];
         else if (live && !RESET)
@@ -251,11 +255,11 @@ __device__ static void load_tape(const weft__recurrence &r, const who &me, const
 }
 /* The cell of one sequence: its slots become their gradients, zeros where it takes no part. */
 template <weft__cell C, bool RESET>
-__device__ static void backward_unit(const weft__recurrence &r, const who &me, const moment &at, int q,
-                                     tape &x, float &dh, float &dc)
+__device__ static void backward_unit(const weft__recurrence &r, const role &me, const step_rows &now, int q,
+                                     step_data &x, float &dh, float &dc)
 {
     const int H = (int)r.hidden;
-    if (me.sequence + q >= at.live || me.unit >= H)
+    if (me.sequence + q >= now.live || me.unit >= H)
         return;                                  /* the slots came as zeros */
     if (RESET && x.begins != WEFT__ON)         /* loaded late: ahead, each step would wait for its `begins` */
         x.before = first_state(r, has_c(C) ? r.c0 : r.h0, x.begins, me.unit);
@@ -264,11 +268,11 @@ __device__ static void backward_unit(const weft__recurrence &r, const who &me, c
     for (int k = 0; k < weft__slots(C); k++)
         x.slot[k] = computed_operand(x.slot[k]);
     for (int k = 0; k < weft__slots(C); k++)
-        r.gates[(int64_t)(at.row + me.sequence + q) * weft__slots(C) * H + k * H + me.unit] = x.slot[k];
+        r.gates[(int64_t)(now.row + me.sequence + q) * weft__slots(C) * H + k * H + me.unit] = x.slot[k];
 }
 /* After a step at which a sequence begins: the column's sequence before it finds zeros. */
-__device__ static inline void hand_over(const weft__recurrence &r, const who &me, int begins, float &dh,
-                                        float &dc)
+__device__ static inline void end_sequence(const weft__recurrence &r, const role &me, int begins, float &dh,
+                                           float &dc)
 {
     if (begins == WEFT__ON)
         return;
@@ -278,7 +282,7 @@ __device__ static inline void hand_over(const weft__recurrence &r, const who &me
 }
 /* At the end, where columns are sequences. */
 template <int Q>
-__device__ static void add_first_gradients(const weft__recurrence &r, const who &me, const float (&dh)[Q],
+__device__ static void add_first_gradients(const weft__recurrence &r, const role &me, const float (&dh)[Q],
                                            const float (&dc)[Q])
 {
     for (int q = 0; q < Q; q++)

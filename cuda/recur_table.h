@@ -9,6 +9,6 @@
 #define persistent(of) { SIZES(WEFT__##of, false), SIZES(WEFT__##of, true) },
 #define general        {},
 #define CELL(name, gpu, ...) gpu
-static const way ways[][2][3][2] = {
+static const persistent_kernel kernels[][2][3][2] = {
 #include "core/cells.def"
 };

@@ -19,8 +19,8 @@ WEFT__BOTH real if_given(real g, real v) { return g != 0 ? v : 0; }
 /* The whole number that is nearest, halves to the even one, in whatever mode the machine rounds. */
 WEFT__BOTH real nearest_even(real x)
 {
-    real below = floor(x), rest = x - below;
-    return below + (rest > R(.5) || (rest == R(.5) && 2 * floor(below * R(.5)) != below));
+    real below = floor(x), fraction = x - below;
+    return below + (fraction > R(.5) || (fraction == R(.5) && 2 * floor(below * R(.5)) != below));
 }
 #define SIGMOID(x)    (1 / (1 + exp(-(x))))
 #endif

@@ -17,13 +17,13 @@ static inline weft__grid collapsed(const weft__grid *g, int operands)
     c.rank = 0;
     for (int i = 0; i < g->rank; i++) {
         int k = c.rank;
-        bool one = k > 0;
-        for (int o = 0; one && o < operands; o++)
-            one = c.step[o][k - 1] == g->step[o][i] * g->size[i];
+        bool merges = k > 0;
+        for (int o = 0; merges && o < operands; o++)
+            merges = c.step[o][k - 1] == g->step[o][i] * g->size[i];
         if (g->size[i] == 1)
             continue;
-        k -= one;
-        c.size[k] = (one ? c.size[k] : 1) * g->size[i];
+        k -= merges;
+        c.size[k] = (merges ? c.size[k] : 1) * g->size[i];
         for (int o = 0; o < operands; o++)
             c.step[o][k] = g->step[o][i];
         c.rank = k + 1;

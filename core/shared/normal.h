@@ -43,8 +43,8 @@ WEFT__BOTH double weft__log(double u)
     bits = fraction | (uint64_t)(1023 - up) << 52;
     memcpy(&m, &bits, sizeof m);
     double f = m - 1, s = f / (m + 1), z = weft__times(s, s);
-    double rest = weft__times(weft__times(s, z), weft__series(z, c, 11));
-    return weft__times(k, ln2_high) + (2 * s + (2 * rest + weft__times(k, ln2_low)));
+    double tail = weft__times(weft__times(s, z), weft__series(z, c, 11));
+    return weft__times(k, ln2_high) + (2 * s + (2 * tail + weft__times(k, ln2_low)));
 }
 /* cos(2 pi v), 0 <= v < 1: of the nearest quarter of a turn and the rest, an eighth at most, by the series
  * of cos or of sin. */

@@ -28,7 +28,7 @@ typedef struct layer_kernels {
      * which recur_back then leaves to it */
     void (*sums)(const struct layer_work *, int64_t n, const real *gates);
     /* with ids: the tokens' sums from of_rows, to which it adds the biases itself. NULL: they have them */
-    void (*take)(const struct layer_work *);
+    void (*gather_rows)(const struct layer_work *);
     /* both directions of a layer; NULL: one after the other */
     void (*recur_both)(weft__device *, const weft__recurrence *both, bool back);
 } layer_kernels;
@@ -64,30 +64,30 @@ static inline int64_t layer_tokens(const weft__recur_layer *l)
 /* c [m, n] (+)= op(a) op(b); rows of a and c are lda and ldc long, those of b as long as they must be. */
 static inline weft__product layer_product_of(const layer_work *w, bool ta, int64_t m, int64_t n, int64_t k,
                                              int64_t lda, bool tb, int64_t ldc, bool add,
-                                             const weft__finish *then)
+                                             const weft__finish *epilogue)
 {
     weft__product p;
     memset(&p, 0, sizeof p);
     p.ta = ta, p.tb = tb, p.add = add, p.m = m, p.n = n, p.k = k, p.lda = lda, p.ldb = tb ? k : n,
     p.ldc = ldc, p.batches = 1;
     p.precision = w->d->precision;
-    p.then = then;
+    p.then = epilogue;
     return p;
 }
 static inline void layer_product(const layer_work *w, bool ta, int64_t m, int64_t n, int64_t k, const real *a,
                                  int64_t lda, bool tb, const real *b, real *c, int64_t ldc, bool add,
-                                 const weft__finish *then)
+                                 const weft__finish *epilogue)
 {
-    weft__product p = layer_product_of(w, ta, m, n, k, lda, tb, ldc, add, then);
+    weft__product p = layer_product_of(w, ta, m, n, k, lda, tb, ldc, add, epilogue);
     p.back = true;
     w->k->gemm(w->d, &p, a, b, c);
 }
 /* The product of n tokens with the weights of a run, which is what can stay packed. */
 static inline weft__product layer_input_product(const layer_work *w, const layer_run *run, int64_t n,
-                                                const weft__finish *then)
+                                                const weft__finish *epilogue)
 {
     const int64_t F = w->l->inputs;
-    return layer_product_of(w, false, n, run->n, F, F, true, layer_slots(w->l), false, then);
+    return layer_product_of(w, false, n, run->n, F, F, true, layer_slots(w->l), false, epilogue);
 }
 /* Bytes of them in l->packed, whole lines. */
 static inline size_t layer_packed_input(const layer_work *w, const layer_run *run)
@@ -120,12 +120,12 @@ static inline weft__recurrence layer_recurrence(const weft__recur_layer *l)
 typedef struct layer_blocks { int64_t n; weft__block_copy of[8]; } layer_blocks;
 static inline void layer_add_block(layer_blocks *b, int64_t width, const real *x, real *y, bool add)
 {
-    weft__block_copy *one = &b->of[b->n++];
-    one->rows = 1;
-    one->width = one->ldx = one->ldy = width;
-    one->x = x;
-    one->y = y;
-    one->add = add;
+    weft__block_copy *copy = &b->of[b->n++];
+    copy->rows = 1;
+    copy->width = copy->ldx = copy->ldy = width;
+    copy->x = x;
+    copy->y = y;
+    copy->add = add;
 }
 /* What is added to the sums: of a slot that x has a part in, all biases that it has. NULL: none. */
 static inline const real *layer_biases(const layer_work *w)
@@ -158,8 +158,8 @@ static inline void layer_inputs(const layer_work *w, int64_t n, const real *x, r
     const int64_t F = l->inputs;
     const char *packed = (const char *)l->packed;
     EACH_RUN_OF(run, l, false) {
-        const weft__finish then = { biases ? biases + run.slot : NULL, 0, WEFT__UNARIES, 0, 0 };
-        weft__product p = layer_input_product(w, &run, n, biases ? &then : NULL);
+        const weft__finish epilogue = { biases ? biases + run.slot : NULL, 0, WEFT__UNARIES, 0, 0 };
+        weft__product p = layer_input_product(w, &run, n, biases ? &epilogue : NULL);
         p.packed = packed;
         packed += packed ? layer_packed_input(w, &run) : 0;
         w->k->gemm(w->d, &p, x, l->w_ih + run.block * F, sums + run.slot);
@@ -170,21 +170,21 @@ static inline weft__recurrence layer_projected(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;
     const layer_kernels *k = w->k;
-    const int64_t N = layer_tokens(l), at = layer_first(l), S = layer_slots(l);
+    const int64_t N = layer_tokens(l), first = layer_first(l), S = layer_slots(l);
     weft__recurrence r = layer_recurrence(l);
-    real *gates = l->r.gates + at * S;
+    real *gates = l->r.gates + first * S;
     const char *packed = (const char *)l->packed;
     EACH_RUN_OF(run, l, false)
         packed += packed ? layer_packed_input(w, &run) : 0;
     r.packed = packed;
     if (l->ids && !l->summed)
-        layer_inputs(w, l->rows, l->x, l->of_rows, k->take ? NULL : layer_biases(w));
+        layer_inputs(w, l->rows, l->x, l->of_rows, k->gather_rows ? NULL : layer_biases(w));
     else if (!l->ids)
-        layer_inputs(w, N, l->x + at * l->inputs, gates, layer_biases(w));
-    if (l->ids && k->take)
-        k->take(w);
+        layer_inputs(w, N, l->x + first * l->inputs, gates, layer_biases(w));
+    if (l->ids && k->gather_rows)
+        k->gather_rows(w);
     else if (l->ids)
-        k->gather(w->d, N, S, l->rows, l->of_rows, l->ids + at, 0, gates, false);
+        k->gather(w->d, N, S, l->rows, l->of_rows, l->ids + first, 0, gates, false);
     return r;
 }
 static inline void layer_forward(weft__device *d, const layer_kernels *k, const weft__recur_layer *l)
@@ -222,14 +222,15 @@ static inline void layer_weights_back(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;
     const weft__recurrence *r = &l->r;
-    const int64_t N = layer_tokens(l), at = layer_first(l), S = layer_slots(l), H = r->hidden, W = r->width;
-    const real *gates = r->gates + at * S, *before = r->h_before + at * W;
+    const int64_t N = layer_tokens(l), first = layer_first(l), S = layer_slots(l), H = r->hidden,
+                  W = r->width;
+    const real *gates = r->gates + first * S, *before = r->h_before + first * W;
     if (l->dw_hh.to)
         EACH_RUN_OF(run, l, true)
     layer_product(w, true, run.n, W, N, gates + run.slot, S, false, before, l->dw_hh.to + run.block * W, W,
                   l->dw_hh.add, NULL);
     if (l->dw_hr.to)
-        layer_product(w, true, W, H, N, r->dh + at * W, W, false, r->raw + at * H, l->dw_hr.to, H,
+        layer_product(w, true, W, H, N, r->dh + first * W, W, false, r->raw + first * H, l->dw_hr.to, H,
                       l->dw_hr.add, NULL);
 }
 static inline void layer_biases_back(const layer_work *w, int64_t n, const real *gates)
@@ -260,9 +261,9 @@ static inline void layer_side_of_x(const layer_work *w, int64_t n, const real *g
 static inline void layer_tokens_back(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;
-    const int64_t at = layer_first(l), F = l->inputs;
-    layer_side_of_x(w, layer_tokens(l), l->r.gates + at * layer_slots(l), l->x + at * F,
-                    l->dx.to ? l->dx.to + at * F : NULL);
+    const int64_t first = layer_first(l), F = l->inputs;
+    layer_side_of_x(w, layer_tokens(l), l->r.gates + first * layer_slots(l), l->x + first * F,
+                    l->dx.to ? l->dx.to + first * F : NULL);
 }
 static inline void layer_rows_back(const layer_work *w)
 {
@@ -273,9 +274,10 @@ static inline void layer_rows_back(const layer_work *w)
 static inline void layer_gradients(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;
-    const int64_t at = layer_first(l), S = layer_slots(l);
+    const int64_t first = layer_first(l), S = layer_slots(l);
     if (l->ids) {
-        w->k->scatter(w->d, layer_tokens(l), S, l->rows, l->r.gates + at * S, l->ids + at, l->of_rows, false);
+        w->k->scatter(w->d, layer_tokens(l), S, l->rows, l->r.gates + first * S, l->ids + first, l->of_rows,
+                      false);
         layer_rows_back(w);
     } else
         layer_tokens_back(w);
