@@ -1,6 +1,6 @@
-/* recur_table.h - makes the table of a file's kernels for all steps, by cell, by whether columns are several
- * sequences, by three sizes and by direction. The file that includes it defines FORWARD and BACKWARD
- * (C, RESET, SIZE), each an entry of the table, and SMALLEST, the first size. */
+/* recur_table.h - defines a file's table of persistent kernels, by cell, reset, size and direction. The
+ * including file defines FORWARD and BACKWARD (C, RESET, SIZE), each an entry, and SMALLEST, the first of
+ * three sizes. */
 #define BOTH(C, RESET, SIZE) { FORWARD(C, RESET, SIZE), BACKWARD(C, RESET, SIZE) }
 #define SIZES(C, RESET)                                                                             \
     {                                                                                               \

@@ -1,18 +1,21 @@
-/* recur_wide.h - what recurrent layers that are spread over several blocks share, recur_cluster.cu and
- * recur_group.cu: each block has 32 of the units, for eight sequences, keeps their weights in its registers
- * and, of more than 256 units, in memory, and the blocks send each other what a step needs. Here is the work
- * of one block: who its threads are, its weights, its products; and how long it waits for the others. */
+/* recur_wide.h - common code of recur_cluster.cu and recur_group.cu, which spread a layer over several
+ * blocks.
+ *
+ * Each block has 32 of the units for an octet of sequences. It keeps their weights in registers and, for
+ * layers of more than 256 units, the rest in memory (overflow weights). Blocks send each other the numbers
+ * of each step. This file has one block's part: the roles of its threads, its weights, its products, and
+ * the time limit of its waits. */
 #ifndef WEFT_RECUR_WIDE_H
 #define WEFT_RECUR_WIDE_H
 #include "cuda/recur_steps.h"
 
-/* A block's units, warps and threads. KEPT: products of a thread whose weights are in registers. A thread
- * with at most SPLIT products keeps both halves of each weight there, so no step splits them again. */
+/* BLOCK: threads of a block. KEPT: products of a thread whose weights are in registers. A thread with at
+ * most SPLIT products keeps both halves of each weight there, so that no step splits them again. */
 enum { BLOCK_UNITS = 32, WARPS = 8, BLOCK = 32 * WARPS, KEPT = 32, SPLIT = 16 };
 
 __host__ __device__ constexpr int least_of(int a, int b)          { return a < b ? a : b; }
-/* Forward, a warp has the two tiles of eight units, and half of the terms; backward, all of the block's
- * terms and these tiles. */
+/* Forward, a warp has the two tiles of eight units and half of the terms. Backward, it has all of the
+ * block's terms and these tiles. */
 __host__ __device__ constexpr int forward_depth(int blocks) { return blocks * BLOCK_UNITS / 16; }
 __host__ __device__ constexpr int backward_depth(weft__cell c) { return weft__gates(c) * BLOCK_UNITS / 8; }
 __host__ __device__ constexpr int backward_tiles(int blocks) { return blocks * BLOCK_UNITS / 16 / WARPS; }
@@ -21,8 +24,8 @@ __host__ __device__ constexpr size_t overflow_bytes(int products)
     return (size_t)(products - least_of(products, KEPT)) * BLOCK * sizeof(float4);
 }
 
-/* A unit of one sequence. Two warps have the same eight units: the first four of a block the even
- * sequences, the others the odd. */
+/* Returns a unit of one sequence. Two warps share eight units: one of the block's first four warps has the
+ * even sequences, one of the last four the odd. */
 __device__ static inline role thread_role(int rank, int first)
 {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
@@ -33,16 +36,16 @@ __device__ static inline role thread_role(int rank, int first)
                 lane % 4 * 2 + warp / 4,
                 first };
 }
-/* of the eight, in memory */
+/* Position of a sequence in the memory of an octet: even ones first. */
 __device__ static inline int position_of(int sequence) { return sequence % 2 * 4 + sequence / 2; }
 
 /* ---- waiting for other blocks ---- */
-/* Clocks that a wait may last, some two seconds, and how many of them a single look counts for: a GPU that
- * meanwhile did something else has not waited. After so many the others' distress counts, too. */
+/* Clocks until a wait expires, about two seconds. One poll counts for at most POLL_LIMIT, since the GPU may
+ * run other work in between. After LONG_WAIT the timeout flag is read as well. */
 enum : long long { WAIT_LIMIT = 1LL << 32, POLL_LIMIT = 1LL << 28, LONG_WAIT = 1LL << 22 };
 typedef struct wait_state { long long elapsed, last; } wait_state;
 __device__ static inline wait_state start_wait() { return wait_state{ 0, clock64() }; }
-/* After a look that found nothing: was it the last? Then all who wait are told. */
+/* Call after a poll without result. If the wait has expired, sets the timeout flag and returns true. */
 __device__ static inline bool wait_expired(wait_state &p, const recur_call &call)
 {
     const long long now = clock64();
@@ -54,7 +57,7 @@ __device__ static inline bool wait_expired(wait_state &p, const recur_call &call
     return true;
 }
 #define NOT_A_NUMBER __int_as_float(0x7fffffff)
-/* What was not computed is NaN, so that no one takes it for a result: of step i and those after it. */
+/* Fills the rows of step i and later steps with NaN, because they were not computed. */
 __device__ static void fill_nan(const weft__recurrence &r, const role &me, int i, int steps, bool reverse,
                                 float *rows, int64_t width)
 {
@@ -65,13 +68,13 @@ __device__ static void fill_nan(const weft__recurrence &r, const role &me, int i
     }
 }
 
-/* ---- products: DEEP steps of eight terms, TILES tiles ---- */
+/* ---- products: DEPTH steps of eight terms, TILES tiles ---- */
 template <class Weight>
 __device__ static float4 four_weights(const Weight &weight, int k, int tile)
 {
     return make_float4(weight(k, tile, 0), weight(k, tile, 1), weight(k, tile, 2), weight(k, tile, 3));
 }
-/* Of those that are in no register: a thread's i-th. */
+/* The i-th overflow weights of a thread. */
 __device__ static inline float4 load_overflow(const float4 *overflow, int i)
 {
     return overflow[i * BLOCK + (int)threadIdx.x];
@@ -97,7 +100,7 @@ __device__ static inline void add_product(const float4 &w, const halves &b, bool
         split(w.w, high[3], low[3]);
     add_product(high, low, b, one_product, p);
 }
-/* x: the thread's first number of its column; a term is SEQUENCES numbers further on. */
+/* x: the thread's first number in its column; consecutive terms are SEQUENCES numbers apart. */
 template <int DEPTH, int TILES, class Overflow>
 __device__ static void multiply(float4 (&w)[least_of(DEPTH * TILES, KEPT)], Overflow overflow, const float *x,
                                 bool one_product, float (&sum)[TILES][4])
@@ -110,13 +113,13 @@ __device__ static void multiply(float4 (&w)[least_of(DEPTH * TILES, KEPT)], Over
     UNROLLED for (int k = 0; k < IN_REGISTERS; k++) {
         const halves b = column_of<SEQUENCES>(x + k * 8 * SEQUENCES);
         UNROLLED for (int tile = 0; tile < TILES; tile++) {
-            if (DEPTH * TILES > SPLIT)            /* then the registers have no room for both halves */
+            if (DEPTH * TILES > SPLIT)           /* both halves do not fit in registers */
                 made_anew(w[k * TILES + tile]);
             add_product(w[k * TILES + tile], b, one_product, part[tile]);
             fold_after(k, part[tile], sum[tile]);
         }
     }
-    /* The loads of several steps overlap; there are registers for two steps of four tiles. */
+    /* Loads of several steps overlap. Registers suffice for two steps of four tiles. */
     UNROLLED_BY((TILES > 2 ? 2 : 4)) for (int k = IN_REGISTERS; k < DEPTH; k++) {
         const halves b = column_of<SEQUENCES>(x + k * 8 * SEQUENCES);
         UNROLLED for (int tile = 0; tile < TILES; tile++) {
@@ -130,8 +133,8 @@ __device__ static void multiply(float4 (&w)[least_of(DEPTH * TILES, KEPT)], Over
 }
 
 /* ---- forward ---- */
-/* Each of two threads has half of the terms' sums for two sequences, and gets the whole sums of its own;
- * x: those of the inputs. */
+/* Two threads each have half of the terms for two sequences. Each adds both halves for its own sequence to
+ * x, the input projections. */
 template <int TILES>
 __device__ static void exchange_sums(const role &me, float4 *exchange, const float (&half)[TILES][4],
                                      float (&x)[TILES][4])
@@ -150,7 +153,7 @@ __device__ static void exchange_sums(const role &me, float4 *exchange, const flo
     for (int k = 0; k < 2 * TILES; k++)
         x[k / 2][k % 2 * 2] += kept[k] + received[k];
 }
-/* Of the whole layer, those that enter the first step. */
+/* Loads the entering states of all units at the first step. */
 template <bool RESET, int UNITS>
 __device__ static void load_states(const weft__recurrence &r, const role &me, const step_rows &now,
                                    float (*state)[SEQUENCES])
