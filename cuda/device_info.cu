@@ -1,5 +1,5 @@
-/* device_info.cu - what a GPU will do, for its user to read: which code runs on it, which ways recurrent layers
- * take, and where what was found out is kept. */
+/* device_info.cu - describes a GPU to the user: the code it runs, the kernels of recurrent layers, the
+ * cache. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void append_device(text_buffer *p, const weft__device *d)
 {
     cudaDeviceProp about;
     if (refused(cudaGetDeviceProperties(&about, d->index))) {
-        append(p, "GPU %d: the driver does not describe it\n", d->index);
+        append(p, "GPU %d: the driver reports no properties\n", d->index);
         return;
     }
     append(p,
@@ -30,7 +30,7 @@ static void append_device(text_buffer *p, const weft__device *d)
            attribute_of(d, cudaDevAttrClockRate) / 1000, (double)about.totalGlobalMem / 1e9,
            about.sharedMemPerBlockOptin >> 10);
 }
-/* Is there code for sm_N in the library, or did the driver make it from PTX? */
+/* Returns whether the library has code for sm_N. Otherwise the driver compiled it from PTX. */
 static bool has_code_for(int n)
 {
 #define TEXT_OF(x) #x
@@ -43,18 +43,18 @@ static void append_code(text_buffer *p)
 {
     cudaFuncAttributes a;
     if (!code_found(&a))
-        append(p, "code: the driver does not say which\n");
+        append(p, "code: not reported by the driver\n");
     else if (!has_code_for(a.binaryVersion))
-        append(p, "code: the driver's translation of PTX for sm_%d, made at the first start\n", a.ptxVersion);
+        append(p, "code: compiled by the driver from PTX for sm_%d, at the first start\n", a.ptxVersion);
     else
-        append(p, "code: made for sm_%d\n", a.binaryVersion);
+        append(p, "code: compiled for sm_%d\n", a.binaryVersion);
 }
 
 /* ---- recurrent layers ---- */
 static void append_estimate(text_buffer *p, weft__device *d)
 {
     static const int64_t units[] = { 32, 64, 128, 256, 512, 1024 }, sequences[] = { 8, 64, 512 };
-    append(p, "recurrent layers: microseconds a step forward by an estimate from an H100's times\n"
+    append(p, "recurrent layers: estimated microseconds per forward step, from times of an H100\n"
            "   units  %-28s  %-28s  %s",
            "8 sequences", "64", "512");
     for (int64_t u : units) {
@@ -78,11 +78,11 @@ static void append_cache(text_buffer *p, weft__device *d)
         if (recur_fastest(d, i, &kind)) {
             const layer_class c = class_of(i);
             append(p, "timed: %s%s, up to %d units and %d sequences, %s%s: %s\n", name_of(c.cell),
-                c.reset ? " in rows" : "", 32 << c.units, SEQUENCES << c.octets, c.back ? "back" : "forward",
-                c.one_product ? ", tf32" : "", name_of(kind));
+                   c.reset ? " in rows" : "", 32 << c.units, SEQUENCES << c.octets,
+                   c.back ? "backward" : "forward", c.one_product ? ", tf32" : "", name_of(kind));
             timed++;
         }
-    append(p, "tried here: %d kernels right, %d wrong; %d classes of layers timed; kept in %s\n", right,
+    append(p, "checked: %d kernels passed, %d failed; %d classes of layers timed; stored in %s\n", right,
            wrong, timed, cache_folder(folder, sizeof folder) ? folder : "no file");
 }
 

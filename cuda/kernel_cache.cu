@@ -1,12 +1,12 @@
-/* kernel_cache.cu - what recur_check.cu and recur_tune.cu found, kept for the next program: in
- * ${XDG_CACHE_HOME:-$HOME/.cache}/weft, a file of each for each kind of GPU, driver and build of this
- * plug-in. Another driver or plug-in tries and times everything again.
+/* kernel_cache.cu - stores the results of recur_check.cu and recur_tune.cu for later programs, in
+ * ${XDG_CACHE_HOME:-$HOME/.cache}/weft, one file of each for each kind of GPU, driver and build of the
+ * plug-in. With another driver or plug-in everything is checked and timed again.
  *
- * A file is three lines: its format, what it is about, a letter for each choice or class of layers
- * with a sum over all of it. One that cannot be read, is somebody else's or damaged is as good as
- * none; one that cannot be written costs a few milliseconds next time. It is replaced by rename, so no
- * one reads half of it, and of two programs that write at once one tries again what the other has
- * found. WEFT_CACHE=off: no file. */
+ * A file has three lines: its format, its subject, and a letter for each choice or class of layers with a
+ * checksum. A file that is unreadable, damaged or not the user's own is ignored. If writing fails, the next
+ * program checks again, which takes milliseconds. rename replaces the file, so it is never read half
+ * written. If two programs write at the same time, one may repeat the other's checks. WEFT_CACHE=off: no
+ * file. */
 #ifndef WEFT_DOUBLE
 #include <fcntl.h>
 #include <link.h>
@@ -23,11 +23,11 @@ enum {
 };
 static struct { bool loaded; char letter[MOST + 1]; } caches[MOST_GPUS][CACHES];
 static const struct { const char *name, *letters; int n; } formats[CACHES] = {
-    { "recur", ".+-", CHOICES }, { "ways", "." KIND_LETTERS, CLASSES }
+    { "recur", ".+-", CHOICES }, { "timing", "." KIND_LETTERS, CLASSES }
 };
 
-/* ---- what a verdict is about ---- */
-/* The linker's build-id of this plug-in, in hexadecimal. */
+/* ---- the subject of a file ---- */
+/* Writes the linker's build-id of this plug-in in hexadecimal. */
 static int note_build(struct dl_phdr_info *module, size_t, void *to)
 {
     bool ours = false;
@@ -50,7 +50,7 @@ static int note_build(struct dl_phdr_info *module, size_t, void *to)
     }
     return ours;
 }
-/* Its own version where Linux says it, and the CUDA version that it knows. */
+/* Writes the version of the NVIDIA driver, if Linux reports it, and its CUDA version. */
 static void note_driver(char *text, size_t size)
 {
     int cuda = 0;
@@ -63,7 +63,7 @@ static void note_driver(char *text, size_t size)
     refused(cudaDriverGetVersion(&cuda));
     snprintf(text + strlen(text), size - strlen(text), " CUDA %d", cuda);
 }
-static bool describe(int index, char line[LINE])    /* false: this plug-in cannot be told from another */
+static bool describe(int index, char line[LINE]) /* false: this plug-in has no identity */
 {
     char build[41] = "", driver[64] = "";
     cudaDeviceProp p;
@@ -120,7 +120,7 @@ static void write_whole(char whole[WHOLE], cache_kind which, const char *line, c
     const int n = snprintf(whole, WHOLE, "weft %s 1\n%s\n%s ", formats[which].name, line, letters);
     snprintf(whole + n, WHOLE - (size_t)n, "%016llx\n", (unsigned long long)checksum(whole));
 }
-/* Of a file of ours that no one else may write to. */
+/* Reads a file that belongs to this user and is writable for this user only. */
 static bool read_file(const char *path, cache_kind which, const char *line, char letters[MOST + 1])
 {
     const int count = formats[which].n;
@@ -176,7 +176,7 @@ void store_cached(const weft__device *d, cache_kind which, int number, char lett
     v[number] = letter;
     if (!file_of(d->index, which, path, line, true))
         return;
-    if (read_file(path, which, line, stored))     /* what others have found since */
+    if (read_file(path, which, line, stored))    /* results that others have stored */
         for (int i = 0; i < formats[which].n; i++)
             if (v[i] == '.')
                 v[i] = stored[i];

@@ -1,21 +1,19 @@
-/* recur.cu - recurrent layers of any size. Each step is a product with the weights (step_product.cu) and one
- * kernel for its pointwise work. The loop over steps runs on the host and never waits.
+/* recur.cu - the general kernel: recurrent layers of any size. Each step is a product with the weights
+ * (step_product.cu) and one kernel for the pointwise work. The host's loop over steps never waits.
  *
- * Rows of a step are its live sequences, the longest first. Those that have a step before are on top, and
- * their states of then lie beside each other like the rows themselves: so one product serves them all. The
- * others start here, from h0 or from zero. Backward, what goes on to the state before is gathered in carry_h
- * and carry_c, one row a sequence; a sequence that has passed its first step leaves its row alone, so that
- * dh0 and dc0 take all rows at the end.
+ * The rows of a step are its live sequences, the longest first. Those with a previous step come first, and
+ * their previous states are stored consecutively, so one product serves them all. The others begin here,
+ * from h0 or zeros. Backward, carry_h and carry_c accumulate the gradients of previous states, one row per
+ * sequence. After a sequence's first step its row stays, so dh0 and dc0 add all rows at the end.
  *
- * Where a column is several sequences, a step at which one of them begins has its entering states gathered
- * into rows of their own, and backward hands the carries over there and then. The other steps go as ever: all
- * their columns have a row before. */
+ * With reset, a column may hold several sequences. If one begins at a step, the entering states are
+ * gathered into rows first, and backward its carries are added to dh0 and dc0 after the step. */
 #include "cuda/blas.h"
 #include "cuda/groups.h"
 #include "cuda/recur.h"
 #include "core/shared/recur.h"
 
-/* ---- grids: x goes over the units of a sequence, y over sequences or steps ---- */
+/* ---- grids: x covers the units of a sequence, y the sequences or steps ---- */
 static unsigned unit_threads(int64_t units)
 {
     return units < THREADS ? (unsigned)((units + 31) / 32 * 32) : (unsigned)THREADS;
@@ -27,7 +25,7 @@ static dim3 unit_grid(int64_t units, int64_t rows)
 }
 
 /* ---- forward ---- */
-/* Number j of what column s brings into this step. */
+/* Returns element j of the state that enters this step in column s. */
 __device__ static inline real state_before(const weft__recurrence &r, const real *rows, const real *first,
                                            int64_t width, const step &now, int64_t s, int64_t j)
 {
@@ -36,7 +34,7 @@ __device__ static inline real state_before(const weft__recurrence &r, const real
            first && begins >= 0 ? first[begins * width + j] :
                                   0;
 }
-/* The last state: that of c of two states, else of h. */
+/* Returns the last of these states: c if the cell has one, otherwise h. */
 template <weft__cell C>
 __device__ static inline real last_before(const weft__recurrence &r, const step &now, int64_t s, int64_t j)
 {
@@ -65,7 +63,7 @@ template <weft__cell C> static __global__ void forward_units_of(weft__recurrence
             real slot[4], *gates = r.gates + row * weft__slots(C) * H + j, c = 0;
             load_slots<C>(gates, H, slot);
             for (int k = 0; k < 4; k++)
-                if (k == alone)                  /* nothing was written there if there is no h before */
+                if (k == alone)                  /* without a previous h the product has not written it */
                     slot[k] = (s < now.continuing || r.h0 ? slot[k] : 0) + (r.b_h_alone ? r.b_h_alone[j] : 0);
             const real h = forward_cell<C>(slot, last_before<C>(r, now, s, j), c);
             store_slots<C>(gates, H, slot);
@@ -79,7 +77,7 @@ static void (*const forward_kernels[])(weft__recurrence, step) = {
 #include "core/cells.def"
 };
 
-/* Memory of a layer: rows for states or gradients, NULL if none are needed, and for the parts of products. */
+/* Scratch memory of a layer: rows for states or gradients (NULL if not needed), and the parts of products. */
 typedef struct workspace { real *rows, *parts; } workspace;
 static workspace workspace_of(weft__device *d, const weft__recurrence *r, int64_t width, bool back)
 {
@@ -94,7 +92,7 @@ static workspace workspace_of(weft__device *d, const weft__recurrence *r, int64_
     real *all = rows + parts ? (real *)scratch(d, (size_t)(rows + parts) * sizeof(real)) : NULL;
     return workspace{ rows ? all : NULL, parts ? all + rows : NULL };
 }
-/* The slots of some rows += their states before times the weights, by runs of blocks. */
+/* Adds the product of the previous states and the weights to the slots of some rows. */
 static void add_products(weft__device *d, const weft__recurrence *r, int64_t row, int64_t rows, const real *h,
                          real *parts)
 {
@@ -106,7 +104,7 @@ static void add_products(weft__device *d, const weft__recurrence *r, int64_t row
                      slot != weft__slot_of_h_alone(r->cell), parts);
     }
 }
-/* of columns that are several sequences */
+/* Returns whether a sequence begins at this step in a column with reset. */
 static bool any_begins(const weft__recurrence *r, const step *now)
 {
     for (int64_t s = 0; r->reset.host && s < now->live; s++)
@@ -121,7 +119,7 @@ static __global__ void gather_entering(weft__recurrence r, step now, real *enter
         for (int64_t j = first_index(); j < W; j += index_step())
             entering[s * W + j] = state_before(r, r.h, r.h0, W, now, s, j);
 }
-/* with.rows [live, W]: the states that enter, if some column begins a sequence at this step. */
+/* work.rows [live, W]: the entering states, if a sequence begins in a column with reset. */
 static void recur_step(weft__device *d, const weft__recurrence *r, const step *now, const workspace &work)
 {
     const int64_t H = r->hidden, W = r->width;
@@ -135,7 +133,7 @@ static void recur_step(weft__device *d, const weft__recurrence *r, const step *n
             add_products(d, r, now->row + now->continuing, now->live - now->continuing,
                          r->h0 + now->continuing * W, work.parts);
     }
-    const auto forward_units = forward_kernels[r->cell];          /* the name that the emulation knows */
+    const auto forward_units = forward_kernels[r->cell]; /* the emulation reads this name */
     LAUNCH(d, forward_units, unit_grid(H, now->live), unit_threads(H), 0, *r, *now);
     if (r->w_hr)
         step_product(d, now->live, r->raw + now->row * H, H, r->w_hr, true, W, H, r->h + now->row * W, W,
@@ -151,8 +149,8 @@ void recur_general(weft__device *d, const weft__recurrence *r)
 }
 
 /* ---- backward ---- */
-/* arrived [live, H]: of a projection, gradients of h before it. Else they are carry_h and dy, and carry_h
- * takes what goes on. */
+/* incoming [live, H]: with a projection, the gradient of h before it. NULL: the gradient of h is carry_h +
+ * dy, and carry_h becomes the gradient of the previous h. */
 template <weft__cell C>
 static __global__ void backward_units_of(weft__recurrence r, step now, const real *incoming)
 {
@@ -177,13 +175,13 @@ static __global__ void backward_units_of(weft__recurrence r, step now, const rea
 static void (*const backward_kernels[])(weft__recurrence, step, const real *) = {
 #include "core/cells.def"
 };
-/* Of a projection, n numbers from the first row on: all that arrived at h. */
+/* With a projection: sums the gradients of h, n numbers. */
 static __global__ void sum_incoming(int64_t n, const real *carry, const real *dy, real *dh)
 {
     for (int64_t i = first_index(); i < n; i += index_step())
         dh[i] = carry[i] + (dy ? dy[i] : 0);
 }
-/* What has arrived at a first state is its gradient; the column's sequence before it finds zeros. */
+/* Adds the gradient of a first state, and sets the carry to 0 for the sequence before it in the column. */
 __device__ static inline void end_sequence(int64_t begins, int64_t width, int64_t j, real *carry, real *first)
 {
     if (begins >= 0 && first)
@@ -216,9 +214,9 @@ static void recur_step_back(weft__device *d, const weft__recurrence *r, const st
         step_product(d, now->live, r->dh + now->row * W, W, r->w_hr, false, H, W, incoming, H, false,
                      work.parts);
     }
-    const auto backward_units = backward_kernels[r->cell];        /* the name that the emulation knows */
+    const auto backward_units = backward_kernels[r->cell]; /* the emulation reads this name */
     LAUNCH(d, backward_units, unit_grid(H, now->live), unit_threads(H), 0, *r, *now, incoming);
-    /* a projection's carry was taken whole, and nothing went into it since */
+    /* With a projection carry_h has been summed into dh and is overwritten. */
     for (int b = 0, n; b < weft__gates(r->cell); b += n) {
         n = weft__blocks_from(r->cell, true, b);
         step_product(d, needed, gates + weft__slot_of(r->cell, true, b) * H, ld, r->w_hh + b * H * W, false,
@@ -231,7 +229,7 @@ void recur_general_back(weft__device *d, const weft__recurrence *r)
 {
     const int64_t live = r->steps ? r->live.host[0] : 0;
     const workspace work = workspace_of(d, r, r->w_hr ? r->hidden : 0, true);
-    /* of the calls for all steps */
+    /* Is this the last of the calls that cover all steps? */
     const bool last = r->reverse ? r->to == r->steps : r->from == 0;
     for (int64_t i = 0; i < r->to - r->from && !d->failure[0]; i++) {
         step now = step_at(*r, r->live.host, r->start.host, r->reverse ? r->from + i : r->to - 1 - i);
@@ -243,22 +241,20 @@ void recur_general_back(weft__device *d, const weft__recurrence *r)
         K(scale)(d, live * r->hidden, 1, r->carry_c, r->dc0, true);
 }
 
-/* Of step t, numbers from, from + by ..: the states lie as their rows do, or a column says otherwise. */
-__device__ static inline void copy_states_before(const weft__recurrence &r, int64_t t, int64_t from,
-                                                 int64_t by)
+/* Writes elements first, first + by, .. of the states that enter step t to h_before. Without reset they are
+ * stored like its rows. */
+__device__ static inline void copy_entering(const weft__recurrence &r, int64_t t, int64_t first, int64_t by)
 {
     const int64_t W = r.width;
     const step now = step_at(r, r.live.device, r.start.device, t);
-    for (int64_t i = from; i < now.live * W; i += by)
-        r.h_before[now.row * W + i] = r.reset.device ? state_before(r, r.h, r.h0, W, now, i / W, i % W) :
-                                      i < now.continuing * W ? r.h[now.previous * W + i] :
-                                      r.h0                   ? r.h0[i] :
-                                                               0;
+    for (int64_t i = first; i < now.live * W; i += by)
+        r.h_before[now.row * W + i] = r.reset.device ? state_before(r, r.h, r.h0, W, now, i / W, i % W)
+                                    : i < now.continuing * W ? r.h[now.previous * W + i] : r.h0 ? r.h0[i] : 0;
 }
 static __global__ void copy_before(weft__recurrence r)
 {
     for (int64_t t = r.from + blockIdx.y; t < r.to; t += gridDim.y)
-        copy_states_before(r, t, first_index(), index_step());
+        copy_entering(r, t, first_index(), index_step());
 }
 static void recur_one(weft__device *d, const weft__recurrence *r, bool back)
 {
@@ -277,13 +273,13 @@ void K(recur_back)(weft__device *d, const weft__recurrence *r)
         LAUNCH(d, copy_before, unit_grid(r->live.host[r->from] * r->width, r->to - r->from), THREADS, 0, *r);
 }
 
-/* ---- beside each other, backward: the gradients of the biases, and the states that entered ---- */
-/* Sums of the columns of x [rows, columns], by tiles of columns and chunks of rows; runs of them go into the
- * gradients of the biases. */
+/* ---- backward in one launch: gradients of the biases, and the states that enter the steps ---- */
+/* Sums of the columns of x [rows, columns], by tiles of columns and chunks of rows. Runs of columns are
+ * added to gradients of biases. */
 typedef struct bias_run { int64_t slot, n; weft__into into; } bias_run;
 typedef struct slot_sums {
     int64_t rows, columns, chunk; unsigned tiles, chunks; const real *x; real *partial; unsigned *counters;
-    int runs; bias_run run[8];                   /* as many as layer_blocks has */
+    int runs; bias_run run[8];                   /* like layer_blocks */
 } slot_sums;
 __device__ static void sum_slots(const slot_sums &s, unsigned tile, unsigned chunk)
 {
@@ -306,16 +302,16 @@ __device__ static void sum_slots(const slot_sums &s, unsigned tile, unsigned chu
             put(to.into.to + (j - to.slot), total, to.into.add);
     }
 }
-/* The first blocks sum; of the others `cuts` have a step. */
+/* The first blocks compute the sums. `step_blocks` of the others work on each step. */
 static __global__ void sums_and_states(slot_sums s, weft__recurrence r, unsigned step_blocks)
 {
     const unsigned sums = s.tiles * s.chunks, other = blockIdx.x - sums;
     if (blockIdx.x < sums)
         sum_slots(s, blockIdx.x % s.tiles, blockIdx.x / s.tiles);
     else
-        copy_states_before(r, r.from + other / step_blocks,
-                           (int64_t)(other % step_blocks) * THREADS + threadIdx.y * blockDim.x + threadIdx.x,
-                           (int64_t)step_blocks * THREADS);
+        copy_entering(r, r.from + other / step_blocks,
+                      (int64_t)(other % step_blocks) * THREADS + threadIdx.y * blockDim.x + threadIdx.x,
+                      (int64_t)step_blocks * THREADS);
 }
 static bool plan_sums(weft__device *d, slot_sums *s, unsigned column_threads)
 {
@@ -332,7 +328,7 @@ static void layer_sums(const layer_work *w, int64_t n, const real *gates)
     const weft__recur_layer *l = w->l;
     const weft__recurrence *r = &l->r;
     const weft__into into[] = { l->db_ih, l->db_hh };
-    const bool tied = into[0].to == into[1].to;  /* then one is added after the other */
+    const bool tied = into[0].to == into[1].to;  /* then they are added one after the other */
     const unsigned tx = (unsigned)power_for(layer_slots(l), 32);
     slot_sums s = {};
     s.rows = n;
@@ -355,7 +351,7 @@ static void layer_sums(const layer_work *w, int64_t n, const real *gates)
            step_blocks);
 }
 
-/* ---- tokens that have a row of a table: its sums, and all biases of a slot that x has a part in ---- */
+/* ---- embedded input: gathers a table's projected rows and adds the biases of slots with input ---- */
 typedef struct slot_biases { int runs; struct { int64_t slot, n; const real *b; } run[8]; } slot_biases;
 static __global__ void take_rows(int64_t rows, int64_t columns, const real *of_rows, const int32_t *id,
                                  slot_biases s, real *gates)

@@ -79,12 +79,12 @@ enum { SEQUENCES = 8 };                          /* an octet: computed together,
 /* Value of the timeout flag until a kernel has waited too long for another block. Then it is that kernel's
  * number, and other blocks that wait also stop. */
 enum : unsigned { NO_TIMEOUT = ~0u };
-/* Arguments of a persistent kernel besides the layer.
- *  timeout: the timeout flag; number: this kernel's
- *  one_product: the context requires no more than TF32, so one product of the high halves is enough
- *  words, tag (group kernels): where blocks exchange numbers; the tag of the first use
- *  shared_products, global_weights (group kernels): products of a thread whose overflow weights are in
- *      shared memory; the address of the other overflow weights */
+/* Arguments of a persistent kernel, apart from the layer.
+ *   timeout: the timeout flag; number: this kernel's
+ *   one_product: the context requires no more than TF32, so one product of the high halves is enough
+ *   words, tag (group kernels): where blocks exchange numbers; the tag of the first use
+ *   shared_products, global_weights (group kernels): products of a thread whose overflow weights are in
+ *       shared memory; the address of the other overflow weights */
 typedef struct recur_call {
     unsigned *timeout, number;
     bool one_product;
@@ -97,8 +97,8 @@ typedef struct recur_call {
  * direction. */
 typedef struct directions { int n; weft__recurrence of[2]; } directions;
 /* A persistent kernel: threads of a block, blocks that compute one octet, bytes of shared memory. For group
- * kernels also: bytes of a block's overflow weights, as many as possible of which are added to shared
- * memory, and the number of words that a group exchanges. */
+ * kernels also: bytes of a block's overflow weights, which are added to shared memory as far as they fit,
+ * and the words that a group exchanges. */
 typedef struct persistent_kernel {
     void (*function)(directions, recur_call);
     int threads, blocks;
@@ -135,7 +135,7 @@ static inline choice choice_of(int number)
     return choice{ (kernel_kind)(BLOCKS + pair / WEFT__CELLS), (weft__cell)(pair % WEFT__CELLS), i / 6 != 0,
                    i / 3 % 2 != 0, i % 3 };
 }
-/* Returns the cell whose persistent kernels run `cell`, or WEFT__CELLS if there are none. */
+/* Returns the cell whose persistent kernels run `cell`, or WEFT__CELLS if it has none. */
 __host__ __device__ constexpr weft__cell kernels_of(weft__cell cell)
 {
 #define general        WEFT__CELLS
@@ -162,8 +162,8 @@ void recur_end_timing(weft__device *, const timing *); /* call after the layer's
 cudaError_t launch_persistent(weft__device *, const choice &, const directions &, unsigned *timeout);
 /* Disables the kernel of that number after a wait that expired, and fails the context. */
 void recur_timed_out(weft__device *, unsigned number);
-/* Estimates the microseconds of a forward step of n sequences, and by which kernel. Ignores checks and
- * timings. */
+/* Estimates the microseconds of a forward step of n sequences. kind: the kernel with this time. Ignores
+ * checks and timings. */
 typedef struct estimate { kernel_kind kind; double us; } estimate;
 estimate recur_estimate(weft__device *, int64_t units, int64_t n);
 /* Count the device's kernels that passed or failed their check; return the fastest kernel of a class of
@@ -207,8 +207,7 @@ static inline const char *name_of(weft__cell cell)
 }
 static inline const char *name_of(kernel_kind kind)
 {
-    static const char *const names[KERNEL_KINDS] = { "by a kernel a step", "in blocks", "in clusters",
-                                                     "in groups" };
+    static const char *const names[KERNEL_KINDS] = { "general", "block", "cluster", "group" };
     return names[kind];
 }
 /* Letters of a class, in the order of kernel_kind. */

@@ -1,19 +1,21 @@
-/* recur_block.cu - recurrent layers of up to 128 units: one launch for all steps. A block of threads owns
- * eight sequences from their first step to their last, so that no block waits for another, and keeps the
- * weights in its registers and, of more than 64 units, in its shared memory.
+/* recur_block.cu - the block kernel: all steps of a recurrent layer of up to 128 units in one launch. Float
+ * only.
  *
- * Forward, a thread has all slots of one unit of two sequences and finishes the cell by itself; c stays with
- * it, h goes through shared memory. Backward, the slots' gradients go through shared memory, and two warps
- * share a tile of 16 units of dh, each with half of the gates. What a step reads is loaded while the step
- * before it is computed. */
+ * A block owns an octet of sequences from first step to last, so no block waits for another. It keeps the
+ * weights in registers, and those that do not fit (more than 64 units) in shared memory.
+ *
+ * Forward, a thread has all slots of one unit of two sequences and computes the cell without other threads.
+ * c stays in its registers; h goes through shared memory. Backward, the gradients of the slots go through
+ * shared memory. Two warps share a tile of 16 units of dh, and each sums half of the gates' terms. The
+ * inputs of a step are loaded during the step before it. */
 #ifndef WEFT_DOUBLE
 #include "cuda/recur_steps.h"
 
-/* beside a row of units: what a warp reads lies in 32 banks */
+/* padding of a row of units, against bank conflicts */
 enum { PAD = 4 };
 
-/* Steps of eight terms in a product; tiles of 16 rows that a warp has; steps whose weights are in
- * registers. */
+/* depth: steps of eight terms in a product. tiles: tiles of 16 rows that a warp has. kept_of: steps whose
+ * weights are in registers. */
 __host__ __device__ constexpr int forward_depth(int units)                   { return units / 8; }
 __host__ __device__ constexpr int backward_depth(weft__cell c, int units)
 {
@@ -38,13 +40,13 @@ __host__ __device__ constexpr size_t backward_bytes(weft__cell c, int units)
            overflow_bytes(units, backward_depth(c, units), 1);
 }
 
-/* Rows of a forward tile that have weights: those of a slot that h has a part in. */
+/* Returns whether rows j of a forward tile have weights, that is whether h contributes to their slot. */
 __host__ __device__ constexpr bool has_weights(weft__cell c, int tile, int j)
 {
     return weft__block_of_h(c, 2 * tile + j % 2) >= 0;
 }
 
-/* A unit of two sequences. */
+/* Returns a unit of two sequences. */
 __device__ static inline role thread_role()
 {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
@@ -54,7 +56,7 @@ __device__ static inline role thread_role()
 /* ---- products ---- */
 template <int KEPT, int TILES> struct weights { uint32_t high[KEPT][TILES][4], low[KEPT][TILES][4]; };
 
-/* Number j of a thread's four in tile `tile` of step k of the product. */
+/* Returns number j, of four, of a thread in its tile of step k. */
 template <weft__cell C, int UNITS>
 __device__ static float backward_weight(const weft__recurrence &r, const role &me, int k, int j)
 {
@@ -83,7 +85,7 @@ __device__ static void load_weights(const weft__recurrence &r, const role &me, w
     }
 }
 
-/* sum += weights times columns; x: the thread's first number of its column. */
+/* Computes sum += weights times columns. x: the thread's first number in its column. */
 template <weft__cell C, bool BACK, int DEPTH, int KEPT, int TILES>
 __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *overflow, const float *x,
                                 bool one_product, float (&sum)[TILES][4])
@@ -162,7 +164,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
 }
 
 /* ---- backward ---- */
-/* What was read ahead, and late what was not. */
+/* Takes the step's inputs that were loaded ahead, and loads the others. */
 template <bool LATE>
 __device__ static inline void take_step_data(const weft__recurrence &r, const role &me, const step_rows &now,
                                              const step_data (&ahead)[2], step_data (&x)[2])
@@ -180,7 +182,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
     const weft__recurrence &r = all.of[blockIdx.y];
     constexpr int DEPTH = backward_depth(C, UNITS), KEPT = kept_of(UNITS, DEPTH, 1),
                   ROW = weft__gates(C) * UNITS + PAD;
-    constexpr bool LATE = UNITS == 128;          /* else it would spill */
+    constexpr bool LATE = UNITS == 128;          /* otherwise registers spill */
     DYN_SHARED(float, memory);
     if (!code_exists<has_code(BLOCKS, ARCH, 1, backward_bytes(C, UNITS))>(call))
         return;
@@ -212,7 +214,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
                                  call.one_product, sum);
         for (int j = 0; j < 4; j++)
             part[me.warp % 2][me.sequence + j % 2][me.warp / 2 * 16 + me.group + j / 2 * 8] = sum[0][j];
-        for (int q = 0; q < 2; q++)         /* once more: kept, it is a register too many in the product */
+        for (int q = 0; q < 2; q++)              /* read again: one register less during the product */
             begins[q] = RESET ? begins_at(r, now, me.sequence + q) : (int)WEFT__ON;
         __syncthreads();
         for (int q = 0; q < 2; q++) {
@@ -226,7 +228,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
         add_first_gradients(r, me, dh, dc);
 }
 
-/* ---- which of them ---- */
+/* ---- the table ---- */
 #define FORWARD(C, RESET, UNITS)  { forward_steps<C, RESET, UNITS>, 4 * UNITS, 1, forward_bytes(C, UNITS) }
 #define BACKWARD(C, RESET, UNITS) { backward_steps<C, RESET, UNITS>, 4 * UNITS, 1, backward_bytes(C, UNITS) }
 #define SMALLEST                  32

@@ -1,11 +1,9 @@
-/* recur_check.cu - a kernel for all steps of a recurrent layer earns its place: before it is used
- * on a device for the first time, a small layer is run by it and by a kernel a step. Forward,
- * states must agree, backward gradients, but for rounding.
+/* recur_check.cu - checks a persistent kernel before its first use on a device. It runs a small layer by
+ * this kernel and by the general one and compares: forward the states, backward also the gradients.
  *
- * Two groups of sequences, the second not full, of different lengths; not all units of a block;
- * where columns are several sequences, some begin in the middle. Nothing of that is the context's:
- * a launch that is refused, numbers that are wrong, a wait that has to be given up leave it as it
- * was. */
+ * The layer has two octets of sequences of different lengths, the second not full, and fewer units than
+ * fit. With reset, some sequences begin in the middle of a column. A refused launch, wrong numbers or a
+ * wait that times out leave the context as it was. */
 #ifndef WEFT_DOUBLE
 #include "cuda/recur.h"
 
@@ -13,20 +11,19 @@ enum { COLUMNS = 11, ALL_SEQUENCES = 14, STEPS = 5, TOKENS = 42 };
 static const int32_t live[STEPS] = { COLUMNS, COLUMNS, 9, 8, 3 },
                      start[STEPS + 1] = { 0, 11, 22, 31, 39, TOKENS };
 
-/* What the two ways have each: gates as they come in and as they are left, states, gradients of the
- * first ones. */
+/* Buffers of one of the two runs: gates, states, gradients of the first states. */
 typedef struct run_buffers { float *gates, *h, *c, *dh0, *dc0; } run_buffers;
 typedef struct check {
     weft__recurrence r;
     run_buffers runs[2];
-    float *floats; int64_t used;                 /* the memory, and how much of it is given out */
-    /* live, start, reset; then two cells: distress, differences */
+    float *floats; int64_t used;                 /* memory of the arrays, and the part in use */
+    /* live, start, reset; then two flags: timeout, difference */
     int32_t *ints;
     int32_t reset[TOKENS];
 } check;
 
 /* ---- inputs ---- */
-static __global__ void draw(int64_t n, unsigned salt, float scale, float *y)     /* -scale .. scale */
+static __global__ void draw(int64_t n, unsigned salt, float scale, float *y) /* in -scale .. scale */
 {
     for (int64_t i = first_index(); i < n; i += index_step()) {
         unsigned u = (unsigned)i * 2654435761u + salt;
@@ -53,7 +50,7 @@ static float *random_floats(weft__device *d, check *t, int64_t n, float scale)
 }
 static float *zero_floats(weft__device *d, check *t, int64_t n) { return random_floats(d, t, n, 0); }
 
-/* Sequences 11, 12, 13 begin where 0, 2 and 4 end, and one from zeros. */
+/* Begins sequences 11, 12 and 13 where 0, 2 and 4 end, and one from zeros where 1 ends. */
 static void set_columns(check *t)
 {
     for (int i = 0; i < TOKENS; i++)
@@ -62,7 +59,7 @@ static void set_columns(check *t)
         t->reset[start[2] + 2 * i] = COLUMNS + i;
     t->reset[start[3] + 1] = WEFT__ANEW;
 }
-/* Without memory: counts how much is expected. */
+/* Sets the arrays of the layer. Without memory: counts the floats that they need. */
 static void set_layer(weft__device *d, check *t, const choice &c)
 {
     const int64_t H = max_units(c) - 3, slots = weft__slots(c.cell) * H, states = ALL_SEQUENCES * H;
@@ -121,8 +118,7 @@ static weft__recurrence recurrence_of(const check *t, int run)
     r.dc0 = has_c(r.cell) ? s.dc0 : NULL;
     return r;
 }
-/* Sums of tensor cores are cut where others are rounded: some 1e-6 of numbers of about 1. One of
- * the halves forgotten is 1e-4. */
+/* Tensor cores truncate sums, so numbers of about 1 differ by some 1e-6. A missing low half gives 1e-4. */
 static __global__ void compare(int64_t n, const float *a, const float *b, unsigned *different)
 {
     for (int64_t i = first_index(); i < n; i += index_step())
@@ -145,8 +141,8 @@ static void compare_runs(weft__device *d, const check *t, bool back)
         LAUNCH(d, compare, blocks_for(pairs[i].n), THREADS, 0, pairs[i].n, pairs[i].a, pairs[i].b,
                flags_of(t) + 1);
 }
-/* By kernels a step; forward on both sides, if it is the way back that is tried. Waits, so that
- * what fails later is the kernel that is tried. */
+/* Runs the general kernel, forward in both runs if the backward kernel is checked. Waits, so that a later
+ * failure is due to the checked kernel. */
 static bool prepare(weft__device *d, const check *t, bool back)
 {
     weft__recurrence general = recurrence_of(t, 0), tested = recurrence_of(t, 1);
@@ -167,9 +163,9 @@ static const char *find_error(weft__device *d, check *t, const choice &c)
     compare_runs(d, t, c.back);
     K(download)(d, flags, flags_of(t), sizeof flags);
     if (d->failure[0])
-        return "a failure of the device";
-    return flags[0] != NO_TIMEOUT ? "a wait without an end" :
-           flags[1]           ? "other numbers than rounding explains" :
+        return "the device failed";
+    return flags[0] != NO_TIMEOUT ? "timed out waiting for another block" :
+           flags[1]           ? "results differ by more than rounding" :
                                 NULL;
 }
 

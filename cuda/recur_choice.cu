@@ -1,10 +1,9 @@
-/* recur_choice.cu - chooses the kernel of a recurrent layer: a kernel a step (recur.cu), or one for all
- * steps, in single blocks, in clusters or in groups of blocks.
+/* recur_choice.cu - chooses the kernel of a recurrent layer: general, block, cluster or group.
  *
- * It takes the fastest kernel by an estimate until calls have been timed (recur_tune.cu). The times of the
- * estimate were measured on an H100, except those of groups. A kernel that the device cannot run, or does not
- * report, is left out. A kernel for all steps is checked before its first use (recur_check.cu). A wrong one
- * is disabled. */
+ * It takes the fastest by an estimate until calls have been timed (recur_tune.cu). The times of the
+ * estimate were measured on an H100, except those of group kernels. Kernels that the device cannot run, or
+ * does not report, are left out. A persistent kernel is checked before its first use (recur_check.cu) and
+ * disabled if it fails. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,18 +29,18 @@ bool recur_persistent(weft__device *, const directions &, bool, timing *) { retu
 void recur_end_timing(weft__device *, const timing *) {}
 void recur_timed_out(weft__device *, unsigned) {}
 #else
-/* of others nothing is remembered, and they take a kernel a step */
+/* Only the first MOST_GPUS devices are remembered. Others use the general kernel. */
 typedef struct gpu_facts {
     bool known;
-    int shared, multiprocessors;                 /* shared: bytes that a block can have if it asks */
-    double clock_factor;                               /* than the clock that the times below are for */
-    /* eights of sequences; -1: it cannot do that; 0: not asked yet */
+    int shared, multiprocessors;                 /* shared: bytes that a block can opt in to */
+    double clock_factor;                         /* 1980 MHz, the clock of the times below, over this GPU's */
+    /* octets that run at the same time; -1: not available; 0: unknown */
     int concurrent_octets[CHOICES];
 } gpu_facts;
 static gpu_facts facts[MOST_GPUS];
-/* Recursive: trying waits, and a wait may tell of a kernel that gave up. */
+/* Recursive: a check waits, and a wait may report that a kernel timed out. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-struct lock_guard {                                  /* for as long as it lives */
+struct lock_guard {                              /* holds the lock while it exists */
     lock_guard() { pthread_mutex_lock(&lock); }
     ~lock_guard() { pthread_mutex_unlock(&lock); }
 };
@@ -53,7 +52,7 @@ static persistent_kernel kernel_for(const choice &c)
                                 find_group_kernel(c);
 }
 
-/* ---- what the device can do, asked once ---- */
+/* ---- capabilities of the device, queried once ---- */
 static gpu_facts *facts_of(const weft__device *d)
 {
     gpu_facts *f = &facts[d->index];
@@ -66,8 +65,7 @@ static gpu_facts *facts_of(const weft__device *d)
     f->known = true;
     return f;
 }
-/* Of a thread's products whose weights no register holds, a group's kernel has those in shared memory for
- * which there is room. */
+/* Returns the number of products of a thread whose overflow weights fit in shared memory. */
 static int shared_products(const gpu_facts *f, const persistent_kernel &k)
 {
     const size_t bytes_each = (size_t)k.threads * sizeof(float4), available = (size_t)f->shared - k.bytes;
@@ -77,8 +75,8 @@ static size_t bytes_of(const gpu_facts *f, const persistent_kernel &k)
 {
     return k.bytes + (size_t)shared_products(f, k) * (size_t)k.threads * sizeof(float4);
 }
-/* Shared memory beyond 48 KB, and clusters beyond eight blocks, must be asked for. A refusal is an
- * answer, not an error. */
+/* Requests more than 48 KB of shared memory, and clusters of more than eight blocks, which are opt-in.
+ * Returns false if refused, which is not an error. */
 static bool set_attributes(const gpu_facts *f, const persistent_kernel &k, bool cluster)
 {
     const cudaFuncAttribute shared = cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -115,11 +113,11 @@ static int concurrent_octets(weft__device *d, const choice &c)
     return *known;
 }
 
-/* ---- the estimate, in microseconds a step ---- */
+/* ---- the estimate, in microseconds per step ---- */
 static int64_t octets_of(int64_t sequences) { return (sequences + SEQUENCES - 1) / SEQUENCES; }
 static double step_of(const gpu_facts *f, const choice &c, int64_t octets)
 {
-    /* of up to 32, 64, 128 units; of up to 128, 256, 512 units. Groups were not measured. */
+    /* For up to 32, 64, 128 units; for up to 128, 256, 512 units. Group kernels were not measured. */
     static const double blocks[] = { 0.7, 1.2, 4.8 }, clusters[] = { 1.6, 2.7, 4.4 },
                         groups[] = { 2.1, 3.7, 6.5 };
     const int64_t concurrent = f->concurrent_octets[number_of(c)];
@@ -129,7 +127,7 @@ static double step_of(const gpu_facts *f, const choice &c, int64_t octets)
 }
 
 /* ---- the choice ---- */
-/* The smallest kernel of that way that takes the layer; GENERAL: there is none. */
+/* Returns the smallest kernel of that kind for the layer, or GENERAL if the layer is too large for it. */
 static choice smallest_kernel(const weft__recurrence *r, kernel_kind kind, bool back)
 {
     choice c = { kind, r->cell, r->reset.host != NULL, back, 0 };
@@ -142,15 +140,15 @@ static choice smallest_kernel(const weft__recurrence *r, kernel_kind kind, bool 
 static choice fastest(weft__device *d, const directions &all, bool back, const char *results)
 {
     const weft__recurrence *r = all.of;
-    /* deterministic: by the units only */
-    const int64_t n = d->deterministic ? 1 : r->live.host[0], sequences_factor = d->deterministic ? 1 : all.n;
-    double shortest = (double)sequences_factor * step_of_general(r->hidden, n);
+    /* In a deterministic context only the units decide. */
+    const int64_t n = d->deterministic ? 1 : r->live.host[0], n_directions = d->deterministic ? 1 : all.n;
+    double shortest = (double)n_directions * step_of_general(r->hidden, n);
     choice best = {};
     for (int kind = BLOCKS; kind <= GROUPS; kind++) {
         const choice c = smallest_kernel(r, (kernel_kind)kind, back);
         if (c.kind == GENERAL || results[number_of(c)] == '-' || concurrent_octets(d, c) < 0)
             continue;
-        const double time = step_of(facts_of(d), c, sequences_factor * octets_of(n));
+        const double time = step_of(facts_of(d), c, n_directions * octets_of(n));
         if (time < shortest) {
             shortest = time;
             best = c;
@@ -159,8 +157,8 @@ static choice fastest(weft__device *d, const directions &all, bool back, const c
     return best;
 }
 
-/* ---- trying ---- */
-/* The layers that it was for go by a kernel a step from now on, in both directions. */
+/* ---- the check ---- */
+/* Disables a kernel in both directions. Its layers then use the general kernel. */
 static void disable(const weft__device *d, const choice &c, const char *reason)
 {
     choice other = c;
@@ -168,12 +166,11 @@ static void disable(const weft__device *d, const choice &c, const char *reason)
     store_cached(d, CHECKS, number_of(c), '-'), store_cached(d, CHECKS, number_of(other), '-');
     if (d->log > 0)
         fprintf(stderr,
-                "weft: GPU %d: no kernel for all steps %s any more for %s layers of up to %d units%s: %s had "
-                "%s\n",
+                "weft: GPU %d: disabled the %s kernel for %s layers of up to %d units%s: %s: %s\n",
                 d->index, name_of(c.kind), name_of(c.cell), max_units(c),
                 c.reset ? " in rows" : "", c.back ? "backward" : "forward", reason);
 }
-/* True if it is right. Without memory to try it, it is not taken, but may be next time. */
+/* Returns true if the kernel passes its check. If the check cannot run, the kernel is not used this time. */
 static bool check_choice(weft__device *d, const choice &c)
 {
     const char *wrong = recur_check(d, c);
@@ -198,15 +195,15 @@ static choice choose_by_estimate(weft__device *d, const directions &all, bool ba
             return choice{};
     }
 }
-/* A kernel of that way that can be had and is right; else the general one. */
+/* Returns a kernel of that kind that is available and has passed its check, otherwise the general one. */
 static choice checked(weft__device *d, const weft__recurrence *r, kernel_kind kind, bool back)
 {
     const choice c = kind == GENERAL ? choice{} : smallest_kernel(r, kind, back);
     const bool usable = c.kind != GENERAL && result_of(d, c) != '-' && concurrent_octets(d, c) > 0;
     return usable && (result_of(d, c) == '+' || check_choice(d, c)) ? c : choice{};
 }
-/* By the clock where that is asked for, by the estimate until the clock has told; two directions are not
- * timed together. */
+/* Chooses by measured times if timing is on, by the estimate until they are known. Two directions in one
+ * launch are not timed. */
 static choice choose_by_time(weft__device *d, const directions &all, bool back, timing *now)
 {
     const weft__recurrence *r = all.of;
@@ -228,7 +225,7 @@ static choice choose_by_time(weft__device *d, const directions &all, bool back, 
 }
 static choice choose(weft__device *d, const directions &all, bool back, timing *now)
 {
-    /* "general"; "block", "cluster", "group": wherever that is possible, untried */
+    /* Selects a kernel wherever it is available, without a check. */
     const char *forced = secure_getenv("WEFT_RECUR");
     if (!forced || !*forced)
         return choose_by_time(d, all, back, now);
@@ -241,7 +238,8 @@ static choice choose(weft__device *d, const directions &all, bool back, timing *
 }
 
 /* ---- the launch ---- */
-/* All blocks at once: groups take one eight of sequences after the other. */
+/* Launches the largest number of groups that can run at the same time. Each takes one octet after the
+ * other. */
 static cudaError_t launch_groups(weft__device *d, const choice &c, const directions &all, unsigned octets,
                                  recur_call call)
 {
@@ -256,7 +254,7 @@ static cudaError_t launch_groups(weft__device *d, const choice &c, const directi
     call.words = words_of(d, (size_t)k.words * groups * n, uses, &call.tag);
     call.global_weights =
         global_bytes ? (float4 *)scratch(d, global_bytes * groups * n * (size_t)k.blocks) : NULL;
-    const auto group_kernel = k.function;        /* the name that the emulation knows */
+    const auto group_kernel = k.function;        /* the emulation reads this name */
     if (d->failure[0])
         return cudaErrorMemoryAllocation;
     return LAUNCH_COOP_RAW(group_kernel, dim3(groups * (unsigned)k.blocks, n), dim3((unsigned)k.threads),
@@ -270,7 +268,7 @@ cudaError_t launch_persistent(weft__device *d, const choice &c, const directions
     if (c.kind == GROUPS)
         return launch_groups(d, c, all, octets, call);
     const dim3 grid(octets * blocks, (unsigned)all.n), threads((unsigned)k.threads);
-    /* the names that the emulation knows */
+    /* The emulation reads these names. */
     const auto block_kernel = k.function, cluster_kernel = k.function;
     if (blocks == 1)
         return LAUNCH_RAW(block_kernel, grid, threads, k.bytes, stream_of(d), all, call);
@@ -302,7 +300,7 @@ bool recur_persistent(weft__device *d, const directions &all, bool back, timing 
     return c.kind != GENERAL;
 }
 
-/* ---- for who asks what will be ---- */
+/* ---- information for the user ---- */
 static weft__cell any_persistent()
 {
     int cell = 0;
@@ -351,9 +349,9 @@ void recur_timed_out(weft__device *d, unsigned number)
     const choice c = choice_of((int)number);
     {
         const lock_guard guard;
-        disable(d, c, "a wait without an end");
+        disable(d, c, "timed out waiting for another block");
     }
-    fail(d, WEFT_EDEVICE, "recur: blocks that run one layer waited for each other in vain; "
-                          "from now on such layers take a kernel a step");
+    fail(d, WEFT_EDEVICE, "recur: the blocks of a kernel timed out waiting for each other; this kernel is "
+                          "now disabled");
 }
 #endif

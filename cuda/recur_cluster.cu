@@ -1,13 +1,15 @@
-/* recur_cluster.cu - recurrent layers of up to 512 units: one launch for all steps. A cluster of 4, 8 or 16
- * blocks owns eight sequences from their first step to their last; each block has 32 of the units, keeps
- * their weights in its registers and, of more than 256 units, in its shared memory, and the blocks send each
- * other what a step needs, into shared memory, by stores that a barrier there counts. No block waits for one
- * of another cluster.
+/* recur_cluster.cu - the cluster kernel: all steps of a recurrent layer of up to 512 units in one launch.
+ * sm_90.
  *
- * Numbers go over in fours: a unit's eight sequences are two fours in memory, those of even place and those
- * of odd, since a group of four threads has just such four after a product. A place is written again two
- * steps later, when all who read it have since sent something that the writer has waited for; so there is
- * nothing to wait for but data, and that not for ever. sm_90 only. */
+ * A cluster of 4, 8 or 16 blocks owns an octet of sequences from first step to last. Each block has 32 of
+ * the units and keeps their weights in registers, and those that do not fit (more than 256 units) in shared
+ * memory. Blocks send the numbers of each step into each other's shared memory by asynchronous stores,
+ * whose bytes a barrier there counts. No block waits for one of another cluster.
+ *
+ * A store has four floats: the even or the odd sequences of a unit, because four neighbouring threads have
+ * these after a product. Two buffers alternate. A buffer is written again two steps later. By then each
+ * reader has sent data that the writer has waited for. So blocks wait for data only, and each wait has a
+ * time limit. */
 #ifndef WEFT_DOUBLE
 #include "cuda/recur_wide.h"
 
@@ -28,7 +30,7 @@ __device__ static inline role cluster_role()
 }
 
 /* ---- what blocks send ---- */
-/* Barriers of the two places that steps use in turn; has a thread of this block waited there in vain? */
+/* Barriers of the two buffers, and whether a thread of this block timed out there. */
 typedef struct channel { uint64_t full[2]; unsigned timed_out[2]; } channel;
 __device__ static inline void open_channel(channel *c)
 {
@@ -37,17 +39,17 @@ __device__ static inline void open_channel(channel *c)
         c->timed_out[0] = c->timed_out[1] = 0;
         mbarrier_init_done();
     }
-    __syncwarp();                                /* cluster_sync needs all lanes of a warp together */
+    __syncwarp();                                /* cluster_sync requires all lanes of a warp together */
     cluster_sync();
 }
-/* once for each use i of the channel: 0, 1 .. */
+/* Call once for each use i = 0, 1, .. of the channel. */
 __device__ static inline void expect(channel *c, int i, unsigned bytes)
 {
     if (threadIdx.x == 0)
         mbarrier_arrive_expect(&c->full[i % 2], bytes);
 }
-/* Waits for use i of the channel, but not for ever. Returns false if the wait was in vain. The thread then
- * goes on to the block's next barrier, behind which all threads leave together: given_up. The lanes of a warp
+/* Waits for use i of the channel. Returns false if the wait timed out. The thread then continues to the
+ * block's next barrier, after which all threads see has_timed_out and leave together. The lanes of a warp
  * return together, as the tensor core products that follow require. */
 __device__ static inline bool receive(channel *c, int i, const recur_call &call)
 {
@@ -63,11 +65,11 @@ __device__ static inline bool receive(channel *c, int i, const recur_call &call)
     __syncwarp();
     return arrived;
 }
-/* Behind a barrier of the block that follows a use of the channel: the next but one writes here again,
- * when all have looked. */
+/* Call after the block's first barrier after a use. All threads have called it before that flag is used
+ * again, two uses later. */
 __device__ static inline bool has_timed_out(const channel *c, int i) { return i >= 0 && c->timed_out[i % 2]; }
 
-/* Of four neighbouring threads number k gets value k of each. */
+/* Transposes the values of four neighbouring threads: thread k returns value k of each. */
 __device__ static inline float4 transposed(float (&v)[4], int k)
 {
     for (int pair = 0; pair < 4; pair += 2) {
@@ -88,7 +90,8 @@ __device__ static inline float4 transposed(float (&v)[4], int k)
 }
 
 /* ---- forward ---- */
-/* The states of a group's four sequences go to every block, each thread sending to some. */
+/* Sends the states of four sequences of a unit to every block. Each of the four threads serves some
+ * blocks. */
 template <int BLOCKS>
 __device__ static inline void send_states(const role &me, bool last, float h, float *target, uint64_t *full)
 {
@@ -154,7 +157,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
 }
 
 /* ---- backward ---- */
-/* The sums of a warp's tiles go to the blocks that own their units. */
+/* Sends the sums of a warp's tiles to the blocks that own their units. */
 template <int TILES>
 __device__ static inline void send_sums(const role &me, int first_tile, float (&sum)[TILES][4],
                                         float (*target)[SEQUENCES], uint64_t *full)
@@ -177,7 +180,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
         return;
     float (*d)[weft__gates(C) * BLOCK_UNITS][SEQUENCES] =
         (float (*)[weft__gates(C) * BLOCK_UNITS][SEQUENCES])memory;
-    float (*part)[BLOCKS][BLOCK_UNITS][SEQUENCES] =              /* dh, of each block */
+    float (*part)[BLOCKS][BLOCK_UNITS][SEQUENCES] = /* dh from each block */
         (float (*)[BLOCKS][BLOCK_UNITS][SEQUENCES])d[2];
     float4 *overflow = (float4 *)part[2];
     const role me = cluster_role();
@@ -221,7 +224,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     cluster_sync();
 }
 
-/* ---- which of them ---- */
+/* ---- the table ---- */
 #define FORWARD(C, RESET, N)  { forward_cluster<C, RESET, N>, BLOCK, N, forward_bytes(C, N) }
 #define BACKWARD(C, RESET, N) { backward_cluster<C, RESET, N>, BLOCK, N, backward_bytes(C, N) }
 #define SMALLEST              4

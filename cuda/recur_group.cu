@@ -1,17 +1,20 @@
-/* recur_group.cu - recurrent layers of up to 512 units on GPUs that have no clusters: one launch for all
- * steps, by the sums of recur_cluster.cu in their order, so to the same bits. A group of 4, 8 or 16 blocks
- * has eight sequences from their first step to their last, and then others. All blocks of the launch run at
- * the same time, as many groups as the GPU has room for.
+/* recur_group.cu - the group kernel: all steps of a recurrent layer of up to 512 units in one launch, on
+ * GPUs without large clusters. It adds the same terms in the same order as recur_cluster.cu, so results
+ * have the same bits.
  *
- * Blocks send each other what a step needs through the GPU's memory. A number and the tag of its use are one
- * word of 64 bits there, and who finds the tag has found the number: no flag, nothing whose order matters.
- * Tags never come again, from launch to launch. A place is written again two uses later, when all who read it
- * have since sent something that the writer has waited for; so there is nothing to wait for but data, and
- * that not for ever. */
+ * A group of 4, 8 or 16 blocks runs an octet of sequences from first step to last, then takes the next
+ * octet. The launch is cooperative: all blocks run at the same time, in the largest number of groups that
+ * fits.
+ *
+ * Blocks exchange the numbers of a step through global memory. A number and the tag of its use form one
+ * 64-bit word, so a block that reads the tag has also read the number. No flags, fences or order of stores
+ * are needed. Tags are never reused, not even by later launches. Two buffers alternate. A buffer is written
+ * again two uses later. By then each reader has sent data that the writer has waited for. So blocks wait
+ * for data only, and each wait has a time limit. */
 #ifndef WEFT_DOUBLE
 #include "cuda/recur_wide.h"
 
-/* beside the weights that no register holds */
+/* Bytes of shared memory without overflow weights. */
 __host__ __device__ constexpr size_t forward_bytes(int blocks)
 {
     return BLOCK_UNITS * blocks * SEQUENCES * sizeof(float) + BLOCK * sizeof(float4);
@@ -20,13 +23,14 @@ __host__ __device__ constexpr size_t backward_bytes(weft__cell c)
 {
     return 2 * weft__gates(c) * BLOCK_UNITS * SEQUENCES * sizeof(float);
 }
-/* Words of a use: forward the states of all units, backward what each block has for each of them. */
+/* Words of one use. Forward: the states of all units. Backward: each block's share of each unit's
+ * gradient. */
 __host__ __device__ constexpr int forward_words(int blocks)       { return blocks * BLOCK_UNITS * SEQUENCES; }
 __host__ __device__ constexpr int backward_words(int blocks)      { return blocks * forward_words(blocks); }
 
 /* ---- what blocks send ---- */
-/* A group's words, of two uses in turn; the next use. given_up, in shared memory: has a thread of this block
- * waited in vain in such a use? gone: it has, and all its threads know. */
+/* words: two buffers of `size` words each. use: number of the next use. timed_out, in shared memory, for each
+ * buffer: a thread of this block timed out. failed: set after that, when all threads of the block know. */
 typedef struct channel { uint64_t *words; int size; unsigned use, *timed_out; bool failed; } channel;
 __device__ static inline channel open_channel(const recur_call &call, int group, int size,
                                               unsigned *timed_out)
@@ -43,8 +47,8 @@ __device__ static inline void send(const channel &c, const recur_call &call, int
 {
     store_word(words_of(c, c.use) + position, (uint64_t)(call.tag + c.use) << 32 | __float_as_uint(v));
 }
-/* N words, so far from each other. A wait ends in any case: who has waited in vain (false) goes on to the
- * block's next barrier, and behind it all threads leave together: given_up. */
+/* Reads N words that are `stride` apart. Returns false if the wait timed out. The thread then continues to
+ * the block's next barrier, after which all threads see has_timed_out and leave together. */
 template <int N>
 __device__ static bool receive(const channel &c, const recur_call &call, unsigned use, int position,
                                int stride, float (&v)[N])
@@ -65,14 +69,14 @@ __device__ static bool receive(const channel &c, const recur_call &call, unsigne
         }
     }
 }
-/* Behind a barrier of the block that follows a use; the next but one writes there again, when all have
- * looked. */
+/* Call after the block's first barrier after a use. All threads have called it before that flag is used
+ * again, two uses later. */
 __device__ static inline bool has_timed_out(channel &c, unsigned use)
 {
     return c.failed = c.timed_out[use % 2];
 }
 
-/* ---- weights that are in no register: as many as fit in shared memory, the others in the GPU's ---- */
+/* ---- overflow weights: in shared memory if they fit, otherwise in global memory ---- */
 typedef struct overflow_weights { float4 *shared, *global; int shared_products; } overflow_weights;
 __device__ static inline overflow_weights overflow_of(const recur_call &call, float4 *shared_weights,
                                                       int products)
@@ -99,7 +103,7 @@ __device__ static inline void store_overflow(const overflow_weights &overflow, i
 }
 
 /* ---- forward ---- */
-/* what a block keeps from one eight of sequences to the next, beside its weights */
+/* The state of a block between octets, apart from its weights. */
 typedef struct forward_block {
     float (*state)[SEQUENCES];
     float4 *exchange;
@@ -107,7 +111,7 @@ typedef struct forward_block {
     channel link;
 } forward_block;
 
-/* A thread has one unit's number of each block, so whoever has all has heard of all. */
+/* A thread receives a number of one unit from each block, so afterwards it has heard from all blocks. */
 template <int BLOCKS>
 __device__ static inline void receive_states(const forward_block &b, const recur_call &call)
 {
@@ -185,7 +189,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
 }
 
 /* ---- backward ---- */
-/* The sums of a warp's tiles go to the blocks that own their units. */
+/* Sends the sums of a warp's tiles to the blocks that own their units. */
 template <int BLOCKS, int TILES>
 __device__ static inline void send_sums(const channel &link, const recur_call &call, const role &me, int rank,
                                         int first_tile, const float (&sum)[TILES][4])
@@ -198,7 +202,7 @@ __device__ static inline void send_sums(const channel &link, const recur_call &c
                  sum[tile][j]);
         }
 }
-/* A block's place for the gradients of a step, of two in turn. */
+/* d: two buffers for the gradients of a step. */
 template <weft__cell C> struct backward_block {
     float (*d)[weft__gates(C) * BLOCK_UNITS][SEQUENCES];
     channel link;
@@ -273,7 +277,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
         backward_octet<C, RESET, BLOCKS>(r, call, me, w, overflow, b);
 }
 
-/* ---- which of them ---- */
+/* ---- the table ---- */
 #define FORWARD(C, RESET, BLOCKS)                                                                \
     {                                                                                            \
         forward_group<C, RESET, BLOCKS>, BLOCK, BLOCKS, forward_bytes(BLOCKS),                   \

@@ -1,14 +1,14 @@
-/* recur_tune.cu - finds the fastest kernel of a recurrent layer on this device by timing it. The estimate of
- * recur_choice.cu is for the first calls.
+/* recur_tune.cu - finds the fastest kernel of a recurrent layer on this device by timing the program's
+ * calls. Until then the estimate of recur_choice.cu decides.
  *
- * Calls of a program are timed by events, three of each way that is possible, the estimate's first; nothing
- * waits for them, an event is looked at when the next such layer comes. Then the class of layers has its way,
- * in this program and, kept beside the verdicts, in those after it: it is never decided again. A class is the
- * cell, the direction, whether columns are several sequences, one product or three, up to how many units, and
- * the number of sequences to a factor of two.
+ * Three calls of each possible kernel are timed by events, the estimate's kernel first. Nothing waits for
+ * an event; it is read at the next such layer. Then the class of the layer has its kernel, in this program
+ * and, through the cache, in later ones. It is never decided again. A class is the cell, the direction,
+ * reset, one product or three, the units up to a power of two, and the number of octets up to a power of
+ * two.
  *
- * The ways differ in their last bits. So a context that is deterministic, or of a parallel run, goes by the
- * estimate alone, and so does everybody with WEFT_CACHE=off. */
+ * Kernels differ in their last bits. So a deterministic context, a parallel run and WEFT_CACHE=off use the
+ * estimate only. */
 #ifndef WEFT_DOUBLE
 #include <math.h>
 #include <stdio.h>
@@ -17,17 +17,17 @@
 #include "cuda/recur.h"
 
 enum { SAMPLES = 3, MAX_OPEN = 64, MIN_STEPS = 8 };
-/* A class that is not decided yet; the call that is timed, if `way` is one. */
+/* A class that is not decided yet. kind: the kernel of the call being timed, or -1. */
 struct trial {
     int number, kind, samples[KERNEL_KINDS];
-    double best_ms[KERNEL_KINDS], steps;                   /* milliseconds a step */
+    double best_ms[KERNEL_KINDS], steps;         /* best_ms: milliseconds per step */
     cudaEvent_t start, stop;
 };
 static struct { int n; trial open[MAX_OPEN]; } trials[MOST_GPUS];
 static const char letters[KERNEL_KINDS + 1] = KIND_LETTERS;
 
 /* ---- classes ---- */
-static int log_of(int64_t n, int limit)           /* the power of two at or above it */
+static int log_of(int64_t n, int limit)          /* the exponent of the next power of two */
 {
     int log = 0;
     while (log < limit && (int64_t)1 << log < n)
@@ -57,7 +57,7 @@ bool tune_class_result(const weft__device *d, const weft__recurrence *r, bool ba
 }
 
 /* ---- timing ---- */
-static trial *trial_of(const weft__device *d, int number)         /* NULL: too many at a time */
+static trial *trial_of(const weft__device *d, int number) /* NULL: too many open trials */
 {
     trial *open = trials[d->index].open;
     int i = 0;
@@ -82,7 +82,7 @@ static void close_trial(const weft__device *d, trial *t)
     cudaEventDestroy(t->start), cudaEventDestroy(t->stop);
     *t = trials[d->index].open[--trials[d->index].n];
 }
-/* What was timed last, if it is done; one that cannot be read is forgotten. */
+/* Reads the last timing if it is finished. One that cannot be read is dropped. */
 static void collect(trial *t)
 {
     float ms = 0;
@@ -99,7 +99,7 @@ static void collect(trial *t)
     }
     t->kind = -1;
 }
-/* Of the ways that are possible the first that has not enough times, `first` before others; -1: all have. */
+/* Returns the first possible kernel with too few samples, beginning with the estimated one; -1: none. */
 static int next_kind(const trial *t, const bool (&possible)[KERNEL_KINDS], int estimated)
 {
     for (int i = 0; i < KERNEL_KINDS; i++)
@@ -116,11 +116,11 @@ static kernel_kind decide(const weft__device *d, trial *t, const bool (&possible
     const layer_class c = class_of(t->number);
     if (d->log > 0)
         fprintf(stderr,
-                "weft: GPU %d: %s layers of up to %d units and %d sequences go %s %s: a step takes %.2f us "
-                "by a kernel a step, %.2f in blocks, %.2f in clusters, %.2f in groups\n",
-                d->index, name_of(c.cell), 32 << c.units, SEQUENCES << c.octets, c.back ? "back" : "forward",
-                name_of((kernel_kind)best), 1e3 * t->best_ms[GENERAL], 1e3 * t->best_ms[BLOCKS],
-                1e3 * t->best_ms[CLUSTERS], 1e3 * t->best_ms[GROUPS]);
+                "weft: GPU %d: %s layers of up to %d units and %d sequences, %s: the %s kernel is fastest; "
+                "microseconds per step: general %.2f, block %.2f, cluster %.2f, group %.2f\n",
+                d->index, name_of(c.cell), 32 << c.units, SEQUENCES << c.octets,
+                c.back ? "backward" : "forward", name_of((kernel_kind)best), 1e3 * t->best_ms[GENERAL],
+                1e3 * t->best_ms[BLOCKS], 1e3 * t->best_ms[CLUSTERS], 1e3 * t->best_ms[GROUPS]);
     store_cached(d, TIMINGS, t->number, letters[best]);
     close_trial(d, t);
     return (kernel_kind)best;
