@@ -1,5 +1,4 @@
-/* device_info.cu - describes a GPU to the user: the code it runs, the kernels of recurrent layers, the
- * cache. */
+/* device_info.cu - describes a GPU to the user: its code, the kernels of recurrent layers, the cache. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,9 +4,8 @@
  *
  * A file has three lines: its format, its subject, and a letter for each choice or class of layers with a
  * checksum. A file that is unreadable, damaged or not the user's own is ignored. If writing fails, the next
- * program checks again, which takes milliseconds. rename replaces the file, so it is never read half
- * written. If two programs write at the same time, one may repeat the other's checks. WEFT_CACHE=off: no
- * file. */
+ * program checks again, which takes milliseconds. rename replaces the file, so it is never read half written.
+ * Of simultaneous programs, one may repeat the other's checks. WEFT_CACHE=off: no file. */
 #ifndef WEFT_DOUBLE
 #include <fcntl.h>
 #include <link.h>

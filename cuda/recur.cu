@@ -241,8 +241,7 @@ void recur_general_back(weft__device *d, const weft__recurrence *r)
         K(scale)(d, live * r->hidden, 1, r->carry_c, r->dc0, true);
 }
 
-/* Writes elements first, first + by, .. of the states that enter step t to h_before. Without reset they are
- * stored like its rows. */
+/* Writes elements first, first + by, .. of the states that enter step t to h_before, in the order of rows. */
 __device__ static inline void copy_entering(const weft__recurrence &r, int64_t t, int64_t first, int64_t by)
 {
     const int64_t W = r.width;
@@ -274,8 +273,8 @@ void K(recur_back)(weft__device *d, const weft__recurrence *r)
 }
 
 /* ---- backward in one launch: gradients of the biases, and the states that enter the steps ---- */
-/* Sums of the columns of x [rows, columns], by tiles of columns and chunks of rows. Runs of columns are
- * added to gradients of biases. */
+/* Sums of the columns of x [rows, columns], by tiles of columns and chunks of rows, added to bias gradients
+ * by runs. */
 typedef struct bias_run { int64_t slot, n; weft__into into; } bias_run;
 typedef struct slot_sums {
     int64_t rows, columns, chunk; unsigned tiles, chunks; const real *x; real *partial; unsigned *counters;

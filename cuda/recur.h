@@ -36,9 +36,9 @@ template <weft__cell C> __device__ static inline real forward_cell(real (&slot)[
     return now[0];
 }
 
-/* Replaces the values of the slots by the gradients of their sums. before: as above. dh, dc: the gradients
- * of h and c; dc becomes the gradient of the previous c. Returns the gradient of the previous h without the
- * part that goes through the weights. */
+/* Replaces the values of the slots by the gradients of their sums. before: as above. dh, dc: the gradients of
+ * h and c; dc becomes the gradient of the previous c. Returns the gradient of the previous h without the part
+ * that goes through the weights. */
 template <weft__cell C>
 __device__ static inline real backward_cell(real (&slot)[4], real before, real c, real dh, real &dc)
 {
@@ -93,25 +93,23 @@ typedef struct recur_call {
     int shared_products;
     float4 *global_weights;
 } recur_call;
-/* One direction of a layer, or both. They have equal sizes and are independent; blockIdx.y is the
- * direction. */
+/* One or both directions of a layer, independent and of equal size. blockIdx.y is the direction. */
 typedef struct directions { int n; weft__recurrence of[2]; } directions;
 /* A persistent kernel: threads of a block, blocks that compute one octet, bytes of shared memory. For group
- * kernels also: bytes of a block's overflow weights, which are added to shared memory as far as they fit,
- * and the words that a group exchanges. */
+ * kernels also: bytes of a block's overflow weights, which are added to shared memory as far as they fit, and
+ * the words that a group exchanges. */
 typedef struct persistent_kernel {
     void (*function)(directions, recur_call);
     int threads, blocks;
     size_t bytes, overflow;
     int64_t words;
 } persistent_kernel;
-/* Which kernel. size: 0, 1, 2 for up to 32, 64, 128 units (block kernel) or 128, 256, 512 units (cluster,
- * group). */
+/* size 0, 1, 2: up to 32, 64, 128 units (block kernel), or 128, 256, 512 (cluster and group kernels). */
 typedef enum { GENERAL, BLOCKS, CLUSTERS, GROUPS } kernel_kind;
 typedef struct choice { kernel_kind kind; weft__cell cell; bool reset, back; int size; } choice;
 /* Returns whether code compiled for sm_ARCH contains such a kernel. It lacks kernels that need more shared
- * memory, or clusters of more blocks, than these GPUs have. It has group kernels only where clusters cannot
- * have 16 blocks. */
+ * memory, or clusters of more blocks, than these GPUs have. It has group kernels if clusters cannot have 16
+ * blocks. */
 __host__ __device__ constexpr bool has_code(kernel_kind kind, int arch, int blocks, size_t bytes)
 {
     const bool wide = arch >= 90 && arch < 120;
@@ -120,18 +118,14 @@ __host__ __device__ constexpr bool has_code(kernel_kind kind, int arch, int bloc
            (kind == GROUPS ? !wide :
                              bytes <= room && (kind == BLOCKS || wide || (arch >= 120 && blocks <= 8)));
 }
-enum {
-    KERNEL_KINDS = 4, CHOICES_PER_CELL = 2 * 2 * 3,
-    CHOICES = (KERNEL_KINDS - 1) * WEFT__CELLS * CHOICES_PER_CELL
-};
+enum { KERNEL_KINDS = 4, PER_CELL = 2 * 2 * 3, CHOICES = (KERNEL_KINDS - 1) * WEFT__CELLS * PER_CELL };
 static inline int number_of(const choice &c)
 {
-    return (((int)c.kind - 1) * WEFT__CELLS + (int)c.cell) * CHOICES_PER_CELL + (c.reset * 2 + c.back) * 3 +
-           c.size;
+    return (((int)c.kind - 1) * WEFT__CELLS + (int)c.cell) * PER_CELL + (c.reset * 2 + c.back) * 3 + c.size;
 }
 static inline choice choice_of(int number)
 {
-    const int i = number % CHOICES_PER_CELL, pair = number / CHOICES_PER_CELL;
+    const int i = number % PER_CELL, pair = number / PER_CELL;
     return choice{ (kernel_kind)(BLOCKS + pair / WEFT__CELLS), (weft__cell)(pair % WEFT__CELLS), i / 6 != 0,
                    i / 3 % 2 != 0, i % 3 };
 }
@@ -162,8 +156,7 @@ void recur_end_timing(weft__device *, const timing *); /* call after the layer's
 cudaError_t launch_persistent(weft__device *, const choice &, const directions &, unsigned *timeout);
 /* Disables the kernel of that number after a wait that expired, and fails the context. */
 void recur_timed_out(weft__device *, unsigned number);
-/* Estimates the microseconds of a forward step of n sequences. kind: the kernel with this time. Ignores
- * checks and timings. */
+/* Estimates the microseconds of a forward step of n sequences by the fastest kernel, checked or not. */
 typedef struct estimate { kernel_kind kind; double us; } estimate;
 estimate recur_estimate(weft__device *, int64_t units, int64_t n);
 /* Count the device's kernels that passed or failed their check; return the fastest kernel of a class of

@@ -4,10 +4,10 @@
  * A block owns an octet of sequences from first step to last, so no block waits for another. It keeps the
  * weights in registers, and those that do not fit (more than 64 units) in shared memory.
  *
- * Forward, a thread has all slots of one unit of two sequences and computes the cell without other threads.
- * c stays in its registers; h goes through shared memory. Backward, the gradients of the slots go through
- * shared memory. Two warps share a tile of 16 units of dh, and each sums half of the gates' terms. The
- * inputs of a step are loaded during the step before it. */
+ * Forward, a thread has all slots of one unit of two sequences and computes the cell without other threads. c
+ * stays in its registers; h goes through shared memory. Backward, the gradients of the slots go through
+ * shared memory. Two warps share a tile of 16 units of dh, and each sums half of the gates' terms. The inputs
+ * of a step are loaded during the step before it. */
 #ifndef WEFT_DOUBLE
 #include "cuda/recur_steps.h"
 

@@ -2,8 +2,7 @@
  *
  * It takes the fastest by an estimate until calls have been timed (recur_tune.cu). The times of the
  * estimate were measured on an H100, except those of group kernels. Kernels that the device cannot run, or
- * does not report, are left out. A persistent kernel is checked before its first use (recur_check.cu) and
- * disabled if it fails. */
+ * does not report, are left out. A persistent kernel is checked before its first use, see recur_check.cu. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,8 +201,7 @@ static choice checked(weft__device *d, const weft__recurrence *r, kernel_kind ki
     const bool usable = c.kind != GENERAL && result_of(d, c) != '-' && concurrent_octets(d, c) > 0;
     return usable && (result_of(d, c) == '+' || check_choice(d, c)) ? c : choice{};
 }
-/* Chooses by measured times if timing is on, by the estimate until they are known. Two directions in one
- * launch are not timed. */
+/* Chooses by measured times if timing is on and they are known. Launches of two directions are not timed. */
 static choice choose_by_time(weft__device *d, const directions &all, bool back, timing *now)
 {
     const weft__recurrence *r = all.of;
@@ -238,8 +236,7 @@ static choice choose(weft__device *d, const directions &all, bool back, timing *
 }
 
 /* ---- the launch ---- */
-/* Launches the largest number of groups that can run at the same time. Each takes one octet after the
- * other. */
+/* Launches the largest number of groups that run at the same time. Each takes octet after octet. */
 static cudaError_t launch_groups(weft__device *d, const choice &c, const directions &all, unsigned octets,
                                  recur_call call)
 {
@@ -249,11 +246,9 @@ static cudaError_t launch_groups(weft__device *d, const choice &c, const directi
                    groups = octets < limit ? octets : limit,
                    uses = (octets + groups - 1) / groups * (unsigned)all.of[0].steps;
     call.shared_products = shared_products(f, k);
-    const size_t global_bytes =
-        k.overflow - (size_t)call.shared_products * (size_t)k.threads * sizeof(float4);
+    const size_t extra = k.overflow - (size_t)call.shared_products * (size_t)k.threads * sizeof(float4);
     call.words = words_of(d, (size_t)k.words * groups * n, uses, &call.tag);
-    call.global_weights =
-        global_bytes ? (float4 *)scratch(d, global_bytes * groups * n * (size_t)k.blocks) : NULL;
+    call.global_weights = extra ? (float4 *)scratch(d, extra * groups * n * (size_t)k.blocks) : NULL;
     const auto group_kernel = k.function;        /* the emulation reads this name */
     if (d->failure[0])
         return cudaErrorMemoryAllocation;

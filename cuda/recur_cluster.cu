@@ -1,26 +1,25 @@
 /* recur_cluster.cu - the cluster kernel: all steps of a recurrent layer of up to 512 units in one launch.
  * sm_90.
  *
- * A cluster of 4, 8 or 16 blocks owns an octet of sequences from first step to last. Each block has 32 of
- * the units and keeps their weights in registers, and those that do not fit (more than 256 units) in shared
- * memory. Blocks send the numbers of each step into each other's shared memory by asynchronous stores,
- * whose bytes a barrier there counts. No block waits for one of another cluster.
+ * A cluster of 4, 8 or 16 blocks owns an octet of sequences from first step to last. Each block has 32 of the
+ * units and keeps their weights in registers, and those that do not fit (more than 256 units) in shared
+ * memory. Blocks send the numbers of each step into each other's shared memory by asynchronous stores, whose
+ * bytes a barrier there counts. No block waits for one of another cluster.
  *
  * A store has four floats: the even or the odd sequences of a unit, because four neighbouring threads have
- * these after a product. Two buffers alternate. A buffer is written again two steps later. By then each
- * reader has sent data that the writer has waited for. So blocks wait for data only, and each wait has a
- * time limit. */
+ * these after a product. Two buffers alternate. A buffer is written again two steps later. By then the writer
+ * has data from each reader. So blocks wait for data only, for a limited time. */
 #ifndef WEFT_DOUBLE
 #include "cuda/recur_wide.h"
 
 __host__ __device__ constexpr size_t forward_bytes(weft__cell c, int blocks)
 {
-    return 2 * (BLOCK_UNITS * blocks * SEQUENCES * sizeof(float) + BLOCK * sizeof(float4)) +
+    return 2 * (N_UNITS * blocks * SEQUENCES * sizeof(float) + BLOCK * sizeof(float4)) +
            overflow_bytes(forward_depth(blocks) * forward_tiles(c));
 }
 __host__ __device__ constexpr size_t backward_bytes(weft__cell c, int blocks)
 {
-    return 2 * (weft__gates(c) + blocks) * BLOCK_UNITS * SEQUENCES * sizeof(float) +
+    return 2 * (weft__gates(c) + blocks) * N_UNITS * SEQUENCES * sizeof(float) +
            overflow_bytes(backward_depth(c) * backward_tiles(blocks));
 }
 
@@ -49,7 +48,7 @@ __device__ static inline void expect(channel *c, int i, unsigned bytes)
         mbarrier_arrive_expect(&c->full[i % 2], bytes);
 }
 /* Waits for use i of the channel. Returns false if the wait timed out. The thread then continues to the
- * block's next barrier, after which all threads see has_timed_out and leave together. The lanes of a warp
+ * block's next barrier, after which all threads see expired and leave together. The lanes of a warp
  * return together, as the tensor core products that follow require. */
 __device__ static inline bool receive(channel *c, int i, const recur_call &call)
 {
@@ -65,9 +64,8 @@ __device__ static inline bool receive(channel *c, int i, const recur_call &call)
     __syncwarp();
     return arrived;
 }
-/* Call after the block's first barrier after a use. All threads have called it before that flag is used
- * again, two uses later. */
-__device__ static inline bool has_timed_out(const channel *c, int i) { return i >= 0 && c->timed_out[i % 2]; }
+/* Call after the block's first barrier after a use. The flag is used again two uses later. */
+__device__ static inline bool expired(const channel *c, int i) { return i >= 0 && c->timed_out[i % 2]; }
 
 /* Transposes the values of four neighbouring threads: thread k returns value k of each. */
 __device__ static inline float4 transposed(float (&v)[4], int k)
@@ -90,8 +88,7 @@ __device__ static inline float4 transposed(float (&v)[4], int k)
 }
 
 /* ---- forward ---- */
-/* Sends the states of four sequences of a unit to every block. Each of the four threads serves some
- * blocks. */
+/* Sends the states of four sequences of a unit to every block; each of four threads serves some. */
 template <int BLOCKS>
 __device__ static inline void send_states(const role &me, bool last, float h, float *target, uint64_t *full)
 {
@@ -107,7 +104,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     forward_cluster(const __grid_constant__ directions all, const __grid_constant__ recur_call call)
 {
     const weft__recurrence &r = all.of[blockIdx.y];
-    constexpr int UNITS = BLOCKS * BLOCK_UNITS, DEPTH = forward_depth(BLOCKS), TILES = forward_tiles(C);
+    constexpr int UNITS = BLOCKS * N_UNITS, DEPTH = forward_depth(BLOCKS), TILES = forward_tiles(C);
     DYN_SHARED(float, memory);
     SHARED(link, channel);
     if (!code_exists<has_code(CLUSTERS, ARCH, BLOCKS, forward_bytes(C, BLOCKS))>(call))
@@ -125,8 +122,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     float h = first_state(r, r.h0, first, me.unit), c = has_c(C) ? first_state(r, r.c0, first, me.unit) : 0;
     float sum[TILES][4], ahead[TILES][4] = {}, x[TILES][4];
     load_weights<DEPTH, TILES>(
-        [&](int k, int tile, int j) { return forward_weight<C>(r, me, half * DEPTH + k, tile, j); }, w,
-        overflow);
+        [&](int k, int t, int j) { return forward_weight<C>(r, me, half * DEPTH + k, t, j); }, w, overflow);
     load_states<RESET, UNITS>(r, me, now, state[0]);
     load_sums<C, 1>(r, me, now, bias, ahead);
     open_channel(&link);
@@ -142,10 +138,10 @@ static __global__ void __launch_bounds__(BLOCK, 1)
             expect(&link, i, sizeof state[0]);
         if (i > 0)
             receive(&link, i - 1, call);
-        multiply<DEPTH, TILES>(w, overflow, &state[i % 2][half * DEPTH * 8 + me.part][position_of(me.group)],
+        multiply<DEPTH, TILES>(w, overflow, &state[i % 2][half * DEPTH * 8 + me.part][pos_of(me.group)],
                                call.one_product, sum);
         exchange_sums(me, exchange[i % 2], sum, x);
-        if (has_timed_out(&link, i - 1))
+        if (expired(&link, i - 1))
             break;
         forward_unit<C>(r, me, now, 0, x, h, c);
         start_sequence<C>(r, me, begins, h, c);
@@ -164,7 +160,7 @@ __device__ static inline void send_sums(const role &me, int first_tile, float (&
 {
     UNROLLED for (int tile = 0; tile < TILES; tile++) {
         const int out = (first_tile + tile) * 16 + me.group + me.part / 2 * 8;
-        st_async((float4 *)&target[out % BLOCK_UNITS][me.part % 2 * 4], full, (unsigned)(out / BLOCK_UNITS),
+        st_async((float4 *)&target[out % N_UNITS][me.part % 2 * 4], full, (unsigned)(out / N_UNITS),
                  transposed(sum[tile], me.part));
     }
 }
@@ -178,21 +174,17 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     SHARED(link, channel);
     if (!code_exists<has_code(CLUSTERS, ARCH, BLOCKS, backward_bytes(C, BLOCKS))>(call))
         return;
-    float (*d)[weft__gates(C) * BLOCK_UNITS][SEQUENCES] =
-        (float (*)[weft__gates(C) * BLOCK_UNITS][SEQUENCES])memory;
-    float (*part)[BLOCKS][BLOCK_UNITS][SEQUENCES] = /* dh from each block */
-        (float (*)[BLOCKS][BLOCK_UNITS][SEQUENCES])d[2];
+    float (*d)[weft__gates(C) * N_UNITS][SEQUENCES] = (float (*)[weft__gates(C) * N_UNITS][SEQUENCES])memory;
+    float (*part)[BLOCKS][N_UNITS][SEQUENCES] = (float (*)[BLOCKS][N_UNITS][SEQUENCES])d[2]; /* dh by block */
     float4 *overflow = (float4 *)part[2];
     const role me = cluster_role();
     const int steps = steps_of(r, me.first), rank = (int)cluster_rank();
-    const int first_tile = me.warp * TILES, local_unit = me.unit - rank * BLOCK_UNITS,
-              position = position_of(me.sequence);
+    const int first_tile = me.warp * TILES, local = me.unit - rank * N_UNITS, pos = pos_of(me.sequence);
     float4 w[least_of(DEPTH * TILES, KEPT)];
     float dh[1] = {}, dc[1] = {}, sum[TILES][4];
     step_data x[1], ahead[1];
     load_weights<DEPTH, TILES>(
-        [&](int k, int tile, int j) { return backward_weight(r, me, rank, first_tile + tile, k, j); }, w,
-        overflow);
+        [&](int k, int t, int j) { return backward_weight(r, me, rank, first_tile + t, k, j); }, w, overflow);
     step_rows now = rows_at(r, me.first, steps, 0, !r.reverse),
               next = rows_at(r, me.first, steps, 1, !r.reverse);
     step_rows after = rows_at(r, me.first, steps, 2, !r.reverse);
@@ -204,17 +196,17 @@ static __global__ void __launch_bounds__(BLOCK, 1)
         load_step_data<C, RESET>(r, me, next, after, ahead);
         backward_unit<C, RESET>(r, me, now, 0, x[0], dh[0], dc[0]);
         for (int gate = 0; gate < weft__gates(C); gate++)
-            d[i % 2][gate * BLOCK_UNITS + local_unit][position] = x[0].slot[weft__slot_of(C, true, gate)];
+            d[i % 2][gate * N_UNITS + local][pos] = x[0].slot[weft__slot_of(C, true, gate)];
         expect(&link, i, sizeof part[0]);
         __syncthreads();
-        if (has_timed_out(&link, i - 1))
+        if (expired(&link, i - 1))
             break;
-        multiply<DEPTH, TILES>(w, overflow, &d[i % 2][me.part][position_of(me.group)], call.one_product, sum);
+        multiply<DEPTH, TILES>(w, overflow, &d[i % 2][me.part][pos_of(me.group)], call.one_product, sum);
         send_sums<TILES>(me, first_tile, sum, part[i % 2][rank], &link.full[i % 2]);
         if (!receive(&link, i, call))
             dh[0] = NOT_A_NUMBER;
         for (int block = 0; block < BLOCKS && me.sequence < now.live; block++)
-            dh[0] += part[i % 2][block][local_unit][position];
+            dh[0] += part[i % 2][block][local][pos];
         end_sequence(r, me, x[0].begins, dh[0], dc[0]);
         advance(now, next, after, rows_at(r, me.first, steps, i + 3, !r.reverse));
     }

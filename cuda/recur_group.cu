@@ -1,59 +1,56 @@
-/* recur_group.cu - the group kernel: all steps of a recurrent layer of up to 512 units in one launch, on
- * GPUs without large clusters. It adds the same terms in the same order as recur_cluster.cu, so results
- * have the same bits.
+/* recur_group.cu - the group kernel: all steps of a recurrent layer of up to 512 units in one launch, on GPUs
+ * without large clusters. It adds the same terms in the same order as recur_cluster.cu, so results have the
+ * same bits.
  *
- * A group of 4, 8 or 16 blocks runs an octet of sequences from first step to last, then takes the next
- * octet. The launch is cooperative: all blocks run at the same time, in the largest number of groups that
- * fits.
+ * A group of 4, 8 or 16 blocks runs an octet of sequences from first step to last, then takes the next octet.
+ * The launch is cooperative: all blocks run at the same time, in the largest number of groups that fits.
  *
  * Blocks exchange the numbers of a step through global memory. A number and the tag of its use form one
  * 64-bit word, so a block that reads the tag has also read the number. No flags, fences or order of stores
  * are needed. Tags are never reused, not even by later launches. Two buffers alternate. A buffer is written
- * again two uses later. By then each reader has sent data that the writer has waited for. So blocks wait
- * for data only, and each wait has a time limit. */
+ * again two uses later. By then the writer has data from each reader. So blocks wait for data only, for a
+ * limited time. */
 #ifndef WEFT_DOUBLE
 #include "cuda/recur_wide.h"
 
 /* Bytes of shared memory without overflow weights. */
 __host__ __device__ constexpr size_t forward_bytes(int blocks)
 {
-    return BLOCK_UNITS * blocks * SEQUENCES * sizeof(float) + BLOCK * sizeof(float4);
+    return N_UNITS * blocks * SEQUENCES * sizeof(float) + BLOCK * sizeof(float4);
 }
 __host__ __device__ constexpr size_t backward_bytes(weft__cell c)
 {
-    return 2 * weft__gates(c) * BLOCK_UNITS * SEQUENCES * sizeof(float);
+    return 2 * weft__gates(c) * N_UNITS * SEQUENCES * sizeof(float);
 }
-/* Words of one use. Forward: the states of all units. Backward: each block's share of each unit's
- * gradient. */
-__host__ __device__ constexpr int forward_words(int blocks)       { return blocks * BLOCK_UNITS * SEQUENCES; }
+/* Words of one use: the states of all units; backward each block's share of each unit's gradient. */
+__host__ __device__ constexpr int forward_words(int blocks)       { return blocks * N_UNITS * SEQUENCES; }
 __host__ __device__ constexpr int backward_words(int blocks)      { return blocks * forward_words(blocks); }
 
 /* ---- what blocks send ---- */
 /* words: two buffers of `size` words each. use: number of the next use. timed_out, in shared memory, for each
  * buffer: a thread of this block timed out. failed: set after that, when all threads of the block know. */
 typedef struct channel { uint64_t *words; int size; unsigned use, *timed_out; bool failed; } channel;
-__device__ static inline channel open_channel(const recur_call &call, int group, int size,
-                                              unsigned *timed_out)
+__device__ static inline channel open_channel(const recur_call &call, int group, int size, unsigned *flags)
 {
     if (threadIdx.x < 2)
-        timed_out[threadIdx.x] = 0;
-    return channel{ call.words + (int64_t)group * 2 * size, size, 0, timed_out, false };
+        flags[threadIdx.x] = 0;
+    return channel{ call.words + (int64_t)group * 2 * size, size, 0, flags, false };
 }
 __device__ static inline uint64_t *words_of(const channel &c, unsigned use)
 {
     return c.words + use % 2 * (unsigned)c.size;
 }
-__device__ static inline void send(const channel &c, const recur_call &call, int position, float v)
+__device__ static inline void send(const channel &c, const recur_call &call, int pos, float v)
 {
-    store_word(words_of(c, c.use) + position, (uint64_t)(call.tag + c.use) << 32 | __float_as_uint(v));
+    store_word(words_of(c, c.use) + pos, (uint64_t)(call.tag + c.use) << 32 | __float_as_uint(v));
 }
 /* Reads N words that are `stride` apart. Returns false if the wait timed out. The thread then continues to
- * the block's next barrier, after which all threads see has_timed_out and leave together. */
+ * the block's next barrier, after which all threads see expired and leave together. */
 template <int N>
-__device__ static bool receive(const channel &c, const recur_call &call, unsigned use, int position,
+__device__ static bool receive(const channel &c, const recur_call &call, unsigned use, int pos,
                                int stride, float (&v)[N])
 {
-    const uint64_t *words = words_of(c, use) + position;
+    const uint64_t *words = words_of(c, use) + pos;
     for (wait_state p = start_wait();; look_again()) {
         bool complete = true;
         UNROLLED for (int k = 0; k < N; k++) {
@@ -69,24 +66,17 @@ __device__ static bool receive(const channel &c, const recur_call &call, unsigne
         }
     }
 }
-/* Call after the block's first barrier after a use. All threads have called it before that flag is used
- * again, two uses later. */
-__device__ static inline bool has_timed_out(channel &c, unsigned use)
-{
-    return c.failed = c.timed_out[use % 2];
-}
+/* Call after the block's first barrier after a use. The flag is used again two uses later. */
+__device__ static inline bool expired(channel &c, unsigned use) { return c.failed = c.timed_out[use % 2]; }
 
 /* ---- overflow weights: in shared memory if they fit, otherwise in global memory ---- */
 typedef struct overflow_weights { float4 *shared, *global; int shared_products; } overflow_weights;
-__device__ static inline overflow_weights overflow_of(const recur_call &call, float4 *shared_weights,
-                                                      int products)
+__device__ static inline overflow_weights overflow_of(const recur_call &call, float4 *shared, int products)
 {
-    const int64_t global_products = products - KEPT - call.shared_products;
+    const int64_t n = products - KEPT - call.shared_products;
     const int64_t block = blockIdx.y * gridDim.x + blockIdx.x;
-    return overflow_weights{
-        shared_weights, call.global_weights ? call.global_weights + block * global_products * BLOCK : NULL,
-        call.shared_products
-    };
+    return overflow_weights{ shared, call.global_weights ? call.global_weights + block * n * BLOCK : NULL,
+                             call.shared_products };
 }
 __device__ static inline float4 load_overflow(const overflow_weights &overflow, int i)
 {
@@ -116,10 +106,10 @@ template <int BLOCKS>
 __device__ static inline void receive_states(const forward_block &b, const recur_call &call)
 {
     float v[BLOCKS];
-    const int position = (int)threadIdx.x;
-    receive<BLOCKS>(b.link, call, b.link.use - 1, position, BLOCK, v);
+    const int pos = (int)threadIdx.x;
+    receive<BLOCKS>(b.link, call, b.link.use - 1, pos, BLOCK, v);
     UNROLLED for (int k = 0; k < BLOCKS; k++)
-        ((float *)b.state)[k * BLOCK + position] = v[k];
+        ((float *)b.state)[k * BLOCK + pos] = v[k];
     __syncthreads();
 }
 template <weft__cell C, bool RESET, int BLOCKS, int IN_REGISTERS>
@@ -134,7 +124,7 @@ __device__ static inline void forward_octet(const weft__recurrence &r, const rec
     const int first = first_sequence<RESET>(r, me, now, me.sequence);
     float h = first_state(r, r.h0, first, me.unit), c = has_c(C) ? first_state(r, r.c0, first, me.unit) : 0;
     float sum[TILES][4], ahead[TILES][4] = {}, x[TILES][4];
-    load_states<RESET, BLOCKS * BLOCK_UNITS>(r, me, now, b.state);
+    load_states<RESET, BLOCKS * N_UNITS>(r, me, now, b.state);
     load_sums<C, 1>(r, me, now, b.bias, ahead);
     __syncthreads();
     int i = 0;
@@ -146,16 +136,16 @@ __device__ static inline void forward_octet(const weft__recurrence &r, const rec
         const int begins = RESET ? begins_at(r, next, me.sequence) : (int)WEFT__ON;
         if (i > 0) {
             receive_states<BLOCKS>(b, call);
-            if (has_timed_out(b.link, b.link.use - 1))
+            if (expired(b.link, b.link.use - 1))
                 break;
         }
-        multiply<DEPTH, TILES>(w, overflow, &b.state[half * DEPTH * 8 + me.part][position_of(me.group)],
+        multiply<DEPTH, TILES>(w, overflow, &b.state[half * DEPTH * 8 + me.part][pos_of(me.group)],
                                call.one_product, sum);
         exchange_sums(me, b.exchange, sum, x);
         forward_unit<C>(r, me, now, 0, x, h, c);
         start_sequence<C>(r, me, begins, h, c);
         if (i + 1 < steps)
-            send(b.link, call, me.unit * SEQUENCES + position_of(me.sequence), h), b.link.use++;
+            send(b.link, call, me.unit * SEQUENCES + pos_of(me.sequence), h), b.link.use++;
         advance(now, next, after);
     }
     fill_nan(r, me, i, steps, r.reverse, r.h, r.hidden);
@@ -172,7 +162,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
         return;
     forward_block b = {};
     b.state = (float (*)[SEQUENCES])memory;
-    b.exchange = (float4 *)b.state[BLOCKS * BLOCK_UNITS];
+    b.exchange = (float4 *)b.state[BLOCKS * N_UNITS];
     float4 *shared_weights = b.exchange + BLOCK;
     const overflow_weights overflow = overflow_of(call, shared_weights, DEPTH * TILES);
     const int group = (int)blockIdx.x / BLOCKS, groups = (int)gridDim.x / BLOCKS;
@@ -182,8 +172,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     b.bias = weft__slot_of_h_alone(C) >= 0 && r.b_h_alone && me.unit < r.hidden ? r.b_h_alone[me.unit] : 0;
     b.link = open_channel(call, (int)blockIdx.y * groups + group, forward_words(BLOCKS), timed_out);
     load_weights<DEPTH, TILES>(
-        [&](int k, int tile, int j) { return forward_weight<C>(r, me, half * DEPTH + k, tile, j); }, w,
-        overflow);
+        [&](int k, int t, int j) { return forward_weight<C>(r, me, half * DEPTH + k, t, j); }, w, overflow);
     for (; me.first < r.live.device[0]; me.first += groups * SEQUENCES)
         forward_octet<C, RESET, BLOCKS>(r, call, me, w, overflow, b);
 }
@@ -197,16 +186,13 @@ __device__ static inline void send_sums(const channel &link, const recur_call &c
     UNROLLED for (int tile = 0; tile < TILES; tile++)
         for (int j = 0; j < 4; j++) {
             const int out = (first_tile + tile) * 16 + me.group + j / 2 * 8;
-            const int position = out % BLOCK_UNITS * SEQUENCES + position_of(me.part * 2 + j % 2);
-            send(link, call, (out / BLOCK_UNITS * BLOCKS + rank) * BLOCK_UNITS * SEQUENCES + position,
-                 sum[tile][j]);
+            const int pos = out % N_UNITS * SEQUENCES + pos_of(me.part * 2 + j % 2);
+            send(link, call, (out / N_UNITS * BLOCKS + rank) * N_UNITS * SEQUENCES + pos, sum[tile][j]);
         }
 }
 /* d: two buffers for the gradients of a step. */
-template <weft__cell C> struct backward_block {
-    float (*d)[weft__gates(C) * BLOCK_UNITS][SEQUENCES];
-    channel link;
-};
+template <weft__cell C>
+struct backward_block { float (*d)[weft__gates(C) * N_UNITS][SEQUENCES]; channel link; };
 
 template <weft__cell C, bool RESET, int BLOCKS, int IN_REGISTERS>
 __device__ static inline void backward_octet(const weft__recurrence &r, const recur_call &call,
@@ -214,9 +200,8 @@ __device__ static inline void backward_octet(const weft__recurrence &r, const re
                                              const overflow_weights &overflow, backward_block<C> &b)
 {
     constexpr int DEPTH = backward_depth(C), TILES = backward_tiles(BLOCKS);
-    const int steps = steps_of(r, me.first), rank = (int)blockIdx.x % BLOCKS,
-              position = position_of(me.sequence);
-    const int local_unit = me.unit - rank * BLOCK_UNITS;
+    const int steps = steps_of(r, me.first), rank = (int)blockIdx.x % BLOCKS, pos = pos_of(me.sequence);
+    const int local = me.unit - rank * N_UNITS;
     float dh[1] = { b.link.failed ? NOT_A_NUMBER : 0 }, dc[1] = {}, sum[TILES][4], v[BLOCKS];
     step_data x[1], ahead[1];
     step_rows now = rows_at(r, me.first, steps, 0, !r.reverse),
@@ -225,22 +210,21 @@ __device__ static inline void backward_octet(const weft__recurrence &r, const re
     load_step_data<C, RESET>(r, me, now, next, ahead);
     int i = 0;
     for (; i < steps; i++, b.link.use++) {
-        float (&d)[weft__gates(C) * BLOCK_UNITS][SEQUENCES] = b.d[b.link.use % 2];
+        float (&d)[weft__gates(C) * N_UNITS][SEQUENCES] = b.d[b.link.use % 2];
         x[0] = ahead[0];
         load_step_data<C, RESET>(r, me, next, after, ahead);
         backward_unit<C, RESET>(r, me, now, 0, x[0], dh[0], dc[0]);
         for (int gate = 0; gate < weft__gates(C); gate++)
-            d[gate * BLOCK_UNITS + local_unit][position] = x[0].slot[weft__slot_of(C, true, gate)];
+            d[gate * N_UNITS + local][pos] = x[0].slot[weft__slot_of(C, true, gate)];
         __syncthreads();
-        if (b.link.failed || has_timed_out(b.link, b.link.use - 1)) {
+        if (b.link.failed || expired(b.link, b.link.use - 1)) {
             dh[0] = NOT_A_NUMBER;
             break;
         }
-        multiply<DEPTH, TILES>(w, overflow, &d[me.part][position_of(me.group)], call.one_product, sum);
+        multiply<DEPTH, TILES>(w, overflow, &d[me.part][pos_of(me.group)], call.one_product, sum);
         send_sums<BLOCKS>(b.link, call, me, rank, me.warp * TILES, sum);
-        if (!receive<BLOCKS>(b.link, call, b.link.use,
-                             (rank * BLOCKS * BLOCK_UNITS + local_unit) * SEQUENCES + position,
-                             BLOCK_UNITS * SEQUENCES, v))
+        if (!receive<BLOCKS>(b.link, call, b.link.use, (rank * BLOCKS * N_UNITS + local) * SEQUENCES + pos,
+                             N_UNITS * SEQUENCES, v))
             dh[0] = NOT_A_NUMBER;
         for (int block = 0; block < BLOCKS && me.sequence < now.live; block++)
             dh[0] += v[block];
@@ -262,7 +246,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     if (!code_exists<has_code(GROUPS, ARCH, BLOCKS, backward_bytes(C))>(call))
         return;
     backward_block<C> b = {};
-    b.d = (float (*)[weft__gates(C) * BLOCK_UNITS][SEQUENCES])memory;
+    b.d = (float (*)[weft__gates(C) * N_UNITS][SEQUENCES])memory;
     float4 *shared_weights = (float4 *)b.d[2];
     const overflow_weights overflow = overflow_of(call, shared_weights, DEPTH * TILES);
     const int rank = (int)blockIdx.x % BLOCKS, group = (int)blockIdx.x / BLOCKS,

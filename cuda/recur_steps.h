@@ -2,16 +2,14 @@
  * recur_group.cu: which units and sequences a thread has, the loads and stores of a step, and products by
  * tensor cores. Float only.
  *
- * A step is a tensor core product: weights times eight columns, one for each sequence of an octet. Forward,
- * a warp has eight units; the rows of its two 16-row tiles are their slots 0 and 1, and 2 and 3. So the
- * layout of the result gives a thread all slots of one unit of two sequences. Tensor cores take TF32: a
- * number is split into a high and a low half of 11 bits each, and three products of halves are as exact as
- * fp32. If the context requires only TF32, one product of the high halves is enough. A column never depends
- * on the other columns.
+ * A step is a tensor core product: weights times eight columns, one for each sequence of an octet. Forward, a
+ * warp has eight units; the rows of its two 16-row tiles are their slots 0 and 1, and 2 and 3. So the layout
+ * of the result gives a thread all slots of one unit of two sequences. Tensor cores take TF32: a number is
+ * split into a high and a low half of 11 bits each, and three products of halves are as exact as fp32. If the
+ * context requires only TF32, one product of the high halves is enough. No column depends on another.
  *
- * RESET: a column may hold several sequences, one after the other. Forward, if a sequence begins at the
- * next step, its first state replaces the state that a step leaves. Backward, the gradient of that first
- * state is stored after the step. */
+ * RESET: a column may hold several sequences, one after the other. Forward, if a sequence begins at the next
+ * step, its first state replaces the state of this step. Backward, its gradient is stored after the step. */
 #ifndef WEFT_RECUR_STEPS_H
 #define WEFT_RECUR_STEPS_H
 #include "cuda/ptx.h"
@@ -133,8 +131,7 @@ __device__ static inline void fold(parts &p, float (&sum)[4])
         sum[j] += p.high[j] + p.small[j];
     p = {};
 }
-/* Called after step k of a product. A product waits for the previous one with the same accumulator, so sums
- * are kept short. */
+/* Call after step k. A product waits for the previous one of its accumulator, so its sums are short. */
 __device__ static inline void fold_after(int k, parts &p, float (&sum)[4])
 {
     if (k % FOLDED == FOLDED - 1)
@@ -259,8 +256,7 @@ __device__ static void backward_unit(const weft__recurrence &r, const role &me, 
     const int H = (int)r.hidden;
     if (me.sequence + q >= now.live || me.unit >= H)
         return;                                  /* the slots are 0 */
-    if (RESET && x.begins != WEFT__ON)           /* loaded late: loading ahead would wait for begins in each
-                                                  * step */
+    if (RESET && x.begins != WEFT__ON)           /* ahead, each step would wait for begins */
         x.before = first_state(r, has_c(C) ? r.c0 : r.h0, x.begins, me.unit);
     dc += x.dc;
     dh = backward_cell_of<C>(r, x.slot, x.before, x.c, dh + x.dh, dc);
@@ -269,8 +265,8 @@ __device__ static void backward_unit(const weft__recurrence &r, const role &me, 
     for (int k = 0; k < weft__slots(C); k++)
         r.gates[(int64_t)(now.row + me.sequence + q) * weft__slots(C) * H + k * H + me.unit] = x.slot[k];
 }
-/* After a step at which a sequence begins: stores the gradient of its first state and sets the gradients to
- * 0 for the sequence before it in the column. */
+/* After a step at which a sequence begins: stores the gradient of its first state. The sequence before it in
+ * the column gets 0. */
 __device__ static inline void end_sequence(const weft__recurrence &r, const role &me, int begins, float &dh,
                                            float &dc)
 {

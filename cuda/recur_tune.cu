@@ -1,14 +1,13 @@
-/* recur_tune.cu - finds the fastest kernel of a recurrent layer on this device by timing the program's
- * calls. Until then the estimate of recur_choice.cu decides.
+/* recur_tune.cu - finds the fastest kernel of a recurrent layer on this device by timing the program's calls.
+ * Until then the estimate of recur_choice.cu decides.
  *
- * Three calls of each possible kernel are timed by events, the estimate's kernel first. Nothing waits for
- * an event; it is read at the next such layer. Then the class of the layer has its kernel, in this program
- * and, through the cache, in later ones. It is never decided again. A class is the cell, the direction,
- * reset, one product or three, the units up to a power of two, and the number of octets up to a power of
- * two.
+ * Three calls of each possible kernel are timed by events, the estimate's kernel first. Nothing waits for an
+ * event; it is read at the next such layer. Then the class of the layer has its kernel, in this program and,
+ * through the cache, in later ones. It is never decided again. A class is the cell, the direction, reset, one
+ * product or three, the units up to a power of two, and the number of octets up to a power of two.
  *
- * Kernels differ in their last bits. So a deterministic context, a parallel run and WEFT_CACHE=off use the
- * estimate only. */
+ * Kernels differ in their last bits. So deterministic contexts, parallel runs and WEFT_CACHE=off use the
+ * estimate. */
 #ifndef WEFT_DOUBLE
 #include <math.h>
 #include <stdio.h>

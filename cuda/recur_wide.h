@@ -1,24 +1,21 @@
-/* recur_wide.h - common code of recur_cluster.cu and recur_group.cu, which spread a layer over several
- * blocks.
+/* recur_wide.h - common code of recur_cluster.cu and recur_group.cu: a layer spread over several blocks.
  *
  * Each block has 32 of the units for an octet of sequences. It keeps their weights in registers and, for
  * layers of more than 256 units, the rest in memory (overflow weights). Blocks send each other the numbers
- * of each step. This file has one block's part: the roles of its threads, its weights, its products, and
- * the time limit of its waits. */
+ * of each step. This file has the roles of a block's threads, its weights, products and timed waits. */
 #ifndef WEFT_RECUR_WIDE_H
 #define WEFT_RECUR_WIDE_H
 #include "cuda/recur_steps.h"
 
 /* BLOCK: threads of a block. KEPT: products of a thread whose weights are in registers. A thread with at
  * most SPLIT products keeps both halves of each weight there, so that no step splits them again. */
-enum { BLOCK_UNITS = 32, WARPS = 8, BLOCK = 32 * WARPS, KEPT = 32, SPLIT = 16 };
+enum { N_UNITS = 32, WARPS = 8, BLOCK = 32 * WARPS, KEPT = 32, SPLIT = 16 };
 
 __host__ __device__ constexpr int least_of(int a, int b)          { return a < b ? a : b; }
-/* Forward, a warp has the two tiles of eight units and half of the terms. Backward, it has all of the
- * block's terms and these tiles. */
-__host__ __device__ constexpr int forward_depth(int blocks) { return blocks * BLOCK_UNITS / 16; }
-__host__ __device__ constexpr int backward_depth(weft__cell c) { return weft__gates(c) * BLOCK_UNITS / 8; }
-__host__ __device__ constexpr int backward_tiles(int blocks) { return blocks * BLOCK_UNITS / 16 / WARPS; }
+/* Forward, a warp has the two tiles of eight units and half of the terms; backward these tiles, all terms. */
+__host__ __device__ constexpr int forward_depth(int blocks) { return blocks * N_UNITS / 16; }
+__host__ __device__ constexpr int backward_depth(weft__cell c) { return weft__gates(c) * N_UNITS / 8; }
+__host__ __device__ constexpr int backward_tiles(int blocks) { return blocks * N_UNITS / 16 / WARPS; }
 __host__ __device__ constexpr size_t overflow_bytes(int products)
 {
     return (size_t)(products - least_of(products, KEPT)) * BLOCK * sizeof(float4);
@@ -32,12 +29,12 @@ __device__ static inline role thread_role(int rank, int first)
     return role{ warp,
                 lane / 4,
                 lane % 4,
-                rank * BLOCK_UNITS + warp % 4 * 8 + lane / 4,
+                rank * N_UNITS + warp % 4 * 8 + lane / 4,
                 lane % 4 * 2 + warp / 4,
                 first };
 }
 /* Position of a sequence in the memory of an octet: even ones first. */
-__device__ static inline int position_of(int sequence) { return sequence % 2 * 4 + sequence / 2; }
+__device__ static inline int pos_of(int sequence) { return sequence % 2 * 4 + sequence / 2; }
 
 /* ---- waiting for other blocks ---- */
 /* Clocks until a wait expires, about two seconds. One poll counts for at most POLL_LIMIT, since the GPU may
@@ -133,8 +130,7 @@ __device__ static void multiply(float4 (&w)[least_of(DEPTH * TILES, KEPT)], Over
 }
 
 /* ---- forward ---- */
-/* Two threads each have half of the terms for two sequences. Each adds both halves for its own sequence to
- * x, the input projections. */
+/* Two threads have half of the terms for two sequences. Each adds both halves for one sequence to x. */
 template <int TILES>
 __device__ static void exchange_sums(const role &me, float4 *exchange, const float (&half)[TILES][4],
                                      float (&x)[TILES][4])
@@ -160,7 +156,7 @@ __device__ static void load_states(const weft__recurrence &r, const role &me, co
 {
     for (int i = (int)threadIdx.x; i < UNITS * SEQUENCES; i += BLOCK) {
         const int unit = i / SEQUENCES, s = i % SEQUENCES;
-        state[unit][position_of(s)] = first_state(r, r.h0, first_sequence<RESET>(r, me, now, s), unit);
+        state[unit][pos_of(s)] = first_state(r, r.h0, first_sequence<RESET>(r, me, now, s), unit);
     }
 }
 
@@ -169,7 +165,7 @@ __device__ static inline float backward_weight(const weft__recurrence &r, const 
                                                int k, int j)
 {
     const int out = tile * 16 + me.group + j % 2 * 8, term = k * 8 + me.part + j / 2 * 4, H = (int)r.hidden;
-    const int gate = term / BLOCK_UNITS, in = rank * BLOCK_UNITS + term % BLOCK_UNITS;
+    const int gate = term / N_UNITS, in = rank * N_UNITS + term % N_UNITS;
     return in < H && out < H ? operand(r.w_hh[(gate * H + in) * H + out]) : 0;
 }
 

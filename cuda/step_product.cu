@@ -15,7 +15,7 @@ static int64_t parts_of(int64_t k)
         p--;
     return p;
 }
-/* Returns the row length of the parts, so that all parts have the same alignment. */
+/* Returns the row length of the parts, with the same alignment for all. */
 static int64_t part_stride(int64_t n) { return parts(n, 16) * 16; }
 int64_t reals_of_parts(int64_t rows, int64_t k, int64_t n)
 {

@@ -1,15 +1,14 @@
-/* recur.h - a recurrent layer from the kernels of its back end: the projection of x is one product over all
- * tokens, then comes the recurrence; backward the recurrence first, then one product or sum over all tokens
- * for each gradient. What every back end does, a GPU too, where it has nothing better. It hands over the
- * kernels that this needs.
+/* recur.h - a recurrent layer composed of kernels of its back end, for all back ends, including GPUs, that
+ * have nothing faster. Forward: one product over all tokens for the input projection, then the recurrence.
+ * Backward: the recurrence, then for each gradient one product or sum over all tokens.
  *
- * N tokens of the steps at hand, the first of them in row `at`, F inputs, H hidden units, W the width of h, G
- * = gates H rows of the weights, S = slots H columns of the buffer. What concerns a side of the cell goes by
- * runs of blocks, see weft__blocks_from.
+ * N: tokens of the current steps; `first`: row of the first of them; F: inputs; H: hidden units; W: width
+ * of h; G = gates * H: rows of the weights; S = slots * H: columns of the gates' buffer. Products and sums
+ * of one side of the cell (x or h) are done by runs of blocks, see weft__blocks_from.
  *
- * Where x is a table and tokens have ids, the projection is one of the table's rows, from which tokens take
- * theirs; backward tokens of the same id add up their gates' gradients, and what is a product or sum over
- * tokens on the side of x is one over rows. */
+ * If x is a table and tokens have ids, the rows of the table are projected, and each token copies the row
+ * of its id. Backward, the gates' gradients are summed over tokens with the same id, and the products and
+ * sums of x's side are over rows of the table. */
 #ifndef WEFT_SHARED_RECUR_H
 #define WEFT_SHARED_RECUR_H
 #include <string.h>
@@ -24,24 +23,22 @@ typedef struct layer_kernels {
     weft__recur_kernel *recur;
     weft__recur_back_kernel *recur_back;
     weft__gemm_packs_kernel *gemm_packs;
-    /* NULL: by the kernels above. Else the gradients of the biases from n rows of slots, and r.h_before,
-     * which recur_back then leaves to it */
+    /* Computes bias gradients from n rows of slots, and r.h_before instead of recur_back. NULL: not used. */
     void (*sums)(const struct layer_work *, int64_t n, const real *gates);
-    /* with ids: the tokens' sums from of_rows, to which it adds the biases itself. NULL: they have them */
+    /* With ids: copies tokens' sums from of_rows, adds biases. NULL: of_rows includes the biases. */
     void (*gather_rows)(const struct layer_work *);
-    /* both directions of a layer; NULL: one after the other */
+    /* Runs both directions of a layer. NULL: one after the other. */
     void (*recur_both)(weft__device *, const weft__recurrence *both, bool back);
 } layer_kernels;
-/* A layer at work: on which device, by which kernels. */
+/* A call: the device, the kernels and the layer. */
 typedef struct layer_work { weft__device *d; const layer_kernels *k; const weft__recur_layer *l; } layer_work;
 
 static inline int64_t layer_gates(const weft__recur_layer *l) { return weft__gates(l->r.cell) * l->r.hidden; }
 static inline int64_t layer_slots(const weft__recur_layer *l) { return weft__slots(l->r.cell) * l->r.hidden; }
 
-/* A run of blocks on one side of a cell: n of their rows from row `block` of the weights on, in columns
- * `slot` and on. */
+/* A run of blocks on one side of a cell: n rows of the weights from row `block`, and columns from `slot`. */
 typedef struct layer_run { int64_t block, slot, n; } layer_run;
-/* The run at row `block`, and the one behind it; n 0: there is none left. */
+/* Returns the run at row `block`, or one with n = 0 after the last. */
 static inline layer_run layer_run_at(const weft__recur_layer *l, bool of_h, int64_t block)
 {
     const int64_t H = l->r.hidden;
@@ -61,7 +58,7 @@ static inline int64_t layer_tokens(const weft__recur_layer *l)
     return l->r.start.host[l->r.to] - layer_first(l);
 }
 
-/* c [m, n] (+)= op(a) op(b); rows of a and c are lda and ldc long, those of b as long as they must be. */
+/* Returns the product c [m, n] (+)= op(a) op(b). Rows of a and c have lda and ldc numbers; b is contiguous. */
 static inline weft__product layer_product_of(const layer_work *w, bool ta, int64_t m, int64_t n, int64_t k,
                                              int64_t lda, bool tb, int64_t ldc, bool add,
                                              const weft__finish *epilogue)
@@ -82,20 +79,20 @@ static inline void layer_product(const layer_work *w, bool ta, int64_t m, int64_
     p.back = true;
     w->k->gemm(w->d, &p, a, b, c);
 }
-/* The product of n tokens with the weights of a run, which is what can stay packed. */
+/* Returns the product of n tokens with the weights of a run, which can be packed. */
 static inline weft__product layer_input_product(const layer_work *w, const layer_run *run, int64_t n,
                                                 const weft__finish *epilogue)
 {
     const int64_t F = w->l->inputs;
     return layer_product_of(w, false, n, run->n, F, F, true, layer_slots(w->l), false, epilogue);
 }
-/* Bytes of them in l->packed, whole lines. */
+/* Returns the bytes of these weights in l->packed, in whole cache lines. */
 static inline size_t layer_packed_input(const layer_work *w, const layer_run *run)
 {
     const weft__product p = layer_input_product(w, run, 1, NULL);
     return (w->k->gemm_packs(w->d, &p) + 63) / 64 * 64;
 }
-/* n rows of S numbers, and their sum. */
+/* Returns the grid of the sum over n rows of S numbers. */
 static inline weft__grid layer_columns(const weft__recur_layer *l, int64_t n)
 {
     weft__grid g;
@@ -106,7 +103,7 @@ static inline weft__grid layer_columns(const weft__recur_layer *l, int64_t n)
     g.step[0][1] = 1;
     return g;
 }
-/* The recurrence of a layer: h's bias where only h has a part in a slot. */
+/* Returns the recurrence of a layer, with h's bias for the slot without input. */
 static inline weft__recurrence layer_recurrence(const weft__recur_layer *l)
 {
     const int alone = weft__slot_of_h_alone(l->r.cell);
@@ -116,7 +113,7 @@ static inline weft__recurrence layer_recurrence(const weft__recur_layer *l)
 }
 
 /* ---- forward ---- */
-/* Runs of blocks, to slots or from there: of each side at most one for each of four gates. */
+/* Copies between blocks and slots: at most one for each of four gates, on each side. */
 typedef struct layer_blocks { int64_t n; weft__block_copy of[8]; } layer_blocks;
 static inline void layer_add_block(layer_blocks *b, int64_t width, const real *x, real *y, bool add)
 {
@@ -127,7 +124,7 @@ static inline void layer_add_block(layer_blocks *b, int64_t width, const real *x
     copy->y = y;
     copy->add = add;
 }
-/* What is added to the sums: of a slot that x has a part in, all biases that it has. NULL: none. */
+/* Returns the biases [S] of the sums: for slots with input, the sum of both sides. NULL: no biases. */
 static inline const real *layer_biases(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;
@@ -151,7 +148,7 @@ static inline const real *layer_biases(const layer_work *w)
     w->k->blocks(w->d, b.n, b.of);
     return l->total;
 }
-/* x's side of the sums of rows [n, S], from rows x [n, F]. */
+/* Projects n rows x [n, F] to sums [n, S]. */
 static inline void layer_inputs(const layer_work *w, int64_t n, const real *x, real *sums, const real *biases)
 {
     const weft__recur_layer *l = w->l;
@@ -165,7 +162,7 @@ static inline void layer_inputs(const layer_work *w, int64_t n, const real *x, r
         w->k->gemm(w->d, &p, x, l->w_ih + run.block * F, sums + run.slot);
     }
 }
-/* All that comes before the recurrence, which is returned. */
+/* Does everything before the recurrence, and returns the recurrence. */
 static inline weft__recurrence layer_projected(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;
@@ -203,7 +200,7 @@ static inline void layer_forward(weft__device *d, const layer_kernels *k, const 
 }
 
 /* ---- backward: after the recurrence the gates' buffer holds gradients ---- */
-/* Of n rows of x and the gradients of the sums that they are in. */
+/* Adds the gradients of x and w_ih from n rows of x and of the slots' gradients. */
 static inline void layer_inputs_back(const layer_work *w, int64_t n, const real *gates, const real *x,
                                      real *dx)
 {
@@ -243,7 +240,8 @@ static inline void layer_biases_back(const layer_work *w, int64_t n, const real 
         return;
     w->k->sum(w->d, &g, gates, l->total, false);
     for (int of_h = 0; of_h < 2; of_h++) {
-        if (of_h && into[1].to == into[0].to)    /* tied: no two blocks at once to one place */
+        if (of_h && into[1].to == into[0].to)    /* tied biases: two blocks with one destination go one
+                                                  * after the other */
             w->k->blocks(w->d, b.n, b.of), b.n = 0;
         if (into[of_h].to)
             EACH_RUN_OF(run, l, of_h)
@@ -251,8 +249,7 @@ static inline void layer_biases_back(const layer_work *w, int64_t n, const real 
     }
     w->k->blocks(w->d, b.n, b.of);
 }
-/* The side of x, by its tokens or, where of_rows has the sums over them, by the table's rows; and what is
- * summed. */
+/* Computes the gradients of x's side and of the biases, over tokens or over rows of the table (of_rows). */
 static inline void layer_side_of_x(const layer_work *w, int64_t n, const real *gates, const real *x, real *dx)
 {
     layer_inputs_back(w, n, gates, x, dx);
@@ -270,7 +267,7 @@ static inline void layer_rows_back(const layer_work *w)
     const weft__recur_layer *l = w->l;
     layer_side_of_x(w, l->rows, l->of_rows, l->x, l->dx.to);
 }
-/* All that comes after the recurrence. */
+/* Does everything after the recurrence. */
 static inline void layer_gradients(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;

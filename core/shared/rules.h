@@ -1,11 +1,11 @@
-/* rules.h - the rules of torch.optim, for one number: dx its gradient; m, v, a its state. */
+/* rules.h - the update rules of torch.optim, for one number. dx: its gradient; m, v, a: its state. */
 #ifndef WEFT_SHARED_RULES_H
 #define WEFT_SHARED_RULES_H
 #include <float.h>
 #include "core/kernels.h"
 #include "core/shared/philox.h"
 
-typedef struct rule {                            /* an update's numbers that do not depend on the element */
+typedef struct rule {                            /* values of an update that are the same for all elements */
     real rate, correct;                          /* Adam: lr / (1 - beta1^t), sqrt(1 - beta2^t) */
     bool first;
 } rule;
@@ -35,7 +35,7 @@ WEFT__BOTH void rmsprop(const weft__update *u, real dx, real *m, real *v, real *
     *v = square;
     if (u->centered)
         mean = *a = u->beta2 * *a + (1 - u->beta2) * g;
-    real spread = square - mean * mean;          /* of equal gradients 0, and below it by rounding */
+    real spread = square - mean * mean;          /* 0 for equal gradients, or below by rounding */
     real step = g / (sqrt(spread < 0 ? 0 : spread) + u->eps);
     if (u->beta1 != 0)
         step = *m = u->beta1 * *m + step;
@@ -50,12 +50,12 @@ WEFT__BOTH void adam(const weft__update *u, const rule *r, real dx, real *m, rea
     *m = mean, *v = square;
     *x = decayed - r->rate * mean / (sqrt(square) / r->correct + u->eps);
 }
-/* ---- will what the update writes be finite? ---- *
- * Proved from sizes alone: of the gradients, and of what was there before. Rounding is in the slack of each
- * step, and what is larger on the way than its result in the room below `limit`. NaN proves nothing. Adam's
- * step is bounded by that of |m| / sqrt(v), kept in most.a: with m' = b1 m + (1 - b1) g and v' = b2 v + (1 -
- * b2) g^2 its square is at most b1^2 / b2 times what it was, plus (1 - b1)^2 / (1 - b2) (Cauchy, Schwarz);
- * `lost` is what small squares may lose. */
+/* ---- proof that an update writes only finite numbers ---- *
+ * The proof uses upper bounds of the gradients and of the values before. `slack` covers the rounding of a
+ * step, and the margin of `limit` covers intermediate results. NaN proves nothing. Adam's step is bounded
+ * by |m| / sqrt(v), kept in most.a. With m' = b1 m + (1 - b1) g and v' = b2 v + (1 - b2) g^2, its square is
+ * at most b1^2 / b2 times the old one, plus (1 - b1)^2 / (1 - b2) (Cauchy, Schwarz). lost_squares bounds
+ * the loss by squares that underflow. */
 WEFT__BOTH double lost_squares(double b2)
 {
     return 3 * (sizeof(real) == 8 ? DBL_MIN : (double)FLT_MIN) / (1 - b2);
@@ -65,7 +65,7 @@ WEFT__BOTH double ratio(const weft__update *u, real m, real v)
     return fabs((double)m) / sqrt((double)v + lost_squares((double)u->beta2));
 }
 
-/* the step without its rate */
+/* Return the step before its rate, and update the bounds. */
 WEFT__BOTH double sgd_most(const weft__update *u, double g, weft__most *most)
 {
     double b1 = (double)u->beta1;
@@ -74,7 +74,7 @@ WEFT__BOTH double sgd_most(const weft__update *u, double g, weft__most *most)
     most->m = b1 * most->m + (1 + fabs((double)u->beta2)) * g;
     return u->nesterov ? g + b1 * most->m : most->m;
 }
-/* centred, equal gradients leave eps alone */
+/* If centered, equal gradients have spread 0 and the divisor is eps. */
 WEFT__BOTH double rmsprop_most(const weft__update *u, double g, weft__most *most)
 {
     double b2 = (double)u->beta2, eps = (double)u->eps, step = g / eps,
@@ -125,7 +125,7 @@ WEFT__BOTH void foresee_by(const weft__update *u, bool anew, weft__guard *g)
     g->over = 0;
     g->known = g->known && !anew;
     g->sure = g->finite && g->known && stays_finite(u, &g->most);
-    if (g->finite && !g->sure) {                   /* then it is rehearsed, and known again */
+    if (g->finite && !g->sure) {                 /* the update is then rehearsed, which sets the bounds */
         g->known = 1;
         g->most.x = g->most.m = g->most.v = g->most.a = 0;
     }
@@ -138,7 +138,7 @@ WEFT__BOTH void count_step(weft__guard *g, bool finite)
     else
         g->skipped++, g->in_a_row++;
 }
-/* The first element, if there is one, that would not stay finite. */
+/* Records that the update would not be finite, first at element `bad`. */
 WEFT__BOTH void rehearsed(int64_t bad, weft__guard *g)
 {
     g->finite = g->known = 0;
@@ -150,14 +150,14 @@ WEFT__BOTH double larger(double most, real x)
     return x - x == 0 && fabs((double)x) > most ? fabs((double)x) : most;
 }
 
-/* of Adam's finite numbers */
+/* Updates the bound of |m| / sqrt(v) for Adam, if m and v are finite. */
 WEFT__BOTH void ratios(const weft__update *u, real m, real v, weft__most *most)
 {
     double r = u->rule == WEFT__ADAM || u->rule == WEFT__ADAMW ? ratio(u, m, v) : 0;
     most->a = r > most->a && m - m == 0 && v - v == 0 ? r : most->a;
 }
 
-/* By the update's rule, which looks only at the state that it has: element i. */
+/* Updates element i. A rule reads only the state vectors that it has. */
 WEFT__BOTH void update_one(const weft__update *u, const rule *r, int64_t i, const real *dx, real *m, real *v,
                            real *a, real *x)
 {
@@ -168,7 +168,7 @@ WEFT__BOTH void update_one(const weft__update *u, const rule *r, int64_t i, cons
     else
         adam(u, r, dx[i], m + i, v + i, x + i);
 }
-/* Whether what is finite of element i would stay so; nothing is written but `most`. */
+/* Returns whether the finite numbers of element i stay finite. Writes only the bounds, to `most`. */
 WEFT__BOTH bool rehearse_one(const weft__update *u, const rule *r, bool moves, int64_t i, const real *dx,
                              const real *m, const real *v, const real *a, const real *x, weft__most *most)
 {
