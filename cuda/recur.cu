@@ -273,8 +273,7 @@ void K(recur_back)(weft__device *d, const weft__recurrence *r)
 }
 
 /* ---- backward in one launch: gradients of the biases, and the states that enter the steps ---- */
-/* Sums of the columns of x [rows, columns], by tiles of columns and chunks of rows, added to bias gradients
- * by runs. */
+/* Sums of the columns of x [rows, columns], by tiles of columns and chunks of rows, for bias gradients. */
 typedef struct bias_run { int64_t slot, n; weft__into into; } bias_run;
 typedef struct slot_sums {
     int64_t rows, columns, chunk; unsigned tiles, chunks; const real *x; real *partial; unsigned *counters;

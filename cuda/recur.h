@@ -108,8 +108,7 @@ typedef struct persistent_kernel {
 typedef enum { GENERAL, BLOCKS, CLUSTERS, GROUPS } kernel_kind;
 typedef struct choice { kernel_kind kind; weft__cell cell; bool reset, back; int size; } choice;
 /* Returns whether code compiled for sm_ARCH contains such a kernel. It lacks kernels that need more shared
- * memory, or clusters of more blocks, than these GPUs have. It has group kernels if clusters cannot have 16
- * blocks. */
+ * memory, or clusters of more blocks, than these GPUs have. It has group kernels if clusters lack 16 blocks. */
 __host__ __device__ constexpr bool has_code(kernel_kind kind, int arch, int blocks, size_t bytes)
 {
     const bool wide = arch >= 90 && arch < 120;

@@ -27,7 +27,7 @@ __host__ __device__ constexpr int forward_tiles(weft__cell c) { return weft__slo
 
 /* ---- a thread's role: a unit of one or two sequences ---- */
 typedef struct role {
-    /* lane = 4 group + part. group: row and column of a tile; part: half of the first of two columns */
+    /* lane = 4 group + part. group: a row (or column) of a tile; part: a pair of columns */
     int warp, group, part;
     int unit, sequence;                          /* sequence: the first of its sequences, in the octet */
     int first;                                   /* the octet's first sequence */
@@ -265,8 +265,8 @@ __device__ static void backward_unit(const weft__recurrence &r, const role &me, 
     for (int k = 0; k < weft__slots(C); k++)
         r.gates[(int64_t)(now.row + me.sequence + q) * weft__slots(C) * H + k * H + me.unit] = x.slot[k];
 }
-/* After a step at which a sequence begins: stores the gradient of its first state. The sequence before it in
- * the column gets 0. */
+/* After a step at which a sequence begins: stores its first state's gradient. The sequence before it in the
+ * column gets 0. */
 __device__ static inline void end_sequence(const weft__recurrence &r, const role &me, int begins, float &dh,
                                            float &dc)
 {

@@ -1,6 +1,5 @@
 /* recur_table.h - defines a file's table of persistent kernels, by cell, reset, size and direction. The
- * including file defines the entries FORWARD and BACKWARD (C, RESET, SIZE) and the SMALLEST of three
- * sizes. */
+ * including file defines the entries FORWARD and BACKWARD (C, RESET, SIZE), and SMALLEST of three sizes. */
 #define BOTH(C, RESET, SIZE) { FORWARD(C, RESET, SIZE), BACKWARD(C, RESET, SIZE) }
 #define SIZES(C, RESET)                                                                             \
     {                                                                                               \

@@ -6,7 +6,7 @@
  * through the cache, in later ones. It is never decided again. A class is the cell, the direction, reset, one
  * product or three, the units up to a power of two, and the number of octets up to a power of two.
  *
- * Kernels differ in their last bits. So deterministic contexts, parallel runs and WEFT_CACHE=off use the
+ * Kernels differ in their last bits. Deterministic contexts, parallel runs and WEFT_CACHE=off use the
  * estimate. */
 #ifndef WEFT_DOUBLE
 #include <math.h>

@@ -6,7 +6,8 @@
  * gates, which become gradients of the sums. was, now [states]: the states before and after; 0 is h, 1 is c.
  * GATES computes the first n slots and c, OUT the other slots and h. BACK gets the gradients of h and c in d,
  * and replaces them by those of the previous h and c, without the part that goes through the product. A body
- * reads only the last of the previous states: h, or c if there are two. It does not branch on numbers. */
+ * reads only the last of the previous states: h, or c if there are two. It has no memory and no branches on
+ * numbers. */
 #define GATES(name, n)         \
     enum { name##_first = n }; \
     CELL_FN void name##_gates(CELL_MAYBE num *s, CELL_MAYBE const num *was, CELL_MAYBE num *now)

@@ -58,7 +58,7 @@ static inline int64_t layer_tokens(const weft__recur_layer *l)
     return l->r.start.host[l->r.to] - layer_first(l);
 }
 
-/* Returns the product c [m, n] (+)= op(a) op(b). Rows of a and c have lda and ldc numbers; b is contiguous. */
+/* Returns the product c [m, n] (+)= op(a) op(b). Rows of a and c: lda, ldc numbers; b is contiguous. */
 static inline weft__product layer_product_of(const layer_work *w, bool ta, int64_t m, int64_t n, int64_t k,
                                              int64_t lda, bool tb, int64_t ldc, bool add,
                                              const weft__finish *epilogue)
