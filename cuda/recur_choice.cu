@@ -290,7 +290,7 @@ bool recur_persistent(weft__device *d, const directions &all, bool back, timing 
     }
     if (c.kind != GENERAL) {
         d->recurrent[c.kind]++;
-        launched(d, launch_persistent(d, c, all, distress_cell(d)), "recur");
+        launched(d, launch_persistent(d, c, all, timeout_flag(d)), "recur");
     }
     return c.kind != GENERAL;
 }

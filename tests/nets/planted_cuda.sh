@@ -92,7 +92,7 @@ catches "a refused trial that counts as good"        recur_check.cu      's/retu
 catches "a wait without an end"                      recur_wide.h:recur_cluster.cu 's/p.elapsed <= WAIT_LIMIT/true/'                       test_cuda_recur 'recur_choice/wait*'
 catches "rows of old numbers behind a wait in vain"  recur_cluster.cu    's/^    fill_nan\(r, me, i, steps, r.reverse.*//'              test_cuda_recur 'recur_choice/wait*'
 catches "a gradient of what a group never got"       recur_group.cu      's/^            dh\[0\] = NOT_A_NUMBER;/{}/'                 test_cuda_recur 'recur_choice/wait_for_a_g*'
-catches "a distress that nobody looks at"            device.cu           's/c->distress != ~0u/false/'                              test_cuda_recur 'recur_choice/wait*'
+catches "a distress that nobody looks at"            device.cu           's/c->timeout != ~0u/false/'                              test_cuda_recur 'recur_choice/wait*'
 catches "a verdict of another driver"                kernel_cache.cu         's/cudaDriverGetVersion\(&cuda\)/cudaRuntimeGetVersion(\&cuda)/'  test_cuda_recur 'recur_choice/wrong*'
 catches "a verdict that is damaged"                  kernel_cache.cu         's/return !strcmp\(whole, text\);/return true;/'            test_cuda_recur 'recur_choice/damaged*'
 catches "a verdict by somebody else"                 kernel_cache.cu         's/ && !\(s.st_mode & 022\) &&/ \&\&/'                             test_cuda_recur 'recur_choice/damaged*'
