@@ -108,14 +108,15 @@ typedef struct persistent_kernel {
 typedef enum { GENERAL, BLOCKS, CLUSTERS, GROUPS } kernel_kind;
 typedef struct choice { kernel_kind kind; weft__cell cell; bool reset, back; int size; } choice;
 /* Returns whether code compiled for sm_ARCH contains such a kernel. It lacks kernels that need more shared
- * memory, or clusters of more blocks, than these GPUs have. It has group kernels if clusters lack 16 blocks. */
+ * memory, or clusters of more blocks, than these GPUs have. It has group kernels only where clusters cannot
+ * have 16 blocks. */
 __host__ __device__ constexpr bool has_code(kernel_kind kind, int arch, int blocks, size_t bytes)
 {
     const bool wide = arch >= 90 && arch < 120;
-    const size_t room = (size_t)(wide ? 227 : arch < 90 ? 163 : 99) << 10;
+    const size_t limit = (size_t)(wide ? 227 : arch < 90 ? 163 : 99) << 10;
     return arch == EVERY_ARCH ||
            (kind == GROUPS ? !wide :
-                             bytes <= room && (kind == BLOCKS || wide || (arch >= 120 && blocks <= 8)));
+                             bytes <= limit && (kind == BLOCKS || wide || (arch >= 120 && blocks <= 8)));
 }
 enum { KERNEL_KINDS = 4, PER_CELL = 2 * 2 * 3, CHOICES = (KERNEL_KINDS - 1) * WEFT__CELLS * PER_CELL };
 static inline int number_of(const choice &c)
@@ -155,7 +156,7 @@ void recur_end_timing(weft__device *, const timing *); /* call after the layer's
 cudaError_t launch_persistent(weft__device *, const choice &, const directions &, unsigned *timeout);
 /* Disables the kernel of that number after a wait that expired, and fails the context. */
 void recur_timed_out(weft__device *, unsigned number);
-/* Estimates the microseconds of a forward step of n sequences by the fastest kernel, checked or not. */
+/* Returns the kernel that the estimate prefers, checked or not, and its microseconds per forward step. */
 typedef struct estimate { kernel_kind kind; double us; } estimate;
 estimate recur_estimate(weft__device *, int64_t units, int64_t n);
 /* Count the device's kernels that passed or failed their check; return the fastest kernel of a class of
@@ -209,7 +210,7 @@ const char *cached(const weft__device *, cache_kind);
 void store_cached(const weft__device *, cache_kind, int number, char letter);
 /* Writes the folder of the stored results, which ends in "/weft". Returns false if nothing is stored. */
 bool cache_folder(char *path, size_t size);
-bool cache_is_off();                         /* WEFT_CACHE */
+bool cache_is_off();                             /* WEFT_CACHE */
 /* recur_tune.cu: returns whether layers are timed here, the result of a layer's class, or of a class by
  * number. tune selects the kernel of this call among the possible ones; `first` is the estimate's. If it
  * times the call, call tune_end when all of it is launched. */

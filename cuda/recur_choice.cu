@@ -1,8 +1,9 @@
 /* recur_choice.cu - chooses the kernel of a recurrent layer: general, block, cluster or group.
  *
- * It takes the fastest by an estimate until calls have been timed (recur_tune.cu). The times of the
- * estimate were measured on an H100, except those of group kernels. Kernels that the device cannot run, or
- * does not report, are left out. A persistent kernel is checked before its first use, see recur_check.cu. */
+ * It takes the fastest by an estimate until calls have been timed (recur_tune.cu). The times of the estimate
+ * were measured on an H100, except those of group kernels. Kernels that the device cannot run, or does not
+ * report, are left out. A persistent kernel is checked before its first use (recur_check.cu) and disabled if
+ * it fails. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

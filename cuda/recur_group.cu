@@ -8,8 +8,8 @@
  * Blocks exchange the numbers of a step through global memory. A number and the tag of its use form one
  * 64-bit word, so a block that reads the tag has also read the number. No flags, fences or order of stores
  * are needed. Tags are never reused, not even by later launches. Two buffers alternate. A buffer is written
- * again two uses later. By then the writer has data from each reader. So waits are for data only, and
- * limited. */
+ * again two uses later. By then the writer has data from each reader. So blocks wait for data only, for a
+ * limited time. */
 #ifndef WEFT_DOUBLE
 #include "cuda/recur_wide.h"
 

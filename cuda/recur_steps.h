@@ -265,8 +265,8 @@ __device__ static void backward_unit(const weft__recurrence &r, const role &me, 
     for (int k = 0; k < weft__slots(C); k++)
         r.gates[(int64_t)(now.row + me.sequence + q) * weft__slots(C) * H + k * H + me.unit] = x.slot[k];
 }
-/* After a step at which a sequence begins: stores its first state's gradient. The sequence before it in the
- * column gets 0. */
+/* After a step at which a sequence begins: stores the gradient of its first state. The sequence before it in
+ * the column continues with 0. */
 __device__ static inline void end_sequence(const weft__recurrence &r, const role &me, int begins, float &dh,
                                            float &dc)
 {

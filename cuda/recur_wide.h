@@ -7,8 +7,8 @@
 #define WEFT_RECUR_WIDE_H
 #include "cuda/recur_steps.h"
 
-/* BLOCK: threads of a block. KEPT: products of a thread whose weights are in registers. A thread with at
- * most SPLIT products keeps both halves of each weight there, so that no step splits them again. */
+/* Units, warps and threads of a block. KEPT: products of a thread whose weights are in registers. A thread
+ * with at most SPLIT products keeps both halves of each weight there, so that no step splits them again. */
 enum { N_UNITS = 32, WARPS = 8, BLOCK = 32 * WARPS, KEPT = 32, SPLIT = 16 };
 
 __host__ __device__ constexpr int least_of(int a, int b)          { return a < b ? a : b; }
@@ -130,7 +130,8 @@ __device__ static void multiply(float4 (&w)[least_of(DEPTH * TILES, KEPT)], Over
 }
 
 /* ---- forward ---- */
-/* Two threads have half of the terms for two sequences. Each adds both halves for one sequence to x. */
+/* Two threads each have half of the terms for two sequences. Each adds both halves for its own sequence to x,
+ * the input projections. */
 template <int TILES>
 __device__ static void exchange_sums(const role &me, float4 *exchange, const float (&half)[TILES][4],
                                      float (&x)[TILES][4])
