@@ -149,13 +149,13 @@ typedef struct fault_cell {
     /* what the value had to be below; the kernel's name, a pointer of the host's */
     unsigned long long below, by;
     /* the number of a kernel that has waited in vain (recur.h); ~0: none */
-    unsigned distress;
+    unsigned timeout;
 } fault_cell;
 /* a kernel's argument */
 typedef struct faults { fault_cell *cell; unsigned long long number; const char *by; } faults;
 faults faults_for(weft__device *, const char *kernel);
 #define faults_of(d) faults_for(d, __func__)     /* for one launch */
-unsigned *distress_cell(weft__device *);
+unsigned *timeout_flag(weft__device *);
 
 /* value if least <= value < below, else -1 and a fault. */
 __device__ static inline int64_t within(faults f, int64_t row, int64_t value, int64_t least, int64_t below)

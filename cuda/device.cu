@@ -83,8 +83,8 @@ bool is_orphan(weft__device *d)
 static void look_at_faults(weft__device *d)      /* after a wait */
 {
     fault_cell *c = gpu_of(d)->fault;
-    if (c->distress != ~0u)
-        recur_gave_up(d, c->distress);
+    if (c->timeout != ~0u)
+        recur_timed_out(d, c->timeout);
     if (c->first != ~0ULL && !d->fault.is)
         d->fault = weft__fault{ true, (int64_t)(c->at >> 32), (int32_t)(uint32_t)c->at, (int64_t)c->below,
                                 plain((const char *)c->by) };
@@ -109,7 +109,7 @@ void launched(weft__device *d, cudaError_t error, const char *kernel)
         d->fault.by = NULL;                      /* whoever runs now has done it */
 }
 
-unsigned *distress_cell(weft__device *d) { return &gpu_of(d)->fault_there->distress; }
+unsigned *timeout_flag(weft__device *d) { return &gpu_of(d)->fault_there->timeout; }
 
 faults faults_for(weft__device *d, const char *kernel)
 {

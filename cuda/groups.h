@@ -1,10 +1,9 @@
-/* groups.h - how the kernels that are not products walk: over planes (rows by columns), loop nests and runs
- * of rows, and how the threads of a group put their results together.
+/* groups.h - launch shapes and loops of the pointwise and reduction kernels: over planes (rows by columns),
+ * loop nests and runs of rows, and the reduction within a group of threads.
  *
- * A group is the threads that share one result. Either they lie side by side along the numbers of one run,
- * or, where a run has several columns, threads side by side are columns and those below one another share a
- * column. Which it is, and how many they are, follows from sizes alone, and so does the order of every
- * sum. */
+ * A group is the threads that share one result. If a run has one column, they are consecutive threads along
+ * the run. Otherwise consecutive threads are columns, and the threads of one column form a group. The layout,
+ * the size of a group and the order of every sum follow from sizes only. */
 #ifndef WEFT_GROUPS_H
 #define WEFT_GROUPS_H
 #include "cuda/ptx.h"
@@ -12,7 +11,7 @@
 #include "core/shared/nests.h"
 
 typedef struct shape { dim3 grid, threads; } shape;
-/* LAUNCH without dynamic shared memory: (d, kernel, shape, arguments...). */
+/* LAUNCH_SHAPE(d, kernel, shape, arguments...) is LAUNCH without dynamic shared memory. */
 #define LAUNCH_SHAPE(d, kernel, of, ...)                                \
     do {                                                                \
         const shape of_ = (of);                                         \
@@ -22,7 +21,7 @@ typedef struct shape { dim3 grid, threads; } shape;
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t most(int64_t a, int64_t b)  { return a > b ? a : b; }
 static inline int64_t parts(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
-/* The smallest power of two that is not below n, but no more than `limit`. */
+/* Returns the smallest power of two that is at least n, limited by `limit`. */
 static inline int power_for(int64_t n, int limit)
 {
     int p = 1;
@@ -32,8 +31,7 @@ static inline int power_for(int64_t n, int limit)
 }
 
 /* ---- elements ---- */
-/* Y[i] = the last argument, for i = first, first + step .. below n. Four loads are on their way before the
- * first store. */
+/* Sets y[i] to the last argument for i = first, first + step, .. below n, four loads before the stores. */
 #define MAP(first, step, n, i, y, ...)                                                    \
     for (int64_t from_ = (first), by_ = (step), n_ = (n); from_ < n_; from_ += 4 * by_) { \
         real out_[4] = {};                                                                \
@@ -48,15 +46,13 @@ static inline int power_for(int64_t n, int limit)
     }
 
 /* ---- flat vectors ---- */
-/* Four neighbours, read and written by one instruction if all vectors begin at a multiple of 16 bytes. If one
- * does not, and at the end, they are read and written one by one. The arithmetic is the same, and files that
- * use quads are compiled without fused multiplications and additions (CUDA_UNFUSED in mk/cuda.mk), so an
- * element has the same bits at every position. */
+/* Four neighbours, read and written by one instruction if all vectors are aligned to 16 bytes, otherwise
+ * and at the end one by one. The arithmetic is the same, and files that use quads are compiled without
+ * fused multiply-add (CUDA_UNFUSED in mk/cuda.mk), so an element has the same bits at every position. */
 typedef struct __align__(16) quad { real x[4]; } quad;
 static inline dim3 blocks_of_quads(int64_t n) { return blocks_for(parts(n, 4)); }
 __device__ static inline bool aligned(const real *x) { return (uintptr_t)x % 16 == 0; }
-/* Reads elements i to i + 3 of n, `step` apart, with zeros beyond the end. whole: all four exist, aligned and
- * next to each other. */
+/* Reads elements i to i + 3 of n, `step` apart, or zeros. whole: all four exist, aligned and consecutive. */
 __device__ static inline quad quad_at(const real *x, int64_t i, int64_t n, bool whole, int64_t step = 1)
 {
     quad q = {};
@@ -77,7 +73,7 @@ __device__ static inline void put_quad(real *y, int64_t i, int64_t n, bool whole
             if (i + k < n)
                 y[i + k] = q.x[k];
 }
-/* Returns f of each, or y + f if `add`. */
+/* Returns f of each element, plus y if `add`. */
 template <class F, class... Q>
 __device__ static inline quad each_of(bool add, const quad &y, F f, const Q &...q)
 {
@@ -89,7 +85,7 @@ __device__ static inline quad each_of(bool add, const quad &y, F f, const Q &...
     return v;
 }
 #define EACH_QUAD(i, n) for (int64_t i = 4 * first_index(); i < (n); i += 4 * index_step())
-/* y[i] = f(x[i]...), or += if told, for all n. */
+/* Sets y[i] = f(x[i]...) for all n, or adds it if `add`. */
 template <class F, class... X>
 __device__ static inline void map_flat(int64_t n, real *y, bool add, F f, const X *...x)
 {
@@ -102,7 +98,7 @@ __device__ static inline void map_flat(int64_t n, real *y, bool add, F f, const 
 }
 
 /* ---- planes ---- */
-/* Threads (columns, rows). A plane without columns has its rows walked all the same: they may hold faults. */
+/* Threads are (columns, rows). Rows without columns are visited: they may hold invalid indices. */
 static inline shape plane_of(int64_t rows, int64_t width)
 {
     int tx = power_for(width, 32), ty = THREADS / tx;
@@ -125,20 +121,20 @@ static inline int64_t elements_of(const weft__grid *g)
         n *= g->size[i];
     return n;
 }
-/* Where element i of the first `rank` axes is in an operand; the first axis costs no division. */
+/* Returns the offset of element i of the first `rank` axes in an operand, without dividing for the first. */
 __device__ static inline int64_t place_in(const weft__grid &g, int rank, int operand, int64_t i)
 {
-    int64_t at = 0;
+    int64_t offset = 0;
     for (int k = rank - 1; k > 0; i /= g.size[k--])
-        at += i % g.size[k] * g.step[operand][k];
-    return rank > 0 ? at + i * g.step[operand][0] : 0;
+        offset += i % g.size[k] * g.step[operand][k];
+    return rank > 0 ? offset + i * g.step[operand][0] : 0;
 }
 
 /* ---- groups ---- */
-/* step: from lane to lane, in threads of the block */
+/* step: distance of two lanes, in threads of the block */
 typedef struct group { int lane, lanes, step; } group;
 
-/* Threads that share a run of n numbers side by side. Up to a warp: several groups a block; beyond: one. */
+/* Lanes for a run of n numbers. A block has several groups of up to a warp, or one larger group. */
 static inline int lanes_for(int64_t n) { return n <= 1024 ? power_for(n, 32) : n <= 16384 ? 256 : 1024; }
 static inline shape groups_along(int64_t count, int lanes)
 {
@@ -152,7 +148,7 @@ __device__ static inline group group_below()
     return { (int)threadIdx.y, (int)blockDim.y, (int)blockDim.x };
 }
 
-/* One group for each column of each run; the lengths of ragged runs are not known here. */
+/* One group for each column of each run. The host does not know the lengths of ragged runs. */
 enum { RAGGED_LANES = 128 };
 static inline shape groups_of(const weft__segments *s)
 {
@@ -162,9 +158,9 @@ static inline shape groups_of(const weft__segments *s)
     int ty = s->offset ? block / tx : power_for(parts(s->length, 4), block / tx);
     return { dim3((unsigned)(s->count * parts(s->inner, tx))), dim3((unsigned)tx, (unsigned)ty) };
 }
-typedef struct seat {                            /* a thread's place in such a launch */
-    group g; bool is;                            /* is: there is such a column */
-    int64_t run, column, rows, at;               /* rows: 0 if there is none; at: of row 0 */
+typedef struct seat {                            /* a thread's position in such a launch */
+    group g; bool is;                            /* is: the column exists */
+    int64_t run, column, rows, at;               /* rows: 0 if it does not; at: offset of row 0 */
 } seat;
 __device__ static inline seat seat_of(const weft__segments &s)
 {
@@ -178,9 +174,9 @@ __device__ static inline seat seat_of(const weft__segments &s)
 }
 #define EACH_LANE(r, g, n) for (int64_t r = (g).lane; r < (n); r += (g).lanes)
 
-/* ---- what the lanes of a group have, put together by a tree ---- */
-/* Every lane gets it. All threads of the block must call. */
-enum { SUM, LARGEST, LOWEST };                   /* LARGEST: NaN if there is one */
+/* ---- reduction within a group, as a tree ---- */
+/* Returns the result in every lane. All threads of the block must call it. */
+enum { SUM, LARGEST, LOWEST };                   /* LARGEST: NaN if any value is NaN */
 template <int WHAT, class T> __device__ static inline T merged(T a, T b)
 {
     return WHAT == SUM ? a + b : WHAT == LARGEST ? (a > b || a != a ? a : b) : (a < b ? a : b);
@@ -207,17 +203,17 @@ template <int WHAT, class T> __device__ static T together(group g, T v)
     return v;
 }
 
-/* A sum of many terms: `sum` is all of them, rounded, and `rest` what the last addition has rounded off
- * (Kahan, Knuth), or 0 if the sum is not finite. So the error does not grow with the number of terms. */
-typedef struct exact_sum { real sum, rest; } exact_sum;
+/* A compensated sum (Kahan, Knuth): the rounded sum, and the rounding error of the last addition, or 0 if
+ * the sum is not finite. So the error does not grow with the number of terms. */
+typedef struct exact_sum { real sum, error; } exact_sum;
 __device__ static inline void add_exactly(exact_sum &s, real x)
 {
-    const real y = x + s.rest, now = s.sum + y, part = now - s.sum;
-    const real lost = (s.sum - (now - part)) + (y - part);
-    s.sum = now;
-    s.rest = lost == lost ? lost : 0;
+    const real y = x + s.error, total = s.sum + y, part = total - s.sum;
+    const real lost = (s.sum - (total - part)) + (y - part);
+    s.sum = total;
+    s.error = lost == lost ? lost : 0;
 }
-/* Of terms from .. end - 1, which term(i) hands out. */
+/* Returns the sum of term(i) for i = from .. end - 1. */
 template <class Term> __device__ static inline real sum_of(group g, int64_t from, int64_t end, Term term)
 {
     exact_sum all = {};
@@ -232,9 +228,9 @@ template <class Term> __device__ static inline real sum_of(group g, int64_t from
 }
 
 /* ---- blocks that share outputs ---- */
-/* Is this the last of so many blocks to be done? Then it sees what the others have written: who counts has
- * a fence before and behind, and barriers hand on to it, and from it, what the block has done. The counter
- * is one of counters_of, and 0 again when all are done. All threads of the block must call. */
+/* Returns true in the last of `blocks` blocks that calls it, which then sees all writes of the others. The
+ * counting thread has a fence before and after; barriers extend it to the whole block. counter: one of
+ * counters_of; the last block sets it to 0. All threads of the block must call it. */
 __device__ static inline bool is_last(unsigned *counter, unsigned blocks)
 {
     SHARED(last, bool);

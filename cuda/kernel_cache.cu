@@ -1,12 +1,11 @@
-/* kernel_cache.cu - what recur_check.cu and recur_tune.cu found, kept for the next program: in
- * ${XDG_CACHE_HOME:-$HOME/.cache}/weft, a file of each for each kind of GPU, driver and build of this
- * plug-in. Another driver or plug-in tries and times everything again.
+/* kernel_cache.cu - stores the results of recur_check.cu and recur_tune.cu for later programs, in
+ * ${XDG_CACHE_HOME:-$HOME/.cache}/weft, one file of each for each kind of GPU, driver and build of the
+ * plug-in. With another driver or plug-in everything is checked and timed again.
  *
- * A file is three lines: its format, what it is about, a letter for each choice or class of layers
- * with a sum over all of it. One that cannot be read, is somebody else's or damaged is as good as
- * none; one that cannot be written costs a few milliseconds next time. It is replaced by rename, so no
- * one reads half of it, and of two programs that write at once one tries again what the other has
- * found. WEFT_CACHE=off: no file. */
+ * A file has three lines: its format, its subject, and a letter for each choice or class of layers with a
+ * checksum. A file that is unreadable, damaged or not the user's own is ignored. If writing fails, the next
+ * program checks again, which takes milliseconds. rename replaces the file, so it is never read half written.
+ * Of simultaneous programs, one may repeat the other's checks. WEFT_CACHE=off: no file. */
 #ifndef WEFT_DOUBLE
 #include <fcntl.h>
 #include <link.h>
@@ -21,35 +20,36 @@ enum {
     PATH = 4096, LINE = 512,
     MOST = (int)CLASSES > (int)CHOICES ? (int)CLASSES : (int)CHOICES, WHOLE = MOST + 1024
 };
-static struct { bool loaded; char letter[MOST + 1]; } known[MOST_GPUS][FINDINGS];
-static const struct { const char *name, *letters; int n; } kinds[FINDINGS] = {
-    { "recur", ".+-", CHOICES }, { "ways", "." WAY_LETTERS, CLASSES }
+static struct { bool loaded; char letter[MOST + 1]; } caches[MOST_GPUS][CACHES];
+static const struct { const char *name, *letters; int n; } formats[CACHES] = {
+    { "recur", ".+-", CHOICES }, { "timing", "." KIND_LETTERS, CLASSES }
 };
 
-/* ---- what a verdict is about ---- */
-/* The linker's build-id of this plug-in, in hexadecimal. */
+/* ---- the subject of a file ---- */
+/* Writes the linker's build-id of this plug-in in hexadecimal. */
 static int note_build(struct dl_phdr_info *module, size_t, void *to)
 {
-    bool us = false;
+    bool ours = false;
     for (int i = 0; i < module->dlpi_phnum; i++) {
         const ElfW(Phdr) &p = module->dlpi_phdr[i];
-        const ElfW(Addr) from = module->dlpi_addr + p.p_vaddr, here = (ElfW(Addr))(uintptr_t)known;
-        us = us || (p.p_type == PT_LOAD && here >= from && here - from < p.p_memsz);
+        const ElfW(Addr) from = module->dlpi_addr + p.p_vaddr, address = (ElfW(Addr))(uintptr_t)caches;
+        ours = ours || (p.p_type == PT_LOAD && address >= from && address - from < p.p_memsz);
     }
-    for (int i = 0; us && i < module->dlpi_phnum; i++) {
+    for (int i = 0; ours && i < module->dlpi_phnum; i++) {
         const ElfW(Phdr) &p = module->dlpi_phdr[i];
-        const char *at = (const char *)(module->dlpi_addr + p.p_vaddr), *end = at + p.p_memsz;
-        while (p.p_type == PT_NOTE && at + sizeof(ElfW(Nhdr)) <= end) {
-            const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
-            const unsigned char *id = (const unsigned char *)at + sizeof *note + (note->n_namesz + 3) / 4 * 4;
+        const char *next = (const char *)(module->dlpi_addr + p.p_vaddr), *end = next + p.p_memsz;
+        while (p.p_type == PT_NOTE && next + sizeof(ElfW(Nhdr)) <= end) {
+            const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)next;
+            const unsigned char *id =
+                (const unsigned char *)next + sizeof *note + (note->n_namesz + 3) / 4 * 4;
             for (unsigned k = 0; note->n_type == NT_GNU_BUILD_ID && k < note->n_descsz && k < 20; k++)
                 snprintf((char *)to + 2 * k, 3, "%02x", id[k]);
-            at = (const char *)id + (note->n_descsz + 3) / 4 * 4;
+            next = (const char *)id + (note->n_descsz + 3) / 4 * 4;
         }
     }
-    return us;
+    return ours;
 }
-/* Its own version where Linux says it, and the CUDA version that it knows. */
+/* Writes the version of the NVIDIA driver, if Linux reports it, and its CUDA version. */
 static void note_driver(char *text, size_t size)
 {
     int cuda = 0;
@@ -62,7 +62,7 @@ static void note_driver(char *text, size_t size)
     refused(cudaDriverGetVersion(&cuda));
     snprintf(text + strlen(text), size - strlen(text), " CUDA %d", cuda);
 }
-static bool about(int index, char line[LINE])    /* false: this plug-in cannot be told from another */
+static bool describe(int index, char line[LINE]) /* false: this plug-in has no identity */
 {
     char build[41] = "", driver[64] = "";
     cudaDeviceProp p;
@@ -79,7 +79,7 @@ static bool about(int index, char line[LINE])    /* false: this plug-in cannot b
 /* ---- the file ---- */
 static uint64_t checksum(const char *text) { return hash_of(text, strlen(text)); }
 
-bool findings_are_off()
+bool cache_is_off()
 {
     const char *off = secure_getenv("WEFT_CACHE");
     return off && !strcmp(off, "off");
@@ -87,10 +87,10 @@ bool findings_are_off()
 static bool folder_of(char path[PATH], bool make)
 {
     const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
-    const bool own = cache && *cache == '/';
-    if (findings_are_off() || (!own && (!home || *home != '/')))
+    const bool has_xdg = cache && *cache == '/';
+    if (cache_is_off() || (!has_xdg && (!home || *home != '/')))
         return false;
-    if (snprintf(path, PATH, "%s%s", own ? cache : home, own ? "" : "/.cache") >= PATH - 64)
+    if (snprintf(path, PATH, "%s%s", has_xdg ? cache : home, has_xdg ? "" : "/.cache") >= PATH - 64)
         return false;
     if (make)
         mkdir(path, 0700);
@@ -99,7 +99,7 @@ static bool folder_of(char path[PATH], bool make)
         mkdir(path, 0700);
     return true;
 }
-bool findings_folder(char *path, size_t size)
+bool cache_folder(char *path, size_t size)
 {
     char folder[PATH];
     if (!folder_of(folder, false))
@@ -107,22 +107,22 @@ bool findings_folder(char *path, size_t size)
     snprintf(path, size, "%s", folder);
     return true;
 }
-static bool file_of(int index, finding which, char path[PATH], char line[LINE], bool make)
+static bool file_of(int index, cache_kind which, char path[PATH], char line[LINE], bool make)
 {
-    if (!folder_of(path, make) || !about(index, line))
+    if (!folder_of(path, make) || !describe(index, line))
         return false;
-    snprintf(path + strlen(path), 40, "/%s-%016llx", kinds[which].name, (unsigned long long)checksum(line));
+    snprintf(path + strlen(path), 40, "/%s-%016llx", formats[which].name, (unsigned long long)checksum(line));
     return true;
 }
-static void write_whole(char whole[WHOLE], finding which, const char *line, const char *letters)
+static void write_whole(char whole[WHOLE], cache_kind which, const char *line, const char *letters)
 {
-    const int n = snprintf(whole, WHOLE, "weft %s 1\n%s\n%s ", kinds[which].name, line, letters);
+    const int n = snprintf(whole, WHOLE, "weft %s 1\n%s\n%s ", formats[which].name, line, letters);
     snprintf(whole + n, WHOLE - (size_t)n, "%016llx\n", (unsigned long long)checksum(whole));
 }
-/* Of a file of ours that no one else may write to. */
-static bool read_file(const char *path, finding which, const char *line, char letters[MOST + 1])
+/* Reads a file that belongs to this user and is writable for this user only. */
+static bool read_file(const char *path, cache_kind which, const char *line, char letters[MOST + 1])
 {
-    const int count = kinds[which].n;
+    const int count = formats[which].n;
     char text[WHOLE], whole[WHOLE];
     struct stat s;
     const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -136,7 +136,7 @@ static bool read_file(const char *path, finding which, const char *line, char le
         return false;
     text[n] = 0;
     const char *second = strchr(text, '\n'), *third = second ? strchr(second + 1, '\n') : NULL;
-    if (!third || strspn(third + 1, kinds[which].letters) != (size_t)count)
+    if (!third || strspn(third + 1, formats[which].letters) != (size_t)count)
         return false;
     memcpy(letters, third + 1, (size_t)count);
     write_whole(whole, which, line, letters);
@@ -155,30 +155,30 @@ static void write_file(const char *path, const char *whole)
 }
 
 /* ---- letters ---- */
-const char *findings_of(const weft__device *d, finding which)
+const char *cached(const weft__device *d, cache_kind which)
 {
-    char path[PATH], line[LINE], read[MOST + 1] = "", *v = known[d->index][which].letter;
-    if (known[d->index][which].loaded)
+    char path[PATH], line[LINE], read[MOST + 1] = "", *v = caches[d->index][which].letter;
+    if (caches[d->index][which].loaded)
         return v;
-    known[d->index][which].loaded = true;
-    memset(v, '.', (size_t)kinds[which].n);
+    caches[d->index][which].loaded = true;
+    memset(v, '.', (size_t)formats[which].n);
     if (file_of(d->index, which, path, line, false) && read_file(path, which, line, read))
-        memcpy(v, read, (size_t)kinds[which].n);
+        memcpy(v, read, (size_t)formats[which].n);
     return v;
 }
 
-void keep_finding(const weft__device *d, finding which, int number, char letter)
+void store_cached(const weft__device *d, cache_kind which, int number, char letter)
 {
-    char path[PATH], line[LINE], whole[WHOLE], there[MOST + 1] = "";
-    findings_of(d, which);
-    char *v = known[d->index][which].letter;
+    char path[PATH], line[LINE], whole[WHOLE], stored[MOST + 1] = "";
+    cached(d, which);
+    char *v = caches[d->index][which].letter;
     v[number] = letter;
     if (!file_of(d->index, which, path, line, true))
         return;
-    if (read_file(path, which, line, there))     /* what others have found since */
-        for (int i = 0; i < kinds[which].n; i++)
+    if (read_file(path, which, line, stored))    /* results that others have stored */
+        for (int i = 0; i < formats[which].n; i++)
             if (v[i] == '.')
-                v[i] = there[i];
+                v[i] = stored[i];
     write_whole(whole, which, line, v);
     write_file(path, whole);
 }

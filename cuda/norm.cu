@@ -18,7 +18,7 @@ __device__ static inline void take(exponents *e, real x)
     else {
         const real fade = exp(e->most - x);
         e->of.sum *= fade;
-        e->of.rest *= fade;
+        e->of.error *= fade;
         e->most = x;
         add_exactly(e->of, 1);
     }

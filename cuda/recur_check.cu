@@ -1,32 +1,29 @@
-/* recur_check.cu - a kernel for all steps of a recurrent layer earns its place: before it is used
- * on a device for the first time, a small layer is run by it and by a kernel a step. Forward,
- * states must agree, backward gradients, but for rounding.
+/* recur_check.cu - checks a persistent kernel before its first use on a device. It runs a small layer by
+ * this kernel and by the general one and compares: forward the states, backward also the gradients.
  *
- * Two groups of sequences, the second not full, of different lengths; not all units of a block;
- * where columns are several sequences, some begin in the middle. Nothing of that is the context's:
- * a launch that is refused, numbers that are wrong, a wait that has to be given up leave it as it
- * was. */
+ * The layer has two octets of sequences of different lengths, the second not full, and fewer units than
+ * fit. With reset, some sequences begin in the middle of a column. A refused launch, wrong numbers or a
+ * wait that times out leave the context as it was. */
 #ifndef WEFT_DOUBLE
 #include "cuda/recur.h"
 
-enum { COLUMNS = 11, SEQUENCES_IN_ALL = 14, STEPS = 5, TOKENS = 42 };
+enum { COLUMNS = 11, ALL_SEQUENCES = 14, STEPS = 5, TOKENS = 42 };
 static const int32_t live[STEPS] = { COLUMNS, COLUMNS, 9, 8, 3 },
                      start[STEPS + 1] = { 0, 11, 22, 31, 39, TOKENS };
 
-/* What the two ways have each: gates as they come in and as they are left, states, gradients of the
- * first ones. */
-typedef struct side { float *gates, *h, *c, *dh0, *dc0; } side;
-typedef struct trial {
+/* Buffers of one of the two runs: gates, states, gradients of the first states. */
+typedef struct run_buffers { float *gates, *h, *c, *dh0, *dc0; } run_buffers;
+typedef struct check {
     weft__recurrence r;
-    side sides[2];
-    float *floats; int64_t used;                 /* the memory, and how much of it is given out */
-    /* live, start, reset; then two cells: distress, differences */
+    run_buffers runs[2];
+    float *floats; int64_t used;                 /* memory of the arrays, and the part in use */
+    /* live, start, reset; then two flags: timeout, difference */
     int32_t *ints;
     int32_t reset[TOKENS];
-} trial;
+} check;
 
 /* ---- inputs ---- */
-static __global__ void draw(int64_t n, unsigned salt, float scale, float *y)     /* -scale .. scale */
+static __global__ void draw(int64_t n, unsigned salt, float scale, float *y) /* in -scale .. scale */
 {
     for (int64_t i = first_index(); i < n; i += index_step()) {
         unsigned u = (unsigned)i * 2654435761u + salt;
@@ -38,23 +35,23 @@ static __global__ void draw(int64_t n, unsigned salt, float scale, float *y)    
         y[i] = scale * ((float)(u >> 8) / (1 << 23) - 1);
     }
 }
-static float *room(trial *t, int64_t n)
+static float *take_floats(check *t, int64_t n)
 {
     float *p = t->floats ? t->floats + t->used : NULL;
     t->used += (n + 3) / 4 * 4;
     return p;
 }
-static float *drawn(weft__device *d, trial *t, int64_t n, float scale)
+static float *random_floats(weft__device *d, check *t, int64_t n, float scale)
 {
-    float *p = room(t, n);
+    float *p = take_floats(t, n);
     if (p)
         LAUNCH(d, draw, blocks_for(n), THREADS, 0, n, (unsigned)t->used, scale, p);
     return p;
 }
-static float *zeros(weft__device *d, trial *t, int64_t n) { return drawn(d, t, n, 0); }
+static float *zero_floats(weft__device *d, check *t, int64_t n) { return random_floats(d, t, n, 0); }
 
-/* Sequences 11, 12, 13 begin where 0, 2 and 4 end, and one from zeros. */
-static void set_columns(trial *t)
+/* Begins sequences 11, 12 and 13 where 0, 2 and 4 end, and one from zeros where 1 ends. */
+static void set_columns(check *t)
 {
     for (int i = 0; i < TOKENS; i++)
         t->reset[i] = i < COLUMNS ? i : (int)WEFT__ON;
@@ -62,57 +59,57 @@ static void set_columns(trial *t)
         t->reset[start[2] + 2 * i] = COLUMNS + i;
     t->reset[start[3] + 1] = WEFT__ANEW;
 }
-/* Without memory: counts how much is expected. */
-static void lay_out(weft__device *d, trial *t, const choice &c)
+/* Sets the arrays of the layer. Without memory: counts the floats that they need. */
+static void set_layer(weft__device *d, check *t, const choice &c)
 {
-    const int64_t H = most_units(c) - 3, slots = weft__slots(c.cell) * H, states = SEQUENCES_IN_ALL * H;
+    const int64_t H = max_units(c) - 3, slots = weft__slots(c.cell) * H, states = ALL_SEQUENCES * H;
     const bool two = has_c(c.cell);
     weft__recurrence *r = &t->r;
     t->used = 0;
     *r = weft__recurrence{};
     r->cell = c.cell;
-    r->sequences = c.reset ? SEQUENCES_IN_ALL : COLUMNS;
+    r->sequences = c.reset ? ALL_SEQUENCES : COLUMNS;
     r->tokens = TOKENS;
     r->steps = r->to = STEPS;
     r->hidden = r->width = H;
-    r->w_hh = drawn(d, t, weft__gates(c.cell) * H * H, 1 / sqrtf((float)H));
-    r->b_h_alone = weft__slot_of_h_alone(c.cell) >= 0 ? drawn(d, t, H, 1) : NULL;
-    r->h0 = drawn(d, t, states, 1);
-    r->c0 = two ? drawn(d, t, states, 1) : NULL;
-    r->dy = drawn(d, t, TOKENS * H, 1);
-    r->dyc = two ? drawn(d, t, TOKENS * H, 1) : NULL;
-    r->carry_h = zeros(d, t, COLUMNS * H);
-    r->carry_c = zeros(d, t, COLUMNS * H);
-    for (side &s : t->sides) {
-        s.gates = drawn(d, t, TOKENS * slots, 1);
-        s.h = zeros(d, t, TOKENS * H);
-        s.c = zeros(d, t, TOKENS * H);
-        s.dh0 = zeros(d, t, states);
-        s.dc0 = zeros(d, t, states);
-        if (s.gates && &s != t->sides)
-            K(copy)(d, s.gates, t->sides[0].gates, (size_t)(TOKENS * slots) * sizeof(float));
+    r->w_hh = random_floats(d, t, weft__gates(c.cell) * H * H, 1 / sqrtf((float)H));
+    r->b_h_alone = weft__slot_of_h_alone(c.cell) >= 0 ? random_floats(d, t, H, 1) : NULL;
+    r->h0 = random_floats(d, t, states, 1);
+    r->c0 = two ? random_floats(d, t, states, 1) : NULL;
+    r->dy = random_floats(d, t, TOKENS * H, 1);
+    r->dyc = two ? random_floats(d, t, TOKENS * H, 1) : NULL;
+    r->carry_h = zero_floats(d, t, COLUMNS * H);
+    r->carry_c = zero_floats(d, t, COLUMNS * H);
+    for (run_buffers &s : t->runs) {
+        s.gates = random_floats(d, t, TOKENS * slots, 1);
+        s.h = zero_floats(d, t, TOKENS * H);
+        s.c = zero_floats(d, t, TOKENS * H);
+        s.dh0 = zero_floats(d, t, states);
+        s.dc0 = zero_floats(d, t, states);
+        if (s.gates && &s != t->runs)
+            K(copy)(d, s.gates, t->runs[0].gates, (size_t)(TOKENS * slots) * sizeof(float));
     }
-    t->ints = (int32_t *)room(t, 2 * STEPS + 1 + TOKENS + 2);
+    t->ints = (int32_t *)take_floats(t, 2 * STEPS + 1 + TOKENS + 2);
 }
-static void send_ints(weft__device *d, trial *t, const choice &c)
+static void upload_ints(weft__device *d, check *t, const choice &c)
 {
-    const int32_t none[2] = { (int32_t)NOBODY, 0 };
-    int32_t *at = t->ints;
-    t->r.live = weft__ints{ live, at };
-    t->r.start = weft__ints{ start, at + STEPS };
-    K(upload)(d, at, live, sizeof live), K(upload)(d, at + STEPS, start, sizeof start);
-    at += 2 * STEPS + 1;
+    const int32_t cleared[2] = { (int32_t)NO_TIMEOUT, 0 };
+    int32_t *next = t->ints;
+    t->r.live = weft__ints{ live, next };
+    t->r.start = weft__ints{ start, next + STEPS };
+    K(upload)(d, next, live, sizeof live), K(upload)(d, next + STEPS, start, sizeof start);
+    next += 2 * STEPS + 1;
     set_columns(t);
     if (c.reset)
-        t->r.reset = weft__ints{ t->reset, at };
-    K(upload)(d, at, t->reset, sizeof t->reset), K(upload)(d, at + TOKENS, none, sizeof none);
+        t->r.reset = weft__ints{ t->reset, next };
+    K(upload)(d, next, t->reset, sizeof t->reset), K(upload)(d, next + TOKENS, cleared, sizeof cleared);
 }
-static unsigned *cells_of(const trial *t) { return (unsigned *)(t->ints + 2 * STEPS + 1 + TOKENS); }
+static unsigned *flags_of(const check *t) { return (unsigned *)(t->ints + 2 * STEPS + 1 + TOKENS); }
 
 /* ---- running and comparing ---- */
-static weft__recurrence on_side(const trial *t, int which)
+static weft__recurrence recurrence_of(const check *t, int run)
 {
-    const side &s = t->sides[which];
+    const run_buffers &s = t->runs[run];
     weft__recurrence r = t->r;
     r.gates = s.gates;
     r.h = s.h;
@@ -121,70 +118,69 @@ static weft__recurrence on_side(const trial *t, int which)
     r.dc0 = has_c(r.cell) ? s.dc0 : NULL;
     return r;
 }
-/* Sums of tensor cores are cut where others are rounded: some 1e-6 of numbers of about 1. One of
- * the halves forgotten is 1e-4. */
+/* Tensor cores truncate sums, so numbers of about 1 differ by some 1e-6. A missing low half gives 1e-4. */
 static __global__ void compare(int64_t n, const float *a, const float *b, unsigned *different)
 {
     for (int64_t i = first_index(); i < n; i += index_step())
         if (!(fabsf(a[i] - b[i]) <= 3e-5f * fmaxf(1, fabsf(b[i]))))
             atomicExch(different, 1u);
 }
-static void compare_sides(weft__device *d, const trial *t, bool back)
+static void compare_runs(weft__device *d, const check *t, bool back)
 {
-    const side &a = t->sides[1], &b = t->sides[0];
+    const run_buffers &a = t->runs[1], &b = t->runs[0];
     const int64_t H = t->r.hidden;
     const struct { int64_t n; const float *a, *b;
     } pairs[] = {
         { TOKENS * H * weft__slots(t->r.cell), a.gates, b.gates },
         { TOKENS * H, a.h, b.h },
         { TOKENS * H, a.c, b.c },
-        { SEQUENCES_IN_ALL * H, a.dh0, b.dh0 },
-        { SEQUENCES_IN_ALL * H, a.dc0, b.dc0 },
+        { ALL_SEQUENCES * H, a.dh0, b.dh0 },
+        { ALL_SEQUENCES * H, a.dc0, b.dc0 },
     };
     for (int i = 0; i < (back ? 5 : 3); i++)
         LAUNCH(d, compare, blocks_for(pairs[i].n), THREADS, 0, pairs[i].n, pairs[i].a, pairs[i].b,
-               cells_of(t) + 1);
+               flags_of(t) + 1);
 }
-/* By kernels a step; forward on both sides, if it is the way back that is tried. Waits, so that
- * what fails later is the kernel that is tried. */
-static bool prepare(weft__device *d, const trial *t, bool back)
+/* Runs the general kernel, forward in both runs if the backward kernel is checked. Waits, so that a later
+ * failure is due to the checked kernel. */
+static bool prepare(weft__device *d, const check *t, bool back)
 {
-    weft__recurrence plain = on_side(t, 0), other = on_side(t, 1);
-    recur_general(d, &plain);
+    weft__recurrence general = recurrence_of(t, 0), tested = recurrence_of(t, 1);
+    recur_general(d, &general);
     if (back)
-        recur_general(d, &other), recur_general_back(d, &plain);
+        recur_general(d, &tested), recur_general_back(d, &general);
     K(wait)(d);
     return !d->failure[0];
 }
-static const char *verdict(weft__device *d, trial *t, const choice &c)
+static const char *find_error(weft__device *d, check *t, const choice &c)
 {
-    unsigned cells[2] = { NOBODY, 0 };
+    unsigned flags[2] = { NO_TIMEOUT, 0 };
     if (!prepare(d, t, c.back))
         return "";
-    const cudaError_t error = launch_way(d, c, directions{ 1, { on_side(t, 1) } }, cells_of(t));
+    const cudaError_t error = launch_persistent(d, c, directions{ 1, { recurrence_of(t, 1) } }, flags_of(t));
     if (refused(error))
         return cudaGetErrorString(error);
-    compare_sides(d, t, c.back);
-    K(download)(d, cells, cells_of(t), sizeof cells);
+    compare_runs(d, t, c.back);
+    K(download)(d, flags, flags_of(t), sizeof flags);
     if (d->failure[0])
-        return "a failure of the device";
-    return cells[0] != NOBODY ? "a wait without an end" :
-           cells[1]           ? "other numbers than rounding explains" :
+        return "the device failed";
+    return flags[0] != NO_TIMEOUT ? "timed out waiting for another block" :
+           flags[1]           ? "results differ by more than rounding" :
                                 NULL;
 }
 
 const char *recur_check(weft__device *d, const choice &c)
 {
-    trial t = {};
+    check t = {};
     const weft_precision precision = d->precision;
-    lay_out(d, &t, c);
+    set_layer(d, &t, c);
     t.floats = (float *)K(allocate)(d, (size_t)t.used * sizeof(float), false);
     if (!t.floats)
         return "";
     d->precision = WEFT_FP32;
-    lay_out(d, &t, c);
-    send_ints(d, &t, c);
-    const char *wrong = verdict(d, &t, c);
+    set_layer(d, &t, c);
+    upload_ints(d, &t, c);
+    const char *wrong = find_error(d, &t, c);
     d->precision = precision;
     K(release)(d, t.floats, false);
     return wrong;

@@ -1,10 +1,9 @@
-/* recur_choice.cu - chooses the kernel of a recurrent layer: a kernel a step (recur.cu), or one for all
- * steps, in single blocks, in clusters or in groups of blocks.
+/* recur_choice.cu - chooses the kernel of a recurrent layer: general, block, cluster or group.
  *
- * It takes the fastest kernel by an estimate until calls have been timed (recur_tune.cu). The times of the
- * estimate were measured on an H100, except those of groups. A kernel that the device cannot run, or does not
- * report, is left out. A kernel for all steps is checked before its first use (recur_check.cu). A wrong one
- * is disabled. */
+ * It takes the fastest by an estimate until calls have been timed (recur_tune.cu). The times of the estimate
+ * were measured on an H100, except those of group kernels. Kernels that the device cannot run, or does not
+ * report, are left out. A persistent kernel is checked before its first use (recur_check.cu) and disabled if
+ * it fails. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,39 +18,41 @@ static double step_of_general(int64_t units, int64_t n)
 }
 
 #ifdef WEFT_DOUBLE
-foresight recur_foreseen(weft__device *, int64_t units, int64_t n)
+estimate recur_estimate(weft__device *, int64_t units, int64_t n)
 {
-    return foresight{ GENERAL, step_of_general(units, n) };
+    return estimate{ GENERAL, step_of_general(units, n) };
 }
-void recur_verdicts(weft__device *, int *right, int *wrong) { *right = *wrong = 0; }
-bool recur_timed_way(weft__device *, int, recur_way *) { return false; }
-bool findings_folder(char *, size_t) { return false; }
+void recur_count_checked(weft__device *, int *right, int *wrong) { *right = *wrong = 0; }
+bool recur_fastest(weft__device *, int, kernel_kind *) { return false; }
+bool cache_folder(char *, size_t) { return false; }
 bool recur_persistent(weft__device *, const directions &, bool, timing *) { return false; }
-void recur_timed(weft__device *, const timing *) {}
-void recur_gave_up(weft__device *, unsigned) {}
+void recur_end_timing(weft__device *, const timing *) {}
+void recur_timed_out(weft__device *, unsigned) {}
 #else
-/* of others nothing is remembered, and they take a kernel a step */
+/* Only the first MOST_GPUS devices are remembered. Others use the general kernel. */
 typedef struct gpu_facts {
     bool known;
-    int shared, multiprocessors;                 /* shared: bytes that a block can have if it asks */
-    double slower;                               /* than the clock that the times below are for */
-    /* eights of sequences; -1: it cannot do that; 0: not asked yet */
-    int at_once[CHOICES];
+    int shared, multiprocessors;                 /* shared: bytes that a block can opt in to */
+    double clock_factor;                         /* 1980 MHz, the clock of the times below, over this GPU's */
+    /* octets that run at the same time; -1: not available; 0: unknown */
+    int concurrent_octets[CHOICES];
 } gpu_facts;
 static gpu_facts facts[MOST_GPUS];
-/* Recursive: trying waits, and a wait may tell of a kernel that gave up. */
+/* Recursive: a check waits, and a wait may report that a kernel timed out. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-struct locked {                                  /* for as long as it lives */
-    locked() { pthread_mutex_lock(&lock); }
-    ~locked() { pthread_mutex_unlock(&lock); }
+struct lock_guard {                              /* holds the lock while it exists */
+    lock_guard() { pthread_mutex_lock(&lock); }
+    ~lock_guard() { pthread_mutex_unlock(&lock); }
 };
 
-static way way_of(const choice &c)
+static persistent_kernel kernel_for(const choice &c)
 {
-    return c.way == BLOCKS ? block_way(c) : c.way == CLUSTERS ? cluster_way(c) : group_way(c);
+    return c.kind == BLOCKS   ? find_block_kernel(c) :
+           c.kind == CLUSTERS ? find_cluster_kernel(c) :
+                                find_group_kernel(c);
 }
 
-/* ---- what the device can do, asked once ---- */
+/* ---- capabilities of the device, queried once ---- */
 static gpu_facts *facts_of(const weft__device *d)
 {
     gpu_facts *f = &facts[d->index];
@@ -60,245 +61,242 @@ static gpu_facts *facts_of(const weft__device *d)
     const double mhz = attribute_of(d, cudaDevAttrClockRate) / 1e3;
     f->shared = attribute_of(d, cudaDevAttrMaxSharedMemoryPerBlockOptin);
     f->multiprocessors = attribute_of(d, cudaDevAttrMultiProcessorCount);
-    f->slower = mhz > 0 ? 1980 / mhz : 1;
+    f->clock_factor = mhz > 0 ? 1980 / mhz : 1;
     f->known = true;
     return f;
 }
-/* Of a thread's products whose weights no register holds, a group's kernel has those in shared memory for
- * which there is room. */
-static int in_shared(const gpu_facts *f, const way &w)
+/* Returns the number of products of a thread whose overflow weights fit in shared memory. */
+static int shared_products(const gpu_facts *f, const persistent_kernel &k)
 {
-    const size_t each = (size_t)w.threads * sizeof(float4), room = (size_t)f->shared - w.bytes;
-    return (int)((w.rest < room ? w.rest : room) / each);
+    const size_t bytes_each = (size_t)k.threads * sizeof(float4), available = (size_t)f->shared - k.bytes;
+    return (int)((k.overflow < available ? k.overflow : available) / bytes_each);
 }
-static size_t bytes_of(const gpu_facts *f, const way &w)
+static size_t bytes_of(const gpu_facts *f, const persistent_kernel &k)
 {
-    return w.bytes + (size_t)in_shared(f, w) * (size_t)w.threads * sizeof(float4);
+    return k.bytes + (size_t)shared_products(f, k) * (size_t)k.threads * sizeof(float4);
 }
-/* Shared memory beyond 48 KB, and clusters beyond eight blocks, must be asked for. A refusal is an
- * answer, not an error. */
-static bool lets(const gpu_facts *f, const way &w, bool cluster)
+/* Requests more than 48 KB of shared memory, and clusters of more than eight blocks, which are opt-in.
+ * Returns false if refused, which is not an error. */
+static bool set_attributes(const gpu_facts *f, const persistent_kernel &k, bool cluster)
 {
     const cudaFuncAttribute shared = cudaFuncAttributeMaxDynamicSharedMemorySize,
                             wide = cudaFuncAttributeNonPortableClusterSizeAllowed;
-    const size_t bytes = bytes_of(f, w);
-    return !(bytes > 48 << 10 && refused(cudaFuncSetAttribute(w.kernel, shared, (int)bytes))) &&
-           !(cluster && w.blocks > 8 && refused(cudaFuncSetAttribute(w.kernel, wide, 1)));
+    const size_t bytes = bytes_of(f, k);
+    return !(bytes > 48 << 10 && refused(cudaFuncSetAttribute(k.function, shared, (int)bytes))) &&
+           !(cluster && k.blocks > 8 && refused(cudaFuncSetAttribute(k.function, wide, 1)));
 }
-static int ask(weft__device *d, const gpu_facts *f, const way &w, recur_way kind)
+static int query_concurrent(weft__device *d, const gpu_facts *f, const persistent_kernel &k, kernel_kind kind)
 {
     int n = 0;
     cudaFuncAttributes code;
-    if (w.bytes > (size_t)f->shared || refused(cudaFuncGetAttributes(&code, w.kernel)) ||
-        !has_code(kind, code.ptxVersion, w.blocks, w.bytes) || !lets(f, w, kind == CLUSTERS))
+    if (k.bytes > (size_t)f->shared || refused(cudaFuncGetAttributes(&code, k.function)) ||
+        !has_code(kind, code.ptxVersion, k.blocks, k.bytes) || !set_attributes(f, k, kind == CLUSTERS))
         return -1;
     if (kind == BLOCKS)
         n = f->multiprocessors;
     else if (kind == CLUSTERS) {
-        if (refused(clusters_at_once(&n, w.kernel, w.blocks, w.threads, w.bytes, stream_of(d))))
+        if (refused(clusters_at_once(&n, k.function, k.blocks, k.threads, k.bytes, stream_of(d))))
             return -1;
     } else if (attribute_of(d, cudaDevAttrCooperativeLaunch)) {
-        if (refused(blocks_at_once(&n, w.kernel, w.threads, bytes_of(f, w))))
+        if (refused(blocks_at_once(&n, k.function, k.threads, bytes_of(f, k))))
             return -1;
-        n = n * f->multiprocessors / w.blocks;
+        n = n * f->multiprocessors / k.blocks;
     }
     return n > 0 ? n : -1;
 }
-static int at_once(weft__device *d, const choice &c)
+static int concurrent_octets(weft__device *d, const choice &c)
 {
     gpu_facts *f = facts_of(d);
-    int *known = &f->at_once[number_of(c)];
+    int *known = &f->concurrent_octets[number_of(c)];
     if (*known == 0)
-        *known = ask(d, f, way_of(c), c.way);
+        *known = query_concurrent(d, f, kernel_for(c), c.kind);
     return *known;
 }
 
-/* ---- the estimate, in microseconds a step ---- */
-static int64_t eights_of(int64_t sequences) { return (sequences + SEQUENCES - 1) / SEQUENCES; }
-static double step_of(const gpu_facts *f, const choice &c, int64_t eights)
+/* ---- the estimate, in microseconds per step ---- */
+static int64_t octets_of(int64_t sequences) { return (sequences + SEQUENCES - 1) / SEQUENCES; }
+static double step_of(const gpu_facts *f, const choice &c, int64_t octets)
 {
-    /* of up to 32, 64, 128 units; of up to 128, 256, 512 units. Groups were not measured. */
+    /* For up to 32, 64, 128 units; for up to 128, 256, 512 units. Group kernels were not measured. */
     static const double blocks[] = { 0.7, 1.2, 4.8 }, clusters[] = { 1.6, 2.7, 4.4 },
                         groups[] = { 2.1, 3.7, 6.5 };
-    const int64_t together = f->at_once[number_of(c)];
-    const double *times = c.way == BLOCKS ? blocks : c.way == CLUSTERS ? clusters : groups;
-    const double alone = times[c.size] * (c.back ? 1.1 : 1) * f->slower;
-    return alone * (double)((eights + together - 1) / together);
+    const int64_t concurrent = f->concurrent_octets[number_of(c)];
+    const double *times = c.kind == BLOCKS ? blocks : c.kind == CLUSTERS ? clusters : groups;
+    const double one_round = times[c.size] * (c.back ? 1.1 : 1) * f->clock_factor;
+    return one_round * (double)((octets + concurrent - 1) / concurrent);
 }
 
 /* ---- the choice ---- */
-/* The smallest kernel of that way that takes the layer; GENERAL: there is none. */
-static choice smallest(const weft__recurrence *r, recur_way way, bool back)
+/* Returns the smallest kernel of that kind for the layer, or GENERAL if the layer is too large for it. */
+static choice smallest_kernel(const weft__recurrence *r, kernel_kind kind, bool back)
 {
-    choice c = { way, r->cell, r->reset.host != NULL, back, 0 };
-    while (c.size < 2 && r->hidden > most_units(c))
+    choice c = { kind, r->cell, r->reset.host != NULL, back, 0 };
+    while (c.size < 2 && r->hidden > max_units(c))
         c.size++;
-    if (r->hidden > most_units(c) || !is_persistent(c.cell))
-        c.way = GENERAL;
+    if (r->hidden > max_units(c) || !is_persistent(c.cell))
+        c.kind = GENERAL;
     return c;
 }
-static choice fastest(weft__device *d, const directions &all, bool back, const char *verdicts)
+static choice fastest(weft__device *d, const directions &all, bool back, const char *results)
 {
     const weft__recurrence *r = all.of;
-    /* deterministic: by the units only */
-    const int64_t n = d->deterministic ? 1 : r->live.host[0], sides = d->deterministic ? 1 : all.n;
-    double least = (double)sides * step_of_general(r->hidden, n);
+    /* In a deterministic context only the units decide. */
+    const int64_t n = d->deterministic ? 1 : r->live.host[0], n_directions = d->deterministic ? 1 : all.n;
+    double shortest = (double)n_directions * step_of_general(r->hidden, n);
     choice best = {};
-    for (int way = BLOCKS; way <= GROUPS; way++) {
-        const choice c = smallest(r, (recur_way)way, back);
-        if (c.way == GENERAL || verdicts[number_of(c)] == '-' || at_once(d, c) < 0)
+    for (int kind = BLOCKS; kind <= GROUPS; kind++) {
+        const choice c = smallest_kernel(r, (kernel_kind)kind, back);
+        if (c.kind == GENERAL || results[number_of(c)] == '-' || concurrent_octets(d, c) < 0)
             continue;
-        const double time = step_of(facts_of(d), c, sides * eights_of(n));
-        if (time < least) {
-            least = time;
+        const double time = step_of(facts_of(d), c, n_directions * octets_of(n));
+        if (time < shortest) {
+            shortest = time;
             best = c;
         }
     }
     return best;
 }
 
-/* ---- trying ---- */
-/* The layers that it was for go by a kernel a step from now on, in both directions. */
-static void condemn(const weft__device *d, const choice &c, const char *what)
+/* ---- the check ---- */
+/* Disables a kernel in both directions. Its layers then use the general kernel. */
+static void disable(const weft__device *d, const choice &c, const char *reason)
 {
     choice other = c;
     other.back = !c.back;
-    keep_finding(d, OF_CHOICES, number_of(c), '-'), keep_finding(d, OF_CHOICES, number_of(other), '-');
+    store_cached(d, CHECKS, number_of(c), '-'), store_cached(d, CHECKS, number_of(other), '-');
     if (d->log > 0)
         fprintf(stderr,
-                "weft: GPU %d: no kernel for all steps %s any more for %s layers of up to %d units%s: %s had "
-                "%s\n",
-                d->index, name_of(c.way), name_of(c.cell), most_units(c),
-                c.reset ? " in rows" : "", c.back ? "backward" : "forward", what);
+                "weft: GPU %d: disabled the %s kernel for %s layers of up to %d units%s: %s: %s\n",
+                d->index, name_of(c.kind), name_of(c.cell), max_units(c),
+                c.reset ? " in rows" : "", c.back ? "backward" : "forward", reason);
 }
-/* True if it is right. Without memory to try it, it is not taken, but may be next time. */
-static bool try_choice(weft__device *d, const choice &c)
+/* Returns true if the kernel passes its check. If the check cannot run, the kernel is not used this time. */
+static bool check_choice(weft__device *d, const choice &c)
 {
     const char *wrong = recur_check(d, c);
     if (!wrong)
-        keep_finding(d, OF_CHOICES, number_of(c), '+');
+        store_cached(d, CHECKS, number_of(c), '+');
     else if (*wrong)
-        condemn(d, c, wrong);
+        disable(d, c, wrong);
     return !wrong;
 }
-static char verdict_of(const weft__device *d, const choice &c)
+static char result_of(const weft__device *d, const choice &c)
 {
-    return findings_of(d, OF_CHOICES)[number_of(c)];
+    return cached(d, CHECKS)[number_of(c)];
 }
-static choice trusted(weft__device *d, const directions &all, bool back)
+static choice choose_by_estimate(weft__device *d, const directions &all, bool back)
 {
     for (;;) {
-        const char *verdicts = findings_of(d, OF_CHOICES);
-        const choice c = fastest(d, all, back, verdicts);
-        if (c.way == GENERAL || verdicts[number_of(c)] == '+' || try_choice(d, c))
+        const char *results = cached(d, CHECKS);
+        const choice c = fastest(d, all, back, results);
+        if (c.kind == GENERAL || results[number_of(c)] == '+' || check_choice(d, c))
             return c;
-        if (verdicts[number_of(c)] != '-' || d->failure[0])
+        if (results[number_of(c)] != '-' || d->failure[0])
             return choice{};
     }
 }
-/* A kernel of that way that can be had and is right; else the general one. */
-static choice proven(weft__device *d, const weft__recurrence *r, recur_way way, bool back)
+/* Returns a kernel of that kind that is available and has passed its check, otherwise the general one. */
+static choice checked(weft__device *d, const weft__recurrence *r, kernel_kind kind, bool back)
 {
-    const choice c = way == GENERAL ? choice{} : smallest(r, way, back);
-    const bool can = c.way != GENERAL && verdict_of(d, c) != '-' && at_once(d, c) > 0;
-    return can && (verdict_of(d, c) == '+' || try_choice(d, c)) ? c : choice{};
+    const choice c = kind == GENERAL ? choice{} : smallest_kernel(r, kind, back);
+    const bool usable = c.kind != GENERAL && result_of(d, c) != '-' && concurrent_octets(d, c) > 0;
+    return usable && (result_of(d, c) == '+' || check_choice(d, c)) ? c : choice{};
 }
-/* By the clock where that is asked for, by the estimate until the clock has told; two directions are not
- * timed together. */
-static choice timed(weft__device *d, const directions &all, bool back, timing *now)
+/* Chooses by measured times if timing is on and they are known. Launches of two directions are not timed. */
+static choice choose_by_time(weft__device *d, const directions &all, bool back, timing *now)
 {
     const weft__recurrence *r = all.of;
-    recur_way way;
+    kernel_kind kind;
     if (!tune_is_on(d, r))
-        return trusted(d, all, back);
-    if (tune_knows(d, r, back, &way))
-        return proven(d, r, way, back);
+        return choose_by_estimate(d, all, back);
+    if (tune_class_result(d, r, back, &kind))
+        return checked(d, r, kind, back);
     if (all.n > 1)
         return choice{};
-    const choice of[WAYS] = { {}, proven(d, r, BLOCKS, back), proven(d, r, CLUSTERS, back),
-                              proven(d, r, GROUPS, back) };
-    bool possible[WAYS] = {};
-    for (int i = 0; i < WAYS; i++)
-        possible[i] = of[i].way == i;
-    const choice first = trusted(d, all, back);
-    way = d->failure[0] ? first.way : tune(d, r, back, possible, first.way, now);
-    return way == first.way ? first : of[way];
+    const choice choices[KERNEL_KINDS] = { {}, checked(d, r, BLOCKS, back), checked(d, r, CLUSTERS, back),
+                              checked(d, r, GROUPS, back) };
+    bool possible[KERNEL_KINDS] = {};
+    for (int i = 0; i < KERNEL_KINDS; i++)
+        possible[i] = choices[i].kind == i;
+    const choice estimated = choose_by_estimate(d, all, back);
+    kind = d->failure[0] ? estimated.kind : tune(d, r, back, possible, estimated.kind, now);
+    return kind == estimated.kind ? estimated : choices[kind];
 }
-static choice chosen(weft__device *d, const directions &all, bool back, timing *now)
+static choice choose(weft__device *d, const directions &all, bool back, timing *now)
 {
-    /* "general"; "block", "cluster", "group": wherever that is possible, untried */
-    const char *asked = secure_getenv("WEFT_RECUR");
-    if (!asked || !*asked)
-        return timed(d, all, back, now);
-    static const char *const names[WAYS] = { "general", "block", "cluster", "group" };
-    int way = WAYS - 1;
-    while (way > GENERAL && strcmp(asked, names[way]))
-        way--;
-    const choice c = smallest(all.of, (recur_way)way, back);
-    return c.way != GENERAL && at_once(d, c) > 0 ? c : choice{};
+    /* Selects a kernel wherever it is available, without a check. */
+    const char *forced = secure_getenv("WEFT_RECUR");
+    if (!forced || !*forced)
+        return choose_by_time(d, all, back, now);
+    static const char *const names[KERNEL_KINDS] = { "general", "block", "cluster", "group" };
+    int kind = KERNEL_KINDS - 1;
+    while (kind > GENERAL && strcmp(forced, names[kind]))
+        kind--;
+    const choice c = smallest_kernel(all.of, (kernel_kind)kind, back);
+    return c.kind != GENERAL && concurrent_octets(d, c) > 0 ? c : choice{};
 }
 
 /* ---- the launch ---- */
-/* All blocks at once: groups take one eight of sequences after the other. */
-static cudaError_t launch_groups(weft__device *d, const choice &c, const directions &all, unsigned eights,
+/* Launches the largest number of groups that run at the same time. Each takes octet after octet. */
+static cudaError_t launch_groups(weft__device *d, const choice &c, const directions &all, unsigned octets,
                                  recur_call call)
 {
-    const way w = way_of(c);
+    const persistent_kernel k = kernel_for(c);
     const gpu_facts *f = facts_of(d);
-    const unsigned n = (unsigned)all.n, most = (unsigned)at_once(d, c) / n,
-                   groups = eights < most ? eights : most,
-                   uses = (eights + groups - 1) / groups * (unsigned)all.of[0].steps;
-    call.in_shared = in_shared(f, w);
-    const size_t far = w.rest - (size_t)call.in_shared * (size_t)w.threads * sizeof(float4);
-    call.words = words_of(d, (size_t)w.words * groups * n, uses, &call.tag);
-    call.far = far ? (float4 *)scratch(d, far * groups * n * (size_t)w.blocks) : NULL;
-    const auto group_kernel = w.kernel;          /* the name that the emulation knows */
+    const unsigned n = (unsigned)all.n, limit = (unsigned)concurrent_octets(d, c) / n,
+                   groups = octets < limit ? octets : limit,
+                   uses = (octets + groups - 1) / groups * (unsigned)all.of[0].steps;
+    call.shared_products = shared_products(f, k);
+    const size_t extra = k.overflow - (size_t)call.shared_products * (size_t)k.threads * sizeof(float4);
+    call.words = words_of(d, (size_t)k.words * groups * n, uses, &call.tag);
+    call.global_weights = extra ? (float4 *)scratch(d, extra * groups * n * (size_t)k.blocks) : NULL;
+    const auto group_kernel = k.function;        /* the emulation reads this name */
     if (d->failure[0])
         return cudaErrorMemoryAllocation;
-    return LAUNCH_COOP_RAW(group_kernel, dim3(groups * (unsigned)w.blocks, n), dim3((unsigned)w.threads),
-                           bytes_of(f, w), stream_of(d), all, call);
+    return LAUNCH_COOP_RAW(group_kernel, dim3(groups * (unsigned)k.blocks, n), dim3((unsigned)k.threads),
+                           bytes_of(f, k), stream_of(d), all, call);
 }
-cudaError_t launch_way(weft__device *d, const choice &c, const directions &all, unsigned *cell)
+cudaError_t launch_persistent(weft__device *d, const choice &c, const directions &all, unsigned *timeout)
 {
-    const way w = way_of(c);
-    const recur_call call = { cell, (unsigned)number_of(c), d->precision != WEFT_FP32, NULL, 0, 0, NULL };
-    const unsigned eights = (unsigned)eights_of(all.of[0].live.host[0]), blocks = (unsigned)w.blocks;
-    if (c.way == GROUPS)
-        return launch_groups(d, c, all, eights, call);
-    const dim3 grid(eights * blocks, (unsigned)all.n), threads((unsigned)w.threads);
-    /* the names that the emulation knows */
-    const auto block_kernel = w.kernel, cluster_kernel = w.kernel;
+    const persistent_kernel k = kernel_for(c);
+    const recur_call call = { timeout, (unsigned)number_of(c), d->precision != WEFT_FP32, NULL, 0, 0, NULL };
+    const unsigned octets = (unsigned)octets_of(all.of[0].live.host[0]), blocks = (unsigned)k.blocks;
+    if (c.kind == GROUPS)
+        return launch_groups(d, c, all, octets, call);
+    const dim3 grid(octets * blocks, (unsigned)all.n), threads((unsigned)k.threads);
+    /* The emulation reads these names. */
+    const auto block_kernel = k.function, cluster_kernel = k.function;
     if (blocks == 1)
-        return LAUNCH_RAW(block_kernel, grid, threads, w.bytes, stream_of(d), all, call);
-    return LAUNCH_CLUSTER_RAW(cluster_kernel, grid, threads, w.bytes, stream_of(d), blocks, all, call);
+        return LAUNCH_RAW(block_kernel, grid, threads, k.bytes, stream_of(d), all, call);
+    return LAUNCH_CLUSTER_RAW(cluster_kernel, grid, threads, k.bytes, stream_of(d), blocks, all, call);
 }
 
-static bool is_whole(const weft__recurrence *r)
+static bool is_complete(const weft__recurrence *r)
 {
     return r->hidden > 0 && r->steps > 0 && r->from == 0 && r->to == r->steps && !r->w_hr;
 }
 bool recur_persistent(weft__device *d, const directions &all, bool back, timing *now)
 {
     for (int i = 0; i < all.n; i++)
-        if (!is_whole(&all.of[i]))
+        if (!is_complete(&all.of[i]))
             return false;
     if (d->precision == WEFT_STRICT_FP32 || d->index >= MOST_GPUS || d->failure[0])
         return false;
     choice c;
     {
-        const locked here;
-        c = chosen(d, all, back, now);
-        if (c.way == GROUPS && at_once(d, c) < all.n)
-            c.way = GENERAL;
+        const lock_guard guard;
+        c = choose(d, all, back, now);
+        if (c.kind == GROUPS && concurrent_octets(d, c) < all.n)
+            c.kind = GENERAL;
     }
-    if (c.way != GENERAL) {
-        d->recurrent[c.way]++;
-        launched(d, launch_way(d, c, all, distress_cell(d)), "recur");
+    if (c.kind != GENERAL) {
+        d->recurrent[c.kind]++;
+        launched(d, launch_persistent(d, c, all, timeout_flag(d)), "recur");
     }
-    return c.way != GENERAL;
+    return c.kind != GENERAL;
 }
 
-/* ---- for who asks what will be ---- */
+/* ---- information for the user ---- */
 static weft__cell any_persistent()
 {
     int cell = 0;
@@ -306,50 +304,50 @@ static weft__cell any_persistent()
         cell++;
     return (weft__cell)cell;
 }
-foresight recur_foreseen(weft__device *d, int64_t units, int64_t n)
+estimate recur_estimate(weft__device *d, int64_t units, int64_t n)
 {
-    static const char untried[CHOICES] = {};
+    static const char unchecked[CHOICES] = {};
     const int32_t live = (int32_t)n;
-    directions one = { 1, {} };
-    one.of[0].cell = any_persistent();
-    one.of[0].hidden = units;
-    one.of[0].live.host = &live;
+    directions layer = { 1, {} };
+    layer.of[0].cell = any_persistent();
+    layer.of[0].hidden = units;
+    layer.of[0].live.host = &live;
     if (d->precision == WEFT_STRICT_FP32 || d->index >= MOST_GPUS)
-        return foresight{ GENERAL, step_of_general(units, n) };
-    const locked here;
-    const choice c = fastest(d, one, false, untried);
-    return foresight{ c.way, c.way == GENERAL ? step_of_general(units, n) :
-                                                step_of(facts_of(d), c, eights_of(n)) };
+        return estimate{ GENERAL, step_of_general(units, n) };
+    const lock_guard guard;
+    const choice c = fastest(d, layer, false, unchecked);
+    return estimate{ c.kind, c.kind == GENERAL ? step_of_general(units, n) :
+                                                step_of(facts_of(d), c, octets_of(n)) };
 }
-void recur_verdicts(weft__device *d, int *right, int *wrong)
+void recur_count_checked(weft__device *d, int *right, int *wrong)
 {
-    const locked here;
+    const lock_guard guard;
     *right = *wrong = 0;
     for (int i = 0; d->index < MOST_GPUS && i < CHOICES; i++) {
-        *right += findings_of(d, OF_CHOICES)[i] == '+';
-        *wrong += findings_of(d, OF_CHOICES)[i] == '-';
+        *right += cached(d, CHECKS)[i] == '+';
+        *wrong += cached(d, CHECKS)[i] == '-';
     }
 }
-bool recur_timed_way(weft__device *d, int number, recur_way *way)
+bool recur_fastest(weft__device *d, int number, kernel_kind *kind)
 {
-    const locked here;
-    return d->index < MOST_GPUS && tune_found(d, number, way);
+    const lock_guard guard;
+    return d->index < MOST_GPUS && tune_result(d, number, kind);
 }
 
-void recur_timed(weft__device *d, const timing *now)
+void recur_end_timing(weft__device *d, const timing *now)
 {
-    const locked here;
+    const lock_guard guard;
     tune_end(d, now);
 }
 
-void recur_gave_up(weft__device *d, unsigned number)
+void recur_timed_out(weft__device *d, unsigned number)
 {
     const choice c = choice_of((int)number);
     {
-        const locked here;
-        condemn(d, c, "a wait without an end");
+        const lock_guard guard;
+        disable(d, c, "timed out waiting for another block");
     }
-    fail(d, WEFT_EDEVICE, "recur: blocks that run one layer waited for each other in vain; "
-                          "from now on such layers take a kernel a step");
+    fail(d, WEFT_EDEVICE, "recur: the blocks of a kernel timed out waiting for each other; this kernel is "
+                          "now disabled");
 }
 #endif

@@ -1,234 +1,237 @@
-/* recur_group.cu - recurrent layers of up to 512 units on GPUs that have no clusters: one launch for all
- * steps, by the sums of recur_cluster.cu in their order, so to the same bits. A group of 4, 8 or 16 blocks
- * has eight sequences from their first step to their last, and then others. All blocks of the launch run at
- * the same time, as many groups as the GPU has room for.
+/* recur_group.cu - the group kernel: all steps of a recurrent layer of up to 512 units in one launch, on GPUs
+ * without large clusters. It adds the same terms in the same order as recur_cluster.cu, so results have the
+ * same bits.
  *
- * Blocks send each other what a step needs through the GPU's memory. A number and the tag of its use are one
- * word of 64 bits there, and who finds the tag has found the number: no flag, nothing whose order matters.
- * Tags never come again, from launch to launch. A place is written again two uses later, when all who read it
- * have since sent something that the writer has waited for; so there is nothing to wait for but data, and
- * that not for ever. */
+ * A group of 4, 8 or 16 blocks runs an octet of sequences from first step to last, then takes the next octet.
+ * The launch is cooperative: all blocks run at the same time, in the largest number of groups that fits.
+ *
+ * Blocks exchange the numbers of a step through global memory. A number and the tag of its use form one
+ * 64-bit word, so a block that reads the tag has also read the number. No flags, fences or order of stores
+ * are needed. Tags are never reused, not even by later launches. Two buffers alternate. A buffer is written
+ * again two uses later. By then the writer has data from each reader. So blocks wait for data only, for a
+ * limited time. */
 #ifndef WEFT_DOUBLE
 #include "cuda/recur_wide.h"
 
-/* beside the weights that no register holds */
+/* Bytes of shared memory without overflow weights. */
 __host__ __device__ constexpr size_t forward_bytes(int blocks)
 {
-    return OWN * blocks * SEQUENCES * sizeof(float) + BLOCK * sizeof(float4);
+    return N_UNITS * blocks * SEQUENCES * sizeof(float) + BLOCK * sizeof(float4);
 }
 __host__ __device__ constexpr size_t backward_bytes(weft__cell c)
 {
-    return 2 * weft__gates(c) * OWN * SEQUENCES * sizeof(float);
+    return 2 * weft__gates(c) * N_UNITS * SEQUENCES * sizeof(float);
 }
-/* Words of a use: forward the states of all units, backward what each block has for each of them. */
-__host__ __device__ constexpr int forward_words(int blocks)       { return blocks * OWN * SEQUENCES; }
+/* Words of one use: the states of all units; backward each block's share of each unit's gradient. */
+__host__ __device__ constexpr int forward_words(int blocks)       { return blocks * N_UNITS * SEQUENCES; }
 __host__ __device__ constexpr int backward_words(int blocks)      { return blocks * forward_words(blocks); }
 
 /* ---- what blocks send ---- */
-/* A group's words, of two uses in turn; the next use. given_up, in shared memory: has a thread of this block
- * waited in vain in such a use? gone: it has, and all its threads know. */
-typedef struct channel { uint64_t *words; int each; unsigned use, *given_up; bool gone; } channel;
-__device__ static inline channel open_channel(const recur_call &call, int group, int each, unsigned *given_up)
+/* words: two buffers of `size` words each. use: number of the next use. timed_out, in shared memory, for each
+ * buffer: a thread of this block timed out. failed: set after that, when all threads of the block know. */
+typedef struct channel { uint64_t *words; int size; unsigned use, *timed_out; bool failed; } channel;
+__device__ static inline channel open_channel(const recur_call &call, int group, int size, unsigned *flags)
 {
     if (threadIdx.x < 2)
-        given_up[threadIdx.x] = 0;
-    return channel{ call.words + (int64_t)group * 2 * each, each, 0, given_up, false };
+        flags[threadIdx.x] = 0;
+    return channel{ call.words + (int64_t)group * 2 * size, size, 0, flags, false };
 }
 __device__ static inline uint64_t *words_of(const channel &c, unsigned use)
 {
-    return c.words + use % 2 * (unsigned)c.each;
+    return c.words + use % 2 * (unsigned)c.size;
 }
-__device__ static inline void send(const channel &c, const recur_call &call, int place, float v)
+__device__ static inline void send(const channel &c, const recur_call &call, int pos, float v)
 {
-    store_word(words_of(c, c.use) + place, (uint64_t)(call.tag + c.use) << 32 | __float_as_uint(v));
+    store_word(words_of(c, c.use) + pos, (uint64_t)(call.tag + c.use) << 32 | __float_as_uint(v));
 }
-/* N words, so far from each other. A wait ends in any case: who has waited in vain (false) goes on to the
- * block's next barrier, and behind it all threads leave together: given_up. */
+/* Reads N words that are `stride` apart. Returns false if the wait timed out. The thread then continues to
+ * the block's next barrier, after which all threads see expired and leave together. */
 template <int N>
-__device__ static bool receive(const channel &c, const recur_call &call, unsigned use, int place, int apart,
-                               float (&v)[N])
+__device__ static bool receive(const channel &c, const recur_call &call, unsigned use, int pos,
+                               int stride, float (&v)[N])
 {
-    const uint64_t *words = words_of(c, use) + place;
-    for (patience p = begin_to_wait();; look_again()) {
-        bool all = true;
+    const uint64_t *words = words_of(c, use) + pos;
+    for (wait_state p = start_wait();; look_again()) {
+        bool complete = true;
         UNROLLED for (int k = 0; k < N; k++) {
-            const uint64_t word = load_word(words + k * apart);
-            all &= (unsigned)(word >> 32) == call.tag + use;
+            const uint64_t word = load_word(words + k * stride);
+            complete &= (unsigned)(word >> 32) == call.tag + use;
             v[k] = __uint_as_float((unsigned)word);
         }
-        if (all)
+        if (complete)
             return true;
-        if (in_vain(p, call)) {
-            atomicExch(&c.given_up[use % 2], 1u);
+        if (wait_expired(p, call)) {
+            atomicExch(&c.timed_out[use % 2], 1u);
             return false;
         }
     }
 }
-/* Behind a barrier of the block that follows a use; the next but one writes there again, when all have
- * looked. */
-__device__ static inline bool given_up(channel &c, unsigned use) { return c.gone = c.given_up[use % 2]; }
+/* Call after the block's first barrier after a use. The flag is used again two uses later. */
+__device__ static inline bool expired(channel &c, unsigned use) { return c.failed = c.timed_out[use % 2]; }
 
-/* ---- weights that are in no register: as many as fit in shared memory, the others in the GPU's ---- */
-typedef struct split_rest { float4 *near, *far; int in_shared; } split_rest;
-__device__ static inline split_rest rest_of(const recur_call &call, float4 *near, int products)
+/* ---- overflow weights: in shared memory if they fit, otherwise in global memory ---- */
+typedef struct overflow_weights { float4 *shared, *global; int shared_products; } overflow_weights;
+__device__ static inline overflow_weights overflow_of(const recur_call &call, float4 *shared, int products)
 {
-    const int64_t each = products - KEPT - call.in_shared;
-    const int64_t mine = blockIdx.y * gridDim.x + blockIdx.x;
-    return split_rest{ near, call.far ? call.far + mine * each * BLOCK : NULL, call.in_shared };
+    const int64_t n = products - KEPT - call.shared_products;
+    const int64_t block = blockIdx.y * gridDim.x + blockIdx.x;
+    return overflow_weights{ shared, call.global_weights ? call.global_weights + block * n * BLOCK : NULL,
+                             call.shared_products };
 }
-__device__ static inline float4 from_rest(const split_rest &rest, int i)
+__device__ static inline float4 load_overflow(const overflow_weights &overflow, int i)
 {
-    if (i < rest.in_shared)
-        return from_rest((const float4 *)rest.near, i);
-    return from_rest((const float4 *)rest.far, i - rest.in_shared);
+    if (i < overflow.shared_products)
+        return load_overflow((const float4 *)overflow.shared, i);
+    return load_overflow((const float4 *)overflow.global, i - overflow.shared_products);
 }
-__device__ static inline void to_rest(const split_rest &rest, int i, const float4 &v)
+__device__ static inline void store_overflow(const overflow_weights &overflow, int i, const float4 &v)
 {
-    if (i < rest.in_shared)
-        to_rest(rest.near, i, v);
+    if (i < overflow.shared_products)
+        store_overflow(overflow.shared, i, v);
     else
-        to_rest(rest.far, i - rest.in_shared, v);
+        store_overflow(overflow.global, i - overflow.shared_products, v);
 }
 
 /* ---- forward ---- */
-/* what a block keeps from one eight of sequences to the next, beside its weights */
+/* The state of a block between octets, apart from its weights. */
 typedef struct forward_block {
     float (*state)[SEQUENCES];
-    float4 *desk;
+    float4 *exchange;
     float bias;
     channel link;
 } forward_block;
 
-/* A thread has one unit's number of each block, so whoever has all has heard of all. */
+/* A thread receives a number of one unit from each block, so afterwards it has heard from all blocks. */
 template <int BLOCKS>
 __device__ static inline void receive_states(const forward_block &b, const recur_call &call)
 {
     float v[BLOCKS];
-    const int place = (int)threadIdx.x;
-    receive<BLOCKS>(b.link, call, b.link.use - 1, place, BLOCK, v);
+    const int pos = (int)threadIdx.x;
+    receive<BLOCKS>(b.link, call, b.link.use - 1, pos, BLOCK, v);
     UNROLLED for (int k = 0; k < BLOCKS; k++)
-        ((float *)b.state)[k * BLOCK + place] = v[k];
+        ((float *)b.state)[k * BLOCK + pos] = v[k];
     __syncthreads();
 }
 template <weft__cell C, bool RESET, int BLOCKS, int IN_REGISTERS>
-__device__ static inline void forward_eight(const weft__recurrence &r, const recur_call &call, const who &me,
-                                            float4 (&w)[IN_REGISTERS], const split_rest &rest,
+__device__ static inline void forward_octet(const weft__recurrence &r, const recur_call &call, const role &me,
+                                            float4 (&w)[IN_REGISTERS], const overflow_weights &overflow,
                                             forward_block &b)
 {
-    constexpr int DEEP = forward_deep(BLOCKS), TILES = forward_tiles(C);
+    constexpr int DEPTH = forward_depth(BLOCKS), TILES = forward_tiles(C);
     const int steps = steps_of(r, me.first), half = me.warp / 4;
-    moment now = moment_at(r, me.first, steps, 0, r.reverse),
-           next = moment_at(r, me.first, steps, 1, r.reverse);
+    step_rows now = rows_at(r, me.first, steps, 0, r.reverse),
+              next = rows_at(r, me.first, steps, 1, r.reverse);
     const int first = first_sequence<RESET>(r, me, now, me.sequence);
     float h = first_state(r, r.h0, first, me.unit), c = has_c(C) ? first_state(r, r.c0, first, me.unit) : 0;
     float sum[TILES][4], ahead[TILES][4] = {}, x[TILES][4];
-    load_states<RESET, BLOCKS * OWN>(r, me, now, b.state);
+    load_states<RESET, BLOCKS * N_UNITS>(r, me, now, b.state);
     load_sums<C, 1>(r, me, now, b.bias, ahead);
     __syncthreads();
     int i = 0;
-    for (; i < steps && !b.link.gone; i++) {
-        const moment after = moment_at(r, me.first, steps, i + 2, r.reverse);
+    for (; i < steps && !b.link.failed; i++) {
+        const step_rows after = rows_at(r, me.first, steps, i + 2, r.reverse);
         for (int k = 0; k < 4 * TILES; k++)
             x[k / 4][k % 4] = ahead[k / 4][k % 4];
         load_sums<C, 1>(r, me, next, b.bias, ahead);
         const int begins = RESET ? begins_at(r, next, me.sequence) : (int)WEFT__ON;
         if (i > 0) {
             receive_states<BLOCKS>(b, call);
-            if (given_up(b.link, b.link.use - 1))
+            if (expired(b.link, b.link.use - 1))
                 break;
         }
-        multiply<DEEP, TILES>(w, rest, &b.state[half * DEEP * 8 + me.part][place_of(me.group)],
-                              call.one_product, sum);
-        meet(me, b.desk, sum, x);
+        multiply<DEPTH, TILES>(w, overflow, &b.state[half * DEPTH * 8 + me.part][pos_of(me.group)],
+                               call.one_product, sum);
+        exchange_sums(me, b.exchange, sum, x);
         forward_unit<C>(r, me, now, 0, x, h, c);
-        enter<C>(r, me, begins, h, c);
+        start_sequence<C>(r, me, begins, h, c);
         if (i + 1 < steps)
-            send(b.link, call, me.unit * SEQUENCES + place_of(me.sequence), h), b.link.use++;
+            send(b.link, call, me.unit * SEQUENCES + pos_of(me.sequence), h), b.link.use++;
         advance(now, next, after);
     }
-    spoil(r, me, i, steps, r.reverse, r.h, r.hidden);
+    fill_nan(r, me, i, steps, r.reverse, r.h, r.hidden);
 }
 template <weft__cell C, bool RESET, int BLOCKS>
 static __global__ void __launch_bounds__(BLOCK, 1)
     forward_group(const __grid_constant__ directions all, const __grid_constant__ recur_call call)
 {
     const weft__recurrence &r = all.of[blockIdx.y];
-    constexpr int DEEP = forward_deep(BLOCKS), TILES = forward_tiles(C);
+    constexpr int DEPTH = forward_depth(BLOCKS), TILES = forward_tiles(C);
     DYN_SHARED(float, memory);
-    SHARED(given_up_in, unsigned[2]);
-    if (!is_here<has_code(GROUPS, ARCH, BLOCKS, forward_bytes(BLOCKS))>(call))
+    SHARED(timed_out, unsigned[2]);
+    if (!code_exists<has_code(GROUPS, ARCH, BLOCKS, forward_bytes(BLOCKS))>(call))
         return;
     forward_block b = {};
     b.state = (float (*)[SEQUENCES])memory;
-    b.desk = (float4 *)b.state[BLOCKS * OWN];
-    float4 *near = b.desk + BLOCK;
-    const split_rest rest = rest_of(call, near, DEEP * TILES);
+    b.exchange = (float4 *)b.state[BLOCKS * N_UNITS];
+    float4 *shared_weights = b.exchange + BLOCK;
+    const overflow_weights overflow = overflow_of(call, shared_weights, DEPTH * TILES);
     const int group = (int)blockIdx.x / BLOCKS, groups = (int)gridDim.x / BLOCKS;
-    who me = whoami((int)blockIdx.x % BLOCKS, group * SEQUENCES);
+    role me = thread_role((int)blockIdx.x % BLOCKS, group * SEQUENCES);
     const int half = me.warp / 4;
-    float4 w[least_of(DEEP * TILES, KEPT)];
+    float4 w[least_of(DEPTH * TILES, KEPT)];
     b.bias = weft__slot_of_h_alone(C) >= 0 && r.b_h_alone && me.unit < r.hidden ? r.b_h_alone[me.unit] : 0;
-    b.link = open_channel(call, (int)blockIdx.y * groups + group, forward_words(BLOCKS), given_up_in);
-    load_weights<DEEP, TILES>(
-        [&](int k, int tile, int j) { return forward_weight<C>(r, me, half * DEEP + k, tile, j); }, w, rest);
+    b.link = open_channel(call, (int)blockIdx.y * groups + group, forward_words(BLOCKS), timed_out);
+    load_weights<DEPTH, TILES>(
+        [&](int k, int t, int j) { return forward_weight<C>(r, me, half * DEPTH + k, t, j); }, w, overflow);
     for (; me.first < r.live.device[0]; me.first += groups * SEQUENCES)
-        forward_eight<C, RESET, BLOCKS>(r, call, me, w, rest, b);
+        forward_octet<C, RESET, BLOCKS>(r, call, me, w, overflow, b);
 }
 
 /* ---- backward ---- */
-/* The sums of a warp's tiles go to the blocks that own their units. */
+/* Sends the sums of a warp's tiles to the blocks that own their units. */
 template <int BLOCKS, int TILES>
-__device__ static inline void send_sums(const channel &link, const recur_call &call, const who &me, int rank,
+__device__ static inline void send_sums(const channel &link, const recur_call &call, const role &me, int rank,
                                         int first_tile, const float (&sum)[TILES][4])
 {
     UNROLLED for (int tile = 0; tile < TILES; tile++)
         for (int j = 0; j < 4; j++) {
             const int out = (first_tile + tile) * 16 + me.group + j / 2 * 8;
-            const int place = out % OWN * SEQUENCES + place_of(me.part * 2 + j % 2);
-            send(link, call, (out / OWN * BLOCKS + rank) * OWN * SEQUENCES + place, sum[tile][j]);
+            const int pos = out % N_UNITS * SEQUENCES + pos_of(me.part * 2 + j % 2);
+            send(link, call, (out / N_UNITS * BLOCKS + rank) * N_UNITS * SEQUENCES + pos, sum[tile][j]);
         }
 }
-/* A block's place for the gradients of a step, of two in turn. */
-template <weft__cell C> struct backward_block { float (*d)[weft__gates(C) * OWN][SEQUENCES]; channel link; };
+/* d: two buffers for the gradients of a step. */
+template <weft__cell C>
+struct backward_block { float (*d)[weft__gates(C) * N_UNITS][SEQUENCES]; channel link; };
 
 template <weft__cell C, bool RESET, int BLOCKS, int IN_REGISTERS>
-__device__ static inline void backward_eight(const weft__recurrence &r, const recur_call &call, const who &me,
-                                             float4 (&w)[IN_REGISTERS], const split_rest &rest,
-                                             backward_block<C> &b)
+__device__ static inline void backward_octet(const weft__recurrence &r, const recur_call &call,
+                                             const role &me, float4 (&w)[IN_REGISTERS],
+                                             const overflow_weights &overflow, backward_block<C> &b)
 {
-    constexpr int DEEP = backward_deep(C), TILES = backward_tiles(BLOCKS);
-    const int steps = steps_of(r, me.first), rank = (int)blockIdx.x % BLOCKS, place = place_of(me.sequence);
-    const int mine = me.unit - rank * OWN;
-    float dh[1] = { b.link.gone ? NOT_A_NUMBER : 0 }, dc[1] = {}, sum[TILES][4], v[BLOCKS];
-    tape x[1], ahead[1];
-    moment now = moment_at(r, me.first, steps, 0, !r.reverse),
-           next = moment_at(r, me.first, steps, 1, !r.reverse);
-    moment after = moment_at(r, me.first, steps, 2, !r.reverse);
-    load_tape<C, RESET>(r, me, now, next, ahead);
+    constexpr int DEPTH = backward_depth(C), TILES = backward_tiles(BLOCKS);
+    const int steps = steps_of(r, me.first), rank = (int)blockIdx.x % BLOCKS, pos = pos_of(me.sequence);
+    const int local = me.unit - rank * N_UNITS;
+    float dh[1] = { b.link.failed ? NOT_A_NUMBER : 0 }, dc[1] = {}, sum[TILES][4], v[BLOCKS];
+    step_data x[1], ahead[1];
+    step_rows now = rows_at(r, me.first, steps, 0, !r.reverse),
+              next = rows_at(r, me.first, steps, 1, !r.reverse);
+    step_rows after = rows_at(r, me.first, steps, 2, !r.reverse);
+    load_step_data<C, RESET>(r, me, now, next, ahead);
     int i = 0;
     for (; i < steps; i++, b.link.use++) {
-        float (&d)[weft__gates(C) * OWN][SEQUENCES] = b.d[b.link.use % 2];
+        float (&d)[weft__gates(C) * N_UNITS][SEQUENCES] = b.d[b.link.use % 2];
         x[0] = ahead[0];
-        load_tape<C, RESET>(r, me, next, after, ahead);
+        load_step_data<C, RESET>(r, me, next, after, ahead);
         backward_unit<C, RESET>(r, me, now, 0, x[0], dh[0], dc[0]);
         for (int gate = 0; gate < weft__gates(C); gate++)
-            d[gate * OWN + mine][place] = x[0].slot[weft__slot_of(C, true, gate)];
+            d[gate * N_UNITS + local][pos] = x[0].slot[weft__slot_of(C, true, gate)];
         __syncthreads();
-        if (b.link.gone || given_up(b.link, b.link.use - 1)) {
+        if (b.link.failed || expired(b.link, b.link.use - 1)) {
             dh[0] = NOT_A_NUMBER;
             break;
         }
-        multiply<DEEP, TILES>(w, rest, &d[me.part][place_of(me.group)], call.one_product, sum);
+        multiply<DEPTH, TILES>(w, overflow, &d[me.part][pos_of(me.group)], call.one_product, sum);
         send_sums<BLOCKS>(b.link, call, me, rank, me.warp * TILES, sum);
-        if (!receive<BLOCKS>(b.link, call, b.link.use, (rank * BLOCKS * OWN + mine) * SEQUENCES + place,
-                             OWN * SEQUENCES, v))
+        if (!receive<BLOCKS>(b.link, call, b.link.use, (rank * BLOCKS * N_UNITS + local) * SEQUENCES + pos,
+                             N_UNITS * SEQUENCES, v))
             dh[0] = NOT_A_NUMBER;
-        for (int from = 0; from < BLOCKS && me.sequence < now.live; from++)
-            dh[0] += v[from];
-        hand_over(r, me, x[0].begins, dh[0], dc[0]);
-        advance(now, next, after, moment_at(r, me.first, steps, i + 3, !r.reverse));
+        for (int block = 0; block < BLOCKS && me.sequence < now.live; block++)
+            dh[0] += v[block];
+        end_sequence(r, me, x[0].begins, dh[0], dc[0]);
+        advance(now, next, after, rows_at(r, me.first, steps, i + 3, !r.reverse));
     }
-    spoil(r, me, i, steps, !r.reverse, r.gates, weft__slots(C) * r.hidden);
+    fill_nan(r, me, i, steps, !r.reverse, r.gates, weft__slots(C) * r.hidden);
     if (!RESET)
         add_first_gradients(r, me, dh, dc);
 }
@@ -237,39 +240,39 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     backward_group(const __grid_constant__ directions all, const __grid_constant__ recur_call call)
 {
     const weft__recurrence &r = all.of[blockIdx.y];
-    constexpr int DEEP = backward_deep(C), TILES = backward_tiles(BLOCKS);
+    constexpr int DEPTH = backward_depth(C), TILES = backward_tiles(BLOCKS);
     DYN_SHARED(float, memory);
-    SHARED(given_up_in, unsigned[2]);
-    if (!is_here<has_code(GROUPS, ARCH, BLOCKS, backward_bytes(C))>(call))
+    SHARED(timed_out, unsigned[2]);
+    if (!code_exists<has_code(GROUPS, ARCH, BLOCKS, backward_bytes(C))>(call))
         return;
     backward_block<C> b = {};
-    b.d = (float (*)[weft__gates(C) * OWN][SEQUENCES])memory;
-    float4 *near = (float4 *)b.d[2];
-    const split_rest rest = rest_of(call, near, DEEP * TILES);
+    b.d = (float (*)[weft__gates(C) * N_UNITS][SEQUENCES])memory;
+    float4 *shared_weights = (float4 *)b.d[2];
+    const overflow_weights overflow = overflow_of(call, shared_weights, DEPTH * TILES);
     const int rank = (int)blockIdx.x % BLOCKS, group = (int)blockIdx.x / BLOCKS,
               groups = (int)gridDim.x / BLOCKS;
-    who me = whoami(rank, group * SEQUENCES);
-    float4 w[least_of(DEEP * TILES, KEPT)];
-    b.link = open_channel(call, (int)blockIdx.y * groups + group, backward_words(BLOCKS), given_up_in);
-    load_weights<DEEP, TILES>(
+    role me = thread_role(rank, group * SEQUENCES);
+    float4 w[least_of(DEPTH * TILES, KEPT)];
+    b.link = open_channel(call, (int)blockIdx.y * groups + group, backward_words(BLOCKS), timed_out);
+    load_weights<DEPTH, TILES>(
         [&](int k, int tile, int j) { return backward_weight(r, me, rank, me.warp * TILES + tile, k, j); }, w,
-        rest);
+        overflow);
     for (; me.first < r.live.device[0]; me.first += groups * SEQUENCES)
-        backward_eight<C, RESET, BLOCKS>(r, call, me, w, rest, b);
+        backward_octet<C, RESET, BLOCKS>(r, call, me, w, overflow, b);
 }
 
-/* ---- which of them ---- */
+/* ---- the table ---- */
 #define FORWARD(C, RESET, BLOCKS)                                                                \
     {                                                                                            \
         forward_group<C, RESET, BLOCKS>, BLOCK, BLOCKS, forward_bytes(BLOCKS),                   \
-            rest_bytes(forward_deep(BLOCKS) * forward_tiles(C)), 2 * forward_words(BLOCKS)       \
+            overflow_bytes(forward_depth(BLOCKS) * forward_tiles(C)), 2 * forward_words(BLOCKS)       \
     }
 #define BACKWARD(C, RESET, BLOCKS)                                                               \
     {                                                                                            \
         backward_group<C, RESET, BLOCKS>, BLOCK, BLOCKS, backward_bytes(C),                      \
-            rest_bytes(backward_deep(C) * backward_tiles(BLOCKS)), 2 * backward_words(BLOCKS)    \
+            overflow_bytes(backward_depth(C) * backward_tiles(BLOCKS)), 2 * backward_words(BLOCKS)    \
     }
 #define SMALLEST 4
-#include "cuda/recur_ways.h"
-way group_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
+#include "cuda/recur_table.h"
+persistent_kernel find_group_kernel(const choice &c) { return kernels[c.cell][c.reset][c.size][c.back]; }
 #endif

@@ -1,61 +1,60 @@
-/* recur_steps.h - what all kernels for all steps of a recurrent layer share, in recur_block.cu,
- * recur_cluster.cu and recur_group.cu: which thread has which unit of which sequences, what a step reads and
- * writes, products of three halves. Float only.
+/* recur_steps.h - common code of the persistent kernels in recur_block.cu, recur_cluster.cu and
+ * recur_group.cu: which units and sequences a thread has, the loads and stores of a step, and products by
+ * tensor cores. Float only.
  *
- * A step is a product of tensor cores with the weights on the left and eight sequences as columns. Forward, a
- * warp has eight units: the rows of its two 16-row tiles are their slots 0 and 1, 2 and 3. The layout of
- * results then gives a thread all slots of one unit of two sequences. The tensor cores take tf32: a number is
- * split into a high and a low half of 11 bits each, and three products of halves make one as exact as fp32;
- * where the context asks for no more than tf32, that of the high halves is all. A column never depends on its
- * neighbours, nor does a sequence.
+ * A step is a tensor core product: weights times eight columns, one for each sequence of an octet. Forward, a
+ * warp has eight units; the rows of its two 16-row tiles are their slots 0 and 1, and 2 and 3. So the layout
+ * of the result gives a thread all slots of one unit of two sequences. Tensor cores take TF32: a number is
+ * split into a high and a low half of 11 bits each, and three products of halves are as exact as fp32. If the
+ * context requires only TF32, one product of the high halves is enough. No column depends on another.
  *
- * RESET: a column may be several sequences, one after the other. Forward, the state that a step leaves is the
- * one that enters the next, so it is there that one that begins takes its place; backward, it is after a step
- * that what arrived is handed over. */
+ * RESET: a column may hold several sequences, one after the other. Forward, if a sequence begins at the next
+ * step, its first state replaces the state of this step. Backward, its gradient is stored after the step. */
 #ifndef WEFT_RECUR_STEPS_H
 #define WEFT_RECUR_STEPS_H
 #include "cuda/ptx.h"
 #include "cuda/recur.h"
 
-/* Has this kernel code? Who starts it where it has none is told, as of a wait in vain. */
-template <bool HAS> __device__ static inline bool is_here(const recur_call &call)
+/* Returns HAS. A kernel without code that is started anyway sets the timeout flag. */
+template <bool HAS> __device__ static inline bool code_exists(const recur_call &call)
 {
     if (!HAS)
-        atomicExch(call.cell, call.number);
+        atomicExch(call.timeout, call.number);
     return HAS;
 }
 
 __host__ __device__ constexpr int forward_tiles(weft__cell c) { return weft__slots(c) > 1 ? 2 : 1; }
 
-/* ---- who a thread is: a unit of one sequence, or of two ---- */
-typedef struct who {
-    /* lane = 4 group + part: row (and column) and the first of two columns of a tile */
+/* ---- a thread's role: a unit of one or two sequences ---- */
+typedef struct role {
+    /* lane = 4 group + part. group: a row (or column) of a tile; part: a pair of columns */
     int warp, group, part;
-    int unit, sequence;                          /* its unit; its first sequence, of the eight */
-    int first;                                   /* the first of the eight */
-} who;
+    int unit, sequence;                          /* sequence: the first of its sequences, in the octet */
+    int first;                                   /* the octet's first sequence */
+} role;
 
-/* a step of the eight: sequences that take part, row of the first */
-typedef struct moment { int live, row; } moment;
-__device__ static inline moment moment_at(const weft__recurrence &r, int first, int steps, int i, bool down)
+/* Rows of an octet in a step: live sequences, row of the first. */
+typedef struct step_rows { int live, row; } step_rows;
+__device__ static inline step_rows rows_at(const weft__recurrence &r, int first, int steps, int i,
+                                           bool reverse)
 {
     if (i >= steps)
-        return moment{ 0, 0 };
-    const int t = down ? steps - 1 - i : i, live = r.live.device[t] - first;
-    return moment{ live < SEQUENCES ? live : (int)SEQUENCES, r.start.device[t] + first };
+        return step_rows{ 0, 0 };
+    const int t = reverse ? steps - 1 - i : i, live = r.live.device[t] - first;
+    return step_rows{ live < SEQUENCES ? live : (int)SEQUENCES, r.start.device[t] + first };
 }
-/* On to the next step. */
-__device__ static inline void advance(moment &now, moment &next, const moment &after)
+__device__ static inline void advance(step_rows &now, step_rows &next, const step_rows &after)
 {
     now = next;
     next = after;
 }
-__device__ static inline void advance(moment &now, moment &next, moment &after, const moment &later)
+__device__ static inline void advance(step_rows &now, step_rows &next, step_rows &after,
+                                      const step_rows &later)
 {
     advance(now, next, after);
     after = later;
 }
-/* of the longest of the eight, by halving */
+/* Returns the steps of the octet's longest sequence, by binary search. */
 __device__ static int steps_of(const weft__recurrence &r, int first)
 {
     int low = 0, high = (int)r.steps;
@@ -70,17 +69,17 @@ __device__ static int steps_of(const weft__recurrence &r, int first)
 }
 
 /* ---- where sequences begin ---- */
-/* The sequence that begins with number s of the eight in this step; WEFT__ON: none. */
-__device__ static inline int begins_at(const weft__recurrence &r, const moment &at, int s)
+/* Returns the sequence that begins in column s of the octet at this step; WEFT__ON: none. */
+__device__ static inline int begins_at(const weft__recurrence &r, const step_rows &now, int s)
 {
-    return s < at.live ? r.reset.device[at.row + s] : (int)WEFT__ON;
+    return s < now.live ? r.reset.device[now.row + s] : (int)WEFT__ON;
 }
-/* The first sequence of number s of the eight, `at` their first step. Less than 0: zeros, or it is not
- * there yet. */
+/* Returns the sequence of column s of the octet at its first step. Negative: zeros, or it begins later. */
 template <bool RESET>
-__device__ static inline int first_sequence(const weft__recurrence &r, const who &me, const moment &at, int s)
+__device__ static inline int first_sequence(const weft__recurrence &r, const role &me, const step_rows &now,
+                                            int s)
 {
-    return RESET ? begins_at(r, at, s) : me.first + s;
+    return RESET ? begins_at(r, now, s) : me.first + s;
 }
 __device__ static inline float first_state(const weft__recurrence &r, const float *from, int64_t sequence,
                                            int unit)
@@ -89,7 +88,7 @@ __device__ static inline float first_state(const weft__recurrence &r, const floa
                operand(from[sequence * r.hidden + unit]) :
                0;
 }
-/* What has arrived at a first state is its gradient. */
+/* Adds the gradient of a sequence's first state. */
 __device__ static inline void add_first_gradient(const weft__recurrence &r, int64_t sequence, int unit,
                                                  float dh, float dc)
 {
@@ -106,9 +105,9 @@ __device__ static inline void add_first_gradient(const weft__recurrence &r, int6
 __device__ static inline void split(float x, uint32_t &high, uint32_t &low)
 {
     high = to_tf32(x);
-    low = __float_as_uint(x - __uint_as_float(high));            /* the tensor core cuts it off */
+    low = __float_as_uint(x - __uint_as_float(high)); /* the tensor core truncates it */
 }
-/* of eight numbers of a column, a thread's two */
+/* Two numbers of a thread, of eight of a column, split. */
 typedef struct halves { uint32_t high[2], low[2]; } halves;
 template <int STRIDE> __device__ static inline halves column_of(const float *x)
 {
@@ -117,7 +116,7 @@ template <int STRIDE> __device__ static inline halves column_of(const float *x)
     split(x[4 * STRIDE], b.high[1], b.low[1]);
     return b;
 }
-/* Products with a low half are small and have a sum of their own. */
+/* Products with a low half are small and are summed separately. */
 typedef struct parts { float high[4], small[4]; } parts;
 __device__ static inline void add_product(const uint32_t (&high)[4], const uint32_t (&low)[4],
                                           const halves &b, bool one_product, parts &p)
@@ -132,15 +131,15 @@ __device__ static inline void fold(parts &p, float (&sum)[4])
         sum[j] += p.high[j] + p.small[j];
     p = {};
 }
-/* After step k of a product: a product waits for the one before it in the same part, so parts are short. */
+/* Call after step k. A product waits for the previous one of its accumulator, so its sums are short. */
 __device__ static inline void fold_after(int k, parts &p, float (&sum)[4])
 {
     if (k % FOLDED == FOLDED - 1)
         fold(p, sum);
 }
-/* A thread's number j, of four, of a forward tile: row of the unit's slot, column `in`. */
+/* Returns number j, of four, of a thread in a forward tile: row of the unit's slot, column `in`. */
 template <weft__cell C>
-__device__ static float forward_weight(const weft__recurrence &r, const who &me, int k, int tile, int j)
+__device__ static float forward_weight(const weft__recurrence &r, const role &me, int k, int tile, int j)
 {
     const int slot = 2 * tile + j % 2, in = k * 8 + me.part + j / 2 * 4, H = (int)r.hidden;
     for (int gate = 0; gate < weft__gates(C); gate++)
@@ -149,7 +148,7 @@ __device__ static float forward_weight(const weft__recurrence &r, const who &me,
     return 0;
 }
 
-/* ---- the cell: C, or another that has its kernels ---- */
+/* ---- the cell: C, or another that uses its kernels ---- */
 template <weft__cell C> __device__ static inline bool is_other(const weft__recurrence &r, weft__cell cell)
 {
     return cell != C && kernels_of(cell) == C && r.cell == cell;
@@ -175,32 +174,31 @@ __device__ static inline float backward_cell_of(const weft__recurrence &r, float
     return backward_cell<C>(slot, before, c, dh, dc);
 }
 
-/* ---- forward: of a thread's Q sequences ---- */
-/* The sums of the inputs, as the product lays out its own; a slot that only h has a part in begins with
- * its bias. */
+/* ---- forward: Q sequences of a thread ---- */
+/* Loads the input projections in the layout of the product. A slot without input begins with its bias. */
 template <weft__cell C, int Q, int TILES>
-__device__ static void load_sums(const weft__recurrence &r, const who &me, const moment &at, float bias,
+__device__ static void load_sums(const weft__recurrence &r, const role &me, const step_rows &now, float bias,
                                  float (&sum)[TILES][4])
 {
     const int H = (int)r.hidden;
     for (int q = 0; q < Q; q++) {
-        const bool live = me.sequence + q < at.live && me.unit < H;
-        const float *x = r.gates + (int64_t)(at.row + me.sequence + q) * weft__slots(C) * H + me.unit;
+        const bool live = me.sequence + q < now.live && me.unit < H;
+        const float *x = r.gates + (int64_t)(now.row + me.sequence + q) * weft__slots(C) * H + me.unit;
         for (int slot = 0; slot < 2 * TILES; slot++)
             sum[slot / 2][slot % 2 * 2 + q] = weft__block_of_x(C, slot) < 0 ? bias : live ? x[slot * H] : 0;
     }
 }
-/* The cell of one sequence; h and c are of the step before, and become this one's. */
+/* Computes the cell of one sequence. h and c: the previous state, replaced by the new one. */
 template <weft__cell C, int TILES>
-__device__ static void forward_unit(const weft__recurrence &r, const who &me, const moment &at, int q,
+__device__ static void forward_unit(const weft__recurrence &r, const role &me, const step_rows &now, int q,
                                     const float (&sum)[TILES][4], float &h, float &c)
 {
-    const int64_t H = r.hidden, row = at.row + me.sequence + q;
+    const int64_t H = r.hidden, row = now.row + me.sequence + q;
     float slot[4], c_new = c;
     for (int k = 0; k < 4; k++)
         slot[k] = k < 2 * TILES ? sum[k / 2 % TILES][k % 2 * 2 + q] : 0;
     const float h_new = forward_cell_of<C>(r, slot, has_c(C) ? c : h, c_new);
-    if (me.sequence + q >= at.live || me.unit >= H)
+    if (me.sequence + q >= now.live || me.unit >= H)
         return;
     h = computed_operand(h_new);
     c = c_new;
@@ -210,9 +208,10 @@ __device__ static void forward_unit(const weft__recurrence &r, const who &me, co
     if (has_c(C))
         r.c[row * H + me.unit] = c;
 }
-/* h and c enter the next step: as they are, or those of the sequence that begins there. */
+/* Replaces h and c by the first state of a sequence that begins at the next step, if any. */
 template <weft__cell C>
-__device__ static inline void enter(const weft__recurrence &r, const who &me, int begins, float &h, float &c)
+__device__ static inline void start_sequence(const weft__recurrence &r, const role &me, int begins, float &h,
+                                             float &c)
 {
     if (begins == WEFT__ON)
         return;
@@ -221,26 +220,26 @@ __device__ static inline void enter(const weft__recurrence &r, const who &me, in
 }
 
 /* ---- backward ---- */
-/* What a step reads of a unit of one sequence. RESET: before is of the row before, even where begins says
- * that another sequence ends there. LATE: begins is not read ahead. */
-typedef struct tape { float slot[4], before, c, dh, dc; int begins; } tape;
+/* Inputs of a backward step for a unit of one sequence. With RESET, before is always of the previous row,
+ * even if another sequence ends there. LATE: begins is not loaded ahead. */
+typedef struct step_data { float slot[4], before, c, dh, dc; int begins; } step_data;
 
 template <weft__cell C, bool RESET, bool LATE = false, int Q>
-__device__ static void load_tape(const weft__recurrence &r, const who &me, const moment &at,
-                                 const moment &earlier, tape (&x)[Q])
+__device__ static void load_step_data(const weft__recurrence &r, const role &me, const step_rows &now,
+                                      const step_rows &earlier, step_data (&x)[Q])
 {
     const int H = (int)r.hidden;
     for (int q = 0; q < Q; q++) {
         const int s = me.sequence + q;
-        const int64_t i = (int64_t)(at.row + s) * H + me.unit;
-        const bool live = s < at.live && me.unit < H;
+        const int64_t i = (int64_t)(now.row + s) * H + me.unit;
+        const bool live = s < now.live && me.unit < H;
         for (int k = 0; k < 4; k++)
             x[q].slot[k] = k < weft__slots(C) && live ?
-                               r.gates[(int64_t)(at.row + s) * weft__slots(C) * H + k * H + me.unit] :
+                               r.gates[(int64_t)(now.row + s) * weft__slots(C) * H + k * H + me.unit] :
                                0;
         x[q].c = has_c(C) && live ? r.c[i] : 0;
         x[q].before = 0;
-        x[q].begins = RESET && !LATE ? begins_at(r, at, s) : (int)WEFT__ON;
+        x[q].begins = RESET && !LATE ? begins_at(r, now, s) : (int)WEFT__ON;
         if (live && s < earlier.live)
             x[q].before = (has_c(C) ? r.c : r.h)[(int64_t)(earlier.row + s) * H + me.unit];
         else if (live && !RESET)
@@ -249,26 +248,27 @@ __device__ static void load_tape(const weft__recurrence &r, const who &me, const
         x[q].dc = has_c(C) && r.dyc && live ? r.dyc[i] : 0;
     }
 }
-/* The cell of one sequence: its slots become their gradients, zeros where it takes no part. */
+/* Computes the cell of one sequence: its slots become their gradients, or stay 0 if it is not live. */
 template <weft__cell C, bool RESET>
-__device__ static void backward_unit(const weft__recurrence &r, const who &me, const moment &at, int q,
-                                     tape &x, float &dh, float &dc)
+__device__ static void backward_unit(const weft__recurrence &r, const role &me, const step_rows &now, int q,
+                                     step_data &x, float &dh, float &dc)
 {
     const int H = (int)r.hidden;
-    if (me.sequence + q >= at.live || me.unit >= H)
-        return;                                  /* the slots came as zeros */
-    if (RESET && x.begins != WEFT__ON)         /* loaded late: ahead, each step would wait for its `begins` */
+    if (me.sequence + q >= now.live || me.unit >= H)
+        return;                                  /* the slots are 0 */
+    if (RESET && x.begins != WEFT__ON)           /* ahead, each step would wait for begins */
         x.before = first_state(r, has_c(C) ? r.c0 : r.h0, x.begins, me.unit);
     dc += x.dc;
     dh = backward_cell_of<C>(r, x.slot, x.before, x.c, dh + x.dh, dc);
     for (int k = 0; k < weft__slots(C); k++)
         x.slot[k] = computed_operand(x.slot[k]);
     for (int k = 0; k < weft__slots(C); k++)
-        r.gates[(int64_t)(at.row + me.sequence + q) * weft__slots(C) * H + k * H + me.unit] = x.slot[k];
+        r.gates[(int64_t)(now.row + me.sequence + q) * weft__slots(C) * H + k * H + me.unit] = x.slot[k];
 }
-/* After a step at which a sequence begins: the column's sequence before it finds zeros. */
-__device__ static inline void hand_over(const weft__recurrence &r, const who &me, int begins, float &dh,
-                                        float &dc)
+/* After a step at which a sequence begins: stores the gradient of its first state. The sequence before it in
+ * the column continues with 0. */
+__device__ static inline void end_sequence(const weft__recurrence &r, const role &me, int begins, float &dh,
+                                           float &dc)
 {
     if (begins == WEFT__ON)
         return;
@@ -276,9 +276,9 @@ __device__ static inline void hand_over(const weft__recurrence &r, const who &me
         add_first_gradient(r, begins, me.unit, dh, dc);
     dh = dc = 0;
 }
-/* At the end, where columns are sequences. */
+/* After the last step, if each column is one sequence. */
 template <int Q>
-__device__ static void add_first_gradients(const weft__recurrence &r, const who &me, const float (&dh)[Q],
+__device__ static void add_first_gradients(const weft__recurrence &r, const role &me, const float (&dh)[Q],
                                            const float (&dc)[Q])
 {
     for (int q = 0; q < Q; q++)

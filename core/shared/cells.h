@@ -1,5 +1,5 @@
-/* cells.h - what cells.def says of each cell, as functions that a compiler folds where the cell is known. C
- * and C++: the CPU's tables include them, and so does nvcc. */
+/* cells.h - the columns of cells.def as functions, which the compiler folds if the cell is constant. C and
+ * C++: the tables of the CPU and nvcc include it. */
 #ifndef WEFT_SHARED_CELLS_H
 #define WEFT_SHARED_CELLS_H
 #include <stddef.h>
@@ -48,7 +48,7 @@ CELL_FACT int weft__flops(weft__cell cell)
     }
 }
 
-/* ---- maps: which block of the weights of x, of h, belongs to a slot; -1: none ---- */
+/* ---- maps: the block of W_ih, or W_hh, that belongs to a slot; -1: no block ---- */
 #define CELL_BLOCK(slot, ...) CELL_BLOCK_(slot, __VA_ARGS__, -1, -1, -1, -1)
 #define CELL_BLOCK_(slot, a, b, c, d, ...) \
     ((slot) == 0 ? (a) : (slot) == 1 ? (b) : (slot) == 2 ? (c) : (slot) == 3 ? (d) : -1)
@@ -77,7 +77,7 @@ CELL_FACT int weft__block_of(weft__cell cell, bool of_h, int slot)
 {
     return of_h ? weft__block_of_h(cell, slot) : weft__block_of_x(cell, slot);
 }
-/* The slot that a block is summed up in. */
+/* Returns the slot that a block is added to. */
 CELL_FACT int weft__slot_of(weft__cell cell, bool of_h, int block)
 {
     return weft__block_of(cell, of_h, 0) == block ? 0 :
@@ -85,7 +85,7 @@ CELL_FACT int weft__slot_of(weft__cell cell, bool of_h, int block)
            weft__block_of(cell, of_h, 2) == block ? 2 :
                                                     3;
 }
-/* The slot that only h has a part in: its sums begin with h's bias. -1: there is none. */
+/* Returns the slot without input, whose sums begin with a bias of h, or -1. */
 CELL_FACT int weft__slot_of_h_alone(weft__cell cell)
 {
     for (int slot = 0; slot < weft__slots(cell); slot++)
@@ -93,8 +93,8 @@ CELL_FACT int weft__slot_of_h_alone(weft__cell cell)
             return slot;
     return -1;
 }
-/* How many blocks from this one on lie in slots beside each other, too: what is one product, or one sum, in
- * all of them. Such a slot is apart. */
+/* Returns the number of consecutive blocks, from this one on, whose slots are also consecutive. One product
+ * or sum covers them. The slot without input is always separate. */
 CELL_FACT int weft__blocks_from(weft__cell cell, bool of_h, int block)
 {
     const int first = weft__slot_of(cell, of_h, block), alone = weft__slot_of_h_alone(cell);

@@ -1,4 +1,4 @@
-/* functions.h - the words that pointwise.def is written in, for one number. */
+/* functions.h - the functions used in pointwise.def, for one number. */
 #ifndef WEFT_SHARED_FUNCTIONS_H
 #define WEFT_SHARED_FUNCTIONS_H
 #include "core/kernels.h"
@@ -10,17 +10,17 @@
 #define SILU_D(x, s)  ((s) * (1 + (x) * (1 - (s))))
 #define SILU_DD(x, s) ((s) * (1 - (s)) * (2 + (x) * (1 - 2 * (s))))
 #define SOFTPLUS(x)   (((x) > 0 ? (x) : 0) + log1p(exp(-fabs(x))))
-#define LESSER(a, b)  ((a) < (b) || (a) != (a) ? (a) : (b))                       /* NaN stays */
+#define LESSER(a, b)  ((a) < (b) || (a) != (a) ? (a) : (b)) /* a NaN is kept */
 #define GREATER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
 #define TANH(x)       tanh(x)
-/* v, but 0 where the gradient g is 0, whatever v is. v is always computed, so that loops stay vectors. */
+/* Returns v, or 0 if the gradient g is 0, even if v is NaN. Always computes v, for vectorised loops. */
 WEFT__BOTH real if_given(real g, real v) { return g != 0 ? v : 0; }
 #define IF_GIVEN(g, v) if_given(g, v)
-/* The whole number that is nearest, halves to the even one, in whatever mode the machine rounds. */
+/* Returns the nearest integer, ties to even, in any rounding mode. */
 WEFT__BOTH real nearest_even(real x)
 {
-    real below = floor(x), rest = x - below;
-    return below + (rest > R(.5) || (rest == R(.5) && 2 * floor(below * R(.5)) != below));
+    real below = floor(x), fraction = x - below;
+    return below + (fraction > R(.5) || (fraction == R(.5) && 2 * floor(below * R(.5)) != below));
 }
 #define SIGMOID(x)    (1 / (1 + exp(-(x))))
 #endif

@@ -1,11 +1,11 @@
-/* ints.h - functions of two int32, for every back end. Sums, differences and products that do not fit wrap
- * around, in two's complement, so they are computed without a sign. */
+/* ints.h - functions of two int32, for all back ends. Sums, differences and products wrap around, so they
+ * are computed as unsigned numbers. */
 #ifndef WEFT_SHARED_INTS_H
 #define WEFT_SHARED_INTS_H
 #include "core/kernels.h"
 #include "core/shared/philox.h"
 
-/* f: add, sub, mul, minimum, maximum */
+/* f: add, sub, mul, minimum or maximum */
 WEFT__BOTH int32_t weft__of_ints(int f, int32_t a, int32_t b)
 {
     uint32_t u = (uint32_t)a, v = (uint32_t)b;

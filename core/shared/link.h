@@ -1,9 +1,8 @@
-/* link.h - what moves numbers from the GPU of one rank to that of another, without a way through their hosts:
- * NCCL, a part of the CUDA plug-in. It knows nothing of gradients, as transport.h knows nothing of them; ids
- * go over the transport, and so does the news that a rank is gone, for a GPU waits for ever.
+/* link.h - transfers between the GPUs of two ranks, without host memory: NCCL, a part of the CUDA plug-in.
+ * Ids and the loss of a rank are reported over the transport (transport.h), because a GPU would wait forever.
  *
- * No call waits. What open and end ask for is `taken` some time later: until then nothing else may be put
- * into the device's stream. A link that has failed says why, and is of no more use. */
+ * No call waits. The work of open and end enters the device's stream some time later. Until `taken` returns
+ * 1, nothing else may be added to this stream. After a failure, read `why` and close the link. */
 #ifndef WEFT_LINK_H
 #define WEFT_LINK_H
 #include "core/kernels.h"
@@ -12,21 +11,21 @@ enum { WEFT__LINK_ID = 128, WEFT__LINK_FAILED = -1 };
 typedef struct weft__link weft__link;
 
 typedef struct weft__links {
-    /* "NCCL 2.28.9" and, unless id is NULL, an id by which ranks meet, made by one of them. False: there is
-     * none here, and why. */
+    /* Writes the version ("NCCL 2.28.9") to name, and one rank's new id for all to id unless that is NULL.
+     * Returns false, with the reason in why, if NCCL is not available. */
     bool (*begin_world)(weft__device *, void *id, char *name, char *why, size_t size);
-    /* This rank of those that meet by an id; NULL: why not. */
+    /* Joins the ranks of an id. Returns NULL and writes the reason to why on failure. */
     weft__link *(*open)(weft__device *, const void *id, int rank, int ranks, char *why, size_t size);
-    /* A group: messages that are under way at once. Those from one rank to another come in order. */
+    /* Begin and end a group of simultaneous messages. Those from one rank to another keep their order. */
     void (*begin)(weft__link *), (*end)(weft__link *);
     void (*send)(weft__link *, int to, const real *, int64_t n);
     void (*receive)(weft__link *, int from, real *, int64_t n);
-    /* What was asked for last: 1: it is in the stream; 0: not yet; WEFT__LINK_FAILED */
+    /* Returns 1 if the last request is in the stream, 0 if not yet, or WEFT__LINK_FAILED. */
     int (*taken)(weft__link *);
-    /* All that is in the stream, in the same way. */
+    /* Returns 1 if the stream has finished, 0 if not yet, or WEFT__LINK_FAILED. */
     int (*done)(weft__link *);
     const char *(*why)(const weft__link *);
-    /* With all that it has under way; of any link, and waits for no other rank. */
+    /* Ends a link and its transfers, also after a failure. Does not wait for other ranks. */
     void (*close)(weft__link *);
 } weft__links;
 #endif

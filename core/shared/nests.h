@@ -1,29 +1,28 @@
-/* nests.h - what the kernels of every back end know of loop nests and of runs of rows. The shared_*.h are the
- * common subset of C and C++: a table of the CPU includes them, and so does nvcc. */
+/* nests.h - loop nests and runs of rows, for the kernels of all back ends. The files of core/shared are in
+ * the common subset of C and C++, for the tables of the CPU and nvcc. */
 #ifndef WEFT_SHARED_NESTS_H
 #define WEFT_SHARED_NESTS_H
 #include "core/kernels.h"
 #include "core/shared/philox.h"
 
-/* What a kernel gives, added to what is there or instead of it. Not added to 0 then: 0 + -0 is 0, and what
- * is only moved has changed. */
+/* Returns v, or *y + v if `add`. A store does not add to 0: 0 + -0 is 0. */
 WEFT__BOTH real onto(const real *y, bool add, real v) { return add ? *y + v : v; }
 
-/* The same nest with as few axes as can be: those of extent 1 go, neighbours that every operand walks as
- * one become one. */
+/* Returns the same nest with the fewest axes: without axes of extent 1, and with neighbours merged if each
+ * operand has one step for both. */
 static inline weft__grid collapsed(const weft__grid *g, int operands)
 {
     weft__grid c = *g;
     c.rank = 0;
     for (int i = 0; i < g->rank; i++) {
         int k = c.rank;
-        bool one = k > 0;
-        for (int o = 0; one && o < operands; o++)
-            one = c.step[o][k - 1] == g->step[o][i] * g->size[i];
+        bool merges = k > 0;
+        for (int o = 0; merges && o < operands; o++)
+            merges = c.step[o][k - 1] == g->step[o][i] * g->size[i];
         if (g->size[i] == 1)
             continue;
-        k -= one;
-        c.size[k] = (one ? c.size[k] : 1) * g->size[i];
+        k -= merges;
+        c.size[k] = (merges ? c.size[k] : 1) * g->size[i];
         for (int o = 0; o < operands; o++)
             c.step[o][k] = g->step[o][i];
         c.rank = k + 1;

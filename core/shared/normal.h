@@ -1,16 +1,15 @@
-/* normal.h - uniform and normal numbers from draws of philox.h, to the bit the same on every instruction set
- * and device.
+/* normal.h - uniform and normal random numbers from draws of philox.h, with the same bits on every
+ * instruction set and device.
  *
- * So nothing here is left to a library of functions or to the compiler: log and cos are series, and products
- * are rounded before they are added (a file that includes this is compiled with -ffp-contract=off, and nvcc
- * knows by weft__times). What is used is +, -, *, / and sqrt of doubles, which IEEE 754 specifies to the bit.
- * The common subset of C and C++. */
+ * So log and cos are series instead of library functions, and products are rounded before they are added.
+ * Files that include this are compiled with -ffp-contract=off; for nvcc weft__times does the same. The code
+ * uses only +, -, *, / and sqrt of doubles, whose bits IEEE 754 defines. C and C++. */
 #ifndef WEFT_SHARED_NORMAL_H
 #define WEFT_SHARED_NORMAL_H
 #include <string.h>
 #include "core/shared/philox.h"
 
-/* never part of a fused multiplication and addition */
+/* Multiplies; the compiler never fuses it with an addition. */
 WEFT__BOTH double weft__times(double a, double b)
 {
 #ifdef __CUDA_ARCH__
@@ -19,7 +18,7 @@ WEFT__BOTH double weft__times(double a, double b)
     return a * b;
 #endif
 }
-/* a + x (b + x (c ..)), from the last coefficient to the first. */
+/* Returns c[0] + x (c[1] + x (c[2] + ..)), from the last coefficient to the first. */
 WEFT__BOTH double weft__series(double x, const double *c, int n)
 {
     double sum = c[n - 1];
@@ -27,27 +26,27 @@ WEFT__BOTH double weft__series(double x, const double *c, int n)
         sum = c[i] + weft__times(sum, x);
     return sum;
 }
-/* log u of a normal number: u = 2^k m, m within sqrt(1/2) .. sqrt(2); log m = 2 atanh(s) = 2 s (1 + s^2 /
- * 3 + s^4 / 5 ..), s = (m - 1) / (m + 1). */
+/* Returns log u of a normal (not denormal) number. u = 2^k m with m in sqrt(1/2) .. sqrt(2), and log m = 2
+ * atanh(s) = 2 s (1 + s^2 / 3 + s^4 / 5 ..) with s = (m - 1) / (m + 1). */
 WEFT__BOTH double weft__log(double u)
 {
     const double c[] = { 1. / 3,  1. / 5,  1. / 7,  1. / 9,  1. / 11, 1. / 13,
                          1. / 15, 1. / 17, 1. / 19, 1. / 21, 1. / 23 };
-    /* few bits, so that times k it is exact */
+    /* few bits, so that its product with k is exact */
     const double ln2_high = 6.93147180369123816490e-1, ln2_low = 1.90821492927058770002e-10;
     uint64_t bits;
     memcpy(&bits, &u, sizeof bits);
-    /* that of sqrt(2) */
+    /* the fraction of sqrt(2) */
     uint64_t fraction = bits & 0xFFFFFFFFFFFFFu, up = fraction > 0x6A09E667F3BCCu;
     double k = (double)((int64_t)(bits >> 52) - 1023 + (int64_t)up), m;
     bits = fraction | (uint64_t)(1023 - up) << 52;
     memcpy(&m, &bits, sizeof m);
     double f = m - 1, s = f / (m + 1), z = weft__times(s, s);
-    double rest = weft__times(weft__times(s, z), weft__series(z, c, 11));
-    return weft__times(k, ln2_high) + (2 * s + (2 * rest + weft__times(k, ln2_low)));
+    double tail = weft__times(weft__times(s, z), weft__series(z, c, 11));
+    return weft__times(k, ln2_high) + (2 * s + (2 * tail + weft__times(k, ln2_low)));
 }
-/* cos(2 pi v), 0 <= v < 1: of the nearest quarter of a turn and the rest, an eighth at most, by the series
- * of cos or of sin. */
+/* Returns cos(2 pi v) for 0 <= v < 1: the nearest quarter turn, and the series of cos or sin for the
+ * remainder, at most an eighth of a turn. */
 WEFT__BOTH double weft__cos_of_turns(double v)
 {
     const double c[] = { 1,
@@ -74,20 +73,20 @@ WEFT__BOTH double weft__cos_of_turns(double v)
            y = quarter & 1 ? odd : even;
     return (quarter + 1) & 2 ? -y : y;           /* cos x, -sin x, -cos x, sin x, cos x */
 }
-/* Box & Muller 1958, one of the pair: u in (0, 1], v in [0, 1). */
+/* Returns one of the pair of Box and Muller 1958, for u in (0, 1] and v in [0, 1). */
 WEFT__BOTH double weft__normal_of(double u, double v)
 {
     return weft__times(sqrt(weft__times(-2, weft__log(u))), weft__cos_of_turns(v));
 }
-/* A draw as a standard normal: its radius from the high 32 bits (in (0, 1]), its angle from the low. They
- * are called 32 bits because nvcc 13.0 for sm_100 and later loses sight of that by itself: its PTX took a
- * whole product of 64 bits for every other draw. */
+/* Turns a draw into a standard normal number: the radius from the high 32 bits as a number in (0, 1], the
+ * angle from the low ones. The casts to 32 bits are for nvcc 13.0 with sm_100 and later. Without them its
+ * PTX had a full 64-bit product for every other draw. */
 WEFT__BOTH double weft__normal(uint64_t draw)
 {
     return weft__normal_of(((double)(uint32_t)(draw >> 32) + 1) * 2.3283064365386963e-10,
                            (double)(uint32_t)draw * 2.3283064365386963e-10);
 }
-/* The next number below x, which is finite and not 0. */
+/* Return the next number below x, which is finite and not 0. */
 WEFT__BOTH float weft__below_float(float x)
 {
     uint32_t bits;
@@ -104,9 +103,8 @@ WEFT__BOTH double weft__below_double(double x)
     memcpy(&x, &bits, sizeof bits);
     return x;
 }
-/* A number of the kernel `random`: a + b u, u uniform in [0, 1) or standard normal; the product is rounded
- * to `real` first. A uniform number never is the upper end a + b: where rounding gives that, it is the next
- * number below. */
+/* Return a + b u, with u uniform in [0, 1) or standard normal. The product is rounded to the type first. A
+ * uniform number is never the upper end a + b: if rounding gives that, the next number below is returned. */
 WEFT__BOTH float weft__random_float(uint64_t draw, bool normal, float a, float b)
 {
     float u = normal ? (float)weft__normal(draw) : weft__uniform_float(draw), end = a + b;

@@ -1,15 +1,14 @@
-/* recur.h - a recurrent layer from the kernels of its back end: the projection of x is one product over all
- * tokens, then comes the recurrence; backward the recurrence first, then one product or sum over all tokens
- * for each gradient. What every back end does, a GPU too, where it has nothing better. It hands over the
- * kernels that this needs.
+/* recur.h - a recurrent layer composed of kernels of its back end, for all back ends, including GPUs, that
+ * have nothing faster. Forward: one product over all tokens for the input projection, then the recurrence.
+ * Backward: the recurrence, then for each gradient one product or sum over all tokens.
  *
- * N tokens of the steps at hand, the first of them in row `at`, F inputs, H hidden units, W the width of h, G
- * = gates H rows of the weights, S = slots H columns of the buffer. What concerns a side of the cell goes by
- * runs of blocks, see weft__blocks_from.
+ * N: tokens of the current steps; `first`: row of the first of them; F: inputs; H: hidden units; W: width
+ * of h; G = gates * H: rows of the weights; S = slots * H: columns of the gates' buffer. Products and sums
+ * of one side of the cell (x or h) are done by runs of blocks, see weft__blocks_from.
  *
- * Where x is a table and tokens have ids, the projection is one of the table's rows, from which tokens take
- * theirs; backward tokens of the same id add up their gates' gradients, and what is a product or sum over
- * tokens on the side of x is one over rows. */
+ * If x is a table and tokens have ids, the rows of the table are projected, and each token copies the row
+ * of its id. Backward, the gates' gradients are summed over tokens with the same id, and the products and
+ * sums of x's side are over rows of the table. */
 #ifndef WEFT_SHARED_RECUR_H
 #define WEFT_SHARED_RECUR_H
 #include <string.h>
@@ -24,24 +23,22 @@ typedef struct layer_kernels {
     weft__recur_kernel *recur;
     weft__recur_back_kernel *recur_back;
     weft__gemm_packs_kernel *gemm_packs;
-    /* NULL: by the kernels above. Else the gradients of the biases from n rows of slots, and r.h_before,
-     * which recur_back then leaves to it */
+    /* Computes bias gradients from n rows of slots, and r.h_before instead of recur_back. NULL: not used. */
     void (*sums)(const struct layer_work *, int64_t n, const real *gates);
-    /* with ids: the tokens' sums from of_rows, to which it adds the biases itself. NULL: they have them */
-    void (*take)(const struct layer_work *);
-    /* both directions of a layer; NULL: one after the other */
+    /* With ids: copies tokens' sums from of_rows, adds biases. NULL: of_rows includes the biases. */
+    void (*gather_rows)(const struct layer_work *);
+    /* Runs both directions of a layer. NULL: one after the other. */
     void (*recur_both)(weft__device *, const weft__recurrence *both, bool back);
 } layer_kernels;
-/* A layer at work: on which device, by which kernels. */
+/* A call: the device, the kernels and the layer. */
 typedef struct layer_work { weft__device *d; const layer_kernels *k; const weft__recur_layer *l; } layer_work;
 
 static inline int64_t layer_gates(const weft__recur_layer *l) { return weft__gates(l->r.cell) * l->r.hidden; }
 static inline int64_t layer_slots(const weft__recur_layer *l) { return weft__slots(l->r.cell) * l->r.hidden; }
 
-/* A run of blocks on one side of a cell: n of their rows from row `block` of the weights on, in columns
- * `slot` and on. */
+/* A run of blocks on one side of a cell: n rows of the weights from row `block`, and columns from `slot`. */
 typedef struct layer_run { int64_t block, slot, n; } layer_run;
-/* The run at row `block`, and the one behind it; n 0: there is none left. */
+/* Returns the run at row `block`, or one with n = 0 after the last. */
 static inline layer_run layer_run_at(const weft__recur_layer *l, bool of_h, int64_t block)
 {
     const int64_t H = l->r.hidden;
@@ -61,41 +58,41 @@ static inline int64_t layer_tokens(const weft__recur_layer *l)
     return l->r.start.host[l->r.to] - layer_first(l);
 }
 
-/* c [m, n] (+)= op(a) op(b); rows of a and c are lda and ldc long, those of b as long as they must be. */
+/* Returns the product c [m, n] (+)= op(a) op(b). Rows of a and c: lda, ldc numbers; b is contiguous. */
 static inline weft__product layer_product_of(const layer_work *w, bool ta, int64_t m, int64_t n, int64_t k,
                                              int64_t lda, bool tb, int64_t ldc, bool add,
-                                             const weft__finish *then)
+                                             const weft__finish *epilogue)
 {
     weft__product p;
     memset(&p, 0, sizeof p);
     p.ta = ta, p.tb = tb, p.add = add, p.m = m, p.n = n, p.k = k, p.lda = lda, p.ldb = tb ? k : n,
     p.ldc = ldc, p.batches = 1;
     p.precision = w->d->precision;
-    p.then = then;
+    p.then = epilogue;
     return p;
 }
 static inline void layer_product(const layer_work *w, bool ta, int64_t m, int64_t n, int64_t k, const real *a,
                                  int64_t lda, bool tb, const real *b, real *c, int64_t ldc, bool add,
-                                 const weft__finish *then)
+                                 const weft__finish *epilogue)
 {
-    weft__product p = layer_product_of(w, ta, m, n, k, lda, tb, ldc, add, then);
+    weft__product p = layer_product_of(w, ta, m, n, k, lda, tb, ldc, add, epilogue);
     p.back = true;
     w->k->gemm(w->d, &p, a, b, c);
 }
-/* The product of n tokens with the weights of a run, which is what can stay packed. */
+/* Returns the product of n tokens with the weights of a run, which can be packed. */
 static inline weft__product layer_input_product(const layer_work *w, const layer_run *run, int64_t n,
-                                                const weft__finish *then)
+                                                const weft__finish *epilogue)
 {
     const int64_t F = w->l->inputs;
-    return layer_product_of(w, false, n, run->n, F, F, true, layer_slots(w->l), false, then);
+    return layer_product_of(w, false, n, run->n, F, F, true, layer_slots(w->l), false, epilogue);
 }
-/* Bytes of them in l->packed, whole lines. */
+/* Returns the bytes of these weights in l->packed, in whole cache lines. */
 static inline size_t layer_packed_input(const layer_work *w, const layer_run *run)
 {
     const weft__product p = layer_input_product(w, run, 1, NULL);
     return (w->k->gemm_packs(w->d, &p) + 63) / 64 * 64;
 }
-/* n rows of S numbers, and their sum. */
+/* Returns the grid of the sum over n rows of S numbers. */
 static inline weft__grid layer_columns(const weft__recur_layer *l, int64_t n)
 {
     weft__grid g;
@@ -106,7 +103,7 @@ static inline weft__grid layer_columns(const weft__recur_layer *l, int64_t n)
     g.step[0][1] = 1;
     return g;
 }
-/* The recurrence of a layer: h's bias where only h has a part in a slot. */
+/* Returns the recurrence of a layer, with h's bias for the slot without input. */
 static inline weft__recurrence layer_recurrence(const weft__recur_layer *l)
 {
     const int alone = weft__slot_of_h_alone(l->r.cell);
@@ -116,18 +113,18 @@ static inline weft__recurrence layer_recurrence(const weft__recur_layer *l)
 }
 
 /* ---- forward ---- */
-/* Runs of blocks, to slots or from there: of each side at most one for each of four gates. */
+/* Copies between blocks and slots: at most one for each of four gates, on each side. */
 typedef struct layer_blocks { int64_t n; weft__block_copy of[8]; } layer_blocks;
 static inline void layer_add_block(layer_blocks *b, int64_t width, const real *x, real *y, bool add)
 {
-    weft__block_copy *one = &b->of[b->n++];
-    one->rows = 1;
-    one->width = one->ldx = one->ldy = width;
-    one->x = x;
-    one->y = y;
-    one->add = add;
+    weft__block_copy *copy = &b->of[b->n++];
+    copy->rows = 1;
+    copy->width = copy->ldx = copy->ldy = width;
+    copy->x = x;
+    copy->y = y;
+    copy->add = add;
 }
-/* What is added to the sums: of a slot that x has a part in, all biases that it has. NULL: none. */
+/* Returns the biases [S] of the sums: for slots with input, the sum of both sides. NULL: no biases. */
 static inline const real *layer_biases(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;
@@ -151,40 +148,40 @@ static inline const real *layer_biases(const layer_work *w)
     w->k->blocks(w->d, b.n, b.of);
     return l->total;
 }
-/* x's side of the sums of rows [n, S], from rows x [n, F]. */
+/* Projects n rows x [n, F] to sums [n, S]. */
 static inline void layer_inputs(const layer_work *w, int64_t n, const real *x, real *sums, const real *biases)
 {
     const weft__recur_layer *l = w->l;
     const int64_t F = l->inputs;
     const char *packed = (const char *)l->packed;
     EACH_RUN_OF(run, l, false) {
-        const weft__finish then = { biases ? biases + run.slot : NULL, 0, WEFT__UNARIES, 0, 0 };
-        weft__product p = layer_input_product(w, &run, n, biases ? &then : NULL);
+        const weft__finish epilogue = { biases ? biases + run.slot : NULL, 0, WEFT__UNARIES, 0, 0 };
+        weft__product p = layer_input_product(w, &run, n, biases ? &epilogue : NULL);
         p.packed = packed;
         packed += packed ? layer_packed_input(w, &run) : 0;
         w->k->gemm(w->d, &p, x, l->w_ih + run.block * F, sums + run.slot);
     }
 }
-/* All that comes before the recurrence, which is returned. */
+/* Does everything before the recurrence, and returns the recurrence. */
 static inline weft__recurrence layer_projected(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;
     const layer_kernels *k = w->k;
-    const int64_t N = layer_tokens(l), at = layer_first(l), S = layer_slots(l);
+    const int64_t N = layer_tokens(l), first = layer_first(l), S = layer_slots(l);
     weft__recurrence r = layer_recurrence(l);
-    real *gates = l->r.gates + at * S;
+    real *gates = l->r.gates + first * S;
     const char *packed = (const char *)l->packed;
     EACH_RUN_OF(run, l, false)
         packed += packed ? layer_packed_input(w, &run) : 0;
     r.packed = packed;
     if (l->ids && !l->summed)
-        layer_inputs(w, l->rows, l->x, l->of_rows, k->take ? NULL : layer_biases(w));
+        layer_inputs(w, l->rows, l->x, l->of_rows, k->gather_rows ? NULL : layer_biases(w));
     else if (!l->ids)
-        layer_inputs(w, N, l->x + at * l->inputs, gates, layer_biases(w));
-    if (l->ids && k->take)
-        k->take(w);
+        layer_inputs(w, N, l->x + first * l->inputs, gates, layer_biases(w));
+    if (l->ids && k->gather_rows)
+        k->gather_rows(w);
     else if (l->ids)
-        k->gather(w->d, N, S, l->rows, l->of_rows, l->ids + at, 0, gates, false);
+        k->gather(w->d, N, S, l->rows, l->of_rows, l->ids + first, 0, gates, false);
     return r;
 }
 static inline void layer_forward(weft__device *d, const layer_kernels *k, const weft__recur_layer *l)
@@ -203,7 +200,7 @@ static inline void layer_forward(weft__device *d, const layer_kernels *k, const 
 }
 
 /* ---- backward: after the recurrence the gates' buffer holds gradients ---- */
-/* Of n rows of x and the gradients of the sums that they are in. */
+/* Adds the gradients of x and w_ih from n rows of x and of the slots' gradients. */
 static inline void layer_inputs_back(const layer_work *w, int64_t n, const real *gates, const real *x,
                                      real *dx)
 {
@@ -222,14 +219,15 @@ static inline void layer_weights_back(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;
     const weft__recurrence *r = &l->r;
-    const int64_t N = layer_tokens(l), at = layer_first(l), S = layer_slots(l), H = r->hidden, W = r->width;
-    const real *gates = r->gates + at * S, *before = r->h_before + at * W;
+    const int64_t N = layer_tokens(l), first = layer_first(l), S = layer_slots(l), H = r->hidden,
+                  W = r->width;
+    const real *gates = r->gates + first * S, *before = r->h_before + first * W;
     if (l->dw_hh.to)
         EACH_RUN_OF(run, l, true)
     layer_product(w, true, run.n, W, N, gates + run.slot, S, false, before, l->dw_hh.to + run.block * W, W,
                   l->dw_hh.add, NULL);
     if (l->dw_hr.to)
-        layer_product(w, true, W, H, N, r->dh + at * W, W, false, r->raw + at * H, l->dw_hr.to, H,
+        layer_product(w, true, W, H, N, r->dh + first * W, W, false, r->raw + first * H, l->dw_hr.to, H,
                       l->dw_hr.add, NULL);
 }
 static inline void layer_biases_back(const layer_work *w, int64_t n, const real *gates)
@@ -242,7 +240,8 @@ static inline void layer_biases_back(const layer_work *w, int64_t n, const real 
         return;
     w->k->sum(w->d, &g, gates, l->total, false);
     for (int of_h = 0; of_h < 2; of_h++) {
-        if (of_h && into[1].to == into[0].to)    /* tied: no two blocks at once to one place */
+        if (of_h && into[1].to == into[0].to)    /* tied biases: two blocks with one destination go one
+                                                  * after the other */
             w->k->blocks(w->d, b.n, b.of), b.n = 0;
         if (into[of_h].to)
             EACH_RUN_OF(run, l, of_h)
@@ -250,8 +249,7 @@ static inline void layer_biases_back(const layer_work *w, int64_t n, const real 
     }
     w->k->blocks(w->d, b.n, b.of);
 }
-/* The side of x, by its tokens or, where of_rows has the sums over them, by the table's rows; and what is
- * summed. */
+/* Computes the gradients of x's side and of the biases, over tokens or over rows of the table (of_rows). */
 static inline void layer_side_of_x(const layer_work *w, int64_t n, const real *gates, const real *x, real *dx)
 {
     layer_inputs_back(w, n, gates, x, dx);
@@ -260,22 +258,23 @@ static inline void layer_side_of_x(const layer_work *w, int64_t n, const real *g
 static inline void layer_tokens_back(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;
-    const int64_t at = layer_first(l), F = l->inputs;
-    layer_side_of_x(w, layer_tokens(l), l->r.gates + at * layer_slots(l), l->x + at * F,
-                    l->dx.to ? l->dx.to + at * F : NULL);
+    const int64_t first = layer_first(l), F = l->inputs;
+    layer_side_of_x(w, layer_tokens(l), l->r.gates + first * layer_slots(l), l->x + first * F,
+                    l->dx.to ? l->dx.to + first * F : NULL);
 }
 static inline void layer_rows_back(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;
     layer_side_of_x(w, l->rows, l->of_rows, l->x, l->dx.to);
 }
-/* All that comes after the recurrence. */
+/* Does everything after the recurrence. */
 static inline void layer_gradients(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;
-    const int64_t at = layer_first(l), S = layer_slots(l);
+    const int64_t first = layer_first(l), S = layer_slots(l);
     if (l->ids) {
-        w->k->scatter(w->d, layer_tokens(l), S, l->rows, l->r.gates + at * S, l->ids + at, l->of_rows, false);
+        w->k->scatter(w->d, layer_tokens(l), S, l->rows, l->r.gates + first * S, l->ids + first, l->of_rows,
+                      false);
         layer_rows_back(w);
     } else
         layer_tokens_back(w);

@@ -162,8 +162,8 @@ static void clear_away(void)
 {
     char path[4200];
     for (int i = 0; i < 2; i++)
-        if (kept_as(i ? "ways" : "recur"))
-            unlink(kept_as(i ? "ways" : "recur"));
+        if (kept_as(i ? "timing" : "recur"))
+            unlink(kept_as(i ? "timing" : "recur"));
     snprintf(path, sizeof path, "%s/weft", getenv("XDG_CACHE_HOME"));
     rmdir(path);
     rmdir(getenv("XDG_CACHE_HOME"));
@@ -175,14 +175,14 @@ static const struct {
     int32_t units;
     const char *variable, *kernel, *what;
 } faults[] = {
-    { "80", 40, "WEFT_EMU_WRONG", "block_kernel", "had other numbers than rounding explains" },
+    { "80", 40, "WEFT_EMU_WRONG", "block_kernel", "forward: results differ by more than rounding" },
     { "120", 100, "WEFT_EMU_WRONG", "cluster_kernel",
-      "in clusters any more for lstm layers of up to 128 units: forward had other numbers" },
-    { "120", 100, "WEFT_EMU_LOSE", "cluster_kernel", "had a wait without an end" },
+      "the cluster kernel for lstm layers of up to 128 units: forward: results differ" },
+    { "120", 100, "WEFT_EMU_LOSE", "cluster_kernel", ": timed out waiting for another block" },
     { "80", 100, "WEFT_EMU_WRONG", "group_kernel",
-      "in groups any more for lstm layers of up to 128 units: forward had other numbers" },
-    { "80", 300, "WEFT_EMU_REFUSE", "group_kernel", "had too many resources requested for launch" },
-    { "80", 100, "WEFT_EMU_LOSE", "group_kernel", "had a wait without an end" },
+      "the group kernel for lstm layers of up to 128 units: forward: results differ" },
+    { "80", 300, "WEFT_EMU_REFUSE", "group_kernel", ": too many resources requested for launch" },
+    { "80", 100, "WEFT_EMU_LOSE", "group_kernel", ": timed out waiting for another block" },
 };
 static void remembered(const char *capability, int32_t n, const char *variable, const char *who,
                        const char *what)
@@ -212,7 +212,7 @@ Test(recur_choice, crash_happens_once)
 {
     setenv("WEFT_EMU_CC", "80", 1);
     units = 40;
-    expected = "had a failure of the device";
+    expected = ": the device failed";
     cr_assert_eq(in_a_process(program, "WEFT_EMU_FAIL", "block_kernel"), TOLD);
     cr_assert_eq(in_a_process(program, "WEFT_EMU_FAIL", "block_kernel"), RIGHT);
 }
@@ -261,7 +261,7 @@ static int gives_up_later(void)
         weft_optim_step(sgd);
         weft_synchronize(w);
     }
-    if (weft_ok(w) || !strstr(weft_error_message(w), "waited for each other in vain"))
+    if (weft_ok(w) || !strstr(weft_error_message(w), "timed out waiting for each other"))
         return 2;
     weft_recover(w);
     if (!is_same("bias", numbers(weft_find_parameter(m, "rnn.bias_ih_l0")), before, units * 4))

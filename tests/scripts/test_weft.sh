@@ -242,11 +242,11 @@ check "no such file" says 1 'costs gone.json: No such file' "$weft" plan --costs
 # ---- weft gpu, on the emulated GPU
 if [ -f "${weft%/weft}/emu/libweft_cuda.so" ]; then
     gpu() { WEFT_BACKEND_PATH=${weft%/weft}/emu WEFT_EMU_CC=$1 "$weft" gpu "${@:2}"; }
-    check "an sm_90 has clusters" eval 'gpu 90 >gpu.out && grep -q "^GPU 0: emulated GPU 0, sm_90" gpu.out && grep -q "^code: " gpu.out && grep -Eq "^ +256  [0-9.]+ (in clusters|by a kernel a step) " gpu.out'
-    check "an sm_80 has none" eval 'gpu 80 1 >gpu.out && grep -q "^GPU 1: .*sm_80" gpu.out && grep -Eq "^ +256  [0-9.]+ (in groups|by a kernel a step) " gpu.out && ! grep -q clusters gpu.out'
-    check "code of its generation" eval 'gpu 89 | grep -q "^code: made for sm_80$" && gpu 100 | grep -q "^code: made for sm_100$"'
-    check "code that the driver made" eval 'gpu 110 | grep -q "^code: the driver.s translation of PTX for sm_90"'
-    check "where what was found is kept" eval 'gpu 90 | grep -q "kept in $XDG_CACHE_HOME/weft" || [ "${V:-}" = double ] || [ "${V:-}" = dasan ]'
+    check "an sm_90 has clusters" eval 'gpu 90 >gpu.out && grep -q "^GPU 0: emulated GPU 0, sm_90" gpu.out && grep -q "^code: " gpu.out && grep -Eq "^ +256  [0-9.]+ (cluster|general) " gpu.out'
+    check "an sm_80 has none" eval 'gpu 80 1 >gpu.out && grep -q "^GPU 1: .*sm_80" gpu.out && grep -Eq "^ +256  [0-9.]+ (group|general) " gpu.out && ! grep -q cluster gpu.out'
+    check "code of its generation" eval 'gpu 89 | grep -q "^code: compiled for sm_80$" && gpu 100 | grep -q "^code: compiled for sm_100$"'
+    check "code that the driver made" eval 'gpu 110 | grep -q "^code: compiled by the driver from PTX for sm_90"'
+    check "where what was found is kept" eval 'gpu 90 | grep -q "stored in $XDG_CACHE_HOME/weft" || [ "${V:-}" = double ] || [ "${V:-}" = dasan ]'
     check "no such GPU: why, and what instead" says 1 'programs with the device WEFT_BEST run on: ' env WEFT_BACKEND_PATH="${weft%/weft}/emu" WEFT_EMU_DEVICES=0 "$weft" gpu
 fi
 check "no number" says 2 'expected the number of one GPU' "$weft" gpu x

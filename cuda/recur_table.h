@@ -1,6 +1,5 @@
-/* recur_ways.h - makes the table of a file's kernels for all steps, by cell, by whether columns are several
- * sequences, by three sizes and by direction. The file that includes it defines FORWARD and BACKWARD
- * (C, RESET, SIZE), each an entry of the table, and SMALLEST, the first size. */
+/* recur_table.h - defines a file's table of persistent kernels, by cell, reset, size and direction. The
+ * including file defines the entries FORWARD and BACKWARD (C, RESET, SIZE), and SMALLEST of three sizes. */
 #define BOTH(C, RESET, SIZE) { FORWARD(C, RESET, SIZE), BACKWARD(C, RESET, SIZE) }
 #define SIZES(C, RESET)                                                                             \
     {                                                                                               \
@@ -9,6 +8,6 @@
 #define persistent(of) { SIZES(WEFT__##of, false), SIZES(WEFT__##of, true) },
 #define general        {},
 #define CELL(name, gpu, ...) gpu
-static const way ways[][2][3][2] = {
+static const persistent_kernel kernels[][2][3][2] = {
 #include "core/cells.def"
 };
