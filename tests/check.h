@@ -176,17 +176,21 @@ UNUSED static weft *open_table(int i)
     for (int check_i = 0; check_i < COUNT(tables); check_i++) \
         for (weft *w = open_table(check_i); w; CLEAN(w), w = NULL)
 
-/* A test with a context w on the CPU, or with TABLE_TEST on every kernel table. CLEAN closes it. */
-#define WITH_CONTEXTS(loop, suite, name, ...)      \
-    static void suite##_##name##_with(weft *w);    \
-    Test(suite, name, __VA_ARGS__)                 \
-    {                                              \
-        loop(w)                                    \
-            suite##_##name##_with(w);              \
-    }                                              \
-    static void suite##_##name##_with(weft *w)
+/* A test with a context w on the CPU, with REF_TEST on the plain loops, or with TABLE_TEST on every kernel
+ * table. CLEAN closes it. */
+#define WITH_EACH(type, w, loop, suite, name, ...)        \
+    static void suite##_##name##_with(UNUSED type *w);    \
+    Test(suite, name, __VA_ARGS__)                        \
+    {                                                     \
+        loop(w)                                           \
+            suite##_##name##_with(w);                     \
+    }                                                     \
+    static void suite##_##name##_with(UNUSED type *w)
+#define WITH_CONTEXTS(loop, ...) WITH_EACH(weft, w, loop, __VA_ARGS__)
 #define FOR_CPU(w)      for (weft *w = open_on(WEFT_CPU); w; CLEAN(w), w = NULL)
+#define FOR_REF(w)      for (weft *w = open_on(WEFT_REF); w; CLEAN(w), w = NULL)
 #define CPU_TEST(...)   WITH_CONTEXTS(FOR_CPU, __VA_ARGS__, .disabled = false)
+#define REF_TEST(...)   WITH_CONTEXTS(FOR_REF, __VA_ARGS__, .disabled = false)
 #define TABLE_TEST(...) WITH_CONTEXTS(FOR_DEVICES, __VA_ARGS__, .disabled = false)
 
 /* ---- numbers ---- */

@@ -118,11 +118,10 @@ Test(offsets, positions_count_from_the_sequence_start)
     }
 }
 
-Test(offsets, are_part_of_batch_equality)
+CPU_TEST(offsets, are_part_of_batch_equality)
 {
     static const int32_t none[PIECES];
     name_pieces();
-    weft *w = open_on(WEFT_CPU);
     weft_lengths other = pieces;
     other.offset = none;
     weft_tensor *of_none = ones(w, 1, &other);
@@ -142,5 +141,4 @@ Test(offsets, are_part_of_batch_equality)
                 &(weft_lengths){ .n = 1, .len = (int32_t[]){ 1 }, .offset = (int32_t[]){ INT32_MAX } });
     cr_assert_not(weft_ok(w));
     weft_recover(w);
-    CLEAN(w);
 }

@@ -221,8 +221,7 @@ Test(check, reports_a_missing_clear_once)
  * with a smaller size, so every allocation fails. */
 Test(check, fails_without_memory)
 {
-    setenv("WEFT_CHECK", "1", 1);
-    weft *w = open_on(WEFT_CPU);
+    weft *w = checked(WEFT_CPU);
     weft_tensor *first = weft_zeros(w, WEFT_SHAPE(1));
     for (int i = 0; i < 5000 && weft_ok(w); i++) {
         fail_in(w, w->check->n == w->check->room ? -1 : 0);

@@ -58,7 +58,7 @@ Test(fork, child_saves_while_the_parent_saves)
     end_folder();
 }
 
-Test(fork, child_saves_after_a_fork_inside_a_save)      /* A signal handler may do this. */
+FILE_TEST(fork, child_saves_after_a_fork_inside_a_save)      /* A signal handler may do this. */
 {
     snprintf(childs, sizeof childs, "%s", in_folder("childs"));
     alarm(30);
@@ -72,5 +72,4 @@ Test(fork, child_saves_after_a_fork_inside_a_save)      /* A signal handler may 
     }
     cr_assert_eq(child_s_own(), 0);
     alarm(0);
-    end_folder();
 }

@@ -75,26 +75,24 @@ Test(packing, cells_and_indices_match_plain_loops)
 }
 
 /* ---- invalid and borderline lengths ---- */
-Test(packing, invalid_lengths_are_refused)
+TABLE_TEST(packing, invalid_lengths_are_refused)
 {
-    FOR_DEVICES(w) {
-        struct { int32_t len[4]; int64_t n; const char *part;
-        } bad[] = {
-            { { 3, 2, 6 }, 3, "2" },
-            { { 3, -1, 4 }, 3, "1" },
-            { { 3, 2 }, 2, "3" },
-            { { 3, 2, 4, 1 }, 4, "3" },
-        };
-        for (int i = 0; i < COUNT(bad); i++) {
-            weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(3, 5)),
-                                      &(weft_lengths){ .n = bad[i].n, .len = bad[i].len }, WEFT_ALIGN_LEFT);
-            cr_assert(weft_error_code(w) == WEFT_ESHAPE || weft_error_code(w) == WEFT_EARG, "lengths %d: %s",
-                      i, weft_error_message(w));
-            cr_assert(strstr(weft_error_message(w), "pack_padded") &&
-                          strstr(weft_error_message(w), bad[i].part),
-                      "lengths %d: \"%s\"", i, weft_error_message(w));
-            weft_recover(w);
-        }
+    struct { int32_t len[4]; int64_t n; const char *part;
+    } bad[] = {
+        { { 3, 2, 6 }, 3, "2" },
+        { { 3, -1, 4 }, 3, "1" },
+        { { 3, 2 }, 2, "3" },
+        { { 3, 2, 4, 1 }, 4, "3" },
+    };
+    for (int i = 0; i < COUNT(bad); i++) {
+        weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(3, 5)),
+                                  &(weft_lengths){ .n = bad[i].n, .len = bad[i].len }, WEFT_ALIGN_LEFT);
+        cr_assert(weft_error_code(w) == WEFT_ESHAPE || weft_error_code(w) == WEFT_EARG, "lengths %d: %s",
+                  i, weft_error_message(w));
+        cr_assert(strstr(weft_error_message(w), "pack_padded") &&
+                      strstr(weft_error_message(w), bad[i].part),
+                  "lengths %d: \"%s\"", i, weft_error_message(w));
+        weft_recover(w);
     }
 }
 

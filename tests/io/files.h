@@ -44,6 +44,10 @@ UNUSED static void end_folder(void)              /* with the files in it */
     *folder = 0;
 }
 
+/* A test with a context w on the CPU, and a folder that is removed at its end. */
+#define FOR_FOLDER(w)  for (weft *w = open_on(WEFT_CPU); w; CLEAN(w), end_folder(), w = NULL)
+#define FILE_TEST(...) WITH_CONTEXTS(FOR_FOLDER, __VA_ARGS__, .disabled = false)
+
 /* ---- whole files ---- */
 typedef struct { unsigned char *at; size_t n; } content;
 UNUSED static content read_bytes(const char *path)

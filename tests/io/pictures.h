@@ -15,6 +15,7 @@ UNUSED static void begin(void)
     snprintf(path, sizeof path, "%s/weft_picture_%d.svg", P_tmpdir, (int)getpid());
     unlink(path);
 }
+UNUSED static void remove_picture(void) { unlink(path); }
 
 UNUSED static char *text_at(const char *place)           /* to be freed */
 {

@@ -25,11 +25,11 @@ static weft_status size(const model *k)
     return (void)k, weft_checkpoint_item_size(checkpoint_path, "number") == 2 ? WEFT_OK : WEFT_ENOMEM;
 }
 
-Test(checkpoint_memory, survives_failure_of_each_allocation)
+FILE_TEST(checkpoint_memory, survives_failure_of_each_allocation)
 {
     static weft_status (*const call[])(const model *) = { saves,   loads,   items, matching,
                                                           exports, imports, size };
-    model a = model_new(1), b = model_new(2);
+    model a = model_in(w), b = model_new(2);
     checkpoint_path = in_folder("a.h5");
     dict_path = in_folder("dict.h5");
     train(&a, 1);
@@ -67,9 +67,7 @@ Test(checkpoint_memory, survives_failure_of_each_allocation)
     cr_assert_eq(files_in_folder(), 2);
     free(checkpoint.at);
     free(dict.at);
-    CLEAN(a.w);
     CLEAN(b.w);
-    end_folder();
 }
 
 /* ---- libhdf5's own allocations, which cannot fail one by one: see docs/design/checkpoints.md ---- */
@@ -94,9 +92,9 @@ static int in_little_memory(const model *k, size_t more, bool load)
     return s == WEFT_ENOMEM ? 1 : s ? 2 : 0;
 }
 
-Test(checkpoint_memory, memory_limit_gives_an_error)
+FILE_TEST(checkpoint_memory, memory_limit_gives_an_error)
 {
-    model a = model_new(1);
+    model a = model_in(w);
     int told[2][3] = { { 0 } };
     checkpoint_path = in_folder("a.h5");
     /* this process has never used libhdf5, and neither have the children */
@@ -118,6 +116,4 @@ Test(checkpoint_memory, memory_limit_gives_an_error)
         }
     cr_assert(CHECK_SANITIZED || (told[0][0] && told[0][1] && told[1][0] && told[1][1]),
               "%d, %d saved, not; %d, %d loaded, not", told[0][0], told[0][1], told[1][0], told[1][1]);
-    CLEAN(a.w);
-    end_folder();
 }

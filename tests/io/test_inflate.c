@@ -53,14 +53,14 @@ static bool has(weft_tensor *x, const float *want)         /* NaN is NaN */
 
 static const char not_a_chunk[] = "weight has a damaged chunk";
 
-Test(inflate, deflated_bytes_are_restored)
+FILE_TEST(inflate, deflated_bytes_are_restored)
 {
     const char *path = in_folder("f");
     for (int k = 0; k < rounds(60, 2000); k++) {
         size_t n = 2 + dice(k % 5 ? 1300 : 50000), size;
         float *plain = malloc((n + 1) * sizeof *plain);
         fill((unsigned char *)plain, (n + 1) * sizeof *plain, k % 4);
-        small m = small_new(1, (hsize_t[]){ n });
+        small m = small_in(w, 1, (hsize_t[]){ n });
         for (size_t there = n - 1; there <= n + 1; there++) {
             unsigned char *stream = deflated(plain, there * sizeof *plain, k, &size);
             stream[size] = 0;
@@ -78,14 +78,12 @@ Test(inflate, deflated_bytes_are_restored)
         }
         stays(&m);
         free(plain);
-        CLEAN(m.w);
     }
-    end_folder();
 }
 
 /* Streams of one byte more or less than the chunk, wherever its numbers end, and data that is not a zlib
  * stream. */
-Test(inflate, other_streams_are_refused)
+FILE_TEST(inflate, other_streams_are_refused)
 {
     enum { N = 4 };
     static const struct { const char *name; int window; bool dictionary; } other[] = {
@@ -94,7 +92,7 @@ Test(inflate, other_streams_are_refused)
     const char *path = in_folder("f");
     const unsigned char plain[4 * N + 1] = { 1, 2, 3 };
     unsigned char stream[100];
-    small m = small_new(1, (hsize_t[]){ N });
+    small m = small_in(w, 1, (hsize_t[]){ N });
     for (int k = 0; k < COUNT(other); k++) {
         z_stream z = { .next_in = plain, .avail_in = 4 * N, .next_out = stream, .avail_out = sizeof stream };
         cr_assert_eq(deflateInit2(&z, 6, Z_DEFLATED, other[k].window, 8, Z_DEFAULT_STRATEGY), Z_OK);
@@ -111,18 +109,16 @@ Test(inflate, other_streams_are_refused)
         free(near);
     }
     stays(&m);
-    CLEAN(m.w);
-    end_folder();
 }
 
 /* Each allocation of a load fails once, including zlib's, for a good file and for a stream that is too
  * long. */
-Test(inflate, survives_failure_of_each_allocation)
+FILE_TEST(inflate, survives_failure_of_each_allocation)
 {
     enum { N = 3000 };
     const char *path = in_folder("f");
     float plain[2 * N] = { 1, 2, 3 };
-    small m = small_new(1, (hsize_t[]){ N });
+    small m = small_in(w, 1, (hsize_t[]){ N });
     for (int k = 0; k < 2; k++) {
         int of_zlib = 0;                         /* its tables; its window, if it stops in the midst */
         size_t size;
@@ -146,8 +142,6 @@ Test(inflate, survives_failure_of_each_allocation)
         cr_assert_eq(of_zlib, COUNTED ? 1 + k : 0, "%d", of_zlib);
         reset(&m);
     }
-    CLEAN(m.w);
-    end_folder();
 }
 
 /* ---- more than it says ---- */
@@ -187,15 +181,13 @@ static void bomb(const char *path, size_t n)
     free(stream);
 }
 
-Test(inflate, bomb_takes_no_memory)
+FILE_TEST(inflate, bomb_takes_no_memory)
 {
     const char *path = in_folder("f");
     bomb(path, 400 << 20);
-    small m = small_new(1, (hsize_t[]){ BOMB });
+    small m = small_in(w, 1, (hsize_t[]){ BOMB });
     long before = most_resident();
     REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, "weight has a damaged chunk");
     cr_assert(most_resident() - before < 40 << 10, "%ld MiB", (most_resident() - before) >> 10);
     stays(&m);
-    CLEAN(m.w);
-    end_folder();
 }

@@ -83,9 +83,8 @@ Test(state_dict, pytorch_weights_give_pytorch_outputs)
 }
 
 /* ---- and back, under the same names ---- */
-Test(state_dict, round_trip_keeps_every_bit)
+FILE_TEST(state_dict, round_trip_keeps_every_bit)
 {
-    weft *w = open_on(WEFT_CPU);
     net k = net_new(w), other = net_new(w);
     weft_load_report r;
     const char *path = in_folder("back.h5"), *name;
@@ -97,8 +96,6 @@ Test(state_dict, round_trip_keeps_every_bit)
         same_bits(name, numbers(weft_find_parameter(other.m, name)), numbers(x), weft_numel(x));
     }
     nothing_is_open();
-    CLEAN(w);
-    end_folder();
 }
 
 /* ---- other shapes of files ---- */
@@ -116,7 +113,7 @@ static nested nested_new(void)
 static const double six[6] = { 1, -2.5, 3, 1e-3, 0, -1e6 };
 static const hsize_t by[2] = { 2, 3 };
 
-Test(state_dict, names_may_be_flat_or_nested)
+FILE_TEST(state_dict, names_may_be_flat_or_nested)
 {
     nested k = nested_new();
     const char *path = in_folder("f");
@@ -132,7 +129,6 @@ Test(state_dict, names_may_be_flat_or_nested)
         cr_assert_eq(numbers(k.bias)[1], (weft_real)six[1]);
     }
     CLEAN(k.w);
-    end_folder();
 }
 
 static void weight_of(hid_t f, hid_t type, int rank, hsize_t n, hsize_t columns)
@@ -217,7 +213,7 @@ static const struct {
     { "ours", ours, WEFT_EFORMAT, "checkpoint of weft without its first bytes", true },
 };
 
-Test(state_dict, other_files_are_refused)
+FILE_TEST(state_dict, other_files_are_refused)
 {
     nested k = nested_new();
     const char *path = in_folder("f");
@@ -241,14 +237,12 @@ Test(state_dict, other_files_are_refused)
     REFUSES(weft_load_state_dict(in_folder("nowhere"), k.m, &r), WEFT_ENOENT, "No such file");
     REFUSES(weft_load_state_dict(folder, k.m, &r), WEFT_EFORMAT, "regular");
     CLEAN(k.w);
-    end_folder();
 }
 
 /* ---- no numbers: such a parameter shares its address with the next one, and is not tied to it ---- */
-Test(state_dict, empty_parameters_are_saved_and_loaded)
+FILE_TEST(state_dict, empty_parameters_are_saved_and_loaded)
 {
     const char *path = in_folder("f"), *own = in_folder("own");
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_init one = { WEFT_INIT_CONSTANT, 1, 0 };
     weft_parameter(m, "none", WEFT_SHAPE(0, 4), one);
@@ -273,8 +267,6 @@ Test(state_dict, empty_parameters_are_saved_and_loaded)
     cr_assert(r.loaded == 6 && !r.missing && !r.extra && !r.other_shape, "%s", r.text);
     DOES(weft_load_matching(own, m, &r));
     cr_assert(r.loaded == 5 && !r.missing && !r.extra && !r.other_shape, "%s", r.text);
-    CLEAN(w);
-    end_folder();
 }
 
 /* Returns the processor time in seconds for n parameters, with a state dict that lacks half of the module. */
@@ -305,7 +297,7 @@ static double seconds_to_load(int n)
     return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
 }
 
-Test(state_dict, loading_takes_linear_time)
+FILE_TEST(state_dict, loading_takes_linear_time)
 {
     enum { FEW = 500, TIMES = 4 };
     double ratio = 1e9;
@@ -314,14 +306,12 @@ Test(state_dict, loading_takes_linear_time)
         ratio = many / few < ratio ? many / few : ratio;
     }
     cr_assert(ratio < 2 * TIMES, "%d times the parameters took %.1f times the time", (int)TIMES, ratio);
-    end_folder();
 }
 
 /* ---- tied weights: PyTorch's state dict has them under each name ---- */
-Test(state_dict, tied_weights_load_under_any_name)
+FILE_TEST(state_dict, tied_weights_load_under_any_name)
 {
     const char *path = in_folder("f"), *one = in_folder("one");
-    weft *w = open_on(WEFT_CPU);
     weft_module *tied = weft_module_new(w, "tied"), *apart = weft_module_new(w, "apart"),
                 *single = weft_module_new(w, "single");
     weft_init init = { WEFT_INIT_UNIFORM, 0, 1 };
@@ -342,6 +332,4 @@ Test(state_dict, tied_weights_load_under_any_name)
     weft_assign_values(b, (weft_real[]){ 1, 2, 3, 4 }, 4);
     DOES(weft_save_state_dict(path, apart));   /* two that differ cannot be one */
     REFUSES(weft_load_state_dict(path, tied, NULL), WEFT_EFORMAT, "differs");
-    CLEAN(w);
-    end_folder();
 }

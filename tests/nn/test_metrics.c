@@ -97,9 +97,8 @@ TABLE_TEST(metrics, accuracy_and_confusion_match_plain_loops, .init = unchecked)
     }
 }
 
-Test(metrics, accuracy_refuses_invalid_arguments)
+REF_TEST(metrics, accuracy_refuses_invalid_arguments)
 {
-    weft *w = open_on(WEFT_REF);
     weft_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, NULL, WEFT_SHAPE(1)), NULL);
     FAILS(w, WEFT_ESHAPE, "accuracy: scores [4, 3], classes [1] of ints");
     weft_sequence_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, NULL, WEFT_SHAPE(4)), NULL);
@@ -113,7 +112,6 @@ Test(metrics, accuracy_refuses_invalid_arguments)
     for (int n = 1; n < 200; n++)                /* all right is 1, not nearly */
         cr_assert_eq(weft_item(weft_ratio_value((weft_ratio){ weft_scalar(w, n), weft_scalar(w, n) })), 1);
     cr_assert_not_null(weft_sequence_accuracy(NULL, NULL, NULL).right);
-    CLEAN(w);
 }
 
 CPU_TEST(metrics, confusion_accepts_an_empty_batch)

@@ -43,9 +43,8 @@ TABLE_TEST(optim, each_parameter_counts_its_own_steps)
 
 /* An optimiser of a part changes only this part, including gradients. A parameter without a gradient stays
  * the same, although the vectors moved. */
-Test(optim, steps_only_its_own_parameters)
+REF_TEST(optim, steps_only_its_own_parameters)
 {
-    weft *w = open_on(WEFT_REF);
     model a = model_in(w), whole = model_in(w);
     weft_tie(a.enc, "again", a.p[1]);
     weft_optim *o = rule_new(a.enc, ADAM_L2, .01), *of_all = rule_new(whole.m, ADAM_L2, .01);
@@ -65,12 +64,10 @@ Test(optim, steps_only_its_own_parameters)
     poison(&a, 0, 0, NAN);                       /* the step does not check */
     weft_optim_step(o);
     cr_assert_str_eq(bad_parameter(o), "bias");
-    CLEAN(w);
 }
 
-Test(optim, frozen_parameters_are_kept_and_empty_modules_refused)
+REF_TEST(optim, frozen_parameters_are_kept_and_empty_modules_refused)
 {
-    weft *w = open_on(WEFT_REF);
     model a = model_in(w);
     weft_optim *empty = weft_adam_new(weft_module_new(w, "empty"), NULL), *o = weft_sgd_new(a.m, NULL);
     weft_real *before = numbers(a.p[2]);
@@ -81,7 +78,6 @@ Test(optim, frozen_parameters_are_kept_and_empty_modules_refused)
     weft_optim_step(empty);
     FAILS(w, WEFT_EARG, "optim_step: the adam of empty has no parameters; expected a parameter");
     cr_assert_eq(weft_optim_steps(empty), 0);
-    CLEAN(w);
 }
 
 /* ---- gradients that are not finite ---- */
@@ -140,9 +136,8 @@ TABLE_TEST(optim, ten_skipped_steps_in_a_row_are_an_error)
     OK(w);
 }
 
-Test(optim, failed_step_changes_nothing)
+REF_TEST(optim, failed_step_changes_nothing)
 {
-    weft *w = open_on(WEFT_REF);
     model a = model_in(w);
     weft_optim *o = weft_adamw_new(a.m, NULL);
     weft_ema *e = weft_ema_new(a.m, (weft_real).5);
@@ -158,7 +153,6 @@ Test(optim, failed_step_changes_nothing)
     FAILS(w, WEFT_EARG, "on purpose");
     same_bits("values", numbers(a.p[2]), before, 16);
     same_bits("average", numbers(weft_find_parameter(a.m, "ema.last")), mean, 16);
-    CLEAN(w);
 }
 
 /* ---- resuming ---- */

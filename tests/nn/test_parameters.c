@@ -69,9 +69,9 @@ TABLE_TEST(parameters, tied_names_share_value_and_gradient)
     weft_clear(w);
 }
 
-Test(parameters, incompatible_parameters_are_not_tied)
+CPU_TEST(parameters, incompatible_parameters_are_not_tied)
 {
-    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
+    weft *other = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m"), *root = weft_module_new(w, "root");
     weft_tensor *p = vector(m, "p", 4, zero), *far = vector(root, "p", 4, zero),
                 *foreign = vector(weft_module_new(other, "m"), "p", 4, zero);
@@ -87,7 +87,6 @@ Test(parameters, incompatible_parameters_are_not_tied)
     FAILS(w, WEFT_EARG, "expected a parameter below the root m");
     weft_tie(NULL, "q", p);
     cr_assert_null(weft_find_parameter(m, "q"));
-    CLEAN(w);
     CLEAN(other);
 }
 
@@ -205,9 +204,9 @@ CPU_TEST(parameters, recover_clears_gradients)
     cr_assert(all_are(weft_grad(p), 0) && all_are(p, 2) && weft_parameter_count(none) == 0);
 }
 
-Test(parameters, invalid_divisors_are_refused)
+CPU_TEST(parameters, invalid_divisors_are_refused)
 {
-    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
+    weft *other = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *p = vector(m, "p", 5, constant(2)), *stale = weft_scalar(w, 2);
     weft_clear(w);
@@ -222,6 +221,5 @@ Test(parameters, invalid_divisors_are_refused)
     weft_divide_grad(m, NULL);
     FAILS(w, WEFT_EARG, "is NULL");
     weft_divide_grad(NULL, p);
-    CLEAN(w);
     CLEAN(other);
 }
