@@ -1,7 +1,6 @@
 /* test_state_dict.c - tests weights of PyTorch. A state dict written by h5py loads, gives PyTorch's outputs
  * and is saved back bit for bit. Anything that is not a plain state dict is refused. state_dict.py writes the
  * fixture. */
-#include <time.h>
 #include "sets.h"
 
 static const char *fixture(void)
@@ -273,7 +272,6 @@ FILE_TEST(state_dict, empty_parameters_are_saved_and_loaded)
 static double seconds_to_load(int n)
 {
     const char *path = in_folder("many"), *dict = in_folder("dict");
-    struct timespec a, b;
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m"), *half = weft_module_new(w, "half");
     char name[32];
@@ -288,13 +286,13 @@ static double seconds_to_load(int n)
     DOES(weft_save(path, m, NULL, NULL, 0));
     DOES(weft_save_state_dict(dict, half));
     weft_load_report r;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+    double start = seconds_of(CLOCK_THREAD_CPUTIME_ID);
     DOES(weft_load(path, m, NULL, NULL, 0));
     DOES(weft_load_state_dict(dict, m, &r));
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+    double end = seconds_of(CLOCK_THREAD_CPUTIME_ID);
     cr_assert(r.loaded == n / 2 && r.missing == n / 2 + n / 4 && !r.extra, "%d %d", r.loaded, r.missing);
     CLEAN(w);
-    return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
+    return end - start;
 }
 
 FILE_TEST(state_dict, loading_takes_linear_time)
