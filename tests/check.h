@@ -236,6 +236,24 @@ UNUSED static weft_real *numbers(weft_tensor *x)
     return out;
 }
 
+/* Returns the ragged tensor in a layout. In WEFT_ROWS there is padding before and after the sequences. */
+UNUSED static weft_tensor *in_layout(weft_tensor *x, int layout)
+{
+    weft_lengths l = weft_lengths_of(x);
+    int32_t row[64], column[64], longest = 0;
+    int64_t rows;
+    if (layout != WEFT_ROWS)
+        return weft_to_layout(x, (weft_layout)layout);
+    for (int64_t s = 0; s < l.n; s++)
+        longest = l.len[s] > longest ? l.len[s] : longest;
+    cr_assert(l.n <= COUNT(row) && weft_first_fit(&l, longest + 1, row, column, &rows) == WEFT_OK);
+    for (int64_t s = 0; s < l.n; s++)
+        column[s]++;
+    return weft_to_rows(x, &(weft_placement){ rows, longest + 3, row, column });
+}
+/* For every layout of ragged tensors. */
+#define FOR_LAYOUTS(layout) for (int layout = WEFT_PACKED; layout <= WEFT_ROWS; layout++)
+
 /* Returns whether |got - want| <= tol max(1, |want|) everywhere, and prints the worst element if not. NaN
  * never passes. */
 UNUSED static bool is_close(const char *name, const weft_real *got, const weft_real *want, int64_t n,

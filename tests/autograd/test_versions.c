@@ -40,19 +40,18 @@ static void by_a_file(kept *k)
     end_folder();
 }
 
-Test(versions, changes_to_values_read_by_backward_are_refused)
+TABLE_TEST(versions, changes_to_values_read_by_backward_are_refused)
 {
     void (*const ways[])(kept *) = { by_values, by_tensor, by_init, by_average, by_a_step, by_a_file };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(ways); i++) {
-            kept k = kept_in(w);
-            /* p^2: the new p would give the gradient of the new p */
-            weft_tensor *loss = weft_sum_all(weft_mul(k.p, k.p));
-            ways[i](&k);
-            OK(w);
-            weft_backward(loss);
-            FAILS(w, WEFT_EARG, "backward of mul: net.p has changed since mul read it");
-        }
+    for (int i = 0; i < COUNT(ways); i++) {
+        kept k = kept_in(w);
+        /* p^2: the new p would give the gradient of the new p */
+        weft_tensor *loss = weft_sum_all(weft_mul(k.p, k.p));
+        ways[i](&k);
+        OK(w);
+        weft_backward(loss);
+        FAILS(w, WEFT_EARG, "backward of mul: net.p has changed since mul read it");
+    }
 }
 
 /* ---- kinds of reading ---- */

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/wait.h>
 #include "tests/io/checkpoint.h"
 
 static char ours[160], childs[160];
@@ -23,13 +22,6 @@ static int child_s_own(void)                     /* hangs if the fork copied a h
     alarm(20);
     model k = model_new(2);
     return weft_save(childs, k.m, k.o, NULL, 0) || weft_load(childs, k.m, k.o, NULL, 0) ? 1 : 0;
-}
-
-static int ended(pid_t child)
-{
-    int status;
-    cr_assert_eq(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
 Test(fork, child_saves_while_the_parent_saves)

@@ -1,6 +1,7 @@
 /* checkpoint.h - the common parts of the tests of checkpoints: a model with every kind of state. */
 #ifndef WEFT_TEST_CHECKPOINT_H
 #define WEFT_TEST_CHECKPOINT_H
+#include <hdf5.h>
 #include "files.h"
 #include "tests/state.h"
 
@@ -59,5 +60,6 @@ UNUSED static void train(const model *k, int steps)
     OK(k->w);
 }
 
+UNUSED static void nothing_is_open(void) { cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0); }
 UNUSED static uint32_t state_of(const model *k) { return saved_state(k->m, k->o); }
 #endif

@@ -3,6 +3,7 @@
 #ifndef TESTS_FILES_H
 #define TESTS_FILES_H
 #include <dirent.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "tests/check.h"
 
@@ -91,6 +92,23 @@ UNUSED static bool equal_files(const char *a, const char *b)
     free(x.at);
     free(y.at);
     return same;
+}
+
+/* A file of tests/golden. The next call overwrites the path. */
+UNUSED static const char *golden_path(const char *name)
+{
+    static char path[400];
+    const char *tests = getenv("WEFT_TESTS");
+    snprintf(path, sizeof path, "%s/golden/%s", tests ? tests : "tests", name);
+    return path;
+}
+
+/* ---- another process ---- */
+UNUSED static int ended(pid_t child)             /* its exit status, 256 + the signal that killed it */
+{
+    int status;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
 /* ---- the error of a call ---- */

@@ -1,13 +1,7 @@
 /* test_checkpoint.c - tests saving and loading. A load restores all state, with the same bytes when saved
  * again, or changes nothing and reports the reason. */
-#include <hdf5.h>
 #include <sys/stat.h>
 #include "checkpoint.h"
-
-static void no_handles(void)
-{
-    cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "HDF5 handles stayed open");
-}
 
 Test(checkpoint, crc32c_matches_known_values)
 {
@@ -83,7 +77,7 @@ FILE_TEST(checkpoint, restores_all_state)
               weft_checkpoint_item_size(path, "ints") == 4 &&
               weft_checkpoint_item_size(path, "nothing") == 0);
     cr_assert(weft_checkpoint_item_size(path, "nix") == -1 && strstr(weft_file_message(), "nix"));
-    no_handles();
+    nothing_is_open();
     CLEAN(b.w);
 }
 
@@ -137,7 +131,7 @@ static void refused(const model *k, const char *path, weft_status kind, const ch
     cr_assert(state_of(k) == state && same_things(&t, &before) && weft_ok(k->w));
     cr_assert(weft_load_state_dict(path, k->m, NULL) != WEFT_OK &&
               weft_load_state_dict(path, k->m, &r) != WEFT_OK && state_of(k) == state);
-    no_handles();
+    nothing_is_open();
 }
 
 FILE_TEST(checkpoint, other_files_are_refused)
@@ -203,7 +197,7 @@ FILE_TEST(checkpoint, valid_checksum_is_not_enough)
     REFUSES(weft_load(path, a.m, a.o, NULL, 0), WEFT_EFORMAT, "parameters/");
     REFUSES(weft_load(path, NULL, NULL, items_of(&t), ITEMS), WEFT_EFORMAT, "reals");
     cr_assert(state_of(&a) == state);
-    no_handles();
+    nothing_is_open();
 }
 
 FILE_TEST(checkpoint, failed_load_changes_nothing)
@@ -262,7 +256,7 @@ FILE_TEST(checkpoint, first_difference_to_the_model_is_reported)
         REFUSES(weft_load(path, n, NULL, NULL, 0), others[i].kind, others[i].part);
         cr_assert(!others[i].gru || strstr(weft_file_message(), "cell gru_reset_after"), "%s",
                   weft_file_message());
-        no_handles();
+        nothing_is_open();
     }
 }
 
@@ -291,7 +285,7 @@ FILE_TEST(checkpoint, another_optimiser_is_refused)
     REFUSES(weft_load(path, m, weft_sgd_new(m, NULL), NULL, 0), WEFT_EFORMAT,
             "the optimiser in the file is Adam; expected SGD");
     OK(w);
-    no_handles();
+    nothing_is_open();
 }
 
 FILE_TEST(checkpoint, optimiser_of_another_module_is_refused)
@@ -322,7 +316,7 @@ FILE_TEST(checkpoint, optimiser_of_another_module_is_refused)
         REFUSES(weft_load(path, m, other, NULL, 0), WEFT_EARG,
                 "optimiser belongs to another module; expected one of m ");
     }
-    no_handles();
+    nothing_is_open();
     CLEAN(v);
 }
 
@@ -431,7 +425,7 @@ FILE_TEST(checkpoint, bad_arguments_are_refused)
     REFUSES(weft_save(path, a.m, broken, NULL, 0), WEFT_EARG, "optimiser");
     OK(a.w);
     cr_assert_eq(files_in_folder(), 0);
-    no_handles();
+    nothing_is_open();
 }
 
 /* ---- writing ---- */

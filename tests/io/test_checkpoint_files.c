@@ -1,6 +1,5 @@
 /* test_checkpoint_files.c - tests damaged checkpoints, unwritable paths and several threads.
  * test_file_write.c tests writing, tests/fuzz more damage. */
-#include <hdf5.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include "checkpoint.h"
@@ -96,11 +95,9 @@ Test(checkpoint_files, files_of_version_0_1_are_read)
     static const weft_real bias[CLASSES] = { 0x1.eed42ap-4, 0x1.806ae4p-5, 0x1.a00678p-3,  0x1.62ab14p-5,
                                              0x1.cc7fc6p-3, 0x1.418ba2p-3, -0x1.628936p-2, 0x1.c88582p-5 };
     int32_t len[N];
-    char path[512];
+    const char *path = golden_path("checkpoint_0_1.weft");
     if (sizeof(weft_real) == 8)
         return;                                  /* the file contains floats */
-    snprintf(path, sizeof path, "%s/golden/checkpoint_0_1.weft",
-             getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests");
     weft *w = weft_open(&(weft_opts){ .device = WEFT_REF, .seed = 3 });
     weft_module *m = weft_module_new(w, "net");
     weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = CLASSES, .columns = 4 });

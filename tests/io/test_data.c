@@ -3,11 +3,6 @@
 #include <jansson.h>
 #include "sets.h"
 
-static void is_empty(const weft_dataset *d)
-{
-    cr_assert(d->n == 0 && !d->len && !d->offset && !d->rows && !d->ints);
-}
-
 /* ---- text ---- */
 static void text_is(const char *path, weft_text_opts opts, int64_t n, const int32_t *len, const char *tokens)
 {

@@ -9,7 +9,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include "checkpoint.h"
 
@@ -46,13 +45,6 @@ ssize_t write(int file, const void *bytes_, size_t n)
     if (done < 0 && errno == EFBIG && die_at_the_limit)
         raise(SIGKILL);
     return done;
-}
-
-static int ended(pid_t child)                    /* its exit status, 256 + the signal that killed it */
-{
-    int status;
-    cr_assert_eq(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
 static void make_old(void)                       /* makes every file in the folder two minutes older */

@@ -33,11 +33,6 @@ static int open_files(void)
     return n;
 }
 
-static void is_empty(const weft_dataset *d)
-{
-    cr_assert(d->n == 0 && !d->len && !d->offset && !d->rows && !d->ints && !d->file);
-}
-
 /* ---- files ---- */
 typedef struct {
     const char *set;
@@ -348,21 +343,18 @@ FILE_TEST(hdf5_reads, survives_failure_of_each_allocation)
     const char *path = plain_file();
     weft_dataset d, out;
     int files = open_files();
-    for (failing.at = 1;; failing.at++) {
-        failing.seen = 0;
-        failing.armed = true;
-        weft_status s = open_and_read(path, &d, &out);
-        failing.armed = false;
+    weft_status s;
+    FOR_EACH_FAILURE(s, open_and_read(path, &d, &out)) {
         close_shape(&d);
-        cr_assert(open_files() == files && !H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL));
-        if (failing.seen < failing.at) {
-            DOES(s);
-            break;
-        }
+        nothing_is_open();
+        cr_assert_eq(open_files(), files);
         cr_assert(s == WEFT_ENOMEM && strstr(weft_file_message(), "memory"), "allocation %ld: %s", failing.at,
                   weft_file_message());
         is_empty(&out);
     }
+    DOES(s);
+    close_shape(&d);
+    cr_assert_eq(open_files(), files);
     cr_assert(!COUNTED || failing.at > 8, "only %ld allocations", failing.at - 1);
     weft_dataset_free(&out);
 }

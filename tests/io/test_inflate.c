@@ -6,21 +6,27 @@
 #include "tests/failing_malloc.h"
 
 /* ---- streams ---- */
-/* Deflates the bytes in one of several ways. The caller frees the result. */
-static unsigned char *deflated(const void *from, size_t n, int k, size_t *size)
+/* Deflates the bytes, several times over, in one of several ways. The caller frees the result. */
+static unsigned char *deflated_times(const void *from, size_t n, int times, int k, size_t *size)
 {
     z_stream z = { 0 };
     cr_assert_eq(deflateInit2(&z, k % 10, Z_DEFLATED, 9 + k % 7, 1 + k % 9, k % 5), Z_OK);
-    *size = deflateBound(&z, n);
+    *size = times > 1 ? n : deflateBound(&z, n);
     unsigned char *out = malloc(*size + 1);
-    z.next_in = from;
-    z.avail_in = (uInt)n;
     z.next_out = out;
     z.avail_out = (uInt)*size;
-    cr_assert_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    for (; times; times--) {
+        z.next_in = from;
+        z.avail_in = (uInt)n;
+        cr_assert_eq(deflate(&z, times > 1 ? Z_NO_FLUSH : Z_FINISH), times > 1 ? Z_OK : Z_STREAM_END);
+    }
     *size = z.total_out;
     deflateEnd(&z);
     return out;
+}
+static unsigned char *deflated(const void *from, size_t n, int k, size_t *size)
+{
+    return deflated_times(from, n, 1, k, size);
 }
 
 static void fill(unsigned char *to, size_t n, int kind)
@@ -125,58 +131,27 @@ FILE_TEST(inflate, survives_failure_of_each_allocation)
         unsigned char *stream = deflated(plain, (size_t)(1 + k) * sizeof plain / 2, 6, &size);
         stream_set(path, N, stream, size);
         free(stream);
-        for (failing.at = 1;; failing.at++) {
-            failing.seen = 0;
-            failing.armed = true;
-            weft_status s = weft_load_state_dict(path, m.m, NULL);
-            failing.armed = false;
-            nothing_is_open();
-            if (failing.seen < failing.at) {
-                cr_assert_eq(s, k ? WEFT_EFORMAT : WEFT_OK, "%s", weft_file_message());
-                break;
-            }
+        weft_status s;
+        FOR_EACH_FAILURE(s, weft_load_state_dict(path, m.m, NULL)) {
             cr_assert_eq(s, WEFT_ENOMEM, "allocation %ld: %s", failing.at, weft_file_message());
             of_zlib += strstr(weft_file_message(), "weight: no memory to inflate a chunk") != NULL;
             stays(&m);
         }
+        cr_assert_eq(s, k ? WEFT_EFORMAT : WEFT_OK, "%s", weft_file_message());
+        nothing_is_open();
         cr_assert_eq(of_zlib, COUNTED ? 1 + k : 0, "%d", of_zlib);
         reset(&m);
     }
 }
 
 /* ---- more than it says ---- */
-/* `value`, its first bit the highest (as codes are) or the lowest. */
-static void add_bits(unsigned char *to, size_t *at, unsigned value, int n, bool highest)
-{
-    for (int i = 0; i < n; i++, ++*at)
-        to[*at / 8] |= (unsigned char)((value >> (highest ? n - 1 - i : i) & 1) << *at % 8);
-}
-
-/* A stream that makes `n` zeros and more, by the fixed codes: a zero, then 258 more each 13 bits. */
-static unsigned char *zeros(size_t n, size_t *size)
-{
-    unsigned char *stream = calloc(n / 258 * 13 / 8 + 100, 1);
-    size_t at = 16;
-    stream[0] = 0x78;
-    stream[1] = 0x9c;
-    add_bits(stream, &at, 1, 1, false);
-    add_bits(stream, &at, 1, 2, false);
-    add_bits(stream, &at, 0x30, 8, true);
-    for (size_t made = 1; made < n; made += 258) {
-        add_bits(stream, &at, 0xc5, 8, true);
-        add_bits(stream, &at, 0, 5, true);
-    }
-    add_bits(stream, &at, 0, 7, true);
-    *size = at / 8 + 5;
-    return stream;
-}
-
-/* The one chunk of a set is such a stream. */
+/* The one chunk of a set is a stream of `times` MiB of zeros. */
 enum { BOMB = 1 << 16 };
-static void bomb(const char *path, size_t n)
+static void bomb(const char *path, int times)
 {
+    static const unsigned char zeros[1 << 20];
     size_t size;
-    unsigned char *stream = zeros(n, &size);
+    unsigned char *stream = deflated_times(zeros, sizeof zeros, times, 6, &size);
     stream_set(path, BOMB, stream, size);
     free(stream);
 }
@@ -184,7 +159,7 @@ static void bomb(const char *path, size_t n)
 FILE_TEST(inflate, bomb_takes_no_memory)
 {
     const char *path = in_folder("f");
-    bomb(path, 400 << 20);
+    bomb(path, 400);
     small m = small_in(w, 1, (hsize_t[]){ BOMB });
     long before = most_resident();
     REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, "weight has a damaged chunk");

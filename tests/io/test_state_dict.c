@@ -3,13 +3,7 @@
  * fixture. */
 #include "sets.h"
 
-static const char *fixture(void)
-{
-    static char path[300];
-    snprintf(path, sizeof path, "%s/golden/state_dict.h5",
-             getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests");
-    return path;
-}
+static const char *fixture(void) { return golden_path("state_dict.h5"); }
 
 /* ---- PyTorch's model ---- */
 typedef struct {
@@ -60,25 +54,23 @@ static weft_real *run(const net *k, const example *e)             /* [tokens, 2]
     return numbers(weft_to_layout(weft_sub(weft_linear_run(k->out, x), k->mean), WEFT_CONCAT));
 }
 
-Test(state_dict, pytorch_weights_give_pytorch_outputs)
+TABLE_TEST(state_dict, pytorch_weights_give_pytorch_outputs)
 {
     example e = example_of(fixture());
     weft_real want[2 * TOKENS];
     for (int i = 0; i < 2 * TOKENS; i++)
         want[i] = (weft_real)e.rows[i];
-    FOR_DEVICES(w) {
-        net k = net_new(w);
-        weft_load_report r;
-        cr_assert(memcmp(run(&k, &e), want, sizeof want), "the first weights must be those of the file");
-        DOES(weft_load_state_dict(fixture(), k.m, &r));
-        cr_assert(r.loaded == 26 && !r.missing && !r.other_shape && r.extra == 4, "%d %d %d %d\n%s", r.loaded,
-                  r.missing, r.other_shape, r.extra, r.text);
-        cr_assert_str_eq(
-            r.text, "extra num_batches_tracked\nextra test/lengths\nextra test/rows\nextra test/tokens\n");
-        close_to("outputs", run(&k, &e), want, 2 * TOKENS, TOL(1e-12, 2e-6));
-        REFUSES(weft_load_state_dict(fixture(), k.m, NULL), WEFT_EFORMAT,
-                "num_batches_tracked is in the file");
-    }
+    net k = net_new(w);
+    weft_load_report r;
+    cr_assert(memcmp(run(&k, &e), want, sizeof want), "the first weights must be those of the file");
+    DOES(weft_load_state_dict(fixture(), k.m, &r));
+    cr_assert(r.loaded == 26 && !r.missing && !r.other_shape && r.extra == 4, "%d %d %d %d\n%s", r.loaded,
+              r.missing, r.other_shape, r.extra, r.text);
+    cr_assert_str_eq(
+        r.text, "extra num_batches_tracked\nextra test/lengths\nextra test/rows\nextra test/tokens\n");
+    close_to("outputs", run(&k, &e), want, 2 * TOKENS, TOL(1e-12, 2e-6));
+    REFUSES(weft_load_state_dict(fixture(), k.m, NULL), WEFT_EFORMAT,
+            "num_batches_tracked is in the file");
 }
 
 /* ---- and back, under the same names ---- */

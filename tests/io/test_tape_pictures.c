@@ -212,19 +212,19 @@ CPU_TEST(tape_pictures, invalid_arguments_are_refused)
     weft *other = open_on(WEFT_CPU);
     weft_tensor *x = weft_scalar(w, 1), *stale = weft_neg(weft_scalar(w, 2));
     char *before = picture(w, stale);
-#define REFUSES(of, status, part)                                                       \
+#define UNDRAWN(of, status, part)                                                       \
     cr_assert(weft_plot_tape(path, "t", w, of) == (status) && strstr(weft_file_message(), part), "%s", \
               weft_file_message())
-    REFUSES(x, WEFT_EARG, "weft_plot_tape: expected an operator's result on the tape");
-    REFUSES(weft_neg(weft_scalar(other, 2)), WEFT_EARG, "is of another context");
-    REFUSES(weft_argmax(weft_zeros(w, WEFT_SHAPE(2)), 0), WEFT_EARG, "expected a tensor of reals");
+    UNDRAWN(x, WEFT_EARG, "weft_plot_tape: expected an operator's result on the tape");
+    UNDRAWN(weft_neg(weft_scalar(other, 2)), WEFT_EARG, "is of another context");
+    UNDRAWN(weft_argmax(weft_zeros(w, WEFT_SHAPE(2)), 0), WEFT_EARG, "expected a tensor of reals");
     weft_clear(w);
-    REFUSES(NULL, WEFT_EARG, "the tape is empty");
-    REFUSES(stale, WEFT_EARG, "is of a step that has ended");
+    UNDRAWN(NULL, WEFT_EARG, "the tape is empty");
+    UNDRAWN(stale, WEFT_EARG, "is of a step that has ended");
     weft_tensor *y = weft_scalar(w, 1), *early = NULL;
     for (int i = 0; i < 100; i++, early = i == 50 ? y : early)
         y = weft_neg(y);
-    REFUSES(y, WEFT_EARG, "101 operators and leaves; expected at most 100 as SVG; pass an earlier tensor, "
+    UNDRAWN(y, WEFT_EARG, "101 operators and leaves; expected at most 100 as SVG; pass an earlier tensor, "
                           "which has fewer, or a path that ends in .dot");
     OK(w);
     char *after = text_of_file();

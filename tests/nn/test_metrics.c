@@ -13,13 +13,6 @@ static int best_of(const weft_real *x)
     return at;
 }
 
-static weft_tensor *in_layout(weft_tensor *x, int layout)
-{
-    static const int32_t row[SEQUENCES] = { 0, 0, 1, 0, 2 }, column[SEQUENCES] = { 0, 3, 0, 3, 1 };
-    static const weft_placement place = { 3, 6, row, column };
-    return layout == 1 ? weft_to_layout(x, WEFT_PACKED) : layout == 2 ? x : weft_to_rows(x, &place);
-}
-
 /* ---- accuracies and confusion ---- */
 typedef struct { weft_real scores[TOKENS * CLASSES], mask[TOKENS]; int32_t target[TOKENS]; } data;
 
