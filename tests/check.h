@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "tables.h"
 #include "weft_forecast.h"
 #include "weft_lab.h"
@@ -59,9 +60,12 @@ typedef struct heap {  /* Heap of one context. The pool's threads may also alloc
     /* live: blocks held. calls: requests since the start. fail_in: number of the next request that fails,
      * from now; 0: none. */
     atomic_llong live, calls, fail_in;
+    /* most: limit in bytes; 0: none, and bytes are not counted. */
+    int64_t most, bytes;
     weft *w;
 } heap;
-enum { CHECK_HEAPS = 64 };
+static int64_t check_most;                       /* of the contexts that are opened */
+enum { CHECK_HEAPS = 64, HEAP_HEAD = 64 };
 static heap check_heap[CHECK_HEAPS];
 static weft_real *check_numbers[1024];           /* from numbers(), freed by the next CLEAN */
 static int check_lent;
@@ -73,18 +77,28 @@ UNUSED static void *heap_allocate(size_t bytes, void *user)
     int64_t left = atomic_load(&h->fail_in);
     if (left < 0 || (left > 0 && atomic_fetch_sub(&h->fail_in, 1) == 1))
         return NULL;
-    void *p = malloc(bytes ? bytes : 1);
-    if (p)
-        atomic_fetch_add(&h->live, 1);
-    return p;
+    if (h->most && (int64_t)bytes > h->most - h->bytes)
+        return NULL;
+    size_t head = h->most ? HEAP_HEAD : 0;
+    char  *p = malloc(head + (bytes ? bytes : 1));
+    if (!p)
+        return NULL;
+    if (head)
+        memcpy(p, &bytes, sizeof bytes), h->bytes += (int64_t)bytes;
+    atomic_fetch_add(&h->live, 1);
+    return p + head;
 }
 
 UNUSED static void heap_release(void *p, void *user)
 {
     heap *h = user;
+    char *block = p && h->most ? (char *)p - HEAP_HEAD : p;
+    size_t bytes = 0;
     if (p)
         atomic_fetch_sub(&h->live, 1);
-    free(p);
+    if (block != p)
+        memcpy(&bytes, block, sizeof bytes), h->bytes -= (int64_t)bytes;
+    free(block);
 }
 
 UNUSED static heap *heap_of(const weft *w)
@@ -100,7 +114,7 @@ UNUSED static heap *heap_of(const weft *w)
 UNUSED static weft *open_with(weft_opts opts)
 {
     heap *h = heap_of(NULL);
-    *h = (heap){ 0 };
+    *h = (heap){ .most = check_most };
     opts.allocate = heap_allocate; opts.release = heap_release; opts.user = h;
     h->w = weft_open(&opts);
     cr_assert_not_null(h->w);
@@ -176,17 +190,21 @@ UNUSED static weft *open_table(int i)
     for (int check_i = 0; check_i < COUNT(tables); check_i++) \
         for (weft *w = open_table(check_i); w; CLEAN(w), w = NULL)
 
-/* A test with a context w on the CPU, or with TABLE_TEST on every kernel table. CLEAN closes it. */
-#define WITH_CONTEXTS(loop, suite, name, ...)      \
-    static void suite##_##name##_with(weft *w);    \
-    Test(suite, name, __VA_ARGS__)                 \
-    {                                              \
-        loop(w)                                    \
-            suite##_##name##_with(w);              \
-    }                                              \
-    static void suite##_##name##_with(weft *w)
+/* A test with a context w on the CPU, with REF_TEST on the plain loops, or with TABLE_TEST on every kernel
+ * table. CLEAN closes it. */
+#define WITH_EACH(type, w, loop, suite, name, ...)        \
+    static void suite##_##name##_with(UNUSED type *w);    \
+    Test(suite, name, __VA_ARGS__)                        \
+    {                                                     \
+        loop(w)                                           \
+            suite##_##name##_with(w);                     \
+    }                                                     \
+    static void suite##_##name##_with(UNUSED type *w)
+#define WITH_CONTEXTS(loop, ...) WITH_EACH(weft, w, loop, __VA_ARGS__)
 #define FOR_CPU(w)      for (weft *w = open_on(WEFT_CPU); w; CLEAN(w), w = NULL)
+#define FOR_REF(w)      for (weft *w = open_on(WEFT_REF); w; CLEAN(w), w = NULL)
 #define CPU_TEST(...)   WITH_CONTEXTS(FOR_CPU, __VA_ARGS__, .disabled = false)
+#define REF_TEST(...)   WITH_CONTEXTS(FOR_REF, __VA_ARGS__, .disabled = false)
 #define TABLE_TEST(...) WITH_CONTEXTS(FOR_DEVICES, __VA_ARGS__, .disabled = false)
 
 /* ---- numbers ---- */
@@ -217,6 +235,24 @@ UNUSED static weft_real *numbers(weft_tensor *x)
     cr_assert(s == WEFT_OK, "weft_read: %s: %s", weft_status_name(s), weft_error_message(weft_context_of(x)));
     return out;
 }
+
+/* Returns the ragged tensor in a layout. In WEFT_ROWS there is padding before and after the sequences. */
+UNUSED static weft_tensor *in_layout(weft_tensor *x, int layout)
+{
+    weft_lengths l = weft_lengths_of(x);
+    int32_t row[64], column[64], longest = 0;
+    int64_t rows;
+    if (layout != WEFT_ROWS)
+        return weft_to_layout(x, (weft_layout)layout);
+    for (int64_t s = 0; s < l.n; s++)
+        longest = l.len[s] > longest ? l.len[s] : longest;
+    cr_assert(l.n <= COUNT(row) && weft_first_fit(&l, longest + 1, row, column, &rows) == WEFT_OK);
+    for (int64_t s = 0; s < l.n; s++)
+        column[s]++;
+    return weft_to_rows(x, &(weft_placement){ rows, longest + 3, row, column });
+}
+/* For every layout of ragged tensors. */
+#define FOR_LAYOUTS(layout) for (int layout = WEFT_PACKED; layout <= WEFT_ROWS; layout++)
 
 /* Returns whether |got - want| <= tol max(1, |want|) everywhere, and prints the worst element if not. NaN
  * never passes. */
@@ -259,6 +295,14 @@ UNUSED static bool is_same(const char *name, const weft_real *got, const weft_re
 
 /* For a sequence in different batches. Products on a GPU also use one algorithm for any number of rows. */
 #define same_in_company same_bits
+
+/* Returns the seconds of a clock: CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID, .. */
+UNUSED static double seconds_of(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 /* ---- a repeatable generator (splitmix64, Steele et al. 2014) ---- */
 static uint64_t check_state = 1;

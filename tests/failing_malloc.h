@@ -19,4 +19,10 @@ extern struct failing {
     long seen;                                   /* calls counted so far; set to 0 before arming */
     size_t largest;                              /* largest size that was requested, in bytes */
 } failing;
+
+/* Sets s to the result of a call in which allocation 1, 2, .. fails, and runs the body after each such call.
+ * The last call has no allocation left that could fail. */
+#define FOR_EACH_FAILURE(s, call)                                                            \
+    for (failing.at = 1; failing.seen = 0, failing.armed = true, s = (call),                 \
+        failing.armed = false, failing.seen >= failing.at; failing.at++)
 #endif

@@ -131,16 +131,9 @@ static weft_tensor *ragged_of(weft *w, int64_t features)
 {
     return weft_ragged(w, (weft_real[10 * C]){ 0 }, features, &lengths);
 }
-static weft_tensor *in_layout(weft_tensor *x, int layout)
-{
-    static const int32_t row[4] = { 0, 0, 1, 0 }, column[4] = { 0, 3, 0, 3 };
-    static const weft_placement place = { 2, 6, row, column };
-    return layout == 0 ? weft_to_layout(x, WEFT_PACKED) : layout == 1 ? x : weft_to_rows(x, &place);
-}
-
 TABLE_TEST(axes, topk_works_on_ragged_rows)
 {
-    for (int layout = 0; layout < 3; layout++) {
+    FOR_LAYOUTS(layout) {
         weft_real x[10 * C], want[10 * 2];
         dice_fill(x, 10 * C, -1, 1);
         weft_tensor *values, *indices, *g, *t = in_layout(weft_ragged(w, x, C, &lengths), layout);
@@ -208,7 +201,7 @@ TABLE_TEST(axes, stack_works_on_ragged_tensors)
                 *b = weft_ragged(w, dice_fill(y, 10, -1, 1), 0, &lengths);
     for (int i = 0; i < 20; i++)
         want[i] = i % 2 ? y[i / 2] : x[i / 2];
-    for (int layout = 0; layout < 3; layout++) {
+    FOR_LAYOUTS(layout) {
         weft_tensor *both[] = { in_layout(a, layout), b }, *s = weft_stack(both, 2, 1);
         same_bits("ragged", numbers(weft_to_layout(s, WEFT_CONCAT)), want, 20);
         weft_stack(both, 2, 0);
@@ -264,7 +257,7 @@ TABLE_TEST(axes, axis_0_of_a_ragged_tensor_is_refused)
     weft_tensor *(*const all[])(weft_tensor *, int) = { weft_sum, weft_mean,   weft_max,
                                                         weft_min, weft_argmax, weft_argmin };
     static const char *const names[] = { "sum: ", "mean: ", "max: ", "min: ", "argmax: ", "argmin: " };
-    for (int layout = 0; layout < 3; layout++)
+    FOR_LAYOUTS(layout)
         for (int i = 0; i < 2 * COUNT(all) + 2; i++) {
             weft_tensor *x = in_layout(ragged_of(w, 2), layout);
             if (i < 2 * COUNT(all))

@@ -249,7 +249,7 @@ static void backward_of(const weft_op *op, weft_tensor *p)
     weft_backward(weft_sum_all(weft_op_apply(op, WEFT_LIST(p), NULL, 0)));
 }
 
-Test(callbacks, must_return_tensors_of_this_step)
+TABLE_TEST(callbacks, must_return_tensors_of_this_step)
 {
     const weft_op back = { .name = "b", .shape = copy_shape, .forward = copy_forward,
                            .backward = foreign_backward },
@@ -257,20 +257,18 @@ Test(callbacks, must_return_tensors_of_this_step)
                             .backward = ended_backward },
                   composed = { .name = "c", .shape = copy_shape, .forward = copy_forward,
                                .composed = foreign_composed };
-    FOR_DEVICES(w) {
-        weft *other = weft_open(&(weft_opts){ .device = WEFT_REF, .threads = 1 });
-        weft_tensor *p = a_parameter(w);
-        foreign = weft_zeros(other, WEFT_SHAPE(3, 3));
-        backward_of(&back, p);
-        FAILS(w, WEFT_EARG, "backward of b: the tensor that it returned is of another context");
-        backward_of(&composed, p);
-        FAILS(w, WEFT_EARG, "composed of c: the tensor that it returned is of another context");
-        backward_of(&ended, p);
-        FAILS(w, WEFT_EARG, "backward of e: the tensor that it returned is of a step that has ended");
-        cr_assert(isnan(weft_gradcheck(foreign_value, WEFT_LIST(p), 1, NULL)));
-        FAILS(w, WEFT_EARG, "gradcheck: the tensor that the function returned is of another context");
-        weft_close(other);
-    }
+    weft *other = weft_open(&(weft_opts){ .device = WEFT_REF, .threads = 1 });
+    weft_tensor *p = a_parameter(w);
+    foreign = weft_zeros(other, WEFT_SHAPE(3, 3));
+    backward_of(&back, p);
+    FAILS(w, WEFT_EARG, "backward of b: the tensor that it returned is of another context");
+    backward_of(&composed, p);
+    FAILS(w, WEFT_EARG, "composed of c: the tensor that it returned is of another context");
+    backward_of(&ended, p);
+    FAILS(w, WEFT_EARG, "backward of e: the tensor that it returned is of a step that has ended");
+    cr_assert(isnan(weft_gradcheck(foreign_value, WEFT_LIST(p), 1, NULL)));
+    FAILS(w, WEFT_EARG, "gradcheck: the tensor that the function returned is of another context");
+    weft_close(other);
 }
 
 /* ---- memory functions ---- */

@@ -195,11 +195,10 @@ TABLE_TEST(inspect, program_operator_describes_itself)
 }
 
 /* ---- lines ---- */
-Test(inspect, lines_have_a_maximum_length)
+CPU_TEST(inspect, lines_have_a_maximum_length)
 {
     char name[64], text[300];
     memset(name, 'n', sizeof name), name[60] = 0;
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, name);
     for (int i = 0; i < 2; i++)
         m = weft_submodule_new(m, name);
@@ -227,7 +226,6 @@ Test(inspect, lines_have_a_maximum_length)
             depth += (*c == '[') - (*c == ']');
         cr_assert(depth == 0 || strstr(text, "odd["), "a shape takes two lines: %s", text);
     }
-    CLEAN(w);
 }
 
 CPU_TEST(inspect, works_in_every_locale_and_after_an_error)

@@ -118,20 +118,13 @@ TABLE_TEST(ints, sums_and_extremes_match_plain_loops)
 static const int32_t len[] = { 2, 0, 3, 1 }, ids[] = { 5, 7, BIG + 1, BIG, 3, 9 };
 static weft_tensor *batch(weft *w, int layout)
 {
-    weft_lengths l = { .n = 4, .len = len };
-    weft_tensor *r = weft_ragged_ints(w, ids, &l);
-    if (layout == 1)
-        return weft_to_layout(r, WEFT_PACKED);
-    if (layout == 2)
-        return weft_to_rows(r,
-                            &(weft_placement){ 2, 4, (int32_t[]){ 0, 0, 1, 0 }, (int32_t[]){ 0, 3, 0, 2 } });
-    return r;
+    return in_layout(weft_ragged_ints(w, ids, &(weft_lengths){ .n = 4, .len = len }), layout);
 }
 
 TABLE_TEST(ints, ragged_ints_stay_within_their_sequences)
 {
-    for (int i = 0; i < 3; i++) {
-        weft_tensor *r = batch(w, i);
+    FOR_LAYOUTS(layout) {
+        weft_tensor *r = batch(w, layout);
         are_ints("flip", weft_flip(r, 0), (int32_t[]){ 7, 5, 3, BIG, BIG + 1, 9 }, 6);
         are_ints("sum", weft_pool(r, WEFT_POOL_SUM), (int32_t[]){ 12, 0, INT32_MIN + 4, 9 }, 4);
         are_ints("max", weft_pool(r, WEFT_POOL_MAX), (int32_t[]){ 7, 0, BIG + 1, 9 }, 4);
@@ -171,23 +164,24 @@ CPU_TEST(ints, refused_ints_name_an_alternative)
     FAILS(w, WEFT_ESHAPE, "argmax: [2] of ints: expected reals (weft_to_reals)");
     weft_max(weft_ints(w, NULL, WEFT_SHAPE(0)), 0);
     FAILS(w, WEFT_ESHAPE, "max: [0] of ints: the axis is empty");
-    weft_pool(batch(w, 0), WEFT_POOL_MEAN);
+    weft_pool(batch(w, WEFT_CONCAT), WEFT_POOL_MEAN);
     FAILS(w, WEFT_EARG, "pool: [6] concat of ints: a mean of ints; expected reals (weft_to_reals)");
 }
 
 /* ---- arange ---- */
-Test(ints, arange_matches_plain_loops)
+TABLE_TEST(ints, arange_matches_plain_loops)
 {
-    FOR_DEVICES(w) {
-        are_ints("up", weft_arange(w, 2, 9, 3), (int32_t[]){ 2, 5, 8 }, 3);
-        are_ints("to an end", weft_arange(w, 2, 8, 3), (int32_t[]){ 2, 5 }, 2);
-        are_ints("down", weft_arange(w, 2, -3, -2), (int32_t[]){ 2, 0, -2 }, 3);
-        are_ints("none", weft_arange(w, 4, 4, -1), NULL, 0);
-        are_ints("ends", weft_arange(w, INT32_MIN, INT64_MAX / 2, INT64_MAX), (int32_t[]){ INT32_MIN }, 1);
-        are_ints("far", weft_arange(w, INT32_MIN, INT32_MAX, INT32_MAX),
-                 (int32_t[]){ INT32_MIN, -1, INT32_MAX - 1 }, 3);
-    }
-    weft *w = open_on(WEFT_CPU);
+    are_ints("up", weft_arange(w, 2, 9, 3), (int32_t[]){ 2, 5, 8 }, 3);
+    are_ints("to an end", weft_arange(w, 2, 8, 3), (int32_t[]){ 2, 5 }, 2);
+    are_ints("down", weft_arange(w, 2, -3, -2), (int32_t[]){ 2, 0, -2 }, 3);
+    are_ints("none", weft_arange(w, 4, 4, -1), NULL, 0);
+    are_ints("ends", weft_arange(w, INT32_MIN, INT64_MAX / 2, INT64_MAX), (int32_t[]){ INT32_MIN }, 1);
+    are_ints("far", weft_arange(w, INT32_MIN, INT32_MAX, INT32_MAX),
+             (int32_t[]){ INT32_MIN, -1, INT32_MAX - 1 }, 3);
+}
+
+CPU_TEST(ints, invalid_aranges_are_refused)
+{
     weft_arange(w, 0, 5, 0);
     FAILS(w, WEFT_EARG,
           "arange: from 0 to 5 in steps of 0; expected a step that is not 0 and leads to the end");
@@ -199,5 +193,4 @@ Test(ints, arange_matches_plain_loops)
     FAILS(w, WEFT_EARG, "fewer than 2^31 numbers that fit an int32");
     weft_arange(w, INT64_MIN, INT64_MAX, 1);
     FAILS(w, WEFT_EARG, "fewer than 2^31 numbers that fit an int32");
-    CLEAN(w);
 }

@@ -41,14 +41,6 @@ static void same_rows(const weft_real *got, const weft_real *want, int64_t width
                   "piece %d", i);
 }
 
-static weft_tensor *laid(weft_tensor *x, int layout)
-{
-    static const int32_t row[PIECES] = { 0, 0, 1, 1, 1, 2, 2 }, column[PIECES] = { 0, 5, 0, 2, 3, 1, 6 };
-    return layout == WEFT_ROWS ?
-               weft_to_rows(x, &(weft_placement){ .rows = 3, .width = 9, .row = row, .column = column }) :
-               weft_to_layout(x, (weft_layout)layout);
-}
-
 /* Resets the counts, so that the next mask of a name is its first in this step. */
 static void anew(weft *w)
 {
@@ -56,26 +48,25 @@ static void anew(weft *w)
         w->tape->dropouts = NULL;
 }
 
-Test(offsets, masks_equal_those_of_whole_sequences)
+TABLE_TEST(offsets, masks_equal_those_of_whole_sequences)
 {
     name_pieces();
-    FOR_DEVICES(w)
-        for (int layout = WEFT_PACKED; layout <= WEFT_ROWS; layout++) {
-            int64_t gone = 0;
-            anew(w);
-            weft_real *want = numbers(weft_dropout(ones(w, WIDTH, &whole), P, "drop", false));
-            anew(w);
-            weft_tensor *cut = weft_dropout(laid(ones(w, WIDTH, &pieces), layout), P, "drop", false);
-            same_rows(numbers(weft_to_layout(cut, WEFT_CONCAT)), want, WIDTH);
-            for (int64_t i = 0; i < TOKENS * WIDTH; i++)
-                gone += want[i] == 0;
-            cr_assert(gone > TOKENS * WIDTH / 5 && gone < TOKENS * WIDTH * 3 / 5);
-        }
+    FOR_LAYOUTS(layout) {
+        int64_t gone = 0;
+        anew(w);
+        weft_real *want = numbers(weft_dropout(ones(w, WIDTH, &whole), P, "drop", false));
+        anew(w);
+        weft_tensor *cut = weft_dropout(in_layout(ones(w, WIDTH, &pieces), layout), P, "drop", false);
+        same_rows(numbers(weft_to_layout(cut, WEFT_CONCAT)), want, WIDTH);
+        for (int64_t i = 0; i < TOKENS * WIDTH; i++)
+            gone += want[i] == 0;
+        cr_assert(gone > TOKENS * WIDTH / 5 && gone < TOKENS * WIDTH * 3 / 5);
+    }
 }
 
 /* Each piece of the queries attends to all keys. Its rows equal those of the whole, in the kernels and in
  * composed operators. */
-Test(offsets, attention_over_query_pieces_equals_the_whole)
+TABLE_TEST(offsets, attention_over_query_pieces_equals_the_whole)
 {
     enum { KEYS = 70 };
     static const weft_real zeros[KEYS * PIECES];
@@ -84,45 +75,41 @@ Test(offsets, attention_over_query_pieces_equals_the_whole)
     for (int i = 0; i < PIECES; i++)
         keys[i] = KEYS;
     weft_attention_opts o = { .dropout = P, .name = "a" };
-    FOR_DEVICES(w)
-        for (int operators = 0; operators < 2; operators++) {
-            weft_tensor *map[2];
-            bool was = weft_set_grad_enabled(w, operators);
-            for (int cut = 0; cut < 2; cut++) {
-                const weft_lengths *l = cut ? &pieces : &whole;
-                weft_tensor *k = weft_ragged(w, zeros, 1, &(weft_lengths){ .n = l->n, .len = keys });
-                anew(w);
-                weft_attention(ones(w, 1, l), k, k, &o, map + cut);
-                map[cut] = weft_plain(weft_to_layout(map[cut], WEFT_CONCAT));
-            }
-            weft_set_grad_enabled(w, was);
-            cr_assert(weft_size(map[0], 0) == TOKENS * KEYS && weft_size(map[1], 0) == TOKENS * KEYS);
-            same_rows(numbers(map[1]), numbers(map[0]), KEYS);
+    for (int operators = 0; operators < 2; operators++) {
+        weft_tensor *map[2];
+        bool was = weft_set_grad_enabled(w, operators);
+        for (int cut = 0; cut < 2; cut++) {
+            const weft_lengths *l = cut ? &pieces : &whole;
+            weft_tensor *k = weft_ragged(w, zeros, 1, &(weft_lengths){ .n = l->n, .len = keys });
+            anew(w);
+            weft_attention(ones(w, 1, l), k, k, &o, map + cut);
+            map[cut] = weft_plain(weft_to_layout(map[cut], WEFT_CONCAT));
         }
-}
-
-Test(offsets, positions_count_from_the_sequence_start)
-{
-    name_pieces();
-    FOR_DEVICES(w) {
-        weft_tensor *x = ones(w, 1, &pieces);
-        weft_rows r = weft_rows_of(x);
-        weft_lengths l = weft_lengths_of(x);
-        for (int i = 0, at = 0; i < PIECES; i++)
-            for (int t = 0; t < len[i]; t++, at++)
-                cr_assert(r.sequence[at] == i && r.position[at] == offset[i] + t);
-        cr_assert(!memcmp(l.offset, offset, sizeof offset));
-        cr_assert_eq(weft_lengths_of(ones(w, 1, &whole)).offset, NULL);
-        weft_packed_sequence p = weft_packed_sequence_of(x);
-        cr_assert_eq(weft_lengths_of(weft_ragged_of(&p)).offset, l.offset, "the same batch");
+        weft_set_grad_enabled(w, was);
+        cr_assert(weft_size(map[0], 0) == TOKENS * KEYS && weft_size(map[1], 0) == TOKENS * KEYS);
+        same_rows(numbers(map[1]), numbers(map[0]), KEYS);
     }
 }
 
-Test(offsets, are_part_of_batch_equality)
+TABLE_TEST(offsets, positions_count_from_the_sequence_start)
+{
+    name_pieces();
+    weft_tensor *x = ones(w, 1, &pieces);
+    weft_rows r = weft_rows_of(x);
+    weft_lengths l = weft_lengths_of(x);
+    for (int i = 0, at = 0; i < PIECES; i++)
+        for (int t = 0; t < len[i]; t++, at++)
+            cr_assert(r.sequence[at] == i && r.position[at] == offset[i] + t);
+    cr_assert(!memcmp(l.offset, offset, sizeof offset));
+    cr_assert_eq(weft_lengths_of(ones(w, 1, &whole)).offset, NULL);
+    weft_packed_sequence p = weft_packed_sequence_of(x);
+    cr_assert_eq(weft_lengths_of(weft_ragged_of(&p)).offset, l.offset, "the same batch");
+}
+
+CPU_TEST(offsets, are_part_of_batch_equality)
 {
     static const int32_t none[PIECES];
     name_pieces();
-    weft *w = open_on(WEFT_CPU);
     weft_lengths other = pieces;
     other.offset = none;
     weft_tensor *of_none = ones(w, 1, &other);
@@ -142,5 +129,4 @@ Test(offsets, are_part_of_batch_equality)
                 &(weft_lengths){ .n = 1, .len = (int32_t[]){ 1 }, .offset = (int32_t[]){ INT32_MAX } });
     cr_assert_not(weft_ok(w));
     weft_recover(w);
-    CLEAN(w);
 }

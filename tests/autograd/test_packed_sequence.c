@@ -24,13 +24,6 @@ static int64_t row_of(int s, int t)
     return row;
 }
 
-static weft_tensor *in_layout(weft_tensor *x, int layout)
-{
-    static const int32_t row[N] = { 0, 0, 1, 2, 2, 1 }, column[N] = { 1, 0, 0, 2, 0, 4 };
-    return layout == 0 ? x : layout == 1 ? weft_to_layout(x, WEFT_PACKED) :
-                                           weft_to_rows(x, &(weft_placement){ 3, 7, row, column });
-}
-
 /* Sequences 0, 3 and 5 have the same length. Tests all six orders of them, given by either array of indices
  * or both. */
 static weft_packed_sequence tied(weft *w, const int32_t *order, int arrays, int32_t *sorted, int32_t *place,
@@ -80,7 +73,7 @@ TABLE_TEST(packed_sequence, converts_back_for_every_order_of_ties)
 
 TABLE_TEST(packed_sequence, round_trip_keeps_values_and_batch)
 {
-    for (int layout = 0; layout < 3; layout++) {
+    FOR_LAYOUTS(layout) {
         weft_tensor *x = sample(w, ids);
         weft_packed_sequence p = weft_packed_sequence_of(in_layout(x, layout));
         /* fails unless both belong to one batch */

@@ -114,28 +114,27 @@ Test(unseen, changes_no_bit_in_other_precisions, .init = unchecked)
     unsetenv("WEFT_ISA");
 }
 /* One query sees no key, another only finite keys, next to a sequence without keys. */
-Test(unseen, other_sequences_change_no_bit, .init = unchecked)
+TABLE_TEST(unseen, other_sequences_change_no_bit, .init = unchecked)
 {
     enum { D = 6, N = 12 };
     static weft_real x[2][2 * N * D];
     for (int i = 0; i < 2 * N * D; i++)
         x[0][i] = (weft_real)sin(i), x[1][i] = i < N * D ? x[0][i] : (weft_real)NAN;
-    FOR_DEVICES(w)
-        for (int causal = 0; causal <= WEFT_CAUSAL_STRICT; causal++) {
-            weft_real *y[2], *map[2];
-            for (int k = 0; k < 2; k++) {
-                weft_tensor *of_all, *r = weft_ragged(
-                    w, x[k], D, &(weft_lengths){ .n = 2, .len = (int32_t[]){ N, N } });
-                const weft_attention_opts o = { .heads = 2, .causal = (weft_causal)causal };
-                y[k] = numbers(weft_to_layout(weft_attention(r, r, r, &o, &of_all), WEFT_CONCAT));
-                map[k] = numbers(weft_to_layout(of_all, WEFT_CONCAT));
-            }
-            same_bits("results", y[1], y[0], N * D);
-            same_bits("map", map[1], map[0], N * N * 2);
+    for (int causal = 0; causal <= WEFT_CAUSAL_STRICT; causal++) {
+        weft_real *y[2], *map[2];
+        for (int k = 0; k < 2; k++) {
+            weft_tensor *of_all, *r = weft_ragged(
+                w, x[k], D, &(weft_lengths){ .n = 2, .len = (int32_t[]){ N, N } });
+            const weft_attention_opts o = { .heads = 2, .causal = (weft_causal)causal };
+            y[k] = numbers(weft_to_layout(weft_attention(r, r, r, &o, &of_all), WEFT_CONCAT));
+            map[k] = numbers(weft_to_layout(of_all, WEFT_CONCAT));
         }
+        same_bits("results", y[1], y[0], N * D);
+        same_bits("map", map[1], map[0], N * N * 2);
+    }
 }
 /* A mask sets weights to 0 where the gradient is not finite. */
-Test(unseen, masked_softmax_does_not_read_the_gradient, .init = unchecked)
+TABLE_TEST(unseen, masked_softmax_does_not_read_the_gradient, .init = unchecked)
 {
     enum { N = 21, W = 3 };
     weft_real x[N * W], mask[N * W], dy[2][N * W];
@@ -143,17 +142,16 @@ Test(unseen, masked_softmax_does_not_read_the_gradient, .init = unchecked)
         x[i] = (weft_real)sin(i), mask[i] = i % 5 != 2;
         dy[0][i] = (weft_real)cos(i), dy[1][i] = mask[i] != 0 ? dy[0][i] : (weft_real)NAN;
     }
-    FOR_DEVICES(w)
-        for (int axis = 0; axis < 2; axis++) {
-            weft_real *dx[2];
-            for (int k = 0; k < 2; k++) {
-                weft_tensor *in = weft_reals(w, x, WEFT_SHAPE(N, W)), *d;
-                weft_tensor *y = weft_softmax(in, axis, weft_reals(w, mask, WEFT_SHAPE(N, W)));
-                weft_tensor *loss = weft_sum_all(weft_mul(y, weft_reals(w, dy[k], WEFT_SHAPE(N, W))));
-                WEFT_NO_GRAD(w)
-                    weft_gradients(loss, &in, 1, &d);
-                dx[k] = numbers(d);
-            }
-            same_bits("gradient", dx[1], dx[0], N * W);
+    for (int axis = 0; axis < 2; axis++) {
+        weft_real *dx[2];
+        for (int k = 0; k < 2; k++) {
+            weft_tensor *in = weft_reals(w, x, WEFT_SHAPE(N, W)), *d;
+            weft_tensor *y = weft_softmax(in, axis, weft_reals(w, mask, WEFT_SHAPE(N, W)));
+            weft_tensor *loss = weft_sum_all(weft_mul(y, weft_reals(w, dy[k], WEFT_SHAPE(N, W))));
+            WEFT_NO_GRAD(w)
+                weft_gradients(loss, &in, 1, &d);
+            dx[k] = numbers(d);
         }
+        same_bits("gradient", dx[1], dx[0], N * W);
+    }
 }

@@ -212,4 +212,6 @@ UNUSED static void everywhere(const char *name, kernel_case *play, int times)
 #define ON_EVERY_TABLE(t)                                                         \
     for (int table_i = setenv("WEFT_SYNC", "1", 1); table_of(table_i); table_i++) \
         for (run *t = run_on(table_of(table_i), 2); t; run_end(t), t = NULL)
+/* A test with such a run t. */
+#define RUN_TEST(...) WITH_EACH(run, t, ON_EVERY_TABLE, __VA_ARGS__, .disabled = false)
 #endif

@@ -104,29 +104,28 @@ static int64_t differing(const real *a, const real *b, int64_t n)
 static bool has_cores(const run *t) { return !strcmp(t->k->name, "cuda") && sizeof(real) == sizeof(float); }
 
 static const weft_precision precisions[] = { WEFT_FP32, WEFT_TF32 };
-Test(attention_cores, are_as_exact_as_their_precision)
+RUN_TEST(attention_cores, are_as_exact_as_their_precision)
 {
-    ON_EVERY_TABLE(t)
-        for (int i = 0; i < COUNT(shapes); i++) {
-            const weft__attention a = batch(t, &shapes[i]);
-            real *tf32[RESULTS] = { 0 }, *plain[RESULTS] = { 0 }, *bf16[RESULTS] = { 0 },
-                 *strict[RESULTS] = { 0 };
-            int64_t n[RESULTS];
-            sizes(&a, &n);
-            attend(t, a, WEFT_TF32, tf32);
-            within_bounds(t, &a, tf32, 1);
-            if (has_cores(t)) {
-                attend(t, a, WEFT_FP32, plain), attend(t, a, WEFT_BF16, bf16);
-                attend(t, a, WEFT_STRICT_FP32, strict);
-                within_bounds(t, &a, plain, 2e-3), within_bounds(t, &a, strict, 2e-3);
-                for (int k = 0; k < RESULTS; k++) {
-                    same_bits("TF32 for BF16", bf16[k], tf32[k], n[k]);
-                    cr_assert(a.dk < 8 || differing(tf32[k], plain[k], n[k]) > n[k] / 4, "%s %d is fp32's",
-                              names[k], i);
-                }
+    for (int i = 0; i < COUNT(shapes); i++) {
+        const weft__attention a = batch(t, &shapes[i]);
+        real *tf32[RESULTS] = { 0 }, *plain[RESULTS] = { 0 }, *bf16[RESULTS] = { 0 },
+             *strict[RESULTS] = { 0 };
+        int64_t n[RESULTS];
+        sizes(&a, &n);
+        attend(t, a, WEFT_TF32, tf32);
+        within_bounds(t, &a, tf32, 1);
+        if (has_cores(t)) {
+            attend(t, a, WEFT_FP32, plain), attend(t, a, WEFT_BF16, bf16);
+            attend(t, a, WEFT_STRICT_FP32, strict);
+            within_bounds(t, &a, plain, 2e-3), within_bounds(t, &a, strict, 2e-3);
+            for (int k = 0; k < RESULTS; k++) {
+                same_bits("TF32 for BF16", bf16[k], tf32[k], n[k]);
+                cr_assert(a.dk < 8 || differing(tf32[k], plain[k], n[k]) > n[k] / 4, "%s %d is fp32's",
+                          names[k], i);
             }
-            forget(t);
         }
+        forget(t);
+    }
 }
 
 /* The values are exact in TF32, of one sign, and have equal weights. Bits that tensor cores drop in the sum
@@ -197,39 +196,37 @@ static void company(run *t, const shape *s, weft_precision precision, bool queri
         same_bits(names[k], apart[k], together[k], n[k]);
     forget(t);
 }
-Test(attention_cores, give_sequences_and_queries_the_same_bits_in_every_batch)
+RUN_TEST(attention_cores, give_sequences_and_queries_the_same_bits_in_every_batch)
 {
-    ON_EVERY_TABLE(t)
-        for (int p = 0; p < COUNT(precisions); p++)
-            for (int queries = 0; queries < 2; queries++) {
-                for (int i = 0; i < COUNT(shapes); i++)
-                    company(t, &shapes[i], precisions[p], queries);
-                for (int i = 0; i < (getenv("WEFT_SMALL") ? 0 : COUNT(long_ones)); i++)
-                    company(t, &long_ones[i], precisions[p], queries);
-            }
+    for (int p = 0; p < COUNT(precisions); p++)
+        for (int queries = 0; queries < 2; queries++) {
+            for (int i = 0; i < COUNT(shapes); i++)
+                company(t, &shapes[i], precisions[p], queries);
+            for (int i = 0; i < (getenv("WEFT_SMALL") ? 0 : COUNT(long_ones)); i++)
+                company(t, &long_ones[i], precisions[p], queries);
+        }
 }
 /* If a gradient or the map is not requested, the other results stay the same. */
-Test(attention_cores, omitting_outputs_keeps_the_others)
+RUN_TEST(attention_cores, omitting_outputs_keeps_the_others)
 {
-    ON_EVERY_TABLE(t)
-        for (int i = 0; i < 2 * COUNT(shapes); i++) {
-            const weft_precision precision = precisions[i % 2];
-            weft__attention a = batch(t, &shapes[i / 2]);
-            real *all[RESULTS] = { 0 }, *one[RESULTS] = { 0 };
-            int64_t n[RESULTS];
-            sizes(&a, &n);
-            attend(t, a, precision, all);
-            for (int k = DQ; k < RESULTS; k++) {
-                prepare(t, k, n[k], &one[k]);
-                a.y = all[Y], a.lse = all[LSE];
-                a.dq = k == DQ ? one[k] : NULL, a.dk_ = k == DK ? one[k] : NULL,
-                a.dv_ = k == DV ? one[k] : NULL;
-                t->d.precision = precision;
-                t->k->attention_back(&t->d, &a);
-                same_bits(names[k], one[k], all[k], n[k]);
-            }
-            forget(t);
+    for (int i = 0; i < 2 * COUNT(shapes); i++) {
+        const weft_precision precision = precisions[i % 2];
+        weft__attention a = batch(t, &shapes[i / 2]);
+        real *all[RESULTS] = { 0 }, *one[RESULTS] = { 0 };
+        int64_t n[RESULTS];
+        sizes(&a, &n);
+        attend(t, a, precision, all);
+        for (int k = DQ; k < RESULTS; k++) {
+            prepare(t, k, n[k], &one[k]);
+            a.y = all[Y], a.lse = all[LSE];
+            a.dq = k == DQ ? one[k] : NULL, a.dk_ = k == DK ? one[k] : NULL,
+            a.dv_ = k == DV ? one[k] : NULL;
+            t->d.precision = precision;
+            t->k->attention_back(&t->d, &a);
+            same_bits(names[k], one[k], all[k], n[k]);
         }
+        forget(t);
+    }
 }
 
 /* ---- NaN and infinity ---- */

@@ -4,11 +4,8 @@
 #include "core/report/check.h"
 #include "tests/listen.h"
 
-static weft *checked(void)
-{
-    setenv("WEFT_CHECK", "1", 1);
-    return open_on(WEFT_CPU);
-}
+static void checked(void) { setenv("WEFT_CHECK", "1", 1); }
+TestSuite(check_lines, .init = checked);
 
 static bool is_one_line(const char *said, const char *begin)
 {
@@ -41,7 +38,7 @@ static void after_the_step(order how, weft *w, weft_module *m)
 
 static const char *said_in(order how, int steps)
 {
-    weft *w = checked();
+    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
     weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = .1 });
@@ -79,23 +76,20 @@ Test(check_lines, report_a_step_without_gradients)
 }
 
 /* ---- ints beyond float precision ---- */
-Test(check_lines, report_ids_that_a_float_rounds)
+TABLE_TEST(check_lines, report_ids_that_a_float_rounds)
 {
-    setenv("WEFT_CHECK", "1", 1);
-    FOR_DEVICES(w) {
-        const int32_t ids[] = { 1 << 24, -(1 << 24), (1 << 24) + 2, (1 << 24) + 1, (1 << 24) + 3 };
-        listen_to_stderr();
-        weft_to_reals(weft_ints(w, ids, WEFT_SHAPE(3)));
-        cr_assert_str_empty(stop_listening());
-        listen_to_stderr();
-        weft_to_reals(weft_ints(w, ids, WEFT_SHAPE(5)));
-        weft_to_reals(weft_ints(w, ids, WEFT_SHAPE(5)));
-        const char *said = stop_listening(),
-                   *line =
-                       "weft: WEFT_CHECK: to_reals: [5] of ints: 16777217 at [3] becomes 16777216: a "
-                       "float holds integers up to 16777216";
-        cr_assert(sizeof(weft_real) == 8 ? !*said : is_one_line(said, line), "%s", said);
-    }
+    const int32_t ids[] = { 1 << 24, -(1 << 24), (1 << 24) + 2, (1 << 24) + 1, (1 << 24) + 3 };
+    listen_to_stderr();
+    weft_to_reals(weft_ints(w, ids, WEFT_SHAPE(3)));
+    cr_assert_str_empty(stop_listening());
+    listen_to_stderr();
+    weft_to_reals(weft_ints(w, ids, WEFT_SHAPE(5)));
+    weft_to_reals(weft_ints(w, ids, WEFT_SHAPE(5)));
+    const char *said = stop_listening(),
+               *line =
+                   "weft: WEFT_CHECK: to_reals: [5] of ints: 16777217 at [3] becomes 16777216: a "
+                   "float holds integers up to 16777216";
+    cr_assert(sizeof(weft_real) == 8 ? !*said : is_one_line(said, line), "%s", said);
 }
 
 /* ---- two threads ---- */
@@ -115,12 +109,11 @@ static void *computes(void *user)
 
 /* The second thread touches nothing. Without WEFT_CHECK both would write to the context. ThreadSanitizer
  * correctly reports that both read the failure flag. */
-Test(check_lines, report_two_threads_in_a_context)
+CPU_TEST(check_lines, report_two_threads_in_a_context)
 {
 #ifdef __SANITIZE_THREAD__
     return;
 #endif
-    weft *w = checked();
     shared s = { .w = w };
     pthread_t both[2];
     listen_to_stderr();
@@ -131,7 +124,6 @@ Test(check_lines, report_two_threads_in_a_context)
     const char *said = stop_listening();
     cr_assert(strstr(said, ": another thread is at work in this context; one thread at a time"), "%s", said);
     FAILS(w, WEFT_EARG, "another thread is at work in this context (WEFT_CHECK)");
-    CLEAN(w);
 }
 
 static void *trains(void *user)
@@ -148,9 +140,8 @@ static void *trains(void *user)
     return NULL;
 }
 
-Test(check_lines, accept_a_context_handed_to_another_thread)
+CPU_TEST(check_lines, accept_a_context_handed_to_another_thread)
 {
-    weft *w = checked();
     pthread_t other;
     listen_to_stderr();
     for (int i = 0; i < 2; i++) {
@@ -159,5 +150,4 @@ Test(check_lines, accept_a_context_handed_to_another_thread)
         trains(w);
     }
     cr_assert_str_empty(stop_listening());
-    CLEAN(w);
 }

@@ -120,13 +120,6 @@ CPU_TEST(core, a_failed_read_is_a_sticky_error)
     FAILS(w, WEFT_EARG, "read: [2]: the memory for it is NULL");
     cr_assert(isnan(weft_item(weft_zeros(w, WEFT_SHAPE(2)))));
     FAILS(w, WEFT_ESHAPE, "item: [2]; expected a tensor of one element");
-    weft_tensor *stale = weft_zeros(w, WEFT_SHAPE(1));
-    weft_clear(w);
-    one = 1;
-    cr_assert(read_status(stale, &one, sizeof one) == WEFT_EARG && one == 0);
-    FAILS(w, WEFT_EARG, "read: the tensor is of a step that has ended");
-    cr_assert(isnan(weft_item(stale)));
-    FAILS(w, WEFT_EARG, "item: the tensor is of a step that has ended");
 }
 
 CPU_TEST(core, too_many_elements_are_refused)

@@ -6,36 +6,34 @@
 
 /* ---- copies ---- */
 /* Copies pieces of any width to positions of other layouts. -0 stays -0. */
-Test(bits, copies_keep_negative_zero)
+RUN_TEST(bits, copies_keep_negative_zero)
 {
-    ON_EVERY_TABLE(t) {
-        enum { N = 21, ROWS = 3, W = N / ROWS };
-        const weft__grid across = { 2, { ROWS, W }, { { 1, ROWS } } },
-                         same = { 1, { N }, { { 1 }, { 1 }, { 1 } } };
-        const weft__segments runs = { .offset = NULL, .length = ROWS, .count = 1, .inner = W };
-        real *x = room(t, N, sizeof *x), *y = room(t, N, sizeof *y), *one = room(t, N, sizeof *one);
-        int32_t *row = room(t, N, sizeof *row);
-        const weft__kernels *k = t->k;
+    enum { N = 21, ROWS = 3, W = N / ROWS };
+    const weft__grid across = { 2, { ROWS, W }, { { 1, ROWS } } },
+                     same = { 1, { N }, { { 1 }, { 1 }, { 1 } } };
+    const weft__segments runs = { .offset = NULL, .length = ROWS, .count = 1, .inner = W };
+    real *x = room(t, N, sizeof *x), *y = room(t, N, sizeof *y), *one = room(t, N, sizeof *one);
+    int32_t *row = room(t, N, sizeof *row);
+    const weft__kernels *k = t->k;
+    for (int i = 0; i < N; i++)
+        x[i] = -(real)0, one[i] = 1, row[i] = i % ROWS;
+    for (int way = 0; way < 8; way++) {
+        int64_t n = way == 7 ? ROWS : N;
         for (int i = 0; i < N; i++)
-            x[i] = -(real)0, one[i] = 1, row[i] = i % ROWS;
-        for (int way = 0; way < 8; way++) {
-            int64_t n = way == 7 ? ROWS : N;
-            for (int i = 0; i < N; i++)
-                y[i] = 1;
-            switch (way) {
-            case 0: k->gather(&t->d, ROWS, W, ROWS, x, row, 1, y, false); break;
-            case 1: k->block(&t->d, ROWS, W, x, W, y, W, false); break;
-            case 2: k->spread(&t->d, &across, x, y, false); break;
-            case 3: k->segment_spread(&t->d, &runs, x, y, false); break;
-            case 4: k->flip(&t->d, &runs, x, y, false); break;
-            case 5: k->select(&t->d, &same, one, x, one, y, false); break;
-            case 6: k->scale(&t->d, N, 1, x, y, false); break;
-            default: k->pick(&t->d, ROWS, W, x, row, y, false);
-            }
-            for (int64_t i = 0; i < n; i++)
-                cr_assert(y[i] == 0 && signbit(y[i]), "%s: way %d, number %d is %g", k->name, way, (int)i,
-                          (double)y[i]);
+            y[i] = 1;
+        switch (way) {
+        case 0: k->gather(&t->d, ROWS, W, ROWS, x, row, 1, y, false); break;
+        case 1: k->block(&t->d, ROWS, W, x, W, y, W, false); break;
+        case 2: k->spread(&t->d, &across, x, y, false); break;
+        case 3: k->segment_spread(&t->d, &runs, x, y, false); break;
+        case 4: k->flip(&t->d, &runs, x, y, false); break;
+        case 5: k->select(&t->d, &same, one, x, one, y, false); break;
+        case 6: k->scale(&t->d, N, 1, x, y, false); break;
+        default: k->pick(&t->d, ROWS, W, x, row, y, false);
         }
+        for (int64_t i = 0; i < n; i++)
+            cr_assert(y[i] == 0 && signbit(y[i]), "%s: way %d, number %d is %g", k->name, way, (int)i,
+                      (double)y[i]);
     }
 }
 
@@ -72,29 +70,27 @@ Test(bits, streams_and_masks_use_documented_counters)
     cr_assert(weft__unit(~0u) < 1 && weft__uniform(~(uint64_t)0) < 1 && weft__uniform_float(~(uint64_t)0) < 1
         && weft__unit(255) == 0);
 }
-Test(bits, dropout_is_a_function_of_id_position_and_column)
+RUN_TEST(bits, dropout_is_a_function_of_id_position_and_column)
 {
-    ON_EVERY_TABLE(t) {
-        enum { W = 131, ROWS = 300 };            /* split between two threads */
-        int64_t id[ROWS];
-        int32_t position[ROWS];
-        real *x = room(t, ROWS * W, sizeof *x), *y = room(t, ROWS * W, sizeof *y),
-             *row = room(t, W, sizeof *row);
-        int64_t kept = 0;
-        for (int r = 0; r < ROWS; r++)
-            id[r] = ((int64_t)r << 33) + 5, position[r] = r * 3;
-        t->k->fill(&t->d, ROWS * W, 1, x);
-        t->k->dropout(&t->d, ROWS, W, (real).25, 99, id, position, x, y, false);
-        for (int r = 0; r < ROWS; r++) {
-            t->k->dropout(&t->d, 1, W, (real).25, 99, id + r, position + r, x, row, false);
-            same_bits("a row alone", row, y + r * W, W);
-            for (int j = 0; j < W; j++) {
-                cr_assert((y[r * W + j] != 0) == (weft__philox_mask(99, id[r], position[r], j) >= 16384));
-                kept += y[r * W + j] != 0;
-            }
+    enum { W = 131, ROWS = 300 };            /* split between two threads */
+    int64_t id[ROWS];
+    int32_t position[ROWS];
+    real *x = room(t, ROWS * W, sizeof *x), *y = room(t, ROWS * W, sizeof *y),
+         *row = room(t, W, sizeof *row);
+    int64_t kept = 0;
+    for (int r = 0; r < ROWS; r++)
+        id[r] = ((int64_t)r << 33) + 5, position[r] = r * 3;
+    t->k->fill(&t->d, ROWS * W, 1, x);
+    t->k->dropout(&t->d, ROWS, W, (real).25, 99, id, position, x, y, false);
+    for (int r = 0; r < ROWS; r++) {
+        t->k->dropout(&t->d, 1, W, (real).25, 99, id + r, position + r, x, row, false);
+        same_bits("a row alone", row, y + r * W, W);
+        for (int j = 0; j < W; j++) {
+            cr_assert((y[r * W + j] != 0) == (weft__philox_mask(99, id[r], position[r], j) >= 16384));
+            kept += y[r * W + j] != 0;
         }
-        cr_assert(fabs((double)kept / (ROWS * W) - .75) < .01);
     }
+    cr_assert(fabs((double)kept / (ROWS * W) - .75) < .01);
 }
 
 /* ---- independence of the batch ---- */
@@ -201,23 +197,21 @@ Test(bits, a_padded_product_does_not_depend_on_its_batch)
 }
 
 /* ---- faults, OpenBLAS, tiers ---- */
-Test(bits, the_first_index_out_of_range_is_reported)
+RUN_TEST(bits, the_first_index_out_of_range_is_reported)
 {
-    ON_EVERY_TABLE(t) {
-        static const int32_t index[] = { 0, -1, 7, 5, 9 };
-        real x[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, y[10];
-        t->k->gather(&t->d, 5, 2, 5, x, index, -3, y, false);
-        cr_assert(t->d.fault.is && t->d.fault.row == 2 && t->d.fault.value == 7 && t->d.fault.below == 5);
-        close_to("bad rows are filled", y, ((real[]){ 1, 2, -3, -3, -3, -3, -3, -3, -3, -3 }), 10, 0);
-        t->d.fault = (weft__fault){ 0 };
-        t->k->gather(&t->d, 2, 2, 5, x, index, -3, y, false);
-        cr_assert(!t->d.fault.is, "-1 must be accepted");
-        t->k->gather(&t->d, 1, 2, 5, x, (int32_t[]){ -2 }, -3, y, false);
-        cr_assert(t->d.fault.is && t->d.fault.value == -2, "-2 is one");
-        t->d.fault = (weft__fault){ 0 };
-        t->k->entropy(&t->d, &(weft__entropy){ .rows = 1, .classes = 2 }, x, index + 1, y);
-        cr_assert(t->d.fault.is && t->d.fault.value == -1 && y[0] == 0, "-1 must be a fault");
-    }
+    static const int32_t index[] = { 0, -1, 7, 5, 9 };
+    real x[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, y[10];
+    t->k->gather(&t->d, 5, 2, 5, x, index, -3, y, false);
+    cr_assert(t->d.fault.is && t->d.fault.row == 2 && t->d.fault.value == 7 && t->d.fault.below == 5);
+    close_to("bad rows are filled", y, ((real[]){ 1, 2, -3, -3, -3, -3, -3, -3, -3, -3 }), 10, 0);
+    t->d.fault = (weft__fault){ 0 };
+    t->k->gather(&t->d, 2, 2, 5, x, index, -3, y, false);
+    cr_assert(!t->d.fault.is, "-1 must be accepted");
+    t->k->gather(&t->d, 1, 2, 5, x, (int32_t[]){ -2 }, -3, y, false);
+    cr_assert(t->d.fault.is && t->d.fault.value == -2, "-2 is one");
+    t->d.fault = (weft__fault){ 0 };
+    t->k->entropy(&t->d, &(weft__entropy){ .rows = 1, .classes = 2 }, x, index + 1, y);
+    cr_assert(t->d.fault.is && t->d.fault.value == -1 && y[0] == 0, "-1 must be a fault");
 }
 /* OpenBLAS gives the same products as the library's kernels, two in a batch. */
 static void products_by_blas(void)

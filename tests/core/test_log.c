@@ -1,7 +1,6 @@
 /* test_log.c - tests WEFT_LOG and the profile. The log is silent by default. With WEFT_LOG it prints a first
  * line, a last line and a table. The profile has a row for each operator that ran, with its number of
  * operations. Results are the same, and a steady step still allocates nothing. */
-#include <time.h>
 #include "core/inside.h"
 #include "tests/check.h"
 #include "tests/listen.h"
@@ -145,12 +144,7 @@ CPU_TEST(log, counts_attending_pairs, .init = counting)
 }
 
 /* ---- without the variable ---- */
-static double ms_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
+static double ms_now(void) { return 1e3 * seconds_of(CLOCK_MONOTONIC); }
 
 static void wait_ms(double ms)
 {

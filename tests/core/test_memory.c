@@ -1,10 +1,8 @@
 /* test_memory.c - tests memory use: each allocation of a step fails in turn, a steady step allocates nothing,
  * a long tape grows linearly, stale handles are detected, decoder loops run in constant memory. */
-#include <time.h>
 #include "tests/check.h"
 #include "core/inside.h"
-#include "io/io.h"
-#include "nn/nn.h"
+#include "tests/state.h"
 
 typedef struct {
     weft_module *m;
@@ -34,6 +32,17 @@ static model model_new(weft *w)
     return n;
 }
 
+static void step_of(weft *w, const model *m, int64_t n, const int32_t *len, const int32_t *tokens)
+{
+    weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ .n = n, .len = len });
+    weft_rnn_out r = weft_rnn_run(m->rnn, weft_embedding_run(m->embed, x), WEFT_ZERO_STATE);
+    weft_tensor *h = weft_concat(
+        (weft_tensor *[]){ r.y, weft_attention_run(m->attend, r.y, r.y, WEFT_ALL_KEYS, NULL) }, 2, 1);
+    weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m->out, h), x, NULL)));
+    weft_clip_grad_norm(m->m, 1, 0);
+    weft_optim_step(m->optim);
+}
+
 static void step(weft *w, const model *m, int64_t sequences, int32_t longest)
 {
     int32_t len[32], tokens[32 * 64];
@@ -43,38 +52,7 @@ static void step(weft *w, const model *m, int64_t sequences, int32_t longest)
         for (int32_t t = 0; t < len[s]; t++)
             tokens[N++] = (int32_t)dice(11);
     }
-    weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ .n = sequences, .len = len });
-    weft_rnn_out r = weft_rnn_run(m->rnn, weft_embedding_run(m->embed, x), WEFT_ZERO_STATE);
-    weft_tensor *h = weft_concat(
-        (weft_tensor *[]){ r.y, weft_attention_run(m->attend, r.y, r.y, WEFT_ALL_KEYS, NULL) }, 2, 1);
-    weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m->out, h), x, NULL)));
-    weft_clip_grad_norm(m->m, 1, 0);
-    weft_optim_step(m->optim);
-}
-
-static uint32_t crc_of(uint32_t crc, weft *w, const void *device, size_t bytes)
-{
-    void *host = malloc(bytes + 1);
-    w->dev.k->download(&w->dev, host, device, bytes);
-    crc = weft__crc32c(crc, host, bytes);
-    free(host);
-    return crc;
-}
-
-/* Checksum of the parameters, the optimiser state and the stream counters. */
-static uint32_t state_of(weft *w, const model *m)
-{
-    weft__saved all[32];
-    uint32_t crc = crc_of(0, w, m->m->values, (size_t)m->m->n * sizeof(weft_real));
-    for (int i = 0, n = weft__optim_saved(m->optim, all, 32); i < n; i++) {
-        size_t bytes = (size_t)all[i].n * (all[i].type == WEFT_REAL ? sizeof(weft_real) :
-                                           all[i].type == WEFT_I32  ? 4 :
-                                                                      8);
-        crc = all[i].device ? crc_of(crc, w, all[i].data, bytes) : weft__crc32c(crc, all[i].data, bytes);
-    }
-    for (weft_stream *s = w->random.streams; s; s = s->next)
-        crc = weft__crc32c(crc, &s->count, sizeof s->count);
-    return crc;
+    step_of(w, m, sequences, len, tokens);
 }
 
 static void recovered(weft *w, const model *m)   /* Clears the error and the gradients. */
@@ -100,7 +78,7 @@ static void survives(weft *w, void (*plan)(const weft *, int64_t), bool (*planne
         recovered(w, &m);
         dice_seed(5);
         weft_stream_next(stream);
-        uint32_t before = state_of(w, &m);
+        uint32_t before = learnt_state(m.m, m.optim);
         plan(w, n);
         step(w, &m, 5, 6);
         left = planned(w);                       /* the step has fewer events */
@@ -113,7 +91,7 @@ static void survives(weft *w, void (*plan)(const weft *, int64_t), bool (*planne
                       strstr(weft_error_message(w), "out of memory"),
                   "no operator is named: %s", weft_error_message(w));
         recovered(w, &m);                        /* a failed context saves nothing */
-        cr_assert_eq(state_of(w, &m), before, "a failed step changed a parameter, a moment or a counter");
+        cr_assert_eq(learnt_state(m.m, m.optim), before, "a failed step changed a parameter, a moment or a counter");
     }
     cr_assert(failed > least, "only %d failures", failed);
     weft_recover(w);
@@ -145,44 +123,20 @@ TABLE_TEST(memory, step_survives_a_failure_of_each_block)
     survives(w, fail_block_of_new, none_failed, 4);
 }
 
-/* A heap with a limit in bytes. Batches grow until one is too large; a smaller one must still work. */
-typedef struct { size_t held, most; } small_heap;
-
-static void *small_allocate(size_t bytes, void *user)
-{
-    small_heap *h = user;
-    max_align_t *p = h->held + bytes > h->most ? NULL : malloc(bytes + sizeof *p);
-    if (!p)
-        return NULL;
-    h->held += *(size_t *)p = bytes;
-    return p + 1;
-}
-
-static void small_release(void *memory, void *user)
-{
-    small_heap *h = user;
-    max_align_t *p = memory;
-    h->held -= *(size_t *)(p - 1);
-    free(p - 1);
-}
-
 static bool lstm_step(weft *w, weft_rnn *r, int64_t n)
 {
     weft_backward(weft_sum_all(weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(n, 10, 64)), WEFT_ZERO_STATE).y));
     return weft_ok(w);
 }
 
+/* Batches grow until one is too large; a smaller one must still work. */
 Test(memory, step_succeeds_with_a_smaller_batch_after_enomem)
 {
     /* tests the CPU only, whatever WEFT_TABLES names */
     const size_t step = getenv("WEFT_SMALL") ? 30 : CHECK_SANITIZED ? 4 : 1;
     for (size_t most = 6; most <= 40; most += step) {
-        small_heap h = { 0, most << 20 };
-        weft *w = weft_open(&(weft_opts){ .device = WEFT_CPU,
-                                          .threads = 2,
-                                          .allocate = small_allocate,
-                                          .release = small_release,
-                                          .user = &h });
+        check_most = most << 20;
+        weft *w = open_on(WEFT_CPU);
         weft_rnn *r =
             weft_lstm_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 64, .hidden = 64 });
         int64_t n = 1;
@@ -197,8 +151,7 @@ Test(memory, step_succeeds_with_a_smaller_batch_after_enomem)
                       (long long)n / 4 + 1, (long long)n, weft_error_message(w));
             weft_clear(w);
         }
-        weft_close(w);
-        cr_assert_eq(h.held, 0);
+        CLEAN(w);
     }
 }
 
@@ -230,13 +183,7 @@ TABLE_TEST(memory, steady_step_allocates_nothing, .init = unchecked)
             int32_t len[20], tokens[20 * 9] = { 0 };
             for (int i = 0; i < 20; i++)
                 len[i] = 9;
-            weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ .n = 20, .len = len });
-            weft_rnn_out r = weft_rnn_run(m.rnn, weft_embedding_run(m.embed, x), WEFT_ZERO_STATE);
-            weft_tensor *h = weft_concat(
-                (weft_tensor *[]){ r.y, weft_attention_run(m.attend, r.y, r.y, WEFT_ALL_KEYS, NULL) }, 2, 1);
-            weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m.out, h), x, NULL)));
-            weft_clip_grad_norm(m.m, 1, 0);
-            weft_optim_step(m.optim);
+            step_of(w, &m, 20, len, tokens);
         } else
             step(w, &m, s % 4 ? (int64_t)dice(21) : 20, (int32_t)dice(10));
         weft_clear(w);
@@ -250,16 +197,15 @@ TABLE_TEST(memory, steady_step_allocates_nothing, .init = unchecked)
 /* ---- a long tape ---- */
 static double chain(weft *w, int n)
 {
-    struct timespec a, b;
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(1)), *y = x, *g;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+    double start = seconds_of(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < n; i++)
         y = weft_sin(y);
     weft_gradients_recorded(y, &x, 1, &g);
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+    double end = seconds_of(CLOCK_THREAD_CPUTIME_ID);
     cr_assert_eq(weft_item(g), 1);
     weft_clear(w);
-    return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
+    return end - start;
 }
 
 CPU_TEST(memory, long_tape_costs_linear_time, .init = unchecked)

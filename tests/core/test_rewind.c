@@ -1,19 +1,11 @@
 /* test_rewind.c - tests that a rewind frees everything created after the mark, including ragged batches and
  * their index arrays, and keeps everything created before it. Finding a batch takes constant time, however
  * many a step has. */
-#include <time.h>
 #include "tests/check.h"
 #include "core/inside.h"
 #include "rnn/rnn.h"
 
 static int64_t held(weft *w) { return weft_usage_of(w).host_bytes + weft_usage_of(w).device_bytes; }
-
-static double cpu_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- ragged batches ---- */
 typedef struct { weft_rnn *rnn; weft_real x[64]; } scene;
@@ -98,10 +90,10 @@ static weft_tensor *remembers(weft_decode_rows *rows, void *user)
 CPU_TEST(rewind, decoder_with_batches_runs_in_constant_memory, .init = unchecked)
 {
     growing g = { .zeros = calloc(4 * 2000, sizeof *g.zeros) };
-    double start = cpu_now();
+    double start = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
     weft_decoded d = weft_decode(w, 1, WEFT_ZERO_STATE, remembers, &g,
                                  &(weft_decode_opts){ .begin = 1, .end = -1, .limit = 12000 });
-    double seconds = cpu_now() - start;
+    double seconds = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - start;
     OK(w);
     cr_assert_eq(d.len[0], 12000);
     cr_assert_eq(held(w), g.bytes, "%lld bytes after 12000 steps, %lld after 2500", (long long)held(w),
@@ -158,7 +150,7 @@ CPU_TEST(rewind, finds_one_of_twenty_thousand_batches_quickly)
 {
     enum { N = 20000 };
     for (int ragged = 0; ragged < 2; ragged++) {
-        double start = cpu_now();
+        double start = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
         const weft_batch *first = NULL;
         for (int round = 0; round < 2; round++)
             for (int64_t i = 0; i < N; i++) {    /* different ids, then different lengths */
@@ -169,7 +161,7 @@ CPU_TEST(rewind, finds_one_of_twenty_thousand_batches_quickly)
                 first = i ? first : b;
                 cr_assert(b && b->len[0] == len[0] && b->len[1] == len[1] && (ragged || b->id[0] == i));
             }
-        double seconds = cpu_now() - start;
+        double seconds = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - start;
         cr_assert(seconds < (CHECK_SANITIZED ? 10 : .2), "%d batches, twice: %.2f s", N, seconds);
         cr_assert_eq(weft__batch(w, &(weft_lengths){ .n = 2, .len = first->len, .id = first->id }, "test"),
                      first, "equal lengths and ids gave another batch");

@@ -2,15 +2,9 @@
  * any length, and training time per token is the same for long sequences. It compares ratios of the best of
  * several runs in one process, and repeats a slow case, so that a noisy machine does not decide. Sanitizer
  * builds run it without judging. */
-#include <time.h>
 #include "tests/check.h"
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+static double now(void) { return seconds_of(CLOCK_MONOTONIC); }
 
 enum { TRIES = 6 };
 

@@ -1,5 +1,4 @@
-/* test_vector.c - tests exp, log, tanh and sigmoid of each kernel table, and the loads, stores and sums of
- * vector.h. */
+/* test_vector.c - tests exp, log, tanh and sigmoid of each kernel table. */
 #include "tests/check.h"
 #include "core/inside.h"
 #include "core/cpu/vector.h"
@@ -69,31 +68,9 @@ static void check_ends(weft *w, int unary)
         cr_assert(y[0] == 0 && y[1] == 1 && y[3] == (real).5 && y[4] == (real).5 && y[5] == 0 && y[6] == 1,
                   "%s: sigmoid", where);
 }
-Test(vector, functions_are_correct_at_the_ends_of_their_range)
+TABLE_TEST(vector, functions_are_correct_at_the_ends_of_their_range)
 {
     cr_assert(signbit(v_tanh(v_set(-(real)0))[0]) && !signbit(v_tanh(v_set(0))[0]));
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(functions); i++)
-            check_ends(w, functions[i].unary);
-}
-Test(vector, vectors_load_store_sum_and_transpose)
-{
-    real a[VLEN + 1] = { 0 }, b[VLEN + 1] = { 0 }, sum = 0;
-    for (int i = 0; i < VLEN; i++)
-        sum += a[i] = (real)(i + 1);
-    cr_assert(v_sum(v_load(a)) == sum && v_largest(v_load(a)) == VLEN);
-    for (int n = 0; n < VLEN; n++) {
-        memset(b, 0, sizeof b);
-        v_store_n(b, v_load(a) + v_load_n(a, n), n);
-        for (int i = 0; i < VLEN; i++)
-            cr_assert(b[i] == (i < n ? 2 * a[i] : 0) && v_load_n(a, n)[i] == (i < n ? a[i] : 0));
-    }
-    vec x[VLEN];
-    for (int i = 0; i < VLEN; i++)
-        for (int j = 0; j < VLEN; j++)
-            x[i][j] = (real)(i * VLEN + j);
-    v_transpose(x);
-    for (int i = 0; i < VLEN; i++)
-        for (int j = 0; j < VLEN; j++)
-            cr_assert(x[i][j] == (real)(j * VLEN + i));
+    for (int i = 0; i < COUNT(functions); i++)
+        check_ends(w, functions[i].unary);
 }

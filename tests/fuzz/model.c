@@ -1,6 +1,6 @@
 /* model.c - builds a small model with every kind of saved state (fuzz.h). */
 #include "fuzz.h"
-#include "io/checkpoint/checkpoint.h"
+#include "tests/state.h"
 
 const extras said = { { 1, -2, 3, 4, 5, 6 }, "letters to phones", .25, { 7, 0, 255 } };
 
@@ -29,22 +29,4 @@ void model_items(extras *e, weft_checkpoint_item items[ITEMS])
     items[3] = (weft_checkpoint_item){ "bytes", WEFT_BYTES, e->bytes, sizeof e->bytes };
 }
 
-uint32_t model_state(const model *k)
-{
-    uint32_t crc = 0;
-    weft__saved all[32];
-    for (const weft__parameter *p = NULL; (p = weft__stored_after(k->m, p)); ) {
-        const weft_tensor *x = &weft__numbers_of(p)->value;
-        crc = weft__crc32c(crc, x->data, (size_t)weft__bytes(&x->f));
-    }
-    for (int i = 0, n = weft__optim_saved(k->o, all, 32); i < n; i++)
-        crc = weft__crc32c(crc, all[i].data,
-                           (size_t)all[i].n * weft__number_bytes(weft__number_of(all[i].type)));
-    for (const weft_stream *s = k->w->random.streams; s; s = s->next)   /* in any order */
-        if (s->count)
-            crc ^=
-                weft__crc32c(weft__crc32c(weft__crc32c(0, s->name, strlen(s->name)), &s->key, sizeof s->key),
-                             &s->count, sizeof s->count);
-    const weft__draws *r = &k->w->random;
-    return weft__crc32c(weft__crc32c(crc, &r->seed, sizeof r->seed), &r->draw, sizeof r->draw);
-}
+uint32_t model_state(const model *k) { return saved_state(k->m, k->o); }

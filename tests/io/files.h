@@ -3,6 +3,7 @@
 #ifndef TESTS_FILES_H
 #define TESTS_FILES_H
 #include <dirent.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "tests/check.h"
 
@@ -43,6 +44,10 @@ UNUSED static void end_folder(void)              /* with the files in it */
     cr_assert(!d || rmdir(folder) == 0);
     *folder = 0;
 }
+
+/* A test with a context w on the CPU, and a folder that is removed at its end. */
+#define FOR_FOLDER(w)  for (weft *w = open_on(WEFT_CPU); w; CLEAN(w), end_folder(), w = NULL)
+#define FILE_TEST(...) WITH_CONTEXTS(FOR_FOLDER, __VA_ARGS__, .disabled = false)
 
 /* ---- whole files ---- */
 typedef struct { unsigned char *at; size_t n; } content;
@@ -87,6 +92,23 @@ UNUSED static bool equal_files(const char *a, const char *b)
     free(x.at);
     free(y.at);
     return same;
+}
+
+/* A file of tests/golden. The next call overwrites the path. */
+UNUSED static const char *golden_path(const char *name)
+{
+    static char path[400];
+    const char *tests = getenv("WEFT_TESTS");
+    snprintf(path, sizeof path, "%s/golden/%s", tests ? tests : "tests", name);
+    return path;
+}
+
+/* ---- another process ---- */
+UNUSED static int ended(pid_t child)             /* its exit status, 256 + the signal that killed it */
+{
+    int status;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
 /* ---- the error of a call ---- */

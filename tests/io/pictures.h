@@ -4,8 +4,7 @@
 #define WEFT_TESTS_PICTURES_H
 #include <ctype.h>
 #include <sys/stat.h>
-#include <unistd.h>
-#include "tests/check.h"
+#include "files.h"
 #include "io/text.h"
 
 static char path[64];
@@ -15,19 +14,13 @@ UNUSED static void begin(void)
     snprintf(path, sizeof path, "%s/weft_picture_%d.svg", P_tmpdir, (int)getpid());
     unlink(path);
 }
+UNUSED static void remove_picture(void) { unlink(path); }
 
 UNUSED static char *text_at(const char *place)           /* to be freed */
 {
-    FILE *f = fopen(place, "rb");
-    cr_assert(f, "missing: %s", place);
-    fseek(f, 0, SEEK_END);
-    long n = ftell(f);
-    rewind(f);
-    char *text = calloc((size_t)n + 1, 1);
-    cr_assert_eq(fread(text, 1, (size_t)n, f), (size_t)n);
-    cr_assert_eq(strlen(text), (size_t)n);
-    fclose(f);
-    return text;
+    content b = read_bytes(place);
+    cr_assert_eq(strlen((char *)b.at), b.n);
+    return (char *)b.at;
 }
 UNUSED static char *text_of_file(void) { return text_at(path); }
 
@@ -146,11 +139,10 @@ UNUSED static char *drawn_text(weft_status status)
 /* Compares the picture with tests/golden/pictures. WEFT_UPDATE_GOLDEN=1 rewrites it; view the new one. */
 UNUSED static void golden(const char *file)
 {
-    char want[300];
-    char *text = text_of_file();
+    char name[100], *text = text_of_file();
     well_formed(text);
-    snprintf(want, sizeof want, "%s/golden/pictures/%s",
-             getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests", file);
+    snprintf(name, sizeof name, "pictures/%s", file);
+    const char *want = golden_path(name);
     if (getenv("WEFT_UPDATE_GOLDEN"))
         cr_assert_eq(weft_write_file(want, text, strlen(text)), WEFT_OK, "%s", weft_file_message());
     char *expected = text_at(want);

@@ -1,13 +1,7 @@
 /* test_checkpoint.c - tests saving and loading. A load restores all state, with the same bytes when saved
  * again, or changes nothing and reports the reason. */
-#include <hdf5.h>
 #include <sys/stat.h>
 #include "checkpoint.h"
-
-static void no_handles(void)
-{
-    cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "HDF5 handles stayed open");
-}
 
 Test(checkpoint, crc32c_matches_known_values)
 {
@@ -57,10 +51,10 @@ static bool same_things(const things *a, const things *b)
            !memcmp(a->raw, b->raw, sizeof a->raw);
 }
 
-Test(checkpoint, restores_all_state)
+FILE_TEST(checkpoint, restores_all_state)
 {
     const char *path = in_folder("a.h5");
-    model a = model_new(1), b = model_new(99);
+    model a = model_in(w), b = model_new(99);
     train(&a, 3);
     weft_assign_values(a.carried, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, 6);
     weft_stream_next(weft_stream_of(a.w, "a name with / and ."));
@@ -83,16 +77,14 @@ Test(checkpoint, restores_all_state)
               weft_checkpoint_item_size(path, "ints") == 4 &&
               weft_checkpoint_item_size(path, "nothing") == 0);
     cr_assert(weft_checkpoint_item_size(path, "nix") == -1 && strstr(weft_file_message(), "nix"));
-    no_handles();
-    CLEAN(a.w);
+    nothing_is_open();
     CLEAN(b.w);
-    end_folder();
 }
 
-Test(checkpoint, items_may_have_a_larger_capacity)
+FILE_TEST(checkpoint, items_may_have_a_larger_capacity)
 {
     const char *path = in_folder("a.h5");
-    model a = model_new(1);
+    model a = model_in(w);
     char text[8] = "abc";
     int32_t ints[5] = { 1, 2, 3, 4, 5 };
     DOES(weft_save(path, a.m, NULL,
@@ -103,15 +95,13 @@ Test(checkpoint, items_may_have_a_larger_capacity)
     cr_assert(!memcmp(text, "abc\0\0\0\0", 8) && ints[0] == 1 && ints[1] == 2 && !ints[2] && !ints[3] &&
               !ints[4]);
     REFUSES(weft_load(path, NULL, NULL, NULL, 0), WEFT_EARG, "module is NULL");
-    CLEAN(a.w);
-    end_folder();
 }
 
 /* ---- the same bytes ---- */
-Test(checkpoint, equal_state_gives_equal_bytes)
+FILE_TEST(checkpoint, equal_state_gives_equal_bytes)
 {
     const char *first = in_folder("1"), *second = in_folder("2");
-    model a = model_new(1), b = model_new(2);
+    model a = model_in(w), b = model_new(2);
     weft_stream_next(weft_stream_of(a.w, "z"));
     weft_stream_next(weft_stream_of(a.w, "b"));
     weft_stream_of(b.w, "b");                    /* created in another order, and an unused one */
@@ -125,9 +115,7 @@ Test(checkpoint, equal_state_gives_equal_bytes)
     DOES(weft_load(first, b.m, b.o, NULL, 0));
     DOES(weft_save(second, b.m, b.o, items_of(&t), ITEMS));
     cr_assert(equal_files(first, second));
-    CLEAN(a.w);
     CLEAN(b.w);
-    end_folder();
 }
 
 /* ---- refused files, which change nothing ---- */
@@ -143,12 +131,12 @@ static void refused(const model *k, const char *path, weft_status kind, const ch
     cr_assert(state_of(k) == state && same_things(&t, &before) && weft_ok(k->w));
     cr_assert(weft_load_state_dict(path, k->m, NULL) != WEFT_OK &&
               weft_load_state_dict(path, k->m, &r) != WEFT_OK && state_of(k) == state);
-    no_handles();
+    nothing_is_open();
 }
 
-Test(checkpoint, other_files_are_refused)
+FILE_TEST(checkpoint, other_files_are_refused)
 {
-    model a = model_new(1);
+    model a = model_in(w);
     things t = some;
     const char *path = in_folder("a.h5"), *bad = in_folder("bad"), *pipe_ = in_folder("pipe");
     DOES(weft_save(path, a.m, a.o, items_of(&t), ITEMS));
@@ -176,8 +164,6 @@ Test(checkpoint, other_files_are_refused)
     write_bytes(bad, good.at, good.n);
     refused(&a, bad, WEFT_EFORMAT, "version 2");
     free(good.at);
-    CLEAN(a.w);
-    end_folder();
 }
 
 /* Writes a sealed file by hand: the checksum is right, the content is wrong. */
@@ -194,9 +180,9 @@ static void forge(const char *path, const char *format, const char *version, con
     DOES(weft__sealed_write(h, path));
 }
 
-Test(checkpoint, valid_checksum_is_not_enough)
+FILE_TEST(checkpoint, valid_checksum_is_not_enough)
 {
-    model a = model_new(1);
+    model a = model_in(w);
     things t = some;
     const char *path = in_folder("a.h5"), *own = sizeof(weft_real) == 4 ? "float32" : "float64",
                *other = sizeof(weft_real) == 4 ? "float64" : "float32";
@@ -211,14 +197,12 @@ Test(checkpoint, valid_checksum_is_not_enough)
     REFUSES(weft_load(path, a.m, a.o, NULL, 0), WEFT_EFORMAT, "parameters/");
     REFUSES(weft_load(path, NULL, NULL, items_of(&t), ITEMS), WEFT_EFORMAT, "reals");
     cr_assert(state_of(&a) == state);
-    no_handles();
-    CLEAN(a.w);
-    end_folder();
+    nothing_is_open();
 }
 
-Test(checkpoint, failed_load_changes_nothing)
+FILE_TEST(checkpoint, failed_load_changes_nothing)
 {
-    model a = model_new(1), b = model_new(2);
+    model a = model_in(w), b = model_new(2);
     const char *path = in_folder("a.h5");
     train(&a, 1);
     things t = some;
@@ -239,9 +223,7 @@ Test(checkpoint, failed_load_changes_nothing)
         cr_assert(state_of(&b) == state && ((int64_t *)two[0].data)[0] == 1 && small[0] == 5 && i32 == 9 &&
                   !strcmp(text, "abc"));
     }
-    CLEAN(a.w);
     CLEAN(b.w);
-    end_folder();
 }
 
 static const struct {
@@ -257,10 +239,9 @@ static const struct {
     { "less", 3, 5, false, false, true, "expected \"bias none", WEFT_EFORMAT },
 };
 
-Test(checkpoint, first_difference_to_the_model_is_reported)
+FILE_TEST(checkpoint, first_difference_to_the_model_is_reported)
 {
     const char *path = in_folder("a.h5");
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net");
     weft_lstm_new(m, "enc", &(weft_rnn_opts){ .input = 3, .hidden = 5 });
     DOES(weft_save(path, m, NULL, NULL, 0));
@@ -275,16 +256,13 @@ Test(checkpoint, first_difference_to_the_model_is_reported)
         REFUSES(weft_load(path, n, NULL, NULL, 0), others[i].kind, others[i].part);
         cr_assert(!others[i].gru || strstr(weft_file_message(), "cell gru_reset_after"), "%s",
                   weft_file_message());
-        no_handles();
+        nothing_is_open();
     }
-    CLEAN(w);
-    end_folder();
 }
 
-Test(checkpoint, another_optimiser_is_refused)
+FILE_TEST(checkpoint, another_optimiser_is_refused)
 {
     const char *path = in_folder("a.h5"), *bare = in_folder("bare"), *swapped = in_folder("swapped");
-    weft *w = open_on(WEFT_CPU);
     weft_init one = { WEFT_INIT_CONSTANT, 1, 0 };
     weft_module *m = weft_module_new(w, "m"), *n = weft_module_new(w, "n");
     weft_parameter(m, "a", WEFT_SHAPE(2), one);
@@ -307,15 +285,13 @@ Test(checkpoint, another_optimiser_is_refused)
     REFUSES(weft_load(path, m, weft_sgd_new(m, NULL), NULL, 0), WEFT_EFORMAT,
             "the optimiser in the file is Adam; expected SGD");
     OK(w);
-    no_handles();
-    CLEAN(w);
-    end_folder();
+    nothing_is_open();
 }
 
-Test(checkpoint, optimiser_of_another_module_is_refused)
+FILE_TEST(checkpoint, optimiser_of_another_module_is_refused)
 {
     const char *path = in_folder("a.h5"), *part = in_folder("part");
-    weft *w = open_on(WEFT_CPU), *v = open_on(WEFT_CPU);
+    weft *v = open_on(WEFT_CPU);
     weft_init one = { WEFT_INIT_CONSTANT, 1, 0 };
     weft_module *m = weft_module_new(w, "m"), *twin = weft_module_new(w, "m"),
                 *foreign = weft_module_new(v, "m"), *below = weft_submodule_new(m, "below");
@@ -340,16 +316,13 @@ Test(checkpoint, optimiser_of_another_module_is_refused)
         REFUSES(weft_load(path, m, other, NULL, 0), WEFT_EARG,
                 "optimiser belongs to another module; expected one of m ");
     }
-    no_handles();
-    CLEAN(w);
+    nothing_is_open();
     CLEAN(v);
-    end_folder();
 }
 
-Test(checkpoint, matching_parameters_are_loaded_and_others_reported)
+FILE_TEST(checkpoint, matching_parameters_are_loaded_and_others_reported)
 {
     const char *path = in_folder("a.h5");
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net"), *n = weft_module_new(w, "net");
     weft_linear_new(m, "same", &(weft_linear_opts){ .in = 2, .out = 2 });
     weft_linear_new(m, "wider", &(weft_linear_opts){ .in = 2, .out = 2 });
@@ -388,14 +361,12 @@ Test(checkpoint, matching_parameters_are_loaded_and_others_reported)
     DOES(weft_load_matching(path, n, &r));
     cr_assert(r.missing == 202 && strlen(r.text) < sizeof r.text &&
               !strcmp(r.text + strlen(r.text) - 5, "\n...\n"));
-    CLEAN(w);
-    end_folder();
 }
 
-Test(checkpoint, part_of_a_model_can_be_saved_and_loaded)
+FILE_TEST(checkpoint, part_of_a_model_can_be_saved_and_loaded)
 {
     const char *path = in_folder("part");
-    model a = model_new(1), b = model_new(2);
+    model a = model_in(w), b = model_new(2);
     weft_module *part = weft_rnn_module(a.lstm), *to = weft_rnn_module(b.lstm);
     train(&a, 1);
     DOES(weft_save(path, part, NULL, NULL, 0));
@@ -412,15 +383,13 @@ Test(checkpoint, part_of_a_model_can_be_saved_and_loaded)
     DOES(weft_load(path, alone, NULL, NULL, 0));
     same_bits("tied", numbers(weft_find_parameter(alone, "weight")),
               numbers(weft_find_parameter(a.m, "again")), 20);
-    CLEAN(a.w);
     CLEAN(b.w);
-    end_folder();
 }
 
 /* ---- bad arguments ---- */
-Test(checkpoint, bad_arguments_are_refused)
+FILE_TEST(checkpoint, bad_arguments_are_refused)
 {
-    model a = model_new(1);
+    model a = model_in(w);
     const char *path = in_folder("a.h5");
     int32_t x = 1;
     char open_text[3] = { 'a', 'b', 'c' };
@@ -456,15 +425,13 @@ Test(checkpoint, bad_arguments_are_refused)
     REFUSES(weft_save(path, a.m, broken, NULL, 0), WEFT_EARG, "optimiser");
     OK(a.w);
     cr_assert_eq(files_in_folder(), 0);
-    no_handles();
-    CLEAN(a.w);
-    end_folder();
+    nothing_is_open();
 }
 
 /* ---- writing ---- */
-Test(checkpoint, failed_context_writes_nothing)
+FILE_TEST(checkpoint, failed_context_writes_nothing)
 {
-    model a = model_new(1);
+    model a = model_in(w);
     const char *path = in_folder("a.h5"), *copy = in_folder("copy");
     DOES(weft_save(path, a.m, a.o, NULL, 0));
     DOES(weft_save(copy, a.m, a.o, NULL, 0));
@@ -476,6 +443,4 @@ Test(checkpoint, failed_context_writes_nothing)
     cr_assert(equal_files(path, copy) && files_in_folder() == 2);
     weft_recover(a.w);
     DOES(weft_load(path, a.m, a.o, NULL, 0));
-    CLEAN(a.w);
-    end_folder();
 }

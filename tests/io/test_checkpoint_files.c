@@ -1,14 +1,13 @@
 /* test_checkpoint_files.c - tests damaged checkpoints, unwritable paths and several threads.
  * test_file_write.c tests writing, tests/fuzz more damage. */
-#include <hdf5.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include "checkpoint.h"
 
 /* A version and a byte count that continue beyond the end of the header. */
-Test(checkpoint_files, endless_numbers_in_the_header_are_refused)
+FILE_TEST(checkpoint_files, endless_numbers_in_the_header_are_refused)
 {
-    model a = model_new(1);
+    model a = model_in(w);
     const char *path = in_folder("head");
     char text[2000];
     memset(text, '1', sizeof text);
@@ -18,13 +17,11 @@ Test(checkpoint_files, endless_numbers_in_the_header_are_refused)
     memcpy(text, "weft checkpoint 1\nbytes ", 24);
     write_bytes(path, text, sizeof text);
     REFUSES(weft_load(path, a.m, a.o, NULL, 0), WEFT_EFORMAT, "expected 18446744073709551615");
-    CLEAN(a.w);
-    end_folder();
 }
 
-Test(checkpoint_files, unwritable_paths_are_refused)
+FILE_TEST(checkpoint_files, unwritable_paths_are_refused)
 {
-    model a = model_new(1);
+    model a = model_in(w);
     char deep[200];
     snprintf(deep, sizeof deep, "%s/no/such/folder", in_folder(""));
     REFUSES(weft_save(deep, a.m, NULL, NULL, 0), WEFT_EIO, "No such file");
@@ -40,15 +37,12 @@ Test(checkpoint_files, unwritable_paths_are_refused)
     REFUSES(weft_save(longest, a.m, NULL, NULL, 0), WEFT_EIO, "too long");
     free(longest);
     cr_assert_eq(files_in_folder(), 1);
-    CLEAN(a.w);
-    end_folder();
 }
 
 /* Every single bit of the file, one at a time: refused, all of them. */
-Test(checkpoint_files, each_flipped_bit_is_detected)
+FILE_TEST(checkpoint_files, each_flipped_bit_is_detected)
 {
     const char *path = in_folder("a.h5"), *bad = in_folder("bad");
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *x = weft_parameter(m, "x", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
     DOES(weft_save(path, m, NULL, NULL, 0));
@@ -62,15 +56,13 @@ Test(checkpoint_files, each_flipped_bit_is_detected)
     }
     same_bits("x", numbers(x), ((weft_real[]){ 5, 6 }), 2);
     free(b.at);
-    CLEAN(w);
-    end_folder();
 }
 
 /* Right checksums of numbers that no run can have are not enough. */
-Test(checkpoint_files, impossible_counters_are_refused)
+FILE_TEST(checkpoint_files, impossible_counters_are_refused)
 {
     static const uint64_t bad[] = { UINT64_MAX, (uint64_t)INT64_MAX, (uint64_t)INT64_MIN, INT64_MAX / 2 + 1 };
-    model a = model_new(1), b = model_new(2);
+    model a = model_in(w), b = model_new(2);
     const char *path = in_folder("a.h5");
     train(&a, 1);
     train(&b, 2);
@@ -91,9 +83,7 @@ Test(checkpoint_files, impossible_counters_are_refused)
     DOES(weft_save(path, a.m, a.o, NULL, 0));
     DOES(weft_load(path, b.m, b.o, NULL, 0));
     cr_assert_eq(state_of(&a), state_of(&b));
-    CLEAN(a.w);
     CLEAN(b.w);
-    end_folder();
 }
 
 /* ---- an earlier version ---- */
@@ -105,11 +95,9 @@ Test(checkpoint_files, files_of_version_0_1_are_read)
     static const weft_real bias[CLASSES] = { 0x1.eed42ap-4, 0x1.806ae4p-5, 0x1.a00678p-3,  0x1.62ab14p-5,
                                              0x1.cc7fc6p-3, 0x1.418ba2p-3, -0x1.628936p-2, 0x1.c88582p-5 };
     int32_t len[N];
-    char path[512];
+    const char *path = golden_path("checkpoint_0_1.weft");
     if (sizeof(weft_real) == 8)
         return;                                  /* the file contains floats */
-    snprintf(path, sizeof path, "%s/golden/checkpoint_0_1.weft",
-             getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests");
     weft *w = weft_open(&(weft_opts){ .device = WEFT_REF, .seed = 3 });
     weft_module *m = weft_module_new(w, "net");
     weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = CLASSES, .columns = 4 });
@@ -156,7 +144,7 @@ static void *save_and_load(void *number)
     return good ? number : NULL;
 }
 
-Test(checkpoint_files, several_threads_save_in_parallel)
+FILE_TEST(checkpoint_files, several_threads_save_in_parallel)
 {
     pthread_t t[2];
     int number[2] = { 0, 1 };
@@ -170,13 +158,12 @@ Test(checkpoint_files, several_threads_save_in_parallel)
         cr_assert_not_null(good);
     }
     cr_assert_eq(files_in_folder(), 3);
-    end_folder();
 }
 
 static herr_t loud(hid_t stack, void *user) { (void)stack; ++*(int *)user; return 0; }
-Test(checkpoint_files, settings_of_libhdf5_are_unchanged)
+FILE_TEST(checkpoint_files, settings_of_libhdf5_are_unchanged)
 {
-    model a = model_new(1);
+    model a = model_in(w);
     int heard = 0;
     unsigned before = 0, after = 0;
     H5E_auto2_t fn;
@@ -192,6 +179,4 @@ Test(checkpoint_files, settings_of_libhdf5_are_unchanged)
     H5PLget_loading_state(&after);
     cr_assert(heard == 0 && fn == loud && user == &heard && before == after);
     cr_assert(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) == 1 && H5Fclose(own) >= 0);
-    CLEAN(a.w);
-    end_folder();
 }

@@ -1,6 +1,5 @@
 /* test_checkpoint_memory.c - tests failed allocations while a file is written or read. Each allocation of
  * weft fails once. */
-#include <hdf5.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include "checkpoint.h"
@@ -25,11 +24,11 @@ static weft_status size(const model *k)
     return (void)k, weft_checkpoint_item_size(checkpoint_path, "number") == 2 ? WEFT_OK : WEFT_ENOMEM;
 }
 
-Test(checkpoint_memory, survives_failure_of_each_allocation)
+FILE_TEST(checkpoint_memory, survives_failure_of_each_allocation)
 {
     static weft_status (*const call[])(const model *) = { saves,   loads,   items, matching,
                                                           exports, imports, size };
-    model a = model_new(1), b = model_new(2);
+    model a = model_in(w), b = model_new(2);
     checkpoint_path = in_folder("a.h5");
     dict_path = in_folder("dict.h5");
     train(&a, 1);
@@ -38,17 +37,9 @@ Test(checkpoint_memory, survives_failure_of_each_allocation)
     content checkpoint = read_bytes(checkpoint_path), dict = read_bytes(dict_path);
     uint32_t one = state_of(&a), two = state_of(&b);
     for (int i = 0; i < COUNT(call); i++) {
-        for (failing.at = 1;; failing.at++) {
-            failing.seen = 0;
-            failing.armed = true;
-            weft_status s = call[i](&b);
-            failing.armed = false;
-            cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0,
-                         "call %d, allocation %ld leaves handles", i, failing.at);
-            if (failing.seen < failing.at) {
-                DOES(s);
-                break;
-            }
+        weft_status s;
+        FOR_EACH_FAILURE(s, call[i](&b)) {
+            nothing_is_open();
             cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, failing.at,
                          weft_status_name(s), weft_file_message());
             cr_assert(state_of(&b) == two && weft_ok(b.w));
@@ -58,6 +49,8 @@ Test(checkpoint_memory, survives_failure_of_each_allocation)
             free(c.at);
             free(d.at);
         }
+        DOES(s);
+        nothing_is_open();
         cr_assert(!COUNTED || failing.at > 2, "call %d makes only %ld allocations", i, failing.at - 1);
         write_bytes(checkpoint_path, checkpoint.at, checkpoint.n);
         write_bytes(dict_path, dict.at, dict.n);
@@ -67,9 +60,7 @@ Test(checkpoint_memory, survives_failure_of_each_allocation)
     cr_assert_eq(files_in_folder(), 2);
     free(checkpoint.at);
     free(dict.at);
-    CLEAN(a.w);
     CLEAN(b.w);
-    end_folder();
 }
 
 /* ---- libhdf5's own allocations, which cannot fail one by one: see docs/design/checkpoints.md ---- */
@@ -94,9 +85,9 @@ static int in_little_memory(const model *k, size_t more, bool load)
     return s == WEFT_ENOMEM ? 1 : s ? 2 : 0;
 }
 
-Test(checkpoint_memory, memory_limit_gives_an_error)
+FILE_TEST(checkpoint_memory, memory_limit_gives_an_error)
 {
-    model a = model_new(1);
+    model a = model_in(w);
     int told[2][3] = { { 0 } };
     checkpoint_path = in_folder("a.h5");
     /* this process has never used libhdf5, and neither have the children */
@@ -118,6 +109,4 @@ Test(checkpoint_memory, memory_limit_gives_an_error)
         }
     cr_assert(CHECK_SANITIZED || (told[0][0] && told[0][1] && told[1][0] && told[1][1]),
               "%d, %d saved, not; %d, %d loaded, not", told[0][0], told[0][1], told[1][0], told[1][1]);
-    CLEAN(a.w);
-    end_folder();
 }

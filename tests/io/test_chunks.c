@@ -32,12 +32,12 @@ static void save(const char *path, age a, const form *f, hid_t memory, const voi
     H5Fclose(file);
 }
 
-Test(chunks, every_shape_and_filter_is_read)
+FILE_TEST(chunks, every_shape_and_filter_is_read)
 {
     const char *path = in_folder("f");
     for (int k = 0; k < rounds(120, 3000); k++) {
         form f = any_form(k % 2 ? H5T_IEEE_F32LE : H5T_IEEE_F64BE);
-        small m = small_new(f.rank, f.size);
+        small m = small_in(w, f.rank, f.size);
         size_t n = (size_t)weft_numel(m.weight);
         double *values = any_numbers(n);
         save(path, dice(2) ? LATEST : OLDEST, &f, H5T_NATIVE_DOUBLE, values);
@@ -47,9 +47,7 @@ Test(chunks, every_shape_and_filter_is_read)
             cr_assert(is[i] == (weft_real)values[i], "form %d, number %zu: %g, not %g", k, i, (double)is[i],
                       values[i]);
         free(values);
-        CLEAN(m.w);
     }
-    end_folder();
 }
 
 /* ---- half precision ---- */
@@ -106,10 +104,10 @@ static const struct { age age; form f; } indexes[] = {
 };
 
 /* Numbers 1, 2, .. in an index of the table. */
-static small save_indexed(const char *path, int i)
+static small save_indexed(weft *w, const char *path, int i)
 {
     form f = indexes[i].f;
-    small m = small_new(f.rank, f.size);
+    small m = small_in(w, f.rank, f.size);
     int64_t n = weft_numel(m.weight);
     float *values = malloc((size_t)(n + 1) * sizeof *values);
     for (int64_t k = 0; k < n; k++)
@@ -121,24 +119,22 @@ static small save_indexed(const char *path, int i)
     return m;
 }
 
-Test(chunks, every_chunk_index_is_read)
+FILE_TEST(chunks, every_chunk_index_is_read)
 {
     const char *path = in_folder("index.h5");
     for (int i = rounds(1, 0); i < COUNT(indexes); i++) {         /* libhdf5 takes 10 s to write the first */
-        small m = save_indexed(path, i);
+        small m = save_indexed(w, path, i);
         DOES(weft_load_state_dict(path, m.m, NULL));
         for (int64_t k = 0; k < weft_numel(m.weight); k++)
             cr_assert_eq(numbers(m.weight)[k], (weft_real)(k + 1), "index %d, number %lld", i, (long long)k);
-        CLEAN(m.w);
     }
-    end_folder();
 }
 
 /* ---- refused ---- */
-Test(chunks, declared_sizes_do_not_allocate)
+FILE_TEST(chunks, declared_sizes_do_not_allocate)
 {
     const char *path = in_folder("f");
-    small m = small_new(1, (hsize_t[]){ 4 });
+    small m = small_in(w, 1, (hsize_t[]){ 4 });
     weft_load_report r;
     form f = { .rank = 2, .size = { 1u << 30, 1u << 30 }, .chunk = { 1 << 14, 1 << 14 }, .gzip = 9,
                .type = H5T_IEEE_F32LE };
@@ -148,11 +144,9 @@ Test(chunks, declared_sizes_do_not_allocate)
     DOES(weft_load_state_dict(path, m.m, &r));
     cr_assert(r.other_shape == 1 && !r.loaded && most_resident() - before < 40 << 10);
     stays(&m);
-    CLEAN(m.w);
-    end_folder();
 }
 
-Test(chunks, invalid_chunks_are_refused)
+FILE_TEST(chunks, invalid_chunks_are_refused)
 {
     static const struct { age age; bool fletcher; hsize_t chunk; int written; const char *says;
     } bad[] = {
@@ -166,7 +160,7 @@ Test(chunks, invalid_chunks_are_refused)
     };
     const char *path = in_folder("f");
     weft_load_report r;
-    small m = small_new(1, (hsize_t[]){ 4 });
+    small m = small_in(w, 1, (hsize_t[]){ 4 });
     for (int i = 0; i < COUNT(bad); i++) {
         form f = { .rank = 1, .size = { 4 }, .chunk = { bad[i].chunk }, .most = { NO_LIMIT }, .gzip = 7,
                    .fletcher = bad[i].fletcher, .type = H5T_IEEE_F32LE };
@@ -181,16 +175,14 @@ Test(chunks, invalid_chunks_are_refused)
         REFUSES(weft_load_state_dict(path, m.m, &r), WEFT_EFORMAT, bad[i].says);
         stays(&m);
     }
-    CLEAN(m.w);
-    end_folder();
 }
 
 /* A chunk that a filter did not shorten is stored unfiltered, and its key has a flag for that. */
-Test(chunks, skipped_filters_are_honoured)
+FILE_TEST(chunks, skipped_filters_are_honoured)
 {
     const char *path = in_folder("f");
     const float raw[4] = { 1, 2, -3, 4.5f };
-    small m = small_new(1, (hsize_t[]){ 4 });
+    small m = small_in(w, 1, (hsize_t[]){ 4 });
     form f = { .rank = 1, .size = { 4 }, .chunk = { 4 }, .gzip = 7, .shuffle = true, .type = H5T_IEEE_F32LE };
     for (uint32_t mask = 1; mask <= 8; mask++) { /* 3 skips both filters; with 2 bytes are shuffled */
         hid_t file = new_file(path), set = make_set(file, "weight", &f);
@@ -203,18 +195,16 @@ Test(chunks, skipped_filters_are_honoured)
         for (int i = 0; mask == 3 && i < 4; i++)
             cr_assert_eq(is[i], (weft_real)raw[i]);
     }
-    CLEAN(m.w);
-    end_folder();
 }
 
 /* Leaves of the tree contain the chunks of another leaf. The number is right, but some occur twice and some
  * are missing. */
-Test(chunks, repeated_leaf_is_refused)
+FILE_TEST(chunks, repeated_leaf_is_refused)
 {
     enum { N = 200, LEAF = 24 + 64 * 32 + 24 };
     const char *path = in_folder("f");
     float raw[N] = { 0 };
-    small m = small_new(1, (hsize_t[]){ N });
+    small m = small_in(w, 1, (hsize_t[]){ N });
     form f = { .rank = 1, .size = { N }, .chunk = { 1 }, .gzip = 1, .type = H5T_IEEE_F32LE };
     save(path, OLDEST, &f, H5T_NATIVE_FLOAT, raw);
     content b = read_bytes(path);
@@ -235,6 +225,4 @@ Test(chunks, repeated_leaf_is_refused)
     }
     stays(&m);
     free(b.at);
-    CLEAN(m.w);
-    end_folder();
 }

@@ -29,7 +29,7 @@ static void csv_is(const char *path, const weft_csv_opts *opts, int n, const int
     weft_frame_free(&f);
 }
 
-Test(csv, dialects_are_read)
+FILE_TEST(csv, dialects_are_read)
 {
     static const struct {
         const char *text;
@@ -64,10 +64,9 @@ Test(csv, dialects_are_read)
             csv_is(put_text("a.csv", all[i].text), &all[i].opts, all[i].n, all[i].len, all[i].rows);
         locale ? comma_end() : comma_begin();
     }
-    end_folder();
 }
 
-Test(csv, million_numbers_are_read)
+FILE_TEST(csv, million_numbers_are_read)
 {
     enum { ROWS = 100000 };
     char *text = NULL;
@@ -83,7 +82,6 @@ Test(csv, million_numbers_are_read)
               d.rows[2 * (ROWS - 1)] == ROWS - 1 && d.rows[2 * 3 + 1] == (weft_real)-3.5);
     weft_dataset_free(&d);
     free(text);
-    end_folder();
 }
 
 /* ---- refused files ---- */
@@ -97,7 +95,7 @@ static void refused(const char *path, const weft_csv_opts *opts, weft_status kin
     cr_assert(!f.n && !f.columns);
 }
 
-Test(csv, errors_name_the_line)
+FILE_TEST(csv, errors_name_the_line)
 {
     static const weft_csv_opts gaps = { .empty_is_nan = true };
     static const struct { const char *text, *says; const weft_csv_opts *opts;
@@ -136,7 +134,6 @@ Test(csv, errors_name_the_line)
         at += (size_t)snprintf(wide + at, sizeof wide - at, "%scolumn%d", i ? "," : "", i);
     refused(put_text("c.csv", wide), NULL, WEFT_EFORMAT, "expected one of \"column0\", \"column1\",");
     cr_assert(strlen(weft_file_message()) < 1000 && strstr(weft_file_message(), ", .."));
-    end_folder();
 }
 
 Test(csv, invalid_arguments_are_refused)
@@ -155,7 +152,7 @@ Test(csv, invalid_arguments_are_refused)
 
 /* Nanoseconds since 1970 are 256 apart as doubles. Those in between are refused and not rounded, also in a
  * frame's column with fractions. */
-Test(csv, integers_beyond_a_double_are_refused)
+FILE_TEST(csv, integers_beyond_a_double_are_refused)
 {
     static const char *const bad[] = { "1764249600000000100",   "-9007199254740993",    "+9007199254740993",
                                        "00009007199254740993 ", "18446744073709551615",
@@ -175,6 +172,5 @@ Test(csv, integers_beyond_a_double_are_refused)
         cr_assert_eq(f.column[1][0], strtod(good[i], NULL));
         weft_frame_free(&f);
     }
-    end_folder();
 }
 

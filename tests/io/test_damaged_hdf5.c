@@ -92,7 +92,7 @@ static size_t structure_at(content b, size_t at, bool all, size_t *head)
 
 /* A root with links in its header, one with links in a heap and a tree, data sets with numbers in their
  * headers. */
-Test(damaged_hdf5, damaged_structures_with_valid_sums_are_refused_or_read)
+FILE_TEST(damaged_hdf5, damaged_structures_with_valid_sums_are_refused_or_read)
 {
     const char *path = in_folder("structure.h5");
     for (int k = 0; k < 3; k++) {
@@ -106,7 +106,6 @@ Test(damaged_hdf5, damaged_structures_with_valid_sums_are_refused_or_read)
         cr_assert_eq(structures, k ? 3 : 1, "file %d has %d structures", k, structures);
         free(b.at);
     }
-    end_folder();
 }
 
 /* Writes groups in libhdf5's default format: names in a heap with a list of free space. */
@@ -121,7 +120,7 @@ static content oldest_frame(const char *path)
     return read_bytes(path);
 }
 
-Test(damaged_hdf5, damaged_heaps_of_names_are_refused_or_read)
+FILE_TEST(damaged_hdf5, damaged_heaps_of_names_are_refused_or_read)
 {
     enum { SIZE = 8, FREE = 16, DATA = 24 };
     const char *path = in_folder("names.h5");
@@ -148,7 +147,6 @@ Test(damaged_hdf5, damaged_heaps_of_names_are_refused_or_read)
             }
     ends_well();
     free(b.at);
-    end_folder();
 }
 
 /* Returns the first message of this type in the header at `at`, or 0. Messages begin `head` bytes after
@@ -191,7 +189,7 @@ static bool reads_as_libhdf5(const char *path)
 }
 
 /* Flips each bit of the shapes, types and addresses in headers. */
-Test(damaged_hdf5, headers_of_sets_match_libhdf5)
+FILE_TEST(damaged_hdf5, headers_of_sets_match_libhdf5)
 {
     static const int messages[] = { 1, 3, 8 };
     const char *path = in_folder("set.h5");
@@ -215,12 +213,11 @@ Test(damaged_hdf5, headers_of_sets_match_libhdf5)
         free(b.at);
     }
     ends_well();
-    end_folder();
 }
 
 /* An end that the superblock names, but before numbers that are there: libhdf5 reads them or not, as its
  * buffer has it. The whole and its parts are refused alike. */
-Test(damaged_hdf5, numbers_beyond_the_named_end_are_refused)
+FILE_TEST(damaged_hdf5, numbers_beyond_the_named_end_are_refused)
 {
     enum { LENGTHS = 10, END = 28, SUM = 44 };                /* of a superblock of version 2 */
     static const int32_t len[] = { 3, 0, 2, 4 }, all[] = { 0, 1, 2, 3 },
@@ -253,5 +250,4 @@ Test(damaged_hdf5, numbers_beyond_the_named_end_are_refused)
     cr_assert(refused > 100 && refused < (int)(b.n - SUM + 1), "%d of %d ends refused", refused, (int)b.n);
     ends_well();
     free(b.at);
-    end_folder();
 }

@@ -3,11 +3,6 @@
 #include <jansson.h>
 #include "sets.h"
 
-static void is_empty(const weft_dataset *d)
-{
-    cr_assert(d->n == 0 && !d->len && !d->offset && !d->rows && !d->ints);
-}
-
 /* ---- text ---- */
 static void text_is(const char *path, weft_text_opts opts, int64_t n, const int32_t *len, const char *tokens)
 {
@@ -23,7 +18,7 @@ static void text_is(const char *path, weft_text_opts opts, int64_t n, const int3
     is_empty(&d);
 }
 
-Test(data, text_keeps_line_ends_on_request)
+FILE_TEST(data, text_keeps_line_ends_on_request)
 {
     const weft_text_opts kept = { .keep_line_ends = true }, one = { .one_sequence = true },
                          both = { true, true };
@@ -38,10 +33,9 @@ Test(data, text_keeps_line_ends_on_request)
     path = put_text("a.txt", "");
     text_is(path, kept, 0, (int32_t[]){ 0 }, "");
     text_is(path, one, 1, (int32_t[]){ 0 }, "");
-    end_folder();
 }
 
-Test(data, invalid_texts_are_refused)
+FILE_TEST(data, invalid_texts_are_refused)
 {
     weft_dataset d;
     in_folder("");
@@ -52,7 +46,6 @@ Test(data, invalid_texts_are_refused)
     REFUSES(weft_read_text(NULL, NULL, &d), WEFT_EARG, "path");
     REFUSES(weft_read_text("x", NULL, NULL), WEFT_EARG, "out is NULL; expected a dataset");
     weft_dataset_free(NULL);
-    end_folder();
 }
 
 /* Sizes that are not those of the content: 0 in /proc, 4096 in /sys. No reader takes one for an empty
@@ -83,7 +76,7 @@ Test(data, files_of_the_kernel_are_refused)
 }
 
 /* ---- HDF5 ---- */
-Test(data, hdf5_round_trip_keeps_all)
+FILE_TEST(data, hdf5_round_trip_keeps_all)
 {
     static const char *const groups[] = { NULL, "", "/", "train", "/a/b/c", "a//b/", "./a/." };
     for (int k = 0; k < rounds(40, 400); k++) {
@@ -106,7 +99,6 @@ Test(data, hdf5_round_trip_keeps_all)
                           (size_t)total * (k % 2 ? 3 * sizeof *rows : sizeof *tokens)));
         weft_dataset_free(&out);
     }
-    end_folder();
 }
 
 /* A file as others write it: lengths [2], or [2, 1], and rows [rows, columns], or [rows]. */
@@ -122,7 +114,7 @@ static const char *foreign(hid_t lengths_type, const double *lengths, bool matri
     return path;
 }
 
-Test(data, hdf5_of_other_programs_is_read)
+FILE_TEST(data, hdf5_of_other_programs_is_read)
 {
     static const double two[] = { 3, 1 }, negative[] = { 5, -1 }, huge[] = { (double)(1LL << 33), 1 };
     const hid_t i64 = H5T_STD_I64LE, f32 = H5T_IEEE_F32LE;
@@ -157,11 +149,10 @@ Test(data, hdf5_of_other_programs_is_read)
     REFUSES(weft_read_hdf5(put_text("no.h5", "not HDF5 at all"), NULL, &d), WEFT_EFORMAT, "not an HDF5 file");
     REFUSES(weft_read_hdf5(in_folder("nowhere.h5"), NULL, &d), WEFT_ENOENT, "nowhere.h5");
     REFUSES(weft_read_hdf5("x", NULL, NULL), WEFT_EARG, "out is NULL; expected a dataset");
-    end_folder();
 }
 
 /* A text of empty lines has no token, a table may have no row. */
-Test(data, hdf5_keeps_empty_sequences)
+FILE_TEST(data, hdf5_keeps_empty_sequences)
 {
     weft_dataset in, out;
     const char *path = in_folder("d.h5");
@@ -176,7 +167,6 @@ Test(data, hdf5_keeps_empty_sequences)
         cr_assert(table ? out.rows != NULL : out.ints != NULL);
         weft_dataset_free(&in), weft_dataset_free(&out);
     }
-    end_folder();
 }
 
 Test(data, hdf5_write_errors_are_reported)
@@ -204,7 +194,7 @@ static json_t *line_of(FILE *f)
     return j;
 }
 
-Test(journal, lines_are_json)
+FILE_TEST(journal, lines_are_json)
 {
     static const double values[] = { 0, 1, -1.5, 0.1, 1e300, 5e-324, 1.0 / 3, 123456789012345678.0 };
     const char *path = in_folder("log.jsonl");
@@ -243,10 +233,9 @@ Test(journal, lines_are_json)
     json_decref(o);
     cr_assert_eq(fgetc(f), EOF);
     fclose(f);
-    end_folder();
 }
 
-Test(journal, appends_after_a_cut_line)
+FILE_TEST(journal, appends_after_a_cut_line)
 {
     const char *path = put_text("log.jsonl", "{\"a\": 1}\n{\"b\": ");
     for (int i = 0; i < 2; i++) {
@@ -259,7 +248,6 @@ Test(journal, appends_after_a_cut_line)
     content b = read_bytes(path);
     cr_assert_str_eq((char *)b.at, "{\"a\": 1}\n{\"b\": \n{\"c\": 0}\n{\"c\": 1}\n");
     free(b.at);
-    end_folder();
 }
 
 Test(journal, null_is_ignored)

@@ -9,7 +9,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include "checkpoint.h"
 
@@ -48,13 +47,6 @@ ssize_t write(int file, const void *bytes_, size_t n)
     return done;
 }
 
-static int ended(pid_t child)                    /* its exit status, 256 + the signal that killed it */
-{
-    int status;
-    cr_assert_eq(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
-}
-
 static void make_old(void)                       /* makes every file in the folder two minutes older */
 {
     struct timespec then[2] = { { time(NULL) - 120, 0 }, { time(NULL) - 120, 0 } };
@@ -72,13 +64,13 @@ static mode_t mode_of(const char *path)
     return s.st_mode & 0777;
 }
 /* A save changes only its own path, for files of any name and age. */
-Test(file_write, user_files_are_never_removed)
+FILE_TEST(file_write, user_files_are_never_removed)
 {
     static const char *const name[] = { "a.h5.tmp.backup",  "a.h5.tmp.123456", "a.h5.tmp.",
                                         "a.h5.tmp.folder",  ".weft-tmp-1",     ".weft-tmp-0123456789abcdef",
                                         ".a.h5.weft-tmp",   "a.h5.tmp.pipe00", "a.h5.tmp.link00",
                                         "a.h5~" };
-    model a = model_new(1);
+    model a = model_in(w);
     struct stat s;
     for (int i = 0; i < COUNT(name); i++) {
         const char *path = in_folder(name[i]);
@@ -102,14 +94,12 @@ Test(file_write, user_files_are_never_removed)
     }
     only_named = false;
     cr_assert_eq(rmdir(in_folder(name[3])), 0);
-    CLEAN(a.w);
-    end_folder();
 }
 
 /* A process that is killed while it writes leaves nothing, where the file system has nameless files. */
-Test(file_write, killed_writer_leaves_no_file)
+FILE_TEST(file_write, killed_writer_leaves_no_file)
 {
-    model a = model_new(1);
+    model a = model_in(w);
     const char *path = in_folder("a.h5");
     DOES(saves(path, &a));
     pid_t child = fork();
@@ -121,11 +111,9 @@ Test(file_write, killed_writer_leaves_no_file)
     cr_assert_eq(ended(child), 256 + SIGKILL);
     cr_assert_eq(files_in_folder(), 1);
     DOES(weft_load(path, a.m, a.o, NULL, 0));
-    CLEAN(a.w);
-    end_folder();
 }
 
-Test(file_write, longest_name_can_be_written)
+FILE_TEST(file_write, longest_name_can_be_written)
 {
     char name[256];
     memset(name, 'n', 255), name[255] = 0;
@@ -141,15 +129,14 @@ Test(file_write, longest_name_can_be_written)
         cr_assert_eq(files_in_folder(), 1);
     }
     only_named = false;
-    end_folder();
 }
 
-Test(file_write, new_file_has_its_mode_before_its_data)
+FILE_TEST(file_write, new_file_has_its_mode_before_its_data)
 {
     static const struct {
         mode_t mask, mode;
     } new_[] = { { 0022, 0644 }, { 0027, 0640 }, { 0077, 0600 }, { 0, 0666 } };
-    model a = model_new(1);
+    model a = model_in(w);
     const char *path = in_folder("a.h5");
     for (int i = 0; i < COUNT(new_); i++) {
         only_named = i == 1;
@@ -163,8 +150,6 @@ Test(file_write, new_file_has_its_mode_before_its_data)
         cr_assert(made_with == 0600 && mode_of(path) == 0604);
         cr_assert_eq(unlink(path), 0);
     }
-    CLEAN(a.w);
-    end_folder();
 }
 
 Test(file_write, keeps_owner_and_group)
@@ -193,9 +178,9 @@ Test(file_write, keeps_owner_and_group)
     end_folder();
 }
 
-Test(file_write, links_are_followed)
+FILE_TEST(file_write, links_are_followed)
 {
-    model a = model_new(1);
+    model a = model_in(w);
     char below[200], loop[200], file[200];
     snprintf(below, sizeof below, "%s", in_folder("below"));
     snprintf(file, sizeof file, "%s", in_folder("file"));
@@ -214,8 +199,6 @@ Test(file_write, links_are_followed)
     DOES(saves(loop, &a));                       /* an absolute one */
     cr_assert(lstat(loop, &s) == 0 && S_ISLNK(s.st_mode) && lstat(file, &s) == 0 && S_ISREG(s.st_mode));
     cr_assert(unlink(second) == 0 && rmdir(below) == 0);
-    CLEAN(a.w);
-    end_folder();
 }
 
 /* ---- a limit of the file's size ---- */
@@ -238,9 +221,9 @@ static int saves_beyond(rlim_t limit, const char *path, const model *k, bool bef
     return is_pending() != before || sigismember(&then, SIGXFSZ) != before ? 2 : 0;
 }
 
-Test(file_write, size_limit_gives_an_error)
+FILE_TEST(file_write, size_limit_gives_an_error)
 {
-    model a = model_new(1);
+    model a = model_in(w);
     const char *path = in_folder("a.h5"), *copy = in_folder("copy");
     DOES(saves(path, &a));
     DOES(saves(copy, &a));
@@ -254,8 +237,6 @@ Test(file_write, size_limit_gives_an_error)
         cr_assert(equal_files(path, copy) && files_in_folder() == 2);
     }
     free(b.at);
-    CLEAN(a.w);
-    end_folder();
 }
 
 static void line(weft_journal *j, double n, const char *text)
@@ -284,7 +265,7 @@ static int writes_lines(const char *path)
     return 0;
 }
 
-Test(file_write, cut_journal_line_affects_no_other)
+FILE_TEST(file_write, cut_journal_line_affects_no_other)
 {
     const char *path = in_folder("log");
     pid_t child = fork();
@@ -298,7 +279,6 @@ Test(file_write, cut_journal_line_affects_no_other)
     cr_assert(!strncmp(text, "{\"n\": 1, \"text\": \"good\"}\n{\"n\": 2", 31));
     cr_assert_str_eq(text + b.n - strlen(last), last);
     free(b.at);
-    end_folder();
 }
 
 /* ---- writers of one path ---- */
@@ -320,9 +300,9 @@ static int contained(const char *path, const model *k, int times)
     _exit(saves_often(path, k, times));
 }
 
-Test(file_write, two_writers_leave_a_whole_file)
+FILE_TEST(file_write, two_writers_leave_a_whole_file)
 {
-    model a = model_new(1), b = model_new(2), c = model_new(3);
+    model a = model_in(w), b = model_new(2), c = model_new(3);
     const model *one[] = { &a, &b };
     const char *path = in_folder("a.h5");
     train(&b, 1);
@@ -339,10 +319,8 @@ Test(file_write, two_writers_leave_a_whole_file)
     }
     cr_assert_eq(ended(child[0]) + ended(child[1]), 0);
     cr_assert_eq(files_in_folder(), 1);
-    CLEAN(a.w);
     CLEAN(b.w);
     CLEAN(c.w);
-    end_folder();
 }
 
 /* ---- a small stack ---- */
@@ -358,9 +336,9 @@ static void *saves_and_loads(void *k_)
     return good ? k_ : NULL;
 }
 
-Test(file_write, stack_of_64_kb_is_enough)
+FILE_TEST(file_write, stack_of_64_kb_is_enough)
 {
-    model k = model_new(1);
+    model k = model_in(w);
     pthread_attr_t small;
     pthread_t t;
     void *good;
@@ -371,8 +349,6 @@ Test(file_write, stack_of_64_kb_is_enough)
     cr_assert_eq(pthread_create(&t, &small, saves_and_loads, &k), 0);
     pthread_join(t, &good);
     cr_assert(good, "%s", weft_file_message());
-    CLEAN(k.w);
-    end_folder();
 }
 
 /* ---- a file of the program's own ---- */
@@ -383,7 +359,7 @@ static void holds(const char *path, const char *text)
     free(b.at);
 }
 
-Test(file_write, program_bytes_are_written_whole_or_not_at_all)
+FILE_TEST(file_write, program_bytes_are_written_whole_or_not_at_all)
 {
     const char *path = in_folder("page");
     DOES(weft_write_file(path, "one\n", 4));
@@ -396,5 +372,4 @@ Test(file_write, program_bytes_are_written_whole_or_not_at_all)
     REFUSES(weft_write_file(in_folder("no/page"), "x", 1), WEFT_EIO, "no/page");
     REFUSES(weft_write_file(NULL, "x", 1), WEFT_EARG, "path is NULL or empty");
     holds(path, "a longer");
-    end_folder();
 }

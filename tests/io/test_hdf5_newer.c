@@ -96,7 +96,7 @@ static hid_t bool_type(void)                     /* h5py's */
     return t;
 }
 
-Test(hdf5_newer, every_type_and_form_is_read)
+FILE_TEST(hdf5_newer, every_type_and_form_is_read)
 {
     static const way ways[] = { { OLDEST, false, 0, 0, 0 },
                                 { OLDEST, true, 6, 0, 0 },
@@ -119,7 +119,6 @@ Test(hdf5_newer, every_type_and_form_is_read)
         check_all(&ways[k], t, true);
         H5Tclose(t);
     }
-    end_folder();
 }
 
 /* ---- integers out of range: the message has position and value ---- */
@@ -135,7 +134,7 @@ static const char *with_integers(const char *name, hid_t type, hid_t memory, con
     return path;
 }
 
-Test(hdf5_newer, integers_out_of_range_are_named)
+FILE_TEST(hdf5_newer, integers_out_of_range_are_named)
 {
     static const struct { const char *name; bool is_unsigned; int64_t four[4]; const char *says; } bad[] = {
         { "tokens", false, { 1, 2, 1LL << 31, 4 },
@@ -170,17 +169,16 @@ Test(hdf5_newer, integers_out_of_range_are_named)
     for (int i = 0; i < 4; i++)
         cr_assert_eq(f.column[0][i], (double)good[i]);
     weft_frame_free(&f);
-    end_folder();
 }
 
 /* ---- a writer that is still there ---- */
-Test(hdf5_newer, file_open_for_swmr_writing_is_read)
+FILE_TEST(hdf5_newer, file_open_for_swmr_writing_is_read)
 {
     enum { SUM = 44 };                           /* of the superblock */
     const char *path = in_folder("swmr.h5");
     form f = { .type = H5T_IEEE_F32LE, .rank = 1, .size = { N }, .chunk = { 7 }, .most = { H5S_UNLIMITED },
                .gzip = 6 };
-    small m = small_new(1, f.size);
+    small m = small_in(w, 1, f.size);
     float values[N] = { 0 };
     values[N - 1] = 60;
     hid_t file = new_file_of(path, LATEST, 0), access = H5Pcreate(H5P_FILE_ACCESS);
@@ -202,6 +200,4 @@ Test(hdf5_newer, file_open_for_swmr_writing_is_read)
     cr_assert(file >= 0 && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
     REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, "h5clear -s");
     H5Fclose(file), H5Pclose(access);
-    CLEAN(m.w);
-    end_folder();
 }

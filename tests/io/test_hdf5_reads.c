@@ -33,11 +33,6 @@ static int open_files(void)
     return n;
 }
 
-static void is_empty(const weft_dataset *d)
-{
-    cr_assert(d->n == 0 && !d->len && !d->offset && !d->rows && !d->ints && !d->file);
-}
-
 /* ---- files ---- */
 typedef struct {
     const char *set;
@@ -120,7 +115,7 @@ static void every_order(weft *w, const weft_dataset *whole, const weft_dataset *
     }
 }
 
-Test(hdf5_reads, rows_match_the_whole_file)
+FILE_TEST(hdf5_reads, rows_match_the_whole_file)
 {
     const hid_t f32 = H5T_IEEE_F32LE, f64 = H5T_IEEE_F64LE;
     const layout all_layouts[] = { { "g/rows", f32, false, 0, OLDEST },
@@ -133,7 +128,6 @@ Test(hdf5_reads, rows_match_the_whole_file)
                                    { "g/tokens", H5T_STD_I32LE, false, 0, OF_1_8 },
                                    { "g/tokens", H5T_STD_I32LE, true, 0, OLDEST } };
     const char *path = in_folder("layouts.h5");
-    weft *w = open_on(WEFT_CPU);
     int files = open_files();
     for (int k = 0; k < rounds(90, 900); k++) {
         const layout *f = &all_layouts[k % COUNT(all_layouts)];
@@ -153,8 +147,6 @@ Test(hdf5_reads, rows_match_the_whole_file)
         is_empty(&part);
         cr_assert(open_files() == files && !H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL));
     }
-    CLEAN(w);
-    end_folder();
 }
 
 /* ---- no more than that ---- */
@@ -187,7 +179,7 @@ static const char *large_file(void)
     return path;
 }
 
-Test(hdf5_reads, only_requested_rows_are_read)
+FILE_TEST(hdf5_reads, only_requested_rows_are_read)
 {
     const char *path = large_file();
     weft_dataset d, some;
@@ -206,10 +198,9 @@ Test(hdf5_reads, only_requested_rows_are_read)
     cr_assert(read == asked, "read %lld bytes for %lld", read, asked);
     weft_dataset_free(&some), close_shape(&d);
     cr_assert(CHECK_SANITIZED || most_resident() - before < 20000, "%ld KB more", most_resident() - before);
-    end_folder();
 }
 
-Test(hdf5_reads, neighbours_take_one_read)
+FILE_TEST(hdf5_reads, neighbours_take_one_read)
 {
     weft_dataset d, some;
     int32_t index[200];
@@ -222,7 +213,6 @@ Test(hdf5_reads, neighbours_take_one_read)
     long long calls = count_of("syscr") - at - look;
     cr_assert(calls == 2, "%lld calls", calls);
     weft_dataset_free(&some), close_shape(&d);
-    end_folder();
 }
 
 /* ---- refused ---- */
@@ -234,7 +224,7 @@ static const char *plain_file(void)
     return path;
 }
 
-Test(hdf5_reads, invalid_requests_are_refused)
+FILE_TEST(hdf5_reads, invalid_requests_are_refused)
 {
     weft_dataset d, out;
     weft_hdf5 *f;
@@ -257,21 +247,18 @@ Test(hdf5_reads, invalid_requests_are_refused)
                 "an open file, 0 .. 2^31 - 2 indices");
     weft_close_hdf5(NULL);
     cr_assert_eq(weft_hdf5_shape(NULL).n, 0);
-    weft *w = open_on(WEFT_CPU);
     weft_dataset_batch(w, &d, odd, 2);
     FAILS(w, WEFT_EARG, "dataset_batch: index 1 is 3; expected 0 .. 2");
     weft_dataset more = d; /* a program's own mistake */
     more.len = (int32_t[]){ 2, 0, 10 }, more.offset = (int64_t[]){ 0, 2, 2, 12 };
     weft_dataset_batch(w, &more, all, 3);
     FAILS(w, WEFT_EARG, "rows 0 .. 11; expected rows of \"g/rows\", which has 5");
-    CLEAN(w);
     close_shape(&d);
     cr_assert_eq(open_files(), files);
-    end_folder();
 }
 
 /* ---- windows of a plan ---- */
-Test(hdf5_reads, tokens_of_a_plan_match_the_whole_file)
+FILE_TEST(hdf5_reads, tokens_of_a_plan_match_the_whole_file)
 {
     const char *path = in_folder("plan.h5");
     for (int k = 0; k < 40; k++) {
@@ -286,7 +273,6 @@ Test(hdf5_reads, tokens_of_a_plan_match_the_whole_file)
         cr_assert_eq(weft_plan_make(weft_planner_named("streams"), len, MOST,
                                     &(weft_plan_opts){ .slots = 3, .window = 4 }, &p),
                      WEFT_OK);
-        weft *w = open_on(WEFT_CPU);
         for (int64_t b = 0; b < p.batches; b++, weft_clear(w)) {
             weft_plan_step step = weft_plan_step_of(w, &p, b);
             int32_t shift = (int32_t)dice(2 * LONGEST) - LONGEST;
@@ -301,12 +287,10 @@ Test(hdf5_reads, tokens_of_a_plan_match_the_whole_file)
             cr_assert(weft_ok(w) && !memcmp(in, from, size), "%s", weft_error_message(w));
         }
         weft_plan_free(&p), weft_dataset_free(&whole), close_shape(&part);
-        CLEAN(w);
     }
-    end_folder();
 }
 
-Test(hdf5_reads, too_large_number_is_reported_when_read)
+FILE_TEST(hdf5_reads, too_large_number_is_reported_when_read)
 {
     if (sizeof(weft_real) == 8)
         return;
@@ -324,15 +308,12 @@ Test(hdf5_reads, too_large_number_is_reported_when_read)
     REFUSES(weft_read_hdf5_part(d.file, all, 3, &out), WEFT_EFORMAT,
             "is 1e+300; expected a number that a float32 holds");
     is_empty(&out);
-    weft *w = open_on(WEFT_CPU);
     FAILS_AT(w, weft_dataset_batch(w, &d, all, 3), WEFT_EFORMAT, "dataset_batch: ");
-    CLEAN(w);
     close_shape(&d);
-    end_folder();
 }
 
 /* ---- files that change ---- */
-Test(hdf5_reads, cut_or_replaced_file_is_reported)
+FILE_TEST(hdf5_reads, cut_or_replaced_file_is_reported)
 {
     const char *path = plain_file();
     weft_dataset d, before, out;
@@ -347,7 +328,6 @@ Test(hdf5_reads, cut_or_replaced_file_is_reported)
     REFUSES(weft_read_hdf5_part(d.file, all, 3, &out), WEFT_EIO, "became shorter after it was opened");
     is_empty(&out);
     close_shape(&d);
-    end_folder();
 }
 
 /* ---- memory ---- */
@@ -358,29 +338,25 @@ static weft_status open_and_read(const char *path, weft_dataset *d, weft_dataset
     return s ? s : weft_read_hdf5_part(d->file, all, 3, out);
 }
 
-Test(hdf5_reads, survives_failure_of_each_allocation)
+FILE_TEST(hdf5_reads, survives_failure_of_each_allocation)
 {
     const char *path = plain_file();
     weft_dataset d, out;
     int files = open_files();
-    for (failing.at = 1;; failing.at++) {
-        failing.seen = 0;
-        failing.armed = true;
-        weft_status s = open_and_read(path, &d, &out);
-        failing.armed = false;
+    weft_status s;
+    FOR_EACH_FAILURE(s, open_and_read(path, &d, &out)) {
         close_shape(&d);
-        cr_assert(open_files() == files && !H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL));
-        if (failing.seen < failing.at) {
-            DOES(s);
-            break;
-        }
+        nothing_is_open();
+        cr_assert_eq(open_files(), files);
         cr_assert(s == WEFT_ENOMEM && strstr(weft_file_message(), "memory"), "allocation %ld: %s", failing.at,
                   weft_file_message());
         is_empty(&out);
     }
+    DOES(s);
+    close_shape(&d);
+    cr_assert_eq(open_files(), files);
     cr_assert(!COUNTED || failing.at > 8, "only %ld allocations", failing.at - 1);
     weft_dataset_free(&out);
-    end_folder();
 }
 
 /* ---- threads ---- */
@@ -401,7 +377,7 @@ static void *reads(void *of)
     return (void *)wrong;
 }
 
-Test(hdf5_reads, several_threads_read_one_file)
+FILE_TEST(hdf5_reads, several_threads_read_one_file)
 {
     pthread_t thread[4];
     const char *path = in_folder("threads.h5");
@@ -418,11 +394,10 @@ Test(hdf5_reads, several_threads_read_one_file)
         cr_assert(!wrong);
     }
     close_shape(&shared_data), weft_dataset_free(&whole_data);
-    end_folder();
 }
 
 /* ---- a file that is read page by page ---- */
-Test(hdf5_reads, cached_pages_keep_their_bytes)
+FILE_TEST(hdf5_reads, cached_pages_keep_their_bytes)
 {
     unsigned char x[40000], y[40000];
     for (size_t i = 0; i < sizeof x; i++)
@@ -439,5 +414,4 @@ Test(hdf5_reads, cached_pages_keep_their_bytes)
     weft__paged_end(&p);
     cr_assert(!weft__paged_read(&p, 0, 1, y) && p.status == WEFT_EIO && strstr(p.why, "shorter"));
     close(p.file), close(f);
-    end_folder();
 }

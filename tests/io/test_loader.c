@@ -122,10 +122,9 @@ Test(loader, every_planner_resumes_at_its_position)
     }
 }
 
-Test(loader, unsuitable_plans_are_refused)
+CPU_TEST(loader, unsuitable_plans_are_refused)
 {
     const int32_t len[] = { 5, 30, 2 };
-    weft *w = open_on(WEFT_CPU);
     const weft_plan *p;
     int64_t size;
     const weft_planner *fit = weft_planner_named("first_fit"), *chunk = weft_planner_named("chunk");
@@ -146,7 +145,6 @@ Test(loader, unsuitable_plans_are_refused)
     FAILS(w, WEFT_EARG, "the planner is NULL, unknown planner \"radom\"; \"random\" is near");
     weft_plan_loader_new(w, "e", 3, len, fit, &(weft_plan_opts){ .capacity = 30, .count = 2 });
     FAILS(w, WEFT_EARG, "first_fit: unknown option \"count\"");
-    CLEAN(w);
 }
 
 /* ---- guarantees of a loader ---- */
@@ -171,11 +169,11 @@ static void is_inert(weft_loader *l)
     cr_assert(!s.at[0] && !s.at[1] && !s.at[2] && !s.at[3]);
 }
 
-Test(loader, names_are_unique_in_a_context)
+CPU_TEST(loader, names_are_unique_in_a_context)
 {
     const int32_t len[] = { 1, 2, 3 };
     const weft_loader_opts o = { .count = 2 };
-    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
+    weft *other = open_on(WEFT_CPU);
     weft_loader *l = weft_loader_new(w, "train", 3, len, &o);
     cr_assert(l && weft_loader_new(w, "dev", 3, len, &o) && weft_loader_new(other, "train", 3, len, &o));
     is_inert(weft_loader_new(w, "train", 2, len, &o));
@@ -187,7 +185,6 @@ Test(loader, names_are_unique_in_a_context)
     }
     fail_in(w, 0);
     cr_assert_eq(run_epoch(weft_loader_new(w, "late", 3, len, &o)), 2);
-    CLEAN(w);
     CLEAN(other);
 }
 
@@ -333,11 +330,10 @@ Test(loader, damaged_position_changes_nothing)
     }
 }
 
-Test(loader, epochs_allocate_nothing)
+CPU_TEST(loader, epochs_allocate_nothing)
 {
     enum { MANY = 5000 };
     static int32_t len[MANY];
-    weft *w = open_on(WEFT_CPU);
     for (int i = 0; i < MANY; i++)
         len[i] = (int32_t)dice(40);
     weft_loader_opts o = { .tokens = 500 };
@@ -346,5 +342,4 @@ Test(loader, epochs_allocate_nothing)
     for (int e = 0; e < 3; e++)
         run_epoch(l);
     cr_assert_eq(allocations(w), before);
-    CLEAN(w);
 }

@@ -3,6 +3,8 @@
 #include "tests/core/comma.h"
 #include "pictures.h"
 
+TestSuite(pictures, .init = begin, .fini = remove_picture);
+
 static char *lines(const weft_chart *charts, int64_t n, int columns)
 {
     return drawn_text(weft_plot_lines(path, nasty, charts, n, columns));
@@ -13,7 +15,6 @@ static char *element(const char *at) { return strndup(at, (size_t)(strstr(at, "/
 
 Test(pictures, curves_show_their_points)
 {
-    begin();
     double x[100], y[100], z[100];
     for (int i = 0; i < 100; i++) {
         x[i] = i * 100;
@@ -36,14 +37,12 @@ Test(pictures, curves_show_their_points)
     free(first);
     free(straight);
     free(text);
-    unlink(path);
 }
 
 /* Each omitted point is within the allowed distance of the path. */
 Test(pictures, path_omits_only_points_on_its_line)
 {
     enum { N = 400 };
-    begin();
     for (int k = 0; k < rounds(30, 300); k++) {
         double x[N], y[N], at[2], step[2];
         for (int i = 0; i < N; i++) {
@@ -69,7 +68,6 @@ Test(pictures, path_omits_only_points_on_its_line)
         cr_assert_eq(i, N);
         free(text);
     }
-    unlink(path);
 }
 
 Test(pictures, odd_numbers_give_valid_curves)
@@ -77,7 +75,6 @@ Test(pictures, odd_numbers_give_valid_curves)
     static const double odd[] = { 0,    -0.0,   1,        -1,        1e-300, 1e300,      -1e300,
                                   1e99, 5e-324, INFINITY, -INFINITY, NAN,    12345678.9, 1 + 1e-12 };
     static const int bases[] = { 0, 2, 10 };
-    begin();
     for (int k = 0; k < rounds(600, 6000); k++) {
         double x[8], y[8];
         int64_t n = (int64_t)dice(9);
@@ -96,12 +93,10 @@ Test(pictures, odd_numbers_give_valid_curves)
         cr_assert(well_formed(text) < 200);
         free(text);
     }
-    unlink(path);
 }
 
 Test(pictures, bands_lie_below_curves)
 {
-    begin();
     enum { N = 100 };
     double x[N], y[N], low[N];
     for (int i = 0; i < N; i++) {
@@ -138,7 +133,6 @@ Test(pictures, bands_lie_below_curves)
     cr_assert_eq(count(text, "\"#cc79a7\""), 0, "bands must not use a colour");
     cr_assert(strstr(text, ">-20<"), "the axis must include low");
     free(text);
-    unlink(path);
 }
 
 /* Names too wide for one row are placed, without overlap, at the ends of curves that end at one x. Otherwise
@@ -148,7 +142,6 @@ Test(pictures, long_names_take_several_rows)
     static const char long_one[] = "a name of thirty characters or so";
     const double x[] = { 0, 1 }, flat[] = { 1, 1 };
     weft_curve curves[7];
-    begin();
     for (int n = 1; n <= 6; n++)
         for (int legend = 0; legend < 2; legend++) {
             for (int k = 0; k < n; k++)
@@ -171,7 +164,6 @@ Test(pictures, long_names_take_several_rows)
             cr_assert_eq(rows, n < 3 || legend ? (n + 1) / 2 : n, "%d names: %g rows", n, rows);
             free(text);
         }
-    unlink(path);
 }
 
 /* Returns the position of this value on an axis of the n-th chart, from the cx or cy of its dot. */
@@ -190,7 +182,6 @@ static double place(const char *text, int chart, const char *axis, const char *t
 
 Test(pictures, axes_can_be_logarithmic)
 {
-    begin();
     const double x[] = { 32, 64, 128, 256, 512 }, y[] = { 1, 10, 1000, -3, 0 };
     const weft_curve curve = { "c", 5, x, y, false, NULL };
     const weft_chart charts[] = { { "even", "T", "ms", NULL, 0, 0, &curve, 1 },
@@ -217,7 +208,6 @@ Test(pictures, axes_can_be_logarithmic)
     cr_assert(fabs((even[2] - even[1]) - 2 * (even[1] - even[0])) < .4);
     cr_assert(up[2] > 90, "no curve along the frame: %g", up[2]);
     free(text);
-    unlink(path);
 }
 
 static void marks_are(const weft_chart *chart, const char *const *some, const char *const *none)
@@ -232,7 +222,6 @@ static void marks_are(const weft_chart *chart, const char *const *some, const ch
 
 Test(pictures, axis_labels_have_one_notation)
 {
-    begin();
     double x[] = { 32, 128 }, y[] = { 1, 900 };
     const weft_curve c = { "c", 2, x, y, false, NULL };
 #define MARKS(...) (const char *const[]){ __VA_ARGS__, NULL }
@@ -249,13 +238,11 @@ Test(pictures, axis_labels_have_one_notation)
     marks_are(&(weft_chart){ .y_base = 10, .curves = &c, .n = 1 },
               MARKS(">1e-8<", ">1e-2<", ">1e0<", ">1e2<"),
               MARKS(">0.01<", ">1<", ">1e-08<"));
-    unlink(path);
 }
 
 /* ---- files ---- */
 Test(pictures, have_the_same_bytes_in_every_locale)
 {
-    begin();
     char *text[2];
     for (int k = 0; k < 2; k++) {
         if (k)
@@ -268,13 +255,11 @@ Test(pictures, have_the_same_bytes_in_every_locale)
     cr_assert_str_eq(text[0], text[1]);
     free(text[0]);
     free(text[1]);
-    unlink(path);
 }
 
 /* The lines of a file are short, unless a text is long. */
 Test(pictures, have_short_lines)
 {
-    begin();
     static double y[2000], x[2000];
     for (int i = 0; i < 2000; i++) {
         x[i] = i;
@@ -290,12 +275,10 @@ Test(pictures, have_short_lines)
         cr_assert_str_eq(text + strlen(text) - 8, "\n</svg>\n");
         free(text);
     }
-    unlink(path);
 }
 
 Test(pictures, keep_the_old_file_on_errors)
 {
-    begin();
     double one = 1;
     const weft_chart good = { .n = 0 }, no_curves = { .n = 1 }, base = { .x_base = 3 },
                      no_points = { .curves = &(weft_curve){ .n = 1 }, .n = 1 };
@@ -315,5 +298,4 @@ Test(pictures, keep_the_old_file_on_errors)
     cr_assert_str_eq(before, after);
     free(before);
     free(after);
-    unlink(path);
 }

@@ -2,13 +2,14 @@
  * padding, with the values of the tokens, and refused calls. */
 #include "pictures.h"
 
+TestSuite(pictures_batch, .init = begin, .fini = remove_picture);
+
 Test(pictures_batch, matches_the_readme)              /* docs/batch.svg, to the byte */
 {
     static const char words[] = "bartlesoncorroboratesfirebombedindovinamausolfplanedshibbolethvaclav";
     static const int32_t len[] = { 9, 12, 10, 8, 7, 6, 10, 6 };
     char letters[sizeof words][2];
     const char *labels[sizeof words];
-    begin();
     for (size_t i = 0; words[i]; i++) {
         letters[i][0] = words[i];
         letters[i][1] = 0;
@@ -17,7 +18,6 @@ Test(pictures_batch, matches_the_readme)              /* docs/batch.svg, to the 
     const weft_lengths lengths = { .n = COUNT(len), .len = len };
     DRAWN(weft_plot_batch(path, "One batch of words in three layouts", &lengths, labels, NULL, NULL, NULL));
     golden("../../../docs/batch.svg");
-    unlink(path);
 }
 
 Test(pictures_batch, shows_values_of_tokens)
@@ -26,7 +26,6 @@ Test(pictures_batch, shows_values_of_tokens)
     const int32_t len[] = { 3, 0, 1, 2 }, row[] = { 1, -7, 0, 0 }, column[] = { 1, 99, 3, 0 };
     const double values[] = { .5, -.25, NAN, 1, -1e-9, .125 };
     const weft_lengths lengths = { .n = 4, .len = len };
-    begin();
     DRAWN(weft_plot_batch(path, "What reaches each token", &lengths, labels, values,
                           &(weft_colour_scale){ .label = "dL/dx" }, NULL));
     golden("batch_values.svg");
@@ -41,14 +40,12 @@ Test(pictures_batch, shows_values_of_tokens)
     cr_assert(strstr(text, "rows: 2 x 4 = 8 cells, 2 of them pads (25 %)"));
     cr_assert_eq(count(text, "class=\"pad\""), 6 + 2);
     free(text);
-    unlink(path);
 }
 
 Test(pictures_batch, each_token_and_pad_has_a_cell)
 {
     static const char *labels[20 * 12];
     static double values[240];
-    begin();
     for (int i = 0; i < COUNT(labels); i++) {
         labels[i] = i % 7 ? (i % 5 ? "x" : nasty) : NULL;
         values[i] = i + 1;
@@ -78,14 +75,12 @@ Test(pictures_batch, each_token_and_pad_has_a_cell)
             }
         free(text);
     }
-    unlink(path);
 }
 
 Test(pictures_batch, large_batches_are_drawn_up_to_the_limit)
 {
     enum { N = 2000 };
     static int32_t len[N];
-    begin();
     for (int i = 0; i < N; i++)
         len[i] = (int32_t)dice(50);
     DRAWN(weft_plot_batch(path, "many", &(weft_lengths){ .n = N, .len = len }, NULL, NULL, NULL, NULL));
@@ -98,7 +93,6 @@ Test(pictures_batch, large_batches_are_drawn_up_to_the_limit)
 
 Test(pictures_batch, invalid_batches_are_refused)
 {
-    begin();
     const int32_t len[] = { 2, 3 }, first[] = { 0, 0 }, after[] = { 0, 2 }, negative[] = { -1, 2 },
                   late[] = { 0, 3 };
     const double values[] = { 1, 2, 3, 4, 5 };
@@ -130,5 +124,4 @@ Test(pictures_batch, invalid_batches_are_refused)
         REFUSED(bad[i].part, weft_plot_batch(path, "t", &l, NULL, values, NULL, &at));
     }
     DRAWN(weft_plot_batch(path, "t", &l, NULL, values, NULL, &(weft_placement){ 1, 5, first, after }));
-    unlink(path);
 }

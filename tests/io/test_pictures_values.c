@@ -3,6 +3,8 @@
 #include "pictures.h"
 #include "io/pictures/scale.h"
 
+TestSuite(pictures_values, .init = begin, .fini = remove_picture);
+
 /* ---- colours ---- */
 static double linear(int c) { return c <= 10 ? c / 255.0 / 12.92 : pow((c / 255.0 + .055) / 1.055, 2.4); }
 static double luminance(const char *fill)        /* of WCAG 2 */
@@ -103,7 +105,6 @@ Test(pictures_values, scales_are_symmetric_by_default)
     DRAWN(weft__scale_of("f", NULL, odd, 3, &s));
     for (int i = 0; i < 3; i++)
         cr_assert(fabs(weft__scale_place(&s, odd[i])) <= 1);
-    begin();
     static const weft_colour_scale bad[] = { { 1, 0, 2, NULL },   { -1, 3, 2, NULL },  { 2, 2, 2, NULL },
                                              { 1, 1, -1, NULL },  { NAN, 0, 1, NULL }, { 0, NAN, 0, NULL },
                                              { -1, 0, INFINITY, NULL }, { -1e101, 0, 1, NULL } };
@@ -140,7 +141,6 @@ Test(pictures_values, heatmaps_show_their_values)
     const double values[] = { .5,    .25,     0,   -0.0,      1,   -2, 2, -1, 1.5, 1e-9,
                               .1234, -.00056, NAN, -INFINITY, 123, 3,  0, 0,  0,   0 };
     const double weights[] = { 0, 1, 0.25, 0.75, NAN, 2 };
-    begin();
     DRAWN(weft_plot_heatmap(path, "Gates & <gradients>", 4, 5, values, rows, columns,
                             &(weft_colour_scale){ -2, 0, 2, "d loss / d gate" }));
     golden("diverging_heatmap.svg");
@@ -183,7 +183,6 @@ static const double of_words[] = { 0, .5, 1, -1, -.5, .25, -.25, NAN, .75, INFIN
 
 Test(pictures_values, text_is_coloured_by_value)
 {
-    begin();
     cr_assert_eq(COUNT(of_words), LETTERS);
     DRAWN(weft_plot_text(path, "One unit over a text", words, LETTERS, of_words,
                          &(weft_text_colours){ { -1, 0, 1, "c of unit 3" }, 12 }));
@@ -208,7 +207,6 @@ Test(pictures_values, text_is_coloured_by_value)
 
 Test(pictures_values, text_shows_every_byte_within_its_columns)
 {
-    begin();
     static char bytes[256];
     static double zeros[256];
     for (int i = 0; i < 256; i++)
@@ -225,7 +223,6 @@ Test(pictures_values, text_shows_every_byte_within_its_columns)
         }
         free(text);
     }
-    unlink(path);
 }
 
 /* ---- a cell ---- */
@@ -251,7 +248,6 @@ static void cell_is(const weft_cell_numbers *n, const char *title, const char *f
 
 Test(pictures_values, cells_show_their_numbers)
 {
-    begin();
     weft_cell_numbers n = an_lstm(), g = { .kind = WEFT_CELL_GRU, .inputs = 2, .hidden = 6, .unit = 4,
                                            .x = x_of, .h = h_of, .gates = { .5, .75, .5 }, .h_next = -.625 };
     static const char *const lstm[] = { "c(t-1) = -0.5", "f = 0.5", "i = 0.75", "g = -0.5", "o = 0.25",
@@ -263,12 +259,10 @@ Test(pictures_values, cells_show_their_numbers)
                                        "h(t) = -0.625", "h[4] = -1", "and 3 more", NULL };
     cell_is(&n, "One step of an LSTM", "lstm.svg", lstm);
     cell_is(&g, "One step of a GRU", "gru.svg", gru);
-    unlink(path);
 }
 
 Test(pictures_values, inconsistent_cell_is_refused)
 {
-    begin();
     weft_cell_numbers n = an_lstm();
     n.gates[0] = .5;                             /* such as i and f exchanged */
     n.gates[1] = .75;

@@ -15,14 +15,13 @@ static const char *with_numbers(const char *name, hid_t type, const double value
     return path;
 }
 
-Test(readers, float64_beyond_float32_is_reported_with_its_position)
+FILE_TEST(readers, float64_beyond_float32_is_reported_with_its_position)
 {
     const double big[] = { 1, INFINITY, NAN, 4, -1e300, 6 },
                  fine[] = { 1, INFINITY, -INFINITY, 4, 1e-300, 3.4e38 },
                  half[] = {
                      4.0000002384185791, -4.0000002384185791, 4.00000071525573730, 1 + 0x1p-24, 0.1, 1e-45
                  };
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *x = weft_parameter(m, "x", WEFT_SHAPE(2, 3), (weft_init){ WEFT_INIT_CONSTANT, 7, 0 });
     weft_dataset d;
@@ -48,8 +47,6 @@ Test(readers, float64_beyond_float32_is_reported_with_its_position)
                          (double)numbers(x)[k]);
     }
     nothing_is_open();
-    CLEAN(w);
-    end_folder();
 }
 
 /* ---- shapes without stored data ---- */
@@ -70,7 +67,7 @@ static const char *declared(const char *name, hid_t type, bool text)
 }
 
 /* A file of 2 KB that declares 16 GB is refused before any allocation. */
-Test(readers, memory_follows_the_stored_size)
+FILE_TEST(readers, memory_follows_the_stored_size)
 {
     weft_dataset d;
     weft_frame f = { 0 };
@@ -88,7 +85,6 @@ Test(readers, memory_follows_the_stored_size)
     failing.armed = false;
     cr_assert(failing.largest < 1 << 20, "%zu bytes were requested", failing.largest);
     H5Tclose(text);
-    end_folder();
 }
 
 Test(readers, long_shape_is_cut_in_a_message)
@@ -119,7 +115,7 @@ static const char *with_ids(const char *letters, size_t n, H5T_cset_t set, H5T_s
     return path;
 }
 
-Test(readers, ids_may_be_any_plain_text_type)
+FILE_TEST(readers, ids_may_be_any_plain_text_type)
 {
     static const struct { const char *bytes; size_t n; H5T_cset_t set; H5T_str_t pad;
     } good[] = {
@@ -150,7 +146,6 @@ Test(readers, ids_may_be_any_plain_text_type)
     H5Tclose(text), H5Fclose(file);
     REFUSES(weft_frame_read_hdf5(&f, in_folder("ids.h5"), NULL, a), WEFT_EFORMAT,
             "\"ids\" is not a text of fixed length");
-    end_folder();
 }
 
 /* ---- files of other programs where weights are expected ---- */
@@ -187,9 +182,8 @@ static const foreign others[] = {
             "a zip archive", "Unpack"),
 };
 
-Test(readers, files_of_other_programs_are_recognised)
+FILE_TEST(readers, files_of_other_programs_are_recognised)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_parameter(m, "x", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 7, 0 });
     for (int i = 0; i < COUNT(others); i++) {
@@ -207,15 +201,12 @@ Test(readers, files_of_other_programs_are_recognised)
             cr_assert(line && !strchr(line + 1, '\n'), "expected two lines: %s", says);
         }
     }
-    CLEAN(w);
-    end_folder();
 }
 
 /* Keras stores its arrays under other names and in other forms. No name fits, and the message explains it. */
-Test(readers, keras_files_report_a_remedy)
+FILE_TEST(readers, keras_files_report_a_remedy)
 {
     static const char *const names[] = { "layers/lstm/cell/vars/0", "model_weights/lstm/kernel:0" };
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_parameter(m, "x", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 7, 0 });
     for (int i = 0; i < COUNT(names); i++) {
@@ -226,6 +217,4 @@ Test(readers, keras_files_report_a_remedy)
         REFUSES(weft_load_state_dict(path, m, NULL), WEFT_EFORMAT, "a file of Keras");
         REFUSES(weft_load_state_dict(path, m, &(weft_load_report){ 0 }), WEFT_EFORMAT, "transpose kernels");
     }
-    CLEAN(w);
-    end_folder();
 }

@@ -1,16 +1,9 @@
 /* test_state_dict.c - tests weights of PyTorch. A state dict written by h5py loads, gives PyTorch's outputs
  * and is saved back bit for bit. Anything that is not a plain state dict is refused. state_dict.py writes the
  * fixture. */
-#include <time.h>
 #include "sets.h"
 
-static const char *fixture(void)
-{
-    static char path[300];
-    snprintf(path, sizeof path, "%s/golden/state_dict.h5",
-             getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests");
-    return path;
-}
+static const char *fixture(void) { return golden_path("state_dict.h5"); }
 
 /* ---- PyTorch's model ---- */
 typedef struct {
@@ -61,31 +54,28 @@ static weft_real *run(const net *k, const example *e)             /* [tokens, 2]
     return numbers(weft_to_layout(weft_sub(weft_linear_run(k->out, x), k->mean), WEFT_CONCAT));
 }
 
-Test(state_dict, pytorch_weights_give_pytorch_outputs)
+TABLE_TEST(state_dict, pytorch_weights_give_pytorch_outputs)
 {
     example e = example_of(fixture());
     weft_real want[2 * TOKENS];
     for (int i = 0; i < 2 * TOKENS; i++)
         want[i] = (weft_real)e.rows[i];
-    FOR_DEVICES(w) {
-        net k = net_new(w);
-        weft_load_report r;
-        cr_assert(memcmp(run(&k, &e), want, sizeof want), "the first weights must be those of the file");
-        DOES(weft_load_state_dict(fixture(), k.m, &r));
-        cr_assert(r.loaded == 26 && !r.missing && !r.other_shape && r.extra == 4, "%d %d %d %d\n%s", r.loaded,
-                  r.missing, r.other_shape, r.extra, r.text);
-        cr_assert_str_eq(
-            r.text, "extra num_batches_tracked\nextra test/lengths\nextra test/rows\nextra test/tokens\n");
-        close_to("outputs", run(&k, &e), want, 2 * TOKENS, TOL(1e-12, 2e-6));
-        REFUSES(weft_load_state_dict(fixture(), k.m, NULL), WEFT_EFORMAT,
-                "num_batches_tracked is in the file");
-    }
+    net k = net_new(w);
+    weft_load_report r;
+    cr_assert(memcmp(run(&k, &e), want, sizeof want), "the first weights must be those of the file");
+    DOES(weft_load_state_dict(fixture(), k.m, &r));
+    cr_assert(r.loaded == 26 && !r.missing && !r.other_shape && r.extra == 4, "%d %d %d %d\n%s", r.loaded,
+              r.missing, r.other_shape, r.extra, r.text);
+    cr_assert_str_eq(
+        r.text, "extra num_batches_tracked\nextra test/lengths\nextra test/rows\nextra test/tokens\n");
+    close_to("outputs", run(&k, &e), want, 2 * TOKENS, TOL(1e-12, 2e-6));
+    REFUSES(weft_load_state_dict(fixture(), k.m, NULL), WEFT_EFORMAT,
+            "num_batches_tracked is in the file");
 }
 
 /* ---- and back, under the same names ---- */
-Test(state_dict, round_trip_keeps_every_bit)
+FILE_TEST(state_dict, round_trip_keeps_every_bit)
 {
-    weft *w = open_on(WEFT_CPU);
     net k = net_new(w), other = net_new(w);
     weft_load_report r;
     const char *path = in_folder("back.h5"), *name;
@@ -97,8 +87,6 @@ Test(state_dict, round_trip_keeps_every_bit)
         same_bits(name, numbers(weft_find_parameter(other.m, name)), numbers(x), weft_numel(x));
     }
     nothing_is_open();
-    CLEAN(w);
-    end_folder();
 }
 
 /* ---- other shapes of files ---- */
@@ -116,7 +104,7 @@ static nested nested_new(void)
 static const double six[6] = { 1, -2.5, 3, 1e-3, 0, -1e6 };
 static const hsize_t by[2] = { 2, 3 };
 
-Test(state_dict, names_may_be_flat_or_nested)
+FILE_TEST(state_dict, names_may_be_flat_or_nested)
 {
     nested k = nested_new();
     const char *path = in_folder("f");
@@ -132,7 +120,6 @@ Test(state_dict, names_may_be_flat_or_nested)
         cr_assert_eq(numbers(k.bias)[1], (weft_real)six[1]);
     }
     CLEAN(k.w);
-    end_folder();
 }
 
 static void weight_of(hid_t f, hid_t type, int rank, hsize_t n, hsize_t columns)
@@ -217,7 +204,7 @@ static const struct {
     { "ours", ours, WEFT_EFORMAT, "checkpoint of weft without its first bytes", true },
 };
 
-Test(state_dict, other_files_are_refused)
+FILE_TEST(state_dict, other_files_are_refused)
 {
     nested k = nested_new();
     const char *path = in_folder("f");
@@ -241,14 +228,12 @@ Test(state_dict, other_files_are_refused)
     REFUSES(weft_load_state_dict(in_folder("nowhere"), k.m, &r), WEFT_ENOENT, "No such file");
     REFUSES(weft_load_state_dict(folder, k.m, &r), WEFT_EFORMAT, "regular");
     CLEAN(k.w);
-    end_folder();
 }
 
 /* ---- no numbers: such a parameter shares its address with the next one, and is not tied to it ---- */
-Test(state_dict, empty_parameters_are_saved_and_loaded)
+FILE_TEST(state_dict, empty_parameters_are_saved_and_loaded)
 {
     const char *path = in_folder("f"), *own = in_folder("own");
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_init one = { WEFT_INIT_CONSTANT, 1, 0 };
     weft_parameter(m, "none", WEFT_SHAPE(0, 4), one);
@@ -273,15 +258,12 @@ Test(state_dict, empty_parameters_are_saved_and_loaded)
     cr_assert(r.loaded == 6 && !r.missing && !r.extra && !r.other_shape, "%s", r.text);
     DOES(weft_load_matching(own, m, &r));
     cr_assert(r.loaded == 5 && !r.missing && !r.extra && !r.other_shape, "%s", r.text);
-    CLEAN(w);
-    end_folder();
 }
 
 /* Returns the processor time in seconds for n parameters, with a state dict that lacks half of the module. */
 static double seconds_to_load(int n)
 {
     const char *path = in_folder("many"), *dict = in_folder("dict");
-    struct timespec a, b;
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m"), *half = weft_module_new(w, "half");
     char name[32];
@@ -296,16 +278,16 @@ static double seconds_to_load(int n)
     DOES(weft_save(path, m, NULL, NULL, 0));
     DOES(weft_save_state_dict(dict, half));
     weft_load_report r;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+    double start = seconds_of(CLOCK_THREAD_CPUTIME_ID);
     DOES(weft_load(path, m, NULL, NULL, 0));
     DOES(weft_load_state_dict(dict, m, &r));
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+    double end = seconds_of(CLOCK_THREAD_CPUTIME_ID);
     cr_assert(r.loaded == n / 2 && r.missing == n / 2 + n / 4 && !r.extra, "%d %d", r.loaded, r.missing);
     CLEAN(w);
-    return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
+    return end - start;
 }
 
-Test(state_dict, loading_takes_linear_time)
+FILE_TEST(state_dict, loading_takes_linear_time)
 {
     enum { FEW = 500, TIMES = 4 };
     double ratio = 1e9;
@@ -314,14 +296,12 @@ Test(state_dict, loading_takes_linear_time)
         ratio = many / few < ratio ? many / few : ratio;
     }
     cr_assert(ratio < 2 * TIMES, "%d times the parameters took %.1f times the time", (int)TIMES, ratio);
-    end_folder();
 }
 
 /* ---- tied weights: PyTorch's state dict has them under each name ---- */
-Test(state_dict, tied_weights_load_under_any_name)
+FILE_TEST(state_dict, tied_weights_load_under_any_name)
 {
     const char *path = in_folder("f"), *one = in_folder("one");
-    weft *w = open_on(WEFT_CPU);
     weft_module *tied = weft_module_new(w, "tied"), *apart = weft_module_new(w, "apart"),
                 *single = weft_module_new(w, "single");
     weft_init init = { WEFT_INIT_UNIFORM, 0, 1 };
@@ -342,6 +322,4 @@ Test(state_dict, tied_weights_load_under_any_name)
     weft_assign_values(b, (weft_real[]){ 1, 2, 3, 4 }, 4);
     DOES(weft_save_state_dict(path, apart));   /* two that differ cannot be one */
     REFUSES(weft_load_state_dict(path, tied, NULL), WEFT_EFORMAT, "differs");
-    CLEAN(w);
-    end_folder();
 }

@@ -3,6 +3,8 @@
 #include "tests/core/comma.h"
 #include "pictures.h"
 
+TestSuite(tape_pictures, .init = begin, .fini = remove_picture);
+
 /* micrograd's README: g = 24.7041, dg/da = 138.8338, dg/db = 645.5773 */
 static weft_tensor *expression(weft *w)
 {
@@ -29,33 +31,29 @@ static char *picture(weft *w, weft_tensor *of)   /* to be freed */
     return text;
 }
 
-Test(tape_pictures, show_numbers_and_gradients)
+TABLE_TEST(tape_pictures, show_numbers_and_gradients)
 {
-    begin();
-    FOR_DEVICES(w) {
-        weft_tensor *g = expression(w);
-        weft_neg(g);                             /* has not led to g */
-        int64_t entries = weft_usage_of(w).tape;
-        char *text = picture(w, g);
-        cr_assert_eq(weft_usage_of(w).tape, entries, "drawing must not record");
-        cr_assert_eq(count(text, "<g class=\"node\">"), 24 + 5);
-        cr_assert_eq(count(text, "marker-end"), 2 * 17 + 7);
-        static const char *const parts[] = { "<title>given0 [] = -4, gradient 138.8</title>",
-                                             "<title>given1 [] = 2, gradient 645.6</title>",
-                                             ">24.7 | 1<", ">%1 pow<", ">exponent=3<",
-                                             "<title>%23 = add(%21, %22) -&gt; [] = 24.7, gradient 1</title>",
-                                             "number | gradient of %23 by it" };
-        for (int i = 0; i < COUNT(parts); i++)
-            cr_assert(strstr(text, parts[i]), "no %s", parts[i]);
-        cr_assert(!strstr(text, "neg") && !strstr(text, "<script"));
-        free(text);
-        text = picture(w, NULL);
-        cr_assert(count(text, "<g class=\"node\">") == 24 + 5 + 1 && strstr(text, "%24 neg") &&
-                      strstr(text, ">24.7<") && !strstr(text, "gradient"),
-                  "must draw all of the tape without gradients");
-        free(text);
-    }
-    unlink(path);
+    weft_tensor *g = expression(w);
+    weft_neg(g);                             /* has not led to g */
+    int64_t entries = weft_usage_of(w).tape;
+    char *text = picture(w, g);
+    cr_assert_eq(weft_usage_of(w).tape, entries, "drawing must not record");
+    cr_assert_eq(count(text, "<g class=\"node\">"), 24 + 5);
+    cr_assert_eq(count(text, "marker-end"), 2 * 17 + 7);
+    static const char *const parts[] = { "<title>given0 [] = -4, gradient 138.8</title>",
+                                         "<title>given1 [] = 2, gradient 645.6</title>",
+                                         ">24.7 | 1<", ">%1 pow<", ">exponent=3<",
+                                         "<title>%23 = add(%21, %22) -&gt; [] = 24.7, gradient 1</title>",
+                                         "number | gradient of %23 by it" };
+    for (int i = 0; i < COUNT(parts); i++)
+        cr_assert(strstr(text, parts[i]), "no %s", parts[i]);
+    cr_assert(!strstr(text, "neg") && !strstr(text, "<script"));
+    free(text);
+    text = picture(w, NULL);
+    cr_assert(count(text, "<g class=\"node\">") == 24 + 5 + 1 && strstr(text, "%24 neg") &&
+                  strstr(text, ">24.7<") && !strstr(text, "gradient"),
+              "must draw all of the tape without gradients");
+    free(text);
 }
 
 /* ---- layout ---- */
@@ -101,10 +99,8 @@ static void lies_well(const char *text)
     cr_assert(arrows > 0);
 }
 
-Test(tape_pictures, arrows_avoid_boxes)
+CPU_TEST(tape_pictures, arrows_avoid_boxes)
 {
-    begin();
-    weft *w = open_on(WEFT_CPU);
     expression(w);
     char *text = picture(w, NULL);
     lies_well(text);
@@ -129,8 +125,6 @@ Test(tape_pictures, arrows_avoid_boxes)
         lies_well(text);
         free(text);
     }
-    CLEAN(w);
-    unlink(path);
 }
 
 /* ---- drawing changes nothing ---- */
@@ -143,41 +137,35 @@ static weft_tensor *loss_of(weft *w, const net *n)
     return weft_mean_all(weft_square(weft_rnn_run(n->rnn, in, WEFT_ZERO_STATE).y));
 }
 
-Test(tape_pictures, backward_after_drawing_has_the_same_bits)
+TABLE_TEST(tape_pictures, backward_after_drawing_has_the_same_bits)
 {
-    begin();
-    FOR_DEVICES(w) {
-        net n = { .m = weft_module_new(w, "net") };
-        n.rnn = weft_lstm_new(n.m, "lstm", &(weft_rnn_opts){ .input = 2, .hidden = 3 });
-        weft_tensor *dw = weft_grad(weft_find_parameter(n.m, "lstm.weight_hh_l0"));
-        weft_real g[2][36];
-        for (int k = 0; k < 2; k++) {
-            weft_tensor *loss = loss_of(w, &n);
-            weft_zero_grad(n.m);
-            if (k)
-                drawn(w, loss);
-            weft_backward(loss);
-            weft_read(dw, g[k], sizeof g[k]);
-            OK(w);
-            if (k)
-                drawn(w, loss);                  /* also after the backward */
-            weft_clear(w);
-        }
-        same_bits("dW", g[1], g[0], 36);
-        char *text = text_of_file();
-        well_formed(text);
-        cr_assert(strstr(text, ">net.lstm.weight_ih_l0<") && strstr(text, ">layer=0<") &&
-                      strstr(text, "net.lstm.weight_ih_l0 [12, 2]</title>"),
-                  "%s", text);
-        free(text);
+    net n = { .m = weft_module_new(w, "net") };
+    n.rnn = weft_lstm_new(n.m, "lstm", &(weft_rnn_opts){ .input = 2, .hidden = 3 });
+    weft_tensor *dw = weft_grad(weft_find_parameter(n.m, "lstm.weight_hh_l0"));
+    weft_real g[2][36];
+    for (int k = 0; k < 2; k++) {
+        weft_tensor *loss = loss_of(w, &n);
+        weft_zero_grad(n.m);
+        if (k)
+            drawn(w, loss);
+        weft_backward(loss);
+        weft_read(dw, g[k], sizeof g[k]);
+        OK(w);
+        if (k)
+            drawn(w, loss);                  /* also after the backward */
+        weft_clear(w);
     }
-    unlink(path);
+    same_bits("dW", g[1], g[0], 36);
+    char *text = text_of_file();
+    well_formed(text);
+    cr_assert(strstr(text, ">net.lstm.weight_ih_l0<") && strstr(text, ">layer=0<") &&
+                  strstr(text, "net.lstm.weight_ih_l0 [12, 2]</title>"),
+              "%s", text);
+    free(text);
 }
 
-Test(tape_pictures, have_the_same_bytes_in_every_locale)
+CPU_TEST(tape_pictures, have_the_same_bytes_in_every_locale)
 {
-    begin();
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *g = expression(w);
     char *text[2];
     for (int k = 0; k < 2; k++) {
@@ -189,60 +177,54 @@ Test(tape_pictures, have_the_same_bytes_in_every_locale)
     cr_assert_str_eq(text[0], text[1]);
     free(text[0]);
     free(text[1]);
-    CLEAN(w);
-    unlink(path);
 }
 
 /* ---- graphviz ---- */
-Test(tape_pictures, are_valid_graphviz)
+TABLE_TEST(tape_pictures, are_valid_graphviz)
 {
-    begin();
-    FOR_DEVICES(w) {
-        weft_tensor *g = expression(w);
-        weft_tensor *p = weft_parameter(weft_module_new(w, "n\"et\\"), "\x01\xFFweight", WEFT_SHAPE(2),
-                                        (weft_init){ WEFT_INIT_ZERO, 0, 0 });
-        g = weft_mul(g, weft_sum_all(p));
-        for (int k = 0; k < 2; k++) {
-            strcpy(strrchr(path, '.'), k ? ".gv" : ".dot");
-            drawn(w, g);
-            char *text = text_of_file();
-            cr_assert(!strncmp(text, "digraph tape {\n", 15) && !strcmp(text + strlen(text) - 2, "}\n"));
-            cr_assert_eq(count(text, "[label="), 26 + 6);
-            cr_assert_eq(count(text, " -> n"), 2 * 17 + 7 + 3);
-            cr_assert(strstr(text, "\"%23 add\\n24.7 | 0\"") && strstr(text, "\"given0\\n-4 | 0\""), "%s",
-                      text);
-            cr_assert(strstr(text, "label=\"n\\\"et\\\\.\xEF\xBF\xBD\xEF\xBF\xBDweight\\n[2]\""), "%s", text);
-            bool inside = false;                 /* a quoted text, which ends in its line */
-            for (const char *at = text; *at; at += 1 + (*at == '\\')) {
-                inside ^= *at == '"';
-                cr_assert(!inside || *at != '\n');
-            }
-            free(text);
-            unlink(path);
+    weft_tensor *g = expression(w);
+    weft_tensor *p = weft_parameter(weft_module_new(w, "n\"et\\"), "\x01\xFFweight", WEFT_SHAPE(2),
+                                    (weft_init){ WEFT_INIT_ZERO, 0, 0 });
+    g = weft_mul(g, weft_sum_all(p));
+    for (int k = 0; k < 2; k++) {
+        strcpy(strrchr(path, '.'), k ? ".gv" : ".dot");
+        drawn(w, g);
+        char *text = text_of_file();
+        cr_assert(!strncmp(text, "digraph tape {\n", 15) && !strcmp(text + strlen(text) - 2, "}\n"));
+        cr_assert_eq(count(text, "[label="), 26 + 6);
+        cr_assert_eq(count(text, " -> n"), 2 * 17 + 7 + 3);
+        cr_assert(strstr(text, "\"%23 add\\n24.7 | 0\"") && strstr(text, "\"given0\\n-4 | 0\""), "%s",
+                  text);
+        cr_assert(strstr(text, "label=\"n\\\"et\\\\.\xEF\xBF\xBD\xEF\xBF\xBDweight\\n[2]\""), "%s", text);
+        bool inside = false;                 /* a quoted text, which ends in its line */
+        for (const char *at = text; *at; at += 1 + (*at == '\\')) {
+            inside ^= *at == '"';
+            cr_assert(!inside || *at != '\n');
         }
+        free(text);
+        unlink(path);
     }
 }
 
 /* ---- refused calls ---- */
-Test(tape_pictures, invalid_arguments_are_refused)
+CPU_TEST(tape_pictures, invalid_arguments_are_refused)
 {
-    begin();
-    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
+    weft *other = open_on(WEFT_CPU);
     weft_tensor *x = weft_scalar(w, 1), *stale = weft_neg(weft_scalar(w, 2));
     char *before = picture(w, stale);
-#define REFUSES(of, status, part)                                                       \
+#define UNDRAWN(of, status, part)                                                       \
     cr_assert(weft_plot_tape(path, "t", w, of) == (status) && strstr(weft_file_message(), part), "%s", \
               weft_file_message())
-    REFUSES(x, WEFT_EARG, "weft_plot_tape: expected an operator's result on the tape");
-    REFUSES(weft_neg(weft_scalar(other, 2)), WEFT_EARG, "is of another context");
-    REFUSES(weft_argmax(weft_zeros(w, WEFT_SHAPE(2)), 0), WEFT_EARG, "expected a tensor of reals");
+    UNDRAWN(x, WEFT_EARG, "weft_plot_tape: expected an operator's result on the tape");
+    UNDRAWN(weft_neg(weft_scalar(other, 2)), WEFT_EARG, "is of another context");
+    UNDRAWN(weft_argmax(weft_zeros(w, WEFT_SHAPE(2)), 0), WEFT_EARG, "expected a tensor of reals");
     weft_clear(w);
-    REFUSES(NULL, WEFT_EARG, "the tape is empty");
-    REFUSES(stale, WEFT_EARG, "is of a step that has ended");
+    UNDRAWN(NULL, WEFT_EARG, "the tape is empty");
+    UNDRAWN(stale, WEFT_EARG, "is of a step that has ended");
     weft_tensor *y = weft_scalar(w, 1), *early = NULL;
     for (int i = 0; i < 100; i++, early = i == 50 ? y : early)
         y = weft_neg(y);
-    REFUSES(y, WEFT_EARG, "101 operators and leaves; expected at most 100 as SVG; pass an earlier tensor, "
+    UNDRAWN(y, WEFT_EARG, "101 operators and leaves; expected at most 100 as SVG; pass an earlier tensor, "
                           "which has fewer, or a path that ends in .dot");
     OK(w);
     char *after = text_of_file();
@@ -257,7 +239,6 @@ Test(tape_pictures, invalid_arguments_are_refused)
     cr_assert_eq(weft_plot_tape("/nowhere/a.dot", "t", w, early), WEFT_EIO);
     cr_assert_eq(weft_plot_tape(path, "t", NULL, early), WEFT_EARG);
     OK(w);
-    CLEAN(w);
     CLEAN(other);
     begin();
 }
@@ -265,7 +246,6 @@ Test(tape_pictures, invalid_arguments_are_refused)
 /* An error of the backward fails the context, and no file is written. Without gradients the tape is drawn. */
 Test(tape_pictures, errors_of_backward_are_reported)
 {
-    begin();
     weft *w = open_on(WEFT_CPU);
     weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(1),
                                     (weft_init){ WEFT_INIT_CONSTANT, 2, 0 });
@@ -279,5 +259,4 @@ Test(tape_pictures, errors_of_backward_are_reported)
     cr_assert(strstr(text, ">%0 square<") && strstr(text, ">[1]<") && !strstr(text, "= 2"));
     free(text);
     CLEAN_FAILED(w);
-    unlink(path);
 }

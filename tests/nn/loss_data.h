@@ -51,15 +51,11 @@ UNUSED static void spoil(data *d)                       /* Puts NaN wherever the
             d->p[i] = d->y[i] = d->v[i] = d->weights[i] = (weft_real)NAN;
 }
 
-/* 0: plain, 1 .. 3: packed, concat, rows */
 UNUSED static weft_tensor *laid(weft *w, const weft_real *x, int64_t width, int layout)
 {
-    static const int32_t row[SEQUENCES] = { 0, 0, 1, 0, 2 }, column[SEQUENCES] = { 0, 3, 0, 3, 1 };
-    static const weft_placement place = { 3, 8, row, column };
-    if (layout == 0)
+    if (layout == WEFT_PLAIN)
         return weft_reals(w, x, WEFT_SHAPE(TOKENS, width));
-    weft_tensor *y = weft_ragged(w, x, width, &lengths);
-    return layout == 1 ? weft_to_layout(y, WEFT_PACKED) : layout == 2 ? y : weft_to_rows(y, &place);
+    return in_layout(weft_ragged(w, x, width, &lengths), layout);
 }
 
 /* ---- quantiles, cross entropy ---- */

@@ -39,9 +39,8 @@ TABLE_TEST(clip, norms_match_plain_loops)
     }
 }
 
-Test(clip, part_of_a_model_can_be_clipped)
+REF_TEST(clip, part_of_a_model_can_be_clipped)
 {
-    weft *w = open_on(WEFT_REF);
     model a = model_in(w);
     double sum = 0;
     pull(&a, 0);
@@ -53,7 +52,6 @@ Test(clip, part_of_a_model_can_be_clipped)
     cr_assert_float_eq((double)numbers(weft_grad(a.p[3]))[0], slope(3, 0, 0) * .5 / sqrt(sum), 1e-5);
     weft_module *none = weft_module_new(w, "none");
     cr_assert_eq(weft_item(weft_clip_grad_norm(none, 1, 0)), 0);
-    CLEAN(w);
 }
 
 /* Clipping a gradient that is not finite neither hides it nor spreads it: the step is skipped and names
@@ -186,7 +184,7 @@ static bool fits(int64_t step, int64_t total, double lr)
     return step >= 0 && total > 0 && lr >= 0 && lr < 9;
 }
 
-Test(schedule, invalid_arguments_give_nan)
+CPU_TEST(schedule, invalid_arguments_give_nan)
 {
     const int64_t odd[] = { INT64_MIN, -1, 0, 3, INT64_MAX };
     const double rates[] = { 1, 0, -1, NAN, INFINITY };
@@ -207,11 +205,9 @@ Test(schedule, invalid_arguments_give_nan)
                               { .3, 2, 0 },  { .3, -1, 2 }, { .3, 2, NAN }, { .3, INFINITY, 2 } };
     for (int i = 0; i < COUNT(bad); i++)
         cr_assert(isnan(weft_one_cycle(1, 8, 1, bad[i][0], bad[i][1], bad[i][2])), "%d", i);
-    weft *w = open_on(WEFT_CPU);
     weft_optim *o = weft_sgd_new(model_in(w).m, NULL);
     weft_optim_set_lr(o, weft_cosine_warmup(0, 0, 4e-3, 0, 0));
     FAILS(w, WEFT_EARG, "optim_set_lr: nan");
-    CLEAN(w);
 }
 
 Test(schedule, plateau_lowers_the_rate)

@@ -86,9 +86,9 @@ TABLE_TEST(layers_given, linear_layer_can_share_a_table)
              want, TOKENS * 6, EXACT);
 }
 
-Test(layers_given, incompatible_weights_are_not_tied)
+CPU_TEST(layers_given, incompatible_weights_are_not_tied)
 {
-    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
+    weft *other = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m"), *root = weft_module_new(w, "root");
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(4, 3), (weft_init){ 0 });
     weft_tensor *line = weft_parameter(m, "line", WEFT_SHAPE(4), (weft_init){ 0 });
@@ -113,7 +113,6 @@ Test(layers_given, incompatible_weights_are_not_tied)
         FAILS(w, WEFT_EARG, "could not be made");
     }
     cr_assert(!m->child && !root->child && weft_parameter_count(root) == 0);
-    CLEAN(w);
     CLEAN(other);
 }
 
@@ -173,9 +172,9 @@ TABLE_TEST(layers_given, dropped_row_is_dropped_everywhere)
               of(d.m, "e.weight"), ROWS * WIDE);
 }
 
-Test(layers_given, dropped_rows_depend_on_seed_and_path_only)
+CPU_TEST(layers_given, dropped_rows_depend_on_seed_and_path_only)
 {
-    weft *w = open_on(WEFT_CPU), *same = open_on(WEFT_REF), *other = open_with((weft_opts){ .seed = 2 });
+    weft *same = open_on(WEFT_REF), *other = open_with((weft_opts){ .seed = 2 });
     weft_real of_w[ROWS], of_same[ROWS], of_other[ROWS];
     dropping a = dropping_in(w, .25), b = dropping_in(same, .25), c = dropping_in(other, .25);
     weft_dropout(weft_full(same, 1, WEFT_SHAPE(9)), .5, "m.e", false);      /* disturbs nothing */
@@ -188,7 +187,6 @@ Test(layers_given, dropped_rows_depend_on_seed_and_path_only)
             &(weft_embedding_opts){ .rows = 2, .columns = 2, .row_dropout = (double[]){ 1, -.1, NAN }[i] });
         FAILS(w, WEFT_EARG, "row_dropout is");
     }
-    CLEAN(w);
     CLEAN(same);
     CLEAN(other);
 }

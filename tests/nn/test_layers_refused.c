@@ -4,63 +4,49 @@
 #include "core/inside.h"
 #include "layers.h"
 
-typedef struct {
-    weft_linear *linear;
-    weft_embedding *embedding;
-    weft_norm_layer *norm;
-    weft_dropout_layer *drop;
-    weft_mlp *mlp;
-    weft_attention_layer *additive;
-    weft_attention_layer *general;
-    weft_attention_layer *multihead;
-} layers;
-
-static layers all_layers(weft_module *m)
-{
-    return (layers){
-        weft_linear_new(m, "linear", &(weft_linear_opts){ .in = 3, .out = 3 }),
-        weft_embedding_new(
-            m, "embedding",
-            &(weft_embedding_opts){ .rows = 5, .columns = 3, .padding = 0, .has_padding = true }),
-        weft_layer_norm_new(m, "norm", &(weft_layer_norm_opts){ .width = 3 }),
-        weft_dropout_new(m, "drop", &(weft_dropout_opts){ .p = (weft_real).1 }),
-        weft_mlp_new(m, "mlp", &(weft_mlp_opts){ 2, (int64_t[]){ 3, 3, 3 }, WEFT_GELU, (weft_real).1 }),
-        weft_attention_new(
-            m, "additive",
-            &(weft_attention_layer_opts){ .kind = WEFT_ADDITIVE, .dq = 3, .dm = 3, .width = 3 }),
-        weft_attention_new(m, "general",
-                           &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = 3, .dm = 3 }),
-        weft_attention_new(m, "multihead",
-                           &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = 3, .heads = 1 })
-    };
-}
-
-static weft_tensor *run_layer(const layers *l, int i, weft_tensor *x, weft_tensor *memory, weft_tensor **map)
-{
-    switch (i) {
-    case 0: return weft_linear_run(l->linear, x);
-    case 1: return weft_embedding_run(l->embedding, x);
-    case 2:
-        return weft_layer_norm_run(l->norm, x);
-    case 3:
-        return weft_dropout_run(l->drop, x);
-    case 4: return weft_mlp_run(l->mlp, x);
-    case 5:
-        return weft_attention_run(l->additive, x, memory, WEFT_ALL_KEYS, map);
-    case 6:
-        return weft_attention_run(l->general, x, memory, WEFT_ALL_KEYS, map);
-    case 7:
-        return weft_attention_run(l->multihead, x, memory, WEFT_ALL_KEYS, map);
-    }
-    return NULL;
-}
-enum { LAYERS = 8, ATTENTION = 5 };
+enum { LINEAR, EMBEDDING, NORM, DROP, MLP, ATTENTION, MULTIHEAD = ATTENTION + 2, LAYERS };
 static const char *const layer_names[LAYERS] = { "linear", "embedding", "norm",    "drop",
                                                  "mlp",    "additive",  "general", "multihead" };
 
+static void *layer_new(weft_module *m, const char *name, int kind)
+{
+    static const weft_attention_layer_opts attention[] = { { WEFT_ADDITIVE, .dq = 3, .dm = 3, .width = 3 },
+                                                           { WEFT_GENERAL, .dq = 3, .dm = 3 },
+                                                           { WEFT_MULTIHEAD, .width = 3, .heads = 1 } };
+    static const int64_t widths[] = { 3, 3, 3 };
+    switch (kind) {
+    case LINEAR: return weft_linear_new(m, name, &(weft_linear_opts){ .in = 3, .out = 3 });
+    case EMBEDDING:
+        return weft_embedding_new(
+            m, name, &(weft_embedding_opts){ .rows = 5, .columns = 3, .padding = 0, .has_padding = true });
+    case NORM: return weft_layer_norm_new(m, name, &(weft_layer_norm_opts){ .width = 3 });
+    case DROP: return weft_dropout_new(m, name, &(weft_dropout_opts){ .p = (weft_real).1 });
+    case MLP:  return weft_mlp_new(m, name, &(weft_mlp_opts){ 2, widths, WEFT_GELU, (weft_real).1 });
+    default:   return weft_attention_new(m, name, &attention[kind - ATTENTION]);
+    }
+}
+static void all_layers(weft_module *m, void **l)
+{
+    for (int i = 0; i < LAYERS; i++)
+        l[i] = layer_new(m, layer_names[i], i);
+}
+
+static weft_tensor *run_layer(void *const *l, int i, weft_tensor *x, weft_tensor *memory, weft_tensor **map)
+{
+    switch (i) {
+    case LINEAR:    return weft_linear_run(l[i], x);
+    case EMBEDDING: return weft_embedding_run(l[i], x);
+    case NORM:      return weft_layer_norm_run(l[i], x);
+    case DROP:      return weft_dropout_run(l[i], x);
+    case MLP:       return weft_mlp_run(l[i], x);
+    default:        return weft_attention_run(l[i], x, memory, WEFT_ALL_KEYS, map);
+    }
+}
+
 CPU_TEST(layers_refused, messages_name_the_layer)
 {
-    layers l = all_layers(weft_submodule_new(weft_module_new(w, "net"), "part"));
+    void *l[LAYERS];
+    all_layers(weft_submodule_new(weft_module_new(w, "net"), "part"), l);
     for (int i = 0; i < LAYERS; i++)
         for (int kind = 0; kind < 2; kind++) {
             char place[64];
@@ -73,7 +59,7 @@ CPU_TEST(layers_refused, messages_name_the_layer)
                 continue;                        /* dropout takes any width */
             if (i == 1 && kind == 0)
                 x[0] = weft_ints(w, (int32_t[]){ 0, 5 }, WEFT_SHAPE(2));      /* an id too large */
-            weft_tensor *y = run_layer(&l, i, x[kind], memory, &map);
+            weft_tensor *y = run_layer(l, i, x[kind], memory, &map);
             cr_assert(y && weft_numel(y) == 0, "%s, kind %d", layer_names[i], kind);
             cr_assert(strstr(weft_error_message(w), place), "%s, kind %d: %s", place, kind,
                       weft_error_message(w));
@@ -84,7 +70,8 @@ CPU_TEST(layers_refused, messages_name_the_layer)
 
 CPU_TEST(layers_refused, invalid_memories_are_refused)
 {
-    layers l = all_layers(weft_module_new(w, "net"));
+    void *l[LAYERS];
+    all_layers(weft_module_new(w, "net"), l);
     for (int i = ATTENTION; i < LAYERS; i++)
         for (int kind = 0; kind < 6; kind++) {
             weft_tensor *q = ragged(w, 3, &some), *plain = weft_zeros(w, WEFT_SHAPE(N, 3));
@@ -97,13 +84,13 @@ CPU_TEST(layers_refused, invalid_memories_are_refused)
                         { weft_zeros(w, WEFT_SHAPE(3, 3)), q, "3, memory of 4 sequences" },
                         { weft_zeros(w, WEFT_SHAPE(N, 3, 3, 1)), q, "rank 2" } };
             weft_tensor *map = NULL;
-            run_layer(&l, i, bad[kind].q, bad[kind].memory, &map);
+            run_layer(l, i, bad[kind].q, bad[kind].memory, &map);
             cr_assert(map && !weft_ok(w) && strstr(weft_error_message(w), bad[kind].part) &&
                           strstr(weft_error_message(w), layer_names[i]),
                       "%s, kind %d: %s", layer_names[i], kind, weft_error_message(w));
             weft_recover(w);
         }
-    weft_attention_run(l.multihead, ragged(w, 3, &some), ragged(w, 3, &some), (weft_causal)7, NULL);
+    weft_attention_run(l[MULTIHEAD], ragged(w, 3, &some), ragged(w, 3, &some), (weft_causal)7, NULL);
     FAILS(w, WEFT_EARG, "weft_causal");
 }
 
@@ -159,45 +146,23 @@ CPU_TEST(layers_refused, invalid_options_are_refused)
     cr_assert(!m->child && !m->first && m->n == 0, "a failed layer left parameters");
 }
 
-static uint64_t one_layer(weft_module *m, int kind)                /* how many numbers it trains */
+static void one_layer(weft_module *m, int kind)
 {
-    static const int64_t widths[] = { 2, 3, 2 };
-    switch (kind) {
-    case 0:  weft_linear_new(m, "x", &(weft_linear_opts){ .in = 2, .out = 3 }); break;
-    case 1:
-        weft_embedding_new(
-            m, "x", &(weft_embedding_opts){ .rows = 4, .columns = 2, .padding = 1, .has_padding = true });
-        break;
-    case 2:
-        weft_layer_norm_new(m, "x", &(weft_layer_norm_opts){ .width = 3 });
-        break;
-    case 3:
-        weft_dropout_new(m, "x", &(weft_dropout_opts){ 0 });
-        break;
-    case 4:  weft_mlp_new(m, "x", &(weft_mlp_opts){ 2, widths, WEFT_RELU, 0 }); break;
-    case 5:
-        weft_attention_new(
-            m, "x", &(weft_attention_layer_opts){ .kind = WEFT_ADDITIVE, .dq = 2, .dm = 3, .width = 4 });
-        break;
-    case 6:
-        weft_attention_new(m, "x", &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = 2, .dm = 3 });
-        break;
-    case 7:
-        weft_attention_new(m, "x",
-                           &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = 4, .heads = 2 });
-        break;
-    case 8:  weft_lstm_new(m, "x", &(weft_rnn_opts){ .input = 2, .hidden = 3, .bidirectional = true }); break;
-    case 9:  weft_parameter(m, "x", WEFT_SHAPE(3, 5), (weft_init){ WEFT_INIT_ORTHOGONAL, 1, 0 }); break;
-    default: weft_ema_new(m, (weft_real).9); break;
-    }
-    return (uint64_t)weft_parameter_numel(m);
+    if (kind < LAYERS)
+        layer_new(m, "x", kind);
+    else if (kind == LAYERS)
+        weft_lstm_new(m, "x", &(weft_rnn_opts){ .input = 2, .hidden = 3, .bidirectional = true });
+    else if (kind == LAYERS + 1)
+        weft_parameter(m, "x", WEFT_SHAPE(3, 5), (weft_init){ WEFT_INIT_ORTHOGONAL, 1, 0 });
+    else
+        weft_ema_new(m, (weft_real).9);
 }
 
 /* The name of a failed module can be used again. Modules created before and after keep their initial
  * values. */
 Test(layers_refused, name_is_free_after_a_failure)
 {
-    for (int kind = 0; kind <= 10; kind++)
+    for (int kind = 0; kind <= LAYERS + 2; kind++)
         for (int64_t n = 1, failed = 0;; n++) {
             weft *w = open_on(WEFT_CPU), *v = open_on(WEFT_CPU);
             weft_module *m = weft_module_new(w, "m"), *same = weft_module_new(v, "m");
@@ -236,13 +201,14 @@ Test(layers_refused, name_is_free_after_a_failure)
 CPU_TEST(layers_refused, step_survives_failure_of_each_allocation)
 {
     weft_module *m = weft_module_new(w, "m");
-    layers l = all_layers(m);
+    void *l[LAYERS];
+    all_layers(m, l);
     for (int64_t n = 1, done = 0; !done; n++) {
         weft_tensor *map;
         fail_take(w, n);
         for (int i = 0; i < LAYERS; i++) {
             weft_tensor *x = i == 1 ? weft_arange(w, 0, 4, 1) : ragged(w, 3, &some),
-                        *y = run_layer(&l, i, x, x, &map);
+                        *y = run_layer(l, i, x, x, &map);
             /* only dropout trains nothing */
             weft_backward(weft_add(weft_sum_all(y), weft_sum_all(weft_parameter_at(m, 0, NULL))));
         }

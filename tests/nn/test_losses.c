@@ -84,9 +84,8 @@ TABLE_TEST(losses, ignore_nan_where_the_mask_is_zero)
 }
 
 /* A mask [FEATURES] or of rank 0 broadcasts, and the weight is its sum over all elements. */
-Test(losses, broadcast_the_mask)
+REF_TEST(losses, broadcast_the_mask)
 {
-    weft *w = open_on(WEFT_REF);
     data d = data_of(MSE);
     const weft_real few[FEATURES] = { 1, 0, .5 };
     double sum = 0;
@@ -101,12 +100,10 @@ Test(losses, broadcast_the_mask)
         close_to("mask", got, ((weft_real[]){ (weft_real)sum, TOKENS * 1.5, TOKENS * FEATURES / 2. }), 3,
                  TOL(1e-12, 2e-6));
     }
-    CLEAN(w);
 }
 
-Test(losses, are_zero_without_weight)
+REF_TEST(losses, are_zero_without_weight)
 {
-    weft *w = open_on(WEFT_REF);
     weft_tensor *none = weft_zeros(w, WEFT_SHAPE(0, 2)), *two = weft_full(w, 2, WEFT_SHAPE(3)),
                 *zero = weft_zeros(w, WEFT_SHAPE(3));
     weft_loss empty = weft_mse(none, none, NULL),
@@ -114,14 +111,12 @@ Test(losses, are_zero_without_weight)
     cr_assert_eq(weft_item(weft_mean_loss(empty)), 0);
     cr_assert_eq(weft_item(weft_mean_loss(hidden)), 0);
     cr_assert_eq(weft_item(hidden.weight), 0);
-    CLEAN(w);
 }
 
 /* For a target of 0, a prediction of 0 has loss 0 and gradient 0. Any other prediction has loss 2 in smape
  * and an infinite loss in mape. */
-Test(losses, smape_and_mape_are_defined_at_target_zero)
+REF_TEST(losses, smape_and_mape_are_defined_at_target_zero)
 {
-    weft *w = open_on(WEFT_REF);
     weft_tensor *x = weft_reals(w, (weft_real[]){ 0, 3, 1 }, WEFT_SHAPE(3)),
                 *y = weft_reals(w, (weft_real[]){ 0, 3, 2 }, WEFT_SHAPE(3)), *g;
     weft_loss l[] = { weft_smape(x, y, NULL), weft_mape(x, y, NULL) };
@@ -134,13 +129,11 @@ Test(losses, smape_and_mape_are_defined_at_target_zero)
     weft_tensor *one_ = weft_scalar(w, 1), *none = weft_scalar(w, 0);
     cr_assert_eq(weft_item(weft_smape(one_, none, NULL).sum), 2);
     cr_assert(isinf(weft_item(weft_mape(one_, none, NULL).sum)));
-    CLEAN(w);
 }
 
 /* Large logits lose no precision. The gradient at logit 0 is sigmoid(0) - y. */
-Test(losses, bce_is_accurate_for_large_logits)
+REF_TEST(losses, bce_is_accurate_for_large_logits)
 {
-    weft *w = open_on(WEFT_REF);
     weft_tensor *x = weft_reals(w, (weft_real[]){ 80, -80, 80, 0 }, WEFT_SHAPE(4)), *g;
     weft_tensor *y = weft_reals(w, (weft_real[]){ 1, 0, 0, 1 }, WEFT_SHAPE(4));
     weft_loss l = weft_bce_with_logits(x, y, NULL);
@@ -149,7 +142,6 @@ Test(losses, bce_is_accurate_for_large_logits)
     close_to("gradient", numbers(g), ((weft_real[]){ 0, 0, 1, (weft_real)-.5 }), 4, 1e-6);
     weft_tensor *sure = weft_scalar(w, 80), *one_ = weft_scalar(w, 1);
     cr_assert_float_eq((double)weft_item(weft_bce_with_logits(sure, one_, NULL).sum) / exp(-80), 1, 1e-4);
-    CLEAN(w);
 }
 
 /* ---- quantiles: values are in tests/golden/layers.json ---- */
@@ -166,9 +158,8 @@ TABLE_TEST(losses, quantile_loss_matches_plain_loops)
     }
 }
 
-Test(losses, refuse_invalid_arguments)
+REF_TEST(losses, refuse_invalid_arguments)
 {
-    weft *w = open_on(WEFT_REF);
 #define BAD(status, part, call)                                                              \
     do {                                                                                     \
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(4, 3)), *y = weft_zeros(w, WEFT_SHAPE(4)), \
@@ -207,5 +198,4 @@ Test(losses, refuse_invalid_arguments)
         weft_cross_entropy(x, i, &(weft_ce_opts){ .mask = x }));
     cr_assert_not_null(weft_mse(NULL, NULL, NULL).sum);
     cr_assert_not_null(weft_cross_entropy(NULL, NULL, NULL).sum);
-    CLEAN(w);
 }

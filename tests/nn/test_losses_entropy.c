@@ -60,9 +60,8 @@ TABLE_TEST(losses_entropy, matches_plain_loops)
 
 /* More axes before the classes are more rows. Any class may be ignored, also 0. If all are ignored, sum and
  * weight are 0. */
-Test(losses_entropy, accepts_each_shape)
+REF_TEST(losses_entropy, accepts_each_shape)
 {
-    weft *w = open_on(WEFT_REF);
     ce_data d = ce_data_of(ce_of(0));
     weft_tensor *flat = weft_reals(w, d.logits, WEFT_SHAPE(TOKENS, CLASSES)),
                 *y = weft_ints(w, d.target, WEFT_SHAPE(TOKENS));
@@ -74,7 +73,6 @@ Test(losses_entropy, accepts_each_shape)
     weft_tensor *all = weft_ints(w, NULL, WEFT_SHAPE(TOKENS));
     weft_loss l = weft_cross_entropy(flat, all, &zero);
     cr_assert(weft_item(l.sum) == 0 && weft_item(l.weight) == 0 && weft_item(weft_mean_loss(l)) == 0);
-    CLEAN(w);
 }
 
 Test(losses_entropy, refuses_invalid_arguments)
@@ -143,11 +141,10 @@ static void apart(data *d, kind k)               /* no |difference| near 0 or 0.
     }
 }
 
-Test(losses_entropy, gradients_match_central_differences, .timeout = 60)
+CPU_TEST(losses_entropy, gradients_match_central_differences, .timeout = 60)
 {
     if (sizeof(weft_real) != 8)
         return;                                  /* differences of floats prove nothing */
-    weft *w = open_on(WEFT_CPU);
     for (int k = 0; k <= LOSSES + 1; k++)
         for (int layout = 0; layout < 3; layout++) {
             data d = data_of(MSE);
@@ -161,14 +158,12 @@ Test(losses_entropy, gradients_match_central_differences, .timeout = 60)
             c.mask = laid(w, d.mask, 1, layout);
             derivatives(w, k < LOSSES ? names[k] : "quantile", &c, x, 3);
         }
-    CLEAN(w);
 }
 
-Test(losses_entropy, entropy_gradients_match_central_differences, .timeout = 60)
+CPU_TEST(losses_entropy, entropy_gradients_match_central_differences, .timeout = 60)
 {
     if (sizeof(weft_real) != 8)
         return;
-    weft *w = open_on(WEFT_CPU);
     for (int how = 0; how < 16; how++)
         for (int layout = 0; layout < 3; layout++) {
             ce_data d = ce_data_of(ce_of(how));
@@ -181,5 +176,4 @@ Test(losses_entropy, entropy_gradients_match_central_differences, .timeout = 60)
             weft_tensor *x[] = { laid(w, d.logits, CLASSES, layout), c.classes, c.classes };
             derivatives(w, "cross entropy", &c, x, 1);
         }
-    CLEAN(w);
 }

@@ -13,13 +13,6 @@ static int best_of(const weft_real *x)
     return at;
 }
 
-static weft_tensor *in_layout(weft_tensor *x, int layout)
-{
-    static const int32_t row[SEQUENCES] = { 0, 0, 1, 0, 2 }, column[SEQUENCES] = { 0, 3, 0, 3, 1 };
-    static const weft_placement place = { 3, 6, row, column };
-    return layout == 1 ? weft_to_layout(x, WEFT_PACKED) : layout == 2 ? x : weft_to_rows(x, &place);
-}
-
 /* ---- accuracies and confusion ---- */
 typedef struct { weft_real scores[TOKENS * CLASSES], mask[TOKENS]; int32_t target[TOKENS]; } data;
 
@@ -97,9 +90,8 @@ TABLE_TEST(metrics, accuracy_and_confusion_match_plain_loops, .init = unchecked)
     }
 }
 
-Test(metrics, accuracy_refuses_invalid_arguments)
+REF_TEST(metrics, accuracy_refuses_invalid_arguments)
 {
-    weft *w = open_on(WEFT_REF);
     weft_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, NULL, WEFT_SHAPE(1)), NULL);
     FAILS(w, WEFT_ESHAPE, "accuracy: scores [4, 3], classes [1] of ints");
     weft_sequence_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, NULL, WEFT_SHAPE(4)), NULL);
@@ -113,7 +105,6 @@ Test(metrics, accuracy_refuses_invalid_arguments)
     for (int n = 1; n < 200; n++)                /* all right is 1, not nearly */
         cr_assert_eq(weft_item(weft_ratio_value((weft_ratio){ weft_scalar(w, n), weft_scalar(w, n) })), 1);
     cr_assert_not_null(weft_sequence_accuracy(NULL, NULL, NULL).right);
-    CLEAN(w);
 }
 
 CPU_TEST(metrics, confusion_accepts_an_empty_batch)

@@ -28,9 +28,8 @@ static void check_layer(weft_module *root, int i)
 }
 
 /* With lists instead of a table and counts, each part of this takes minutes. */
-Test(module_names, many_names_take_linear_time, .timeout = 60)
+CPU_TEST(module_names, many_names_take_linear_time, .timeout = 60)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *root = weft_module_new(w, "net");
     int n = CHECK_SANITIZED ? 4000 : 20000, half = n / 2;
     make_many(root, half);
@@ -48,12 +47,10 @@ Test(module_names, many_names_take_linear_time, .timeout = 60)
     weft_ema *a = weft_ema_new(root, .5);
     cr_assert_not_null(a);
     cr_assert(weft_buffer_count(root) == n + 2 * n && weft_parameter_count(root) == 2 * n);
-    CLEAN(w);
 }
 
-Test(module_names, single_submodules_take_linear_time, .timeout = 60)
+CPU_TEST(module_names, single_submodules_take_linear_time, .timeout = 60)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *root = weft_module_new(w, "net");
     int n = CHECK_SANITIZED ? 2000 : 20000;
     char name[32];
@@ -65,7 +62,6 @@ Test(module_names, single_submodules_take_linear_time, .timeout = 60)
         weft_optim_free(weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1 }));
         weft_zero_grad(m);
     }
-    CLEAN(w);
 }
 
 /* A failed layer releases its names, numbers and counts. */

@@ -325,7 +325,7 @@ CPU_TEST(modules, invalid_shapes_are_refused)
 }
 
 /* ---- printing ---- */
-Test(modules, tree_is_printed_as_a_table)
+CPU_TEST(modules, tree_is_printed_as_a_table)
 {
     static const char want[] =
         "net             shape     parameters\n"
@@ -344,7 +344,6 @@ Test(modules, tree_is_printed_as_a_table)
     static const char of_nothing[] = "net.empty   shape    parameters\n"
                                      "total                         0\n";
     char text[1000] = "";
-    weft *w = open_on(WEFT_CPU);
     weft_module *net = weft_module_new(w, "net"), *encoder = weft_submodule_new(net, "encoder"),
                 *decoder = weft_submodule_new(net, "decoder");
     weft_tensor *p = weft_parameter(encoder, "weight", WEFT_SHAPE(3, 4), unit);
@@ -361,5 +360,4 @@ Test(modules, tree_is_printed_as_a_table)
         fclose(file);
         cr_assert_str_eq(text, printed[i].want, "%s", text);
     }
-    CLEAN(w);
 }

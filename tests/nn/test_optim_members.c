@@ -1,16 +1,8 @@
 /* test_optim_members.c - tests which parameters an optimiser steps: also those created after it, only those
  * that a loss has reached, and none that has another optimiser. The references are a run whose optimiser was
  * created last, and the rule by hand. */
-#include <unistd.h>
 #include "optim_model.h"
-
-static char path[2][160];                        /* files of this process */
-static void name_files(void)
-{
-    for (int i = 0; i < 2; i++)
-        snprintf(path[i], sizeof path[i], "%s/weft_members_%d_%d.h5", P_tmpdir, (int)getpid(), i);
-}
-static void remove_files(void) { unlink(path[0]), unlink(path[1]); }
+#include "tests/io/files.h"
 
 static weft_tensor *vector(weft_module *m, const char *name, int64_t n)
 {
@@ -172,21 +164,11 @@ static void some_steps(weft_module *m, weft_optim *o, int from, int to)
     OK(w);
 }
 
-static bool same_files(void)
-{
-    static char a[1 << 17], b[1 << 17];
-    FILE *one = fopen(path[0], "rb"), *two = fopen(path[1], "rb");
-    cr_assert(one && two);
-    size_t n = fread(a, 1, sizeof a, one), m = fread(b, 1, sizeof b, two);
-    fclose(one), fclose(two);
-    return n > 512 && n == m && !memcmp(a, b, n);
-}
-
 Test(members, late_parameters_are_saved_and_resumed)
 {
-    name_files();
+    const char *path[] = { in_folder("0"), in_folder("1") };
     FOR_DEVICES(w)
-        for (int r = SGD_NESTEROV; r < RULES; r++)
+        for (int r = 0; r < RULES; r++)
             for (int stepped = 0; stepped < 2; stepped++) {
                 weft_module *m = weft_module_new(w, "net"), *again = weft_module_new(w, "net");
                 vector(m, "p", 7);
@@ -194,19 +176,19 @@ Test(members, late_parameters_are_saved_and_resumed)
                 some_steps(m, o, 0, 3);
                 vector(m, "q", 33), vector(m, "r", 5);
                 some_steps(m, o, 3, stepped ? 5 : 3);            /* also saved before their first step */
-                cr_assert_eq(weft_save(path[0], m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
+                DOES(weft_save(path[0], m, o, NULL, 0));
                 /* and loaded into an optimiser that has not seen one */
                 weft_optim *p = rule_new(again, r, .01);
                 vector(again, "p", 7), vector(again, "q", 33), vector(again, "r", 5);
-                cr_assert_eq(weft_load(path[0], again, p, NULL, 0), WEFT_OK, "%s", weft_file_message());
+                DOES(weft_load(path[0], again, p, NULL, 0));
                 some_steps(m, o, 5, 9);
-                cr_assert_eq(weft_save(path[0], m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
+                DOES(weft_save(path[0], m, o, NULL, 0));
                 some_steps(again, p, 5, 9);
                 w->random.draw -= 4;                    /* both files at one number of steps */
-                cr_assert_eq(weft_save(path[1], again, p, NULL, 0), WEFT_OK, "%s", weft_file_message());
-                cr_assert(same_files(), "resumed with late parameters, rule %d", r);
+                DOES(weft_save(path[1], again, p, NULL, 0));
+                cr_assert(equal_files(path[0], path[1]), "resumed with late parameters, rule %d", r);
             }
-    remove_files();
+    end_folder();
 }
 
 /* ---- one optimiser a parameter ---- */

@@ -151,11 +151,11 @@ static void update(weft__device *d, int64_t n, const weft__update *u, const weft
     weft__ref.update(d, n, u, past, g, dx, m, v, a, x);
 }
 
-Test(reached, phases_update_their_own_runs)
+REF_TEST(reached, phases_update_their_own_runs)
 {
-    weft__kernels counting = weft__ref;
+    static weft__kernels counting;
+    counting = weft__ref;
     counting.update = update;
-    weft *w = open_on(WEFT_REF);
     w->dev.k = &counting;
     weft_module *m = weft_module_new(w, "net"),
                 *part[] = { weft_submodule_new(m, "one"), weft_submodule_new(m, "two") };
@@ -175,5 +175,4 @@ Test(reached, phases_update_their_own_runs)
         cr_assert_eq(updates, t == 5 ? 2 : 1);
         weft_clear(w);
     }
-    CLEAN(w);
 }

@@ -1,10 +1,7 @@
 /* test_optim_recover.c - tests recovery after ten bad steps: saving, loading and further steps. Also tests
  * settings and gradients that would silently make parameters NaN. */
-#include <unistd.h>
 #include "optim_model.h"
-
-static char path[160];                           /* a file of this process, until it is unlinked */
-static void name_file(void) { snprintf(path, sizeof path, "%s/weft_recover_%d.h5", P_tmpdir, (int)getpid()); }
+#include "tests/io/files.h"
 
 static void good_step(model *a, weft_optim *o, int t)
 {
@@ -76,34 +73,34 @@ TABLE_TEST(recover, optimiser_may_end_before)
 
 Test(recover, saving_does_not_fail_the_context)
 {
-    name_file();
+    const char *path = in_folder("a.h5");
     FOR_DEVICES(w) {
         model a = model_in(w);
         weft_optim *o = weft_adam_new(a.m, NULL);
         diverged(&a, o);
-        cr_assert_eq(weft_save(path, a.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
+        DOES(weft_save(path, a.m, o, NULL, 0));
         OK(w);
         bad_steps(&a, o, 1);
         cr_assert(weft_ok(w) && weft_optim_skipped(o, NULL) == 11 && weft_ok(w), "%s", weft_error_message(w));
     }
-    unlink(path);
+    end_folder();
 }
 
 /* A diverged run reloads its last file and continues like a run that started from it. */
 Test(recover, diverged_run_continues_from_its_last_file)
 {
-    name_file();
+    const char *path = in_folder("a.h5");
     FOR_DEVICES(w) {
         model a = model_in(w), b = model_in(w);
         weft_optim *o = weft_adam_new(a.m, NULL), *p = weft_adam_new(b.m, NULL);
         for (int t = 0; t < 3; t++)
             good_step(&a, o, t);
-        cr_assert_eq(weft_save(path, a.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
+        DOES(weft_save(path, a.m, o, NULL, 0));
         for (int t = 3; t < 40; t++)
             good_step(&a, o, t);
         diverged(&a, o);
-        cr_assert_eq(weft_load(path, a.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
-        cr_assert_eq(weft_load(path, b.m, p, NULL, 0), WEFT_OK, "%s", weft_file_message());
+        DOES(weft_load(path, a.m, o, NULL, 0));
+        DOES(weft_load(path, b.m, p, NULL, 0));
         OK(w);
         cr_assert(weft_optim_steps(o) == 3 && weft_optim_skipped(o, NULL) == 0 && !*bad_parameter(o));
         for (int t = 3; t < 6; t++) {
@@ -111,31 +108,30 @@ Test(recover, diverged_run_continues_from_its_last_file)
             same_values("after going back", &a, everything(&b));
         }
     }
-    unlink(path);
+    end_folder();
 }
 
 /* The file functions also read the counts of a GPU. They do not fail the context. A query of the counts
  * does. */
-Test(recover, file_functions_read_the_counts_and_do_not_fail)
+REF_TEST(recover, file_functions_read_the_counts_and_do_not_fail)
 {
-    weft__kernels far = weft__ref;
+    static weft__kernels far;
+    far = weft__ref;
     far.synchronous = false;
-    name_file();
-    weft *w = open_on(WEFT_REF);
+    const char *path = in_folder("a.h5");
     w->dev.k = &far;
     model a = model_in(w);
     weft_optim *o = weft_adam_new(a.m, NULL);
     bad_steps(&a, o, 12);
-    cr_assert_eq(weft_save(path, a.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
+    DOES(weft_save(path, a.m, o, NULL, 0));
     OK(w);
     weft_optim_skipped(o, NULL);
     FAILS(w, WEFT_ENUMERIC, "12 steps in a row");
     bad_steps(&a, o, 3);
-    cr_assert_eq(weft_load(path, a.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
+    DOES(weft_load(path, a.m, o, NULL, 0));
     cr_assert(weft_optim_skipped(o, NULL) == 12 && weft_ok(w), "the load must succeed: %s",
               weft_error_message(w));
-    CLEAN(w);
-    unlink(path);
+    end_folder();
 }
 
 /* ---- numbers that poison ---- */

@@ -7,7 +7,7 @@
 #define LARGE TOL(INF, 1e39)
 #define SMALL TOL(-1, 1e-50)
 
-Test(optim_refused, invalid_options_are_refused)
+REF_TEST(optim_refused, invalid_options_are_refused)
 {
     static const struct { weft_sgd_opts o; const char *part; } sgd[] = {
         { { .lr = -1 }, "sgd: lr -1; expected a finite number, 0 or more" },
@@ -28,7 +28,6 @@ Test(optim_refused, invalid_options_are_refused)
         { { .eps = WEFT_ZERO }, "adam: eps 0" },
         { { .eps = INF }, "adam: eps inf; expected a finite number above 0" },
         { { .eps = SMALL }, "adam: eps" } };
-    weft *w = open_on(WEFT_REF);
     model a = model_in(w);
     for (int i = 0; i < COUNT(sgd); i++) {
         weft_sgd_new(a.m, &sgd[i].o);
@@ -42,10 +41,9 @@ Test(optim_refused, invalid_options_are_refused)
         weft_adam_new(a.m, &adam[i].o);
         FAILS(w, WEFT_EARG, adam[i].part);
     }
-    CLEAN(w);
 }
 
-Test(optim_refused, invalid_rates_groups_and_norms_are_refused)
+REF_TEST(optim_refused, invalid_rates_groups_and_norms_are_refused)
 {
     static const struct { double lr; const char *part; } rates[] = {
         { -1, "optim_set_lr: -1" }, { LARGE, "optim_set_lr: inf; expected a finite number, 0 or more" },
@@ -59,7 +57,6 @@ Test(optim_refused, invalid_rates_groups_and_norms_are_refused)
     static const struct { double max, power; const char *part; } norms[] = {
         { 1, 3, "clip_grad_norm: norm 3" }, { NAN, 0, "limit nan" }, { SMALL, 2, "limit" },
         { 0, 0, "norm 2, limit 0; expected a norm of 1, 2 (or 0) or INFINITY, and a limit above 0" } };
-    weft *w = open_on(WEFT_REF);
     model a = model_in(w);
     weft_optim *o = weft_sgd_new(a.m, NULL);
     for (int i = 0; i < COUNT(rates); i++) {
@@ -77,7 +74,6 @@ Test(optim_refused, invalid_rates_groups_and_norms_are_refused)
     weft_ema_new(a.m, 2);
     FAILS(w, WEFT_EARG, "decay 2");
     cr_assert_eq(weft_optim_lr(o), (weft_real)1e-3);
-    CLEAN(w);
 }
 
 /* On a device that is not the host a whole training step reads nothing back; ten bad steps are found out
@@ -101,13 +97,13 @@ static weft_tensor *whole_loss(const model *a)
     return weft_add(weft_mean_loss(l), weft_mean_loss(m));
 }
 
-Test(optim_refused, step_does_not_wait_for_the_device, .init = unchecked)
+REF_TEST(optim_refused, step_does_not_wait_for_the_device, .init = unchecked)
 {
-    weft__kernels far = weft__ref;
+    static weft__kernels far;
+    far = weft__ref;
     far.synchronous = false;
     far.download = download;
     far.wait = wait;
-    weft *w = open_on(WEFT_REF);
     w->dev.k = &far;
     model a = model_in(w);
     weft_optim *o = weft_adamw_new(a.m, NULL);
@@ -131,5 +127,4 @@ Test(optim_refused, step_does_not_wait_for_the_device, .init = unchecked)
     cr_assert_eq(weft_optim_skipped(o, NULL), 10);
     cr_assert_eq(waits, 1);
     FAILS(w, WEFT_ENUMERIC, "10 steps in a row, first in enc.bias");
-    CLEAN(w);
 }
