@@ -172,7 +172,7 @@ static void count_dropouts(const weft_tensor *y, const char *name, void *user)
 
 /* Dropout is where the original has it: between layers of an LSTM, twice in a GRN, before a GLU, after
  * attention (whose weights have their own inside), in an MLP; not in the last gate of a TFT. */
-Test(forecast_models, drop_where_the_original_does)
+CPU_TEST(forecast_models, drop_where_the_original_does)
 {
     enum {
         GRN = 2,
@@ -194,7 +194,6 @@ Test(forecast_models, drop_where_the_original_does)
                    HEAD + GLU + GRN,
         [XTFT] = PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + HEAD + GLU + GRN
     };
-    weft *w = open_on(WEFT_CPU);
     for (int kind = 0; kind < MODELS; kind++)
         for (int training = 0; training < 2; training++) {
             weft_forecaster *f =
@@ -212,7 +211,6 @@ Test(forecast_models, drop_where_the_original_does)
                       training * places[kind]);
         }
     weft_set_training(w, true);
-    CLEAN(w);
 }
 
 /* ---- options ---- */
@@ -280,7 +278,7 @@ typedef struct {
     weft_transformer_lstm_opts transformer;
 } options;
 
-Test(forecast_models, refuse_invalid_options)
+CPU_TEST(forecast_models, refuse_invalid_options)
 {
     static const int64_t widths[] = { 2 };
 #define SEQ(...)         { .kind = ENCODER_DECODER, .seq = { 1, 1, __VA_ARGS__ } }
@@ -299,7 +297,6 @@ Test(forecast_models, refuse_invalid_options)
           "num_mlp_hidden 2147483647; expected 0 .. 9998" },
         { SEQ(.dropout = 1), WEFT_EARG, "encoder_decoder_lstm: dropout 1" },
     };
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     for (int i = 0; i < COUNT(bad); i++) {
         const options *o = &bad[i].o;
@@ -310,10 +307,9 @@ Test(forecast_models, refuse_invalid_options)
         FAILS(w, bad[i].status, bad[i].text);
     }
     cr_assert(!m->child, "a refused model left parameters");
-    CLEAN(w);
 }
 
-Test(forecast_models, refuse_invalid_series)
+CPU_TEST(forecast_models, refuse_invalid_series)
 {
     const weft_lengths wrong = { .n = 5, .len = (const int32_t[]){ 1, 2, 99, 1, 1 } };
     static const struct { form as; int model; weft_status status; const char *text; } bad[] = {
@@ -326,7 +322,6 @@ Test(forecast_models, refuse_invalid_series)
         { { 0 }, 1, WEFT_ESHAPE, "fixed is NULL; expected [5, 2]" },
         { { 0 }, 2, WEFT_EARG, "ctxt_seq_len" },
     };
-    weft *w = open_on(WEFT_CPU);
     const weft_tft_opts unsure = { PAST, FUTURE, 1, 2, 1, 1, 1, .output_dim = 1 };
     weft_forecaster *models[] = { forecaster_new(weft_module_new(w, "m"), ATTENTION, (wish){ .fixed = 0 }),
                                   forecaster_new(weft_module_new(w, "t"), TFT, (wish){ .fixed = 2 }),
@@ -341,5 +336,4 @@ Test(forecast_models, refuse_invalid_series)
         weft_forecast_run(models[bad[i].model], i ? &s : NULL, NULL);
         FAILS(w, bad[i].status, bad[i].text);
     }
-    CLEAN(w);
 }

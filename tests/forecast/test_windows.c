@@ -270,10 +270,9 @@ Test(windows, repeat_by_seed_and_resume)
     CLEAN(b);
 }
 
-Test(windows, add_noise_except_to_time_and_masked_columns)
+CPU_TEST(windows, add_noise_except_to_time_and_masked_columns)
 {
     weft_frame f = series_random(3, (int64_t[]){ 60, 5, 70 });
-    weft *w = open_on(WEFT_CPU);
     weft_features_opts fo = series_features;
     fo.masked = masked;
     weft_windows *v = windows_of(
@@ -306,7 +305,6 @@ Test(windows, add_noise_except_to_time_and_masked_columns)
     cr_assert(fabs(sqrt(past / n) - .1) < .01 && fabs(sqrt(future / m) - .4) < .05, "%g, %g", sqrt(past / n),
               sqrt(future / m));
     weft_frame_free(&f);
-    CLEAN(w);
 }
 
 /* ---- padded ---- */
@@ -362,16 +360,13 @@ CPU_TEST(windows, accept_an_empty_batch)
 TABLE_TEST(windows, return_predictions_in_the_units_of_the_series)
 {
     weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
-    const weft_transform t[] = {
-        { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, .depends_on = "u" },
-        { .column = "y", .kind = WEFT_DELTA }
-    };
+    const weft_transform t[] = { { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, .depends_on = "u" },
+                                 { .column = "y", .kind = WEFT_DELTA } };
     weft_features_opts o = series_features;
     o.transforms = t;
     o.n = 2;
     weft_windows *v = windows_of(
-        w, &o, &f,
-        &(weft_windows_opts){ .stride = 3, .min_context = 1, .min_horizon = 1, .shorten = true });
+        w, &o, &f, &(weft_windows_opts){ .stride = 3, .min_context = 1, .min_horizon = 1, .shorten = true });
     for (int k = 0; k < 10; k++) {
         int32_t index[5];
         for (int i = 0; i < 5; i++)
@@ -387,8 +382,8 @@ TABLE_TEST(windows, return_predictions_in_the_units_of_the_series)
             weft_window a = weft_window_at(v, index[i]);
             for (int32_t r = 0; r < l.len[i]; r++, at += 2) {
                 double want = weft_frame_column(&f, "y")[f.start[a.series] + a.origin + r];
-                cr_assert(fabs(at[0] - want) < TOL(1e-9, 1e-4) && at[1] == at[0], "%g, expected %g",
-                          at[0], want);
+                cr_assert(fabs(at[0] - want) < TOL(1e-9, 1e-4) && at[1] == at[0], "%g, expected %g", at[0],
+                          want);
             }
         }
         weft_clear(w);
@@ -421,9 +416,8 @@ CPU_TEST(windows, keep_their_values_after_a_new_fit)
 }
 
 /* ---- time ---- */
-Test(windows, compute_time_of_even_steps_exactly)
+CPU_TEST(windows, compute_time_of_even_steps_exactly)
 {
-    weft *w = open_on(WEFT_REF);
     for (int k = 0; k < 2; k++) {
         weft_features_opts o = { .context = 3,
                                  .horizon = 2,
@@ -449,5 +443,4 @@ Test(windows, compute_time_of_even_steps_exactly)
                  5, 1e-5);
         weft_frame_free(&f);
     }
-    CLEAN(w);
 }

@@ -85,23 +85,22 @@ static void is_as_searched(const weft_decoded *d, int s, int prefix, const weft_
     }
 }
 
-Test(beam, every_hypothesis_matches_the_definition)
+TABLE_TEST(beam, every_hypothesis_matches_the_definition)
 {
     static const double penalties[] = { 0, .6, 1, 2, -.5 };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(penalties); i++)
-            for (int beams = 2; beams <= MOST; beams++) {
-                weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT, .beams = beams,
-                                       .length_penalty = penalties[i],
-                                       .best = (beams * 5 + i) % (beams + 1) };
-                model_user u = { .searching = true };
-                weft_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
-                OK(w);
-                for (int s = 0; s < N; s++)
-                    is_as_searched(&d, s, 0, &o);
-                weft_decoded_free(&d);
-                weft_clear(w);
-            }
+    for (int i = 0; i < COUNT(penalties); i++)
+        for (int beams = 2; beams <= MOST; beams++) {
+            weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT, .beams = beams,
+                                   .length_penalty = penalties[i],
+                                   .best = (beams * 5 + i) % (beams + 1) };
+            model_user u = { .searching = true };
+            weft_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
+            OK(w);
+            for (int s = 0; s < N; s++)
+                is_as_searched(&d, s, 0, &o);
+            weft_decoded_free(&d);
+            weft_clear(w);
+        }
 }
 
 /* ---- prompts ---- */
@@ -131,37 +130,35 @@ static double greedy_score(int s, int prefix, const weft_decoded *d)
     return d->len[s] < LIMIT ? sum + log_p(s, prefix, END) : sum;
 }
 
-Test(beam, prompts_may_have_different_lengths)
+TABLE_TEST(beam, prompts_may_have_different_lengths)
 {
     int32_t prompt[4 * N], len[N];
     int prefix[N];
     prompts(prompt, len, prefix);
-    FOR_DEVICES(w)
-        for (int beams = 1; beams <= 3; beams++) {
-            weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT, .beams = beams, .best = beams,
-                                   .prompt = prompt, .prompt_len = len };
-            model_user u = { .searching = true, .read = 3 };
-            weft_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
-            OK(w);
-            for (int s = 0; s < N; s++)
-                if (beams > 1)
-                    is_as_searched(&d, s, prefix[s], &o);
-                else
-                    cr_assert(fabs(greedy_score(s, prefix[s], &d) - d.score[s]) < TOL(1e-12, 1e-5));
-            weft_decoded_free(&d);
-            weft_clear(w);
-        }
+    for (int beams = 1; beams <= 3; beams++) {
+        weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT, .beams = beams, .best = beams,
+                               .prompt = prompt, .prompt_len = len };
+        model_user u = { .searching = true, .read = 3 };
+        weft_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
+        OK(w);
+        for (int s = 0; s < N; s++)
+            if (beams > 1)
+                is_as_searched(&d, s, prefix[s], &o);
+            else
+                cr_assert(fabs(greedy_score(s, prefix[s], &d) - d.score[s]) < TOL(1e-12, 1e-5));
+        weft_decoded_free(&d);
+        weft_clear(w);
+    }
 }
 
 /* Samples also start with a prompt, and their scores cover only the sampled tokens. */
-Test(beam, samples_after_a_prompt)
+CPU_TEST(beam, samples_after_a_prompt)
 {
     int32_t prompt[N], len[N];
     for (int s = 0; s < N; s++) {
         len[s] = 1;
         prompt[s] = BEGIN;
     }
-    weft *w = open_on(WEFT_CPU);
     weft_decode_opts o = { .begin = -1, .end = NEVER, .limit = LIMIT, .sample = true, .prompt = prompt,
                            .prompt_len = len };
     model_user u = { .read = 1 };
@@ -172,7 +169,6 @@ Test(beam, samples_after_a_prompt)
         cr_assert(fabs(score_of(s, d.tokens + s * LIMIT, LIMIT, LIMIT) - d.score[s]) < TOL(1e-12, 1e-5));
     }
     weft_decoded_free(&d);
-    CLEAN(w);
 }
 
 /* ---- log probabilities as they are ---- */
@@ -247,18 +243,16 @@ static weft_tensor *nested_step(weft_decode_rows *at, void *user)
     return even_step(at, user);
 }
 
-Test(beam, steady_decoding_allocates_nothing, .init = unchecked)
+TABLE_TEST(beam, steady_decoding_allocates_nothing, .init = unchecked)
 {
-    FOR_DEVICES(w) {
-        for (int i = 0; i < 60; i++)
-            decode_once(w, i);
-        int64_t before = allocations(w);
-        for (int i = 0; i < 120; i++)
-            decode_once(w, i);
-        cr_assert_eq(allocations(w), before, "%lld", (long long)(allocations(w) - before));
-        weft_decode_opts o = { .end = 1, .limit = 4, .beams = 2 };
-        weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, nested_step, NULL, &o);
-        cr_assert(d.n == 2, "%s", weft_error_message(w));
-        weft_decoded_free(&d);
-    }
+    for (int i = 0; i < 60; i++)
+        decode_once(w, i);
+    int64_t before = allocations(w);
+    for (int i = 0; i < 120; i++)
+        decode_once(w, i);
+    cr_assert_eq(allocations(w), before, "%lld", (long long)(allocations(w) - before));
+    weft_decode_opts o = { .end = 1, .limit = 4, .beams = 2 };
+    weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, nested_step, NULL, &o);
+    cr_assert(d.n == 2, "%s", weft_error_message(w));
+    weft_decoded_free(&d);
 }

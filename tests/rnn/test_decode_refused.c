@@ -130,23 +130,21 @@ TABLE_TEST(decode_refused, step_cannot_rewind_its_decoder)
         weft_decode_opts o = { .end = NEVER, .limit = 5, .beams = 2 };
         weft_decoded d = decode_by((way)(i % 3), w, 2, first, rewinding_step, &r, &o);
         cr_assert(d.n == 0 && !d.tokens, "decoder %d", i % 3);
-        FAILS(w, WEFT_EARG,
-              "rewind: the mark is older than the call of the step function of \"");
+        FAILS(w, WEFT_EARG, "rewind: the mark is older than the call of the step function of \"");
         r = (rewinder){ r.before, -1, 1, true };
         d = decode_by((way)(i % 3), w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &o);
         cr_assert(d.n == 2 && d.len[1] == 5, "%s", weft_error_message(w));
         weft_decoded_free(&d);
         weft_mark before = weft_mark_here(w);
         weft_zeros(w, WEFT_SHAPE(4));
-        weft_rewind(w, before);              /* the floor is gone with the call */
+        weft_rewind(w, before); /* the floor is gone with the call */
     }
 }
 
 CPU_TEST(decode_refused, step_can_run_another_decoder)
 {
     rewinder r = { weft_mark_here(w), -1, 0, true };
-    weft_decode(w, 2, WEFT_ZERO_STATE, rewinding_step, &r,
-                &(weft_decode_opts){ .end = NEVER, .limit = 5 });
+    weft_decode(w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &(weft_decode_opts){ .end = NEVER, .limit = 5 });
     FAILS(w, WEFT_EARG, "which still runs");
 }
 
@@ -159,7 +157,7 @@ static void decoding_fails(weft *w, int64_t n, weft_state first, const weft_deco
     FAILS(w, status, text);
 }
 
-Test(decode_refused, options_are_checked)
+CPU_TEST(decode_refused, options_are_checked)
 {
     static const int32_t two[] = { 1, 1 }, negative[] = { 1, -1 }, one_empty[] = { 2, 0 };
     static const struct { weft_decode_opts o; const char *text; } bad[] = {
@@ -194,7 +192,6 @@ Test(decode_refused, options_are_checked)
         { { .end = NEVER, .limit = 5, .sample = true, .length_penalty = 1 }, "length_penalty: beams" },
     };
     const weft_decode_opts good = { .end = 3, .limit = 5 }, beams = { .end = 3, .limit = 5, .beams = 2 };
-    weft *w = open_on(WEFT_CPU);
     for (int i = 0; i < COUNT(bad); i++)
         decoding_fails(w, 2, WEFT_ZERO_STATE, &bad[i].o, WEFT_EARG, bad[i].text);
     decoding_fails(w, 2, WEFT_ZERO_STATE, NULL, WEFT_EARG, "decode: opts is NULL");
@@ -215,7 +212,6 @@ Test(decode_refused, options_are_checked)
     prompted.prompt_len = (const int32_t[]){ 0, 2 };
     weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &prompted);
     FAILS(w, WEFT_EARG, "decode: the prompt of sequence 1 has a token 4; expected 0 .. 3");
-    CLEAN(w);
 }
 
 Test(decode_refused, survives_failure_of_each_allocation)

@@ -184,54 +184,50 @@ Test(plan_run, gradients_of_a_plan_match_the_whole)
 }
 
 /* A carried state is a constant: a window has the gradient of its tokens only, from its first state. */
-Test(plan_run, no_gradient_flows_over_a_cut)
+TABLE_TEST(plan_run, no_gradient_flows_over_a_cut)
 {
     static weft_real want[1000], got[1000];
     const kind k = { GRU, { .input = IN, .hidden = HIDDEN, .layers = 1 }, false };
     draw_data(9);
     weft_dataset d = data_of(IN);
-    FOR_DEVICES(w)
-    {
-        weft_plan p = planned("streams:slots=3,window=4"), others = planned("order:count=5");
-        weft_module *m = weft_module_new(w, "m"), *apart = weft_module_new(w, "apart");
-        weft_rnn *r = rnn_of(m, "r", &k);
-        weft_carried *kept = weft_carried_new(apart, "kept", r, &p);
-        for (int64_t b = 0; b < p.batches; b++) {
-            weft_plan_step s = weft_plan_step_of(w, &p, b);
-            weft_rnn_out out = weft_rnn_run_plan(r, weft_plan_tokens(&s, &d, 0, 0), &s, kept);
-            weft_backward(weft_sum_all(weft_square(out.y)));
-            weft_plan_step between = weft_plan_step_of(w, &others, b % others.batches);
-            weft_rnn_run_plan(r, weft_plan_tokens(&between, &d, 0, 0), &between, kept);
-            int64_t n = gradient_of(w, m, got);
-            /* the same window from the first states as plain numbers */
-            static weft_real first[MOST * HIDDEN];
-            weft_plan_step again = weft_plan_step_of(w, &p, b);
-            weft_real *all = first;
-            for (int64_t i = 0; i < again.lengths.n; i++, all += HIDDEN) {
-                const int32_t before = again.lengths.offset[i];
-                memset(all, 0, HIDDEN * sizeof *all);
-                if (!before)
-                    continue;
-                weft_lengths l = { .n = 1, .len = &before };
-                weft_tensor *x = weft_ragged(w, rows + offset[again.lengths.id[i]] * IN, IN, &l);
-                WEFT_NO_GRAD(w)
-                weft_read(weft_rnn_run(r, x, WEFT_ZERO_STATE).last.h, all, HIDDEN * sizeof *all);
-            }
-            weft_state from = { weft_reals(w, first, WEFT_SHAPE(1, again.lengths.n, HIDDEN)), NULL };
-            weft_tensor *x = weft_plan_tokens(&again, &d, 0, 0);
-            weft_backward(weft_sum_all(weft_square(weft_rnn_run(r, x, from).y)));
-            gradient_of(w, m, want);
-            close_to("a window", got, want, n, TOL(1e-12, 2e-6));
+    weft_plan p = planned("streams:slots=3,window=4"), others = planned("order:count=5");
+    weft_module *m = weft_module_new(w, "m"), *apart = weft_module_new(w, "apart");
+    weft_rnn *r = rnn_of(m, "r", &k);
+    weft_carried *kept = weft_carried_new(apart, "kept", r, &p);
+    for (int64_t b = 0; b < p.batches; b++) {
+        weft_plan_step s = weft_plan_step_of(w, &p, b);
+        weft_rnn_out out = weft_rnn_run_plan(r, weft_plan_tokens(&s, &d, 0, 0), &s, kept);
+        weft_backward(weft_sum_all(weft_square(out.y)));
+        weft_plan_step between = weft_plan_step_of(w, &others, b % others.batches);
+        weft_rnn_run_plan(r, weft_plan_tokens(&between, &d, 0, 0), &between, kept);
+        int64_t n = gradient_of(w, m, got);
+        /* the same window from the first states as plain numbers */
+        static weft_real first[MOST * HIDDEN];
+        weft_plan_step again = weft_plan_step_of(w, &p, b);
+        weft_real *all = first;
+        for (int64_t i = 0; i < again.lengths.n; i++, all += HIDDEN) {
+            const int32_t before = again.lengths.offset[i];
+            memset(all, 0, HIDDEN * sizeof *all);
+            if (!before)
+                continue;
+            weft_lengths l = { .n = 1, .len = &before };
+            weft_tensor *x = weft_ragged(w, rows + offset[again.lengths.id[i]] * IN, IN, &l);
+            WEFT_NO_GRAD(w)
+            weft_read(weft_rnn_run(r, x, WEFT_ZERO_STATE).last.h, all, HIDDEN * sizeof *all);
         }
-        weft_plan_free(&p), weft_plan_free(&others);
+        weft_state from = { weft_reals(w, first, WEFT_SHAPE(1, again.lengths.n, HIDDEN)), NULL };
+        weft_tensor *x = weft_plan_tokens(&again, &d, 0, 0);
+        weft_backward(weft_sum_all(weft_square(weft_rnn_run(r, x, from).y)));
+        gradient_of(w, m, want);
+        close_to("a window", got, want, n, TOL(1e-12, 2e-6));
     }
+    weft_plan_free(&p), weft_plan_free(&others);
 }
 
 /* ---- tokens ---- */
-Test(plan_run, tokens_are_gathered_and_shifted)
+TABLE_TEST(plan_run, tokens_are_gathered_and_shifted)
 {
     draw_data(3);
-    FOR_DEVICES(w)
     for (int shift = -2; shift < 3; shift++) {
         weft_plan p = planned("streams:slots=2,window=5");
         weft_dataset of_ints = data_of(0), of_rows = data_of(IN);
@@ -333,10 +329,9 @@ Test(plan_run, losses_are_divided_as_requested)
 }
 
 /* ---- refused ---- */
-Test(plan_run, invalid_arguments_are_refused)
+CPU_TEST(plan_run, invalid_arguments_are_refused)
 {
     draw_data(13);
-    weft *w = open_on(WEFT_CPU);
     weft_dataset d = data_of(IN);
     weft_plan p = planned("streams:slots=3,window=4"), q = planned("order:count=3");
     weft_module *m = weft_module_new(w, "m");
@@ -372,5 +367,4 @@ Test(plan_run, invalid_arguments_are_refused)
     weft_plan_tokens(&s, NULL, 0, 0);
     FAILS(w, WEFT_EARG, "the data set is NULL");
     weft_plan_free(&p), weft_plan_free(&q);
-    CLEAN(w);
 }

@@ -206,24 +206,21 @@ static void same_alone(weft *w, const layer *l)
         same_rows(l, s, &back, &all_back);
     }
 }
-Test(recur, a_sequence_has_the_same_bits_alone_and_in_any_batch)
+TABLE_TEST(recur, a_sequence_has_the_same_bits_alone_and_in_any_batch)
 {
     static const int64_t sizes[] = { 1, 33, 129, 5, 8, 19, 64 };
-    FOR_DEVICES(w)
-        for (int i = 0; i < (getenv("WEFT_SMALL") ? 3 : COUNT(sizes)); i++) {
-            dice_seed((uint64_t)i);
-            every_layer(w, sizes[i], 3 + (int64_t)dice(getenv("WEFT_SMALL") ? 9 : 40), 5, same_alone);
-        }
+    for (int i = 0; i < (getenv("WEFT_SMALL") ? 3 : COUNT(sizes)); i++) {
+        dice_seed((uint64_t)i);
+        every_layer(w, sizes[i], 3 + (int64_t)dice(getenv("WEFT_SMALL") ? 9 : 40), 5, same_alone);
+    }
 }
-Test(recur, a_sequence_has_the_same_bits_where_products_are_computed_in_parts)
+TABLE_TEST(recur, a_sequence_has_the_same_bits_where_products_are_computed_in_parts)
 {
     layer l = { .cell = WEFT__lstm, .states = true, .H = 514, .n = 3, .len = { 2, 2, 1 } };
-    FOR_DEVICES(w) {
-        borrow_from(w);
-        fill(&l);
-        same_alone(w, &l);
-        let_go();
-    }
+    borrow_from(w);
+    fill(&l);
+    same_alone(w, &l);
+    let_go();
 }
 
 static void same_by_threads(weft *w, const layer *l)

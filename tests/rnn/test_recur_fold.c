@@ -83,14 +83,13 @@ static void same_folded(weft *w, const layer *l)
     if (r.dc0)
         same_in_company(text(l), r.dc0, plain.dc0, l->n * l->H);
 }
-Test(recur_fold, columns_of_several_sequences_change_no_bit)
+TABLE_TEST(recur_fold, columns_of_several_sequences_change_no_bit)
 {
     static const int64_t sizes[] = { 5, 33, 70, 129 };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(sizes); i++) {
-            dice_seed((uint64_t)i);
-            every_layer(w, sizes[i], 1 + (int64_t)dice(20), 5, same_folded);
-        }
+    for (int i = 0; i < COUNT(sizes); i++) {
+        dice_seed((uint64_t)i);
+        every_layer(w, sizes[i], 1 + (int64_t)dice(20), 5, same_folded);
+    }
 }
 
 /* Tokens at random positions restart from zeros, with gradients at all tokens. Compared with the plain
