@@ -186,14 +186,12 @@ TABLE_TEST(own_cell, a_sequence_has_the_same_bits_in_every_batch_and_layout)
 
 TABLE_TEST(own_cell, single_steps_match_a_run)
 {
-    static const int32_t len[] = { 4, 4 };
     for (int i = 0; i < COUNT(cells); i++) {
         weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell,
                                        &(weft_rnn_opts){ .input = IN, .hidden = H, .layers = 2 });
         weft_set_training(w, false);
         weft_tensor *x = random_tensor(w, 3, WEFT_SHAPE(2, 4, IN));
         weft_rnn_out whole = weft_rnn_run(r, x, WEFT_ZERO_STATE), one = { NULL, WEFT_ZERO_STATE };
-        (void)len;
         for (int t = 0; t < 4; t++)
             one = weft_rnn_step(r, weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(2, IN)), one.last);
         close_to("h", numbers(one.last.h), numbers(whole.last.h), weft_numel(whole.last.h), TOL(1e-13, 1e-6));
@@ -314,6 +312,56 @@ CPU_TEST(own_cell, has_gradients_of_gradients)
         OK(w);
         cr_assert(off < TOL(1e-6, 5e-2), "%s: off by %g", cells[i].cell->name, off);
         weft_clear(w);
+    }
+}
+
+/* ---- the sign of zero ---- */
+/* A zero gradient has the same sign for a single sequence and in a batch. */
+static weft_state add_up(const weft_cell_input *in, void *user)
+{
+    (void)user;
+    return (weft_state){ weft_add(in->x, weft_neg(in->h)), NULL };
+}
+static weft_state through(const weft_cell_input *in, void *user)
+{
+    (void)user;
+    return (weft_state){ weft_add(in->x, in->h), NULL };
+}
+
+/* Gradients of x [.., 2] and of the first states [2, n, 2], of a loss whose gradient by y is -0. */
+static void minus_zero_gradients(weft_cell_step *step, int n, const int32_t *len, weft_real *dx,
+                                 weft_real *dh)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_cell c = { .name = "mine", .gates = 1, .gates_h = -1, .states = 1, .step = step };
+    weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", &c,
+                                   &(weft_rnn_opts){ .input = 2, .hidden = 2, .bidirectional = true });
+    weft_lengths l = { .n = n, .len = len };
+    weft_real zeros[64];
+    for (int i = 0; i < 64; i++)
+        zeros[i] = -0.f;
+    weft_tensor *by[] = { weft_ragged(w, zeros, 2, &l), weft_full(w, .5, WEFT_SHAPE(2, n, 2)) }, *g[2];
+    weft_rnn_out o = weft_rnn_run(r, by[0], (weft_state){ by[1], NULL });
+    weft_gradients(weft_sum_all(weft_mul(o.y, weft_ragged(w, zeros, 4, &l))), by, 2, g);
+    OK(w);
+    weft_read_sequences(g[0], dx, (size_t)weft_numel(g[0]) * sizeof *dx);
+    weft_read(g[1], dh, (size_t)weft_numel(g[1]) * sizeof *dh);
+    CLEAN(w);
+}
+
+Test(own_cell, zeros_have_one_sign_alone_and_in_a_batch)
+{
+    static const int32_t len[] = { 3, 1, 2 };
+    weft_cell_step *const steps[] = { add_up, through };
+    for (int k = 0; k < COUNT(steps); k++) {
+        weft_real dx[12], dh[12], alone_x[12], alone_h[4];
+        minus_zero_gradients(steps[k], 3, len, dx, dh);
+        for (int s = 0, at = 0; s < 3; at += 2 * len[s++]) {
+            minus_zero_gradients(steps[k], 1, len + s, alone_x, alone_h);
+            same_bits("dx", dx + at, alone_x, 2 * len[s]);
+            for (int d = 0; d < 2; d++)
+                same_bits("dh", dh + 6 * d + 2 * s, alone_h + 2 * d, 2);
+        }
     }
 }
 

@@ -17,11 +17,8 @@ typedef struct {
 
 static net net_of(weft *w, const kind *k, bool padding, int64_t n)
 {
-    static int number;
     static int32_t len[MANY], ids[MANY * LONGEST];
-    char name[40];
-    snprintf(name, sizeof name, "m%d", number++);
-    net s = { .m = weft_module_new(w, name), .l = { .n = n, .len = len }, .ids = ids, .layout = WEFT_CONCAT };
+    net s = { .m = weft_module_new(w, "m"), .l = { .n = n, .len = len }, .ids = ids, .layout = WEFT_CONCAT };
     s.e = weft_embedding_new(
         s.m, "e",
         &(weft_embedding_opts){
@@ -65,9 +62,7 @@ static void gather_all(weft *w, const net *s, const kind *k, bag *b)
     weft_tensor *l = loss(s, k, embedded(w, s), &o);
     b->n = 0;
     put(b, o.y), put(b, o.last.h);
-    weft_set_grad_enabled(w, false);
     weft_gradients(l, by, n, g);
-    weft_set_grad_enabled(w, true);
     for (int i = 0; i < n; i++)
         put(b, g[i]);
     OK(w);
@@ -158,7 +153,7 @@ TABLE_TEST(rnn_lookup, unused_rows_of_the_table_have_no_effect)
     }
 }
 
-/* ---- when it does not do ---- */
+/* ---- when rows are used ---- */
 TABLE_TEST(rnn_lookup, few_tokens_or_a_changed_table_use_rows)
 {
     kind k = { LSTM, { .input = 4, .hidden = 6, .layers = 1 }, false };
@@ -207,9 +202,7 @@ TABLE_TEST(rnn_lookup, rows_have_gradients_on_request)
             weft_rnn_set_composed(s.r, !known);
             weft_tensor *l = loss(&s, &k, i % 3 == 1 ? x : rows, &o);
             b->n = 0;
-            weft_set_grad_enabled(w, false);
             weft_gradients(l, asked, asked_n, g);
-            weft_set_grad_enabled(w, true);
             for (int j = 0; j < asked_n; j++)
                 put(b, g[j]);
             segment_rows_planned = 0;

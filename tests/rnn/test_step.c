@@ -18,10 +18,7 @@ typedef struct net {
 
 static net net_of(weft *w, const kind *k, int64_t letters)
 {
-    static int number;
-    char name[40];
-    snprintf(name, sizeof name, "m%d", number++);
-    net s = { .m = weft_module_new(w, name) };
+    net s = { .m = weft_module_new(w, "m") };
     if (letters)
         s.e = weft_embedding_new(s.m, "e", &(weft_embedding_opts){ .rows = letters, .columns = k->o.input });
     s.r = rnn_of(s.m, "r", k);
@@ -212,29 +209,28 @@ Test(step, caches_within_the_limit, .init = unchecked)
         int64_t most;
         bool lean;
     } may[] = { { 0, false }, { -1, false }, { 1, false }, { 700000, false }, { 0, true } };
-    for (int i = 0; i < COUNT(may); i++)
-        FOR_DEVICES(before) {
-            weft *w = open_with(
-                (weft_opts){ .device = WEFT_CPU, .kept_weights = may[i].most, .lean = may[i].lean });
-            draw_ids();
-            net s = net_of(w, &usual, LETTERS);
-            cr_assert_eq(kept(w), 0);
-            run_whole(w, &s, &usual, 2, true, &whole), run_steps(w, &s, &usual, 2, &steps);
-            cr_assert_eq(kept(w), 0);
-            weft_set_grad_enabled(w, false);
-            agree(w, &s, &usual, 2, "limited");
-            int64_t all = kept(w), whole_layer = 4 * 130 * (130 + 8) * (int64_t)sizeof(weft_real);
-            if (!strncmp(weft_device_name(w), "avx", 3))
-                cr_assert(may[i].lean || may[i].most < 0 ? all == 0 :
-                          may[i].most == 1               ? all == 0 :
-                          may[i].most                    ? all > 0 && all <= may[i].most :
-                                                           all > 2 * whole_layer,
-                          "%d: %lld bytes", i, (long long)all);
-            agree(w, &s, &usual, 2, "again");
-            cr_assert_eq(kept(w), all);
-            cr_assert(weft_usage_of(w).host_bytes > all);
-            CLEAN(w);
-        }
+    for (int i = 0; i < COUNT(may); i++) {
+        weft *w = open_with(
+            (weft_opts){ .device = WEFT_CPU, .kept_weights = may[i].most, .lean = may[i].lean });
+        draw_ids();
+        net s = net_of(w, &usual, LETTERS);
+        cr_assert_eq(kept(w), 0);
+        run_whole(w, &s, &usual, 2, true, &whole), run_steps(w, &s, &usual, 2, &steps);
+        cr_assert_eq(kept(w), 0);
+        weft_set_grad_enabled(w, false);
+        agree(w, &s, &usual, 2, "limited");
+        int64_t all = kept(w), whole_layer = 4 * 130 * (130 + 8) * (int64_t)sizeof(weft_real);
+        if (!strncmp(weft_device_name(w), "avx", 3))
+            cr_assert(may[i].lean || may[i].most < 0 ? all == 0 :
+                      may[i].most == 1               ? all == 0 :
+                      may[i].most                    ? all > 0 && all <= may[i].most :
+                                                       all > 2 * whole_layer,
+                      "%d: %lld bytes", i, (long long)all);
+        agree(w, &s, &usual, 2, "again");
+        cr_assert_eq(kept(w), all);
+        cr_assert(weft_usage_of(w).host_bytes > all);
+        CLEAN(w);
+    }
 }
 
 static void step_of(weft *w, void *user)
@@ -283,7 +279,7 @@ TABLE_TEST(step, linear_layers_have_the_bits_of_many_rows)
                                         { 300, 17 }, { 520, 129 }, { 257, 256 } };
     for (int i = 0; i < COUNT(sizes) * 4; i++) {
         const int64_t in = sizes[i / 4][0], out = sizes[i / 4][1], m = 40;
-        weft_module *top = weft_module_new(w, (char[]){ (char)('a' + i / 26), (char)('a' + i % 26), 0 });
+        weft_module *top = weft_module_new(w, "top");
         weft_linear *l =
             weft_linear_new(top, "l", &(weft_linear_opts){ .in = in, .out = out, .no_bias = i % 2 });
         const bool squashed = i / 2 % 2;

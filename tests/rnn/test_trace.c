@@ -5,7 +5,6 @@
 
 static bag plain, traced;
 
-static weft_tensor *packed(weft_tensor *x) { return weft_to_layout(x, WEFT_PACKED); }
 static weft_tensor *(*const layouts[])(weft_tensor *) = { NULL, packed, in_rows };
 
 static int32_t len[12];
@@ -17,13 +16,11 @@ static weft_lengths any_lengths(void)
 }
 static weft_rnn *any_layer(weft *w, int i, kind *k)
 {
-    char name[24];
-    snprintf(name, sizeof name, "m%d", i);
     *k =
         (kind){ i % CELLS,
                 { .input = 3, .hidden = i % 3 ? 5 : 33, .layers = 1 + i / 3 % 2, .bidirectional = i / 2 % 2 },
                 i / 5 % 2 };
-    return rnn_of(weft_module_new(w, name), "r", k);
+    return layer_of_kind(w, k);
 }
 
 /* ---- a traced layer is the same layer ---- */
@@ -183,10 +180,8 @@ static void same_as_steps(weft *w, const kind *k, weft_rnn *r)
 TABLE_TEST(trace, gradients_of_states_match_single_steps)
 {
     for (int i = 0; i < CELLS; i++) {
-        char name[24];
-        snprintf(name, sizeof name, "s%d", i);
         kind k = { i, { .input = 3, .hidden = 5, .layers = 1 }, true };
-        weft_rnn *r = rnn_of(weft_module_new(w, name), "r", &k);
+        weft_rnn *r = layer_of_kind(w, &k);
         weft_rnn_set_traced(r, true);
         same_as_steps(w, &k, r);
         weft_clear(w);
@@ -197,13 +192,11 @@ TABLE_TEST(trace, gradients_of_states_match_single_steps)
 TABLE_TEST(trace, gates_satisfy_the_equations)
 {
     static const char *const names[CELLS] = { "h", "h", "rzn", "fn", "ifgo", "fgo", "ifgo", "fgo" };
-    weft_module *m = weft_module_new(w, "m");
     const int32_t two[] = { 2 };
     for (int i = 0; i < CELLS; i++) {
-        char letters[8] = "", name[8];
-        snprintf(name, sizeof name, "r%d", i);
+        char letters[8] = "";
         kind k = { i, { .input = 3, .hidden = 4 }, false };
-        weft_rnn *r = rnn_of(m, name, &k);
+        weft_rnn *r = layer_of_kind(w, &k);
         weft_rnn_set_traced(r, true);
         weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ .n = 1, .len = two }), WEFT_ZERO_STATE);
         weft_rnn_traced t = weft_rnn_trace(r, 0, false);

@@ -18,12 +18,32 @@ check() {                               # WHAT COMMAND...: its output is in out 
     all=$((all + 1))
     if "$@" >out 2>err; then good=$((good + 1)); else echo "not so: $what: $*"; cat out err; fi
 }
-says() {                                # STATUS PATTERN COMMAND...: ends with that status, and its output has the pattern
+exits() {                                # STATUS PATTERN COMMAND...: ends with that status, and its output has the pattern
     local status=$1 pattern=$2; shift 2
-    "$@" >said 2>&1
+    "$@" >output 2>&1
     local rc=$?
-    cat said
-    [ $rc = "$status" ] && grep -q -e "$pattern" said
+    cat output
+    [ $rc = "$status" ] && grep -q -e "$pattern" output
+}
+is() { [ "$1" = "$2" ] || { echo "is $1"; echo "expected $2"; return 1; }; }
+has() { case $1 in *"$2"*) ;; *) echo "$1 lacks $2"; return 1 ;; esac; }
+makes() { "${@:3}" && cmp "$1" "$2"; }  # FILE EXPECTED COMMAND...: FILE has the bytes of EXPECTED after it
+timed() {                               # COMMAND...: sets took, its seconds
+    local start=$EPOCHREALTIME rc=0
+    "$@" || rc=$?
+    took=$(echo "$EPOCHREALTIME $start" | awk '{ print $1 - $2 }')
+    return $rc
+}
+killed_and_resumed() {                  # SIGNAL EXPECTED COMMAND...: at random moments of $took seconds; then it ends with the bytes of EXPECTED
+    local resume='' pid
+    rm -f killed.h5
+    while [ -z "$resume" ] || [ $((RANDOM % 2)) = 0 ]; do
+        "${@:3}" --out killed.h5 $resume >/dev/null 2>&1 & pid=$!
+        sleep "$(echo "$took $RANDOM" | awk '{ print $1 * $2 / 32768 }')"
+        kill -"$1" $pid 2>/dev/null; wait $pid 2>/dev/null
+        resume=--resume
+    done
+    makes killed.h5 "$2" "${@:3}" --out killed.h5 --resume
 }
 finish() {                              # WHAT: fails the script unless all checks hold
     echo "$good of $all checks of $1 hold"

@@ -40,8 +40,8 @@ check "a program with the archive" compile archive opens.c "$build/libweft.a"
 check "a program with the shared library" compile shared opens.c -L"$build" -lweft
 
 place() { mkdir -p "$(dirname "$1")" && cp "$dir/foreign.so" "$1"; }         # FILE
-runs() { "$@" >said 2>&1; grep -q 'foreign code runs' said && grep -q '^as ' said; }
-stays_out() { "$@" >said 2>&1; ! grep -q 'foreign code runs' said && grep -q '^as ' said; }
+runs() { "$@" >output 2>&1; grep -q 'foreign code runs' output && grep -q '^as ' output; }
+stays_out() { "$@" >output 2>&1; ! grep -q 'foreign code runs' output && grep -q '^as ' output; }
 as_if() { (exec -a "$1" "${@:2}"); }                                         # ARGV0 COMMAND...
 here() { (cd "$1" && "${@:2}"); }                                            # FOLDER COMMAND...
 
@@ -57,16 +57,16 @@ check "not from a folder that argv[0] names" stays_out as_if "$dir/elsewhere/sub
 check "nor from one that it names by halves" stays_out as_if sub/x a/sub/opens "$dir/elsewhere"
 check "not by the loader's search" stays_out env LD_LIBRARY_PATH="$dir/elsewhere" a/sub/opens
 check "not by a relative path" stays_out env WEFT_BACKEND_PATH=elsewhere a/sub/opens
-check "which is an error" says 0 'WEFT_BACKEND_PATH=elsewhere: expected an absolute path' env WEFT_BACKEND_PATH=elsewhere a/sub/opens . cuda
+check "which is an error" exits 0 'WEFT_BACKEND_PATH=elsewhere: expected an absolute path' env WEFT_BACKEND_PATH=elsewhere a/sub/opens . cuda
 check "no relative product either" stays_out env WEFT_GEMM=elsewhere/$plugin a/sub/opens
 check "nor one by its name alone" stays_out env WEFT_GEMM=$plugin LD_LIBRARY_PATH="$dir/elsewhere" a/sub/opens
-check "which is an error, too" says 0 "WEFT_GEMM=$plugin: expected own, openblas or an absolute path" env WEFT_GEMM=$plugin a/sub/opens
-check "the log says where it looked" says 0 "there is no $plugin in $dir/a/sub and $dir/a/sub/weft; WEFT_BACKEND_PATH" env WEFT_LOG=1 a/sub/opens
-check "and so does who insists" says 0 "there is no $plugin in $dir/a/sub and" a/sub/opens . cuda
-check "without a log no word" says 0 '^as [0-9]* on [a-z0-9-]*: $' a/sub/opens
+check "which is an error, too" exits 0 "WEFT_GEMM=$plugin: expected own, openblas or an absolute path" env WEFT_GEMM=$plugin a/sub/opens
+check "the log lists the folders" exits 0 "there is no $plugin in $dir/a/sub and $dir/a/sub/weft; WEFT_BACKEND_PATH" env WEFT_LOG=1 a/sub/opens
+check "and so does the error with WEFT_CUDA" exits 0 "there is no $plugin in $dir/a/sub and" a/sub/opens . cuda
+check "without a log no message" exits 0 '^as [0-9]* on [a-z0-9-]*: $' a/sub/opens
 check "by an absolute path" runs env WEFT_BACKEND_PATH="$dir/elsewhere" a/sub/opens
 check "a product by an absolute path" runs env WEFT_GEMM="$dir/elsewhere/$plugin" a/sub/opens
-check "a library that is not a back end" says 0 "$plugin has no weft_backend_open_v1" env WEFT_BACKEND_PATH="$dir/elsewhere" a/sub/opens . cuda
+check "a library that is not a back end" exits 0 "$plugin has no weft_backend_open_v1" env WEFT_BACKEND_PATH="$dir/elsewhere" a/sub/opens . cuda
 place a/sub/$plugin
 check "from its own folder" runs a/sub/opens
 ln -s a/sub/opens link
@@ -94,7 +94,7 @@ if [ -z "$flags" ] && [ "$(id -u)" = 0 ] && chmod -R a+rX "$others" && chmod 475
     check "setuid: WEFT_GEMM is ignored" stays_out nobody env WEFT_GEMM="$others/libfree.so" "$others/opens"
     check "setuid: WEFT_BACKEND_PATH is ignored" stays_out nobody env WEFT_BACKEND_PATH="$others/evil" "$others/opens"
     check "setuid: argv[0] is ignored" stays_out nobody bash -c "exec -a $others/evil/x $others/opens"
-    check "setuid: WEFT_THREADS and WEFT_LOG are ignored" says 0 '^as 0 on [a-z0-9-]*: $' nobody env WEFT_THREADS=nonsense WEFT_LOG=2 "$others/opens"
+    check "setuid: WEFT_THREADS and WEFT_LOG are ignored" exits 0 '^as 0 on [a-z0-9-]*: $' nobody env WEFT_THREADS=nonsense WEFT_LOG=2 "$others/opens"
     chmod 755 "$others/opens"
     check "without it they count" runs nobody env WEFT_BACKEND_PATH="$others/evil" "$others/opens"
 else

@@ -25,7 +25,6 @@ done
 . "$root/tools/weft.bash"
 COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
 offers() { COMP_LINE=$1 COMP_POINT=${#1}; _weft; printf '%s\n' "${COMPREPLY[@]}" | sort | xargs; }
-is() { [ "$1" = "$2" ] || { echo "is $1"; echo "expected $2"; return 1; }; }
 check "bash knows of it" eval 'complete -p weft | grep -q "_weft weft"'
 check "a subcommand" is "$(offers 'weft cor')" "corpora"
 check "all subcommands" is "$(offers 'weft ' | wc -w)" "$(($(weft --help | grep -c '^  weft ') + 3))"

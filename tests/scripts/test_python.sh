@@ -22,15 +22,15 @@ python() { printf '%s\n' "import weft" "$@" | python3 -; }
 
 check "a network runs" python "w = weft.weft_open(weft.weft_opts(seed=1, threads=1))" \
     "x = weft.weft_reals(w, weft.reals(1, 2, 3), *weft.SHAPE(3))" "weft.show(weft.weft_softmax(x, 0, None)); weft.check(w)"
-check "a misspelt keyword" says 1 "TypeError: weft_rnn_opts has no field 'hidden_size'; 'hidden' is near; it has: input, hidden" \
+check "a misspelt keyword" exits 1 "TypeError: weft_rnn_opts has no field 'hidden_size'; 'hidden' is near; it has: input, hidden" \
     python "weft.weft_rnn_opts(hidden_size=3)"
-check "another one" says 1 "no field 'bidirectonal'; 'bidirectional' is near" python "weft.weft_rnn_opts(input=2, bidirectonal=True)"
-check "a misspelt attribute" says 1 "no field 'bidirectonal'; 'bidirectional' is near" \
+check "another one" exits 1 "no field 'bidirectonal'; 'bidirectional' is near" python "weft.weft_rnn_opts(input=2, bidirectonal=True)"
+check "a misspelt attribute" exits 1 "no field 'bidirectonal'; 'bidirectional' is near" \
     python "o = weft.weft_rnn_opts(input=2, hidden=3)" "o.bidirectonal = True"
 check "right ones" python "o = weft.weft_rnn_opts(input=2, hidden=3)" "o.bidirectional = True" "assert o.bidirectional and o.hidden == 3" \
     "assert weft.weft_lengths(2).n == 2"
-check "a package that is not there" says 1 "ImportError: weft: .*pkg-config does not find nothing: Package nothing was not found" \
+check "a package that is not there" exits 1 "ImportError: weft: .*pkg-config does not find nothing: Package nothing was not found" \
     env WEFT_PC=nothing python3 -c "import weft"
-check "what to set then" says 1 "PKG_CONFIG_PATH=PREFIX/lib/pkgconfig" env WEFT_PC=nothing python3 -c "import weft"
-check "no pkg-config at all" says 1 "ImportError: weft: /no/such is not installed" env PKG_CONFIG=/no/such python3 -c "import weft"
+check "what to set then" exits 1 "PKG_CONFIG_PATH=PREFIX/lib/pkgconfig" env WEFT_PC=nothing python3 -c "import weft"
+check "no pkg-config at all" exits 1 "ImportError: weft: /no/such is not installed" env PKG_CONFIG=/no/such python3 -c "import weft"
 finish "Python"
