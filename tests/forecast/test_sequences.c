@@ -86,18 +86,6 @@ TABLE_TEST(sequences, align_moves_data_and_gradients)
 
 static const weft_lengths note = BATCH(3, 5, 2, 4);
 
-/* "b1" of the note is 21 here: a is 1, b is 2. */
-static weft_tensor *of_note(weft *w, weft_align align)
-{
-    weft_real x[4 * 5];
-    for (int s = 0; s < 4; s++)
-        for (int t = 0; t < 5; t++) {
-            int at = align == WEFT_ALIGN_RIGHT ? t - (5 - note.len[s]) : t;
-            x[s * 5 + t] = at >= 0 && at < note.len[s] ? (weft_real)(10 * (s + 1) + at + 1) : NAN_;
-        }
-    return weft_reals(w, x, WEFT_SHAPE(4, 5));
-}
-
 /* ---- validation ---- */
 Test(sequences, data_in_padding_are_reported)
 {
@@ -192,16 +180,20 @@ static void draw(weft_stream *s, int32_t least, int32_t most, int32_t out[4])
     }
 }
 
-/* The numbers of the note, only the rows kept from sequences with the given lengths. */
-static weft_real *kept(weft_real out[20], const int32_t *len, bool newest, weft_align align)
+/* The numbers of the note, 21 for its "b1", only the rows kept from sequences with the given lengths. */
+static weft_real *kept(weft_real out[20], const int32_t *len, bool newest, weft_align align, weft_real pad)
 {
     for (int s = 0; s < 4; s++)
         for (int t = 0; t < 5; t++) {
             int at = align == WEFT_ALIGN_RIGHT ? t - (5 - len[s]) : t,
                 from = newest ? note.len[s] - len[s] : 0;
-            out[s * 5 + t] = at >= 0 && at < len[s] ? (weft_real)(10 * (s + 1) + from + at + 1) : 0;
+            out[s * 5 + t] = at >= 0 && at < len[s] ? (weft_real)(10 * (s + 1) + from + at + 1) : pad;
         }
     return out;
+}
+static weft_tensor *of_note(weft *w, weft_align align)
+{
+    return weft_reals(w, kept((weft_real[20]){ 0 }, note.len, false, align, NAN_), WEFT_SHAPE(4, 5));
 }
 
 TABLE_TEST(sequences, packing_round_trip_keeps_values)
@@ -213,7 +205,7 @@ TABLE_TEST(sequences, packing_round_trip_keeps_values)
         weft_tensor *packed = right ? weft_pack_encoder_sequences(x, &note, WEFT_ALIGN_RIGHT) :
                                       weft_pack_decoder_sequences(x, &note);
         holds("packed and back", weft_unpack_to_fixed_length(packed, 5, &l),
-              kept(want, note.len, false, WEFT_ALIGN_LEFT), WEFT_SHAPE(4, 5));
+              kept(want, note.len, false, WEFT_ALIGN_LEFT, 0), WEFT_SHAPE(4, 5));
         cr_assert(l.n == 4 && !memcmp(l.len, note.len, sizeof(int32_t[4])));
     }
 }
@@ -241,9 +233,9 @@ static void one_series(weft *w, weft *by, bool ragged, weft_align align)
                   !memcmp(of_future.len, future, sizeof future),
               "%s", weft_error_message(w));
     holds("past", ragged ? weft_pad_packed_sequence(out.past, 5, 0, align) : out.past,
-          kept(want, past, true, align), WEFT_SHAPE(4, 5));
+          kept(want, past, true, align, 0), WEFT_SHAPE(4, 5));
     holds("future", ragged ? weft_pad_packed_sequence(out.future, 5, 0, WEFT_ALIGN_LEFT) : out.future,
-          kept(want, future, false, WEFT_ALIGN_LEFT), WEFT_SHAPE(4, 5));
+          kept(want, future, false, WEFT_ALIGN_LEFT, 0), WEFT_SHAPE(4, 5));
     cr_assert(out.fixed == s.fixed && out.past_align == s.past_align && (!ragged || !out.past_lengths));
     weft_clear(w);
 }

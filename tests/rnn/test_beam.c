@@ -217,17 +217,13 @@ CPU_TEST(beam, rows_are_ragged_queries)
 }
 
 /* ---- memory ---- */
-static weft_tensor *even_step(weft_decode_rows *at, void *user)
-{
-    weft *w = weft_context_of(at->tokens);
-    return (void)user, weft_zeros(w, WEFT_SHAPE(at->n, 4));
-}
+static int64_t four = 4;
 
 static void decode_once(weft *w, int i)
 {
     weft_decode_opts o = { .end = i % 2, .has_end = true, .limit = 3 + i % 3, .beams = i % 4,
                            .sample = !(i % 4) };
-    weft_decoded d = weft_decode(w, 1 + i % 5, WEFT_ZERO_STATE, even_step, NULL, &o);
+    weft_decoded d = weft_decode(w, 1 + i % 5, WEFT_ZERO_STATE, equal_scores, &four, &o);
     cr_assert(weft_ok(w) && d.n == 1 + i % 5, "%s", weft_error_message(w));
     weft_decoded_free(&d);
     weft_clear(w);
@@ -238,9 +234,9 @@ static weft_tensor *nested_step(weft_decode_rows *at, void *user)
 {
     weft *w = weft_context_of(at->tokens);
     weft_decode_opts o = { .end = 1, .limit = 9, .beams = 3 };
-    weft_decoded d = weft_decode(w, 4, WEFT_ZERO_STATE, even_step, NULL, &o);
+    weft_decoded d = weft_decode(w, 4, WEFT_ZERO_STATE, equal_scores, &four, &o);
     weft_decoded_free(&d);
-    return even_step(at, user);
+    return equal_scores(at, user);
 }
 
 TABLE_TEST(beam, steady_decoding_allocates_nothing, .init = unchecked)
@@ -252,7 +248,7 @@ TABLE_TEST(beam, steady_decoding_allocates_nothing, .init = unchecked)
         decode_once(w, i);
     cr_assert_eq(allocations(w), before, "%lld", (long long)(allocations(w) - before));
     weft_decode_opts o = { .end = 1, .limit = 4, .beams = 2 };
-    weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, nested_step, NULL, &o);
+    weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, nested_step, &four, &o);
     cr_assert(d.n == 2, "%s", weft_error_message(w));
     weft_decoded_free(&d);
 }

@@ -167,16 +167,10 @@ Test(decode, thousands_of_steps_run_in_constant_memory, .init = unchecked)
 }
 
 /* ---- ties ---- */
-static weft_tensor *all_equal(weft_decode_rows *rows, void *user)
-{
-    (void)user;
-    return weft_zeros(weft_context_of(rows->tokens), WEFT_SHAPE(rows->n, 4));
-}
-
 CPU_TEST(decode, ties_are_broken_by_position)
 {
     for (int i = 0; i < WAYS; i++) {
-        weft_decoded d = decode_by((way)i, w, 1, WEFT_ZERO_STATE, all_equal, NULL,
+        weft_decoded d = decode_by((way)i, w, 1, WEFT_ZERO_STATE, equal_scores, &(int64_t){ 4 },
                                    &(weft_decode_opts){ .end = NEVER, .limit = 6, .beams = 3, .top_k = 1 });
         OK(w);
         for (int t = 0; t < 6; t++)
@@ -196,15 +190,9 @@ CPU_TEST(decode, empty_batch_is_accepted)
     weft_decoded_free(NULL);
 }
 
-static weft_tensor *only_end(weft_decode_rows *rows, void *user)
-{
-    (void)user;
-    return weft_zeros(weft_context_of(rows->tokens), WEFT_SHAPE(rows->n, 1));
-}
-
 CPU_TEST(decode, beams_may_end_without_continuations)
 {
-    weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, only_end, NULL,
+    weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, equal_scores, &(int64_t){ 1 },
                                  &(weft_decode_opts){ .has_end = true, .limit = 3, .beams = 4 });
     OK(w);
     cr_assert(d.len[0] == 0 && d.len[1] == 0 && d.score[0] == 0);

@@ -45,25 +45,6 @@ static weft_tensor *faulty_step(weft_decode_rows *at, void *user)
     return weft_reals(w, v, WEFT_SHAPE(rows, 4));
 }
 
-/* Two beams of one sequence are two rows, like two sequences. Exceptions: a fault of the second row, and the
- * first step, in which a sequence has one row. */
-static void fails(fault kind, int at, weft_status status, const char *text)
-{
-    weft *w = open_on(WEFT_CPU);
-    bool of_second = kind == NOT_A_NUMBER || kind == ALL_FORBIDDEN;
-    for (int i = 0; i < WAYS; i++) {
-        faulty f = { kind, at, 0 };
-        int64_t n = i == BY_BEAMS && !of_second && at > 0 ? 1 : 2;
-        weft_state first = { weft_zeros(w, WEFT_SHAPE(1, n, 3)), NULL };
-        weft_decoded d = decode_by((way)i, w, n, first, faulty_step, &f,
-                                   &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = 2 });
-        cr_assert(d.n == 0 && !d.tokens && !d.len && !d.score && w->recording && w->training,
-                  "fault %d, decoder %d: %s", kind, i, weft_error_message(w));
-        FAILS(w, status, text);
-    }
-    CLEAN(w);
-}
-
 /* It would never end a sequence. */
 CPU_TEST(decode_refused, end_outside_the_classes_is_refused)
 {
@@ -76,20 +57,37 @@ CPU_TEST(decode_refused, end_outside_the_classes_is_refused)
     }
 }
 
-Test(decode_refused, faulty_step_is_refused)
+/* Two beams of one sequence are two rows, like two sequences. Exceptions: a fault of the second row, and the
+ * first step, in which a sequence has one row. */
+CPU_TEST(decode_refused, faulty_step_is_refused)
 {
-    fails(NO_SCORES, 1, WEFT_EARG, "step 1: the tensor of scores is NULL");
-    fails(FLAT, 0, WEFT_ESHAPE, "step 0: the scores are [8]; expected [2, classes] of reals");
-    fails(MORE_ROWS, 2, WEFT_ESHAPE, "step 2: the scores are [3, 4]");
-    fails(OTHER_CLASSES, 1, WEFT_ESHAPE, "step 1: the scores are [2, 5]");
-    fails(INTS, 0, WEFT_ESHAPE, "of ints");
-    fails(NOT_A_NUMBER, 2, WEFT_ENUMERIC, "step 2, sequence 1: a score is NaN");
-    fails(ALL_FORBIDDEN, 1, WEFT_ENUMERIC, "step 1, sequence 1: a score is NaN");
-    fails(STATE_GROWS, 1, WEFT_ESHAPE, "step 1: state h is [1, 2, 4]; expected [1, 2, 3], as before");
-    fails(STATE_GOES, 1, WEFT_ESHAPE, "step 1: state h is NULL");
-    fails(STATE_COMES, 1, WEFT_ESHAPE, "step 1: state c is [1, 2, 3]; expected NULL, as before");
-    fails(CLEARS, 1, WEFT_EARG, "clear: called inside the step function of \"");
-    fails(FAILS_ITSELF, 3, WEFT_EARG, "the step gave up");
+    static const struct { fault kind; int at; weft_status status; const char *text; } bad[] = {
+        { NO_SCORES, 1, WEFT_EARG, "step 1: the tensor of scores is NULL" },
+        { FLAT, 0, WEFT_ESHAPE, "step 0: the scores are [8]; expected [2, classes] of reals" },
+        { MORE_ROWS, 2, WEFT_ESHAPE, "step 2: the scores are [3, 4]" },
+        { OTHER_CLASSES, 1, WEFT_ESHAPE, "step 1: the scores are [2, 5]" },
+        { INTS, 0, WEFT_ESHAPE, "of ints" },
+        { NOT_A_NUMBER, 2, WEFT_ENUMERIC, "step 2, sequence 1: a score is NaN" },
+        { ALL_FORBIDDEN, 1, WEFT_ENUMERIC, "step 1, sequence 1: a score is NaN" },
+        { STATE_GROWS, 1, WEFT_ESHAPE, "step 1: state h is [1, 2, 4]; expected [1, 2, 3], as before" },
+        { STATE_GOES, 1, WEFT_ESHAPE, "step 1: state h is NULL" },
+        { STATE_COMES, 1, WEFT_ESHAPE, "step 1: state c is [1, 2, 3]; expected NULL, as before" },
+        { CLEARS, 1, WEFT_EARG, "clear: called inside the step function of \"" },
+        { FAILS_ITSELF, 3, WEFT_EARG, "the step gave up" },
+    };
+    for (int i = 0; i < WAYS * COUNT(bad); i++) {
+        const fault kind = bad[i / WAYS].kind;
+        const way how = (way)(i % WAYS);
+        bool of_second = kind == NOT_A_NUMBER || kind == ALL_FORBIDDEN;
+        faulty f = { kind, bad[i / WAYS].at, 0 };
+        int64_t n = how == BY_BEAMS && !of_second && f.at > 0 ? 1 : 2;
+        weft_state first = { weft_zeros(w, WEFT_SHAPE(1, n, 3)), NULL };
+        weft_decoded d = decode_by(how, w, n, first, faulty_step, &f,
+                                   &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = 2 });
+        cr_assert(d.n == 0 && !d.tokens && !d.len && !d.score && w->recording && w->training,
+                  "fault %d, decoder %d: %s", kind, how, weft_error_message(w));
+        FAILS(w, bad[i / WAYS].status, bad[i / WAYS].text);
+    }
 }
 
 /* A step may not end memory of the decoder, but may end its own. */

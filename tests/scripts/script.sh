@@ -34,6 +34,18 @@ timed() {                               # COMMAND...: sets took, its seconds
     took=$(echo "$EPOCHREALTIME $start" | awk '{ print $1 - $2 }')
     return $rc
 }
+obeys() {                               # SIGNAL FILE COMMAND...: after the first save of FILE; a run that ended before the signal is repeated
+    local signal=$1 file=$2 rc=0 pid; shift 2
+    for _ in 1 2 3 4 5; do
+        rm -f "$file"
+        "$@" >output 2>&1 & pid=$!
+        until [ -e "$file" ] || ! kill -0 $pid 2>/dev/null; do sleep .01; done
+        kill -"$signal" $pid 2>/dev/null; wait $pid; rc=$?
+        [ $rc = 0 ] || break
+    done
+    cat output
+    [ $rc = $((128 + $(kill -l "$signal"))) ] && grep -q 'stopped and saved after update' output && grep -q -e '--resume' output
+}
 killed_and_resumed() {                  # SIGNAL EXPECTED COMMAND...: at random moments of $took seconds; then it ends with the bytes of EXPECTED
     local resume='' pid
     rm -f killed.h5
