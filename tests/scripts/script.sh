@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # script.sh, to be sourced: common functions of the test scripts. A script runs in a temporary folder, removed at its end. B is the build.
-examples=$(realpath "${B:-build}")/examples
-g2p=$examples/g2p
+root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..") build=$(realpath "${B:-build}")
+weft=$build/weft examples=$build/examples g2p=$build/examples/g2p
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1

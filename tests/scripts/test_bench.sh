@@ -2,9 +2,8 @@
 # test_bench.sh    runs every case of weft_bench at small sizes and checks its counts. The table and chart programs must detect planted errors in
 # measurements. With torch in WEFT_PYTHON or python3, PyTorch must get the same losses and gradients. B is the build.
 set -u
-root=$(realpath "$(dirname "$0")/../..")
-bench=$(realpath "${B:-build}")/bench/weft_bench
 . "$(dirname "$0")/script.sh"
+bench=$build/bench/weft_bench
 
 tiny() { "$bench" --tiny --quick --runs 1 "$@"; }
 field() { sed -n "s/.*\"$1\": \"\{0,1\}\([^,\"}]*\).*/\1/p" "$2"; }        # NAME FILE: of each row that has it
@@ -110,7 +109,7 @@ check "and the page shows them" eval '[ "$(grep -c "^!\[.*\](.*svg)$" tree/docs/
 check "a curve of each side" eval '[ "$(grep -c " curve\"" tree/docs/per_token.svg)" = 3 ]'
 check "the tree's page matches its results" eval 'rm -r tree && mkdir -p tree && cp -r "$root/docs" "$root/bench" tree && python3 tree/bench/table.py && cmp tree/docs/performance.md "$root/docs/performance.md"'
 check "and the page of growth" eval 'python3 tree/bench/growth.py - "$(ls tree/bench/results/growth-*.json | tail -n 1)" && cmp tree/docs/growth.md "$root/docs/growth.md" && cmp tree/docs/growth.svg "$root/docs/growth.svg"'
-one_step=$(dirname "$bench")/growth/one_step
+one_step=$build/bench/growth/one_step
 check "a program of one step" "$one_step"
 case ${V:-} in '') check "in 20 MB" eval '[ "$("$one_step" peak)" -gt 1000 ] && [ "$("$one_step" peak)" -le 20000 ]' ;; esac
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # test_corpora.sh    tests corpora by name: exact lengths of generated ones, counts of installed packages, and refused names. B is the build.
 set -u
-weft=$(realpath "${B:-build}")/weft
 . "$(dirname "$0")/script.sh"
 
 lengths() { "$weft" corpora "$1" | xargs; }

@@ -2,8 +2,6 @@
 # test_cpp.sh    the public headers, examples/net.cpp and tests/api/cpp17.cpp under each C++ compiler that is here, without a warning; the program runs. A
 # header and a library that disagree about weft_real do not link, and dlsym finds weft_open. B is the build.
 set -u
-root=$(realpath "$(dirname "$0")/../..")
-build=$(realpath "${B:-build}")
 . "$(dirname "$0")/script.sh"
 sanitize=; case ${V:-} in asan|dasan) sanitize=-fsanitize=address,undefined ;; esac
 real= other=-DWEFT_DOUBLE missing=weft_open_f64; case ${V:-} in double|dasan) real=-DWEFT_DOUBLE other= missing=weft_open_f32 ;; esac

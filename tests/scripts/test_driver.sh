@@ -2,10 +2,8 @@
 # test_driver.sh    tests weft_open with a missing driver, one that fails and one that reports GPUs. Only the last opens the plug-in and cuBLAS.
 # The driver is a small library of this test, the plug-in is the emulation. B is the build.
 set -u
-root=$(realpath "$(dirname "$0")/../..")
-B=$(realpath "${B:-build}")
 . "$(dirname "$0")/script.sh"
-[ -f "$B/emu/libweft_cuda.so" ] || make --no-print-directory -C "$root" "$B/emu/libweft_cuda.so" >/dev/null || exit 1
+[ -f "$build/emu/libweft_cuda.so" ] || make --no-print-directory -C "$root" "$build/emu/libweft_cuda.so" >/dev/null || exit 1
 
 # ---- a driver that returns DRIVER: an error of cuInit, or 0 and the number of GPUs
 mkdir -p driver with/weft
@@ -45,8 +43,8 @@ sanitize=; case ${V:-} in asan|dasan) sanitize=-fsanitize=address,undefined ;; e
 real= f64=; case ${V:-} in double|dasan) real=-DWEFT_DOUBLE f64=_f64 ;; esac
 ${CC:-cc} -shared -fPIC -Wl,-soname,libcuda.so.1 -o driver/libcuda.so.1 driver.c || exit 1
 # shellcheck disable=SC2046
-${CC:-cc} $sanitize $real -I"$root" -o with/program program.c "$B/libweft.a" $(pkg-config --cflags --libs hdf5 zlib) -ldl -lm -lpthread || exit 1
-cp "$B/emu/libweft_cuda.so" "with/weft/libweft_cuda$f64.so"
+${CC:-cc} $sanitize $real -I"$root" -o with/program program.c "$build/libweft.a" $(pkg-config --cflags --libs hdf5 zlib) -ldl -lm -lpthread || exit 1
+cp "$build/emu/libweft_cuda.so" "with/weft/libweft_cuda$f64.so"
 unset WEFT_BACKEND_PATH WEFT_DEVICE WEFT_LOG
 
 asks() { DRIVER=$1 LD_LIBRARY_PATH=$PWD/driver WEFT_LOG=1 with/program "$2" >output 2>&1; }     # DRIVER DEVICE

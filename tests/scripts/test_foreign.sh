@@ -2,7 +2,6 @@
 # test_foreign.sh    tests that weft loads libweft_cuda.so only from the library's folder, its subfolder weft/, or an absolute path. A parent
 # folder, the working directory and argv[0] cannot supply another, and neither can the environment of a setuid program.
 set -u
-tree=$(realpath "$(dirname "$0")/../..") build=$(realpath "${B:-build}")
 . "$(dirname "$0")/script.sh"
 unset WEFT_BACKEND_PATH WEFT_GEMM WEFT_DEVICE WEFT_LOG
 
@@ -33,7 +32,7 @@ plugin=libweft_cuda.so
 case ${V:-} in double|dasan) flags="$flags -DWEFT_DOUBLE" plugin=libweft_cuda_f64.so ;; esac
 mkdir driver                            # a driver that reports a GPU; without it no plug-in is opened
 libraries="$(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread -Wl,--disable-new-dtags,-rpath,$dir/driver"
-compile() { ${CC:-cc} -std=c11 $flags -I"$tree" -o "$@" $libraries; }
+compile() { ${CC:-cc} -std=c11 $flags -I"$root" -o "$@" $libraries; }
 check "a foreign library" ${CC:-cc} -shared -fPIC -o foreign.so foreign.c
 check "a driver" ${CC:-cc} -shared -fPIC -o driver/libcuda.so.1 driver.c
 check "a program with the archive" compile archive opens.c "$build/libweft.a"

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # test_gpu.sh    the logic of tests/gpu_first.sh, with stubs for all programs: steps that run, errors that stop it, steps that are skipped.
 set -u
-root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
 
 mkdir -p at/bin at/tests stubs

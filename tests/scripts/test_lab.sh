@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # test_lab.sh    tests weft lab: a page and its times from small data, interruption, the time limit, external planners, bad input. B is the build.
 set -u
-weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
 
 export XDG_CACHE_HOME=$PWD/cache

@@ -3,10 +3,9 @@
 # package for students. For all lessons the solutions, starts, wrong answers, numbers and pictures.
 set -u
 case ${V:-} in asan) echo "lessons are of doubles: V=dasan checks them"; exit 0 ;; esac
-root=$(realpath "$(dirname "$0")/../..")
-case ${V:-} in '') library=$(realpath "${B:-build}")/double ;; *) library=$(realpath "$B") ;; esac
 lesson() { B=$library bash "$root/lessons/lesson.sh" "$@"; }
 . "$(dirname "$0")/script.sh"
+library=$build; [ -n "${V:-}" ] || library=$build/double
 check "all lessons" eval '[ "${V:-}" = "" ] || export WEFT_ISA=generic; lesson all >all.out || { cat all.out; false; }'
 [ "${V:-}" != double ] || { finish "the lessons"; exit; }
 

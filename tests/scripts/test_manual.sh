@@ -2,9 +2,8 @@
 # test_manual.sh    the manual page and the completion of the command weft: the page names everything that weft --help lists, and the completion
 # offers only words that are valid in their place. B is the build.
 set -u
-bin=$(realpath "${B:-build}") root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
-PATH=$bin:$PATH
+PATH=$build:$PATH
 
 # ---- the page
 page=$root/tools/weft.1

@@ -2,7 +2,6 @@
 # test_page.sh [--update]    tests `weft plan --from` and `--report`: plans survive a round trip through JSON, damaged ones are refused, and the
 # page of a small corpus equals the one in tests/golden, which --update rewrites. B is the build.
 set -u
-weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/../..")
 update=$([ "${1:-}" = --update ] && echo yes)
 . "$(dirname "$0")/script.sh"
 

@@ -3,9 +3,8 @@
 # another number of ranks, ranks that fail, die, stop, skip or differ. B is the build. TRAIN=PROGRAM: another tests/parallel/train; PARTS="..":
 # only these parts, which are the functions below.
 set -u
-restart=$(cd "$(dirname "$0")/../.." && pwd)/examples/common/restart.sh
 . "$(dirname "$0")/script.sh"
-build=$(dirname "$examples"); parts=$build/tests/parallel
+parts=$build/tests/parallel restart=$root/examples/common/restart.sh
 train=${TRAIN:-$parts/train}
 export WEFT_PARALLEL_TIMEOUT=${WEFT_PARALLEL_TIMEOUT:-60} OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 ranks() { local n=$1; shift; "$parts/ranks" "$n" "$parts/pairs.so" "$train" "$@"; }

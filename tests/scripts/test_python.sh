@@ -2,8 +2,6 @@
 # test_python.sh    tests examples/python/weft.py with the library of the build. An unknown field is refused with the nearest name, and so is a
 # package that pkg-config does not find. B is the build. installcheck.sh compares structs and a network.
 set -u
-root=$(realpath "$(dirname "$0")/../..")
-build=$(realpath "${B:-build}")
 . "$(dirname "$0")/script.sh"
 case ${V:-} in ''|double) ;; *) echo "skipped: Python cannot load a library with a sanitizer"; finish "Python"; exit ;; esac
 python3 -c 'import pycparser' 2>/dev/null || { echo "skipped: no python3 with pycparser here"; finish "Python"; exit; }

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # test_weft.sh    runs the command `weft` like a user: plans as text and as JSON, and error messages. B is the build.
 set -u
-weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
 
 echo "7 3 5 2 8 1 4 6" >lengths
@@ -62,7 +61,6 @@ for words in 'plan lengths order:count=2' 'plan --list' --help --version help 'h
     check "$words: a closed stdout is reported" exits 1 'cannot write stdout' eval '"$weft" $words >&-'
     [ ! -w /dev/full ] || check "$words: a full disk is reported" exits 1 'cannot write stdout' eval '"$weft" $words >/dev/full'
 done
-if [ -w /dev/full ]; then check "a full disk is reported" eval '! "$weft" plan lengths order:count=2 >/dev/full 2>err && grep -q "cannot write stdout" err'; fi
 
 # ---- external planners: compiled against the public headers only, each in a separate process
 cat >own.c <<'C'
@@ -238,14 +236,14 @@ bad_costs 'expected numbers after' '{"name": "x", "rows": [1, 3], "step_ms": [1,
 check "no such file" exits 1 'costs gone.json: No such file' "$weft" plan --costs gone.json mixed order:count=8
 
 # ---- weft gpu, on the emulated GPU
-if [ -f "${weft%/weft}/emu/libweft_cuda.so" ]; then
-    gpu() { WEFT_BACKEND_PATH=${weft%/weft}/emu WEFT_EMU_CC=$1 "$weft" gpu "${@:2}"; }
+if [ -f "$build/emu/libweft_cuda.so" ]; then
+    gpu() { WEFT_BACKEND_PATH=$build/emu WEFT_EMU_CC=$1 "$weft" gpu "${@:2}"; }
     check "an sm_90 has clusters" eval 'gpu 90 >gpu.out && grep -q "^GPU 0: emulated GPU 0, sm_90" gpu.out && grep -q "^code: " gpu.out && grep -Eq "^ +256  [0-9.]+ (in clusters|by a kernel a step) " gpu.out'
     check "an sm_80 has none" eval 'gpu 80 1 >gpu.out && grep -q "^GPU 1: .*sm_80" gpu.out && grep -Eq "^ +256  [0-9.]+ (in groups|by a kernel a step) " gpu.out && ! grep -q clusters gpu.out'
     check "code of its generation" eval 'gpu 89 | grep -q "^code: made for sm_80$" && gpu 100 | grep -q "^code: made for sm_100$"'
     check "code that the driver made" eval 'gpu 110 | grep -q "^code: the driver.s translation of PTX for sm_90"'
     check "where what was found is kept" eval 'gpu 90 | grep -q "kept in $XDG_CACHE_HOME/weft" || [ "${V:-}" = double ] || [ "${V:-}" = dasan ]'
-    check "no such GPU: why, and what instead" exits 1 'programs with the device WEFT_BEST run on: ' env WEFT_BACKEND_PATH="${weft%/weft}/emu" WEFT_EMU_DEVICES=0 "$weft" gpu
+    check "no such GPU: why, and what instead" exits 1 'programs with the device WEFT_BEST run on: ' env WEFT_BACKEND_PATH="$build/emu" WEFT_EMU_DEVICES=0 "$weft" gpu
 fi
 check "no number" exits 2 'expected the number of one GPU' "$weft" gpu x
 
