@@ -137,7 +137,7 @@ Test(forecast_models, a_steady_step_allocates_nothing, .init = unchecked)
     for (int kind = 0; kind < MODELS; kind++)
         FOR_DEVICES(w) {
             weft_forecaster *f = forecaster_new(w, kind, (wish){ .dropout = (weft_real).2 });
-            weft_optim *o = weft_adamw_new(weft_forecaster_module(f), &(weft_adam_opts){ .lr = (weft_real).02 });
+            weft_optim *o = weft_adamw_new(weft_forecaster_module(f), &(weft_adam_opts){ .lr = .02 });
             for (int i = 0; i < 3; i++)
                 train_step(w, f, o);
             int64_t before = allocations(w);

@@ -91,7 +91,7 @@ TABLE_TEST(rolling_forecast, matches_a_plain_loop)
 {
     static const weft_transform delta = { .column = "y", .kind = WEFT_DELTA };
     for (int k = 0; k < 24; k++) {
-        weft_frame f = series_random(2, (int64_t[]){ 12, 20 + (int64_t)dice(20) });
+        scoped_frame f = series_random(2, (int64_t[]){ 12, 20 + (int64_t)dice(20) });
         weft_features *x = features_of(w, &f, &delta, k % 2);
         int64_t n = f.start[2] - f.start[1], from = 1 + (int64_t)dice(12);
         bool truth = k / 2 % 2;
@@ -112,13 +112,12 @@ TABLE_TEST(rolling_forecast, matches_a_plain_loop)
                       "%d: row %lld: %g, expected %g", k, (long long)i, out[i], want[i]);
         cr_assert(m.calls == (n - from + HORIZON - 1) / HORIZON && m.tape == 0 && !m.training);
         cr_assert(weft_set_training(w, true) && weft_set_grad_enabled(w, true));        /* as they were */
-        weft_frame_free(&f);
     }
 }
 
 CPU_TEST(rolling_forecast, rows_can_be_limited_and_quantiles_kept)
 {
-    weft_frame f = series_random(1, (int64_t[]){ 40 });
+    scoped_frame f = series_random(1, (int64_t[]){ 40 });
     weft_features *x = features_of(w, &f, NULL, 0);
     double one[40], part[10], point[10], all[30];
     formula m = { .quantiles = 1 }, three = { .quantiles = 3 };
@@ -132,7 +131,6 @@ CPU_TEST(rolling_forecast, rows_can_be_limited_and_quantiles_kept)
                   fabs(all[3 * i] - one[i] + 1) < 1e-5 && fabs(all[3 * i + 2] - one[i] - 1) < 1e-5);
     weft_rolling_forecast(x, &f, 0, 40, model, &m, NULL, one);     /* of nothing */
     OK(w);
-    weft_frame_free(&f);
 }
 
 /* Two targets: the first's prediction is its own last value, the second's the mean of both last ones;
@@ -166,7 +164,7 @@ CPU_TEST(rolling_forecast, supports_several_targets)
                                    .transforms = t,
                                    .n = 1,
                                    .unscaled = true };
-    weft_frame f = series_random(1, (int64_t[]){ ROWS });
+    scoped_frame f = series_random(1, (int64_t[]){ ROWS });
     weft_features *x = weft_features_new(w, "x", &o);
     weft_features_fit(x, &f);
     double out[2 * LEFT], all[6 * LEFT], y = weft_frame_column(&f, "y")[FROM - 1],
@@ -193,12 +191,11 @@ CPU_TEST(rolling_forecast, supports_several_targets)
         for (int k = 0; k < 4; k++)
             cr_assert(fabs(all[4 * i + k] - weft_frame_column(&f, k < 2 ? "y" : "v")[row]) < 1e-4);
     }
-    weft_frame_free(&f);
 }
 
 CPU_TEST(rolling_forecast, runs_in_constant_memory, .init = unchecked)
 {
-    weft_frame f = series_random(1, (int64_t[]){ 90 });
+    scoped_frame f = series_random(1, (int64_t[]){ 90 });
     weft_features *x = features_of(w, &f, NULL, 0);
     double out[90];
     formula m = { .quantiles = 1 }, n = m;
@@ -208,7 +205,6 @@ CPU_TEST(rolling_forecast, runs_in_constant_memory, .init = unchecked)
     weft_rolling_forecast(x, &f, 0, 5, model, &n, NULL, out);
     OK(w);
     cr_assert(n.bytes <= m.bytes && weft_usage_of(w).host_bytes == bytes && weft_item(before) == 3);
-    weft_frame_free(&f);
 }
 
 /* ---- several series ---- */
@@ -224,7 +220,7 @@ static weft_tensor *by_network(weft_series_batch s, void *user)
 /* In one call each series has the bits of a single run, with the fewest model calls. */
 TABLE_TEST(rolling_forecast, series_in_a_batch_match_single_runs)
 {
-    weft_frame f = series_random(SERIES, (int64_t[]){ 12, 30, 9, 25, 20 });
+    scoped_frame f = series_random(SERIES, (int64_t[]){ 12, 30, 9, 25, 20 });
     weft_features *x = features_of(w, &f, NULL, 0);
     learned l = { .net = weft_encoder_decoder_lstm_new(
                       weft_module_new(w, "m"), "net",
@@ -264,7 +260,6 @@ TABLE_TEST(rolling_forecast, series_in_a_batch_match_single_runs)
     FAILS(w, WEFT_EARG, "rolling_forecast: series 4 has 20 rows");
     weft_rolling_forecasts(x, &f, of, 2, by_network, &l, &(weft_rolling_forecast_opts){ .rows = 2 });
     FAILS(w, WEFT_EARG, "rolling_forecasts: rows or all in the options; expected them in each series");
-    weft_frame_free(&f);
 }
 
 /* ---- refused calls ---- */
@@ -298,7 +293,7 @@ CPU_TEST(rolling_forecast, invalid_models_are_refused, .init = unchecked)
         { not_finite, WEFT_ENUMERIC, "row 5, column \"y\": the model predicted" },
         { fails, WEFT_ESHAPE, "matmul" },
     };
-    weft_frame f = series_random(1, (int64_t[]){ 12 });
+    scoped_frame f = series_random(1, (int64_t[]){ 12 });
     weft_features *x = features_of(w, &f, NULL, 0);
     double out[12];
     for (int i = 0; i < COUNT(bad); i++) {
@@ -310,12 +305,11 @@ CPU_TEST(rolling_forecast, invalid_models_are_refused, .init = unchecked)
     weft_rolling_forecast(x, &f, 0, 5, plain, NULL, NULL, out);
     OK(w);
     cr_assert(out[2] == (double)(weft_real)weft_frame_column(&f, "u")[7]);
-    weft_frame_free(&f);
 }
 
 CPU_TEST(rolling_forecast, invalid_rows_are_refused)
 {
-    weft_frame f = series_random(2, (int64_t[]){ 12, 0 });
+    scoped_frame f = series_random(2, (int64_t[]){ 12, 0 });
     weft_features *x = features_of(w, &f, NULL, 0);
     double out[12];
     formula m = { .quantiles = 1 };
@@ -356,7 +350,6 @@ CPU_TEST(rolling_forecast, invalid_rows_are_refused)
     y[4] = (double)NAN;
     weft_rolling_forecast(x, &f, 0, 5, model, &m, NULL, out);
     FAILS(w, WEFT_ENUMERIC, "row 4, column \"y\": it is missing, but a window has it in its past");
-    weft_frame_free(&f);
 }
 
 /* ---- memory of the context that runs out ---- */
@@ -392,7 +385,7 @@ static void all_of_it(weft *w, const weft_frame *f)
 
 Test(rolling_forecast, survives_failure_of_each_allocation)
 {
-    weft_frame f = series_random(2, (int64_t[]){ 20, 15 });
+    scoped_frame f = series_random(2, (int64_t[]){ 20, 15 });
     weft *w = open_on(WEFT_CPU);
     int64_t before = allocations(w);
     all_of_it(w, &f);
@@ -410,5 +403,4 @@ Test(rolling_forecast, survives_failure_of_each_allocation)
         weft_recover(w);
         CLEAN(w);
     }
-    weft_frame_free(&f);
 }

@@ -42,7 +42,7 @@ CPU_TEST(transforms, match_worked_examples)
         { { .kind = WEFT_DISCRETE_FUNCTION, .depends_on = "u", .a = knots, .b = heights, .points = 4 },
           { 1 - 3, 2.5, 6 - 8. / 3 } },
     };
-    weft_frame f = frame_of_y(u, y, 3);
+    scoped_frame f = frame_of_y(u, y, 3);
     for (int i = 0; i < COUNT(given); i++) {
         weft_transform t = given[i].t;
         t.column = "y";
@@ -57,20 +57,18 @@ CPU_TEST(transforms, match_worked_examples)
         OK(w);
         near("back", back + from, y + from, 3 - from, 1e-12);
     }
-    weft_frame_free(&f);
 }
 
 CPU_TEST(transforms, scaler_uses_the_rows_of_all_series)
 {
     static const double low[] = { 0, 2 }, high[] = { 10, 12 };
-    weft_frame f = frame_of_y(low, low, 2);
+    scoped_frame f = frame_of_y(low, low, 2);
     DOES(weft_frame_add(&f, NULL, WEFT_NAMES("y", "u"), (const double *const[]){ high, high }, 2));
     weft_features *x = features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_STANDARD_SCALER }, 1);
     weft_features_fit(x, &f);
     double out[2], std = sqrt(104. / 3);         /* without the means' own spread it would be sqrt(2) */
     weft_features_transform(x, "y", &f, 1, out);
     near("pooled", out, (double[]){ 4 / std, 6 / std }, 2, 1e-14);
-    weft_frame_free(&f);
 }
 
 CPU_TEST(transforms, empty_series_has_no_effect)
@@ -78,7 +76,7 @@ CPU_TEST(transforms, empty_series_has_no_effect)
     static const double ten[] = { 10, 10, 10 }, twenty[] = { 20, 20, 20 };
     static const char *const names[] = { "u", "y", "s", NULL };
     const weft_transform log_of = { .column = "s", .kind = WEFT_LOG };
-    weft_frame full = { 0 }, part = { 0 };
+    scoped_frame full = { 0 }, part = { 0 };
     DOES(weft_frame_add(&full, NULL, names, (const double *const[]){ ten, ten, ten }, 3));
     DOES(weft_frame_add(&full, NULL, names, (const double *const[]){ ten, ten, twenty }, 3));
     DOES(weft_frame_add(&part, NULL, names, NULL, 0));
@@ -104,7 +102,6 @@ CPU_TEST(transforms, empty_series_has_no_effect)
         OK(w);
         cr_assert(c.windows == 4 && c.skipped == 2);
     }
-    weft_frame_free(&full), weft_frame_free(&part);
 }
 
 Test(transforms, constant_columns_are_accepted)
@@ -114,7 +111,7 @@ Test(transforms, constant_columns_are_accepted)
         { WEFT_STANDARD_SCALER, 0 }, { WEFT_MIN_MAX_SCALER, .5 }, { WEFT_MAX_SCALER, 1 }
     };
     weft *w = open_on(WEFT_REF);
-    weft_frame f = frame_of_y(u, y, 3);
+    scoped_frame f = frame_of_y(u, y, 3);
     for (int i = 0; i < COUNT(given); i++) {
         weft_features *x = features_of_y(w, &(weft_transform){ .column = "y", .kind = given[i].kind }, 1);
         weft_features_fit(x, &f);
@@ -126,7 +123,6 @@ Test(transforms, constant_columns_are_accepted)
         OK(w);
     }
     CLEAN(w);
-    weft_frame_free(&f);
 }
 
 /* These columns are constant except for rounding. Scaling them would turn the rounding into noise of size
@@ -149,7 +145,7 @@ CPU_TEST(transforms, nearly_constant_columns_are_accepted)
             weft_transform t[] = { { .column = "y", .kind = way < 2 ? WEFT_DELTA : WEFT_POLYNOMIAL,
                                      .depends_on = way < 2 ? NULL : "u", .degree = way < 2 ? 0 : 1 },
                                    { .column = "y", .kind = scalers[way % 2] } };
-            weft_frame f = frame_of_y(u + 1, y[k] + 1, N - 1);
+            scoped_frame f = frame_of_y(u + 1, y[k] + 1, N - 1);
             weft_features *x = features_of_y(w, k == 3 ? t : t + 1, k == 3 ? 2 : 1);
             double out[N], low = 9, high = -9;
             weft_features_fit(x, &f);
@@ -161,14 +157,13 @@ CPU_TEST(transforms, nearly_constant_columns_are_accepted)
             cr_assert(k == 4 || (k == 3 && way < 2) ? high - low < 3 && (k == 3 || high - low > .9) :
                                                       high - low < 1e-7,
                       "column %d, way %d: %g .. %g", k, way, low, high);
-            weft_frame_free(&f);
         }
 }
 
 CPU_TEST(transforms, clamp_limits_values_out_of_range)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { 1, 2, 6 }, more[] = { 0, 3, 7 };
-    weft_frame f = frame_of_y(u, y, 3), g = frame_of_y(u, more, 3);
+    scoped_frame f = frame_of_y(u, y, 3), g = frame_of_y(u, more, 3);
     double out[3];
     weft_features *free_ =
         features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER }, 1);
@@ -193,7 +188,6 @@ CPU_TEST(transforms, clamp_limits_values_out_of_range)
     weft_features_inverse_transform(a, "y", &f, 0, 0, 3, (double[]){ 0, .5, 1 }, out);
     near("to the turn", out, (double[]){ 3 - 10, 3, 3 + 10 }, 3, 1e-12);
     OK(w);
-    weft_frame_free(&f), weft_frame_free(&g);
 }
 
 /* ---- there and back ---- */
@@ -243,7 +237,7 @@ CPU_TEST(transforms, inverse_restores_values)
         for (int k = 0; k < rounds(20, 200); k++) {
             weft_transform t[4];
             int n = chain_of(i, t);
-            weft_frame f = series_random(2, (int64_t[]){ 12, 25 });
+            scoped_frame f = series_random(2, (int64_t[]){ 12, 25 });
             for (int64_t r = 0; r < f.rows; r++)
                 /* y / u stays where a logistic is not flat to all digits */
                 weft_frame_column(&f, "u")[r] += .5;
@@ -261,7 +255,6 @@ CPU_TEST(transforms, inverse_restores_values)
             weft_features_inverse_transform(x, "y", &f, 1, from, rows, z + from, back);
             OK(w);
             near("back", back, kept + from, rows, 1e-9);
-            weft_frame_free(&f);
         }
 }
 
@@ -280,7 +273,7 @@ CPU_TEST(transforms, polynomials_fit_least_squares)
                 p = p * s + (j + 1);
             y[i] = k % 5 ? (double)dice_real(-1, 1) : p;
         }
-        weft_frame f = frame_of_y(u, y, N);
+        scoped_frame f = frame_of_y(u, y, N);
         weft_features *x = features_of_y(
             w, &(weft_transform){ .column = "y", .kind = WEFT_POLYNOMIAL, .degree = degree, ON_U }, 1);
         weft_features_fit(x, &f);
@@ -294,7 +287,6 @@ CPU_TEST(transforms, polynomials_fit_least_squares)
         }
         for (int i = 0; i < N && k % 5 == 0; i++)
             cr_assert(fabs(z[i]) < 1e-7, "the residual of a polynomial is %g", z[i]);
-        weft_frame_free(&f);
     }
 }
 
@@ -382,7 +374,7 @@ CPU_TEST(transforms, numbers_outside_the_domain_are_refused)
 CPU_TEST(transforms, rows_without_an_inverse_are_refused)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { 1, 2, 4 };
-    weft_frame f = frame_of_y(u, y, 3);
+    scoped_frame f = frame_of_y(u, y, 3);
     weft_features *x = features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_DELTA }, 1);
     double out[3] = { 0 };
     weft_features_inverse_transform(x, "y", &f, 0, 1, 1, u, out);
@@ -403,16 +395,15 @@ CPU_TEST(transforms, rows_without_an_inverse_are_refused)
     weft_features_inverse_transform(x, "y", &f, 0, 1, 2, (double[]){ 10, 20 }, out);
     OK(w);
     cr_assert(out[0] == 11 && out[1] == 31);
-    weft_frame_free(&f);
 }
 
 /* ---- saved and loaded ---- */
-CPU_TEST(transforms, are_saved_and_loaded)
+CPU_TEST(transforms, are_saved_and_loaded, .fini = end_folder)
 {
     const char *path = in_folder("features.h5");
     weft_module *m = weft_module_new(w, "model");
     weft_linear_new(m, "out", &(weft_linear_opts){ .in = 2, .out = 2 });
-    weft_frame f = series_random(2, (int64_t[]){ 12, 25 });
+    scoped_frame f = series_random(2, (int64_t[]){ 12, 25 });
     weft_transform t[] = { { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, ON_U },
                            { .column = "y", .kind = WEFT_LOGISTIC, .k = .1 } };
     weft_features *a = features_of_y(w, t, 2), *b = features_of_y(w, t, 2), *c = features_of_y(w, t, 1),
@@ -448,6 +439,4 @@ CPU_TEST(transforms, are_saved_and_loaded)
     cr_assert(!weft_features_counts(c).fitted);
     weft_features_state(NULL, items);
     cr_assert_null(items[0].name);
-    end_folder();
-    weft_frame_free(&f);
 }

@@ -35,7 +35,7 @@ CPU_TEST(windows_refused, invalid_features_are_refused)
 CPU_TEST(windows_refused, invalid_series_are_refused)
 {
     weft_features *x = weft_features_new(w, "x", &series_features);
-    weft_frame good = series_random(2, (int64_t[]){ 20, 20 }), f = series_random(2, (int64_t[]){ 20, 20 });
+    scoped_frame good = series_random(2, (int64_t[]){ 20, 20 }), f = series_random(2, (int64_t[]){ 20, 20 });
     FAILS_AT(w, weft_windows_new(x, "v", &good, NULL), WEFT_EARG, "features \"x\" are not fitted");
     weft_features_fit(x, &good);
     OK(w);
@@ -66,13 +66,12 @@ CPU_TEST(windows_refused, invalid_series_are_refused)
              "row 12, column \"t\": the time is");
     FAILS_AT(w, weft_features_fit(x, &f), WEFT_ENUMERIC, "row 12, column \"t\": the time is");
     t[12] = before;
-    weft_frame less = { 0 };
+    scoped_frame less = { 0 };
     const double a[] = { 1, 2 };
     DOES(weft_frame_add(&less, NULL, WEFT_NAMES("t", "u"), (const double *const[]){ a, a }, 2));
     FAILS_AT(w, weft_windows_new(x, "v", &less, NULL), WEFT_EARG, "column \"s\": the frame has no");
     FAILS_AT(w, weft_features_fit(x, &less), WEFT_EARG, "column \"v\": the frame has no");
     cr_assert(weft_features_counts(x).fitted);          /* as it was */
-    weft_frame_free(&less), weft_frame_free(&good), weft_frame_free(&f);
 }
 
 CPU_TEST(windows_refused, invalid_windows_are_refused)

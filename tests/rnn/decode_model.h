@@ -8,6 +8,9 @@
 /* 1 + 2 + 4 + 8 ended ones, 16 that the limit cuts */
 enum { V = 3, END = 2, BEGIN = 1, LIMIT = 4, HYPOTHESES = 31 };
 
+/* A result that is freed at the end of its block. */
+#define scoped_decoded __attribute__((cleanup(weft_decoded_free))) weft_decoded
+
 /* ---- the model ---- */
 /* Logits are a function of (sequence, all tokens before), which the state carries as a number. */
 UNUSED static void logits_of(int sequence, int prefix, double *out)

@@ -94,11 +94,10 @@ TABLE_TEST(beam, every_hypothesis_matches_the_definition)
                                    .length_penalty = penalties[i],
                                    .best = (beams * 5 + i) % (beams + 1) };
             model_user u = { .searching = true };
-            weft_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
+            scoped_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
             OK(w);
             for (int s = 0; s < N; s++)
                 is_as_searched(&d, s, 0, &o);
-            weft_decoded_free(&d);
             weft_clear(w);
         }
 }
@@ -139,14 +138,13 @@ TABLE_TEST(beam, prompts_may_have_different_lengths)
         weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT, .beams = beams, .best = beams,
                                .prompt = prompt, .prompt_len = len };
         model_user u = { .searching = true, .read = 3 };
-        weft_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
+        scoped_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
         OK(w);
         for (int s = 0; s < N; s++)
             if (beams > 1)
                 is_as_searched(&d, s, prefix[s], &o);
             else
                 cr_assert(fabs(greedy_score(s, prefix[s], &d) - d.score[s]) < TOL(1e-12, 1e-5));
-        weft_decoded_free(&d);
         weft_clear(w);
     }
 }
@@ -162,13 +160,12 @@ CPU_TEST(beam, samples_after_a_prompt)
     weft_decode_opts o = { .begin = -1, .end = NEVER, .limit = LIMIT, .sample = true, .prompt = prompt,
                            .prompt_len = len };
     model_user u = { .read = 1 };
-    weft_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
+    scoped_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
     OK(w);
     for (int s = 0; s < N; s++) {
         cr_assert(d.len[s] == LIMIT);
         cr_assert(fabs(score_of(s, d.tokens + s * LIMIT, LIMIT, LIMIT) - d.score[s]) < TOL(1e-12, 1e-5));
     }
-    weft_decoded_free(&d);
 }
 
 /* ---- log probabilities as they are ---- */
@@ -223,9 +220,8 @@ static void decode_once(weft *w, int i)
 {
     weft_decode_opts o = { .end = i % 2, .has_end = true, .limit = 3 + i % 3, .beams = i % 4,
                            .sample = !(i % 4) };
-    weft_decoded d = weft_decode(w, 1 + i % 5, WEFT_ZERO_STATE, equal_scores, &four, &o);
+    scoped_decoded d = weft_decode(w, 1 + i % 5, WEFT_ZERO_STATE, equal_scores, &four, &o);
     cr_assert(weft_ok(w) && d.n == 1 + i % 5, "%s", weft_error_message(w));
-    weft_decoded_free(&d);
     weft_clear(w);
 }
 
@@ -234,8 +230,7 @@ static weft_tensor *nested_step(weft_decode_rows *at, void *user)
 {
     weft *w = weft_context_of(at->tokens);
     weft_decode_opts o = { .end = 1, .limit = 9, .beams = 3 };
-    weft_decoded d = weft_decode(w, 4, WEFT_ZERO_STATE, equal_scores, &four, &o);
-    weft_decoded_free(&d);
+    scoped_decoded d = weft_decode(w, 4, WEFT_ZERO_STATE, equal_scores, &four, &o);
     return equal_scores(at, user);
 }
 
@@ -248,7 +243,6 @@ TABLE_TEST(beam, steady_decoding_allocates_nothing, .init = unchecked)
         decode_once(w, i);
     cr_assert_eq(allocations(w), before, "%lld", (long long)(allocations(w) - before));
     weft_decode_opts o = { .end = 1, .limit = 4, .beams = 2 };
-    weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, nested_step, &four, &o);
+    scoped_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, nested_step, &four, &o);
     cr_assert(d.n == 2, "%s", weft_error_message(w));
-    weft_decoded_free(&d);
 }

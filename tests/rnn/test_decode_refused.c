@@ -107,10 +107,9 @@ static weft_tensor *rewinding_step(weft_decode_rows *at, void *user)
     /* a decoder in a decoder's step has a floor of its own, and gives the outer one back */
     if (r->own && r->step == 0) {
         rewinder inner = { here, -1, 1, true };
-        weft_decoded d = weft_decode(w, 1, WEFT_ZERO_STATE, rewinding_step, &inner,
-                                     &(weft_decode_opts){ .end = NEVER, .limit = 3 });
+        scoped_decoded d = weft_decode(w, 1, WEFT_ZERO_STATE, rewinding_step, &inner,
+                                       &(weft_decode_opts){ .end = NEVER, .limit = 3 });
         cr_assert(d.n == 1 && d.len[0] == 3, "%s", weft_error_message(w));
-        weft_decoded_free(&d);
         weft_rewind(w, here);
         OK(w);
         weft_rewind(w, r->before);
@@ -126,13 +125,12 @@ TABLE_TEST(decode_refused, step_cannot_rewind_its_decoder)
         rewinder r = { weft_mark_here(w), i / 3, 0, false };
         weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
         weft_decode_opts o = { .end = NEVER, .limit = 5, .beams = 2 };
-        weft_decoded d = decode_by((way)(i % 3), w, 2, first, rewinding_step, &r, &o);
+        scoped_decoded d = decode_by((way)(i % 3), w, 2, first, rewinding_step, &r, &o);
         cr_assert(d.n == 0 && !d.tokens, "decoder %d", i % 3);
         FAILS(w, WEFT_EARG, "rewind: the mark is older than the call of the step function of \"");
         r = (rewinder){ r.before, -1, 1, true };
         d = decode_by((way)(i % 3), w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &o);
         cr_assert(d.n == 2 && d.len[1] == 5, "%s", weft_error_message(w));
-        weft_decoded_free(&d);
         weft_mark before = weft_mark_here(w);
         weft_zeros(w, WEFT_SHAPE(4));
         weft_rewind(w, before); /* the floor is gone with the call */
@@ -224,11 +222,10 @@ Test(decode_refused, survives_failure_of_each_allocation)
             weft_clear(w);
             fail_in(w, whole ? i : 0);
             fail_take(w, whole ? 0 : i);
-            weft_decoded d = weft_decode(w, SEQUENCES, WEFT_ZERO_STATE, next, &m, &o);
+            scoped_decoded d = weft_decode(w, SEQUENCES, WEFT_ZERO_STATE, next, &m, &o);
             fail_in(w, 0);
             bool ok = weft_ok(w);
             cr_assert(ok == (d.n == SEQUENCES) && w->recording && w->training);
-            weft_decoded_free(&d);
             if (ok && !whole)
                 break;
             failed += !ok;

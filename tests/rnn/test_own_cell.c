@@ -227,7 +227,7 @@ TABLE_TEST(own_cell, noise_keeps_units_only_in_training)
     weft_clear(w);
 }
 
-Test(own_cell, files_store_the_cell_by_name)
+Test(own_cell, files_store_the_cell_by_name, .fini = end_folder)
 {
     weft *w = open_on(WEFT_CPU);
     const weft_rnn_opts o = { .input = IN, .hidden = H };
@@ -248,7 +248,6 @@ Test(own_cell, files_store_the_cell_by_name)
                   strstr(weft_file_message(), "peephole_lstm"),
               "%s", weft_file_message());
     CLEAN(w);
-    end_folder();
 }
 
 static void train_once(weft *w, void *user)

@@ -12,6 +12,9 @@ static int64_t offset[N + 1];
 static weft_real rows[MOST * IN];
 static int32_t ints[MOST];
 
+/* A plan that is freed at the end of its block. */
+#define scoped_plan __attribute__((cleanup(weft_plan_free))) weft_plan
+
 static weft_dataset data_of(int64_t columns)
 {
     return (weft_dataset){ .n = N,
@@ -86,7 +89,7 @@ static const char *const exact[] = { "order:count=4",
 static void is_exact(weft *w, const kind *k, const char *text)
 {
     static weft_real want[MOST * 2 * HIDDEN], got[MOST * 2 * HIDDEN];
-    weft_plan p = plan_of(text, len, N);
+    scoped_plan p = plan_of(text, len, N);
     weft_module *m = weft_module_new(w, "m");
     weft_rnn *r = rnn_of(m, "r", k);
     weft_carried *kept = k->o.bidirectional ? NULL : weft_carried_new(m, "kept", r, &p);
@@ -102,7 +105,6 @@ static void is_exact(weft *w, const kind *k, const char *text)
         cr_assert(!memcmp(got, want, (size_t)(offset[N] * wide) * sizeof *got), "%s of %s", text,
                   cell_name[k->cell]);
     }
-    weft_plan_free(&p);
 }
 
 TABLE_TEST(plan_run, outputs_match_whole_sequences)
@@ -145,7 +147,7 @@ TABLE_TEST(plan_run, gradients_of_a_plan_match_the_whole)
     draw_data(7);
     weft_dataset d = data_of(IN);
     for (int i = 0; i < UNCUT; i++) {
-        weft_plan p = plan_of(exact[i], len, N);
+        scoped_plan p = plan_of(exact[i], len, N);
         weft_module *m = weft_module_new(w, "m");
         weft_rnn *r = rnn_of(m, "r", &k);
         weft_tensor *y = weft_rnn_run(r, weft_ragged(w, rows, IN, &whole), WEFT_ZERO_STATE).y;
@@ -159,7 +161,6 @@ TABLE_TEST(plan_run, gradients_of_a_plan_match_the_whole)
         }
         gradient_of(w, m, got);
         close_to(exact[i], got, want, n, TOL(1e-12, 2e-6));
-        weft_plan_free(&p);
     }
 }
 
@@ -170,7 +171,7 @@ TABLE_TEST(plan_run, no_gradient_flows_over_a_cut)
     const kind k = { GRU, { .input = IN, .hidden = HIDDEN, .layers = 1 }, false };
     draw_data(9);
     weft_dataset d = data_of(IN);
-    weft_plan p = plan_of("streams:slots=3,window=4", len, N), others = plan_of("order:count=5", len, N);
+    scoped_plan p = plan_of("streams:slots=3,window=4", len, N), others = plan_of("order:count=5", len, N);
     weft_module *m = weft_module_new(w, "m"), *apart = weft_module_new(w, "apart");
     weft_rnn *r = rnn_of(m, "r", &k);
     weft_carried *kept = weft_carried_new(apart, "kept", r, &p);
@@ -201,7 +202,6 @@ TABLE_TEST(plan_run, no_gradient_flows_over_a_cut)
         gradient_of(w, m, want);
         close_to("a window", got, want, n, TOL(1e-12, 2e-6));
     }
-    weft_plan_free(&p), weft_plan_free(&others);
 }
 
 /* ---- tokens ---- */
@@ -209,7 +209,7 @@ TABLE_TEST(plan_run, tokens_are_gathered_and_shifted)
 {
     draw_data(3);
     for (int shift = -2; shift < 3; shift++) {
-        weft_plan p = plan_of("streams:slots=2,window=5", len, N);
+        scoped_plan p = plan_of("streams:slots=2,window=5", len, N);
         weft_dataset of_ints = data_of(0), of_rows = data_of(IN);
         for (int64_t b = 0; b < p.batches; b++) {
             weft_plan_step s = weft_plan_step_of(w, &p, b);
@@ -227,7 +227,6 @@ TABLE_TEST(plan_run, tokens_are_gathered_and_shifted)
                                      there ? rows[(offset[q] + position) * IN + c] : (weft_real)-7);
                 }
         }
-        weft_plan_free(&p);
     }
 }
 
@@ -240,7 +239,7 @@ Test(plan_run, carried_states_are_saved_with_the_module)
     snprintf(path, sizeof path, "%s/weft_carried.%d", P_tmpdir, (int)getpid());
     draw_data(5);
     weft_dataset d = data_of(IN);
-    weft_plan p = plan_of("streams:slots=3,window=3", len, N);
+    scoped_plan p = plan_of("streams:slots=3,window=3", len, N);
     cr_assert(p.batches > STOP + 1);
     const kind k = { LSTM, { .input = IN, .hidden = HIDDEN, .layers = 2 }, false };
     for (int run = 0; run < 2; run++) { /* as a whole; from a checkpoint */
@@ -270,14 +269,13 @@ Test(plan_run, carried_states_are_saved_with_the_module)
     }
     cr_assert(!memcmp(got, want, sizeof got));
     remove(path);
-    weft_plan_free(&p);
 }
 
 /* ---- losses ---- */
 TABLE_TEST(plan_run, losses_are_divided_as_requested)
 {
     draw_data(11);
-    weft_plan p = plan_of("streams:slots=3,window=4", len, N);
+    scoped_plan p = plan_of("streams:slots=3,window=4", len, N);
     double tokens = (double)offset[N], plan = 0, by_sequence = 0;
     for (int64_t b = 0; b < p.batches; b++) {
         weft_plan_step s = weft_plan_step_of(w, &p, b);
@@ -297,7 +295,6 @@ TABLE_TEST(plan_run, losses_are_divided_as_requested)
     }
     cr_assert_float_eq(plan, (double)p.batches, 1e-4);
     cr_assert_float_eq(by_sequence, (double)p.batches, 1e-4);
-    weft_plan_free(&p);
 }
 
 /* ---- refused ---- */
@@ -305,7 +302,7 @@ CPU_TEST(plan_run, invalid_arguments_are_refused)
 {
     draw_data(13);
     weft_dataset d = data_of(IN);
-    weft_plan p = plan_of("streams:slots=3,window=4", len, N), q = plan_of("order:count=3", len, N);
+    scoped_plan p = plan_of("streams:slots=3,window=4", len, N), q = plan_of("order:count=3", len, N);
     weft_module *m = weft_module_new(w, "m");
     const weft_rnn_opts o = { .input = IN, .hidden = HIDDEN },
                         two = { .input = IN, .hidden = HIDDEN, .bidirectional = true };
@@ -338,5 +335,4 @@ CPU_TEST(plan_run, invalid_arguments_are_refused)
     FAILS(w, WEFT_EARG, "segment 0 of the batch is of sequence 3; expected one of the 2");
     weft_plan_tokens(&s, NULL, 0, 0);
     FAILS(w, WEFT_EARG, "the data set is NULL");
-    weft_plan_free(&p), weft_plan_free(&q);
 }

@@ -315,25 +315,25 @@ Test(rnn_use, inputs_are_checked)
 }
 
 /* ---- memory ---- */
-static const kind four_parts = { LSTM, { .input = F, .hidden = H, .layers = 2, .bidirectional = true }, true };
+static const kind trained = { LSTM, { .input = F, .hidden = H, .layers = 2, .bidirectional = true }, true };
 static int layout_of_step;
 static void one_step(weft *w, void *layer)
 {
     weft_tensor *x = in_layout(random_ragged(w, 4, F, &of_ends), layout_of_step);
-    weft_backward(loss_of(weft_rnn_run(layer, x, random_state(w, &four_parts, ENDS))));
+    weft_backward(loss_of(weft_rnn_run(layer, x, random_state(w, &trained, ENDS))));
     weft_zero_grad(weft_rnn_module(layer));
 }
 
 TABLE_TEST(rnn_use, a_steady_step_allocates_nothing, .init = unchecked)
 {
     for (layout_of_step = 0; layout_of_step < 3; layout_of_step++)
-        is_steady(w, one_step, layer_of_kind(w, &four_parts));
+        is_steady(w, one_step, layer_of_kind(w, &trained));
 }
 
 CPU_TEST(rnn_use, survives_failure_of_each_allocation)
 {
     for (layout_of_step = 0; layout_of_step < 3; layout_of_step++) {
-        weft_rnn *r = layer_of_kind(w, &four_parts);
+        weft_rnn *r = layer_of_kind(w, &trained);
         int failed = failures_of(w, layout_of_step == 2 ? 4000 : rounds(40, 4000), one_step, r);
         cr_assert(failed > (layout_of_step == 2 ? 50 : 10), "%d", failed);
         one_step(w, r);
