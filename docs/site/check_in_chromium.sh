@@ -23,9 +23,9 @@ cat >faulty/picture.svg <<'END'
 <svg xmlns="http://www.w3.org/2000/svg" width="300" height="99"><style>text { fill: #333 } @media (prefers-color-scheme: dark) { text { fill: #ddd } }</style>
 <rect width="99" height="99" fill="#c9e6f8"/><text x="9" y="40">on a light box</text></svg>
 END
-check "faults are seen" says 1 "1 pages in 4 ways, 1 SVGs in 2" look "$PWD/faulty"
+check "faults are seen" exits 1 "1 pages in 4 ways, 1 SVGs in 2" look "$PWD/faulty"
 for fault in "page.html, light: contrast .* 'pale'" "page.html, dark: contrast .* 'dim in the dark'" "page.html, narrow: is 9.. px wide; expected at most 360" "page.html, paper: goes over the edge" \
     "page.html, light: a picture is missing: gone.png" "page.html, light: requests http://localhost/x.png" "page.html, light: console: .*nothing is not defined" "picture.svg, dark: contrast .* 'on a light box'"; do
-    check "$fault" grep -q "$fault" said
+    check "$fault" grep -q "$fault" output
 done
 finish "the site in Chromium"

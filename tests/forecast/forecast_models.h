@@ -14,9 +14,8 @@ enum { PAST = 3, FUTURE = 2, OUTPUTS = 2, LONGEST = 9, MOST = 8 };
 /* other: the options that are off by default */
 typedef struct { weft_compat compat; bool all_keys, other; int64_t fixed; weft_real dropout; } wish;
 
-UNUSED static weft_forecaster *forecaster_new(weft_module *root, int kind, wish o)
+UNUSED static weft_forecaster *forecaster_in(weft_module *m, int kind, wish o)
 {
-    weft_module *m = root;
     switch (kind) {
     case ENCODER_DECODER:
         return weft_encoder_decoder_lstm_new(
@@ -53,6 +52,11 @@ UNUSED static weft_forecaster *forecaster_new(weft_module *root, int kind, wish 
         return weft_tft_new(m, "model", &t);
     }
     }
+}
+
+UNUSED static weft_forecaster *forecaster_new(weft *w, int kind, wish o)
+{
+    return forecaster_in(weft_module_new(w, "m"), kind, o);
 }
 
 /* ---- series ---- */

@@ -4,6 +4,9 @@
 #define WEFT_TESTS_SERIES_DATA_H
 #include "tests/io/files.h"
 
+/* A frame that is freed at the end of its block. */
+#define scoped_frame __attribute__((cleanup(weft_frame_free))) weft_frame
+
 static const char *const series_names[] = { "t", "u", "v", "p", "y", "s", NULL };
 
 /* `n` series of the lengths given: time t that increases unevenly, known u and v, past p, target y, fixed

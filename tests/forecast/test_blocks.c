@@ -13,35 +13,33 @@ static void same_rows(const char *name, weft_tensor *y, weft_tensor *want)
 
 /* ---- gates and sums ---- */
 /* The gate and its skip may have different layouts. */
-Test(blocks, gated_residual_sums_match_in_every_layout)
+TABLE_TEST(blocks, gated_residual_sums_match_in_every_layout)
 {
     static const int32_t in_row[N] = { 0, 0, 1, 1 }, column[N] = { 0, 3, 0, 5 };
-    FOR_DEVICES(w)
-        for (int trainable = 0; trainable < 2; trainable++) {
-            weft_module *m = weft_module_new(w, "m");
-            weft__gate_add_norm *g = weft__gate_add_norm_new(m, "g", 3, 4, 0, trainable);
-            renew(m);
-            weft_tensor *x = ragged(w, 3, &some), *skip = ragged(w, 4, &some),
-                        *packed_x = weft_to_layout(x, WEFT_PACKED),
-                        *packed = weft_to_layout(skip, WEFT_PACKED),
-                        *rows = weft_to_rows(skip, &(weft_placement){ 2, 6, in_row, column });
-            weft_tensor *pairs[][2] = { { packed_x, packed },
-                                        { x, packed },
-                                        { x, rows },
-                                        { weft_plain(x), weft_plain(skip) },
-                                        { weft_reshape(weft_plain(x), 3, (int64_t[]){ 3, 3, 3 }),
-                                          weft_reshape(weft_plain(skip), 3, (int64_t[]){ 3, 3, 4 }) } };
-            weft_tensor *y = weft__gate_add_norm_run(g, x, skip);
-            for (int i = 0; i < COUNT(pairs); i++)
-                same_rows("gate_add_norm", weft__gate_add_norm_run(g, pairs[i][0], pairs[i][1]), y);
-        }
+    for (int trainable = 0; trainable < 2; trainable++) {
+        weft_module *m = weft_module_new(w, "m");
+        weft__gate_add_norm *g = weft__gate_add_norm_new(m, "g", 3, 4, 0, trainable);
+        renew(m);
+        weft_tensor *x = ragged(w, 3, &some), *skip = ragged(w, 4, &some),
+                    *packed_x = weft_to_layout(x, WEFT_PACKED), *packed = weft_to_layout(skip, WEFT_PACKED),
+                    *rows = weft_to_rows(skip, &(weft_placement){ 2, 6, in_row, column });
+        weft_tensor *pairs[][2] = { { packed_x, packed },
+                                    { x, packed },
+                                    { x, rows },
+                                    { weft_plain(x), weft_plain(skip) },
+                                    { weft_reshape(weft_plain(x), 3, (int64_t[]){ 3, 3, 3 }),
+                                      weft_reshape(weft_plain(skip), 3, (int64_t[]){ 3, 3, 4 }) } };
+        weft_tensor *y = weft__gate_add_norm_run(g, x, skip);
+        for (int i = 0; i < COUNT(pairs); i++)
+            same_rows("gate_add_norm", weft__gate_add_norm_run(g, pairs[i][0], pairs[i][1]), y);
+    }
 }
 
 /* ---- GRN ---- */
 static weft_tensor *run_grn(weft_tensor *const *x, void *g)       { return weft__grn_run(g, x[0], x[1]); }
 static weft_tensor *run_grn_alone(weft_tensor *const *x, void *g) { return weft__grn_run(g, x[0], NULL); }
 
-Test(blocks, gated_residual_networks_match_the_formula)
+TABLE_TEST(blocks, gated_residual_networks_match_the_formula)
 {
     static const struct { int64_t in, out, hidden, context; bool interpolate;
     } of_a_kind[] = { { 3, 3, 0, 0, false },
@@ -49,49 +47,46 @@ Test(blocks, gated_residual_networks_match_the_formula)
                       { 3, 5, 2, 2, true },
                       { 5, 2, 0, 2, true },
                       { 2, 2, 7, 2, false } };
-    FOR_DEVICES(w)
-        for (int k = 0; k < COUNT(of_a_kind); k++) {
-            int64_t in = of_a_kind[k].in, out = of_a_kind[k].out, context = of_a_kind[k].context;
-            weft_module *m = weft_module_new(w, "m");
-            weft__grn *g = weft__grn_new(m, "g", &(weft__grn_opts){ in, out, of_a_kind[k].hidden, context, 0,
-                                                                    of_a_kind[k].interpolate });
-            renew(m);
-            weft_tensor *x = ragged(w, in, &some), *c = context ? drawn(w, WEFT_SHAPE(N, context)) : NULL;
-            weft_tensor *y = weft__grn_run(g, x, c), *each = c ? weft_broadcast_to_tokens(c, x) : NULL;
-            close_to("a context for each row", numbers(weft__grn_run(g, x, each)), numbers(y), TOKENS * out,
-                     BLOCK_TOL);
-            /* [N, 5, in] with a context [N, context] */
-            weft_tensor *padded = weft__grn_run(g, weft_pad_packed_sequence(x, 5, 0, WEFT_ALIGN_LEFT), c);
-            close_to("plain of rank 3",
-                     numbers(weft_to_layout(weft_pack_padded_sequence(padded, &some, WEFT_ALIGN_LEFT),
-                                            WEFT_CONCAT)),
-                     numbers(y), TOKENS * out, BLOCK_TOL);
-            if (w->dev.k->synchronous && k % 2 == 0)
-                gradients_hold(m, (probe){ c ? run_grn : run_grn_alone, g }, (weft_tensor *[]){ x, c },
-                               c ? 2 : 1);
-        }
+    for (int k = 0; k < COUNT(of_a_kind); k++) {
+        int64_t in = of_a_kind[k].in, out = of_a_kind[k].out, context = of_a_kind[k].context;
+        weft_module *m = weft_module_new(w, "m");
+        weft__grn *g = weft__grn_new(m, "g", &(weft__grn_opts){ in, out, of_a_kind[k].hidden, context, 0,
+                                                                of_a_kind[k].interpolate });
+        renew(m);
+        weft_tensor *x = ragged(w, in, &some), *c = context ? drawn(w, WEFT_SHAPE(N, context)) : NULL;
+        weft_tensor *y = weft__grn_run(g, x, c), *each = c ? weft_broadcast_to_tokens(c, x) : NULL;
+        close_to("a context for each row", numbers(weft__grn_run(g, x, each)), numbers(y), TOKENS * out,
+                 BLOCK_TOL);
+        /* [N, 5, in] with a context [N, context] */
+        weft_tensor *padded = weft__grn_run(g, weft_pad_packed_sequence(x, 5, 0, WEFT_ALIGN_LEFT), c);
+        close_to("plain of rank 3",
+                 numbers(weft_to_layout(weft_pack_padded_sequence(padded, &some, WEFT_ALIGN_LEFT),
+                                        WEFT_CONCAT)),
+                 numbers(y), TOKENS * out, BLOCK_TOL);
+        if (w->dev.k->synchronous && k % 2 == 0)
+            gradients_hold(m, (probe){ c ? run_grn : run_grn_alone, g }, (weft_tensor *[]){ x, c },
+                           c ? 2 : 1);
+    }
 }
 
 /* Networks of one shape that run as a group match separate runs. */
-Test(blocks, grouped_networks_match_single_ones)
+TABLE_TEST(blocks, grouped_networks_match_single_ones)
 {
     enum { GROUPS = 3, IN = 3, OUT = 5 };
-    FOR_DEVICES(w)
-        for (int64_t out = IN; out <= OUT; out += OUT - IN) {
-            weft__grn *one[GROUPS];
-            weft_module *m = weft_module_new(w, "m");
-            weft__grouped_grn *all = weft__grouped_grn_new(m, "all", GROUPS, IN, out, 0);
-            for (int i = 0; i < GROUPS; i++)
-                one[i] = weft__grouped_grn_add(all, i);
-            renew(m);
-            weft_tensor *x = drawn(w, WEFT_SHAPE(TOKENS, GROUPS, IN)), *y = weft__grouped_grn_run(all, x);
-            for (int i = 0; i < GROUPS; i++) {
-                weft_tensor *alone = weft__grn_run(
-                    one[i], weft_reshape(weft_slice(x, 1, i, i + 1), WEFT_SHAPE(TOKENS, IN)), NULL);
-                close_to("a group", numbers(weft_slice(y, 1, i, i + 1)), numbers(alone), TOKENS * out,
-                         BLOCK_TOL);
-            }
+    for (int64_t out = IN; out <= OUT; out += OUT - IN) {
+        weft__grn *one[GROUPS];
+        weft_module *m = weft_module_new(w, "m");
+        weft__grouped_grn *all = weft__grouped_grn_new(m, "all", GROUPS, IN, out, 0);
+        for (int i = 0; i < GROUPS; i++)
+            one[i] = weft__grouped_grn_add(all, i);
+        renew(m);
+        weft_tensor *x = drawn(w, WEFT_SHAPE(TOKENS, GROUPS, IN)), *y = weft__grouped_grn_run(all, x);
+        for (int i = 0; i < GROUPS; i++) {
+            weft_tensor *alone =
+                weft__grn_run(one[i], weft_reshape(weft_slice(x, 1, i, i + 1), WEFT_SHAPE(TOKENS, IN)), NULL);
+            close_to("a group", numbers(weft_slice(y, 1, i, i + 1)), numbers(alone), TOKENS * out, BLOCK_TOL);
         }
+    }
 }
 
 /* ---- variable selection ---- */
@@ -100,22 +95,21 @@ static weft_tensor *run_selection(weft_tensor *const *x, void *v)
     return weft__selection_run(v, x[0], x[1], NULL);
 }
 
-Test(blocks, selection_matches_the_formula)
+TABLE_TEST(blocks, selection_matches_the_formula)
 {
     enum { D_HIDDEN = 3, D_MODEL = 5, CONTEXT = 2 };
-    FOR_DEVICES(w)
-        for (int n = 1; n <= 4; n++) {
-            weft_module *m = weft_module_new(w, "m");
-            weft__selection *v = weft__selection_new(
-                m, "v", &(weft__selection_opts){ n, D_HIDDEN, D_MODEL, CONTEXT, 0 });
-            renew(m);
-            weft_tensor *x = ragged(w, n, &some), *c = drawn(w, WEFT_SHAPE(N, CONTEXT)), *weights;
-            weft_tensor *y = weft__selection_run(v, x, c, &weights);
-            cr_assert(weft_layout_of(weights) == WEFT_CONCAT && weft_size(weights, 0) == TOKENS &&
-                      weft_size(weights, 1) == n && weft_size(y, 1) == D_MODEL);
-            if (w->dev.k->synchronous && n == 2)
-                gradients_hold(m, (probe){ run_selection, v }, (weft_tensor *[]){ x, c }, 2);
-        }
+    for (int n = 1; n <= 4; n++) {
+        weft_module *m = weft_module_new(w, "m");
+        weft__selection *v = weft__selection_new(
+            m, "v", &(weft__selection_opts){ n, D_HIDDEN, D_MODEL, CONTEXT, 0 });
+        renew(m);
+        weft_tensor *x = ragged(w, n, &some), *c = drawn(w, WEFT_SHAPE(N, CONTEXT)), *weights;
+        weft_tensor *y = weft__selection_run(v, x, c, &weights);
+        cr_assert(weft_layout_of(weights) == WEFT_CONCAT && weft_size(weights, 0) == TOKENS &&
+                  weft_size(weights, 1) == n && weft_size(y, 1) == D_MODEL);
+        if (w->dev.k->synchronous && n == 2)
+            gradients_hold(m, (probe){ run_selection, v }, (weft_tensor *[]){ x, c }, 2);
+    }
 }
 
 /* ---- attention with shared values ---- */
@@ -124,48 +118,46 @@ static weft_tensor *run_attention(weft_tensor *const *x, void *a)
     return weft__interpretable_run(a, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL);
 }
 
-Test(blocks, fused_attention_matches_full_scores)
+TABLE_TEST(blocks, fused_attention_matches_full_scores)
 {
     enum { D = 6, TQ = 3, TK = 4 };
     const weft_lengths lq = { .n = 2, .len = (int32_t[]){ TQ, TQ } };
     const weft_lengths lk = { .n = 2, .len = (int32_t[]){ TK, TK } };
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft__interpretable *a = weft__interpretable_new(m, "a", D, 2, 0);
-        renew(m);
-        weft_tensor *q = drawn(w, WEFT_SHAPE(2, TQ, D)), *memory = drawn(w, WEFT_SHAPE(2, TK, D)), *map, *all;
-        weft_real later[2 * TQ * TK];
-        for (int i = 0; i < COUNT(later); i++)
-            later[i] = i % TK > i / TK % TQ;
-        weft_tensor *forbidden = weft_reals(w, later, WEFT_SHAPE(2, TQ, TK));
-        weft_tensor *fused = weft__interpretable_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, &map);
-        close_to("fused and masked", numbers(fused),
-                 numbers(weft__interpretable_masked(a, q, memory, forbidden, &all)), 2 * TQ * D, BLOCK_TOL);
-        /* [n, Tq, Tk, heads] */
-        close_to("maps", numbers(weft_to_layout(map, WEFT_CONCAT)),
-                 numbers(weft_transpose(weft_transpose(all, 1, 2), 2, 3)), 2 * TQ * TK * 2, BLOCK_TOL);
-        weft_tensor *open = weft__interpretable_run(a, q, memory, WEFT_ALL_KEYS, NULL);
-        close_to("no mask", numbers(weft__interpretable_masked(a, q, memory, NULL, NULL)), numbers(open),
-                 2 * TQ * D, BLOCK_TOL);
-        weft_tensor *packed = weft__interpretable_run(a, weft_pack_padded_sequence(q, &lq, WEFT_ALIGN_LEFT),
-                                                      weft_pack_padded_sequence(memory, &lk, WEFT_ALIGN_LEFT),
-                                                      WEFT_CAUSAL_TOP_LEFT, NULL);
-        weft_tensor *plain = weft__interpretable_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, NULL);
-        same_bits("packed", numbers(weft_pad_packed_sequence(packed, 0, 0, WEFT_ALIGN_LEFT)), numbers(plain),
-                  2 * TQ * D);
-        weft__interpretable_masked(a, q, memory, weft_full(w, 1, WEFT_SHAPE(2, 1, TK)), &all);
-        OK(w);
-        for (int i = 0; i < 2 * 2 * TQ * TK; i++)
-            cr_assert(fabs((double)numbers(all)[i] - 1. / TK) < 1e-6, "a query without keys attends evenly");
-        if (w->dev.k->synchronous)
-            gradients_hold(m, (probe){ run_attention, a },
-                           (weft_tensor *[]){ ragged(w, D, &some), ragged(w, D, &some) }, 2);
-    }
+    weft_module *m = weft_module_new(w, "m");
+    weft__interpretable *a = weft__interpretable_new(m, "a", D, 2, 0);
+    renew(m);
+    weft_tensor *q = drawn(w, WEFT_SHAPE(2, TQ, D)), *memory = drawn(w, WEFT_SHAPE(2, TK, D)), *map, *all;
+    weft_real later[2 * TQ * TK];
+    for (int i = 0; i < COUNT(later); i++)
+        later[i] = i % TK > i / TK % TQ;
+    weft_tensor *forbidden = weft_reals(w, later, WEFT_SHAPE(2, TQ, TK));
+    weft_tensor *fused = weft__interpretable_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, &map);
+    close_to("fused and masked", numbers(fused),
+             numbers(weft__interpretable_masked(a, q, memory, forbidden, &all)), 2 * TQ * D, BLOCK_TOL);
+    /* [n, Tq, Tk, heads] */
+    close_to("maps", numbers(weft_to_layout(map, WEFT_CONCAT)),
+             numbers(weft_transpose(weft_transpose(all, 1, 2), 2, 3)), 2 * TQ * TK * 2, BLOCK_TOL);
+    weft_tensor *open = weft__interpretable_run(a, q, memory, WEFT_ALL_KEYS, NULL);
+    close_to("no mask", numbers(weft__interpretable_masked(a, q, memory, NULL, NULL)), numbers(open),
+             2 * TQ * D, BLOCK_TOL);
+    weft_tensor *packed = weft__interpretable_run(a, weft_pack_padded_sequence(q, &lq, WEFT_ALIGN_LEFT),
+                                                  weft_pack_padded_sequence(memory, &lk, WEFT_ALIGN_LEFT),
+                                                  WEFT_CAUSAL_TOP_LEFT, NULL);
+    weft_tensor *plain = weft__interpretable_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, NULL);
+    same_bits("packed", numbers(weft_pad_packed_sequence(packed, 0, 0, WEFT_ALIGN_LEFT)), numbers(plain),
+              2 * TQ * D);
+    weft__interpretable_masked(a, q, memory, weft_full(w, 1, WEFT_SHAPE(2, 1, TK)), &all);
+    OK(w);
+    for (int i = 0; i < 2 * 2 * TQ * TK; i++)
+        cr_assert(fabs((double)numbers(all)[i] - 1. / TK) < 1e-6, "a query without keys attends evenly");
+    if (w->dev.k->synchronous)
+        gradients_hold(m, (probe){ run_attention, a },
+                       (weft_tensor *[]){ ragged(w, D, &some), ragged(w, D, &some) }, 2);
 }
 
 /* A masked memory row changes no bit of a query's result, map or gradient, even if it is not finite.
  * Query i sees keys i and i + 1; the last key is not finite. */
-Test(blocks, non_finite_masked_key_has_no_effect, .init = unchecked)
+TABLE_TEST(blocks, non_finite_masked_key_has_no_effect, .init = unchecked)
 {
     enum { D = 6, TQ = 5, TK = 6, KEYS = TK * D };
     weft_real query[TQ * D], key[2][KEYS], hidden[TQ * TK], *y[2], *all[2], *of_q[2], *of_key[2];
@@ -177,27 +169,25 @@ Test(blocks, non_finite_masked_key_has_no_effect, .init = unchecked)
     }
     for (int i = 0; i < TQ * TK; i++)
         hidden[i] = i % TK != i / TK && i % TK != i / TK + 1;
-    FOR_DEVICES(w) {
-        weft__interpretable *a = weft__interpretable_new(weft_module_new(w, "m"), "a", D, 2, 0);
-        weft_tensor *q = weft_reals(w, query, WEFT_SHAPE(1, TQ, D)),
-                    *forbidden = weft_reals(w, hidden, WEFT_SHAPE(1, TQ, TK));
-        for (int k = 0; k < 2; k++) {
-            weft_tensor *of[] = { q, weft_reals(w, key[k], WEFT_SHAPE(1, TK, D)) }, *d[2], *map;
-            weft_tensor *out = weft__interpretable_masked(a, of[0], of[1], forbidden, &map);
-            weft_tensor *loss = weft_sum_all(weft_square(weft_slice(out, 1, 0, TQ - 1)));
-            y[k] = numbers(out);
-            all[k] = numbers(weft_transpose(map, 1, 2));
-            WEFT_NO_GRAD(w)
-                weft_gradients(loss, of, 2, d);
-            of_q[k] = numbers(d[0]);
-            of_key[k] = numbers(d[1]);
-        }
-        same_bits("results", y[1], y[0], (TQ - 1) * D);
-        cr_expect(isnan(y[1][(TQ - 1) * D]) && !isnan(y[0][(TQ - 1) * D]));
-        same_bits("map", all[1], all[0], (TQ - 1) * 2 * TK);
-        same_bits("gradient of queries", of_q[1], of_q[0], TQ * D);
-        same_bits("gradient of memory", of_key[1], of_key[0], KEYS);
+    weft__interpretable *a = weft__interpretable_new(weft_module_new(w, "m"), "a", D, 2, 0);
+    weft_tensor *q = weft_reals(w, query, WEFT_SHAPE(1, TQ, D)),
+                *forbidden = weft_reals(w, hidden, WEFT_SHAPE(1, TQ, TK));
+    for (int k = 0; k < 2; k++) {
+        weft_tensor *of[] = { q, weft_reals(w, key[k], WEFT_SHAPE(1, TK, D)) }, *d[2], *map;
+        weft_tensor *out = weft__interpretable_masked(a, of[0], of[1], forbidden, &map);
+        weft_tensor *loss = weft_sum_all(weft_square(weft_slice(out, 1, 0, TQ - 1)));
+        y[k] = numbers(out);
+        all[k] = numbers(weft_transpose(map, 1, 2));
+        WEFT_NO_GRAD(w)
+            weft_gradients(loss, of, 2, d);
+        of_q[k] = numbers(d[0]);
+        of_key[k] = numbers(d[1]);
     }
+    same_bits("results", y[1], y[0], (TQ - 1) * D);
+    cr_expect(isnan(y[1][(TQ - 1) * D]) && !isnan(y[0][(TQ - 1) * D]));
+    same_bits("map", all[1], all[0], (TQ - 1) * 2 * TK);
+    same_bits("gradient of queries", of_q[1], of_q[0], TQ * D);
+    same_bits("gradient of memory", of_key[1], of_key[0], KEYS);
 }
 
 /* ---- first values, dropout ---- */

@@ -119,8 +119,8 @@ TABLE_TEST(forecast_loss, quantile_weights_match_worked_examples)
 TABLE_TEST(forecast_loss, axes_of_extent_one_are_optional)
 {
     weft_lengths l = { .n = N, .len = (int32_t[]){ 3, 0 } };
-    weft_tensor *p = weft_reals(w, predicted, WEFT_SHAPE(N, T)),
-                *p1 = weft_reshape(p, WEFT_SHAPE(N, T, 1)), *y = weft_reals(w, target, WEFT_SHAPE(N, T));
+    weft_tensor *p = weft_reals(w, predicted, WEFT_SHAPE(N, T)), *p1 = weft_reshape(p, WEFT_SHAPE(N, T, 1)),
+                *y = weft_reals(w, target, WEFT_SHAPE(N, T));
     weft_tensor *y1 = weft_reshape(y, WEFT_SHAPE(N, T, 1)), *f = weft_reals(w, weights, WEFT_SHAPE(N, T)),
                 *per = weft_reals(w, (weft_real[]){ 3, 5 }, WEFT_SHAPE(N, 1));
     weft_tensor *way[][2] = { { p, y }, { p1, y }, { p, y1 }, { p1, y1 } };
@@ -128,9 +128,9 @@ TABLE_TEST(forecast_loss, axes_of_extent_one_are_optional)
         weft_loss loss = weft_forecast_loss(way[i][0], way[i][1], &l, NULL);
         cr_assert(weft_item(loss.sum) == 5 && weft_item(loss.weight) == 3, "way %d: %s", i,
                   weft_error_message(w));
-        cr_assert(weft_item(weft_forecast_loss(way[i][0], way[i][1], &l,
-                                               &(weft_forecast_loss_opts){ .weights = f })
-                                .sum) == 6);
+        cr_assert(
+            weft_item(weft_forecast_loss(way[i][0], way[i][1], &l, &(weft_forecast_loss_opts){ .weights = f })
+                          .sum) == 6);
         cr_assert(weft_item(weft_forecast_loss(way[i][0], way[i][1], &l,
                                                &(weft_forecast_loss_opts){ .weights = per })
                                 .sum) == 15);
@@ -142,20 +142,19 @@ TABLE_TEST(forecast_loss, axes_of_extent_one_are_optional)
               weft_item(weft_forecast_loss(r1, of_y, &l, NULL).weight) == 3);
     weft_tensor *of_f = weft_pack_padded_sequence(f, &l, WEFT_ALIGN_LEFT);
     cr_assert(
-        weft_item(
-            weft_forecast_loss(r1, of_y, NULL, &(weft_forecast_loss_opts){ .weights = of_f }).sum) == 6);
+        weft_item(weft_forecast_loss(r1, of_y, NULL, &(weft_forecast_loss_opts){ .weights = of_f }).sum) ==
+        6);
     l.len = (int32_t[]){ 0, 0 };
     weft_loss nothing = weft_forecast_loss(p, y, &l, NULL);
     cr_assert(weft_item(nothing.sum) == 0 && weft_item(nothing.weight) == 0 &&
               weft_item(weft_mean_loss(nothing)) == 0);
     cr_assert(weft_item(weft_forecast_loss(p, y, NULL, NULL).weight) == N * T, "every step counts");
     weft_tensor *two = weft_zeros(w, WEFT_SHAPE(N, T, 2)), *twos = weft_full(w, 2, WEFT_SHAPE(N, T, 2));
-    cr_assert(weft_item(weft_forecast_loss(two, twos, &lengths, NULL).weight) == 8,
-              "every output counts");
-    cr_assert(weft_item(weft_forecast_loss(
-                            two, twos, &lengths,
-                            &(weft_forecast_loss_opts){ .kind = WEFT_FORECAST_HUBER, .delta = 4 })
-                            .sum) == 16);
+    cr_assert(weft_item(weft_forecast_loss(two, twos, &lengths, NULL).weight) == 8, "every output counts");
+    cr_assert(
+        weft_item(weft_forecast_loss(two, twos, &lengths,
+                                     &(weft_forecast_loss_opts){ .kind = WEFT_FORECAST_HUBER, .delta = 4 })
+                      .sum) == 16);
 }
 
 Test(forecast_loss, invalid_arguments_are_refused)

@@ -52,8 +52,8 @@ CPU_TEST(forecast_models, have_the_parameters_of_the_original)
 TABLE_TEST(forecast_models, every_parameter_learns)
 {
     for (int kind = 0; kind < MODELS; kind++) {
-        weft_module *root = weft_module_new(w, model_names[kind]);
-        weft_forecaster *f = forecaster_new(root, kind, (wish){ .fixed = 2 });
+        weft_forecaster *f = forecaster_new(w, kind, (wish){ .fixed = 2 });
+        weft_module *root = weft_forecaster_module(f);
         batch b = some_batch();
         weft_series_batch s = series_of(w, &b, (form){ .fixed = kind == XTFT ? 0 : 2 });
         weft_backward(weft_sum_all(weft_square(weft_forecast_run(f, &s, NULL).y)));
@@ -78,8 +78,8 @@ Test(forecast_models, original_checkpoints_load)
     for (int kind = TRANSFORMER; kind <= TFT; kind++) {
         weft *w = open_on(WEFT_CPU), *other = open_with((weft_opts){ .device = WEFT_CPU, .seed = 9 });
         weft_module *root = weft_module_new(w, "net"), *to = weft_module_new(other, "net");
-        weft_forecaster *f = forecaster_new(root, kind, (wish){ .other = true }),
-                        *g = forecaster_new(to, kind, (wish){ .other = true });
+        weft_forecaster *f = forecaster_in(root, kind, (wish){ .other = true }),
+                        *g = forecaster_in(to, kind, (wish){ .other = true });
         weft_module *file = weft_module_new(w, "file"), *original = weft_submodule_new(file, "model");
         /* a tree of the original's names, with values of its own */
         for (int i = 0; i < weft_parameter_count(root); i++) {
@@ -121,46 +121,30 @@ Test(forecast_models, original_checkpoints_load)
 }
 
 /* ---- a step of training ---- */
-typedef struct { weft *w; weft_module *m; weft_forecaster *f; weft_optim *o; } run;
-
-static run begun(int kind, int table)
+static void train_step(weft *w, weft_forecaster *f, weft_optim *o)
 {
-    run r = { .w = open_table(table) };
-    r.m = weft_module_new(r.w, "net");
-    r.f = forecaster_new(r.m, kind, (wish){ .dropout = (weft_real).2 });
-    weft_adam_opts o = { 0 };
-    o.lr = (weft_real).02;
-    r.o = weft_adamw_new(r.m, &o);
-    OK(r.w);
-    return r;
-}
-
-static void train_steps(const run *r, int from, int to)
-{
-    for (int step = from; step < to; step++) {
-        batch b = some_batch();
-        b.past[step % b.n] = 2, b.future[(step + 1) % b.n] = 5;
-        weft_series_batch s = series_of(r->w, &b, (form){ 0 });
-        weft_backward(loss_of(weft_to_layout(weft_forecast_run(r->f, &s, NULL).y, WEFT_CONCAT), &b));
-        weft_optim_step(r->o);
-        weft_clear(r->w);
-    }
-    OK(r->w);
+    batch b = some_batch();
+    b.past[0] = 2, b.future[1] = 5;
+    weft_series_batch s = series_of(w, &b, (form){ 0 });
+    weft_backward(loss_of(weft_to_layout(weft_forecast_run(f, &s, NULL).y, WEFT_CONCAT), &b));
+    weft_optim_step(o);
+    weft_clear(w);
+    OK(w);
 }
 
 Test(forecast_models, a_steady_step_allocates_nothing, .init = unchecked)
 {
-    for (int t = 0; t < COUNT(tables); t++)
-        for (int kind = 0; kind < MODELS && table_is_here(tables[t].name); kind++) {
-            run r = begun(kind, t);
+    for (int kind = 0; kind < MODELS; kind++)
+        FOR_DEVICES(w) {
+            weft_forecaster *f = forecaster_new(w, kind, (wish){ .dropout = (weft_real).2 });
+            weft_optim *o = weft_adamw_new(weft_forecaster_module(f), &(weft_adam_opts){ .lr = .02 });
             for (int i = 0; i < 3; i++)
-                train_steps(&r, 0, 1);
-            int64_t before = allocations(r.w);
+                train_step(w, f, o);
+            int64_t before = allocations(w);
             for (int i = 0; i < 3; i++)
-                train_steps(&r, 0, 1);
-            cr_assert_eq(allocations(r.w), before, "%s on %s: %lld", model_names[kind], tables[t].name,
-                         (long long)(allocations(r.w) - before));
-            CLEAN(r.w);
+                train_step(w, f, o);
+            cr_assert_eq(allocations(w), before, "%s on %s: %lld", model_names[kind], weft_device_name(w),
+                         (long long)(allocations(w) - before));
         }
 }
 
@@ -172,14 +156,14 @@ static void count_dropouts(const weft_tensor *y, const char *name, void *user)
 
 /* Dropout is where the original has it: between layers of an LSTM, twice in a GRN, before a GLU, after
  * attention (whose weights have their own inside), in an MLP; not in the last gate of a TFT. */
-Test(forecast_models, drop_where_the_original_does)
+CPU_TEST(forecast_models, drop_where_the_original_does)
 {
     enum {
         GRN = 2,
         LSTMS = 2,
         HEAD = 1,
         GLU = 1,
-        SELECTION_OF_1 = GRN,                    /* all networks of features drop together */
+        SELECTION_OF_1 = GRN, /* all networks of features drop together */
         PAST_SELECTION = GRN + GRN,
         FUTURE_SELECTION = GRN + GRN
     };
@@ -194,12 +178,10 @@ Test(forecast_models, drop_where_the_original_does)
                    HEAD + GLU + GRN,
         [XTFT] = PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + HEAD + GLU + GRN
     };
-    weft *w = open_on(WEFT_CPU);
     for (int kind = 0; kind < MODELS; kind++)
         for (int training = 0; training < 2; training++) {
             weft_forecaster *f =
-                forecaster_new(weft_module_new(w, model_names[kind]), kind,
-                               (wish){ .dropout = (weft_real).1, .other = kind == ENCODER_DECODER });
+                forecaster_new(w, kind, (wish){ .dropout = (weft_real).1, .other = kind == ENCODER_DECODER });
             batch b = some_batch();
             weft_series_batch s = series_of(w, &b, (form){ 0 });
             int n = 0;
@@ -212,7 +194,6 @@ Test(forecast_models, drop_where_the_original_does)
                       training * places[kind]);
         }
     weft_set_training(w, true);
-    CLEAN(w);
 }
 
 /* ---- options ---- */
@@ -259,7 +240,7 @@ CPU_TEST(forecast_models, accept_different_numbers_of_layers)
 CPU_TEST(forecast_models, use_lengths_as_default_static_feature)
 {
     for (int kind = TFT; kind <= PF_TFT; kind++) {
-        weft_forecaster *f = forecaster_new(weft_module_new(w, "m"), kind, (wish){ .fixed = 0 });
+        weft_forecaster *f = forecaster_new(w, kind, (wish){ .fixed = 0 });
         batch b = some_batch();
         weft_series_batch s = series_of(w, &b, (form){ 0 });
         weft_real *y = numbers(weft_to_layout(weft_forecast_run(f, &s, NULL).y, WEFT_CONCAT)), of[MOST];
@@ -280,7 +261,7 @@ typedef struct {
     weft_transformer_lstm_opts transformer;
 } options;
 
-Test(forecast_models, refuse_invalid_options)
+CPU_TEST(forecast_models, refuse_invalid_options)
 {
     static const int64_t widths[] = { 2 };
 #define SEQ(...)         { .kind = ENCODER_DECODER, .seq = { 1, 1, __VA_ARGS__ } }
@@ -299,7 +280,6 @@ Test(forecast_models, refuse_invalid_options)
           "num_mlp_hidden 2147483647; expected 0 .. 9998" },
         { SEQ(.dropout = 1), WEFT_EARG, "encoder_decoder_lstm: dropout 1" },
     };
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     for (int i = 0; i < COUNT(bad); i++) {
         const options *o = &bad[i].o;
@@ -310,10 +290,9 @@ Test(forecast_models, refuse_invalid_options)
         FAILS(w, bad[i].status, bad[i].text);
     }
     cr_assert(!m->child, "a refused model left parameters");
-    CLEAN(w);
 }
 
-Test(forecast_models, refuse_invalid_series)
+CPU_TEST(forecast_models, refuse_invalid_series)
 {
     const weft_lengths wrong = { .n = 5, .len = (const int32_t[]){ 1, 2, 99, 1, 1 } };
     static const struct { form as; int model; weft_status status; const char *text; } bad[] = {
@@ -326,10 +305,9 @@ Test(forecast_models, refuse_invalid_series)
         { { 0 }, 1, WEFT_ESHAPE, "fixed is NULL; expected [5, 2]" },
         { { 0 }, 2, WEFT_EARG, "ctxt_seq_len" },
     };
-    weft *w = open_on(WEFT_CPU);
     const weft_tft_opts unsure = { PAST, FUTURE, 1, 2, 1, 1, 1, .output_dim = 1 };
-    weft_forecaster *models[] = { forecaster_new(weft_module_new(w, "m"), ATTENTION, (wish){ .fixed = 0 }),
-                                  forecaster_new(weft_module_new(w, "t"), TFT, (wish){ .fixed = 2 }),
+    weft_forecaster *models[] = { forecaster_new(w, ATTENTION, (wish){ .fixed = 0 }),
+                                  forecaster_new(w, TFT, (wish){ .fixed = 2 }),
                                   weft_tft_new(weft_module_new(w, "u"), "u", &unsure) };
     batch b = some_batch(), less = { 2, { 0, 1 }, { 2, 2 }, { 2, 2 } };
     OK(w);
@@ -341,5 +319,4 @@ Test(forecast_models, refuse_invalid_series)
         weft_forecast_run(models[bad[i].model], i ? &s : NULL, NULL);
         FAILS(w, bad[i].status, bad[i].text);
     }
-    CLEAN(w);
 }

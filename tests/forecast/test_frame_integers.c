@@ -35,9 +35,9 @@ static void are(const weft_frame *f, int64_t from, int64_t rows, int64_t first, 
         cr_assert_eq(f->origin[0] + (int64_t)f->column[0][from + i], first + i * step);
 }
 
-Test(frame_integers, are_exact_in_both_formats)
+Test(frame_integers, are_exact_in_both_formats, .fini = end_folder)
 {
-    weft_frame f = times(NS + 1, 100, 20), g = { 0 }, h = { 0 };
+    scoped_frame f = times(NS + 1, 100, 20), g = { 0 }, h = { 0 };
     cr_assert(f.origin[0] == NS + 1 && f.origin[1] == 0 && f.column[0][19] == 1900);
     are(&f, 0, 20, NS + 1, 100);
     DOES(weft_frame_write_csv(&f, in_folder("g.csv")));
@@ -47,48 +47,41 @@ Test(frame_integers, are_exact_in_both_formats)
     DOES(weft_frame_read_hdf5(&h, in_folder("h.h5"), "a", WEFT_NAMES("t", "y")));
     are(&h, 0, 20, NS + 1, 100);
     cr_assert(h.rows == 20 && h.origin[1] == 0 && h.column[1][19] == 361);
-    weft_frame_free(&f), weft_frame_free(&g), weft_frame_free(&h);
-    end_folder();
 }
 
 /* The origin comes late: rows before it were doubles, and are less it now. */
-Test(frame_integers, use_an_origin_when_doubles_are_too_coarse)
+Test(frame_integers, use_an_origin_when_doubles_are_too_coarse, .fini = end_folder)
 {
     for (int negative = 0; negative < 2; negative++) {
         int64_t first = negative ? -NS : NS;
-        weft_frame f = times(first, 128, 8), g = { 0 };
+        scoped_frame f = times(first, 128, 8), g = { 0 };
         cr_assert_eq(f.origin[0], first + 128);
         are(&f, 0, 8, first, 128);
         DOES(weft_frame_write_hdf5(&f, in_folder("h.h5"), NULL));
         DOES(weft_frame_read_hdf5(&g, in_folder("h.h5"), NULL, WEFT_NAMES("t")));
         cr_assert_eq(g.origin[0], first + 128);
         are(&g, 0, 8, first, 128);
-        weft_frame_free(&f), weft_frame_free(&g);
     }
-    weft_frame f = times(NS, 256, 8); /* doubles represent them all */
+    scoped_frame f = times(NS, 256, 8); /* doubles represent them all */
     cr_assert(f.origin[0] == 0 && f.column[0][1] == 1764249600000000256.);
-    weft_frame_free(&f);
-    end_folder();
 }
 
-Test(frame_integers, share_an_origin_over_several_files)
+Test(frame_integers, share_an_origin_over_several_files, .fini = end_folder)
 {
     static const int64_t step[][2] = { { 256, 100 }, { 100, 256 }, { 100, 300 } };
     for (int i = 0; i < COUNT(step); i++) {
-        weft_frame f = times(NS, step[i][0], 5);
+        scoped_frame f = times(NS, step[i][0], 5);
         put_format("b.csv", "y,t\n1,%" PRId64 "\n2,%" PRId64 "\n", NS + 5000, NS + 5000 + step[i][1]);
         DOES(weft_frame_read_csv(&f, in_folder("b.csv"), NULL, WEFT_NAMES("y", "t"), NULL));
         are(&f, 0, 5, NS, step[i][0]);
         are(&f, 5, 2, NS + 5000, step[i][1]);
         cr_assert(f.n == 2 && f.column[1][6] == 2);
-        weft_frame_free(&f);
     }
-    end_folder();
 }
 
-Test(frame_integers, are_refused_when_too_far_apart)
+Test(frame_integers, are_refused_when_too_far_apart, .fini = end_folder)
 {
-    weft_frame f = times(NS, 100, 5);
+    scoped_frame f = times(NS, 100, 5);
     const double small[] = { 3 }, half[] = { 1764249600000000256.5 - 1764249600000000256. + 2.5 };
     const char *const names[] = { "t", "y", NULL }, *far = "column \"t\" counts from 1764249600000000100";
     REFUSES(weft_frame_add(&f, NULL, names, (const double *const[]){ small, small }, 1), WEFT_EARG, far);
@@ -104,13 +97,11 @@ Test(frame_integers, are_refused_when_too_far_apart)
     const double near[] = { 1764249600000000512. }; /* as a number of the file's, not less an origin */
     DOES(weft_frame_add(&f, NULL, names, (const double *const[]){ near, small }, 1));
     are(&f, 5, 1, NS + 512, 0);
-    weft_frame_free(&f);
-    end_folder();
 }
 
-Test(frame_integers, are_split_and_downsampled)
+Test(frame_integers, are_split_and_downsampled, .fini = end_folder)
 {
-    weft_frame f = times(NS + 1, 100, 20), a, b;
+    scoped_frame f = times(NS + 1, 100, 20), a, b;
     DOES(
         weft_frame_split(&f, &(weft_frame_split_opts){ .time = "t", .limit = 1764249600000000512. }, &a, &b));
     cr_assert(a.rows == 6 && b.rows == 14);
@@ -129,8 +120,6 @@ Test(frame_integers, are_split_and_downsampled)
     a.column[0][0] = NAN;
     DOES(weft_frame_write_csv(&a, in_folder("a.csv")));
     REFUSES(weft_frame_write_hdf5(&a, in_folder("a.h5"), "x"), WEFT_EARG, "nan; expected an integer");
-    weft_frame_free(&f), weft_frame_free(&a), weft_frame_free(&b);
-    end_folder();
 }
 
 static const char *told(const weft_frame *f, const char *time, const char *const *known)
@@ -147,9 +136,9 @@ static const char *told(const weft_frame *f, const char *time, const char *const
     return text;
 }
 
-Test(frame_integers, serve_as_time_of_features)
+Test(frame_integers, serve_as_time_of_features, .fini = end_folder)
 {
-    weft_frame f = times(NS + 1, 100, 20);
+    scoped_frame f = times(NS + 1, 100, 20);
     cr_assert_str_eq(told(&f, "t", NULL), "");
     cr_assert(strstr(told(&f, NULL, WEFT_NAMES("t")),
                      "\"t\": it has integers that a double does not hold; expected"));
@@ -159,6 +148,4 @@ Test(frame_integers, serve_as_time_of_features)
     REFUSES(weft_frame_split(&f, &(weft_frame_split_opts){ .time = "t" }, &(weft_frame){ 0 },
                              &(weft_frame){ 0 }),
             WEFT_EARG, "row 7: the time is 1764249600000000601; expected a time after 1764249600000000601");
-    weft_frame_free(&f);
-    end_folder();
 }

@@ -41,18 +41,10 @@ static void same_frame(const weft_frame *f, const weft_frame *g)
 /* Any double: its bits drawn, or one of those that are hard. */
 static double any_double(void)
 {
-    static const double hard[] = { 0,
-                                   -0.0,
-                                   0.1,
-                                   1e300,
-                                   -1e-308,
-                                   5e-324,
-                                   0x1.fffffffffffffp1023,
-                                   NAN,
-                                   INFINITY,
-                                   -INFINITY,
-                                   123456789012345678.,
-                                   1.0 / 3 };
+    static const double hard[] = { 0,      -0.0,   0.1,
+                                   1e300,  -1e-308, 5e-324,
+                                   NAN,    INFINITY, -INFINITY,
+                                   1.0 / 3, 123456789012345678., 0x1.fffffffffffffp1023 };
     uint64_t bits = dice(UINT64_MAX);
     double d;
     memcpy(&d, &bits, sizeof d);
@@ -83,37 +75,32 @@ static const char *const odd_names[] = { "x", "a,b", "quote\"d", "new\nline", " 
 static void there_and_back(const weft_frame *f)
 {
     const char *path = in_folder("f.csv");
-    weft_frame back = { 0 };
+    scoped_frame back = { 0 };
     DOES(weft_frame_write_csv(f, path));
     DOES(weft_frame_read_csv(&back, path, "id", (const char *const *)f->name, NULL));
     same_frame(f, &back);
-    weft_frame_free(&back);
 }
 
-Test(frame_csv, round_trip_keeps_every_bit)
+Test(frame_csv, round_trip_keeps_every_bit, .fini = end_folder)
 {
     for (int k = 0; k < rounds(60, 1000); k++) {
-        weft_frame f = any_frame(1 + (int64_t)dice(COUNT(odd_ids)), odd_ids, odd_names, 40);
+        scoped_frame f = any_frame(1 + (int64_t)dice(COUNT(odd_ids)), odd_ids, odd_names, 40);
         there_and_back(&f);
-        weft_frame_free(&f);
     }
-    end_folder();
 }
 
-Test(frame_csv, works_in_a_comma_locale)
+Test(frame_csv, works_in_a_comma_locale, .fini = end_folder)
 {
-    weft_frame f = any_frame(5, odd_ids, odd_names, 9);
+    scoped_frame f = any_frame(5, odd_ids, odd_names, 9);
     comma_begin();
     there_and_back(&f);
     comma_end();
-    weft_frame_free(&f);
-    end_folder();
 }
 
-Test(frame_csv, has_the_expected_bytes)
+Test(frame_csv, has_the_expected_bytes, .fini = end_folder)
 {
     const char *path = in_folder("f.csv");
-    weft_frame f = { 0 };
+    scoped_frame f = { 0 };
     const double x[] = { 1, -2.5, 0.1 }, y[] = { NAN, 1e300, -INFINITY };
     DOES(weft_frame_add(&f, "s, t", WEFT_NAMES("x", "y\""), (const double *const[]){ x, y }, 2));
     DOES(weft_frame_add(&f, NULL, WEFT_NAMES("x", "y\""), (const double *const[]){ x + 2, y + 2 }, 1));
@@ -122,21 +109,17 @@ Test(frame_csv, has_the_expected_bytes)
     FILE *in = fopen(path, "rb");
     cr_assert(in && fread(text, 1, sizeof text - 1, in) && !fclose(in));
     cr_assert_str_eq(text, "id,x,\"y\"\"\"\n\"s, t\",1,nan\n\"s, t\",-2.5,1e+300\n1,0.1,-inf\n");
-    weft_frame_free(&f);
-    end_folder();
 }
 
-Test(frame_csv, empty_frame_is_a_header)
+Test(frame_csv, empty_frame_is_a_header, .fini = end_folder)
 {
-    weft_frame f = any_frame(1, odd_ids, odd_names, 3), none, all;
+    scoped_frame f = any_frame(1, odd_ids, odd_names, 3), none, all;
     DOES(weft_frame_split(&f, &(weft_frame_split_opts){ .series = 1 }, &all, &none));
     there_and_back(&none);
     cr_assert(none.n == 0 && none.columns == f.columns);
-    weft_frame_free(&f), weft_frame_free(&none), weft_frame_free(&all);
-    end_folder();
 }
 
-Test(frame_csv, invalid_frames_are_refused)
+Test(frame_csv, invalid_frames_are_refused, .fini = end_folder)
 {
     const char *path = in_folder("f.csv");
     const double x[] = { 1 };
@@ -158,7 +141,6 @@ Test(frame_csv, invalid_frames_are_refused)
     REFUSES(weft_frame_write_csv(&f, path), WEFT_EARG, "column \"id\"");
     weft_frame_free(&f);
     cr_assert(access(path, F_OK), "a refused frame left a file");
-    end_folder();
 }
 
 /* ---- parts ---- */
@@ -180,7 +162,7 @@ Test(frame_split, parts_by_series_make_the_whole)
 {
     for (int k = 0; k < rounds(60, 1000); k++) {
         weft *w = open_on(WEFT_CPU);
-        weft_frame f = random_frame(20), first, rest;
+        scoped_frame f = random_frame(20), first, rest;
         int32_t order[9];
         int64_t count = 1 + (int64_t)dice((uint64_t)f.n);
         weft_stream_permutation(weft_stream_of(w, "split"), f.n, order);
@@ -190,7 +172,6 @@ Test(frame_split, parts_by_series_make_the_whole)
         cr_assert(first.n == count && rest.n == f.n - count && first.rows + rest.rows == f.rows);
         for (int64_t i = 0; i < f.n; i++)
             same_series(&f, stand ? i : order[i], i < count ? &first : &rest, i < count ? i : i - count);
-        weft_frame_free(&f), weft_frame_free(&first), weft_frame_free(&rest);
         CLEAN(w);
     }
 }
@@ -212,21 +193,20 @@ Test(frame_split, parts_by_fraction_make_the_whole)
 {
     static const double fractions[] = { 0, 1, 0.5, 0.8, 1.0 / 3 };
     for (int k = 0; k < rounds(60, 1000); k++) {
-        weft_frame f = random_frame(20), first, rest;
+        scoped_frame f = random_frame(20), first, rest;
         double fraction = fractions[dice(COUNT(fractions))];
         weft_frame_split_opts o = { .fraction = fraction == 0 ? WEFT_ZERO : fraction };
         DOES(weft_frame_split(&f, &o, &first, &rest));
         are_the_whole(&f, &first, &rest);
         for (int64_t s = 0; s < f.n; s++)
             cr_assert_eq(rows_of(&first, s), (int64_t)floor(fraction * (double)rows_of(&f, s) + 0.5));
-        weft_frame_free(&f), weft_frame_free(&first), weft_frame_free(&rest);
     }
 }
 
 Test(frame_split, parts_by_time_make_the_whole)
 {
     for (int k = 0; k < rounds(60, 1000); k++) {
-        weft_frame f = random_frame(30), first, rest;
+        scoped_frame f = random_frame(30), first, rest;
         const double *t = weft_frame_column(&f, "t");
         /* at a row's own time, that row is of the rest */
         double limit = f.rows && dice(2) ? t[dice((uint64_t)f.rows)] :
@@ -237,7 +217,6 @@ Test(frame_split, parts_by_time_make_the_whole)
             cr_assert(weft_frame_column(&first, "t")[r] < limit);
         for (int64_t r = 0; r < rest.rows; r++)
             cr_assert(weft_frame_column(&rest, "t")[r] >= limit);
-        weft_frame_free(&f), weft_frame_free(&first), weft_frame_free(&rest);
     }
 }
 
@@ -289,22 +268,16 @@ Test(frame_split, invalid_arguments_are_refused)
     t[5] = 1700000000.125;
     not_split(&f, (weft_frame_split_opts){ .time = "t" },
               "series \"1\", row 2: the time is 1700000000.125; expected a time after 1700000000.25");
-    weft_frame_free(&f);
-}
-
-Test(frame_split, exactly_one_criterion_is_required)
-{
-    const int64_t rows[] = { 3, 4 };
+    /* exactly one criterion is required */
     const int32_t order[] = { 1, 0 };
-    weft_frame f = series_random(2, rows);
-    const char *one = "expected exactly one of series, fraction and time";
-    not_split(&f, (weft_frame_split_opts){ 0 }, one);
-    not_split(&f, (weft_frame_split_opts){ .order = order }, one);
-    not_split(&f, (weft_frame_split_opts){ .limit = 5 }, one);
+    const char *exactly = "expected exactly one of series, fraction and time";
+    not_split(&f, (weft_frame_split_opts){ 0 }, exactly);
+    not_split(&f, (weft_frame_split_opts){ .order = order }, exactly);
+    not_split(&f, (weft_frame_split_opts){ .limit = 5 }, exactly);
     not_split(&f, (weft_frame_split_opts){ .series = 1, .fraction = .5 }, "series 1, fraction 0.5, time NU");
     not_split(&f, (weft_frame_split_opts){ .series = 1, .time = "t" }, "time \"t\"; expected exactly one");
-    not_split(&f, (weft_frame_split_opts){ .fraction = WEFT_ZERO, .time = "t" }, one);
-    not_split(&f, (weft_frame_split_opts){ .series = 1, .fraction = .5, .time = "t" }, one);
+    not_split(&f, (weft_frame_split_opts){ .fraction = WEFT_ZERO, .time = "t" }, exactly);
+    not_split(&f, (weft_frame_split_opts){ .series = 1, .fraction = .5, .time = "t" }, exactly);
     not_split(&f, (weft_frame_split_opts){ .fraction = .5, .order = order }, "order without series");
     not_split(&f, (weft_frame_split_opts){ .time = "t", .order = order }, "order without series");
     not_split(&f, (weft_frame_split_opts){ .fraction = .5, .limit = 2 }, "limit without time");

@@ -87,39 +87,37 @@ static void by_hand(const weft_frame *f, int64_t s, int64_t from, bool truth, bo
     }
 }
 
-Test(rolling_forecast, matches_a_plain_loop)
+TABLE_TEST(rolling_forecast, matches_a_plain_loop)
 {
     static const weft_transform delta = { .column = "y", .kind = WEFT_DELTA };
-    FOR_DEVICES(w)
-        for (int k = 0; k < 24; k++) {
-            weft_frame f = series_random(2, (int64_t[]){ 12, 20 + (int64_t)dice(20) });
-            weft_features *x = features_of(w, &f, &delta, k % 2);
-            int64_t n = f.start[2] - f.start[1], from = 1 + (int64_t)dice(12);
-            bool truth = k / 2 % 2;
-            /* the truth is known for a while, and here and there */
-            for (int64_t i = from + 4; truth && i < n; i++)
-                if (i > from + 9 || dice(3) == 0)
-                    weft_frame_column(&f, "y")[f.start[1] + i] = (double)NAN;
-            for (int64_t i = from; !truth && k % 3 && i < n; i++)         /* existing values are not read */
+    for (int k = 0; k < 24; k++) {
+        scoped_frame f = series_random(2, (int64_t[]){ 12, 20 + (int64_t)dice(20) });
+        weft_features *x = features_of(w, &f, &delta, k % 2);
+        int64_t n = f.start[2] - f.start[1], from = 1 + (int64_t)dice(12);
+        bool truth = k / 2 % 2;
+        /* the truth is known for a while, and here and there */
+        for (int64_t i = from + 4; truth && i < n; i++)
+            if (i > from + 9 || dice(3) == 0)
                 weft_frame_column(&f, "y")[f.start[1] + i] = (double)NAN;
-            double out[60], want[60];
-            formula m = { .quantiles = 1, .pack = k % 3 == 0 };
-            weft_rolling_forecast(x, &f, 1, from, model, &m,
-                                  &(weft_rolling_forecast_opts){ .true_past = truth }, out);
-            OK(w);
-            by_hand(&f, 1, from, truth, k % 2, want);
-            for (int64_t i = 0; i < n - from; i++)
-                cr_assert(fabs(out[i] - want[i]) < TOL(1e-10, 1e-4) * fmax(1, fabs(want[i])),
-                          "%d: row %lld: %g, expected %g", k, (long long)i, out[i], want[i]);
-            cr_assert(m.calls == (n - from + HORIZON - 1) / HORIZON && m.tape == 0 && !m.training);
-            cr_assert(weft_set_training(w, true) && weft_set_grad_enabled(w, true));        /* as they were */
-            weft_frame_free(&f);
-        }
+        for (int64_t i = from; !truth && k % 3 && i < n; i++)         /* existing values are not read */
+            weft_frame_column(&f, "y")[f.start[1] + i] = (double)NAN;
+        double out[60], want[60];
+        formula m = { .quantiles = 1, .pack = k % 3 == 0 };
+        weft_rolling_forecast(x, &f, 1, from, model, &m,
+                              &(weft_rolling_forecast_opts){ .true_past = truth }, out);
+        OK(w);
+        by_hand(&f, 1, from, truth, k % 2, want);
+        for (int64_t i = 0; i < n - from; i++)
+            cr_assert(fabs(out[i] - want[i]) < TOL(1e-10, 1e-4) * fmax(1, fabs(want[i])),
+                      "%d: row %lld: %g, expected %g", k, (long long)i, out[i], want[i]);
+        cr_assert(m.calls == (n - from + HORIZON - 1) / HORIZON && m.tape == 0 && !m.training);
+        cr_assert(weft_set_training(w, true) && weft_set_grad_enabled(w, true));        /* as they were */
+    }
 }
 
 CPU_TEST(rolling_forecast, rows_can_be_limited_and_quantiles_kept)
 {
-    weft_frame f = series_random(1, (int64_t[]){ 40 });
+    scoped_frame f = series_random(1, (int64_t[]){ 40 });
     weft_features *x = features_of(w, &f, NULL, 0);
     double one[40], part[10], point[10], all[30];
     formula m = { .quantiles = 1 }, three = { .quantiles = 3 };
@@ -133,7 +131,6 @@ CPU_TEST(rolling_forecast, rows_can_be_limited_and_quantiles_kept)
                   fabs(all[3 * i] - one[i] + 1) < 1e-5 && fabs(all[3 * i + 2] - one[i] - 1) < 1e-5);
     weft_rolling_forecast(x, &f, 0, 40, model, &m, NULL, one);     /* of nothing */
     OK(w);
-    weft_frame_free(&f);
 }
 
 /* Two targets: the first's prediction is its own last value, the second's the mean of both last ones;
@@ -152,7 +149,7 @@ static weft_tensor *of_two(weft_series_batch s, void *user)
            weft_ragged(weft_context_of(s.past), out, 6, &(weft_lengths){ .n = 1, .len = future.len });
 }
 
-Test(rolling_forecast, supports_several_targets)
+CPU_TEST(rolling_forecast, supports_several_targets)
 {
     enum { ROWS = 20, FROM = 6, LEFT = ROWS - FROM };
     const weft_transform t[] = { { .column = "v",
@@ -167,8 +164,7 @@ Test(rolling_forecast, supports_several_targets)
                                    .transforms = t,
                                    .n = 1,
                                    .unscaled = true };
-    weft *w = open_on(WEFT_CPU);
-    weft_frame f = series_random(1, (int64_t[]){ ROWS });
+    scoped_frame f = series_random(1, (int64_t[]){ ROWS });
     weft_features *x = weft_features_new(w, "x", &o);
     weft_features_fit(x, &f);
     double out[2 * LEFT], all[6 * LEFT], y = weft_frame_column(&f, "y")[FROM - 1],
@@ -195,14 +191,11 @@ Test(rolling_forecast, supports_several_targets)
         for (int k = 0; k < 4; k++)
             cr_assert(fabs(all[4 * i + k] - weft_frame_column(&f, k < 2 ? "y" : "v")[row]) < 1e-4);
     }
-    weft_frame_free(&f);
-    CLEAN(w);
 }
 
-Test(rolling_forecast, runs_in_constant_memory, .init = unchecked)
+CPU_TEST(rolling_forecast, runs_in_constant_memory, .init = unchecked)
 {
-    weft *w = open_on(WEFT_CPU);
-    weft_frame f = series_random(1, (int64_t[]){ 90 });
+    scoped_frame f = series_random(1, (int64_t[]){ 90 });
     weft_features *x = features_of(w, &f, NULL, 0);
     double out[90];
     formula m = { .quantiles = 1 }, n = m;
@@ -212,8 +205,6 @@ Test(rolling_forecast, runs_in_constant_memory, .init = unchecked)
     weft_rolling_forecast(x, &f, 0, 5, model, &n, NULL, out);
     OK(w);
     cr_assert(n.bytes <= m.bytes && weft_usage_of(w).host_bytes == bytes && weft_item(before) == 3);
-    weft_frame_free(&f);
-    CLEAN(w);
 }
 
 /* ---- several series ---- */
@@ -229,7 +220,7 @@ static weft_tensor *by_network(weft_series_batch s, void *user)
 /* In one call each series has the bits of a single run, with the fewest model calls. */
 TABLE_TEST(rolling_forecast, series_in_a_batch_match_single_runs)
 {
-    weft_frame f = series_random(SERIES, (int64_t[]){ 12, 30, 9, 25, 20 });
+    scoped_frame f = series_random(SERIES, (int64_t[]){ 12, 30, 9, 25, 20 });
     weft_features *x = features_of(w, &f, NULL, 0);
     learned l = { .net = weft_encoder_decoder_lstm_new(
                       weft_module_new(w, "m"), "net",
@@ -245,8 +236,8 @@ TABLE_TEST(rolling_forecast, series_in_a_batch_match_single_runs)
     for (int i = 0; i < SERIES; i++) {
         of[i] = (weft_rolling_series){ order[i], from[i], some[i], together[i], i == 1 ? all : NULL };
         weft_rolling_forecast(x, &f, order[i], from[i], by_network, &l,
-                              &(weft_rolling_forecast_opts){ .rows = some[i], .quantiles = 3,
-                                                             .all = i == 1 ? alone_all : NULL },
+                              &(weft_rolling_forecast_opts){
+                                  .rows = some[i], .quantiles = 3, .all = i == 1 ? alone_all : NULL },
                               alone[i]);
     }
     int64_t windows = l.windows;
@@ -258,19 +249,17 @@ TABLE_TEST(rolling_forecast, series_in_a_batch_match_single_runs)
     for (int i = 0; i < SERIES; i++) {
         int64_t rows = some[i] ? some[i] : f.start[order[i] + 1] - f.start[order[i]] - from[i];
         for (int64_t k = 0; k < rows; k++)
-            cr_assert(together[i][k] == alone[i][k],
-                      "series %d, row %d: %g, alone %g", (int)order[i], (int)k, together[i][k],
-                      alone[i][k]);
+            cr_assert(together[i][k] == alone[i][k], "series %d, row %d: %g, alone %g", (int)order[i], (int)k,
+                      together[i][k], alone[i][k]);
     }
     cr_assert(!memcmp(all, alone_all, 6 * sizeof *all));
-    weft_rolling_forecasts(x, &f, NULL, 0, by_network, &l, NULL);    /* no series */
+    weft_rolling_forecasts(x, &f, NULL, 0, by_network, &l, NULL); /* no series */
     OK(w);
     of[2].from = 0;
     weft_rolling_forecasts(x, &f, of, SERIES, by_network, &l, NULL);
     FAILS(w, WEFT_EARG, "rolling_forecast: series 4 has 20 rows");
     weft_rolling_forecasts(x, &f, of, 2, by_network, &l, &(weft_rolling_forecast_opts){ .rows = 2 });
     FAILS(w, WEFT_EARG, "rolling_forecasts: rows or all in the options; expected them in each series");
-    weft_frame_free(&f);
 }
 
 /* ---- refused calls ---- */
@@ -294,7 +283,7 @@ static weft_tensor *fails(weft_series_batch s, void *user)
 }
 static weft_tensor *plain(weft_series_batch s, void *user)    { return (void)user, weft_plain(s.future); }
 
-Test(rolling_forecast, invalid_models_are_refused, .init = unchecked)
+CPU_TEST(rolling_forecast, invalid_models_are_refused, .init = unchecked)
 {
     static const struct { weft_forecast_model_fn *model; weft_status kind; const char *says;
     } bad[] = {
@@ -304,8 +293,7 @@ Test(rolling_forecast, invalid_models_are_refused, .init = unchecked)
         { not_finite, WEFT_ENUMERIC, "row 5, column \"y\": the model predicted" },
         { fails, WEFT_ESHAPE, "matmul" },
     };
-    weft *w = open_on(WEFT_CPU);
-    weft_frame f = series_random(1, (int64_t[]){ 12 });
+    scoped_frame f = series_random(1, (int64_t[]){ 12 });
     weft_features *x = features_of(w, &f, NULL, 0);
     double out[12];
     for (int i = 0; i < COUNT(bad); i++) {
@@ -317,13 +305,11 @@ Test(rolling_forecast, invalid_models_are_refused, .init = unchecked)
     weft_rolling_forecast(x, &f, 0, 5, plain, NULL, NULL, out);
     OK(w);
     cr_assert(out[2] == (double)(weft_real)weft_frame_column(&f, "u")[7]);
-    weft_frame_free(&f);
-    CLEAN(w);
 }
 
 CPU_TEST(rolling_forecast, invalid_rows_are_refused)
 {
-    weft_frame f = series_random(2, (int64_t[]){ 12, 0 });
+    scoped_frame f = series_random(2, (int64_t[]){ 12, 0 });
     weft_features *x = features_of(w, &f, NULL, 0);
     double out[12];
     formula m = { .quantiles = 1 };
@@ -364,7 +350,6 @@ CPU_TEST(rolling_forecast, invalid_rows_are_refused)
     y[4] = (double)NAN;
     weft_rolling_forecast(x, &f, 0, 5, model, &m, NULL, out);
     FAILS(w, WEFT_ENUMERIC, "row 4, column \"y\": it is missing, but a window has it in its past");
-    weft_frame_free(&f);
 }
 
 /* ---- memory of the context that runs out ---- */
@@ -400,7 +385,7 @@ static void all_of_it(weft *w, const weft_frame *f)
 
 Test(rolling_forecast, survives_failure_of_each_allocation)
 {
-    weft_frame f = series_random(2, (int64_t[]){ 20, 15 });
+    scoped_frame f = series_random(2, (int64_t[]){ 20, 15 });
     weft *w = open_on(WEFT_CPU);
     int64_t before = allocations(w);
     all_of_it(w, &f);
@@ -418,5 +403,4 @@ Test(rolling_forecast, survives_failure_of_each_allocation)
         weft_recover(w);
         CLEAN(w);
     }
-    weft_frame_free(&f);
 }

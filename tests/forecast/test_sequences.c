@@ -70,34 +70,21 @@ static weft_real *table(weft_real *out, weft_align align, weft_real pad)
 }
 
 /* Data that begin with 0 keep their first row; the original loses it. */
-Test(sequences, align_moves_data_and_gradients)
+TABLE_TEST(sequences, align_moves_data_and_gradients)
 {
     weft_real x[N * T * F], want[N * T * F];
-    FOR_DEVICES(w)
-        for (int from = 0; from < 2; from++)
-            for (int to = 0; to < 2; to++) {
-                weft_tensor *p = weft_reals(w, table(x, (weft_align)from, NAN_), WEFT_SHAPE(N, T, F)), *g;
-                weft_tensor *y = weft_align_encoder_sequences(p, &lengths, (weft_align)from, (weft_align)to);
-                holds("aligned", y, table(want, (weft_align)to, 0), WEFT_SHAPE(N, T, F));
-                weft_tensor *by = weft_reals(w, table(x, (weft_align)to, 7), WEFT_SHAPE(N, T, F));
-                weft_gradients(weft_sum_all(weft_mul(y, by)), &p, 1, &g);
-                holds("gradient", g, table(want, (weft_align)from, 0), WEFT_SHAPE(N, T, F));
-            }
+    for (int from = 0; from < 2; from++)
+        for (int to = 0; to < 2; to++) {
+            weft_tensor *p = weft_reals(w, table(x, (weft_align)from, NAN_), WEFT_SHAPE(N, T, F)), *g;
+            weft_tensor *y = weft_align_encoder_sequences(p, &lengths, (weft_align)from, (weft_align)to);
+            holds("aligned", y, table(want, (weft_align)to, 0), WEFT_SHAPE(N, T, F));
+            weft_tensor *by = weft_reals(w, table(x, (weft_align)to, 7), WEFT_SHAPE(N, T, F));
+            weft_gradients(weft_sum_all(weft_mul(y, by)), &p, 1, &g);
+            holds("gradient", g, table(want, (weft_align)from, 0), WEFT_SHAPE(N, T, F));
+        }
 }
 
 static const weft_lengths note = BATCH(3, 5, 2, 4);
-
-/* "b1" of the note is 21 here: a is 1, b is 2. */
-static weft_tensor *of_note(weft *w, weft_align align)
-{
-    weft_real x[4 * 5];
-    for (int s = 0; s < 4; s++)
-        for (int t = 0; t < 5; t++) {
-            int at = align == WEFT_ALIGN_RIGHT ? t - (5 - note.len[s]) : t;
-            x[s * 5 + t] = at >= 0 && at < note.len[s] ? (weft_real)(10 * (s + 1) + at + 1) : NAN_;
-        }
-    return weft_reals(w, x, WEFT_SHAPE(4, 5));
-}
 
 /* ---- validation ---- */
 Test(sequences, data_in_padding_are_reported)
@@ -127,25 +114,22 @@ Test(sequences, data_in_padding_are_reported)
 }
 
 /* ---- masks ---- */
-Test(sequences, masks_match_lengths)
+TABLE_TEST(sequences, masks_match_lengths)
 {
     const weft_real left[] = { 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0 },
                     right[] = { 1, 1, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0 };
     weft_real inverse[12];
-    FOR_DEVICES(w) {
-        weft_lengths l = BATCH(2, 0, 4);
-        holds("left", weft_create_mask(w, 4, &l, WEFT_ALIGN_LEFT, false), left, WEFT_SHAPE(3, 4));
-        holds("right", weft_create_mask(w, 4, &l, WEFT_ALIGN_RIGHT, false), right, WEFT_SHAPE(3, 4));
-        for (int i = 0; i < 12; i++)
-            inverse[i] = 1 - right[i];
-        holds("right, inverse", weft_create_mask(w, 4, &l, WEFT_ALIGN_RIGHT, true), inverse,
-              WEFT_SHAPE(3, 4));
-        weft_lengths none = BATCH(0, 0);
-        cr_assert(weft_size(weft_create_mask(w, 0, &none, WEFT_ALIGN_LEFT, false), 0) == 2 &&
-                  weft_size(weft_create_mask(w, 0, &none, WEFT_ALIGN_LEFT, true), 1) == 0);
-        none.n = 0;
-        cr_assert(weft_size(weft_create_mask(w, 3, &none, WEFT_ALIGN_LEFT, false), 1) == 3);
-    }
+    weft_lengths l = BATCH(2, 0, 4);
+    holds("left", weft_create_mask(w, 4, &l, WEFT_ALIGN_LEFT, false), left, WEFT_SHAPE(3, 4));
+    holds("right", weft_create_mask(w, 4, &l, WEFT_ALIGN_RIGHT, false), right, WEFT_SHAPE(3, 4));
+    for (int i = 0; i < 12; i++)
+        inverse[i] = 1 - right[i];
+    holds("right, inverse", weft_create_mask(w, 4, &l, WEFT_ALIGN_RIGHT, true), inverse, WEFT_SHAPE(3, 4));
+    weft_lengths none = BATCH(0, 0);
+    cr_assert(weft_size(weft_create_mask(w, 0, &none, WEFT_ALIGN_LEFT, false), 0) == 2 &&
+              weft_size(weft_create_mask(w, 0, &none, WEFT_ALIGN_LEFT, true), 1) == 0);
+    none.n = 0;
+    cr_assert(weft_size(weft_create_mask(w, 3, &none, WEFT_ALIGN_LEFT, false), 1) == 3);
 }
 
 TABLE_TEST(sequences, attention_masks_match_worked_examples)
@@ -154,17 +138,13 @@ TABLE_TEST(sequences, attention_masks_match_worked_examples)
     weft_attention_mask_opts right = { .encoder_align = WEFT_ALIGN_RIGHT }, open = { .not_causal = true },
                              late = { .not_causal = true, .decoder_align = WEFT_ALIGN_RIGHT };
     holds("causal", weft_get_attention_mask(w, &past, 3, &future, 2, NULL),
-          (weft_real[]){ 0, 0, 1, 1, 1, 0, 0, 1, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1 },
-          WEFT_SHAPE(2, 2, 5));
+          (weft_real[]){ 0, 0, 1, 1, 1, 0, 0, 1, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1 }, WEFT_SHAPE(2, 2, 5));
     holds("causal, no lengths", weft_get_attention_mask(w, &past, 3, NULL, 2, &right),
-          (weft_real[]){ 1, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1 },
-          WEFT_SHAPE(2, 2, 5));
+          (weft_real[]){ 1, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1 }, WEFT_SHAPE(2, 2, 5));
     holds("not causal", weft_get_attention_mask(w, &past, 3, &future, 2, &open),
-          (weft_real[]){ 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-          WEFT_SHAPE(2, 2, 5));
+          (weft_real[]){ 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, WEFT_SHAPE(2, 2, 5));
     holds("not causal, late", weft_get_attention_mask(w, &past, 3, &future, 2, &late),
-          (weft_real[]){ 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-          WEFT_SHAPE(2, 2, 5));
+          (weft_real[]){ 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, WEFT_SHAPE(2, 2, 5));
     holds("not causal, no lengths", weft_get_attention_mask(w, &past, 3, NULL, 1, &open),
           (weft_real[]){ 0, 0, 1, 0, 0, 0, 0, 0 }, WEFT_SHAPE(2, 1, 4));
     holds("no past", weft_get_attention_mask(w, &nothing, 0, NULL, 2, NULL),
@@ -200,31 +180,34 @@ static void draw(weft_stream *s, int32_t least, int32_t most, int32_t out[4])
     }
 }
 
-/* The numbers of the note, only the rows kept from sequences with the given lengths. */
-static weft_real *kept(weft_real out[20], const int32_t *len, bool newest, weft_align align)
+/* The numbers of the note, 21 for its "b1", only the rows kept from sequences with the given lengths. */
+static weft_real *kept(weft_real out[20], const int32_t *len, bool newest, weft_align align, weft_real pad)
 {
     for (int s = 0; s < 4; s++)
         for (int t = 0; t < 5; t++) {
             int at = align == WEFT_ALIGN_RIGHT ? t - (5 - len[s]) : t,
                 from = newest ? note.len[s] - len[s] : 0;
-            out[s * 5 + t] = at >= 0 && at < len[s] ? (weft_real)(10 * (s + 1) + from + at + 1) : 0;
+            out[s * 5 + t] = at >= 0 && at < len[s] ? (weft_real)(10 * (s + 1) + from + at + 1) : pad;
         }
     return out;
 }
+static weft_tensor *of_note(weft *w, weft_align align)
+{
+    return weft_reals(w, kept((weft_real[20]){ 0 }, note.len, false, align, NAN_), WEFT_SHAPE(4, 5));
+}
 
-Test(sequences, packing_round_trip_keeps_values)
+TABLE_TEST(sequences, packing_round_trip_keeps_values)
 {
     weft_real want[20];
-    FOR_DEVICES(w)
-        for (int right = 0; right < 2; right++) {
-            weft_lengths l;
-            weft_tensor *x = of_note(w, (weft_align)right);
-            weft_tensor *packed = right ? weft_pack_encoder_sequences(x, &note, WEFT_ALIGN_RIGHT) :
-                                          weft_pack_decoder_sequences(x, &note);
-            holds("packed and back", weft_unpack_to_fixed_length(packed, 5, &l),
-                  kept(want, note.len, false, WEFT_ALIGN_LEFT), WEFT_SHAPE(4, 5));
-            cr_assert(l.n == 4 && !memcmp(l.len, note.len, sizeof(int32_t[4])));
-        }
+    for (int right = 0; right < 2; right++) {
+        weft_lengths l;
+        weft_tensor *x = of_note(w, (weft_align)right);
+        weft_tensor *packed = right ? weft_pack_encoder_sequences(x, &note, WEFT_ALIGN_RIGHT) :
+                                      weft_pack_decoder_sequences(x, &note);
+        holds("packed and back", weft_unpack_to_fixed_length(packed, 5, &l),
+              kept(want, note.len, false, WEFT_ALIGN_LEFT, 0), WEFT_SHAPE(4, 5));
+        cr_assert(l.n == 4 && !memcmp(l.len, note.len, sizeof(int32_t[4])));
+    }
 }
 
 static void one_series(weft *w, weft *by, bool ragged, weft_align align)
@@ -250,9 +233,9 @@ static void one_series(weft *w, weft *by, bool ragged, weft_align align)
                   !memcmp(of_future.len, future, sizeof future),
               "%s", weft_error_message(w));
     holds("past", ragged ? weft_pad_packed_sequence(out.past, 5, 0, align) : out.past,
-          kept(want, past, true, align), WEFT_SHAPE(4, 5));
+          kept(want, past, true, align, 0), WEFT_SHAPE(4, 5));
     holds("future", ragged ? weft_pad_packed_sequence(out.future, 5, 0, WEFT_ALIGN_LEFT) : out.future,
-          kept(want, future, false, WEFT_ALIGN_LEFT), WEFT_SHAPE(4, 5));
+          kept(want, future, false, WEFT_ALIGN_LEFT, 0), WEFT_SHAPE(4, 5));
     cr_assert(out.fixed == s.fixed && out.past_align == s.past_align && (!ragged || !out.past_lengths));
     weft_clear(w);
 }
@@ -285,6 +268,5 @@ TABLE_TEST(sequences, series_are_shortened_within_limits)
     weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 });
     FAILS(w, WEFT_ESHAPE, "shorten_series: future: [4]: expected plain [sequences, T, ..]");
     full.future = NULL;
-    cr_assert_not_null(
-        weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 }).future);
+    cr_assert_not_null(weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 }).future);
 }

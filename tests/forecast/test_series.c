@@ -64,7 +64,7 @@ Test(series, frames_are_built_from_memory)
 
 Test(series, invalid_series_are_refused)
 {
-    weft_frame f = { 0 };
+    scoped_frame f = { 0 };
     const double a[] = { 1, 2, 3 };
     const double *const both[] = { a, a };
     REFUSES(weft_frame_add(NULL, NULL, AB, both, 3), WEFT_EARG, "weft_frame_add: the frame is NULL");
@@ -90,13 +90,12 @@ Test(series, invalid_series_are_refused)
     REFUSES(weft_frame_add(&f, NULL, AB, both, 3), WEFT_EARG, "invalid frame");
     REFUSES(weft_frame_downsample(&f, 2, WEFT_DOWN_MEAN), WEFT_EARG, "invalid frame");
     f.start[1] = 3;
-    weft_frame_free(&f);
 }
 
 /* ---- CSV ---- */
-Test(series, csv_may_have_one_file_or_many)
+Test(series, csv_may_have_one_file_or_many, .fini = end_folder)
 {
-    weft_frame f = { 0 };
+    scoped_frame f = { 0 };
     DOES(weft_frame_read_csv(&f, put_text("one.csv", "b,other,a\n10,x,1\n20,,2\n"), NULL, AB, NULL));
     DOES(weft_frame_read_csv(&f, put_text("ids.csv", "id,a,b\nq,3,30\nq,4,40\np,5,50\n"), "id", AB, NULL));
     DOES(weft_frame_read_csv(&f, put_text("none.csv", "id,a,b\n"), "id", AB, NULL));
@@ -107,14 +106,12 @@ Test(series, csv_may_have_one_file_or_many)
     SERIES(&f, 1, "q", 3, 4);
     SERIES(&f, 2, "p", 5);
     series_is(&f, 3, in_folder("empty.csv"), 0, NULL);
-    weft_frame_free(&f);
-    end_folder();
 }
 
-Test(series, invalid_csv_changes_nothing)
+Test(series, invalid_csv_changes_nothing, .fini = end_folder)
 {
     static const char text[] = "id,a,b\n1,2,3\n1,2\n";
-    weft_frame f = { 0 };
+    scoped_frame f = { 0 };
     const double a[] = { 1 }, b[] = { 10 };
     for (int k = 0; k < 2; k++) {
         REFUSES(weft_frame_read_csv(&f, put_text("bad.csv", text), "id", AB, NULL), WEFT_EFORMAT,
@@ -127,14 +124,12 @@ Test(series, invalid_csv_changes_nothing)
     REFUSES(weft_frame_read_csv(&f, NULL, "id", AB, NULL), WEFT_EARG, "path");
     REFUSES(weft_frame_read_csv(&f, "x", "id", WEFT_NAMES("a", "b", "c"), NULL), WEFT_EARG, "column \"c\"");
     SERIES(&f, 1, "1", 1);
-    weft_frame_free(&f);
-    end_folder();
 }
 
 /* ---- fixed columns ---- */
-Test(series, fixed_columns_have_a_value_per_series)
+Test(series, fixed_columns_have_a_value_per_series, .fini = end_folder)
 {
-    weft_frame f = { 0 };
+    scoped_frame f = { 0 };
     DOES(weft_frame_read_csv(&f, put_text("ids.csv", "id,a,b\nq,3,30\nq,4,40\np,5,50\nr,6,60\n"), "id", AB,
                              NULL));
     DOES(weft_frame_add_column(&f, "s", (double[]){ 7, 8, 9 }, WEFT_PER_SERIES));
@@ -154,22 +149,19 @@ Test(series, fixed_columns_have_a_value_per_series)
             "nowhere");
     REFUSES(weft_frame_add_static_csv(&f, "t.csv", "id", NULL, NULL), WEFT_EARG, "names: expect");
     cr_assert(f.columns == columns && !weft_frame_column(&f, "c") && end_with_null(&f));
-    weft_frame_free(&f);
-    end_folder();
 }
 
-Test(series, empty_table_is_accepted)
+Test(series, empty_table_is_accepted, .fini = end_folder)
 {
     weft_frame f = { 0 };
     DOES(weft_frame_add(&f, "q", AB, (const double *const[]){ (double[]){ 1 }, (double[]){ 10 } }, 1));
     REFUSES(ADD_TABLE(&f, "id,c\n", "c"), WEFT_EFORMAT, "no row of \"q\"");
     weft_frame_free(&f);
     REFUSES(ADD_TABLE(&f, "id,c\n", "c"), WEFT_EARG, "a frame that has a column");
-    end_folder();
 }
 
 /* ---- HDF5 ---- */
-Test(series, hdf5_round_trip_keeps_all)
+Test(series, hdf5_round_trip_keeps_all, .fini = end_folder)
 {
     static const char *const groups[] = { NULL, "", "/", "train", "/a/b", "train/", "a//b/" };
     for (int k = 0; k < rounds(20, 200); k++) {
@@ -188,7 +180,6 @@ Test(series, hdf5_round_trip_keeps_all)
         }
         weft_frame_free(&f);
     }
-    end_folder();
 }
 
 /* A file as others write it: a [3], b [rows], or [rows, columns], and, if a type is given, lengths [2]. */
@@ -206,7 +197,7 @@ static const char *foreign(others k)
     return path;
 }
 
-Test(series, hdf5_of_other_programs_is_read)
+Test(series, hdf5_of_other_programs_is_read, .fini = end_folder)
 {
     const hid_t f32 = H5T_IEEE_F32BE, f64 = H5T_IEEE_F64LE, i32 = H5T_STD_I32LE, i64 = H5T_STD_I64LE,
                 u8 = H5T_STD_U8LE;
@@ -249,7 +240,6 @@ Test(series, hdf5_of_other_programs_is_read)
     DOES(weft_frame_add_column(&f, "lengths", NULL, WEFT_PER_ROW));
     REFUSES(weft_frame_write_hdf5(&f, "x", NULL), WEFT_EARG, "\"lengths\"; expected a name");
     weft_frame_free(&f);
-    end_folder();
 }
 
 /* ---- fewer rows ---- */
@@ -270,7 +260,7 @@ Test(series, downsampling_matches_worked_examples)
         { WEFT_DOWN_MEAN, 1, 8, { 5, 1, 3, 8, 8, 2, 7, 4 }, { 0, 1, 2, 3, 4, 5, 6, 7 } },
     };
     for (int i = 0; i < COUNT(given); i++) {
-        weft_frame f = { 0 };
+        scoped_frame f = { 0 };
         for (int s = 0; s < 3; s++)              /* series by series: the middle one is empty */
             DOES(weft_frame_add(&f, NULL, WEFT_NAMES("a", "t"), (const double *const[]){ a, t },
                                 s == 1 ? 0 : 8));
@@ -283,7 +273,6 @@ Test(series, downsampling_matches_worked_examples)
                 cr_assert(weft_frame_column(&f, "a")[s * given[i].n + r] == given[i].a[r] &&
                               weft_frame_column(&f, "t")[s * given[i].n + r] == given[i].t[r],
                           "case %d", i);
-        weft_frame_free(&f);
     }
 }
 

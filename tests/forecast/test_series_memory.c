@@ -14,7 +14,7 @@ static weft_status adds(void)
 }
 static weft_status first(void)
 {
-    weft_frame g = { 0 };
+    scoped_frame g = { 0 };
     static const double a[3];
     weft_status s =
         weft_frame_add(&g, NULL, WEFT_NAMES("a", "b", "c"), (const double *const[]){ a, a, a }, 3);
@@ -23,7 +23,6 @@ static weft_status first(void)
     if (s != WEFT_OK)
         DOES(weft_frame_add(&g, NULL, WEFT_NAMES("d"), (const double *const[]){ a }, 2));
     cr_assert(g.start[0] == 0 && g.start[1] == g.rows);
-    weft_frame_free(&g);
     return s;
 }
 static weft_status reads(void)   { return weft_frame_read_csv(&f, mixed, "id", WEFT_NAMES("a", "b"), NULL); }
@@ -42,7 +41,7 @@ static weft_status fixes(void)
     return s;
 }
 
-Test(series_memory, survives_failure_of_each_allocation)
+Test(series_memory, survives_failure_of_each_allocation, .fini = end_folder)
 {
     static weft_status (*const call[])(void) = { fixes, adds, first, reads, whole_, writes, hdf5, shrinks };
     mixed = put_text("csv", "id,a,b\n1,1,2\n0,3,4\n1,5,6\nx,1,1\n");
@@ -71,5 +70,4 @@ Test(series_memory, survives_failure_of_each_allocation)
         }
     cr_assert(f.n == 1 + 1 + 3 + 1 + 6 && !strcmp(f.id[1], "x") && f.column[0][f.start[2] + 1] == 5);
     weft_frame_free(&f);
-    end_folder();
 }

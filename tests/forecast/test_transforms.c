@@ -13,7 +13,7 @@ static void near(const char *what, const double *got, const double *want, int64_
 }
 
 /* ---- worked numbers ---- */
-Test(transforms, match_worked_examples)
+CPU_TEST(transforms, match_worked_examples)
 {
     static const double u[] = { -2, 1, 4 }, y[] = { 1, 2, 6 };
     static const struct { weft_transform t; double want[3];
@@ -42,8 +42,7 @@ Test(transforms, match_worked_examples)
         { { .kind = WEFT_DISCRETE_FUNCTION, .depends_on = "u", .a = knots, .b = heights, .points = 4 },
           { 1 - 3, 2.5, 6 - 8. / 3 } },
     };
-    weft *w = open_on(WEFT_REF);
-    weft_frame f = frame_of_y(u, y, 3);
+    scoped_frame f = frame_of_y(u, y, 3);
     for (int i = 0; i < COUNT(given); i++) {
         weft_transform t = given[i].t;
         t.column = "y";
@@ -58,32 +57,26 @@ Test(transforms, match_worked_examples)
         OK(w);
         near("back", back + from, y + from, 3 - from, 1e-12);
     }
-    weft_frame_free(&f);
-    CLEAN(w);
 }
 
-Test(transforms, scaler_uses_the_rows_of_all_series)
+CPU_TEST(transforms, scaler_uses_the_rows_of_all_series)
 {
     static const double low[] = { 0, 2 }, high[] = { 10, 12 };
-    weft *w = open_on(WEFT_REF);
-    weft_frame f = frame_of_y(low, low, 2);
+    scoped_frame f = frame_of_y(low, low, 2);
     DOES(weft_frame_add(&f, NULL, WEFT_NAMES("y", "u"), (const double *const[]){ high, high }, 2));
     weft_features *x = features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_STANDARD_SCALER }, 1);
     weft_features_fit(x, &f);
     double out[2], std = sqrt(104. / 3);         /* without the means' own spread it would be sqrt(2) */
     weft_features_transform(x, "y", &f, 1, out);
     near("pooled", out, (double[]){ 4 / std, 6 / std }, 2, 1e-14);
-    weft_frame_free(&f);
-    CLEAN(w);
 }
 
-Test(transforms, empty_series_has_no_effect)
+CPU_TEST(transforms, empty_series_has_no_effect)
 {
     static const double ten[] = { 10, 10, 10 }, twenty[] = { 20, 20, 20 };
     static const char *const names[] = { "u", "y", "s", NULL };
     const weft_transform log_of = { .column = "s", .kind = WEFT_LOG };
-    weft *w = open_on(WEFT_REF);
-    weft_frame full = { 0 }, part = { 0 };
+    scoped_frame full = { 0 }, part = { 0 };
     DOES(weft_frame_add(&full, NULL, names, (const double *const[]){ ten, ten, ten }, 3));
     DOES(weft_frame_add(&full, NULL, names, (const double *const[]){ ten, ten, twenty }, 3));
     DOES(weft_frame_add(&part, NULL, names, NULL, 0));
@@ -109,8 +102,6 @@ Test(transforms, empty_series_has_no_effect)
         OK(w);
         cr_assert(c.windows == 4 && c.skipped == 2);
     }
-    weft_frame_free(&full), weft_frame_free(&part);
-    CLEAN(w);
 }
 
 Test(transforms, constant_columns_are_accepted)
@@ -120,7 +111,7 @@ Test(transforms, constant_columns_are_accepted)
         { WEFT_STANDARD_SCALER, 0 }, { WEFT_MIN_MAX_SCALER, .5 }, { WEFT_MAX_SCALER, 1 }
     };
     weft *w = open_on(WEFT_REF);
-    weft_frame f = frame_of_y(u, y, 3);
+    scoped_frame f = frame_of_y(u, y, 3);
     for (int i = 0; i < COUNT(given); i++) {
         weft_features *x = features_of_y(w, &(weft_transform){ .column = "y", .kind = given[i].kind }, 1);
         weft_features_fit(x, &f);
@@ -132,12 +123,11 @@ Test(transforms, constant_columns_are_accepted)
         OK(w);
     }
     CLEAN(w);
-    weft_frame_free(&f);
 }
 
 /* These columns are constant except for rounding. Scaling them would turn the rounding into noise of size
  * 1. */
-Test(transforms, nearly_constant_columns_are_accepted)
+CPU_TEST(transforms, nearly_constant_columns_are_accepted)
 {
     enum { N = 1000 };
     static double u[N], y[5][N];
@@ -150,13 +140,12 @@ Test(transforms, nearly_constant_columns_are_accepted)
         y[4][i] = 1e8 + (i % 2) * 1e-5;          /* has information */
     }
     const weft_transform_kind scalers[] = { WEFT_STANDARD_SCALER, WEFT_MIN_MAX_SCALER };
-    weft *w = open_on(WEFT_REF);
     for (int k = 0; k < 5; k++)
         for (int way = 0; way < (k == 3 ? 4 : 2); way++) {
             weft_transform t[] = { { .column = "y", .kind = way < 2 ? WEFT_DELTA : WEFT_POLYNOMIAL,
                                      .depends_on = way < 2 ? NULL : "u", .degree = way < 2 ? 0 : 1 },
                                    { .column = "y", .kind = scalers[way % 2] } };
-            weft_frame f = frame_of_y(u + 1, y[k] + 1, N - 1);
+            scoped_frame f = frame_of_y(u + 1, y[k] + 1, N - 1);
             weft_features *x = features_of_y(w, k == 3 ? t : t + 1, k == 3 ? 2 : 1);
             double out[N], low = 9, high = -9;
             weft_features_fit(x, &f);
@@ -168,16 +157,13 @@ Test(transforms, nearly_constant_columns_are_accepted)
             cr_assert(k == 4 || (k == 3 && way < 2) ? high - low < 3 && (k == 3 || high - low > .9) :
                                                       high - low < 1e-7,
                       "column %d, way %d: %g .. %g", k, way, low, high);
-            weft_frame_free(&f);
         }
-    CLEAN(w);
 }
 
-Test(transforms, clamp_limits_values_out_of_range)
+CPU_TEST(transforms, clamp_limits_values_out_of_range)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { 1, 2, 6 }, more[] = { 0, 3, 7 };
-    weft *w = open_on(WEFT_REF);
-    weft_frame f = frame_of_y(u, y, 3), g = frame_of_y(u, more, 3);
+    scoped_frame f = frame_of_y(u, y, 3), g = frame_of_y(u, more, 3);
     double out[3];
     weft_features *free_ =
         features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER }, 1);
@@ -202,8 +188,6 @@ Test(transforms, clamp_limits_values_out_of_range)
     weft_features_inverse_transform(a, "y", &f, 0, 0, 3, (double[]){ 0, .5, 1 }, out);
     near("to the turn", out, (double[]){ 3 - 10, 3, 3 + 10 }, 3, 1e-12);
     OK(w);
-    weft_frame_free(&f), weft_frame_free(&g);
-    CLEAN(w);
 }
 
 /* ---- there and back ---- */
@@ -247,14 +231,13 @@ static int chain_of(int i, weft_transform to[4])
     return chains[i].n;
 }
 
-Test(transforms, inverse_restores_values)
+CPU_TEST(transforms, inverse_restores_values)
 {
-    weft *w = open_on(WEFT_REF);
     for (int i = 0; i < COUNT(chains); i++)
         for (int k = 0; k < rounds(20, 200); k++) {
             weft_transform t[4];
             int n = chain_of(i, t);
-            weft_frame f = series_random(2, (int64_t[]){ 12, 25 });
+            scoped_frame f = series_random(2, (int64_t[]){ 12, 25 });
             for (int64_t r = 0; r < f.rows; r++)
                 /* y / u stays where a logistic is not flat to all digits */
                 weft_frame_column(&f, "u")[r] += .5;
@@ -272,15 +255,12 @@ Test(transforms, inverse_restores_values)
             weft_features_inverse_transform(x, "y", &f, 1, from, rows, z + from, back);
             OK(w);
             near("back", back, kept + from, rows, 1e-9);
-            weft_frame_free(&f);
         }
-    CLEAN(w);
 }
 
 /* ---- least squares ---- */
-Test(transforms, polynomials_fit_least_squares)
+CPU_TEST(transforms, polynomials_fit_least_squares)
 {
-    weft *w = open_on(WEFT_REF);
     for (int k = 0; k < rounds(40, 400); k++) {
         enum { N = 60 };
         double u[N], y[N], z[N], offset = k % 3 ? 0 : 1e6, width = k % 2 ? 1 : 1e-3;
@@ -293,7 +273,7 @@ Test(transforms, polynomials_fit_least_squares)
                 p = p * s + (j + 1);
             y[i] = k % 5 ? (double)dice_real(-1, 1) : p;
         }
-        weft_frame f = frame_of_y(u, y, N);
+        scoped_frame f = frame_of_y(u, y, N);
         weft_features *x = features_of_y(
             w, &(weft_transform){ .column = "y", .kind = WEFT_POLYNOMIAL, .degree = degree, ON_U }, 1);
         weft_features_fit(x, &f);
@@ -307,13 +287,11 @@ Test(transforms, polynomials_fit_least_squares)
         }
         for (int i = 0; i < N && k % 5 == 0; i++)
             cr_assert(fabs(z[i]) < 1e-7, "the residual of a polynomial is %g", z[i]);
-        weft_frame_free(&f);
     }
-    CLEAN(w);
 }
 
 /* ---- refused options ---- */
-Test(transforms, invalid_descriptions_are_refused)
+CPU_TEST(transforms, invalid_descriptions_are_refused)
 {
     static const double falling[] = { 1, 1 }, bad[] = { 1, NAN, 2 };
     static const struct { weft_transform t; const char *says;
@@ -338,7 +316,6 @@ Test(transforms, invalid_descriptions_are_refused)
         { { .column = "y", .kind = WEFT_DISCRETE_FUNCTION, ON_U, .a = falling, .b = heights, .points = 2 },
           "a: expected ascending points" },
     };
-    weft *w = open_on(WEFT_REF);
     for (int i = 0; i < COUNT(given); i++) {
         FAILS_AT(w, features_of_y(w, &given[i].t, 1), WEFT_EARG, given[i].says);
     }
@@ -353,10 +330,9 @@ Test(transforms, invalid_descriptions_are_refused)
     o.transforms = &(weft_transform){ .column = "t", .kind = WEFT_DELTA };
     FAILS_AT(w, weft_features_new(w, "x", &o), WEFT_EARG,
              "\"t\": no such column, or the time");
-    CLEAN(w);
 }
 
-Test(transforms, numbers_outside_the_domain_are_refused)
+CPU_TEST(transforms, numbers_outside_the_domain_are_refused)
 {
     static const double u[] = { 1, 0, 3, 3 }, y[] = { 1, 2, -1, 6 };
     static const struct { weft_transform t; weft_status kind; const char *says;
@@ -373,7 +349,6 @@ Test(transforms, numbers_outside_the_domain_are_refused)
           WEFT_EARG,
           "column \"y\": transform 0: depends_on: the column has too few different values" },
     };
-    weft *w = open_on(WEFT_REF);
     weft_frame f = frame_of_y(u, y, 4);
     for (int i = 0; i < COUNT(given); i++) {
         weft_transform t = given[i].t;
@@ -394,14 +369,12 @@ Test(transforms, numbers_outside_the_domain_are_refused)
     x = features_of_y(w, &(weft_transform){ .column = "y" }, 1);
     FAILS_AT(w, weft_features_fit(x, &f), WEFT_EARG, "no rows; expected one or more to fit it");
     weft_frame_free(&f);
-    CLEAN(w);
 }
 
-Test(transforms, rows_without_an_inverse_are_refused)
+CPU_TEST(transforms, rows_without_an_inverse_are_refused)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { 1, 2, 4 };
-    weft *w = open_on(WEFT_REF);
-    weft_frame f = frame_of_y(u, y, 3);
+    scoped_frame f = frame_of_y(u, y, 3);
     weft_features *x = features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_DELTA }, 1);
     double out[3] = { 0 };
     weft_features_inverse_transform(x, "y", &f, 0, 1, 1, u, out);
@@ -422,18 +395,15 @@ Test(transforms, rows_without_an_inverse_are_refused)
     weft_features_inverse_transform(x, "y", &f, 0, 1, 2, (double[]){ 10, 20 }, out);
     OK(w);
     cr_assert(out[0] == 11 && out[1] == 31);
-    weft_frame_free(&f);
-    CLEAN(w);
 }
 
 /* ---- saved and loaded ---- */
-Test(transforms, are_saved_and_loaded)
+CPU_TEST(transforms, are_saved_and_loaded, .fini = end_folder)
 {
     const char *path = in_folder("features.h5");
-    weft *w = open_on(WEFT_REF);
     weft_module *m = weft_module_new(w, "model");
     weft_linear_new(m, "out", &(weft_linear_opts){ .in = 2, .out = 2 });
-    weft_frame f = series_random(2, (int64_t[]){ 12, 25 });
+    scoped_frame f = series_random(2, (int64_t[]){ 12, 25 });
     weft_transform t[] = { { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, ON_U },
                            { .column = "y", .kind = WEFT_LOGISTIC, .k = .1 } };
     weft_features *a = features_of_y(w, t, 2), *b = features_of_y(w, t, 2), *c = features_of_y(w, t, 1),
@@ -469,7 +439,4 @@ Test(transforms, are_saved_and_loaded)
     cr_assert(!weft_features_counts(c).fitted);
     weft_features_state(NULL, items);
     cr_assert_null(items[0].name);
-    end_folder();
-    weft_frame_free(&f);
-    CLEAN(w);
 }

@@ -22,7 +22,7 @@ CPU_TEST(windows, match_the_formula_for_their_number)
         for (int i = 0; i < n; i++)
             rows[i] = (int64_t)dice(40);
         rows[0] += context + horizon;            /* at least one window exists */
-        weft_frame f = series_random((int)n, rows);
+        scoped_frame f = series_random((int)n, rows);
         weft_features_opts fo = {
             .context = context, .horizon = horizon, .known = WEFT_NAMES("u"), .target = WEFT_NAMES("y")
         };
@@ -48,7 +48,6 @@ CPU_TEST(windows, match_the_formula_for_their_number)
         }
         weft_window_counts got = weft_windows_counts(v);
         cr_assert(got.windows == want && got.skipped == skipped);
-        weft_frame_free(&f);
     }
 }
 
@@ -159,7 +158,7 @@ TABLE_TEST(windows, hold_the_expected_rows)
 {
     for (int k = 0; k < 12; k++) {
         weft_features_opts o = any_features(k);
-        weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
+        scoped_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
         weft_windows *v = windows_of(
             w, &o, &f, &(weft_windows_opts){ .stride = 1, .min_context = 2, .min_horizon = 1 });
         weft_window_counts all = weft_windows_counts(v);
@@ -171,7 +170,6 @@ TABLE_TEST(windows, hold_the_expected_rows)
             batch_is_right(v, &f, &o, index, (int)size, weft_windows_batch(v, index, size, NULL), false);
             weft_clear(w);
         }
-        weft_frame_free(&f);
     }
 }
 
@@ -182,7 +180,7 @@ static const weft_windows_opts at_random = {
 
 CPU_TEST(windows, draw_every_allowed_length)
 {
-    weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
+    scoped_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
     weft_windows *v = windows_of(w, &series_features, &f, &at_random);
     int64_t seen[8][5] = { { 0 } };
     int32_t first = 8, edge = 0;                 /* windows with all their rows, and one that has but 4 + 4 */
@@ -208,7 +206,6 @@ CPU_TEST(windows, draw_every_allowed_length)
     for (int k = 0; k < 20; k++)
         batch_is_right(v, &f, &series_features, (int32_t[]){ first, edge }, 2,
                        weft_windows_batch(v, (int32_t[]){ first, edge }, 2, NULL), false);
-    weft_frame_free(&f);
 }
 
 /* The numbers of n batches, a hash of all of them. */
@@ -245,7 +242,7 @@ static weft *with_noise(weft_frame *f, weft_windows **v)
 Test(windows, repeat_by_seed_and_resume)
 {
     const char *path = in_folder("windows.h5");
-    weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
+    scoped_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
     weft_windows *u, *v;
     weft *a = with_noise(&f, &u), *b = with_noise(&f, &v);
     cr_assert(hash_of(a, u, 9) == hash_of(b, v, 9) && hash_of(a, u, 1) != hash_of(a, u, 1));
@@ -265,15 +262,13 @@ Test(windows, repeat_by_seed_and_resume)
     weft_set_training(a, false), weft_set_training(b, false);
     cr_assert(hash_of(a, u, 1) == hash_of(a, u, 1) && hash_of(b, v, 9) == hash_of(a, u, 9));
     end_folder();
-    weft_frame_free(&f);
     CLEAN(a);
     CLEAN(b);
 }
 
-Test(windows, add_noise_except_to_time_and_masked_columns)
+CPU_TEST(windows, add_noise_except_to_time_and_masked_columns)
 {
-    weft_frame f = series_random(3, (int64_t[]){ 60, 5, 70 });
-    weft *w = open_on(WEFT_CPU);
+    scoped_frame f = series_random(3, (int64_t[]){ 60, 5, 70 });
     weft_features_opts fo = series_features;
     fo.masked = masked;
     weft_windows *v = windows_of(
@@ -305,14 +300,12 @@ Test(windows, add_noise_except_to_time_and_masked_columns)
     }
     cr_assert(fabs(sqrt(past / n) - .1) < .01 && fabs(sqrt(future / m) - .4) < .05, "%g, %g", sqrt(past / n),
               sqrt(future / m));
-    weft_frame_free(&f);
-    CLEAN(w);
 }
 
 /* ---- padded ---- */
 TABLE_TEST(windows, match_in_padded_and_ragged_form)
 {
-    weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
+    scoped_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
     weft_windows *v = windows_of(
         w, &series_features, &f,
         &(weft_windows_opts){ .stride = 2, .min_context = 1, .min_horizon = 1 });
@@ -343,35 +336,30 @@ TABLE_TEST(windows, match_in_padded_and_ragged_form)
         cr_assert(weft_numel(back) == weft_numel(r.series.past));
         weft_clear(w);
     }
-    weft_frame_free(&f);
 }
 
 CPU_TEST(windows, accept_an_empty_batch)
 {
-    weft_frame f = series_random(1, (int64_t[]){ 30 });
+    scoped_frame f = series_random(1, (int64_t[]){ 30 });
     weft_windows *v = windows_of(w, &series_features, &f, NULL);
     weft_window_batch b = weft_windows_batch(v, NULL, 0, NULL),
                       p = weft_windows_batch(v, NULL, 0, &(weft_windows_batch_opts){ .padded = true });
     OK(w);
     cr_assert(weft_size(b.series.past, 0) == 0 && weft_size(b.target, 0) == 0 &&
               weft_size(p.series.past, 0) == 0);
-    weft_frame_free(&f);
 }
 
 /* ---- back ---- */
 TABLE_TEST(windows, return_predictions_in_the_units_of_the_series)
 {
-    weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
-    const weft_transform t[] = {
-        { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, .depends_on = "u" },
-        { .column = "y", .kind = WEFT_DELTA }
-    };
+    scoped_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
+    const weft_transform t[] = { { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, .depends_on = "u" },
+                                 { .column = "y", .kind = WEFT_DELTA } };
     weft_features_opts o = series_features;
     o.transforms = t;
     o.n = 2;
     weft_windows *v = windows_of(
-        w, &o, &f,
-        &(weft_windows_opts){ .stride = 3, .min_context = 1, .min_horizon = 1, .shorten = true });
+        w, &o, &f, &(weft_windows_opts){ .stride = 3, .min_context = 1, .min_horizon = 1, .shorten = true });
     for (int k = 0; k < 10; k++) {
         int32_t index[5];
         for (int i = 0; i < 5; i++)
@@ -387,19 +375,18 @@ TABLE_TEST(windows, return_predictions_in_the_units_of_the_series)
             weft_window a = weft_window_at(v, index[i]);
             for (int32_t r = 0; r < l.len[i]; r++, at += 2) {
                 double want = weft_frame_column(&f, "y")[f.start[a.series] + a.origin + r];
-                cr_assert(fabs(at[0] - want) < TOL(1e-9, 1e-4) && at[1] == at[0], "%g, expected %g",
-                          at[0], want);
+                cr_assert(fabs(at[0] - want) < TOL(1e-9, 1e-4) && at[1] == at[0], "%g, expected %g", at[0],
+                          want);
             }
         }
         weft_clear(w);
     }
-    weft_frame_free(&f);
 }
 
 CPU_TEST(windows, keep_their_values_after_a_new_fit)
 {
     weft_set_training(w, false);
-    weft_frame f = series_random(2, (int64_t[]){ 30, 19 }), other = series_random(1, (int64_t[]){ 40 });
+    scoped_frame f = series_random(2, (int64_t[]){ 30, 19 }), other = series_random(1, (int64_t[]){ 40 });
     for (int64_t r = 0; r < other.rows; r++) {
         weft_frame_column(&other, "y")[r] *= 50;
         weft_frame_column(&other, "t")[r] *= 3;
@@ -417,20 +404,18 @@ CPU_TEST(windows, keep_their_values_after_a_new_fit)
         OK(w);
     }
     cr_assert(!memcmp(units[0], units[1], sizeof units[0]) && !memcmp(past[0], past[1], sizeof past[0]));
-    weft_frame_free(&f), weft_frame_free(&other);
 }
 
 /* ---- time ---- */
-Test(windows, compute_time_of_even_steps_exactly)
+CPU_TEST(windows, compute_time_of_even_steps_exactly)
 {
-    weft *w = open_on(WEFT_REF);
     for (int k = 0; k < 2; k++) {
         weft_features_opts o = { .context = 3,
                                  .horizon = 2,
                                  .target = WEFT_NAMES("y"),
                                  .time = "t",
                                  .time_as = k ? WEFT_TIME_RELATIVE : WEFT_TIME_ABSOLUTE };
-        weft_frame f = { 0 };
+        scoped_frame f = { 0 };
         double t[20], y[20];
         for (int i = 0; i < 20; i++) {
             t[i] = 1.7e9 + .1 * i;
@@ -447,7 +432,5 @@ Test(windows, compute_time_of_even_steps_exactly)
                  k ? ((weft_real[]){ 0, 0, 0, 0, 0 }) :
                      ((weft_real[]){ -1, (weft_real)-.5, 0, (weft_real).5, 1 }),
                  5, 1e-5);
-        weft_frame_free(&f);
     }
-    CLEAN(w);
 }

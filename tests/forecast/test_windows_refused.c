@@ -1,9 +1,8 @@
 /* test_windows_refused.c - tests invalid features, series and windows, and their error messages. */
 #include "series_data.h"
 
-Test(windows_refused, invalid_features_are_refused)
+CPU_TEST(windows_refused, invalid_features_are_refused)
 {
-    weft *w = open_on(WEFT_REF);
 #define REFUSED(says, change)                          \
     do {                                               \
         weft_features_opts o = series_features;        \
@@ -31,14 +30,12 @@ Test(windows_refused, invalid_features_are_refused)
     FAILS_AT(w, weft_features_fit(x, NULL), WEFT_EARG, "the frame is NULL");
     weft_feature_counts n = weft_features_counts(x);
     cr_assert(n.past == 5 && n.future == 3 && n.fixed == 1 && n.target == 1);
-    CLEAN(w);
 }
 
-Test(windows_refused, invalid_series_are_refused)
+CPU_TEST(windows_refused, invalid_series_are_refused)
 {
-    weft *w = open_on(WEFT_REF);
     weft_features *x = weft_features_new(w, "x", &series_features);
-    weft_frame good = series_random(2, (int64_t[]){ 20, 20 }), f = series_random(2, (int64_t[]){ 20, 20 });
+    scoped_frame good = series_random(2, (int64_t[]){ 20, 20 }), f = series_random(2, (int64_t[]){ 20, 20 });
     FAILS_AT(w, weft_windows_new(x, "v", &good, NULL), WEFT_EARG, "features \"x\" are not fitted");
     weft_features_fit(x, &good);
     OK(w);
@@ -69,19 +66,16 @@ Test(windows_refused, invalid_series_are_refused)
              "row 12, column \"t\": the time is");
     FAILS_AT(w, weft_features_fit(x, &f), WEFT_ENUMERIC, "row 12, column \"t\": the time is");
     t[12] = before;
-    weft_frame less = { 0 };
+    scoped_frame less = { 0 };
     const double a[] = { 1, 2 };
     DOES(weft_frame_add(&less, NULL, WEFT_NAMES("t", "u"), (const double *const[]){ a, a }, 2));
     FAILS_AT(w, weft_windows_new(x, "v", &less, NULL), WEFT_EARG, "column \"s\": the frame has no");
     FAILS_AT(w, weft_features_fit(x, &less), WEFT_EARG, "column \"v\": the frame has no");
     cr_assert(weft_features_counts(x).fitted);          /* as it was */
-    weft_frame_free(&less), weft_frame_free(&good), weft_frame_free(&f);
-    CLEAN(w);
 }
 
-Test(windows_refused, invalid_windows_are_refused)
+CPU_TEST(windows_refused, invalid_windows_are_refused)
 {
-    weft *w = open_on(WEFT_REF);
     weft_features *x = weft_features_new(w, "x", &series_features);
     weft_frame f = series_random(2, (int64_t[]){ 20, 20 }), shorter = series_random(2, (int64_t[]){ 0, 10 }),
                none = { 0 };
@@ -138,5 +132,4 @@ Test(windows_refused, invalid_windows_are_refused)
         v, weft_ragged(w, nan, 1, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 1 } }), out);
     FAILS(w, WEFT_ENUMERIC, "window 0, row 0, target \"y\": nan");
     weft_frame_free(&f), weft_frame_free(&shorter);
-    CLEAN(w);
 }

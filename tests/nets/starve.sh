@@ -12,7 +12,7 @@ language 60 >dict
 trains=(--data "$dir/dict" --hidden 8 --embed 4 --batch 8 --epochs 1 --warmup 2 --every 3 --threads 2 --device cpu)
 
 starved() { timeout 60 env STARVE_AT="$1" LD_PRELOAD="$shim" "$g2p" "${@:2}"; }      # AT ARGUMENT...; AT -1: nothing fails
-# Prints the outcome: told (reported), absorbed, crash, hang, silent (other bytes, or a failure without a message), lost (did not resume).
+# Prints the outcome: reported (reported), absorbed, crash, hang, silent (other bytes, or a failure without a message), lost (did not resume).
 outcome() {                             # FOLDER KIND AT
     local rc; cd "$1" || return
     case $2 in
@@ -22,28 +22,28 @@ outcome() {                             # FOLDER KIND AT
     esac
     rc=$?
     case $rc in
-    0)   if ! cmp -s x.h5 ../whole.h5 || { [ "$2" = say ] && ! cmp -s out ../said; }; then echo silent; return; fi; echo absorbed; return ;;
+    0)   if ! cmp -s x.h5 ../whole.h5 || { [ "$2" = say ] && ! cmp -s out ../output; }; then echo silent; return; fi; echo absorbed; return ;;
     124) echo hang; return ;;
     1)   if ! grep -q memory err; then echo silent; return; fi ;;
     *)   echo crash; return ;;
     esac
-    if [ -z "$LONG" ] && [ $(($3 % 10)) != 0 ]; then echo told; return; fi
+    if [ -z "$LONG" ] && [ $(($3 % 10)) != 0 ]; then echo reported; return; fi
     local resume=; if [ -e x.h5 ]; then resume=--resume; fi
-    if "$g2p" "${trains[@]}" --out x.h5 $resume >out 2>>err && cmp -s x.h5 ../whole.h5; then echo told; else echo lost; fi
+    if "$g2p" "${trains[@]}" --out x.h5 $resume >out 2>>err && cmp -s x.h5 ../whole.h5; then echo reported; else echo lost; fi
 }
 each() {                                # KIND LANE: the cases of this lane
-    local n said
+    local n result
     mkdir "$1.$2" && for ((n = $2; n <= count; n += lanes)); do
-        said=$(outcome "$1.$2" "$1" "$n")
-        echo "$said $1 $n"
-        case $said in told|absorbed) ;; *) sed 's/^/    | /' "$1.$2/err" | tail -n 5 >&2 ;; esac
+        result=$(outcome "$1.$2" "$1" "$n")
+        echo "$result $1 $n"
+        case $result in reported|absorbed) ;; *) sed 's/^/    | /' "$1.$2/err" | tail -n 5 >&2 ;; esac
         rm -f "$1.$2"/*
     done
 }
 
 "$g2p" "${trains[@]}" --out whole.h5 >out 2>err || { cat err; exit 1; }
-"$g2p" --say whole.h5 --device cpu bade cice >said
-half() { [ -e half.h5 ] && "$g2p" --test half.h5 >said.half 2>&1; }
+"$g2p" --say whole.h5 --device cpu bade cice >output
+half() { [ -e half.h5 ] && "$g2p" --test half.h5 >output.half 2>&1; }
 if [ -n "$LONG" ]; then                 # a checkpoint from the middle of a run
     "$g2p" "${trains[@]}" --epochs 1 --out half.h5 >out 2>&1 & pid=$!
     until [ -e half.h5 ] || ! kill -0 $pid 2>/dev/null; do :; done
@@ -53,21 +53,21 @@ fi
 lanes=$(nproc) all=0
 for kind in train ${LONG:+resume say}; do
     rm -f seen; mkdir count
-    said=$(STARVE_SEEN=$dir/seen outcome count $kind -1)
+    result=$(STARVE_SEEN=$dir/seen outcome count $kind -1)
     count=$(cat seen 2>/dev/null)
     if [ "${count:-0}" -le 0 ] 2>/dev/null; then
         if [ -z "$count" ]; then why="$shim has counted nothing: LD_PRELOAD does not reach $g2p, which may be static, setuid or of a sanitizer"
         else why="no allocation was made by ${STARVE_IN:-code of $g2p itself}: STARVE_IN names code that does not allocate, or the program is linked in another way"; fi
-        echo "starve: nothing to starve in the run \"$kind\" ($said): $why"; tail -n 5 count/err 2>/dev/null
+        echo "starve: nothing to starve in the run \"$kind\" ($result): $why"; tail -n 5 count/err 2>/dev/null
         exit 1
     fi
     rm -r count
     all=$((all + count))
-    for ((l = 1; l <= lanes; l++)); do each $kind $l >"$kind.said.$l" & done
+    for ((l = 1; l <= lanes; l++)); do each $kind $l >"$kind.results.$l" & done
     wait
 done
-cat ./*.said.* >results
+cat ./*.results.* >results
 number() { grep -cE "^($1) " results; }
-grep -vE '^(told|absorbed) ' results | head -n 20
-echo "starve: $all allocations, $(wc -l <results) failed once, $(number told) told, $(number absorbed) absorbed, $(number hang) hangs, $(number lost) lost, $(number crash) crashes, $(number silent) silent, $((SECONDS - started)) s"
-[ "$all" -gt 0 ] && [ "$(wc -l <results)" = "$all" ] && [ "$(number 'told|absorbed')" = "$all" ]
+grep -vE '^(reported|absorbed) ' results | head -n 20
+echo "starve: $all allocations, $(wc -l <results) failed once, $(number reported) reported, $(number absorbed) absorbed, $(number hang) hangs, $(number lost) lost, $(number crash) crashes, $(number silent) silent, $((SECONDS - started)) s"
+[ "$all" -gt 0 ] && [ "$(wc -l <results)" = "$all" ] && [ "$(number 'reported|absorbed')" = "$all" ]

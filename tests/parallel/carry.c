@@ -70,7 +70,7 @@ static void make_model(run *r)
     r->adam = weft_adamw_new(r->m, &(weft_adam_opts){ .lr = .01 });
     r->p = weft_parallel_new(r->m, &(weft_parallel_opts){ .shards = r->shards });
     r->loader = weft_plan_loader_new(
-        r->w, "train", DATA, r->data.len, said("wanders") ? &wanderer : weft_planner_named("streams"),
+        r->w, "train", DATA, r->data.len, argument("wanders") ? &wanderer : weft_planner_named("streams"),
         &(weft_plan_opts){ .slots = number("slots", 11), .window = 6, .shuffle = true });
     weft_parallel_place place = weft_parallel_place_of(r->p);
     r->rank = place.rank, r->shards = place.shards;
@@ -86,7 +86,7 @@ static bool split(run *r, const weft_plan *plan)
     for (int s = 0; s < r->shards && !r->kept[s]; s++) {
         char name[16];
         snprintf(name, sizeof name, "kept%d", s);
-        r->kept[s] = weft_carried_new(r->m, name, r->rnn, said("whole") ? plan : &r->part[s]);
+        r->kept[s] = weft_carried_new(r->m, name, r->rnn, argument("whole") ? plan : &r->part[s]);
     }
     return true;
 }
@@ -96,7 +96,7 @@ static bool save(run *r)
 {
     r->at = weft_loader_get_state(r->loader);
     weft_checkpoint_item item = { "loader", WEFT_I64, r->at.at, 4 };
-    return fine(r->rank, weft_parallel_save(r->p, said("out"), r->m, r->adam, &item, 1));
+    return fine(r->rank, weft_parallel_save(r->p, argument("out"), r->m, r->adam, &item, 1));
 }
 
 /* The file contains the states, so the plan and the carried states must exist before loading. */
@@ -104,7 +104,7 @@ static bool resume(run *r)
 {
     const weft_plan *plan;
     weft_checkpoint_item item = { "loader", WEFT_I64, r->at.at, 4 };
-    if (!fine(r->rank, weft_load(said("out"), NULL, NULL, &item, 1)))
+    if (!fine(r->rank, weft_load(argument("out"), NULL, NULL, &item, 1)))
         return false;
     weft_loader_set_state(r->loader, r->at);
     int64_t next = weft_loader_next_batch(r->loader, &plan);
@@ -112,7 +112,7 @@ static bool resume(run *r)
     if (next < 0) /* end of an epoch */
         next = weft_loader_next_batch(r->loader, &plan), weft_loader_set_state(r->loader, r->at);
     if (next < 0 || !split(r, plan) ||
-        !fine(r->rank, weft_parallel_load(r->p, said("out"), r->m, r->adam, &item, 1)))
+        !fine(r->rank, weft_parallel_load(r->p, argument("out"), r->m, r->adam, &item, 1)))
         return false;
     for (int s = 0; s < r->shards; s++)
         weft_carried_set_batch(r->kept[s], next - 1);
@@ -123,9 +123,9 @@ static bool resume(run *r)
 static weft_loss loss_of(run *r, const weft_part *part, const weft_plan *plan, int64_t batch)
 {
     int s = part->shard;
-    weft_plan_step step = weft_plan_step_of(r->w, said("whole") ? plan : &r->part[s], batch);
+    weft_plan_step step = weft_plan_step_of(r->w, argument("whole") ? plan : &r->part[s], batch);
     weft_tensor *x = weft_embedding_run(r->table, weft_plan_tokens(&step, &r->data, -1, 0));
-    weft_rnn_out out = weft_rnn_run_plan(r->rnn, x, &step, r->kept[said("one_state") ? 0 : s]);
+    weft_rnn_out out = weft_rnn_run_plan(r->rnn, x, &step, r->kept[argument("one_state") ? 0 : s]);
     weft_tensor *right = weft_plan_tokens(&step, &r->data, 0, 0);
     return weft_cross_entropy(weft_linear_run(r->head, out.y), right, NULL);
 }
@@ -153,24 +153,21 @@ static bool train(run *r, int updates)
         if ((b == 0 || !r->kept[0]) && !split(r, plan))
             return false;
         update(r, plan, b);
-        bool due = said("every") && weft_optim_steps(r->adam) % number("every", 1) == 0;
-        if (due && weft_ok(r->w) && !save(r))
+        if (saves_now(r->w, r->adam) && !save(r))
             return false;
     }
-    return weft_ok(r->w) && (!said("out") || save(r));
+    return weft_ok(r->w) && (!argument("out") || save(r));
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 3)
-        return fputs("carry SHARDS UPDATES [word ..]\n", stderr), 2;
-    words = argc - 3;
-    word = argv + 3;
     static run r;
+    if (!arguments(argc, argv))
+        return 2;
     r.shards = atoi(argv[1]);
     make_data(&r);
     make_model(&r);
-    bool good = r.shards <= SHARDS && (!said("resume") || resume(&r)) && train(&r, atoi(argv[2]));
+    bool good = r.shards <= SHARDS && (!argument("resume") || resume(&r)) && train(&r, atoi(argv[2]));
     for (int s = 0; s < SHARDS; s++)
         weft_plan_free(r.part + s);
     return ended(r.rank, r.w, good);

@@ -23,10 +23,9 @@ here openmpi mpirun.openmpi && engines+=(openmpi)
 here mpich mpiexec.hydra && engines+=(mpich)
 for engine in ${engines[@]+"${engines[@]}"}; do
     for n in 1 2 3 4 5 8; do
-        check "$n ranks of $engine" run by_$engine $n --out many.h5
-        check "the same bytes" cmp one.h5 many.h5
+        check "$n ranks of $engine, the same bytes" makes many.h5 one.h5 run by_$engine $n --out many.h5
     done
-    check "the test's errors on 3 ranks of $engine" eval "alone --test one.h5 --said one.txt | sed 's/, [0-9]* s$//' >errors && by_$engine 3 --test one.h5 --said many.txt 2>&1 | sed 's/, [0-9]* s$//' >said && cmp errors said && cmp one.txt many.txt"
+    check "the test's errors on 3 ranks of $engine" eval "alone --test one.h5 --said one.txt | sed 's/, [0-9]* s$//' >errors && by_$engine 3 --test one.h5 --said many.txt 2>&1 | sed 's/, [0-9]* s$//' >output && cmp errors output && cmp one.txt many.txt"
 done
 
 # ---- two machines on one: namespaces with a cable between them, each with a host name of its own
@@ -49,8 +48,7 @@ cable=no
 if [[ " ${engines[*]-} " != *" openmpi "* ]]; then :
 elif two_machines; then
     cable=yes
-    check "4 ranks on two machines" run by_cable --out many.h5
-    check "the same bytes" cmp one.h5 many.h5
+    check "4 ranks on two machines, the same bytes" makes many.h5 one.h5 run by_cable --out many.h5
 else echo "skipped: two machines: ip netns is not allowed here"; fi
 
 # ---- faults: the job ends without help, names the rank if possible, and another number of ranks resumes to the same bytes
@@ -76,8 +74,8 @@ ends() {                                # PID FILE: waits up to 30 s; then kills
 faulty() {                              # ENGINE KIND MOMENT
     local engine=$1 kind=$2 saves=$3 file="$1-$2-$3.h5" pid victim
     [ "$kind" = disk ] && file=disk/$file
-    WEFT_PARALLEL_TIMEOUT=3 by_$engine 3 --out "$file" >said 2>&1 & pid=$!
-    wait_for_saves "$file" "$saves" $pid || { cat said; return 1; }
+    WEFT_PARALLEL_TIMEOUT=3 by_$engine 3 --out "$file" >output 2>&1 & pid=$!
+    wait_for_saves "$file" "$saves" $pid || { cat output; return 1; }
     victim=$(ranks_of "$file" | tail -n 1)
     case $kind in
     kill) kill -9 "$victim" ;;
@@ -85,16 +83,16 @@ faulty() {                              # ENGINE KIND MOMENT
     link) ip -n $m2 link set e2 down ;;
     disk) for _ in 1 2 3; do head -c 100000000 /dev/zero >>disk/full 2>/dev/null; sleep .1; done ;;     # also the space that a save in progress frees
     esac
-    if [ "$kind" = stop ]; then until grep -q 'has not answered' said; do kill -0 $pid 2>/dev/null || break; sleep .05; done; sleep 1; kill -9 "$victim" 2>/dev/null; fi
-    ends $pid "$file" || { echo "hangs, or ended well"; cat said; return 1; }
+    if [ "$kind" = stop ]; then until grep -q 'has not answered' output; do kill -0 $pid 2>/dev/null || break; sleep .05; done; sleep 1; kill -9 "$victim" 2>/dev/null; fi
+    ends $pid "$file" || { echo "hangs, or ended well"; cat output; return 1; }
     case $kind in
-    stop|link) grep -qE 'rank [0-9]+ ha(s|ve) not answered for 3 s|lost rank [0-9]+, in update' said ;;
-    disk) grep -q 'rank 0: .*No space left' said ;;
+    stop|link) grep -qE 'rank [0-9]+ ha(s|ve) not answered for 3 s|lost rank [0-9]+, in update' output ;;
+    disk) grep -q 'rank 0: .*No space left' output ;;
     *) true ;;
-    esac || { cat said; return 1; }
+    esac || { cat output; return 1; }
     if [ "$kind" = link ]; then ip -n $m2 link set e2 up; fi
     rm -f disk/full
-    alone --out "$file" --resume >said 2>&1 && cmp one.h5 "$file" && rm -f "$file"
+    alone --out "$file" --resume >output 2>&1 && cmp one.h5 "$file" && rm -f "$file"
 }
 kinds=(kill stop)
 mkdir disk
@@ -125,15 +123,14 @@ ulfm_is_there() {
 # In one of about twenty runs MPI_Finalize of Open MPI hangs after that. Then weft's time limit ends the process with a message, after all work.
 outlived() {                            # SAVES VICTIM: kills rank VICTIM after SAVES saves
     local file="ulfm-$1-$2.h5" pid victim
-    WEFT_PARALLEL_TIMEOUT=20 by_ulfm 4 --out "$file" --log "$file.log" >said 2>&1 & pid=$!
-    wait_for_saves "$file" "$1" $pid || { cat said; return 1; }
+    WEFT_PARALLEL_TIMEOUT=20 by_ulfm 4 --out "$file" --log "$file.log" >output 2>&1 & pid=$!
+    wait_for_saves "$file" "$1" $pid || { cat output; return 1; }
     victim=$(ranks_of "$file" | sed -n "$2p"); kill -9 "$victim"
-    wait $pid || grep -q 'and MPI_Finalize timed out' said || { echo "not ended well"; cat said; return 1; }
-    cmp one.h5 "$file" && grep -q 'update .*: lost rank . of 4 ranks; continuing with 3, which take all shards' said && grep -q test_wer "$file.log" || { cat said; return 1; }
+    wait $pid || grep -q 'and MPI_Finalize timed out' output || { echo "not ended well"; cat output; return 1; }
+    cmp one.h5 "$file" && grep -q 'update .*: lost rank . of 4 ranks; continuing with 3, which take all shards' output && grep -q test_wer "$file.log" || { cat output; return 1; }
 }
 if [[ " ${engines[*]-} " == *" openmpi "* ]] && ulfm_is_there; then
-    check "4 ranks of Open MPI 5" run by_ulfm 4 --out many.h5
-    check "the same bytes" cmp one.h5 many.h5
+    check "4 ranks of Open MPI 5, the same bytes" makes many.h5 one.h5 run by_ulfm 4 --out many.h5
     for ((k = 1; k <= moments; k++)); do
         faults=$((faults + 1))
         check "rank $((k % 4)) is killed after save $k, and the others go on" outlived "$k" $((k % 4 + 1))

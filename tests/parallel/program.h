@@ -9,7 +9,7 @@
 static int words;
 static char **word;
 
-static const char *said(const char *name)        /* "": without a value, NULL: absent */
+static const char *argument(const char *name)        /* "": without a value, NULL: absent */
 {
     size_t n = strlen(name);
     for (int i = 0; i < words; i++)
@@ -18,13 +18,28 @@ static const char *said(const char *name)        /* "": without a value, NULL: a
     return NULL;
 }
 
-static int number(const char *name, int otherwise) { return said(name) ? atoi(said(name)) : otherwise; }
+static int number(const char *name, int otherwise) { return argument(name) ? atoi(argument(name)) : otherwise; }
 
 static bool fine(int rank, weft_status status)
 {
     if (status != WEFT_OK)
         fprintf(stderr, "rank %d: %s\n", rank, weft_file_message());
     return status == WEFT_OK;
+}
+
+/* Reads the words after two numbers. */
+static bool arguments(int argc, char **argv)
+{
+    if (argc < 3)
+        fprintf(stderr, "usage: %s SHARDS UPDATES [WORD ..]\n", argv[0]);
+    words = argc - 3, word = argv + 3;
+    return argc >= 3;
+}
+
+/* Returns whether word "every" asks for a save after this update. */
+static bool saves_now(const weft *w, const weft_optim *o)
+{
+    return weft_ok(w) && argument("every") && weft_optim_steps(o) % number("every", 1) == 0;
 }
 
 /* Prints how the program ends. Returns the exit status. */

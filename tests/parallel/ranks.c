@@ -36,7 +36,7 @@ static void start(int rank, int ranks, const char *plugin, char **program)
     _exit(127);
 }
 
-static int told(int rank, int status)
+static int print_end(int rank, int status)
 {
     if (WIFSIGNALED(status))
         fprintf(stderr, "rank %d: killed by %d\n", rank, WTERMSIG(status));
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
         }
         for (int q = 0; ended > 0 && q < ranks; q++)
             if (child[q] == ended)
-                child[q] = 0, left--, bad |= told(q, status);
+                child[q] = 0, left--, bad |= print_end(q, status);
         if (ended)
             continue;
         nanosleep(&(struct timespec){ 0, 20000000 }, NULL);

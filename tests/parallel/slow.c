@@ -63,13 +63,18 @@ static int new_message(void *to, size_t n)
     return i;
 }
 
-static int post_send(int to, int tag, const void *bytes, size_t n)
+static void put_in_box(int i, const void *bytes, size_t n)
 {
-    int i = new_message(NULL, n);
     double start = now();
     link_free = (link_free > start ? link_free : start) + (double)n / rate;
     messages[i].box[0] = link_free + latency;
     memcpy(messages[i].box + 1, bytes, n);
+}
+
+static int post_send(int to, int tag, const void *bytes, size_t n)
+{
+    int i = new_message(NULL, n);
+    put_in_box(i, bytes, n);
     messages[i].inner = below->post_send(to, tag, messages[i].box, n + sizeof(double));
     return i;
 }
@@ -116,12 +121,8 @@ static int wait_for(int i, double seconds)
 static int broadcast(int root, void *bytes, size_t n)
 {
     int i = new_message(root == here ? NULL : bytes, n);
-    if (root == here) {
-        double start = now();
-        link_free = (link_free > start ? link_free : start) + (double)n / rate;
-        messages[i].box[0] = link_free + latency;
-        memcpy(messages[i].box + 1, bytes, n);
-    }
+    if (root == here)
+        put_in_box(i, bytes, n);
     messages[i].inner = below->broadcast(root, messages[i].box, n + sizeof(double));
     return i;
 }

@@ -76,7 +76,7 @@ static void in_shards(const char *text, int shards, weft_real *out)
             weft_tensor *y = run(&x, part + at.shard, b, kept[at.shard], out);
             weft_parallel_add(p, (weft_loss){ weft_sum_all(y), weft_scalar(x.w, (double)at.n) });
         }
-        cr_assert(weft_ok(x.w), "%s", weft_error_message(x.w));
+        OK(x.w);
     }
     cr_assert_eq(segments, whole.segments);
     for (int s = 0; s < shards; s++)
@@ -96,7 +96,7 @@ Test(carried, shards_match_the_whole_plan)
         weft_carried *kept = weft_carried_new(x.m, "kept", x.rnn, &whole);
         for (int64_t i = 0; i < whole.batches; i++, weft_clear(x.w))
             run(&x, &whole, i, kept, a);
-        cr_assert(weft_ok(x.w), "%s", weft_error_message(x.w));
+        OK(x.w);
         weft_plan_free(&whole);
         CLEAN(x.w);
         for (int shards = 1; shards <= SHARDS; shards++) {
@@ -147,7 +147,7 @@ Test(carried, invalid_plans_are_refused)
     run(&x, part + 1, 0, first, out); /* outside of shards, too, states are of one plan */
     FAILS(x.w, WEFT_EARG, "the plan is of shard 1, the carried states are of shard 0");
     run(&x, part, 0, first, out); /* a shard's plan alone, to judge by, say */
-    cr_assert(weft_ok(x.w), "%s", weft_error_message(x.w));
+    OK(x.w);
     weft_plan_free(part), weft_plan_free(part + 1), weft_plan_free(&whole);
     CLEAN(x.w);
 }

@@ -6,8 +6,7 @@
  * results of most sequences, and rank 0 prints them. Faults of rank R: breaks=R, ends before its batch;
  * skips=R an update; fails=R at an index; judges=R, evaluates alone; saves=R alone; other_data=R;
  * other_seed=R; other_rate=R; changes=R a weight; forgets=R a loss; twice=R, puts a result twice; starves=R,
- * lacks memory for the gathered results; stops_last=R, stops after all work. Faults of all ranks: local_ids,
- * for masks; mean_of_means, as loss. */
+ * lacks memory for the gathered results; stops_last=R, stops after all work. */
 #include <signal.h>
 #include <unistd.h>
 #include "weft_lab.h"
@@ -89,13 +88,13 @@ static bool save(run *r)
 {
     r->at = weft_loader_get_state(r->loader);
     weft_checkpoint_item item = position(r);
-    return fine(r->rank, weft_parallel_save(r->p, said("out"), r->m, r->adam, &item, 1));
+    return fine(r->rank, weft_parallel_save(r->p, argument("out"), r->m, r->adam, &item, 1));
 }
 
 static bool resume(run *r)
 {
     weft_checkpoint_item item = position(r);
-    if (!fine(r->rank, weft_parallel_load(r->p, said("out"), r->m, r->adam, &item, 1)))
+    if (!fine(r->rank, weft_parallel_load(r->p, argument("out"), r->m, r->adam, &item, 1)))
         return false;
     weft_loader_set_state(r->loader, r->at);
     return true;
@@ -148,16 +147,16 @@ static void look_at_results(run *r, const int32_t *index, int64_t n)
 static weft_loss loss_of(run *r, const weft_part *part)
 {
     int32_t in[DATA * LONGEST], out[DATA * LONGEST], length[DATA];
-    int64_t id[DATA], at = 0;
+    int64_t at = 0;
     for (int64_t i = 0; i < part->n; i++) {
         const int32_t *token = r->token[part->index[i]];
-        length[i] = r->len[part->index[i]], id[i] = i;
+        length[i] = r->len[part->index[i]];
         for (int t = 0; t < length[i]; t++, at++)
             in[at] = t ? token[t - 1] : 0, out[at] = token[t];
     }
     if (here(r, "fails"))
         out[0] = TOKENS + 5;
-    weft_lengths l = { .n = part->n, .len = length, .id = said("local_ids") ? id : NULL };
+    weft_lengths l = { .n = part->n, .len = length };
     weft_tensor *x = weft_embedding_run(r->table, weft_ragged_ints(r->w, in, &l));
     weft_tensor *noise = weft_rand(r->w, 0, .01, WEFT_SHAPE(1, weft_size(x, 1)));
     weft_tensor *h = weft_rnn_run(r->rnn, weft_add(x, noise), WEFT_ZERO_STATE).y;
@@ -167,8 +166,6 @@ static weft_loss loss_of(run *r, const weft_part *part)
     double right = weft_item(weft_accuracy(y, target, NULL).right);
     weft_parallel_add_values(r->p, &right, 1);
     weft_loss loss = weft_cross_entropy(y, target, NULL);
-    if (said("mean_of_means"))
-        return (weft_loss){ weft_mean_loss(loss), weft_scalar(r->w, 1) };
     loss.sum = weft_add(loss.sum, weft_sum_all(weft_mul(whole, whole)));
     return loss;
 }
@@ -178,13 +175,13 @@ static void update(run *r, const int32_t *index, int64_t n)
     weft_parallel_begin(r->p, index, n);
     for (weft_part part; weft_parallel_next(r->p, &part);) {
         weft_loss loss = loss_of(r, &part);
-        if (said("gathers"))
+        if (argument("gathers"))
             put_results(r, &part);
         if (!here(r, "forgets"))
             weft_parallel_add(r->p, loss);
         starving = here(r, "starves");           /* after its first shard */
     }
-    if (said("gathers"))
+    if (argument("gathers"))
         look_at_results(r, index, n);
     weft_clip_grad_norm(r->m, 1, 0);
     weft_optim_step(r->adam);
@@ -214,26 +211,23 @@ static bool train(run *r, int updates)
                             (weft_init){ WEFT_INIT_XAVIER, 0, 0 });
         if (index)
             update(r, index, n);
-        if (!weft_ok(r->w) && said("recovers") && !r->recovered)
+        if (!weft_ok(r->w) && argument("recovers") && !r->recovered)
             weft_recover(r->w), r->recovered = true;
-        bool due = index && said("every") && weft_optim_steps(r->adam) % number("every", 1) == 0;
-        if (due && weft_ok(r->w) && !save(r))
+        if (index && saves_now(r->w, r->adam) && !save(r))
             return false;
     }
-    return weft_ok(r->w) && (!said("out") || save(r));
+    return weft_ok(r->w) && (!argument("out") || save(r));
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 3)
-        return fputs("train SHARDS UPDATES [word ..]\n", stderr), 2;
-    words = argc - 3;
-    word = argv + 3;
     static run r;
+    if (!arguments(argc, argv))
+        return 2;
     r.rank = rank_by_launcher();
     make_data(&r);
     make_model(&r, atoi(argv[1]));
-    bool good = (!said("resume") || resume(&r)) && train(&r, atoi(argv[2]));
+    bool good = (!argument("resume") || resume(&r)) && train(&r, atoi(argv[2]));
     int status = ended(r.rank, r.w, good);
     if (number("stops_last", -1) == r.rank)
         raise(SIGSTOP);

@@ -8,6 +8,9 @@
 /* 1 + 2 + 4 + 8 ended ones, 16 that the limit cuts */
 enum { V = 3, END = 2, BEGIN = 1, LIMIT = 4, HYPOTHESES = 31 };
 
+/* A result that is freed at the end of its block. */
+#define scoped_decoded __attribute__((cleanup(weft_decoded_free))) weft_decoded
+
 /* ---- the model ---- */
 /* Logits are a function of (sequence, all tokens before), which the state carries as a number. */
 UNUSED static void logits_of(int sequence, int prefix, double *out)
@@ -152,6 +155,12 @@ UNUSED static bool same(const weft_decoded *a, const weft_decoded *b)
     return equal;
 }
 
+/* A step with equal scores for *classes classes. */
+UNUSED static weft_tensor *equal_scores(weft_decode_rows *rows, void *classes)
+{
+    return weft_zeros(weft_context_of(rows->tokens), WEFT_SHAPE(rows->n, *(const int64_t *)classes));
+}
+
 /* ---- a real one ---- */
 typedef struct {
     weft_embedding *embed;
@@ -176,10 +185,7 @@ UNUSED static weft_tensor *next(weft_decode_rows *rows, void *user)
 
 UNUSED static network network_new(weft *w, int cell)
 {
-    static int number;
-    char name[24];
-    snprintf(name, sizeof name, "m%d", number++);
-    weft_module *m = weft_module_new(w, name);
+    weft_module *m = weft_module_new(w, "m");
     weft_rnn_opts o = { .input = 5, .hidden = 8, .layers = 2 };
     return (network){ .embed =
                           weft_embedding_new(m, "e", &(weft_embedding_opts){ .rows = CLASSES, .columns = 5 }),

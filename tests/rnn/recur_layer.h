@@ -256,6 +256,20 @@ UNUSED static void each_table_by_threads(int threads, void (*fn)(weft *))
     }
 }
 
-/* The reference of a table, if a test has opened it. */
+/* A test on every table, with the reference of all of them. */
 UNUSED static weft *plain_loops;
+#define FOR_DEVICES_AND_LOOPS(w)                                                                       \
+    for (plain_loops = open_on(WEFT_REF); plain_loops; CLEAN(plain_loops), plain_loops = NULL) \
+        FOR_DEVICES(w)
+#define LOOPS_TEST(...) WITH_CONTEXTS(FOR_DEVICES_AND_LOOPS, __VA_ARGS__, .disabled = false)
+
+/* Calls fn with a layer of this shape, whose numbers are drawn here. */
+UNUSED static void with_layer(weft *w, layer l, uint64_t seed, try_layer *fn)
+{
+    dice_seed(seed);
+    borrow_from(w);
+    fill(&l);
+    fn(w, &l);
+    let_go();
+}
 #endif

@@ -20,6 +20,7 @@ UNUSED static weft_rnn *rnn_of(weft_module *m, const char *name, const kind *k)
     o.proj = k->cell >= PROJECTED ? (o.hidden + 1) / 2 : 0;
     return new_of[k->cell](m, name, &o);
 }
+UNUSED static weft_rnn *layer_of_kind(weft *w, const kind *k) { return rnn_of(weft_module_new(w, "m"), "r", k); }
 UNUSED static bool    has_c(const kind *k)    { return k->cell >= LSTM; }
 UNUSED static int64_t width_of(const kind *k)
 {
@@ -59,6 +60,7 @@ UNUSED static weft_state random_state(weft *w, const kind *k, int64_t n)
     return (weft_state){ h, has_c(k) ? random_tensor(w, 6, WEFT_SHAPE(stacked(k), n, k->o.hidden)) : NULL };
 }
 
+UNUSED static weft_tensor *packed(weft_tensor *x) { return weft_to_layout(x, WEFT_PACKED); }
 UNUSED static weft_real *concat_numbers(weft_tensor *y)
 {
     return numbers(weft_plain(weft_to_layout(y, WEFT_CONCAT)));
@@ -155,14 +157,11 @@ UNUSED static void all_of(weft *w, const kind *k, weft_rnn *r, const weft_length
     put(b, o.y), put(b, o.last.h);
     if (o.last.c)
         put(b, o.last.c);
-    weft_tensor *loss = loss_of(o);
-    weft_set_grad_enabled(w, false);
-    weft_gradients(loss, by, n, g);
+    weft_gradients(loss_of(o), by, n, g);
     for (int i = 0; i < n; i++) {
         b->weights = i <= states ? b->n : b->weights;
         put(b, g[i]);
     }
-    weft_set_grad_enabled(w, true);
     OK(w);
     weft_clear(w);
 }

@@ -85,23 +85,21 @@ static void is_as_searched(const weft_decoded *d, int s, int prefix, const weft_
     }
 }
 
-Test(beam, every_hypothesis_matches_the_definition)
+TABLE_TEST(beam, every_hypothesis_matches_the_definition)
 {
     static const double penalties[] = { 0, .6, 1, 2, -.5 };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(penalties); i++)
-            for (int beams = 2; beams <= MOST; beams++) {
-                weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT, .beams = beams,
-                                       .length_penalty = penalties[i],
-                                       .best = (beams * 5 + i) % (beams + 1) };
-                model_user u = { .searching = true };
-                weft_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
-                OK(w);
-                for (int s = 0; s < N; s++)
-                    is_as_searched(&d, s, 0, &o);
-                weft_decoded_free(&d);
-                weft_clear(w);
-            }
+    for (int i = 0; i < COUNT(penalties); i++)
+        for (int beams = 2; beams <= MOST; beams++) {
+            weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT, .beams = beams,
+                                   .length_penalty = penalties[i],
+                                   .best = (beams * 5 + i) % (beams + 1) };
+            model_user u = { .searching = true };
+            scoped_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
+            OK(w);
+            for (int s = 0; s < N; s++)
+                is_as_searched(&d, s, 0, &o);
+            weft_clear(w);
+        }
 }
 
 /* ---- prompts ---- */
@@ -131,48 +129,43 @@ static double greedy_score(int s, int prefix, const weft_decoded *d)
     return d->len[s] < LIMIT ? sum + log_p(s, prefix, END) : sum;
 }
 
-Test(beam, prompts_may_have_different_lengths)
+TABLE_TEST(beam, prompts_may_have_different_lengths)
 {
     int32_t prompt[4 * N], len[N];
     int prefix[N];
     prompts(prompt, len, prefix);
-    FOR_DEVICES(w)
-        for (int beams = 1; beams <= 3; beams++) {
-            weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT, .beams = beams, .best = beams,
-                                   .prompt = prompt, .prompt_len = len };
-            model_user u = { .searching = true, .read = 3 };
-            weft_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
-            OK(w);
-            for (int s = 0; s < N; s++)
-                if (beams > 1)
-                    is_as_searched(&d, s, prefix[s], &o);
-                else
-                    cr_assert(fabs(greedy_score(s, prefix[s], &d) - d.score[s]) < TOL(1e-12, 1e-5));
-            weft_decoded_free(&d);
-            weft_clear(w);
-        }
+    for (int beams = 1; beams <= 3; beams++) {
+        weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT, .beams = beams, .best = beams,
+                               .prompt = prompt, .prompt_len = len };
+        model_user u = { .searching = true, .read = 3 };
+        scoped_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
+        OK(w);
+        for (int s = 0; s < N; s++)
+            if (beams > 1)
+                is_as_searched(&d, s, prefix[s], &o);
+            else
+                cr_assert(fabs(greedy_score(s, prefix[s], &d) - d.score[s]) < TOL(1e-12, 1e-5));
+        weft_clear(w);
+    }
 }
 
 /* Samples also start with a prompt, and their scores cover only the sampled tokens. */
-Test(beam, samples_after_a_prompt)
+CPU_TEST(beam, samples_after_a_prompt)
 {
     int32_t prompt[N], len[N];
     for (int s = 0; s < N; s++) {
         len[s] = 1;
         prompt[s] = BEGIN;
     }
-    weft *w = open_on(WEFT_CPU);
     weft_decode_opts o = { .begin = -1, .end = NEVER, .limit = LIMIT, .sample = true, .prompt = prompt,
                            .prompt_len = len };
     model_user u = { .read = 1 };
-    weft_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
+    scoped_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
     OK(w);
     for (int s = 0; s < N; s++) {
         cr_assert(d.len[s] == LIMIT);
         cr_assert(fabs(score_of(s, d.tokens + s * LIMIT, LIMIT, LIMIT) - d.score[s]) < TOL(1e-12, 1e-5));
     }
-    weft_decoded_free(&d);
-    CLEAN(w);
 }
 
 /* ---- log probabilities as they are ---- */
@@ -221,19 +214,14 @@ CPU_TEST(beam, rows_are_ragged_queries)
 }
 
 /* ---- memory ---- */
-static weft_tensor *even_step(weft_decode_rows *at, void *user)
-{
-    weft *w = weft_context_of(at->tokens);
-    return (void)user, weft_zeros(w, WEFT_SHAPE(at->n, 4));
-}
+static int64_t four = 4;
 
 static void decode_once(weft *w, int i)
 {
     weft_decode_opts o = { .end = i % 2, .has_end = true, .limit = 3 + i % 3, .beams = i % 4,
                            .sample = !(i % 4) };
-    weft_decoded d = weft_decode(w, 1 + i % 5, WEFT_ZERO_STATE, even_step, NULL, &o);
+    scoped_decoded d = weft_decode(w, 1 + i % 5, WEFT_ZERO_STATE, equal_scores, &four, &o);
     cr_assert(weft_ok(w) && d.n == 1 + i % 5, "%s", weft_error_message(w));
-    weft_decoded_free(&d);
     weft_clear(w);
 }
 
@@ -242,23 +230,19 @@ static weft_tensor *nested_step(weft_decode_rows *at, void *user)
 {
     weft *w = weft_context_of(at->tokens);
     weft_decode_opts o = { .end = 1, .limit = 9, .beams = 3 };
-    weft_decoded d = weft_decode(w, 4, WEFT_ZERO_STATE, even_step, NULL, &o);
-    weft_decoded_free(&d);
-    return even_step(at, user);
+    scoped_decoded d = weft_decode(w, 4, WEFT_ZERO_STATE, equal_scores, &four, &o);
+    return equal_scores(at, user);
 }
 
-Test(beam, steady_decoding_allocates_nothing, .init = unchecked)
+TABLE_TEST(beam, steady_decoding_allocates_nothing, .init = unchecked)
 {
-    FOR_DEVICES(w) {
-        for (int i = 0; i < 60; i++)
-            decode_once(w, i);
-        int64_t before = allocations(w);
-        for (int i = 0; i < 120; i++)
-            decode_once(w, i);
-        cr_assert_eq(allocations(w), before, "%lld", (long long)(allocations(w) - before));
-        weft_decode_opts o = { .end = 1, .limit = 4, .beams = 2 };
-        weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, nested_step, NULL, &o);
-        cr_assert(d.n == 2, "%s", weft_error_message(w));
-        weft_decoded_free(&d);
-    }
+    for (int i = 0; i < 60; i++)
+        decode_once(w, i);
+    int64_t before = allocations(w);
+    for (int i = 0; i < 120; i++)
+        decode_once(w, i);
+    cr_assert_eq(allocations(w), before, "%lld", (long long)(allocations(w) - before));
+    weft_decode_opts o = { .end = 1, .limit = 4, .beams = 2 };
+    scoped_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, nested_step, &four, &o);
+    cr_assert(d.n == 2, "%s", weft_error_message(w));
 }

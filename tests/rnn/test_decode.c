@@ -56,10 +56,9 @@ CPU_TEST(decode, one_candidate_or_temperature_zero_is_greedy)
     weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT }, cold = o, one = o;
     cold.temperature = 1e-4;
     one.top_k = 1;
-    weft_decoded greedy = decode(w, GREEDILY, 60, &o),
-                 a = decode(w, BY_CHANCE, 60, &cold), b = decode(w, BY_CHANCE, 60, &one);
+    scoped_decoded greedy = decode(w, GREEDILY, 60, &o),
+                   a = decode(w, BY_CHANCE, 60, &cold), b = decode(w, BY_CHANCE, 60, &one);
     cr_assert(same(&greedy, &a) && same(&greedy, &b));
-    weft_decoded_free(&greedy), weft_decoded_free(&a), weft_decoded_free(&b);
 }
 
 static weft_tensor *four_classes(weft_decode_rows *rows, void *user)
@@ -77,14 +76,13 @@ static void frequencies(weft *w, double temperature, int64_t top_k, double top_p
     weft_decode_opts o = {
         .end = -1, .limit = 1, .sample = true, .temperature = temperature, .top_k = top_k, .top_p = top_p
     };
-    weft_decoded d = weft_decode(w, N, WEFT_ZERO_STATE, four_classes, NULL, &o);
+    scoped_decoded d = weft_decode(w, N, WEFT_ZERO_STATE, four_classes, NULL, &o);
     OK(w);
     for (int s = 0; s < N; s++)
         count[d.tokens[s]]++;
     for (int j = 0; j < 4; j++)
         cr_assert(fabs((double)count[j] / N - want[j]) < .015 && (want[j] > 0 || !count[j]),
                   "class %d: %d of %d, %g is expected", j, count[j], N, want[j]);
-    weft_decoded_free(&d);
 }
 
 CPU_TEST(decode, samples_have_the_models_frequencies)
@@ -139,12 +137,11 @@ TABLE_TEST(decode, a_run_over_the_result_gives_its_scores)
         weft_mark here = weft_mark_here(w);
         int end = i % 2 ? 7 : NEVER;
         weft_decode_opts o = { .end = end, .limit = LONG, .beams = 3, .length_penalty = .5 };
-        weft_decoded d = decode_by((way)(i / 3), w, SEQUENCES, first, next, &m, &o);
+        scoped_decoded d = decode_by((way)(i / 3), w, SEQUENCES, first, next, &m, &o);
         OK(w);
         cr_assert(w->recording && w->training && !memcmp(here.at, weft_mark_here(w).at, sizeof here.at) &&
                   isfinite((double)numbers(before)[0]));
         scores_are_those_of_a_run(w, &m, first, &d, end);
-        weft_decoded_free(&d);
         weft_clear(w);
     }
 }
@@ -154,34 +151,26 @@ Test(decode, thousands_of_steps_run_in_constant_memory, .init = unchecked)
     for (int i = 0; i < WAYS; i++) {
         weft *w = open_on(WEFT_CPU);
         network m = network_new(w, 2);
-        weft_decoded d = decode_by((way)i, w, SEQUENCES, WEFT_ZERO_STATE, next, &m,
-                                   &(weft_decode_opts){ .end = NEVER, .limit = 2000, .beams = 2 });
+        scoped_decoded d = decode_by((way)i, w, SEQUENCES, WEFT_ZERO_STATE, next, &m,
+                                     &(weft_decode_opts){ .end = NEVER, .limit = 2000, .beams = 2 });
         OK(w);
         int64_t trellis = i == BY_BEAMS ? 2 * 2001 * 2 * SEQUENCES * 16 : 0;
         cr_assert(m.calls == 2000 && d.len[0] == 2000);
         cr_assert(weft_usage_of(w).host_bytes - m.held <= trellis, "%lld bytes more",
                   (long long)(weft_usage_of(w).host_bytes - m.held));
-        weft_decoded_free(&d);
         CLEAN(w);
     }
 }
 
 /* ---- ties ---- */
-static weft_tensor *all_equal(weft_decode_rows *rows, void *user)
-{
-    (void)user;
-    return weft_zeros(weft_context_of(rows->tokens), WEFT_SHAPE(rows->n, 4));
-}
-
 CPU_TEST(decode, ties_are_broken_by_position)
 {
     for (int i = 0; i < WAYS; i++) {
-        weft_decoded d = decode_by((way)i, w, 1, WEFT_ZERO_STATE, all_equal, NULL,
-                                   &(weft_decode_opts){ .end = NEVER, .limit = 6, .beams = 3, .top_k = 1 });
+        scoped_decoded d = decode_by((way)i, w, 1, WEFT_ZERO_STATE, equal_scores, &(int64_t){ 4 },
+                                     &(weft_decode_opts){ .end = NEVER, .limit = 6, .beams = 3, .top_k = 1 });
         OK(w);
         for (int t = 0; t < 6; t++)
             cr_assert_eq(d.tokens[t], 0);
-        weft_decoded_free(&d);
     }
 }
 
@@ -189,24 +178,16 @@ CPU_TEST(decode, ties_are_broken_by_position)
 CPU_TEST(decode, empty_batch_is_accepted)
 {
     for (int i = 0; i < WAYS; i++) {
-        weft_decoded none = decode(w, (way)i, 0,
-                                   &(weft_decode_opts){ .begin = BEGIN, .end = END, .limit = 3, .beams = 2 });
-        weft_decoded_free(&none);
+        const weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = 3, .beams = 2 };
+        scoped_decoded none = decode(w, (way)i, 0, &o);
     }
     weft_decoded_free(NULL);
 }
 
-static weft_tensor *only_end(weft_decode_rows *rows, void *user)
-{
-    (void)user;
-    return weft_zeros(weft_context_of(rows->tokens), WEFT_SHAPE(rows->n, 1));
-}
-
 CPU_TEST(decode, beams_may_end_without_continuations)
 {
-    weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, only_end, NULL,
-                                 &(weft_decode_opts){ .has_end = true, .limit = 3, .beams = 4 });
+    scoped_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, equal_scores, &(int64_t){ 1 },
+                                   &(weft_decode_opts){ .has_end = true, .limit = 3, .beams = 4 });
     OK(w);
     cr_assert(d.len[0] == 0 && d.len[1] == 0 && d.score[0] == 0);
-    weft_decoded_free(&d);
 }

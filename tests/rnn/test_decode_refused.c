@@ -45,25 +45,6 @@ static weft_tensor *faulty_step(weft_decode_rows *at, void *user)
     return weft_reals(w, v, WEFT_SHAPE(rows, 4));
 }
 
-/* Two beams of one sequence are two rows, like two sequences. Exceptions: a fault of the second row, and the
- * first step, in which a sequence has one row. */
-static void fails(fault kind, int at, weft_status status, const char *text)
-{
-    weft *w = open_on(WEFT_CPU);
-    bool of_second = kind == NOT_A_NUMBER || kind == ALL_FORBIDDEN;
-    for (int i = 0; i < WAYS; i++) {
-        faulty f = { kind, at, 0 };
-        int64_t n = i == BY_BEAMS && !of_second && at > 0 ? 1 : 2;
-        weft_state first = { weft_zeros(w, WEFT_SHAPE(1, n, 3)), NULL };
-        weft_decoded d = decode_by((way)i, w, n, first, faulty_step, &f,
-                                   &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = 2 });
-        cr_assert(d.n == 0 && !d.tokens && !d.len && !d.score && w->recording && w->training,
-                  "fault %d, decoder %d: %s", kind, i, weft_error_message(w));
-        FAILS(w, status, text);
-    }
-    CLEAN(w);
-}
-
 /* It would never end a sequence. */
 CPU_TEST(decode_refused, end_outside_the_classes_is_refused)
 {
@@ -76,20 +57,37 @@ CPU_TEST(decode_refused, end_outside_the_classes_is_refused)
     }
 }
 
-Test(decode_refused, faulty_step_is_refused)
+/* Two beams of one sequence are two rows, like two sequences. Exceptions: a fault of the second row, and the
+ * first step, in which a sequence has one row. */
+CPU_TEST(decode_refused, faulty_step_is_refused)
 {
-    fails(NO_SCORES, 1, WEFT_EARG, "step 1: the tensor of scores is NULL");
-    fails(FLAT, 0, WEFT_ESHAPE, "step 0: the scores are [8]; expected [2, classes] of reals");
-    fails(MORE_ROWS, 2, WEFT_ESHAPE, "step 2: the scores are [3, 4]");
-    fails(OTHER_CLASSES, 1, WEFT_ESHAPE, "step 1: the scores are [2, 5]");
-    fails(INTS, 0, WEFT_ESHAPE, "of ints");
-    fails(NOT_A_NUMBER, 2, WEFT_ENUMERIC, "step 2, sequence 1: a score is NaN");
-    fails(ALL_FORBIDDEN, 1, WEFT_ENUMERIC, "step 1, sequence 1: a score is NaN");
-    fails(STATE_GROWS, 1, WEFT_ESHAPE, "step 1: state h is [1, 2, 4]; expected [1, 2, 3], as before");
-    fails(STATE_GOES, 1, WEFT_ESHAPE, "step 1: state h is NULL");
-    fails(STATE_COMES, 1, WEFT_ESHAPE, "step 1: state c is [1, 2, 3]; expected NULL, as before");
-    fails(CLEARS, 1, WEFT_EARG, "clear: called inside the step function of \"");
-    fails(FAILS_ITSELF, 3, WEFT_EARG, "the step gave up");
+    static const struct { fault kind; int at; weft_status status; const char *text; } bad[] = {
+        { NO_SCORES, 1, WEFT_EARG, "step 1: the tensor of scores is NULL" },
+        { FLAT, 0, WEFT_ESHAPE, "step 0: the scores are [8]; expected [2, classes] of reals" },
+        { MORE_ROWS, 2, WEFT_ESHAPE, "step 2: the scores are [3, 4]" },
+        { OTHER_CLASSES, 1, WEFT_ESHAPE, "step 1: the scores are [2, 5]" },
+        { INTS, 0, WEFT_ESHAPE, "of ints" },
+        { NOT_A_NUMBER, 2, WEFT_ENUMERIC, "step 2, sequence 1: a score is NaN" },
+        { ALL_FORBIDDEN, 1, WEFT_ENUMERIC, "step 1, sequence 1: a score is NaN" },
+        { STATE_GROWS, 1, WEFT_ESHAPE, "step 1: state h is [1, 2, 4]; expected [1, 2, 3], as before" },
+        { STATE_GOES, 1, WEFT_ESHAPE, "step 1: state h is NULL" },
+        { STATE_COMES, 1, WEFT_ESHAPE, "step 1: state c is [1, 2, 3]; expected NULL, as before" },
+        { CLEARS, 1, WEFT_EARG, "clear: called inside the step function of \"" },
+        { FAILS_ITSELF, 3, WEFT_EARG, "the step gave up" },
+    };
+    for (int i = 0; i < WAYS * COUNT(bad); i++) {
+        const fault kind = bad[i / WAYS].kind;
+        const way how = (way)(i % WAYS);
+        bool of_second = kind == NOT_A_NUMBER || kind == ALL_FORBIDDEN;
+        faulty f = { kind, bad[i / WAYS].at, 0 };
+        int64_t n = how == BY_BEAMS && !of_second && f.at > 0 ? 1 : 2;
+        weft_state first = { weft_zeros(w, WEFT_SHAPE(1, n, 3)), NULL };
+        weft_decoded d = decode_by(how, w, n, first, faulty_step, &f,
+                                   &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = 2 });
+        cr_assert(d.n == 0 && !d.tokens && !d.len && !d.score && w->recording && w->training,
+                  "fault %d, decoder %d: %s", kind, how, weft_error_message(w));
+        FAILS(w, bad[i / WAYS].status, bad[i / WAYS].text);
+    }
 }
 
 /* A step may not end memory of the decoder, but may end its own. */
@@ -109,10 +107,9 @@ static weft_tensor *rewinding_step(weft_decode_rows *at, void *user)
     /* a decoder in a decoder's step has a floor of its own, and gives the outer one back */
     if (r->own && r->step == 0) {
         rewinder inner = { here, -1, 1, true };
-        weft_decoded d = weft_decode(w, 1, WEFT_ZERO_STATE, rewinding_step, &inner,
-                                     &(weft_decode_opts){ .end = NEVER, .limit = 3 });
+        scoped_decoded d = weft_decode(w, 1, WEFT_ZERO_STATE, rewinding_step, &inner,
+                                       &(weft_decode_opts){ .end = NEVER, .limit = 3 });
         cr_assert(d.n == 1 && d.len[0] == 3, "%s", weft_error_message(w));
-        weft_decoded_free(&d);
         weft_rewind(w, here);
         OK(w);
         weft_rewind(w, r->before);
@@ -128,25 +125,22 @@ TABLE_TEST(decode_refused, step_cannot_rewind_its_decoder)
         rewinder r = { weft_mark_here(w), i / 3, 0, false };
         weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
         weft_decode_opts o = { .end = NEVER, .limit = 5, .beams = 2 };
-        weft_decoded d = decode_by((way)(i % 3), w, 2, first, rewinding_step, &r, &o);
+        scoped_decoded d = decode_by((way)(i % 3), w, 2, first, rewinding_step, &r, &o);
         cr_assert(d.n == 0 && !d.tokens, "decoder %d", i % 3);
-        FAILS(w, WEFT_EARG,
-              "rewind: the mark is older than the call of the step function of \"");
+        FAILS(w, WEFT_EARG, "rewind: the mark is older than the call of the step function of \"");
         r = (rewinder){ r.before, -1, 1, true };
         d = decode_by((way)(i % 3), w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &o);
         cr_assert(d.n == 2 && d.len[1] == 5, "%s", weft_error_message(w));
-        weft_decoded_free(&d);
         weft_mark before = weft_mark_here(w);
         weft_zeros(w, WEFT_SHAPE(4));
-        weft_rewind(w, before);              /* the floor is gone with the call */
+        weft_rewind(w, before); /* the floor is gone with the call */
     }
 }
 
 CPU_TEST(decode_refused, step_can_run_another_decoder)
 {
     rewinder r = { weft_mark_here(w), -1, 0, true };
-    weft_decode(w, 2, WEFT_ZERO_STATE, rewinding_step, &r,
-                &(weft_decode_opts){ .end = NEVER, .limit = 5 });
+    weft_decode(w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &(weft_decode_opts){ .end = NEVER, .limit = 5 });
     FAILS(w, WEFT_EARG, "which still runs");
 }
 
@@ -159,7 +153,7 @@ static void decoding_fails(weft *w, int64_t n, weft_state first, const weft_deco
     FAILS(w, status, text);
 }
 
-Test(decode_refused, options_are_checked)
+CPU_TEST(decode_refused, options_are_checked)
 {
     static const int32_t two[] = { 1, 1 }, negative[] = { 1, -1 }, one_empty[] = { 2, 0 };
     static const struct { weft_decode_opts o; const char *text; } bad[] = {
@@ -194,7 +188,6 @@ Test(decode_refused, options_are_checked)
         { { .end = NEVER, .limit = 5, .sample = true, .length_penalty = 1 }, "length_penalty: beams" },
     };
     const weft_decode_opts good = { .end = 3, .limit = 5 }, beams = { .end = 3, .limit = 5, .beams = 2 };
-    weft *w = open_on(WEFT_CPU);
     for (int i = 0; i < COUNT(bad); i++)
         decoding_fails(w, 2, WEFT_ZERO_STATE, &bad[i].o, WEFT_EARG, bad[i].text);
     decoding_fails(w, 2, WEFT_ZERO_STATE, NULL, WEFT_EARG, "decode: opts is NULL");
@@ -215,7 +208,6 @@ Test(decode_refused, options_are_checked)
     prompted.prompt_len = (const int32_t[]){ 0, 2 };
     weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &prompted);
     FAILS(w, WEFT_EARG, "decode: the prompt of sequence 1 has a token 4; expected 0 .. 3");
-    CLEAN(w);
 }
 
 Test(decode_refused, survives_failure_of_each_allocation)
@@ -230,11 +222,10 @@ Test(decode_refused, survives_failure_of_each_allocation)
             weft_clear(w);
             fail_in(w, whole ? i : 0);
             fail_take(w, whole ? 0 : i);
-            weft_decoded d = weft_decode(w, SEQUENCES, WEFT_ZERO_STATE, next, &m, &o);
+            scoped_decoded d = weft_decode(w, SEQUENCES, WEFT_ZERO_STATE, next, &m, &o);
             fail_in(w, 0);
             bool ok = weft_ok(w);
             cr_assert(ok == (d.n == SEQUENCES) && w->recording && w->training);
-            weft_decoded_free(&d);
             if (ok && !whole)
                 break;
             failed += !ok;

@@ -1,7 +1,7 @@
 /* test_lean.c - tests recurrent layers that keep no gates against layers that do. Outputs, states and
  * gradients of both have the same bits. Gradients of weights have the same bits in one segment, and are close
  * in many, for any number of threads. Lean layers use less memory, allocate nothing in a steady step, and
- * support a second backward and second derivatives. */
+ * support a second backward and second derivatives, like layers that keep the gates. */
 #include "tests/rnn/rnn_kinds.h"
 
 static bag kept, lean;
@@ -21,13 +21,11 @@ static kind kind_of(int i)
 }
 static weft_rnn *layer_of(weft *w, int i, kind *k, weft_lengths *l)
 {
-    char name[24];
-    snprintf(name, sizeof name, "m%d", i);
     dice_seed((uint64_t)i);
     *l = (weft_lengths){ .n = 1 + (int64_t)dice(COUNT(len)), .len = len };
     dice_lengths(len, l->n, 20);
     *k = kind_of(i);
-    return rnn_of(weft_module_new(w, name), "r", k);
+    return layer_of_kind(w, k);
 }
 
 /* Compares a layer that keeps its gates with the same layer in segments of this number of rows; 0: the
@@ -71,8 +69,7 @@ TABLE_TEST(lean, segments_change_only_the_order_of_sums_over_tokens)
     for (int i = 0; i < rounds(60, 600); i++) {
         const char *cell = both_ways(w, i, 1 + i * 7 % 40);
         same_by_segments(w, cell, lean.v, kept.v, kept.weights);
-        close_to(cell, lean.v + kept.weights, kept.v + kept.weights, kept.n - kept.weights,
-                 TOL(1e-12, 2e-5));
+        close_to(cell, lean.v + kept.weights, kept.v + kept.weights, kept.n - kept.weights, TOL(1e-12, 2e-5));
     }
 }
 
@@ -95,10 +92,7 @@ static void long_sequences(weft *w, int64_t hidden, int32_t longest)
         cr_assert(fabs((double)(lean.v[i] - kept.v[i])) <= TOL(1e-10, 1e-3) * (1 + fabs((double)kept.v[i])),
                   "%g, %g", (double)lean.v[i], (double)kept.v[i]);
 }
-CPU_TEST(lean, long_sequences_use_segments)
-{
-    long_sequences(w, 40, 2500);
-}
+CPU_TEST(lean, long_sequences_use_segments) { long_sequences(w, 40, 2500); }
 
 Test(lean, threads_change_no_bit)
 {
@@ -132,39 +126,39 @@ TABLE_TEST(lean, unrecorded_layers_are_lean_and_match)
         weft_set_grad_enabled(w, true);
         OK(w);
         same_by_segments(w, cell_name[k.cell], concat_numbers(b.y), concat_numbers(a.y), weft_numel(a.y));
-        same_by_segments(w, cell_name[k.cell], numbers(b.last.h), numbers(a.last.h),
-                         weft_numel(a.last.h));
+        same_by_segments(w, cell_name[k.cell], numbers(b.last.h), numbers(a.last.h), weft_numel(a.last.h));
         weft_clear(w);
     }
 }
 
-/* ---- walks ---- */
-Test(lean, second_backward_and_second_derivatives_match)
+/* ---- second passes ---- */
+TABLE_TEST(lean, second_backward_and_second_derivatives_match)
 {
     static const int32_t few[] = { 3, 1 };
     const weft_lengths l = { .n = 2, .len = few };
-    FOR_DEVICES(w)
-        for (int cell = 0; cell < CELLS; cell++) {
-            kind k = { cell,
-                       { .input = 3, .hidden = 4, .layers = 1, .bidirectional = true, .lean = true },
-                       false };
-            weft_module *m = weft_module_new(w, cell_name[cell]);
-            weft_rnn *r = rnn_of(m, "r", &k);
-            weft_tensor *x = random_ragged(w, 4, 3, &l), *loss = loss_of(weft_rnn_run(r, x, WEFT_ZERO_STATE)),
-                        *p = weft_find_parameter(m, "r.weight_hh_l0"), *g[2];
-            weft_backward(loss);
-            weft_real *once = numbers(weft_grad(p)), doubled[64];
-            weft_backward(weft_scale(loss, 1));
-            for (int64_t i = 0; i < weft_numel(p); i++)
-                doubled[i] = once[i] + once[i];
-            close_to(cell_name[cell], numbers(weft_grad(p)), doubled, weft_numel(p), TOL(1e-13, 1e-6));
-            /* recorded: by the composed form */
-            weft_gradients_recorded(loss, (weft_tensor *[]){ x, p }, 2, g);
-            close_to(cell_name[cell], numbers(g[1]), once, weft_numel(p), TOL(1e-12, 2e-5));
-            weft_backward(weft_sum_all(weft_square(g[0])));
-            OK(w);
-            weft_clear(w);
-        }
+    for (int at = 0; at < 2 * CELLS; at++) {
+        const int cell = at % CELLS;
+        kind k = { cell,
+                   { .input = 3, .hidden = 4, .layers = 1, .bidirectional = true, .lean = at < CELLS },
+                   false };
+        weft_rnn *r = layer_of_kind(w, &k);
+        weft_tensor *x = random_ragged(w, 4, 3, &l), *loss = loss_of(weft_rnn_run(r, x, WEFT_ZERO_STATE)),
+                    *g[2];
+        weft_tensor *p = weft_find_parameter(weft_rnn_module(r),
+                                             k.o.lean ? "weight_hh_l0" : "weight_hh_l0_reverse");
+        weft_backward(loss);
+        weft_real *once = numbers(weft_grad(p)), doubled[64];
+        weft_backward(weft_scale(loss, 1));
+        for (int64_t i = 0; i < weft_numel(p); i++)
+            doubled[i] = once[i] + once[i];
+        close_to(cell_name[cell], numbers(weft_grad(p)), doubled, weft_numel(p), TOL(1e-13, 1e-6));
+        /* recorded: by the composed form */
+        weft_gradients_recorded(loss, (weft_tensor *[]){ x, p }, 2, g);
+        close_to(cell_name[cell], numbers(g[1]), once, weft_numel(p), TOL(1e-12, 2e-5));
+        weft_backward(weft_sum_all(weft_square(g[0])));
+        OK(w);
+        weft_clear(w);
+    }
 }
 
 /* ---- memory ---- */
@@ -216,15 +210,13 @@ TABLE_TEST(lean, keeps_only_the_states)
     cr_assert_eq(most_of(w, &a), most_of(w, &b));
 }
 
-Test(lean, a_steady_step_allocates_nothing, .init = unchecked)
+TABLE_TEST(lean, a_steady_step_allocates_nothing, .init = unchecked)
 {
-    FOR_DEVICES(w) {
-        model m = model_new(w, "m", true);
-        segment_rows_planned = 64;
-        is_steady(w, step, &m);
-        m.train = false;
-        is_steady(w, step, &m);
-    }
+    model m = model_new(w, "m", true);
+    segment_rows_planned = 64;
+    is_steady(w, step, &m);
+    m.train = false;
+    is_steady(w, step, &m);
 }
 
 TABLE_TEST(lean, survives_failure_of_each_allocation)

@@ -103,39 +103,37 @@ static void weights_of(weft_module *m, const weft_cell *cell, bool reverse, weig
         snprintf(name, sizeof name, "%s_l0%s", cell->own[i].name, suffix), read_to(m, name, p->own[i]);
 }
 
-Test(own_cell, known_cells_match_plain_loops)
+TABLE_TEST(own_cell, known_cells_match_plain_loops)
 {
     static const int32_t len[] = { 4, 0, 7, 1 };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(cells); i++) {
-            weft_module *m = weft_module_new(w, "m");
-            weft_rnn *r = weft_rnn_of_cell(
-                m, "r", cells[i].cell, &(weft_rnn_opts){ .input = IN, .hidden = H, .bidirectional = true });
-            weft_set_training(w, false);
-            weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ .n = 4, .len = len });
-            weft_real *in = concat_numbers(x), *y = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
-            OK(w);
-            for (int side = 0; side < 2; side++) {
-                weights p;
-                weights_of(weft_rnn_module(r), cells[i].cell, side, &p);
-                for (int s = 0, row = 0; s < COUNT(len); row += len[s++]) {
-                    double h[H] = { 0 }, c[H] = { 0 }, a[4 * H], token[IN];
-                    for (int t = 0; t < len[s]; t++) {
-                        int at = row + (side ? len[s] - 1 - t : t);
-                        for (int k = 0; k < IN; k++)
-                            token[k] = (double)in[at * IN + k];
-                        times(cells[i].cell->gates * H, IN, p.w_ih, token, p.b_ih, a);
-                        cells[i].plain(&p, a, h, c);
-                        for (int j = 0; j < H; j++)
-                            cr_assert_float_eq((double)y[at * 2 * H + side * H + j], h[j], TOL(1e-12, 3e-6),
-                                               "%s, side %d, row %d, unit %d", cells[i].cell->name, side, at,
-                                               j);
-                    }
+    for (int i = 0; i < COUNT(cells); i++) {
+        weft_module *m = weft_module_new(w, "m");
+        weft_rnn *r = weft_rnn_of_cell(m, "r", cells[i].cell,
+                                       &(weft_rnn_opts){ .input = IN, .hidden = H, .bidirectional = true });
+        weft_set_training(w, false);
+        weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ .n = 4, .len = len });
+        weft_real *in = concat_numbers(x), *y = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
+        OK(w);
+        for (int side = 0; side < 2; side++) {
+            weights p;
+            weights_of(weft_rnn_module(r), cells[i].cell, side, &p);
+            for (int s = 0, row = 0; s < COUNT(len); row += len[s++]) {
+                double h[H] = { 0 }, c[H] = { 0 }, a[4 * H], token[IN];
+                for (int t = 0; t < len[s]; t++) {
+                    int at = row + (side ? len[s] - 1 - t : t);
+                    for (int k = 0; k < IN; k++)
+                        token[k] = (double)in[at * IN + k];
+                    times(cells[i].cell->gates * H, IN, p.w_ih, token, p.b_ih, a);
+                    cells[i].plain(&p, a, h, c);
+                    for (int j = 0; j < H; j++)
+                        cr_assert_float_eq((double)y[at * 2 * H + side * H + j], h[j], TOL(1e-12, 3e-6),
+                                           "%s, side %d, row %d, unit %d", cells[i].cell->name, side, at, j);
                 }
             }
-            weft_set_training(w, true);
-            weft_clear(w);
         }
+        weft_set_training(w, true);
+        weft_clear(w);
+    }
 }
 
 /* ---- company, layouts, decoding, files ---- */
@@ -147,98 +145,89 @@ static weft_tensor *as_rows(weft_tensor *x)
     return weft_to_rows(x, &(weft_placement){ 3, 8, row, column });
 }
 
-Test(own_cell, a_sequence_has_the_same_bits_in_every_batch_and_layout)
+TABLE_TEST(own_cell, a_sequence_has_the_same_bits_in_every_batch_and_layout)
 {
     static const int32_t len[] = { 4, 0, 7, 1, 5 };
     static const int64_t id[] = { 10, 11, 12, 13, 14 };
     static bag a, b;
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(cells); i++) {
-            kind k = { cells[i].cell->states == 2 ? LSTM : TANH,
-                       { .input = IN, .hidden = H, .layers = 2, .bidirectional = true },
-                       true };
-            weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &k.o);
-            const weft_lengths l = { .n = 5, .len = len, .id = id };
-            weft_set_training(w, false);
-            all_of(w, &k, r, &l, NULL, &a), all_of(w, &k, r, &l, as_concat, &b);
-            cr_assert(a.n == b.n && !memcmp(a.v, b.v, (size_t)a.n * sizeof *a.v), "%s in concat",
-                      cells[i].cell->name);
-            all_of(w, &k, r, &l, as_rows, &b);
-            close_to(cells[i].cell->name, b.v, a.v, a.n, TOL(1e-12, 2e-5));
-            weft_set_training(w, true);                              /* noise goes by id and position */
-            weft_real *all = concat_numbers(weft_rnn_run(r, random_ragged(w, 4, IN, &l), WEFT_ZERO_STATE).y),
-                      *x = concat_numbers(random_ragged(w, 4, IN, &l));
-            weft_real *of_third = malloc(7 * 2 * H * sizeof *of_third),
-                      *third = malloc(7 * IN * sizeof *third);
-            memcpy(of_third, all + 4 * 2 * H, 7 * 2 * H * sizeof *all),
-                memcpy(third, x + 4 * IN, 7 * IN * sizeof *x);
-            uint64_t step = w->random.draw;
-            weft_clear(w);
-            w->random.draw = step;
-            weft_real *alone = concat_numbers(
-                weft_rnn_run(
-                    r, weft_ragged(w, third, IN, &(weft_lengths){ .n = 1, .len = len + 2, .id = id + 2 }),
-                    WEFT_ZERO_STATE)
-                    .y);
-            OK(w);
-            if (w->dev.k->synchronous)
-                cr_assert(!memcmp(alone, of_third, 7 * 2 * H * sizeof *alone), "%s alone",
-                          cells[i].cell->name);
-            free(of_third), free(third);
-            weft_clear(w);
-        }
-}
-
-Test(own_cell, single_steps_match_a_run)
-{
-    static const int32_t len[] = { 4, 4 };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(cells); i++) {
-            weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell,
-                                           &(weft_rnn_opts){ .input = IN, .hidden = H, .layers = 2 });
-            weft_set_training(w, false);
-            weft_tensor *x = random_tensor(w, 3, WEFT_SHAPE(2, 4, IN));
-            weft_rnn_out whole = weft_rnn_run(r, x, WEFT_ZERO_STATE), one = { NULL, WEFT_ZERO_STATE };
-            (void)len;
-            for (int t = 0; t < 4; t++)
-                one = weft_rnn_step(r, weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(2, IN)), one.last);
-            close_to("h", numbers(one.last.h), numbers(whole.last.h), weft_numel(whole.last.h),
-                     TOL(1e-13, 1e-6));
-            cr_assert(!one.last.c == (cells[i].cell->states != 2));
-            OK(w);
-            weft_set_training(w, true);
-            weft_clear(w);
-        }
-}
-
-/* In training, a unit of the first step either stays at its initial 0 or takes its full new value. Otherwise
- * every unit moves by the expected share. */
-Test(own_cell, noise_keeps_units_only_in_training)
-{
-    int32_t len[200];
-    for (int s = 0; s < COUNT(len); s++)
-        len[s] = 1;
-    FOR_DEVICES(w) {
-        weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", &zoneout_rnn_cell,
-                                       &(weft_rnn_opts){ .input = IN, .hidden = H });
-        weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ .n = COUNT(len), .len = len });
-        weft_real *trained = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
+    for (int i = 0; i < COUNT(cells); i++) {
+        kind k = { cells[i].cell->states == 2 ? LSTM : TANH,
+                   { .input = IN, .hidden = H, .layers = 2, .bidirectional = true },
+                   true };
+        weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &k.o);
+        const weft_lengths l = { .n = 5, .len = len, .id = id };
         weft_set_training(w, false);
-        weft_real *used = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
-        weft_set_training(w, true);
-        int kept = 0;
-        for (int i = 0; i < COUNT(len) * H; i++) {
-            cr_assert(trained[i] == 0 || fabs((double)trained[i] * .9 - (double)used[i]) < 1e-6,
-                      "unit %d: %g, %g", i, (double)trained[i], (double)used[i]);
-            kept += trained[i] == 0;
-        }
-        cr_assert(kept > 60 && kept < 145, "%d of 1,000 units keep their value at probability .1", kept);
+        all_of(w, &k, r, &l, NULL, &a), all_of(w, &k, r, &l, as_concat, &b);
+        cr_assert(a.n == b.n && !memcmp(a.v, b.v, (size_t)a.n * sizeof *a.v), "%s in concat",
+                  cells[i].cell->name);
+        all_of(w, &k, r, &l, as_rows, &b);
+        close_to(cells[i].cell->name, b.v, a.v, a.n, TOL(1e-12, 2e-5));
+        weft_set_training(w, true); /* noise goes by id and position */
+        weft_real *all = concat_numbers(weft_rnn_run(r, random_ragged(w, 4, IN, &l), WEFT_ZERO_STATE).y),
+                  *x = concat_numbers(random_ragged(w, 4, IN, &l));
+        weft_real *of_third = malloc(7 * 2 * H * sizeof *of_third), *third = malloc(7 * IN * sizeof *third);
+        memcpy(of_third, all + 4 * 2 * H, 7 * 2 * H * sizeof *all),
+            memcpy(third, x + 4 * IN, 7 * IN * sizeof *x);
+        uint64_t step = w->random.draw;
+        weft_clear(w);
+        w->random.draw = step;
+        weft_real *alone = concat_numbers(
+            weft_rnn_run(r,
+                         weft_ragged(w, third, IN, &(weft_lengths){ .n = 1, .len = len + 2, .id = id + 2 }),
+                         WEFT_ZERO_STATE)
+                .y);
         OK(w);
+        if (w->dev.k->synchronous)
+            cr_assert(!memcmp(alone, of_third, 7 * 2 * H * sizeof *alone), "%s alone", cells[i].cell->name);
+        free(of_third), free(third);
         weft_clear(w);
     }
 }
 
-Test(own_cell, files_store_the_cell_by_name)
+TABLE_TEST(own_cell, single_steps_match_a_run)
+{
+    for (int i = 0; i < COUNT(cells); i++) {
+        weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell,
+                                       &(weft_rnn_opts){ .input = IN, .hidden = H, .layers = 2 });
+        weft_set_training(w, false);
+        weft_tensor *x = random_tensor(w, 3, WEFT_SHAPE(2, 4, IN));
+        weft_rnn_out whole = weft_rnn_run(r, x, WEFT_ZERO_STATE), one = { NULL, WEFT_ZERO_STATE };
+        for (int t = 0; t < 4; t++)
+            one = weft_rnn_step(r, weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(2, IN)), one.last);
+        close_to("h", numbers(one.last.h), numbers(whole.last.h), weft_numel(whole.last.h), TOL(1e-13, 1e-6));
+        cr_assert(!one.last.c == (cells[i].cell->states != 2));
+        OK(w);
+        weft_set_training(w, true);
+        weft_clear(w);
+    }
+}
+
+/* In training, a unit of the first step either stays at its initial 0 or takes its full new value. Otherwise
+ * every unit moves by the expected share. */
+TABLE_TEST(own_cell, noise_keeps_units_only_in_training)
+{
+    int32_t len[200];
+    for (int s = 0; s < COUNT(len); s++)
+        len[s] = 1;
+    weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", &zoneout_rnn_cell,
+                                   &(weft_rnn_opts){ .input = IN, .hidden = H });
+    weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ .n = COUNT(len), .len = len });
+    weft_real *trained = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
+    weft_set_training(w, false);
+    weft_real *used = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
+    weft_set_training(w, true);
+    int kept = 0;
+    for (int i = 0; i < COUNT(len) * H; i++) {
+        cr_assert(trained[i] == 0 || fabs((double)trained[i] * .9 - (double)used[i]) < 1e-6,
+                  "unit %d: %g, %g", i, (double)trained[i], (double)used[i]);
+        kept += trained[i] == 0;
+    }
+    cr_assert(kept > 60 && kept < 145, "%d of 1,000 units keep their value at probability .1", kept);
+    OK(w);
+    weft_clear(w);
+}
+
+Test(own_cell, files_store_the_cell_by_name, .fini = end_folder)
 {
     weft *w = open_on(WEFT_CPU);
     const weft_rnn_opts o = { .input = IN, .hidden = H };
@@ -259,7 +248,6 @@ Test(own_cell, files_store_the_cell_by_name)
                   strstr(weft_file_message(), "peephole_lstm"),
               "%s", weft_file_message());
     CLEAN(w);
-    end_folder();
 }
 
 static void train_once(weft *w, void *user)
@@ -269,13 +257,12 @@ static void train_once(weft *w, void *user)
         weft_rnn_run(user, random_ragged(w, 4, IN, &(weft_lengths){ .n = 4, .len = len }), WEFT_ZERO_STATE)));
     OK(w);
 }
-Test(own_cell, steady_step_allocates_nothing, .init = unchecked)
+TABLE_TEST(own_cell, steady_step_allocates_nothing, .init = unchecked)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(cells); i++)
-            is_steady(w, train_once,
-                      weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell,
-                                       &(weft_rnn_opts){ .input = IN, .hidden = H }));
+    for (int i = 0; i < COUNT(cells); i++)
+        is_steady(w, train_once,
+                  weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell,
+                                   &(weft_rnn_opts){ .input = IN, .hidden = H }));
 }
 
 /* A batch without tokens reaches every parameter of the layer, fused or not, with a gradient of 0. */
@@ -292,20 +279,19 @@ static void is_led_to(weft *w, weft_rnn *r, bool composed, const weft_lengths *l
     weft_clear(w);
 }
 
-Test(own_cell, an_empty_batch_gives_parameters_zero_gradients)
+TABLE_TEST(own_cell, an_empty_batch_gives_parameters_zero_gradients)
 {
     static const int32_t zeros[3] = { 0 };
     const weft_rnn_opts o = { .input = IN, .hidden = H, .layers = 2, .bidirectional = true, .dropout = .3 };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(cells) + 1; i++) {
-            weft_module *m = weft_module_new(w, "m");
-            weft_rnn *r = i < COUNT(cells) ? weft_rnn_of_cell(m, "r", cells[i].cell, &o) :
-                                             weft_lstm_new(m, "r", &o);
-            for (int composed = 0; composed < 2; composed++) {
-                is_led_to(w, r, composed, &(weft_lengths){ .n = 0 });
-                is_led_to(w, r, composed, &(weft_lengths){ .n = 3, .len = zeros });
-            }
+    for (int i = 0; i < COUNT(cells) + 1; i++) {
+        weft_module *m = weft_module_new(w, "m");
+        weft_rnn *r = i < COUNT(cells) ? weft_rnn_of_cell(m, "r", cells[i].cell, &o) :
+                                         weft_lstm_new(m, "r", &o);
+        for (int composed = 0; composed < 2; composed++) {
+            is_led_to(w, r, composed, &(weft_lengths){ .n = 0 });
+            is_led_to(w, r, composed, &(weft_lengths){ .n = 3, .len = zeros });
         }
+    }
 }
 
 static weft_tensor *loss_of_run(weft_tensor *const *x, void *layer)
@@ -313,10 +299,9 @@ static weft_tensor *loss_of_run(weft_tensor *const *x, void *layer)
     return weft_sum_all(weft_square(weft_rnn_run(layer, x[0], WEFT_ZERO_STATE).y));
 }
 
-Test(own_cell, has_gradients_of_gradients)
+CPU_TEST(own_cell, has_gradients_of_gradients)
 {
     static const int32_t len[] = { 3, 1 };
-    weft *w = open_on(WEFT_CPU);
     weft_set_training(w, false);
     for (int i = 0; i < COUNT(cells); i++) {
         weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell,
@@ -327,7 +312,56 @@ Test(own_cell, has_gradients_of_gradients)
         cr_assert(off < TOL(1e-6, 5e-2), "%s: off by %g", cells[i].cell->name, off);
         weft_clear(w);
     }
+}
+
+/* ---- the sign of zero ---- */
+/* A zero gradient has the same sign for a single sequence and in a batch. */
+static weft_state add_up(const weft_cell_input *in, void *user)
+{
+    (void)user;
+    return (weft_state){ weft_add(in->x, weft_neg(in->h)), NULL };
+}
+static weft_state through(const weft_cell_input *in, void *user)
+{
+    (void)user;
+    return (weft_state){ weft_add(in->x, in->h), NULL };
+}
+
+/* Gradients of x [.., 2] and of the first states [2, n, 2], of a loss whose gradient by y is -0. */
+static void minus_zero_gradients(weft_cell_step *step, int n, const int32_t *len, weft_real *dx,
+                                 weft_real *dh)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_cell c = { .name = "mine", .gates = 1, .gates_h = -1, .states = 1, .step = step };
+    weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", &c,
+                                   &(weft_rnn_opts){ .input = 2, .hidden = 2, .bidirectional = true });
+    weft_lengths l = { .n = n, .len = len };
+    weft_real zeros[64];
+    for (int i = 0; i < 64; i++)
+        zeros[i] = -0.f;
+    weft_tensor *by[] = { weft_ragged(w, zeros, 2, &l), weft_full(w, .5, WEFT_SHAPE(2, n, 2)) }, *g[2];
+    weft_rnn_out o = weft_rnn_run(r, by[0], (weft_state){ by[1], NULL });
+    weft_gradients(weft_sum_all(weft_mul(o.y, weft_ragged(w, zeros, 4, &l))), by, 2, g);
+    OK(w);
+    weft_read_sequences(g[0], dx, (size_t)weft_numel(g[0]) * sizeof *dx);
+    weft_read(g[1], dh, (size_t)weft_numel(g[1]) * sizeof *dh);
     CLEAN(w);
+}
+
+Test(own_cell, zeros_have_one_sign_alone_and_in_a_batch)
+{
+    static const int32_t len[] = { 3, 1, 2 };
+    weft_cell_step *const steps[] = { add_up, through };
+    for (int k = 0; k < COUNT(steps); k++) {
+        weft_real dx[12], dh[12], alone_x[12], alone_h[4];
+        minus_zero_gradients(steps[k], 3, len, dx, dh);
+        for (int s = 0, at = 0; s < 3; at += 2 * len[s++]) {
+            minus_zero_gradients(steps[k], 1, len + s, alone_x, alone_h);
+            same_bits("dx", dx + at, alone_x, 2 * len[s]);
+            for (int d = 0; d < 2; d++)
+                same_bits("dh", dh + 6 * d + 2 * s, alone_h + 2 * d, 2);
+        }
+    }
 }
 
 /* ---- errors of a program ---- */

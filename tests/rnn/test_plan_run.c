@@ -3,6 +3,7 @@
  * divisors of a loss, and refused arguments. */
 #include <unistd.h>
 #include "autograd/tape.h"
+#include "tests/plan/plans.h"
 #include "rnn_kinds.h"
 
 enum { N = 17, MOST = 300, IN = 3, HIDDEN = 5 };
@@ -10,6 +11,9 @@ static int32_t len[N];
 static int64_t offset[N + 1];
 static weft_real rows[MOST * IN];
 static int32_t ints[MOST];
+
+/* A plan that is freed at the end of its block. */
+#define scoped_plan __attribute__((cleanup(weft_plan_free))) weft_plan
 
 static weft_dataset data_of(int64_t columns)
 {
@@ -31,18 +35,6 @@ static void draw_data(uint64_t seed)
     dice_fill(rows, MOST * IN, -1, 1);
     for (int i = 0; i < MOST; i++)
         ints[i] = (int32_t)dice(100);
-}
-
-static weft_plan planned(const char *text)
-{
-    const weft_planner *planner;
-    weft_plan_opts o;
-    void *memory;
-    weft_plan p;
-    cr_assert_eq(weft_plan_parse(text, &planner, &o, &memory), WEFT_OK, "%s", weft_plan_message());
-    cr_assert_eq(weft_plan_make(planner, len, N, &o, &p), WEFT_OK, "%s: %s", text, weft_plan_message());
-    free(memory);
-    return p;
 }
 
 /* The next mask of a name is its first in this step. */
@@ -79,6 +71,7 @@ static void outputs_of_plan(weft *w, weft_rnn *r, int64_t wide, const weft_plan 
     }
 }
 
+enum { UNCUT = 8 };                              /* the first plans keep sequences whole */
 static const char *const exact[] = { "order:count=4",
                                      "pool:count=3,pool=2,shuffle=yes",
                                      "tokens:budget=40",
@@ -96,7 +89,7 @@ static const char *const exact[] = { "order:count=4",
 static void is_exact(weft *w, const kind *k, const char *text)
 {
     static weft_real want[MOST * 2 * HIDDEN], got[MOST * 2 * HIDDEN];
-    weft_plan p = planned(text);
+    scoped_plan p = plan_of(text, len, N);
     weft_module *m = weft_module_new(w, "m");
     weft_rnn *r = rnn_of(m, "r", k);
     weft_carried *kept = k->o.bidirectional ? NULL : weft_carried_new(m, "kept", r, &p);
@@ -112,10 +105,9 @@ static void is_exact(weft *w, const kind *k, const char *text)
         cr_assert(!memcmp(got, want, (size_t)(offset[N] * wide) * sizeof *got), "%s of %s", text,
                   cell_name[k->cell]);
     }
-    weft_plan_free(&p);
 }
 
-Test(plan_run, outputs_match_whole_sequences)
+TABLE_TEST(plan_run, outputs_match_whole_sequences)
 {
     static const kind kinds[] = {
         { LSTM, { .input = IN, .hidden = HIDDEN, .layers = 1 }, false },
@@ -123,22 +115,14 @@ Test(plan_run, outputs_match_whole_sequences)
         { GRU, { .input = IN, .hidden = HIDDEN, .layers = 2 }, false },
         { PROJECTED, { .input = IN, .hidden = HIDDEN, .layers = 1 }, false }
     };
-    for (int i = 0; i < (int)(sizeof exact / sizeof *exact); i++)
-        FOR_DEVICES(w)
-        {
-            draw_data((uint64_t)i + 1);
-            is_exact(w, kinds + i % 4, exact[i]);
-            is_exact(w, kinds + (i + 1) % 4, exact[i]);
-        }
-}
-
-Test(plan_run, two_directions_run_uncut_sequences)
-{
-    const kind k = { LSTM, { .input = IN, .hidden = HIDDEN, .layers = 2, .bidirectional = true }, false };
-    draw_data(40);
-    for (int i = 0; i < 8; i++)
-        FOR_DEVICES(w)
-    is_exact(w, &k, exact[i]);
+    const kind both = { LSTM, { .input = IN, .hidden = HIDDEN, .layers = 2, .bidirectional = true }, false };
+    for (int i = 0; i < COUNT(exact); i++) {
+        draw_data((uint64_t)i + 1);
+        is_exact(w, kinds + i % 4, exact[i]);
+        is_exact(w, kinds + (i + 1) % 4, exact[i]);
+        if (i < UNCUT)
+            is_exact(w, &both, exact[i]);
+    }
 }
 
 /* ---- gradients ---- */
@@ -156,84 +140,76 @@ static int64_t gradient_of(weft *w, weft_module *m, weft_real *to)
 
 /* The batches of a plan of whole sequences, each divided as the plan specifies, sum to the gradient of the
  * mean over all tokens, times the number of batches. */
-Test(plan_run, gradients_of_a_plan_match_the_whole)
+TABLE_TEST(plan_run, gradients_of_a_plan_match_the_whole)
 {
     static weft_real want[1000], got[1000];
     const kind k = { LSTM, { .input = IN, .hidden = HIDDEN, .layers = 1 }, false };
     draw_data(7);
     weft_dataset d = data_of(IN);
-    for (int i = 0; i < 8; i++)
-        FOR_DEVICES(w)
-        {
-            weft_plan p = planned(exact[i]);
-            weft_module *m = weft_module_new(w, "m");
-            weft_rnn *r = rnn_of(m, "r", &k);
-            weft_tensor *y = weft_rnn_run(r, weft_ragged(w, rows, IN, &whole), WEFT_ZERO_STATE).y;
-            weft_backward(weft_scale(weft_sum_all(weft_square(y)), (double)p.batches / (double)offset[N]));
-            int64_t n = gradient_of(w, m, want);
-            for (int64_t b = 0; b < p.batches; b++) {
-                weft_plan_step s = weft_plan_step_of(w, &p, b);
-                weft_tensor *out = weft_rnn_run_plan(r, weft_plan_tokens(&s, &d, 0, 0), &s, NULL).y;
-                weft_loss l = { weft_sum_all(weft_square(out)), weft_scalar(w, 1) };
-                weft_backward(weft_plan_loss(&s, l, WEFT_MEAN_OF_PLAN));
-            }
-            gradient_of(w, m, got);
-            close_to(exact[i], got, want, n, TOL(1e-12, 2e-6));
-            weft_plan_free(&p);
+    for (int i = 0; i < UNCUT; i++) {
+        scoped_plan p = plan_of(exact[i], len, N);
+        weft_module *m = weft_module_new(w, "m");
+        weft_rnn *r = rnn_of(m, "r", &k);
+        weft_tensor *y = weft_rnn_run(r, weft_ragged(w, rows, IN, &whole), WEFT_ZERO_STATE).y;
+        weft_backward(weft_scale(weft_sum_all(weft_square(y)), (double)p.batches / (double)offset[N]));
+        int64_t n = gradient_of(w, m, want);
+        for (int64_t b = 0; b < p.batches; b++) {
+            weft_plan_step s = weft_plan_step_of(w, &p, b);
+            weft_tensor *out = weft_rnn_run_plan(r, weft_plan_tokens(&s, &d, 0, 0), &s, NULL).y;
+            weft_loss l = { weft_sum_all(weft_square(out)), weft_scalar(w, 1) };
+            weft_backward(weft_plan_loss(&s, l, WEFT_MEAN_OF_PLAN));
         }
+        gradient_of(w, m, got);
+        close_to(exact[i], got, want, n, TOL(1e-12, 2e-6));
+    }
 }
 
 /* A carried state is a constant: a window has the gradient of its tokens only, from its first state. */
-Test(plan_run, no_gradient_flows_over_a_cut)
+TABLE_TEST(plan_run, no_gradient_flows_over_a_cut)
 {
     static weft_real want[1000], got[1000];
     const kind k = { GRU, { .input = IN, .hidden = HIDDEN, .layers = 1 }, false };
     draw_data(9);
     weft_dataset d = data_of(IN);
-    FOR_DEVICES(w)
-    {
-        weft_plan p = planned("streams:slots=3,window=4"), others = planned("order:count=5");
-        weft_module *m = weft_module_new(w, "m"), *apart = weft_module_new(w, "apart");
-        weft_rnn *r = rnn_of(m, "r", &k);
-        weft_carried *kept = weft_carried_new(apart, "kept", r, &p);
-        for (int64_t b = 0; b < p.batches; b++) {
-            weft_plan_step s = weft_plan_step_of(w, &p, b);
-            weft_rnn_out out = weft_rnn_run_plan(r, weft_plan_tokens(&s, &d, 0, 0), &s, kept);
-            weft_backward(weft_sum_all(weft_square(out.y)));
-            weft_plan_step between = weft_plan_step_of(w, &others, b % others.batches);
-            weft_rnn_run_plan(r, weft_plan_tokens(&between, &d, 0, 0), &between, kept);
-            int64_t n = gradient_of(w, m, got);
-            /* the same window from the first states as plain numbers */
-            static weft_real first[MOST * HIDDEN];
-            weft_plan_step again = weft_plan_step_of(w, &p, b);
-            weft_real *all = first;
-            for (int64_t i = 0; i < again.lengths.n; i++, all += HIDDEN) {
-                const int32_t before = again.lengths.offset[i];
-                memset(all, 0, HIDDEN * sizeof *all);
-                if (!before)
-                    continue;
-                weft_lengths l = { .n = 1, .len = &before };
-                weft_tensor *x = weft_ragged(w, rows + offset[again.lengths.id[i]] * IN, IN, &l);
-                WEFT_NO_GRAD(w)
-                weft_read(weft_rnn_run(r, x, WEFT_ZERO_STATE).last.h, all, HIDDEN * sizeof *all);
-            }
-            weft_state from = { weft_reals(w, first, WEFT_SHAPE(1, again.lengths.n, HIDDEN)), NULL };
-            weft_tensor *x = weft_plan_tokens(&again, &d, 0, 0);
-            weft_backward(weft_sum_all(weft_square(weft_rnn_run(r, x, from).y)));
-            gradient_of(w, m, want);
-            close_to("a window", got, want, n, TOL(1e-12, 2e-6));
+    scoped_plan p = plan_of("streams:slots=3,window=4", len, N), others = plan_of("order:count=5", len, N);
+    weft_module *m = weft_module_new(w, "m"), *apart = weft_module_new(w, "apart");
+    weft_rnn *r = rnn_of(m, "r", &k);
+    weft_carried *kept = weft_carried_new(apart, "kept", r, &p);
+    for (int64_t b = 0; b < p.batches; b++) {
+        weft_plan_step s = weft_plan_step_of(w, &p, b);
+        weft_rnn_out out = weft_rnn_run_plan(r, weft_plan_tokens(&s, &d, 0, 0), &s, kept);
+        weft_backward(weft_sum_all(weft_square(out.y)));
+        weft_plan_step between = weft_plan_step_of(w, &others, b % others.batches);
+        weft_rnn_run_plan(r, weft_plan_tokens(&between, &d, 0, 0), &between, kept);
+        int64_t n = gradient_of(w, m, got);
+        /* the same window from the first states as plain numbers */
+        static weft_real first[MOST * HIDDEN];
+        weft_plan_step again = weft_plan_step_of(w, &p, b);
+        weft_real *all = first;
+        for (int64_t i = 0; i < again.lengths.n; i++, all += HIDDEN) {
+            const int32_t before = again.lengths.offset[i];
+            memset(all, 0, HIDDEN * sizeof *all);
+            if (!before)
+                continue;
+            weft_lengths l = { .n = 1, .len = &before };
+            weft_tensor *x = weft_ragged(w, rows + offset[again.lengths.id[i]] * IN, IN, &l);
+            WEFT_NO_GRAD(w)
+            weft_read(weft_rnn_run(r, x, WEFT_ZERO_STATE).last.h, all, HIDDEN * sizeof *all);
         }
-        weft_plan_free(&p), weft_plan_free(&others);
+        weft_state from = { weft_reals(w, first, WEFT_SHAPE(1, again.lengths.n, HIDDEN)), NULL };
+        weft_tensor *x = weft_plan_tokens(&again, &d, 0, 0);
+        weft_backward(weft_sum_all(weft_square(weft_rnn_run(r, x, from).y)));
+        gradient_of(w, m, want);
+        close_to("a window", got, want, n, TOL(1e-12, 2e-6));
     }
 }
 
 /* ---- tokens ---- */
-Test(plan_run, tokens_are_gathered_and_shifted)
+TABLE_TEST(plan_run, tokens_are_gathered_and_shifted)
 {
     draw_data(3);
-    FOR_DEVICES(w)
     for (int shift = -2; shift < 3; shift++) {
-        weft_plan p = planned("streams:slots=2,window=5");
+        scoped_plan p = plan_of("streams:slots=2,window=5", len, N);
         weft_dataset of_ints = data_of(0), of_rows = data_of(IN);
         for (int64_t b = 0; b < p.batches; b++) {
             weft_plan_step s = weft_plan_step_of(w, &p, b);
@@ -251,7 +227,6 @@ Test(plan_run, tokens_are_gathered_and_shifted)
                                      there ? rows[(offset[q] + position) * IN + c] : (weft_real)-7);
                 }
         }
-        weft_plan_free(&p);
     }
 }
 
@@ -264,7 +239,7 @@ Test(plan_run, carried_states_are_saved_with_the_module)
     snprintf(path, sizeof path, "%s/weft_carried.%d", P_tmpdir, (int)getpid());
     draw_data(5);
     weft_dataset d = data_of(IN);
-    weft_plan p = planned("streams:slots=3,window=3");
+    scoped_plan p = plan_of("streams:slots=3,window=3", len, N);
     cr_assert(p.batches > STOP + 1);
     const kind k = { LSTM, { .input = IN, .hidden = HIDDEN, .layers = 2 }, false };
     for (int run = 0; run < 2; run++) { /* as a whole; from a checkpoint */
@@ -294,51 +269,40 @@ Test(plan_run, carried_states_are_saved_with_the_module)
     }
     cr_assert(!memcmp(got, want, sizeof got));
     remove(path);
-    weft_plan_free(&p);
 }
 
 /* ---- losses ---- */
-Test(plan_run, losses_are_divided_as_requested)
+TABLE_TEST(plan_run, losses_are_divided_as_requested)
 {
     draw_data(11);
-    weft_plan p = planned("streams:slots=3,window=4");
-    double tokens = (double)offset[N], sequences = 0;
-    for (int i = 0; i < N; i++)
-        sequences += len[i] > 0;
-    FOR_DEVICES(w)
-    {
-        double plan = 0, by_sequence = 0;
-        for (int64_t b = 0; b < p.batches; b++) {
-            weft_plan_step s = weft_plan_step_of(w, &p, b);
-            weft_tensor *weight = weft_plan_weights(&s, len), *count = weft_sum_all(weight);
-            double here = 0, of_batch = 0;
-            for (int64_t i = 0; i < s.lengths.n; i++) {
-                here += s.lengths.len[i];
-                of_batch += s.lengths.len[i] / (double)len[s.lengths.id[i]];
-            }
-            weft_loss l = { weft_scalar(w, here), weft_scalar(w, here) }, each = { count, count };
-            close_to("of the batch",
-                     (weft_real[]){ (weft_real)weft_item(weft_plan_loss(&s, l, WEFT_MEAN_OF_BATCH)) },
-                     (weft_real[]){ 1 }, 1, 1e-6);
-            plan += weft_item(weft_plan_loss(&s, l, WEFT_MEAN_OF_PLAN));
-            by_sequence += weft_item(weft_plan_loss(&s, each, WEFT_MEAN_OF_SEQUENCES));
-            cr_assert_float_eq(weft_item(count), of_batch, 1e-5);
-            cr_assert_float_eq(weft_item(weft_plan_loss(&s, l, WEFT_MEAN_OF_PLAN)),
-                               here * (double)p.batches / tokens, 1e-5);
+    scoped_plan p = plan_of("streams:slots=3,window=4", len, N);
+    double tokens = (double)offset[N], plan = 0, by_sequence = 0;
+    for (int64_t b = 0; b < p.batches; b++) {
+        weft_plan_step s = weft_plan_step_of(w, &p, b);
+        weft_tensor *weight = weft_plan_weights(&s, len), *count = weft_sum_all(weight);
+        double here = 0, of_batch = 0;
+        for (int64_t i = 0; i < s.lengths.n; i++) {
+            here += s.lengths.len[i];
+            of_batch += s.lengths.len[i] / (double)len[s.lengths.id[i]];
         }
-        cr_assert_float_eq(plan, (double)p.batches, 1e-4);
-        cr_assert_float_eq(by_sequence, (double)p.batches, 1e-4, "%g", sequences);
+        weft_loss l = { weft_scalar(w, here), weft_scalar(w, here) }, each = { count, count };
+        cr_assert_float_eq(weft_item(weft_plan_loss(&s, l, WEFT_MEAN_OF_BATCH)), 1, 1e-6);
+        plan += weft_item(weft_plan_loss(&s, l, WEFT_MEAN_OF_PLAN));
+        by_sequence += weft_item(weft_plan_loss(&s, each, WEFT_MEAN_OF_SEQUENCES));
+        cr_assert_float_eq(weft_item(count), of_batch, 1e-5);
+        cr_assert_float_eq(weft_item(weft_plan_loss(&s, l, WEFT_MEAN_OF_PLAN)),
+                           here * (double)p.batches / tokens, 1e-5);
     }
-    weft_plan_free(&p);
+    cr_assert_float_eq(plan, (double)p.batches, 1e-4);
+    cr_assert_float_eq(by_sequence, (double)p.batches, 1e-4);
 }
 
 /* ---- refused ---- */
-Test(plan_run, invalid_arguments_are_refused)
+CPU_TEST(plan_run, invalid_arguments_are_refused)
 {
     draw_data(13);
-    weft *w = open_on(WEFT_CPU);
     weft_dataset d = data_of(IN);
-    weft_plan p = planned("streams:slots=3,window=4"), q = planned("order:count=3");
+    scoped_plan p = plan_of("streams:slots=3,window=4", len, N), q = plan_of("order:count=3", len, N);
     weft_module *m = weft_module_new(w, "m");
     const weft_rnn_opts o = { .input = IN, .hidden = HIDDEN },
                         two = { .input = IN, .hidden = HIDDEN, .bidirectional = true };
@@ -371,6 +335,4 @@ Test(plan_run, invalid_arguments_are_refused)
     FAILS(w, WEFT_EARG, "segment 0 of the batch is of sequence 3; expected one of the 2");
     weft_plan_tokens(&s, NULL, 0, 0);
     FAILS(w, WEFT_EARG, "the data set is NULL");
-    weft_plan_free(&p), weft_plan_free(&q);
-    CLEAN(w);
 }

@@ -12,49 +12,39 @@ static void like_plain_loops(weft *w, const layer *l)
     allowed = TOL(1e-12, 1e-5);                  /* gradients grow to about 10 */
     each_array(l, &c, &d, near);
 }
-Test(recur, tiers_match_the_plain_loops)
+LOOPS_TEST(recur, tiers_match_the_plain_loops)
 {
     static const int64_t sizes[] = { 1, 3, 7, 8, 13, 16, 33, 64, 80, 129 };
-    plain_loops = open_on(WEFT_REF);
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(sizes); i++) {
-            dice_seed((uint64_t)i);
-            every_layer(w, sizes[i], 1 + (int64_t)dice(20), 5, like_plain_loops);
-        }
-    CLEAN(plain_loops);
+    for (int i = 0; i < COUNT(sizes); i++) {
+        dice_seed((uint64_t)i);
+        every_layer(w, sizes[i], 1 + (int64_t)dice(20), 5, like_plain_loops);
+    }
 }
 
 /* With 290 units a GPU's cluster has sixteen blocks, and the sequences need two clusters. With 514 a GPU
  * computes the products of a step back in eight parts. */
-Test(recur, wide_layers_match_the_plain_loops)
+LOOPS_TEST(recur, wide_layers_match_the_plain_loops)
 {
-    plain_loops = open_on(WEFT_REF);
-    FOR_DEVICES(w)
-        for (int i = 0; i < 6; i += CHECK_SANITIZED && getenv("WEFT_SMALL") ? 3 : 1) {
-            static const weft__cell cells[] = { WEFT__lstm,     WEFT__lstm,     WEFT__gru,
-                                                WEFT__rnn_tanh, WEFT__rnn_relu, WEFT__lstm };
-            layer l = { .cell = cells[i],
-                        .reverse = i == 1,
-                        .bias = true,
-                        .states = true,
-                        .cell_dy = true,
-                        .H = i == 5 ? 514 : 290,
-                        .n = 9,
-                        .len = { 3, 2, 2, 1, 1, 1, 1, 1, 1 } };
-            dice_seed((uint64_t)i);
-            borrow_from(w);
-            fill(&l);
-            like_plain_loops(w, &l);
-            let_go();
-        }
-    CLEAN(plain_loops);
+    static const weft__cell cells[] = { WEFT__lstm,     WEFT__lstm,     WEFT__gru,
+                                        WEFT__rnn_tanh, WEFT__rnn_relu, WEFT__lstm };
+    for (int i = 0; i < 6; i += CHECK_SANITIZED && getenv("WEFT_SMALL") ? 3 : 1)
+        with_layer(w,
+                   (layer){ .cell = cells[i],
+                            .reverse = i == 1,
+                            .bias = true,
+                            .states = true,
+                            .cell_dy = true,
+                            .H = i == 5 ? 514 : 290,
+                            .n = 9,
+                            .len = { 3, 2, 2, 1, 1, 1, 1, 1, 1 } },
+                   (uint64_t)i, like_plain_loops);
 }
 
 /* A GPU's groups of blocks, which send each other numbers through its memory, have the sums of its
  * clusters. */
-static weft__recurrence by(const char *way, weft *w, const layer *l)
+static weft__recurrence by(const char *kernel, weft *w, const layer *l)
 {
-    setenv("WEFT_RECUR", way, 1);
+    setenv("WEFT_RECUR", kernel, 1);
     return run(w, l, true);
 }
 static void same_in_groups(weft *w, const layer *l)
@@ -104,18 +94,14 @@ static double one_signed_error(weft *w, int64_t H)
     let_go();
     return most;
 }
-Test(recur, long_sums_of_one_sign_are_as_exact_as_the_plain_loops)
+LOOPS_TEST(recur, long_sums_of_one_sign_are_as_exact_as_the_plain_loops)
 {
     static const int64_t sizes[] = { 32, 64, 128, 256, 512 };
-    plain_loops = open_on(WEFT_REF);
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(sizes); i++) {
-            double error = one_signed_error(w, sizes[i]), plain = one_signed_error(plain_loops, sizes[i]);
-            cr_assert(error < TOL(1e-14, fmax(6e-7, 1.3 * plain)),
-                      "%d units: relative error %g, plain loops %g", (int)sizes[i], error,
-                      plain);
-        }
-    CLEAN(plain_loops);
+    for (int i = 0; i < COUNT(sizes); i++) {
+        double error = one_signed_error(w, sizes[i]), plain = one_signed_error(plain_loops, sizes[i]);
+        cr_assert(error < TOL(1e-14, fmax(6e-7, 1.3 * plain)), "%d units: relative error %g, plain loops %g",
+                  (int)sizes[i], error, plain);
+    }
 }
 
 /* A context with lower precision gets it: one product instead of three, or the library's own product of that
@@ -206,24 +192,18 @@ static void same_alone(weft *w, const layer *l)
         same_rows(l, s, &back, &all_back);
     }
 }
-Test(recur, a_sequence_has_the_same_bits_alone_and_in_any_batch)
+TABLE_TEST(recur, a_sequence_has_the_same_bits_alone_and_in_any_batch)
 {
     static const int64_t sizes[] = { 1, 33, 129, 5, 8, 19, 64 };
-    FOR_DEVICES(w)
-        for (int i = 0; i < (getenv("WEFT_SMALL") ? 3 : COUNT(sizes)); i++) {
-            dice_seed((uint64_t)i);
-            every_layer(w, sizes[i], 3 + (int64_t)dice(getenv("WEFT_SMALL") ? 9 : 40), 5, same_alone);
-        }
-}
-Test(recur, a_sequence_has_the_same_bits_where_products_are_computed_in_parts)
-{
-    layer l = { .cell = WEFT__lstm, .states = true, .H = 514, .n = 3, .len = { 2, 2, 1 } };
-    FOR_DEVICES(w) {
-        borrow_from(w);
-        fill(&l);
-        same_alone(w, &l);
-        let_go();
+    for (int i = 0; i < (getenv("WEFT_SMALL") ? 3 : COUNT(sizes)); i++) {
+        dice_seed((uint64_t)i);
+        every_layer(w, sizes[i], 3 + (int64_t)dice(getenv("WEFT_SMALL") ? 9 : 40), 5, same_alone);
     }
+}
+TABLE_TEST(recur, a_sequence_has_the_same_bits_where_products_are_computed_in_parts)
+{
+    with_layer(w, (layer){ .cell = WEFT__lstm, .states = true, .H = 514, .n = 3, .len = { 2, 2, 1 } }, 1,
+               same_alone);
 }
 
 static void same_by_threads(weft *w, const layer *l)
@@ -236,10 +216,7 @@ static void all_by_threads(weft *w)
     dice_seed(7);
     every_layer(w, 64, getenv("WEFT_SMALL") ? 17 : 50, 7, same_by_threads);
 }
-Test(recur, threads_change_no_bit)
-{
-    each_table_by_threads(2, all_by_threads);
-}
+Test(recur, threads_change_no_bit) { each_table_by_threads(2, all_by_threads); }
 /* Few sequences, many weights: of four threads all share a block, or two each of two. */
 static void teams(weft *w)
 {
@@ -249,10 +226,7 @@ static void teams(weft *w)
         every_layer(w, 230, sequences[i], 4, same_by_threads);
     }
 }
-Test(recur, a_team_of_threads_changes_no_bit)
-{
-    each_table_by_threads(4, teams);
-}
+Test(recur, a_team_of_threads_changes_no_bit) { each_table_by_threads(4, teams); }
 
 /* ---- nothing, no memory ---- */
 TABLE_TEST(recur, sequences_without_tokens_are_skipped)

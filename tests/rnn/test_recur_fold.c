@@ -34,6 +34,12 @@ static void carry_over(const double *from, int64_t row, double *to, int64_t to_r
 {
     memcpy(to + to_row * width, from + row * width, (size_t)width * sizeof *to);
 }
+static void both_passes(weft *w, const weft__recurrence *r)
+{
+    w->dev.k->recur(&w->dev, r);
+    w->dev.k->recur_back(&w->dev, r);
+    w->dev.k->wait(&w->dev);
+}
 static void same_folded(weft *w, const layer *l)
 {
     folded f = { .l = *l };
@@ -64,9 +70,7 @@ static void same_folded(weft *w, const layer *l)
     r.c0 = plain.c0;
     r.dh0 = hold(l->n * l->W, sizeof(real));
     r.dc0 = plain.dc0 ? hold(l->n * l->H, sizeof(real)) : NULL;
-    w->dev.k->recur(&w->dev, &r);
-    w->dev.k->recur_back(&w->dev, &r);
-    w->dev.k->wait(&w->dev);
+    both_passes(w, &r);
     for (int64_t s = 0; s < l->n; s++)
         for (int32_t t = 0; t < l->len[s]; t++) {
             int64_t a = folded_row(&f, column_of, at, s, t), b = l->start[t] + s;
@@ -83,14 +87,13 @@ static void same_folded(weft *w, const layer *l)
     if (r.dc0)
         same_in_company(text(l), r.dc0, plain.dc0, l->n * l->H);
 }
-Test(recur_fold, columns_of_several_sequences_change_no_bit)
+TABLE_TEST(recur_fold, columns_of_several_sequences_change_no_bit)
 {
     static const int64_t sizes[] = { 5, 33, 70, 129 };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(sizes); i++) {
-            dice_seed((uint64_t)i);
-            every_layer(w, sizes[i], 1 + (int64_t)dice(20), 5, same_folded);
-        }
+    for (int i = 0; i < COUNT(sizes); i++) {
+        dice_seed((uint64_t)i);
+        every_layer(w, sizes[i], 1 + (int64_t)dice(20), 5, same_folded);
+    }
 }
 
 /* Tokens at random positions restart from zeros, with gradients at all tokens. Compared with the plain
@@ -100,9 +103,7 @@ static weft__recurrence run_anew(weft *w, const layer *l, int32_t *reset)
     weft__recurrence r = record(l);
     add_backward(l, &r);
     r.reset = (weft__ints){ reset, seen_by_kernels(reset, l->tokens) };
-    w->dev.k->recur(&w->dev, &r);
-    w->dev.k->recur_back(&w->dev, &r);
-    w->dev.k->wait(&w->dev);
+    both_passes(w, &r);
     return r;
 }
 static void anew_as_the_plain_loops(weft *w, const layer *l)
@@ -118,31 +119,21 @@ static void anew_as_the_plain_loops(weft *w, const layer *l)
     allowed = TOL(1e-12, 1e-5);
     each_array(l, &a, &b, near);
 }
-Test(recur_fold, columns_with_resets_match_plain_loops)
+LOOPS_TEST(recur_fold, columns_with_resets_match_plain_loops)
 {
     static const int64_t sizes[] = { 5, 33, 70, 129 };
-    plain_loops = open_on(WEFT_REF);
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(sizes); i++) {
-            dice_seed(3 + (uint64_t)i);
-            every_layer(w, sizes[i], 1 + (int64_t)dice(12), 5, anew_as_the_plain_loops);
-        }
-    CLEAN(plain_loops);
+    for (int i = 0; i < COUNT(sizes); i++) {
+        dice_seed(3 + (uint64_t)i);
+        every_layer(w, sizes[i], 1 + (int64_t)dice(12), 5, anew_as_the_plain_loops);
+    }
 }
 
 /* As wide as a cluster of sixteen blocks of a GPU. */
-Test(recur_fold, wide_columns_with_resets_match_plain_loops)
+LOOPS_TEST(recur_fold, wide_columns_with_resets_match_plain_loops)
 {
     static const weft__cell cells[] = { WEFT__lstm, WEFT__gru, WEFT__rnn_tanh, WEFT__rnn_relu };
-    plain_loops = open_on(WEFT_REF);
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(cells); i += CHECK_SANITIZED && getenv("WEFT_SMALL") ? 3 : 1) {
-            layer l = { .cell = cells[i], .bias = true, .H = 290, .W = 290, .n = 3, .len = { 3, 2, 2 } };
-            dice_seed((uint64_t)i);
-            borrow_from(w);
-            fill(&l);
-            anew_as_the_plain_loops(w, &l);
-            let_go();
-        }
-    CLEAN(plain_loops);
+    for (int i = 0; i < COUNT(cells); i += CHECK_SANITIZED && getenv("WEFT_SMALL") ? 3 : 1)
+        with_layer(w,
+                   (layer){ .cell = cells[i], .bias = true, .H = 290, .W = 290, .n = 3, .len = { 3, 2, 2 } },
+                   (uint64_t)i, anew_as_the_plain_loops);
 }

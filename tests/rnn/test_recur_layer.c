@@ -165,44 +165,32 @@ static void every_size(weft *w, try_layer *fn)
         every_layer(w, sizes[i].H, sizes[i].n, sizes[i].longest, fn);
     }
 }
-Test(recur_layer, matches_the_plain_loops)
+LOOPS_TEST(recur_layer, matches_the_plain_loops)
 {
-    plain_loops = open_on(WEFT_REF);
     for (how = 0; how < 4; how++)
-        FOR_DEVICES(w)
-            if (how != ADDED)
-                every_size(w, like_plain_loops);
-    CLEAN(plain_loops);
+        if (how != ADDED)
+            every_size(w, like_plain_loops);
 }
 
 /* Ids of a table's rows instead of rows. */
-Test(recur_layer, ids_of_a_table_match_its_rows)
+LOOPS_TEST(recur_layer, ids_of_a_table_match_its_rows)
 {
-    plain_loops = open_on(WEFT_REF);
     /* with nothing needed, and 1 with all; where that is dear, 7 with all */
     table = 7;
     for (how = getenv("WEFT_SMALL") ? WANTED | ADDED : 0; how < 4; how += WANTED | ADDED, table = 1)
-        FOR_DEVICES(w)
-            every_size(w, like_plain_rows);
-    CLEAN(plain_loops);
+        every_size(w, like_plain_rows);
 }
 
 /* ---- the same bits ---- */
 /* More weights than fit in registers and shared memory. */
 static void of_many_units(weft *w)
 {
-    layer l = { .cell = WEFT__lstm, .H = 300, .n = 3, .len = { 3, 3, 1 } };
-    dice_seed(300);
-    borrow_from(w);
     inputs = 2;
     slack = 1;
-    fill(&l);
-    like_each_alone(w, &l);
-    let_go();
+    with_layer(w, (layer){ .cell = WEFT__lstm, .H = 300, .n = 3, .len = { 3, 3, 1 } }, 300, like_each_alone);
 }
 Test(recur_layer, both_directions_match_separate_runs)
 {
-    plain_loops = open_on(WEFT_REF);             /* one of the tables is also the reference */
     how = WANTED;
     inputs = 3;
     setenv("WEFT_EMU_PROCESSORS", "32", 1);      /* room for two groups of sixteen blocks */
@@ -210,13 +198,8 @@ Test(recur_layer, both_directions_match_separate_runs)
         every_layer(w, 5, 9, 6, like_each_alone);
         of_many_units(w);
     }
-    every_layer(plain_loops, 5, 9, 6, like_each_alone);
-    CLEAN(plain_loops);
 }
-static void all_by_threads(weft *w)
-{
-    every_size(w, same_by_threads);
-}
+static void all_by_threads(weft *w) { every_size(w, same_by_threads); }
 Test(recur_layer, threads_change_no_bit)
 {
     how = WANTED;

@@ -5,12 +5,10 @@
 
 static bag fused, composed;
 
-static void agree(weft *w, weft_module *m, const kind *k, const weft_lengths *l)
+static void agree(weft *w, const kind *k, const weft_lengths *l)
 {
-    static int number;
-    char name[40], text[200];
-    snprintf(name, sizeof name, "r%d", number++);
-    weft_rnn *r = rnn_of(m, name, k);
+    char text[200];
+    weft_rnn *r = layer_of_kind(w, k);
     all_of(w, k, r, l, NULL, &fused);
     weft_rnn_set_composed(r, true);
     all_of(w, k, r, l, NULL, &composed);
@@ -22,31 +20,28 @@ static void agree(weft *w, weft_module *m, const kind *k, const weft_lengths *l)
     close_to(text, fused.v, composed.v, fused.n, TOL(1e-12, 2e-5));
 }
 
-Test(rnn, fused_layer_matches_composed_layer)
+TABLE_TEST(rnn, fused_layer_matches_composed_layer)
 {
     static const int64_t sizes[][2] = { { 1, 1 },  { 3, 5 },    { 9, 4 }, { 2, 17 },
                                         { 6, 33 }, { 65, 129 }, { 7, 260 } };
     enum { SMALL = 5, EMPTY = 2 * CELLS, WIDE = EMPTY + 2 * CELLS };  /* the first cases: empty, then wide */
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        for (int i = 0; i < WIDE + rounds(160, 1600); i++) {
-            int32_t len[7] = { 0 };
-            dice_seed((uint64_t)i);
-            const int64_t *size = i < EMPTY || i >= WIDE ? sizes[dice(SMALL)] : sizes[SMALL + i / CELLS % 2],
-                           n = i < EMPTY ? i / CELLS * 3 : (int64_t)dice(8);
-            if (i >= EMPTY)
-                dice_lengths(len, n, 9);
-            kind k = { i % CELLS,
-                       { .input = size[0],
-                         .hidden = size[1],
-                         .layers = 1 + i / CELLS % 3,
-                         .bidirectional = i / 10 % 2,
-                         .no_bias = dice(4) == 0 },
-                       i / 20 % 2 };
-            if (k.cell >= PROJECTED && k.o.hidden == 1)
-                k.o.hidden = 2;
-            agree(w, m, &k, &(weft_lengths){ .n = n, .len = len });
-        }
+    for (int i = 0; i < WIDE + rounds(160, 1600); i++) {
+        int32_t len[7] = { 0 };
+        dice_seed((uint64_t)i);
+        const int64_t *size = i < EMPTY || i >= WIDE ? sizes[dice(SMALL)] : sizes[SMALL + i / CELLS % 2],
+                       n = i < EMPTY ? i / CELLS * 3 : (int64_t)dice(8);
+        if (i >= EMPTY)
+            dice_lengths(len, n, 9);
+        kind k = { i % CELLS,
+                   { .input = size[0],
+                     .hidden = size[1],
+                     .layers = 1 + i / CELLS % 3,
+                     .bidirectional = i / 10 % 2,
+                     .no_bias = dice(4) == 0 },
+                   i / 20 % 2 };
+        if (k.cell >= PROJECTED && k.o.hidden == 1)
+            k.o.hidden = 2;
+        agree(w, &k, &(weft_lengths){ .n = n, .len = len });
     }
 }
 
@@ -66,13 +61,9 @@ static bool has_corner(int cell) { return cell == RELU && sizeof(weft_real) == 4
 static void check_second_derivatives(weft *w, const kind *k)
 {
     static const int32_t len[] = { 1, 3, 0, 2 };
-    static int number;
-    char name[40];
-    snprintf(name, sizeof name, "m%d", number++);
-    weft_module *m = weft_module_new(w, name);
-    shape s = { rnn_of(m, "r", k), { .n = 4, .len = len }, has_c(k), k->state };
+    shape s = { layer_of_kind(w, k), { .n = 4, .len = len }, has_c(k), k->state };
     weft_tensor *by[INPUTS], *x = random_ragged(w, 4, k->o.input, &s.l);
-    int n = inputs_of(x, random_state(w, k, s.l.n), m, by);
+    int n = inputs_of(x, random_state(w, k, s.l.n), weft_rnn_module(s.r), by);
     double e = weft_gradcheck(loss_at, by, n, 2, &s);
     OK(w);
     cr_assert(e < TOL(1e-7, 5e-2), "%s, directions %d: %g", cell_name[k->cell], 1 + k->o.bidirectional, e);
@@ -90,54 +81,31 @@ Test(rnn, second_gradients_match_central_differences)
     CLEAN(w);
 }
 
-Test(rnn, second_backward_doubles_the_gradients)
-{
-    static const int32_t len[] = { 3, 1 };
-    FOR_DEVICES(w)
-        for (int cell = 0; cell < CELLS; cell++) {
-            kind k = { cell, { .input = 3, .hidden = 4, .layers = 1, .bidirectional = true }, false };
-            weft_module *m = weft_module_new(w, cell_name[cell]);
-            weft_rnn *r = rnn_of(m, "r", &k);
-            weft_tensor *loss = loss_of(weft_rnn_run(
-                r, random_ragged(w, 4, 3, &(weft_lengths){ .n = 2, .len = len }), WEFT_ZERO_STATE));
-            weft_tensor *p = weft_find_parameter(m, "r.weight_hh_l0_reverse");
-            weft_backward(loss);
-            weft_real *once = numbers(weft_grad(p)), doubled[64];
-            weft_backward(weft_scale(loss, 1));
-            OK(w);
-            for (int64_t i = 0; i < weft_numel(p); i++)
-                doubled[i] = 2 * once[i];
-            close_to(cell_name[cell], numbers(weft_grad(p)), doubled, weft_numel(p), TOL(1e-12, 1e-5));
-            weft_clear(w);
-        }
-}
-
 /* Only some gradients are requested, or only some results have one. The buffers of the others stay untouched,
  * and the requested gradients are the same. */
-Test(rnn, gradients_of_some_inputs_match_those_of_all)
+TABLE_TEST(rnn, gradients_of_some_inputs_match_those_of_all)
 {
     static const int32_t len[] = { 2, 0, 4, 1 };
     const weft_lengths l = { .n = 4, .len = len };
-    FOR_DEVICES(w)
-        for (int cell = 0; cell < CELLS; cell++) {
-            kind k = { cell, { .input = 3, .hidden = 4, .layers = 2 }, true };
-            weft_module *m = weft_module_new(w, cell_name[cell]);
-            weft_rnn *r = rnn_of(m, "r", &k);
-            weft_tensor *by[INPUTS], *all[INPUTS], *one[1], *x = random_ragged(w, 4, 3, &l);
-            int n = inputs_of(x, random_state(w, &k, 4), m, by);
-            weft_rnn_out o = weft_rnn_run(r, x, (weft_state){ by[1], has_c(&k) ? by[2] : NULL });
-            weft_tensor *losses[] = { weighted(o.y, 1), weighted(o.last.h, 2),
-                                      o.last.c ? weighted(o.last.c, 3) : weighted(o.y, 3) };
-            for (int f = 0; f < COUNT(losses); f++) {
-                weft_gradients_recorded(losses[f], by, n, all);  /* by the composed form */
-                for (int i = 0; i < n; i++) {
-                    weft_gradients(losses[f], &by[i], 1, one);
-                    close_to(cell_name[cell], numbers(weft_plain(one[0])), numbers(weft_plain(all[i])),
-                             weft_numel(by[i]), TOL(1e-12, 2e-5));
-                }
+    for (int cell = 0; cell < CELLS; cell++) {
+        kind k = { cell, { .input = 3, .hidden = 4, .layers = 2 }, true };
+        weft_module *m = weft_module_new(w, cell_name[cell]);
+        weft_rnn *r = rnn_of(m, "r", &k);
+        weft_tensor *by[INPUTS], *all[INPUTS], *one[1], *x = random_ragged(w, 4, 3, &l);
+        int n = inputs_of(x, random_state(w, &k, 4), m, by);
+        weft_rnn_out o = weft_rnn_run(r, x, (weft_state){ by[1], has_c(&k) ? by[2] : NULL });
+        weft_tensor *losses[] = { weighted(o.y, 1), weighted(o.last.h, 2),
+                                  o.last.c ? weighted(o.last.c, 3) : weighted(o.y, 3) };
+        for (int f = 0; f < COUNT(losses); f++) {
+            weft_gradients_recorded(losses[f], by, n, all);  /* by the composed form */
+            for (int i = 0; i < n; i++) {
+                weft_gradients(losses[f], &by[i], 1, one);
+                close_to(cell_name[cell], numbers(weft_plain(one[0])), numbers(weft_plain(all[i])),
+                         weft_numel(by[i]), TOL(1e-12, 2e-5));
             }
-            weft_clear(w);
         }
+        weft_clear(w);
+    }
 }
 
 /* ---- the result of a sequence depends only on the sequence ---- */
@@ -168,10 +136,7 @@ static void results_of(weft *w, const kind *k, weft_rnn *r, const int *chosen, i
         in = weft_to_layout(in, layout);
     weft_rnn_out o = weft_rnn_run(r, in, WEFT_ZERO_STATE);
     cr_assert_eq(weft_layout_of(o.y), layout);
-    weft_tensor *loss = weft_sum_all(weft_square(o.y));
-    weft_set_grad_enabled(w, false);
-    weft_gradients(loss, &given, 1, &dx);
-    weft_set_grad_enabled(w, true);
+    weft_gradients(weft_sum_all(weft_square(o.y)), &given, 1, &dx);
     OK(w);
     const weft_real *y = concat_numbers(o.y), *d = numbers(dx), *h = numbers(o.last.h),
                     *c = o.last.c ? numbers(o.last.c) : h;
@@ -197,118 +162,90 @@ static void same_results(const char *what, const result *a, const result *b)
     same_in_company(what, a->dx, b->dx, COUNT(a->dx));
 }
 
-Test(rnn, batch_order_and_layout_change_no_bit)
+/* Nor do its neighbours, even with NaN. */
+TABLE_TEST(rnn, batch_order_and_layout_change_no_bit)
 {
     static const int order[SEQUENCES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 },
                      shuffled[SEQUENCES] = { 5, 8, 1, 0, 7, 3, 2, 6, 4 };
+    static const struct { const char *what; const int *order; weft_layout layout; } runs[] = {
+        { "concat", order, WEFT_CONCAT }, { "rows", order, WEFT_ROWS }, { "shuffled", shuffled, WEFT_CONCAT }
+    };
     static const int64_t hidden[] = { 5, 16, 19 };
     static result base[SEQUENCES], other[SEQUENCES];
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        for (int i = 0; i < CELLS * COUNT(hidden); i++) {
-            char name[16];
-            snprintf(name, sizeof name, "r%d", i);
-            kind k = { i % CELLS,
-                       { .input = FEATURES, .hidden = hidden[i / CELLS], .layers = 2, .bidirectional = true },
-                       false };
-            weft_rnn *r = rnn_of(m, name, &k);
-            dice_seed(7 + (uint64_t)i);
-            dice_lengths(own_len, SEQUENCES, LONGEST);
-            dice_fill(own_x[0], SEQUENCES * LONGEST * FEATURES, -1, 1);
-            results_of(w, &k, r, order, SEQUENCES, WEFT_PACKED, base);
-            results_of(w, &k, r, order, SEQUENCES, WEFT_CONCAT, other);
+    for (int i = 0; i < CELLS * COUNT(hidden); i++) {
+        kind k = { i % CELLS,
+                   { .input = FEATURES, .hidden = hidden[i / CELLS], .layers = 2, .bidirectional = true },
+                   false };
+        weft_rnn *r = layer_of_kind(w, &k);
+        dice_seed(7 + (uint64_t)i);
+        dice_lengths(own_len, SEQUENCES, LONGEST);
+        own_len[4] += own_len[4] == 0;
+        dice_fill(own_x[0], SEQUENCES * LONGEST * FEATURES, -1, 1);
+        results_of(w, &k, r, order, SEQUENCES, WEFT_PACKED, base);
+        for (int j = 0; j < COUNT(runs); j++) {
+            results_of(w, &k, r, runs[j].order, SEQUENCES, runs[j].layout, other);
             for (int s = 0; s < SEQUENCES; s++)
-                same_results("concat", &other[s], &base[s]);
-            results_of(w, &k, r, order, SEQUENCES, WEFT_ROWS, other);
-            for (int s = 0; s < SEQUENCES; s++)
-                same_results("rows", &other[s], &base[s]);
-            results_of(w, &k, r, shuffled, SEQUENCES, WEFT_CONCAT, other);
-            for (int s = 0; s < SEQUENCES; s++)
-                same_results("shuffled", &other[s], &base[shuffled[s]]);
-            for (int s = 0; s < SEQUENCES; s++) {
-                results_of(w, &k, r, &order[s], 1, WEFT_CONCAT, other);
-                same_results("alone", &other[0], &base[s]);
-            }
+                same_results(runs[j].what, &other[s], &base[runs[j].order[s]]);
         }
+        for (int s = 0; s < SEQUENCES; s++) {
+            results_of(w, &k, r, &order[s], 1, WEFT_CONCAT, other);
+            same_results("alone", &other[0], &base[s]);
+        }
+        own_x[4][1] = (weft_real)NAN;
+        results_of(w, &k, r, order, SEQUENCES, WEFT_PACKED, other);
+        cr_assert(isnan(other[4].y[0]));
+        for (int s = 0; s < SEQUENCES; s++)
+            if (s != 4)
+                same_results("in a batch with NaN", &other[s], &base[s]);
     }
 }
 
-Test(rnn, nan_stays_in_its_sequence)
-{
-    static const int order[SEQUENCES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
-    static result base[SEQUENCES], other[SEQUENCES];
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        for (int cell = 0; cell < CELLS; cell++) {
-            kind k = { cell, { .input = FEATURES, .hidden = 6, .layers = 2, .bidirectional = true }, false };
-            weft_rnn *r = rnn_of(m, cell_name[cell], &k);
-            dice_seed(77);
-            for (int s = 0; s < SEQUENCES; s++)
-                own_len[s] = 1 + (int32_t)dice(LONGEST);
-            dice_fill(own_x[0], SEQUENCES * LONGEST * FEATURES, -1, 1);
-            results_of(w, &k, r, order, SEQUENCES, WEFT_PACKED, base);
-            own_x[4][1] = (weft_real)NAN;
-            results_of(w, &k, r, order, SEQUENCES, WEFT_PACKED, other);
-            cr_assert(isnan(other[4].y[0]));
-            for (int s = 0; s < SEQUENCES; s++)
-                if (s != 4)
-                    same_results("in a batch with NaN", &other[s], &base[s]);
-        }
-    }
-}
-
-Test(rnn, plain_input_matches_ragged_input_of_equal_lengths)
+TABLE_TEST(rnn, plain_input_matches_ragged_input_of_equal_lengths)
 {
     static const int64_t shapes[][2] = { { 3, 4 }, { 1, 1 }, { 2, 0 }, { 0, 5 }, { 0, 0 } };
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        kind k = { LSTM, { .input = 2, .hidden = 3, .layers = 2, .bidirectional = true }, true };
-        weft_rnn *r = rnn_of(m, "r", &k);
-        for (int i = 0; i < COUNT(shapes); i++) {
-            int64_t n = shapes[i][0], T = shapes[i][1];
-            int32_t len[3] = { (int32_t)T, (int32_t)T, (int32_t)T };
-            weft_lengths l = { .n = n, .len = len };
-            weft_state s = random_state(w, &k, n);
-            weft_rnn_out a = weft_rnn_run(r, random_tensor(w, 4, WEFT_SHAPE(n, T, 2)), s),
-                         b = weft_rnn_run(r, random_ragged(w, 4, 2, &l), s);
-            OK(w);
-            cr_assert(weft_rank(a.y) == 3 && weft_size(a.y, 0) == n && weft_size(a.y, 1) == T &&
-                      weft_size(a.y, 2) == 6 && weft_layout_of(a.y) == WEFT_PLAIN);
-            same_in_company("y", numbers(a.y), concat_numbers(b.y), n * T * 6);
-            same_in_company("h", numbers(a.last.h), numbers(b.last.h), 4 * n * 3);
-            same_in_company("c", numbers(a.last.c), numbers(b.last.c), 4 * n * 3);
-            if (T == 0)
-                same_bits("h_n = h_0", numbers(a.last.h), numbers(s.h), 4 * n * 3);
-            weft_clear(w);
-        }
+    weft_module *m = weft_module_new(w, "m");
+    kind k = { LSTM, { .input = 2, .hidden = 3, .layers = 2, .bidirectional = true }, true };
+    weft_rnn *r = rnn_of(m, "r", &k);
+    for (int i = 0; i < COUNT(shapes); i++) {
+        int64_t n = shapes[i][0], T = shapes[i][1];
+        int32_t len[3] = { (int32_t)T, (int32_t)T, (int32_t)T };
+        weft_lengths l = { .n = n, .len = len };
+        weft_state s = random_state(w, &k, n);
+        weft_rnn_out a = weft_rnn_run(r, random_tensor(w, 4, WEFT_SHAPE(n, T, 2)), s),
+                     b = weft_rnn_run(r, random_ragged(w, 4, 2, &l), s);
+        OK(w);
+        cr_assert(weft_rank(a.y) == 3 && weft_size(a.y, 0) == n && weft_size(a.y, 1) == T &&
+                  weft_size(a.y, 2) == 6 && weft_layout_of(a.y) == WEFT_PLAIN);
+        same_in_company("y", numbers(a.y), concat_numbers(b.y), n * T * 6);
+        same_in_company("h", numbers(a.last.h), numbers(b.last.h), 4 * n * 3);
+        same_in_company("c", numbers(a.last.c), numbers(b.last.c), 4 * n * 3);
+        if (T == 0)
+            same_bits("h_n = h_0", numbers(a.last.h), numbers(s.h), 4 * n * 3);
+        weft_clear(w);
     }
 }
 
-Test(rnn, an_empty_sequence_returns_its_first_state)
+TABLE_TEST(rnn, an_empty_sequence_returns_its_first_state)
 {
     static const int32_t len[] = { 0, 2, 0 };
-    FOR_DEVICES(w)
-        for (int cell = 0; cell < CELLS; cell++) {
-            kind k = { cell, { .input = 2, .hidden = 3, .layers = 2, .bidirectional = true }, true };
-            weft_rnn *r = rnn_of(weft_module_new(w, cell_name[cell]), "r", &k);
-            weft_state s = random_state(w, &k, 3);
-            weft_rnn_out o =
-                weft_rnn_run(r, random_ragged(w, 4, 2, &(weft_lengths){ .n = 3, .len = len }), s);
-            weft_tensor *dh, *loss = weft_sum_all(o.last.h);
-            weft_set_grad_enabled(w, false);
-            weft_gradients(loss, &s.h, 1, &dh);
-            weft_set_grad_enabled(w, true);
-            OK(w);
-            int64_t W = width_of(&k);
-            const weft_real *h = numbers(o.last.h), *h0 = numbers(s.h), *d = numbers(dh);
-            for (int64_t j = 0; j < 4; j++)
-                for (int64_t i = 0; i < W; i++) {
-                    int64_t at = j * 3 * W + i;
-                    cr_assert(h[at] == h0[at] && h[at + 2 * W] == h0[at + 2 * W] && h[at + W] != h0[at + W]);
-                    cr_assert(d[at] == 1 && d[at + 2 * W] == 1);
-                }
-            weft_clear(w);
-        }
+    for (int cell = 0; cell < CELLS; cell++) {
+        kind k = { cell, { .input = 2, .hidden = 3, .layers = 2, .bidirectional = true }, true };
+        weft_rnn *r = layer_of_kind(w, &k);
+        weft_state s = random_state(w, &k, 3);
+        weft_rnn_out o = weft_rnn_run(r, random_ragged(w, 4, 2, &(weft_lengths){ .n = 3, .len = len }), s);
+        weft_tensor *dh;
+        weft_gradients(weft_sum_all(o.last.h), &s.h, 1, &dh);
+        OK(w);
+        int64_t W = width_of(&k);
+        const weft_real *h = numbers(o.last.h), *h0 = numbers(s.h), *d = numbers(dh);
+        for (int64_t j = 0; j < 4; j++)
+            for (int64_t i = 0; i < W; i++) {
+                int64_t at = j * 3 * W + i;
+                cr_assert(h[at] == h0[at] && h[at + 2 * W] == h0[at + 2 * W] && h[at + W] != h0[at + W]);
+                cr_assert(d[at] == 1 && d[at + 2 * W] == 1);
+            }
+        weft_clear(w);
+    }
 }
 
 /* ---- cells that are another one with other weights ---- */
@@ -328,7 +265,7 @@ static void copy_block(weft_module *m, weft_module *source, const char *name, in
 
 /* A CIFG is an LSTM with i = 1 - f, and 1 - sigmoid(x) is sigmoid(-x). An MGU is a GRU whose reset gate is
  * its update gate: with z for f a GRU has (1 - z) n + z h, where an MGU has 1 - z. */
-Test(rnn, cifg_and_mgu_match_lstm_and_gru_with_tied_gates)
+TABLE_TEST(rnn, cifg_and_mgu_match_lstm_and_gru_with_tied_gates)
 {
     static const char *const names[] = { "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0" };
     static const struct { layer_new *few, *many; int gates, blocks; struct { int from, to, factor; } at[4];
@@ -336,25 +273,24 @@ Test(rnn, cifg_and_mgu_match_lstm_and_gru_with_tied_gates)
                     { { 0, 0, -1 }, { 0, 1, 1 }, { 1, 2, 1 }, { 2, 3, 1 } } },
                   { weft_mgu_new, weft_gru_new, 2, 3, { { 0, 0, 1 }, { 0, 1, -1 }, { 1, 2, 1 } } } };
     static const int32_t len[] = { 5, 0, 9, 1 };
-    FOR_DEVICES(w)
-        for (int i = 0; i < 2; i++)
-            for (int64_t H = 3; H < 200; H = H * 4 + 1) {
-                dice_seed((uint64_t)H);
-                weft_module *m = weft_module_new(w, "m");
-                const weft_rnn_opts o = { .input = 5, .hidden = H };
-                weft_rnn *few = cells[i].few(m, "few", &o), *many = cells[i].many(m, "many", &o);
-                for (int k = 0; k < COUNT(names) * cells[i].blocks; k++)
-                    copy_block(weft_rnn_module(many), weft_rnn_module(few), names[k % COUNT(names)], H,
-                               cells[i].at[k / COUNT(names)].from, cells[i].at[k / COUNT(names)].to,
-                               cells[i].gates, (weft_real)cells[i].at[k / COUNT(names)].factor);
-                weft_tensor *x = random_ragged(w, 4, 5, &(weft_lengths){ .n = 4, .len = len });
-                weft_rnn_out a = weft_rnn_run(few, x, WEFT_ZERO_STATE);
-                weft_rnn_out b = weft_rnn_run(many, x, WEFT_ZERO_STATE);
-                close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_numel(a.y), TOL(1e-12, 3e-6));
-                if (a.last.c)
-                    close_to("c", numbers(a.last.c), numbers(b.last.c), weft_numel(a.last.c),
-                             TOL(1e-12, 3e-6));
-                OK(w);
-                weft_clear(w);
-            }
+    for (int i = 0; i < 2; i++)
+        for (int64_t H = 3; H < 200; H = H * 4 + 1) {
+            dice_seed((uint64_t)H);
+            weft_module *m = weft_module_new(w, "m");
+            const weft_rnn_opts o = { .input = 5, .hidden = H };
+            weft_rnn *few = cells[i].few(m, "few", &o), *many = cells[i].many(m, "many", &o);
+            for (int k = 0; k < COUNT(names) * cells[i].blocks; k++)
+                copy_block(weft_rnn_module(many), weft_rnn_module(few), names[k % COUNT(names)], H,
+                           cells[i].at[k / COUNT(names)].from, cells[i].at[k / COUNT(names)].to,
+                           cells[i].gates, (weft_real)cells[i].at[k / COUNT(names)].factor);
+            weft_tensor *x = random_ragged(w, 4, 5, &(weft_lengths){ .n = 4, .len = len });
+            weft_rnn_out a = weft_rnn_run(few, x, WEFT_ZERO_STATE);
+            weft_rnn_out b = weft_rnn_run(many, x, WEFT_ZERO_STATE);
+            close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_numel(a.y), TOL(1e-12, 3e-6));
+            if (a.last.c)
+                close_to("c", numbers(a.last.c), numbers(b.last.c), weft_numel(a.last.c),
+                         TOL(1e-12, 3e-6));
+            OK(w);
+            weft_clear(w);
+        }
 }

@@ -17,11 +17,8 @@ typedef struct {
 
 static net net_of(weft *w, const kind *k, bool padding, int64_t n)
 {
-    static int number;
     static int32_t len[MANY], ids[MANY * LONGEST];
-    char name[40];
-    snprintf(name, sizeof name, "m%d", number++);
-    net s = { .m = weft_module_new(w, name), .l = { .n = n, .len = len }, .ids = ids, .layout = WEFT_CONCAT };
+    net s = { .m = weft_module_new(w, "m"), .l = { .n = n, .len = len }, .ids = ids, .layout = WEFT_CONCAT };
     s.e = weft_embedding_new(
         s.m, "e",
         &(weft_embedding_opts){
@@ -65,9 +62,7 @@ static void gather_all(weft *w, const net *s, const kind *k, bag *b)
     weft_tensor *l = loss(s, k, embedded(w, s), &o);
     b->n = 0;
     put(b, o.y), put(b, o.last.h);
-    weft_set_grad_enabled(w, false);
     weft_gradients(l, by, n, g);
-    weft_set_grad_enabled(w, true);
     for (int i = 0; i < n; i++)
         put(b, g[i]);
     OK(w);
@@ -93,52 +88,49 @@ static void agree(weft *w, const kind *k, bool padding, weft_layout layout, bool
     cr_assert_eq(fused.n, composed.n, "%s", text);
     close_to(text, fused.v, composed.v, fused.n, TOL(1e-11, 5e-5));
 }
-Test(rnn_lookup, fused_layer_matches_composed_layer)
+TABLE_TEST(rnn_lookup, fused_layer_matches_composed_layer)
 {
     static const int64_t sizes[][2] = { { 1, 2 }, { 3, 5 }, { 16, 32 }, { 7, 130 } };
     static const weft_layout layouts[] = { WEFT_CONCAT, WEFT_PACKED, WEFT_ROWS };
-    FOR_DEVICES(w)
-        for (int i = 0; i < rounds(20, 400); i++) {
-            dice_seed((uint64_t)i);
-            const int64_t *size = sizes[i % 10 == 7 ? 3 : i % 3];
-            kind k = { i % CELLS,
-                       { .input = size[0],
-                         .hidden = size[1],
-                         .layers = 1 + i % 2,
-                         .bidirectional = i / 2 % 2,
-                         .no_bias = dice(4) == 0,
-                         .lean = i % 3 == 0 },
-                       i / 4 % 2 };
-            agree(w, &k, dice(2), layouts[dice(3)], dice(2), k.o.lean ? 40 : 0);
-        }
+    for (int i = 0; i < rounds(20, 400); i++) {
+        dice_seed((uint64_t)i);
+        const int64_t *size = sizes[i % 10 == 7 ? 3 : i % 3];
+        kind k = { i % CELLS,
+                   { .input = size[0],
+                     .hidden = size[1],
+                     .layers = 1 + i % 2,
+                     .bidirectional = i / 2 % 2,
+                     .no_bias = dice(4) == 0,
+                     .lean = i % 3 == 0 },
+                   i / 4 % 2 };
+        agree(w, &k, dice(2), layouts[dice(3)], dice(2), k.o.lean ? 40 : 0);
+    }
 }
 
 enum { LARGE = CHECK_SANITIZED ? 66 : 130 };     /* units, beyond a multiple of the vector width */
 /* Returns the same rows without their link to the table. */
 static weft_tensor *forgotten(weft_tensor *x) { return weft_ragged_like(weft_plain(x), x); }
-Test(rnn_lookup, outputs_have_the_bits_of_rows)
+TABLE_TEST(rnn_lookup, outputs_have_the_bits_of_rows)
 {
     static const int64_t hidden[] = { 5, 32, LARGE };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(hidden) * CELLS; i++) {
-            dice_seed((uint64_t)i);
-            kind k = { i % CELLS,
-                       { .input = 9, .hidden = hidden[i / CELLS], .layers = 1, .bidirectional = true },
-                       true };
-            net s = net_of(w, &k, false, MANY);
-            for (int recorded = 0; recorded < 2; recorded++) {
-                weft_set_grad_enabled(w, recorded);
-                weft_tensor *x = embedded(w, &s), *y[2];
-                weft_rnn_out o;
-                cr_assert(by_ids(x) && !by_ids(forgotten(x)));
-                loss(&s, &k, x, &o), y[0] = o.y;
-                loss(&s, &k, forgotten(x), &o), y[1] = o.y;
-                OK(w);
-                same_in_company(cell_name[k.cell], concat_numbers(y[0]), concat_numbers(y[1]),
-                                weft_numel(y[0]));
-                weft_clear(w);
-            }
+    for (int i = 0; i < COUNT(hidden) * CELLS; i++) {
+        dice_seed((uint64_t)i);
+        kind k = { i % CELLS,
+                   { .input = 9, .hidden = hidden[i / CELLS], .layers = 1, .bidirectional = true },
+                   true };
+        net s = net_of(w, &k, false, MANY);
+        for (int recorded = 0; recorded < 2; recorded++) {
+            weft_set_grad_enabled(w, recorded);
+            weft_tensor *x = embedded(w, &s), *y[2];
+            weft_rnn_out o;
+            cr_assert(by_ids(x) && !by_ids(forgotten(x)));
+            loss(&s, &k, x, &o), y[0] = o.y;
+            loss(&s, &k, forgotten(x), &o), y[1] = o.y;
+            OK(w);
+            same_in_company(cell_name[k.cell], concat_numbers(y[0]), concat_numbers(y[1]), weft_numel(y[0]));
+            weft_clear(w);
         }
+    }
 }
 
 /* Unused rows of the table may contain anything. */
@@ -161,7 +153,7 @@ TABLE_TEST(rnn_lookup, unused_rows_of_the_table_have_no_effect)
     }
 }
 
-/* ---- when it does not do ---- */
+/* ---- when rows are used ---- */
 TABLE_TEST(rnn_lookup, few_tokens_or_a_changed_table_use_rows)
 {
     kind k = { LSTM, { .input = 4, .hidden = 6, .layers = 1 }, false };
@@ -185,44 +177,41 @@ TABLE_TEST(rnn_lookup, few_tokens_or_a_changed_table_use_rows)
 
 /* ---- derivatives ---- */
 /* Tests gradients of looked-up rows in every layout, with and without those of the table and the weights. */
-Test(rnn_lookup, rows_have_gradients_on_request)
+TABLE_TEST(rnn_lookup, rows_have_gradients_on_request)
 {
     static const weft_layout layouts[] = { WEFT_CONCAT, WEFT_PACKED, WEFT_ROWS };
-    FOR_DEVICES(w)
-        for (int i = 0; i < 6 * CELLS; i++) {
-            dice_seed((uint64_t)i);
-            kind k = { i % CELLS,
-                       { .input = 4,
-                         .hidden = i % 8 ? 6 : LARGE,
-                         .layers = 1,
-                         .bidirectional = true,
-                         .lean = i % 4 == 0 },
-                       true };
-            net s = net_of(w, &k, false, MANY);
-            const int asked_n = i / CELLS < 3 ? 3 : 1;
-            s.layout = layouts[i / CELLS % 3];
-            for (int known = 0; known < 2; known++) {
-                weft_rnn_out o;
-                weft_tensor *x = embedded(w, &s), *rows = weft_to_layout(x, WEFT_PACKED), *g[3];
-                weft_tensor *asked[] = { i % 3 ? x : rows, weft_find_parameter(s.m, "e.weight"),
-                                         weft_find_parameter(s.m, "r.weight_ih_l0") };
-                bag *b = known ? &fused : &composed;
-                segment_rows_planned = k.o.lean ? 40 : 0;
-                weft_rnn_set_composed(s.r, !known);
-                weft_tensor *l = loss(&s, &k, i % 3 == 1 ? x : rows, &o);
-                b->n = 0;
-                weft_set_grad_enabled(w, false);
-                weft_gradients(l, asked, asked_n, g);
-                weft_set_grad_enabled(w, true);
-                for (int j = 0; j < asked_n; j++)
-                    put(b, g[j]);
-                segment_rows_planned = 0;
-                OK(w);
-                weft_clear(w);
-            }
-            cr_assert_eq(fused.n, composed.n);
-            close_to(cell_name[k.cell], fused.v, composed.v, fused.n, TOL(1e-11, 5e-5));
+    for (int i = 0; i < 6 * CELLS; i++) {
+        dice_seed((uint64_t)i);
+        kind k = { i % CELLS,
+                   { .input = 4,
+                     .hidden = i % 8 ? 6 : LARGE,
+                     .layers = 1,
+                     .bidirectional = true,
+                     .lean = i % 4 == 0 },
+                   true };
+        net s = net_of(w, &k, false, MANY);
+        const int asked_n = i / CELLS < 3 ? 3 : 1;
+        s.layout = layouts[i / CELLS % 3];
+        for (int known = 0; known < 2; known++) {
+            weft_rnn_out o;
+            weft_tensor *x = embedded(w, &s), *rows = weft_to_layout(x, WEFT_PACKED), *g[3];
+            weft_tensor *asked[] = { i % 3 ? x : rows, weft_find_parameter(s.m, "e.weight"),
+                                     weft_find_parameter(s.m, "r.weight_ih_l0") };
+            bag *b = known ? &fused : &composed;
+            segment_rows_planned = k.o.lean ? 40 : 0;
+            weft_rnn_set_composed(s.r, !known);
+            weft_tensor *l = loss(&s, &k, i % 3 == 1 ? x : rows, &o);
+            b->n = 0;
+            weft_gradients(l, asked, asked_n, g);
+            for (int j = 0; j < asked_n; j++)
+                put(b, g[j]);
+            segment_rows_planned = 0;
+            OK(w);
+            weft_clear(w);
         }
+        cr_assert_eq(fused.n, composed.n);
+        close_to(cell_name[k.cell], fused.v, composed.v, fused.n, TOL(1e-11, 5e-5));
+    }
 }
 typedef struct { const net *s; const kind *k; } problem;
 static weft_tensor *loss_at(weft_tensor *const *x, void *user)
@@ -262,12 +251,10 @@ static void step(weft *w, void *user)
     weft_rnn_out o;
     weft_backward(loss(s, &small, embedded(w, s), &o));
 }
-Test(rnn_lookup, a_steady_step_allocates_nothing, .init = unchecked)
+TABLE_TEST(rnn_lookup, a_steady_step_allocates_nothing, .init = unchecked)
 {
-    FOR_DEVICES(w) {
-        net s = net_of(w, &small, false, MANY);
-        is_steady(w, step, &s);
-    }
+    net s = net_of(w, &small, false, MANY);
+    is_steady(w, step, &s);
 }
 static void failing(weft *w, void *user)
 {

@@ -9,7 +9,6 @@ static const int32_t len[N] = { 4, 0, 2, 5, 1, 3 }, row[N] = { 2, 0, 2, 0, 2, 3 
 static const weft_lengths lengths = { .n = N, .len = len };
 static const weft_placement placement = { ROWS, WIDTH, row, column };
 
-static weft_tensor *packed(weft_tensor *x) { return weft_to_layout(x, WEFT_PACKED); }
 static weft_tensor *in_places(weft_tensor *x) { return weft_to_rows(x, &placement); }
 
 /* The gradient of the squares of dx by a weight. */
@@ -42,9 +41,8 @@ TABLE_TEST(rnn_rows, match_packed_sequences)
         kind k = { i % CELLS,
                    { .input = FEATURES, .hidden = 4, .layers = 2, .bidirectional = i / CELLS % 2 },
                    i / CELLS / 2 };
-        weft_rnn *r = rnn_of(weft_module_new(w, "m"), "r", &k);
-        close_to(cell_name[k.cell], second_derivative(w, &k, r, true),
-                 second_derivative(w, &k, r, false),
+        weft_rnn *r = layer_of_kind(w, &k);
+        close_to(cell_name[k.cell], second_derivative(w, &k, r, true), second_derivative(w, &k, r, false),
                  weft_numel(weft_find_parameter(weft_rnn_module(r), "weight_hh_l0")), TOL(1e-11, 2e-4));
         for (int composed = 0; composed < 2; composed++) {
             weft_rnn_set_composed(r, composed);
@@ -58,7 +56,7 @@ TABLE_TEST(rnn_rows, wide_layers_match_packed_sequences)
 {
     for (int i = 0; i < CELLS; i++) {
         kind k = { i, { .input = FEATURES, .hidden = 380, .layers = 1 }, true };
-        rows_are_packed(w, &k, rnn_of(weft_module_new(w, "m"), "r", &k));
+        rows_are_packed(w, &k, layer_of_kind(w, &k));
     }
 }
 
@@ -75,39 +73,18 @@ TABLE_TEST(rnn_rows, the_result_has_the_layout_of_the_input)
         cr_assert((sequence[i] < 0) == (v[2 * i] == 0 && v[2 * i + 1] == 0), "cell %d", i);
 }
 
-Test(rnn_rows, empty_batches_work)
+TABLE_TEST(rnn_rows, empty_batches_work)
 {
     static const int32_t none[] = { 0, 0 };
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = FEATURES, .hidden = 2 });
-        for (int n = 0; n < 3; n++) {
-            weft_tensor *x = weft_ragged(w, NULL, FEATURES, &(weft_lengths){ .n = n, .len = none });
-            weft_rnn_out o =
-                weft_rnn_run(r, weft_to_rows(x, &(weft_placement){ n, 5, none, none }), WEFT_ZERO_STATE);
-            weft_backward(weft_sum_all(o.y));
-            cr_assert(weft_numel(o.y) == 10 * n && weft_size(o.last.h, 1) == n);
-            OK(w);
-            weft_clear(w);
-        }
+    weft_module *m = weft_module_new(w, "m");
+    weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = FEATURES, .hidden = 2 });
+    for (int n = 0; n < 3; n++) {
+        weft_tensor *x = weft_ragged(w, NULL, FEATURES, &(weft_lengths){ .n = n, .len = none });
+        weft_rnn_out o =
+            weft_rnn_run(r, weft_to_rows(x, &(weft_placement){ n, 5, none, none }), WEFT_ZERO_STATE);
+        weft_backward(weft_sum_all(o.y));
+        cr_assert(weft_numel(o.y) == 10 * n && weft_size(o.last.h, 1) == n);
+        OK(w);
+        weft_clear(w);
     }
-}
-
-static const kind lstm = { LSTM,
-                           { .input = FEATURES, .hidden = 3, .layers = 2, .bidirectional = true },
-                           true };
-static void one_step(weft *w, void *layer)
-{
-    weft_tensor *x = in_places(random_ragged(w, 4, FEATURES, &lengths));
-    weft_backward(loss_of(weft_rnn_run(layer, x, random_state(w, &lstm, N))));
-}
-Test(rnn_rows, a_steady_step_allocates_nothing, .init = unchecked)
-{
-    FOR_DEVICES(w)
-        is_steady(w, one_step, rnn_of(weft_module_new(w, "m"), "r", &lstm));
-}
-CPU_TEST(rnn_rows, survives_failure_of_each_allocation)
-{
-    int failed = failures_of(w, 4000, one_step, rnn_of(weft_module_new(w, "m"), "r", &lstm));
-    cr_assert(failed > 50, "%d", failed);
 }

@@ -18,10 +18,7 @@ typedef struct net {
 
 static net net_of(weft *w, const kind *k, int64_t letters)
 {
-    static int number;
-    char name[40];
-    snprintf(name, sizeof name, "m%d", number++);
-    net s = { .m = weft_module_new(w, name) };
+    net s = { .m = weft_module_new(w, "m") };
     if (letters)
         s.e = weft_embedding_new(s.m, "e", &(weft_embedding_opts){ .rows = letters, .columns = k->o.input });
     s.r = rnn_of(s.m, "r", k);
@@ -106,26 +103,25 @@ static kind kind_of(int i, int64_t inputs, int64_t hidden)
                    i / 2 % 2 };
 }
 
-Test(step, has_the_bits_of_a_whole_run)
+TABLE_TEST(step, has_the_bits_of_a_whole_run)
 {
     static const int64_t sizes[][2] = {
         { 1, 2 }, { 3, 5 }, { 16, 32 }, { 33, 100 }, { 7, 130 }, { 300, 70 }
     };
-    FOR_DEVICES(w)
-        for (int i = 0; i < rounds(8 * CELLS, 40 * CELLS); i++) {
-            const int64_t *size = sizes[i / CELLS % COUNT(sizes)];
-            kind k = kind_of(i, size[0], size[1]);
-            dice_seed((uint64_t)i), draw_ids();
-            int64_t n = 1 + dice(MOST);
-            weft_set_training(w, dice(2));
-            net s = net_of(w, &k, dice(2) ? LETTERS : 0);
-            weft_set_grad_enabled(w, false);
-            agree(w, &s, &k, n, "at first");
-            agree(w, &s, &k, 1, "one");
-            agree(w, &s, &k, n, "again");
-            weft_set_grad_enabled(w, true);
-            agree(w, &s, &k, n, "recorded");
-        }
+    for (int i = 0; i < rounds(8 * CELLS, 40 * CELLS); i++) {
+        const int64_t *size = sizes[i / CELLS % COUNT(sizes)];
+        kind k = kind_of(i, size[0], size[1]);
+        dice_seed((uint64_t)i), draw_ids();
+        int64_t n = 1 + dice(MOST);
+        weft_set_training(w, dice(2));
+        net s = net_of(w, &k, dice(2) ? LETTERS : 0);
+        weft_set_grad_enabled(w, false);
+        agree(w, &s, &k, n, "at first");
+        agree(w, &s, &k, 1, "one");
+        agree(w, &s, &k, n, "again");
+        weft_set_grad_enabled(w, true);
+        agree(w, &s, &k, n, "recorded");
+    }
 }
 
 /* The first sequence has the same output in a batch of MOST and in a batch of its own. */
@@ -213,29 +209,28 @@ Test(step, caches_within_the_limit, .init = unchecked)
         int64_t most;
         bool lean;
     } may[] = { { 0, false }, { -1, false }, { 1, false }, { 700000, false }, { 0, true } };
-    for (int i = 0; i < COUNT(may); i++)
-        FOR_DEVICES(before) {
-            weft *w = open_with(
-                (weft_opts){ .device = WEFT_CPU, .kept_weights = may[i].most, .lean = may[i].lean });
-            draw_ids();
-            net s = net_of(w, &usual, LETTERS);
-            cr_assert_eq(kept(w), 0);
-            run_whole(w, &s, &usual, 2, true, &whole), run_steps(w, &s, &usual, 2, &steps);
-            cr_assert_eq(kept(w), 0);
-            weft_set_grad_enabled(w, false);
-            agree(w, &s, &usual, 2, "limited");
-            int64_t all = kept(w), whole_layer = 4 * 130 * (130 + 8) * (int64_t)sizeof(weft_real);
-            if (!strncmp(weft_device_name(w), "avx", 3))
-                cr_assert(may[i].lean || may[i].most < 0 ? all == 0 :
-                          may[i].most == 1               ? all == 0 :
-                          may[i].most                    ? all > 0 && all <= may[i].most :
-                                                           all > 2 * whole_layer,
-                          "%d: %lld bytes", i, (long long)all);
-            agree(w, &s, &usual, 2, "again");
-            cr_assert_eq(kept(w), all);
-            cr_assert(weft_usage_of(w).host_bytes > all);
-            CLEAN(w);
-        }
+    for (int i = 0; i < COUNT(may); i++) {
+        weft *w = open_with(
+            (weft_opts){ .device = WEFT_CPU, .kept_weights = may[i].most, .lean = may[i].lean });
+        draw_ids();
+        net s = net_of(w, &usual, LETTERS);
+        cr_assert_eq(kept(w), 0);
+        run_whole(w, &s, &usual, 2, true, &whole), run_steps(w, &s, &usual, 2, &steps);
+        cr_assert_eq(kept(w), 0);
+        weft_set_grad_enabled(w, false);
+        agree(w, &s, &usual, 2, "limited");
+        int64_t all = kept(w), whole_layer = 4 * 130 * (130 + 8) * (int64_t)sizeof(weft_real);
+        if (!strncmp(weft_device_name(w), "avx", 3))
+            cr_assert(may[i].lean || may[i].most < 0 ? all == 0 :
+                      may[i].most == 1               ? all == 0 :
+                      may[i].most                    ? all > 0 && all <= may[i].most :
+                                                       all > 2 * whole_layer,
+                      "%d: %lld bytes", i, (long long)all);
+        agree(w, &s, &usual, 2, "again");
+        cr_assert_eq(kept(w), all);
+        cr_assert(weft_usage_of(w).host_bytes > all);
+        CLEAN(w);
+    }
 }
 
 static void step_of(weft *w, void *user)
@@ -245,36 +240,32 @@ static void step_of(weft *w, void *user)
     weft_linear_run(s->head, weft_rnn_step(s->r, input(w, s, &usual, 2, 1), random_state(w, &usual, 2)).y);
     weft_clear(w);
 }
-Test(step, allocates_nothing_after_the_first_step, .init = unchecked)
+TABLE_TEST(step, allocates_nothing_after_the_first_step, .init = unchecked)
 {
-    FOR_DEVICES(w) {
-        net s = net_of(w, &usual, LETTERS);
-        draw_ids();
-        is_steady(w, step_of, &s);
-    }
+    net s = net_of(w, &usual, LETTERS);
+    draw_ids();
+    is_steady(w, step_of, &s);
 }
 /* Without memory for a cache, a step packs the weights each time and reports no error. */
-Test(step, works_without_memory_for_a_cache, .init = unchecked)
+TABLE_TEST(step, works_without_memory_for_a_cache, .init = unchecked)
 {
-    FOR_DEVICES(w) {
-        net s = net_of(w, &usual, LETTERS);
-        draw_ids();
-        weft_set_grad_enabled(w, false);
-        run_whole(w, &s, &usual, 2, false, &whole);
-        for (int i = 0; i < 3; i++)
-            run_steps(w, &s, &usual, 2, &steps); /* the arenas have grown */
-        for (int64_t p = 0; p < weft_parameter_count(s.m); p++)
-            weft__node_of(weft_parameter_at(s.m, p, NULL))->packed_copies = NULL;
-        int64_t before = kept(w);
-        for (int i = 1; i < 4; i++) {
-            atomic_store(&heap_of(w)->fail_in, i);
-            run_steps(w, &s, &usual, 2, &steps);
-            atomic_store(&heap_of(w)->fail_in, 0);
-            same_in_company("without memory", whole.v, steps.v, whole.n);
-        }
-        if (!strncmp(weft_device_name(w), "avx", 3))
-            cr_assert(kept(w) > before);
+    net s = net_of(w, &usual, LETTERS);
+    draw_ids();
+    weft_set_grad_enabled(w, false);
+    run_whole(w, &s, &usual, 2, false, &whole);
+    for (int i = 0; i < 3; i++)
+        run_steps(w, &s, &usual, 2, &steps); /* the arenas have grown */
+    for (int64_t p = 0; p < weft_parameter_count(s.m); p++)
+        weft__node_of(weft_parameter_at(s.m, p, NULL))->packed_copies = NULL;
+    int64_t before = kept(w);
+    for (int i = 1; i < 4; i++) {
+        atomic_store(&heap_of(w)->fail_in, i);
+        run_steps(w, &s, &usual, 2, &steps);
+        atomic_store(&heap_of(w)->fail_in, 0);
+        same_in_company("without memory", whole.v, steps.v, whole.n);
     }
+    if (!strncmp(weft_device_name(w), "avx", 3))
+        cr_assert(kept(w) > before);
 }
 
 /* ---- products of few rows ---- */
@@ -282,28 +273,27 @@ static weft_tensor *applied(weft_linear *l, bool squashed, weft_tensor *x)
 {
     return squashed ? weft__run_activated(l, WEFT_TANH, x) : weft_linear_run(l, x);
 }
-Test(step, linear_layers_have_the_bits_of_many_rows)
+TABLE_TEST(step, linear_layers_have_the_bits_of_many_rows)
 {
     static const int64_t sizes[][2] = { { 1, 1 },    { 5, 3 },     { 31, 40 },  { 32, 64 },
                                         { 300, 17 }, { 520, 129 }, { 257, 256 } };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(sizes) * 4; i++) {
-            const int64_t in = sizes[i / 4][0], out = sizes[i / 4][1], m = 40;
-            weft_module *top = weft_module_new(w, (char[]){ (char)('a' + i / 26), (char)('a' + i % 26), 0 });
-            weft_linear *l =
-                weft_linear_new(top, "l", &(weft_linear_opts){ .in = in, .out = out, .no_bias = i % 2 });
-            const bool squashed = i / 2 % 2;
-            weft_set_grad_enabled(w, true);
-            const weft_real *all = numbers(applied(l, squashed, random_tensor(w, 3, WEFT_SHAPE(m, in))));
-            weft_set_grad_enabled(w, false);
-            for (int64_t n = 1; n <= MOST; n++) {
-                weft_tensor *x = random_tensor(w, 3, WEFT_SHAPE(m, in));
-                const weft_real *few = numbers(applied(l, squashed, weft_slice(x, 0, 7, 7 + n)));
-                same_in_company("few rows", few, all + 7 * out, n * out);
-            }
-            OK(w);
-            weft_clear(w);
+    for (int i = 0; i < COUNT(sizes) * 4; i++) {
+        const int64_t in = sizes[i / 4][0], out = sizes[i / 4][1], m = 40;
+        weft_module *top = weft_module_new(w, "top");
+        weft_linear *l =
+            weft_linear_new(top, "l", &(weft_linear_opts){ .in = in, .out = out, .no_bias = i % 2 });
+        const bool squashed = i / 2 % 2;
+        weft_set_grad_enabled(w, true);
+        const weft_real *all = numbers(applied(l, squashed, random_tensor(w, 3, WEFT_SHAPE(m, in))));
+        weft_set_grad_enabled(w, false);
+        for (int64_t n = 1; n <= MOST; n++) {
+            weft_tensor *x = random_tensor(w, 3, WEFT_SHAPE(m, in));
+            const weft_real *few = numbers(applied(l, squashed, weft_slice(x, 0, 7, 7 + n)));
+            same_in_company("few rows", few, all + 7 * out, n * out);
         }
+        OK(w);
+        weft_clear(w);
+    }
 }
 
 /* ---- attention's projections, parts of one weight ---- */

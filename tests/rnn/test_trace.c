@@ -5,7 +5,6 @@
 
 static bag plain, traced;
 
-static weft_tensor *packed(weft_tensor *x) { return weft_to_layout(x, WEFT_PACKED); }
 static weft_tensor *(*const layouts[])(weft_tensor *) = { NULL, packed, in_rows };
 
 static int32_t len[12];
@@ -17,19 +16,16 @@ static weft_lengths any_lengths(void)
 }
 static weft_rnn *any_layer(weft *w, int i, kind *k)
 {
-    char name[24];
-    snprintf(name, sizeof name, "m%d", i);
     *k =
         (kind){ i % CELLS,
                 { .input = 3, .hidden = i % 3 ? 5 : 33, .layers = 1 + i / 3 % 2, .bidirectional = i / 2 % 2 },
                 i / 5 % 2 };
-    return rnn_of(weft_module_new(w, name), "r", k);
+    return layer_of_kind(w, k);
 }
 
 /* ---- a traced layer is the same layer ---- */
-Test(trace, changes_no_bit)
+TABLE_TEST(trace, changes_no_bit)
 {
-    FOR_DEVICES(w)
     for (int i = 0; i < rounds(24, 200); i++) {
         kind k;
         dice_seed((uint64_t)i);
@@ -74,9 +70,8 @@ static void put_trace(bag *b, const weft_rnn_traced *t)
         put(b, t->c), put(b, t->dc);
 }
 
-Test(trace, has_the_same_bits_in_every_layout)
+TABLE_TEST(trace, has_the_same_bits_in_every_layout)
 {
-    FOR_DEVICES(w)
     for (int i = 0; i < rounds(16, 100); i++) {
         kind k;
         dice_seed((uint64_t)i);
@@ -112,9 +107,8 @@ static void sums_are_the_weights(weft_rnn *r, const kind *k, weft_tensor *x, con
     }
 }
 
-Test(trace, gate_gradients_sum_to_the_weight_gradients)
+TABLE_TEST(trace, gate_gradients_sum_to_the_weight_gradients)
 {
-    FOR_DEVICES(w)
     for (int i = 0; i < 2 * CELLS; i++) {
         kind k;
         dice_seed((uint64_t)i);
@@ -183,14 +177,11 @@ static void same_as_steps(weft *w, const kind *k, weft_rnn *r)
     cr_assert((it.t.c != NULL) == has_c(k));
 }
 
-Test(trace, gradients_of_states_match_single_steps)
+TABLE_TEST(trace, gradients_of_states_match_single_steps)
 {
-    FOR_DEVICES(w)
     for (int i = 0; i < CELLS; i++) {
-        char name[24];
-        snprintf(name, sizeof name, "s%d", i);
         kind k = { i, { .input = 3, .hidden = 5, .layers = 1 }, true };
-        weft_rnn *r = rnn_of(weft_module_new(w, name), "r", &k);
+        weft_rnn *r = layer_of_kind(w, &k);
         weft_rnn_set_traced(r, true);
         same_as_steps(w, &k, r);
         weft_clear(w);
@@ -198,84 +189,69 @@ Test(trace, gradients_of_states_match_single_steps)
 }
 
 /* ---- an LSTM in numbers ---- */
-Test(trace, gates_satisfy_the_equations)
+TABLE_TEST(trace, gates_satisfy_the_equations)
 {
     static const char *const names[CELLS] = { "h", "h", "rzn", "fn", "ifgo", "fgo", "ifgo", "fgo" };
-    FOR_DEVICES(w)
-    {
-        weft_module *m = weft_module_new(w, "m");
-        const int32_t two[] = { 2 };
-        for (int i = 0; i < CELLS; i++) {
-            char letters[8] = "", name[8];
-            snprintf(name, sizeof name, "r%d", i);
-            kind k = { i, { .input = 3, .hidden = 4 }, false };
-            weft_rnn *r = rnn_of(m, name, &k);
-            weft_rnn_set_traced(r, true);
-            weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ .n = 1, .len = two }), WEFT_ZERO_STATE);
-            weft_rnn_traced t = weft_rnn_trace(r, 0, false);
-            for (int g = 0; g < t.gates; g++)
-                strcat(letters, t.name[g]);
-            cr_assert_str_eq(letters, names[i]);
-            if (i != LSTM)
-                continue;
-            close_to("c", numbers(weft_plain(t.c)),
-                     numbers(weft_mul(weft_plain(t.gate[0]), weft_plain(t.gate[2]))), 4, TOL(1e-15, 1e-6));
-            close_to("h", numbers(weft_plain(t.h)),
-                     numbers(weft_mul(weft_plain(t.gate[3]), weft_tanh(weft_plain(t.c)))), 8,
-                     TOL(1e-15, 1e-6));
-        }
-        weft_clear(w);
+    const int32_t two[] = { 2 };
+    for (int i = 0; i < CELLS; i++) {
+        char letters[8] = "";
+        kind k = { i, { .input = 3, .hidden = 4 }, false };
+        weft_rnn *r = layer_of_kind(w, &k);
+        weft_rnn_set_traced(r, true);
+        weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ .n = 1, .len = two }), WEFT_ZERO_STATE);
+        weft_rnn_traced t = weft_rnn_trace(r, 0, false);
+        for (int g = 0; g < t.gates; g++)
+            strcat(letters, t.name[g]);
+        cr_assert_str_eq(letters, names[i]);
+        if (i != LSTM)
+            continue;
+        close_to("c", numbers(weft_plain(t.c)),
+                 numbers(weft_mul(weft_plain(t.gate[0]), weft_plain(t.gate[2]))), 4, TOL(1e-15, 1e-6));
+        close_to("h", numbers(weft_plain(t.h)),
+                 numbers(weft_mul(weft_plain(t.gate[3]), weft_tanh(weft_plain(t.c)))), 8, TOL(1e-15, 1e-6));
     }
+    weft_clear(w);
 }
 
 /* ---- in use ---- */
-Test(trace, works_without_recording_and_for_plain_input)
+TABLE_TEST(trace, works_without_recording_and_for_plain_input)
 {
-    FOR_DEVICES(w)
-    {
-        weft_module *m = weft_module_new(w, "m");
-        weft_rnn *r =
-            weft_gru_new(m, "r", &(weft_rnn_opts){ .input = 3, .hidden = 4, .bidirectional = true });
-        weft_rnn_set_traced(r, true);
-        WEFT_NO_GRAD(w)
-        weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(2, 5, 3)), WEFT_ZERO_STATE);
-        weft_rnn_traced t = weft_rnn_trace(r, 0, true);
-        OK(w);
-        cr_assert(t.gates == 3 && !t.c && !t.dh && weft_rank(t.gate[2]) == 3);
-        cr_assert(weft_size(t.gate[2], 0) == 2 && weft_size(t.gate[2], 1) == 5 &&
-                  weft_size(t.gate[2], 2) == 4);
-        weft_clear(w);
-    }
+    weft_module *m = weft_module_new(w, "m");
+    weft_rnn *r = weft_gru_new(m, "r", &(weft_rnn_opts){ .input = 3, .hidden = 4, .bidirectional = true });
+    weft_rnn_set_traced(r, true);
+    WEFT_NO_GRAD(w)
+    weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(2, 5, 3)), WEFT_ZERO_STATE);
+    weft_rnn_traced t = weft_rnn_trace(r, 0, true);
+    OK(w);
+    cr_assert(t.gates == 3 && !t.c && !t.dh && weft_rank(t.gate[2]) == 3);
+    cr_assert(weft_size(t.gate[2], 0) == 2 && weft_size(t.gate[2], 1) == 5 && weft_size(t.gate[2], 2) == 4);
+    weft_clear(w);
 }
 
 /* Values read before the backward stay the same. After two runs, the trace is that of the last one. */
-Test(trace, belongs_to_the_last_run)
+TABLE_TEST(trace, belongs_to_the_last_run)
 {
-    FOR_DEVICES(w)
-    {
-        weft_module *m = weft_module_new(w, "m");
-        weft_rnn *r = weft_elman_new(m, "r", &(weft_rnn_opts){ .input = 3, .hidden = 4 });
-        weft_rnn_set_traced(r, true);
-        weft_tensor *one = random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)),
-                    *two = random_tensor(w, 4, WEFT_SHAPE(1, 3, 3));
-        weft_tensor *y1 = weft_rnn_run(r, one, WEFT_ZERO_STATE).y,
-                    *y2 = weft_rnn_run(r, two, WEFT_ZERO_STATE).y;
-        weft_rnn_traced before = weft_rnn_trace(r, 0, false);
-        weft_real gate[12];
-        memcpy(gate, numbers(before.gate[0]), sizeof gate);
-        weft_backward(weft_sum_all(y1));
-        cr_assert(!weft_rnn_trace(r, 0, false).dh);
-        weft_tensor *dx, *loss = weft_sum_all(y2);
-        weft_gradients_recorded(loss, &two, 1, &dx);
-        cr_assert(!weft_rnn_trace(r, 0, false).dh);
-        weft_gradients(loss, &two, 1, &dx);
-        weft_rnn_traced t = weft_rnn_trace(r, 0, false);
-        OK(w);
-        same_bits("gate", numbers(before.gate[0]), gate, 12);
-        same_bits("gate", numbers(t.gate[0]), gate, 12);
-        cr_assert(weft_size(t.dh, 1) == 3 && numbers(t.dh)[11] == 1);
-        weft_clear(w);
-    }
+    weft_module *m = weft_module_new(w, "m");
+    weft_rnn *r = weft_elman_new(m, "r", &(weft_rnn_opts){ .input = 3, .hidden = 4 });
+    weft_rnn_set_traced(r, true);
+    weft_tensor *one = random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)),
+                *two = random_tensor(w, 4, WEFT_SHAPE(1, 3, 3));
+    weft_tensor *y1 = weft_rnn_run(r, one, WEFT_ZERO_STATE).y, *y2 = weft_rnn_run(r, two, WEFT_ZERO_STATE).y;
+    weft_rnn_traced before = weft_rnn_trace(r, 0, false);
+    weft_real gate[12];
+    memcpy(gate, numbers(before.gate[0]), sizeof gate);
+    weft_backward(weft_sum_all(y1));
+    cr_assert(!weft_rnn_trace(r, 0, false).dh);
+    weft_tensor *dx, *loss = weft_sum_all(y2);
+    weft_gradients_recorded(loss, &two, 1, &dx);
+    cr_assert(!weft_rnn_trace(r, 0, false).dh);
+    weft_gradients(loss, &two, 1, &dx);
+    weft_rnn_traced t = weft_rnn_trace(r, 0, false);
+    OK(w);
+    same_bits("gate", numbers(before.gate[0]), gate, 12);
+    same_bits("gate", numbers(t.gate[0]), gate, 12);
+    cr_assert(weft_size(t.dh, 1) == 3 && numbers(t.dh)[11] == 1);
+    weft_clear(w);
 }
 
 CPU_TEST(trace, invalid_requests_are_refused)

@@ -2,9 +2,8 @@
 # test_bench.sh    runs every case of weft_bench at small sizes and checks its counts. The table and chart programs must detect planted errors in
 # measurements. With torch in WEFT_PYTHON or python3, PyTorch must get the same losses and gradients. B is the build.
 set -u
-root=$(realpath "$(dirname "$0")/../..")
-bench=$(realpath "${B:-build}")/bench/weft_bench
 . "$(dirname "$0")/script.sh"
+bench=$build/bench/weft_bench
 
 tiny() { "$bench" --tiny --quick --runs 1 "$@"; }
 field() { sed -n "s/.*\"$1\": \"\{0,1\}\([^,\"}]*\).*/\1/p" "$2"; }        # NAME FILE: of each row that has it
@@ -37,21 +36,21 @@ for c in net lstm gru attention; do
         done
     done
 done
-check "a layout that a case has not" says 1 'has no layout' "$bench" --tiny --case gemm --layout rows
-check "a layout that nobody has" says 2 '^usage' "$bench" --tiny --layout round
-check "no such case" says 1 '--case: found "nett"' "$bench" --tiny --case nett
-check "no such precision" says 2 '^usage' "$bench" --precision fp8
-check "OpenBLAS's products say so" eval 'WEFT_GEMM=openblas tiny --case gemm >blas && [ "$(field who blas | sort -u | sed "s/.*-//")" = openblas ]'
+check "a layout that a case has not" exits 1 'has no layout' "$bench" --tiny --case gemm --layout rows
+check "a layout that nobody has" exits 2 '^usage' "$bench" --tiny --layout round
+check "no such case" exits 1 '--case: found "nett"' "$bench" --tiny --case nett
+check "no such precision" exits 2 '^usage' "$bench" --precision fp8
+check "rows of OpenBLAS have its name" eval 'WEFT_GEMM=openblas tiny --case gemm >blas && [ "$(field who blas | sort -u | sed "s/.*-//")" = openblas ]'
 
 # ---- a GPU, emulated: a row has the runs after the choice of a kernel, and its name
 if [ -z "${V:-}" ]; then
     emulated() { WEFT_BACKEND_PATH=$(dirname "$bench")/../emu XDG_CACHE_HOME=$dir/$1 tiny --device cuda --case lstm --runs 7 >gpu.rows && field kernel gpu.rows | sort -u | paste -sd' '; }
-    for way in general block cluster; do
-        check "a row of a layer by $way says so" eval "[ \"\$(WEFT_RECUR=$way emulated none)\" = $way ]"
+    for kernel in general block cluster; do
+        check "a row of a layer has the kernel $kernel" eval "[ \"\$(WEFT_RECUR=$kernel emulated none)\" = $kernel ]"
     done
-    for way in block cluster; do
-        check "rows have only the $way kernel if it is the fastest, also of the first program" \
-            eval '[ "$(WEFT_EMU_TIMES="${way}_kernel=1 block_kernel=5 cluster_kernel=5 forward_units=3 backward_units=3" emulated by_$way)" = $way ]'
+    for kernel in block cluster; do
+        check "rows have only the $kernel kernel if it is the fastest, also of the first program" \
+            eval '[ "$(WEFT_EMU_TIMES="${kernel}_kernel=1 block_kernel=5 cluster_kernel=5 forward_units=3 backward_units=3" emulated by_$kernel)" = $kernel ]'
     done
     check "a row of the CPU has no kernel" eval '! grep -q "\"kernel\"" lstm.rows'
 fi
@@ -70,16 +69,16 @@ row() {                                 # WHO LAYOUT MS LOSS NORM [MORE]
 }
 both() { row weft-0-avx2 packed 10 100 10 '"peak_bytes": 5000000'; row torch-2-cpu padded "${1:-40}" "${2:-100.05}" "${3:-10.005}" '"peak_bytes": 20000000'; row torch-2-cpu packed 60 100 10; }
 check "rows are JSON" eval 'cat *.rows | python3 -c "import json, sys; [json.loads(l) for l in sys.stdin]"'
-check "equal work" eval 'both >rows && table --check rows >said && grep -q "2 of 2 pairs" said'
-check "a loss that is 1 % off" eval 'both 40 101 >rows; ! table --check rows >said && grep -q "^not equal: loss 100 and 101 (padded)" said'
-check "a norm that is 1 % off" eval 'both 40 100 9.9 >rows; ! table --check rows >said && grep -q "^not equal: norm 10 and 9.9 (padded)" said'
-check "a loss that is NaN" eval 'both 40 NaN >rows; ! table --check rows >said && grep -q "1 of 2 pairs" said'
+check "equal work" eval 'both >rows && table --check rows >output && grep -q "2 of 2 pairs" output'
+check "a loss that is 1 % off" eval 'both 40 101 >rows; ! table --check rows >output && grep -q "^not equal: loss 100 and 101 (padded)" output'
+check "a norm that is 1 % off" eval 'both 40 100 9.9 >rows; ! table --check rows >output && grep -q "^not equal: norm 10 and 9.9 (padded)" output'
+check "a loss that is NaN" eval 'both 40 NaN >rows; ! table --check rows >output && grep -q "1 of 2 pairs" output'
 check "1 % is within bf16" eval 'both 40 101 | sed s/fp32/bf16/ >rows; table --check rows'
 check "PyTorch's fp32 is compared with tf32, within wider bounds" eval 'both 40 100.5 | sed "/weft/s/fp32/tf32/" >rows; table --check rows && ! { both 40 105 | sed "/weft/s/fp32/tf32/" >rows; table --check rows; }'
 check "nothing to compare" eval 'both | grep weft >rows; ! table --check rows'
 check "another shape is nothing to compare" eval 'both | sed "/torch/s/\"H\": 128/\"H\": 64/" >rows; ! table --check rows'
-check "losses of PyTorch that include padding are not compared" eval 'both 40 7 | sed s/false/true/ >rows; table --check rows >said && grep -q "1 of 1 pairs" said'
-check "nor if it is compiled" eval '{ both 40 7; row torch-2-cpu-compile padded 30 7 7; } | sed s/false/true/ >rows; table --check rows >said && grep -q "1 of 1 pairs" said'
+check "losses of PyTorch that include padding are not compared" eval 'both 40 7 | sed s/false/true/ >rows; table --check rows >output && grep -q "1 of 1 pairs" output'
+check "nor if it is compiled" eval '{ both 40 7; row torch-2-cpu-compile padded 30 7 7; } | sed s/false/true/ >rows; table --check rows >output && grep -q "1 of 1 pairs" output'
 check "OpenBLAS is not ours" eval 'both | sed "s/avx2/avx2-openblas/" >rows; ! table --check rows'
 check "half a line" eval '{ both; both | head -c 100; } >rows; table --check rows 2>err && grep -q "not JSON" err'
 check "each product is compared with the same one" eval 'both 40 100 | sed "s/lstm/gemm/; s/\"train\"/\"dw\"/" >rows; table --check rows && sed "/torch/s/\"dw\"/\"dx\"/" rows >other; ! table --check other'
@@ -91,7 +90,7 @@ check "this machine, its flags, and more" eval 'table --machine rounds=3 | grep 
 check "goals of a GPU" eval 'both | sed "s/-cpu/-cuda/; s/-avx2/-cuda/; s/\"T\": 128/\"T\": 512/" >rows; table --goals rows | grep -q "^goals: 0 of 1 met" && sed "s/\"ms\": 60/\"ms\": 160/" rows >other && table --goals other | grep -q "^goals: 1 of 1 met"'
 check "padded batches have no goal" eval 'sed "s/\"ms\": 40/\"ms\": 11/" other >rows && table --goals rows | grep -q "^goals: 1 of 1 met"'
 check "the sweep's table" eval '{ row weft-0-cuda packed 4 1 1; row weft-0-cuda packed 3 1 1 "\"recur\": \"block\""; } | sed s/lstm/sweep/ >rows; table --sweep rows | grep -Eq "^ +128 +64 .* 3.000 +- +- +block$"'
-check "an unknown option of table.py" says 2 'table.py' python3 "$root/bench/table.py" --no
+check "an unknown option of table.py" exits 2 'table.py' python3 "$root/bench/table.py" --no
 
 # ---- tables and charts
 long() { both "$((40 * $1))" | sed "s/\"lstm\"/\"long\"/; s/\"T\": 128/\"T\": $(($1 * 32))/; s/\"ms\": 10,/\"ms\": $((9 + $1)),/"; }
@@ -110,7 +109,7 @@ check "and the page shows them" eval '[ "$(grep -c "^!\[.*\](.*svg)$" tree/docs/
 check "a curve of each side" eval '[ "$(grep -c " curve\"" tree/docs/per_token.svg)" = 3 ]'
 check "the tree's page matches its results" eval 'rm -r tree && mkdir -p tree && cp -r "$root/docs" "$root/bench" tree && python3 tree/bench/table.py && cmp tree/docs/performance.md "$root/docs/performance.md"'
 check "and the page of growth" eval 'python3 tree/bench/growth.py - "$(ls tree/bench/results/growth-*.json | tail -n 1)" && cmp tree/docs/growth.md "$root/docs/growth.md" && cmp tree/docs/growth.svg "$root/docs/growth.svg"'
-one_step=$(dirname "$bench")/growth/one_step
+one_step=$build/bench/growth/one_step
 check "a program of one step" "$one_step"
 case ${V:-} in '') check "in 20 MB" eval '[ "$("$one_step" peak)" -gt 1000 ] && [ "$("$one_step" peak)" -le 20000 ]' ;; esac
 
@@ -125,23 +124,23 @@ exit "${FAKE_STATUS:-0}"
 END
 chmod +x fake
 compare() { FAKE=$bench WEFT_PYTHON=./fake python3 "$root/bench/compare" --bench "$bench" --tiny --quick --threads 1 --rounds 2 --runs 1 --out compared "$@"; }
-check "compare" eval 'compare --case net,gemm --precision fp32,tf32 >said && grep -q "^equal work: \([0-9]*\) of \1 pairs" said'
+check "compare" eval 'compare --case net,gemm --precision fp32,tf32 >output && grep -q "^equal work: \([0-9]*\) of \1 pairs" output'
 check "has two rounds of both, each case by turns" eval '[ "$(field who compared | sed "s/-.*//" | uniq | tr "\n" " ")" = "weft torch weft torch weft torch weft torch " ] && grep -q "\"round\": 2}" compared'
 check "and OpenBLAS" grep -q -e '-openblas' compared
 check "and begins with the machine" eval 'head -n 1 compared | grep -q "^{\"machine\": .*\"rounds\": \"2\""'
 check "is packing slow? Loss and norm do not depend on it" eval '[ "$(field loss slow_pack.rows | sort -u | wc -l) $(field norm slow_pack.rows | sort -u | wc -l)" = "2 2" ]'
 check "and the chart shows the measured part" eval 'WEFT_PYTHON=/nowhere python3 "$root/bench/compare" --bench "$bench" --quick --runs 1 --rounds 1 --threads 1 --case slow_pack --out slow.jsonl && [ "$(grep -c " curve\"" slow.svg)" = 8 ]'
-check "compare sees other work" eval '! FAKE_SED="s/\"loss\": /\"loss\": 1/" compare --case net >said && grep -q "^not equal" said'
-check "compare sees a peer that fails" eval '! FAKE_STATUS=3 compare --case net >said'
-check "compare sees a case that fails" eval '! compare --case nett >said'
+check "compare sees other work" eval '! FAKE_SED="s/\"loss\": /\"loss\": 1/" compare --case net >output && grep -q "^not equal" output'
+check "compare sees a peer that fails" eval '! FAKE_STATUS=3 compare --case net >output'
+check "compare sees a case that fails" eval '! compare --case nett >output'
 
 # ---- the instruction set that is chosen
 tiers() { python3 "$root/bench/tiers.py" --build "${bench%/bench/weft_bench}" --out tiers.json "$@"; }
 case ${V:-} in
 '') grep -q avx2 /proc/cpuinfo && check "tiers sees a default that is slow" \
-    eval '! tiers --default generic --case net --precision fp32 --turns 0 >said && grep -q "^net, fp32: generic takes [2-9]" said && grep -q "\"lost\": \[\"net" tiers.json' ;;
+    eval '! tiers --default generic --case net --precision fp32 --turns 0 >output && grep -q "^net, fp32: generic takes [2-9]" output && grep -q "\"lost\": \[\"net" tiers.json' ;;
 esac
-check "tiers refuses a case that does not exist" eval '! tiers --case nett 2>said && grep -q -e "--case: found nett; expected net" said'
+check "tiers refuses a case that does not exist" eval '! tiers --case nett 2>output && grep -q -e "--case: found nett; expected net" output'
 
 # ---- PyTorch itself
 torch=
@@ -150,7 +149,7 @@ if [ -n "$torch" ] && [ -z "${V:-}" ]; then
     every=$(echo "$cases" | tr ' ' '\n' | grep -Ev '^(pack|sweep)$' | paste -sd,)
     peer() { OMP_NUM_THREADS=1 "$torch" "$root/bench/peers/torch_bench.py" --tiny --quick --threads 1 --runs 1 "$@"; }
     check "PyTorch runs every case" eval 'peer --case "$every" --peak >theirs'
-    check "and every way, but attention nested where that does not run" eval '! grep "\"error\"" theirs | grep -v nested'
+    check "and every variant, except attention nested where that does not run" eval '! grep "\"error\"" theirs | grep -v nested'
     check "and gets the same results in all of them" eval '{ tiny --case "$every" --threads 1; cat theirs; } >all && table --check all'
     check "and reports the memory of a step" grep -q '"peak_bytes": [1-9]' theirs
     check "and has bf16" eval '{ tiny --case lstm,gemm --threads 1 --precision bf16; peer --case lstm,gemm --precision bf16; } >all && table --check all'

@@ -1,10 +1,8 @@
 #!/usr/bin/env bash
 # test_corpora.sh    tests corpora by name: exact lengths of generated ones, counts of installed packages, and refused names. B is the build.
 set -u
-weft=$(realpath "${B:-build}")/weft
 . "$(dirname "$0")/script.sh"
 
-is() { [ "$1" = "$2" ] || { echo "is $1"; echo "expected $2"; return 1; }; }
 lengths() { "$weft" corpora "$1" | xargs; }
 rows() { "$weft" plan --corpus "$1" "$2" | awk 'NR == 2 { print $3 }'; }
 counted() { "$weft" corpora "$1" | awk '{ n++; s += $1; q += $1 * $1 } END { m = s / n; printf "%d %d %.4f %.4f", n, s, m, sqrt(q / n - m * m) }'; }
@@ -25,11 +23,11 @@ check "10 are enough" is "$(rows ff-worst best_fit_decreasing:capacity=101)" 10
 check "first fit decreasing makes 11 m rows of its worst" is "$(rows ffd-worst:100,n=300 first_fit_decreasing:capacity=100)" 110
 check "9 m are enough" is "$(rows ffd-worst:100,n=300 column_generation:capacity=100)" 90
 check "no two halves share a row" is "$(rows half:64,n=50 best_fit_decreasing:capacity=64)" 50
-check "a sequence above the capacity is refused" says 1 'sequence 1 has 9 tokens' "$weft" plan --corpus above:8,n=3 first_fit:capacity=8
+check "a sequence above the capacity is refused" exits 1 'sequence 1 has 9 tokens' "$weft" plan --corpus above:8,n=3 first_fit:capacity=8
 check "no sequence at all has a plan" is "$(rows uniform:1:5,n=0 first_fit:capacity=9)" 0
 check "the same seed, the same lengths" is "$(lengths uniform:1:9,seed=4)" "$(lengths uniform:1:9,seed=4)"
 check "another seed, others" eval '[ "$(lengths uniform:1:9,seed=4)" != "$(lengths uniform:1:9,seed=5)" ]'
-check "of n=3000 unless it is said" is "$("$weft" corpora geometric:.1 | wc -l)" 3000
+check "n is 3000 by default" is "$("$weft" corpora geometric:.1 | wc -l)" 3000
 check "uniform from 1 to 4, all of them" is "$("$weft" corpora uniform:1:4,n=4000 | sort -n | uniq -c | awk '$1 > 880 && $1 < 1120 { print $2 }' | xargs)" "1 2 3 4"
 check "geometric: the mean is 1 / p" near "$(counted geometric:.1,n=100000 | cut -d' ' -f3)" 10 .15
 check "geometric with probability 1" is "$(lengths geometric:1,n=3)" "1 1 1"
@@ -41,30 +39,30 @@ printf '3 1\n2' >lengths
 printf '3 1\n2 two' >word
 check "a file" is "$(lengths file:lengths)" "3 1 2"
 check "a file as a corpus gives the same plan" is "$("$weft" plan --corpus file:lengths order:count=2)" "$("$weft" plan lengths order:count=2)"
-check "a word in it" says 1 'word:2: "two" is not a length' "$weft" corpora file:word
-check "no file" says 1 'gone: No such file' "$weft" corpora file:gone
-check "no path" says 1 'found no path; expected file:PATH' "$weft" corpora file:
+check "a word in it" exits 1 'word:2: "two" is not a length' "$weft" corpora file:word
+check "no file" exits 1 'gone: No such file' "$weft" corpora file:gone
+check "no path" exits 1 'found no path; expected file:PATH' "$weft" corpora file:
 
 # ---- errors
-check "no such corpus, the nearest named" says 1 '"fortunes" is near' "$weft" corpora fortune
-check "none is near" says 1 'expected cmudict' "$weft" corpora xyzzyplugh
-check "the same of weft plan" says 1 '"words" is near' "$weft" plan --corpus wrods order:count=2
-check "a number is missing" says 1 'found too few numbers; expected lognormal:MU:SIGMA' "$weft" corpora lognormal:3
-check "a number too many" says 1 'a number too many' "$weft" corpora uniform:1:5:6
-check "a word for a number" says 1 'a word instead of a number' "$weft" corpora uniform:1:five
-check "least above most" says 1 'LEAST <= MOST' "$weft" corpora uniform:5:1
-check "a negative n" says 1 'an n outside 0' "$weft" corpora uniform:1:5,n=-1
-check "an n too large" says 1 'an n outside 0' "$weft" corpora uniform:1:5,n=9999999999
-check "no such key" says 1 'another key than n and seed' "$weft" corpora uniform:1:5,m=3
-check "a probability of 0" says 1 '0 < P <= 1' "$weft" corpora geometric:0
-check "not a number" says 1 'MU <= 20' "$weft" corpora lognormal:nan:1
-check "a length that no int32 holds" says 1 'expected whole numbers' "$weft" corpora uniform:1:3000000000
-check "a capacity that has no quarter" says 1 'a multiple of 4' "$weft" corpora ffd-worst:50
-check "an n that has no thirtieth" says 1 'expected n as a multiple of 30' "$weft" corpora ffd-worst:100,n=31
-check "keys for what is read" says 1 'extra text at the end' "$weft" corpora words,n=3
-check "two corpora" says 2 'found "unicode"; expected at most one name; see weft corpora --help$' "$weft" corpora words unicode
-check "no such option" says 2 'unknown option --nmes; --names is near; see weft corpora --help$' "$weft" corpora --nmes
-if [ -w /dev/full ]; then check "a full disk is told" says 1 'cannot write stdout' eval '"$weft" corpora equal:1 >/dev/full'; fi
+check "no such corpus, the nearest named" exits 1 '"fortunes" is near' "$weft" corpora fortune
+check "none is near" exits 1 'expected cmudict' "$weft" corpora xyzzyplugh
+check "the same of weft plan" exits 1 '"words" is near' "$weft" plan --corpus wrods order:count=2
+check "a number is missing" exits 1 'found too few numbers; expected lognormal:MU:SIGMA' "$weft" corpora lognormal:3
+check "a number too many" exits 1 'a number too many' "$weft" corpora uniform:1:5:6
+check "a word for a number" exits 1 'a word instead of a number' "$weft" corpora uniform:1:five
+check "least above most" exits 1 'LEAST <= MOST' "$weft" corpora uniform:5:1
+check "a negative n" exits 1 'an n outside 0' "$weft" corpora uniform:1:5,n=-1
+check "an n too large" exits 1 'an n outside 0' "$weft" corpora uniform:1:5,n=9999999999
+check "no such key" exits 1 'another key than n and seed' "$weft" corpora uniform:1:5,m=3
+check "a probability of 0" exits 1 '0 < P <= 1' "$weft" corpora geometric:0
+check "not a number" exits 1 'MU <= 20' "$weft" corpora lognormal:nan:1
+check "a length that no int32 holds" exits 1 'expected whole numbers' "$weft" corpora uniform:1:3000000000
+check "a capacity that has no quarter" exits 1 'a multiple of 4' "$weft" corpora ffd-worst:50
+check "an n that has no thirtieth" exits 1 'expected n as a multiple of 30' "$weft" corpora ffd-worst:100,n=31
+check "keys for what is read" exits 1 'extra text at the end' "$weft" corpora words,n=3
+check "two corpora" exits 2 'found "unicode"; expected at most one name; see weft corpora --help$' "$weft" corpora words unicode
+check "no such option" exits 2 'unknown option --nmes; --names is near; see weft corpora --help$' "$weft" corpora --nmes
+if [ -w /dev/full ]; then check "a full disk is reported" exits 1 'cannot write stdout' eval '"$weft" corpora equal:1 >/dev/full'; fi
 
 # ---- packages: n, tokens, mean and deviation, counted by another program
 "$weft" corpora >list || { echo "not so: weft corpora lists"; exit 1; }

@@ -2,8 +2,6 @@
 # test_cpp.sh    the public headers, examples/net.cpp and tests/api/cpp17.cpp under each C++ compiler that is here, without a warning; the program runs. A
 # header and a library that disagree about weft_real do not link, and dlsym finds weft_open. B is the build.
 set -u
-root=$(realpath "$(dirname "$0")/../..")
-build=$(realpath "${B:-build}")
 . "$(dirname "$0")/script.sh"
 sanitize=; case ${V:-} in asan|dasan) sanitize=-fsanitize=address,undefined ;; esac
 real= other=-DWEFT_DOUBLE missing=weft_open_f64; case ${V:-} in double|dasan) real=-DWEFT_DOUBLE other= missing=weft_open_f32 ;; esac
@@ -20,7 +18,7 @@ for cxx in $compilers; do
     tried=$((tried + 1))
     # shellcheck disable=SC2086
     check "$cxx takes the program" "$cxx" -std=c++17 $warn $sanitize $real -I"$root" -o "program.$cxx" "$root/tests/api/cpp17.cpp" "$build/libweft.a" $libraries
-    check "what $cxx has made runs" says 0 'checks in C++ hold' "./program.$cxx"
+    check "what $cxx has made runs" exits 0 'checks in C++ hold' "./program.$cxx"
     # shellcheck disable=SC2086
     check "$cxx takes the README's network in C++" "$cxx" -std=c++17 $warn $sanitize $real -I"$root" -o "net.$cxx" "$root/examples/net.cpp" "$build/libweft.a" $libraries
     check "which has the losses of the README" same_losses "./net.$cxx"
@@ -62,7 +60,7 @@ check "a program with the archive" links "$real" "$build/libweft.a"
 check "a program with the shared library" links "$real" -L"$build" -lweft
 check "a member of that name is no trouble" eval 'echo "#include \"weft.h\"
 struct door { int weft_open; }; int is(struct door d) { return d.weft_open; }" >member.c && ${CC:-cc} -std=c11 -I"$root" -fsyntax-only member.c'
-disagrees() { ! links "$@" 2>said && grep -q "undefined reference.*$missing\|undefined symbol.*$missing" said; }
+disagrees() { ! links "$@" 2>output && grep -q "undefined reference.*$missing\|undefined symbol.*$missing" output; }
 check "a header that disagrees with the archive does not link" disagrees "$other" "$build/libweft.a"
 check "nor one that disagrees with the shared library" disagrees "$other" -L"$build" -lweft
 if [ -z "$sanitize" ]; then

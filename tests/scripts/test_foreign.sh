@@ -2,7 +2,6 @@
 # test_foreign.sh    tests that weft loads libweft_cuda.so only from the library's folder, its subfolder weft/, or an absolute path. A parent
 # folder, the working directory and argv[0] cannot supply another, and neither can the environment of a setuid program.
 set -u
-tree=$(realpath "$(dirname "$0")/../..") build=$(realpath "${B:-build}")
 . "$(dirname "$0")/script.sh"
 unset WEFT_BACKEND_PATH WEFT_GEMM WEFT_DEVICE WEFT_LOG
 
@@ -33,15 +32,15 @@ plugin=libweft_cuda.so
 case ${V:-} in double|dasan) flags="$flags -DWEFT_DOUBLE" plugin=libweft_cuda_f64.so ;; esac
 mkdir driver                            # a driver that reports a GPU; without it no plug-in is opened
 libraries="$(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread -Wl,--disable-new-dtags,-rpath,$dir/driver"
-compile() { ${CC:-cc} -std=c11 $flags -I"$tree" -o "$@" $libraries; }
+compile() { ${CC:-cc} -std=c11 $flags -I"$root" -o "$@" $libraries; }
 check "a foreign library" ${CC:-cc} -shared -fPIC -o foreign.so foreign.c
 check "a driver" ${CC:-cc} -shared -fPIC -o driver/libcuda.so.1 driver.c
 check "a program with the archive" compile archive opens.c "$build/libweft.a"
 check "a program with the shared library" compile shared opens.c -L"$build" -lweft
 
 place() { mkdir -p "$(dirname "$1")" && cp "$dir/foreign.so" "$1"; }         # FILE
-runs() { "$@" >said 2>&1; grep -q 'foreign code runs' said && grep -q '^as ' said; }
-stays_out() { "$@" >said 2>&1; ! grep -q 'foreign code runs' said && grep -q '^as ' said; }
+runs() { "$@" >output 2>&1; grep -q 'foreign code runs' output && grep -q '^as ' output; }
+stays_out() { "$@" >output 2>&1; ! grep -q 'foreign code runs' output && grep -q '^as ' output; }
 as_if() { (exec -a "$1" "${@:2}"); }                                         # ARGV0 COMMAND...
 here() { (cd "$1" && "${@:2}"); }                                            # FOLDER COMMAND...
 
@@ -57,16 +56,16 @@ check "not from a folder that argv[0] names" stays_out as_if "$dir/elsewhere/sub
 check "nor from one that it names by halves" stays_out as_if sub/x a/sub/opens "$dir/elsewhere"
 check "not by the loader's search" stays_out env LD_LIBRARY_PATH="$dir/elsewhere" a/sub/opens
 check "not by a relative path" stays_out env WEFT_BACKEND_PATH=elsewhere a/sub/opens
-check "which is an error" says 0 'WEFT_BACKEND_PATH=elsewhere: expected an absolute path' env WEFT_BACKEND_PATH=elsewhere a/sub/opens . cuda
+check "which is an error" exits 0 'WEFT_BACKEND_PATH=elsewhere: expected an absolute path' env WEFT_BACKEND_PATH=elsewhere a/sub/opens . cuda
 check "no relative product either" stays_out env WEFT_GEMM=elsewhere/$plugin a/sub/opens
 check "nor one by its name alone" stays_out env WEFT_GEMM=$plugin LD_LIBRARY_PATH="$dir/elsewhere" a/sub/opens
-check "which is an error, too" says 0 "WEFT_GEMM=$plugin: expected own, openblas or an absolute path" env WEFT_GEMM=$plugin a/sub/opens
-check "the log says where it looked" says 0 "there is no $plugin in $dir/a/sub and $dir/a/sub/weft; WEFT_BACKEND_PATH" env WEFT_LOG=1 a/sub/opens
-check "and so does who insists" says 0 "there is no $plugin in $dir/a/sub and" a/sub/opens . cuda
-check "without a log no word" says 0 '^as [0-9]* on [a-z0-9-]*: $' a/sub/opens
+check "which is an error, too" exits 0 "WEFT_GEMM=$plugin: expected own, openblas or an absolute path" env WEFT_GEMM=$plugin a/sub/opens
+check "the log lists the folders" exits 0 "there is no $plugin in $dir/a/sub and $dir/a/sub/weft; WEFT_BACKEND_PATH" env WEFT_LOG=1 a/sub/opens
+check "and so does the error with WEFT_CUDA" exits 0 "there is no $plugin in $dir/a/sub and" a/sub/opens . cuda
+check "without a log no message" exits 0 '^as [0-9]* on [a-z0-9-]*: $' a/sub/opens
 check "by an absolute path" runs env WEFT_BACKEND_PATH="$dir/elsewhere" a/sub/opens
 check "a product by an absolute path" runs env WEFT_GEMM="$dir/elsewhere/$plugin" a/sub/opens
-check "a library that is not a back end" says 0 "$plugin has no weft_backend_open_v1" env WEFT_BACKEND_PATH="$dir/elsewhere" a/sub/opens . cuda
+check "a library that is not a back end" exits 0 "$plugin has no weft_backend_open_v1" env WEFT_BACKEND_PATH="$dir/elsewhere" a/sub/opens . cuda
 place a/sub/$plugin
 check "from its own folder" runs a/sub/opens
 ln -s a/sub/opens link
@@ -94,7 +93,7 @@ if [ -z "$flags" ] && [ "$(id -u)" = 0 ] && chmod -R a+rX "$others" && chmod 475
     check "setuid: WEFT_GEMM is ignored" stays_out nobody env WEFT_GEMM="$others/libfree.so" "$others/opens"
     check "setuid: WEFT_BACKEND_PATH is ignored" stays_out nobody env WEFT_BACKEND_PATH="$others/evil" "$others/opens"
     check "setuid: argv[0] is ignored" stays_out nobody bash -c "exec -a $others/evil/x $others/opens"
-    check "setuid: WEFT_THREADS and WEFT_LOG are ignored" says 0 '^as 0 on [a-z0-9-]*: $' nobody env WEFT_THREADS=nonsense WEFT_LOG=2 "$others/opens"
+    check "setuid: WEFT_THREADS and WEFT_LOG are ignored" exits 0 '^as 0 on [a-z0-9-]*: $' nobody env WEFT_THREADS=nonsense WEFT_LOG=2 "$others/opens"
     chmod 755 "$others/opens"
     check "without it they count" runs nobody env WEFT_BACKEND_PATH="$others/evil" "$others/opens"
 else

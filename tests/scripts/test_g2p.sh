@@ -7,27 +7,21 @@ kills=$(how_often 5 2)
 
 { language 700; printf '%s\n' '("Mixed" n (((m ih k s t) 1)))' '("no-word" n (((n ow) 1)))' ''; } >dict
 run=("$g2p" --data dict --hidden 16 --embed 8 --batch 8 --epochs 2 --warmup 20 --every 7 --threads 2)
-equal() { cmp whole.h5 "$1"; }
 last_line() { tail -n 1 "$1" | grep -Eq '^g2p: PER [0-9]+\.[0-9]{2} % WER [0-9]+\.[0-9]{2} % on [0-9]+ words, [0-9]+ k parameters, [0-9]+ s$'; }
 errors() { tail -n 1 "$1" | sed 's/, [0-9]* s$//'; }               # the last line without its seconds
 
 # ---- an undisturbed run, twice
 mkdir pictures
-start=$EPOCHREALTIME
-check "it trains" "${run[@]}" --out whole.h5 --log log --pictures pictures
-took=$(echo "$EPOCHREALTIME $start" | awk '{ print $1 - $2 }')
+check "it trains" timed "${run[@]}" --out whole.h5 --log log --pictures pictures
 cp out first
 check "the last line" last_line first
 check "a dev error each epoch" eval '[ "$(grep -c "dev PER" first)" = 2 ] && [ "$(grep -c dev_per log)" = 2 ]'
 check "words read aloud" grep -q "words it never saw" first
 check "JSON lines" eval '[ -s log ] && ! grep -vq "^{.*}$" log'
 for p in curve attention batch; do check "$p.svg" eval "[ -s pictures/$p.svg ] && tail -n 1 pictures/$p.svg | grep -q '^</svg>$'"; done
-check "again" "${run[@]}" --out again.h5
-check "again the same bytes" equal again.h5
-check "another seed" "${run[@]}" --out seed.h5 --seed 2
-check "another file" eval '! equal seed.h5'
-check "one thread" "${run[@]}" --out one.h5 --threads 1
-check "the same bytes with one thread" equal one.h5
+check "again the same bytes" makes again.h5 whole.h5 "${run[@]}" --out again.h5
+check "other bytes with another seed" eval '"${run[@]}" --out seed.h5 --seed 2 && ! cmp -s whole.h5 seed.h5'
+check "the same bytes with one thread" makes one.h5 whole.h5 "${run[@]}" --out one.h5 --threads 1
 
 # ---- a saved file
 check "--test" eval '"$g2p" --test whole.h5 >t && last_line t && [ "$(errors t)" = "$(errors first)" ]'
@@ -35,72 +29,46 @@ check "--test with the dictionary" eval '"$g2p" --test whole.h5 --data dict >t &
 check "--test --beam" eval '"$g2p" --test whole.h5 --beam 3 >t && last_line t'
 check "--say" eval '"$g2p" --say whole.h5 BaDe cice >t && grep -Eq "^  bade  +[a-z ]+$" t && [ "$(wc -l <t)" = 2 ]'
 check "--say --beam" eval '"$g2p" --say whole.h5 --beam 4 bade >t && grep -Eq "^  bade  +[a-z ]+$" t'
-check "a resumed run that was complete" "${run[@]}" --out again.h5 --resume
-check "changes nothing" equal again.h5
+check "a resumed run that was complete, the same bytes" makes again.h5 whole.h5 "${run[@]}" --out again.h5 --resume
 
 # ---- stopped by Ctrl-C, killed at any moment
-interrupted() {                         # SIGNAL FILE COMMAND...: sends the signal after the first save of FILE; returns the exit status.
-    local signal=$1 file=$2 rc=0 pid; shift 2         # A run that ended before the signal is repeated.
-    for _ in 1 2 3 4 5; do
-        rm -f "$file"
-        "$@" >said 2>&1 & pid=$!
-        until [ -e "$file" ] || ! kill -0 $pid 2>/dev/null; do sleep .01; done
-        kill -"$signal" $pid 2>/dev/null; wait $pid; rc=$?
-        [ $rc = 0 ] || break
-    done
-    return $rc
-}
 for signal in INT TERM; do
-    interrupted $signal stopped.h5 "${run[@]}" --out stopped.h5; rc=$?
-    check "$signal is obeyed" eval "[ $rc = $((128 + $(kill -l $signal))) ] && grep -q 'stopped and saved after update' said && grep -q -e '--resume' said"
-    check "and it resumes" "${run[@]}" --out stopped.h5 --resume
-    check "with the same errors" eval "[ '$(errors out)' = '$(errors first)' ]"
-    check "to the same bytes" equal stopped.h5
+    check "$signal is obeyed" obeys $signal stopped.h5 "${run[@]}" --out stopped.h5
+    check "and it resumes to the same bytes" makes stopped.h5 whole.h5 "${run[@]}" --out stopped.h5 --resume
+    check "with the same errors" is "$(errors out)" "$(errors first)"
 done
-for ((k = 0; k < kills; k++)); do
-    rm -f killed.h5
-    resume=
-    while :; do
-        "${run[@]}" --out killed.h5 $resume >/dev/null 2>&1 & pid=$!
-        sleep "$(echo "$took $RANDOM" | awk '{ print $1 * $2 / 32768 }')"
-        kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null
-        resume=--resume
-        [ $((RANDOM % 2)) = 0 ] || break
-    done
-    "${run[@]}" --out killed.h5 --resume >said 2>&1
-    check "killed and resumed to the same bytes" equal killed.h5
-done
+for ((k = 0; k < kills; k++)); do check "killed and resumed to the same bytes" killed_and_resumed KILL whole.h5 "${run[@]}"; done
 check "a run that saves once more" "${run[@]}" --out killed.h5 --resume
 check "nothing is left beside the files" eval '! ls -A | grep -q tmp'
 
 # ---- complaints
-check "no arguments" says 2 'expected --data DICT' "$g2p"
-check "an unknown option" says 2 'unrecognized option' "$g2p" --nonsense
-check "no number" says 2 'hidden: found "1.5"; expected a whole number' "$g2p" --data dict --hidden 1.5
-check "out of range" says 2 'dropout: found "2"; expected a number from 0' "$g2p" --data dict --dropout 2
-check "a device that is none" says 2 'device: found "abacus"; expected cpu, cuda or best' "$g2p" --data dict --device abacus
-check "two things at once" says 2 'expected only one of --test, --say' "$g2p" --test whole.h5 --say whole.h5 word
-check "no words" says 2 'say: found no words' "$g2p" --say whole.h5
+check "no arguments" exits 2 'expected --data DICT' "$g2p"
+check "an unknown option" exits 2 'unrecognized option' "$g2p" --nonsense
+check "no number" exits 2 'hidden: found "1.5"; expected a whole number' "$g2p" --data dict --hidden 1.5
+check "out of range" exits 2 'dropout: found "2"; expected a number from 0' "$g2p" --data dict --dropout 2
+check "a device that is none" exits 2 'device: found "abacus"; expected cpu, cuda or best' "$g2p" --data dict --device abacus
+check "two things at once" exits 2 'expected only one of --test, --say' "$g2p" --test whole.h5 --say whole.h5 word
+check "no words" exits 2 'say: found no words' "$g2p" --say whole.h5
 printf "A  AH0\nABLE  EY1 B AH0 L\n" >cmudict
-check "the form of cmudict" says 1 "a line as in festlex" "$g2p" --data cmudict
-check "an apostrophe" says 2 'leave other characters out' "$g2p" --say whole.h5 "don't"
-check "a word that is none" says 2 'found "na1ve"; expected a word' "$g2p" --say whole.h5 na1ve
-check "a word of nothing" says 2 'found ""; expected a word' "$g2p" --say whole.h5 ''
-check "no folder for pictures" says 1 '/no/such: No such file' "${run[@]}" --out pictures.h5 --pictures /no/such
+check "the form of cmudict" exits 1 "a line as in festlex" "$g2p" --data cmudict
+check "an apostrophe" exits 2 'leave other characters out' "$g2p" --say whole.h5 "don't"
+check "a word that is none" exits 2 'found "na1ve"; expected a word' "$g2p" --say whole.h5 na1ve
+check "a word of nothing" exits 2 'found ""; expected a word' "$g2p" --say whole.h5 ''
+check "no folder for pictures" exits 1 '/no/such: No such file' "${run[@]}" --out pictures.h5 --pictures /no/such
 check "and did not train" eval '! [ -e pictures.h5 ]'
-check "a missing file" says 1 'nowhere.h5' "$g2p" --test nowhere.h5
-check "another file" says 1 'dict' "$g2p" --say dict word
-check "no dictionary" says 1 'nodict: cannot be read: No such' "$g2p" --data nodict
-check "a folder" says 1 'cannot be read: Is a directory' "$g2p" --data .
-check "an empty dictionary" says 1 '0 words' "$g2p" --data /dev/null
+check "a missing file" exits 1 'nowhere.h5' "$g2p" --test nowhere.h5
+check "another file" exits 1 'dict' "$g2p" --say dict word
+check "no dictionary" exits 1 'nodict: cannot be read: No such' "$g2p" --data nodict
+check "a folder" exits 1 'cannot be read: Is a directory' "$g2p" --data .
+check "an empty dictionary" exits 1 '0 words' "$g2p" --data /dev/null
 for bad in '("a" n (((b) 1))' '("a" n (((b) 1))) x' '("a n (((b) 1)))' 'a n (((b) 1))' '("a" n ())' '("a" n (((b c) 1)' '("a" n (((muchtoolong) 1)))' '("" n (((b) 1)))'; do
     { head -n 30 dict; printf '%s\n' "$bad"; } >baddict
-    check "a bad line" says 1 '^g2p: baddict:31: ' "$g2p" --data baddict --out bad.h5
+    check "a bad line" exits 1 '^g2p: baddict:31: ' "$g2p" --data baddict --out bad.h5
 done
-check "a place that cannot be written" says 1 '/nowhere/x.h5: cannot be written' "${run[@]}" --out /nowhere/x.h5
-check "another setting" says 2 'hidden: found 17; expected 16, as whole.h5 was begun' "${run[@]}" --out whole.h5 --resume --hidden 17
+check "a place that cannot be written" exits 1 '/nowhere/x.h5: cannot be written' "${run[@]}" --out /nowhere/x.h5
+check "another setting" exits 2 'hidden: found 17; expected 16, as whole.h5 was begun' "${run[@]}" --out whole.h5 --resume --hidden 17
 { cat dict; echo '("zzz" n (((z) 1)))'; } >other
-check "another dictionary" says 1 'begun with another dictionary' "$g2p" --data other --out whole.h5 --resume
-check "none of these changed the file" equal again.h5
+check "another dictionary" exits 1 'begun with another dictionary' "$g2p" --data other --out whole.h5 --resume
+check "none of these changed the file" cmp whole.h5 again.h5
 
 finish g2p

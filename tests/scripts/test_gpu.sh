@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # test_gpu.sh    the logic of tests/gpu_first.sh, with stubs for all programs: steps that run, errors that stop it, steps that are skipped.
 set -u
-root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
 
 mkdir -p at/bin at/tests stubs
@@ -28,22 +27,22 @@ first() { : >"$CALLS"; rm -rf results; bash "$root/tests/gpu_first.sh" results "
 runs() { grep -q -e "$1" "$CALLS"; }
 
 if ! command -v python3 >/dev/null; then finish "the scripts for a GPU (no python3)"; exit; fi
-check "usage" says 2 '^usage: gpu_first.sh' bash "$root/tests/gpu_first.sh" out twice
+check "usage" exits 2 '^usage: gpu_first.sh' bash "$root/tests/gpu_first.sh" out twice
 check "right" first right
-check "each way is tested" eval 'for way in general block cluster; do runs "^test_rnn $way ref cuda .*--filter @(recur)/\*" || { echo $way; false; }; done'
+check "each kernel is tested" eval 'for kernel in general block cluster; do runs "^test_rnn $kernel ref cuda .*--filter @(recur)/\*" || { echo $kernel; false; }; done'
 filters() { (cd "$root" && . tests/gpu_units.sh && for u in $gpu_units; do filter_of "$u" ""; done); }
 check "every unit is tested" eval 'for f in $(filters); do grep -qF -e "--filter ${f%\*}" "$CALLS" || { echo "not $f"; false; }; done'
 check "the table has a line for each" eval '[ "$(grep -c " right " results/table.txt)" = 23 ] && ! grep -qE "FAIL|LATE" results/table.txt'
 check "the micro benchmark's rows are kept" grep -q '"micro"' results/times.jsonl
 check "memcheck runs" runs '^compute-sanitizer cluster --tool memcheck'
 check "fast" first fast
-check "each way is timed" eval 'for way in general block cluster; do runs "^weft_bench $way" || { echo $way; false; }; done'
+check "each kernel is timed" eval 'for kernel in general block cluster; do runs "^weft_bench $kernel" || { echo $kernel; false; }; done'
 check "PyTorch is timed" eval 'runs "^torch .*--tf32" && runs "^torch .*--compile"'
 check "a library that does not load stops all" eval '! STUB_WEFT=1 first right && ! runs "^weft_bench"'
 check "a wrong training step stops all" eval '! STUB_LOSS=1.001 first right && ! runs "^test_"'
 check "a loss that is NaN stops all" eval '! STUB_LOSS=NaN first right && ! runs "^test_"'
-check "a way that is wrong" eval '! STUB_WRONG=cluster first right && grep -Eq "^recur_cluster +FAIL" results/table.txt && grep -q "| Assertion: expected 1" results/table.txt'
+check "a wrong kernel fails" eval '! STUB_WRONG=cluster first right && grep -Eq "^recur_cluster +FAIL" results/table.txt && grep -q "| Assertion: expected 1" results/table.txt'
 check "is not timed" eval 'first fast && runs "^weft_bench block" && ! runs "^weft_bench cluster"'
-check "a way that hangs is stopped when the call is over" eval '! STUB_HANGS=block LIMIT=7 first right && grep -Eq "^recur_block +LATE" results/table.txt'
+check "a kernel that hangs is stopped at the limit" eval '! STUB_HANGS=block LIMIT=7 first right && grep -Eq "^recur_block +LATE" results/table.txt'
 check "and the others are still tested" grep -Eq '^golden_cluster +right' results/table.txt
 finish "the scripts for a GPU"

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # test_lab.sh    tests weft lab: a page and its times from small data, interruption, the time limit, external planners, bad input. B is the build.
 set -u
-weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
 
 export XDG_CACHE_HOME=$PWD/cache
@@ -9,11 +8,10 @@ small=(lab --quick --corpus uniform:1:30,n=120 --hidden=8 --update=100)
 run() { "$weft" "${small[@]}" "$@"; }
 lines() { grep -F "\"experiment\": \"$2\"" "$1-times.jsonl" | grep -F "\"planner\": \"$3"; }
 values() { sed "s/.*\"$1\": \([^,}]*\).*/\1/"; }          # of a member, a line each
-is() { [ "$1" = "$2" ] || { echo "is $1"; echo "expected $2"; return 1; }; }
 near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a - b < 1e-4 && b - a < 1e-4) }' || { echo "$1 is far from $2"; return 1; }; }
 below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }' || { echo "$1 is not below $2"; return 1; }; }
 
-check "a page and its times" says 0 '' run --planner random:count=8 --planner chunk:capacity=16,rows=4 --planner chunk:capacity=16,rows=1,carry=yes \
+check "a page and its times" exits 0 '' run --planner random:count=8 --planner chunk:capacity=16,rows=4 --planner chunk:capacity=16,rows=1,carry=yes \
     --planner sorted:count=8 --planner refill:slots=1 --out a.html
 check "a page that is whole" eval 'grep -q "</html>" a.html && [ "$(grep -c "random:count=8" a.html)" -ge 1 ]'
 ! command -v xmllint >/dev/null || check "well formed" xmllint --html --noout a.html
@@ -22,8 +20,8 @@ check "what a layer takes, beside what was predicted" is "$(grep -c '"experiment
 check "which is no wonder" eval 'for p in $(grep "\"cost\"" a-times.jsonl | values predicted_ms); do below 0 "$p" && below "$p" 1000 || exit 1; done'
 check "what the layer costs is kept" eval '[ "$(ls cache/weft/costs | wc -l)" = 1 ]'
 check "on the page, too" grep -q 'One layer (lstm of 8 units on' a.html
-check "only what is asked for" eval 'run --planner order:count=8 --only=layouts,cost --out o.html && [ "$(sed "s/^{\"experiment\": \"\([a-z]*\).*/\1/" o-times.jsonl | sort -u | xargs)" = "cost data exactness" ]'
-check "an experiment that is none" says 2 'only: found "cots"; expected layouts' run --planner order:count=8 --only=cots --out o.html
+check "only the requested experiments" eval 'run --planner order:count=8 --only=layouts,cost --out o.html && [ "$(sed "s/^{\"experiment\": \"\([a-z]*\).*/\1/" o-times.jsonl | sort -u | xargs)" = "cost data exactness" ]'
+check "an experiment that is none" exits 2 'only: found "cots"; expected layouts' run --planner order:count=8 --only=cots --out o.html
 check "three rounds of times" is "$(lines a times random | wc -l)" 3
 check "outputs are those of whole sequences" is "$(lines a exactness random | values differ)" 0
 check "padded ones also" is "$(lines a exactness padded | values differ)" 0
@@ -46,13 +44,13 @@ check "a batch above an update has no curve" eval '[ -z "$(lines a learning refi
 run --planner random:count=8 --out b.html >out 2>&1
 same() { lines "$1" learning random | sed 's/"seconds": [^,]*, //'; lines "$1" gradient random; }
 check "repeated numbers are the same" is "$(same b)" "$(same a)"
-check "reported on stderr" says 0 'refill.* no learning curve' run --planner refill:slots=4 --out c.html
+check "reported on stderr" exits 0 'refill.* no learning curve' run --planner refill:slots=4 --out c.html
 
 check "on the page, too" grep -q 'has no curve: found a batch of [0-9]* tokens for updates of 100; expected smaller batches or a larger --update' c.html
 check "why results are missing" eval 'run --planner order:count=8 --seconds=.01 --out late.html 2>err; grep -q "No gradients were computed for this page: the limit of 0.01 s was over; --seconds extends it" late.html'
-check "what is held out is said" is "$(grep -F '"data"' a-times.jsonl | values held_out_sequences)" 6
+check "the number of held-out sequences is listed" is "$(grep -F '"data"' a-times.jsonl | values held_out_sequences)" 6
 if "$weft" corpora fortunes >lengths 2>/dev/null; then
-    check "all fortunes" says 0 'is over' "$weft" lab --corpus fortunes --limit=99999 --seconds=1 --planner order:count=64 --out h.html
+    check "all fortunes" exits 0 'is over' "$weft" lab --corpus fortunes --limit=99999 --seconds=1 --planner order:count=64 --out h.html
     check "the fixed split: every twentieth that is not a repetition" is "$(grep -F '"data"' h-times.jsonl | values held_out_sequences) $(grep -F '"data"' h-times.jsonl | values held_out_tokens)" "757 132073"
 else
     echo "skipped: fortunes: $("$weft" corpora fortunes 2>&1)"
@@ -65,13 +63,13 @@ check "which are reached" below "$(last 'random:count=8"' bits)" 6.1
 check "after less than all tokens" below "$(last 'random:count=8"' tokens)" 15000
 check "padded ones learn the same" near "$(last 'random:count=8 padded' loss)" "$(last 'random:count=8"' loss)"
 check "one seed" is "$(lines t learning random | values seed | sort -u)" 1
-check "the page says when" grep -q 'Seconds of training to 6.1 bits a token' t.html
-check "rows cannot be padded" says 1 'padded streams:slots=8,window=8: found rows of several' run --padded streams:slots=8,window=8 --out u.html
-check "a number that is none" says 2 'lr: found "x"; expected a number above 0' run --planner order:count=8 --lr=x --out u.html
-check "more seeds than there are" says 2 'seeds: found "4"; expected a whole number in 1 .. 3' run --planner order:count=8 --seeds=4 --out u.html
+check "the page lists the seconds" grep -q 'Seconds of training to 6.1 bits a token' t.html
+check "rows cannot be padded" exits 1 'padded streams:slots=8,window=8: found rows of several' run --padded streams:slots=8,window=8 --out u.html
+check "a number that is none" exits 2 'lr: found "x"; expected a number above 0' run --planner order:count=8 --lr=x --out u.html
+check "more seeds than there are" exits 2 'seeds: found "4"; expected a whole number in 1 .. 3' run --planner order:count=8 --seeds=4 --out u.html
 
 # ---- the time, and the user
-check "the time is over: a page of what there is" says 0 'limit of 1 s is over; d.html has the measurements' run --seconds=1 --limit=100000 --corpus geometric:.01,n=9000 --planner random:count=8 --out d.html
+check "the time is over: a page of what there is" exits 0 'limit of 1 s is over; d.html has the measurements' run --seconds=1 --limit=100000 --corpus geometric:.01,n=9000 --planner random:count=8 --out d.html
 check "it is whole" grep -q '</html>' d.html
 "$weft" lab --corpus geometric:.01,n=9000 --limit 9000 --planner random:count=8 --out e.html 2>err.e &
 pid=$!
@@ -87,7 +85,7 @@ if command -v script >/dev/null; then
     TERM=xterm script -qec "$weft lab --quick --corpus geometric:.01,n=9000 --limit 9000 --hidden 16 --seconds 3 --only=times --rounds=64 --planner random:count=8 --out w.html" /dev/null >shown 2>&1
     check "what is being done" grep -q 'times, round 1 of 64: random:count=8' shown
     check "and how much of it is done" grep -qE ' [1-9][0-9]* %  times' shown
-    check "the line makes room for what is said" eval 'tail -n 1 shown | grep -q "$(printf "\r\033\\[K")weft: lab: the time limit of 3 s is over"'
+    check "the progress line is cleared before a message" eval 'tail -n 1 shown | grep -q "$(printf "\r\033\\[K")weft: lab: the time limit of 3 s is over"'
 fi
 
 # ---- an external planner
@@ -109,7 +107,7 @@ static weft_status snake(const int32_t *len, int64_t n, const weft_plan_opts *o,
 const weft_planner snake_planner = { "snake", "-", "back and forth", "", WEFT_PLAN_WHOLE, snake };
 C
 if ${CC:-cc} -shared -fPIC -I"$root" own.c -o own.so 2>cc.log; then
-    check "a planner of others" says 0 '' run --planner ./own.so:snake_planner --out f.html
+    check "a planner of others" exits 0 '' run --planner ./own.so:snake_planner --out f.html
     check "its outputs are exact also" is "$(lines f exactness ./own.so | values differ)" 0
     check "it contaminates nothing" is "$(lines f contamination ./own.so | values differ)" 0
 else
@@ -140,23 +138,23 @@ check "all plans have their row in the page" eval '[ "$(grep -o "<t[dh][^>]*>cut
 check "differences of plans without carried states are counted" below 100 "$(lines i exactness 'cut"' | values differ)"
 check "with it outputs are those of whole sequences" is "$(lines i exactness 'cut and carried' | values differ)" 0
 check "they contaminate nothing" is "$(grep -F '"contamination"' i-times.jsonl | grep '"cut' | values differ | xargs)" "0 0"
-check "a plan of other lengths" says 1 'mine.jsonl:1: ' run --limit=60 --from mine.jsonl --out g.html
+check "a plan of other lengths" exits 1 'mine.jsonl:1: ' run --limit=60 --from mine.jsonl --out g.html
 check "only plans of a file" run --from mine.jsonl --only=layouts --out j.html
-check "a missing file of plans" says 1 'gone.jsonl' run --from gone.jsonl --out g.html
+check "a missing file of plans" exits 1 'gone.jsonl' run --from gone.jsonl --out g.html
 
 # ---- bad input
-check "no such corpus, the nearest named" says 1 '"fortunes" is near' "$weft" lab --corpus fortunse --planner order:count=2 --out g.html
-check "no such planner, the nearest named" says 2 '"random" is near' run --planner rndom:count=8 --out g.html
-check "no sequence" says 1 'found 0 different sequences' "$weft" lab --corpus uniform:1:3,n=0 --planner order:count=2 --out g.html
-check "a word in the file" says 1 'is not a length' "$weft" lab --corpus file:"$root/LICENSE" --planner order:count=2 --out g.html
-check "no planner" says 2 'found no --planner PLANNER' run --out g.html
-check "no corpus" says 2 'found no --corpus NAME' "$weft" lab --planner order:count=2 --out g.html
-check "no page" says 2 'found no --out FILE.html' run --planner order:count=2
-check "no such option" says 2 'unknown option --slow; see weft lab --help$' run --slow
-check "no operand" says 2 'found "order:count=2"; expected options only; give planners with --planner' run order:count=2
-check "a planner is checked before anything runs" says 2 '"order" is near; see' run --planner ordre:count=2 --out g.html
-check "no number" says 2 '--limit: found "many"' run --limit=many
-check "a number that cannot be" says 2 '--hidden: found "0"' run --hidden=0
-check "no folder for the page" says 1 'gone/g-times.jsonl' run --planner order:count=2 --out gone/g.html
+check "no such corpus, the nearest named" exits 1 '"fortunes" is near' "$weft" lab --corpus fortunse --planner order:count=2 --out g.html
+check "no such planner, the nearest named" exits 2 '"random" is near' run --planner rndom:count=8 --out g.html
+check "no sequence" exits 1 'found 0 different sequences' "$weft" lab --corpus uniform:1:3,n=0 --planner order:count=2 --out g.html
+check "a word in the file" exits 1 'is not a length' "$weft" lab --corpus file:"$root/LICENSE" --planner order:count=2 --out g.html
+check "no planner" exits 2 'found no --planner PLANNER' run --out g.html
+check "no corpus" exits 2 'found no --corpus NAME' "$weft" lab --planner order:count=2 --out g.html
+check "no page" exits 2 'found no --out FILE.html' run --planner order:count=2
+check "no such option" exits 2 'unknown option --slow; see weft lab --help$' run --slow
+check "no operand" exits 2 'found "order:count=2"; expected options only; give planners with --planner' run order:count=2
+check "a planner is checked before anything runs" exits 2 '"order" is near; see' run --planner ordre:count=2 --out g.html
+check "no number" exits 2 '--limit: found "many"' run --limit=many
+check "a number that cannot be" exits 2 '--hidden: found "0"' run --hidden=0
+check "no folder for the page" exits 1 'gone/g-times.jsonl' run --planner order:count=2 --out gone/g.html
 check "a refusal leaves no page" eval '[ ! -e g.html ] && [ ! -e g-times.jsonl ]'
 finish "weft lab"

@@ -3,10 +3,9 @@
 # package for students. For all lessons the solutions, starts, wrong answers, numbers and pictures.
 set -u
 case ${V:-} in asan) echo "lessons are of doubles: V=dasan checks them"; exit 0 ;; esac
-root=$(realpath "$(dirname "$0")/../..")
-case ${V:-} in '') library=$(realpath "${B:-build}")/double ;; *) library=$(realpath "$B") ;; esac
 lesson() { B=$library bash "$root/lessons/lesson.sh" "$@"; }
 . "$(dirname "$0")/script.sh"
+library=$build; [ -n "${V:-}" ] || library=$build/double
 check "all lessons" eval '[ "${V:-}" = "" ] || export WEFT_ISA=generic; lesson all >all.out || { cat all.out; false; }'
 [ "${V:-}" != double ] || { finish "the lessons"; exit; }
 
@@ -24,10 +23,10 @@ answer() {                              # NAME CODE: CODE is the body of step
 }
 gets() {                                # NAME VERDICT CODE: the verdict that an answer gets
     answer "$1" "$3"
-    check "$1" says 1 "^lesson 02: $2" lesson run 2 "class/$1/02.c"
+    check "$1" exits 1 "^lesson 02: $2" lesson run 2 "class/$1/02.c"
 }
-check "a right one" says 0 '^lesson 02: right$' lesson run 2 class/right/02.c
-check "its numbers are shown" grep -q 'by hand and by weft: the same' said
+check "a right one" exits 0 '^lesson 02: right$' lesson run 2 class/right/02.c
+check "its numbers are shown" grep -q 'by hand and by weft: the same' output
 check "its picture is drawn" cmp 02.svg "$root/lessons/02_rnn_by_hand/picture.svg"
 gets crash     'it crashes: ' '*(volatile int *)1 = 1;'
 gets abort     'it crashes: signal 6' 'abort();'
@@ -53,16 +52,16 @@ gets leftover  'it starts another process' 'if (!syscall(SYS_fork)) sleep(600); 
 gets daemon    'it starts another process' 'if (!syscall(SYS_fork)) { setsid(); sleep(600); } exit(0);'
 ends_shown='__attribute__((constructor)) static void ends(int n, char **argument) { if (n > 1 && argument[1][0] == 115) _exit(3); }'
 mkdir class/fails && { printf '#include <unistd.h>\n'; cat class/right/02.c; echo "$ends_shown"; } >class/fails/02.c
-check "a right one whose program fails" says 1 '^lesson 02: its program fails: it exits with status 3' lesson run 2 class/fails/02.c
+check "a right one whose program fails" exits 1 '^lesson 02: its program fails: it exits with status 3' lesson run 2 class/fails/02.c
 mkdir class/undefined && { cat class/right/02.c; echo 'static volatile int most = 2147483647; __attribute__((constructor)) static void adds(void) { most++; }'; } >class/undefined/02.c
-check "undefined behaviour" says 1 '^lesson 02: it has undefined behaviour: 02.c:.*signed integer overflow' lesson run 2 class/undefined/02.c
+check "undefined behaviour" exits 1 '^lesson 02: it has undefined behaviour: 02.c:.*signed integer overflow' lesson run 2 class/undefined/02.c
 long_shown='#include <time.h>
 __attribute__((constructor)) static void waits(int n, char **argument) { while (n > 1 && argument[1][0] == 115 && clock() < 3 * CLOCKS_PER_SEC) ; }'
 mkdir class/long && { cat class/right/02.c; echo "$long_shown"; } >class/long/02.c
-check "a right one whose program takes 3 s" says 0 '^lesson 02: right$' lesson run 2 class/long/02.c
+check "a right one whose program takes 3 s" exits 0 '^lesson 02: right$' lesson run 2 class/long/02.c
 gets failshint 'hint: step leaves h at zero' "} $ends_shown void also(void); void also(void) {"
 check "nothing of them runs on" eval '! readlink /proc/[0-9]*/exe 2>/dev/null | grep "^${TMPDIR:-/tmp}/.*/02/program"'
-check "no file of theirs is left here" eval '[ "$(ls)" = "$(printf "%s\n" 02.svg all.out class err out said)" ]'
+check "no file of theirs is left here" eval '[ "$(ls)" = "$(printf "%s\n" 02.svg all.out class err out output)" ]'
 
 # ---- a class of three: one right, one of two, one wrong
 mkdir -p three/{anna,"bo b",cem}
@@ -72,8 +71,8 @@ cp class/claims/02.c "three/bo b/99.c"                  # no such lesson
 sed 's/h\[j\] = tanh(sum);/h[j] = sum;/' class/right/02.c >three/cem/02.c
 cp class/right/02.c three/cem/2.c; cp class/right/02.c three/cem/02.C; cp class/right/02.c three/cem/lesson07.c
 ln -s "$PWD/class/right/02.c" three/cem/03.c
-check "a class is graded" says 0 '^grade: 3 students, 3 answers, 2 right; three/grades.csv$' lesson grade three
-check "a file of another name is reported" grep -qx "cem/lesson07.c is not graded: an answer of lesson 7 is called 07.c" said
+check "a class is graded" exits 0 '^grade: 3 students, 3 answers, 2 right; three/grades.csv$' lesson grade three
+check "a file of another name is reported" grep -qx "cem/lesson07.c is not graded: an answer of lesson 7 is called 07.c" output
 cat >want.csv <<'END'
 student,lesson,right,verdict
 "anna",02,yes,"right"
@@ -86,8 +85,8 @@ student,lesson,right,verdict
 "cem",02,no,"hint: the sum is right, but tanh of it is missing"
 END
 check "its table" cmp three/grades.csv want.csv
-check "no such class" says 2 'gone is not a folder' lesson grade gone
-check "a class without answers" says 0 '^grade: 0 students, 0 answers, 0 right' eval 'mkdir none && lesson grade none'
+check "no such class" exits 2 'gone is not a folder' lesson grade gone
+check "a class without answers" exits 0 '^grade: 0 students, 0 answers, 0 right' eval 'mkdir none && lesson grade none'
 
 # ---- answers that attack the grader: none passes or changes another's grade
 mkdir -p evil/{a,b,c,d,e,f,g,h,i,j,k,l,z}
@@ -126,7 +125,7 @@ evil j "#include \"$PWD/evil/z/02.c\""
 evil k "#pragma GCC system_header
 #include \"$root/lessons/02_rnn_by_hand/solution.c\""
 mkfifo evil/l/p; evil l "#include \"$PWD/evil/l/p\""
-check "attacks are graded" says 0 '^grade: 13 students, 13 answers, 1 right; ' lesson grade evil
+check "attacks are graded" exits 0 '^grade: 13 students, 13 answers, 1 right; ' lesson grade evil
 check "only the right answer is right" eval '[ "$(grep -c ,yes, evil/grades.csv)" = 1 ] && grep -q "^\"z\",02,yes,\"right\"$" evil/grades.csv'
 expect() { check "$1: $2" grep -q "^\"$1\",02,no,\"$2" evil/grades.csv; }
 for student in a b c; do expect $student '\(it exits with status\|hint: \)'; done
@@ -143,28 +142,28 @@ check "no process of theirs is left" eval '! pgrep -f "sleep 611"'
 
 # ---- numbers that contradict expected.txt, though the check passes
 { sed 's/^void run/static void right_run/' class/right/02.c; echo 'void run(const rnn *r, int n, const double *x, double *h) { right_run(r, n, x, h); if (r->H == 2 && r->I == 3) h[0] += 0.01; }'; } >numbers.c
-check "other numbers than expected.txt" says 1 "^lesson 02: the check passes, but the lesson's program does not print this line" lesson run 2 numbers.c
+check "other numbers than expected.txt" exits 1 "^lesson 02: the check passes, but the lesson's program does not print this line" lesson run 2 numbers.c
 { sed 's/h\[j\] = tanh(sum);/h[j] = tanh(sum); printf("unit %d ", j);/; 1a #include <stdio.h>' class/right/02.c; } >debug.c
-check "an answer may print" says 0 '^lesson 02: right$' lesson run 2 debug.c
-check "its output is shown" grep -q '^unit 0 unit 1' said
+check "an answer may print" exits 0 '^lesson 02: right$' lesson run 2 debug.c
+check "its output is shown" grep -q '^unit 0 unit 1' output
 
 # ---- a package for students
-check "a package" says 0 '^lessons without solutions' lesson package package
+check "a package" exits 0 '^lessons without solutions' lesson package package
 check "has no solution, wrong answer or check" eval '! find package -name "solution.c" -o -name "wrong*" -o -name check.c -o -name "hints*" | grep .'
 check "has all that a lesson needs" eval 'for f in lesson.md lesson.h start.c show.c expected.txt picture.svg check.o; do [ "$(ls package/[0-9]*/$f | wc -l)" = 12 ] || { echo $f; false; break; }; done'
 
 # ---- a custom course
-check "a lesson is begun" says 0 'fill in a course/02.c' lesson start 2 "a course"
+check "a lesson is begun" exits 0 'fill in a course/02.c' lesson start 2 "a course"
 check "with the file of the package" cmp "a course/02.c" package/02_rnn_by_hand/start.c
-check "make checks it, and shows the first hint" says 2 'lesson 02: hint: step leaves h at zero' env B="$library" make -C "a course" 02
-check "what is there stays" says 1 'exists already' eval 'echo mine >"a course/02.c"; lesson start 2 "a course"'
+check "make checks it, and shows the first hint" exits 2 'lesson 02: hint: step leaves h at zero' env B="$library" make -C "a course" 02
+check "what is there stays" exits 1 'exists already' eval 'echo mine >"a course/02.c"; lesson start 2 "a course"'
 check "as it is" grep -qx mine "a course/02.c"
 mkdir own && echo 'all: ; echo mine' >own/Makefile
-check "a Makefile of one's own stays" says 1 'has another Makefile' lesson start 2 own
+check "a Makefile of one's own stays" exits 1 'has another Makefile' lesson start 2 own
 check "as it is, and nothing beside it" eval '[ "$(ls own)" = Makefile ] && grep -q mine own/Makefile'
-check "no such lesson" says 2 'there is no lesson 77; there are: ' lesson start 77 x
-check "a word for a lesson" says 2 'there is no lesson two' lesson start two x
-check "no folder" says 1 'a folder is expected' lesson start 2
-check "a missing file" says 2 'gone.c' lesson run 2 gone.c
-check "nothing said" says 2 'lesson.sh start N DIR' lesson
+check "no such lesson" exits 2 'there is no lesson 77; there are: ' lesson start 77 x
+check "a word for a lesson" exits 2 'there is no lesson two' lesson start two x
+check "no folder" exits 1 'a folder is expected' lesson start 2
+check "a missing file" exits 2 'gone.c' lesson run 2 gone.c
+check "no argument" exits 2 'lesson.sh start N DIR' lesson
 finish "the lessons"

@@ -2,9 +2,8 @@
 # test_manual.sh    the manual page and the completion of the command weft: the page names everything that weft --help lists, and the completion
 # offers only words that are valid in their place. B is the build.
 set -u
-bin=$(realpath "${B:-build}") root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
-PATH=$bin:$PATH
+PATH=$build:$PATH
 
 # ---- the page
 page=$root/tools/weft.1
@@ -25,7 +24,6 @@ done
 . "$root/tools/weft.bash"
 COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
 offers() { COMP_LINE=$1 COMP_POINT=${#1}; _weft; printf '%s\n' "${COMPREPLY[@]}" | sort | xargs; }
-is() { [ "$1" = "$2" ] || { echo "is $1"; echo "expected $2"; return 1; }; }
 check "bash knows of it" eval 'complete -p weft | grep -q "_weft weft"'
 check "a subcommand" is "$(offers 'weft cor')" "corpora"
 check "all subcommands" is "$(offers 'weft ' | wc -w)" "$(($(weft --help | grep -c '^  weft ') + 3))"

@@ -2,8 +2,6 @@
 # test_python.sh    tests examples/python/weft.py with the library of the build. An unknown field is refused with the nearest name, and so is a
 # package that pkg-config does not find. B is the build. installcheck.sh compares structs and a network.
 set -u
-root=$(realpath "$(dirname "$0")/../..")
-build=$(realpath "${B:-build}")
 . "$(dirname "$0")/script.sh"
 case ${V:-} in ''|double) ;; *) echo "skipped: Python cannot load a library with a sanitizer"; finish "Python"; exit ;; esac
 python3 -c 'import pycparser' 2>/dev/null || { echo "skipped: no python3 with pycparser here"; finish "Python"; exit; }
@@ -22,15 +20,15 @@ python() { printf '%s\n' "import weft" "$@" | python3 -; }
 
 check "a network runs" python "w = weft.weft_open(weft.weft_opts(seed=1, threads=1))" \
     "x = weft.weft_reals(w, weft.reals(1, 2, 3), *weft.SHAPE(3))" "weft.show(weft.weft_softmax(x, 0, None)); weft.check(w)"
-check "a misspelt keyword" says 1 "TypeError: weft_rnn_opts has no field 'hidden_size'; 'hidden' is near; it has: input, hidden" \
+check "a misspelt keyword" exits 1 "TypeError: weft_rnn_opts has no field 'hidden_size'; 'hidden' is near; it has: input, hidden" \
     python "weft.weft_rnn_opts(hidden_size=3)"
-check "another one" says 1 "no field 'bidirectonal'; 'bidirectional' is near" python "weft.weft_rnn_opts(input=2, bidirectonal=True)"
-check "a misspelt attribute" says 1 "no field 'bidirectonal'; 'bidirectional' is near" \
+check "another one" exits 1 "no field 'bidirectonal'; 'bidirectional' is near" python "weft.weft_rnn_opts(input=2, bidirectonal=True)"
+check "a misspelt attribute" exits 1 "no field 'bidirectonal'; 'bidirectional' is near" \
     python "o = weft.weft_rnn_opts(input=2, hidden=3)" "o.bidirectonal = True"
 check "right ones" python "o = weft.weft_rnn_opts(input=2, hidden=3)" "o.bidirectional = True" "assert o.bidirectional and o.hidden == 3" \
     "assert weft.weft_lengths(2).n == 2"
-check "a package that is not there" says 1 "ImportError: weft: .*pkg-config does not find nothing: Package nothing was not found" \
+check "a package that is not there" exits 1 "ImportError: weft: .*pkg-config does not find nothing: Package nothing was not found" \
     env WEFT_PC=nothing python3 -c "import weft"
-check "what to set then" says 1 "PKG_CONFIG_PATH=PREFIX/lib/pkgconfig" env WEFT_PC=nothing python3 -c "import weft"
-check "no pkg-config at all" says 1 "ImportError: weft: /no/such is not installed" env PKG_CONFIG=/no/such python3 -c "import weft"
+check "what to set then" exits 1 "PKG_CONFIG_PATH=PREFIX/lib/pkgconfig" env WEFT_PC=nothing python3 -c "import weft"
+check "no pkg-config at all" exits 1 "ImportError: weft: /no/such is not installed" env PKG_CONFIG=/no/such python3 -c "import weft"
 finish "Python"

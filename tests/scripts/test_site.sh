@@ -7,7 +7,6 @@ if ! sh docs/site/python.sh -c pass 2>/dev/null; then echo "skipped: test_site: 
 . "$(dirname "$0")/script.sh"
 site=$dir/site
 python() { (cd "$root" && sh docs/site/python.sh "$@"); }
-is() { [ "$1" = "$2" ] || { echo "$1 is not $2"; return 1; }; }
 made() { PYTHONHASHSEED=$2 python docs/site/make.py "$dir/$1"; }
 sound() { python docs/site/check.py "$dir/$1"; }
 functions() {                           # of the library, or if it is not built, of the headers; without second names
@@ -45,9 +44,9 @@ want = {"mfrac": 2, "msub": 2, "msup": 2, "msubsup": 3, "munder": 2}
 found = [e for f in glob.glob(sys.argv[1] + "/lessons/*/index.html") for e in ElementTree.parse(f).iter() if e.tag in want]
 sys.exit(len(found) < 90 or any(len(e) != want[e.tag] for e in found))' "$dir/site"
 }
-check "a prime and a fraction" says 0 '<mi>c</mi><mo lspace="0" rspace="0">&#8242;</mo></mrow><mo>=</mo><mfrac><mn>1</mn><mi>N</mi></mfrac>' equation "    c' = 1 / N"
-check "a remark" says 0 '</math> <span>a &lt; b</span></p>' equation '    a = b    a < b'
-for text in 'y = some words' 'y = (a' 'y = a_' 'y = a /' 'y = f[k]' 'ls -l'; do check "no equation: $text" says 0 '^None$' equation "    $text"; done
+check "a prime and a fraction" exits 0 '<mi>c</mi><mo lspace="0" rspace="0">&#8242;</mo></mrow><mo>=</mo><mfrac><mn>1</mn><mi>N</mi></mfrac>' equation "    c' = 1 / N"
+check "a remark" exits 0 '</math> <span>a &lt; b</span></p>' equation '    a = b    a < b'
+for text in 'y = some words' 'y = (a' 'y = a_' 'y = a /' 'y = f[k]' 'ls -l'; do check "no equation: $text" exits 0 '^None$' equation "    $text"; done
 check "equations in lessons" parts
 check "any other block is code" grep -q 'out\[k\] = how many' site/lessons/07_packed_sequence/index.html
 
@@ -58,7 +57,7 @@ broken() {                              # PATTERN FILE SED: changes the file in 
     rm -rf copy; cp -r site copy
     sed -i "$3" "copy/$2"
     cmp -s "site/$2" "copy/$2" && { echo "nothing was changed"; return 1; }
-    says 1 "$1" sound copy
+    exits 1 "$1" sound copy
 }
 tutorial=docs/tutorial.html
 check "a dead link" broken "leads nowhere: gone.html" $tutorial 's|</main>|<p><a href="gone.html">x</a></p></main>|'
@@ -70,7 +69,7 @@ check "an element that does not end" broken "is not well-formed" $tutorial 's|</
 check "an id twice" broken "two elements have the id content" $tutorial 's|<footer>|<footer id="content">|'
 check "a second script" broken "tutorial.html: a script" $tutorial 's|</main>|<script>0</script></main>|'
 check "a heading that is left out" broken "of levels" $tutorial 's|<h2|<h4|; s|</h2>|</h4>|'
-check "a page that no one leads to" eval 'cp -r site lone; echo "<html/>" >lone/lone.html; says 1 "lone.html: no page leads to it" sound lone'
+check "a page that no one leads to" eval 'cp -r site lone; echo "<html/>" >lone/lone.html; exits 1 "lone.html: no page leads to it" sound lone'
 check "another number than the program's" broken "shows another lessons/02_rnn_by_hand/expected.txt" lessons/02_rnn_by_hand/index.html 's|0\.6044|0.6045|'
 check "a function without a place" broken "no such place: .*#weft_rnn_trace" api/api_trace.html 's| id="weft_rnn_trace"||'
 finish "the site"
