@@ -165,7 +165,7 @@ enum { ENDS = 5, TOKENS = 14, F = 2, H = 3 };
 static const int32_t end_len[ENDS] = { 3, 0, 6, 1, 4 };
 static const weft_lengths of_ends = { .n = ENDS, .len = end_len };
 
-static weft_tensor *in_layout(weft_tensor *x, int layout)
+static weft_tensor *in_end_layout(weft_tensor *x, int layout)
 {
     static const int32_t row[ENDS] = { 0, 0, 1, 0, 2 }, column[ENDS] = { 0, 3, 0, 3, 1 };
     static const weft_placement place = { 3, 6, row, column };
@@ -189,7 +189,7 @@ TABLE_TEST(rnn_use, final_state_matches_the_ends_of_the_outputs)
         bool both = c / CELLS % 2, several = c / CELLS / 2 % 2;
         kind k = { cell, { .input = F, .hidden = H, .layers = 1 + several, .bidirectional = both }, 0 };
         weft_rnn *r = layer_of_kind(w, &k);
-        weft_tensor *x = in_layout(random_ragged(w, 4, F, &of_ends), layout);
+        weft_tensor *x = in_end_layout(random_ragged(w, 4, F, &of_ends), layout);
         weft_rnn_out o = weft_rnn_run(r, x, WEFT_ZERO_STATE);
         weft_tensor *got = weft_final_state(r, o.last);
         int width = (int)weft_size(o.y, 1);
@@ -319,7 +319,7 @@ static const kind trained = { LSTM, { .input = F, .hidden = H, .layers = 2, .bid
 static int layout_of_step;
 static void one_step(weft *w, void *layer)
 {
-    weft_tensor *x = in_layout(random_ragged(w, 4, F, &of_ends), layout_of_step);
+    weft_tensor *x = in_end_layout(random_ragged(w, 4, F, &of_ends), layout_of_step);
     weft_backward(loss_of(weft_rnn_run(layer, x, random_state(w, &trained, ENDS))));
     weft_zero_grad(weft_rnn_module(layer));
 }
