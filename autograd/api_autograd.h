@@ -199,8 +199,8 @@ WEFT_API weft_tensor *weft_index_select(weft_tensor *table, weft_tensor *index);
  * torch.index_add on zeros. */
 WEFT_API weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows);
 /* Takes one element from each row of the last axis: x [.., width] reals, column [..] ints, result
- * [..]. Column -1 gives 0. Errors: another column out of range. Like torch.take_along_dim. */
-WEFT_API weft_tensor *weft_take_along(weft_tensor *x, weft_tensor *column);
+ * [..]. Column -1 gives 0. Errors: another column out of range. Like torch.gather. */
+WEFT_API weft_tensor *weft_gather(weft_tensor *x, weft_tensor *column);
 /* Makes reals [.., classes], 0 and 1, from class_ [..] of ints. A negative class gives zeros. No
  * gradient. Errors: a class of `classes` or above. Like torch.nn.functional.one_hot. */
 WEFT_API weft_tensor *weft_one_hot(weft_tensor *class_, int64_t classes);

@@ -46,7 +46,7 @@ static weft_tensor *loss_of(void *user)
         mask = weft_length_mask(b->w, &b->future.lengths, b->future.longest, WEFT_ALIGN_LEFT);
         mask = weft_reshape(mask, WEFT_SHAPE(b->row.B, -1, 1));
     }
-    return weft_mean_loss(weft_mse(y, target, &(weft_loss_opts){ .mask = mask }));
+    return weft_mean_loss(weft_mse_loss(y, target, &(weft_loss_opts){ .mask = mask }));
 }
 
 static bool make_side(bench *b, side *s, const char *name, uint64_t seed, int64_t longest, int64_t features)

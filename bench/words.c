@@ -169,8 +169,9 @@ static weft_tensor *next_loss(void *user)
     weft_tensor *said = weft_embedding_run(b->phones, weft_ragged_ints(b->w, before, &write));
     weft_tensor *y = weft_rnn_run(b->decoder, said, first).y;
     weft_tensor *seen = weft_attention_run(b->attention, y, memory, WEFT_ALL_KEYS, NULL);
-    return weft_mean_loss(weft_cross_entropy(scores_of(b, y, seen), weft_ragged_ints(b->w, after, &write),
-                                             &(weft_ce_opts){ .smoothing = (weft_real).05 }));
+    return weft_mean_loss(
+        weft_cross_entropy(scores_of(b, y, seen), weft_ragged_ints(b->w, after, &write),
+                           &(weft_cross_entropy_opts){ .label_smoothing = (weft_real).05 }));
 }
 
 static void updates(void *user, bool train)

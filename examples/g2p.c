@@ -354,7 +354,8 @@ static weft_loss loss_of(void *user, const weft_part *shard)
     encoded e = encode(&r->m, r->letters, &read);
     weft_tensor *right = weft_ragged_ints(r->m.w, r->after, &write);
     weft_tensor *guess = logits(&r->m, &e, r->before, &write, NULL);
-    return weft_cross_entropy(guess, right, &(weft_ce_opts){ .smoothing = r->o.set.smoothing });
+    return weft_cross_entropy(guess, right,
+                              &(weft_cross_entropy_opts){ .label_smoothing = r->o.set.smoothing });
 }
 
 static double last_loss(const run *r)

@@ -21,7 +21,7 @@ WEFT_API weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target,
                              const weft_loss_opts *opts);
 /* Computes the pinball loss of n quantiles: predicted [.., n], target [..] or [.., 1], element
  * max((q - 1) r, q r) with r = (target - predicted_q) * mask * weights. quantiles [n], between 0
- * and 1, in the order of the columns, are copied. The loss's weight is that of weft_mse; with
+ * and 1, in the order of the columns, are copied. The loss's weight is that of weft_mse_loss; with
  * per_batch it is the number of sequences (or the first extent) times n. Errors: other quantiles.
  * Like mean_pinball_loss of scikit-learn. */
 WEFT_API weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target,
@@ -31,8 +31,9 @@ WEFT_API weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *targe
  * elements. variance has the shape of mean; below eps it gets no gradient. eps 0 means 1e-6.
  * Errors: a variance below 0 where the mask is not 0, on a GPU at the next wait; an eps below 0.
  * Like torch.nn.GaussianNLLLoss. */
-WEFT_API weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *target, weft_tensor *variance,
-                                     double eps, const weft_loss_opts *opts);
+WEFT_API weft_loss weft_gaussian_nll_loss(weft_tensor *mean, weft_tensor *target,
+                                          weft_tensor *variance, double eps,
+                                          const weft_loss_opts *opts);
 
 #ifdef __cplusplus
 }

@@ -22,20 +22,20 @@ typedef struct {
                                       * elements; NULL: 1. Where it is 0 the loss reads neither
                                       * logits nor class. */
     weft_tensor *class_weight;       /* reals, plain [classes]; NULL: 1 */
-    double smoothing;                /* 0 .. 1; Szegedy et al. 2016 */
-    int32_t ignore;                  /* a class that does not count, such as -100; 0: none */
-    bool has_ignore;                 /* only needed for class 0: with it ignore 0 is that class */
-} weft_ce_opts;
+    double label_smoothing;          /* 0 .. 1; Szegedy et al. 2016 */
+    int32_t ignore_index;            /* a class that does not count, such as -100; 0: none */
+    bool has_ignore_index;           /* only needed for class 0: ignore_index 0 is that class */
+} weft_cross_entropy_opts;
 /* Computes the cross entropy of logits [.., classes], reals, and classes [..], ints, both
- * ragged or both plain. opts may be NULL. With smoothing a, class weights w and probabilities p,
- * the loss of an element is
+ * ragged or both plain. opts may be NULL. With label smoothing a, class weights w and
+ * probabilities p, the loss of an element is
  *     (1 - a) w[target] (-log p[target]) + a / classes sum_c w[c] (-log p[c])
  * and its weight is w[target]. The mask multiplies both; then each is summed. A factor of 0 makes
  * a term 0, also at a logit of -inf (PyTorch: NaN). Mask and class_weight get no gradient.
  * Errors: a class out of range; the message names its sequence and token. On a GPU the error comes
  * at the next wait. Like torch.nn.CrossEntropyLoss. */
 WEFT_API weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes,
-                                      const weft_ce_opts *opts);
+                                      const weft_cross_entropy_opts *opts);
 
 /* For the losses below, predicted and target are reals of one shape, both ragged or both plain. An
  * element with mask 0 or weights 0 costs 0 and has gradient 0; its predicted and target may be NaN.
@@ -46,14 +46,14 @@ typedef struct {
     weft_tensor *weights;            /* the same, without effect on the loss's weight. NULL: 1 */
 } weft_loss_opts;
 /* Computes the squared errors (predicted - target)^2, summed. Like torch.nn.MSELoss. */
-WEFT_API weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target,
+WEFT_API weft_loss weft_mse_loss(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
 /* Computes the absolute errors |predicted - target|, summed. Like torch.nn.L1Loss. */
-WEFT_API weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target,
+WEFT_API weft_loss weft_l1_loss(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
 /* Computes r^2 / 2 for r = predicted - target where |r| <= delta, otherwise delta (|r| - delta /
  * 2), summed. delta 0 means 1. Errors: a delta below 0. Like torch.nn.HuberLoss. */
-WEFT_API weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta,
+WEFT_API weft_loss weft_huber_loss(weft_tensor *predicted, weft_tensor *target, double delta,
                               const weft_loss_opts *opts);
 /* Computes the binary cross entropy of logits and targets in 0 .. 1, summed over all elements. A
  * logit of +inf with target 1, or of -inf with target 0, costs 0. Errors: a target outside 0 .. 1

@@ -3,8 +3,8 @@
  * Contents: accuracies, confusion matrices, edit distance, meters, gradients. Tensors of a metric
  * belong to the step and are not recorded. scores [.., classes] are reals and classes [..] ints,
  * both ragged or both plain; the predicted class is the first of the largest scores, or the first
- * NaN. opts may be NULL; only mask, ignore and has_ignore are read. Errors: other types or shapes,
- * a class out of range; returns inert tensors. */
+ * NaN. opts may be NULL; only mask, ignore_index and has_ignore_index are read. Errors: other types
+ * or shapes, a class out of range; returns inert tensors. */
 #ifndef WEFT_API_METRICS_H
 #define WEFT_API_METRICS_H
 #include "api_loss.h"
@@ -22,19 +22,19 @@ WEFT_API weft_tensor *weft_ratio_value(weft_ratio r);
 /* Counts the rows whose predicted class is right. total: all rows that are not ignored. With a mask
  * each row counts as its mask, in both. Like Accuracy of torchmetrics. */
 WEFT_API weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes,
-                                  const weft_ce_opts *opts);
+                                  const weft_cross_entropy_opts *opts);
 /* Counts the sequences whose counted tokens all have the right predicted class. A token counts
  * unless its class is ignored or its mask is 0. total: the sequences with a counted token.
  * Errors: plain scores. */
 WEFT_API weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes,
-                                           const weft_ce_opts *opts);
+                                           const weft_cross_entropy_opts *opts);
 
 /* ---- confusion matrices ---- */
 /* Computes the confusion matrix of a batch, plain reals [classes, classes]: row t, column p counts
  * the rows of class t with predicted class p. With a mask each row counts as its mask. Ignored rows
  * do not count. Like sklearn.metrics.confusion_matrix. */
 WEFT_API weft_tensor *weft_confusion_matrix(weft_tensor *scores, weft_tensor *classes,
-                                            const weft_ce_opts *opts);
+                                            const weft_cross_entropy_opts *opts);
 /* Adds a matrix [classes, classes] to the program's counts [classes * classes], row by row. Waits
  * for the device. Errors: counts NULL, another shape; adds nothing. */
 WEFT_API void weft_confusion_add(double *counts, int64_t classes, weft_tensor *matrix);

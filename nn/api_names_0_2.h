@@ -1,6 +1,6 @@
 /* api_names_0_2.h - names of version 0.2 that have changed. They compile in 0.3 and go in 0.4.
  *
- * Contents: layers, attention. */
+ * Contents: operators, losses, schedules, layers, attention. */
 #ifndef WEFT_API_OLD_NAMES_H
 #define WEFT_API_OLD_NAMES_H
 #include "api_layers.h"
@@ -8,6 +8,17 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- operators, losses, schedules ---- */
+#define weft_take_along weft_gather
+#define weft_ce_opts weft_cross_entropy_opts
+#define weft_mse weft_mse_loss
+#define weft_mae weft_l1_loss
+#define weft_huber weft_huber_loss
+#define weft_gaussian_nll weft_gaussian_nll_loss
+#define weft_cosine_warmup weft_cosine_schedule
+#define weft_step_decay weft_step_schedule
+#define weft_one_cycle weft_one_cycle_schedule
 
 /* ---- layers ---- */
 typedef weft_norm_layer weft_layer_norm_layer;

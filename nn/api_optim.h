@@ -98,17 +98,17 @@ WEFT_API void weft_ema_swap(weft_ema *a);
 /* Returns the rate at `step`: it rises linearly from lr / warmup at step 0 to lr at step warmup -
  * 1, falls by half a cosine to `last` at step `total`, and stays there. warmup 0: no rise.
  * Loshchilov & Hutter 2017. Like torch.optim.lr_scheduler.CosineAnnealingLR after LinearLR. */
-WEFT_API double weft_cosine_warmup(int64_t step, int64_t total, double lr, int64_t warmup,
-                                   double last);
+WEFT_API double weft_cosine_schedule(int64_t step, int64_t total, double lr, int64_t warmup,
+                                     double last);
 /* Returns lr * factor^k, where k = step / every, rounded down. Like
  * torch.optim.lr_scheduler.StepLR. */
-WEFT_API double weft_step_decay(int64_t step, int64_t every, double lr, double factor);
+WEFT_API double weft_step_schedule(int64_t step, int64_t every, double lr, double factor);
 /* Returns the rate at `step`: it rises from lr / start to lr at step rise * total - 1, falls to
  * lr / start / end at step total - 1, both by cosines, and stays there. rise: 0 .. 1; with 1 step
  * total - 1 has lr. start and end are above 0. Smith 2018. PyTorch's defaults are rise .3, start
  * 25, end 1e4. Like torch.optim.lr_scheduler.OneCycleLR. */
-WEFT_API double weft_one_cycle(int64_t step, int64_t total, double lr, double rise, double start,
-                               double end);
+WEFT_API double weft_one_cycle_schedule(int64_t step, int64_t total, double lr, double rise,
+                                        double start, double end);
 
 /* ---- plateaus and early stopping ---- */
 /* State of a plateau scheduler, plain data that the program may save. Set lr; 0 is valid for all

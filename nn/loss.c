@@ -153,29 +153,30 @@ static weft_loss end_loss(weft_tensor *element, const weft_loss_opts *o)
 }
 
 /* ---- formulas ---- */
-weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
+weft_loss weft_mse_loss(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin_loss("mse", &predicted, &target, "target", opts))
+    if (!begin_loss("mse_loss", &predicted, &target, "target", opts))
         return failed_loss(predicted);
     return end_loss(weft_square(weft_sub(predicted, target)), opts);
 }
 
-weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
+weft_loss weft_l1_loss(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin_loss("mae", &predicted, &target, "target", opts))
+    if (!begin_loss("l1_loss", &predicted, &target, "target", opts))
         return failed_loss(predicted);
     return end_loss(weft_abs(weft_sub(predicted, target)), opts);
 }
 
 /* With c = r clamped to +-delta, c (r - c / 2) is r^2 / 2 inside, delta (|r| - delta / 2) outside, smooth at
  * 0. */
-weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta, const weft_loss_opts *opts)
+weft_loss weft_huber_loss(weft_tensor *predicted, weft_tensor *target, double delta,
+                          const weft_loss_opts *opts)
 {
-    if (!begin_loss("huber", &predicted, &target, "target", opts))
+    if (!begin_loss("huber_loss", &predicted, &target, "target", opts))
         return failed_loss(predicted);
     delta = weft__or(delta, 1);
     if (!(delta > 0))
-        weft__fail(predicted->w, WEFT_EARG, "huber: delta %g; expected more than 0", delta);
+        weft__fail(predicted->w, WEFT_EARG, "huber_loss: delta %g; expected more than 0", delta);
     weft_tensor *r = weft_sub(predicted, target), *c = weft_clamp(r, -delta, delta);
     return end_loss(weft_mul(c, weft_sub(r, weft_scale(c, .5))), opts);
 }
@@ -195,19 +196,19 @@ weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const w
         opts);
 }
 
-weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *target, weft_tensor *variance, double eps,
-                            const weft_loss_opts *opts)
+weft_loss weft_gaussian_nll_loss(weft_tensor *mean, weft_tensor *target, weft_tensor *variance, double eps,
+                                 const weft_loss_opts *opts)
 {
     weft_tensor *m = mean;
-    if (!begin_loss("gaussian_nll", &m, &target, "target", opts) ||
-        !operand_is_usable("gaussian_nll", mean->w, variance, "variance") ||
-        !match("gaussian_nll", mean, variance, "variance", -1))
+    if (!begin_loss("gaussian_nll_loss", &m, &target, "target", opts) ||
+        !operand_is_usable("gaussian_nll_loss", mean->w, variance, "variance") ||
+        !match("gaussian_nll_loss", mean, variance, "variance", -1))
         return failed_loss(mean);
     eps = weft__or(eps, 1e-6);
     if (!(eps >= 0))
-        weft__fail(mean->w, WEFT_EARG, "gaussian_nll: eps %g; expected 0 or more", eps);
+        weft__fail(mean->w, WEFT_EARG, "gaussian_nll_loss: eps %g; expected 0 or more", eps);
     weft_tensor *given = masked_values(variance, opts, 1);
-    if (!is_in_range("gaussian_nll", given, opts, "variance", 0, (real)INFINITY))
+    if (!is_in_range("gaussian_nll_loss", given, opts, "variance", 0, (real)INFINITY))
         return failed_loss(mean);
     weft_tensor *v = weft_clamp(given, eps, (double)INFINITY);
     weft_tensor *error = weft_div(weft_square(weft_sub(target, m)), v);

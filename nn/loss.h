@@ -10,7 +10,8 @@ bool weft__alike(const weft__form *a, const weft__form *b, int64_t last);
 weft_tensor *weft__column(weft_tensor *x);
 /* Returns the weight of each row in a cross entropy, in the shape of classes: 0 if ignored, otherwise mask
  * times class weight. No gradient. weighted: use class_weight. */
-weft_tensor *weft__entropy_weight(weft_tensor *classes, int64_t n, const weft_ce_opts *opts, bool weighted);
+weft_tensor *weft__entropy_weight(weft_tensor *classes, int64_t n, const weft_cross_entropy_opts *opts,
+                                  bool weighted);
 /* Returns [.., classes] of 0 and 1. A class out of range, such as an ignored one, gives zeros. */
 weft_tensor *weft__class_rows(weft_tensor *classes, int64_t n);
 #endif

@@ -106,12 +106,13 @@ static int with_options(weft_tensor **x, int n, entropy_opts *m, weft_tensor *cl
     return n;
 }
 
-static bool ignores(const weft_ce_opts *o) { return o->has_ignore || o->ignore != 0; }
+static bool ignores(const weft_cross_entropy_opts *o) { return o->has_ignore_index || o->ignore_index != 0; }
 
-weft_tensor *weft__entropy_weight(weft_tensor *classes, int64_t n, const weft_ce_opts *opts, bool weighted)
+weft_tensor *weft__entropy_weight(weft_tensor *classes, int64_t n, const weft_cross_entropy_opts *opts,
+                                  bool weighted)
 {
-    weft_ce_opts o = opts ? *opts : (weft_ce_opts){ 0 };
-    entropy_opts m = { .classes = n, .ignore = o.ignore, .has_ignore = ignores(&o) };
+    weft_cross_entropy_opts o = opts ? *opts : (weft_cross_entropy_opts){ 0 };
+    entropy_opts m = { .classes = n, .ignore = o.ignore_index, .has_ignore = ignores(&o) };
     weft_tensor *x[3] = { classes };
     int inputs = with_options(x, 1, &m, weighted ? o.class_weight : NULL, o.mask);
     return weft__apply(&op_weight, x, inputs, &m, sizeof m)->y[0];
@@ -174,9 +175,9 @@ static void entropy_composed(const weft_call *c, weft_tensor **y)
 {
     const entropy_opts *m = c->attributes;
     weft *w = c->y[0]->w;
-    weft_ce_opts o = { .mask = m->mask ? c->x[m->mask] : NULL,
-                       .ignore = m->ignore,
-                       .has_ignore = m->has_ignore };
+    weft_cross_entropy_opts o = { .mask = m->mask ? c->x[m->mask] : NULL,
+                                  .ignore_index = m->ignore,
+                                  .has_ignore_index = m->has_ignore };
     weft_tensor *row = weft__column(weft__entropy_weight(c->x[1], m->classes, &o, false));
     weft_tensor *weight = m->weight ? c->x[m->weight] : weft_full(w, 1, WEFT_SHAPE(m->classes));
     weft_tensor *chosen =
@@ -204,13 +205,13 @@ static const weft_op op_entropy = { .name = "cross_entropy",
                                     .composed = entropy_composed,
                                     .describe = describe_manner };
 
-weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes, const weft_ce_opts *opts)
+weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes, const weft_cross_entropy_opts *opts)
 {
-    weft_ce_opts o = opts ? *opts : (weft_ce_opts){ 0 };
-    if (!(o.smoothing >= 0 && o.smoothing <= 1))
-        weft__fail(weft_context_of(logits), WEFT_EARG, "cross_entropy: smoothing %g; expected 0 .. 1",
-                   o.smoothing);
-    entropy_opts m = { weft_size(logits, -1), (real)o.smoothing, o.ignore, ignores(&o), 0, 0 };
+    weft_cross_entropy_opts o = opts ? *opts : (weft_cross_entropy_opts){ 0 };
+    if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
+        weft__fail(weft_context_of(logits), WEFT_EARG, "cross_entropy: label_smoothing %g; expected 0 .. 1",
+                   o.label_smoothing);
+    entropy_opts m = { weft_size(logits, -1), (real)o.label_smoothing, o.ignore_index, ignores(&o), 0, 0 };
     weft_tensor *x[4] = { logits, classes };
     int inputs = with_options(x, 2, &m, o.class_weight, o.mask);
     weft_tensor *rows = weft__apply(&op_entropy, x, inputs, &m, sizeof m)->y[0];

@@ -21,7 +21,8 @@ static weft_tensor *predicted(const char *name, weft_tensor *scores, weft_tensor
     return best;
 }
 
-static hits compare(const char *name, weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+static hits compare(const char *name, weft_tensor *scores, weft_tensor *classes,
+                    const weft_cross_entropy_opts *opts)
 {
     weft_tensor *best = predicted(name, scores, classes);
     return (hits){ weft_equal(weft_to_reals(best), weft_to_reals(classes)),
@@ -37,7 +38,7 @@ weft_tensor *weft_ratio_value(weft_ratio r)
     return y;
 }
 
-weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_cross_entropy_opts *opts)
 {
     weft_ratio r = { 0 };
     WEFT_NO_GRAD(weft_context_of(scores)) {
@@ -48,7 +49,8 @@ weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_c
 }
 
 /* A sequence is right if no counted token is wrong. It counts if any of its tokens counts. */
-weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes,
+                                  const weft_cross_entropy_opts *opts)
 {
     char text[128];
     weft_ratio r = { 0 };
@@ -106,7 +108,7 @@ static weft_tensor *flat(weft_tensor *x, int rank, int64_t last)  /* merges the 
 
 /* Adds the weight of each row, at its true class, to the row of its predicted class. The sums are exact and
  * in a fixed order. A class that is ignored or masked is a row of zeros. */
-static weft_tensor *matrix(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+static weft_tensor *matrix(weft_tensor *scores, weft_tensor *classes, const weft_cross_entropy_opts *opts)
 {
     weft *w = weft__context(LIST(scores, classes));
     const char *error = weft__wrong(w, scores) ? weft__wrong(w, scores) : weft__wrong(w, classes);
@@ -126,7 +128,8 @@ static weft_tensor *matrix(weft_tensor *scores, weft_tensor *classes, const weft
     return weft_transpose(taken, 0, 1);
 }
 
-weft_tensor *weft_confusion_matrix(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+weft_tensor *weft_confusion_matrix(weft_tensor *scores, weft_tensor *classes,
+                                   const weft_cross_entropy_opts *opts)
 {
     weft_tensor *y = NULL;
     WEFT_NO_GRAD(weft_context_of(scores))

@@ -16,7 +16,7 @@ static double cosine(double from, double to, double part)
     return to + (from - to) / 2 * (1 + cos(pi * part));
 }
 
-double weft_cosine_warmup(int64_t step, int64_t total, double lr, int64_t warmup, double last)
+double weft_cosine_schedule(int64_t step, int64_t total, double lr, int64_t warmup, double last)
 {
     if (step < 0 || total < 1 || warmup < 0 || warmup > total || !is_rate(lr) || !is_rate(last))
         return (double)NAN;
@@ -25,14 +25,14 @@ double weft_cosine_warmup(int64_t step, int64_t total, double lr, int64_t warmup
     return step >= total ? last : cosine(lr, last, (double)(step - warmup) / (double)(total - warmup));
 }
 
-double weft_step_decay(int64_t step, int64_t every, double lr, double factor)
+double weft_step_schedule(int64_t step, int64_t every, double lr, double factor)
 {
     bool sound = step >= 0 && every >= 1 && is_rate(lr) && is_rate(factor);
     return sound ? rate_or_nan(lr * pow(factor, (double)(step / every))) : (double)NAN;
 }
 
 /* Two phases: up until step rise * total - 1, down until total - 1. */
-double weft_one_cycle(int64_t step, int64_t total, double lr, double rise, double start, double end)
+double weft_one_cycle_schedule(int64_t step, int64_t total, double lr, double rise, double start, double end)
 {
     if (step < 0 || total < 1 || !is_rate(lr) || !(rise >= 0 && rise <= 1) || !(start > 0) || !(end > 0) ||
         isinf(start) || isinf(end))

@@ -43,7 +43,7 @@ static weft_decoded decode_by(weft__decoder *d, int64_t n, weft_state first, cho
 
 static bool choose_largest(weft__decoder *d, weft_tensor *log_p, int32_t *chosen, real *log_p_chosen)
 {
-    weft_tensor *largest = weft_argmax(log_p, 1), *p = weft_take_along(log_p, largest);
+    weft_tensor *largest = weft_argmax(log_p, 1), *p = weft_gather(log_p, largest);
     return weft__read(largest, chosen, (size_t)d->now.n * sizeof *chosen) == WEFT_OK &&
            weft__read(p, log_p_chosen, (size_t)d->now.n * sizeof *log_p_chosen) == WEFT_OK;
 }

@@ -70,7 +70,7 @@ static const weft_op op_place = { .name = "place",
                                   .forward = place_along_run,
                                   .backward = place_along_back,
                                   .describe = weft__describe_along };
-static const weft_op op_pick = { .name = "take_along",
+static const weft_op op_pick = { .name = "gather",
                                  .layout = WEFT_ROWS,
                                  .adds = true,
                                  .unread = 1,

@@ -109,14 +109,14 @@ static void place_run(weft_call *c)
 static weft_tensor *take_along_back(const weft_call *c, weft_tensor *dy, int i);
 static weft_tensor *place_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    return i ? NULL : weft_take_along(dy, c->x[1]);
+    return i ? NULL : weft_gather(dy, c->x[1]);
 }
-static const weft_op op_take_along = { .name = "take_along",
-                                       .adds = true,
-                                       .unread = 1,
-                                       .shape = take_along_shape,
-                                       .forward = take_along_run,
-                                       .backward = take_along_back };
+static const weft_op op_gather = { .name = "gather",
+                                   .adds = true,
+                                   .unread = 1,
+                                   .shape = take_along_shape,
+                                   .forward = take_along_run,
+                                   .backward = take_along_back };
 static const weft_op op_place = { .name = "place",
                                   .layout = WEFT_ROWS,
                                   .adds = true,
@@ -128,7 +128,7 @@ static weft_tensor *take_along_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return i ? NULL : APPLY_WITH(&op_place, c->x[0]->f, dy, c->x[1]);
 }
-weft_tensor *weft_take_along(weft_tensor *x, weft_tensor *column) { return APPLY(&op_take_along, x, column); }
+weft_tensor *weft_gather(weft_tensor *x, weft_tensor *column) { return APPLY(&op_gather, x, column); }
 
 /* ---- one-hot ---- */
 static bool one_hot_shape(weft_call *c)

@@ -150,8 +150,7 @@ static void update(training *t, const int32_t *pick, int64_t n)
         weft_parallel_add(t->parallel, t->loss_of(t->user, &shard));
     weft_tensor *norm = weft_clip_grad_norm(t->trained, s->clip, 0);
     int64_t warmup = s->warmup < t->total ? s->warmup : t->total;          /* a short run has only warm-up */
-    weft_optim_set_lr(t->optim,
-                      weft_cosine_warmup(weft_optim_steps(t->optim), t->total, s->lr, warmup, 0));
+    weft_optim_set_lr(t->optim, weft_cosine_schedule(weft_optim_steps(t->optim), t->total, s->lr, warmup, 0));
     weft_optim_step(t->optim);
     int64_t updates = weft_optim_steps(t->optim);
     weft_ema_update(t->average, updates);

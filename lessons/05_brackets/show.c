@@ -60,9 +60,10 @@ static void update(net *n, weft_optim *adam, int u)
             n->learnt[(int)target[t * OUTPUTS + DEPTH]]++;
     }
     weft_tensor *want = weft_ragged(n->w, target, OUTPUTS, &lengths);
-    weft_backward(weft_mean_loss(weft_mse(answers(n, token, &lengths), want, NULL)));
+    weft_backward(
+        weft_mean_loss(weft_mse_loss(answers(n, token, &lengths), want, NULL)));
     weft_clip_grad_norm(n->m, 1, 2);
-    weft_optim_set_lr(adam, weft_cosine_warmup(u, UPDATES, .02, 0, .0002));
+    weft_optim_set_lr(adam, weft_cosine_schedule(u, UPDATES, .02, 0, .0002));
     weft_optim_step(adam);
     weft_clear(n->w);
 }

@@ -42,7 +42,7 @@ static weft_loss loss_of(const batches *b, int i)
     weft_tensor *weight = weft_find_parameter(b->net, "weight"),
                 *bias = weft_find_parameter(b->net, "bias");
     weft_tensor *said = weft_matmul(weft_ragged(b->w, x, INPUTS, &lengths), weight);
-    return weft_mse(weft_add(said, bias), weft_ragged(b->w, y, 1, &lengths), NULL);
+    return weft_mse_loss(weft_add(said, bias), weft_ragged(b->w, y, 1, &lengths), NULL);
 }
 
 void network_open(network *it, const task *t)

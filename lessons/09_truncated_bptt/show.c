@@ -59,7 +59,7 @@ typedef struct {
 
 static void learn(network *n, weft_tensor *y, weft_tensor *next)
 {
-    weft_ce_opts opts = { .ignore = -1 };
+    weft_cross_entropy_opts opts = { .ignore_index = -1 };
     weft_backward(weft_cross_entropy(weft_linear_run(n->scores, y), next, &opts).sum);
 }
 

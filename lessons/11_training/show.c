@@ -63,7 +63,8 @@ static weft_tensor *loss_of(weft *w, const model *n)
     weft_tensor *all = weft_reals(w, x, WEFT_SHAPE(BATCH, STEPS, 2));
     weft_state last = weft_rnn_run(n->rnn, all, WEFT_ZERO_STATE).last;
     weft_tensor *sum = weft_linear_run(n->out, weft_final_state(n->rnn, last));
-    return weft_mean_loss(weft_mse(sum, weft_reals(w, y, WEFT_SHAPE(BATCH, 1)), NULL));
+    return weft_mean_loss(
+        weft_mse_loss(sum, weft_reals(w, y, WEFT_SHAPE(BATCH, 1)), NULL));
 }
 
 void train(const setting *s, course *c)

@@ -196,7 +196,7 @@ typedef struct {
     weft_tensor *weights;           /* factors of the elements, not in the divisor; [n, 1]: one for
                                      * each sequence; NULL: 1 */
 } weft_forecast_loss_opts;
-/* Computes the loss of forecasts of opts->kind, by weft_mse, weft_mae, weft_huber,
+/* Computes the loss of forecasts of opts->kind, by weft_mse_loss, weft_l1_loss, weft_huber_loss,
  * weft_quantile_loss, weft_smape or weft_mape; opts NULL: MSE. predicted is ragged [M, outputs], or
  * plain [n, T, outputs] with the decoder's lengths, data first. Pads of a plain one do not count,
  * may be NaN, and get a gradient of 0. lengths NULL: all T steps count; for a ragged one they must

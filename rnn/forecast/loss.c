@@ -79,9 +79,12 @@ static weft_loss of_kind(weft_tensor *x, weft_tensor *y, const weft_forecast_los
                          const weft_loss_opts *options)
 {
     switch (o->kind) {
-    case WEFT_FORECAST_MSE:      return weft_mse(x, y, options);
-    case WEFT_FORECAST_MAE:      return weft_mae(x, y, options);
-    case WEFT_FORECAST_HUBER:    return weft_huber(x, y, o->delta != 0 ? o->delta : 1, options);
+    case WEFT_FORECAST_MSE:
+        return weft_mse_loss(x, y, options);
+    case WEFT_FORECAST_MAE:
+        return weft_l1_loss(x, y, options);
+    case WEFT_FORECAST_HUBER:
+        return weft_huber_loss(x, y, o->delta != 0 ? o->delta : 1, options);
     case WEFT_FORECAST_QUANTILE: return by_quantiles(x, y, o, options);
     case WEFT_FORECAST_SMAPE:    return weft_smape(x, y, options);
     case WEFT_FORECAST_MAPE:     return weft_mape(x, y, options);

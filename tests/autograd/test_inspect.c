@@ -151,7 +151,8 @@ TABLE_TEST(inspect, operators_show_their_attributes)
     weft_topk(M, 2, 1, NULL, NULL);
     cr_assert(strstr(tape_of(w), "topk(given0 [2, 3], k=2, axis=1) -> [2, 2] of ints"));
     weft_clear(w);
-    weft_loss e = weft_cross_entropy(R, IDS, &(weft_ce_opts){ .smoothing = .25, .ignore = 2 });
+    weft_loss e =
+        weft_cross_entropy(R, IDS, &(weft_cross_entropy_opts){ .label_smoothing = .25, .ignore_index = 2 });
     (void)e;
     const char *text = unwrapped(w);
     cr_assert(strstr(text, "cross_entropy(given0 [3, 4] concat, given1 [3] concat of ints, "

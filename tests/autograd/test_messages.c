@@ -143,8 +143,8 @@ CPU_TEST(messages, shapes_are_reported_with_their_sizes)
     SAYS(weft_tile(x, 0, -1), "tile: [2, 3]: axis 0, -1 times");
     SAYS(weft_layer_norm(x, weft_zeros(w, WEFT_SHAPE(2)), weft_zeros(w, WEFT_SHAPE(2)), 1),
          "expected gain and shift [3], as the last axis");
-    SAYS(weft_take_along(x, weft_zeros(w, WEFT_SHAPE(2))),
-         "take_along: [2, 3], [2]: expected reals, and a column number for each of their rows: [2] "
+    SAYS(weft_gather(x, weft_zeros(w, WEFT_SHAPE(2))),
+         "gather: [2, 3], [2]: expected reals, and a column number for each of their rows: [2] "
          "of ints");
     SAYS(weft_one_hot(weft_ints(w, NULL, WEFT_SHAPE(2)), 0), "one_hot: [2] of ints: 0 classes");
     SAYS(weft_dropout(x, 1, "d", false), "dropout: [2, 3]: p = 1");
@@ -287,20 +287,23 @@ CPU_TEST(messages, ignored_class_and_padding_row_need_a_flag)
                 *classes = weft_ints(w, (int32_t[]){ 0, -100, 2, -100 }, WEFT_SHAPE(4));
     for (int said = 0; said < 2; said++) {
         cr_assert_eq(weft_item(weft_cross_entropy(logits, classes,
-                                                  &(weft_ce_opts){ .ignore = -100, .has_ignore = said })
+                                                  &(weft_cross_entropy_opts){ .ignore_index = -100,
+                                                                              .has_ignore_index = said })
                                    .weight),
                      2, "%s", weft_error_message(w));
         cr_assert_eq(weft_item(weft_accuracy(logits, classes,
-                                             &(weft_ce_opts){ .ignore = -100, .has_ignore = said })
+                                             &(weft_cross_entropy_opts){ .ignore_index = -100,
+                                                                         .has_ignore_index = said })
                                    .total),
                      2);
     }
     classes = weft_ints(w, (int32_t[]){ 0, 1, 2, 0 }, WEFT_SHAPE(4));
     for (int said = 0; said < 2; said++)  /* 0 is also the value of an option that is not set */
-        cr_assert_eq(
-            weft_item(weft_cross_entropy(logits, classes, &(weft_ce_opts){ .ignore = 0, .has_ignore = said })
-                          .weight),
-            said ? 2 : 4);
+        cr_assert_eq(weft_item(weft_cross_entropy(
+                                   logits, classes,
+                                   &(weft_cross_entropy_opts){ .ignore_index = 0, .has_ignore_index = said })
+                                   .weight),
+                     said ? 2 : 4);
     weft_module *m = weft_module_new(w, "m");
     weft_embedding *e =
         weft_embedding_new(m, "e", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = 2 });

@@ -145,7 +145,7 @@ TABLE_TEST(ops, comparisons_have_no_gradient)
     for (int i = 0; i < COUNT(all); i++) {
         weft_tensor *mask = all[i](weft_max(logits, 1), zero);
         weft_backward(weft_mean_loss(weft_cross_entropy(logits, weft_ints(w, NULL, WEFT_SHAPE(4)),
-                                                        &(weft_ce_opts){ .mask = mask })));
+                                                        &(weft_cross_entropy_opts){ .mask = mask })));
         OK(w);
         weft_gradients(all[i](weft_square(x), zero), (weft_tensor *[]){ x, zero }, 2, g);
         cr_assert_eq(weft_item(g[0]), 0);

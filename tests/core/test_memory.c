@@ -230,7 +230,7 @@ Test(memory, index_out_of_range_fails_the_operator)
         weft_index_select(weft_zeros(w, WEFT_SHAPE(4, 2)),
                           weft_ints(w, (int32_t[]){ 0, 3, 4 }, WEFT_SHAPE(3)));
         FAILS(w, WEFT_EARG, "index 4 at position 2");
-        weft_take_along(weft_zeros(w, WEFT_SHAPE(2, 3)), weft_ints(w, (int32_t[]){ -2, 0 }, WEFT_SHAPE(2)));
+        weft_gather(weft_zeros(w, WEFT_SHAPE(2, 3)), weft_ints(w, (int32_t[]){ -2, 0 }, WEFT_SHAPE(2)));
         FAILS(w, WEFT_EARG, "index -2 at position 0");
         weft_one_hot(weft_ints(w, (int32_t[]){ 7 }, WEFT_SHAPE(1)), 7);
         FAILS(w, WEFT_EARG, "index 7 at position 0");

@@ -182,7 +182,7 @@ Test(forecast_loss, invalid_arguments_are_refused)
         REFUSED(WEFT_ESHAPE, ", 7 quantiles", in.o.n = 0);
         REFUSED(WEFT_ESHAPE, ", 3 quantiles", in.o.quantiles = NULL);
         REFUSED(WEFT_EARG, "forecast_loss: kind 6", in.o.kind = (weft_forecast_kind)6);
-        REFUSED(WEFT_EARG, "huber: delta -1",
+        REFUSED(WEFT_EARG, "huber_loss: delta -1",
                 (in = input_of(w, WEFT_FORECAST_HUBER, false, false, 0), in.o.delta = -1));
         REFUSED(WEFT_EARG, "forecast_loss: target is NULL", in.y = NULL);
         REFUSED(WEFT_EARG, "forecast_loss: predicted is NULL", in.p = NULL);

@@ -105,7 +105,7 @@ static void hold_loss(trial *t, weft_loss l, const char *weight)
 
 /* The loss of each row is the sum over this row. */
 static void hold_rows(trial *t, const weft_real *logits, const int32_t *target, int64_t n, int64_t classes,
-                      const weft_ce_opts *o)
+                      const weft_cross_entropy_opts *o)
 {
     weft_real *rows = hold(t, n * (int64_t)sizeof *rows);
     for (int64_t r = 0; r < n; r++) {
@@ -123,9 +123,9 @@ static weft_tensor *cross_entropy(trial *t)
     int32_t *target = hold(t, n * (int64_t)sizeof *target);
     for (int64_t r = 0; r < n; r++)
         target[r] = (int32_t)json_integer_value(json_array_get(list, (size_t)r));
-    weft_ce_opts o = { .smoothing = (weft_real)number(t, "label_smoothing"),
-                       .has_ignore = json_is_integer(ignore),
-                       .ignore = (int32_t)json_integer_value(ignore) };
+    weft_cross_entropy_opts o = { .label_smoothing = (weft_real)number(t, "label_smoothing"),
+                                  .has_ignore_index = json_is_integer(ignore),
+                                  .ignore_index = (int32_t)json_integer_value(ignore) };
     if (t->why[0])
         return NULL;
     if (flag(t, "class_weights"))
@@ -177,11 +177,11 @@ static weft_loss quantile(trial *t, weft_tensor *p, weft_tensor *y, const weft_l
 static weft_loss by_name(trial *t, const char *name, weft_tensor *p, weft_tensor *y, const weft_loss_opts *o)
 {
     if (!strcmp(name, "mse"))
-        return weft_mse(p, y, o);
+        return weft_mse_loss(p, y, o);
     if (!strcmp(name, "mae"))
-        return weft_mae(p, y, o);
+        return weft_l1_loss(p, y, o);
     if (!strcmp(name, "huber"))
-        return weft_huber(p, y, (weft_real)number(t, "delta"), o);
+        return weft_huber_loss(p, y, (weft_real)number(t, "delta"), o);
     if (!strcmp(name, "smape"))
         return weft_smape(p, y, o);
     if (!strcmp(name, "mape"))

@@ -140,7 +140,7 @@ static weft_tensor *reversed(hunt_scene *s) { return weft_flip(s->x, (int)hunt_b
 static weft_tensor *picked(hunt_scene *s)
 {
     weft_tensor *best = weft_argmax(s->x, -1),
-                *one = weft_reshape(weft_take_along(s->x, best), 2, (int64_t[]){ -1, 1 });
+                *one = weft_reshape(weft_gather(s->x, best), 2, (int64_t[]){ -1, 1 });
     return weft_mul(weft_add(s->x, weft_one_hot(best, hunt_width(s->x))), one);
 }
 
@@ -203,12 +203,19 @@ static weft_tensor *losses(hunt_scene *s)        /* of the tokens, into the loss
     weft_tensor *target = weft_detach(weft_tanh(hunt_as_wide(s, s->other, hunt_width(s->x), "b"))), *x = s->x;
     weft_loss l;
     switch (hunt_below(s, 5)) {
-    case 0:  l = weft_mse(x, target, NULL); break;
-    case 1:  l = weft_huber(x, target, 1, NULL); break;
+    case 0:
+        l = weft_mse_loss(x, target, NULL);
+        break;
+    case 1:
+        l = weft_huber_loss(x, target, 1, NULL);
+        break;
     case 2:  l = weft_bce_with_logits(x, weft_sigmoid(target), NULL); break;
-    case 3:  l = weft_gaussian_nll(x, target, weft_add(weft_square(x), weft_scalar(s->w, 1)), 0, NULL); break;
+    case 3:
+        l = weft_gaussian_nll_loss(x, target, weft_add(weft_square(x), weft_scalar(s->w, 1)), 0, NULL);
+        break;
     default:
-        l = weft_cross_entropy(x, weft_argmax(target, -1), &(weft_ce_opts){ .smoothing = (weft_real).1 });
+        l = weft_cross_entropy(x, weft_argmax(target, -1),
+                               &(weft_cross_entropy_opts){ .label_smoothing = (weft_real).1 });
     }
     s->extra = s->extra ? weft_add(s->extra, l.sum) : l.sum;
     return weft_scale(x, (weft_real).5);

@@ -52,7 +52,7 @@ UNUSED static void train(const model *k, int steps)
             y[j] = (weft_real)weft_stream_uniform(data);
         weft_lengths l = { .n = N, .len = len };
         weft_tensor *h = weft_rnn_run(k->lstm, weft_ragged(k->w, x, 3, &l), WEFT_ZERO_STATE).y;
-        weft_loss loss = weft_mse(weft_linear_run(k->out, h), weft_ragged(k->w, y, 2, &l), NULL);
+        weft_loss loss = weft_mse_loss(weft_linear_run(k->out, h), weft_ragged(k->w, y, 2, &l), NULL);
         weft_backward(weft_mean_loss(loss));
         weft_optim_step(k->o);
         weft_clear(k->w);

@@ -15,11 +15,11 @@ UNUSED static weft_loss loss_of(kind k, weft_tensor *p, weft_tensor *y, weft_ten
                                 const weft_loss_opts *o)
 {
     switch (k) {
-    case MSE:      return weft_mse(p, y, o);
-    case MAE:      return weft_mae(p, y, o);
-    case HUBER:    return weft_huber(p, y, (weft_real).7, o);
+    case MSE:      return weft_mse_loss(p, y, o);
+    case MAE:      return weft_l1_loss(p, y, o);
+    case HUBER:    return weft_huber_loss(p, y, (weft_real).7, o);
     case BCE:      return weft_bce_with_logits(p, y, o);
-    case GAUSSIAN: return weft_gaussian_nll(p, y, v, 0, o);
+    case GAUSSIAN: return weft_gaussian_nll_loss(p, y, v, 0, o);
     case SMAPE:    return weft_smape(p, y, o);
     default:       return weft_mape(p, y, o);
     }
@@ -87,13 +87,13 @@ UNUSED static ce_data ce_data_of(ce c)
     return d;
 }
 
-UNUSED static weft_ce_opts ce_opts(weft *w, ce c, const ce_data *d, int layout)
+UNUSED static weft_cross_entropy_opts ce_opts(weft *w, ce c, const ce_data *d, int layout)
 {
     weft_tensor *mask = !c.masked ? NULL :
                         layout    ? weft_to_layout(weft_ragged(w, d->mask, 0, &lengths),
                                                 layout == 1 ? WEFT_CONCAT : WEFT_PACKED) :
                                     weft_reals(w, d->mask, WEFT_SHAPE(TOKENS));
-    return (weft_ce_opts){ mask, c.weighted ? weft_reals(w, d->weight, WEFT_SHAPE(CLASSES)) : NULL,
+    return (weft_cross_entropy_opts){ mask, c.weighted ? weft_reals(w, d->weight, WEFT_SHAPE(CLASSES)) : NULL,
                            (weft_real)c.smoothing, -100, c.ignored };
 }
 #endif

@@ -113,11 +113,11 @@ static void holds(const char *name, const double *want, int n, double (*f)(int64
         cr_assert_float_eq(f(i), want[i], 1e-14, "%s(%d) is %.17g, expected %.17g", name, i, f(i), want[i]);
 }
 
-static double cosine(int64_t step)  { return weft_cosine_warmup(step, 8, 1, 0, .1); }
-static double halves(int64_t step)  { return weft_step_decay(step, 3, 1, .5); }
-static double cycle20(int64_t step) { return weft_one_cycle(step, 20, .5, .3, 25, 1e4); }
-static double cycle10(int64_t step) { return weft_one_cycle(step, 10, .5, .25, 10, 100); }
-static double cycle7(int64_t step)  { return weft_one_cycle(step, 7, .5, .5, 4, 2); }
+static double cosine(int64_t step) { return weft_cosine_schedule(step, 8, 1, 0, .1); }
+static double halves(int64_t step) { return weft_step_schedule(step, 3, 1, .5); }
+static double cycle20(int64_t step) { return weft_one_cycle_schedule(step, 20, .5, .3, 25, 1e4); }
+static double cycle10(int64_t step) { return weft_one_cycle_schedule(step, 10, .5, .25, 10, 100); }
+static double cycle7(int64_t step) { return weft_one_cycle_schedule(step, 7, .5, .5, 4, 2); }
 
 Test(schedule, rates_match_the_formula)
 {
@@ -147,36 +147,49 @@ Test(schedule, rates_match_the_formula)
     holds("one_cycle", of10, COUNT(of10), cycle10);
     holds("one_cycle", of7, COUNT(of7), cycle7);
     for (int t = 0; t < 4; t++)
-        cr_assert_float_eq(weft_cosine_warmup(t, 12, .8, 4, .1), .8 * (t + 1) / 4, 1e-15);
-    cr_assert_float_eq(weft_cosine_warmup(4, 12, .8, 4, .1), .8, 1e-15);
-    cr_assert_float_eq(weft_cosine_warmup(8, 12, .8, 4, .1), .45, 1e-15);
-    cr_assert_float_eq(weft_cosine_warmup(100, 4, .8, 4, .1), .1, 1e-15);
+        cr_assert_float_eq(weft_cosine_schedule(t, 12, .8, 4, .1), .8 * (t + 1) / 4, 1e-15);
+    cr_assert_float_eq(weft_cosine_schedule(4, 12, .8, 4, .1), .8, 1e-15);
+    cr_assert_float_eq(weft_cosine_schedule(8, 12, .8, 4, .1), .45, 1e-15);
+    cr_assert_float_eq(weft_cosine_schedule(100, 4, .8, 4, .1), .1, 1e-15);
     for (int t = 0; t < 3; t++)
-        cr_assert(isfinite(weft_one_cycle(t, 2, 1, .5, 2, 2)) && isfinite(weft_one_cycle(t, 1, 1, .5, 2, 2)));
+        cr_assert(isfinite(weft_one_cycle_schedule(t, 2, 1, .5, 2, 2)) &&
+                  isfinite(weft_one_cycle_schedule(t, 1, 1, .5, 2, 2)));
 }
 
 /* The first step, the last one, and steps beyond it. */
 Test(schedule, edges_match_worked_examples)
 {
-    struct { double got, want; } at[] = {
-        { weft_cosine_warmup(0, 5, 1, 0, .1), 1 },  { weft_cosine_warmup(0, 5, 1, 5, .1), .2 },
-        { weft_cosine_warmup(4, 5, 1, 5, .1), 1 },  { weft_cosine_warmup(5, 5, 1, 5, .1), .1 },
-        { weft_cosine_warmup(5, 5, 1, 0, .1), .1 }, { weft_cosine_warmup(INT64_MAX, 5, 1, 0, .1), .1 },
-        { weft_cosine_warmup(0, 1, 1, 1, .1), 1 },  { weft_cosine_warmup(1, 1, 1, 1, .1), .1 },
-        { weft_cosine_warmup(1, 4, 1e308, 4, 0), 5e307 },
-        { weft_step_decay(0, 3, 1, .5), 1 },        { weft_step_decay(2, 3, 1, .5), 1 },
-        { weft_step_decay(3, 3, 1, .5), .5 },       { weft_step_decay(INT64_MAX, 1, 1, .5), 0 },
-        { weft_one_cycle(0, 10, 1, .5, 2, 4), .5 }, { weft_one_cycle(4, 10, 1, .5, 2, 4), 1 },
-        { weft_one_cycle(9, 10, 1, .5, 2, 4), .125 }, { weft_one_cycle(10, 10, 1, .5, 2, 4), .125 },
-        { weft_one_cycle(9, 10, 1, 1, 2, 4), 1 },   { weft_one_cycle(10, 10, 1, 1, 2, 4), .125 },
-        { weft_one_cycle(0, 1, 1, .5, 2, 4), .125 }, { weft_one_cycle(INT64_MAX, 9, 1, .5, 2, 4), .125 },
+    struct { double got, want;
+    } at[] = {
+        { weft_cosine_schedule(0, 5, 1, 0, .1), 1 },
+        { weft_cosine_schedule(0, 5, 1, 5, .1), .2 },
+        { weft_cosine_schedule(4, 5, 1, 5, .1), 1 },
+        { weft_cosine_schedule(5, 5, 1, 5, .1), .1 },
+        { weft_cosine_schedule(5, 5, 1, 0, .1), .1 },
+        { weft_cosine_schedule(INT64_MAX, 5, 1, 0, .1), .1 },
+        { weft_cosine_schedule(0, 1, 1, 1, .1), 1 },
+        { weft_cosine_schedule(1, 1, 1, 1, .1), .1 },
+        { weft_cosine_schedule(1, 4, 1e308, 4, 0), 5e307 },
+        { weft_step_schedule(0, 3, 1, .5), 1 },
+        { weft_step_schedule(2, 3, 1, .5), 1 },
+        { weft_step_schedule(3, 3, 1, .5), .5 },
+        { weft_step_schedule(INT64_MAX, 1, 1, .5), 0 },
+        { weft_one_cycle_schedule(0, 10, 1, .5, 2, 4), .5 },
+        { weft_one_cycle_schedule(4, 10, 1, .5, 2, 4), 1 },
+        { weft_one_cycle_schedule(9, 10, 1, .5, 2, 4), .125 },
+        { weft_one_cycle_schedule(10, 10, 1, .5, 2, 4), .125 },
+        { weft_one_cycle_schedule(9, 10, 1, 1, 2, 4), 1 },
+        { weft_one_cycle_schedule(10, 10, 1, 1, 2, 4), .125 },
+        { weft_one_cycle_schedule(0, 1, 1, .5, 2, 4), .125 },
+        { weft_one_cycle_schedule(INT64_MAX, 9, 1, .5, 2, 4), .125 },
     };
     for (int i = 0; i < COUNT(at); i++)
         cr_assert(fabs(at[i].got - at[i].want) <= 1e-12 * at[i].want, "case %d: %g, want %g", i, at[i].got,
                   at[i].want);
-    cr_assert(isnan(weft_cosine_warmup(0, 2, 1, 3, 0)) && isnan(weft_cosine_warmup(3, 2, 1, 8, 0)));
-    cr_assert(isnan(weft_cosine_warmup(0, INT64_MAX - 1, 1, INT64_MAX, 0)));
-    cr_assert(isnan(weft_step_decay(2000, 1, 1, 2)) && isnan(weft_one_cycle(0, 5, 1, .5, 1e-320, 1)));
+    cr_assert(isnan(weft_cosine_schedule(0, 2, 1, 3, 0)) && isnan(weft_cosine_schedule(3, 2, 1, 8, 0)));
+    cr_assert(isnan(weft_cosine_schedule(0, INT64_MAX - 1, 1, INT64_MAX, 0)));
+    cr_assert(isnan(weft_step_schedule(2000, 1, 1, 2)) &&
+              isnan(weft_one_cycle_schedule(0, 5, 1, .5, 1e-320, 1)));
 }
 
 static bool fits(int64_t step, int64_t total, double lr)
@@ -190,23 +203,23 @@ CPU_TEST(schedule, invalid_arguments_give_nan)
     const double rates[] = { 1, 0, -1, NAN, INFINITY };
     for (int i = 0; i < 125; i++) {
         int64_t step = odd[i % 5], total = odd[i / 5 % 5];
-        double lr = rates[i / 25], got[] = { weft_cosine_warmup(step, total, lr, 0, 0),
-                                             weft_step_decay(step, total, lr, .5),
-                                             weft_one_cycle(step, total, lr, .3, 25, 1e4) };
+        double lr = rates[i / 25],
+               got[] = { weft_cosine_schedule(step, total, lr, 0, 0), weft_step_schedule(step, total, lr, .5),
+                         weft_one_cycle_schedule(step, total, lr, .3, 25, 1e4) };
         for (int k = 0; k < 3; k++)
             cr_assert(fits(step, total, lr) ? got[k] >= 0 && got[k] <= lr : isnan(got[k]),
                       "schedule %d, step %lld of %lld, rate %g: %g", k, (long long)step, (long long)total, lr,
                       got[k]);
     }
-    cr_assert(isnan(weft_cosine_warmup(1, 8, 1, -1, 0)) && isnan(weft_cosine_warmup(1, 8, 1, 2, -1)) &&
-              isnan(weft_cosine_warmup(1, 8, 1, 2, NAN)));
-    cr_assert(isnan(weft_step_decay(1, 8, 1, -1)) && isnan(weft_step_decay(1, 8, 1, INFINITY)));
+    cr_assert(isnan(weft_cosine_schedule(1, 8, 1, -1, 0)) && isnan(weft_cosine_schedule(1, 8, 1, 2, -1)) &&
+              isnan(weft_cosine_schedule(1, 8, 1, 2, NAN)));
+    cr_assert(isnan(weft_step_schedule(1, 8, 1, -1)) && isnan(weft_step_schedule(1, 8, 1, INFINITY)));
     const double bad[][3] = { { -.1, 2, 2 }, { 1.1, 2, 2 }, { NAN, 2, 2 },  { .3, 0, 2 },
                               { .3, 2, 0 },  { .3, -1, 2 }, { .3, 2, NAN }, { .3, INFINITY, 2 } };
     for (int i = 0; i < COUNT(bad); i++)
-        cr_assert(isnan(weft_one_cycle(1, 8, 1, bad[i][0], bad[i][1], bad[i][2])), "%d", i);
+        cr_assert(isnan(weft_one_cycle_schedule(1, 8, 1, bad[i][0], bad[i][1], bad[i][2])), "%d", i);
     weft_optim *o = weft_sgd_new(model_in(w).m, NULL);
-    weft_optim_set_lr(o, weft_cosine_warmup(0, 0, 4e-3, 0, 0));
+    weft_optim_set_lr(o, weft_cosine_schedule(0, 0, 4e-3, 0, 0));
     FAILS(w, WEFT_EARG, "optim_set_lr: nan");
 }
 

@@ -93,9 +93,9 @@ REF_TEST(losses, broadcast_the_mask)
         sum += (double)few[i % FEATURES] * (double)((d.p[i] - d.y[i]) * (d.p[i] - d.y[i]));
     for (int layout = 0; layout < 4; layout++) {
         weft_loss_opts o = { .mask = weft_reals(w, few, WEFT_SHAPE(FEATURES)) };
-        weft_loss l = weft_mse(laid(w, d.p, FEATURES, layout), laid(w, d.y, FEATURES, layout), &o);
+        weft_loss l = weft_mse_loss(laid(w, d.p, FEATURES, layout), laid(w, d.y, FEATURES, layout), &o);
         weft_loss_opts half = { .mask = weft_scalar(w, (weft_real).5) };
-        weft_loss h = weft_mse(laid(w, d.p, FEATURES, layout), laid(w, d.y, FEATURES, layout), &half);
+        weft_loss h = weft_mse_loss(laid(w, d.p, FEATURES, layout), laid(w, d.y, FEATURES, layout), &half);
         weft_real got[] = { weft_item(l.sum), weft_item(l.weight), weft_item(h.weight) };
         close_to("mask", got, ((weft_real[]){ (weft_real)sum, TOKENS * 1.5, TOKENS * FEATURES / 2. }), 3,
                  TOL(1e-12, 2e-6));
@@ -106,8 +106,8 @@ REF_TEST(losses, are_zero_without_weight)
 {
     weft_tensor *none = weft_zeros(w, WEFT_SHAPE(0, 2)), *two = weft_full(w, 2, WEFT_SHAPE(3)),
                 *zero = weft_zeros(w, WEFT_SHAPE(3));
-    weft_loss empty = weft_mse(none, none, NULL),
-              hidden = weft_mse(two, zero, &(weft_loss_opts){ .mask = zero });
+    weft_loss empty = weft_mse_loss(none, none, NULL),
+              hidden = weft_mse_loss(two, zero, &(weft_loss_opts){ .mask = zero });
     cr_assert_eq(weft_item(weft_mean_loss(empty)), 0);
     cr_assert_eq(weft_item(weft_mean_loss(hidden)), 0);
     cr_assert_eq(weft_item(hidden.weight), 0);
@@ -169,33 +169,34 @@ REF_TEST(losses, refuse_invalid_arguments)
         call;                                                                                \
         FAILS(w, status, part);                                                              \
     } while (0)
-    BAD(WEFT_ESHAPE, "mse: predicted [4, 3], target [4]", weft_mse(x, y, NULL));
+    BAD(WEFT_ESHAPE, "mse_loss: predicted [4, 3], target [4]", weft_mse_loss(x, y, NULL));
     BAD(WEFT_ESHAPE, "both ragged or both plain",
-        weft_mse(r, weft_zeros(w, WEFT_SHAPE(TOKENS, FEATURES)), NULL));
-    BAD(WEFT_ESHAPE, "mask [4]; expected a shape", weft_mae(x, x, &(weft_loss_opts){ .mask = y }));
-    BAD(WEFT_ESHAPE, "weights [4]; expected a shape", weft_mae(x, x, &(weft_loss_opts){ .weights = y }));
+        weft_mse_loss(r, weft_zeros(w, WEFT_SHAPE(TOKENS, FEATURES)), NULL));
+    BAD(WEFT_ESHAPE, "mask [4]; expected a shape", weft_l1_loss(x, x, &(weft_loss_opts){ .mask = y }));
+    BAD(WEFT_ESHAPE, "weights [4]; expected a shape", weft_l1_loss(x, x, &(weft_loss_opts){ .weights = y }));
     BAD(WEFT_ESHAPE, "expected a shape that broadcasts",
-        weft_mae(r, r, &(weft_loss_opts){ .mask = weft_zeros(w, WEFT_SHAPE(TOKENS, 1)) }));
+        weft_l1_loss(r, r, &(weft_loss_opts){ .mask = weft_zeros(w, WEFT_SHAPE(TOKENS, 1)) }));
     BAD(WEFT_ESHAPE, "expected a shape that broadcasts",
-        weft_mae(weft_plain(r), weft_plain(r), &(weft_loss_opts){ .mask = r }));
-    BAD(WEFT_ESHAPE, "mae: target is of ints; expected reals (weft_to_reals)", weft_mae(y, i, NULL));
+        weft_l1_loss(weft_plain(r), weft_plain(r), &(weft_loss_opts){ .mask = r }));
+    BAD(WEFT_ESHAPE, "l1_loss: target is of ints; expected reals (weft_to_reals)", weft_l1_loss(y, i, NULL));
     BAD(WEFT_EARG, "target is NULL", weft_bce_with_logits(y, NULL, NULL));
-    BAD(WEFT_EARG, "delta 0", weft_huber(x, x, WEFT_ZERO, NULL));
-    BAD(WEFT_EARG, "eps -1", weft_gaussian_nll(x, x, x, -1, NULL));
-    BAD(WEFT_ESHAPE, "variance [4]", weft_gaussian_nll(x, x, y, 0, NULL));
+    BAD(WEFT_EARG, "delta 0", weft_huber_loss(x, x, WEFT_ZERO, NULL));
+    BAD(WEFT_EARG, "eps -1", weft_gaussian_nll_loss(x, x, x, -1, NULL));
+    BAD(WEFT_ESHAPE, "variance [4]", weft_gaussian_nll_loss(x, x, y, 0, NULL));
     BAD(WEFT_ESHAPE, ", 2 quantiles", weft_quantile_loss(x, y, quantiles, 2, false, NULL));
     BAD(WEFT_ESHAPE, "differ only in the last extent",
         weft_quantile_loss(x, weft_zeros(w, WEFT_SHAPE(3)), quantiles, 3, false, NULL));
     BAD(WEFT_EARG, "quantile 1 is 1",
         weft_quantile_loss(x, y, ((weft_real[]){ (weft_real).5, 1, (weft_real).5 }), 3, false, NULL));
-    BAD(WEFT_EARG, "smoothing 2", weft_cross_entropy(x, i, &(weft_ce_opts){ .smoothing = 2 }));
+    BAD(WEFT_EARG, "label_smoothing 2",
+        weft_cross_entropy(x, i, &(weft_cross_entropy_opts){ .label_smoothing = 2 }));
     BAD(WEFT_ESHAPE, "classes are reals; expected ints (weft_to_ints)",
         weft_cross_entropy(x, y, NULL));
     BAD(WEFT_ESHAPE, "logits [.., classes]", weft_cross_entropy(y, i, NULL));
     BAD(WEFT_ESHAPE, "class_weight is [4]; expected plain [3] of reals",
-        weft_cross_entropy(x, i, &(weft_ce_opts){ .class_weight = y }));
+        weft_cross_entropy(x, i, &(weft_cross_entropy_opts){ .class_weight = y }));
     BAD(WEFT_ESHAPE, "the mask is [4, 3]; expected reals with the shape",
-        weft_cross_entropy(x, i, &(weft_ce_opts){ .mask = x }));
-    cr_assert_not_null(weft_mse(NULL, NULL, NULL).sum);
+        weft_cross_entropy(x, i, &(weft_cross_entropy_opts){ .mask = x }));
+    cr_assert_not_null(weft_mse_loss(NULL, NULL, NULL).sum);
     cr_assert_not_null(weft_cross_entropy(NULL, NULL, NULL).sum);
 }

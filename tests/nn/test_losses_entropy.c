@@ -35,7 +35,7 @@ static void one_entropy(weft *w, ce c, const ce_data *d, int layout)
     weft_tensor *x = laid(w, d->logits, CLASSES, layout), *dx;
     weft_tensor *y =
         layout ? weft_ragged_ints(w, d->target, &lengths) : weft_ints(w, d->target, WEFT_SHAPE(TOKENS));
-    weft_ce_opts o = ce_opts(w, c, d, layout);
+    weft_cross_entropy_opts o = ce_opts(w, c, d, layout);
     weft_loss l = weft_cross_entropy(x, y, &o);
     weft_real got[] = { weft_item(l.sum), weft_item(l.weight) },
               want[] = { (weft_real)sum, (weft_real)weight };
@@ -69,7 +69,7 @@ REF_TEST(losses_entropy, accepts_each_shape)
                 *z = weft_ints(w, d.target, WEFT_SHAPE(2, TOKENS / 2));
     cr_assert_eq(weft_item(weft_cross_entropy(flat, y, NULL).sum),
                  weft_item(weft_cross_entropy(cube, z, NULL).sum));
-    weft_ce_opts zero = { .has_ignore = true, .ignore = 0 };
+    weft_cross_entropy_opts zero = { .has_ignore_index = true, .ignore_index = 0 };
     weft_tensor *all = weft_ints(w, NULL, WEFT_SHAPE(TOKENS));
     weft_loss l = weft_cross_entropy(flat, all, &zero);
     cr_assert(weft_item(l.sum) == 0 && weft_item(l.weight) == 0 && weft_item(weft_mean_loss(l)) == 0);
@@ -92,7 +92,7 @@ Test(losses_entropy, refuses_invalid_arguments)
             }
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(4, 3)), *y = weft_ints(w, NULL, WEFT_SHAPE(4)), *g[2];
         weft_tensor *constant = weft_full(w, 1, WEFT_SHAPE(3));
-        weft_loss l = weft_cross_entropy(x, y, &(weft_ce_opts){ .class_weight = constant });
+        weft_loss l = weft_cross_entropy(x, y, &(weft_cross_entropy_opts){ .class_weight = constant });
         weft_set_grad_enabled(w, false);
         weft_gradients(l.sum, (weft_tensor *[]){ x, constant }, 2, g);
         weft_set_grad_enabled(w, true);
@@ -105,7 +105,7 @@ typedef struct {
     kind k;
     int layout;
     bool quantile, spare;
-    const weft_ce_opts *entropy;
+    const weft_cross_entropy_opts *entropy;
     weft_tensor *classes, *mask;
 } case_;
 
@@ -169,7 +169,7 @@ CPU_TEST(losses_entropy, entropy_gradients_match_central_differences, .timeout =
             ce_data d = ce_data_of(ce_of(how));
             for (int i = 0; i < TOKENS * CLASSES; i++)
                 d.logits[i] = isnan(d.logits[i]) ? 1 : d.logits[i];
-            weft_ce_opts o = ce_opts(w, ce_of(how), &d, layout);
+            weft_cross_entropy_opts o = ce_opts(w, ce_of(how), &d, layout);
             case_ c = { .layout = layout, .entropy = &o };
             c.classes =
                 layout ? weft_ragged_ints(w, d.target, &lengths) : weft_ints(w, d.target, WEFT_SHAPE(TOKENS));

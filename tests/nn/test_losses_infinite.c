@@ -52,8 +52,8 @@ TABLE_TEST(losses_infinite, infinite_logits_give_the_limit, .init = unchecked)
     for (int i = 0; i < COUNT(entropies); i++) {
         const entropy *e = &entropies[i];
         weft_tensor *x = weft_reals(w, e->logits, WEFT_SHAPE(ROWS, CLASSES));
-        weft_ce_opts o = { .class_weight = weft_reals(w, e->weight, WEFT_SHAPE(CLASSES)),
-                           .smoothing = e->smoothing };
+        weft_cross_entropy_opts o = { .class_weight = weft_reals(w, e->weight, WEFT_SHAPE(CLASSES)),
+                                      .label_smoothing = e->smoothing };
         holds(e->name, weft_cross_entropy(x, weft_ints(w, classes, WEFT_SHAPE(ROWS)), &o), x, e->sum,
               e->slope);
         weft_clear(w);
@@ -73,7 +73,8 @@ TABLE_TEST(losses_infinite, infinite_logits_work_with_many_classes, .init = unch
         slope[k] = forbidden ? 0 : (weft_real)((.5 + .5 * 54 / MANY) / 54 - .5 / MANY - (k == 3) * .5);
     }
     weft_tensor *x = weft_reals(w, logits, WEFT_SHAPE(1, MANY));
-    weft_ce_opts o = { .class_weight = weft_reals(w, weight, WEFT_SHAPE(MANY)), .smoothing = .5 };
+    weft_cross_entropy_opts o = { .class_weight = weft_reals(w, weight, WEFT_SHAPE(MANY)),
+                                  .label_smoothing = .5 };
     holds("many", weft_cross_entropy(x, weft_ints(w, &class_, WEFT_SHAPE(1)), &o), x,
           (.5 + .5 * 54 / MANY) * log(54), slope);
 }
@@ -91,12 +92,12 @@ TABLE_TEST(losses_infinite, infinite_binary_logits_give_the_limit, .init = unche
 
 static weft_loss nll(weft_tensor *x, weft_tensor *y, const weft_loss_opts *o)
 {
-    return weft_gaussian_nll(
+    return weft_gaussian_nll_loss(
         x, y, weft_reals(weft_context_of(x), (weft_real[]){ 1, 1, inf, 0 }, WEFT_SHAPE(4)), 0, o);
 }
 static weft_loss huber(weft_tensor *x, weft_tensor *y, const weft_loss_opts *o)
 {
-    return weft_huber(x, y, 1, o);
+    return weft_huber_loss(x, y, 1, o);
 }
 static weft_loss quantile(weft_tensor *x, weft_tensor *y, const weft_loss_opts *o)
 {
@@ -110,10 +111,9 @@ TABLE_TEST(losses_infinite, weight_0_hides_infinity, .init = unchecked)
     const struct {
         const char *name;
         weft_loss (*of)(weft_tensor *, weft_tensor *, const weft_loss_opts *);
-    } kinds[] = { { "mse", weft_mse },     { "mae", weft_mae },
-                  { "huber", huber },      { "bce", weft_bce_with_logits },
-                  { "gaussian_nll", nll }, { "smape", weft_smape },
-                  { "mape", weft_mape },   { "quantile", quantile } };
+    } kinds[] = { { "mse", weft_mse_loss },        { "mae", weft_l1_loss }, { "huber", huber },
+                  { "bce", weft_bce_with_logits }, { "gaussian_nll", nll }, { "smape", weft_smape },
+                  { "mape", weft_mape },           { "quantile", quantile } };
     for (int i = 0; i < COUNT(kinds); i++) {
         weft_tensor *x = weft_reals(w, (weft_real[]){ 3, inf, -inf, nan_ }, WEFT_SHAPE(4)),
                     *y = weft_reals(w, (weft_real[]){ 1, inf, 0, 1 }, WEFT_SHAPE(4)), *g;
@@ -138,7 +138,7 @@ TABLE_TEST(losses_infinite, negative_variance_is_refused)
 {
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(4)),
                 *v = weft_reals(w, (weft_real[]){ 1, 0, (weft_real)-.5, -2 }, WEFT_SHAPE(4));
-    weft_gaussian_nll(x, x, v, 0, NULL);
+    weft_gaussian_nll_loss(x, x, v, 0, NULL);
     weft_synchronize(w);
     cr_assert_eq(weft_error_code(w), WEFT_EARG);
     if (w->dev.k->synchronous)
@@ -170,6 +170,6 @@ TABLE_TEST(losses_infinite, limits_and_masked_targets_are_accepted)
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(4));
     weft_loss l = weft_bce_with_logits(x, weft_reals(w, target, WEFT_SHAPE(4)), &o);
     cr_assert(fabs(weft_item(l.sum) - 3 * log(2)) < 1e-5 && weft_item(l.weight) == 3);
-    l = weft_gaussian_nll(x, x, weft_reals(w, variance, WEFT_SHAPE(4)), 0, &o);
+    l = weft_gaussian_nll_loss(x, x, weft_reals(w, variance, WEFT_SHAPE(4)), 0, &o);
     cr_assert(isfinite(weft_item(l.sum)) && weft_ok(w), "%s", weft_error_message(w));
 }

@@ -76,7 +76,7 @@ TABLE_TEST(metrics, accuracy_and_confusion_match_plain_loops, .init = unchecked)
             y = in_layout(weft_ragged_ints(w, d.target, &lengths), 1 + i % 3);
             mask = weft_ragged(w, d.mask, 0, &lengths);
         }
-        weft_ce_opts o = { .mask = mask, .has_ignore = true, .ignore = ignore };
+        weft_cross_entropy_opts o = { .mask = mask, .has_ignore_index = true, .ignore_index = ignore };
         int64_t tape = weft_usage_of(w).tape;
         weft_tensor *m = weft_confusion_matrix(x, y, &o);
         weft_confusion_add(got, CLASSES, m);

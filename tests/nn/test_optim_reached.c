@@ -134,7 +134,7 @@ TABLE_TEST(reached, empty_batches_give_zero_gradients)
                                        weft_lstm_new)(m, "rnn", &o),
                              x, WEFT_ZERO_STATE)
                     .y;
-        weft_backward(weft_mean_loss(weft_mse(y, weft_scale(y, 1), NULL)));
+        weft_backward(weft_mean_loss(weft_mse_loss(y, weft_scale(y, 1), NULL)));
         OK(w);
         all_reached(m, i < 2 ? "linear, norm" : i < 4 ? "embed" : i < 6 ? "heads" : "rnn");
         weft_clear(w);

@@ -90,10 +90,11 @@ static weft_tensor *whole_loss(const model *a)
     weft *w = a->w;
     weft_tensor *h = weft_matmul(weft_full(w, 1, WEFT_SHAPE(2, 3)), a->p[1]),
                 *y = weft_ints(w, (int32_t[]){ 4, 0 }, WEFT_SHAPE(2));
-    weft_loss l = weft_cross_entropy(
-        h, y, &(weft_ce_opts){ .mask = weft_full(w, 1, WEFT_SHAPE(2)), .smoothing = (weft_real).1 });
-    weft_loss m = weft_mse(a->p[2], weft_zeros(w, WEFT_SHAPE(16)),
-                           &(weft_loss_opts){ .mask = weft_full(w, 1, WEFT_SHAPE(16)) });
+    weft_loss l = weft_cross_entropy(h, y,
+                                     &(weft_cross_entropy_opts){ .mask = weft_full(w, 1, WEFT_SHAPE(2)),
+                                                                 .label_smoothing = (weft_real).1 });
+    weft_loss m = weft_mse_loss(a->p[2], weft_zeros(w, WEFT_SHAPE(16)),
+                                &(weft_loss_opts){ .mask = weft_full(w, 1, WEFT_SHAPE(16)) });
     return weft_add(weft_mean_loss(l), weft_mean_loss(m));
 }
 

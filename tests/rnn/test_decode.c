@@ -117,7 +117,7 @@ static void scores_are_those_of_a_run(weft *w, network *m, weft_state first, con
     weft_lengths l = { .n = SEQUENCES, .len = len };
     weft_rnn_out o = weft_rnn_run(m->rnn, weft_embedding_run(m->embed, weft_ragged_ints(w, in, &l)), first);
     weft_tensor *p = weft_log_softmax(weft_scale(weft_linear_run(m->out, o.y), 3), 1, NULL);
-    const weft_real *v = numbers(weft_plain(weft_take_along(p, weft_ragged_ints(w, out, &l))));
+    const weft_real *v = numbers(weft_plain(weft_gather(p, weft_ragged_ints(w, out, &l))));
     OK(w);
     for (int s = 0, at = 0; s < SEQUENCES; s++) {
         double sum = 0;

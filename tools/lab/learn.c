@@ -70,7 +70,7 @@ static void step(run *u)
 {
     double lr = u->lab->asked.lr;
     int64_t total = u->total / u->update + 1, rise = total / 10 < RISE ? total / 10 : RISE;
-    weft_optim_set_lr(u->m.optim, weft_cosine_warmup(u->updates, total, lr, rise, lr / 10));
+    weft_optim_set_lr(u->m.optim, weft_cosine_schedule(u->updates, total, lr, rise, lr / 10));
     weft_tensor *divisor = weft_full(u->m.w, (double)u->update, WEFT_SHAPE(1));
     weft_divide_grad(u->m.m, divisor);
     weft_clip_grad_norm(u->m.m, 1, 2);

@@ -43,7 +43,7 @@ weft_loss lab_model_loss(lab_model *l, const weft_plan_step *s, const weft_datas
     weft_tensor *y =
         l->padded && !s->plan->in_rows ? run_padded(l, s, x) : weft_rnn_run_plan(l->lstm, x, s, l->kept).y;
     return weft_cross_entropy(weft_linear_run(l->scores, weft_dropout_run(l->drop, y)), now,
-                              &(weft_ce_opts){ .mask = weights });
+                              &(weft_cross_entropy_opts){ .mask = weights });
 }
 
 bool lab_model_update(lab_model *l, const weft_plan *p, int64_t batch, const weft_dataset *data,
