@@ -123,9 +123,9 @@ typedef struct {
  * classes in all steps. A score of -inf forbids a token. If scores are equal, the lower token wins.
  * The decoding fails after NULL, an inert tensor, another shape, a NaN, or only -inf. */
 typedef weft_tensor *weft_decode_step_fn(weft_decode_rows *rows, void *user);
-/* Returns a view of x, plain [rows->n, ..] of reals or ints, as a ragged tensor of the step. Its
- * sequences are those of weft_decode, each with its rows of this step. So the rows attend to a
- * memory of their own sequence, as in
+/* Returns a ragged view of x, so that each row attends to the memory of its own sequence. x: plain
+ * [rows->n, ..], reals or ints. The view has the n sequences of weft_decode, each with its rows of
+ * this step:
  *     weft_tensor *q = weft_decode_ragged(rows, out.y);
  *     weft_tensor *seen = weft_attention_query(a, q, memory, WEFT_ALL_KEYS, NULL);
  * The memory has the same n sequences in the same order; ids need not agree. Errors: rows or x
