@@ -27,14 +27,13 @@ WEFT_API const char *weft_file_message(void);
  * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random
  * streams, and items of the program, with checksums. The bytes depend on the state only.
  *
- * Every file that weft writes is atomic, except journals, which grow line by line. weft writes a
- * new file in the same folder, flushes it to the disk and renames it. After a failure or a kill the
- * old file is unchanged. Of two simultaneous writers one wins with a complete file. Mode, group and
- * owner of a replaced file stay as far as the system allows it; a new file follows the umask; a
- * link is followed. The new file has no name until it is complete, so a killed program leaves no
- * file. On file systems that cannot do that (NFS) a kill may leave a file
- * .weft-tmp-XXXXXXXXXXXXXXXX; delete it by hand. weft never deletes a file that it did not create
- * in the same call. */
+ * Every file except a journal is written atomically: weft writes a new file in the same folder,
+ * flushes it to the disk and renames it. After a failure or a kill the old file is unchanged. Of
+ * two simultaneous writers one wins with a complete file. A replaced file keeps mode, group and
+ * owner as far as the system allows it. A new file follows the umask; a link is followed. The new
+ * file has no name until it is complete, so a killed program leaves no file. Where the file system
+ * cannot do that (NFS), a kill may leave a file .weft-tmp-XXXXXXXXXXXXXXXX; delete it by hand. weft
+ * never deletes a file that it did not create in the same call. */
 /* An item of the program, such as the epoch, the best score, the vocabulary: n numbers of `type` at
  * data, which the program owns. For WEFT_TEXT and WEFT_BYTES n counts bytes. name: 1 .. 255 bytes
  * without '/', and each name once. */
@@ -53,7 +52,7 @@ WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
  * made; streams that the file lacks start anew. The learning rate is the file's until
  * weft_optim_set_lr. Items must be in the file with that type and at most n numbers. For a text n
  * counts bytes with the final 0. The rest of an item is zeroed.
- * Errors: a context that has failed, by its status. WEFT_EARG: o is not of m. WEFT_EFORMAT:
+ * Errors: a context that has failed, by its status. WEFT_EARG: o of another module. WEFT_EFORMAT:
  * damaged, not a checkpoint, without the optimiser or an item, or of another model, cell or
  * optimiser. WEFT_ESHAPE: of other shapes, or an item with more than n numbers. Like torch.load. */
 WEFT_API weft_status weft_load(const char *path, weft_module *m, weft_optim *o,
@@ -111,7 +110,7 @@ typedef struct {
     weft_real *rows;      /* [sum of len, columns], NULL if columns is 0 */
     int32_t *ints;        /* [sum of len], NULL if columns is not 0 */
     int64_t *id;          /* [n] ids, in a part of a file the indices there; NULL: 0 .. n - 1 */
-    const struct weft_hdf5 *file;        /* weft_hdf5_shape sets it, to read rows on demand; NULL */
+    const struct weft_hdf5 *file; /* weft_hdf5_shape: rows are read from it; otherwise NULL */
 } weft_dataset;
 typedef struct {
     bool keep_line_ends;   /* the \n of a line is its last token, for a model of characters */
@@ -155,8 +154,8 @@ WEFT_API void weft_dataset_free(weft_dataset *data);
 /* Returns the sequences index[0 .. n - 1] of a dataset as a ragged tensor of the step [N, columns],
  * or of ints [N] if columns is 0; copied. Ids of the batch are the dataset's, by default the
  * indices, so dropout masks follow a sequence. An index that occurs twice is two sequences with one
- * id. Operators take tensors of two datasets together, such as inputs and targets, if lengths and
- * indices agree. n may be 0, and index is then NULL or not read.
+ * id. Operators take tensors of two datasets together, such as inputs and targets, if the lengths
+ * and ids of their sequences agree. n may be 0; index may then be NULL.
  * Errors, of the context, with an inert tensor: data NULL; an index that the dataset does not have;
  * lengths and offsets that do not agree; a file of weft_hdf5_shape that cannot be read. Like
  * collate_fn. */

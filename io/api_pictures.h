@@ -28,7 +28,8 @@ typedef struct {
     const double *low;
 } weft_curve;
 /* A chart. A logarithmic axis has marks at powers, and leaves out numbers that are not above 0. If
- * the legend needs a second row and all curves end at one x, their names are at these ends. */
+ * the legend needs a second row and all curves end at one x, their names are at these ends, and
+ * there is no legend. */
 typedef struct {
     const char *title;
     const char *x_label;      /* label of the x axis */

@@ -21,9 +21,8 @@ typedef struct {
     int32_t offset;          /* its first token in the sequence */
     int32_t length;          /* its tokens */
     int32_t row;             /* its row in the batch, from 0 */
-    /* Number of the segment of the batch before, from 0, whose last state this piece starts with.
-     * -1, not 0: it starts with zeros. */
-    int32_t carry;
+    int32_t carry;           /* starts with the last state of this segment of the batch before,
+                              * counted from 0 there; -1, not 0: starts with zeros */
 } weft_segment;
 /* Segments first .. first + n - 1 in `rows` rows of `width` cells. A batch takes width steps. */
 typedef struct {
@@ -55,19 +54,18 @@ WEFT_API void weft_plan_free(weft_plan *plan);
  * differencing. */
 typedef enum { WEFT_BALANCE_LPT, WEFT_BALANCE_KK } weft_balance;
 /* Options of planners. Each comment first names the planners that take the option; for others it
- * is an error. PACKERS are next_fit to best_fit_split in the table of weft_planner_named, which
- * lists the required options. 0 or NULL: not given; the default is in brackets. */
+ * is an error. The table of weft_planner_named has the PACKERS and lists the required options. 0 or
+ * NULL: not given; the default is in brackets. Limits of a batch are maxima. */
 typedef struct {
-    int64_t count;           /* order pool sorted random laplace optimal_buckets: most sequences of
-                              * a batch */
-    int64_t tokens;          /* order pool: most tokens of a batch without pads [no limit] */
+    int64_t count;   /* order pool sorted random laplace optimal_buckets: sequences of a batch */
+    int64_t tokens;  /* order pool: tokens of a batch, no pads; a longer sequence is alone [any] */
     int64_t pool;            /* pool laplace: number of batches that are sorted together [50] */
     int64_t budget;          /* tokens geometric powers: most cells of a padded batch */
     int64_t multiple;        /* tokens: batches have a multiple of this many sequences [1] */
     bool keep_order;         /* tokens: does not sort by length [sorts] */
     const int64_t *bounds;   /* buckets: [edges] ascending; bounds[i - 1] <= length < bounds[i] */
     const int64_t *sizes;    /* buckets: [edges + 1] sequences in a batch of each bucket */
-    int64_t edges;           /* buckets: number of bounds, 0 or more */
+    int64_t edges;           /* buckets: number of bounds; with 0, bounds may be NULL */
     double ratio;            /* geometric: each bound is the one before times ratio, above 1 */
     int64_t least;           /* geometric: first bound */
     int64_t k;               /* optimal_buckets: number of buckets */
@@ -103,7 +101,7 @@ enum {
     WEFT_PLAN_IN_ORDER = 2,                      /* sequences are in order, unless shuffled */
     WEFT_PLAN_CARRIES = 4                        /* a piece after a cut carries the state on */
 };
-/* A static record. */
+/* A planner, a static record. */
 typedef struct weft_planner {
     const char *name;        /* as in weft_planner_named; required */
     const char *source;      /* paper or program */
@@ -123,30 +121,27 @@ WEFT_API int weft_planner_count(void);
 WEFT_API const weft_planner *weft_planner_at(int i);
 /* Returns the planner of that name, a static record. NULL if it is unknown; weft_plan_message then
  * names the most similar one.
- *     planner                required options      batches
- *     order                  count or tokens       sequences in order
- *     random, sorted         count                 a drawn order; the shortest first
- *     pool                   count or tokens       sorted within pools of batches
- *     laplace                count                 as pool; every other pool descends
- *     tokens                 budget                sorted, as many as fit the padded cells
- *     buckets                sizes, bounds         of lengths between two bounds
- *     geometric              budget, ratio, least  as buckets; bounds grow by a ratio
- *     optimal_buckets        k, count              as buckets; bounds with the least padding
- *     powers                 budget                pieces of 2^k tokens, without padding
- *     next_fit, first_fit, best_fit, worst_fit
- *                            capacity              rows of sequences: into the last row, or the
- *                                                  lowest, fullest, emptiest row that fits
- *     .._decreasing          capacity              the same four names, the longest first
- *     spfhp, spfhp_stacked, lpfhp, exact_fill, column_generation
- *                            capacity              rows of sequences, packed by their lengths
- *     chunk, best_fit_split  capacity              rows of pieces: cut at the end of each row; cut
- *                                                  only if longer than a row
- *     refill                 slots                 one: a free row takes the next sequence
- *     streams                slots, window         windows of rows that carry their states on
- *     fold                   none                  one: rows as wide as the longest sequence
- *     balance                ranks                 one: a row for each rank, equal in tokens
- * sizes alone is enough if there are no bounds. Like BatchSampler, bucket_by_sequence_length or
- * batch_by_size. */
+ *     planner           required options      batches
+ *     order             count or tokens       in the given order
+ *     sorted, random    count                 the shortest first; in a drawn order
+ *     pool              count or tokens       sorted within pools of batches
+ *     laplace           count                 as pool, but every other pool descends
+ *     tokens            budget                sorted, as long as the padded cells fit the budget
+ *     buckets           sizes, bounds         similar lengths, between two bounds
+ *     geometric         budget, ratio, least  as buckets, with bounds that grow by a ratio
+ *     optimal_buckets   k, count              as buckets, with the bounds of the least padding
+ *     powers            budget                pieces of 2^k tokens, without padding
+ *     PACKERS           capacity              several sequences in each row:
+ *         next_fit, first_fit, best_fit, worst_fit  in the last, lowest, fullest, emptiest row
+ *         each of these four with _decreasing       the same, the longest first
+ *         spfhp, spfhp_stacked, lpfhp, exact_fill, column_generation  by counts of equal lengths
+ *         chunk                                     end to end, cut at the end of each row
+ *         best_fit_split                            cut only if longer than a row
+ *     refill            slots                 one batch, a free row takes the next sequence
+ *     streams           slots, window         windows of rows, which carry their states on
+ *     fold              none                  one batch in rows of the longest length
+ *     balance           ranks                 one batch, for each rank a row of equal tokens
+ * Like BatchSampler, bucket_by_sequence_length or batch_by_size. */
 WEFT_API const weft_planner *weft_planner_named(const char *name);
 
 /* ---- making a plan ---- */

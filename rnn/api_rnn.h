@@ -25,8 +25,7 @@ typedef struct {
     int     layers;      /* 1 .. 32; 0 means 1 */
     bool    bidirectional;       /* also runs from the end of each sequence */
     bool    no_bias;     /* makes no bias_ih and no bias_hh */
-    /* LSTM, and the CIFG of api_cell.h: width of h after a projection, below hidden. 0: no
-     * projection. Sak et al. 2014. */
+    /* LSTM, CIFG (api_cell.h): width of h after a projection, below hidden; 0: none. Sak 2014. */
     int64_t proj;
     double  dropout;     /* between layers while training, 0 <= p < 1 */
     bool    relu;        /* weft_elman_new only: max(0, x) instead of tanh */
@@ -50,7 +49,7 @@ typedef struct {
 #define WEFT_ZERO_STATE (weft_state{ NULL, NULL })
 #endif
 
-/* Each _new makes a layer as a module below m. The context owns it until weft_close. opts is
+/* Each function makes a layer as a module below m. The context owns it until weft_close. opts is
  * required and copied. The name is copied: 1 .. 63 bytes without dots and slashes, unique in m.
  * Errors: m or opts NULL, a bad name or option. The context then fails, and the layer is inert,
  * never NULL: its results are inert too.
@@ -108,13 +107,13 @@ typedef struct {
     weft_tensor   *tokens;      /* [n] ints: the last token of each row */
     /* States before this step, [layers, n, width]; at step 0 `first` of weft_decode. The step
      * function assigns the states after it, as in rows->state = out.last. weft copies them, and
-     * reorders them by .parent for the next step. Only n may change between steps. A model without
-     * a recurrent state leaves h and c NULL. */
+     * reorders them by .parent for the next step. Between steps only n changes in their shape. A
+     * model without a recurrent state leaves h and c NULL. */
     weft_state     state;
     int64_t        n;           /* number of rows in this step */
     int64_t        step;        /* number of this step, from 0 */
     const int32_t *sequence;    /* [n] number of each row's sequence, ascending */
-    /* [n] row i continues the row parent[i] of the step before; at step 0 it is the sequence.
+    /* [n] row i continues row parent[i] of the step before; at step 0 parent[i] is sequence[i].
      * Reorder your own data of rows by it, such as the states of a grammar, but not .state. */
     const int32_t *parent;
     weft_lengths   of;          /* number of rows of every sequence; 0 for an ended one */
@@ -125,27 +124,25 @@ typedef struct {
 typedef weft_tensor *weft_decode_step_fn(weft_decode_rows *rows, void *user);
 /* Returns a ragged view of x, so that each row attends to the memory of its own sequence. x: plain
  * [rows->n, ..], reals or ints. The view has the n sequences of weft_decode, each with its rows of
- * this step:
- *     weft_tensor *q = weft_decode_ragged(rows, out.y);
- *     weft_tensor *seen = weft_attention_query(a, q, memory, WEFT_ALL_KEYS, NULL);
- * The memory has the same n sequences in the same order; ids need not agree. Errors: rows or x
- * NULL, x ragged or with another number of rows; the result is inert. */
+ * this step. The memory has the same n sequences in the same order; ids need not agree.
+ *     weft_attention_query(layer, weft_decode_ragged(rows, out.y), memory, WEFT_ALL_KEYS, NULL)
+ * Errors: rows or x NULL, x ragged or with another number of rows; the result is inert. */
 WEFT_API weft_tensor *weft_decode_ragged(const weft_decode_rows *rows, weft_tensor *x);
 typedef struct {
     int32_t  begin;             /* first token; -1: the prompt's first token is the first */
     int32_t  end;               /* token that ends a sequence; -1: only `limit` ends it */
     int64_t  limit;             /* most tokens without end and prompt, 1 or more; required */
     int      beams;             /* above 1: beam search with that many hypotheses; 0 means 1 */
-    /* Beams: hypotheses that have ended compete by score / length^penalty, the end token counted.
-     * Others compete by score. Below 0 favours short ones. 0: no penalty. Wu et al. 2016 without
-     * the constant. */
+    /* Beams: ended hypotheses are ranked by score / length^penalty, the end token counted, those
+     * that go on by score. Below 0 favours short ones. 0: none. Wu et al. 2016 without the
+     * constant. */
     double   length_penalty;
     int      best;              /* beams: hypotheses returned for a sequence, to beams; 0 means 1 */
     bool     sample;            /* draws each token by its probability; not with beams */
     double   temperature;       /* sample: divides the logits before the draw; 0 means 1 */
     int64_t  top_k;             /* sample: draws among the k most probable tokens; 0: all */
-    /* Sample: draws among the most probable tokens of top_k, as few as have the probability top_p
-     * together. 0 means 1, all. Holtzman et al. 2020. */
+    /* Sample: draws from the smallest set of most probable tokens whose sum reaches top_p, after
+     * temperature and top_k. 0 means 1: all. Holtzman et al. 2020. */
     double   top_p;
     const char *stream;         /* sample: name of the random stream; NULL means "decode" */
     /* Prompts of all sequences end to end; NULL: no prompts. The model reads them after begin. They

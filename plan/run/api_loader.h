@@ -15,8 +15,7 @@ extern "C" {
  * into batches, and shuffles the batches. A batch ends where it would exceed count or tokens. */
 typedef struct {
     int64_t count;       /* most sequences of a batch; 0: no limit, then tokens is required */
-    /* Most tokens of a batch, without pads; a longer sequence is a batch by itself. 0: no limit. */
-    int64_t tokens;
+    int64_t tokens;      /* most tokens of a batch, no pads; a longer sequence is alone; 0: any */
     /* The sequences that fill this many batches, in the shuffled order, are sorted together. 0
      * means 50; 1: batches have mixed lengths. */
     int pool;

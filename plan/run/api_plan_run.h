@@ -41,20 +41,20 @@ WEFT_API int64_t weft_loader_next_batch(weft_loader *l, const weft_plan **plan);
  *         .. */
 typedef struct {
     weft *w;
-    const weft_plan *plan;       /* not copied: valid as long as the step */
+    const weft_plan *plan;       /* not copied; the program keeps it until the step has ended */
     int64_t batch;               /* number of the batch in the plan */
     weft_lengths lengths;        /* lengths, ids and offsets of the segments */
     weft_placement placement;    /* places of the segments if plan->in_rows; otherwise rows is 0 */
 } weft_plan_step;
 /* Returns one batch of a plan. The arrays belong to the step; the plan is not copied, so the
- * program keeps it until the step has ended. Errors: no such batch; lengths.n is 0 and the context
- * has failed. */
+ * program keeps it until the step has ended. Error: no such batch; lengths.n is then 0 and the
+ * context has failed. */
 WEFT_API weft_plan_step weft_plan_step_of(weft *w, const weft_plan *plan, int64_t batch);
 /* Returns the tokens of the batch from a data set of the planned sequences, a ragged copy in the
  * layout CONCAT: reals [N, columns], or ints [N]. For token t of a sequence it returns token t +
- * shift of the whole sequence; shift -1 gives the input of a language model. `outside` replaces
- * tokens before the first and after the last, as a real in all columns. Errors: a planned sequence
- * that is missing or too short in the data set; a failed read. */
+ * shift of the whole sequence; -1 gives the token before, the input of a language model. Beyond the
+ * ends of the sequence it returns `outside`, in a row of reals in each column. Errors: a planned
+ * sequence that is missing or too short in the data set; a failed read. */
 WEFT_API weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_dataset *data,
                                        int32_t shift, int32_t outside);
 /* States that one batch leaves for the next: buffers <name>.h and <name>.c of m [layers, states +
