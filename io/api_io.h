@@ -25,7 +25,7 @@ WEFT_API const char *weft_file_message(void);
 
 /* ---- checkpoints ---- *
  * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random
- * streams, and items of the program, with checksums. The bytes depend on the state only.
+ * streams and items of the program. It has checksums. The bytes depend on the state only.
  *
  * Every file except a journal is written atomically: weft writes a new file in the same folder,
  * flushes it to the disk and renames it. After a failure or a kill the old file is unchanged. Of
@@ -80,9 +80,9 @@ WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
 /* HDF5 files: all readers take what NumPy and h5py write. Integers of 8 to 64 bits, signed or not,
  * float16, bfloat16, float32 and float64 in either byte order, and bool; contiguous or in chunks,
  * with or without gzip and shuffle; libver "earliest" to "latest"; a user block (MATLAB -v7.3); a
- * file that is open for SWMR. Floats are rounded to the nearest number; NaN and infinities stay. A
- * finite number that does not fit a weft_real, and an integer that does not fit (a double or an
- * int32), is an error that names its place and value. */
+ * file that is open for SWMR. Floats are rounded to the nearest number; NaN and infinities stay.
+ * Errors, with place and value: a finite number that does not fit a weft_real; an integer that does
+ * not fit a double or an int32. */
 /* Loads the parameters and buffers of m from an HDF5 file, as h5py writes a PyTorch state dict.
  * Names are paths below m without m's name: a data set "encoder.weight", or "weight" in a group
  * "encoder". report NULL: all must agree, otherwise WEFT_EFORMAT for a name that is missing or

@@ -1,8 +1,8 @@
 /* api_pictures.h - pictures: charts, matrices, texts, a cell, batches, the tape.
  *
  * Functions write an SVG file, whole or not at all: the same bytes for the same numbers in every
- * locale, with dark colours on a dark page, in colours that colour-blind readers can distinguish,
- * without a script. Marks show their values as tooltips. Texts are in UTF-8, NULL means none. An
+ * locale. Colours are dark on a dark page, and colour-blind readers can distinguish them. There is
+ * no script. Marks show their values as tooltips. Texts are in UTF-8, NULL means none. An
  * existing file is replaced. Functions keep no pointer. The status and weft_file_message report
  * errors, as for all files; WEFT_EARG: an argument out of its range.
  *

@@ -70,7 +70,7 @@ typedef struct {
     int64_t least;           /* geometric: first bound */
     int64_t k;               /* optimal_buckets: number of buckets */
     int64_t capacity;        /* PACKERS: cells of a row */
-    int64_t limit;           /* PACKERS but chunk, column_generation: most pieces of a row [any] */
+    int64_t limit;           /* PACKERS, not chunk and column_generation: pieces of a row [any] */
     bool carry;              /* chunk: carries the state over a cut into the next batch [no] */
     int64_t slots;           /* refill streams: rows of a batch */
     int64_t window;          /* streams: width of a batch, after which a state is carried on */
@@ -90,8 +90,8 @@ typedef struct {
 /* ---- the divisor of a loss ---- */
 /* Number that divides a batch's loss, a sum over its tokens. BATCH: the tokens of this batch, so
  * tokens of small batches weigh more. PLAN: the mean number of tokens of a batch, so all tokens
- * weigh the same. SEQUENCES: the mean number of sequences of a batch, where the sum divides each
- * token by the length of its sequence, so all sequences weigh the same. */
+ * weigh the same. SEQUENCES: the mean number of sequences of a batch; each token of the sum is
+ * divided by the length of its sequence before, so all sequences weigh the same. */
 typedef enum { WEFT_MEAN_OF_BATCH, WEFT_MEAN_OF_PLAN, WEFT_MEAN_OF_SEQUENCES } weft_plan_mean;
 
 /* ---- planners ---- */
@@ -160,10 +160,10 @@ WEFT_API weft_status weft_plan_make(const weft_planner *planner, const int32_t *
  * plan is itself a part; a row carries a state from a row of another shard. */
 WEFT_API weft_status weft_plan_split(const weft_plan *plan, int shards,
                                      weft_plan *out) WEFT_MUST_USE;
-/* Checks a plan of the lengths len [n]: each token is in it once or counts as dropped, no row is
- * beyond its batch, no two segments share a cell, each carry names the piece that ends where its
- * own begins, counts are those of the lengths, and the promises (WEFT_PLAN_WHOLE | ..) hold.
- * Errors: WEFT_EFORMAT if one of these fails. */
+/* Checks a plan of the lengths len [n]. Each token is in it once or counts as dropped. Rows are
+ * inside their batch, and no two segments share a cell. Each carry names the piece that ends where
+ * its own begins. Counts are those of the lengths. The promises, WEFT_PLAN_WHOLE | .., hold. Errors:
+ * WEFT_EFORMAT if one of these fails. */
 WEFT_API weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n,
                                      unsigned promises) WEFT_MUST_USE;
 /* Returns the text of the last failure of a function on plans in this thread; "" before the first.

@@ -24,7 +24,7 @@ typedef struct {
     int64_t hidden;      /* number of units; required */
     int     layers;      /* 1 .. 32; 0 means 1 */
     bool    bidirectional;       /* also runs from the end of each sequence */
-    bool    no_bias;     /* makes no bias_ih and no bias_hh */
+    bool    no_bias;     /* leaves out bias_ih and bias_hh */
     /* LSTM, CIFG (api_cell.h): width of h after a projection, below hidden; 0: none. Sak 2014. */
     int64_t proj;
     double  dropout;     /* between layers while training, 0 <= p < 1 */
@@ -92,9 +92,9 @@ WEFT_API weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first
 /* Runs one step of one-directional layers, x plain [n, input] -> y [n, width], from `state` to
  * .last. Errors: a layer of two directions; otherwise as weft_rnn_run. Like torch.nn.LSTMCell. */
 WEFT_API weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state);
-/* Returns the final h of the last layer with both directions side by side, [n, 2 width], or [n,
- * width] with one direction, in the user's order: the usual input of a classifier. last: out.last
- * of a run of r. The reverse direction's h is that of the first token. Like h_n. */
+/* Returns the final h of the last layer, the usual input of a classifier: [n, width], or [n, 2
+ * width] with both directions side by side, in the user's order. last: out.last of a run of r. The
+ * reverse direction's h is that of the first token. Like h_n. */
 WEFT_API weft_tensor *weft_final_state(weft_rnn *r, weft_state last);
 
 /* ---- decoding ---- *
@@ -129,8 +129,8 @@ typedef weft_tensor *weft_decode_step_fn(weft_decode_rows *rows, void *user);
  * Errors: rows or x NULL, x ragged or with another number of rows; the result is inert. */
 WEFT_API weft_tensor *weft_decode_ragged(const weft_decode_rows *rows, weft_tensor *x);
 typedef struct {
-    int32_t  begin;             /* first token; -1: the prompt's first token is the first */
-    int32_t  end;               /* token that ends a sequence; -1: only `limit` ends it */
+    int32_t  begin;             /* first token; 0: see has_begin; -1: the first of the prompt */
+    int32_t  end;               /* ends a sequence; 0: see has_begin; -1: only `limit` ends it */
     int64_t  limit;             /* most tokens without end and prompt, 1 or more; required */
     int      beams;             /* above 1: beam search with that many hypotheses; 0 means 1 */
     /* Beams: ended hypotheses are ranked by score / length^penalty, the end token counted, those

@@ -14,9 +14,9 @@ extern "C" {
 /* ---- loaders by a planner ---- */
 /* Makes a loader as weft_loader_new does, with any planner, which must outlive it. opts may be
  * NULL; it is copied with its lists. Each epoch is a new plan of these lengths and options. Without
- * opts->shuffle all plans are equal, except those of the planner random. Draws come from the
- * context's stream "loader.<name>": opts->seed, epoch and stream are not read. Makes the first plan
- * immediately. Errors: those of weft_loader_new; the planner refuses the plan. Like
+ * opts->shuffle all plans are equal, unless the planner always draws, like random. Draws come from
+ * the context's stream "loader.<name>": opts->seed, epoch and stream are not read. Makes the first
+ * plan immediately. Errors: those of weft_loader_new; the planner refuses the plan. Like
  * DataLoader(batch_sampler=..) of torch. */
 WEFT_API weft_loader *weft_plan_loader_new(weft *w, const char *name, int64_t n, const int32_t *len,
                                            const weft_planner *planner,
