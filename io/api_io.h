@@ -28,9 +28,9 @@ WEFT_API const char *weft_file_message(void);
  * streams and items of the program. It has checksums. The bytes depend on the state only.
  *
  * Every file except a journal is written atomically: weft writes a new file in the same folder,
- * flushes it to the disk and renames it. After a failure or a kill the old file is unchanged. Of
- * two simultaneous writers one wins with a complete file. A replaced file keeps mode, group and
- * owner as far as the system allows it. A new file follows the umask; a link is followed. The new
+ * flushes it to the disk and renames it. After a failure or a kill the old file is unchanged. If
+ * two programs write it together, one wins with a complete file. A replaced file keeps mode, group
+ * and owner as far as the system allows it. A new file follows the umask; a link is followed. A new
  * file has no name until it is complete, so a killed program leaves no file. Where the file system
  * cannot do that (NFS), a kill may leave a file .weft-tmp-XXXXXXXXXXXXXXXX; delete it by hand. weft
  * never deletes a file that it did not create in the same call. */
@@ -129,8 +129,8 @@ typedef struct {
 /* Reads the n named columns, 1 or more, of a CSV file (RFC 4180, with a header) as reals, rounded
  * to the nearest number: rows [N, n] in the order of `columns`. opts NULL: all 0. Rows with the
  * same text in column `id`, adjacent or not, are one sequence in the order of the file. Sequences
- * are in the order in which their texts first appear; the texts are not kept. A file of one
- * sequence needs an id column with the same text in all rows. Empty lines are skipped; nan and inf
+ * are in the order of their first rows; the texts of the ids are not kept. A file of one sequence
+ * needs an id column with the same text in all rows. Empty lines are skipped; nan and inf
  * are numbers. The decimal point is a point in every locale. Errors: id NULL; a column that the
  * header lacks or names twice; a field that is not a number, is too large, or is empty without
  * .empty_is_nan; a line with another number of fields; an integer beyond 2^53 that a double does

@@ -1,8 +1,8 @@
 /* api_pictures.h - pictures: charts, matrices, texts, a cell, batches, the tape.
  *
  * Functions write an SVG file, whole or not at all: the same bytes for the same numbers in every
- * locale. Colours are dark on a dark page, and colour-blind readers can distinguish them. There is
- * no script. Marks show their values as tooltips. Texts are in UTF-8, NULL means none. An
+ * locale. Colours are dark on a dark page, and colour-blind readers can distinguish them. Pictures
+ * contain no script. Marks show their values as tooltips. Texts are in UTF-8, NULL means none. An
  * existing file is replaced. Functions keep no pointer. The status and weft_file_message report
  * errors, as for all files; WEFT_EARG: an argument out of its range.
  *
@@ -28,8 +28,7 @@ typedef struct {
     const double *low;
 } weft_curve;
 /* A chart. A logarithmic axis has marks at powers, and leaves out numbers that are not above 0. If
- * the legend needs a second row and all curves end at one x, their names are at these ends, and
- * there is no legend. */
+ * the legend needs a second row and all curves end at one x, names at these ends replace it. */
 typedef struct {
     const char *title;
     const char *x_label;      /* label of the x axis */

@@ -160,10 +160,10 @@ WEFT_API weft_status weft_plan_make(const weft_planner *planner, const int32_t *
  * plan is itself a part; a row carries a state from a row of another shard. */
 WEFT_API weft_status weft_plan_split(const weft_plan *plan, int shards,
                                      weft_plan *out) WEFT_MUST_USE;
-/* Checks a plan of the lengths len [n]. Each token is in it once or counts as dropped. Rows are
- * inside their batch, and no two segments share a cell. Each carry names the piece that ends where
- * its own begins. Counts are those of the lengths. The promises, WEFT_PLAN_WHOLE | .., hold. Errors:
- * WEFT_EFORMAT if one of these fails. */
+/* Checks that a plan of the lengths len [n] keeps all rules. Each token is in it once or counts as
+ * dropped. Rows are inside their batch, and no two segments share a cell. Each carry names the
+ * piece that ends where its own begins. Counts are those of the lengths. The promises hold:
+ * WEFT_PLAN_WHOLE | ... Errors: WEFT_EFORMAT if one of these fails. */
 WEFT_API weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n,
                                      unsigned promises) WEFT_MUST_USE;
 /* Returns the text of the last failure of a function on plans in this thread; "" before the first.

@@ -61,7 +61,7 @@ WEFT_API weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_da
  * 1, width], which checkpoints hold. */
 typedef struct weft_carried weft_carried;
 /* Makes a store for the states that r carries from batch to batch, zeros at first: a submodule
- * `name` of m, owned by the context. It fits each plan of which no batch carries more states. With
+ * `name` of m, owned by the context. It fits any plan whose batches carry no more states. With
  * weft_plan_split each shard has its own store, which only the rank of the shard holds;
  * weft_parallel_save saves it from there. Errors, with an inert store: an argument is NULL; a plan
  * that carries states with a layer of two directions. Like a stateful layer of Keras. */
