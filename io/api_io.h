@@ -25,15 +25,15 @@ WEFT_API const char *weft_file_message(void);
 
 /* ---- checkpoints ---- *
  * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random
- * streams, and items of the program, with checksums. The bytes depend on the state only.
+ * streams and items of the program. It has checksums. The bytes depend on the state only.
  *
- * Every file that weft writes is atomic: weft writes a new file in the same folder, flushes it to
- * the disk and renames it. After a failure or a kill the old file is unchanged, and of two
- * simultaneous writers one wins with a complete file. Mode, group and owner of a replaced file stay
- * as far as the system allows it; a new file follows the umask; a link is followed. The new file
- * has no name until it is complete, so a killed program leaves no file. On file systems that cannot
- * do that (NFS) a kill may leave a file .weft-tmp-XXXXXXXXXXXXXXXX; delete it by hand. weft never
- * deletes a file that it did not create in the same call. */
+ * Every file except a journal is written atomically: weft writes a new file in the same folder,
+ * flushes it to the disk and renames it. After a failure or a kill the old file is unchanged. If
+ * two programs write it together, one wins with a complete file. A replaced file keeps mode, group
+ * and owner as far as the system allows it. A new file follows the umask; a link is followed. A new
+ * file has no name until it is complete, so a killed program leaves no file. Where the file system
+ * cannot do that (NFS), a kill may leave a file .weft-tmp-XXXXXXXXXXXXXXXX; delete it by hand. weft
+ * never deletes a file that it did not create in the same call. */
 /* An item of the program, such as the epoch, the best score, the vocabulary: n numbers of `type` at
  * data, which the program owns. For WEFT_TEXT and WEFT_BYTES n counts bytes. name: 1 .. 255 bytes
  * without '/', and each name once. */
@@ -47,23 +47,26 @@ typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } wef
 WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
 /* Loads a checkpoint, all of it or nothing: after an error module, optimiser, streams and items are
- * unchanged. o and items may be NULL. m may be NULL if items are given: then it loads only those,
- * for example before the program builds the model. The learning rate is the file's until
- * weft_optim_set_lr. Items must be in the file with that type and at most n numbers (text: n bytes
- * with the final 0); the rest of an item is zeroed.
- * Errors: WEFT_ENOENT: no file. WEFT_EFORMAT: damaged, no checkpoint, without an item, or of
- * another model, cell or optimiser. WEFT_ESHAPE: of other shapes, or an item with more than n
- * numbers. Like torch.load. */
+ * unchanged. o NULL: ignores an optimiser in the file. m and o NULL: loads only the items, for
+ * example before the program builds the model. Random streams that the program has not made yet are
+ * made; streams that the file lacks start anew. The learning rate is the file's until
+ * weft_optim_set_lr. Items must be in the file with that type and at most n numbers. For a text n
+ * counts bytes with the final 0. The rest of an item is zeroed.
+ * Errors: a context that has failed, by its status. WEFT_EARG: o of another module. WEFT_EFORMAT:
+ * damaged, not a checkpoint, without the optimiser or an item, or of another model, cell or
+ * optimiser. WEFT_ESHAPE: of other shapes, or an item with more than n numbers. Like torch.load. */
 WEFT_API weft_status weft_load(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
 /* The result of a partial load: counts of parameters and buffers, and the names of those that were
- * not loaded. text has one name a line: "missing encoder.weight", "extra ..", "shape ..", "layer
- * .." (of another cell; other_shape counts it); "..." at its end if some did not fit. */
+ * not loaded. */
 typedef struct {
     int loaded;
-    int missing;                                 /* in the module, not in the file */
-    int extra;                                   /* in the file, not in the module */
-    int other_shape;                             /* in both, with unequal shapes or cells */
+    int missing;       /* in the module, not in the file */
+    int extra;         /* in the file, not in the module */
+    int other_shape;   /* in both, with unequal shapes, or of layers with unequal cells */
+    /* One line for each that was not loaded: "missing NAME" or "extra NAME"; "shape NAME is .." or
+     * "layer NAME is ..", both counted as other_shape. Ends with "..." if some did not fit. NAME is
+     * the path in the file: for a checkpoint "parameters/encoder.weight" or "buffers/..". */
     char text[4096];
 } weft_load_report;
 /* Loads from a checkpoint the parameters and buffers whose names and shapes agree, and writes the
@@ -77,19 +80,21 @@ WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
 /* HDF5 files: all readers take what NumPy and h5py write. Integers of 8 to 64 bits, signed or not,
  * float16, bfloat16, float32 and float64 in either byte order, and bool; contiguous or in chunks,
  * with or without gzip and shuffle; libver "earliest" to "latest"; a user block (MATLAB -v7.3); a
- * file that is open for SWMR. Floats are rounded to the nearest number; NaN and infinities stay. A
- * finite number that does not fit a weft_real, and an integer that does not fit (a double or an
- * int32), is an error that names its place and value. */
-/* Loads the parameters and buffers of m from an HDF5 file whose data sets have flat dotted or
- * nested names, as h5py writes a PyTorch state dict. report NULL: all names and shapes must agree.
- * Otherwise it loads those that agree and reports the others. After an error the module is
- * unchanged.
- * Errors: a weight of another type, such as a text; a checkpoint of weft_save, or a file of Keras;
- * a number that does not fit. Like load_state_dict. */
+ * file that is open for SWMR. Floats are rounded to the nearest number; NaN and infinities stay.
+ * Errors, with place and value: a finite number that does not fit a weft_real; an integer that does
+ * not fit a double or an int32. */
+/* Loads the parameters and buffers of m from an HDF5 file, as h5py writes a PyTorch state dict.
+ * Names are paths below m without m's name: a data set "encoder.weight", or "weight" in a group
+ * "encoder". report NULL: all must agree, otherwise WEFT_EFORMAT for a name that is missing or
+ * extra, WEFT_ESHAPE for a shape. With a report it loads those that agree and reports the others.
+ * After an error the module is unchanged.
+ * Errors: a context that has failed, by its status; WEFT_EFORMAT: not numbers, a number that does
+ * not fit, a checkpoint of weft_save, a file of Keras. Like load_state_dict. */
 WEFT_API weft_status weft_load_state_dict(const char *path, weft_module *m,
                                           weft_load_report *report) WEFT_MUST_USE;
-/* Writes parameters and buffers to a new HDF5 file under flat dotted names, as h5py writes a
- * PyTorch state dict. Waits for the device. Like state_dict. */
+/* Writes parameters and buffers to a new HDF5 file, as h5py writes a PyTorch state dict. Names are
+ * paths below m without m's name, "encoder.weight"; numbers have the type weft_real. Waits for the
+ * device. Errors: a context that has failed, by its status. Like state_dict. */
 WEFT_API weft_status weft_save_state_dict(const char *path, const weft_module *m) WEFT_MUST_USE;
 
 /* ---- ragged data: sequences end to end in memory ---- *
@@ -98,15 +103,14 @@ WEFT_API weft_status weft_save_state_dict(const char *path, const weft_module *m
  * line. Regular files only; files of /proc and /sys, whose sizes are wrong, are an error. */
 /* Sequences of rows of reals (columns above 0: rows) or of ints (columns 0: ints). */
 typedef struct {
-    int64_t n;                                   /* number of sequences */
-    int64_t columns;                             /* reals in a row; 0: one int for each token */
-    int32_t *len;                                /* [n] */
-    int64_t *offset;                             /* [n + 1] the first row of each */
-    weft_real *rows;                             /* [sum of len, columns], NULL if columns is 0 */
-    int32_t *ints;                               /* [sum of len], NULL if columns is not 0 */
-    int64_t *id;                                 /* [n] for a part of a data set: numbers of the
-                                                  * sequences in the whole; NULL: 0 .. n - 1 */
-    const struct weft_hdf5 *file;                /* of weft_hdf5_shape: the file with the numbers */
+    int64_t n;            /* number of sequences */
+    int64_t columns;      /* reals in a row; 0: one int for each token */
+    int32_t *len;         /* [n] tokens of each sequence */
+    int64_t *offset;      /* [n + 1] first row of each, then the sum of len; required if n > 0 */
+    weft_real *rows;      /* [sum of len, columns], NULL if columns is 0 */
+    int32_t *ints;        /* [sum of len], NULL if columns is not 0 */
+    int64_t *id;          /* [n] ids, in a part of a file the indices there; NULL: 0 .. n - 1 */
+    const struct weft_hdf5 *file; /* weft_hdf5_shape: rows are read from it; otherwise NULL */
 } weft_dataset;
 typedef struct {
     bool keep_line_ends;   /* the \n of a line is its last token, for a model of characters */
@@ -124,19 +128,21 @@ typedef struct {
 } weft_csv_opts;
 /* Reads the n named columns, 1 or more, of a CSV file (RFC 4180, with a header) as reals, rounded
  * to the nearest number: rows [N, n] in the order of `columns`. opts NULL: all 0. Rows with the
- * same text in column `id` are one sequence, adjacent or not, in the order of the file; sequences
- * are in the order in which their ids first appear. Empty lines are skipped; nan and inf are
- * numbers. The decimal point is a point in every locale. Errors: a column that the header lacks or
- * names twice; a field that is not a number, is too large, or is empty (without .empty_is_nan); a
- * line with another number of fields; an integer beyond 2^53 that a double does not hold, such as a
- * time in nanoseconds. Like pandas.read_csv. */
+ * same text in column `id`, adjacent or not, are one sequence in the order of the file. Sequences
+ * are in the order of their first rows; the texts of the ids are not kept. A file of one sequence
+ * needs an id column with the same text in all rows. Empty lines are skipped; nan and inf
+ * are numbers. The decimal point is a point in every locale. Errors: id NULL; a column that the
+ * header lacks or names twice; a field that is not a number, is too large, or is empty without
+ * .empty_is_nan; a line with another number of fields; an integer beyond 2^53 that a double does
+ * not hold, such as a time in nanoseconds. Like pandas.read_csv. */
 WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns,
                                    int64_t n, const weft_csv_opts *opts,
                                    weft_dataset *out) WEFT_MUST_USE;
-/* Reads from `group` of an HDF5 file (NULL: the root) the data sets "lengths" [n] of integers, and
- * "rows" [N, columns] of numbers or "tokens" [N] of integers. "Weights of other programs" above has
- * the types. Errors: a data set is missing; N is not the sum of the lengths; a length below 0. Like
- * h5py.Dataset[:]. */
+/* Reads the data sets "lengths" and "rows" or "tokens" from `group` of an HDF5 file; NULL: the
+ * root. "lengths" [n] has integers. "rows" [N, columns] of any numbers, 1 column or more, gives
+ * reals. "tokens" [N] of integers gives ints, and is not read if "rows" exists. "Weights of other
+ * programs" above has the types. Errors: a data set is missing or has another rank; N is not the
+ * sum of the lengths; a length below 0. Like h5py.Dataset[:]. */
 WEFT_API weft_status weft_read_hdf5(const char *path, const char *group,
                                     weft_dataset *out) WEFT_MUST_USE;
 /* Frees the arrays of a dataset that a reader filled, and zeroes it; NULL or a zeroed dataset has
@@ -148,7 +154,8 @@ WEFT_API void weft_dataset_free(weft_dataset *data);
 /* Returns the sequences index[0 .. n - 1] of a dataset as a ragged tensor of the step [N, columns],
  * or of ints [N] if columns is 0; copied. Ids of the batch are the dataset's, by default the
  * indices, so dropout masks follow a sequence. An index that occurs twice is two sequences with one
- * id. The same indices of several datasets of the same sequences give one batch. n may be 0.
+ * id. Operators take tensors of two datasets together, such as inputs and targets, if the lengths
+ * and ids of their sequences agree. n may be 0; index may then be NULL.
  * Errors, of the context, with an inert tensor: data NULL; an index that the dataset does not have;
  * lengths and offsets that do not agree; a file of weft_hdf5_shape that cannot be read. Like
  * collate_fn. */

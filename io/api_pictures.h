@@ -1,8 +1,8 @@
 /* api_pictures.h - pictures: charts, matrices, texts, a cell, batches, the tape.
  *
  * Functions write an SVG file, whole or not at all: the same bytes for the same numbers in every
- * locale, with dark colours on a dark page, in colours that colour-blind readers can distinguish,
- * without a script. Marks show their values as tooltips. Texts are in UTF-8, NULL means none. An
+ * locale. Colours are dark on a dark page, and colour-blind readers can distinguish them. Pictures
+ * contain no script. Marks show their values as tooltips. Texts are in UTF-8, NULL means none. An
  * existing file is replaced. Functions keep no pointer. The status and weft_file_message report
  * errors, as for all files; WEFT_EARG: an argument out of its range.
  *
@@ -16,48 +16,49 @@ extern "C" {
 #endif
 
 /* ---- curves ---- */
-/* A curve. name: in the legend; NULL or "": none. low, if not NULL: a band, the area between low
- * and y, below all curves, in the colour of the curve before it (the first: its own). A number that
- * is not finite leaves a gap. A point between two gaps is a dot. So are all points of a curve of up
- * to 32 points, each to the right of the one before. */
+/* A curve through points. A number that is not finite leaves a gap. A curve of up to 32 points,
+ * whose x ascend, has a dot at each point; other curves only at a point between two gaps. */
 typedef struct {
-    const char *name;
-    int64_t n;                                   /* number of points, 0 or more */
-    const double *x, *y;                         /* [n] each, in any order of x */
-    bool right_axis;                             /* y is on the right axis, not on the left */
-    const double *low;                           /* [n] or NULL */
+    const char *name;         /* in the legend; NULL or "": the curve has no entry there */
+    int64_t n;                /* number of points, 0 or more */
+    const double *x, *y;      /* [n] each, in any order of x */
+    bool right_axis;          /* y belongs to the right axis, not to the left one */
+    /* [n] makes this entry a band, the area between low and y, drawn below all curves. Its colour
+     * is that of the curve before it in the chart, or of the first curve. NULL: a curve. */
+    const double *low;
 } weft_curve;
-/* A chart, with the labels of x, of the left y and of the right one. A base of 2 or 10 makes an
- * axis logarithmic, with marks at powers (0: even); it leaves out numbers that are not above 0.
- * Names that would need a second row of a legend are at the right ends of curves that all end at
- * one x. */
+/* A chart. A logarithmic axis has marks at powers, and leaves out numbers that are not above 0. If
+ * the legend needs a second row and all curves end at one x, names at these ends replace it. */
 typedef struct {
-    const char *title, *x_label, *left, *right;
-    int x_base, y_base;                          /* 0: even; 2 or 10: logarithmic */
-    const weft_curve *curves;                    /* [n] */
-    int64_t n;                                   /* number of curves, 0 or more */
+    const char *title;
+    const char *x_label;      /* label of the x axis */
+    const char *left, *right; /* labels of the left and of the right y axis */
+    int x_base, y_base;       /* 0: linear; 2 or 10: logarithmic. y_base is for both y axes */
+    const weft_curve *curves; /* [n] */
+    int64_t n;                /* number of curves and bands, 0 or more */
 } weft_chart;
-/* Draws n charts, 1 .. 100, in one picture, row by row; columns: charts in a row (0 means 1). A
- * single chart without a title is the whole picture.
+/* Draws n charts, 1 .. 100, in one picture, row by row. columns: number of charts in a row; 0 means
+ * 1. One chart without a title fills the picture.
  * Errors: x or y NULL; a base other than 0, 2 and 10. Like matplotlib.pyplot.plot. */
 WEFT_API weft_status weft_plot_lines(const char *path, const char *title, const weft_chart *charts,
                                      int64_t n, int columns) WEFT_MUST_USE;
 
 /* ---- numbers as colours ---- */
-/* A scale: blue from low up to the middle, which is light grey, orange from there to high. Numbers
- * beyond an end have its colour; NaN and infinities are hatched or black. low = high = 0: a
- * symmetric range that covers all values. Otherwise low <= middle <= high, low < high; low = middle
- * gives a scale from grey to orange. label: a name of the numbers, next to the scale. In place of a
- * scale NULL means all 0, except in weft_plot_heatmap. */
+/* A scale: blue at low, light grey at middle, orange at high. Numbers beyond an end have its
+ * colour; NaN and infinities are hatched or black. In place of a scale NULL means all 0, except in
+ * weft_plot_heatmap. */
 typedef struct {
+    /* low <= middle <= high and low < high, all within +-1e100. low = middle gives grey to orange.
+     * low = high = 0: the range is symmetric about middle, any number, and covers all values. */
     double low, middle, high;
-    const char *label;
+    const char *label;        /* a name of the numbers, next to the scale; NULL: no name */
 } weft_colour_scale;
 
 /* ---- matrices ---- */
-/* Draws values [rows, columns], 1 .. 250,000, row by row, with row_labels [rows] and column_labels
- * [columns], or NULL. scale NULL: weights in 0 .. 1, white to blue, such as attention. Up to 400
- * cells have tooltips. Errors: values NULL; a scale out of order. Like matplotlib.pyplot.imshow. */
+/* Draws a matrix: values [rows, columns], row by row, with row_labels [rows] and column_labels
+ * [columns], or NULL. rows * columns is 1 .. 250,000; up to 400 all cells have tooltips, above that
+ * none has. scale NULL: weights in 0 .. 1, white to blue, such as attention. Errors: values NULL; a
+ * scale out of order. Like matplotlib.pyplot.imshow. */
 WEFT_API weft_status weft_plot_heatmap(const char *path, const char *title, int rows, int columns,
                                        const double *values, const char *const *row_labels,
                                        const char *const *column_labels,
@@ -67,12 +68,12 @@ WEFT_API weft_status weft_plot_heatmap(const char *path, const char *title, int 
 /* Options of weft_plot_text. */
 typedef struct {
     weft_colour_scale scale;
-    int columns;                                 /* in a line, 8 .. 1000; 0 means 72 */
+    int columns;              /* characters of a line, escapes included; 8 .. 1000, 0 means 72 */
 } weft_text_colours;
 /* Draws the n bytes of a text, at most 100,000, each on the colour of its value: a state or a
  * gradient over the text. Printable ASCII is drawn as it is, a backslash and all other bytes
- * escaped: \\, \n, \xc3. A line ends after a newline, or where no more than `columns` fit. values
- * [n]. text needs no final 0. opts NULL: all 0. */
+ * escaped: \\, \n, \xc3. A line ends after a newline, or before a byte that does not fit. text
+ * needs no final 0. opts NULL: all 0. Errors: text or values [n] NULL with n above 0. */
 WEFT_API weft_status weft_plot_text(const char *path, const char *title, const char *text,
                                     int64_t n, const double *values,
                                     const weft_text_colours *opts) WEFT_MUST_USE;
@@ -95,12 +96,13 @@ WEFT_API weft_status weft_plot_cell(const char *path, const char *title,
                                     const weft_cell_numbers *numbers) WEFT_MUST_USE;
 
 /* ---- batches ---- */
-/* Draws a batch as padded (padding hatched), packed and concatenated, at most 100,000 cells when
- * padded. labels: one for each token, concatenated, or NULL. values, if not NULL: one for each
- * token, concatenated, such as its gradient. Cells then have the colours of their values, with a
- * stripe of their sequence's colour; the first drawing has numbers, all have tooltips. The layout
- * `rows` comes last: by the placement, or for NULL by weft_first_fit with the longest sequence's
- * width. Without values scale and placement are ignored.
+/* Draws a batch in three layouts: padded, with hatched padding, packed and concatenated. At most
+ * 100,000 cells when padded. labels: one for each token, sequence after sequence, or NULL.
+ * values NULL: cells have the colour of their sequence; scale and placement are not read. values: a
+ * number for each token, sequence after sequence, such as its gradient. Cells then have the colours
+ * of their values, tooltips, and a stripe in their sequence's colour; padded cells also show the
+ * numbers. With values the layout `rows` is drawn last, by the placement. placement NULL: by
+ * weft_first_fit with the width of the longest sequence.
  * Errors: lengths NULL; a length below 0; sequences of the placement that overlap. */
 WEFT_API weft_status weft_plot_batch(const char *path, const char *title,
                                      const weft_lengths *lengths, const char *const *labels,
@@ -114,9 +116,9 @@ WEFT_API weft_status weft_plot_batch(const char *path, const char *title,
  * the tape. A path that ends in .dot or .gv gets the language of graphviz instead, of at most
  * 10,000 boxes.
  *
- * of: a result on the tape. Then only its sources are drawn, with the gradient of `of` by each
- * number; errors of weft_gradients are errors of the context and of this function. NULL: the whole
- * tape, numbers alone. Only tensors of one element show a number. Waits for the device. Records
+ * A tensor of one element shows its number. of NULL: draws the whole tape. Otherwise draws only
+ * what `of`, a result of reals on the tape, depends on, and the gradient of its sum by each number.
+ * If weft_gradients fails, the context and this function fail. Waits for the device. Records
  * nothing.
  * Errors: an empty tape; too many boxes; a context that has failed. */
 WEFT_API weft_status weft_plot_tape(const char *path, const char *title, weft *w,

@@ -11,9 +11,10 @@ extern "C" {
 
 /* ---- journals: JSON, one object a line ---- */
 typedef struct weft_journal weft_journal;        /* an open journal */
-/* Opens a journal and makes the file if it does not exist. append true: it writes after the lines
- * that the file has; false: it empties an existing file. The program closes it by
- * weft_journal_close. After a failure *out is NULL; functions ignore a NULL journal.
+/* Opens a journal and makes the file if it does not exist. append true: writes after the lines
+ * that the file has. append false: empties an existing file immediately; unlike other files of weft
+ * a journal is not atomic. The program closes it by weft_journal_close. After a failure *out is
+ * NULL; functions ignore a NULL journal.
  * Errors: WEFT_EIO: the file cannot be opened. Like torch.utils.tensorboard.SummaryWriter. */
 WEFT_API weft_status weft_journal_open(const char *path, bool append,
                                        weft_journal **out) WEFT_MUST_USE;
@@ -32,8 +33,8 @@ WEFT_API void weft_journal_line_end(weft_journal *journal);
 WEFT_API void weft_journal_close(weft_journal *journal);
 
 /* ---- files of the program ---- */
-/* Writes a file as the library writes its own (see checkpoints in api_io.h): it replaces an
- * existing file, and after a failure the old one is unchanged. bytes may be NULL if size is 0. */
+/* Writes a file atomically: replaces an existing file, which is unchanged after a failure or a
+ * kill. bytes may be NULL if size is 0. */
 WEFT_API weft_status weft_write_file(const char *path, const void *bytes,
                                      size_t size) WEFT_MUST_USE;
 /* Returns the number of numbers of an item in a checkpoint (text: bytes with the final 0), so that
@@ -43,8 +44,9 @@ WEFT_API int64_t weft_checkpoint_item_size(const char *path, const char *name);
 
 /* ---- HDF5 ---- */
 /* Writes a new file that weft_read_hdf5 reads: "lengths" and "rows" or "tokens" in `group` (NULL:
- * the root). An existing file is replaced as a whole, with its other groups. ids are not written.
- * Errors: a length below 0; rows and ints both NULL. */
+ * the root). Replaces an existing file as a whole, with its other groups. Reads n, columns, len and
+ * rows or ints of data, but not offset and id. Errors, WEFT_EARG: data NULL; a length below 0; rows
+ * and ints both NULL with a length above 0, as in a dataset of weft_hdf5_shape. */
 WEFT_API weft_status weft_write_hdf5(const weft_dataset *data, const char *path,
                                      const char *group) WEFT_MUST_USE;
 /* A data set in a file. A program reads parts of it, for example one part for each rank. */

@@ -2,15 +2,12 @@
  *
  * Contents: layers, running them, decoding.
  *
- * N is the number of tokens, n that of sequences; width is opts.proj if set, otherwise hidden;
+ * N is the number of tokens, n that of sequences. width is opts.proj if set, otherwise hidden.
  * directions is 2 for a bidirectional layer, otherwise 1. A state h is plain [layers * directions,
- * n, width], a state c [layers * directions, n, hidden], with the sequences in the user's order.
- * The reverse direction runs from the end of each sequence. A sequence of length 0 has no output
- * rows, and its last state is its first. In the layout ROWS each row is one column of the
- * recurrence, several sequences one after the other; other layouts run packed. The outputs have the
- * same bits.
- *
- * Names, owners, NULL and failure are as in api_layers.h. */
+ * n, width], a state c [layers * directions, n, hidden], in the user's order of sequences. The
+ * reverse direction runs from the end of each sequence. A sequence of length 0 has no output rows,
+ * and its last state is its first. The layout of x does not change a bit of a token's output. In
+ * the layout ROWS the sequences of a row run one after the other; other layouts run packed. */
 #ifndef WEFT_API_RNN_H
 #define WEFT_API_RNN_H
 #include "../nn/api_layers.h"
@@ -23,27 +20,28 @@ extern "C" {
 /* ---- layers ---- */
 typedef struct weft_rnn weft_rnn;
 typedef struct {
-    int64_t input;                               /* width of x; required */
-    int64_t hidden;                              /* number of units; required */
-    int     layers;                              /* 1 .. 32; 0 means 1 */
-    bool    bidirectional;                       /* also from the end of each sequence */
-    bool    no_bias;                             /* without b and b' */
-    int64_t proj;       /* LSTM, CIFG: width of a projected h, below hidden (Sak et al. 2014); 0:
-                         * none */
-    double  dropout;    /* between layers while training, 0 <= p < 1 */
-    bool    relu;       /* weft_elman_new only: max(0, x) instead of tanh */
-    bool    lean;       /* less memory, more time; weft_opts.lean sets it for all layers */
-    /* LSTM, CIFG: first value of b_f + b'_f (WEFT_ZERO: 0); 0: uniform as the other biases. 1 helps
-     * with long sequences, Jozefowicz et al. 2015. */
+    int64_t input;       /* width of x; required */
+    int64_t hidden;      /* number of units; required */
+    int     layers;      /* 1 .. 32; 0 means 1 */
+    bool    bidirectional;       /* also runs from the end of each sequence */
+    bool    no_bias;     /* leaves out bias_ih and bias_hh */
+    /* LSTM, CIFG (api_cell.h): width of h after a projection, below hidden; 0: none. Sak 2014. */
+    int64_t proj;
+    double  dropout;     /* between layers while training, 0 <= p < 1 */
+    bool    relu;        /* weft_elman_new only: max(0, x) instead of tanh */
+    bool    lean;        /* less memory, more time; weft_opts.lean sets it for all layers */
+    /* LSTM and CIFG with biases: first value of the forget gate in bias_ih; bias_hh is then 0
+     * there. WEFT_ZERO means the value 0. 0: both are drawn as the other biases. 1 helps with long
+     * sequences, Jozefowicz et al. 2015. */
     double  forget_bias;
 } weft_rnn_opts;
 typedef struct {
-    weft_tensor *h;                              /* [.., n, width]; NULL: zeros */
-    weft_tensor *c;                              /* LSTM, CIFG; otherwise NULL */
+    weft_tensor *h;      /* [layers * directions, n, width]; NULL: zeros */
+    weft_tensor *c;      /* [layers * directions, n, hidden] of an LSTM; otherwise NULL */
 } weft_state;
 typedef struct {
-    weft_tensor *y;                              /* output of the last layer for each token */
-    weft_state last;                             /* last states; reverse: at the first token */
+    weft_tensor *y;      /* output of the last layer for each token */
+    weft_state last;     /* state after the last token, of the reverse direction after the first */
 } weft_rnn_out;
 #ifndef __cplusplus
 #define WEFT_ZERO_STATE ((weft_state){ NULL, NULL })
@@ -51,12 +49,16 @@ typedef struct {
 #define WEFT_ZERO_STATE (weft_state{ NULL, NULL })
 #endif
 
-/* Parameter names (weight_ih_l0, bias_hh_l1_reverse, weight_hr_l0), gate order (r z n; i f g o) and
- * first values, uniform in +-1/sqrt(hidden), are PyTorch's.
+/* Each function makes a layer as a module below m. The context owns it until weft_close. opts is
+ * required and copied. The name is copied: 1 .. 63 bytes without dots and slashes, unique in m.
+ * Errors: m or opts NULL, a bad name or option. The context then fails, and the layer is inert,
+ * never NULL: its results are inert too.
  *
- * In the equations W is weight_ih, U weight_hh, b bias_ih and b' bias_hh. An index selects the rows
- * of a gate: W_i is rows 0 .. hidden - 1 of W, W_f the next ones. x is the input of a token, h and
- * c are the states before it, h' and c' those after it; * is elementwise. opts is required. */
+ * Parameter names (weight_ih_l0, bias_hh_l1_reverse, weight_hr_l0), gate order (r z n; i f g o) and
+ * first values, uniform in +-1/sqrt(hidden), are PyTorch's. In the equations W is weight_ih, U
+ * weight_hh, b bias_ih and b' bias_hh. An index selects the rows of a gate: W_i is rows 0 .. hidden
+ * - 1 of W, W_f the next ones. x is the input of a token, h and c are the states before it, h' and
+ * c' those after it; * is elementwise. */
 
 /* Makes an Elman RNN (1990): h' = tanh(W x + b + U h + b'), or max(0, ..) with .relu. Like
  * torch.nn.RNN. */
@@ -79,84 +81,97 @@ WEFT_API weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn
 WEFT_API weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 
 /* ---- running them ---- */
-/* Runs the layer. x is of reals: ragged [N, input] gives y ragged [N, directions * width] in x's
- * layout; plain [n, T, input] is n sequences of length T and gives y plain. first: the first
- * states, WEFT_ZERO_STATE for zeros; a cell with a c takes h and c, or neither. Errors: other
- * shapes; all results are inert.
- * weft_gradients of a loss by y gives the direct derivative by each y_t. It does not include the
- * effect of h_t on later tokens, which stays inside the layer; weft_rnn_trace (dh) has both. Like
+/* Runs the layer over x, a tensor of reals. Ragged [N, input] gives y ragged [N, directions *
+ * width] in x's layout. Plain [n, T, input] holds n sequences of length T, and y is plain. first:
+ * the states before the first token; WEFT_ZERO_STATE means zeros. A layer with a c takes h and c,
+ * or neither. Errors: other shapes, r or x NULL; all results are inert.
+ * weft_gradients of a loss by y gives the direct derivative only. It lacks the effect of h_t on
+ * later tokens, which stays inside the layer. weft_rnn_trace records the sum of both. Like
  * lstm(x, (h, c)). */
 WEFT_API weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first);
 /* Runs one step of one-directional layers, x plain [n, input] -> y [n, width], from `state` to
  * .last. Errors: a layer of two directions; otherwise as weft_rnn_run. Like torch.nn.LSTMCell. */
 WEFT_API weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state);
-/* Returns the final h of the last layer with both directions side by side, [n, 2 width], or [n,
- * width] with one direction, in the user's order: the usual input of a classifier. last: out.last
- * of a run of r. The reverse direction's h is that of the first token. Like h_n. */
+/* Returns the final h of the last layer, the usual input of a classifier: [n, width], or [n, 2
+ * width] with both directions side by side, in the user's order. last: out.last of a run of r. The
+ * reverse direction's h is that of the first token. Like h_n. */
 WEFT_API weft_tensor *weft_final_state(weft_rnn *r, weft_state last);
 
 /* ---- decoding ---- *
- * Sequences are generated token by token. The step function gets one row for each hypothesis: one
- * for each sequence or, in beam search, up to `beams`, those of a sequence together. A sequence
- * that has ended has no row. Nothing is recorded, dropout is off, and memory is constant: tensors
- * of a step end before the next step, except its state. */
+ * Sequences are generated token by token. A row is one hypothesis: the step function gets one row
+ * for each sequence or, in beam search, up to `beams` adjacent rows. A sequence that has ended has
+ * no row. Nothing is recorded, dropout is off, and memory is constant: tensors of a step end before
+ * the next step, except its state. */
 /* Input of one step, valid until the function returns. */
 typedef struct {
-    weft_tensor   *tokens;                       /* [n] ints: the last token of each row */
-    weft_state     state;                        /* [layers, n, width]; the function updates it */
-    int64_t        n;                            /* rows, which may be fewer each time */
-    int64_t        step;                         /* 0, 1, .. */
-    const int32_t *sequence;                     /* [n] the sequence of each row, ascending */
-    /* [n] the row of the step before that a row continues, at step 0 its sequence: the program
-     * reorders its own data of hypotheses by it, such as the states of a constraint. */
+    weft_tensor   *tokens;      /* [n] ints: the last token of each row */
+    /* States before this step, [layers, n, width]; at step 0 `first` of weft_decode. The step
+     * function assigns the states after it, as in rows->state = out.last. weft copies them, and
+     * reorders them by .parent for the next step. Between steps only n changes in their shape. A
+     * model without a recurrent state leaves h and c NULL. */
+    weft_state     state;
+    int64_t        n;           /* number of rows in this step */
+    int64_t        step;        /* number of this step, from 0 */
+    const int32_t *sequence;    /* [n] number of each row's sequence, ascending */
+    /* [n] row i continues row parent[i] of the step before; at step 0 parent[i] is sequence[i].
+     * Reorder your own data of rows by it, such as the states of a grammar, but not .state. */
     const int32_t *parent;
-    weft_lengths   of;                           /* rows of each sequence, 0 or more */
+    weft_lengths   of;          /* number of rows of every sequence; 0 for an ended one */
 } weft_decode_rows;
-/* Returns the scores of each row's next token, plain reals [n, classes] (logits), each time for the
- * same classes. A score of -inf forbids a token. Of equal scores the lower token wins. NaN, or only
- * -inf, fails the decoding. */
+/* Returns the scores of each row's next token: logits, plain reals [n, classes], with the same
+ * classes in all steps. A score of -inf forbids a token. If scores are equal, the lower token wins.
+ * The decoding fails after NULL, an inert tensor, another shape, a NaN, or only -inf. */
 typedef weft_tensor *weft_decode_step_fn(weft_decode_rows *rows, void *user);
-/* Returns a view of x, plain [n, ..] with the rows of a decoding step, as a ragged tensor, so that
- * a query attends to the memory of its own sequence. Errors: another number of rows. */
+/* Returns a ragged view of x, so that each row attends to the memory of its own sequence. x: plain
+ * [rows->n, ..], reals or ints. The view has the n sequences of weft_decode, each with its rows of
+ * this step. The memory has the same n sequences in the same order; ids need not agree.
+ *     weft_attention_query(layer, weft_decode_ragged(rows, out.y), memory, WEFT_ALL_KEYS, NULL)
+ * Errors: rows or x NULL, x ragged or with another number of rows; the result is inert. */
 WEFT_API weft_tensor *weft_decode_ragged(const weft_decode_rows *rows, weft_tensor *x);
 typedef struct {
-    int32_t  begin;             /* the first token; -1: the prompt is first */
-    int32_t  end;               /* the last token; -1: only the limit ends a sequence */
-    int64_t  limit;             /* most tokens, 1 or more, without end and prompt */
-    int      beams;             /* above 1: beam search, the number of hypotheses; 0 means 1 */
-    double   length_penalty;    /* beams: score / length^penalty, end counted (Wu et al. 2016
-                                 * without the constant); 0: none */
-    int      best;              /* beams: hypotheses returned for a sequence, up to beams; 0: 1 */
-    bool     sample;            /* draw each token; not with beams */
-    double   temperature;       /* sample: divides the logits; 0 means 1 */
-    int64_t  top_k;             /* sample: among the k most probable; 0: all */
-    double   top_p;             /* sample: among the fewest of these with that probability together;
-                                 * 0 means 1; Holtzman et al. 2020 */
-    const char *stream;         /* sample: the random stream; NULL: "decode" */
-    /* Tokens after begin, of all sequences end to end, and their number for each; NULL: none. The
-     * model reads them; they are neither scored nor returned. */
+    int32_t  begin;             /* first token; 0: see has_begin; -1: the first of the prompt */
+    int32_t  end;               /* ends a sequence; 0: see has_begin; -1: only `limit` ends it */
+    int64_t  limit;             /* most tokens without end and prompt, 1 or more; required */
+    int      beams;             /* above 1: beam search with that many hypotheses; 0 means 1 */
+    /* Beams: ended hypotheses are ranked by score / length^penalty, the end token counted, those
+     * that go on by score. Below 0 favours short ones. 0: none. Wu et al. 2016 without the
+     * constant. */
+    double   length_penalty;
+    int      best;              /* beams: hypotheses returned for a sequence, to beams; 0 means 1 */
+    bool     sample;            /* draws each token by its probability; not with beams */
+    double   temperature;       /* sample: divides the logits before the draw; 0 means 1 */
+    int64_t  top_k;             /* sample: draws among the k most probable tokens; 0: all */
+    /* Sample: draws from the smallest set of most probable tokens whose sum reaches top_p, after
+     * temperature and top_k. 0 means 1: all. Holtzman et al. 2020. */
+    double   top_p;
+    const char *stream;         /* sample: name of the random stream; NULL means "decode" */
+    /* Prompts of all sequences end to end; NULL: no prompts. The model reads them after begin. They
+     * are neither scored nor returned. */
     const int32_t *prompt;
-    const int32_t *prompt_len;  /* [n] */
-    /* The function returns log probabilities, 0 or less, which are summed without a softmax, for
-     * example of several models together. */
+    const int32_t *prompt_len;  /* [n] tokens of each prompt, 0 or more; required with prompt */
+    /* Any mode: the scores are log probabilities, 0 or less, and are used without a softmax. For
+     * example those of several models together. */
     bool     log_probabilities;
-    bool     has_begin;         /* begin is token 0. begin = end = 0 without a flag is an error. */
-    bool     has_end;           /* end is token 0 */
+    /* Confirm token 0 where begin and end are both 0, which is otherwise an error; one of the two
+     * is enough. If begin or end is not 0, the flags are ignored and 0 is token 0. */
+    bool     has_begin, has_end;
 } weft_decode_opts;
 typedef struct {
-    int64_t n;                  /* sequences */
+    int64_t n;                  /* number of sequences */
     int64_t best;               /* hypotheses of each sequence */
     int64_t limit;              /* opts.limit */
-    int32_t *tokens;            /* [n, best, limit] without end, the best hypothesis first */
-    int32_t *len;               /* [n, best] numbers of tokens; unused entries: -1 */
-    double *score;              /* [n, best] log probability, with the end token if there is one;
-                                 * unused entries: -inf */
+    int32_t *tokens;            /* [n, best, limit] without end, best first; 0 from len on */
+    int32_t *len;               /* [n, best] tokens of each hypothesis; -1 if it does not exist */
+    /* [n, best] sum of the model's log probabilities, with that of the end token. Temperature,
+     * top_k, top_p and length_penalty do not change it. -inf if len is -1. */
+    double *score;
 } weft_decoded;
-/* Generates n sequences from their first states [layers * directions, n, width]: by beam search
- * (opts.beams above 1), by sampling (opts.sample), otherwise the most probable token each time.
- * step gets user unchanged. The caller frees the result by weft_decoded_free. On error n is 0, its
- * arrays are NULL, and the context has failed. Errors: opts NULL, limit below 1, options of another
- * decoding mode. Like generate of Transformers. */
+/* Generates n sequences: by beam search (opts.beams above 1), by sampling (opts.sample), otherwise
+ * the most probable token each time. first: the states of step 0, [layers, n, width], or
+ * WEFT_ZERO_STATE, which leaves rows->state NULL at step 0. step gets user unchanged. The caller
+ * frees the result by weft_decoded_free. On error n is 0, its arrays are NULL, and the context has
+ * failed. Errors: step or opts NULL, limit below 1, an option of another mode; a failed step. Like
+ * generate of Transformers. */
 WEFT_API weft_decoded weft_decode(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step,
                                   void *user, const weft_decode_opts *opts);
 /* Frees a result of weft_decode and zeroes it. NULL is allowed. */

@@ -12,26 +12,29 @@ extern "C" {
 
 /* ---- loaders ---- */
 /* How the loader makes batches. It shuffles an epoch, sorts pools of batches by length, cuts them
- * into batches, and shuffles the batches. */
+ * into batches, and shuffles the batches. A batch ends where it would exceed count or tokens. */
 typedef struct {
-    int64_t count;       /* most sequences of a batch; 0: any, if tokens is set */
-    int64_t tokens;      /* most tokens of a batch, without pads, one sequence at least; 0: any */
-    int pool;            /* batches of a pool, 0 means 50; 1: batches of any lengths */
-    bool keep_order;     /* only cut into batches */
+    int64_t count;       /* most sequences of a batch; 0: no limit, then tokens is required */
+    int64_t tokens;      /* most tokens of a batch, no pads; a longer sequence is alone; 0: any */
+    /* The sequences that fill this many batches, in the shuffled order, are sorted together. 0
+     * means 50; 1: batches have mixed lengths. */
+    int pool;
+    bool keep_order;     /* neither shuffles nor sorts: cuts the given order into batches */
 } weft_loader_opts;
 typedef struct weft_loader weft_loader;
-/* Makes a loader of n sequences of these lengths, each 0 or more, which it copies. It shuffles by
- * the context's stream "loader.<name>", so no two loaders share a name, of 30 bytes at most. If it
- * cannot be made it is an inert one without batches. Errors: opts NULL, count and tokens both 0.
- * Like torch.utils.data.BatchSampler. */
+/* Makes a loader of n sequences of the lengths len [n], each 0 or more, which it copies. It
+ * shuffles by the context's stream "loader.<name>". name: at most 30 bytes, copied. After an error
+ * the loader is inert, without batches. Errors: a name of another loader of the context; opts NULL;
+ * count and tokens both 0; a length below 0. Like torch.utils.data.BatchSampler. */
 WEFT_API weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t *len,
                                       const weft_loader_opts *opts);
 /* Returns the next batch: the indices of *size sequences, valid until the next call. NULL and size
  * 0 at the end of an epoch, and the next call begins another; also NULL in a failed context
  * (weft_ok). */
 WEFT_API const int32_t *weft_loader_next(weft_loader *l, int64_t *size);
-/* Returns the number of batches of the present epoch, also after its end. Before the first epoch,
- * or after weft_loader_set_state to a position between two, it is that of the next one. */
+/* Returns the number of batches of the epoch in progress, or of the last one if it has ended.
+ * Before the first epoch, and after weft_loader_set_state to a position between epochs, it counts
+ * those of the next epoch. 0 for NULL. */
 WEFT_API int64_t weft_loader_batches(weft_loader *l);
 /* Returns the number of epochs begun so far, which a position contains; 0 for NULL. */
 WEFT_API int64_t weft_loader_epoch(const weft_loader *l);
@@ -40,9 +43,10 @@ typedef struct { int64_t at[4]; } weft_loader_state;
 /* Returns the position of a loader, for a checkpoint item of four WEFT_I64; zeros for NULL. Like
  * StatefulDataLoader.state_dict. */
 WEFT_API weft_loader_state weft_loader_get_state(const weft_loader *l);
-/* Sets the position of a loader of the same sequences and options, from weft_loader_get_state.
- * Errors: a position of another loader, or a damaged one; the loader is unchanged. Like
- * StatefulDataLoader.load_state_dict. */
+/* Sets the position to one of weft_loader_get_state, also of an earlier run. weft_loader_next then
+ * returns the same batch as after that call. Call it after weft_load, whose streams determine the
+ * order. Errors: a position of a loader with other lengths or options, or a damaged one; the loader
+ * is unchanged. Like StatefulDataLoader.load_state_dict. */
 WEFT_API void weft_loader_set_state(weft_loader *l, weft_loader_state state);
 
 #ifdef __cplusplus

@@ -12,16 +12,19 @@ extern "C" {
 #endif
 
 /* ---- loaders by a planner ---- */
-/* Makes a loader as weft_loader_new does, with any planner, which must live as long; lists of opts
- * are copied, and opts may be NULL. Each epoch is a plan of these lengths and options, drawn from
- * the loader's stream. It makes the first plan immediately; if the planner refuses it the context
- * fails. Like DataLoader(batch_sampler=..) of torch. */
+/* Makes a loader as weft_loader_new does, with any planner, which must outlive it. opts may be
+ * NULL; it is copied with its lists. Each epoch is a new plan of these lengths and options. Without
+ * opts->shuffle all plans are equal, unless the planner always draws, like random. Draws come from
+ * the context's stream "loader.<name>": opts->seed, epoch and stream are not read. Makes the first
+ * plan immediately. Errors: those of weft_loader_new; the planner refuses the plan. Like
+ * DataLoader(batch_sampler=..) of torch. */
 WEFT_API weft_loader *weft_plan_loader_new(weft *w, const char *name, int64_t n, const int32_t *len,
                                            const weft_planner *planner,
                                            const weft_plan_opts *opts);
 /* Returns the number of the next batch in *plan; -1 at the end of an epoch, and the next call
- * begins another. The loader owns the plan; it is valid until the next epoch. After an error: -1,
- * and *plan is NULL. For planners that cut sequences, for which weft_loader_next is an error. */
+ * begins another. Works with every loader; weft_loader_next is an error if the planner may cut
+ * sequences. The loader owns the plan, which ends with the call after -1: end the step of its last
+ * batch before, by weft_clear. After an error: -1, and *plan is NULL. */
 WEFT_API int64_t weft_loader_next_batch(weft_loader *l, const weft_plan **plan);
 
 /* ---- running a plan ---- *
@@ -38,45 +41,46 @@ WEFT_API int64_t weft_loader_next_batch(weft_loader *l, const weft_plan **plan);
  *         .. */
 typedef struct {
     weft *w;
-    const weft_plan *plan;                       /* the program's, not copied */
-    int64_t batch;                               /* its number in the plan */
-    weft_lengths lengths;                        /* of the segments */
-    weft_placement placement;                    /* of a plan in rows; otherwise rows is 0 */
+    const weft_plan *plan;       /* not copied; the program keeps it until the step has ended */
+    int64_t batch;               /* number of the batch in the plan */
+    weft_lengths lengths;        /* lengths, ids and offsets of the segments */
+    weft_placement placement;    /* places of the segments if plan->in_rows; otherwise rows is 0 */
 } weft_plan_step;
 /* Returns one batch of a plan. The arrays belong to the step; the plan is not copied, so the
- * program keeps it until the step has ended. Errors: no such batch; lengths.n is 0 and the context
- * has failed. */
+ * program keeps it until the step has ended. Error: no such batch; lengths.n is then 0 and the
+ * context has failed. */
 WEFT_API weft_plan_step weft_plan_step_of(weft *w, const weft_plan *plan, int64_t batch);
-/* Returns the tokens of the batch from a data set of the planned sequences, a ragged copy: reals
- * [N, columns], or ints [N]. shift: the distance to the token that is returned for each token, in
- * its whole sequence; -1 is the token before, the input of a language model. Outside the sequence:
- * `outside`. Errors: a planned sequence that the data set lacks or has with another length; a
- * failed read. */
+/* Returns the tokens of the batch from a data set of the planned sequences, a ragged copy in the
+ * layout CONCAT: reals [N, columns], or ints [N]. For token t of a sequence it returns token t +
+ * shift of the whole sequence; -1 gives the token before, the input of a language model. Beyond the
+ * ends of the sequence it returns `outside`, in a row of reals in each column. Errors: a planned
+ * sequence that is missing or too short in the data set; a failed read. */
 WEFT_API weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_dataset *data,
                                        int32_t shift, int32_t outside);
 /* States that one batch leaves for the next: buffers <name>.h and <name>.c of m [layers, states +
  * 1, width], which checkpoints hold. */
 typedef struct weft_carried weft_carried;
-/* Makes a store for the states of r, zeros at first, with room for each batch of this plan; it also
- * fits plans that carry no more states and have no more rows. m and name are those of a submodule.
- * Owned by the context. With weft_plan_split each shard has its own, which only the rank of the
- * shard holds; weft_parallel_save saves them from there. Errors: NULL; a plan that carries states
- * with a layer of two directions. Like a stateful layer of Keras. */
+/* Makes a store for the states that r carries from batch to batch, zeros at first: a submodule
+ * `name` of m, owned by the context. It fits any plan whose batches carry no more states. With
+ * weft_plan_split each shard has its own store, which only the rank of the shard holds;
+ * weft_parallel_save saves it from there. Errors, with an inert store: an argument is NULL; a plan
+ * that carries states with a layer of two directions. Like a stateful layer of Keras. */
 WEFT_API weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r,
                                         const weft_plan *plan);
-/* Runs a layer over the batch, x in any of its layouts, from the states that the batch before has
- * left, or zeros, as the plan says. Keeps the states for the next batch, detached. kept may be NULL
- * if the plan carries nothing, and is unchanged then. Result and failure are as in weft_rnn_run.
- * Errors: the batch carries states, and the last run was not of the batch before. */
+/* Runs a layer over the batch, x in any layout. Each segment starts with the state that its .carry
+ * names, or zeros. Stores the states for the next batch in kept, detached. If the next batch
+ * carries none, kept is unchanged. kept may be NULL if the plan carries no states. y has the layout
+ * ROWS for a plan in rows, otherwise PACKED; .last has a state for each segment. Errors: those of
+ * weft_rnn_run; the batch carries states, and the last run was not of the batch before. */
 WEFT_API weft_rnn_out weft_rnn_run_plan(weft_rnn *r, weft_tensor *x, const weft_plan_step *step,
                                         weft_carried *kept);
 /* Declares that the carried states are those after that batch. Call it after loading a checkpoint:
  * the file has the states, but not the number of their batch. Negative: after none. */
 WEFT_API void weft_carried_set_batch(weft_carried *kept, int64_t batch);
-/* Divides the loss of the batch as `mean` says (see weft_plan_mean): BATCH by its own weight, PLAN
- * by the mean number of tokens of a batch of the plan, SEQUENCES by the mean number of sequences;
- * its loss must have weft_plan_weights as mask. Rank 0, for weft_backward; 0 for a batch without
- * weight. Like num_items_in_batch of Transformers. */
+/* Returns loss.sum divided by a number, of rank 0, for weft_backward. BATCH: by loss.weight; 0 if
+ * that is 0. PLAN: by the plan's mean number of tokens of a batch, masked ones included. SEQUENCES:
+ * by the plan's mean number of sequences of a batch, without empty ones; compute the loss with
+ * weft_plan_weights as its mask. Like num_items_in_batch of Transformers. */
 WEFT_API weft_tensor *weft_plan_loss(const weft_plan_step *step, weft_loss loss,
                                      weft_plan_mean mean);
 /* Returns 1 / length of its sequence for each token of the batch, ragged [N], a constant, as the
