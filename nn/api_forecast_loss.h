@@ -1,12 +1,11 @@
 /* api_forecast_loss.h - losses of forecasts: relative errors, quantiles, normal distributions.
  *
- * Contents: losses of forecasts.
- *
- * predicted and target are reals of one shape, both ragged or both plain. opts NULL: all 0. Its
- * mask and weights are factors of the elements, broadcast to predicted; elements with factor 0 may
- * be NaN. A loss is a sum and its weight, two tensors of the step of rank 0. The weight is the
- * number of elements, or with a mask the sum of its factors. Gradients flow to predicted and
- * target. Errors: NULL, other types or shapes; sum and weight are then inert. */
+ * Contents: losses of forecasts. predicted and target are reals of one shape, both ragged or both
+ * plain. opts NULL: all 0. Its mask and weights are factors of the elements, broadcast to
+ * predicted; elements with factor 0 may be NaN. A loss is a sum and its weight, two tensors of the
+ * step of rank 0. The weight is the number of elements, or with a mask the sum of its factors.
+ * Gradients flow to predicted and target. Errors: NULL, other types or shapes; sum and weight are
+ * then inert. */
 #ifndef WEFT_API_FORECAST_LOSS_H
 #define WEFT_API_FORECAST_LOSS_H
 #include "api_loss.h"

@@ -3,8 +3,7 @@
  *
  * Contents: making it, an update, sums over a batch, results in the batch's order, checkpoints, the
  * end. An error of one rank fails the contexts of all, with its message. With p NULL or inert,
- * weft_parallel_next and weft_parallel_stopping return false, and other functions do nothing;
- * comments name their results.
+ * functions do nothing and return false, zeros, NULL or NaN, if no comment names another result.
  *
  *     weft_parallel *p = weft_parallel_new(m, &(weft_parallel_opts){ .shards = 8 });
  *     while ((index = weft_loader_next(loader, &n)) != NULL) {    // the same on all ranks
@@ -40,13 +39,13 @@ typedef struct {
     bool no_signals;             /* no handlers of SIGTERM and SIGUSR1 (weft_parallel_stopping) */
 } weft_parallel_opts;
 /* Makes the parallel training of the parameters below m; opts NULL: all 0. A batch trains all
- * parameters that exist when it begins. Ranks must give them equal values, by the seed or
- * weft_parallel_load: nothing is copied from rank 0, and every 100th update compares them.
- * WEFT_PARALLEL selects the transport: openmpi, mpich, the absolute path of a plug-in, or none; by
- * default that of the launcher (mpirun or srun) that started the program, and none without one.
- * Owned by the context. If it cannot be made it is an inert one without shards.
- * Errors: ranks whose paths and shapes of parameters, lengths, shards, seed, precision or
- * instruction set differ; fewer shards than ranks. Like torch.distributed.init_process_group with
+ * parameters that exist when it begins. Their values must be equal on all ranks; weft copies none
+ * and compares them every 100th update. WEFT_PARALLEL selects the transport: openmpi, mpich, the
+ * absolute path of a plug-in, or none; by default that of the launcher (mpirun or srun) that
+ * started the program, and none without one. Owned by the context. If that fails it is inert,
+ * without shards.
+ * Errors: ranks that differ in parameters (path, shape), lengths, seed, precision or instruction
+ * set; fewer shards than ranks. Like torch.distributed.init_process_group with
  * DistributedDataParallel. */
 WEFT_API weft_parallel *weft_parallel_new(weft_module *m, const weft_parallel_opts *opts);
 typedef struct {
@@ -91,17 +90,16 @@ typedef struct {
  * its weight, and a parameter that any shard has reached counts as reached. Call it until then:
  * before, another weft_parallel_begin is an error.
  * Inside a shard the places are the ids of a ragged tensor without ids, so dropout masks are those
- * of the whole batch. A named stream draws from a position of the shard; after the shard it is
- * where it was before. Using a loader, saving and loading are errors there. If one rank fails all
- * fail with its message; check weft_ok after the last call. */
+ * of the whole batch. With several shards a named stream has a position of its own in each, and
+ * returns to the old one. Using a loader, saving and loading are errors there. If one rank fails
+ * all fail with its message; check weft_ok after the last call. */
 WEFT_API bool weft_parallel_next(weft_parallel *p, weft_part *part);
 /* Adds the loss of the present shard, once for each shard: runs weft_backward of its sum, if the
  * tape is on, and weft_clear. Errors: no present shard, a second loss. Like loss.backward() under
  * no_sync(). */
 WEFT_API void weft_parallel_add(weft_parallel *p, weft_loss loss);
-/* Returns the batch's loss, sum / weight, the same on all ranks, from the end of weft_parallel_next
- * to the next batch. NaN before that end, if the weight is 0, and for NULL. Like
- * torch.distributed.all_reduce(loss). */
+/* Returns the batch's loss, sum / weight, on all ranks, once weft_parallel_next has returned false;
+ * NaN before that, or if the weight is 0. Like torch.distributed.all_reduce(loss). */
 WEFT_API double weft_parallel_mean(const weft_parallel *p);
 
 /* ---- sums over a batch ---- */
@@ -110,8 +108,8 @@ enum { WEFT_PARALLEL_VALUES = 16 };
  * begin at 0 for each batch. Call it before weft_parallel_add. */
 WEFT_API void weft_parallel_add_values(weft_parallel *p, const double *values, int n);
 /* Returns the 16 sums over the whole batch, the same on all ranks, once weft_parallel_next has
- * returned false; zeros before that and for NULL. Owned by p; valid until the next
- * weft_parallel_begin. Like torch.distributed.all_reduce. */
+ * returned false; zeros before that. Owned by p; valid until the next weft_parallel_begin. Like
+ * torch.distributed.all_reduce. */
 WEFT_API const double *weft_parallel_values(const weft_parallel *p);
 
 /* ---- results in the batch's order ---- */
@@ -131,8 +129,8 @@ WEFT_API const weft_parallel_result *weft_parallel_gathered(const weft_parallel 
 
 /* ---- checkpoints ---- */
 /* Saves a checkpoint of m, o and n items to `path`, as weft_save does, by rank 0; only its path
- * matters. All ranks call it and get its status. It adds the item "parallel.shards", a name that
- * the program's items must not have. p NULL: WEFT_EARG. Like torch.save if rank == 0. */
+ * matters. All ranks get its status. It adds an item "parallel.shards", so the program's have other
+ * names. p NULL: WEFT_EARG. Like torch.save if rank == 0. */
 WEFT_API weft_status weft_parallel_save(weft_parallel *p, const char *path, weft_module *m,
                                         weft_optim *o, const weft_checkpoint_item *items,
                                         int64_t n) WEFT_MUST_USE;

@@ -5,9 +5,9 @@
  *
  * The models are the six of TransformerTF (CERN), with its names of options and parameters, so that
  * its checkpoints load. They predict the whole future in one run: the decoder reads known
- * covariates, and no prediction goes back into the model.
- * Models belong to the context, tensors to the step. An error fails the context, and the function
- * returns an inert object. Tensors that are NULL, stale or of ints are errors. */
+ * covariates, and no prediction goes back into the model. Models belong to the context, tensors to
+ * the step. An error fails the context, and the function returns an inert object. Tensors that are
+ * NULL, stale or of ints are errors. */
 #ifndef WEFT_API_FORECAST_H
 #define WEFT_API_FORECAST_H
 #include "../../nn/api_forecast_loss.h"
@@ -37,8 +37,7 @@ typedef struct {
  * EXACT, the default: lengths count everywhere, and numbers beyond them are not read. A sequence
  * gives the same result alone and in any batch, except in the TFT family (see weft_tft_new). A step
  * without keys attends to nothing.
- * PADDED, a test oracle: TransformerTF's computation on padded tensors, with masks from the lengths
- * and all scores stored.
+ * PADDED, a test oracle: TransformerTF's computation with pads, masks by length, stored scores.
  * AS_CODED: TransformerTF's numbers with its faults. An LSTM stops at the lengths only if they
  * differ enough (weft_should_use_packing). Outside the TFT family nothing is masked without
  * lengths, not even later steps. PF_TFT masks sequences of length 0 only.
@@ -51,8 +50,7 @@ typedef struct {
     /* Outputs: [M, output_dim] in the layout of a ragged future, [n, T, output_dim] for a plain
      * one. Its pads are 0 in EXACT, otherwise as computed. */
     weft_tensor *y;
-    /* Of the LSTM over the past after its last step, before "state_projection": h and c, each
-     * [layers, n, width]. */
+    /* Last state of the LSTM over the past, not projected: h and c, each [layers, n, width]. */
     weft_state encoder;
 } weft_forecast;
 /* Weights of a forecast; NULL where the model has none. Only the TFT family selects features: the
@@ -71,21 +69,20 @@ typedef struct {
 WEFT_API weft_module *weft_forecaster_module(weft_forecaster *f);
 /* Runs the model over a batch. maps: NULL, or it receives the weights. A model with static features
  * requires series->fixed, any other requires NULL there; weft_tft_variant has the exceptions.
- * Errors: f or series is NULL, f is inert, or widths, lengths or numbers of sequences do not fit.
- * Then y and encoder are inert, and each field of *maps is NULL or inert. Like model(x) of
- * TransformerTF. */
+ * Errors: NULL or inert f, NULL series; widths, lengths or numbers of sequences that do not fit: y
+ * and encoder are inert, each field of *maps is NULL or inert. Like model(x) of TransformerTF. */
 WEFT_API weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *series,
                                          weft_forecast_maps *maps);
 
 /* ---- the six models ---- *
  * A function makes a model as a module below m and copies opts; both are required. A name has 1 ..
- * 63 bytes, no dots and no slashes, and is unique in m. After an error the model is inert.
+ * 63 bytes, no dots and no slashes, and is unique in m. After an error, such as a field that
+ * contradicts its comment, the model is inert.
  * Widths and counts are 1 or more; 0 means the default that the comment names. Dropouts are 0 <= p
  * < 1, between the layers of LSTMs and in gated blocks. Their default is 0, in TransformerTF .1.
  * In the first three models num_static_features appends `fixed` to every step of past and future.
  * With 0 `fixed` must be NULL, as in TransformerTF.
- * With full_attention a future step sees all of past and future, without it the past and the future
- * steps before it. */
+ * full_attention: a future step sees all of past and future, otherwise only earlier steps. */
 #define WEFT_NONE (-1)              /* num_transformer_blocks: no blocks */
 typedef struct {
     int64_t num_past_features;      /* required */
@@ -97,8 +94,7 @@ typedef struct {
     int num_decoder_layers;         /* 0: 2. Layer k begins with the state of encoder layer k, or of
                                      * the last one */
     double dropout;                 /* between the layers of an LSTM */
-    int num_mlp_hidden;             /* hidden layers of the head, 0: none. Above 0 with d_mlp_hidden
-                                     * NULL: an error */
+    int num_mlp_hidden;             /* hidden layers of the head; above 0 requires d_mlp_hidden */
     const int64_t *d_mlp_hidden;    /* [num_mlp_hidden] their widths. NULL: one linear layer
                                      * "mlp_head" instead of an MLP "mlp_head.mlp" */
     weft_activation mlp_activation; /* 0: RELU */
@@ -132,8 +128,7 @@ typedef struct {
 } weft_attention_lstm_opts;
 /* Makes a forecasting model of an encoder and a decoder LSTM, with attention from every decoder
  * step to the outputs of both. If d_encoder and d_decoder differ, linear layers project the
- * encoder's states and outputs to d_decoder. Errors: num_heads that does not divide d_decoder. Like
- * AttentionLSTM of TransformerTF. */
+ * encoder's states and outputs to d_decoder. Like AttentionLSTM of TransformerTF. */
 WEFT_API weft_forecaster *weft_attention_lstm_new(weft_module *m, const char *name,
                                                   const weft_attention_lstm_opts *opts);
 
@@ -151,9 +146,9 @@ typedef struct {
     int64_t output_dim;             /* 0: 1 */
     weft_compat compat;             /* 0: EXACT */
 } weft_transformer_lstm_opts;
-/* Makes a forecasting model of gated residual networks, LSTMs with a residual sum, then blocks with
- * attention of the past to itself and of the future to both. Errors: num_heads that does not divide
- * d_model. Like TransformerLSTM of TransformerTF. */
+/* Makes a forecasting model of gated residual networks, LSTMs with a residual sum, then blocks
+ * where the past attends to itself and the future to both. Like TransformerLSTM of
+ * TransformerTF. */
 WEFT_API weft_forecaster *weft_transformer_lstm_new(weft_module *m, const char *name,
                                                     const weft_transformer_lstm_opts *opts);
 
@@ -175,17 +170,16 @@ typedef struct {
     int num_lstm_layers;            /* 0: 2 */
     double dropout;                 /* in LSTMs, gated networks and attention */
     bool full_attention;            /* of future steps */
-    int64_t ctxt_seq_len;           /* divisor of the computed static feature; a past may be
-                                     * longer */
+    int64_t ctxt_seq_len;           /* divisor of the computed feature; a past may be longer */
     int64_t output_dim;             /* 0: 7, quantiles */
     weft_compat compat;             /* 0: EXACT */
     weft_tft_variant variant;       /* 0: WEFT_TFT */
 } weft_tft_opts;
 /* Makes a temporal fusion transformer, Lim, Arik, Loeff, Pfister 2021, a forecasting model. Inside
- * it the past is padded at the front by zeros. A ragged past gets the longest length of the batch.
- * A plain past keeps its T, and data on the left are moved to the right. The encoder's LSTM also
- * runs over these zeros, so a result depends on T, or on the longest past of the batch. Like
- * TemporalFusionTransformer of TransformerTF. */
+ * it data of the past are on the right, with zeros before them: a ragged past is as long as the
+ * longest of the batch, a plain one, of either past_align, keeps its T. The LSTM also runs over
+ * these zeros, so results depend on that length. Like TemporalFusionTransformer of
+ * TransformerTF. */
 WEFT_API weft_forecaster *weft_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
 
 /* ---- shorter series, as augmentation ---- */
@@ -209,33 +203,27 @@ WEFT_API weft_series_batch weft_shorten_series(weft_series_batch series, weft_st
 
 /* ---- losses and metrics of forecasts ---- */
 typedef enum {
-    WEFT_FORECAST_MSE,
-    WEFT_FORECAST_MAE,
-    WEFT_FORECAST_HUBER,
-    WEFT_FORECAST_QUANTILE,
-    WEFT_FORECAST_SMAPE,
-    WEFT_FORECAST_MAPE
+    WEFT_FORECAST_MSE, WEFT_FORECAST_MAE, WEFT_FORECAST_HUBER, WEFT_FORECAST_QUANTILE,
+    WEFT_FORECAST_SMAPE, WEFT_FORECAST_MAPE
 } weft_forecast_kind;
 typedef struct {
     weft_forecast_kind kind;        /* 0: MSE */
     double delta;                   /* HUBER: 0 means 1 */
-    const weft_real *quantiles;     /* QUANTILE: [number], one for each output, in 0 .. 1, not
-                                     * descending. Required if n is above 0, otherwise ignored */
-    int n;                          /* number of quantiles; 0: the seven .02 .1 .25 .5 .75 .9 .98 */
-    bool per_batch;                 /* QUANTILE: the loss's weight is sequences * quantiles, as in
-                                     * TransformerTF */
+    const weft_real *quantiles;     /* QUANTILE: [n], not descending; read and required if n > 0 */
+    int n;                          /* one quantile for each output; 0: .02 .1 .25 .5 .75 .9 .98 */
+    bool per_batch;                 /* QUANTILE: weight = sequences * quantiles, as TransformerTF */
     bool no_loss_masking;           /* plain: pads also count; lengths are still checked */
-    weft_tensor *weights;           /* NULL: 1. Factors of the elements, without effect on the
-                                     * loss's weight, in predicted's layout: [M, outputs] or [n, T,
-                                     * outputs]. A last axis of 1 may be missing; extents of 1
-                                     * broadcast, so plain [n, 1] is a factor for each sequence */
+    weft_tensor *weights;           /* factors of the elements in predicted's layout, without effect
+                                     * on the loss's weight. A last axis of 1 may be missing;
+                                     * extents of 1 broadcast, so plain [n, 1] is one for each
+                                     * sequence. NULL: 1 */
 } weft_forecast_loss_opts;
 /* Computes the loss of forecasts of opts->kind, by weft_mse, weft_mae, weft_huber,
  * weft_quantile_loss, weft_smape or weft_mape; opts NULL: MSE. predicted is ragged [M, outputs], or
  * plain [n, T, outputs] with the data first. target has its layout and shape; for QUANTILE it has
  * one column. A last axis of 1 may be missing in both.
- * lengths of a plain predicted: steps beyond them do not count, may be NaN, and get a gradient of
- * 0; NULL: all T steps count. For a ragged one lengths is NULL, or equal to its own.
+ * lengths: of a plain predicted; steps beyond them do not count, may be NaN, and get a gradient of
+ * 0. NULL: all T steps count. For a ragged one they are NULL, or equal to its own.
  * The loss's weight is the number of elements of predicted that count, so for QUANTILE steps *
  * quantiles. Errors: other shapes or lengths; sum and weight are inert. */
 WEFT_API weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target,
@@ -243,8 +231,7 @@ WEFT_API weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *targe
                                       const weft_forecast_loss_opts *opts);
 /* Returns the median of quantiles: the column with index quantiles / 2, rounded down, [..,
  * quantiles] -> [.., 1]. With an even number that is the upper of the two in the middle. A ragged
- * one stays ragged, and gradients flow. Errors: a last axis that is not `quantiles`; returns an
- * inert tensor. */
+ * one stays ragged, and gradients flow. Errors: another last axis; inert. */
 WEFT_API weft_tensor *weft_point_prediction(weft_tensor *predicted, int quantiles);
 /* Running metrics of point predictions over real elements. Plain data, zeros at first; read each by
  * weft_meter_mean. The rmse is sqrt(weft_meter_mean(&meters.mse)). */
@@ -252,12 +239,10 @@ typedef struct {
     weft_meter mse;
     weft_meter mae;
     weft_meter smape;               /* 0 .. 2, not percent */
-    weft_meter mape;                /* 1 is 100 %; one wrong forecast of a target of 0 makes it
-                                     * infinite */
+    weft_meter mape;                /* 1 is 100 %; a wrong forecast of a 0 makes it infinite */
 } weft_forecast_meters;
-/* Adds a batch to the metrics; point, target and lengths as in weft_forecast_loss. Not recorded.
- * Waits for the device. meters NULL: only checks. Errors: those of weft_forecast_loss; adds
- * nothing. */
+/* Adds a batch to the metrics, or nothing on an error. point, target, lengths and errors are as in
+ * weft_forecast_loss. Not recorded. Waits for the device. meters NULL: only checks. */
 WEFT_API void weft_forecast_meters_add(weft_forecast_meters *meters, weft_tensor *point,
                                        weft_tensor *target, const weft_lengths *lengths);
 

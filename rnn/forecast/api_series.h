@@ -4,8 +4,7 @@
  *
  * The program owns frames; their functions return a status, see below. The context owns features
  * and windows, and their errors fail it. Functions then return zeros or inert objects, and what
- * they wrote to out is unusable. With x or v NULL or inert they return the same and write
- * nothing. */
+ * they wrote to out is unusable. With x or v NULL or inert they write nothing. */
 #ifndef WEFT_API_SERIES_H
 #define WEFT_API_SERIES_H
 #include "../../io/api_io.h"
@@ -45,51 +44,49 @@ template <typename... X> constexpr weft__list<const char *, sizeof...(X) + 1> we
 #define WEFT_NAMES(...) weft__names(__VA_ARGS__).data()
 #endif
 
-/* Adds a series of `rows` rows, 0 or more. columns[i] has the numbers of names[i]; names ends with
- * NULL (WEFT_NAMES). Give numbers as the file has them: an origin is subtracted. The first series
- * names the columns; later ones have the same, in any order. id NULL: its number; ids may repeat.
- * Errors: a name that is empty or repeats; a number that is not exact after subtracting the origin.
- * Like pandas.concat. */
+/* Adds a series of `rows` rows, 0 or more: columns[i] has the numbers of names[i], an origin of the
+ * column is then subtracted. names ends with NULL. The first series names the columns; later ones
+ * have the same, in any order. id NULL: its number; ids may repeat. Errors: an empty or repeated
+ * name; a number that is not exact after subtracting the origin. Like pandas.concat. */
 WEFT_API weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names,
                                     const double *const *columns, int64_t rows) WEFT_MUST_USE;
 /* Reads the series of a CSV file as weft_read_csv does, and adds them: rows with the same text in
  * column `id`, adjacent or not, are one series, in the order of the ids in the file. id NULL: the
  * whole file is one series, whose id is its path. names: the columns to read, as for
  * weft_frame_add; opts may be NULL. A column with an integer that a double does not hold gets the
- * first such integer as its origin, unless it has one; numbers already in the frame move to it.
- * Errors: names NULL; a number that is not exact after subtracting the origin. Like
- * pandas.read_csv. */
+ * first such integer as its origin, also for its old rows, unless it has one. Errors: names NULL; a
+ * number that is not exact after subtracting the origin. Like pandas.read_csv. */
 WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
                                          const char *const *names,
                                          const weft_csv_opts *opts) WEFT_MUST_USE;
-/* Writes a CSV file, or replaces it, that weft_frame_read_csv reads to the same bits: one line for
- * each row, the series' id in a first column "id", origins added, fields quoted as in RFC 4180, NaN
- * as nan.
+/* Writes (or replaces) a CSV file that weft_frame_read_csv reads to the same bits: a line for each
+ * row, the series' id in a first column "id", origins added, fields quoted as in RFC 4180, NaN as
+ * nan.
  * Errors: a frame without columns, or with one named "id"; two series of one id; a series without
  * rows; in a column with an origin, a number that is not an integer. Like DataFrame.to_csv. */
 WEFT_API weft_status weft_frame_write_csv(const weft_frame *f, const char *path) WEFT_MUST_USE;
 /* Reads from `group` of an HDF5 file (NULL: the root) one data set [N] of numbers for each of
  * names, which are required, and adds the series. "lengths" [n] has their rows; without it all rows
  * are one series, whose id is the path. Types are those of weft_read_hdf5; integers get an origin
- * as in weft_frame_read_csv. "ids", if the file has it, is one text with a line for each series, of
- * fixed length, ASCII or UTF-8 (numpy.bytes_ in h5py); without it ids are numbers. Like
+ * as in weft_frame_read_csv. "ids" is one text of fixed length (numpy.bytes_ in h5py), ASCII or
+ * UTF-8, with a line for each series; without it the ids of several series are numbers. Like
  * pandas.read_hdf. */
 WEFT_API weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *group,
                                           const char *const *names) WEFT_MUST_USE;
-/* Writes an HDF5 file, or replaces it, that weft_frame_read_hdf5 reads: columns in `group` (NULL:
- * the root) as float64, those with an origin as int64. Errors: an id with a line end. Like DataFrame.to_hdf. */
+/* Writes (or replaces) an HDF5 file for weft_frame_read_hdf5: columns in `group` (NULL: root) as
+ * float64, with an origin as int64. Errors: an id with a line end. Like DataFrame.to_hdf. */
 WEFT_API weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path,
                                            const char *group) WEFT_MUST_USE;
 typedef enum { WEFT_PER_ROW, WEFT_PER_SERIES } weft_column_values;
-/* Adds a column by a copy. PER_ROW: values [rows]; NULL: zeros. PER_SERIES: values [n], required,
- * each for all rows of a series. Errors: a name that is empty or exists; a frame without columns.
- * Like DataFrame.assign. */
+/* Adds a column, by a copy. PER_ROW: values [rows]; NULL: zeros. PER_SERIES: values [n], each for
+ * all rows of a series; NULL is an error. Errors: an empty or existing name; a frame without
+ * columns. Like DataFrame.assign. */
 WEFT_API weft_status weft_frame_add_column(weft_frame *f, const char *name, const double *values,
                                            weft_column_values which) WEFT_MUST_USE;
 /* Adds columns with one value for each series, from a CSV file with one row for each series' id, in
  * the column `id`. id and names are required, opts may be NULL. Other rows of the file are ignored.
- * An integer that a double does not hold gives the new column an origin. Errors: a series without a
- * row, an id with two rows. Like DataFrame.merge. */
+ * An integer that no double holds makes an origin. Errors: a series without a row, an id with two
+ * rows. Like DataFrame.merge. */
 WEFT_API weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const char *id,
                                                const char *const *names,
                                                const weft_csv_opts *opts) WEFT_MUST_USE;
@@ -108,13 +105,12 @@ WEFT_API weft_status weft_frame_downsample(weft_frame *f, int64_t factor,
 typedef struct {
     int64_t series;              /* number of series of the first part, 1 .. n */
     const int32_t *order;        /* with series: NULL, or a permutation of 0 .. n - 1 [n] */
-    double fraction;             /* 0 (WEFT_ZERO) .. 1: the first part has the first
-                                  * round(fraction * rows) rows of each series; both parts have
-                                  * all series */
+    double fraction;             /* 0 (WEFT_ZERO) .. 1: of each series the first round(fraction *
+                                  * rows) rows go to the first part; both have all series */
     const char *time;            /* name of an increasing column: the first part has, of each
                                   * series, the rows before `limit` */
-    double limit;            /* a time as the file has it, with its origin; rounded to a double, for
-                              * times in nanoseconds to 256 ns */
+    double limit;                /* a time as the file has it, with its origin; rounded to a double,
+                                  * for times in nanoseconds to 256 ns */
 } weft_frame_split_opts;
 /* Splits a frame in two, for example for training and validation. Both parts have the columns of f
  * and belong to the program; they are overwritten, not freed, and empty after an error. Errors:
@@ -128,16 +124,14 @@ WEFT_API void weft_frame_free(weft_frame *f);
  * A transform is one step on one column. The steps of a column run in the order of the
  * list, each fitted to the output of the one before it, on all series together; their inverses
  * undo them on predictions. y is the input of a step, x the raw value of column `depends_on` in the
- * same row. docs/design/series.md has the sources of the formulas and the differences from
- * transformertf. */
+ * same row. docs/design/series.md has the formulas' sources and what differs from transformertf. */
 typedef enum {
     /* (y - mean) / std, std with n - 1; std is 1 if y is constant, except for rounding */
     WEFT_STANDARD_SCALER,
     WEFT_MAX_SCALER,              /* max y / (the largest |y|); max 0 means 1 */
-    /* smallest y to min, largest to max (both 0: 0 and 1), a constant to the middle; clamp: limited
-     * to min .. max */
+    /* smallest y to min, largest to max (both 0: 0 and 1), a constant to the middle */
     WEFT_MIN_MAX_SCALER,
-    /* y[t] - y[t-1], 0 in a series' first row; its inverse adds to y of the row before */
+    /* y[t] - y[t-1], 0 in a series' first row; its inverse adds up from y of the row before */
     WEFT_DELTA,
     WEFT_LOG,                     /* log(y + bias) */
     WEFT_LOG1P,                   /* log(1 + y) */
@@ -155,10 +149,10 @@ typedef struct {
     const char *column;           /* the column that it transforms; required */
     weft_transform_kind kind;
     const char *depends_on;       /* WEFT_DIVIDE_BY and later kinds: required, any column of the
-                                   * frame, also for the rows to forecast; otherwise NULL */
+                                   * frame, a target's also in rows to forecast; others: NULL */
     double min;                   /* MIN_MAX_SCALER */
     double max;                   /* MAX_SCALER, MIN_MAX_SCALER */
-    bool clamp;                   /* MIN_MAX_SCALER */
+    bool clamp;                   /* MIN_MAX_SCALER: results are limited to min .. max */
     double bias;                  /* LOG */
     double k;                     /* both LOGISTIC */
     double x0;                    /* both LOGISTIC */
@@ -208,8 +202,7 @@ typedef struct {
  * no target, neither a known column nor a time. Like ColumnTransformer of scikit-learn. */
 WEFT_API weft_features *weft_features_new(weft *w, const char *name,
                                           const weft_features_opts *opts);
-/* Returns the columns of past, future, target and fixed: the widths of the model. Zeros if x is
- * NULL or could not be made. */
+/* Returns the numbers of columns, the widths of the model; zeros if x is NULL or inert. */
 WEFT_API weft_feature_counts weft_features_counts(const weft_features *x);
 /* Fits all transforms to all series of f; an earlier fit is replaced, or kept after an error.
  * Errors: values that are not finite (NaN too); the message names series, row and column. Like fit
@@ -217,17 +210,17 @@ WEFT_API weft_feature_counts weft_features_counts(const weft_features *x);
 WEFT_API void weft_features_fit(weft_features *x, const weft_frame *f);
 enum { WEFT_FEATURES_ITEMS = 2 };
 /* Writes two checkpoint items, valid as long as x, that refer to the fitted numbers of x. Give them
- * to weft_save; or to weft_load, before x is fitted, to use x as loaded. Errors, at the next use of
- * x: loaded items of other columns or transforms; features neither fitted nor loaded. */
+ * to weft_save after a fit, or to weft_load instead of one. Errors, at the next use of x: loaded
+ * items of other columns or transforms; features neither fitted nor loaded. */
 WEFT_API void weft_features_state(weft_features *x, weft_checkpoint_item items[2]);
 /* Transforms all rows of one series' column into out [rows], or one number for a fixed column.
- * Errors: a column of no list, the time; NaN, or a value for which a transform is not defined. Like
- * transform of scikit-learn. */
+ * Errors: another column, the time, NaN, a value outside a transform's domain. Like transform of
+ * scikit-learn. */
 WEFT_API void weft_features_transform(const weft_features *x, const char *column,
                                       const weft_frame *f, int64_t series, double *out);
 /* Converts n values, of rows from .. from + n - 1 of a series, back to the column's units, into out
  * [n], which may be values. The frame has these rows, the column, and those on which its transforms
- * depend. With WEFT_DELTA from is 1 or more. For a fixed column from is not used. Values beyond the
+ * depend. With WEFT_DELTA `from` is 1 or more. A fixed column ignores `from`. Values beyond the
  * range of a transform count as its nearest limit. Errors: another column, rows that the series
  * lacks, a result that is not finite. Like inverse_transform of scikit-learn. */
 WEFT_API void weft_features_inverse_transform(const weft_features *x, const char *column,
@@ -273,13 +266,11 @@ WEFT_API weft_windows *weft_windows_new(weft_features *x, const char *name, cons
 typedef struct {
     int64_t windows;              /* number of all windows */
     int64_t skipped;              /* series that are too short for a window */
-    const int32_t *lengths;       /* [windows] past and future together, for a weft_loader; owned by
-                                   * the windows */
+    const int32_t *lengths;       /* [windows] past + future of each; owned by the windows */
 } weft_window_counts;
-/* Returns the number of windows and their lengths; zeros for NULL. */
+/* Returns the number of windows, and their lengths for a weft_loader; zeros for NULL. */
 WEFT_API weft_window_counts weft_windows_counts(const weft_windows *v);
-/* Returns the series, origin and lengths of window i, without .shorten. All 0 for v NULL, or on the
- * error that i is out of range. */
+/* Returns series, origin, full lengths of window i. Errors: i out of range; zeros, as for NULL. */
 WEFT_API weft_window weft_window_at(const weft_windows *v, int64_t i);
 typedef struct {
     bool padded;                  /* plain tensors [n, T, ..] padded with 0, and their lengths */
@@ -306,8 +297,8 @@ WEFT_API void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predi
 typedef weft_tensor *weft_forecast_model_fn(weft_series_batch series, void *user);
 typedef struct {
     int64_t rows;                 /* 0: to the end of the series */
-    bool true_past;               /* from row `from` on the past of the target is the frame's where
-                                   * that has a number; otherwise it is the prediction */
+    bool true_past;               /* true: predictions replace only NaN in the target's past;
+                                   * false: they replace all its numbers from row `from` on */
     int quantiles;                /* of each target, 0 means 1 */
     double *all;                  /* NULL, or [rows, targets * quantiles] in the series' units */
 } weft_rolling_forecast_opts;
@@ -315,10 +306,9 @@ typedef struct {
  * Predictions are the past of the target in later windows. user is passed to model. Writes out
  * [rows, targets] in the series' units; of several quantiles, which must ascend, the one with index
  * quantiles / 2. opts NULL: all 0.
- * The series has all these rows, from is 1 or more, and the target may be NaN in them. Known
- * covariates must exist in all of them, past covariates before the last window. On error the
- * context has failed and out is NaN; out is unchanged if the arguments were refused. Like
- * historical_forecasts of Darts. */
+ * The series has all these rows, from is 1 or more, and the target may be NaN in them. All have
+ * known covariates, and all before the last window past ones. On error the context has failed and
+ * out is NaN, or unchanged if the arguments were refused. Like historical_forecasts of Darts. */
 WEFT_API void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series,
                                     int64_t from, weft_forecast_model_fn *model, void *user,
                                     const weft_rolling_forecast_opts *opts, double *out);
@@ -330,9 +320,9 @@ typedef struct {
     double *all;                  /* may be NULL */
 } weft_rolling_series;
 /* Forecasts n series together: a batch has one window of each series that is not finished, so the
- * model runs fewer and larger batches. A series may occur twice. opts may be NULL; its rows and all
- * must be 0 and NULL. A forecast has the bits that it has alone if the model gives a sequence the same bits in every batch. On error all
- * forecasts are NaN, or unchanged if the arguments were refused. */
+ * model runs fewer and larger batches. A series may occur twice. opts: NULL, or with .rows 0 and
+ * .all NULL. A forecast has the bits that it has alone if the model gives a sequence the same bits
+ * in every batch. On error all forecasts are NaN, or unchanged if the arguments were refused. */
 WEFT_API void weft_rolling_forecasts(weft_features *x, const weft_frame *f,
                                      const weft_rolling_series *series, int64_t n,
                                      weft_forecast_model_fn *model, void *user,
