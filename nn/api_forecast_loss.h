@@ -15,14 +15,14 @@ extern "C" {
 #endif
 
 /* ---- losses of forecasts ---- */
-/* Computes the relative error 2 |p - y| / (|p| + |y|) of prediction p and target y, 0 .. 2, not
- * percent, summed over all elements; 0 / 0 counts as 0. Like SymmetricMeanAbsolutePercentageError
- * of torchmetrics. */
+/* Computes the relative error 2 |p - y| / (|p| + |y|) of prediction p and target y, summed over all
+ * elements. An element is 0 .. 2, not percent; 0 / 0 is 0. Like
+ * SymmetricMeanAbsolutePercentageError of torchmetrics. */
 WEFT_API weft_loss weft_smape(weft_tensor *predicted, weft_tensor *target,
                               const weft_loss_opts *opts);
-/* Computes the relative error |(y - p) / y| of prediction p and target y, a fraction, not percent,
- * summed over all elements. 0 / 0 is 0, any other error at a target of 0 is infinite. Like
- * MeanAbsolutePercentageError of torchmetrics. */
+/* Computes the relative error |(y - p) / y| of prediction p and target y, summed over all elements.
+ * An element is a fraction, not percent. 0 / 0 is 0; another error at a target of 0 is infinite.
+ * Like MeanAbsolutePercentageError of torchmetrics. */
 WEFT_API weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target,
                              const weft_loss_opts *opts);
 /* Computes the pinball loss of n quantiles, which are copied: [n], above 0 and below 1, in the

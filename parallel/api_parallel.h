@@ -87,8 +87,8 @@ typedef struct {
 } weft_part;
 /* Returns true and the next shard of this rank that is not empty in *part, valid until the next
  * call. Returns false at the end: then all ranks have the gradients of the whole batch, divided by
- * its weight, and a parameter that any shard has reached counts as reached. Call it until then:
- * before, another weft_parallel_begin is an error.
+ * its weight. A parameter that any shard has reached counts as reached. Call it until then; another
+ * weft_parallel_begin before is an error.
  * Inside a shard the places are the ids of a ragged tensor without ids, so dropout masks are those
  * of the whole batch. With several shards a named stream has a position of its own in each, and
  * returns to the old one. Using a loader, saving and loading are errors there. If one rank fails

@@ -146,15 +146,16 @@ typedef struct {
     int64_t output_dim;             /* 0: 1 */
     weft_compat compat;             /* 0: EXACT */
 } weft_transformer_lstm_opts;
-/* Makes a forecasting model of gated residual networks, LSTMs with a residual sum, then blocks
- * where the past attends to itself and the future to both. Like TransformerLSTM of
+/* Makes a forecasting model of gated residual networks, LSTMs with a residual sum, then blocks. In
+ * these the past attends to itself and the future to both. Like TransformerLSTM of
  * TransformerTF. */
 WEFT_API weft_forecaster *weft_transformer_lstm_new(weft_module *m, const char *name,
                                                     const weft_transformer_lstm_opts *opts);
 
 /* The variants of the TFT differ in their static inputs.
- * TFT and PF_TFT: num_static_features 0 requires `fixed` NULL, and static inputs are zeros. 1 with
- * `fixed` NULL computes the feature from the length of each past. 2 or more require `fixed`.
+ * TFT and PF_TFT: with num_static_features 0 static inputs are zeros, and `fixed` must be NULL.
+ * With 1 and `fixed` NULL the feature is computed from the length of each past. With 2 or more
+ * `fixed` is required.
  * The computed feature of TFT is 2 length / ctxt_seq_len - 1; ctxt_seq_len 0 is an error. That of
  * PF_TFT, the model of PyTorch Forecasting, is length / ctxt_seq_len; with ctxt_seq_len 0, or in
  * AS_CODED, length / the longest past of the batch.
@@ -176,10 +177,9 @@ typedef struct {
     weft_tft_variant variant;       /* 0: WEFT_TFT */
 } weft_tft_opts;
 /* Makes a temporal fusion transformer, Lim, Arik, Loeff, Pfister 2021, a forecasting model. Inside
- * it data of the past are on the right, with zeros before them: a ragged past is as long as the
- * longest of the batch, a plain one, of either past_align, keeps its T. The LSTM also runs over
- * these zeros, so results depend on that length. Like TemporalFusionTransformer of
- * TransformerTF. */
+ * it the past has zeros first, then data. Its length is T, or the longest of a ragged batch; a
+ * plain past may have either past_align. The LSTM also runs over these zeros, so results depend on
+ * that length. Like TemporalFusionTransformer of TransformerTF. */
 WEFT_API weft_forecaster *weft_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
 
 /* ---- shorter series, as augmentation ---- */

@@ -53,23 +53,23 @@ WEFT_API weft_status weft_frame_add(weft_frame *f, const char *id, const char *c
 /* Reads the series of a CSV file as weft_read_csv does, and adds them: rows with the same text in
  * column `id`, adjacent or not, are one series, in the order of the ids in the file. id NULL: the
  * whole file is one series, whose id is its path. names: the columns to read, as for
- * weft_frame_add; opts may be NULL. A column with an integer that a double does not hold gets the
- * first such integer as its origin, also for its old rows, unless it has one. Errors: names NULL; a
- * number that is not exact after subtracting the origin. Like pandas.read_csv. */
+ * weft_frame_add; opts may be NULL. The first integer that a double does not hold is the column's
+ * origin, also of its old rows, unless it has one. Errors: names NULL; a number that is not exact
+ * after subtracting the origin. Like pandas.read_csv. */
 WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
                                          const char *const *names,
                                          const weft_csv_opts *opts) WEFT_MUST_USE;
-/* Writes (or replaces) a CSV file that weft_frame_read_csv reads to the same bits: a line for each
- * row, the series' id in a first column "id", origins added, fields quoted as in RFC 4180, NaN as
- * nan.
+/* Writes (or replaces) a CSV file that weft_frame_read_csv reads to the same bits. A line for each
+ * row has the series' id in a first column "id". Origins are added, fields are quoted as in RFC
+ * 4180, NaN is nan.
  * Errors: a frame without columns, or with one named "id"; two series of one id; a series without
  * rows; in a column with an origin, a number that is not an integer. Like DataFrame.to_csv. */
 WEFT_API weft_status weft_frame_write_csv(const weft_frame *f, const char *path) WEFT_MUST_USE;
-/* Reads from `group` of an HDF5 file (NULL: the root) one data set [N] of numbers for each of
- * names, which are required, and adds the series. "lengths" [n] has their rows; without it all rows
- * are one series, whose id is the path. Types are those of weft_read_hdf5; integers get an origin
- * as in weft_frame_read_csv. "ids" is one text of fixed length (numpy.bytes_ in h5py), ASCII or
- * UTF-8, with a line for each series; without it the ids of several series are numbers. Like
+/* Adds the series of an HDF5 file. `group` (NULL: the root) has one data set [N] of numbers for
+ * each of names, which are required. "lengths" [n] has their rows; without it all rows are one
+ * series, whose id is the path. Types are those of weft_read_hdf5; integers get an origin as in
+ * weft_frame_read_csv. "ids" is one text of fixed length (numpy.bytes_ in h5py), ASCII or UTF-8,
+ * with a line for each series; without it the ids of several series are numbers. Like
  * pandas.read_hdf. */
 WEFT_API weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *group,
                                           const char *const *names) WEFT_MUST_USE;
@@ -163,10 +163,10 @@ typedef struct {
     int64_t points;               /* DISCRETE_FUNCTION */
 } weft_transform;
 
-/* ABSOLUTE: time since the window's first row, scaled linearly: -1 in that row, 1 at the longest
- * span of context + horizon rows in the fitted series. RELATIVE: time since the row before,
- * [shortest, longest step] scaled to [-1, 1]; 0 in a window's first row, and if all steps are equal
- * except for rounding. */
+/* ABSOLUTE: time since the window's first row, scaled linearly. It is -1 there, and 1 at the
+ * longest span of context + horizon rows in the fitted series. RELATIVE: time since the row before;
+ * the shortest step gives -1, the longest 1. It is 0 in a window's first row, and if steps differ
+ * only by rounding. */
 typedef enum { WEFT_TIME_ABSOLUTE, WEFT_TIME_RELATIVE } weft_time;
 /* Lists of columns end with NULL or are NULL; a column is in one of known, past, target and fixed.
  * Required are context, horizon, a target, and a known column or the time. The past of a model has
@@ -218,11 +218,11 @@ WEFT_API void weft_features_state(weft_features *x, weft_checkpoint_item items[2
  * scikit-learn. */
 WEFT_API void weft_features_transform(const weft_features *x, const char *column,
                                       const weft_frame *f, int64_t series, double *out);
-/* Converts n values, of rows from .. from + n - 1 of a series, back to the column's units, into out
- * [n], which may be values. The frame has these rows, the column, and those on which its transforms
- * depend. With WEFT_DELTA `from` is 1 or more. A fixed column ignores `from`. Values beyond the
- * range of a transform count as its nearest limit. Errors: another column, rows that the series
- * lacks, a result that is not finite. Like inverse_transform of scikit-learn. */
+/* Converts n values back to the column's units, into out [n], which may be values. They are those
+ * of rows from .. from + n - 1 of a series. The frame has these rows, the column, and those on
+ * which its transforms depend. With WEFT_DELTA `from` is 1 or more. A fixed column ignores `from`.
+ * Values beyond the range of a transform count as its nearest limit. Errors: another column, rows
+ * that the series lacks, a result that is not finite. Like inverse_transform of scikit-learn. */
 WEFT_API void weft_features_inverse_transform(const weft_features *x, const char *column,
                                               const weft_frame *f, int64_t series, int64_t from,
                                               int64_t n, const double *values, double *out);
@@ -291,7 +291,7 @@ WEFT_API void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predi
 
 /* ---- a forecast of any length ---- *
  * The model function returns the predictions of the future rows of its windows, transformed as the
- * targets are: [M, targets * quantiles], the quantiles of a target next to each other. It is ragged
+ * targets are: [M, targets * quantiles]. The quantiles of a target are side by side. It is ragged
  * as series.future is, or plain with the windows end to end. NULL or an error ends the forecast.
  * Nothing is recorded, dropout is off, and tensors of a call end when it has been read. */
 typedef weft_tensor *weft_forecast_model_fn(weft_series_batch series, void *user);
