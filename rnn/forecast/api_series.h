@@ -305,10 +305,10 @@ typedef struct {
 /* Forecasts rows from, from + 1, .. of a series by fitted features, one horizon after the other.
  * Predictions are the past of the target in later windows. user is passed to model. Writes out
  * [rows, targets] in the series' units; of several quantiles, which must ascend, the one with index
- * quantiles / 2. opts NULL: all 0.
- * The series has all these rows, from is 1 or more, and the target may be NaN in them. All have
- * known covariates, and all before the last window past ones. On error the context has failed and
- * out is NaN, or unchanged if the arguments were refused. Like historical_forecasts of Darts. */
+ * quantiles / 2. opts NULL: all 0. The series has all these rows, from is 1 or more, and the target
+ * may be NaN in them. Each has known covariates; rows before the last window have past covariates.
+ * On error the context has failed and out is NaN, or unchanged if the arguments were refused. Like
+ * historical_forecasts of Darts. */
 WEFT_API void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series,
                                     int64_t from, weft_forecast_model_fn *model, void *user,
                                     const weft_rolling_forecast_opts *opts, double *out);
