@@ -1,7 +1,8 @@
 /* weft_forecast.h - for forecasts of time series.
  *
  * Contents: the six models with their losses and metrics, frames, features and windows, the names
- * of TransformerTF. */
+ * of TransformerTF. It also brings functions of weft_op.h (api_author.h, api_ragged.h) and the
+ * metrics of weft_lab.h. */
 #ifndef WEFT_FORECAST_LEVEL_H
 #define WEFT_FORECAST_LEVEL_H
 #include "weft.h"

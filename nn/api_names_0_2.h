@@ -1,6 +1,7 @@
-/* api_names_0_2.h - names of version 0.2 that have changed. They compile in 0.3 and go in 0.4.
+/* api_names_0_2.h - names of version 0.2 that have changed; weft.h includes them until version 0.4.
  *
- * Contents: operators, losses, schedules, layers, attention. */
+ * Contents: operators, losses, schedules, layers, attention. The compiler does not warn; each
+ * definition has the new name. */
 #ifndef WEFT_API_OLD_NAMES_H
 #define WEFT_API_OLD_NAMES_H
 #include "api_layers.h"
@@ -31,7 +32,7 @@ typedef weft_norm_layer weft_layer_norm_layer;
 typedef weft_attention_layer weft_additive_attention;
 typedef weft_attention_layer weft_general_attention;
 typedef weft_attention_layer weft_multihead_attention;
-typedef struct { int64_t dq, dm, width; } weft_additive_attention_opts;
+typedef struct { int64_t dq, dm, width; } weft_additive_attention_opts; /* width: score units */
 typedef struct { int64_t dq, dm; } weft_general_attention_opts;
 typedef struct { int64_t width; int heads; } weft_multihead_attention_opts;
 static inline weft_attention_layer *

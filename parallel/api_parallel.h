@@ -3,7 +3,7 @@
  *
  * Contents: making it, an update, sums over a batch, results in the batch's order, checkpoints, the
  * end. An error of one rank fails the contexts of all, with its message. With p NULL or inert,
- * weft_parallel_next and weft_parallel_stopping return false, and other functions do nothing.
+ * functions do nothing and return false, zeros, NULL or NaN, if no comment names another result.
  *
  *     weft_parallel *p = weft_parallel_new(m, &(weft_parallel_opts){ .shards = 8 });
  *     while ((index = weft_loader_next(loader, &n)) != NULL) {    // the same on all ranks
@@ -31,19 +31,22 @@ extern "C" {
 typedef struct weft_parallel weft_parallel;
 typedef struct {
     int shards;                  /* parts of every batch; 0: the number of ranks */
-    int64_t n;                   /* sequences of the data */
-    const int32_t *len;          /* [n] their lengths, copied; a batch is cut by them; NULL: by
-                                  * count */
-    double timeout;              /* seconds until a silent rank counts as lost; 0:
-                                  * WEFT_PARALLEL_TIMEOUT, or 600 */
+    int64_t n;                   /* sequences of the data; 0 if len is NULL */
+    const int32_t *len;          /* [n] their lengths, copied; shards of a batch get similar sums of
+                                  * lengths. NULL: similar numbers of sequences */
+    double timeout;              /* seconds until a silent rank counts as lost. 0: the environment
+                                  * variable WEFT_PARALLEL_TIMEOUT if set, otherwise 600 */
     bool no_signals;             /* no handlers of SIGTERM and SIGUSR1 (weft_parallel_stopping) */
 } weft_parallel_opts;
-/* Makes the parallel training of the parameters below m; opts NULL: all 0. WEFT_PARALLEL selects
- * the transport: openmpi, mpich, the absolute path of a plug-in, or none; by default that of the
- * launcher (mpirun or srun) that started the program, and none without one. Owned by the context.
- * If it cannot be made it is an inert one without shards.
- * Errors: ranks whose model, seed, precision or instruction set differ; fewer shards than ranks.
- * Like torch.distributed.init_process_group with DistributedDataParallel. */
+/* Makes the parallel training of the parameters below m; opts NULL: all 0. A batch trains all
+ * parameters that exist when it begins. Their values must be equal on all ranks; weft copies none
+ * and compares them every 100th update. WEFT_PARALLEL selects the transport: openmpi, mpich, the
+ * absolute path of a plug-in, or none; by default that of the launcher (mpirun or srun) that
+ * started the program, and none without one. Owned by the context. If that fails it is inert,
+ * without shards.
+ * Errors: ranks that differ in parameters (path, shape), lengths, seed, precision or instruction
+ * set; fewer shards than ranks. Like torch.distributed.init_process_group with
+ * DistributedDataParallel. */
 WEFT_API weft_parallel *weft_parallel_new(weft_module *m, const weft_parallel_opts *opts);
 typedef struct {
     int rank;                    /* among all ranks, from 0 */
@@ -51,9 +54,9 @@ typedef struct {
     int local_rank;              /* among those of this machine, from 0 */
     int local_ranks;             /* ranks of this machine */
     int shards;                  /* parts of every batch */
-    const char *transport;       /* "none" without one */
-    double waited;               /* seconds that a rank has waited for others until the last batch,
-                                  * mean over ranks, the same on all */
+    const char *transport;       /* its name, valid until the process ends; "none" without one */
+    double waited;               /* seconds that a rank has waited for others since
+                                  * weft_parallel_new, mean over ranks, as of the last batch */
 } weft_parallel_place;
 /* Returns the place of this process; that of a single process if p is NULL or inert. Like
  * torch.distributed.get_rank and get_world_size. */
@@ -66,8 +69,10 @@ WEFT_API weft_parallel_place weft_parallel_place_of(const weft_parallel *p);
  * gradients of the module. Errors: an index outside .len, shards of the last batch that are not
  * done. Like DistributedSampler. */
 WEFT_API void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n);
-/* Begins batch `batch` of a plan. weft_plan_split made parts [shards], the same on all ranks, which
- * last until the batch ends. If the plan carries states, all ranks make a weft_carried per shard:
+/* Begins batch `batch` of a plan; weft_parallel_next and weft_parallel_add follow as usual.
+ * weft_plan_split made parts [shards], the same on all ranks, which last until the batch ends. If
+ * the plan carries states, all ranks make kept [shards] by weft_carried_new (weft_plan.h). A shard
+ * runs its inputs x by
  *     weft_plan_step s = weft_plan_step_of(w, &parts[part.shard], batch);
  *     weft_rnn_out out = weft_rnn_run_plan(lstm, x, &s, kept[part.shard]);
  * part.index has the sequence of each segment of the shard; part.place counts the segments of all
@@ -81,19 +86,20 @@ typedef struct {
     const int32_t *place;        /* [n] their places in the batch */
 } weft_part;
 /* Returns true and the next shard of this rank that is not empty in *part, valid until the next
- * call. false at the end: then the gradients of the module are those of the whole batch divided by
- * its weight, on all ranks, and a parameter that any shard has reached counts as reached. Inside a
- * shard the places are the ids of a ragged tensor without ids, so dropout masks are those of the
- * whole batch. A named stream draws for the shard alone, the position of a loader stays, and
- * nothing may be saved or loaded. If one rank fails all fail with its message; check weft_ok after
- * the last call. */
+ * call. Returns false at the end: then all ranks have the gradients of the whole batch, divided by
+ * its weight. A parameter that any shard has reached counts as reached. Call it until then; another
+ * weft_parallel_begin before is an error.
+ * Inside a shard the places are the ids of a ragged tensor without ids, so dropout masks are those
+ * of the whole batch. With several shards a named stream has a position of its own in each, and
+ * returns to the old one. Using a loader, saving and loading are errors there. If one rank fails
+ * all fail with its message; check weft_ok after the last call. */
 WEFT_API bool weft_parallel_next(weft_parallel *p, weft_part *part);
 /* Adds the loss of the present shard, once for each shard: runs weft_backward of its sum, if the
  * tape is on, and weft_clear. Errors: no present shard, a second loss. Like loss.backward() under
  * no_sync(). */
 WEFT_API void weft_parallel_add(weft_parallel *p, weft_loss loss);
-/* Returns the batch's loss, sum / weight, once weft_parallel_next has returned false; NaN if the
- * weight is 0. The same on all ranks. Like torch.distributed.all_reduce(loss). */
+/* Returns the batch's loss, sum / weight, on all ranks, once weft_parallel_next has returned false;
+ * NaN before that, or if the weight is 0. Like torch.distributed.all_reduce(loss). */
 WEFT_API double weft_parallel_mean(const weft_parallel *p);
 
 /* ---- sums over a batch ---- */
@@ -101,8 +107,8 @@ enum { WEFT_PARALLEL_VALUES = 16 };
 /* Adds n numbers, 0 .. 16, of the present shard, such as counts of right answers, to sums that
  * begin at 0 for each batch. Call it before weft_parallel_add. */
 WEFT_API void weft_parallel_add_values(weft_parallel *p, const double *values, int n);
-/* Returns the 16 sums over the whole batch, once weft_parallel_next has returned false, the same on
- * all ranks. Owned by p; valid until the next weft_parallel_begin. Like
+/* Returns the 16 sums over the whole batch, the same on all ranks, once weft_parallel_next has
+ * returned false; zeros before that. Owned by p; valid until the next weft_parallel_begin. Like
  * torch.distributed.all_reduce. */
 WEFT_API const double *weft_parallel_values(const weft_parallel *p);
 
@@ -122,15 +128,17 @@ typedef struct {
 WEFT_API const weft_parallel_result *weft_parallel_gathered(const weft_parallel *p, int64_t *n);
 
 /* ---- checkpoints ---- */
-/* Saves a checkpoint by rank 0, with the arguments of weft_save; all ranks get its status. The file
- * has the item "parallel.shards". p NULL: WEFT_EARG. Like torch.save if rank == 0. */
+/* Saves a checkpoint of m, o and n items to `path`, as weft_save does, by rank 0; only its path
+ * matters. All ranks get its status. It adds an item "parallel.shards", so the program's have other
+ * names. p NULL: WEFT_EARG. Like torch.save if rank == 0. */
 WEFT_API weft_status weft_parallel_save(weft_parallel *p, const char *path, weft_module *m,
                                         weft_optim *o, const weft_checkpoint_item *items,
                                         int64_t n) WEFT_MUST_USE;
-/* Loads a checkpoint by rank 0, with the arguments of weft_load, and sends it to all ranks; only
- * rank 0 needs the file. Any number of ranks continues with the same bits. If weft_parallel_opts
- * has no number of shards, the file's is used. Errors: WEFT_EARG if it has another one, or the
- * file's is below the ranks; then nothing is loaded. */
+/* Loads a checkpoint of weft_parallel_save by rank 0 and sends it to all ranks, each of which gives
+ * m, o and items as to weft_load; only rank 0 needs the file. Any number of ranks continues with
+ * the same bits. Without a number in weft_parallel_opts.shards the file's is used. WEFT_EARG, and
+ * nothing is loaded: p is NULL, the options have another number of shards than the file, or there
+ * are more ranks than shards. WEFT_EFORMAT: a file without "parallel.shards". */
 WEFT_API weft_status weft_parallel_load(weft_parallel *p, const char *path, weft_module *m,
                                         weft_optim *o, const weft_checkpoint_item *items,
                                         int64_t n) WEFT_MUST_USE;

@@ -4,8 +4,7 @@
  *
  * The program owns frames; their functions return a status, see below. The context owns features
  * and windows, and their errors fail it. Functions then return zeros or inert objects, and what
- * they wrote to out is unusable. With x or v NULL or inert they return the same and write
- * nothing. */
+ * they wrote to out is unusable. With x or v NULL or inert they write nothing. */
 #ifndef WEFT_API_SERIES_H
 #define WEFT_API_SERIES_H
 #include "../../io/api_io.h"
@@ -21,14 +20,14 @@ extern "C" {
  * a missing value, which a frame may have and a window may not. Texts and numbers are copied. */
 typedef struct {
     int64_t n;                                   /* series */
-    int64_t rows;                                /* of all series */
-    int64_t columns;                             /* of all series */
+    int64_t rows;                                /* of all series together */
+    int64_t columns;                             /* the same in each series */
     int64_t *start;                              /* [n + 1] the first row of each series */
     char **id;                                   /* [n], then NULL */
     char **name;                                 /* [columns], then NULL */
     double **column;                             /* [columns][rows], the series end to end */
-    /* [columns] added to each number of a column. 0, unless a file has an integer that a double
-     * does not hold, such as a time in nanoseconds: the column's numbers are less it. */
+    /* [columns] number in the file = number in `column` + origin. 0, unless a file has an integer
+     * that a double does not hold, such as a time in nanoseconds. */
     int64_t *origin;
     int64_t room;                                /* private */
 } weft_frame;
@@ -45,45 +44,49 @@ template <typename... X> constexpr weft__list<const char *, sizeof...(X) + 1> we
 #define WEFT_NAMES(...) weft__names(__VA_ARGS__).data()
 #endif
 
-/* Adds a series: columns[i] has `rows` numbers of names[i], 0 or more. The first series names the
- * columns; later ones have the same, in any order. id NULL: its number; ids may repeat. Errors: a
- * name that is empty or repeats; in a column with an origin, a number that is not exact after
- * subtracting it. Like pandas.concat. */
+/* Adds a series of `rows` rows, 0 or more: columns[i] has the numbers of names[i], an origin of the
+ * column is then subtracted. names ends with NULL. The first series names the columns; later ones
+ * have the same, in any order. id NULL: its number; ids may repeat. Errors: an empty or repeated
+ * name; a number that is not exact after subtracting the origin. Like pandas.concat. */
 WEFT_API weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names,
                                     const double *const *columns, int64_t rows) WEFT_MUST_USE;
 /* Reads the series of a CSV file as weft_read_csv does, and adds them: rows with the same text in
  * column `id`, adjacent or not, are one series, in the order of the ids in the file. id NULL: the
- * whole file is one series, whose id is its path. names: the columns to read; opts may be NULL. A
- * column with an integer (int64) that a double does not hold gets the first such integer as its
- * origin; its numbers are exact, or the file is refused. Like pandas.read_csv. */
+ * whole file is one series, whose id is its path. names: the columns to read, as for
+ * weft_frame_add; opts may be NULL. The first integer that a double does not hold is the column's
+ * origin, also of its old rows, unless it has one. Errors: names NULL; a number that is not exact
+ * after subtracting the origin. Like pandas.read_csv. */
 WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
                                          const char *const *names,
                                          const weft_csv_opts *opts) WEFT_MUST_USE;
-/* Writes a CSV file that weft_frame_read_csv reads to the same bits: one line for each row, the
- * series' id in a first column "id", fields quoted as in RFC 4180, NaN as nan.
+/* Writes (or replaces) a CSV file that weft_frame_read_csv reads to the same bits. A line for each
+ * row has the series' id in a first column "id". Origins are added, fields are quoted as in RFC
+ * 4180, NaN is nan.
  * Errors: a frame without columns, or with one named "id"; two series of one id; a series without
  * rows; in a column with an origin, a number that is not an integer. Like DataFrame.to_csv. */
 WEFT_API weft_status weft_frame_write_csv(const weft_frame *f, const char *path) WEFT_MUST_USE;
-/* Reads from `group` of an HDF5 file (NULL: the root) one data set [N] of numbers for each name,
- * and "lengths" [n], and adds the series; without lengths all rows are one series. Types are those
- * of weft_read_hdf5; integers get an origin as in weft_frame_read_csv. A text "ids" with n lines
- * (of fixed length, ASCII or UTF-8: numpy.bytes_ in h5py) names the series. Like
+/* Adds the series of an HDF5 file. `group` (NULL: the root) has one data set [N] of numbers for
+ * each of names, which are required. "lengths" [n] has their rows; without it all rows are one
+ * series, whose id is the path. Types are those of weft_read_hdf5; integers get an origin as in
+ * weft_frame_read_csv. "ids" is one text of fixed length (numpy.bytes_ in h5py), ASCII or UTF-8,
+ * with a line for each series; without it the ids of several series are numbers. Like
  * pandas.read_hdf. */
 WEFT_API weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *group,
                                           const char *const *names) WEFT_MUST_USE;
-/* Writes a new HDF5 file that weft_frame_read_hdf5 reads, into `group` (NULL: the root): columns as
- * float64, those with an origin as int64. Errors: an id with a line end. Like DataFrame.to_hdf. */
+/* Writes (or replaces) an HDF5 file for weft_frame_read_hdf5: columns in `group` (NULL: root) as
+ * float64, with an origin as int64. Errors: an id with a line end. Like DataFrame.to_hdf. */
 WEFT_API weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path,
                                            const char *group) WEFT_MUST_USE;
 typedef enum { WEFT_PER_ROW, WEFT_PER_SERIES } weft_column_values;
-/* Adds a column. PER_ROW: values [rows]; NULL: zeros. PER_SERIES: values [n], each for all rows of
- * a series. Errors: a name that is empty or exists; a frame without columns. Like
- * DataFrame.assign. */
+/* Adds a column, by a copy. PER_ROW: values [rows]; NULL: zeros. PER_SERIES: values [n], each for
+ * all rows of a series; NULL is an error. Errors: an empty or existing name; a frame without
+ * columns. Like DataFrame.assign. */
 WEFT_API weft_status weft_frame_add_column(weft_frame *f, const char *name, const double *values,
                                            weft_column_values which) WEFT_MUST_USE;
 /* Adds columns with one value for each series, from a CSV file with one row for each series' id, in
- * the column `id`. Other rows of the file are ignored; opts may be NULL. Errors: a series without a
- * row, an id with two rows. Like DataFrame.merge. */
+ * the column `id`. id and names are required, opts may be NULL. Other rows of the file are ignored.
+ * An integer that no double holds makes an origin. Errors: a series without a row, an id with two
+ * rows. Like DataFrame.merge. */
 WEFT_API weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const char *id,
                                                const char *const *names,
                                                const weft_csv_opts *opts) WEFT_MUST_USE;
@@ -102,12 +105,12 @@ WEFT_API weft_status weft_frame_downsample(weft_frame *f, int64_t factor,
 typedef struct {
     int64_t series;              /* number of series of the first part, 1 .. n */
     const int32_t *order;        /* with series: NULL, or a permutation of 0 .. n - 1 [n] */
-    double fraction;             /* 0 (WEFT_ZERO) .. 1: the first part has the first
-                                  * round(fraction * rows) rows of each series; both parts have
-                                  * all series */
+    double fraction;             /* 0 (WEFT_ZERO) .. 1: of each series the first round(fraction *
+                                  * rows) rows go to the first part; both have all series */
     const char *time;            /* name of an increasing column: the first part has, of each
                                   * series, the rows before `limit` */
-    double limit;                /* a time as the file has it, its origin included */
+    double limit;                /* a time as the file has it, with its origin; rounded to a double,
+                                  * for times in nanoseconds to 256 ns */
 } weft_frame_split_opts;
 /* Splits a frame in two, for example for training and validation. Both parts have the columns of f
  * and belong to the program; they are overwritten, not freed, and empty after an error. Errors:
@@ -121,36 +124,35 @@ WEFT_API void weft_frame_free(weft_frame *f);
  * A transform is one step on one column. The steps of a column run in the order of the
  * list, each fitted to the output of the one before it, on all series together; their inverses
  * undo them on predictions. y is the input of a step, x the raw value of column `depends_on` in the
- * same row. docs/design/series.md has the sources of the formulas and the differences from
- * transformertf. */
+ * same row. docs/design/series.md has the formulas' sources and what differs from transformertf. */
 typedef enum {
-    /* (y - mean) / std, std with n - 1; 1 for a column that is constant, except for rounding */
+    /* (y - mean) / std, std with n - 1; std is 1 if y is constant, except for rounding */
     WEFT_STANDARD_SCALER,
     WEFT_MAX_SCALER,              /* max y / (the largest |y|); max 0 means 1 */
-    /* smallest y to min, largest to max (both 0: 0 and 1), a constant to the middle; clamp: limited
-     * to min .. max */
+    /* smallest y to min, largest to max (both 0: 0 and 1), a constant to the middle */
     WEFT_MIN_MAX_SCALER,
-    WEFT_DELTA,                   /* y[t] - y[t-1], 0 in a series' first row; undone from the last
-                                   * known y on */
+    /* y[t] - y[t-1], 0 in a series' first row; its inverse adds up from y of the row before */
+    WEFT_DELTA,
     WEFT_LOG,                     /* log(y + bias) */
     WEFT_LOG1P,                   /* log(1 + y) */
     WEFT_LOGISTIC,                /* 1 / (1 + exp(-k (y - x0))); k 0 means 1 */
-    /* the same with k (1 - alpha |y - x0|) instead of k; |y - x0| < 1 / (2 alpha) */
+    /* the same with k (1 - alpha |y - x0|) instead of k. Errors: alpha |y - x0| of 1/2 or more */
     WEFT_ADAPTIVE_LOGISTIC,
     WEFT_DIVIDE_BY,               /* y / x */
     WEFT_POLYNOMIAL,              /* y - p(x), p of this degree (0 .. 15) by least squares */
     WEFT_FIXED_POLYNOMIAL,        /* y - (a[0] + a[1] x + .. + a[degree] x^degree) */
     /* y - g(x), g linear between the `points` points (a, b), constant beyond; a increases */
     WEFT_DISCRETE_FUNCTION,
-    WEFT_TRANSFORMS
+    WEFT_TRANSFORMS               /* the number of kinds */
 } weft_transform_kind;
 typedef struct {
     const char *column;           /* the column that it transforms; required */
     weft_transform_kind kind;
-    const char *depends_on;       /* from WEFT_DIVIDE_BY on */
+    const char *depends_on;       /* WEFT_DIVIDE_BY and later kinds: required, any column of the
+                                   * frame, a target's also in rows to forecast; others: NULL */
     double min;                   /* MIN_MAX_SCALER */
     double max;                   /* MAX_SCALER, MIN_MAX_SCALER */
-    bool clamp;                   /* MIN_MAX_SCALER */
+    bool clamp;                   /* MIN_MAX_SCALER: results are limited to min .. max */
     double bias;                  /* LOG */
     double k;                     /* both LOGISTIC */
     double x0;                    /* both LOGISTIC */
@@ -161,27 +163,31 @@ typedef struct {
     int64_t points;               /* DISCRETE_FUNCTION */
 } weft_transform;
 
-/* ABSOLUTE: time since the window's first row, scaled from [0, the longest window of the fitted
- * series] to [-1, 1]. RELATIVE: time since the row before, scaled from [shortest, longest step] to
- * [-1, 1], 0 in a window's first row; 0 if all steps are equal except for rounding. */
+/* ABSOLUTE: time since the window's first row, scaled linearly. It is -1 there, and 1 at the
+ * longest span of context + horizon rows in the fitted series. RELATIVE: time since the row before;
+ * the shortest step gives -1, the longest 1. It is 0 in a window's first row, and if steps differ
+ * only by rounding. */
 typedef enum { WEFT_TIME_ABSOLUTE, WEFT_TIME_RELATIVE } weft_time;
-/* Lists of columns end with NULL or are NULL; a column is in one list only. The past of a model has
- * [time, known .., past .., target ..], the future [time, known ..], fixed [..] is constant in a
- * series. */
+/* Lists of columns end with NULL or are NULL; a column is in one of known, past, target and fixed.
+ * Required are context, horizon, a target, and a known column or the time. The past of a model has
+ * [time, known .., past .., target ..], the future [time, known ..]. */
 typedef struct {
     int64_t context;              /* rows of past of a whole window, 1 or more */
     int64_t horizon;              /* rows of future of a whole window, 1 or more */
     const char *const *known;     /* covariates that are also known in the future */
     const char *const *past;      /* covariates that are known in the past only */
-    const char *const *target;    /* at least one; and a known column or a time */
+    const char *const *target;    /* columns to forecast, one or more */
     const char *const *fixed;     /* columns that are constant in a series */
-    const char *time;             /* an increasing column, or NULL; no other may have an origin */
+    const char *time;             /* NULL, or a column that increases strictly in each series;
+                                   * the only one that may have an origin */
     weft_time time_as;            /* 0: ABSOLUTE */
     const weft_transform *transforms;            /* [n], on any column but the time */
     int n;                        /* number of transforms */
-    bool unscaled;                /* false: a WEFT_STANDARD_SCALER follows each column's steps */
+    bool unscaled;                /* false: a WEFT_STANDARD_SCALER follows the steps of each
+                                   * column but the time, also a fixed one or a scaler */
     bool past_without_target;     /* the past does not have the target */
-    const char *const *masked;    /* columns that are 0 in the past, after transforms and noise */
+    const char *const *masked;    /* known, past, target or time columns that are 0 in the past,
+                                   * after transforms and noise */
 } weft_features_opts;
 typedef struct weft_features weft_features;
 typedef struct {
@@ -191,31 +197,32 @@ typedef struct {
     int64_t target;               /* target columns */
     bool fitted;                  /* they were fitted, or loaded */
 } weft_feature_counts;
-/* Makes features; copies all options, which are required. The name (1 .. 30 bytes, without /) is
- * that of its checkpoint items. Errors: a column in two lists, no target, neither a known column
- * nor a time. Like ColumnTransformer of scikit-learn. */
+/* Makes features; opts is required, and copied with its lists. The name, 1 .. 30 bytes without /,
+ * is that of its checkpoint items, so it is unique in a checkpoint. Errors: a column in two lists,
+ * no target, neither a known column nor a time. Like ColumnTransformer of scikit-learn. */
 WEFT_API weft_features *weft_features_new(weft *w, const char *name,
                                           const weft_features_opts *opts);
-/* Returns the columns of past, future, target and fixed: the widths of the model. Zeros if x is
- * NULL or could not be made. */
+/* Returns the numbers of columns, the widths of the model; zeros if x is NULL or inert. */
 WEFT_API weft_feature_counts weft_features_counts(const weft_features *x);
 /* Fits all transforms to all series of f; an earlier fit is replaced, or kept after an error.
  * Errors: values that are not finite (NaN too); the message names series, row and column. Like fit
  * of scikit-learn. */
 WEFT_API void weft_features_fit(weft_features *x, const weft_frame *f);
 enum { WEFT_FEATURES_ITEMS = 2 };
-/* Writes two checkpoint items that refer to the fitted numbers of x, for weft_save and weft_load;
- * valid as long as x. Errors, at the next use of x: loaded items of other columns or transforms;
- * features that were neither fitted nor loaded. */
+/* Writes two checkpoint items, valid as long as x, that refer to the fitted numbers of x. Give them
+ * to weft_save after a fit, or to weft_load instead of one. Errors, at the next use of x: loaded
+ * items of other columns or transforms; features neither fitted nor loaded. */
 WEFT_API void weft_features_state(weft_features *x, weft_checkpoint_item items[2]);
 /* Transforms all rows of one series' column into out [rows], or one number for a fixed column.
- * Errors: NaN, or a value for which a transform is not defined. Like transform of scikit-learn. */
+ * Errors: another column, the time, NaN, a value outside a transform's domain. Like transform of
+ * scikit-learn. */
 WEFT_API void weft_features_transform(const weft_features *x, const char *column,
                                       const weft_frame *f, int64_t series, double *out);
-/* Converts n values for the rows of a series from `from` on back to the column's units, into out
- * [n], which may be values. The frame has the columns that transforms depend on and, for
- * WEFT_DELTA, at least one row before `from`. Values beyond the range of a transform count as its
- * nearest limit. Errors: a result that is not finite. Like inverse_transform of scikit-learn. */
+/* Converts n values back to the column's units, into out [n], which may be values. They are those
+ * of rows from .. from + n - 1 of a series. The frame has these rows, the column, and those on
+ * which its transforms depend. With WEFT_DELTA `from` is 1 or more. A fixed column ignores `from`.
+ * Values beyond the range of a transform count as its nearest limit. Errors: another column, rows
+ * that the series lacks, a result that is not finite. Like inverse_transform of scikit-learn. */
 WEFT_API void weft_features_inverse_transform(const weft_features *x, const char *column,
                                               const weft_frame *f, int64_t series, int64_t from,
                                               int64_t n, const double *values, double *out);
@@ -223,14 +230,16 @@ WEFT_API void weft_features_inverse_transform(const weft_features *x, const char
 /* ---- windows ---- *
  * A window is an origin in a series: its past are up to `context` rows before the origin, its
  * future are up to `horizon` rows from the origin on. Origins are min_context, min_context +
- * stride, .. as long as min_horizon rows follow. With all at 0 windows tile the series; with
- * min_horizon 1 every row from `context` on is forecast exactly once, for validation. */
+ * stride, .. while the series has min_horizon rows from the origin on, its own included. With all
+ * at 0 windows tile the series and leave a rest. With min_horizon 1 there is no rest: every row
+ * from `context` on is forecast exactly once, for validation. */
 typedef struct {
     int64_t stride;               /* 0: the horizon */
     int64_t min_context;          /* 0: the context */
     int64_t min_horizon;          /* 0: the horizon */
-    bool shorten;                 /* while training: keep the newest rows of the past and the first
-                                   * of the future, lengths uniform in min .. all */
+    bool shorten;                 /* while training: keep the newest rows of the past, the first
+                                   * of the future. Lengths are uniform in min_context .. past and
+                                   * min_horizon .. future, so 0 in both keeps all */
     double past_noise;            /* while training: standard deviation of normal noise, added to
                                    * the transformed past, except to time and masked columns */
     double future_noise;          /* the same for the inputs of the future, not for the target */
@@ -239,17 +248,17 @@ typedef struct weft_windows weft_windows;
 typedef struct {
     int64_t series;               /* its number in the frame */
     int64_t origin;               /* row in the series */
-    int32_t past;                 /* length */
-    int32_t future;               /* length */
+    int32_t past;                 /* rows, before .shorten */
+    int32_t future;               /* rows, before .shorten */
 } weft_window;
 typedef struct {
     weft_series_batch series;     /* past, future and fixed */
     weft_tensor *target;          /* [rows of future, targets] */
 } weft_window_batch;
-/* Makes the windows of fitted features over a frame. Copies numbers and fit, so a later fit of x
- * does not change them. opts NULL: all 0. Lengths and noise come from the streams "shorten.<name>"
- * and "noise.<name>" (name 1 .. 30 bytes), only while the context is training. Owned by the
- * context.
+/* Makes the windows of fitted features over a frame. Copies numbers and fit, so the program may
+ * free f, and a later fit of x does not change them. opts NULL: all 0. Lengths and noise come from
+ * the streams "shorten.<name>" and "noise.<name>", only while the context is training. The name has
+ * 1 .. 30 bytes; of windows with streams each has another. Owned by the context.
  * Errors: no window; a value that is not finite; a time that does not increase; a fixed column that
  * is not constant. Like TimeSeriesDataSet of PyTorch Forecasting. */
 WEFT_API weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f,
@@ -257,12 +266,11 @@ WEFT_API weft_windows *weft_windows_new(weft_features *x, const char *name, cons
 typedef struct {
     int64_t windows;              /* number of all windows */
     int64_t skipped;              /* series that are too short for a window */
-    const int32_t *lengths;       /* [windows] past and future together, for a weft_loader; owned by
-                                   * the windows */
+    const int32_t *lengths;       /* [windows] past + future of each; owned by the windows */
 } weft_window_counts;
-/* Returns the number of windows and their lengths; zeros for NULL. */
+/* Returns the number of windows, and their lengths for a weft_loader; zeros for NULL. */
 WEFT_API weft_window_counts weft_windows_counts(const weft_windows *v);
-/* Returns the series, origin and lengths of window i. Errors: i out of range; all 0. */
+/* Returns series, origin, full lengths of window i. Errors: i out of range; zeros, as for NULL. */
 WEFT_API weft_window weft_window_at(const weft_windows *v, int64_t i);
 typedef struct {
     bool padded;                  /* plain tensors [n, T, ..] padded with 0, and their lengths */
@@ -274,31 +282,33 @@ typedef struct {
  * the series' units. Errors: a window that does not exist; the tensors are inert. */
 WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n,
                                               const weft_windows_batch_opts *opts);
-/* Converts predictions of windows to the series' units. predicted: ragged in the batch of a future,
- * [M, targets * columns], target 0's columns first, in any layout; pack padded ones first by
- * weft_pack_padded_sequence. Writes out [M, targets * columns], sequence by sequence. Waits for the
- * device. Errors: another shape, a result that is not finite. Like inverse_transform of
- * scikit-learn. */
+/* Converts predictions of windows to the series' units. predicted is ragged in the batch of a
+ * future of weft_windows_batch, also a shortened one, in any layout; pack a padded one first by
+ * weft_pack_padded_sequence. It has k columns for each target, such as quantiles, [M, targets * k],
+ * target 0's first. Writes out [M, targets * k], sequence by sequence. Waits for the device.
+ * Errors: another shape, a result that is not finite. Like inverse_transform of scikit-learn. */
 WEFT_API void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, double *out);
 
 /* ---- a forecast of any length ---- *
- * The model function returns the predictions of the future rows of its window, transformed as the
- * targets are: [M, targets * quantiles], the quantiles of a target next to each other. Nothing is
- * recorded, dropout is off, and its tensors end before the next call. */
+ * The model function returns the predictions of the future rows of its windows, transformed as the
+ * targets are: [M, targets * quantiles]. The quantiles of a target are side by side. It is ragged
+ * as series.future is, or plain with the windows end to end. NULL or an error ends the forecast.
+ * Nothing is recorded, dropout is off, and tensors of a call end when it has been read. */
 typedef weft_tensor *weft_forecast_model_fn(weft_series_batch series, void *user);
 typedef struct {
     int64_t rows;                 /* 0: to the end of the series */
-    bool true_past;               /* the past of the target is the frame's, predictions where it is
-                                   * NaN; false: always predictions */
+    bool true_past;               /* true: predictions replace only NaN in the target's past;
+                                   * false: they replace all its numbers from row `from` on */
     int quantiles;                /* of each target, 0 means 1 */
     double *all;                  /* NULL, or [rows, targets * quantiles] in the series' units */
 } weft_rolling_forecast_opts;
-/* Forecasts rows from, from + 1, .. of a series (from: 1 or more), one horizon after the other; the
- * past of the target in a window are the predictions before it. model gets user. Writes out [rows,
- * targets] in the series' units; of several quantiles, which must ascend, the one with index
- * quantiles / 2. opts NULL: all 0. Known covariates must exist for all rows, past ones for the rows
- * before the last window. On error the context has failed and out is NaN; it is unchanged if the
- * arguments were refused. Like historical_forecasts of Darts. */
+/* Forecasts rows from, from + 1, .. of a series by fitted features, one horizon after the other.
+ * Predictions are the past of the target in later windows. user is passed to model. Writes out
+ * [rows, targets] in the series' units; of several quantiles, which must ascend, the one with index
+ * quantiles / 2. opts NULL: all 0. The series has all these rows, from is 1 or more, and the target
+ * may be NaN in them. Each has known covariates; rows before the last window have past covariates.
+ * On error the context has failed and out is NaN, or unchanged if the arguments were refused. Like
+ * historical_forecasts of Darts. */
 WEFT_API void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series,
                                     int64_t from, weft_forecast_model_fn *model, void *user,
                                     const weft_rolling_forecast_opts *opts, double *out);
@@ -310,9 +320,9 @@ typedef struct {
     double *all;                  /* may be NULL */
 } weft_rolling_series;
 /* Forecasts n series together: a batch has one window of each series that is not finished, so the
- * model runs fewer and larger batches. opts.rows is 0 and opts.all is NULL. A forecast has the bits
- * that it has alone if the model gives a sequence the same bits in every batch. On error all
- * forecasts are NaN, or unchanged if the arguments were refused. */
+ * model runs fewer and larger batches. A series may occur twice. opts: NULL, or with .rows 0 and
+ * .all NULL. A forecast has the bits that it has alone if the model gives a sequence the same bits
+ * in every batch. On error all forecasts are NaN, or unchanged if the arguments were refused. */
 WEFT_API void weft_rolling_forecasts(weft_features *x, const weft_frame *f,
                                      const weft_rolling_series *series, int64_t n,
                                      weft_forecast_model_fn *model, void *user,

@@ -55,8 +55,9 @@ static inline weft_tensor *weft_pack_decoder_sequences(weft_tensor *padded,
     return weft_pack_padded_sequence(padded, lengths, WEFT_ALIGN_LEFT);
 }
 
-/* Pads a ragged tensor to [n, total, ..], data first, then 0. total 0 means the longest. Sets
- * *lengths, unless NULL, to the lengths of the sequences, which belong to the step. */
+/* Pads a ragged tensor to [n, total, ..], data first, then 0. total 0: the longest length; a total
+ * below it is an error. *lengths, unless lengths is NULL, is set to the sequences' lengths, which
+ * belong to the step, also after that error; n is 0 if the tensor is not ragged. */
 static inline weft_tensor *weft_unpack_to_fixed_length(weft_tensor *ragged, int64_t total,
                                                        weft_lengths *lengths)
 {
@@ -65,8 +66,8 @@ static inline weft_tensor *weft_unpack_to_fixed_length(weft_tensor *ragged, int6
     return weft_pad_packed_sequence(ragged, total, 0, WEFT_ALIGN_LEFT);
 }
 
-/* Checks that all pads are 0, see weft_pads_are_zero. NULL lengths: true unless the context has
- * failed. */
+/* Checks that all pads are 0 and returns true. Otherwise it fails the context and returns false, as
+ * weft_pads_are_zero does. NULL lengths: true unless the context has failed. */
 static inline bool weft_validate_encoder_alignment(weft_tensor *padded, const weft_lengths *lengths,
                                                    weft_align align)
 {
@@ -91,12 +92,14 @@ static inline weft_tensor *weft_create_mask(weft *w, int64_t size, const weft_le
 typedef struct {
     bool not_causal;                 /* a step sees all of the future */
     weft_align encoder_align;        /* of the past */
-    weft_align decoder_align;        /* of the future */
+    weft_align decoder_align;        /* of the future; read only with not_causal */
 } weft_attention_mask_opts;
 
-/* Returns [n, future, past + future]: 1 where decoder step i may not attend. Pads of the encoder
- * are forbidden, and the decoder's steps from i on; with not_causal the decoder's pads instead
- * (decoder NULL: none). opts NULL: zeros. A constant. The mask of weft_softmax is the opposite. */
+/* Returns [n, future, past + future], a constant: 1 where decoder step i may not attend, otherwise
+ * 0. The mask of weft_softmax is the opposite. Pads of the encoder are forbidden, and the decoder's
+ * steps from i on. With not_causal the decoder's pads instead; only then is decoder read, and NULL
+ * means that it has no pads. opts NULL: causal, both sides LEFT. past and future: the padded
+ * lengths T, not below a length; 0 does not mean the longest. */
 static inline weft_tensor *weft_get_attention_mask(weft *w, const weft_lengths *encoder,
                                                    int64_t past, const weft_lengths *decoder,
                                                    int64_t future,
