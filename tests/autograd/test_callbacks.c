@@ -112,10 +112,8 @@ static weft_state cell_step(const weft_cell_input *in, void *user)
 static void in_cell(void)
 {
     static int made;
-    char name[16];
-    snprintf(name, sizeof name, "c%d", made++);
     const weft_cell cell = { .name = "own", .gates = 1, .gates_h = -1, .step = cell_step };
-    weft_rnn *r = weft_rnn_of_cell(weft_module_new(now.w, name), "r", &cell,
+    weft_rnn *r = weft_rnn_of_cell(weft_module_new(now.w, numbered("c", made++)), "r", &cell,
                                    &(weft_rnn_opts){ .input = 3, .hidden = 3 });
     weft_rnn_run(r, weft_zeros(now.w, WEFT_SHAPE(2, 4, 3)), WEFT_ZERO_STATE);
 }
@@ -148,8 +146,7 @@ static void in_planner(void)
 {
     static int made;
     static const weft_planner planner = { .name = "mine", .plan = plans };
-    char name[16];
-    snprintf(name, sizeof name, "l%d", made++);
+    const char *name = numbered("l", made++);
     weft_plan_loader_new(now.w, name, 3, (int32_t[]){ 1, 2, 3 }, &planner, &(weft_plan_opts){ .count = 2 });
 }
 

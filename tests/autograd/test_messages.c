@@ -187,11 +187,13 @@ CPU_TEST(messages, tensors_of_two_batches_are_refused)
     SAYS(weft_add(of(w, 3, three), of(w, 2, one_two)),
          "different batches: the first has 3 sequences, the second 2");
     static const weft_real zeros[16];
-    SAYS(weft_add(
-             of(w, 2, one_two),
-             weft_ragged(w, zeros, 2, &(weft_lengths){ .n = 2, .len = one_two, .id = (int64_t[]){ 0, 7 } })),
+    weft_lengths l = { .n = 2, .len = one_two, .id = (int64_t[]){ 0, 1 } }, other = l;
+    other.id = (int64_t[]){ 0, 7 };
+    SAYS(weft_add(of(w, 2, one_two), weft_ragged(w, zeros, 2, &other)),
          "different batches: their lengths agree, but sequence 1 has the id 1 in the first and 7 in the "
          "second; ids were given only for one of them");
+    weft_add(of(w, 2, one_two), weft_ragged(w, zeros, 2, &l));   /* the default ids */
+    OK(w);
 }
 
 /* PyTorch uses [N, C, T]. */

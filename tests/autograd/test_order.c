@@ -140,15 +140,3 @@ Test(order, layout_and_batch_change_no_bit_of_a_gradient)
                 same_in_company(of->name, got[i], want, tokens * F);
         }
 }
-
-static weft_tensor *sum_of_users(weft_tensor *const *x, void *user)
-{
-    (void)user;
-    return weft_sum_all(users(NULL, x[0]));
-}
-CPU_TEST(order, program_operator_has_the_same_gradient_in_every_batch)
-{
-    weft_tensor *x = weft_reals(w, (weft_real[]){ (weft_real).3, -1, 2 }, WEFT_SHAPE(3));
-    cr_assert_lt(weft_gradcheck(sum_of_users, &x, 1, 1, NULL), TOL(1e-8, 2e-2));
-    cr_assert_lt(weft_gradcheck(sum_of_users, &x, 1, 2, NULL), TOL(1e-6, 1));
-}

@@ -71,21 +71,6 @@ TABLE_TEST(recover, optimiser_may_end_before)
     OK(w);
 }
 
-Test(recover, saving_does_not_fail_the_context)
-{
-    const char *path = in_folder("a.h5");
-    FOR_DEVICES(w) {
-        model a = model_in(w);
-        weft_optim *o = weft_adam_new(a.m, NULL);
-        diverged(&a, o);
-        DOES(weft_save(path, a.m, o, NULL, 0));
-        OK(w);
-        bad_steps(&a, o, 1);
-        cr_assert(weft_ok(w) && weft_optim_skipped(o, NULL) == 11 && weft_ok(w), "%s", weft_error_message(w));
-    }
-    end_folder();
-}
-
 /* A diverged run reloads its last file and continues like a run that started from it. */
 Test(recover, diverged_run_continues_from_its_last_file)
 {
