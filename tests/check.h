@@ -177,6 +177,9 @@ UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int l
         FAILS(w, kind, part);         \
     } while (0)
 
+/* ---- a program's operator ---- */
+UNUSED static bool like_first(weft_call *c) { return weft_op_like(c->y[0], c->x[0]), true; }
+
 /* ---- every kernel table ---- */
 /* Opens a context on table i, or returns NULL if this machine cannot run it. */
 UNUSED static weft *open_table(int i)
