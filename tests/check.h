@@ -171,6 +171,15 @@ UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int l
         cr_assert(weft_ok(w));                                                                  \
     } while (0)
 
+#define FAILS_AT(w, call, kind, part) \
+    do {                              \
+        (void)(call);                 \
+        FAILS(w, kind, part);         \
+    } while (0)
+
+/* ---- a program's operator ---- */
+UNUSED static bool like_first(weft_call *c) { return weft_op_like(c->y[0], c->x[0]), true; }
+
 /* ---- every kernel table ---- */
 /* Opens a context on table i, or returns NULL if this machine cannot run it. */
 UNUSED static weft *open_table(int i)
@@ -206,6 +215,14 @@ UNUSED static weft *open_table(int i)
 #define CPU_TEST(...)   WITH_CONTEXTS(FOR_CPU, __VA_ARGS__, .disabled = false)
 #define REF_TEST(...)   WITH_CONTEXTS(FOR_REF, __VA_ARGS__, .disabled = false)
 #define TABLE_TEST(...) WITH_CONTEXTS(FOR_DEVICES, __VA_ARGS__, .disabled = false)
+
+/* Returns a name with a number. The next call overwrites it. */
+UNUSED static const char *numbered(const char *name, int i)
+{
+    static char text[64];
+    snprintf(text, sizeof text, "%s%d", name, i);
+    return text;
+}
 
 /* ---- numbers ---- */
 /* Returns the elements of a tensor of reals. They are valid until CLEAN. */

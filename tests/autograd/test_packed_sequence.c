@@ -158,46 +158,34 @@ TABLE_TEST(packed_sequence, accepts_empty_sequences)
 }
 
 /* ---- refused input ---- */
-Test(packed_sequence, refuses_inconsistent_arrays)
+TABLE_TEST(packed_sequence, refuses_inconsistent_arrays)
 {
     static const int32_t good[] = { 2, 1 }, growing[] = { 1, 2 }, none[] = { 3, 0 }, few[] = { 2 },
                          twice[] = { 0, 0 }, beyond[] = { 0, 2 }, here[] = { 0, 1 }, turned[] = { 1, 0 };
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3));
-#define FIELDS(rows, sizes, order, back, t, n)                                                             \
-    {                                                                                                      \
-        .data = rows, .batch_sizes = sizes, .sorted_indices = order, .unsorted_indices = back, .steps = t, \
-        .sequences = n                                                                                     \
-    }
-        struct {
-            weft_packed_sequence p;
-            const char *part;
-        } bad[] = {
-            { FIELDS(x, growing, NULL, NULL, 2, 2), "batch_sizes" },
-            { FIELDS(x, none, NULL, NULL, 2, 3), "batch_sizes" },
-            { FIELDS(x, NULL, NULL, NULL, 2, 2), "batch_sizes" },
-            { FIELDS(x, good, NULL, NULL, 2, 1), "batch_sizes" },
-            { FIELDS(x, good, NULL, NULL, -1, 2), "counts" },
-            { FIELDS(x, few, NULL, NULL, 1, 2), "row of data" },
-            { FIELDS(x, good, twice, NULL, 2, 2), "each sequence once" },
-            { FIELDS(x, good, NULL, beyond, 2, 2), "each sequence once" },
-            { FIELDS(x, good, turned, here, 2, 2), "the inverse of sorted_indices" },
-            { FIELDS(weft_ragged_of(&(weft_packed_sequence)FIELDS(x, good, NULL, NULL, 2, 2)), good, NULL,
-                     NULL, 2, 2),
-              "plain data" },
-        };
-#undef FIELDS
-        for (int i = 0; i < COUNT(bad); i++) {
-            weft_ragged_of(&bad[i].p);
-            cr_assert(weft_error_code(w) && strstr(weft_error_message(w), bad[i].part) &&
-                          strstr(weft_error_message(w), "ragged_of"), "%d: \"%s\"", i, weft_error_message(w));
-            weft_recover(w);
-            x = weft_zeros(w, WEFT_SHAPE(3));
-            for (int k = i + 1; k < COUNT(bad) - 1; k++)
-                bad[k].p.data = x;
-            bad[COUNT(bad) - 1].p.data =
-                weft_ragged_of(&(weft_packed_sequence){ x, good, .steps = 2, .sequences = 2 });
-        }
+    static const struct { const int32_t *sizes, *order, *back; int64_t steps, n; const char *part;
+    } bad[] = { { growing, NULL, NULL, 2, 2, "batch_sizes" },
+                { none, NULL, NULL, 2, 3, "batch_sizes" },
+                { NULL, NULL, NULL, 2, 2, "batch_sizes" },
+                { good, NULL, NULL, 2, 1, "batch_sizes" },
+                { good, NULL, NULL, -1, 2, "counts" },
+                { few, NULL, NULL, 1, 2, "row of data" },
+                { good, twice, NULL, 2, 2, "each sequence once" },
+                { good, NULL, beyond, 2, 2, "each sequence once" },
+                { good, turned, here, 2, 2, "the inverse of sorted_indices" },
+                { good, NULL, NULL, 2, 2, "plain data" } };
+    for (int i = 0; i < COUNT(bad); i++) {
+        weft_packed_sequence p = { weft_zeros(w, WEFT_SHAPE(3)), good, .steps = 2, .sequences = 2 };
+        p.data = i == COUNT(bad) - 1 ? weft_ragged_of(&p) : p.data;
+        p = (weft_packed_sequence){ .data = p.data,
+                                    .batch_sizes = bad[i].sizes,
+                                    .sorted_indices = bad[i].order,
+                                    .unsorted_indices = bad[i].back,
+                                    .steps = bad[i].steps,
+                                    .sequences = bad[i].n };
+        weft_ragged_of(&p);
+        cr_assert(weft_error_code(w) && strstr(weft_error_message(w), bad[i].part) &&
+                      strstr(weft_error_message(w), "ragged_of"), "%d: \"%s\"", i, weft_error_message(w));
+        weft_recover(w);
     }
 }
 

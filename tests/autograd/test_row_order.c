@@ -1,5 +1,6 @@
 /* test_row_order.c - tests that plain rows become ragged only in their stored order. weft_ragged_like refuses
- * other orders. weft_ragged_rows rearranges rows that are in the user's order. */
+ * other orders. weft_ragged_rows rearranges rows that are in the user's order. weft_read_sequences reads every
+ * layout in that order. */
 #include "tests/check.h"
 
 enum { SENTENCES = 3, WORDS = 6, WIDTH = 2 };
@@ -21,8 +22,9 @@ static void is_laid_out(weft_tensor *x, weft_tensor *like)
 {
     weft_real got[WORDS * WIDTH];
     cr_assert(weft_layout_of(x) == weft_layout_of(like) && weft_size(x, 0) == weft_size(like, 0));
-    weft_read_sequences(x, got, sizeof got);
-    OK(weft_context_of(x));
+    int64_t tape = weft_usage_of(weft_context_of(x)).tape;
+    cr_assert_eq(sequences_status(x, got, sizeof got), WEFT_OK);
+    cr_assert(weft_usage_of(weft_context_of(x)).tape == tape && weft_is_grad_enabled(weft_context_of(x)));
     same_bits("rows", got, rows, WORDS * WIDTH);
 }
 
@@ -31,6 +33,7 @@ TABLE_TEST(row_order, ragged_rows_takes_rows_in_the_users_order)
     weft_tensor *like[] = { sentences(w), weft_to_layout(sentences(w), WEFT_PACKED), in_rows(sentences(w)) };
     for (int i = 0; i < COUNT(like); i++)
         is_laid_out(weft_ragged_rows(given(w), like[i]), like[i]);
+    is_laid_out(given(w), given(w));
     is_laid_out(weft_ragged_like(given(w), like[0]), like[0]);
     int32_t ints[WORDS] = { 5, 4, 3, 2, 1, 0 }, got[WORDS];
     weft_read_sequences(weft_ragged_rows(weft_ints(w, ints, WEFT_SHAPE(WORDS)), like[1]), got, sizeof got);
@@ -181,4 +184,20 @@ TABLE_TEST(row_order, layouts_with_the_same_order_are_accepted)
     weft_tensor *other = weft_to_layout(weft_ragged(w, NULL, 0, &l), WEFT_PACKED);
     weft_ragged_like(weft_plain(weft_to_layout(sentences(w), WEFT_PACKED)), other);
     OK(w);
+}
+
+/* ---- reading ---- */
+CPU_TEST(row_order, empty_tensors_are_read_and_padding_is_not)
+{
+    static const int32_t none[2] = { 0, 0 };
+    weft_real out[8] = { 1 };
+    cr_assert_eq(sequences_status(weft_ragged(w, NULL, 3, &(weft_lengths){ .n = 2, .len = none }), out, 0),
+                 WEFT_OK);
+    cr_assert_eq(sequences_status(weft_ragged(w, NULL, 0, &(weft_lengths){ .n = 0 }), out, 0),
+                 WEFT_OK);
+    cr_assert_eq(out[0], 1);
+    weft_tensor *padded = in_rows(sentences(w));
+    cr_assert(sequences_status(padded, out, 8 * sizeof(int32_t)) != WEFT_OK && out[0] == 0, "padding was read");
+    FAILS(w, weft_error_code(w), "read: ");
+    cr_assert(sequences_status(NULL, out, sizeof out) != WEFT_OK);
 }

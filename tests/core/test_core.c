@@ -11,7 +11,6 @@ Test(core, version_and_status)
     cr_assert_str_eq(weft_status_name((weft_status)99), "unknown status");
     cr_assert_not(weft_ok(NULL));
     cr_assert_eq(weft_error_code(NULL), WEFT_EARG);
-    weft_close(NULL), weft_clear(NULL), weft_recover(NULL), weft_synchronize(NULL);
 }
 
 static int told;
@@ -84,10 +83,6 @@ CPU_TEST(core, invalid_shapes_are_refused)
     FAILS(w, WEFT_EARG, "sequence 1 has length -1");
     weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 3 } });
     FAILS(w, WEFT_EARG, "rows NULL");
-    weft_arange(w, 0, -1, 1);
-    FAILS(w, WEFT_EARG, "arange");
-    weft_arange(w, 0, INT64_MAX, 1);
-    FAILS(w, WEFT_EARG, "arange: from 0 to 9223372036854775807 in steps of 1; expected fewer than 2^31");
 }
 
 Test(core, invalid_options_are_refused)
@@ -214,10 +209,6 @@ CPU_TEST(core, numbers_have_a_decimal_point_in_every_locale)
 
 CPU_TEST(core, messages_have_decimal_points_in_a_comma_locale)
 {
-    comma_begin();
-    weft_dropout(weft_zeros(w, WEFT_SHAPE(2)), 1.5, "d", false);
-    comma_end();
-    FAILS(w, WEFT_EARG, "1.5");
     comma_begin();
     weft_clamp(weft_zeros(w, WEFT_SHAPE(2)), 2.5, 1.5);
     comma_end();

@@ -44,34 +44,6 @@ Test(draws, have_the_recorded_bits)  /* Recorded on one machine; every other mac
                      (unsigned long long)bits_of(weft__standard_normal(known[i].draw)));
 }
 
-TABLE_TEST(draws, start_values_and_streams_are_the_same_on_every_table)
-{
-    enum { ROWS = 37, COLUMNS = 19 };
-    static const weft_init inits[] = { { WEFT_INIT_NORMAL, (weft_real).3, (weft_real)1.7 },
-                                       { WEFT_INIT_UNIFORM, (weft_real)-.1, (weft_real).7 },
-                                       { WEFT_INIT_XAVIER, 0, 0 },
-                                       { WEFT_INIT_KAIMING, 0, 0 },
-                                       { WEFT_INIT_ORTHOGONAL, 0, 0 } };
-    static weft_real want[COUNT(inits) + 2][ROWS * COLUMNS];
-    static bool first = true;
-    weft_module *m = weft_module_new(w, "m");
-    weft_real streamed[ROWS * COLUMNS];
-    for (int i = 0; i < ROWS * COLUMNS; i++)
-        streamed[i] = (weft_real)weft_stream_normal(weft_stream_of(w, "s"));
-    for (int i = 0; i < COUNT(inits) + 2; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "p%d", i);
-        const weft_real *got =
-            i == COUNT(inits) ? streamed :
-            i > COUNT(inits)  ? numbers(weft_randn(w, WEFT_SHAPE(ROWS, COLUMNS))) :
-                                numbers(weft_parameter(m, name, WEFT_SHAPE(ROWS, COLUMNS), inits[i]));
-        if (first)
-            memcpy(want[i], got, sizeof want[i]);
-        same_bits(weft_device_name(w), got, want[i], ROWS * COLUMNS);
-    }
-    first = false;
-}
-
 /* ---- accuracy ---- */
 static double off(double got, long double want)  /* Error in ulp of the expected value. */
 {

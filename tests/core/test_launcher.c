@@ -29,18 +29,14 @@ Test(launcher, gives_each_rank_its_share_of_the_cores)
     cr_assert_eq(share(cpus(0, 2), cpus(0, 2), 8), 1, "more ranks than cores");
 }
 
-static int cores_with(const char *const variable[][2])
-{
-    for (int i = 0; variable[i][0]; i++)
-        setenv(variable[i][0], variable[i][1], 1);
-    int n = weft__cores();
-    for (int i = 0; variable[i][0]; i++)
-        unsetenv(variable[i][0]);
-    return n;
-}
-
 Test(launcher, reads_the_variables_of_launchers)
 {
+    static const struct { const char *rank[2], *size[2]; bool alone; } launchers[] = {
+        { { "OMPI_COMM_WORLD_LOCAL_RANK", "1" }, { "OMPI_COMM_WORLD_LOCAL_SIZE", "2" }, false },
+        { { "MPI_LOCALRANKID", "1" }, { "MPI_LOCALNRANKS", "2" }, false },
+        { { "SLURM_LOCALID", "0" }, { "SLURM_STEP_TASKS_PER_NODE", "2(x3),1" }, false },
+        { { "OMPI_COMM_WORLD_LOCAL_RANK", "0" }, { "OMPI_COMM_WORLD_LOCAL_SIZE", "1" }, true }
+    };
     cpu_set_t mine;
     cr_assert_eq(sched_getaffinity(0, sizeof mine, &mine), 0);
     int all = CPU_COUNT(&mine), half = all > 1 ? all / 2 : 1;
@@ -48,18 +44,13 @@ Test(launcher, reads_the_variables_of_launchers)
     cr_assert_eq(weft__cpus(), all);
     cr_assert_eq(weft__local_rank(), 0);
     cr_assert_eq(weft__launched_rank(), 0);
-    cr_assert_eq(cores_with((const char *const[][2]){ { "OMPI_COMM_WORLD_LOCAL_RANK", "1" },
-                                                      { "OMPI_COMM_WORLD_LOCAL_SIZE", "2" }, { 0 } }),
-                 half);
-    cr_assert_eq(cores_with((const char *const[][2]){ { "MPI_LOCALRANKID", "1" }, { "MPI_LOCALNRANKS", "2" },
-                                                      { 0 } }),
-                 half);
-    cr_assert_eq(cores_with((const char *const[][2]){ { "SLURM_LOCALID", "0" },
-                                                      { "SLURM_STEP_TASKS_PER_NODE", "2(x3),1" }, { 0 } }),
-                 half);
-    cr_assert_eq(cores_with((const char *const[][2]){ { "OMPI_COMM_WORLD_LOCAL_RANK", "0" },
-                                                      { "OMPI_COMM_WORLD_LOCAL_SIZE", "1" }, { 0 } }),
-                 all);
+    for (int i = 0; i < COUNT(launchers); i++) {
+        setenv(launchers[i].rank[0], launchers[i].rank[1], 1);
+        setenv(launchers[i].size[0], launchers[i].size[1], 1);
+        cr_assert_eq(weft__cores(), launchers[i].alone ? all : half, "launcher %d", i);
+        unsetenv(launchers[i].rank[0]);
+        unsetenv(launchers[i].size[0]);
+    }
     setenv("SLURM_PROCID", "7", 1), setenv("SLURM_LOCALID", "3", 1);
     cr_assert(weft__launched_rank() == 7 && weft__local_rank() == 3);
     setenv("OMPI_COMM_WORLD_RANK", "5", 1), setenv("OMPI_COMM_WORLD_LOCAL_RANK", "2", 1);

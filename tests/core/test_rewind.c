@@ -169,12 +169,3 @@ CPU_TEST(rewind, finds_one_of_twenty_thousand_batches_quickly)
     }
 }
 
-CPU_TEST(rewind, default_ids_equal_explicit_ones)
-{
-    int32_t len[] = { 2, 1, 4 };
-    const weft_batch *b = weft__batch(w, &(weft_lengths){ .n = 3, .len = len }, "test");
-    cr_assert_eq(b,
-                 weft__batch(w, &(weft_lengths){ .n = 3, .len = len, .id = (int64_t[]){ 0, 1, 2 } }, "test"));
-    cr_assert_neq(
-        b, weft__batch(w, &(weft_lengths){ .n = 3, .len = len, .id = (int64_t[]){ 0, 2, 1 } }, "test"));
-}

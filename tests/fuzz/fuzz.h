@@ -82,4 +82,10 @@ void   fuzz_reseal(uint8_t *file, size_t n);
 /* Writes the file, resealed if the options request it. */
 const char *fuzz_sealed(uint8_t options, const uint8_t *file, size_t n);
 size_t h5_mutate(uint8_t *file, size_t n, size_t most, unsigned seed, bool repair);
+/* The mutator of a program whose input is an HDF5 file. */
+#define MUTATES_HDF5                                                                             \
+    size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)       \
+    {                                                                                            \
+        return size < 2 ? size : 1 + h5_mutate(data + 1, size - 1, most - 1, seed, seed % 4 != 0); \
+    }
 #endif

@@ -5,10 +5,7 @@
 
 static const char *const names[] = { "x", "y", NULL };
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
-{
-    return size < 2 ? size : 1 + h5_mutate(data + 1, size - 1, most - 1, seed, seed % 4 != 0);
-}
+MUTATES_HDF5
 
 static bool same(double a, double b) { return isnan(a) ? isnan(b) : a == b; }
 

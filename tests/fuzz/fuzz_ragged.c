@@ -3,10 +3,7 @@
 #include "weft_lab.h"
 #include "fuzz.h"
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
-{
-    return size < 2 ? size : 1 + h5_mutate(data + 1, size - 1, most - 1, seed, seed % 4 != 0);
-}
+MUTATES_HDF5
 
 static void compare_lengths(hid_t file, const char *path, const weft_dataset *d)
 {

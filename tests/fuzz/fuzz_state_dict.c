@@ -4,10 +4,7 @@
 
 static model k;
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
-{
-    return size < 2 ? size : 1 + h5_mutate(data + 1, size - 1, most - 1, seed, seed % 4 != 0);
-}
+MUTATES_HDF5
 
 /* Compares each parameter with the file, under its flat or nested name. With a report, a parameter that does
  * not fit keeps its values. */

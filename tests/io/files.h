@@ -112,13 +112,6 @@ UNUSED static int ended(pid_t child)             /* its exit status, 256 + the s
 }
 
 /* ---- the error of a call ---- */
-/* Checks that a call fails the context in this way, see FAILS. */
-#define FAILS_AT(w, call, kind, part) \
-    do {                              \
-        (void)(call);                 \
-        FAILS(w, kind, part);         \
-    } while (0)
-
 #define MESSAGE_HAS(part) \
     cr_assert(strstr(weft_file_message(), part), "\"%s\" is not in: %s", part, weft_file_message())
 

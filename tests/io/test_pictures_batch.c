@@ -29,13 +29,7 @@ Test(pictures_batch, shows_values_of_tokens)
     DRAWN(weft_plot_batch(path, "What reaches each token", &lengths, labels, values,
                           &(weft_colour_scale){ .label = "dL/dx" }, NULL));
     golden("batch_values.svg");
-    char *text = text_of_file();
-    cr_assert_eq(count(text, ": not finite</title>"), 5, "must be once in each drawing");
-    cr_assert_eq(count(text, "sequence 2, token 0, a: 1<"), 5);
-    cr_assert_eq(count(text, ">-1e-9</text>"), 1, "only the first drawing has numbers");
-    cr_assert(strstr(text, "rows: 2 x 3 = 6 cells, 0 of them pads"));
-    free(text);
-    text = drawn_text(weft_plot_batch(path, "by hand", &lengths, NULL, values, NULL,
+    char *text = drawn_text(weft_plot_batch(path, "by hand", &lengths, NULL, values, NULL,
                                       &(weft_placement){ 2, 4, row, column }));
     cr_assert(strstr(text, "rows: 2 x 4 = 8 cells, 2 of them pads (25 %)"));
     cr_assert_eq(count(text, "class=\"pad\""), 6 + 2);

@@ -144,14 +144,7 @@ Test(pictures_values, heatmaps_show_their_values)
     DRAWN(weft_plot_heatmap(path, "Gates & <gradients>", 4, 5, values, rows, columns,
                             &(weft_colour_scale){ -2, 0, 2, "d loss / d gate" }));
     golden("diverging_heatmap.svg");
-    char *text = text_of_file();
-    cr_assert_eq(count(text, "url(#hatch)\"><title>not"), 2, "non-finite values");
-    cr_assert_eq(count(text, "<title>") - 1, 20);
-    cr_assert(strstr(text, "fill=\"#084594\"><title>-2<") && strstr(text, "fill=\"#8c2d04\"><title>2<") &&
-              strstr(text, "fill=\"#8c2d04\"><title>123<") && strstr(text, "fill=\"#eeeeee\"><title>0<"));
-    cr_assert(!strstr(text, ">-0<") && strstr(text, "rotate(-40") && strstr(text, "d loss / d gate"));
-    free(text);
-    text = map_of(3, 2, weights, NULL);
+    char *text = map_of(3, 2, weights, NULL);
     cr_assert(strstr(text, "fill=\"#ffffff\"><title>0.000") &&
               strstr(text, "fill=\"#08306b\"><title>1.000") && strstr(text, ">0.75</text>") &&
               strstr(text, ">0.25</text>"));
@@ -187,12 +180,6 @@ Test(pictures_values, text_is_coloured_by_value)
     DRAWN(weft_plot_text(path, "One unit over a text", words, LETTERS, of_words,
                          &(weft_text_colours){ { -1, 0, 1, "c of unit 3" }, 12 }));
     golden("text.svg");
-    char *text = text_of_file();
-    cr_assert_eq(count(text, "<title>") - 1, LETTERS, "a cell a byte");
-    cr_assert(strstr(text, ">\\n</text>") && strstr(text, ">\\\\</text>") && strstr(text, ">\\xc3</text>") &&
-              strstr(text, ">&lt;</text>"));
-    cr_assert_eq(count(text, "y=\"92\" width"), 5, "a line must end after its newline");
-    free(text);
     free(drawn_text(weft_plot_text(path, NULL, NULL, 0, NULL, NULL)));
     unlink(path);
     static char many[100001];
@@ -235,30 +222,14 @@ static weft_cell_numbers an_lstm(void)
     return n;
 }
 
-static void cell_is(const weft_cell_numbers *n, const char *title, const char *file, const char *const *tips)
-{
-    DRAWN(weft_plot_cell(path, title, n));
-    golden(file);
-    char *text = text_of_file();
-    for (; *tips; tips++)
-        cr_assert(strstr(text, *tips), "no %s", *tips);
-    cr_assert(!strstr(text, "was given"));
-    free(text);
-}
-
 Test(pictures_values, cells_show_their_numbers)
 {
     weft_cell_numbers n = an_lstm(), g = { .kind = WEFT_CELL_GRU, .inputs = 2, .hidden = 6, .unit = 4,
                                            .x = x_of, .h = h_of, .gates = { .5, .75, .5 }, .h_next = -.625 };
-    static const char *const lstm[] = { "c(t-1) = -0.5", "f = 0.5", "i = 0.75", "g = -0.5", "o = 0.25",
-                                        "f c(t-1) = -0.25", "i g = -0.375", "tanh c(t) = -0.5546",
-                                        "c(t) = -0.625", "h(t) = -0.13865", "x[0] = 1", "x[1] = 0",
-                                        "h[0] = 0.25", "h[1] = -0.125", NULL };
-    static const char *const gru[] = { "h(t-1), this unit = -1<", "r = 0.5", "z = 0.75", "n = 0.5",
-                                       "z h(t-1) = -0.75", "1 - z = 0.25", "(1 - z) n = 0.125",
-                                       "h(t) = -0.625", "h[4] = -1", "and 3 more", NULL };
-    cell_is(&n, "One step of an LSTM", "lstm.svg", lstm);
-    cell_is(&g, "One step of a GRU", "gru.svg", gru);
+    DRAWN(weft_plot_cell(path, "One step of an LSTM", &n));
+    golden("lstm.svg");
+    DRAWN(weft_plot_cell(path, "One step of a GRU", &g));
+    golden("gru.svg");
 }
 
 Test(pictures_values, inconsistent_cell_is_refused)

@@ -86,31 +86,6 @@ CPU_TEST(attention_dropout, has_a_new_mask_for_each_head_call_step_name_and_seed
     }
     CLEAN(twin);
 }
-/* ---- independence of table, layout and batch ---- */
-static weft_real of_first[4][MOST];              /* on the first table */
-TABLE_TEST(attention_dropout, draws_the_same_mask_on_every_table)
-{
-    static int tables_met;
-    for (int causal = 0; causal < 4; causal++)
-        for (int operators = 0; operators < 2; operators++) {
-            dice_seed(3);
-            weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
-                        *k = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = k_len });
-            anew(w);
-            weft_attention_opts o = opts((weft_causal)causal);
-            weft_tensor *map = map_by(operators, q, k, &o);
-            weft_real *m = numbers(map);
-            int64_t n = weft_numel(map);
-            cr_assert(n <= MOST);
-            if (!tables_met && !operators)
-                memcpy(of_first[causal], m, (size_t)n * sizeof *m);
-            for (int64_t i = 0; i < n; i++)
-                cr_assert((m[i] == 0) == (of_first[causal][i] == 0), "causal %d, %lld", causal, (long long)i);
-            close_to("map", m, of_first[causal], n, TOL(1e-13, 3e-6));
-        }
-    tables_met++;
-}
-
 
 /* ---- off, and backward ---- */
 TABLE_TEST(attention_dropout, is_off_outside_training)

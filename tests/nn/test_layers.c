@@ -68,19 +68,6 @@ CPU_TEST(layers, padding_row_stays_zero)
     cr_assert(y[0] == 0 && y[1] == 0 && y[2] == of(m, "e.weight")[6]);
 }
 
-/* ---- norm ---- */
-TABLE_TEST(layers, norms_match_plain_loops)
-{
-    weft_module *m = weft_module_new(w, "m");
-    weft_norm_layer *n = weft_layer_norm_new(m, "n", &(weft_layer_norm_opts){ .width = 6 });
-    weft_tensor *gain = weft_find_parameter(m, "n.weight"), *shift = weft_find_parameter(m, "n.bias");
-    cr_assert(numbers(gain)[5] == 1 && numbers(shift)[5] == 0);
-    renew(m);
-    weft_tensor *x = ragged(w, 6, &some);
-    same_bits("norm", numbers(weft_layer_norm_run(n, x)), numbers(weft_layer_norm(x, gain, shift, 1e-5)),
-              TOKENS * 6);
-}
-
 /* ---- dropout ---- */
 static void close_twin(weft *w)                  /* while numbers of another context are still lent */
 {
@@ -136,8 +123,7 @@ TABLE_TEST(layers, mlp_matches_its_layers)
     static const int64_t widths[] = { 4, 6, 5, 2 };
     weft_module *root = weft_module_new(w, "m");
     for (int a = WEFT_RELU; a <= WEFT_SIGMOID; a++) {
-        char name[16];
-        snprintf(name, sizeof name, "%d", a);
+        const char *name = numbered("", a);
         weft_module *m = weft_submodule_new(root, name);
         weft_mlp *l = weft_mlp_new(m, "mlp", &(weft_mlp_opts){ 3, widths, (weft_activation)a, 0 });
         weft_tensor *x = ragged(w, 4, &some), *y = x;

@@ -32,10 +32,8 @@ CPU_TEST(layers_given, eps_of_a_norm_is_used)
     static const double eps[] = { 0, 1e-5, 3, -1, NAN, INFINITY };
     weft_real y[6];
     for (int i = 0; i < COUNT(eps); i++) {
-        char name[16];
-        snprintf(name, sizeof name, "n%d", i);
         weft_norm_layer *n =
-            weft_layer_norm_new(m, name, &(weft_layer_norm_opts){ .width = 2, .eps = eps[i] });
+            weft_layer_norm_new(m, numbered("n", i), &(weft_layer_norm_opts){ .width = 2, .eps = eps[i] });
         if (i > 2) {
             FAILS(w, WEFT_EARG, "layer_norm: eps");
             continue;
@@ -106,9 +104,7 @@ CPU_TEST(layers_given, incompatible_weights_are_not_tied)
     };
     for (int i = 0; i < COUNT(bad); i++) {
         weft_linear *l = weft_linear_new(bad[i].m, "x", &bad[i].o);
-        cr_assert(weft_error_code(w) == bad[i].status && strstr(weft_error_message(w), bad[i].text),
-                  "%d: %s", i, weft_error_message(w));
-        weft_recover(w);
+        FAILS(w, bad[i].status, bad[i].text);
         weft_linear_run(l, weft_zeros(w, WEFT_SHAPE(2, 3)));
         FAILS(w, WEFT_EARG, "could not be made");
     }

@@ -112,10 +112,8 @@ CPU_TEST(layers_refused, invalid_options_are_refused)
         { .rows = (int64_t)1 << 33, .columns = 1 },
         { .columns = 2, .has_padding = true }
     };
-    for (int i = 0; i <= COUNT(mlp); i++) {
-        weft_mlp_new(m, "x", i < COUNT(mlp) ? &mlp[i] : NULL);
-        FAILS(w, WEFT_EARG, "mlp: ");
-    }
+    for (int i = 0; i <= COUNT(mlp); i++)
+        FAILS_AT(w, weft_mlp_new(m, "x", i < COUNT(mlp) ? &mlp[i] : NULL), WEFT_EARG, "mlp: ");
     for (int i = 0; i <= COUNT(rows); i++) {
         weft_embedding_new(m, "x", i < COUNT(rows) ? &rows[i] : NULL);
         FAILS(w, WEFT_EARG, "embedding \"x\" in m: ");

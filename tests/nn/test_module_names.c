@@ -4,10 +4,8 @@
 
 static void make_many(weft_module *root, int n)
 {
-    char name[32];
     for (int i = 0; i < n; i++) {
-        snprintf(name, sizeof name, "layer%d", i);
-        weft_module *m = weft_submodule_new(root, name);
+        weft_module *m = weft_submodule_new(root, numbered("layer", i));
         weft_parameter(m, "weight", WEFT_SHAPE(1), zero);
         weft_buffer(m, "kept", WEFT_SHAPE(1));
         weft_parameter(m, "bias", WEFT_SHAPE(1), zero);
@@ -53,10 +51,8 @@ CPU_TEST(module_names, single_submodules_take_linear_time, .timeout = 60)
 {
     weft_module *root = weft_module_new(w, "net");
     int n = CHECK_SANITIZED ? 2000 : 20000;
-    char name[32];
     for (int i = 0; i < n; i++) {
-        snprintf(name, sizeof name, "layer%d", i);
-        weft_module *m = weft_submodule_new(root, name);
+        weft_module *m = weft_submodule_new(root, numbered("layer", i));
         weft_tensor *p = weft_parameter(m, "weight", WEFT_SHAPE(1), zero);
         cr_assert(weft_parameter_count(m) == 1 && weft_parameter_at(m, 0, NULL) == p);
         weft_optim_free(weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1 }));
@@ -85,25 +81,3 @@ CPU_TEST(module_names, failed_layer_is_not_counted)
     cr_assert(weft_find_parameter(root, "part.layer.inner.p") == p && weft_parameter_at(part, 1, NULL) == p);
 }
 
-/* Names of modules and of parameters share one table; only whole words of a path fit. */
-CPU_TEST(module_names, paths_are_compared_word_by_word)
-{
-    weft_module *root = weft_module_new(w, "a"), *ab = weft_submodule_new(root, "ab"),
-                *b = weft_submodule_new(root, "b");
-    weft_tensor *p = weft_parameter(ab, "b", WEFT_SHAPE(1), zero);
-    weft_tie(b, "tied", p);
-    cr_assert(weft_find_parameter(root, "ab.b") == p && weft_find_parameter(root, "b.tied") == p);
-    cr_assert(weft__parameter_named(root, "b.tied")->tied == weft__parameter_named(ab, "b"));
-    const char *none[] = { "b", "ab", "b.b", "a.ab.b", "ab.", ".b", "ab.b.", "" };
-    for (int i = 0; i < COUNT(none); i++)
-        cr_assert_null(weft_find_parameter(root, none[i]), "%s", none[i]);
-    cr_assert_null(weft_find_parameter(NULL, "b"));
-    weft_module_new(w, "a");                     /* another root has a table of its own */
-    cr_assert(weft_ok(w));
-    weft_buffer(root, "ab", WEFT_SHAPE(1));
-    cr_assert(strstr(weft_error_message(w), "a has a \"ab\" already"), "%s", weft_error_message(w));
-    weft_recover(w);
-    weft_submodule_new(ab, "b");
-    cr_assert(strstr(weft_error_message(w), "a.ab has a \"b\" already"), "%s", weft_error_message(w));
-    weft_recover(w);
-}

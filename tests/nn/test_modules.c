@@ -19,7 +19,8 @@ CPU_TEST(modules, paths_start_below_the_given_module)
     } find[] = {
         { net, "enc.cell.a", a },   { enc, "cell.a", a }, { cell, "a", a },    { net, "b", b },
         { enc, "b", NULL },         { net, "enc.c", c },  { enc, "d", d },     { net, "enc", NULL },
-        { net, "enc.cell.", NULL }, { net, "", NULL },    { net, NULL, NULL }, { net, "net.b", NULL }
+        { net, "enc.cell.", NULL }, { net, "", NULL },    { net, NULL, NULL }, { net, "net.b", NULL },
+        { net, ".b", NULL },        { net, "b.b", NULL }, { NULL, "b", NULL }
     };
     for (int i = 0; i < COUNT(find); i++)
         cr_assert(weft_find_parameter(find[i].m, find[i].path) == find[i].want, "%s", find[i].path);
@@ -155,7 +156,7 @@ TABLE_TEST(modules, initial_values_match_their_kind)
     weft_parameter(m, "empty_too", WEFT_SHAPE(3, 0), (weft_init){ WEFT_INIT_KAIMING, 1, 0 });
 }
 
-CPU_TEST(modules, orthogonal_initial_values_are_orthogonal)
+TABLE_TEST(modules, orthogonal_initial_values_are_orthogonal)
 {
     static const int64_t sizes[][2] = { { 1, 1 }, { 5, 5 }, { 3, 17 }, { 40, 9 }, { 64, 64 } };
     weft_module *m = weft_module_new(w, "m");
@@ -220,9 +221,7 @@ TABLE_TEST(modules, values_and_gradients_survive_growth)
     weft_tensor *p[60];
     weft_real *was[60];
     for (int i = 0; i < 60; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "p%d", i);
-        p[i] = vector(weft_submodule_new(m, name), "w", 1 + 7 * i, unit);
+        p[i] = vector(weft_submodule_new(m, numbered("p", i)), "w", 1 + 7 * i, unit);
         was[i] = numbers(p[i]);
         /* a gradient, while others are still made */
         weft_backward(weft_scale(weft_sum_all(p[i]), (weft_real)(i + 1)));
@@ -239,11 +238,8 @@ CPU_TEST(modules, view_of_this_step_survives_growth)
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), constant(3)),
                 *view = weft_reshape(p, WEFT_SHAPE(6));
-    for (int i = 0; i < 12; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "q%d", i);
-        vector(m, name, 1000, zero);
-    }
+    for (int i = 0; i < 12; i++)
+        vector(m, numbered("q", i), 1000, zero);
     weft_backward(weft_sum_all(weft_mul(view, view)));
     cr_assert(all_are(view, 3) && all_are(weft_grad(p), 6));
 }
@@ -251,11 +247,8 @@ CPU_TEST(modules, view_of_this_step_survives_growth)
 CPU_TEST(modules, growth_without_a_step_leaks_nothing)
 {
     weft_module *m = weft_module_new(w, "m");
-    for (int i = 0; i < 40; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "p%d", i);
-        vector(m, name, 10000, zero);
-    }
+    for (int i = 0; i < 40; i++)
+        vector(m, numbered("p", i), 10000, zero);
     int64_t numbers_held = weft_usage_of(w).host_bytes / (int64_t)sizeof(weft_real);
     cr_assert(numbers_held < 2 * 2 * 400000 + 100000, "%lld numbers are held", (long long)numbers_held);
 }

@@ -71,42 +71,25 @@ TABLE_TEST(recover, optimiser_may_end_before)
     OK(w);
 }
 
-Test(recover, saving_does_not_fail_the_context)
-{
-    const char *path = in_folder("a.h5");
-    FOR_DEVICES(w) {
-        model a = model_in(w);
-        weft_optim *o = weft_adam_new(a.m, NULL);
-        diverged(&a, o);
-        DOES(weft_save(path, a.m, o, NULL, 0));
-        OK(w);
-        bad_steps(&a, o, 1);
-        cr_assert(weft_ok(w) && weft_optim_skipped(o, NULL) == 11 && weft_ok(w), "%s", weft_error_message(w));
-    }
-    end_folder();
-}
-
 /* A diverged run reloads its last file and continues like a run that started from it. */
-Test(recover, diverged_run_continues_from_its_last_file)
+TABLE_TEST(recover, diverged_run_continues_from_its_last_file)
 {
     const char *path = in_folder("a.h5");
-    FOR_DEVICES(w) {
-        model a = model_in(w), b = model_in(w);
-        weft_optim *o = weft_adam_new(a.m, NULL), *p = weft_adam_new(b.m, NULL);
-        for (int t = 0; t < 3; t++)
-            good_step(&a, o, t);
-        DOES(weft_save(path, a.m, o, NULL, 0));
-        for (int t = 3; t < 40; t++)
-            good_step(&a, o, t);
-        diverged(&a, o);
-        DOES(weft_load(path, a.m, o, NULL, 0));
-        DOES(weft_load(path, b.m, p, NULL, 0));
-        OK(w);
-        cr_assert(weft_optim_steps(o) == 3 && weft_optim_skipped(o, NULL) == 0 && !*bad_parameter(o));
-        for (int t = 3; t < 6; t++) {
-            good_step(&a, o, t), good_step(&b, p, t);
-            same_values("after going back", &a, everything(&b));
-        }
+    model a = model_in(w), b = model_in(w);
+    weft_optim *o = weft_adam_new(a.m, NULL), *p = weft_adam_new(b.m, NULL);
+    for (int t = 0; t < 3; t++)
+        good_step(&a, o, t);
+    DOES(weft_save(path, a.m, o, NULL, 0));
+    for (int t = 3; t < 40; t++)
+        good_step(&a, o, t);
+    diverged(&a, o);
+    DOES(weft_load(path, a.m, o, NULL, 0));
+    DOES(weft_load(path, b.m, p, NULL, 0));
+    OK(w);
+    cr_assert(weft_optim_steps(o) == 3 && weft_optim_skipped(o, NULL) == 0 && !*bad_parameter(o));
+    for (int t = 3; t < 6; t++) {
+        good_step(&a, o, t), good_step(&b, p, t);
+        same_values("after going back", &a, everything(&b));
     }
     end_folder();
 }

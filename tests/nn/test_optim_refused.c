@@ -29,18 +29,12 @@ REF_TEST(optim_refused, invalid_options_are_refused)
         { { .eps = INF }, "adam: eps inf; expected a finite number above 0" },
         { { .eps = SMALL }, "adam: eps" } };
     model a = model_in(w);
-    for (int i = 0; i < COUNT(sgd); i++) {
-        weft_sgd_new(a.m, &sgd[i].o);
-        FAILS(w, WEFT_EARG, sgd[i].part);
-    }
-    for (int i = 0; i < COUNT(rmsprop); i++) {
-        weft_rmsprop_new(a.m, &rmsprop[i].o);
-        FAILS(w, WEFT_EARG, rmsprop[i].part);
-    }
-    for (int i = 0; i < COUNT(adam); i++) {
-        weft_adam_new(a.m, &adam[i].o);
-        FAILS(w, WEFT_EARG, adam[i].part);
-    }
+    for (int i = 0; i < COUNT(sgd); i++)
+        FAILS_AT(w, weft_sgd_new(a.m, &sgd[i].o), WEFT_EARG, sgd[i].part);
+    for (int i = 0; i < COUNT(rmsprop); i++)
+        FAILS_AT(w, weft_rmsprop_new(a.m, &rmsprop[i].o), WEFT_EARG, rmsprop[i].part);
+    for (int i = 0; i < COUNT(adam); i++)
+        FAILS_AT(w, weft_adam_new(a.m, &adam[i].o), WEFT_EARG, adam[i].part);
 }
 
 REF_TEST(optim_refused, invalid_rates_groups_and_norms_are_refused)
@@ -59,18 +53,14 @@ REF_TEST(optim_refused, invalid_rates_groups_and_norms_are_refused)
         { 0, 0, "norm 2, limit 0; expected a norm of 1, 2 (or 0) or INFINITY, and a limit above 0" } };
     model a = model_in(w);
     weft_optim *o = weft_sgd_new(a.m, NULL);
-    for (int i = 0; i < COUNT(rates); i++) {
-        weft_optim_set_lr(o, rates[i].lr);
-        FAILS(w, WEFT_EARG, rates[i].part);
-    }
+    for (int i = 0; i < COUNT(rates); i++)
+        FAILS_AT(w, weft_optim_set_lr(o, rates[i].lr), WEFT_EARG, rates[i].part);
     for (int i = 0; i < COUNT(groups); i++) {
         weft_optim_set_group(o, groups[i].pattern, groups[i].scale, groups[i].decay);
         FAILS(w, WEFT_EARG, groups[i].part);
     }
-    for (int i = 0; i < COUNT(norms); i++) {
-        weft_clip_grad_norm(a.m, norms[i].max, norms[i].power);
-        FAILS(w, WEFT_EARG, norms[i].part);
-    }
+    for (int i = 0; i < COUNT(norms); i++)
+        FAILS_AT(w, weft_clip_grad_norm(a.m, norms[i].max, norms[i].power), WEFT_EARG, norms[i].part);
     weft_ema_new(a.m, 2);
     FAILS(w, WEFT_EARG, "decay 2");
     cr_assert_eq(weft_optim_lr(o), (weft_real)1e-3);

@@ -183,18 +183,6 @@ TABLE_TEST(parameters, flat_gradient_joins_all_gradients)
     weft_clear(w);
 }
 
-CPU_TEST(parameters, recover_clears_gradients)
-{
-    weft_module *m = weft_module_new(w, "m"), *none = weft_module_new(w, "none");
-    weft_tensor *p = vector(m, "p", 5, constant(2));
-    weft_backward(weft_sum_all(weft_square(p)));
-    weft_fail(w, WEFT_EARG, "a program's own failure");
-    weft_zero_grad(m);
-    cr_assert_null(weft_module_context(weft_submodule_new(m, "late")));
-    weft_recover(w);
-    cr_assert(all_are(weft_grad(p), 0) && all_are(p, 2) && weft_parameter_count(none) == 0);
-}
-
 CPU_TEST(parameters, invalid_divisors_are_refused)
 {
     weft_module *m = weft_module_new(w, "m");
