@@ -327,12 +327,9 @@ CPU_TEST(rolling_forecast, invalid_rows_are_refused)
         weft_rolling_forecast(x, &f, bad[i].series, bad[i].from, model, &m, &bad[i].o, out);
         FAILS(w, WEFT_EARG, bad[i].says);
     }
-    weft_rolling_forecast(x, &f, 0, 5, NULL, &m, NULL, out);
-    FAILS(w, WEFT_EARG, "the model is NULL");
-    weft_rolling_forecast(x, &f, 0, 5, model, &m, NULL, NULL);
-    FAILS(w, WEFT_EARG, "out is NULL");
-    weft_rolling_forecast(x, NULL, 0, 5, model, &m, NULL, out);
-    FAILS(w, WEFT_EARG, "the frame is NULL");
+    FAILS_AT(w, weft_rolling_forecast(x, &f, 0, 5, NULL, &m, NULL, out), WEFT_EARG, "the model is NULL");
+    FAILS_AT(w, weft_rolling_forecast(x, &f, 0, 5, model, &m, NULL, NULL), WEFT_EARG, "out is NULL");
+    FAILS_AT(w, weft_rolling_forecast(x, NULL, 0, 5, model, &m, NULL, out), WEFT_EARG, "the frame is NULL");
     weft_rolling_forecast(NULL, &f, 0, 5, model, &m, NULL, out);
     double *p = weft_frame_column(&f, "p"), *u = weft_frame_column(&f, "u"), *y = weft_frame_column(&f, "y"),
            kept = p[8];

@@ -2,7 +2,7 @@
 #ifndef WEFT_RNN_KINDS_H
 #define WEFT_RNN_KINDS_H
 #include "core/inside.h"
-#include "tests/check.h"
+#include "tests/io/files.h"
 
 enum { TANH, RELU, GRU, MGU, LSTM, CIFG, PROJECTED, CIFG_PROJECTED, CELLS };
 static const char *const cell_name[CELLS] = { "tanh", "relu", "gru",       "mgu",

@@ -309,8 +309,7 @@ CPU_TEST(plan_run, invalid_arguments_are_refused)
     weft_rnn *r = weft_lstm_new(m, "r", &o), *both = weft_lstm_new(m, "both", &two);
     OK(w);
     const weft_plan unsound = { .batches = 3 };
-    weft_carried_new(m, "unsound", both, &unsound);
-    FAILS(w, WEFT_EARG, "carried_new: ");
+    FAILS_AT(w, weft_carried_new(m, "unsound", both, &unsound), WEFT_EARG, "carried_new: ");
     weft_recover(w);
     weft_carried_new(m, "of_both", both, &p);
     FAILS(w, WEFT_EARG, "carried_new: the plan carries states, but the layer has two directions");
@@ -327,12 +326,10 @@ CPU_TEST(plan_run, invalid_arguments_are_refused)
     s = weft_plan_step_of(w, &p, 0);
     weft_rnn_run_plan(r, weft_plan_tokens(&s, &d, 0, 0), &s, of_order);
     FAILS(w, WEFT_EARG, "expected at most 0");
-    weft_plan_step_of(w, &p, p.batches);
-    FAILS(w, WEFT_EARG, "plan_step_of: batch");
+    FAILS_AT(w, weft_plan_step_of(w, &p, p.batches), WEFT_EARG, "plan_step_of: batch");
     s = weft_plan_step_of(w, &q, 1);
     d.n = 2;
     weft_plan_tokens(&s, &d, 0, 0);
     FAILS(w, WEFT_EARG, "segment 0 of the batch is of sequence 3; expected one of the 2");
-    weft_plan_tokens(&s, NULL, 0, 0);
-    FAILS(w, WEFT_EARG, "the data set is NULL");
+    FAILS_AT(w, weft_plan_tokens(&s, NULL, 0, 0), WEFT_EARG, "the data set is NULL");
 }

@@ -271,14 +271,11 @@ CPU_TEST(trace, invalid_requests_are_refused)
     weft_rnn_set_composed(r, false);
     weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)), WEFT_ZERO_STATE);
     OK(w);
-    weft_rnn_trace(r, 1, false);
-    FAILS(w, WEFT_EARG, "layer 1; expected one of 1 layers and 1 direction");
+    FAILS_AT(w, weft_rnn_trace(r, 1, false), WEFT_EARG, "layer 1; expected one of 1 layers and 1 direction");
     weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)), WEFT_ZERO_STATE);
-    weft_rnn_trace(r, 0, true);
-    FAILS(w, WEFT_EARG, "layer 0, reverse; expected");
+    FAILS_AT(w, weft_rnn_trace(r, 0, true), WEFT_EARG, "layer 0, reverse; expected");
     weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)), WEFT_ZERO_STATE);
     weft_clear(w);
-    weft_rnn_trace(r, 0, false);
-    FAILS(w, WEFT_EARG, "the step of the last run has ended");
+    FAILS_AT(w, weft_rnn_trace(r, 0, false), WEFT_EARG, "the step of the last run has ended");
     cr_assert(!weft_rnn_set_traced(NULL, true) && !weft_rnn_trace(NULL, 0, false).gates);
 }
