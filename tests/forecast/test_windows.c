@@ -23,9 +23,7 @@ CPU_TEST(windows, match_the_formula_for_their_number)
             rows[i] = (int64_t)dice(40);
         rows[0] += context + horizon;            /* at least one window exists */
         scoped_frame f = series_random((int)n, rows);
-        weft_features_opts fo = {
-            .context = context, .horizon = horizon, .known = WEFT_NAMES("u"), .target = WEFT_NAMES("y")
-        };
+        weft_features_opts fo = y_by_u(context, horizon, NULL, 0);
         weft_windows_opts o = { (int64_t)dice(4),
                                 (int64_t)dice((uint64_t)context + 1),
                                 (int64_t)dice((uint64_t)horizon + 1),
