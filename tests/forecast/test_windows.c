@@ -87,20 +87,15 @@ static double number_in(const weft_frame *f, const moments *m, int k, int64_t ro
     return (f->column[k][row] - m->mean[k]) / m->std[k];
 }
 
-static void past_row(const weft_frame *f, const weft_features_opts *o, const moments *m, int64_t begin,
-                     int64_t row, weft_real *to)
+/* A row of the past, or of the future. */
+static void row_of(const weft_frame *f, const weft_features_opts *o, const moments *m, int64_t begin,
+                   int64_t row, bool past, weft_real *to)
 {
     *to++ = (weft_real)time_in(f, o, m, begin, row);
-    for (int k = 1; k < (o->past_without_target ? 4 : 5); k++)
-        *to++ = o->masked && !strcmp(o->masked[0], series_names[k]) ? 0 : (weft_real)number_in(f, m, k, row);
-}
-
-static void future_row(const weft_frame *f, const weft_features_opts *o, const moments *m, int64_t begin,
-                       int64_t row, weft_real *to)
-{
-    *to++ = (weft_real)time_in(f, o, m, begin, row);
-    for (int k = 1; k < 3; k++)
-        *to++ = (weft_real)number_in(f, m, k, row);
+    for (int k = 1; k < (!past ? 3 : o->past_without_target ? 4 : 5); k++) {
+        bool hidden = past && o->masked && !strcmp(o->masked[0], series_names[k]);
+        *to++ = hidden ? 0 : (weft_real)number_in(f, m, k, row);
+    }
 }
 
 static const char *const masked[] = { "p", NULL };
@@ -133,21 +128,17 @@ static void batch_is_right(weft_windows *v, const weft_frame *f, const weft_feat
         cr_assert(shortened ? past.len[i] <= a.past && future.len[i] <= a.future :
                               past.len[i] == a.past && future.len[i] == a.future);
         for (int64_t r = begin; r < origin; r++, x += P) {
-            past_row(f, o, &m, begin, r, row);
+            row_of(f, o, &m, begin, r, true, row);
             close_to("past", x, row, P, TOL(1e-12, 1e-6));
         }
         for (int64_t r = origin; r < origin + future.len[i]; r++, z += 3, y++) {
-            future_row(f, o, &m, begin, r, row);
+            row_of(f, o, &m, begin, r, false, row);
             close_to("future", z, row, 3, TOL(1e-12, 1e-6));
             row[0] = (weft_real)number_in(f, &m, 4, r);
             close_to("target", y, row, 1, TOL(1e-12, 1e-6));
         }
-        double mean = 0, std = 0;                /* of one number a series */
-        for (int64_t k = 0; k < f->n; k++)
-            mean += ((double)k + .25) / (double)f->n;
-        for (int64_t k = 0; k < f->n; k++)
-            std += ((double)k + .25 - mean) * ((double)k + .25 - mean) / (double)(f->n - 1);
-        row[0] = (weft_real)(((double)a.series + .25 - mean) / sqrt(std));
+        double all = (double)f->n;               /* one number a series: 0, 1, .. and a quarter */
+        row[0] = (weft_real)(((double)a.series - (all - 1) / 2) / sqrt(all * (all + 1) / 12));
         close_to("fixed", s + i, row, 1, TOL(1e-12, 1e-6));
     }
 }

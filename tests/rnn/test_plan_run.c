@@ -128,12 +128,9 @@ TABLE_TEST(plan_run, outputs_match_whole_sequences)
 /* ---- gradients ---- */
 static int64_t gradient_of(weft *w, weft_module *m, weft_real *to)
 {
-    int64_t n = 0;
-    for (int i = 0; i < weft_parameter_count(m); i++) {
-        weft_tensor *g = weft_grad(weft_parameter_at(m, i, NULL));
-        weft_read(g, to + n, (size_t)weft_numel(g) * sizeof *to);
-        n += weft_numel(g);
-    }
+    weft_tensor *g = weft_flat_gradient(m);
+    int64_t n = weft_numel(g);
+    weft_read(g, to, (size_t)n * sizeof *to);
     weft_zero_grad(m), weft_clear(w);
     return n;
 }
