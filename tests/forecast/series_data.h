@@ -32,13 +32,8 @@ UNUSED static weft_frame series_random(int n, const int64_t *rows)
 }
 
 static const weft_features_opts series_features = {
-    .context = 7,
-    .horizon = 4,
-    .known = WEFT_NAMES("u", "v"),
-    .past = WEFT_NAMES("p"),
-    .target = WEFT_NAMES("y"),
-    .fixed = WEFT_NAMES("s"),
-    .time = "t",
+    .context = 7, .horizon = 4, .known = WEFT_NAMES("u", "v"), .past = WEFT_NAMES("p"),
+    .target = WEFT_NAMES("y"), .fixed = WEFT_NAMES("s"), .time = "t",
 };
 
 /* Options of features of one column y (and u, known) with these transforms and no scaler after them. */

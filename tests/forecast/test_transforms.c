@@ -89,13 +89,8 @@ CPU_TEST(transforms, empty_series_has_no_effect)
     DOES(weft_frame_add(&part, NULL, names, NULL, 0));
     DOES(weft_frame_add(&part, NULL, names, (const double *const[]){ ten, ten, twenty }, 3));
     for (int n = 0; n < 2; n++) {                /* scaled; logarithm, undefined at 0, scaled */
-        const weft_features_opts o = { .context = 1,
-                                       .horizon = 1,
-                                       .known = WEFT_NAMES("u"),
-                                       .target = WEFT_NAMES("y"),
-                                       .fixed = WEFT_NAMES("s"),
-                                       .transforms = &log_of,
-                                       .n = n };
+        weft_features_opts o = y_by_u(1, 1, &log_of, n);
+        o.fixed = WEFT_NAMES("s"), o.unscaled = false;
         weft_features *x = weft_features_new(w, "x", &o), *y = weft_features_new(w, "y", &o);
         double of_full, of_part;
         weft_features_fit(x, &full), weft_features_fit(y, &part);

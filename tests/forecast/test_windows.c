@@ -24,12 +24,9 @@ CPU_TEST(windows, match_the_formula_for_their_number)
         rows[0] += context + horizon;            /* at least one window exists */
         scoped_frame f = series_random((int)n, rows);
         weft_features_opts fo = y_by_u(context, horizon, NULL, 0);
-        weft_windows_opts o = { (int64_t)dice(4),
-                                (int64_t)dice((uint64_t)context + 1),
-                                (int64_t)dice((uint64_t)horizon + 1),
-                                false,
-                                0,
-                                0 };
+        weft_windows_opts o = { .stride = (int64_t)dice(4),
+                                .min_context = (int64_t)dice((uint64_t)context + 1),
+                                .min_horizon = (int64_t)dice((uint64_t)horizon + 1) };
         weft_windows *v = windows_of(w, &fo, &f, &o);
         int64_t stride = o.stride ? o.stride : horizon, least = o.min_context ? o.min_context : context,
                 least_future = o.min_horizon ? o.min_horizon : horizon;
@@ -399,10 +396,7 @@ CPU_TEST(windows, keep_their_values_after_a_new_fit)
 CPU_TEST(windows, compute_time_of_even_steps_exactly)
 {
     for (int k = 0; k < 2; k++) {
-        weft_features_opts o = { .context = 3,
-                                 .horizon = 2,
-                                 .target = WEFT_NAMES("y"),
-                                 .time = "t",
+        weft_features_opts o = { .context = 3, .horizon = 2, .target = WEFT_NAMES("y"), .time = "t",
                                  .time_as = k ? WEFT_TIME_RELATIVE : WEFT_TIME_ABSOLUTE };
         scoped_frame f = { 0 };
         double t[20], y[20];

@@ -157,15 +157,10 @@ static model model_new(weft *w, const char *name, bool is_lean)
 {
     static const int32_t lengths[] = { 200, 150, 100, 50, 99, 1 };
     weft_module *m = weft_module_new(w, name);
-    return (model){
-        m,
-        weft_lstm_new(
-            m, "r",
-            &(weft_rnn_opts){
-                .input = 4, .hidden = 16, .proj = 8, .bidirectional = true, .layers = 2, .lean = is_lean }),
-        { .n = 6, .len = lengths },
-        true
+    const weft_rnn_opts o = {
+        .input = 4, .hidden = 16, .proj = 8, .bidirectional = true, .layers = 2, .lean = is_lean
     };
+    return (model){ m, weft_lstm_new(m, "r", &o), { .n = 6, .len = lengths }, true };
 }
 static int64_t most_of(weft *w, model *m)
 {

@@ -17,12 +17,8 @@ static int32_t ints[MOST];
 
 static weft_dataset data_of(int64_t columns)
 {
-    return (weft_dataset){ .n = N,
-                           .columns = columns,
-                           .len = len,
-                           .offset = offset,
-                           .rows = columns ? rows : NULL,
-                           .ints = columns ? NULL : ints };
+    return (weft_dataset){ .n = N, .columns = columns, .len = len, .offset = offset,
+                           .rows = columns ? rows : NULL, .ints = columns ? NULL : ints };
 }
 
 static void draw_data(uint64_t seed)
