@@ -37,7 +37,7 @@ $(TOOLS): $(B)/libweft.a
 	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(JANSSON) $(LIBS)
 SHARED = $(CC) $(BASE) $(CFLAGS) $(VFLAGS) -fPIC -shared
 $(B)/tests/parallel/pairs.so $(B)/tests/parallel/slow.so: $(B)/tests/parallel/%.so: tests/parallel/%.c \
-                                                          parallel/transport.h $(B)/flags
+                                     parallel/transport.h tests/parallel/clock.h $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(SHARED) -fvisibility=hidden -o $@ $<

@@ -34,21 +34,9 @@ UNUSED static weft_forecaster *forecaster_in(weft_module *m, int kind, wish o)
                                                                         o.dropout, 2, o.all_keys, o.other,
                                                                         OUTPUTS, o.compat });
     default: {
-        weft_tft_opts t = { PAST,
-                            FUTURE,
-                            o.fixed ? o.fixed : 1,
-                            6,
-                            4,
-                            2,
-                            o.other ? 1 : 2,
-                            o.dropout,
-                            o.all_keys,
-                            LONGEST,
-                            OUTPUTS,
-                            o.compat,
-                            kind == TFT    ? WEFT_TFT :
-                            kind == PF_TFT ? WEFT_PF_TFT :
-                                             WEFT_XTFT };
+        weft_tft_opts t = { PAST, FUTURE, o.fixed ? o.fixed : 1, 6, 4, 2, o.other ? 1 : 2, o.dropout,
+                            o.all_keys, LONGEST, OUTPUTS, o.compat,
+                            kind == TFT ? WEFT_TFT : kind == PF_TFT ? WEFT_PF_TFT : WEFT_XTFT };
         return weft_tft_new(m, "model", &t);
     }
     }

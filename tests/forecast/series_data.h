@@ -32,25 +32,20 @@ UNUSED static weft_frame series_random(int n, const int64_t *rows)
 }
 
 static const weft_features_opts series_features = {
-    .context = 7,
-    .horizon = 4,
-    .known = WEFT_NAMES("u", "v"),
-    .past = WEFT_NAMES("p"),
-    .target = WEFT_NAMES("y"),
-    .fixed = WEFT_NAMES("s"),
-    .time = "t",
+    .context = 7, .horizon = 4, .known = WEFT_NAMES("u", "v"), .past = WEFT_NAMES("p"),
+    .target = WEFT_NAMES("y"), .fixed = WEFT_NAMES("s"), .time = "t",
 };
 
-/* Creates features of one column y (and u, known) with these transforms and no scaler after them. */
+/* Options of features of one column y (and u, known) with these transforms and no scaler after them. */
+UNUSED static weft_features_opts y_by_u(int64_t context, int64_t horizon, const weft_transform *t, int n)
+{
+    static const char *const u[] = { "u", NULL }, *const y[] = { "y", NULL };
+    return (weft_features_opts){ context, horizon, .known = u, .target = y, .transforms = t, .n = n,
+                                 .unscaled = true };
+}
 UNUSED static weft_features *features_of_y(weft *w, const weft_transform *t, int n)
 {
-    const weft_features_opts o = { .context = 3,
-                                   .horizon = 2,
-                                   .known = WEFT_NAMES("u"),
-                                   .target = WEFT_NAMES("y"),
-                                   .transforms = t,
-                                   .n = n,
-                                   .unscaled = true };
+    const weft_features_opts o = y_by_u(3, 2, t, n);
     return weft_features_new(w, "x", &o);
 }
 

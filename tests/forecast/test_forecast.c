@@ -2,18 +2,6 @@
  * and the inputs that a step may depend on. */
 #include "forecast_models.h"
 
-/* All parameters' gradients of one pass, end to end. */
-static int64_t gradients(weft_module *m, weft_real *out)
-{
-    int64_t n = 0;
-    for (int i = 0; i < weft_parameter_count(m); i++) {
-        weft_tensor *p = weft_parameter_at(m, i, NULL);
-        memcpy(out + n, numbers(weft_grad(p)), (size_t)weft_numel(p) * sizeof *out);
-        n += weft_numel(p);
-    }
-    return n;
-}
-
 enum { NUMBERS = 20000 };
 typedef struct { int64_t n, outputs; weft_real gradient[NUMBERS], output[MOST * LONGEST * OUTPUTS]; } found;
 
@@ -29,7 +17,9 @@ static void find(weft_forecaster *f, const batch *b, form how, found *out)
     out->outputs = weft_numel(y);
     memcpy(out->output, numbers(y), (size_t)out->outputs * sizeof *out->output);
     weft_backward(loss_of(y, b));
-    out->n = gradients(m, out->gradient);
+    weft_tensor *g = weft_flat_gradient(m);
+    out->n = weft_numel(g);
+    memcpy(out->gradient, numbers(g), (size_t)out->n * sizeof *out->gradient);
     OK(w);
     weft_clear(w);
 }

@@ -116,6 +116,11 @@ TABLE_TEST(forecast_loss, quantile_weights_match_worked_examples)
     close_to("the usual quantiles", &usual, &want, 1, TOL(1e-14, 2e-6));
 }
 
+static double loss_sum(weft_tensor *p, weft_tensor *y, const weft_lengths *l, weft_forecast_loss_opts o)
+{
+    return weft_item(weft_forecast_loss(p, y, l, &o).sum);
+}
+
 TABLE_TEST(forecast_loss, axes_of_extent_one_are_optional)
 {
     weft_lengths l = { .n = N, .len = (int32_t[]){ 3, 0 } };
@@ -123,17 +128,13 @@ TABLE_TEST(forecast_loss, axes_of_extent_one_are_optional)
                 *y = weft_reals(w, target, WEFT_SHAPE(N, T));
     weft_tensor *y1 = weft_reshape(y, WEFT_SHAPE(N, T, 1)), *f = weft_reals(w, weights, WEFT_SHAPE(N, T)),
                 *per = weft_reals(w, (weft_real[]){ 3, 5 }, WEFT_SHAPE(N, 1));
-    weft_tensor *way[][2] = { { p, y }, { p1, y }, { p, y1 }, { p1, y1 } };
+    weft_tensor *forms[][2] = { { p, y }, { p1, y }, { p, y1 }, { p1, y1 } };
     for (int i = 0; i < 4; i++) {
-        weft_loss loss = weft_forecast_loss(way[i][0], way[i][1], &l, NULL);
-        cr_assert(weft_item(loss.sum) == 5 && weft_item(loss.weight) == 3, "way %d: %s", i,
+        weft_loss loss = weft_forecast_loss(forms[i][0], forms[i][1], &l, NULL);
+        cr_assert(weft_item(loss.sum) == 5 && weft_item(loss.weight) == 3, "form %d: %s", i,
                   weft_error_message(w));
-        cr_assert(
-            weft_item(weft_forecast_loss(way[i][0], way[i][1], &l, &(weft_forecast_loss_opts){ .weights = f })
-                          .sum) == 6);
-        cr_assert(weft_item(weft_forecast_loss(way[i][0], way[i][1], &l,
-                                               &(weft_forecast_loss_opts){ .weights = per })
-                                .sum) == 15);
+        cr_assert_eq(loss_sum(forms[i][0], forms[i][1], &l, (weft_forecast_loss_opts){ .weights = f }), 6);
+        cr_assert_eq(loss_sum(forms[i][0], forms[i][1], &l, (weft_forecast_loss_opts){ .weights = per }), 15);
     }
     weft_tensor *r = weft_pack_padded_sequence(p, &l, WEFT_ALIGN_LEFT),
                 *r1 = weft_pack_padded_sequence(p1, &l, WEFT_ALIGN_LEFT),
@@ -141,9 +142,7 @@ TABLE_TEST(forecast_loss, axes_of_extent_one_are_optional)
     cr_assert(weft_item(weft_forecast_loss(r, of_y, NULL, NULL).sum) == 5 &&
               weft_item(weft_forecast_loss(r1, of_y, &l, NULL).weight) == 3);
     weft_tensor *of_f = weft_pack_padded_sequence(f, &l, WEFT_ALIGN_LEFT);
-    cr_assert(
-        weft_item(weft_forecast_loss(r1, of_y, NULL, &(weft_forecast_loss_opts){ .weights = of_f }).sum) ==
-        6);
+    cr_assert_eq(loss_sum(r1, of_y, NULL, (weft_forecast_loss_opts){ .weights = of_f }), 6);
     l.len = (int32_t[]){ 0, 0 };
     weft_loss nothing = weft_forecast_loss(p, y, &l, NULL);
     cr_assert(weft_item(nothing.sum) == 0 && weft_item(nothing.weight) == 0 &&
@@ -151,18 +150,15 @@ TABLE_TEST(forecast_loss, axes_of_extent_one_are_optional)
     cr_assert(weft_item(weft_forecast_loss(p, y, NULL, NULL).weight) == N * T, "every step counts");
     weft_tensor *two = weft_zeros(w, WEFT_SHAPE(N, T, 2)), *twos = weft_full(w, 2, WEFT_SHAPE(N, T, 2));
     cr_assert(weft_item(weft_forecast_loss(two, twos, &lengths, NULL).weight) == 8, "every output counts");
-    cr_assert(
-        weft_item(weft_forecast_loss(two, twos, &lengths,
-                                     &(weft_forecast_loss_opts){ .kind = WEFT_FORECAST_HUBER, .delta = 4 })
-                      .sum) == 16);
+    const weft_forecast_loss_opts huber = { .kind = WEFT_FORECAST_HUBER, .delta = 4 };
+    cr_assert_eq(loss_sum(two, twos, &lengths, huber), 16);
 }
 
-Test(forecast_loss, invalid_arguments_are_refused)
+TABLE_TEST(forecast_loss, invalid_arguments_are_refused)
 {
-    FOR_DEVICES(w) {
-        weft_lengths bad = { .n = N, .len = (int32_t[]){ 3, 5 } }, few = { .n = 1, .len = (int32_t[]){ 3 } },
-                     other = { .n = N, .len = (int32_t[]){ 3, 2 } };
-        weft_real falling[] = { (weft_real).5, (weft_real).5, (weft_real).1 };
+    weft_lengths bad = { .n = N, .len = (int32_t[]){ 3, 5 } }, few = { .n = 1, .len = (int32_t[]){ 3 } },
+                 other = { .n = N, .len = (int32_t[]){ 3, 2 } };
+    weft_real falling[] = { (weft_real).5, (weft_real).5, (weft_real).1 };
 #define REFUSED(status, part, change)                                             \
     do {                                                                          \
         input in = input_of(w, WEFT_FORECAST_QUANTILE, false, true, 0);           \
@@ -171,31 +167,28 @@ Test(forecast_loss, invalid_arguments_are_refused)
         cr_assert(weft_numel(weft_forecast_loss(in.p, in.y, l, &in.o).sum) == 0); \
         FAILS(w, status, part);                                                   \
     } while (0)
-        REFUSED(WEFT_ESHAPE, "forecast_loss: sequence 1 has length 5; expected 0 .. 4", l = &bad);
-        REFUSED(WEFT_ESHAPE, "forecast_loss: sequence 1 has length 5",
-                (l = &bad, in.o.no_loss_masking = true));
-        REFUSED(WEFT_ESHAPE, "forecast_loss: 1 lengths for 2 sequences", l = &few);
-        REFUSED(WEFT_ESHAPE, "forecast_loss: sequence 1 of predicted has length 1; expected 2",
-                (in = input_of(w, WEFT_FORECAST_MSE, false, false, 1), l = &other));
-        REFUSED(WEFT_EARG, "forecast_loss: quantile 2 is 0.1, after 0.5", in.o.quantiles = falling);
-        REFUSED(WEFT_ESHAPE, ", 2 quantiles", in.o.n = 2);
-        REFUSED(WEFT_ESHAPE, ", 7 quantiles", in.o.n = 0);
-        REFUSED(WEFT_ESHAPE, ", 3 quantiles", in.o.quantiles = NULL);
-        REFUSED(WEFT_EARG, "forecast_loss: kind 6", in.o.kind = (weft_forecast_kind)6);
-        REFUSED(WEFT_EARG, "huber_loss: delta -1",
-                (in = input_of(w, WEFT_FORECAST_HUBER, false, false, 0), in.o.delta = -1));
-        REFUSED(WEFT_EARG, "forecast_loss: target is NULL", in.y = NULL);
-        REFUSED(WEFT_EARG, "forecast_loss: predicted is NULL", in.p = NULL);
-        REFUSED(WEFT_ESHAPE, "forecast_loss: predicted [2]", in.p = weft_zeros(w, WEFT_SHAPE(2)));
-        REFUSED(WEFT_ESHAPE, "forecast_loss: target [2, 4, 1, 1]",
-                in.y = weft_zeros(w, WEFT_SHAPE(2, 4, 1, 1)));
-        REFUSED(WEFT_ESHAPE, "weights [3, 1, 1]; expected a shape that broadcasts",
-                in.o.weights = weft_zeros(w, WEFT_SHAPE(3, 1)));
-        REFUSED(WEFT_ESHAPE, "both ragged or both plain",
-                in.p = weft_pack_padded_sequence(in.p, l, WEFT_ALIGN_LEFT));
-        weft_point_prediction(weft_zeros(w, WEFT_SHAPE(2, 3)), 2);
-        FAILS(w, WEFT_ESHAPE, "point_prediction: [2, 3]: expected [.., 2], a column for each quantile");
-    }
+    REFUSED(WEFT_ESHAPE, "forecast_loss: sequence 1 has length 5; expected 0 .. 4", l = &bad);
+    REFUSED(WEFT_ESHAPE, "forecast_loss: sequence 1 has length 5", (l = &bad, in.o.no_loss_masking = true));
+    REFUSED(WEFT_ESHAPE, "forecast_loss: 1 lengths for 2 sequences", l = &few);
+    REFUSED(WEFT_ESHAPE, "forecast_loss: sequence 1 of predicted has length 1; expected 2",
+            (in = input_of(w, WEFT_FORECAST_MSE, false, false, 1), l = &other));
+    REFUSED(WEFT_EARG, "forecast_loss: quantile 2 is 0.1, after 0.5", in.o.quantiles = falling);
+    REFUSED(WEFT_ESHAPE, ", 2 quantiles", in.o.n = 2);
+    REFUSED(WEFT_ESHAPE, ", 7 quantiles", in.o.n = 0);
+    REFUSED(WEFT_ESHAPE, ", 3 quantiles", in.o.quantiles = NULL);
+    REFUSED(WEFT_EARG, "forecast_loss: kind 6", in.o.kind = (weft_forecast_kind)6);
+    REFUSED(WEFT_EARG, "huber_loss: delta -1",
+            (in = input_of(w, WEFT_FORECAST_HUBER, false, false, 0), in.o.delta = -1));
+    REFUSED(WEFT_EARG, "forecast_loss: target is NULL", in.y = NULL);
+    REFUSED(WEFT_EARG, "forecast_loss: predicted is NULL", in.p = NULL);
+    REFUSED(WEFT_ESHAPE, "forecast_loss: predicted [2]", in.p = weft_zeros(w, WEFT_SHAPE(2)));
+    REFUSED(WEFT_ESHAPE, "forecast_loss: target [2, 4, 1, 1]", in.y = weft_zeros(w, WEFT_SHAPE(2, 4, 1, 1)));
+    REFUSED(WEFT_ESHAPE, "weights [3, 1, 1]; expected a shape that broadcasts",
+            in.o.weights = weft_zeros(w, WEFT_SHAPE(3, 1)));
+    REFUSED(WEFT_ESHAPE, "both ragged or both plain",
+            in.p = weft_pack_padded_sequence(in.p, l, WEFT_ALIGN_LEFT));
+    weft_point_prediction(weft_zeros(w, WEFT_SHAPE(2, 3)), 2);
+    FAILS(w, WEFT_ESHAPE, "point_prediction: [2, 3]: expected [.., 2], a column for each quantile");
     cr_assert_not_null(weft_forecast_loss(NULL, NULL, NULL, NULL).sum);
     cr_assert_not_null(weft_point_prediction(NULL, 1));
 }

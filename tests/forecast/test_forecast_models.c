@@ -158,25 +158,17 @@ static void count_dropouts(const weft_tensor *y, const char *name, void *user)
  * attention (whose weights have their own inside), in an MLP; not in the last gate of a TFT. */
 CPU_TEST(forecast_models, drop_where_the_original_does)
 {
-    enum {
-        GRN = 2,
-        LSTMS = 2,
-        HEAD = 1,
-        GLU = 1,
-        SELECTION_OF_1 = GRN, /* all networks of features drop together */
-        PAST_SELECTION = GRN + GRN,
-        FUTURE_SELECTION = GRN + GRN
-    };
+    /* all networks of features drop together */
+    enum { GRN = 2, LSTMS = 2, HEAD = 1, GLU = 1, ONE_SELECTION = GRN, SELECTION = GRN + GRN };
+    enum { ANY_TFT = ONE_SELECTION + 4 * GRN + 2 * SELECTION + LSTMS + 2 * GLU + 2 * GRN + HEAD + GLU + GRN };
     static const int places[MODELS] = {
         /* two encoder layers, three of the decoder, two hidden ones of the MLP */
         [ENCODER_DECODER] = 1 + 2 + 2,
         [ATTENTION] = LSTMS + HEAD + GLU,
         [TRANSFORMER] = 2 * GRN + LSTMS + 2 * (2 * HEAD + 2 * GLU),
-        [TFT] = SELECTION_OF_1 + 4 * GRN + PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + 2 * GRN +
-                HEAD + GLU + GRN,
-        [PF_TFT] = SELECTION_OF_1 + 4 * GRN + PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + 2 * GRN +
-                   HEAD + GLU + GRN,
-        [XTFT] = PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + HEAD + GLU + GRN
+        [TFT] = ANY_TFT,
+        [PF_TFT] = ANY_TFT,
+        [XTFT] = 2 * SELECTION + LSTMS + 2 * GLU + HEAD + GLU + GRN
     };
     for (int kind = 0; kind < MODELS; kind++)
         for (int training = 0; training < 2; training++) {

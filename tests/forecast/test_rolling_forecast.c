@@ -6,14 +6,8 @@ enum { CONTEXT = 5, HORIZON = 3 };
 
 static weft_features *features_of(weft *w, const weft_frame *f, const weft_transform *t, int n)
 {
-    const weft_features_opts o = { .context = CONTEXT,
-                                   .horizon = HORIZON,
-                                   .known = WEFT_NAMES("u"),
-                                   .past = WEFT_NAMES("p"),
-                                   .target = WEFT_NAMES("y"),
-                                   .transforms = t,
-                                   .n = n,
-                                   .unscaled = true };
+    weft_features_opts o = y_by_u(CONTEXT, HORIZON, t, n);
+    o.past = WEFT_NAMES("p");
     weft_features *x = weft_features_new(w, "x", &o);
     weft_features_fit(x, f);
     OK(w);
@@ -157,13 +151,8 @@ CPU_TEST(rolling_forecast, supports_several_targets)
                                    .degree = 0,
                                    .a = (double[]){ 100 },
                                    .depends_on = "u" } };
-    const weft_features_opts o = { .context = CONTEXT,
-                                   .horizon = HORIZON,
-                                   .known = WEFT_NAMES("u"),
-                                   .target = WEFT_NAMES("y", "v"),
-                                   .transforms = t,
-                                   .n = 1,
-                                   .unscaled = true };
+    weft_features_opts o = y_by_u(CONTEXT, HORIZON, t, 1);
+    o.target = WEFT_NAMES("y", "v");
     scoped_frame f = series_random(1, (int64_t[]){ ROWS });
     weft_features *x = weft_features_new(w, "x", &o);
     weft_features_fit(x, &f);
@@ -327,12 +316,9 @@ CPU_TEST(rolling_forecast, invalid_rows_are_refused)
         weft_rolling_forecast(x, &f, bad[i].series, bad[i].from, model, &m, &bad[i].o, out);
         FAILS(w, WEFT_EARG, bad[i].says);
     }
-    weft_rolling_forecast(x, &f, 0, 5, NULL, &m, NULL, out);
-    FAILS(w, WEFT_EARG, "the model is NULL");
-    weft_rolling_forecast(x, &f, 0, 5, model, &m, NULL, NULL);
-    FAILS(w, WEFT_EARG, "out is NULL");
-    weft_rolling_forecast(x, NULL, 0, 5, model, &m, NULL, out);
-    FAILS(w, WEFT_EARG, "the frame is NULL");
+    FAILS_AT(w, weft_rolling_forecast(x, &f, 0, 5, NULL, &m, NULL, out), WEFT_EARG, "the model is NULL");
+    FAILS_AT(w, weft_rolling_forecast(x, &f, 0, 5, model, &m, NULL, NULL), WEFT_EARG, "out is NULL");
+    FAILS_AT(w, weft_rolling_forecast(x, NULL, 0, 5, model, &m, NULL, out), WEFT_EARG, "the frame is NULL");
     weft_rolling_forecast(NULL, &f, 0, 5, model, &m, NULL, out);
     double *p = weft_frame_column(&f, "p"), *u = weft_frame_column(&f, "u"), *y = weft_frame_column(&f, "y"),
            kept = p[8];
@@ -371,11 +357,8 @@ static void all_of_it(weft *w, const weft_frame *f)
                       p = weft_windows_batch(v, (int32_t[]){ 1, 2 }, 2,
                                              &(weft_windows_batch_opts){ true, WEFT_ALIGN_RIGHT });
     weft_windows_inverse_transform(v, b.target, out);
-    o = (weft_features_opts){ .context = CONTEXT,
-                              .horizon = HORIZON,
-                              .known = WEFT_NAMES("u"),
-                              .past = WEFT_NAMES("p"),
-                              .target = WEFT_NAMES("y") };
+    o = y_by_u(CONTEXT, HORIZON, NULL, 0);
+    o.past = WEFT_NAMES("p"), o.unscaled = false;
     weft_features *plainly = weft_features_new(w, "z", &o);
     weft_features_fit(plainly, f);
     (void)p;

@@ -87,29 +87,27 @@ TABLE_TEST(sequences, align_moves_data_and_gradients)
 static const weft_lengths note = BATCH(3, 5, 2, 4);
 
 /* ---- validation ---- */
-Test(sequences, data_in_padding_are_reported)
+TABLE_TEST(sequences, data_in_padding_are_reported)
 {
     weft_real x[N * T * F];
-    FOR_DEVICES(w) {
-        for (int right = 0; right < 2; right++) {
-            weft_tensor *p = weft_reals(w, table(x, (weft_align)right, (weft_real)-0.), WEFT_SHAPE(N, T, F));
-            cr_assert(weft_validate_encoder_alignment(p, &lengths, (weft_align)right));
-            cr_assert(weft_validate_encoder_alignment(p, NULL, (weft_align)right));
-            OK(w);
-            cr_assert(!weft_validate_encoder_alignment(p, &lengths, (weft_align)!right));
-            FAILS(w, WEFT_EARG,
-                  right ? "pads_are_zero: sequence 0 of length 3 has data at step 4, in its padding" :
-                          "pads_are_zero: sequence 0 of length 3 has data at step 1, in its padding");
-        }
-        cr_assert(!weft_validate_encoder_alignment(
-            weft_reals(w, table(x, WEFT_ALIGN_LEFT, NAN_), WEFT_SHAPE(N, T, F)), &lengths, WEFT_ALIGN_LEFT));
-        FAILS(w, WEFT_EARG, "sequence 0 of length 3 has data at step 3");
-        weft_lengths one = BATCH(1, 2);
-        weft_tensor *i = weft_ints(w, (int32_t[]){ 1, 0, 3, 4 }, WEFT_SHAPE(2, 2));
-        cr_assert(weft_validate_encoder_alignment(i, &one, WEFT_ALIGN_LEFT));
-        cr_assert(!weft_validate_encoder_alignment(i, &one, WEFT_ALIGN_RIGHT));
-        FAILS(w, WEFT_EARG, "sequence 0 of length 1 has data at step 0");
+    for (int right = 0; right < 2; right++) {
+        weft_tensor *p = weft_reals(w, table(x, (weft_align)right, (weft_real)-0.), WEFT_SHAPE(N, T, F));
+        cr_assert(weft_validate_encoder_alignment(p, &lengths, (weft_align)right));
+        cr_assert(weft_validate_encoder_alignment(p, NULL, (weft_align)right));
+        OK(w);
+        cr_assert(!weft_validate_encoder_alignment(p, &lengths, (weft_align)!right));
+        FAILS(w, WEFT_EARG,
+              right ? "pads_are_zero: sequence 0 of length 3 has data at step 4, in its padding" :
+                      "pads_are_zero: sequence 0 of length 3 has data at step 1, in its padding");
     }
+    cr_assert(!weft_validate_encoder_alignment(
+        weft_reals(w, table(x, WEFT_ALIGN_LEFT, NAN_), WEFT_SHAPE(N, T, F)), &lengths, WEFT_ALIGN_LEFT));
+    FAILS(w, WEFT_EARG, "sequence 0 of length 3 has data at step 3");
+    weft_lengths one = BATCH(1, 2);
+    weft_tensor *i = weft_ints(w, (int32_t[]){ 1, 0, 3, 4 }, WEFT_SHAPE(2, 2));
+    cr_assert(weft_validate_encoder_alignment(i, &one, WEFT_ALIGN_LEFT));
+    cr_assert(!weft_validate_encoder_alignment(i, &one, WEFT_ALIGN_RIGHT));
+    FAILS(w, WEFT_EARG, "sequence 0 of length 1 has data at step 0");
     cr_assert(!weft_validate_encoder_alignment(NULL, &lengths, WEFT_ALIGN_LEFT));
 }
 
@@ -155,17 +153,15 @@ TABLE_TEST(sequences, attention_masks_match_worked_examples)
     cr_assert(weft_usage_of(w).tape == 0, "expected constants");
 }
 
-Test(sequences, invalid_arguments_are_refused)
+TABLE_TEST(sequences, invalid_arguments_are_refused)
 {
-    FOR_DEVICES(w) {
-        weft_lengths bad = BATCH(3, 2, 6);
-        weft_pads_are_zero(weft_zeros(w, WEFT_SHAPE(3, 5)), &bad, WEFT_ALIGN_LEFT);
-        FAILS(w, WEFT_ESHAPE, "pads_are_zero: sequence 2 has length 6; expected 0 .. 5");
-        weft_create_mask(w, 5, &bad, WEFT_ALIGN_LEFT, false);
-        FAILS(w, WEFT_ESHAPE, "length_mask: total 5; expected at least the longest sequence, 6");
-        weft_get_attention_mask(w, &(weft_lengths)BATCH(1), 5, NULL, -1, NULL);
-        FAILS(w, WEFT_EARG, "0 to -1");
-    }
+    weft_lengths bad = BATCH(3, 2, 6);
+    weft_pads_are_zero(weft_zeros(w, WEFT_SHAPE(3, 5)), &bad, WEFT_ALIGN_LEFT);
+    FAILS(w, WEFT_ESHAPE, "pads_are_zero: sequence 2 has length 6; expected 0 .. 5");
+    weft_create_mask(w, 5, &bad, WEFT_ALIGN_LEFT, false);
+    FAILS(w, WEFT_ESHAPE, "length_mask: total 5; expected at least the longest sequence, 6");
+    weft_get_attention_mask(w, &(weft_lengths)BATCH(1), 5, NULL, -1, NULL);
+    FAILS(w, WEFT_EARG, "0 to -1");
     cr_assert_not_null(weft_create_mask(NULL, 1, &lengths, WEFT_ALIGN_LEFT, false));
     cr_assert_not_null(weft_get_attention_mask(NULL, &lengths, 1, NULL, 1, NULL));
 }

@@ -12,6 +12,15 @@ static void near(const char *what, const double *got, const double *want, int64_
                   "%s: at %lld: %.17g, expected %.17g", what, (long long)i, got[i], want[i]);
 }
 
+/* Returns features of y with one transform, fitted on f. */
+static weft_features *fitted(weft *w, const weft_frame *f, weft_transform t)
+{
+    t.column = "y";
+    weft_features *x = features_of_y(w, &t, 1);
+    weft_features_fit(x, f);
+    return x;
+}
+
 /* ---- worked numbers ---- */
 CPU_TEST(transforms, match_worked_examples)
 {
@@ -44,15 +53,12 @@ CPU_TEST(transforms, match_worked_examples)
     };
     scoped_frame f = frame_of_y(u, y, 3);
     for (int i = 0; i < COUNT(given); i++) {
-        weft_transform t = given[i].t;
-        t.column = "y";
-        weft_features *x = features_of_y(w, &t, 1);
-        weft_features_fit(x, &f);
+        weft_features *x = fitted(w, &f, given[i].t);
         double out[3], back[3];
         weft_features_transform(x, "y", &f, 0, out);
         OK(w);
         near("worked", out, given[i].want, 3, 1e-12);
-        int64_t from = t.kind == WEFT_DELTA;
+        int64_t from = given[i].t.kind == WEFT_DELTA;
         weft_features_inverse_transform(x, "y", &f, 0, from, 3 - from, out + from, back + from);
         OK(w);
         near("back", back + from, y + from, 3 - from, 1e-12);
@@ -64,8 +70,7 @@ CPU_TEST(transforms, scaler_uses_the_rows_of_all_series)
     static const double low[] = { 0, 2 }, high[] = { 10, 12 };
     scoped_frame f = frame_of_y(low, low, 2);
     DOES(weft_frame_add(&f, NULL, WEFT_NAMES("y", "u"), (const double *const[]){ high, high }, 2));
-    weft_features *x = features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_STANDARD_SCALER }, 1);
-    weft_features_fit(x, &f);
+    weft_features *x = fitted(w, &f, (weft_transform){ .kind = WEFT_STANDARD_SCALER });
     double out[2], std = sqrt(104. / 3);         /* without the means' own spread it would be sqrt(2) */
     weft_features_transform(x, "y", &f, 1, out);
     near("pooled", out, (double[]){ 4 / std, 6 / std }, 2, 1e-14);
@@ -84,13 +89,8 @@ CPU_TEST(transforms, empty_series_has_no_effect)
     DOES(weft_frame_add(&part, NULL, names, NULL, 0));
     DOES(weft_frame_add(&part, NULL, names, (const double *const[]){ ten, ten, twenty }, 3));
     for (int n = 0; n < 2; n++) {                /* scaled; logarithm, undefined at 0, scaled */
-        const weft_features_opts o = { .context = 1,
-                                       .horizon = 1,
-                                       .known = WEFT_NAMES("u"),
-                                       .target = WEFT_NAMES("y"),
-                                       .fixed = WEFT_NAMES("s"),
-                                       .transforms = &log_of,
-                                       .n = n };
+        weft_features_opts o = y_by_u(1, 1, &log_of, n);
+        o.fixed = WEFT_NAMES("s"), o.unscaled = false;
         weft_features *x = weft_features_new(w, "x", &o), *y = weft_features_new(w, "y", &o);
         double of_full, of_part;
         weft_features_fit(x, &full), weft_features_fit(y, &part);
@@ -104,17 +104,15 @@ CPU_TEST(transforms, empty_series_has_no_effect)
     }
 }
 
-Test(transforms, constant_columns_are_accepted)
+CPU_TEST(transforms, constant_columns_are_accepted)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { .1, .1, .1 };
     static const struct { weft_transform_kind kind; double want; } given[] = {
         { WEFT_STANDARD_SCALER, 0 }, { WEFT_MIN_MAX_SCALER, .5 }, { WEFT_MAX_SCALER, 1 }
     };
-    weft *w = open_on(WEFT_REF);
     scoped_frame f = frame_of_y(u, y, 3);
     for (int i = 0; i < COUNT(given); i++) {
-        weft_features *x = features_of_y(w, &(weft_transform){ .column = "y", .kind = given[i].kind }, 1);
-        weft_features_fit(x, &f);
+        weft_features *x = fitted(w, &f, (weft_transform){ .kind = given[i].kind });
         double out[3], back[3];
         weft_features_transform(x, "y", &f, 0, out);
         cr_assert(out[0] == given[i].want && out[1] == out[0] && out[2] == out[0], "%d: %.17g", i, out[0]);
@@ -122,7 +120,6 @@ Test(transforms, constant_columns_are_accepted)
         cr_assert(back[0] == .1 && back[2] == .1);
         OK(w);
     }
-    CLEAN(w);
 }
 
 /* These columns are constant except for rounding. Scaling them would turn the rounding into noise of size
@@ -141,10 +138,10 @@ CPU_TEST(transforms, nearly_constant_columns_are_accepted)
     }
     const weft_transform_kind scalers[] = { WEFT_STANDARD_SCALER, WEFT_MIN_MAX_SCALER };
     for (int k = 0; k < 5; k++)
-        for (int way = 0; way < (k == 3 ? 4 : 2); way++) {
-            weft_transform t[] = { { .column = "y", .kind = way < 2 ? WEFT_DELTA : WEFT_POLYNOMIAL,
-                                     .depends_on = way < 2 ? NULL : "u", .degree = way < 2 ? 0 : 1 },
-                                   { .column = "y", .kind = scalers[way % 2] } };
+        for (int chain = 0; chain < (k == 3 ? 4 : 2); chain++) {
+            weft_transform t[] = { { .column = "y", .kind = chain < 2 ? WEFT_DELTA : WEFT_POLYNOMIAL,
+                                     .depends_on = chain < 2 ? NULL : "u", .degree = chain < 2 ? 0 : 1 },
+                                   { .column = "y", .kind = scalers[chain % 2] } };
             scoped_frame f = frame_of_y(u + 1, y[k] + 1, N - 1);
             weft_features *x = features_of_y(w, k == 3 ? t : t + 1, k == 3 ? 2 : 1);
             double out[N], low = 9, high = -9;
@@ -154,9 +151,9 @@ CPU_TEST(transforms, nearly_constant_columns_are_accepted)
             for (int i = 1; i < N - 1; i++)
                 low = fmin(low, out[i]), high = fmax(high, out[i]);
             /* a delta begins with 0, so it is not constant */
-            cr_assert(k == 4 || (k == 3 && way < 2) ? high - low < 3 && (k == 3 || high - low > .9) :
+            cr_assert(k == 4 || (k == 3 && chain < 2) ? high - low < 3 && (k == 3 || high - low > .9) :
                                                       high - low < 1e-7,
-                      "column %d, way %d: %g .. %g", k, way, low, high);
+                      "column %d, chain %d: %g .. %g", k, chain, low, high);
         }
 }
 
@@ -165,26 +162,19 @@ CPU_TEST(transforms, clamp_limits_values_out_of_range)
     static const double u[] = { 1, 2, 3 }, y[] = { 1, 2, 6 }, more[] = { 0, 3, 7 };
     scoped_frame f = frame_of_y(u, y, 3), g = frame_of_y(u, more, 3);
     double out[3];
-    weft_features *free_ =
-        features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER }, 1);
-    weft_features *clamped =
-        features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER, .clamp = true }, 1);
-    weft_features_fit(free_, &f), weft_features_fit(clamped, &f);
-    weft_features_transform(free_, "y", &g, 0, out);
+    weft_features *clamped = fitted(w, &f, (weft_transform){ .kind = WEFT_MIN_MAX_SCALER, .clamp = true });
+    weft_features_transform(fitted(w, &f, (weft_transform){ .kind = WEFT_MIN_MAX_SCALER }), "y", &g, 0, out);
     near("free", out, (double[]){ -.2, .4, 1.2 }, 3, 1e-14);
     weft_features_transform(clamped, "y", &g, 0, out);
     near("clamped", out, (double[]){ 0, .4, 1 }, 3, 1e-14);
     weft_features_inverse_transform(clamped, "y", &g, 0, 0, 3, (double[]){ -1, .4, 2 }, out);
     near("clamped back", out, (double[]){ 1, 3, 6 }, 3, 1e-14);
-    weft_features *s =
-        features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_LOGISTIC, .k = .5, .x0 = 3 }, 1);
-    weft_features_fit(s, &f);
+    weft_features *s = fitted(w, &f, (weft_transform){ .kind = WEFT_LOGISTIC, .k = .5, .x0 = 3 });
     /* a model may return these; within the range of the function */
     weft_features_inverse_transform(s, "y", &f, 0, 0, 3, (double[]){ -.5, .5, 1.5 }, out);
     cr_assert(out[0] < -60 && isfinite(out[0]) && out[1] == 3 && out[2] > 60 && isfinite(out[2]));
-    weft_features *a = features_of_y(
-        w, &(weft_transform){ .column = "y", .kind = WEFT_ADAPTIVE_LOGISTIC, .alpha = .05, .x0 = 3 }, 1);
-    weft_features_fit(a, &f);
+    weft_features *a =
+        fitted(w, &f, (weft_transform){ .kind = WEFT_ADAPTIVE_LOGISTIC, .alpha = .05, .x0 = 3 });
     weft_features_inverse_transform(a, "y", &f, 0, 0, 3, (double[]){ 0, .5, 1 }, out);
     near("to the turn", out, (double[]){ 3 - 10, 3, 3 + 10 }, 3, 1e-12);
     OK(w);
@@ -274,9 +264,8 @@ CPU_TEST(transforms, polynomials_fit_least_squares)
             y[i] = k % 5 ? (double)dice_real(-1, 1) : p;
         }
         scoped_frame f = frame_of_y(u, y, N);
-        weft_features *x = features_of_y(
-            w, &(weft_transform){ .column = "y", .kind = WEFT_POLYNOMIAL, .degree = degree, ON_U }, 1);
-        weft_features_fit(x, &f);
+        weft_features *x =
+            fitted(w, &f, (weft_transform){ .kind = WEFT_POLYNOMIAL, .degree = degree, ON_U });
         weft_features_transform(x, "y", &f, 0, z);
         OK(w);
         for (int j = 0; j <= degree; j++) {      /* the residual contains none of the powers */

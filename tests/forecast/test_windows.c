@@ -23,15 +23,10 @@ CPU_TEST(windows, match_the_formula_for_their_number)
             rows[i] = (int64_t)dice(40);
         rows[0] += context + horizon;            /* at least one window exists */
         scoped_frame f = series_random((int)n, rows);
-        weft_features_opts fo = {
-            .context = context, .horizon = horizon, .known = WEFT_NAMES("u"), .target = WEFT_NAMES("y")
-        };
-        weft_windows_opts o = { (int64_t)dice(4),
-                                (int64_t)dice((uint64_t)context + 1),
-                                (int64_t)dice((uint64_t)horizon + 1),
-                                false,
-                                0,
-                                0 };
+        weft_features_opts fo = y_by_u(context, horizon, NULL, 0);
+        weft_windows_opts o = { .stride = (int64_t)dice(4),
+                                .min_context = (int64_t)dice((uint64_t)context + 1),
+                                .min_horizon = (int64_t)dice((uint64_t)horizon + 1) };
         weft_windows *v = windows_of(w, &fo, &f, &o);
         int64_t stride = o.stride ? o.stride : horizon, least = o.min_context ? o.min_context : context,
                 least_future = o.min_horizon ? o.min_horizon : horizon;
@@ -89,20 +84,15 @@ static double number_in(const weft_frame *f, const moments *m, int k, int64_t ro
     return (f->column[k][row] - m->mean[k]) / m->std[k];
 }
 
-static void past_row(const weft_frame *f, const weft_features_opts *o, const moments *m, int64_t begin,
-                     int64_t row, weft_real *to)
+/* A row of the past, or of the future. */
+static void row_of(const weft_frame *f, const weft_features_opts *o, const moments *m, int64_t begin,
+                   int64_t row, bool past, weft_real *to)
 {
     *to++ = (weft_real)time_in(f, o, m, begin, row);
-    for (int k = 1; k < (o->past_without_target ? 4 : 5); k++)
-        *to++ = o->masked && !strcmp(o->masked[0], series_names[k]) ? 0 : (weft_real)number_in(f, m, k, row);
-}
-
-static void future_row(const weft_frame *f, const weft_features_opts *o, const moments *m, int64_t begin,
-                       int64_t row, weft_real *to)
-{
-    *to++ = (weft_real)time_in(f, o, m, begin, row);
-    for (int k = 1; k < 3; k++)
-        *to++ = (weft_real)number_in(f, m, k, row);
+    for (int k = 1; k < (!past ? 3 : o->past_without_target ? 4 : 5); k++) {
+        bool hidden = past && o->masked && !strcmp(o->masked[0], series_names[k]);
+        *to++ = hidden ? 0 : (weft_real)number_in(f, m, k, row);
+    }
 }
 
 static const char *const masked[] = { "p", NULL };
@@ -135,21 +125,17 @@ static void batch_is_right(weft_windows *v, const weft_frame *f, const weft_feat
         cr_assert(shortened ? past.len[i] <= a.past && future.len[i] <= a.future :
                               past.len[i] == a.past && future.len[i] == a.future);
         for (int64_t r = begin; r < origin; r++, x += P) {
-            past_row(f, o, &m, begin, r, row);
+            row_of(f, o, &m, begin, r, true, row);
             close_to("past", x, row, P, TOL(1e-12, 1e-6));
         }
         for (int64_t r = origin; r < origin + future.len[i]; r++, z += 3, y++) {
-            future_row(f, o, &m, begin, r, row);
+            row_of(f, o, &m, begin, r, false, row);
             close_to("future", z, row, 3, TOL(1e-12, 1e-6));
             row[0] = (weft_real)number_in(f, &m, 4, r);
             close_to("target", y, row, 1, TOL(1e-12, 1e-6));
         }
-        double mean = 0, std = 0;                /* of one number a series */
-        for (int64_t k = 0; k < f->n; k++)
-            mean += ((double)k + .25) / (double)f->n;
-        for (int64_t k = 0; k < f->n; k++)
-            std += ((double)k + .25 - mean) * ((double)k + .25 - mean) / (double)(f->n - 1);
-        row[0] = (weft_real)(((double)a.series + .25 - mean) / sqrt(std));
+        double all = (double)f->n;               /* one number a series: 0, 1, .. and a quarter */
+        row[0] = (weft_real)(((double)a.series - (all - 1) / 2) / sqrt(all * (all + 1) / 12));
         close_to("fixed", s + i, row, 1, TOL(1e-12, 1e-6));
     }
 }
@@ -410,10 +396,7 @@ CPU_TEST(windows, keep_their_values_after_a_new_fit)
 CPU_TEST(windows, compute_time_of_even_steps_exactly)
 {
     for (int k = 0; k < 2; k++) {
-        weft_features_opts o = { .context = 3,
-                                 .horizon = 2,
-                                 .target = WEFT_NAMES("y"),
-                                 .time = "t",
+        weft_features_opts o = { .context = 3, .horizon = 2, .target = WEFT_NAMES("y"), .time = "t",
                                  .time_as = k ? WEFT_TIME_RELATIVE : WEFT_TIME_ABSOLUTE };
         scoped_frame f = { 0 };
         double t[20], y[20];

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "parallel/transport.h"
+#include "clock.h"
 
 enum { MOST = 64, FAULTS = 4, ALL = -1, LEFT = -2, FROM_ROOT = 1 << 20 };     /* LEFT, FROM_ROOT: tags */
 
@@ -311,17 +311,14 @@ static bool peer_is_gone(int request)
 
 static int wait_for(int request, double seconds)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    double until = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 + seconds, left = seconds;
+    double until = now() + seconds, left = seconds;
     do {
         if (state[request])
             return state[request];
         if (revoked || peer_is_gone(request))
             return WEFT__LOST;
         progress(left > 0 ? (int)(left * 1000) + 1 : 0);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        left = until - ((double)now.tv_sec + (double)now.tv_nsec * 1e-9);
+        left = until - now();
     } while (left > 0);
     return state[request];
 }

@@ -18,7 +18,10 @@ static const char *argument(const char *name)        /* "": without a value, NUL
     return NULL;
 }
 
-static int number(const char *name, int otherwise) { return argument(name) ? atoi(argument(name)) : otherwise; }
+static int number(const char *name, int otherwise)
+{
+    return argument(name) ? atoi(argument(name)) : otherwise;
+}
 
 static bool fine(int rank, weft_status status)
 {

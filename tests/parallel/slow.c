@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "parallel/transport.h"
+#include "clock.h"
 
 /* box: the time of arrival, then the bytes */
 typedef struct message { int inner; double *box; void *to; size_t n; bool there; } message;
@@ -17,13 +17,6 @@ static const weft__transport *below;
 static message *messages;
 static int room, *spare, spares, here;
 static double rate, latency, link_free;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static double number_in(const char *variable, double otherwise)
 {

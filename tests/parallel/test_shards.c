@@ -94,6 +94,10 @@ Test(shards, longest_sequence_goes_to_the_emptiest_shard)
 
 /* ---- shards against a whole batch ---- */
 enum { N = 11, WIDTH = 5, CLASSES = 4, TOKENS = 66 };
+/* Runs a batch of N sequences shard by shard. */
+#define FOR_PARTS(p, index, part)                                                  \
+    for (weft_part part = (weft_parallel_begin(p, index, N), (weft_part){ 0 }); \
+         weft_parallel_next(p, &part);)
 
 typedef struct { weft *w; weft_module *m; weft_rnn *rnn; weft_linear *head, *rare; weft_parallel *p; } model;
 
@@ -156,8 +160,7 @@ static int64_t gradient(model *x, weft_real *out)
 
 static void shard_after_shard(model *x, const int32_t *index)
 {
-    weft_parallel_begin(x->p, index, N);
-    for (weft_part part; weft_parallel_next(x->p, &part);)
+    FOR_PARTS(x->p, index, part)
         weft_parallel_add(x->p, loss_of(x, part.n, part.index, false));
 }
 
@@ -213,8 +216,7 @@ Test(shards, masks_match_the_whole_batch)
     weft_read(weft_dropout(weft_full(x.w, 1, WEFT_SHAPE(N)), .5, "plain", false), plain, sizeof plain);
     weft_clear(x.w);
     x.w->random.draw = 5;
-    weft_parallel_begin(x.p, index, N);
-    for (weft_part part; weft_parallel_next(x.p, &part);) {
+    FOR_PARTS(x.p, index, part) {
         input(&x, part.n, part.index, &target);
         ones = weft_add(weft_mul(weft_to_reals(target), weft_scalar(x.w, 0)), weft_scalar(x.w, 1));
         weft_tensor *y = weft_to_layout(weft_dropout(ones, .5, "drop", false), WEFT_CONCAT);
@@ -241,8 +243,7 @@ Test(shards, streams_are_independent_between_shards)
         model x = new_model(8);
         weft_stream *s = weft_stream_of(x.w, "coin");
         weft_stream_next(s);
-        weft_parallel_begin(x.p, NULL, N);
-        for (weft_part part; weft_parallel_next(x.p, &part);) {
+        FOR_PARTS(x.p, NULL, part) {
             for (int k = 0; k < 4; k++) {
                 uint64_t draw = weft_stream_next(k < 2 ? s : weft_stream_of(x.w, "made inside"));
                 cr_assert(!round || draw == first[part.shard][k]);
@@ -301,8 +302,7 @@ Test(shards, values_are_summed_without_gradients)
     shard_after_shard(&x, NULL);
     int64_t n = gradient(&x, before);
     WEFT_NO_GRAD(x.w) WEFT_EVAL(x.w) {
-        weft_parallel_begin(x.p, NULL, N);
-        for (weft_part part; weft_parallel_next(x.p, &part);) {
+        FOR_PARTS(x.p, NULL, part) {
             double values[2] = { (double)part.n, 1 };
             weft_parallel_add_values(x.p, values, 2);
             if (part.shard)
@@ -325,8 +325,7 @@ Test(shards, layer_used_by_one_shard_is_updated)
     weft_real was[CLASSES], is[CLASSES];
     for (int shard = -1; shard < 4; shard += 4) {
         weft_read(rare, was, sizeof was);
-        weft_parallel_begin(x.p, NULL, N);
-        for (weft_part part; weft_parallel_next(x.p, &part);)
+        FOR_PARTS(x.p, NULL, part)
             weft_parallel_add(x.p, loss_of(&x, part.n, part.index, part.shard == shard));
         weft_optim_step(o);
         weft_read(rare, is, sizeof is);

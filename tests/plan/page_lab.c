@@ -34,7 +34,7 @@ static bool make(planned *t, const char *text, const int32_t *len, int64_t n)
 
 static bool write_lab(const int32_t *len, int64_t n)
 {
-    static const char *const texts[PLANS] = { "random:count=8", "best_fit:capacity=80,rows=2" };
+    static const char *const texts[PLANS] = { "random:count=4", "best_fit:capacity=80,rows=2" };
     static lab_exact exact[] = { { "padded, packed", 123456, 0 }, { "packed, rows", 123456, 7 } };
     static lab_contamination contamination[] = { { "packed", 12, 98765, 0, 0 },
                                                        { "a <broken> one", 12, 98765, 3, 1 } };

@@ -1,7 +1,6 @@
 /* corrupt.c - a planted bug: one bit of a weight in a checkpoint is flipped. The checksums of weft_load must
  * find it. */
-#include <unistd.h>
-#include "../check.h"
+#include "../io/files.h"
 
 static weft_module *model(weft *w)
 {
@@ -30,9 +29,7 @@ static int turn_over(const char *path, weft_real value)
 
 Test(planted, corrupt)
 {
-    char        path[512];
-    const char *folder = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%s/planted_corrupt_%ld.h5", folder ? folder : ".", (long)getpid());
+    const char  *path = in_folder("corrupt.h5");
     weft        *w = open_on(WEFT_REF);
     weft_module *m = model(w);
     cr_assert(weft_save(path, m, NULL, NULL, 0) == WEFT_OK, "%s", weft_file_message());
@@ -40,7 +37,7 @@ Test(planted, corrupt)
     cr_assert(turn_over(path, numbers(weft_find_parameter(m, "l.weight"))[4]) > 0,
               "the weight is not in the file");
     weft_status s = weft_load(path, m, NULL, NULL, 0);
-    remove(path);
+    end_folder();
     CLEAN(w);
     cr_assert(s == WEFT_OK, "load: %s: %s", weft_status_name(s), weft_file_message());
 }

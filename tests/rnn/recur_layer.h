@@ -117,14 +117,9 @@ UNUSED static real *rounded(const double *from, int64_t n)
 }
 UNUSED static weft__recurrence record(const layer *l)
 {
-    weft__recurrence r = { .cell = l->cell,
-                           .reverse = l->reverse,
-                           .sequences = l->n,
-                           .tokens = l->tokens,
-                           .steps = l->steps,
-                           .to = l->steps,
-                           .hidden = l->H,
-                           .width = l->W,
+    weft__recurrence r = { .cell = l->cell, .reverse = l->reverse, .sequences = l->n,
+                           .tokens = l->tokens, .steps = l->steps, .to = l->steps,
+                           .hidden = l->H, .width = l->W,
                            .live = { l->live, seen_by_kernels(l->live, l->steps) },
                            .start = { l->start, seen_by_kernels(l->start, l->steps + 1) } };
     bool two = has_c(l->cell);

@@ -2,7 +2,7 @@
 #ifndef WEFT_RNN_KINDS_H
 #define WEFT_RNN_KINDS_H
 #include "core/inside.h"
-#include "tests/check.h"
+#include "tests/io/files.h"
 
 enum { TANH, RELU, GRU, MGU, LSTM, CIFG, PROJECTED, CIFG_PROJECTED, CELLS };
 static const char *const cell_name[CELLS] = { "tanh", "relu", "gru",       "mgu",
@@ -20,7 +20,10 @@ UNUSED static weft_rnn *rnn_of(weft_module *m, const char *name, const kind *k)
     o.proj = k->cell >= PROJECTED ? (o.hidden + 1) / 2 : 0;
     return new_of[k->cell](m, name, &o);
 }
-UNUSED static weft_rnn *layer_of_kind(weft *w, const kind *k) { return rnn_of(weft_module_new(w, "m"), "r", k); }
+UNUSED static weft_rnn *layer_of_kind(weft *w, const kind *k)
+{
+    return rnn_of(weft_module_new(w, "m"), "r", k);
+}
 UNUSED static bool    has_c(const kind *k)    { return k->cell >= LSTM; }
 UNUSED static int64_t width_of(const kind *k)
 {
@@ -58,6 +61,24 @@ UNUSED static weft_state random_state(weft *w, const kind *k, int64_t n)
         return WEFT_ZERO_STATE;
     weft_tensor *h = random_tensor(w, 5, WEFT_SHAPE(stacked(k), n, width_of(k)));
     return (weft_state){ h, has_c(k) ? random_tensor(w, 6, WEFT_SHAPE(stacked(k), n, k->o.hidden)) : NULL };
+}
+
+/* Returns layer i of a series of kinds, with up to twelve random lengths. */
+UNUSED static weft_rnn *layer_by_number(weft *w, int i, kind *k, weft_lengths *l)
+{
+    static const int64_t sizes[][2] = { { 3, 5 }, { 4, 17 }, { 6, 33 } };
+    static int32_t len[12];
+    dice_seed((uint64_t)i);
+    *l = (weft_lengths){ .n = 1 + (int64_t)dice(COUNT(len)), .len = len };
+    dice_lengths(len, l->n, 20);
+    *k = (kind){ i % CELLS,
+                 { .input = sizes[i % 3][0],
+                   .hidden = sizes[i % 3][1],
+                   .layers = 1 + i / 3 % 2,
+                   .bidirectional = i / 2 % 2,
+                   .no_bias = i % 7 == 0 },
+                 i / 5 % 2 };
+    return layer_of_kind(w, k);
 }
 
 UNUSED static weft_tensor *packed(weft_tensor *x) { return weft_to_layout(x, WEFT_PACKED); }

@@ -3,19 +3,8 @@
 
 /* ---- errors ---- */
 typedef enum {
-    GOOD,
-    NO_SCORES,
-    FLAT,
-    MORE_ROWS,
-    OTHER_CLASSES,
-    INTS,
-    NOT_A_NUMBER,
-    ALL_FORBIDDEN,
-    STATE_GROWS,
-    STATE_GOES,
-    STATE_COMES,
-    CLEARS,
-    FAILS_ITSELF
+    GOOD, NO_SCORES, FLAT, MORE_ROWS, OTHER_CLASSES, INTS, NOT_A_NUMBER, ALL_FORBIDDEN,
+    STATE_GROWS, STATE_GOES, STATE_COMES, CLEARS, FAILS_ITSELF
 } fault;
 typedef struct { fault kind; int at, step; } faulty;
 

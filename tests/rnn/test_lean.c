@@ -6,35 +6,13 @@
 
 static bag kept, lean;
 
-static int32_t len[12];
-static kind kind_of(int i)
-{
-    static const int64_t sizes[][2] = { { 3, 5 }, { 4, 17 }, { 6, 33 } };
-    const int64_t *size = sizes[i % COUNT(sizes)];
-    return (kind){ i % CELLS,
-                   { .input = size[0],
-                     .hidden = size[1],
-                     .layers = 1 + i / 3 % 2,
-                     .bidirectional = i / 2 % 2,
-                     .no_bias = i % 7 == 0 },
-                   i / 5 % 2 };
-}
-static weft_rnn *layer_of(weft *w, int i, kind *k, weft_lengths *l)
-{
-    dice_seed((uint64_t)i);
-    *l = (weft_lengths){ .n = 1 + (int64_t)dice(COUNT(len)), .len = len };
-    dice_lengths(len, l->n, 20);
-    *k = kind_of(i);
-    return layer_of_kind(w, k);
-}
-
 /* Compares a layer that keeps its gates with the same layer in segments of this number of rows; 0: the
  * library decides. Returns the name of its cell. */
-static const char *both_ways(weft *w, int i, int64_t rows)
+static const char *run_both(weft *w, int i, int64_t rows)
 {
     kind k;
     weft_lengths l;
-    weft_rnn *r = layer_of(w, i, &k, &l);
+    weft_rnn *r = layer_by_number(w, i, &k, &l);
     weft_tensor *(*laid)(weft_tensor *) = i % 3 == 1 ? in_rows : NULL;
     w->lean = false;
     all_of(w, &k, r, &l, laid, &kept);
@@ -49,7 +27,7 @@ static const char *both_ways(weft *w, int i, int64_t rows)
 TABLE_TEST(lean, one_segment_changes_no_bit)
 {
     for (int i = 0; i < rounds(40, 400); i++) {
-        const char *cell = both_ways(w, i, 0);
+        const char *cell = run_both(w, i, 0);
         same_bits(cell, lean.v, kept.v, kept.n);
     }
 }
@@ -67,7 +45,7 @@ static void same_by_segments(weft *w, const char *name, const weft_real *got, co
 TABLE_TEST(lean, segments_change_only_the_order_of_sums_over_tokens)
 {
     for (int i = 0; i < rounds(60, 600); i++) {
-        const char *cell = both_ways(w, i, 1 + i * 7 % 40);
+        const char *cell = run_both(w, i, 1 + i * 7 % 40);
         same_by_segments(w, cell, lean.v, kept.v, kept.weights);
         close_to(cell, lean.v + kept.weights, kept.v + kept.weights, kept.n - kept.weights, TOL(1e-12, 2e-5));
     }
@@ -102,7 +80,7 @@ Test(lean, threads_change_no_bit)
         kind k;
         weft_lengths l;
         segment_rows_planned = 30;
-        weft_rnn *a = layer_of(one, i, &k, &l), *b = layer_of(two, i, &k, &l);
+        weft_rnn *a = layer_by_number(one, i, &k, &l), *b = layer_by_number(two, i, &k, &l);
         all_of(one, &k, a, &l, NULL, &kept);
         all_of(two, &k, b, &l, NULL, &lean);
         same_bits(cell_name[k.cell], lean.v, kept.v, kept.n);
@@ -117,7 +95,7 @@ TABLE_TEST(lean, unrecorded_layers_are_lean_and_match)
     for (int i = 0; i < rounds(20, 100); i++) {
         kind k;
         weft_lengths l;
-        weft_rnn *r = layer_of(w, i, &k, &l);
+        weft_rnn *r = layer_by_number(w, i, &k, &l);
         weft_rnn_out a = weft_rnn_run(r, random_ragged(w, 4, k.o.input, &l), WEFT_ZERO_STATE);
         weft_set_grad_enabled(w, false);
         segment_rows_planned = i % 2 ? 1 + i % 9 : 0;
@@ -179,15 +157,10 @@ static model model_new(weft *w, const char *name, bool is_lean)
 {
     static const int32_t lengths[] = { 200, 150, 100, 50, 99, 1 };
     weft_module *m = weft_module_new(w, name);
-    return (model){
-        m,
-        weft_lstm_new(
-            m, "r",
-            &(weft_rnn_opts){
-                .input = 4, .hidden = 16, .proj = 8, .bidirectional = true, .layers = 2, .lean = is_lean }),
-        { .n = 6, .len = lengths },
-        true
+    const weft_rnn_opts o = {
+        .input = 4, .hidden = 16, .proj = 8, .bidirectional = true, .layers = 2, .lean = is_lean
     };
+    return (model){ m, weft_lstm_new(m, "r", &o), { .n = 6, .len = lengths }, true };
 }
 static int64_t most_of(weft *w, model *m)
 {

@@ -227,9 +227,8 @@ TABLE_TEST(own_cell, noise_keeps_units_only_in_training)
     weft_clear(w);
 }
 
-Test(own_cell, files_store_the_cell_by_name, .fini = end_folder)
+CPU_TEST(own_cell, files_store_the_cell_by_name, .fini = end_folder)
 {
-    weft *w = open_on(WEFT_CPU);
     const weft_rnn_opts o = { .input = IN, .hidden = H };
     weft_cell other = peephole_lstm_cell;
     other.name = "another";
@@ -247,7 +246,6 @@ Test(own_cell, files_store_the_cell_by_name, .fini = end_folder)
     cr_assert(weft_load(path, c, NULL, NULL, 0) == WEFT_EFORMAT &&
                   strstr(weft_file_message(), "peephole_lstm"),
               "%s", weft_file_message());
-    CLEAN(w);
 }
 
 static void train_once(weft *w, void *user)
@@ -425,8 +423,7 @@ CPU_TEST(own_cell, errors_of_a_step_are_reported)
         cr_assert(r && !weft_rnn_module(r));
         FAILS(w, WEFT_EARG, bad[i].why);
     }
-    weft_rnn_of_cell(m, "r", NULL, &o);
-    FAILS(w, WEFT_EARG, "expected a cell with a step");
+    FAILS_AT(w, weft_rnn_of_cell(m, "r", NULL, &o), WEFT_EARG, "expected a cell with a step");
     run_of(w, weft_module_new(w, "a"), gives_nothing, WEFT_EARG,
            "a.r: the step of the cell \"mine\": h is NULL");
     run_of(w, weft_module_new(w, "b"), gives_too_much, WEFT_ESHAPE,

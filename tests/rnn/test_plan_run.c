@@ -17,12 +17,8 @@ static int32_t ints[MOST];
 
 static weft_dataset data_of(int64_t columns)
 {
-    return (weft_dataset){ .n = N,
-                           .columns = columns,
-                           .len = len,
-                           .offset = offset,
-                           .rows = columns ? rows : NULL,
-                           .ints = columns ? NULL : ints };
+    return (weft_dataset){ .n = N, .columns = columns, .len = len, .offset = offset,
+                           .rows = columns ? rows : NULL, .ints = columns ? NULL : ints };
 }
 
 static void draw_data(uint64_t seed)
@@ -128,12 +124,9 @@ TABLE_TEST(plan_run, outputs_match_whole_sequences)
 /* ---- gradients ---- */
 static int64_t gradient_of(weft *w, weft_module *m, weft_real *to)
 {
-    int64_t n = 0;
-    for (int i = 0; i < weft_parameter_count(m); i++) {
-        weft_tensor *g = weft_grad(weft_parameter_at(m, i, NULL));
-        weft_read(g, to + n, (size_t)weft_numel(g) * sizeof *to);
-        n += weft_numel(g);
-    }
+    weft_tensor *g = weft_flat_gradient(m);
+    int64_t n = weft_numel(g);
+    weft_read(g, to, (size_t)n * sizeof *to);
     weft_zero_grad(m), weft_clear(w);
     return n;
 }
@@ -309,8 +302,7 @@ CPU_TEST(plan_run, invalid_arguments_are_refused)
     weft_rnn *r = weft_lstm_new(m, "r", &o), *both = weft_lstm_new(m, "both", &two);
     OK(w);
     const weft_plan unsound = { .batches = 3 };
-    weft_carried_new(m, "unsound", both, &unsound);
-    FAILS(w, WEFT_EARG, "carried_new: ");
+    FAILS_AT(w, weft_carried_new(m, "unsound", both, &unsound), WEFT_EARG, "carried_new: ");
     weft_recover(w);
     weft_carried_new(m, "of_both", both, &p);
     FAILS(w, WEFT_EARG, "carried_new: the plan carries states, but the layer has two directions");
@@ -327,12 +319,10 @@ CPU_TEST(plan_run, invalid_arguments_are_refused)
     s = weft_plan_step_of(w, &p, 0);
     weft_rnn_run_plan(r, weft_plan_tokens(&s, &d, 0, 0), &s, of_order);
     FAILS(w, WEFT_EARG, "expected at most 0");
-    weft_plan_step_of(w, &p, p.batches);
-    FAILS(w, WEFT_EARG, "plan_step_of: batch");
+    FAILS_AT(w, weft_plan_step_of(w, &p, p.batches), WEFT_EARG, "plan_step_of: batch");
     s = weft_plan_step_of(w, &q, 1);
     d.n = 2;
     weft_plan_tokens(&s, &d, 0, 0);
     FAILS(w, WEFT_EARG, "segment 0 of the batch is of sequence 3; expected one of the 2");
-    weft_plan_tokens(&s, NULL, 0, 0);
-    FAILS(w, WEFT_EARG, "the data set is NULL");
+    FAILS_AT(w, weft_plan_tokens(&s, NULL, 0, 0), WEFT_EARG, "the data set is NULL");
 }

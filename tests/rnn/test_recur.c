@@ -29,13 +29,8 @@ LOOPS_TEST(recur, wide_layers_match_the_plain_loops)
                                         WEFT__rnn_tanh, WEFT__rnn_relu, WEFT__lstm };
     for (int i = 0; i < 6; i += CHECK_SANITIZED && getenv("WEFT_SMALL") ? 3 : 1)
         with_layer(w,
-                   (layer){ .cell = cells[i],
-                            .reverse = i == 1,
-                            .bias = true,
-                            .states = true,
-                            .cell_dy = true,
-                            .H = i == 5 ? 514 : 290,
-                            .n = 9,
+                   (layer){ .cell = cells[i], .reverse = i == 1, .bias = true, .states = true,
+                            .cell_dy = true, .H = i == 5 ? 514 : 290, .n = 9,
                             .len = { 3, 2, 2, 1, 1, 1, 1, 1, 1 } },
                    (uint64_t)i, like_plain_loops);
 }

@@ -54,17 +54,11 @@ static weft_tensor *loss(const net *s, const kind *k, weft_tensor *x, weft_rnn_o
 }
 static void gather_all(weft *w, const net *s, const kind *k, bag *b)
 {
-    weft_tensor *by[INPUTS], *g[INPUTS];
     weft_rnn_out o;
-    int n = 0;
-    for (; n < weft_parameter_count(s->m); n++)
-        by[n] = weft_parameter_at(s->m, n, NULL);
-    weft_tensor *l = loss(s, k, embedded(w, s), &o);
+    weft_zero_grad(s->m);
+    weft_backward(loss(s, k, embedded(w, s), &o));
     b->n = 0;
-    put(b, o.y), put(b, o.last.h);
-    weft_gradients(l, by, n, g);
-    for (int i = 0; i < n; i++)
-        put(b, g[i]);
+    put(b, o.y), put(b, o.last.h), put(b, weft_flat_gradient(s->m));
     OK(w);
     weft_clear(w);
 }

@@ -4,7 +4,6 @@
 #include "autograd/tape.h"
 #include "autograd/op.h"
 #include "rnn/rnn.h"
-#include "tests/io/files.h"
 #include "tests/rnn/rnn_kinds.h"
 
 enum { T = 4, MOST = 9, LETTERS = 7 }; /* tokens of a sequence; sequences; rows of a table */

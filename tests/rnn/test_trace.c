@@ -7,30 +7,13 @@ static bag plain, traced;
 
 static weft_tensor *(*const layouts[])(weft_tensor *) = { NULL, packed, in_rows };
 
-static int32_t len[12];
-static weft_lengths any_lengths(void)
-{
-    weft_lengths l = { .n = 1 + (int64_t)dice(COUNT(len)), .len = len };
-    dice_lengths(len, l.n, 20);
-    return l;
-}
-static weft_rnn *any_layer(weft *w, int i, kind *k)
-{
-    *k =
-        (kind){ i % CELLS,
-                { .input = 3, .hidden = i % 3 ? 5 : 33, .layers = 1 + i / 3 % 2, .bidirectional = i / 2 % 2 },
-                i / 5 % 2 };
-    return layer_of_kind(w, k);
-}
-
 /* ---- a traced layer is the same layer ---- */
 TABLE_TEST(trace, changes_no_bit)
 {
     for (int i = 0; i < rounds(24, 200); i++) {
         kind k;
-        dice_seed((uint64_t)i);
-        weft_lengths l = any_lengths();
-        weft_rnn *r = any_layer(w, i, &k);
+        weft_lengths l;
+        weft_rnn *r = layer_by_number(w, i, &k, &l);
         all_of(w, &k, r, &l, layouts[i % COUNT(layouts)], &plain);
         cr_assert(!weft_rnn_set_traced(r, true));
         all_of(w, &k, r, &l, layouts[i % COUNT(layouts)], &traced);
@@ -74,9 +57,8 @@ TABLE_TEST(trace, has_the_same_bits_in_every_layout)
 {
     for (int i = 0; i < rounds(16, 100); i++) {
         kind k;
-        dice_seed((uint64_t)i);
-        weft_lengths l = any_lengths();
-        weft_rnn *r = any_layer(w, i, &k);
+        weft_lengths l;
+        weft_rnn *r = layer_by_number(w, i, &k, &l);
         weft_rnn_set_traced(r, true);
         for (int j = 0; j < COUNT(layouts); j++) {
             weft_tensor *x = random_ragged(w, 4, k.o.input, &l);
@@ -111,10 +93,9 @@ TABLE_TEST(trace, gate_gradients_sum_to_the_weight_gradients)
 {
     for (int i = 0; i < 2 * CELLS; i++) {
         kind k;
-        dice_seed((uint64_t)i);
-        weft_lengths l = any_lengths();
-        weft_rnn *r = any_layer(w, i, &k);
-        if (k.o.layers > 1 || k.o.bidirectional)
+        weft_lengths l;
+        weft_rnn *r = layer_by_number(w, i, &k, &l);
+        if (k.o.layers > 1 || k.o.bidirectional || k.o.no_bias)
             continue;
         weft_rnn_set_traced(r, true);
         weft_tensor *x = random_ragged(w, 4, k.o.input, &l);
@@ -271,14 +252,11 @@ CPU_TEST(trace, invalid_requests_are_refused)
     weft_rnn_set_composed(r, false);
     weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)), WEFT_ZERO_STATE);
     OK(w);
-    weft_rnn_trace(r, 1, false);
-    FAILS(w, WEFT_EARG, "layer 1; expected one of 1 layers and 1 direction");
+    FAILS_AT(w, weft_rnn_trace(r, 1, false), WEFT_EARG, "layer 1; expected one of 1 layers and 1 direction");
     weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)), WEFT_ZERO_STATE);
-    weft_rnn_trace(r, 0, true);
-    FAILS(w, WEFT_EARG, "layer 0, reverse; expected");
+    FAILS_AT(w, weft_rnn_trace(r, 0, true), WEFT_EARG, "layer 0, reverse; expected");
     weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)), WEFT_ZERO_STATE);
     weft_clear(w);
-    weft_rnn_trace(r, 0, false);
-    FAILS(w, WEFT_EARG, "the step of the last run has ended");
+    FAILS_AT(w, weft_rnn_trace(r, 0, false), WEFT_EARG, "the step of the last run has ended");
     cr_assert(!weft_rnn_set_traced(NULL, true) && !weft_rnn_trace(NULL, 0, false).gates);
 }

@@ -27,6 +27,7 @@ exits() {                                # STATUS PATTERN COMMAND...: ends with 
 }
 is() { [ "$1" = "$2" ] || { echo "is $1"; echo "expected $2"; return 1; }; }
 has() { case $1 in *"$2"*) ;; *) echo "$1 lacks $2"; return 1 ;; esac; }
+near() { awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { exit !(a - b <= t && b - a <= t) }' || { echo "$1 is not $2 +- $3"; return 1; }; }
 makes() { "${@:3}" && cmp "$1" "$2"; }  # FILE EXPECTED COMMAND...: FILE has the bytes of EXPECTED after it
 timed() {                               # COMMAND...: sets took, its seconds
     local start=$EPOCHREALTIME rc=0

@@ -37,7 +37,7 @@ for c in net lstm gru attention; do
     done
 done
 check "a layout that a case has not" exits 1 'has no layout' "$bench" --tiny --case gemm --layout rows
-check "a layout that nobody has" exits 2 '^usage' "$bench" --tiny --layout round
+check "an unknown layout" exits 2 '^usage' "$bench" --tiny --layout round
 check "no such case" exits 1 '--case: found "nett"' "$bench" --tiny --case nett
 check "no such precision" exits 2 '^usage' "$bench" --precision fp8
 check "rows of OpenBLAS have its name" eval 'WEFT_GEMM=openblas tiny --case gemm >blas && [ "$(field who blas | sort -u | sed "s/.*-//")" = openblas ]'

@@ -6,7 +6,6 @@ set -u
 lengths() { "$weft" corpora "$1" | xargs; }
 rows() { "$weft" plan --corpus "$1" "$2" | awk 'NR == 2 { print $3 }'; }
 counted() { "$weft" corpora "$1" | awk '{ n++; s += $1; q += $1 * $1 } END { m = s / n; printf "%d %d %.4f %.4f", n, s, m, sqrt(q / n - m * m) }'; }
-near() { awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { exit !(a - b <= t && b - a <= t) }' || { echo "$1 is not $2 +- $3"; return 1; }; }
 
 # ---- generated corpora
 check "all alike" is "$(lengths equal:7,n=4)" "7 7 7 7"

@@ -56,7 +56,7 @@ for ((k = 0; k < kills + 1; k++)); do
     check "and the same errors" is "$(errors out)" "$(errors first)"
 done
 check "a run that saves once more" "${run[@]}" --out killed.h5
-check "nothing is left beside the files" eval '! ls -A | grep -q tmp'
+check "no temporary file remains" eval '! ls -A | grep -q tmp'
 
 # ---- error messages; test_g2p.sh tests those of all options
 check "an argument" exits 2 'found "nonsense"; expected options only' "$forecast" nonsense
@@ -72,6 +72,6 @@ check "a place that cannot be written" exits 1 '/nowhere/x.h5: cannot be written
 cp whole.h5 again.h5
 check "another model" exits 2 'model: found tft; expected transformer_lstm, as whole.h5 was begun' "${run[@]}" --out whole.h5 --resume --model tft
 check "another setting" exits 2 'hidden: found 9; expected 8, as whole.h5 was begun' "${run[@]}" --out whole.h5 --resume --hidden 9
-check "none of which has changed the file" cmp whole.h5 again.h5
+check "none of these changed the file" cmp whole.h5 again.h5
 
 finish forecast

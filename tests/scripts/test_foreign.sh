@@ -56,10 +56,10 @@ check "not from a folder that argv[0] names" stays_out as_if "$dir/elsewhere/sub
 check "nor from one that it names by halves" stays_out as_if sub/x a/sub/opens "$dir/elsewhere"
 check "not by the loader's search" stays_out env LD_LIBRARY_PATH="$dir/elsewhere" a/sub/opens
 check "not by a relative path" stays_out env WEFT_BACKEND_PATH=elsewhere a/sub/opens
-check "which is an error" exits 0 'WEFT_BACKEND_PATH=elsewhere: expected an absolute path' env WEFT_BACKEND_PATH=elsewhere a/sub/opens . cuda
+check "a relative path is an error" exits 0 'WEFT_BACKEND_PATH=elsewhere: expected an absolute path' env WEFT_BACKEND_PATH=elsewhere a/sub/opens . cuda
 check "no relative product either" stays_out env WEFT_GEMM=elsewhere/$plugin a/sub/opens
 check "nor one by its name alone" stays_out env WEFT_GEMM=$plugin LD_LIBRARY_PATH="$dir/elsewhere" a/sub/opens
-check "which is an error, too" exits 0 "WEFT_GEMM=$plugin: expected own, openblas or an absolute path" env WEFT_GEMM=$plugin a/sub/opens
+check "a bare name is also an error" exits 0 "WEFT_GEMM=$plugin: expected own, openblas or an absolute path" env WEFT_GEMM=$plugin a/sub/opens
 check "the log lists the folders" exits 0 "there is no $plugin in $dir/a/sub and $dir/a/sub/weft; WEFT_BACKEND_PATH" env WEFT_LOG=1 a/sub/opens
 check "and so does the error with WEFT_CUDA" exits 0 "there is no $plugin in $dir/a/sub and" a/sub/opens . cuda
 check "without a log no message" exits 0 '^as [0-9]* on [a-z0-9-]*: $' a/sub/opens
@@ -69,7 +69,7 @@ check "a library that is not a back end" exits 0 "$plugin has no weft_backend_op
 place a/sub/$plugin
 check "from its own folder" runs a/sub/opens
 ln -s a/sub/opens link
-check "which is that of the file, not of a link to it" runs ./link
+check "the folder is that of the file, not of a link to it" runs ./link
 rm a/sub/$plugin
 place a/sub/weft/$plugin
 check "and from weft below" runs a/sub/opens
@@ -95,7 +95,7 @@ if [ -z "$flags" ] && [ "$(id -u)" = 0 ] && chmod -R a+rX "$others" && chmod 475
     check "setuid: argv[0] is ignored" stays_out nobody bash -c "exec -a $others/evil/x $others/opens"
     check "setuid: WEFT_THREADS and WEFT_LOG are ignored" exits 0 '^as 0 on [a-z0-9-]*: $' nobody env WEFT_THREADS=nonsense WEFT_LOG=2 "$others/opens"
     chmod 755 "$others/opens"
-    check "without it they count" runs nobody env WEFT_BACKEND_PATH="$others/evil" "$others/opens"
+    check "without setuid they are used" runs nobody env WEFT_BACKEND_PATH="$others/evil" "$others/opens"
 else
     echo "skipped: setuid programs, which take root and a file system that knows them"
 fi

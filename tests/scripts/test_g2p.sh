@@ -39,20 +39,20 @@ for signal in INT TERM; do
 done
 for ((k = 0; k < kills; k++)); do check "killed and resumed to the same bytes" killed_and_resumed KILL whole.h5 "${run[@]}"; done
 check "a run that saves once more" "${run[@]}" --out killed.h5 --resume
-check "nothing is left beside the files" eval '! ls -A | grep -q tmp'
+check "no temporary file remains" eval '! ls -A | grep -q tmp'
 
-# ---- complaints
+# ---- error messages
 check "no arguments" exits 2 'expected --data DICT' "$g2p"
 check "an unknown option" exits 2 'unrecognized option' "$g2p" --nonsense
 check "no number" exits 2 'hidden: found "1.5"; expected a whole number' "$g2p" --data dict --hidden 1.5
 check "out of range" exits 2 'dropout: found "2"; expected a number from 0' "$g2p" --data dict --dropout 2
-check "a device that is none" exits 2 'device: found "abacus"; expected cpu, cuda or best' "$g2p" --data dict --device abacus
+check "an unknown device" exits 2 'device: found "abacus"; expected cpu, cuda or best' "$g2p" --data dict --device abacus
 check "two things at once" exits 2 'expected only one of --test, --say' "$g2p" --test whole.h5 --say whole.h5 word
 check "no words" exits 2 'say: found no words' "$g2p" --say whole.h5
 printf "A  AH0\nABLE  EY1 B AH0 L\n" >cmudict
 check "the form of cmudict" exits 1 "a line as in festlex" "$g2p" --data cmudict
 check "an apostrophe" exits 2 'leave other characters out' "$g2p" --say whole.h5 "don't"
-check "a word that is none" exits 2 'found "na1ve"; expected a word' "$g2p" --say whole.h5 na1ve
+check "not a word" exits 2 'found "na1ve"; expected a word' "$g2p" --say whole.h5 na1ve
 check "a word of nothing" exits 2 'found ""; expected a word' "$g2p" --say whole.h5 ''
 check "no folder for pictures" exits 1 '/no/such: No such file' "${run[@]}" --out pictures.h5 --pictures /no/such
 check "and did not train" eval '! [ -e pictures.h5 ]'

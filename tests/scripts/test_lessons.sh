@@ -60,7 +60,7 @@ __attribute__((constructor)) static void waits(int n, char **argument) { while (
 mkdir class/long && { cat class/right/02.c; echo "$long_shown"; } >class/long/02.c
 check "a right one whose program takes 3 s" exits 0 '^lesson 02: right$' lesson run 2 class/long/02.c
 gets failshint 'hint: step leaves h at zero' "} $ends_shown void also(void); void also(void) {"
-check "nothing of them runs on" eval '! readlink /proc/[0-9]*/exe 2>/dev/null | grep "^${TMPDIR:-/tmp}/.*/02/program"'
+check "no process of theirs remains" eval '! readlink /proc/[0-9]*/exe 2>/dev/null | grep "^${TMPDIR:-/tmp}/.*/02/program"'
 check "no file of theirs is left here" eval '[ "$(ls)" = "$(printf "%s\n" 02.svg all.out class err out output)" ]'
 
 # ---- a class of three: one right, one of two, one wrong
@@ -138,7 +138,7 @@ expect i 'it sends signals'
 expect j "it includes a file that is not the lesson's: 02.c"
 expect k "it includes a file that is not the lesson's: solution.c"
 expect l 'it does not compile'
-check "no process of theirs is left" eval '! pgrep -f "sleep 611"'
+check "no process of theirs remains" eval '! pgrep -f "sleep 611"'
 
 # ---- numbers that contradict expected.txt, though the check passes
 { sed 's/^void run/static void right_run/' class/right/02.c; echo 'void run(const rnn *r, int n, const double *x, double *h) { right_run(r, n, x, h); if (r->H == 2 && r->I == 3) h[0] += 0.01; }'; } >numbers.c

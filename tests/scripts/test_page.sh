@@ -107,7 +107,7 @@ check "no times without that" eval 'grep -q "No times were measured for this pag
 check "planners' times with --times" eval '"$weft" plan --times --report page.html lengths order:count=8 && grep -q "<th scope=\"col\">planner ms" page.html'
 check "which come before all figures" eval '[ "$(grep -obF ">planner ms<" page.html | head -n 1 | cut -d: -f1)" -lt "$(grep -obF ">pieces a row<" page.html | head -n 1 | cut -d: -f1)" ]'
 check "the command as a shell reads it" eval '"$weft" plan --report "a page.html" --from=all.jsonl lengths && grep -q "<pre tabindex=\"0\">weft plan --report .a page.html. --from=all.jsonl lengths</pre>" "a page.html"'
-check "a corpus of nothing" eval '"$weft" plan --report empty.html nothing order:count=3 refill:slots=2 && grep -q "No sequence has a token" empty.html'
+check "an empty corpus" eval '"$weft" plan --report empty.html nothing order:count=3 refill:slots=2 && grep -q "No sequence has a token" empty.html'
 check "from the standard input" eval '"$weft" plan --report stdin.html - order:count=3 <lengths && grep -q "standard input, 200 sequences" stdin.html'
 from '{"planner": "<script>alert(1)</script>&\"", "batches": [[0,1,2,3,4,5,6,7]]}' >/dev/null
 check "a name is no markup" eval '"$weft" plan --report named.html --from by_hand eight && ! grep -q "<script" named.html && grep -q "&lt;script&gt;alert(1)&lt;/" named.html'
@@ -124,16 +124,16 @@ check "26 sums of 48" grep -qF '<td>32</td><td>54</td><td>40.7</td><td>26</td><t
 # all measurements of a lab, from formulas
 check "a page with all that is measured" exits 1 "the page is written" "$weft" plan lengths ./page_lab.so:page_planner
 check "a verdict, with its reason" grep -q "<strong>Take 1 random.* the fastest. No plan within 10 % of it changes gradients less" measured.html
-check "it is the golden one" golden page_measured.html measured.html
-check "its words are escaped" grep -q 'a corpus &amp; its &quot;name&quot; &lt;b&gt;é��' measured.html
+check "it equals the golden page" golden page_measured.html measured.html
+check "its text is escaped" grep -q 'a corpus &amp; its &quot;name&quot; &lt;b&gt;é��' measured.html
 check "no section is left out" eval '! grep -qE "for this page|not compared" measured.html'
 
 for f in first.html measured.html empty.html named.html; do
     check "$f needs nothing else" eval '! grep -nE "<script|<link|<img|<iframe|src=|@import|url\([^#]|https?:" $f'
     check "$f: each image has a title and a description" is "$(grep -o '<svg viewBox' $f | wc -l)" "$(grep -oE '<svg viewBox="[^"]*" role="img" aria-labelledby="t[0-9]* d[0-9]*"><title id="t[0-9]*">[^<]+</title><desc id="d[0-9]*">[^<]+</desc>' $f | wc -l)"
-    check "$f: no name twice" is "$(grep -o ' id="[^"]*"' $f | sort | uniq -d)" ""
-    check "$f: what is named is there" eval 'for i in $(grep -oE "(labelledby=\"|href=\"#)[^\"]*" $f | sed "s/.*[\"#]//"); do grep -q "id=\"$i\"" $f || { echo "$i"; exit 1; }; done'
-    check "$f: no number that is none" eval '! sed "s/<[/]*[a-z]*>//g" $f | grep -nE "=\"[^\"]*(nan|inf)[ \"]|[ML-](nan|inf)"'
+    check "$f: no id twice" is "$(grep -o ' id="[^"]*"' $f | sort | uniq -d)" ""
+    check "$f: each referenced id exists" eval 'for i in $(grep -oE "(labelledby=\"|href=\"#)[^\"]*" $f | sed "s/.*[\"#]//"); do grep -q "id=\"$i\"" $f || { echo "$i"; exit 1; }; done'
+    check "$f: no NaN and no infinity" eval '! sed "s/<[/]*[a-z]*>//g" $f | grep -nE "=\"[^\"]*(nan|inf)[ \"]|[ML-](nan|inf)"'
     check "$f: thirteen sections" is "$(grep -o '<section' $f | wc -l)" 13
     if command -v xmllint >/dev/null; then
         check "$f: well-formed" xmllint --noout $f

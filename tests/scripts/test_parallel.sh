@@ -15,7 +15,7 @@ with_mpi() { [ -e "$build/libweft_openmpi.so" ] && command -v mpirun >/dev/null 
 faulty() { local fault=$1; shift; WEFT_PAIRS_FAULT=$fault "$@"; }
 quickly() { WEFT_PARALLEL_TIMEOUT=${patience:-1} "$@"; }
 undisturbed() { [ -e one-8 ] || "$train" 8 12 out=one-8 >/dev/null; }
-nobody_is_left() { ! pgrep -a -f "^$train "; }
+no_process_remains() { ! pgrep -a -f "^$train "; }
 
 # ---- the same bytes
 bytes() {
@@ -80,7 +80,7 @@ examples() {
     if with_mpi "examples on ranks of Open MPI"; then
         check "forecast on 3 ranks of Open MPI, the same bytes, texts and lines" same_all forecast env WEFT_BACKEND_PATH="$build" mpirun -n 3 --oversubscribe --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl vader,self
     fi
-    check "words decoded by beams" eval 'keep_all g2p one && "$g2p" --test one.h5 --beam 3 --said one.txt >/dev/null && by_pairs 3 "$g2p" --test one.h5 --beam 3 --said many.txt >output && cmp one.txt many.txt && [ "$(wc -l <output)" = 1 ]'
+    check "words decoded by beam search" eval 'keep_all g2p one && "$g2p" --test one.h5 --beam 3 --said one.txt >/dev/null && by_pairs 3 "$g2p" --test one.h5 --beam 3 --said many.txt >output && cmp one.txt many.txt && [ "$(wc -l <output)" = 1 ]'
     check "a results file that cannot be written" exits 1 "g2p: /nowhere/x: No such file" by_pairs 2 "$g2p" --test one.h5 --said /nowhere/x
     check "SIGTERM to one rank of forecast saves and ends all" stopped_forecast
     check "it resumes elsewhere" eval 'cp stop.h5 alone.h5; at=$(sed -n "s/^stopped and saved after update \([0-9]*\) .*/\1/p" output); "$examples/forecast" --out alone.h5 --epochs 4000 --resume --quick 2>&1 | head -n 1 | grep -q "continuing after update $at of"'
@@ -184,7 +184,7 @@ linked_on() {
     there_is_nccl || return 0
     check "one GPU" env WEFT_BACKEND_PATH="$emu" WEFT_DEVICE=cuda "$train" 8 3 out=gpu
     check "the others continue and join again" outlives_all
-    check "no process is left" nobody_is_left
+    check "no process remains" no_process_remains
     rm -f /dev/shm/weft_nccl_*
 }
 reports() { local words=$1; shift; exits 1 "$words" "$@"; }
@@ -242,7 +242,7 @@ carried() {
     check "another batch" all_report 3 "ranks 0 and 2 differ in the batch" ranks 3 8 6 other=2
     for at in 15 25 60; do
         check "a rank is lost, and its states: no one goes on in place" exits 1 "rank [02]: .*: lost rank 1, with the carried states of its rows, in update" env WEFT_PAIRS_SHRINK=1 WEFT_PAIRS_FAULT=kill:1:$at "$parts/ranks" 3 "$parts/pairs.so" "$train" 8 33 every=1 out=lost
-        [ ! -e lost ] || check "but from the last file" eval "ranks 2 8 33 out=lost resume && cmp carried-8 lost"
+        [ ! -e lost ] || check "the run continues from the last file" eval "ranks 2 8 33 out=lost resume && cmp carried-8 lost"
         rm -f lost
     done
     check "another shard's plan" all_report 2 "rank 1: parallel_begin_plan: plan 0 is of shard 1" ranks 2 8 6 unsplit=1
@@ -291,7 +291,7 @@ gone() {
     check "a version without an end" eval 'WEFT_PAIRS_FILLS=1 WEFT_LOG=1 ranks 2 8 2 >filled 2>&1 && grep -q "pairs, v*$" filled'
     check "one that is late, the same bytes" makes many one-8 faulty delay:1:9 ranks 3 8 12 out=many
     check "one that judges alone" exits 1 "rank 1 has not answered for 1 s, in update 2; expected an answer" quickly ranks 3 8 6 judges=1
-    check "nobody is left" nobody_is_left
+    check "no process remains" no_process_remains
 }
 
 # MPI_Finalize would wait for it without a limit.
@@ -309,7 +309,7 @@ stopped_last() {
 gone_at_the_end() {
     with_mpi "a rank that stops at the end" || return 0
     check "one that stops when all is done" stopped_last
-    check "no process is left" nobody_is_left
+    check "no process remains" no_process_remains
 }
 
 # ---- lost ranks that the others can continue without, with the same result
@@ -335,7 +335,7 @@ stops_meanwhile() {                     # with a sweep over messages, in some ru
 }
 goes_on() {
     check "one rank" "$train" 8 4 units=8 every=2 out=few
-    check "nobody is gone" outlive 3 delay:1:9
+    check "no rank is lost" outlive 3 delay:1:9
     check "each rank killed at one message after the other" each_moment "$(case ${V:-} in *san) echo 7 ;; *) echo "${WEFT_SOAK:+1}" | grep . || echo 3 ;; esac)"
     check "two of them" two_are_gone "$(case ${V:-} in *san) echo 10 ;; *) echo "${WEFT_SOAK:+600}" | grep . || echo 40 ;; esac)"
     check "one that stops still ends the job" exits 1 "rank [02]: .*: rank 1 has not answered for 1 s, in update" quickly env WEFT_PAIRS_SHRINK=1 WEFT_PAIRS_FAULT=stop:1:20 "$parts/ranks" 3 "$parts/pairs.so" "$train" 8 12
@@ -361,7 +361,7 @@ restarted() {
     undisturbed
     check "ranks that are killed, the same bytes" makes again one-8 exits 0 "continuing from again" "$restart" again bash -c fewer_each_time
     check "three runs" [ "$(cat runs)" = 3 ]
-    check "what never comes to anything" exits 1 "status 1, and nothing has not changed in 2 runs; stopping" "$restart" -n 2 nothing false
+    check "a command that always fails" exits 1 "status 1, and nothing has not changed in 2 runs; stopping" "$restart" -n 2 nothing false
     check "a wrong call" exits 2 "a wrong call; not repeating it" "$restart" nothing sh -c 'exit 2'
     check "no command" exits 2 "usage: restart.sh" "$restart" nothing
     check "a number of tries" exits 2 "-n: found many; expected a whole number" "$restart" -n many nothing true
@@ -394,7 +394,7 @@ refused() {
     check "lone copies by srun" exits 1 "srun has started 4 tasks without --mpi" env SLURM_STEP_NUM_TASKS=4 "$train" 8 6
     check "no plug-in at all" exits 1 "has no weft_transport_open_v1" env WEFT_PARALLEL="$(realpath "$build")/libweft.so" "$train" 8 6
     check "one of another contract" exits 1 "has interface version 1; expected 2" env WEFT_PARALLEL="$PWD/contract1.so" "$train" 8 6
-    check "a timeout that is none" exits 1 "WEFT_PARALLEL_TIMEOUT=soon" env WEFT_PARALLEL_TIMEOUT=soon "$train" 8 6
+    check "an invalid timeout" exits 1 "WEFT_PARALLEL_TIMEOUT=soon" env WEFT_PARALLEL_TIMEOUT=soon "$train" 8 6
     check "the library knows no MPI" eval '! ldd "$build/libweft.so" | grep -qi mpi'
 }
 

@@ -40,6 +40,6 @@ check "not with other weights" exits 1 "state: the state belongs to a model with
 check "not in another model" exits 1 "state: the state belongs to a model of another size" "$examples/streaming" --hidden 25 --restore state
 check "not if a byte has changed" eval 'printf x | dd of=state2 bs=1 seek=100 conv=notrunc 2>/dev/null; exits 1 "some of these bytes have changed" serve --restore state2'
 check "not if some are missing" eval 'head -c 200 state >less; exits 1 "some of these bytes have changed or are missing" serve --restore less'
-check "not what is no state" exits 1 "these bytes are not a state of version 1" serve --restore "$examples/streaming"
+check "not another file" exits 1 "these bytes are not a state of version 1" serve --restore "$examples/streaming"
 check "a million tokens, in constant memory" eval '"$examples/streaming" --hidden 16 --users 500 --batch 64 --tokens '"$([ -n "${V:-}" ] && echo 100000 || echo 1000000)"' >soak && awk "/^memory:/ { exit !(\$7 - \$2 < 3) }" soak'
 finish "streaming"
