@@ -62,7 +62,7 @@ typedef struct weft__inside {
     size_t spare_bytes;
     struct weft__profile *profile;               /* see profile.h; NULL until profiling begins */
     int64_t opened;                              /* time of weft_open if WEFT_LOG is 1 or 2; otherwise 0 */
-    char missing[256];                         /* text of weft__wrong for a NULL tensor; "": the usual text */
+    char missing[256]; /* text of weft__handle_error for a NULL tensor; "": the usual text */
 } weft__inside;
 static inline weft__inside *inside(const weft *w) { return (weft__inside *)(uintptr_t)w; }
 

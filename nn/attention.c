@@ -34,7 +34,7 @@ static bool memory_is_ragged(weft_tensor *memory)
 static bool batches_fit(weft_tensor *q, weft_tensor *memory)
 {
     weft *w = q->w;
-    const char *error = weft__wrong(w, memory);
+    const char *error = weft__handle_error(w, memory);
     char text[2][128];
     if (error)
         weft__fail(w, WEFT_EARG, "attention: the memory %s", error);

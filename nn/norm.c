@@ -37,7 +37,7 @@ weft_norm_layer *weft_layer_norm_new(weft_module *parent, const char *name, cons
 weft_tensor *weft__layer_norm_of_gate(weft_norm_layer *n, weft_tensor *gate, weft_tensor *skip)
 {
     weft *w = n->m->w;
-    bool fits = weft_ok(w) && skip && !weft__wrong(w, skip) && weft__gate_fits(gate, skip);
+    bool fits = weft_ok(w) && skip && !weft__handle_error(w, skip) && weft__gate_fits(gate, skip);
     if (!fits)                                   /* the skip must broadcast, or is wrong */
         return weft_layer_norm_run(n, weft_add(weft__glu(gate), skip));
     const weft_module *before = weft__enter(n->m);

@@ -61,8 +61,8 @@ static weft_status failed(const weft_parallel *p, const char *operation, const c
 /* Waits for all ranks. */
 static weft_status agree_on_call(weft_parallel *p, const char *operation, const char *path)
 {
-    const weft__print states = { "the states that shards carry", weft__print_of_states(p) };
-    weft__states_room(p);  /* without memory the context fails, and weft__agree reports it on all ranks */
+    const weft__fingerprint states = { "the states that shards carry", weft__fingerprint_of_states(p) };
+    weft__states_reserve(p);  /* without memory the context fails, and weft__agree reports it on all ranks */
     return weft__agree(p, operation, &states, 1) ? WEFT_OK : failed(p, operation, path);
 }
 

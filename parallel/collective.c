@@ -110,7 +110,7 @@ static bool none_has_failed(weft_parallel *p)
     return true;
 }
 
-static bool prints_agree(weft_parallel *p, const char *operation, const weft__print *prints, int n)
+static bool prints_agree(weft_parallel *p, const char *operation, const weft__fingerprint *prints, int n)
 {
     const word *a = weft__words_of(p, 0);
     for (int q = 1; q < p->world.ranks; q++) {
@@ -125,7 +125,7 @@ static bool prints_agree(weft_parallel *p, const char *operation, const weft__pr
     return true;
 }
 
-bool weft__agree(weft_parallel *p, const char *operation, const weft__print *prints, int n)
+bool weft__agree(weft_parallel *p, const char *operation, const weft__fingerprint *prints, int n)
 {
     weft *w = p->w;
     p->differs = NULL;

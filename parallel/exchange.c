@@ -88,7 +88,7 @@ static char *take_room(const transfer *x, room *r)
                               x->chunks * r->requests * (int64_t)sizeof *x->request);
 }
 
-bool weft__exchange_room(weft_parallel *p)
+bool weft__exchange_reserve(weft_parallel *p)
 {
     transfer x;
     room r;

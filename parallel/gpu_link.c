@@ -136,7 +136,7 @@ bool weft__find_shared_devices(weft_parallel *p)
             first = shares_with(p, q);
         }
     p->linked.shared = many;
-    if (many && p->world.rank == 0 && !weft__silenced())
+    if (many && p->world.rank == 0 && !weft__log_is_off())
         fprintf(stderr,
                 "weft: ranks %d and %d share one GPU of %s%s; expected one rank for each GPU; WEFT_LOG=0 "
                 "silences this\n",
@@ -229,7 +229,7 @@ bool weft__link_up(weft_parallel *p)
     bool meant = p->linked.shared || strstr(reason, "WEFT_NCCL=off");
     if (ok && p->w->dev.log && p->world.rank == 0)
         fprintf(stderr, "weft: gradients go from GPU to GPU by %s\n", mine.name);
-    else if (!ok && !meant && p->world.rank == 0 && !weft__silenced())
+    else if (!ok && !meant && p->world.rank == 0 && !weft__log_is_off())
         fprintf(stderr,
                 "weft: gradients pass through host memory: %s; WEFT_NCCL=off chooses this, WEFT_LOG=0 "
                 "silences this message\n",

@@ -15,15 +15,15 @@ static weft_parallel none;                       /* returned if none can be made
 static bool all_are_alike(weft_parallel *p)
 {
     const weft *w = p->w;
-    const weft__print prints[] = {
+    const weft__fingerprint prints[] = {
         { "the version of weft", weft__hash(sizeof(real), weft_version()) },
         { "the seed", w->random.seed },
         { "the number of shards", (uint64_t)p->shards },
         { "the device or instruction set (WEFT_ISA=avx2 makes processors alike)",
           weft__hash(0, w->dev.k->name) },
         { "the precision", (uint64_t)w->dev.precision },
-        { "the model", weft__print_of_model(p->module) },
-        { "the lengths of the data", weft__print_of_lengths(p) },
+        { "the model", weft__fingerprint_of_model(p->module) },
+        { "the lengths of the data", weft__fingerprint_of_lengths(p) },
     };
     bool ok;
     weft__begin_call(p);
@@ -115,7 +115,7 @@ static bool made(weft_parallel *p, const weft_parallel_opts *o)
         return false;
     }
     weft__update_place(p);                         /* an earlier weft_parallel may have lost ranks */
-    bool ok = weft__await_room(p) && patience_of(p, o->timeout) && shards_fit(p, o->shards) &&
+    bool ok = weft__await_reserve(p) && patience_of(p, o->timeout) && shards_fit(p, o->shards) &&
               keep_lengths(p, o);
     p->own_shards = ok ? weft__shards_of(p->shards, p->world.rank, p->world.ranks) : (weft__branch){ 0, 0 };
     p->timeout = p->timeout > 0 ? p->timeout : PATIENCE;  /* needed to report the error to the other ranks */

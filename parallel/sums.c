@@ -54,13 +54,13 @@ static parcel parcel_of(const weft_parallel *p)
     return (parcel){ sums, sums + (parameters + 63) / 64 * 8 };
 }
 
-bool weft__sums_room(weft_parallel *p)
+bool weft__sums_reserve(weft_parallel *p)
 {
     if (!p->transport)
         return true;
     int64_t bytes = parcel_of(p).all;
     return weft__reserve(p->w, &p->outbox, bytes) &&
-           weft__reserve(p->w, &p->inbox, bytes * p->world.ranks) && weft__exchange_room(p);
+           weft__reserve(p->w, &p->inbox, bytes * p->world.ranks) && weft__exchange_reserve(p);
 }
 
 bool weft__share_sums(weft_parallel *p)

@@ -216,16 +216,16 @@ static bool look(weft_parallel *p, bool values)
 {
     weft *w = p->w;
     int64_t n = 0;
-    uint64_t *mine = values ? weft__prints_of_values(p, &n) : NULL, all = 0;
+    uint64_t *mine = values ? weft__fingerprints_of_values(p, &n) : NULL, all = 0;
     for (int64_t i = 0; mine && i < n; i++)
-        all = weft__mixed(all, mine[i]);
-    const weft__print prints[] = {
-        { "the batch", weft__print_of_batch(p) },
-        { "the position of a random stream", weft__print_of_streams(w) },
+        all = weft__hash_mix(all, mine[i]);
+    const weft__fingerprint prints[] = {
+        { "the batch", weft__fingerprint_of_batch(p) },
+        { "the position of a random stream", weft__fingerprint_of_streams(w) },
         { "how many numbers there are to train", (uint64_t)p->n },
         { "whether gradients are enabled", p->batch.learns },
         { "whether dropout is on", w->training },
-        { "the options of an optimiser", p->updates ? 0 : weft__print_of_optimisers(p->module) },
+        { "the options of an optimiser", p->updates ? 0 : weft__fingerprint_of_optimisers(p->module) },
         { its_values, all },
     };
     bool ok = weft__agree(p, an_update, prints, sizeof prints / sizeof *prints);
@@ -244,7 +244,7 @@ static void add_up(weft_parallel *p)
     w->random.counted = p->shards > 1 || p->batch.learns;
     w->running = an_update;
     weft__fold_losses(p);
-    weft__sums_room(p);  /* without memory the context fails, and weft__agree reports it on all ranks */
+    weft__sums_reserve(p);  /* without memory the context fails, and weft__agree reports it on all ranks */
     if (p->transfer.broken && !weft__await(p, "gradients of the batch", NULL, 0))
         return;
     if (!look(p, p->transport && p->updates % LOOK == 0))

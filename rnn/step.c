@@ -151,7 +151,7 @@ static void step_run(weft_call *c)
             weft__mark_filled(fills);
     }
     memcpy(Y(c, 0), x, (size_t)n * sizeof *x);
-    weft__back_to(w, WEFT__ARENA_DATA, before);
+    weft__rewind_to(w, WEFT__ARENA_DATA, before);
 }
 
 /* ---- the records of a cell ---- */

@@ -104,7 +104,7 @@ static const weft_op op_sum = {
 
 weft_tensor *weft__sum_to(weft_tensor *x, const weft__form *f)
 {
-    return !x || weft__same(&x->f, f) ? x : APPLY_WITH(&op_sum, *f, x);
+    return !x || weft__forms_equal(&x->f, f) ? x : APPLY_WITH(&op_sum, *f, x);
 }
 
 void weft__run_spread(weft_call *c, const weft__grid *g, int64_t first)
@@ -133,7 +133,7 @@ static const weft_op op_spread = { .name = "broadcast",
 
 weft_tensor *weft__spread_to(weft_tensor *x, const weft__form *f)
 {
-    return !x || weft__same(&x->f, f) ? x : APPLY_WITH(&op_spread, *f, x);
+    return !x || weft__forms_equal(&x->f, f) ? x : APPLY_WITH(&op_spread, *f, x);
 }
 
 int64_t weft__extents(const weft__form *f, int from, int to)

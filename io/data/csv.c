@@ -258,7 +258,7 @@ static bool read_record(csv *c, int width)
     weft__table *t = c->t;
     if (c->n != width)
         return fail(c, "%d fields; expected %d, as in the header", c->n, width);
-    if (!weft__table_room(t))
+    if (!weft__table_reserve(t))
         return no_memory(c);
     for (int64_t i = 0; i < t->columns; i++)
         if (!read_number(c, i, &t->column[i][t->rows]))

@@ -80,7 +80,7 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
     weft *w = m->m->w;
     char text[128];
     int64_t sequence = 0;
-    const char *error = weft__wrong(w, x);
+    const char *error = weft__handle_error(w, x);
     if (error)
         weft__fail(w, WEFT_EARG, "%s: the %s %s", m->name, side, error);
     else if (x->f.type != WEFT_REAL || x->f.rank != (x->f.batch ? 2 : 3) ||
@@ -104,7 +104,7 @@ static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
 {
     weft *w = m->m->w;
     char text[128];
-    const char *error = x ? weft__wrong(w, x) : NULL;
+    const char *error = x ? weft__handle_error(w, x) : NULL;
     /* The feature is then computed from the lengths. */
     bool may_lack = m->fixed == 0 || (m->right_aligned && m->fixed == 1);
     if (error)

@@ -175,7 +175,7 @@ static bool is_good(rolling *r, const weft_tensor *y, int64_t begin, int64_t nee
 {
     weft *w = r->w;
     char text[128];
-    const char *error = w->status ? NULL : weft__wrong(w, y);
+    const char *error = w->status ? NULL : weft__handle_error(w, y);
     if (error)
         weft__fail(w, WEFT_EARG, "rolling_forecast: row %lld: the model's tensor %s", (long long)begin,
                    error);

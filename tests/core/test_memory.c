@@ -66,7 +66,7 @@ static uint32_t state_of(weft *w, const model *m)
 {
     weft__saved all[32];
     uint32_t crc = crc_of(0, w, m->m->values, (size_t)m->m->n * sizeof(weft_real));
-    for (int i = 0, n = weft__optim_saved(m->optim, all, 32); i < n; i++) {
+    for (int i = 0, n = weft__optim_entries(m->optim, all, 32); i < n; i++) {
         size_t bytes = (size_t)all[i].n * (all[i].type == WEFT_REAL ? sizeof(weft_real) :
                                            all[i].type == WEFT_I32  ? 4 :
                                                                       8);

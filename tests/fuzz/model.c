@@ -33,11 +33,11 @@ uint32_t model_state(const model *k)
 {
     uint32_t crc = 0;
     weft__saved all[32];
-    for (const weft__parameter *p = NULL; (p = weft__stored_after(k->m, p)); ) {
+    for (const weft__parameter *p = NULL; (p = weft__next_stored(k->m, p)); ) {
         const weft_tensor *x = &weft__numbers_of(p)->value;
         crc = weft__crc32c(crc, x->data, (size_t)weft__bytes(&x->f));
     }
-    for (int i = 0, n = weft__optim_saved(k->o, all, 32); i < n; i++)
+    for (int i = 0, n = weft__optim_entries(k->o, all, 32); i < n; i++)
         crc = weft__crc32c(crc, all[i].data,
                            (size_t)all[i].n * weft__number_bytes(weft__number_of(all[i].type)));
     for (const weft_stream *s = k->w->random.streams; s; s = s->next)   /* in any order */

@@ -78,7 +78,7 @@ UNUSED static uint32_t state_of(const model *k)
     for (weft__parameter *p = k->m->root->first; p; p = p->next_in_root)
         crc = crc_of(crc, k->w, p->value.data, p->tied ? 0 : (size_t)weft__bytes(&p->value.f), true);
     weft__saved all[32];
-    int n = weft__optim_saved(k->o, all, 32);
+    int n = weft__optim_entries(k->o, all, 32);
     for (int i = 0; i < n; i++)
         crc = crc_of(crc, k->w, all[i].data,
                      (size_t)all[i].n * weft__number_bytes(weft__number_of(all[i].type)), all[i].device);

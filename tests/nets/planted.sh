@@ -106,8 +106,8 @@ test_catches() {                        # NET SOURCE SED TEST
     out=$("$into/test" 2>&1 </dev/null) && rc=0 || rc=$?
     verdict "$1" $rc "$out" 'Failing: [1-9]'
 }
-net test_catches "an order that is not drawn, by drawing it before" plan/chunk.c 's/weft__plan_drawn\(o, n\)/weft__plan_order(n)/' plan/test_shuffle
-net test_catches "a fuller row that is closed, by data without end"  plan/slots.c 's/weft__bins_give\(heap, slots, len\[order\[k\]\]\)/weft__bins_give(heap, slots, len[order[n - 1 - k]])/' plan/test_endless
+net test_catches "an order that is not drawn, by drawing it before" plan/chunk.c 's/weft__plan_random_order\(o, n\)/weft__plan_order(n)/' plan/test_shuffle
+net test_catches "a fuller row that is closed, by data without end"  plan/slots.c 's/weft__bins_add\(heap, slots, len\[order\[k\]\]\)/weft__bins_add(heap, slots, len[order[n - 1 - k]])/' plan/test_endless
 net test_catches "a step's rows counted one too many, by their sum"  plan/cost.c 's/step_ms\(c, \(double\)k\)/step_ms(c, (double)k + 1)/' plan/test_cost
 net test_catches "a running sum's gradient in its own direction" autograd/ops/reduce.c 's/a\.flag = !a\.flag;//' autograd/test_ops
 net test_catches "packed weights of before a change"        autograd/tape/packed_weights.c 's/same = k->of\[i\]\.version == .*;/same = true;/' rnn/test_step
@@ -172,7 +172,7 @@ definitions_catch() {                   # NET SOURCE SED WORDS
 }
 if command -v python3 >/dev/null; then
     net definitions_catch "a bound a little wrong, by its definition in Python" plan/figures.c 's/(len\[order\[long_ones\]\]) > capacity/\1 >= capacity/' 'l2 is [0-9]+, by its definition'
-    net definitions_catch "a planner's rule a little wrong, by its second writing" plan/fits.c 's/weft__gaps_from\(b->gaps, length\)/weft__gaps_from(b->gaps, length + 1)/' 'by its definition'
+    net definitions_catch "a planner's rule a little wrong, by its second writing" plan/fits.c 's/weft__gaps_at_least\(b->gaps, length\)/weft__gaps_at_least(b->gaps, length + 1)/' 'by its definition'
 else echo "  no python3: the definitions of planners had no bug to catch"; fi
 # Checks each rule of lint in a copy of the tree where one line violates it.
 lint_catches() {                        # NET RULE FILE LINE WORDS: LINE is added at the end of FILE, or is /WORD/d

@@ -165,8 +165,8 @@ Test(optim, failed_step_changes_nothing)
 static void carry_over(weft *from, weft_optim *o, weft *to, weft_optim *p)
 {
     weft__saved a[8], b[8];
-    int n = weft__optim_saved(o, a, 8);
-    cr_assert_eq(n, weft__optim_saved(p, b, 8));
+    int n = weft__optim_entries(o, a, 8);
+    cr_assert_eq(n, weft__optim_entries(p, b, 8));
     for (int i = 0; i < n; i++) {
         size_t bytes = (size_t)a[i].n * (a[i].type == WEFT_I64 ? sizeof(int64_t) : sizeof(weft_real));
         void *held = malloc(bytes);
@@ -179,7 +179,7 @@ static void carry_over(weft *from, weft_optim *o, weft *to, weft_optim *p)
             memcpy(b[i].data, a[i].data, bytes);
         free(held);
     }
-    weft__optim_restored(p);
+    weft__optim_after_load(p);
 }
 
 Test(optim, resumed_run_matches)

@@ -287,10 +287,10 @@ const double *weft__features_column(const weft_features *x, const weft_frame *f,
     return x->w->status ? NULL : f->column[c];
 }
 
-bool weft__features_on(const weft_features *x, const weft__column *c, const weft_frame *f, int64_t first,
-                       weft__on on)
+bool weft__features_inputs(const weft_features *x, const weft__column *c, const weft_frame *f, int64_t first,
+                           weft__step_inputs on)
 {
-    memset(on, 0, sizeof(weft__on));
+    memset(on, 0, sizeof(weft__step_inputs));
     for (int i = 0; i < c->n; i++)
         if (c->step[i].t.depends_on) {
             on[i] = weft__features_column(x, f, c->step[i].t.depends_on);

@@ -110,11 +110,11 @@ static double largest(int64_t n, const double *y)
 static void fit_column(fitting *p, const weft__column *c)
 {
     weft_features *x = p->x;
-    weft__on on;
+    weft__step_inputs on;
     bool fixed = weft__features_is_fixed(x, c);
     double size = 0;                             /* size of the operands of the previous step's difference */
     int64_t n = gather_values(p, c, fixed);
-    if (n < 0 || !weft__features_on(x, c, p->f, 0, on))
+    if (n < 0 || !weft__features_inputs(x, c, p->f, 0, on))
         return;
     for (int i = 0; i < c->n && !x->w->status; i++) {
         const weft__step *s = &c->step[i];
@@ -172,9 +172,9 @@ static const weft__column *find_column(const weft_features *x, const char *funct
 void weft_features_transform(const weft_features *x, const char *column, const weft_frame *f, int64_t series,
                              double *out)
 {
-    weft__on on;
+    weft__step_inputs on;
     const weft__column *c = find_column(x, "features_transform", column, f, series);
-    if (!c || !weft__features_on(x, c, f, f->start[series], on))
+    if (!c || !weft__features_inputs(x, c, f, f->start[series], on))
         return;
     bool fixed = weft__features_is_fixed(x, c);
     if (!out)
@@ -206,9 +206,9 @@ void weft_features_inverse_transform(const weft_features *x, const char *column,
                                      int64_t series, int64_t from, int64_t n, const double *values,
                                      double *out)
 {
-    weft__on on;
+    weft__step_inputs on;
     const weft__column *c = find_column(x, "features_inverse_transform", column, f, series);
-    if (!c || !weft__features_on(x, c, f, f->start[series], on))
+    if (!c || !weft__features_inputs(x, c, f, f->start[series], on))
         return;
     bool fixed = weft__features_is_fixed(x, c);
     if (n && (!values || !out))

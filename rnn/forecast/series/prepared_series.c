@@ -27,7 +27,7 @@ static bool allocate_prepared(weft__prepared *r)
             onto += x->column[x->known + x->past + k].step[i].t.depends_on != NULL;
     size_t bytes = (n + 1) * 8 + rows * (size_t)r->width * sizeof(real) +
                    n * (size_t)x->fixed * sizeof(real) + rows * 8 * (1 + (size_t)x->target + (size_t)onto) +
-                   (size_t)x->target * sizeof(weft__on) + 16 * (8 + (size_t)onto);
+                   (size_t)x->target * sizeof(weft__step_inputs) + 16 * (8 + (size_t)onto);
     char *memory = r->block = weft__allocate(x->w, bytes);
     if (!memory)
         return false;
@@ -53,8 +53,8 @@ static bool fill_time(weft__prepared *r, const weft_frame *f, int64_t s, int64_t
 }
 
 /* Keeps the data for the inverse: the raw target and the columns of its transforms. */
-static void keep_series(weft__prepared *r, int64_t target, const weft__on on, const double *y, int64_t row,
-                        int64_t n)
+static void keep_series(weft__prepared *r, int64_t target, const weft__step_inputs on, const double *y,
+                        int64_t row, int64_t n)
 {
     memcpy(r->raw + target * r->rows + row, y, (size_t)n * sizeof *y);
     for (int i = 0; i < WEFT__STEPS; i++)
@@ -67,9 +67,9 @@ static bool fill_column(weft__prepared *r, const weft_frame *f, int64_t s, int64
 {
     const weft_features *x = r->x;
     const weft__column *c = &x->column[k];
-    weft__on on;
+    weft__step_inputs on;
     int64_t n = f->start[s + 1] - f->start[s];
-    if (!weft__features_on(x, c, f, f->start[s], on) || !weft__features_raw(x, f, s, c->name, gaps, y))
+    if (!weft__features_inputs(x, c, f, f->start[s], on) || !weft__features_raw(x, f, s, c->name, gaps, y))
         return false;
     if (k >= x->known + x->past && n)
         keep_series(r, k - x->known - x->past, on, y, row, n);
@@ -86,7 +86,7 @@ static bool fill_column(weft__prepared *r, const weft_frame *f, int64_t s, int64
 static bool fill_fixed(weft__prepared *r, const weft_frame *f, int64_t s, int64_t to)
 {
     const weft_features *x = r->x;
-    static const weft__on nothing;
+    static const weft__step_inputs nothing;
     for (int64_t k = 0; k < x->fixed; k++) {
         const weft__column *c = &x->column[r->width + k];
         double value;

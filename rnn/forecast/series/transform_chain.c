@@ -3,7 +3,7 @@
 #include "rnn/forecast/series/features.h"
 
 int64_t weft__chain_apply(const weft_features *x, const weft__column *c, int64_t n, double *y,
-                          const weft__on on)
+                          const weft__step_inputs on)
 {
     int64_t first = -1;
     for (int i = 0; i < c->n && first < 0; i++)
@@ -22,8 +22,8 @@ int weft__chain_deltas(const weft__column *c)
 /* Computes the input of every delta in the row before `from`. It runs the chain over the last rows before it,
  * one row for each delta. If the series did not begin there, the k-th delta spoils the first k of these rows,
  * but never the last one before its value was stored. */
-static void last_seen(const weft_features *x, const weft__column *c, const double *raw, const weft__on on,
-                      int64_t from, double seen[WEFT__STEPS])
+static void last_seen(const weft_features *x, const weft__column *c, const double *raw,
+                      const weft__step_inputs on, int64_t from, double seen[WEFT__STEPS])
 {
     double rows[WEFT__STEPS];
     int64_t deltas = weft__chain_deltas(c), n = deltas < from ? deltas : from;
@@ -36,8 +36,8 @@ static void last_seen(const weft_features *x, const weft__column *c, const doubl
     }
 }
 
-void weft__chain_undo(const weft_features *x, const weft__column *c, const double *raw, const weft__on on,
-                      int64_t from, int64_t n, double *y)
+void weft__chain_undo(const weft_features *x, const weft__column *c, const double *raw,
+                      const weft__step_inputs on, int64_t from, int64_t n, double *y)
 {
     double seen[WEFT__STEPS] = { 0 };
     last_seen(x, c, raw, on, from, seen);
