@@ -158,7 +158,7 @@ void weft__link_down(weft_parallel *p)
 
 /* Returns whether no rank fails. If one does, `reason` is that of the first; it stays empty if a rank is
  * lost. */
-static bool all_can(weft_parallel *p, const hello *mine, char *reason, size_t size)
+static bool all_ranks_can(weft_parallel *p, const hello *mine, char *reason, size_t size)
 {
     if (!weft__hand_out(p, joining, mine, sizeof *mine))
         return false;
@@ -191,7 +191,7 @@ static bool joined(weft_parallel *p, hello *mine, char *reason, size_t size)
     p->cut_off = weft__link_down;
     p->link = d->links->open(d, mine->id, p->world.rank, p->world.ranks, mine->reason, sizeof mine->reason);
     mine->fails = !p->link;
-    if (!all_can(p, mine, reason, size)) {
+    if (!all_ranks_can(p, mine, reason, size)) {
         if (*reason)
             watch_neighbour(p, joining);
         return false;
@@ -200,7 +200,7 @@ static bool joined(weft_parallel *p, hello *mine, char *reason, size_t size)
     mine->fails = result != 1;
     if (result && result != 1)
         snprintf(mine->reason, sizeof mine->reason, "%s", d->links->why(p->link));
-    return result && watch_neighbour(p, joining) && all_can(p, mine, reason, size);
+    return result && watch_neighbour(p, joining) && all_ranks_can(p, mine, reason, size);
 }
 
 static bool linked(weft_parallel *p, hello *mine, char *reason, size_t size)
@@ -208,7 +208,7 @@ static bool linked(weft_parallel *p, hello *mine, char *reason, size_t size)
     if (p->linked.shared)                        /* NCCL refuses shared GPUs */
         return false;
     begin_world(p, mine);
-    if (!all_can(p, mine, reason, size))
+    if (!all_ranks_can(p, mine, reason, size))
         return false;
     *mine = *(const hello *)weft__words_of(p, 0);
     return joined(p, mine, reason, size);

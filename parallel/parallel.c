@@ -12,7 +12,7 @@ enum { PATIENCE = 600 };
 static weft_parallel none;                       /* returned if none can be made; read only */
 
 /* ---- data that must be equal on all ranks ---- */
-static bool all_are_alike(weft_parallel *p)
+static bool ranks_agree(weft_parallel *p)
 {
     const weft *w = p->w;
     const weft__fingerprint prints[] = {
@@ -35,7 +35,7 @@ static bool all_are_alike(weft_parallel *p)
 }
 
 /* ---- options ---- */
-static bool patience_of(weft_parallel *p, double said)
+static bool set_timeout(weft_parallel *p, double said)
 {
     const char *value = secure_getenv("WEFT_PARALLEL_TIMEOUT");
     char *end = NULL;
@@ -107,7 +107,7 @@ static void parallel_recover(void *user)
     p->abandoned = true;                         /* weft_parallel_next reports it to all ranks */
 }
 
-static bool made(weft_parallel *p, const weft_parallel_opts *o)
+static bool initialise(weft_parallel *p, const weft_parallel_opts *o)
 {
     char reason[600];
     if (!weft__transport_of(&p->transport, &p->world, reason, sizeof reason)) {
@@ -115,11 +115,11 @@ static bool made(weft_parallel *p, const weft_parallel_opts *o)
         return false;
     }
     weft__update_place(p);                         /* an earlier weft_parallel may have lost ranks */
-    bool ok = weft__await_reserve(p) && patience_of(p, o->timeout) && shards_fit(p, o->shards) &&
+    bool ok = weft__await_reserve(p) && set_timeout(p, o->timeout) && shards_fit(p, o->shards) &&
               keep_lengths(p, o);
     p->own_shards = ok ? weft__shards_of(p->shards, p->world.rank, p->world.ranks) : (weft__branch){ 0, 0 };
     p->timeout = p->timeout > 0 ? p->timeout : PATIENCE;  /* needed to report the error to the other ranks */
-    if (!all_are_alike(p))
+    if (!ranks_agree(p))
         return false;
     if (p->transport && !o->no_signals)
         weft__signals_watch();
@@ -143,7 +143,7 @@ weft_parallel *weft_parallel_new(weft_module *m, const weft_parallel_opts *opts)
     p->w = w;
     p->module = m;
     w->dev.parallel = true;
-    return made(p, opts ? opts : &(weft_parallel_opts){ 0 }) ? p : &none;
+    return initialise(p, opts ? opts : &(weft_parallel_opts){ 0 }) ? p : &none;
 }
 
 weft_parallel_place weft_parallel_place_of(const weft_parallel *p)

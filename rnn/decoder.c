@@ -226,7 +226,7 @@ static void leave_step(weft__decoder *d)
     weft_rewind(w, d->mark);
 }
 
-static weft_tensor *carried(weft__decoder *d, int i)
+static weft_tensor *carried_state(weft__decoder *d, int i)
 {
     weft_tensor *t = d->state[i].given ? weft__header(d->w, &d->state[i].f) : NULL;
     if (t)
@@ -297,7 +297,8 @@ static weft_tensor *call_step(weft__decoder *d)
 {
     weft *w = d->w;
     weft_decode_rows rows = { .tokens = weft_ints(w, d->now.token, WEFT_SHAPE(d->now.n)),
-                              .state = d->steps ? (weft_state){ carried(d, 0), carried(d, 1) } : d->first,
+                              .state = d->steps ? (weft_state){ carried_state(d, 0), carried_state(d, 1) } :
+                                                  d->first,
                               .n = d->now.n,
                               .step = d->steps,
                               .sequence = d->now.sequence,

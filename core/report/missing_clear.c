@@ -27,14 +27,14 @@ static void count_call(weft *w, int *count, const char *function)
 static void restart_counts(weft *w)
 {
     if (inside(w)->missing_clear.step != w->step)
-        inside(w)->missing_clear.step = w->step, inside(w)->missing_clear.walks = 0,
+        inside(w)->missing_clear.step = w->step, inside(w)->missing_clear.backwards = 0,
         inside(w)->missing_clear.updates = 0;
 }
 
 void weft__count_backward(weft *w)
 {
     restart_counts(w);
-    count_call(w, &inside(w)->missing_clear.walks, "weft_backward");
+    count_call(w, &inside(w)->missing_clear.backwards, "weft_backward");
 }
 
 void weft__count_update(weft *w)

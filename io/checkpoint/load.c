@@ -38,7 +38,7 @@ void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, we
         weft__h5_read(s->h, path, kind, as, values);
 }
 
-static void deliver(weft *w, const weft__held *k)
+static void copy_to_target(weft *w, const weft__held *k)
 {
     if (k->device && k->bytes)
         w->dev.k->upload(&w->dev, k->target, k->values, k->bytes);
@@ -53,7 +53,7 @@ weft_status weft__stage_end(weft__stage *s, const weft_module *m)
     for (weft__held *k = s->first, *next; k; k = next) {  /* in the order of reading, so the last one wins */
         next = k->next;
         if (!status)
-            deliver(w, k);
+            copy_to_target(w, k);
         free(k);
     }
     if (!status && m)

@@ -77,7 +77,7 @@ static void be_worker(pid_t parent, const sigset_t *mask, int seconds)
 }
 
 /* ---- the keeper ---- */
-static void woken(int signal) { (void)signal; }
+static void ignore_signal(int signal) { (void)signal; }
 
 static pid_t parent_of(const char *process)      /* 0: the process has ended */
 {
@@ -156,7 +156,7 @@ static void fork_worker(const int *control, const int *to, int its, int seconds)
     close(to[0]);
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = woken }, NULL);
+    sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = ignore_signal }, NULL);
     sigprocmask(SIG_BLOCK, &child, &mask);
     pid_t me = getpid(), worker = fork();
     if (worker) {
