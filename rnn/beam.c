@@ -19,7 +19,7 @@ typedef struct {
     weft__decoder d;
     beginnings now, next;
     hypothesis *best;                            /* [n, best], best first */
-    path_node *nodes; int64_t count, room;
+    path_node *nodes; int64_t count, capacity;
     weft__best k_best; /* 2 K continuations, at most K of them endings */
 } search;
 
@@ -80,14 +80,14 @@ static bool begin_search(search *b)
 static bool room_for_nodes(search *b, int64_t more)
 {
     weft *w = b->d.w;
-    if (b->count + more <= b->room)
+    if (b->count + more <= b->capacity)
         return true;
-    int64_t room = 2 * (b->count + more);
-    path_node *p = weft__allocate(w, (size_t)room * sizeof *p);
+    int64_t capacity = 2 * (b->count + more);
+    path_node *p = weft__allocate(w, (size_t)capacity * sizeof *p);
     if (p && b->count)
         memcpy(p, b->nodes, (size_t)b->count * sizeof *p);
     if (p)
-        weft__release(w, b->nodes), b->nodes = p, b->room = room;
+        weft__release(w, b->nodes), b->nodes = p, b->capacity = capacity;
     return p;
 }
 
@@ -97,12 +97,12 @@ static void take_nodes(search *b)
 {
     size_t bytes;
     b->nodes = weft__take_spare(b->d.w, &bytes);
-    b->room = (int64_t)(bytes / sizeof *b->nodes);
+    b->capacity = (int64_t)(bytes / sizeof *b->nodes);
 }
 
 static void keep_nodes(search *b)
 {
-    weft__return_spare(b->d.w, b->nodes, (size_t)b->room * sizeof *b->nodes);
+    weft__return_spare(b->d.w, b->nodes, (size_t)b->capacity * sizeof *b->nodes);
 }
 
 static int64_t node_new(search *b, int32_t token, int64_t before)

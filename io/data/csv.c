@@ -16,7 +16,7 @@ typedef struct {
     const char *path;
     char *at, *end;
     int64_t line, next_line;                     /* of the last record and of the next one, from 1 */
-    field *fields; int n, room;
+    field *fields; int n, capacity;
     weft__table *t;                              /* receives the numbers and the ids */
     const char *id, *const *names;
     bool reals;                                  /* see weft__read_table */
@@ -47,13 +47,14 @@ static bool no_memory(csv *c)
 /* ---- records ---- */
 static bool add_field(csv *c, char *text, char *end)
 {
-    if (c->n == c->room) {
-        int room = c->room ? 2 * c->room : 16;
-        field *more = c->room > INT32_MAX / 64 ? NULL : realloc(c->fields, (size_t)room * sizeof *more);
+    if (c->n == c->capacity) {
+        int capacity = c->capacity ? 2 * c->capacity : 16;
+        field *more =
+            c->capacity > INT32_MAX / 64 ? NULL : realloc(c->fields, (size_t)capacity * sizeof *more);
         if (!more)
             return no_memory(c);
         c->fields = more;
-        c->room = room;
+        c->capacity = capacity;
     }
     c->fields[c->n++] = (field){ text, end - text };
     return true;
