@@ -48,14 +48,14 @@ static void send_guard(weft_optim *o)
 weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update *update, bool first,
                             bool second, bool average)
 {
-    static weft_optim none;
+    static weft_optim inert;
     weft *w = weft__ready(m);
     if (!w)
-        return &none;
+        return &inert;
     w->running = name;
     weft_optim *o = weft__own(w, sizeof *o, optim_end, optim_recover);
     if (!o)
-        return &none;
+        return &inert;
     *o = (weft_optim){ .w = w,
                        .module = m,
                        .name = name,
@@ -67,7 +67,7 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
     o->guard = weft__device_allocate(w, sizeof *o->guard);
     if (o->guard)
         send_guard(o);
-    return o->guard && weft__add_members(o, name) ? o : &none;
+    return o->guard && weft__add_members(o, name) ? o : &inert;
 }
 
 void weft_optim_free(weft_optim *o)

@@ -118,9 +118,9 @@ static const char *path_at(const weft_module *m, int64_t i)
 }
 
 /* Names the first parameter whose values differ between ranks. */
-void weft__name_difference(weft_parallel *p, const char *operation, const uint64_t *mine, int64_t n)
+void weft__name_difference(weft_parallel *p, const char *operation, const uint64_t *own, int64_t n)
 {
-    if (!weft__hand_out(p, operation, mine, n * (int64_t)sizeof *mine))
+    if (!weft__hand_out(p, operation, own, n * (int64_t)sizeof *own))
         return;
     const uint64_t *a = weft__words_of(p, 0);
     for (int q = 1; q < p->world.ranks; q++) {

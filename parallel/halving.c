@@ -36,12 +36,12 @@ bool weft__can_halve(const weft_parallel *p)
            is_their_tree(p, 0, ranks);
 }
 
-/* Returns the half of a part that this rank keeps (`mine`) or sends to its partner, in the round of distance
+/* Returns the half of a part that this rank keeps (`keep`) or sends to its partner, in the round of distance
  * d. */
-static part half_of(part whole, int rank, int d, bool mine)
+static part half_of(part whole, int rank, int d, bool keep)
 {
     int64_t lower = whole.n / 32 * 16;           /* whole cache lines, as in all pieces */
-    bool upper = ((rank & d) != 0) == mine;
+    bool upper = ((rank & d) != 0) == keep;
     return upper ? (part){ whole.from + lower, whole.n - lower } : (part){ whole.from, lower };
 }
 

@@ -86,9 +86,9 @@ static void name_the_lost(weft_parallel *p)
 /* Exchanges the positions of the remaining ranks. Returns false if another rank is lost meanwhile. */
 static bool exchange_positions(weft_parallel *p, bool done)
 {
-    where mine = { p->call, done, here.first };
+    where own = { p->call, done, here.first };
     p->lost = false;
-    if (!weft__all_gather(p, "a call after a loss", WHERE, &mine, sizeof mine))
+    if (!weft__all_gather(p, "a call after a loss", WHERE, &own, sizeof own))
         return false;
     int64_t last = p->call;
     bool all_done = true;

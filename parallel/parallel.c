@@ -35,29 +35,29 @@ static bool ranks_agree(weft_parallel *p)
 }
 
 /* ---- options ---- */
-static bool set_timeout(weft_parallel *p, double said)
+static bool set_timeout(weft_parallel *p, double seconds)
 {
     const char *value = secure_getenv("WEFT_PARALLEL_TIMEOUT");
     char *end = NULL;
-    p->timeout = said > 0 ? said : value && *value ? weft__plain_number(value, &end) : PATIENCE;
-    bool ok = p->timeout > 0 && p->timeout < 1e9 && said >= 0 && (!end || !*end);
+    p->timeout = seconds > 0 ? seconds : value && *value ? weft__plain_number(value, &end) : PATIENCE;
+    bool ok = p->timeout > 0 && p->timeout < 1e9 && seconds >= 0 && (!end || !*end);
     if (!ok)
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_new: timeout %g, WEFT_PARALLEL_TIMEOUT=%s; expected seconds, above 0", said,
+                   "parallel_new: timeout %g, WEFT_PARALLEL_TIMEOUT=%s; expected seconds, above 0", seconds,
                    value ? value : "");
     return ok;
 }
 
-static bool shards_fit(weft_parallel *p, int said)
+static bool shards_fit(weft_parallel *p, int shards)
 {
     int ranks = p->world.ranks;
-    p->shards = said ? said : ranks;
-    p->shards_given = said;
-    if (said < 0 || said > WEFT__SHARDS)
-        weft__fail(p->w, WEFT_EARG, "parallel_new: %d shards; expected 0 .. %d", said, WEFT__SHARDS);
+    p->shards = shards ? shards : ranks;
+    p->shards_given = shards;
+    if (shards < 0 || shards > WEFT__SHARDS)
+        weft__fail(p->w, WEFT_EARG, "parallel_new: %d shards; expected 0 .. %d", shards, WEFT__SHARDS);
     else if (p->shards < ranks)
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_new: %d shards for %d ranks; expected at least one for each rank", said,
+                   "parallel_new: %d shards for %d ranks; expected at least one for each rank", shards,
                    ranks);
     return !p->w->status;
 }

@@ -284,7 +284,7 @@ uint64_t weft__fingerprint_of_streams(const weft *);
  * short. */
 uint64_t *weft__fingerprints_of_values(weft_parallel *p, int64_t *n);
 /* Names the first parameter that differs in the context's message, after the hashes of values differed. */
-void weft__name_difference(weft_parallel *p, const char *operation, const uint64_t *mine, int64_t n);
+void weft__name_difference(weft_parallel *p, const char *operation, const uint64_t *own, int64_t n);
 
 /* ---- await.c ---- */
 static inline double weft__seconds(void) { return (double)weft__now() * 1e-9; }

@@ -71,13 +71,13 @@ bool weft__share_sums(weft_parallel *p)
         return true;
     }
     int64_t sums = parcel_of(p).sums, bytes = parcel_of(p).all;
-    char *mine = p->outbox.at;
-    memset(mine, 0, (size_t)bytes);
+    char *own = p->outbox.at;
+    memset(own, 0, (size_t)bytes);
     p->sums[0][WEFT__WAITED] = p->waited;
     p->sums[0][WEFT__PUT] = (double)p->results.n;
-    memcpy(mine, p->sums, (size_t)p->done * sizeof p->sums[0]);
-    mark(p->module, (unsigned char *)mine + sums, false);
-    bool ok = weft__hand_out(p, "sums of the batch", mine, bytes);
+    memcpy(own, p->sums, (size_t)p->done * sizeof p->sums[0]);
+    mark(p->module, (unsigned char *)own + sums, false);
+    bool ok = weft__hand_out(p, "sums of the batch", own, bytes);
     for (int q = 0; ok && q < p->world.ranks; q++)
         mark(p->module, (unsigned char *)(uintptr_t)weft__words_of(p, q) + sums, true);
     for (int k = 0; ok && k < WEFT__SUMS; k++)

@@ -83,8 +83,8 @@ static const weft__transport *check_transport(void *library, const char *name, c
 
 static void open_transport(void)
 {
-    const char *said = secure_getenv("WEFT_PARALLEL");
-    const char *name = said && *said ? said : launcher_transport(fault, sizeof fault);
+    const char *setting = secure_getenv("WEFT_PARALLEL");
+    const char *name = setting && *setting ? setting : launcher_transport(fault, sizeof fault);
     if (!name || !strcmp(name, "none"))
         return;
     void *library = library_of(name, fault, sizeof fault);

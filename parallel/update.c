@@ -216,9 +216,9 @@ static bool compare_ranks(weft_parallel *p, bool values)
 {
     weft *w = p->w;
     int64_t n = 0;
-    uint64_t *mine = values ? weft__fingerprints_of_values(p, &n) : NULL, all = 0;
-    for (int64_t i = 0; mine && i < n; i++)
-        all = weft__hash_mix(all, mine[i]);
+    uint64_t *own = values ? weft__fingerprints_of_values(p, &n) : NULL, all = 0;
+    for (int64_t i = 0; own && i < n; i++)
+        all = weft__hash_mix(all, own[i]);
     const weft__fingerprint prints[] = {
         { "the batch", weft__fingerprint_of_batch(p) },
         { "the position of a random stream", weft__fingerprint_of_streams(w) },
@@ -230,8 +230,8 @@ static bool compare_ranks(weft_parallel *p, bool values)
     };
     bool ok = weft__agree(p, an_update, prints, sizeof prints / sizeof *prints);
     if (!ok && p->differs == its_values)
-        weft__name_difference(p, an_update, mine, n);
-    weft__release(w, mine);
+        weft__name_difference(p, an_update, own, n);
+    weft__release(w, own);
     return ok;
 }
 

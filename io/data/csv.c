@@ -240,10 +240,10 @@ static bool read_number(csv *c, int64_t column, double *out)
     errno = 0;
     double value = strtod(f->text, &end);
     /* before blanks are skipped, because blanks alone are not a number */
-    bool none = end == f->text;
+    bool empty = end == f->text;
     while (*end == ' ' || *end == '\t')
         end++;
-    if (none || end != f->text + f->size)
+    if (empty || end != f->text + f->size)
         return fail(c, "column \"%.100s\": \"%.100s\"; expected a number", name, f->text);
     *out = value;
     if ((errno == ERANGE && fabs(value) > 1) ||

@@ -326,11 +326,11 @@ void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series
                            weft_forecast_model_fn *model, void *user,
                            const weft_rolling_forecast_opts *o, double *out)
 {
-    const weft_rolling_forecast_opts none = { 0 }, *asked = o ? o : &none;
+    const weft_rolling_forecast_opts defaults = { 0 }, *options = o ? o : &defaults;
     const weft_rolling_series input = {
-        .series = series, .from = from, .rows = asked->rows, .out = out, .all = asked->all
+        .series = series, .from = from, .rows = options->rows, .out = out, .all = options->all
     };
     weft_rolling_forecasts(x, f, &input, 1, model, user,
-                           &(weft_rolling_forecast_opts){ .true_past = asked->true_past,
-                                                          .quantiles = asked->quantiles });
+                           &(weft_rolling_forecast_opts){ .true_past = options->true_past,
+                                                          .quantiles = options->quantiles });
 }

@@ -195,13 +195,13 @@ static bool options_are_sensible(weft *w, const char *name, const weft_features_
 
 weft_features *weft_features_new(weft *w, const char *name, const weft_features_opts *o)
 {
-    static weft_features none;                   /* could not be made; the context has failed */
+    static weft_features inert;                   /* could not be made; the context has failed */
     if (!w || !weft_ok(w) || !options_are_sensible(w, name, o))
-        return &none;
+        return &inert;
     w->running = "features";
     weft_features *x = weft__own(w, sizeof *x, NULL, NULL);
     if (!x)
-        return &none;
+        return &inert;
     *x = (weft_features){ .w = w,
                           .context = o->context,
                           .horizon = o->horizon,
@@ -210,14 +210,14 @@ weft_features *weft_features_new(weft *w, const char *name, const weft_features_
     snprintf(x->name, sizeof x->name, "%s", name);
     snprintf(x->numbers, sizeof x->numbers, "%s.numbers", name);
     if (!take_columns(x, o))
-        return &none;
+        return &inert;
     take_masked(x, o->masked);
     take_transforms(x, o);
     x->n += 3;
     x->state = weft__own(w, (size_t)x->n * sizeof *x->state, NULL, NULL);
     if (!w->status)
         describe_features(x);
-    return w->status ? &none : x;
+    return w->status ? &inert : x;
 }
 
 weft_feature_counts weft_features_counts(const weft_features *x)
