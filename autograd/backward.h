@@ -7,13 +7,13 @@
 weft_tensor *weft__slot(weft *, const weft__form *);
 void         weft__slot_end(weft *, weft_tensor *);
 /* Returns whether the backward pass needs the gradient of the tensor. */
-bool         weft__needed(const weft_tensor *);
+bool         weft__needs_gradient(const weft_tensor *);
 /* Adds g, the gradient from one use, to the gradient of x. */
 void         weft__accumulate(weft_tensor *x, weft_tensor *g);
 /* Adds the gradients that a fused backward wrote by weft_op_dx, from the last input to the first. */
 void weft__accumulate_ragged(weft *, const weft_call *);
 /* Makes the gradient of the call's result that of x, without a copy. Returns false if it cannot. */
-bool         weft__hand_over(weft_call *, weft_tensor *x, weft_tensor *g);
+bool         weft__move_gradient(weft_call *, weft_tensor *x, weft_tensor *g);
 /* stale_inputs.c: Checks that the parameters and buffers that the entry's backward reads have not changed
  * since its call. Otherwise fails the context and returns false. */
 bool weft__inputs_unchanged(const weft__entry *);

@@ -106,5 +106,5 @@ weft__form weft__reduced_form(const weft__along *);
 weft_tensor *weft__pool_max(weft_tensor *);
 weft_tensor *weft__reduce(weft_tensor *x, const weft__along *);
 weft_tensor *weft__expand(weft_tensor *y, const weft__along *);
-weft_tensor *weft__no_third(const weft_call *);
+weft_tensor *weft__refuse_third_derivative(const weft_call *);
 #endif

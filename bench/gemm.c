@@ -116,7 +116,7 @@ typedef struct move {
     int copies;
 } move;
 
-static weft_tensor *there_and_back(weft_tensor *x, const weft_lengths *l)
+static weft_tensor *pack_and_unpack(weft_tensor *x, const weft_lengths *l)
 {
     (void)l;
     return weft_to_layout(weft_to_layout(x, WEFT_PACKED), WEFT_CONCAT);
@@ -187,7 +187,7 @@ static void measure_move(weft *w, const move *m, const weft_real *data, row *r, 
 
 static bool at_length(int64_t T, const settings *s)
 {
-    static const move moves[] = { { "arrange there and back", there_and_back, false, 2 },
+    static const move moves[] = { { "arrange there and back", pack_and_unpack, false, 2 },
                                   { "pack_padded", pack, true, 1 },
                                   { "pad_packed", pad, false, 1 } };
     row r = { .name = "pack", .lengths = "uniform", .layout = "packed", .B = (1 << 18) / T, .T = T, .I = 64 };

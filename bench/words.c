@@ -166,8 +166,8 @@ static weft_tensor *next_loss(void *user)
         b->at = b->letters_read = b->phones_read = 0;
     weft_state first;
     weft_tensor *memory = read_words(b, letter, &read, &first);
-    weft_tensor *said = weft_embedding_run(b->phones, weft_ragged_ints(b->w, before, &write));
-    weft_tensor *y = weft_rnn_run(b->decoder, said, first).y;
+    weft_tensor *embedded = weft_embedding_run(b->phones, weft_ragged_ints(b->w, before, &write));
+    weft_tensor *y = weft_rnn_run(b->decoder, embedded, first).y;
     weft_tensor *seen = weft_attention_run(b->attention, y, memory, WEFT_ALL_KEYS, NULL);
     return weft_mean_loss(
         weft_cross_entropy(scores_of(b, y, seen), weft_ragged_ints(b->w, after, &write),
@@ -246,14 +246,14 @@ static void write_some(bench *b, int64_t first, int64_t n, const int32_t *letter
     double start = now_ms();
     b->memory = weft_attention_project(b->attention, memory);
     b->ends = b->write + first;
-    weft_decoded said = weft_decode(b->w, n, state, next_phones, b, &opts);
+    weft_decoded decoded = weft_decode(b->w, n, state, next_phones, b, &opts);
     b->decode_ms += now_ms() - start;
-    for (int64_t i = 0; i < said.n; i++) {
-        b->row.loss += said.score[i];
-        for (int32_t t = 0; t < said.len[i]; t++)
-            b->row.norm += said.tokens[i * LIMIT + t];
+    for (int64_t i = 0; i < decoded.n; i++) {
+        b->row.loss += decoded.score[i];
+        for (int32_t t = 0; t < decoded.len[i]; t++)
+            b->row.norm += decoded.tokens[i * LIMIT + t];
     }
-    weft_decoded_free(&said);
+    weft_decoded_free(&decoded);
     weft_clear(b->w);
 }
 

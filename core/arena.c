@@ -241,7 +241,7 @@ int64_t weft__position(const weft *w, weft__arena_id id)
     return weft__arena_position(&inside(w)->arena[id]);
 }
 
-void weft__back_to(weft *w, weft__arena_id id, int64_t position)
+void weft__rewind_to(weft *w, weft__arena_id id, int64_t position)
 {
     weft__arena_back(w, &inside(w)->arena[id], position);
 }

@@ -14,7 +14,7 @@ weft__callback weft__callback_begin(weft *w, const char *kind, const char *name)
     return enter(w, kind, name, weft_mark_here(w), false);
 }
 
-weft__callback weft__callback_now(const weft *w) { return inside(w)->callback; }
+weft__callback weft__callback_current(const weft *w) { return inside(w)->callback; }
 
 void weft__callback_end(weft *w, weft__callback outer) { inside(w)->callback = outer; }
 

@@ -149,8 +149,8 @@ static bool options_are_sound(weft *w, const weft_opts *o)
 
 weft *weft_open(const weft_opts *opts)
 {
-    const weft_opts none = { 0 }, *asked = opts ? opts : &none;
-    weft_opts o = *asked;
+    const weft_opts defaults = { 0 }, *options = opts ? opts : &defaults;
+    weft_opts o = *options;
     if (!o.allocate || !o.release) {
         o.allocate = allocate;
         o.release = release;
@@ -178,7 +178,7 @@ weft *weft_open(const weft_opts *opts)
     a[WEFT__ARENA_HEADERS].permanent = a[WEFT__ARENA_HEADERS_ODD].permanent = true;
     a[WEFT__ARENA_DATA].device = a[WEFT__ARENA_GRADS].device = a[WEFT__ARENA_MAPS].device = true;
     w->nil = (weft_tensor){ .w = w };
-    if (!options_are_sound(w, asked)) {
+    if (!options_are_sound(w, options)) {
         /* opens it anyway: the program can then close it and read its message */
         o.device = WEFT_REF;
         o.threads = 1;

@@ -78,7 +78,7 @@ typedef struct weft__callback {
 /* Surround each call of a function of the program. kind: "the step of the cell". name: of the cell or
  * operator, or NULL. begin returns the value that end requires. now returns a value that changes nothing. */
 weft__callback weft__callback_begin(weft *, const char *kind, const char *name);
-weft__callback weft__callback_now(const weft *);
+weft__callback weft__callback_current(const weft *);
 void  weft__callback_end(weft *, weft__callback outer);
 /* Returns true, and fails the context, if a callback runs. */
 bool  weft__callback_refuses(weft *, const char *function);
@@ -88,5 +88,5 @@ const char *weft__callback_text(const weft *, char text[WEFT__CALLBACK_TEXT]);
 /* ---- missing_clear.c: counts weft_backward and weft_optim_step, to warn of a missing weft_clear ---- */
 void  weft__count_backward(weft *);
 void  weft__count_update(weft *);
-bool  weft__silenced(void);                      /* whether WEFT_LOG is 0 */
+bool  weft__log_is_off(void);                      /* whether WEFT_LOG is 0 */
 #endif

@@ -36,9 +36,9 @@ int   weft__local_rank(void);     /* rank on this machine; 0 without a launcher 
 int   weft__launched_rank(void);  /* rank in the whole job; 0 without a launcher */
 /* Returns the process that started the ranks: the nearest ancestor that is not a rank. */
 pid_t weft__launcher(void);
-/* Returns an even share of the launcher's processors, at most the number in `mine`. If `mine` is not a
- * subset of the launcher's, returns the number in `mine`. */
-int   weft__share_of_cores(const cpu_set_t *mine, const cpu_set_t *launcher, int ranks);
+/* Returns an even share of the launcher's processors, at most the number in `own`. If `own` is not a
+ * subset of the launcher's, returns the number in `own`. */
+int   weft__share_of_cores(const cpu_set_t *own, const cpu_set_t *launcher, int ranks);
 
 /* ---- lock.c: locks of the process for opening libraries and for libhdf5; fork waits for them ---- */
 typedef enum { WEFT__LOADING, WEFT__FILES, WEFT__LOCKS } weft__lock_of;

@@ -101,7 +101,7 @@ const char *weft_status_name(weft_status status)
     return (unsigned)status < WEFT_STATUSES ? names[status] : "unknown status";
 }
 
-const char *weft__wrong(const weft *w, const weft_tensor *x)
+const char *weft__handle_error(const weft *w, const weft_tensor *x)
 {
     if (!x)
         return w && inside(w)->missing[0] ? inside(w)->missing : "is NULL";

@@ -52,7 +52,11 @@ typedef struct weft__inside {
     /* memory functions of the program; all NULL: malloc and free */
     struct { void *(*allocate)(size_t, void *); void (*release)(void *, void *); void *user; } memory;
     uint32_t usual_maps;                         /* see layout.c */
-    struct { uint64_t step; int walks, updates; bool warned; } missing_clear;      /* see missing_clear.c */
+    struct {
+        uint64_t step;
+        int backwards, updates;
+        bool warned;
+    } missing_clear; /* see missing_clear.c */
     int64_t allocations;
     int64_t host_bytes;
     int64_t host_peak;
@@ -62,7 +66,7 @@ typedef struct weft__inside {
     size_t spare_bytes;
     struct weft__profile *profile;               /* see profile.h; NULL until profiling begins */
     int64_t opened;                              /* time of weft_open if WEFT_LOG is 1 or 2; otherwise 0 */
-    char missing[256];                         /* text of weft__wrong for a NULL tensor; "": the usual text */
+    char missing[256]; /* text of weft__handle_error for a NULL tensor; "": the usual text */
 } weft__inside;
 static inline weft__inside *inside(const weft *w) { return (weft__inside *)(uintptr_t)w; }
 

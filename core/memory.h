@@ -22,9 +22,9 @@ static inline int64_t weft__whole_lines(int64_t bytes)
 }
 /* Returns memory that ends with the step. Without memory it fails the context and returns NULL. */
 void   *weft__take(weft *, weft__arena_id, int64_t bytes);
-/* weft__position returns the offset of the next piece. weft__back_to ends all pieces from an offset on. */
+/* weft__position returns the offset of the next piece. weft__rewind_to ends all pieces from an offset on. */
 int64_t weft__position(const weft *, weft__arena_id);
-void    weft__back_to(weft *, weft__arena_id, int64_t position);
+void    weft__rewind_to(weft *, weft__arena_id, int64_t position);
 
 /* ---- arena.c: blocks until weft__release ---- */
 void   *weft__allocate(weft *, size_t);

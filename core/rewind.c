@@ -89,8 +89,8 @@ void weft__rewind_numbers(weft *w, weft_mark m)
         weft__check_rewind(w, m.at[HEADERS], m.at[DATA]);
     else
         invalidate_headers(w, m.at[HEADERS]);
-    weft__back_to(w, WEFT__ARENA_CALLS, m.at[CALLS]);
-    weft__back_to(w, WEFT__ARENA_DATA, m.at[DATA]);
+    weft__rewind_to(w, WEFT__ARENA_CALLS, m.at[CALLS]);
+    weft__rewind_to(w, WEFT__ARENA_DATA, m.at[DATA]);
 }
 
 void weft_rewind(weft *w, weft_mark m)
@@ -102,6 +102,6 @@ void weft_rewind(weft *w, weft_mark m)
     if (w->check)
         weft__check_poison(w, WEFT__ARENA_BATCHES, m.at[BATCHES]),
             weft__check_poison(w, WEFT__ARENA_MAPS, m.at[MAPS]);
-    weft__back_to(w, WEFT__ARENA_BATCHES, m.at[BATCHES]);
-    weft__back_to(w, WEFT__ARENA_MAPS, m.at[MAPS]);
+    weft__rewind_to(w, WEFT__ARENA_BATCHES, m.at[BATCHES]);
+    weft__rewind_to(w, WEFT__ARENA_MAPS, m.at[MAPS]);
 }

@@ -15,5 +15,5 @@ typedef struct weft__shard {
 void        weft__shard_begin(weft *, const weft__shard *);
 void        weft__shard_end(weft *);
 /* Returns false, and fails the context, if a shard is being computed. For functions of whole batches. */
-bool        weft__outside_shards(weft *, const char *function);
+bool        weft__refuse_in_shard(weft *, const char *function);
 #endif

@@ -32,7 +32,7 @@ int64_t weft__rows(const weft__form *f)
 int64_t weft__bytes(const weft__form *f) { return weft__elements(f) * (int64_t)bytes_of_one(f->type); }
 int64_t weft__capacity(const weft__form *f)  { return weft__elements(f) * (int64_t)sizeof(real); }
 
-bool weft__same(const weft__form *a, const weft__form *b)
+bool weft__forms_equal(const weft__form *a, const weft__form *b)
 {
     return a->type == b->type && a->rank == b->rank &&
            !memcmp(a->size, b->size, (size_t)a->rank * sizeof *a->size) && a->batch == b->batch &&
@@ -80,7 +80,7 @@ static bool refuse_form(weft *w, const weft__form *f)
 }
 
 /* Skips extents of 0, so the product of the others is checked even if the tensor is empty. */
-bool weft__possible(weft *w, const weft__form *f)
+bool weft__extents_are_possible(weft *w, const weft__form *f)
 {
     int64_t n = 1;
     for (int i = 0; i < f->rank; i++)
@@ -92,7 +92,7 @@ bool weft__possible(weft *w, const weft__form *f)
 
 static weft_tensor *new_tensor(weft *w, const weft__form *f)
 {
-    weft_tensor *t = weft__possible(w, f) ? weft__header(w, f) : NULL;
+    weft_tensor *t = weft__extents_are_possible(w, f) ? weft__header(w, f) : NULL;
     return t && (t->data = weft__take(w, WEFT__ARENA_DATA, weft__capacity(f))) ? t : &w->nil;
 }
 
@@ -258,7 +258,7 @@ int64_t weft_size(const weft_tensor *x, int axis)
 static bool readable(weft *w, const weft_tensor *x, const void *out, size_t bytes)
 {
     char text[128];
-    const char *error = weft__wrong(w, x);
+    const char *error = weft__handle_error(w, x);
     if (error)
         weft__fail(w, WEFT_EARG, "read: the tensor %s", error);
     else if (!out)
@@ -292,7 +292,7 @@ double weft_item(const weft_tensor *x)
 {
     real value = 0;
     char text[128];
-    const char *error = x ? weft__wrong(x->w, x) : NULL;
+    const char *error = x ? weft__handle_error(x->w, x) : NULL;
     if (error)
         weft__fail(x->w, WEFT_EARG, "item: the tensor %s", error);
     else if (x && weft__elements(&x->f) != 1)

@@ -40,8 +40,8 @@ int64_t      weft__bytes(const weft__form *);
  * within allocated memory. */
 int64_t      weft__capacity(const weft__form *);
 /* Returns false, and fails the context, if an extent is negative or there are too many elements. */
-bool         weft__possible(weft *, const weft__form *);
-bool         weft__same(const weft__form *, const weft__form *);  /* compares type, shape, batch and layout */
+bool         weft__extents_are_possible(weft *, const weft__form *);
+bool         weft__forms_equal(const weft__form *, const weft__form *);   /* type, shape, batch, layout */
 const char  *weft__text(const weft__form *, char buffer[128]);
 /* Returns advice for a layer that expects reals: how to turn ints into reals, or "" for reals. */
 static inline const char *weft__ids_advice(const weft__form *f)
@@ -51,7 +51,7 @@ static inline const char *weft__ids_advice(const weft__form *f)
 /* Reads like weft_read and returns the context's status. */
 weft_status  weft__read(const weft_tensor *, void *out, size_t bytes);
 /* Returns why the handle is invalid, or NULL. */
-const char  *weft__wrong(const weft *, const weft_tensor *);
+const char  *weft__handle_error(const weft *, const weft_tensor *);
 /* Stores a reason for the NULL that the caller returns. The next operator that gets it reports this text. */
 void         weft__explain_null(weft *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #endif

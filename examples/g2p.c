@@ -212,14 +212,14 @@ static weft_decoded pronounce(const model *m, const int32_t *letters, const weft
     };
     opts.beams = (int)beam;
     opts.length_penalty = beam > 1;
-    weft_decoded said = { 0 };
+    weft_decoded decoded = { 0 };
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
         encoded e = encode(m, letters, lengths);
         writer it = { m, weft_attention_project(m->attention, e.memory) };
-        said = weft_decode(m->w, lengths->n, e.first, next_phones, &it, &opts);
+        decoded = weft_decode(m->w, lengths->n, e.first, next_phones, &it, &opts);
     }
     check_context(m->w, "%s", "");
-    return said;
+    return decoded;
 }
 
 /* ---- evaluation ---- */
@@ -241,13 +241,13 @@ static score judge_shard(const model *m, const dictionary *d, const int64_t *wor
         int32_t *to = letters;
         for (int64_t i = 0; i < n; i++)
             to = spell(to, word_at(d, words[pick[i]]), &length[i]);
-        weft_decoded said = pronounce(m, letters, &(weft_lengths){ .n = n, .len = length }, LIMIT, beam);
+        weft_decoded decoded = pronounce(m, letters, &(weft_lengths){ .n = n, .len = length }, LIMIT, beam);
         for (int64_t i = 0; i < n; i++) {
-            const int32_t *phones = said.tokens + i * said.limit;
-            score_word(&s, d, words[pick[i]], phones, said.len[i]);
-            weft_parallel_put(m->ranks, from + i, phones, said.len[i] * (int64_t)sizeof *phones);
+            const int32_t *phones = decoded.tokens + i * decoded.limit;
+            score_word(&s, d, words[pick[i]], phones, decoded.len[i]);
+            weft_parallel_put(m->ranks, from + i, phones, decoded.len[i] * (int64_t)sizeof *phones);
         }
-        weft_decoded_free(&said);
+        weft_decoded_free(&decoded);
         weft_clear(m->w);
     }
     free(letters);
@@ -441,14 +441,14 @@ static void draw_attention(const char *path, const model *m, const phone_set *p,
     const char *rows[LIMIT + 1], *columns[LIMIT];
     spell(letters, word, &length);
     weft_lengths read = { .n = 1, .len = &length };
-    weft_decoded said = pronounce(m, letters, &read, LIMIT, 1);
-    int32_t phones = said.len[0] + 1;
-    memcpy(before + 1, said.tokens, (size_t)said.len[0] * sizeof *before);
+    weft_decoded decoded = pronounce(m, letters, &read, LIMIT, 1);
+    int32_t phones = decoded.len[0] + 1;
+    memcpy(before + 1, decoded.tokens, (size_t)decoded.len[0] * sizeof *before);
     for (int i = 0; i < phones; i++)
-        rows[i] = i < phones - 1 ? p->name[said.tokens[i]] : "end";
+        rows[i] = i < phones - 1 ? p->name[decoded.tokens[i]] : "end";
     for (int i = 0; i < length; i++)
         columns[i] = letter_names[letters[i]];
-    weft_decoded_free(&said);
+    weft_decoded_free(&decoded);
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
         weft_tensor *map;
         encoded e = encode(m, letters, &read);
@@ -494,19 +494,19 @@ static void say(const model *m, const phone_set *phones, const char *word, int64
 {
     int32_t length, *letters = memory(strlen(word), sizeof *letters);
     spell(letters, word, &length);
-    weft_decoded said =
+    weft_decoded decoded =
         pronounce(m, letters, &(weft_lengths){ .n = 1, .len = &length }, 2 * (int64_t)length + LIMIT, beam);
-    printf("  %-18s %s", word, spoken(phones, said.tokens, said.len[0]));
+    printf("  %-18s %s", word, spoken(phones, decoded.tokens, decoded.len[0]));
     int64_t i = d ? dictionary_find(d, word) : -1;
     score s = { 0 };
     if (i >= 0)
-        score_word(&s, d, i, said.tokens, said.len[0]);
+        score_word(&s, d, i, decoded.tokens, decoded.len[0]);
     if (s.wrong) {
         const entry *e = &d->entry[d->first[i]];
         printf("   (the dictionary says %s)", spoken(phones, e->phones, e->n));
     }
     printf("\n");
-    weft_decoded_free(&said);
+    weft_decoded_free(&decoded);
     weft_clear(m->w);
     free(letters);
 }

@@ -181,7 +181,7 @@ static const char *state_restore(const model *m, const unsigned char *bytes, siz
 /* Requests one token at a time, the one after `token`. */
 typedef struct user {
     state s;
-    int64_t number, left;                        /* requests that are still to come */
+    int64_t number, remaining;                        /* requests that are still to come */
     int thread;                                  /* the thread that serves it */
     int32_t token, answer;
     double asked;                                /* time of the request */
@@ -193,7 +193,7 @@ typedef struct {
 
 enum { MICROSECONDS = 1 << 14 };                 /* the last entry of a histogram counts longer times */
 typedef struct {
-    struct server *of;
+    struct server *server;
     pthread_t id;
     pthread_cond_t asked;
     line waiting;
@@ -201,10 +201,10 @@ typedef struct {
 } worker;
 typedef struct server {
     pthread_mutex_t lock;                        /* guards all queues and counts */
-    pthread_cond_t some_answered;
+    pthread_cond_t answered_cond;
     pthread_barrier_t opened;
     line answered;
-    settings how;
+    settings settings;
     int64_t batch;
     int threads;
     bool closing;
@@ -238,7 +238,7 @@ static user *line_take(line *l)
 /* Takes the waiting requests, up to a batch. Returns 0 when the server closes. */
 static int64_t take_batch(worker *t, user **users)
 {
-    server *s = t->of;
+    server *s = t->server;
     int64_t n = 0;
     pthread_mutex_lock(&s->lock);
     while (!t->waiting.first && !s->closing)
@@ -287,7 +287,7 @@ static void step(model *m, user *const *users, int64_t n, int32_t *token)
 
 static void hand_back(worker *t, user *const *users, int64_t n)
 {
-    server *s = t->of;
+    server *s = t->server;
     double now = seconds();
     pthread_mutex_lock(&s->lock);
     s->steps++;
@@ -297,15 +297,15 @@ static void hand_back(worker *t, user *const *users, int64_t n)
         s->after[us < MICROSECONDS ? (int64_t)us : MICROSECONDS]++;
         line_add(&s->answered, users[i]);
     }
-    pthread_cond_signal(&s->some_answered);
+    pthread_cond_signal(&s->answered_cond);
     pthread_mutex_unlock(&s->lock);
 }
 
 static void *work(void *argument)
 {
     worker *t = argument;
-    server *s = t->of;
-    t->m = model_open(&s->how, s->batch);
+    server *s = t->server;
+    t->m = model_open(&s->settings, s->batch);
     pthread_barrier_wait(&s->opened);
     user **users = memory((size_t)s->batch, sizeof *users);
     int32_t *token = memory((size_t)s->batch, sizeof *token);
@@ -321,15 +321,15 @@ static void *work(void *argument)
 static server *server_open(const settings *o, int threads, int64_t batch)
 {
     server *s = memory(1, sizeof *s);
-    *s = (server){ .how = *o, .batch = batch, .threads = threads };
+    *s = (server){ .settings = *o, .batch = batch, .threads = threads };
     s->worker = memory((size_t)threads, sizeof *s->worker);
     line_clear(&s->answered);
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->some_answered, NULL);
+    pthread_cond_init(&s->answered_cond, NULL);
     pthread_barrier_init(&s->opened, NULL, (unsigned)threads + 1);
     for (int i = 0; i < threads; i++) {
         worker *t = &s->worker[i];
-        t->of = s;
+        t->server = s;
         line_clear(&t->waiting);
         pthread_cond_init(&t->asked, NULL);
         if (pthread_create(&t->id, NULL, work, t))
@@ -351,7 +351,7 @@ static void server_close(server *s)
         model_close(&s->worker[i].m);
         pthread_cond_destroy(&s->worker[i].asked);
     }
-    pthread_cond_destroy(&s->some_answered);
+    pthread_cond_destroy(&s->answered_cond);
     pthread_barrier_destroy(&s->opened);
     pthread_mutex_destroy(&s->lock);
     free(s->worker);
@@ -373,7 +373,7 @@ static user *server_answered(server *s, bool wait)
 {
     pthread_mutex_lock(&s->lock);
     while (wait && !s->answered.first)
-        pthread_cond_wait(&s->some_answered, &s->lock);
+        pthread_cond_wait(&s->answered_cond, &s->lock);
     user *all = s->answered.first;
     line_clear(&s->answered);
     pthread_mutex_unlock(&s->lock);
@@ -443,7 +443,7 @@ static void move(const server *s, user *u, int threads)
 /* early: megabytes after a tenth of the tokens */
 typedef struct {
     user *all, **idle;
-    int64_t n, at_rest, left, tokens;
+    int64_t n, resting, remaining, tokens;
     double early;
 } crowd;
 
@@ -452,36 +452,39 @@ static crowd crowd_new(const options *o, const server *s)
     crowd c = { memory((size_t)o->users, sizeof *c.all), memory((size_t)o->users, sizeof *c.idle),
                 o->users, o->users, o->tokens, o->tokens, 0 };
     for (int64_t i = 0; i < c.n; i++) {
-        c.all[i] = (user){ .s = state_new(&s->worker[0].m), .number = i, .thread = (int)(i % o->threads),
-                           .left = o->tokens / c.n + (i < o->tokens % c.n), .token = (int32_t)(i % BYTES) };
+        c.all[i] = (user){ .s = state_new(&s->worker[0].m),
+                           .number = i,
+                           .thread = (int)(i % o->threads),
+                           .remaining = o->tokens / c.n + (i < o->tokens % c.n),
+                           .token = (int32_t)(i % BYTES) };
         c.idle[i] = &c.all[i];
     }
     for (int64_t i = c.n; i-- > 0;)              /* users may be without requests */
-        if (!c.idle[i]->left)
-            c.idle[i] = c.idle[--c.at_rest];
+        if (!c.idle[i]->remaining)
+            c.idle[i] = c.idle[--c.resting];
     return c;
 }
 
 /* Makes a random idle user request a token. */
 static void ask_one(crowd *c, server *s, weft_stream *chance)
 {
-    int64_t i = weft_stream_below(chance, c->at_rest);
+    int64_t i = weft_stream_below(chance, c->resting);
     user *u = c->idle[i];
-    c->idle[i] = c->idle[--c->at_rest];
+    c->idle[i] = c->idle[--c->resting];
     server_ask(s, u);
 }
 
 static void take_answers(crowd *c, server *s, int threads)
 {
-    for (user *u = server_answered(s, c->at_rest == 0), *next; u; u = next) {
+    for (user *u = server_answered(s, c->resting == 0), *next; u; u = next) {
         next = u->next;
         u->token = (u->answer + (int32_t)u->number + (int32_t)(u->s.tokens % 7)) % BYTES;
-        u->left--;
-        if (u->left == (c->tokens / c->n) / 2 && u->left)
+        u->remaining--;
+        if (u->remaining == (c->tokens / c->n) / 2 && u->remaining)
             move(s, u, threads);
-        if (u->left)
-            c->idle[c->at_rest++] = u;
-        if (--c->left == c->tokens - c->tokens / 10)
+        if (u->remaining)
+            c->idle[c->resting++] = u;
+        if (--c->remaining == c->tokens - c->tokens / 10)
             c->early = megabytes_in_memory();
     }
 }
@@ -523,8 +526,8 @@ int main(int argc, char **argv)
     if (o.restore)
         restore(&s->worker[0].m, &c.all[0].s, o.restore);
     double start = seconds();
-    while (c.left) {
-        while (c.at_rest)
+    while (c.remaining) {
+        while (c.resting)
             ask_one(&c, s, chance);
         take_answers(&c, s, (int)o.threads);
     }

@@ -62,7 +62,7 @@ size_t weft__write_all(int file, const void *bytes, size_t size)
 
 /* ---- the target of links ---- */
 /* to be freed; NULL, with errno: not a link, or memory is short */
-static char *pointed_at(const char *link)
+static char *read_link(const char *link)
 {
     char *to = malloc(PATH_MAX), *path = NULL;
     ssize_t n = to ? readlink(link, to, PATH_MAX - 1) : -1;
@@ -80,11 +80,11 @@ static char *pointed_at(const char *link)
 
 /* Follows the links of a path, so that the file is replaced and not the link. To be freed; NULL, with
  * errno. */
-static char *followed(const char *path)
+static char *resolve_links(const char *path)
 {
     char *target_path = strdup(path);
     for (int i = 0; target_path && i < LINKS; i++) {
-        char *next = pointed_at(target_path);
+        char *next = read_link(target_path);
         if (!next && errno != ENOMEM)
             return target_path;
         free(target_path);
@@ -97,7 +97,7 @@ static char *followed(const char *path)
 
 static weft_status find_target(target *t, const char *path)
 {
-    *t = (target){ .folder = -1, .path = followed(path) };
+    *t = (target){ .folder = -1, .path = resolve_links(path) };
     if (!t->path)
         return write_failed(path, errno);
     const char *slash = strrchr(t->path, '/');

@@ -12,7 +12,7 @@
 
 struct weft_journal {
     char *path, *line;
-    size_t size, room;
+    size_t size, capacity;
     int fd, members;                             /* number of members of the open line; 0: no open line */
     bool lost;                                   /* memory was short for this line */
     bool cut;                                    /* the file ends within a line */
@@ -21,12 +21,12 @@ struct weft_journal {
 /* ---- a line ---- */
 static void append_text(weft_journal *j, const char *text, size_t n)
 {
-    if (j->size + n > j->room && !j->lost) {
-        size_t room = 2 * j->room + n + 256;
-        char *more = realloc(j->line, room);
+    if (j->size + n > j->capacity && !j->lost) {
+        size_t capacity = 2 * j->capacity + n + 256;
+        char *more = realloc(j->line, capacity);
         j->lost = !more;
         j->line = more ? more : j->line;
-        j->room = more ? room : j->room;
+        j->capacity = more ? capacity : j->capacity;
     }
     if (j->lost)
         return;

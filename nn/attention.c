@@ -34,7 +34,7 @@ static bool memory_is_ragged(weft_tensor *memory)
 static bool batches_fit(weft_tensor *q, weft_tensor *memory)
 {
     weft *w = q->w;
-    const char *error = weft__wrong(w, memory);
+    const char *error = weft__handle_error(w, memory);
     char text[2][128];
     if (error)
         weft__fail(w, WEFT_EARG, "attention: the memory %s", error);
@@ -226,19 +226,19 @@ static bool is_sound(weft_module *m, const char *name, const weft_attention_laye
 weft_attention_layer *weft_attention_new(weft_module *parent, const char *name,
                                          const weft_attention_layer_opts *opts)
 {
-    static weft_attention_layer none;
+    static weft_attention_layer inert;
     if (!is_sound(parent, name, opts))
-        return &none;
+        return &inert;
     weft_module *m = weft_submodule_new(parent, name);
     weft_attention_layer *a = weft__layer(m, sizeof *a);
     if (!a)
-        return weft__finish_layer(m, a, &none);
+        return weft__finish_layer(m, a, &inert);
     a->m = m;
     a->kind = opts->kind;
     a->width = opts->width;
     a->heads = opts->heads;
     kinds[a->kind].make(a, opts);
-    return weft__finish_layer(m, a, &none);
+    return weft__finish_layer(m, a, &inert);
 }
 
 static weft__scorer scorer_of(const weft_attention_layer *a)

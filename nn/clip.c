@@ -26,7 +26,7 @@ weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
     weft *w = weft__ready(m);
     if (!w)
         return weft__inert(m);
-    if (!weft__outside_shards(w, "clip_grad_norm"))
+    if (!weft__refuse_in_shard(w, "clip_grad_norm"))
         return &w->nil;
     power = power == 0 ? 2 : power;
     if (!((real)max > 0) || (power != 1 && power != 2 && power != (double)INFINITY)) {

@@ -22,7 +22,7 @@ struct weft_dropout_layer { weft_module *m; double p; bool per_sequence; };
 
 weft_dropout_layer *weft_dropout_new(weft_module *parent, const char *name, const weft_dropout_opts *opts)
 {
-    static weft_dropout_layer none;
+    static weft_dropout_layer inert;
     weft *w = weft__ready(parent);
     double p = opts ? opts->p : 0;
     if (w && !(p >= 0 && (real)p < 1))
@@ -30,7 +30,7 @@ weft_dropout_layer *weft_dropout_new(weft_module *parent, const char *name, cons
     weft_module *m = weft_submodule_new(parent, name);
     weft_dropout_layer *d = weft__layer(m, sizeof *d);
     if (!d)
-        return weft__finish_layer(m, d, &none);
+        return weft__finish_layer(m, d, &inert);
     *d = (weft_dropout_layer){ m, p, opts && opts->per_sequence };
     return d;
 }

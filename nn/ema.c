@@ -46,21 +46,21 @@ static void mirror(weft_ema *a, const weft_module *m, weft_module *to)
 
 weft_ema *weft_ema_new(weft_module *m, double decay)
 {
-    static weft_ema none;
+    static weft_ema inert;
     weft *w = weft__ready(m);
     if (!(decay >= 0 && decay <= 1))
         weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "ema: decay %g; expected 0 .. 1", decay);
     int count = weft_parameter_count(m);
     weft_ema *a = w && !w->status ? weft__layer(m, sizeof *a + (size_t)count * sizeof *a->pairs) : NULL;
     if (!a)
-        return &none;
+        return &inert;
     a->w = w;
     a->m = m;
     a->decay = (real)decay;
     a->count = count;
     weft_module *to = weft_submodule_new(m, "ema");
     mirror(a, m, to);
-    return weft__finish_layer(to, a, &none);
+    return weft__finish_layer(to, a, &inert);
 }
 
 /* Fails if m has new parameters: averages of only some parameters would mix two models. */

@@ -70,21 +70,21 @@ static bool check_embedding(weft_module *m, const char *name, const weft_embeddi
 
 weft_embedding *weft_embedding_new(weft_module *parent, const char *name, const weft_embedding_opts *opts)
 {
-    static weft_embedding none;
+    static weft_embedding inert;
     if (!check_embedding(parent, name, opts))
-        return &none;
+        return &inert;
     weft_module *m = weft_submodule_new(parent, name);
     weft *w = weft__ready(m);
     weft_embedding *e = w ? weft__own(w, sizeof *e, embedding_end, NULL) : NULL;
     if (!e)
-        return weft__finish_layer(m, e, &none);
+        return weft__finish_layer(m, e, &inert);
     e->m = m;
     e->row_dropout = opts->row_dropout;
     e->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->rows, opts->columns),
                                (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
     if (!w->status && has_padding(opts) && map_ids(e, opts->rows, opts->padding))
         w->dev.k->fill(&w->dev, opts->columns, 0, e->weight->data + opts->padding * opts->columns);
-    return weft__finish_layer(m, e, &none);
+    return weft__finish_layer(m, e, &inert);
 }
 
 /* Applies dropout of whole rows. The factor of each row, 0 or 1 / (1 - p), is looked up by the ids, so the

@@ -37,9 +37,10 @@ static bool weight_fits(const weft_module *m, const char *name, weft_linear_opts
     char text[128];
     if (!w)
         return false;
-    if (weft__wrong(w, o->weight) || !weft__node_of(o->weight)->parameter)
+    if (weft__handle_error(w, o->weight) || !weft__node_of(o->weight)->parameter)
         weft__fail(w, WEFT_EARG, "linear \"%.80s\" in %s: the weight %s", name ? name : "", m->path,
-                   weft__wrong(w, o->weight) ? weft__wrong(w, o->weight) : "is not a parameter");
+                   weft__handle_error(w, o->weight) ? weft__handle_error(w, o->weight) :
+                                                      "is not a parameter");
     else if (f->rank != 2 || (o->out && o->out != f->size[0]) || (o->in && o->in != f->size[1]))
         weft__fail(w, WEFT_ESHAPE,
                    "linear \"%.80s\" in %s: the weight is %s; expected [out, in] with out = %lld and in = "

@@ -33,7 +33,7 @@ static weft_loss failed_loss(weft_tensor *x)
 
 static bool operand_is_usable(const char *name, weft *w, const weft_tensor *y, const char *operand)
 {
-    const char *error = weft__wrong(w, y);
+    const char *error = weft__handle_error(w, y);
     if (error)
         weft__fail(w, WEFT_EARG, "%s: %s %s", name, operand, error);
     else if (y->f.type != WEFT_REAL)
@@ -41,7 +41,7 @@ static bool operand_is_usable(const char *name, weft *w, const weft_tensor *y, c
     return !w->status;
 }
 
-bool weft__alike(const weft__form *a, const weft__form *b, int64_t last)
+bool weft__shapes_equal(const weft__form *a, const weft__form *b, int64_t last)
 {
     bool same = a->rank == b->rank && !a->batch == !b->batch;
     for (int i = a->batch ? 1 : 0; same && i < a->rank; i++)
@@ -54,7 +54,7 @@ static bool match(const char *name, const weft_tensor *x, const weft_tensor *y, 
                   int64_t last)
 {
     char a[128], b[128];
-    bool same = weft__alike(&x->f, &y->f, last);
+    bool same = weft__shapes_equal(&x->f, &y->f, last);
     if (!same)
         weft__fail(x->w, WEFT_ESHAPE, "%s: predicted %s, %s %s; expected %s, both ragged or both plain", name,
                    weft__text(&x->f, a), operand, weft__text(&y->f, b),

@@ -5,7 +5,7 @@
 
 /* Returns whether a and b have one shape, and both are ragged or both plain, in any layout. last >= 0: b's
  * last extent must be `last` instead. */
-bool weft__alike(const weft__form *a, const weft__form *b, int64_t last);
+bool weft__shapes_equal(const weft__form *a, const weft__form *b, int64_t last);
 /* Reshapes x [..] to [.., 1], so that it broadcasts over a last axis. A ragged x stays ragged. */
 weft_tensor *weft__column(weft_tensor *x);
 /* Returns the weight of each row in a cross entropy, in the shape of classes: 0 if ignored, otherwise mask

@@ -62,7 +62,7 @@ static bool shapes(weft_call *c, const weft_tensor *classes)
                    weight->f.size[0] != m->classes))
         return weft__refuse(c, "class_weight is %s; expected plain [%lld] of reals, one for each class",
                             weft__text(&weight->f, text), (long long)m->classes);
-    if (mask && !weft__same(&mask->f, &expected))
+    if (mask && !weft__forms_equal(&mask->f, &expected))
         return weft__refuse(c, "the mask is %s; expected reals with the shape and layout of the classes",
                             weft__text(&mask->f, text));
     c->y[0]->f = expected;

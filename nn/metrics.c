@@ -11,11 +11,12 @@ typedef struct { weft_tensor *right, *counts; } hits;             /* for each ro
 static weft_tensor *predicted(const char *name, weft_tensor *scores, weft_tensor *classes)
 {
     char a[128], b[128];
-    if (scores && !weft__wrong(scores->w, scores) && scores->f.type != WEFT_REAL)
+    if (scores && !weft__handle_error(scores->w, scores) && scores->f.type != WEFT_REAL)
         weft__fail(scores->w, WEFT_EARG, "%s: the scores are %s; expected reals, and scores before classes",
                    name, weft__text(&scores->f, a));
     weft_tensor *best = weft_argmax(scores, -1);
-    if (weft_ok(best->w) && !weft__wrong(best->w, classes) && !weft__alike(&best->f, &classes->f, -1))
+    if (weft_ok(best->w) && !weft__handle_error(best->w, classes) &&
+        !weft__shapes_equal(&best->f, &classes->f, -1))
         weft__fail(best->w, WEFT_ESHAPE, "%s: scores %s, classes %s; expected [.., classes] and [..]", name,
                    weft__text(&scores->f, a), weft__text(&classes->f, b));
     return best;
@@ -54,7 +55,7 @@ weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes,
 {
     char text[128];
     weft_ratio r = { 0 };
-    if (scores && !weft__wrong(scores->w, scores) && !scores->f.batch)
+    if (scores && !weft__handle_error(scores->w, scores) && !scores->f.batch)
         weft__fail(scores->w, WEFT_ESHAPE, "sequence_accuracy: the scores are %s; expected a ragged tensor",
                    weft__text(&scores->f, text));
     WEFT_NO_GRAD(weft_context_of(scores)) {
@@ -111,7 +112,8 @@ static weft_tensor *flat(weft_tensor *x, int rank, int64_t last)  /* merges the 
 static weft_tensor *matrix(weft_tensor *scores, weft_tensor *classes, const weft_cross_entropy_opts *opts)
 {
     weft *w = weft__context(LIST(scores, classes));
-    const char *error = weft__wrong(w, scores) ? weft__wrong(w, scores) : weft__wrong(w, classes);
+    const char *error =
+        weft__handle_error(w, scores) ? weft__handle_error(w, scores) : weft__handle_error(w, classes);
     if (error)
         weft__fail(w, WEFT_EARG, "confusion_matrix: an input %s", error);
     if (w->status)
@@ -141,7 +143,7 @@ void weft_confusion_add(double *counts, int64_t classes, weft_tensor *m)
 {
     weft *w = weft__context(&m, 1);
     char text[128];
-    const char *error = weft__wrong(w, m);
+    const char *error = weft__handle_error(w, m);
     if (error)
         weft__fail(w, WEFT_EARG, "confusion_add: the matrix %s", error);
     else if (!counts || m->f.rank != 2 || m->f.type != WEFT_REAL || m->f.size[0] != classes ||

@@ -46,13 +46,13 @@ static bool check_mlp(weft_module *m, const weft_mlp_opts *o)
 
 weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opts *opts)
 {
-    static weft_mlp none;
+    static weft_mlp inert;
     if (!check_mlp(parent, opts))
-        return &none;
+        return &inert;
     weft_module *m = weft_submodule_new(parent, name);
     weft_mlp *l = weft__layer(m, sizeof *l + (size_t)opts->layers * sizeof *l->linear);
     if (!l)
-        return weft__finish_layer(m, l, &none);
+        return weft__finish_layer(m, l, &inert);
     l->m = m;
     l->activation = opts->activation ? opts->activation : WEFT_RELU;
     l->dropout = opts->dropout;
@@ -63,7 +63,7 @@ weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opt
         l->linear[i] = weft_linear_new(
             m, number, &(weft_linear_opts){ .in = opts->widths[i], .out = opts->widths[i + 1] });
     }
-    return weft__finish_layer(m, l, &none);
+    return weft__finish_layer(m, l, &inert);
 }
 
 weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x)

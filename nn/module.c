@@ -22,7 +22,7 @@ weft_tensor *weft__bad_input(const weft_module *m, const weft_tensor *x, const c
         return &of_x->nil;
     }
     weft *w = m->w;
-    const char *error = weft__wrong(w, x);
+    const char *error = weft__handle_error(w, x);
     if (!error)
         return NULL;
     const weft_module *before = weft__enter(m);

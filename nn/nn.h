@@ -184,11 +184,11 @@ typedef struct weft__saved {
     int64_t n;
     bool device;
 } weft__saved;
-int  weft__optim_saved(weft_optim *o, weft__saved *out, int room);
-/* Returns whether values read for this entry of weft__optim_saved are possible for an optimiser. Otherwise
+int  weft__optim_entries(weft_optim *o, weft__saved *out, int room);
+/* Returns whether values read for this entry of weft__optim_entries are possible for an optimiser. Otherwise
  * writes found and expected values to reason. */
 bool weft__optim_accepts(const weft_optim *o, const weft__saved *entry, const void *values, char *reason,
                          size_t size);
-bool weft__optim_is_of(const weft_optim *o, const weft_module *m); /* of m or a module below it */
-void weft__optim_restored(weft_optim *o);        /* call it after the data were replaced */
+bool weft__optim_belongs_to(const weft_optim *o, const weft_module *m); /* of m or a module below it */
+void weft__optim_after_load(weft_optim *o);        /* call it after the data were replaced */
 #endif

@@ -20,24 +20,24 @@ static bool norm_is_sound(weft_module *m, const char *name, const weft_layer_nor
 
 weft_norm_layer *weft_layer_norm_new(weft_module *parent, const char *name, const weft_layer_norm_opts *opts)
 {
-    static weft_norm_layer none;
+    static weft_norm_layer inert;
     if (!norm_is_sound(parent, name, opts))
-        return &none;
+        return &inert;
     weft_module *m = weft_submodule_new(parent, name);
     weft_norm_layer *n = weft__layer(m, sizeof *n);
     if (!n)
-        return weft__finish_layer(m, n, &none);
+        return weft__finish_layer(m, n, &inert);
     n->m = m;
     n->eps = opts->eps;
     n->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
     n->bias = weft_parameter(m, "bias", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
-    return weft__finish_layer(m, n, &none);
+    return weft__finish_layer(m, n, &inert);
 }
 
 weft_tensor *weft__layer_norm_of_gate(weft_norm_layer *n, weft_tensor *gate, weft_tensor *skip)
 {
     weft *w = n->m->w;
-    bool fits = weft_ok(w) && skip && !weft__wrong(w, skip) && weft__gate_fits(gate, skip);
+    bool fits = weft_ok(w) && skip && !weft__handle_error(w, skip) && weft__gate_fits(gate, skip);
     if (!fits)                                   /* the skip must broadcast, or is wrong */
         return weft_layer_norm_run(n, weft_add(weft__glu(gate), skip));
     const weft_module *before = weft__enter(n->m);

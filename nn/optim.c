@@ -48,14 +48,14 @@ static void send_guard(weft_optim *o)
 weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update *update, bool first,
                             bool second, bool average)
 {
-    static weft_optim none;
+    static weft_optim inert;
     weft *w = weft__ready(m);
     if (!w)
-        return &none;
+        return &inert;
     w->running = name;
     weft_optim *o = weft__own(w, sizeof *o, optim_end, optim_recover);
     if (!o)
-        return &none;
+        return &inert;
     *o = (weft_optim){ .w = w,
                        .module = m,
                        .name = name,
@@ -67,7 +67,7 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
     o->guard = weft__device_allocate(w, sizeof *o->guard);
     if (o->guard)
         send_guard(o);
-    return o->guard && weft__add_members(o, name) ? o : &none;
+    return o->guard && weft__add_members(o, name) ? o : &inert;
 }
 
 void weft_optim_free(weft_optim *o)
@@ -258,7 +258,7 @@ static void take_step(weft_optim *o)
 
 void weft_optim_step(weft_optim *o)
 {
-    if (!is_ready(o) || !weft__outside_shards(o->w, "optim_step") ||
+    if (!is_ready(o) || !weft__refuse_in_shard(o->w, "optim_step") ||
         (o->w->check && !weft__check_enter(o->w, "optim_step")))
         return;
     take_step(o);
@@ -280,7 +280,7 @@ double weft_optim_lr(const weft_optim *o) { return o ? (double)o->update.lr : 0;
 int64_t weft_optim_steps(const weft_optim *o) { return o ? o->steps : 0; }
 
 /* ---- saving: the guard is stored as numbers of the host ---- */
-bool weft__optim_is_of(const weft_optim *o, const weft_module *m)
+bool weft__optim_belongs_to(const weft_optim *o, const weft_module *m)
 {
     return !is_open(o) || weft__is_below(o->module, m);
 }
@@ -294,7 +294,7 @@ static bool join_quietly(weft_optim *o) /* the error goes to the file function o
     return ok;
 }
 
-int weft__optim_saved(weft_optim *o, weft__saved *out, int room)
+int weft__optim_entries(weft_optim *o, weft__saved *out, int room)
 {
     if (!is_open(o) || o->w->status || !join_quietly(o))
         return 0;
@@ -352,7 +352,7 @@ bool weft__optim_accepts(const weft_optim *o, const weft__saved *entry, const vo
     return numbers_are_possible(entry, values, below_zero, reason, size);
 }
 
-void weft__optim_restored(weft_optim *o)
+void weft__optim_after_load(weft_optim *o)
 {
     if (!is_open(o) || o->w->status)
         return;

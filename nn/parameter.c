@@ -180,7 +180,7 @@ weft__parameter *weft__parameter_of(const weft_tensor *value)
 /* Returns the tensor's context, or NULL after failing w if the tensor is not usable. */
 static weft *usable_context(weft *w, const weft_tensor *x, const char *function, const char *role)
 {
-    const char *error = weft__wrong(w, x);
+    const char *error = weft__handle_error(w, x);
     if (error)
         weft__fail(w, WEFT_EARG, "%s: the %s %s", function, role, error);
     return w->status ? NULL : w;
@@ -206,7 +206,7 @@ void weft__mark_all_changed(weft_module *root)
 static void mark_assigned(weft_tensor *x) /* an assigned gradient counts as a gradient */
 {
     weft__mark_changed(x);
-    if (!weft__node_of(x)->gradient || !weft__outside_shards(x->w, "assign: of a gradient"))
+    if (!weft__node_of(x)->gradient || !weft__refuse_in_shard(x->w, "assign: of a gradient"))
         return;
     weft__parameter *p = (weft__parameter *)(void *)((char *)x - offsetof(weft__parameter, grad));
     weft__node_of(&p->value)->has_gradient = true;
@@ -218,10 +218,10 @@ void weft_assign(weft_tensor *kept, weft_tensor *value)
     if (!w)
         return;
     char to[128], from[128];
-    const char *error = weft__wrong(w, value);
+    const char *error = weft__handle_error(w, value);
     if (error)
         weft__fail(w, WEFT_EARG, "assign: the value %s", error);
-    else if (!weft__same(&kept->f, &value->f))
+    else if (!weft__forms_equal(&kept->f, &value->f))
         weft__fail(w, WEFT_ESHAPE, "assign: %s to %s; expected equal shapes, both plain",
                    weft__text(&value->f, from), weft__text(&kept->f, to));
     if (w->status || kept == value || !weft__bytes(&kept->f))
@@ -316,7 +316,7 @@ void weft_freeze(weft_module *m, const char *pattern, bool frozen)
 void weft_zero_grad(weft_module *m)
 {
     weft *w = weft__ready(m);
-    if (!w || !weft__outside_shards(w, "zero_grad"))
+    if (!w || !weft__refuse_in_shard(w, "zero_grad"))
         return;
     for (weft__range s = { 0 }; weft__next_range(m, true, &s);)
         w->dev.k->fill(&w->dev, s.n, 0, m->root->gradients + s.from);
@@ -338,10 +338,10 @@ void weft__check_gradients_exist(const weft_module *m, const char *function)
 void weft_divide_grad(weft_module *m, weft_tensor *divisor)
 {
     weft *w = weft__ready(m);
-    if (!w || !weft__outside_shards(w, "divide_grad"))
+    if (!w || !weft__refuse_in_shard(w, "divide_grad"))
         return;
     char text[128];
-    const char *error = weft__wrong(w, divisor);
+    const char *error = weft__handle_error(w, divisor);
     if (error)
         weft__fail(w, WEFT_EARG, "divide_grad: the divisor %s", error);
     else if (divisor->f.type != WEFT_REAL || weft__elements(&divisor->f) != 1)

@@ -46,7 +46,7 @@ bool weft__is_lost(weft_parallel *p, int peer, const char *operation)
 /* ---- who does not answer ---- */
 typedef struct call { int request; char received, sent; } call;
 
-bool weft__await_room(weft_parallel *p)
+bool weft__await_reserve(weft_parallel *p)
 {
     return !p->transport || weft__reserve(p->w, &p->roll, p->world.ranks * (int64_t)sizeof(call));
 }

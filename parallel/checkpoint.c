@@ -13,12 +13,12 @@ enum { SLICE = 1 << 30 };                        /* bytes of a broadcast: MPI co
 typedef struct { int32_t status; int64_t size; char text[480]; } result;
 
 /* Returns the status of rank 0, or for `all` that of the first rank that has failed, on all ranks. */
-static weft_status share_status(weft_parallel *p, const char *operation, weft_status mine, bool all)
+static weft_status share_status(weft_parallel *p, const char *operation, weft_status own_status, bool all)
 {
-    result r = { .status = mine, .size = (int64_t)p->image.size };
-    snprintf(r.text, sizeof r.text, "%.479s", mine ? weft_file_message() : "");
+    result r = { .status = own_status, .size = (int64_t)p->image.size };
+    snprintf(r.text, sizeof r.text, "%.479s", own_status ? weft_file_message() : "");
     if (!p->transport)
-        return mine;
+        return own_status;
     if (!weft__hand_out(p, operation, &r, sizeof r))
         return weft__file_fail(p->lost ? WEFT_EDEVICE : weft_error_code(p->w), "%s",
                                weft_error_message(p->w));
@@ -61,8 +61,8 @@ static weft_status failed(const weft_parallel *p, const char *operation, const c
 /* Waits for all ranks. */
 static weft_status agree_on_call(weft_parallel *p, const char *operation, const char *path)
 {
-    const weft__print states = { "the states that shards carry", weft__print_of_states(p) };
-    weft__states_room(p);  /* without memory the context fails, and weft__agree reports it on all ranks */
+    const weft__fingerprint states = { "the states that shards carry", weft__fingerprint_of_states(p) };
+    weft__states_reserve(p);  /* without memory the context fails, and weft__agree reports it on all ranks */
     return weft__agree(p, operation, &states, 1) ? WEFT_OK : failed(p, operation, path);
 }
 
@@ -85,16 +85,16 @@ static weft_status run_on_all(weft_parallel *p, const char *operation, work *onc
 /* ---- saving ---- */
 static weft_status save(weft_parallel *p, const char *operation, const file *f)
 {
-    weft_status mine = WEFT_OK;
+    weft_status status = WEFT_OK;
     int64_t shards = p->shards;
     if (!weft__share_states(p, operation))
         return failed(p, operation, f->path);
     if (p->world.rank == 0) {
         weft_checkpoint_item *all = with_shards(p, f->items, f->n, &shards);
-        mine = weft_save(f->path, f->m, f->o, all ? all : f->items, f->n + (all != NULL));
+        status = weft_save(f->path, f->m, f->o, all ? all : f->items, f->n + (all != NULL));
         weft__release(p->w, all);
     }
-    return share_status(p, operation, mine, false);
+    return share_status(p, operation, status, false);
 }
 
 weft_status weft_parallel_save(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,

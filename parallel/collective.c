@@ -55,17 +55,17 @@ void weft__end_texts(weft_parallel *p, size_t offset, size_t size)
 bool weft__all_gather(weft_parallel *p, const char *operation, int tag, const void *bytes, int64_t n)
 {
     int rank = p->world.rank, ranks = p->world.ranks;
-    char *said = weft__reserve(p->w, &p->inbox, n * ranks);
-    if (!said)
+    char *received = weft__reserve(p->w, &p->inbox, n * ranks);
+    if (!received)
         return false;
     p->inbox_bytes = n;
-    memcpy(said, bytes, (size_t)n);
+    memcpy(received, bytes, (size_t)n);
     for (int d = 1; d < ranks; d *= 2) {
         int to = (rank - d + ranks) % ranks, from = (rank + d) % ranks,
             blocks = d < ranks - d ? d : ranks - d;
         size_t size = (size_t)(blocks * n);
-        weft__request r[2] = { { p->transport->post_recv(from, tag, said + d * n, size), from },
-                               { p->transport->post_send(to, tag, said, size), to } };
+        weft__request r[2] = { { p->transport->post_recv(from, tag, received + d * n, size), from },
+                               { p->transport->post_send(to, tag, received, size), to } };
         if (!weft__await(p, operation, r, 2))
             return false;
     }
@@ -110,7 +110,7 @@ static bool none_has_failed(weft_parallel *p)
     return true;
 }
 
-static bool prints_agree(weft_parallel *p, const char *operation, const weft__print *prints, int n)
+static bool prints_agree(weft_parallel *p, const char *operation, const weft__fingerprint *prints, int n)
 {
     const word *a = weft__words_of(p, 0);
     for (int q = 1; q < p->world.ranks; q++) {
@@ -125,24 +125,24 @@ static bool prints_agree(weft_parallel *p, const char *operation, const weft__pr
     return true;
 }
 
-bool weft__agree(weft_parallel *p, const char *operation, const weft__print *prints, int n)
+bool weft__agree(weft_parallel *p, const char *operation, const weft__fingerprint *prints, int n)
 {
     weft *w = p->w;
     p->differs = NULL;
-    word mine = { .call = p->call, .status = w->status, .stopping = came,
-                  .posted = p->transfer.posted };
-    snprintf(mine.operation, sizeof mine.operation, "%s", operation);
-    snprintf(mine.text, sizeof mine.text, "%.479s", w->status ? weft_error_message(w) : "");
+    word own = { .call = p->call, .status = w->status, .stopping = came,
+                 .posted = p->transfer.posted };
+    snprintf(own.operation, sizeof own.operation, "%s", operation);
+    snprintf(own.text, sizeof own.text, "%.479s", w->status ? weft_error_message(w) : "");
     for (int i = 0; i < n; i++)
-        mine.print[i] = prints[i].value;
+        own.print[i] = prints[i].value;
     if (!p->transport) {
-        p->stopping |= mine.stopping;
+        p->stopping |= own.stopping;
         return !w->status;
     }
-    if (!weft__all_gather(p, operation, WORDS, &mine, sizeof mine))
+    if (!weft__all_gather(p, operation, WORDS, &own, sizeof own))
         return false;
-    weft__end_texts(p, offsetof(word, operation), sizeof mine.operation);
-    weft__end_texts(p, offsetof(word, text), sizeof mine.text);
+    weft__end_texts(p, offsetof(word, operation), sizeof own.operation);
+    weft__end_texts(p, offsetof(word, text), sizeof own.text);
     bool ok = same_call(p) && none_has_failed(p) && prints_agree(p, operation, prints, n), posted = false;
     for (int q = 0; q < p->world.ranks; q++) {
         const word *its = weft__words_of(p, q);

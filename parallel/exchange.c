@@ -74,21 +74,21 @@ static char *take_room(const transfer *x, room *r)
 {
     weft_parallel *p = x->p;
     weft__branch b[WEFT__BRANCHES];
-    int ranks = p->world.ranks, mine = branches_of(p, p->world.rank, b), others = -mine;
+    int ranks = p->world.ranks, own = branches_of(p, p->world.rank, b), others = -own;
     for (int q = 0; q < ranks; q++)
         others += branches_of(p, q, b);
     *r = (room){ weft__whole_lines(x->offset[x->chunks] * (int64_t)sizeof(real)),
                  p->w->dev.k->synchronous || p->link ? 0 : weft__whole_lines(p->n * (int64_t)sizeof(real)),
-                 weft__whole_lines((others + mine) * (int64_t)sizeof(term)), others + mine * ranks };
+                 weft__whole_lines((others + own) * (int64_t)sizeof(term)), others + own * ranks };
     int64_t received = others * r->size;
     if (p->link && !weft__device_reserve(p->w, &p->linked.terms, received))
         return NULL;
     return weft__reserve(p->w, &p->stage,
-                          mine * r->own + (p->link ? 0 : received) + r->terms +
+                          own * r->own + (p->link ? 0 : received) + r->terms +
                               x->chunks * r->requests * (int64_t)sizeof *x->request);
 }
 
-bool weft__exchange_room(weft_parallel *p)
+bool weft__exchange_reserve(weft_parallel *p)
 {
     transfer x;
     room r;
@@ -122,16 +122,16 @@ bool weft__transfer_begin(weft_parallel *p)
     x->base = p->module->root->gradients + p->from;
     x->term = (term *)(void *)memory;
     memory += r.terms;
-    int ranks = p->world.ranks, mine = branches_of(p, p->world.rank, b);
-    for (int i = 0; i < mine; i++, memory += r.own) {
-        real *buffer = i + 1 < mine && p->level[i] ? p->level[i] : x->base;     /* a level is missing only if
+    int ranks = p->world.ranks, own = branches_of(p, p->world.rank, b);
+    for (int i = 0; i < own; i++, memory += r.own) {
+        real *buffer = i + 1 < own && p->level[i] ? p->level[i] : x->base;     /* a level is missing only if
                                                                                 * all ranks have failed */
         if (r.own)
             p->w->dev.k->download(&p->w->dev, memory, buffer, (size_t)p->n * sizeof(real));
         x->term[i] = (term){ b[i], r.own ? (real *)(void *)memory : buffer };
     }
-    x->terms = x->own_terms = mine;
-    x->sum = x->term[mine - 1].x;
+    x->terms = x->own_terms = own;
+    x->sum = x->term[own - 1].x;
     char *buffer = p->link ? p->linked.terms.at : memory;
     for (int q = 0; q < ranks; q++)
         for (int i = 0, n = q == p->world.rank ? 0 : branches_of(p, q, b); i < n; i++, buffer += r.size)

@@ -6,7 +6,7 @@
 #include "nn/optim.h"
 #include "parallel/parallel.h"
 
-uint64_t weft__mixed(uint64_t h, uint64_t with)
+uint64_t weft__hash_mix(uint64_t h, uint64_t with)
 {
     h = (h ^ with) * 0x9E3779B97F4A7C15u;
     return h ^ h >> 29;
@@ -16,44 +16,44 @@ static uint64_t mixed_real(uint64_t h, real x)
 {
     uint64_t bits = 0;
     memcpy(&bits, &x, sizeof x);
-    return weft__mixed(h, bits);
+    return weft__hash_mix(h, bits);
 }
 
 /* ---- hashes of names and shapes, lengths, streams ---- */
-uint64_t weft__print_of_model(const weft_module *m)
+uint64_t weft__fingerprint_of_model(const weft_module *m)
 {
     uint64_t h = 1;
     for (const weft__parameter *p = NULL; (p = weft__next_parameter(m, p));) {
-        h = weft__mixed(h, weft__hash((uint64_t)p->buffer, p->path));
+        h = weft__hash_mix(h, weft__hash((uint64_t)p->buffer, p->path));
         for (int i = 0; i < p->value.f.rank; i++)
-            h = weft__mixed(h, (uint64_t)p->value.f.size[i]);
+            h = weft__hash_mix(h, (uint64_t)p->value.f.size[i]);
     }
     return h;
 }
 
-uint64_t weft__print_of_lengths(const weft_parallel *p)
+uint64_t weft__fingerprint_of_lengths(const weft_parallel *p)
 {
-    uint64_t h = weft__mixed(2, (uint64_t)p->sequences);
+    uint64_t h = weft__hash_mix(2, (uint64_t)p->sequences);
     for (int64_t i = 0; p->len && i < p->sequences; i++)
-        h = weft__mixed(h, (uint64_t)p->len[i]);
+        h = weft__hash_mix(h, (uint64_t)p->len[i]);
     return h;
 }
 
-uint64_t weft__print_of_batch(const weft_parallel *p)
+uint64_t weft__fingerprint_of_batch(const weft_parallel *p)
 {
     const weft__portion *b = &p->batch;
-    uint64_t h = weft__mixed((uint64_t)b->n, (uint64_t)b->number);
+    uint64_t h = weft__hash_mix((uint64_t)b->n, (uint64_t)b->number);
     for (int64_t i = 0; i < b->n; i++)
-        h = weft__mixed(h, (uint64_t)b->index[i] << 32 ^ (uint64_t)b->place[i]);
+        h = weft__hash_mix(h, (uint64_t)b->index[i] << 32 ^ (uint64_t)b->place[i]);
     return h;
 }
 
-uint64_t weft__print_of_streams(const weft *w)
+uint64_t weft__fingerprint_of_streams(const weft *w)
 {
     uint64_t h = w->random.draw;
     for (const weft_stream *s = w->random.streams; s; s = s->next)
         if (s->count)  /* a sum, because streams have no order: some may not exist yet on a rank */
-            h += weft__mixed(s->key, s->count);
+            h += weft__hash_mix(s->key, s->count);
     return h;
 }
 
@@ -62,7 +62,7 @@ static uint64_t mixed_optimiser(uint64_t h, const weft_optim *o, const weft__par
 {
     const weft__update *u = &o->update;
     const real numbers[] = { u->lr, u->decay, u->eps, u->beta1, u->beta2 };
-    h = weft__mixed(h, (uint64_t)u->rule << 2 | (uint64_t)u->nesterov << 1 | u->centered);
+    h = weft__hash_mix(h, (uint64_t)u->rule << 2 | (uint64_t)u->nesterov << 1 | u->centered);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         h = mixed_real(h, numbers[i]);
     for (int i = 0; i < o->n; i++)
@@ -71,7 +71,7 @@ static uint64_t mixed_optimiser(uint64_t h, const weft_optim *o, const weft__par
     return h;
 }
 
-uint64_t weft__print_of_optimisers(const weft_module *m)
+uint64_t weft__fingerprint_of_optimisers(const weft_module *m)
 {
     uint64_t h = 3;
     for (const weft__parameter *p = NULL; (p = weft__next_parameter(m, p));)
@@ -93,7 +93,7 @@ static uint64_t hash_values(const weft__parameter *p, void *host)
     return h;
 }
 
-uint64_t *weft__prints_of_values(weft_parallel *p, int64_t *n)
+uint64_t *weft__fingerprints_of_values(weft_parallel *p, int64_t *n)
 {
     int64_t most = 0;
     *n = 0;
@@ -118,9 +118,9 @@ static const char *path_at(const weft_module *m, int64_t i)
 }
 
 /* Names the first parameter whose values differ between ranks. */
-void weft__name_difference(weft_parallel *p, const char *operation, const uint64_t *mine, int64_t n)
+void weft__name_difference(weft_parallel *p, const char *operation, const uint64_t *own, int64_t n)
 {
-    if (!weft__hand_out(p, operation, mine, n * (int64_t)sizeof *mine))
+    if (!weft__hand_out(p, operation, own, n * (int64_t)sizeof *own))
         return;
     const uint64_t *a = weft__words_of(p, 0);
     for (int q = 1; q < p->world.ranks; q++) {

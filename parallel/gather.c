@@ -26,7 +26,7 @@ void weft__results_begin(weft_parallel *p)
 
 /* Reserves `more` bytes after the results stored so far. NULL: memory is short, and the context has
  * failed. */
-static char *behind(weft_parallel *p, int64_t more)
+static char *reserve_after(weft_parallel *p, int64_t more)
 {
     weft__results *r = &p->results;
     if (r->n + more > r->put.bytes) {
@@ -80,7 +80,7 @@ void weft_parallel_put(weft_parallel *p, int64_t i, const void *bytes, int64_t n
         weft__fail(p->w, WEFT_EARG, "parallel_put: sequence %lld of the shard already has a result; expected "
                                     "one for each sequence",
                    (long long)i);
-    char *to = mark && !*mark ? behind(p, size_of(n)) : NULL;
+    char *to = mark && !*mark ? reserve_after(p, size_of(n)) : NULL;
     if (!to)
         return;
     *mark = 1;
@@ -123,7 +123,7 @@ static bool reserve(weft_parallel *p)
 {
     weft__results *r = &p->results;
     int64_t all = r->part_size * p->world.ranks;
-    bool ok = behind(p, r->part_size - r->n) &&
+    bool ok = reserve_after(p, r->part_size - r->n) &&
               weft__reserve(p->w, &r->table, p->batch.n * (int64_t)sizeof(weft_parallel_result));
     return ok && (!p->transport ||
                   (weft__reserve(p->w, &r->gathered, all) && weft__reserve(p->w, &p->inbox, all)));

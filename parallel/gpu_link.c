@@ -123,11 +123,11 @@ static int shares_with(const weft_parallel *p, int q)
 
 bool weft__find_shared_devices(weft_parallel *p)
 {
-    unit mine = { .gpu = p->w->dev.unit };
-    gethostname(mine.host, sizeof mine.host - 1);
-    if (!weft__hand_out(p, "weft_parallel_new", &mine, sizeof mine))
+    unit own = { .gpu = p->w->dev.unit };
+    gethostname(own.host, sizeof own.host - 1);
+    if (!weft__hand_out(p, "weft_parallel_new", &own, sizeof own))
         return false;
-    weft__end_texts(p, offsetof(unit, host), sizeof mine.host);
+    weft__end_texts(p, offsetof(unit, host), sizeof own.host);
     int many = 0, first = 0, second = 0;
     for (int q = p->world.ranks; q-- > 0;)
         if (shares_with(p, q) >= 0) {
@@ -136,7 +136,7 @@ bool weft__find_shared_devices(weft_parallel *p)
             first = shares_with(p, q);
         }
     p->linked.shared = many;
-    if (many && p->world.rank == 0 && !weft__silenced())
+    if (many && p->world.rank == 0 && !weft__log_is_off())
         fprintf(stderr,
                 "weft: ranks %d and %d share one GPU of %s%s; expected one rank for each GPU; WEFT_LOG=0 "
                 "silences this\n",
@@ -158,12 +158,12 @@ void weft__link_down(weft_parallel *p)
 
 /* Returns whether no rank fails. If one does, `reason` is that of the first; it stays empty if a rank is
  * lost. */
-static bool all_can(weft_parallel *p, const hello *mine, char *reason, size_t size)
+static bool all_ranks_can(weft_parallel *p, const hello *own, char *reason, size_t size)
 {
-    if (!weft__hand_out(p, joining, mine, sizeof *mine))
+    if (!weft__hand_out(p, joining, own, sizeof *own))
         return false;
-    weft__end_texts(p, offsetof(hello, name), sizeof mine->name);
-    weft__end_texts(p, offsetof(hello, reason), sizeof mine->reason);
+    weft__end_texts(p, offsetof(hello, name), sizeof own->name);
+    weft__end_texts(p, offsetof(hello, reason), sizeof own->reason);
     for (int q = 0; q < p->world.ranks; q++) {
         const hello *its = weft__words_of(p, q);
         if (its->fails) {
@@ -174,53 +174,53 @@ static bool all_can(weft_parallel *p, const hello *mine, char *reason, size_t si
     return true;
 }
 
-static void begin_world(weft_parallel *p, hello *mine)
+static void begin_world(weft_parallel *p, hello *own)
 {
     const weft__links *l = p->w->dev.links;
-    char *id = p->world.rank == 0 ? mine->id : NULL;
-    mine->fails = !l || !l->begin_world(&p->w->dev, id, mine->name, mine->reason, sizeof mine->reason);
+    char *id = p->world.rank == 0 ? own->id : NULL;
+    own->fails = !l || !l->begin_world(&p->w->dev, id, own->name, own->reason, sizeof own->reason);
     if (!l)
-        snprintf(mine->reason, sizeof mine->reason, "libweft_cuda.so was built without nccl.h");
+        snprintf(own->reason, sizeof own->reason, "libweft_cuda.so was built without nccl.h");
 }
 
 /* Opens the link on all ranks or on none. */
-static bool joined(weft_parallel *p, hello *mine, char *reason, size_t size)
+static bool joined(weft_parallel *p, hello *own, char *reason, size_t size)
 {
     weft__device *d = &p->w->dev;
     weft__link_watch(p);
     p->cut_off = weft__link_down;
-    p->link = d->links->open(d, mine->id, p->world.rank, p->world.ranks, mine->reason, sizeof mine->reason);
-    mine->fails = !p->link;
-    if (!all_can(p, mine, reason, size)) {
+    p->link = d->links->open(d, own->id, p->world.rank, p->world.ranks, own->reason, sizeof own->reason);
+    own->fails = !p->link;
+    if (!all_ranks_can(p, own, reason, size)) {
         if (*reason)
             watch_neighbour(p, joining);
         return false;
     }
     int result = has_arrived(p, joining, d->links->taken);
-    mine->fails = result != 1;
+    own->fails = result != 1;
     if (result && result != 1)
-        snprintf(mine->reason, sizeof mine->reason, "%s", d->links->why(p->link));
-    return result && watch_neighbour(p, joining) && all_can(p, mine, reason, size);
+        snprintf(own->reason, sizeof own->reason, "%s", d->links->why(p->link));
+    return result && watch_neighbour(p, joining) && all_ranks_can(p, own, reason, size);
 }
 
-static bool linked(weft_parallel *p, hello *mine, char *reason, size_t size)
+static bool linked(weft_parallel *p, hello *own, char *reason, size_t size)
 {
     if (p->linked.shared)                        /* NCCL refuses shared GPUs */
         return false;
-    begin_world(p, mine);
-    if (!all_can(p, mine, reason, size))
+    begin_world(p, own);
+    if (!all_ranks_can(p, own, reason, size))
         return false;
-    *mine = *(const hello *)weft__words_of(p, 0);
-    return joined(p, mine, reason, size);
+    *own = *(const hello *)weft__words_of(p, 0);
+    return joined(p, own, reason, size);
 }
 
 bool weft__link_up(weft_parallel *p)
 {
-    hello mine = { 0 };
+    hello own = { 0 };
     char reason[300] = "";
     if (!p->transport || p->w->dev.k->synchronous || p->world.ranks == 1 || p->linked.tried)
         return true;
-    bool ok = linked(p, &mine, reason, sizeof reason);
+    bool ok = linked(p, &own, reason, sizeof reason);
     if (!ok)
         weft__link_down(p);
     if (p->lost || p->w->status)
@@ -228,8 +228,8 @@ bool weft__link_up(weft_parallel *p)
     p->linked.tried = true;
     bool meant = p->linked.shared || strstr(reason, "WEFT_NCCL=off");
     if (ok && p->w->dev.log && p->world.rank == 0)
-        fprintf(stderr, "weft: gradients go from GPU to GPU by %s\n", mine.name);
-    else if (!ok && !meant && p->world.rank == 0 && !weft__silenced())
+        fprintf(stderr, "weft: gradients go from GPU to GPU by %s\n", own.name);
+    else if (!ok && !meant && p->world.rank == 0 && !weft__log_is_off())
         fprintf(stderr,
                 "weft: gradients pass through host memory: %s; WEFT_NCCL=off chooses this, WEFT_LOG=0 "
                 "silences this message\n",

@@ -36,16 +36,16 @@ bool weft__can_halve(const weft_parallel *p)
            is_their_tree(p, 0, ranks);
 }
 
-/* Returns the half of a part that this rank keeps (`mine`) or sends to its partner, in the round of distance
+/* Returns the half of a part that this rank keeps (`keep`) or sends to its partner, in the round of distance
  * d. */
-static part half_of(part whole, int rank, int d, bool mine)
+static part half_of(part whole, int rank, int d, bool keep)
 {
     int64_t lower = whole.n / 32 * 16;           /* whole cache lines, as in all pieces */
-    bool upper = ((rank & d) != 0) == mine;
+    bool upper = ((rank & d) != 0) == keep;
     return upper ? (part){ whole.from + lower, whole.n - lower } : (part){ whole.from, lower };
 }
 
-static bool swapped(weft_parallel *p, const char *operation, int peer, part out, real *to, int64_t n)
+static bool exchange_with(weft_parallel *p, const char *operation, int peer, part out, real *to, int64_t n)
 {
     weft__link_group(p, true);
     weft__link_post(p, true, peer, p->transfer.base + out.from, out.n);
@@ -62,14 +62,14 @@ bool weft__exchange_halves(weft_parallel *p)
     part range[WEFT__DEPTH] = { { 0, p->n } };
     for (int far = 1; far < ranks; far *= 2, round++) {
         part keeps = half_of(range[round], rank, far, true), gives = half_of(range[round], rank, far, false);
-        if (!swapped(p, "gradients of the batch", rank ^ far, gives, received, keeps.n))
+        if (!exchange_with(p, "gradients of the batch", rank ^ far, gives, received, keeps.n))
             return false;
         d->k->scale(d, keeps.n, 1, received, x + keeps.from, true);
         range[round + 1] = keeps;
     }
     for (int far = ranks / 2; far; far /= 2) {
         part lacks = half_of(range[--round], rank, far, false);
-        if (!swapped(p, "sums of the batch", rank ^ far, range[round + 1], x + lacks.from, lacks.n))
+        if (!exchange_with(p, "sums of the batch", rank ^ far, range[round + 1], x + lacks.from, lacks.n))
             return false;
     }
     return true;

@@ -120,7 +120,7 @@ static void keep(weft_parallel *p, const weft_tensor *x, int64_t index)
     real *to = (real *)(void *)p->shard_losses.device.at + index;
     if (p->w->status)
         return;
-    if (!x || weft__wrong(p->w, x) || weft__elements(&x->f) != 1 || x->f.type != WEFT_REAL) {
+    if (!x || weft__handle_error(p->w, x) || weft__elements(&x->f) != 1 || x->f.type != WEFT_REAL) {
         real value = (real)weft_item(x);         /* weft_item reports the error */
         d->k->upload(d, to, &value, sizeof value);
         return;

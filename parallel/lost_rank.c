@@ -84,11 +84,11 @@ static void name_the_lost(weft_parallel *p)
 }
 
 /* Exchanges the positions of the remaining ranks. Returns false if another rank is lost meanwhile. */
-static bool look_round(weft_parallel *p, bool done)
+static bool exchange_positions(weft_parallel *p, bool done)
 {
-    where mine = { p->call, done, here.first };
+    where own = { p->call, done, here.first };
     p->lost = false;
-    if (!weft__all_gather(p, "a call after a loss", WHERE, &mine, sizeof mine))
+    if (!weft__all_gather(p, "a call after a loss", WHERE, &own, sizeof own))
         return false;
     int64_t last = p->call;
     bool all_done = true;
@@ -119,6 +119,6 @@ bool weft__repeat_call(weft_parallel *p)
         if (!shrink(p))
             return p->lost = false;
         weft__update_place(p);
-    } while (!look_round(p, done) && p->lost);
+    } while (!exchange_positions(p, done) && p->lost);
     return p->again && !p->ended;
 }

@@ -48,8 +48,8 @@ static void after_entry(void *user, int64_t entry)
 /* ---- on and off ---- */
 static bool is_enabled(void)
 {
-    const char *said = secure_getenv("WEFT_PARALLEL_OVERLAP");
-    return !said || strcmp(said, "off");
+    const char *setting = secure_getenv("WEFT_PARALLEL_OVERLAP");
+    return !setting || strcmp(setting, "off");
 }
 
 void weft__overlap_begin(weft_parallel *p)

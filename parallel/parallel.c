@@ -12,18 +12,18 @@ enum { PATIENCE = 600 };
 static weft_parallel none;                       /* returned if none can be made; read only */
 
 /* ---- data that must be equal on all ranks ---- */
-static bool all_are_alike(weft_parallel *p)
+static bool ranks_agree(weft_parallel *p)
 {
     const weft *w = p->w;
-    const weft__print prints[] = {
+    const weft__fingerprint prints[] = {
         { "the version of weft", weft__hash(sizeof(real), weft_version()) },
         { "the seed", w->random.seed },
         { "the number of shards", (uint64_t)p->shards },
         { "the device or instruction set (WEFT_ISA=avx2 makes processors alike)",
           weft__hash(0, w->dev.k->name) },
         { "the precision", (uint64_t)w->dev.precision },
-        { "the model", weft__print_of_model(p->module) },
-        { "the lengths of the data", weft__print_of_lengths(p) },
+        { "the model", weft__fingerprint_of_model(p->module) },
+        { "the lengths of the data", weft__fingerprint_of_lengths(p) },
     };
     bool ok;
     weft__begin_call(p);
@@ -35,29 +35,29 @@ static bool all_are_alike(weft_parallel *p)
 }
 
 /* ---- options ---- */
-static bool patience_of(weft_parallel *p, double said)
+static bool set_timeout(weft_parallel *p, double seconds)
 {
     const char *value = secure_getenv("WEFT_PARALLEL_TIMEOUT");
     char *end = NULL;
-    p->timeout = said > 0 ? said : value && *value ? weft__plain_number(value, &end) : PATIENCE;
-    bool ok = p->timeout > 0 && p->timeout < 1e9 && said >= 0 && (!end || !*end);
+    p->timeout = seconds > 0 ? seconds : value && *value ? weft__plain_number(value, &end) : PATIENCE;
+    bool ok = p->timeout > 0 && p->timeout < 1e9 && seconds >= 0 && (!end || !*end);
     if (!ok)
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_new: timeout %g, WEFT_PARALLEL_TIMEOUT=%s; expected seconds, above 0", said,
+                   "parallel_new: timeout %g, WEFT_PARALLEL_TIMEOUT=%s; expected seconds, above 0", seconds,
                    value ? value : "");
     return ok;
 }
 
-static bool shards_fit(weft_parallel *p, int said)
+static bool shards_fit(weft_parallel *p, int shards)
 {
     int ranks = p->world.ranks;
-    p->shards = said ? said : ranks;
-    p->shards_given = said;
-    if (said < 0 || said > WEFT__SHARDS)
-        weft__fail(p->w, WEFT_EARG, "parallel_new: %d shards; expected 0 .. %d", said, WEFT__SHARDS);
+    p->shards = shards ? shards : ranks;
+    p->shards_given = shards;
+    if (shards < 0 || shards > WEFT__SHARDS)
+        weft__fail(p->w, WEFT_EARG, "parallel_new: %d shards; expected 0 .. %d", shards, WEFT__SHARDS);
     else if (p->shards < ranks)
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_new: %d shards for %d ranks; expected at least one for each rank", said,
+                   "parallel_new: %d shards for %d ranks; expected at least one for each rank", shards,
                    ranks);
     return !p->w->status;
 }
@@ -107,7 +107,7 @@ static void parallel_recover(void *user)
     p->abandoned = true;                         /* weft_parallel_next reports it to all ranks */
 }
 
-static bool made(weft_parallel *p, const weft_parallel_opts *o)
+static bool initialise(weft_parallel *p, const weft_parallel_opts *o)
 {
     char reason[600];
     if (!weft__transport_of(&p->transport, &p->world, reason, sizeof reason)) {
@@ -115,11 +115,11 @@ static bool made(weft_parallel *p, const weft_parallel_opts *o)
         return false;
     }
     weft__update_place(p);                         /* an earlier weft_parallel may have lost ranks */
-    bool ok = weft__await_room(p) && patience_of(p, o->timeout) && shards_fit(p, o->shards) &&
+    bool ok = weft__await_reserve(p) && set_timeout(p, o->timeout) && shards_fit(p, o->shards) &&
               keep_lengths(p, o);
     p->own_shards = ok ? weft__shards_of(p->shards, p->world.rank, p->world.ranks) : (weft__branch){ 0, 0 };
     p->timeout = p->timeout > 0 ? p->timeout : PATIENCE;  /* needed to report the error to the other ranks */
-    if (!all_are_alike(p))
+    if (!ranks_agree(p))
         return false;
     if (p->transport && !o->no_signals)
         weft__signals_watch();
@@ -143,7 +143,7 @@ weft_parallel *weft_parallel_new(weft_module *m, const weft_parallel_opts *opts)
     p->w = w;
     p->module = m;
     w->dev.parallel = true;
-    return made(p, opts ? opts : &(weft_parallel_opts){ 0 }) ? p : &none;
+    return initialise(p, opts ? opts : &(weft_parallel_opts){ 0 }) ? p : &none;
 }
 
 weft_parallel_place weft_parallel_place_of(const weft_parallel *p)

@@ -170,7 +170,7 @@ void weft__fold_end(weft_parallel *p);           /* frees the memory */
 /* ---- exchange.c ---- */
 /* Allocates the memory for an exchange. Returns false if memory is short; the context has failed then. Call
  * it before the ranks agree. */
-bool weft__exchange_room(weft_parallel *p);
+bool weft__exchange_reserve(weft_parallel *p);
 /* Turns the gradients of this rank's branches into those of all shards, in the root. Returns false if the
  * context has failed. */
 bool weft__exchange(weft_parallel *p);
@@ -223,10 +223,10 @@ void weft__overlap_begin(weft_parallel *p), weft__overlap_end(weft_parallel *p);
 void weft__overlap_drain(weft_parallel *p);
 
 /* ---- states.c: states that shards carry from batch to batch; only the rank of the shard has them ---- */
-uint64_t weft__print_of_states(const weft_parallel *p);
+uint64_t weft__fingerprint_of_states(const weft_parallel *p);
 /* Sends the states of each rank to all. room allocates the memory before the ranks agree; it returns false,
  * and the context has failed, if memory is short. */
-bool weft__states_room(weft_parallel *p);
+bool weft__states_reserve(weft_parallel *p);
 bool weft__share_states(weft_parallel *p, const char *operation);
 
 /* ---- lost_rank.c: frames a common call. If the transport survives the loss of a rank, the remaining ranks
@@ -241,13 +241,13 @@ bool weft__update_place(weft_parallel *p);
 
 /* ---- collective.c ---- */
 /* A fingerprint: a hash of something that must be equal on all ranks, with its name for messages. */
-typedef struct weft__print { const char *name; uint64_t value; } weft__print;
+typedef struct weft__fingerprint { const char *name; uint64_t value; } weft__fingerprint;
 enum { WEFT__PRINTS = 8 };
 /* Makes SIGTERM and SIGUSR1 set a flag, which stops all ranks at the next common call. */
 void weft__signals_watch(void);
 /* Opens a common call: exchanges the call, the status and the fingerprints of all ranks. Returns false, with
  * the same failure on all ranks, if a rank has failed or is in another call, or if a fingerprint differs. */
-bool weft__agree(weft_parallel *p, const char *operation, const weft__print *prints, int n);
+bool weft__agree(weft_parallel *p, const char *operation, const weft__fingerprint *prints, int n);
 /* Sends n bytes of each rank to all, after weft__agree. weft__words_of returns those of a rank until the next
  * call. Returns false if a rank is lost or the context has failed. */
 bool weft__hand_out(weft_parallel *p, const char *operation, const void *bytes, int64_t n);
@@ -261,7 +261,7 @@ void weft__end_texts(weft_parallel *p, size_t at, size_t size);
 /* ---- sums.c ---- */
 /* Allocates the memory for sums and gradients, before the ranks agree. Returns false if the context has
  * failed. */
-bool weft__sums_room(weft_parallel *p);
+bool weft__sums_reserve(weft_parallel *p);
 /* Exchanges the sums, and which parameters got a gradient; fills p->total. Returns false if the context has
  * failed. */
 bool weft__share_sums(weft_parallel *p);
@@ -274,15 +274,17 @@ void weft__results_measure(weft_parallel *p);
 bool weft__share_results(weft_parallel *p);
 
 /* ---- fingerprints.c ---- */
-uint64_t weft__mixed(uint64_t h, uint64_t with);
-uint64_t weft__print_of_model(const weft_module *), weft__print_of_optimisers(const weft_module *);
-uint64_t weft__print_of_lengths(const weft_parallel *), weft__print_of_batch(const weft_parallel *);
-uint64_t weft__print_of_streams(const weft *);
+uint64_t weft__hash_mix(uint64_t h, uint64_t with);
+uint64_t weft__fingerprint_of_model(const weft_module *);
+uint64_t weft__fingerprint_of_optimisers(const weft_module *);
+uint64_t weft__fingerprint_of_lengths(const weft_parallel *);
+uint64_t weft__fingerprint_of_batch(const weft_parallel *);
+uint64_t weft__fingerprint_of_streams(const weft *);
 /* Returns a hash of the values of each of the *n parameters and buffers, to be released; NULL if memory is
  * short. */
-uint64_t *weft__prints_of_values(weft_parallel *p, int64_t *n);
+uint64_t *weft__fingerprints_of_values(weft_parallel *p, int64_t *n);
 /* Names the first parameter that differs in the context's message, after the hashes of values differed. */
-void weft__name_difference(weft_parallel *p, const char *operation, const uint64_t *mine, int64_t n);
+void weft__name_difference(weft_parallel *p, const char *operation, const uint64_t *own, int64_t n);
 
 /* ---- await.c ---- */
 static inline double weft__seconds(void) { return (double)weft__now() * 1e-9; }
@@ -290,7 +292,7 @@ static inline double weft__seconds(void) { return (double)weft__now() * 1e-9; }
  * is set if the others can continue without that rank; otherwise the context has failed with a message that
  * names it. */
 bool weft__await(weft_parallel *p, const char *operation, weft__request *request, int n);
-bool weft__await_room(weft_parallel *p);         /* allocates the memory that a timeout needs */
+bool weft__await_reserve(weft_parallel *p);      /* allocates the memory that a timeout needs */
 /* Handle a rank that is lost, or that has been silent for too long. They return false, as weft__await. */
 bool weft__is_lost(weft_parallel *p, int rank, const char *operation);
 bool weft__is_late(weft_parallel *p, int rank, const char *operation);

@@ -20,7 +20,7 @@ void weft__cut(int64_t n, const int32_t *index, const int32_t *len, int shards, 
     memset(start, 0, (size_t)(shards + 1) * sizeof *start);
     for (int64_t i = 0; i < n; i++) {
         int32_t place = order[i];
-        shard[place] = (int32_t)weft__bins_give(heap, shards, length[place] > 0 ? length[place] : 1);
+        shard[place] = (int32_t)weft__bins_add(heap, shards, length[place] > 0 ? length[place] : 1);
         start[shard[place] + 1]++;
     }
     for (int s = 0; s < shards; s++)

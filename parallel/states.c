@@ -30,16 +30,16 @@ static int64_t most_bytes(const weft_parallel *p)
     return most;
 }
 
-uint64_t weft__print_of_states(const weft_parallel *p)
+uint64_t weft__fingerprint_of_states(const weft_parallel *p)
 {
     uint64_t h = 4;
     for (const weft__parameter *q = NULL; (q = weft__next_parameter(p->module->root, q));)
         if (q->shard)
-            h = weft__mixed(weft__mixed(h, (uint64_t)q->shard), (uint64_t)bytes_of(q));
+            h = weft__hash_mix(weft__hash_mix(h, (uint64_t)q->shard), (uint64_t)bytes_of(q));
     return h;
 }
 
-bool weft__states_room(weft_parallel *p)
+bool weft__states_reserve(weft_parallel *p)
 {
     int64_t n = p->transport ? most_bytes(p) : 0;
     return !n || (weft__reserve(p->w, &p->outbox, n) && weft__reserve(p->w, &p->inbox, n * p->world.ranks));

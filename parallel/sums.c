@@ -54,13 +54,13 @@ static parcel parcel_of(const weft_parallel *p)
     return (parcel){ sums, sums + (parameters + 63) / 64 * 8 };
 }
 
-bool weft__sums_room(weft_parallel *p)
+bool weft__sums_reserve(weft_parallel *p)
 {
     if (!p->transport)
         return true;
     int64_t bytes = parcel_of(p).all;
     return weft__reserve(p->w, &p->outbox, bytes) &&
-           weft__reserve(p->w, &p->inbox, bytes * p->world.ranks) && weft__exchange_room(p);
+           weft__reserve(p->w, &p->inbox, bytes * p->world.ranks) && weft__exchange_reserve(p);
 }
 
 bool weft__share_sums(weft_parallel *p)
@@ -71,13 +71,13 @@ bool weft__share_sums(weft_parallel *p)
         return true;
     }
     int64_t sums = parcel_of(p).sums, bytes = parcel_of(p).all;
-    char *mine = p->outbox.at;
-    memset(mine, 0, (size_t)bytes);
+    char *own = p->outbox.at;
+    memset(own, 0, (size_t)bytes);
     p->sums[0][WEFT__WAITED] = p->waited;
     p->sums[0][WEFT__PUT] = (double)p->results.n;
-    memcpy(mine, p->sums, (size_t)p->done * sizeof p->sums[0]);
-    mark(p->module, (unsigned char *)mine + sums, false);
-    bool ok = weft__hand_out(p, "sums of the batch", mine, bytes);
+    memcpy(own, p->sums, (size_t)p->done * sizeof p->sums[0]);
+    mark(p->module, (unsigned char *)own + sums, false);
+    bool ok = weft__hand_out(p, "sums of the batch", own, bytes);
     for (int q = 0; ok && q < p->world.ranks; q++)
         mark(p->module, (unsigned char *)(uintptr_t)weft__words_of(p, q) + sums, true);
     for (int k = 0; ok && k < WEFT__SUMS; k++)

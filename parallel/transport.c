@@ -25,7 +25,7 @@ static long number_in(const char *variable)      /* -1: not a number */
 
 /* Returns the transport of the launcher that started this process, "none" without a launcher; NULL, with a
  * reason, if it is unknown. */
-static const char *launched(char *reason, size_t size)
+static const char *launcher_transport(char *reason, size_t size)
 {
     if (number_in("OMPI_COMM_WORLD_SIZE") > 0)
         return number_in("OMPI_COMM_WORLD_SIZE") > 1 ? "openmpi" : "none";
@@ -63,7 +63,7 @@ static void *library_of(const char *name, char *reason, size_t size)
     return weft__open_plugin(file, NULL, reason, size);
 }
 
-static const weft__transport *greeted(void *library, const char *name, char *reason, size_t size)
+static const weft__transport *check_transport(void *library, const char *name, char *reason, size_t size)
 {
     const weft__transport *(*hello)(void) = NULL;
     void *symbol = dlsym(library, "weft_transport_open_v1");
@@ -83,12 +83,12 @@ static const weft__transport *greeted(void *library, const char *name, char *rea
 
 static void open_transport(void)
 {
-    const char *said = secure_getenv("WEFT_PARALLEL");
-    const char *name = said && *said ? said : launched(fault, sizeof fault);
+    const char *setting = secure_getenv("WEFT_PARALLEL");
+    const char *name = setting && *setting ? setting : launcher_transport(fault, sizeof fault);
     if (!name || !strcmp(name, "none"))
         return;
     void *library = library_of(name, fault, sizeof fault);
-    const weft__transport *t = library ? greeted(library, name, fault, sizeof fault) : NULL;
+    const weft__transport *t = library ? check_transport(library, name, fault, sizeof fault) : NULL;
     bool open = t && t->open(&joined, version, sizeof version, fault, sizeof fault);
     version[sizeof version - 1] = fault[sizeof fault - 1] = 0;
     if (open)

@@ -115,7 +115,7 @@ static void begin(weft_parallel *p, const int32_t *index, int64_t n, const weft_
     start(p);
 }
 
-static bool enters(weft_parallel *p, const char *function)
+static bool enter_function(weft_parallel *p, const char *function)
 {
     if (!p || !p->w || weft__callback_refuses(p->w, function))
         return false;
@@ -126,13 +126,13 @@ static bool enters(weft_parallel *p, const char *function)
 
 void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n)
 {
-    if (enters(p, "parallel_begin"))
+    if (enter_function(p, "parallel_begin"))
         begin(p, index, n, NULL, 0);
 }
 
 void weft_parallel_begin_plan(weft_parallel *p, const weft_plan *parts, int64_t batch)
 {
-    if (enters(p, "parallel_begin_plan"))
+    if (enter_function(p, "parallel_begin_plan"))
         begin(p, NULL, p->w->status ? 0 : weft__parts_count(p, parts, batch), parts, batch);
 }
 
@@ -212,26 +212,26 @@ void weft_parallel_add(weft_parallel *p, weft_loss loss)
 /* ---- the end of a batch ---- */
 /* Compares the fingerprints of all ranks; values: those of parameter values as well, at the first and each
  * hundredth update. */
-static bool look(weft_parallel *p, bool values)
+static bool compare_ranks(weft_parallel *p, bool values)
 {
     weft *w = p->w;
     int64_t n = 0;
-    uint64_t *mine = values ? weft__prints_of_values(p, &n) : NULL, all = 0;
-    for (int64_t i = 0; mine && i < n; i++)
-        all = weft__mixed(all, mine[i]);
-    const weft__print prints[] = {
-        { "the batch", weft__print_of_batch(p) },
-        { "the position of a random stream", weft__print_of_streams(w) },
+    uint64_t *own = values ? weft__fingerprints_of_values(p, &n) : NULL, all = 0;
+    for (int64_t i = 0; own && i < n; i++)
+        all = weft__hash_mix(all, own[i]);
+    const weft__fingerprint prints[] = {
+        { "the batch", weft__fingerprint_of_batch(p) },
+        { "the position of a random stream", weft__fingerprint_of_streams(w) },
         { "how many numbers there are to train", (uint64_t)p->n },
         { "whether gradients are enabled", p->batch.learns },
         { "whether dropout is on", w->training },
-        { "the options of an optimiser", p->updates ? 0 : weft__print_of_optimisers(p->module) },
+        { "the options of an optimiser", p->updates ? 0 : weft__fingerprint_of_optimisers(p->module) },
         { its_values, all },
     };
     bool ok = weft__agree(p, an_update, prints, sizeof prints / sizeof *prints);
     if (!ok && p->differs == its_values)
-        weft__name_difference(p, an_update, mine, n);
-    weft__release(w, mine);
+        weft__name_difference(p, an_update, own, n);
+    weft__release(w, own);
     return ok;
 }
 
@@ -244,10 +244,10 @@ static void add_up(weft_parallel *p)
     w->random.counted = p->shards > 1 || p->batch.learns;
     w->running = an_update;
     weft__fold_losses(p);
-    weft__sums_room(p);  /* without memory the context fails, and weft__agree reports it on all ranks */
+    weft__sums_reserve(p);  /* without memory the context fails, and weft__agree reports it on all ranks */
     if (p->transfer.broken && !weft__await(p, "gradients of the batch", NULL, 0))
         return;
-    if (!look(p, p->transport && p->updates % LOOK == 0))
+    if (!compare_ranks(p, p->transport && p->updates % LOOK == 0))
         return;
     p->agreed.from = p->from;
     p->agreed.n = p->n;
@@ -260,7 +260,7 @@ static void add_up(weft_parallel *p)
 }
 
 /* Completes the batch on all ranks. Returns false if a rank is lost: then this rank repeats its shards. */
-static bool together(weft_parallel *p)
+static bool complete_batch(weft_parallel *p)
 {
     weft *w = p->w;
     if (weft__update_place(p)) {                   /* a rank was lost in a call between two shards */
@@ -301,7 +301,7 @@ bool weft_parallel_next(weft_parallel *p, weft_part *part)
         for (; !w->status && p->current < p->own_shards.end; leave(p))
             if (p->batch.start[p->current + 1] > p->batch.start[p->current])
                 return enter(p, part), true;
-    while (!together(p));
+    while (!complete_batch(p));
     return false;
 }
 

@@ -92,7 +92,7 @@ weft_status weft__planner_pool(const int32_t *len, int64_t n, const weft_plan_op
     weft_status s = check_limits(o, "pool");
     if (s != WEFT_OK)
         return s;
-    int32_t *order = weft__plan_drawn(o, n);
+    int32_t *order = weft__plan_random_order(o, n);
     s = order ? WEFT_OK : WEFT_ENOMEM;
     for (int64_t from = 0, to; from < n && s == WEFT_OK; from = to) {
         to = end_of_pool(o, len, order, from, n);
@@ -106,7 +106,7 @@ weft_status weft__planner_pool(const int32_t *len, int64_t n, const weft_plan_op
 weft_status weft__planner_laplace(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     int64_t batches = o->pool ? o->pool : POOL, pool = batches <= n / o->count ? batches * o->count : n;
-    int32_t *order = weft__plan_drawn(o, n);
+    int32_t *order = weft__plan_random_order(o, n);
     if (!order || !weft__plan_sort(len, order, n, false, pool))
         return WEFT_ENOMEM;
     for (int64_t first = pool; first < n; first += 2 * pool)
@@ -159,7 +159,7 @@ static weft_status add_to_batch(padded *b, const weft_plan_opts *o)
 
 weft_status weft__planner_tokens(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *order = o->keep_order ? weft__plan_drawn(o, n) : weft__plan_sorted(o, len, n, false);
+    int32_t *order = o->keep_order ? weft__plan_random_order(o, n) : weft__plan_sorted(o, len, n, false);
     weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
     padded b = { p, len, order, 0, 0 };
     for (int64_t i = 0; i < n && s == WEFT_OK; i++)

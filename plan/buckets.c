@@ -23,7 +23,7 @@ static weft_status emit(weft_plan *p, const int32_t *len, bucket *b, const int32
 static weft_status deal(const int32_t *len, int64_t n, const int64_t *bounds, const int64_t *sizes,
                         int64_t edges, const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *order = weft__plan_drawn(o, n), *after = weft__plan_memory(n, sizeof *after);
+    int32_t *order = weft__plan_random_order(o, n), *after = weft__plan_memory(n, sizeof *after);
     bucket *b = weft__plan_memory(edges + 1, sizeof *b);
     if (!order || !after || !b)
         return WEFT_ENOMEM;
@@ -32,7 +32,7 @@ static weft_status deal(const int32_t *len, int64_t n, const int64_t *bounds, co
         b[i] = (bucket){ .size = sizes[i] };
     for (int64_t k = 0; k < n && s == WEFT_OK; k++) {
         int64_t i = order[k];
-        bucket *to = b + weft__plan_up_to(bounds, edges, len[i]);
+        bucket *to = b + weft__plan_count_up_to(bounds, edges, len[i]);
         if (to->n++)
             after[to->last] = (int32_t)i;
         else
@@ -101,7 +101,7 @@ weft_status weft__planner_powers(const int32_t *len, int64_t n, const weft_plan_
     for (int64_t i = 0; i < n; i++)
         for (int k = 0; k < POWERS; k++)
             counts[k] += len[i] >> k & 1;
-    int32_t *order = weft__plan_drawn(o, n);
+    int32_t *order = weft__plan_random_order(o, n);
     if (!order)
         return WEFT_ENOMEM;
     for (int k = 0; k < POWERS; k++) {

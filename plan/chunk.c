@@ -28,7 +28,7 @@ static weft_status add_chunk(weft_plan *p, const text *t, int64_t from, int64_t 
                              int64_t first, int32_t *carry)
 {
     weft_status s = WEFT_OK;
-    int64_t i = from < to ? weft__plan_up_to(t->start, t->n, from) - 1 : 0;
+    int64_t i = from < to ? weft__plan_count_up_to(t->start, t->n, from) - 1 : 0;
     for (int64_t position = from; position < to && s == WEFT_OK; i++) {
         int64_t begin = t->start[i], end = t->start[i + 1] < to ? t->start[i + 1] : to;
         if (end == position)
@@ -80,7 +80,7 @@ static weft_status cut_text(const text *t, const weft_plan_opts *o, weft_plan *p
 
 weft_status weft__planner_chunk(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    text t = { n, weft__plan_memory(n + 1, sizeof *t.start), weft__plan_drawn(o, n) };
+    text t = { n, weft__plan_memory(n + 1, sizeof *t.start), weft__plan_random_order(o, n) };
     if (!t.start || !t.order)
         return WEFT_ENOMEM;
     t.start[0] = 0;

@@ -19,7 +19,7 @@ typedef struct {
  * `singles` - 1 are deals of one sequence that wait; heap has the other waiting deals. one, other, both [k]:
  * the parts of a merge. */
 typedef struct {
-    int64_t k, single, singles, heaped;
+    int64_t k, single, singles, heap_size;
     node *nodes;
     int32_t *order, *place, *one, *other, *both;
     uint64_t *heap;
@@ -35,7 +35,7 @@ static uint64_t key_of(const deals *t, int64_t difference, int64_t deal)
 
 static void push(deals *t, uint64_t key)
 {
-    int64_t i = t->heaped++;
+    int64_t i = t->heap_size++;
     for (; i && key < t->heap[(i - 1) / 2]; i = (i - 1) / 2)
         t->heap[i] = t->heap[(i - 1) / 2];
     t->heap[i] = key;
@@ -43,10 +43,10 @@ static void push(deals *t, uint64_t key)
 
 static uint64_t pop_heap(deals *t)
 {
-    uint64_t top = t->heap[0], key = t->heap[--t->heaped];
+    uint64_t top = t->heap[0], key = t->heap[--t->heap_size];
     int64_t i = 0;
-    for (int64_t below; (below = 2 * i + 1) < t->heaped; i = below) {
-        below += below + 1 < t->heaped && t->heap[below + 1] < t->heap[below];
+    for (int64_t below; (below = 2 * i + 1) < t->heap_size; i = below) {
+        below += below + 1 < t->heap_size && t->heap[below + 1] < t->heap[below];
         if (key <= t->heap[below])
             break;
         t->heap[i] = t->heap[below];
@@ -57,8 +57,8 @@ static uint64_t pop_heap(deals *t)
 
 static bool is_single_next(const deals *t)
 {
-    if (t->single == t->singles || !t->heaped)
-        return !t->heaped;
+    if (t->single == t->singles || !t->heap_size)
+        return !t->heap_size;
     return key_of(t, t->k > 1 ? t->nodes[t->single].load : 0, t->single) < t->heap[0];
 }
 
@@ -160,7 +160,7 @@ weft_status weft__plan_differencing(const int32_t *len, int64_t n, const weft_pl
     if (!make_room(&t, n))
         return WEFT_ENOMEM;
     begin(&t, n);
-    while (t.singles - t.single + t.heaped > 1)
+    while (t.singles - t.single + t.heap_size > 1)
         merge(&t);
     return emit(&t, t.singles ? t.nodes[pop(&t)].parts : -1, p);
 }

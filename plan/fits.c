@@ -90,7 +90,7 @@ static int64_t take_row(bins *b, int64_t length)
     case WEFT__FIRST_FIT:
         return tree_first(&b->first, length);
     default:
-        gap = b->rule == WEFT__BEST_FIT ? weft__gaps_from(b->gaps, length) : weft__gaps_most(b->gaps);
+        gap = b->rule == WEFT__BEST_FIT ? weft__gaps_at_least(b->gaps, length) : weft__gaps_largest(b->gaps);
         return gap >= length ? weft__gaps_take(b->gaps, gap) : -1;
     }
 }
@@ -108,7 +108,7 @@ static void remove_row(bins *b, int64_t row) /* removes a row from the list, whi
 static void close_fullest(bins *b)
 {
     if (b->gaps) {
-        weft__gaps_take(b->gaps, weft__gaps_from(b->gaps, 0));
+        weft__gaps_take(b->gaps, weft__gaps_at_least(b->gaps, 0));
     } else if (b->list) {
         int64_t row = b->list[0];
         for (int64_t i = 1; i < b->open; i++) {
@@ -174,7 +174,7 @@ weft_status weft__plan_fit(weft__fit rule, bool decreasing, const weft__pieces *
                            const weft_plan_opts *o, weft_plan *p)
 {
     int32_t *order = decreasing ? weft__plan_sorted(o, from->length, from->n, true) :
-                                  weft__plan_drawn(o, from->n),
+                                  weft__plan_random_order(o, from->n),
             *row = weft__plan_memory(from->n, sizeof *row);
     int64_t rows = order && row ? deal(rule, from, order, capacity, o, row) : -1;
     return rows < 0 ? WEFT_ENOMEM : weft__plan_rows(p, from, order, row, rows, capacity, o);

@@ -128,9 +128,12 @@ static int64_t outermost(const weft__gaps *g, int64_t index, int level, int64_t 
     }
 }
 
-int64_t weft__gaps_most(const weft__gaps *g) { return g->nodes->occupied ? outermost(g, 0, 0, 0, true) : -1; }
+int64_t weft__gaps_largest(const weft__gaps *g)
+{
+    return g->nodes->occupied ? outermost(g, 0, 0, 0, true) : -1;
+}
 
-int64_t weft__gaps_from(const weft__gaps *g, int64_t least)
+int64_t weft__gaps_at_least(const weft__gaps *g, int64_t least)
 {
     int64_t path[LEVELS], index = 0;
     int level = 0;

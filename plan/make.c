@@ -146,9 +146,9 @@ weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int6
 {
     if (out)
         *out = (weft_plan){ 0 };
-    if (!planner && *weft__planner_missed())
+    if (!planner && *weft__planner_error())
         return weft_plan_refuse(WEFT_EARG, "plan_make: the planner is NULL: weft_planner_named: %s",
-                                weft__planner_missed());
+                                weft__planner_error());
     if (!planner || !planner->plan || !planner->name || !out)
         return weft_plan_refuse(WEFT_EARG, "plan_make: expected a planner and a plan to be made");
     weft_plan_opts o = opts ? *opts : (weft_plan_opts){ 0 };

@@ -19,7 +19,7 @@ bool weft__planner_takes(const weft_planner *, const char *option);
 weft_status weft__no_such_option(const weft_planner *, const char *key);
 /* Returns the message of this thread's last weft_planner_named; "" if that call found the planner, or
  * without such a call. */
-const char *weft__planner_missed(void);
+const char *weft__planner_error(void);
 /* Returns whether a planner requires an option that it takes to be 1 or more. */
 bool weft__planner_needs(const weft_planner *, const weft__plan_option *);
 #endif

@@ -12,7 +12,7 @@ int32_t weft__plan_longest(const int32_t *len, int64_t n)
     return longest;
 }
 
-int64_t weft__plan_up_to(const int64_t *number, int64_t n, int64_t value)
+int64_t weft__plan_count_up_to(const int64_t *number, int64_t n, int64_t value)
 {
     int64_t low = 0, high = n;
     while (low < high) {
@@ -104,7 +104,7 @@ void weft__plan_shuffle(const weft_plan_opts *o, int32_t *order, int64_t n)
         weft_stream_permutation(o->stream, n, order);
 }
 
-int32_t *weft__plan_drawn(const weft_plan_opts *o, int64_t n)
+int32_t *weft__plan_random_order(const weft_plan_opts *o, int64_t n)
 {
     int32_t *order = weft__plan_order(n);
     if (order)
@@ -114,6 +114,6 @@ int32_t *weft__plan_drawn(const weft_plan_opts *o, int64_t n)
 
 int32_t *weft__plan_sorted(const weft_plan_opts *o, const int32_t *len, int64_t n, bool descending)
 {
-    int32_t *order = weft__plan_drawn(o, n);
+    int32_t *order = weft__plan_random_order(o, n);
     return order && weft__plan_sort(len, order, n, descending, o->lookahead) ? order : NULL;
 }

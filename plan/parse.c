@@ -38,7 +38,7 @@ typedef struct {
     int64_t sizes;
 } parsing;
 
-static bool whole(const char *text, char **end, int64_t *value)
+static bool parse_integer(const char *text, char **end, int64_t *value)
 {
     errno = 0;
     *value = strtoll(text, end, 10);
@@ -57,7 +57,7 @@ static weft_status parse_list(parsing *t, const char *key, const char *value)
     int64_t *first = t->list, n = 0;
     char *end;
     for (const char *p = value;; p = end + 1, n++) {
-        if (n == t->room || !whole(p, &end, first + n) || (*end && *end != '/'))
+        if (n == t->room || !parse_integer(p, &end, first + n) || (*end && *end != '/'))
             return bad_value(t, key, value, "a list of numbers, 5/10/20,");
         if (!*end)
             break;
@@ -83,7 +83,7 @@ static weft_status parse_number(parsing *t, const weft__plan_option *option, con
         memcpy((char *)t->o + option->field, &d, sizeof d);
         return WEFT_OK;
     }
-    if (!whole(value, &end, &v) || *end)
+    if (!parse_integer(value, &end, &v) || *end)
         return bad_value(t, option->name, value, "a whole number");
     if (!v && weft__planner_needs(t->planner, option)) /* 0 would mean that the option is not given */
         return weft_plan_refuse(WEFT_EARG, "%s: %s is 0; expected 1 or more", t->planner->name, option->name);

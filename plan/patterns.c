@@ -226,13 +226,13 @@ bool weft__pack_lpfhp(int64_t *remaining, int64_t capacity, int64_t limit, weft_
 
 /* ---- rows filled exactly, by subset sums ---- */
 /* A pattern begins with the longest remaining length; the others fill the rest as far as possible. length,
- * left [d]: the distinct lengths, descending, and the number of sequences of each. of[s]: the index of the
- * length that first reached the sum s, plus 1; 0: not reached. used[s]: pieces of that length in the sum;
+ * remaining [d]: the distinct lengths, descending, and the number of sequences of each. of[s]: 1 + the index
+ * of the length that first reached the sum s; 0: not reached. used[s]: pieces of that length in the sum;
  * pieces[s]: all its pieces. pattern: indices of lengths. */
 typedef struct {
     int64_t capacity, limit, d;
     int32_t *length, *of, *used, *pieces, *pattern;
-    int64_t *left;
+    int64_t *remaining;
 } filler;
 
 /* Returns the largest sum up to `most` of lengths from index k on. The search ends at `most`. */
@@ -243,13 +243,13 @@ static int64_t fill(filler *f, int32_t k, int64_t most)
     f->pieces[0] = 1; /* the piece that begins the pattern */
     for (; k < f->d && top < most; k++) {
         int32_t length = f->length[k];
-        if (!f->left[k] || length > most)
+        if (!f->remaining[k] || length > most)
             continue;
         int64_t before = top;
         for (int64_t s = 0, sum = length; sum <= most && s <= top; s++, sum++) {
             bool again = f->of[s] == k + 1 && s;
             int32_t used = again ? f->used[s] : 0;
-            if ((s && !f->of[s]) || f->of[sum] || used >= f->left[k] ||
+            if ((s && !f->of[s]) || f->of[sum] || used >= f->remaining[k] ||
                 (f->limit && f->pieces[s] >= f->limit) || (!again && s > before))
                 continue;
             f->of[sum] = k + 1;
@@ -264,9 +264,9 @@ static int64_t fill(filler *f, int32_t k, int64_t most)
 /* Finds the pattern that begins with length k. Returns the number of its pieces. */
 static int32_t find_pattern(filler *f, int32_t k)
 {
-    f->left[k]--;
+    f->remaining[k]--;
     int64_t sum = fill(f, k, f->capacity - f->length[k]);
-    f->left[k]++;
+    f->remaining[k]++;
     f->pattern[0] = k;
     int32_t n = f->pieces[sum];
     for (int32_t index = n; sum; sum -= f->length[f->pattern[index]]) {
@@ -283,7 +283,7 @@ static int64_t most_times(const filler *f, int32_t n)
     for (int32_t i = 0, same; i < n; i += same) {
         for (same = 1; i + same < n && f->pattern[i + same] == f->pattern[i];)
             same++;
-        int64_t remaining = f->left[f->pattern[i]] / same;
+        int64_t remaining = f->remaining[f->pattern[i]] / same;
         times = remaining < times ? remaining : times;
     }
     return times;
@@ -295,7 +295,7 @@ static bool use_pattern(filler *f, int32_t k, weft__pattern **first)
     weft__pattern *to = weft__pattern_new(*first, most_times(f, n), n);
     for (int32_t i = 0; to && i < n; i++) {
         to->length[i] = f->length[f->pattern[i]];
-        f->left[f->pattern[i]] -= to->times;
+        f->remaining[f->pattern[i]] -= to->times;
     }
     *first = to ? to : *first;
     return to != NULL;
@@ -306,8 +306,8 @@ static bool filler_new(filler *f, const int64_t *remaining, int64_t capacity, in
     int64_t each = capacity + 1;
     *f = (filler){ .capacity = capacity, .limit = limit };
     f->length = weft__plan_memory(5 * each, sizeof *f->length);
-    f->left = weft__plan_memory(each, sizeof *f->left);
-    if (!f->length || !f->left)
+    f->remaining = weft__plan_memory(each, sizeof *f->remaining);
+    if (!f->length || !f->remaining)
         return false;
     f->of = f->length + each;
     f->used = f->of + each;
@@ -315,7 +315,7 @@ static bool filler_new(filler *f, const int64_t *remaining, int64_t capacity, in
     f->pattern = f->pieces + each;
     for (int64_t l = capacity; l; l--)
         if (remaining[l]) {
-            f->left[f->d] = remaining[l];
+            f->remaining[f->d] = remaining[l];
             f->length[f->d++] = (int32_t)l;
         }
     return true;
@@ -326,7 +326,7 @@ bool weft__pack_exact_fill(int64_t *remaining, int64_t capacity, int64_t limit, 
     filler f;
     bool ok = filler_new(&f, remaining, capacity, limit);
     for (int32_t k = 0; ok && k < f.d; k++)
-        while (ok && f.left[k])
+        while (ok && f.remaining[k])
             ok = use_pattern(&f, k, first);
     return ok;
 }

@@ -16,7 +16,7 @@ void weft__plan_scope_close(weft__plan_scope *);
 
 /* ---- orders ---- */
 /* Returns how many of n ascending numbers are at most `value`. */
-int64_t weft__plan_up_to(const int64_t *number, int64_t n, int64_t value);
+int64_t weft__plan_count_up_to(const int64_t *number, int64_t n, int64_t value);
 /* Returns 0 .. n - 1; NULL, with a message, if memory is short. */
 int32_t *weft__plan_order(int64_t n);
 /* Sorts an order by length, stable, in blocks of `lookahead` (0: one block). Returns false, with a message,
@@ -30,9 +30,9 @@ void weft__plan_shuffle(const weft_plan_opts *, int32_t *order, int64_t n);
 /* Returns 0 .. n - 1, shuffled if the options shuffle; NULL, with a message, if memory is short. Planners
  * begin with it, so each epoch has other rows and batches. A sort after it is stable, so sequences of equal
  * length keep the shuffled order. */
-int32_t *weft__plan_drawn(const weft_plan_opts *, int64_t n);
+int32_t *weft__plan_random_order(const weft_plan_opts *, int64_t n);
 
-/* Returns weft__plan_drawn sorted by length, stable, in blocks of the options' lookahead. */
+/* Returns weft__plan_random_order sorted by length, stable, in blocks of the options' lookahead. */
 int32_t *weft__plan_sorted(const weft_plan_opts *, const int32_t *len, int64_t n, bool descending);
 /* Returns the longest of n lengths; 0 if n is 0. */
 int32_t weft__plan_longest(const int32_t *len, int64_t n);
@@ -63,8 +63,8 @@ typedef struct weft__gaps weft__gaps;
 weft__gaps *weft__gaps_new(int64_t rows, int64_t capacity);
 bool weft__gaps_add(weft__gaps *, int64_t gap, int64_t row);  /* false, with a message, if memory is short */
 /* Return the smallest gap of `least` or more, and the largest gap; -1: no such gap. */
-int64_t weft__gaps_from(const weft__gaps *, int64_t least);
-int64_t weft__gaps_most(const weft__gaps *);
+int64_t weft__gaps_at_least(const weft__gaps *, int64_t least);
+int64_t weft__gaps_largest(const weft__gaps *);
 /* Removes and returns the lowest row with that gap, which must exist. */
 int64_t weft__gaps_take(weft__gaps *, int64_t gap);
 
@@ -73,7 +73,7 @@ int64_t weft__gaps_take(weft__gaps *, int64_t gap);
 typedef struct weft__bin { int64_t load, slot; } weft__bin;
 void weft__bins_begin(weft__bin *heap, int64_t n);
 /* Adds tokens to that slot, and returns its number. */
-int64_t weft__bins_give(weft__bin *heap, int64_t n, int64_t tokens);
+int64_t weft__bins_add(weft__bin *heap, int64_t n, int64_t tokens);
 
 /* ---- checks ---- */
 /* The largest width of a batch, 2^48. It exceeds any data, and the sum of a few widths does not overflow. */

@@ -38,4 +38,4 @@ const weft_planner *weft_planner_named(const char *name)
     return NULL;
 }
 
-const char *weft__planner_missed(void) { return missed; }
+const char *weft__planner_error(void) { return missed; }

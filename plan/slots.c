@@ -8,7 +8,7 @@ static bool earlier(weft__bin a, weft__bin b)
     return a.load < b.load || (a.load == b.load && a.slot < b.slot);
 }
 
-int64_t weft__bins_give(weft__bin *heap, int64_t n, int64_t tokens)
+int64_t weft__bins_add(weft__bin *heap, int64_t n, int64_t tokens)
 {
     weft__bin bin = heap[0];
     int64_t i = 0;
@@ -36,7 +36,7 @@ static int64_t deal_slots(const int32_t *len, const int32_t *order, int64_t n, w
     int64_t most = 0;
     weft__bins_begin(heap, slots);
     for (int64_t k = 0; k < n; k++)
-        row[order[k]] = len[order[k]] ? (int32_t)weft__bins_give(heap, slots, len[order[k]]) : -1;
+        row[order[k]] = len[order[k]] ? (int32_t)weft__bins_add(heap, slots, len[order[k]]) : -1;
     for (int64_t i = 0; i < slots; i++)
         most = heap[i].load > most ? heap[i].load : most;
     return most;
@@ -45,7 +45,7 @@ static int64_t deal_slots(const int32_t *len, const int32_t *order, int64_t n, w
 static weft_status deal(const int32_t *len, int64_t n, int64_t slots, bool longest_first,
                         const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *order = longest_first ? weft__plan_sorted(o, len, n, true) : weft__plan_drawn(o, n),
+    int32_t *order = longest_first ? weft__plan_sorted(o, len, n, true) : weft__plan_random_order(o, n),
             *row = weft__plan_memory(n, sizeof *row);
     weft__bin *heap = weft__plan_memory(slots, sizeof *heap);
     if (!order || !row || !heap)
@@ -92,7 +92,7 @@ static weft_status read_window(const int32_t *len, const int32_t *order, int64_t
 
 weft_status weft__planner_streams(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *order = weft__plan_drawn(o, n);
+    int32_t *order = weft__plan_random_order(o, n);
     reader *r = weft__plan_memory(o->slots, sizeof *r);
     int64_t next = 0, before = -1;
     weft_status s = WEFT_OK;

@@ -11,40 +11,41 @@
 
 enum { NO_NODE = -1 };
 typedef struct { int64_t before; int32_t token; } path_node;
-/* `worth` orders hypotheses; -inf marks an unused entry. last: its last node. */
-typedef struct { double worth, score; int64_t last; int32_t length; } hypothesis;
+/* `penalised` orders hypotheses; -inf marks an unused entry. last: its last node. */
+typedef struct { double penalised, score; int64_t last; int32_t length; } hypothesis;
 /* Log probability and last node of each row. */
 typedef struct { double *score; int64_t *node; } beginnings;
 typedef struct {
     weft__decoder d;
     beginnings now, next;
     hypothesis *best;                            /* [n, best], best first */
-    path_node *nodes; int64_t count, room;
+    path_node *nodes; int64_t count, capacity;
     weft__best k_best; /* 2 K continuations, at most K of them endings */
 } search;
 
-static double worth(const search *b, double score, int64_t length)    /* length: tokens, including the end */
+/* length: tokens, including the end */
+static double penalised(const search *b, double score, int64_t length)
 {
     return b->d.o->length_penalty == 0 ? score : score / pow((double)length, b->d.o->length_penalty);
 }
 
-/* Returns an upper bound of a beginning's worth: scores only fall; dividing by a longer length lifts them. */
-static double best_worth(const search *b, double score, int64_t length)
+/* Returns an upper bound of a beginning's penalised score: scores only fall; a longer length lifts them. */
+static double best_penalised(const search *b, double score, int64_t length)
 {
     int64_t next = length < b->d.o->limit ? length + 1 : length;
-    return worth(b, score, b->d.o->length_penalty > 0 ? b->d.o->limit : next);
+    return penalised(b, score, b->d.o->length_penalty > 0 ? b->d.o->limit : next);
 }
 
-/* Returns the worth that a new hypothesis must exceed. */
-static double threshold(const search *b, int64_t s) { return b->best[(s + 1) * b->d.best - 1].worth; }
+/* Returns the penalised score that a new hypothesis must exceed. */
+static double threshold(const search *b, int64_t s) { return b->best[(s + 1) * b->d.best - 1].penalised; }
 
 static void consider(search *b, int64_t s, hypothesis h)
 {
     hypothesis *best = b->best + s * b->d.best;
     int64_t i = b->d.best - 1;
-    if (!(h.worth > best[i].worth))
+    if (!(h.penalised > best[i].penalised))
         return;
-    for (; i > 0 && h.worth > best[i - 1].worth; i--)
+    for (; i > 0 && h.penalised > best[i - 1].penalised; i--)
         best[i] = best[i - 1];
     best[i] = h;
 }
@@ -79,14 +80,14 @@ static bool begin_search(search *b)
 static bool room_for_nodes(search *b, int64_t more)
 {
     weft *w = b->d.w;
-    if (b->count + more <= b->room)
+    if (b->count + more <= b->capacity)
         return true;
-    int64_t room = 2 * (b->count + more);
-    path_node *p = weft__allocate(w, (size_t)room * sizeof *p);
+    int64_t capacity = 2 * (b->count + more);
+    path_node *p = weft__allocate(w, (size_t)capacity * sizeof *p);
     if (p && b->count)
         memcpy(p, b->nodes, (size_t)b->count * sizeof *p);
     if (p)
-        weft__release(w, b->nodes), b->nodes = p, b->room = room;
+        weft__release(w, b->nodes), b->nodes = p, b->capacity = capacity;
     return p;
 }
 
@@ -96,12 +97,12 @@ static void take_nodes(search *b)
 {
     size_t bytes;
     b->nodes = weft__take_spare(b->d.w, &bytes);
-    b->room = (int64_t)(bytes / sizeof *b->nodes);
+    b->capacity = (int64_t)(bytes / sizeof *b->nodes);
 }
 
 static void keep_nodes(search *b)
 {
-    weft__return_spare(b->d.w, b->nodes, (size_t)b->room * sizeof *b->nodes);
+    weft__return_spare(b->d.w, b->nodes, (size_t)b->capacity * sizeof *b->nodes);
 }
 
 static int64_t node_new(search *b, int32_t token, int64_t before)
@@ -162,13 +163,16 @@ static void continue_with(search *b, int64_t s, int64_t first)
         if (token != b->d.o->end)
             add_row(b, token, s, row, x.score, node_new(b, token, before)), alive++;
         else if (i < K)
-            consider(b, s, (hypothesis){ worth(b, x.score, length), x.score, before, (int32_t)length - 1 });
+            consider(
+                b, s,
+                (hypothesis){ penalised(b, x.score, length), x.score, before, (int32_t)length - 1 });
     }
     for (int64_t r = from; cut && r < from + alive; r++)
         consider(b, s,
-                 (hypothesis){ worth(b, b->next.score[r], length), b->next.score[r], b->next.node[r],
-                               (int32_t)length });
-    while (alive > 0 && (cut || !(best_worth(b, b->next.score[from + alive - 1], length) > threshold(b, s))))
+                 (hypothesis){ penalised(b, b->next.score[r], length), b->next.score[r],
+                               b->next.node[r], (int32_t)length });
+    while (alive > 0 &&
+           (cut || !(best_penalised(b, b->next.score[from + alive - 1], length) > threshold(b, s))))
         alive--;                                 /* rows are sorted by score */
     b->d.next.n = from + alive;
 }

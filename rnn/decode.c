@@ -132,7 +132,7 @@ weft_decoded weft_decode(weft *w, int64_t n, weft_state first, weft_decode_step_
 weft_tensor *weft_decode_ragged(const weft_decode_rows *r, weft_tensor *x)
 {
     weft *w = x ? x->w : weft__no_context();
-    const char *error = !r ? "the rows are NULL; expected those of the step" : weft__wrong(w, x);
+    const char *error = !r ? "the rows are NULL; expected those of the step" : weft__handle_error(w, x);
     if (!error && (x->f.batch || x->f.rank < 1 || x->f.size[0] != r->n))
         return weft__failed_of(LIST(x), WEFT_ESHAPE, "decode_ragged", "expected a plain tensor of %lld rows",
                                (long long)r->n);

@@ -58,7 +58,7 @@ static bool states_are_good(weft__decoder *d, weft_state s, int64_t n)
     char text[128];
     for (int i = 0; i < 2; i++) {
         const weft__form *f = states[i] ? &states[i]->f : NULL;
-        const char *error = f ? weft__wrong(d->w, states[i]) : NULL;
+        const char *error = f ? weft__handle_error(d->w, states[i]) : NULL;
         if (error)
             weft__fail(d->w, WEFT_EARG, "%s: step %lld: state %s %s", d->name, (long long)d->steps,
                        i ? "c" : "h", error);
@@ -226,7 +226,7 @@ static void leave_step(weft__decoder *d)
     weft_rewind(w, d->mark);
 }
 
-static weft_tensor *carried(weft__decoder *d, int i)
+static weft_tensor *carried_state(weft__decoder *d, int i)
 {
     weft_tensor *t = d->state[i].given ? weft__header(d->w, &d->state[i].f) : NULL;
     if (t)
@@ -251,7 +251,7 @@ static bool new_states_fit(weft__decoder *d)
     for (int i = 0; i < 2 && !w->status; i++) {
         weft_tensor *t = states[i];
         weft__form *f = &d->state[i].f;
-        if (d->steps && (!t != !d->state[i].given || (t && !weft__same(&t->f, f))))
+        if (d->steps && (!t != !d->state[i].given || (t && !weft__forms_equal(&t->f, f))))
             weft__fail(w, WEFT_ESHAPE, "%s: step %lld: state %s is %s; expected %s, as before", d->name,
                        (long long)d->steps, i ? "c" : "h", t ? weft__text(&t->f, now) : "NULL",
                        d->state[i].given ? weft__text(f, before) : "NULL");
@@ -263,7 +263,7 @@ static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
 {
     weft *w = d->w;
     char text[128];
-    const char *error = weft__wrong(w, scores);
+    const char *error = weft__handle_error(w, scores);
     if (error)
         weft__fail(w, WEFT_EARG, "%s: step %lld: the tensor of scores %s", d->name, (long long)d->steps,
                    error);
@@ -297,7 +297,8 @@ static weft_tensor *call_step(weft__decoder *d)
 {
     weft *w = d->w;
     weft_decode_rows rows = { .tokens = weft_ints(w, d->now.token, WEFT_SHAPE(d->now.n)),
-                              .state = d->steps ? (weft_state){ carried(d, 0), carried(d, 1) } : d->first,
+                              .state = d->steps ? (weft_state){ carried_state(d, 0), carried_state(d, 1) } :
+                                                  d->first,
                               .n = d->now.n,
                               .step = d->steps,
                               .sequence = d->now.sequence,

@@ -90,7 +90,7 @@ static bool state_fits(const weft_rnn *r, const char *function, const char *name
 {
     weft *w = r->m->w;
     char text[128];
-    const char *error = t ? weft__wrong(w, t) : NULL;
+    const char *error = t ? weft__handle_error(w, t) : NULL;
     if (error)
         weft__fail(w, WEFT_EARG, "%s: state %s %s", function, name, error);
     else if (t && (t->f.rank != 3 || t->f.batch || t->f.type != WEFT_REAL || t->f.size[0] != stacked(r) ||
@@ -133,7 +133,7 @@ static bool call_fits(const weft_rnn *r, const char *function, const weft_tensor
                       int plain_rank)
 {
     weft *w = r->m->w;
-    const char *error = w->status ? NULL : weft__wrong(w, x);
+    const char *error = w->status ? NULL : weft__handle_error(w, x);
     if (error)
         weft__fail(w, WEFT_EARG, "%s: x %s", function, error);
     return !w->status && input_fits(r, function, x, plain_rank) &&

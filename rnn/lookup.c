@@ -45,7 +45,7 @@ weft__ids weft__ids_of(weft_tensor *x, const weft__form *order)
     if (!is_worth_it(x, rows))
         return (weft__ids){ NULL, NULL };
     weft__form to = weft__as_layout(ids->f, order->batch, order->layout, 0, WEFT_ALIGN_LEFT, order->place);
-    if (!weft__same(&ids->f, &to))
+    if (!weft__forms_equal(&ids->f, &to))
         ids = weft__arranged(ids, &to, -1);
     const weft_call *c = weft__apply(&op_used, (weft_tensor *[]){ ids, rows }, 2, NULL, 0);
     /* Rows without a token are zeros, whatever the table contains. */

@@ -71,7 +71,7 @@ static bool own_state_fits(const weft__direction *d, const char *name, weft_tens
 {
     weft *w = d->in[WEFT__X]->w;
     char text[128];
-    const char *error = w->status ? NULL : weft__wrong(w, given);
+    const char *error = w->status ? NULL : weft__handle_error(w, given);
     if (error)
         weft__fail(w, WEFT_EARG, "the step of the cell \"%s\": %s %s", d->own->cell->name, name, error);
     else if (!w->status && (given->f.batch || given->f.rank != 2 || given->f.type != WEFT_REAL ||

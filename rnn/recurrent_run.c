@@ -153,7 +153,7 @@ void weft__recurrent_run(weft_call *c)
     for (int d = 0; d < (together ? 1 : all.n); d++)
         while (!w->status && !w->dev.failure[0] && next_segment(&s[d], &e, how(&all.of[d])->reverse))
             RUN(c, recur_layer, &s[d].l);
-    weft__back_to(w, WEFT__ARENA_DATA, before);
+    weft__rewind_to(w, WEFT__ARENA_DATA, before);
 }
 
 /* ---- backward ---- */
@@ -213,8 +213,8 @@ static weft_tensor *use_looked_up_rows(const weft_call *c, segment *s)
 static void accumulate_rows(const weft_call *c, weft_tensor *packed_dx)
 {
     const weft_tensor *x = c->x[WEFT__X];
-    const real *from =
-        weft_op_data(weft__same(&packed_dx->f, &x->f) ? packed_dx : weft__arranged(packed_dx, &x->f, 0));
+    const real *from = weft_op_data(
+        weft__forms_equal(&packed_dx->f, &x->f) ? packed_dx : weft__arranged(packed_dx, &x->f, 0));
     weft__blocks zeros = { 0 };
     real *dx = dx_sum(c, WEFT__X, &zeros);
     weft__run_blocks(c, &zeros);

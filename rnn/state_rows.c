@@ -7,35 +7,42 @@ enum { STATES = 2, PARTS = 64 };                 /* maximum layers times directi
 
 /* given: whether a first state h, and c, is given. */
 typedef struct move { const weft__state_map *e; int parts, directions, states, k; bool given[STATES]; } move;
-static const move *how(const weft_call *c) { return c->attributes; }
-static int64_t wide(const weft_tensor *x)   { return x->f.size[x->f.rank - 1]; }
+static const move *attributes_of(const weft_call *c) { return c->attributes; }
+static int64_t width_of(const weft_tensor *x)   { return x->f.size[x->f.rank - 1]; }
 
 /* Adds a block with one row for each sequence. */
 static void move_rows(const weft_call *c, weft__blocks *all, int64_t width, const real *x, real *y, bool add,
                       const int32_t *from, const int32_t *to)
 {
     weft__add_block(c, all,
-                    (weft__block_copy){ .rows = how(c)->e->batch->n, .width = width, .x = x, .ldx = width,
-                                        .y = y, .ldy = width, .add = add, .from = from, .to = to });
+                    (weft__block_copy){ .rows = attributes_of(c)->e->batch->n,
+                                        .width = width,
+                                        .x = x,
+                                        .ldx = width,
+                                        .y = y,
+                                        .ldy = width,
+                                        .add = add,
+                                        .from = from,
+                                        .to = to });
 }
 
 /* ---- first states: part k of the stacks, in packed order ---- */
 static const int32_t *packed_order(const weft_call *c)
 {
-    const weft__state_map *e = how(c)->e;
-    return e->order.device + how(c)->k * e->stride;
+    const weft__state_map *e = attributes_of(c)->e;
+    return e->order.device + attributes_of(c)->k * e->stride;
 }
 static bool first_shape(weft_call *c)
 {
     for (int s = 0; s < c->n; s++)
-        weft_op_set_shape(c->y[s], WEFT_REAL, WEFT_SHAPE(how(c)->e->batch->n, wide(c->x[s])));
+        weft_op_set_shape(c->y[s], WEFT_REAL, WEFT_SHAPE(attributes_of(c)->e->batch->n, width_of(c->x[s])));
     return true;
 }
 static void first_run(weft_call *c)
 {
     weft__blocks all = { 0 };
     for (int s = 0; s < c->n; s++)
-        move_rows(c, &all, wide(c->x[s]), X(c, s), Y(c, s), false, packed_order(c), NULL);
+        move_rows(c, &all, width_of(c->x[s]), X(c, s), Y(c, s), false, packed_order(c), NULL);
     weft__run_blocks(c, &all);
 }
 static void first_fused(const weft_call *c)
@@ -43,8 +50,8 @@ static void first_fused(const weft_call *c)
     weft__blocks all = { 0 };
     for (int s = 0; s < c->n; s++) {
         bool add;
-        const int64_t width = wide(c->x[s]), of_part = how(c)->e->batch->n * width;
-        const int64_t before = how(c)->k * of_part, behind = count(c->x[s]) - before - of_part;
+        const int64_t width = width_of(c->x[s]), of_part = attributes_of(c)->e->batch->n * width;
+        const int64_t before = attributes_of(c)->k * of_part, behind = count(c->x[s]) - before - of_part;
         const real *dy = weft_op_dy(c, s);
         real *dx = dy ? weft_op_dx(c, s, &add) : NULL;
         if (!dx)
@@ -60,33 +67,34 @@ static void first_fused(const weft_call *c)
 static void first_composed(const weft_call *c, weft_tensor **y)
 {
     for (int s = 0; s < c->n; s++)
-        y[s] = weft__select_rows(weft__rows_of_stack(c->x[s]), how(c)->e->order,
-                                 how(c)->k * how(c)->e->stride, how(c)->e->batch->n);
+        y[s] = weft__select_rows(weft__rows_of_stack(c->x[s]), attributes_of(c)->e->order,
+                                 attributes_of(c)->k * attributes_of(c)->e->stride,
+                                 attributes_of(c)->e->batch->n);
 }
 
 /* ---- last states: stacks in the user's order. Inputs: h of each part, c of each, given states ---- */
 static bool last_shape(weft_call *c)
 {
-    const move *m = how(c);
+    const move *m = attributes_of(c);
     for (int s = 0; s < m->states; s++)
         weft_op_set_shape(c->y[s], WEFT_REAL,
-                          WEFT_SHAPE(m->parts, m->e->batch->n, wide(c->x[s * m->parts])));
+                          WEFT_SHAPE(m->parts, m->e->batch->n, width_of(c->x[s * m->parts])));
     return true;
 }
 static int given_input(const weft_call *c, int s)   /* -1: not given */
 {
-    const move *m = how(c);
+    const move *m = attributes_of(c);
     return m->given[s] ? m->states * m->parts + (s > 0 && m->given[0]) : -1;
 }
 static const int32_t *last_rows(const move *m, int k)  { return m->e->last[k % m->directions].device; }
 static const int32_t *empty_rows(const move *m, int k) { return m->e->empty.device + k * m->e->stride; }
 static void last_run(weft_call *c)
 {
-    const move *m = how(c);
+    const move *m = attributes_of(c);
     weft__blocks all = { 0 };
     for (int given = 0; given < 2; given++, weft__run_blocks(c, &all))
         for (int s = 0; s < m->states; s++) {
-            const int64_t width = wide(c->y[s]), of_part = m->e->batch->n * width;
+            const int64_t width = width_of(c->y[s]), of_part = m->e->batch->n * width;
             for (int k = 0; k < m->parts; k++)
                 if (!given)
                     move_rows(c, &all, width, X(c, s * m->parts + k), Y(c, s) + k * of_part, false,
@@ -99,9 +107,9 @@ static void last_run(weft_call *c)
 /* Moves gradients of state s to those of its parts, dx, and of the given state. */
 static void last_back(const weft_call *c, weft__blocks *all, int s, real *const *dx, real *given)
 {
-    const move *m = how(c);
+    const move *m = attributes_of(c);
     const real *dy = weft_op_dy(c, s);
-    const int64_t width = wide(c->y[s]), of_part = m->e->batch->n * width;
+    const int64_t width = width_of(c->y[s]), of_part = m->e->batch->n * width;
     for (int k = 0; dy && k < m->parts; k++)
         if (dx[k])
             move_rows(c, all, width, dy + k * of_part, dx[k], true, NULL, last_rows(m, k));
@@ -119,7 +127,7 @@ static real *rows_added(const weft_call *c, int k, weft__blocks *zeros)
 }
 static void last_fused(const weft_call *c)
 {
-    const move *m = how(c);
+    const move *m = attributes_of(c);
     weft__blocks all = { 0 };
     weft__blocks zeros = { 0 };
     real *dx[STATES * PARTS] = { NULL }, *given[STATES] = { NULL };
@@ -136,7 +144,7 @@ static void last_fused(const weft_call *c)
 }
 static void last_composed(const weft_call *c, weft_tensor **y)
 {
-    const move *m = how(c);
+    const move *m = attributes_of(c);
     const int64_t n = m->e->batch->n;
     for (int s = 0; s < m->states; s++) {
         weft_tensor *part[PARTS], *rows = m->given[s] ? weft__rows_of_stack(c->x[given_input(c, s)]) : NULL;
@@ -146,7 +154,7 @@ static void last_composed(const weft_call *c, weft_tensor **y)
             if (rows)
                 part[k] = weft_add(part[k], weft__select_rows(rows, m->e->empty, k * m->e->stride, n));
         }
-        y[s] = weft_reshape(weft_concat(part, m->parts, 0), WEFT_SHAPE(m->parts, n, wide(c->y[s])));
+        y[s] = weft_reshape(weft_concat(part, m->parts, 0), WEFT_SHAPE(m->parts, n, width_of(c->y[s])));
     }
 }
 

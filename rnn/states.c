@@ -92,7 +92,7 @@ weft_tensor *weft__rows_of_stack(weft_tensor *stack)
 static bool parents_are_possible(weft *w, const weft_tensor *stack, const int32_t *parent, int64_t n)
 {
     char text[128];
-    const char *error = weft__wrong(w, stack);
+    const char *error = weft__handle_error(w, stack);
     w->running = "state_select";
     if (error)
         weft__fail(w, WEFT_EARG, "state_select: the state %s", error);

@@ -14,11 +14,11 @@ enum { X_, NOT_THERE = -1 };
 
 /* Indices of the inputs: previous states, table and ids. */
 typedef struct attributes { weft__layers r; int8_t h, c, table, ids; } attributes;
-static const attributes *how(const weft_call *c) { return c->attributes; }
+static const attributes *attributes_of(const weft_call *c) { return c->attributes; }
 
 static bool step_shape(weft_call *c)
 {
-    const weft__layers *r = &how(c)->r;
+    const weft__layers *r = &attributes_of(c)->r;
     const int64_t n = c->x[X_]->f.size[0];
     weft_op_set_shape(c->y[0], WEFT_REAL, WEFT_SHAPE(n, r->width));
     weft_op_set_shape(c->y[1], WEFT_REAL, WEFT_SHAPE(r->layers, n, r->width));
@@ -48,7 +48,7 @@ static weft_tensor *weight(const layer_run *o, int k) { return o->weight[k - WEF
 static void describe_layer(layer_run *o, int layer, const real *x, int64_t inputs)
 {
     const weft_call *c = o->c;
-    const weft__layers *r = &how(c)->r;
+    const weft__layers *r = &attributes_of(c)->r;
     const int64_t n = c->x[X_]->f.size[0], H = r->hidden, W = r->width, S = weft__slots(r->cell) * H;
     o->live = o->start[1] = (int32_t)n;
     o->start[0] = 0;
@@ -63,8 +63,8 @@ static void describe_layer(layer_run *o, int layer, const real *x, int64_t input
                                        .start = { o->start, o->start },
                                        .w_hh = data_of(weight(o, WEFT__W_HH)),
                                        .w_hr = data_of(weight(o, WEFT__W_HR)),
-                                       .h0 = rows_of(c, how(c)->h, layer * n * W),
-                                       .c0 = rows_of(c, how(c)->c, layer * n * H),
+                                       .h0 = rows_of(c, attributes_of(c)->h, layer * n * W),
+                                       .c0 = rows_of(c, attributes_of(c)->c, layer * n * H),
                                        .gates = scratch(c, n * S),
                                        .h = Y(c, 1) + layer * n * W,
                                        .c = c->m > 2 ? Y(c, 2) + layer * n * H : NULL,
@@ -114,13 +114,13 @@ static const int32_t *rows_by_id(const weft_call *c, const weft_tensor *ids, int
 static weft__packed *take_table(layer_run *o)
 {
     const weft_call *c = o->c;
-    if (how(c)->table == NOT_THERE)
+    if (attributes_of(c)->table == NOT_THERE)
         return NULL;
-    weft_tensor *table = c->x[how(c)->table];
+    weft_tensor *table = c->x[attributes_of(c)->table];
     weft_tensor *inputs[] = { weight(o, WEFT__W_IH), table, weight(o, WEFT__B_IH), weight(o, WEFT__B_HH) };
     const int64_t rows = table->f.size[0], S = weft__slots(o->l.r.cell) * o->l.r.hidden;
     weft__packed *k = weft__packed_of(inputs, 4, WEFT__PACK_TABLE, (size_t)((rows + 1) * S) * sizeof(real));
-    const int32_t *row = k ? rows_by_id(c, c->x[how(c)->ids], rows) : NULL;
+    const int32_t *row = k ? rows_by_id(c, c->x[attributes_of(c)->ids], rows) : NULL;
     const real *x = row && !k->filled ? with_zeros(c, table) : o->l.x;
     if (row && x) {
         o->l.ids = row;
@@ -134,7 +134,7 @@ static weft__packed *take_table(layer_run *o)
 
 static void step_run(weft_call *c)
 {
-    const weft__layers *r = &how(c)->r;
+    const weft__layers *r = &attributes_of(c)->r;
     weft *w = c->y[0]->w;
     const int64_t before = weft__position(w, WEFT__ARENA_DATA), n = c->x[X_]->f.size[0] * r->width;
     const real *x = X(c, X_);
@@ -151,7 +151,7 @@ static void step_run(weft_call *c)
             weft__mark_filled(fills);
     }
     memcpy(Y(c, 0), x, (size_t)n * sizeof *x);
-    weft__back_to(w, WEFT__ARENA_DATA, before);
+    weft__rewind_to(w, WEFT__ARENA_DATA, before);
 }
 
 /* ---- the records of a cell ---- */

@@ -111,7 +111,7 @@ void weft__trace_back(const weft_call *c, weft__trace *t, uint64_t run, weft__re
     }
     t->gates = t->saved_gates;
     t->has_gradients = true;
-    weft__back_to(w, WEFT__ARENA_DATA, before);
+    weft__rewind_to(w, WEFT__ARENA_DATA, before);
 }
 
 /* ---- reading ---- */
@@ -178,7 +178,7 @@ weft_rnn_traced weft_rnn_trace(weft_rnn *r, int layer, bool reverse)
     if (w->status || !is_available(w, all, layer, reverse))
         return out;
     const weft__trace *t = all->trace + layer * all->directions + reverse;
-    const char *error = weft__wrong(w, t->h);
+    const char *error = weft__handle_error(w, t->h);
     if (error)
         return weft__fail(w, WEFT_EARG, "rnn_trace: the result of the layer's last run %s", error), out;
     WEFT_NO_GRAD(w) fill_traced(all, t, &out);

@@ -21,7 +21,7 @@ static inline uint32_t learnt_state(weft_module *m, weft_optim *o)
     for (weft__parameter *p = m->root->first; p; p = p->next_in_root)
         crc = crc_of(crc, m->w, p->value.data, p->tied ? 0 : (size_t)weft__bytes(&p->value.f), true);
     weft__saved all[32];
-    int n = weft__optim_saved(o, all, 32);
+    int n = weft__optim_entries(o, all, 32);
     for (int i = 0; i < n; i++)
         crc = crc_of(crc, m->w, all[i].data,
                      (size_t)all[i].n * weft__number_bytes(weft__number_of(all[i].type)), all[i].device);

@@ -22,19 +22,19 @@ int say_error(int status, const char *format, ...)
     return status;
 }
 
-static void *there(void *memory, int64_t n, size_t bytes)
+static void *require_memory(void *memory, int64_t n, size_t bytes)
 {
     if (!memory)
         exit(say_error(FAILED, "out of memory for %lld elements of %zu bytes", (long long)n, bytes));
     return memory;
 }
 
-void *get_memory(int64_t n, size_t bytes) { return there(calloc((size_t)n + 1, bytes), n, bytes); }
+void *get_memory(int64_t n, size_t bytes) { return require_memory(calloc((size_t)n + 1, bytes), n, bytes); }
 
 void *get_more(void *old, int64_t n, size_t bytes)
 {
     bool fits = n >= 0 && (uint64_t)n < SIZE_MAX / bytes;
-    return there(fits ? realloc(old, ((size_t)n + 1) * bytes) : NULL, n, bytes);
+    return require_memory(fits ? realloc(old, ((size_t)n + 1) * bytes) : NULL, n, bytes);
 }
 
 int finish_output(const char *name, int status)

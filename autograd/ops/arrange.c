@@ -2,7 +2,7 @@
  * with another form) and arrange (one gather between two layouts). */
 #include "autograd/op.h"
 
-static weft_tensor *called(const weft_op *op, weft_tensor *x, const void *attributes, size_t bytes)
+static weft_tensor *call_view(const weft_op *op, weft_tensor *x, const void *attributes, size_t bytes)
 {
     return weft__call(weft__context(&x, 1), op, &(weft__inputs){ &x, 1, attributes, bytes }, NULL, false)
         ->y[0];
@@ -19,10 +19,10 @@ static const weft_op op_view = {
 
 weft_tensor *weft__view(weft_tensor *x, const weft__form *f)
 {
-    return x && weft__same(&x->f, f) ? x : called(&op_view, x, f, sizeof *f);
+    return x && weft__forms_equal(&x->f, f) ? x : call_view(&op_view, x, f, sizeof *f);
 }
 
-weft_tensor *weft__new_view(weft_tensor *x) { return called(&op_view, x, &x->f, sizeof x->f); }
+weft_tensor *weft__new_view(weft_tensor *x) { return call_view(&op_view, x, &x->f, sizeof x->f); }
 
 /* ---- arrange ---- */
 /* Arranges between two layouts of one batch. The gather is its own transpose, so it packs and unpacks. */
@@ -66,8 +66,8 @@ static const weft_op op_arrange = { .name = "to_layout",
 weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
 {
     arrangement a = { *to, fill };
-    bool lies_so = weft__same(&x->f, to) && to->layout != WEFT_PADDED;       /* padding still needs `fill` */
-    weft_tensor *y = lies_so ? weft__new_view(x) : called(&op_arrange, x, &a, sizeof a);
+    bool lies_so = weft__forms_equal(&x->f, to) && to->layout != WEFT_PADDED; /* padding still needs `fill` */
+    weft_tensor *y = lies_so ? weft__new_view(x) : call_view(&op_arrange, x, &a, sizeof a);
     weft__copy_lookup(y, x);
     return y;
 }
@@ -77,5 +77,5 @@ weft_tensor *weft__arranged_as(weft_tensor *x, const weft__form *like)
     if (x->w->status)
         return x;
     weft__form to = weft__as_layout(x->f, like->batch, like->layout, 0, WEFT_ALIGN_LEFT, like->place);
-    return weft__same(&x->f, &to) ? x : weft__arranged(x, &to, 0);
+    return weft__forms_equal(&x->f, &to) ? x : weft__arranged(x, &to, 0);
 }

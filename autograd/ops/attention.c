@@ -216,8 +216,8 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
         set_dropout(w, &a, q);
     if (!map)
         return APPLY_WITH(&op_attention, a, q, k, v);
-    bool sound = q && k && !weft__wrong(w, q) && !weft__wrong(w, k) && q->f.batch && k->f.batch &&
-                 q->f.batch->n == k->f.batch->n;
+    bool sound = q && k && !weft__handle_error(w, q) && !weft__handle_error(w, k) && q->f.batch &&
+                 k->f.batch && q->f.batch->n == k->f.batch->n;
     if (sound)
         a.pairs = batch_of_pairs(q, k);
     /* While recording, the map comes from operators, so that it can be differentiated. */

@@ -58,7 +58,7 @@ weft_tensor *weft_permute(weft_tensor *x, const int *axes)
 {
     order o = { .one = 0 };
     unsigned seen = 0;
-    if (!x || weft__wrong(x->w, x) || (x->f.rank && !axes))
+    if (!x || weft__handle_error(x->w, x) || (x->f.rank && !axes))
         return weft__failed(x, WEFT_EARG, "permute", "expected a tensor and one entry for each axis");
     for (int i = 0, rank = x->f.rank; i < rank; i++) {
         int axis = axes[i] < 0 && axes[i] >= -rank ? axes[i] + rank : axes[i];

@@ -71,7 +71,7 @@ bool weft__broadcast(weft__grid *g, const weft__form *const *x, int n, weft__for
 }
 
 /* ---- sum to a smaller form, and its transpose; the attribute is the result's form ---- */
-static weft__grid between(const weft__form *small, const weft__form *large)
+static weft__grid broadcast_grid(const weft__form *small, const weft__form *large)
 {
     weft__grid g;
     weft__form y;
@@ -91,7 +91,7 @@ static bool to_form(weft_call *c)                /* a result with rows takes the
 
 static void sum_run(weft_call *c)
 {
-    weft__grid g = between(&c->y[0]->f, &c->x[0]->f);
+    weft__grid g = broadcast_grid(&c->y[0]->f, &c->x[0]->f);
     RUN(c, sum, &g, X(c, 0), Y(c, 0), c->add);
 }
 static weft_tensor *sum_back(const weft_call *c, weft_tensor *dy, int i)
@@ -104,7 +104,7 @@ static const weft_op op_sum = {
 
 weft_tensor *weft__sum_to(weft_tensor *x, const weft__form *f)
 {
-    return !x || weft__same(&x->f, f) ? x : APPLY_WITH(&op_sum, *f, x);
+    return !x || weft__forms_equal(&x->f, f) ? x : APPLY_WITH(&op_sum, *f, x);
 }
 
 void weft__run_spread(weft_call *c, const weft__grid *g, int64_t first)
@@ -117,7 +117,7 @@ void weft__run_spread(weft_call *c, const weft__grid *g, int64_t first)
 
 static void spread_run(weft_call *c)
 {
-    weft__grid g = between(&c->x[0]->f, &c->y[0]->f);
+    weft__grid g = broadcast_grid(&c->x[0]->f, &c->y[0]->f);
     weft__run_spread(c, &g, 0);
 }
 static weft_tensor *spread_back(const weft_call *c, weft_tensor *dy, int i)
@@ -133,7 +133,7 @@ static const weft_op op_spread = { .name = "broadcast",
 
 weft_tensor *weft__spread_to(weft_tensor *x, const weft__form *f)
 {
-    return !x || weft__same(&x->f, f) ? x : APPLY_WITH(&op_spread, *f, x);
+    return !x || weft__forms_equal(&x->f, f) ? x : APPLY_WITH(&op_spread, *f, x);
 }
 
 int64_t weft__extents(const weft__form *f, int from, int to)

@@ -13,7 +13,7 @@ static bool lists_shape(weft_call *c)
         weft__form *y = &c->y[l]->f;
         *y = c->x[l * n]->f;
         for (int i = 1; i < n; i++)
-            if (!weft__same(&c->x[l * n + i]->f, &c->x[l * n]->f) || y->batch)
+            if (!weft__forms_equal(&c->x[l * n + i]->f, &c->x[l * n]->f) || y->batch)
                 return weft_op_refuse(c, "expected plain tensors of one shape in each list");
         if (__builtin_mul_overflow(y->size[0], n, &y->size[0]))
             return weft__refuse(c, "%d such tensors: too many elements", n);

@@ -94,7 +94,7 @@ bool weft__ids_are_known(const weft_tensor *x, const char *function)
 
 weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, bool per_sequence)
 {
-    if (!x || weft__wrong(x->w, x) || !(p >= 0 && (real)p < 1) || !name)
+    if (!x || weft__handle_error(x->w, x) || !(p >= 0 && (real)p < 1) || !name)
         return weft__failed(x, WEFT_EARG, "dropout", "p = %g%s; expected a name and 0 <= p < 1", p,
                             name ? "" : ", no name");
     weft *w = x->w;

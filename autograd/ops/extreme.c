@@ -118,7 +118,10 @@ static const weft_op op_max = EXTREME_RECORD("max", 2), op_min = EXTREME_RECORD(
     }
 static const weft_op op_argmax = ROW_RECORD("argmax", 2), op_argmin = ROW_RECORD("argmin", 3);
 
-static bool is_of_ints(const weft_tensor *x) { return x && !weft__wrong(x->w, x) && x->f.type == WEFT_I32; }
+static bool is_of_ints(const weft_tensor *x)
+{
+    return x && !weft__handle_error(x->w, x) && x->f.type == WEFT_I32;
+}
 
 static weft_tensor *extreme_along(const weft_op *op, weft_tensor *x, int axis)
 {

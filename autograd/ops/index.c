@@ -72,8 +72,8 @@ weft_tensor *weft_index_select(weft_tensor *table, weft_tensor *index)
 
 weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows)
 {
-    if (!x || weft__wrong(x->w, x) || x->f.rank < 1 || weft__wrong(x->w, index) || index->f.rank < 1 ||
-        rows < 0 || rows > INT32_MAX)
+    if (!x || weft__handle_error(x->w, x) || x->f.rank < 1 || weft__handle_error(x->w, index) ||
+        index->f.rank < 1 || rows < 0 || rows > INT32_MAX)
         return weft__failed_of(LIST(x, index), WEFT_EARG, "index_add",
                                "expected rows of reals, an int for each of them, and 0 .. %d rows, not %lld",
                                INT32_MAX, (long long)rows);
@@ -89,7 +89,8 @@ static bool take_along_shape(weft_call *c)
     char text[128];
     weft__form expected = c->x[0]->f;
     expected.rank--, expected.type = WEFT_I32;
-    if (!is_real(c, 0) || c->x[0]->f.rank < (c->x[0]->f.batch ? 2 : 1) || !weft__same(&expected, &c->x[1]->f))
+    if (!is_real(c, 0) || c->x[0]->f.rank < (c->x[0]->f.batch ? 2 : 1) ||
+        !weft__forms_equal(&expected, &c->x[1]->f))
         return weft__refuse(c, "expected reals, and a column number for each of their rows: %s",
                             weft__text(&expected, text));
     expected.type = WEFT_REAL;

@@ -7,7 +7,7 @@
 static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *function)
 {
     weft *w = weft__context(LIST(a, b));
-    const char *error = weft__wrong(w, a) ? weft__wrong(w, a) : weft__wrong(w, b);
+    const char *error = weft__handle_error(w, a) ? weft__handle_error(w, a) : weft__handle_error(w, b);
     char text[128];
     if (error)
         weft__fail(w, WEFT_EARG, "%s: a tensor %s", function, error);
@@ -22,7 +22,7 @@ static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *func
 
 static bool batches_fit(const weft_tensor *a, const weft_tensor *b)
 {
-    return a && !weft__wrong(a->w, a) && !weft__wrong(a->w, b) && a->f.batch && b->f.batch &&
+    return a && !weft__handle_error(a->w, a) && !weft__handle_error(a->w, b) && a->f.batch && b->f.batch &&
            a->f.batch->n == b->f.batch->n;
 }
 
@@ -118,7 +118,7 @@ static bool are_joinable(const weft_tensor *a, const weft_tensor *b)
 {
     weft__form f = b->f;
     weft__copy_layout(&f, &a->f);
-    return a->f.type == WEFT_REAL && a->f.rank == f.rank && weft__same(&a->f, &f);
+    return a->f.type == WEFT_REAL && a->f.rank == f.rank && weft__forms_equal(&a->f, &f);
 }
 weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b)
 {
@@ -154,7 +154,7 @@ static weft_tensor *split_index(weft *w, const weft_batch *whole, const weft_len
 static bool parts_fit(weft_tensor *x, const weft_lengths *first)
 {
     weft *w = x ? x->w : weft__no_context();
-    if (!x || weft__wrong(w, x) || !x->f.batch || !first || first->n != x->f.batch->n ||
+    if (!x || weft__handle_error(w, x) || !x->f.batch || !first || first->n != x->f.batch->n ||
         (first->n && !first->len)) {
         weft__failed(x, WEFT_EARG, "split_sequences",
                      "%lld lengths; expected a ragged tensor, and a length for each of its %lld sequences",

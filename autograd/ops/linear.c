@@ -14,10 +14,10 @@
 typedef struct { int f; real p; int64_t from, rows; } curve;
 enum { X_, WEIGHT, BIAS };
 
-static const curve *how(const weft_call *c) { return c->attributes; }
+static const curve *attributes_of(const weft_call *c) { return c->attributes; }
 static const real *part_of(const weft_call *c, int i, int64_t row)     /* part of weight or bias */
 {
-    return X(c, i) + how(c)->from * row;
+    return X(c, i) + attributes_of(c)->from * row;
 }
 
 static bool is_grouped(const weft_call *c)   { return c->x[WEIGHT]->f.rank == 3; }
@@ -52,7 +52,7 @@ static bool linear_shape(weft_call *c)
         return weft__refuse(c, "expected [.., %lld], the columns of the weight, and a bias [%lld], its rows",
                             (long long)width(weight), (long long)weight->f.size[0]);
     weft_op_like(c->y[0], x);
-    c->y[0]->f.size[x->f.rank - 1] = how(c)->rows ? how(c)->rows : weight->f.size[0];
+    c->y[0]->f.size[x->f.rank - 1] = attributes_of(c)->rows ? attributes_of(c)->rows : weight->f.size[0];
     return true;
 }
 
@@ -96,7 +96,8 @@ static const void *packed_weight(const weft_call *c, const weft__product *p)
     if (weight->w->recording || weight->step)
         return NULL;
     const weft__packed_kind part =
-        how(c)->rows ? WEFT__PACK_PART + (int)(how(c)->from / how(c)->rows) : WEFT__PACK_PRODUCT;
+        attributes_of(c)->rows ? WEFT__PACK_PART + (int)(attributes_of(c)->from / attributes_of(c)->rows) :
+                                 WEFT__PACK_PRODUCT;
     weft__packed *k = weft__packed_of(&weight, 1, part, dev(c)->k->gemm_packs(dev(c), p));
     if (k && !k->filled)
         RUN(c, gemm_pack, p, part_of(c, WEIGHT, width(weight)), k->data), weft__mark_filled(k);
@@ -107,7 +108,7 @@ static int64_t tokens_of(const weft_call *c) { return weft__rows(&c->x[X_]->f) /
 
 static void linear_run(weft_call *c)
 {
-    const curve *u = how(c);
+    const curve *u = attributes_of(c);
     weft__finish finish = { c->n > BIAS ? part_of(c, BIAS, 1) : NULL, width(c->y[0]), u->f, u->p, 0 };
     const int64_t mnk[] = { tokens_of(c), width(c->y[0]), width(c->x[X_]) };
     weft__product p = product_of(c, false, true, mnk, false, &finish);
@@ -117,7 +118,7 @@ static void linear_run(weft_call *c)
 
 static const real *gradient_of_sums(const weft_call *c) /* gradient before f; NULL: no memory */
 {
-    const curve *u = how(c);
+    const curve *u = attributes_of(c);
     weft *w = c->y[0]->w;
     int64_t n = count(c->y[0]);
     if (u->f == WEFT__UNARIES)
@@ -134,7 +135,7 @@ static void linear_fused(const weft_call *c)
     bool add;
     int64_t rows = tokens_of(c), in = width(c->x[X_]), out = width(c->y[0]);
     const real *dz = gradient_of_sums(c);
-    const bool part = how(c)->rows;              /* the other rows get zeros */
+    const bool part = attributes_of(c)->rows;              /* the other rows get zeros */
     bool adds[2] = { true, true };
     weft__blocks zeros = { 0 };
     real *d[2] = { NULL, NULL };                 /* gradients of weight and bias */
@@ -142,11 +143,11 @@ static void linear_fused(const weft_call *c)
         d[i] = part ? weft__dx_sum(c, WEIGHT + i, &zeros) : weft_op_dx(c, WEIGHT + i, &adds[i]);
     weft__run_blocks(c, &zeros);
     if (d[0])
-        product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_), d[0] + how(c)->from * in,
-                adds[0]);
+        product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_),
+                d[0] + attributes_of(c)->from * in, adds[0]);
     if (d[1])
-        RUN(c, sum, &(weft__grid){ 2, { rows, groups_of(c) * out }, { { 0, 1 } } }, dz, d[1] + how(c)->from,
-            adds[1]);
+        RUN(c, sum, &(weft__grid){ 2, { rows, groups_of(c) * out }, { { 0, 1 } } }, dz,
+            d[1] + attributes_of(c)->from, adds[1]);
     real *dx = dz ? weft__dx_whole(c, X_, &add) : NULL;
     if (dx)
         product(c, false, false, (int64_t[]){ rows, in, out }, dz, part_of(c, WEIGHT, in), dx, add);
@@ -174,7 +175,7 @@ static weft_tensor *composed_groups(const weft_call *c)
 
 static void linear_composed(const weft_call *c, weft_tensor **y)
 {
-    const curve *u = how(c);
+    const curve *u = attributes_of(c);
     weft_tensor *lists[2] = { c->x[WEIGHT], c->n > BIAS ? c->x[BIAS] : NULL };
     for (int i = 0; u->rows && i < c->n - WEIGHT; i++)
         lists[i] = weft_slice(lists[i], 0, u->from, u->from + u->rows);
@@ -185,7 +186,7 @@ static void linear_composed(const weft_call *c, weft_tensor **y)
 
 static void describe_linear(const weft_call *c, char *text, size_t size)
 {
-    const curve *u = how(c);
+    const curve *u = attributes_of(c);
     char parameter[40] = "";
     if (u->f == WEFT__UNARIES)
         return;

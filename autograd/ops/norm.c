@@ -9,13 +9,13 @@ enum { X_, GAIN, SHIFT };
 enum { GATE, SKIP, GATE_GAIN, GATE_SHIFT };
 enum { Y_, MEAN, RSTD, RESULTS };
 
-static const norm *how(const weft_call *c) { return c->attributes; }
+static const norm *attributes_of(const weft_call *c) { return c->attributes; }
 
 /* Gives the results the form of x, the normalised input. Checks gain and shift, the inputs from `gain` on: a
  * row, or, if grouped, one row for each element of the second last axis of x. */
 static bool results_like(weft_call *c, const weft_tensor *x, int gain)
 {
-    const int axes = how(c)->grouped ? 2 : 1, first = x->f.rank - axes;
+    const int axes = attributes_of(c)->grouped ? 2 : 1, first = x->f.rank - axes;
     weft__form row = x->f;
     for (int i = gain; i < c->n; i++)
         if (!is_real(c, i) || c->x[i]->f.batch || c->x[i]->f.rank != axes || first < (x->f.batch ? 1 : 0) ||
@@ -40,11 +40,11 @@ static bool norm_shape(weft_call *c)
 static weft__layer_norm record_of(const weft_call *c, int x, int gain)
 {
     const bool scaled = gain < c->n;
-    const int64_t groups = how(c)->grouped ? c->x[gain]->f.size[0] : 1;
+    const int64_t groups = attributes_of(c)->grouped ? c->x[gain]->f.size[0] : 1;
     return (weft__layer_norm){ .rows = weft__rows(&c->x[x]->f),
                                .width = width(c->x[x]),
                                .groups = groups ? groups : 1,
-                               .eps = how(c)->eps,
+                               .eps = attributes_of(c)->eps,
                                .x = X(c, x),
                                .gate = x ? X(c, x - 1) : NULL,
                                .gain = scaled ? X(c, gain) : NULL,

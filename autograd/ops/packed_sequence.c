@@ -5,7 +5,7 @@
 
 static bool is_ragged(weft_tensor *x, const char *function)
 {
-    bool ragged = x && !weft__wrong(x->w, x) && x->f.batch;
+    bool ragged = x && !weft__handle_error(x->w, x) && x->f.batch;
     if (!ragged)
         weft__failed(x, WEFT_EARG, function, "expected a ragged tensor");
     return ragged;
@@ -67,7 +67,7 @@ static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, i
 /* Returns a ragged tensor of batch b with these rows, which have that layout. */
 static weft_tensor *rows_of_batch(weft_tensor *rows, weft_batch *b, weft_layout layout)
 {
-    if (!b || weft__wrong(rows->w, rows))
+    if (!b || weft__handle_error(rows->w, rows))
         return &rows->w->nil;
     weft__form f = rows->f;
     f.batch = b;
@@ -119,7 +119,7 @@ static weft_tensor *from_rows(const weft_packed_sequence *p, const int32_t *sort
 weft_tensor *weft_ragged_of(const weft_packed_sequence *p)
 {
     weft_tensor *x = p ? p->data : NULL;
-    if (!x || weft__wrong(x->w, x) || x->f.batch || x->f.rank < 1)
+    if (!x || weft__handle_error(x->w, x) || x->f.batch || x->f.rank < 1)
         return weft__failed(x, WEFT_EARG, "ragged_of", "expected plain data [rows, ..]");
     weft *w = x->w;
     w->running = "ragged_of";
@@ -147,7 +147,7 @@ static weft_tensor *listed(weft_tensor *const *x, int64_t n, const char *functio
                    (long long)n);
     for (int64_t s = 0; len && s < n && !w->status; s++) {
         char text[128];
-        const char *error = weft__wrong(w, x[s]);
+        const char *error = weft__handle_error(w, x[s]);
         if (error || x[s]->f.batch || x[s]->f.rank < 1 || x[s]->f.rank != x[0]->f.rank)
             weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld %s%s; expected plain [T, ..] of one rank", function,
                        (long long)s, error ? error : "is ", error ? "" : weft__text(&x[s]->f, text));

@@ -3,7 +3,7 @@
 #include <math.h>
 #include "autograd/op.h"
 
-weft_tensor *weft__no_third(const weft_call *c)
+weft_tensor *weft__refuse_third_derivative(const weft_call *c)
 {
     weft__fail(c->x[0]->w, WEFT_EARG, "%s has no third derivative", c->op->name);
     return NULL;
@@ -13,7 +13,7 @@ static bool same_reals(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
     for (int i = 0; i < c->n; i++)
-        if (!is_real(c, i) || !weft__same(&c->x[i]->f, &c->x[0]->f))
+        if (!is_real(c, i) || !weft__forms_equal(&c->x[i]->f, &c->x[0]->f))
             return weft_op_refuse(c, is_real(c, i) ? "expected reals of one shape" :
                                                      "expected reals (weft_to_reals)");
     return true;
@@ -81,7 +81,7 @@ static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i)
     if (i == 2)
         return derivative_of(u, u->order, c->x[0], c->x[1], dy);
     if (i == 0)
-        return u->order == 2 ? weft__no_third(c) :
+        return u->order == 2 ? weft__refuse_third_derivative(c) :
                                derivative_of(u, 2, c->x[0], c->x[1], weft__cross(dy, c->x[2]));
     return NULL;
 }
@@ -252,7 +252,7 @@ static const weft_op op_where = { .name = "where",
                                   .backward = where_back };
 weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b)
 {
-    if (condition && !weft__wrong(condition->w, condition) && condition->f.type == WEFT_I32)
+    if (condition && !weft__handle_error(condition->w, condition) && condition->f.type == WEFT_I32)
         condition = weft_not_equal(condition, weft_ints(condition->w, NULL, 0, NULL));
     return APPLY(&op_where, condition, a, b);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "autograd/op.h"
 
-static bool is_ragged(const weft_tensor *x) { return x && !weft__wrong(x->w, x) && x->f.batch; }
+static bool is_ragged(const weft_tensor *x) { return x && !weft__handle_error(x->w, x) && x->f.batch; }
 
 /* ---- arrange ---- */
 weft_tensor *weft_to_layout(weft_tensor *x, weft_layout layout)
@@ -55,7 +55,7 @@ bool weft__lengths_fit(weft *w, const weft_lengths *l, int64_t n, int64_t total,
 
 bool weft__is_padded(weft_tensor *x, const weft_lengths *l, weft_align align, const char *function)
 {
-    if (!x || weft__wrong(x->w, x) || (unsigned)align > WEFT_ALIGN_RIGHT)
+    if (!x || weft__handle_error(x->w, x) || (unsigned)align > WEFT_ALIGN_RIGHT)
         weft__failed(x, WEFT_EARG, function, "alignment %d; expected a value of weft_align", (int)align);
     else if (x->f.rank < 2 || x->f.batch)
         weft__failed(x, WEFT_ESHAPE, function, "expected plain [sequences, T, ..], rank 2 or more");
@@ -205,7 +205,7 @@ static weft_tensor *ints_to_tokens(weft_tensor *x, weft_tensor *like)
 
 weft_tensor *weft_broadcast_to_tokens(weft_tensor *x, weft_tensor *like)
 {
-    if (!is_ragged(like) || !x || weft__wrong(like->w, x))
+    if (!is_ragged(like) || !x || weft__handle_error(like->w, x))
         return weft__failed_of(LIST(x, like), WEFT_EARG, "broadcast_to_tokens",
                                "expected a tensor [sequences, ..] and a ragged one");
     if (x->f.rank < 1 || x->f.batch || x->f.size[0] != like->f.batch->n)

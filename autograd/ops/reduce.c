@@ -6,7 +6,7 @@
 bool weft__axis(const weft_tensor *x, int *axis, const char *function)
 {
     weft *w = x ? x->w : weft__no_context();
-    const char *error = weft__wrong(w, x);
+    const char *error = weft__handle_error(w, x);
     char text[128];
     if (error)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, error);
@@ -111,7 +111,7 @@ static bool expand_shape(weft_call *c)
     if (a->axis == 0)
         weft__drop_row_order(c);
     weft__form expected = weft__reduced_form(a);
-    return weft__same(&expected, x) || weft_op_refuse(c, "expected one row for each run");
+    return weft__forms_equal(&expected, x) || weft_op_refuse(c, "expected one row for each run");
 }
 static void expand_run(weft_call *c)
 {
@@ -314,7 +314,7 @@ weft_tensor *weft_flip(weft_tensor *x, int axis)   { return ordered(&op_flip, x,
 /* ---- over all elements ---- */
 static weft_tensor *sum_of_all(weft_tensor *x, const char *function)
 {
-    if (!x || x->f.type != WEFT_REAL || weft__wrong(x->w, x))
+    if (!x || x->f.type != WEFT_REAL || weft__handle_error(x->w, x))
         return weft__failed(x, WEFT_EARG, function, "expected reals (weft_to_reals)");
     return weft__sum_to(x, &(weft__form){ 0 });
 }

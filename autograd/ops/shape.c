@@ -30,7 +30,7 @@ weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape)
 {
     char text[128];
     weft__form f;
-    if (!x || weft__wrong(x->w, x) || rank < 0 || rank > WEFT_RANK || (rank && !shape))
+    if (!x || weft__handle_error(x->w, x) || rank < 0 || rank > WEFT_RANK || (rank && !shape))
         return weft__failed(x, WEFT_EARG, "reshape", "rank %d%s; expected a shape of rank 0 .. %d", rank,
                             rank && !shape ? " without a shape" : "", WEFT_RANK);
     if (!complete_shape(x, rank, shape, &f))
@@ -163,7 +163,7 @@ static bool concat_shape(weft_call *c)
     for (int i = 1; i < c->n; i++) {
         if (c->x[i]->f.rank == f.rank)
             f.size[axis] = c->x[i]->f.size[axis];
-        if (!weft__same(&f, &c->x[i]->f))
+        if (!weft__forms_equal(&f, &c->x[i]->f))
             return weft__refuse(
                 c, "along axis %d: input %d is %s, input 0 %s; expected equal extents on all other axes",
                 axis, i, weft__text(&c->x[i]->f, text[0]), weft__text(&c->x[0]->f, text[1]));
@@ -251,7 +251,7 @@ static bool stackable(weft_tensor *const *x, int64_t n, int axis)
         weft__form f = x[i]->f;
         if (f.batch && x[0]->f.batch)            /* concat compares the batches later */
             weft__copy_layout(&f, &x[0]->f);
-        if (!weft__same(&f, &x[0]->f))
+        if (!weft__forms_equal(&f, &x[0]->f))
             weft__fail(w, WEFT_ESHAPE, "stack: input %lld is %s, input 0 %s; expected one shape",
                        (long long)i, weft__text(&x[i]->f, text[0]), weft__text(&x[0]->f, text[1]));
     }
@@ -274,7 +274,7 @@ weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis)
     bool ok = x && n > 0 && n <= INT32_MAX;
     weft *w = weft__context(x, ok ? (int)n : 0);
     for (int64_t i = 0; ok && i < n; i++)
-        ok = !weft__wrong(w, x[i]);
+        ok = !weft__handle_error(w, x[i]);
     if (!ok || !weft_ok(w))
         return weft__failed_of(x, x && n > 0 && n <= INT32_MAX ? (int)n : 0, WEFT_EARG, "stack",
                                "%lld tensors%s; expected one or more", (long long)n, x ? "" : ", NULL");

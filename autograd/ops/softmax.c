@@ -12,7 +12,7 @@ static const real *mask_of(const weft_call *c) { return c->n > 1 ? X(c, 1) : NUL
 static bool check(weft_call *c)
 {
     ((weft__along *)(uintptr_t)c->attributes)->whole = c->x[0]->f;
-    if (!is_real(c, 0) || (c->n > 1 && !weft__same(&c->x[0]->f, &c->x[1]->f)))
+    if (!is_real(c, 0) || (c->n > 1 && !weft__forms_equal(&c->x[0]->f, &c->x[1]->f)))
         return weft_op_refuse(c, "expected reals, and a mask of the same shape");
     return true;
 }

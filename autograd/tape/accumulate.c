@@ -41,7 +41,7 @@ void weft__slot_end(weft *w, weft_tensor *s)
 }
 
 /* ---- adding a gradient to that of an input ---- */
-bool weft__needed(const weft_tensor *t)
+bool weft__needs_gradient(const weft_tensor *t)
 {
     return node(t)->reached_pass == t->w->tape->pass ||
            (t->w->tape->for_parameters && node(t)->parameter && !node(t)->frozen);
@@ -51,11 +51,11 @@ static bool gradient_fits(const weft_tensor *x, const weft_tensor *g)
 {
     char a[128], b[128];
     const char *by = x->w->tape->entry_name;     /* running may be an operator of its backward */
-    const char *error = weft__wrong(x->w, g);
+    const char *error = weft__handle_error(x->w, g);
     by = by ? by : x->w->running;
     if (error)
         weft__fail(x->w, WEFT_EARG, "backward of %s: the gradient that it returned %s", by, error);
-    else if (!weft__same(&x->f, &g->f))
+    else if (!weft__forms_equal(&x->f, &g->f))
         weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s; expected one shape",
                    by, weft__text(&g->f, a), weft__text(&x->f, b));
     return !x->w->status;
@@ -127,7 +127,7 @@ static bool has_input(const weft_call *c, const weft_tensor *x)
 
 /* Returns whether x took over the gradient of y, which is not read again. x takes its buffer in two cases: g
  * is that gradient itself (add, view), or the deferred call computes g from it element by element. */
-bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
+bool weft__move_gradient(weft_call *c, weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
     weft_tensor *y = c->y[0];
@@ -135,7 +135,7 @@ bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
         !gradient_fits(x, g))
         return false;
     const weft_call *c_of_g = w->tape->deferred && w->tape->deferred->y[0] == g ? w->tape->deferred : NULL;
-    if (c_of_g && c_of_g->op->in_place && weft__same(&g->f, &node(y)->grad->f) &&
+    if (c_of_g && c_of_g->op->in_place && weft__forms_equal(&g->f, &node(y)->grad->f) &&
         has_input(c_of_g, node(y)->grad)) {
         g->data = node(y)->grad->data;
         weft__run_deferred(w);
@@ -170,7 +170,7 @@ static bool is_repeated(const weft_call *c, int i) /* returns whether it is also
 real *weft_op_dx(const weft_call *c, int i, bool *add)
 {
     weft_tensor *x = c && i >= 0 && i < c->n ? c->x[i] : NULL;
-    if (!x || !add || !weft__needed(x))
+    if (!x || !add || !weft__needs_gradient(x))
         return NULL;
     weft *w = x->w;
     weft__run_deferred(w);
@@ -185,7 +185,7 @@ real *weft_op_dx(const weft_call *c, int i, bool *add)
 real *weft__dx_whole(const weft_call *c, int i, bool *add)
 {
     weft_tensor *x = c->x[i], *grad = node(x)->grad;
-    if (!grad || x->w->dev.k->synchronous || is_repeated(c, i) || !weft__needed(x))
+    if (!grad || x->w->dev.k->synchronous || is_repeated(c, i) || !weft__needs_gradient(x))
         return weft_op_dx(c, i, add);
     weft__run_deferred(x->w);
     node(x)->has_gradient |= x->w->tape->for_parameters;

@@ -95,7 +95,7 @@ static void *dummy_buffer(const weft_tensor *t, weft_dtype asked, void *seen)
 
 static void *data_of(const weft_tensor *t, weft_dtype type)
 {
-    const char *error = t ? weft__wrong(t->w, t) : NULL;
+    const char *error = t ? weft__handle_error(t->w, t) : NULL;
     const char *function = type == WEFT_REAL ? "op_data" : "op_int_data";
     if (error)
         weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", function, error);

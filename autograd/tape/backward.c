@@ -14,7 +14,7 @@ static void reach(weft *w, int64_t from, int64_t to)
         weft_call *c = w->tape->entry[e].call;
         bool any = false;
         for (int i = 0; i < c->n && !any; i++)
-            any = weft__needed(c->x[i]);
+            any = weft__needs_gradient(c->x[i]);
         for (int k = 0; any && !c->op->no_gradient && k < c->m; k++)
             node(c->y[k])->reached_pass = w->tape->pass;
     }
@@ -44,7 +44,7 @@ static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
 /* Checks that a function of the record returned a tensor of this step, or fails the context. */
 static bool returned_is_usable(weft *w, const weft_call *c, const char *function, const weft_tensor *t)
 {
-    const char *error = w->status ? NULL : weft__wrong(w, t);
+    const char *error = w->status ? NULL : weft__handle_error(w, t);
     if (error)
         weft__fail(w, WEFT_EARG, "%s of %s: the tensor that it returned %s", function, c->op->name, error);
     return !w->status;
@@ -80,7 +80,8 @@ static void run_composed(weft *w, const weft_call *call)
     w->recording = true;
     w->tape->unrecorded_pass = false;
     for (int i = 0; i < c->n; i++)
-        own.x[i] = call->x[i]->f.batch && weft__needed(call->x[i]) ? weft__new_view(call->x[i]) : call->x[i];
+        own.x[i] =
+            call->x[i]->f.batch && weft__needs_gradient(call->x[i]) ? weft__new_view(call->x[i]) : call->x[i];
     weft__callback outer = weft__op_callback_begin(w, c, "the composed function of");
     c->op->composed(c, y);
     weft__callback_end(w, outer);
@@ -95,7 +96,7 @@ static void run_composed(weft *w, const weft_call *call)
 
 static weft_tensor *gradient_by_operators(weft *w, weft_call *c, int i)
 {
-    if (!weft__needed(c->x[i]))
+    if (!weft__needs_gradient(c->x[i]))
         return NULL;
     weft__callback outer = weft__op_callback_begin(w, c, "the backward function of");
     weft_tensor *g = c->op->backward(c, node(c->y[0])->grad, i);
@@ -106,11 +107,11 @@ static weft_tensor *gradient_by_operators(weft *w, weft_call *c, int i)
 static void run_operators(weft *w, weft_call *c) /* from the last to the first needed input */
 {
     int first = 0;
-    while (first < c->n && !weft__needed(c->x[first]))
+    while (first < c->n && !weft__needs_gradient(c->x[first]))
         first++;
     for (int i = c->n; i-- > first && !w->status;) {
         weft_tensor *x = c->x[i], *g = gradient_by_operators(w, c, i);
-        if (g && !w->status && !(i == first && weft__hand_over(c, x, g)))
+        if (g && !w->status && !(i == first && weft__move_gradient(c, x, g)))
             weft__accumulate(x, g);
     }
     weft__run_deferred(w);
@@ -217,7 +218,7 @@ static void run_pass(weft_tensor *y, bool recording)
 
 static bool check_output(weft *w, weft_tensor *y, const char *function)
 {
-    const char *error = weft__wrong(w, y);
+    const char *error = weft__handle_error(w, y);
     if (error)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, error);
     else if (y->f.type != WEFT_REAL)

@@ -9,14 +9,14 @@
 static bool is_own(const weft_call *c) { return c->host || c->op->device; }
 weft__callback weft__op_callback_begin(weft *w, const weft_call *c, const char *kind)
 {
-    return is_own(c) ? weft__callback_begin(w, kind, c->op->name) : weft__callback_now(w);
+    return is_own(c) ? weft__callback_begin(w, kind, c->op->name) : weft__callback_current(w);
 }
 
 /* ---- checks ---- */
 static bool inputs_are_usable(weft *w, const weft_op *op, weft_tensor *const *x, int n)
 {
     for (int i = 0; i < n && !w->status; i++) {
-        const char *error = weft__wrong(w, x[i]);
+        const char *error = weft__handle_error(w, x[i]);
         if (error)
             weft__fail(w, WEFT_EARG, "%s: input %d %s", op->name, i, error);
     }
@@ -151,7 +151,7 @@ static bool results_are_possible(weft_call *c)
                                 "the shape function has not set a valid shape of result %d; expected "
                                 "weft_op_like or weft_op_set_shape",
                                 k);
-        ok = weft__possible(c->x[0]->w, &c->y[k]->f);
+        ok = weft__extents_are_possible(c->x[0]->w, &c->y[k]->f);
         if (ok && !c->op->forward &&
             (c->y[k]->f.type != c->x[0]->f.type || count(c->y[k]) != count(c->x[0])))
             ok = weft_op_refuse(c, "a view; expected the type and number of elements of its input");

@@ -13,7 +13,7 @@ static weft_tensor *value_of(function *f, weft_tensor *const *x, void *user)
     weft__callback outer = weft__callback_begin(w, "the function of", "gradcheck");
     weft_tensor *y = f(x, user);
     weft__callback_end(w, outer);
-    const char *error = w->status ? NULL : weft__wrong(w, y);
+    const char *error = w->status ? NULL : weft__handle_error(w, y);
     if (error)
         weft__fail(w, WEFT_EARG, "gradcheck: the tensor that the function returned %s", error);
     else if (!w->status && count(y) != 1)
@@ -73,7 +73,7 @@ static double largest_error(function *f, weft_tensor *const *x, int64_t n, void 
     if (!f)
         weft__fail(w, WEFT_EARG, "gradcheck: the function is NULL");
     for (int64_t i = 0; i < n && !w->status; i++)
-        if (weft__wrong(w, x[i]))
+        if (weft__handle_error(w, x[i]))
             weft__failed_of(x, n, WEFT_EARG, "gradcheck", "expected tensors of the step");
     if (w->status)
         return (double)NAN;                      /* n may be negative */

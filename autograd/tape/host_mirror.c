@@ -53,7 +53,7 @@ void weft__work_end(weft *w, weft__work *work)
             weft__release(w, c);
     }
     if (work->notes_end == weft__position(w, WEFT__ARENA_CALLS)) /* no later note must survive */
-        weft__back_to(w, WEFT__ARENA_CALLS, work->notes_begin);
+        weft__rewind_to(w, WEFT__ARENA_CALLS, work->notes_begin);
     w->tape->work = work->outer;
 }
 

@@ -20,7 +20,7 @@ weft_tensor *weft__inert_of(const weft_tensor *x) { return x ? &x->w->nil : &wef
 /* For ints instead of reals, returns a hint at the converting function, unless the message names it. */
 static const char *way_out(const weft_tensor *x, const char *reason)
 {
-    bool of_ints = x && !weft__wrong(x->w, x) && x->f.type == WEFT_I32;
+    bool of_ints = x && !weft__handle_error(x->w, x) && x->f.type == WEFT_I32;
     return of_ints && strstr(reason, "reals") && !strstr(reason, "weft_to_reals") ? " (weft_to_reals)" : "";
 }
 
@@ -54,7 +54,7 @@ weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *functi
     WHY(format);
     weft *w = x ? x->w : weft__no_context();
     char text[128];
-    const char *error = weft__wrong(w, x);
+    const char *error = weft__handle_error(w, x);
     if (error)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, error);
     weft__fail(w, status, "%s: %s: %s%s", function, x ? weft__text(&x->f, text) : "", reason,
@@ -69,7 +69,7 @@ weft_tensor *weft__failed_of(weft_tensor *const *x, int64_t n, weft_status statu
     weft *w = weft__context(x, n);
     char text[128];
     for (int64_t i = 0; i < n; i++) {
-        const char *error = weft__wrong(w, x[i]);
+        const char *error = weft__handle_error(w, x[i]);
         if (error)
             weft__fail(w, WEFT_EARG, "%s: input %lld %s", function, (long long)i, error);
     }

@@ -108,7 +108,7 @@ void weft__carry_order(weft_call *c)
 /* ---- from ragged to plain ---- */
 weft_tensor *weft_plain(weft_tensor *x)
 {
-    if (!x || weft__wrong(x->w, x))
+    if (!x || weft__handle_error(x->w, x))
         return weft__failed(x, WEFT_EARG, "plain", "expected a tensor");
     weft__form f = weft__plain(x->f.type, x->f.rank, x->f.size);
     return weft__view(x, &f);
@@ -117,7 +117,7 @@ weft_tensor *weft_plain(weft_tensor *x)
 /* ---- from plain to ragged ---- */
 static bool are_usable(weft_tensor *x, weft_tensor *like, const char *function)
 {
-    if (x && !weft__wrong(x->w, x) && !weft__wrong(x->w, like))
+    if (x && !weft__handle_error(x->w, x) && !weft__handle_error(x->w, like))
         return true;
     weft__failed_of(LIST(x, like), WEFT_EARG, function, "expected two tensors of the step");
     return false;

@@ -75,7 +75,7 @@ static weft_real number(int64_t t, int64_t b, int64_t i)
 {
     return (weft_real)((t * 31 + b * 17 + i * 7) % 64) / 32 - 1;
 }
-static void come(model *s, int64_t t)
+static void fill_input(model *s, int64_t t)
 {
     for (int64_t b = 0; b < s->B; b++) {
         s->id[b] = token(t, b);
@@ -328,7 +328,7 @@ static bool measure_calls(model *s, peer *p, measured *m)
 {
     for (int64_t t = 0; t < m->n; t += BY_TURNS) {
         for (int64_t i = t; i < t + BY_TURNS && i < m->n; i++) {
-            come(s, i);
+            fill_input(s, i);
             double from = now_us();
             call_weft(s);
             m->weft[i] = now_us() - from;
@@ -378,7 +378,7 @@ static bool call_only(const asked *a)
     model s;
     bool ok = open_model(&s, a->precision, true, a->units[0], a->batch[0]);
     for (int t = 0; ok && t < a->bare; t++) {
-        come(&s, t);
+        fill_input(&s, t);
         call_weft(&s);
     }
     ok = ok && !failed(s.w, "stream");

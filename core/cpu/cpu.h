@@ -9,10 +9,10 @@
 int weft__worker(void);
 /* Returns the number of tasks of one weft__parallel that are guaranteed to run concurrently, so they may wait
  * for each other. 1 within a task. */
-int weft__together(weft__device *);
+int weft__concurrent_tasks(weft__device *);
 /* A reusable barrier for `of` concurrent tasks. Initialise it with zeros. */
-typedef struct weft__meeting { atomic_int here, round; } weft__meeting;
-void weft__meet(weft__meeting *, int of);
+typedef struct weft__barrier { atomic_int here, round; } weft__barrier;
+void weft__barrier_wait(weft__barrier *, int of);
 /* cpu.c: Returns at least `bytes` of workspace, 64-byte aligned, with undefined contents. Without memory it
  * fails the device and returns NULL. Kernels have no fallback, because another path could change bits. */
 void *weft__scratch(weft__device *, size_t bytes);

@@ -165,9 +165,9 @@ static bool is_serial(struct weft__pool *p, int64_t tasks)
 
 /* Tasks wait for each other, so each worker runs at most one. The caller closes the job only after its own
  * task, so every task finds a worker. */
-int weft__together(weft__device *d) { return is_serial(d->pool, 2) ? 1 : d->pool->started + 1; }
+int weft__concurrent_tasks(weft__device *d) { return is_serial(d->pool, 2) ? 1 : d->pool->started + 1; }
 
-void weft__meet(weft__meeting *m, int participants)
+void weft__barrier_wait(weft__barrier *m, int participants)
 {
     int round = atomic_load(&m->round);
     if (atomic_fetch_add(&m->here, 1) == participants - 1) {

@@ -87,36 +87,37 @@ pid_t weft__launcher(void)
 }
 
 /* ---- share of the cores ---- */
-int weft__share_of_cores(const cpu_set_t *mine, const cpu_set_t *launcher, int ranks)
+int weft__share_of_cores(const cpu_set_t *own, const cpu_set_t *launcher, int ranks)
 {
     cpu_set_t both;
-    CPU_AND(&both, mine, launcher);
-    int own = CPU_COUNT(mine), share = CPU_EQUAL(&both, mine) ? CPU_COUNT(launcher) / ranks : own;
-    share = share < own ? share : own;
+    CPU_AND(&both, own, launcher);
+    int count = CPU_COUNT(own), share = CPU_EQUAL(&both, own) ? CPU_COUNT(launcher) / ranks : count;
+    share = share < count ? share : count;
     return share < 1 ? 1 : share;
 }
 
 /* srun without binding: the parent of all tasks may use the whole machine, so its cores are not the share. */
 static bool srun_binds_none(void)
 {
-    const char *said = secure_getenv("SLURM_CPU_BIND_TYPE");
-    return !strcmp(local_rank_name(), "SLURM_LOCALID") && (!said || !*said || !strncmp(said, "none", 4));
+    const char *binding = secure_getenv("SLURM_CPU_BIND_TYPE");
+    return !strcmp(local_rank_name(), "SLURM_LOCALID") &&
+           (!binding || !*binding || !strncmp(binding, "none", 4));
 }
 
 int weft__cores(void)
 {
-    cpu_set_t mine, launcher;
-    if (sched_getaffinity(0, sizeof mine, &mine))
+    cpu_set_t own, launcher;
+    if (sched_getaffinity(0, sizeof own, &own))
         return 1;
     if (!local_rank_name() || local_ranks() == 1)
-        return CPU_COUNT(&mine);
+        return CPU_COUNT(&own);
     if (srun_binds_none() || sched_getaffinity(weft__launcher(), sizeof launcher, &launcher))
-        launcher = mine;
-    return weft__share_of_cores(&mine, &launcher, local_ranks());
+        launcher = own;
+    return weft__share_of_cores(&own, &launcher, local_ranks());
 }
 
 int weft__cpus(void)
 {
-    cpu_set_t mine;
-    return sched_getaffinity(0, sizeof mine, &mine) ? 1 : CPU_COUNT(&mine);
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
 }

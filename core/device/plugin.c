@@ -83,7 +83,7 @@ void *weft__open_plugin(const char *file, weft__plugin_check *accepts, char *rea
 }
 
 /* Returns the plug-in's kernels if its version and types match this library, otherwise NULL. */
-static const weft__kernels *greet(void *library, char *reason, size_t size)
+static const weft__kernels *check_plugin(void *library, char *reason, size_t size)
 {
     const weft__plugin *(*hello)(void) = NULL;
     void *symbol = dlsym(library, "weft_backend_open_v1");
@@ -110,7 +110,7 @@ const weft__kernels *weft__cuda_kernels(char *reason, size_t size)
     if (!opened) {
         char text[512] = "";
         void *library = weft__open_plugin(name, weft__driver_has_gpu, text, sizeof text);
-        opened = library ? greet(library, text, sizeof text) : NULL;
+        opened = library ? check_plugin(library, text, sizeof text) : NULL;
         if (!opened)
             snprintf(reason, size, "open: no CUDA back end: %s", text);
     }

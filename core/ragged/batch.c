@@ -54,7 +54,7 @@ static bool make_indices(weft *w, weft_batch *b)
     if (!next)
         return false;
     order(b, next);
-    weft__back_to(w, WEFT__ARENA_BATCHES, position);
+    weft__rewind_to(w, WEFT__ARENA_BATCHES, position);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__upload_index(w, all[i].index, all[i].n);
     return true;

@@ -20,7 +20,7 @@ void weft__shard_end(weft *w)
     w->shard = NULL;
 }
 
-bool weft__outside_shards(weft *w, const char *function)
+bool weft__refuse_in_shard(weft *w, const char *function)
 {
     if (w->shard)
         weft__fail(w, WEFT_EARG,

@@ -60,7 +60,7 @@ void weft__check_created(weft *w, weft_tensor *t)
 }
 
 /* ---- data ---- */
-static void spoil(weft *w, const weft__arena *a, char *from, int64_t bytes)
+static void fill_with_nan_bits(weft *w, const weft__arena *a, char *from, int64_t bytes)
 {
     enum { NOTHING = 0x7FF80000 };               /* NaN as a float, twice as a double; 2146959360 as an int */
     int32_t *to = (int32_t *)(void *)from;
@@ -77,7 +77,7 @@ void weft__check_poison(weft *w, weft__arena_id id, int64_t from)
         int64_t skip = from - a->block[b].start, used = b == a->current ? a->used : a->block[b].filled;
         skip = skip > 0 ? skip : 0;
         if (skip < used)
-            spoil(w, a, a->block[b].base + skip, used - skip);
+            fill_with_nan_bits(w, a, a->block[b].base + skip, used - skip);
     }
 }
 

@@ -61,7 +61,7 @@ static bool is_new(const char *name)
 void weft__check_environment(void)
 {
     bool is_setuid = getauxval(AT_SECURE);
-    if (!environ || is_setuid || weft__silenced() || weft__launched_rank())
+    if (!environ || is_setuid || weft__log_is_off() || weft__launched_rank())
         return;
     for (char **variable = environ; *variable; variable++) {
         char name[NAME];

@@ -7,7 +7,7 @@
 
 enum { MANY = 1000 };
 
-bool weft__silenced(void)
+bool weft__log_is_off(void)
 {
     const char *level = secure_getenv("WEFT_LOG");
     return level && !strcmp(level, "0");
@@ -18,7 +18,7 @@ static void count_call(weft *w, int *count, const char *function)
     if (++*count < MANY || inside(w)->missing_clear.warned || weft__notify(w, WEFT__ENTRIES, NULL) < MANY)
         return;
     inside(w)->missing_clear.warned = true;
-    if (!weft__silenced() && !weft__launched_rank())
+    if (!weft__log_is_off() && !weft__launched_rank())
         weft__warn("%d calls of %s since the last weft_clear: their tensors are still held, %.1f MB so far. "
                    "Call weft_clear once per step. WEFT_LOG=0 silences this",
                    *count, function, (double)(inside(w)->host_bytes + inside(w)->device_bytes) / 1e6);
@@ -27,14 +27,14 @@ static void count_call(weft *w, int *count, const char *function)
 static void restart_counts(weft *w)
 {
     if (inside(w)->missing_clear.step != w->step)
-        inside(w)->missing_clear.step = w->step, inside(w)->missing_clear.walks = 0,
+        inside(w)->missing_clear.step = w->step, inside(w)->missing_clear.backwards = 0,
         inside(w)->missing_clear.updates = 0;
 }
 
 void weft__count_backward(weft *w)
 {
     restart_counts(w);
-    count_call(w, &inside(w)->missing_clear.walks, "weft_backward");
+    count_call(w, &inside(w)->missing_clear.backwards, "weft_backward");
 }
 
 void weft__count_update(weft *w)

@@ -86,7 +86,7 @@ static void draw_current(uint64_t *state, int64_t rows, double *current)
 }
 
 /* Rounds to the step of a converter, so that the data do not depend on the last bits of a compiler. */
-static double digital(double x) { return floor(x * 0x1p20 + 0.5) * 0x1p-20; }
+static double quantise(double x) { return floor(x * 0x1p20 + 0.5) * 0x1p-20; }
 
 static void add_series(weft_frame *f, part p, int64_t number, const field_opts *o)
 {
@@ -95,10 +95,10 @@ static void add_series(weft_frame *f, part p, int64_t number, const field_opts *
     double *I = memory((size_t)rows * 3, sizeof *I), *dI = I + rows, *B = dI + rows, z = 0;
     draw_current(&state, rows, I);
     for (int64_t t = 0; t < rows; t++) {
-        I[t] = digital(I[t]);
+        I[t] = quantise(I[t]);
         dI[t] = I[t] - (t ? I[t - 1] : 0);
         z = moved(z, dI[t]);
-        B[t] = digital(share * I[t] + (1 - share) * z + (o->noise > 0 ? o->noise * normal(&state) : 0));
+        B[t] = quantise(share * I[t] + (1 - share) * z + (o->noise > 0 ? o->noise * normal(&state) : 0));
     }
     check_file(
         weft_frame_add(f, NULL, WEFT_NAMES("I", "dI", "B"), (const double *const[]){ I, dI, B }, rows));
@@ -132,15 +132,15 @@ static series series_of(const weft_frame *f, int64_t s)
                      weft_frame_column(f, "B") + from, f->start[s + 1] - from };
 }
 
-static double at(const double *x, int64_t t, int64_t first) { return x[t > first ? t : first]; }
+static double value_at(const double *x, int64_t t, int64_t first) { return x[t > first ? t : first]; }
 
 /* Writes the inputs of row t: known rows first .. from - 1, and forecasts from row `from` on. */
 static void inputs(const series *s, int64_t t, int64_t first, int64_t from, const double *forecast,
                    double x[WIDTH])
 {
     for (int i = 0; i < ORDER; i++) {
-        x[i] = t - 1 - i >= from ? forecast[t - 1 - i - from] : at(s->B, t - 1 - i, first);
-        x[ORDER + i] = at(s->I, t - i, first);
+        x[i] = t - 1 - i >= from ? forecast[t - 1 - i - from] : value_at(s->B, t - 1 - i, first);
+        x[ORDER + i] = value_at(s->I, t - i, first);
         x[2 * ORDER + i] = t - i >= first ? s->dI[t - i] : 0;
     }
     x[CONSTANT] = 1;

@@ -24,7 +24,7 @@ static double get(const option *a, void *o)
 }
 
 /* A setting's value as text, into out. */
-static const char *said(const option *a, double value, char out[32])
+static const char *text_of_value(const option *a, double value, char out[32])
 {
     if (a->choices)
         return a->choices[(int)value];
@@ -89,7 +89,7 @@ static void print_options(const option *all, int n)
     for (const option *a = all; a < all + n; a++) {
         printf("  --%s %-*s %s", a->name, 19 - (int)strlen(a->name), value[a->kind], a->what);
         if (a->choices || (a->kind <= REAL && a->preset >= a->least))
-            printf(" (%s)", said(a, a->preset, text));
+            printf(" (%s)", text_of_value(a, a->preset, text));
         putchar('\n');
     }
 }
@@ -187,8 +187,8 @@ void options_of_file(const option_table *t, void *o, const bool *given, const ch
         if (a->kind == CHOICE && !(value >= a->least && value <= a->most))
             quit(1, "%s: %s is %g", path, a->name, value);
         if (given[i] && asked[i] != value)
-            quit(2, "--%s: found %s; expected %s, as %s was begun", a->name, said(a, asked[i], text[1]),
-                 said(a, value, text[0]), path);
+            quit(2, "--%s: found %s; expected %s, as %s was begun", a->name,
+                 text_of_value(a, asked[i], text[1]), text_of_value(a, value, text[0]), path);
     }
 }
 

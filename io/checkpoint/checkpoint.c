@@ -13,7 +13,7 @@ bool weft__is_stored(const weft_module *m, const weft__parameter *p)
     return weft__is_below(p->module, m) && !(p->tied && weft__is_below(p->tied->module, m));
 }
 
-const weft__parameter *weft__stored_after(const weft_module *m, const weft__parameter *p)
+const weft__parameter *weft__next_stored(const weft_module *m, const weft__parameter *p)
 {
     p = p ? p->next_in_root : m->root->first;
     while (p && !weft__is_stored(m, p))
@@ -60,13 +60,13 @@ static int by_place(const void *a, const void *b)
 char *weft__order_of(const weft_module *m)
 {
     size_t n = 0, bytes = 1, length = 0;
-    for (const weft__parameter *p = NULL; (p = weft__stored_after(m, p)); n++)
+    for (const weft__parameter *p = NULL; (p = weft__next_stored(m, p)); n++)
         bytes += strlen(weft__path_in(m, p)) + 1;
     const weft__parameter **all = malloc((n + 1) * sizeof *all);
     char *text = all ? malloc(bytes) : NULL;
     if (text) {
         n = 0;
-        for (const weft__parameter *p = NULL; (p = weft__stored_after(m, p)); )
+        for (const weft__parameter *p = NULL; (p = weft__next_stored(m, p)); )
             if (!p->buffer && !p->tied)
                 all[n++] = p;
         qsort(all, n, sizeof *all, by_place);
@@ -78,7 +78,7 @@ char *weft__order_of(const weft_module *m)
     return text;
 }
 
-weft_status weft__usable(const weft_module *m, const char *function, const char *path)
+weft_status weft__check_storable(const weft_module *m, const char *function, const char *path)
 {
     if (!path || !*path)
         return weft__file_fail(WEFT_EARG, "%s: path is NULL or empty; expected the path of a file", function);
@@ -92,16 +92,16 @@ weft_status weft__usable(const weft_module *m, const char *function, const char 
     return WEFT_OK;
 }
 
-weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const char *function,
-                              const char *path)
+weft_status weft__check_storable_with(const weft_module *m, const weft_optim *o, const char *function,
+                                      const char *path)
 {
-    weft_status s = weft__usable(m, function, path);
+    weft_status s = weft__check_storable(m, function, path);
     if (!s && m->w->shard)
         return weft__file_fail(WEFT_EARG,
                                "%s: %s: a shard of a batch is in progress; expected a call outside shards; "
                                "call it after weft_parallel_next has returned false",
                                function, path);
-    if (s || !o || weft__optim_is_of(o, m))
+    if (s || !o || weft__optim_belongs_to(o, m))
         return s;
     return weft__file_fail(WEFT_EARG, "%s: %s: optimiser belongs to another module; expected one of %s or of "
                                       "a module below it", function,
@@ -134,7 +134,7 @@ void weft__store(weft__h5 *h, const char *path, const weft_tensor *x)
 static void store_module(weft__h5 *h, const weft_module *m)
 {
     char path[WEFT__NAMED];
-    for (const weft__parameter *p = NULL; (p = weft__stored_after(m, p)); ) {
+    for (const weft__parameter *p = NULL; (p = weft__next_stored(m, p)); ) {
         weft__store(h, weft__set_of(m, p, path), &weft__numbers_of(p)->value);
         for (const weft__note *n = weft__numbers_of(p)->module->notes; n; n = n->next)
             weft__h5_describe(h, path, n->key, n->value);
@@ -145,7 +145,7 @@ static void store_optimiser(weft__h5 *h, const weft_module *m, weft_optim *o)
 {
     char path[WEFT__NAMED], *order = weft__order_of(m);
     weft__saved all[32];
-    int n = weft__optim_saved(o, all, 32);
+    int n = weft__optim_entries(o, all, 32);
     if (n == 0)
         weft__h5_fail(h, WEFT_EARG, "optimiser: its creation failed; expected a valid one, or NULL to save "
                                     "none");
@@ -199,7 +199,7 @@ static void store_streams(weft__h5 *h, const weft *w)
 weft_status weft_save(const char *path, weft_module *m, weft_optim *o, const weft_checkpoint_item *items,
                       int64_t n)
 {
-    weft_status s = weft__usable_with(m, o, "weft_save", path);
+    weft_status s = weft__check_storable_with(m, o, "weft_save", path);
     if (!s)
         s = weft__items_good("weft_save", items, n);
     if (s)

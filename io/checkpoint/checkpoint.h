@@ -56,7 +56,7 @@ bool weft__is_stored(const weft_module *m, const weft__parameter *p);
 /* Returns the stored parameter or buffer after p (NULL: the first); NULL after the last. A file of m has
  * those below m, and those elsewhere that are tied to a name below m, by that name. weft__numbers_of returns
  * the parameter that has the values. */
-const weft__parameter *weft__stored_after(const weft_module *m, const weft__parameter *p);
+const weft__parameter *weft__next_stored(const weft_module *m, const weft__parameter *p);
 const weft__parameter *weft__numbers_of(const weft__parameter *p);
 weft__kind  weft__kind_of(const weft_tensor *x);
 const char *weft__path_in(const weft_module *m, const weft__parameter *p);       /* "encoder.weight" */
@@ -70,11 +70,11 @@ char       *weft__order_of(const weft_module *m);
 /* Downloads the values into the file. If the device fails, the session fails. */
 void        weft__store(weft__h5 *h, const char *path, const weft_tensor *x);
 /* Checks that m can be saved and loaded; otherwise the message gives the reason. */
-weft_status weft__usable(const weft_module *m, const char *function, const char *path);
+weft_status weft__check_storable(const weft_module *m, const char *function, const char *path);
 /* Also checks that o, if not NULL, is an optimiser of m or a part of m. Equal names and sizes are not
  * enough. */
-weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const char *function,
-                              const char *path);
+weft_status weft__check_storable_with(const weft_module *m, const weft_optim *o, const char *function,
+                                      const char *path);
 
 /* ---- items.c ---- */
 weft_status weft__items_good(const char *function, const weft_checkpoint_item *items, int64_t n);
@@ -83,6 +83,6 @@ void        weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, 
 
 typedef enum { WEFT__LOADED, WEFT__MISSING, WEFT__EXTRA, WEFT__OTHER_SHAPE, WEFT__OTHER_LAYER } weft__finding;
 /* Counts a finding and adds its line to the report. Without a report the session fails with that text. */
-void weft__found(weft__h5 *h, weft_load_report *r, weft__finding finding, const char *format, ...)
+void weft__report_finding(weft__h5 *h, weft_load_report *r, weft__finding finding, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 #endif

@@ -38,7 +38,7 @@ void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, we
         weft__h5_read(s->h, path, kind, as, values);
 }
 
-static void deliver(weft *w, const weft__held *k)
+static void copy_to_target(weft *w, const weft__held *k)
 {
     if (k->device && k->bytes)
         w->dev.k->upload(&w->dev, k->target, k->values, k->bytes);
@@ -53,7 +53,7 @@ weft_status weft__stage_end(weft__stage *s, const weft_module *m)
     for (weft__held *k = s->first, *next; k; k = next) {  /* in the order of reading, so the last one wins */
         next = k->next;
         if (!status)
-            deliver(w, k);
+            copy_to_target(w, k);
         free(k);
     }
     if (!status && m)
@@ -75,7 +75,7 @@ static void append_line(weft_load_report *r, const char *word, const char *text)
         memcpy(r->text + length, more, sizeof more);
 }
 
-void weft__found(weft__h5 *h, weft_load_report *r, weft__finding finding, const char *format, ...)
+void weft__report_finding(weft__h5 *h, weft_load_report *r, weft__finding finding, const char *format, ...)
 {
     static const char *const word[] = { "", "missing", "extra", "shape", "layer" };
     char text[512];
@@ -110,22 +110,23 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
     weft__kind found;
     weft__h5 *h = l->stage.h;
     if (!weft__h5_find(h, path, &found)) {
-        weft__found(h, l->report, WEFT__MISSING, "%s%s", path,
-                    l->report ? "" : " is not in the file, but the module has it");
+        weft__report_finding(h, l->report, WEFT__MISSING, "%s%s", path,
+                             l->report ? "" : " is not in the file, but the module has it");
         return false;
     }
     weft__h5_notes(h, path, is_notes, sizeof is_notes);
     weft__notes_of(p, want_notes);
     if (strcmp(is_notes, want_notes))            /* before the shape: a GRU is not an LSTM of another shape */
-        weft__found(h, l->report, WEFT__OTHER_LAYER, "%s is of a layer with \"%s\"; expected \"%s\", as in "
-                                                     "the module",
-                    path, is_notes, want_notes);
+        weft__report_finding(h, l->report, WEFT__OTHER_LAYER,
+                             "%s is of a layer with \"%s\"; expected \"%s\", as in "
+                             "the module",
+                             path, is_notes, want_notes);
     else if (found.type != expected->type && l->report)  /* a partial load would leave out every weight */
         weft__h5_fail(h, WEFT_EFORMAT, "%s is %s; expected %s, as in the module", path,
                       weft__kind_text(&found, is_text), weft__kind_text(expected, want_text));
     else if (!weft__kind_same(&found, expected))
-        weft__found(h, l->report, WEFT__OTHER_SHAPE, "%s is %s; expected %s, as in the module", path,
-                    weft__kind_text(&found, is_text), weft__kind_text(expected, want_text));
+        weft__report_finding(h, l->report, WEFT__OTHER_SHAPE, "%s is %s; expected %s, as in the module", path,
+                             weft__kind_text(&found, is_text), weft__kind_text(expected, want_text));
     else
         return !weft__h5_status(h);
     return false;
@@ -139,21 +140,21 @@ static bool is_known(const char *name, bool is_group, void *user)
     bool known = p && p->buffer == (l->group[0] == 'b') && weft__is_stored(l->m, p);
     snprintf(path, sizeof path, "%s/%s", l->group, name);
     if (!known)
-        weft__found(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path,
-                    l->report ? "" : " is in the file, but the module does not have it");
+        weft__report_finding(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path,
+                             l->report ? "" : " is in the file, but the module does not have it");
     return true;
 }
 
 static void hold_module(loading *l)
 {
     char path[WEFT__NAMED];
-    for (const weft__parameter *p = NULL; (p = weft__stored_after(l->m, p)); ) {
+    for (const weft__parameter *p = NULL; (p = weft__next_stored(l->m, p)); ) {
         const weft_tensor *x = &weft__numbers_of(p)->value;
         weft__kind expected = weft__kind_of(x);
         if (!agrees(l, p, weft__set_of(l->m, p, path), &expected))
             continue;
         weft__hold_set(&l->stage, path, &expected, expected.type, x->data, true);
-        weft__found(l->stage.h, l->report, WEFT__LOADED, "%s", path);
+        weft__report_finding(l->stage.h, l->report, WEFT__LOADED, "%s", path);
     }
     if (!weft__paths_make(&l->table, l->m, l->stage.h))
         return;
@@ -232,7 +233,7 @@ static void hold_optimiser(loading *l, weft_optim *o)
 {
     char path[WEFT__NAMED];
     weft__saved all[32];
-    known_state known = { l->stage.h, all, weft__optim_saved(o, all, 32) };
+    known_state known = { l->stage.h, all, weft__optim_entries(o, all, 32) };
     if (known.n == 0)
         weft__h5_fail(l->stage.h, WEFT_EARG, "optimiser: its creation failed; expected a valid one, or NULL "
                                              "to load none");
@@ -325,7 +326,7 @@ weft_status weft__load_image(const char *path, const weft__image *image, weft_mo
 {
     loading l = { .m = m };
     bool items_only = !m && n && !o;             /* then the file need not fit a module */
-    weft_status s = items_only ? WEFT_OK : weft__usable_with(m, o, "weft_load", path);
+    weft_status s = items_only ? WEFT_OK : weft__check_storable_with(m, o, "weft_load", path);
     if (!s)
         s = weft__items_good("weft_load", items, n);
     if (!s)
@@ -341,7 +342,7 @@ weft_status weft__load_image(const char *path, const weft__image *image, weft_mo
     weft__items_hold(&l.stage, items, n);
     s = weft__stage_end(&l.stage, m);
     if (!s && o)
-        weft__optim_restored(o);
+        weft__optim_after_load(o);
     return s;
 }
 
@@ -356,7 +357,7 @@ weft_status weft_load_matching(const char *path, weft_module *m, weft_load_repor
     weft_load_report own;
     loading l = { .m = m, .report = report ? report : &own };
     *l.report = (weft_load_report){ 0 };
-    weft_status s = weft__usable(m, "weft_load_matching", path);
+    weft_status s = weft__check_storable(m, "weft_load_matching", path);
     if (!s)
         s = weft__sealed_open(path, NULL, &l.stage.h);
     if (s)

@@ -64,8 +64,8 @@ static bool set_fits(importing *l, const char *path, const weft__kind *found, co
     }
     if (weft__kind_same(&same, expected))
         return true;
-    weft__found(l->stage.h, l->report, WEFT__OTHER_SHAPE, "%s is %s; expected %s, as in the module", path,
-                weft__kind_text(found, a), weft__kind_text(expected, b));
+    weft__report_finding(l->stage.h, l->report, WEFT__OTHER_SHAPE, "%s is %s; expected %s, as in the module",
+                         path, weft__kind_text(found, a), weft__kind_text(expected, b));
     return false;
 }
 
@@ -87,8 +87,8 @@ static void hold_parameter(importing *l, const weft__parameter *p)
     char path[WEFT__NAMED];
     if (!locate(l->stage.h, l->m, p, path, &found)) {
         if (!weft__paths_of(&l->table, weft__numbers_of(p))->found)
-            weft__found(l->stage.h, l->report, WEFT__MISSING, "%s%s", weft__path_in(l->m, p),
-                        l->report ? "" : " is not in the file, but the module has it");
+            weft__report_finding(l->stage.h, l->report, WEFT__MISSING, "%s%s", weft__path_in(l->m, p),
+                                 l->report ? "" : " is not in the file, but the module has it");
         return;
     }
     if (!set_fits(l, path, &found, &expected))
@@ -96,7 +96,7 @@ static void hold_parameter(importing *l, const weft__parameter *p)
     weft__hold_set(&l->stage, path, &found, expected.type, x->data, true);
     if (!weft__h5_status(l->stage.h))
         check_tied(l, p, path);
-    weft__found(l->stage.h, l->report, WEFT__LOADED, "%s", path);
+    weft__report_finding(l->stage.h, l->report, WEFT__LOADED, "%s", path);
 }
 
 /* ---- other sets of the file ---- */
@@ -143,8 +143,8 @@ static void visit_all(importing *l, void (*unneeded)(importing *l, const char *p
 
 static void report_extra(importing *l, const char *path)
 {
-    weft__found(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path,
-                l->report ? "" : " is in the file, but the module does not have it");
+    weft__report_finding(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path,
+                         l->report ? "" : " is in the file, but the module does not have it");
 }
 
 /* ---- files ---- */
@@ -206,7 +206,7 @@ weft_status weft_load_state_dict(const char *path, weft_module *m, weft_load_rep
     importing l = { .m = m, .report = report };
     if (report)
         *report = (weft_load_report){ 0 };
-    weft_status s = weft__usable(m, "weft_load_state_dict", path);
+    weft_status s = weft__check_storable(m, "weft_load_state_dict", path);
     if (!s)
         s = weft__h5_open_file(path, foreign, &l.stage.h);
     if (s)
@@ -217,7 +217,7 @@ weft_status weft_load_state_dict(const char *path, weft_module *m, weft_load_rep
 
 weft_status weft_save_state_dict(const char *path, const weft_module *m)
 {
-    weft_status s = weft__usable(m, "weft_save_state_dict", path);
+    weft_status s = weft__check_storable(m, "weft_save_state_dict", path);
     if (s)
         return s;
     weft__h5 *h = weft__h5_new(path, 0, false);

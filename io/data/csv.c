@@ -16,7 +16,7 @@ typedef struct {
     const char *path;
     char *at, *end;
     int64_t line, next_line;                     /* of the last record and of the next one, from 1 */
-    field *fields; int n, room;
+    field *fields; int n, capacity;
     weft__table *t;                              /* receives the numbers and the ids */
     const char *id, *const *names;
     bool reals;                                  /* see weft__read_table */
@@ -47,13 +47,14 @@ static bool no_memory(csv *c)
 /* ---- records ---- */
 static bool add_field(csv *c, char *text, char *end)
 {
-    if (c->n == c->room) {
-        int room = c->room ? 2 * c->room : 16;
-        field *more = c->room > INT32_MAX / 64 ? NULL : realloc(c->fields, (size_t)room * sizeof *more);
+    if (c->n == c->capacity) {
+        int capacity = c->capacity ? 2 * c->capacity : 16;
+        field *more =
+            c->capacity > INT32_MAX / 64 ? NULL : realloc(c->fields, (size_t)capacity * sizeof *more);
         if (!more)
             return no_memory(c);
         c->fields = more;
-        c->room = room;
+        c->capacity = capacity;
     }
     c->fields[c->n++] = (field){ text, end - text };
     return true;
@@ -239,10 +240,10 @@ static bool read_number(csv *c, int64_t column, double *out)
     errno = 0;
     double value = strtod(f->text, &end);
     /* before blanks are skipped, because blanks alone are not a number */
-    bool none = end == f->text;
+    bool empty = end == f->text;
     while (*end == ' ' || *end == '\t')
         end++;
-    if (none || end != f->text + f->size)
+    if (empty || end != f->text + f->size)
         return fail(c, "column \"%.100s\": \"%.100s\"; expected a number", name, f->text);
     *out = value;
     if ((errno == ERANGE && fabs(value) > 1) ||
@@ -258,7 +259,7 @@ static bool read_record(csv *c, int width)
     weft__table *t = c->t;
     if (c->n != width)
         return fail(c, "%d fields; expected %d, as in the header", c->n, width);
-    if (!weft__table_room(t))
+    if (!weft__table_reserve(t))
         return no_memory(c);
     for (int64_t i = 0; i < t->columns; i++)
         if (!read_number(c, i, &t->column[i][t->rows]))

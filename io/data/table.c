@@ -4,7 +4,7 @@
 #include <string.h>
 #include "io/data/csv.h"
 
-bool weft__table_room(weft__table *t)
+bool weft__table_reserve(weft__table *t)
 {
     int64_t room = t->room ? 2 * t->room : 256;
     if (t->rows < t->room)

@@ -105,7 +105,7 @@ static bool to_real(double wide, weft__number as, void *to)
 
 /* Subtracts the set's origin from an integer. The first integer that a double does not hold becomes the
  * origin. Returns false if a double does not hold the difference. */
-static bool less_origin(int64_t *origin, whole v, double *to)
+static bool subtract_origin(int64_t *origin, whole v, double *to)
 {
     int64_t integer;
     if (!to_integer(v, WEFT__I64, &integer))
@@ -122,7 +122,7 @@ static void convert_integer(weft__h5 *h, const char *path, const weft__kind *k, 
     bool exact = true, reals = weft__number_is_float(as),
          fits = reals ? to_real(to_double(v, &exact), as, to) : to_integer(v, as, to);
     if (h->origin && (*h->origin || !exact))
-        exact = less_origin(h->origin, v, to);
+        exact = subtract_origin(h->origin, v, to);
     if (fits && exact)
         return;
     const char *reason = as == WEFT__I32 ? "a number that an int32 holds" :

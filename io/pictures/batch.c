@@ -145,10 +145,11 @@ static void draw_valued(picture *p, double x, double y, double side, int64_t seq
              (long long)sequence, (long long)t, name ? ", " : "", name ? name : "", value + 0.0);
     weft__svg_box(&p->svg, x, y, side, side, paint.fill, side > 5 ? "gap" : NULL, tip);
     if (label)
-        weft__svg_inked(&p->svg, x + side / 2, middle + (numbered ? -1 : 5), "label", paint.ink, label);
+        weft__svg_text_coloured(&p->svg, x + side / 2, middle + (numbered ? -1 : 5), "label", paint.ink,
+                                label);
     if (numbered)
-        weft__svg_inked(&p->svg, x + side / 2, middle + (label ? 12 : 4), "small label", paint.ink,
-                        weft__short_number(number, value, 2));
+        weft__svg_text_coloured(&p->svg, x + side / 2, middle + (label ? 12 : 4), "small label", paint.ink,
+                                weft__short_number(number, value, 2));
 }
 
 static void draw_cell(picture *p, double x, double y, double side, int64_t sequence, int64_t t, bool numbered)

@@ -21,8 +21,8 @@ typedef struct {
 static bool point_is_drawable(const picture *p, const weft_curve *c, int64_t i)
 {
     const weft__axis *y = &p->y[c->right_axis];
-    return weft__axis_takes(&p->x, c->x[i]) && weft__axis_takes(y, c->y[i]) &&
-           (!c->low || weft__axis_takes(y, c->low[i]));
+    return weft__axis_can_show(&p->x, c->x[i]) && weft__axis_can_show(y, c->y[i]) &&
+           (!c->low || weft__axis_can_show(y, c->low[i]));
 }
 
 static void widen_all(picture *p)
@@ -82,8 +82,8 @@ static void draw_axes(picture *p, const weft_chart *c)
         if (p->small)
             weft__svg_text(p->svg, 2, p->top - 10, "", WEFT__START, names[right]);
         else
-            weft__svg_turned(p->svg, -90, right ? p->width - 16 : 22, middle, "head", WEFT__MIDDLE,
-                             names[right]);
+            weft__svg_text_rotated(p->svg, -90, right ? p->width - 16 : 22, middle, "head", WEFT__MIDDLE,
+                                   names[right]);
     }
 }
 
@@ -303,11 +303,11 @@ static void measure(picture *p, double names)
     p->x.to = p->right;
     if (!p->x.base && p->x.low > 0 && p->x.low < p->x.high / 5)
         p->x.low = 0;
-    weft__axis_settle(&p->x, p->small ? 5 : 10, p->small);
+    weft__axis_choose_step(&p->x, p->small ? 5 : 10, p->small);
     for (int k = 0; k < 2; k++) {
         p->y[k].from = p->bottom;
         p->y[k].to = p->top;
-        weft__axis_settle(&p->y[k], p->small ? 5 : 8, true);
+        weft__axis_choose_step(&p->y[k], p->small ? 5 : 8, true);
     }
 }
 

@@ -40,7 +40,7 @@ static void draw_cell(map *m, int r, int c)
         snprintf(tip, sizeof tip, m->scale.weights ? "%.3f" : "%.6g", value + 0.0);
     weft__svg_box(&m->svg, x, y, m->side, m->side, isfinite(value) ? p.fill : "url(#hatch)", NULL, tip);
     if (cell_text(m, value, text))
-        weft__svg_inked(&m->svg, x + m->side / 2, y + m->side / 2 + 4, "number", p.ink, text);
+        weft__svg_text_coloured(&m->svg, x + m->side / 2, y + m->side / 2 + 4, "number", p.ink, text);
 }
 
 /* ---- many cells: runs of one colour, all runs of a colour in one path ---- */
@@ -131,7 +131,7 @@ static void draw_labels(map *m)
     for (int c = 0; m->column_labels && c < m->columns && m->side >= 9; c++) {
         double x = m->left + (c + 0.5) * m->side, y = m->top - 9;
         if (m->leans && m->column_labels[c])
-            weft__svg_turned(&m->svg, -40, x, y, "symbol", WEFT__START, m->column_labels[c]);
+            weft__svg_text_rotated(&m->svg, -40, x, y, "symbol", WEFT__START, m->column_labels[c]);
         else
             weft__svg_text(&m->svg, x, y, "symbol label", WEFT__START, m->column_labels[c]);
     }

@@ -11,7 +11,7 @@ static double exponent_of(const weft__axis *a, double value)
     return a->base == 2 ? log2(value) : a->base ? log10(value) : value;
 }
 
-bool weft__axis_takes(const weft__axis *a, double value)
+bool weft__axis_can_show(const weft__axis *a, double value)
 {
     return fabs(value) < largest && (!a->base || value > 0);
 }
@@ -31,7 +31,7 @@ static double step_of(double span, int most)
     return step * (factor <= 1 ? 1 : factor <= 2 ? 2 : factor <= 5 ? 5 : 10);
 }
 
-void weft__axis_settle(weft__axis *a, int most, bool outwards)
+void weft__axis_choose_step(weft__axis *a, int most, bool outwards)
 {
     if (!a->used)
         a->high = 1;
@@ -66,7 +66,7 @@ int weft__axis_ticks(const weft__axis *a, double tick[WEFT__TICKS])
         for (int k = 0; k < of_each && n < WEFT__TICKS; k++) {
             double value = i * a->step + (k ? log10(parts[k]) : 0);
             tick[n] = a->base ? pow(a->base, i * a->step) * parts[k] : value + 0.0;
-            n += value >= a->low - room && value <= a->high + room && weft__axis_takes(a, tick[n]);
+            n += value >= a->low - room && value <= a->high + room && weft__axis_can_show(a, tick[n]);
         }
     return n;
 }

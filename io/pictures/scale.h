@@ -12,12 +12,12 @@ typedef struct {
     double low, high, step, from, to;
 } weft__axis;
 /* Returns whether the axis can show a number. It cannot show NaN, 1e100 and, if logarithmic, 0. */
-bool   weft__axis_takes(const weft__axis *, double value);
+bool   weft__axis_can_show(const weft__axis *, double value);
 /* Widens low .. high to a number that the axis takes. */
 void   weft__axis_widen(weft__axis *, double value);
 /* Chooses the step for at most `most` marks. Widens a range of one value. outwards: widens the range to whole
  * steps. */
-void   weft__axis_settle(weft__axis *, int most, bool outwards);
+void   weft__axis_choose_step(weft__axis *, int most, bool outwards);
 double weft__axis_pixel(const weft__axis *, double value);
 /* Lists the numbers that get a mark. Returns their count. */
 enum { WEFT__TICKS = 64, WEFT__SHORT = 24 };

@@ -169,15 +169,16 @@ void weft__svg_textf(weft__svg *s, double x, double y, const char *class_, weft_
     weft__svg_text(s, x, y, class_, anchor, text);
 }
 
-void weft__svg_inked(weft__svg *s, double x, double y, const char *class_, const char *ink, const char *text)
+void weft__svg_text_coloured(weft__svg *s, double x, double y, const char *class_, const char *ink,
+                             const char *text)
 {
     char both[40];
     snprintf(both, sizeof both, "%s %s", class_, ink);
     weft__svg_text(s, x, y, both, WEFT__START, text);
 }
 
-void weft__svg_turned(weft__svg *s, double degrees, double x, double y, const char *class_,
-                      weft__anchor anchor, const char *text)
+void weft__svg_text_rotated(weft__svg *s, double degrees, double x, double y, const char *class_,
+                            weft__anchor anchor, const char *text)
 {
     weft__svg_put(s, "<g transform=\"rotate(%g %g %g)\">", weft__tenths(degrees), weft__tenths(x),
                   weft__tenths(y));

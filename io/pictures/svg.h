@@ -40,10 +40,11 @@ void weft__svg_text(weft__svg *, double x, double y, const char *class_, weft__a
 void weft__svg_textf(weft__svg *, double x, double y, const char *class_, weft__anchor, const char *format,
                      ...) __attribute__((format(printf, 6, 7)));
 /* Writes a text with two classes, the second for its colour. */
-void weft__svg_inked(weft__svg *, double x, double y, const char *class_, const char *ink, const char *text);
+void weft__svg_text_coloured(weft__svg *, double x, double y, const char *class_, const char *ink,
+                             const char *text);
 /* Writes a text rotated by `degrees` about x, y. */
-void weft__svg_turned(weft__svg *, double degrees, double x, double y, const char *class_, weft__anchor,
-                      const char *text);
+void weft__svg_text_rotated(weft__svg *, double degrees, double x, double y, const char *class_, weft__anchor,
+                            const char *text);
 /* Writes only the escaped characters, for the inside of an element. */
 void        weft__svg_escaped(weft__svg *, const char *text);
 void        weft__svg_line(weft__svg *, double x1, double y1, double x2, double y2, const char *class_);

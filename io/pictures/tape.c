@@ -147,7 +147,7 @@ void weft__lines_of(const weft__graph *g, int64_t i, char line[WEFT__LINES][WEFT
             fclose(to[k]);
 }
 
-char *weft__tip_of(weft__graph *g, int64_t i)
+char *weft__tooltip_of(weft__graph *g, int64_t i)
 {
     const weft__drawn *n = &g->node[i];
     char *text = NULL;
@@ -185,7 +185,7 @@ static void put_node(FILE *to, weft__graph *g, int64_t i)
 {
     char line[WEFT__LINES][WEFT__LINE_ROOM];
     const weft__drawn *n = &g->node[i];
-    char *tip = weft__tip_of(g, i);
+    char *tip = weft__tooltip_of(g, i);
     weft__lines_of(g, i, line);
     fprintf(to, "    n%lld [label=\"", (long long)i);
     for (int k = 0; k < WEFT__LINES; k++) {
@@ -235,7 +235,7 @@ static bool ends_in(const char *path, const char *end)
 
 static weft_status refused(weft *w, const weft_tensor *y)
 {
-    const char *error = w && y ? weft__wrong(w, y) : NULL;
+    const char *error = w && y ? weft__handle_error(w, y) : NULL;
     if (!w || weft__is_no_context(w))
         return weft__file_fail(WEFT_EARG, "weft_plot_tape: the context is NULL, or its creation failed; "
                                           "expected a context");

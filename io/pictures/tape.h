@@ -30,7 +30,7 @@ int64_t     weft__input_of(const weft__graph *, int64_t i, int k);
 enum { WEFT__LINES = 3, WEFT__LINE_ROOM = 160 };
 void        weft__lines_of(const weft__graph *, int64_t i, char line[WEFT__LINES][WEFT__LINE_ROOM]);
 /* Returns a node in one line, as in weft_print_tape, to be freed; NULL: memory is short. */
-char       *weft__tip_of(weft__graph *, int64_t i);
+char       *weft__tooltip_of(weft__graph *, int64_t i);
 
 /* tape_svg.c: green for parameters, grey for other leaves, blue for operators, yellow for the tensor whose
  * gradients are shown */

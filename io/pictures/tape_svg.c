@@ -102,7 +102,7 @@ static void draw_box(picture *p, int64_t i)
 {
     const weft__drawn *n = &p->g->node[i];
     double x = left_of(p, i), y = top_of(p, i);
-    char line[WEFT__LINES][WEFT__LINE_ROOM], *tip = weft__tip_of(p->g, i);
+    char line[WEFT__LINES][WEFT__LINE_ROOM], *tip = weft__tooltip_of(p->g, i);
     weft__lines_of(p->g, i, line);
     weft__svg_put(&p->svg, "<g class=\"node\"><title>");
     weft__svg_escaped(&p->svg, tip);

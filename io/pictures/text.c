@@ -68,8 +68,8 @@ static double draw_byte(picture *p, int64_t i, double x, double y)
              value + 0.0);
     weft__svg_box(&p->svg, x, y, width, HIGH - 3, paint.fill, NULL, tip);
     if (p->text[i] != ' ')
-        weft__svg_inked(&p->svg, x + width / 2, y + 16, width > WIDE ? "mono tight" : "mono", paint.ink,
-                        part);
+        weft__svg_text_coloured(&p->svg, x + width / 2, y + 16, width > WIDE ? "mono tight" : "mono",
+                                paint.ink, part);
     return x + width;
 }
 

@@ -53,8 +53,8 @@ static void leave(int alarm_)
 static void finalise(int status, void *nothing)
 {
     enum { USUAL = 600 };
-    const char *said = secure_getenv("WEFT_PARALLEL_TIMEOUT");
-    double seconds = said ? strtod(said, NULL) : USUAL;
+    const char *setting = secure_getenv("WEFT_PARALLEL_TIMEOUT");
+    double seconds = setting ? strtod(setting, NULL) : USUAL;
     int over = 1;
     (void)nothing;
     MPI_Finalized(&over);

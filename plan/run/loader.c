@@ -232,7 +232,7 @@ weft_loader *weft_plan_loader_new(weft *w, const char *name, int64_t n, const in
         return weft__fail(w, WEFT_EARG,
                           "loader \"%s\": expected a planner, and lists of bounds and sizes with .edges "
                           "entries%s%s", name,
-                          planner ? "" : "; the planner is NULL, ", planner ? "" : weft__planner_missed()),
+                          planner ? "" : "; the planner is NULL, ", planner ? "" : weft__planner_error()),
                &none;
     return loader_new(w, name, n, len, planner, &o, mix_plan_opts(n, planner, &o));
 }
@@ -244,7 +244,8 @@ int64_t weft_loader_next_batch(weft_loader *l, const weft_plan **plan)
 {
     if (plan)
         *plan = NULL;
-    if (!plan || !is_usable(l) || !weft__outside_shards(l->w, "loader_next") || (!l->open && !begin_epoch(l)))
+    if (!plan || !is_usable(l) || !weft__refuse_in_shard(l->w, "loader_next") ||
+        (!l->open && !begin_epoch(l)))
         return -1;
     *plan = &l->plan;
     if (l->next < l->plan.batches)

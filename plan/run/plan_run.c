@@ -205,19 +205,19 @@ weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r, co
     }
     if (!weft_ok(w))
         return &none;
-    weft_module *mine = weft_submodule_new(m, name);
-    weft_carried *kept = weft__layer(mine, sizeof *kept);
+    weft_module *module = weft_submodule_new(m, name);
+    weft_carried *kept = weft__layer(module, sizeof *kept);
     if (!kept)
-        return weft__finish_layer(mine, kept, &none);
+        return weft__finish_layer(module, kept, &none);
     kept->rows = rows;
     kept->batch = -1;
     kept->shard = plan->shard;
-    kept->h = weft_buffer(mine, "h", WEFT_SHAPE(f.stacked, rows + 1, f.h));
-    kept->c = f.c ? weft_buffer(mine, "c", WEFT_SHAPE(f.stacked, rows + 1, f.c)) : NULL;
+    kept->h = weft_buffer(module, "h", WEFT_SHAPE(f.stacked, rows + 1, f.h));
+    kept->c = f.c ? weft_buffer(module, "c", WEFT_SHAPE(f.stacked, rows + 1, f.c)) : NULL;
     weft__set_shard(kept->h, plan->shard);
     if (kept->c)
         weft__set_shard(kept->c, plan->shard);
-    return weft__finish_layer(mine, kept, &none);
+    return weft__finish_layer(module, kept, &none);
 }
 
 void weft_carried_set_batch(weft_carried *kept, int64_t batch)

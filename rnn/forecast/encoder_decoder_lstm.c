@@ -14,7 +14,7 @@ typedef struct encoder_decoder {
 } encoder_decoder;
 
 /* Decoder layer k begins with the state of encoder layer k, or of the last one. */
-static weft_tensor *as_many(weft_tensor *state, int from, int to)
+static weft_tensor *resize_layers(weft_tensor *state, int from, int to)
 {
     weft_tensor *parts[] = { state, to > from ?
                                         weft_tile(weft_slice(state, 0, from - 1, from), 0, to - from) :
@@ -28,8 +28,8 @@ static weft_forecast run_model(void *model, const weft__input *t)
     weft_state encoder =
         weft__run_lstm(t, &t->past, m->encoder, weft__add_fixed(t, t->past.x), WEFT_ZERO_STATE).last;
     weft_state first = weft__project_state(&m->projection, encoder);
-    first.h = as_many(first.h, m->encoder_layers, m->decoder_layers);
-    first.c = as_many(first.c, m->encoder_layers, m->decoder_layers);
+    first.h = resize_layers(first.h, m->encoder_layers, m->decoder_layers);
+    first.c = resize_layers(first.c, m->encoder_layers, m->decoder_layers);
     weft_tensor *y = weft__run_lstm(t, &t->future, m->decoder, weft__add_fixed(t, t->future.x), first).y;
     return (weft_forecast){ m->mlp ? weft_mlp_run(m->mlp, y) : weft_linear_run(m->linear, y), encoder };
 }

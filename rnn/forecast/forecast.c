@@ -80,7 +80,7 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
     weft *w = m->m->w;
     char text[128];
     int64_t sequence = 0;
-    const char *error = weft__wrong(w, x);
+    const char *error = weft__handle_error(w, x);
     if (error)
         weft__fail(w, WEFT_EARG, "%s: the %s %s", m->name, side, error);
     else if (x->f.type != WEFT_REAL || x->f.rank != (x->f.batch ? 2 : 3) ||
@@ -104,7 +104,7 @@ static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
 {
     weft *w = m->m->w;
     char text[128];
-    const char *error = x ? weft__wrong(w, x) : NULL;
+    const char *error = x ? weft__handle_error(w, x) : NULL;
     /* The feature is then computed from the lengths. */
     bool may_lack = m->fixed == 0 || (m->right_aligned && m->fixed == 1);
     if (error)
@@ -186,7 +186,7 @@ static weft__input reading_of(const weft__model *m, const weft_series_batch *s, 
 }
 
 /* Returns y in the form of the given future. */
-static weft_tensor *as_given(const weft__input *t, const weft_tensor *given, weft_tensor *y)
+static weft_tensor *like_future(const weft__input *t, const weft_tensor *given, weft_tensor *y)
 {
     if (!weft_ok(y->w) || !given->f.batch == !y->f.batch)
         return given->f.batch && y->f.batch ? weft__arranged_as(y, &given->f) : y;
@@ -208,7 +208,7 @@ weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *s, 
     if (weft_ok(m->m->w) && series_fit(m, s)) {
         weft__input t = reading_of(m, s, maps);
         weft_forecast made = weft_ok(m->m->w) ? m->run(f, &t) : out;
-        made.y = as_given(&t, s->future, made.y);
+        made.y = like_future(&t, s->future, made.y);
         out = weft_ok(m->m->w) ? made : out;
     }
     weft__leave(m->m, before);
@@ -234,7 +234,7 @@ weft_state weft__project_state(const weft__projection *p, weft_state s)
 static bool as_coded(const weft__input *t) { return t->model->compat == WEFT_COMPAT_AS_CODED; }
 
 /* Returns whether an LSTM stops at the end of the data. */
-static bool honoured(const weft__input *t, const weft__side *side)
+static bool stops_at_data(const weft__input *t, const weft__side *side)
 {
     return !t->model->right_aligned && side->known && (!as_coded(t) || weft_should_use_packing(&side->data));
 }
@@ -242,7 +242,7 @@ static bool honoured(const weft__input *t, const weft__side *side)
 weft_rnn_out weft__run_lstm(const weft__input *t, const weft__side *side, weft_rnn *r, weft_tensor *x,
                             weft_state first)
 {
-    if (x->f.batch || !weft_ok(x->w) || !honoured(t, side))
+    if (x->f.batch || !weft_ok(x->w) || !stops_at_data(t, side))
         return weft_rnn_run(r, x, first);
     weft_rnn_out o = weft_rnn_run(r, weft_pack_padded_sequence(x, &side->data, side->align), first);
     o.y = weft_pad_packed_sequence(o.y, x->f.size[1], 0, side->align);

@@ -10,7 +10,7 @@ static const real usual[] = { (real).02, (real).1, (real).25, (real).5, (real).7
 
 static bool input_is_usable(weft *w, const weft_tensor *x, const char *operand)
 {
-    const char *error = weft__wrong(w, x);
+    const char *error = weft__handle_error(w, x);
     if (error)
         weft__fail(w, WEFT_EARG, "%s: %s %s", name, operand, error);
     return !w->status;
@@ -112,8 +112,8 @@ weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target, const 
 /* ---- point forecast and its metrics ---- */
 weft_tensor *weft_point_prediction(weft_tensor *predicted, int quantiles)
 {
-    if (!predicted || weft__wrong(predicted->w, predicted) || quantiles < 1 || weft_rank(predicted) < 1 ||
-        weft_size(predicted, -1) != quantiles)
+    if (!predicted || weft__handle_error(predicted->w, predicted) || quantiles < 1 ||
+        weft_rank(predicted) < 1 || weft_size(predicted, -1) != quantiles)
         return weft__failed(predicted, WEFT_ESHAPE, "point_prediction",
                             "expected [.., %d], a column for each quantile", quantiles);
     return weft_slice(predicted, -1, quantiles / 2, quantiles / 2 + 1);

@@ -102,8 +102,8 @@ static void inputs_fail(rolling *r, const job *j, int64_t row, int64_t k, bool p
                         past ? "past" : "future");
 }
 
-static bool all_there(rolling *r, const job *j, const real *a, int64_t first, int64_t rows, int64_t columns,
-                      bool past)
+static bool check_finite(rolling *r, const job *j, const real *a, int64_t first, int64_t rows,
+                         int64_t columns, bool past)
 {
     for (int64_t i = 0; i < rows * columns; i++)
         if (!isfinite(a[i])) {
@@ -132,8 +132,8 @@ static bool enter(rolling *r, job *j, int64_t i, real *past, real *future)
     weft__prepared_future(&j->p, begin, j->next_row, rows, future);
     if (r->counts.fixed)
         memcpy(r->fixed + i * r->counts.fixed, j->p.fixed, (size_t)r->counts.fixed * sizeof *r->fixed);
-    return all_there(r, j, past, begin, r->past_len[i], r->counts.past, true) &&
-           all_there(r, j, future, j->next_row, rows, r->counts.future, false);
+    return check_finite(r, j, past, begin, r->past_len[i], r->counts.past, true) &&
+           check_finite(r, j, future, j->next_row, rows, r->counts.future, false);
 }
 
 /* Returns the number of series that have a window; -1 if a value is missing. */
@@ -175,7 +175,7 @@ static bool is_good(rolling *r, const weft_tensor *y, int64_t begin, int64_t nee
 {
     weft *w = r->w;
     char text[128];
-    const char *error = w->status ? NULL : weft__wrong(w, y);
+    const char *error = w->status ? NULL : weft__handle_error(w, y);
     if (error)
         weft__fail(w, WEFT_EARG, "rolling_forecast: row %lld: the model's tensor %s", (long long)begin,
                    error);
@@ -200,7 +200,7 @@ static bool undo(rolling *r, const job *j, const real *predicted, int64_t rows, 
     int64_t columns = r->counts.target * r->quantiles;
     for (int64_t i = 0; i < rows; i++)
         r->column[i] = (double)predicted[i * columns + k * r->quantiles + q];
-    weft__chain_undo(r->x, c, j->p.raw + k * j->p.rows, j->p.on[k], j->next_row, rows, r->column);
+    weft__chain_undo(r->x, c, j->p.raw + k * j->p.rows, j->p.inputs[k], j->next_row, rows, r->column);
     for (int64_t i = 0; i < rows; i++)
         if (!isfinite(r->column[i])) {
             weft__features_fail(r->x, r->f, j->opts.series, j->next_row + i, c->name,
@@ -326,11 +326,11 @@ void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series
                            weft_forecast_model_fn *model, void *user,
                            const weft_rolling_forecast_opts *o, double *out)
 {
-    const weft_rolling_forecast_opts none = { 0 }, *asked = o ? o : &none;
+    const weft_rolling_forecast_opts defaults = { 0 }, *options = o ? o : &defaults;
     const weft_rolling_series input = {
-        .series = series, .from = from, .rows = asked->rows, .out = out, .all = asked->all
+        .series = series, .from = from, .rows = options->rows, .out = out, .all = options->all
     };
     weft_rolling_forecasts(x, f, &input, 1, model, user,
-                           &(weft_rolling_forecast_opts){ .true_past = asked->true_past,
-                                                          .quantiles = asked->quantiles });
+                           &(weft_rolling_forecast_opts){ .true_past = options->true_past,
+                                                          .quantiles = options->quantiles });
 }

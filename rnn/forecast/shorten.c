@@ -52,7 +52,7 @@ static weft_tensor *as_ragged(const side *a)
 static bool shortenable(const side *a, weft_stream *stream)
 {
     weft *w = weft__inert_of(a->x)->w;
-    const char *error = weft__wrong(w, a->x);
+    const char *error = weft__handle_error(w, a->x);
     if (error)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", a->name, error);
     else if (!stream || a->least < 0 || a->most < a->least)

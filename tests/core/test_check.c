@@ -42,11 +42,11 @@ TABLE_TEST(check, detects_a_stale_handle_in_every_later_step)
     weft_tensor *live = weft_scale(x, 3);
     cr_assert_eq(numbers(live)[1], 21);
     for (int i = 0; i < 100; i++) {
-        cr_assert(weft__wrong(w, stale[i]), "handle %d was used again", i);
-        cr_assert(!weft__wrong(w, live) && !weft__wrong(w, x));
+        cr_assert(weft__handle_error(w, stale[i]), "handle %d was used again", i);
+        cr_assert(!weft__handle_error(w, live) && !weft__handle_error(w, x));
     }
     weft_rewind(w, here);
-    cr_assert(weft__wrong(w, live) && !weft__wrong(w, x));
+    cr_assert(weft__handle_error(w, live) && !weft__handle_error(w, x));
 }
 
 CPU_TEST(check, fills_released_elements_with_nan)
@@ -203,5 +203,5 @@ CPU_TEST(check, fails_without_memory)
     }
     fail_in(w, 0);
     FAILS(w, WEFT_ENOMEM, "out of memory");
-    cr_assert(weft__wrong(w, first));
+    cr_assert(weft__handle_error(w, first));
 }

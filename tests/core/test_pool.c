@@ -13,7 +13,7 @@ typedef struct counts {
     atomic_int worker_seen[16];
     weft__device *d;
     int64_t inner;
-    weft__meeting meeting;
+    weft__barrier meeting;
 } counts;
 
 static int threads_now(void)
@@ -80,7 +80,7 @@ static void nested(void *argument, int64_t i)
 {
     counts *c = argument;
     (void)i;
-    cr_assert(weft__together(c->d) == 1);
+    cr_assert(weft__concurrent_tasks(c->d) == 1);
     weft__parallel(c->d, c->inner, count, c);
 }
 Test(pool, runs_serially_inside_a_task)
@@ -101,11 +101,11 @@ static void in_step(void *argument, int64_t i)
     counts *c = argument;
     for (int round = 1; round <= 100; round++) {
         atomic_store_explicit(&c->done[i], round, memory_order_relaxed);
-        weft__meet(&c->meeting, (int)c->inner);
+        weft__barrier_wait(&c->meeting, (int)c->inner);
         for (int64_t j = 0; j < c->inner; j++)
             if (atomic_load_explicit(&c->done[j], memory_order_relaxed) != round)
                 atomic_fetch_add(&c->worker_seen[15], 1);
-        weft__meet(&c->meeting, (int)c->inner);
+        weft__barrier_wait(&c->meeting, (int)c->inner);
     }
 }
 Test(pool, concurrent_tasks_can_wait_for_each_other)
@@ -113,7 +113,7 @@ Test(pool, concurrent_tasks_can_wait_for_each_other)
     for (int threads = 1; threads <= 4; threads++) {
         run *t = run_on(&weft__ref, threads);
         counts *c = room(t, 1, sizeof *c);
-        cr_assert(weft__together(&t->d) == threads);
+        cr_assert(weft__concurrent_tasks(&t->d) == threads);
         for (c->inner = 1; c->inner <= threads; c->inner++)
             for (int i = 0; i < 3; i++) {
                 weft__parallel(&t->d, c->inner, in_step, c);
@@ -134,7 +134,7 @@ Test(pool, runs_without_threads_in_a_forked_child)
         if (!child) {
             weft__parallel(&t->d, 100, count, c);
             all_once(c, 100, 1);
-            cr_assert(weft__together(&t->d) == 1);
+            cr_assert(weft__concurrent_tasks(&t->d) == 1);
             weft__pool_end(&t->d, t->d.pool);
             _exit(threads_now() == 1 ? 7 : 8);
         }

@@ -115,7 +115,7 @@ static const weft__saved *accumulator(const weft__saved *saved, int n, const cha
 static void hold_state(trial *t, weft_optim *o, int64_t count)
 {
     weft__saved saved[16];
-    int         n = weft__optim_saved(o, saved, 16);
+    int         n = weft__optim_entries(o, saved, 16);
     const char *key;
     json_t     *want;
     json_object_foreach(json_object_get(t->c, "state"), key, want) {

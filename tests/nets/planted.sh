@@ -105,8 +105,8 @@ test_catches() {                        # NET SOURCE SED TEST
     out=$("$into/test" 2>&1 </dev/null) && rc=0 || rc=$?
     verdict "$1" $rc "$out" 'Failing: [1-9]'
 }
-net test_catches "an order that is not drawn, by drawing it before" plan/chunk.c 's/weft__plan_drawn\(o, n\)/weft__plan_order(n)/' plan/test_shuffle
-net test_catches "a fuller row that is closed, by data without end"  plan/slots.c 's/weft__bins_give\(heap, slots, len\[order\[k\]\]\)/weft__bins_give(heap, slots, len[order[n - 1 - k]])/' plan/test_endless
+net test_catches "an order that is not drawn, by drawing it before" plan/chunk.c 's/weft__plan_random_order\(o, n\)/weft__plan_order(n)/' plan/test_shuffle
+net test_catches "a fuller row that is closed, by data without end"  plan/slots.c 's/weft__bins_add\(heap, slots, len\[order\[k\]\]\)/weft__bins_add(heap, slots, len[order[n - 1 - k]])/' plan/test_endless
 net test_catches "a step's rows counted one too many, by their sum"  plan/cost.c 's/step_ms\(c, \(double\)k\)/step_ms(c, (double)k + 1)/' plan/test_cost
 net test_catches "a running sum's gradient in its own direction" autograd/ops/reduce.c 's/a\.flag = !a\.flag;//' autograd/test_ops
 net test_catches "packed weights of before a change"        autograd/tape/packed_weights.c 's/same = k->of\[i\]\.version == .*;/same = true;/' rnn/test_step
@@ -116,9 +116,9 @@ net test_catches "a head's parameters at another's offset"  autograd/ops/concat_
 net test_catches "a head's gradient from another's offset"  autograd/ops/concat_lists.c 's/\.x = dy \+ i % n \* w/.x = dy/' forecast/test_blocks
 net test_catches "last states of the other direction"       rnn/state_rows.c 's/last\[k % m->directions\]\.device/last[0].device/' rnn/test_rnn_use
 net test_catches "an empty sequence without its first state"  rnn/state_rows.c 's/m\.given\[s\] = stack && e->empty\.host/m.given[s] = false/' rnn/test_rnn
-net test_catches "a beam that is dropped too early"         rnn/beam.c 's/!\(best_worth\(b, b->next\.score\[from \+ alive - 1\], length\)/!(worth(b, b->next.score[from + alive - 1], length)/' rnn/test_beam
+net test_catches "a beam that is dropped too early"         rnn/beam.c 's/!\(best_penalised\(b, b->next\.score\[from \+ alive - 1\], length\)/!(penalised(b, b->next.score[from + alive - 1], length)/' rnn/test_beam
 net test_catches "a state of another row"                   rnn/decoder.c 's/all = d->next\.parent\[r\] == r;/all = true;/' rnn/test_decode
-net test_catches "parts of a weight that share what is kept"  autograd/ops/linear.c 's/WEFT__PACK_PART \+ \(int\)\(how\(c\)->from \/ how\(c\)->rows\)/WEFT__PACK_PART/' rnn/test_step
+net test_catches "parts of a weight that share what is kept"  autograd/ops/linear.c 's/WEFT__PACK_PART \+ \(int\)\(attributes_of\(c\)->from \/ attributes_of\(c\)->rows\)/WEFT__PACK_PART/' rnn/test_step
 net test_catches "a forecast from another series' window"   rnn/forecast/rolling.c 's/predicted \+= r->future_len\[i\+\+\] \* columns/i++/' forecast/test_rolling_forecast
 net test_catches "masks by the index within a shard"        parallel/update.c 's/b->id\[i\] = b->place\[i\];/b->id[i] = i;/' parallel/test_shards
 net test_catches "a mean of means"                          parallel/update.c 's/p->shards == 1 \? weft_mean_loss/true ? weft_mean_loss/' parallel/test_shards
@@ -171,7 +171,7 @@ definitions_catch() {                   # NET SOURCE SED WORDS
 }
 if command -v python3 >/dev/null; then
     net definitions_catch "a bound a little wrong, by its definition in Python" plan/figures.c 's/(len\[order\[long_ones\]\]) > capacity/\1 >= capacity/' 'l2 is [0-9]+, by its definition'
-    net definitions_catch "a planner's rule a little wrong, by its second writing" plan/fits.c 's/weft__gaps_from\(b->gaps, length\)/weft__gaps_from(b->gaps, length + 1)/' 'by its definition'
+    net definitions_catch "a planner's rule a little wrong, by its second writing" plan/fits.c 's/weft__gaps_at_least\(b->gaps, length\)/weft__gaps_at_least(b->gaps, length + 1)/' 'by its definition'
 else echo "  no python3: the definitions of planners had no bug to catch"; fi
 # Checks each rule of lint in a copy of the tree where one line violates it.
 lint_catches() {                        # NET RULE FILE LINE WORDS: LINE is added at the end of FILE, or is /WORD/d

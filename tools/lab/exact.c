@@ -7,7 +7,7 @@
 #include "tools/corpora/corpora.h"
 #include "tools/lab/run.h"
 
-static weft_real *room(const weft_dataset *d)
+static weft_real *allocate_rows(const weft_dataset *d)
 {
     return get_memory((d->n ? d->offset[d->n] : 0) * PROBE_WIDTH, sizeof(weft_real));
 }
@@ -50,7 +50,7 @@ bool lab_compare_layouts(lab_run *r)
     weft_dataset d = { 0 };
     weft_plan alone = { 0 }, by_16 = { 0 };
     bool ok = lab_probe_data(&r->few, &d);
-    weft_real *whole = room(&d), *other = room(&d);
+    weft_real *whole = allocate_rows(&d), *other = allocate_rows(&d);
     ok = ok && make_order(&d, 1, &alone) && make_order(&d, 16, &by_16) &&
          lab_probe("whole sequences", &alone, &d, PROBE_PLAN, whole);
     if (ok && (ok = lab_probe("padded", &by_16, &d, PROBE_PADDED, other)))
@@ -139,7 +139,7 @@ bool lab_contaminate(lab_run *r)
 {
     weft_dataset d = { 0 };
     bool ok = lab_probe_data(&r->few, &d);
-    weft_real *before = room(&d), *after = room(&d);
+    weft_real *before = allocate_rows(&d), *after = allocate_rows(&d);
     for (int i = 0; i < r->asked.planners && ok && !lab_stops(r); i++) {
         lab_contamination *c = r->page.contamination + r->page.contaminations;
         *c = (lab_contamination){ .name = r->of_few[i].text };

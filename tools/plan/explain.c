@@ -36,7 +36,7 @@ static void print_rows(const planned *all, int count, const judged *j)
 }
 
 /* Returns the main reason why the chosen plan differs from sequences drawn at random. */
-static const char *what_disturbs(const weft_plan_disturbance *d)
+static const char *main_disturbance(const weft_plan_disturbance *d)
 {
     if (d->sum < .1)
         return "It is about as good as drawing sequences at random";
@@ -45,7 +45,7 @@ static const char *what_disturbs(const weft_plan_disturbance *d)
                                                                "It cuts sequences";
 }
 
-static void say_what_it_follows(const judged *j, int count)
+static void print_time_share(const judged *j, int count)
 {
     double latency = 0, ms = 0;
     for (int i = 0; i < count; i++) {
@@ -74,7 +74,7 @@ static void say_choice(const planned *all, const judged *j, int count, int faste
         printf(": %.1f ms. It is within %.0f %% of the fastest, %s with %.1f ms, and changes gradients "
                "least of those plans. ",
                j[chosen].ms.ms, 100 * error, all[fastest].text, j[fastest].ms.ms);
-    printf("%s (%.3f).\n", what_disturbs(&j[chosen].by), j[chosen].by.sum);
+    printf("%s (%.3f).\n", main_disturbance(&j[chosen].by), j[chosen].by.sum);
 }
 
 bool explain_plans(const planned *all, int count, const int32_t *len, int64_t n, const layer_cost *l)
@@ -93,7 +93,7 @@ bool explain_plans(const planned *all, int count, const int32_t *len, int64_t n,
                "%s: milliseconds of a pass, forward and backward, predicted\n",
                l->name);
         print_rows(all, count, j);
-        say_what_it_follows(j, count);
+        print_time_share(j, count);
         say_choice(all, j, count, weft_plan_choose(ms, by, count, 0), weft_plan_choose(ms, by, count, error),
                    error);
     }

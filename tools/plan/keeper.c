@@ -77,7 +77,7 @@ static void be_worker(pid_t parent, const sigset_t *mask, int seconds)
 }
 
 /* ---- the keeper ---- */
-static void woken(int signal) { (void)signal; }
+static void ignore_signal(int signal) { (void)signal; }
 
 static pid_t parent_of(const char *process)      /* 0: the process has ended */
 {
@@ -135,15 +135,15 @@ static bool has_ended(pid_t worker)              /* leaves it a zombie, so its n
 
 static void be_keeper(int control, int to, pid_t worker, const sigset_t *mask)
 {
-    report said = { 0 };
-    while (!(said.by_itself = has_ended(worker))) {
+    report result = { 0 };
+    while (!(result.by_itself = has_ended(worker))) {
         struct pollfd poll_fd = { .fd = control, .events = POLLIN };
         if (ppoll(&poll_fd, 1, NULL, mask) > 0)
             break;
     }
-    end_all(worker, &said.status);
-    ssize_t written = write(to, &said, sizeof said);
-    _exit(written == (ssize_t)sizeof said ? EXIT_SUCCESS : EXIT_FAILURE);
+    end_all(worker, &result.status);
+    ssize_t written = write(to, &result, sizeof result);
+    _exit(written == (ssize_t)sizeof result ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 /* control[0] and to[1] are the keeper's ends of the pipes. Returns only in the worker. */
@@ -156,7 +156,7 @@ static void fork_worker(const int *control, const int *to, int its, int seconds)
     close(to[0]);
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = woken }, NULL);
+    sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = ignore_signal }, NULL);
     sigprocmask(SIG_BLOCK, &child, &mask);
     pid_t me = getpid(), worker = fork();
     if (worker) {
@@ -210,16 +210,16 @@ static bool reported(const keeper *k, double seconds)
 
 bool keeper_end(keeper *k, double grace, int *status)
 {
-    report said = { 0 };
+    report result = { 0 };
     bool ended = grace > 0 && reported(k, grace);
     close(k->control);
     ended = ended || reported(k, 2 * ATTEMPTS / 1000.);
-    if (!ended || read(k->report, &said, sizeof said) != (ssize_t)sizeof said)
-        said = (report){ 0 };
+    if (!ended || read(k->report, &result, sizeof result) != (ssize_t)sizeof result)
+        result = (report){ 0 };
     kill(k->pid, SIGKILL);                       /* no effect if it has reported */
     while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     close(k->report);
-    *status = said.status;
-    return said.by_itself;
+    *status = result.status;
+    return result.by_itself;
 }

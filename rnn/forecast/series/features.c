@@ -22,7 +22,7 @@ static const char *copy_text(weft *w, const char *text)
 }
 
 /* ---- columns ---- */
-static void complain(const weft_features *x, const char *kind, const char *name, const char *reason)
+static void report_error(const weft_features *x, const char *kind, const char *name, const char *reason)
 {
     weft__fail(x->w, WEFT_EARG, "features \"%s\": %s \"%.100s\": %s", x->name, kind, name, reason);
 }
@@ -40,7 +40,8 @@ static int64_t add_columns(weft_features *x, const char *const *names)
     int64_t n = weft__names(names);
     for (int64_t i = 0; i < n && !x->w->status; i++) {
         if (!*names[i] || weft__features_find(x, names[i]) || (x->time && !strcmp(x->time, names[i])))
-            complain(x, "column", names[i], "a name that is empty or occurs twice; expected different names");
+            report_error(x, "column", names[i],
+                         "a name that is empty or occurs twice; expected different names");
         x->column[x->columns].name = copy_text(x->w, names[i]);
         x->columns += x->column[x->columns].name != NULL;
     }
@@ -79,8 +80,8 @@ static void take_masked(weft_features *x, const char *const *masked)
         else if (x->time && !strcmp(x->time, masked[i]))
             x->time_masked = true;
         else
-            complain(x, "masked", masked[i],
-                     "no such column of the past; expected known, past, target or time");
+            report_error(x, "masked", masked[i],
+                         "no such column of the past; expected known, past, target or time");
     }
 }
 
@@ -98,7 +99,7 @@ static void add_step(weft_features *x, weft__column *c, const weft_transform *t)
     if (!reason && c->n == WEFT__STEPS)
         reason = "too many transforms; expected at most 16, including the standard scaler";
     if (reason) {
-        complain(x, "transform on", c->name, reason);
+        report_error(x, "transform on", c->name, reason);
         return;
     }
     weft__step *s = &c->step[c->n++];
@@ -117,11 +118,11 @@ static void take_transforms(weft_features *x, const weft_features_opts *o)
 {
     static const weft_transform standard = { .kind = WEFT_STANDARD_SCALER };
     if (o->n < 0 || (o->n && !o->transforms))
-        complain(x, "transforms", "", "NULL, or n is negative; expected n transforms");
+        report_error(x, "transforms", "", "NULL, or n is negative; expected n transforms");
     for (int i = 0; i < o->n && !x->w->status; i++)
         if (!o->transforms[i].column || !weft__features_find(x, o->transforms[i].column))
-            complain(x, "transform on", o->transforms[i].column ? o->transforms[i].column : "",
-                     "no such column, or the time; expected a column of the features");
+            report_error(x, "transform on", o->transforms[i].column ? o->transforms[i].column : "",
+                         "no such column, or the time; expected a column of the features");
     for (int64_t k = 0; k < x->columns && !x->w->status; k++) {
         weft__column *c = &x->column[k];
         c->step = weft__own(x->w, WEFT__STEPS * sizeof *c->step, NULL, NULL);
@@ -194,13 +195,13 @@ static bool options_are_sensible(weft *w, const char *name, const weft_features_
 
 weft_features *weft_features_new(weft *w, const char *name, const weft_features_opts *o)
 {
-    static weft_features none;                   /* could not be made; the context has failed */
+    static weft_features inert;                   /* could not be made; the context has failed */
     if (!w || !weft_ok(w) || !options_are_sensible(w, name, o))
-        return &none;
+        return &inert;
     w->running = "features";
     weft_features *x = weft__own(w, sizeof *x, NULL, NULL);
     if (!x)
-        return &none;
+        return &inert;
     *x = (weft_features){ .w = w,
                           .context = o->context,
                           .horizon = o->horizon,
@@ -209,14 +210,14 @@ weft_features *weft_features_new(weft *w, const char *name, const weft_features_
     snprintf(x->name, sizeof x->name, "%s", name);
     snprintf(x->numbers, sizeof x->numbers, "%s.numbers", name);
     if (!take_columns(x, o))
-        return &none;
+        return &inert;
     take_masked(x, o->masked);
     take_transforms(x, o);
     x->n += 3;
     x->state = weft__own(w, (size_t)x->n * sizeof *x->state, NULL, NULL);
     if (!w->status)
         describe_features(x);
-    return w->status ? &none : x;
+    return w->status ? &inert : x;
 }
 
 weft_feature_counts weft_features_counts(const weft_features *x)
@@ -241,7 +242,7 @@ void weft_features_state(weft_features *x, weft_checkpoint_item items[2])
 }
 
 /* ---- use ---- */
-static void tell_difference(const weft_features *x, const char *function)
+static void report_difference(const weft_features *x, const char *function)
 {
     const char *a = x->stored_text, *b = x->text;
     for (const char *p = a, *q = b; *p && *p == *q; p++, q++)
@@ -261,7 +262,7 @@ bool weft__features_ready(const weft_features *x, const char *function)
         return false;
     x->w->running = function;
     if (strcmp(x->stored_text, x->text))
-        tell_difference(x, function);
+        report_difference(x, function);
     else if (x->state[x->n - 1] != 1)
         weft__fail(x->w, WEFT_EARG, "%s: features \"%s\" are not fitted; expected weft_features_fit",
                    function, x->name);
@@ -279,24 +280,25 @@ const double *weft__features_column(const weft_features *x, const weft_frame *f,
 {
     int64_t c = weft__frame_find(f, name);
     if (c < 0)
-        complain(x, "column", name, "the frame has no such column");
+        report_error(x, "column", name, "the frame has no such column");
     else if (f->origin[c])
-        complain(x, "column", name,
-                 "it has integers that a double does not hold; expected smaller ones, except in the time. "
-                 "Write it from a later origin, or in a larger unit");
+        report_error(
+            x, "column", name,
+            "it has integers that a double does not hold; expected smaller ones, except in the time. "
+            "Write it from a later origin, or in a larger unit");
     return x->w->status ? NULL : f->column[c];
 }
 
-bool weft__features_on(const weft_features *x, const weft__column *c, const weft_frame *f, int64_t first,
-                       weft__on on)
+bool weft__features_inputs(const weft_features *x, const weft__column *c, const weft_frame *f, int64_t first,
+                           weft__step_inputs inputs)
 {
-    memset(on, 0, sizeof(weft__on));
+    memset(inputs, 0, sizeof(weft__step_inputs));
     for (int i = 0; i < c->n; i++)
         if (c->step[i].t.depends_on) {
-            on[i] = weft__features_column(x, f, c->step[i].t.depends_on);
-            if (!on[i])
+            inputs[i] = weft__features_column(x, f, c->step[i].t.depends_on);
+            if (!inputs[i])
                 return false;
-            on[i] += first;
+            inputs[i] += first;
         }
     return true;
 }

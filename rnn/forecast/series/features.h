@@ -43,15 +43,15 @@ int64_t weft__step_apply(const weft_transform *t, const double *fitted, int64_t 
 void weft__step_undo(const weft_transform *t, const double *fitted, int64_t n, double *y, const double *x,
                      double before);
 
-/* ---- transform_chain.c: the steps of a column; on [steps]: the column that each depends on ---- */
-typedef const double *weft__on[WEFT__STEPS];
+/* ---- transform_chain.c: the steps of a column; inputs [steps]: the column that each depends on ---- */
+typedef const double *weft__step_inputs[WEFT__STEPS];
 int64_t weft__chain_apply(const weft_features *x, const weft__column *c, int64_t n, double *y,
-                          const weft__on on);
+                          const weft__step_inputs inputs);
 int         weft__chain_deltas(const weft__column *c);
-/* Inverts the chain for rows from, from + 1 .. in y. raw and on begin with the series. Only deltas read raw,
- * and only before `from`. */
-void weft__chain_undo(const weft_features *x, const weft__column *c, const double *raw, const weft__on on,
-                      int64_t from, int64_t n, double *y);
+/* Inverts the chain for rows from, from + 1 .. in y. raw and inputs begin with the series. Only deltas read
+ * raw, and only before `from`. */
+void weft__chain_undo(const weft_features *x, const weft__column *c, const double *raw,
+                      const weft__step_inputs inputs, int64_t from, int64_t n, double *y);
 
 /* ---- features.c ---- */
 /* Returns whether x is a real object, neither NULL nor inert. */
@@ -60,8 +60,8 @@ static inline bool weft__features_made(const weft_features *x) { return x && x->
 bool        weft__features_ready(const weft_features *x, const char *function);
 /* Returns the column of a frame from its first row on. Without it returns NULL and fails the context. */
 const double *weft__features_column(const weft_features *x, const weft_frame *f, const char *name);
-bool weft__features_on(const weft_features *x, const weft__column *c, const weft_frame *f, int64_t first,
-                       weft__on on);
+bool weft__features_inputs(const weft_features *x, const weft__column *c, const weft_frame *f, int64_t first,
+                           weft__step_inputs inputs);
 const weft__column *weft__features_find(const weft_features *x, const char *name);
 bool        weft__features_is_fixed(const weft_features *x, const weft__column *c);
 /* Checks the frame, or fails the context. */
@@ -87,7 +87,7 @@ typedef struct weft__prepared {
     int64_t *start;                              /* [n + 1] */
     real   *z, *fixed;                           /* [rows, width], [n, fixed] */
     double *time, *raw; /* time: [rows] or NULL; raw: untransformed, [target][rows] */
-    weft__on *on;                                /* [target], each from the first row on */
+    weft__step_inputs *inputs;                   /* [target], each from the first row on */
     void   *block;                               /* memory of all arrays; free it by weft__release */
 } weft__prepared;
 /* Prepares series from .. from + n - 1 of f. gaps: NaN is allowed except in the time. On failure returns

@@ -74,14 +74,14 @@ static int64_t gather_values(fitting *p, const weft__column *c, bool fixed)
     return n;
 }
 
-static void apply_step(fitting *p, const weft__column *c, const weft__step *step, const double *on,
+static void apply_step(fitting *p, const weft__column *c, const weft__step *step, const double *inputs,
                        bool fixed)
 {
     const weft_frame *f = p->f;
     for (int64_t s = 0, row = 0; s < f->n; s++) {
         int64_t n = fixed ? length(f, s) > 0 : length(f, s);
-        int64_t bad =
-            weft__step_apply(&step->t, p->state + step->at, n, p->y + row, on ? on + f->start[s] : NULL);
+        int64_t bad = weft__step_apply(&step->t, p->state + step->at, n, p->y + row,
+                                       inputs ? inputs + f->start[s] : NULL);
         if (bad >= 0) {
             weft__features_fail(p->x, f, s, bad, c->name, "outside the domain of transform %d",
                                 (int)(step - c->step));
@@ -110,23 +110,23 @@ static double largest(int64_t n, const double *y)
 static void fit_column(fitting *p, const weft__column *c)
 {
     weft_features *x = p->x;
-    weft__on on;
+    weft__step_inputs inputs;
     bool fixed = weft__features_is_fixed(x, c);
     double size = 0;                             /* size of the operands of the previous step's difference */
     int64_t n = gather_values(p, c, fixed);
-    if (n < 0 || !weft__features_on(x, c, p->f, 0, on))
+    if (n < 0 || !weft__features_inputs(x, c, p->f, 0, inputs))
         return;
     for (int i = 0; i < c->n && !x->w->status; i++) {
         const weft__step *s = &c->step[i];
-        if (on[i] && !column_is_finite(p, s->t.depends_on))
+        if (inputs[i] && !column_is_finite(p, s->t.depends_on))
             return;
-        const char *reason = weft__step_fit(&s->t, p->state + s->at, n, p->y, on[i], size, p->spare);
+        const char *reason = weft__step_fit(&s->t, p->state + s->at, n, p->y, inputs[i], size, p->spare);
         size = weft__step_subtracts(s->t.kind) ? fmax(size, largest(n, p->y)) : 0;
         if (reason)
             weft__fail(x->w, WEFT_EARG, "features \"%s\": column \"%.100s\": transform %d: %s", x->name,
                        c->name, i, reason);
         else
-            apply_step(p, c, s, on[i], fixed);
+            apply_step(p, c, s, inputs[i], fixed);
     }
 }
 
@@ -172,16 +172,16 @@ static const weft__column *find_column(const weft_features *x, const char *funct
 void weft_features_transform(const weft_features *x, const char *column, const weft_frame *f, int64_t series,
                              double *out)
 {
-    weft__on on;
+    weft__step_inputs inputs;
     const weft__column *c = find_column(x, "features_transform", column, f, series);
-    if (!c || !weft__features_on(x, c, f, f->start[series], on))
+    if (!c || !weft__features_inputs(x, c, f, f->start[series], inputs))
         return;
     bool fixed = weft__features_is_fixed(x, c);
     if (!out)
         weft__fail(x->w, WEFT_EARG, "features_transform: out is NULL");
     else if (fixed ? weft__features_fixed(x, f, series, column, out) :
                      weft__features_raw(x, f, series, column, false, out)) {
-        int64_t bad = weft__chain_apply(x, c, fixed ? 1 : length(f, series), out, on);
+        int64_t bad = weft__chain_apply(x, c, fixed ? 1 : length(f, series), out, inputs);
         if (bad >= 0)
             weft__features_fail(x, f, series, bad, column, "outside the domain of its transforms");
     }
@@ -206,9 +206,9 @@ void weft_features_inverse_transform(const weft_features *x, const char *column,
                                      int64_t series, int64_t from, int64_t n, const double *values,
                                      double *out)
 {
-    weft__on on;
+    weft__step_inputs inputs;
     const weft__column *c = find_column(x, "features_inverse_transform", column, f, series);
-    if (!c || !weft__features_on(x, c, f, f->start[series], on))
+    if (!c || !weft__features_inputs(x, c, f, f->start[series], inputs))
         return;
     bool fixed = weft__features_is_fixed(x, c);
     if (n && (!values || !out))
@@ -219,7 +219,7 @@ void weft_features_inverse_transform(const weft_features *x, const char *column,
     if (!raw)
         return;
     memmove(out, values, (size_t)n * sizeof *out);
-    weft__chain_undo(x, c, raw + f->start[series], on, from, n, out);
+    weft__chain_undo(x, c, raw + f->start[series], inputs, from, n, out);
     for (int64_t i = 0; i < n && !x->w->status; i++)
         if (!isfinite(out[i]))
             weft__features_fail(x, f, series, from + i, column, "%g, in the units of the series, is %g",

@@ -116,7 +116,7 @@ static weft_status find_row(const weft_frame *f, int64_t s, int64_t column, doub
 }
 
 /* Returns limit - origin; the whole part is subtracted without rounding. */
-static double less_origin(double limit, int64_t origin)
+static double subtract_origin(double limit, int64_t origin)
 {
     double whole = trunc(limit), rest = limit - whole;
     if (!origin || !(fabs(limit) < 0x1p63))
@@ -131,7 +131,7 @@ static weft_status split_by_time(cut *c, const weft_frame_split_opts *o)
         return weft__file_fail(WEFT_EARG, "%s: %s\"%.100s\", limit %g; expected a column and a number",
                                function, column < 0 ? "no column " : "", o->time, o->limit);
     weft_status s = WEFT_OK;
-    double limit = less_origin(o->limit, c->f->origin[column]);
+    double limit = subtract_origin(o->limit, c->f->origin[column]);
     for (int64_t i = 0, row; i < c->f->n && s == WEFT_OK; i++) {
         s = find_row(c->f, i, column, limit, &row);
         if (s == WEFT_OK)

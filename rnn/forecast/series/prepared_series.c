@@ -27,13 +27,13 @@ static bool allocate_prepared(weft__prepared *r)
             onto += x->column[x->known + x->past + k].step[i].t.depends_on != NULL;
     size_t bytes = (n + 1) * 8 + rows * (size_t)r->width * sizeof(real) +
                    n * (size_t)x->fixed * sizeof(real) + rows * 8 * (1 + (size_t)x->target + (size_t)onto) +
-                   (size_t)x->target * sizeof(weft__on) + 16 * (8 + (size_t)onto);
+                   (size_t)x->target * sizeof(weft__step_inputs) + 16 * (8 + (size_t)onto);
     char *memory = r->block = weft__allocate(x->w, bytes);
     if (!memory)
         return false;
     memset(memory, 0, bytes);
     r->start = take_part(&memory, (n + 1) * sizeof *r->start);
-    r->on = take_part(&memory, (size_t)x->target * sizeof *r->on);
+    r->inputs = take_part(&memory, (size_t)x->target * sizeof *r->inputs);
     r->z = take_part(&memory, rows * (size_t)r->width * sizeof *r->z);
     r->fixed = take_part(&memory, n * (size_t)x->fixed * sizeof *r->fixed);
     r->time = x->time ? take_part(&memory, rows * sizeof *r->time) : NULL;
@@ -41,7 +41,7 @@ static bool allocate_prepared(weft__prepared *r)
     for (int64_t k = 0; k < x->target; k++)      /* filled by keep */
         for (int i = 0; i < x->column[x->known + x->past + k].n; i++)
             if (x->column[x->known + x->past + k].step[i].t.depends_on)
-                r->on[k][i] = take_part(&memory, rows * sizeof(double));
+                r->inputs[k][i] = take_part(&memory, rows * sizeof(double));
     return true;
 }
 
@@ -53,13 +53,13 @@ static bool fill_time(weft__prepared *r, const weft_frame *f, int64_t s, int64_t
 }
 
 /* Keeps the data for the inverse: the raw target and the columns of its transforms. */
-static void keep_series(weft__prepared *r, int64_t target, const weft__on on, const double *y, int64_t row,
-                        int64_t n)
+static void keep_series(weft__prepared *r, int64_t target, const weft__step_inputs inputs, const double *y,
+                        int64_t row, int64_t n)
 {
     memcpy(r->raw + target * r->rows + row, y, (size_t)n * sizeof *y);
     for (int i = 0; i < WEFT__STEPS; i++)
-        if (on[i])
-            memcpy((double *)(uintptr_t)(r->on[target][i] + row), on[i], (size_t)n * sizeof *y);
+        if (inputs[i])
+            memcpy((double *)(uintptr_t)(r->inputs[target][i] + row), inputs[i], (size_t)n * sizeof *y);
 }
 
 static bool fill_column(weft__prepared *r, const weft_frame *f, int64_t s, int64_t k, int64_t row, bool gaps,
@@ -67,13 +67,14 @@ static bool fill_column(weft__prepared *r, const weft_frame *f, int64_t s, int64
 {
     const weft_features *x = r->x;
     const weft__column *c = &x->column[k];
-    weft__on on;
+    weft__step_inputs inputs;
     int64_t n = f->start[s + 1] - f->start[s];
-    if (!weft__features_on(x, c, f, f->start[s], on) || !weft__features_raw(x, f, s, c->name, gaps, y))
+    if (!weft__features_inputs(x, c, f, f->start[s], inputs) ||
+        !weft__features_raw(x, f, s, c->name, gaps, y))
         return false;
     if (k >= x->known + x->past && n)
-        keep_series(r, k - x->known - x->past, on, y, row, n);
-    int64_t bad = weft__chain_apply(x, c, n, y, on);
+        keep_series(r, k - x->known - x->past, inputs, y, row, n);
+    int64_t bad = weft__chain_apply(x, c, n, y, inputs);
     for (int64_t i = 0; i < n; i++) {
         r->z[(row + i) * r->width + k] = (real)y[i];
         bad = bad < 0 && isfinite(y[i]) && !isfinite((real)y[i]) ? i : bad;
@@ -86,7 +87,7 @@ static bool fill_column(weft__prepared *r, const weft_frame *f, int64_t s, int64
 static bool fill_fixed(weft__prepared *r, const weft_frame *f, int64_t s, int64_t to)
 {
     const weft_features *x = r->x;
-    static const weft__on nothing;
+    static const weft__step_inputs nothing;
     for (int64_t k = 0; k < x->fixed; k++) {
         const weft__column *c = &x->column[r->width + k];
         double value;

@@ -320,19 +320,19 @@ static double logit(double p)                    /* a model's output may be outs
 }
 
 /* u = d (1 - alpha |d|) for |d| up to 1 / (2 alpha), its turning point, and the inverse, in closed form. */
-static double bent(double d, double alpha)
+static double bend(double d, double alpha)
 {
     return alpha * fabs(d) < .5 ? d * (1 - alpha * fabs(d)) : (double)NAN;
 }
-static double straight(double u, double alpha)
+static double solve_bend(double u, double alpha)
 {
     return 2 * u / (1 + sqrt(fmax(0, 1 - 4 * alpha * fabs(u))));
 }
 
-static double unbent(double u, double alpha)
+static double unbend(double u, double alpha)
 {
     double most = alpha > 0 ? 1 / (4 * alpha) : (double)INFINITY;
-    return straight(limited(u, -most, most), alpha);
+    return solve_bend(limited(u, -most, most), alpha);
 }
 
 static double transform_value(const weft_transform *t, const double *fitted, double y, double x)
@@ -344,7 +344,7 @@ static double transform_value(const weft_transform *t, const double *fitted, dou
     case WEFT_LOG:                return log(y + t->bias);
     case WEFT_LOG1P:              return log1p(y);
     case WEFT_LOGISTIC:           return logistic(steepness(t) * (y - t->x0));
-    case WEFT_ADAPTIVE_LOGISTIC:  return logistic(steepness(t) * bent(y - t->x0, t->alpha));
+    case WEFT_ADAPTIVE_LOGISTIC:  return logistic(steepness(t) * bend(y - t->x0, t->alpha));
     case WEFT_DIVIDE_BY:          return y / x;
     case WEFT_POLYNOMIAL:         return y - polynomial(t, fitted, x);
     case WEFT_FIXED_POLYNOMIAL:   return y - fixed_polynomial(t, x);
@@ -362,7 +362,7 @@ static double backward(const weft_transform *t, const double *fitted, double z, 
     case WEFT_LOG:                return exp(z) - t->bias;
     case WEFT_LOG1P:              return expm1(z);
     case WEFT_LOGISTIC:           return t->x0 + logit(z) / steepness(t);
-    case WEFT_ADAPTIVE_LOGISTIC:  return t->x0 + unbent(logit(z) / steepness(t), t->alpha);
+    case WEFT_ADAPTIVE_LOGISTIC:  return t->x0 + unbend(logit(z) / steepness(t), t->alpha);
     case WEFT_DIVIDE_BY:          return z * x;
     case WEFT_POLYNOMIAL:         return z + polynomial(t, fitted, x);
     case WEFT_FIXED_POLYNOMIAL:   return z + fixed_polynomial(t, x);

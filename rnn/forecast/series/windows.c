@@ -129,25 +129,25 @@ static bool copy_features(weft_windows *v, const weft_features *x)
 weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f,
                                const weft_windows_opts *o)
 {
-    static weft_windows none;                    /* could not be made; the context has failed */
+    static weft_windows inert;                    /* could not be made; the context has failed */
     if (!weft__features_ready(x, "windows"))
-        return &none;
+        return &inert;
     weft *w = x->w;
     if (!name || !*name || strlen(name) > 30) {
         weft__fail(w, WEFT_EARG, "windows: name: expected 1 .. 30 bytes");
-        return &none;
+        return &inert;
     }
     weft_windows *v = weft__features_frame(x, f) ? weft__own(w, sizeof *v, end_windows, NULL) : NULL;
     if (!v)
-        return &none;
+        return &inert;
     v->w = w;
     snprintf(v->name, sizeof v->name, "%s", name);
     if (!copy_features(v, x) || !set_options(v, o) || !weft__prepare(&v->p, v->x, f, 0, f->n, false) ||
         !count_windows(v))
-        return &none;
+        return &inert;
     v->shorten = v->o.shorten ? stream(v, "shorten") : NULL;
     v->noise = v->o.past_noise > 0 || v->o.future_noise > 0 ? stream(v, "noise") : NULL;
-    return w->status ? &none : v;
+    return w->status ? &inert : v;
 }
 
 weft_window_counts weft_windows_counts(const weft_windows *v)

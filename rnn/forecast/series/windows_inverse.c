@@ -4,7 +4,7 @@
 
 static bool can_be_undone(weft_windows *v, weft_tensor *predicted, const double *out)
 {
-    const char *error = weft__wrong(v->w, predicted);
+    const char *error = weft__handle_error(v->w, predicted);
     char text[128];
     if (error || !out)
         weft__fail(v->w, WEFT_EARG, "windows_inverse_transform: %s%s",
@@ -32,12 +32,12 @@ static void undo_column(weft_windows *v, int64_t window, int64_t target, int32_t
     const weft__prepared *p = &v->p;
     const weft__column *c = &v->x->column[v->x->known + v->x->past + target];
     int64_t begin = p->start[a.series];
-    weft__on on;
+    weft__step_inputs inputs;
     for (int i = 0; i < WEFT__STEPS; i++)
-        on[i] = p->on[target][i] ? p->on[target][i] + begin : NULL;
+        inputs[i] = p->inputs[target][i] ? p->inputs[target][i] + begin : NULL;
     for (int32_t r = 0; r < rows; r++)
         spare[r] = (double)from[r * columns];
-    weft__chain_undo(v->x, c, p->raw + target * p->rows + begin, on, a.origin, rows, spare);
+    weft__chain_undo(v->x, c, p->raw + target * p->rows + begin, inputs, a.origin, rows, spare);
     for (int32_t r = 0; r < rows; r++) {
         to[r * columns] = spare[r];
         if (!isfinite(spare[r]))
