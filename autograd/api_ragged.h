@@ -57,7 +57,7 @@ WEFT_API void weft_unpack_sequence(weft_tensor *ragged, weft_tensor **sequences)
  * memory. ids and offsets are those of weft_lengths, in the user's order. */
 typedef struct {
     weft_tensor *data;                           /* plain [sum of batch_sizes, ..] */
-    const int32_t *batch_sizes;                  /* [steps]; [t]: number of sequences longer than t */
+    const int32_t *batch_sizes;                  /* [steps]; [t]: sequences longer than step t */
     const int32_t *sorted_indices;               /* [sequences] the sequence in each place */
     const int32_t *unsorted_indices;             /* [sequences] the place of each sequence */
     const int64_t *ids;                          /* [sequences], or NULL: 0, 1, .. */
