@@ -5,11 +5,11 @@
  * (api_core.h). The tape remembers the inputs, so they are not const. Inputs are reals unless a
  * comment allows ints; ints never have a gradient. Axes count from 0, or from the end if negative.
  *
- * Every operator takes ragged tensors. All ragged inputs of a call must belong to one batch (the
- * same lengths, ids and offsets). The result has the layout of the first one, but CONCAT for ROWS,
- * whose pads are left out. Operators along axis 0 and attention also give CONCAT. Views
- * (weft_reshape, weft_detach) keep ROWS. A plain operand next to a ragged [N, F] is [F], [1, F] or
- * one number; [N, F] is an error. */
+ * Every operator takes ragged tensors. Those of one call must belong to one batch (the same
+ * lengths, ids and offsets). The result has the layout of the first one, but CONCAT for ROWS, whose
+ * pads are left out. Operators along axis 0 and attention also give CONCAT. Views (weft_reshape,
+ * weft_detach) keep ROWS. A plain operand next to a ragged [N, F] is [F], [1, F] or a number;
+ * [N, F] is an error. */
 #ifndef WEFT_API_AUTOGRAD_H
 #define WEFT_API_AUTOGRAD_H
 #include "../core/api_core.h"
@@ -29,8 +29,7 @@ WEFT_API weft_tensor *weft_square(weft_tensor *x);      /* x^2 */
 WEFT_API weft_tensor *weft_abs(weft_tensor *x);         /* |x|, with the gradient 0 at 0 */
 WEFT_API weft_tensor *weft_sin(weft_tensor *x);         /* x in radians */
 WEFT_API weft_tensor *weft_cos(weft_tensor *x);         /* x in radians */
-/* Returns 1 / x, and 0 with the gradient 0 where x is 0 (torch: infinity). Like
- * torch.reciprocal. */
+/* Returns 1 / x; 0 (torch: infinity) with gradient 0 where x is 0. Like torch.reciprocal. */
 WEFT_API weft_tensor *weft_reciprocal(weft_tensor *x);
 /* Applies the activation to each real; ints are an error. Like the functions of these names in
  * torch.nn.functional. */
@@ -50,8 +49,7 @@ WEFT_API weft_tensor *weft_elu(weft_tensor *x, double alpha);
 WEFT_API weft_tensor *weft_clamp(weft_tensor *x, double low, double high);
 /* Raises each element to a power; a fractional power of a negative one is NaN. Like torch.pow. */
 WEFT_API weft_tensor *weft_pow(weft_tensor *x, double exponent);
-/* Multiplies each real by a number, rounded to weft_real; the number has no gradient. Like x *
- * factor. */
+/* Multiplies each real by a number, rounded to weft_real, without gradient. Like x * factor. */
 WEFT_API weft_tensor *weft_scale(weft_tensor *x, double factor);
 
 /* Computes a + b, a - b, a * b or a / b; the operands broadcast as in NumPy. Both are reals, or
@@ -77,10 +75,9 @@ WEFT_API weft_tensor *weft_greater_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_not_equal(weft_tensor *a, weft_tensor *b);
 /* Selects a where the condition (reals or ints) is not 0, otherwise b. All three broadcast; a and b
- * are both reals or both ints. NaN or infinity in the branch that is not selected changes neither
- * the result nor a gradient. The operators that computed it get the gradient 0 there. Pointwise
- * operators, softmax and layer norm pass that on as 0 even if their derivative is infinite or NaN.
- * Like torch.where. */
+ * are both reals or both ints. NaN or infinity in the other branch changes neither result nor
+ * gradients. The operators that computed it get the gradient 0 there. Pointwise operators, softmax
+ * and layer norm pass it on as 0, even with an infinite or NaN derivative. Like torch.where. */
 WEFT_API weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b);
 /* Converts ints to reals by a copy; reals are an error. No gradient. A float holds whole numbers up
  * to 2^24 exactly and rounds larger ones, which WEFT_CHECK=1 reports once. Like x.float(). */
@@ -90,20 +87,19 @@ WEFT_API weft_tensor *weft_to_reals(weft_tensor *ints);
 WEFT_API weft_tensor *weft_to_ints(weft_tensor *x);
 
 /* ---- matrix products ---- */
-/* Multiplies a [.., m, k] by b [.., k, n] to [.., m, n]; ranks of 2 or more. b [k, n] serves all
- * leading axes of a, also ragged rows. a [m, k] serves all leading axes of a plain b. Otherwise
+/* Multiplies a [.., m, k] by b [.., k, n] to [.., m, n]; ranks of 2 or more. b [k, n] is used for
+ * all leading axes of a, also ragged rows; a [m, k] for all leading axes of a plain b. Otherwise
  * both have the same leading axes, which do not broadcast. Like torch.matmul. */
 WEFT_API weft_tensor *weft_matmul(weft_tensor *a, weft_tensor *b);
-/* Multiplies as weft_matmul after exchanging the last two axes of a if ta, of b if tb. Ragged a
- * [N, m] with ta and ragged b [N, n] of one batch give the sum over the tokens, a plain [m, n].
- * Like torch.matmul(a.mT, b). */
+/* Multiplies as weft_matmul, with the last two axes of a exchanged if ta, those of b if tb. Ragged
+ * a [N, m] with ta and b [N, n] of its batch give the sum over the tokens, plain [m, n]. Like
+ * torch.matmul(a.mT, b). */
 WEFT_API weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, bool tb);
 
 /* ---- sums and extremes ---- *
  * They reduce one axis, which goes away; weft_topk and weft_cumsum keep it. Axis 0 of a ragged
- * tensor is an error, except in weft_cumsum, since it has two meanings: weft_pool reduces within
- * each sequence; weft_sum_all and weft_mean_all, or weft_plain before the operator, reduce over
- * all tokens. */
+ * tensor is an error, except in weft_cumsum: weft_pool reduces within each sequence; weft_sum_all
+ * and weft_mean_all, or weft_plain before the operator, reduce over all tokens. */
 /* Sums or averages the elements along an axis; 0 if it is empty (torch: a mean of NaN). weft_sum
  * also takes ints and returns ints; a sum that does not fit an int32 wraps around. Errors: axis 0
  * of a ragged tensor (see weft_pool); weft_mean of ints. Like torch.sum and torch.mean. */
@@ -146,9 +142,8 @@ WEFT_API weft_tensor *weft_cumsum(weft_tensor *x, int axis);
 /* ---- softmax, layer norm, dropout ---- */
 /* Computes softmax, or its logarithm, along an axis; along axis 0 of a ragged tensor over the
  * tokens of each sequence. mask: NULL, or reals of x's shape, which do not broadcast. Where the
- * mask is 0 an element takes no part: its result and gradient are 0, and 0 instead of -infinity in
- * weft_log_softmax. A row without other elements is all 0. Like torch.softmax and
- * torch.log_softmax. */
+ * mask is 0 an element takes no part: its result and gradient are 0, also of weft_log_softmax
+ * (torch: -infinity). A fully masked row is all 0. Like torch.softmax and torch.log_softmax. */
 WEFT_API weft_tensor *weft_softmax(weft_tensor *x, int axis, weft_tensor *mask);
 WEFT_API weft_tensor *weft_log_softmax(weft_tensor *x, int axis, weft_tensor *mask);
 /* Computes log(sum(exp(x))) along an axis, which goes away; along axis 0 of a ragged tensor the
@@ -161,18 +156,17 @@ WEFT_API weft_tensor *weft_logsumexp(weft_tensor *x, int axis, weft_tensor *mask
 WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift,
                                       double eps);
 /* Zeroes each element with probability p, 0 <= p < 1, and divides the others by 1 - p. With p = 0,
- * or while the context is not training, it returns x itself. name: any text, required. The mask is
- * a function of seed, name, number of the step, number of the call with this name in the step,
- * sequence id, position, and index in the row. So calls of one name in a step have different masks.
- * It does not depend on layout, neighbours or threads. per_sequence: the same mask at all positions
- * of a sequence. Each row of a plain tensor counts as a sequence of one token. Like
- * torch.nn.functional.dropout. */
+ * or outside training, it returns x itself. name is required. The mask is a function of seed, name,
+ * number of the step, number of the call with this name in the step, sequence id, position, and
+ * index in the row. Calls of one name in a step have different masks. The mask does not depend on
+ * layout, neighbours or threads. per_sequence: the same mask at all positions of a sequence. Each
+ * row of a plain tensor counts as a sequence of one token. Like torch.nn.functional.dropout. */
 WEFT_API weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, bool per_sequence);
 
 /* ---- shapes: reals or ints ---- */
 /* Returns the same numbers in another shape, as a view without a copy; one extent may be -1. A
- * ragged tensor keeps rows and layout, ROWS its pads: shape[0] is weft_size(x, 0) or -1. Errors:
- * another number of elements. Like x.reshape. */
+ * ragged tensor keeps its layout, with the pads of ROWS, and its rows: shape[0] is weft_size(x, 0)
+ * or -1. Errors: another number of elements. Like x.reshape. */
 WEFT_API weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape);
 /* Exchanges two axes, by a copy; not the rows of a ragged tensor. Like x.transpose. */
 WEFT_API weft_tensor *weft_transpose(weft_tensor *x, int axis, int other);
@@ -191,8 +185,8 @@ WEFT_API weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis);
 WEFT_API weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to);
 /* Reverses an axis by a copy; axis 0 of a ragged tensor within each sequence. Like torch.flip. */
 WEFT_API weft_tensor *weft_flip(weft_tensor *x, int axis);
-/* Repeats x along an axis as a whole, 0 times or more: 1 2 1 2. Rank 1 .. 5, not the rows of a
- * ragged tensor. Like torch.tile. */
+/* Repeats x along an axis, 0 times or more: 1 2 1 2. Rank 1 .. 5; not the rows of a ragged tensor.
+ * Like torch.tile. */
 WEFT_API weft_tensor *weft_tile(weft_tensor *x, int axis, int64_t times);
 /* Repeats each element along an axis, 0 times or more: 1 1 2 2. Rank 1 .. 5, not the rows of a
  * ragged tensor. Like torch.repeat_interleave. */
@@ -204,9 +198,9 @@ WEFT_API weft_tensor *weft_repeat_interleave(weft_tensor *x, int axis, int64_t t
  * that occurs twice are summed in a fixed order. Errors: another index out of range; the message
  * has its place. Like torch.index_select and torch.nn.functional.embedding. */
 WEFT_API weft_tensor *weft_index_select(weft_tensor *table, weft_tensor *index);
-/* Makes a plain table [rows, ..] of zeros and adds each row r of x, reals, to row index[r] of the
- * table. index: an int for each row of x; -1 leaves the row out. Errors: another index out of
- * range. Like torch.index_add on zeros. */
+/* Makes a plain table [rows, ..] of zeros and adds row r of x, reals, to row index[r] of the table.
+ * index: an int for each row of x; -1 leaves the row out. Errors: another index out of range. Like
+ * torch.index_add on zeros. */
 WEFT_API weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows);
 /* Takes one element from each row of the last axis: x [.., width] reals, column [..] ints, result
  * [..]. Column -1 gives 0. Errors: another column out of range. Like torch.take_along_dim. */
@@ -249,9 +243,9 @@ WEFT_API weft_tensor *weft_pool(weft_tensor *ragged, weft_pooling how);
 WEFT_API void weft_read_sequences(const weft_tensor *x, void *out, size_t bytes);
 
 /* ---- attention between ragged tensors ---- */
-/* Keys j, of Lk, that query i, of Lq, of the same sequence sees; both count from 0. ALL_KEYS: all.
+/* Keys j of 0 .. Lk - 1 that query i of 0 .. Lq - 1 of the same sequence sees. ALL_KEYS: all.
  * TOP_LEFT: j <= i. BOTTOM_RIGHT: j <= i + Lk - Lq, so the last query sees all keys. STRICT:
- * j < i + Lk - Lq. With keys [encoder; decoder] step i of the decoder then sees the encoder and the
+ * j < i + Lk - Lq. With keys [encoder; decoder] step i of the decoder sees the encoder and the
  * steps before i. */
 typedef enum { WEFT_ALL_KEYS, WEFT_CAUSAL_TOP_LEFT, WEFT_CAUSAL_BOTTOM_RIGHT, WEFT_CAUSAL_STRICT }
     weft_causal;
@@ -260,8 +254,7 @@ typedef struct {
     double scale;                                /* 0: 1 / sqrt(dk) */
     weft_causal causal;                          /* 0: all keys */
     bool shared_values;                          /* all heads have the same values, v [Nk, dv] */
-    /* The result is the mean over the heads, [Nq, dv], as in Lim et al. 2021, eq. 14. An error
-     * without shared_values. */
+    /* Mean over the heads, [Nq, dv], as Lim et al. 2021, eq. 14. Requires shared_values. */
     bool mean_heads;
     double dropout;                              /* of the weights, 0 <= p < 1 */
     const char *name;                            /* of the dropout; required if it is above 0 */
@@ -291,14 +284,13 @@ WEFT_API weft_tensor *weft_grad(weft_tensor *parameter);
  * out[i]; zeros where `of` does not depend on by[i]. The results are constants of the step: a loss
  * computed from them has no gradient through them. by: tensors of this step or parameters, whose
  * own gradients do not change. out may be the array by. On error all of out are inert.
- * weft_backward of the same loss is allowed afterwards. By the output y of a recurrent layer it
- * gives the direct derivative by each y_t, without the effect of h_t on later tokens.
- * Errors: `of` is neither on the tape nor one of by. Like torch.autograd.grad. */
+ * weft_backward of the same loss is allowed afterwards. For the output y of a recurrent layer in by
+ * it gives the direct derivative by each y_t, without the effect of h_t on later tokens. Errors:
+ * `of` is neither on the tape nor one of by. Like torch.autograd.grad. */
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n,
                              weft_tensor **out);
-/* Returns the same numbers, reals or ints, as a constant: no gradient goes through it. A view: if x
- * is a parameter and changes later, so does the result. For a copy detach weft_scale(x, 1). Like
- * x.detach(). */
+/* Returns the same numbers, reals or ints, as a constant: no gradient goes through it. A view: it
+ * changes if x is a parameter that changes. For a copy detach weft_scale(x, 1). Like x.detach(). */
 WEFT_API weft_tensor *weft_detach(weft_tensor *x);
 
 #ifdef __cplusplus

@@ -40,17 +40,16 @@ struct weft_op {
     weft_layout layout;
     /* forward can add to y[0], if call->add. This saves a copy where gradients are summed. */
     bool        adds;
-    /* In a backward pass y[0] may get the memory of an input of its shape that nothing reads
-     * again. */
+    /* In a backward pass y[0] may overwrite an input of its shape, which is not read again. */
     bool        in_place;
     bool        ragged_apart;                    /* ragged inputs may belong to different batches */
-    /* forward only copies numbers, so WEFT_CHECK=1 accepts new NaN in results. false is safe. */
+    /* forward only copies numbers: WEFT_CHECK=1 accepts NaN in results. false is always allowed. */
     bool        moves;
     bool        no_gradient;                     /* gradients stop here */
     /* Raw functions get device memory, for kernels; false: host memory. On a CPU both are equal. */
     bool        device;
-    /* Bit i: the backward pass does not read x[i], so the program may change that parameter before
-     * weft_backward. Without the bit such a change is an error. */
+    /* Bit i: the backward pass does not read x[i], so the program may change a parameter there
+     * before weft_backward. Without the bit such a change is an error. */
     uint32_t    unread;
     /* Required. Sets the shape of each result by weft_op_like or weft_op_set_shape and returns
      * true. Return false only through weft_op_refuse. */
@@ -97,9 +96,8 @@ WEFT_API bool weft_op_refuse(const weft_call *call, const char *why);
 /* Returns the numbers of x row by row, in host memory, or in device memory if the record sets
  * .device. forward reads inputs and writes results; fused reads both. Other writes are lost. Valid
  * until the raw function returns. The wrong function for x's type fails the context and returns
- * memory of x's size, so that the raw function can go on. Returns NULL and fails the context for an
- * ended tensor, and on a GPU outside a raw function (use weft_read there). NULL for NULL. Like
- * x.data_ptr(). */
+ * scratch memory of x's size. Returns NULL and fails the context for an ended tensor, and on a GPU
+ * outside a raw function (use weft_read there). NULL for NULL. Like x.data_ptr(). */
 WEFT_API weft_real *weft_op_data(const weft_tensor *x);
 WEFT_API int32_t *weft_op_int_data(const weft_tensor *x);
 /* Returns the gradient of result k inside `fused`, of its shape, to be read only, in the memory of

@@ -1,7 +1,7 @@
 /* api_ragged.h - ragged batches by their rows: layouts, pads, joined and split sequences.
  *
- * The functions are operators (see api_autograd.h) and take reals or ints. Those with tensors a and
- * b, joined, or q and k work between different batches. */
+ * The functions are operators (see api_autograd.h) and take reals or ints.
+ * weft_concat_sequences, weft_split_sequences and weft_pairs work between different batches. */
 #ifndef WEFT_API_RAGGED_H
 #define WEFT_API_RAGGED_H
 #include "api_autograd.h"
@@ -12,8 +12,7 @@ extern "C" {
 
 /* ---- layouts ---- */
 /* Stores a ragged tensor in the layout PACKED or CONCAT, by a copy; as a view if it has that
- * layout. Errors: a plain tensor; another layout (weft_to_rows makes ROWS, weft_pad_packed_sequence
- * pads). */
+ * layout. Errors: a plain tensor; another layout, such as ROWS (weft_to_rows). */
 WEFT_API weft_tensor *weft_to_layout(weft_tensor *ragged, weft_layout layout);
 /* Stores a ragged tensor in the layout ROWS: [rows * width, ..], several whole sequences in each
  * row, pads 0. It copies rows and placement.
@@ -22,12 +21,11 @@ WEFT_API weft_tensor *weft_to_rows(weft_tensor *ragged, const weft_placement *pl
 
 /* ---- rows of other layers ---- */
 /* Makes a ragged tensor of like's batch and layout from plain rows [tokens, ..] in the user's
- * order: one row for each token, sequence by sequence. A copy, but a view if like is CONCAT. Use it
- * for rows that another layer made, such as a vector of the characters of each word.
- * weft_ragged_like takes rows in like's order. Errors: not a row for each token; rows of weft_plain
- * of another order. */
+ * order: one row for each token, sequence by sequence. A copy; a view if like is CONCAT. Use it for
+ * rows of another layer, such as a vector for the letters of each word. weft_ragged_like takes rows
+ * in like's order. Errors: not a row for each token; rows of weft_plain in another order. */
 WEFT_API weft_tensor *weft_ragged_rows(weft_tensor *plain, weft_tensor *like);
-/* Copies row s of a plain tensor [n, ..] to every token of sequence s, in like's batch and layout.
+/* Copies row s of a plain tensor [n, ..] to each token of sequence s, in like's batch and layout.
  * Like x.expand. */
 WEFT_API weft_tensor *weft_broadcast_to_tokens(weft_tensor *per_sequence, weft_tensor *like);
 /* Joins sequence s of b to the end of sequence s of a, by a copy in the layout CONCAT. Both have
@@ -84,8 +82,8 @@ WEFT_API weft_tensor *weft_length_mask(weft *w, const weft_lengths *lengths, int
  * to the side `to`. Pads of the result are 0. Errors: not n lengths, or one outside 0 .. T. */
 WEFT_API weft_tensor *weft_move_pads(weft_tensor *padded, const weft_lengths *lengths,
                                      weft_align from, weft_align to);
-/* Checks that all pads of a plain [n, T, ..] are 0 and returns true; NaN is not 0. If one is not,
- * returns false and fails the context; the message names sequence and step. align is the side of
+/* Checks that all pads of a plain [n, T, ..] are 0 and returns true; NaN is not 0. If a pad is not
+ * 0, returns false and fails the context; the message names sequence and step. align is the side of
  * the data. It waits for the device and reads the whole tensor, so call it for the first batch
  * only. Errors, with false: not n lengths, or one outside 0 .. T. */
 WEFT_API bool weft_pads_are_zero(weft_tensor *padded, const weft_lengths *lengths,
@@ -94,11 +92,11 @@ WEFT_API bool weft_pads_are_zero(weft_tensor *padded, const weft_lengths *length
 /* ---- pairs of tokens ---- */
 /* Makes rows for all pairs of a query and a key of the same sequence. Use it for your own
  * attention: score the rows, weft_softmax along axis 0, then weft_pool. q [Nq, ..] and k [Nk, ..]
- * are ragged and may have other lengths and rows. *q_of_pair [P, ..] has the query of each pair,
- * *k_of_pair [P, ..] the key. P is the sum of queries times keys over the sequences. Both are
- * copies, of one new batch in the layout CONCAT, with ids 0 .. Nq - 1. It has one sequence for each
- * query, in the user's order, and in it one token for each key. Either may be NULL; on error both
- * are inert. Errors: unequal numbers of sequences; 2^31 - 1 pairs or more. */
+ * are ragged, with equal numbers of sequences; lengths and rows may differ. *q_of_pair [P, ..] has
+ * the query of each pair, *k_of_pair [P, ..] the key. P is the sum of queries times keys over the
+ * sequences. Both are copies, of one new batch in the layout CONCAT, with ids 0 .. Nq - 1. It has
+ * one sequence for each query, in the user's order, and in it one token for each key. Either may be
+ * NULL; on error both are inert. Errors: other numbers of sequences; 2^31 - 1 pairs or more. */
 WEFT_API void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair,
                          weft_tensor **k_of_pair);
 

@@ -47,8 +47,7 @@ extern "C" {
 #define WEFT_MUST_USE
 #endif
 
-/* weft_real: float. For double, define WEFT_DOUBLE before the first include, and link the library
- * of `make V=double`. */
+/* weft_real: float, or double with WEFT_DOUBLE defined before the includes (`make V=double`). */
 #ifdef WEFT_DOUBLE
 typedef double weft_real;
 #define WEFT__OPEN "weft_open_f64"
@@ -58,8 +57,7 @@ typedef float weft_real;
 #endif
 
 /* In every struct of options 0 is the default, so a zero-initialised struct has all defaults.
- * WEFT_ZERO gives 0 itself to any number of type double whose default is another number, such as a
- * rate. */
+ * WEFT_ZERO gives 0 itself to any number of type double whose default is another number. */
 #define WEFT_ZERO (-0x1p-1022)
 
 /* The kinds of number: weft_real, int32_t, int64_t, double, text with a final 0, bytes. A tensor
@@ -91,33 +89,31 @@ typedef struct weft_tensor weft_tensor;          /* a tensor of a step, a parame
  * WEFT_REF: the CPU by plain loops, which specify what all other kernels compute. */
 typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
 
-/* Precision of matrix products; storage and sums are always fp32. FP32: the accuracy of fp32, by
- * the fastest kernel. STRICT_FP32: fp32 multiplications only. TF32: at least the accuracy of TF32;
- * on a CPU it changes only gradients, and only with AMX. BF16: operands are rounded to bfloat16. A
- * GPU rounds them to TF32 instead in attention and in the steps of recurrent layers. The double
- * library always computes in double. */
+/* Precision of matrix products; storage and sums stay fp32. FP32: the accuracy of fp32, by the
+ * fastest kernel. STRICT_FP32: fp32 multiplications only. TF32: at least the accuracy of TF32; on a
+ * CPU it changes gradients only, and only with AMX. BF16: operands are rounded to bfloat16, on a
+ * GPU to TF32 in attention and in steps of recurrent layers. The double library always computes in
+ * double. */
 typedef enum { WEFT_FP32, WEFT_STRICT_FP32, WEFT_TF32, WEFT_BF16 } weft_precision;
 
 /* Implementation of matrix products on the CPU. OWN (the default): weft's kernels; a row of a
  * result has the same bits for any number of rows and threads, on one instruction set. OPENBLAS: an
- * OpenBLAS loaded at run time. It may be faster if weft has no vector kernels for the CPU
- * (weft_device_name is "generic"); see docs/performance.md. Steps of recurrent layers and attention
- * always use weft's kernels. */
+ * OpenBLAS loaded at run time. It may be faster where weft_device_name is "generic"; see
+ * docs/performance.md. Recurrent steps and attention always use weft's kernels. */
 typedef enum { WEFT_DEFAULT_GEMM, WEFT_OWN_GEMM, WEFT_OPENBLAS_GEMM } weft_gemm;
 
 typedef struct {
     weft_device    device;                       /* default: WEFT_BEST */
-    /* Number of the GPU. 0: GPU 0; in a process of mpirun or srun, the GPU of its local rank. There
-     * only WEFT_DEVICE=cuda:0 in the environment selects GPU 0 itself. */
+    /* Number of the GPU. 0: GPU 0; in a process of mpirun or srun, the GPU of its local rank. In
+     * such a process only the environment variable WEFT_DEVICE=cuda:0 selects GPU 0 itself. */
     int            index;
     uint64_t       seed;                         /* of all random streams; any number */
-    /* 1 .. 1024. 0: one for each core of this process; under mpirun or srun, for its share. */
+    /* 1 .. 1024. 0: the cores of this process; under mpirun or srun, its share of them. */
     int            threads;
     weft_precision precision;                    /* default: WEFT_FP32 */
     weft_gemm      gemm;                         /* default: WEFT_OWN_GEMM */
-    /* GPU: a sequence has the same bits alone, in any batch and in every run. Without it, batch
-     * size and timing select kernels of recurrent layers, which differ in the last bits. On the CPU
-     * this is always so. */
+    /* GPU: a sequence has the same bits alone, in any batch and in every run, as always on the CPU.
+     * Without it, batch size and timing select recurrent kernels that differ in the last bits. */
     bool           deterministic;
     /* Recurrent layers keep only the states of each token and compute its gates again in backward,
      * one segment of steps at a time. An LSTM keeps 2 numbers for each unit instead of 6 and takes
@@ -128,9 +124,8 @@ typedef struct {
      * Streaming, decoding and inference use them. 0: no limit. Below 0, or with .lean: no cache. */
     int64_t        kept_weights;
     /* Functions for host memory, both or neither; NULL: malloc and free. allocate returns memory of
-     * `bytes` bytes, 1 or more, aligned as malloc does, or NULL if there is none. Only threads that
-     * call weft call them, never its own threads. They must not use the context. user: passed to
-     * both, never freed by weft. */
+     * `bytes` bytes, 1 or more, aligned as malloc does, or NULL. weft calls them only on threads of
+     * the program. They must not use the context. user: passed to both. */
     void *(*allocate)(size_t bytes, void *user);
     void  (*release)(void *memory, void *user);
     void  *user;
@@ -172,18 +167,17 @@ WEFT_API void weft_recover(weft *w);
 WEFT_API bool weft_ok(const weft *w);
 /* Returns the kind of the first failure; WEFT_OK if nothing failed, WEFT_EARG for NULL. */
 WEFT_API weft_status weft_error_code(const weft *w);
-/* Returns the text of the first failure: operator, shapes, layer, sequence, and the expected value.
- * "" if none, "no context" for NULL. The context owns it; it is valid until weft_recover. Like the
- * message of an exception. */
+/* Returns the text of the first failure: operator, shapes, layer, sequence, expected value. "" if
+ * none, "no context" for NULL. The context owns it until weft_recover. Like the message of an
+ * exception. */
 WEFT_API const char *weft_error_message(const weft *w);
 /* Returns the name of a status, a constant: "ESHAPE" for WEFT_ESHAPE, "unknown status" for a number
  * that is not a status. Like errno.errorcode. */
 WEFT_API const char *weft_status_name(weft_status status);
-/* Calls fn(status, message, user) when the context fails, before the function that failed returns.
+/* Calls fn(status, message, user) when the context fails, before the failing function returns.
  * Further failures do not call it until weft_recover. A context has one fn: a call replaces it, fn
- * NULL removes it. message is valid during the call. fn must return. Inside it the context has
- * failed already: reads give zeros, and weft_clear, weft_recover and weft_close do nothing. Like
- * sys.excepthook. */
+ * NULL removes it. message is valid during the call. fn must return. Inside it reads give zeros,
+ * and weft_clear, weft_recover and weft_close do nothing. Like sys.excepthook. */
 WEFT_API void weft_on_error(weft *w,
                             void (*fn)(weft_status status, const char *message, void *user),
                             void *user);
@@ -198,8 +192,7 @@ WEFT_API bool weft_set_grad_enabled(weft *w, bool on);
 /* WEFT_NO_GRAD(w) { .. } runs its block once with the tape off, WEFT_EVAL(w) { .. } with dropout
  * off; WEFT_NO_GRAD(w) WEFT_EVAL(w) { .. } does both. The previous mode comes back however the
  * program leaves the block: at its end, by break or continue (which leave the block, not a loop
- * around it), by return, goto, or a C++ exception. Only longjmp does not restore it. w must outlive
- * the block. */
+ * around it), by return, goto, or a C++ exception, but not by longjmp. w must outlive the block. */
 #define WEFT_NO_GRAD(w) WEFT__SCOPE(w, grad_enabled)
 #define WEFT_EVAL(w)    WEFT__SCOPE(w, training)
 /* Private: a loop of one round, whose variable restores the mode. */
@@ -245,8 +238,7 @@ typedef struct {
      * [1] in blocks, [2] in clusters, [3] in groups of blocks. */
     int64_t recurrent[4];
 } weft_usage;
-/* Returns the memory and the counters of the context. Zeros for NULL. Like
- * torch.cuda.memory_stats. */
+/* Returns memory and counters of the context; zeros for NULL. Like torch.cuda.memory_stats. */
 WEFT_API weft_usage weft_usage_of(const weft *w);
 
 typedef struct weft_mark { int64_t at[6]; uint64_t step; } weft_mark;   /* private fields */
@@ -256,9 +248,8 @@ WEFT_API weft_mark weft_mark_here(weft *w);
 /* Ends the tensors, ragged batches and entries of the tape made since the mark, so that a decoder
  * loop of any length runs in constant memory. Gradients do not change, and counters of dropout and
  * random streams do not go back. weft reports the use of an ended tensor until a new one takes its
- * place; with WEFT_CHECK=1 always.
- * Errors: the mark is of another step; an earlier rewind has ended it; a callback runs and the mark
- * is older than its call. */
+ * place; with WEFT_CHECK=1 always. Errors: a mark of another step, one that an earlier rewind has
+ * ended, one older than a callback that runs. */
 WEFT_API void weft_rewind(weft *w, weft_mark mark);
 
 /* ---- tensors ---- *
@@ -325,8 +316,7 @@ WEFT_API int weft_rank(const weft_tensor *x);
  * exist, for NULL and for the result of a failed call. Axis 0 of a ragged tensor counts its rows,
  * pads of the layout ROWS included. Like x.size(axis). */
 WEFT_API int64_t weft_size(const weft_tensor *x, int axis);
-/* Returns the number of elements, with pads of the layout ROWS; 0 for NULL and the result of a
- * failed call. Like x.numel(). */
+/* Returns the number of elements, with pads of ROWS; 0 for NULL, a failed call. Like x.numel(). */
 WEFT_API int64_t weft_numel(const weft_tensor *x);
 /* Copies all elements, weft_real or int32_t by x's type, to host memory of exactly their size in
  * bytes. Rows of a ragged tensor are in the order of its layout, with the pads of ROWS;
@@ -338,15 +328,14 @@ WEFT_API void weft_read(const weft_tensor *x, void *out, size_t bytes);
 WEFT_API double weft_item(const weft_tensor *x);
 /* Prints shape, layout and numbers, one line for each row of the last axis. Axes longer than 8 show
  * their first and last 4 elements; weft_set_print_limit changes that. Waits for the device. Prints
- * "NULL" for x NULL; for file NULL only that, to stderr. A tensor that cannot be read prints the
- * reason and fails the context. Like print(x). */
+ * "NULL" if x is NULL; if file is NULL only that, to stderr. A tensor that cannot be read prints
+ * the reason and fails the context. Like print(x). */
 WEFT_API void weft_print(FILE *file, const weft_tensor *x);
 
 /* ---- ragged batches ---- *
  * A ragged tensor is a tensor whose rows are the tokens of a batch of sequences, PyTorch's
  * PackedSequence. Every operator takes it; nothing needs a mask. A layout is storage, not meaning:
- * an operator brings its ragged inputs to one layout. Sequences of length 0 and an empty batch are
- * defined everywhere. */
+ * an operator brings its ragged inputs to one layout. Length 0 and empty batches are allowed. */
 /* Lengths of the sequences of a batch, in the user's order, which need not be sorted. Functions
  * copy the arrays. Fewer than 2^31 - 1 sequences and tokens. */
 typedef struct {
@@ -355,8 +344,7 @@ typedef struct {
     /* [n] identity of each sequence; equal ids get equal dropout masks. NULL: 0 .. n - 1. */
     const int64_t *id;
     /* [n] for pieces of longer sequences: tokens of the sequence before the piece, so that dropout
-     * matches the uncut sequence. Dropout of attention adds it to positions of queries, not of
-     * keys. NULL: 0. */
+     * matches the uncut sequence. Dropout of attention adds it to queries, not to keys. NULL: 0. */
     const int32_t *offset;
 } weft_lengths;
 
@@ -370,9 +358,9 @@ typedef enum { WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT } weft_align;
  * row[s] at column[s] and is whole in its row. row, column: [number of sequences]. */
 typedef struct { int64_t rows, width; const int32_t *row, *column; } weft_placement;
 
-/* Makes a ragged tensor [N, features] in the layout CONCAT from the rows of the sequences end to
- * end, which it copies. N is the sum of the lengths. features 0: [N], one number for each token;
- * rows NULL then gives zeros. Errors: a length below 0; rows NULL with features and N above 0. Like
+/* Makes a ragged tensor [N, features] in the layout CONCAT from a copy of the rows of its
+ * sequences, end to end. N is the sum of the lengths. features 0: [N], one number for each token,
+ * zeros if rows is NULL. Errors: a length below 0; rows NULL with features and N above 0. Like
  * torch.nested.nested_tensor. */
 WEFT_API weft_tensor *weft_ragged(weft *w, const weft_real *rows, int64_t features,
                                   const weft_lengths *lengths);
@@ -399,7 +387,7 @@ WEFT_API double weft_stream_normal(weft_stream *stream);
 /* Draws an integer uniform in 0 .. below - 1, without bias; 0 if below is 0. Like torch.randint. */
 WEFT_API uint64_t weft_stream_below(weft_stream *stream, uint64_t below);
 /* Draws a uniform permutation of 0 .. n - 1, n below 2^31, into out [n]. Writes nothing if out is
- * NULL or n is 0 or less; a stream of NULL gives always the same one. Like torch.randperm. */
+ * NULL or n is 0 or less; a NULL stream always gives the same one. Like torch.randperm. */
 WEFT_API void weft_stream_permutation(weft_stream *stream, int64_t n, int32_t *out);
 
 #ifdef __cplusplus

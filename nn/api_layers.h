@@ -131,10 +131,9 @@ typedef struct {
  * torch.nn.MultiheadAttention, Luong's score `general`, or AdditiveAttention of Keras. */
 WEFT_API weft_attention_layer *weft_attention_new(weft_module *m, const char *name,
                                                   const weft_attention_layer_opts *opts);
-/* Runs the layer: each query reads the memory rows of its sequence that causal allows. map: NULL,
- * or set to the weights, ragged [pairs, heads] in CONCAT, one head unless MULTIHEAD. It has one
- * sequence for each query, in the user's order, and one token for each memory row of the query's
- * sequence. It is inert after an error. */
+/* Runs the layer: each query reads rows of its sequence that causal allows. map: NULL, or set to
+ * the weights, ragged [pairs, heads] in CONCAT, one head unless MULTIHEAD. It has a sequence for
+ * each query, in the user's order, and in it a token for each memory row. Inert after an error. */
 WEFT_API weft_tensor *weft_attention_run(weft_attention_layer *a, weft_tensor *q,
                                          weft_tensor *memory, weft_causal causal,
                                          weft_tensor **map);
@@ -145,8 +144,7 @@ typedef struct { weft_tensor *keys, *values; } weft_attention_memory;         /*
 WEFT_API weft_attention_memory weft_attention_project(weft_attention_layer *a, weft_tensor *memory);
 /* Runs the layer as weft_attention_run does, over a memory from weft_attention_project. A plain q
  * [n, dq] is the only query of its sequence: WEFT_ALL_KEYS and BOTTOM_RIGHT give it the whole
- * memory, TOP_LEFT the first row, STRICT all but the last. So a decoder uses WEFT_ALL_KEYS at each
- * step. */
+ * memory, TOP_LEFT the first row, STRICT all but the last. So use WEFT_ALL_KEYS in a decoder. */
 WEFT_API weft_tensor *weft_attention_query(weft_attention_layer *a, weft_tensor *q,
                                            weft_attention_memory memory, weft_causal causal,
                                            weft_tensor **map);

@@ -44,19 +44,17 @@ typedef enum {
 typedef struct { weft_init_kind kind; double a, b; } weft_init;
 /* Makes a trainable tensor of reals, which lives until weft_close. Names: as for weft_module_new.
  * rank is 0 to 6, extents may be 0. The first values depend only on the seed and the path from the
- * root's name on. Errors: a bad or existing name, a bad shape, an init that does not suit it. Like
- * torch.nn.Parameter. */
+ * root's name on. Errors: a bad or existing name, a bad shape or init. Like torch.nn.Parameter. */
 WEFT_API weft_tensor *weft_parameter(weft_module *m, const char *name, int rank,
                                      const int64_t *shape, weft_init init);
 /* Makes a tensor of zeros, reals, that checkpoints hold and optimisers do not change. Name, shape
  * and errors: as for weft_parameter. Like Module.register_buffer. */
 WEFT_API weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64_t *shape);
-/* Copies a value into `kept`, a buffer, a parameter or a gradient. Use it for numbers that must
- * outlive the step, such as a carried state. weft_backward fails if an operator needs a parameter
- * or buffer that has changed since the operator read it. So assign after weft_backward, or give the
- * operator a copy, weft_scale(x, 1). First states of a recurrent layer need no copy: it makes its
- * own. Errors: `kept` ends with the step; a value that is ragged, of ints or of another shape. Like
- * p.copy_(x). */
+/* Copies a value into `kept`, a buffer, a parameter or a gradient. Use it for numbers that outlive
+ * the step, such as a carried state. weft_backward fails if an operator needs a parameter or buffer
+ * that has changed since the operator read it. So assign after weft_backward, or give the operator
+ * a copy, weft_scale(x, 1). A recurrent layer copies its first states itself. Errors: `kept` ends
+ * with the step; a value that is ragged, of ints or of another shape. Like p.copy_(x). */
 WEFT_API void weft_assign(weft_tensor *kept, weft_tensor *value);
 /* Copies n numbers from host memory into a buffer, parameter or gradient. Errors: it does not have
  * n elements; NULL. Like p.copy_(x). */
@@ -79,9 +77,9 @@ WEFT_API void weft_freeze(weft_module *m, const char *pattern, bool frozen);
 /* ---- finding and counting them ---- */
 /* Returns the number of parameters below m, tied ones once. Like len(list(m.parameters())). */
 WEFT_API int weft_parameter_count(const weft_module *m);
-/* Returns parameter i below m, in the order of their creation. *path, unless path is NULL: its path
- * below m, valid until weft_close. Errors: no such i; returns an inert tensor, and *path is "".
- * Like m.named_parameters(). */
+/* Returns parameter i below m, in the order of creation. *path, unless path is NULL: its path below
+ * m, valid until weft_close. Errors: no such i; returns an inert tensor, and *path is "". Like
+ * m.named_parameters(). */
 WEFT_API weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path);
 /* Returns a parameter or buffer by its path below m, "encoder.weight_ih_l0". NULL, without an
  * error, if no such name exists or an argument is NULL. An operator of the same step that gets this
@@ -90,9 +88,8 @@ WEFT_API weft_tensor *weft_find_parameter(const weft_module *m, const char *path
 /* Returns the number of elements of all parameters below m; a tied one counts once, a frozen one
  * counts. Like sum(p.numel() for p in m.parameters()). */
 WEFT_API int64_t weft_parameter_numel(const weft_module *m);
-/* Prints a table with one line for each parameter and buffer below m: path, shape, numbers, and
- * whether it is frozen, tied or a buffer; then the totals. file NULL: prints nothing. Like
- * torchinfo.summary. */
+/* Prints one line for each parameter and buffer below m: path, shape, numbers, and whether it is
+ * frozen, tied or a buffer; then the totals. file NULL: prints nothing. Like torchinfo.summary. */
 WEFT_API void weft_print_module(FILE *file, const weft_module *m);
 
 /* ---- their gradients ---- */

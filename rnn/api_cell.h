@@ -10,14 +10,13 @@ extern "C" {
 #endif
 
 /* ---- cells of the library; opts is required ---- */
-/* Makes an LSTM layer with coupled input and forget gates (CIFG, Greff et al. 2017), i = 1 - f. W
- * is weight_ih, U weight_hh, b bias_ih, b' bias_hh, each with the rows of f, g and o in this order.
- * h and c are the states before the token x, h' and c' those after it.
+/* Makes an LSTM layer with coupled input and forget gates (CIFG, Greff et al. 2017), i = 1 - f.
+ * Errors: opts.relu. W is weight_ih, U weight_hh, b bias_ih, b' bias_hh, each with the rows of f, g
+ * and o in this order. h and c are the states before the token x, h' and c' those after it.
  *     f = sigmoid(W_f x + b_f + U_f h + b'_f), o alike
  *     g = tanh(W_g x + b_g + U_g h + b'_g)
  *     c' = f * c + (1 - f) * g
- *     h' = o * tanh(c'), or V (o * tanh(c')) with .proj, V being weight_hr
- * Errors: opts.relu. */
+ *     h' = o * tanh(c'), or V (o * tanh(c')) with .proj, V being weight_hr */
 WEFT_API weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 /* Makes a layer of minimal gated units (Zhou et al. 2016), with the gate after the product. W is
  * weight_ih, U weight_hh, b bias_ih, b' bias_hh, each with the rows of f and n in this order.
@@ -35,8 +34,7 @@ WEFT_API weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn
 /* Shape of a parameter. VECTOR: [blocks * hidden]. OF_HIDDEN: [blocks * hidden, hidden]. OF_INPUT:
  * [blocks * hidden, input], where input is the width of this layer's input. */
 typedef enum { WEFT_CELL_VECTOR, WEFT_CELL_OF_HIDDEN, WEFT_CELL_OF_INPUT } weft_cell_shape;
-/* A parameter in addition to weights and biases, one for each layer and direction. Its name gets
- * _l0, _l0_reverse, .. at its end. */
+/* A further parameter of each layer and direction. Its name gets the suffix _l0, _l0_reverse, .. */
 typedef struct {
     const char *name;          /* 1 to 31 bytes, no dots and no slashes */
     weft_cell_shape shape;
@@ -83,8 +81,8 @@ WEFT_API weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft
 
 /* ---- states ---- */
 /* Returns a state of n sequences, whose sequence j is sequence parent[j] of s, such as 0 0 1 1 for
- * two beams each. h and c are new tensors of the step, recorded. One that is NULL (zeros) stays
- * NULL, and its parents are not checked. Errors: a parent out of range; inert tensors. Like
+ * two beams each. h and c are new tensors, recorded. One that is NULL (zeros) stays NULL, and its
+ * parents are not checked. Errors: a parent out of range; the results are inert. Like
  * h.index_select(1, ..). */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
 

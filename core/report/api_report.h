@@ -25,10 +25,10 @@ WEFT_API void weft_synchronize(weft *w);
  * the last limit / 2. 0: it shows everything. Returns the previous limit, 8 at first; 0 for NULL.
  * Errors: a limit below 0. Like torch.set_printoptions(threshold=..). */
 WEFT_API int64_t weft_set_print_limit(weft *w, int64_t limit);
-/* Prints which token is in each row: its sequence, a .. z and then 26, 27, .., and its position. A
- * pad of the layout ROWS is a dot. For a packed batch it first prints the staircase: one row for
- * each sequence, one column for each step. For a plain tensor it prints "not ragged", for NULL
- * "NULL". file must not be NULL. */
+/* Prints which token is in each row: its sequence (a .. z, then 26, 27, ..) and its position; a dot
+ * is a pad of ROWS. For a packed batch it first prints the staircase: one row for each sequence,
+ * one column for each step. For a plain tensor prints "not ragged", for NULL "NULL". file is
+ * required. */
 WEFT_API void weft_print_layout(FILE *file, const weft_tensor *x);
 
 /* ---- random streams of the program ---- */
@@ -56,14 +56,13 @@ typedef struct {
 typedef struct {
     int64_t n;                                   /* number of rows */
     const weft_profile_row *rows;                /* [n], the longest time first */
-    double ms;                                   /* while profiling was on: rows and beside_ms */
+    double ms;                                   /* sum of the rows and beside_ms */
     double beside_ms;                            /* outside operators: the program's work */
 } weft_profile;
 /* Turns the timing of operators on or off, and returns the previous mode; false for NULL. It is off
  * at first; with WEFT_LOG=2 it is on, and weft_close prints the times. While on, each operator
  * reads the clock twice (some 0.1 us) and synchronises the GPU; while off it costs one branch.
- * Results keep their bits. Times from before stay when it is turned on again. Like
- * torch.profiler.profile. */
+ * Results keep their bits. Times of earlier periods stay. Like torch.profiler.profile. */
 WEFT_API bool weft_set_profiling(weft *w, bool on);
 /* Returns the times of operators so far, one row for each name and direction. The context owns the
  * rows; they are valid until the next call of this function or of weft_reset_profile. All 0 for
