@@ -31,8 +31,7 @@ WEFT_API weft_tensor *weft_sin(weft_tensor *x);         /* x in radians */
 WEFT_API weft_tensor *weft_cos(weft_tensor *x);         /* x in radians */
 /* Returns 1 / x; 0 (torch: infinity) with gradient 0 where x is 0. Like torch.reciprocal. */
 WEFT_API weft_tensor *weft_reciprocal(weft_tensor *x);
-/* Applies the activation to each real; ints are an error. Like the functions of these names in
- * torch.nn.functional. */
+/* Applies the activation to each real; ints are an error. Like those of torch.nn.functional. */
 WEFT_API weft_tensor *weft_tanh(weft_tensor *x);
 WEFT_API weft_tensor *weft_sigmoid(weft_tensor *x);     /* 1 / (1 + e^-x) */
 WEFT_API weft_tensor *weft_relu(weft_tensor *x);        /* max(x, 0), with the gradient 0 at 0 */
@@ -253,7 +252,7 @@ typedef struct {
     int heads;                                   /* 0: 1 */
     double scale;                                /* 0: 1 / sqrt(dk) */
     weft_causal causal;                          /* 0: all keys */
-    bool shared_values;                          /* all heads have the same values, v [Nk, dv] */
+    bool shared_values;                          /* v is [Nk, dv], the same for all heads */
     /* Mean over the heads, [Nq, dv], as Lim et al. 2021, eq. 14. Requires shared_values. */
     bool mean_heads;
     double dropout;                              /* of the weights, 0 <= p < 1 */

@@ -47,7 +47,7 @@ extern "C" {
 #define WEFT_MUST_USE
 #endif
 
-/* weft_real: float, or double with WEFT_DOUBLE defined before the includes (`make V=double`). */
+/* weft_real: float; with -DWEFT_DOUBLE double, which needs the library of `make V=double`. */
 #ifdef WEFT_DOUBLE
 typedef double weft_real;
 #define WEFT__OPEN "weft_open_f64"
@@ -91,9 +91,8 @@ typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
 
 /* Precision of matrix products; storage and sums stay fp32. FP32: the accuracy of fp32, by the
  * fastest kernel. STRICT_FP32: fp32 multiplications only. TF32: at least the accuracy of TF32; on a
- * CPU it changes gradients only, and only with AMX. BF16: operands are rounded to bfloat16, on a
- * GPU to TF32 in attention and in steps of recurrent layers. The double library always computes in
- * double. */
+ * CPU only gradients change, if it has AMX. BF16: operands are rounded to bfloat16, on a GPU to
+ * TF32 in attention and in steps of recurrent layers. The double library uses double. */
 typedef enum { WEFT_FP32, WEFT_STRICT_FP32, WEFT_TF32, WEFT_BF16 } weft_precision;
 
 /* Implementation of matrix products on the CPU. OWN (the default): weft's kernels; a row of a

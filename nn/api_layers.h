@@ -5,8 +5,7 @@
  * _new(m, name, &opts) makes a layer as a module below m, whose context owns it, and copies opts.
  * Names and failure are as in api_nn.h. A required size that is 0 is an error that names the field.
  * opts may be NULL where no size is required. _run computes a tensor of the step; it is ragged if x
- * is. Errors: another type or width of x, a layer that is NULL or inert; returns an inert
- * tensor. */
+ * is. Errors: another type or width of x, a NULL or inert layer; returns an inert tensor. */
 #ifndef WEFT_API_LAYERS_H
 #define WEFT_API_LAYERS_H
 #include "api_nn.h"
@@ -108,9 +107,8 @@ WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
  * sequence i in the user's order. A query without memory gives 0. */
 typedef struct weft_attention_layer weft_attention_layer;
 typedef enum {
-    /* Multi-head attention of `width` with `heads`, which divide it (Vaswani et al. 2017):
-     * in_proj_weight [3 width, width], in_proj_bias, out_proj.weight, out_proj.bias. q may be the
-     * memory. */
+    /* Multi-head attention of `width` with `heads` (Vaswani et al. 2017): in_proj_weight
+     * [3 width, width], in_proj_bias, out_proj.weight, out_proj.bias. q may be the memory. */
     WEFT_MULTIHEAD,
     /* Score q . (weight m), weight [dq, dm]: Luong et al. 2015. weft_attention_run multiplies q by
      * the weight first, weft_attention_project m, so their results differ by rounding. */

@@ -11,7 +11,7 @@ extern "C" {
 
 /* ---- traces ---- */
 /* Numbers of one layer and direction. Constants of the step, ragged [N, ..] if x was, otherwise
- * plain [n, T, ..]. Gradients, d.., are NULL until weft_backward or weft_gradients has passed the run
+ * plain [n, T, ..]. Gradients are NULL until weft_backward or weft_gradients has passed the run
  * (weft_gradients_recorded does not pass it). They are the numbers of the fused layer, bit by bit,
  * except dc, which is rounded once more. */
 typedef struct {
