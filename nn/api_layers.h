@@ -37,7 +37,7 @@ typedef struct {
     int64_t rows;                    /* required */
     int64_t columns;                 /* required */
     int64_t padding;                 /* id that gives zeros; 0: none, unless has_padding */
-    bool has_padding;                /* needed only if that id is 0 */
+    bool has_padding;                /* set it if that id is 0 */
     /* Probability, 0 <= p < 1, that an id gives zeros in the whole training step. The rows of other
      * ids are divided by 1 - p. A function of (seed, path, step, id): Gal & Ghahramani 2016, the
      * embedding dropout of Merity et al. 2017. */
@@ -100,11 +100,11 @@ WEFT_API weft_mlp *weft_mlp_new(weft_module *m, const char *name, const weft_mlp
 WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
 
 /* ---- attention over a ragged memory ---- *
- * The memory is ragged [Nm, dm], or plain [n, T, dm]: n sequences of length T. q has as its first
- * axis the same sequences: ragged [Nq, dq], plain [n, T, dq], or plain [n, dq], one query for each
- * sequence, as in a step of a decoder. The result has q's form with the width dm, in the layout
- * CONCAT if ragged. All are reals; for MULTIHEAD dq = dm = width. Row i of a plain tensor is
- * sequence i in the user's order. A query without memory gives 0. */
+ * The memory is ragged [Nm, dm], or plain [n, T, dm]: n sequences of length T. q has the same n
+ * sequences: ragged [Nq, dq], plain [n, T, dq], or plain [n, dq], one query for each sequence, as
+ * in a step of a decoder. The result has q's form with the width dm, in the layout CONCAT if
+ * ragged. All are reals; for MULTIHEAD dq = dm = width. Row i of a plain tensor is sequence i in
+ * the user's order. A query without memory gives 0. */
 typedef struct weft_attention_layer weft_attention_layer;
 typedef enum {
     /* Multi-head attention of `width` with `heads` (Vaswani et al. 2017): in_proj_weight
@@ -129,9 +129,9 @@ typedef struct {
  * torch.nn.MultiheadAttention, Luong's score `general`, or AdditiveAttention of Keras. */
 WEFT_API weft_attention_layer *weft_attention_new(weft_module *m, const char *name,
                                                   const weft_attention_layer_opts *opts);
-/* Runs the layer: each query reads rows of its sequence that causal allows. map: NULL, or set to
- * the weights, ragged [pairs, heads] in CONCAT, one head unless MULTIHEAD. It has a sequence for
- * each query, in the user's order, and in it a token for each memory row. Inert after an error. */
+/* Runs the layer: each query reads memory rows of its sequence that causal allows. map: NULL, or
+ * set to the weights, ragged [pairs, heads] in CONCAT, one head unless MULTIHEAD. It has a sequence
+ * for each query, in the user's order, and in it a token for each memory row. Inert on error. */
 WEFT_API weft_tensor *weft_attention_run(weft_attention_layer *a, weft_tensor *q,
                                          weft_tensor *memory, weft_causal causal,
                                          weft_tensor **map);

@@ -13,7 +13,7 @@ extern "C" {
 /* Makes an LSTM layer with coupled input and forget gates (CIFG, Greff et al. 2017), i = 1 - f.
  * Errors: opts.relu. W is weight_ih, U weight_hh, b bias_ih, b' bias_hh, each with the rows of f, g
  * and o in this order. h and c are the states before the token x, h' and c' those after it.
- *     f = sigmoid(W_f x + b_f + U_f h + b'_f), o alike
+ *     f = sigmoid(W_f x + b_f + U_f h + b'_f), and o likewise
  *     g = tanh(W_g x + b_g + U_g h + b'_g)
  *     c' = f * c + (1 - f) * g
  *     h' = o * tanh(c'), or V (o * tanh(c')) with .proj, V being weight_hr */
@@ -62,8 +62,8 @@ typedef struct {
      * does not load into a layer with others. */
     const char *name;
     const char *gate_names;                      /* up to 95 bytes, such as "i f g o"; or NULL */
-    /* weight_ih is [gates * hidden, input], 0 .. 64; 0: none. weight_hh is [gates_h * hidden,
-     * hidden]; 0: as gates, -1: none. Biases alike. */
+    /* gates, 0 .. 64: weight_ih is [gates * hidden, input]; 0: no weight_ih. gates_h: weight_hh is
+     * [gates_h * hidden, hidden]; 0: as gates, -1: no weight_hh. Biases alike. */
     int gates;
     int gates_h;
     int states;                                  /* 1 (or 0): h; 2: h and c */
@@ -81,8 +81,8 @@ WEFT_API weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft
 
 /* ---- states ---- */
 /* Returns a state of n sequences, whose sequence j is sequence parent[j] of s, such as 0 0 1 1 for
- * two beams each. h and c are new tensors, recorded. One that is NULL (zeros) stays NULL, and its
- * parents are not checked. Errors: a parent out of range; the results are inert. Like
+ * two beams each. h and c are new tensors, recorded. A NULL (zeros) stays NULL, and parents are
+ * then not checked. Errors: a parent out of range; the results are inert. Like
  * h.index_select(1, ..). */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
 
