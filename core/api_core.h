@@ -47,9 +47,8 @@ extern "C" {
 #define WEFT_MUST_USE
 #endif
 
-/* weft_real: float; with -DWEFT_DOUBLE double, which needs the library of `make V=double`. */
 #ifdef WEFT_DOUBLE
-typedef double weft_real;
+typedef double weft_real;    /* by -DWEFT_DOUBLE, for the library built with `make V=double` */
 #define WEFT__OPEN "weft_open_f64"
 #else
 typedef float weft_real;
