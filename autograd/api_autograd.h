@@ -283,9 +283,9 @@ WEFT_API weft_tensor *weft_grad(weft_tensor *parameter);
  * out[i]; zeros where `of` does not depend on by[i]. The results are constants of the step: a loss
  * computed from them has no gradient through them. by: tensors of this step or parameters, whose
  * own gradients do not change. out may be the array by. On error all of out are inert.
- * weft_backward of the same loss is allowed afterwards. For the output y of a recurrent layer in by
- * it gives the direct derivative by each y_t, without the effect of h_t on later tokens. Errors:
- * `of` is neither on the tape nor one of by. Like torch.autograd.grad. */
+ * weft_backward of the same loss is allowed afterwards. If by[i] is the output y of a recurrent
+ * layer, out[i] is the direct derivative by each y_t, without the effect of h_t on later tokens.
+ * Errors: `of` is neither on the tape nor one of by. Like torch.autograd.grad. */
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n,
                              weft_tensor **out);
 /* Returns the same numbers, reals or ints, as a constant: no gradient goes through it. A view: it
