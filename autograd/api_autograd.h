@@ -3,11 +3,13 @@
  * An operator takes tensors of the step, parameters or buffers, and returns a new tensor, which the
  * step owns. On error, also for NULL, it fails the context and returns an inert tensor
  * (api_core.h). The tape remembers the inputs, so they are not const. Inputs are reals unless a
- * comment allows ints; ints never have a gradient. Every operator takes ragged tensors. All ragged
- * inputs of a call must belong to one batch (the same lengths, ids and offsets). The result has the
- * layout of the first one, or CONCAT: operators leave out the pads of ROWS. A plain operand of a
- * ragged one has no row axis: its rank is lower, or its first extent is 1. Axes count from 0, or
- * from the end if negative. */
+ * comment allows ints; ints never have a gradient. Axes count from 0, or from the end if negative.
+ *
+ * Every operator takes ragged tensors. Those of one call must belong to one batch (the same
+ * lengths, ids and offsets). The result has the layout of the first one, but CONCAT for ROWS, whose
+ * pads are left out. Operators along axis 0 and attention also give CONCAT. Views (weft_reshape,
+ * weft_detach) keep ROWS. A plain operand next to a ragged [N, F] is [F], [1, F] or a number;
+ * [N, F] is an error. */
 #ifndef WEFT_API_AUTOGRAD_H
 #define WEFT_API_AUTOGRAD_H
 #include "../core/api_core.h"
@@ -27,10 +29,9 @@ WEFT_API weft_tensor *weft_square(weft_tensor *x);      /* x^2 */
 WEFT_API weft_tensor *weft_abs(weft_tensor *x);         /* |x|, with the gradient 0 at 0 */
 WEFT_API weft_tensor *weft_sin(weft_tensor *x);         /* x in radians */
 WEFT_API weft_tensor *weft_cos(weft_tensor *x);         /* x in radians */
-/* Returns 1 / x, and 0 (torch: infinity) where x is 0. Like torch.reciprocal. */
+/* Returns 1 / x; 0 (torch: infinity) with gradient 0 where x is 0. Like torch.reciprocal. */
 WEFT_API weft_tensor *weft_reciprocal(weft_tensor *x);
-/* Applies the activation to each real; ints are an error. Like the functions of these names in
- * torch.nn.functional. */
+/* Applies the activation to each real; ints are an error. Like those of torch.nn.functional. */
 WEFT_API weft_tensor *weft_tanh(weft_tensor *x);
 WEFT_API weft_tensor *weft_sigmoid(weft_tensor *x);     /* 1 / (1 + e^-x) */
 WEFT_API weft_tensor *weft_relu(weft_tensor *x);        /* max(x, 0), with the gradient 0 at 0 */
@@ -47,8 +48,7 @@ WEFT_API weft_tensor *weft_elu(weft_tensor *x, double alpha);
 WEFT_API weft_tensor *weft_clamp(weft_tensor *x, double low, double high);
 /* Raises each element to a power; a fractional power of a negative one is NaN. Like torch.pow. */
 WEFT_API weft_tensor *weft_pow(weft_tensor *x, double exponent);
-/* Multiplies each real by a number, rounded to weft_real; the number has no gradient. Like x *
- * factor. */
+/* Multiplies each real by a number, rounded to weft_real, without gradient. Like x * factor. */
 WEFT_API weft_tensor *weft_scale(weft_tensor *x, double factor);
 
 /* Computes a + b, a - b, a * b or a / b; the operands broadcast as in NumPy. Both are reals, or
@@ -74,9 +74,9 @@ WEFT_API weft_tensor *weft_greater_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_not_equal(weft_tensor *a, weft_tensor *b);
 /* Selects a where the condition (reals or ints) is not 0, otherwise b. All three broadcast; a and b
- * are both reals or both ints. NaN or infinity in the branch that is not selected changes neither
- * the result nor a gradient: pointwise operators, softmax and layer norm pass a gradient of 0 on as
- * 0, also where their derivative is infinite or NaN. Like torch.where. */
+ * are both reals or both ints. NaN or infinity in the other branch changes neither result nor
+ * gradients. The operators that computed it get the gradient 0 there. Pointwise operators, softmax
+ * and layer norm pass it on as 0, even with an infinite or NaN derivative. Like torch.where. */
 WEFT_API weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b);
 /* Converts ints to reals by a copy; reals are an error. No gradient. A float holds whole numbers up
  * to 2^24 exactly and rounds larger ones, which WEFT_CHECK=1 reports once. Like x.float(). */
@@ -86,19 +86,19 @@ WEFT_API weft_tensor *weft_to_reals(weft_tensor *ints);
 WEFT_API weft_tensor *weft_to_ints(weft_tensor *x);
 
 /* ---- matrix products ---- */
-/* Multiplies a [.., m, k] by b [.., k, n] to [.., m, n]; ranks of 2 or more. If b has rank 2, all
- * leading axes of a are rows, also ragged ones. Otherwise a has the leading axes of b, or rank 2: a
- * batch of products. Like torch.matmul. */
+/* Multiplies a [.., m, k] by b [.., k, n] to [.., m, n]; ranks of 2 or more. b [k, n] is used for
+ * all leading axes of a, also ragged rows; a [m, k] for all leading axes of a plain b. Otherwise
+ * both have the same leading axes, which do not broadcast. Like torch.matmul. */
 WEFT_API weft_tensor *weft_matmul(weft_tensor *a, weft_tensor *b);
-/* Multiplies as weft_matmul after exchanging the last two axes of a if ta, of b if tb. A ragged a
- * [N, m] with ta, and b [N, n] of the same rows, give the sum over the tokens, a plain [m, n]. Like
+/* Multiplies as weft_matmul, with the last two axes of a exchanged if ta, those of b if tb. Ragged
+ * a [N, m] with ta and b [N, n] of its batch give the sum over the tokens, plain [m, n]. Like
  * torch.matmul(a.mT, b). */
 WEFT_API weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, bool tb);
 
 /* ---- sums and extremes ---- *
- * They reduce one axis, which goes away. Axis 0 of a ragged tensor is an error, since it has two
- * meanings: weft_pool reduces within each sequence; weft_sum_all and weft_mean_all, or weft_plain
- * before the operator, reduce over all tokens. */
+ * They reduce one axis, which goes away; weft_topk and weft_cumsum keep it. Axis 0 of a ragged
+ * tensor is an error, except in weft_cumsum: weft_pool reduces within each sequence; weft_sum_all
+ * and weft_mean_all, or weft_plain before the operator, reduce over all tokens. */
 /* Sums or averages the elements along an axis; 0 if it is empty (torch: a mean of NaN). weft_sum
  * also takes ints and returns ints; a sum that does not fit an int32 wraps around. Errors: axis 0
  * of a ragged tensor (see weft_pool); weft_mean of ints. Like torch.sum and torch.mean. */
@@ -125,8 +125,9 @@ WEFT_API weft_tensor *weft_std(weft_tensor *x, int axis, double correction);
  * Errors: another power; axis 0 of a ragged tensor. Like torch.linalg.vector_norm. */
 WEFT_API weft_tensor *weft_vector_norm(weft_tensor *x, int axis, double power);
 /* Finds the k largest reals along an axis, 0 <= k <= its extent, in descending order; ties by
- * position, NaN first. *values has x's shape with k on that axis, *indices (ints) their positions.
- * Gradients go through values. Either may be NULL; on error both are inert. Like torch.topk. */
+ * position, NaN first. *values has x's shape but the extent k on that axis, *indices (ints) their
+ * positions. Gradients go through values. Either may be NULL; on error both are inert. Errors: axis
+ * 0 of a ragged tensor. Like torch.topk. */
 WEFT_API void weft_topk(weft_tensor *x, int64_t k, int axis, weft_tensor **values,
                         weft_tensor **indices);
 /* Sums or averages all reals to a tensor of rank 0; of a ragged tensor its tokens, without the pads
@@ -139,9 +140,9 @@ WEFT_API weft_tensor *weft_cumsum(weft_tensor *x, int axis);
 
 /* ---- softmax, layer norm, dropout ---- */
 /* Computes softmax, or its logarithm, along an axis; along axis 0 of a ragged tensor over the
- * tokens of each sequence. mask: NULL, or reals of x's shape, which do not broadcast: elements
- * where it is 0 take no part. Their result and gradient are 0, also of log_softmax (not -infinity),
- * and so in a row that is masked as a whole. Like torch.softmax and torch.log_softmax. */
+ * tokens of each sequence. mask: NULL, or reals of x's shape, which do not broadcast. Where the
+ * mask is 0 an element takes no part: its result and gradient are 0, also of weft_log_softmax
+ * (torch: -infinity). A fully masked row is all 0. Like torch.softmax and torch.log_softmax. */
 WEFT_API weft_tensor *weft_softmax(weft_tensor *x, int axis, weft_tensor *mask);
 WEFT_API weft_tensor *weft_log_softmax(weft_tensor *x, int axis, weft_tensor *mask);
 /* Computes log(sum(exp(x))) along an axis, which goes away; along axis 0 of a ragged tensor the
@@ -154,16 +155,17 @@ WEFT_API weft_tensor *weft_logsumexp(weft_tensor *x, int axis, weft_tensor *mask
 WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift,
                                       double eps);
 /* Zeroes each element with probability p, 0 <= p < 1, and divides the others by 1 - p. With p = 0,
- * or while the context is not training, it returns x itself. name: any text, required. The mask is
- * a function of (seed, name, number of the step, number of calls of that name in the step, sequence
- * id, position, column). It does not depend on layout, neighbours or threads. per_sequence: the
- * same mask at all positions of a sequence. Each row of a plain tensor counts as a sequence of one
- * token. Like torch.nn.functional.dropout. */
+ * or outside training, it returns x itself. name is required. The mask is a function of seed, name,
+ * number of the step, number of the call with this name in the step, sequence id, position, and
+ * index in the row. Calls of one name in a step have different masks. The mask does not depend on
+ * layout, neighbours or threads. per_sequence: the same mask at all positions of a sequence. Each
+ * row of a plain tensor counts as a sequence of one token. Like torch.nn.functional.dropout. */
 WEFT_API weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, bool per_sequence);
 
 /* ---- shapes: reals or ints ---- */
 /* Returns the same numbers in another shape, as a view without a copy; one extent may be -1. A
- * ragged tensor keeps its rows as axis 0. Errors: another number of elements. Like x.reshape. */
+ * ragged tensor keeps its layout, with the pads of ROWS, and its rows: shape[0] is weft_size(x, 0)
+ * or -1. Errors: another number of elements. Like x.reshape. */
 WEFT_API weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape);
 /* Exchanges two axes, by a copy; not the rows of a ragged tensor. Like x.transpose. */
 WEFT_API weft_tensor *weft_transpose(weft_tensor *x, int axis, int other);
@@ -173,16 +175,17 @@ WEFT_API weft_tensor *weft_permute(weft_tensor *x, const int *axes);
 /* Joins n tensors (WEFT_LIST), one or more, along an axis, by a copy; their other extents and types
  * are equal. Ragged ones along any axis but 0 (see weft_concat_sequences). Like torch.cat. */
 WEFT_API weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis);
-/* Joins n tensors of one shape and type, rank 0 .. 5, along a new axis, by a copy. Ragged ones
- * along any axis but 0. Like torch.stack. */
+/* Joins n tensors of one shape and type, rank 0 .. 5, along a new axis, by a copy. axis counts in
+ * the result: -1 is its last. Ragged ones along any axis but 0. Like torch.stack. */
 WEFT_API weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis);
-/* Copies from .. to - 1 along an axis; negative ones count from the end. Not the rows of a ragged
- * tensor. Errors: outside 0 .. extent (Python cuts); to before from. Like x[.., from:to]. */
+/* Copies elements from .. to - 1 along an axis. Negative positions count from the end, -1 being the
+ * last; weft_size(x, axis) as `to` is the end. Errors: a position before 0 or after the end (Python
+ * cuts); to before from; axis 0 of a ragged tensor. Like x[.., from:to]. */
 WEFT_API weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to);
 /* Reverses an axis by a copy; axis 0 of a ragged tensor within each sequence. Like torch.flip. */
 WEFT_API weft_tensor *weft_flip(weft_tensor *x, int axis);
-/* Repeats x along an axis as a whole, 0 times or more: 1 2 1 2. Rank 1 .. 5, not the rows of a
- * ragged tensor. Like torch.tile. */
+/* Repeats x along an axis, 0 times or more: 1 2 1 2. Rank 1 .. 5; not the rows of a ragged tensor.
+ * Like torch.tile. */
 WEFT_API weft_tensor *weft_tile(weft_tensor *x, int axis, int64_t times);
 /* Repeats each element along an axis, 0 times or more: 1 1 2 2. Rank 1 .. 5, not the rows of a
  * ragged tensor. Like torch.repeat_interleave. */
@@ -194,8 +197,8 @@ WEFT_API weft_tensor *weft_repeat_interleave(weft_tensor *x, int axis, int64_t t
  * that occurs twice are summed in a fixed order. Errors: another index out of range; the message
  * has its place. Like torch.index_select and torch.nn.functional.embedding. */
 WEFT_API weft_tensor *weft_index_select(weft_tensor *table, weft_tensor *index);
-/* Makes a plain table [rows, ..] of zeros and adds row r of x, reals, to its row index[r], an int
- * for each row of x. A row with the index -1 is left out. Errors: another index out of range. Like
+/* Makes a plain table [rows, ..] of zeros and adds row r of x, reals, to row index[r] of the table.
+ * index: an int for each row of x; -1 leaves the row out. Errors: another index out of range. Like
  * torch.index_add on zeros. */
 WEFT_API weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows);
 /* Takes one element from each row of the last axis: x [.., width] reals, column [..] ints, result
@@ -220,9 +223,12 @@ WEFT_API weft_tensor *weft_pad_packed_sequence(weft_tensor *ragged, int64_t tota
 /* Returns the rows of a ragged tensor as a plain tensor [N, ..] in the order of its layout, without
  * a copy; from ROWS also the pads, 0. A plain tensor: itself. Like packed.data. */
 WEFT_API weft_tensor *weft_plain(weft_tensor *ragged);
-/* Makes a ragged tensor of like's batch from plain rows [N, ..] in like's order, without a copy:
- * rows of weft_plain, or of an operator applied to them. Rows that do not come from weft_plain
- * count as rows in the user's order, that of the layout CONCAT. Errors: rows in another order. */
+/* Makes a ragged tensor of like's batch and layout from plain rows [N, ..] in like's order, as a
+ * view. Use it for rows of weft_plain, also after operators that keep each row in its place, such
+ * as weft_linear_run. For rows in the user's order use weft_ragged_rows. weft remembers the order
+ * of weft_plain through such operators. Rows that were reordered or joined along axis 0, or come
+ * from elsewhere, count as rows in the user's order, that of CONCAT. Errors: rows in another order
+ * than like's. If like is CONCAT, weft cannot detect rows that you reordered. */
 WEFT_API weft_tensor *weft_ragged_like(weft_tensor *plain, weft_tensor *like);
 /* How weft_pool reduces the tokens of a sequence; FIRST and LAST select that token. */
 typedef enum { WEFT_POOL_SUM, WEFT_POOL_MEAN, WEFT_POOL_MAX, WEFT_POOL_FIRST, WEFT_POOL_LAST }
@@ -236,30 +242,31 @@ WEFT_API weft_tensor *weft_pool(weft_tensor *ragged, weft_pooling how);
 WEFT_API void weft_read_sequences(const weft_tensor *x, void *out, size_t bytes);
 
 /* ---- attention between ragged tensors ---- */
-/* Keys that query i of Lq sees, of the Lk keys of its sequence. ALL_KEYS: all. TOP_LEFT: j <= i.
- * BOTTOM_RIGHT: j <= i + Lk - Lq. STRICT: j < i + Lk - Lq, so with keys [encoder; decoder] step i
- * of the decoder sees the encoder and the steps before i. */
+/* Keys j of 0 .. Lk - 1 that query i of 0 .. Lq - 1 of the same sequence sees. ALL_KEYS: all.
+ * TOP_LEFT: j <= i. BOTTOM_RIGHT: j <= i + Lk - Lq, so the last query sees all keys. STRICT:
+ * j < i + Lk - Lq. With keys [encoder; decoder] step i of the decoder sees the encoder and the
+ * steps before i. */
 typedef enum { WEFT_ALL_KEYS, WEFT_CAUSAL_TOP_LEFT, WEFT_CAUSAL_BOTTOM_RIGHT, WEFT_CAUSAL_STRICT }
     weft_causal;
 typedef struct {
     int heads;                                   /* 0: 1 */
     double scale;                                /* 0: 1 / sqrt(dk) */
     weft_causal causal;                          /* 0: all keys */
-    bool shared_values;                          /* all heads have the same values, v [Nk, dv] */
-    /* with shared_values: the result is the mean over the heads, [Nq, dv] (the interpretable
-     * attention of Lim et al. 2021, eq. 14) */
+    bool shared_values;                          /* v is [Nk, dv], the same for all heads */
+    /* Mean over the heads, [Nq, dv], as Lim et al. 2021, eq. 14. Requires shared_values. */
     bool mean_heads;
     double dropout;                              /* of the weights, 0 <= p < 1 */
     const char *name;                            /* of the dropout; required if it is above 0 */
 } weft_attention_opts;
-/* Computes softmax(scale q k^T) v within each sequence, for every head. q [Nq, heads * dk], k [Nk,
- * heads * dk] and v [Nk, heads * dv] are ragged reals; the result is [Nq, heads * dv]. k and v
- * belong to one batch, q to one of the same number of sequences. opts NULL: one head, all keys. A
- * query without keys gives 0. map: NULL, or set to the weights [pairs, heads], a ragged tensor with
- * one sequence for each query row in CONCAT order and one token for each of its keys. While
- * training, dropout zeroes each weight with probability p and divides the others by 1 - p, also in
- * the map. Its mask is that of weft_dropout under `name`, where tokens are queries and columns are
- * keys; each head has its own mask. Errors: a width that heads does not divide. Like
+/* Computes softmax(scale q k^T) v within each sequence, for every head. q [Nq, heads * dk], k
+ * [Nk, heads * dk] and v [Nk, heads * dv] are ragged reals. k and v belong to one batch, q to one
+ * of the same number of sequences. The result is [Nq, heads * dv] of q's batch, in the layout
+ * CONCAT. opts NULL: one head, all keys. A query without keys gives 0. map: NULL, or set to the
+ * weights [P, heads] of all P pairs of a query and a key of its sequence, 0 for hidden keys. It is
+ * a ragged tensor with one sequence for each query row in CONCAT order and one token for each key.
+ * While training, dropout zeroes each weight with probability p and divides the others by 1 - p,
+ * also in the map. Its mask is that of weft_dropout under `name`, where tokens are queries and
+ * columns are keys; each head has its own mask. Errors: a width that heads does not divide. Like
  * torch.nn.functional.scaled_dot_product_attention. */
 WEFT_API weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v,
                                      const weft_attention_opts *opts, weft_tensor **map);
@@ -273,16 +280,16 @@ WEFT_API void weft_backward(weft_tensor *loss);
  * the first weft_backward. NULL for any other tensor and for NULL. Like p.grad. */
 WEFT_API weft_tensor *weft_grad(weft_tensor *parameter);
 /* Computes the gradient of the sum of `of`, a tensor of any shape, by each of n tensors into
- * out[i]; zeros where `of` does not depend on by[i]. The results are constants: a loss computed
- * from them has no gradient through them. by: tensors of this step or parameters, whose own
- * gradients do not change. out may be the array by. On error all of out are inert. By a result of a
- * fused layer it gives the direct derivative, without paths inside the layer; see weft_rnn_run.
+ * out[i]; zeros where `of` does not depend on by[i]. The results are constants of the step: a loss
+ * computed from them has no gradient through them. by: tensors of this step or parameters, whose
+ * own gradients do not change. out may be the array by. On error all of out are inert.
+ * weft_backward of the same loss is allowed afterwards. If by[i] is the output y of a recurrent
+ * layer, out[i] is the direct derivative by each y_t, without the effect of h_t on later tokens.
  * Errors: `of` is neither on the tape nor one of by. Like torch.autograd.grad. */
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n,
                              weft_tensor **out);
-/* Returns the same numbers, reals or ints, as a constant: no gradient goes through it. A view: if x
- * is a parameter and changes later, so does the result. For a copy detach weft_scale(x, 1). Like
- * x.detach(). */
+/* Returns the same numbers, reals or ints, as a constant: no gradient goes through it. A view: it
+ * changes if x is a parameter that changes. For a copy detach weft_scale(x, 1). Like x.detach(). */
 WEFT_API weft_tensor *weft_detach(weft_tensor *x);
 
 #ifdef __cplusplus

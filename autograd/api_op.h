@@ -19,7 +19,7 @@ extern "C" {
 
 /* ---- the call ---- */
 typedef struct weft_op weft_op;                  /* the record of an operator */
-/* One use of an operator. Results: those for the user, then those that only backward needs. */
+/* One use of an operator. The caller gets y[0] only; y[1] .. keep numbers for the backward pass. */
 typedef struct weft_call {
     const weft_op *op;
     weft_tensor  **y;                            /* [m] results */
@@ -27,40 +27,46 @@ typedef struct weft_call {
     int            m;                            /* number of results */
     int            n;                            /* number of inputs */
     const void    *attributes;                   /* a copy of those given to weft_op_apply */
-    bool           add;                          /* forward: y[0] += instead of =, if op->adds */
-    bool           host;                         /* raw functions get host memory, not the GPU's */
+    bool           add;                          /* forward adds to y[0]; only with op->adds */
+    bool           host;                         /* raw functions get host memory: not op->device */
 } weft_call;
 
 /* ---- the record ---- */
 struct weft_op {
     const char *name;                            /* required, for messages and the tape */
-    int         results;                         /* up to 6; 0 means 1 */
-    /* Layout that ragged inputs are brought to. PLAIN: that of the first ragged input, but CONCAT
-     * instead of ROWS; ROWS: any layout, unchanged. */
+    int         results;                         /* y[0] and saved ones, up to 6; 0 means 1 */
+    /* Layout of ragged inputs, to which weft copies those in another one. PLAIN: that of the first
+     * ragged input, but CONCAT for ROWS. ROWS: any layout, without a copy. PADDED: an error. */
     weft_layout layout;
-    bool        adds;                            /* forward obeys call->add */
-    bool        in_place;                        /* y[0] may overwrite an input of its shape */
+    /* forward can add to y[0], if call->add. This saves a copy where gradients are summed. */
+    bool        adds;
+    /* In a backward pass y[0] may overwrite an input of its shape, which is not read again. */
+    bool        in_place;
     bool        ragged_apart;                    /* ragged inputs may belong to different batches */
-    bool        moves;                           /* only moves numbers of inputs and attributes */
+    /* forward only copies numbers: WEFT_CHECK=1 accepts NaN in results. false is always allowed. */
+    bool        moves;
     bool        no_gradient;                     /* gradients stop here */
     /* Raw functions get device memory, for kernels; false: host memory. On a CPU both are equal. */
     bool        device;
-    /* Bit i: no backward reads the numbers of x[i], so a parameter there may change before it. 0:
-     * backward reads all inputs. */
+    /* Bit i: the backward pass does not read x[i], so the program may change a parameter there
+     * before weft_backward. Without the bit such a change is an error. */
     uint32_t    unread;
     /* Required. Sets the shape of each result by weft_op_like or weft_op_set_shape and returns
      * true. Return false only through weft_op_refuse. */
     bool (*shape)(weft_call *);
-    /* Computes the results. NULL: the result is a view of x[0] with the same number of elements. */
+    /* Computes the results, whose memory is not initialised. It reports errors by weft_fail. NULL:
+     * the result is a view of x[0] with the same number of elements. */
     void (*forward)(weft_call *);
-    /* Returns the gradient of x[i], of its shape, from that of y[0], in operators; NULL for no
+    /* Returns the gradient of x[i], of its shape, in operators from dy, that of y[0]. NULL: no
      * gradient. An operator without backward, fused and composed cannot be differentiated. */
     weft_tensor *(*backward)(const weft_call *, weft_tensor *dy, int i);
-    /* The same in raw memory by weft_op_dy and weft_op_dx, for passes that are not recorded. */
+    /* Computes the gradients of all inputs in raw memory, in one call, by weft_op_dy and
+     * weft_op_dx. It replaces backward and composed in passes that are not recorded. */
     void (*fused)(const weft_call *);
-    bool        once;                            /* fused destroys the saved numbers */
-    /* Computes the same function from operators; a backward pass uses it where fused may not
-     * run. */
+    /* fused overwrites y[1] .., so a second pass through the call uses composed or backward. */
+    bool        once;
+    /* Computes the same function from operators into y [m], at first NULLs; saved ones may stay so.
+     * weft differentiates it, instead of backward, in recorded passes and after .once. */
     void (*composed)(const weft_call *, weft_tensor **y);
     /* Writes the attributes into `text`, as snprintf does ("axis=1, from=0, to=2"), for
      * weft_print_tape and weft_plot_tape. NULL: they show none. */
@@ -71,14 +77,16 @@ struct weft_op {
 /* Applies an operator to n inputs, 1 or more: checks them, brings ragged ones to one layout, runs
  * forward and records it. Returns result 0, or an inert tensor on error. Copies the attributes
  * (NULL if bytes is 0). op is not copied: it must live as long as the step, so make it static.
- * Errors: op, its name or its shape function NULL. Like torch.autograd.Function.apply. */
+ * Errors: op, its name, its shape function or an input NULL. Like torch.autograd.Function.apply. */
 WEFT_API weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int64_t n,
                                     const void *attributes, size_t bytes);
 
 /* ---- for shape functions ---- */
 /* Gives result y the shape, type, batch and layout of x. Like torch.empty_like. */
 WEFT_API void weft_op_like(weft_tensor *y, const weft_tensor *x);
-/* Makes result y a plain tensor of that shape, WEFT_REAL or WEFT_I32. Like torch.empty. */
+/* Makes result y a plain tensor of that shape, WEFT_REAL or WEFT_I32. For a ragged result of
+ * another width use a plain [N, ..] and .layout = WEFT_CONCAT, and pass the result of weft_op_apply
+ * to weft_ragged_rows. Like torch.empty. */
 WEFT_API void weft_op_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape);
 /* Fails the context by WEFT_ESHAPE with operator, shapes and `why` as its message, which it copies.
  * Returns false: write `return weft_op_refuse(..)`. */
@@ -86,10 +94,10 @@ WEFT_API bool weft_op_refuse(const weft_call *call, const char *why);
 
 /* ---- for raw functions ---- */
 /* Returns the numbers of x row by row, in host memory, or in device memory if the record sets
- * .device. Read those of inputs; write those of results in forward. Other writes are lost. Valid
- * until the raw function returns. NULL for NULL. Errors, with NULL: a handle that has ended; on a
- * GPU a call outside a raw function (use weft_read there). Errors, with a dummy buffer: ints for
- * weft_op_data, reals for weft_op_int_data. Like x.data_ptr(). */
+ * .device. forward reads inputs and writes results; fused reads both. Other writes are lost. Valid
+ * until the raw function returns. The wrong function for x's type fails the context and returns
+ * scratch memory of x's size. Returns NULL and fails the context for an ended tensor, and on a GPU
+ * outside a raw function (use weft_read there). NULL for NULL. Like x.data_ptr(). */
 WEFT_API weft_real *weft_op_data(const weft_tensor *x);
 WEFT_API int32_t *weft_op_int_data(const weft_tensor *x);
 /* Returns the gradient of result k inside `fused`, of its shape, to be read only, in the memory of

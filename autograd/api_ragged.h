@@ -1,6 +1,7 @@
 /* api_ragged.h - ragged batches by their rows: layouts, pads, joined and split sequences.
  *
- * The functions are operators (see api_autograd.h) and take reals or ints. */
+ * The functions are operators (see api_autograd.h) and take reals or ints.
+ * weft_concat_sequences, weft_split_sequences and weft_pairs work between different batches. */
 #ifndef WEFT_API_RAGGED_H
 #define WEFT_API_RAGGED_H
 #include "api_autograd.h"
@@ -10,7 +11,8 @@ extern "C" {
 #endif
 
 /* ---- layouts ---- */
-/* Stores a ragged tensor in the layout PACKED or CONCAT by a copy; in its own layout, a view. */
+/* Stores a ragged tensor in the layout PACKED or CONCAT, by a copy; as a view if it has that
+ * layout. Errors: a plain tensor; another layout, such as ROWS (weft_to_rows). */
 WEFT_API weft_tensor *weft_to_layout(weft_tensor *ragged, weft_layout layout);
 /* Stores a ragged tensor in the layout ROWS: [rows * width, ..], several whole sequences in each
  * row, pads 0. It copies rows and placement.
@@ -18,19 +20,21 @@ WEFT_API weft_tensor *weft_to_layout(weft_tensor *ragged, weft_layout layout);
 WEFT_API weft_tensor *weft_to_rows(weft_tensor *ragged, const weft_placement *placement);
 
 /* ---- rows of other layers ---- */
-/* Makes a ragged tensor of like's batch, in like's layout, from plain rows [tokens, ..] in the
- * user's order. Use it for one row per token that another layer made, such as a vector of the
- * characters of each word. Errors: not a row for each token; rows of weft_plain not in CONCAT. */
+/* Makes a ragged tensor of like's batch and layout from plain rows [tokens, ..] in the user's
+ * order: one row for each token, sequence by sequence. A copy; a view if like is CONCAT. Use it for
+ * rows of another layer, such as a vector for the letters of each word. weft_ragged_like takes rows
+ * in like's order. Errors: not a row for each token; rows of weft_plain in another order. */
 WEFT_API weft_tensor *weft_ragged_rows(weft_tensor *plain, weft_tensor *like);
-/* Copies row s of a plain tensor [n, ..] to every token of sequence s, in like's batch and layout.
+/* Copies row s of a plain tensor [n, ..] to each token of sequence s, in like's batch and layout.
  * Like x.expand. */
 WEFT_API weft_tensor *weft_broadcast_to_tokens(weft_tensor *per_sequence, weft_tensor *like);
-/* Joins sequence s of b to the end of sequence s of a, in the layout CONCAT. Both have the same
- * number of sequences and the same shape of a row; ids are a's, offsets 0. */
+/* Joins sequence s of b to the end of sequence s of a, by a copy in the layout CONCAT. Both have
+ * the same number of sequences and the same shape of a row; ids are a's, offsets 0. */
 WEFT_API weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b);
-/* Splits each sequence: *a gets its first first->len[s] tokens, *b the rest, both with the ids of
- * joined, in the layout CONCAT. Either may be NULL; on error both are inert. Errors: not a length
- * for each sequence, or one beyond it. */
+/* Splits each sequence: *a gets its first first->len[s] tokens, *b the rest, as copies in the
+ * layout CONCAT. Both have the ids of joined, and offsets 0: dropout of *b differs from that of the
+ * uncut sequence. first->id and first->offset are not read. Either may be NULL; on error both are
+ * inert. Errors: not a length for each sequence, or one beyond it. */
 WEFT_API void weft_split_sequences(weft_tensor *joined, const weft_lengths *first, weft_tensor **a,
                                    weft_tensor **b);
 
@@ -51,7 +55,7 @@ WEFT_API void weft_unpack_sequence(weft_tensor *ragged, weft_tensor **sequences)
  * memory. ids and offsets are those of weft_lengths, in the user's order. */
 typedef struct {
     weft_tensor *data;                           /* plain [sum of batch_sizes, ..] */
-    const int32_t *batch_sizes;                  /* [steps] sequences longer than t */
+    const int32_t *batch_sizes;                  /* [steps]; [t]: sequences longer than step t */
     const int32_t *sorted_indices;               /* [sequences] the sequence in each place */
     const int32_t *unsorted_indices;             /* [sequences] the place of each sequence */
     const int64_t *ids;                          /* [sequences], or NULL: 0, 1, .. */
@@ -63,32 +67,36 @@ typedef struct {
  * view if the layout is PACKED. On error data is inert and the rest 0. Like
  * torch.nn.utils.rnn.PackedSequence. */
 WEFT_API weft_packed_sequence weft_packed_sequence_of(weft_tensor *ragged);
-/* Makes a ragged tensor in the layout PACKED from data and arrays. It copies the arrays, and the
- * rows of data unless equal lengths are in the user's order: then the result is a view of data. One
- * of the two index arrays is enough; both NULL: the sequences are in sorted order.
+/* Makes a ragged tensor in the layout PACKED from data and arrays. It copies the arrays. If
+ * sequences of equal length are in the user's order the result is a view of data, otherwise a copy.
+ * One of the two index arrays is enough; both NULL: the sequences are in sorted order.
  * Errors: data that are not plain; arrays that do not agree. Like PackedSequence(data, ..). */
 WEFT_API weft_tensor *weft_ragged_of(const weft_packed_sequence *packed);
 
 /* ---- pads of plain tensors [n, T, ..] ---- */
-/* Makes a plain mask of reals [n, T] with 1 where the data are and 0 in pads. total: T, at least
- * the longest length; 0: the longest. Errors: as weft_pad_packed_sequence. */
+/* Makes a plain mask of reals [n, T] with 1 where the data are and 0 in pads. total: T; 0: the
+ * longest length. Errors: a total below the longest length; a length below 0. */
 WEFT_API weft_tensor *weft_length_mask(weft *w, const weft_lengths *lengths, int64_t total,
                                        weft_align align);
-/* Copies a padded tensor and moves the data of each sequence from the side `from` to the side `to`.
- * Pads of the result are 0. Errors: as weft_pack_padded_sequence. */
+/* Copies a plain padded tensor [n, T, ..] and moves the data of each sequence from the side `from`
+ * to the side `to`. Pads of the result are 0. Errors: not n lengths, or one outside 0 .. T. */
 WEFT_API weft_tensor *weft_move_pads(weft_tensor *padded, const weft_lengths *lengths,
                                      weft_align from, weft_align to);
-/* Checks that all pads are 0 and returns true; NaN is not 0. Otherwise it returns false and fails
- * the context with a message that names sequence and step. It waits for the device and reads the
- * whole tensor, so call it for the first batch only. */
+/* Checks that all pads of a plain [n, T, ..] are 0 and returns true; NaN is not 0. If a pad is not
+ * 0, returns false and fails the context; the message names sequence and step. align is the side of
+ * the data. It waits for the device and reads the whole tensor, so call it for the first batch
+ * only. Errors, with false: not n lengths, or one outside 0 .. T. */
 WEFT_API bool weft_pads_are_zero(weft_tensor *padded, const weft_lengths *lengths,
                                  weft_align align);
 
 /* ---- pairs of tokens ---- */
-/* Makes a ragged batch of all pairs of a query and a key of the same sequence: one sequence for
- * each query row in CONCAT order, one token for each of its keys. *q_of_pair repeats the rows of q,
- * *k_of_pair gathers those of k. Either may be NULL; on error both are inert. Errors: q and k with
- * unequal numbers of sequences; 2^31 pairs. Use it for your own attention scores. */
+/* Makes rows for all pairs of a query and a key of the same sequence. Use it for your own
+ * attention: score the rows, weft_softmax along axis 0, then weft_pool. q [Nq, ..] and k [Nk, ..]
+ * are ragged, with equal numbers of sequences; lengths and rows may differ. *q_of_pair [P, ..] has
+ * the query of each pair, *k_of_pair [P, ..] the key. P is the sum of queries times keys over the
+ * sequences. Both are copies, of one new batch in the layout CONCAT, with ids 0 .. Nq - 1. It has
+ * one sequence for each query, in the user's order, and in it one token for each key. Either may be
+ * NULL; on error both are inert. Errors: other numbers of sequences; 2^31 - 1 pairs or more. */
 WEFT_API void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair,
                          weft_tensor **k_of_pair);
 

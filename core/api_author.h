@@ -11,8 +11,7 @@ extern "C" {
 
 /* ---- the context ---- */
 /* Fails the context as an operator does, with a text as for printf, which it copies. Does nothing
- * if w is NULL, the context has failed before, or status is WEFT_OK. It returns to its caller. Like
- * raise. */
+ * if w is NULL or has failed before, or status is WEFT_OK. Returns to its caller. Like raise. */
 WEFT_API void weft_fail(weft *w, weft_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Returns whether dropout is on; false for NULL. Like Module.training. */

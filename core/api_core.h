@@ -13,12 +13,12 @@
  * Errors are sticky. The context keeps the first failure with its text. Every later operator
  * returns an inert tensor, never NULL, so expressions need no checks, and a failed step changes no
  * parameter. A NULL tensor, a tensor of another context and a stale tensor are such errors. A stale
- * tensor is one of an earlier step. weft recognises it until its memory is used again, two or more
- * steps later; under WEFT_CHECK=1 always. It never recognises a tensor of a closed context:
- * weft_close frees its memory, so reading it is undefined behaviour. A call with only NULL tensors
- * has no context to fail. It returns an inert tensor; the next operator that gets it together with
- * a valid tensor reports the error. A context of NULL counts as a failed context. Functions on
- * files and plans return a weft_status and do not change the context.
+ * tensor is one of an earlier step. weft reports its use until its memory is reused, two or more
+ * steps later; with WEFT_CHECK=1 always. It cannot report a tensor of a closed context: its memory
+ * is freed, so its use is undefined behaviour. A call with only NULL tensors has no context to
+ * fail. It returns an inert tensor; the next operator that gets it together with a valid tensor
+ * reports the error. A context of NULL counts as a failed context. Functions on files and plans
+ * return a weft_status and do not change the context.
  *
  * Threads. One thread at a time may use a context; a program may have many contexts. See
  * docs/conventions.md for fork. */
@@ -48,7 +48,7 @@ extern "C" {
 #endif
 
 #ifdef WEFT_DOUBLE
-typedef double weft_real;                        /* the library built with `make V=double` */
+typedef double weft_real;    /* by -DWEFT_DOUBLE, for the library built with `make V=double` */
 #define WEFT__OPEN "weft_open_f64"
 #else
 typedef float weft_real;
@@ -56,7 +56,7 @@ typedef float weft_real;
 #endif
 
 /* In every struct of options 0 is the default, so a zero-initialised struct has all defaults.
- * WEFT_ZERO gives the number 0 itself where the default is another number, such as a rate. */
+ * WEFT_ZERO gives 0 itself to any number of type double whose default is another number. */
 #define WEFT_ZERO (-0x1p-1022)
 
 /* The kinds of number: weft_real, int32_t, int64_t, double, text with a final 0, bytes. A tensor
@@ -88,38 +88,42 @@ typedef struct weft_tensor weft_tensor;          /* a tensor of a step, a parame
  * WEFT_REF: the CPU by plain loops, which specify what all other kernels compute. */
 typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
 
-/* Precision of matrix products. Storage and sums are always fp32. FP32: the accuracy of fp32, by
- * the fastest kernel. STRICT_FP32: fp32 multiplications only. TF32: at least the accuracy of TF32;
- * a CPU with AMX computes gradients on matrix tiles. BF16: operands are rounded to bfloat16, or to
- * TF32 in attention and in the steps of recurrent layers on a GPU. The double library computes all
- * of them in double. */
+/* Precision of matrix products; storage and sums stay fp32. FP32: the accuracy of fp32, by the
+ * fastest kernel. STRICT_FP32: fp32 multiplications only. TF32: at least the accuracy of TF32; on a
+ * CPU only gradients change, if it has AMX. BF16: operands are rounded to bfloat16, on a GPU to
+ * TF32 in attention and in steps of recurrent layers. The double library uses double. */
 typedef enum { WEFT_FP32, WEFT_STRICT_FP32, WEFT_TF32, WEFT_BF16 } weft_precision;
 
-/* Implementation of matrix products on the CPU. OWN (the default) computes the same bits for the
- * same operands. OPENBLAS needs OpenBLAS at run time. It may be faster on CPUs without vector
- * kernels of weft (weft_device_name is "generic"); see docs/performance.md. Steps of recurrent
- * layers and attention always use weft's kernels. */
+/* Implementation of matrix products on the CPU. OWN (the default): weft's kernels; a row of a
+ * result has the same bits for any number of rows and threads, on one instruction set. OPENBLAS: an
+ * OpenBLAS loaded at run time. It may be faster where weft_device_name is "generic"; see
+ * docs/performance.md. Recurrent steps and attention always use weft's kernels. */
 typedef enum { WEFT_DEFAULT_GEMM, WEFT_OWN_GEMM, WEFT_OPENBLAS_GEMM } weft_gemm;
 
 typedef struct {
     weft_device    device;                       /* default: WEFT_BEST */
-    int            index;                        /* number of the GPU; 0: see weft_open */
+    /* Number of the GPU. 0: GPU 0; in a process of mpirun or srun, the GPU of its local rank. In
+     * such a process only the environment variable WEFT_DEVICE=cuda:0 selects GPU 0 itself. */
+    int            index;
     uint64_t       seed;                         /* of all random streams; any number */
-    int            threads;                      /* up to 1024; 0: the cores of this process */
+    /* 1 .. 1024. 0: the cores of this process; under mpirun or srun, its share of them. */
+    int            threads;
     weft_precision precision;                    /* default: WEFT_FP32 */
     weft_gemm      gemm;                         /* default: WEFT_OWN_GEMM */
-    /* GPU: the bits of a sequence depend neither on its neighbours nor on the timing of kernels. On
-     * the CPU this is always so. */
+    /* GPU: a sequence has the same bits alone, in any batch and in every run, as always on the CPU.
+     * Without it, batch size and timing select recurrent kernels that differ in the last bits. */
     bool           deterministic;
     /* Recurrent layers keep only the states of each token and compute its gates again in backward,
      * one segment of steps at a time. An LSTM keeps 2 numbers for each unit instead of 6 and takes
-     * 30 to 40 % more time. On the CPU the outputs have the same bits. */
+     * 30 to 40 % more time. On the CPU outputs and gradients of inputs keep their bits. Gradients
+     * of weights agree to rounding, as do all results on a GPU. */
     bool           lean;
-    /* Limit in bytes for cached packed weights, which streaming, decoding and inference use. 0: no
-     * limit. Negative, or with .lean: no cache. */
+    /* Limit in bytes for cached packed weights: copies in the order in which products read them.
+     * Streaming, decoding and inference use them. 0: no limit. Below 0, or with .lean: no cache. */
     int64_t        kept_weights;
-    /* Memory functions, both or neither; NULL: malloc and free. They must not use the context.
-     * allocate returns NULL if there is no memory. user: passed to both, never freed by weft. */
+    /* Functions for host memory, both or neither; NULL: malloc and free. allocate returns memory of
+     * `bytes` bytes, 1 or more, aligned as malloc does, or NULL. weft calls them only on threads of
+     * the program. They must not use the context. user: passed to both. */
     void *(*allocate)(size_t bytes, void *user);
     void  (*release)(void *memory, void *user);
     void  *user;
@@ -132,9 +136,9 @@ WEFT_API const char *weft_version(void);
  * weft_recover does not repair it. Tape and dropout are on (see modes).
  *
  * Environment variables override the options: WEFT_DEVICE, WEFT_THREADS, WEFT_GEMM, and WEFT_ISA,
- * the instruction set of the CPU's kernels. WEFT_LOG prints to stderr, WEFT_CHECK=1 looks for
- * mistakes of the program. docs/conventions.md has their values. By default a process that mpirun
- * or srun has started uses the GPU with its local number and its share of the cores.
+ * the instruction set of the CPU's kernels. WEFT_LOG=1 prints device and memory to stderr, 2 also
+ * the time of operators. WEFT_CHECK=1 reports mistakes of the program. docs/conventions.md has all
+ * values.
  *
  * The linker symbol encodes weft_real (WEFT__OPEN), so a float program cannot link against the
  * double library. dlsym also finds the function as weft_open.
@@ -161,17 +165,17 @@ WEFT_API void weft_recover(weft *w);
 WEFT_API bool weft_ok(const weft *w);
 /* Returns the kind of the first failure; WEFT_OK if nothing failed, WEFT_EARG for NULL. */
 WEFT_API weft_status weft_error_code(const weft *w);
-/* Returns the text of the first failure: operator, shapes, layer, sequence, and the expected value.
- * "" if none, "no context" for NULL. The context owns it; it is valid until weft_recover. Like the
- * message of an exception. */
+/* Returns the text of the first failure: operator, shapes, layer, sequence, expected value. "" if
+ * none, "no context" for NULL. The context owns it until weft_recover. Like the message of an
+ * exception. */
 WEFT_API const char *weft_error_message(const weft *w);
 /* Returns the name of a status, a constant: "ESHAPE" for WEFT_ESHAPE, "unknown status" for a number
  * that is not a status. Like errno.errorcode. */
 WEFT_API const char *weft_status_name(weft_status status);
-/* Calls fn(status, message, user) at each failure that makes weft_ok false, before the function
- * that failed returns. A context has one fn: a call replaces it, fn NULL removes it. message is
- * valid during the call. fn may read numbers and must return. Inside it weft_clear, weft_recover
- * and weft_close do nothing. Like sys.excepthook. */
+/* Calls fn(status, message, user) when the context fails, before the failing function returns.
+ * Further failures do not call it until weft_recover. A context has one fn: a call replaces it, fn
+ * NULL removes it. message is valid during the call. fn must return. Inside it reads give zeros,
+ * and weft_clear, weft_recover and weft_close do nothing. Like sys.excepthook. */
 WEFT_API void weft_on_error(weft *w,
                             void (*fn)(weft_status status, const char *message, void *user),
                             void *user);
@@ -186,8 +190,7 @@ WEFT_API bool weft_set_grad_enabled(weft *w, bool on);
 /* WEFT_NO_GRAD(w) { .. } runs its block once with the tape off, WEFT_EVAL(w) { .. } with dropout
  * off; WEFT_NO_GRAD(w) WEFT_EVAL(w) { .. } does both. The previous mode comes back however the
  * program leaves the block: at its end, by break or continue (which leave the block, not a loop
- * around it), by return, goto, or a C++ exception. Only longjmp does not restore it. w must outlive
- * the block. */
+ * around it), by return, goto, or a C++ exception, but not by longjmp. w must outlive the block. */
 #define WEFT_NO_GRAD(w) WEFT__SCOPE(w, grad_enabled)
 #define WEFT_EVAL(w)    WEFT__SCOPE(w, training)
 /* Private: a loop of one round, whose variable restores the mode. */
@@ -217,26 +220,23 @@ static inline void weft__end_training(weft__scope *s) { weft_set_training(s->w, 
 WEFT_API const char *weft_device_name(const weft *w);
 
 typedef struct {
-    /* Bytes held now: all memory that the context has asked the allocator for, with its threads and
-     * the kernels' scratch, without allocator rounding. On a GPU: memory of tensors, optimisers and
-     * scratch, without that of CUDA and cuBLAS. */
+    /* Bytes of host memory held now, as requested from the allocator, with threads and scratch. */
     int64_t host_bytes;
-    int64_t device_bytes;
+    int64_t device_bytes;          /* bytes of GPU memory held now, without CUDA's own; CPU: 0 */
     int64_t allocations;           /* blocks requested since weft_open, without scratch */
     int64_t tape;                  /* entries of the tape: operators recorded in this step */
     int64_t host_peak;             /* the most bytes held since weft_open */
     int64_t device_peak;
     int64_t kept_weights;          /* cached packed weights, part of host_bytes (see weft_opts) */
     int64_t launches;              /* GPU, since weft_open: kernels, products, copies on it */
-    /* GPU: passes of recurrent layers that ran before the choice of their kernel was final. After a
+    /* GPU: passes of recurrent layers while weft still timed kernels to select the fastest. After a
      * step that adds none, all later steps use the same kernels, so measure from there on. */
     int64_t trials;
-    /* GPU: passes of recurrent layers by one kernel for each step, and by one kernel for all steps
-     * in blocks, in clusters, in groups of blocks. */
+    /* GPU: passes of recurrent layers: [0] by one kernel for each step; by one kernel for all steps
+     * [1] in blocks, [2] in clusters, [3] in groups of blocks. */
     int64_t recurrent[4];
 } weft_usage;
-/* Returns the memory and the counters of the context. Zeros for NULL. Like
- * torch.cuda.memory_stats. */
+/* Returns memory and counters of the context; zeros for NULL. Like torch.cuda.memory_stats. */
 WEFT_API weft_usage weft_usage_of(const weft *w);
 
 typedef struct weft_mark { int64_t at[6]; uint64_t step; } weft_mark;   /* private fields */
@@ -244,10 +244,10 @@ typedef struct weft_mark { int64_t at[6]; uint64_t step; } weft_mark;   /* priva
  * serves any number of rewinds. For NULL it returns zeros, which weft_rewind refuses. */
 WEFT_API weft_mark weft_mark_here(weft *w);
 /* Ends the tensors, ragged batches and entries of the tape made since the mark, so that a decoder
- * loop of any length runs in constant memory. Gradients do not change. weft recognises a handle
- * that has ended until another tensor takes its place; under WEFT_CHECK=1 none does.
- * Errors: the mark is of another step; an earlier rewind has ended it; a callback runs and the mark
- * is older than its call. */
+ * loop of any length runs in constant memory. Gradients do not change, and counters of dropout and
+ * random streams do not go back. weft reports the use of an ended tensor until a new one takes its
+ * place; with WEFT_CHECK=1 always. Errors: a mark of another step, one that an earlier rewind has
+ * ended, one older than a callback that runs. */
 WEFT_API void weft_rewind(weft *w, weft_mark mark);
 
 /* ---- tensors ---- *
@@ -301,11 +301,10 @@ WEFT_API weft_tensor *weft_scalar(weft *w, double value);
  * step may be negative. from equal to `to` gives an empty tensor, [0].
  * Errors: a step of 0 or away from `to`; a number that does not fit an int32. Like torch.arange. */
 WEFT_API weft_tensor *weft_arange(weft *w, int64_t from, int64_t to, int64_t step);
-/* Draws standard normal reals, a tensor, from the context's stream "tensor". Like torch.randn. */
+/* Draws a tensor of standard normal reals from weft_stream_of(w, "tensor"). Like torch.randn. */
 WEFT_API weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape);
-/* Draws a tensor of reals uniform in [low, high) from the stream "tensor" of the context; all are
- * low if both are equal. Errors: low above high; a bound or high - low that is not finite. Like
- * torch.rand. */
+/* Draws a tensor of reals uniform in [low, high) from the same stream; all are low if both are
+ * equal. Errors: low above high; a bound or high - low that is not finite. Like torch.rand. */
 WEFT_API weft_tensor *weft_rand(weft *w, double low, double high, int rank, const int64_t *shape);
 /* Returns the context of a tensor; NULL for NULL. Like x.device. */
 WEFT_API weft *weft_context_of(const weft_tensor *x);
@@ -315,26 +314,26 @@ WEFT_API int weft_rank(const weft_tensor *x);
  * exist, for NULL and for the result of a failed call. Axis 0 of a ragged tensor counts its rows,
  * pads of the layout ROWS included. Like x.size(axis). */
 WEFT_API int64_t weft_size(const weft_tensor *x, int axis);
-/* Returns the number of elements; 0 for NULL and the result of a failed call. Like x.numel(). */
+/* Returns the number of elements, with pads of ROWS; 0 for NULL, a failed call. Like x.numel(). */
 WEFT_API int64_t weft_numel(const weft_tensor *x);
-/* Copies all elements, weft_real or int32_t by x's type, to host memory of exactly their size. The
- * rows of a ragged tensor are in the order of its layout; weft_read_sequences gives the user's
- * order. Waits for the device. On error fills out with zeros and fails the context.
- * Errors: bytes is not the size of x; out is NULL. Like x.cpu().numpy(). */
+/* Copies all elements, weft_real or int32_t by x's type, to host memory of exactly their size in
+ * bytes. Rows of a ragged tensor are in the order of its layout, with the pads of ROWS;
+ * weft_read_sequences gives the user's order. Waits for the device. On error fills out with zeros
+ * and fails the context. Errors: bytes is not the size of x; out is NULL. Like x.cpu().numpy(). */
 WEFT_API void weft_read(const weft_tensor *x, void *out, size_t bytes);
 /* Returns the value of a tensor of one element, real or int. Waits for the device. On error, such
  * as another number of elements, returns NaN and fails the context. Like x.item(). */
 WEFT_API double weft_item(const weft_tensor *x);
 /* Prints shape, layout and numbers, one line for each row of the last axis. Axes longer than 8 show
  * their first and last 4 elements; weft_set_print_limit changes that. Waits for the device. Prints
- * "NULL" for NULL, and the reason for a tensor that cannot be read. Like print(x). */
+ * "NULL" if x is NULL; if file is NULL only that, to stderr. A tensor that cannot be read prints
+ * the reason and fails the context. Like print(x). */
 WEFT_API void weft_print(FILE *file, const weft_tensor *x);
 
 /* ---- ragged batches ---- *
  * A ragged tensor is a tensor whose rows are the tokens of a batch of sequences, PyTorch's
  * PackedSequence. Every operator takes it; nothing needs a mask. A layout is storage, not meaning:
- * an operator brings its ragged inputs to one layout. Sequences of length 0 and an empty batch are
- * defined everywhere. */
+ * an operator brings its ragged inputs to one layout. Length 0 and empty batches are allowed. */
 /* Lengths of the sequences of a batch, in the user's order, which need not be sorted. Functions
  * copy the arrays. Fewer than 2^31 - 1 sequences and tokens. */
 typedef struct {
@@ -343,15 +342,13 @@ typedef struct {
     /* [n] identity of each sequence; equal ids get equal dropout masks. NULL: 0 .. n - 1. */
     const int64_t *id;
     /* [n] for pieces of longer sequences: tokens of the sequence before the piece, so that dropout
-     * matches the uncut sequence. (In attention the queries count so, keys count from the piece's
-     * first token.) NULL: 0. */
+     * matches the uncut sequence. Dropout of attention adds it to queries, not to keys. NULL: 0. */
     const int32_t *offset;
 } weft_lengths;
 
 /* PLAIN: not ragged. PACKED: time-major, longest first (PyTorch's PackedSequence). CONCAT: sequence
- * by sequence. ROWS: several whole sequences in each row of a fixed width, by a placement. PADDED:
- * [n, T], which weft_pack_padded_sequence reads and weft_pad_packed_sequence makes; no tensor is
- * stored so. */
+ * by sequence. ROWS: several whole sequences in each row of a fixed width, by a placement. PADDED
+ * names the form [n, T, ..] in messages; no function takes or returns it. */
 typedef enum { WEFT_PLAIN, WEFT_PACKED, WEFT_CONCAT, WEFT_ROWS, WEFT_PADDED } weft_layout;
 /* Side of the data in a padded tensor [n, T, ..]. LEFT: data, then pads. RIGHT: pads first. */
 typedef enum { WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT } weft_align;
@@ -359,14 +356,14 @@ typedef enum { WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT } weft_align;
  * row[s] at column[s] and is whole in its row. row, column: [number of sequences]. */
 typedef struct { int64_t rows, width; const int32_t *row, *column; } weft_placement;
 
-/* Makes a ragged tensor [N, features] in the layout CONCAT from the rows of the sequences end to
- * end, which it copies. N is the sum of the lengths. features 0: [N], one number for each token.
- * Errors: a length below 0; rows NULL where features is above 0. Like
+/* Makes a ragged tensor [N, features] in the layout CONCAT from a copy of the rows of its
+ * sequences, end to end. N is the sum of the lengths. features 0: [N], one number for each token,
+ * zeros if rows is NULL. Errors: a length below 0; rows NULL with features and N above 0. Like
  * torch.nested.nested_tensor. */
 WEFT_API weft_tensor *weft_ragged(weft *w, const weft_real *rows, int64_t features,
                                   const weft_lengths *lengths);
 /* Makes a ragged tensor [N] of int32 in the layout CONCAT from the sequences end to end, which it
- * copies. Errors as weft_ragged. Like torch.nested.nested_tensor. */
+ * copies. Errors: a length below 0; rows NULL with N above 0. Like torch.nested.nested_tensor. */
 WEFT_API weft_tensor *weft_ragged_ints(weft *w, const int32_t *rows, const weft_lengths *lengths);
 /* Returns the batch of a ragged tensor: the number of sequences, their lengths, ids (never NULL)
  * and offsets (NULL: none) in the user's order. The step owns the arrays, in host memory. n = 0 and
@@ -387,7 +384,8 @@ WEFT_API double weft_stream_uniform(weft_stream *stream);
 WEFT_API double weft_stream_normal(weft_stream *stream);
 /* Draws an integer uniform in 0 .. below - 1, without bias; 0 if below is 0. Like torch.randint. */
 WEFT_API uint64_t weft_stream_below(weft_stream *stream, uint64_t below);
-/* Draws a uniform permutation of 0 .. n - 1 into out [n]; nothing if NULL. Like torch.randperm. */
+/* Draws a uniform permutation of 0 .. n - 1, n below 2^31, into out [n]. Writes nothing if out is
+ * NULL or n is 0 or less; a NULL stream always gives the same one. Like torch.randperm. */
 WEFT_API void weft_stream_permutation(weft_stream *stream, int64_t n, int32_t *out);
 
 #ifdef __cplusplus

@@ -5,8 +5,7 @@
  * _new(m, name, &opts) makes a layer as a module below m, whose context owns it, and copies opts.
  * Names and failure are as in api_nn.h. A required size that is 0 is an error that names the field.
  * opts may be NULL where no size is required. _run computes a tensor of the step; it is ragged if x
- * is. Errors: another type or width of x, a layer that is NULL or inert; returns an inert
- * tensor. */
+ * is. Errors: another type or width of x, a NULL or inert layer; returns an inert tensor. */
 #ifndef WEFT_API_LAYERS_H
 #define WEFT_API_LAYERS_H
 #include "api_nn.h"
@@ -21,8 +20,8 @@ typedef struct {
     int64_t in;                      /* required */
     int64_t out;                     /* required */
     bool no_bias;                    /* y = x W^T, without b */
-    /* NULL, or an existing parameter [out, in] to share (tied weights). weft_tie registers it under
-     * this layer's name, so it is saved and counted once. in and out may then be 0. */
+    /* NULL, or an existing parameter [out, in] of the same root, which the layer then shares (tied
+     * weights). It is saved and counted once. in and out may then be 0. */
     weft_tensor *weight;
 } weft_linear_opts;
 /* Makes a linear layer y = x W^T + b with weight [out, in] and bias [out], both uniform in
@@ -37,11 +36,11 @@ typedef struct weft_embedding weft_embedding;
 typedef struct {
     int64_t rows;                    /* required */
     int64_t columns;                 /* required */
-    int64_t padding;                 /* number of a row that gives zeros */
-    bool has_padding;                /* padding is row 0; with 0 in both there is no such row */
-    /* While training, each row of the table is 0 with this probability, 0 <= p < 1, and divided by
-     * 1 - p otherwise, the same for every token of the step with its id: Gal & Ghahramani 2016, the
-     * embedding dropout of Merity et al. 2017. A function of (seed, path, step, id). */
+    int64_t padding;                 /* id that gives zeros; 0: none, unless has_padding */
+    bool has_padding;                /* set it if that id is 0 */
+    /* Probability, 0 <= p < 1, that an id gives zeros in the whole training step. The rows of other
+     * ids are divided by 1 - p. A function of (seed, path, step, id): Gal & Ghahramani 2016, the
+     * embedding dropout of Merity et al. 2017. */
     double row_dropout;
 } weft_embedding_opts;
 /* Makes a table, weight [rows, columns], standard normal at first. The padding row gives 0 and gets
@@ -65,7 +64,8 @@ WEFT_API weft_tensor *weft_layer_norm_run(weft_norm_layer *n, weft_tensor *x);
 
 /* ---- dropout ---- */
 typedef struct weft_dropout_layer weft_dropout_layer;
-typedef struct { double p; bool per_sequence; } weft_dropout_opts;           /* 0 <= p < 1 */
+/* p: probability of 0, 0 <= p < 1. per_sequence: one mask for all positions of a sequence. */
+typedef struct { double p; bool per_sequence; } weft_dropout_opts;
 /* Makes a dropout layer, whose path is the name that weft_dropout gets. opts NULL: p = 0.
  * Errors: a p outside 0 <= p < 1. Like torch.nn.Dropout. */
 WEFT_API weft_dropout_layer *weft_dropout_new(weft_module *m, const char *name,
@@ -100,18 +100,18 @@ WEFT_API weft_mlp *weft_mlp_new(weft_module *m, const char *name, const weft_mlp
 WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
 
 /* ---- attention over a ragged memory ---- *
- * q [Nq, dq], memory [Nm, dm], result [Nq, dm], all reals; for MULTIHEAD dq = dm = width. q is
- * ragged with the number of sequences of the memory; or plain [n, dq], one query for each sequence
- * (a step of a decoder); or plain [n, T, dq]. For a plain q the result is plain. The memory is
- * ragged, or plain [n, T, dm]: all sequences have length T. A query without memory gives 0. */
+ * The memory is ragged [Nm, dm], or plain [n, T, dm]: n sequences of length T. q has the same n
+ * sequences: ragged [Nq, dq], plain [n, T, dq], or plain [n, dq], one query for each sequence, as
+ * in a step of a decoder. The result has q's form with the width dm, in the layout CONCAT if
+ * ragged. All are reals; for MULTIHEAD dq = dm = width. Row i of a plain tensor is sequence i in
+ * the user's order. A query without memory gives 0. */
 typedef struct weft_attention_layer weft_attention_layer;
 typedef enum {
-    /* Multi-head attention of `width` with `heads`, which divide it (Vaswani et al. 2017):
-     * in_proj_weight [3 width, width], in_proj_bias, out_proj.weight, out_proj.bias. q may be the
-     * memory. */
+    /* Multi-head attention of `width` with `heads` (Vaswani et al. 2017): in_proj_weight
+     * [3 width, width], in_proj_bias, out_proj.weight, out_proj.bias. q may be the memory. */
     WEFT_MULTIHEAD,
-    /* Score q . (weight m), weight [dq, dm]: Luong et al. 2015. weft_attention_run projects the
-     * queries, weft_attention_project the memory; the results differ by rounding. */
+    /* Score q . (weight m), weight [dq, dm]: Luong et al. 2015. weft_attention_run multiplies q by
+     * the weight first, weft_attention_project m, so their results differ by rounding. */
     WEFT_GENERAL,
     /* Score score . tanh(query_weight q + memory_weight m + bias) with `width` units: Bahdanau et
      * al. 2015. Stores [pairs, width] and [pairs, dm] for all pairs of a query and a memory row.
@@ -129,17 +129,20 @@ typedef struct {
  * torch.nn.MultiheadAttention, Luong's score `general`, or AdditiveAttention of Keras. */
 WEFT_API weft_attention_layer *weft_attention_new(weft_module *m, const char *name,
                                                   const weft_attention_layer_opts *opts);
-/* Runs the layer: each query reads the memory rows of its sequence that causal allows. map: NULL,
- * or set to the weights, one sequence for each query row (see weft_attention); inert after an
- * error. */
+/* Runs the layer: each query reads memory rows of its sequence that causal allows. map: NULL, or
+ * set to the weights, ragged [pairs, heads] in CONCAT, one head unless MULTIHEAD. It has a sequence
+ * for each query, in the user's order, and in it a token for each memory row. Inert on error. */
 WEFT_API weft_tensor *weft_attention_run(weft_attention_layer *a, weft_tensor *q,
                                          weft_tensor *memory, weft_causal causal,
                                          weft_tensor **map);
 typedef struct { weft_tensor *keys, *values; } weft_attention_memory;         /* of the step */
-/* Projects a memory to keys and values once, for a decoder that queries it at each step; they
- * belong to the step, and are inert after an error. Like past_key_values of Transformers. */
+/* Projects a memory, ragged [Nm, dm] or plain [n, T, dm], to keys and values once, for a decoder
+ * that queries it at each step. Both are ragged tensors of the step with the rows of the memory,
+ * inert after an error. Like past_key_values of Transformers. */
 WEFT_API weft_attention_memory weft_attention_project(weft_attention_layer *a, weft_tensor *memory);
-/* Runs the layer as weft_attention_run does, over a memory from weft_attention_project. */
+/* Runs the layer as weft_attention_run does, over a memory from weft_attention_project. A plain q
+ * [n, dq] is the only query of its sequence: WEFT_ALL_KEYS and BOTTOM_RIGHT give it the whole
+ * memory, TOP_LEFT the first row, STRICT all but the last. So use WEFT_ALL_KEYS in a decoder. */
 WEFT_API weft_tensor *weft_attention_query(weft_attention_layer *a, weft_tensor *q,
                                            weft_attention_memory memory, weft_causal causal,
                                            weft_tensor **map);

@@ -26,10 +26,12 @@ typedef struct weft_module weft_module;
 WEFT_API weft_module *weft_module_new(weft *w, const char *name);
 
 /* ---- parameters and buffers ---- */
-/* First values of a parameter [out, in, ..]. XAVIER: uniform in +-a sqrt(6 / (in + out)), Glorot &
- * Bengio 2010. KAIMING: uniform in +-a sqrt(6 / in), He et al. 2015. Further extents multiply both
- * in and out. ORTHOGONAL: of the matrix [out, rest], rows or columns, whichever are fewer, are
- * orthogonal and of length a, Saxe et al. 2013. These three need rank 2 or more. */
+/* First values of a parameter, by the finite numbers a and b of weft_init. CONSTANT: a. UNIFORM:
+ * from a to b, a <= b, not both 0. NORMAL: mean a, standard deviation b above 0. The others need a
+ * rank of 2 or more, [out, in, ..]; a is their gain, 0 means 1. Extents after the second multiply
+ * both in and out. XAVIER: uniform in +-a sqrt(6 / (in + out)), Glorot & Bengio 2010. KAIMING:
+ * uniform in +-a sqrt(6 / in), He et al. 2015. ORTHOGONAL: in the matrix [out, rest], rows or
+ * columns, whichever are fewer, are orthogonal and of length a, Saxe et al. 2013. */
 typedef enum {
     WEFT_INIT_ZERO,
     WEFT_INIT_CONSTANT,
@@ -39,23 +41,20 @@ typedef enum {
     WEFT_INIT_KAIMING,
     WEFT_INIT_ORTHOGONAL
 } weft_init_kind;
-/* CONSTANT: a. UNIFORM: from a to b, a <= b, not both 0. NORMAL: mean a, standard deviation b above
- * 0. XAVIER, KAIMING, ORTHOGONAL: a is the gain (0 means 1). All must be finite. */
 typedef struct { weft_init_kind kind; double a, b; } weft_init;
 /* Makes a trainable tensor of reals, which lives until weft_close. Names: as for weft_module_new.
  * rank is 0 to 6, extents may be 0. The first values depend only on the seed and the path from the
- * root's name on. Errors: a bad or existing name, a bad shape, an init that does not suit it. Like
- * torch.nn.Parameter. */
+ * root's name on. Errors: a bad or existing name, a bad shape or init. Like torch.nn.Parameter. */
 WEFT_API weft_tensor *weft_parameter(weft_module *m, const char *name, int rank,
                                      const int64_t *shape, weft_init init);
 /* Makes a tensor of zeros, reals, that checkpoints hold and optimisers do not change. Name, shape
  * and errors: as for weft_parameter. Like Module.register_buffer. */
 WEFT_API weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64_t *shape);
-/* Copies a value into `kept`, a buffer, a parameter or a gradient. Use it for numbers that must
- * outlive the step, such as a carried state. If the backward of an operator reads a parameter or
- * buffer that has changed since the call, weft_backward fails: assign after weft_backward, or give
- * the operator a copy, weft_scale(x, 1). A recurrent layer copies its first states. Errors: `kept`
- * ends with the step; a value that is ragged, of ints or of another shape. Like p.copy_(x). */
+/* Copies a value into `kept`, a buffer, a parameter or a gradient. Use it for numbers that outlive
+ * the step, such as a carried state. weft_backward fails if an operator needs a parameter or buffer
+ * that has changed since the operator read it. So assign after weft_backward, or give the operator
+ * a copy, weft_scale(x, 1). A recurrent layer copies its first states itself. Errors: `kept` ends
+ * with the step; a value that is ragged, of ints or of another shape. Like p.copy_(x). */
 WEFT_API void weft_assign(weft_tensor *kept, weft_tensor *value);
 /* Copies n numbers from host memory into a buffer, parameter or gradient. Errors: it does not have
  * n elements; NULL. Like p.copy_(x). */
@@ -78,20 +77,19 @@ WEFT_API void weft_freeze(weft_module *m, const char *pattern, bool frozen);
 /* ---- finding and counting them ---- */
 /* Returns the number of parameters below m, tied ones once. Like len(list(m.parameters())). */
 WEFT_API int weft_parameter_count(const weft_module *m);
-/* Returns parameter i below m, in the order of their creation. *path, unless path is NULL: its path
- * below m, valid until weft_close. Errors: no such i; returns an inert tensor, and *path is "".
- * Like m.named_parameters(). */
+/* Returns parameter i below m, in the order of creation. *path, unless path is NULL: its path below
+ * m, valid until weft_close. Errors: no such i; returns an inert tensor, and *path is "". Like
+ * m.named_parameters(). */
 WEFT_API weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path);
-/* Returns a parameter or buffer by its path below m, "encoder.weight_ih_l0". NULL if no such name
- * exists or an argument is NULL, which is not an error; until weft_clear an operator that gets this
- * NULL names the path. Like m.get_parameter(path). */
+/* Returns a parameter or buffer by its path below m, "encoder.weight_ih_l0". NULL, without an
+ * error, if no such name exists or an argument is NULL. An operator of the same step that gets this
+ * NULL fails with a message that names the path. Like m.get_parameter(path). */
 WEFT_API weft_tensor *weft_find_parameter(const weft_module *m, const char *path);
 /* Returns the number of elements of all parameters below m; a tied one counts once, a frozen one
  * counts. Like sum(p.numel() for p in m.parameters()). */
 WEFT_API int64_t weft_parameter_numel(const weft_module *m);
-/* Prints a table with one line for each parameter and buffer below m: path, shape, numbers, and
- * whether it is frozen, tied or a buffer; then the totals. file NULL: prints nothing. Like
- * torchinfo.summary. */
+/* Prints one line for each parameter and buffer below m: path, shape, numbers, and whether it is
+ * frozen, tied or a buffer; then the totals. file NULL: prints nothing. Like torchinfo.summary. */
 WEFT_API void weft_print_module(FILE *file, const weft_module *m);
 
 /* ---- their gradients ---- */

@@ -9,16 +9,21 @@
 extern "C" {
 #endif
 
-/* ---- cells of the library; api_rnn.h explains the equations ---- */
-/* Makes an LSTM layer with coupled input and forget gates (CIFG, Greff et al. 2017): gates f g o,
- * and i = 1 - f:
- *     c' = f * c + (1 - f) * g, the rest as in weft_lstm_new */
+/* ---- cells of the library; opts is required ---- */
+/* Makes an LSTM layer with coupled input and forget gates (CIFG, Greff et al. 2017), i = 1 - f.
+ * Errors: opts.relu. W is weight_ih, U weight_hh, b bias_ih, b' bias_hh, each with the rows of f, g
+ * and o in this order. h and c are the states before the token x, h' and c' those after it.
+ *     f = sigmoid(W_f x + b_f + U_f h + b'_f), and o likewise
+ *     g = tanh(W_g x + b_g + U_g h + b'_g)
+ *     c' = f * c + (1 - f) * g
+ *     h' = o * tanh(c'), or V (o * tanh(c')) with .proj, V being weight_hr */
 WEFT_API weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
-/* Makes a layer of minimal gated units (Zhou et al. 2016), with the gate after the product as in
- * weft_gru_new:
+/* Makes a layer of minimal gated units (Zhou et al. 2016), with the gate after the product. W is
+ * weight_ih, U weight_hh, b bias_ih, b' bias_hh, each with the rows of f and n in this order.
  *     f = sigmoid(W_f x + b_f + U_f h + b'_f)
  *     n = tanh(W_n x + b_n + f * (U_n h + b'_n))
- *     h' = (1 - f) * h + f * n */
+ *     h' = (1 - f) * h + f * n
+ * Errors: opts.proj, relu or forget_bias other than 0. */
 WEFT_API weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 
 /* ---- cells of the program ---- *
@@ -26,51 +31,59 @@ WEFT_API weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn
  * ragged batches in every layout, carried states, decoding, checkpoints, second derivatives and
  * GPUs work as in the library's layers, and a sequence has the same bits in every batch.
  * docs/cells.md explains a cell, examples/cells_steps.h has four. */
+/* Shape of a parameter. VECTOR: [blocks * hidden]. OF_HIDDEN: [blocks * hidden, hidden]. OF_INPUT:
+ * [blocks * hidden, input], where input is the width of this layer's input. */
 typedef enum { WEFT_CELL_VECTOR, WEFT_CELL_OF_HIDDEN, WEFT_CELL_OF_INPUT } weft_cell_shape;
-/* A parameter in addition to weights and biases, one for each layer and direction. Its name gets
- * _l0, _l0_reverse, .. at its end. */
+/* A further parameter of each layer and direction. Its name gets the suffix _l0, _l0_reverse, .. */
 typedef struct {
-    const char *name;          /* 1 to 31 bytes */
-    weft_cell_shape shape;     /* [blocks * hidden], [blocks * hidden, hidden] or [.., input] */
+    const char *name;          /* 1 to 31 bytes, no dots and no slashes */
+    weft_cell_shape shape;
     int blocks;                /* 1 .. 64 */
     const weft_init *init;     /* NULL: uniform in +-1/sqrt(hidden) */
 } weft_cell_parameter;
 /* Input of one step: one row for each active sequence. */
 typedef struct {
     int64_t hidden;            /* opts.hidden */
-    weft_tensor *x;            /* [rows, gates * hidden]: weight_ih x + bias_ih; with 0 gates [rows,
-                                * input] */
+    weft_tensor *x;            /* [rows, gates * hidden]: weight_ih times the layer's input, plus
+                                * bias_ih; with gates 0 that input itself, [rows, input] */
     weft_tensor *h;            /* [rows, hidden] before the step */
     weft_tensor *c;            /* [rows, hidden] before the step; NULL with one state */
     weft_tensor *weight_hh;    /* [gates_h * hidden, hidden]; NULL: none */
     weft_tensor *bias_hh;      /* [gates_h * hidden]; NULL: none */
     weft_tensor *const *own;   /* the cell's parameters, in their order */
-    weft_tensor *noise;        /* [rows, hidden] of ones under dropout; NULL if cell.noise is 0 */
+    weft_tensor *noise;        /* [rows, hidden]: 0 or 1 / (1 - p) with p = cell.noise, outside
+                                * training 1; NULL if p is 0 */
 } weft_cell_input;
-/* Returns the states after the step, plain reals [rows, hidden]; c NULL with one state. */
+/* Returns the states after the step, plain reals [rows, hidden]; c NULL with one state. in and its
+ * tensors are valid during the call only. */
 typedef weft_state weft_cell_step(const weft_cell_input *in, void *user);
 typedef struct {
-    const char *name;                            /* checkpoints hold it */
-    const char *gate_names;                      /* checkpoints hold them; may be NULL */
-    int gates;                                   /* blocks of hidden rows of weight_ih, 0 .. 64 */
-    int gates_h;                                 /* those of weight_hh; 0: the same; -1: none */
+    /* Required, 1 to 95 bytes, no dots and no slashes. A checkpoint holds name and gate_names, and
+     * does not load into a layer with others. */
+    const char *name;
+    const char *gate_names;                      /* up to 95 bytes, such as "i f g o"; or NULL */
+    /* gates, 0 .. 64: weight_ih is [gates * hidden, input]; 0: no weight_ih. gates_h: weight_hh is
+     * [gates_h * hidden, hidden]; 0: as gates, -1: no weight_hh. Biases alike. */
+    int gates;
+    int gates_h;
     int states;                                  /* 1 (or 0): h; 2: h and c */
     const weft_cell_parameter *own;              /* [own_count], or NULL */
     int own_count;                               /* up to 16 */
-    double noise;                                /* probability of the dropout of `noise` */
+    double noise;                                /* p of weft_cell_input.noise, 0 <= p < 1 */
     weft_cell_step *step;                        /* required */
-    void *user;                                  /* must live as long as the layer runs */
+    void *user;                                  /* passed to step; valid until the last run */
 } weft_cell;
-/* Makes a layer with that cell. Copies cell, its texts and list; user must outlive the layer.
- * opts.lean changes nothing. Errors: opts.proj, relu or forget_bias; a step that is NULL. Like
- * RNN(cell) of Keras. */
+/* Makes a layer with that cell. Copies cell, its texts and its list; not user. opts.lean changes
+ * nothing. Errors: a step that is NULL, another field out of range; opts.proj, relu or forget_bias
+ * other than 0. Like RNN(cell) of Keras. */
 WEFT_API weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell,
                                     const weft_rnn_opts *opts);
 
 /* ---- states ---- */
-/* Returns the states of the sequences parent[0 .. n - 1], in this order, such as 0 0 1 1 for beams:
- * new tensors of the step, recorded. A zero state (NULLs) stays one. Errors: a parent out of range;
- * inert tensors. Like h.index_select(1, ..). */
+/* Returns a state of n sequences, whose sequence j is sequence parent[j] of s, such as 0 0 1 1 for
+ * two beams each. h and c are new tensors, recorded. A NULL (zeros) stays NULL, and parents are
+ * then not checked. Errors: a parent out of range; the results are inert. Like
+ * h.index_select(1, ..). */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
 
 /* ---- the composed layer ---- */

@@ -25,9 +25,10 @@ WEFT_API void weft_synchronize(weft *w);
  * the last limit / 2. 0: it shows everything. Returns the previous limit, 8 at first; 0 for NULL.
  * Errors: a limit below 0. Like torch.set_printoptions(threshold=..). */
 WEFT_API int64_t weft_set_print_limit(weft *w, int64_t limit);
-/* Prints which token (sequence a, b, .., position) is in each row. For a packed batch it first
- * prints the staircase: one row for each sequence, one column for each step. For a plain tensor it
- * prints "not ragged", for NULL "NULL". */
+/* Prints which token is in each row: its sequence (a .. z, then 26, 27, ..) and its position; a dot
+ * is a pad of ROWS. For a packed batch it first prints the staircase: one row for each sequence,
+ * one column for each step. For a plain tensor prints "not ragged", for NULL "NULL". file is
+ * required. */
 WEFT_API void weft_print_layout(FILE *file, const weft_tensor *x);
 
 /* ---- random streams of the program ---- */
@@ -47,21 +48,21 @@ typedef struct {
     bool backward;
     int64_t calls;
     double ms;                     /* without the operators that it called */
-    double flops;                  /* of matrix products, recurrent layers, attention; others: 0 */
-    double bytes;                  /* of inputs and results; in backward also of their gradients */
-    int64_t launches;              /* as in weft_usage */
+    double flops;                  /* all calls: products, recurrent layers, attention; others: 0 */
+    double bytes;                  /* all calls: inputs and results; backward: also gradients */
+    int64_t launches;              /* all calls, on a GPU: kernels, products, copies on it */
 } weft_profile_row;
 /* The times of a context since weft_set_profiling or weft_reset_profile. */
 typedef struct {
     int64_t n;                                   /* number of rows */
     const weft_profile_row *rows;                /* [n], the longest time first */
-    double ms;                                   /* of everything */
+    double ms;                                   /* sum of the rows and beside_ms */
     double beside_ms;                            /* outside operators: the program's work */
 } weft_profile;
-/* Turns the timing of operators on or off, and returns the previous mode. Off at first, unless
- * WEFT_LOG=2 prints the times at weft_close. While on, each operator reads the clock twice (some
- * 0.1 us) and synchronises the GPU; while off it costs one branch. Results keep their bits. Times
- * from before stay when it is turned on again. Like torch.profiler.profile. */
+/* Turns the timing of operators on or off, and returns the previous mode; false for NULL. It is off
+ * at first; with WEFT_LOG=2 it is on, and weft_close prints the times. While on, each operator
+ * reads the clock twice (some 0.1 us) and synchronises the GPU; while off it costs one branch.
+ * Results keep their bits. Times of earlier periods stay. Like torch.profiler.profile. */
 WEFT_API bool weft_set_profiling(weft *w, bool on);
 /* Returns the times of operators so far, one row for each name and direction. The context owns the
  * rows; they are valid until the next call of this function or of weft_reset_profile. All 0 for
