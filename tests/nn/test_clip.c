@@ -138,11 +138,6 @@ Test(schedule, rates_match_the_formula)
     holds("one_cycle", of20, COUNT(of20), cycle20);
     holds("one_cycle", of10, COUNT(of10), cycle10);
     holds("one_cycle", of7, COUNT(of7), cycle7);
-    for (int t = 0; t < 4; t++)
-        cr_assert_float_eq(weft_cosine_warmup(t, 12, .8, 4, .1), .8 * (t + 1) / 4, 1e-15);
-    cr_assert_float_eq(weft_cosine_warmup(4, 12, .8, 4, .1), .8, 1e-15);
-    cr_assert_float_eq(weft_cosine_warmup(8, 12, .8, 4, .1), .45, 1e-15);
-    cr_assert_float_eq(weft_cosine_warmup(100, 4, .8, 4, .1), .1, 1e-15);
     for (int t = 0; t < 3; t++)
         cr_assert(isfinite(weft_one_cycle(t, 2, 1, .5, 2, 2)) && isfinite(weft_one_cycle(t, 1, 1, .5, 2, 2)));
 }
@@ -155,7 +150,7 @@ Test(schedule, edges_match_worked_examples)
         { weft_cosine_warmup(4, 5, 1, 5, .1), 1 },  { weft_cosine_warmup(5, 5, 1, 5, .1), .1 },
         { weft_cosine_warmup(5, 5, 1, 0, .1), .1 }, { weft_cosine_warmup(INT64_MAX, 5, 1, 0, .1), .1 },
         { weft_cosine_warmup(0, 1, 1, 1, .1), 1 },  { weft_cosine_warmup(1, 1, 1, 1, .1), .1 },
-        { weft_cosine_warmup(1, 4, 1e308, 4, 0), 5e307 },
+        { weft_cosine_warmup(1, 4, 1e308, 4, 0), 5e307 }, { weft_cosine_warmup(8, 12, .8, 4, .1), .45 },
         { weft_step_decay(0, 3, 1, .5), 1 },        { weft_step_decay(2, 3, 1, .5), 1 },
         { weft_step_decay(3, 3, 1, .5), .5 },       { weft_step_decay(INT64_MAX, 1, 1, .5), 0 },
         { weft_one_cycle(0, 10, 1, .5, 2, 4), .5 }, { weft_one_cycle(4, 10, 1, .5, 2, 4), 1 },
