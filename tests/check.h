@@ -11,6 +11,7 @@
 #ifndef WEFT_CHECK_H
 #define WEFT_CHECK_H
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -177,6 +178,19 @@ UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int l
         FAILS(w, kind, part);         \
     } while (0)
 
+/* For .init: a GPU reports a fault of a kernel at once, not at the next synchronisation. */
+UNUSED static void synchronised(void) { setenv("WEFT_SYNC", "1", 1); }
+
+/* Returns how many files a folder has. */
+UNUSED static int files_in(const char *folder)
+{
+    int n = 0;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));)
+        n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+    return d ? closedir(d), n : -1;
+}
+
 /* ---- a program's operator ---- */
 UNUSED static bool like_first(weft_call *c) { return weft_op_like(c->y[0], c->x[0]), true; }
 
@@ -217,7 +231,7 @@ UNUSED static weft *open_table(int i)
 #define TABLE_TEST(...) WITH_CONTEXTS(FOR_DEVICES, __VA_ARGS__, .disabled = false)
 
 /* Returns a name with a number. The next call overwrites it. */
-UNUSED static const char *numbered(const char *name, int i)
+UNUSED static const char *name_with(const char *name, int i)
 {
     static char text[64];
     snprintf(text, sizeof text, "%s%d", name, i);
@@ -254,7 +268,7 @@ UNUSED static weft_real *numbers(weft_tensor *x)
 }
 
 /* Returns the ragged tensor in a layout. In WEFT_ROWS there is padding before and after the sequences. */
-UNUSED static weft_tensor *in_layout(weft_tensor *x, int layout)
+UNUSED static weft_tensor *laid_out(weft_tensor *x, int layout)
 {
     weft_lengths l = weft_lengths_of(x);
     int32_t row[64], column[64], longest = 0;

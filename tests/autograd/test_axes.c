@@ -136,7 +136,7 @@ TABLE_TEST(axes, topk_works_on_ragged_rows)
     FOR_LAYOUTS(layout) {
         weft_real x[10 * C], want[10 * 2];
         dice_fill(x, 10 * C, -1, 1);
-        weft_tensor *values, *indices, *g, *t = in_layout(weft_ragged(w, x, C, &lengths), layout);
+        weft_tensor *values, *indices, *g, *t = laid_out(weft_ragged(w, x, C, &lengths), layout);
         weft_topk(t, 2, -1, &values, &indices);
         int32_t at[20];
         ints_of(weft_to_layout(indices, WEFT_CONCAT), at);
@@ -202,7 +202,7 @@ TABLE_TEST(axes, stack_works_on_ragged_tensors)
     for (int i = 0; i < 20; i++)
         want[i] = i % 2 ? y[i / 2] : x[i / 2];
     FOR_LAYOUTS(layout) {
-        weft_tensor *both[] = { in_layout(a, layout), b }, *s = weft_stack(both, 2, 1);
+        weft_tensor *both[] = { laid_out(a, layout), b }, *s = weft_stack(both, 2, 1);
         same_bits("ragged", numbers(weft_to_layout(s, WEFT_CONCAT)), want, 20);
         weft_stack(both, 2, 0);
         FAILS(w, WEFT_ESHAPE, "a new axis 0; expected the ragged rows there");
@@ -259,7 +259,7 @@ TABLE_TEST(axes, axis_0_of_a_ragged_tensor_is_refused)
     static const char *const names[] = { "sum: ", "mean: ", "max: ", "min: ", "argmax: ", "argmin: " };
     FOR_LAYOUTS(layout)
         for (int i = 0; i < 2 * COUNT(all) + 2; i++) {
-            weft_tensor *x = in_layout(ragged_of(w, 2), layout);
+            weft_tensor *x = laid_out(ragged_of(w, 2), layout);
             if (i < 2 * COUNT(all))
                 all[i / 2](x, i % 2 ? -2 : 0);
             else

@@ -107,7 +107,7 @@ static void in_cell(void)
 {
     static int made;
     const weft_cell cell = { .name = "own", .gates = 1, .gates_h = -1, .step = cell_step };
-    weft_rnn *r = weft_rnn_of_cell(weft_module_new(now.w, numbered("c", made++)), "r", &cell,
+    weft_rnn *r = weft_rnn_of_cell(weft_module_new(now.w, name_with("c", made++)), "r", &cell,
                                    &(weft_rnn_opts){ .input = 3, .hidden = 3 });
     weft_rnn_run(r, weft_zeros(now.w, WEFT_SHAPE(2, 4, 3)), WEFT_ZERO_STATE);
 }
@@ -140,7 +140,7 @@ static void in_planner(void)
 {
     static int made;
     static const weft_planner planner = { .name = "mine", .plan = plans };
-    const char *name = numbered("l", made++);
+    const char *name = name_with("l", made++);
     weft_plan_loader_new(now.w, name, 3, (int32_t[]){ 1, 2, 3 }, &planner, &(weft_plan_opts){ .count = 2 });
 }
 

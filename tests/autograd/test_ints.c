@@ -118,7 +118,7 @@ TABLE_TEST(ints, sums_and_extremes_match_plain_loops)
 static const int32_t len[] = { 2, 0, 3, 1 }, ids[] = { 5, 7, BIG + 1, BIG, 3, 9 };
 static weft_tensor *batch(weft *w, int layout)
 {
-    return in_layout(weft_ragged_ints(w, ids, &(weft_lengths){ .n = 4, .len = len }), layout);
+    return laid_out(weft_ragged_ints(w, ids, &(weft_lengths){ .n = 4, .len = len }), layout);
 }
 
 TABLE_TEST(ints, ragged_ints_stay_within_their_sequences)

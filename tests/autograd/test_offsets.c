@@ -56,7 +56,7 @@ TABLE_TEST(offsets, masks_equal_those_of_whole_sequences)
         anew(w);
         weft_real *want = numbers(weft_dropout(ones(w, WIDTH, &whole), P, "drop", false));
         anew(w);
-        weft_tensor *cut = weft_dropout(in_layout(ones(w, WIDTH, &pieces), layout), P, "drop", false);
+        weft_tensor *cut = weft_dropout(laid_out(ones(w, WIDTH, &pieces), layout), P, "drop", false);
         same_rows(numbers(weft_to_layout(cut, WEFT_CONCAT)), want, WIDTH);
         for (int64_t i = 0; i < TOKENS * WIDTH; i++)
             gone += want[i] == 0;

@@ -75,7 +75,7 @@ TABLE_TEST(packed_sequence, round_trip_keeps_values_and_batch)
 {
     FOR_LAYOUTS(layout) {
         weft_tensor *x = sample(w, ids);
-        weft_packed_sequence p = weft_packed_sequence_of(in_layout(x, layout));
+        weft_packed_sequence p = weft_packed_sequence_of(laid_out(x, layout));
         /* fails unless both belong to one batch */
         weft_tensor *back = weft_ragged_of(&p), *sum = weft_add(x, back);
         weft_real *got = numbers(weft_to_layout(sum, WEFT_CONCAT)), *all = numbers(x);

@@ -1,6 +1,6 @@
 /* test_row_order.c - tests that plain rows become ragged only in their stored order. weft_ragged_like refuses
- * other orders. weft_ragged_rows rearranges rows that are in the user's order. weft_read_sequences reads every
- * layout in that order. */
+ * other orders. weft_ragged_rows rearranges rows that are in the user's order. weft_read_sequences reads
+ * every layout in that order. */
 #include "tests/check.h"
 
 enum { SENTENCES = 3, WORDS = 6, WIDTH = 2 };
@@ -197,7 +197,8 @@ CPU_TEST(row_order, empty_tensors_are_read_and_padding_is_not)
                  WEFT_OK);
     cr_assert_eq(out[0], 1);
     weft_tensor *padded = in_rows(sentences(w));
-    cr_assert(sequences_status(padded, out, 8 * sizeof(int32_t)) != WEFT_OK && out[0] == 0, "padding was read");
+    cr_assert(sequences_status(padded, out, 8 * sizeof(int32_t)) != WEFT_OK && out[0] == 0,
+              "padding was read");
     FAILS(w, weft_error_code(w), "read: ");
     cr_assert(sequences_status(NULL, out, sizeof out) != WEFT_OK);
 }

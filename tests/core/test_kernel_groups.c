@@ -68,13 +68,12 @@ static void norms_of_groups(run *t, int64_t tokens, int64_t width)
     forget(t);
 }
 /* cuBLAS depends on sizes, and so do sums over rows on a GPU. */
-Test(groups, each_group_matches_a_separate_product)
+RUN_TEST(groups, each_group_matches_a_separate_product)
 {
     static const int64_t shapes[][3] = { { 5, 3, 4 }, { 40, 33, 70 }, { 700, 64, 8 }, { 64, 40, 2500 } };
-    ON_EVERY_TABLE(t)
-        for (int i = 0; strncmp(t->k->name, "cuda", 4) && i < 2 * COUNT(shapes); i++) {
-            const int64_t *of = shapes[i / 2];
-            products_of_groups(t, i % 2, of[0], of[1], of[2]);
-            norms_of_groups(t, of[0], of[1] + size(30));
-        }
+    for (int i = 0; strncmp(t->k->name, "cuda", 4) && i < 2 * COUNT(shapes); i++) {
+        const int64_t *of = shapes[i / 2];
+        products_of_groups(t, i % 2, of[0], of[1], of[2]);
+        norms_of_groups(t, of[0], of[1] + size(30));
+    }
 }

@@ -107,26 +107,25 @@ Test(kernels_places, nests_give_the_same_bits_at_every_alignment) { at_all_place
 Test(kernels_places, updates_give_the_same_bits_at_every_alignment) { at_all_places(3); }
 
 /* A nest of one row runs as a vector, one of several rows does not. */
-Test(kernels_places, a_row_alone_matches_the_row_of_many)
+RUN_TEST(kernels_places, a_row_alone_matches_the_row_of_many)
 {
     enum { ROWS = 3, W = 37, ALL = ROWS * W };
-    ON_EVERY_TABLE(t)
-        for (int which = 0; which < 2 * (WEFT__BINARIES + 1); which++) {
-            const bool add = which % 2;
-            real *a = reals(t, ALL, .5, 2), *b = reals(t, W, .5, 2), *c = reals(t, ALL, -1, 1);
-            real *y = reals(t, ALL, -1, 1), *alone = room(t, ALL, sizeof *alone);
-            memcpy(alone, y, ALL * sizeof *y);
-            for (int r = -1; r < ROWS; r++) {    /* -1: all rows in one call; otherwise one row */
-                const weft__grid many = { 2, { ROWS, W }, { { W, 1 }, { 0, 1 }, { W, 1 } } },
-                                 one = { 1, { W }, { { 1 }, { 1 }, { 1 } } }, *g = r < 0 ? &many : &one;
-                const int64_t at = r < 0 ? 0 : r * W;
-                real *to = r < 0 ? y : alone + at;
-                if (which / 2 == WEFT__BINARIES)
-                    t->k->select(&t->d, g, a + at, b, c + at, to, add);
-                else
-                    t->k->binary(&t->d, which / 2, g, a + at, b, to, add);
-            }
-            same_bits("a row alone", alone, y, ALL);
-            forget(t);
+    for (int which = 0; which < 2 * (WEFT__BINARIES + 1); which++) {
+        const bool add = which % 2;
+        real *a = reals(t, ALL, .5, 2), *b = reals(t, W, .5, 2), *c = reals(t, ALL, -1, 1);
+        real *y = reals(t, ALL, -1, 1), *alone = room(t, ALL, sizeof *alone);
+        memcpy(alone, y, ALL * sizeof *y);
+        for (int r = -1; r < ROWS; r++) {    /* -1: all rows in one call; otherwise one row */
+            const weft__grid many = { 2, { ROWS, W }, { { W, 1 }, { 0, 1 }, { W, 1 } } },
+                             one = { 1, { W }, { { 1 }, { 1 }, { 1 } } }, *g = r < 0 ? &many : &one;
+            const int64_t at = r < 0 ? 0 : r * W;
+            real *to = r < 0 ? y : alone + at;
+            if (which / 2 == WEFT__BINARIES)
+                t->k->select(&t->d, g, a + at, b, c + at, to, add);
+            else
+                t->k->binary(&t->d, which / 2, g, a + at, b, to, add);
         }
+        same_bits("a row alone", alone, y, ALL);
+        forget(t);
+    }
 }

@@ -1,6 +1,5 @@
 /* test_pool.c - tests the thread pool: it runs every task once, runs serially inside a task, works after
  * fork, starts threads on first use and ends them all. tsan_main.c runs this file under ThreadSanitizer. */
-#include <dirent.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,16 +15,7 @@ typedef struct counts {
     weft__barrier meeting;
 } counts;
 
-static int threads_now(void)
-{
-    int n = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    for (struct dirent *e; tasks && (e = readdir(tasks));)
-        n += e->d_name[0] != '.';
-    if (tasks)
-        closedir(tasks);
-    return n;
-}
+static int threads_now(void) { return files_in("/proc/self/task"); }
 static void count(void *argument, int64_t i)
 {
     counts *c = argument;

@@ -2,7 +2,6 @@
  * functions. */
 #ifndef TESTS_FILES_H
 #define TESTS_FILES_H
-#include <dirent.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "tests/check.h"
@@ -24,15 +23,7 @@ UNUSED static const char *in_folder(const char *name)
     return path[turn];
 }
 
-UNUSED static int files_in_folder(void)
-{
-    int n = 0;
-    DIR *d = opendir(folder);
-    for (struct dirent *e; (e = readdir(d)); )
-        n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
-    closedir(d);
-    return n;
-}
+UNUSED static int files_in_folder(void) { return files_in(folder); }
 
 UNUSED static void end_folder(void)              /* with the files in it */
 {

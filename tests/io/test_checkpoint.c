@@ -354,7 +354,7 @@ FILE_TEST(checkpoint, matching_parameters_are_loaded_and_others_reported)
     same_bits("gru", numbers(weft_find_parameter(n, "rnn.weight_ih_l0")), gru, 12);
     DOES(weft_load_matching(path, n, NULL));
     for (int i = 0; i < 200; i++) {              /* a report that is cut short ends with a note */
-        weft_buffer(n, numbered("another_parameter_with_a_name_", i), WEFT_SHAPE(1));
+        weft_buffer(n, name_with("another_parameter_with_a_name_", i), WEFT_SHAPE(1));
     }
     DOES(weft_load_matching(path, n, &r));
     cr_assert(r.missing == 202 && strlen(r.text) < sizeof r.text &&

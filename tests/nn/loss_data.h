@@ -55,7 +55,7 @@ UNUSED static weft_tensor *laid(weft *w, const weft_real *x, int64_t width, int 
 {
     if (layout == WEFT_PLAIN)
         return weft_reals(w, x, WEFT_SHAPE(TOKENS, width));
-    return in_layout(weft_ragged(w, x, width, &lengths), layout);
+    return laid_out(weft_ragged(w, x, width, &lengths), layout);
 }
 
 /* ---- quantiles, cross entropy ---- */

@@ -138,11 +138,6 @@ Test(schedule, rates_match_the_formula)
     holds("one_cycle", of20, COUNT(of20), cycle20);
     holds("one_cycle", of10, COUNT(of10), cycle10);
     holds("one_cycle", of7, COUNT(of7), cycle7);
-    for (int t = 0; t < 4; t++)
-        cr_assert_float_eq(weft_cosine_schedule(t, 12, .8, 4, .1), .8 * (t + 1) / 4, 1e-15);
-    cr_assert_float_eq(weft_cosine_schedule(4, 12, .8, 4, .1), .8, 1e-15);
-    cr_assert_float_eq(weft_cosine_schedule(8, 12, .8, 4, .1), .45, 1e-15);
-    cr_assert_float_eq(weft_cosine_schedule(100, 4, .8, 4, .1), .1, 1e-15);
     for (int t = 0; t < 3; t++)
         cr_assert(isfinite(weft_one_cycle_schedule(t, 2, 1, .5, 2, 2)) &&
                   isfinite(weft_one_cycle_schedule(t, 1, 1, .5, 2, 2)));
@@ -151,29 +146,18 @@ Test(schedule, rates_match_the_formula)
 /* The first step, the last one, and steps beyond it. */
 Test(schedule, edges_match_worked_examples)
 {
-    struct { double got, want;
-    } at[] = {
-        { weft_cosine_schedule(0, 5, 1, 0, .1), 1 },
-        { weft_cosine_schedule(0, 5, 1, 5, .1), .2 },
-        { weft_cosine_schedule(4, 5, 1, 5, .1), 1 },
-        { weft_cosine_schedule(5, 5, 1, 5, .1), .1 },
-        { weft_cosine_schedule(5, 5, 1, 0, .1), .1 },
-        { weft_cosine_schedule(INT64_MAX, 5, 1, 0, .1), .1 },
-        { weft_cosine_schedule(0, 1, 1, 1, .1), 1 },
-        { weft_cosine_schedule(1, 1, 1, 1, .1), .1 },
-        { weft_cosine_schedule(1, 4, 1e308, 4, 0), 5e307 },
-        { weft_step_schedule(0, 3, 1, .5), 1 },
-        { weft_step_schedule(2, 3, 1, .5), 1 },
-        { weft_step_schedule(3, 3, 1, .5), .5 },
-        { weft_step_schedule(INT64_MAX, 1, 1, .5), 0 },
-        { weft_one_cycle_schedule(0, 10, 1, .5, 2, 4), .5 },
-        { weft_one_cycle_schedule(4, 10, 1, .5, 2, 4), 1 },
-        { weft_one_cycle_schedule(9, 10, 1, .5, 2, 4), .125 },
-        { weft_one_cycle_schedule(10, 10, 1, .5, 2, 4), .125 },
-        { weft_one_cycle_schedule(9, 10, 1, 1, 2, 4), 1 },
-        { weft_one_cycle_schedule(10, 10, 1, 1, 2, 4), .125 },
-        { weft_one_cycle_schedule(0, 1, 1, .5, 2, 4), .125 },
-        { weft_one_cycle_schedule(INT64_MAX, 9, 1, .5, 2, 4), .125 },
+    struct { double got, want; } at[] = {
+        { weft_cosine_schedule(0, 5, 1, 0, .1), 1 },  { weft_cosine_schedule(0, 5, 1, 5, .1), .2 },
+        { weft_cosine_schedule(4, 5, 1, 5, .1), 1 },  { weft_cosine_schedule(5, 5, 1, 5, .1), .1 },
+        { weft_cosine_schedule(5, 5, 1, 0, .1), .1 }, { weft_cosine_schedule(INT64_MAX, 5, 1, 0, .1), .1 },
+        { weft_cosine_schedule(0, 1, 1, 1, .1), 1 },  { weft_cosine_schedule(1, 1, 1, 1, .1), .1 },
+        { weft_cosine_schedule(1, 4, 1e308, 4, 0), 5e307 }, { weft_cosine_schedule(8, 12, .8, 4, .1), .45 },
+        { weft_step_schedule(0, 3, 1, .5), 1 },        { weft_step_schedule(2, 3, 1, .5), 1 },
+        { weft_step_schedule(3, 3, 1, .5), .5 },       { weft_step_schedule(INT64_MAX, 1, 1, .5), 0 },
+        { weft_one_cycle_schedule(0, 10, 1, .5, 2, 4), .5 }, { weft_one_cycle_schedule(4, 10, 1, .5, 2, 4), 1 },
+        { weft_one_cycle_schedule(9, 10, 1, .5, 2, 4), .125 }, { weft_one_cycle_schedule(10, 10, 1, .5, 2, 4), .125 },
+        { weft_one_cycle_schedule(9, 10, 1, 1, 2, 4), 1 },   { weft_one_cycle_schedule(10, 10, 1, 1, 2, 4), .125 },
+        { weft_one_cycle_schedule(0, 1, 1, .5, 2, 4), .125 }, { weft_one_cycle_schedule(INT64_MAX, 9, 1, .5, 2, 4), .125 },
     };
     for (int i = 0; i < COUNT(at); i++)
         cr_assert(fabs(at[i].got - at[i].want) <= 1e-12 * at[i].want, "case %d: %g, want %g", i, at[i].got,

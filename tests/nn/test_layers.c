@@ -123,7 +123,7 @@ TABLE_TEST(layers, mlp_matches_its_layers)
     static const int64_t widths[] = { 4, 6, 5, 2 };
     weft_module *root = weft_module_new(w, "m");
     for (int a = WEFT_RELU; a <= WEFT_SIGMOID; a++) {
-        const char *name = numbered("", a);
+        const char *name = name_with("", a);
         weft_module *m = weft_submodule_new(root, name);
         weft_mlp *l = weft_mlp_new(m, "mlp", &(weft_mlp_opts){ 3, widths, (weft_activation)a, 0 });
         weft_tensor *x = ragged(w, 4, &some), *y = x;

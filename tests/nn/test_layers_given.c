@@ -33,7 +33,7 @@ CPU_TEST(layers_given, eps_of_a_norm_is_used)
     weft_real y[6];
     for (int i = 0; i < COUNT(eps); i++) {
         weft_norm_layer *n =
-            weft_layer_norm_new(m, numbered("n", i), &(weft_layer_norm_opts){ .width = 2, .eps = eps[i] });
+            weft_layer_norm_new(m, name_with("n", i), &(weft_layer_norm_opts){ .width = 2, .eps = eps[i] });
         if (i > 2) {
             FAILS(w, WEFT_EARG, "layer_norm: eps");
             continue;

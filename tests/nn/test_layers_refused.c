@@ -130,17 +130,6 @@ CPU_TEST(layers_refused, invalid_options_are_refused)
     cr_assert(!m->child, "a refused layer left parameters");
     weft_linear_new(m, "l", &(weft_linear_opts){ .in = -1, .out = 2 });
     FAILS(w, WEFT_EARG, "linear \"l\" in m: in is -1; expected 1 or more");
-    for (int64_t width = -1; width < 1; width++) {
-        weft_layer_norm_new(m, "n", &(weft_layer_norm_opts){ .width = width });
-        FAILS(w, WEFT_EARG,
-              width ? "layer_norm \"n\" in m: width is -1;" :
-                      "layer_norm \"n\" in m: width is 0, or missing; expected 1");
-    }
-    weft_attention_new(m, "g", &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = 2, .dm = -1 });
-    FAILS(w, WEFT_EARG, "general_attention \"g\" in m: dm is -1");
-    weft_attention_new(m, "a",
-                       &(weft_attention_layer_opts){ .kind = WEFT_ADDITIVE, .dq = 2, .dm = 2, .width = -1 });
-    FAILS(w, WEFT_EARG, "additive_attention \"a\" in m: width is -1");
     cr_assert(!m->child && !m->first && m->n == 0, "a failed layer left parameters");
 }
 

@@ -72,8 +72,8 @@ TABLE_TEST(metrics, accuracy_and_confusion_match_plain_loops, .init = unchecked)
                     *y = weft_ints(w, d.target, WEFT_SHAPE(2, TOKENS / 2)),
                     *mask = weft_reals(w, d.mask, WEFT_SHAPE(2, TOKENS / 2));
         if (layout) {
-            x = in_layout(weft_ragged(w, d.scores, CLASSES, &lengths), layout);
-            y = in_layout(weft_ragged_ints(w, d.target, &lengths), 1 + i % 3);
+            x = laid_out(weft_ragged(w, d.scores, CLASSES, &lengths), layout);
+            y = laid_out(weft_ragged_ints(w, d.target, &lengths), 1 + i % 3);
             mask = weft_ragged(w, d.mask, 0, &lengths);
         }
         weft_cross_entropy_opts o = { .mask = mask, .has_ignore_index = true, .ignore_index = ignore };
@@ -191,7 +191,7 @@ static int64_t distance(const int32_t *a, int64_t na, const int32_t *b, int64_t 
     return least(changed, least(distance(a, na - 1, b, nb), distance(a, na, b, nb - 1)) + 1);
 }
 
-Test(metrics, edit_distance_matches_worked_examples)
+Test(metrics, edit_distance_matches_its_definition)
 {
     for (int i = 0; i < 300; i++) {
         int32_t a[6], b[6];
@@ -203,9 +203,6 @@ Test(metrics, edit_distance_matches_worked_examples)
         int64_t got = weft_edit_distance(a, na, b, nb), want = distance(a, na, b, nb);
         cr_assert_eq(got, want, "%lld, expected %lld", (long long)got, (long long)want);
     }
-    cr_assert_eq(weft_edit_distance((int32_t[]){ 'k', 'i', 't', 't', 'e', 'n' }, 6,
-                                    (int32_t[]){ 's', 'i', 't', 't', 'i', 'n', 'g' }, 7),
-                 3);
     cr_assert_eq(weft_edit_distance(NULL, 0, NULL, 0), 0);
 }
 

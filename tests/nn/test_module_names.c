@@ -5,7 +5,7 @@
 static void make_many(weft_module *root, int n)
 {
     for (int i = 0; i < n; i++) {
-        weft_module *m = weft_submodule_new(root, numbered("layer", i));
+        weft_module *m = weft_submodule_new(root, name_with("layer", i));
         weft_parameter(m, "weight", WEFT_SHAPE(1), zero);
         weft_buffer(m, "kept", WEFT_SHAPE(1));
         weft_parameter(m, "bias", WEFT_SHAPE(1), zero);
@@ -52,7 +52,7 @@ CPU_TEST(module_names, single_submodules_take_linear_time, .timeout = 60)
     weft_module *root = weft_module_new(w, "net");
     int n = CHECK_SANITIZED ? 2000 : 20000;
     for (int i = 0; i < n; i++) {
-        weft_module *m = weft_submodule_new(root, numbered("layer", i));
+        weft_module *m = weft_submodule_new(root, name_with("layer", i));
         weft_tensor *p = weft_parameter(m, "weight", WEFT_SHAPE(1), zero);
         cr_assert(weft_parameter_count(m) == 1 && weft_parameter_at(m, 0, NULL) == p);
         weft_optim_free(weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1 }));

@@ -221,7 +221,7 @@ TABLE_TEST(modules, values_and_gradients_survive_growth)
     weft_tensor *p[60];
     weft_real *was[60];
     for (int i = 0; i < 60; i++) {
-        p[i] = vector(weft_submodule_new(m, numbered("p", i)), "w", 1 + 7 * i, unit);
+        p[i] = vector(weft_submodule_new(m, name_with("p", i)), "w", 1 + 7 * i, unit);
         was[i] = numbers(p[i]);
         /* a gradient, while others are still made */
         weft_backward(weft_scale(weft_sum_all(p[i]), (weft_real)(i + 1)));
@@ -239,7 +239,7 @@ CPU_TEST(modules, view_of_this_step_survives_growth)
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), constant(3)),
                 *view = weft_reshape(p, WEFT_SHAPE(6));
     for (int i = 0; i < 12; i++)
-        vector(m, numbered("q", i), 1000, zero);
+        vector(m, name_with("q", i), 1000, zero);
     weft_backward(weft_sum_all(weft_mul(view, view)));
     cr_assert(all_are(view, 3) && all_are(weft_grad(p), 6));
 }
@@ -248,7 +248,7 @@ CPU_TEST(modules, growth_without_a_step_leaks_nothing)
 {
     weft_module *m = weft_module_new(w, "m");
     for (int i = 0; i < 40; i++)
-        vector(m, numbered("p", i), 10000, zero);
+        vector(m, name_with("p", i), 10000, zero);
     int64_t numbers_held = weft_usage_of(w).host_bytes / (int64_t)sizeof(weft_real);
     cr_assert(numbers_held < 2 * 2 * 400000 + 100000, "%lld numbers are held", (long long)numbers_held);
 }

@@ -161,7 +161,7 @@ REF_TEST(reached, phases_update_their_own_runs)
                 *part[] = { weft_submodule_new(m, "one"), weft_submodule_new(m, "two") };
     weft_tensor *p[8];
     for (int i = 0; i < 8; i++) {
-        const char *name = numbered("p", i);
+        const char *name = name_with("p", i);
         p[i] = weft_parameter(part[i / 4], name, WEFT_SHAPE(3), (weft_init){ WEFT_INIT_UNIFORM, -1, 1 });
     }
     weft_optim *o = weft_adam_new(m, NULL);
