@@ -231,6 +231,7 @@ static weft_tensor *nested_step(weft_decode_rows *at, void *user)
     weft *w = weft_context_of(at->tokens);
     weft_decode_opts o = { .end = 1, .limit = 9, .beams = 3 };
     scoped_decoded d = weft_decode(w, 4, WEFT_ZERO_STATE, equal_scores, &four, &o);
+    cr_assert_eq(d.n, 4);
     return equal_scores(at, user);
 }
 

@@ -204,10 +204,8 @@ static const kind usual = { LSTM, { .input = 8, .hidden = 130, .layers = 2 }, tr
 
 Test(step, caches_within_the_limit, .init = unchecked)
 {
-    static const struct {
-        int64_t most;
-        bool lean;
-    } may[] = { { 0, false }, { -1, false }, { 1, false }, { 700000, false }, { 0, true } };
+    static const struct { int64_t most; bool lean; } may[] = { { 0, false },      { -1, false }, { 1, false },
+                                                               { 700000, false }, { 0, true } };
     for (int i = 0; i < COUNT(may); i++) {
         weft *w = open_with(
             (weft_opts){ .device = WEFT_CPU, .kept_weights = may[i].most, .lean = may[i].lean });
