@@ -45,14 +45,13 @@ static const char *wrong_sizes(const weft_packed_sequence *p, int64_t *position)
 
 /* Fills sorted [sequences] with sorted_indices, or without them with the inverse of unsorted_indices, or
  * without both with 0, 1, .. Fills place [sequences] with the inverse. Returns the same as wrong_sizes. */
-static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, int32_t *place,
-                               int64_t *position)
+static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, int32_t *place, int64_t *pos)
 {
     const int32_t *forward = p->sorted_indices, *back = p->unsorted_indices;
     for (int64_t i = 0; i < p->sequences; i++)
         sorted[i] = place[i] = -1;
-    for (*position = 0; *position < p->sequences; ++*position) {
-        int32_t i = (int32_t)*position, rank = forward || !back ? i : back[i], s = forward ? forward[i] : i;
+    for (*pos = 0; *pos < p->sequences; ++*pos) {
+        int32_t i = (int32_t)*pos, rank = forward || !back ? i : back[i], s = forward ? forward[i] : i;
         if (rank < 0 || rank >= p->sequences || s < 0 || s >= p->sequences || sorted[rank] >= 0 ||
             place[s] >= 0)
             return "indices that contain each sequence once";
