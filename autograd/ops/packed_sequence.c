@@ -122,16 +122,15 @@ weft_tensor *weft_ragged_of(const weft_packed_sequence *p)
         return weft__failed(x, WEFT_EARG, "ragged_of", "expected plain data [rows, ..]");
     weft *w = x->w;
     w->running = "ragged_of";
-    int64_t position = 0;
+    int64_t pos = 0;
     int32_t *sorted = NULL;
-    const char *error = wrong_sizes(p, &position);
+    const char *error = wrong_sizes(p, &pos);
     if (!error && (sorted = weft__take(w, WEFT__ARENA_CALLS, 2 * p->sequences * (int64_t)sizeof *sorted)))
-        error = wrong_order(p, sorted, sorted + p->sequences, &position);
+        error = wrong_order(p, sorted, sorted + p->sequences, &pos);
     if (error)
-        weft__fail(w, WEFT_EARG,
-                   "ragged_of: position %lld, with %lld steps, %lld sequences, %lld rows; expected %s",
-                   (long long)position, (long long)p->steps, (long long)p->sequences, (long long)x->f.size[0],
-                   error);
+        weft__fail(
+            w, WEFT_EARG, "ragged_of: position %lld, with %lld steps, %lld sequences, %lld rows; expected %s",
+            (long long)pos, (long long)p->steps, (long long)p->sequences, (long long)x->f.size[0], error);
     return w->status ? &w->nil : from_rows(p, sorted);
 }
 

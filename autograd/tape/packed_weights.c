@@ -1,5 +1,4 @@
-/* packed_weights.c - caches packed weights. A copy is found by the first of its tensors. It is valid while
- * the versions of all of them are the same. */
+/* packed_weights.c - caches packed weights by their first tensor, while the versions of all are the same. */
 #include "autograd/packed_weights.h"
 #include "autograd/op.h"
 
