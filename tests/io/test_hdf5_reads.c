@@ -437,7 +437,7 @@ Test(hdf5_reads, cached_pages_keep_their_bytes)
     cr_assert(weft__paged_read(&p, 39990, 10, y) && y[0] == 7);
     cr_assert(!ftruncate(f, 0) && weft__paged_read(&p, 0, 40000, y) && !p.status);
     weft__paged_end(&p);
-    cr_assert(!weft__paged_read(&p, 0, 1, y) && p.status == WEFT_EIO && strstr(p.why, "shorter"));
+    cr_assert(!weft__paged_read(&p, 0, 1, y) && p.status == WEFT_EIO && strstr(p.reason, "shorter"));
     close(p.file), close(f);
     end_folder();
 }
