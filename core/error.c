@@ -133,8 +133,7 @@ void weft__check_faults(weft *w, const char *source)
                    source, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "");
     if (f.below < 0)
         weft__fail(w, WEFT_EARG, "%s: element %lld%s%s does not fit an int32; expected %d .. %d", source,
-                   (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
-                   INT32_MIN, INT32_MAX);
+                   (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "", INT32_MIN, INT32_MAX);
     weft__fail(w, WEFT_EARG, "%s: index %lld at position %lld%s%s; expected 0 .. %lld, or -1", source,
                (long long)f.value, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
                (long long)f.below - 1);

@@ -52,11 +52,7 @@ typedef struct weft__inside {
     /* memory functions of the program; all NULL: malloc and free */
     struct { void *(*allocate)(size_t, void *); void (*release)(void *, void *); void *user; } memory;
     uint32_t usual_maps;                         /* see layout.c */
-    struct {
-        uint64_t step;
-        int backwards, updates;
-        bool warned;
-    } missing_clear; /* see missing_clear.c */
+    struct { uint64_t step; int backwards, updates; bool warned; } missing_clear;  /* see missing_clear.c */
     int64_t allocations;
     int64_t host_bytes;
     int64_t host_peak;

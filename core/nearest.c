@@ -30,16 +30,15 @@ static int edits(const char *a, const char *b)
     return row[nb];
 }
 
-const char *weft__nearest(const char *word, const char *(*name)(int i, const void *context),
-                          const void *context)
+const char *weft__nearest(const char *word, const char *(*name)(int i, const void *user), const void *user)
 {
     const char *best = NULL;
     int fewest = (int)(strnlen(word, 2 * WORD) / 2) + 1;
-    for (int i = 0; name(i, context); i++) {
-        int n = edits(word, name(i, context));
+    for (int i = 0; name(i, user); i++) {
+        int n = edits(word, name(i, user));
         if (n < fewest) {
             fewest = n;
-            best = name(i, context);
+            best = name(i, user);
         }
     }
     return best;

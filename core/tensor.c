@@ -201,10 +201,9 @@ weft_tensor *weft_rand(weft *w, double low, double high, int rank, const int64_t
 {
     real from = (real)low, to = (real)high;
     if (!(from <= to) || !isfinite(to - from))
-        weft__fail(
-            w, WEFT_EARG,
-            "rand: from %g to %g; expected low <= high, both finite, with a finite difference",
-            low, high);
+        weft__fail(w, WEFT_EARG,
+                   "rand: from %g to %g; expected low <= high, both finite, with a finite difference", low,
+                   high);
     return draw_tensor(w, "rand", false, from, weft__span_within(from, to, to - from), rank, shape);
 }
 
@@ -296,8 +295,7 @@ double weft_item(const weft_tensor *x)
     if (error)
         weft__fail(x->w, WEFT_EARG, "item: the tensor %s", error);
     else if (x && weft__elements(&x->f) != 1)
-        weft__fail(x->w, WEFT_ESHAPE, "item: %s; expected a tensor of one element",
-                   weft__text(&x->f, text));
+        weft__fail(x->w, WEFT_ESHAPE, "item: %s; expected a tensor of one element", weft__text(&x->f, text));
     if (x && x->f.type == WEFT_I32) {
         int32_t n = 0;
         return weft__read(x, &n, sizeof n) == WEFT_OK ? (double)n : (double)NAN;

@@ -1,6 +1,5 @@
-/* clip.c - operates on all gradients below a module: clips their common norm, and copies them into one
- * vector. The norm stays on the device: kernels sum the runs in double, take the root and scale, without a
- * wait. */
+/* clip.c - clips the common norm of all gradients below a module, and copies them into one vector. The norm
+ * stays on the device: kernels sum the runs in double, take the root and scale, without a wait. */
 #include <math.h>
 #include "autograd/fused.h"
 #include "nn/nn.h"

@@ -1,5 +1,4 @@
-/* ema.c - exponential moving averages of parameters, and their exchange with the parameters for an
- * evaluation.
+/* ema.c - exponential moving averages of parameters, and their exchange for an evaluation.
  *
  * The averages are buffers in a module "ema" below m, in a tree like that of m: "ema.encoder.weight" averages
  * "encoder.weight". So checkpoints contain them as any other buffers, and programs find them by path. */

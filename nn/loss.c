@@ -190,10 +190,9 @@ weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const w
         !is_in_range("bce_with_logits", target, opts, "target", 0, 1))
         return failed_loss(logits);
     weft_tensor *rest = weft_sub(weft_scalar(logits->w, 1), target);
-    return end_loss(
-        weft_add(weft__given_times(target, weft_softplus(weft_neg(logits))),
-                 weft__given_times(rest, weft_softplus(logits))),
-        opts);
+    return end_loss(weft_add(weft__given_times(target, weft_softplus(weft_neg(logits))),
+                             weft__given_times(rest, weft_softplus(logits))),
+                    opts);
 }
 
 weft_loss weft_gaussian_nll_loss(weft_tensor *mean, weft_tensor *target, weft_tensor *variance, double eps,

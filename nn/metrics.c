@@ -112,8 +112,8 @@ static weft_tensor *flat(weft_tensor *x, int rank, int64_t last)  /* merges the 
 static weft_tensor *matrix(weft_tensor *scores, weft_tensor *classes, const weft_cross_entropy_opts *opts)
 {
     weft *w = weft__context(LIST(scores, classes));
-    const char *error =
-        weft__handle_error(w, scores) ? weft__handle_error(w, scores) : weft__handle_error(w, classes);
+    const char *error = weft__handle_error(w, scores);
+    error = error ? error : weft__handle_error(w, classes);
     if (error)
         weft__fail(w, WEFT_EARG, "confusion_matrix: an input %s", error);
     if (w->status)

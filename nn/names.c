@@ -142,7 +142,7 @@ static struct weft__listed_one item_at(const weft_module *m, bool buffers, int i
 
 static int count_below(const weft_module *m, bool buffers) { return m && m->w ? m->count[buffers] : 0; }
 
-static weft_tensor *tensor_at(const weft_module *m, bool buffers, int i, const char **path)
+static weft_tensor *nth(const weft_module *m, bool buffers, int i, const char **path)
 {
     struct weft__listed_one one = item_at(m, buffers, i);
     if (path)
@@ -158,12 +158,9 @@ int weft_parameter_count(const weft_module *m) { return count_below(m, false); }
 int weft_buffer_count(const weft_module *m)    { return count_below(m, true); }
 weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path)
 {
-    return tensor_at(m, false, i, path);
+    return nth(m, false, i, path);
 }
-weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **path)
-{
-    return tensor_at(m, true, i, path);
-}
+weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **path) { return nth(m, true, i, path); }
 
 /* Stores the path for the message of an operator that gets this NULL. */
 static void note_missing(const weft_module *m, const char *path)

@@ -129,8 +129,7 @@ bool weft__agree(weft_parallel *p, const char *operation, const weft__fingerprin
 {
     weft *w = p->w;
     p->differs = NULL;
-    word own = { .call = p->call, .status = w->status, .stopping = came,
-                 .posted = p->transfer.posted };
+    word own = { .call = p->call, .status = w->status, .stopping = came, .posted = p->transfer.posted };
     snprintf(own.operation, sizeof own.operation, "%s", operation);
     snprintf(own.text, sizeof own.text, "%.479s", w->status ? weft_error_message(w) : "");
     for (int i = 0; i < n; i++)

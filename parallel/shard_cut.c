@@ -61,8 +61,7 @@ int64_t weft__parts_count(weft_parallel *p, const weft_plan *parts, int64_t batc
 {
     int64_t n = 0;
     if (!parts)
-        weft__fail(p->w, WEFT_EARG, "parallel_begin_plan: expected a plan for each of %d shards",
-                   p->shards);
+        weft__fail(p->w, WEFT_EARG, "parallel_begin_plan: expected a plan for each of %d shards", p->shards);
     for (int s = 0; s < p->shards && !p->w->status; s++)
         n += is_part(p, parts + s, s, batch) ? parts[s].batch[batch].n : 0;
     if (p->w->status)

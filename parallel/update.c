@@ -265,8 +265,7 @@ static bool complete_batch(weft_parallel *p)
     weft *w = p->w;
     if (weft__update_place(p)) {                   /* a rank was lost in a call between two shards */
         if (p->batch.carries)
-            weft__fail(w, WEFT_EDEVICE,
-                       "parallel_next: lost a rank, with the carried states of its rows");
+            weft__fail(w, WEFT_EDEVICE, "parallel_next: lost a rank, with the carried states of its rows");
         return start(p), false;
     }
     weft__begin_call(p);

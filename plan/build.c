@@ -225,8 +225,7 @@ weft_status weft__plan_rows(weft_plan *p, const weft__pieces *from, const int32_
                             int64_t rows, int64_t width, const weft_plan_opts *o)
 {
     int32_t *turn = weft__plan_order(rows);
-    int64_t *next = weft__plan_memory(rows + 1, sizeof *next),
-            *fill = weft__plan_memory(rows, sizeof *fill);
+    int64_t *next = weft__plan_memory(rows + 1, sizeof *next), *fill = weft__plan_memory(rows, sizeof *fill);
     p->in_rows = true;
     if (!turn || !next || !fill || !weft__plan_reserve(p, from->n))
         return WEFT_ENOMEM;

@@ -118,10 +118,9 @@ static int64_t distinct_ends(const weft_plan *p, const weft_plan_batch *b, int64
     memset(ends, 0, (size_t)rows * sizeof *ends);
     for (int64_t i = b->first; i < b->first + b->n; i++) {
         const weft_segment *s = p->segment + i;
-        int64_t end = s->column + s->length, index = s->row,
-                column =
-                    few ? index : (int64_t *)bsearch(&index, row, (size_t)rows, sizeof *row, by_number) - row;
-        ends[column] = end > ends[column] ? end : ends[column];
+        int64_t end = s->column + s->length, key = s->row,
+                k = few ? key : (int64_t *)bsearch(&key, row, (size_t)rows, sizeof *row, by_number) - row;
+        ends[k] = end > ends[k] ? end : ends[k];
     }
     qsort(ends, (size_t)rows, sizeof *ends, by_number);
     return distinct(ends, rows);

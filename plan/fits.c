@@ -90,7 +90,7 @@ static int64_t take_row(bins *b, int64_t length)
     case WEFT__FIRST_FIT:
         return tree_first(&b->first, length);
     default:
-        gap = b->rule == WEFT__BEST_FIT ? weft__gaps_at_least(b->gaps, length) : weft__gaps_largest(b->gaps);
+        gap = b->rule == WEFT__BEST_FIT ? weft__gaps_at_least(b->gaps, length) : weft__gaps_max(b->gaps);
         return gap >= length ? weft__gaps_take(b->gaps, gap) : -1;
     }
 }

@@ -128,10 +128,7 @@ static int64_t outermost(const weft__gaps *g, int64_t index, int level, int64_t 
     }
 }
 
-int64_t weft__gaps_largest(const weft__gaps *g)
-{
-    return g->nodes->occupied ? outermost(g, 0, 0, 0, true) : -1;
-}
+int64_t weft__gaps_max(const weft__gaps *g) { return g->nodes->occupied ? outermost(g, 0, 0, 0, true) : -1; }
 
 int64_t weft__gaps_at_least(const weft__gaps *g, int64_t least)
 {

@@ -113,8 +113,7 @@ static weft_status check_lengths(const int32_t *len, int64_t n)
                                 len ? "" : " without lengths", INT32_MAX - 1);
     for (int64_t i = 0; i < n; i++)
         if (len[i] < 0)
-            return weft_plan_refuse(WEFT_EARG,
-                                    "plan_make: sequence %lld has length %d; expected 0 or more",
+            return weft_plan_refuse(WEFT_EARG, "plan_make: sequence %lld has length %d; expected 0 or more",
                                     (long long)i, (int)len[i]);
     return WEFT_OK;
 }

@@ -25,9 +25,8 @@ weft_status weft__no_such_option(const weft_planner *planner, const char *key)
     const char *near = weft__nearest(key, option_name, planner), *taken = planner->options;
     if (!taken || !*taken)
         taken = taken ? "none" : "any";
-    return weft_plan_refuse(WEFT_EARG, "%s: unknown option \"%.60s\"%s%s%s; expected: %s", planner->name,
-                            key, near ? ", \"" : "", near ? near : "", near ? "\" is near" : "",
-                            taken);
+    return weft_plan_refuse(WEFT_EARG, "%s: unknown option \"%.60s\"%s%s%s; expected: %s", planner->name, key,
+                            near ? ", \"" : "", near ? near : "", near ? "\" is near" : "", taken);
 }
 
 /* ---- values ---- */
@@ -137,8 +136,7 @@ static weft_status parse_options(parsing *t, char *text)
         s = parse_option(t, text);
     }
     if (s == WEFT_OK && t->o->sizes && t->sizes != t->o->edges + 1)
-        s = weft_plan_refuse(WEFT_EARG,
-                             "%s: %lld bounds and %lld sizes; expected one size more than bounds",
+        s = weft_plan_refuse(WEFT_EARG, "%s: %lld bounds and %lld sizes; expected one size more than bounds",
                              t->planner->name, (long long)t->o->edges, (long long)t->sizes);
     return s;
 }

@@ -68,8 +68,7 @@ static int64_t deal(const int32_t *len, const int32_t *order, int64_t n, const w
 static weft_status make_rows(weft_plan *p, const int32_t *len, int64_t n, const weft__pattern *first,
                              const weft_plan_opts *o)
 {
-    int32_t *order = weft__plan_sorted(o, len, n, true),
-            *row = weft__plan_memory(2 * n, sizeof *row);
+    int32_t *order = weft__plan_sorted(o, len, n, true), *row = weft__plan_memory(2 * n, sizeof *row);
     if (!order || !row)
         return WEFT_ENOMEM;
     int64_t rows = deal(len, order, n, first, row + n, row);
@@ -117,10 +116,7 @@ static pack *add_pack(packs *t, pack *before, int32_t length, int32_t copies, in
     return added;
 }
 
-static bool is_open(const packs *t, const pack *candidate)
-{
-    return !t->limit || candidate->pieces < t->limit;
-}
+static bool is_open(const packs *t, const pack *p) { return !t->limit || p->pieces < t->limit; }
 
 /* Returns the link to the first pack with this gap that may take a piece; *link is NULL if none may. */
 static pack **open_pack(packs *t, int64_t gap)

@@ -64,7 +64,7 @@ weft__gaps *weft__gaps_new(int64_t rows, int64_t capacity);
 bool weft__gaps_add(weft__gaps *, int64_t gap, int64_t row);  /* false, with a message, if memory is short */
 /* Return the smallest gap of `least` or more, and the largest gap; -1: no such gap. */
 int64_t weft__gaps_at_least(const weft__gaps *, int64_t least);
-int64_t weft__gaps_largest(const weft__gaps *);
+int64_t weft__gaps_max(const weft__gaps *);
 /* Removes and returns the lowest row with that gap, which must exist. */
 int64_t weft__gaps_take(weft__gaps *, int64_t gap);
 

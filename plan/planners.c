@@ -31,9 +31,8 @@ const weft_planner *weft_planner_named(const char *name)
         if (!strcmp(all[i].name, name))
             return all + i;
     const char *near = name ? weft__nearest(name, name_at, NULL) : NULL;
-    snprintf(missed, sizeof missed, "unknown planner %s%.60s%s%s%s%s", name ? "\"" : "",
-             name ? name : "NULL", name ? "\"" : "", near ? "; \"" : "", near ? near : "",
-             near ? "\" is near" : "");
+    snprintf(missed, sizeof missed, "unknown planner %s%.60s%s%s%s%s", name ? "\"" : "", name ? name : "NULL",
+             name ? "\"" : "", near ? "; \"" : "", near ? near : "", near ? "\" is near" : "");
     weft_plan_refuse(WEFT_EARG, "%s", missed);
     return NULL;
 }

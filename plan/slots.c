@@ -78,13 +78,12 @@ static weft_status read_window(const int32_t *len, const int32_t *order, int64_t
         }
         if (r[k].sequence < 0)
             continue;
-        int64_t remaining = len[r[k].sequence] - r[k].done,
-                takes = remaining < o->window ? remaining : o->window;
+        int64_t rest = len[r[k].sequence] - r[k].done, takes = rest < o->window ? rest : o->window;
         s = weft_plan_add(
             p, (weft_segment){ r[k].sequence, 0, r[k].done, (int32_t)takes, (int32_t)k, r[k].carry });
         r[k].done += (int32_t)takes;
         r[k].carry = taken++;
-        if (takes == remaining)
+        if (takes == rest)
             r[k].sequence = -1;
     }
     return s == WEFT_OK && taken ? weft_plan_end_batch(p, o->slots, o->window) : s;

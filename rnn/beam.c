@@ -163,9 +163,8 @@ static void continue_with(search *b, int64_t s, int64_t first)
         if (token != b->d.o->end)
             add_row(b, token, s, row, x.score, node_new(b, token, before)), alive++;
         else if (i < K)
-            consider(
-                b, s,
-                (hypothesis){ penalised(b, x.score, length), x.score, before, (int32_t)length - 1 });
+            consider(b, s,
+                     (hypothesis){ penalised(b, x.score, length), x.score, before, (int32_t)length - 1 });
     }
     for (int64_t r = from; cut && r < from + alive; r++)
         consider(b, s,

@@ -85,8 +85,7 @@ static bool write_results(lab_run *r, const char *command)
     char device[64], date[32], words[256] = "", over[64];
     int threads = (int)r->asked.threads;
     lab *page = &r->page;
-    snprintf(over, sizeof over, "the limit of %g s was over; --seconds extends it",
-             r->asked.seconds);
+    snprintf(over, sizeof over, "the limit of %g s was over; --seconds extends it", r->asked.seconds);
     snprintf(device, sizeof device, "%d thread%s; LSTM of %lld", threads, threads == 1 ? "" : "s",
              (long long)r->asked.hidden);
     if (page->costs)
@@ -240,8 +239,7 @@ static int run_lab(int argc, char **argv)
     int status = read_options(&subcommand_lab, &r.asked, &argc, argv);
     if (!status && argc)
         status = usage_error(&subcommand_lab,
-                             "found \"%.60s\"; expected options only; give planners with --planner",
-                             argv[0]);
+                             "found \"%.60s\"; expected options only; give planners with --planner", argv[0]);
     if (!status &&
         (!is_complete(&r.asked) || !are_planners(&subcommand_lab, r.asked.planner, r.asked.planners)))
         status = USAGE;

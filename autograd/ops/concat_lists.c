@@ -1,6 +1,5 @@
-/* concat_lists.c - concatenates up to four lists of equal length along axis 0 in one launch. It joins
- * parameters of heads, or of parallel networks, for one matrix product. Each tensor is copied as a block of
- * one row. */
+/* concat_lists.c - concatenates up to four lists of equal length along axis 0 in one launch: parameters of
+ * heads, or of parallel networks, for one matrix product. A tensor is copied as a block of one row. */
 #include "autograd/op.h"
 
 enum { LISTS = 4 };

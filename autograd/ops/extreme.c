@@ -148,8 +148,7 @@ weft_tensor *weft_min(weft_tensor *x, int axis)
 weft_tensor *weft_argmax(weft_tensor *x, int axis) { return extreme_along(&op_argmax, x, axis); }
 weft_tensor *weft_argmin(weft_tensor *x, int axis) { return extreme_along(&op_argmin, x, axis); }
 
-/* ---- the k largest: returns indices along the axis and, hidden, indices in the whole tensor, which gather
- * the values ---- */
+/* ---- the k largest: indices along the axis and, hidden, in the whole tensor, to gather values ---- */
 typedef struct { weft__along along; int64_t k; } top;
 
 static bool topk_shape(weft_call *c)

@@ -1,6 +1,5 @@
 /* join.c - operators between two batches: join appends sequence s of b to that of a, split is the inverse,
- * and pairs lists each query with each key. They move rows by an index made on the host, in one launch in
- * each direction. */
+ * and pairs lists each query with each key. They move rows by an index from the host, one launch per pass. */
 #include "autograd/op.h"
 #include "core/shared/attention.h"
 

@@ -45,14 +45,13 @@ static const char *wrong_sizes(const weft_packed_sequence *p, int64_t *position)
 
 /* Fills sorted [sequences] with sorted_indices, or without them with the inverse of unsorted_indices, or
  * without both with 0, 1, .. Fills place [sequences] with the inverse. Returns the same as wrong_sizes. */
-static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, int32_t *place,
-                               int64_t *position)
+static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, int32_t *place, int64_t *pos)
 {
     const int32_t *forward = p->sorted_indices, *back = p->unsorted_indices;
     for (int64_t i = 0; i < p->sequences; i++)
         sorted[i] = place[i] = -1;
-    for (*position = 0; *position < p->sequences; ++*position) {
-        int32_t i = (int32_t)*position, rank = forward || !back ? i : back[i], s = forward ? forward[i] : i;
+    for (*pos = 0; *pos < p->sequences; ++*pos) {
+        int32_t i = (int32_t)*pos, rank = forward || !back ? i : back[i], s = forward ? forward[i] : i;
         if (rank < 0 || rank >= p->sequences || s < 0 || s >= p->sequences || sorted[rank] >= 0 ||
             place[s] >= 0)
             return "indices that contain each sequence once";
@@ -123,16 +122,15 @@ weft_tensor *weft_ragged_of(const weft_packed_sequence *p)
         return weft__failed(x, WEFT_EARG, "ragged_of", "expected plain data [rows, ..]");
     weft *w = x->w;
     w->running = "ragged_of";
-    int64_t position = 0;
+    int64_t pos = 0;
     int32_t *sorted = NULL;
-    const char *error = wrong_sizes(p, &position);
+    const char *error = wrong_sizes(p, &pos);
     if (!error && (sorted = weft__take(w, WEFT__ARENA_CALLS, 2 * p->sequences * (int64_t)sizeof *sorted)))
-        error = wrong_order(p, sorted, sorted + p->sequences, &position);
+        error = wrong_order(p, sorted, sorted + p->sequences, &pos);
     if (error)
-        weft__fail(w, WEFT_EARG,
-                   "ragged_of: position %lld, with %lld steps, %lld sequences, %lld rows; expected %s",
-                   (long long)position, (long long)p->steps, (long long)p->sequences, (long long)x->f.size[0],
-                   error);
+        weft__fail(
+            w, WEFT_EARG, "ragged_of: position %lld, with %lld steps, %lld sequences, %lld rows; expected %s",
+            (long long)pos, (long long)p->steps, (long long)p->sequences, (long long)x->f.size[0], error);
     return w->status ? &w->nil : from_rows(p, sorted);
 }
 

@@ -243,22 +243,21 @@ static weft_tensor *per_token(weft_tensor *sums, const weft_batch *b)
     return share ? weft_mul(sums, weft_reals(w, share, sums->f.rank, shape)) : &w->nil;
 }
 
-weft_tensor *weft_pool(weft_tensor *x, weft_pooling pooling)
+weft_tensor *weft_pool(weft_tensor *x, weft_pooling p)
 {
-    if (!is_ragged(x) || (unsigned)pooling > WEFT_POOL_LAST)
+    if (!is_ragged(x) || (unsigned)p > WEFT_POOL_LAST)
         return weft__failed(x, WEFT_EARG, "pool",
-                            "pooling %d; expected a ragged tensor and a value of weft_pooling", (int)pooling);
-    if (pooling == WEFT_POOL_MEAN && x->f.type != WEFT_REAL)
+                            "pooling %d; expected a ragged tensor and a value of weft_pooling", (int)p);
+    if (p == WEFT_POOL_MEAN && x->f.type != WEFT_REAL)
         return weft__failed(x, WEFT_EARG, "pool", "a mean of ints; expected reals (weft_to_reals)");
     x->w->running = "pool";
     weft__along a = tokens_of(x, x);
-    switch (pooling) {
+    switch (p) {
     case WEFT_POOL_SUM:  return weft__reduce(x, &a);
     case WEFT_POOL_MEAN: return per_token(weft__reduce(x, &a), x->f.batch);
     case WEFT_POOL_MAX:  return weft__pool_max(x);
     default:
-        return weft_index_select(weft_plain(weft_to_layout(x, WEFT_CONCAT)),
-                                 ends(x, pooling == WEFT_POOL_LAST));
+        return weft_index_select(weft_plain(weft_to_layout(x, WEFT_CONCAT)), ends(x, p == WEFT_POOL_LAST));
     }
 }
 

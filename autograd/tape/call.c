@@ -152,8 +152,7 @@ static bool results_are_possible(weft_call *c)
                                 "weft_op_like or weft_op_set_shape",
                                 k);
         ok = weft__extents_are_possible(c->x[0]->w, &c->y[k]->f);
-        if (ok && !c->op->forward &&
-            (c->y[k]->f.type != c->x[0]->f.type || count(c->y[k]) != count(c->x[0])))
+        if (ok && !c->op->forward && (c->y[k]->f.type != c->x[0]->f.type || count(c->y[k]) != count(c->x[0])))
             ok = weft_op_refuse(c, "a view; expected the type and number of elements of its input");
     }
     return ok;

@@ -63,16 +63,15 @@ static const char *locate(const weft_tensor *t, int64_t element, char text[192])
 {
     const struct weft__rows *rows = t->f.batch ? weft__rows_of(t->f.batch, &t->f) : NULL;
     int64_t rest = element, inner = count(t), row = rows ? element / (inner / weft__layout_rows(&t->f)) : 0;
-    int length = snprintf(text, 192, "[");
+    int used = snprintf(text, 192, "[");
     for (int i = 0; i < t->f.rank; i++) {
         inner /= t->f.size[i];
-        length +=
-            snprintf(text + length, 192 - (size_t)length, i ? ", %lld" : "%lld", (long long)(rest / inner));
+        used += snprintf(text + used, 192 - (size_t)used, i ? ", %lld" : "%lld", (long long)(rest / inner));
         rest %= inner;
     }
-    length += snprintf(text + length, 192 - (size_t)length, "]");
+    used += snprintf(text + used, 192 - (size_t)used, "]");
     if (rows && t->f.layout)
-        snprintf(text + length, 192 - (size_t)length, " (sequence %d, position %d)", rows->sequence.host[row],
+        snprintf(text + used, 192 - (size_t)used, " (sequence %d, position %d)", rows->sequence.host[row],
                  rows->position.host[row]);
     return text;
 }

@@ -1,5 +1,4 @@
-/* packed_weights.c - caches packed weights. A copy is found by the first of its tensors. It is valid while
- * the versions of all of them are the same. */
+/* packed_weights.c - caches packed weights by their first tensor, while the versions of all are the same. */
 #include "autograd/packed_weights.h"
 #include "autograd/op.h"
 
@@ -21,8 +20,7 @@ static bool is_current(const weft__packed *k)
 }
 
 /* Returns NULL, without an error, if the copy cannot be stored. */
-static weft__packed *packed_new(weft *w, weft_tensor *const *weights, int n, weft__packed_kind kind,
-                                size_t bytes)
+static weft__packed *packed_new(weft *w, weft_tensor *const *x, int n, weft__packed_kind kind, size_t bytes)
 {
     if (w->kept_limit && w->kept_bytes + (int64_t)bytes > w->kept_limit)
         return NULL;
@@ -31,12 +29,12 @@ static weft__packed *packed_new(weft *w, weft_tensor *const *weights, int n, wef
         return NULL;
     void *data = (void *)(((uintptr_t)(k + 1) + WEFT__LINE - 1) / WEFT__LINE * WEFT__LINE);
     for (int i = 0; i < n; i++)
-        if (weights[i])
-            k->of[k->n++].x = weights[i];
+        if (x[i])
+            k->of[k->n++].x = x[i];
     k->kind = kind;
     k->bytes = bytes;
     k->data = data;
-    k->next = node(weights[0])->packed_copies, node(weights[0])->packed_copies = k;
+    k->next = node(x[0])->packed_copies, node(x[0])->packed_copies = k;
     w->kept_bytes += (int64_t)bytes;
     return k;
 }

@@ -1,10 +1,9 @@
 /* stale_inputs.c - detects parameters and buffers that have changed since an operator read them.
  *
  * The tape refers to inputs without a copy. Tensors of a step keep their numbers, but a parameter or
- * buffer can be assigned, loaded, updated or averaged before backward. A backward function that reads it
- * would then compute the derivative of another function. So the context counts all changes. A tensor stores
- * the count of its last change, and an entry the count of its call. The backward pass compares them before it
- * runs an entry. A view of a parameter has the parameter's numbers and therefore its changes. */
+ * buffer can be assigned, loaded, updated or averaged before backward. Its gradient would then be wrong. So
+ * the context counts all changes. A tensor stores the count of its last change, and an entry the count of
+ * its call. The backward pass compares them before it runs an entry. A view shares its parameter's count. */
 #include "autograd/backward.h"
 
 static bool reads(const weft_op *op, int i) { return i > 31 || !(op->unread >> i & 1); }

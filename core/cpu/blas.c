@@ -67,9 +67,8 @@ static weft__blas_gemm *open_library(const char *from, const char *needed, char 
 
 weft__blas_gemm *weft__blas(weft_gemm choice, char *reason, size_t size)
 {
-    const char *setting = secure_getenv("WEFT_GEMM"),
-               *from = setting && *setting ? "WEFT_GEMM=" : "opts.gemm: ";
-    const char *needed = setting && *setting ? setting : choice == WEFT_OPENBLAS_GEMM ? "openblas" : "own";
+    const char *name = secure_getenv("WEFT_GEMM"), *from = name && *name ? "WEFT_GEMM=" : "opts.gemm: ";
+    const char *needed = name && *name ? name : choice == WEFT_OPENBLAS_GEMM ? "openblas" : "own";
     weft__blas_gemm *gemm = NULL;
     *reason = 0;
     if (!strcmp(needed, "own"))

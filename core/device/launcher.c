@@ -99,9 +99,8 @@ int weft__share_of_cores(const cpu_set_t *own, const cpu_set_t *launcher, int ra
 /* srun without binding: the parent of all tasks may use the whole machine, so its cores are not the share. */
 static bool srun_binds_none(void)
 {
-    const char *binding = secure_getenv("SLURM_CPU_BIND_TYPE");
-    return !strcmp(local_rank_name(), "SLURM_LOCALID") &&
-           (!binding || !*binding || !strncmp(binding, "none", 4));
+    const char *type = secure_getenv("SLURM_CPU_BIND_TYPE");
+    return !strcmp(local_rank_name(), "SLURM_LOCALID") && (!type || !*type || !strncmp(type, "none", 4));
 }
 
 int weft__cores(void)

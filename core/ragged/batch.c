@@ -117,8 +117,7 @@ static bool equal(const weft_batch *b, const weft_lengths *l, uint64_t hash)
     bool same = b->hash == hash && b->n == l->n &&
                 (b->n == 0 || b->len == l->len || !memcmp(b->len, l->len, (size_t)b->n * sizeof *b->len));
     for (int64_t s = 0; same && s < b->n; s++)
-        same = b->id[s] == (l->id ? l->id[s] : s) &&
-               (b->before ? b->before[s] : 0) == offset_of(l, s);
+        same = b->id[s] == (l->id ? l->id[s] : s) && (b->before ? b->before[s] : 0) == offset_of(l, s);
     return same;
 }
 

@@ -72,8 +72,7 @@ void weft__check_environment(void)
         if (is_known(name) || !is_new(name))
             continue;
         const char *near = weft__nearest(name, known_name, NULL);
-        weft__warn(
-            "unknown variable WEFT_%s%s%s%s (docs/conventions.md lists all; WEFT_LOG=0 silences this)",
-            name, near ? "; WEFT_" : "", near ? near : "", near ? " is near" : "");
+        weft__warn("unknown variable WEFT_%s%s%s%s (docs/conventions.md lists all; WEFT_LOG=0 silences this)",
+                   name, near ? "; WEFT_" : "", near ? near : "", near ? " is near" : "");
     }
 }

@@ -248,9 +248,7 @@ static int by_time(const void *a, const void *b)
 {
     const weft_profile_row *x = a, *y = b;
     int by_name = strcmp(x->name, y->name);
-    return x->ms != y->ms ? (x->ms < y->ms) - (x->ms > y->ms) :
-           by_name        ? by_name :
-                            x->backward - y->backward;
+    return x->ms != y->ms ? (x->ms < y->ms) - (x->ms > y->ms) : by_name ? by_name : x->backward - y->backward;
 }
 
 weft_profile weft_profile_of(weft *w)

@@ -59,8 +59,7 @@ weft_status weft__stage_end(weft__stage *s, const weft_module *m)
     if (!status && m)
         weft__mark_all_changed(m->root);
     if (!status && w && w->dev.failure[0])
-        status = weft__file_fail(WEFT_EDEVICE, "the copy to the device failed: %s",
-                                 w->dev.failure);
+        status = weft__file_fail(WEFT_EDEVICE, "the copy to the device failed: %s", w->dev.failure);
     return status;
 }
 

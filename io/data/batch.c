@@ -12,8 +12,7 @@ static bool is_plausible(weft *w, const weft_dataset *d, const int32_t *index, i
                    d ? "dataset has no lengths or no offsets; expected both" :
                        "dataset is NULL; expected a dataset");
     else if (n < 0 || n >= INT32_MAX || (n && !index))
-        weft__fail(w, WEFT_EARG,
-                   "dataset_batch: %lld indices%s; expected 0 or more, fewer than 2^31 - 1",
+        weft__fail(w, WEFT_EARG, "dataset_batch: %lld indices%s; expected 0 or more, fewer than 2^31 - 1",
                    (long long)n, index ? "" : ", index is NULL");
     return !w->status;
 }

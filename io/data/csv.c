@@ -159,8 +159,7 @@ static bool read_header(csv *c)
     if (c->end - c->at >= 3 && !memcmp(c->at, "\xEF\xBB\xBF", 3))
         c->at += 3;
     if (!next_record(c))
-        return c->status == WEFT_OK ? fail(c, "the file is empty; expected a header line") :
-                                      false;
+        return c->status == WEFT_OK ? fail(c, "the file is empty; expected a header line") : false;
     for (int64_t i = !c->id; i <= c->t->columns; i++) {
         c->where[i] = find_column(c, i ? c->names[i - 1] : c->id);
         if (c->where[i] < 0)
@@ -246,8 +245,7 @@ static bool read_number(csv *c, int64_t column, double *out)
     if (empty || end != f->text + f->size)
         return fail(c, "column \"%.100s\": \"%.100s\"; expected a number", name, f->text);
     *out = value;
-    if ((errno == ERANGE && fabs(value) > 1) ||
-        (c->reals && isfinite(value) && !isfinite((weft_real)value)))
+    if ((errno == ERANGE && fabs(value) > 1) || (c->reals && isfinite(value) && !isfinite((weft_real)value)))
         return fail(c, "column \"%.100s\": \"%.100s\" is too large; expected a smaller number", name,
                     f->text);
     return take_origin(c, column, f->text, out);

@@ -47,8 +47,8 @@ void weft__h5_place_of_chunk(const weft__h5_chunks *c, uint64_t number, uint64_t
     }
 }
 
-/* Checks a block of n bytes at an address, whose last four are its checksum. Sets *offset, its position in the
- * image. */
+/* Checks a block of n bytes at an address, whose last four are its checksum. Sets *offset, the position in
+ * the image. */
 static bool block(const index_of *x, uint64_t address, uint64_t n, const char *signature, size_t *offset)
 {
     const weft__h5_image *image = &x->h->read;
@@ -376,8 +376,7 @@ static const char *implicit(index_of *x)
     return NULL;
 }
 
-const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, weft__h5_chunk *out,
-                                 uint64_t chunks)
+const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, weft__h5_chunk *out, uint64_t chunks)
 {
     index_of x = { .h = h, .c = c, .list = out, .n = chunks };
     for (uint64_t i = 0; i < chunks; i++)

@@ -289,8 +289,7 @@ bool weft__h5_root_is_sound(weft__h5 *h)
     h->read.libhdf5_s.base_addr = base;
     h->used = end < h->size ? (size_t)end + !end : h->size;      /* libhdf5 fails on headers after that end */
     bool ok = field(&w, base + (version < 2 ? 13 : 9), 2) == EIGHT_BYTES &&
-              weft__h5_read_header(h, to, &root) &&
-              (version < 2 || extension_is_sound(h, &w));
+              weft__h5_read_header(h, to, &root) && (version < 2 || extension_is_sound(h, &w));
     h->read.libhdf5_s.base_addr = 0;
     return ok;
 }

@@ -146,9 +146,8 @@ bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *offset)
 static bool read_text(hid_t a, char *text, size_t size)
 {
     hid_t type = H5Aget_type(a), space = H5Aget_space(a);
-    bool ok = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
-              H5Tis_variable_str(type) == 0 && H5Tget_size(type) < size &&
-              H5Sget_simple_extent_npoints(space) == 1;
+    bool ok = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
+              H5Tget_size(type) < size && H5Sget_simple_extent_npoints(space) == 1;
     memset(text, 0, size);
     ok = ok && H5Aread(a, type, text) >= 0;
     weft__h5_close(space);

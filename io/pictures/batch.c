@@ -314,10 +314,9 @@ static weft_status check_batch(const weft_lengths *l)
     }
     if (ok)
         return WEFT_OK;
-    return weft__file_fail(WEFT_EARG,
-                           "%s: %s; expected lengths of 0 or more, and at most %d cells after padding",
-                           function, l ? "lengths are negative, missing or too large" : "lengths is NULL",
-                           (int)CELLS);
+    return weft__file_fail(
+        WEFT_EARG, "%s: %s; expected lengths of 0 or more, and at most %d cells after padding", function,
+        l ? "lengths are negative, missing or too large" : "lengths is NULL", (int)CELLS);
 }
 
 /* Without values a cell has a class for the tint of its sequence. */

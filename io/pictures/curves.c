@@ -201,10 +201,9 @@ static void draw_dots(picture *p, const weft_curve *c, const char *colour)
     weft__svg_put(p->svg, "<g fill=\"%s\" class=\"gap\">\n", colour);
     for (int64_t i = 0; i < c->n; i++)
         if (point_is_drawable(p, c, i) && (all || is_alone(p, c, i)))
-            weft__svg_put(p->svg,
-                          "<circle cx=\"%g\" cy=\"%g\" r=\"3.4\"><title>%.6g: %.6g</title></circle>\n",
-                          weft__tenths(x_of(p, c, i)), weft__tenths(level_of(p, c, c->y[i])), c->x[i],
-                          c->y[i]);
+            weft__svg_put(
+                p->svg, "<circle cx=\"%g\" cy=\"%g\" r=\"3.4\"><title>%.6g: %.6g</title></circle>\n",
+                weft__tenths(x_of(p, c, i)), weft__tenths(level_of(p, c, c->y[i])), c->x[i], c->y[i]);
     weft__svg_put(p->svg, "</g>\n");
 }
 

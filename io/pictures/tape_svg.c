@@ -24,10 +24,7 @@ typedef struct {
 
 const char *weft__node_colour(const weft__graph *g, const weft__drawn *n)
 {
-    return weft__svg_tint(n->x == g->target             ? 4 :
-                          n->entry >= 0             ? 5 :
-                          weft__node_of(n->x)->parameter      ? 2 :
-                                                      7);
+    return weft__svg_tint(n->x == g->target ? 4 : n->entry >= 0 ? 5 : weft__node_of(n->x)->parameter ? 2 : 7);
 }
 
 /* ---- places ---- */

@@ -18,8 +18,7 @@ typedef struct {
 static weft_status check(const char *text, int64_t n, const double *values, int columns)
 {
     if (n < 0 || (n && (!text || !values)))
-        return weft__file_fail(WEFT_EARG,
-                               "weft_plot_text: %lld bytes; %s", (long long)n,
+        return weft__file_fail(WEFT_EARG, "weft_plot_text: %lld bytes; %s", (long long)n,
                                n < 0 ? "expected 0 or more" :
                                !text ? "text is NULL; expected a text" :
                                        "values is NULL; expected one value for each byte");

@@ -98,8 +98,7 @@ static void inputs_fail(rolling *r, const job *j, int64_t row, int64_t k, bool p
 {
     int64_t time = r->x->time != NULL;
     weft__features_fail(r->x, r->f, j->opts.series, row, k < time ? r->x->time : r->x->column[k - time].name,
-                        "it is missing, but a window has it in its %s",
-                        past ? "past" : "future");
+                        "it is missing, but a window has it in its %s", past ? "past" : "future");
 }
 
 static bool check_finite(rolling *r, const job *j, const real *a, int64_t first, int64_t rows,

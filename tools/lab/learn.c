@@ -143,8 +143,7 @@ static bool learn(run *u)
         if (ok && !fits && !u->seed)
             refuse_curve(u, &p);
         u->total = r->asked.epochs * (ok ? p.tokens - p.dropped : 0);
-        ok =
-            ok && (!fits || lab_model_carries(&u->m, &p) || lab_refuse(r->made[u->planner].text, u->m.w));
+        ok = ok && (!fits || lab_model_carries(&u->m, &p) || lab_refuse(r->made[u->planner].text, u->m.w));
         if (ok && fits && !e)
             add_point(u);
         ok = ok && (!fits || learn_epoch(u, &p, e + 1 == r->asked.epochs));

@@ -60,11 +60,10 @@ static bool take_columns(weft_features *x, const weft_features_opts *o)
     x->target = add_columns(x, o->target);
     x->fixed = add_columns(x, o->fixed);
     if (!x->w->status && (!x->target || (!x->known && !x->time)))
-        weft__fail(
-            x->w, WEFT_EARG,
-            "features \"%s\": no target, or neither a known covariate nor the time; expected a target "
-            "and one of the other two",
-            x->name);
+        weft__fail(x->w, WEFT_EARG,
+                   "features \"%s\": no target, or neither a known covariate nor the time; expected a target "
+                   "and one of the other two",
+                   x->name);
     return !x->w->status;
 }
 

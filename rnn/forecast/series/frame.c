@@ -96,8 +96,7 @@ weft_status weft__check_series(const char *function, const weft_frame *f, const 
 bool weft__frame_integer(const weft_frame *f, int64_t c, int64_t row, int64_t *integer)
 {
     double v = f->column[c][row];
-    return v == trunc(v) && fabs(v) < 0x1p63 &&
-           !__builtin_add_overflow((int64_t)v, f->origin[c], integer);
+    return v == trunc(v) && fabs(v) < 0x1p63 && !__builtin_add_overflow((int64_t)v, f->origin[c], integer);
 }
 
 const char *weft__frame_number(const weft_frame *f, int64_t c, int64_t row, char text[64])
