@@ -30,10 +30,10 @@ static void not_usable(const char *variable, const char *value, const char *why)
 Test(emulated, unusable_gpus_are_refused_with_the_reason)
 {
     not_usable("WEFT_EMU_CC", "86",
-               "CUDA: libweft_cuda.so has no code for emulated GPU 0; it is to be made with CUDA_ARCHS=86");
-    not_usable("WEFT_EMU_CC", "75", "CUDA: emulated GPU 0 has compute capability 7.5; 8.0 is expected");
+               "CUDA: libweft_cuda.so has no code for emulated GPU 0; compile it with CUDA_ARCHS=86");
+    not_usable("WEFT_EMU_CC", "75", "CUDA: emulated GPU 0: compute capability 7.5; expected 8.0 or later");
     not_usable("WEFT_EMU_DRIVER", "12040",
-               "CUDA: the driver is too old: it knows CUDA 12.4, and libweft_cuda.so was made with 13.0");
+               "CUDA: driver for CUDA 12.4; expected 13.0, as libweft_cuda.so; update the driver");
     not_usable("WEFT_EMU_DEVICES", "0", "CUDA: no CUDA-capable device is detected");
 }
 

@@ -192,7 +192,7 @@ Test(cuda_link, missing_library_is_refused)
 }
 Test(cuda_link, other_library_is_refused)
 {
-    there_is_none("libm.so.6", "NCCL: its library has no ncclGetVersion");
+    there_is_none("libm.so.6", "NCCL: the library has no ncclGetVersion");
 }
 Test(cuda_link, can_be_switched_off) { there_is_none("off", "WEFT_NCCL=off"); }
-Test(cuda_link, needs_the_name_of_a_library) { there_is_none(NULL, "NCCL: WEFT_NCCL names none"); }
+Test(cuda_link, needs_the_name_of_a_library) { there_is_none(NULL, "NCCL: WEFT_NCCL names no library"); }

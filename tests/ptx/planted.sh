@@ -58,7 +58,7 @@ plant caught 90 "a NaN that becomes a zero"                     ptx.h:recur_bloc
 plant caught 80 "a long sum that an A100's tensor cores keep"   ptx.h:recur_block.cu    's/FOLDED = 4 /FOLDED = 1 << 20 /'         test_recur 'recur/long*'
 export WEFT_RECUR=cluster
 plant caught 90 "a wait that takes no for yes"                  ptx.h:recur_cluster.cu  's/1, 0, p; \}"/0, 1, p; }"/'                      test_recur 'recur/wide*'
-plant caught 90 "a rank in an address's place"                  ptx.h:recur_cluster.cu  's/"=r"\(there\) : "r"\(shared_address\(mine\)\), "r"\(rank\)/"=r"(there) : "r"(rank), "r"(shared_address(mine))/'  test_recur 'recur/wide*'
+plant caught 90 "a rank in an address's place"                  ptx.h:recur_cluster.cu  's/"=r"\(address\) : "r"\(shared_address\(mine\)\), "r"\(rank\)/"=r"(address) : "r"(rank), "r"(shared_address(mine))/'  test_recur 'recur/wide*'
 plant caught 90 "numbers of a store in another order"           ptx.h:recur_cluster.cu  's/"f"\(v.x\), "f"\(v.y\), "f"\(v.z\), "f"\(v.w\), "r"/"f"(v.y), "f"(v.x), "f"(v.z), "f"(v.w), "r"/'  test_recur 'recur/wide*'
 plant caught 90 "barriers of which others hear too early"       ptx.h:recur_cluster.cu  's/SM90\("fence.mbarrier_init.release.cluster;" ::: "memory"\)/(void)0/'  test_recur 'recur/wide*'
 plant caught 90 "an arrival that releases nothing"              ptx.h:recur_cluster.cu  's/arrive.release.aligned/arrive.relaxed.aligned/'  test_recur 'recur/wide*'

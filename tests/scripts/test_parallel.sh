@@ -192,7 +192,7 @@ linked() {
     check "the same bytes" cmp gpu many
     check "one that cannot join" says 0 "weft: gradients pass through host memory: rank 1: NCCL: a call: unhandled system error" link_broken fail:1:0 by_link 3 8 3 out=many
     check "the same bytes" cmp gpu many
-    check "no rank has NCCL" says 0 "NCCL: its library has no ncclGetVersion" eval "nccl=libm.so.6 by_link 2 8 1"
+    check "no rank has NCCL" says 0 "NCCL: the library has no ncclGetVersion" eval "nccl=libm.so.6 by_link 2 8 1"
     check "a group that fails" told_by "rank 1: .*: NCCL: a call: unhandled system error, in update" link_broken fail:1:3 by_link 3 8 3
     check "one is killed between groups" told_by "rank 0: .*: lost rank 1, in update" link_broken kill:1:3 quickly by_link 3 8 3
     check "one stops between groups" told_by "rank [02]: .*: rank 1 has not answered for 1 s, in update" link_broken stop:1:3 quickly by_link 3 8 3
