@@ -27,7 +27,7 @@
  *     WEFT_EMU_SAY     1: prints the name of each launched kernel and of each product to stderr
  *     WEFT_EMU_PTX     a folder with NAME.CC.ptx for each cuda/NAME.cu and compute capability, from the
  *                      build: executes the PTX of nvcc instead of the C++ (tests/ptx)
- *     WEFT_EMU_PTX_SAY a file: appends the name of each kernel that is executed from PTX
+ *     WEFT_EMU_PTX_LOG a file: appends the name of each kernel that is executed from PTX
  *     WEFT_EMU_TIMES   "block_kernel=5 forward_units=.3": milliseconds of these kernels in event times; all
  *                      other work takes 0
  *     WEFT_EMU_QUERIES 0: refuses queries of device and kernel attributes
