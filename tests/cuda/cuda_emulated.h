@@ -20,7 +20,7 @@ static void *hook(const char *name)
 }
 UNUSED static bool is_emulated(void) { return hook_if_any("weft_emu_counts"); }
 
-/* STALLS: calls that stop the whole device; BYTES: of all devices, taken now */
+/* STALLS: calls that stop the whole device; BYTES: in use on all devices */
 enum { LAUNCHES, UPLOADS, WAITS, QUERIES, STALLS, BYTES, COUNTS };
 UNUSED static void counts(long long out[COUNTS])        /* of the emulation, since it was loaded */
 {

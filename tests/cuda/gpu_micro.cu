@@ -67,7 +67,7 @@ static __global__ void exchanges(float *out)
     cluster_sync();
 }
 
-typedef struct piece { int B, H; } piece;        /* exchanges: B blocks */
+typedef struct piece { int B, H; } piece;        /* exchanges use B blocks */
 static void multiply(piece)     { LAUNCH_RAW(products, dim3(1), dim3(32), 0, stream, to); }
 static void exchange(piece p)
 {
@@ -125,7 +125,7 @@ static void tell(const char *what, void (*work)(piece), piece p, int times, doub
     printf("}\n");
 }
 
-/* Prints the time of one of the `of` rounds in a call of work. */
+/* Prints the time of one of the `rounds` rounds in a call of work. */
 static void tell_round(const char *what, void (*work)(piece), piece p, int of)
 {
     const double us = mean_us(work, p, TIMES / 10 + 1) / of;
@@ -141,7 +141,8 @@ static void within_kernels()
     for (int blocks : sizes)
         tell_round("exchange within a cluster", exchange, piece{ blocks, 0 }, ROUNDS);
 }
-/* How many clusters run at the same time with the shared memory of layers of 256 and of 512 units. */
+/* Prints how many clusters run at the same time with the shared memory of layers of 256 and of 512
+ * units. */
 static void at_once()
 {
     need(cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10), "200 KB");

@@ -83,7 +83,7 @@ Test(emulated, caller_keeps_its_device_and_error)
     thread_is(0, 0);
     cr_assert_null(weft_zeros(w, WEFT_SHAPE(1 << 20, 1 << 20))->data);
     weft_recover(w);
-    stays(0, 0, "an error of ours");             /* cleared, because the context reported it */
+    stays(0, 0, "a failed allocation");          /* cleared, because the context reported it */
     CLEAN(w);
 }
 

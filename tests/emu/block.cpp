@@ -9,7 +9,7 @@ static bool complete(Warp &w, unsigned group)
         return false;
     for (unsigned i = 0; i < WARP; i++)
         if (group >> i & 1 && (w.lane[i].mask & w.alive) != group)
-            launch->failure = "lanes of a warp wait for each other by different masks";
+            launch->failure = "lanes of a warp wait for each other with different masks";
     return true;
 }
 
@@ -32,7 +32,7 @@ void together(unsigned mask, Finish what)
     Warp &w = warp_of(me);
     Lane &lane = my_lane();
     if (!(mask >> lane_of(me) & 1))
-        fail("a lane is not in the mask that it names");
+        fail("a lane is not in its own mask");
     lane.mask = mask;
     lane.finish = what;
     w.here |= 1u << lane_of(me);

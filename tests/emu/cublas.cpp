@@ -194,7 +194,7 @@ template <class T> cublasStatus_t take(T &to, const void *value, size_t bytes)
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *h) { return *h = new emu_blas{ 0 }, CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t h)
 {
-    cudaDeviceSynchronize();                     /* so it says */
+    cudaDeviceSynchronize();                     /* as documented */
     emu::counts.stalls++;
     return delete h, CUBLAS_STATUS_SUCCESS;
 }

@@ -1,9 +1,9 @@
 /* cublas.h - emulates the matrix products of cublasLt: column-major, by an algorithm that the caller selects.
  *
- * The algorithms add in different orders, so their bits differ. They need different alignments and memory,
- * and some divide the sum over k. As in cublasLt, the sizes determine which is offered first. WEFT_EMU_BLAS:
- * with "rows" the first one takes only multiples of eight rows (columns in cuBLAS), with "nobias" none adds a
- * bias, with "room" each needs memory. */
+ * The algorithms add in different orders, so their bits differ. They need different alignments and
+ * workspaces, and some split the sum over k. As in cublasLt, the sizes determine which one is offered first.
+ * WEFT_EMU_BLAS: with "rows" the first one accepts only multiples of eight rows (columns in cuBLAS), with
+ * "nobias" none adds a bias, with "room" each needs a workspace. */
 #ifndef WEFT_EMU_CUBLAS_H
 #define WEFT_EMU_CUBLAS_H
 #include "tests/emu/runtime.h"

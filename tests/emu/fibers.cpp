@@ -9,7 +9,7 @@
 #include <utility>
 #include "tests/emu/launch.h"
 #if !defined(__x86_64__)
-#error "the emulation of CUDA changes stacks by hand: add eight instructions for this processor to fibers.cpp"
+#error "the emulation of CUDA switches stacks in assembly; add eight instructions for this processor"
 #endif
 #if defined(__SANITIZE_THREAD__)
 #define UNSEEN __attribute__((no_sanitize("thread"), noinline))
@@ -451,8 +451,7 @@ static void run_set(Launch &l, unsigned first, unsigned set)
     make_stack(t);
     go(t);
     if (living && !l.failure)
-        l.failure = "threads wait for what does not come: a barrier that not all of them reach, or a flag "
-                    "that no one sets";
+        l.failure = "deadlock: a barrier that not all threads reach, or a flag that no thread sets";
     clean_up();
 }
 

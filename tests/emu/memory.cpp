@@ -46,7 +46,7 @@ int poisoned_file()
     std::vector<char> bytes(POISONED);
     emu::poison(bytes.data(), POISONED);
     if (file < 0 || write(file, bytes.data(), POISONED) != (ssize_t)POISONED)
-        perror("emulated CUDA: no memory"), abort();
+        perror("emulated CUDA: poisoned file"), abort();
     return file;
 }
 
@@ -79,10 +79,10 @@ void crashed(int, siginfo_t *about, void *)      /* prints the thread; then the 
     char text[400];
     const emu::Thread *t = emu::me;
     int n = t ? snprintf(text, sizeof text,
-                         "emulated CUDA: %s: thread %u of block (%u, %u, %u) must not touch %p\n",
+                         "emulated CUDA: %s: thread %u of block (%u, %u, %u) cannot access %p\n",
                          emu::launch->name, t->number, t->block->index.x, t->block->index.y,
                          t->block->index.z, about->si_addr) :
-                snprintf(text, sizeof text, "emulated CUDA: the host, or a copy, must not touch %p\n",
+                snprintf(text, sizeof text, "emulated CUDA: the host, or a copy, cannot access %p\n",
                          about->si_addr);
     if (write(2, text, (size_t)n) < 0)
         return;

@@ -71,7 +71,7 @@ bool moves(emu_comm *c, Op &op)                  /* false: it has to wait */
         box.n = op.bytes - op.done < ROOM ? op.bytes - op.done : (size_t)ROOM;
         memcpy(box.bytes, op.at + op.done, box.n);
     } else if (box.all != op.bytes) {
-        fprintf(stderr, "emulated NCCL: rank %d sends %zu bytes, and rank %d waits for %zu\n", op.peer,
+        fprintf(stderr, "emulated NCCL: rank %d sends %zu bytes; rank %d expects %zu\n", op.peer,
                 box.all, c->rank, op.bytes);
         c->state = ncclInvalidUsage;
         return false;

@@ -1,5 +1,5 @@
-/* streams.cpp - launches, copies, streams and events of runtime.h: everything waits in a queue
- * until somebody waits for it. */
+/* streams.cpp - launches, copies, streams and events of runtime.h. Work waits in a queue until a wait for
+ * it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -78,8 +78,8 @@ cudaError_t empty(emu_stream *s)
     return go_on_until(s, [s] { return s->queue.empty(); });
 }
 
-/* With WEFT_EMU_TIMES ("block_kernel=5 forward_units=.3") a clock that goes on by so many milliseconds with
- * each such kernel, and else stands still. */
+/* With WEFT_EMU_TIMES ("block_kernel=5 forward_units=.3"), a clock that advances by these milliseconds for
+ * each such kernel and otherwise stops. */
 double made_up;
 void take_time(const emu::Launch &l)
 {
