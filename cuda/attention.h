@@ -22,7 +22,7 @@ __device__ static inline rows from(rows x, int64_t row)          /* from `row` o
 }
 
 /* ---- tiles of blocks ---- */
-/* Sequence s has slots for tiles from place_of(s) on: the number that it needs, or one more. So a bisection
+/* Sequence s has slots for tiles from slot_of(s) on: the number that it needs, or one more. So a bisection
  * finds the sequence of a slot, and no list of tiles is needed. */
 template <int UNIT> __device__ static inline int64_t slot_of(const int32_t *offset, int64_t s)
 {

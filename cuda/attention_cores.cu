@@ -15,7 +15,7 @@ typedef struct __align__(16) smem {
     unsigned nonfinite;                          /* see mark_if */
 } smem;
 
-/* Computes scores of the warp's 16 queries with the keys from `key` on. there: the queries are already in
+/* Computes scores of the warp's 16 queries with the keys from `key` on. loaded: the queries are already in
  * shared memory. Also loads the values, and sets the mark if one of them is not finite. */
 template <bool EXACT>
 __device__ static inline void scores_of(smem &m, const weft__attention &a, const tile &t, const lane &me,

@@ -40,7 +40,7 @@ template <bool EXACT> __device__ static inline float stored(float x)
 }
 /* Returns true if a stored number is NaN, or infinite in TF32. */
 __device__ static inline bool is_nonfinite(float x)   { return (to_tf32(x) & 0x7F800000u) == 0x7F800000u; }
-/* Splits a stored number. ODD: it may be infinite; then the low half is 0, so that the score is infinite. */
+/* Splits a stored number. NONFINITE: it may be infinite; then the low half is 0, so that the score is infinite. */
 template <bool EXACT, bool NONFINITE>
 __device__ static inline void split(float x, uint32_t &high, uint32_t &low)
 {
@@ -181,7 +181,7 @@ __device__ static inline void add_products(const float (&w)[FOLDED][4], const li
 }
 
 /* ---- numbers that are not finite ---- * 0 times such a number is NaN, but a hidden key may not change a
- * query. So these numbers become zeros for the tensor cores, and add_odd adds their terms separately where
+ * query. So these numbers become zeros for the tensor cores, and add_nonfinite adds their terms separately where
  * the weight is not 0. A query gets the same bits whether a hidden key is finite or not. */
 __device__ static inline void clean(line *x, int n, int64_t width)
 {
@@ -209,7 +209,7 @@ __device__ static inline void add_nonfinite(const rows &b, int n, const float *w
         }
     }
 }
-/* Sets *cell to mark if odd is true, so that the block learns whether any thread has such a number. Each use
+/* Sets *cell to mark if nonfinite is true, so that the block learns whether any thread has such a number. Each use
  * has its own mark, from 1 on, so the cell is never reset. Barriers separate the uses. */
 __device__ static inline void mark_if(unsigned *cell, unsigned mark, bool nonfinite)
 {

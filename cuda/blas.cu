@@ -309,7 +309,7 @@ static void copy_lines(weft__device *d, real *to, int64_t to_step, const real *f
                                       stream_of(d)),
                  "gemm");
 }
-/* Pads rows to a multiple of MORE_ROWS; the padding is not initialised. */
+/* Pads rows to a multiple of PADDED_ROWS; the padding is not initialised. */
 static cublasStatus_t run_padded(weft__device *d, blas *s, const weft__product *p, const algorithm *with,
                                  const real *a, const real *b, real *c, const real *bias,
                                  int64_t to_next_bias)

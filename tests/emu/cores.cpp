@@ -50,7 +50,7 @@ void mma_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
     if (emu::launch->wrong)                      /* exchanges two of the four fragments */
         std::swap(fragment[1], fragment[2]);
     memcpy(&lane.a, fragment, sizeof fragment), memcpy(&lane.b, b, sizeof b), memcpy(&lane.d, d, sizeof d);
-    emu::together(emu::EVERY, tf32);
+    emu::join_lanes(emu::EVERY, tf32);
     memcpy(d, &lane.d, sizeof d);
 }
 

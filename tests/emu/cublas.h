@@ -60,14 +60,14 @@ enum cublasLtMatmulAlgoConfigAttributes_t { CUBLASLT_ALGO_CONFIG_SPLITK_NUM = 2 
 /* Opaque in cuBLAS. */
 struct cublasLtMatmulDescOpaque_t {
     cublasComputeType_t compute; cudaDataType_t scale;
-    cublasOperation_t ta, tb; cublasLtEpilogue_t then;
+    cublasOperation_t ta, tb; cublasLtEpilogue_t epilogue;
     const void *bias; int64_t to_next_bias;
 };
 struct cublasLtMatrixLayoutOpaque_t {
     cudaDataType_t type; uint64_t rows, columns; int64_t step; int32_t batches; int64_t to_next;
 };
 struct cublasLtMatmulPreferenceOpaque_t {
-    uint64_t room; uint32_t reduction, align_a, align_b, align_c, align_d;
+    uint64_t memory; uint32_t reduction, align_a, align_b, align_c, align_d;
 };
 struct cublasLtMatmulAlgo_t { uint64_t data[8]; };
 struct cublasLtMatmulHeuristicResult_t {
@@ -101,5 +101,5 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void *alpha, const void *a,
                               cublasLtMatrixLayout_t, const void *b, cublasLtMatrixLayout_t, const void *beta,
                               const void *c, cublasLtMatrixLayout_t, void *d, cublasLtMatrixLayout_t,
-                              const cublasLtMatmulAlgo_t *, void *room, size_t, cudaStream_t);
+                              const cublasLtMatmulAlgo_t *, void *memory, size_t, cudaStream_t);
 #endif

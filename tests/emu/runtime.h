@@ -145,7 +145,7 @@ cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blocks, int threa
 namespace emu {
 struct Locked { Locked(); ~Locked(); };          /* one CPU thread at a time */
 struct Open { Open(); ~Open(); };                /* the host may access device memory */
-void let_others();                               /* releases Locked briefly, for other threads */
+void yield_lock();                               /* releases Locked briefly, for other threads */
 cudaError_t note(cudaError_t);                   /* stores the error for cudaGetLastError */
 cudaError_t &lost(int device);                   /* the error that every call of a lost device returns */
 int  current_device();
@@ -164,10 +164,10 @@ emu_pool *piece_ends(void *, size_t *bytes, size_t *all);
 /* Finds the piece of device or pinned memory that contains the address. */
 bool piece_around(const void *, uint64_t *low, uint64_t *high);
 cudaError_t drain();                             /* completes all work submitted to this device */
-bool skips();                                    /* WEFT_EMU_SKIP: execute nothing */
-void say(const char *launch);                    /* prints to stderr, if WEFT_EMU_SAY */
-void later(cudaStream_t, std::function<void()> work);
-cudaError_t usable(cudaStream_t);                /* fails for another device's stream, or on a lost device */
+bool is_skipping();                              /* WEFT_EMU_SKIP: execute nothing */
+void log_launch(const char *launch);             /* prints to stderr, if WEFT_EMU_SAY */
+void enqueue(cudaStream_t, std::function<void()> work);
+cudaError_t check_stream(cudaStream_t);          /* fails for another device's stream, or on a lost device */
 /* Counts of this process. waits: of the host; queries: of kernel attributes; stalls: calls that stop the
  * whole device, to allocate or free memory or to destroy a cublasLt handle. */
 extern struct Counts { long long launches, uploads, waits, queries, stalls; } counts;

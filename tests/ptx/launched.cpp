@@ -133,12 +133,12 @@ Kernel *kernel_of(const char *folder, int capability, const void *address)
 /* ---- launches ---- */
 void check_arguments(const emu::Launch &l, const Kernel &k)
 {
-    bool same = l.places.size() == k.parameters.size() && l.arguments.size() == k.parameter_bytes;
-    for (size_t i = 0; same && i < l.places.size(); i++)
-        same = l.places[i] == k.parameters[i].offset;
+    bool same = l.offsets.size() == k.parameters.size() && l.arguments.size() == k.parameter_bytes;
+    for (size_t i = 0; same && i < l.offsets.size(); i++)
+        same = l.offsets[i] == k.parameters[i].offset;
     if (!same)
         fail("g++ and nvcc disagree about the kernel's parameters: %zu with %zu bytes, %zu with %zu bytes",
-             l.places.size(), l.arguments.size(), k.parameters.size(), k.parameter_bytes);
+             l.offsets.size(), l.arguments.size(), k.parameters.size(), k.parameter_bytes);
 }
 void log_kernel(const Kernel &k, int capability)
 {
@@ -194,7 +194,7 @@ bool interpreted(emu::Launch &l)
                    { l.grid.x, l.grid.y, l.grid.z },
                    { l.threads.x, l.threads.y, l.threads.z },
                    l.cluster,
-                   l.together,
+                   l.cooperative,
                    l.dynamic,
                    l.arguments.data(),
                    emu::model().capability,
