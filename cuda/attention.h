@@ -121,10 +121,10 @@ __device__ static inline int64_t of_query(const weft__attention &a, const tile &
     return (t.q + i) * a.heads + t.head;
 }
 
-/* ---- dropout ---- * One Philox counter (philox.h) gives the marks of 8 keys, so 64 keys of a query take 8
- * counters. A tile never crosses a multiple of 64 keys. The block draws a tile's marks once, for all its
- * threads: bit j / 8 of a query's byte j % 8 is key j of the tile. Kernels without dropout compile without
- * this code. */
+/* ---- dropout ---- *
+ * One Philox counter (philox.h) gives the marks of 8 keys, so 64 keys of a query take 8 counters. A tile
+ * never crosses a multiple of 64 keys. The block draws a tile's marks once, for all its threads: bit j / 8 of
+ * a query's byte j % 8 is key j of the tile. Kernels without dropout compile without this code. */
 enum { MARKS = 8 };
 #define WHICH(kernel) (a->below ? kernel<true> : kernel<false>)
 /* For QUERIES queries from `query` on, by a block of WIDE threads. */

@@ -19,8 +19,7 @@ enum {
     WIDE = TILE / 8,                             /* a warp's result fragments across a tile */
     STEPS = 2, CHUNK = 8 * STEPS                 /* columns of a head per step and per partial sum */
 };
-/* Row length of a tile in shared memory. With the + 4 a warp reads rows and columns without bank
- * conflicts. */
+/* Row length of a tile in shared memory. With the + 4 rows and columns are read without bank conflicts. */
 enum { LINE = TILE + 4 };
 typedef float line[LINE];
 /* Selects the kernel with or without dropout, and in the context's precision. */
@@ -40,7 +39,7 @@ template <bool EXACT> __device__ static inline float stored(float x)
 }
 /* Returns true if a stored number is NaN, or infinite in TF32. */
 __device__ static inline bool is_nonfinite(float x)   { return (to_tf32(x) & 0x7F800000u) == 0x7F800000u; }
-/* Splits a stored number. NONFINITE: it may be infinite; then the low half is 0, so that the score is infinite. */
+/* Splits a stored number. NONFINITE: it may be infinite; then low is 0, so that the score is infinite. */
 template <bool EXACT, bool NONFINITE>
 __device__ static inline void split(float x, uint32_t &high, uint32_t &low)
 {
@@ -96,8 +95,7 @@ __device__ static inline void add_part(const float (&part)[4], float (&sum)[4])
     UNROLLED for (int i = 0; i < 4; i++)
         sum[i] += part[i];
 }
-/* Two independent products hide each other's latency. Products with a low half are small, so they have their
- * own sum. */
+/* Two independent products hide their latency. Products with a low half are small and summed apart. */
 enum { PAIR = 2 };
 typedef struct pair { float high[PAIR][4], small[PAIR][4]; } pair;
 template <bool EXACT, bool NONFINITE>
@@ -180,9 +178,10 @@ __device__ static inline void add_products(const float (&w)[FOLDED][4], const li
     add_terms<EXACT>(x, b[0], columns, me, sum);
 }
 
-/* ---- numbers that are not finite ---- * 0 times such a number is NaN, but a hidden key may not change a
- * query. So these numbers become zeros for the tensor cores, and add_nonfinite adds their terms separately where
- * the weight is not 0. A query gets the same bits whether a hidden key is finite or not. */
+/* ---- numbers that are not finite ---- *
+ * 0 times such a number is NaN, but a hidden key may not change a query. So these numbers become zeros for
+ * the tensor cores, and add_nonfinite adds their terms separately where the weight is not 0. A query gets the
+ * same bits whether a hidden key is finite or not. */
 __device__ static inline void clean(line *x, int n, int64_t width)
 {
     const int column = (int)threadIdx.x % TILE;
@@ -209,8 +208,8 @@ __device__ static inline void add_nonfinite(const rows &b, int n, const float *w
         }
     }
 }
-/* Sets *cell to mark if nonfinite is true, so that the block learns whether any thread has such a number. Each use
- * has its own mark, from 1 on, so the cell is never reset. Barriers separate the uses. */
+/* Sets *cell to mark if nonfinite is true, so that the block learns whether any thread has such a number.
+ * Each use has its own mark, from 1 on, so the cell is never reset. Barriers separate the uses. */
 __device__ static inline void mark_if(unsigned *cell, unsigned mark, bool nonfinite)
 {
     if (nonfinite)

@@ -2,14 +2,12 @@
  * q k^T, dw = dy v^T, dv += w^T dy, dk += ds^T q and dq += ds k. attention.cu takes ten.
  *
  * A block processes one head of a sequence and one run of its keys, tile by tile. For each tile of keys it
- * visits the queries and keeps the gradients of keys and values in registers. Rows of a score tile are keys.
- * So the weights are the left operand of dv and dk in place, and only ds passes through shared memory, for
- * dq.
+ * visits the queries and keeps the gradients of keys and values in registers. Rows of a score tile are keys,
+ * so the weights are the left operand of dv and dk in place. Only ds passes through shared memory, for dq.
  *
  * A run is four tiles of keys. If a sequence has one run, its block adds to dq in the order of keys.
- * Otherwise each run writes its part of dq to scratch memory, and another kernel adds the parts in order. The
- * same rule divides many short and few long sequences among blocks, and the order of sums depends only on the
- * sequence's number of keys. */
+ * Otherwise each run writes its part of dq to scratch memory, and another kernel adds the parts in order. So
+ * short and long sequences are divided by one rule, and the order of sums depends only on the number of keys. */
 #ifndef WEFT_DOUBLE
 #include "cuda/attention_cores.h"
 
@@ -30,8 +28,7 @@ typedef struct __align__(16) smem {
     unsigned nonfinite;                          /* see mark_if */
     tile t; int end;                             /* end of the run; here because registers hold sums */
 } smem;
-/* Returns the keys of a run. MOST_RUNS limits the scratch memory, which must not grow faster than the
- * sequence. */
+/* Returns the keys of a run. MOST_RUNS limits scratch memory, which may grow no faster than the sequence. */
 __host__ __device__ static inline int64_t run_of(int64_t keys)
 {
     return keys <= MOST_RUNS * RUN ? (int64_t)RUN : (keys + MOST_RUNS * TILE - 1) / (MOST_RUNS * TILE) * TILE;

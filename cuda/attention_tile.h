@@ -9,8 +9,8 @@ enum {
     /* SIDE x SIDE threads compute EACH x EACH elements each */
     SIDE = 16, EACH = TILE / SIDE, DEPTH = 32    /* columns of a head per step */
 };
-/* Two blocks per multiprocessor, so at most 128 registers per thread. On sm_120 this would spill a few
- * registers. */
+/* At least two blocks per multiprocessor, so at most 128 registers per thread. On sm_120 this would spill a
+ * few registers. */
 #define TILED __launch_bounds__(SIDE * SIDE, ARCH >= 120 ? 1 : 2)
 typedef struct __align__(16) vec { real x[EACH]; } vec; /* consecutive numbers, read by one instruction */
 /* A block's shared memory. The + 1 avoids bank conflicts between the threads of a row. */

@@ -1,5 +1,4 @@
 /* current_device.cu - makes a context's GPU current for a call, and then restores the caller's.
- *
  * cudaSetDevice cannot do this. To return, it would create a context on the caller's GPU, 300 MB on a GPU
  * that may be unused. So this file uses the driver's stack of contexts, which the runtime respects. */
 #include <pthread.h>

@@ -1,8 +1,5 @@
-/* gemm.cu - matrix products: special cases, the finish of results (bias, activation), and cublasLt (blas.cu)
- * for the rest.
- *
- * cublasLt is column-major, so it sees a row-major c as c^T. It computes c^T = op(b)^T op(a)^T, and no data
- * is moved. */
+/* gemm.cu - matrix products: special cases, bias and activation, and cublasLt (blas.cu) for the rest.
+ * cublasLt is column-major, so it sees a row-major c as c^T. It computes c^T = op(b)^T op(a)^T. No data moves. */
 #include <limits.h>
 #include "cuda/blas.h"
 #include "cuda/groups.h"
@@ -72,8 +69,7 @@ void gemm_of_rows(weft__device *d, const weft__product *p, int64_t rows, const r
     const int64_t numbers = p->batches * p->m * p->n;
     if (numbers == 0 || product(d, p, rows, a, b, c) || !p->then)
         return;
-    /* cublasLt's activations are not used: its ReLU leaves NaN undefined, and its GELU is the tanh
-     * version. */
+    /* cublasLt's activations are unused: its ReLU leaves NaN undefined, and its GELU is the tanh version. */
     if (p->then->bias || p->then->f != WEFT__UNARIES)
         LAUNCH_SHAPE(d, finish_each, plane_of(p->batches * p->m, p->n), *p, *p->then, c);
 }

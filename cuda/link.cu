@@ -2,8 +2,8 @@
  * also runs without NCCL.
  *
  * Communicators are non-blocking (NCCL 2.14): calls return immediately, and ncclCommGetAsyncError reports
- * when a call is complete. Until then NCCL may add kernels to the stream, so weft must not. ncclCommAbort
- * closes a link. It waits for no other rank and stops kernels that would. */
+ * when a call is complete. Until then NCCL may add kernels to the stream, so weft must not use it.
+ * ncclCommAbort closes a link. It waits for no other rank and stops kernels that would. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

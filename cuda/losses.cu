@@ -7,8 +7,7 @@ __device__ static inline real weight_of(const weft__entropy &e, int64_t c)
     return e.class_weight ? e.class_weight[c] : 1;
 }
 __device__ static inline real mask_of(const weft__entropy &e, int64_t r)   { return e.mask ? e.mask[r] : 1; }
-/* Returns the class of a row, or -1 if the row does not count. The thread with `notes` reports a class out of
- * range. */
+/* Returns the class of a row, or -1 if it does not count. The thread with `notes` reports a bad class. */
 __device__ static int64_t class_of(const weft__entropy &e, const int32_t *class_, int64_t r, faults f,
                                    bool notes)
 {

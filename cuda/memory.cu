@@ -7,9 +7,9 @@
  * keeps nor return memory at weft_close. Permanent memory comes from cudaMalloc, while the model is created.
  * NCCL lets other GPUs read it, which memory of a pool does not allow.
  *
- * Without a limit a pool would keep the sum of all sizes that an arena ever had. So the release threshold is
- * unlimited between waits, and after a wait the pool is trimmed if it holds more than twice the memory in
- * use. */
+ * A pool that never released memory would keep the sum of all sizes that an arena ever had. So it keeps all
+ * memory only until the next wait. Then pool_trim releases unused memory if the pool holds more than twice
+ * the memory in use. */
 #include "cuda/gpu.h"
 
 enum { SPARE = 64 << 20 };                       /* bytes that a pool may keep in any case */

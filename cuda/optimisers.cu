@@ -172,8 +172,7 @@ void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__gu
     LAUNCH(d, update_each, blocks_of_quads(n), THREADS, 0, n, *u, past, g, dx, m, v, a, x);
 }
 
-/* ---- a trial update that writes no parameter, for steps whose magnitudes do not prove a finite result
- * ---- */
+/* ---- trial updates that write no parameter, if magnitudes do not prove that the step is finite ---- */
 /* The last block combines all pieces. */
 __device__ static void join_pieces(int64_t n, const piece_result *pieces, int64_t at, weft__guard *g)
 {

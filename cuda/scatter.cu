@@ -14,7 +14,7 @@ enum {
     FEW_ROWS = 512, FEW_TARGETS = 4096
 };
 typedef struct rows_by_index {
-    int64_t rows, width, n, chunk, chunks, piece, pieces;       /* chunks of unsorted, pieces of sorted rows */
+    int64_t rows, width, n, chunk, chunks, piece, pieces;       /* of unsorted rows, of sorted rows */
     int shift, bins;                             /* current digit: key >> shift & (bins - 1) */
     const real *x; const int32_t *index; real *y;
     int32_t *order;                              /* [rows], sorted so far; NULL: original order */
@@ -42,8 +42,7 @@ __device__ static inline int digit_at(const rows_by_index &s, int64_t place)
 }
 
 /* ---- sorting ---- */
-/* Replaces x[i] by the sum of the elements before it and returns the sum of all. Each thread owns consecutive
- * elements. */
+/* Replaces x[i] by the sum of the elements before it. Returns the total. Threads own consecutive ranges. */
 __device__ static int sum_up(int *x, int n)
 {
     SHARED(part, int[THREADS]);

@@ -7,7 +7,7 @@
 
 /* ---- sums over some axes of a nest ---- */
 typedef struct sums {
-    /* axes of the result and axes to sum; steps[0] are x's, steps[1] y's */
+    /* axes of the result and axes to sum; step[0]: in x, step[1]: in y */
     weft__grid kept, summed;
     int64_t outputs, terms, chunk;
     /* true: the last axis is summed and a group runs along it; false: threads are columns */
@@ -42,8 +42,7 @@ static shape shape_of(const sums *s)
     int tx = power_for(s->outputs, 32), ty = power_for(s->terms, THREADS / tx);
     return { dim3((unsigned)parts(s->outputs, tx)), dim3((unsigned)tx, (unsigned)ty) };
 }
-/* A thread sums at least eight terms. If there are several chunks, there are at most COUNTERS blocks, enough
- * for a large GPU. */
+/* A thread sums at least eight terms. Several chunks use at most COUNTERS blocks, enough for a large GPU. */
 static void sum_nest(weft__device *d, sums s, const real *x, real *y, bool add)
 {
     shape one = shape_of(&s);
@@ -205,8 +204,7 @@ static shape runs_shape(const weft__segments *s)
     return { dim3((unsigned)runs, (unsigned)columns, (unsigned)least(slices, room)),
              dim3((unsigned)tx, (unsigned)ty, (unsigned)tz) };
 }
-/* Copies to each row of y: without flip, x's row of the segment; with flip, x's row at the same distance from
- * the segment's other end. */
+/* Copies x to each row of y: without flip the segment's row, with flip the row as far from the other end. */
 __global__ static void runs_each(weft__segments s, bool flip, const real *x, real *y, bool add)
 {
     int64_t w = s.inner, columns = (int64_t)gridDim.y * blockDim.x;

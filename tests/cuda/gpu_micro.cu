@@ -81,17 +81,11 @@ static void launch_and_wait(piece p)
     launch(p);
     check(cudaStreamSynchronize(stream), "wait");
 }
-static void within(piece)
+template <cudaMemcpyKind KIND> static void copy(piece)
 {
-    check(cudaMemcpyAsync(to, from, NUMBERS * sizeof *to, cudaMemcpyDeviceToDevice, stream), "copy");
-}
-static void up(piece)
-{
-    check(cudaMemcpyAsync(to, pinned, NUMBERS * sizeof *to, cudaMemcpyHostToDevice, stream), "copy up");
-}
-static void down(piece)
-{
-    check(cudaMemcpyAsync(pinned, from, NUMBERS * sizeof *to, cudaMemcpyDeviceToHost, stream), "copy down");
+    float *target = KIND == cudaMemcpyDeviceToHost ? pinned : to;
+    const float *source = KIND == cudaMemcpyHostToDevice ? pinned : from;
+    check(cudaMemcpyAsync(target, source, NUMBERS * sizeof *to, KIND, stream), "copy");
 }
 static void read_and_write(piece)
 {
@@ -211,9 +205,9 @@ int main()
     report("launch", launch, piece{ 0, 0 }, TIMES * 5, 0, 0);
     report("launch and wait", launch_and_wait, piece{ 0, 0 }, TIMES, 0, 0);
     steps();
-    report("device to device", within, piece{ 0, 0 }, TIMES / 10 + 1, 2 * bytes, 0);
+    report("device to device", copy<cudaMemcpyDeviceToDevice>, piece{ 0, 0 }, TIMES / 10 + 1, 2 * bytes, 0);
     report("a kernel reads and writes", read_and_write, piece{ 0, 0 }, TIMES / 10 + 1, 2 * bytes, 0);
-    report("host to device, pinned", up, piece{ 0, 0 }, TIMES / 20 + 1, bytes, 0);
-    report("device to host, pinned", down, piece{ 0, 0 }, TIMES / 20 + 1, bytes, 0);
+    report("host to device, pinned", copy<cudaMemcpyHostToDevice>, piece{ 0, 0 }, TIMES / 20 + 1, bytes, 0);
+    report("device to host, pinned", copy<cudaMemcpyDeviceToHost>, piece{ 0, 0 }, TIMES / 20 + 1, bytes, 0);
     return 0;
 }

@@ -184,25 +184,19 @@ static const struct {
     { "80", 300, "WEFT_EMU_REFUSE", "group_kernel", "had too many resources requested for launch" },
     { "80", 100, "WEFT_EMU_LOSE", "group_kernel", "had a wait without an end" },
 };
-static void check_remembered(const char *capability, int32_t n, const char *variable, const char *name,
-                             const char *what)
-{
-    setenv("WEFT_EMU_CC", capability, 1);
-    units = n;
-    kernel = name;
-    expected = what;
-    cr_assert_eq(in_a_process(program, variable, kernel), RIGHT | LOGGED, "%s", what);
-    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT, "%s: tested again", what);
-    cr_assert_eq(in_a_process(program, "WEFT_CACHE", "off"), RIGHT | USED,
-                 "%s: not tested without the file", what);
-    cr_assert_eq(in_a_process(program, "WEFT_EMU_DRIVER", "13010"), RIGHT | USED,
-                 "%s: not tested with another driver", what);
-}
 Test(recur_choice, wrong_kernel_is_never_selected)
 {
     for (int i = 0; i < COUNT(faults); i++) {
-        check_remembered(faults[i].capability, faults[i].units, faults[i].variable, faults[i].kernel,
-                         faults[i].what);
+        setenv("WEFT_EMU_CC", faults[i].capability, 1);
+        units = faults[i].units;
+        kernel = faults[i].kernel;
+        expected = faults[i].what;
+        cr_assert_eq(in_a_process(program, faults[i].variable, kernel), RIGHT | LOGGED, "%s", expected);
+        cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT, "%s: tested again", expected);
+        cr_assert_eq(in_a_process(program, "WEFT_CACHE", "off"), RIGHT | USED,
+                     "%s: not tested without the file", expected);
+        cr_assert_eq(in_a_process(program, "WEFT_EMU_DRIVER", "13010"), RIGHT | USED,
+                     "%s: not tested with another driver", expected);
         remove_cache();
         new_cache();
     }
@@ -433,11 +427,6 @@ static void store_verdict(void)                  /* stores that the block kernel
     cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT);
     cr_assert_not_null(verdict_file());
 }
-static void check_ignored(const char *what)
-{
-    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT | USED, "%s", what);
-    cr_assert_not_null(verdict_file(), "%s: not replaced", what);
-}
 Test(recur_choice, damaged_or_foreign_files_are_ignored)
 {
     enum { DAMAGED, CUT, WRITABLE, LINK, FIFO, DAMAGES };
@@ -462,7 +451,8 @@ Test(recur_choice, damaged_or_foreign_files_are_ignored)
         cr_assert_eq(done, 0);
         if (damage >= LINK)
             cr_assert_eq(damage == LINK ? symlink(elsewhere, path) : mkfifo(path, 0600), 0);
-        check_ignored(names[damage]);
+        cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT | USED, "%s", names[damage]);
+        cr_assert_not_null(verdict_file(), "%s: not replaced", names[damage]);
         cr_assert(!lstat(verdict_file(), &s) && S_ISREG(s.st_mode) && (s.st_mode & 0777) == 0600);
         unlink(elsewhere);
         remove_cache();

@@ -1,9 +1,6 @@
 /* cuda_emu.h - emulates the part of CUDA that the back end uses, on a CPU. A C++17 compiler compiles the
  * back end's sources, and every kernel runs, slowly, on machines without a GPU, under sanitizers, and in
- * thread orders that are rare on a GPU.
- *
- *     g++ -std=c++17 -x c++ -include tests/emu/cuda_emu.h -I. -Wall -Wextra -fPIC -c cuda/sums.cu
- *     g++ -std=c++17 ... -c tests/emu/fibers.cpp   (and block, memory, streams, cublas, cores)
+ * thread orders that are rare on a GPU. mk/cuda.mk has the commands.
  *
  * It is stricter than a GPU where bugs hide. It reads these variables again at each use:
  *     WEFT_EMU_ORDER   order of threads: 0 forward, 1 reverse, 2 random (fibers.h)

@@ -1,9 +1,4 @@
 /* emu_test.cpp - tests that the emulation computes a GPU's results and detects planted mistakes.
- *
- *     g++ -std=c++17 -O2 -g -include tests/emu/cuda_emu.h -I. -Wall -Wextra \
- *         [-fsanitize=address,undefined | -fsanitize=thread] -o emu_test \
- *         tests/emu/{emu_test,fibers,block,order,memory,streams,cores}.cpp -lpthread
- *
  * A child process runs each part that crashes or that a sanitizer ends. */
 #include <stdio.h>
 #include <stdlib.h>

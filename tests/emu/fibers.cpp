@@ -156,10 +156,7 @@ static unsigned position(unsigned k, unsigned n) /* the k-th of n */
     return order == 0 ? k : order == 1 ? n - 1 - k : (unsigned)((first_index + k * step) % n);
 }
 
-static Thread *next_new()
-{
-    return &threads[position(started++, count)];
-}
+static Thread *next_new() { return &threads[position(started++, count)]; }
 
 static Thread *random_thread()
 {

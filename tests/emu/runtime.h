@@ -23,11 +23,8 @@ struct cudaDeviceProp {
     int pciDomainID, pciBusID, pciDeviceID; cudaUUID_t uuid;
 };
 enum cudaDeviceAttr {
-    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
-    cudaDevAttrMultiProcessorCount = 16,
-    cudaDevAttrCooperativeLaunch = 95,
-    cudaDevAttrClockRate = 13,
-    cudaDevAttrMemoryPoolsSupported = 115
+    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97, cudaDevAttrMultiProcessorCount = 16,
+    cudaDevAttrCooperativeLaunch = 95, cudaDevAttrClockRate = 13, cudaDevAttrMemoryPoolsSupported = 115
 };
 cudaError_t cudaGetDeviceCount(int *), cudaSetDevice(int),
     cudaGetDeviceProperties(cudaDeviceProp *, int);
@@ -37,9 +34,7 @@ cudaError_t cudaDriverGetVersion(int *), cudaRuntimeGetVersion(int *);
 
 /* ---- the driver's stack of contexts, one per device; cudaGetDevice returns the top ---- */
 enum CUresult {
-    CUDA_SUCCESS = 0,
-    CUDA_ERROR_OUT_OF_MEMORY = 2,
-    CUDA_ERROR_INVALID_DEVICE = 101,
+    CUDA_SUCCESS = 0, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_INVALID_DEVICE = 101,
     CUDA_ERROR_INVALID_CONTEXT = 201
 };
 enum cudaDriverEntryPointQueryResult { cudaDriverEntryPointSuccess, cudaDriverEntryPointSymbolNotFound };
@@ -51,10 +46,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, 
 
 /* ---- memory ---- */
 enum cudaMemcpyKind {
-    cudaMemcpyHostToDevice = 1,
-    cudaMemcpyDeviceToHost,
-    cudaMemcpyDeviceToDevice,
-    cudaMemcpyDefault
+    cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault
 };
 enum { cudaHostAllocMapped = 2 };
 cudaError_t cudaMalloc(void **, size_t), cudaMallocManaged(void **, size_t, unsigned = 1),
@@ -83,8 +75,7 @@ struct cudaMemPoolProps {
     struct { cudaMemLocationType type; int id; } location;
 };
 enum cudaMemPoolAttr {
-    cudaMemPoolAttrReleaseThreshold = 4,
-    cudaMemPoolAttrReservedMemCurrent = 5,
+    cudaMemPoolAttrReleaseThreshold = 4, cudaMemPoolAttrReservedMemCurrent = 5,
     cudaMemPoolAttrUsedMemCurrent = 7
 };
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *, const cudaMemPoolProps *), cudaMemPoolDestroy(cudaMemPool_t);
@@ -107,8 +98,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t);
 
 /* ---- kernels ---- */
 enum cudaFuncAttribute {
-    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
-    cudaFuncAttributeNonPortableClusterSizeAllowed = 13
+    cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributeNonPortableClusterSizeAllowed = 13
 };
 struct cudaFuncAttributes {
     size_t sharedSizeBytes, localSizeBytes;

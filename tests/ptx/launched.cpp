@@ -33,9 +33,7 @@ std::string contents(const std::string &path)
 }
 
 /* ---- names ---- */
-struct Name {
-    std::string symbol, file;
-}; /* file: its source, "" if unknown */
+struct Name { std::string symbol, file; };   /* file: its source, "" if unknown */
 typedef std::map<uint64_t, Name> Names;
 
 void read_symbols(const std::string &elf, const Elf64_Shdr &table, const Elf64_Shdr &strings, Names &names)
@@ -190,20 +188,10 @@ bool interpreted(emu::Launch &l)
         Kernel &k = *kernel_for(l);
         check_arguments(l, k);
         log_kernel(k, emu::model().code);
-        Call c = { &k,
-                   { l.grid.x, l.grid.y, l.grid.z },
-                   { l.threads.x, l.threads.y, l.threads.z },
-                   l.cluster,
-                   l.cooperative,
-                   l.dynamic,
-                   l.arguments.data(),
-                   emu::model().capability,
-                   emu::setting("WEFT_EMU_ORDER", 0),
-                   (unsigned)emu::setting("WEFT_EMU_SEED", 0),
-                   emu::setting("WEFT_EMU_ASYNC", 0) != 0,
-                   l.wrong,
-                   l.lost };
-        run(c);
+        run(Call{ &k, { l.grid.x, l.grid.y, l.grid.z }, { l.threads.x, l.threads.y, l.threads.z }, l.cluster,
+                  l.cooperative, l.dynamic, l.arguments.data(), emu::model().capability,
+                  emu::setting("WEFT_EMU_ORDER", 0), (unsigned)emu::setting("WEFT_EMU_SEED", 0),
+                  emu::setting("WEFT_EMU_ASYNC", 0) != 0, l.wrong, l.lost });
     } catch (const Failure &f) {
         l.failure = stored(f.message);
     }

@@ -50,10 +50,7 @@ size_t local(Warp &w, uint64_t at, size_t bytes, unsigned lane)
     return lane * all + at;
 }
 
-struct Bytes {
-    char *data;
-    uint8_t *known;
-}; /* known NULL: counts as written */
+struct Bytes { char *data; uint8_t *known; };    /* known NULL: counts as written */
 template <Space S> Bytes bytes_at(Warp &w, uint64_t at, size_t bytes, unsigned lane)
 {
     if (S == SHARED) {

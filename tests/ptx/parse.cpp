@@ -6,14 +6,8 @@
 
 namespace ptx {
 namespace {
-struct Register {
-    char width;
-    uint32_t row, slot;
-};
-struct Range {
-    char width;
-    uint32_t row, slot, count;
-};
+struct Register { char width; uint32_t row, slot; };
+struct Range { char width; uint32_t row, slot, count; };
 
 /* Names that are valid within braces. */
 struct Scope {
@@ -21,12 +15,7 @@ struct Scope {
     std::map<std::string, Range> ranges;
 };
 /* An operand; width 'C' means a constant. */
-struct Parsed {
-    char width;
-    Register r;
-    uint64_t value;
-    int64_t offset;
-};
+struct Parsed { char width; Register r; uint64_t value; int64_t offset; };
 uint32_t row_bytes(char width) { return width == 'P' ? 32 : width == 'W' ? 4 * LANES : 8 * LANES; }
 
 class Builder {
@@ -142,9 +131,8 @@ class Builder {
     /* ---- operands ---- */
     uint64_t symbol(const std::string &name)
     {
-        auto found = symbols.find(name);
-        if (found != symbols.end())
-            return found->second;
+        if (symbols.count(name))
+            return symbols[name];
         auto table = text.globals.find(name);
         if (table != text.globals.end())
             return (uint64_t)(uintptr_t)table->second.data();
@@ -175,10 +163,8 @@ class Builder {
                                                        "%ctaid.x",  "%ctaid.y",         "%ctaid.z",
                                                        "%nctaid.x", "%nctaid.y",        "%nctaid.z",
                                                        "%laneid",   "%cluster_ctarank", "%cluster_nctarank" };
-        if (word == "_") {
-            Register r = row('L');
-            return Parsed{ 'L', r, 0, 0 };
-        }
+        if (word == "_")
+            return Parsed{ 'L', row('L'), 0, 0 };
         if (is_number(word))
             return Parsed{ 'C', {}, number(word), 0 };
         const Register *r = find(word);

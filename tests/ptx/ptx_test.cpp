@@ -52,20 +52,8 @@ static std::string run(const std::string &body, Shape s = ONE_WARP, const std::s
     try {
         index_text(t);
         ptx::Kernel *k = ptx::parse(t, "k");
-        ptx::Call c = { k,
-                        { s.grid, 1, 1 },
-                        { s.threads, 1, 1 },
-                        s.cluster,
-                        s.cooperative,
-                        s.dynamic,
-                        (const char *)&argument,
-                        s.capability,
-                        s.order,
-                        1,
-                        s.late,
-                        false,
-                        false };
-        ptx::run(c);
+        ptx::run(ptx::Call{ k, { s.grid, 1, 1 }, { s.threads, 1, 1 }, s.cluster, s.cooperative, s.dynamic,
+                            (const char *)&argument, s.capability, s.order, 1, s.late, false, false });
     } catch (const ptx::Failure &f) {
         return f.message;
     }
@@ -347,7 +335,8 @@ static void clusters()
     relaxed.replace(relaxed.find("arrive.release"), 14, "arrive.relaxed");
     check_fails("a relaxed arrival", relaxed, "has not published its barrier", two, BARRIER);
     check_fails("a cluster's barrier that only some lanes reach",
-                "setp.lt.u32 %p1, %r1, 7; @%p1 bra $on; barrier.cluster.arrive.release.aligned;\n$on: bar.sync 0;",
+                "setp.lt.u32 %p1, %r1, 7; @%p1 bra $on;\n"
+                "barrier.cluster.arrive.release.aligned; $on: bar.sync 0;",
                 "expected all live lanes, 0xffffffff", two);
     check_fails("an arrival without a wait", std::string(LAST, 40) + LAST, "arrives twice", two);
     two.late = true;
@@ -490,7 +479,8 @@ static void mistakes()
     Shape two_warps = { 1, 64, 1, 0, 90, 0, false };
     check_fails("host memory", outside, "is not in the device's memory");
     check_fails("beyond the end", "st.global.u32 [%rd1+16384], %r1;", "is not in the device's memory");
-    check_fails("a vector at 8 bytes", "ld.global.v4.f32 {%f1,%f2,%f3,%f4}, [%rd1+8];", "not a multiple of 16");
+    check_fails("a vector at 8 bytes", "ld.global.v4.f32 {%f1,%f2,%f3,%f4}, [%rd1+8];",
+                "not a multiple of 16");
     check_fails("a number at 2 bytes", "st.global.u32 [%rd1+2], %r1;", "not a multiple of 4");
     check_fails("beyond shared memory", "mov.u32 %r2, there; st.shared.u32 [%r2+16], %r1;",
                 "is not in the block's shared memory", ONE_WARP, ".shared .align 4 .b8 there[16];\n");

@@ -37,23 +37,19 @@ void syncwarp(Warp &w, const Instruction &i)
 void do_nothing(Warp &, const Instruction &) {}
 
 /* ---- a cluster's barrier ---- */
-void arrive(Warp &w, bool releases)
+template <bool RELEASES> void arrive(Warp &w, const Instruction &i)
 {
     Cluster &c = cluster_of(w);
+    require_whole_warp(w, i.name);
     if (w.arrived)
         fail("arrives twice at the cluster's barrier");
     w.arrived = true;
     w.cluster_phase = c.phase;
     for (Mbarrier &b : w.block->barriers)
-        if (b.creator == w.number && b.fenced && releases)
+        if (b.creator == w.number && b.fenced && RELEASES)
             b.published = true;
     c.arrived++;
     progress(w);
-}
-void cluster_arrive(Warp &w, const Instruction &i) { require_whole_warp(w, i.name), arrive(w, true); }
-void cluster_arrive_relaxed(Warp &w, const Instruction &i)
-{
-    require_whole_warp(w, i.name), arrive(w, false);
 }
 void cluster_wait(Warp &w, const Instruction &i)
 {
@@ -230,18 +226,16 @@ void clock64(Warp &w, const Instruction &i)
     set_known(w, i.operand[0], ALL);
 }
 
-#define SHUFFLE(name, MODE)                                    \
-    { "shfl.sync." name ".b32", "WWWWW", shuffle<MODE, 0> },   \
-    {                                                         \
-        "shfl.sync." name ".b32|p", "WPWWWW", shuffle<MODE, 1> \
-    }
+#define SHUFFLE(name, MODE)                                  \
+    { "shfl.sync." name ".b32", "WWWWW", shuffle<MODE, 0> }, \
+    { "shfl.sync." name ".b32|p", "WPWWWW", shuffle<MODE, 1> },
 const Implementation table[] = {
     { "bar.sync", "W", bar_sync },
     { "bar.warp.sync", "W", syncwarp },
     { "membar.gl", "", do_nothing },
     { "membar.cta", "", do_nothing },
-    { "barrier.cluster.arrive.release.aligned", "", cluster_arrive },
-    { "barrier.cluster.arrive.relaxed.aligned", "", cluster_arrive_relaxed },
+    { "barrier.cluster.arrive.release.aligned", "", arrive<true> },
+    { "barrier.cluster.arrive.relaxed.aligned", "", arrive<false> },
     { "barrier.cluster.wait.acquire.aligned", "", cluster_wait },
     { "mapa.shared::cluster.u32", "WWW", mapa },
     { "mbarrier.init.shared::cta.b64", "WW", mbarrier_init },
@@ -253,10 +247,7 @@ const Implementation table[] = {
       [](Warp &w, const Instruction &i) { st_async(w, i, 1); } },
     { "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32", "WWWWWW",
       [](Warp &w, const Instruction &i) { st_async(w, i, 4); } },
-    SHUFFLE("up", UP),
-    SHUFFLE("down", DOWN),
-    SHUFFLE("bfly", BFLY),
-    SHUFFLE("idx", IDX),
+    SHUFFLE("up", UP) SHUFFLE("down", DOWN) SHUFFLE("bfly", BFLY) SHUFFLE("idx", IDX)
     { "clock64", "L", clock64 },
     { "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "WWWWWWWWWWWWWW", mma_tf32 },
 };
