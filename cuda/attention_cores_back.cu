@@ -6,8 +6,8 @@
  * so the weights are the left operand of dv and dk in place. Only ds passes through shared memory, for dq.
  *
  * A run is four tiles of keys. If a sequence has one run, its block adds to dq in the order of keys.
- * Otherwise each run writes its part of dq to scratch memory, and another kernel adds the parts in order. So
- * short and long sequences are divided by one rule, and the order of sums depends only on the number of keys. */
+ * Otherwise each run writes its part of dq to scratch memory, and another kernel adds the parts in order. One
+ * rule divides short and long sequences, and the order of sums depends only on the number of keys. */
 #ifndef WEFT_DOUBLE
 #include "cuda/attention_cores.h"
 

@@ -8,8 +8,7 @@
  * NCCL lets other GPUs read it, which memory of a pool does not allow.
  *
  * A pool that never released memory would keep the sum of all sizes that an arena ever had. So it keeps all
- * memory only until the next wait. Then pool_trim releases unused memory if the pool holds more than twice
- * the memory in use. */
+ * memory only until the next wait. Then pool_trim releases unused memory above the size in use + SPARE. */
 #include "cuda/gpu.h"
 
 enum { SPARE = 64 << 20 };                       /* bytes that a pool may keep in any case */
