@@ -1,5 +1,5 @@
 /* gemm.cu - matrix products: special cases, bias and activation, and cublasLt (blas.cu) for the rest.
- * cublasLt is column-major and sees a row-major c as c^T. It computes c^T = op(b)^T op(a)^T: no data moves. */
+ * cublasLt is column-major, so a row-major c is c^T. It computes c^T = op(b)^T op(a)^T. No data moves. */
 #include <limits.h>
 #include "cuda/blas.h"
 #include "cuda/groups.h"
