@@ -203,8 +203,7 @@ static algorithm request_with(blas *s, const kind *key, const weft__product *exa
         }
     return result;
 }
-/* If every algorithm requires a workspace, uses one that does and logs it: a row's bits may then depend on
- * other rows. */
+/* If all algorithms need a workspace, uses one and logs it: a row's bits may then depend on other rows. */
 static algorithm request(weft__device *d, blas *s, const kind *key, const weft__product *example)
 {
     const algorithm result = request_with(s, key, example, key->ta ? WORKSPACE : 0);
@@ -336,8 +335,7 @@ static cublasStatus_t run_padded(weft__device *d, blas *s, const weft__product *
         copy_lines(d, c + i * p->stride_c, p->ldc, padded_c + i * q.stride_c, q.ldc, p->m, p->n);
     return status;
 }
-/* For a gradient of weights: if the algorithm rejects this number of tokens, requests one for exactly this
- * product. */
+/* For a gradient of weights whose number of tokens the algorithm rejects: requests one for this product. */
 static cublasStatus_t run_exact(weft__device *d, blas *s, const weft__product *p, const kind *key,
                                 const real *a, const real *b, real *c)
 {
