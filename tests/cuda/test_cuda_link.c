@@ -31,10 +31,10 @@ static void use_emulated_nccl(void)
 static int wait_state(const rank *r, int (*state)(weft__link *))   /* waits until it is not 0, at most 4 s */
 {
     int64_t until = weft__now() + 4000000000;
-    int state;
-    while (!(state = state(r->link)) && weft__now() < until)
+    int result;
+    while (!(result = state(r->link)) && weft__now() < until)
         sched_yield();
-    return state;
+    return result;
 }
 
 /* ---- ranks ---- */
@@ -107,10 +107,10 @@ static void exchange(rank *r, int64_t n)
         return;
     d->k->download(d, host, sum, (size_t)n * sizeof *host);
     for (int64_t i = 0; i < n; i++) {
-        real state = 0;
+        real result = 0;
         for (int q = 0; q < ranks; q++)
-            state += q == r->number ? 0 : value(q, r->number, i);
-        CHECK(r, host[i] == state);
+            result += q == r->number ? 0 : value(q, r->number, i);
+        CHECK(r, host[i] == result);
     }
 }
 
@@ -154,17 +154,17 @@ static void *fail_group(void *user)
 {
     rank *r = user;
     join(r);
-    int state = 1;
-    for (int i = 0; i < 3 && state == 1; i++) {
+    int result = 1;
+    for (int i = 0; i < 3 && result == 1; i++) {
         r->l->begin(r->link);
         if (r->number)
             r->l->receive(r->link, 0, r->buffer[0], 64);
         else
             r->l->send(r->link, 1, r->buffer[0], 64);
         r->l->end(r->link);
-        state = wait_state(r, r->l->taken);
+        result = wait_state(r, r->l->taken);
     }
-    CHECK(r, state == (r->number ? WEFT__LINK_FAILED : 1));
+    CHECK(r, result == (r->number ? WEFT__LINK_FAILED : 1));
     CHECK(r, !r->number || !strcmp(r->l->why(r->link), "NCCL: a call: unhandled system error"));
     pthread_barrier_wait(&all);
     r->l->close(r->link);
