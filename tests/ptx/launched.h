@@ -7,7 +7,7 @@ namespace ptx {
 /* With WEFT_EMU_PTX, executes the kernel's PTX, sets l.failure on an error and returns true. Otherwise
  * returns false. */
 bool interpreted(emu::Launch &l);
-/* Returns NULL, or the reason for which a GPU would reject the launch. */
+/* Returns NULL, or why a GPU would reject the launch. */
 const char *refused(const emu::Launch &l);
 } // namespace ptx
 #endif

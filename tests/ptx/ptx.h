@@ -159,7 +159,7 @@ struct Cluster {
     unsigned polls;                              /* consecutive polls without progress */
     long long time;                              /* clock64; advances while all runnable warps only poll */
 };
-/* Call after an event for which a warp may poll. */
+/* Call after each event that may end a poll. */
 inline void progress(Warp &w) { w.block->cluster->polls = 0; }
 /* Returns true if the bytes are in the block's static or dynamic shared memory. */
 inline bool in_shared(const Call &c, uint64_t at, size_t bytes)
@@ -167,7 +167,7 @@ inline bool in_shared(const Call &c, uint64_t at, size_t bytes)
     return (at >= STATIC_PART && at + bytes <= STATIC_PART + c.kernel->shared) ||
            (at >= DYNAMIC_PART && at + bytes <= DYNAMIC_PART + c.dynamic);
 }
-/* Finds the range of device memory that contains an address. Returns false if there is none. */
+/* Finds the range of device memory that contains an address. Returns false if it is outside. */
 bool device_memory(uint64_t address, uint64_t *low, uint64_t *high);
 
 /* ---- helpers of instructions ---- */
