@@ -1,8 +1,8 @@
 /* launched.cpp - finds and executes the PTX of a launched kernel. The kernel's address has a symbol in the
  * plug-in, and nvcc gives its code the same name.
  *
- * WEFT_EMU_PTX is a folder with NAME.CC.ptx for each cuda/NAME.cu and compute capability CC. WEFT_EMU_PTX_LOG is a file;
- * the name of each interpreted kernel is appended. */
+ * WEFT_EMU_PTX is a folder with NAME.CC.ptx for each cuda/NAME.cu and compute capability CC. WEFT_EMU_PTX_LOG
+ * is a file; the name of each interpreted kernel is appended. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <glob.h>
