@@ -1,31 +1,31 @@
-/* attention.cu - ragged attention in tiles of queries by keys. The matrix of scores is never there: forward
- * keeps a running maximum and sum of each query (Milakov, Gimelshein 2018; Dao et al. 2022) and leaves their
- * logarithm, from which backward makes the weights again.
+/* attention.cu - ragged attention in fp32 or double, by tiles of queries and keys. The matrix of scores is
+ * never stored. Forward keeps a running maximum and sum for each query (Milakov, Gimelshein 2018; Dao et al.
+ * 2022) and stores the logarithm of the sum, and backward uses it to compute the weights again.
  *
- * A block of threads has one tile of the result: some queries (or keys) of one sequence and one head, and as
- * many columns. It walks over the keys (or queries) of its sequence in their order, so that nothing is added
- * by two blocks, and bits never change. Widths are taken in pieces; where a head is wider than a tile, each
- * tile of its columns makes the scores anew. Scores come from one function everywhere: the weight of a single
- * key is 1 exactly, also backward. */
+ * A block of threads computes one tile of the result: TILE queries (or keys) of one sequence and head, and
+ * TILE columns. It visits the sequence's keys (or queries) in order, so each element has one writer and fixed
+ * bits. Wide heads are processed in pieces of TILE columns. If a head is wider than a tile, each of its
+ * column tiles computes the scores again. One function computes all scores, so the weight of a single key is
+ * exactly 1, also in backward. */
 #include <math.h>
 #include "cuda/attention_tile.h"
 
 /* ---- forward ---- */
-/* The scores of one query in a tile of keys become exp(score - most); what was summed up to now is to be
- * multiplied by the result. */
+/* Turns the scores of one query in a tile of keys into exp(score - max). Returns the factor for the sums so
+ * far. */
 __device__ static real weigh(running &r, real (&score)[EACH], int64_t seen)
 {
     const real nothing = -(real)INFINITY;
-    real most = r.most, sum = 0;
+    real largest = r.largest, sum = 0;
     for (int j = 0; j < EACH; j++)
-        most = column_of(j) < seen ? larger(score[j], most) : most;
-    most = row_max(most);
-    const real from = most == nothing ? 0 : most, old = exp(r.most - from);
+        largest = column_of(j) < seen ? larger(score[j], largest) : largest;
+    largest = row_max(largest);
+    const real from = largest == nothing ? 0 : largest, old = exp(r.largest - from);
     for (int j = 0; j < EACH; j++) {
         score[j] = column_of(j) < seen ? exp(score[j] - from) : 0;
         sum += score[j];
     }
-    r.most = most;
+    r.largest = largest;
     r.sum = r.sum * old + row_sum(sum);
     return old;
 }
@@ -41,13 +41,13 @@ __device__ static void write_results(const weft__attention &a, const tile &t, co
             if (c < a.dv)
                 a.y[at * a.dv + c] = seen ? sum[i][j] / r[i].sum : 0;
         }
-        if (across() == 0 && t.column == 0)
+        if (thread_column() == 0 && t.column == 0)
             a.lse[at] = log_of(r[i], seen);
     }
 }
 template <bool drops> static __global__ void TILED attend(weft__attention a, int64_t pieces, int64_t tiles)
 {
-    SHARED(m, room);
+    SHARED(m, smem);
     EACH_TILE(a, a.q_offset, a.heads, pieces, tiles, t) {
         real score[EACH][EACH], sum[EACH][EACH] = {};
         running r[EACH];
@@ -69,11 +69,11 @@ template <bool drops> static __global__ void TILED attend(weft__attention a, int
     }
 }
 
-/* Scores become weights: rows are queries from `query` on, columns keys from `key` on, or the other way
- * round if turned. */
+/* Turns scores into weights. Rows are queries from `query` on and columns are keys from `key` on; with
+ * `turned` the other way round. */
 template <bool turned>
-__device__ static void weigh_again(const weft__attention &a, const tile &t, int64_t query, int64_t key,
-                                   real (&score)[EACH][EACH])
+__device__ static void recompute_weights(const weft__attention &a, const tile &t, int64_t query, int64_t key,
+                                         real (&score)[EACH][EACH])
 {
     UNROLLED for (int i = 0; i < EACH; i++)
         UNROLLED for (int j = 0; j < EACH; j++) {
@@ -84,12 +84,12 @@ __device__ static void weigh_again(const weft__attention &a, const tile &t, int6
 }
 template <bool drops> static __global__ void TILED write_map(weft__attention a, int64_t tiles)
 {
-    SHARED(m, room);
+    SHARED(m, smem);
     EACH_TILE(a, a.q_offset, a.heads, 1, tiles, t)
         for (int64_t key = 0; key < t.keys; key += TILE) {
             real w[EACH][EACH];
             dots(m, from(queries_of(a, t), t.first), from(keys_of(a, t), key), w);
-            weigh_again<false>(a, t, t.first, key, w);
+            recompute_weights<false>(a, t, t.first, key, w);
             if (drops)
                 drop<false>(m, a, t, t.first, key, w);
             for (int i = 0; i < EACH; i++)
@@ -100,8 +100,8 @@ template <bool drops> static __global__ void TILED write_map(weft__attention a, 
                 }
         }
 }
-/* The mean over heads has results and gradients of each head in scratch: so the kernels above and below,
- * which need all registers that they may have, know nothing of it. */
+/* The mean over heads stores each head's results and gradients in scratch memory. So the kernels above and
+ * below, which need all available registers, do not handle it. */
 static __global__ void average_heads(weft__attention a, int64_t first, int64_t rows, const real *y)
 {
     for (int64_t i = first * a.dv + first_index(); i < (first + rows) * a.dv; i += index_step()) {
@@ -126,12 +126,12 @@ static void attend_mean(weft__device *d, const weft__attention *a)
     if (!each.y)
         return;
     K(attention)(d, &each);
-    /* of these sequences only: others' rows are not touched */
+    /* only these sequences; other rows stay unchanged */
     const int64_t first = a->sequences ? a->q_offset.host[0] : 0;
     const int64_t rows = a->sequences ? a->q_offset.host[a->sequences] - first : 0;
     LAUNCH(d, average_heads, blocks_for(rows * a->dv), THREADS, 0, *a, first, rows, each.y);
 }
-/* Tensor cores multiply floats, except where the context requires strict fp32. */
+/* Tensor cores multiply floats, unless the context requires strict fp32. */
 static bool by_cores(const weft__device *d)
 {
     return sizeof(real) == sizeof(float) && d->precision != WEFT_STRICT_FP32;
@@ -146,24 +146,24 @@ void K(attention)(weft__device *d, const weft__attention *a)
         attend_by_cores(d, a);
         return;
     }
-    const int64_t pieces = pieces_of(a->dv), tiles = places(a->q_offset, a->sequences) * a->heads;
+    const int64_t pieces = pieces_of(a->dv), tiles = slots(a->q_offset, a->sequences) * a->heads;
     LAUNCH(d, WHICH(attend), grid_of(tiles * pieces), SIDE * SIDE, 0, *a, pieces, tiles * pieces);
     if (a->map)
         LAUNCH(d, WHICH(write_map), grid_of(tiles), SIDE * SIDE, 0, *a, tiles);
 }
 
 /* ---- backward ---- */
-/* With weights w, what dropout makes of them m w, dw = m dy v^T and D = sum of w dw of a query:
- * ds = w (dw - D), dq += scale ds k, dk += scale ds^T q, dv += (m w)^T dy. First D. */
+/* Let w be the weights, m the dropout factors, dw = m dy v^T, and D the sum of w dw for each query. Then ds =
+ * w (dw - D), dq += scale ds k, dk += scale ds^T q, dv += (m w)^T dy. This kernel computes D. */
 template <bool drops> static __global__ void TILED sum_gradients(weft__attention a, real *all, int64_t tiles)
 {
-    SHARED(m, room);
+    SHARED(m, smem);
     EACH_TILE(a, a.q_offset, a.heads, 1, tiles, t) {
         real w[EACH][EACH], dw[EACH][EACH], sum[EACH] = {};
         for (int64_t key = 0, keys = seen_by_tile(a, t); key < keys; key += TILE) {
             dots(m, from(queries_of(a, t), t.first), from(keys_of(a, t), key), w);
             dots(m, from(gradients_of(a, t), t.first), from(values_of(a, t), key), dw);
-            weigh_again<false>(a, t, t.first, key, w);
+            recompute_weights<false>(a, t, t.first, key, w);
             if (drops)
                 drop<false>(m, a, t, t.first, key, dw);
             for (int i = 0; i < EACH; i++)
@@ -174,21 +174,21 @@ template <bool drops> static __global__ void TILED sum_gradients(weft__attention
         for (int i = 0; i < EACH; i++) {
             const int64_t query = t.first + row_of(i);
             const real whole = row_sum(sum[i]);
-            if (across() == 0 && query < t.queries)
+            if (thread_column() == 0 && query < t.queries)
                 all[of_query(a, t, query)] = whole;
         }
     }
 }
-/* ds of a tile of queries by keys, or turned. */
+/* Computes ds for a tile of queries by keys; with `turned` for keys by queries. */
 template <bool turned, bool drops>
-__device__ static void score_gradients(room &m, const weft__attention &a, const tile &t, const real *all,
+__device__ static void score_gradients(smem &m, const weft__attention &a, const tile &t, const real *all,
                                        int64_t query, int64_t key, real (&ds)[EACH][EACH])
 {
     real dw[EACH][EACH];
     const rows q = from(queries_of(a, t), query), k = from(keys_of(a, t), key);
     const rows dy = from(gradients_of(a, t), query), v = from(values_of(a, t), key);
     dots(m, turned ? k : q, turned ? q : k, ds);
-    weigh_again<turned>(a, t, query, key, ds);
+    recompute_weights<turned>(a, t, query, key, ds);
     dots(m, turned ? v : dy, turned ? dy : v, dw);
     if (drops)
         drop<turned>(m, a, t, query, key, dw);
@@ -199,7 +199,7 @@ __device__ static void score_gradients(room &m, const weft__attention &a, const 
             ds[i][j] = k_at < seen_by(a, t, at) ? ds[i][j] * (dw[i][j] - all[of_query(a, t, at)]) : 0;
         }
 }
-/* Rows `first` on of y, columns `column` on, += factor sum. */
+/* Adds factor * sum to rows t.first on and columns t.column on of y. */
 __device__ static void add_results(real *y, const rows &x, const tile &t, real factor,
                                    const real (&sum)[EACH][EACH])
 {
@@ -214,7 +214,7 @@ template <bool drops>
 static __global__ void TILED gradient_of_queries(weft__attention a, const real *all, int64_t pieces,
                                                  int64_t tiles)
 {
-    SHARED(m, room);
+    SHARED(m, smem);
     EACH_TILE(a, a.q_offset, a.heads, pieces, tiles, t) {
         real ds[EACH][EACH], sum[EACH][EACH] = {};
         for (int64_t key = 0, keys = seen_by_tile(a, t); key < keys; key += TILE) {
@@ -223,10 +223,10 @@ static __global__ void TILED gradient_of_queries(weft__attention a, const real *
                          sum);
         }
         const rows q = queries_of(a, t);
-        add_results(a.dq + (q.at - a.q), q, t, a.scale, sum);
+        add_results(a.dq + (q.data - a.q), q, t, a.scale, sum);
     }
 }
-/* The first query that sees a key of the tile: it begins there to look. */
+/* Returns the first query that sees a key of the tile; the loop over queries starts there. */
 __device__ static int64_t first_query(const weft__attention &a, const tile &t)
 {
     return weft__first_seeing(a.causal, t.first, t.queries, t.keys);
@@ -235,7 +235,7 @@ template <bool drops>
 static __global__ void TILED gradient_of_keys(weft__attention a, const real *all, int64_t pieces,
                                               int64_t tiles)
 {
-    SHARED(m, room);
+    SHARED(m, smem);
     EACH_TILE(a, a.k_offset, a.heads, pieces, tiles, t) {
         real ds[EACH][EACH], sum[EACH][EACH] = {};
         for (int64_t query = first_query(a, t); query < t.queries; query += TILE) {
@@ -244,21 +244,21 @@ static __global__ void TILED gradient_of_keys(weft__attention a, const real *all
                          sees_all(a, t, query, t.first), sum);
         }
         const rows k = keys_of(a, t);
-        add_results(a.dk_ + (k.at - a.k), k, t, a.scale, sum);
+        add_results(a.dk_ + (k.data - a.k), k, t, a.scale, sum);
     }
 }
-/* Shared values have one tile for all heads, which are added in their order. */
+/* If heads share values, one tile handles all heads, in their order. */
 template <bool drops>
 static __global__ void TILED gradient_of_values(weft__attention a, int64_t heads, int64_t pieces,
                                                 int64_t tiles)
 {
-    SHARED(m, room);
+    SHARED(m, smem);
     EACH_TILE(a, a.k_offset, heads, pieces, tiles, t) {
         real w[EACH][EACH], sum[EACH][EACH] = {};
         for (const int64_t end = heads == 1 ? a.heads : t.head + 1; t.head < end; t.head++)
             for (int64_t query = first_query(a, t); query < t.queries; query += TILE) {
                 dots(m, from(keys_of(a, t), t.first), from(queries_of(a, t), query), w);
-                weigh_again<true>(a, t, query, t.first, w);
+                recompute_weights<true>(a, t, query, t.first, w);
                 if (drops)
                     drop<true>(m, a, t, query, t.first, w);
                 add_products(m, w, from(columns(gradients_of(a, t), t.column), query),
@@ -266,18 +266,18 @@ static __global__ void TILED gradient_of_values(weft__attention a, int64_t heads
             }
         t.head = heads == 1 ? 0 : t.head - 1;
         const rows v = values_of(a, t);
-        add_results(a.dv_ + (v.at - a.v), v, t, 1, sum);
+        add_results(a.dv_ + (v.data - a.v), v, t, 1, sum);
     }
 }
-/* all: of each query and head */
+/* all: D of each query and head */
 static void attend_back(weft__device *d, const weft__attention *a, real *all)
 {
     const int64_t wide_k = pieces_of(a->dk), wide_v = pieces_of(a->dv),
                   heads = a->shared_values ? 1 : a->heads;
-    const int64_t queries = places(a->q_offset, a->sequences) * a->heads,
-                  key_places = places(a->k_offset, a->sequences);
-    /* tiles */
-    const int64_t keys = key_places * a->heads * wide_k, values = key_places * heads * wide_v;
+    const int64_t queries = slots(a->q_offset, a->sequences) * a->heads,
+                  key_slots = slots(a->k_offset, a->sequences);
+    /* numbers of tiles */
+    const int64_t keys = key_slots * a->heads * wide_k, values = key_slots * heads * wide_v;
     if (a->dq || a->dk_)
         LAUNCH(d, WHICH(sum_gradients), grid_of(queries), SIDE * SIDE, 0, *a, all, queries);
     if (a->dq)

@@ -1,25 +1,25 @@
-/* attention_cores.cu - ragged attention on tensor cores. EXACT: by three products of halves, as exact as
- * fp32. Otherwise, for WEFT_TF32 and WEFT_BF16, in TF32, the more exact of the two. The method is that of
- * attention.cu, with 64 queries by 32 keys for four warps. */
+/* attention_cores.cu - ragged attention on tensor cores. EXACT uses three products of halves, as exact as
+ * fp32. Otherwise (WEFT_TF32 and WEFT_BF16) it uses TF32, the more exact of the two formats. The method is
+ * that of attention.cu, with 64 queries by 32 keys for four warps. */
 #ifndef WEFT_DOUBLE
 #include "cuda/attention_cores.h"
 
 #define CORED __launch_bounds__(CORES, 3)
 
-/* keys at a time; of a warp's results across them */
+/* keys per step; a warp's result fragments across them */
 enum { KEYS = 8 * FOLDED, ACROSS = FOLDED };
-/* of a block, in shared memory */
-typedef struct __align__(16) desk {
+/* shared memory of a block */
+typedef struct __align__(16) smem {
     line q[TILE], k[KEYS], v[KEYS];
-    uint64_t gone[TILE];                         /* marks of 64 keys */
-    unsigned odd;                                /* see mark_if */
-} desk;
+    uint64_t dropped[TILE];                      /* marks of 64 keys */
+    unsigned nonfinite;                          /* see mark_if */
+} smem;
 
-/* Scores of the warp's 16 queries with the keys from `key` on. `there`: the queries are in shared memory. Of
- * values, some of which may not be finite, those come along. */
+/* Computes scores of the warp's 16 queries with the keys from `key` on. loaded: the queries are already in
+ * shared memory. Also loads the values, and sets the mark if one of them is not finite. */
 template <bool EXACT>
-__device__ static inline void scores_of(desk &m, const weft__attention &a, const tile &t, const lane &me,
-                                        int64_t key, const rows &values, unsigned mark, bool &there,
+__device__ static inline void scores_of(smem &m, const weft__attention &a, const tile &t, const lane &me,
+                                        int64_t key, const rows &values, unsigned mark, bool &loaded,
                                         float (&score)[ACROSS][4])
 {
     UNROLLED for (int j = 0; j < ACROSS; j++)
@@ -28,26 +28,27 @@ __device__ static inline void scores_of(desk &m, const weft__attention &a, const
     const rows q = from(queries_of(a, t), t.first), k = from(keys_of(a, t), key);
     ROLLED for (int64_t column = 0; column == 0 || column < a.dk; column += TILE) {
         __syncthreads();
-        /* one loop, so that its code is there once */
-        ROLLED for (int i = there; i < (column == 0 ? 3 : 2); i++) {
+        /* one loop, so that its code exists once */
+        ROLLED for (int i = loaded; i < (column == 0 ? 3 : 2); i++) {
             const rows x = i == 2 ? values : columns(i ? k : q, column);
-            const bool odd = bring<EXACT>(i == 0 ? m.q : i == 1 ? m.k : m.v, i ? (int)KEYS : (int)TILE, x);
-            mark_if(&m.odd, mark, odd && i == 2);
+            const bool nonfinite = load_tile<EXACT>(i == 0 ? m.q : i == 1 ? m.k : m.v,
+                                                    i ? (int)KEYS : (int)TILE, x);
+            mark_if(&m.nonfinite, mark, nonfinite && i == 2);
         }
         __syncthreads();
-        add_dots<EXACT>(m.q + 16 * me.warp, m.k, least_of(a.dk - column, TILE), me, score);
+        add_dots<EXACT>(m.q + 16 * me.warp, m.k, clamped(a.dk - column, TILE), me, score);
     }
-    there = a.dk <= TILE;
+    loaded = a.dk <= TILE;
 }
-/* What dropout makes of a thread's weights. Marks are drawn for 64 keys, which are two times 32. */
-__device__ static inline void drop(desk &m, const weft__attention &a, const tile &t, const lane &me,
+/* Applies dropout to a thread's weights. Marks are drawn for 64 keys, two steps. */
+__device__ static inline void drop(smem &m, const weft__attention &a, const tile &t, const lane &me,
                                    int64_t key, float (&w)[ACROSS][4])
 {
     if (key % 64 == 0)
-        draw<TILE, CORES>(m.gone, a, t, t.first, key);
+        draw<TILE, CORES>(m.dropped, a, t, t.first, key);
     UNROLLED for (int half = 0; half < 2; half++) {
         const int row = 16 * me.warp + me.group + 8 * half;
-        const uint64_t drawn = t.first + row < t.queries ? m.gone[row] : 0;
+        const uint64_t drawn = t.first + row < t.queries ? m.dropped[row] : 0;
         const uint32_t marks = (uint32_t)(drawn >> (16 * me.part + key % 64 / 8));
         UNROLLED for (int j = 0; j < 2 * ACROSS; j++) {
             float &x = w[j / 2][2 * half + j % 2];
@@ -55,7 +56,7 @@ __device__ static inline void drop(desk &m, const weft__attention &a, const tile
         }
     }
 }
-/* over the four threads that have one row */
+/* reductions over the four threads of one row */
 __device__ static inline float row_max(float x)
 {
     x = larger(__shfl_xor_sync(~0u, x, 2), x);
@@ -66,48 +67,47 @@ __device__ static inline float row_sum(float x)
     x += __shfl_xor_sync(~0u, x, 2);
     return x + __shfl_xor_sync(~0u, x, 1);
 }
-/* As in attention.cu: the scores of one of the thread's queries become exp(score - most), and what was summed
- * up to now is to be multiplied by the result. */
+/* As in attention.cu: turns the scores of one of the thread's queries into exp(score - max). Returns the
+ * factor for the sums so far. */
 __device__ static inline float weigh(running &r, float (&score)[ACROSS][4], int half, const lane &me,
                                      int64_t seen)
 {
     const float nothing = -(float)INFINITY;
-    float most = r.most, sum = 0;
+    float largest = r.largest, sum = 0;
     UNROLLED for (int j = 0; j < ACROSS; j++)
         UNROLLED for (int e = 0; e < 2; e++)
-            most = 8 * j + 2 * me.part + e < seen ? larger(score[j][2 * half + e], most) : most;
-    most = row_max(most);
-    const float from = most == nothing ? 0 : most, old = expf(r.most - from);
+            largest = 8 * j + 2 * me.part + e < seen ? larger(score[j][2 * half + e], largest) : largest;
+    largest = row_max(largest);
+    const float from = largest == nothing ? 0 : largest, old = expf(r.largest - from);
     UNROLLED for (int j = 0; j < ACROSS; j++)
         UNROLLED for (int e = 0; e < 2; e++) {
             float &x = score[j][2 * half + e];
             x = 8 * j + 2 * me.part + e < seen ? expf(x - from) : 0;
             sum += x;
         }
-    r.most = most;
+    r.largest = largest;
     r.sum = r.sum * old + row_sum(sum);
     return old;
 }
-/* sum += w v. */
+/* Computes sum += w v. */
 template <bool EXACT>
-__device__ static inline void add_values(desk &m, const lane &me, const rows &v, bool odd, bool &there,
+__device__ static inline void add_values(smem &m, const lane &me, const rows &v, bool nonfinite, bool &loaded,
                                          float (&w)[ACROSS][4], float (&sum)[WIDE][4])
 {
     UNROLLED for (int j = 0; j < ACROSS; j++)
         UNROLLED for (int i = 0; i < 4; i++)
             w[j][i] = stored<EXACT>(w[j][i]);
-    if (odd) {                                   /* the weights take the queries' place */
+    if (nonfinite) {                             /* the weights overwrite the queries */
         clean(m.v, KEYS, v.width);
         UNROLLED for (int j = 0; j < ACROSS; j++)
             UNROLLED for (int i = 0; i < 4; i++)
                 m.q[16 * me.warp + me.group + i / 2 * 8][8 * j + 2 * me.part + i % 2] = w[j][i];
-        there = false;
+        loaded = false;
         __syncthreads();
     }
-    add_products<EXACT>(w, m.v, least_of(v.width, TILE), me, sum);
-    if (odd)
-        add_odd(v, least_of(v.n, KEYS), m.q[16 * me.warp + me.group],
-                LINE, 1, 0, sum);
+    add_products<EXACT>(w, m.v, clamped(v.width, TILE), me, sum);
+    if (nonfinite)
+        add_nonfinite(v, clamped(v.n, KEYS), m.q[16 * me.warp + me.group], LINE, 1, 0, sum);
 }
 __device__ static inline void write_results(const weft__attention &a, const tile &t, const lane &me,
                                             const running (&r)[2], const float (&sum)[WIDE][4])
@@ -129,19 +129,19 @@ __device__ static inline void write_results(const weft__attention &a, const tile
 template <bool drops, bool EXACT>
 static __global__ void CORED attend_cores(weft__attention a, int64_t pieces, int64_t tiles)
 {
-    SHARED(m, desk);
+    SHARED(m, smem);
     const lane me = this_lane();
     unsigned mark = 0;
     if (threadIdx.x == 0)
-        m.odd = 0;
+        m.nonfinite = 0;
     __syncthreads();
     EACH_TILE(a, a.q_offset, a.heads, pieces, tiles, t) {
         float w[ACROSS][4], sum[WIDE][4] = {};
         running r[2] = { { -(float)INFINITY, 0 }, { -(float)INFINITY, 0 } };
-        bool there = false;
+        bool loaded = false;
         for (int64_t key = 0, keys = seen_by_tile(a, t); key < keys; key += KEYS) {
             const rows v = columns(from(values_of(a, t), key), t.column);
-            scores_of<EXACT>(m, a, t, me, key, v, ++mark, there, w);
+            scores_of<EXACT>(m, a, t, me, key, v, ++mark, loaded, w);
             UNROLLED for (int half = 0; half < 2; half++) {
                 const int64_t query = t.first + 16 * me.warp + me.group + 8 * half;
                 const float old = weigh(r[half], w, half, me, seen_by(a, t, query) - key);
@@ -152,7 +152,7 @@ static __global__ void CORED attend_cores(weft__attention a, int64_t pieces, int
             }
             if (drops)
                 drop(m, a, t, me, key, w);
-            add_values<EXACT>(m, me, v, m.odd == mark, there, w, sum);
+            add_values<EXACT>(m, me, v, m.nonfinite == mark, loaded, w, sum);
         }
         write_results(a, t, me, r, sum);
     }
@@ -160,14 +160,14 @@ static __global__ void CORED attend_cores(weft__attention a, int64_t pieces, int
 template <bool drops, bool EXACT>
 static __global__ void CORED write_map_cores(weft__attention a, int64_t tiles)
 {
-    SHARED(m, desk);
+    SHARED(m, smem);
     const lane me = this_lane();
     EACH_TILE(a, a.q_offset, a.heads, 1, tiles, t) {
         const rows none = {};
-        bool there = false;
+        bool loaded = false;
         for (int64_t key = 0; key < t.keys; key += KEYS) {
             float w[ACROSS][4];
-            scores_of<EXACT>(m, a, t, me, key, none, 0, there, w);
+            scores_of<EXACT>(m, a, t, me, key, none, 0, loaded, w);
             for (int half = 0; half < 2; half++) {
                 const int64_t query = t.first + 16 * me.warp + me.group + 8 * half;
                 const int64_t seen = seen_by(a, t, query) - key;
@@ -193,7 +193,7 @@ static __global__ void CORED write_map_cores(weft__attention a, int64_t tiles)
 }
 void attend_by_cores(weft__device *d, const weft__attention *a)
 {
-    const int64_t pieces = pieces_of(a->dv), tiles = places(a->q_offset, a->sequences) * a->heads;
+    const int64_t pieces = pieces_of(a->dv), tiles = slots(a->q_offset, a->sequences) * a->heads;
     LAUNCH(d, WHICH_CORES(d, attend_cores), grid_of(tiles * pieces), CORES, 0, *a, pieces, tiles * pieces);
     if (a->map)
         LAUNCH(d, WHICH_CORES(d, write_map_cores), grid_of(tiles), CORES, 0, *a, tiles);

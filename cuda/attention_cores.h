@@ -1,14 +1,14 @@
-/* attention_cores.h - tiles of ragged attention on tensor cores: their layout in shared memory, their
- * products and the numbers that are not finite. Float only.
+/* attention_cores.h - tiles of ragged attention on tensor cores: layout in shared memory, products, and
+ * handling of numbers that are not finite. Float only.
  *
- * Tensor cores multiply TF32 numbers, of 11 bits. EXACT: a number is split into a high and a low half, and
- * three products of halves replace each product, which is as exact as fp32. Otherwise the numbers in shared
+ * Tensor cores multiply TF32 numbers, with 11 significant bits. EXACT splits a number into a high and a low
+ * half and computes three products of halves, which is as exact as fp32. Otherwise the numbers in shared
  * memory are rounded to TF32.
  *
- * A warp computes 16 rows of a product. The thread with lane 4 group + part has, of each eight columns, rows
- * group and group + 8 of columns 2 part and 2 part + 1 (ptx.h). The next product uses these results as its
- * left operand in place: the order of its terms is free, so columns 2 part and 2 part + 1 become terms part
- * and part + 4 of the tensor core. */
+ * A warp computes 16 rows of a product. In each eight columns, the thread of lane 4 group + part has rows
+ * group and group + 8 of columns 2 part and 2 part + 1 (ptx.h). The next product uses these results in place
+ * as its left operand. The order of its terms is free, so columns 2 part and 2 part + 1 become terms part and
+ * part + 4 of the tensor core. */
 #ifndef WEFT_ATTENTION_CORES_H
 #define WEFT_ATTENTION_CORES_H
 #include "cuda/attention.h"
@@ -16,13 +16,13 @@
 
 enum {
     CORES = 128,                                 /* threads of a block: four warps */
-    WIDE = TILE / 8,                             /* a tile's width in results of a warp */
-    STEPS = 2, CHUNK = 8 * STEPS                 /* of a head's columns, at a time; folded, too */
+    WIDE = TILE / 8,                             /* a warp's result fragments across a tile */
+    STEPS = 2, CHUNK = 8 * STEPS                 /* columns of a head per step and per partial sum */
 };
-/* of a tile in shared memory; + 4: what a warp reads lies in 32 banks, along rows and down columns */
+/* Row length of a tile in shared memory. With the + 4 rows and columns are read without bank conflicts. */
 enum { LINE = TILE + 4 };
 typedef float line[LINE];
-/* The kernel with or without dropout, and as exact as the context requires. */
+/* Selects the kernel with or without dropout, and in the context's precision. */
 #define WHICH_CORES(d, kernel)                                                                            \
     ((d)->precision == WEFT_FP32 ? (a->below ? kernel<true, true> : kernel<false, true>) :                 \
                                    (a->below ? kernel<true, false> : kernel<false, false>))
@@ -32,26 +32,27 @@ __device__ static inline lane this_lane()
     return lane{ (int)threadIdx.x / 32, (int)threadIdx.x % 32 / 4, (int)threadIdx.x % 4 };
 }
 
-/* Returns the number that is stored for x: itself, or x rounded to TF32. */
+/* Returns the number to store for x: x itself, or x rounded to TF32. */
 template <bool EXACT> __device__ static inline float stored(float x)
 {
     return EXACT ? operand(x) : __uint_as_float(to_tf32(operand(x)));
 }
-/* Is a stored number infinite in TF32, or NaN? */
-__device__ static inline bool is_odd(float x)   { return (to_tf32(x) & 0x7F800000u) == 0x7F800000u; }
-/* Splits a stored number. ODD: it may be infinite. Then its low half is 0, so that a score is infinite. */
-template <bool EXACT, bool ODD> __device__ static inline void split(float x, uint32_t &high, uint32_t &low)
+/* Returns true if a stored number is NaN, or infinite in TF32. */
+__device__ static inline bool is_nonfinite(float x)   { return (to_tf32(x) & 0x7F800000u) == 0x7F800000u; }
+/* Splits a stored number. NONFINITE: it may be infinite; then low is 0, so that the score is infinite. */
+template <bool EXACT, bool NONFINITE>
+__device__ static inline void split(float x, uint32_t &high, uint32_t &low)
 {
     high = EXACT ? to_tf32(x) : __float_as_uint(x);
     const float rest = x - __uint_as_float(high);
-    low = !EXACT || (ODD && isinf(__uint_as_float(high))) ? 0 : __float_as_uint(rest);
+    low = !EXACT || (NONFINITE && isinf(__uint_as_float(high))) ? 0 : __float_as_uint(rest);
 }
 
-/* ---- into shared memory ---- */
-__device__ static inline int least_of(int64_t n, int limit) { return n < limit ? n < 0 ? 0 : (int)n : limit; }
-__device__ static inline float4 four_of(const rows &x, int row, int column, bool whole)
+/* ---- loads into shared memory ---- */
+__device__ static inline int clamped(int64_t n, int limit) { return n < limit ? n < 0 ? 0 : (int)n : limit; }
+__device__ static inline float4 load_four(const rows &x, int row, int column, bool whole)
 {
-    const float *from = x.at + row * x.step + column;
+    const float *from = x.data + row * x.step + column;
     float4 v = { 0, 0, 0, 0 };
     if (row >= x.n || column >= x.width)
         return v;
@@ -63,29 +64,29 @@ __device__ static inline float4 four_of(const rows &x, int row, int column, bool
     v.w = column + 3 < x.width ? from[3] : 0;
     return v;
 }
-/* Copies the first n rows, a multiple of 32, and TILE columns of x, with zeros where x has none, except
- * columns that no product reads. Returns true if a number of this thread is not finite. */
-template <bool EXACT> __device__ static inline bool bring(line *to, int n, const rows &x)
+/* Copies the first n rows of x, a multiple of 32, and TILE columns, padded with zeros. Columns that no
+ * product reads are skipped. Returns true if one of this thread's numbers is not finite. */
+template <bool EXACT> __device__ static inline bool load_tile(line *to, int n, const rows &x)
 {
-    /* threads of a row, rows at once, loads at once */
+    /* threads of a row, rows of a pass, loads in flight */
     enum { ONE = TILE / 4, PASS = CORES / ONE, AT_ONCE = 4 };
-    const bool whole = !(((uint64_t)(uintptr_t)x.at / sizeof(float) | (uint64_t)(x.step | x.width)) & 3);
+    const bool whole = !(((uint64_t)(uintptr_t)x.data / sizeof(float) | (uint64_t)(x.step | x.width)) & 3);
     const int column = (int)threadIdx.x % ONE * 4;
-    bool odd = false;
+    bool nonfinite = false;
     if (column >= (x.width + CHUNK - 1) / CHUNK * CHUNK)
         return false;
     ROLLED for (int row = (int)threadIdx.x / ONE; row < n; row += AT_ONCE * PASS) {
         float4 v[AT_ONCE];
         UNROLLED for (int k = 0; k < AT_ONCE; k++)
-            v[k] = four_of(x, row + k * PASS, column, whole);
+            v[k] = load_four(x, row + k * PASS, column, whole);
         UNROLLED for (int k = 0; k < AT_ONCE; k++) {
             const float4 y = { stored<EXACT>(x.factor * v[k].x), stored<EXACT>(x.factor * v[k].y),
                                stored<EXACT>(x.factor * v[k].z), stored<EXACT>(x.factor * v[k].w) };
             *(float4 *)&to[row + k * PASS][column] = y;
-            odd |= is_odd(y.x) || is_odd(y.y) || is_odd(y.z) || is_odd(y.w);
+            nonfinite |= is_nonfinite(y.x) || is_nonfinite(y.y) || is_nonfinite(y.z) || is_nonfinite(y.w);
         }
     }
-    return odd;
+    return nonfinite;
 }
 
 /* ---- products ---- */
@@ -94,18 +95,17 @@ __device__ static inline void add_part(const float (&part)[4], float (&sum)[4])
     UNROLLED for (int i = 0; i < 4; i++)
         sum[i] += part[i];
 }
-/* Two products run side by side, because each waits for the one before it. The products with a low half are
- * small and have a sum of their own. */
+/* Two independent products hide their latency. Products with a low half are small and summed apart. */
 enum { PAIR = 2 };
 typedef struct pair { float high[PAIR][4], small[PAIR][4]; } pair;
-template <bool EXACT, bool ODD>
+template <bool EXACT, bool NONFINITE>
 __device__ static inline void add_pair(const uint32_t (&high)[4], const uint32_t (&low)[4],
                                        const float (&b)[PAIR][2], pair &p)
 {
     UNROLLED for (int i = 0; i < PAIR; i++) {
         uint32_t b_high[2], b_low[2];
         UNROLLED for (int j = 0; j < 2; j++)
-            split<EXACT, ODD>(b[i][j], b_high[j], b_low[j]);
+            split<EXACT, NONFINITE>(b[i][j], b_high[j], b_low[j]);
         if (EXACT)
             mma_tf32(p.small[i], low, b_high);
         mma_tf32(p.high[i], high, b_high);
@@ -118,7 +118,7 @@ template <bool EXACT> __device__ static inline void add_part(const pair &p, int 
     UNROLLED for (int j = 0; j < 4; j++)
         sum[j] += EXACT ? p.small[i][j] + p.high[i][j] : p.high[i][j];
 }
-/* Adds a b^T over `columns` columns to sum: 16 rows of a, from the warp's first on, and 8 N rows of b. */
+/* Adds a b^T over `columns` columns to sum. a: 16 rows from the warp's first row on; b: 8 N rows. */
 template <bool EXACT, int N>
 __device__ static inline void add_dots(const line *a, const line *b, int columns, const lane &me,
                                        float (&sum)[N][4])
@@ -142,8 +142,8 @@ __device__ static inline void add_dots(const line *a, const line *b, int columns
         }
     }
 }
-/* Adds x b to sum, for `columns` columns of b from `b` on, in steps of two tiles of eight: x is 16 rows by 32
- * terms, b has as many rows. A thread's terms of eight are neighbours. */
+/* Adds x b to sum, for `columns` columns, two fragments of eight columns at a time. x: 16 rows by 32 terms;
+ * b: 32 rows. A thread's terms of eight are consecutive rows of b. */
 template <bool EXACT, int N>
 __device__ static inline void add_terms(const float (&x)[FOLDED][4], const float *b, int columns,
                                         const lane &me, float (&sum)[N][4])
@@ -166,7 +166,7 @@ __device__ static inline void add_terms(const float (&x)[FOLDED][4], const float
             add_part<EXACT>(sums, i, sum[c + i]);
     }
 }
-/* The same; w: results of 16 rows, as they are stored. */
+/* The same for a result w of 16 rows, as its threads hold it. */
 template <bool EXACT>
 __device__ static inline void add_products(const float (&w)[FOLDED][4], const line *b, int columns,
                                            const lane &me, float (&sum)[WIDE][4])
@@ -178,40 +178,41 @@ __device__ static inline void add_products(const float (&w)[FOLDED][4], const li
     add_terms<EXACT>(x, b[0], columns, me, sum);
 }
 
-/* ---- what is not finite ---- *
- * 0 times it is NaN, but a query may not know of a key that it does not see. So where such numbers are, they
- * become zeros for the tensor cores, and what they add is added apart, if the weight is not 0. A query has
- * the same bits, whether a key that it does not see is finite or not. */
+/* ---- numbers that are not finite ---- *
+ * 0 times such a number is NaN, but a hidden key may not change a query. So these numbers become zeros for
+ * the tensor cores, and add_nonfinite adds their terms separately where the weight is not 0. A query gets the
+ * same bits whether a hidden key is finite or not. */
 __device__ static inline void clean(line *x, int n, int64_t width)
 {
     const int column = (int)threadIdx.x % TILE;
     if (column < width)
         for (int row = (int)threadIdx.x / TILE; row < n; row += CORES / TILE)
-            x[row][column] = is_odd(x[row][column]) ? 0 : x[row][column];
+            x[row][column] = is_nonfinite(x[row][column]) ? 0 : x[row][column];
 }
-/* The terms of b's first n rows that were taken for 0. w: the weight of the thread's first row and of term 0
- * in shared memory; from there to the next row, and to the next term. Columns from `first` on. */
+/* Adds the terms of the numbers that clean replaced by 0 in b's first n rows, for columns from `first` on. w:
+ * the weight of the thread's first row and of term 0 in shared memory; row and term: distances to the next
+ * row and term. */
 template <int N>
-__device__ static inline void add_odd(const rows &b, int n, const float *w, int row, int term, int first,
-                                      float (&sum)[N][4])
+__device__ static inline void add_nonfinite(const rows &b, int n, const float *w, int row, int term,
+                                            int first, float (&sum)[N][4])
 {
     for (int k = 0; k < n; k++) {
         const float above = w[k * term], below = w[8 * row + k * term];
         UNROLLED for (int j = 0; j < 2 * N; j++) {
             const int c = first + j / 2 * 8 + (int)threadIdx.x % 4 * 2 + j % 2;
-            const float v = k < b.n && c < b.width ? b.factor * b.at[k * b.step + c] : 0;
-            if (is_odd(operand(v))) {
+            const float v = k < b.n && c < b.width ? b.factor * b.data[k * b.step + c] : 0;
+            if (is_nonfinite(operand(v))) {
                 sum[j / 2][j % 2] += above != 0 ? above * v : 0;
                 sum[j / 2][2 + j % 2] += below != 0 ? below * v : 0;
             }
         }
     }
 }
-/* Has any thread of the block such a number? A mark of its own for each question, from 1 on, so that nobody
- * has to take one back; there is a barrier between them. */
-__device__ static inline void mark_if(unsigned *cell, unsigned mark, bool odd)
+/* Sets *cell to mark if nonfinite is true, so that the block learns whether any thread has such a number.
+ * Each use has its own mark, from 1 on, so the cell is never reset. Barriers separate the uses. */
+__device__ static inline void mark_if(unsigned *cell, unsigned mark, bool nonfinite)
 {
-    if (odd)
+    if (nonfinite)
         atomicExch(cell, mark);
 }
 

@@ -1,39 +1,39 @@
-/* attention_cores_back.cu - the backward pass of attention_cores.cu: five products for a pair of tiles,
- * scores S = q k^T, dw = dy v^T, dv += w^T dy, dk += ds^T q and dq += ds k, where attention.cu makes ten.
+/* attention_cores_back.cu - the backward pass of attention_cores.cu. A pair of tiles takes five products: S =
+ * q k^T, dw = dy v^T, dv += w^T dy, dk += ds^T q and dq += ds k. attention.cu takes ten.
  *
- * A block has one head of a sequence and a run of its keys, tile by tile; for each it walks over the queries,
- * its gradients of keys and values in registers. Scores lie with keys down, so that weights are the left
- * operand of dv and dk as they are, and only ds goes through shared memory, for dq. Who adds to dq? A run is
- * four tiles of keys, and its block alone adds to its rows, in the order of keys. What a sequence of more
- * keys has of each run lies in scratch memory, and another kernel adds them up in order. So the work of many
- * short sequences and of few long ones is divided among blocks by one rule, and nothing but the sequence's
- * own number of keys says in which order its sums are taken. */
+ * A block processes one head of a sequence and one run of its keys, tile by tile. For each tile of keys it
+ * visits the queries and keeps the gradients of keys and values in registers. Rows of a score tile are keys,
+ * so the weights are the left operand of dv and dk in place. Only ds passes through shared memory, for dq.
+ *
+ * A run is four tiles of keys. If a sequence has one run, its block adds to dq in the order of keys.
+ * Otherwise each run writes its part of dq to scratch memory, and another kernel adds the parts in order. One
+ * rule divides short and long sequences, and the order of sums depends only on the number of keys. */
 #ifndef WEFT_DOUBLE
 #include "cuda/attention_cores.h"
 
 #define CORED __launch_bounds__(CORES, 2)
 
 enum {
-    QUERIES = 8 * FOLDED,                        /* at a time */
-    DOWN = FOLDED,                               /* of a warp's results across them */
-    RUN = 4 * TILE, MOST_RUNS = 8                /* keys of a run, but in longest sequences */
+    QUERIES = 8 * FOLDED,                        /* per step */
+    DOWN = FOLDED,                               /* a warp's result fragments across the queries */
+    RUN = 4 * TILE, MOST_RUNS = 8                /* keys of a run; most runs, then runs get longer */
 };
-/* of a block, in shared memory */
-typedef struct __align__(16) desk {
+/* shared memory of a block */
+typedef struct __align__(16) smem {
     line k[TILE], v[TILE], q[QUERIES], dy[QUERIES];
-    float ds[TILE][QUERIES + 4];                 /* and weights, see clean */
-    uint64_t gone[QUERIES];
+    float ds[TILE][QUERIES + 4];                 /* also weights, see add_queries */
+    uint64_t dropped[QUERIES];
     float lse[QUERIES], all[QUERIES];
-    int seen[QUERIES];                           /* how many of the tile's keys */
-    unsigned odd;                                /* see mark_if */
-    tile t; int end;                             /* of the run; registers are for sums */
-} desk;
-/* A run's keys; so many runs cost scratch memory, which is to grow no faster than the sequence. */
+    int seen[QUERIES];                           /* number of the tile's keys that the query sees */
+    unsigned nonfinite;                          /* see mark_if */
+    tile t; int end;                             /* end of the run; here because registers hold sums */
+} smem;
+/* Returns the keys of a run. MOST_RUNS limits scratch memory, which may grow no faster than the sequence. */
 __host__ __device__ static inline int64_t run_of(int64_t keys)
 {
     return keys <= MOST_RUNS * RUN ? (int64_t)RUN : (keys + MOST_RUNS * TILE - 1) / (MOST_RUNS * TILE) * TILE;
 }
-/* where results go; runs: [runs, queries, heads, dk], values: [keys, heads, dv] where heads share values */
+/* Outputs. runs: [runs, queries, heads, dk]; values: [keys, heads, dv] if heads share values. */
 typedef struct targets { const float *all; float *runs, *values; } targets;
 
 __device__ static inline rows dy_of(const weft__attention &a, const tile &t)
@@ -41,111 +41,111 @@ __device__ static inline rows dy_of(const weft__attention &a, const tile &t)
     return a.mean ? rows{ a.dy + t.q * a.dv, a.dv, t.queries, a.dv, 1 / (float)a.heads } : gradients_of(a, t);
 }
 
-/* ---- a step: QUERIES queries from `query` on, TILE keys from `key` on ---- */
-typedef struct step { int query, key; unsigned mark; bool there, odd; } step;
-/* Has a head more columns than a tile? */
+/* ---- one step: QUERIES queries from `query` on, TILE keys from `key` on ---- */
+typedef struct step { int query, key; unsigned mark; bool loaded, nonfinite; } step;
+/* Returns true if a head is wider than a tile. */
 __device__ static inline bool is_wide(const weft__attention &a) { return a.dk > TILE || a.dv > TILE; }
 
-__device__ static inline void bring_facts(desk &m, const weft__attention &a, const tile &t, const float *all,
-                                          const step &s)
+__device__ static inline void load_query_data(smem &m, const weft__attention &a, const tile &t,
+                                              const float *all, const step &s)
 {
     const int i = (int)threadIdx.x;
     if (i >= QUERIES)
         return;
     const int64_t q = s.query + i;
-    m.seen[i] = least_of(seen_by(a, t, q) - s.key, TILE);
+    m.seen[i] = clamped(seen_by(a, t, q) - s.key, TILE);
     m.lse[i] = q < t.queries ? a.lse[of_query(a, t, q)] : 0;
     m.all[i] = q < t.queries && (a.dq || a.dk_) ? all[of_query(a, t, q)] : 0;
 }
-/* score = k q^T, dw = v dy^T. Of heads wider than a tile those columns stay that the block has. */
+/* Computes score = k q^T and dw = v dy^T. For wide heads, shared memory ends with the block's own columns. */
 template <bool EXACT>
-__device__ static inline void multiply(desk &m, const weft__attention &a, const tile &t, const lane &me,
+__device__ static inline void multiply(smem &m, const weft__attention &a, const tile &t, const lane &me,
                                        const float *all, step &s, float (&score)[DOWN][4],
                                        float (&dw)[DOWN][4])
 {
     const rows q = from(queries_of(a, t), s.query), k = from(keys_of(a, t), s.key);
     const rows dy = from(dy_of(a, t), s.query), v = from(values_of(a, t), s.key);
     const int64_t width = a.dk > a.dv ? a.dk : a.dv;
-    bool odd = false;
+    bool nonfinite = false;
     UNROLLED for (int j = 0; j < DOWN; j++)
         UNROLLED for (int i = 0; i < 4; i++)
             score[j][i] = dw[j][i] = 0;
-    /* once more for the block's own columns, if there are others */
+    /* wide heads: load the block's own columns again at the end */
     ROLLED for (int64_t at = 0; at < width + (is_wide(a) ? TILE : 0); at += TILE) {
         const bool again = at >= width;
         const int64_t column = again ? t.column : at;
         __syncthreads();
-        ROLLED for (int i = 0; i < (s.there ? 2 : 4); i++) {    /* one loop, so that its code is there once */
+        ROLLED for (int i = 0; i < (s.loaded ? 2 : 4); i++) {   /* one loop, so that its code exists once */
             const rows x = columns(i == 0 ? q : i == 1 ? dy : i == 2 ? k : v, column);
-            odd |= bring<EXACT>(i == 0 ? m.q :
+            nonfinite |= load_tile<EXACT>(i == 0 ? m.q :
                          i == 1 ? m.dy :
                          i == 2 ? m.k :
                                   m.v,
                          i < 2 ? (int)QUERIES : (int)TILE, x);
         }
-        mark_if(&m.odd, s.mark, odd);
+        mark_if(&m.nonfinite, s.mark, nonfinite);
         if (at == 0)
-            bring_facts(m, a, t, all, s);
+            load_query_data(m, a, t, all, s);
         __syncthreads();
         if (again)
             break;
-        add_dots<EXACT>(m.k + 16 * me.warp, m.q, least_of(a.dk - column, TILE), me, score);
-        add_dots<EXACT>(m.v + 16 * me.warp, m.dy, least_of(a.dv - column, TILE), me, dw);
+        add_dots<EXACT>(m.k + 16 * me.warp, m.q, clamped(a.dk - column, TILE), me, score);
+        add_dots<EXACT>(m.v + 16 * me.warp, m.dy, clamped(a.dv - column, TILE), me, dw);
     }
-    s.odd = m.odd == s.mark;
-    s.there = !is_wide(a);
+    s.nonfinite = m.nonfinite == s.mark;
+    s.loaded = !is_wide(a);
 }
-/* Scores become weights, and what dropout makes of them; dw becomes ds. */
+/* Turns scores into weights and dw into ds, both with dropout. */
 template <bool drops, bool EXACT>
-__device__ static inline void weigh_again(const desk &m, const weft__attention &a, const lane &me,
-                                          float (&w)[DOWN][4], float (&ds)[DOWN][4])
+__device__ static inline void recompute_weights(const smem &m, const weft__attention &a, const lane &me,
+                                                float (&w)[DOWN][4], float (&ds)[DOWN][4])
 {
     UNROLLED for (int j = 0; j < DOWN; j++)
         UNROLLED for (int e = 0; e < 2; e++) {
             const int query = 8 * j + 2 * me.part + e;
-            const uint64_t drawn = drops && m.seen[query] > 0 ? m.gone[query] : 0;
-            const uint32_t gone = (uint32_t)(drawn >> (8 * me.group + 2 * me.warp));
+            const uint64_t drawn = drops && m.seen[query] > 0 ? m.dropped[query] : 0;
+            const uint32_t dropped = (uint32_t)(drawn >> (8 * me.group + 2 * me.warp));
             UNROLLED for (int half = 0; half < 2; half++) {
                 float &x = w[j][2 * half + e], &y = ds[j][2 * half + e];
                 const bool seen = 16 * me.warp + me.group + 8 * half < m.seen[query];
-                const float kept = !drops ? 1 : gone >> half & 1 ? 0 : a.kept;
+                const float kept = !drops ? 1 : dropped >> half & 1 ? 0 : a.kept;
                 x = seen ? expf(x - m.lse[query]) : 0;
-                if (drops)                       /* not times 0, which infinity is not for */
+                if (drops)                       /* not times 0, because the factor may be infinite */
                     y = kept != 0 ? y * kept : 0;
                 y = stored<EXACT>(seen ? x * (y - m.all[query]) : 0);
                 x = stored<EXACT>(!drops ? x : kept != 0 ? x * kept : 0);
             }
         }
 }
-/* ... to shared memory: rows are keys. */
-__device__ static inline void lay_out(desk &m, const lane &me, const float (&x)[DOWN][4])
+/* Writes a result to shared memory; rows are keys. */
+__device__ static inline void store_rows(smem &m, const lane &me, const float (&x)[DOWN][4])
 {
     UNROLLED for (int j = 0; j < 2 * DOWN; j++)
         UNROLLED for (int half = 0; half < 2; half++)
             m.ds[16 * me.warp + me.group + 8 * half][j / 2 * 8 + 2 * me.part + j % 2] =
                 x[j / 2][2 * half + j % 2];
 }
-/* Adds w b to sum, for a warp's 16 keys; b has these rows from `query` on. */
+/* Adds w b to sum, for a warp's 16 keys. b: rows of queries or of dy, from `query` on. */
 template <bool EXACT>
-__device__ static inline void add_queries(desk &m, const weft__attention &a, const tile &t, const lane &me,
+__device__ static inline void add_queries(smem &m, const weft__attention &a, const tile &t, const lane &me,
                                           const step &s, bool gradients, const float (&w)[DOWN][4],
                                           float (&sum)[WIDE][4])
 {
-    const int width = least_of((gradients ? a.dv : a.dk) - t.column, TILE);
+    const int width = clamped((gradients ? a.dv : a.dk) - t.column, TILE);
     add_products<EXACT>(w, gradients ? m.dy : m.q, width, me, sum);
-    if (s.odd) {
+    if (s.nonfinite) {
         const rows of = columns(from(gradients ? dy_of(a, t) : queries_of(a, t), s.query), t.column);
         __syncwarp();
-        lay_out(m, me, w);
+        store_rows(m, me, w);
         __syncwarp();
-        add_odd(of, least_of(of.n, QUERIES), &m.ds[16 * me.warp + me.group][0], QUERIES + 4, 1, 0, sum);
+        add_nonfinite(of, clamped(of.n, QUERIES), &m.ds[16 * me.warp + me.group][0], QUERIES + 4, 1, 0, sum);
     }
 }
 
 /* ---- dq ---- */
-/* A warp has 16 of the queries and half of the columns. */
+/* A warp computes 16 of the queries and half of the columns. */
 template <bool EXACT>
-__device__ static inline void query_products(const desk &m, const lane &me, int n, int column, int width,
+__device__ static inline void query_products(const smem &m, const lane &me, int n, int column, int width,
                                              float (&sum)[WIDE / 2][4])
 {
     const float *p = m.ds[2 * me.part] + me.warp % 2 * 16 + me.group;
@@ -164,16 +164,17 @@ __device__ static inline void query_products(const desk &m, const lane &me, int 
     }
 }
 template <bool EXACT>
-__device__ static inline void add_to_queries(const desk &m, const weft__attention &a, const tile &t,
+__device__ static inline void add_to_queries(const smem &m, const weft__attention &a, const tile &t,
                                              const lane &me, const step &s, const targets &to)
 {
-    const int width = least_of(a.dk - t.column, TILE);
+    const int width = clamped(a.dk - t.column, TILE);
     const int row = me.warp % 2 * 16 + me.group, column = me.warp / 2 * (TILE / 2);
-    const int n = least_of(t.keys - s.key, TILE);
+    const int n = clamped(t.keys - s.key, TILE);
     float sum[WIDE / 2][4] = {};
     query_products<EXACT>(m, me, n, column, width, sum);
-    if (s.odd)
-        add_odd(columns(from(keys_of(a, t), s.key), t.column), n, &m.ds[0][row], 1, QUERIES + 4, column, sum);
+    if (s.nonfinite)
+        add_nonfinite(columns(from(keys_of(a, t), s.key), t.column), n, &m.ds[0][row], 1, QUERIES + 4, column,
+                      sum);
     const int64_t run = run_of(t.keys), number = s.key / run;
     const bool several = t.keys > run, add = !several || s.key % run != 0;
     float *y = several ? to.runs + number * a.queries * a.heads * a.dk : a.dq;
@@ -186,7 +187,7 @@ __device__ static inline void add_to_queries(const desk &m, const weft__attentio
         }
     }
 }
-/* in the order of runs */
+/* Adds the runs of a sequence in order. */
 static __global__ void add_runs(weft__attention a, const float *runs, int64_t tiles)
 {
     EACH_TILE(a, a.q_offset, a.heads, 1, tiles, t) {
@@ -222,14 +223,14 @@ __device__ static inline void write_keys(const weft__attention &a, const tile &t
 {
     const int64_t n = t.keys - s.key, row = (t.k + s.key) * a.heads + t.head;
     if (a.dk_)
-        add_rows(a.dk_ + row * a.dk + t.column, a.heads * a.dk, n, least_of(a.dk - t.column, TILE), true, me,
+        add_rows(a.dk_ + row * a.dk + t.column, a.heads * a.dk, n, clamped(a.dk - t.column, TILE), true, me,
                  dk);
     if (a.dv_)
         add_rows((a.shared_values ? to.values : a.dv_) + row * a.dv + t.column, a.heads * a.dv, n,
-                 least_of(a.dv - t.column, TILE), !a.shared_values, me, dv);
+                 clamped(a.dv - t.column, TILE), !a.shared_values, me, dv);
 }
 template <bool drops, bool EXACT>
-__device__ static inline void each_query(desk &m, const weft__attention &a, const tile &t, const lane &me,
+__device__ static inline void each_query(smem &m, const weft__attention &a, const tile &t, const lane &me,
                                          const targets &to, step &s, float (&dk)[WIDE][4],
                                          float (&dv)[WIDE][4])
 {
@@ -238,14 +239,14 @@ __device__ static inline void each_query(desk &m, const weft__attention &a, cons
         float w[DOWN][4], ds[DOWN][4];
         s.mark++;
         if (drops)
-            draw<QUERIES, CORES>(m.gone, a, t, s.query, s.key);
+            draw<QUERIES, CORES>(m.dropped, a, t, s.query, s.key);
         multiply<EXACT>(m, a, t, me, to.all, s, w, ds);
-        weigh_again<drops, EXACT>(m, a, me, w, ds);
-        if (s.odd) {
-            const int wide_k = least_of(a.dk - t.column, TILE), wide_v = least_of(a.dv - t.column, TILE);
+        recompute_weights<drops, EXACT>(m, a, me, w, ds);
+        if (s.nonfinite) {
+            const int wide_k = clamped(a.dk - t.column, TILE), wide_v = clamped(a.dv - t.column, TILE);
             __syncthreads();
             clean(m.k, TILE, wide_k), clean(m.q, QUERIES, wide_k), clean(m.dy, QUERIES, wide_v);
-            s.there = false;
+            s.loaded = false;
             __syncthreads();
         }
         if (a.dv_)
@@ -254,22 +255,22 @@ __device__ static inline void each_query(desk &m, const weft__attention &a, cons
             add_queries<EXACT>(m, a, t, me, s, false, ds, dk);
         if (a.dq) {
             __syncwarp();
-            lay_out(m, me, ds);
+            store_rows(m, me, ds);
             __syncthreads();
             add_to_queries<EXACT>(m, a, t, me, s, to);
         }
     }
 }
 template <bool drops, bool EXACT>
-static __global__ void CORED attend_back_cores(weft__attention a, targets to, int64_t pieces, int64_t places)
+static __global__ void CORED attend_back_cores(weft__attention a, targets to, int64_t pieces, int64_t slots)
 {
-    DYN_SHARED(desk, m);
+    DYN_SHARED(smem, m);
     const lane me = this_lane();
     step s = {};
     if (threadIdx.x == 0)
-        m->odd = 0;
+        m->nonfinite = 0;
     __syncthreads();
-    EACH_RUN(RUN, a, a.k_offset, a.heads, pieces, places, found) {
+    EACH_RUN(RUN, a, a.k_offset, a.heads, pieces, slots, found) {
         __syncthreads();
         if (threadIdx.x == 0) {
             const int64_t run = run_of(found.keys), end = (found.first / RUN + 1) * run;
@@ -279,15 +280,15 @@ static __global__ void CORED attend_back_cores(weft__attention a, targets to, in
         __syncthreads();
         for (s.key = (int)(m->t.first / RUN * run_of(m->t.keys)); s.key < m->end; s.key += TILE) {
             float dk[WIDE][4] = {}, dv[WIDE][4] = {};
-            s.there = false;
+            s.loaded = false;
             each_query<drops, EXACT>(*m, a, m->t, me, to, s, dk, dv);
             write_keys(a, m->t, me, s, to, dk, dv);
         }
     }
 }
 
-/* ---- before and after ---- */
-/* The sum of w dw of a query and head is that of y dy. Eight threads have one. */
+/* ---- before and after the main kernel ---- */
+/* The sum of w dw of a query and head equals the sum of y dy. Eight threads compute one. */
 static __global__ void dots_of_results(weft__attention a, const float *y, int64_t first, int64_t rows,
                                        float *all)
 {
@@ -298,13 +299,13 @@ static __global__ void dots_of_results(weft__attention a, const float *y, int64_
         float sum = 0;
         for (int64_t c = i < rows ? part : a.dv; c < a.dv; c += EACH)
             sum += y[row * a.dv + c] * a.dy[of_dy * a.dv + c];
-        UNROLLED for (int far = EACH / 2; far; far /= 2)
-            sum += __shfl_xor_sync(~0u, sum, far);
+        UNROLLED for (int distance = EACH / 2; distance; distance /= 2)
+            sum += __shfl_xor_sync(~0u, sum, distance);
         if (part == 0 && i < rows)
             all[row] = a.mean ? sum / (float)a.heads : sum;
     }
 }
-/* Gradients of values that heads share, in the order of heads. */
+/* Adds gradients of shared values over heads, in order. */
 static __global__ void add_heads(weft__attention a, const float *values, int64_t first, int64_t rows)
 {
     for (int64_t i = first * a.dv + first_index(); i < (first + rows) * a.dv; i += index_step()) {
@@ -315,35 +316,36 @@ static __global__ void add_heads(weft__attention a, const float *values, int64_t
         a.dv_[i] += sum;
     }
 }
-/* How many runs the sequence of most keys has; 0: nobody has two. */
+/* Returns the largest number of runs of a sequence, or 0 if no sequence has more than one. */
 static int64_t most_runs(const weft__attention *a)
 {
-    int64_t most = 0;
+    int64_t largest = 0;
     for (int64_t s = 0; s < a->sequences; s++) {
         const int64_t keys = a->k_offset.host[s + 1] - a->k_offset.host[s], run = run_of(keys);
-        most = keys > run && (keys + run - 1) / run > most ? (keys + run - 1) / run : most;
+        largest = keys > run && (keys + run - 1) / run > largest ? (keys + run - 1) / run : largest;
     }
-    return a->dq ? most : 0;
+    return a->dq ? largest : 0;
 }
-/* Results of each head, which only the mean of was kept, are made again. */
-static const float *results_of(weft__device *d, const weft__attention *a, float *room)
+/* Returns the results of each head. If only their mean was kept, computes them again. */
+static const float *results_of(weft__device *d, const weft__attention *a, float *memory)
 {
     if (!a->mean)
         return a->y;
     weft__attention each = *a;
     each.mean = false;
     each.map = NULL;
-    each.y = room;
-    each.lse = room + a->queries * a->heads * a->dv;
+    each.y = memory;
+    each.lse = memory + a->queries * a->heads * a->dv;
     attend_by_cores(d, &each);
-    return room;
+    return memory;
 }
 static void add_back(weft__device *d, const weft__attention *a, const targets *to)
 {
     const int64_t wide = pieces_of(a->dk > a->dv ? a->dk : a->dv);
-    const int64_t blocks = places<RUN>(a->k_offset, a->sequences) * a->heads * wide;
-    const size_t shared = sizeof(desk);
-    const auto attend_back = WHICH_CORES(d, attend_back_cores);   /* the name that the emulation knows */
+    const int64_t blocks = slots<RUN>(a->k_offset, a->sequences) * a->heads * wide;
+    const size_t shared = sizeof(smem);
+    /* a local name that the emulation can look up */
+    const auto attend_back = WHICH_CORES(d, attend_back_cores);
     if (failed(d, cudaFuncSetAttribute(attend_back, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared),
                "attention_back"))
         return;
@@ -366,7 +368,7 @@ void attend_back_by_cores(weft__device *d, const weft__attention *a)
         LAUNCH(d, dots_of_results, blocks_for(8 * n * a->heads), THREADS, 0, *a,
                results_of(d, a, all + rows + runs + values), first, n * a->heads, all);
     add_back(d, a, &to);
-    const int64_t tiles = places(a->q_offset, a->sequences) * a->heads;
+    const int64_t tiles = slots(a->q_offset, a->sequences) * a->heads;
     if (runs)
         LAUNCH(d, add_runs, grid_of(tiles), THREADS, 0, *a, to.runs, tiles);
     if (values)

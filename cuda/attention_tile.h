@@ -1,44 +1,43 @@
-/* attention_tile.h - a tile of ragged attention in fp32: its products, what dropout makes of its weights, and
- * sums over the threads of one row. Included by attention.cu. */
+/* attention_tile.h - a tile of ragged attention in fp32 or double: products, dropout, and reductions over the
+ * threads of a row. Included by attention.cu. */
 #ifndef WEFT_CUDA_ATTENTION_TILE_H
 #define WEFT_CUDA_ATTENTION_TILE_H
 #include "cuda/attention.h"
 #include "cuda/ptx.h"
 
 enum {
-    /* SIDE x SIDE threads, each with EACH x EACH numbers of a tile */
-    SIDE = 16, EACH = TILE / SIDE, DEPTH = 32    /* of a head's width, at a time */
+    /* SIDE x SIDE threads compute EACH x EACH elements each */
+    SIDE = 16, EACH = TILE / SIDE, DEPTH = 32    /* columns of a head per step */
 };
-/* Two blocks on a multiprocessor at least, which is 128 registers; for sm_120 that would be a few too few
- * in memory. */
+/* At least two blocks per multiprocessor, so at most 128 registers per thread. On sm_120 this would spill a
+ * few registers. */
 #define TILED __launch_bounds__(SIDE * SIDE, ARCH >= 120 ? 1 : 2)
-typedef struct __align__(16) few { real x[EACH]; } few;          /* neighbours, read at once */
-/* of a block, in shared memory; + 1: no two threads of a row in one bank */
-typedef struct room {
+typedef struct __align__(16) vec { real x[EACH]; } vec; /* consecutive numbers, read by one instruction */
+/* A block's shared memory. The + 1 avoids bank conflicts between the threads of a row. */
+typedef struct smem {
     union {
-        struct { few a[DEPTH][SIDE + 1]; real b[TILE][DEPTH + 1]; } deep;    /* a is turned */
-        few weight[TILE][SIDE + 1];              /* turned */
+        struct { vec a[DEPTH][SIDE + 1]; real b[TILE][DEPTH + 1]; } deep;    /* a is transposed */
+        vec weight[TILE][SIDE + 1];              /* transposed */
     };
     union {
         real value[TILE][TILE];
-        uint64_t gone[TILE];                     /* of each query of a tile */
+        uint64_t dropped[TILE];                  /* one entry per query of the tile */
     };
-} room;
+} smem;
 
-/* Of a tile, a thread has rows row_of(0) .., which are neighbours, in columns column_of(0) .., which its
- * neighbours' lie between. */
-__device__ static inline int down()           { return (int)threadIdx.x / SIDE; }
-__device__ static inline int across()         { return (int)threadIdx.x % SIDE; }
-__device__ static inline int row_of(int i)    { return down() * EACH + i; }
-__device__ static inline int column_of(int j) { return across() + j * SIDE; }
+/* A thread has EACH consecutive rows of a tile, and EACH columns that are SIDE apart. */
+__device__ static inline int thread_row()           { return (int)threadIdx.x / SIDE; }
+__device__ static inline int thread_column()         { return (int)threadIdx.x % SIDE; }
+__device__ static inline int row_of(int i)    { return thread_row() * EACH + i; }
+__device__ static inline int column_of(int j) { return thread_column() + j * SIDE; }
 
 /* ---- products of tiles ---- */
 __device__ static inline real number(const rows &x, int row, int64_t column)
 {
-    return row < x.n && column < x.width ? x.factor * x.at[row * x.step + column] : 0;
+    return row < x.n && column < x.width ? x.factor * x.data[row * x.step + column] : 0;
 }
-/* Eight columns of four rows are a warp's: 32 banks on the way in. */
-__device__ static void load_turned(few (*to)[SIDE + 1], const rows &x, int64_t column)
+/* A warp reads eight columns of four rows, so that its stores hit 32 different banks. */
+__device__ static void load_turned(vec (*to)[SIDE + 1], const rows &x, int64_t column)
 {
     for (int i = (int)threadIdx.x; i < TILE * DEPTH; i += SIDE * SIDE) {
         const int r = i / (4 * DEPTH) * 4 + i / 8 % 4, c = i / 32 * 8 % DEPTH + i % 8;
@@ -50,9 +49,8 @@ __device__ static void load(real (*to)[DEPTH + 1], const rows &x, int64_t column
     for (int i = (int)threadIdx.x; i < TILE * DEPTH; i += SIDE * SIDE)
         to[i / DEPTH][i % DEPTH] = number(x, i / DEPTH, column + i % DEPTH);
 }
-/* sum = a b^T: rows of a down, rows of b across. The terms are added in their order, whichever tile they
- * are in. */
-__device__ static void dots(room &m, const rows &a, const rows &b, real (&sum)[EACH][EACH])
+/* Computes sum = a b^T. Terms are added in order, across tiles too, so the tiling does not change bits. */
+__device__ static void dots(smem &m, const rows &a, const rows &b, real (&sum)[EACH][EACH])
 {
     for (int i = 0; i < EACH; i++)
         for (int j = 0; j < EACH; j++)
@@ -64,7 +62,7 @@ __device__ static void dots(room &m, const rows &a, const rows &b, real (&sum)[E
         load(m.deep.b, b, column);
         __syncthreads();
         for (int e = 0; e < n; e++) {
-            const few x = m.deep.a[e][down()];
+            const vec x = m.deep.a[e][thread_row()];
             for (int j = 0; j < EACH; j++) {
                 const real y = m.deep.b[column_of(j)][e];
                 for (int i = 0; i < EACH; i++)
@@ -73,13 +71,13 @@ __device__ static void dots(room &m, const rows &a, const rows &b, real (&sum)[E
         }
     }
 }
-/* `all`: every row has something to do with all n rows of v; else v is not looked at where the weight is
- * 0, for it may be anything. */
+/* all: all rows use all n rows of v. Otherwise v is skipped where the weight is 0, because it may be NaN or
+ * infinite. */
 template <bool all>
-__device__ static void add_rows(const room &m, int n, real (&sum)[EACH][EACH])
+__device__ static void add_rows(const smem &m, int n, real (&sum)[EACH][EACH])
 {
     for (int k = 0; k < n; k++) {
-        const few weight = m.weight[k][down()];
+        const vec weight = m.weight[k][thread_row()];
         for (int j = 0; j < EACH; j++) {
             const real v = m.value[k][column_of(j)];
             for (int i = 0; i < EACH; i++)
@@ -87,21 +85,21 @@ __device__ static void add_rows(const room &m, int n, real (&sum)[EACH][EACH])
         }
     }
 }
-/* sum += w v for the first columns of v. */
-__device__ static void add_products(room &m, const real (&w)[EACH][EACH], const rows &v, bool all,
+/* Computes sum += w v for the first TILE columns of v. */
+__device__ static void add_products(smem &m, const real (&w)[EACH][EACH], const rows &v, bool all,
                                     real (&sum)[EACH][EACH])
 {
     const int n = v.n < TILE ? (int)v.n : (int)TILE;
     __syncthreads();
     for (int j = 0; j < EACH; j++) {
-        few x;
+        vec x;
         for (int i = 0; i < EACH; i++)
             x.x[i] = w[i][j];
-        m.weight[column_of(j)][down()] = x;
+        m.weight[column_of(j)][thread_row()] = x;
     }
     for (int i = (int)threadIdx.x; i < TILE * TILE; i += SIDE * SIDE)
         m.value[i / TILE][i % TILE] =
-            i / TILE < n && i % TILE < v.width ? v.at[i / TILE * v.step + i % TILE] : 0;
+            i / TILE < n && i % TILE < v.width ? v.data[i / TILE * v.step + i % TILE] : 0;
     __syncthreads();
     if (all)
         add_rows<true>(m, n, sum);
@@ -109,43 +107,43 @@ __device__ static void add_products(room &m, const real (&w)[EACH][EACH], const 
         add_rows<false>(m, n, sum);
 }
 
-/* ---- what queries see, and dropout ---- */
-/* Do the queries from there on see all keys of a tile? The first of them sees least. */
+/* ---- visible keys, and dropout ---- */
+/* Returns true if all queries from `query` on see all keys of the tile. The first query sees fewest. */
 __device__ static inline bool sees_all(const weft__attention &a, const tile &t, int64_t query, int64_t key)
 {
     return seen_by(a, t, query) >= (key + TILE < t.keys ? key + TILE : t.keys);
 }
-/* What dropout makes of a thread's weights, or of their gradients, of queries from `query` and keys from
- * `key` on; turned: rows are keys. The marks that a thread wants of a query are one number, for with one each
- * the kernels of the gradients would spill. */
+/* Applies dropout to a thread's weights, or to their gradients, for queries from `query` on and keys from
+ * `key` on. turned: rows are keys. A query's marks stay in one integer; separate variables would make the
+ * gradient kernels spill. */
 template <bool turned>
-__device__ static void drop(room &m, const weft__attention &a, const tile &t, int64_t query, int64_t key,
+__device__ static void drop(smem &m, const weft__attention &a, const tile &t, int64_t query, int64_t key,
                             real (&w)[EACH][EACH])
 {
-    draw<TILE, SIDE * SIDE>(m.gone, a, t, query, key);
-    /* keys, and how far their marks are apart */
+    draw<TILE, SIDE * SIDE>(m.dropped, a, t, query, key);
+    /* first key, and distance between the thread's keys in marks */
     const int first = turned ? row_of(0) : column_of(0), next = turned ? 8 : SIDE / 8;
     for (int q = 0; q < EACH; q++) {
-        const uint32_t gone =
-            (uint32_t)(m.gone[turned ? column_of(q) : row_of(q)] >> (first % 8 * 8 + first / 8));
+        const uint32_t dropped =
+            (uint32_t)(m.dropped[turned ? column_of(q) : row_of(q)] >> (first % 8 * 8 + first / 8));
         for (int k = 0; k < EACH; k++) {
             real &x = turned ? w[k][q] : w[q][k];
-            x = gone >> next * k & 1 ? 0 : x * a.kept;
+            x = dropped >> next * k & 1 ? 0 : x * a.kept;
         }
     }
 }
 
-/* ---- over the threads that have one row ---- */
+/* ---- reductions over the threads of one row ---- */
 __device__ static real row_max(real x)
 {
-    for (int far = SIDE / 2; far; far /= 2)
-        x = larger(__shfl_xor_sync(~0u, x, far), x);
+    for (int distance = SIDE / 2; distance; distance /= 2)
+        x = larger(__shfl_xor_sync(~0u, x, distance), x);
     return x;
 }
 __device__ static real row_sum(real x)
 {
-    for (int far = SIDE / 2; far; far /= 2)
-        x += __shfl_xor_sync(~0u, x, far);
+    for (int distance = SIDE / 2; distance; distance /= 2)
+        x += __shfl_xor_sync(~0u, x, distance);
     return x;
 }
 #endif

@@ -1,31 +1,30 @@
-/* cuda.h - what all files of the CUDA back end share: launching, errors, scratch memory, indices out of
- * range.
+/* cuda.h - declarations shared by all CUDA sources: launches, errors, scratch memory, index checks.
  *
- * The sources are C++ only as far as nvcc wants it: no classes, templates where a kernel has variants. They
- * compile twice: by nvcc, and by g++ against tests/emu/cuda_emu.h, which runs the same kernels on the CPU. So
- * a kernel is started by LAUNCH, shared memory is declared by SHARED or DYN_SHARED, and PTX stands only in
- * the wrappers of ptx.h.
+ * The sources use little C++: no classes except one scope guard, and templates for variants of a kernel. nvcc
+ * compiles them for the GPU. g++ compiles them with tests/emu/cuda_emu.h, which runs the kernels on the CPU.
+ * So start kernels with LAUNCH, declare shared memory with SHARED or DYN_SHARED, and use PTX only through
+ * ptx.h.
  *
- * Sums are taken in an order that depends on sizes alone: the same batch gives the same bits every time. No
- * float atomics. */
+ * The order of a sum depends only on sizes, so the same batch gives the same bits every time. Float atomics
+ * are not used. */
 #ifndef WEFT_CUDA_H
 #define WEFT_CUDA_H
 #include <stdint.h>
-#ifndef WEFT_EMULATED                            /* else the command line includes the emulation first */
+#ifndef WEFT_EMULATED                            /* otherwise the command line includes the emulation */
 #include <cublasLt.h>
 #include <cuda_runtime.h>
-/* so that float[8][9] declares an array; and what is not deduced */
+/* Lets SHARED declare an array from the type float[8][9], and prevents template argument deduction. */
 template <class T> struct same_ { typedef T type; };
-/* With `count` attributes, or none. The error is this launch's own; that of the thread may be the host
- * program's. */
+/* Launches with `count` attributes. Returns this launch's own error, because the thread's last error may come
+ * from the host program. */
 template <class... P>
-static inline cudaError_t launch_as(const cudaLaunchAttribute *as, unsigned count, void (*kernel)(P...),
+static inline cudaError_t launch_as(const cudaLaunchAttribute *attrs, unsigned count, void (*kernel)(P...),
                                     dim3 grid, dim3 threads, size_t shared, cudaStream_t stream,
                                     typename same_<P>::type... arguments)
 {
-    const cudaLaunchConfig_t how = { grid,   threads, shared, stream, const_cast<cudaLaunchAttribute *>(as),
-                                     count };
-    return cudaLaunchKernelEx(&how, kernel, arguments...);
+    const cudaLaunchConfig_t config = { grid, threads, shared, stream,
+                                        const_cast<cudaLaunchAttribute *>(attrs), count };
+    return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 #define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...) \
     launch_as(NULL, 0, kernel, grid, threads, shared, stream, ##__VA_ARGS__)
@@ -38,9 +37,9 @@ static inline cudaError_t launch_as(const cudaLaunchAttribute *as, unsigned coun
 #include "core/shared/philox.h"
 
 /* ---- architectures ---- */
-/* A source that asks for ARCH, sm_ARCH, or has what only some architectures have, is compiled for one after
- * the other and is named in the Makefile's CUDA_EACH. The others are compiled once, for all. */
-enum { EVERY_ARCH = 0 };                         /* the emulation's code, and the host's */
+/* A source that uses ARCH or a feature of only some architectures is compiled once for each of them, see
+ * CUDA_EACH in mk/cuda.mk. All others are compiled once. */
+enum { EVERY_ARCH = 0 };                         /* in the emulation and in host code */
 #ifndef WEFT_ONCE
 #ifdef __CUDA_ARCH__
 enum { ARCH = __CUDA_ARCH__ / 10 };
@@ -50,15 +49,15 @@ enum { ARCH = EVERY_ARCH };
 #endif
 
 /* ---- the kernels' names ---- */
-/* K(fill) is weft_cuda_fill; a wrong signature or a forgotten one does not compile or link. */
+/* K(fill) is weft_cuda_fill. A kernel that is missing or has a wrong signature does not compile or link. */
 #define K(name) weft_cuda_##name
 #define SERVICE(result, name, parameters)       result K(name) parameters;
 #define KERNEL(result, name, parameters, names) SERVICE(result, name, parameters)
 #include "core/kernels.def"
 
-/* of others than the first nothing is remembered */
+/* contexts, handles and measurements are cached for devices 0 to MOST_GPUS - 1 */
 enum { MOST_GPUS = 64 };
-/* FNV-1a (Fowler, Noll and Vo). */
+/* Returns the FNV-1a hash (Fowler, Noll, Vo). */
 static inline uint64_t hash_of(const void *bytes, size_t n)
 {
     uint64_t hash = 14695981039346656037u;
@@ -68,57 +67,58 @@ static inline uint64_t hash_of(const void *bytes, size_t n)
 }
 
 /* ---- a context's GPU ---- */
-typedef struct gpu gpu;                          /* device.cu; hangs at weft__device.handle */
-/* Sends the uploads that wait in the ring. */
+typedef struct gpu gpu;                          /* gpu.h; stored in weft__device.handle */
+/* Sends pending uploads and returns the context's stream. */
 cudaStream_t   stream_of(weft__device *);
 typedef struct blas blas;                        /* blas.cu */
-blas          *blas_of(weft__device *);          /* made when the first product asks; NULL: it failed */
+blas          *blas_of(weft__device *);          /* opened at the first call; NULL after a failure */
 blas          *blas_open(weft__device *);
-void           blas_close(weft__device *, blas *);               /* of one that may be NULL */
-/* At least that many bytes until the next call of this, 256-byte aligned, contents gone; NULL, and
- * d->failure says why. */
+void           blas_close(weft__device *, blas *);               /* accepts NULL */
+/* Returns at least `bytes` bytes of device memory, aligned to 256 bytes. They are valid until the next call
+ * and not initialised. On failure sets d->failure and returns NULL. */
 void          *scratch(weft__device *, size_t bytes);
-/* COUNTERS zeros of the device's, for blocks that count who of them is done; whoever is last leaves zeros.
- * NULL: as above. */
+/* Returns COUNTERS zeros in device memory, with which blocks count how many of them have finished. The last
+ * block resets its counter to 0. NULL on failure. */
 enum { COUNTERS = 1024 };
 unsigned      *counters_of(weft__device *);
-/* At least that many words for kernels whose blocks send each other numbers by words with a tag, and `tags`
- * tags from *first on that no word there has. NULL: as above. */
+/* Returns at least `words` words through which blocks send each other tagged numbers. Sets *first to the
+ * first of `tags` tags that no word contains yet. NULL on failure. */
 uint64_t      *words_of(weft__device *, size_t words, unsigned tags, unsigned *first);
-/* Note the first failure ("fill: an illegal memory access ..") and are true if there is or was one. The
- * kernel is __func__. */
+/* fail and failed record the first failure ("fill: an illegal memory access ..") and return true if there is
+ * or was one. kernel is __func__. */
 bool           fail(weft__device *, weft_status, const char *format, ...);
 bool           failed(weft__device *, cudaError_t, const char *kernel);
 bool           blas_failed(weft__device *, cublasStatus_t, const char *what);
-/* CUDA keeps a thread's last error for whoever asks for it: one of ours, which was returned to us, is
- * taken away. True if it is one. */
+/* Returns true if the call failed. Clears the thread's last CUDA error then, because the caller has handled
+ * it and the host program must not see it. */
 bool           refused(cudaError_t);
-/* After every launch: its own error; with WEFT_SYNC=1 waits, so that the kernel that is named is the one
- * that failed. */
+/* Counts a launch and records its error. With WEFT_SYNC=1 also waits, so that an error names the kernel that
+ * caused it. */
 void           launched(weft__device *, cudaError_t, const char *kernel);
 
-/* device.cu: what the driver says of the code that it has found for this GPU; false: nothing */
+/* device.cu: gets the attributes of the code that the driver chose for this GPU; false: no code */
 bool           code_found(cudaFuncAttributes *);
-int            attribute_of(const weft__device *, cudaDeviceAttr);             /* 0 if it does not say */
+int            attribute_of(const weft__device *, cudaDeviceAttr);             /* 0 if unknown */
 
-/* ---- link.cu: to the GPUs of other ranks; NULL: made without NCCL ---- */
+/* ---- link.cu: messages to the GPUs of other ranks; NULL without NCCL ---- */
 const struct weft__links *links_of_gpus();
 
-/* ---- current_device.cu: the context's GPU becomes the thread's, and then whatever the caller had again ---- */
+/* ---- current_device.cu: makes the context's GPU current, and later restores the caller's GPU ---- */
 typedef struct CUctx_st *gpu_context;
-gpu_context    context_on(weft__device *);       /* of that GPU; NULL, and d->failure says why */
-bool           enter(gpu_context);               /* true: it was not there, and leave is called at the end */
+gpu_context    context_on(weft__device *);       /* On failure sets d->failure and returns NULL. */
+bool           enter(gpu_context);               /* true if it changed the GPU; then call leave() */
 void           leave();
-gpu_context    context_of(const weft__device *); /* device.cu; NULL: not open */
-/* device.cu: true, and d->failure, if a fork lies between its open and now; then it can only be closed */
+gpu_context    context_of(const weft__device *); /* device.cu; NULL if the device is not open */
+/* device.cu: returns true and sets d->failure in a child of the process that opened d. Only close works
+ * there. */
 bool           is_orphan(weft__device *);
-struct visit {                                   /* for as long as it lives */
+struct device_scope {                            /* Keeps the GPU current until the end of a scope. */
     bool entered;
-    explicit visit(gpu_context c) : entered(enter(c)) {}
-    ~visit() { if (entered) leave(); }
+    explicit device_scope(gpu_context c) : entered(enter(c)) {}
+    ~device_scope() { if (entered) leave(); }
 };
 
-/* LAUNCH(d, kernel, grid, threads, bytes of dynamic shared memory, arguments...): nothing after a failure
+/* LAUNCH(d, kernel, grid, threads, bytes of dynamic shared memory, arguments...) does nothing after a failure
  * or for an empty grid. */
 #define LAUNCH(d, kernel, grid, threads, shared, ...)                                                \
     do {                                                                                             \
@@ -129,7 +129,7 @@ struct visit {                                   /* for as long as it lives */
         }                                                                                            \
     } while (0)
 
-/* ---- grids: one thread an element with a stride, so that any size runs ---- */
+/* ---- grids: threads walk elements with a stride, so any size fits ---- */
 enum { THREADS = 256, MOST_BLOCKS = 132 * 16 };
 static inline dim3 blocks_for(int64_t n, int each = THREADS)
 {
@@ -140,32 +140,32 @@ static inline dim3 blocks_for(int64_t n, int each = THREADS)
 __device__ static inline int64_t first_index() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ static inline int64_t index_step()  { return (int64_t)gridDim.x * blockDim.x; }
 
-/* ---- indices out of range: of the first kernel that met one, the lowest row ---- */
-/* Mapped host memory, so that looking at it costs no copy. Each launch that may fault has a number; those
- * after the first to fault find a lower one than theirs, and write nothing. */
+/* ---- indices out of range: report the lowest row of the first kernel that found one ---- */
+/* In mapped host memory, so that the host reads it without a copy. Each launch that may find a bad index has
+ * a number. A launch that finds a lower number than its own stored here writes nothing. */
 typedef struct fault_cell {
-    unsigned long long first;                    /* the lowest number; ~0: none */
-    unsigned long long at;                       /* row << 32 | value of its lowest row; ~0: none */
-    /* what the value had to be below; the kernel's name, a pointer of the host's */
-    unsigned long long below, by;
-    /* the number of a kernel that has waited in vain (recur.h); ~0: none */
+    unsigned long long launch;                   /* lowest launch number; ~0: no fault */
+    unsigned long long row_value;                /* row << 32 | value, for its lowest row; ~0: no fault */
+    /* the upper limit that the value violates; the kernel's name, a host pointer */
+    unsigned long long limit, kernel;
+    /* number of the launch that waited in vain (recur.h); ~0: none */
     unsigned timeout;
 } fault_cell;
-/* a kernel's argument */
-typedef struct faults { fault_cell *cell; unsigned long long number; const char *by; } faults;
+/* argument of a kernel */
+typedef struct faults { fault_cell *cell; unsigned long long number; const char *kernel; } faults;
 faults faults_for(weft__device *, const char *kernel);
 #define faults_of(d) faults_for(d, __func__)     /* for one launch */
 unsigned *timeout_flag(weft__device *);
 
-/* value if least <= value < below, else -1 and a fault. */
+/* Returns value if least <= value < below. Otherwise records a fault and returns -1. */
 __device__ static inline int64_t within(faults f, int64_t row, int64_t value, int64_t least, int64_t below)
 {
     if (value >= least && value < below)
         return value;
-    if (atomicMin(&f.cell->first, f.number) >= f.number) {
-        atomicMin(&f.cell->at, (unsigned long long)row << 32 | (uint32_t)value);
-        atomicExch(&f.cell->below, (unsigned long long)below);
-        atomicExch(&f.cell->by, (unsigned long long)f.by);
+    if (atomicMin(&f.cell->launch, f.number) >= f.number) {
+        atomicMin(&f.cell->row_value, (unsigned long long)row << 32 | (uint32_t)value);
+        atomicExch(&f.cell->limit, (unsigned long long)below);
+        atomicExch(&f.cell->kernel, (unsigned long long)f.kernel);
     }
     return -1;
 }
@@ -174,6 +174,6 @@ __device__ static inline int64_t checked(faults f, int64_t row, int64_t value, i
     return within(f, row, value, -1, below);
 }
 
-/* y = v, or y += v. */
+/* Writes y = v, or y += v. */
 __device__ static inline void put(real *y, real v, bool add) { *y = add ? *y + v : v; }
 #endif

@@ -1,7 +1,6 @@
-/* current_device.cu - which GPU the calls of a thread go to. That is the caller's to say: a context's own
- * GPU is put on top of it for as long as a kernel is called, and is taken off again. CUDA's runtime
- * cannot do that: cudaSetDevice makes a context on the GPU that it goes back to, 300 MB of one that
- * perhaps no one uses. So it is the driver's stack of contexts, which the runtime follows. */
+/* current_device.cu - makes a context's GPU current for a call, and then restores the caller's.
+ * cudaSetDevice cannot do this. To return, it would create a context on the caller's GPU, 300 MB on a GPU
+ * that may be unused. So this file uses the driver's stack of contexts, which the runtime respects. */
 #include <pthread.h>
 #include "cuda/cuda.h"
 #ifndef WEFT_EMULATED
@@ -13,26 +12,27 @@ static struct {
     CUresult (*current)(CUcontext *), (*push)(CUcontext), (*pop)(CUcontext *);
 } driver;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static CUcontext retained[MOST_GPUS];            /* once each, and never given back: drivers do not like it */
+/* primary contexts, retained once, never released: drivers dislike that */
+static CUcontext retained[MOST_GPUS];
 
-static bool found(const char *name, void *function)
+static bool lookup(const char *name, void *function)
 {
-    cudaDriverEntryPointQueryResult how;
+    cudaDriverEntryPointQueryResult query;
 #if defined(WEFT_EMULATED) || CUDART_VERSION >= 12050
     const cudaError_t error =
-        cudaGetDriverEntryPointByVersion(name, (void **)function, 12000, cudaEnableDefault, &how);
+        cudaGetDriverEntryPointByVersion(name, (void **)function, 12000, cudaEnableDefault, &query);
 #else
-    const cudaError_t error = cudaGetDriverEntryPoint(name, (void **)function, cudaEnableDefault, &how);
+    const cudaError_t error = cudaGetDriverEntryPoint(name, (void **)function, cudaEnableDefault, &query);
 #endif
-    return !refused(error) && how == cudaDriverEntryPointSuccess;
+    return !refused(error) && query == cudaDriverEntryPointSuccess;
 }
 
-static bool ready()
+static bool load_functions()
 {
     return driver.pop ||
-           (found("cuDeviceGet", &driver.device) && found("cuDevicePrimaryCtxRetain", &driver.retain) &&
-            found("cuCtxGetCurrent", &driver.current) && found("cuCtxPushCurrent", &driver.push) &&
-            found("cuCtxPopCurrent", &driver.pop));
+           (lookup("cuDeviceGet", &driver.device) && lookup("cuDevicePrimaryCtxRetain", &driver.retain) &&
+            lookup("cuCtxGetCurrent", &driver.current) && lookup("cuCtxPushCurrent", &driver.push) &&
+            lookup("cuCtxPopCurrent", &driver.pop));
 }
 
 gpu_context context_on(weft__device *d)
@@ -40,20 +40,20 @@ gpu_context context_on(weft__device *d)
     CUdevice device;
     CUresult result = CUDA_SUCCESS;
     if (d->index >= MOST_GPUS) {
-        fail(d, WEFT_EDEVICE, "CUDA: device %d; less than %d is expected", d->index, (int)MOST_GPUS);
+        fail(d, WEFT_EDEVICE, "CUDA: device %d; expected a number below %d", d->index, (int)MOST_GPUS);
         return NULL;
     }
     pthread_mutex_lock(&lock);
-    const bool is_ready = ready();
+    const bool is_ready = load_functions();
     CUcontext *context = &retained[d->index];
     if (is_ready && !*context && (result = driver.device(&device, d->index)) == CUDA_SUCCESS)
         result = driver.retain(context, device);
     pthread_mutex_unlock(&lock);
     if (!is_ready)
-        fail(d, WEFT_EDEVICE, "CUDA: the driver has no stack of contexts");
+        fail(d, WEFT_EDEVICE, "CUDA: the driver lacks cuCtxPushCurrent or a related function; update it");
     else if (result != CUDA_SUCCESS)
         fail(d, result == CUDA_ERROR_OUT_OF_MEMORY ? WEFT_ENOMEM : WEFT_EDEVICE,
-             "CUDA: no context on device %d: the driver's error %d", d->index, (int)result);
+             "CUDA: device %d: cannot get its context: driver error %d", d->index, (int)result);
     return *context;
 }
 
@@ -66,6 +66,6 @@ bool enter(gpu_context context)
 }
 void leave()
 {
-    CUcontext was;
-    driver.pop(&was);
+    CUcontext previous;
+    driver.pop(&previous);
 }

@@ -1,9 +1,9 @@
-/* device.cu - a context's GPU: opening it, copies, errors.
+/* device.cu - opens a context's GPU, copies memory, reports errors.
  *
- * Nothing here waits but download and wait. An upload is copied into a ring of pinned memory and goes on from
- * there by itself; neighbours in the ring that are neighbours on the device become one copy, which is sent
- * before the next launch. So the index arrays of a batch travel together. The ring has parts: a part is
- * written again when its copies are done. */
+ * Only download and wait block the host. An upload is copied into a ring of pinned memory and continues
+ * asynchronously. Uploads that are adjacent in the ring and on the device become one copy, sent before the
+ * next launch, so a batch's index arrays travel together. The ring has PARTS parts. A part is overwritten
+ * only after its copies have finished. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,10 +12,10 @@
 #include "cuda/gpu.h"
 #include "cuda/recur.h"
 
-/* ---- forks, which no CUDA context outlives ---- */
+/* ---- forks: a CUDA context does not work in a child process ---- */
 static int generation;
-static void is_born() { generation++; }
-static void watch_forks() { pthread_atfork(NULL, NULL, is_born); }
+static void count_fork() { generation++; }
+static void watch_forks() { pthread_atfork(NULL, NULL, count_fork); }
 static bool is_inherited(const weft__device *d)
 {
     return d->handle && ((const gpu *)d->handle)->generation != generation;
@@ -26,7 +26,7 @@ gpu_context context_of(const weft__device *d)
 }
 
 /* ---- errors ---- */
-static const char *plain(const char *kernel)
+static const char *short_name(const char *kernel)
 {
     return strncmp(kernel, "weft_cuda_", 10) ? kernel : kernel + 10;
 }
@@ -34,13 +34,13 @@ static const char *plain(const char *kernel)
 bool fail(weft__device *d, weft_status status, const char *format, ...)
 {
     if (d->failure[0])
-        return true;                             /* the first is the one that matters */
+        return true;                             /* keep the first failure */
     va_list list;
     va_start(list, format);
     vsnprintf(d->failure, sizeof d->failure, format, list);
     va_end(list);
     d->status = status;
-    /* A call that is refused harms no one; after a crash every call is refused with the crash's error. */
+    /* A rejected call leaves the context usable. After a crash every call returns the crash's error. */
     gpu *g = gpu_of(d);
     cudaError_t now = g && g->stream ? cudaStreamQuery(g->stream) : cudaSuccess;
     d->lost = refused(now) && now != cudaErrorNotReady;
@@ -56,8 +56,8 @@ bool failed(weft__device *d, cudaError_t error, const char *kernel)
 {
     if (!refused(error))
         return d->failure[0] != 0;
-    return fail(d, error == cudaErrorMemoryAllocation ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", plain(kernel),
-                cudaGetErrorString(error));
+    return fail(d, error == cudaErrorMemoryAllocation ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s",
+                short_name(kernel), cudaGetErrorString(error));
 }
 bool blas_failed(weft__device *d, cublasStatus_t status, const char *what)
 {
@@ -72,30 +72,29 @@ bool is_orphan(weft__device *d)
         return false;
     if (!d->failure[0]) {
         snprintf(d->failure, sizeof d->failure,
-                 "CUDA: a process opened this context and forked; its child cannot use it: fork first, "
-                 "or exec");
+                 "CUDA: a forked child cannot use its parent's context; open the context after the fork");
         d->status = WEFT_EDEVICE;
         d->lost = true;
     }
     return true;
 }
 
-static void look_at_faults(weft__device *d)      /* after a wait */
+static void read_faults(weft__device *d)         /* after a wait */
 {
     fault_cell *c = gpu_of(d)->fault;
     if (c->timeout != ~0u)
         recur_timed_out(d, c->timeout);
-    if (c->first != ~0ULL && !d->fault.is)
-        d->fault = weft__fault{ true, (int64_t)(c->at >> 32), (int32_t)(uint32_t)c->at, (int64_t)c->below,
-                                plain((const char *)c->by) };
+    if (c->launch != ~0ULL && !d->fault.is)
+        d->fault = weft__fault{ true, (int64_t)(c->row_value >> 32), (int32_t)(uint32_t)c->row_value,
+                                (int64_t)c->limit, short_name((const char *)c->kernel) };
     memset(c, 0xFF, sizeof *c);
 }
 
-static bool waited(weft__device *d, const char *kernel)
+static bool synchronize(weft__device *d, const char *kernel)
 {
     if (failed(d, cudaStreamSynchronize(stream_of(d)), kernel))
         return false;
-    look_at_faults(d);
+    read_faults(d);
     pool_trim(d);
     return true;
 }
@@ -105,27 +104,27 @@ void launched(weft__device *d, cudaError_t error, const char *kernel)
     d->launches++;
     if (failed(d, error, kernel) || !gpu_of(d)->sync)
         return;
-    if (waited(d, kernel))
-        d->fault.by = NULL;                      /* whoever runs now has done it */
+    if (synchronize(d, kernel))
+        d->fault.by = NULL;                      /* it is the kernel that runs now */
 }
 
-unsigned *timeout_flag(weft__device *d) { return &gpu_of(d)->fault_there->timeout; }
+unsigned *timeout_flag(weft__device *d) { return &gpu_of(d)->device_fault->timeout; }
 
 faults faults_for(weft__device *d, const char *kernel)
 {
     gpu *g = gpu_of(d);
-    return faults{ g->fault_there, g->launches++, kernel };
+    return faults{ g->device_fault, g->launches++, kernel };
 }
 
 /* ---- uploads ---- */
-static void send(weft__device *d)                /* what waits in the ring */
+static void send(weft__device *d)                /* starts the pending copy from the ring */
 {
     gpu *g = gpu_of(d);
-    size_t bytes = g->waiting;
-    g->waiting = 0;
+    size_t bytes = g->pending_bytes;
+    g->pending_bytes = 0;
     if (bytes)
-        failed(d, cudaMemcpyAsync(g->to, g->ring + g->from, bytes, cudaMemcpyHostToDevice, g->stream),
-               "upload");
+        failed(d, cudaMemcpyAsync(g->pending_to, g->ring + g->pending_offset, bytes, cudaMemcpyHostToDevice,
+                                  g->stream), "upload");
 }
 
 cudaStream_t stream_of(weft__device *d)
@@ -134,35 +133,35 @@ cudaStream_t stream_of(weft__device *d)
     return gpu_of(d)->stream;
 }
 
-static void next_part(weft__device *d)           /* its copies of the round before must be done */
+static void next_part(weft__device *d)           /* waits until the part's earlier copies are done */
 {
     gpu *g = gpu_of(d);
-    failed(d, cudaEventRecord(g->sent[g->at / PART], stream_of(d)), "upload");
-    g->at = (g->at / PART + 1) % PARTS * PART;
-    failed(d, cudaEventSynchronize(g->sent[g->at / PART]), "upload");
+    failed(d, cudaEventRecord(g->sent[g->ring_offset / PART], stream_of(d)), "upload");
+    g->ring_offset = (g->ring_offset / PART + 1) % PARTS * PART;
+    failed(d, cudaEventSynchronize(g->sent[g->ring_offset / PART]), "upload");
 }
 
 void K(upload)(weft__device *d, void *to, const void *from_host, size_t bytes)
 {
     gpu *g = gpu_of(d);
     const char *from = (const char *)from_host;
-    for (char *there = (char *)to; bytes && !d->failure[0];) {
-        size_t left = PART - g->at % PART, n = bytes < left ? bytes : left;
-        if (g->waiting && g->to + g->waiting != there)
+    for (char *address = (char *)to; bytes && !d->failure[0];) {
+        size_t left = PART - g->ring_offset % PART, n = bytes < left ? bytes : left;
+        if (g->pending_bytes && g->pending_to + g->pending_bytes != address)
             send(d);
-        if (!g->waiting) {
-            g->to = there;
-            g->from = g->at;
+        if (!g->pending_bytes) {
+            g->pending_to = address;
+            g->pending_offset = g->ring_offset;
         }
-        memcpy(g->ring + g->at, from, n);
-        g->waiting += n;
+        memcpy(g->ring + g->ring_offset, from, n);
+        g->pending_bytes += n;
         from += n;
-        there += n;
+        address += n;
         bytes -= n;
         if (n == left)
-            g->at += n - 1, next_part(d);
+            g->ring_offset += n - 1, next_part(d);
         else
-            g->at += n;
+            g->ring_offset += n;
     }
 }
 
@@ -170,7 +169,7 @@ void K(download)(weft__device *d, void *to_host, const void *from, size_t bytes)
 {
     if (bytes &&
         !failed(d, cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost, stream_of(d)), __func__))
-        waited(d, __func__);
+        synchronize(d, __func__);
 }
 
 void K(copy)(weft__device *d, void *to, const void *from, size_t bytes)
@@ -183,38 +182,38 @@ void K(copy)(weft__device *d, void *to, const void *from, size_t bytes)
 void K(wait)(weft__device *d)
 {
     if (d->handle)
-        waited(d, __func__);
+        synchronize(d, __func__);
 }
 
 /* ---- opening and closing ---- */
-static bool answers(weft__device *d, int *count) /* the driver */
+static bool count_devices(weft__device *d, int *count)           /* also tests the driver */
 {
-    int knows = 0, made_with = 0;
+    int driver = 0, runtime = 0;
     const cudaError_t error = cudaGetDeviceCount(count);
     if (error != cudaErrorInsufficientDriver)
         return !failed(d, error, "CUDA");
-    refused(error), refused(cudaDriverGetVersion(&knows)), refused(cudaRuntimeGetVersion(&made_with));
+    refused(error), refused(cudaDriverGetVersion(&driver)), refused(cudaRuntimeGetVersion(&runtime));
     return !fail(d, WEFT_EDEVICE,
-                 "CUDA: the driver is too old: it knows CUDA %d.%d, and libweft_cuda.so was made with %d.%d",
-                 knows / 1000, knows % 1000 / 10, made_with / 1000, made_with % 1000 / 10);
+                 "CUDA: driver for CUDA %d.%d; expected %d.%d, as libweft_cuda.so; update the driver",
+                 driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
 }
 
-static bool usable(weft__device *d, cudaDeviceProp *about)       /* is there such a GPU? */
+static bool usable(weft__device *d, cudaDeviceProp *about)       /* exists, with sm_80 or later */
 {
     int count = 0;
-    if (!answers(d, &count))
+    if (!count_devices(d, &count))
         return false;
     if (d->by_rank && count > 0)
         d->index %= count;
     if (d->index < 0 || d->index >= count)
-        fail(d, WEFT_EDEVICE, "CUDA: no device %d, there are %d", d->index, count);
+        fail(d, WEFT_EDEVICE, "CUDA: no device %d; found %d", d->index, count);
     else if (!failed(d, cudaGetDeviceProperties(about, d->index), "CUDA") && about->major < 8)
-        fail(d, WEFT_EDEVICE, "CUDA: %.64s has compute capability %d.%d; 8.0 is expected", about->name,
+        fail(d, WEFT_EDEVICE, "CUDA: %.64s: compute capability %d.%d; expected 8.0 or later", about->name,
              about->major, about->minor);
     return !d->failure[0];
 }
 
-/* The same for two processes that count their devices in other ways. */
+/* Returns an id of the GPU that is equal in processes that number their devices differently. */
 static uint64_t unit_of(const cudaDeviceProp *about)
 {
     uint64_t unit = (uint64_t)about->pciDomainID << 16 | (uint64_t)about->pciBusID << 8 |
@@ -224,9 +223,9 @@ static uint64_t unit_of(const cudaDeviceProp *about)
     return unit | (uint64_t)1 << 63;
 }
 
-/* A kernel is loaded before anybody needs one, and with it the code for this GPU, from the library or from
- * the driver's translation. Where there is code for this one there must be for all, so it is compiled for
- * each architecture: it asks for it. */
+/* Asks the runtime for this kernel, which loads the code for this GPU: from the library, or compiled by the
+ * driver from PTX. It uses ARCH, so it is compiled for each architecture. If it loads, all other kernels have
+ * code too. */
 static __global__ void empty_kernel() { (void)ARCH; }
 int attribute_of(const weft__device *d, cudaDeviceAttr which)
 {
@@ -242,27 +241,27 @@ static bool loads(weft__device *d, const cudaDeviceProp *about)
         return true;
     if (error == cudaErrorNoKernelImageForDevice)
         return !fail(d, WEFT_EDEVICE,
-                     "CUDA: libweft_cuda.so has no code for %.48s; it is to be made with CUDA_ARCHS=%d%d",
+                     "CUDA: libweft_cuda.so has no code for %.48s; compile it with CUDA_ARCHS=%d%d",
                      about->name, about->major, about->minor);
     return !fail(d, WEFT_EDEVICE, "CUDA: libweft_cuda.so does not load on %.48s (sm_%d%d): %s", about->name,
                  about->major, about->minor, cudaGetErrorString(error));
 }
 
-static void make(weft__device *d, gpu *g)
+static void create_objects(weft__device *d, gpu *g)
 {
-    void *there = NULL;
+    void *address = NULL;
     failed(d, cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking), "CUDA");
     failed(d, cudaMallocHost((void **)&g->ring, (size_t)PART * PARTS), "CUDA");
     failed(d, cudaHostAlloc((void **)&g->fault, sizeof *g->fault, cudaHostAllocMapped), "CUDA");
     if (!d->failure[0])
-        failed(d, cudaHostGetDevicePointer(&there, g->fault, 0), "CUDA");
+        failed(d, cudaHostGetDevicePointer(&address, g->fault, 0), "CUDA");
     for (int i = 0; i < PARTS && !d->failure[0]; i++)
         failed(d, cudaEventCreateWithFlags(&g->sent[i], cudaEventDisableTiming), "CUDA");
     if (!d->failure[0])
-        g->fault_there = (fault_cell *)there, memset(g->fault, 0xFF, sizeof *g->fault);
+        g->device_fault = (fault_cell *)address, memset(g->fault, 0xFF, sizeof *g->fault);
 }
 
-static bool asked(const char *variable)
+static bool is_set(const char *variable)
 {
     const char *value = secure_getenv(variable);
     return value && *value && *value != '0';
@@ -272,7 +271,7 @@ bool K(open)(weft__device *d)
 {
     cudaDeviceProp about;
     const gpu_context context = usable(d, &about) ? context_on(d) : NULL;
-    const visit here(context);
+    const device_scope scope(context);
     if (!context || !loads(d, &about))
         return false;
     gpu *g = (gpu *)d->allocate(sizeof *g, d->user);
@@ -283,12 +282,12 @@ bool K(open)(weft__device *d)
     memset(g, 0, sizeof *g);
     g->context = context;
     g->generation = generation;
-    g->sync = asked("WEFT_SYNC");
-    g->managed = asked("WEFT_MANAGED");
+    g->sync = is_set("WEFT_SYNC");
+    g->managed = is_set("WEFT_MANAGED");
     d->handle = g;
     d->unit = unit_of(&about);
     d->links = links_of_gpus();
-    make(d, g);
+    create_objects(d, g);
     pool_open(d);
     d->stream = g->stream;
     if (d->failure[0])
@@ -296,7 +295,7 @@ bool K(open)(weft__device *d)
     return !d->failure[0];
 }
 
-static void forget(weft__device *d)
+static void reset(weft__device *d)
 {
     d->handle = d->stream = d->workspace = NULL;
     d->workspace_bytes = 0;
@@ -307,9 +306,9 @@ void K(close)(weft__device *d)
     gpu *g = gpu_of(d);
     if (!g)
         return;
-    if (is_inherited(d)) {                       /* what it has is the parent's */
+    if (is_inherited(d)) {                       /* the GPU's objects belong to the parent process */
         d->release(g, d->user);
-        forget(d);
+        reset(d);
         return;
     }
     const bool clean = cudaPeekAtLastError() == cudaSuccess;
@@ -322,9 +321,9 @@ void K(close)(weft__device *d)
         cudaStreamDestroy(g->stream);
     cudaFreeHost(g->ring), cudaFreeHost(g->fault);
     if (clean)
-        cudaGetLastError();                      /* of a device that was lost */
+        cudaGetLastError();                      /* clears the error of a lost device */
     d->release(g, d->user);
-    forget(d);
+    reset(d);
 }
 
 blas *blas_of(weft__device *d)

@@ -1,6 +1,5 @@
-/* gemm.cu - matrix products: the few that are none, what becomes of sums, and all others through cublasLt
- * (blas.cu). Its matrices are column-major, so that a row-major c is its transpose to it: what is computed is
- * c^T = op(b)^T op(a)^T, and no number moves. */
+/* gemm.cu - matrix products: special cases, bias and activation, and cublasLt (blas.cu) for the rest.
+ * cublasLt is column-major, so a row-major c is c^T. It computes c^T = op(b)^T op(a)^T. No data moves. */
 #include <limits.h>
 #include "cuda/blas.h"
 #include "cuda/groups.h"
@@ -10,7 +9,7 @@ static bool fits(weft__device *d, const weft__product *p)         /* into cuBLAS
     const int64_t size[] = { p->m, p->n, p->k, p->lda, p->ldb, p->ldc, p->batches };
     for (int64_t n : size)
         if (n > INT_MAX)
-            fail(d, WEFT_ESHAPE, "gemm: a matrix of %lld x %lld by %lld x %lld is too large for cuBLAS",
+            fail(d, WEFT_ESHAPE, "gemm: [%lld, %lld] by [%lld, %lld]; expected sizes that fit into an int",
                  (long long)p->m, (long long)p->k, (long long)p->k, (long long)p->n);
     return !d->failure[0];
 }
@@ -21,7 +20,7 @@ static __global__ void zero_matrices(weft__product p, real *c)
         c[i / of_one * p.stride_c + i % of_one / p.n * p.ldc + i % p.n] = 0;
 }
 
-/* ---- what becomes of complete sums ---- */
+/* ---- finishing complete sums ---- */
 __device__ static inline real finished(const weft__finish &f, real x)
 {
     const real y = 0, p = f.p, q = f.q;
@@ -35,14 +34,15 @@ __device__ static inline real finished(const weft__finish &f, real x)
 static __global__ void finish_each(weft__product p, weft__finish f, real *c)
 {
     EACH_ROW(r, p.batches * p.m) {
-        const int64_t batch = p.batches == 1 ? 0 : r / p.m;       /* a division is a hundred instructions */
+        /* avoids a division, about a hundred instructions */
+        const int64_t batch = p.batches == 1 ? 0 : r / p.m;
         real *to = c + batch * p.stride_c + (r - batch * p.m) * p.ldc;
         for (int64_t j = first_column(); j < p.n; j += column_step())
             to[j] = finished(f, to[j] + (f.bias ? f.bias[batch * f.stride + j] : 0));
     }
 }
 
-/* True: with the bias, which stood in p->then. */
+/* Returns true if it also added the bias of p->then. */
 static bool product(weft__device *d, const weft__product *p, int64_t rows, const real *a, const real *b,
                     real *c)
 {
@@ -54,7 +54,7 @@ static bool product(weft__device *d, const weft__product *p, int64_t rows, const
         LAUNCH(d, zero_matrices, blocks_for(numbers), THREADS, 0, *p, c);
     else if (fits(d, p) && (p->stride_c || p->batches == 1))
         return multiply(d, p, rows, a, b, c, bias, bias ? p->then->stride : 0);
-    else                                         /* all products into one matrix, one after the other */
+    else                                         /* all products add into one matrix, so run them in order */
         for (int64_t i = 0; i < p->batches && !d->failure[0]; i++) {
             weft__product one = *p;
             one.batches = 1;
@@ -69,8 +69,7 @@ void gemm_of_rows(weft__device *d, const weft__product *p, int64_t rows, const r
     const int64_t numbers = p->batches * p->m * p->n;
     if (numbers == 0 || product(d, p, rows, a, b, c) || !p->then)
         return;
-    /* An activation is not left to cublasLt: its ReLU does not say what becomes of NaN, and its GELU is the
-     * one by tanh. */
+    /* cublasLt's activations are unused: its ReLU leaves NaN undefined, and its GELU is the tanh version. */
     if (p->then->bias || p->then->f != WEFT__UNARIES)
         LAUNCH_SHAPE(d, finish_each, plane_of(p->batches * p->m, p->n), *p, *p->then, c);
 }
@@ -79,6 +78,6 @@ void K(gemm)(weft__device *d, const weft__product *p, const real *a, const real 
     gemm_of_rows(d, p, ROWS, a, b, c);
 }
 
-/* cuBLAS reads b where it is. */
+/* cuBLAS reads b in place. */
 size_t K(gemm_packs)(weft__device *, const weft__product *)                    { return 0; }
 void K(gemm_pack)(weft__device *, const weft__product *, const real *, void *) {}

@@ -1,5 +1,5 @@
-/* index.cu - rows and elements by index. -1 is "none"; anything else out of range is a fault and none. A row
- * is looked at once by the thread that would have its first column. */
+/* index.cu - gathers, scatters and marks rows and elements by index. Index -1 means no row. Another index out
+ * of range is reported as a fault and treated as -1. The thread of a row's first column checks its index. */
 #include "cuda/groups.h"
 
 __global__ static void gather_each(int64_t rows, int64_t width, int64_t n, const real *x,
@@ -45,10 +45,10 @@ __global__ static void ids_used_each(int64_t n, int64_t rows, const int32_t *id,
         int64_t v = checked(f, i, id[i], rows);
         row[i] = (int32_t)(v < 0 ? rows : v);
         if (v >= 0)
-            used[v] = (int32_t)v;                /* whoever comes writes the same */
+            used[v] = (int32_t)v;                /* all threads write the same value */
     }
 }
-/* By one block, of few. */
+/* One block, for few ids and rows. */
 __global__ static void ids_used_few(int64_t n, int64_t rows, const int32_t *id, int32_t *row, int32_t *used,
                                     faults f)
 {

@@ -1,5 +1,5 @@
-/* ints.cu - functions of ints, and what checks numbers without changing them. A thread computes an element;
- * ids are few beside the numbers that they stand for, so there is nothing to gain from wider loads. */
+/* ints.cu - operators on integers, and range checks of numbers. One thread computes one element. Ids are few
+ * compared with the numbers they select, so wider loads would gain nothing. */
 #include "core/shared/ints.h"
 #include "cuda/groups.h"
 

@@ -1,9 +1,9 @@
-/* link.cu - core/shared/link.h by NCCL. Its library is opened when ranks ask for it: weft runs where there is
- * none.
+/* link.cu - implements core/shared/link.h with NCCL. The library is loaded when ranks first need it, so weft
+ * also runs without NCCL.
  *
- * Communicators do not block (NCCL 2.14): each call returns at once, and ncclCommGetAsyncError says when it
- * has done what it was asked for. Until then NCCL may still put kernels into the stream, so nobody else may.
- * A link is ended by ncclCommAbort: it waits for no other rank, and ends kernels that would. */
+ * Communicators are non-blocking (NCCL 2.14): calls return immediately, and ncclCommGetAsyncError reports
+ * when a call is complete. Until then NCCL may add kernels to the stream, so weft must not use it.
+ * ncclCommAbort closes a link. It waits for no other rank and stops kernels that would. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -42,37 +42,38 @@ struct weft__link {
 
 /* ---- the library ---- */
 #ifdef WEFT_EMULATED
-static const char *const usual = NULL;           /* a GPU's own would be given what is none */
+static const char *const usual_library = NULL;   /* no default: the real NCCL cannot use emulated memory */
 #else
-static const char *const usual = "libnccl.so.2";
+static const char *const usual_library = "libnccl.so.2";
 #endif
 
 static bool look_up(void *library)
 {
 #define X(name)                                                                                         \
     if (!(nccl.name = (decltype(nccl.name))dlsym(library, #name)))                                      \
-        return snprintf(nccl.fault, sizeof nccl.fault, "NCCL: its library has no " #name), false;
+        return snprintf(nccl.fault, sizeof nccl.fault, "NCCL: the library has no " #name), false;
     NCCL(X)
 #undef X
     if (nccl.ncclGetVersion(&nccl.version) == ncclSuccess && nccl.version >= OLDEST)
         return true;
-    snprintf(nccl.fault, sizeof nccl.fault, "NCCL: its library is of version %d; %d or later is expected",
+    snprintf(nccl.fault, sizeof nccl.fault, "NCCL: version %d; expected %d or later",
              nccl.version, (int)OLDEST);
     return false;
 }
 
 static void load()
 {
-    const char *said = secure_getenv("WEFT_NCCL"), *name = said && *said ? said : usual;
+    const char *value = secure_getenv("WEFT_NCCL"), *name = value && *value ? value : usual_library;
     if (!name || !strcmp(name, "off"))
-        snprintf(nccl.fault, sizeof nccl.fault, "%s", name ? "WEFT_NCCL=off" : "NCCL: WEFT_NCCL names none");
+        snprintf(nccl.fault, sizeof nccl.fault, "%s",
+                 name ? "WEFT_NCCL=off" : "NCCL: WEFT_NCCL names no library");
     else if (void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL))
         look_up(library);
     else
         snprintf(nccl.fault, sizeof nccl.fault, "NCCL: %s", dlerror());
 }
 
-static bool is_there(char *why, size_t size)
+static bool is_loaded(char *why, size_t size)
 {
     pthread_once(&once, load);
     snprintf(why, size, "%s", nccl.fault);
@@ -80,40 +81,40 @@ static bool is_there(char *why, size_t size)
 }
 
 /* ---- results ---- */
-static const visit at_home(const weft__link *l) { return visit(context_of(l->d)); }
+static const device_scope enter_device(const weft__link *l) { return device_scope(context_of(l->d)); }
 
-static bool bad(ncclResult_t result) { return result != ncclSuccess && result != ncclInProgress; }
+static bool is_error(ncclResult_t result) { return result != ncclSuccess && result != ncclInProgress; }
 
-/* The first failure is the one that matters. */
-static void note(weft__link *l, ncclResult_t result, const char *what)
+/* Records a result; the first failure stays. */
+static void record(weft__link *l, ncclResult_t result, const char *what)
 {
-    if (!bad(l->result))
+    if (!is_error(l->result))
         l->result = result;
-    if (bad(result) && !l->why[0])
+    if (is_error(result) && !l->why[0])
         snprintf(l->why, sizeof l->why, "NCCL: %s: %s", what, nccl.ncclGetErrorString(result));
 }
 
 static int state_of(const weft__link *l)
 {
-    return bad(l->result) ? (int)WEFT__LINK_FAILED : l->result == ncclSuccess;
+    return is_error(l->result) ? (int)WEFT__LINK_FAILED : l->result == ncclSuccess;
 }
 
-static int taken(weft__link *l)
+static int is_accepted(weft__link *l)
 {
-    const visit here = at_home(l);
+    const device_scope scope = enter_device(l);
     ncclResult_t now = l->result;
     if (l->result != ncclInProgress)
         return state_of(l);
-    const ncclResult_t asked = nccl.ncclCommGetAsyncError(l->comm, &now);
-    note(l, asked == ncclSuccess ? now : asked, "a call");
+    const ncclResult_t query = nccl.ncclCommGetAsyncError(l->comm, &now);
+    record(l, query == ncclSuccess ? now : query, "a call");
     return state_of(l);
 }
 
-static int done(weft__link *l)
+static int is_complete(weft__link *l)
 {
-    const visit here = at_home(l);
+    const device_scope scope = enter_device(l);
     ncclResult_t now = ncclSuccess;
-    if (bad(l->result))
+    if (is_error(l->result))
         return WEFT__LINK_FAILED;
     const cudaError_t error = cudaStreamQuery(stream_of(l->d));
     if (error == cudaSuccess)
@@ -122,10 +123,10 @@ static int done(weft__link *l)
         snprintf(l->why, sizeof l->why, "NCCL: %s", cudaGetErrorString(error));
         l->result = ncclUnhandledCudaError;
     } else {
-        const ncclResult_t asked = nccl.ncclCommGetAsyncError(l->comm, &now);
-        note(l, asked == ncclSuccess ? now : asked, "a message");
+        const ncclResult_t query = nccl.ncclCommGetAsyncError(l->comm, &now);
+        record(l, query == ncclSuccess ? now : query, "a message");
     }
-    return bad(l->result) ? (int)WEFT__LINK_FAILED : 0;
+    return is_error(l->result) ? (int)WEFT__LINK_FAILED : 0;
 }
 
 static const char *why_of(const weft__link *l) { return l->why; }
@@ -134,8 +135,8 @@ static const char *why_of(const weft__link *l) { return l->why; }
 static bool begin_world(weft__device *d, void *id, char *name, char *why, size_t size)
 {
     static_assert(sizeof(ncclUniqueId) == WEFT__LINK_ID, "the contract has room for an id");
-    const visit here(context_of(d));
-    if (!is_there(why, size))
+    const device_scope scope(context_of(d));
+    if (!is_loaded(why, size))
         return false;
     const ncclResult_t result = id ? nccl.ncclGetUniqueId((ncclUniqueId *)id) : ncclSuccess;
     snprintf(name, size, "NCCL %d.%d.%d", nccl.version / 10000, nccl.version / 100 % 100, nccl.version % 100);
@@ -146,7 +147,7 @@ static bool begin_world(weft__device *d, void *id, char *name, char *why, size_t
 
 static void close_link(weft__link *l)
 {
-    const visit here = at_home(l);
+    const device_scope scope = enter_device(l);
     if (l->comm)
         nccl.ncclCommAbort(l->comm);
     l->d->release(l, l->d->user);
@@ -154,10 +155,10 @@ static void close_link(weft__link *l)
 
 static weft__link *open_link(weft__device *d, const void *id, int rank, int ranks, char *why, size_t size)
 {
-    const visit here(context_of(d));
+    const device_scope scope(context_of(d));
     ncclUniqueId world;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    if (!is_there(why, size))
+    if (!is_loaded(why, size))
         return NULL;
     weft__link *l = (weft__link *)d->allocate(sizeof *l, d->user);
     if (!l)
@@ -166,8 +167,8 @@ static weft__link *open_link(weft__device *d, const void *id, int rank, int rank
     l->d = d;
     memcpy(&world, id, sizeof world);
     config.blocking = 0;
-    note(l, nccl.ncclCommInitRankConfig(&l->comm, ranks, world, rank, &config), "joining");
-    if (!bad(l->result))
+    record(l, nccl.ncclCommInitRankConfig(&l->comm, ranks, world, rank, &config), "joining");
+    if (!is_error(l->result))
         return l;
     snprintf(why, size, "%s", l->why);
     close_link(l);
@@ -179,36 +180,36 @@ static const ncclDataType_t number = sizeof(real) == 4 ? ncclFloat32 : ncclFloat
 
 static void begin(weft__link *l)
 {
-    const visit here = at_home(l);
-    stream_of(l->d);                             /* uploads that wait go first */
-    if (!bad(l->result))
-        note(l, nccl.ncclGroupStart(), "a group");
+    const device_scope scope = enter_device(l);
+    stream_of(l->d);                             /* sends pending uploads first */
+    if (!is_error(l->result))
+        record(l, nccl.ncclGroupStart(), "a group");
 }
 static void end(weft__link *l)
 {
-    const visit here = at_home(l);
-    if (!bad(l->result))
-        note(l, nccl.ncclGroupEnd(), "a group");
+    const device_scope scope = enter_device(l);
+    if (!is_error(l->result))
+        record(l, nccl.ncclGroupEnd(), "a group");
 }
 static void send(weft__link *l, int to, const real *x, int64_t n)
 {
-    const visit here = at_home(l);
-    if (!bad(l->result))
-        note(l, nccl.ncclSend(x, (size_t)n, number, to, l->comm, stream_of(l->d)), "sending");
+    const device_scope scope = enter_device(l);
+    if (!is_error(l->result))
+        record(l, nccl.ncclSend(x, (size_t)n, number, to, l->comm, stream_of(l->d)), "sending");
 }
 static void receive(weft__link *l, int from, real *x, int64_t n)
 {
-    const visit here = at_home(l);
-    if (!bad(l->result))
-        note(l, nccl.ncclRecv(x, (size_t)n, number, from, l->comm, stream_of(l->d)), "receiving");
+    const device_scope scope = enter_device(l);
+    if (!is_error(l->result))
+        record(l, nccl.ncclRecv(x, (size_t)n, number, from, l->comm, stream_of(l->d)), "receiving");
 }
 
 const weft__links *links_of_gpus()
 {
-    static const weft__links us = { begin_world, open_link, begin, end, send,
-                                    receive,     taken,     done,  why_of, close_link };
-    return &us;
+    static const weft__links links = { begin_world, open_link, begin, end, send,
+                                       receive, is_accepted, is_complete, why_of, close_link };
+    return &links;
 }
 #else
-const weft__links *links_of_gpus() { return NULL; }        /* made without nccl.h */
+const weft__links *links_of_gpus() { return NULL; }        /* compiled without nccl.h */
 #endif

@@ -1,5 +1,5 @@
-/* losses.cu - cross entropy. See weft__entropy for the formula. A group of threads owns a row; rows that do
- * not count cost it no look at their logits. */
+/* losses.cu - cross entropy; weft__entropy has the formula. One group of threads owns a row. It does not read
+ * the logits of rows that do not count. */
 #include "cuda/groups.h"
 
 __device__ static inline real weight_of(const weft__entropy &e, int64_t c)
@@ -7,7 +7,7 @@ __device__ static inline real weight_of(const weft__entropy &e, int64_t c)
     return e.class_weight ? e.class_weight[c] : 1;
 }
 __device__ static inline real mask_of(const weft__entropy &e, int64_t r)   { return e.mask ? e.mask[r] : 1; }
-/* The class of a row that counts; -1: it does not. One of its threads notes a fault. */
+/* Returns the class of a row, or -1 if it does not count. The thread with `notes` reports a bad class. */
 __device__ static int64_t class_of(const weft__entropy &e, const int32_t *class_, int64_t r, faults f,
                                    bool notes)
 {
@@ -30,7 +30,7 @@ void K(entropy_weight)(weft__device *d, const weft__entropy *e, const int32_t *c
     LAUNCH(d, entropy_weight_each, blocks_for(e->rows), THREADS, 0, *e, class_, y, faults_of(d));
 }
 
-/* log sum exp of n numbers side by side, by a group */
+/* Returns log sum exp of n consecutive numbers, computed by a group. */
 __device__ static real log_total(group g, int64_t n, const real *x)
 {
     real most = -(real)INFINITY, sum = 0;
@@ -68,18 +68,18 @@ __global__ static void entropy_back_each(weft__entropy e, const real *logits, co
     group g = group_along();
     int64_t r = group_number(), c = class_of(e, class_, r, f, g.lane == 0), n = c < 0 ? 0 : e.classes;
     const real *x = logits + r * e.classes;
-    real total = log_total(g, n, x), share = e.smoothing / (real)e.classes, own = 0, by = 0, all = 0;
+    real total = log_total(g, n, x), share = e.smoothing / (real)e.classes, own = 0, factor = 0, all = 0;
     EACH_LANE(j, g, share != 0 ? n : 0)
         all += weight_of(e, j);
     all = together<SUM>(g, all);
     if (c >= 0) {
         own = (1 - e.smoothing) * weight_of(e, c);
-        by = mask_of(e, r) * dy[r];
+        factor = mask_of(e, r) * dy[r];
     }
     EACH_LANE(j, g, r < e.rows ? e.classes : 0) {
         const real of_p = own + share * all, p = c < 0 ? 0 : exp(x[j] - total);
-        const real v = by * (if_given(of_p, of_p * p) - (j == c ? own : 0) - share * weight_of(e, j));
-        put(dx + r * e.classes + j, c < 0 ? 0 : if_given(by, v), add);
+        const real v = factor * (if_given(of_p, of_p * p) - (j == c ? own : 0) - share * weight_of(e, j));
+        put(dx + r * e.classes + j, c < 0 ? 0 : if_given(factor, v), add);
     }
 }
 void K(entropy_back)(weft__device *d, const weft__entropy *e, const real *logits, const int32_t *class_,

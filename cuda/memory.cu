@@ -1,21 +1,21 @@
-/* memory.cu - a device's memory: what lasts, and what belongs to steps.
+/* memory.cu - allocates device memory: permanent memory, and memory of steps.
  *
- * cudaMalloc and cudaFree stop the whole device, for every program and library on it. Arenas grow whenever a
- * batch is larger than all before, so they, and scratch memory, come from a pool: it gives and takes in the
- * order of the context's stream, and nobody waits. The pool is the context's own. The device's own pool is
- * everybody's in this process: how much it keeps would not be ours to say, and at weft_close there would be
- * nothing to give back. What lasts is plain memory: it is taken while a model is made, and other GPUs may
- * read it, NCCL's way, which they may not with a pool's.
+ * cudaMalloc and cudaFree synchronise the whole device, for all programs and libraries on it. Arenas grow
+ * whenever a batch is larger than all before, so arenas and scratch memory come from a pool. A pool allocates
+ * and frees in the order of the context's stream, and the host does not wait. Each context has its own pool.
+ * The device's default pool is shared with the host program, so weft could neither set how much memory it
+ * keeps nor return memory at weft_close. Permanent memory comes from cudaMalloc, while the model is created.
+ * NCCL lets other GPUs read it, which memory of a pool does not allow.
  *
- * A pool that kept all it ever had would keep the sum of all sizes of an arena: so it is told to keep
- * everything, as long as nobody waits, and after a wait to keep no more than twice what is in use. */
+ * A pool that never released memory would keep the sum of all sizes that an arena ever had. So it keeps all
+ * memory only until the next wait. Then pool_trim releases unused memory above the size in use + SPARE. */
 #include "cuda/gpu.h"
 
-enum { SPARE = 64 << 20 };                       /* bytes that a pool may always keep */
+enum { SPARE = 64 << 20 };                       /* bytes that a pool may keep in any case */
 
 /* ---- the pool ---- */
-/* Whether it gives memory at all: some virtual GPUs have pools only by name. */
-static bool gives(gpu *g)
+/* Tests an allocation: some virtual GPUs report pools that do not work. */
+static bool can_allocate(gpu *g)
 {
     void *p = NULL;
     return !refused(cudaMallocFromPoolAsync(&p, ALIGNED, g->pool, g->stream)) &&
@@ -24,18 +24,18 @@ static bool gives(gpu *g)
 void pool_open(weft__device *d)
 {
     gpu *g = gpu_of(d);
-    cudaMemPoolProps of = {};
+    cudaMemPoolProps props = {};
     uint64_t all = UINT64_MAX;
-    of.allocType = cudaMemAllocationTypePinned;
-    of.handleTypes = cudaMemHandleTypeNone;
-    of.location.type = cudaMemLocationTypeDevice;
-    of.location.id = d->index;
+    props.allocType = cudaMemAllocationTypePinned;
+    props.handleTypes = cudaMemHandleTypeNone;
+    props.location.type = cudaMemLocationTypeDevice;
+    props.location.id = d->index;
     if (d->failure[0] || g->managed || !attribute_of(d, cudaDevAttrMemoryPoolsSupported) ||
-        refused(cudaMemPoolCreate(&g->pool, &of))) {
+        refused(cudaMemPoolCreate(&g->pool, &props))) {
         g->pool = NULL;
         return;
     }
-    if (refused(cudaMemPoolSetAttribute(g->pool, cudaMemPoolAttrReleaseThreshold, &all)) || !gives(g))
+    if (refused(cudaMemPoolSetAttribute(g->pool, cudaMemPoolAttrReleaseThreshold, &all)) || !can_allocate(g))
         refused(cudaMemPoolDestroy(g->pool)), g->pool = NULL;
 }
 void pool_close(weft__device *d)
@@ -51,17 +51,17 @@ void pool_trim(weft__device *d)
 {
     gpu *g = gpu_of(d);
     uint64_t held = 0, used = 0;
-    if (!g->gave_back || !g->pool)
+    if (!g->freed || !g->pool)
         return;
-    g->gave_back = false;
+    g->freed = false;
     if (!refused(cudaMemPoolGetAttribute(g->pool, cudaMemPoolAttrReservedMemCurrent, &held)) &&
         !refused(cudaMemPoolGetAttribute(g->pool, cudaMemPoolAttrUsedMemCurrent, &used)) &&
         held > 2 * used + SPARE)
         refused(cudaMemPoolTrimTo(g->pool, used));
 }
 
-/* ---- of the table ---- */
-static cudaError_t taken(gpu *g, void **p, size_t bytes, bool lasts)
+/* ---- functions of the table ---- */
+static cudaError_t allocate(gpu *g, void **p, size_t bytes, bool lasts)
 {
     return g->managed        ? cudaMallocManaged(p, bytes) :
            lasts || !g->pool ? cudaMalloc(p, bytes) :
@@ -72,15 +72,15 @@ void *K(allocate)(weft__device *d, size_t bytes, bool lasts)
     gpu *g = gpu_of(d);
     void *p = NULL;
     stream_of(d);
-    cudaError_t error = taken(g, &p, bytes + 1, lasts);
-    if (error == cudaErrorMemoryAllocation && g->pool) {         /* what it keeps is needed now */
+    cudaError_t error = allocate(g, &p, bytes + 1, lasts);
+    if (error == cudaErrorMemoryAllocation && g->pool) {         /* release unused memory, try again */
         refused(error);
         refused(cudaStreamSynchronize(g->stream)), refused(cudaMemPoolTrimTo(g->pool, 0));
-        error = taken(g, &p, bytes + 1, lasts);
+        error = allocate(g, &p, bytes + 1, lasts);
     }
     if (!refused(error))
         return p;
-    if (error != cudaErrorMemoryAllocation)      /* which is the caller's to tell */
+    if (error != cudaErrorMemoryAllocation)      /* the caller reports out of memory */
         failed(d, error, __func__);
     return NULL;
 }
@@ -90,14 +90,14 @@ void K(release)(weft__device *d, void *p, bool lasts)
     if (!p || !d->handle)
         return;
     gpu *g = gpu_of(d);
-    stream_of(d);                                /* an upload that waits may go there */
+    stream_of(d);                                /* a pending upload may write there */
     if (lasts || !g->pool)
-        refused(cudaFree(p));                    /* which waits for whoever still reads it */
+        refused(cudaFree(p));                    /* waits for kernels that read it */
     else
-        refused(cudaFreeAsync(p, g->stream)), g->gave_back = true;
+        refused(cudaFreeAsync(p, g->stream)), g->freed = true;
 }
 
-/* ---- what kernels need for themselves ---- */
+/* ---- working memory of kernels ---- */
 void *scratch(weft__device *d, size_t bytes)
 {
     if (d->failure[0] || bytes <= d->workspace_bytes)
@@ -122,24 +122,24 @@ unsigned *counters_of(weft__device *d)
         fail(d, WEFT_ENOMEM, "out of memory on the device: %zu bytes of counters", bytes);
     else
         launched(d, cudaMemsetAsync(g->counters, 0, bytes, stream_of(d)), __func__);
-    if (d->failure[0] && g->counters)            /* they are no zeros */
+    if (d->failure[0] && g->counters)            /* they are not zero */
         K(release)(d, g->counters, false), g->counters = NULL;
     return g->counters;
 }
 
-static bool make_words(weft__device *d, size_t words)
+static bool allocate_words(weft__device *d, size_t words)
 {
     gpu *g = gpu_of(d);
     K(release)(d, g->words, false);
     g->words = (uint64_t *)K(allocate)(d, words * sizeof *g->words, false);
-    g->word_count = g->words ? words : 0;        /* they are no zeros yet */
+    g->word_count = g->words ? words : 0;        /* not zeroed yet */
     g->next_tag = ~0u;
     return g->words || !fail(d, WEFT_ENOMEM, "out of memory on the device: %zu words", words);
 }
 uint64_t *words_of(weft__device *d, size_t words, unsigned tags, unsigned *first)
 {
     gpu *g = gpu_of(d);
-    if (d->failure[0] || (words > g->word_count && !make_words(d, words)))
+    if (d->failure[0] || (words > g->word_count && !allocate_words(d, words)))
         return NULL;
     if (tags > ~0u - g->next_tag) {
         launched(d, cudaMemsetAsync(g->words, 0, g->word_count * sizeof *g->words, stream_of(d)), __func__);

@@ -1,9 +1,9 @@
-/* nests.cu - loop nests: functions of two vectors, selection, broadcasting, copies of blocks. The result is
- * dense; operands have steps. A nest that collapses to one axis (dense operands, scalars) is walked flat, any
- * other row by row. */
+/* nests.cu - loop nests: binary functions, selection, broadcasting, copies of blocks. The result is dense,
+ * operands have steps. A nest that collapses to one axis (dense operands, scalars) uses a flat loop, any
+ * other a loop over rows. */
 #include "cuda/groups.h"
 
-enum { SPREAD = WEFT__BINARIES, SELECT };        /* two more: a only; c != 0 ? a : b */
+enum { SPREAD = WEFT__BINARIES, SELECT };        /* two additional functions: a; a != 0 ? b : c */
 
 template <int F> __device__ static inline real operation(real a, real b, real c)
 {
@@ -16,10 +16,10 @@ template <int F> __device__ static inline real operation(real a, real b, real c)
     }
     return a;
 }
-/* those not used are again the first, by its steps */
+/* unused operands repeat the first */
 typedef struct operands { const real *x[3]; } operands;
 
-/* numbers that follow one another, or one number for all */
+/* Returns true for consecutive aligned numbers, or one number for all. */
 __device__ static inline bool fits(const real *x, int64_t step)
 {
     return step == 0 || (step == 1 && aligned(x));
@@ -52,7 +52,7 @@ template <int F> __global__ static void rows_each(weft__grid g, int64_t rows, op
         MAP_COLUMNS(n, e, to, onto(&to[e], add, operation<F>(a[e * i], b[e * j], c[e * k])))
     }
 }
-template <int F> static void walk(weft__device *d, const weft__grid *grid, operands o, real *y, bool add)
+template <int F> static void run_nest(weft__device *d, const weft__grid *grid, operands o, real *y, bool add)
 {
     weft__grid g = collapsed(grid, F == SPREAD ? 1 : F == SELECT ? 3 : 2);
     int64_t n = elements_of(&g), width = g.rank ? g.size[g.rank - 1] : 1;
@@ -63,24 +63,24 @@ template <int F> static void walk(weft__device *d, const weft__grid *grid, opera
         LAUNCH(d, rows_each<F>, s.grid, s.threads, 0, g, n ? n / width : 0, o, y, add);
 }
 
-typedef void walk_fn(weft__device *, const weft__grid *, operands, real *, bool);
-static walk_fn *const walks[] = {
-#define BINARY(name, ...) walk<WEFT__##name>,
+typedef void nest_fn(weft__device *, const weft__grid *, operands, real *, bool);
+static nest_fn *const nests[] = {
+#define BINARY(name, ...) run_nest<WEFT__##name>,
 #include "core/shared/pointwise.def"
 };
 void K(binary)(weft__device *d, int f, const weft__grid *grid, const real *a, const real *b, real *y,
                bool add)
 {
-    walks[f](d, grid, { { a, b, a } }, y, add);
+    nests[f](d, grid, { { a, b, a } }, y, add);
 }
 void K(select)(weft__device *d, const weft__grid *grid, const real *condition, const real *a, const real *b,
                real *y, bool add)
 {
-    walk<SELECT>(d, grid, { { condition, a, b } }, y, add);
+    run_nest<SELECT>(d, grid, { { condition, a, b } }, y, add);
 }
 void K(spread)(weft__device *d, const weft__grid *g, const real *x, real *y, bool add)
 {
-    walk<SPREAD>(d, g, { { x, x, x } }, y, add);
+    run_nest<SPREAD>(d, g, { { x, x, x } }, y, add);
 }
 
 /* ---- blocks ---- */
@@ -98,20 +98,20 @@ void K(block)(weft__device *d, int64_t rows, int64_t width, const real *x, int64
 {
     LAUNCH_SHAPE(d, block_each, plane_of(rows, width), rows, width, x, ldx, y, ldy, add);
 }
-/* Several at once, each walked as a plane of its own: `across` blocks by as many as there are, from block
- * `first` on, of `columns` threads side by side. */
-enum { MOST_AT_ONCE = 16 };
+/* Several copies in one launch. Copy i has its own plane of blocks from block `first` on, `across` blocks
+ * wide, and `columns` threads side by side. */
+enum { MOST_COPIES = 16 };
 typedef struct one_block { weft__block_copy copy; unsigned first, across, columns; } one_block;
-typedef struct some_blocks { int count; unsigned blocks; one_block at[MOST_AT_ONCE]; } some_blocks;
+typedef struct some_blocks { int count; unsigned blocks; one_block copies[MOST_COPIES]; } some_blocks;
 __global__ static void blocks_each(some_blocks all)
 {
-    int mine = 0;
-    while (mine + 1 < all.count && blockIdx.x >= all.at[mine + 1].first)
-        mine++;
-    const one_block &one = all.at[mine];
+    int index = 0;
+    while (index + 1 < all.count && blockIdx.x >= all.copies[index + 1].first)
+        index++;
+    const one_block &one = all.copies[index];
     const weft__block_copy &b = one.copy;
     const unsigned block = blockIdx.x - one.first, below = THREADS / one.columns;
-    const unsigned end = mine + 1 < all.count ? all.at[mine + 1].first : all.blocks;
+    const unsigned end = index + 1 < all.count ? all.copies[index + 1].first : all.blocks;
     const int64_t j0 = (int64_t)(block % one.across) * one.columns + threadIdx.x % one.columns;
     for (int64_t r = (int64_t)(block / one.across) * below + threadIdx.x / one.columns; r < b.rows;
          r += (int64_t)((end - one.first) / one.across) * below) {
@@ -125,12 +125,12 @@ __global__ static void blocks_each(some_blocks all)
 }
 void K(blocks)(weft__device *d, int64_t n, const weft__block_copy *block)
 {
-    for (int64_t from = 0; from < n; from += MOST_AT_ONCE) {
+    for (int64_t from = 0; from < n; from += MOST_COPIES) {
         some_blocks some = {};
-        for (int64_t i = from; i < n && i < from + MOST_AT_ONCE; i++) {
+        for (int64_t i = from; i < n && i < from + MOST_COPIES; i++) {
             const shape s = plane_of(block[i].width ? block[i].rows : 0, block[i].width);
             if (s.grid.y) {
-                some.at[some.count++] = { block[i], some.blocks, s.grid.x, s.threads.x };
+                some.copies[some.count++] = { block[i], some.blocks, s.grid.x, s.threads.x };
                 some.blocks += s.grid.x * s.grid.y;
             }
         }

@@ -1,32 +1,32 @@
-/* norm.cu - softmax and its kin over runs of rows, layer norm. A group of threads owns a run's column, or a
- * row.
+/* norm.cu - softmax, log softmax and log sum exp of segments, and layer norm. A group of threads owns one
+ * column of a segment, or one row.
  *
- * The largest number and the sum of exponents are found in one pass: a sum is scaled whenever something
- * larger turns up. A run without an unmasked row, or with none above -infinity, has nothing: 0, and -infinity
- * as its log sum. NaN stays NaN. */
+ * One pass finds the maximum and the sum of exponentials: a new maximum rescales the sum. If all rows of a
+ * segment are masked or -infinity, softmax is 0 and log sum exp is -infinity. NaN stays NaN. */
 #include "cuda/groups.h"
 
-/* ---- log sum exp: of one lane so far, then of its group. sum of exp(x - most) ---- */
-typedef struct exponents { real most; exact_sum of; } exponents;
-__device__ static inline exponents no_exponents() { return { -(real)INFINITY, {} }; }
-__device__ static inline void take(exponents *e, real x)
+/* ---- log sum exp: partial result of a lane, then of its group; total: sum of exp(x - most) ---- */
+typedef struct exponents { real most; exact_sum total; } exponents;
+__device__ static inline exponents empty_sum() { return { -(real)INFINITY, {} }; }
+__device__ static inline void add_exponential(exponents *e, real x)
 {
     if (x == -(real)INFINITY)
         return;
     if (x <= e->most || e->most != e->most)
-        add_exactly(e->of, exp(x - e->most));
+        add_exactly(e->total, exp(x - e->most));
     else {
-        const real fade = exp(e->most - x);
-        e->of.sum *= fade;
-        e->of.error *= fade;
+        const real scale = exp(e->most - x);
+        e->total.sum *= scale;
+        e->total.error *= scale;
         e->most = x;
-        add_exactly(e->of, 1);
+        add_exactly(e->total, 1);
     }
 }
 __device__ static exponents of_group(group g, exponents e)
 {
     real all = together<LARGEST>(g, e.most);
-    return { all, { together<SUM>(g, e.most == -(real)INFINITY ? R(0) : e.of.sum * exp(e.most - all)), 0 } };
+    return { all,
+             { together<SUM>(g, e.most == -(real)INFINITY ? R(0) : e.total.sum * exp(e.most - all)), 0 } };
 }
 
 enum { SOFTMAX, LOG_SOFTMAX, LOG_SUM };
@@ -34,22 +34,22 @@ template <int WHAT>
 __global__ static void softmax_each(weft__segments s, const real *mask, const real *x, real *y)
 {
     seat t = seat_of(s);
-    exponents e = no_exponents();
+    exponents e = empty_sum();
     EACH_LANE(r, t.g, t.rows) {
         int64_t at = t.at + r * s.inner;
         if (!mask || mask[at] != 0)
-            take(&e, x[at]);
+            add_exponential(&e, x[at]);
     }
     e = of_group(t.g, e);
     bool none = e.most == -(real)INFINITY;
-    real total = none ? e.most : e.most + log(e.of.sum);
+    real total = none ? e.most : e.most + log(e.total.sum);
     if (WHAT == LOG_SUM && t.is && t.g.lane == 0)
         y[t.run * s.inner + t.column] = total;
     EACH_LANE(r, t.g, WHAT == LOG_SUM ? 0 : t.rows) {
         int64_t at = t.at + r * s.inner;
         real v = WHAT == LOG_SOFTMAX ? (none ? total : x[at] - total) :
                  none                ? 0 :
-                                       exp(x[at] - e.most) / e.of.sum;
+                                       exp(x[at] - e.most) / e.total.sum;
         y[at] = mask && mask[at] == 0 ? 0 : v;
     }
 }
@@ -65,7 +65,7 @@ void K(logsumexp)(weft__device *d, const weft__segments *s, const real *mask, co
 {
     LAUNCH_SHAPE(d, softmax_each<LOG_SUM>, groups_of(s), *s, mask, x, y);
 }
-/* dx = y (dy - sum dy y); where y is 0, as it is where a mask was, dy does not count, NaN included */
+/* dx = y (dy - sum dy y). Where y is 0, as under a mask, dy is ignored, even if it is NaN. */
 __global__ static void softmax_back_each(weft__segments s, const real *y, const real *dy, real *dx, bool add)
 {
     seat t = seat_of(s);
@@ -87,8 +87,8 @@ void K(softmax_back)(weft__device *d, const weft__segments *s, const real *y, co
     LAUNCH_SHAPE(d, softmax_back_each, groups_of(s), *s, y, dy, dx, add);
 }
 
-/* ---- layer norm: y = (s - mean) rstd gain + shift, rstd = 1 / sqrt(mean of (s - mean)^2 + eps); of a gate:
- * s is a sigmoid(b) + x, made anew wherever it is read ---- */
+/* ---- layer norm: y = (s - mean) rstd gain + shift, rstd = 1 / sqrt(mean of (s - mean)^2 + eps). With a
+ * gate, s = a sigmoid(b) + x, computed again wherever it is read ---- */
 __device__ static inline real sigmoid_of(const weft__layer_norm &n, int64_t row, int64_t j)
 {
     return 1 / (1 + exp(-n.gate[(2 * row + 1) * n.width + j]));
@@ -98,7 +98,7 @@ template <bool gated> __device__ static inline real summand(const weft__layer_no
     const real x = n.x[row * n.width + j];
     return gated ? n.gate[2 * row * n.width + j] * sigmoid_of(n, row, j) + x : x;
 }
-/* Number j of the row's gain or shift. */
+/* Returns element j of the row's gain or shift. */
 __device__ static inline real of_group(const weft__layer_norm &n, const real *gain, int64_t row, int64_t j)
 {
     return gain[(n.groups > 1 ? row % n.groups * n.width : 0) + j];
@@ -159,17 +159,17 @@ template <bool gated> __global__ static void layer_norm_back_each(weft__layer_no
     a = together<SUM>(g, a) / (real)n.width;
     b = together<SUM>(g, b) / (real)n.width;
     EACH_LANE(j, g, width) {
-        const real apart = dy[j] * (n.gain ? of_group(n, n.gain, row, j) : 1) - a -
+        const real difference = dy[j] * (n.gain ? of_group(n, n.gain, row, j) : 1) - a -
                            if_given(b, (summand<gated>(n, row, j) - mean) * rstd * b);
-        const real ds = if_given(apart, rstd * apart);
+        const real ds = if_given(difference, rstd * difference);
         if (gated)
             gate_back(n, row, j, ds);
         else
             put(n.dx + row * n.width + j, ds, n.add_x);
     }
 }
-/* parts[chunk]: sum dy h and sum dy of a chunk of tokens, a row of each group, for each column of each
- * group; the last block of a column sums the chunks. */
+/* Sums dy h and dy over a chunk of tokens, for each column of each group, into parts[chunk]. The last block
+ * of a column adds the chunks. */
 template <bool gated>
 __global__ static void column_sums(weft__layer_norm n, int64_t chunk, real *parts, unsigned *counters)
 {

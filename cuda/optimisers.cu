@@ -1,6 +1,6 @@
-/* optimisers.cu - norms, clipping, the check for numbers that are not finite, the rules of torch.optim. What
- * a step depends on (weft__guard) stays on the device and is read there. Sums over a vector go by fixed
- * pieces, a block each, then by one block. */
+/* optimisers.cu - gradient norms, clipping, checks for nonfinite numbers, and the update rules of
+ * torch.optim. weft__guard, which decides about a step, stays in device memory and is read there. For a sum,
+ * each block sums one piece of fixed size, and the last block to finish adds the pieces. */
 #include "cuda/groups.h"
 #include "core/shared/rules.h"
 
@@ -8,7 +8,7 @@ enum { PIECES = 1024 };
 static int64_t piece_of(int64_t n) { return most(4096, parts(n, PIECES)); }
 
 /* ---- norms ---- */
-/* power 1, 2: a sum; any other: the largest. */
+/* Powers 1 and 2 add; any other takes the maximum. */
 __device__ static inline bool adds(real power) { return power == 1 || power == 2; }
 __device__ static inline double joined(real power, double a, double b)
 {
@@ -18,7 +18,7 @@ __device__ static double of_block(real power, double v)
 {
     return adds(power) ? together<SUM>(group_along(), v) : together<LARGEST>(group_along(), v);
 }
-/* Pieces, and by the block that is done last all of them. */
+/* Each block computes a piece; the last one to finish combines all pieces. */
 __global__ static void norm_pieces(int64_t n, int64_t piece, real power, const real *x, bool start,
                                    double *pieces, unsigned *counter, weft__guard *g)
 {
@@ -40,7 +40,7 @@ __global__ static void norm_pieces(int64_t n, int64_t piece, real power, const r
     if (threadIdx.x == 0)
         g->norm = joined(power, start ? 0 : g->norm, s);
 }
-/* So many blocks; of nothing one, for what is at the start. */
+/* at least one block, which handles `start` */
 static dim3 blocks_of(int64_t n) { return dim3((unsigned)most(1, parts(n, piece_of(n)))); }
 void K(norm)(weft__device *d, int64_t n, real power, const real *x, bool start, weft__guard *g)
 {
@@ -62,20 +62,20 @@ void K(clip)(weft__device *d, int64_t n, real power, real limit, const weft__gua
     LAUNCH(d, clip_each, blocks_of_quads(most(n, 1)), THREADS, 0, n, power, limit, g, x, y);
 }
 
-/* ---- what is not finite ---- */
-/* by a block: the first bad element, n if there is none, and sizes */
-typedef struct found { int64_t bad; weft__most most; } found;
+/* ---- nonfinite numbers ---- */
+/* result of a block: index of the first nonfinite element, or n; largest magnitudes */
+typedef struct piece_result { int64_t bad; weft__most most; } piece_result;
 __device__ static double of_block(double v) { return together<LARGEST>(group_along(), v); }
 
-/* Of a piece that another block has left. */
-__device__ static found found_there(const found *p)
+/* Reads a piece that another block has written. */
+__device__ static piece_result load_piece(const piece_result *p)
 {
     return { __ldcg(&p->bad),
              { __ldcg(&p->most.g), __ldcg(&p->most.x), __ldcg(&p->most.m), __ldcg(&p->most.v),
                __ldcg(&p->most.a) } };
 }
 __global__ static void guard_pieces(int64_t n, int64_t piece, const real *x, int64_t at, bool start,
-                                    found *pieces, unsigned *counter, weft__guard *g)
+                                    piece_result *pieces, unsigned *counter, weft__guard *g)
 {
     int64_t from = blockIdx.x * piece, end = from + piece < n ? from + piece : n, bad = n;
     double most = 0;
@@ -93,7 +93,7 @@ __global__ static void guard_pieces(int64_t n, int64_t piece, const real *x, int
     bad = n;
     most = 0;
     for (int64_t i = threadIdx.x; i < gridDim.x; i += THREADS) {
-        const found one = found_there(pieces + i);
+        const piece_result one = load_piece(pieces + i);
         bad = merged<LOWEST>(bad, one.bad);
         most = merged<LARGEST>(most, one.most.g);
     }
@@ -114,7 +114,7 @@ __global__ static void guard_pieces(int64_t n, int64_t piece, const real *x, int
 }
 void K(guard)(weft__device *d, int64_t n, const real *x, int64_t from, bool start, weft__guard *g)
 {
-    found *pieces = (found *)scratch(d, PIECES * sizeof *pieces);
+    piece_result *pieces = (piece_result *)scratch(d, PIECES * sizeof *pieces);
     unsigned *counter = counters_of(d);
     if (pieces && counter)
         LAUNCH(d, guard_pieces, blocks_of(n), THREADS, 0, n, piece_of(n), x, from, start, pieces, counter, g);
@@ -133,7 +133,7 @@ void K(guard_end)(weft__device *d, weft__guard *past, weft__guard *g, bool last)
 }
 
 /* ---- updates ---- */
-/* of what a rule may do without */
+/* for optional vectors of a rule */
 __device__ static inline quad quad_if(const real *x, int64_t i, int64_t n, bool whole)
 {
     return x ? quad_at(x, i, n, whole) : quad{};
@@ -172,13 +172,13 @@ void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__gu
     LAUNCH(d, update_each, blocks_of_quads(n), THREADS, 0, n, *u, past, g, dx, m, v, a, x);
 }
 
-/* ---- the same without writing, where only sizes do not prove that what is finite stays so ---- */
-/* What the last block makes of all pieces. */
-__device__ static void join_found(int64_t n, const found *pieces, int64_t at, weft__guard *g)
+/* ---- trial updates that write no parameter, if magnitudes do not prove that the step is finite ---- */
+/* The last block combines all pieces. */
+__device__ static void join_pieces(int64_t n, const piece_result *pieces, int64_t at, weft__guard *g)
 {
-    found all = { n, g->most };
+    piece_result all = { n, g->most };
     for (int64_t i = threadIdx.x; i < gridDim.x; i += THREADS) {
-        const found one = found_there(pieces + i);
+        const piece_result one = load_piece(pieces + i);
         all.bad = merged<LOWEST>(all.bad, one.bad);
         all.most.x = merged<LARGEST>(all.most.x, one.most.x);
         all.most.m = merged<LARGEST>(all.most.m, one.most.m);
@@ -194,22 +194,22 @@ __device__ static void join_found(int64_t n, const found *pieces, int64_t at, we
     if (all.bad < n)
         rehearsed(at + all.bad, g);
 }
-/* Every block foresees for itself, and the last one writes it down. */
+/* Each block computes the prediction for itself, and the last one stores it. */
 static __global__ void __launch_bounds__(THREADS, 4)
-    rehearse_pieces(int64_t n, int64_t piece, weft__foresight first, bool foresees, weft__update u,
+    rehearse_pieces(int64_t n, int64_t piece, weft__foresight first, bool predicts, weft__update u,
                     const weft__guard *past, bool moves, const real *dx, const real *m, const real *v,
-                    const real *a, const real *x, int64_t at, found *pieces, unsigned *counter,
+                    const real *a, const real *x, int64_t at, piece_result *pieces, unsigned *counter,
                     weft__guard *g)
 {
     SHARED(now, weft__guard[1]);
     if (threadIdx.x == 0) {
         now[0] = *g;
-        if (foresees)
+        if (predicts)
             foresee_by(&first.most, first.anew, now);
     }
     __syncthreads();
-    const bool looks = !now->sure && now->finite;
-    if (looks) {
+    const bool checks = !now->sure && now->finite;
+    if (checks) {
         int64_t from = blockIdx.x * piece, end = from + piece < n ? from + piece : n, bad = n;
         rule r = rule_of(&u, past);
         weft__most most = {};
@@ -221,19 +221,19 @@ static __global__ void __launch_bounds__(THREADS, 4)
         if (threadIdx.x == 0)
             pieces[blockIdx.x] = { bad, most };
     }
-    if (!(looks || foresees) || !is_last(counter, gridDim.x))
+    if (!(checks || predicts) || !is_last(counter, gridDim.x))
         return;
     if (threadIdx.x == 0)
         *g = now[0];
     __syncthreads();
-    if (looks)
-        join_found(n, pieces, at, g);
+    if (checks)
+        join_pieces(n, pieces, at, g);
 }
 void K(rehearse)(weft__device *d, int64_t n, const weft__foresight *first, const weft__update *u,
                  const weft__guard *past, bool moves, const real *dx, const real *m, const real *v,
                  const real *a, const real *x, int64_t from, weft__guard *g)
 {
-    found *pieces = (found *)scratch(d, PIECES * sizeof *pieces);
+    piece_result *pieces = (piece_result *)scratch(d, PIECES * sizeof *pieces);
     unsigned *counter = counters_of(d);
     const weft__foresight none = {};
     if (pieces && counter)

@@ -1,5 +1,5 @@
-/* pointwise.cu - fills, pointwise functions of one vector, random numbers. Every function of pointwise.def is
- * a kernel of its own, made from its line, so that nothing is decided inside a loop. */
+/* pointwise.cu - fills, unary functions, random numbers. Each function of pointwise.def becomes its own
+ * kernel, so no loop contains a branch on the function. */
 #include "core/shared/normal.h"
 #include "cuda/groups.h"
 
@@ -60,7 +60,7 @@ void K(one_hot)(weft__device *d, int64_t rows, int64_t classes, const int32_t *c
 }
 
 /* ---- scaling ---- */
-/* by: NULL or where the factor is. */
+/* by: NULL, or device address of the factor. */
 __global__ static void scale_each(int64_t n, real factor, const real *by, bool divide, const real *x, real *y,
                                   bool add)
 {
@@ -79,7 +79,7 @@ void K(scale_by)(weft__device *d, int64_t n, const real *factor, bool divide, co
 }
 
 /* ---- functions ---- */
-/* y = f(x), f'(x), f''(x) by order. */
+/* Returns f(x), f'(x) or f''(x), by order. */
 template <int F, int ORDER> __device__ static inline real function(real x, real y, real p, real q)
 {
     (void)x, (void)y, (void)p, (void)q;
@@ -147,7 +147,7 @@ void K(glu_back)(weft__device *d, int64_t rows, int64_t width, const real *x, co
 }
 
 /* ---- random numbers ---- */
-/* A thread takes a whole counter of philox.h: eight columns, eight apart, of the 64 that belong together. */
+/* A thread uses one whole Philox counter: eight columns, eight apart, of a group of 64. */
 __global__ static void dropout_each(int64_t rows, int64_t width, uint32_t below, real scale, uint64_t key,
                                     const int64_t *id, const int32_t *position, const real *x, real *y,
                                     bool add)
@@ -161,9 +161,9 @@ __global__ static void dropout_each(int64_t rows, int64_t width, uint32_t below,
             weft__philox(key, counter, out);
             for (int k = 0; k < 8; k++) {
                 int64_t j = c / 8 * 64 + k * 8 + c % 8;
-                bool gone = (out[k / 2] >> 16 * (k % 2) & 0xFFFF) < below;
+                bool dropped = (out[k / 2] >> 16 * (k % 2) & 0xFFFF) < below;
                 if (j < width)
-                    put(y + r * width + j, gone ? 0 : x[r * width + j] * scale, add);
+                    put(y + r * width + j, dropped ? 0 : x[r * width + j] * scale, add);
             }
         }
 }

@@ -1,11 +1,12 @@
-/* scatter.cu - y[index[r]] += x[r], rows of the same index in a fixed order: the gradient of an embedding,
- * where a few indices have a hundred thousand rows, and of a permutation, where each has one.
+/* scatter.cu - y[index[r]] += x[r], with rows of equal index added in a fixed order. Used for the gradient of
+ * an embedding, where few indices have a hundred thousand rows, and of a permutation, where each index has
+ * one.
  *
- * The rows are sorted by index, stably, by one or two digits of up to 11 bits each (radix sort: count the
- * digits of each chunk of rows, sum the counts up, place the rows), so memory is a matter of the number of
- * rows and not of n. Then fixed pieces of the sorted rows are summed. A sum that lies within one piece goes
- * into y at once; what others hold of one that does not is put together by the piece in which it begins. Rows
- * with no index, or none in range, have the key n and sort behind the others. */
+ * A stable radix sort orders the rows by index, with one or two digits of up to 11 bits. It counts the digits
+ * of each chunk of rows, sums the counts and places the rows, so memory depends on the number of rows, not on
+ * n. Then pieces of fixed size of the sorted rows are summed. A sum within one piece goes directly into y. A
+ * sum across pieces is combined by its first piece. Rows without a valid index get the key n and are sorted
+ * last. */
 #include "cuda/groups.h"
 
 enum {
@@ -13,12 +14,12 @@ enum {
     FEW_ROWS = 512, FEW_TARGETS = 4096
 };
 typedef struct rows_by_index {
-    int64_t rows, width, n, chunk, chunks, piece, pieces;         /* of rows to be sorted, of sorted rows */
-    int shift, bins;                             /* the digit at hand: key >> shift & (bins - 1) */
+    int64_t rows, width, n, chunk, chunks, piece, pieces;       /* of unsorted rows, of sorted rows */
+    int shift, bins;                             /* current digit: key >> shift & (bins - 1) */
     const real *x; const int32_t *index; real *y;
-    int32_t *order;                              /* [rows], sorted so far; NULL: as they come */
+    int32_t *order;                              /* [rows], sorted so far; NULL: original order */
     int *counts, *totals;                        /* [bins, chunks], [bins] */
-    /* [pieces, width]: of a piece's first sum, begun before it; of its last, not at its end */
+    /* [pieces, width]: sum at a piece's start that began earlier; sum at its end that continues */
     real *heads, *tails;
 } rows_by_index;
 
@@ -41,7 +42,7 @@ __device__ static inline int digit_at(const rows_by_index &s, int64_t place)
 }
 
 /* ---- sorting ---- */
-/* x[i] = the sum of those before it; the sum of all. A block's threads own neighbours. */
+/* Replaces x[i] by the sum of the elements before it. Returns the total. Threads own consecutive ranges. */
 __device__ static int sum_up(int *x, int n)
 {
     SHARED(part, int[THREADS]);
@@ -89,7 +90,7 @@ __global__ static void sum_counts(rows_by_index s)
     if (threadIdx.x == 0)
         s.totals[blockIdx.x] = all;
 }
-/* to: the rows in the order of the digit; among equals as they were. */
+/* Writes the rows to `to` in the order of the digit. Equal digits keep their order. */
 __global__ static void place_rows(rows_by_index s, int32_t *to)
 {
     SHARED(start, int[BINS]);
@@ -103,21 +104,21 @@ __global__ static void place_rows(rows_by_index s, int32_t *to)
         start[b] += s.counts[b * s.chunks + blockIdx.x];
     for (; from < end; from += THREADS) {
         int64_t p = from + threadIdx.x;
-        int mine = p < end ? digit_at(s, p) : -1, before = 0;
-        digit[threadIdx.x] = mine;
+        int bin = p < end ? digit_at(s, p) : -1, before = 0;
+        digit[threadIdx.x] = bin;
         __syncthreads();
         for (int i = 0; i < (int)threadIdx.x; i++)
-            before += digit[i] == mine;
-        if (mine >= 0)
-            to[start[mine] + before] = (int32_t)row_at(s, p);
+            before += digit[i] == bin;
+        if (bin >= 0)
+            to[start[bin] + before] = (int32_t)row_at(s, p);
         __syncthreads();
-        if (mine >= 0)
-            atomicAdd(&start[mine], 1);
+        if (bin >= 0)
+            atomicAdd(&start[bin], 1);
     }
 }
 
 /* ---- sums of sorted rows ---- */
-/* A column of a piece. Eight rows are on their way at a time. */
+/* Sums one column of a piece, with eight loads in flight. */
 __global__ static void sum_pieces(rows_by_index s)
 {
     int64_t piece = (int64_t)blockIdx.x * blockDim.y + threadIdx.y,
@@ -126,7 +127,7 @@ __global__ static void sum_pieces(rows_by_index s)
     if (from >= s.rows || j >= s.width)
         return;
     int64_t key = key_at(s, from);
-    bool begun = from > 0 && key_at(s, from - 1) == key;
+    bool continued = from > 0 && key_at(s, from - 1) == key;
     exact_sum sum = {};
     for (int64_t p = from; p < end; p += 8) {
         int64_t keys[8];
@@ -137,12 +138,12 @@ __global__ static void sum_pieces(rows_by_index s)
             v[i] = keys[i] >= 0 && keys[i] < s.n ? s.x[row * s.width + j] : 0;
         }
         for (int i = 0; i < 8; i++) {
-            /* keys rise: the one that ends here is below n */
+            /* keys ascend: the one that ends here is below n */
             if (keys[i] >= 0 && keys[i] != key) {
-                put((begun ? s.heads + piece * s.width : s.y + key * s.width) + j, sum.sum, !begun);
+                put((continued ? s.heads + piece * s.width : s.y + key * s.width) + j, sum.sum, !continued);
                 key = keys[i];
                 sum = {};
-                begun = false;
+                continued = false;
             }
             add_exactly(sum, v[i]);
         }
@@ -150,13 +151,13 @@ __global__ static void sum_pieces(rows_by_index s)
     if (key == s.n)
         return;
     bool ends = end == s.rows || key_at(s, end) != key;
-    put((begun ? s.heads + piece * s.width :
+    put((continued ? s.heads + piece * s.width :
          ends  ? s.y + key * s.width :
                  s.tails + piece * s.width) +
             j,
-        sum.sum, !begun && ends);
+        sum.sum, !continued && ends);
 }
-/* What begins in piece blockIdx.x and does not end in it. */
+/* Combines the sum that begins in piece blockIdx.x and ends in a later one. */
 __global__ static void join_pieces(rows_by_index s)
 {
     int64_t from = blockIdx.x * s.piece, end = from + s.piece,
@@ -164,7 +165,7 @@ __global__ static void join_pieces(rows_by_index s)
     int64_t key = end < s.rows ? key_at(s, end - 1) : s.n, low = blockIdx.x + 1, high = s.pieces;
     if (key == s.n || key_at(s, end) != key || (from > 0 && key_at(s, from - 1) == key))
         return;
-    while (low < high) {                         /* the first piece that begins with another key */
+    while (low < high) {                         /* finds the first piece that begins with another key */
         int64_t middle = (low + high) / 2;
         if (key_at(s, middle * s.piece) == key)
             low = middle + 1;
@@ -181,10 +182,10 @@ __global__ static void join_pieces(rows_by_index s)
 }
 
 /* ---- few rows ---- */
-/* Each row of y, in place of what was there, looks for its rows of x. */
+/* Overwrites y: each row of y finds its rows of x. */
 __global__ static void scatter_anew(rows_by_index s, faults f)
 {
-    SHARED(index, int32_t[FEW_ROWS]);            /* which is looked through by every thread */
+    SHARED(index, int32_t[FEW_ROWS]);            /* every thread searches it */
     const int i = (int)blockIdx.x, rows = (int)s.rows;
     for (int row = threadIdx.x; row < rows; row += blockDim.x) {
         index[row] = s.index[row];
@@ -201,10 +202,10 @@ __global__ static void scatter_anew(rows_by_index s, faults f)
         s.y[i * s.width + j] = sum.sum;
     }
 }
-/* To what is there: the first row of an index looks for the others. */
+/* Adds to y: the first row of an index finds the others. */
 __global__ static void scatter_few(rows_by_index s, faults f)
 {
-    SHARED(index, int32_t[FEW_ROWS]);            /* which is looked through by every thread */
+    SHARED(index, int32_t[FEW_ROWS]);            /* every thread searches it */
     const int r = (int)blockIdx.x, rows = (int)s.rows;
     for (int row = threadIdx.x; row < rows; row += blockDim.x)
         index[row] = s.index[row];
@@ -229,7 +230,7 @@ __global__ static void scatter_few(rows_by_index s, faults f)
     }
 }
 
-static bool plan(weft__device *d, rows_by_index *s, int digits, int32_t *order[2])
+static bool allocate_memory(weft__device *d, rows_by_index *s, int digits, int32_t *order[2])
 {
     s->chunk = parts(parts(s->rows, CHUNKS), THREADS) * THREADS;
     s->chunks = parts(s->rows, s->chunk);
@@ -277,7 +278,7 @@ void K(scatter)(weft__device *d, int64_t rows, int64_t width, int64_t n, const r
         LAUNCH(d, scatter_few, dim3((unsigned)rows, strips), power_for(width, THREADS), 0, s, faults_of(d));
         return;
     }
-    if (!plan(d, &s, digits, order))
+    if (!allocate_memory(d, &s, digits, order))
         return;
     for (int i = 0; i < digits; i++, s.shift += bits) {
         LAUNCH(d, count_digits, dim3((unsigned)s.chunks), THREADS, 0, s, faults_of(d));

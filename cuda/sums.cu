@@ -1,37 +1,38 @@
-/* sums.cu - the transpose of broadcasting, and sums, largest rows, running sums and flips along runs of rows.
+/* sums.cu - sums over axes (the transpose of broadcasting), and sums, maxima, top k, running sums and flips
+ * within segments.
  *
- * A sum of many terms is cut into chunks, whose sums lie in scratch memory and are then summed themselves by
- * the block that is done last, always in one order. How many there are follows from the sizes only. */
+ * A long sum is cut into chunks, and their sums are stored in scratch memory. The last block to finish adds
+ * them, always in the same order. The number of chunks depends only on sizes. */
 #include "cuda/groups.h"
 
-/* ---- any nest, summed over some of its axes ---- */
+/* ---- sums over some axes of a nest ---- */
 typedef struct sums {
-    /* the axes of the result and those that go: steps 0 in x, 1 in y */
-    weft__grid kept, over;
+    /* axes of the result and axes to sum; step[0]: in x, step[1]: in y */
+    weft__grid kept, summed;
     int64_t outputs, terms, chunk;
-    /* the last axis goes: a group lies along it, else its threads are columns */
+    /* true: the last axis is summed and a group runs along it; false: threads are columns */
     bool along;
 } sums;
 
-/* Chunk blockIdx.y of each output: into y if there is but one, else into its row of partial sums, [chunks,
- * outputs], and the last block sums those. */
+/* Sums chunk blockIdx.y of each output. A single chunk goes into y. Otherwise chunk sums go to partial
+ * [chunks, outputs], and the last block adds them up. */
 __global__ static void sum_each(sums s, const real *x, real *partial, unsigned *counters, real *y, bool add)
 {
     group g = s.along ? group_along() : group_below();
     int64_t o = s.along ? group_number() : first_index(), from = blockIdx.y * s.chunk;
     int64_t end = o >= s.outputs ? from : from + s.chunk < s.terms ? from + s.chunk : s.terms;
     const real *v = x + place_in(s.kept, s.kept.rank, 0, o < s.outputs ? o : 0);
-    real all = sum_of(g, from, end, [&](int64_t i) { return v[place_in(s.over, s.over.rank, 0, i)]; });
-    const bool mine = o < s.outputs && g.lane == 0;
+    real all = sum_of(g, from, end, [&](int64_t i) { return v[place_in(s.summed, s.summed.rank, 0, i)]; });
+    const bool writes = o < s.outputs && g.lane == 0;
     if (gridDim.y > 1) {
-        if (mine)
+        if (writes)
             partial[blockIdx.y * s.outputs + o] = all;
         if (!is_last(counters + blockIdx.x, gridDim.y))
             return;
         all = sum_of(g, 0, o < s.outputs ? gridDim.y : 0,
                      [&](int64_t i) { return __ldcg(partial + i * s.outputs + o); });
     }
-    if (mine)
+    if (writes)
         put(y + place_in(s.kept, s.kept.rank, 1, o), all, add);
 }
 static shape shape_of(const sums *s)
@@ -41,8 +42,7 @@ static shape shape_of(const sums *s)
     int tx = power_for(s->outputs, 32), ty = power_for(s->terms, THREADS / tx);
     return { dim3((unsigned)parts(s->outputs, tx)), dim3((unsigned)tx, (unsigned)ty) };
 }
-/* At least eight terms a thread, and no more blocks than keep a large GPU busy: where there are several
- * chunks, there are at most COUNTERS blocks beside each other. */
+/* A thread sums at least eight terms. Several chunks use at most COUNTERS blocks, enough for a large GPU. */
 static void sum_nest(weft__device *d, sums s, const real *x, real *y, bool add)
 {
     shape one = shape_of(&s);
@@ -64,7 +64,7 @@ static void sum_over(weft__device *d, const weft__grid *grid, const real *x, rea
     s.outputs = s.terms = 1;
     s.along = g.rank && g.step[0][g.rank - 1] == 0;
     for (int i = 0; i < g.rank; i++) {
-        weft__grid *to = g.step[0][i] ? &s.kept : &s.over;
+        weft__grid *to = g.step[0][i] ? &s.kept : &s.summed;
         step = g.size[i] ? step / g.size[i] : 0;
         to->size[to->rank] = g.size[i];
         to->step[0][to->rank] = step;
@@ -78,7 +78,7 @@ void K(sum)(weft__device *d, const weft__grid *g, const real *x, real *y, bool a
     sum_over(d, g, x, y, add);
 }
 
-/* ---- sums and largest of runs ---- */
+/* ---- sums and maxima of segments ---- */
 __global__ static void segment_sum_each(weft__segments s, const real *x, real *y, bool add)
 {
     seat t = seat_of(s);
@@ -119,14 +119,14 @@ void K(segment_max)(weft__device *d, const weft__segments *s, const real *x, rea
     LAUNCH_SHAPE(d, segment_max_each, groups_of(s), *s, x, y, at);
 }
 
-/* Whether row r with v comes after row `last_row` with `last`, where the largest come first. */
+/* Returns true if row r with value v comes after row last_row with value `last` in descending order. */
 __device__ static inline bool is_after(real v, int64_t r, real last, int64_t last_row)
 {
     if (v == last || (v != v && last != last))
         return r > last_row;
     return v < last || (last != last && v == v);
 }
-/* Each of the k is the first of the largest among what comes after the one before. */
+/* Each of the k results is the first maximum among the elements that come after the previous result. */
 __global__ static void segment_topk_each(weft__segments s, int64_t k, const real *x, int32_t *at,
                                          int32_t *place)
 {
@@ -163,7 +163,7 @@ void K(segment_topk)(weft__device *d, const weft__segments *s, int64_t k, const 
     LAUNCH_SHAPE(d, segment_topk_each, groups_of(s), *s, k, x, at, place);
 }
 
-/* ---- one row of each run; x has a row a run ---- */
+/* ---- one row of each segment; x has one row per segment ---- */
 __global__ static void segment_place_each(weft__segments s, const real *x, const int32_t *at, real *y,
                                           faults f)
 {
@@ -192,8 +192,8 @@ void K(segment_pick)(weft__device *d, const weft__segments *s, const real *x, co
            faults_of(d));
 }
 
-/* ---- every row of its run ---- */
-/* Threads (columns, rows, runs), blocks (runs, columns, rows). */
+/* ---- all rows of each segment ---- */
+/* Threads are (columns, rows, segments), blocks (segments, columns, rows). */
 static shape runs_shape(const weft__segments *s)
 {
     int tx = power_for(s->inner, 32), ty = power_for(s->offset ? (int64_t)THREADS : s->length, THREADS / tx);
@@ -204,7 +204,7 @@ static shape runs_shape(const weft__segments *s)
     return { dim3((unsigned)runs, (unsigned)columns, (unsigned)least(slices, room)),
              dim3((unsigned)tx, (unsigned)ty, (unsigned)tz) };
 }
-/* With x a row a run, y's row is that; without (flip), it is x's row as far from the other end. */
+/* Copies x to each row of y: without flip the segment's row, with flip the row as far from the other end. */
 __global__ static void runs_each(weft__segments s, bool flip, const real *x, real *y, bool add)
 {
     int64_t w = s.inner, columns = (int64_t)gridDim.y * blockDim.x;
@@ -227,9 +227,9 @@ void K(flip)(weft__device *d, const weft__segments *s, const real *x, real *y, b
     LAUNCH_SHAPE(d, runs_each, runs_shape(s), *s, true, x, y, add);
 }
 
-/* ---- running sums: a run is gone through by as many rows at a time as its group has lanes ---- */
-/* The sum of this lane's v and those of the lanes before; *all: of all lanes. All threads of the block
- * must call. */
+/* ---- running sums: each lane of a group processes one row at a time ---- */
+/* Returns the sum of v over this lane and all lanes before it. *all: the sum over all lanes. All threads of
+ * the block must call it. */
 __device__ static real running(group g, real v, real *all)
 {
     SHARED(part, real[1024]);
@@ -247,7 +247,7 @@ __device__ static real running(group g, real v, real *all)
     __syncthreads();
     return v;
 }
-/* All threads of a block share a run, so that they take as many turns. */
+/* All threads of a block share one segment length, so they do the same number of iterations. */
 __global__ static void cumsum_each(weft__segments s, bool reverse, const real *x, real *y, bool add)
 {
     seat t = seat_of(s);

@@ -1,20 +1,20 @@
-/* table.cu - the back end's table, in the order of kernels.def, and the one function that the plug-in
- * exports. */
+/* table.cu - the table of the back end's kernels, in the order of kernels.def, and the plug-in's only
+ * exported function. */
 #include "cuda/cuda.h"
 #include "core/device/plugin.h"
 
-/* Every kernel begins and ends with the caller's own GPU. */
-template <auto F> struct visiting;
-template <class R, class... A, R (*F)(weft__device *, A...)> struct visiting<F> {
+/* Runs F with the context's GPU as current device, and restores the caller's. */
+template <auto F> struct on_device;
+template <class R, class... A, R (*F)(weft__device *, A...)> struct on_device<F> {
     static R call(weft__device *d, A... a)
     {
         if ((void (*)())F != (void (*)())K(close) && is_orphan(d))
             return R();
-        const visit here(context_of(d));
+        const device_scope scope(context_of(d));
         return F(d, a...);
     }
 };
-#define SERVICE(result, name, parameters)       visiting<K(name)>::call,
+#define SERVICE(result, name, parameters)       on_device<K(name)>::call,
 #define KERNEL(result, name, parameters, names) SERVICE(result, name, parameters)
 static const weft__kernels table = { "cuda", false,
 #include "core/kernels.def"
@@ -22,7 +22,7 @@ static const weft__kernels table = { "cuda", false,
 
 const weft__plugin *weft_backend_open_v1(void)
 {
-    static const weft__plugin us = { WEFT__PLUGIN_ABI, sizeof(real), sizeof(weft__device),
-                                     sizeof(weft__kernels), &table };
-    return &us;
+    static const weft__plugin plugin = { WEFT__PLUGIN_ABI, sizeof(real), sizeof(weft__device),
+                                         sizeof(weft__kernels), &table };
+    return &plugin;
 }

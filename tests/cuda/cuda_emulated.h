@@ -20,7 +20,7 @@ static void *hook(const char *name)
 }
 UNUSED static bool is_emulated(void) { return hook_if_any("weft_emu_counts"); }
 
-/* STALLS: calls that stop the whole device; BYTES: of all devices, taken now */
+/* STALLS: calls that stop the whole device; BYTES: in use on all devices */
 enum { LAUNCHES, UPLOADS, WAITS, QUERIES, STALLS, BYTES, COUNTS };
 UNUSED static void counts(long long out[COUNTS])        /* of the emulation, since it was loaded */
 {
@@ -32,21 +32,21 @@ UNUSED static void counts(long long out[COUNTS])        /* of the emulation, sin
 }
 
 /* Counts at begin_counting; a real GPU counts nothing. */
-static long long since[COUNTS];
+static long long counts_before[COUNTS];
 UNUSED static void begin_counting(void)
 {
     if (is_emulated())
-        counts(since);
+        counts(counts_before);
 }
 UNUSED static long long counted(int what)
 {
     long long now[COUNTS];
     counts(now);
-    return now[what] - since[what];
+    return now[what] - counts_before[what];
 }
 
 /* Sets the device and the last error of the host program's CUDA calls in this thread, and returns both. */
-static void thread_has(int *device, int *error)
+static void thread_state(int *device, int *error)
 {
     static void (*fn)(int *, int *);
     void *symbol = fn ? NULL : hook("weft_emu_thread");
@@ -54,11 +54,11 @@ static void thread_has(int *device, int *error)
         memcpy(&fn, &symbol, sizeof fn);
     fn(device, error);
 }
-UNUSED static void thread_is(int device, int error) { thread_has(&device, &error); }
-UNUSED static void stays(int device, int error, const char *after)
+UNUSED static void set_thread(int device, int error) { thread_state(&device, &error); }
+UNUSED static void check_thread(int device, int error, const char *after)
 {
     int d = -1, e = -1;
-    thread_has(&d, &e);
+    thread_state(&d, &e);
     cr_assert(d == device && e == error, "after %s: device %d, error %d; expected %d, %d", after, d, e,
               device, error);
 }

@@ -71,18 +71,18 @@ UNUSED static weft *open_gpu(int index)
     return open_with((weft_opts){ .device = WEFT_CUDA, .index = index, .seed = 1 });
 }
 
-UNUSED static void asked_for(const char *device, int index, const char *complaint)      /* WEFT_DEVICE */
+UNUSED static void check_device(const char *device, int index, const char *message)     /* WEFT_DEVICE */
 {
     setenv("WEFT_DEVICE", device, 1);
     weft *w = open_with((weft_opts){ .device = WEFT_CPU });
-    if (complaint)
-        cr_assert(weft_error_code(w) == WEFT_EDEVICE && strstr(weft_error_message(w), complaint), "%s: %s",
+    if (message)
+        cr_assert(weft_error_code(w) == WEFT_EDEVICE && strstr(weft_error_message(w), message), "%s: %s",
                   device, weft_error_message(w));
     else
         cr_assert(weft_ok(w) && !strcmp(weft_device_name(w), "cuda") && w->dev.index == index, "%s: %s",
                   device, weft_error_message(w));
     weft_recover(w);
-    cr_assert(weft_ok(w) == !complaint, "recovered, but the device was never opened");
+    cr_assert(weft_ok(w) == !message, "recovered, but the device was never opened");
     CLEAN_FAILED(w);
     unsetenv("WEFT_DEVICE");
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# demo.sh    examples/g2p on the CPU and on the back end at WEFT_BACKEND_PATH: the same losses; a run that was begun on one
-# device and resumed on the other. B is the build.
+# demo.sh    runs examples/g2p on the CPU and with the back end at WEFT_BACKEND_PATH. Losses must agree, also for a run
+# that starts on one device and resumes on the other. B is the build.
 set -u
 . "$(dirname "$0")/../scripts/script.sh"
 language 60 >dict
@@ -13,8 +13,8 @@ check "on the CPU" "${run[@]}" --device cpu --out cpu.h5 --log cpu.jsonl
 check "on the GPU" "${run[@]}" --device cuda --out cuda.h5 --log cuda.jsonl
 check "the same losses" close_enough cpu.jsonl cuda.jsonl
 check "again on the GPU" "${run[@]}" --device cuda --out again.h5
-check "again the same bytes" cmp cuda.h5 again.h5
-stopped() {                             # DEVICE: begun there, and stopped on the way
+check "same bytes again" cmp cuda.h5 again.h5
+stopped() {                             # DEVICE: starts a run there and interrupts it
     rm -f moved.*
     "${run[@]}" --device "$1" --out moved.h5 --log moved.jsonl >/dev/null 2>&1 & local pid=$!
     until grep -qs '"epochs_done": 2,' moved.jsonl || ! kill -0 $pid; do :; done
@@ -22,20 +22,20 @@ stopped() {                             # DEVICE: begun there, and stopped on th
     wait $pid
     [ $? = 130 ]
 }
-move() {                                # FROM TO: begun on one device and gone on with on the other
+move() {                                # FROM TO: starts a run on one device and resumes it on the other
     local tries
     for ((tries = 0; tries < 20; tries++)); do
         if stopped "$1"; then "${run[@]}" --device "$2" --out moved.h5 --log moved.jsonl --resume; return; fi
     done
     return 1
 }
-case ${V:-} in asan|dasan) ways=() ;; *) ways=("cpu cuda" "cuda cpu") ;; esac     # there the programs are too slow to be met on the way
+case ${V:-} in asan|dasan) ways=() ;; *) ways=("cpu cuda" "cuda cpu") ;; esac     # sanitizers make the timing of the interrupt unreliable
 for way in "${ways[@]}"; do
-    check "${way% *} begins, ${way#* } goes on" move $way
-    check "to the same losses" close_enough cpu.jsonl moved.jsonl
+    check "${way% *} starts, ${way#* } resumes" move $way
+    check "the same losses after it" close_enough cpu.jsonl moved.jsonl
 done
-check "it speaks on the CPU" "$g2p" --say cuda.h5 --device cpu bade
-check "it speaks on the GPU" "$g2p" --say cpu.h5 --device cuda bade
+check "pronounces on the CPU" "$g2p" --say cuda.h5 --device cpu bade
+check "pronounces on the GPU" "$g2p" --say cpu.h5 --device cuda bade
 check "WEFT_DEVICE overrides" env WEFT_DEVICE=cpu "$g2p" --say cpu.h5 --device cuda bade
 check "no such device" bash -c '! WEFT_DEVICE=cuda:7 '"$g2p"' --say cpu.h5 bade 2>&1 | grep -v "no device 7" | grep .'
 finish "the demo on two devices"

@@ -10,10 +10,10 @@
 
 enum { NUMBERS = 1 << 26, TIMES = 200, ROUNDS = 1000 };
 static cudaStream_t stream;
-static cudaEvent_t begun, ended;
+static cudaEvent_t started, ended;
 static float *from, *to, *pinned;                /* NUMBERS each; pinned: on the host */
 
-static void need(int error, const char *what)
+static void check(int error, const char *what)
 {
     if (error) {
         fprintf(stderr, "gpu_micro: %s: error %d\n", what, error);
@@ -67,7 +67,7 @@ static __global__ void exchanges(float *out)
     cluster_sync();
 }
 
-typedef struct piece { int B, H; } piece;        /* exchanges: B blocks */
+typedef struct piece { int B, H; } piece;        /* exchanges use B blocks */
 static void multiply(piece)     { LAUNCH_RAW(products, dim3(1), dim3(32), 0, stream, to); }
 static void exchange(piece p)
 {
@@ -79,19 +79,13 @@ static void launch(piece) { LAUNCH_RAW(nothing, dim3(1), dim3(32), 0, stream); }
 static void launch_and_wait(piece p)
 {
     launch(p);
-    need(cudaStreamSynchronize(stream), "wait");
+    check(cudaStreamSynchronize(stream), "wait");
 }
-static void within(piece)
+template <cudaMemcpyKind KIND> static void copy(piece)
 {
-    need(cudaMemcpyAsync(to, from, NUMBERS * sizeof *to, cudaMemcpyDeviceToDevice, stream), "copy");
-}
-static void up(piece)
-{
-    need(cudaMemcpyAsync(to, pinned, NUMBERS * sizeof *to, cudaMemcpyHostToDevice, stream), "copy up");
-}
-static void down(piece)
-{
-    need(cudaMemcpyAsync(pinned, from, NUMBERS * sizeof *to, cudaMemcpyDeviceToHost, stream), "copy down");
+    float *target = KIND == cudaMemcpyDeviceToHost ? pinned : to;
+    const float *source = KIND == cudaMemcpyHostToDevice ? pinned : from;
+    check(cudaMemcpyAsync(target, source, NUMBERS * sizeof *to, KIND, stream), "copy");
 }
 static void read_and_write(piece)
 {
@@ -103,15 +97,15 @@ static float mean_us(void (*work)(piece), piece p, int times)
 {
     float ms = 0;
     work(p);
-    need(cudaEventRecord(begun, stream), "event");
+    check(cudaEventRecord(started, stream), "event");
     for (int i = 0; i < times; i++)
         work(p);
-    need(cudaEventRecord(ended, stream), "event");
-    need(cudaEventSynchronize(ended), "wait");
-    need(cudaEventElapsedTime(&ms, begun, ended), "time");
+    check(cudaEventRecord(ended, stream), "event");
+    check(cudaEventSynchronize(ended), "wait");
+    check(cudaEventElapsedTime(&ms, started, ended), "time");
     return ms * 1000 / (float)times;
 }
-static void tell(const char *what, void (*work)(piece), piece p, int times, double bytes, double operations)
+static void report(const char *what, void (*work)(piece), piece p, int times, double bytes, double operations)
 {
     double us = mean_us(work, p, times);
     printf("{\"micro\": \"%s\", ", what);
@@ -125,32 +119,33 @@ static void tell(const char *what, void (*work)(piece), piece p, int times, doub
     printf("}\n");
 }
 
-/* Prints the time of one of the `of` rounds in a call of work. */
-static void tell_round(const char *what, void (*work)(piece), piece p, int of)
+/* Prints the time of one of the `rounds` rounds in a call of work. */
+static void report_round(const char *what, void (*work)(piece), piece p, int rounds)
 {
-    const double us = mean_us(work, p, TIMES / 10 + 1) / of;
-    need(cudaGetLastError(), what);
+    const double us = mean_us(work, p, TIMES / 10 + 1) / rounds;
+    check(cudaGetLastError(), what);
     printf("{\"micro\": \"%s\", \"blocks\": %d, \"us\": %.4f}\n", what, p.B, us);
 }
 static void within_kernels()
 {
     static const int sizes[] = { 2, 4, 8, 16 };
-    tell_round("tensor core product, one after the other", multiply, piece{ 1, 0 }, ROUNDS);
-    need(cudaFuncSetAttribute(exchanges, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-         "clusters of 16");
+    report_round("tensor core product, one after the other", multiply, piece{ 1, 0 }, ROUNDS);
+    check(cudaFuncSetAttribute(exchanges, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+          "clusters of 16");
     for (int blocks : sizes)
-        tell_round("exchange within a cluster", exchange, piece{ blocks, 0 }, ROUNDS);
+        report_round("exchange within a cluster", exchange, piece{ blocks, 0 }, ROUNDS);
 }
-/* How many clusters run at the same time with the shared memory of layers of 256 and of 512 units. */
-static void at_once()
+/* Prints how many clusters run at the same time with the shared memory of layers of 256 and of 512
+ * units. */
+static void report_clusters()
 {
-    need(cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10), "200 KB");
-    need(cudaFuncSetAttribute(nothing, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "clusters of 16");
+    check(cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10), "200 KB");
+    check(cudaFuncSetAttribute(nothing, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "clusters of 16");
     for (int blocks = 8; blocks <= 16; blocks *= 2)
         for (int kilobytes = 130; kilobytes <= 200; kilobytes += 70) {
             int clusters = 0;
-            need(clusters_at_once(&clusters, nothing, blocks, 256, (size_t)kilobytes << 10, stream),
-                 "occupancy");
+            check(clusters_at_once(&clusters, nothing, blocks, 256, (size_t)kilobytes << 10, stream),
+                  "occupancy");
             printf("{\"micro\": \"clusters at once\", \"blocks\": %d, \"shared_kb\": %d, \"clusters\": %d}\n",
                    blocks, kilobytes, clusters);
         }
@@ -163,9 +158,9 @@ static cublasHandle_t handle;
 static void multiply_by(piece p, cublasComputeType_t compute)
 {
     const float one = 1;
-    need(cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 4 * p.H, p.B, p.H, &one, from, CUDA_R_32F, p.H, from,
-                      CUDA_R_32F, p.H, &one, to, CUDA_R_32F, 4 * p.H, compute, CUBLAS_GEMM_DEFAULT),
-         "product");
+    check(cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 4 * p.H, p.B, p.H, &one, from, CUDA_R_32F, p.H, from,
+                       CUDA_R_32F, p.H, &one, to, CUDA_R_32F, 4 * p.H, compute, CUBLAS_GEMM_DEFAULT),
+          "product");
 }
 static void step_in_fp32(piece p) { multiply_by(p, CUBLAS_COMPUTE_32F); }
 static void step_in_tf32(piece p) { multiply_by(p, CUBLAS_COMPUTE_32F_FAST_TF32); }
@@ -173,11 +168,11 @@ static void steps()
 {
     static const piece sizes[] = { { 8, 16 },    { 64, 32 },  { 512, 32 }, { 8, 128 },  { 64, 128 },
                                    { 512, 128 }, { 64, 256 }, { 64, 512 }, { 64, 1024 } };
-    need(cublasCreate(&handle) || cublasSetStream(handle, stream), "cuBLAS");
+    check(cublasCreate(&handle) || cublasSetStream(handle, stream), "cuBLAS");
     for (piece p : sizes) {
         const double operations = 8. * p.B * p.H * p.H;
-        tell("step, fp32", step_in_fp32, p, TIMES, 0, operations);
-        tell("step, tf32", step_in_tf32, p, TIMES, 0, operations);
+        report("step, fp32", step_in_fp32, p, TIMES, 0, operations);
+        report("step, tf32", step_in_tf32, p, TIMES, 0, operations);
     }
     cublasDestroy(handle);
 }
@@ -185,14 +180,14 @@ static void steps()
 static void set_up()
 {
     cudaDeviceProp about;
-    need(cudaGetDeviceProperties(&about, 0), "no GPU");
-    need(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
-    need(cudaEventCreate(&begun) || cudaEventCreate(&ended), "events");
-    need(cudaMalloc(&from, NUMBERS * sizeof *from) || cudaMalloc(&to, NUMBERS * sizeof *to), "memory");
-    need(cudaMallocHost(&pinned, NUMBERS * sizeof *pinned), "pinned memory");
-    need(cudaMemsetAsync(from, 0x3A, NUMBERS * sizeof *from, stream) ||
+    check(cudaGetDeviceProperties(&about, 0), "no GPU");
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
+    check(cudaEventCreate(&started) || cudaEventCreate(&ended), "events");
+    check(cudaMalloc(&from, NUMBERS * sizeof *from) || cudaMalloc(&to, NUMBERS * sizeof *to), "memory");
+    check(cudaMallocHost(&pinned, NUMBERS * sizeof *pinned), "pinned memory");
+    check(cudaMemsetAsync(from, 0x3A, NUMBERS * sizeof *from, stream) ||
              cudaMemsetAsync(to, 0, NUMBERS * sizeof *to, stream),
-         "filling");
+          "filling");
     for (int i = 0; i < NUMBERS; i++)
         pinned[i] = (float)i;
     printf("{\"micro\": \"device\", \"name\": \"%s\", \"multiprocessors\": %d, \"shared_bytes\": %zu, "
@@ -206,13 +201,13 @@ int main()
     const double bytes = (double)NUMBERS * sizeof(float);
     set_up();
     within_kernels();
-    at_once();
-    tell("launch", launch, piece{ 0, 0 }, TIMES * 5, 0, 0);
-    tell("launch and wait", launch_and_wait, piece{ 0, 0 }, TIMES, 0, 0);
+    report_clusters();
+    report("launch", launch, piece{ 0, 0 }, TIMES * 5, 0, 0);
+    report("launch and wait", launch_and_wait, piece{ 0, 0 }, TIMES, 0, 0);
     steps();
-    tell("device to device", within, piece{ 0, 0 }, TIMES / 10 + 1, 2 * bytes, 0);
-    tell("a kernel reads and writes", read_and_write, piece{ 0, 0 }, TIMES / 10 + 1, 2 * bytes, 0);
-    tell("host to device, pinned", up, piece{ 0, 0 }, TIMES / 20 + 1, bytes, 0);
-    tell("device to host, pinned", down, piece{ 0, 0 }, TIMES / 20 + 1, bytes, 0);
+    report("device to device", copy<cudaMemcpyDeviceToDevice>, piece{ 0, 0 }, TIMES / 10 + 1, 2 * bytes, 0);
+    report("a kernel reads and writes", read_and_write, piece{ 0, 0 }, TIMES / 10 + 1, 2 * bytes, 0);
+    report("host to device, pinned", copy<cudaMemcpyHostToDevice>, piece{ 0, 0 }, TIMES / 20 + 1, bytes, 0);
+    report("device to host, pinned", copy<cudaMemcpyDeviceToHost>, piece{ 0, 0 }, TIMES / 20 + 1, bytes, 0);
     return 0;
 }

@@ -21,13 +21,13 @@ Test(cuda, contexts_on_two_gpus_are_independent)
 
 Test(cuda, device_comes_from_the_environment)
 {
-    asked_for("cuda", 0, NULL);
-    asked_for("cuda:0", 0, NULL);
-    asked_for("cuda:99", 0, "no device 99");
-    asked_for("cuda:-1", 0, "WEFT_DEVICE=cuda:-1: expected best, cpu, ref, cuda or cuda:1");
-    asked_for("cuda:", 0, "WEFT_DEVICE=cuda:: expected best, cpu, ref, cuda or cuda:1");
-    asked_for("cuda:x", 0, "WEFT_DEVICE=cuda:x");
-    asked_for("cudas", 0, "WEFT_DEVICE=cudas");
+    check_device("cuda", 0, NULL);
+    check_device("cuda:0", 0, NULL);
+    check_device("cuda:99", 0, "no device 99");
+    check_device("cuda:-1", 0, "WEFT_DEVICE=cuda:-1: expected best, cpu, ref, cuda or cuda:1");
+    check_device("cuda:", 0, "WEFT_DEVICE=cuda:: expected best, cpu, ref, cuda or cuda:1");
+    check_device("cuda:x", 0, "WEFT_DEVICE=cuda:x");
+    check_device("cudas", 0, "WEFT_DEVICE=cudas");
     weft *w = open_with((weft_opts){ .device = WEFT_BEST });
     cr_assert_str_eq(weft_device_name(w), "cuda");
     CLEAN(w);
@@ -58,7 +58,7 @@ CUDA_TEST(cuda, uploads_of_many_steps)
     free(x);
 }
 
-CUDA_TEST(cuda, want_of_memory)
+CUDA_TEST(cuda, out_of_memory_is_an_error)
 {
     net n = net_in(w);
     train_few(&n);

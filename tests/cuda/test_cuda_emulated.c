@@ -6,17 +6,17 @@
 Test(emulated, best_device_is_the_cpu_without_a_gpu)
 {
     setenv("WEFT_EMU_DEVICES", "0", 1);
-    asked_for("cuda", 0, "no CUDA-capable device is detected");
+    check_device("cuda", 0, "no CUDA-capable device is detected");
     weft *w = open_with((weft_opts){ .device = WEFT_BEST });
     cr_assert(weft_ok(w) && strcmp(weft_device_name(w), "cuda"));
     CLEAN(w);
 }
 
 /* WEFT_CUDA fails with the reason. WEFT_BEST uses the CPU and logs the reason. */
-static void not_usable(const char *variable, const char *value, const char *why)
+static void check_refusal(const char *variable, const char *value, const char *why)
 {
     setenv(variable, value, 1);
-    asked_for("cuda", 0, why);
+    check_device("cuda", 0, why);
     setenv("WEFT_LOG", "1", 1);
     listen_to_stderr();
     weft *w = open_with((weft_opts){ .device = WEFT_BEST });
@@ -29,12 +29,12 @@ static void not_usable(const char *variable, const char *value, const char *why)
 }
 Test(emulated, unusable_gpus_are_refused_with_the_reason)
 {
-    not_usable("WEFT_EMU_CC", "86",
-               "CUDA: libweft_cuda.so has no code for emulated GPU 0; it is to be made with CUDA_ARCHS=86");
-    not_usable("WEFT_EMU_CC", "75", "CUDA: emulated GPU 0 has compute capability 7.5; 8.0 is expected");
-    not_usable("WEFT_EMU_DRIVER", "12040",
-               "CUDA: the driver is too old: it knows CUDA 12.4, and libweft_cuda.so was made with 13.0");
-    not_usable("WEFT_EMU_DEVICES", "0", "CUDA: no CUDA-capable device is detected");
+    check_refusal("WEFT_EMU_CC", "86",
+                  "CUDA: libweft_cuda.so has no code for emulated GPU 0; compile it with CUDA_ARCHS=86");
+    check_refusal("WEFT_EMU_CC", "75", "CUDA: emulated GPU 0: compute capability 7.5; expected 8.0 or later");
+    check_refusal("WEFT_EMU_DRIVER", "12040",
+                  "CUDA: driver for CUDA 12.4; expected 13.0, as libweft_cuda.so; update the driver");
+    check_refusal("WEFT_EMU_DEVICES", "0", "CUDA: no CUDA-capable device is detected");
 }
 
 /* ---- forks ---- */
@@ -46,9 +46,9 @@ Test(emulated, forked_child_cannot_use_the_gpu)
     pid_t child = fork();
     if (!child) {
         weft_exp(x);
-        const bool told = !weft_ok(w) && strstr(weft_error_message(w), "forked");
+        const bool reported = !weft_ok(w) && strstr(weft_error_message(w), "forked");
         weft_close(w);
-        _exit(told ? 7 : 1);
+        _exit(reported ? 7 : 1);
     }
     int status = 0;
     cr_assert_eq(waitpid(child, &status, 0), child);
@@ -58,32 +58,32 @@ Test(emulated, forked_child_cannot_use_the_gpu)
 }
 
 /* ---- with a host program that calls CUDA ---- */
-static void left_alone(int device, int index)
+static void check_caller(int device, int index)
 {
     enum { STALE = 1 };
-    thread_is(device, STALE);
+    set_thread(device, STALE);
     weft *w = open_gpu(index);
-    stays(device, STALE, "open");
+    check_thread(device, STALE, "open");
     net n = net_in(w);
     train_few(&n);
-    stays(device, STALE, "a training step");
+    check_thread(device, STALE, "a training step");
     OK(w);
     same_bits("bias", bias(&n), bias_after(1), WORDS);
-    stays(device, STALE, "a download");
+    check_thread(device, STALE, "a download");
     CLEAN(w);
-    stays(device, STALE, "close");
-    thread_is(device, 0);
+    check_thread(device, STALE, "close");
+    set_thread(device, 0);
 }
 Test(emulated, caller_keeps_its_device_and_error)
 {
-    left_alone(0, 0);
-    left_alone(1, 0);
-    left_alone(0, 1);
+    check_caller(0, 0);
+    check_caller(1, 0);
+    check_caller(0, 1);
     weft *w = open_gpu(1);
-    thread_is(0, 0);
+    set_thread(0, 0);
     cr_assert_null(weft_zeros(w, WEFT_SHAPE(1 << 20, 1 << 20))->data);
     weft_recover(w);
-    stays(0, 0, "an error of ours");             /* cleared, because the context reported it */
+    check_thread(0, 0, "a failed allocation");   /* cleared, because the context reported it */
     CLEAN(w);
 }
 
@@ -154,15 +154,15 @@ Test(emulated, memory_without_pools)
     static const char *const pools[] = { "0", "1", "2", "3" };
     weft_real needed[WORDS];
     memcpy(needed, bias_after(3), sizeof needed);
-    for (int how = 0; how < COUNT(pools); how++) {
-        setenv("WEFT_EMU_POOLS", pools[how], 1);
+    for (int mode = 0; mode < COUNT(pools); mode++) {
+        setenv("WEFT_EMU_POOLS", pools[mode], 1);
         weft *w = open_on(WEFT_CUDA);
         net n = net_in(w);
         train_few(&n), train_few(&n), train_few(&n);
         same_bits("bias", bias(&n), needed, WORDS);
         begin_counting();
         grow(&n, 2, 9);
-        cr_assert((counted(STALLS) > 0) == (how != 1), "pools: %d", how);
+        cr_assert((counted(STALLS) > 0) == (mode != 1), "pools: %d", mode);
         CLEAN(w);
     }
     unsetenv("WEFT_EMU_POOLS");
@@ -248,7 +248,7 @@ Test(emulated, update_waits_once_for_any_shards)
 
 /* ---- failures ---- */
 /* Checks the error, then that the context recovers, or stays lost. */
-static void has_failed(weft *w, weft_status status, const char *text, bool lost)
+static void check_failure(weft *w, weft_status status, const char *text, bool lost)
 {
     cr_assert(weft_error_code(w) == status && strstr(weft_error_message(w), text),
               "expected \"%s\", got %s: %s", text, weft_status_name(weft_error_code(w)),
@@ -271,7 +271,7 @@ Test(emulated, refused_launch_changes_nothing)
     for (int i = 0; i < COUNT(refused); i++) {
         setenv("WEFT_EMU_REFUSE", refused[i].kernel, 1);
         train_few(&n);
-        has_failed(w, WEFT_EDEVICE, refused[i].text, false);
+        check_failure(w, WEFT_EDEVICE, refused[i].text, false);
         unsetenv("WEFT_EMU_REFUSE");
         same_bits("unchanged", bias(&n), first, WORDS);
     }
@@ -293,9 +293,9 @@ static void crash(const char *sync, const char *text)
     cr_assert_eq(weft_ok(w), *sync == '0');
     cr_assert(isnan(weft_item(weft_slice(y, 0, 0, 1))));
     unsetenv("WEFT_EMU_FAIL");
-    has_failed(w, WEFT_EDEVICE, text, true);
+    check_failure(w, WEFT_EDEVICE, text, true);
     train_few(&n);                               /* a lost device ignores calls */
-    has_failed(w, WEFT_EDEVICE, text, true);
+    check_failure(w, WEFT_EDEVICE, text, true);
     weft *again = open_gpu(0);
     cr_assert(weft_error_code(again) == WEFT_EDEVICE &&
                   strstr(weft_error_message(again), "illegal memory access"),
@@ -315,7 +315,7 @@ Test(emulated, crashed_kernel_is_named_with_sync)
  * the weights are unchanged. */
 Test(emulated, context_survives_enomem_at_any_limit)
 {
-    int told = 0;
+    int reported = 0;
     bool fits = false;
     weft_real *needed = bias_after(2);
     int32_t many[20];
@@ -335,7 +335,7 @@ Test(emulated, context_survives_enomem_at_any_limit)
         if (small) {
             train(&n, COUNT(many), many);
             fits = weft_ok(w);
-            told += !fits;
+            reported += !fits;
             cr_assert(fits || weft_error_code(w) == WEFT_ENOMEM, "%s", weft_error_message(w));
             weft_recover(w);
             train_few(&n);
@@ -346,5 +346,5 @@ Test(emulated, context_survives_enomem_at_any_limit)
         CLEAN(w);
         unsetenv("WEFT_EMU_MEMORY");
     }
-    cr_assert_geq(told, 3);
+    cr_assert_geq(reported, 3);
 }

@@ -46,11 +46,11 @@ void mma_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
     emu::Lane &lane = emu::my_lane();
     uint32_t fragment[4] = { a[0], a[1], a[2], a[3] };
     if (emu::warp_of(emu::me).alive != emu::EVERY)
-        emu::fail("a matrix product in a warp that has not 32 lanes");
+        emu::fail("a matrix product in a warp of less than 32 lanes");
     if (emu::launch->wrong)                      /* exchanges two of the four fragments */
         std::swap(fragment[1], fragment[2]);
     memcpy(&lane.a, fragment, sizeof fragment), memcpy(&lane.b, b, sizeof b), memcpy(&lane.d, d, sizeof d);
-    emu::together(emu::EVERY, tf32);
+    emu::join_lanes(emu::EVERY, tf32);
     memcpy(d, &lane.d, sizeof d);
 }
 
@@ -98,7 +98,7 @@ void mbarrier_arrive_expect(uint64_t *b, unsigned bytes)
     counter *c = (counter *)b;
     emu::release(b);
     if (!c->pending)
-        emu::fail("mbarrier: more arrive than it was made for");
+        emu::fail("mbarrier: more arrivals than its count");
     c->pending--, c->bytes += (int32_t)bytes;
     settle(c);
 }

@@ -10,27 +10,27 @@ namespace {
 /* sums: number of interleaved partial sums over k; parts: contiguous parts of k, in separate memory; STREAM:
  * the number of parts depends on the columns and is not reported; vector: required alignment in bytes; rows:
  * n must be a multiple of it */
-struct way { int sums, parts, vector, rows; uint32_t reduction; };
+struct variant { int sums, parts, vector, rows; uint32_t reduction; };
 enum { NEEDS_ROWS = 5, STREAM = 100 };
-const way ways[] = { { 1, 1, 4, 1, CUBLASLT_REDUCTION_SCHEME_NONE },
-                     { 2, 1, 16, 1, CUBLASLT_REDUCTION_SCHEME_NONE },
-                     { 4, 1, 8, 1, CUBLASLT_REDUCTION_SCHEME_NONE },
-                     { 1, 3, 4, 1, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE },
-                     { 1, STREAM, 4, 1, CUBLASLT_REDUCTION_SCHEME_NONE },
-                     { 3, 1, 4, 8, CUBLASLT_REDUCTION_SCHEME_NONE },
-                     { 3, 1, 4, 1, CUBLASLT_REDUCTION_SCHEME_NONE } };
-enum { WAYS = sizeof ways / sizeof *ways, ROOM_OF_A_PART = 4096 };
+const variant variants[] = { { 1, 1, 4, 1, CUBLASLT_REDUCTION_SCHEME_NONE },
+                             { 2, 1, 16, 1, CUBLASLT_REDUCTION_SCHEME_NONE },
+                             { 4, 1, 8, 1, CUBLASLT_REDUCTION_SCHEME_NONE },
+                             { 1, 3, 4, 1, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE },
+                             { 1, STREAM, 4, 1, CUBLASLT_REDUCTION_SCHEME_NONE },
+                             { 3, 1, 4, 8, CUBLASLT_REDUCTION_SCHEME_NONE },
+                             { 3, 1, 4, 1, CUBLASLT_REDUCTION_SCHEME_NONE } };
+enum { VARIANTS = sizeof variants / sizeof *variants, BYTES_OF_A_PART = 4096 };
 
 enum rounding { EXACT, TF32, BF16 };
 struct matrix { const void *p; cublasLtMatrixLayoutOpaque_t as; };
 struct product {
-    cublasLtMatmulDescOpaque_t how;
+    cublasLtMatmulDescOpaque_t desc;
     int m, n, k;
     double alpha, beta;
     matrix a, b, c;
     void *d;
     rounding round;
-    way by;
+    variant v;
 };
 bool is_wide(const product &g) { return g.c.as.type == CUDA_R_64F; }
 
@@ -69,13 +69,13 @@ void add_up(const product &g, const T *a, const T *b, int k0, int k1, int step, 
 }
 template <class T> void column(const product &g, const T *a, const T *b, std::vector<T> &sum)
 {
-    const int parts = g.by.parts == STREAM ? 1 + g.n % 3 : g.by.parts;
-    const int pieces = g.by.parts > 1 ? parts : g.by.sums;
+    const int parts = g.v.parts == STREAM ? 1 + g.n % 3 : g.v.parts;
+    const int pieces = g.v.parts > 1 ? parts : g.v.sums;
     const int part = (g.k + pieces - 1) / pieces;
     std::vector<T> piece;
     sum.assign((size_t)g.m, 0);
     for (int p = 0; p < pieces; p++) {
-        if (g.by.parts > 1)
+        if (g.v.parts > 1)
             add_up(g, a, b, std::min(p * part, g.k), std::min((p + 1) * part, g.k), 1, piece);
         else
             add_up(g, a, b, p, g.k, pieces, piece);
@@ -92,8 +92,8 @@ template <class T> void put(const product &g, int batch, int j, const T *sum)
         T v = (T)g.alpha * sum[i];
         if (g.beta != 0)                         /* with beta 0, c may contain anything */
             v += (T)g.beta * (T)get(g.c.p, type, at);
-        if (g.how.then == CUBLASLT_EPILOGUE_BIAS)
-            v += (T)get(g.how.bias, type, batch * g.how.to_next_bias + i);
+        if (g.desc.epilogue == CUBLASLT_EPILOGUE_BIAS)
+            v += (T)get(g.desc.bias, type, batch * g.desc.to_next_bias + i);
         ((T *)g.d)[at] = v;
     }
 }
@@ -102,8 +102,8 @@ template <class T> void multiply(const product &g)
 {
     std::vector<T> a, b, sum;
     for (int batch = 0; batch < g.c.as.batches; batch++) {
-        pack(a, g.a, batch, g.how.ta == CUBLAS_OP_T, g.m, g.k, g.round);
-        pack(b, g.b, batch, g.how.tb == CUBLAS_OP_T, g.k, g.n, g.round);
+        pack(a, g.a, batch, g.desc.ta == CUBLAS_OP_T, g.m, g.k, g.round);
+        pack(b, g.b, batch, g.desc.tb == CUBLAS_OP_T, g.k, g.n, g.round);
         for (int j = 0; j < g.n; j++) {
             column(g, a.data(), b.data() + (size_t)j * g.k, sum);
             put(g, batch, j, sum.data());
@@ -112,9 +112,9 @@ template <class T> void multiply(const product &g)
 }
 
 /* ---- valid products ---- */
-bool fits(const cublasLtMatrixLayoutOpaque_t &l, bool turned, int rows, int columns, int batches)
+bool fits(const cublasLtMatrixLayoutOpaque_t &l, bool transposed, int rows, int columns, int batches)
 {
-    return (int)l.rows == (turned ? columns : rows) && (int)l.columns == (turned ? rows : columns) &&
+    return (int)l.rows == (transposed ? columns : rows) && (int)l.columns == (transposed ? rows : columns) &&
            l.step >= (int64_t)l.rows && l.batches == batches;
 }
 bool same(const cublasLtMatrixLayoutOpaque_t &a, const cublasLtMatrixLayoutOpaque_t &b)
@@ -123,14 +123,14 @@ bool same(const cublasLtMatrixLayoutOpaque_t &a, const cublasLtMatrixLayoutOpaqu
            a.batches == b.batches && a.to_next == b.to_next;
 }
 /* Checks that sizes and types agree. */
-bool sound(const product &g)
+bool is_valid(const product &g)
 {
-    const bool ta = g.how.ta == CUBLAS_OP_T, tb = g.how.tb == CUBLAS_OP_T;
+    const bool ta = g.desc.ta == CUBLAS_OP_T, tb = g.desc.tb == CUBLAS_OP_T;
     const cudaDataType_t type = g.c.as.type;
-    const bool wide = g.how.compute == CUBLAS_COMPUTE_64F;
+    const bool wide = g.desc.compute == CUBLAS_COMPUTE_64F;
     return g.m > 0 && g.n > 0 && g.k > 0 && fits(g.a.as, ta, g.m, g.k, g.c.as.batches) &&
            fits(g.b.as, tb, g.k, g.n, g.c.as.batches) && fits(g.c.as, false, g.m, g.n, g.c.as.batches) &&
-           g.a.as.type == type && g.b.as.type == type && g.how.scale == type && wide == (type == CUDA_R_64F);
+           g.a.as.type == type && g.b.as.type == type && g.desc.scale == type && wide == (type == CUDA_R_64F);
 }
 product product_of(const cublasLtMatmulDescOpaque_t *how, const matrix &a, const matrix &b, const matrix &c)
 {
@@ -142,29 +142,29 @@ product product_of(const cublasLtMatmulDescOpaque_t *how, const matrix &a, const
     return g;
 }
 /* Checks that each line begins at a multiple of `vector` bytes. */
-bool lies_well(const matrix &a, uint64_t vector)
+bool is_aligned(const matrix &a, uint64_t vector)
 {
     const uint64_t size = a.as.type == CUDA_R_64F ? 8 : 4,
                    bits = ((uint64_t)a.as.step | (a.as.batches > 1 ? (uint64_t)a.as.to_next : 0)) * size;
     return ((uint64_t)(uintptr_t)a.p | bits) % vector == 0;
 }
-bool can(const product &g, const way &w)
+bool supports(const product &g, const variant &w)
 {
     const uint64_t vector = (uint64_t)std::max(w.vector, is_wide(g) ? 8 : 4);
-    return lies_well(g.a, vector) && lies_well(g.b, vector) && lies_well(g.c, vector) && g.n % w.rows == 0 &&
-           (uintptr_t)g.how.bias % vector == 0;
+    return is_aligned(g.a, vector) && is_aligned(g.b, vector) && is_aligned(g.c, vector) &&
+           g.n % w.rows == 0 && (uintptr_t)g.desc.bias % vector == 0;
 }
-bool asks(const char *what)
+bool has_mode(const char *what)
 {
-    const char *mood = getenv("WEFT_EMU_BLAS");
-    return mood && !strcmp(mood, what);
+    const char *mode = getenv("WEFT_EMU_BLAS");
+    return mode && !strcmp(mode, what);
 }
 /* Returns the algorithms, the best first. The order depends on the columns; for a long sum, algorithms that
  * divide it come first. */
 std::vector<int> order_for(const product &g)
 {
     std::vector<int> order;
-    if (asks("rows"))
+    if (has_mode("rows"))
         order.push_back(NEEDS_ROWS);
     if (g.k > 64 || g.k > 4 * g.n)
         order.insert(order.end(), { 4, 3 });
@@ -177,12 +177,12 @@ std::vector<int> order_for(const product &g)
     return order;
 }
 /* Encodes the kind of product that an algorithm was offered for. */
-uint64_t made_for(const product &g)
+uint64_t kind_of(const product &g)
 {
-    return (uint64_t)g.how.compute << 8 | (uint64_t)g.how.ta << 7 | (uint64_t)g.how.tb << 6 |
-           (uint64_t)g.how.then << 2 | (uint64_t)is_wide(g) << 1 | (g.c.as.batches > 1);
+    return (uint64_t)g.desc.compute << 8 | (uint64_t)g.desc.ta << 7 | (uint64_t)g.desc.tb << 6 |
+           (uint64_t)g.desc.epilogue << 2 | (uint64_t)is_wide(g) << 1 | (g.c.as.batches > 1);
 }
-template <class T> cublasStatus_t take(T &to, const void *value, size_t bytes)
+template <class T> cublasStatus_t store(T &to, const void *value, size_t bytes)
 {
     if (bytes != sizeof to)
         return CUBLAS_STATUS_INVALID_VALUE;
@@ -194,7 +194,7 @@ template <class T> cublasStatus_t take(T &to, const void *value, size_t bytes)
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *h) { return *h = new emu_blas{ 0 }, CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t h)
 {
-    cudaDeviceSynchronize();                     /* so it says */
+    cudaDeviceSynchronize();                     /* as documented */
     emu::counts.stalls++;
     return delete h, CUBLAS_STATUS_SUCCESS;
 }
@@ -220,11 +220,11 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t q, cublasLtMa
                                               const void *value, size_t bytes)
 {
     switch (what) {
-    case CUBLASLT_MATMUL_DESC_TRANSA:            return take(q->ta, value, bytes);
-    case CUBLASLT_MATMUL_DESC_TRANSB:            return take(q->tb, value, bytes);
-    case CUBLASLT_MATMUL_DESC_EPILOGUE:          return take(q->then, value, bytes);
-    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:      return take(q->bias, value, bytes);
-    case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE: return take(q->to_next_bias, value, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSA:            return store(q->ta, value, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB:            return store(q->tb, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:          return store(q->epilogue, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:      return store(q->bias, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE: return store(q->to_next_bias, value, bytes);
     default:                                     return CUBLAS_STATUS_INVALID_VALUE;
     }
 }
@@ -238,8 +238,8 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t l,
                                                 cublasLtMatrixLayoutAttribute_t what, const void *value,
                                                 size_t bytes)
 {
-    return what == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT ? take(l->batches, value, bytes)
-                                                      : take(l->to_next, value, bytes);
+    return what == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT ? store(l->batches, value, bytes)
+                                                      : store(l->to_next, value, bytes);
 }
 cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t p)
 {
@@ -251,12 +251,12 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                                                     const void *value, size_t bytes)
 {
     switch (what) {
-    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:   return take(p->room, value, bytes);
-    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK: return take(p->reduction, value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES: return take(p->align_a, value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES: return take(p->align_b, value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES: return take(p->align_c, value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES: return take(p->align_d, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:   return store(p->memory, value, bytes);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK: return store(p->reduction, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES: return store(p->align_a, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES: return store(p->align_b, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES: return store(p->align_c, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES: return store(p->align_d, value, bytes);
     default:                                         return CUBLAS_STATUS_INVALID_VALUE;
     }
 }
@@ -265,23 +265,24 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t how,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                              cublasLtMatmulPreference_t wishes, int asked,
-                                              cublasLtMatmulHeuristicResult_t *answers, int *found)
+                                              cublasLtMatmulPreference_t preference, int requested,
+                                              cublasLtMatmulHeuristicResult_t *results, int *found)
 {
     const auto at = [](uint64_t bytes) { return (const void *)(uintptr_t)bytes; };
-    const product g = product_of(how, { at(wishes->align_a), *a }, { at(wishes->align_b), *b },
-                                 { at(std::min(wishes->align_c, wishes->align_d)), *c });
-    const bool bias = how->then == CUBLASLT_EPILOGUE_BIAS;
+    const product g = product_of(how, { at(preference->align_a), *a }, { at(preference->align_b), *b },
+                                 { at(std::min(preference->align_c, preference->align_d)), *c });
+    const bool bias = how->epilogue == CUBLASLT_EPILOGUE_BIAS;
     *found = 0;
-    if (!h || !sound(g) || !same(*c, *d))
+    if (!h || !is_valid(g) || !same(*c, *d))
         return CUBLAS_STATUS_INVALID_VALUE;
     for (int number : order_for(g)) {
-        const way &w = ways[number];
-        const size_t room = w.parts > 1 || asks("room") ? (size_t)w.parts * ROOM_OF_A_PART : 0;
-        if (*found == asked || !can(g, w) || room > wishes->room || (w.reduction & ~wishes->reduction) ||
-            (bias && (w.parts > 1 || is_wide(g) || asks("nobias"))))
+        const variant &w = variants[number];
+        const size_t memory = w.parts > 1 || has_mode("room") ? (size_t)w.parts * BYTES_OF_A_PART : 0;
+        if (*found == requested || !supports(g, w) || memory > preference->memory ||
+            (w.reduction & ~preference->reduction) ||
+            (bias && (w.parts > 1 || is_wide(g) || has_mode("nobias"))))
             continue;
-        answers[(*found)++] = { { { (uint64_t)number, made_for(g) } }, room, CUBLAS_STATUS_SUCCESS, 1, {} };
+        results[(*found)++] = { { { (uint64_t)number, kind_of(g) } }, memory, CUBLAS_STATUS_SUCCESS, 1, {} };
     }
     return *found ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
@@ -289,7 +290,7 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
                                                     cublasLtMatmulAlgoConfigAttributes_t, void *to,
                                                     size_t bytes, size_t *written)
 {
-    const int32_t told = ways[algorithm->data[0]].parts, parts = told == STREAM ? 1 : told;
+    const int32_t reported = variants[algorithm->data[0]].parts, parts = reported == STREAM ? 1 : reported;
     if (bytes != sizeof parts)
         return CUBLAS_STATUS_INVALID_VALUE;
     memcpy(to, &parts, bytes), *written = bytes;
@@ -299,25 +300,25 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t how, const void *alpha, const void *a,
                               cublasLtMatrixLayout_t as, const void *b, cublasLtMatrixLayout_t bs,
                               const void *beta, const void *c, cublasLtMatrixLayout_t cs, void *d,
-                              cublasLtMatrixLayout_t ds, const cublasLtMatmulAlgo_t *algorithm, void *room,
+                              cublasLtMatrixLayout_t ds, const cublasLtMatmulAlgo_t *algorithm, void *memory,
                               size_t bytes, cudaStream_t stream)
 {
     product g = product_of(how, { a, *as }, { b, *bs }, { c, *cs });
-    if (!h || !algorithm || algorithm->data[0] >= WAYS || !sound(g) || !same(*cs, *ds) || c != d)
+    if (!h || !algorithm || algorithm->data[0] >= VARIANTS || !is_valid(g) || !same(*cs, *ds) || c != d)
         return CUBLAS_STATUS_INVALID_VALUE;
-    g.by = ways[algorithm->data[0]];
+    g.v = variants[algorithm->data[0]];
     g.d = d;
     g.alpha = get(alpha, how->scale, 0);
     g.beta = get(beta, how->scale, 0);
-    if (algorithm->data[1] != made_for(g) || !can(g, g.by))
+    if (algorithm->data[1] != kind_of(g) || !supports(g, g.v))
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (g.by.parts > 1 && (!room || bytes < (size_t)g.by.parts * ROOM_OF_A_PART || (uintptr_t)room % 256))
+    if (g.v.parts > 1 && (!memory || bytes < (size_t)g.v.parts * BYTES_OF_A_PART || (uintptr_t)memory % 256))
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (emu::usable(stream) != cudaSuccess)
+    if (emu::check_stream(stream) != cudaSuccess)
         return CUBLAS_STATUS_EXECUTION_FAILED;
-    emu::say("gemm");
-    emu::later(stream, [g] {
-        if (!emu::skips())
+    emu::log_launch("gemm");
+    emu::enqueue(stream, [g] {
+        if (!emu::is_skipping())
             is_wide(g) ? multiply<double>(g) : multiply<float>(g);
     });
     return CUBLAS_STATUS_SUCCESS;

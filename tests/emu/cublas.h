@@ -1,9 +1,9 @@
 /* cublas.h - emulates the matrix products of cublasLt: column-major, by an algorithm that the caller selects.
  *
- * The algorithms add in different orders, so their bits differ. They need different alignments and memory,
- * and some divide the sum over k. As in cublasLt, the sizes determine which is offered first. WEFT_EMU_BLAS:
- * with "rows" the first one takes only multiples of eight rows (columns in cuBLAS), with "nobias" none adds a
- * bias, with "room" each needs memory. */
+ * The algorithms add in different orders, so their bits differ. They need different alignments and
+ * workspaces, and some split the sum over k. As in cublasLt, the sizes determine which one is offered first.
+ * WEFT_EMU_BLAS: with "rows" the first one accepts only multiples of eight rows (columns in cuBLAS), with
+ * "nobias" none adds a bias, with "room" each needs a workspace. */
 #ifndef WEFT_EMU_CUBLAS_H
 #define WEFT_EMU_CUBLAS_H
 #include "tests/emu/runtime.h"
@@ -21,37 +21,26 @@ enum cublasStatus_t {
 };
 enum cublasOperation_t { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };
 enum cublasComputeType_t {
-    CUBLAS_COMPUTE_32F = 68,
-    CUBLAS_COMPUTE_32F_PEDANTIC = 69,
-    CUBLAS_COMPUTE_32F_FAST_16BF = 75,
-    CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
-    CUBLAS_COMPUTE_64F = 70
+    CUBLAS_COMPUTE_32F = 68, CUBLAS_COMPUTE_32F_PEDANTIC = 69, CUBLAS_COMPUTE_32F_FAST_16BF = 75,
+    CUBLAS_COMPUTE_32F_FAST_TF32 = 77, CUBLAS_COMPUTE_64F = 70
 };
 enum cudaDataType_t { CUDA_R_32F = 0, CUDA_R_64F = 1 };
 typedef cudaDataType_t cudaDataType;
 
 enum cublasLtMatmulDescAttributes_t {
-    CUBLASLT_MATMUL_DESC_TRANSA = 3,
-    CUBLASLT_MATMUL_DESC_TRANSB = 4,
-    CUBLASLT_MATMUL_DESC_EPILOGUE = 7,
-    CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,
-    CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE = 10
+    CUBLASLT_MATMUL_DESC_TRANSA = 3, CUBLASLT_MATMUL_DESC_TRANSB = 4, CUBLASLT_MATMUL_DESC_EPILOGUE = 7,
+    CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE = 10
 };
 enum cublasLtMatrixLayoutAttribute_t {
-    CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5,
-    CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6
+    CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6
 };
 enum cublasLtMatmulPreferenceAttributes_t {
-    CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1,
-    CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK = 3,
-    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES = 5,
-    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES = 6,
-    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES = 7,
-    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES = 8
+    CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK = 3,
+    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES = 5, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES = 6,
+    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES = 7, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES = 8
 };
 enum cublasLtReductionScheme_t {
-    CUBLASLT_REDUCTION_SCHEME_NONE = 0,
-    CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE = 2,
+    CUBLASLT_REDUCTION_SCHEME_NONE = 0, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE = 2,
     CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE = 4
 };
 enum cublasLtEpilogue_t { CUBLASLT_EPILOGUE_DEFAULT = 1, CUBLASLT_EPILOGUE_BIAS = 4 };
@@ -60,14 +49,14 @@ enum cublasLtMatmulAlgoConfigAttributes_t { CUBLASLT_ALGO_CONFIG_SPLITK_NUM = 2 
 /* Opaque in cuBLAS. */
 struct cublasLtMatmulDescOpaque_t {
     cublasComputeType_t compute; cudaDataType_t scale;
-    cublasOperation_t ta, tb; cublasLtEpilogue_t then;
+    cublasOperation_t ta, tb; cublasLtEpilogue_t epilogue;
     const void *bias; int64_t to_next_bias;
 };
 struct cublasLtMatrixLayoutOpaque_t {
     cudaDataType_t type; uint64_t rows, columns; int64_t step; int32_t batches; int64_t to_next;
 };
 struct cublasLtMatmulPreferenceOpaque_t {
-    uint64_t room; uint32_t reduction, align_a, align_b, align_c, align_d;
+    uint64_t memory; uint32_t reduction, align_a, align_b, align_c, align_d;
 };
 struct cublasLtMatmulAlgo_t { uint64_t data[8]; };
 struct cublasLtMatmulHeuristicResult_t {
@@ -101,5 +90,5 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void *alpha, const void *a,
                               cublasLtMatrixLayout_t, const void *b, cublasLtMatrixLayout_t, const void *beta,
                               const void *c, cublasLtMatrixLayout_t, void *d, cublasLtMatrixLayout_t,
-                              const cublasLtMatmulAlgo_t *, void *room, size_t, cudaStream_t);
+                              const cublasLtMatmulAlgo_t *, void *memory, size_t, cudaStream_t);
 #endif

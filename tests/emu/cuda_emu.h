@@ -1,9 +1,6 @@
 /* cuda_emu.h - emulates the part of CUDA that the back end uses, on a CPU. A C++17 compiler compiles the
  * back end's sources, and every kernel runs, slowly, on machines without a GPU, under sanitizers, and in
- * thread orders that are rare on a GPU.
- *
- *     g++ -std=c++17 -x c++ -include tests/emu/cuda_emu.h -I. -Wall -Wextra -fPIC -c cuda/sums.cu
- *     g++ -std=c++17 ... -c tests/emu/fibers.cpp   (and block, memory, streams, cublas, cores)
+ * thread orders that are rare on a GPU. mk/cuda.mk has the commands.
  *
  * It is stricter than a GPU where bugs hide. It reads these variables again at each use:
  *     WEFT_EMU_ORDER   order of threads: 0 forward, 1 reverse, 2 random (fibers.h)
@@ -27,7 +24,7 @@
  *     WEFT_EMU_SAY     1: prints the name of each launched kernel and of each product to stderr
  *     WEFT_EMU_PTX     a folder with NAME.CC.ptx for each cuda/NAME.cu and compute capability, from the
  *                      build: executes the PTX of nvcc instead of the C++ (tests/ptx)
- *     WEFT_EMU_PTX_SAY a file: appends the name of each kernel that is executed from PTX
+ *     WEFT_EMU_PTX_LOG a file: appends the name of each kernel that is executed from PTX
  *     WEFT_EMU_TIMES   "block_kernel=5 forward_units=.3": milliseconds of these kernels in event times; all
  *                      other work takes 0
  *     WEFT_EMU_QUERIES 0: refuses queries of device and kernel attributes

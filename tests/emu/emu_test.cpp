@@ -1,9 +1,4 @@
 /* emu_test.cpp - tests that the emulation computes a GPU's results and detects planted mistakes.
- *
- *     g++ -std=c++17 -O2 -g -include tests/emu/cuda_emu.h -I. -Wall -Wextra \
- *         [-fsanitize=address,undefined | -fsanitize=thread] -o emu_test \
- *         tests/emu/{emu_test,fibers,block,order,memory,streams,cores}.cpp -lpthread
- *
  * A child process runs each part that crashes or that a sanitizer ends. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,25 +164,25 @@ static floats ramp(size_t n, float from = 0)
 }
 static bool near(const floats &a, const floats &b, double tolerance)
 {
-    double most = a.size() == b.size() ? 0 : 1;
+    double worst = a.size() == b.size() ? 0 : 1;
     for (size_t i = 0; i < a.size() && i < b.size(); i++)
-        most = a[i] - b[i] <= tolerance && b[i] - a[i] <= tolerance ? most : 1;
-    return most == 0;
+        worst = a[i] - b[i] <= tolerance && b[i] - a[i] <= tolerance ? worst : 1;
+    return worst == 0;
 }
 
 /* ---- threads ---- */
 static bool totals_right(bool waits)
 {
-    floats x = ramp(4 * ALL), want(4 * ALL);
+    floats x = ramp(4 * ALL), expected(4 * ALL);
     float *dx = put(x), *dy = device<float>(x.size());
     for (size_t b = 0; b < 4; b++)
         for (size_t i = 0; i < ALL; i++)
-            want[b * ALL + i] = ALL * (b * ALL + (ALL - 1) / 2.0f);
+            expected[b * ALL + i] = ALL * (b * ALL + (ALL - 1) / 2.0f);
     if (waits)
         LAUNCH_RAW(totals<true>, 4, ALL, 0, NULL, dy, dx);
     else
         LAUNCH_RAW(totals<false>, 4, ALL, 0, NULL, dy, dx);
-    bool right = near(get(dy, x.size()), want, 0);
+    bool right = near(get(dy, x.size()), expected, 0);
     return cudaFree(dx), cudaFree(dy), right;
 }
 
@@ -266,7 +261,7 @@ static void test_refusals()
 /* ---- memory ---- */
 static void test_memory()
 {
-    float *y = device<float>(1000), *pinned, *there;
+    float *y = device<float>(1000), *pinned, *address;
     CHECK(dies([=] { volatile float v = *y; (void)v; }));
     CHECK(dies([=] { LAUNCH_RAW(touch, 1, 1, 0, NULL, y + 1024); cudaDeviceSynchronize(); }));
     CHECK(!dies([=] { LAUNCH_RAW(touch, 1, 1, 0, NULL, y + 999); cudaDeviceSynchronize(); }));
@@ -292,8 +287,8 @@ static void test_memory()
     unsetenv("WEFT_EMU_MEMORY");
     cudaGetLastError();
     CHECK(cudaHostAlloc(&pinned, 4, cudaHostAllocMapped) == cudaSuccess);
-    CHECK(cudaHostGetDevicePointer((void **)&there, pinned, 0) == cudaSuccess);
-    LAUNCH_RAW(touch, 1, 1, 0, NULL, there);
+    CHECK(cudaHostGetDevicePointer((void **)&address, pinned, 0) == cudaSuccess);
+    LAUNCH_RAW(touch, 1, 1, 0, NULL, address);
     CHECK(*pinned != 1 && cudaDeviceSynchronize() == cudaSuccess && *pinned == 1);
     CHECK(cudaMemcpy(y, y, 4, cudaMemcpyHostToDevice) == cudaErrorInvalidValue &&
           cudaFree(pinned) == cudaErrorInvalidValue);
@@ -333,13 +328,13 @@ static void add_by(int which)
 static void test_fences()                        /* only ThreadSanitizer detects a missing one */
 {
 #if defined(__SANITIZE_THREAD__)
-    const bool looks = true;
+    const bool detects = true;
 #else
-    const bool looks = false;
+    const bool detects = false;
 #endif
     for (int i = 0; i < 15; i++) {
         set("WEFT_EMU_ORDER", i / 5);
-        CHECK(dies([i] { add_by(i % 5); }) == (looks && !adders[i % 5].fenced));
+        CHECK(dies([i] { add_by(i % 5); }) == (detects && !adders[i % 5].fenced));
     }
     set("WEFT_EMU_ORDER", 0);
 }

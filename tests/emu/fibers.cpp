@@ -9,7 +9,7 @@
 #include <utility>
 #include "tests/emu/launch.h"
 #if !defined(__x86_64__)
-#error "the emulation of CUDA changes stacks by hand: add eight instructions for this processor to fibers.cpp"
+#error "the emulation of CUDA switches stacks in assembly; add eight instructions for this processor"
 #endif
 #if defined(__SANITIZE_THREAD__)
 #define UNSEEN __attribute__((no_sanitize("thread"), noinline))
@@ -38,15 +38,15 @@ static const void *host_stack;
 static size_t host_bytes;
 #endif
 static std::vector<char *> &stacks = *new std::vector<char *>;      /* free ones */
-static std::vector<char *> &rooms = *new std::vector<char *>;       /* shared memories */
+static std::vector<char *> &shared_memories = *new std::vector<char *>; /* shared memories */
 static std::vector<Thread> &threads = *new std::vector<Thread>;
 static std::vector<Block> &blocks = *new std::vector<Block>;
 static std::vector<Cluster> &clusters = *new std::vector<Cluster>;
 /* the last runs first, so a released thread runs ahead */
 static std::vector<Thread *> &ready = *new std::vector<Thread *>;
 static std::deque<Thread *> &polling = *new std::deque<Thread *>;
-static unsigned living, begun, count, order, first_lot, lots, polls;
-static long long time_gone;
+static unsigned live, started, count, order, first_index, random_state, polls;
+static long long clock_ticks;
 static size_t failed_launches;
 
 int setting(const char *variable, int otherwise)
@@ -73,7 +73,7 @@ asm(".text\n.globl weft_emu_switch\n.hidden weft_emu_switch\n.type "
     " pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbx\n pop %rbp\n ret\n.size "
     "weft_emu_switch,.-weft_emu_switch\n");
 
-static void arrived(void *fake)                   /* AddressSanitizer: called first on another stack */
+static void finish_switch(void *fake)             /* AddressSanitizer: called first on another stack */
 {
 #if defined(__SANITIZE_ADDRESS__)
     const void *bottom;
@@ -88,7 +88,7 @@ static void arrived(void *fake)                   /* AddressSanitizer: called fi
 #endif
 }
 
-UNSEEN static void become(Thread *t)              /* on the stack that is in use */
+UNSEEN static void switch_to(Thread *t)           /* on the stack that is in use */
 {
     me = t == &host ? NULL : t;
 #if defined(__SANITIZE_THREAD__)
@@ -106,9 +106,9 @@ UNSEEN static void go(Thread *to, bool ended = false)
 #else
     (void)ended;
 #endif
-    become(to);
+    switch_to(to);
     weft_emu_switch(&from->top, to->top);
-    arrived(from->fake);
+    finish_switch(from->fake);
 }
 
 static char *memory(size_t bytes)
@@ -150,23 +150,20 @@ static void make_stack(Thread *t)
 }
 
 /* ---- who goes on ---- */
-static unsigned in_order(unsigned k, unsigned n) /* the k-th of n */
+static unsigned position(unsigned k, unsigned n) /* the k-th of n */
 {
     unsigned long step = n % 7919 ? 7919 : 1;    /* a prime that does not divide n: each k once */
-    return order == 0 ? k : order == 1 ? n - 1 - k : (unsigned)((first_lot + k * step) % n);
+    return order == 0 ? k : order == 1 ? n - 1 - k : (unsigned)((first_index + k * step) % n);
 }
 
-static Thread *next_unbegun()
-{
-    return &threads[in_order(begun++, count)];
-}
+static Thread *next_new() { return &threads[position(started++, count)]; }
 
-static Thread *by_lot()
+static Thread *random_thread()
 {
-    lots = lots * 1664525u + 1013904223u;
-    size_t i = (lots >> 8) % (ready.size() + (begun < count));
+    random_state = random_state * 1664525u + 1013904223u;
+    size_t i = (random_state >> 8) % (ready.size() + (started < count));
     if (i == ready.size())
-        return next_unbegun();
+        return next_new();
     std::swap(ready[i], ready.back());
     Thread *t = ready.back();
     ready.pop_back();
@@ -184,18 +181,18 @@ static Thread *next_poller()
 
 static Thread *next()                             /* NULL: none can run */
 {
-    if (ready.empty() && begun == count)
+    if (ready.empty() && started == count)
         return next_poller();
     if (order == 2)
-        return by_lot();
+        return random_thread();
     if (ready.empty())
-        return next_unbegun();
+        return next_new();
     Thread *t = ready.back();
     ready.pop_back();
     return t;
 }
 
-void go_on()
+void run_next()
 {
     Thread *t = next();
     if (t == me)
@@ -205,19 +202,19 @@ void go_on()
     go(t ? t : &host);
 }
 
-void ready_again(Thread *t) { ready.push_back(t); }
+void make_ready(Thread *t) { ready.push_back(t); }
 
 UNSEEN void progress() { polls = 0; }
 
-UNSEEN long long ticks() { return time_gone; }
+UNSEEN long long ticks() { return clock_ticks; }
 
 void yield()
 {
     Quiet quiet;
     if (++polls > 2 * count)
-        time_gone += 1 << 26;
+        clock_ticks += 1 << 26;
     polling.push_back(me);
-    go_on();
+    run_next();
 }
 
 void fail(const char *why)
@@ -227,7 +224,7 @@ void fail(const char *why)
 }
 
 /* ---- barriers ---- */
-static void let_go(Barrier &b)
+static void release_all(Barrier &b)
 {
     progress();
     b.arrived = 0, b.phase++;
@@ -236,17 +233,17 @@ static void let_go(Barrier &b)
     b.waiting.clear();
 }
 
-static void one_more(Barrier &b)
+static void count_arrival(Barrier &b)
 {
     if (++b.arrived == b.members)
-        let_go(b);
+        release_all(b);
 }
 
 void arrive(Barrier &b)
 {
     Quiet quiet;
     release(b.mark);
-    one_more(b);
+    count_arrival(b);
 }
 
 void await(Barrier &b, unsigned phase)
@@ -254,7 +251,7 @@ void await(Barrier &b, unsigned phase)
     Quiet quiet;
     if (b.phase == phase) {
         b.waiting.push_back(me);
-        go_on();
+        run_next();
     }
     acquire(b.mark);
 }
@@ -264,27 +261,27 @@ void sync(Barrier &b)
     Quiet quiet;
     release(b.mark);
     b.waiting.push_back(me);
-    one_more(b);
-    go_on();
+    count_arrival(b);
+    run_next();
     acquire(b.mark);
 }
 
 static void leave(Barrier &b)                     /* removes an ended thread */
 {
     if (--b.members && b.arrived == b.members)
-        let_go(b);
+        release_all(b);
 }
 
 /* ---- a thread's life ---- */
 /* Ends the running thread. Returns the next one, which may take over its stack. */
-static Thread *last_words()
+static Thread *end_thread()
 {
     Quiet quiet;
     char *stack = me->stack;
     leave(warp_of(me), lane_of(me));
     leave(me->block->barrier);
     leave(me->block->cluster->barrier);
-    me->stack = NULL, living--;
+    me->stack = NULL, live--;
     progress();
     Thread *t = next();
     bool begins = t && !t->stack;
@@ -307,20 +304,20 @@ static void body()
 /* Runs threads while new ones remain. */
 UNSEEN static void entry()
 {
-    arrived(NULL);
+    finish_switch(NULL);
     for (;;) {
         body();
         char *stack = me->stack;
-        Thread *t = last_words();
+        Thread *t = end_thread();
         if (!t || t->stack != stack)
             go(t ? t : &host, true);
-        become(t);
+        switch_to(t);
     }
 }
 
 /* ---- a launch ---- */
 /* Fills in the fields of threads and blocks that are the same for all sets. */
-static void lay_out(const Launch &l, unsigned set)
+static void prepare_threads(const Launch &l, unsigned set)
 {
     unsigned each = l.threads.x * l.threads.y * l.threads.z;
     count = set * each;
@@ -343,28 +340,28 @@ static void lay_out(const Launch &l, unsigned set)
     }
 }
 
-static void renew(void *&mark)                    /* with the old one, earlier work would count as ordered */
+static void reset(void *&mark)                    /* with the old one, earlier work would count as ordered */
 {
     if (FRESH)
         free(mark), mark = memory(1);
 }
-static void renew(Barrier &b, unsigned members)
+static void reset(Barrier &b, unsigned members)
 {
-    renew(b.mark);
+    reset(b.mark);
     b.members = members;
     b.arrived = b.phase = 0;
     b.waiting.clear();
 }
 
-static void shared_room(const Launch &l, Block &b, unsigned i)
+static void reset_shared(const Launch &l, Block &b, unsigned i)
 {
-    if (FRESH && i < rooms.size())
-        free(rooms[i]), rooms[i] = memory(SHARED_ROOM);
-    if (i == rooms.size())
-        rooms.push_back(memory(SHARED_ROOM));
-    b.shared = (char *)(((uintptr_t)rooms[i] + 15) & ~(uintptr_t)15);
+    if (FRESH && i < shared_memories.size())
+        free(shared_memories[i]), shared_memories[i] = memory(SHARED_BYTES);
+    if (i == shared_memories.size())
+        shared_memories.push_back(memory(SHARED_BYTES));
+    b.shared = (char *)(((uintptr_t)shared_memories[i] + 15) & ~(uintptr_t)15);
     b.touched = 0;
-    ASAN_POISON_MEMORY_REGION(b.shared, SHARED_ROOM - 16);
+    ASAN_POISON_MEMORY_REGION(b.shared, SHARED_BYTES - 16);
     ASAN_UNPOISON_MEMORY_REGION(b.shared, l.dynamic);
     poison(b.shared, l.dynamic);
     /* On a GPU a lost store leaves numbers of an earlier kernel, not NaN. */
@@ -377,47 +374,47 @@ static void shared_room(const Launch &l, Block &b, unsigned i)
 static void *tsan_thread()
 {
 #if defined(__SANITIZE_THREAD__)
-    static std::vector<void *> &made = *new std::vector<void *>;
-    static size_t turn, given_up;
+    static std::vector<void *> &fibers = *new std::vector<void *>;
+    static size_t next_fiber, failures_seen;
     static pid_t owner;
     /* unfinished ones, or those of the process before a fork */
-    if (given_up != failed_launches || owner != getpid())
-        made.clear(), given_up = failed_launches, owner = getpid();
-    if (made.size() < count * (count > 2048 ? 1 : 2))
-        made.push_back(__tsan_create_fiber(0)), turn = made.size() - 1;
-    return made[turn++ % made.size()];
+    if (failures_seen != failed_launches || owner != getpid())
+        fibers.clear(), failures_seen = failed_launches, owner = getpid();
+    if (fibers.size() < count * (count > 2048 ? 1 : 2))
+        fibers.push_back(__tsan_create_fiber(0)), next_fiber = fibers.size() - 1;
+    return fibers[next_fiber++ % fibers.size()];
 #else
     return NULL;
 #endif
 }
 
-static void set_up(const Launch &l, unsigned first, unsigned set)
+static void begin_set(const Launch &l, unsigned first, unsigned set)
 {
     unsigned each = count / set;
     for (unsigned i = 0; i < set; i++) {
         Block &b = blocks[i];
         unsigned id = first + i;
         b.index = dim3(id % l.grid.x, id / l.grid.x % l.grid.y, id / l.grid.x / l.grid.y);
-        renew(b.barrier, each);
+        reset(b.barrier, each);
         for (unsigned w = 0; w < b.warps.size(); w++) {
             b.warps[w].alive = each - w * WARP < WARP ? (1u << (each - w * WARP)) - 1 : EVERY;
-            b.warps[w].here = 0;
-            renew(b.warps[w].mark);
+            b.warps[w].waiting = 0;
+            reset(b.warps[w].mark);
         }
-        shared_room(l, b, i);
+        reset_shared(l, b, i);
     }
     for (Cluster &c : clusters)
-        renew(c.barrier, each * l.cluster), c.first = &blocks[(&c - clusters.data()) * l.cluster];
+        reset(c.barrier, each * l.cluster), c.first = &blocks[(&c - clusters.data()) * l.cluster];
     for (Thread &t : threads)
         delete std::exchange(t.fenced, (char *)NULL), t.seen.clear(), t.stack = NULL, t.tsan = tsan_thread();
-    begun = 0;
-    living = count;
+    started = 0;
+    live = count;
     polls = 0;
-    first_lot = lots % count;
+    first_index = random_state % count;
     ready.clear(), polling.clear(), launch->stores.clear();
 }
 
-UNSEEN static void give_up(Thread &t)             /* ThreadSanitizer: orders its work before later work */
+UNSEEN static void abandon(Thread &t)             /* ThreadSanitizer: orders its work before later work */
 {
 #if defined(__SANITIZE_THREAD__)
     __tsan_switch_to_fiber(t.tsan, 1);
@@ -428,11 +425,11 @@ UNSEEN static void give_up(Thread &t)             /* ThreadSanitizer: orders its
 #endif
 }
 
-static void clean_up()
+static void end_set()
 {
     for (Thread &t : threads) {
         if (launch->failure)
-            give_up(t);
+            abandon(t);
         if (t.stack)
             stacks.push_back(t.stack);
     }
@@ -446,36 +443,35 @@ static void clean_up()
 
 static void run_set(Launch &l, unsigned first, unsigned set)
 {
-    set_up(l, first, set);
-    Thread *t = next_unbegun();
+    begin_set(l, first, set);
+    Thread *t = next_new();
     make_stack(t);
     go(t);
-    if (living && !l.failure)
-        l.failure = "threads wait for what does not come: a barrier that not all of them reach, or a flag "
-                    "that no one sets";
-    clean_up();
+    if (live && !l.failure)
+        l.failure = "deadlock: a barrier that not all threads reach, or a flag that no thread sets";
+    end_set();
 }
 
 void run(Launch &l)
 {
-    unsigned all = l.grid.x * l.grid.y * l.grid.z, set = l.together ? all : l.cluster, sets = all / set;
+    unsigned all = l.grid.x * l.grid.y * l.grid.z, set = l.cooperative ? all : l.cluster, sets = all / set;
     release(&l.grid);
     {
         Quiet quiet;
         launch = &l;
         l.late = setting("WEFT_EMU_ASYNC", 0) != 0;
         order = (unsigned)setting("WEFT_EMU_ORDER", 0);
-        lots = (unsigned)setting("WEFT_EMU_SEED", 0) + 12345;
+        random_state = (unsigned)setting("WEFT_EMU_SEED", 0) + 12345;
 #if defined(__SANITIZE_ADDRESS__)
         host_stack = NULL;
 #endif
 #if defined(__SANITIZE_THREAD__)
         host.tsan = __tsan_get_current_fiber();
 #endif
-        lay_out(l, set);
-        for (unsigned i = 0, lot = lots; i < sets && !l.failure; i++) {
-            first_lot = lot % sets;
-            run_set(l, in_order(i, sets) * set, set);
+        prepare_threads(l, set);
+        for (unsigned i = 0, offset = random_state; i < sets && !l.failure; i++) {
+            first_index = offset % sets;
+            run_set(l, position(i, sets) * set, set);
         }
         launch = NULL;
     }

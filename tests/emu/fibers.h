@@ -47,7 +47,7 @@ inline void release(void *) {}
 inline void acquire(void *) {}
 #endif
 
-enum : size_t { SHARED_ROOM = 227 << 10, SHARED_DEFAULT = 48 << 10 };
+enum : size_t { SHARED_BYTES = 227 << 10, SHARED_DEFAULT = 48 << 10 };
 /* NaN as float, double and bf16; < 0 as int */
 enum : unsigned { MOST_THREADS = 1024, WARP = 32, EVERY = ~0u, POISON = 0xFFFBABABu };
 void poison(void *, size_t bytes);
@@ -64,12 +64,12 @@ struct Warp;
 typedef void (*Finish)(Warp &, unsigned mask);
 struct Lane {
     unsigned mask, from;                         /* lanes it waits for; lane whose value it reads */
-    uint64_t value, got;
+    uint64_t value, result;
     Finish finish;
     union { float f[4]; uint32_t u[4]; } a, b, d; /* fragments of a matrix product */
 };
 struct Warp {
-    unsigned alive, here;
+    unsigned alive, waiting;
     Thread *first;
     void *mark;
     Lane lane[WARP];
@@ -103,20 +103,20 @@ struct Block {
     uint64_t touched;                            /* bit i: this block has used variable i */
 };
 
-struct Variable { const void *key; size_t at, bytes; };
+struct Variable { const void *key; size_t offset, bytes; };
 
-/* A launch: `cluster` blocks run at a time, or all of them if `together`. */
+/* A launch: `cluster` blocks run at a time, or all of them if `cooperative`. */
 struct Launch {
     const char *name;
     dim3 grid, threads;
     size_t dynamic;
     unsigned cluster;
-    bool together;
+    bool cooperative;
     std::function<void()> body;
     /* for tests/ptx: the kernel's address; its arguments as in GPU memory, and their offsets */
     const void *kernel;
     std::vector<char> arguments;
-    std::vector<size_t> places;
+    std::vector<size_t> offsets;
     std::vector<Variable> variables;
     /* asynchronous stores; wrong tensor cores; lost stores */
     bool late, wrong, lost;
@@ -137,10 +137,10 @@ void progress();                                 /* an event that may end a poll
 void arrive(Barrier &);
 void await(Barrier &, unsigned phase);           /* until the end of that phase */
 void sync(Barrier &);
-void together(unsigned mask, Finish);            /* lanes of a warp */
+void join_lanes(unsigned mask, Finish);          /* lanes of a warp */
 void leave(Warp &, unsigned lane);               /* removes an ended lane from all waits */
-void go_on();                                    /* runs the next thread */
-void ready_again(Thread *);
+void run_next();                                 /* runs the next thread */
+void make_ready(Thread *);
 void *shared_variable(const void *key, size_t bytes);
 #if defined(__SANITIZE_THREAD__) /* order.cpp: a fence; before an atomic, after an atomic */
 void fence(), publish(void *), witness(void *);

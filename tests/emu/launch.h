@@ -64,26 +64,27 @@ enum cudaError_t {
 typedef struct emu_stream *cudaStream_t;
 namespace emu {
 enum cudaError_t submit(Launch, cudaStream_t);
-inline void keep(Launch &l, const void *argument, size_t bytes, size_t align)
+inline void store_argument(Launch &l, const void *argument, size_t bytes, size_t align)
 {
     size_t at = (l.arguments.size() + align - 1) / align * align;
     l.arguments.resize(at + bytes);
     memcpy(l.arguments.data() + at, argument, bytes);
-    l.places.push_back(at);
+    l.offsets.push_back(at);
 }
 template <class T> struct as_is { typedef T type; };
 template <class... P>
 cudaError_t start(Launch l, cudaStream_t stream, void (*kernel)(P...), typename as_is<P>::type... arguments)
 {
-    std::tuple<P...> kept(arguments...);
-    l.body = [kernel, kept] { std::apply(kernel, kept); };
+    std::tuple<P...> values(arguments...);
+    l.body = [kernel, values] { std::apply(kernel, values); };
     l.kernel = (const void *)kernel;
-    (keep(l, &arguments, sizeof arguments, alignof(P)), ...);
+    (store_argument(l, &arguments, sizeof arguments, alignof(P)), ...);
     return submit(l, stream);
 }
-inline Launch shape(const char *name, dim3 grid, dim3 threads, size_t shared, unsigned cluster, bool together)
+inline Launch shape(const char *name, dim3 grid, dim3 threads, size_t shared, unsigned cluster,
+                    bool cooperative)
 {
-    return Launch{ name, grid, threads, shared, cluster, together };
+    return Launch{ name, grid, threads, shared, cluster, cooperative };
 }
 } // namespace emu
 #define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...) \
@@ -101,9 +102,9 @@ inline long long clock64() { return emu::ticks(); }
 
 /* ---- lanes ---- */
 namespace emu {
-/* got = value of lane `from`; poison from lanes outside of the mask */
+/* result = value of lane `from`; poison from lanes outside of the mask */
 void fetch(Warp &, unsigned mask);
-void nothing(Warp &, unsigned mask);
+void do_nothing(Warp &, unsigned mask);
 uint64_t exchange(unsigned mask, uint64_t value, unsigned from, Finish);
 template <class T> T shuffle(unsigned mask, T value, unsigned from)
 {
@@ -119,7 +120,7 @@ inline void __syncwarp(unsigned mask = emu::EVERY)
 {
     emu::Warp &w = emu::warp_of(emu::me);
     emu::release(w.mark);
-    emu::together(mask, emu::nothing);
+    emu::join_lanes(mask, emu::do_nothing);
     emu::acquire(w.mark);
 }
 template <class T> T __shfl_sync(unsigned mask, T value, int from, int width = 32)

@@ -16,18 +16,18 @@
 namespace {
 enum : size_t { PAGE = 4096, POISONED = 4 << 20, ALIGNED = 256 };
 enum { DEVICES = 8, MULTIPROCESSORS = 16 };
-/* pages, all (counted by its pool): in bytes. there: exists in stream order; ended: for the host */
+/* pages, all (counted by its pool): in bytes. exists: in stream order; ended: for the host */
 struct Piece {
-    char *page; size_t pages, bytes; int device; bool managed, there, ended; emu_pool *pool; size_t all;
+    char *page; size_t pages, bytes; int device; bool managed, exists, ended; emu_pool *pool; size_t all;
 };
 
 std::recursive_mutex &mutex = *new std::recursive_mutex;
 std::map<char *, Piece> &pieces = *new std::map<char *, Piece>;
 std::map<char *, size_t> &pins = *new std::map<char *, size_t>;
-cudaError_t losses[DEVICES];
+cudaError_t lost_errors[DEVICES];
 size_t used[DEVICES];
-int opened, locks;                              /* locks: depth of the thread that holds the lock */
-bool open_now;
+int open_count, locks;                          /* locks: depth of the thread that holds the lock */
+bool is_open;
 thread_local int current;
 thread_local cudaError_t last;
 
@@ -46,17 +46,17 @@ int poisoned_file()
     std::vector<char> bytes(POISONED);
     emu::poison(bytes.data(), POISONED);
     if (file < 0 || write(file, bytes.data(), POISONED) != (ssize_t)POISONED)
-        perror("emulated CUDA: no memory"), abort();
+        perror("emulated CUDA: poisoned file"), abort();
     return file;
 }
 
 bool map(Piece &p)
 {
-    void *there = mmap(NULL, p.pages + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (there == MAP_FAILED)
+    void *address = mmap(NULL, p.pages + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (address == MAP_FAILED)
         return false;
-    p.page = (char *)there;
-    int access = p.there && (p.managed || open_now) ? PROT_READ | PROT_WRITE : PROT_NONE;
+    p.page = (char *)address;
+    int access = p.exists && (p.managed || is_open) ? PROT_READ | PROT_WRITE : PROT_NONE;
     for (size_t at = 0; at < p.pages; at += POISONED) {
         size_t n = p.pages - at < POISONED ? p.pages - at : POISONED;
         if (mmap(p.page + at, n, access, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, poisoned_file(), 0) ==
@@ -69,43 +69,43 @@ bool map(Piece &p)
 void protect(int access)
 {
     for (auto &p : pieces)
-        if (!p.second.managed && p.second.there)
+        if (!p.second.managed && p.second.exists)
             mprotect(p.second.page, p.second.pages, access);
-    open_now = access != PROT_NONE;
+    is_open = access != PROT_NONE;
 }
 
-void crashed(int, siginfo_t *about, void *)      /* prints the thread; then the crash continues */
+void on_crash(int, siginfo_t *about, void *)     /* prints the thread; then the crash continues */
 {
     char text[400];
     const emu::Thread *t = emu::me;
     int n = t ? snprintf(text, sizeof text,
-                         "emulated CUDA: %s: thread %u of block (%u, %u, %u) must not touch %p\n",
+                         "emulated CUDA: %s: thread %u of block (%u, %u, %u) cannot access %p\n",
                          emu::launch->name, t->number, t->block->index.x, t->block->index.y,
                          t->block->index.z, about->si_addr) :
-                snprintf(text, sizeof text, "emulated CUDA: the host, or a copy, must not touch %p\n",
+                snprintf(text, sizeof text, "emulated CUDA: the host, or a copy, cannot access %p\n",
                          about->si_addr);
     if (write(2, text, (size_t)n) < 0)
         return;
 }
 
-void watch()                                     /* unless a handler exists, such as a sanitizer's */
+void install_crash_handler()                     /* unless a handler exists, such as a sanitizer's */
 {
-    struct sigaction now, then = {};
-    then.sa_sigaction = crashed;
-    then.sa_flags = (int)(SA_SIGINFO | SA_RESETHAND);
+    struct sigaction now, action = {};
+    action.sa_sigaction = on_crash;
+    action.sa_flags = (int)(SA_SIGINFO | SA_RESETHAND);
     if (!sigaction(SIGSEGV, NULL, &now) && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL)
-        sigaction(SIGSEGV, &then, NULL);
+        sigaction(SIGSEGV, &action, NULL);
 }
 
-void *made(Piece p)                              /* NULL: out of memory */
+void *create_piece(Piece p)                      /* NULL: out of memory */
 {
-    size_t room = (p.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
-    p.pages = (room + PAGE - 1) / PAGE * PAGE;
+    size_t rounded = (p.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    p.pages = (rounded + PAGE - 1) / PAGE * PAGE;
     if (!map(p))
         return NULL;
-    char *start = p.page + p.pages - room;
+    char *start = p.page + p.pages - rounded;
     ASAN_POISON_MEMORY_REGION(p.page, p.pages);
-    if (p.there)
+    if (p.exists)
         ASAN_UNPOISON_MEMORY_REGION(start, p.bytes);
     pieces[start] = p;
     return start;
@@ -123,19 +123,19 @@ cudaError_t allocate(void **to, size_t bytes, bool managed)
     emu::Locked locked;
     *to = NULL;
     emu::counts.stalls++;
-    watch();
+    install_crash_handler();
     if (emu::lost(current))
         return emu::note(emu::lost(current));
     if (bytes > emu::limit() || used[current] + bytes > emu::limit())
         return emu::note(cudaErrorMemoryAllocation);
-    if (bytes && !(*to = made(Piece{ NULL, 0, bytes, current, managed, true, false, NULL, 0 })))
+    if (bytes && !(*to = create_piece(Piece{ NULL, 0, bytes, current, managed, true, false, NULL, 0 })))
         return emu::note(cudaErrorMemoryAllocation);
     used[current] += bytes;
     return cudaSuccess;
 }
 
 /* Returns the entry with the greatest start <= p. */
-template <class Map> typename Map::iterator holder(Map &m, const void *p)
+template <class Map> typename Map::iterator find_piece(Map &m, const void *p)
 {
     auto it = m.upper_bound((char *)p);
     return it == m.begin() ? m.end() : --it;
@@ -145,7 +145,7 @@ template <class Map> typename Map::iterator holder(Map &m, const void *p)
 namespace emu {
 Locked::Locked() { mutex.lock(), locks++; }
 Locked::~Locked() { locks--, mutex.unlock(); }
-void let_others()
+void yield_lock()
 {
     int depth = locks;
     locks = 0;
@@ -158,12 +158,12 @@ void let_others()
 }
 Open::Open()
 {
-    if (!opened++ && !open_now)
+    if (!open_count++ && !is_open)
         protect(PROT_READ | PROT_WRITE);
 }
 Open::~Open()
 {
-    if (!--opened && setting("WEFT_EMU_GUARD", 1))
+    if (!--open_count && setting("WEFT_EMU_GUARD", 1))
         protect(PROT_NONE);
 }
 cudaError_t note(cudaError_t e)
@@ -172,7 +172,7 @@ cudaError_t note(cudaError_t e)
         last = e;
     return e;
 }
-cudaError_t &lost(int device) { return losses[device]; }
+cudaError_t &lost(int device) { return lost_errors[device]; }
 int current_device() { return current; }
 size_t &held(int device) { return used[device]; }
 size_t limit()
@@ -182,20 +182,20 @@ size_t limit()
 }
 bool on_device(const void *p)
 {
-    auto it = holder(pieces, p);
+    auto it = find_piece(pieces, p);
     return it != pieces.end() && (char *)p < it->first + it->second.bytes && !it->second.ended;
 }
 void *piece_of(emu_pool *pool, size_t bytes, size_t all, int device)
 {
-    watch();
-    return made(Piece{ NULL, 0, bytes, device, false, false, false, pool, all });
+    install_crash_handler();
+    return create_piece(Piece{ NULL, 0, bytes, device, false, false, false, pool, all });
 }
 void piece_begins(void *p)
 {
     Piece &piece = pieces[(char *)p];
-    piece.there = true;
+    piece.exists = true;
     ASAN_UNPOISON_MEMORY_REGION(p, piece.bytes);
-    mprotect(piece.page, piece.pages, open_now ? PROT_READ | PROT_WRITE : PROT_NONE);
+    mprotect(piece.page, piece.pages, is_open ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 emu_pool *piece_ends(void *p, size_t *bytes, size_t *all)
 {
@@ -210,13 +210,13 @@ emu_pool *piece_ends(void *p, size_t *bytes, size_t *all)
 void piece_is_gone(void *p) { unmap(pieces.find((char *)p)); }
 bool pinned(const void *p)
 {
-    auto it = holder(pins, p);
+    auto it = find_piece(pins, p);
     return it != pins.end() && (char *)p < it->first + it->second;
 }
 bool piece_around(const void *p, uint64_t *low, uint64_t *high)
 {
-    auto it = holder(pieces, p);
-    auto pin = holder(pins, p);
+    auto it = find_piece(pieces, p);
+    auto pin = find_piece(pins, p);
     if (it != pieces.end() && (char *)p < it->first + it->second.bytes) {
         *low = (uint64_t)it->first;
         *high = *low + it->second.bytes;
@@ -233,7 +233,7 @@ bool weft_emu_holds(const void *at, size_t bytes)
     emu::Locked locked;
     if (!bytes)
         return true;
-    auto it = holder(pieces, at);
+    auto it = find_piece(pieces, at);
     return emu::on_device(at) && !it->second.pool && emu::on_device((const char *)at + bytes - 1);
 }
 
@@ -285,7 +285,7 @@ void weft_emu_thread(int *device, int *last_error)
 }
 
 /* A context is a device's number plus one. */
-static thread_local std::vector<int> below;      /* contexts below the top */
+static thread_local std::vector<int> context_stack; /* contexts below the top */
 static CUresult cuDeviceGet(CUdevice *d, int i)
 {
     return *d = i, i >= 0 && i < devices() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
@@ -300,21 +300,21 @@ static CUresult cuCtxPushCurrent(CUcontext c)
 {
     if (!c)
         return CUDA_ERROR_INVALID_CONTEXT;
-    below.push_back(current);
+    context_stack.push_back(current);
     current = (int)(intptr_t)c - 1;
     return CUDA_SUCCESS;
 }
 static CUresult cuCtxPopCurrent(CUcontext *c)
 {
-    if (below.empty())
+    if (context_stack.empty())
         return CUDA_ERROR_INVALID_CONTEXT;
     *c = context_of(current);
-    current = below.back();
-    below.pop_back();
+    current = context_stack.back();
+    context_stack.pop_back();
     return CUDA_SUCCESS;
 }
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned, unsigned long long,
-                                             cudaDriverEntryPointQueryResult *how)
+                                             cudaDriverEntryPointQueryResult *query)
 {
     static const struct { const char *name; void *function;
     } known[] = {
@@ -324,11 +324,11 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, 
         { "cuCtxPushCurrent", (void *)cuCtxPushCurrent },
         { "cuCtxPopCurrent", (void *)cuCtxPopCurrent },
     };
-    *how = cudaDriverEntryPointSymbolNotFound;
+    *query = cudaDriverEntryPointSymbolNotFound;
     for (auto &k : known)
         if (!strcmp(k.name, name)) {
             *function = k.function;
-            *how = cudaDriverEntryPointSuccess;
+            *query = cudaDriverEntryPointSuccess;
         }
     return cudaSuccess;
 }

@@ -51,17 +51,17 @@ struct emu_comm {
     ncclResult_t state;
     bool joined;
     std::shared_ptr<Group> next;                 /* complete, but not yet in its stream */
-    std::deque<std::shared_ptr<Group>> under_way;
+    std::deque<std::shared_ptr<Group>> active;
     long groups; size_t bytes;
 };
 
 namespace {
 thread_local int depth;
 thread_local Group open_group;
-thread_local emu_comm *whose;
+thread_local emu_comm *group_comm;
 
 /* ---- a message ---- */
-bool moves(emu_comm *c, Op &op)                  /* false: it has to wait */
+bool move_chunk(emu_comm *c, Op &op)             /* false: it has to wait */
 {
     Box &box = op.send ? c->world->box[c->rank][op.peer] : c->world->box[op.peer][c->rank];
     if (box.full.load(std::memory_order_acquire) == op.send)
@@ -71,7 +71,7 @@ bool moves(emu_comm *c, Op &op)                  /* false: it has to wait */
         box.n = op.bytes - op.done < ROOM ? op.bytes - op.done : (size_t)ROOM;
         memcpy(box.bytes, op.at + op.done, box.n);
     } else if (box.all != op.bytes) {
-        fprintf(stderr, "emulated NCCL: rank %d sends %zu bytes, and rank %d waits for %zu\n", op.peer,
+        fprintf(stderr, "emulated NCCL: rank %d sends %zu bytes; rank %d expects %zu\n", op.peer,
                 box.all, c->rank, op.bytes);
         c->state = ncclInvalidUsage;
         return false;
@@ -89,7 +89,7 @@ bool group_is_over(emu_comm *c, Group &g)
     bool all = true;
     for (Op &op : g) {
         unsigned bit = 1u << op.peer;
-        while (op.done < op.bytes && !(busy[op.send] & bit) && moves(c, op))
+        while (op.done < op.bytes && !(busy[op.send] & bit) && move_chunk(c, op))
             ;
         if (op.done < op.bytes) {
             all = false;
@@ -99,27 +99,27 @@ bool group_is_over(emu_comm *c, Group &g)
     return all;
 }
 
-void forget(emu_comm *c) { munmap(c->world, sizeof *c->world), delete c; }
+void destroy(emu_comm *c) { munmap(c->world, sizeof *c->world), delete c; }
 
-bool go_on(void *user)
+bool run_group(void *user)
 {
     emu_comm *c = (emu_comm *)user;
-    if (!c->ended && !group_is_over(c, *c->under_way.front()))
+    if (!c->ended && !group_is_over(c, *c->active.front()))
         return false;
-    c->under_way.pop_front();
-    if (c->ended && c->under_way.empty())
-        forget(c);
+    c->active.pop_front();
+    if (c->ended && c->active.empty())
+        destroy(c);
     return true;
 }
 
 /* Applies WEFT_EMU_NCCL_FAULT to this group. */
-ncclResult_t fate_of(const emu_comm *c)
+ncclResult_t planned_fault(const emu_comm *c)
 {
-    const char *says = getenv("WEFT_EMU_NCCL_FAULT");
+    const char *value = getenv("WEFT_EMU_NCCL_FAULT");
     char kind[8] = "";
     int rank = -1;
     long group = -1;
-    if (!says || sscanf(says, "%7[a-z]:%d:%ld", kind, &rank, &group) != 3 || rank != c->rank ||
+    if (!value || sscanf(value, "%7[a-z]:%d:%ld", kind, &rank, &group) != 3 || rank != c->rank ||
         group != c->groups)
         return ncclSuccess;
     if (strcmp(kind, "fail"))
@@ -131,24 +131,24 @@ void launch(emu_comm *c)
 {
     std::shared_ptr<Group> g = std::move(c->next);
     c->next = NULL, c->groups++;
-    c->state = fate_of(c);
+    c->state = planned_fault(c);
     if (c->state != ncclSuccess || g->empty())
         return;
     for (const Op &op : *g)
         c->bytes += op.send ? op.bytes : 0;
-    c->under_way.push_back(g);
-    weft_emu_until((*g)[0].stream, go_on, c);
+    c->active.push_back(g);
+    weft_emu_until((*g)[0].stream, run_group, c);
 }
 
 ncclResult_t add(Op op, size_t n, ncclDataType_t type, emu_comm *c)
 {
     op.bytes = n * (type == ncclFloat32 ? 4 : 8);
-    if (!depth || c->state != ncclSuccess || (whose && whose != c))
+    if (!depth || c->state != ncclSuccess || (group_comm && group_comm != c))
         return ncclInvalidUsage;
     if (op.peer < 0 || op.peer >= c->ranks || op.peer == c->rank || !weft_emu_holds(op.at, op.bytes) ||
         (!open_group.empty() && open_group[0].stream != op.stream))
         return ncclInvalidArgument;
-    whose = c;
+    group_comm = c;
     open_group.push_back(op);
     return ncclSuccess;
 }
@@ -166,10 +166,10 @@ API ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 }
 
 API ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId id, int rank,
-                                        ncclConfig_t *how)
+                                        ncclConfig_t *config)
 {
     *out = NULL;
-    World *w = ranks <= MOST && rank >= 0 && rank < ranks && !how->blocking ? world_of(id, false) : NULL;
+    World *w = ranks <= MOST && rank >= 0 && rank < ranks && !config->blocking ? world_of(id, false) : NULL;
     if (!w)
         return ncclInvalidArgument;
     if (++w->arrived == ranks)
@@ -184,7 +184,7 @@ API ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *result)
     if (c->state == ncclInProgress && ++c->polls >= LATE) {
         if (!c->joined && c->world->arrived == c->ranks) {
             c->joined = true;
-            c->state = fate_of(c);
+            c->state = planned_fault(c);
         } else if (c->next)
             launch(c);
     }
@@ -196,13 +196,13 @@ API ncclResult_t ncclGroupStart() { return depth++, ncclSuccess; }
 
 API ncclResult_t ncclGroupEnd()
 {
-    emu_comm *c = whose;
+    emu_comm *c = group_comm;
     if (!depth)
         return ncclInvalidUsage;
     if (--depth || !c)
         return ncclSuccess;
     c->next = std::make_shared<Group>(std::move(open_group));
-    open_group.clear(), whose = NULL;
+    open_group.clear(), group_comm = NULL;
     c->polls = 0;
     return c->state = ncclInProgress;
 }
@@ -219,14 +219,14 @@ API ncclResult_t ncclRecv(void *at, size_t n, ncclDataType_t type, int from, ncc
 /* Work in a stream ends in stream order. */
 API ncclResult_t ncclCommAbort(ncclComm_t c)
 {
-    const char *says = getenv("WEFT_EMU_NCCL_SAYS");
-    if (says && *says == '1')
+    const char *value = getenv("WEFT_EMU_NCCL_SAYS");
+    if (value && *value == '1')
         fprintf(stderr, "emulated NCCL: rank %d of %d: %ld groups, %zu bytes\n", c->rank, c->ranks, c->groups,
                 c->bytes);
     c->ended = true;
     shm_unlink(c->id.internal);
-    if (c->under_way.empty())
-        forget(c);
+    if (c->active.empty())
+        destroy(c);
     return ncclSuccess;
 }
 

@@ -7,14 +7,8 @@
 typedef struct emu_comm *ncclComm_t;
 typedef struct { char internal[128]; } ncclUniqueId;
 enum ncclResult_t {
-    ncclSuccess = 0,
-    ncclUnhandledCudaError = 1,
-    ncclSystemError = 2,
-    ncclInternalError = 3,
-    ncclInvalidArgument = 4,
-    ncclInvalidUsage = 5,
-    ncclRemoteError = 6,
-    ncclInProgress = 7
+    ncclSuccess = 0, ncclUnhandledCudaError = 1, ncclSystemError = 2, ncclInternalError = 3,
+    ncclInvalidArgument = 4, ncclInvalidUsage = 5, ncclRemoteError = 6, ncclInProgress = 7
 };
 enum ncclDataType_t { ncclFloat32 = 7, ncclFloat64 = 8 };
 struct ncclConfig_t { size_t size; int blocking; };

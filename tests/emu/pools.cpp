@@ -10,38 +10,38 @@
 #include "tests/emu/runtime.h"
 
 namespace {
-struct Rest { size_t bytes; cudaStream_t stream; bool done; };   /* done: freed in stream order */
+struct FreePiece { size_t bytes; cudaStream_t stream; bool done; }; /* done: freed in stream order */
 }
 struct emu_pool {
-    int device; size_t held, used, pieces; uint64_t keep; bool over;
-    std::vector<std::shared_ptr<Rest>> rest;
+    int device; size_t held, used, pieces; uint64_t threshold; bool destroyed;
+    std::vector<std::shared_ptr<FreePiece>> free_pieces;
 };
 
 namespace {
-void let_go(emu_pool *pool, size_t least)        /* frees unused memory, down to `least` bytes */
+void trim(emu_pool *pool, size_t least)          /* frees unused memory, down to `least` bytes */
 {
-    auto &rest = pool->rest;
-    for (size_t i = rest.size(); i-- > 0 && pool->held > least;)
-        if (rest[i]->done) {
-            pool->held -= rest[i]->bytes;
-            emu::held(pool->device) -= rest[i]->bytes;
-            rest.erase(rest.begin() + (std::ptrdiff_t)i);
+    auto &free_pieces = pool->free_pieces;
+    for (size_t i = free_pieces.size(); i-- > 0 && pool->held > least;)
+        if (free_pieces[i]->done) {
+            pool->held -= free_pieces[i]->bytes;
+            emu::held(pool->device) -= free_pieces[i]->bytes;
+            free_pieces.erase(free_pieces.begin() + (std::ptrdiff_t)i);
         }
-    if (pool->over && !pool->pieces && rest.empty())
+    if (pool->destroyed && !pool->pieces && free_pieces.empty())
         delete pool;
 }
 
 /* Takes the smallest usable piece, or a new one. Returns its size; 0: out of memory. */
-size_t found(emu_pool *pool, size_t bytes, cudaStream_t stream)
+size_t take_piece(emu_pool *pool, size_t bytes, cudaStream_t stream)
 {
-    auto best = pool->rest.end();
-    for (auto i = pool->rest.begin(); i != pool->rest.end(); ++i)
+    auto best = pool->free_pieces.end();
+    for (auto i = pool->free_pieces.begin(); i != pool->free_pieces.end(); ++i)
         if ((*i)->bytes >= bytes && ((*i)->done || (*i)->stream == stream) &&
-            (best == pool->rest.end() || (*i)->bytes < (*best)->bytes))
+            (best == pool->free_pieces.end() || (*i)->bytes < (*best)->bytes))
             best = i;
-    if (best != pool->rest.end()) {
+    if (best != pool->free_pieces.end()) {
         const size_t all = (*best)->bytes;
-        pool->rest.erase(best);
+        pool->free_pieces.erase(best);
         return all;
     }
     if (bytes > emu::limit() || emu::held(pool->device) + bytes > emu::limit())
@@ -52,43 +52,43 @@ size_t found(emu_pool *pool, size_t bytes, cudaStream_t stream)
 }
 } // namespace
 
-cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *of)
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *props)
 {
     emu::Locked locked;
     *pool = NULL;
     if (emu::setting("WEFT_EMU_POOLS", 1) == 2 || emu::setting("WEFT_EMU_POOLS", 1) == 0)
         return emu::note(cudaErrorNotSupported);
-    if (of->allocType != cudaMemAllocationTypePinned || of->location.type != cudaMemLocationTypeDevice ||
-        of->handleTypes != cudaMemHandleTypeNone)
+    if (props->allocType != cudaMemAllocationTypePinned ||
+        props->location.type != cudaMemLocationTypeDevice || props->handleTypes != cudaMemHandleTypeNone)
         return emu::note(cudaErrorInvalidValue);
-    *pool = new emu_pool{ of->location.id, 0, 0, 0, 0, false, {} };
+    *pool = new emu_pool{ props->location.id, 0, 0, 0, 0, false, {} };
     return cudaSuccess;
 }
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
 {
     emu::Locked locked;
-    pool->over = true;
-    let_go(pool, 0);
+    pool->destroyed = true;
+    trim(pool, 0);
     return cudaSuccess;
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void *value)
 {
-    memcpy(&pool->keep, value, sizeof pool->keep);
+    memcpy(&pool->threshold, value, sizeof pool->threshold);
     /* other thresholds act at each wait: not emulated */
-    return which == cudaMemPoolAttrReleaseThreshold && pool->keep == UINT64_MAX ?
+    return which == cudaMemPoolAttrReleaseThreshold && pool->threshold == UINT64_MAX ?
                cudaSuccess :
                emu::note(cudaErrorInvalidValue);
 }
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void *value)
 {
-    const uint64_t is = which == cudaMemPoolAttrReservedMemCurrent ? pool->held : pool->used;
-    memcpy(value, &is, sizeof is);
+    const uint64_t current = which == cudaMemPoolAttrReservedMemCurrent ? pool->held : pool->used;
+    memcpy(value, &current, sizeof current);
     return cudaSuccess;
 }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t least)
 {
     emu::Locked locked;
-    let_go(pool, least);
+    trim(pool, least);
     return cudaSuccess;
 }
 
@@ -96,16 +96,16 @@ cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t pool, 
 {
     emu::Locked locked;
     *p = NULL;
-    cudaError_t e = emu::usable(stream);
+    cudaError_t e = emu::check_stream(stream);
     if (e == cudaSuccess && emu::setting("WEFT_EMU_POOLS", 1) == 3)
         e = emu::note(cudaErrorNotSupported);
     if (e != cudaSuccess || !bytes)
         return e;
-    const size_t all = found(pool, bytes, stream);
+    const size_t all = take_piece(pool, bytes, stream);
     if (!all || !(*p = emu::piece_of(pool, bytes, all, pool->device)))
         return emu::note(cudaErrorMemoryAllocation);
     pool->used += bytes, pool->pieces++;
-    emu::later(stream, [there = *p] { emu::piece_begins(there); });
+    emu::enqueue(stream, [address = *p] { emu::piece_begins(address); });
     return cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
@@ -115,17 +115,17 @@ cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
     emu_pool *pool = emu::piece_ends(p, &bytes, &all);
     if (!pool)
         return emu::note(cudaErrorInvalidValue);
-    auto rest = std::make_shared<Rest>(Rest{ all, stream, false });
-    pool->used -= bytes, pool->rest.push_back(rest);
+    auto free_pieces = std::make_shared<FreePiece>(FreePiece{ all, stream, false });
+    pool->used -= bytes, pool->free_pieces.push_back(free_pieces);
     auto end = [=] {
         emu::piece_is_gone(p);
-        rest->done = true, pool->pieces--;
-        if (pool->over)
-            let_go(pool, 0);
+        free_pieces->done = true, pool->pieces--;
+        if (pool->destroyed)
+            trim(pool, 0);
     };
-    const cudaError_t e = emu::usable(stream);
+    const cudaError_t e = emu::check_stream(stream);
     if (e == cudaSuccess)
-        emu::later(stream, end);
+        emu::enqueue(stream, end);
     else
         end();                                   /* of a lost device */
     return e;

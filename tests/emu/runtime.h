@@ -1,9 +1,8 @@
-/* runtime.h - CUDA's runtime on one CPU thread at a time: memory, streams, events, errors.
+/* runtime.h - emulates CUDA's runtime on one CPU thread at a time: memory, streams, events, errors.
  *
- * Whatever CUDA may do later is done later: launches and copies wait in their stream until somebody
- * synchronises, and then the streams go on in an order that is an adversary's choice (WEFT_EMU_SEED: 0,
- * others only when they must; 1, others as early as they may; more: drawn by lot). Streams are
- * cudaStreamNonBlocking and NULL, and nothing orders them.
+ * Work is delayed as long as CUDA allows. Launches and copies wait in their stream until a synchronisation.
+ * Then WEFT_EMU_SEED decides the order of the streams: 0 runs other streams only when necessary, 1 as early
+ * as possible, a larger value at random. Streams are cudaStreamNonBlocking or NULL, and nothing orders them.
  *
  * Device memory starts as NaN. An address is never reused, and an access by the host crashes. */
 #ifndef WEFT_EMU_RUNTIME_H
@@ -24,11 +23,8 @@ struct cudaDeviceProp {
     int pciDomainID, pciBusID, pciDeviceID; cudaUUID_t uuid;
 };
 enum cudaDeviceAttr {
-    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
-    cudaDevAttrMultiProcessorCount = 16,
-    cudaDevAttrCooperativeLaunch = 95,
-    cudaDevAttrClockRate = 13,
-    cudaDevAttrMemoryPoolsSupported = 115
+    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97, cudaDevAttrMultiProcessorCount = 16,
+    cudaDevAttrCooperativeLaunch = 95, cudaDevAttrClockRate = 13, cudaDevAttrMemoryPoolsSupported = 115
 };
 cudaError_t cudaGetDeviceCount(int *), cudaSetDevice(int),
     cudaGetDeviceProperties(cudaDeviceProp *, int);
@@ -36,11 +32,9 @@ cudaError_t cudaDeviceGetAttribute(int *, cudaDeviceAttr, int device);
 cudaError_t cudaDeviceSynchronize(), cudaDeviceReset();          /* reset: the state of a new process */
 cudaError_t cudaDriverGetVersion(int *), cudaRuntimeGetVersion(int *);
 
-/* ---- the driver's stack of contexts, one for each device; cudaGetDevice returns its top ---- */
+/* ---- the driver's stack of contexts, one per device; cudaGetDevice returns the top ---- */
 enum CUresult {
-    CUDA_SUCCESS = 0,
-    CUDA_ERROR_OUT_OF_MEMORY = 2,
-    CUDA_ERROR_INVALID_DEVICE = 101,
+    CUDA_SUCCESS = 0, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_INVALID_DEVICE = 101,
     CUDA_ERROR_INVALID_CONTEXT = 201
 };
 enum cudaDriverEntryPointQueryResult { cudaDriverEntryPointSuccess, cudaDriverEntryPointSymbolNotFound };
@@ -52,10 +46,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, 
 
 /* ---- memory ---- */
 enum cudaMemcpyKind {
-    cudaMemcpyHostToDevice = 1,
-    cudaMemcpyDeviceToHost,
-    cudaMemcpyDeviceToDevice,
-    cudaMemcpyDefault
+    cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault
 };
 enum { cudaHostAllocMapped = 2 };
 cudaError_t cudaMalloc(void **, size_t), cudaMallocManaged(void **, size_t, unsigned = 1),
@@ -84,8 +75,7 @@ struct cudaMemPoolProps {
     struct { cudaMemLocationType type; int id; } location;
 };
 enum cudaMemPoolAttr {
-    cudaMemPoolAttrReleaseThreshold = 4,
-    cudaMemPoolAttrReservedMemCurrent = 5,
+    cudaMemPoolAttrReleaseThreshold = 4, cudaMemPoolAttrReservedMemCurrent = 5,
     cudaMemPoolAttrUsedMemCurrent = 7
 };
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *, const cudaMemPoolProps *), cudaMemPoolDestroy(cudaMemPool_t);
@@ -108,8 +98,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t);
 
 /* ---- kernels ---- */
 enum cudaFuncAttribute {
-    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
-    cudaFuncAttributeNonPortableClusterSizeAllowed = 13
+    cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributeNonPortableClusterSizeAllowed = 13
 };
 struct cudaFuncAttributes {
     size_t sharedSizeBytes, localSizeBytes;
@@ -126,7 +115,7 @@ template <class T> cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute
     return cudaFuncSetAttribute((const void *)kernel, a, v);
 }
 
-/* Not CUDA's, but cuda/ptx.h's. */
+/* Not part of CUDA: declared by cuda/ptx.h. */
 cudaError_t blocks_at_once(int *n, const void *kernel, int threads, size_t shared);
 template <class... P>
 cudaError_t blocks_at_once(int *n, void (*kernel)(P...), int threads, size_t shared)
@@ -146,8 +135,8 @@ cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blocks, int threa
 namespace emu {
 struct Locked { Locked(); ~Locked(); };          /* one CPU thread at a time */
 struct Open { Open(); ~Open(); };                /* the host may access device memory */
-void let_others();                               /* releases Locked for a moment, for other threads */
-cudaError_t note(cudaError_t);                   /* becomes cudaGetLastError */
+void yield_lock();                               /* releases Locked briefly, for other threads */
+cudaError_t note(cudaError_t);                   /* stores the error for cudaGetLastError */
 cudaError_t &lost(int device);                   /* the error that every call of a lost device returns */
 int  current_device();
 /* shared: opt-in bytes of a block; cluster: limit of blocks, 1 without clusters; code: sm_ of the plug-in's
@@ -155,7 +144,7 @@ int  current_device();
 struct Model { int capability, shared, cluster, code; };
 Model model();                                   /* from WEFT_EMU_CC and WEFT_EMU_CODE */
 bool on_device(const void *), pinned(const void *);
-size_t &held(int device), limit();               /* bytes in use; bytes in all */
+size_t &held(int device), limit();               /* bytes in use; limit in bytes */
 /* A piece of pool memory that counts as `all` bytes. piece_of makes it without access, piece_begins gives
  * access in stream order, piece_ends ends it for the host (NULL: unknown address), piece_is_gone in stream
  * order. */
@@ -164,21 +153,21 @@ void piece_begins(void *), piece_is_gone(void *);
 emu_pool *piece_ends(void *, size_t *bytes, size_t *all);
 /* Finds the piece of device or pinned memory that contains the address. */
 bool piece_around(const void *, uint64_t *low, uint64_t *high);
-cudaError_t drain();                             /* all that was sent to this device is done */
-bool skips();                                    /* WEFT_EMU_SKIP: nothing is executed */
-void say(const char *launch);                    /* on stderr, if WEFT_EMU_SAY */
-void later(cudaStream_t, std::function<void()> work);
-cudaError_t usable(cudaStream_t);                /* is it the current device's, and is that alive? */
-/* of this process; waits: the host had to; queries: of a kernel's attributes; stalls: calls for memory, or
- * the end of it or of cublasLt's handle, that stop the whole device */
+cudaError_t drain();                             /* completes all work submitted to this device */
+bool is_skipping();                              /* WEFT_EMU_SKIP: execute nothing */
+void log_launch(const char *launch);             /* prints to stderr, if WEFT_EMU_SAY */
+void enqueue(cudaStream_t, std::function<void()> work);
+cudaError_t check_stream(cudaStream_t);          /* fails for another device's stream, or on a lost device */
+/* Counts of this process. waits: of the host; queries: of kernel attributes; stalls: calls that stop the
+ * whole device, to allocate or free memory or to destroy a cublasLt handle. */
 extern struct Counts { long long launches, uploads, waits, queries, stalls; } counts;
 }
-/* For tests of the plugin: the counts, and the bytes of all devices that are taken now. */
+/* For tests of the plug-in: the counts, and the bytes in use on all devices. */
 extern "C" __attribute__((visibility("default"))) void weft_emu_counts(long long out[6]);
-/* What the host program's own calls in this thread would find, or leave behind: the device, the last
- * error. Less than 0: as it is. */
+/* Sets and returns the device and the last error of the host program's calls in this thread. A negative input
+ * leaves the value unchanged. */
 extern "C" __attribute__((visibility("default"))) void weft_emu_thread(int *device, int *last_error);
-/* For nccl.cpp, a separate library. Adds work that waits for other ranks: a wait for the stream calls `done`
+/* For nccl.cpp, a separate library. Adds work that waits for other ranks. A wait for the stream calls `done`
  * until it returns true. */
 extern "C" __attribute__((visibility("default"))) void weft_emu_until(cudaStream_t, bool (*done)(void *),
                                                                       void *user);

@@ -1,5 +1,5 @@
-/* streams.cpp - launches, copies, streams and events of runtime.h: everything waits in a queue
- * until somebody waits for it. */
+/* streams.cpp - launches, copies, streams and events of runtime.h. Work waits in a queue until a wait for
+ * it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -23,19 +23,19 @@ struct emu_event { std::shared_ptr<Mark> mark; };
 
 namespace {
 std::vector<emu_stream *> &streams = *new std::vector<emu_stream *>;
-typedef std::pair<int, const void *> Here;       /* a kernel on a device */
-std::map<Here, int> &most_shared = *new std::map<Here, int>;
-std::map<Here, bool> &wide_clusters = *new std::map<Here, bool>;
-unsigned lots = 1;
+typedef std::pair<int, const void *> KernelOnDevice; /* a kernel on a device */
+std::map<KernelOnDevice, int> &max_shared = *new std::map<KernelOnDevice, int>;
+std::map<KernelOnDevice, bool> &wide_clusters = *new std::map<KernelOnDevice, bool>;
+unsigned random_state = 1;
 
 emu_stream *default_stream(int device)
 {
-    static emu_stream *of[8];
-    if (!of[device])
-        streams.push_back(of[device] = new emu_stream{ device, {} });
-    return of[device];
+    static emu_stream *defaults[8];
+    if (!defaults[device])
+        streams.push_back(defaults[device] = new emu_stream{ device, {} });
+    return defaults[device];
 }
-emu_stream *real(emu_stream *s) { return s ? s : default_stream(emu::current_device()); }
+emu_stream *resolve(emu_stream *s) { return s ? s : default_stream(emu::current_device()); }
 
 /* ---- order of streams ---- */
 emu_stream *choose(emu_stream *waiting)
@@ -45,17 +45,17 @@ emu_stream *choose(emu_stream *waiting)
     for (emu_stream *s : streams)
         if (s != waiting && !s->queue.empty() && !s->queue.front().others)
             others.push_back(s);
-    lots = lots * 1664525u + 1013904223u + (unsigned)seed;
-    size_t lot = (lots >> 8) % (others.size() + 1);
-    if (others.empty() || seed == 0 || (seed > 1 && lot == others.size()))
+    random_state = random_state * 1664525u + 1013904223u + (unsigned)seed;
+    size_t choice = (random_state >> 8) % (others.size() + 1);
+    if (others.empty() || seed == 0 || (seed > 1 && choice == others.size()))
         return waiting;
-    return others[seed == 1 ? 0 : lot];
+    return others[seed == 1 ? 0 : choice];
 }
 
 void step(emu_stream *s)
 {
     if (s->queue.front().others && !s->queue.front().others()) {
-        emu::let_others();
+        emu::yield_lock();
         return;
     }
     Item item = std::move(s->queue.front());
@@ -65,40 +65,40 @@ void step(emu_stream *s)
 }
 
 /* Runs work until `done` holds. Returns the error of the stream's device. */
-template <class Done> cudaError_t go_on_until(emu_stream *waiting, Done done)
+template <class Done> cudaError_t run_until(emu_stream *waiting, Done done)
 {
     emu::Open open;
     while (!done())
         step(choose(waiting));
     return emu::note(emu::lost(waiting->device));
 }
-cudaError_t empty(emu_stream *s)
+cudaError_t finish(emu_stream *s)
 {
     emu::counts.waits++;
-    return go_on_until(s, [s] { return s->queue.empty(); });
+    return run_until(s, [s] { return s->queue.empty(); });
 }
 
-/* With WEFT_EMU_TIMES ("block_kernel=5 forward_units=.3") a clock that goes on by so many milliseconds with
- * each such kernel, and else stands still. */
-double made_up;
-void take_time(const emu::Launch &l)
+/* With WEFT_EMU_TIMES ("block_kernel=5 forward_units=.3"), a clock that advances by these milliseconds for
+ * each such kernel and otherwise stops. */
+double simulated_ms;
+void advance_clock(const emu::Launch &l)
 {
     const char *times = getenv("WEFT_EMU_TIMES");
     const char *at = times ? strstr(times, l.name) : NULL;
     if (at && at[strlen(l.name)] == '=')
-        made_up += atof(at + strlen(l.name) + 1);
+        simulated_ms += atof(at + strlen(l.name) + 1);
 }
 double now()
 {
     struct timespec t;
     if (getenv("WEFT_EMU_TIMES"))
-        return made_up;
+        return simulated_ms;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
 /* ---- launches ---- */
-bool meant(const emu::Launch &l, const char *variable)
+bool is_named(const emu::Launch &l, const char *variable)
 {
     const char *victim = getenv(variable);
     return victim && *victim && strstr(l.name, victim);
@@ -106,16 +106,16 @@ bool meant(const emu::Launch &l, const char *variable)
 
 void execute(emu::Launch l, int device)
 {
-    if (emu::skips())
+    if (emu::is_skipping())
         return;
-    l.wrong = meant(l, "WEFT_EMU_WRONG");
-    l.lost = meant(l, "WEFT_EMU_LOSE");
+    l.wrong = is_named(l, "WEFT_EMU_WRONG");
+    l.lost = is_named(l, "WEFT_EMU_LOSE");
     l.capability = emu::model().capability;
-    if (meant(l, "WEFT_EMU_FAIL")) {
+    if (is_named(l, "WEFT_EMU_FAIL")) {
         emu::lost(device) = cudaErrorIllegalAddress;
         return;
     }
-    take_time(l);
+    advance_clock(l);
     if (!ptx::interpreted(l))
         emu::run(l);
     if (l.failure) {
@@ -125,13 +125,13 @@ void execute(emu::Launch l, int device)
 }
 
 /* Returns the number of blocks that fit a multiprocessor; registers are not counted. */
-size_t room_for(size_t threads, size_t dynamic)
+size_t blocks_that_fit(size_t threads, size_t dynamic)
 {
     cudaDeviceProp about;
     cudaGetDeviceProperties(&about, emu::current_device());
     return std::min(2048 / threads, about.sharedMemPerMultiprocessor / (dynamic + 1024));
 }
-cudaError_t checked(const emu::Launch &l)
+cudaError_t check_launch(const emu::Launch &l)
 {
     const dim3 &g = l.grid, &t = l.threads;
     size_t each = (size_t)t.x * t.y * t.z, all = (size_t)g.x * g.y * g.z;
@@ -141,18 +141,18 @@ cudaError_t checked(const emu::Launch &l)
     const emu::Model &model = emu::model();
     if (!model.code)
         return cudaErrorNoKernelImageForDevice;
-    if (meant(l, "WEFT_EMU_REFUSE"))
+    if (is_named(l, "WEFT_EMU_REFUSE"))
         return cudaErrorLaunchOutOfResources;
-    const Here here(emu::current_device(), l.kernel);
-    if (!l.cluster || (l.cluster > 1 && model.cluster == 1) || l.cluster > (wide_clusters[here] ? 16u : 8u) ||
+    const KernelOnDevice key(emu::current_device(), l.kernel);
+    if (!l.cluster || (l.cluster > 1 && model.cluster == 1) || l.cluster > (wide_clusters[key] ? 16u : 8u) ||
         g.x % l.cluster)
         return cudaErrorInvalidConfiguration;
-    auto most = most_shared.find(here);
-    if (l.dynamic > (most == most_shared.end() ? (size_t)emu::SHARED_DEFAULT : (size_t)most->second))
+    auto most = max_shared.find(key);
+    if (l.dynamic > (most == max_shared.end() ? (size_t)emu::SHARED_DEFAULT : (size_t)most->second))
         return cudaErrorInvalidValue;
     cudaDeviceProp about;
     cudaGetDeviceProperties(&about, emu::current_device());
-    return l.together && all > room_for(each, l.dynamic) * (size_t)about.multiProcessorCount ?
+    return l.cooperative && all > blocks_that_fit(each, l.dynamic) * (size_t)about.multiProcessorCount ?
                cudaErrorCooperativeLaunchTooLarge :
                cudaSuccess;
 }
@@ -164,45 +164,45 @@ cudaError_t drain()
 {
     for (size_t i = 0; i < streams.size(); i++)  /* other threads may add some */
         if (streams[i]->device == current_device())
-            empty(streams[i]);
+            finish(streams[i]);
     return note(lost(current_device()));
 }
-static bool asked(const char *variable)
+static bool is_set(const char *variable)
 {
-    const char *says = getenv(variable);
-    return says && *says && strcmp(says, "0");
+    const char *value = getenv(variable);
+    return value && *value && strcmp(value, "0");
 }
-bool skips() { return asked("WEFT_EMU_SKIP"); }
-void say(const char *launch)
+bool is_skipping() { return is_set("WEFT_EMU_SKIP"); }
+void log_launch(const char *launch)
 {
-    if (asked("WEFT_EMU_SAY"))
+    if (is_set("WEFT_EMU_SAY"))
         fprintf(stderr, "emulated CUDA: %s\n", launch);
 }
-cudaError_t usable(cudaStream_t stream)
+cudaError_t check_stream(cudaStream_t stream)
 {
     if (lost(current_device()))
         return note(lost(current_device()));
-    return real(stream)->device == current_device() ? cudaSuccess : note(cudaErrorInvalidResourceHandle);
+    return resolve(stream)->device == current_device() ? cudaSuccess : note(cudaErrorInvalidResourceHandle);
 }
-void later(cudaStream_t stream, Work work)
+void enqueue(cudaStream_t stream, Work work)
 {
     Locked locked;
-    real(stream)->queue.push_back(Item{ std::move(work), false, NULL });
+    resolve(stream)->queue.push_back(Item{ std::move(work), false, NULL });
 }
 cudaError_t submit(Launch l, cudaStream_t stream)
 {
     Locked locked;
-    cudaError_t e = usable(stream);
-    if (e != cudaSuccess || (e = note(checked(l))) != cudaSuccess)
+    cudaError_t e = check_stream(stream);
+    if (e != cudaSuccess || (e = note(check_launch(l))) != cudaSuccess)
         return e;
     if (const char *why = ptx::refused(l)) {
         fprintf(stderr, "emulated CUDA: %s: %s\n", l.name, why);
         return note(cudaErrorInvalidConfiguration);
     }
     counts.launches++;
-    say(l.name);
+    log_launch(l.name);
     int device = current_device();
-    later(stream, [l, device] { execute(l, device); });
+    enqueue(stream, [l, device] { execute(l, device); });
     return cudaSuccess;
 }
 } // namespace emu
@@ -220,7 +220,7 @@ void weft_emu_counts(long long out[6])
 void weft_emu_until(cudaStream_t stream, bool (*done)(void *), void *user)
 {
     emu::Locked locked;
-    real(stream)->queue.push_back(Item{ NULL, false, [done, user] { return done(user); } });
+    resolve(stream)->queue.push_back(Item{ NULL, false, [done, user] { return done(user); } });
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
@@ -237,7 +237,7 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
 {
     emu::Locked locked;
     emu::counts.queries++;
-    const Here here(emu::current_device(), kernel);
+    const KernelOnDevice key(emu::current_device(), kernel);
     const bool shared = a == cudaFuncAttributeMaxDynamicSharedMemorySize,
                wide = a == cudaFuncAttributeNonPortableClusterSizeAllowed;
     if (emu::setting("WEFT_EMU_QUERIES", 1) == 0)
@@ -245,31 +245,31 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
     if ((shared && (v < 0 || v > emu::model().shared)) || (wide && v && emu::model().cluster < 16))
         return emu::note(cudaErrorInvalidValue);
     if (shared)
-        most_shared[here] = v;
+        max_shared[key] = v;
     else if (wide)
-        wide_clusters[here] = v != 0;
+        wide_clusters[key] = v != 0;
     return cudaSuccess;
 }
 
 /* Checks whether a GPU would accept the launch. */
-static cudaError_t answer(const void *kernel, unsigned blocks, int threads, size_t shared)
+static cudaError_t check_query(const void *kernel, unsigned blocks, int threads, size_t shared)
 {
     emu::Launch l = emu::shape("", dim3(blocks), dim3((unsigned)threads), shared, blocks, false);
     l.kernel = kernel;
     emu::counts.queries++;
-    return emu::note(emu::setting("WEFT_EMU_QUERIES", 1) ? checked(l) : cudaErrorNotSupported);
+    return emu::note(emu::setting("WEFT_EMU_QUERIES", 1) ? check_launch(l) : cudaErrorNotSupported);
 }
 cudaError_t blocks_at_once(int *n, const void *kernel, int threads, size_t shared)
 {
     emu::Locked locked;
-    const cudaError_t e = answer(kernel, 1, threads, shared);
-    *n = e == cudaSuccess ? (int)room_for((size_t)threads, shared) : 0;
+    const cudaError_t e = check_query(kernel, 1, threads, shared);
+    *n = e == cudaSuccess ? (int)blocks_that_fit((size_t)threads, shared) : 0;
     return e;
 }
 cudaError_t clusters_at_once(int *n, const void *kernel, int blocks, int threads, size_t shared, cudaStream_t)
 {
     emu::Locked locked;
-    const cudaError_t e = answer(kernel, (unsigned)blocks, threads, shared);
+    const cudaError_t e = check_query(kernel, (unsigned)blocks, threads, shared);
     *n = e == cudaSuccess ? 8 / blocks + 1 : 0;
     return e;
 }
@@ -287,7 +287,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
                             cudaStream_t stream)
 {
     emu::Locked locked;
-    cudaError_t e = emu::usable(stream);
+    cudaError_t e = emu::check_stream(stream);
     if (e != cudaSuccess || !bytes)
         return e;
     if (!direction_is_right(to, from, kind))
@@ -297,23 +297,23 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
          to_pages = !emu::on_device(to) && !emu::pinned(to);
     /* CUDA has read it when this returns; pinned memory is read when the copy runs */
     if (from_pages) {
-        std::vector<char> kept((const char *)from, (const char *)from + bytes);
-        emu::later(stream, [=] { memcpy(to, kept.data(), bytes); });
+        std::vector<char> bytes_read((const char *)from, (const char *)from + bytes);
+        emu::enqueue(stream, [=] { memcpy(to, bytes_read.data(), bytes); });
     } else
-        emu::later(stream, [=] { memmove(to, from, bytes); });
+        emu::enqueue(stream, [=] { memmove(to, from, bytes); });
     return to_pages ? cudaStreamSynchronize(stream) : cudaSuccess;
 }
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_step, const void *from, size_t step, size_t bytes,
                               size_t lines, cudaMemcpyKind kind, cudaStream_t stream)
 {
     emu::Locked locked;
-    cudaError_t e = emu::usable(stream);
+    cudaError_t e = emu::check_stream(stream);
     if (e != cudaSuccess || !bytes || !lines)
         return e;
     if (kind != cudaMemcpyDeviceToDevice || !direction_is_right(to, from, kind) || to_step < bytes ||
         step < bytes)
         return emu::note(cudaErrorInvalidValue);
-    emu::later(stream, [=] {
+    emu::enqueue(stream, [=] {
         for (size_t i = 0; i < lines; i++)
             memmove((char *)to + i * to_step, (const char *)from + i * step, bytes);
     });
@@ -322,12 +322,12 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_step, const void *from, size_t
 cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream)
 {
     emu::Locked locked;
-    cudaError_t e = emu::usable(stream);
+    cudaError_t e = emu::check_stream(stream);
     if (e != cudaSuccess || !bytes)
         return e;
     if (!emu::on_device(to) && !emu::pinned(to))
         return emu::note(cudaErrorInvalidValue);
-    emu::later(stream, [=] { memset(to, byte, bytes); });
+    emu::enqueue(stream, [=] { memset(to, byte, bytes); });
     return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
@@ -351,12 +351,12 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     emu::Locked locked;
-    return empty(real(stream));
+    return finish(resolve(stream));
 }
 cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
     emu::Locked locked;
-    cudaError_t e = empty(s);
+    cudaError_t e = finish(s);
     streams.erase(std::find(streams.begin(), streams.end(), s));
     delete s;
     return e;
@@ -377,7 +377,7 @@ cudaError_t cudaDeviceReset()
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     emu::Locked locked;
-    emu_stream *s = real(stream);
+    emu_stream *s = resolve(stream);
     if (s->queue.empty())
         return emu::note(emu::lost(s->device));
     emu::Open open;
@@ -396,26 +396,26 @@ cudaError_t cudaEventDestroy(cudaEvent_t e) { return delete e, cudaSuccess; }
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
 {
     emu::Locked locked;
-    emu_stream *s = real(stream);
+    emu_stream *s = resolve(stream);
     std::shared_ptr<Mark> mark = e->mark;
-    unsigned long long turn = ++mark->recorded;
+    unsigned long long number = ++mark->recorded;
     mark->stream = s;
-    auto happens = [mark, turn] {
-        mark->done = turn;
+    auto record = [mark, number] {
+        mark->done = number;
         mark->when = now();
     };
-    s->queue.push_back(Item{ happens, true, NULL });
+    s->queue.push_back(Item{ record, true, NULL });
     return emu::note(emu::lost(s->device));
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t e)
 {
     emu::Locked locked;
     Mark *m = e->mark.get();
-    unsigned long long turn = m->recorded;
-    if (m->done >= turn)
+    unsigned long long number = m->recorded;
+    if (m->done >= number)
         return emu::note(emu::lost(emu::current_device()));
     emu::counts.waits++;
-    return go_on_until(m->stream, [m, turn] { return m->done >= turn; });
+    return run_until(m->stream, [m, number] { return m->done >= number; });
 }
 cudaError_t cudaEventQuery(cudaEvent_t e)
 {

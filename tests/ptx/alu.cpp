@@ -1,4 +1,4 @@
-/* alu.cpp - arithmetic: the rows of 32 numbers that instructions.def's formulas are applied to. */
+/* alu.cpp - arithmetic: applies the formulas of instructions.def to rows of 32 values. */
 #include <math.h>
 #include <string.h>
 #include <unordered_map>
@@ -7,7 +7,7 @@
 
 namespace ptx {
 namespace {
-/* ---- types: `cell`, what lies in a row; `value`, what a formula sees ---- */
+/* ---- types: `cell` is stored in a row, `value` is used by a formula ---- */
 #define CELL __attribute__((may_alias))
 #define TYPE(name, c, v, letter)          \
     struct name {                         \
@@ -28,12 +28,12 @@ TYPE(s64, int64_t, int64_t, 'L')
 TYPE(f64, double, double, 'L')
 #undef TYPE
 
-/* ---- formulas that have no operator ---- */
-template <class T> T divided(T a, T b) /* a GPU answers everything */
+/* ---- formulas without a C operator ---- */
+template <class T> T divide(T a, T b) /* defined for all operands, as on a GPU */
 {
     return b == 0 ? ~(T)0 : b == -1 ? (T)(0 - (typename std::make_unsigned<T>::type)a) : a / b;
 }
-template <class T> T inserted(T a, T b, uint32_t at, uint32_t length, uint32_t bits)
+template <class T> T insert_bits(T a, T b, uint32_t at, uint32_t length, uint32_t bits)
 {
     at &= 255;
     length &= 255;
@@ -42,15 +42,15 @@ template <class T> T inserted(T a, T b, uint32_t at, uint32_t length, uint32_t b
     T mask = (length >= bits ? ~(T)0 : ((T)1 << length) - 1) << at;
     return (b & ~mask) | (a << at & mask);
 }
-float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
-float root(float a) { return __builtin_sqrtf(a); }
-double root(double a) { return __builtin_sqrt(a); }
-template <class T> T lesser(T a, T b)
+float fma_of(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+double fma_of(double a, double b, double c) { return __builtin_fma(a, b, c); }
+float sqrt_of(float a) { return __builtin_sqrtf(a); }
+double sqrt_of(double a) { return __builtin_sqrt(a); }
+template <class T> T minimum(T a, T b)
 {
     return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b;
 }
-template <class T> T greater(T a, T b)
+template <class T> T maximum(T a, T b)
 {
     return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b;
 }
@@ -63,22 +63,22 @@ double upper_half(double a)
     memcpy(&a, &bits, sizeof bits);
     return a;
 }
-/* r, to nearest, less the whole sum a + b: its sign is right (Knuth's two-sum) */
-double surplus(float r, double a, double b)
+/* r minus the exact sum a + b, with the right sign (Knuth's two-sum) */
+double rounding_excess(float r, double a, double b)
 {
     double s = a + b, back = s - a, rest = (a - (s - back)) + (b - back);
     return ((double)r - s) - rest;
 }
 float toward_zero(float r, double a, double b)
 {
-    double more = isfinite(r) ? surplus(r, a, b) : 0;
-    return (r > 0 && more > 0) || (r < 0 && more < 0) ? nextafterf(r, 0) : r;
+    double excess = isfinite(r) ? rounding_excess(r, a, b) : 0;
+    return (r > 0 && excess > 0) || (r < 0 && excess < 0) ? nextafterf(r, 0) : r;
 }
 float downward(float r, double a, double b)
 {
-    return isfinite(r) && surplus(r, a, b) > 0 ? nextafterf(r, -INFINITY) : r;
+    return isfinite(r) && rounding_excess(r, a, b) > 0 ? nextafterf(r, -INFINITY) : r;
 }
-template <class T> T whole(double a) /* of a whole number: the nearest that there is; of NaN 0 */
+template <class T> T saturate(double a) /* saturates a whole number; NaN becomes 0 */
 {
     const double least = std::is_signed<T>::value ? -0x1p31 : 0,
                  most = std::is_signed<T>::value ? 0x1p31 - 1 : 0x1p32 - 1;
@@ -86,7 +86,7 @@ template <class T> T whole(double a) /* of a whole number: the nearest that ther
 }
 
 /* ---- rows ---- */
-/* Whatever is not a number is the same one, as a GPU makes it. */
+/* Replaces any NaN by the one that GPUs return. */
 template <class V> V canonical(V v) { return v; }
 float canonical(float v)
 {
@@ -104,22 +104,22 @@ template <class D, class... A, class F, size_t... N>
 void rows(Warp &w, const Operand *o, F f, std::index_sequence<N...>)
 {
     lanes<D, A...>(w.active, w.row<typename D::cell>(o[0]), f, w.row<typename A::cell>(o[N + 1])...);
-    learn(w, o[0], (w.known[o[N + 1].slot] & ...));
+    set_known(w, o[0], (w.known[o[N + 1].slot] & ...));
 }
 template <class D, class... A, class F> void rows(Warp &w, const Instruction &i, F f)
 {
     rows<D, A...>(w, i.operand, f, std::index_sequence_for<A...>());
 }
-void unpacks(Warp &w, const Instruction &i)
+void unpack(Warp &w, const Instruction &i)
 {
     const Operand *o = i.operand;
     u32::cell *low = w.row<u32::cell>(o[0]), *high = w.row<u32::cell>(o[1]);
     const u64::cell *a = w.row<u64::cell>(o[2]);
     each(w.active, [=](unsigned l) { low[l] = (uint32_t)a[l], high[l] = (uint32_t)(a[l] >> 32); });
-    learn(w, o[0], w.known[o[2].slot]), learn(w, o[1], w.known[o[2].slot]);
+    set_known(w, o[0], w.known[o[2].slot]), set_known(w, o[1], w.known[o[2].slot]);
 }
-/* What is not chosen need not be known. */
-template <class T> void chooses(Warp &w, const Instruction &i)
+/* An unselected operand may be unwritten. */
+template <class T> void select(Warp &w, const Instruction &i)
 {
     const Operand *o = i.operand;
     typename T::cell *d = w.row<typename T::cell>(o[0]);
@@ -127,9 +127,9 @@ template <class T> void chooses(Warp &w, const Instruction &i)
     uint32_t first = *w.row<u32::cell>(o[3]);
     each(w.active, [=](unsigned l) { d[l] = first >> l & 1 ? a[l] : b[l]; });
     uint32_t known = (w.known[o[1].slot] & first) | (w.known[o[2].slot] & ~first);
-    learn(w, o[0], known & w.known[o[3].slot]);
+    set_known(w, o[0], known & w.known[o[3].slot]);
 }
-template <class T, class F> void compares(Warp &w, const Instruction &i, F f)
+template <class T, class F> void compare(Warp &w, const Instruction &i, F f)
 {
     const Operand *o = i.operand;
     const typename T::cell *a = w.row<typename T::cell>(o[1]), *b = w.row<typename T::cell>(o[2]);
@@ -138,15 +138,15 @@ template <class T, class F> void compares(Warp &w, const Instruction &i, F f)
         yes |= (uint32_t)f((typename T::value)a[l], (typename T::value)b[l]) << l;
     });
     *d = (*d & ~w.active) | yes;
-    learn(w, o[0], w.known[o[1].slot] & w.known[o[2].slot]);
+    set_known(w, o[0], w.known[o[1].slot] & w.known[o[2].slot]);
 }
-template <class F> void combines(Warp &w, const Instruction &i, unsigned operands, F f)
+template <class F> void combine(Warp &w, const Instruction &i, unsigned operands, F f)
 {
     const Operand *o = i.operand;
     const Operand &last = o[operands];
     uint32_t *d = w.row<uint32_t>(o[0]), r = f(*w.row<uint32_t>(o[1]), *w.row<uint32_t>(last));
     *d = (*d & ~w.active) | (r & w.active);
-    learn(w, o[0], w.known[o[1].slot] & w.known[last.slot]);
+    set_known(w, o[0], w.known[o[1].slot] & w.known[last.slot]);
 }
 
 /* ---- the table ---- */
@@ -160,31 +160,31 @@ template <class... T> std::string letters() { return std::string{ T::width... };
 #define OP3(name, D, A, B, C, formula)    OP(name, (A::value a, B::value b, C::value c), formula, D, A, B, C)
 #define OP4(name, R, A, B, C, D, formula) \
     OP(name, (A::value a, B::value b, C::value c, D::value d), formula, R, A, B, C, D)
-#define CHOICE(name, T) { name, letters<T, T, T>() + "P", chooses<T> },
+#define CHOICE(name, T) { name, letters<T, T, T>() + "P", select<T> },
 #define COMPARE(name, T, formula)                                              \
     { "setp." name, "P" + letters<T, T>(), [](Warp &w, const Instruction &i) { \
-         compares<T>(w, i, [](T::value a, T::value b) { return formula; });    \
+         compare<T>(w, i, [](T::value a, T::value b) { return formula; });    \
      } },
 #define LOGIC(name, formula)                                                \
     { name, "PPP", [](Warp &w, const Instruction &i) {                      \
-         combines(w, i, 2, [](uint32_t a, uint32_t b) { return formula; }); \
+         combine(w, i, 2, [](uint32_t a, uint32_t b) { return formula; }); \
      } },
 #define LOGIC1(name, formula)                                             \
     { name, "PP", [](Warp &w, const Instruction &i) {                     \
-         combines(w, i, 1, [](uint32_t a, uint32_t) { return formula; }); \
+         combine(w, i, 1, [](uint32_t a, uint32_t) { return formula; }); \
      } },
-const Meaning table[] = {
-    { "unpack.b64", "WWL", unpacks }, /* mov.b64 {low, high}, a */
+const Implementation table[] = {
+    { "unpack.b64", "WWL", unpack }, /* mov.b64 {low, high}, a */
 #include "tests/ptx/instructions.def"
 };
 } // namespace
 
-const Meaning *arithmetic(const std::string &name)
+const Implementation *find_arithmetic(const std::string &name)
 {
-    static std::unordered_map<std::string, const Meaning *> &known =
-        *new std::unordered_map<std::string, const Meaning *>;
+    static std::unordered_map<std::string, const Implementation *> &known =
+        *new std::unordered_map<std::string, const Implementation *>;
     if (known.empty())
-        for (const Meaning &m : table)
+        for (const Implementation &m : table)
             known[m.name] = &m;
     auto found = known.find(name);
     return found == known.end() ? NULL : found->second;

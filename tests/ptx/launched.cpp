@@ -1,8 +1,8 @@
-/* launched.cpp - from a launch of the emulation to the PTX of its kernel: the kernel's address has a name in
- * the plug-in's table of symbols, and nvcc gave its code the same one.
+/* launched.cpp - finds and executes the PTX of a launched kernel. The kernel's address has a symbol in the
+ * plug-in, and nvcc gives its code the same name.
  *
- * WEFT_EMU_PTX is a folder with NAME.CC.ptx for each cuda/NAME.cu and compute capability. WEFT_EMU_PTX_SAY: a
- * file to which the name of each kernel that is interpreted is added. */
+ * WEFT_EMU_PTX is a folder with NAME.CC.ptx for each cuda/NAME.cu and compute capability CC. WEFT_EMU_PTX_LOG
+ * is a file; the name of each interpreted kernel is appended. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <glob.h>
@@ -24,18 +24,16 @@ std::string contents(const std::string &path)
 {
     std::string text;
     FILE *file = fopen(path.c_str(), "rb");
-    char piece[1 << 16];
-    for (size_t n; file && (n = fread(piece, 1, sizeof piece, file)) > 0;)
-        text.append(piece, n);
+    char buffer[1 << 16];
+    for (size_t n; file && (n = fread(buffer, 1, sizeof buffer, file)) > 0;)
+        text.append(buffer, n);
     if (file)
         fclose(file);
     return text;
 }
 
 /* ---- names ---- */
-struct Name {
-    std::string symbol, file;
-}; /* file: its source, "" if that is not known */
+struct Name { std::string symbol, file; };   /* file: its source, "" if unknown */
 typedef std::map<uint64_t, Name> Names;
 
 void read_symbols(const std::string &elf, const Elf64_Shdr &table, const Elf64_Shdr &strings, Names &names)
@@ -56,7 +54,7 @@ Names names_in(const std::string &path)
     const std::string elf = contents(path);
     Names names;
     if (elf.size() < sizeof(Elf64_Ehdr) || elf.compare(0, SELFMAG, ELFMAG))
-        fail("%s is no ELF file", path.c_str());
+        fail("%s is not an ELF file", path.c_str());
     const Elf64_Ehdr *head = (const Elf64_Ehdr *)elf.data();
     const Elf64_Shdr *section = (const Elf64_Shdr *)(elf.data() + head->e_shoff);
     for (unsigned i = 0; i < head->e_shnum; i++)
@@ -69,7 +67,7 @@ Name name_of(const void *kernel)
     static std::map<std::string, Names> &known = *new std::map<std::string, Names>;
     Dl_info about;
     if (!dladdr(kernel, &about) || !about.dli_fname)
-        fail("a kernel that lies in no library");
+        fail("a kernel is in no library");
     auto names = known.find(about.dli_fname);
     if (names == known.end())
         names = known.emplace(about.dli_fname, names_in(about.dli_fname)).first;
@@ -98,10 +96,10 @@ std::vector<std::unique_ptr<Text>> &texts_in(const std::string &folder, int capa
         globfree(&found);
     }
     if (texts.empty())
-        fail("there is no %s", pattern.c_str());
+        fail("no file matches %s", pattern.c_str());
     return texts;
 }
-/* g++ marks what is a file's own (_ZL), nvcc does not, as each file is a module. */
+/* g++ marks names with internal linkage (_ZL). nvcc does not. */
 std::string as_nvcc(const std::string &symbol)
 {
     return symbol.compare(0, 3, "_ZL") ? symbol : "_Z" + symbol.substr(3);
@@ -116,33 +114,33 @@ Kernel *kernel_of(const char *folder, int capability, const void *address)
 {
     const Name name = name_of(address);
     const std::string entry = as_nvcc(name.symbol);
-    Text *there = NULL;
+    Text *text = NULL;
     unsigned found = 0;
     for (auto &t : texts_in(folder, capability))
         if (t->entries.count(entry)) {
-            bool own = base_of(t->path, ".") == base_of(name.file, ".");
+            bool same_file = base_of(t->path, ".") == base_of(name.file, ".");
             found++;
-            if (!there || own)
-                there = t.get();
+            if (!text || same_file)
+                text = t.get();
         }
     if (!found)
         fail("no PTX for %s", name.symbol.c_str());
-    return parse(*there, entry);
+    return parse(*text, entry);
 }
 
 /* ---- launches ---- */
 void check_arguments(const emu::Launch &l, const Kernel &k)
 {
-    bool same = l.places.size() == k.parameters.size() && l.arguments.size() == k.parameter_bytes;
-    for (size_t i = 0; same && i < l.places.size(); i++)
-        same = l.places[i] == k.parameters[i].at;
+    bool same = l.offsets.size() == k.parameters.size() && l.arguments.size() == k.parameter_bytes;
+    for (size_t i = 0; same && i < l.offsets.size(); i++)
+        same = l.offsets[i] == k.parameters[i].offset;
     if (!same)
-        fail("g++ and nvcc do not agree about the kernel's parameters: %zu of %zu bytes, %zu of %zu bytes",
-             l.places.size(), l.arguments.size(), k.parameters.size(), k.parameter_bytes);
+        fail("g++ and nvcc disagree about the kernel's parameters: %zu with %zu bytes, %zu with %zu bytes",
+             l.offsets.size(), l.arguments.size(), k.parameters.size(), k.parameter_bytes);
 }
-void say(const Kernel &k, int capability)
+void log_kernel(const Kernel &k, int capability)
 {
-    const char *path = getenv("WEFT_EMU_PTX_SAY");
+    const char *path = getenv("WEFT_EMU_PTX_LOG");
     int file = path && *path ? open(path, O_WRONLY | O_APPEND | O_CREAT, 0666) : -1;
     const std::string line =
         std::to_string(capability) + " " + base_of(k.text->path, ".") + " " + k.name + "\n";
@@ -152,17 +150,17 @@ void say(const Kernel &k, int capability)
         perror(path);
     close(file);
 }
-const char *lasting(const std::string &why)
+const char *stored(const std::string &message)
 {
     static std::string &kept = *new std::string;
-    return (kept = why).c_str();
+    return (kept = message).c_str();
 }
 const char *folder()
 {
     const char *path = getenv("WEFT_EMU_PTX");
     return path && *path ? path : NULL;
 }
-Kernel *of(const emu::Launch &l) { return kernel_of(folder(), emu::model().code, l.kernel); }
+Kernel *kernel_for(const emu::Launch &l) { return kernel_of(folder(), emu::model().code, l.kernel); }
 } // namespace
 
 const char *refused(const emu::Launch &l)
@@ -170,14 +168,14 @@ const char *refused(const emu::Launch &l)
     if (!folder())
         return NULL;
     try {
-        Kernel &k = *of(l);
+        Kernel &k = *kernel_for(l);
         unsigned threads = l.threads.x * l.threads.y * l.threads.z;
-        if (threads > k.most_threads)
-            fail("%u threads of a block, and it is bounded to %u", threads, k.most_threads);
+        if (threads > k.max_threads)
+            fail("%u threads per block; expected at most %u", threads, k.max_threads);
         if (l.dynamic + k.shared > (size_t)emu::model().shared || k.shared > emu::SHARED_DEFAULT)
             fail("%zu + %zu bytes of shared memory", k.shared, l.dynamic);
     } catch (const Failure &f) {
-        return lasting(f.why);
+        return stored(f.message);
     }
     return NULL;
 }
@@ -187,25 +185,15 @@ bool interpreted(emu::Launch &l)
     if (!folder())
         return false;
     try {
-        Kernel &k = *of(l);
+        Kernel &k = *kernel_for(l);
         check_arguments(l, k);
-        say(k, emu::model().code);
-        Call c = { &k,
-                   { l.grid.x, l.grid.y, l.grid.z },
-                   { l.threads.x, l.threads.y, l.threads.z },
-                   l.cluster,
-                   l.together,
-                   l.dynamic,
-                   l.arguments.data(),
-                   emu::model().capability,
-                   emu::setting("WEFT_EMU_ORDER", 0),
-                   (unsigned)emu::setting("WEFT_EMU_SEED", 0),
-                   emu::setting("WEFT_EMU_ASYNC", 0) != 0,
-                   l.wrong,
-                   l.lost };
-        run(c);
+        log_kernel(k, emu::model().code);
+        run(Call{ &k, { l.grid.x, l.grid.y, l.grid.z }, { l.threads.x, l.threads.y, l.threads.z }, l.cluster,
+                  l.cooperative, l.dynamic, l.arguments.data(), emu::model().capability,
+                  emu::setting("WEFT_EMU_ORDER", 0), (unsigned)emu::setting("WEFT_EMU_SEED", 0),
+                  emu::setting("WEFT_EMU_ASYNC", 0) != 0, l.wrong, l.lost });
     } catch (const Failure &f) {
-        l.failure = lasting(f.why);
+        l.failure = stored(f.message);
     }
     return true;
 }

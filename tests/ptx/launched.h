@@ -1,12 +1,13 @@
-/* launched.h - where the emulation hands its launches over. */
+/* launched.h - the emulation's interface to the interpreter. */
 #ifndef WEFT_PTX_LAUNCHED_H
 #define WEFT_PTX_LAUNCHED_H
 #include "tests/emu/runtime.h"
 
 namespace ptx {
-/* With WEFT_EMU_PTX: executes the kernel's PTX; l.failure says what went wrong. Otherwise false. */
+/* With WEFT_EMU_PTX, executes the kernel's PTX, sets l.failure on an error and returns true. Otherwise
+ * returns false. */
 bool interpreted(emu::Launch &l);
-/* NULL, or why a GPU would refuse that launch. */
+/* Returns NULL, or why a GPU would reject the launch. */
 const char *refused(const emu::Launch &l);
 } // namespace ptx
 #endif

@@ -1,5 +1,5 @@
-/* memory.cpp - loads, stores and atomics: every address is looked up, must be a multiple of what is moved,
- * and what was never written is not known. */
+/* memory.cpp - loads, stores and atomics. Every address is checked for its range and alignment. A value
+ * loaded from memory that was never written counts as unwritten. */
 #include <stdlib.h>
 #include <string.h>
 #include "tests/ptx/ptx.h"
@@ -14,14 +14,14 @@ uint64_t address(Warp &w, const Operand &o, bool wide, unsigned lane)
 {
     return (wide ? w.row<uint64_t>(o)[lane] : w.row<uint32_t>(o)[lane]) + (uint64_t)o.offset;
 }
-void aligned(uint64_t at, size_t bytes)
+void check_aligned(uint64_t at, size_t bytes)
 {
     if (at % bytes)
-        fail("address %#llx is no multiple of %zu", (unsigned long long)at, bytes);
+        fail("address %#llx is not a multiple of %zu", (unsigned long long)at, bytes);
 }
 char *global(Warp &w, uint64_t at, size_t bytes)
 {
-    aligned(at, bytes);
+    check_aligned(at, bytes);
     if (at >= w.low && at + bytes <= w.high)
         return (char *)(uintptr_t)at;
     for (auto &table : w.block->cluster->call->kernel->text->globals)
@@ -32,10 +32,10 @@ char *global(Warp &w, uint64_t at, size_t bytes)
         fail("address %#llx is not in the device's memory", (unsigned long long)at);
     return (char *)(uintptr_t)at;
 }
-size_t shared(Warp &w, uint64_t at, size_t bytes) /* a place in the block's */
+size_t shared(Warp &w, uint64_t at, size_t bytes) /* returns the offset in the block's shared memory */
 {
     const Call &c = *w.block->cluster->call;
-    aligned(at, bytes);
+    check_aligned(at, bytes);
     if (!in_shared(c, at, bytes))
         fail("address %#llx is not in the block's shared memory (%zu + %zu bytes)", (unsigned long long)at,
              c.kernel->shared, c.dynamic);
@@ -44,33 +44,30 @@ size_t shared(Warp &w, uint64_t at, size_t bytes) /* a place in the block's */
 size_t local(Warp &w, uint64_t at, size_t bytes, unsigned lane)
 {
     size_t all = w.block->cluster->call->kernel->local;
-    aligned(at, bytes);
+    check_aligned(at, bytes);
     if (at + bytes > all || at > all)
         fail("address %#llx is not in a thread's local memory (%zu bytes)", (unsigned long long)at, all);
     return lane * all + at;
 }
 
-struct Place {
-    char *at;
-    uint8_t *known;
-}; /* known NULL: as if it had been written */
-template <Space S> Place place(Warp &w, uint64_t at, size_t bytes, unsigned lane)
+struct Bytes { char *data; uint8_t *known; };    /* known NULL: counts as written */
+template <Space S> Bytes bytes_at(Warp &w, uint64_t at, size_t bytes, unsigned lane)
 {
     if (S == SHARED) {
-        size_t there = shared(w, at, bytes);
-        return Place{ w.block->shared.data() + there, w.block->shared_known.data() + there };
+        size_t offset = shared(w, at, bytes);
+        return Bytes{ w.block->shared.data() + offset, w.block->shared_known.data() + offset };
     }
     if (S == LOCAL) {
-        size_t there = local(w, at, bytes, lane);
-        return Place{ w.local + there, w.local_known + there };
+        size_t offset = local(w, at, bytes, lane);
+        return Bytes{ w.local + offset, w.local_known + offset };
     }
     if (S == PARAM) {
-        aligned(at, bytes);
+        check_aligned(at, bytes);
         if (at + bytes > w.block->cluster->call->kernel->parameter_bytes)
             fail("offset %llu is not in the kernel's parameters", (unsigned long long)at);
-        return Place{ const_cast<char *>(w.block->cluster->call->arguments) + at, NULL };
+        return Bytes{ const_cast<char *>(w.block->cluster->call->arguments) + at, NULL };
     }
-    return Place{ global(w, at, bytes), NULL };
+    return Bytes{ global(w, at, bytes), NULL };
 }
 template <class T> bool written(const uint8_t *known)
 {
@@ -85,31 +82,31 @@ template <Space S, class T, class Cell, bool WIDE> void loads(Warp &w, const Ins
 {
     const Operand &from = i.operand[i.count];
     uint32_t known[4] = { ALL, ALL, ALL, ALL };
-    need(w, from, "an address");
+    require_known(w, from, "an address");
     each(w.active, [&](unsigned l) {
-        Place p = place<S>(w, address(w, from, WIDE, l), i.count * sizeof(T), l);
+        Bytes p = bytes_at<S>(w, address(w, from, WIDE, l), i.count * sizeof(T), l);
         for (unsigned c = 0; c < i.count; c++) {
             T value;
-            memcpy(&value, p.at + c * sizeof(T), sizeof value);
+            memcpy(&value, p.data + c * sizeof(T), sizeof value);
             w.row<Cell>(i.operand[c])[l] = (Cell)value;
             if (p.known && !written<T>(p.known + c * sizeof(T)))
                 known[c] &= ~(1u << l);
         }
     });
     for (unsigned c = 0; c < i.count; c++)
-        learn(w, i.operand[c], known[c]);
+        set_known(w, i.operand[c], known[c]);
 }
 template <Space S, class T, class Cell, bool WIDE> void stores(Warp &w, const Instruction &i)
 {
     const Operand &to = i.operand[0];
-    need(w, to, "an address");
+    require_known(w, to, "an address");
     for (unsigned c = 0; c < i.count && S == GLOBAL; c++)
-        need(w, i.operand[1 + c], "what is stored");
+        require_known(w, i.operand[1 + c], "the stored value");
     each(w.active, [&](unsigned l) {
-        Place p = place<S>(w, address(w, to, WIDE, l), i.count * sizeof(T), l);
+        Bytes p = bytes_at<S>(w, address(w, to, WIDE, l), i.count * sizeof(T), l);
         for (unsigned c = 0; c < i.count; c++) {
             T value = (T)w.row<Cell>(i.operand[1 + c])[l];
-            memcpy(p.at + c * sizeof(T), &value, sizeof value);
+            memcpy(p.data + c * sizeof(T), &value, sizeof value);
             if (p.known)
                 memset(p.known + c * sizeof(T), w.known[i.operand[1 + c].slot] >> l & 1 ? WRITTEN : 0,
                        sizeof(T));
@@ -118,36 +115,36 @@ template <Space S, class T, class Cell, bool WIDE> void stores(Warp &w, const In
     progress(w);
 }
 
-/* ---- words that blocks leave each other ---- */
-/* A look may be one of many; what is sent may be lost (WEFT_EMU_LOSE). */
-void looks(Warp &w, const Instruction &i)
+/* ---- words with which blocks exchange data ---- */
+/* A relaxed load may be one of a polling loop. With WEFT_EMU_LOSE, relaxed stores are dropped. */
+void poll_word(Warp &w, const Instruction &i)
 {
     loads<GLOBAL, uint64_t, uint64_t, true>(w, i);
     w.state = POLLS;
 }
-void sends(Warp &w, const Instruction &i)
+void send_word(Warp &w, const Instruction &i)
 {
     if (!w.block->cluster->call->lost)
         stores<GLOBAL, uint64_t, uint64_t, true>(w, i);
     progress(w);
 }
 
-/* ---- atomics: one lane after the other ---- */
+/* ---- atomics: lane by lane ---- */
 template <Space S, class T, bool WIDE, class F> void atomics(Warp &w, const Instruction &i, F f)
 {
     const Operand &to = i.operand[1], &with = i.operand[2];
-    need(w, to, "an address"), need(w, with, "what is stored");
+    require_known(w, to, "an address"), require_known(w, with, "the stored value");
     each(w.active, [&](unsigned l) {
-        Place p = place<S>(w, address(w, to, WIDE, l), sizeof(T), l);
-        T old, made;
+        Bytes p = bytes_at<S>(w, address(w, to, WIDE, l), sizeof(T), l);
+        T old, result;
         if (p.known && !written<T>(p.known))
-            fail("an atomic on what was never written");
-        memcpy(&old, p.at, sizeof old);
-        made = f(old, w.row<T>(with)[l]);
-        memcpy(p.at, &made, sizeof made);
+            fail("an atomic on memory that was never written");
+        memcpy(&old, p.data, sizeof old);
+        result = f(old, w.row<T>(with)[l]);
+        memcpy(p.data, &result, sizeof result);
         w.row<T>(i.operand[0])[l] = old;
     });
-    learn(w, i.operand[0], ALL);
+    set_known(w, i.operand[0], ALL);
     progress(w);
 }
 template <Space S, class T, bool WIDE> Run atomic(const std::string &what)
@@ -216,7 +213,7 @@ bool space_of(const std::string &word, Space *s)
             return *s = (Space)i, true;
     return false;
 }
-bool no_matter(const std::string &word) /* how it is cached, and who sees it when */
+bool is_cache_or_order(const std::string &word) /* qualifiers for caching and visibility; no effect here */
 {
     return word == "nc" || word == "cg" || word == "ca" || word == "cs" || word == "acquire" ||
            word == "gpu" || word == "relaxed" || word == "volatile";
@@ -228,7 +225,7 @@ bool memory_access(const std::string &name, std::string &widths, Instruction &i)
 {
     std::vector<std::string> part = parts_of(name);
     const std::string type = part.back();
-    Space space = GLOBAL; /* so is a generic address: no other is ever converted to one */
+    Space space = GLOBAL; /* also for generic addresses: only global ones are converted to generic */
     bool load = part[0] == "ld", atom = part[0] == "atom", relaxed = false;
     if (!load && !atom && part[0] != "st")
         return false;
@@ -241,14 +238,14 @@ bool memory_access(const std::string &name, std::string &widths, Instruction &i)
         else if (space_of(part[p], &space)) {
         } else if (atom && what.empty())
             what = part[p];
-        else if (!no_matter(part[p]))
+        else if (!is_cache_or_order(part[p]))
             return false;
         relaxed |= part[p] == "relaxed";
     }
     if (widths.size() != (atom ? 3u : i.count + 1u))
         return false;
     const char own = i.bytes == 8 ? 'L' : 'W';
-    for (char &letter : widths) /* an address without a register is a wide one */
+    for (char &letter : widths) /* an address without a register is 64 bits wide */
         letter = letter != 'C' ? letter : &letter == &widths[atom ? 1 : load ? i.count : 0] ? 'L' : own;
     bool wide = widths[atom ? 1 : load ? i.count : 0] == 'L', to_wide = widths[load ? 0 : 1] == 'L';
     if (atom)
@@ -256,7 +253,7 @@ bool memory_access(const std::string &name, std::string &widths, Instruction &i)
                 type == "b64" || type == "u64" ? atomic<uint64_t>(space, wide, what) :
                                                  NULL;
     else if (relaxed && space == GLOBAL && i.bytes == 8 && i.count == 1 && wide)
-        i.run = load ? looks : sends;
+        i.run = load ? poll_word : send_word;
     else
         i.run = wide ? access<true>(space, load, type, to_wide) : access<false>(space, load, type, to_wide);
     return i.run != NULL && !(i.bytes == 8 && !to_wide);

@@ -1,7 +1,7 @@
-/* mma.cpp - products of tensor cores, with their rounding: what is added up is brought to the exponent of
- * the largest and CUT to a few bits more than fp32 has, and the sum is cut to fp32 (Fasi, Higham, Mikaitis
- * and Pranesh, Numerical Behavior of NVIDIA Tensor Cores, 2021). An A100 takes four products at a time with
- * one bit more, an H100 eight with two. */
+/* mma.cpp - matrix products with the rounding of tensor cores. All summands are aligned to the largest
+ * exponent and truncated to a few bits more than fp32 has. The sum is truncated to fp32 (Fasi, Higham,
+ * Mikaitis and Pranesh, Numerical Behavior of NVIDIA Tensor Cores, 2021). An A100 adds four products at a
+ * time with one extra bit, an H100 eight with two. */
 #include <string.h>
 #include "tests/ptx/ptx.h"
 
@@ -22,48 +22,48 @@ float cut_tf32(uint32_t bits)
 }
 Columns absolute(Columns x) { return (Columns)((Bits)x & INT64_MAX); }
 Columns power(Bits e) { return (Columns)((e + 1023) << 52); } /* 2^e */
-Bits exponent(Columns x) { return ((Bits)x >> 52) - 1022; } /* 0 < x < 2^that */
+Bits exponent(Columns x) { return ((Bits)x >> 52) - 1022; } /* 0 < x < 2^exponent(x) */
 
-/* The sums of TERMS numbers each. They become whole numbers of a unit, whose sum, below 9 * 2^26, is exact;
- * it is cut to the 24 bits of fp32. */
+/* Adds TERMS numbers. They are converted to integers of a common unit, whose sum is below 9 * 2^26 and
+ * therefore exact. The sum is truncated to the 24 bits of fp32. */
 template <int TERMS, int EXTRA> Floats cut_sums(const Columns *x)
 {
-    const Columns least = Columns{} + 0x1p-900;
-    Columns most = least;
+    const Columns smallest = Columns{} + 0x1p-900;
+    Columns largest = smallest;
     Ints sum = {};
     for (int k = 0; k < TERMS; k++)
-        most = absolute(x[k]) > most ? absolute(x[k]) : most;
-    Bits e = exponent(most);
-    Columns many = power(24 + EXTRA - e), unit = power(e - 24 - EXTRA);
+        largest = absolute(x[k]) > largest ? absolute(x[k]) : largest;
+    Bits e = exponent(largest);
+    Columns scale = power(24 + EXTRA - e), unit = power(e - 24 - EXTRA);
     for (int k = 0; k < TERMS; k++)
-        sum += __builtin_convertvector(x[k] * many, Ints);
+        sum += __builtin_convertvector(x[k] * scale, Ints);
     Bits bits = (Bits)__builtin_convertvector(sum, Columns) >> (53 - 24) << (53 - 24);
     return __builtin_convertvector((Columns)bits * unit, Floats);
 }
-float not_a_number() /* the one that GPUs make */
+float gpu_nan() /* the NaN that GPUs return */
 {
     uint32_t bits = 0x7FFFFFFF;
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
-/* Infinities and NaN are not cut: where they are, and nowhere else. */
-template <int TERMS, int EXTRA> Floats odd_sums(Columns *x)
+/* The same for sums with infinities or NaN, which are not truncated. */
+template <int TERMS, int EXTRA> Floats special_sums(Columns *x)
 {
-    float odd[HALF] = {};
+    float special[HALF] = {};
     for (int c = 0; c < HALF; c++) {
         double s = 0;
         for (int k = 0; k < TERMS; k++)
             s += x[k][c];
         if (s - s == 0)
             continue;
-        odd[c] = s != s ? not_a_number() : (float)s;
+        special[c] = s != s ? gpu_nan() : (float)s;
         for (int k = 0; k < TERMS; k++)
             x[k][c] = 0;
     }
     Floats sum = cut_sums<TERMS, EXTRA>(x);
     for (int c = 0; c < HALF; c++)
-        sum[c] = odd[c] != 0 ? odd[c] : sum[c];
+        sum[c] = special[c] != 0 ? special[c] : sum[c];
     return sum;
 }
 
@@ -71,34 +71,34 @@ struct Fragments {
     float a[M][K];
     Floats b[K][N / HALF], d[M][N / HALF];
 };
-/* Where lane l has its i-th number: of d in rows of N, of a in rows of K, of b in rows of N. */
-unsigned of_d(unsigned l, unsigned i) { return (l / 4 + i / 2 * 8) * N + l % 4 * 2 + i % 2; }
-unsigned of_a(unsigned l, unsigned i) { return (l / 4 + i % 2 * 8) * K + l % 4 + i / 2 * 4; }
-unsigned of_b(unsigned l, unsigned i) { return (l % 4 + i * 4) * N + l / 4; }
+/* Position of lane l's i-th value: in d with rows of N, in a with rows of K, in b with rows of N. */
+unsigned index_d(unsigned l, unsigned i) { return (l / 4 + i / 2 * 8) * N + l % 4 * 2 + i % 2; }
+unsigned index_a(unsigned l, unsigned i) { return (l / 4 + i % 2 * 8) * K + l % 4 + i / 2 * 4; }
+unsigned index_b(unsigned l, unsigned i) { return (l % 4 + i * 4) * N + l / 4; }
 
-void gather(Warp &w, const Operand *o, bool wrong, Fragments &f)
+void gather(Warp &w, const Operand *o, bool swap_rows, Fragments &f)
 {
     float *a = f.a[0], *b = (float *)f.b, *d = (float *)f.d;
     for (unsigned i = 0; i < 4; i++) {
-        unsigned from = wrong && (i == 1 || i == 2) ? 3 - i : i; /* each other's place */
+        unsigned from = swap_rows && (i == 1 || i == 2) ? 3 - i : i; /* swapped */
         const uint32_t *in_a = w.row<uint32_t>(o[4 + from]), *in_d = w.row<uint32_t>(o[10 + i]);
         for (unsigned l = 0; l < LANES; l++)
-            a[of_a(l, i)] = cut_tf32(in_a[l]), memcpy(d + of_d(l, i), in_d + l, sizeof *d);
+            a[index_a(l, i)] = cut_tf32(in_a[l]), memcpy(d + index_d(l, i), in_d + l, sizeof *d);
     }
     for (unsigned i = 0; i < 2; i++) {
         const uint32_t *in = w.row<uint32_t>(o[8 + i]);
         for (unsigned l = 0; l < LANES; l++)
-            b[of_b(l, i)] = cut_tf32(in[l]);
+            b[index_b(l, i)] = cut_tf32(in[l]);
     }
 }
-bool finite(const void *of, int n)
+bool finite(const void *numbers, int n)
 {
-    uint32_t bits, odd = 0;
+    uint32_t bits, special = 0;
     for (int i = 0; i < n; i++) {
-        memcpy(&bits, (const float *)of + i, sizeof bits);
-        odd |= (bits & 0x7F800000) == 0x7F800000;
+        memcpy(&bits, (const float *)numbers + i, sizeof bits);
+        special |= (bits & 0x7F800000) == 0x7F800000;
     }
-    return !odd;
+    return !special;
 }
 template <int AT_ONCE, int EXTRA> void multiply(Fragments &f)
 {
@@ -112,8 +112,9 @@ template <int AT_ONCE, int EXTRA> void multiply(Fragments &f)
                 x[0] = __builtin_convertvector(f.d[row][half], Columns);
                 for (int i = 0; i < AT_ONCE; i++)
                     x[1 + i] = f.a[row][k + i] * b[k + i];
-                bool cut = all_finite && (k == 0 || finite(&f.d[row][half], HALF)); /* or it has overflowed */
-                f.d[row][half] = cut ? cut_sums<AT_ONCE + 1, EXTRA>(x) : odd_sums<AT_ONCE + 1, EXTRA>(x);
+                /* otherwise the sum has overflowed */
+                bool cut = all_finite && (k == 0 || finite(&f.d[row][half], HALF));
+                f.d[row][half] = cut ? cut_sums<AT_ONCE + 1, EXTRA>(x) : special_sums<AT_ONCE + 1, EXTRA>(x);
             }
     }
 }
@@ -134,8 +135,8 @@ void mma_tf32(Warp &w, const Instruction &i)
     for (unsigned n = 0; n < 4; n++) {
         uint32_t *out = w.row<uint32_t>(o[n]);
         for (unsigned l = 0; l < LANES; l++)
-            memcpy(out + l, (const float *)f.d + of_d(l, n), sizeof *out);
-        learn(w, o[n], known == ALL ? (uint32_t)ALL : 0);
+            memcpy(out + l, (const float *)f.d + index_d(l, n), sizeof *out);
+        set_known(w, o[n], known == ALL ? (uint32_t)ALL : 0);
     }
 }
 } // namespace ptx

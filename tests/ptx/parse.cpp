@@ -1,33 +1,21 @@
-/* parse.cpp - reads a kernel's text: names become rows of a warp's file, symbols become addresses, functions
- * that are called become part of the kernel. Nothing is skipped in silence: what is not understood is a
- * failure. */
+/* parse.cpp - translates a kernel's text. Register names become rows of a warp's register file, symbols
+ * become addresses, and called functions are inlined. Any unknown construct is a failure. */
 #include <string.h>
 #include <stdlib.h>
 #include "tests/ptx/words.h"
 
 namespace ptx {
 namespace {
-struct Register {
-    char width;
-    uint32_t at, slot;
-};
-struct Range {
-    char width;
-    uint32_t at, slot, count;
-};
+struct Register { char width; uint32_t row, slot; };
+struct Range { char width; uint32_t row, slot, count; };
 
-/* Names that hold within braces. */
+/* Names that are valid within braces. */
 struct Scope {
     std::map<std::string, Register> registers, parameters;
     std::map<std::string, Range> ranges;
 };
-/* An operand; width 'C': a constant. */
-struct Parsed {
-    char width;
-    Register r;
-    uint64_t value;
-    int64_t offset;
-};
+/* An operand; width 'C' means a constant. */
+struct Parsed { char width; Register r; uint64_t value; int64_t offset; };
 uint32_t row_bytes(char width) { return width == 'P' ? 32 : width == 'W' ? 4 * LANES : 8 * LANES; }
 
 class Builder {
@@ -35,7 +23,7 @@ class Builder {
     Kernel &k;
     Words *words = NULL;
     std::vector<Scope> scopes;
-    /* calls that are being read, by number: labels are a function's own, and one of ours, ">", is its end */
+    /* numbers of the calls being read: each function has its own labels, and label ">" is its end */
     std::vector<unsigned> frames;
     unsigned calls = 0;
     std::map<std::string, uint32_t> labels;
@@ -56,11 +44,11 @@ class Builder {
     }
     Register constant(char width, uint64_t value)
     {
-        auto at = constants.find({ width, value });
-        if (at != constants.end())
-            return at->second;
+        auto found = constants.find({ width, value });
+        if (found != constants.end())
+            return found->second;
         Register r = row(width);
-        k.constants.push_back(Constant{ r.at, r.slot, width, value });
+        k.constants.push_back(Constant{ r.row, r.slot, width, value });
         return constants[{ width, value }] = r;
     }
     const Register *find(const std::string &name)
@@ -76,13 +64,13 @@ class Builder {
                 const Range &r = many->second;
                 uint32_t i = (uint32_t)atoi(name.c_str() + digits);
                 if (i < r.count)
-                    return in_range = Register{ r.width, r.at + i * row_bytes(r.width), r.slot + i },
+                    return in_range = Register{ r.width, r.row + i * row_bytes(r.width), r.slot + i },
                            &in_range;
             }
         }
         return NULL;
     }
-    const Register *passed(const std::string &name) /* a parameter of a call: a row, too */
+    const Register *call_parameter(const std::string &name) /* a parameter of a call, which is also a row */
     {
         for (size_t s = scopes.size(); s-- > 0;) {
             auto p = scopes[s].parameters.find(name);
@@ -143,15 +131,14 @@ class Builder {
     /* ---- operands ---- */
     uint64_t symbol(const std::string &name)
     {
-        auto at = symbols.find(name);
-        if (at != symbols.end())
-            return at->second;
+        if (symbols.count(name))
+            return symbols[name];
         auto table = text.globals.find(name);
         if (table != text.globals.end())
             return (uint64_t)(uintptr_t)table->second.data();
         auto shared = text.shared.find(name);
         if (shared == text.shared.end())
-            fail("nothing is named %s", name.c_str());
+            fail("unknown symbol %s", name.c_str());
         if (shared->second.dynamic)
             return symbols[name] = DYNAMIC_PART;
         size_t align = shared->second.align;
@@ -162,12 +149,12 @@ class Builder {
     }
     Parsed special_register(Operand &o)
     {
-        if (o.at == NOWHERE) {
-            Register made = row('W');
-            o.at = made.at;
-            o.slot = made.slot;
+        if (o.row == NOWHERE) {
+            Register created = row('W');
+            o.row = created.row;
+            o.slot = created.slot;
         }
-        return Parsed{ 'W', Register{ 'W', o.at, o.slot }, 0, 0 };
+        return Parsed{ 'W', Register{ 'W', o.row, o.slot }, 0, 0 };
     }
     Parsed simple(const std::string &word)
     {
@@ -176,10 +163,8 @@ class Builder {
                                                        "%ctaid.x",  "%ctaid.y",         "%ctaid.z",
                                                        "%nctaid.x", "%nctaid.y",        "%nctaid.z",
                                                        "%laneid",   "%cluster_ctarank", "%cluster_nctarank" };
-        if (word == "_") {
-            Register r = row('L');
-            return Parsed{ 'L', r, 0, 0 };
-        }
+        if (word == "_")
+            return Parsed{ 'L', row('L'), 0, 0 };
         if (is_number(word))
             return Parsed{ 'C', {}, number(word), 0 };
         const Register *r = find(word);
@@ -189,7 +174,7 @@ class Builder {
             if (word == special[i])
                 return special_register(k.special[i]);
         if (!r)
-            fail("no register is named %s", word.c_str());
+            fail("unknown register %s", word.c_str());
         return Parsed{ r->width, *r, 0, 0 };
     }
     Parsed address() /* BASE], BASE+OFFSET] */
@@ -204,7 +189,8 @@ class Builder {
         }
         return p;
     }
-    /* One, or those of a vector; says by a letter which of them it was. */
+    /* Reads an operand, or the elements of a vector. Returns its form: 'a' address, 's' single, '|' pair, 'v'
+     * vector. */
     char operand(std::vector<Parsed> &all)
     {
         std::string word = words->take();
@@ -236,16 +222,16 @@ class Builder {
         Instruction i = put(name, PLAIN, guard, unless);
         k.code.pop_back();
         std::string widths;
-        const Meaning *m = arithmetic(name);
+        const Implementation *m = find_arithmetic(name);
         if (!m)
-            m = synchronising(name);
+            m = find_sync(name);
         for (const Parsed &p : all)
             widths += p.width;
         if (m) {
             widths = m->widths;
             i.run = m->run;
         } else if (!memory_access(name, widths, i))
-            fail("no instruction %s is known", name.c_str());
+            fail("unknown instruction %s", name.c_str());
         if (widths.size() != all.size())
             fail("%s has %zu operands, not %zu", name.c_str(), widths.size(), all.size());
         std::vector<Operand> list;
@@ -255,20 +241,20 @@ class Builder {
             else if (o == 1 && all[o].width == 'L' && widths[o] == 'W' && name.compare(0, 4, "cvt.") == 0)
                 all[o].r = lower_half(all[o], guard, unless);
             else if (all[o].width != widths[o])
-                fail("operand %zu of %s is of another width", o + 1, name.c_str());
-            list.push_back(Operand{ all[o].r.at, all[o].r.slot, all[o].offset });
+                fail("operand %zu of %s has a different width", o + 1, name.c_str());
+            list.push_back(Operand{ all[o].r.row, all[o].r.slot, all[o].offset });
         }
-        i.operand = lasting(list);
+        i.operand = store_operands(list);
         k.code.push_back(i);
     }
     Register lower_half(const Parsed &p, const Operand *guard,
-                        bool unless) /* a cvt may take it of a wider one */
+                        bool unless) /* cvt may read the lower half of a wider register */
     {
         std::vector<Parsed> both = { Parsed{ 'W', row('W'), 0, 0 }, p };
         put("cvt.u32.u64", both, guard, unless);
         return both[0].r;
     }
-    const Operand *lasting(const std::vector<Operand> &list)
+    const Operand *store_operands(const std::vector<Operand> &list)
     {
         k.operands.push_back(list);
         return k.operands.back().data();
@@ -278,15 +264,15 @@ class Builder {
         *unless = words->skip("!");
         Parsed p = simple(words->take());
         if (p.width != 'P')
-            fail("a guard that is no predicate");
-        return lasting({ Operand{ p.r.at, p.r.slot, 0 } });
+            fail("a guard is not a predicate");
+        return store_operands({ Operand{ p.r.row, p.r.slot, 0 } });
     }
     void jump(const std::string &label, const Operand *guard, bool unless)
     {
         put("bra", BRANCH, guard, unless);
         jumps.push_back({ (uint32_t)k.code.size() - 1, std::to_string(frames.back()) + label });
     }
-    /* A value goes to, or comes from, a parameter of a call: a row like others. */
+    /* Reads ld.param and st.param of a call's parameter, which become moves between rows. */
     bool parameter_moved(const std::string &name, const Operand *guard, bool unless)
     {
         bool load = name.compare(0, 9, "ld.param.") == 0;
@@ -297,19 +283,19 @@ class Builder {
         if (load)
             operand(all), words->expect(",");
         words->expect("[");
-        const Register *r = passed(words->take());
+        const Register *r = call_parameter(words->take());
         if (!r) {
             *words = before;
             return false;
         }
         if (words->skip("+") && words->take() != "0")
-            fail("a part of a call's parameter");
+            fail("access to a part of a call's parameter");
         words->expect("]");
-        Parsed there{ r->width, *r, 0, 0 };
+        Parsed parameter{ r->width, *r, 0, 0 };
         if (load)
-            all.push_back(there);
+            all.push_back(parameter);
         else
-            all.push_back(there), words->expect(","), operand(all);
+            all.push_back(parameter), words->expect(","), operand(all);
         words->expect(";");
         put(r->width == 'L' ? "mov.b64" : "mov.b32", all, guard, unless);
         return true;
@@ -334,27 +320,27 @@ class Builder {
         words->expect(";");
         auto body = text.functions.find(name);
         if (body == text.functions.end())
-            fail("no function is named %s", name.c_str());
+            fail("unknown function %s", name.c_str());
         if (frames.size() > 8)
             fail("%s calls itself", name.c_str());
         Words inside(text, body->second), *outside = words;
-        Scope own;
+        Scope scope;
         results.insert(results.end(), arguments.begin(), arguments.end());
         words = &inside;
         for (const std::string &formal : formals(inside)) {
-            const Register *r = results.empty() ? NULL : passed(results.front());
+            const Register *r = results.empty() ? NULL : call_parameter(results.front());
             if (!r)
-                fail("%s is called with something else than its parameters", name.c_str());
-            own.parameters[formal] = *r;
+                fail("call of %s: the arguments do not match its parameters", name.c_str());
+            scope.parameters[formal] = *r;
             results.erase(results.begin());
         }
         frames.push_back(++calls);
-        scopes.push_back(own);
+        scopes.push_back(scope);
         try {
             statements();
         } catch (const Failure &f) {
             words = outside;
-            fail("%s, line %u: %s", name.c_str(), inside.line, f.why.c_str());
+            fail("%s, line %u: %s", name.c_str(), inside.line, f.message.c_str());
         }
         scopes.pop_back();
         labels[std::to_string(frames.back()) + ">"] = (uint32_t)k.code.size();
@@ -397,7 +383,7 @@ class Builder {
             return;
         words->expect(";");
     }
-    void statements() /* up to the closing brace */
+    void statements() /* until the closing brace */
     {
         for (;;) {
             std::string word = words->take();
@@ -409,7 +395,7 @@ class Builder {
                 scopes.pop_back();
             } else if (word[0] == '.') {
                 if (!declaration(word))
-                    fail("a declaration %s", word.c_str());
+                    fail("unknown declaration %s", word.c_str());
             } else if (word == "@") {
                 bool unless;
                 const Operand *guard = guarded(&unless);
@@ -435,18 +421,18 @@ class Builder {
         }
         k.parameter_bytes = end;
     }
-    void bounds() /* what stands between a kernel's parameters and its body */
+    void attributes() /* attributes between a kernel's parameters and its body */
     {
         while (!words->skip("{")) {
             std::string word = words->take();
             if (word == ".maxntid") {
-                k.most_threads = (unsigned)atoi(words->take().c_str());
+                k.max_threads = (unsigned)atoi(words->take().c_str());
                 while (words->skip(","))
-                    k.most_threads *= (unsigned)atoi(words->take().c_str());
+                    k.max_threads *= (unsigned)atoi(words->take().c_str());
             } else if (word == ".minnctapersm")
                 words->take();
             else
-                fail("%s of a kernel", word.c_str());
+                fail("unknown attribute %s of a kernel", word.c_str());
         }
     }
     std::vector<std::string> formals(Words &w) /* (.param TYPE NAME, ..) {; the result comes first */
@@ -460,17 +446,17 @@ class Builder {
                 w.skip(",");
             }
             if (list == 0)
-                w.take(); /* the function's name */
+                w.take(); /* skip the function's name */
         }
         w.expect("{");
         return names;
     }
-    void settle()
+    void resolve_jumps()
     {
         for (auto &j : jumps) {
             auto to = labels.find(j.second);
             if (to == labels.end())
-                fail("no label %s", j.second.c_str());
+                fail("unknown label %s", j.second.c_str());
             k.code[j.first].target = to->second;
         }
     }
@@ -484,12 +470,12 @@ class Builder {
         scopes.push_back(Scope()), frames.push_back(0);
         try {
             parameters();
-            bounds();
+            attributes();
             statements();
             put("ret", RETURN, NULL, false);
-            settle();
+            resolve_jumps();
         } catch (const Failure &f) {
-            fail("%s:%u: %s", text.path.c_str(), words->line, f.why.c_str());
+            fail("%s:%u: %s", text.path.c_str(), words->line, f.message.c_str());
         }
         find_joins(k);
     }
@@ -504,14 +490,14 @@ Kernel *parse(Text &text, const std::string &entry)
     auto body = text.entries.find(entry);
     if (body == text.entries.end())
         return NULL;
-    std::unique_ptr<Kernel> made(new Kernel());
-    made->name = entry;
-    made->text = &text;
-    made->most_threads = 1024;
-    for (Operand &s : made->special)
-        s.at = NOWHERE;
-    Builder(text, *made).build(body->second);
-    k = std::move(made);
+    std::unique_ptr<Kernel> kernel(new Kernel());
+    kernel->name = entry;
+    kernel->text = &text;
+    kernel->max_threads = 1024;
+    for (Operand &s : kernel->special)
+        s.row = NOWHERE;
+    Builder(text, *kernel).build(body->second);
+    k = std::move(kernel);
     return k.get();
 }
 } // namespace ptx

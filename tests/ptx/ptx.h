@@ -1,20 +1,19 @@
-/* ptx.h - an interpreter of PTX: it executes, on a CPU, what nvcc has made of a kernel.
+/* ptx.h - an interpreter that executes nvcc's PTX of a kernel on the CPU.
  *
- * The emulation of tests/emu compiles the plug-in's sources by g++, so no test of it executes a line of what
- * is shipped. With WEFT_EMU_PTX a launch takes the kernel's PTX instead, as it was handed to ptxas for the
- * compute capability WEFT_EMU_CC, and what nvcc has made of the sources, inline PTX included, is what the
- * tests test.
+ * The emulation of tests/emu compiles the plug-in's sources with g++, so its tests do not execute the shipped
+ * code. With WEFT_EMU_PTX a launch executes the kernel's PTX instead, as passed to ptxas for the compute
+ * capability WEFT_EMU_CC. So the tests also cover nvcc's output and inline PTX.
  *
- * The 32 lanes of a warp go in step; where they part, each path is walked to the place where they must meet
- * again (flow.cpp), the first of them being an adversary's choice. A register is a row of 32 numbers, and a
- * bit for each lane says whether it was ever written: who decides, addresses or stores by what was not, has
- * failed. So has who touches memory that is not the device's, or not at a multiple of its size, who
- * synchronises a part of a warp, or waits for what does not come.
+ * The 32 lanes of a warp execute in lockstep. Where they diverge, each path runs to the point where the lanes
+ * reconverge (flow.cpp). WEFT_EMU_ORDER decides which path runs first. A register is a row of 32 values. One
+ * bit per lane records whether the value was ever written. A branch, address or store that uses an unwritten
+ * value is a failure. So are accesses outside device memory or at an unaligned address, a barrier that only
+ * part of a warp reaches, and a wait that never ends.
  *
- * parse.cpp reads the text, instructions.def says what each arithmetic instruction does, memory.cpp loads and
- * stores, sync.cpp has barriers, clusters and shuffles, mma.cpp the tensor cores, run.cpp the warps' turns,
- * find.cpp looks up a kernel's text. It cannot show what ptxas makes of PTX, nor weak memory order, nor time.
- */
+ * parse.cpp reads the text. instructions.def defines arithmetic instructions, memory.cpp loads, stores and
+ * atomics, sync.cpp barriers, clusters and shuffles, mma.cpp tensor cores. run.cpp schedules warps.
+ * launched.cpp finds a kernel's text. The interpreter does not show errors of ptxas, effects of weak memory
+ * order, or timing. */
 #ifndef WEFT_PTX_INTERPRETER_H
 #define WEFT_PTX_INTERPRETER_H
 #include <stddef.h>
@@ -28,14 +27,14 @@
 namespace ptx {
 enum : unsigned { LANES = 32, ALL = ~0u, NOWHERE = ~0u };
 
-/* Whatever goes wrong, with the kernel's place in its text. */
-struct Failure { std::string why; };
+/* Any failure, with the kernel's position in its text. */
+struct Failure { std::string message; };
 [[noreturn]] __attribute__((format(printf, 1, 2))) void fail(const char *format, ...);
 
 /* ---- a kernel ---- */
-/* `at`: bytes into a warp's file, where its row of 32 begins: a predicate's row is one word, a bit for each
- * lane; `slot`: its word of what is known; an address adds `offset`. */
-struct Operand { uint32_t at, slot; int64_t offset; };
+/* row: offset in bytes of the register's 32 values in a warp's register file. A predicate's row is one word,
+ * with a bit for each lane. slot: index of its word in Warp::known. offset: added to an address. */
+struct Operand { uint32_t row, slot; int64_t offset; };
 struct Warp;
 struct Instruction;
 typedef void (*Run)(Warp &, const Instruction &);
@@ -44,11 +43,11 @@ struct Instruction {
     Run run;
     const Operand *operand;                      /* in the order of the text */
     const Operand *guard;                        /* NULL: all lanes execute it */
-    uint32_t target, join;                       /* of a branch: where to, and where its paths meet again */
+    uint32_t target, join;                       /* target of a branch; where its paths reconverge */
     uint32_t line;
     Kind kind;
-    bool unless;                                 /* where the guard is false */
-    uint8_t count, bytes;                        /* of a load or store: numbers, and bytes of each */
+    bool unless;                                 /* execute where the guard is false */
+    uint8_t count, bytes;                        /* number and size of a load's or store's values */
     const char *name;
 };
 
@@ -56,48 +55,47 @@ enum Special : uint8_t {
     TID_X, TID_Y, TID_Z, NTID_X, NTID_Y, NTID_Z, CTAID_X, CTAID_Y, CTAID_Z, NCTAID_X, NCTAID_Y, NCTAID_Z,
     LANEID, CLUSTER_CTARANK, CLUSTER_NCTARANK, SPECIALS
 };
-/* width: 'P' a predicate, 'W' 4 bytes a lane, 'L' 8 */
-struct Constant { uint32_t at, slot; char width; uint64_t value; };
-struct Parameter { size_t at, bytes; };
-struct Text;                                     /* a file of PTX */
+/* width: 'P' predicate, 'W' 4 bytes per lane, 'L' 8 */
+struct Constant { uint32_t row, slot; char width; uint64_t value; };
+struct Parameter { size_t offset, bytes; };
+struct Text;                                     /* a PTX file */
 
 struct Kernel {
     std::string name;
     const Text *text;
     std::vector<Instruction> code;
     std::deque<std::vector<Operand>> operands;
-    std::deque<std::string> names;               /* of the instructions */
+    std::deque<std::string> names;               /* names of the instructions */
     std::vector<Constant> constants;
-    Operand special[SPECIALS];                   /* at NOWHERE: it is not used */
-    uint32_t bytes, slots;                       /* of a warp's file */
+    Operand special[SPECIALS];                   /* row is NOWHERE if unused */
+    uint32_t bytes, slots;                       /* size of a warp's register file and of Warp::known */
     std::vector<Parameter> parameters;
     size_t parameter_bytes;
-    size_t shared, local;                        /* bytes: static ones of a block; of a thread */
-    unsigned most_threads;                       /* .maxntid, or 1024 */
-    std::map<std::string, size_t> places;        /* of shared variables */
+    size_t shared, local;                        /* bytes: static per block, local per thread */
+    unsigned max_threads;                        /* .maxntid, or 1024 */
 };
 
 struct Text {
     std::string path, source;
-    struct Body { size_t at; unsigned line; };
+    struct Body { size_t position; unsigned line; };
     std::map<std::string, Body> entries, functions;
     struct Shared { size_t bytes, align; bool dynamic; };
     std::map<std::string, Shared> shared;
-    std::map<std::string, std::vector<char>> globals;    /* tables */
+    std::map<std::string, std::vector<char>> globals;    /* constant tables */
     std::map<std::string, std::unique_ptr<Kernel>> parsed;
 };
-void    index_text(Text &);                      /* finds what stands in its source */
+void    index_text(Text &);                      /* finds the declarations and bodies in the source */
 Kernel *parse(Text &, const std::string &entry);
 void    find_joins(Kernel &);                    /* flow.cpp */
 
-/* What an instruction does, by its whole name: how wide each operand is is said by a letter each. NULL: there
- * is none of that name. */
-struct Meaning { const char *name; std::string widths; Run run; };
-const Meaning *arithmetic(const std::string &name);      /* alu.cpp */
-const Meaning *synchronising(const std::string &name);   /* sync.cpp */
+/* Implementation of an instruction. widths: one letter per operand, see Constant. The functions return NULL
+ * for an unknown name. */
+struct Implementation { const char *name; std::string widths; Run run; };
+const Implementation *find_arithmetic(const std::string &name); /* alu.cpp */
+const Implementation *find_sync(const std::string &name); /* sync.cpp */
 void mma_tf32(Warp &, const Instruction &);
-/* Loads, stores and atomics depend on their registers' widths, too ('C': a constant, of any). They fill
- * run, count and bytes. */
+/* For loads, stores and atomics. Their operands' widths vary ('C' is a constant of any width). Returns false
+ * for other names; otherwise sets run, count and bytes. */
 bool memory_access(const std::string &name, std::string &widths, Instruction &);
 
 /* ---- a launch ---- */
@@ -106,7 +104,7 @@ struct Call {
     Kernel *kernel;
     Size grid, threads;
     unsigned cluster;
-    bool together;                               /* all blocks at once */
+    bool cooperative;                            /* all blocks run at the same time */
     size_t dynamic;
     const char *arguments;
     int capability, order;
@@ -115,65 +113,65 @@ struct Call {
 };
 void run(const Call &);                          /* throws Failure */
 
-/* Shared memory as a block sees it: static variables, the dynamic part in a place of its own, so that one is
- * not reached from the other; and that of another block of the cluster, whose rank stands above. */
+/* Addresses of shared memory. Static variables and the dynamic part are far apart, so that an overrun of one
+ * does not reach the other. For another block of the cluster its rank + 1 is added, in multiples of RANK. */
 enum : uint32_t { STATIC_PART = 1024, DYNAMIC_PART = 64 << 10, RANK = 1 << 20 };
 
 struct Store { uint32_t to; unsigned bytes; char value[16]; };
-/* A barrier that counts bytes; `by` is the warp that made it, which has to fence it and to arrive at the
- * cluster's barrier before other blocks may know of it; `coming`: on their way. */
+/* A barrier that counts bytes. creator: the warp that initialised it. The warp must fence it and arrive at
+ * the cluster's barrier before other blocks use it. in_flight: stores that have not arrived. */
 struct Mbarrier {
-    uint32_t at; int64_t bytes; unsigned count, pending, phase, by; bool fenced, seen;
-    std::deque<Store> coming;
+    uint32_t address; int64_t bytes; unsigned count, pending, phase, creator; bool fenced, published;
+    std::deque<Store> in_flight;
 };
 struct Block;
-/* A path of lanes that have parted from others, until `join`. */
+/* Lanes that have diverged from others, until `join`. */
 struct Path { uint32_t pc, join, lanes; };
 enum State : uint8_t { READY, AT_BARRIER, AT_CLUSTER, POLLS, DONE };
 struct Warp {
     Block *block;
     unsigned number;
-    uint32_t alive, active;                      /* active: lanes that execute the present instruction */
-    std::vector<Path> paths;                     /* the last is walked */
+    uint32_t alive, active;                      /* active: lanes that execute the current instruction */
+    std::vector<Path> paths;                     /* the last one is executed */
     char *file;
     uint32_t *known;
     State state;
     unsigned cluster_phase;
-    bool arrived;                                /* at the cluster's barrier; it has still to wait for it */
-    uint64_t low, high;                          /* device memory that was touched last */
+    bool arrived;                                /* at the cluster's barrier, and has not waited for it */
+    uint64_t low, high;                          /* range of device memory that contains the last access */
     char *local; uint8_t *local_known;
-    template <class T> T *row(const Operand &o) { return (T *)(file + o.at); }
+    template <class T> T *row(const Operand &o) { return (T *)(file + o.row); }
 };
 struct Block {
     Size index;
     unsigned rank;
     struct Cluster *cluster;
     std::vector<Warp> warps;
-    unsigned living, at_barrier;
+    unsigned live, at_barrier;
     std::vector<char> shared;
-    std::vector<uint8_t> shared_known;           /* a byte for each byte */
+    std::vector<uint8_t> shared_known;           /* one byte per byte */
     std::vector<Mbarrier> barriers;
 };
 struct Cluster {
     const Call *call;
     std::vector<Block> blocks;
-    unsigned living, arrived, phase;             /* warps */
-    unsigned polls;                              /* in vain, in a row */
-    long long time;                              /* goes on while all who can go on do nothing but poll */
+    unsigned live, arrived, phase;               /* warps */
+    unsigned polls;                              /* consecutive polls without progress */
+    long long time;                              /* clock64; advances while all runnable warps only poll */
 };
-/* Anything that somebody may have waited for has happened. */
+/* Call after each event that may end a poll. */
 inline void progress(Warp &w) { w.block->cluster->polls = 0; }
-/* Are so many bytes there, static or dynamic, in a block's shared memory? */
+/* Returns true if the bytes are in the block's static or dynamic shared memory. */
 inline bool in_shared(const Call &c, uint64_t at, size_t bytes)
 {
     return (at >= STATIC_PART && at + bytes <= STATIC_PART + c.kernel->shared) ||
            (at >= DYNAMIC_PART && at + bytes <= DYNAMIC_PART + c.dynamic);
 }
-/* Device memory around an address: false, there is none. */
+/* Finds the range of device memory that contains an address. Returns false if it is outside. */
 bool device_memory(uint64_t address, uint64_t *low, uint64_t *high);
 
-/* ---- what instructions are written with ---- */
-/* f(lane) for each lane that executes it. */
+/* ---- helpers of instructions ---- */
+/* Calls f(lane) for each active lane. */
 template <class F> inline __attribute__((always_inline)) void each(uint32_t active, F f)
 {
     if (active == ALL) {
@@ -184,17 +182,17 @@ template <class F> inline __attribute__((always_inline)) void each(uint32_t acti
         for (; active; active &= active - 1)
             f((unsigned)__builtin_ctz(active));
 }
-inline void learn(Warp &w, const Operand &o, uint32_t known)
+inline void set_known(Warp &w, const Operand &o, uint32_t known)
 {
     w.known[o.slot] = (w.known[o.slot] & ~w.active) | (known & w.active);
 }
-/* Those lanes' value must have been written. */
-inline void need(Warp &w, const Operand &o, const char *what)
+/* Fails unless all active lanes have a written value. */
+inline void require_known(Warp &w, const Operand &o, const char *what)
 {
     if (w.active & ~w.known[o.slot])
         fail("%s was never written, in lane %d", what, __builtin_ctz(w.active & ~w.known[o.slot]));
 }
-/* All of the warp that is alive must be here. */
-void together(Warp &, const char *what);
+/* Fails unless all live lanes of the warp are active. */
+void require_whole_warp(Warp &, const char *what);
 } // namespace ptx
 #endif

@@ -1,13 +1,13 @@
-/* ptx_test.cpp - the interpreter itself, on programs by hand: instructions against what PTX's manual says of
- * them, paths that part and meet, tensor cores against fragments by the manual's tables, and every mistake
- * that it must find. Closes with "N of M .. hold". */
+/* ptx_test.cpp - tests the interpreter with short programs: instructions against the PTX manual, diverging
+ * paths, tensor cores against the manual's fragment tables, and every error that it must report. The last
+ * line is "N of M .. hold". */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "tests/ptx/ptx.h"
 
 namespace ptx {
-/* The device's memory is one array here. */
+/* One array is all device memory. */
 static float memory[4096];
 bool device_memory(uint64_t at, uint64_t *low, uint64_t *high)
 {
@@ -31,7 +31,7 @@ struct Shape {
     unsigned grid, threads, cluster;
     size_t dynamic;
     int capability, order;
-    bool late, together = false;
+    bool late, cooperative = false;
 };
 static const Shape ONE_WARP = { 1, 32, 1, 0, 90, 0, false };
 static const char *const HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n";
@@ -39,7 +39,8 @@ static const char *const REGISTERS = ".reg .pred %p<8>; .reg .b16 %rs<8>; .reg .
                                      ".reg .b64 %rd<16>; .reg .f64 %fd<8>;\n"
                                      "ld.param.u64 %rd1, [k_param_0]; mov.u32 %r1, %tid.x;\n"
                                      "mul.wide.u32 %rd2, %r1, 4; add.s64 %rd2, %rd1, %rd2;\n";
-/* Runs a body whose %rd1 is the memory, %rd2 this thread's number there, %r1 its index: what went wrong. */
+/* Runs a body with %rd1 the memory, %rd2 the address of this thread's number in it, %r1 the thread's index.
+ * Returns the failure, or "". */
 static std::string run(const std::string &body, Shape s = ONE_WARP, const std::string &top = "",
                        const std::string &bounds = "")
 {
@@ -51,42 +52,31 @@ static std::string run(const std::string &body, Shape s = ONE_WARP, const std::s
     try {
         index_text(t);
         ptx::Kernel *k = ptx::parse(t, "k");
-        ptx::Call c = { k,
-                        { s.grid, 1, 1 },
-                        { s.threads, 1, 1 },
-                        s.cluster,
-                        s.together,
-                        s.dynamic,
-                        (const char *)&argument,
-                        s.capability,
-                        s.order,
-                        1,
-                        s.late,
-                        false,
-                        false };
-        ptx::run(c);
+        ptx::run(ptx::Call{ k, { s.grid, 1, 1 }, { s.threads, 1, 1 }, s.cluster, s.cooperative, s.dynamic,
+                            (const char *)&argument, s.capability, s.order, 1, s.late, false, false });
     } catch (const ptx::Failure &f) {
-        return f.why;
+        return f.message;
     }
     return "";
 }
-/* In every order, and with what is asynchronous early and late. */
-static void fails(const char *what, const std::string &body, const char *why, Shape s = ONE_WARP,
-                  const std::string &top = "")
+/* In each order, with asynchronous stores early and late. */
+static void check_fails(const char *what, const std::string &body, const char *message, Shape s = ONE_WARP,
+                        const std::string &top = "")
 {
     for (s.order = 0; s.order < 3; s.order++) {
-        std::string said = run(body, s, top);
-        check(said.find(why) != std::string::npos,
-              std::string(what) + ": \"" + said + "\", not \"" + why + "\"");
+        std::string failure = run(body, s, top);
+        check(failure.find(message) != std::string::npos,
+              std::string(what) + ": \"" + failure + "\", not \"" + message + "\"");
     }
 }
-static void works(const char *what, const std::string &body, Shape s = ONE_WARP, const std::string &top = "")
+static void check_runs(const char *what, const std::string &body, Shape s = ONE_WARP,
+                       const std::string &top = "")
 {
     for (int i = 0; i < 6; i++) {
         s.order = i % 3;
         s.late = i / 3;
-        std::string said = run(body, s, top);
-        check(said.empty(), std::string(what) + ": " + said);
+        std::string failure = run(body, s, top);
+        check(failure.empty(), std::string(what) + ": " + failure);
     }
 }
 static uint32_t bits_of(float x)
@@ -103,9 +93,9 @@ static float real(uint32_t bits)
 }
 
 /* ---- arithmetic ---- */
-/* One instruction, operands as bits: 'i' a register of 32 bits, 'f' of fp32, 'l' of 64 bits, 'd' of fp64, 'h'
- * of 16, 'p' a predicate; the first is the result. */
-static void gives(const char *name, const char *kinds, std::vector<uint64_t> in, uint64_t expected)
+/* Tests one instruction. Operands are bits; kinds: 'i' a 32-bit register, 'f' fp32, 'l' 64 bits, 'd' fp64,
+ * 'h' 16 bits, 'p' a predicate. The first kind is the result's. */
+static void check_op(const char *name, const char *kinds, std::vector<uint64_t> in, uint64_t expected)
 {
     std::string body, list;
     static const char *const prefix[] = { "i%r", "f%f", "l%rd", "d%fd", "h%rs", "p%p" };
@@ -137,14 +127,14 @@ static void gives(const char *name, const char *kinds, std::vector<uint64_t> in,
         body += "cvt.u32.u16 %r20, " + out + "; cvt.u64.u32 %rd10, %r20;\n";
     else
         body += "mov.b32 %r20, " + out + "; cvt.u64.u32 %rd10, %r20;\n";
-    std::string said = run(body + "st.global.u64 [%rd1], %rd10;");
-    uint64_t got;
-    memcpy(&got, memory, sizeof got);
+    std::string failure = run(body + "st.global.u64 [%rd1], %rd10;");
+    uint64_t result;
+    memcpy(&result, memory, sizeof result);
     char text[200];
     snprintf(text, sizeof text, "%s of %llx, %llx: %llx, not %llx", name, (unsigned long long)in[0],
-             (unsigned long long)(in.size() > 1 ? in[1] : 0), (unsigned long long)got,
+             (unsigned long long)(in.size() > 1 ? in[1] : 0), (unsigned long long)result,
              (unsigned long long)expected);
-    check(said.empty() && got == expected, said.empty() ? text : said);
+    check(failure.empty() && result == expected, failure.empty() ? text : failure);
 }
 static const uint32_t NAN32 = 0x7FC00000, INF32 = 0x7F800000, ONE = 0x3F800000, MINUS = 0x80000000;
 static uint64_t wide(double x)
@@ -154,95 +144,95 @@ static uint64_t wide(double x)
     return u;
 }
 
-static void whole_numbers()
+static void integers()
 {
-    gives("add.s32", "iii", { 0xFFFFFFFF, 2 }, 1);
-    gives("sub.s64", "lll", { 1, 3 }, (uint64_t)-2);
-    gives("mul.lo.s32", "iii", { 0x10001, 0x10001 }, 0x20001);
-    gives("mul.wide.s32", "lii", { 0xFFFFFFFF, 7 }, (uint64_t)-7);
-    gives("mul.wide.u32", "lii", { 0xFFFFFFFF, 7 }, 7ull * 0xFFFFFFFF);
-    gives("mul.wide.u16", "ihh", { 0xFFFF, 0xFFFF }, 0xFFFE0001);
-    gives("mad.lo.s32", "iiii", { 3, 5, 7 }, 22);
-    gives("rem.s64", "lll", { (uint64_t)-7, 2 }, (uint64_t)-1);
-    gives("div.u32", "iii", { 7, 0 }, 0xFFFFFFFF);
-    gives("min.s32", "iii", { 0xFFFFFFFF, 1 }, 0xFFFFFFFF);
-    gives("max.s64", "lll", { (uint64_t)-1, 1 }, 1);
-    gives("neg.s32", "ii", { 5 }, (uint32_t)-5);
-    gives("shl.b32", "iii", { 1, 32 }, 0);
-    gives("shl.b64", "lli", { 1, 63 }, 1ull << 63);
-    gives("shr.u32", "iii", { 0x80000000, 31 }, 1);
-    gives("shr.s32", "iii", { 0x80000000, 40 }, 0xFFFFFFFF);
-    gives("shr.s64", "lli", { 1ull << 63, 62 }, (uint64_t)-2);
-    gives("bfi.b32", "iiiii", { 0xF, 0, 4, 2 }, 0x30);
-    gives("bfi.b64", "lllii", { 0xAA, ~0ull, 8, 8 }, 0xFFFFFFFFFFFFAAFFull);
-    gives("and.b16", "hhh", { 0xFF0F, 0x0FFF }, 0x0F0F);
-    gives("not.b64", "ll", { 1 }, ~1ull);
-    gives("selp.b32", "iiip", { 1, 2, 0 }, 2);
-    gives("xor.pred", "ppp", { 1, 1 }, 0);
-    gives("not.pred", "pp", { 0 }, 1);
-    gives("setp.lt.s32", "pii", { 0xFFFFFFFF, 0 }, 1);
-    gives("setp.lt.u32", "pii", { 0xFFFFFFFF, 0 }, 0);
-    gives("setp.ge.s16", "phh", { 0xFFFF, 0 }, 0);
-    gives("cvt.s64.s32", "li", { 0xFFFFFFFF }, ~0ull);
-    gives("cvt.s64.s32", "ll", { 0x1FFFFFFFFull }, ~0ull); /* of a wider register: its lower half */
-    gives("cvt.u64.u32", "li", { 0xFFFFFFFF }, 0xFFFFFFFF);
+    check_op("add.s32", "iii", { 0xFFFFFFFF, 2 }, 1);
+    check_op("sub.s64", "lll", { 1, 3 }, (uint64_t)-2);
+    check_op("mul.lo.s32", "iii", { 0x10001, 0x10001 }, 0x20001);
+    check_op("mul.wide.s32", "lii", { 0xFFFFFFFF, 7 }, (uint64_t)-7);
+    check_op("mul.wide.u32", "lii", { 0xFFFFFFFF, 7 }, 7ull * 0xFFFFFFFF);
+    check_op("mul.wide.u16", "ihh", { 0xFFFF, 0xFFFF }, 0xFFFE0001);
+    check_op("mad.lo.s32", "iiii", { 3, 5, 7 }, 22);
+    check_op("rem.s64", "lll", { (uint64_t)-7, 2 }, (uint64_t)-1);
+    check_op("div.u32", "iii", { 7, 0 }, 0xFFFFFFFF);
+    check_op("min.s32", "iii", { 0xFFFFFFFF, 1 }, 0xFFFFFFFF);
+    check_op("max.s64", "lll", { (uint64_t)-1, 1 }, 1);
+    check_op("neg.s32", "ii", { 5 }, (uint32_t)-5);
+    check_op("shl.b32", "iii", { 1, 32 }, 0);
+    check_op("shl.b64", "lli", { 1, 63 }, 1ull << 63);
+    check_op("shr.u32", "iii", { 0x80000000, 31 }, 1);
+    check_op("shr.s32", "iii", { 0x80000000, 40 }, 0xFFFFFFFF);
+    check_op("shr.s64", "lli", { 1ull << 63, 62 }, (uint64_t)-2);
+    check_op("bfi.b32", "iiiii", { 0xF, 0, 4, 2 }, 0x30);
+    check_op("bfi.b64", "lllii", { 0xAA, ~0ull, 8, 8 }, 0xFFFFFFFFFFFFAAFFull);
+    check_op("and.b16", "hhh", { 0xFF0F, 0x0FFF }, 0x0F0F);
+    check_op("not.b64", "ll", { 1 }, ~1ull);
+    check_op("selp.b32", "iiip", { 1, 2, 0 }, 2);
+    check_op("xor.pred", "ppp", { 1, 1 }, 0);
+    check_op("not.pred", "pp", { 0 }, 1);
+    check_op("setp.lt.s32", "pii", { 0xFFFFFFFF, 0 }, 1);
+    check_op("setp.lt.u32", "pii", { 0xFFFFFFFF, 0 }, 0);
+    check_op("setp.ge.s16", "phh", { 0xFFFF, 0 }, 0);
+    check_op("cvt.s64.s32", "li", { 0xFFFFFFFF }, ~0ull);
+    check_op("cvt.s64.s32", "ll", { 0x1FFFFFFFFull }, ~0ull); /* lower half of a wider register */
+    check_op("cvt.u64.u32", "li", { 0xFFFFFFFF }, 0xFFFFFFFF);
 }
 
 static void real_numbers()
 {
-    gives("add.f32", "fff", { bits_of(1), bits_of(0x1p-24f) }, ONE); /* a tie, to even */
-    gives("add.rz.f32", "fff", { bits_of(1), bits_of(0x1.8p-24f) }, ONE);
-    gives("add.rz.f32", "fff", { bits_of(-1), bits_of(-0x1.8p-24f) }, bits_of(-1));
-    gives("fma.rn.f32", "ffff", { bits_of(1 + 0x1p-23f), bits_of(1 - 0x1p-23f), bits_of(-1) },
-          bits_of(-0x1p-46f));
-    gives("fma.rm.f32", "ffff", { bits_of(1), bits_of(0x1.8p-24f), bits_of(1) }, ONE);
-    gives("fma.rm.f32", "ffff", { bits_of(-1), bits_of(0x1p-30f), bits_of(1) }, bits_of(1 - 0x1p-24f));
-    gives("min.f32", "fff", { NAN32, ONE }, ONE);
-    gives("max.f32", "fff", { ONE, NAN32 }, ONE);
-    gives("min.f32", "fff", { 0, MINUS }, MINUS);
-    gives("max.f32", "fff", { MINUS, 0 }, 0);
-    gives("abs.f32", "ff", { bits_of(-2) }, bits_of(2));
-    gives("neg.f32", "ff", { 0 }, MINUS);
-    gives("copysign.f32", "fff", { bits_of(-3), bits_of(2) }, bits_of(-2));
-    gives("div.rn.f32", "fff", { bits_of(1), bits_of(3) }, bits_of(1.f / 3));
-    gives("rcp.rn.f32", "ff", { bits_of(0) }, INF32);
-    gives("sqrt.rn.f32", "ff", { bits_of(2) }, bits_of(sqrtf(2)));
-    gives("ex2.approx.ftz.f32", "ff", { bits_of(-127) }, 0); /* subnormal: flushed */
-    gives("ex2.approx.f32", "ff", { bits_of(-127) }, bits_of(0x1p-127f));
-    gives("rcp.approx.ftz.f32", "ff", { bits_of(0x1p-127f) }, INF32);
-    gives("cvt.sat.f32.f32", "ff", { NAN32 }, 0);
-    gives("cvt.sat.f32.f32", "ff", { bits_of(3) }, ONE);
-    gives("cvt.rni.f32.f32", "ff", { bits_of(2.5) }, bits_of(2));
-    gives("cvt.rmi.f32.f32", "ff", { bits_of(-2.5) }, bits_of(-3));
-    gives("cvt.rzi.f32.f32", "ff", { bits_of(-2.5) }, bits_of(-2));
-    gives("cvt.rzi.s32.f32", "if", { bits_of(3e9f) }, 0x7FFFFFFF);
-    gives("cvt.rzi.s32.f32", "if", { NAN32 }, 0);
-    gives("cvt.rni.s32.f32", "if", { bits_of(-2.5f) }, (uint32_t)-2);
-    gives("cvt.rn.f32.s64", "fl", { (1ull << 40) + 1 }, bits_of(0x1p40f));
-    gives("cvt.rn.f32.f64", "fd", { wide(1 + 0x1p-24) }, ONE);
-    gives("cvt.f64.f32", "df", { bits_of(1.5) }, wide(1.5));
-    gives("setp.lt.f32", "pff", { NAN32, ONE }, 0);
-    gives("setp.ltu.f32", "pff", { NAN32, ONE }, 1);
-    gives("setp.ne.f32", "pff", { NAN32, ONE }, 0);
-    gives("setp.neu.f32", "pff", { NAN32, ONE }, 1);
-    gives("setp.equ.f32", "pff", { NAN32, ONE }, 1);
-    gives("setp.nan.f32", "pff", { ONE, NAN32 }, 1);
-    gives("setp.num.f32", "pff", { ONE, NAN32 }, 0);
-    gives("fma.rn.f64", "dddd", { wide(3), wide(4), wide(5) }, wide(17));
-    gives("rcp.approx.ftz.f64", "dd", { wide(3) }, wide(1. / 3) & ~0xFFFFFFFFull);
+    check_op("add.f32", "fff", { bits_of(1), bits_of(0x1p-24f) }, ONE); /* a tie, to even */
+    check_op("add.rz.f32", "fff", { bits_of(1), bits_of(0x1.8p-24f) }, ONE);
+    check_op("add.rz.f32", "fff", { bits_of(-1), bits_of(-0x1.8p-24f) }, bits_of(-1));
+    check_op("fma.rn.f32", "ffff", { bits_of(1 + 0x1p-23f), bits_of(1 - 0x1p-23f), bits_of(-1) },
+             bits_of(-0x1p-46f));
+    check_op("fma.rm.f32", "ffff", { bits_of(1), bits_of(0x1.8p-24f), bits_of(1) }, ONE);
+    check_op("fma.rm.f32", "ffff", { bits_of(-1), bits_of(0x1p-30f), bits_of(1) }, bits_of(1 - 0x1p-24f));
+    check_op("min.f32", "fff", { NAN32, ONE }, ONE);
+    check_op("max.f32", "fff", { ONE, NAN32 }, ONE);
+    check_op("min.f32", "fff", { 0, MINUS }, MINUS);
+    check_op("max.f32", "fff", { MINUS, 0 }, 0);
+    check_op("abs.f32", "ff", { bits_of(-2) }, bits_of(2));
+    check_op("neg.f32", "ff", { 0 }, MINUS);
+    check_op("copysign.f32", "fff", { bits_of(-3), bits_of(2) }, bits_of(-2));
+    check_op("div.rn.f32", "fff", { bits_of(1), bits_of(3) }, bits_of(1.f / 3));
+    check_op("rcp.rn.f32", "ff", { bits_of(0) }, INF32);
+    check_op("sqrt.rn.f32", "ff", { bits_of(2) }, bits_of(sqrtf(2)));
+    check_op("ex2.approx.ftz.f32", "ff", { bits_of(-127) }, 0); /* subnormal: flushed */
+    check_op("ex2.approx.f32", "ff", { bits_of(-127) }, bits_of(0x1p-127f));
+    check_op("rcp.approx.ftz.f32", "ff", { bits_of(0x1p-127f) }, INF32);
+    check_op("cvt.sat.f32.f32", "ff", { NAN32 }, 0);
+    check_op("cvt.sat.f32.f32", "ff", { bits_of(3) }, ONE);
+    check_op("cvt.rni.f32.f32", "ff", { bits_of(2.5) }, bits_of(2));
+    check_op("cvt.rmi.f32.f32", "ff", { bits_of(-2.5) }, bits_of(-3));
+    check_op("cvt.rzi.f32.f32", "ff", { bits_of(-2.5) }, bits_of(-2));
+    check_op("cvt.rzi.s32.f32", "if", { bits_of(3e9f) }, 0x7FFFFFFF);
+    check_op("cvt.rzi.s32.f32", "if", { NAN32 }, 0);
+    check_op("cvt.rni.s32.f32", "if", { bits_of(-2.5f) }, (uint32_t)-2);
+    check_op("cvt.rn.f32.s64", "fl", { (1ull << 40) + 1 }, bits_of(0x1p40f));
+    check_op("cvt.rn.f32.f64", "fd", { wide(1 + 0x1p-24) }, ONE);
+    check_op("cvt.f64.f32", "df", { bits_of(1.5) }, wide(1.5));
+    check_op("setp.lt.f32", "pff", { NAN32, ONE }, 0);
+    check_op("setp.ltu.f32", "pff", { NAN32, ONE }, 1);
+    check_op("setp.ne.f32", "pff", { NAN32, ONE }, 0);
+    check_op("setp.neu.f32", "pff", { NAN32, ONE }, 1);
+    check_op("setp.equ.f32", "pff", { NAN32, ONE }, 1);
+    check_op("setp.nan.f32", "pff", { ONE, NAN32 }, 1);
+    check_op("setp.num.f32", "pff", { ONE, NAN32 }, 0);
+    check_op("fma.rn.f64", "dddd", { wide(3), wide(4), wide(5) }, wide(17));
+    check_op("rcp.approx.ftz.f64", "dd", { wide(3) }, wide(1. / 3) & ~0xFFFFFFFFull);
 }
 
 /* ---- paths ---- */
-/* What thread i is expected to leave at memory[i]. */
-static void leaves(const char *what, const std::string &body, unsigned (*expected)(unsigned),
-                   Shape s = ONE_WARP, const std::string &top = "")
+/* Tests that thread i stores expected(i) at memory[i]. */
+static void check_memory(const char *what, const std::string &body, unsigned (*expected)(unsigned),
+                         Shape s = ONE_WARP, const std::string &top = "")
 {
     for (int i = 0; i < 6; i++) {
         s.order = i % 3;
         s.late = i / 3;
         memset(memory, 0xFF, sizeof memory);
-        std::string said = run(body, s, top);
-        check(said.empty(), std::string(what) + ": " + said);
+        std::string failure = run(body, s, top);
+        check(failure.empty(), std::string(what) + ": " + failure);
         for (unsigned t = 0; t < s.grid * s.threads; t++)
             check(bits_of(memory[t]) == expected(t), std::string(what) + ", thread " + std::to_string(t) +
                                                          ": " + std::to_string(bits_of(memory[t])));
@@ -250,24 +240,24 @@ static void leaves(const char *what, const std::string &body, unsigned (*expecte
 }
 static void paths()
 {
-    /* each lane goes round as often as its index says; all meet before the barrier */
-    leaves("a loop of many lengths",
-           "mov.u32 %r2, 0; mov.u32 %r3, %r1;\n$again: setp.eq.s32 %p1, %r3, 0; @%p1 bra $out;\n"
-           "add.s32 %r2, %r2, %r3; add.s32 %r3, %r3, -1; bra.uni $again;\n$out: bar.sync 0; st.global.u32 "
-           "[%rd2], %r2;",
-           [](unsigned t) { return t * (t + 1) / 2; });
-    leaves("two ways and back",
-           "and.b32 %r2, %r1, 1; setp.eq.s32 %p1, %r2, 0; @%p1 bra $even; mov.u32 %r3, 7; bra $both;\n"
-           "$even: mov.u32 %r3, 5; setp.lt.u32 %p2, %r1, 16; @%p2 bra $both; mov.u32 %r3, 6;\n"
-           "$both: bar.sync 0; st.global.u32 [%rd2], %r3;",
-           [](unsigned t) { return t & 1  ? 7u :
+    /* lane i iterates i times; all reconverge before the barrier */
+    check_memory("a loop with a different length for each lane",
+                 "mov.u32 %r2, 0; mov.u32 %r3, %r1;\n$again: setp.eq.s32 %p1, %r3, 0; @%p1 bra $out;\n"
+                 "add.s32 %r2, %r2, %r3; add.s32 %r3, %r3, -1; bra.uni $again;\n$out: bar.sync 0; "
+                 "st.global.u32 [%rd2], %r2;",
+                 [](unsigned t) { return t * (t + 1) / 2; });
+    check_memory("two paths that reconverge",
+                 "and.b32 %r2, %r1, 1; setp.eq.s32 %p1, %r2, 0; @%p1 bra $even; mov.u32 %r3, 7; bra $both;\n"
+                 "$even: mov.u32 %r3, 5; setp.lt.u32 %p2, %r1, 16; @%p2 bra $both; mov.u32 %r3, 6;\n"
+                 "$both: bar.sync 0; st.global.u32 [%rd2], %r3;",
+                 [](unsigned t) { return t & 1  ? 7u :
                                    t < 16 ? 5u :
                                             6u; });
-    leaves("some return early",
-           "mov.u32 %r3, 1; st.global.u32 [%rd2], %r3; setp.ge.u32 %p1, %r1, 40; @%p1 ret; bar.sync 0;\n"
-           "mov.u32 %r3, 2; st.global.u32 [%rd2], %r3;",
-           [](unsigned t) { return t < 40 ? 2u : 1u; }, { 1, 50, 1, 0, 90, 0, false });
-    leaves(
+    check_memory("some lanes return early",
+                 "mov.u32 %r3, 1; st.global.u32 [%rd2], %r3; setp.ge.u32 %p1, %r1, 40; @%p1 ret;\n"
+                 "bar.sync 0; mov.u32 %r3, 2; st.global.u32 [%rd2], %r3;",
+                 [](unsigned t) { return t < 40 ? 2u : 1u; }, { 1, 50, 1, 0, 90, 0, false });
+    check_memory(
         "a function is called twice",
         "{ .param .b64 param0; st.param.f64 [param0+0], %fd1; .param .b64 retval0; cvt.rn.f64.u32 %fd1, "
         "%r1;\n"
@@ -281,23 +271,23 @@ static void paths()
         "ld.param.f64 %fd1, [in]; setp.lt.f64 %p1, %fd1, 0d4024000000000000; @%p1 bra $small;\n"
         "add.f64 %fd2, %fd1, %fd1; st.param.f64 [out+0], %fd2; ret;\n"
         "$small: add.f64 %fd2, %fd1, %fd1; st.param.f64 [out+0], %fd2; ret; }\n");
-    leaves(
-        "lanes tell each other",
+    check_memory(
+        "lanes exchange values",
         "mov.u32 %r5, 31; mov.u32 %r6, -1; mov.u32 %r4, 1; shfl.sync.bfly.b32 %r2|%p1, %r1, %r4, %r5, %r6;\n"
         "mov.u32 %r4, 3; mov.u32 %r5, 6175; shfl.sync.idx.b32 %r3, %r2, %r4, %r5, %r6; st.global.u32 [%rd2], "
         "%r3;",
         [](unsigned t) { return ((t & 24) | 3) ^ 1; }); /* 6175: segments of 8 lanes */
-    leaves(
-        "shared memory behind a barrier",
+    check_memory(
+        "shared memory after a barrier",
         "mov.u32 %r2, there; shl.b32 %r3, %r1, 2; add.s32 %r2, %r2, %r3; st.shared.u32 [%r2], %r1; bar.sync "
         "0;\n"
         "mov.u32 %r4, there; sub.s32 %r4, %r4, %r3; ld.shared.u32 %r5, [%r4+252]; st.global.u32 [%rd2], %r5;",
         [](unsigned t) { return 63 - t; }, { 1, 64, 1, 0, 90, 0, false },
         ".shared .align 4 .b8 there[256];\n");
-    leaves("atomics count",
-           "atom.global.add.u32 %r2, [%rd1+4000], 1; bar.sync 0; ld.global.u32 %r3, [%rd1+4000];\n"
-           "add.s32 %r3, %r3, 1; st.global.u32 [%rd2], %r3;",
-           [](unsigned) { return 64u; }, { 1, 64, 1, 0, 90, 0, false });
+    check_memory("atomics count",
+                 "atom.global.add.u32 %r2, [%rd1+4000], 1; bar.sync 0; ld.global.u32 %r3, [%rd1+4000];\n"
+                 "add.s32 %r3, %r3, 1; st.global.u32 [%rd2], %r3;",
+                 [](unsigned) { return 64u; }, { 1, 64, 1, 0, 90, 0, false });
 }
 
 /* ---- clusters: each block sends its index to the next ---- */
@@ -331,27 +321,28 @@ static const char *const LAST =
 static void clusters()
 {
     Shape two = { 4, 32, 2, 0, 90, 0, false };
-    leaves(
+    check_memory(
         "blocks send to each other", cluster("1", FENCE, "16", "%r5", LAST),
         [](unsigned t) { return 1 - t / 32 % 2; }, two, BARRIER);
-    fails("too many bytes are expected", cluster("1", FENCE, "32", "%r5", LAST),
-          "wait for what does not come", two, BARRIER);
-    fails("too few arrive", cluster("2", FENCE, "16", "%r5", LAST), "wait for what does not come", two,
-          BARRIER);
-    fails("no fence", cluster("1", "", "16", "%r5", LAST), "has not told of its barrier", two, BARRIER);
-    fails("counted elsewhere", cluster("1", FENCE, "16", "%r4", LAST),
-          "is sent to one block, and counted in another", two, BARRIER);
+    check_fails("too many bytes are expected", cluster("1", FENCE, "32", "%r5", LAST),
+                "deadlock", two, BARRIER);
+    check_fails("too few arrivals", cluster("2", FENCE, "16", "%r5", LAST), "deadlock", two,
+                BARRIER);
+    check_fails("no fence", cluster("1", "", "16", "%r5", LAST), "has not published", two, BARRIER);
+    check_fails("a barrier in another block", cluster("1", FENCE, "16", "%r4", LAST),
+                "data goes to one block, its barrier is in another", two, BARRIER);
     std::string relaxed = cluster("1", FENCE, "16", "%r5", LAST);
     relaxed.replace(relaxed.find("arrive.release"), 14, "arrive.relaxed");
-    fails("a relaxed arrival", relaxed, "has not told of its barrier", two, BARRIER);
-    fails("a cluster's barrier by some",
-          "setp.lt.u32 %p1, %r1, 7; @%p1 bra $on; barrier.cluster.arrive.release.aligned; $on: bar.sync 0;",
-          "whose lanes 0xffffffff are alive", two);
-    fails("an arrival without a wait", std::string(LAST, 40) + LAST, "arrives twice", two);
+    check_fails("a relaxed arrival", relaxed, "has not published its barrier", two, BARRIER);
+    check_fails("a cluster's barrier that only some lanes reach",
+                "setp.lt.u32 %p1, %r1, 7; @%p1 bra $on;\n"
+                "barrier.cluster.arrive.release.aligned; $on: bar.sync 0;",
+                "expected all live lanes, 0xffffffff", two);
+    check_fails("an arrival without a wait", std::string(LAST, 40) + LAST, "arrives twice", two);
     two.late = true;
-    /* nobody waits for what is sent, and it comes when its block has ended */
-    fails(
-        "sent, and not waited for",
+    /* the block ends before the store arrives */
+    check_fails(
+        "a store without a wait",
         "mov.u32 %r2, bar; mov.u32 %r3, box; mov.u32 %r4, %cluster_ctarank; setp.ne.s32 %p1, %r1, 0;\n"
         "@%p1 bra $made; mbarrier.init.shared::cta.b64 [%r2], 1; fence.mbarrier_init.release.cluster;\n"
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 16;\n"
@@ -360,10 +351,10 @@ static void clusters()
         "%r5;\n"
         "mov.f32 %f1, 0f3F800000;\n"
         "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%r6], {%f1,%f1,%f1,%f1}, [%r7];",
-        "a block has ended before all came that was sent to it", two, BARRIER);
+        "a block has ended before all data sent to it arrived", two, BARRIER);
 }
 
-/* ---- words in the device's memory, by which blocks that run at the same time send numbers ---- */
+/* ---- tagged words with which concurrent blocks exchange data ---- */
 static std::string words(const std::string &tag)
 {
     return "mov.u32 %r2, %ctaid.x; mad.lo.s32 %r3, %r2, 32, %r1; mul.wide.u32 %rd3, %r3, 8;\n"
@@ -378,14 +369,14 @@ static std::string words(const std::string &tag)
 static void words_with_tags()
 {
     Shape two = { 2, 32, 1, 0, 80, 0, false, true };
-    leaves("each has the other's words", words("7"), [](unsigned t) { return t ^ 32; }, two);
-    two.together = false;                        /* once: a word that was found stays */
-    check(run(words("8"), two).find("wait for what does not come") != std::string::npos,
-          "one block after the other does not wait in vain");
+    check_memory("blocks exchange words", words("7"), [](unsigned t) { return t ^ 32; }, two);
+    two.cooperative = false;                     /* run once, because the words stay in memory */
+    check(run(words("8"), two).find("deadlock") != std::string::npos,
+          "blocks that run one after another should deadlock");
 }
 
 /* ---- tensor cores ---- */
-/* The tables of the manual, m16n8k8 for tf32: where lane l has its numbers. */
+/* The fragments of m16n8k8 for tf32 in the manual. */
 static float a_of[16][8], b_of[8][8], c_of[16][8];
 static std::string fragments()
 {
@@ -408,20 +399,20 @@ static void multiply(int capability)
         memcpy(memory + 192, c_of, sizeof c_of);
     Shape s = ONE_WARP;
     s.capability = capability;
-    std::string said = run(fragments(), s);
-    check(said.empty(), said);
+    std::string failure = run(fragments(), s);
+    check(failure.empty(), failure);
 }
 static float product(int i, int j) { return memory[320 + 8 * i + j]; }
-/* Fasi et al. by hand: the sum in units of the last bit that is kept. */
+/* The rounding of Fasi et al.: sums in units of the last bit kept. */
 static float cut(double c, const double *x, int n, int extra)
 {
     int e = -1000, t;
-    double most = fabs(c), sum;
+    double largest = fabs(c), sum;
     for (int k = 0; k < n; k++)
-        most = fmax(most, fabs(x[k]));
-    if (most == 0)
+        largest = fmax(largest, fabs(x[k]));
+    if (largest == 0)
         return 0;
-    frexp(most, &e);
+    frexp(largest, &e);
     double unit = ldexp(1, e - 24 - extra);
     sum = trunc(c / unit);
     for (int k = 0; k < n; k++)
@@ -435,8 +426,8 @@ static float cut(double c, const double *x, int n, int extra)
 static float tf32(float x) { return real(bits_of(x) & ~0x1FFFu); }
 static void tensor_cores()
 {
-    uint32_t lot = 1;
-    auto draw = [&] { return lot = lot * 1664525u + 1013904223u, (float)(int32_t)lot * 0x1p-31f; };
+    uint32_t rng = 1;
+    auto draw = [&] { return rng = rng * 1664525u + 1013904223u, (float)(int32_t)rng * 0x1p-31f; };
     for (int round = 0; round < 20; round++)
         for (int capability : { 80, 90, 120 }) {
             for (auto &row : a_of)
@@ -455,9 +446,9 @@ static void tensor_cores()
                     double x[8];
                     for (int k = 0; k < 8; k++)
                         x[k] = (double)tf32(a_of[i][k]) * tf32(b_of[k][j]);
-                    float want = capability < 90 ? cut(cut(c_of[i][j], x, 4, 1), x + 4, 4, 1) :
+                    float expected = capability < 90 ? cut(cut(c_of[i][j], x, 4, 1), x + 4, 4, 1) :
                                                    cut(c_of[i][j], x, 8, 2);
-                    same &= product(i, j) == want;
+                    same &= product(i, j) == expected;
                 }
             check(same, "a product of tensor cores, sm_" + std::to_string(capability));
         }
@@ -470,11 +461,11 @@ static void tensor_cores()
             a_of[2][k] = -0x1p100f;
             b_of[k][4] = 0x1p100f;
             multiply(capability);
-            check(product(2, 4) == -INFINITY, "a sum that is too large keeps its sign");
+            check(product(2, 4) == -INFINITY, "an overflowing sum keeps its sign");
             a_of[2][k] = 0;
         }
-    fails("a product by half a warp", "setp.lt.u32 %p1, %r1, 16; @%p1 ret;\n" + fragments(),
-          "by lanes 0xffff0000");
+    check_fails("a product by half a warp", "setp.lt.u32 %p1, %r1, 16; @%p1 ret;\n" + fragments(),
+                "by lanes 0xffff0000");
 }
 
 /* ---- mistakes ---- */
@@ -486,44 +477,45 @@ static void mistakes()
              "mov.u64 %%rd3, %llu; ld.global.f32 %%f1, [%%rd3]; st.global.f32 [%%rd2], %%f1;",
              (unsigned long long)(uintptr_t)host);
     Shape two_warps = { 1, 64, 1, 0, 90, 0, false };
-    fails("the host's memory", outside, "is not in the device's memory");
-    fails("behind the end", "st.global.u32 [%rd1+16384], %r1;", "is not in the device's memory");
-    fails("a vector at 8 bytes", "ld.global.v4.f32 {%f1,%f2,%f3,%f4}, [%rd1+8];", "is no multiple of 16");
-    fails("a number at 2 bytes", "st.global.u32 [%rd1+2], %r1;", "is no multiple of 4");
-    fails("behind shared memory", "mov.u32 %r2, there; st.shared.u32 [%r2+16], %r1;",
-          "is not in the block's shared memory", ONE_WARP, ".shared .align 4 .b8 there[16];\n");
-    fails("dynamic memory that was not asked for", "mov.u32 %r2, some; st.shared.u32 [%r2], %r1;",
-          "is not in the block's shared memory", ONE_WARP, ".extern .shared .align 16 .b8 some[];\n");
-    works("dynamic memory", "mov.u32 %r2, some; st.shared.u32 [%r2], %r1;", { 1, 32, 1, 4, 90, 0, false },
-          ".extern .shared .align 16 .b8 some[];\n");
-    fails("a register without a value", "st.global.u32 [%rd2], %r9;", "what is stored was never written");
-    fails("an address without a value", "ld.global.u32 %r3, [%rd9];", "an address was never written");
-    fails("a branch on nothing", "setp.eq.s32 %p1, %r9, 0; @%p1 bra $on; $on: ret;",
-          "a guard was never written");
-    fails("shared memory without a value", "ld.shared.u32 %r2, [there]; st.global.u32 [%rd2], %r2;",
-          "what is stored was never written", ONE_WARP, ".shared .align 4 .b8 there[16];\n");
-    works("what is not chosen may have none",
-          "setp.eq.s32 %p1, %r1, %r1; selp.b32 %r2, %r1, %r9, %p1; st.global.u32 [%rd2], %r2;");
-    fails("a barrier by half a warp", "setp.lt.u32 %p1, %r1, 16; @%p1 bra $on; bar.sync 0; $on: ret;",
-          "whose lanes 0xffffffff are alive");
-    fails("a barrier by one of two warps",
-          "setp.lt.u32 %p1, %r1, 32; @%p1 bra $on; bar.sync 0; $on: mbarrier.try_wait.parity.shared::cta.b64 "
-          "%p2, [there], %r1;",
-          "there is no barrier at", two_warps, ".shared .align 8 .b8 there[8];\n");
-    fails("a shuffle with who is elsewhere",
-          "mov.u32 %r5, 31; mov.u32 %r6, -1; setp.lt.u32 %p1, %r1, 16; @%p1 bra $on;\n"
-          "shfl.sync.bfly.b32 %r2, %r1, 1, %r5, %r6; $on: ret;",
-          "by mask 0xffffffff, of lanes 0xffff0000");
-    fails("a trap", "trap;", "trap");
-    fails("an instruction that is not known", "frob.s32 %r2, %r1;", "no instruction frob.s32 is known");
-    fails("a register that is not declared", "mov.u32 %r99, %r1;", "no register is named %r99");
-    fails("a label that is nowhere", "bra $nowhere;", "no label");
-    fails("too many operands", "add.s32 %r2, %r1, %r1, %r1;", "has 3 operands, not 4");
-    fails("a register of another width", "add.s32 %rd3, %r1, %r1;", "is of another width");
-    fails("a barrier that nobody made", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [there], 16;",
-          "there is no barrier at", ONE_WARP, ".shared .align 8 .b8 there[8];\n");
-    fails("a barrier at 4 bytes", "mov.u32 %r2, there; mbarrier.init.shared::cta.b64 [%r2+4], 1;",
-          "of shared memory", ONE_WARP, ".shared .align 8 .b8 there[16];\n");
+    check_fails("host memory", outside, "is not in the device's memory");
+    check_fails("beyond the end", "st.global.u32 [%rd1+16384], %r1;", "is not in the device's memory");
+    check_fails("a vector at 8 bytes", "ld.global.v4.f32 {%f1,%f2,%f3,%f4}, [%rd1+8];",
+                "not a multiple of 16");
+    check_fails("a number at 2 bytes", "st.global.u32 [%rd1+2], %r1;", "not a multiple of 4");
+    check_fails("beyond shared memory", "mov.u32 %r2, there; st.shared.u32 [%r2+16], %r1;",
+                "is not in the block's shared memory", ONE_WARP, ".shared .align 4 .b8 there[16];\n");
+    check_fails("dynamic memory that was not requested", "mov.u32 %r2, some; st.shared.u32 [%r2], %r1;",
+                "is not in the block's shared memory", ONE_WARP, ".extern .shared .align 16 .b8 some[];\n");
+    check_runs("dynamic memory", "mov.u32 %r2, some; st.shared.u32 [%r2], %r1;",
+               { 1, 32, 1, 4, 90, 0, false }, ".extern .shared .align 16 .b8 some[];\n");
+    check_fails("a register without a value", "st.global.u32 [%rd2], %r9;", "stored value was never written");
+    check_fails("an address without a value", "ld.global.u32 %r3, [%rd9];", "an address was never written");
+    check_fails("a branch on an unwritten value", "setp.eq.s32 %p1, %r9, 0; @%p1 bra $on; $on: ret;",
+                "a guard was never written");
+    check_fails("shared memory without a value", "ld.shared.u32 %r2, [there]; st.global.u32 [%rd2], %r2;",
+                "the stored value was never written", ONE_WARP, ".shared .align 4 .b8 there[16];\n");
+    check_runs("an unselected operand may be unwritten",
+               "setp.eq.s32 %p1, %r1, %r1; selp.b32 %r2, %r1, %r9, %p1; st.global.u32 [%rd2], %r2;");
+    check_fails("a barrier by half a warp", "setp.lt.u32 %p1, %r1, 16; @%p1 bra $on; bar.sync 0; $on: ret;",
+                "expected all live lanes, 0xffffffff");
+    check_fails("a barrier by one of two warps",
+                "setp.lt.u32 %p1, %r1, 32; @%p1 bra $on; bar.sync 0; $on: "
+                "mbarrier.try_wait.parity.shared::cta.b64 %p2, [there], %r1;",
+                "no barrier at", two_warps, ".shared .align 8 .b8 there[8];\n");
+    check_fails("a shuffle with inactive lanes",
+                "mov.u32 %r5, 31; mov.u32 %r6, -1; setp.lt.u32 %p1, %r1, 16; @%p1 bra $on;\n"
+                "shfl.sync.bfly.b32 %r2, %r1, 1, %r5, %r6; $on: ret;",
+                "mask 0xffffffff, active lanes 0xffff0000");
+    check_fails("a trap", "trap;", "trap");
+    check_fails("an unknown instruction", "frob.s32 %r2, %r1;", "unknown instruction frob.s32");
+    check_fails("an undeclared register", "mov.u32 %r99, %r1;", "unknown register %r99");
+    check_fails("an undefined label", "bra $nowhere;", "unknown label");
+    check_fails("too many operands", "add.s32 %r2, %r1, %r1, %r1;", "has 3 operands, not 4");
+    check_fails("a register of another width", "add.s32 %rd3, %r1, %r1;", "has a different width");
+    check_fails("a barrier without init", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [there], 16;",
+                "no barrier at", ONE_WARP, ".shared .align 8 .b8 there[8];\n");
+    check_fails("a barrier at 4 bytes", "mov.u32 %r2, there; mbarrier.init.shared::cta.b64 [%r2+4], 1;",
+                "outside shared memory", ONE_WARP, ".shared .align 8 .b8 there[16];\n");
 }
 
 int main()
@@ -532,13 +524,13 @@ int main()
         printf("skipped: the interpreter is compiled for a CPU with AVX2 and FMA\n1 of 1 hold\n");
         return 0;
     }
-    whole_numbers();
+    integers();
     real_numbers();
     paths();
     clusters();
     words_with_tags();
     tensor_cores();
     mistakes();
-    printf("%d of %d checks of the interpreter of PTX hold\n", all - bad, all);
+    printf("%d of %d checks of the PTX interpreter hold\n", all - bad, all);
     return bad != 0;
 }

@@ -1,24 +1,24 @@
-/* run.cpp - a launch: one cluster of blocks after the other, or all at once; its warps take turns, each going
- * on until it waits. Whose turn it is, which block comes first and which of two paths, is an adversary's
- * choice (WEFT_EMU_ORDER, as in tests/emu/fibers.h). */
+/* run.cpp - executes a launch: one cluster after another, or all blocks at the same time. A warp runs until
+ * it waits, then another one continues. WEFT_EMU_ORDER decides the order of warps, blocks and diverged paths,
+ * as in tests/emu/fibers.h. */
 #include <string.h>
 #include <algorithm>
 #include "tests/ptx/ptx.h"
 
 namespace ptx {
 namespace {
-/* polls without any progress before it counts as a deadlock */
+/* polls without progress that count as a deadlock */
 enum : unsigned { PATIENCE = 300000 };
-unsigned lots;
+unsigned random_state;
 
-unsigned lot(unsigned n)
+unsigned random_below(unsigned n)
 {
-    lots = lots * 1664525u + 1013904223u;
-    return (lots >> 8) % n;
+    random_state = random_state * 1664525u + 1013904223u;
+    return (random_state >> 8) % n;
 }
 
 /* ---- a warp ---- */
-/* A warp's memory, which serves one after the other. */
+/* Register file and local memory of a warp, reused by later warps. */
 struct Memory {
     std::vector<char> file, local;
     std::vector<uint32_t> known;
@@ -36,11 +36,11 @@ void write_constants(const Kernel &k, Warp &w)
 {
     for (const Constant &c : k.constants) {
         if (c.width == 'P')
-            *(uint32_t *)(w.file + c.at) = c.value ? (uint32_t)ALL : 0;
+            *(uint32_t *)(w.file + c.row) = c.value ? (uint32_t)ALL : 0;
         else if (c.width == 'W')
-            fill(w, c.at, (uint32_t)c.value);
+            fill(w, c.row, (uint32_t)c.value);
         else
-            fill(w, c.at, c.value);
+            fill(w, c.row, c.value);
         w.known[c.slot] = ALL;
     }
 }
@@ -52,10 +52,10 @@ void write_specials(const Call &call, const Block &b, Warp &w)
                                       b.index.y,   b.index.z, g.x, g.y, g.z, 0,   b.rank % call.cluster,
                                       call.cluster };
     for (unsigned s = 0; s < SPECIALS; s++) {
-        if (k.special[s].at == NOWHERE)
+        if (k.special[s].row == NOWHERE)
             continue;
         w.known[k.special[s].slot] = ALL;
-        uint32_t *row = (uint32_t *)(w.file + k.special[s].at);
+        uint32_t *row = (uint32_t *)(w.file + k.special[s].row);
         for (unsigned l = 0; l < LANES; l++) {
             unsigned n = w.number * LANES + l;
             row[l] = s == TID_X  ? n % t.x :
@@ -82,52 +82,53 @@ void begin(const Call &call, Block &b, Warp &w)
         memset(w.local_known, 0, k.local * LANES);
     write_constants(k, w), write_specials(call, b, w);
 }
-void end(Warp &w) /* all its lanes have returned: nobody waits for it */
+void finish(Warp &w) /* all its lanes have returned: no warp waits for it */
 {
     Block &b = *w.block;
     if (w.arrived)
         b.cluster->arrived--;
-    w.state = DONE, b.living--, b.cluster->living--;
+    w.state = DONE, b.live--, b.cluster->live--;
     progress(w);
 }
 
-void part(Warp &w, const Instruction &i, uint32_t taken)
+void branch(Warp &w, const Instruction &i, uint32_t taken)
 {
-    Path &here = w.paths.back();
-    uint32_t stay = here.lanes & ~taken, next = here.pc + 1;
-    const Path jumps = { i.target, i.join, taken }, goes_on = { next, i.join, stay };
-    if (!taken || !stay) {
-        here.pc = taken ? i.target : next;
+    Path &path = w.paths.back();
+    uint32_t fall_through = path.lanes & ~taken, next = path.pc + 1;
+    const Path jumps = { i.target, i.join, taken }, continues = { next, i.join, fall_through };
+    if (!taken || !fall_through) {
+        path.pc = taken ? i.target : next;
         return;
     }
-    if (here.join == i.join && i.join != NOWHERE) /* who has come there waits below */
+    /* lanes that have reached the join wait in the path below */
+    if (path.join == i.join && i.join != NOWHERE)
         w.paths.pop_back();
     else
-        here.pc = i.join;
+        path.pc = i.join;
     int order = w.block->cluster->call->order;
-    bool first = order == 0 || (order == 2 && lot(2));
-    w.paths.push_back(first ? goes_on : jumps);
-    w.paths.push_back(first ? jumps : goes_on);
+    bool first = order == 0 || (order == 2 && random_below(2));
+    w.paths.push_back(first ? continues : jumps);
+    w.paths.push_back(first ? jumps : continues);
 }
 
 void execute(Warp &w, const Instruction &i)
 {
-    Path &here = w.paths.back();
+    Path &path = w.paths.back();
     switch (i.kind) {
     case PLAIN:
-        here.pc++;
+        path.pc++;
         if (w.active)
             i.run(w, i);
         break;
     case BRANCH:
-        part(w, i, w.active);
+        branch(w, i, w.active);
         break;
     case RETURN:
-        here.pc++;
+        path.pc++;
         w.alive &= ~w.active;
         break;
     case TRAP:
-        here.pc++;
+        path.pc++;
         if (w.active)
             fail("trap");
         break;
@@ -137,17 +138,17 @@ void execute(Warp &w, const Instruction &i)
 void step(Warp &w)
 {
     const Kernel &k = *w.block->cluster->call->kernel;
-    Path &here = w.paths.back();
-    here.lanes &= w.alive;
-    if (!here.lanes || here.pc == here.join) {
+    Path &path = w.paths.back();
+    path.lanes &= w.alive;
+    if (!path.lanes || path.pc == path.join) {
         w.paths.pop_back();
         return;
     }
-    const Instruction &i = k.code[here.pc];
-    w.active = here.lanes;
+    const Instruction &i = k.code[path.pc];
+    w.active = path.lanes;
     try {
         if (i.guard) {
-            need(w, *i.guard, "a guard");
+            require_known(w, *i.guard, "a guard");
             uint32_t yes = *w.row<uint32_t>(*i.guard);
             w.active &= i.unless ? ~yes : yes;
         }
@@ -155,29 +156,29 @@ void step(Warp &w)
     } catch (const Failure &f) {
         const Size &b = w.block->index;
         fail("%s:%u: %s: block (%u, %u, %u), warp %u: %s", k.text->path.c_str(), i.line, i.name, b.x, b.y,
-             b.z, w.number, f.why.c_str());
+             b.z, w.number, f.message.c_str());
     }
 }
 
-void go_on(Warp &w) /* until it waits, or has ended */
+void run_until_wait(Warp &w) /* until it waits or ends */
 {
     while (w.state == READY && !w.paths.empty())
         step(w);
     if (w.paths.empty())
-        end(w);
+        finish(w);
 }
 
 /* ---- turns ---- */
 void open_barriers(Cluster &c)
 {
     for (Block &b : c.blocks)
-        if (b.at_barrier && b.at_barrier == b.living) {
+        if (b.at_barrier && b.at_barrier == b.live) {
             b.at_barrier = 0;
             for (Warp &w : b.warps)
                 if (w.state == AT_BARRIER)
                     w.state = READY;
         }
-    if (c.arrived && c.arrived == c.living)
+    if (c.arrived && c.arrived == c.live)
         c.arrived = 0, c.phase++;
     for (Block &b : c.blocks)
         for (Warp &w : b.warps)
@@ -185,7 +186,7 @@ void open_barriers(Cluster &c)
                 w.state = READY;
 }
 
-Warp *chosen(Cluster &c, State state)
+Warp *choose(Cluster &c, State state)
 {
     std::vector<Warp *> can;
     for (Block &b : c.blocks)
@@ -198,52 +199,50 @@ Warp *chosen(Cluster &c, State state)
     return state == POLLS ? can[c.polls % n] :
                             can[c.call->order == 0 ? 0 :
                                 c.call->order == 1 ? n - 1 :
-                                                     lot((unsigned)n)];
+                                                     random_below((unsigned)n)];
 }
 
-Warp *poller(Cluster &c)
+Warp *choose_poller(Cluster &c)
 {
-    Warp *w = chosen(c, POLLS);
+    Warp *w = choose(c, POLLS);
     if (!w || c.polls > PATIENCE)
-        fail(
-            "threads wait for what does not come: a barrier that not all of them reach, or bytes that no one "
-            "sends");
-    if (++c.polls > 2 * c.living * LANES)
+        fail("deadlock: a barrier that not all threads reach, or bytes that no thread sends");
+    if (++c.polls > 2 * c.live * LANES)
         c.time += 1 << 26;
     return w;
 }
 
 void run_cluster(Cluster &c)
 {
-    for (open_barriers(c); c.living; open_barriers(c)) {
-        Warp *w = chosen(c, READY);
+    for (open_barriers(c); c.live; open_barriers(c)) {
+        Warp *w = choose(c, READY);
         if (!w)
-            w = poller(c);
+            w = choose_poller(c);
         w->state = READY;
-        go_on(*w);
+        run_until_wait(*w);
     }
     for (Block &b : c.blocks)
         for (Mbarrier &m : b.barriers)
-            if (!m.coming.empty())
-                fail("a block has ended before all came that was sent to it");
+            if (!m.in_flight.empty())
+                fail("a block has ended before all data sent to it arrived");
 }
 
 /* ---- blocks ---- */
 void begin(const Call &call, Cluster &c, unsigned first, Memories &memories)
 {
     unsigned warps = (call.threads.x * call.threads.y * call.threads.z + LANES - 1) / LANES, i = 0;
-    c.living = 0;
+    c.live = 0;
     c.arrived = c.phase = 0;
     c.polls = 0;
     for (Block &b : c.blocks) {
         unsigned id = first + b.rank;
         b.index = Size{ id % call.grid.x, id / call.grid.x % call.grid.y, id / call.grid.x / call.grid.y };
-        b.living = warps;
+        b.live = warps;
         b.at_barrier = 0;
-        c.living += warps;
+        c.live += warps;
         b.barriers.clear();
         memset(b.shared_known.data(), call.lost ? 0xFF : 0, b.shared_known.size());
-        if (call.lost) /* what another kernel has left there */
+        if (call.lost) /* as if left by an earlier kernel */
             memset(b.shared.data(), 0x3E, b.shared.size());
         for (Warp &w : b.warps) {
             Memory &m = memories[i++];
@@ -257,7 +256,7 @@ void begin(const Call &call, Cluster &c, unsigned first, Memories &memories)
     }
 }
 
-void make_room(const Call &call, Cluster &c, unsigned blocks, Memories &memories)
+void allocate(const Call &call, Cluster &c, unsigned blocks, Memories &memories)
 {
     const Kernel &k = *call.kernel;
     unsigned warps = (call.threads.x * call.threads.y * call.threads.z + LANES - 1) / LANES;
@@ -281,10 +280,11 @@ void make_room(const Call &call, Cluster &c, unsigned blocks, Memories &memories
     }
 }
 
-unsigned in_order(int order, unsigned i, unsigned n, unsigned from)
+unsigned cluster_at(int order, unsigned i, unsigned n, unsigned from)
 {
-    unsigned long far = n % 7919 ? 7919 : 1; /* a prime that does not divide n: each comes once */
-    return order == 0 ? i : order == 1 ? n - 1 - i : (unsigned)((from + i * far) % n);
+    /* a prime that does not divide n, so each block is visited once */
+    unsigned long stride = n % 7919 ? 7919 : 1;
+    return order == 0 ? i : order == 1 ? n - 1 - i : (unsigned)((from + i * stride) % n);
 }
 } // namespace
 
@@ -292,11 +292,11 @@ void run(const Call &call)
 {
     Cluster c;
     static Memories &memories = *new Memories;
-    unsigned all = call.grid.x * call.grid.y * call.grid.z, set = call.together ? all : call.cluster;
-    lots = call.seed + 12345;
-    make_room(call, c, set, memories);
-    for (unsigned i = 0, from = lots % (all / set); i < all / set; i++) {
-        begin(call, c, in_order(call.order, i, all / set, from) * set, memories);
+    unsigned all = call.grid.x * call.grid.y * call.grid.z, set = call.cooperative ? all : call.cluster;
+    random_state = call.seed + 12345;
+    allocate(call, c, set, memories);
+    for (unsigned i = 0, from = random_state % (all / set); i < all / set; i++) {
+        begin(call, c, cluster_at(call.order, i, all / set, from) * set, memories);
         run_cluster(c);
     }
 }

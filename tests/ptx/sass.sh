@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# sass.sh: the machine code of the GPU's back end, which only ptxas knows, is read for what PTX cannot show: local memory, steps of
-# recurrent layers without tensor cores, with products by hand, long divisions, or with a whole cache thrown away, and kernels that no such
-# GPU can run. The same code with such a fault put in must be refused. B: the build; CUDA_ARCHS. The disassembler is the toolkit's or PyPI's,
-# in a folder beside other caches. A part of `make nightly`.
+# sass.sh: checks the machine code of libweft_cuda.so for faults that PTX does not show: use of local memory, recurrent steps without tensor
+# cores or with scalar products, long divisions or an invalidated L1 cache, and code for GPUs that cannot run it. Then plants such faults,
+# which must be found. B: the build; CUDA_ARCHS. The disassembler comes from the toolkit or from PyPI. Part of `make nightly`.
 set -u
 library=$B/libweft_cuda.so tools=${XDG_CACHE_HOME:-$HOME/.cache}/weft/sass
 skipped() { echo "skipped: the machine code of GPUs: $1"; exit 0; }
 [ -f "$library" ] || skipped "no $library"
-disassembler() {                        # on the path, of the toolkit, or installed
+disassembler() {                        # from PATH, the toolkit, or the installed package
     local found
     found=$(command -v cuobjdump || ls /usr/local/cuda/bin/cuobjdump "$tools"/lib/python*/site-packages/nvidia/*/bin/cuobjdump 2>/dev/null | head -n 1)
     [ -n "$found" ] && echo "$found"
@@ -27,21 +26,21 @@ says() {                                # ok|FAIL WHAT
     printf '  %-4s  %s\n' "$1" "$2"
 }
 planted() {                             # WHAT SED WORDS
-    if sed -E "$2" "$code" | read_by "$arch" | grep "$3" >/dev/null; then says ok "$1"; else says FAIL "$1 is not seen"; fi
+    if sed -E "$2" "$code" | read_by "$arch" | grep "$3" >/dev/null; then says ok "$1"; else says FAIL "$1 is not found"; fi
 }
 for arch in ${CUDA_ARCHS:-80 90 100 120}; do
     cuobjdump -sass -arch "sm_$arch" "$library" >"$code" || { says FAIL "sm_$arch is not read"; continue; }
     if said=$(read_by "$arch" <"$code"); then says ok "sm_$arch: $said"; else says FAIL "sm_$arch"; printf '%s\n' "$said" | head -n 40 | sed 's/^/        | /'; fi
     [ "$arch" = 90 ] || continue
-    planted "a sum that is kept in local memory"         's/ LDS(\.[0-9]+)? R/ LDL R/'                 ': local memory'
-    planted "a product by hand"                          's/ HMMA\.[A-Z0-9.]+ R/ FFMA R/'               'no loop over steps with tensor cores'
-    planted "some products by hand"                      's/ (LOP3|IADD3|FADD|FMUL)[A-Z0-9.]* / FFMA /'  ' FFMA in a step'
-    planted "a cache that is thrown away in each step"   's/ MUFU\.EX2 .*;/ CCTL.IVALL ;/'               'in a step and in no wait'
+    planted "a sum in local memory"                      's/ LDS(\.[0-9]+)? R/ LDL R/'                 ': local memory'
+    planted "a scalar product"                           's/ HMMA\.[A-Z0-9.]+ R/ FFMA R/'               'no loop over steps with tensor cores'
+    planted "some scalar products"                       's/ (LOP3|IADD3|FADD|FMUL)[A-Z0-9.]* / FFMA /'  ' FFMA in a step'
+    planted "an L1 invalidation in each step"            's/ MUFU\.EX2 .*;/ CCTL.IVALL ;/'               'in a step, outside of waits'
     planted "a long division in each step"               's/ MUFU\.RCP / I2F.U64.RP /'                  'are divided in a step'
-    arch=80                             # an H100's code in an A100's place: it has clusters, and no groups
-    planted "code for GPUs that cannot run it"           ''                                            '_cluster.*: code that no such GPU can run'
+    arch=80                             # check H100 code as if for an A100: it has clusters and no groups
+    planted "code for GPUs that cannot run it"           ''                                            '_cluster.*: code that these GPUs cannot run'
     planted "no code for GPUs that could"                ''                                            '_group.*: no loop over steps'
     arch=90
 done
-echo "$good of $all checks of the GPU's machine code hold"
+echo "$good of $all checks of GPU machine code hold"
 [ "$good" = "$all" ]

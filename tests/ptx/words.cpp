@@ -1,4 +1,4 @@
-/* words.cpp - words of PTX, and what stands in a text at its top. */
+/* words.cpp - splits PTX into words and finds the kernels, functions and variables of a file. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static void skip_blanks(Words &w)
 }
 
 Words::Words(const Text &t, const Text::Body &b)
-    : p(t.source.data() + b.at), end(t.source.data() + t.source.size()), line(b.line)
+    : p(t.source.data() + b.position), end(t.source.data() + t.source.size()), line(b.line)
 {
 }
 
@@ -72,9 +72,9 @@ bool Words::skip(const char *word)
 
 void Words::expect(const char *word)
 {
-    std::string there = take();
-    if (there != word)
-        fail("%s is expected, and there is %s", word, there.c_str());
+    std::string found = take();
+    if (found != word)
+        fail("expected %s, found %s", word, found.c_str());
 }
 
 bool is_number(const std::string &word) { return isdigit((unsigned char)word[word[0] == '-']); }
@@ -88,7 +88,7 @@ uint64_t number(const std::string &word)
     if (*end == 'U')
         end++;
     if (*end || end == s)
-        fail("%s is no number", s);
+        fail("%s is not a number", s);
     return minus ? 0 - bits : bits;
 }
 
@@ -99,7 +99,7 @@ unsigned bytes_of(const std::string &type)
                     digits == std::string::npos ? 0 :
                                                   (unsigned)atoi(type.c_str() + digits);
     if (bits != 8 && bits != 16 && bits != 32 && bits != 64)
-        fail("%s is no type", type.c_str());
+        fail("%s is not a type", type.c_str());
     return bits / 8;
 }
 
@@ -108,7 +108,7 @@ Declared declared(Words &w)
     Declared d = { "", 0, 0, false };
     std::string word = w.take();
     for (; word[0] == '.'; word = w.take()) {
-        if (word == ".ptr") { /* what a pointer points to: no matter */
+        if (word == ".ptr") { /* attributes of a pointer's target; unused */
             while (w.skip(".global") || w.skip(".shared")) {}
             if (w.skip(".align"))
                 w.take();
@@ -130,19 +130,19 @@ Declared declared(Words &w)
 }
 
 /* ---- a text ---- */
-static void skip_body(Words &w) /* from behind its first brace */
+static void skip_body(Words &w) /* starts after the first brace */
 {
     for (unsigned depth = 1; depth;) {
         skip_blanks(w);
         if (w.p == w.end)
-            fail("a body without an end");
+            fail("a body without a closing brace");
         depth += *w.p == '{';
         depth -= *w.p == '}';
         w.p++;
     }
 }
 
-static void table(Text &t, Words &w) /* .global: a table of numbers */
+static void constant_table(Text &t, Words &w) /* .global: a table of constants */
 {
     Declared d = declared(w);
     std::vector<char> &bytes = t.globals[d.name];
@@ -165,23 +165,23 @@ static void shared(Text &t, Words &w)
     w.expect(";");
 }
 
-static void body(Text &t, Words &w, bool entry) /* NAME(..) .. {..}, or a declaration that ends here */
+static void body(Text &t, Words &w, bool entry) /* NAME(..) .. {..}, or a declaration */
 {
-    Text::Body at = { (size_t)(w.p - t.source.data()), w.line };
+    Text::Body position = { (size_t)(w.p - t.source.data()), w.line };
     std::string word, name;
     while ((word = w.take()) != "{" && word != ";") {
         if (word.empty())
             fail("a kernel without a body");
-        if (word == "(" && !entry) /* a function's result stands before its name */
+        if (word == "(" && !entry) /* a function's result precedes its name */
             while (w.take() != ")") {}
         else if (name.empty()) {
             name = word;
-            at = entry ? Text::Body{ (size_t)(w.p - t.source.data()), w.line } : at;
+            position = entry ? Text::Body{ (size_t)(w.p - t.source.data()), w.line } : position;
         }
     }
     if (word == ";")
         return;
-    (entry ? t.entries : t.functions)[name] = at;
+    (entry ? t.entries : t.functions)[name] = position;
     skip_body(w);
 }
 
@@ -195,15 +195,15 @@ void index_text(Text &t)
             else if (word == ".shared")
                 shared(t, w);
             else if (word == ".global")
-                table(t, w);
+                constant_table(t, w);
             else if (word == ".version" || word == ".target" || word == ".address_size")
                 while (w.p < w.end && *w.p != '\n')
                     w.p++;
             else if (word != ".visible" && word != ".extern" && word != ".weak")
-                fail("%s at its top", word.c_str());
+                fail("unexpected %s at the top level", word.c_str());
         }
     } catch (const Failure &f) {
-        fail("%s:%u: %s", t.path.c_str(), w.line, f.why.c_str());
+        fail("%s:%u: %s", t.path.c_str(), w.line, f.message.c_str());
     }
 }
 } // namespace ptx

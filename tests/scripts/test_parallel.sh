@@ -175,7 +175,7 @@ linked() {
     check "the link is logged" eval 'WEFT_LOG=1 by_link 3 8 1 2>&1 | grep -c "^weft: gradients go from GPU to GPU by NCCL 2.28.9" | grep -qx 1'
     check "one without NCCL, the same bytes" makes many gpu exits 0 "weft: gradients pass through host memory: rank 2: NCCL: /nowhere: " eval "ODD=2 by_link 3 8 3 out=many"
     check "one that cannot join, the same bytes" makes many gpu exits 0 "weft: gradients pass through host memory: rank 1: NCCL: a call: unhandled system error" link_broken fail:1:0 by_link 3 8 3 out=many
-    check "no rank has NCCL" exits 0 "NCCL: its library has no ncclGetVersion" eval "nccl=libm.so.6 by_link 2 8 1"
+    check "no rank has NCCL" exits 0 "NCCL: the library has no ncclGetVersion" eval "nccl=libm.so.6 by_link 2 8 1"
     check "a group that fails" reports "rank 1: .*: NCCL: a call: unhandled system error, in update" link_broken fail:1:3 by_link 3 8 3
     check "one is killed between groups" reports "rank 0: .*: lost rank 1, in update" link_broken kill:1:3 quickly by_link 3 8 3
     check "one stops between groups" reports "rank [02]: .*: rank 1 has not answered for 1 s, in update" link_broken stop:1:3 quickly by_link 3 8 3
