@@ -95,10 +95,11 @@ __device__ static inline void multiply(smem &m, const weft__attention &a, const 
     s.nonfinite = m.nonfinite == s.mark;
     s.loaded = !is_wide(a);
 }
-/* Turns scores into weights and dw into ds, both with dropout. */
+/* Turns scores into weights and dw into ds, both with dropout. If a query sees one key, ds is 0: m.all is the
+ * same dw, but summed in another order, so their difference would be rounding noise. */
 template <bool drops, bool EXACT>
 __device__ static inline void recompute_weights(const smem &m, const weft__attention &a, const lane &me,
-                                                float (&w)[DOWN][4], float (&ds)[DOWN][4])
+                                                const step &s, float (&w)[DOWN][4], float (&ds)[DOWN][4])
 {
     UNROLLED for (int j = 0; j < DOWN; j++)
         UNROLLED for (int e = 0; e < 2; e++) {
@@ -112,7 +113,8 @@ __device__ static inline void recompute_weights(const smem &m, const weft__atten
                 x = seen ? expf(x - m.lse[query]) : 0;
                 if (drops)                       /* not times 0, because the factor may be infinite */
                     y = kept != 0 ? y * kept : 0;
-                y = stored<EXACT>(seen ? x * (y - m.all[query]) : 0);
+                const float mean = s.key == 0 && m.seen[query] == 1 ? y : m.all[query];
+                y = stored<EXACT>(seen ? x * (y - mean) : 0);
                 x = stored<EXACT>(!drops ? x : kept != 0 ? x * kept : 0);
             }
         }
@@ -241,7 +243,7 @@ __device__ static inline void each_query(smem &m, const weft__attention &a, cons
         if (drops)
             draw<QUERIES, CORES>(m.dropped, a, t, s.query, s.key);
         multiply<EXACT>(m, a, t, me, to.all, s, w, ds);
-        recompute_weights<drops, EXACT>(m, a, me, w, ds);
+        recompute_weights<drops, EXACT>(m, a, me, s, w, ds);
         if (s.nonfinite) {
             const int wide_k = clamped(a.dk - t.column, TILE), wide_v = clamped(a.dv - t.column, TILE);
             __syncthreads();
