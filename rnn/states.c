@@ -40,7 +40,9 @@ static weft__state_map *ends_new(weft *w, const weft__form *x, int stacked)
     int64_t stride = (b->n + 15) / 16 * 16, all = stride * stacked;
     weft__state_map *e = weft__take(w, WEFT__ARENA_BATCHES, sizeof *e);
     if (!e || all >= INT32_MAX) {
-        weft__fail(w, WEFT_EARG, "rnn: %d states of %lld sequences: too many", stacked, (long long)b->n);
+        weft__fail(w, WEFT_EARG,
+                   "rnn: %d states for each of %lld sequences; expected fewer than 2^31. Split the batch",
+                   stacked, (long long)b->n);
         return NULL;
     }
     *e = (weft__state_map){ .batch = b, .place = x->place, .stacked = stacked, .stride = stride };

@@ -1,4 +1,4 @@
-/* dictionary.c - see dictionary.h. */
+/* dictionary.c - reads the pronouncing dictionary, splits it and scores answers; see dictionary.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

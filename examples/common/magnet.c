@@ -1,5 +1,5 @@
-/* magnet.c - see magnet.h. The field is the model of Bouc 1967 and Wen 1976: B = a I + (1 - a) z, where the
- * hidden z follows the current:
+/* magnet.c - computes the data of examples/forecast.c; see magnet.h. The field is the model of Bouc 1967 and
+ * Wen 1976: B = a I + (1 - a) z, where the hidden z follows the current:
  *     dz / dt = I' (A - |z|^n (beta sign(I' z) + gamma)).
  * z depends on all earlier turning points of the current, so no function of I and dI gives it. */
 #include <math.h>

@@ -1,4 +1,4 @@
-/* options.c - see options.h. */
+/* options.c - reads, prints and stores options that a table describes; see options.h. */
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* program.c - see program.h. */
+/* program.c - shared code of the examples: messages, memory, signals, files; see program.h. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* training.c - see training.h. */
+/* training.c - runs a training with epochs, checkpoints and a log; see training.h. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -55,7 +55,7 @@ bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
     bool found = find_set(h, path, &s);
     /* before memory is allocated for it; chunks may be compressed */
     if (found && !s.chunked && weft__kind_bytes(&s.kind) > h->size)
-        weft__h5_fail(h, WEFT_EFORMAT, "%s does not have the bytes of its shape", path);
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is incomplete: the file lacks bytes of its shape", path);
     *k = s.kind;
     return found && !h->status;
 }

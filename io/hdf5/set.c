@@ -94,7 +94,7 @@ static void type(const weft__h5 *h, const weft__h5_message *m, weft__kind *k)
 
 /* ---- the position of the numbers ---- */
 static const char not_plain[] = "is stored in chunks; expected a plain array",
-                  few_bytes[] = "does not have the bytes of its shape";
+                  few_bytes[] = "is incomplete: the file lacks bytes of its shape";
 
 /* Numbers that were never written have no position. libhdf5 refuses some reads beyond the superblock's end of
  * the file, depending on its buffer; weft refuses all. */
