@@ -148,7 +148,7 @@ typedef struct fault_cell {
     unsigned long long row_value;                /* row << 32 | value, for its lowest row; ~0: no fault */
     /* the upper limit that the value violates; the kernel's name, a host pointer */
     unsigned long long limit, kernel;
-    /* number of the launch that waited in vain (recur.h); ~0: none */
+    /* number of the recurrent kernel that timed out (number_of in recur.h); ~0: none */
     unsigned timeout;
 } fault_cell;
 /* argument of a kernel */
