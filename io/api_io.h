@@ -3,10 +3,10 @@
  * Contents: messages, checkpoints, weights of other programs, ragged data, batches. Loaders are in
  * plan/run/api_loader.h, journals and parts of HDF5 files in api_records.h.
  *
- * Functions on files return a weft_status, WEFT_OK (0) or the kind of the failure, whose text is in
- * weft_file_message. They never change the context's error. A path, a module or a result (`out`)
- * that is NULL is WEFT_EARG. WEFT_ENOENT: the file to read does not exist. WEFT_EIO: the system
- * cannot read or write it. WEFT_EFORMAT: it is damaged or of another kind. WEFT_ENOMEM: out of
+ * Functions on files return a weft_status: WEFT_OK (0) or the kind of the failure, whose text is in
+ * weft_file_message. They never change the context's error. WEFT_EARG: a path, a module or a result
+ * (`out`) is NULL. WEFT_ENOENT: the file to read does not exist. WEFT_EIO: the system cannot read
+ * or write the file. WEFT_EFORMAT: the file is damaged or of another kind. WEFT_ENOMEM: out of
  * memory. A function that writes replaces an existing file, and does not make folders. A thread
  * that calls them needs a stack of 64 KB, its thread-local data included. */
 #ifndef WEFT_API_IO_H
@@ -29,10 +29,10 @@ WEFT_API const char *weft_file_message(void);
  *
  * Every file except a journal is written atomically: weft writes a new file in the same folder,
  * flushes it to the disk and renames it. After a failure or a kill the old file is unchanged. If
- * two programs write it together, one wins with a complete file. A replaced file keeps mode, group
- * and owner as far as the system allows it. A new file follows the umask; a link is followed. A new
- * file has no name until it is complete, so a killed program leaves no file. Where the file system
- * cannot do that (NFS), a kill may leave a file .weft-tmp-XXXXXXXXXXXXXXXX; delete it by hand. weft
+ * two programs write one path together, one wins with a complete file. A replaced file keeps mode,
+ * group and owner as far as the system allows. A new file follows the umask; a link is followed. A
+ * new file has no name until it is complete, so a killed program leaves no file. On file systems
+ * without this (NFS), a kill may leave a file .weft-tmp-XXXXXXXXXXXXXXXX; delete it by hand. weft
  * never deletes a file that it did not create in the same call. */
 /* An item of the program, such as the epoch, the best score, the vocabulary: n numbers of `type` at
  * data. The program owns name and data: weft_save reads data, weft_load writes it. For WEFT_TEXT
@@ -77,12 +77,12 @@ WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
                                         weft_load_report *report) WEFT_MUST_USE;
 
 /* ---- weights of other programs ---- */
-/* HDF5 files: all readers take what NumPy and h5py write. Integers of 8 to 64 bits, signed or not,
- * float16, bfloat16, float32 and float64 in either byte order, and bool; contiguous or in chunks,
- * with or without gzip and shuffle; libver "earliest" to "latest"; a user block (MATLAB -v7.3); a
- * file that is open for SWMR. Floats are rounded to the nearest number; NaN and infinities stay.
- * Errors, with place and value: a finite number that does not fit a weft_real; an integer that does
- * not fit a double or an int32. */
+/* All readers of HDF5 files take what NumPy and h5py write: integers of 8 to 64 bits, signed or
+ * not, float16, bfloat16, float32 and float64 in either byte order, and bool; contiguous or in
+ * chunks, with or without gzip and shuffle; libver "earliest" to "latest"; a user block (MATLAB
+ * -v7.3); a file that is open for SWMR. Floats are rounded to the nearest number; NaN and
+ * infinities stay. Errors, with place and value: a finite number that does not fit a weft_real; an
+ * integer that does not fit a double or an int32. */
 /* Loads the parameters and buffers of m from an HDF5 file, as h5py writes a PyTorch state dict.
  * Names are paths below m without m's name: a data set "encoder.weight", or "weight" in a group
  * "encoder". report NULL: all must agree, otherwise WEFT_EFORMAT for a name that is missing or
@@ -104,7 +104,7 @@ WEFT_API weft_status weft_save_state_dict(const char *path, const weft_module *m
 /* Sequences of rows of reals (columns above 0: rows) or of ints (columns 0: ints). */
 typedef struct {
     int64_t n;            /* number of sequences */
-    int64_t columns;      /* reals in a row; 0: one int for each token */
+    int64_t columns;      /* reals for each token (a row); 0: one int for each token */
     int32_t *len;         /* [n] tokens of each sequence */
     int64_t *offset;      /* [n + 1] first row of each, then the sum of len; required if n > 0 */
     weft_real *rows;      /* [sum of len, columns], NULL if columns is 0 */
@@ -124,17 +124,17 @@ WEFT_API weft_status weft_read_text(const char *path, const weft_text_opts *opts
                                     weft_dataset *out) WEFT_MUST_USE;
 typedef struct {
     char delimiter;        /* ';', '\t', '|', ..; 0 means ',' */
-    bool empty_is_nan;     /* an empty field of a needed column is NaN, not an error */
+    bool empty_is_nan;     /* an empty field of one of `columns` is NaN, not an error */
 } weft_csv_opts;
 /* Reads the n named columns, 1 or more, of a CSV file (RFC 4180, with a header) as reals, rounded
- * to the nearest number: rows [N, n] in the order of `columns`. id: name of the column whose text
- * identifies the sequence: rows with the same text there, adjacent or not, are one sequence, in the
- * order of the file. Sequences are in the order of their first rows; the texts are not kept. A file
- * of one sequence needs such a column with the same text in all rows. opts NULL: all 0. Empty lines
- * are skipped; nan and inf are numbers. The decimal point is a point in every locale. Errors: id
- * NULL; a column that the header lacks or names twice; a field that is not a number, is too large,
- * or is empty without .empty_is_nan; a line with another number of fields; an integer beyond 2^53
- * that a double does not hold, such as a time in nanoseconds. Like pandas.read_csv. */
+ * to the nearest number: rows [N, n] in the order of `columns`. id names a column that identifies
+ * sequences: rows with the same text there, adjacent or not, are one sequence, in the order of the
+ * file. Sequences are in the order of their first rows; the texts are not kept. A file of one
+ * sequence needs such a column with the same text in all rows. opts NULL: all 0. Empty lines are
+ * skipped; nan and inf are numbers. The decimal point is a point in every locale. Errors: id NULL;
+ * a column that the header lacks or names twice; a field that is not a number, is too large, or is
+ * empty without .empty_is_nan; a line with another number of fields; an integer beyond 2^53 that a
+ * double does not hold, such as a time in nanoseconds. Like pandas.read_csv. */
 WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns,
                                    int64_t n, const weft_csv_opts *opts,
                                    weft_dataset *out) WEFT_MUST_USE;

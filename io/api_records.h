@@ -37,8 +37,8 @@ WEFT_API void weft_journal_close(weft_journal *journal);
  * failure or a kill. bytes may be NULL if size is 0. */
 WEFT_API weft_status weft_write_file(const char *path, const void *bytes,
                                      size_t size) WEFT_MUST_USE;
-/* Returns the size of an item in a checkpoint: its count of numbers, or of bytes for a text (with
- * the final 0) or bytes. So a program can allocate the data before weft_load. Returns -1, with a
+/* Returns the size of an item in a checkpoint, so that a program can allocate its data before
+ * weft_load: the count of its numbers or bytes; a text counts its final 0. Returns -1, with a
  * message in weft_file_message, if the file cannot be read or does not have the item. */
 WEFT_API int64_t weft_checkpoint_item_size(const char *path, const char *name);
 

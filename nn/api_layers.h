@@ -22,7 +22,7 @@ typedef struct {
     int64_t out;                     /* width of the result; required without .weight */
     bool no_bias;                    /* y = x W^T, without b */
     /* NULL, or an existing parameter [out, in] of the same root, which the layer then shares (tied
-     * weights). It is saved and counted once. in and out may then be 0. */
+     * weights). It is saved and counted once. in and out may then be 0: its shape gives them. */
     weft_tensor *weight;
 } weft_linear_opts;
 /* Makes a linear layer y = x W^T + b with weight [out, in] and bias [out], both uniform in
@@ -103,12 +103,12 @@ WEFT_API weft_mlp *weft_mlp_new(weft_module *m, const char *name, const weft_mlp
 WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
 
 /* ---- attention over a ragged memory ---- *
- * The memory is ragged [Nm, dm], or plain [n, T, dm]: n sequences of length T. The queries q have
- * the same number n of sequences, of any lengths: ragged [Nq, dq], plain [n, Tq, dq], or plain [n,
- * dq], one query for each sequence, as in a step of a decoder. The result has q's form with the
- * width dm, in the layout CONCAT if ragged. All are reals. For MULTIHEAD dq = dm = width. Sequence
- * i of q reads sequence i of the memory; index i of a plain tensor is sequence i in the user's
- * order. A query whose sequence has no memory rows gives 0. */
+ * The memory is ragged [Nm, dm], or plain [n, T, dm]: n sequences of length T. The queries q are
+ * also n sequences, of any lengths: ragged [Nq, dq], plain [n, Tq, dq], or plain [n, dq], which is
+ * one query for each sequence, as in a step of a decoder. The result has q's form with the width
+ * dm, in the layout CONCAT if ragged. All are reals. For MULTIHEAD dq = dm = width. Sequence i of q
+ * reads sequence i of the memory. Index i of a plain tensor is sequence i in the user's order. A
+ * query whose sequence has no memory rows gives 0. */
 typedef struct weft_attention_layer weft_attention_layer;
 typedef enum {
     /* Multi-head attention of `width` with `heads` (Vaswani et al. 2017): in_proj_weight [3 width,
@@ -126,7 +126,7 @@ typedef struct {
     weft_attention_kind kind;                    /* 0: MULTIHEAD */
     int64_t dq;                                  /* GENERAL, ADDITIVE: width of a query */
     int64_t dm;                                  /* GENERAL, ADDITIVE: width of the memory */
-    int64_t width;                               /* MULTIHEAD: of q and memory; ADDITIVE: units */
+    int64_t width;                               /* MULTIHEAD: dq and dm; ADDITIVE: units */
     int heads;                                   /* MULTIHEAD: required, divides width */
 } weft_attention_layer_opts;
 /* Makes an attention layer of opts->kind. Fields whose comments name this kind are required. Like
@@ -148,7 +148,8 @@ typedef struct { weft_tensor *keys, *values; } weft_attention_memory;
 WEFT_API weft_attention_memory weft_attention_project(weft_attention_layer *a, weft_tensor *memory);
 /* Runs the layer as weft_attention_run does, over a memory from weft_attention_project of the same
  * layer. A plain q [n, dq] is the only query of its sequence: WEFT_ALL_KEYS and BOTTOM_RIGHT give
- * it the whole memory, TOP_LEFT the first row, STRICT all but the last. Decoders use ALL_KEYS. */
+ * it the whole memory, TOP_LEFT the first row, STRICT all but the last. Decoders use
+ * WEFT_ALL_KEYS. */
 WEFT_API weft_tensor *weft_attention_query(weft_attention_layer *a, weft_tensor *q,
                                            weft_attention_memory memory, weft_causal causal,
                                            weft_tensor **map);

@@ -46,21 +46,23 @@ typedef struct {
     /* Reals that broadcast to predicted: a factor for each element. The loss's .weight is the sum
      * of the factors of all elements. NULL: 1, so .weight is the number of elements. */
     weft_tensor *mask;
-    weft_tensor *weights;            /* as mask, but without effect on .weight; NULL: 1 */
+    weft_tensor *weights;            /* factors like mask, but .weight ignores them; NULL: 1 */
 } weft_loss_opts;
-/* Sums the squared errors (predicted - target)^2. Its .weight: see mask. Like torch.nn.MSELoss. */
+/* Sums the squared errors (predicted - target)^2. For .weight see opts->mask. Like
+ * torch.nn.MSELoss. */
 WEFT_API weft_loss weft_mse_loss(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
-/* Sums the absolute errors |predicted - target|. Its .weight: see mask. Like torch.nn.L1Loss. */
+/* Sums the absolute errors |predicted - target|. For .weight see opts->mask. Like
+ * torch.nn.L1Loss. */
 WEFT_API weft_loss weft_l1_loss(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
 /* Sums r^2 / 2 where |r| <= delta, otherwise delta (|r| - delta / 2), for r = predicted - target.
- * Its .weight: see mask. delta 0 means 1. Errors: delta below 0. Like torch.nn.HuberLoss. */
+ * For .weight see opts->mask. delta 0 means 1. Errors: delta below 0. Like torch.nn.HuberLoss. */
 WEFT_API weft_loss weft_huber_loss(weft_tensor *predicted, weft_tensor *target, double delta,
                               const weft_loss_opts *opts);
-/* Sums the binary cross entropy of logits and target, a probability 0 .. 1. Its .weight: see mask.
- * A logit of +inf with target 1, or of -inf with target 0, costs 0. Errors: a target outside 0 .. 1
- * with mask and weights not 0; on a GPU at the next wait. Like torch.nn.BCEWithLogitsLoss. */
+/* Sums the binary cross entropy of logits and target (0 .. 1). For .weight see opts->mask. A logit
+ * of +inf with target 1, or of -inf with target 0, costs 0. Errors: a target outside 0 .. 1 whose
+ * mask and weights are not 0; on a GPU at the next wait. Like torch.nn.BCEWithLogitsLoss. */
 WEFT_API weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target,
                                         const weft_loss_opts *opts);
 

@@ -43,15 +43,15 @@ WEFT_API void weft_confusion_add(double *counts, int64_t classes, weft_tensor *m
 typedef struct { double precision, recall, f1, support; } weft_class_scores;
 /* Averages over classes, as in scikit-learn with zero_division = 0. MACRO: the mean over the
  * classes that occur, as targets or as predictions. WEIGHTED: the mean weighted by support. MICRO:
- * of tp, fp and fn summed over all classes, so all three scores are the accuracy. */
+ * the scores of tp, fp and fn summed over all classes; all three then equal the accuracy. */
 typedef enum { WEFT_MACRO_AVERAGE, WEFT_WEIGHTED_AVERAGE, WEFT_MICRO_AVERAGE } weft_average;
 /* Returns the scores of class number class_ from counts [classes * classes] of weft_confusion_add,
  * rows targets, columns predictions. Zeros for a class outside 0 .. classes - 1, or NULL. Like
  * sklearn.metrics.precision_recall_fscore_support. */
 WEFT_API weft_class_scores weft_class_scores_of(const double *counts, int64_t classes,
                                                 int64_t class_);
-/* Averages the scores of all classes; support is the sum of supports. Zeros for counts NULL. Like
- * sklearn.metrics.precision_recall_fscore_support(average=..). */
+/* Averages the scores of all classes in counts, as in weft_class_scores_of; support is the sum.
+ * Zeros for counts NULL. Like sklearn.metrics.precision_recall_fscore_support(average=..). */
 WEFT_API weft_class_scores weft_average_scores(const double *counts, int64_t classes,
                                                weft_average average);
 

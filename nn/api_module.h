@@ -11,9 +11,8 @@ extern "C" {
 
 /* ---- modules inside modules ---- */
 /* Makes a module inside `parent`. A name has 1 to 63 bytes, no dots and no slashes. It is unique
- * among the modules, parameters and buffers of the parent. Errors: a bad name, a name that the
- * parent has, a path above 255 bytes, parent NULL or inert; returns an inert module. Like
- * Module.add_module. */
+ * among the modules, parameters and buffers of the parent. Errors: a bad or existing name, a path
+ * above 255 bytes, parent NULL or inert; returns an inert module. Like Module.add_module. */
 WEFT_API weft_module *weft_submodule_new(weft_module *parent, const char *name);
 /* Returns the context of a module, even if that context has failed; NULL if m is NULL or inert. */
 WEFT_API weft *weft_module_context(const weft_module *m);

@@ -23,9 +23,9 @@ typedef struct { double lr, beta1, beta2, eps, weight_decay; } weft_adam_opts;
  * gradient. AdamW subtracts lr * weight_decay * parameter apart from the gradient (Loshchilov &
  * Hutter 2019); the others add weight_decay * parameter to the gradient. The optimiser lives until
  * weft_optim_free or weft_close. Errors: a parameter that already has an optimiser; a number that
- * is not finite; a rate, momentum or decay below 0; eps not above 0 (so not WEFT_ZERO); a beta of 1
- * or more; an alpha outside 0 .. 1; nesterov without momentum or with dampening. Like
- * torch.optim.SGD, torch.optim.RMSprop, torch.optim.Adam and torch.optim.AdamW. */
+ * is not finite; a rate, momentum or decay below 0; eps not above 0 (so not WEFT_ZERO); a beta
+ * below 0 or not below 1; an alpha outside 0 .. 1; nesterov without momentum or with dampening.
+ * Like torch.optim.SGD, torch.optim.RMSprop, torch.optim.Adam and torch.optim.AdamW. */
 WEFT_API weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts);
 WEFT_API weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts);
 WEFT_API weft_optim *weft_adam_new(weft_module *m, const weft_adam_opts *opts);
@@ -88,8 +88,8 @@ WEFT_API weft_ema *weft_ema_new(weft_module *m, double decay);
  * decay), and always with decay 1, it sets the averages to the parameters. */
 WEFT_API void weft_ema_update(weft_ema *a, int64_t updates);
 /* Exchanges averages and parameters: call it before an evaluation and again after it. Between the
- * two calls weft_ema_update is an error, and a checkpoint has the averages as parameters. Swap back
- * before loading. */
+ * two calls weft_ema_update is an error, and a checkpoint saves the averages as parameters. Call it
+ * again before loading. */
 WEFT_API void weft_ema_swap(weft_ema *a);
 
 /* ---- schedules: learning rates as functions of the step, which counts from 0 ---- *

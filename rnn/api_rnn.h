@@ -105,7 +105,7 @@ WEFT_API weft_tensor *weft_final_state(weft_rnn *r, weft_state last);
  * the next step, except its state. */
 /* Input of one step, valid until the function returns. */
 typedef struct {
-    weft_tensor   *tokens;      /* [n] ints: the last token of each row; at step 0 the first one */
+    weft_tensor   *tokens;      /* [n] ints: last token of each row; at step 0 .begin or prompt */
     /* States before this step, [layers, n, width]; at step 0 `first` of weft_decode. The step
      * function replaces them by the states after the step, as in rows->state = out.last. weft
      * copies these, and reorders them by .parent for the next step. Between steps only n changes in
@@ -131,7 +131,7 @@ typedef weft_tensor *weft_decode_step_fn(weft_decode_rows *rows, void *user);
 WEFT_API weft_tensor *weft_decode_ragged(const weft_decode_rows *rows, weft_tensor *x);
 typedef struct {
     int32_t  begin;             /* first input token; 0: see has_begin; -1: the prompt's first */
-    int32_t  end;               /* token that ends a sequence; 0: see has_begin; -1: none does */
+    int32_t  end;               /* end token; 0: see has_begin; -1: only `limit` ends a sequence */
     int64_t  limit;             /* most tokens of a result, without end and prompt; required */
     int      beams;             /* above 1: beam search with that many hypotheses; 0 means 1 */
     /* Beams: ended hypotheses are ranked by score / length^penalty, length with the end token;
@@ -161,7 +161,7 @@ typedef struct {
     int64_t n;                  /* number of sequences */
     int64_t best;               /* hypotheses of each sequence */
     int64_t limit;              /* opts.limit */
-    int32_t *tokens;            /* [n, best, limit] without end, best first; 0 from len on */
+    int32_t *tokens;            /* [n, best, limit], best first, without end; 0 from len on */
     int32_t *len;               /* [n, best] tokens of each hypothesis; -1 if it does not exist */
     /* [n, best] sum of the model's log probabilities, with that of the end token. Temperature,
      * top_k, top_p and length_penalty do not change it. -inf if len is -1. */

@@ -45,9 +45,9 @@ typedef struct { int64_t at[4]; } weft_loader_state;
  * StatefulDataLoader.state_dict. */
 WEFT_API weft_loader_state weft_loader_get_state(const weft_loader *l);
 /* Sets the position to one of weft_loader_get_state, also of an earlier run. weft_loader_next then
- * returns the batch that it would have returned there. Call it after weft_load, which sets the
- * streams that determine the order. Errors: a position of a loader with other lengths or options,
- * or a damaged position; the loader is unchanged. Like StatefulDataLoader.load_state_dict. */
+ * returns the batch that followed that position. Call it after weft_load, which sets the streams
+ * that determine the order. Errors: a position of a loader with other lengths or options, or a
+ * damaged position; the loader is unchanged. Like StatefulDataLoader.load_state_dict. */
 WEFT_API void weft_loader_set_state(weft_loader *l, weft_loader_state state);
 
 #ifdef __cplusplus
