@@ -4,8 +4,9 @@
  *
  * _new(m, name, &opts) makes a layer as a module below m, whose context owns it, and copies opts.
  * Names and failure are as in api_nn.h. A required size that is 0 is an error that names the field.
- * opts may be NULL where no size is required. _run computes a tensor of the step; it is ragged if x
- * is. Errors: another type or width of x, a NULL or inert layer; returns an inert tensor. */
+ * opts may be NULL where no size is required. _run takes x, plain or ragged, and returns a tensor
+ * of the step, ragged if x is. Errors: x of another type or width; a NULL or inert layer; it
+ * returns an inert tensor. */
 #ifndef WEFT_API_LAYERS_H
 #define WEFT_API_LAYERS_H
 #include "api_nn.h"
@@ -17,11 +18,11 @@ extern "C" {
 /* ---- linear layers ---- */
 typedef struct weft_linear weft_linear;
 typedef struct {
-    int64_t in;                      /* required */
-    int64_t out;                     /* required */
+    int64_t in;                      /* width of x; required without .weight */
+    int64_t out;                     /* width of the result; required without .weight */
     bool no_bias;                    /* y = x W^T, without b */
     /* NULL, or an existing parameter [out, in] of the same root, which the layer then shares (tied
-     * weights). It is saved and counted once. in and out may then be 0. */
+     * weights). It is saved and counted once. in and out may then be 0: its shape gives them. */
     weft_tensor *weight;
 } weft_linear_opts;
 /* Makes a linear layer y = x W^T + b with weight [out, in] and bias [out], both uniform in
@@ -34,29 +35,30 @@ WEFT_API weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x);
 /* ---- embeddings ---- */
 typedef struct weft_embedding weft_embedding;
 typedef struct {
-    int64_t rows;                    /* required */
-    int64_t columns;                 /* required */
-    int64_t padding;                 /* id that gives zeros; 0: none, unless has_padding */
-    bool has_padding;                /* set it if that id is 0 */
-    /* Probability, 0 <= p < 1, that an id gives zeros in the whole training step. The rows of other
-     * ids are divided by 1 - p. A function of (seed, path, step, id): Gal & Ghahramani 2016, the
-     * embedding dropout of Merity et al. 2017. */
+    int64_t rows;                    /* number of ids, below 2^31; required */
+    int64_t columns;                 /* width of the result; required */
+    int64_t padding;                 /* id that gives zeros, below rows; 0: see has_padding */
+    bool has_padding;                /* true: padding 0 is id 0; false: padding 0 means none */
+    /* While training: probability, 0 <= p < 1, that an id gives zeros in the whole step. The rows
+     * of other ids are divided by 1 - p. The choice depends on (seed, path, step, id): Gal &
+     * Ghahramani 2016, the embedding dropout of Merity et al. 2017. */
     double row_dropout;
 } weft_embedding_opts;
-/* Makes a table, weight [rows, columns], standard normal at first. The padding row gives 0 and gets
- * no gradient, whatever the program writes or loads there. PyTorch reads such a row as any other,
- * so the models differ if a file has other numbers than 0 in it. Like torch.nn.Embedding. */
+/* Makes a table, weight [rows, columns], standard normal at first. The padding id gives zeros, and
+ * its row gets no gradient, whatever the program writes or loads there. PyTorch reads such a row as
+ * any other: models differ if a file has numbers other than 0 there. Like torch.nn.Embedding. */
 WEFT_API weft_embedding *weft_embedding_new(weft_module *m, const char *name,
                                             const weft_embedding_opts *opts);
-/* Looks up ids [..] of ints: [.., columns]. The id -1 gives zeros and no gradient. Errors: an id
- * outside -1 .. rows - 1; on a GPU at the next wait. */
+/* Looks up ids [..], ints, and returns reals [.., columns], ragged if ids is. The id -1 gives zeros
+ * and no gradient. Errors: an id outside -1 .. rows - 1; on a GPU at the next wait. */
 WEFT_API weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids);
 
 /* ---- layer norm ---- */
 typedef struct weft_norm_layer weft_norm_layer;
-typedef struct { int64_t width; double eps; } weft_layer_norm_opts;           /* eps 0: 1e-5 */
-/* Makes a layer norm over the last axis, with weight 1 and bias 0 [width] at first; width is
- * required. Like torch.nn.LayerNorm. */
+/* width: extent of the last axis, required. eps: 0 means 1e-5, WEFT_ZERO means 0. */
+typedef struct { int64_t width; double eps; } weft_layer_norm_opts;
+/* Makes a layer norm over the last axis. It has two parameters [width]: weight, 1 at first, and
+ * bias, 0 at first. Errors: eps below 0. Like torch.nn.LayerNorm. */
 WEFT_API weft_norm_layer *weft_layer_norm_new(weft_module *m, const char *name,
                                               const weft_layer_norm_opts *opts);
 /* Runs the layer: x [.., width] -> [.., width], reals, rank 1 or more. */
@@ -64,18 +66,18 @@ WEFT_API weft_tensor *weft_layer_norm_run(weft_norm_layer *n, weft_tensor *x);
 
 /* ---- dropout ---- */
 typedef struct weft_dropout_layer weft_dropout_layer;
-/* p: probability of 0, 0 <= p < 1. per_sequence: one mask for all positions of a sequence. */
+/* p: probability of a zero, 0 <= p < 1. per_sequence: one mask for all positions of a sequence. */
 typedef struct { double p; bool per_sequence; } weft_dropout_opts;
-/* Makes a dropout layer, whose path is the name that weft_dropout gets. opts NULL: p = 0.
- * Errors: a p outside 0 <= p < 1. Like torch.nn.Dropout. */
+/* Makes a dropout layer. Its path is the `name` of its calls of weft_dropout, so two layers have
+ * different masks. opts NULL: p = 0. Errors: p outside 0 <= p < 1. Like torch.nn.Dropout. */
 WEFT_API weft_dropout_layer *weft_dropout_new(weft_module *m, const char *name,
                                               const weft_dropout_opts *opts);
-/* Runs the layer by weft_dropout. Returns x itself if the context is not training or p is 0. */
+/* Runs weft_dropout on x. Returns x itself if the context is not training or p is 0. */
 WEFT_API weft_tensor *weft_dropout_run(weft_dropout_layer *d, weft_tensor *x);
 
 /* ---- MLPs ---- */
 typedef struct weft_mlp weft_mlp;
-/* DEFAULT: the default of the layer, which its comment names. */
+/* DEFAULT: named by the comment of each option. LEAKY_RELU: slope .01. ELU: alpha 1. */
 typedef enum {
     WEFT_DEFAULT_ACTIVATION,
     WEFT_RELU,
@@ -88,61 +90,66 @@ typedef enum {
 } weft_activation;
 typedef struct {
     int layers;                                  /* number of linear layers, 1 .. 9999 */
-    const int64_t *widths;                       /* [layers + 1], copied; [0]: of the input */
-    weft_activation activation;                  /* default RELU; LEAKY_RELU: .01, ELU: alpha 1 */
+    /* [layers + 1], copied: width of x, then the width of each layer's result; all 1 or more. */
+    const int64_t *widths;
+    weft_activation activation;                  /* default RELU */
     double dropout;                              /* 0 <= p < 1; 0: none */
 } weft_mlp_opts;
-/* Makes an MLP: linear layers with activation and dropout between them, neither after the last,
- * named as in a Sequential: "0", "3", "6", .. with dropout, "0", "2", "4", .. without. opts is
- * required. Like torch.nn.Sequential of torch.nn.Linear. */
+/* Makes an MLP: linear layers, each except the last followed by the activation, then dropout.
+ * Linear layers have their names in a Sequential: "0", "3", "6", .. with dropout, "0", "2", "4", ..
+ * without. opts is required. Like torch.nn.Sequential of torch.nn.Linear. */
 WEFT_API weft_mlp *weft_mlp_new(weft_module *m, const char *name, const weft_mlp_opts *opts);
 /* Runs the layers: x [.., widths[0]] -> [.., widths[layers]], reals, rank 2 or more. */
 WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
 
 /* ---- attention over a ragged memory ---- *
- * The memory is ragged [Nm, dm], or plain [n, T, dm]: n sequences of length T. q has the same n
- * sequences: ragged [Nq, dq], plain [n, T, dq], or plain [n, dq], one query for each sequence, as
- * in a step of a decoder. The result has q's form with the width dm, in the layout CONCAT if
- * ragged. All are reals; for MULTIHEAD dq = dm = width. Row i of a plain tensor is sequence i in
- * the user's order. A query without memory gives 0. */
+ * The memory is ragged [Nm, dm], or plain [n, T, dm]: n sequences of length T. The queries q are
+ * also n sequences, of any lengths: ragged [Nq, dq], plain [n, Tq, dq], or plain [n, dq], which is
+ * one query for each sequence, as in a step of a decoder. The result has q's form with the width
+ * dm, in the layout CONCAT if ragged. All are reals. For MULTIHEAD dq = dm = width. Sequence i of q
+ * reads sequence i of the memory. Index i of a plain tensor is sequence i in the user's order. A
+ * query whose sequence has no memory rows gives 0. */
 typedef struct weft_attention_layer weft_attention_layer;
 typedef enum {
-    /* Multi-head attention of `width` with `heads` (Vaswani et al. 2017): in_proj_weight
-     * [3 width, width], in_proj_bias, out_proj.weight, out_proj.bias. q may be the memory. */
+    /* Multi-head attention of `width` with `heads` (Vaswani et al. 2017): in_proj_weight [3 width,
+     * width], in_proj_bias, out_proj.weight, out_proj.bias. q may be the memory itself. */
     WEFT_MULTIHEAD,
     /* Score q . (weight m), weight [dq, dm]: Luong et al. 2015. weft_attention_run multiplies q by
-     * the weight first, weft_attention_project m, so their results differ by rounding. */
+     * the weight, weft_attention_project m; results differ by rounding. */
     WEFT_GENERAL,
-    /* Score score . tanh(query_weight q + memory_weight m + bias) with `width` units: Bahdanau et
-     * al. 2015. Stores [pairs, width] and [pairs, dm] for all pairs of a query and a memory row.
-     * causal must be WEFT_ALL_KEYS. */
+    /* Score v . tanh(query_weight q + memory_weight m + bias), where v is the parameter "score"
+     * [width]: Bahdanau et al. 2015. Stores [pairs, width] and [pairs, dm] for all pairs of a query
+     * and a memory row. causal must be WEFT_ALL_KEYS. */
     WEFT_ADDITIVE
 } weft_attention_kind;
 typedef struct {
     weft_attention_kind kind;                    /* 0: MULTIHEAD */
     int64_t dq;                                  /* GENERAL, ADDITIVE: width of a query */
     int64_t dm;                                  /* GENERAL, ADDITIVE: width of the memory */
-    int64_t width;                               /* MULTIHEAD: of q and memory; ADDITIVE: units */
+    int64_t width;                               /* MULTIHEAD: dq and dm; ADDITIVE: units */
     int heads;                                   /* MULTIHEAD: required, divides width */
 } weft_attention_layer_opts;
 /* Makes an attention layer of opts->kind. Fields whose comments name this kind are required. Like
  * torch.nn.MultiheadAttention, Luong's score `general`, or AdditiveAttention of Keras. */
 WEFT_API weft_attention_layer *weft_attention_new(weft_module *m, const char *name,
                                                   const weft_attention_layer_opts *opts);
-/* Runs the layer: each query reads memory rows of its sequence that causal allows. map: NULL, or
- * set to the weights, ragged [pairs, heads] in CONCAT, one head unless MULTIHEAD. It has a sequence
- * for each query, in the user's order, and in it a token for each memory row. Inert on error. */
+/* Runs the layer: each query reads those memory rows of its sequence that `causal` allows
+ * (weft_causal, api_autograd.h). map: NULL, or *map is set to the weights, ragged [pairs, heads] in
+ * the layout CONCAT; GENERAL and ADDITIVE have one head. The map's sequences are the queries in the
+ * user's order; its tokens are the memory rows of that query's sequence, 0 where causal hides them.
+ * Errors: as _run; the result and *map are then inert. */
 WEFT_API weft_tensor *weft_attention_run(weft_attention_layer *a, weft_tensor *q,
                                          weft_tensor *memory, weft_causal causal,
                                          weft_tensor **map);
-typedef struct { weft_tensor *keys, *values; } weft_attention_memory;         /* of the step */
-/* Projects a memory, ragged [Nm, dm] or plain [n, T, dm], to keys and values once, for a decoder
- * that queries it at each step. Both are ragged tensors of the step with the rows of the memory,
- * inert after an error. Like past_key_values of Transformers. */
+typedef struct { weft_tensor *keys, *values; } weft_attention_memory;
+/* Projects a memory, ragged [Nm, dm] or plain [n, T, dm], to keys and values, for a decoder that
+ * queries the same memory at each step. keys and values are ragged tensors of the step, one row for
+ * each row of the memory; after an error they are inert. Like past_key_values of Transformers. */
 WEFT_API weft_attention_memory weft_attention_project(weft_attention_layer *a, weft_tensor *memory);
-/* Runs the layer as weft_attention_run does, over a memory from weft_attention_project. A plain q
- * [n, dq] is the only query of its sequence: WEFT_ALL_KEYS and BOTTOM_RIGHT give it the whole
- * memory, TOP_LEFT the first row, STRICT all but the last. So use WEFT_ALL_KEYS in a decoder. */
+/* Runs the layer as weft_attention_run does, over a memory from weft_attention_project of the same
+ * layer. A plain q [n, dq] is the only query of its sequence: WEFT_ALL_KEYS and BOTTOM_RIGHT give
+ * it the whole memory, TOP_LEFT the first row, STRICT all but the last. Decoders use
+ * WEFT_ALL_KEYS. */
 WEFT_API weft_tensor *weft_attention_query(weft_attention_layer *a, weft_tensor *q,
                                            weft_attention_memory memory, weft_causal causal,
                                            weft_tensor **map);

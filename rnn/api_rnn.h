@@ -2,12 +2,13 @@
  *
  * Contents: layers, running them, decoding.
  *
- * N is the number of tokens, n that of sequences. width is opts.proj if set, otherwise hidden.
- * directions is 2 for a bidirectional layer, otherwise 1. A state h is plain [layers * directions,
- * n, width], a state c [layers * directions, n, hidden], in the user's order of sequences. The
- * reverse direction runs from the end of each sequence. A sequence of length 0 has no output rows,
- * and its last state is its first. The layout of x does not change a bit of a token's output. In
- * the layout ROWS the sequences of a row run one after the other; other layouts run packed. */
+ * N is the number of tokens, n the number of sequences. width is opts.proj if set, otherwise
+ * hidden. directions is 2 for a bidirectional layer, otherwise 1. A state has h, plain [layers *
+ * directions, n, width]. An LSTM or CIFG also has c, plain [layers * directions, n, hidden]. Axis 1
+ * has the user's order of sequences. Axis 0 has layer by layer, forward before reverse. The reverse
+ * direction runs from the last token of each sequence to the first. A sequence of length 0 has no
+ * output rows, and its last state is its first. The layout of x does not change a bit of a token's
+ * output. In ROWS the sequences of a row run one after the other; other layouts run packed. */
 #ifndef WEFT_API_RNN_H
 #define WEFT_API_RNN_H
 #include "../nn/api_layers.h"
@@ -23,11 +24,11 @@ typedef struct {
     int64_t input;       /* width of x; required */
     int64_t hidden;      /* number of units; required */
     int     layers;      /* 1 .. 32; 0 means 1 */
-    bool    bidirectional;       /* also runs from the end of each sequence */
+    bool    bidirectional;       /* also runs from the last token to the first */
     bool    no_bias;     /* leaves out bias_ih and bias_hh */
     /* LSTM, CIFG (api_cell.h): width of h after a projection, below hidden; 0: none. Sak 2014. */
     int64_t proj;
-    double  dropout;     /* between layers while training, 0 <= p < 1 */
+    double  dropout;     /* of y of each layer except the last, while training; 0 <= p < 1 */
     bool    relu;        /* weft_elman_new only: max(0, x) instead of tanh */
     bool    lean;        /* less memory, more time; weft_opts.lean sets it for all layers */
     /* LSTM and CIFG with biases: first value of the forget gate in bias_ih; bias_hh is then 0
@@ -37,11 +38,11 @@ typedef struct {
 } weft_rnn_opts;
 typedef struct {
     weft_tensor *h;      /* [layers * directions, n, width]; NULL: zeros */
-    weft_tensor *c;      /* [layers * directions, n, hidden] of an LSTM; otherwise NULL */
+    weft_tensor *c;      /* [layers * directions, n, hidden]; NULL: zeros, or a layer without c */
 } weft_state;
 typedef struct {
-    weft_tensor *y;      /* output of the last layer for each token */
-    weft_state last;     /* state after the last token, of the reverse direction after the first */
+    weft_tensor *y;      /* h of the last layer for each token, both directions side by side */
+    weft_state last;     /* state after the last token; reverse direction: after the first token */
 } weft_rnn_out;
 #ifndef __cplusplus
 #define WEFT_ZERO_STATE ((weft_state){ NULL, NULL })
@@ -81,20 +82,20 @@ WEFT_API weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn
 WEFT_API weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 
 /* ---- running them ---- */
-/* Runs the layer over x, a tensor of reals. Ragged [N, input] gives y ragged [N, directions *
- * width] in x's layout. Plain [n, T, input] holds n sequences of length T, and y is plain. first:
- * the states before the first token; WEFT_ZERO_STATE means zeros. A layer with a c takes h and c,
- * or neither. Errors: other shapes, r or x NULL; all results are inert.
- * weft_gradients of a loss by y gives the direct derivative only. It lacks the effect of h_t on
- * later tokens, which stays inside the layer. weft_rnn_trace records the sum of both. Like
- * lstm(x, (h, c)). */
+/* Runs the layer over x, reals: ragged [N, input], or plain [n, T, input] with n sequences of
+ * length T. y has x's form, and its layout if ragged, with the width directions * width. first: the
+ * states before the first token that each direction reads; WEFT_ZERO_STATE means zeros. A layer
+ * with a c takes h and c, or neither. Errors: other shapes, r or x NULL; all results are inert.
+ * weft_gradients of a loss by y gives the direct derivative only, without the effect of h_t on
+ * later tokens. weft_rnn_trace records the sum of both. Like lstm(x, (h, c)). */
 WEFT_API weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first);
-/* Runs one step of one-directional layers, x plain [n, input] -> y [n, width], from `state` to
- * .last. Errors: a layer of two directions; otherwise as weft_rnn_run. Like torch.nn.LSTMCell. */
+/* Runs one token of each sequence through a layer of one direction: x plain [n, input] gives y
+ * plain [n, width]. state: the states before the step, WEFT_ZERO_STATE means zeros; .last has those
+ * after it. Errors: a bidirectional layer; otherwise as weft_rnn_run. Like torch.nn.LSTMCell. */
 WEFT_API weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state);
-/* Returns the final h of the last layer, the usual input of a classifier: [n, width], or [n, 2
- * width] with both directions side by side, in the user's order. last: out.last of a run of r. The
- * reverse direction's h is that of the first token. Like h_n. */
+/* Returns the final h of the last layer, in the user's order of sequences: the usual input of a
+ * classifier. It is plain [n, width], or [n, 2 width] with forward, then reverse direction side by
+ * side; reverse: h after the first token. last: out.last of a run of r. Like h_n. */
 WEFT_API weft_tensor *weft_final_state(weft_rnn *r, weft_state last);
 
 /* ---- decoding ---- *
@@ -104,70 +105,70 @@ WEFT_API weft_tensor *weft_final_state(weft_rnn *r, weft_state last);
  * the next step, except its state. */
 /* Input of one step, valid until the function returns. */
 typedef struct {
-    weft_tensor   *tokens;      /* [n] ints: the last token of each row */
+    weft_tensor   *tokens;      /* [n] ints: last token of each row; at step 0 .begin or prompt */
     /* States before this step, [layers, n, width]; at step 0 `first` of weft_decode. The step
-     * function assigns the states after it, as in rows->state = out.last. weft copies them, and
-     * reorders them by .parent for the next step. Between steps only n changes in their shape. A
-     * model without a recurrent state leaves h and c NULL. */
+     * function replaces them by the states after the step, as in rows->state = out.last. weft
+     * copies these, and reorders them by .parent for the next step. Between steps only n changes in
+     * their shape. A model without a recurrent state leaves h and c NULL. */
     weft_state     state;
     int64_t        n;           /* number of rows in this step */
     int64_t        step;        /* number of this step, from 0 */
     const int32_t *sequence;    /* [n] number of each row's sequence, ascending */
-    /* [n] row i continues row parent[i] of the step before; at step 0 parent[i] is sequence[i].
+    /* [n] row i continues row parent[i] of the previous step; at step 0 parent[i] is sequence[i].
      * Reorder your own data of rows by it, such as the states of a grammar, but not .state. */
     const int32_t *parent;
-    weft_lengths   of;          /* number of rows of every sequence; 0 for an ended one */
+    weft_lengths   of;          /* .len: rows of every sequence in this step; 0 if it has ended */
 } weft_decode_rows;
-/* Returns the scores of each row's next token: logits, plain reals [n, classes], with the same
- * classes in all steps. A score of -inf forbids a token. If scores are equal, the lower token wins.
- * The decoding fails after NULL, an inert tensor, another shape, a NaN, or only -inf. */
+/* Returns the scores of each row's next token: logits, plain reals [rows->n, classes], with the
+ * same classes in all steps. A score of -inf forbids a token. If scores are equal, the lower token
+ * wins. The decoding fails for NULL, another shape, a NaN, or a row of only -inf. */
 typedef weft_tensor *weft_decode_step_fn(weft_decode_rows *rows, void *user);
 /* Returns a ragged view of x, so that each row attends to the memory of its own sequence. x: plain
  * [rows->n, ..], reals or ints. The view has the n sequences of weft_decode, each with its rows of
- * this step. The memory has the same n sequences in the same order; ids need not agree.
+ * this step. The memory must have these n sequences in the same order; its ids may differ.
  *     weft_attention_query(layer, weft_decode_ragged(rows, out.y), memory, WEFT_ALL_KEYS, NULL)
  * Errors: rows or x NULL, x ragged or with another number of rows; the result is inert. */
 WEFT_API weft_tensor *weft_decode_ragged(const weft_decode_rows *rows, weft_tensor *x);
 typedef struct {
-    int32_t  begin;             /* first token; 0: see has_begin; -1: the first of the prompt */
-    int32_t  end;               /* ends a sequence; 0: see has_begin; -1: only `limit` ends it */
-    int64_t  limit;             /* most tokens without end and prompt, 1 or more; required */
+    int32_t  begin;             /* first input token; 0: see has_begin; -1: the prompt's first */
+    int32_t  end;               /* end token; 0: see has_begin; -1: only `limit` ends a sequence */
+    int64_t  limit;             /* most tokens of a result, without end and prompt; required */
     int      beams;             /* above 1: beam search with that many hypotheses; 0 means 1 */
-    /* Beams: ended hypotheses are ranked by score / length^penalty, the end token counted, those
-     * that go on by score. Below 0 favours short ones. 0: none. Wu et al. 2016 without the
+    /* Beams: ended hypotheses are ranked by score / length^penalty, length with the end token;
+     * unfinished ones by score. Below 0 favours short ones. 0: none. Wu et al. 2016 without the
      * constant. */
     double   length_penalty;
-    int      best;              /* beams: hypotheses returned for a sequence, to beams; 0 means 1 */
+    int      best;              /* beams: hypotheses returned for each sequence, 1 .. beams; 0: 1 */
     bool     sample;            /* draws each token by its probability; not with beams */
     double   temperature;       /* sample: divides the logits before the draw; 0 means 1 */
     int64_t  top_k;             /* sample: draws among the k most probable tokens; 0: all */
-    /* Sample: draws from the smallest set of most probable tokens whose sum reaches top_p, after
-     * temperature and top_k. 0 means 1: all. Holtzman et al. 2020. */
+    /* Sample: draws from the smallest set of most probable tokens whose probabilities sum to top_p
+     * or more, after temperature and top_k; 0 .. 1. 0 means 1: all. Holtzman et al. 2020. */
     double   top_p;
     const char *stream;         /* sample: name of the random stream; NULL means "decode" */
-    /* Prompts of all sequences end to end; NULL: no prompts. The model reads them after begin. They
-     * are neither scored nor returned. */
+    /* Prompts of all sequences end to end; NULL: no prompts. The model reads a prompt after begin,
+     * one token a step. Its tokens are neither scored nor returned, and do not count in limit. */
     const int32_t *prompt;
     const int32_t *prompt_len;  /* [n] tokens of each prompt, 0 or more; required with prompt */
-    /* Any mode: the scores are log probabilities, 0 or less, and are used without a softmax. For
-     * example those of several models together. */
+    /* Any mode: the scores are log probabilities, 0 or less, and are used without a softmax, such
+     * as those of several models together. */
     bool     log_probabilities;
-    /* Confirm token 0 where begin and end are both 0, which is otherwise an error; one of the two
-     * is enough. If begin or end is not 0, the flags are ignored and 0 is token 0. */
+    /* true: 0 in begin or end is token 0. Both 0 is an error unless a flag is set; one is enough
+     * for both. If begin or end is not 0, 0 is token 0 without a flag. */
     bool     has_begin, has_end;
 } weft_decode_opts;
 typedef struct {
     int64_t n;                  /* number of sequences */
     int64_t best;               /* hypotheses of each sequence */
     int64_t limit;              /* opts.limit */
-    int32_t *tokens;            /* [n, best, limit] without end, best first; 0 from len on */
+    int32_t *tokens;            /* [n, best, limit], best first, without end; 0 from len on */
     int32_t *len;               /* [n, best] tokens of each hypothesis; -1 if it does not exist */
     /* [n, best] sum of the model's log probabilities, with that of the end token. Temperature,
      * top_k, top_p and length_penalty do not change it. -inf if len is -1. */
     double *score;
 } weft_decoded;
-/* Generates n sequences: by beam search (opts.beams above 1), by sampling (opts.sample), otherwise
- * the most probable token each time. first: the states of step 0, [layers, n, width], or
+/* Generates n sequences: by beam search (opts->beams above 1), by sampling (opts->sample),
+ * otherwise the most probable token each time. first: the states of step 0, [layers, n, width], or
  * WEFT_ZERO_STATE, which leaves rows->state NULL at step 0. step gets user unchanged. The caller
  * frees the result by weft_decoded_free. On error n is 0, its arrays are NULL, and the context has
  * failed. Errors: step or opts NULL, limit below 1, an option of another mode; a failed step. Like

@@ -10,10 +10,10 @@ extern "C" {
 #endif
 
 /* ---- traces ---- */
-/* Numbers of one layer and direction. Constants of the step, ragged [N, ..] if x was, otherwise
- * plain [n, T, ..]. Gradients are NULL until weft_backward or weft_gradients has passed the run
- * (weft_gradients_recorded does not pass it). They are the numbers of the fused layer, bit by bit,
- * except dc, which is rounded once more. */
+/* Numbers of one layer and direction: constants of the step in x's layout, ragged [N, ..] if x was,
+ * otherwise plain [n, T, ..]. Gradients (dgate, dh, dc) are NULL until weft_backward or
+ * weft_gradients has passed the run; weft_gradients_recorded does not pass it. The numbers are
+ * those of the fused layer, bit by bit, except dc, which is rounded once more. */
 typedef struct {
     int gates;                                   /* number of gates; the first entries below */
     /* LSTM: i f g o; GRU: r z n; CIFG: f g o; MGU: f n; Elman: h. */
@@ -21,18 +21,19 @@ typedef struct {
     weft_tensor *gate[4];                        /* [N, hidden] */
     weft_tensor *h;                              /* [N, opts.proj, or hidden without it] */
     weft_tensor *c;                              /* [N, hidden]; NULL if the cell has none */
-    weft_tensor *dgate[4];                       /* [N, hidden]: by the sum before the activation */
-    weft_tensor *dh;                             /* like h: total, later tokens included */
-    weft_tensor *dc;                             /* like c: total, later tokens included */
+    weft_tensor *dgate[4];                       /* [N, hidden] gradient of the gate's sum before
+                                                  * its sigmoid or tanh */
+    weft_tensor *dh;                             /* h's shape: total, later tokens included */
+    weft_tensor *dc;                             /* c's shape: total, later tokens included */
 } weft_rnn_traced;
-/* Makes runs of the layer keep the numbers that weft_rnn_trace returns, or stops that (false: the
- * default). Returns the previous mode, false for NULL. Outputs and gradients keep their bits;
- * backward takes longer. Errors: a cell of the program. A run fails if the layer is composed, or
- * lean by its options or those of the context. Like forward hooks with retain_grad. */
+/* Makes later runs of the layer keep the numbers that weft_rnn_trace returns (true), or stops that
+ * (false, the default). Returns the previous mode; false for NULL. Outputs and gradients keep their
+ * bits; backward takes longer. Errors: a cell of the program. A traced run fails if the layer is
+ * composed, or lean by its options or the context's. Like forward hooks with retain_grad. */
 WEFT_API bool weft_rnn_set_traced(weft_rnn *r, bool on);
-/* Returns the numbers of the layer's last run, before weft_clear ends its step; layer counts from
- * 0. A second backward through the same run does not change them. Errors: no traced run in this
- * step, no such layer or direction; all fields are NULL and 0. */
+/* Returns the numbers of the layer's last run, before weft_clear ends its step. layer counts from
+ * 0; reverse selects the reverse direction. A second backward through the same run does not change
+ * the numbers. Errors: no traced run in this step, no such layer or direction; all fields are 0. */
 WEFT_API weft_rnn_traced weft_rnn_trace(weft_rnn *r, int layer, bool reverse);
 
 #ifdef __cplusplus

@@ -11,30 +11,31 @@ extern "C" {
 #endif
 
 /* ---- loaders ---- */
-/* How the loader makes batches. It shuffles an epoch, sorts pools of batches by length, cuts them
- * into batches, and shuffles the batches. A batch ends where it would exceed count or tokens. */
+/* How the loader makes batches. It shuffles the sequences, sorts each pool of them by length, cuts
+ * pools into batches, and shuffles these. A batch ends where it would exceed count or tokens. */
 typedef struct {
     int64_t count;       /* most sequences of a batch; 0: no limit, then tokens is required */
-    int64_t tokens;      /* most tokens of a batch, no pads; a longer sequence is alone; 0: any */
-    /* The sequences that fill this many batches, in the shuffled order, are sorted together. 0
+    /* Most tokens of a batch, without pads; 0: no limit. A longer sequence is a batch alone. */
+    int64_t tokens;
+    /* Size of a pool in batches: the sequences that fill this many batches are sorted together. 0
      * means 50; 1: batches have mixed lengths. */
     int pool;
     bool keep_order;     /* neither shuffles nor sorts: cuts the given order into batches */
 } weft_loader_opts;
 typedef struct weft_loader weft_loader;
-/* Makes a loader of n sequences of the lengths len [n], each 0 or more, which it copies. It
- * shuffles by the context's stream "loader.<name>". name: at most 30 bytes, copied. After an error
- * the loader is inert, without batches. Errors: a name of another loader of the context; opts NULL;
- * count and tokens both 0; a length below 0. Like torch.utils.data.BatchSampler. */
+/* Makes a loader of n sequences of the lengths len [n], each 0 or more; n is below 2^31 - 1. name:
+ * at most 30 bytes. Arrays are copied. The loader shuffles by the context's stream "loader.<name>".
+ * Errors: another loader's name; opts NULL; count and tokens both 0, or one below 0; a length below
+ * 0; the loader is inert. Like torch.utils.data.BatchSampler. */
 WEFT_API weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t *len,
                                       const weft_loader_opts *opts);
-/* Returns the next batch: the indices of *size sequences, valid until the next call. NULL and size
- * 0 at the end of an epoch, and the next call begins another; also NULL in a failed context
- * (weft_ok). */
+/* Returns the next batch: an array of *size indices into len, owned by the loader, valid until the
+ * next call. At the end of an epoch it returns NULL and *size 0; the call after that begins another
+ * epoch. It also returns NULL in a failed context, so check weft_ok. */
 WEFT_API const int32_t *weft_loader_next(weft_loader *l, int64_t *size);
 /* Returns the number of batches of the epoch in progress, or of the last one if it has ended.
- * Before the first epoch, and after weft_loader_set_state to a position between epochs, it counts
- * those of the next epoch. 0 for NULL. */
+ * Before the first epoch, and after weft_loader_set_state to a position between epochs, it returns
+ * the number of the next epoch's batches. 0 for NULL. */
 WEFT_API int64_t weft_loader_batches(weft_loader *l);
 /* Returns the number of epochs begun so far, which a position contains; 0 for NULL. */
 WEFT_API int64_t weft_loader_epoch(const weft_loader *l);
@@ -44,9 +45,9 @@ typedef struct { int64_t at[4]; } weft_loader_state;
  * StatefulDataLoader.state_dict. */
 WEFT_API weft_loader_state weft_loader_get_state(const weft_loader *l);
 /* Sets the position to one of weft_loader_get_state, also of an earlier run. weft_loader_next then
- * returns the same batch as after that call. Call it after weft_load, whose streams determine the
- * order. Errors: a position of a loader with other lengths or options, or a damaged one; the loader
- * is unchanged. Like StatefulDataLoader.load_state_dict. */
+ * returns the batch that followed that position. Call it after weft_load, which sets the streams
+ * that determine the order. Errors: a position of a loader with other lengths or options, or a
+ * damaged position; the loader is unchanged. Like StatefulDataLoader.load_state_dict. */
 WEFT_API void weft_loader_set_state(weft_loader *l, weft_loader_state state);
 
 #ifdef __cplusplus
