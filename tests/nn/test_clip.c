@@ -105,11 +105,12 @@ static void holds(const char *name, const double *want, int n, double (*f)(int64
         cr_assert_float_eq(f(i), want[i], 1e-14, "%s(%d) is %.17g, expected %.17g", name, i, f(i), want[i]);
 }
 
+static double (*const cycle)(int64_t, int64_t, double, double, double, double) = weft_one_cycle_schedule;
 static double cosine(int64_t step) { return weft_cosine_schedule(step, 8, 1, 0, .1); }
 static double halves(int64_t step) { return weft_step_schedule(step, 3, 1, .5); }
-static double cycle20(int64_t step) { return weft_one_cycle_schedule(step, 20, .5, .3, 25, 1e4); }
-static double cycle10(int64_t step) { return weft_one_cycle_schedule(step, 10, .5, .25, 10, 100); }
-static double cycle7(int64_t step) { return weft_one_cycle_schedule(step, 7, .5, .5, 4, 2); }
+static double cycle20(int64_t step) { return cycle(step, 20, .5, .3, 25, 1e4); }
+static double cycle10(int64_t step) { return cycle(step, 10, .5, .25, 10, 100); }
+static double cycle7(int64_t step) { return cycle(step, 7, .5, .5, 4, 2); }
 
 Test(schedule, rates_match_the_formula)
 {
@@ -139,8 +140,7 @@ Test(schedule, rates_match_the_formula)
     holds("one_cycle", of10, COUNT(of10), cycle10);
     holds("one_cycle", of7, COUNT(of7), cycle7);
     for (int t = 0; t < 3; t++)
-        cr_assert(isfinite(weft_one_cycle_schedule(t, 2, 1, .5, 2, 2)) &&
-                  isfinite(weft_one_cycle_schedule(t, 1, 1, .5, 2, 2)));
+        cr_assert(isfinite(cycle(t, 2, 1, .5, 2, 2)) && isfinite(cycle(t, 1, 1, .5, 2, 2)));
 }
 
 /* The first step, the last one, and steps beyond it. */
@@ -154,18 +154,17 @@ Test(schedule, edges_match_worked_examples)
         { weft_cosine_schedule(1, 4, 1e308, 4, 0), 5e307 }, { weft_cosine_schedule(8, 12, .8, 4, .1), .45 },
         { weft_step_schedule(0, 3, 1, .5), 1 },        { weft_step_schedule(2, 3, 1, .5), 1 },
         { weft_step_schedule(3, 3, 1, .5), .5 },       { weft_step_schedule(INT64_MAX, 1, 1, .5), 0 },
-        { weft_one_cycle_schedule(0, 10, 1, .5, 2, 4), .5 }, { weft_one_cycle_schedule(4, 10, 1, .5, 2, 4), 1 },
-        { weft_one_cycle_schedule(9, 10, 1, .5, 2, 4), .125 }, { weft_one_cycle_schedule(10, 10, 1, .5, 2, 4), .125 },
-        { weft_one_cycle_schedule(9, 10, 1, 1, 2, 4), 1 },   { weft_one_cycle_schedule(10, 10, 1, 1, 2, 4), .125 },
-        { weft_one_cycle_schedule(0, 1, 1, .5, 2, 4), .125 }, { weft_one_cycle_schedule(INT64_MAX, 9, 1, .5, 2, 4), .125 },
+        { cycle(0, 10, 1, .5, 2, 4), .5 },   { cycle(4, 10, 1, .5, 2, 4), 1 },
+        { cycle(9, 10, 1, .5, 2, 4), .125 }, { cycle(10, 10, 1, .5, 2, 4), .125 },
+        { cycle(9, 10, 1, 1, 2, 4), 1 },     { cycle(10, 10, 1, 1, 2, 4), .125 },
+        { cycle(0, 1, 1, .5, 2, 4), .125 },  { cycle(INT64_MAX, 9, 1, .5, 2, 4), .125 },
     };
     for (int i = 0; i < COUNT(at); i++)
         cr_assert(fabs(at[i].got - at[i].want) <= 1e-12 * at[i].want, "case %d: %g, want %g", i, at[i].got,
                   at[i].want);
     cr_assert(isnan(weft_cosine_schedule(0, 2, 1, 3, 0)) && isnan(weft_cosine_schedule(3, 2, 1, 8, 0)));
     cr_assert(isnan(weft_cosine_schedule(0, INT64_MAX - 1, 1, INT64_MAX, 0)));
-    cr_assert(isnan(weft_step_schedule(2000, 1, 1, 2)) &&
-              isnan(weft_one_cycle_schedule(0, 5, 1, .5, 1e-320, 1)));
+    cr_assert(isnan(weft_step_schedule(2000, 1, 1, 2)) && isnan(cycle(0, 5, 1, .5, 1e-320, 1)));
 }
 
 static bool fits(int64_t step, int64_t total, double lr)
