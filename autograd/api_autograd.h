@@ -208,7 +208,8 @@ WEFT_API weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t
  * [..]. Column -1 gives 0. Errors: another column outside 0 .. width - 1. Like torch.gather. */
 WEFT_API weft_tensor *weft_gather(weft_tensor *x, weft_tensor *column);
 /* Makes reals [.., classes], 0 and 1, from class_ [..], ints from 0. A negative class gives zeros.
- * No gradient. Errors: a class of `classes` or above. Like torch.nn.functional.one_hot. */
+ * No gradient. Errors: a class of `classes` or above; classes below 1. Like
+ * torch.nn.functional.one_hot. */
 WEFT_API weft_tensor *weft_one_hot(weft_tensor *class_, int64_t classes);
 
 /* ---- ragged batches; weft_op.h has more ---- */
