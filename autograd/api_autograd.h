@@ -43,10 +43,10 @@ WEFT_API weft_tensor *weft_gelu(weft_tensor *x);
 WEFT_API weft_tensor *weft_leaky_relu(weft_tensor *x, double slope);
 /* Returns x where it is above 0, otherwise alpha * (e^x - 1). Like torch.nn.functional.elu. */
 WEFT_API weft_tensor *weft_elu(weft_tensor *x, double alpha);
-/* Limits each element to low .. high; NaN stays. Its gradient is 0 outside, 1 inside and at both
- * ends. -INFINITY and INFINITY mean no limit. Errors: low above high, or NaN. Like torch.clamp. */
+/* Limits each element to low .. high; NaN stays NaN. The gradient is 1 from low to high, otherwise
+ * 0. -INFINITY and INFINITY mean no limit. Errors: low above high, or NaN. Like torch.clamp. */
 WEFT_API weft_tensor *weft_clamp(weft_tensor *x, double low, double high);
-/* Raises each element to a power; a fractional power of a negative one is NaN. Like torch.pow. */
+/* Returns x^exponent; NaN for an x below 0 and an exponent with a fraction. Like torch.pow. */
 WEFT_API weft_tensor *weft_pow(weft_tensor *x, double exponent);
 /* Multiplies each real by the constant factor, rounded to weft_real. Like x * factor. */
 WEFT_API weft_tensor *weft_scale(weft_tensor *x, double factor);

@@ -11,7 +11,7 @@ extern "C" {
 
 /* ---- the context ---- */
 /* Fails the context as an operator does. format and its arguments, as for printf, give the message.
- * Does nothing if w is NULL or has failed before, or status is WEFT_OK. Unlike raise, it returns to
+ * Does nothing if w is NULL or has failed before, or status is WEFT_OK. The function returns to
  * its caller. Like raise. */
 WEFT_API void weft_fail(weft *w, weft_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

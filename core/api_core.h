@@ -21,7 +21,7 @@
  * return a weft_status and do not change the context.
  *
  * Words. A shape such as [N, features] lists extents; ".." stands for any further axes. N counts
- * the rows of a ragged tensor, n its sequences. The user's order is that of the program's lengths.
+ * the rows of a ragged tensor, n its sequences. The user's order is the order in weft_lengths.
  *
  * Threads. One thread at a time may use a context; a program may have many contexts. See
  * docs/conventions.md for fork. */
@@ -59,7 +59,7 @@ typedef float weft_real;
 #endif
 
 /* In every struct of options 0 is the default, so a zero-initialised struct has all defaults.
- * If the default of a double is another number, such as 1e-5, WEFT_ZERO sets it to 0. */
+ * If the default of a double is another number, such as 1e-5, write WEFT_ZERO for the value 0. */
 #define WEFT_ZERO (-0x1p-1022)
 
 /* The kinds of number: weft_real, int32_t, int64_t, double, text with a final 0, bytes. A tensor
@@ -114,10 +114,10 @@ typedef struct {
     int            threads;
     weft_precision precision;                    /* default: WEFT_FP32 */
     weft_gemm      gemm;                         /* default: WEFT_OWN_GEMM */
-    /* GPU: a sequence has the same bits alone, in any batch and in every run. On a CPU it always
-     * has. false: batch size and timing select recurrent kernels that differ in the last bits. */
+    /* GPU: true gives a sequence the same bits alone, in any batch and in every run; a CPU always
+     * does. false: batch size and timing select recurrent kernels that differ in the last bits. */
     bool           deterministic;
-    /* Recurrent layers keep only the states of each token and compute its gates again in backward,
+    /* Recurrent layers keep only the states of each token and compute gates again in backward,
      * one segment of steps at a time. An LSTM keeps 2 numbers for each unit instead of 6 and takes
      * 30 to 40 % more time. On the CPU outputs and gradients of inputs keep their bits. Gradients
      * of weights agree to rounding, as do all results on a GPU. */
@@ -190,7 +190,7 @@ WEFT_API void weft_on_error(weft *w,
  * mode; false for NULL. Like Module.train. */
 WEFT_API bool weft_set_training(weft *w, bool on);
 /* Turns the tape on (the default) or off, and returns the previous mode; false for NULL. Results
- * computed while it is off have no gradient. Like torch.set_grad_enabled. */
+ * computed while the tape is off have no gradient. Like torch.set_grad_enabled. */
 WEFT_API bool weft_set_grad_enabled(weft *w, bool on);
 /* WEFT_NO_GRAD(w) { .. } runs its block once with the tape off, WEFT_EVAL(w) { .. } with dropout
  * off; WEFT_NO_GRAD(w) WEFT_EVAL(w) { .. } does both. The previous mode comes back however the
@@ -332,7 +332,7 @@ WEFT_API void weft_read(const weft_tensor *x, void *out, size_t bytes);
 WEFT_API double weft_item(const weft_tensor *x);
 /* Prints shape, layout and numbers, one line for each row of the last axis. Axes longer than 8 show
  * their first and last 4 elements; weft_set_print_limit changes this. Waits for the device. If x
- * is NULL, prints "NULL". If file is NULL, prints only "NULL", to stderr. If x cannot be read, it
+ * is NULL, prints "NULL". If file is NULL, prints only "NULL", to stderr. If x cannot be read,
  * prints the reason and fails the context. Like print(x). */
 WEFT_API void weft_print(FILE *file, const weft_tensor *x);
 

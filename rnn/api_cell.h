@@ -11,8 +11,8 @@ extern "C" {
 
 /* ---- cells of the library; opts is required ---- */
 /* Makes an LSTM layer with coupled input and forget gates (CIFG, Greff et al. 2017), i = 1 - f.
- * Errors: opts.relu. W is weight_ih, U weight_hh, b bias_ih, b' bias_hh, each with the rows of f, g
- * and o in this order. h and c are the states before the token x, h' and c' those after it.
+ * Errors: opts.relu set. W is weight_ih, U weight_hh, b bias_ih, b' bias_hh, each with the rows of
+ * f, g and o in this order. h and c are the states before the token x, h' and c' those after x.
  *     f = sigmoid(W_f x + b_f + U_f h + b'_f), and o likewise
  *     g = tanh(W_g x + b_g + U_g h + b'_g)
  *     c' = f * c + (1 - f) * g
@@ -50,16 +50,16 @@ typedef struct {
     weft_tensor *c;            /* [rows, hidden] before the step; NULL with one state */
     weft_tensor *weight_hh;    /* [gates_h * hidden, hidden]; NULL: none */
     weft_tensor *bias_hh;      /* [gates_h * hidden]; NULL: none */
-    weft_tensor *const *own;   /* the cell's parameters, in their order */
-    weft_tensor *noise;        /* [rows, hidden]: 0 or 1 / (1 - p) with p = cell.noise, outside
-                                * training 1; NULL if p is 0 */
+    weft_tensor *const *own;   /* the parameters of weft_cell.own, in the same order */
+    weft_tensor *noise;        /* [rows, hidden] dropout factors: in training 0 or 1 / (1 - p), p =
+                                * weft_cell.noise; otherwise 1. NULL if p is 0 */
 } weft_cell_input;
 /* Returns the states after the step, plain reals [rows, hidden]; c NULL with one state. in and its
  * tensors are valid during the call only. */
 typedef weft_state weft_cell_step(const weft_cell_input *in, void *user);
 typedef struct {
-    /* Required, 1 to 95 bytes, no dots and no slashes. A checkpoint holds name and gate_names, and
-     * does not load into a layer with others. */
+    /* Required, 1 to 95 bytes, no dots and no slashes. A checkpoint holds name and gate_names. It
+     * does not load into a layer with another name or other gate_names. */
     const char *name;
     const char *gate_names;                      /* up to 95 bytes, such as "i f g o"; or NULL */
     /* gates, 0 .. 64: weight_ih is [gates * hidden, input]; 0: no weight_ih. gates_h: weight_hh is
