@@ -92,10 +92,9 @@ typedef struct weft_tensor weft_tensor;          /* a tensor of a step, a parame
 typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
 
 /* Precision of matrix products; storage and sums stay fp32. FP32: the accuracy of fp32, by the
- * fastest kernel. STRICT_FP32: fp32 multiplications only. TF32: at least the accuracy of TF32. On a
- * CPU TF32 changes only gradients, and only if the CPU has AMX. BF16: operands are rounded to
- * bfloat16. On a GPU attention and steps of recurrent layers round them to TF32 instead. The double
- * library uses double. */
+ * fastest kernel. STRICT_FP32: fp32 multiplications only. TF32: at least the accuracy of TF32; on a
+ * CPU with AMX only gradients change, on other CPUs nothing. BF16: operands are rounded to
+ * bfloat16; on a GPU attention and recurrent steps use TF32. The double library uses double. */
 typedef enum { WEFT_FP32, WEFT_STRICT_FP32, WEFT_TF32, WEFT_BF16 } weft_precision;
 
 /* Implementation of matrix products on the CPU. OWN (the default): weft's kernels; a row of a
@@ -178,9 +177,8 @@ WEFT_API const char *weft_error_message(const weft *w);
 WEFT_API const char *weft_status_name(weft_status status);
 /* Calls fn(status, message, user) when the context fails, before the failing function returns.
  * Further failures do not call fn until weft_recover. A context has one fn: a new one replaces the
- * old one, fn NULL removes it. message is valid during the call. fn must return. Inside fn
- * weft_read gives zeros, weft_item gives NaN, and weft_clear, weft_recover and weft_close do
- * nothing. Like sys.excepthook. */
+ * old one, NULL removes it. message is valid during the call. fn must return. Inside fn weft_read
+ * gives zeros; weft_clear, weft_recover and weft_close do nothing. Like sys.excepthook. */
 WEFT_API void weft_on_error(weft *w,
                             void (*fn)(weft_status status, const char *message, void *user),
                             void *user);

@@ -22,9 +22,8 @@ WEFT_API void weft_synchronize(weft *w);
 
 /* ---- pictures in text ---- */
 /* Sets how weft_print shortens: an axis with more than `limit` elements shows its first and last
- * limit / 2, with one more first if limit is odd. limit 0: every axis shows all elements. Returns
- * the previous limit, 8 in a new context; 0 for w NULL. Errors: a limit below 0. Like
- * torch.set_printoptions(threshold=..). */
+ * limit / 2; 0 shows all elements. Returns the previous limit, 8 in a new context; 0 for w NULL.
+ * Errors: a limit below 0. Like torch.set_printoptions(threshold=..). */
 WEFT_API int64_t weft_set_print_limit(weft *w, int64_t limit);
 /* Prints which token is in each row: its sequence (a .. z, then 26, 27, ..) and its position; a dot
  * is a pad of ROWS. For the layout PACKED it first prints the staircase: one row for each sequence,
