@@ -27,20 +27,20 @@ typedef struct weft_call {
     int            m;                            /* number of results */
     int            n;                            /* number of inputs */
     const void    *attributes;                   /* a copy of those given to weft_op_apply */
-    bool           add;                          /* forward adds to y[0]; only with op->adds */
-    bool           host;                         /* raw functions get host memory: not op->device */
+    bool           add;                          /* forward must add to y[0]; only with op->adds */
+    bool           host;                         /* raw functions get host memory; !op->device */
 } weft_call;
 
 /* ---- the record ---- */
 struct weft_op {
     const char *name;                            /* required, for messages and the tape */
     int         results;                         /* y[0] and saved ones, up to 6; 0 means 1 */
-    /* Layout of ragged inputs, to which weft copies those in another one. PLAIN: that of the first
-     * ragged input, but CONCAT for ROWS. ROWS: any layout, without a copy. PADDED: an error. */
+    /* Layout of ragged inputs; weft converts inputs in another layout by a copy. PLAIN: that of the
+     * first ragged input, but CONCAT for ROWS. ROWS: each input as it is. PADDED: an error. */
     weft_layout layout;
     /* forward can add to y[0], if call->add. This saves a copy where gradients are summed. */
     bool        adds;
-    /* In a backward pass y[0] may overwrite an input of its shape, which is not read again. */
+    /* forward works if y[0] shares memory with an input of its shape; for backward passes only. */
     bool        in_place;
     bool        ragged_apart;                    /* ragged inputs may belong to different batches */
     /* forward only copies numbers: WEFT_CHECK=1 accepts NaN in results. false is always allowed. */
@@ -57,19 +57,19 @@ struct weft_op {
     /* Computes the results, whose memory is not initialised. It reports errors by weft_fail. NULL:
      * the result is a view of x[0] with the same number of elements. */
     void (*forward)(weft_call *);
-    /* Returns the gradient of x[i], of its shape, in operators from dy, that of y[0]. NULL: no
-     * gradient. An operator without backward, fused and composed cannot be differentiated. */
+    /* Returns the gradient of x[i], in its shape, by operators from dy, the gradient of y[0]. NULL:
+     * none. An operator without backward, fused and composed cannot be differentiated. */
     weft_tensor *(*backward)(const weft_call *, weft_tensor *dy, int i);
     /* Computes the gradients of all inputs in raw memory, in one call, by weft_op_dy and
      * weft_op_dx. It replaces backward and composed in passes that are not recorded. */
     void (*fused)(const weft_call *);
-    /* fused overwrites y[1] .., so a second pass through the call uses composed or backward. */
+    /* fused overwrites y[1] .., so a second pass through this call uses composed or backward. */
     bool        once;
-    /* Computes the same function from operators into y [m], at first NULLs; saved ones may stay so.
-     * weft differentiates it, instead of backward, in recorded passes and after .once. */
+    /* Computes the same function by operators into y [m], which are NULL before; y[1] .. may stay
+     * NULL. Recorded passes and passes after .once differentiate composed instead of backward. */
     void (*composed)(const weft_call *, weft_tensor **y);
-    /* Writes the attributes into `text`, as snprintf does ("axis=1, from=0, to=2"), for
-     * weft_print_tape and weft_plot_tape. NULL: they show none. */
+    /* Writes the attributes into `text` [size] as snprintf does, such as "axis=1, from=0, to=2".
+     * weft_print_tape and weft_plot_tape show the text. NULL: they show no attributes. */
     void (*describe)(const weft_call *, char *text, size_t size);
 };
 
@@ -84,9 +84,9 @@ WEFT_API weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, in
 /* ---- for shape functions ---- */
 /* Gives result y the shape, type, batch and layout of x. Like torch.empty_like. */
 WEFT_API void weft_op_like(weft_tensor *y, const weft_tensor *x);
-/* Makes result y a plain tensor of that shape, WEFT_REAL or WEFT_I32. For a ragged result of
- * another width use a plain [N, ..] and .layout = WEFT_CONCAT, and pass the result of weft_op_apply
- * to weft_ragged_rows. Like torch.empty. */
+/* Makes result y a plain tensor of that shape, WEFT_REAL or WEFT_I32. If the rows of a ragged
+ * result are wider or narrower than x's, set .layout = WEFT_CONCAT in the record and y plain,
+ * [N, ..]. Then pass the result of weft_op_apply to weft_ragged_rows. Like torch.empty. */
 WEFT_API void weft_op_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape);
 /* Fails the context by WEFT_ESHAPE with operator, shapes and `why` as its message, which it copies.
  * Returns false: write `return weft_op_refuse(..)`. */
@@ -100,11 +100,13 @@ WEFT_API bool weft_op_refuse(const weft_call *call, const char *why);
  * outside a raw function (use weft_read there). NULL for NULL. Like x.data_ptr(). */
 WEFT_API weft_real *weft_op_data(const weft_tensor *x);
 WEFT_API int32_t *weft_op_int_data(const weft_tensor *x);
-/* Returns the gradient of result k inside `fused`, of its shape, to be read only, in the memory of
- * weft_op_data; NULL if no gradient reached it. Like grad_output. */
+/* Returns the gradient of result k, of the shape of y[k], inside `fused`, to be read only. Host or
+ * device memory, as from weft_op_data. NULL if no gradient reached the result, or k is not
+ * 0 .. m - 1. Like grad_output. */
 WEFT_API const weft_real *weft_op_dy(const weft_call *call, int k);
-/* Returns the memory for the gradient of input i inside `fused`, of its shape; NULL if it is not
- * needed. It sets *add: true: add to the memory; false: overwrite it. Like grad_input. */
+/* Returns the memory for the gradient of input i, of the shape of x[i], inside `fused`. Sets *add.
+ * true: add to the memory; false: overwrite it. NULL if the gradient is not needed, or i is not
+ * 0 .. n - 1. Like grad_input. */
 WEFT_API weft_real *weft_op_dx(const weft_call *call, int i, bool *add);
 
 #ifdef __cplusplus

@@ -9,9 +9,9 @@ extern "C" {
 
 /* ---- second derivatives ---- */
 /* Computes the gradient of the sum of `of` by each of n tensors into out[i], as weft_gradients, but
- * records that pass on the tape, also under WEFT_NO_GRAD. So a loss may contain the results
- * (gradient penalties, second derivatives). by: tensors of this step or parameters; out may be the
- * array by. On error all of out are inert. It runs without fused kernels: attention over 512 tokens
+ * records this backward pass on the tape, also under WEFT_NO_GRAD. So a loss may contain the
+ * results (gradient penalties, second derivatives). by: tensors of this step or parameters; out may
+ * be the array by. On error every out[i] is inert. No fused kernels run: attention over 512 tokens
  * takes 200 times the time and 400 times the memory. Errors: `of` is neither on the tape nor one of
  * by. Like torch.autograd.grad(.., create_graph=True). */
 WEFT_API void weft_gradients_recorded(weft_tensor *of, weft_tensor *const *by, int64_t n,
@@ -20,25 +20,25 @@ WEFT_API void weft_gradients_recorded(weft_tensor *of, weft_tensor *const *by, i
 /* ---- checking gradients ---- */
 /* Returns the largest difference between the gradients of f at x and central differences, relative
  * to max(1, norm of the gradient). It checks gradients by operators and by fused kernels.
- * f(x, user) returns a tensor of one element. x: n tensors of reals, 1 or more: parameters, buffers
- * or tensors of the step. weft runs f 4 times for each of their elements, which it changes by up to
- * 8e-4, float 2e-2, and restores. It rewinds after each run, so x stays valid and memory does not
- * grow. order 1: of f; 2: of a fixed combination of its gradients, so second derivatives. NaN on
- * error. Use the double library. Like torch.autograd.gradcheck. */
+ * f(x, user) returns a tensor of one element. x: n >= 1 tensors of reals: parameters, buffers or
+ * tensors of the step. For each element of x weft runs f 4 times. It changes the element by up to
+ * 8e-4 (2e-2 in the float library) and restores it. weft rewinds after each run, so x stays valid
+ * and memory does not grow. order 1 checks f; order 2 a fixed combination of the gradients of f, so
+ * second derivatives. NaN on error. Use the double library. Like torch.autograd.gradcheck. */
 WEFT_API double weft_gradcheck(weft_tensor *(*f)(weft_tensor *const *x, void *user),
                                weft_tensor *const *x, int64_t n, int order, void *user);
 
 /* ---- looking at the tape ---- */
 /* Calls fn(y, operator_name, user) with every result as soon as it is computed, also in the
  * backward pass. y is the first result of an operator; others, such as the c of an LSTM, are not
- * shown. A context has one fn: a call replaces it, fn NULL removes it. fn may read y (weft_print,
- * weft_read, ..). It must not apply operators, and cannot end the step. The name is valid during
- * the call. A fused recurrent layer gives h of all tokens once and no gates; weft_rnn_set_composed
- * makes every gate of every step a result. Like forward hooks. */
+ * shown. A context has one fn: a new one replaces the old one, fn NULL removes it. fn may read y
+ * (weft_print, weft_read, ..). fn must not apply operators and cannot end the step. The name is
+ * valid during the call. A fused recurrent layer gives h of all tokens once and no gates;
+ * weft_rnn_set_composed makes every gate of every step a result. Like forward hooks. */
 WEFT_API void weft_on_result(
     weft *w, void (*fn)(const weft_tensor *y, const char *operator_name, void *user), void *user);
-/* Prints the tape of the step, one line of up to 100 columns for each entry, or several; nothing if
- * file or w is NULL. An entry:
+/* Prints the tape of the step, one line for each entry, wrapped after 100 columns. Prints nothing
+ * if file or w is NULL. An entry:
  *     %4 = slice(%3, axis=1, from=0, to=2) -> [5, 2] packed
  * The line has the number of the entry, the operator, its inputs and attributes, shape and layout
  * of the result. An input is the result of another entry by number ("%3.1": the second result of

@@ -10,8 +10,9 @@ extern "C" {
 #endif
 
 /* ---- the context ---- */
-/* Fails the context as an operator does, with a text as for printf, which it copies. Does nothing
- * if w is NULL or has failed before, or status is WEFT_OK. Returns to its caller. Like raise. */
+/* Fails the context as an operator does. format and its arguments, as for printf, give the message.
+ * Does nothing if w is NULL or has failed before, or status is WEFT_OK. The function returns to
+ * its caller. Like raise. */
 WEFT_API void weft_fail(weft *w, weft_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Returns whether dropout is on; false for NULL. Like Module.training. */
@@ -24,19 +25,19 @@ WEFT_API bool weft_is_grad_enabled(const weft *w);
 WEFT_API weft_dtype weft_dtype_of(const weft_tensor *x);
 
 /* ---- rows of a ragged tensor ---- */
-/* Returns the layout of a ragged tensor; WEFT_PLAIN for a plain tensor and for NULL. */
+/* Returns the layout of x; WEFT_PLAIN for a plain tensor and for NULL. */
 WEFT_API weft_layout weft_layout_of(const weft_tensor *x);
-/* Returns n + 1 numbers for n sequences: the first row of each in the layout CONCAT (whatever
- * layout x has), then the number of tokens. In host memory, owned by the step; NULL if x is not
- * ragged. Like cu_seqlens. */
+/* Returns n + 1 numbers for n sequences in the user's order: the first row of each sequence in the
+ * layout CONCAT, then the number of tokens. The layout of x does not matter. The step owns the
+ * array, in host memory. Returns NULL if x is not ragged. Like cu_seqlens. */
 WEFT_API const int32_t *weft_offsets(const weft_tensor *x);
 /* Sequence and position of each row of a ragged tensor, in host memory. */
 typedef struct {
     const int32_t *sequence;           /* [rows] number of the sequence in the user's order */
-    const int32_t *position;           /* [rows] position in the sequence, its offset included */
+    const int32_t *position;           /* [rows] from 0, plus weft_lengths.offset of the sequence */
 } weft_rows;
-/* Returns sequence and position of every row in x's layout; both are -1 in a pad of the layout
- * ROWS. The step owns the arrays; NULLs if x is not ragged. */
+/* Returns the sequence and the position of every row of x, in the order of x's layout. In a pad of
+ * the layout ROWS both are -1. The step owns the arrays. Returns NULLs if x is not ragged. */
 WEFT_API weft_rows weft_rows_of(const weft_tensor *x);
 
 #ifdef __cplusplus

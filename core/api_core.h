@@ -20,6 +20,9 @@
  * reports the error. A context of NULL counts as a failed context. Functions on files and plans
  * return a weft_status and do not change the context.
  *
+ * Words. A shape such as [N, features] lists extents; ".." stands for any further axes. N counts
+ * the rows of a ragged tensor, n its sequences. The user's order is the order in weft_lengths.
+ *
  * Threads. One thread at a time may use a context; a program may have many contexts. See
  * docs/conventions.md for fork. */
 #ifndef WEFT_API_CORE_H
@@ -56,15 +59,15 @@ typedef float weft_real;
 #endif
 
 /* In every struct of options 0 is the default, so a zero-initialised struct has all defaults.
- * WEFT_ZERO gives 0 itself to any number of type double whose default is another number. */
+ * If the default of a double is another number, such as 1e-5, write WEFT_ZERO for the value 0. */
 #define WEFT_ZERO (-0x1p-1022)
 
 /* The kinds of number: weft_real, int32_t, int64_t, double, text with a final 0, bytes. A tensor
  * holds WEFT_REAL or WEFT_I32; an item of a checkpoint holds any of them. */
 typedef enum { WEFT_REAL, WEFT_I32, WEFT_I64, WEFT_F64, WEFT_TEXT, WEFT_BYTES } weft_dtype;
 
-/* Lists all statuses: it expands to XX(name, text) for each. WEFT_OK is 0; WEFT_STATUSES is their
- * number. weft_status_name returns a name as text. */
+/* Lists all statuses: expands to XX(name, meaning) for each. WEFT_OK is 0; WEFT_STATUSES is the
+ * number of statuses. weft_status_name returns a name as text. */
 #define WEFT_STATUS_MAP(XX)                                                      \
     XX(OK, "no error")                                                           \
     XX(ENOMEM, "out of memory")                                                  \
@@ -90,8 +93,8 @@ typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
 
 /* Precision of matrix products; storage and sums stay fp32. FP32: the accuracy of fp32, by the
  * fastest kernel. STRICT_FP32: fp32 multiplications only. TF32: at least the accuracy of TF32; on a
- * CPU only gradients change, if it has AMX. BF16: operands are rounded to bfloat16, on a GPU to
- * TF32 in attention and in steps of recurrent layers. The double library uses double. */
+ * CPU with AMX only gradients change, on other CPUs nothing. BF16: operands are rounded to
+ * bfloat16; on a GPU attention and recurrent steps use TF32. The double library uses double. */
 typedef enum { WEFT_FP32, WEFT_STRICT_FP32, WEFT_TF32, WEFT_BF16 } weft_precision;
 
 /* Implementation of matrix products on the CPU. OWN (the default): weft's kernels; a row of a
@@ -103,27 +106,27 @@ typedef enum { WEFT_DEFAULT_GEMM, WEFT_OWN_GEMM, WEFT_OPENBLAS_GEMM } weft_gemm;
 typedef struct {
     weft_device    device;                       /* default: WEFT_BEST */
     /* Number of the GPU. 0: GPU 0; in a process of mpirun or srun, the GPU of its local rank. In
-     * such a process only the environment variable WEFT_DEVICE=cuda:0 selects GPU 0 itself. */
+     * such a process only the environment variable WEFT_DEVICE=cuda:0 selects GPU 0. */
     int            index;
-    uint64_t       seed;                         /* of all random streams; any number */
+    uint64_t       seed;                         /* of all random streams; any number, also 0 */
     /* 1 .. 1024. 0: the cores of this process; under mpirun or srun, its share of them. */
     int            threads;
     weft_precision precision;                    /* default: WEFT_FP32 */
     weft_gemm      gemm;                         /* default: WEFT_OWN_GEMM */
-    /* GPU: a sequence has the same bits alone, in any batch and in every run, as always on the CPU.
-     * Without it, batch size and timing select recurrent kernels that differ in the last bits. */
+    /* GPU: true gives a sequence the same bits alone, in any batch and in every run; a CPU always
+     * does. false: batch size and timing select recurrent kernels that differ in the last bits. */
     bool           deterministic;
-    /* Recurrent layers keep only the states of each token and compute its gates again in backward,
+    /* Recurrent layers keep only the states of each token and compute gates again in backward,
      * one segment of steps at a time. An LSTM keeps 2 numbers for each unit instead of 6 and takes
      * 30 to 40 % more time. On the CPU outputs and gradients of inputs keep their bits. Gradients
      * of weights agree to rounding, as do all results on a GPU. */
     bool           lean;
-    /* Limit in bytes for cached packed weights: copies in the order in which products read them.
+    /* Limit in bytes for cached copies of weights, packed in the order in which products read them.
      * Streaming, decoding and inference use them. 0: no limit. Below 0, or with .lean: no cache. */
     int64_t        kept_weights;
     /* Functions for host memory, both or neither; NULL: malloc and free. allocate returns memory of
-     * `bytes` bytes, 1 or more, aligned as malloc does, or NULL. weft calls them only on threads of
-     * the program. They must not use the context. user: passed to both. */
+     * `bytes` bytes, 1 or more, aligned as malloc does, or NULL. weft calls both only on threads of
+     * the program. Neither may use the context. user: passed to both. */
     void *(*allocate)(size_t bytes, void *user);
     void  (*release)(void *memory, void *user);
     void  *user;
@@ -133,7 +136,7 @@ typedef struct {
 WEFT_API const char *weft_version(void);
 /* Opens a context; opts NULL: all defaults. Never returns NULL. If opening fails, it returns a
  * context that has failed for good: check weft_ok, read weft_error_message, then weft_close it.
- * weft_recover does not repair it. Tape and dropout are on (see modes).
+ * weft_recover does not repair that context. Tape and dropout are on (see modes).
  *
  * Environment variables override the options: WEFT_DEVICE, WEFT_THREADS, WEFT_GEMM, and WEFT_ISA,
  * the instruction set of the CPU's kernels. WEFT_LOG=1 prints device and memory to stderr, 2 also
@@ -161,21 +164,21 @@ WEFT_API void weft_recover(weft *w);
 
 /* ---- errors ---- */
 /* Returns whether nothing has failed since weft_open or weft_recover; false for NULL. It does not
- * wait for a GPU, whose errors arrive at the next function that waits. */
+ * wait for a GPU: an error on a GPU appears at the next function that waits. */
 WEFT_API bool weft_ok(const weft *w);
 /* Returns the kind of the first failure; WEFT_OK if nothing failed, WEFT_EARG for NULL. */
 WEFT_API weft_status weft_error_code(const weft *w);
 /* Returns the text of the first failure: operator, shapes, layer, sequence, expected value. "" if
- * none, "no context" for NULL. The context owns it until weft_recover. Like the message of an
- * exception. */
+ * none, "no context" for NULL. The context owns the text, which stays valid until weft_recover.
+ * Like the message of an exception. */
 WEFT_API const char *weft_error_message(const weft *w);
 /* Returns the name of a status, a constant: "ESHAPE" for WEFT_ESHAPE, "unknown status" for a number
  * that is not a status. Like errno.errorcode. */
 WEFT_API const char *weft_status_name(weft_status status);
 /* Calls fn(status, message, user) when the context fails, before the failing function returns.
- * Further failures do not call it until weft_recover. A context has one fn: a call replaces it, fn
- * NULL removes it. message is valid during the call. fn must return. Inside it reads give zeros,
- * and weft_clear, weft_recover and weft_close do nothing. Like sys.excepthook. */
+ * Further failures do not call fn until weft_recover. A context has one fn: a new one replaces the
+ * old one, NULL removes it. message is valid during the call. fn must return. Inside fn weft_read
+ * gives zeros; weft_clear, weft_recover and weft_close do nothing. Like sys.excepthook. */
 WEFT_API void weft_on_error(weft *w,
                             void (*fn)(weft_status status, const char *message, void *user),
                             void *user);
@@ -185,7 +188,7 @@ WEFT_API void weft_on_error(weft *w,
  * mode; false for NULL. Like Module.train. */
 WEFT_API bool weft_set_training(weft *w, bool on);
 /* Turns the tape on (the default) or off, and returns the previous mode; false for NULL. Results
- * computed while it is off have no gradient. Like torch.set_grad_enabled. */
+ * computed while the tape is off have no gradient. Like torch.set_grad_enabled. */
 WEFT_API bool weft_set_grad_enabled(weft *w, bool on);
 /* WEFT_NO_GRAD(w) { .. } runs its block once with the tape off, WEFT_EVAL(w) { .. } with dropout
  * off; WEFT_NO_GRAD(w) WEFT_EVAL(w) { .. } does both. The previous mode comes back however the
@@ -225,11 +228,11 @@ typedef struct {
     int64_t device_bytes;          /* bytes of GPU memory held now, without CUDA's own; CPU: 0 */
     int64_t allocations;           /* blocks requested since weft_open, without scratch */
     int64_t tape;                  /* entries of the tape: operators recorded in this step */
-    int64_t host_peak;             /* the most bytes held since weft_open */
-    int64_t device_peak;
-    int64_t kept_weights;          /* cached packed weights, part of host_bytes (see weft_opts) */
+    int64_t host_peak;             /* the most bytes of host memory held since weft_open */
+    int64_t device_peak;           /* the most bytes of GPU memory held since weft_open; CPU: 0 */
+    int64_t kept_weights;          /* bytes of cached packed weights, part of host_bytes */
     int64_t launches;              /* GPU, since weft_open: kernels, products, copies on it */
-    /* GPU: passes of recurrent layers while weft still timed kernels to select the fastest. After a
+    /* GPU: passes of recurrent layers in which weft timed kernels to select the fastest. After a
      * step that adds none, all later steps use the same kernels, so measure from there on. */
     int64_t trials;
     /* GPU: passes of recurrent layers: [0] by one kernel for each step; by one kernel for all steps
@@ -240,14 +243,14 @@ typedef struct {
 WEFT_API weft_usage weft_usage_of(const weft *w);
 
 typedef struct weft_mark { int64_t at[6]; uint64_t step; } weft_mark;   /* private fields */
-/* Returns a mark of the present moment of the step, for weft_rewind. It holds no memory; one mark
+/* Returns a mark of the present moment of the step, for weft_rewind. A mark holds no memory and
  * serves any number of rewinds. For NULL it returns zeros, which weft_rewind refuses. */
 WEFT_API weft_mark weft_mark_here(weft *w);
 /* Ends the tensors, ragged batches and entries of the tape made since the mark, so that a decoder
  * loop of any length runs in constant memory. Gradients do not change, and counters of dropout and
- * random streams do not go back. weft reports the use of an ended tensor until a new one takes its
- * place; with WEFT_CHECK=1 always. Errors: a mark of another step, one that an earlier rewind has
- * ended, one older than a callback that runs. */
+ * random streams do not go back. weft reports the use of an ended tensor until a new tensor uses
+ * its memory; with WEFT_CHECK=1 always. Errors: a mark of another step; a mark that an earlier
+ * rewind has ended; inside a callback, a mark from before that callback. */
 WEFT_API void weft_rewind(weft *w, weft_mark mark);
 
 /* ---- tensors ---- *
@@ -255,9 +258,9 @@ WEFT_API void weft_rewind(weft *w, weft_mark mark);
  * be 0. Functions that make a tensor take a rank and its extents (WEFT_SHAPE); for rank 0 `shape`
  * may be NULL. Errors of all: a rank out of range, an extent below 0, 2^59 elements or more. */
 enum { WEFT_RANK = 6 };
-/* WEFT_SHAPE(2, n) passes two arguments: a rank and its extents. WEFT_LIST(a, b, c) passes two
- * arguments: tensors and their number. Use both in calls only. In C the arrays live until the block
- * ends, in C++ until the full expression does. */
+/* WEFT_SHAPE(4, n) passes two arguments, the rank 2 and the extents {4, n}. WEFT_LIST(a, b, c)
+ * passes two arguments, the tensors {a, b, c} and their number 3. Use both macros only in calls. In
+ * C their arrays live until the block ends, in C++ until the full expression ends. */
 #ifndef __cplusplus
 #define WEFT_SHAPE(...) \
     (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (const int64_t[]) { __VA_ARGS__ }
@@ -287,8 +290,8 @@ template <typename... X> constexpr weft__list<weft_tensor *, sizeof...(X)> weft_
         static_cast<int64_t>(decltype(weft__tensors(__VA_ARGS__))::count)
 #endif
 
-/* Makes a tensor of reals or ints from as many values as its shape has elements, row by row, which
- * it copies. values NULL: zeros. Like torch.tensor. */
+/* Makes a tensor of reals (weft_reals) or ints (weft_ints) from a copy of `values`: all elements of
+ * the shape, row by row, in host memory. values NULL: zeros. Like torch.tensor. */
 WEFT_API weft_tensor *weft_reals(weft *w, const weft_real *values, int rank, const int64_t *shape);
 WEFT_API weft_tensor *weft_ints(weft *w, const int32_t *values, int rank, const int64_t *shape);
 /* Makes a tensor of reals, all 0; weft_ints with NULL makes ints. Like torch.zeros. */
@@ -303,18 +306,19 @@ WEFT_API weft_tensor *weft_scalar(weft *w, double value);
 WEFT_API weft_tensor *weft_arange(weft *w, int64_t from, int64_t to, int64_t step);
 /* Draws a tensor of standard normal reals from weft_stream_of(w, "tensor"). Like torch.randn. */
 WEFT_API weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape);
-/* Draws a tensor of reals uniform in [low, high) from the same stream; all are low if both are
- * equal. Errors: low above high; a bound or high - low that is not finite. Like torch.rand. */
+/* Draws a tensor of reals uniform in [low, high) from weft_stream_of(w, "tensor"). low = high makes
+ * every element low. Errors: low > high; low, high or high - low not finite. Like torch.rand. */
 WEFT_API weft_tensor *weft_rand(weft *w, double low, double high, int rank, const int64_t *shape);
 /* Returns the context of a tensor; NULL for NULL. Like x.device. */
 WEFT_API weft *weft_context_of(const weft_tensor *x);
 /* Returns the number of axes; 0 for NULL and for the result of a failed call. Like x.ndim. */
 WEFT_API int weft_rank(const weft_tensor *x);
-/* Returns the extent of an axis, which counts from the end if negative; 0 for an axis that does not
- * exist, for NULL and for the result of a failed call. Axis 0 of a ragged tensor counts its rows,
- * pads of the layout ROWS included. Like x.size(axis). */
+/* Returns the extent of an axis; a negative axis counts from the end. Returns 0 for an axis that
+ * does not exist, for NULL and for the result of a failed call. The extent of axis 0 of a ragged
+ * tensor is its number of rows, pads of the layout ROWS included. Like x.size(axis). */
 WEFT_API int64_t weft_size(const weft_tensor *x, int axis);
-/* Returns the number of elements, with pads of ROWS; 0 for NULL, a failed call. Like x.numel(). */
+/* Returns the number of elements, pads of the layout ROWS included; 0 for NULL and for the result
+ * of a failed call. Like x.numel(). */
 WEFT_API int64_t weft_numel(const weft_tensor *x);
 /* Copies all elements, weft_real or int32_t by x's type, to host memory of exactly their size in
  * bytes. Rows of a ragged tensor are in the order of its layout, with the pads of ROWS;
@@ -325,58 +329,62 @@ WEFT_API void weft_read(const weft_tensor *x, void *out, size_t bytes);
  * as another number of elements, returns NaN and fails the context. Like x.item(). */
 WEFT_API double weft_item(const weft_tensor *x);
 /* Prints shape, layout and numbers, one line for each row of the last axis. Axes longer than 8 show
- * their first and last 4 elements; weft_set_print_limit changes that. Waits for the device. Prints
- * "NULL" if x is NULL; if file is NULL only that, to stderr. A tensor that cannot be read prints
- * the reason and fails the context. Like print(x). */
+ * their first and last 4 elements; weft_set_print_limit changes this. Waits for the device. If x
+ * is NULL, prints "NULL". If file is NULL, prints only "NULL", to stderr. If x cannot be read,
+ * prints the reason and fails the context. Like print(x). */
 WEFT_API void weft_print(FILE *file, const weft_tensor *x);
 
 /* ---- ragged batches ---- *
  * A ragged tensor is a tensor whose rows are the tokens of a batch of sequences, PyTorch's
- * PackedSequence. Every operator takes it; nothing needs a mask. A layout is storage, not meaning:
- * an operator brings its ragged inputs to one layout. Length 0 and empty batches are allowed. */
+ * PackedSequence. Every operator takes ragged tensors; no operator needs a mask for them. A layout
+ * is storage, not meaning: an operator brings its ragged inputs to one layout. */
 /* Lengths of the sequences of a batch, in the user's order, which need not be sorted. Functions
- * copy the arrays. Fewer than 2^31 - 1 sequences and tokens. */
+ * copy the arrays, which are in host memory. Fewer than 2^31 - 1 sequences and tokens. */
 typedef struct {
     int64_t n;                                   /* number of sequences; 0 is allowed */
-    const int32_t *len;                          /* [n] tokens of each, 0 or more */
+    const int32_t *len;                          /* [n] tokens of each sequence, 0 or more */
     /* [n] identity of each sequence; equal ids get equal dropout masks. NULL: 0 .. n - 1. */
     const int64_t *id;
-    /* [n] for pieces of longer sequences: tokens of the sequence before the piece, so that dropout
-     * matches the uncut sequence. Dropout of attention adds it to queries, not to keys. NULL: 0. */
+    /* [n], 0 or more, for pieces of longer sequences: tokens of the sequence before the piece, so
+     * that dropout has the masks of the uncut sequence. Dropout of attention adds the offset to
+     * positions of queries, not of keys. NULL: all 0. */
     const int32_t *offset;
 } weft_lengths;
 
-/* PLAIN: not ragged. PACKED: time-major, longest first (PyTorch's PackedSequence). CONCAT: sequence
- * by sequence. ROWS: several whole sequences in each row of a fixed width, by a placement. PADDED
- * names the form [n, T, ..] in messages; no function takes or returns it. */
+/* Order of the tokens in memory. PLAIN: not ragged. PACKED: time-major, the longest sequence first
+ * (PyTorch's PackedSequence). CONCAT: sequence by sequence, in the user's order. ROWS: several
+ * whole sequences in each row of a fixed width, by a placement; the other places are pads. PADDED
+ * names the form [n, T, ..] in messages; no function takes or returns PADDED. */
 typedef enum { WEFT_PLAIN, WEFT_PACKED, WEFT_CONCAT, WEFT_ROWS, WEFT_PADDED } weft_layout;
-/* Side of the data in a padded tensor [n, T, ..]. LEFT: data, then pads. RIGHT: pads first. */
+/* Side of the data in a padded tensor [n, T, ..]. LEFT: data, then pads. RIGHT: pads, then data. */
 typedef enum { WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT } weft_align;
-/* Place of each sequence in the layout ROWS, `rows` rows of `width` tokens: sequence s begins in
- * row[s] at column[s] and is whole in its row. row, column: [number of sequences]. */
+/* Place of each sequence in the layout ROWS: `rows` rows of `width` tokens each, fewer than
+ * 2^31 - 1 tokens in all. Sequence s begins in row row[s] at column column[s], counted from 0, and
+ * must end in that row. row and column: [number of sequences], in the user's order. */
 typedef struct { int64_t rows, width; const int32_t *row, *column; } weft_placement;
 
-/* Makes a ragged tensor [N, features] in the layout CONCAT from a copy of the rows of its
- * sequences, end to end. N is the sum of the lengths. features 0: [N], one number for each token,
- * zeros if rows is NULL. Errors: a length below 0; rows NULL with features and N above 0. Like
- * torch.nested.nested_tensor. */
+/* Makes a ragged tensor [N, features] of reals in the layout CONCAT from a copy of rows
+ * [N, features], sequence by sequence in host memory. N is the sum of the lengths. features 0: the
+ * tensor and rows are [N], one number for each token; then rows NULL gives zeros. Errors: a length
+ * below 0; rows NULL with features and N above 0. Like torch.nested.nested_tensor. */
 WEFT_API weft_tensor *weft_ragged(weft *w, const weft_real *rows, int64_t features,
                                   const weft_lengths *lengths);
-/* Makes a ragged tensor [N] of int32 in the layout CONCAT from the sequences end to end, which it
- * copies. Errors: a length below 0; rows NULL with N above 0. Like torch.nested.nested_tensor. */
+/* Makes a ragged tensor [N] of int32 in the layout CONCAT from a copy of rows [N], sequence by
+ * sequence in host memory. N is the sum of the lengths. Errors: a length below 0; rows NULL with N
+ * above 0. Like torch.nested.nested_tensor. */
 WEFT_API weft_tensor *weft_ragged_ints(weft *w, const int32_t *rows, const weft_lengths *lengths);
 /* Returns the batch of a ragged tensor: the number of sequences, their lengths, ids (never NULL)
- * and offsets (NULL: none) in the user's order. The step owns the arrays, in host memory. n = 0 and
- * NULLs for NULL, for a plain tensor and for one of an earlier step. */
+ * and offsets (NULL: all 0) in the user's order. The step owns the arrays, in host memory. Returns
+ * n = 0 and NULLs if x is NULL, plain, or of an earlier step. */
 WEFT_API weft_lengths weft_lengths_of(const weft_tensor *x);
 
 /* ---- random numbers ---- *
  * Philox4x32-10 (Salmon et al. 2011), counter-based. A stream is a name and a counter, so drawing
  * from one never disturbs another. A checkpoint holds the counters of all streams. */
 typedef struct weft_stream weft_stream;
-/* Returns the stream of that name (1 .. 47 bytes, copied) and makes it at the first call, with a
- * key from the context's seed. The context owns it. NULL if it cannot be made: the context has
- * failed, and draws from NULL give 0. Like torch.Generator. */
+/* Returns the stream of that name (1 .. 47 bytes, copied). The first call makes the stream, with a
+ * key from the context's seed and the name. The context owns the stream. If it cannot be made,
+ * fails the context and returns NULL, from which every draw gives 0. Like torch.Generator. */
 WEFT_API weft_stream *weft_stream_of(weft *w, const char *name);
 /* Draws a number uniform in [0, 1), a multiple of 2^-53; 0 from NULL. Like torch.rand. */
 WEFT_API double weft_stream_uniform(weft_stream *stream);
@@ -385,7 +393,7 @@ WEFT_API double weft_stream_normal(weft_stream *stream);
 /* Draws an integer uniform in 0 .. below - 1, without bias; 0 if below is 0. Like torch.randint. */
 WEFT_API uint64_t weft_stream_below(weft_stream *stream, uint64_t below);
 /* Draws a uniform permutation of 0 .. n - 1, n below 2^31, into out [n]. Writes nothing if out is
- * NULL or n is 0 or less; a NULL stream always gives the same one. Like torch.randperm. */
+ * NULL or n is 0 or less. A NULL stream always gives the same permutation. Like torch.randperm. */
 WEFT_API void weft_stream_permutation(weft_stream *stream, int64_t n, int32_t *out);
 
 #ifdef __cplusplus

@@ -11,12 +11,12 @@ extern "C" {
 
 /* ---- cells of the library; opts is required ---- */
 /* Makes an LSTM layer with coupled input and forget gates (CIFG, Greff et al. 2017), i = 1 - f.
- * Errors: opts.relu. W is weight_ih, U weight_hh, b bias_ih, b' bias_hh, each with the rows of f, g
- * and o in this order. h and c are the states before the token x, h' and c' those after it.
+ * Errors: opts.relu set. W is weight_ih, U weight_hh, b bias_ih, b' bias_hh, each with the rows of
+ * f, g and o in this order. h and c are the states before the token x, h' and c' those after x.
  *     f = sigmoid(W_f x + b_f + U_f h + b'_f), and o likewise
  *     g = tanh(W_g x + b_g + U_g h + b'_g)
  *     c' = f * c + (1 - f) * g
- *     h' = o * tanh(c'), or V (o * tanh(c')) with .proj, V being weight_hr */
+ *     h' = o * tanh(c'), or V (o * tanh(c')) with opts.proj, V being weight_hr */
 WEFT_API weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 /* Makes a layer of minimal gated units (Zhou et al. 2016), with the gate after the product. W is
  * weight_ih, U weight_hh, b bias_ih, b' bias_hh, each with the rows of f and n in this order.
@@ -45,25 +45,25 @@ typedef struct {
 typedef struct {
     int64_t hidden;            /* opts.hidden */
     weft_tensor *x;            /* [rows, gates * hidden]: weight_ih times the layer's input, plus
-                                * bias_ih; with gates 0 that input itself, [rows, input] */
+                                * bias_ih; if gates is 0, the layer's input [rows, input] */
     weft_tensor *h;            /* [rows, hidden] before the step */
     weft_tensor *c;            /* [rows, hidden] before the step; NULL with one state */
     weft_tensor *weight_hh;    /* [gates_h * hidden, hidden]; NULL: none */
     weft_tensor *bias_hh;      /* [gates_h * hidden]; NULL: none */
-    weft_tensor *const *own;   /* the cell's parameters, in their order */
-    weft_tensor *noise;        /* [rows, hidden]: 0 or 1 / (1 - p) with p = cell.noise, outside
-                                * training 1; NULL if p is 0 */
+    weft_tensor *const *own;   /* the parameters of weft_cell.own, in the same order */
+    weft_tensor *noise;        /* [rows, hidden] dropout factors: in training 0 or 1 / (1 - p), p =
+                                * weft_cell.noise; otherwise 1. NULL if p is 0 */
 } weft_cell_input;
 /* Returns the states after the step, plain reals [rows, hidden]; c NULL with one state. in and its
  * tensors are valid during the call only. */
 typedef weft_state weft_cell_step(const weft_cell_input *in, void *user);
 typedef struct {
-    /* Required, 1 to 95 bytes, no dots and no slashes. A checkpoint holds name and gate_names, and
-     * does not load into a layer with others. */
+    /* Required, 1 to 95 bytes, no dots and no slashes. A checkpoint holds name and gate_names. It
+     * does not load into a layer with another name or other gate_names. */
     const char *name;
     const char *gate_names;                      /* up to 95 bytes, such as "i f g o"; or NULL */
     /* gates, 0 .. 64: weight_ih is [gates * hidden, input]; 0: no weight_ih. gates_h: weight_hh is
-     * [gates_h * hidden, hidden]; 0: as gates, -1: no weight_hh. Biases alike. */
+     * [gates_h * hidden, hidden]; 0: as gates, -1: no weight_hh. Each weight has a bias. */
     int gates;
     int gates_h;
     int states;                                  /* 1 (or 0): h; 2: h and c */
@@ -73,23 +73,23 @@ typedef struct {
     weft_cell_step *step;                        /* required */
     void *user;                                  /* passed to step; valid until the last run */
 } weft_cell;
-/* Makes a layer with that cell. Copies cell, its texts and its list; not user. opts.lean changes
- * nothing. Errors: a step that is NULL, another field out of range; opts.proj, relu or forget_bias
- * other than 0. Like RNN(cell) of Keras. */
+/* Makes a layer with that cell. Copies cell, its texts and the list own, but not *user. opts.lean
+ * changes nothing. Errors: a step that is NULL, another field out of range; opts.proj, opts.relu or
+ * opts.forget_bias other than 0. Like RNN(cell) of Keras. */
 WEFT_API weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell,
                                     const weft_rnn_opts *opts);
 
 /* ---- states ---- */
-/* Returns a state of n sequences, whose sequence j is sequence parent[j] of s, such as 0 0 1 1 for
- * two beams each. h and c are new tensors, recorded. A NULL (zeros) stays NULL, and parents are
- * then not checked. Errors: a parent out of range; the results are inert. Like
- * h.index_select(1, ..). */
+/* Returns a state of n sequences, [layers * directions, n, width]: sequence j is a copy of sequence
+ * parent[j] of s. Parents 0 0 1 1 give two beams for each of two sequences. h and c are new
+ * tensors, recorded on the tape. A NULL h or c (zeros) stays NULL; if both are NULL, parents are
+ * not checked. Errors: a parent out of range; the results are inert. Like h.index_select(1, ..). */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
 
 /* ---- the composed layer ---- */
-/* Sets whether the layer runs by public operators, step by step, instead of the fused kernel: the
- * same function, slower, to read and as a test oracle. Returns the previous mode: false for a new
- * layer and for NULL; always true for a cell of the program, which has no other. */
+/* Sets whether the layer runs by public operators, step by step, instead of the fused kernel. It
+ * computes the same function, slower, to read and as a test oracle. Returns the previous mode,
+ * false for a new layer and for NULL. A cell of the program always runs so: returns true. */
 WEFT_API bool weft_rnn_set_composed(weft_rnn *r, bool on);
 
 /* ---- the module of a layer ---- */

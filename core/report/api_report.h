@@ -21,13 +21,13 @@ WEFT_API int weft_threads(const weft *w);
 WEFT_API void weft_synchronize(weft *w);
 
 /* ---- pictures in text ---- */
-/* Sets how weft_print shortens: of an axis with more than `limit` elements it shows the first and
- * the last limit / 2. 0: it shows everything. Returns the previous limit, 8 at first; 0 for NULL.
+/* Sets how weft_print shortens: an axis with more than `limit` elements shows its first and last
+ * limit / 2; 0 shows all elements. Returns the previous limit, 8 in a new context; 0 for w NULL.
  * Errors: a limit below 0. Like torch.set_printoptions(threshold=..). */
 WEFT_API int64_t weft_set_print_limit(weft *w, int64_t limit);
 /* Prints which token is in each row: its sequence (a .. z, then 26, 27, ..) and its position; a dot
- * is a pad of ROWS. For a packed batch it first prints the staircase: one row for each sequence,
- * one column for each step. For a plain tensor prints "not ragged", for NULL "NULL". file is
+ * is a pad of ROWS. For the layout PACKED it first prints the staircase: one row for each sequence,
+ * one column for each step. For a plain tensor prints "not ragged", for x NULL "NULL". file is
  * required. */
 WEFT_API void weft_print_layout(FILE *file, const weft_tensor *x);
 
@@ -44,10 +44,10 @@ WEFT_API uint64_t weft_stream_next(weft_stream *stream);
 /* ---- the profile ---- */
 /* One operator, forward or backward, since profiling began. */
 typedef struct {
-    const char *name;              /* of the operator */
-    bool backward;
+    const char *name;              /* of the operator; valid as long as the rows */
+    bool backward;                 /* false: the row of the forward pass */
     int64_t calls;
-    double ms;                     /* without the operators that it called */
+    double ms;                     /* of all calls, without the operators that they called */
     double flops;                  /* all calls: products, recurrent layers, attention; others: 0 */
     double bytes;                  /* all calls: inputs and results; backward: also gradients */
     int64_t launches;              /* all calls, on a GPU: kernels, products, copies on it */
@@ -57,7 +57,7 @@ typedef struct {
     int64_t n;                                   /* number of rows */
     const weft_profile_row *rows;                /* [n], the longest time first */
     double ms;                                   /* sum of the rows and beside_ms */
-    double beside_ms;                            /* outside operators: the program's work */
+    double beside_ms;                            /* outside operators: mostly the program's work */
 } weft_profile;
 /* Turns the timing of operators on or off, and returns the previous mode; false for NULL. It is off
  * at first; with WEFT_LOG=2 it is on, and weft_close prints the times. While on, each operator
