@@ -28,8 +28,8 @@ typedef struct {
     const double *low;
 } weft_curve;
 /* A chart. A logarithmic axis has marks at powers of its base, and leaves out points whose number
- * is not above 0. If a legend would need a second row and the last points of all curves have one x,
- * names next to these points replace the legend. */
+ * is not above 0. If the legend needs a second row and all curves end at one x, names next to these
+ * ends replace the legend. */
 typedef struct {
     const char *title;
     const char *x_label;      /* label of the x axis */

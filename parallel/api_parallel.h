@@ -83,7 +83,7 @@ typedef struct {
     int shard;                   /* its number, from 0 */
     int64_t n;                   /* sequences of the shard */
     const int32_t *index;        /* [n] their numbers in the data */
-    const int32_t *place;        /* [n] their places in the batch */
+    const int32_t *place;        /* [n] their places in the batch, from 0 */
 } weft_part;
 /* Returns true and sets *part to this rank's next shard that is not empty. The arrays of *part are
  * valid until the next call. Returns false after the last shard. All ranks then have the gradients

@@ -17,7 +17,7 @@ typedef struct {
     int64_t segments;
     int64_t tokens;            /* sum of the lengths of segments */
     int64_t cells;             /* rows times width, summed over batches */
-    int64_t steps;             /* sum of widths */
+    int64_t steps;             /* sum of the widths of batches */
     int64_t runs;              /* number of distinct lengths of rows above 0, summed over batches */
     int64_t empty;             /* sequences of length 0 that have no segment */
     int64_t dropped;           /* tokens that are in no segment */
@@ -25,11 +25,11 @@ typedef struct {
     int64_t l1;                /* lower bound of the number of rows: ceil(sum of len / capacity) */
     int64_t l2;                /* tighter bound L2 of Martello & Toth 1990; l1 if the plan cuts a
                                 * sequence */
-    double fill;               /* tokens / cells */
+    double fill;               /* tokens / cells; 0 without cells */
     double eta2;               /* share of the variance of segment lengths that is between batches,
                                 * 0 .. 1; 0 if all lengths are equal */
     double mean_live;          /* mean number of rows that have a token at a step; tokens / steps */
-    double segments_per_row;
+    double segments_per_row;   /* mean number of segments of a row */
 } weft_plan_figures;
 /* Computes the figures of a plan. len [n]: the lengths that were planned. capacity: cells of a row,
  * for l1 and l2; with 0 both are 0. Errors: WEFT_EARG for NULL; WEFT_EFORMAT for a segment of a

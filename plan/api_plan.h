@@ -64,7 +64,7 @@ typedef struct {
     int64_t tokens;  /* order pool: tokens of a batch, no pads; a longer sequence is alone [any] */
     int64_t pool;            /* pool laplace: number of batches that are sorted together [50] */
     int64_t budget;          /* tokens geometric powers: most cells of a padded batch */
-    int64_t multiple;        /* tokens: batches have a multiple of this many sequences [1] */
+    int64_t multiple;        /* tokens: larger batches, except the last, are a multiple of it [1] */
     bool keep_order;         /* tokens: does not sort by length [false] */
     const int64_t *bounds;   /* buckets: [edges] ascending; bounds[i - 1] <= length < bounds[i] */
     const int64_t *sizes;    /* buckets: [edges + 1] sequences in a batch of each bucket */

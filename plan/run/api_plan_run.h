@@ -69,11 +69,11 @@ typedef struct weft_carried weft_carried;
 WEFT_API weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r,
                                         const weft_plan *plan);
 /* Runs a layer over the batch; x is ragged, in any layout. Each segment starts with the state that
- * its .carry names, or with zeros. Stores the states with which the next batch starts in kept,
- * detached. If the next batch carries none, or there is no next batch, kept is unchanged. kept may
- * be NULL if the plan carries no states. y has the layout ROWS for a plan in rows, otherwise
- * PACKED; .last has a state for each segment. Errors: those of weft_rnn_run; the batch carries
- * states, and the last run with kept was not of the batch before. */
+ * its .carry names, or with zeros. Stores in kept, detached, the states with which the next batch
+ * starts. If the next batch carries none, or there is no next batch, kept is unchanged. kept may be
+ * NULL if the plan carries no states. y has the layout ROWS for a plan in rows, otherwise PACKED;
+ * .last has a state for each segment. Errors: those of weft_rnn_run; the batch carries states, and
+ * the last run with kept was not of the batch before. */
 WEFT_API weft_rnn_out weft_rnn_run_plan(weft_rnn *r, weft_tensor *x, const weft_plan_step *step,
                                         weft_carried *kept);
 /* Declares that the carried states are those after batch number `batch`. Call this after loading a

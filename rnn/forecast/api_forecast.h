@@ -86,9 +86,9 @@ WEFT_API weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_b
  * the future steps before it, not itself. */
 #define WEFT_NONE (-1)              /* num_transformer_blocks: no blocks */
 typedef struct {
-    int64_t num_past_features;      /* required */
-    int64_t num_future_features;    /* required */
-    int64_t num_static_features;    /* 0: no `fixed` */
+    int64_t num_past_features;      /* columns of past, required */
+    int64_t num_future_features;    /* columns of future, required */
+    int64_t num_static_features;    /* columns of fixed; 0: no `fixed` */
     int64_t d_encoder;              /* width of the encoder's LSTM, 0: 128 */
     int64_t d_decoder;              /* width of the decoder's LSTM, 0: 128 */
     int num_encoder_layers;         /* 0: 2 */
@@ -100,31 +100,32 @@ typedef struct {
                                      * "mlp_head" instead of an MLP "mlp_head.mlp" */
     weft_activation mlp_activation; /* 0: RELU */
     double mlp_dropout;             /* between the layers of the head */
-    int64_t output_dim;             /* 0: 1 */
+    int64_t output_dim;             /* outputs of a future step, 0: 1 */
     weft_compat compat;             /* 0: EXACT */
 } weft_encoder_decoder_lstm_opts;
-/* Makes a forecasting model of two LSTMs: one reads the past, another continues from its state over
- * the future, and a head computes the outputs. If d_encoder and d_decoder differ, linear layers
- * "state_projection" project h and c to d_decoder. Like EncoderDecoderLSTM of TransformerTF. */
+/* Makes a forecasting model of two LSTMs: an encoder reads the past, a decoder continues from its
+ * state over the future, and a head computes the outputs. If d_encoder and d_decoder differ, linear
+ * layers "state_projection" project h and c to d_decoder. Like EncoderDecoderLSTM of
+ * TransformerTF. */
 WEFT_API weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *m, const char *name,
                                                         const weft_encoder_decoder_lstm_opts *opts);
 
 typedef struct {
-    int64_t num_past_features;      /* required */
-    int64_t num_future_features;    /* required */
-    int64_t num_static_features;    /* 0: no `fixed` */
-    int64_t d_model;                /* only the default of d_encoder and d_decoder, 0: 128 */
+    int64_t num_past_features;      /* columns of past, required */
+    int64_t num_future_features;    /* columns of future, required */
+    int64_t num_static_features;    /* columns of fixed; 0: no `fixed` */
+    int64_t d_model;                /* default of d_encoder and d_decoder, 0: 128 */
     int64_t d_encoder;              /* width of the encoder's LSTM, 0: d_model */
     int64_t d_decoder;              /* width of the decoder's LSTM and the attention, 0: d_model */
-    int num_layers;                 /* of each LSTM, 0: 2 */
+    int num_layers;                 /* layers of each LSTM, 0: 2 */
     double dropout;                 /* in LSTMs, attention and gate */
-    int num_heads;                  /* divides d_decoder, 0: 4 */
+    int num_heads;                  /* number of heads, divides d_decoder, 0: 4 */
     bool no_gating;                 /* layer_norm(attended + decoder) instead of "gate_add_norm",
                                      * layer_norm(GLU(attended) + decoder) */
     bool trainable_add;             /* "gate_add_norm" multiplies decoder by 2 sigmoid(mask), a
                                      * parameter [d_decoder], 0 at first; ignored with no_gating */
-    bool full_attention;            /* of future steps */
-    int64_t output_dim;             /* 0: 1 */
+    bool full_attention;            /* a future step also sees itself and later ones */
+    int64_t output_dim;             /* outputs of a future step, 0: 1 */
     weft_compat compat;             /* 0: EXACT */
 } weft_attention_lstm_opts;
 /* Makes a forecasting model of an encoder and a decoder LSTM, with attention from every decoder
@@ -134,21 +135,21 @@ WEFT_API weft_forecaster *weft_attention_lstm_new(weft_module *m, const char *na
                                                   const weft_attention_lstm_opts *opts);
 
 typedef struct {
-    int64_t num_past_features;      /* required */
-    int64_t num_future_features;    /* required */
-    int64_t num_static_features;    /* 0: no `fixed` */
+    int64_t num_past_features;      /* columns of past, required */
+    int64_t num_future_features;    /* columns of future, required */
+    int64_t num_static_features;    /* columns of fixed; 0: no `fixed` */
     int64_t d_model;                /* width of all layers, 0: 128 */
-    int num_layers;                 /* of each LSTM, 0: 2 */
-    int num_transformer_blocks;     /* 0: 2; WEFT_NONE: none */
+    int num_layers;                 /* layers of each LSTM, 0: 2 */
+    int num_transformer_blocks;     /* number of blocks, 0: 2; WEFT_NONE: no blocks */
     double dropout;                 /* in LSTMs, gated networks and attention */
-    int num_heads;                  /* divides d_model, 0: 4 */
-    bool full_attention;            /* of future steps; a past step always sees all of the past */
+    int num_heads;                  /* number of heads, divides d_model, 0: 4 */
+    bool full_attention;            /* a future step also sees itself and later ones */
     bool share_lstm_weights;        /* one LSTM "encoder" is also the decoder */
-    int64_t output_dim;             /* 0: 1 */
+    int64_t output_dim;             /* outputs of a future step, 0: 1 */
     weft_compat compat;             /* 0: EXACT */
 } weft_transformer_lstm_opts;
 /* Makes a forecasting model of gated residual networks, LSTMs with a residual sum, then blocks. In
- * these the past attends to itself and the future to both. Like TransformerLSTM of
+ * a block the past attends to itself, the future to past and future. Like TransformerLSTM of
  * TransformerTF. */
 WEFT_API weft_forecaster *weft_transformer_lstm_new(weft_module *m, const char *name,
                                                     const weft_transformer_lstm_opts *opts);
@@ -160,20 +161,21 @@ WEFT_API weft_forecaster *weft_transformer_lstm_new(weft_module *m, const char *
  * The computed feature of TFT is 2 length / ctxt_seq_len - 1; ctxt_seq_len 0 is an error. That of
  * PF_TFT, the model of PyTorch Forecasting, is length / ctxt_seq_len; with ctxt_seq_len 0, or in
  * AS_CODED, length / the longest past of the batch.
- * XTFT has no static inputs: it ignores both options, and `fixed` must be NULL. */
+ * XTFT has no static inputs: it ignores num_static_features and ctxt_seq_len, and `fixed` must be
+ * NULL. */
 typedef enum { WEFT_TFT, WEFT_PF_TFT, WEFT_XTFT } weft_tft_variant;
 typedef struct {
-    int64_t num_past_features;      /* required */
-    int64_t num_future_features;    /* required */
-    int64_t num_static_features;    /* see weft_tft_variant */
+    int64_t num_past_features;      /* columns of past, required */
+    int64_t num_future_features;    /* columns of future, required */
+    int64_t num_static_features;    /* columns of fixed, see weft_tft_variant */
     int64_t d_model;                /* width of all layers, 0: 300 */
     int64_t d_hidden_continuous;    /* width of each feature in variable selection, 0: 8 */
     int num_heads;                  /* 0: 4; a head has d_model / num_heads columns, rounded down */
-    int num_lstm_layers;            /* 0: 2 */
+    int num_lstm_layers;            /* layers of each LSTM, 0: 2 */
     double dropout;                 /* in LSTMs, gated networks and attention */
-    bool full_attention;            /* of future steps */
+    bool full_attention;            /* a future step also sees itself and later ones */
     int64_t ctxt_seq_len;           /* divisor of the computed feature; a past may be longer */
-    int64_t output_dim;             /* 0: 7, quantiles */
+    int64_t output_dim;             /* outputs of a future step, 0: 7 quantiles */
     weft_compat compat;             /* 0: EXACT */
     weft_tft_variant variant;       /* 0: WEFT_TFT */
 } weft_tft_opts;

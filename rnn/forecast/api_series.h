@@ -52,10 +52,10 @@ template <typename... X> constexpr weft__list<const char *, sizeof...(X) + 1> we
 WEFT_API weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names,
                                     const double *const *columns, int64_t rows) WEFT_MUST_USE;
 /* Reads the series of a CSV file as weft_read_csv does, and adds them. Rows with the same text in
- * column `id`, adjacent or not, are one series, in the order of the ids in the file. id NULL: the
- * whole file is one series, whose id is its path. names: the columns to read, as for
- * weft_frame_add; opts may be NULL. If a column without origin gets an integer that a double does
- * not hold, the first such integer becomes its origin, also of its old rows. Errors: names NULL; a
+ * column `id`, adjacent or not, are one series. Series are in the order of the ids in the file. id
+ * NULL: the whole file is one series, whose id is its path. names: the columns to read, as for
+ * weft_frame_add; opts may be NULL. The first integer that a double does not hold becomes the
+ * origin of its column, also of old rows, unless the column has an origin. Errors: names NULL; a
  * number that is not exact after subtracting the origin. Like pandas.read_csv. */
 WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
                                          const char *const *names,
@@ -127,8 +127,8 @@ WEFT_API void weft_frame_free(weft_frame *f);
 
 /* ---- features: the inputs of a model from a frame ---- *
  * A transform is one step on one column. The steps of a column run in the order of the
- * list, each fitted to the output of the one before it, on all series together; their inverses
- * undo them on predictions. y is the input of a step, x the raw value of column `depends_on` in the
+ * list. Each is fitted to the output of the step before it, on all series together. Their inverses
+ * convert predictions back. y is the input of a step, x the raw value of column `depends_on` in the
  * same row. docs/design/series.md has the formulas' sources and what differs from transformertf. */
 typedef enum {
     /* (y - mean) / std, std with n - 1; std is 1 if y is constant, except for rounding */
@@ -141,37 +141,37 @@ typedef enum {
     WEFT_LOG,                     /* log(y + bias) */
     WEFT_LOG1P,                   /* log(1 + y) */
     WEFT_LOGISTIC,                /* 1 / (1 + exp(-k (y - x0))); k 0 means 1 */
-    /* the same with k (1 - alpha |y - x0|) instead of k. Errors: alpha |y - x0| of 1/2 or more */
+    /* LOGISTIC with k (1 - alpha |y - x0|) instead of k. Errors: alpha |y - x0| of 1/2 or more */
     WEFT_ADAPTIVE_LOGISTIC,
     WEFT_DIVIDE_BY,               /* y / x */
-    WEFT_POLYNOMIAL,              /* y - p(x), p of this degree (0 .. 15) by least squares */
+    WEFT_POLYNOMIAL,              /* y - p(x), polynomial p fitted by least squares */
     WEFT_FIXED_POLYNOMIAL,        /* y - (a[0] + a[1] x + .. + a[degree] x^degree) */
-    /* y - g(x), g linear between the `points` points (a, b), constant beyond; a increases */
+    /* y - g(x), g linear between points (a[i], b[i]), constant beyond them; a increases */
     WEFT_DISCRETE_FUNCTION,
     WEFT_TRANSFORMS               /* the number of kinds */
 } weft_transform_kind;
 typedef struct {
     const char *column;           /* the column that it transforms; required */
     weft_transform_kind kind;
-    const char *depends_on;       /* WEFT_DIVIDE_BY and later kinds: required, any column of the
-                                   * frame, a target's also in rows to forecast; others: NULL */
-    double min;                   /* MIN_MAX_SCALER */
-    double max;                   /* MAX_SCALER, MIN_MAX_SCALER */
+    const char *depends_on;       /* required from WEFT_DIVIDE_BY on: any column of the frame. For a
+                                   * target it has values in rows to forecast. Others: NULL */
+    double min;                   /* MIN_MAX_SCALER: smallest result */
+    double max;                   /* MAX_SCALER, MIN_MAX_SCALER: largest result */
     bool clamp;                   /* MIN_MAX_SCALER: results are limited to min .. max */
-    double bias;                  /* LOG */
-    double k;                     /* both LOGISTIC */
-    double x0;                    /* both LOGISTIC */
+    double bias;                  /* LOG: added to y */
+    double k;                     /* both LOGISTIC: steepness; 0: 1 */
+    double x0;                    /* both LOGISTIC: y with the result 1/2 */
     double alpha;                 /* ADAPTIVE_LOGISTIC, 0 or more */
-    int degree;                   /* POLYNOMIAL, FIXED_POLYNOMIAL */
+    int degree;                   /* POLYNOMIAL, FIXED_POLYNOMIAL: 0 .. 15 */
     const double *a;              /* FIXED_POLYNOMIAL: [degree + 1], DISCRETE_FUNCTION: [points] */
     const double *b;              /* DISCRETE_FUNCTION: [points] */
-    int64_t points;               /* DISCRETE_FUNCTION */
+    int64_t points;               /* DISCRETE_FUNCTION: number of points */
 } weft_transform;
 
-/* ABSOLUTE: time since the window's first row, scaled linearly. It is -1 there, and 1 at the
- * longest span of context + horizon rows in the fitted series. RELATIVE: time since the row before;
- * the shortest step gives -1, the longest 1. It is 0 in a window's first row, and if steps differ
- * only by rounding. */
+/* ABSOLUTE: time since the window's first row, scaled linearly: -1 in that row, 1 at the longest
+ * span of context + horizon rows in the fitted series. RELATIVE: time since the row before: -1 for
+ * the shortest step, 1 for the longest, 0 in a window's first row and if all steps are equal,
+ * except for rounding. */
 typedef enum { WEFT_TIME_ABSOLUTE, WEFT_TIME_RELATIVE } weft_time;
 /* Lists of columns end with NULL or are NULL; a column is in one of known, past, target and fixed.
  * Required are context, horizon, a target, and a known column or the time. The past of a model has
@@ -237,8 +237,8 @@ WEFT_API void weft_features_inverse_transform(const weft_features *x, const char
  * A window is an origin, a row of a series. Its past is up to `context` rows before the origin, its
  * future up to `horizon` rows from the origin on; both numbers are those of weft_features_opts.
  * Origins are min_context, min_context + stride, .. while the series has min_horizon rows from the
- * origin on. With stride, min_context and min_horizon 0, futures follow each other, and a rest of
- * less than `horizon` rows has none. With min_horizon 1 instead, every row from `context` on is
+ * origin on. With stride, min_context and min_horizon 0, futures follow each other; a rest of fewer
+ * than `horizon` rows is in no future. With min_horizon 1 instead, every row from `context` on is
  * forecast exactly once, for validation. */
 typedef struct {
     int64_t stride;               /* rows from origin to origin; 0: the horizon */
@@ -272,19 +272,19 @@ WEFT_API weft_windows *weft_windows_new(weft_features *x, const char *name, cons
                                         const weft_windows_opts *opts);
 typedef struct {
     int64_t windows;              /* number of all windows */
-    int64_t skipped;              /* series that are too short for a window */
+    int64_t skipped;              /* number of series that are too short for a window */
     const int32_t *lengths;       /* [windows] past + future of each; owned by the windows */
 } weft_window_counts;
 /* Returns the number of windows, and their lengths for a weft_loader; zeros for NULL. */
 WEFT_API weft_window_counts weft_windows_counts(const weft_windows *v);
-/* Returns series, origin, full lengths of window i. Errors: i out of range; zeros, as for NULL. */
+/* Returns series, origin and full lengths of window i; zeros for NULL. Errors: no such window. */
 WEFT_API weft_window weft_window_at(const weft_windows *v, int64_t i);
 typedef struct {
     bool padded;                  /* plain tensors [n, T, ..] with pads of 0; false: ragged */
     weft_align past_align;        /* side of the data of past, only with padded */
 } weft_windows_batch_opts;
-/* Returns the windows index[0 .. n - 1] (from weft_loader_next) as tensors of reals of the step, in
- * this order: past, future, target, and fixed [n, columns] or NULL. Ragged: [rows of all windows,
+/* Returns the windows index[0 .. n - 1] (from weft_loader_next) as reals of the step, in this
+ * order: past, future, target, and fixed [n, columns] or NULL. Ragged: [rows of all windows,
  * columns]. Padded: [n, T, columns]; future and target have the data first, past by past_align.
  * opts NULL: ragged. The ids of sequences are the windows' numbers. All values are transformed, so
  * a loss is not in the series' units. Errors: a window that does not exist; the tensors are
@@ -299,7 +299,7 @@ WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *in
 WEFT_API void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, double *out);
 
 /* ---- a forecast of any length ---- *
- * The model function returns the predictions of the future rows of its windows, transformed as the
+ * The model function returns a prediction for each future row of its windows, transformed as the
  * targets are: [M, targets * quantiles]. The quantiles of a target are side by side. The result is
  * ragged as series.future is, or plain with the windows end to end. NULL or an error ends the
  * forecast. Nothing is recorded, dropout is off, and the tensors of a call end after it. */
