@@ -30,7 +30,7 @@ extern "C" {
 /* ---- making it ---- */
 typedef struct weft_parallel weft_parallel;
 typedef struct {
-    int shards;                  /* parts of every batch; 0: the number of ranks */
+    int shards;                  /* parts of every batch, ranks .. 2^20; 0: the number of ranks */
     int64_t n;                   /* sequences of the data; 0 if len is NULL */
     const int32_t *len;          /* [n] their lengths, copied: shards of a batch get similar sums of
                                   * lengths. NULL: similar numbers of sequences */

@@ -119,7 +119,8 @@ typedef struct {
 } weft_frame_split_opts;
 /* Splits a frame in two, as for training and validation. Both parts have the columns of f and
  * belong to the program. They are overwritten, not freed, and empty after an error. Errors: first
- * or rest is f; a time that does not increase or is NaN. Like train_test_split. */
+ * or rest is f, which stays unchanged; a time that does not increase or is NaN. Like
+ * train_test_split. */
 WEFT_API weft_status weft_frame_split(const weft_frame *f, const weft_frame_split_opts *opts,
                                       weft_frame *first, weft_frame *rest) WEFT_MUST_USE;
 /* Frees the arrays of a frame and zeroes it. NULL is allowed. */
@@ -156,7 +157,7 @@ typedef struct {
     const char *depends_on;       /* required from WEFT_DIVIDE_BY on: any column of the frame. For a
                                    * target it has values in rows to forecast. Others: NULL */
     double min;                   /* MIN_MAX_SCALER: smallest result */
-    double max;                   /* MAX_SCALER, MIN_MAX_SCALER: largest result */
+    double max;                   /* MIN_MAX_SCALER: largest result; MAX_SCALER: largest |result| */
     bool clamp;                   /* MIN_MAX_SCALER: results are limited to min .. max */
     double bias;                  /* LOG: added to y */
     double k;                     /* both LOGISTIC: steepness; 0: 1 */
