@@ -12,19 +12,20 @@ extern "C" {
 #endif
 
 /* ---- loaders by a planner ---- */
-/* Makes a loader as weft_loader_new does, with any planner, which must outlive it. opts may be
- * NULL; it is copied with its lists. Each epoch is a new plan of these lengths and options. Without
- * opts->shuffle all plans are equal, unless the planner always draws, like random. Draws come from
- * the context's stream "loader.<name>": opts->seed, epoch and stream are not read. Makes the first
- * plan immediately. Errors: those of weft_loader_new; the planner refuses the plan. Like
+/* Makes a loader of n sequences of the lengths len [n], as weft_loader_new does, with batches by
+ * any planner. planner must outlive the loader; the other arguments are copied. opts NULL: all
+ * defaults. Each epoch is a new plan of len by opts. Without opts->shuffle all plans are equal,
+ * unless the planner always draws, like random. Draws come from the context's stream
+ * "loader.<name>"; opts->seed, epoch and stream are not read. Makes the first plan immediately.
+ * Errors, with an inert loader: those of weft_loader_new; the planner refuses the plan. Like
  * DataLoader(batch_sampler=..) of torch. */
 WEFT_API weft_loader *weft_plan_loader_new(weft *w, const char *name, int64_t n, const int32_t *len,
                                            const weft_planner *planner,
                                            const weft_plan_opts *opts);
-/* Returns the number of the next batch in *plan; -1 at the end of an epoch, and the next call
- * begins another. Works with every loader; weft_loader_next is an error if the planner may cut
- * sequences. The loader owns the plan, which ends with the call after -1: end the step of its last
- * batch before, by weft_clear. After an error: -1, and *plan is NULL. */
+/* Returns the number of the next batch in *plan, from 0. Returns -1 at the end of an epoch; the
+ * next call begins another. Works with every loader; weft_loader_next is an error if the planner
+ * may cut sequences. The loader owns the plan. The call after -1 replaces the plan, so first end
+ * the step of its last batch by weft_clear. After an error: -1, and *plan is NULL. */
 WEFT_API int64_t weft_loader_next_batch(weft_loader *l, const weft_plan **plan);
 
 /* ---- running a plan ---- *
@@ -46,8 +47,8 @@ typedef struct {
     weft_lengths lengths;        /* lengths, ids and offsets of the segments */
     weft_placement placement;    /* places of the segments if plan->in_rows; otherwise rows is 0 */
 } weft_plan_step;
-/* Returns one batch of a plan. The arrays belong to the step; the plan is not copied, so the
- * program keeps it until the step has ended. Error: no such batch; lengths.n is then 0 and the
+/* Returns batch number `batch` of a plan. The arrays belong to the step. The plan is not copied, so
+ * the program keeps it until the step has ended. Error: no such batch; lengths.n is then 0 and the
  * context has failed. */
 WEFT_API weft_plan_step weft_plan_step_of(weft *w, const weft_plan *plan, int64_t batch);
 /* Returns the tokens of the batch from a data set of the planned sequences, a ragged copy in the
@@ -57,34 +58,36 @@ WEFT_API weft_plan_step weft_plan_step_of(weft *w, const weft_plan *plan, int64_
  * sequence that is missing or too short in the data set; a failed read. */
 WEFT_API weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_dataset *data,
                                        int32_t shift, int32_t outside);
-/* States that one batch leaves for the next: buffers <name>.h and <name>.c of m [layers, states +
- * 1, width], which checkpoints hold. */
+/* States that one batch leaves for the next: buffers <name>.h and, if the layer has c, <name>.c of
+ * m, [layers, states + 1, width], which checkpoints hold. The last of the states + 1 is zeros. */
 typedef struct weft_carried weft_carried;
 /* Makes a store for the states that r carries from batch to batch, zeros at first: a submodule
  * `name` of m, owned by the context. It fits any plan whose batches carry no more states. With
- * weft_plan_split each shard has its own store, which only the rank of the shard holds;
+ * weft_plan_split each shard has a store of its own, which only the rank of the shard holds;
  * weft_parallel_save saves it from there. Errors, with an inert store: an argument is NULL; a plan
  * that carries states with a layer of two directions. Like a stateful layer of Keras. */
 WEFT_API weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r,
                                         const weft_plan *plan);
-/* Runs a layer over the batch, x in any layout. Each segment starts with the state that its .carry
- * names, or zeros. Stores the states for the next batch in kept, detached. If the next batch
- * carries none, kept is unchanged. kept may be NULL if the plan carries no states. y has the layout
- * ROWS for a plan in rows, otherwise PACKED; .last has a state for each segment. Errors: those of
- * weft_rnn_run; the batch carries states, and the last run was not of the batch before. */
+/* Runs a layer over the batch; x is ragged, in any layout. Each segment starts with the state that
+ * its .carry names, or with zeros. Stores in kept, detached, the states with which the next batch
+ * starts. If the next batch carries none, or there is no next batch, kept is unchanged. kept may be
+ * NULL if the plan carries no states. y has the layout ROWS for a plan in rows, otherwise PACKED;
+ * .last has a state for each segment. Errors: those of weft_rnn_run; the batch carries states, and
+ * the last run with kept was not of the batch before. */
 WEFT_API weft_rnn_out weft_rnn_run_plan(weft_rnn *r, weft_tensor *x, const weft_plan_step *step,
                                         weft_carried *kept);
-/* Declares that the carried states are those after that batch. Call it after loading a checkpoint:
- * the file has the states, but not the number of their batch. Negative: after none. */
+/* Declares that the carried states are those after batch number `batch`. Call this after loading a
+ * checkpoint: the file has the states, but not the number of their batch. Negative: after none. */
 WEFT_API void weft_carried_set_batch(weft_carried *kept, int64_t batch);
-/* Returns loss.sum divided by a number, of rank 0, for weft_backward. BATCH: by loss.weight; 0 if
- * that is 0. PLAN: by the plan's mean number of tokens of a batch, masked ones included. SEQUENCES:
- * by the plan's mean number of sequences of a batch, without empty ones; compute the loss with
- * weft_plan_weights as its mask. Like num_items_in_batch of Transformers. */
+/* Returns loss.sum divided by a number, rank 0, for weft_backward. BATCH: by loss.weight; 0 if the
+ * weight is 0. PLAN: by the plan's mean number of tokens of a batch, which counts masked tokens.
+ * SEQUENCES: by the plan's mean number of sequences of a batch, without empty ones; compute the
+ * loss with weft_plan_weights as its mask. Like num_items_in_batch of Transformers. */
 WEFT_API weft_tensor *weft_plan_loss(const weft_plan_step *step, weft_loss loss,
                                      weft_plan_mean mean);
-/* Returns 1 / length of its sequence for each token of the batch, ragged [N], a constant, as the
- * mask of a loss for WEFT_MEAN_OF_SEQUENCES. len: the lengths that were planned. */
+/* Returns for each token of the batch 1 / the length of its whole sequence: ragged reals [N],
+ * CONCAT, without gradient, as the mask of a loss for WEFT_MEAN_OF_SEQUENCES. len
+ * [plan->sequences]: the lengths that were planned. Errors: len NULL; other lengths. */
 WEFT_API weft_tensor *weft_plan_weights(const weft_plan_step *step, const int32_t *len);
 
 #ifdef __cplusplus

@@ -3,8 +3,9 @@
  * Contents: frames of named columns, features, windows, a forecast of any length.
  *
  * The program owns frames; their functions return a status, see below. The context owns features
- * and windows, and their errors fail it. Functions then return zeros or inert objects, and what
- * they wrote to out is unusable. With x or v NULL or inert they write nothing. */
+ * and windows, and their errors fail the context. Functions then return zeros or inert objects, and
+ * the contents of `out` are unusable. With x or v NULL or inert, functions write nothing. Rows and
+ * series count from 0. Lists of names end with NULL (WEFT_NAMES). */
 #ifndef WEFT_API_SERIES_H
 #define WEFT_API_SERIES_H
 #include "../../io/api_io.h"
@@ -16,13 +17,13 @@ extern "C" {
 
 /* ---- frames: n series end to end, with the same named columns ---- *
  * A frame is plain memory of the program; zero-initialised it is empty. Its functions return a
- * status and leave it unchanged on any error; weft_file_message names file, line and column. NaN is
- * a missing value, which a frame may have and a window may not. Texts and numbers are copied. */
+ * status and leave the frame unchanged on any error; weft_file_message names file, line and column.
+ * NaN is a missing value, which frames may have and windows may not. Functions copy their input. */
 typedef struct {
-    int64_t n;                                   /* series */
-    int64_t rows;                                /* of all series together */
-    int64_t columns;                             /* the same in each series */
-    int64_t *start;                              /* [n + 1] the first row of each series */
+    int64_t n;                                   /* number of series */
+    int64_t rows;                                /* number of rows of all series together */
+    int64_t columns;                             /* number of columns */
+    int64_t *start;                              /* [n + 1] first row of each series; [n]: rows */
     char **id;                                   /* [n], then NULL */
     char **name;                                 /* [columns], then NULL */
     double **column;                             /* [columns][rows], the series end to end */
@@ -31,7 +32,7 @@ typedef struct {
     int64_t *origin;
     int64_t room;                                /* private */
 } weft_frame;
-/* Makes a list of names, which ends with NULL. It lives as long as a WEFT_LIST. */
+/* Makes a list of names that ends with NULL. It lives as long as a WEFT_LIST. */
 #ifndef __cplusplus
 #define WEFT_NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #else
@@ -44,18 +45,18 @@ template <typename... X> constexpr weft__list<const char *, sizeof...(X) + 1> we
 #define WEFT_NAMES(...) weft__names(__VA_ARGS__).data()
 #endif
 
-/* Adds a series of `rows` rows, 0 or more: columns[i] has the numbers of names[i], an origin of the
- * column is then subtracted. names ends with NULL. The first series names the columns; later ones
- * have the same, in any order. id NULL: its number; ids may repeat. Errors: an empty or repeated
- * name; a number that is not exact after subtracting the origin. Like pandas.concat. */
+/* Adds a series of `rows` rows, 0 or more: columns[i] [rows] has the numbers of names[i]. An origin
+ * of the column is subtracted. The first series names the columns; later ones have the same names,
+ * in any order. id NULL: the series' number; ids may repeat. Errors: an empty or repeated name; a
+ * number that is not exact after subtracting the origin. Like pandas.concat. */
 WEFT_API weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names,
                                     const double *const *columns, int64_t rows) WEFT_MUST_USE;
-/* Reads the series of a CSV file as weft_read_csv does, and adds them: rows with the same text in
- * column `id`, adjacent or not, are one series, in the order of the ids in the file. id NULL: the
- * whole file is one series, whose id is its path. names: the columns to read, as for
- * weft_frame_add; opts may be NULL. The first integer that a double does not hold is the column's
- * origin, also of its old rows, unless it has one. Errors: names NULL; a number that is not exact
- * after subtracting the origin. Like pandas.read_csv. */
+/* Reads the series of a CSV file as weft_read_csv does, and adds them. Rows with the same text in
+ * column `id`, adjacent or not, are one series. Series are in the order of the ids in the file. id
+ * NULL: the whole file is one series, whose id is its path. names: the columns to read, as for
+ * weft_frame_add; opts may be NULL. The first integer that a double does not hold becomes the
+ * origin of its column, also of old rows, unless the column has an origin. Errors: names NULL; a
+ * number that is not exact after subtracting the origin. Like pandas.read_csv. */
 WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
                                          const char *const *names,
                                          const weft_csv_opts *opts) WEFT_MUST_USE;
@@ -65,37 +66,41 @@ WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const 
  * Errors: a frame without columns, or with one named "id"; two series of one id; a series without
  * rows; in a column with an origin, a number that is not an integer. Like DataFrame.to_csv. */
 WEFT_API weft_status weft_frame_write_csv(const weft_frame *f, const char *path) WEFT_MUST_USE;
-/* Adds the series of an HDF5 file. `group` (NULL: the root) has one data set [N] of numbers for
- * each of names, which are required. "lengths" [n] has their rows; without it all rows are one
- * series, whose id is the path. Types are those of weft_read_hdf5; integers get an origin as in
+/* Reads the series of an HDF5 file and adds them. names, required, lists the columns to read, as
+ * for weft_frame_add. `group` (NULL: the root) has one data set [N] of numbers for each name. The
+ * data set "lengths" [n] has the number of rows of each series; without it all rows are one series,
+ * whose id is the path. Types are those of weft_read_hdf5; integers get an origin as in
  * weft_frame_read_csv. "ids" is one text of fixed length (numpy.bytes_ in h5py), ASCII or UTF-8,
  * with a line for each series; without it the ids of several series are numbers. Like
  * pandas.read_hdf. */
 WEFT_API weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *group,
                                           const char *const *names) WEFT_MUST_USE;
-/* Writes (or replaces) an HDF5 file for weft_frame_read_hdf5: columns in `group` (NULL: root) as
- * float64, with an origin as int64. Errors: an id with a line end. Like DataFrame.to_hdf. */
+/* Writes (or replaces) an HDF5 file for weft_frame_read_hdf5. `group` (NULL: the root) gets
+ * "lengths", "ids" and a data set for each column: float64, or int64 with the origin added if the
+ * column has an origin. Errors: a column named "lengths", "ids", "." or "..", or with a slash; an
+ * id with a line end; in a column with an origin, NaN or another number that is not an integer.
+ * Like DataFrame.to_hdf. */
 WEFT_API weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path,
                                            const char *group) WEFT_MUST_USE;
 typedef enum { WEFT_PER_ROW, WEFT_PER_SERIES } weft_column_values;
-/* Adds a column, by a copy. PER_ROW: values [rows]; NULL: zeros. PER_SERIES: values [n], each for
- * all rows of a series; NULL is an error. Errors: an empty or existing name; a frame without
- * columns. Like DataFrame.assign. */
+/* Adds a column, a copy of values. PER_ROW: values [rows]; NULL: zeros. PER_SERIES: values [n],
+ * each for all rows of a series; NULL is an error. Errors: an empty or existing name; a frame
+ * without columns. Like DataFrame.assign. */
 WEFT_API weft_status weft_frame_add_column(weft_frame *f, const char *name, const double *values,
                                            weft_column_values which) WEFT_MUST_USE;
-/* Adds columns with one value for each series, from a CSV file with one row for each series' id, in
- * the column `id`. id and names are required, opts may be NULL. Other rows of the file are ignored.
- * An integer that no double holds makes an origin. Errors: a series without a row, an id with two
- * rows. Like DataFrame.merge. */
+/* Adds columns with one value for each series, from a CSV file with a row for each series. Column
+ * `id` of the file has the series' ids. id and names, the columns to add, are required; opts may be
+ * NULL. Other rows of the file are ignored. An integer that no double holds makes an origin.
+ * Errors: a series without a row, an id with two rows. Like DataFrame.merge. */
 WEFT_API weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const char *id,
                                                const char *const *names,
                                                const weft_csv_opts *opts) WEFT_MUST_USE;
 /* Returns the numbers of a column [rows] without its origin, for reading and writing, valid until
  * the frame changes; NULL for an unknown column or NULL. Like DataFrame[name]. */
 WEFT_API double *weft_frame_column(const weft_frame *f, const char *name);
-/* How to downsample. INTERVAL: rows 0, k, 2k, .., ceil(rows / k) of them. MEAN, MEDIAN: of each k
- * consecutive rows from row 0; the rest at the end is dropped (floor(rows / k)). The median of an
- * even number of values is the mean of the middle two. */
+/* How to downsample by a factor k. INTERVAL: rows 0, k, 2k, .., ceil(rows / k) of them. MEAN,
+ * MEDIAN: of each k consecutive rows from row 0; the rest at the end is dropped (floor(rows / k)).
+ * The median of an even number of values is the mean of the middle two. */
 typedef enum { WEFT_DOWN_INTERVAL, WEFT_DOWN_MEAN, WEFT_DOWN_MEDIAN } weft_downsampling;
 /* Downsamples each column of each series by a factor of 1 or more, in place. A NaN makes the mean
  * or median of its rows NaN. Like DataFrame.resample. */
@@ -105,16 +110,17 @@ WEFT_API weft_status weft_frame_downsample(weft_frame *f, int64_t factor,
 typedef struct {
     int64_t series;              /* number of series of the first part, 1 .. n */
     const int32_t *order;        /* with series: NULL, or a permutation of 0 .. n - 1 [n] */
-    double fraction;             /* 0 (WEFT_ZERO) .. 1: of each series the first round(fraction *
-                                  * rows) rows go to the first part; both have all series */
+    double fraction;             /* 0 .. 1, 0 as WEFT_ZERO: the round(fraction * rows) first rows of
+                                  * each series go to the first part; both parts have all series */
     const char *time;            /* name of an increasing column: the first part has, of each
                                   * series, the rows before `limit` */
-    double limit;                /* a time as the file has it, with its origin; rounded to a double,
-                                  * for times in nanoseconds to 256 ns */
+    double limit;                /* with time: a time as in the file, origin included. A double
+                                  * holds times in nanoseconds to 256 ns */
 } weft_frame_split_opts;
-/* Splits a frame in two, for example for training and validation. Both parts have the columns of f
- * and belong to the program; they are overwritten, not freed, and empty after an error. Errors:
- * first or rest is f; a time that does not increase or is NaN. Like train_test_split. */
+/* Splits a frame in two, as for training and validation. Both parts have the columns of f and
+ * belong to the program. They are overwritten, not freed, and empty after an error. Errors: first
+ * or rest is f, which stays unchanged; a time that does not increase or is NaN. Like
+ * train_test_split. */
 WEFT_API weft_status weft_frame_split(const weft_frame *f, const weft_frame_split_opts *opts,
                                       weft_frame *first, weft_frame *rest) WEFT_MUST_USE;
 /* Frees the arrays of a frame and zeroes it. NULL is allowed. */
@@ -122,8 +128,8 @@ WEFT_API void weft_frame_free(weft_frame *f);
 
 /* ---- features: the inputs of a model from a frame ---- *
  * A transform is one step on one column. The steps of a column run in the order of the
- * list, each fitted to the output of the one before it, on all series together; their inverses
- * undo them on predictions. y is the input of a step, x the raw value of column `depends_on` in the
+ * list. Each is fitted to the output of the step before it, on all series together. Their inverses
+ * convert predictions back. y is the input of a step, x the raw value of column `depends_on` in the
  * same row. docs/design/series.md has the formulas' sources and what differs from transformertf. */
 typedef enum {
     /* (y - mean) / std, std with n - 1; std is 1 if y is constant, except for rounding */
@@ -136,37 +142,37 @@ typedef enum {
     WEFT_LOG,                     /* log(y + bias) */
     WEFT_LOG1P,                   /* log(1 + y) */
     WEFT_LOGISTIC,                /* 1 / (1 + exp(-k (y - x0))); k 0 means 1 */
-    /* the same with k (1 - alpha |y - x0|) instead of k. Errors: alpha |y - x0| of 1/2 or more */
+    /* LOGISTIC with k (1 - alpha |y - x0|) instead of k. Errors: alpha |y - x0| of 1/2 or more */
     WEFT_ADAPTIVE_LOGISTIC,
     WEFT_DIVIDE_BY,               /* y / x */
-    WEFT_POLYNOMIAL,              /* y - p(x), p of this degree (0 .. 15) by least squares */
+    WEFT_POLYNOMIAL,              /* y - p(x), polynomial p fitted by least squares */
     WEFT_FIXED_POLYNOMIAL,        /* y - (a[0] + a[1] x + .. + a[degree] x^degree) */
-    /* y - g(x), g linear between the `points` points (a, b), constant beyond; a increases */
+    /* y - g(x), g linear between points (a[i], b[i]), constant beyond them; a increases */
     WEFT_DISCRETE_FUNCTION,
     WEFT_TRANSFORMS               /* the number of kinds */
 } weft_transform_kind;
 typedef struct {
     const char *column;           /* the column that it transforms; required */
     weft_transform_kind kind;
-    const char *depends_on;       /* WEFT_DIVIDE_BY and later kinds: required, any column of the
-                                   * frame, a target's also in rows to forecast; others: NULL */
-    double min;                   /* MIN_MAX_SCALER */
-    double max;                   /* MAX_SCALER, MIN_MAX_SCALER */
+    const char *depends_on;       /* required from WEFT_DIVIDE_BY on: any column of the frame. For a
+                                   * target it has values in rows to forecast. Others: NULL */
+    double min;                   /* MIN_MAX_SCALER: smallest result */
+    double max;                   /* MIN_MAX_SCALER: largest result; MAX_SCALER: largest |result| */
     bool clamp;                   /* MIN_MAX_SCALER: results are limited to min .. max */
-    double bias;                  /* LOG */
-    double k;                     /* both LOGISTIC */
-    double x0;                    /* both LOGISTIC */
+    double bias;                  /* LOG: added to y */
+    double k;                     /* both LOGISTIC: steepness; 0: 1 */
+    double x0;                    /* both LOGISTIC: y with the result 1/2 */
     double alpha;                 /* ADAPTIVE_LOGISTIC, 0 or more */
-    int degree;                   /* POLYNOMIAL, FIXED_POLYNOMIAL */
+    int degree;                   /* POLYNOMIAL, FIXED_POLYNOMIAL: 0 .. 15 */
     const double *a;              /* FIXED_POLYNOMIAL: [degree + 1], DISCRETE_FUNCTION: [points] */
     const double *b;              /* DISCRETE_FUNCTION: [points] */
-    int64_t points;               /* DISCRETE_FUNCTION */
+    int64_t points;               /* DISCRETE_FUNCTION: number of points */
 } weft_transform;
 
-/* ABSOLUTE: time since the window's first row, scaled linearly. It is -1 there, and 1 at the
- * longest span of context + horizon rows in the fitted series. RELATIVE: time since the row before;
- * the shortest step gives -1, the longest 1. It is 0 in a window's first row, and if steps differ
- * only by rounding. */
+/* ABSOLUTE: time since the window's first row, scaled linearly: -1 in that row, 1 at the longest
+ * span of context + horizon rows in the fitted series. RELATIVE: time since the row before: -1 for
+ * the shortest step, 1 for the longest, 0 in a window's first row and if all steps are equal,
+ * except for rounding. */
 typedef enum { WEFT_TIME_ABSOLUTE, WEFT_TIME_RELATIVE } weft_time;
 /* Lists of columns end with NULL or are NULL; a column is in one of known, past, target and fixed.
  * Required are context, horizon, a target, and a known column or the time. The past of a model has
@@ -195,7 +201,7 @@ typedef struct {
     int64_t future;               /* columns of the future */
     int64_t fixed;                /* fixed columns */
     int64_t target;               /* target columns */
-    bool fitted;                  /* they were fitted, or loaded */
+    bool fitted;                  /* the features were fitted, or loaded */
 } weft_feature_counts;
 /* Makes features; opts is required, and copied with its lists. The name, 1 .. 30 bytes without /,
  * is that of its checkpoint items, so it is unique in a checkpoint. Errors: a column in two lists,
@@ -204,42 +210,44 @@ WEFT_API weft_features *weft_features_new(weft *w, const char *name,
                                           const weft_features_opts *opts);
 /* Returns the numbers of columns, the widths of the model; zeros if x is NULL or inert. */
 WEFT_API weft_feature_counts weft_features_counts(const weft_features *x);
-/* Fits all transforms to all series of f; an earlier fit is replaced, or kept after an error.
+/* Fits all transforms to all series of f. An earlier fit is replaced; after an error it is kept.
  * Errors: values that are not finite (NaN too); the message names series, row and column. Like fit
  * of scikit-learn. */
 WEFT_API void weft_features_fit(weft_features *x, const weft_frame *f);
 enum { WEFT_FEATURES_ITEMS = 2 };
-/* Writes two checkpoint items, valid as long as x, that refer to the fitted numbers of x. Give them
- * to weft_save after a fit, or to weft_load instead of one. Errors, at the next use of x: loaded
- * items of other columns or transforms; features neither fitted nor loaded. */
+/* Writes two checkpoint items that refer to the fitted numbers of x, both valid as long as x. Pass
+ * them to weft_save after a fit, or to weft_load instead of a fit. Errors, at the next use of x:
+ * loaded items of other columns or transforms; features neither fitted nor loaded. */
 WEFT_API void weft_features_state(weft_features *x, weft_checkpoint_item items[2]);
-/* Transforms all rows of one series' column into out [rows], or one number for a fixed column.
- * Errors: another column, the time, NaN, a value outside a transform's domain. Like transform of
- * scikit-learn. */
+/* Transforms all rows of a column of one series into out [rows], one number for a fixed column.
+ * Errors: another column, the time, NaN, a value outside the domain of a transform. Like transform
+ * of scikit-learn. */
 WEFT_API void weft_features_transform(const weft_features *x, const char *column,
                                       const weft_frame *f, int64_t series, double *out);
-/* Converts n values back to the column's units, into out [n], which may be values. They are those
- * of rows from .. from + n - 1 of a series. The frame has these rows, the column, and those on
- * which its transforms depend. With WEFT_DELTA `from` is 1 or more. A fixed column ignores `from`.
- * Values beyond the range of a transform count as its nearest limit. Errors: another column, rows
- * that the series lacks, a result that is not finite. Like inverse_transform of scikit-learn. */
+/* Converts values [n] of a column back to the series' units, into out [n], which may be values. The
+ * values are those of rows from .. from + n - 1 of one series. f has these rows, the column, and
+ * the columns on which its transforms depend. With WEFT_DELTA `from` is 1 or more. A fixed column
+ * ignores `from`. Values beyond the range of a transform count as its nearest limit. Errors:
+ * another column, rows that the series lacks, a result that is not finite. Like inverse_transform
+ * of scikit-learn. */
 WEFT_API void weft_features_inverse_transform(const weft_features *x, const char *column,
                                               const weft_frame *f, int64_t series, int64_t from,
                                               int64_t n, const double *values, double *out);
 
 /* ---- windows ---- *
- * A window is an origin in a series: its past are up to `context` rows before the origin, its
- * future are up to `horizon` rows from the origin on. Origins are min_context, min_context +
- * stride, .. while the series has min_horizon rows from the origin on, its own included. With all
- * at 0 windows tile the series and leave a rest. With min_horizon 1 there is no rest: every row
- * from `context` on is forecast exactly once, for validation. */
+ * A window is an origin, a row of a series. Its past is up to `context` rows before the origin, its
+ * future up to `horizon` rows from the origin on; both numbers are those of weft_features_opts.
+ * Origins are min_context, min_context + stride, .. while the series has min_horizon rows from the
+ * origin on. With stride, min_context and min_horizon 0, futures follow each other; a rest of fewer
+ * than `horizon` rows is in no future. With min_horizon 1 instead, every row from `context` on is
+ * forecast exactly once, for validation. */
 typedef struct {
-    int64_t stride;               /* 0: the horizon */
-    int64_t min_context;          /* 0: the context */
-    int64_t min_horizon;          /* 0: the horizon */
-    bool shorten;                 /* while training: keep the newest rows of the past, the first
-                                   * of the future. Lengths are uniform in min_context .. past and
-                                   * min_horizon .. future, so 0 in both keeps all */
+    int64_t stride;               /* rows from origin to origin; 0: the horizon */
+    int64_t min_context;          /* fewest rows of past, 1 .. context; 0: the context */
+    int64_t min_horizon;          /* fewest rows of future, 1 .. horizon; 0: the horizon */
+    bool shorten;                 /* while training: keep the last rows of the past, the first of
+                                   * the future. Numbers are uniform in min_context .. past and
+                                   * min_horizon .. future, so with 0 in both all are kept */
     double past_noise;            /* while training: standard deviation of normal noise, added to
                                    * the transformed past, except to time and masked columns */
     double future_noise;          /* the same for the inputs of the future, not for the target */
@@ -247,77 +255,79 @@ typedef struct {
 typedef struct weft_windows weft_windows;
 typedef struct {
     int64_t series;               /* its number in the frame */
-    int64_t origin;               /* row in the series */
-    int32_t past;                 /* rows, before .shorten */
-    int32_t future;               /* rows, before .shorten */
+    int64_t origin;               /* first row of the future, counted in the series */
+    int32_t past;                 /* rows of past, before .shorten */
+    int32_t future;               /* rows of future, before .shorten */
 } weft_window;
 typedef struct {
     weft_series_batch series;     /* past, future and fixed */
-    weft_tensor *target;          /* [rows of future, targets] */
+    weft_tensor *target;          /* [rows of future, targets], ragged or padded as series.future */
 } weft_window_batch;
 /* Makes the windows of fitted features over a frame. Copies numbers and fit, so the program may
- * free f, and a later fit of x does not change them. opts NULL: all 0. Lengths and noise come from
- * the streams "shorten.<name>" and "noise.<name>", only while the context is training. The name has
- * 1 .. 30 bytes; of windows with streams each has another. Owned by the context.
- * Errors: no window; a value that is not finite; a time that does not increase; a fixed column that
- * is not constant. Like TimeSeriesDataSet of PyTorch Forecasting. */
+ * free f, and a later fit of x does not change the windows. opts NULL: all 0. Lengths and noise are
+ * drawn from the streams "shorten.<name>" and "noise.<name>", only while the context is training.
+ * The name has 1 .. 30 bytes; windows that shorten or add noise need different names. Owned by the
+ * context. Errors: no window; a value that is not finite; a time that does not increase; a fixed
+ * column that is not constant. Like TimeSeriesDataSet of PyTorch Forecasting. */
 WEFT_API weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f,
                                         const weft_windows_opts *opts);
 typedef struct {
     int64_t windows;              /* number of all windows */
-    int64_t skipped;              /* series that are too short for a window */
+    int64_t skipped;              /* number of series that are too short for a window */
     const int32_t *lengths;       /* [windows] past + future of each; owned by the windows */
 } weft_window_counts;
 /* Returns the number of windows, and their lengths for a weft_loader; zeros for NULL. */
 WEFT_API weft_window_counts weft_windows_counts(const weft_windows *v);
-/* Returns series, origin, full lengths of window i. Errors: i out of range; zeros, as for NULL. */
+/* Returns series, origin and full lengths of window i; zeros for NULL. Errors: no such window. */
 WEFT_API weft_window weft_window_at(const weft_windows *v, int64_t i);
 typedef struct {
-    bool padded;                  /* plain tensors [n, T, ..] padded with 0, and their lengths */
-    weft_align past_align;        /* only with padded */
+    bool padded;                  /* plain tensors [n, T, ..] with pads of 0; false: ragged */
+    weft_align past_align;        /* side of the data of past, only with padded */
 } weft_windows_batch_opts;
-/* Returns the windows index[0 .. n - 1] (from weft_loader_next) as tensors of the step: past,
- * future, fixed (NULL without fixed columns) and target; ragged, or padded. opts NULL: ragged.
- * Their ids are the windows' numbers. All values are transformed, so a loss of the target is not in
- * the series' units. Errors: a window that does not exist; the tensors are inert. */
+/* Returns the windows index[0 .. n - 1] (from weft_loader_next) as reals of the step, in this
+ * order: past, future, target, and fixed [n, columns] or NULL. Ragged: [rows of all windows,
+ * columns]. Padded: [n, T, columns]; future and target have the data first, past by past_align.
+ * opts NULL: ragged. The ids of sequences are the windows' numbers. All values are transformed, so
+ * a loss is not in the series' units. Errors: a window that does not exist; the tensors are
+ * inert. */
 WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n,
                                               const weft_windows_batch_opts *opts);
-/* Converts predictions of windows to the series' units. predicted is ragged in the batch of a
- * future of weft_windows_batch, also a shortened one, in any layout; pack a padded one first by
- * weft_pack_padded_sequence. It has k columns for each target, such as quantiles, [M, targets * k],
+/* Converts predictions of windows to the series' units. predicted is ragged, of the batch of a
+ * future of weft_windows_batch, also shortened, in any layout; pack a padded one first by
+ * weft_pack_padded_sequence. predicted is [M, targets * k]: k columns a target, such as quantiles,
  * target 0's first. Writes out [M, targets * k], sequence by sequence. Waits for the device.
  * Errors: another shape, a result that is not finite. Like inverse_transform of scikit-learn. */
 WEFT_API void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, double *out);
 
 /* ---- a forecast of any length ---- *
- * The model function returns the predictions of the future rows of its windows, transformed as the
- * targets are: [M, targets * quantiles]. The quantiles of a target are side by side. It is ragged
- * as series.future is, or plain with the windows end to end. NULL or an error ends the forecast.
- * Nothing is recorded, dropout is off, and tensors of a call end when it has been read. */
+ * The model function returns a prediction for each future row of its windows, transformed as the
+ * targets are: [M, targets * quantiles]. The quantiles of a target are side by side. The result is
+ * ragged as series.future is, or plain with the windows end to end. NULL or an error ends the
+ * forecast. Nothing is recorded, dropout is off, and the tensors of a call end after it. */
 typedef weft_tensor *weft_forecast_model_fn(weft_series_batch series, void *user);
 typedef struct {
-    int64_t rows;                 /* 0: to the end of the series */
-    bool true_past;               /* true: predictions replace only NaN in the target's past;
-                                   * false: they replace all its numbers from row `from` on */
+    int64_t rows;                 /* number of rows to forecast; 0: to the end of the series */
+    bool true_past;               /* true: predictions replace only NaN in the target's past.
+                                   * false: all numbers of the target from row `from` on */
     int quantiles;                /* of each target, 0 means 1 */
     double *all;                  /* NULL, or [rows, targets * quantiles] in the series' units */
 } weft_rolling_forecast_opts;
 /* Forecasts rows from, from + 1, .. of a series by fitted features, one horizon after the other.
  * Predictions are the past of the target in later windows. user is passed to model. Writes out
- * [rows, targets] in the series' units; of several quantiles, which must ascend, the one with index
- * quantiles / 2. opts NULL: all 0. The series has all these rows, from is 1 or more, and the target
- * may be NaN in them. Each has known covariates; rows before the last window have past covariates.
- * On error the context has failed and out is NaN, or unchanged if the arguments were refused. Like
- * historical_forecasts of Darts. */
+ * [rows, targets] in the series' units; of several quantiles, which must ascend, that with index
+ * quantiles / 2. opts NULL: all 0. from is 1 or more, and the series has all rows to forecast; the
+ * target may be NaN in them. Each of these rows has known covariates, and those before the last
+ * window past covariates. On error the context has failed and out is NaN, or unchanged if the
+ * arguments were refused. Like historical_forecasts of Darts. */
 WEFT_API void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series,
                                     int64_t from, weft_forecast_model_fn *model, void *user,
                                     const weft_rolling_forecast_opts *opts, double *out);
 typedef struct {
     int64_t series;               /* its number in the frame */
-    int64_t from;                 /* first row to forecast, 1 or more */
-    int64_t rows;                 /* 0: to the end */
+    int64_t from;                 /* first row to forecast, counted in the series; 1 or more */
+    int64_t rows;                 /* number of rows; 0: to the end of the series */
     double *out;                  /* as in weft_rolling_forecast */
-    double *all;                  /* may be NULL */
+    double *all;                  /* NULL, or as in weft_rolling_forecast_opts */
 } weft_rolling_series;
 /* Forecasts n series together: a batch has one window of each series that is not finished, so the
  * model runs fewer and larger batches. A series may occur twice. opts: NULL, or with .rows 0 and

@@ -3,9 +3,9 @@
  * Contents: when to pack, moving pads, packing and unpacking, checking pads, masks.
  *
  * Everything here is inline and calls public functions only. Padded tensors are plain [n, T, ..]
- * with n lengths of 0 .. T. The position of the data is an argument (WEFT_ALIGN_LEFT: data first),
- * not guessed from zeros. A bad length, or NULL where nothing else is said, fails the context and
- * gives an inert tensor; the message names the sequence. */
+ * with n lengths of 0 .. T. An argument gives the side of the data (WEFT_ALIGN_LEFT: data first);
+ * zeros in the data do not matter. A bad length, or NULL if no comment allows it, fails the context
+ * and gives an inert tensor; the message names the sequence. */
 #ifndef WEFT_API_TRANSFORMERTF_H
 #define WEFT_API_TRANSFORMERTF_H
 #include "../../autograd/api_ragged.h"
@@ -16,8 +16,8 @@ extern "C" {
 #endif
 
 /* Returns whether packing saves time, by TransformerTF's rule: lengths differ by more than a tenth
- * of the longest, or differ at all in 8 sequences or more. NULL or no sequence: false. Ragged
- * tensors are always correct. */
+ * of the longest, or there are 8 sequences or more and lengths differ at all. NULL or no sequence:
+ * false. Ragged tensors are always correct. */
 static inline bool weft_should_use_packing(const weft_lengths *lengths)
 {
     if (!lengths || lengths->n < 1 || !lengths->len)
@@ -32,7 +32,7 @@ static inline bool weft_should_use_packing(const weft_lengths *lengths)
     return shortest != longest && (differ_much || lengths->n >= 8);
 }
 
-/* Moves the data of each sequence to the other side of its row. Pads become 0. */
+/* Moves the data of each sequence from side `from` to side `to` of its row. Pads become 0. */
 static inline weft_tensor *weft_align_encoder_sequences(weft_tensor *padded,
                                                         const weft_lengths *lengths,
                                                         weft_align from, weft_align to)
@@ -40,7 +40,7 @@ static inline weft_tensor *weft_align_encoder_sequences(weft_tensor *padded,
     return weft_move_pads(padded, lengths, from, to);
 }
 
-/* Packs [n, T, ..] to a ragged tensor; gradients flow. Sequences may have any order. */
+/* Packs [n, T, ..] to a ragged tensor; gradients flow. Lengths need not be sorted. */
 static inline weft_tensor *weft_pack_encoder_sequences(weft_tensor *padded,
                                                        const weft_lengths *lengths,
                                                        weft_align align)
@@ -56,8 +56,8 @@ static inline weft_tensor *weft_pack_decoder_sequences(weft_tensor *padded,
 }
 
 /* Pads a ragged tensor to [n, total, ..], data first, then 0. total 0: the longest length; a total
- * below it is an error. *lengths, unless lengths is NULL, is set to the sequences' lengths, which
- * belong to the step, also after that error; n is 0 if the tensor is not ragged. */
+ * below it is an error. If lengths is not NULL, *lengths is set to the lengths of the sequences,
+ * also after that error; the step owns its arrays. lengths->n is 0 if `ragged` is not ragged. */
 static inline weft_tensor *weft_unpack_to_fixed_length(weft_tensor *ragged, int64_t total,
                                                        weft_lengths *lengths)
 {
@@ -67,7 +67,7 @@ static inline weft_tensor *weft_unpack_to_fixed_length(weft_tensor *ragged, int6
 }
 
 /* Checks that all pads are 0 and returns true. Otherwise it fails the context and returns false, as
- * weft_pads_are_zero does. NULL lengths: true unless the context has failed. */
+ * weft_pads_are_zero does. lengths NULL: true unless the context has failed. */
 static inline bool weft_validate_encoder_alignment(weft_tensor *padded, const weft_lengths *lengths,
                                                    weft_align align)
 {
@@ -75,8 +75,8 @@ static inline bool weft_validate_encoder_alignment(weft_tensor *padded, const we
                      weft_ok(weft_context_of(padded));
 }
 
-/* Returns [n, size]: 1 at pads, 0 at data; inverse: 1 at data. A constant. size 0 means the
- * longest. */
+/* Returns reals [n, size], a constant: 1 at pads, 0 at data. inverse: 0 at pads, 1 at data. align:
+ * side of the data. size 0: the longest length. */
 static inline weft_tensor *weft_create_mask(weft *w, int64_t size, const weft_lengths *lengths,
                                             weft_align align, bool inverse)
 {
@@ -95,11 +95,11 @@ typedef struct {
     weft_align decoder_align;        /* of the future; read only with not_causal */
 } weft_attention_mask_opts;
 
-/* Returns [n, future, past + future], a constant: 1 where decoder step i may not attend, otherwise
- * 0. The mask of weft_softmax is the opposite. Pads of the encoder are forbidden, and the decoder's
- * steps from i on. With not_causal the decoder's pads instead; only then is decoder read, and NULL
- * means that it has no pads. opts NULL: causal, both sides LEFT. past and future: the padded
- * lengths T, not below a length; 0 does not mean the longest. */
+/* Returns reals [n, future, past + future], a constant: 1 where decoder step i may not attend to a
+ * key, otherwise 0. The mask of weft_softmax is the opposite. Pads of the encoder are always 1.
+ * Causal: decoder steps from i on are also 1, and decoder is not read. not_causal: pads of the
+ * decoder are 1 instead; decoder NULL: no pads. opts NULL: causal, both sides LEFT. past and
+ * future: the padded lengths T, not below a length; 0 does not mean the longest. */
 static inline weft_tensor *weft_get_attention_mask(weft *w, const weft_lengths *encoder,
                                                    int64_t past, const weft_lengths *decoder,
                                                    int64_t future,
