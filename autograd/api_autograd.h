@@ -88,8 +88,9 @@ WEFT_API weft_tensor *weft_to_ints(weft_tensor *x);
 
 /* ---- matrix products ---- */
 /* Multiplies a [.., m, k] by b [.., k, n] to [.., m, n]; reals of rank 2 or more. A plain b [k, n]
- * is used for every matrix of a, also a ragged a [N, k]; a plain a [m, k] for every matrix of a
- * plain b. Otherwise leading axes must be equal and do not broadcast. Like torch.matmul. */
+ * multiplies every matrix of a; a may be ragged, [N, k]. A plain a [m, k] multiplies every matrix
+ * of a plain b. Otherwise leading axes must be equal; they do not broadcast. Errors: a ragged b of
+ * rank 2. Like torch.matmul. */
 WEFT_API weft_tensor *weft_matmul(weft_tensor *a, weft_tensor *b);
 /* Multiplies as weft_matmul after exchanging the last two axes of a if ta, and of b if tb. With ta
  * alone, ragged a [N, m] and b [N, n] of one batch give a plain [m, n], summed over all tokens.

@@ -69,10 +69,11 @@ typedef struct {
  * view if the layout is PACKED, otherwise a copy. On error data is inert and the rest 0. Like
  * torch.nn.utils.rnn.PackedSequence. */
 WEFT_API weft_packed_sequence weft_packed_sequence_of(weft_tensor *ragged);
-/* Makes a ragged tensor in the layout PACKED from data and arrays. It copies the arrays. If
- * sequences of equal length are in the user's order the result is a view of data, otherwise a copy.
- * One of the two index arrays is enough. If both are NULL, the user's order is the sorted order.
- * Errors: data that are not plain; arrays that do not agree. Like PackedSequence(data, ..). */
+/* Makes a ragged tensor in the layout PACKED from data and arrays. It copies the arrays. weft sorts
+ * sequences of equal length in the user's order. If these arrays do so too, the result is a view of
+ * data, otherwise a copy. One of the two index arrays is enough. If both are NULL, the user's order
+ * is the sorted order. Errors: data that are not plain; arrays that do not agree. Like
+ * PackedSequence(data, ..). */
 WEFT_API weft_tensor *weft_ragged_of(const weft_packed_sequence *packed);
 
 /* ---- pads of plain tensors [n, T, ..] ---- */

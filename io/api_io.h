@@ -40,10 +40,10 @@ WEFT_API const char *weft_file_message(void);
 typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } weft_checkpoint_item;
 /* Saves a checkpoint of m with n items of the program (items NULL if n is 0). o: NULL, or an
  * optimiser of m or of a part of m; the file holds its rule, rate, counts and vectors. A text is
- * saved up to its final 0. Waits for the device. The file does not hold betas, momentum, eps,
+ * saved up to its first 0. Waits for the device. The file does not hold betas, momentum, eps,
  * decays, weft_optim_set_group and schedules. docs/design/checkpoints.md describes it.
  * Errors: a context that has failed, by its status; an item without name, type or data; a text
- * without a final 0. Like torch.save. */
+ * without a 0 in its n bytes. Like torch.save. */
 WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
 /* Loads a checkpoint into m, o, the random streams of m's context and n items, all of it or
@@ -86,8 +86,8 @@ WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
 /* Loads the parameters and buffers of m from an HDF5 file, as h5py writes a PyTorch state dict.
  * Names are paths below m without m's name: a data set "encoder.weight", or "weight" in a group
  * "encoder". report NULL: all must agree, otherwise WEFT_EFORMAT for a name that is missing or
- * extra, WEFT_ESHAPE for a shape. With a report it loads the parameters and buffers that agree, and
- * reports the others. After an error the module is unchanged.
+ * extra, WEFT_ESHAPE for a shape. With a report it loads the parameters and buffers that agree,
+ * overwrites *report with the others, and returns WEFT_OK. After an error the module is unchanged.
  * Errors: a context that has failed, by its status; WEFT_EFORMAT: not numbers, a number that does
  * not fit, a checkpoint of weft_save, a file of Keras. Like load_state_dict. */
 WEFT_API weft_status weft_load_state_dict(const char *path, weft_module *m,

@@ -88,12 +88,12 @@ typedef struct {
     weft_cell_kind kind;
     int64_t inputs, hidden, unit;                /* unit: 0 .. hidden - 1 */
     const double *x, *h;                         /* [inputs], [hidden] */
-    double c, gates[4], c_next, h_next;          /* c, c_next, gates[3]: only of an LSTM */
+    double c, gates[4], c_next, h_next;          /* a GRU has no c, c_next, gates[3] */
 } weft_cell_numbers;
 /* Draws the wires of the cell, after C. Olah, Understanding LSTM Networks, 2015, with a number at
- * each wire and the formulas below. Products and sums are computed from h, c and gates; if one
- * differs from c_next or h_next, its formula shows both. Errors: numbers or h NULL; x NULL with
- * inputs above 0; a unit outside 0 .. hidden - 1. */
+ * each wire and the formulas below. Products and sums are computed from h, c and gates. A formula
+ * whose result differs from c_next or h_next by more than .001 (1 + its size) shows both. Errors: numbers or h
+ * NULL; x NULL with inputs above 0; a unit outside 0 .. hidden - 1. */
 WEFT_API weft_status weft_plot_cell(const char *path, const char *title,
                                     const weft_cell_numbers *numbers) WEFT_MUST_USE;
 

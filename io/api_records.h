@@ -22,7 +22,8 @@ WEFT_API weft_status weft_journal_open(const char *path, bool append,
  * open. Copies name and value. Numbers have the fewest digits that give the same double; NaN and
  * infinities become null. In texts, bytes that are not UTF-8 become U+FFFD; NULL is "". A name that
  * occurs twice is written twice. A member with the name NULL is left out, with a message in
- * weft_file_message. Like SummaryWriter.add_scalar and SummaryWriter.add_text. */
+ * weft_file_message. Without memory the line is lost, as weft_journal_line_end says. Like
+ * SummaryWriter.add_scalar and SummaryWriter.add_text. */
 WEFT_API void weft_journal_number(weft_journal *journal, const char *name, double value);
 WEFT_API void weft_journal_text(weft_journal *journal, const char *name, const char *value);
 /* Ends the line and writes it by one system call; a line without members is not written. It does

@@ -117,7 +117,7 @@ WEFT_API double weft_one_cycle_schedule(int64_t step, int64_t total, double lr, 
  * others. weft_plateau_step changes lr, best, bad and seen. */
 typedef struct {
     double lr;                       /* the current rate; required */
-    double factor;                   /* 0 means .1 */
+    double factor;                   /* of lr at a plateau, 0 .. below 1; 0 means .1 */
     double least;                    /* lower limit of lr */
     int64_t patience;                /* values in a row that may fail to improve; 0: none */
     bool larger_is_better;           /* false: a smaller value is better, such as a loss */

@@ -112,9 +112,9 @@ WEFT_API void weft_parallel_add_values(weft_parallel *p, const double *values, i
 WEFT_API const double *weft_parallel_values(const weft_parallel *p);
 
 /* ---- results in the batch's order ---- */
-/* Stores a result of sequence i, 0 .. part.n - 1, of the present shard, that of part.index[i], such
- * as a decoded sequence: n bytes of any kind, copied, n at most 2^31 - 1. At most one for each
- * sequence. Call this before the next weft_parallel_next, also after weft_parallel_add. */
+/* Stores a result, such as a decoded sequence, for sequence part.index[i] of the present shard. It
+ * copies `n` bytes of any kind, 0 .. 2^31 - 1; bytes may be NULL for 0. Call it before the next
+ * weft_parallel_next. Errors: i outside 0 .. part.n - 1; a second result for a sequence. */
 WEFT_API void weft_parallel_put(weft_parallel *p, int64_t i, const void *bytes, int64_t n);
 typedef struct {
     const void *bytes;           /* aligned for numbers; NULL if the sequence has no result */
@@ -143,9 +143,9 @@ WEFT_API weft_status weft_parallel_load(weft_parallel *p, const char *path, weft
                                         int64_t n) WEFT_MUST_USE;
 
 /* ---- the end ---- */
-/* Returns true after any rank got SIGTERM or SIGUSR1, on all ranks from the same update on; the
- * program should then save and end. weft_parallel_new sets handlers if there are several ranks,
- * unless opts.no_signals is set or the program has handlers. */
+/* Returns true after any rank got SIGTERM or SIGUSR1, on all ranks from the same update on. The
+ * program should then save and end. weft_parallel_new sets the handlers of these signals. It sets
+ * none with one rank, with opts.no_signals, or where the program has its own. */
 WEFT_API bool weft_parallel_stopping(const weft_parallel *p);
 
 #ifdef __cplusplus

@@ -180,7 +180,9 @@ WEFT_API const char *weft_plan_message(void);
 WEFT_API weft_status weft_plan_parse(const char *text, const weft_planner **planner,
                                      weft_plan_opts *opts, void **memory) WEFT_MUST_USE;
 /* Reads "key=value,key=value" as weft_plan_parse does, for a planner of the library or of the
- * program. Overwrites *opts and *memory. text NULL: no options; no other may be NULL. */
+ * program. text NULL: no options; no other argument may be NULL. Overwrites *opts and *memory.
+ * *memory holds the lists of *opts, or is NULL. The program calls free(*memory) after the last use
+ * of *opts. After an error *memory is NULL and *opts is zeros. */
 WEFT_API weft_status weft_plan_parse_options(const weft_planner *planner, const char *text,
                                              weft_plan_opts *opts, void **memory) WEFT_MUST_USE;
 /* Places the sequences of a batch in rows of `width` cells by `first_fit`, in the user's order.

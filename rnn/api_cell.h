@@ -73,9 +73,10 @@ typedef struct {
     weft_cell_step *step;                        /* required */
     void *user;                                  /* passed to step; valid until the last run */
 } weft_cell;
-/* Makes a layer with that cell. Copies cell, its texts and the list own, but not *user. opts.lean
- * changes nothing. Errors: a step that is NULL, another field out of range; opts.proj, opts.relu or
- * opts.forget_bias other than 0. Like RNN(cell) of Keras. */
+/* Makes a layer with that cell. Copies *cell with its texts and parameters. Does not copy what
+ * cell->user points to. opts is required; opts.lean changes nothing. Errors: a step that is NULL,
+ * another field out of range; opts.proj, opts.relu or opts.forget_bias other than 0. Like RNN(cell)
+ * of Keras. */
 WEFT_API weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell,
                                     const weft_rnn_opts *opts);
 

@@ -31,9 +31,10 @@ typedef struct {
  * bits; backward takes longer. Errors: a cell of the program. A traced run fails if the layer is
  * composed, or lean by its options or the context's. Like forward hooks with retain_grad. */
 WEFT_API bool weft_rnn_set_traced(weft_rnn *r, bool on);
-/* Returns the numbers of the layer's last run, before weft_clear ends its step. layer counts from
- * 0; reverse selects the reverse direction. A second backward through the same run does not change
- * the numbers. Errors: no traced run in this step, no such layer or direction; all fields are 0. */
+/* Returns the numbers of the layer's last run, if weft_rnn_set_traced was on then. Call it in the
+ * step of that run. layer counts from 0; reverse selects the reverse direction. A second backward
+ * through the same run does not change the numbers. Errors: no traced run in this step, no such
+ * layer or direction; all fields are 0. */
 WEFT_API weft_rnn_traced weft_rnn_trace(weft_rnn *r, int layer, bool reverse);
 
 #ifdef __cplusplus
