@@ -92,8 +92,8 @@ typedef struct {
 } weft_cell_numbers;
 /* Draws the wires of the cell, after C. Olah, Understanding LSTM Networks, 2015, with a number at
  * each wire and the formulas below. Products and sums are computed from h, c and gates. A formula
- * whose result differs from c_next or h_next by more than .001 (1 + its size) shows both. Errors: numbers or h
- * NULL; x NULL with inputs above 0; a unit outside 0 .. hidden - 1. */
+ * whose result r differs from c_next or h_next by more than .001 (1 + |r|) shows both. Errors:
+ * numbers or h NULL; x NULL with inputs above 0; a unit outside 0 .. hidden - 1. */
 WEFT_API weft_status weft_plot_cell(const char *path, const char *title,
                                     const weft_cell_numbers *numbers) WEFT_MUST_USE;
 
