@@ -18,8 +18,9 @@
 extern "C" {
 #endif
 
-/* ---- pointwise: the result has x's shape; ints are an error (weft_to_reals) ---- */
-/* Applies the function to each real; ints are an error. Like the torch functions of these names. */
+/* ---- pointwise ---- */
+/* Applies the function to each real of x; the result has x's shape. Ints are an error (use
+ * weft_to_reals). Like the torch functions of these names. */
 WEFT_API weft_tensor *weft_neg(weft_tensor *x);         /* -x */
 WEFT_API weft_tensor *weft_exp(weft_tensor *x);         /* e^x; infinity on overflow */
 WEFT_API weft_tensor *weft_log(weft_tensor *x);         /* natural; -infinity at 0, NaN below 0 */

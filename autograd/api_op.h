@@ -94,8 +94,9 @@ WEFT_API bool weft_op_refuse(const weft_call *call, const char *why);
 
 /* ---- for raw functions ---- */
 /* Returns the numbers of x row by row, in host memory, or in device memory if the record sets
- * .device. forward reads inputs and writes results; fused reads both. Other writes are lost. Valid
- * until the raw function returns. The wrong function for x's type fails the context and returns
+ * .device. A forward function reads those of inputs and writes those of results. A fused function
+ * only reads inputs and results; it writes by weft_op_dx. Other writes are lost. Valid until the
+ * raw function returns. The wrong function for x's type fails the context and returns
  * scratch memory of x's size. Returns NULL and fails the context for an ended tensor, and on a GPU
  * outside a raw function (use weft_read there). NULL for NULL. Like x.data_ptr(). */
 WEFT_API weft_real *weft_op_data(const weft_tensor *x);

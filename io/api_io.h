@@ -70,9 +70,9 @@ typedef struct {
     char text[4096];
 } weft_load_report;
 /* Loads from a checkpoint the parameters and buffers whose names and shapes agree, and writes the
- * others to *report, which may be NULL. The others, optimiser, streams and items stay unchanged;
- * after an error the whole module. WEFT_OK also if nothing agrees: check report->loaded. Errors: as
- * weft_load; numbers of another type. Like load_state_dict(strict=False). */
+ * others to *report. Optimiser, streams and items stay unchanged. report may be NULL; it holds its
+ * texts itself. Returns WEFT_OK also if nothing agrees: check report->loaded. Errors: as weft_load;
+ * numbers of another type; the module is then unchanged. Like load_state_dict(strict=False). */
 WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
                                         weft_load_report *report) WEFT_MUST_USE;
 

@@ -48,21 +48,21 @@ typedef struct {
     weft_tensor *mask;
     weft_tensor *weights;            /* factors like mask, but .weight ignores them; NULL: 1 */
 } weft_loss_opts;
-/* Sums the squared errors (predicted - target)^2. For .weight see opts->mask. Like
+/* Sums the squared errors (predicted - target)^2. opts->mask decides .weight. Like
  * torch.nn.MSELoss. */
 WEFT_API weft_loss weft_mse_loss(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
-/* Sums the absolute errors |predicted - target|. For .weight see opts->mask. Like
+/* Sums the absolute errors |predicted - target|. opts->mask decides .weight. Like
  * torch.nn.L1Loss. */
 WEFT_API weft_loss weft_l1_loss(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
 /* Sums r^2 / 2 where |r| <= delta, otherwise delta (|r| - delta / 2), for r = predicted - target.
- * For .weight see opts->mask. delta 0 means 1. Errors: delta below 0. Like torch.nn.HuberLoss. */
+ * opts->mask decides .weight. delta 0 means 1. Errors: delta below 0. Like torch.nn.HuberLoss. */
 WEFT_API weft_loss weft_huber_loss(weft_tensor *predicted, weft_tensor *target, double delta,
                               const weft_loss_opts *opts);
-/* Sums the binary cross entropy of logits and target (0 .. 1). For .weight see opts->mask. A logit
- * of +inf with target 1, or of -inf with target 0, costs 0. Errors: a target outside 0 .. 1 whose
- * mask and weights are not 0; on a GPU at the next wait. Like torch.nn.BCEWithLogitsLoss. */
+/* Sums the binary cross entropy of logits and target (0 .. 1). opts->mask decides .weight. A logit
+ * of +inf with target 1, or of -inf with target 0, costs 0. Errors: a target outside 0 .. 1,
+ * unless its mask or weights are 0; on a GPU at the next wait. Like torch.nn.BCEWithLogitsLoss. */
 WEFT_API weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target,
                                         const weft_loss_opts *opts);
 

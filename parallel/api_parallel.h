@@ -144,8 +144,8 @@ WEFT_API weft_status weft_parallel_load(weft_parallel *p, const char *path, weft
 
 /* ---- the end ---- */
 /* Returns true after any rank got SIGTERM or SIGUSR1, on all ranks from the same update on. The
- * program should then save and end. weft_parallel_new sets the handlers of these signals. It sets
- * none with one rank, with opts.no_signals, or where the program has its own. */
+ * program should then save and end. weft_parallel_new sets the handlers of these signals, unless
+ * there is one rank, opts.no_signals is set or the program has its own; then this is false. */
 WEFT_API bool weft_parallel_stopping(const weft_parallel *p);
 
 #ifdef __cplusplus

@@ -83,9 +83,9 @@ WEFT_API weft_status weft_plan_live_rows(const weft_plan *plan, int64_t *steps,
  * without segments do not count. After an error *out is unchanged. */
 WEFT_API weft_status weft_plan_autocorrelation(const weft_plan *plan, double *out) WEFT_MUST_USE;
 typedef struct {
-    double pairs;              /* number of pairs that meet, summed over the epochs */
-    double again;              /* number of pairs that meet in both of two epochs, summed over all
-                                * pairs of epochs; 0 for one epoch */
+    double pairs;              /* pairs of sequences that meet, summed over the epochs */
+    double again;              /* pairs of sequences that meet in epoch a and in epoch b, summed
+                                * over all a < b; 0 for one epoch */
     double by_chance;          /* expected `again` if batches were drawn at random each epoch */
 } weft_plan_meetings;
 /* Counts the pairs of sequences that meet: both begin in the same batch. plans [epochs], 1 .. 1000,

@@ -130,8 +130,8 @@ typedef weft_tensor *weft_decode_step_fn(weft_decode_rows *rows, void *user);
  * Errors: rows or x NULL, x ragged or with another number of rows; the result is inert. */
 WEFT_API weft_tensor *weft_decode_ragged(const weft_decode_rows *rows, weft_tensor *x);
 typedef struct {
-    int32_t  begin;             /* first input token; 0: see has_begin; -1: the prompt's first */
-    int32_t  end;               /* end token; 0: see has_begin; -1: only `limit` ends a sequence */
+    int32_t  begin;             /* first input token; -1: the prompt's first */
+    int32_t  end;               /* end token; -1: only `limit` ends a sequence */
     int64_t  limit;             /* most tokens of a result, without end and prompt; required */
     int      beams;             /* above 1: beam search with that many hypotheses; 0 means 1 */
     /* Beams: ended hypotheses are ranked by score / length^penalty, length with the end token;
@@ -153,8 +153,8 @@ typedef struct {
     /* Any mode: the scores are log probabilities, 0 or less, and are used without a softmax, such
      * as those of several models together. */
     bool     log_probabilities;
-    /* true: 0 in begin or end is token 0. Both 0 is an error unless a flag is set; one is enough
-     * for both. If begin or end is not 0, 0 is token 0 without a flag. */
+    /* Set one of them if begin and end are both token 0. Without a flag that is an error, because
+     * both were probably forgotten. */
     bool     has_begin, has_end;
 } weft_decode_opts;
 typedef struct {

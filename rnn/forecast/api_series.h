@@ -117,10 +117,10 @@ typedef struct {
     double limit;                /* with time: a time as in the file, origin included. A double
                                   * holds times in nanoseconds to 256 ns */
 } weft_frame_split_opts;
-/* Splits a frame in two, as for training and validation. Both parts have the columns of f and
- * belong to the program. They are overwritten, not freed, and empty after an error. Errors: first
- * or rest is f, which stays unchanged; a time that does not increase or is NaN. Like
- * train_test_split. */
+/* Splits a frame in two, as for training and validation, by series or by rows of each series. opts
+ * is required. Both parts have the columns of f and belong to the program. They are overwritten,
+ * not freed, and empty after an error. Errors: first or rest is f, which stays unchanged;
+ * opts->time does not increase or has NaN. Like train_test_split. */
 WEFT_API weft_status weft_frame_split(const weft_frame *f, const weft_frame_split_opts *opts,
                                       weft_frame *first, weft_frame *rest) WEFT_MUST_USE;
 /* Frees the arrays of a frame and zeroes it. NULL is allowed. */
@@ -226,10 +226,10 @@ WEFT_API void weft_features_transform(const weft_features *x, const char *column
                                       const weft_frame *f, int64_t series, double *out);
 /* Converts values [n] of a column back to the series' units, into out [n], which may be values. The
  * values are those of rows from .. from + n - 1 of one series. f has these rows, the column, and
- * the columns on which its transforms depend. With WEFT_DELTA `from` is 1 or more. A fixed column
- * ignores `from`. Values beyond the range of a transform count as its nearest limit. Errors:
- * another column, rows that the series lacks, a result that is not finite. Like inverse_transform
- * of scikit-learn. */
+ * the columns on which its transforms depend. With WEFT_DELTA `from` is 1 or more, and the sum
+ * starts at f's row from - 1; other rows of the column are not read. A fixed column ignores `from`.
+ * Values beyond the range of a transform count as its nearest limit. Errors: another column, rows
+ * that the series lacks, a result that is not finite. Like inverse_transform of scikit-learn. */
 WEFT_API void weft_features_inverse_transform(const weft_features *x, const char *column,
                                               const weft_frame *f, int64_t series, int64_t from,
                                               int64_t n, const double *values, double *out);
@@ -292,11 +292,12 @@ typedef struct {
  * inert. */
 WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n,
                                               const weft_windows_batch_opts *opts);
-/* Converts predictions of windows to the series' units. predicted is ragged, of the batch of a
- * future of weft_windows_batch, also shortened, in any layout; pack a padded one first by
- * weft_pack_padded_sequence. predicted is [M, targets * k]: k columns a target, such as quantiles,
- * target 0's first. Writes out [M, targets * k], sequence by sequence. Waits for the device.
- * Errors: another shape, a result that is not finite. Like inverse_transform of scikit-learn. */
+/* Converts predictions of windows to the series' units. predicted has the ragged batch of `future`
+ * from weft_windows_batch, in any layout; its ids are the windows' numbers. Pack a padded one first
+ * by weft_pack_padded_sequence. predicted is [M, targets * k]: k columns a target, such as
+ * quantiles, target 0's first. Writes out [M, targets * k], window by window in the user's order.
+ * Waits for the device. Errors: another shape, a result that is not finite. Like inverse_transform
+ * of scikit-learn. */
 WEFT_API void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, double *out);
 
 /* ---- a forecast of any length ---- *

@@ -96,10 +96,10 @@ typedef struct {
 } weft_attention_mask_opts;
 
 /* Returns reals [n, future, past + future], a constant: 1 where decoder step i may not attend to a
- * key, otherwise 0. The mask of weft_softmax is the opposite. Pads of the encoder are always 1.
- * Causal: decoder steps from i on are also 1, and decoder is not read. not_causal: pads of the
- * decoder are 1 instead; decoder NULL: no pads. opts NULL: causal, both sides LEFT. past and
- * future: the padded lengths T, not below a length; 0 does not mean the longest. */
+ * key, otherwise 0. Keys are the past's, then the future's. The mask of weft_softmax is the
+ * opposite. Pads of the encoder are always 1. Causal: decoder steps from i on are also 1; decoder
+ * is not read and may be NULL. not_causal: pads of the decoder are 1; decoder NULL: it has no pads.
+ * opts NULL: causal, both sides LEFT. past and future: the padded lengths T, not below a length. */
 static inline weft_tensor *weft_get_attention_mask(weft *w, const weft_lengths *encoder,
                                                    int64_t past, const weft_lengths *decoder,
                                                    int64_t future,
