@@ -51,15 +51,15 @@ typedef struct {
 /* Sums the squared errors (predicted - target)^2. opts->mask decides .weight. Like
  * torch.nn.MSELoss. */
 WEFT_API weft_loss weft_mse_loss(weft_tensor *predicted, weft_tensor *target,
-                            const weft_loss_opts *opts);
+                                 const weft_loss_opts *opts);
 /* Sums the absolute errors |predicted - target|. opts->mask decides .weight. Like
  * torch.nn.L1Loss. */
 WEFT_API weft_loss weft_l1_loss(weft_tensor *predicted, weft_tensor *target,
-                            const weft_loss_opts *opts);
+                                const weft_loss_opts *opts);
 /* Sums r^2 / 2 where |r| <= delta, otherwise delta (|r| - delta / 2), for r = predicted - target.
  * opts->mask decides .weight. delta 0 means 1. Errors: delta below 0. Like torch.nn.HuberLoss. */
 WEFT_API weft_loss weft_huber_loss(weft_tensor *predicted, weft_tensor *target, double delta,
-                              const weft_loss_opts *opts);
+                                   const weft_loss_opts *opts);
 /* Sums the binary cross entropy of logits and target (0 .. 1). opts->mask decides .weight. A logit
  * of +inf with target 1, or of -inf with target 0, costs 0. Errors: a target outside 0 .. 1,
  * unless its mask or weights are 0; on a GPU at the next wait. Like torch.nn.BCEWithLogitsLoss. */
