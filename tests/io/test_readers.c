@@ -76,12 +76,12 @@ FILE_TEST(readers, memory_follows_the_stored_size)
     failing.armed = true;
     failing.largest = 0;
     REFUSES(weft_read_hdf5(declared("lengths", H5T_STD_I32LE, false), NULL, &d),
-            WEFT_EFORMAT, "lengths does not have the bytes");
+            WEFT_EFORMAT, "lengths is incomplete: the file lacks bytes");
     REFUSES(weft_frame_read_hdf5(&f, declared("a", H5T_STD_U8LE, false), NULL,
                                  (const char *[]){ "a", NULL }),
-            WEFT_EFORMAT, "does not have the bytes");
+            WEFT_EFORMAT, "is incomplete: the file lacks bytes");
     REFUSES(weft_frame_read_hdf5(&f, declared("ids", text, true), NULL, (const char *[]){ "a", NULL }),
-            WEFT_EFORMAT, "ids does not have the bytes");
+            WEFT_EFORMAT, "ids is incomplete");
     failing.armed = false;
     cr_assert(failing.largest < 1 << 20, "%zu bytes were requested", failing.largest);
     H5Tclose(text);

@@ -198,7 +198,7 @@ static const struct {
     { "a_group", a_group, WEFT_EFORMAT, "not a data set", true },
     { "nothing", nothing, WEFT_EFORMAT, "is not in the file", false },
     { "looped", looped, WEFT_EFORMAT, "", true },
-    { "unwritten", unwritten, WEFT_EFORMAT, "does not have the bytes", true },
+    { "unwritten", unwritten, WEFT_EFORMAT, "is incomplete: the file lacks bytes", true },
     { "outside", outside, WEFT_EFORMAT, "another file", true },
     { "text", text_set, WEFT_EFORMAT, "a.b.weight is not plain", true },
     { "ours", ours, WEFT_EFORMAT, "checkpoint of weft without its first bytes", true },
