@@ -17,8 +17,8 @@ extern "C" {
 
 /* ---- curves ---- */
 /* A curve through points. A point with x, y or low that is not finite leaves a gap. A curve of up
- * to 32 points whose x ascend has a dot at each point. Any other curve has dots only at single
- * points between two gaps. A band has no dots. */
+ * to 32 points whose x ascend has a dot at each point. Any other curve has dots only at points
+ * without a line to a neighbour. A band has no dots. */
 typedef struct {
     const char *name;         /* in the legend; NULL or "": the curve has no entry there */
     int64_t n;                /* number of points, 0 or more */
