@@ -42,8 +42,8 @@ typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } wef
  * optimiser of m or of a part of m; the file holds its rule, rate, counts and vectors. A text is
  * saved up to its first 0. Waits for the device. The file does not hold betas, momentum, eps,
  * decays, weft_optim_set_group and schedules. docs/design/checkpoints.md describes it.
- * Errors: a context that has failed, by its status; an item without name, type or data; a text
- * without a 0 in its n bytes. Like torch.save. */
+ * In a failed context it does nothing and returns weft_error_code. Errors: an item without name,
+ * type or data; a text without a 0 in its n bytes. Like torch.save. */
 WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
 /* Loads a checkpoint into m, o, the random streams of m's context and n items, all of it or
@@ -52,9 +52,11 @@ WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
  * program has not made yet are made; those that the file lacks start anew. The rate is the file's
  * until weft_optim_set_lr. Each item must be in the file with its type and at most n numbers; a
  * text counts its final 0. weft_load zeroes the rest of the item's data.
- * Errors: a context that has failed, by its status. WEFT_EARG: o of another module. WEFT_EFORMAT: a
- * file that is damaged, not a checkpoint, without the optimiser or an item, or of another model,
- * cell or optimiser. WEFT_ESHAPE: other shapes, an item above n numbers. Like torch.load. */
+ * In a failed context it does nothing and returns weft_error_code. Errors: WEFT_EARG: o of another
+ * module. WEFT_EFORMAT: a file that is damaged, not a checkpoint, without the optimiser or an item,
+ * or of another model, cell or optimiser; an item of another type. WEFT_ESHAPE: other shapes, an
+ * item above n numbers, a module saved with another weft_real. weft_save_state_dict and
+ * weft_load_state_dict convert. Like torch.load. */
 WEFT_API weft_status weft_load(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
 /* The result of a partial load: counts of parameters and buffers, and the names of those that were
@@ -70,9 +72,9 @@ typedef struct {
     char text[4096];
 } weft_load_report;
 /* Loads from a checkpoint the parameters and buffers whose names and shapes agree, and writes the
- * others to *report. Optimiser, streams and items stay unchanged. report may be NULL; it holds its
- * texts itself. Returns WEFT_OK also if nothing agrees: check report->loaded. Errors: as weft_load;
- * numbers of another type; the module is then unchanged. Like load_state_dict(strict=False). */
+ * others to *report. Optimiser, streams and items stay unchanged. report may be NULL. Returns
+ * WEFT_OK also if nothing agrees: check report->loaded. Errors: as weft_load, but WEFT_EFORMAT for
+ * another weft_real; the module is then unchanged. Like load_state_dict(strict=False). */
 WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
                                         weft_load_report *report) WEFT_MUST_USE;
 
@@ -88,13 +90,13 @@ WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
  * "encoder". report NULL: all must agree, otherwise WEFT_EFORMAT for a name that is missing or
  * extra, WEFT_ESHAPE for a shape. With a report it loads the parameters and buffers that agree,
  * overwrites *report with the others, and returns WEFT_OK. After an error the module is unchanged.
- * Errors: a context that has failed, by its status; WEFT_EFORMAT: not numbers, a number that does
- * not fit, a checkpoint of weft_save, a file of Keras. Like load_state_dict. */
+ * In a failed context it does nothing and returns weft_error_code. WEFT_EFORMAT: not numbers, a
+ * number that does not fit, a checkpoint of weft_save, a file of Keras. Like load_state_dict. */
 WEFT_API weft_status weft_load_state_dict(const char *path, weft_module *m,
                                           weft_load_report *report) WEFT_MUST_USE;
 /* Writes parameters and buffers to a new HDF5 file, as h5py writes a PyTorch state dict. Names are
  * paths below m without m's name, "encoder.weight"; numbers have the type weft_real. Waits for the
- * device. Errors: a context that has failed, by its status. Like state_dict. */
+ * device. In a failed context it does nothing and returns weft_error_code. Like state_dict. */
 WEFT_API weft_status weft_save_state_dict(const char *path, const weft_module *m) WEFT_MUST_USE;
 
 /* ---- ragged data: sequences end to end in memory ---- *
@@ -114,12 +116,13 @@ typedef struct {
 } weft_dataset;
 typedef struct {
     bool keep_line_ends;   /* the \n of a line is its last token, for a model of characters */
-    bool one_sequence;     /* the whole text is one sequence, line ends included */
+    bool one_sequence;     /* the whole text is one sequence; line ends are kept in any case */
 } weft_text_opts;
 /* Reads a text file: one sequence for each line, one token (an int, 0 .. 255) for each byte. A line
  * ends with \n or \r\n. opts NULL: all false, tokens without line ends. A kept line end is always
- * the token \n; a last line without one gets none. An empty line is a sequence of length 0. An
- * empty file has none, or one of length 0 with .one_sequence. Like open(path).readlines(). */
+ * one token \n, also for \r\n; a last line without one gets none. An empty line is a sequence of
+ * length 0. An empty file has none, or one of length 0 with .one_sequence. Like
+ * open(path).readlines(). */
 WEFT_API weft_status weft_read_text(const char *path, const weft_text_opts *opts,
                                     weft_dataset *out) WEFT_MUST_USE;
 typedef struct {

@@ -17,14 +17,16 @@ extern "C" {
 
 /* ---- curves ---- */
 /* A curve through points. A point with x, y or low that is not finite leaves a gap. A curve of up
- * to 32 points whose x ascend has a dot at each point. Others have one only between two gaps. */
+ * to 32 points whose x ascend has a dot at each point. Any other curve has dots only at points
+ * without a line to a neighbour. A band has no dots. */
 typedef struct {
     const char *name;         /* in the legend; NULL or "": the curve has no entry there */
     int64_t n;                /* number of points, 0 or more */
     const double *x, *y;      /* [n] each, in any order of x */
     bool right_axis;          /* y belongs to the right axis, not to the left one */
     /* [n] makes this entry a band: the area between low and y, drawn below all curves. Its colour
-     * is that of the last curve before it in the chart, or of the first curve. NULL: a curve. */
+     * is that of the last curve before it in `curves`; if there is none, of the first curve after
+     * it. NULL: a curve. */
     const double *low;
 } weft_curve;
 /* A chart. A logarithmic axis has marks at powers of its base, and leaves out points whose number
@@ -91,8 +93,9 @@ typedef struct {
     double c, gates[4], c_next, h_next;          /* a GRU has no c, c_next, gates[3] */
 } weft_cell_numbers;
 /* Draws the wires of the cell, after C. Olah, Understanding LSTM Networks, 2015, with a number at
- * each wire and the formulas below. Products and sums are computed from h, c and gates. A formula
- * whose result r differs from c_next or h_next by more than .001 (1 + |r|) shows both. Errors:
+ * each wire. Below the drawing are the formulas of c_next and h_next. Their results are computed
+ * from h, c and gates, but tanh in h_next from the given c_next. If a result differs from the given
+ * c_next or h_next by more than .001 (1 + |result|), its formula shows both numbers. Errors:
  * numbers or h NULL; x NULL with inputs above 0; a unit outside 0 .. hidden - 1. */
 WEFT_API weft_status weft_plot_cell(const char *path, const char *title,
                                     const weft_cell_numbers *numbers) WEFT_MUST_USE;
@@ -103,8 +106,8 @@ WEFT_API weft_status weft_plot_cell(const char *path, const char *title,
  * sequence after sequence in the user's order.
  * values NULL: a cell has the colour of its sequence; scale and placement are not read. values,
  * such as gradients: a cell has the colour of its value, a tooltip, and a stripe in the colour of
- * its sequence. Padded cells also show the numbers. The layout ROWS is then drawn last, by
- * placement. placement NULL: by weft_first_fit with the longest length as width.
+ * its sequence. Large cells of the padded layout also show their value as text. A fourth drawing
+ * shows the layout ROWS by placement; NULL: by weft_first_fit with the longest length as width.
  * Errors: lengths NULL; a length below 0; sequences of the placement that overlap. */
 WEFT_API weft_status weft_plot_batch(const char *path, const char *title,
                                      const weft_lengths *lengths, const char *const *labels,

@@ -28,7 +28,7 @@ WEFT_API void weft_journal_number(weft_journal *journal, const char *name, doubl
 WEFT_API void weft_journal_text(weft_journal *journal, const char *name, const char *value);
 /* Ends the line and writes it by one system call; a line without members is not written. It does
  * not wait for the disk. A line that cannot be written is lost, with a message in
- * weft_file_message. */
+ * weft_file_message. A program cannot test for a loss: that text may be an older message. */
 WEFT_API void weft_journal_line_end(weft_journal *journal);
 /* Closes and frees the journal. A line that has not ended is not written. NULL is allowed. */
 WEFT_API void weft_journal_close(weft_journal *journal);
@@ -53,10 +53,11 @@ WEFT_API weft_status weft_write_hdf5(const weft_dataset *data, const char *path,
 /* An open HDF5 file with one dataset, of which a program reads parts, such as one for each rank. */
 typedef struct weft_hdf5 weft_hdf5;
 /* Opens the dataset in `group` (NULL: the root) of an HDF5 file that weft_read_hdf5 could read.
- * Reads its lengths, but not its rows or tokens, unless HDF5 stores these in chunks.
- * weft_hdf5_shape gives the dataset. The program closes *out by weft_close_hdf5, after its last use
- * of the dataset. The file stays open also if another replaces it under its name. After a failure
- * *out is NULL. Errors: as weft_read_hdf5. Like h5py.File. */
+ * Reads the lengths into memory. Contiguous rows or tokens stay in the file; those that HDF5 stores
+ * in chunks are read into memory as a whole. weft_hdf5_shape gives the dataset. The program closes
+ * *out by weft_close_hdf5, after its last use of the dataset. The file stays open also if another
+ * replaces it under its name. After a failure *out is NULL. Errors: as weft_read_hdf5. Like
+ * h5py.File. */
 WEFT_API weft_status weft_open_hdf5(const char *path, const char *group,
                                     weft_hdf5 **out) WEFT_MUST_USE;
 /* Closes the file and frees its arrays, also those of weft_hdf5_shape. NULL is allowed. */

@@ -24,8 +24,8 @@ typedef struct {
                                       * neither logits nor class. */
     weft_tensor *class_weight;       /* reals, plain [classes]; NULL: 1 */
     double label_smoothing;          /* 0 .. 1; Szegedy et al. 2016 */
-    int32_t ignore_index;            /* class whose elements get mask 0, such as -100 */
-    bool has_ignore_index;           /* true: ignore_index 0 is class 0; false: it means none */
+    int32_t ignore_index;            /* class whose elements get mask 0, such as -100; 0: none */
+    bool has_ignore_index;           /* true: ignore_index 0 is class 0. Only 0 needs the flag */
 } weft_cross_entropy_opts;
 /* Computes the cross entropy of logits [.., classes], reals, and classes [..], ints 0 .. classes -
  * 1, both ragged or both plain. With label smoothing a, class weights w and probabilities p =
@@ -40,8 +40,9 @@ WEFT_API weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes,
                                       const weft_cross_entropy_opts *opts);
 
 /* For the losses below, predicted and target are reals of one shape, both ragged or both plain. An
- * element with mask 0 or weights 0 costs 0 and has gradient 0; its predicted and target may be NaN.
- * Where the mask is 0, weights may also be NaN. */
+ * element whose mask or weight is 0 costs 0, and its predicted and target get gradient 0 and may be
+ * NaN. Where the mask is 0, weights may also be NaN. Gradients also flow to mask and weights.
+ * Where the mask is 0, its gradient is computed as if predicted and target were 0. */
 typedef struct {
     /* Reals that broadcast to predicted: a factor for each element. The loss's .weight is the sum
      * of the factors of all elements. NULL: 1, so .weight is the number of elements. */

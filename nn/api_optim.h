@@ -107,8 +107,9 @@ WEFT_API double weft_cosine_schedule(int64_t step, int64_t total, double lr, int
 WEFT_API double weft_step_schedule(int64_t step, int64_t every, double lr, double factor);
 /* Returns the rate of a one-cycle schedule at `step`. It rises by a cosine from lr / start at step
  * 0 to lr at step rise * total - 1. It then falls by a cosine to lr / start / end at step total -
- * 1, and stays there. rise: the rising part, 0 .. 1. start and end are above 0. Others give NaN.
- * Smith 2018. PyTorch's defaults: .3, 25, 1e4. Like torch.optim.lr_scheduler.OneCycleLR. */
+ * 1, and stays there. rise: the rising share of total, 0 .. 1. start and end are divisors, above 0
+ * and finite. Any other rise, start or end gives NaN. Smith 2018. PyTorch's defaults of rise, start
+ * and end: .3, 25, 1e4. Like torch.optim.lr_scheduler.OneCycleLR. */
 WEFT_API double weft_one_cycle_schedule(int64_t step, int64_t total, double lr, double rise,
                                         double start, double end);
 
@@ -117,21 +118,21 @@ WEFT_API double weft_one_cycle_schedule(int64_t step, int64_t total, double lr, 
  * others. weft_plateau_step changes lr, best, bad and seen. */
 typedef struct {
     double lr;                       /* the current rate; required */
-    double factor;                   /* of lr at a plateau, 0 .. below 1; 0 means .1 */
-    double least;                    /* lower limit of lr */
+    double factor;                   /* of lr at a plateau, below 1; 0: .1; WEFT_ZERO: 0 */
+    double least;                    /* lower limit of lr, 0 or more */
     int64_t patience;                /* values in a row that may fail to improve; 0: none */
     bool larger_is_better;           /* false: a smaller value is better, such as a loss */
     double best;                     /* best value so far */
     int64_t bad;                     /* values in a row that were not better */
     int64_t seen;                    /* values so far */
 } weft_plateau;
-/* Adds a value, such as the loss of an epoch, and returns p->lr. If more than `patience` values in
- * a row were not better than p->best, it first multiplies p->lr by factor, down to `least`, and
- * sets p->bad to 0. So patience 2 reduces at the third such value, patience 0 at the first. A
- * better value improves on p->best by more than 1e-4 of its size; NaN is never better. A change of
- * p->lr by 1e-8 or less is not made. Returns NaN, and changes nothing, if p is NULL, factor is
- * negative or not below 1, or `least` is negative or not finite. Like
- * torch.optim.lr_scheduler.ReduceLROnPlateau, which does not work for values below 0. */
+/* Adds a value, such as the loss of an epoch, and returns p->lr. A value is better if it improves
+ * on p->best by more than 1e-4 |p->best|. The first finite value is better, NaN never is. If more
+ * than `patience` values in a row were not better, the function first multiplies p->lr by factor,
+ * down to `least`, and sets p->bad to 0. So patience 2 reduces at the third such value, patience 0
+ * at the first. A change of p->lr by 1e-8 or less is not made. Returns NaN, and changes nothing, if
+ * p is NULL, factor is 1 or more or negative (except WEFT_ZERO), or `least` is negative or not
+ * finite. Like torch.optim.lr_scheduler.ReduceLROnPlateau, which needs values of 0 or more. */
 WEFT_API double weft_plateau_step(weft_plateau *p, double value);
 /* State of early stopping, plain data that the program may save; 0 is valid for all fields. */
 typedef struct {
@@ -142,10 +143,10 @@ typedef struct {
     int64_t bad;                     /* values in a row that were not better */
     int64_t seen;                    /* values so far */
 } weft_early_stopping;
-/* Adds a value and returns true when more than `patience` values in a row were not better than
- * s->best by more than min_delta. NaN is never better. Sets *is_best to whether this value is
- * better and so the new s->best; is_best may be NULL. s NULL: returns false. Like EarlyStopping of
- * Keras, whose patience n is n - 1 here. */
+/* Adds a value and returns true when more than `patience` values in a row were not better; false if
+ * s is NULL. A value is better if it improves on s->best by more than min_delta. The first finite
+ * value is better, NaN never is. Sets *is_best to whether this value is better and so the new
+ * s->best; is_best may be NULL. Like EarlyStopping of Keras, whose patience n is n - 1 here. */
 WEFT_API bool weft_early_stopping_step(weft_early_stopping *s, double value, bool *is_best);
 
 #ifdef __cplusplus

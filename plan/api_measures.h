@@ -1,7 +1,8 @@
 /* api_measures.h - measures of a plan: figures, weights of tokens, work, order, predicted time.
  *
  * Contents: figures, weights of tokens, work, order, predicted time. Status and message are those
- * of api_plan.h; a NULL argument is WEFT_EARG. After an error do not use *out. */
+ * of api_plan.h; a NULL argument is WEFT_EARG. After an error *out is undefined, unless the
+ * function's comment gives its value. */
 #ifndef WEFT_API_MEASURES_H
 #define WEFT_API_MEASURES_H
 #include "api_plan.h"
@@ -18,7 +19,8 @@ typedef struct {
     int64_t tokens;            /* sum of the lengths of segments */
     int64_t cells;             /* rows times width, summed over batches */
     int64_t steps;             /* sum of the widths of batches */
-    int64_t runs;              /* number of distinct lengths of rows above 0, summed over batches */
+    int64_t runs;              /* for each batch the number of different row lengths above 0,
+                                * summed. A row ends with its last token; gaps count */
     int64_t empty;             /* sequences of length 0 that have no segment */
     int64_t dropped;           /* tokens that are in no segment */
     int64_t cuts;              /* segments that do not begin their sequence */
@@ -33,7 +35,7 @@ typedef struct {
 } weft_plan_figures;
 /* Computes the figures of a plan. len [n]: the lengths that were planned. capacity: cells of a row,
  * for l1 and l2; with 0 both are 0. Errors: WEFT_EARG for NULL; WEFT_EFORMAT for a segment of a
- * sequence that is not below n. All figures are then 0. */
+ * sequence that is not below n. After any error all figures are 0. */
 WEFT_API weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t n,
                                        int64_t capacity, weft_plan_figures *out) WEFT_MUST_USE;
 
@@ -58,8 +60,8 @@ WEFT_API weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by,
 /* Numbers of operations in all batches. padded_..: of a layer that computes all cells of a batch.
  * The others: of a layer that computes tokens only. */
 typedef struct {
-    int64_t padded_products;   /* products of a matrix and a vector, one for each cell. A
-                                * recurrent layer has two matrices, so twice as many */
+    int64_t padded_products;   /* products of one matrix and a vector, one for each cell. For a
+                                * recurrent layer, which has two matrices, multiply by 2 */
     int64_t products;          /* the same products, one for each token */
     int64_t padded_sums;       /* additions that sum over each row: its width - 1 */
     int64_t sums;              /* additions that sum over each segment: its length - 1 */
@@ -68,8 +70,9 @@ typedef struct {
 } weft_plan_work;
 /* Counts the operations of a plan. Errors: WEFT_EARG for NULL, WEFT_EFORMAT for a bad plan. */
 WEFT_API weft_status weft_plan_count_work(const weft_plan *plan, weft_plan_work *out) WEFT_MUST_USE;
-/* Counts the rows of batch number `batch` that have a token at each step, into sizes [n]. Errors:
- * no such batch; n is not the width of the batch. Like batch_sizes of PackedSequence. */
+/* Sets sizes[t] to the number of rows of batch number `batch` that have a token at step t, t = 0 ..
+ * n - 1. Errors: no such batch; n is not the width of the batch. Like batch_sizes of
+ * PackedSequence. */
 WEFT_API weft_status weft_plan_batch_sizes(const weft_plan *plan, int64_t batch, int64_t *sizes,
                                            int64_t n) WEFT_MUST_USE;
 /* Counts the steps of all batches at which exactly k rows have a token, into steps[k], k = 0 .. n -
@@ -96,8 +99,8 @@ WEFT_API weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs
 /* ---- predicted time ---- */
 /* Measured costs of a layer on a device, forward and backward together, in milliseconds. A live row
  * is one that has a token at a step. step_ms[i] is the time of one step with rows[i] live rows.
- * rows ascends from 1. The time is linear between two points, and beyond the last continues the
- * line of the last two. */
+ * rows[0] is 1, or less but above 0; each later number is larger. The time is linear between two
+ * points, and beyond the last continues the line of the last two. */
 enum { WEFT_COST_POINTS = 16 };
 typedef struct {
     int points;                                  /* number of points, 2 .. WEFT_COST_POINTS */
@@ -125,8 +128,8 @@ typedef struct {
 } weft_plan_prediction;
 /* Predicts the time of a plan in milliseconds. padded false: only rows with a token count at a
  * step, and only tokens cost token_ms. padded true: all rows of the batch count at each step, and
- * pads cost as much as tokens. Errors: cost->rows does not ascend from 1; a step_ms is not above 0;
- * another cost is negative or NaN. *out is then all 0. */
+ * pads cost as much as tokens. Errors: cost->rows begins above 1 or does not ascend; a step_ms is
+ * not above 0; another cost is negative or not finite. After any error *out is all 0. */
 WEFT_API weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
                                        bool padded, weft_plan_prediction *out) WEFT_MUST_USE;
 /* How much a plan's gradients differ from those of sequences drawn at random. likeness, order and

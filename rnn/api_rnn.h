@@ -38,7 +38,8 @@ typedef struct {
 } weft_rnn_opts;
 typedef struct {
     weft_tensor *h;      /* [layers * directions, n, width]; NULL: zeros */
-    weft_tensor *c;      /* [layers * directions, n, hidden]; NULL: zeros, or a layer without c */
+    weft_tensor *c;      /* [layers * directions, n, hidden]; NULL if h is NULL: zeros. Always
+                          * NULL for a layer without c */
 } weft_state;
 typedef struct {
     weft_tensor *y;      /* h of the last layer for each token, both directions side by side */
@@ -84,10 +85,10 @@ WEFT_API weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rn
 /* ---- running them ---- */
 /* Runs the layer over x, reals: ragged [N, input], or plain [n, T, input] with n sequences of
  * length T. y has x's form, and its layout if ragged, with the width directions * width. first: the
- * states before the first token that each direction reads; WEFT_ZERO_STATE means zeros. A layer
- * with a c takes h and c, or neither. Errors: other shapes, r or x NULL; all results are inert.
- * weft_gradients of a loss by y gives the direct derivative only, without the effect of h_t on
- * later tokens. weft_rnn_trace records the sum of both. Like lstm(x, (h, c)). */
+ * states before the first token that each direction reads; WEFT_ZERO_STATE means zeros. Errors:
+ * other shapes, r or x NULL; only one of h and c for a layer with a c, a c for a layer without; all
+ * results are inert. weft_gradients of a loss by y gives the direct derivative only, without the
+ * effect of h_t on later tokens. weft_rnn_trace records the sum of both. Like lstm(x, (h, c)). */
 WEFT_API weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first);
 /* Runs one token of each sequence through a layer of one direction: x plain [n, input] gives y
  * plain [n, width]. state: the states before the step, WEFT_ZERO_STATE means zeros; .last has those
@@ -130,13 +131,15 @@ typedef weft_tensor *weft_decode_step_fn(weft_decode_rows *rows, void *user);
  * Errors: rows or x NULL, x ragged or with another number of rows; the result is inert. */
 WEFT_API weft_tensor *weft_decode_ragged(const weft_decode_rows *rows, weft_tensor *x);
 typedef struct {
-    int32_t  begin;             /* first input token; -1: the prompt's first */
+    int32_t  begin;             /* first input token; -1: the prompt's first, so an empty prompt
+                                 * or prompt NULL is then an error */
     int32_t  end;               /* end token; -1: only `limit` ends a sequence */
     int64_t  limit;             /* most tokens of a result, without end and prompt; required */
     int      beams;             /* above 1: beam search with that many hypotheses; 0 means 1 */
-    /* Beams: ended hypotheses are ranked by score / length^penalty, length with the end token;
-     * unfinished ones by score. Below 0 favours short ones. 0: none. Wu et al. 2016 without the
-     * constant. */
+    /* Beams: results are ranked by score / length^penalty, those cut by limit together with those
+     * that ended; length counts the end token. During the search hypotheses compete by score. The
+     * search of a sequence ends when no unfinished hypothesis can become one of the `best`. Below 0
+     * favours short results. 0: none. Wu et al. 2016 without the constant. */
     double   length_penalty;
     int      best;              /* beams: hypotheses returned for each sequence, 1 .. beams; 0: 1 */
     bool     sample;            /* draws each token by its probability; not with beams */
@@ -150,8 +153,9 @@ typedef struct {
      * one token a step. Its tokens are neither scored nor returned, and do not count in limit. */
     const int32_t *prompt;
     const int32_t *prompt_len;  /* [n] tokens of each prompt, 0 or more; required with prompt */
-    /* Any mode: the scores are log probabilities, 0 or less, and are used without a softmax, such
-     * as those of several models together. */
+    /* Any mode: the step function returns log probabilities, such as a mean over several models.
+     * The decoder adds them as they are, without a softmax. A number above 0 (by more than 1e-4) is
+     * an error; with .sample only if it is drawn. Sampling still renormalises for the draw. */
     bool     log_probabilities;
     /* Set one of them if begin and end are both token 0. Without a flag that is an error, because
      * both were probably forgotten. */

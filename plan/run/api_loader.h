@@ -12,7 +12,8 @@ extern "C" {
 
 /* ---- loaders ---- */
 /* How the loader makes batches. It shuffles the sequences, sorts each pool of them by length, cuts
- * pools into batches, and shuffles these. A batch ends where it would exceed count or tokens. */
+ * each pool into batches, and shuffles all batches of the epoch. A batch ends where it would exceed
+ * count or tokens, and at the end of its pool. */
 typedef struct {
     int64_t count;       /* most sequences of a batch; 0: no limit, then tokens is required */
     /* Most tokens of a batch, without pads; 0: no limit. A longer sequence is a batch alone. */
@@ -39,15 +40,18 @@ WEFT_API const int32_t *weft_loader_next(weft_loader *l, int64_t *size);
 WEFT_API int64_t weft_loader_batches(weft_loader *l);
 /* Returns the number of epochs begun so far, which a position contains; 0 for NULL. */
 WEFT_API int64_t weft_loader_epoch(const weft_loader *l);
-/* A position: epochs begun, batches returned (-1 between epochs), the stream, a fingerprint. */
+/* A position: epochs begun, batches returned (-1 between epochs), the counter of the loader's
+ * stream at the start of this epoch (or the next), a fingerprint of lengths and options. */
 typedef struct { int64_t at[4]; } weft_loader_state;
 /* Returns the position of a loader, for a checkpoint item of four WEFT_I64; zeros for NULL. Like
  * StatefulDataLoader.state_dict. */
 WEFT_API weft_loader_state weft_loader_get_state(const weft_loader *l);
 /* Sets the position to one of weft_loader_get_state, also of an earlier run. weft_loader_next then
- * returns the batch that followed that position. Call it after weft_load, which sets the streams
- * that determine the order. Errors: a position of a loader with other lengths or options, or a
- * damaged position; the loader is unchanged. Like StatefulDataLoader.load_state_dict. */
+ * returns the batch that followed that position. The order depends on the context's seed and on the
+ * stream's counter. This function restores the counter only, so the seed must be that of the run
+ * that saved. weft_load restores the seed and changes the counter: call it first. Errors: a
+ * position of a loader with other lengths or options, or a damaged position; the loader is
+ * unchanged. Like StatefulDataLoader.load_state_dict. */
 WEFT_API void weft_loader_set_state(weft_loader *l, weft_loader_state state);
 
 #ifdef __cplusplus
