@@ -8,8 +8,9 @@
  * Every operator takes ragged tensors. The ragged tensors of one call must belong to one batch (the
  * same lengths, ids and offsets). The result has the layout of the first one, except that ROWS
  * gives CONCAT, without pads. Operators along axis 0 and attention also give CONCAT. Views
- * (weft_reshape, weft_detach) keep ROWS. A plain operand next to a ragged [N, F] is [F], [1, F] or
- * a number; a plain [N, F] is an error. */
+ * (weft_reshape, weft_detach) keep ROWS. In operators that broadcast, a plain operand next to a
+ * ragged one lacks axis 0 or has the extent 1 on axis 0. Next to a ragged [N, F] it is [F], [1, F]
+ * or a number; a plain [N, F] is an error. */
 #ifndef WEFT_API_AUTOGRAD_H
 #define WEFT_API_AUTOGRAD_H
 #include "../core/api_core.h"
@@ -162,8 +163,9 @@ WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_te
  * or outside training, it returns x itself. name is required. The mask is a function of seed, name,
  * number of the step, number of the call with this name in the step, sequence id, position, and
  * index in the row. So two calls of one name have different masks; layout, neighbours and threads
- * do not matter. per_sequence: all positions of a sequence have the same mask. Each row of a plain
- * tensor is a sequence of one token. Errors: rank 0. Like torch.nn.functional.dropout. */
+ * do not matter. per_sequence: all positions of a sequence have the same mask. Each index of axis 0
+ * of a plain tensor is a sequence of one token, so per_sequence changes nothing there. Errors:
+ * rank 0. Like torch.nn.functional.dropout. */
 WEFT_API weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, bool per_sequence);
 
 /* ---- shapes: reals or ints ---- */
@@ -233,10 +235,10 @@ WEFT_API weft_tensor *weft_plain(weft_tensor *ragged);
 /* Makes a ragged tensor of like's batch and layout from plain rows [weft_size(like, 0), ..] in
  * like's order, pads of ROWS included, as a view. Use it for rows of weft_plain, also after
  * operators that keep each row in its place, such as weft_linear_run: weft remembers the order
- * through them. For rows in the user's order use weft_ragged_rows. All other rows count as rows in
- * the user's order, which is that of CONCAT: rows reordered or joined along axis 0, and rows that
- * were never ragged. Errors: another number of rows; rows in another order than like's. If like is
- * CONCAT, weft cannot detect rows that you reordered. */
+ * through them. Rows that never were ragged, or that were reordered or joined along axis 0, count
+ * as rows in the user's order, which is that of CONCAT. For these use weft_ragged_rows. Errors:
+ * another number of rows; rows that count as in another order than like's, such as those of
+ * weft_reals if like is PACKED. If like is CONCAT, weft cannot detect rows that you reordered. */
 WEFT_API weft_tensor *weft_ragged_like(weft_tensor *plain, weft_tensor *like);
 /* How weft_pool reduces the tokens of a sequence; FIRST and LAST select that token. */
 typedef enum { WEFT_POOL_SUM, WEFT_POOL_MEAN, WEFT_POOL_MAX, WEFT_POOL_FIRST, WEFT_POOL_LAST }
@@ -252,8 +254,8 @@ WEFT_API void weft_read_sequences(const weft_tensor *x, void *out, size_t bytes)
 /* ---- attention between ragged tensors ---- */
 /* Keys that query i of a sequence sees, of its keys j = 0 .. Lk - 1; the sequence has Lq queries.
  * ALL_KEYS: all. TOP_LEFT: j <= i. BOTTOM_RIGHT: j <= i + Lk - Lq, so the last query sees all keys.
- * STRICT: j < i + Lk - Lq. If the keys are those of an encoder and then of a decoder, STRICT shows
- * step i of the decoder the encoder and the steps before i. */
+ * STRICT: j < i + Lk - Lq. Let the keys be those of an encoder followed by those of a decoder. With
+ * STRICT, step i of the decoder then sees the whole encoder and the decoder's steps before i. */
 typedef enum { WEFT_ALL_KEYS, WEFT_CAUSAL_TOP_LEFT, WEFT_CAUSAL_BOTTOM_RIGHT, WEFT_CAUSAL_STRICT }
     weft_causal;
 typedef struct {
@@ -273,8 +275,9 @@ typedef struct {
  * batch, in the layout CONCAT. opts NULL: one head, all keys. A query without keys gives a row of
  * 0. map: NULL, or *map is set to the weights [P, heads] of all P pairs of a query and a key of its
  * sequence, 0 for hidden keys. *map is ragged, with one sequence for each query row in CONCAT order
- * and one token for each key. While training, dropout zeroes each weight with probability p and
- * divides the others by 1 - p, also in the map. Its mask is that of weft_dropout under `name`,
+ * and one token for each key. A gradient goes through *map. On error *map is inert; if an option is
+ * out of range, *map is not written. While training, dropout zeroes each weight with probability p
+ * and divides the others by 1 - p, also in the map. Its mask is that of weft_dropout under `name`,
  * where tokens are queries and columns are keys; each head has its own mask. Errors: a width that
  * heads does not divide. Like torch.nn.functional.scaled_dot_product_attention. */
 WEFT_API weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v,
@@ -288,13 +291,14 @@ WEFT_API void weft_backward(weft_tensor *loss);
 /* Returns the gradient of a parameter, a tensor of the parameter's shape and lifetime. It is zeros,
  * not NULL, before the first weft_backward. NULL for any other tensor and for NULL. Like p.grad. */
 WEFT_API weft_tensor *weft_grad(weft_tensor *parameter);
-/* Computes the gradient of the sum of `of`, a tensor of any shape, by each of n tensors into
- * out[i], of the shape of by[i]; zeros if `of` does not depend on by[i]. The results are constants
- * of the step: no gradient goes through them. by: tensors of this step or parameters; weft_grad of
- * a parameter does not change. out may be the array by. On error every out[i] is inert.
- * weft_backward of the same loss is allowed afterwards. If by[i] is the output y of a recurrent
- * layer, out[i] is the direct derivative by each y_t, without the effect of h_t on later tokens.
- * Errors: `of` is neither on the tape nor one of by. Like torch.autograd.grad. */
+/* Computes the derivative of the sum of all elements of `of`, a tensor of any shape, with respect
+ * to each tensor by[i], i below n, into out[i], of by[i]'s shape; zeros if `of` does not depend on
+ * by[i]. The results are constants of the step: no gradient goes through them. by: tensors of this
+ * step, parameters (frozen ones too) or buffers; weft_grad of a parameter does not change. out may
+ * be the array by. On error every out[i] is inert. Calls for one `of` may be repeated, before and
+ * after weft_backward. If by[i] is the output y of a recurrent layer, out[i] counts only the
+ * operators that read y. It leaves out that the layer itself passes y_t on to later tokens. Errors:
+ * `of` is neither on the tape nor one of by. Like torch.autograd.grad. */
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n,
                              weft_tensor **out);
 /* Returns the same numbers, reals or ints, as a constant: no gradient goes through the result. The

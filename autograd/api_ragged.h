@@ -32,10 +32,11 @@ WEFT_API weft_tensor *weft_broadcast_to_tokens(weft_tensor *per_sequence, weft_t
 /* Joins sequence s of b to the end of sequence s of a, by a copy in the layout CONCAT. a and b have
  * equal numbers of sequences and rows of one shape and type. The result has a's ids, offsets 0. */
 WEFT_API weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b);
-/* Splits each sequence s: *a gets its first first->len[s] tokens, *b the rest, as copies in the
- * layout CONCAT. *a and *b have the ids of joined, and offsets 0. So dropout of *b differs from
- * dropout of the uncut sequence. first->id and first->offset are not read. a or b may be NULL. On
- * error *a and *b are inert. Errors: not a length for each sequence; one beyond its sequence. */
+/* Splits each sequence s of joined after first->len[s] tokens: *a gets the tokens before, *b those
+ * after, as copies in the layout CONCAT. *a and *b have the ids of joined, and offsets 0. So
+ * dropout of *b differs from dropout of the uncut sequence. first->id and first->offset are not
+ * read. a or b may be NULL. On error *a and *b are inert. Errors: not a length for each sequence;
+ * one beyond its sequence. */
 WEFT_API void weft_split_sequences(weft_tensor *joined, const weft_lengths *first, weft_tensor **a,
                                    weft_tensor **b);
 
@@ -93,14 +94,15 @@ WEFT_API bool weft_pads_are_zero(weft_tensor *padded, const weft_lengths *length
                                  weft_align align);
 
 /* ---- pairs of tokens ---- */
-/* Makes rows for all pairs of a query and a key of the same sequence. Use them for your own
- * attention: score the rows, weft_softmax along axis 0, then weft_pool. q [Nq, ..] and k [Nk, ..]
- * are ragged, with equal numbers of sequences; lengths and rows may differ. *q_of_pair [P, ..] gets
- * the query of each pair, *k_of_pair [P, ..] the key. P is the sum of queries times keys over the
+/* Makes rows for all pairs of a query and a key of the same sequence. q [Nq, ..] and k [Nk, ..] are
+ * ragged, with equal numbers of sequences; lengths and rows may differ. *q_of_pair [P, ..] gets the
+ * query of each pair, *k_of_pair [P, ..] the key. P is the sum of queries times keys over the
  * sequences. The results are copies in the layout CONCAT. Their batch is new: one sequence for each
  * query, in the user's order, with one token for each key; ids are 0 .. Nq - 1. q_of_pair or
- * k_of_pair may be NULL. On error both results are inert. Errors: unequal numbers of sequences;
- * 2^31 - 1 pairs or more. */
+ * k_of_pair may be NULL. On error both results are inert. Your own attention: score the rows,
+ * weft_softmax along axis 0, multiply by the values: *k_of_pair of a second weft_pairs(q, v), v of
+ * k's batch. weft_pool by SUM then gives a plain [Nq, ..], weft_ragged_rows(.., q) a ragged one.
+ * Errors: unequal numbers of sequences; 2^31 - 1 pairs or more. */
 WEFT_API void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair,
                          weft_tensor **k_of_pair);
 

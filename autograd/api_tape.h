@@ -8,23 +8,24 @@ extern "C" {
 #endif
 
 /* ---- second derivatives ---- */
-/* Computes the gradient of the sum of `of` by each of n tensors into out[i], as weft_gradients, but
- * records this backward pass on the tape, also under WEFT_NO_GRAD. So a loss may contain the
- * results (gradient penalties, second derivatives). by: tensors of this step or parameters; out may
- * be the array by. On error every out[i] is inert. No fused kernels run: attention over 512 tokens
- * takes 200 times the time and 400 times the memory. Errors: `of` is neither on the tape nor one of
- * by. Like torch.autograd.grad(.., create_graph=True). */
+/* Computes the derivative of the sum of `of` with respect to each tensor by[i], i below n, into
+ * out[i], as weft_gradients. It records this backward pass on the tape, also under WEFT_NO_GRAD. So
+ * a loss may contain the results (gradient penalties, second derivatives). by: tensors of this
+ * step, parameters or buffers; out may be the array by. On error every out[i] is inert. No fused
+ * kernel runs: attention over 512 tokens takes 200 times the time and 400 times the memory. Errors:
+ * `of` is neither on the tape nor one of by. Like torch.autograd.grad(.., create_graph=True). */
 WEFT_API void weft_gradients_recorded(weft_tensor *of, weft_tensor *const *by, int64_t n,
                                       weft_tensor **out);
 
 /* ---- checking gradients ---- */
 /* Returns the largest difference between the gradients of f at x and central differences, relative
- * to max(1, norm of the gradient). It checks gradients by operators and by fused kernels.
+ * to max(1, norm of the gradient). Each call checks the passes by operators and by fused kernels.
  * f(x, user) returns a tensor of one element. x: n >= 1 tensors of reals: parameters, buffers or
  * tensors of the step. For each element of x weft runs f 4 times. It changes the element by up to
  * 8e-4 (2e-2 in the float library) and restores it. weft rewinds after each run, so x stays valid
- * and memory does not grow. order 1 checks f; order 2 a fixed combination of the gradients of f, so
- * second derivatives. NaN on error. Use the double library. Like torch.autograd.gradcheck. */
+ * and memory does not grow. order 1 checks the first derivatives of f. order 2 checks the second:
+ * it differentiates a fixed combination of f's gradients. NaN on error. Use the double library.
+ * Like torch.autograd.gradcheck. */
 WEFT_API double weft_gradcheck(weft_tensor *(*f)(weft_tensor *const *x, void *user),
                                weft_tensor *const *x, int64_t n, int order, void *user);
 
@@ -42,9 +43,9 @@ WEFT_API void weft_on_result(
  *     %4 = slice(%3, axis=1, from=0, to=2) -> [5, 2] packed
  * The line has the number of the entry, the operator, its inputs and attributes, shape and layout
  * of the result. An input is the result of another entry by number ("%3.1": the second result of
- * %3), a parameter or buffer by path, or given0, given1, .. for other tensors, with their shape at
- * first. A result of one element is printed with its number, so it waits for the device. Like
- * torch.fx.Graph.print_tabular. */
+ * %3), a parameter or buffer by path, or given0, given1, .. for other tensors. The first line that
+ * names a parameter, buffer or given tensor also has its shape. A result of one element is printed
+ * with its number, so the call waits for the device. Like torch.fx.Graph.print_tabular. */
 WEFT_API void weft_print_tape(FILE *file, const weft *w);
 
 #ifdef __cplusplus

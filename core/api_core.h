@@ -21,7 +21,9 @@
  * return a weft_status and do not change the context.
  *
  * Words. A shape such as [N, features] lists extents; ".." stands for any further axes. N counts
- * the rows of a ragged tensor, n its sequences. The user's order is the order in weft_lengths.
+ * the rows of a ragged tensor, n its sequences. The user's order is the order in weft_lengths. A
+ * callback is any function of the program that weft calls: of weft_opts, weft_on_error,
+ * weft_on_result, an operator, a cell, a decoder, a planner, weft_gradcheck or a rolling forecast.
  *
  * Threads. One thread at a time may use a context; a program may have many contexts. See
  * docs/conventions.md for fork. */
@@ -113,8 +115,9 @@ typedef struct {
     int            threads;
     weft_precision precision;                    /* default: WEFT_FP32 */
     weft_gemm      gemm;                         /* default: WEFT_OWN_GEMM */
-    /* GPU: true gives a sequence the same bits alone, in any batch and in every run; a CPU always
-     * does. false: batch size and timing select recurrent kernels that differ in the last bits. */
+    /* GPU: true gives a sequence the same bits alone, in any batch and in every run. false: batch
+     * size and timing select recurrent kernels that differ in the last bits. A CPU ignores the
+     * field: with WEFT_OWN_GEMM a sequence always has the same bits, with OpenBLAS not. */
     bool           deterministic;
     /* Recurrent layers keep only the states of each token and compute gates again in backward,
      * one segment of steps at a time. An LSTM keeps 2 numbers for each unit instead of 6 and takes
@@ -247,10 +250,11 @@ typedef struct weft_mark { int64_t at[6]; uint64_t step; } weft_mark;   /* priva
  * serves any number of rewinds. For NULL it returns zeros, which weft_rewind refuses. */
 WEFT_API weft_mark weft_mark_here(weft *w);
 /* Ends the tensors, ragged batches and entries of the tape made since the mark, so that a decoder
- * loop of any length runs in constant memory. Gradients do not change, and counters of dropout and
- * random streams do not go back. weft reports the use of an ended tensor until a new tensor uses
- * its memory; with WEFT_CHECK=1 always. Errors: a mark of another step; a mark that an earlier
- * rewind has ended; inside a callback, a mark from before that callback. */
+ * loop of any length runs in constant memory. To keep a tensor, copy it before the rewind: to a
+ * buffer by weft_assign, or to host memory by weft_read. Gradients do not change, and counters of
+ * dropout and random streams do not go back. weft reports the use of an ended tensor until a new
+ * tensor uses its memory; with WEFT_CHECK=1 always. Errors: a mark of another step; a mark that an
+ * earlier rewind has ended; inside a callback, a mark from before that callback. */
 WEFT_API void weft_rewind(weft *w, weft_mark mark);
 
 /* ---- tensors ---- *

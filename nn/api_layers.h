@@ -114,8 +114,9 @@ typedef enum {
     /* Multi-head attention of `width` with `heads` (Vaswani et al. 2017): in_proj_weight [3 width,
      * width], in_proj_bias, out_proj.weight, out_proj.bias. q may be the memory itself. */
     WEFT_MULTIHEAD,
-    /* Score q . (weight m), weight [dq, dm]: Luong et al. 2015. weft_attention_run multiplies q by
-     * the weight, weft_attention_project m; results differ by rounding. */
+    /* Score q . (weight m) of a query q and a memory row m, weight [dq, dm]: Luong et al. 2015.
+     * weft_attention_run multiplies queries by the weight, weft_attention_project memory rows. So
+     * weft_attention_run and weft_attention_query differ by rounding. */
     WEFT_GENERAL,
     /* Score v . tanh(query_weight q + memory_weight m + bias), where v is the parameter "score"
      * [width]: Bahdanau et al. 2015. Stores [pairs, width] and [pairs, dm] for all pairs of a query

@@ -51,8 +51,9 @@ typedef struct {
     weft_tensor *weight_hh;    /* [gates_h * hidden, hidden]; NULL: none */
     weft_tensor *bias_hh;      /* [gates_h * hidden]; NULL: none */
     weft_tensor *const *own;   /* the parameters of weft_cell.own, in the same order */
-    weft_tensor *noise;        /* [rows, hidden] dropout factors: in training 0 or 1 / (1 - p), p =
-                                * weft_cell.noise; otherwise 1. NULL if p is 0 */
+    weft_tensor *noise;        /* [rows, hidden] dropout factors, drawn anew for each token: in
+                                * training 0 or 1 / (1 - p), p = weft_cell.noise; otherwise 1. NULL
+                                * if p is 0 */
 } weft_cell_input;
 /* Returns the states after the step, plain reals [rows, hidden]; c NULL with one state. in and its
  * tensors are valid during the call only. */
@@ -71,7 +72,7 @@ typedef struct {
     int own_count;                               /* up to 16 */
     double noise;                                /* p of weft_cell_input.noise, 0 <= p < 1 */
     weft_cell_step *step;                        /* required */
-    void *user;                                  /* passed to step; valid until the last run */
+    void *user;          /* passed to step; valid until the last run. Backward calls no step */
 } weft_cell;
 /* Makes a layer with that cell. Copies *cell with its texts and parameters. Does not copy what
  * cell->user points to. opts is required; opts.lean changes nothing. Errors: a step that is NULL,

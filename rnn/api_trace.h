@@ -11,18 +11,19 @@ extern "C" {
 
 /* ---- traces ---- */
 /* Numbers of one layer and direction: constants of the step in x's layout, ragged [N, ..] if x was,
- * otherwise plain [n, T, ..]. Gradients (dgate, dh, dc) are NULL until weft_backward or
- * weft_gradients has passed the run; weft_gradients_recorded does not pass it. The numbers are
- * those of the fused layer, bit by bit, except dc, which is rounded once more. */
+ * otherwise plain [n, T, ..]. dgate, dh and dc are NULL if weft_rnn_trace is called before the
+ * weft_backward or weft_gradients that goes back through the run; call it again afterwards.
+ * weft_gradients_recorded does not make them. The numbers are those of the fused layer, bit by bit,
+ * except dc, which is rounded once more. */
 typedef struct {
     int gates;                                   /* number of gates; the first entries below */
     /* LSTM: i f g o; GRU: r z n; CIFG: f g o; MGU: f n; Elman: h. */
     char name[4][8];
-    weft_tensor *gate[4];                        /* [N, hidden] */
+    weft_tensor *gate[4];                        /* [N, hidden] after its sigmoid, tanh or relu */
     weft_tensor *h;                              /* [N, opts.proj, or hidden without it] */
     weft_tensor *c;                              /* [N, hidden]; NULL if the cell has none */
     weft_tensor *dgate[4];                       /* [N, hidden] gradient of the gate's sum before
-                                                  * its sigmoid or tanh */
+                                                  * that function */
     weft_tensor *dh;                             /* h's shape: total, later tokens included */
     weft_tensor *dc;                             /* c's shape: total, later tokens included */
 } weft_rnn_traced;
