@@ -92,12 +92,12 @@ typedef struct {
  * of the whole batch, divided by its weight. A parameter with a gradient from any shard has one on
  * all ranks. Call this function until it returns false; an earlier weft_parallel_begin is an error.
  * Inside a shard, a ragged tensor of part.n sequences made with weft_lengths.id NULL has part.place
- * as ids, so dropout masks are those of the whole batch. Dropout on one of another number of
- * sequences is an error. weft_dataset_batch keeps the ids of the data set.
- * With several shards a named stream draws other numbers in each shard and each batch. After the
- * shard the stream has the position that it had before the shard. With one shard it goes on as
- * usual. Inside a shard, using a loader, saving and loading are errors. If one rank fails, all fail
- * with its message; check weft_ok after the last call. */
+ * as ids, so dropout masks are those of the whole batch; with another number of sequences dropout
+ * is an error. weft_dataset_batch keeps the ids of the data set. With several shards a named stream
+ * draws other numbers in each shard and each batch. After the shard the stream has the position
+ * that it had before the shard. With one shard it goes on as usual. Inside a shard, using a loader,
+ * saving and loading are errors. If one rank fails, all fail with its message; check weft_ok after
+ * the last call. */
 WEFT_API bool weft_parallel_next(weft_parallel *p, weft_part *part);
 /* Adds the loss of the present shard. If the tape was on in weft_parallel_begin, it runs
  * weft_backward of loss.sum, and every shard needs a loss. With the tape off, a shard without a

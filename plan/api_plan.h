@@ -97,9 +97,8 @@ typedef struct {
 /* ---- the divisor of a loss ---- */
 /* The number that divides a batch's loss, which is a sum over tokens. BATCH: loss.weight, the
  * tokens of this batch that a mask does not exclude; a token of a small batch weighs more. PLAN:
- * the plan's mean number of tokens of a batch; all tokens weigh the same. SEQUENCES: the plan's
- * mean number of sequences of a batch. The sum needs weft_plan_weights as mask; all sequences weigh
- * the same. */
+ * the plan's mean number of tokens of a batch; all tokens weigh the same. SEQUENCES: its mean
+ * number of sequences of a batch; with weft_plan_weights as mask all sequences weigh the same. */
 typedef enum { WEFT_MEAN_OF_BATCH, WEFT_MEAN_OF_PLAN, WEFT_MEAN_OF_SEQUENCES } weft_plan_mean;
 
 /* ---- planners ---- */
@@ -164,8 +163,8 @@ WEFT_API weft_status weft_plan_make(const weft_planner *planner, const int32_t *
 /* Splits a plan by its rows into one plan for each shard of a batch. shards is 1 or more.
  * Overwrites out [shards], which may be uninitialised; the program frees each part. Row r goes to
  * shard r * shards / R, rounded down; R is the largest number of rows of a batch. So row r of every
- * batch goes to the same shard. Each part has as many batches as the plan, some perhaps
- * empty. Tokens of other shards count as dropped. After an error all parts are empty. Errors,
+ * batch goes to the same shard. Each part has as many batches as the plan, some perhaps empty.
+ * Tokens of other shards count as dropped. After an error all parts are empty. Errors,
  * WEFT_EARG: plan is itself a part; a row takes a state from a row of another shard. */
 WEFT_API weft_status weft_plan_split(const weft_plan *plan, int shards,
                                      weft_plan *out) WEFT_MUST_USE;
@@ -181,10 +180,10 @@ WEFT_API const char *weft_plan_message(void);
 /* Reads "name:key=value,key=value" as a planner of the library and its options. Overwrites
  * *planner, *opts and *memory. A key is the name of a field of weft_plan_opts that the planner
  * takes, or seed or epoch. keep_order has the key sort instead, with the opposite value: sort=no
- * sets it. edges has no key: bounds sets it. stream has none. A list has
- * / between its numbers, a flag is yes or no, method is lpt or kk. No argument may be NULL. *memory
- * holds the lists of *opts, or is NULL. The program calls free(*memory) after the last use of
- * *opts. After an error *planner and *memory are NULL and *opts is zeros. */
+ * sets it. edges has no key: bounds sets it. stream has none. A list has / between its numbers, a
+ * flag is yes or no, method is lpt or kk. No argument may be NULL. *memory holds the lists of
+ * *opts, or is NULL. The program calls free(*memory) after the last use of *opts. After an error
+ * *planner and *memory are NULL and *opts is zeros. */
 WEFT_API weft_status weft_plan_parse(const char *text, const weft_planner **planner,
                                      weft_plan_opts *opts, void **memory) WEFT_MUST_USE;
 /* Reads "key=value,key=value" as weft_plan_parse does, for a planner of the library or of the

@@ -85,8 +85,7 @@ WEFT_API void weft_carried_set_batch(weft_carried *kept, int64_t batch);
  * weight is 0. PLAN: by the tokens in segments of step->plan / its batches, masked tokens included;
  * for a part of weft_plan_split the tokens of that part. SEQUENCES: by the sequences of the whole
  * plan / its batches, without empty sequences; compute the loss with weft_plan_weights as its mask.
- * Not for weft_parallel_add, which takes the loss itself and divides as BATCH does. Like
- * num_items_in_batch of Transformers. */
+ * weft_parallel_add takes the loss itself, undivided. Like num_items_in_batch of Transformers. */
 WEFT_API weft_tensor *weft_plan_loss(const weft_plan_step *step, weft_loss loss,
                                      weft_plan_mean mean);
 /* Returns for each token of the batch 1 / the length of its whole sequence: ragged reals [N],
