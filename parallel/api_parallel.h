@@ -72,7 +72,7 @@ WEFT_API void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_
 /* Begins batch `batch` of a plan; weft_parallel_next and weft_parallel_add follow as usual. parts
  * [shards], from weft_plan_split, is the same on all ranks; the program keeps it until the batch
  * ends. If the plan carries states, every rank makes the stores of all shards, in the same order:
- * kept[k] = weft_carried_new(m, a name of its own, lstm, &parts[k]), see api_plan_run.h. Only the
+ * kept[k] = weft_carried_new(m, a name of its own, lstm, &parts[k]), see weft_plan.h. Only the
  * rank that computes shard k fills kept[k]. A shard runs its inputs x by
  *     weft_plan_step s = weft_plan_step_of(w, &parts[part.shard], batch);
  *     weft_rnn_out out = weft_rnn_run_plan(lstm, x, &s, kept[part.shard]);
