@@ -64,7 +64,7 @@ typedef struct {
     int64_t tokens;  /* order pool: tokens of a batch, no pads; a longer sequence is alone [any] */
     int64_t pool;            /* pool laplace: number of batches that are sorted together [50] */
     int64_t budget;          /* tokens geometric powers: most cells of a padded batch. tokens: a
-                              * longer sequence is an error. Others: it (or piece) is alone */
+                              * longer sequence is an error. Others: long pieces are alone */
     int64_t multiple;        /* tokens: a batch of `multiple` sequences or more, except the last,
                               * has a multiple of it [1] */
     bool keep_order;         /* tokens: does not sort by length [false] */
