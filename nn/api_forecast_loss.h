@@ -28,8 +28,9 @@ WEFT_API weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target,
 /* Computes the pinball loss of quantiles [n], above 0 and below 1, in the order of the columns of
  * predicted, copied. predicted is [.., n]; target is [..] or [.., 1]. The loss is max((q - 1) r, q
  * r), summed over all elements of predicted, with r = (target - predicted) * mask * weights.
- * The weight counts elements of predicted, so n for each target. per_batch: the weight is n times
- * the number of sequences, for a plain predicted n times its first extent. Errors: other quantiles.
+ * The weight is the number of elements of predicted, n for each target; with a mask the sum of its
+ * factors over them, so a mask [.., 1] counts n times. per_batch: n times the number of sequences
+ * (plain: first extent of predicted), whatever the mask. Errors: other quantiles.
  * Like mean_pinball_loss of scikit-learn. */
 WEFT_API weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target,
                                       const weft_real *quantiles, int64_t n, bool per_batch,

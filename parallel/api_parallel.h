@@ -71,13 +71,15 @@ WEFT_API weft_parallel_place weft_parallel_place_of(const weft_parallel *p);
 WEFT_API void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n);
 /* Begins batch `batch` of a plan; weft_parallel_next and weft_parallel_add follow as usual. parts
  * [shards], from weft_plan_split, is the same on all ranks; the program keeps it until the batch
- * ends. If the plan carries states, all ranks make kept [shards] by weft_carried_new (weft_plan.h).
- * A shard runs its inputs x by
+ * ends. If the plan carries states, every rank makes the stores of all shards, in the same order:
+ * kept[k] = weft_carried_new(m, a name of its own, lstm, &parts[k]), see weft_plan.h. Only the
+ * rank that computes shard k fills kept[k]. A shard runs its inputs x by
  *     weft_plan_step s = weft_plan_step_of(w, &parts[part.shard], batch);
  *     weft_rnn_out out = weft_rnn_run_plan(lstm, x, &s, kept[part.shard]);
- * part.index has the sequence of each segment of the shard. part.place numbers all shards' segments
- * in order. The sum of losses is divided by the batch's weight (WEFT_MEAN_OF_BATCH). A lost rank
- * loses its states, so the job ends. Errors: no such batch, parts for another number of shards. */
+ * part.index has the sequence of each segment of the shard. part.place counts segments from 0,
+ * shard by shard: first those of shard 0, then those of shard 1, .. The sum of losses is divided by
+ * the batch's weight (WEFT_MEAN_OF_BATCH). A lost rank loses its states, so the job ends. Errors:
+ * no such batch, parts for another number of shards. */
 WEFT_API void weft_parallel_begin_plan(weft_parallel *p, const weft_plan *parts, int64_t batch);
 typedef struct {
     int shard;                   /* its number, from 0 */
@@ -89,13 +91,19 @@ typedef struct {
  * valid until the next call. Returns false after the last shard. All ranks then have the gradients
  * of the whole batch, divided by its weight. A parameter with a gradient from any shard has one on
  * all ranks. Call this function until it returns false; an earlier weft_parallel_begin is an error.
- * Inside a shard, a ragged tensor made without ids has part.place as ids, so dropout masks are
- * those of the whole batch. With several shards each has its own position of a named stream; after
- * it the stream returns to the old position. Inside a shard, using a loader, saving and loading are
- * errors. If one rank fails, all fail with its message; check weft_ok after the last call. */
+ * Inside a shard, a ragged tensor of part.n sequences made with weft_lengths.id NULL has part.place
+ * as ids, so dropout masks are those of the whole batch; with another number of sequences dropout
+ * is an error. weft_dataset_batch keeps the ids of the data set. With several shards a named stream
+ * draws other numbers in each shard and each batch. After the shard the stream has the position
+ * that it had before the shard. With one shard it goes on as usual. Inside a shard, using a loader,
+ * saving and loading are errors. If one rank fails, all fail with its message; check weft_ok after
+ * the last call. */
 WEFT_API bool weft_parallel_next(weft_parallel *p, weft_part *part);
-/* Adds the loss of the present shard, once for each: runs weft_backward of loss.sum, if the tape is
- * on, and weft_clear. Errors: no shard; a second loss. Like loss.backward() under no_sync(). */
+/* Adds the loss of the present shard. If the tape was on in weft_parallel_begin, it runs
+ * weft_backward of loss.sum, and every shard needs a loss. With the tape off, a shard without a
+ * loss adds sum 0 and weight 0. Runs weft_clear, which also ends tensors made before
+ * weft_parallel_begin; without a loss weft_parallel_next does. Errors: no shard; a second loss.
+ * Like loss.backward() under no_sync(). */
 WEFT_API void weft_parallel_add(weft_parallel *p, weft_loss loss);
 /* Returns the batch's loss, sum / weight, on all ranks, once weft_parallel_next has returned false;
  * NaN before that, or if the weight is 0. Like torch.distributed.all_reduce(loss). */
@@ -133,11 +141,11 @@ WEFT_API const weft_parallel_result *weft_parallel_gathered(const weft_parallel 
 WEFT_API weft_status weft_parallel_save(weft_parallel *p, const char *path, weft_module *m,
                                         weft_optim *o, const weft_checkpoint_item *items,
                                         int64_t n) WEFT_MUST_USE;
-/* Loads a checkpoint of weft_parallel_save by rank 0 and sends it to all ranks; only rank 0 needs
- * the file. Each rank passes its m, o and items [n], as to weft_load. Any number of ranks continues
- * with the same bits. If weft_parallel_opts.shards was 0, p gets the file's number of shards.
- * WEFT_EARG, and nothing is loaded: p is NULL, the options have another number of shards than the
- * file, or there are more ranks than shards. WEFT_EFORMAT: a file without "parallel.shards". */
+/* Loads a checkpoint of weft_parallel_save: rank 0 reads the file and sends it to all ranks; the
+ * others do not need it. Each rank passes its m, o and items [n], as to weft_load. Any number of
+ * ranks continues with the same bits. If weft_parallel_opts.shards was 0, p gets the file's number
+ * of shards. WEFT_EARG: p is NULL, opts.shards was set and differs from the file's, or there are
+ * more ranks than shards; nothing is loaded. WEFT_EFORMAT: a file without "parallel.shards". */
 WEFT_API weft_status weft_parallel_load(weft_parallel *p, const char *path, weft_module *m,
                                         weft_optim *o, const weft_checkpoint_item *items,
                                         int64_t n) WEFT_MUST_USE;

@@ -63,8 +63,10 @@ typedef struct {
     int64_t count;   /* order pool sorted random laplace optimal_buckets: sequences of a batch */
     int64_t tokens;  /* order pool: tokens of a batch, no pads; a longer sequence is alone [any] */
     int64_t pool;            /* pool laplace: number of batches that are sorted together [50] */
-    int64_t budget;          /* tokens geometric powers: most cells of a padded batch */
-    int64_t multiple;        /* tokens: larger batches, except the last, are a multiple of it [1] */
+    int64_t budget;          /* tokens geometric powers: most cells of a padded batch. tokens: a
+                              * longer sequence is an error. Others: long pieces are alone */
+    int64_t multiple;        /* tokens: a batch of `multiple` sequences or more, except the last,
+                              * has a multiple of it [1] */
     bool keep_order;         /* tokens: does not sort by length [false] */
     const int64_t *bounds;   /* buckets: [edges] ascending; bounds[i - 1] <= length < bounds[i] */
     const int64_t *sizes;    /* buckets: [edges + 1] sequences in a batch of each bucket */
@@ -84,17 +86,19 @@ typedef struct {
     int64_t open;            /* first_fit best_fit worst_fit: most rows that stay open [any] */
     int64_t lookahead;       /* sorted tokens refill .._decreasing: sorts each block of this many
                               * sequences separately [all in one block] */
-    bool shuffle;            /* all but random fold balance: draws a new order each epoch [false] */
+    bool shuffle;            /* all but random fold balance: shuffles the sequences before planning
+                              * (not order), then the batches (order to powers in the table, not
+                              * laplace), or the rows (PACKERS but chunk), each epoch [false] */
     uint64_t seed;           /* all: with epoch, determines the draws of shuffle and random */
     int64_t epoch;           /* all: see seed; without a draw neither has an effect */
     weft_stream *stream;     /* all: draws from it, not by seed and epoch [NULL: by these] */
 } weft_plan_opts;
 
 /* ---- the divisor of a loss ---- */
-/* The number that divides a batch's loss, which is a sum over tokens. BATCH: the tokens of this
- * batch; a token of a small batch weighs more. PLAN: the plan's mean number of tokens of a batch;
- * all tokens weigh the same. SEQUENCES: the plan's mean number of sequences of a batch. The sum
- * needs weft_plan_weights as mask; all sequences weigh the same. */
+/* The number that divides a batch's loss, which is a sum over tokens. BATCH: loss.weight, the
+ * tokens of this batch that a mask does not exclude; a token of a small batch weighs more. PLAN:
+ * the plan's mean number of tokens of a batch; all tokens weigh the same. SEQUENCES: its mean
+ * number of sequences of a batch; with weft_plan_weights as mask all sequences weigh the same. */
 typedef enum { WEFT_MEAN_OF_BATCH, WEFT_MEAN_OF_PLAN, WEFT_MEAN_OF_SEQUENCES } weft_plan_mean;
 
 /* ---- planners ---- */
@@ -112,10 +116,11 @@ typedef struct weft_planner {
     const char *options;     /* names of those it takes, with blanks between; NULL: all */
     unsigned promises;       /* WEFT_PLAN_WHOLE | .., or 0 */
     /* Plans n sequences of the lengths len [n], each 0 or more, by weft_plan_add and
-     * weft_plan_end_batch, which count segments and batches. If dropped or in_rows is not 0, the
-     * planner sets it in *out; weft_plan_make has set the other counts. opts and opts->stream are
-     * never NULL. Returns WEFT_OK, or at the first failure the status of these functions or of
-     * weft_plan_refuse. */
+     * weft_plan_end_batch, which count segments and batches. The planner sets out->in_rows and
+     * out->dropped if they are not 0, at any time. weft_plan_make has set sequences, tokens and
+     * not_empty, and counts .empty afterwards; empty sequences need no segment. opts and
+     * opts->stream are never NULL; options that the program left at 0 are 0. Returns WEFT_OK, or at
+     * the first failure the status of these functions or of weft_plan_refuse. */
     weft_status (*plan)(const int32_t *len, int64_t n, const weft_plan_opts *opts, weft_plan *out);
 } weft_planner;
 /* Returns the number of the library's planners. */
@@ -131,9 +136,10 @@ WEFT_API const weft_planner *weft_planner_at(int i);
  *     laplace           count                 as pool, but every other pool descends
  *     tokens            budget                sorted, as long as the padded cells fit the budget
  *     buckets           sizes, bounds         similar lengths, between two bounds
- *     geometric         budget, ratio, least  as buckets, with bounds that grow by a ratio
+ *     geometric         budget, ratio, least  as buckets, bounds grow; budget / bound sequences
  *     optimal_buckets   k, count              as buckets, with the bounds of the least padding
- *     powers            budget                pieces of 2^k tokens, without padding
+ *     powers            budget                a length as a sum of powers of 2, largest first;
+ *                                             one power a batch; each piece starts with zeros
  *     PACKERS           capacity              several sequences in each row:
  *         next_fit, first_fit, best_fit, worst_fit  in the last, lowest, fullest, emptiest row
  *         each of these four with _decreasing       the same, the longest first
@@ -156,10 +162,10 @@ WEFT_API weft_status weft_plan_make(const weft_planner *planner, const int32_t *
                                     const weft_plan_opts *opts, weft_plan *out) WEFT_MUST_USE;
 /* Splits a plan by its rows into one plan for each shard of a batch. shards is 1 or more.
  * Overwrites out [shards], which may be uninitialised; the program frees each part. Row r goes to
- * shard r * shards / R, rounded down; R is the largest number of rows of a batch. So a row and the
- * states that it carries stay in one shard. Each part has as many batches as the plan, some perhaps
- * empty. Tokens of other shards count as dropped. After an error all parts are empty. Errors,
- * WEFT_EARG: plan is itself a part; a row carries a state from a row of another shard. */
+ * shard r * shards / R, rounded down; R is the largest number of rows of a batch. So row r of every
+ * batch goes to the same shard. Each part has as many batches as the plan, some perhaps empty.
+ * Tokens of other shards count as dropped. After an error all parts are empty. Errors,
+ * WEFT_EARG: plan is itself a part; a row takes a state from a row of another shard. */
 WEFT_API weft_status weft_plan_split(const weft_plan *plan, int shards,
                                      weft_plan *out) WEFT_MUST_USE;
 /* Checks that a plan of the lengths len [n] keeps all rules. Each token is in one segment, or
@@ -172,11 +178,12 @@ WEFT_API weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, 
  * Valid until the next failure in the thread; a success does not change it. Never NULL. */
 WEFT_API const char *weft_plan_message(void);
 /* Reads "name:key=value,key=value" as a planner of the library and its options. Overwrites
- * *planner, *opts and *memory. Keys are the fields of weft_plan_opts that the planner takes, and
- * seed and epoch. sort=no sets keep_order; edges (set by bounds) and stream have no key. A list has
- * / between its numbers, a flag is yes or no, method is lpt or kk. No argument may be NULL. *memory
- * holds the lists of *opts, or is NULL. The program calls free(*memory) after the last use of
- * *opts. After an error *planner and *memory are NULL and *opts is zeros. */
+ * *planner, *opts and *memory. A key is the name of a field of weft_plan_opts that the planner
+ * takes, or seed or epoch. keep_order has the key sort instead, with the opposite value: sort=no
+ * sets it. edges has no key: bounds sets it. stream has none. A list has / between its numbers, a
+ * flag is yes or no, method is lpt or kk. No argument may be NULL. *memory holds the lists of
+ * *opts, or is NULL. The program calls free(*memory) after the last use of *opts. After an error
+ * *planner and *memory are NULL and *opts is zeros. */
 WEFT_API weft_status weft_plan_parse(const char *text, const weft_planner **planner,
                                      weft_plan_opts *opts, void **memory) WEFT_MUST_USE;
 /* Reads "key=value,key=value" as weft_plan_parse does, for a planner of the library or of the

@@ -62,10 +62,12 @@ WEFT_API weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_da
  * m, [layers, states + 1, width], which checkpoints hold. The last of the states + 1 is zeros. */
 typedef struct weft_carried weft_carried;
 /* Makes a store for the states that r carries from batch to batch, zeros at first: a submodule
- * `name` of m, owned by the context. It fits any plan whose batches carry no more states. With
- * weft_plan_split each shard has a store of its own, which only the rank of the shard holds;
- * weft_parallel_save saves it from there. Errors, with an inert store: an argument is NULL; a plan
- * that carries states with a layer of two directions. Like a stateful layer of Keras. */
+ * `name` of m, owned by the context. `states` is the most states that a batch of `plan` carries; in
+ * a plan in rows at least the rows of a batch. The store also serves another plan of the same
+ * shard, such as that of the next epoch, whose batches carry at most that many. With
+ * weft_plan_split all ranks make a store for each part; only the rank of a shard fills its store,
+ * and weft_parallel_save saves it from there. Errors, with an inert store: an argument is NULL; a
+ * plan that carries states with a layer of two directions. Like a stateful layer of Keras. */
 WEFT_API weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r,
                                         const weft_plan *plan);
 /* Runs a layer over the batch; x is ragged, in any layout. Each segment starts with the state that
@@ -80,9 +82,10 @@ WEFT_API weft_rnn_out weft_rnn_run_plan(weft_rnn *r, weft_tensor *x, const weft_
  * checkpoint: the file has the states, but not the number of their batch. Negative: after none. */
 WEFT_API void weft_carried_set_batch(weft_carried *kept, int64_t batch);
 /* Returns loss.sum divided by a number, rank 0, for weft_backward. BATCH: by loss.weight; 0 if the
- * weight is 0. PLAN: by the plan's mean number of tokens of a batch, which counts masked tokens.
- * SEQUENCES: by the plan's mean number of sequences of a batch, without empty ones; compute the
- * loss with weft_plan_weights as its mask. Like num_items_in_batch of Transformers. */
+ * weight is 0. PLAN: by the tokens in segments of step->plan / its batches, masked tokens included;
+ * for a part of weft_plan_split the tokens of that part. SEQUENCES: by the sequences of the whole
+ * plan / its batches, without empty sequences; compute the loss with weft_plan_weights as its mask.
+ * weft_parallel_add takes the loss itself, undivided. Like num_items_in_batch of Transformers. */
 WEFT_API weft_tensor *weft_plan_loss(const weft_plan_step *step, weft_loss loss,
                                      weft_plan_mean mean);
 /* Returns for each token of the batch 1 / the length of its whole sequence: ragged reals [N],

@@ -20,10 +20,10 @@ extern "C" {
 #endif
 
 /* ---- the batch ---- */
-/* A batch of n series. past and future have n sequences each; sequence i of both belongs to row i
- * of fixed. Each of past and future may be ragged, or plain [n, T, features] with lengths and a T
- * of its own. A ragged tensor has its lengths, so its lengths field must be NULL. A plain future
- * has the data first, then pads. Tensors and lengths must last until the call ends. */
+/* A batch of n series. past and future have n sequences each; sequence i of past and future belongs
+ * to row i of fixed. Each may be ragged or plain [n, T, features], independently of the other, and
+ * their T and ids may differ. A ragged tensor has its lengths, so its lengths field must be NULL. A
+ * plain future has the data first, then pads. Tensors and lengths must last until the call ends. */
 typedef struct {
     weft_tensor *past;                   /* [N, past features], or [n, T, past features] */
     weft_tensor *future;                 /* [M, future features], or [n, T, future features] */
@@ -37,12 +37,14 @@ typedef struct {
  * EXACT, the default: lengths count everywhere, and numbers in pads are not read. A sequence gives
  * the same result alone and in any batch, except in the TFT family (see weft_tft_new). A step
  * without keys attends to nothing.
- * PADDED, a test oracle: TransformerTF's computation with pads, masks by length, stored scores.
- * AS_CODED: TransformerTF's numbers with its faults. An LSTM stops at the lengths only if they
- * differ enough (weft_should_use_packing). Without lengths, models outside the TFT family mask
- * nothing, not even later steps. PF_TFT masks sequences of length 0 only.
- * PADDED and AS_CODED compute pads like data, and numbers in pads may reach a result. A step
- * without keys attends to all keys evenly. */
+ * PADDED, for tests: computes on padded tensors as TransformerTF does, but attention always masks
+ * by length. It stores the whole matrix of attention scores.
+ * AS_CODED: TransformerTF's numbers with its faults; choose it to compare with TransformerTF. An
+ * LSTM stops at the lengths only if they differ enough (weft_should_use_packing). Without lengths,
+ * models outside the TFT family mask nothing, not even later steps. PF_TFT masks sequences of
+ * length 0 only.
+ * PADDED and AS_CODED pad ragged inputs, compute pads like data, and numbers in pads may reach a
+ * result. A step without keys attends to all keys evenly. */
 typedef enum { WEFT_COMPAT_EXACT, WEFT_COMPAT_PADDED, WEFT_COMPAT_AS_CODED } weft_compat;
 
 typedef struct weft_forecaster weft_forecaster;
@@ -96,8 +98,9 @@ typedef struct {
                                      * the last encoder layer */
     double dropout;                 /* between the layers of an LSTM */
     int num_mlp_hidden;             /* hidden layers of the head; above 0 requires d_mlp_hidden */
-    const int64_t *d_mlp_hidden;    /* [num_mlp_hidden] their widths. NULL: one linear layer
-                                     * "mlp_head" instead of an MLP "mlp_head.mlp" */
+    const int64_t *d_mlp_hidden;    /* [num_mlp_hidden] their widths. NULL: the head is one linear
+                                     * layer "mlp_head". Not NULL: an MLP "mlp_head.mlp", with
+                                     * num_mlp_hidden 0 of its output layer only */
     weft_activation mlp_activation; /* 0: RELU */
     double mlp_dropout;             /* between the layers of the head */
     int64_t output_dim;             /* outputs of a future step, 0: 1 */
@@ -158,7 +161,8 @@ WEFT_API weft_forecaster *weft_transformer_lstm_new(weft_module *m, const char *
  * TFT and PF_TFT: with num_static_features 0 static inputs are zeros, and `fixed` must be NULL.
  * With 1 and `fixed` NULL the feature is computed from the length of each past. With 2 or more
  * `fixed` is required.
- * The computed feature of TFT is 2 length / ctxt_seq_len - 1; ctxt_seq_len 0 is an error. That of
+ * The computed feature of TFT is 2 length / ctxt_seq_len - 1; weft_forecast_run fails if it must
+ * compute the feature and ctxt_seq_len is 0; weft_tft_new does not. The computed feature of
  * PF_TFT, the model of PyTorch Forecasting, is length / ctxt_seq_len; with ctxt_seq_len 0, or in
  * AS_CODED, length / the longest past of the batch.
  * XTFT has no static inputs: it ignores num_static_features and ctxt_seq_len, and `fixed` must be
@@ -216,10 +220,11 @@ typedef struct {
     int n;                          /* one quantile for each output; 0: .02 .1 .25 .5 .75 .9 .98 */
     bool per_batch;                 /* QUANTILE: weight = sequences * quantiles, as TransformerTF */
     bool no_loss_masking;           /* plain: pads also count; lengths are still checked */
-    weft_tensor *weights;           /* factors of the elements in predicted's layout, without effect
-                                     * on the loss's weight. A last axis of 1 may be missing;
-                                     * extents of 1 broadcast, so plain [n, 1] is one for each
-                                     * sequence. NULL: 1 */
+    weft_tensor *weights;           /* factors, without effect on the loss's weight; NULL: 1. For a
+                                     * plain predicted plain [n or 1, T or 1, outputs or 1], for a
+                                     * ragged one ragged [M, outputs or 1]. A last 1 may be left
+                                     * out: plain [n, 1] has one factor a sequence. For ragged data
+                                     * make that by weft_broadcast_to_tokens */
 } weft_forecast_loss_opts;
 /* Computes the loss of forecasts of opts->kind, by weft_mse_loss, weft_l1_loss, weft_huber_loss,
  * weft_quantile_loss, weft_smape or weft_mape; opts NULL: MSE. predicted is ragged [M, outputs], or

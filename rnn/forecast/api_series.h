@@ -54,9 +54,10 @@ WEFT_API weft_status weft_frame_add(weft_frame *f, const char *id, const char *c
 /* Reads the series of a CSV file as weft_read_csv does, and adds them. Rows with the same text in
  * column `id`, adjacent or not, are one series. Series are in the order of the ids in the file. id
  * NULL: the whole file is one series, whose id is its path. names: the columns to read, as for
- * weft_frame_add; opts may be NULL. The first integer that a double does not hold becomes the
- * origin of its column, also of old rows, unless the column has an origin. Errors: names NULL; a
- * number that is not exact after subtracting the origin. Like pandas.read_csv. */
+ * weft_frame_add; opts may be NULL. If a column without origin gets an integer that a double does
+ * not hold, the first such integer becomes its origin. It is subtracted from all rows of the
+ * column, also those of earlier calls. A column that has an origin keeps it. Errors: names NULL; a
+ * number, old or new, that is not exact after subtracting the origin. Like pandas.read_csv. */
 WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
                                          const char *const *names,
                                          const weft_csv_opts *opts) WEFT_MUST_USE;
@@ -154,8 +155,9 @@ typedef enum {
 typedef struct {
     const char *column;           /* the column that it transforms; required */
     weft_transform_kind kind;
-    const char *depends_on;       /* required from WEFT_DIVIDE_BY on: any column of the frame. For a
-                                   * target it has values in rows to forecast. Others: NULL */
+    const char *depends_on;       /* DIVIDE_BY and the kinds after it: a column of the frame,
+                                   * required. If `column` is a target, that column must have
+                                   * numbers also in rows to forecast. All other kinds: NULL */
     double min;                   /* MIN_MAX_SCALER: smallest result */
     double max;                   /* MIN_MAX_SCALER: largest result; MAX_SCALER: largest |result| */
     bool clamp;                   /* MIN_MAX_SCALER: results are limited to min .. max */
@@ -189,8 +191,9 @@ typedef struct {
     weft_time time_as;            /* 0: ABSOLUTE */
     const weft_transform *transforms;            /* [n], on any column but the time */
     int n;                        /* number of transforms */
-    bool unscaled;                /* false: a WEFT_STANDARD_SCALER follows the steps of each
-                                   * column but the time, also a fixed one or a scaler */
+    bool unscaled;                /* false: each column except the time gets a STANDARD_SCALER as
+                                   * its last step. This includes fixed columns, and columns whose
+                                   * last step is already a scaler */
     bool past_without_target;     /* the past does not have the target */
     const char *const *masked;    /* known, past, target or time columns that are 0 in the past,
                                    * after transforms and noise */
@@ -308,8 +311,9 @@ WEFT_API void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predi
 typedef weft_tensor *weft_forecast_model_fn(weft_series_batch series, void *user);
 typedef struct {
     int64_t rows;                 /* number of rows to forecast; 0: to the end of the series */
-    bool true_past;               /* true: predictions replace only NaN in the target's past.
-                                   * false: all numbers of the target from row `from` on */
+    bool true_past;               /* Which target later windows read in rows already forecast.
+                                   * false: the predictions. true: the frame's numbers, and the
+                                   * prediction only where the frame has NaN */
     int quantiles;                /* of each target, 0 means 1 */
     double *all;                  /* NULL, or [rows, targets * quantiles] in the series' units */
 } weft_rolling_forecast_opts;
@@ -317,9 +321,10 @@ typedef struct {
  * Predictions are the past of the target in later windows. user is passed to model. Writes out
  * [rows, targets] in the series' units; of several quantiles, which must ascend, that with index
  * quantiles / 2. opts NULL: all 0. from is 1 or more, and the series has all rows to forecast; the
- * target may be NaN in them. Each of these rows has known covariates, and those before the last
- * window past covariates. On error the context has failed and out is NaN, or unchanged if the
- * arguments were refused. Like historical_forecasts of Darts. */
+ * target may be NaN in them. In these rows the known columns must have numbers; so must the past
+ * columns, except in the last window's `future`, which no later window reads. In the `context` rows
+ * before `from` no column of the model's past may be NaN. On error the context has failed and out
+ * is NaN, or unchanged if the arguments were refused. Like historical_forecasts of Darts. */
 WEFT_API void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series,
                                     int64_t from, weft_forecast_model_fn *model, void *user,
                                     const weft_rolling_forecast_opts *opts, double *out);

@@ -17,7 +17,8 @@ extern "C" {
 
 /* Returns whether packing saves time, by TransformerTF's rule: lengths differ by more than a tenth
  * of the longest, or there are 8 sequences or more and lengths differ at all. NULL or no sequence:
- * false. Ragged tensors are always correct. */
+ * false. A program needs this only to do as TransformerTF does: weft's ragged tensors give right
+ * results whatever it returns. */
 static inline bool weft_should_use_packing(const weft_lengths *lengths)
 {
     if (!lengths || lengths->n < 1 || !lengths->len)
