@@ -269,17 +269,17 @@ typedef struct {
     double dropout;                              /* of the weights, 0 <= p < 1 */
     const char *name;                            /* as in weft_dropout; required if dropout > 0 */
 } weft_attention_opts;
-/* Computes softmax(scale q k^T) v within each sequence, for every head. q [Nq, heads * dk], k
- * [Nk, heads * dk] and v [Nk, heads * dv] are ragged reals. k and v belong to one batch. q may
- * belong to another batch with the same number of sequences. The result is [Nq, heads * dv] of q's
- * batch, in the layout CONCAT. opts NULL: one head, all keys. A query without keys gives a row of
- * 0. map: NULL, or *map is set to the weights [P, heads] of all P pairs of a query and a key of its
+/* Computes softmax(scale q k^T) v within each sequence, for every head. q [Nq, heads * dk], k [Nk,
+ * heads * dk] and v [Nk, heads * dv] are ragged reals. k and v belong to one batch. q may belong to
+ * another batch with the same number of sequences. The result is [Nq, heads * dv] of q's batch, in
+ * the layout CONCAT. opts NULL: one head, all keys. A query without keys gives a row of 0. map:
+ * NULL, or *map is set to the weights [P, heads] of all P pairs of a query and a key of its
  * sequence, 0 for hidden keys. *map is ragged, with one sequence for each query row in CONCAT order
- * and one token for each key. A gradient goes through *map. On error *map is inert; if an option is
- * out of range, *map is not written. While training, dropout zeroes each weight with probability p
- * and divides the others by 1 - p, also in the map. Its mask is that of weft_dropout under `name`,
- * where tokens are queries and columns are keys; each head has its own mask. Errors: a width that
- * heads does not divide. Like torch.nn.functional.scaled_dot_product_attention. */
+ * and one token for each key. A gradient goes through *map. On error *map is inert. While training,
+ * dropout zeroes each weight with probability p and divides the others by 1 - p, also in the map.
+ * Its mask is that of weft_dropout under `name`, where tokens are queries and columns are keys;
+ * each head has its own mask. Errors: a width that heads does not divide. Like
+ * torch.nn.functional.scaled_dot_product_attention. */
 WEFT_API weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v,
                                      const weft_attention_opts *opts, weft_tensor **map);
 

@@ -204,14 +204,16 @@ static void set_dropout(weft *w, attention *a, const weft_tensor *q)
 weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, const weft_attention_opts *opts,
                             weft_tensor **map)
 {
+    weft *w = weft__context(LIST(q, k, v));
     attention a = { .o = opts ? *opts : (weft_attention_opts){ .heads = 1 } };
     a.o.heads = a.o.heads ? a.o.heads : 1;
+    if (map)
+        *map = &w->nil;
     const char *error = wrong_with(&a.o);
     if (error)
         return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention",
                                "%s; given: causal %d, scale %g, dropout %g, name %s", error, (int)a.o.causal,
                                (double)a.o.scale, (double)a.o.dropout, a.o.name ? a.o.name : "NULL");
-    weft *w = weft__context(LIST(q, k, v));
     if (w->training && weft_ok(w) && q)
         set_dropout(w, &a, q);
     if (!map)
@@ -223,7 +225,7 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
     /* While recording, the map comes from operators, so that it can be differentiated. */
     bool kernel = !w->recording;
     if (!a.pairs || !kernel) {
-        a.pairs = NULL, *map = &w->nil;
+        a.pairs = NULL;
         const weft_call *c = weft__apply(&op_attention, LIST(q, k, v), &a, sizeof a);
         if (!weft_ok(w))
             return c->y[OUT];
@@ -231,6 +233,7 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
         return compose_attention(c->attributes, views, map);
     }
     const weft_call *c = weft__apply(&op_attention_map, LIST(q, k, v), &a, sizeof a);
-    *map = weft_ok(w) ? c->y[MAP] : &w->nil;
+    if (weft_ok(w))
+        *map = c->y[MAP];
     return c->y[OUT];
 }

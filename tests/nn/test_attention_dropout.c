@@ -144,11 +144,10 @@ CPU_TEST(attention_dropout, refuses_invalid_options)
                 { 0, "a", (weft_causal)4, "causal: expected a value of weft_causal" },
                 { 0, "a", (weft_causal)-1, "causal: expected a value of weft_causal" } };
     for (int i = 0; i < COUNT(bad); i++) {
-        weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len });
-        weft_attention(
-            q, q, q,
-            &(weft_attention_opts){ .dropout = bad[i].dropout, .name = bad[i].name, .causal = bad[i].causal },
-            NULL);
+        weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len }), *map = NULL;
+        weft_attention_opts o = { .dropout = bad[i].dropout, .name = bad[i].name, .causal = bad[i].causal };
+        weft_attention(q, q, q, &o, &map);
+        cr_assert(map && weft_numel(map) == 0, "an inert map");
         char all[200];
         snprintf(all, sizeof all, "attention: [13, 4] concat: %s", bad[i].says);
         FAILS(w, WEFT_EARG, all);
