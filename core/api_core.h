@@ -24,9 +24,9 @@
  * the rows of a ragged tensor, n its sequences. The user's order is the order in weft_lengths. A
  * callback is any function of the program that weft calls: of weft_opts, weft_on_error,
  * weft_on_result, an operator, a cell, a decoder, a planner, weft_gradcheck or a rolling forecast.
+ * In a callback weft_clear, weft_recover and weft_close do nothing and fail the context.
  *
- * Threads. One thread at a time may use a context; a program may have many contexts. See
- * docs/conventions.md for fork. */
+ * Threads. One thread at a time may use a context; there may be many. Fork: docs/conventions.md. */
 #ifndef WEFT_API_CORE_H
 #define WEFT_API_CORE_H
 #include <stdbool.h>
@@ -88,7 +88,6 @@ typedef struct weft weft;                        /* a context */
 typedef struct weft_tensor weft_tensor;          /* a tensor of a step, a parameter or a buffer */
 
 /* ---- the context ---- */
-
 /* WEFT_BEST: a GPU if the machine has one, otherwise the CPU. WEFT_CUDA: a GPU, or weft_open fails.
  * WEFT_REF: the CPU by plain loops, which specify what all other kernels compute. */
 typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
@@ -143,8 +142,7 @@ WEFT_API const char *weft_version(void);
  *
  * Environment variables override the options: WEFT_DEVICE, WEFT_THREADS, WEFT_GEMM, and WEFT_ISA,
  * the instruction set of the CPU's kernels. WEFT_LOG=1 prints device and memory to stderr, 2 also
- * the time of operators. WEFT_CHECK=1 reports mistakes of the program. docs/conventions.md has all
- * values.
+ * the time of operators. WEFT_CHECK=1 reports mistakes of the program. See docs/conventions.md.
  *
  * The linker symbol encodes weft_real (WEFT__OPEN), so a float program cannot link against the
  * double library. dlsym also finds the function as weft_open.
@@ -152,17 +150,14 @@ WEFT_API const char *weft_version(void);
  * have; out of memory. Like torch.device with torch.manual_seed. */
 WEFT_API weft *weft_open(const weft_opts *opts) __asm__(WEFT__OPEN);
 /* Closes the context and frees everything that belongs to it. NULL is allowed. Do not use a tensor,
- * module or other handle of the context afterwards: weft cannot detect that mistake.
- * Errors: inside a callback of the context it does nothing and fails the context. */
+ * module or other handle of the context afterwards: weft cannot detect that mistake. */
 WEFT_API void weft_close(weft *w);
 /* Ends the step: its tensors, ragged batches and tape. Parameters, buffers and gradients keep their
- * numbers, and an error stays. Call it once per step. NULL is allowed.
- * Errors: inside a callback of the context it does nothing and fails the context. */
+ * numbers, and an error stays. Call it once per step. NULL is allowed. */
 WEFT_API void weft_clear(weft *w);
 /* Ends the step and the error, and zeroes all gradients, so that the program can go on, perhaps
  * with a smaller batch. After WEFT_ENOMEM it also frees cached memory. A context that could not be
- * opened, or whose device is lost, stays failed. NULL is allowed.
- * Errors: inside a callback of the context it does nothing and fails the context. */
+ * opened, or whose device is lost, stays failed. NULL is allowed. */
 WEFT_API void weft_recover(weft *w);
 
 /* ---- errors ---- */
@@ -172,8 +167,7 @@ WEFT_API bool weft_ok(const weft *w);
 /* Returns the kind of the first failure; WEFT_OK if nothing failed, WEFT_EARG for NULL. */
 WEFT_API weft_status weft_error_code(const weft *w);
 /* Returns the text of the first failure: operator, shapes, layer, sequence, expected value. "" if
- * none, "no context" for NULL. The context owns the text, which stays valid until weft_recover.
- * Like the message of an exception. */
+ * none, "no context" for NULL. The context owns it until weft_recover. Like str(exception). */
 WEFT_API const char *weft_error_message(const weft *w);
 /* Returns the name of a status, a constant: "ESHAPE" for WEFT_ESHAPE, "unknown status" for a number
  * that is not a status. Like errno.errorcode. */
