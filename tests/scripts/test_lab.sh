@@ -11,13 +11,13 @@ values() { sed "s/.*\"$1\": \([^,}]*\).*/\1/"; }          # of a member, a line 
 below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }' || { echo "$1 is not below $2"; return 1; }; }
 
 check "a page and its times" exits 0 '' run --planner random:count=8 --planner chunk:capacity=16,rows=4 --planner chunk:capacity=16,rows=1,carry=yes \
-    --planner sorted:count=8 --planner refill:slots=1 --out a.html
+    --planner sorted:count=8 --planner refill:slots=1 --out a.html; mv output page.log
 check "a page that is whole" eval 'grep -q "</html>" a.html && [ "$(grep -c "random:count=8" a.html)" -ge 1 ]'
 ! command -v xmllint >/dev/null || check "well formed" xmllint --html --noout a.html
 check "every line is an object" eval '! grep -vq "^{.*}$" a-times.jsonl'
 check "each plan has a predicted time of the layer" is "$(grep -c '"experiment": "cost"' a-times.jsonl)" 5
 check "it is positive and finite" eval 'for p in $(grep "\"cost\"" a-times.jsonl | values predicted_ms); do below 0 "$p" && below "$p" 1000 || exit 1; done'
-check "the cost of the layer is cached" eval '[ "$(ls cache/weft/costs | wc -l)" = 1 ]'
+check "the cost of the layer is cached, or uncertain on a noisy machine" eval '[ "$(ls cache/weft/costs | wc -l)" = 1 ] || grep "uncertain and not cached" page.log'
 check "on the page, too" grep -q 'One layer (lstm of 8 units on' a.html
 check "only the requested experiments" eval 'run --planner order:count=8 --only=layouts,cost --out o.html && [ "$(sed "s/^{\"experiment\": \"\([a-z]*\).*/\1/" o-times.jsonl | sort -u | xargs)" = "cost data exactness" ]'
 check "an unknown experiment" exits 2 'only: found "cots"; expected layouts' run --planner order:count=8 --only=cots --out o.html
