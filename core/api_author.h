@@ -37,7 +37,8 @@ typedef struct {
     const int32_t *position;           /* [rows] from 0, plus weft_lengths.offset of the sequence */
 } weft_rows;
 /* Returns the sequence and the position of every row of x, in the order of x's layout. In a pad of
- * the layout ROWS both are -1. The step owns the arrays. Returns NULLs if x is not ragged. */
+ * the layout ROWS both are -1. The step owns the arrays. Returns NULLs, without an error, if x is
+ * not ragged. */
 WEFT_API weft_rows weft_rows_of(const weft_tensor *x);
 
 #ifdef __cplusplus

@@ -126,10 +126,11 @@ typedef struct {
     double batches_ms;                           /* of batch_ms */
     double latency_ms;                           /* steps_ms if each step had one row */
 } weft_plan_prediction;
-/* Predicts the time of a plan in milliseconds. padded false: only rows with a token count at a
- * step, and only tokens cost token_ms. padded true: all rows of the batch count at each step, and
- * pads cost as much as tokens. Errors: cost->rows begins above 1 or does not ascend; a step_ms is
- * not above 0; another cost is negative or not finite. After any error *out is all 0. */
+/* Predicts the time of a plan in milliseconds. padded false: a row costs time at a step only if it
+ * has a token there, and only tokens cost token_ms. padded true: all rows of the batch cost time at
+ * each step, and pads cost as much as tokens. Errors: cost->rows[0] is above 1, or rows do not
+ * ascend; a step_ms is not above 0; another cost is negative or not finite. After any error *out is
+ * all 0. */
 WEFT_API weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
                                        bool padded, weft_plan_prediction *out) WEFT_MUST_USE;
 /* How much a plan's gradients differ from those of sequences drawn at random. likeness, order and

@@ -38,7 +38,7 @@ WEFT_API const int32_t *weft_loader_next(weft_loader *l, int64_t *size);
  * Before the first epoch, and after weft_loader_set_state to a position between epochs, it returns
  * the number of the next epoch's batches. 0 for NULL. */
 WEFT_API int64_t weft_loader_batches(weft_loader *l);
-/* Returns the number of epochs begun so far, which a position contains; 0 for NULL. */
+/* Returns the number of epochs begun so far; 0 for NULL. weft_loader_set_state restores it. */
 WEFT_API int64_t weft_loader_epoch(const weft_loader *l);
 /* A position: epochs begun, batches returned (-1 between epochs), the counter of the loader's
  * stream at the start of this epoch (or the next), a fingerprint of lengths and options. */

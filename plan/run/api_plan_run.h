@@ -89,8 +89,9 @@ WEFT_API void weft_carried_set_batch(weft_carried *kept, int64_t batch);
 WEFT_API weft_tensor *weft_plan_loss(const weft_plan_step *step, weft_loss loss,
                                      weft_plan_mean mean);
 /* Returns for each token of the batch 1 / the length of its whole sequence: ragged reals [N],
- * CONCAT, without gradient, as the mask of a loss for WEFT_MEAN_OF_SEQUENCES. len
- * [plan->sequences]: the lengths that were planned. Errors: len NULL; other lengths. */
+ * CONCAT, without gradient. Use them as the mask of a loss, and pass that loss to weft_plan_loss
+ * with WEFT_MEAN_OF_SEQUENCES. len [plan->sequences]: the lengths that were planned. Errors: len
+ * NULL; other lengths. */
 WEFT_API weft_tensor *weft_plan_weights(const weft_plan_step *step, const int32_t *len);
 
 #ifdef __cplusplus

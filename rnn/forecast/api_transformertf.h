@@ -49,7 +49,7 @@ static inline weft_tensor *weft_pack_encoder_sequences(weft_tensor *padded,
     return weft_pack_padded_sequence(padded, lengths, align);
 }
 
-/* Packs [n, T, ..] with data first, as weft_pack_encoder_sequences does. */
+/* Packs [n, T, ..], whose data are first, to a ragged tensor; gradients flow. */
 static inline weft_tensor *weft_pack_decoder_sequences(weft_tensor *padded,
                                                        const weft_lengths *lengths)
 {
