@@ -60,9 +60,9 @@ struct weft_op {
     /* Computes the results, whose memory is not initialised. It reports errors by weft_fail. NULL:
      * the result is a view of x[0] with the same number of elements. */
     void (*forward)(weft_call *);
-    /* Three functions for gradients; each may be NULL. weft_backward and weft_gradients use fused,
-     * else composed, else backward. weft_gradients_recorded, and a second pass with .once, use
-     * composed, else backward. A pass that finds no function fails. */
+    /* Three functions for gradients; each may be NULL. weft_backward and weft_gradients use the
+     * first that is not NULL of fused, composed and backward. weft_gradients_recorded, and a second
+     * pass with .once, use the first of composed and backward. A pass without a function fails. */
     /* Returns the gradient of x[i], in x[i]'s shape, by operators from dy, the gradient of y[0].
      * weft calls it only for inputs that need a gradient. It may return NULL: x[i] gets none. */
     weft_tensor *(*backward)(const weft_call *, weft_tensor *dy, int i);

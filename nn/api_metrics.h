@@ -23,7 +23,7 @@ WEFT_API weft_tensor *weft_ratio_value(weft_ratio r);
  * each row counts as its mask, in right and in total. Like Accuracy of torchmetrics. */
 WEFT_API weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes,
                                   const weft_cross_entropy_opts *opts);
-/* Counts the sequences in which every counted token has the right predicted class. A token counts
+/* Counts the sequences whose counted tokens all have the right predicted class. A token counts
  * unless its class is ignored or its mask is 0. total: the sequences with a counted token. Errors:
  * plain scores. */
 WEFT_API weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes,

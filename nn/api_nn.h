@@ -7,7 +7,7 @@
  * "encoder.weight_ih_l0"; a path below m does not contain m's name. Names and shapes are copied.
  *
  * Errors fail the context. A function that makes something then returns an inert object, never
- * NULL. An inert object stands for a result that does not exist. Running an inert layer, or adding
+ * NULL. An inert object has no contents. Running an inert layer, or adding
  * to an inert module, returns inert objects. With m NULL or inert, functions that count return 0
  * and functions without a result do nothing. */
 #ifndef WEFT_API_NN_H

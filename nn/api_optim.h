@@ -19,7 +19,7 @@ typedef struct { double lr, momentum, dampening, weight_decay; bool nesterov; } 
 typedef struct { double lr, alpha, eps, weight_decay, momentum; bool centered; } weft_rmsprop_opts;
 typedef struct { double lr, beta1, beta2, eps, weight_decay; } weft_adam_opts;
 /* Makes an optimiser of all parameters below m; those made later take part from the next step on.
- * opts NULL: all 0. Each parameter counts only the steps in which it is trainable and has a
+ * opts NULL: all 0. Each parameter counts a step only if it is trainable and has a
  * gradient. AdamW subtracts lr * weight_decay * parameter apart from the gradient (Loshchilov &
  * Hutter 2019); the others add weight_decay * parameter to the gradient. The optimiser lives until
  * weft_optim_free or weft_close. Errors: a parameter that already has an optimiser; a number that

@@ -147,9 +147,9 @@ typedef struct {
 WEFT_API weft_status weft_plan_disturb(const weft_plan *plan, const int32_t *len, int64_t n,
                                        weft_plan_disturbance *out) WEFT_MUST_USE;
 /* Returns the index of the best of n plans, by ms [n] and disturbance [n] (.sum of
- * weft_plan_disturb). error: see weft_plan_cost. Of the plans with ms[i] at most (1 + error) times
- * the least ms, the smallest disturbance wins, then the smallest ms, then the first. Returns -1 for
- * n < 1, NULL, or a number that is negative or not finite. */
+ * weft_plan_disturb). error: see weft_plan_cost. A plan competes if its ms[i] is at most (1 +
+ * error) times the least ms. The smallest disturbance wins, then the smallest ms, then the first.
+ * Returns -1 for n < 1, NULL, or a number that is negative or not finite. */
 WEFT_API int weft_plan_choose(const double *ms, const double *disturbance, int n, double error);
 
 #ifdef __cplusplus

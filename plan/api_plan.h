@@ -163,7 +163,7 @@ WEFT_API weft_status weft_plan_make(const weft_planner *planner, const int32_t *
 /* Splits a plan by its rows into one plan for each shard of a batch. shards is 1 or more.
  * Overwrites out [shards], which may be uninitialised; the program frees each part. Row r goes to
  * shard r * shards / R, rounded down; R is the largest number of rows of a batch. So row r of every
- * batch goes to the same shard. Each part has as many batches as the plan, some perhaps empty.
+ * batch goes to the same shard. Each part has the plan's number of batches; some may be empty.
  * Tokens of other shards count as dropped. After an error all parts are empty. Errors,
  * WEFT_EARG: plan is itself a part; a row takes a state from a row of another shard. */
 WEFT_API weft_status weft_plan_split(const weft_plan *plan, int shards,

@@ -117,7 +117,7 @@ weft_status weft_plan_autocorrelation(const weft_plan *plan, double *out)
                           "a plan and a pointer for a number");
     if (s != WEFT_OK)
         return s;
-    double mean = 0, total = 0, beside = 0, before = 0;
+    double mean = 0, total = 0, products = 0, previous = 0;
     int64_t batches = 0;
     for (int64_t b = 0; b < plan->batches; b++)
         if (plan->batch[b].n) {
@@ -131,10 +131,10 @@ weft_status weft_plan_autocorrelation(const weft_plan *plan, double *out)
             continue;
         double deviation = (double)weft__plan_tokens_of(plan, b) / (double)batch->n - mean;
         total += deviation * deviation;
-        beside += before * deviation; /* 0 for the first batch */
-        before = deviation;
+        products += previous * deviation; /* 0 for the first batch */
+        previous = deviation;
     }
-    *out = total > 0 ? beside / total : 0;
+    *out = total > 0 ? products / total : 0;
     return WEFT_OK;
 }
 

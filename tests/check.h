@@ -178,7 +178,7 @@ UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int l
         FAILS(w, kind, part);         \
     } while (0)
 
-/* For .init: a GPU reports a fault of a kernel at once, not at the next synchronisation. */
+/* For .init: a GPU reports a kernel's fault immediately, not at the next synchronisation. */
 UNUSED static void synchronised(void) { setenv("WEFT_SYNC", "1", 1); }
 
 /* Returns how many files a folder has. */

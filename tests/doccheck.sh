@@ -6,7 +6,7 @@
 #   otherwise a piece. The pieces below one heading of level 1 or 2 are one program. Those that begin with #define, static, typedef, struct
 #   or enum come before main, the others are the body of main, where `weft *w` is an open context that must not have failed at the
 #   end. weft.h is included; a piece may begin with more #include lines.
-# The next ```text before a heading or another block is its whole output; without output there is none. Numbers with a point agree within one
+# The next ```text before a heading or another block is its whole output; a block without output has no ```text. Numbers with a point agree within one
 # unit of the last printed digit. ".." at a line's end matches the rest of it; on its own line it matches any lines.
 # A line "    cc .." below a whole program is the reader's command, so it compiles the program, in a folder that looks like the tree's.
 # Other languages and listings (```C) are not run. Programs run in an empty folder, for at most a minute.

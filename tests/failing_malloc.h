@@ -20,7 +20,7 @@ extern struct failing {
     size_t largest;                              /* largest size that was requested, in bytes */
 } failing;
 
-/* Sets s to the result of a call in which allocation 1, 2, .. fails, and runs the body after each such call.
+/* Calls repeatedly; allocation 1, 2, .. fails. Sets s to the result of each call and runs the body after it.
  * The last call has no allocation left that could fail. */
 #define FOR_EACH_FAILURE(s, call)                                                            \
     for (failing.at = 1; failing.seen = 0, failing.armed = true, s = (call),                 \

@@ -72,7 +72,7 @@ WEFT_API weft_carried *weft_carried_new(weft_module *m, const char *name, weft_r
                                         const weft_plan *plan);
 /* Runs a layer over the batch; x is ragged, in any layout. Each segment starts with the state that
  * its .carry names, or with zeros. Stores in kept, detached, the states with which the next batch
- * starts. If the next batch carries none, or there is no next batch, kept is unchanged. kept may be
+ * starts. If the next batch carries no states, or does not exist, kept is unchanged. kept may be
  * NULL if the plan carries no states. y has the layout ROWS for a plan in rows, otherwise PACKED;
  * .last has a state for each segment. Errors: those of weft_rnn_run; the batch carries states, and
  * the last run with kept was not of the batch before. */

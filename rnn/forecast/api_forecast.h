@@ -58,8 +58,8 @@ typedef struct {
 /* Weights of a forecast; NULL where the model has none. Only the TFT family selects features: the
  * weights of a step, one for each feature of past, future or fixed, sum to 1. */
 typedef struct {
-    /* Weights of the last block in which the future attends to past and future; keys are past, then
-     * future. EXACT: ragged [pairs, heads], a sequence for each future row and a token for each of
+    /* Attention weights of the future in the last attention block; keys are past, then future.
+     * EXACT: ragged [pairs, heads], a sequence for each future row and a token for each of
      * its keys. Otherwise plain [n, heads, T of the future, T of the past + T of the future]. */
     weft_tensor *attention;
     weft_tensor *past_selection;     /* plain [n, T, past features], always pads first */

@@ -229,10 +229,11 @@ WEFT_API void weft_features_transform(const weft_features *x, const char *column
                                       const weft_frame *f, int64_t series, double *out);
 /* Converts values [n] of a column back to the series' units, into out [n], which may be values. The
  * values are those of rows from .. from + n - 1 of one series. f has these rows, the column, and
- * the columns on which its transforms depend. With WEFT_DELTA `from` is 1 or more, and the sum
- * starts at f's row from - 1; other rows of the column are not read. A fixed column ignores `from`.
- * Values beyond the range of a transform count as its nearest limit. Errors: another column, rows
- * that the series lacks, a result that is not finite. Like inverse_transform of scikit-learn. */
+ * the columns named in .depends_on of its transforms. With WEFT_DELTA `from` is 1 or more, and the
+ * sum starts at f's row from - 1; other rows of the column are not read. A fixed column ignores
+ * `from`. Values beyond the range of a transform count as its nearest limit. Errors: another
+ * column, rows that the series lacks, a result that is not finite. Like inverse_transform of
+ * scikit-learn. */
 WEFT_API void weft_features_inverse_transform(const weft_features *x, const char *column,
                                               const weft_frame *f, int64_t series, int64_t from,
                                               int64_t n, const double *values, double *out);

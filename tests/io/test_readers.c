@@ -92,12 +92,12 @@ Test(readers, long_shape_is_cut_in_a_message)
     weft__kind huge = { WEFT__F32 | WEFT__BIG,
                         6,
                         { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX } };
-    struct { char text[128], behind[64]; } room;
+    struct { char text[128], tail[64]; } room;
     memset(&room, 'x', sizeof room);
     weft__kind_text(&huge, room.text);
     cr_assert_eq(strlen(room.text), 127);
-    for (size_t i = 0; i < sizeof room.behind; i++)
-        cr_assert_eq(room.behind[i], 'x', "byte %zu after the buffer was written", i);
+    for (size_t i = 0; i < sizeof room.tail; i++)
+        cr_assert_eq(room.tail[i], 'x', "byte %zu after the buffer was written", i);
 }
 
 /* ---- texts of others ---- */

@@ -118,7 +118,7 @@ net test_catches "last states of the other direction"       rnn/state_rows.c 's/
 net test_catches "an empty sequence without its first state"  rnn/state_rows.c 's/m\.given\[s\] = stack && e->empty\.host/m.given[s] = false/' rnn/test_rnn
 net test_catches "a beam that is dropped too early"         rnn/beam.c 's/!\(best_penalised\(b, b->next\.score\[from \+ alive - 1\], length\)/!(penalised(b, b->next.score[from + alive - 1], length)/' rnn/test_beam
 net test_catches "a state of another row"                   rnn/decoder.c 's/all = d->next\.parent\[r\] == r;/all = true;/' rnn/test_decode
-net test_catches "parts of a weight that share what is kept"  autograd/ops/linear.c 's/WEFT__PACK_PART \+ \(int\)\(attributes_of\(c\)->from \/ attributes_of\(c\)->rows\)/WEFT__PACK_PART/' rnn/test_step
+net test_catches "parts of a weight that share a cached copy"  autograd/ops/linear.c 's/WEFT__PACK_PART \+ \(int\)\(attributes_of\(c\)->from \/ attributes_of\(c\)->rows\)/WEFT__PACK_PART/' rnn/test_step
 net test_catches "a forecast from another series' window"   rnn/forecast/rolling.c 's/predicted \+= r->future_len\[i\+\+\] \* columns/i++/' forecast/test_rolling_forecast
 net test_catches "masks by the index within a shard"        parallel/update.c 's/b->id\[i\] = b->place\[i\];/b->id[i] = i;/' parallel/test_shards
 net test_catches "a mean of means"                          parallel/update.c 's/p->shards == 1 \? weft_mean_loss/true ? weft_mean_loss/' parallel/test_shards

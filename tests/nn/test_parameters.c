@@ -153,7 +153,7 @@ TABLE_TEST(parameters, gradients_are_zeroed_and_divided_below_a_module)
     cr_assert(all_are(weft_grad(p), 0) && all_are(weft_grad(r), 0) && all_are(weft_grad(q), 3));
     weft_backward(weft_sum_all(weft_square(r)));
     weft_divide_grad(b, weft_scalar(w, 0));
-    cr_assert(all_are(weft_grad(q), 0) && all_are(weft_grad(r), 8), "without a weight there is no gradient");
+    cr_assert(all_are(weft_grad(q), 0) && all_are(weft_grad(r), 8), "a weight of 0 gives gradients of 0");
     weft_clear(w);
 }
 

@@ -39,7 +39,7 @@ static bool arguments(int argc, char **argv)
     return argc >= 3;
 }
 
-/* Returns whether word "every" asks for a save after this update. */
+/* Returns whether this update is followed by a save, by the argument "every". */
 static bool saves_now(const weft *w, const weft_optim *o)
 {
     return weft_ok(w) && argument("every") && weft_optim_steps(o) % number("every", 1) == 0;
