@@ -218,9 +218,9 @@ if [ -f "$kept" ]; then
     check "so is a damaged file" eval 'explain_gru 2>reported | grep -q milliseconds && grep -q "is damaged" reported'
     echo "$measured" >"$kept"
     check "the layer as a word of its own" eval '"$weft" plan mixed --explain gru:16 order:count=8 | cmp - kept.out'
-    check "what was kept can be given" eval '"$weft" plan --costs "$kept" mixed order:count=8 | grep -q "^gru of 16"'
+    check "cached costs can be given" eval '"$weft" plan --costs "$kept" mixed order:count=8 | grep -q "^gru of 16"'
 fi
-check "measure what a file gives" exits 2 'costs: found with --calibrate; expected only one' "$weft" plan --costs cpu.json --calibrate mixed order:count=8
+check "a file together with --calibrate" exits 2 'costs: found with --calibrate; expected only one' "$weft" plan --costs cpu.json --calibrate mixed order:count=8
 check "no such cell" exits 2 'found cell "lsmt"; expected lstm, gru' "$weft" plan --explain=lsmt:16 mixed order:count=8
 check "two layers" exits 2 'found "lstm:16:2"; expected CELL:UNITS, one layer of 1' "$weft" plan --explain=lstm:16:2 mixed order:count=8
 check "no units" exits 2 'found "lstm:0"; expected CELL:UNITS' "$weft" plan --explain=lstm:0 mixed order:count=8
