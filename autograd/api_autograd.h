@@ -61,7 +61,7 @@ WEFT_API weft_tensor *weft_sub(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_mul(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_div(weft_tensor *a, weft_tensor *b);
 /* Returns the smaller or the larger of two operands, element by element. a and b broadcast and are
- * both reals or both ints. NaN if one is NaN. Of two equal elements each gets half of the gradient.
+ * both reals or both ints. NaN if one is NaN. Two equal elements each get half of the gradient.
  * Like torch.minimum and torch.maximum. */
 WEFT_API weft_tensor *weft_minimum(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_maximum(weft_tensor *a, weft_tensor *b);

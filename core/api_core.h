@@ -20,7 +20,7 @@
  * reports the error. A context of NULL counts as a failed context. Functions on files and plans
  * return a weft_status and do not change the context.
  *
- * Words. A shape such as [N, features] lists extents; ".." stands for any further axes. N counts
+ * Words. A shape such as [N, features] lists extents; ".." means any further axes. N counts
  * the rows of a ragged tensor, n its sequences. The user's order is the order in weft_lengths. A
  * callback is any function of the program that weft calls: of weft_opts, weft_on_error,
  * weft_on_result, an operator, a cell, a decoder, a planner, weft_gradcheck or a rolling forecast.
@@ -123,7 +123,7 @@ typedef struct {
      * 30 to 40 % more time. On the CPU outputs and gradients of inputs keep their bits. Gradients
      * of weights agree to rounding, as do all results on a GPU. */
     bool           lean;
-    /* Limit in bytes for cached copies of weights, packed in the order in which products read them.
+    /* Limit in bytes for cached copies of weights, packed in the order of reading by products.
      * Streaming, decoding and inference use them. 0: no limit. Below 0, or with .lean: no cache. */
     int64_t        kept_weights;
     /* Functions for host memory, both or neither; NULL: malloc and free. allocate returns memory of
@@ -382,7 +382,7 @@ WEFT_API weft_lengths weft_lengths_of(const weft_tensor *x);
 typedef struct weft_stream weft_stream;
 /* Returns the stream of that name (1 .. 47 bytes, copied). The first call makes the stream, with a
  * key from the context's seed and the name. The context owns the stream. If it cannot be made,
- * fails the context and returns NULL, from which every draw gives 0. Like torch.Generator. */
+ * fails the context and returns NULL; draws from NULL give 0. Like torch.Generator. */
 WEFT_API weft_stream *weft_stream_of(weft *w, const char *name);
 /* Draws a number uniform in [0, 1), a multiple of 2^-53; 0 from NULL. Like torch.rand. */
 WEFT_API double weft_stream_uniform(weft_stream *stream);

@@ -50,7 +50,7 @@ WEFT_API int64_t weft_checkpoint_item_size(const char *path, const char *name);
  * 0; rows and ints both NULL with a length above 0, as in a dataset of weft_hdf5_shape. */
 WEFT_API weft_status weft_write_hdf5(const weft_dataset *data, const char *path,
                                      const char *group) WEFT_MUST_USE;
-/* An open HDF5 file with one dataset, of which a program reads parts, such as one for each rank. */
+/* An open HDF5 file with one dataset. A program reads parts of it, such as one for each rank. */
 typedef struct weft_hdf5 weft_hdf5;
 /* Opens the dataset in `group` (NULL: the root) of an HDF5 file that weft_read_hdf5 could read.
  * Reads the lengths into memory. Contiguous rows or tokens stay in the file; those that HDF5 stores

@@ -58,7 +58,7 @@ check "not a number" exits 1 'MU <= 20' "$weft" corpora lognormal:nan:1
 check "a length that no int32 holds" exits 1 'expected whole numbers' "$weft" corpora uniform:1:3000000000
 check "a capacity that has no quarter" exits 1 'a multiple of 4' "$weft" corpora ffd-worst:50
 check "an n that has no thirtieth" exits 1 'expected n as a multiple of 30' "$weft" corpora ffd-worst:100,n=31
-check "keys for what is read" exits 1 'extra text at the end' "$weft" corpora words,n=3
+check "keys for files that are read" exits 1 'extra text at the end' "$weft" corpora words,n=3
 check "two corpora" exits 2 'found "unicode"; expected at most one name; see weft corpora --help$' "$weft" corpora words unicode
 check "no such option" exits 2 'unknown option --nmes; --names is near; see weft corpora --help$' "$weft" corpora --nmes
 if [ -w /dev/full ]; then check "a full disk is reported" exits 1 'cannot write stdout' eval '"$weft" corpora equal:1 >/dev/full'; fi

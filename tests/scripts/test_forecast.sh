@@ -49,7 +49,7 @@ done
 # ---- stopped by Ctrl-C, killed at any moment
 for signal in INT TERM; do check "$signal is obeyed" obeys $signal stopped.h5 "${run[@]}" --out stopped.h5 --epochs 400 --patience 400; done
 run=("${run[@]}" --dropout .1 --noise .01 --model transformer_lstm --epochs 5)
-check "an undisturbed run with all that is random" timed "${run[@]}" --out whole.h5
+check "an undisturbed run with dropout, noise and shuffling" timed "${run[@]}" --out whole.h5
 cp out first
 for ((k = 0; k < kills + 1; k++)); do
     check "killed and resumed to the same bytes" killed_and_resumed $([ $k = 0 ] && echo INT || echo KILL) whole.h5 "${run[@]}"
@@ -62,7 +62,7 @@ check "no temporary file remains" eval '! ls -A | grep -q tmp'
 check "an argument" exits 2 'found "nonsense"; expected options only' "$forecast" nonsense
 check "no model" exits 2 'model: found "lstm"; expected encoder_decoder_lstm, .*pf_tft or xtft' "$forecast" --model lstm
 check "heads that do not divide the width" exits 1 'heads' "${run[@]}" --heads 3 --out bad.h5
-check "two things at once" exits 2 'expected only one of --test and --resume' "$forecast" --test whole.h5 --resume
+check "two options that exclude each other" exits 2 'expected only one of --test and --resume' "$forecast" --test whole.h5 --resume
 check "help" exits 0 '--series-seed' "$forecast" --help
 check "no folder for pictures" exits 1 '/no/such: No such file' "${run[@]}" --out bad.h5 --pictures /no/such
 check "and did not train" eval '! [ -e bad.h5 ]'

@@ -47,7 +47,7 @@ check "an unknown option" exits 2 'unrecognized option' "$g2p" --nonsense
 check "no number" exits 2 'hidden: found "1.5"; expected a whole number' "$g2p" --data dict --hidden 1.5
 check "out of range" exits 2 'dropout: found "2"; expected a number from 0' "$g2p" --data dict --dropout 2
 check "an unknown device" exits 2 'device: found "abacus"; expected cpu, cuda or best' "$g2p" --data dict --device abacus
-check "two things at once" exits 2 'expected only one of --test, --say' "$g2p" --test whole.h5 --say whole.h5 word
+check "two options that exclude each other" exits 2 'expected only one of --test, --say' "$g2p" --test whole.h5 --say whole.h5 word
 check "no words" exits 2 'say: found no words' "$g2p" --say whole.h5
 printf "A  AH0\nABLE  EY1 B AH0 L\n" >cmudict
 check "the form of cmudict" exits 1 "a line as in festlex" "$g2p" --data cmudict

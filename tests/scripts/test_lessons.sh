@@ -156,12 +156,12 @@ check "has all that a lesson needs" eval 'for f in lesson.md lesson.h start.c sh
 check "a lesson is begun" exits 0 'fill in a course/02.c' lesson start 2 "a course"
 check "with the file of the package" cmp "a course/02.c" package/02_rnn_by_hand/start.c
 check "make checks it, and shows the first hint" exits 2 'lesson 02: hint: step leaves h at zero' env B="$library" make -C "a course" 02
-check "what is there stays" exits 1 'exists already' eval 'echo mine >"a course/02.c"; lesson start 2 "a course"'
+check "an existing file stays" exits 1 'exists already' eval 'echo mine >"a course/02.c"; lesson start 2 "a course"'
 check "as it is" grep -qx mine "a course/02.c"
 mkdir own && echo 'all: ; echo mine' >own/Makefile
-check "a Makefile of one's own stays" exits 1 'has another Makefile' lesson start 2 own
+check "the student's Makefile stays" exits 1 'has another Makefile' lesson start 2 own
 check "as it is, and nothing beside it" eval '[ "$(ls own)" = Makefile ] && grep -q mine own/Makefile'
-check "no such lesson" exits 2 'there is no lesson 77; there are: ' lesson start 77 x
+check "an unknown number of a lesson" exits 2 'there is no lesson 77; there are: ' lesson start 77 x
 check "a word for a lesson" exits 2 'there is no lesson two' lesson start two x
 check "no folder" exits 1 'a folder is expected' lesson start 2
 check "a missing file" exits 2 'gone.c' lesson run 2 gone.c

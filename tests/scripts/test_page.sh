@@ -122,7 +122,7 @@ check "32 of 54 cells" has_words six.html "Packed: 32 tokens in 32 cells, 22 of 
 check "26 sums of 48" grep -qF '<td>32</td><td>54</td><td>40.7</td><td>26</td><td>48</td>' six.html
 
 # all measurements of a lab, from formulas
-check "a page with all that is measured" exits 1 "the page is written" "$weft" plan lengths ./page_lab.so:page_planner
+check "a page with all measurements" exits 1 "the page is written" "$weft" plan lengths ./page_lab.so:page_planner
 check "a verdict, with its reason" grep -q "<strong>Take 1 random.* the fastest. No plan within 10 % of it changes gradients less" measured.html
 check "it equals the golden page" golden page_measured.html measured.html
 check "its text is escaped" grep -q 'a corpus &amp; its &quot;name&quot; &lt;b&gt;é��' measured.html
@@ -170,5 +170,5 @@ if ! : 2>/dev/null >closed/x; then
 fi
 check "a planner that fails leaves the page" eval 'echo old >kept.html; ! "$weft" plan --report kept.html lengths best_fit:capacity=3 2>/dev/null && [ "$(cat kept.html)" = old ]'
 check "no file for the page" exits 2 "report: found no value; expected FILE.html; see weft plan --help$" "$weft" plan --report
-check "an option is no file" exits 2 "report: found no value" "$weft" plan --report --json eight order:count=2
+check "an option in place of a file" exits 2 "report: found no value" "$weft" plan --report --json eight order:count=2
 finish "plans from JSON and the page"

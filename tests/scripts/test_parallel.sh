@@ -36,7 +36,7 @@ bytes() {
             check "$units units, $n ranks, the same bytes" makes many one ranks $n 8 3 units=$units out=many
         done
     done
-    check "by default there are as many shards as ranks" ranks 3 0 12 out=many
+    check "by default each rank has one shard" ranks 3 0 12 out=many
     check "3 shards on one rank, the same bytes" makes many one "$train" 3 12 out=one
     with_mpi "ranks of Open MPI" || return 0
     for n in 1 2 4; do check "$n ranks of Open MPI, the same bytes" makes many one-8 by_mpi $n 8 12 out=many; done
@@ -241,7 +241,7 @@ carried() {
     check "a plan that is not split" all_report 2 "shard 0 is in progress, the plan is of shard -1" ranks 2 8 6 whole
     check "another batch" all_report 3 "ranks 0 and 2 differ in the batch" ranks 3 8 6 other=2
     for at in 15 25 60; do
-        check "a rank is lost, and its states: no one goes on in place" exits 1 "rank [02]: .*: lost rank 1, with the carried states of its rows, in update" env WEFT_PAIRS_SHRINK=1 WEFT_PAIRS_FAULT=kill:1:$at "$parts/ranks" 3 "$parts/pairs.so" "$train" 8 33 every=1 out=lost
+        check "a rank is lost with its states: no rank continues in place" exits 1 "rank [02]: .*: lost rank 1, with the carried states of its rows, in update" env WEFT_PAIRS_SHRINK=1 WEFT_PAIRS_FAULT=kill:1:$at "$parts/ranks" 3 "$parts/pairs.so" "$train" 8 33 every=1 out=lost
         [ ! -e lost ] || check "the run continues from the last file" eval "ranks 2 8 33 out=lost resume && cmp carried-8 lost"
         rm -f lost
     done
