@@ -123,7 +123,7 @@ typedef struct {
      * 30 to 40 % more time. On the CPU outputs and gradients of inputs keep their bits. Gradients
      * of weights agree to rounding, as do all results on a GPU. */
     bool           lean;
-    /* Limit in bytes for cached copies of weights, packed in the order of reading by products.
+    /* Limit in bytes for cached copies of weights, packed as matrix products read them.
      * Streaming, decoding and inference use them. 0: no limit. Below 0, or with .lean: no cache. */
     int64_t        kept_weights;
     /* Functions for host memory, both or neither; NULL: malloc and free. allocate returns memory of
