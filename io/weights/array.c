@@ -1,0 +1,113 @@
+/* array.c - reads the numbers of an array: applies its strides and the order of its gates, and converts its
+ * type. */
+#include <stdlib.h>
+#include <string.h>
+#include "io/weights/weights.h"
+
+static int64_t elements_of(const weft__array *a)
+{
+    int64_t n = 1;
+    for (int i = 0; i < a->kind.rank; i++)
+        n *= a->kind.size[i];
+    return n;
+}
+
+bool weft__array_is_inside(const weft__array *a, const unsigned char *begin, size_t size)
+{
+    uint64_t last = 0, part, bytes = weft__number_bytes(a->kind.type);
+    size_t all = weft__kind_bytes(&a->kind);
+    if (all == SIZE_MAX || a->bytes < begin || a->bytes > begin + size)
+        return false;
+    for (int i = 0; i < a->kind.rank && all; i++)
+        if (a->stride[i] < 0 ||
+            __builtin_mul_overflow((uint64_t)a->kind.size[i] - 1, (uint64_t)a->stride[i], &part) ||
+            __builtin_add_overflow(last, part, &last))
+            return false;
+    return !all || (!__builtin_add_overflow(last, 1, &last) && !__builtin_mul_overflow(last, bytes, &last) &&
+                    last <= (uint64_t)(begin + size - a->bytes));
+}
+
+static bool is_contiguous(const weft__array *a)
+{
+    weft__array same = *a;
+    weft__set_strides(&same);
+    for (int i = 0; i < a->kind.rank; i++)
+        if (a->kind.size[i] > 1 && a->stride[i] != same.stride[i])
+            return false;
+    return !a->gates;
+}
+
+/* Copies an array's elements, of `bytes` bytes each, in row-major order. */
+static void gather(const weft__array *a, const unsigned char *from, size_t bytes, unsigned char *to)
+{
+    int64_t at[WEFT_RANK] = { 0 }, n = elements_of(a);
+    int64_t block = a->gates ? a->kind.size[0] / a->gates : 0;
+    for (int64_t k = 0; k < n; k++, to += bytes) {
+        int64_t row = block ? a->order[at[0] / block] * block + at[0] % block : at[0];
+        int64_t offset = a->kind.rank ? row * a->stride[0] : 0;
+        for (int i = 1; i < a->kind.rank; i++)
+            offset += at[i] * a->stride[i];
+        memcpy(to, from + (size_t)offset * bytes, bytes);
+        for (int i = a->kind.rank - 1; i >= 0 && ++at[i] == a->kind.size[i]; i--)
+            at[i] = 0;
+    }
+}
+
+/* Returns the bytes of an HDF5 data set, to be freed. NULL after a failure. */
+static unsigned char *read_set(weft__weights *w, const weft__array *a)
+{
+    weft__kind kind;
+    if (!weft__h5_find(w->h, a->set, &kind)) {
+        weft__weights_fail(w, WEFT_EFORMAT, "%s is not in the file", a->set);
+        return NULL;
+    }
+    unsigned char *raw = calloc(weft__kind_bytes(&kind) + 1, 1);
+    if (!raw)
+        weft__weights_fail(w, WEFT_ENOMEM, "no memory for the %zu bytes of %s", weft__kind_bytes(&kind), a->set);
+    else
+        weft__h5_read(w->h, a->set, &kind, kind.type, raw);
+    if (weft__h5_status(w->h))
+        w->status = weft__h5_status(w->h);
+    return raw;
+}
+
+static void convert(weft__weights *w, const weft__array *a, weft__number as, const unsigned char *raw,
+                    void *values)
+{
+    weft_status s = weft__h5_part(w->path, a->name, &a->kind, as, raw, values);
+    if (s && !w->status)
+        w->status = s;
+}
+
+bool weft__array_read(weft__weights *w, const weft__array *a, weft__number as, void *values)
+{
+    size_t bytes = weft__number_bytes(a->kind.type), n = (size_t)elements_of(a);
+    char text[128];
+    if (w->status || !n)
+        return !w->status;
+    if (!weft__number_is_any(a->kind.type) ||
+        (weft__number_is_float(a->kind.type) && weft__number_is_int(as))) {
+        weft__weights_fail(w, WEFT_EFORMAT, "%s is %s; expected %s", a->name, weft__kind_text(&a->kind, text),
+                           weft__number_is_int(as) ? "integers" : "numbers");
+        return false;
+    }
+    if (!a->bytes && !a->set) {
+        memset(values, 0, n * weft__number_bytes(as));
+        return true;
+    }
+    unsigned char *set = a->set ? read_set(w, a) : NULL, *ordered = NULL;
+    const unsigned char *raw = set ? set + (size_t)a->first * bytes : a->bytes;
+    if (!w->status && !is_contiguous(a)) {
+        ordered = malloc(n * bytes);
+        if (ordered)
+            gather(a, raw, bytes, ordered);
+        else
+            weft__weights_fail(w, WEFT_ENOMEM, "no memory for the %zu bytes of %s", n * bytes, a->name);
+        raw = ordered;
+    }
+    if (!w->status)
+        convert(w, a, as, raw, values);
+    free(ordered);
+    free(set);
+    return !w->status;
+}

@@ -1,0 +1,94 @@
+/* weights.h - the arrays of a file with weights, in one form for all formats.
+ *
+ * A reader recognises its format, checks the whole structure of the file and adds one weft__array for each
+ * array. It copies no numbers: an array points into the file's bytes. Files are not trusted: a reader checks
+ * each length against what is left before it uses it, and allocates at most twice the size of the file. */
+#ifndef WEFT_IO_WEIGHTS_H
+#define WEFT_IO_WEIGHTS_H
+#include "io/checkpoint/checkpoint.h"
+
+/* An array of a file, in the shape and with the names of PyTorch. Element i, j, .. is at bytes + (i * stride[0]
+ * + j * stride[1] + ..) * weft__number_bytes(kind.type). */
+typedef struct weft__array {
+    const char *name;            /* "encoder.weight_ih_l0", as in the file or as in PyTorch */
+    const char *place;           /* the name in the file if it differs ("layers/lstm/cell/vars/0"); or NULL */
+    weft__kind kind;             /* of type WEFT__ODD: it is listed, but has no numbers that weft reads */
+    int64_t stride[WEFT_RANK];   /* in elements, 0 or more */
+    const unsigned char *bytes;  /* element 0; NULL: see `set`, or all numbers are 0 */
+    const char *set;             /* HDF5: the data set, whose elements are in `stride` order; or NULL */
+    int64_t stored;              /* HDF5: number of elements of the set */
+    int64_t first;               /* HDF5: element 0 of this array in the set */
+    int layer;                   /* number of its layer in the file, from 0; -1: names need no order of layers */
+    /* Gates: axis 0 has `gates` equal blocks, and block i of the array is block order[i] in the file. 0: one. */
+    int gates;
+    unsigned char order[4];
+    bool transposed;             /* for the report: the file has the axes in another order */
+    bool has_padding;            /* (set by weft_load_weights, not by readers) */
+} weft__array;
+
+/* A line of `weft info`: "producer", "torch 2.15". */
+typedef struct weft__fact { const char *key, *value; } weft__fact;
+
+typedef struct weft__weights {
+    const char *path;            /* of the file; for messages */
+    const char *format;          /* "safetensors", "PyTorch", "NumPy", "Keras", "HDF5", "ONNX", "weft checkpoint" */
+    unsigned char *image;        /* the bytes of the file, followed by a 0 */
+    size_t size;
+    weft__h5 *h;                 /* HDF5 and Keras: the open session; otherwise NULL */
+    weft__array *array;          /* sorted by name once the file is open */
+    int64_t n, room;
+    weft__fact *fact;
+    int64_t facts, fact_room;
+    struct weft__piece *memory;  /* of names and of what readers allocate */
+    size_t used;                 /* bytes of it */
+    const char *part;            /* weft_weights_opts.part, for nested checkpoints; or NULL */
+    bool by_layer;               /* names come from layers without stable names: Keras, ONNX */
+    weft_status status;          /* the first failure; its message is this thread's */
+} weft__weights;
+
+/* ---- open.c ---- */
+/* Opens a file of any format and lists its arrays. After a failure *out is NULL. */
+weft_status weft__weights_open(const char *path, const char *part, weft__weights **out);
+void        weft__weights_close(weft__weights *);
+/* For readers. These keep the first failure. fail: the message is "PATH: FORMAT: text". */
+void  weft__weights_fail(weft__weights *, weft_status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Returns zeroed memory that lives as long as the weights; NULL, and a failure, if memory is short or if the
+ * readers have asked for more than twice the file's size plus 16 MiB. */
+void *weft__weights_memory(weft__weights *, size_t bytes);
+/* Copies n bytes as a text. A text with a 0 inside, or that is not UTF-8, is a failure: returns NULL. */
+const char *weft__weights_text(weft__weights *, const void *bytes, size_t n);
+/* Adds an array, which is copied, and returns its place; NULL after a failure. Strides of a contiguous array:
+ * set_strides. Two arrays with one name are a failure when the file is open. */
+weft__array *weft__weights_add(weft__weights *, const weft__array *);
+void  weft__set_strides(weft__array *);
+void  weft__weights_fact(weft__weights *, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- array.c ---- */
+/* Returns whether every element of the array is inside [begin, begin + size). Call it for each array with
+ * bytes. Overflow is not inside. */
+bool weft__array_is_inside(const weft__array *, const unsigned char *begin, size_t size);
+/* Reads an array as F32, F64, I32 or I64, with strides and gates applied. values: the array's elements in
+ * row-major order. Errors as weft__h5_read; the weights then fail. Returns whether it was read. */
+bool weft__array_read(weft__weights *, const weft__array *, weft__number as, void *values);
+
+/* ---- one reader for each format: the image is in memory; each returns with arrays or with a failure ---- */
+/* Its first bytes. */
+typedef struct weft__first { const unsigned char *at; size_t n, size; } weft__first;
+void weft__read_safetensors(weft__weights *);    /* safetensors.c */
+void weft__read_torch(weft__weights *);          /* torch.c: zip with data.pkl */
+void weft__read_npz(weft__weights *);            /* numpy.c */
+void weft__read_hdf5_weights(weft__weights *);   /* hdf5.c: state dicts, checkpoints; calls keras.c */
+void weft__read_keras(weft__weights *);          /* keras.c: h is open */
+void weft__read_keras_zip(weft__weights *);      /* keras.c: .keras, a zip with model.weights.h5 */
+void weft__read_onnx_weights(weft__weights *);   /* onnx.c: initialisers, recurrent ones as layers */
+
+/* ---- zip.c: members of a zip archive in memory ---- */
+typedef struct weft__member { const char *name; const unsigned char *bytes; size_t size; } weft__member;
+typedef struct weft__zip { weft__member *member; int64_t n; } weft__zip;
+/* Lists the members of the image by its central directory, zip64 included. Members that are stored point into
+ * the image; deflated ones are unpacked by zlib, at most twice the size of the file in all. Checks local headers, overlap, CRC-32, names and counts. Returns false after a failure. */
+bool weft__zip_list(weft__weights *, weft__zip *);
+const weft__member *weft__zip_find(const weft__zip *, const char *name);         /* NULL: none */
+#endif
