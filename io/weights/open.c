@@ -122,20 +122,22 @@ static bool begins(const weft__first *f, size_t from, const char *with, size_t n
     return f->n >= from + n && !memcmp(f->at + from, with, n);
 }
 
-/* Whether a text occurs among the first bytes, such as the name of a zip's first member. */
-static bool has(const weft__first *f, const char *text)
+/* Whether the name of a zip's first member ends with this text. */
+static bool zip_with(const weft__first *f, const char *ending)
 {
-    return f->n && memmem(f->at, f->n, text, strlen(text));
+    enum { NAME_SIZE = 26, NAME = 30 };
+    size_t n = strlen(ending), name = f->n < NAME ? 0 : f->at[NAME_SIZE] + 256u * f->at[NAME_SIZE + 1];
+    return begins(f, 0, "PK\3\4", 4) && name >= n && begins(f, NAME + name - n, ending, n);
 }
 
-static bool is_hdf5(const weft__first *f)        /* the signature may follow a user block */
+static const char signature[] = "\x89HDF\r\n\x1a\n";
+static bool is_hdf5(const weft__first *f) { return begins(f, 0, signature, 8); }
+static bool is_zip(const weft__first *f) { return begins(f, 0, "PK\3\4", 4) || begins(f, 0, "PK\5\6", 4); }
+static bool is_npz(const weft__first *f) { return zip_with(f, ".npy") || begins(f, 0, "PK\5\6", 4); }
+static bool is_keras(const weft__first *f)
 {
-    return begins(f, 0, "\x89HDF\r\n\x1a\n", 8) || begins(f, 0, WEFT__MAGIC, sizeof WEFT__MAGIC - 1) ||
-           begins(f, 0, "MATLAB", 6);
+    return zip_with(f, "metadata.json") || zip_with(f, "config.json") || zip_with(f, "model.weights.h5");
 }
-static bool is_zip(const weft__first *f)   { return begins(f, 0, "PK\3\4", 4) || begins(f, 0, "PK\5\6", 4); }
-static bool is_npz(const weft__first *f)   { return is_zip(f) && (has(f, ".npy") || begins(f, 0, "PK\5\6", 4)); }
-static bool is_keras(const weft__first *f) { return is_zip(f) && (has(f, "metadata.json") || has(f, "config.json")); }
 static bool is_safetensors(const weft__first *f) { return f->n > 8 && f->at[8] == '{'; }
 static bool is_old_torch(const weft__first *f)
 {
@@ -165,42 +167,48 @@ static const struct {
       "a pickle can run any code, so it is not read; save the arrays by numpy.savez or safetensors" },
     { is_onnx, "ONNX", weft__read_onnx_weights, NULL },
 };
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static int format_of(const weft__first *f) /* -1: none of them */
+{
+    int i = 0;
+    while (i < FORMATS && !formats[i].detect(f))
+        i++;
+    return i < FORMATS ? i : -1;
+}
+
+const char *weft__weights_format(const unsigned char *bytes, size_t n, size_t size)
+{
+    int i = format_of(&(weft__first){ bytes, n, size });
+    return i < 0 ? NULL : formats[i].name;
+}
+
+/* HDF5 may follow a user block, such as that of a checkpoint. */
+static bool has_user_block(const weft__weights *w)
+{
+    for (size_t base = 512; base < w->size - 8 && w->size > 8; base *= 2)
+        if (!memcmp(w->image + base, signature, 8))
+            return true;
+    return w->size >= sizeof WEFT__MAGIC - 1 && !memcmp(w->image, WEFT__MAGIC, sizeof WEFT__MAGIC - 1);
+}
 
 static void read_weights(weft__weights *w)
 {
     weft__first f = { w->image, w->size < 4096 ? w->size : 4096, w->size };
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if (!formats[i].detect(&f))
-            continue;
+    int i = format_of(&f);
+    if (i >= 0) {
         w->format = formats[i].name;
         if (formats[i].read)
             formats[i].read(w);
         else
             weft__weights_fail(w, WEFT_EFORMAT, "%s", formats[i].advice);
-        return;
-    }
-    w->format = "weights";
-    if (weft__h5_signature(w->path, f.at, f.n, f.size) == WEFT_OK)
+    } else if (has_user_block(w)) {
+        w->format = "HDF5";
         weft__read_hdf5_weights(w);
-    else
+    } else
         weft__weights_fail(w, WEFT_EFORMAT,
                            "%s; expected HDF5, safetensors, PyTorch (.pt), NumPy (.npz), Keras or ONNX",
                            w->size ? "its first bytes are of no known format" : "the file is empty");
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const weft__array *)a)->name, ((const weft__array *)b)->name);
-}
-
-static void sort_by_name(weft__weights *w)
-{
-    if (w->n)
-        qsort(w->array, (size_t)w->n, sizeof *w->array, by_name);
-    for (int64_t i = 1; i < w->n; i++)
-        if (!strcmp(w->array[i - 1].name, w->array[i].name))
-            weft__weights_fail(w, WEFT_EFORMAT, "two arrays have the name %.200s; expected different names",
-                               w->array[i].name);
 }
 
 weft_status weft__weights_open(const char *path, const char *part, weft__weights **out)
@@ -216,7 +224,7 @@ weft_status weft__weights_open(const char *path, const char *part, weft__weights
     if (!w->status)
         read_weights(w);
     if (!w->status)
-        sort_by_name(w);
+        weft__weights_sort(w);
     weft_status s = w->status;
     if (s)
         weft__weights_close(w);

@@ -22,8 +22,7 @@ typedef struct weft__array {
     /* Gates: axis 0 has `gates` equal blocks, and block i of the array is block order[i] in the file. 0: one. */
     int gates;
     unsigned char order[4];
-    bool transposed;             /* for the report: the file has the axes in another order */
-    bool has_padding;            /* (set by weft_load_weights, not by readers) */
+    bool transposed; /* for the report: the file has the axes in another order */
 } weft__array;
 
 /* A line of `weft info`: "producer", "torch 2.15". */
@@ -34,7 +33,10 @@ typedef struct weft__weights {
     const char *format;          /* "safetensors", "PyTorch", "NumPy", "Keras", "HDF5", "ONNX", "weft checkpoint" */
     unsigned char *image;        /* the bytes of the file, followed by a 0 */
     size_t size;
-    weft__h5 *h;                 /* HDF5 and Keras: the open session; otherwise NULL */
+    /* HDF5 and Keras: the session while a reader or weft__array_read runs, otherwise NULL; and its bytes. */
+    weft__h5 *h;
+    unsigned char *hdf5;
+    size_t hdf5_size;
     weft__array *array;          /* sorted by name once the file is open */
     int64_t n, room;
     weft__fact *fact;
@@ -65,6 +67,35 @@ void  weft__set_strides(weft__array *);
 void  weft__weights_fact(weft__weights *, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* ---- names.c ---- */
+/* Sorts the arrays by name. Two with one name are a failure. */
+void weft__weights_sort(weft__weights *);
+/* Returns the array of this name; NULL: none. */
+weft__array *weft__weights_find(const weft__weights *, const char *name);
+/* Changes the names by a map file and prefixes (o NULL: not at all), and sorts. Returns false after a
+ * failure. */
+bool weft__weights_rename(weft__weights *, const weft_weights_opts *o);
+/* layers.c: if names come from layers without stable names, gives the arrays the names of m's parameters, layer
+ * by layer. Returns false after a failure. */
+bool weft__match_layers(weft__weights *, const weft_module *m);
+
+/* ---- save.c ---- */
+/* An array to be written; values in machine order. */
+typedef struct weft__output {
+    const char *name;
+    weft__kind kind;
+    const void *values;
+} weft__output;
+/* Writes n arrays as safetensors (PATH.safetensors) or HDF5 (PATH.h5, PATH.hdf5), atomically. The bytes depend
+ * on names, types, shapes and values only, not on the order of the list, which is sorted. */
+weft_status weft__weights_save(const char *path, weft__output *list, int64_t n);
+
+/* ---- hdf5.c ---- */
+/* Begins a session on an HDF5 file in memory. Returns false after a failure; call end in any case. */
+bool weft__hdf5_begin(weft__weights *, unsigned char *bytes, size_t size);
+/* Ends the session. An array whose set is contiguous then points into the file. */
+void weft__hdf5_end(weft__weights *);
+
 /* ---- array.c ---- */
 /* Returns whether every element of the array is inside [begin, begin + size). Call it for each array with
  * bytes. Overflow is not inside. */
@@ -79,8 +110,8 @@ typedef struct weft__first { const unsigned char *at; size_t n, size; } weft__fi
 void weft__read_safetensors(weft__weights *);    /* safetensors.c */
 void weft__read_torch(weft__weights *);          /* torch.c: zip with data.pkl */
 void weft__read_npz(weft__weights *);            /* numpy.c */
-void weft__read_hdf5_weights(weft__weights *);   /* hdf5.c: state dicts, checkpoints; calls keras.c */
-void weft__read_keras(weft__weights *);          /* keras.c: h is open */
+void weft__read_hdf5_weights(weft__weights *); /* hdf5.c: state dicts, checkpoints; calls weft__read_keras */
+void weft__read_keras(weft__weights *); /* keras.c: the session is open, and stays open */
 void weft__read_keras_zip(weft__weights *);      /* keras.c: .keras, a zip with model.weights.h5 */
 void weft__read_onnx_weights(weft__weights *);   /* onnx.c: initialisers, recurrent ones as layers */
 
