@@ -115,13 +115,14 @@ typedef struct {
  * WEFT_OK. After an error the module is unchanged. In a failed context it does nothing and returns
  * weft_error_code. WEFT_EFORMAT: no format of these, not numbers, a number that does not fit, a
  * checkpoint of weft_save. Like load_state_dict(torch.load(path)). */
-WEFT_API weft_status weft_load_weights(const char *path, weft_module *m, const weft_weights_opts *opts,
+WEFT_API weft_status weft_load_weights(const char *path, weft_module *m,
+                                       const weft_weights_opts *opts,
                                        weft_load_report *report) WEFT_MUST_USE;
-/* Writes parameters and buffers to a new file for other programs: path ends in .safetensors (Hugging
- * Face's, as safetensors.torch.save_file writes it), or in .h5 or .hdf5 (as h5py writes a PyTorch
- * state dict). Names are paths below m without m's name, "encoder.weight"; a tied weight is written
- * under each name. Numbers have the type weft_real. The same weights give the same bytes. Waits for
- * the device. In a failed context it does nothing and returns weft_error_code. Errors: WEFT_EARG: a
+/* Writes parameters and buffers to a new file for other programs. path ends in .safetensors, as
+ * safetensors.torch.save_file writes it, or in .h5 or .hdf5, as h5py writes a PyTorch state dict.
+ * Names are paths below m without m's name, "encoder.weight"; a tied weight is written under each
+ * name. Numbers have the type weft_real. The same weights give the same bytes. Waits for the
+ * device. In a failed context it does nothing and returns weft_error_code. Errors: WEFT_EARG: a
  * path with another ending. Like save_file(model.state_dict(), path). */
 WEFT_API weft_status weft_save_weights(const char *path, const weft_module *m) WEFT_MUST_USE;
 

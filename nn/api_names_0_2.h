@@ -1,7 +1,7 @@
 /* api_names_0_2.h - names of version 0.2 that have changed; weft.h includes them until version 0.4.
  *
- * Contents: operators, losses, schedules, files, layers, attention. The compiler does not warn; each
- * definition has the new name. */
+ * Contents: operators, losses, schedules, files, layers, attention. The compiler does not warn;
+ * each definition has the new name. */
 #ifndef WEFT_API_OLD_NAMES_H
 #define WEFT_API_OLD_NAMES_H
 #include "api_layers.h"

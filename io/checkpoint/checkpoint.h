@@ -25,8 +25,8 @@ typedef struct weft__held {
     bool device;
     uint64_t values[];
 } weft__held;
-/* h: the session that is read, whose failures count; NULL: the values come from elsewhere. path: for messages,
- * without a session. */
+/* h: the session that is read, whose failures count; NULL: the values come from elsewhere. path: for
+ * messages, without a session. */
 typedef struct weft__stage {
     weft__h5 *h;
     const char *path;

@@ -1,7 +1,7 @@
 /* hdf5.c - lists the data sets of an HDF5 file as arrays: state dicts with flat ("encoder.weight") or nested
  * names ("encoder/weight"), as h5py writes them, checkpoints of weft, and files of Keras.
  *
- * Only one session on HDF5 files may be open in a process, so it ends before the file is in use: an array then
+ * A process may have one open session on HDF5 files, so it ends before the file is in use: an array then
  * points into the file's bytes. Sets in chunks are read later, in a session of their own. */
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void add_set(weft__weights *w, const char *path, const char *from)
     char *name = weft__weights_memory(w, strlen(from) + 1);
     if (!a.set || !name || !weft__h5_find(w->h, path, &a.kind))
         return;
-    strcpy(name, from);
+    memcpy(name, from, strlen(from) + 1);
     for (char *slash = name; (slash = strchr(slash, '/'));)
         *slash = '.';
     a.name = name;

@@ -10,7 +10,7 @@ typedef struct {
     weft_module *m;
     weft_load_report *report;
     weft__paths table;
-    bool *used;                                  /* [w->n] an array has the name of a parameter */
+    bool *used; /* [w->n] an array has the name of a parameter */
 } loading;
 
 /* Returns the parameter, buffer or tied name after p below m; p NULL: the first. NULL at the end. */
@@ -55,7 +55,7 @@ static void advise(const loading *l, const char *path, char text[160])
 /* Notes the parameters that the file has, so that a tied one may have another name. */
 static void find_all(loading *l)
 {
-    for (const weft__parameter *p = NULL; (p = next_below(l->m, p)); ) {
+    for (const weft__parameter *p = NULL; (p = next_below(l->m, p));) {
         const weft__array *a = array_of(l, p);
         if (!a)
             continue;
@@ -70,9 +70,10 @@ static bool fits(loading *l, const weft__array *a, const weft__kind *expected)
     weft__kind same = a->kind;
     same.type = expected->type;
     if (!weft__number_is_any(a->kind.type)) {
-        weft__stage_fail(&l->stage, WEFT_EFORMAT,    /* leaving it out without an error would hide it */
-                         "%s is %s; expected integers or floating-point numbers, including float16 and bfloat16",
-                         place_of(a), weft__kind_text(&a->kind, x));
+        weft__stage_fail(
+            &l->stage, WEFT_EFORMAT, /* leaving it out without an error would hide it */
+            "%s is %s; expected integers or floating-point numbers, including float16 and bfloat16",
+            place_of(a), weft__kind_text(&a->kind, x));
         return false;
     }
     if (weft__kind_same(&same, expected))
@@ -89,7 +90,8 @@ static void check_tied(loading *l, const weft__parameter *p, const weft__array *
     weft__known *numbers = weft__paths_of(&l->table, weft__numbers_of(p));
     if (numbers->held && memcmp(numbers->held->values, last->values, last->bytes))
         weft__stage_fail(&l->stage, WEFT_EFORMAT,
-                         "%s differs from the parameter that it is tied to; expected equal values", place_of(a));
+                         "%s differs from the parameter that it is tied to; expected equal values",
+                         place_of(a));
     numbers->held = last;
 }
 
@@ -104,7 +106,8 @@ static void check_padding(loading *l, const weft__parameter *p, const weft__arra
         i++;
     if (row < 0 || i == columns || !l->report)
         return;
-    snprintf(text, sizeof text, "%s row %lld is not 0; the layer gives 0 for this id", place_of(a), (long long)row);
+    snprintf(text, sizeof text, "%s row %lld is not 0; the layer gives 0 for this id", place_of(a),
+             (long long)row);
     weft__report_line(l->report, "padding", text);
 }
 
@@ -170,12 +173,12 @@ static bool describe(const weft__array *a, weft__number as, char *text, size_t s
 static void report_loaded(loading *l)
 {
     char text[2 * WEFT__NAMED + 100];
-    for (const weft__parameter *p = NULL; (p = next_below(l->m, p)); ) {
+    for (const weft__parameter *p = NULL; (p = next_below(l->m, p));) {
         const weft__array *a = array_of(l, p);
         weft__kind expected = weft__kind_of(&weft__numbers_of(p)->value), same = expected;
         same.type = a ? a->kind.type : same.type;
         if (!a || !weft__kind_same(&same, &a->kind))
-            continue;                            /* missing, or of another shape */
+            continue; /* missing, or of another shape */
         bool changed = describe(a, expected.type, text, sizeof text);
         l->report->converted += changed;
         weft__report_line(l->report, changed ? "converted" : "loaded", text);
@@ -187,7 +190,7 @@ static void load_arrays(loading *l)
     if (!weft__paths_make(&l->table, l->m, &l->stage))
         return;
     find_all(l);
-    for (const weft__parameter *p = NULL; (p = next_below(l->m, p)); )
+    for (const weft__parameter *p = NULL; !weft__stage_status(&l->stage) && (p = next_below(l->m, p));)
         hold_parameter(l, p);
     report_extra(l);
     if (l->report && !weft__stage_status(&l->stage))
@@ -200,7 +203,8 @@ static weft_status prepare(loading *l, const weft_weights_opts *o)
 {
     weft__weights *w = l->w;
     if (!strcmp(w->format, "weft checkpoint"))
-        weft__weights_fail(w, WEFT_EFORMAT, "weft_load and weft_load_matching read checkpoints; expected weights");
+        weft__weights_fail(w, WEFT_EFORMAT,
+                           "weft_load and weft_load_matching read checkpoints; expected weights");
     weft__weights_rename(w, o);
     if (w->by_layer && !w->status && weft__match_layers(w, l->m))
         weft__weights_sort(w);

@@ -25,9 +25,12 @@ weft__array *weft__weights_find(const weft__weights *w, const char *name)
     return w->n ? bsearch(&key, w->array, (size_t)w->n, sizeof *w->array, by_name) : NULL;
 }
 
-/* ---- the map file: a line "NAME-IN-FILE NAME-IN-MODULE"; # begins a comment; an empty line is skipped ---- */
+/* ---- the map file: a line "NAME-IN-FILE NAME-IN-MODULE"; # begins a comment ---- */
 /* A word of a line; n 0: there is none. */
-typedef struct { const char *at; size_t n; } word;
+typedef struct {
+    const char *at;
+    size_t n;
+} word;
 
 static word next_word(const char **at, const char *end)
 {
@@ -45,7 +48,7 @@ static const char *joined(weft__weights *w, const char *a, size_t n, const char 
     char *text = weft__weights_memory(w, n + strlen(b) + 1);
     if (text) {
         memcpy(text, a, n);
-        strcpy(text + n, b);
+        memcpy(text + n, b, strlen(b) + 1);
     }
     return text;
 }
@@ -71,8 +74,9 @@ static void apply_line(weft__weights *w, bool *named, const char *file, int line
             return;
     }
     if (!used)
-        weft__weights_fail(w, WEFT_EFORMAT, "%s, line %d: no array has the name %.*s; weft list shows all names",
-                           file, line, from.n < 200 ? (int)from.n : 200, from.at);
+        weft__weights_fail(w, WEFT_EFORMAT,
+                           "%s, line %d: no array has the name %.*s; weft list shows all names", file, line,
+                           from.n < 200 ? (int)from.n : 200, from.at);
 }
 
 static void apply_map(weft__weights *w, bool *named, const char *file, const char *at, const char *end)

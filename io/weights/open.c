@@ -5,7 +5,10 @@
 #include "core/locale.h"
 #include "io/weights/weights.h"
 
-typedef struct weft__piece { struct weft__piece *next; uint64_t bytes[]; } piece;
+typedef struct weft__piece {
+    struct weft__piece *next;
+    uint64_t bytes[];
+} piece;
 
 /* ---- for readers ---- */
 void weft__weights_fail(weft__weights *w, weft_status status, const char *format, ...)
@@ -25,12 +28,15 @@ void *weft__weights_memory(weft__weights *w, size_t bytes)
     enum { SPARE = 16 << 20 };
     if (w->status)
         return NULL;
-    bool fits = bytes <= 2 * w->size + SPARE - (w->used < SPARE + 2 * w->size ? w->used : SPARE + 2 * w->size);
+    bool fits =
+        bytes <= 2 * w->size + SPARE - (w->used < SPARE + 2 * w->size ? w->used : SPARE + 2 * w->size);
     piece *p = fits ? calloc(1, sizeof *p + bytes) : NULL;
     if (!p) {
-        weft__weights_fail(w, WEFT_ENOMEM, fits ? "no memory for %zu bytes" :
-                                                  "%zu bytes are needed, more than twice the size of the file; "
-                                                  "the file is damaged", bytes);
+        weft__weights_fail(w, WEFT_ENOMEM,
+                           fits ? "no memory for %zu bytes" :
+                                  "%zu bytes are needed, more than twice the size of the file; "
+                                  "the file is damaged",
+                           bytes);
         return NULL;
     }
     w->used += bytes;
@@ -42,8 +48,11 @@ void *weft__weights_memory(weft__weights *w, size_t bytes)
 /* Returns the length of the UTF-8 character at p, which ends before `end`; 0: none. */
 static size_t character(const unsigned char *p, const unsigned char *end)
 {
-    size_t n = *p < 0x80 ? 1 : *p >= 0xC2 && *p < 0xE0 ? 2 : *p >= 0xE0 && *p < 0xF0 ? 3 :
-               *p >= 0xF0 && *p < 0xF5 ? 4 : 0;
+    size_t n = *p < 0x80               ? 1 :
+               *p >= 0xC2 && *p < 0xE0 ? 2 :
+               *p >= 0xE0 && *p < 0xF0 ? 3 :
+               *p >= 0xF0 && *p < 0xF5 ? 4 :
+                                         0;
     if (n > (size_t)(end - p) || (*p == 0xE0 && p[1] < 0xA0) || (*p == 0xF0 && p[1] < 0x90))
         return 0;
     for (size_t i = 1; i < n; i++)
@@ -58,7 +67,8 @@ const char *weft__weights_text(weft__weights *w, const void *bytes, size_t n)
     char *text = weft__weights_memory(w, n + 1);
     for (size_t k = 1; text && p < end; p += k)
         if (!*p || !(k = character(p, end))) {
-            weft__weights_fail(w, WEFT_EFORMAT, "a name is not UTF-8 text, or has a 0 inside; expected a name");
+            weft__weights_fail(w, WEFT_EFORMAT,
+                               "a name is not UTF-8 text, or has a 0 inside; expected a name");
             return NULL;
         }
     if (text && n)
@@ -96,7 +106,7 @@ void weft__set_strides(weft__array *a)
     for (int i = a->kind.rank - 1; i >= 0; i--) {
         a->stride[i] = n;
         if (__builtin_mul_overflow(n, a->kind.size[i], &n))
-            n = 0;                               /* such an array is inside no file */
+            n = 0; /* such an array is inside no file */
     }
 }
 
@@ -113,7 +123,7 @@ void weft__weights_fact(weft__weights *w, const char *key, const char *format, .
     va_end(list);
     char *copy = weft__weights_memory(w, strlen(text) + 1);
     if (copy)
-        all[w->facts++] = (weft__fact){ key, strcpy(copy, text) };
+        all[w->facts++] = (weft__fact){ key, memcpy(copy, text, strlen(text) + 1) };
 }
 
 /* ---- formats by their first bytes ---- */
@@ -143,18 +153,22 @@ static bool is_old_torch(const weft__first *f)
 {
     return begins(f, 0, "\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.", 15);
 }
-static bool is_pickle(const weft__first *f) { return f->n > 2 && f->at[0] == 0x80 && f->at[1] >= 2 && f->at[1] < 6; }
+static bool is_pickle(const weft__first *f)
+{
+    return f->n > 2 && f->at[0] == 0x80 && f->at[1] >= 2 && f->at[1] < 6;
+}
 /* A protobuf: field 1, ir_version, then the producer, a domain, the graph or opsets. */
 static bool is_onnx(const weft__first *f)
 {
-    return f->n > 4 && f->at[0] == 0x08 && f->at[1] && f->at[1] < 64 && strchr("\x12\x1a\x22\x2a\x3a\x42", f->at[2]);
+    return f->n > 4 && f->at[0] == 0x08 && f->at[1] && f->at[1] < 64 &&
+           strchr("\x12\x1a\x22\x2a\x3a\x42", f->at[2]);
 }
 
 static const struct {
     bool (*detect)(const weft__first *);
     const char *name;
     void (*read)(weft__weights *);
-    const char *advice;                          /* if weft does not read it */
+    const char *advice; /* if weft does not read it */
 } formats[] = {
     { is_hdf5, "HDF5", weft__read_hdf5_weights, NULL },
     { is_npz, "NumPy", weft__read_npz, NULL },
@@ -162,7 +176,8 @@ static const struct {
     { is_zip, "PyTorch", weft__read_torch, NULL },
     { is_safetensors, "safetensors", weft__read_safetensors, NULL },
     { is_old_torch, "PyTorch before 1.6", NULL,
-      "its format is not read; in Python: import torch; torch.save(torch.load(path, map_location='cpu'), path)" },
+      "its format is not read; in Python: import torch; torch.save(torch.load(path, map_location='cpu'), "
+      "path)" },
     { is_pickle, "Python pickle", NULL,
       "a pickle can run any code, so it is not read; save the arrays by numpy.savez or safetensors" },
     { is_onnx, "ONNX", weft__read_onnx_weights, NULL },

@@ -6,7 +6,11 @@
 
 /* ---- safetensors ---- */
 /* A text that grows; failed: memory was short. */
-typedef struct { char *at; size_t n, room; bool failed; } text;
+typedef struct {
+    char *at;
+    size_t n, room;
+    bool failed;
+} text;
 
 static void put(text *t, const char *bytes, size_t n)
 {
@@ -37,27 +41,40 @@ static void put_name(text *t, const char *name)
 static const char *dtype_of(weft__number type)
 {
     switch ((int)type) {
-    case WEFT__F64:  return "F64";
-    case WEFT__F32:  return "F32";
-    case WEFT__F16:  return "F16";
-    case WEFT__BF16: return "BF16";
-    case WEFT__I64:  return "I64";
-    case WEFT__I32:  return "I32";
-    case WEFT__I16:  return "I16";
-    case WEFT__I8:   return "I8";
-    case WEFT__U64:  return "U64";
-    case WEFT__U32:  return "U32";
-    case WEFT__U16:  return "U16";
-    case WEFT__U8:   return "U8";
-    default:         return NULL;
+    case WEFT__F64:
+        return "F64";
+    case WEFT__F32:
+        return "F32";
+    case WEFT__F16:
+        return "F16";
+    case WEFT__BF16:
+        return "BF16";
+    case WEFT__I64:
+        return "I64";
+    case WEFT__I32:
+        return "I32";
+    case WEFT__I16:
+        return "I16";
+    case WEFT__I8:
+        return "I8";
+    case WEFT__U64:
+        return "U64";
+    case WEFT__U32:
+        return "U32";
+    case WEFT__U16:
+        return "U16";
+    case WEFT__U8:
+        return "U8";
+    default:
+        return NULL;
     }
 }
 
 /* Hugging Face's order: larger numbers first, so that all are aligned, then by name. */
 static int by_alignment(const void *a, const void *b)
 {
-    static const weft__number order[] = { WEFT__U64, WEFT__I64, WEFT__F64, WEFT__F32, WEFT__U32, WEFT__I32,
-                                          WEFT__BF16, WEFT__F16, WEFT__U16, WEFT__I16, WEFT__I8, WEFT__U8 };
+    static const weft__number order[] = { WEFT__U64,  WEFT__I64, WEFT__F64, WEFT__F32, WEFT__U32, WEFT__I32,
+                                          WEFT__BF16, WEFT__F16, WEFT__U16, WEFT__I16, WEFT__I8,  WEFT__U8 };
     const weft__output *x = a, *y = b;
     for (size_t i = 0; x->kind.type != y->kind.type && i < sizeof order / sizeof *order; i++)
         if (x->kind.type == order[i] || y->kind.type == order[i])
@@ -70,13 +87,14 @@ static void put_entry(text *t, const weft__output *o, uint64_t from)
     char number[64];
     put(t, ",\"", 2);
     put_name(t, o->name);
-    put(t, number, (size_t)snprintf(number, sizeof number, "\":{\"dtype\":\"%s\",\"shape\":[",
-                                    dtype_of(o->kind.type)));
+    put(t, number,
+        (size_t)snprintf(number, sizeof number, "\":{\"dtype\":\"%s\",\"shape\":[", dtype_of(o->kind.type)));
     for (int i = 0; i < o->kind.rank; i++)
-        put(t, number, (size_t)snprintf(number, sizeof number, i ? ",%lld" : "%lld", (long long)o->kind.size[i]));
-    put(t, number, (size_t)snprintf(number, sizeof number, "],\"data_offsets\":[%llu,%llu]}",
-                                    (unsigned long long)from,
-                                    (unsigned long long)(from + weft__kind_bytes(&o->kind))));
+        put(t, number,
+            (size_t)snprintf(number, sizeof number, i ? ",%lld" : "%lld", (long long)o->kind.size[i]));
+    put(t, number,
+        (size_t)snprintf(number, sizeof number, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)from,
+                         (unsigned long long)(from + weft__kind_bytes(&o->kind))));
 }
 
 static weft_status save_safetensors(const char *path, weft__output *list, int64_t n)
@@ -92,7 +110,8 @@ static weft_status save_safetensors(const char *path, weft__output *list, int64_
     put(&t, "}", 1);
     while (t.n % 8 && !t.failed)
         put(&t, " ", 1);
-    weft_status s = t.failed || !span ? weft__file_fail(WEFT_ENOMEM, "%s: no memory for the header", path) : WEFT_OK;
+    weft_status s =
+        t.failed || !span ? weft__file_fail(WEFT_ENOMEM, "%s: no memory for the header", path) : WEFT_OK;
     if (!s) {
         for (int i = 0; i < 8; i++)
             length[i] = (unsigned char)(t.n >> 8 * i);
@@ -139,14 +158,18 @@ weft_status weft__weights_save(const char *path, weft__output *list, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         if (!dtype_of(list[i].kind.type))
-            return weft__file_fail(WEFT_EFORMAT, "%s: %s has numbers that cannot be written; expected integers, or "
-                                   "floats of 16 to 64 bits", path, list[i].name);
+            return weft__file_fail(WEFT_EFORMAT,
+                                   "%s: %s has numbers that cannot be written; expected integers, or "
+                                   "floats of 16 to 64 bits",
+                                   path, list[i].name);
     if (ends_in(path, ".safetensors"))
         return save_safetensors(path, list, n);
     if (ends_in(path, ".h5") || ends_in(path, ".hdf5"))
         return save_hdf5(path, list, n);
-    return weft__file_fail(WEFT_EARG, "%s: the ending tells the format of weights; expected .safetensors, .h5 or "
-                           ".hdf5", path);
+    return weft__file_fail(WEFT_EARG,
+                           "%s: the ending tells the format of weights; expected .safetensors, .h5 or "
+                           ".hdf5",
+                           path);
 }
 
 /* ---- the module ---- */
@@ -171,7 +194,8 @@ static weft_status download(const char *path, const weft_module *m, const weft__
         return weft__file_fail(WEFT_ENOMEM, "%s: no memory for %s, %zu bytes", path, o->name, bytes);
     if (bytes)
         w->dev.k->download(&w->dev, values, x->data, bytes);
-    return w->dev.failure[0] ? weft__file_fail(WEFT_EDEVICE, "%s: %s: %s", path, o->name, w->dev.failure) : WEFT_OK;
+    return w->dev.failure[0] ? weft__file_fail(WEFT_EDEVICE, "%s: %s: %s", path, o->name, w->dev.failure) :
+                               WEFT_OK;
 }
 
 weft_status weft_save_weights(const char *path, const weft_module *m)
@@ -180,12 +204,12 @@ weft_status weft_save_weights(const char *path, const weft_module *m)
     if (s)
         return s;
     int64_t n = 0, k = 0;
-    for (const weft__parameter *p = NULL; (p = next_below(m, p)); )
+    for (const weft__parameter *p = NULL; (p = next_below(m, p));)
         n++;
     weft__output *list = calloc((size_t)n + 1, sizeof *list);
     if (!list)
         return weft__file_fail(WEFT_ENOMEM, "%s: no memory for %lld names", path, (long long)n);
-    for (const weft__parameter *p = NULL; !s && (p = next_below(m, p)); )
+    for (const weft__parameter *p = NULL; !s && (p = next_below(m, p));)
         s = download(path, m, p, &list[k++]);
     if (!s)
         s = weft__weights_save(path, list, n);

@@ -9,7 +9,11 @@ static const char *file_of(const char *name)
     return golden_path(path);
 }
 
-typedef struct { weft_module *m; weft_rnn *rnn; weft_linear *out; } net;
+typedef struct {
+    weft_module *m;
+    weft_rnn *rnn;
+    weft_linear *out;
+} net;
 static net net_in(weft *w)
 {
     net k = { .m = weft_module_new(w, "net") };
@@ -66,18 +70,24 @@ FILE_TEST(weights, prefixes_are_stripped_and_added)
     weft_linear_new(inner, "out", &(weft_linear_opts){ .in = 2, .out = 2 });
     REFUSES(weft_load_weights(file_of("types.safetensors"), outer, NULL, NULL), WEFT_EFORMAT,
             "set .add_prefix to \"inner.\"");
-    DOES(weft_load_weights(file_of("types.safetensors"), outer, &(weft_weights_opts){ .add_prefix = "inner." }, &r));
+    DOES(weft_load_weights(file_of("types.safetensors"), outer,
+                           &(weft_weights_opts){ .add_prefix = "inner." }, &r));
     cr_assert(r.loaded == 2 && r.extra == 4, "%s", r.text);
     are(outer, "inner.out.weight", 1.5, .5);
 }
 
 FILE_TEST(weights, a_map_file_changes_names)
 {
-    static const char good[] = "# names of the file, names of the module\n\n rnn.bias_hh_l0\tlstm.bias_hh_l0 \r\n"
-                               "rnn.* lstm.*\nout.* head.*";
-    static const struct { const char *text, *says; } bad[] = {
-        { "rnn.* lstm.weight", "line 1: a star ends one name" }, { "\nrnn", "line 2: found one word" },
-        { "a b c", "more than two words" },                      { "nowhere out", "no array has the name nowhere" },
+    static const char good[] =
+        "# names of the file, names of the module\n\n rnn.bias_hh_l0\tlstm.bias_hh_l0 \r\n"
+        "rnn.* lstm.*\nout.* head.*";
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        { "rnn.* lstm.weight", "line 1: a star ends one name" },
+        { "\nrnn", "line 2: found one word" },
+        { "a b c", "more than two words" },
+        { "nowhere out", "no array has the name nowhere" },
         { "rnn.bias_hh_l0 rnn.bias_ih_l0", "two arrays have the name" },
     };
     weft_module *m = weft_module_new(w, "m");
@@ -105,7 +115,8 @@ FILE_TEST(weights, safetensors_are_written_as_by_hugging_face)
     weft_parameter(m, "a \"b\"\\\u00e9", WEFT_SHAPE(0, 4), one);
     weft_parameter(m, "scalar", 0, NULL, one);
     weft_linear_new(m, "out", &(weft_linear_opts){ .in = 2, .out = 2 });
-    const char *path = in_folder("a.safetensors"), *h5 = in_folder("b.h5"), *again = in_folder("c.safetensors");
+    const char *path = in_folder("a.safetensors"), *h5 = in_folder("b.h5"),
+               *again = in_folder("c.safetensors");
     DOES(weft_load_weights(file_of("plain.safetensors"), m, NULL, NULL));
     DOES(weft_save_weights(path, m));
     content have = read_bytes(path), want = read_bytes(file_of("plain.safetensors"));
@@ -137,17 +148,26 @@ FILE_TEST(weights, a_padding_row_that_is_not_0_is_reported)
 }
 
 /* ---- damaged files ---- */
-static const struct { const char *header, *says; size_t data; } damaged[] = {
+static const struct {
+    const char *header, *says;
+    size_t data;
+} damaged[] = {
     { "{}", "out.weight is not in the file", 0 },
     { "{\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}", "byte", 4 },
     { "{\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}", "expected 4 bytes", 8 },
     { "{\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", "without a hole", 8 },
-    { "{\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", "expected 4, as its offsets say", 8 },
-    { "{\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"y\":{\"dtype\":\"F32\",\"shape\":[1],"
-      "\"data_offsets\":[0,4]}}", "without an overlap", 4 },
-    { "{\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"x\":{\"dtype\":\"F32\",\"shape\":[1],"
-      "\"data_offsets\":[4,8]}}", "two arrays have the name x", 8 },
-    { "{\"x\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,0]}}", "data_offsets", 0 },
+    { "{\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", "expected 4, as its offsets say",
+      8 },
+    { "{\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"y\":{\"dtype\":\"F32\",\"shape\":[1]"
+      ","
+      "\"data_offsets\":[0,4]}}",
+      "without an overlap", 4 },
+    { "{\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"x\":{\"dtype\":\"F32\",\"shape\":[1]"
+      ","
+      "\"data_offsets\":[4,8]}}",
+      "two arrays have the name x", 8 },
+    { "{\"x\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,0]}}", "data_offsets",
+      0 },
     { "{\"x\":{\"dtype\":\"F32\",\"shape\":[9223372036854775808],\"data_offsets\":[0,0]}}", "below 2^63", 0 },
     { "{\"x\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,0]}}", "a whole number", 0 },
     { "{\"x\":{\"dtype\":\"Q7\",\"shape\":[],\"data_offsets\":[0,4]}}", "a dtype such as", 4 },
@@ -179,9 +199,10 @@ FILE_TEST(weights, damaged_safetensors_are_refused)
     }
     memset(bytes, 0xFF, 8);
     write_bytes(path, bytes, 100);
-    REFUSES(weft_load_weights(path, k.m, NULL, NULL), WEFT_EFORMAT, "the header has 18446744073709551615 bytes");
+    REFUSES(weft_load_weights(path, k.m, NULL, NULL), WEFT_EFORMAT,
+            "the header has 18446744073709551615 bytes");
     content whole = read_bytes(file_of("types.safetensors"));
-    for (size_t n = 0; n < whole.n; n++) {       /* every prefix */
+    for (size_t n = 0; n < whole.n; n++) { /* every prefix */
         write_bytes(path, whole.at, n);
         cr_assert_eq(weft_load_weights(path, k.m, NULL, NULL), WEFT_EFORMAT, "%zu bytes", n);
     }
