@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/locale.h"
-#include "io/weights/weights.h"
+#include "io/weights/numpy.h"
 
 typedef struct weft__piece { struct weft__piece *next; uint64_t bytes[]; } piece;
 
@@ -122,10 +122,13 @@ static bool begins(const weft__first *f, size_t from, const char *with, size_t n
     return f->n >= from + n && !memcmp(f->at + from, with, n);
 }
 
-/* Whether a text occurs among the first bytes, such as the name of a zip's first member. */
-static bool has(const weft__first *f, const char *text)
+static bool is_zip(const weft__first *f) { return begins(f, 0, "PK\3\4", 4) || begins(f, 0, "PK\5\6", 4); }
+/* Whether a zip's first member has a name with this ending. */
+static bool zip_with(const weft__first *f, const char *ending)
 {
-    return f->n && memmem(f->at, f->n, text, strlen(text));
+    enum { NAME_SIZE = 26, NAME = 30 };
+    size_t n = strlen(ending), name = f->n < NAME ? 0 : f->at[NAME_SIZE] + 256u * f->at[NAME_SIZE + 1];
+    return is_zip(f) && name >= n && begins(f, NAME + name - n, ending, n);
 }
 
 static bool is_hdf5(const weft__first *f)        /* the signature may follow a user block */
@@ -133,9 +136,12 @@ static bool is_hdf5(const weft__first *f)        /* the signature may follow a u
     return begins(f, 0, "\x89HDF\r\n\x1a\n", 8) || begins(f, 0, WEFT__MAGIC, sizeof WEFT__MAGIC - 1) ||
            begins(f, 0, "MATLAB", 6);
 }
-static bool is_zip(const weft__first *f)   { return begins(f, 0, "PK\3\4", 4) || begins(f, 0, "PK\5\6", 4); }
-static bool is_npz(const weft__first *f)   { return is_zip(f) && (has(f, ".npy") || begins(f, 0, "PK\5\6", 4)); }
-static bool is_keras(const weft__first *f) { return is_zip(f) && (has(f, "metadata.json") || has(f, "config.json")); }
+static bool is_npy(const weft__first *f) { return begins(f, 0, "\x93NUMPY", 6); }
+static bool is_npz(const weft__first *f) { return zip_with(f, ".npy") || begins(f, 0, "PK\5\6", 4); }
+static bool is_keras(const weft__first *f)
+{
+    return zip_with(f, "metadata.json") || zip_with(f, "config.json");
+}
 static bool is_safetensors(const weft__first *f) { return f->n > 8 && f->at[8] == '{'; }
 static bool is_old_torch(const weft__first *f)
 {
@@ -156,11 +162,13 @@ static const struct {
 } formats[] = {
     { is_hdf5, "HDF5", weft__read_hdf5_weights, NULL },
     { is_npz, "NumPy", weft__read_npz, NULL },
+    { is_npy, "NumPy", weft__read_npy, NULL },
     { is_keras, "Keras", weft__read_keras_zip, NULL },
     { is_zip, "PyTorch", weft__read_torch, NULL },
     { is_safetensors, "safetensors", weft__read_safetensors, NULL },
     { is_old_torch, "PyTorch before 1.6", NULL,
-      "its format is not read; in Python: import torch; torch.save(torch.load(path, map_location='cpu'), path)" },
+      "its format is not read; in Python: import torch; torch.save(torch.load(path, map_location='cpu'), "
+      "path)" },
     { is_pickle, "Python pickle", NULL,
       "a pickle can run any code, so it is not read; save the arrays by numpy.savez or safetensors" },
     { is_onnx, "ONNX", weft__read_onnx_weights, NULL },
