@@ -141,8 +141,8 @@ static size_t read_central(archive *a, const unsigned char *p, size_t left, entr
 /* The local header has 0 for fields that are known after the data only (bit 3). */
 static bool find_data(archive *a, entry *e)
 {
-    const unsigned char *p = a->image + e->offset;
     uint64_t left = e->offset < a->d.offset ? a->d.offset - e->offset : 0;
+    const unsigned char *p = a->image + (left ? e->offset : 0);
     size_t n = left < LOCAL ? 0 : LOCAL + two(p + 26) + two(p + 28);
     if (!n || n > left || memcmp(p, "PK\3\4", 4) || e->packed > left - n)
         return damaged(a->w, "a member is outside the archive, or lacks its header");
