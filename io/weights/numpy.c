@@ -4,63 +4,57 @@
 #include "io/weights/numpy.h"
 
 /* ---- the text of a header ---- */
-typedef struct {
-    const char *at, *end;
-} text;
+typedef struct { const char *next, *end; } text;
 
-static bool skip(text *t, const char *expected) /* blanks, then this text */
+static bool skip(text *t, const char *expected)  /* blanks, then this text */
 {
     size_t n = strlen(expected);
-    while (t->at < t->end && *t->at == ' ')
-        t->at++;
-    bool found = n <= (size_t)(t->end - t->at) && !memcmp(t->at, expected, n);
-    t->at += found ? n : 0;
+    while (t->next < t->end && *t->next == ' ')
+        t->next++;
+    bool found = n <= (size_t)(t->end - t->next) && !memcmp(t->next, expected, n);
+    t->next += found ? n : 0;
     return found;
 }
 
 static bool read_size(text *t, int64_t *n)
 {
-    const char *start = t->at;
+    skip(t, "");
+    const char *start = t->next;
     *n = 0;
-    for (; t->at < t->end && *t->at >= '0' && *t->at <= '9'; t->at++)
-        if (__builtin_mul_overflow(*n, 10, n) || __builtin_add_overflow(*n, *t->at - '0', n))
+    for (; t->next < t->end && *t->next >= '0' && *t->next <= '9'; t->next++)
+        if (__builtin_mul_overflow(*n, 10, n) || __builtin_add_overflow(*n, *t->next - '0', n))
             return false;
-    return t->at > start;
+    return t->next > start;
 }
 
-static bool read_shape(text *t, weft__kind *k) /* (), (3,), (3, 4) */
+static bool read_shape(text *t, weft__kind *k)   /* (), (3,), (3, 4) */
 {
-    bool more = skip(t, "(");
-    for (k->rank = 0; more && !skip(t, ")"); k->rank++) {
-        if (k->rank == WEFT_RANK || !read_size(t, &k->size[k->rank]))
+    bool comma = skip(t, "(");
+    for (k->rank = 0; !skip(t, ")"); k->rank++) {
+        if (!comma || k->rank == WEFT_RANK || !read_size(t, &k->size[k->rank]))
             return false;
-        if (!skip(t, ",") && !(k->rank && skip(t, ")") && t->at--))
-            return false;
+        comma = skip(t, ",");
     }
-    return more;
+    return k->rank != 1 || comma;
 }
 
-/* '<f4'; any other type, such as '<c8' or '<U5', is ODD. Objects are '|O'. */
+/* Reads '<f4'. Any other type, such as '<c8' or '<U5', is ODD. Objects are '|O'. */
 static bool read_type(text *t, weft__number *type, bool *objects)
 {
-    static const struct {
-        const char *name;
-        weft__number type;
-    } types[] = {
-        { "f2", WEFT__F16 }, { "f4", WEFT__F32 }, { "f8", WEFT__F64 }, { "i1", WEFT__I8 },
-        { "i2", WEFT__I16 }, { "i4", WEFT__I32 }, { "i8", WEFT__I64 }, { "u1", WEFT__U8 },
-        { "u2", WEFT__U16 }, { "u4", WEFT__U32 }, { "u8", WEFT__U64 }, { "b1", WEFT__U8 },
+    static const struct { const char *name; weft__number type; } types[] = {
+        { "f2", WEFT__F16 }, { "f4", WEFT__F32 }, { "f8", WEFT__F64 }, { "b1", WEFT__U8 },
+        { "i1", WEFT__I8 }, { "i2", WEFT__I16 }, { "i4", WEFT__I32 }, { "i8", WEFT__I64 },
+        { "u1", WEFT__U8 }, { "u2", WEFT__U16 }, { "u4", WEFT__U32 }, { "u8", WEFT__U64 },
     };
-    if (!skip(t, "'"))
-        return false;
-    const char *start = t->at, *quote = memchr(start, '\'', (size_t)(t->end - start));
+    const char *start = skip(t, "'") ? t->next : NULL;
+    const char *quote = start ? memchr(start, '\'', (size_t)(t->end - start)) : NULL;
     if (!quote || quote == start)
         return false;
-    t->at = quote + 1;
+    t->next = quote + 1;
     *type = WEFT__ODD;
     *objects = memchr(start, 'O', (size_t)(quote - start));
     for (size_t i = 0; i < sizeof types / sizeof *types && quote - start == 3; i++)
-        if (strchr("<>|=", *start) && !memcmp(start + 1, types[i].name, 2))
+        if (strchr("<>|", *start) && !memcmp(start + 1, types[i].name, 2))
             *type = types[i].type | (*start == '>' && start[2] != '1' ? WEFT__BIG : 0);
     return true;
 }
@@ -74,70 +68,64 @@ static const char *read_header(text t, weft__kind *k, bool *fortran)
         unsigned i = 0;
         while (i < 3 && !skip(&t, keys[i]))
             i++;
-        good = i < 3 && !(seen >> i & 1) && skip(&t, ":") && (skip(&t, ""), true) &&
-               (i == 0 ? read_type(&t, &k->type, &objects) :
-                i == 1 ? (*fortran = skip(&t, "True")) || skip(&t, "False") :
-                         read_shape(&t, k));
+        good = i < 3 && !(seen >> i & 1) && skip(&t, ":");
+        if (good && i == 1)
+            *fortran = skip(&t, "True");
+        good = good && (i == 0 ? read_type(&t, &k->type, &objects) :
+                        i == 1 ? *fortran || skip(&t, "False") : read_shape(&t, k)) &&
+               (skip(&t, ",") || (t.next < t.end && *t.next == '}'));
         seen |= 1u << i;
-        good = good && (skip(&t, ",") || (t.at < t.end && *t.at == '}'));
     }
-    while (good && t.at < t.end && (*t.at == ' ' || *t.at == '\n'))
-        t.at++;
+    skip(&t, "\n");
     if (objects)
-        return "has Python objects, which need a pickle; save numbers: array.astype(float), without "
-               "allow_pickle";
-    return good && seen == 7 && t.at == t.end ?
-               NULL :
-               "has a header that is not {'descr': '<f4', "
-               "'fortran_order': False, 'shape': (2, 3), }; expected an array of numbers with at most 6 axes";
+        return "has Python objects, which need allow_pickle; save numbers: array.astype(float)";
+    return good && seen == 7 && t.next == t.end ? NULL : "has a wrong header; expected {'descr': '<f4', "
+           "'fortran_order': False, 'shape': (2, 3), } for numbers with at most 6 axes";
 }
 
 const char *weft__npy_read(const unsigned char *bytes, size_t size, weft__array *a)
 {
     bool fortran = false;
     size_t start = size > 6 && bytes[6] == 1 ? 10 : 12, n = 0;
+    int64_t step = 1;
     if (size < start || memcmp(bytes, "\x93NUMPY", 6) || bytes[6] < 1 || bytes[6] > 3)
         return "is not a .npy array of version 1 to 3";
-    for (size_t i = start; i-- > 8;)
+    for (size_t i = start; i-- > 8; )
         n = n << 8 | bytes[i];
     if (n > size - start)
         return "is incomplete: its header ends outside the file";
-    const char *at = (const char *)bytes + start,
-               *reason = read_header((text){ at, at + n }, &a->kind, &fortran);
-    if (reason)
+    text header = { (const char *)bytes + start, (const char *)bytes + start + n };
+    const char *reason = read_header(header, &a->kind, &fortran);
+    if (reason || a->kind.type == WEFT__ODD)
         return reason;
-    a->bytes = a->kind.type == WEFT__ODD ? NULL : bytes + start + n;
+    a->bytes = bytes + start + n;
+    if (weft__kind_bytes(&a->kind) != size - start - n)
+        return "has more or fewer bytes than its shape; the file is damaged";
     weft__set_strides(a);
-    int64_t step = 1;
-    for (int i = 0; i < a->kind.rank && fortran; i++) {
+    for (int i = 0; i < a->kind.rank && fortran; step *= a->kind.size[i++])
         a->stride[i] = step;
-        if (__builtin_mul_overflow(step, a->kind.size[i], &step))
-            return "has a shape with too many elements";
-    }
-    return !a->bytes || weft__kind_bytes(&a->kind) == size - start - n ?
-               NULL :
-               "has more or fewer bytes than its shape; the file is damaged";
+    return NULL;
 }
 
 size_t weft__npy_header(const weft__kind *kind, char header[WEFT__NPY_HEADER])
 {
-    static const char *const names[WEFT__ODD + 1] = {
-        [WEFT__F32] = "<f4", [WEFT__F64] = "<f8", [WEFT__I32] = "<i4", [WEFT__I64] = "<i8"
-    };
-    if ((unsigned)kind->type > WEFT__ODD || !names[kind->type])
+    enum { ALL = WEFT__NPY_HEADER };
+    weft__number t = kind->type;
+    const char *type = t == WEFT__F32 ? "<f4" : t == WEFT__F64 ? "<f8" : t == WEFT__I32 ? "<i4" :
+                       t == WEFT__I64 ? "<i8" : NULL;
+    if (!type)
         return 0;
-    size_t n = 10, all = WEFT__NPY_HEADER;
-    n += (size_t)snprintf(header + n, all - n, "{'descr': '%s', 'fortran_order': False, 'shape': (",
-                          names[kind->type]);
+    size_t n = 10;
+    n += (size_t)snprintf(header + n, ALL - n, "{'descr': '%s', 'fortran_order': False, 'shape': (", type);
     for (int i = 0; i < kind->rank; i++)
-        n += (size_t)snprintf(header + n, all - n, "%s%lld", i ? ", " : "", (long long)kind->size[i]);
-    n += (size_t)snprintf(header + n, all - n, "%s), }", kind->rank == 1 ? "," : "");
-    all = (n + 64) / 64 * 64;
+        n += (size_t)snprintf(header + n, ALL - n, "%s%lld", i ? ", " : "", (long long)kind->size[i]);
+    n += (size_t)snprintf(header + n, ALL - n, kind->rank == 1 ? ",), }" : "), }");
+    size_t all = (n + 64) / 64 * 64;
     memset(header + n, ' ', all - n);
     header[all - 1] = '\n';
     memcpy(header, "\x93NUMPY\1\0", 8);
-    header[8] = (char)((all - 10) & 0xFF);
-    header[9] = (char)((all - 10) >> 8);
+    header[8] = (char)(all - 10);                /* below 256 */
+    header[9] = 0;
     return all;
 }
 

@@ -10,28 +10,26 @@ enum { STACK = 1 << 16, FOREIGNERS = 8 };
 typedef struct {
     weft__weights *w;
     const unsigned char *code;
-    size_t size, start, next; /* start: of the current opcode */
+    size_t size, start, next;                    /* start: of the current opcode */
+    uint64_t n;                                  /* its argument: a number, or the number of bytes */
+    const unsigned char *bytes;
     weft__value *stack, *memo;
     size_t depth, memos, memo_room;
-    uint64_t n; /* the opcode's argument: a number, or n bytes */
-    const unsigned char *bytes;
-    int foreigners; /* facts about functions that were not called */
+    int foreigners;                              /* facts about functions that were not called */
     bool done;
 } machine;
 
 static void fail(machine *m, const char *reason)
 {
-    weft__weights_fail(m->w, WEFT_EFORMAT,
-                       "data.pkl: opcode 0x%02x at offset %zu: %s; the file is damaged or "
-                       "was not written by torch.save",
-                       m->code[m->start], m->start, reason);
+    weft__weights_fail(m->w, WEFT_EFORMAT, "data.pkl: opcode 0x%02x at offset %zu: %s; the file is damaged "
+                       "or was not written by torch.save", m->code[m->start], m->start, reason);
 }
 
 /* ---- the stack ---- */
 static void push(machine *m, weft__value v)
 {
     if (m->depth == STACK)
-        fail(m, "more than 65536 values wait on the stack");
+        fail(m, "found more than 65536 values on the stack");
     else
         m->stack[m->depth++] = v;
 }
@@ -47,15 +45,15 @@ static weft__value pop(machine *m)
 /* Pops all values above the last mark, and the mark. They stay valid until the next push. */
 static const weft__value *pop_mark(machine *m, size_t *n)
 {
-    size_t at = m->depth;
-    while (at && m->stack[at - 1].tag != WEFT__P_MARK)
-        at--;
-    *n = m->depth - at;
-    if (at)
-        m->depth = at - 1;
+    size_t first = m->depth;
+    while (first && m->stack[first - 1].tag != WEFT__P_MARK)
+        first--;
+    *n = m->depth - first;
+    if (first)
+        m->depth = first - 1;
     else
         fail(m, "found no mark on the stack");
-    return m->stack + at;
+    return m->stack + first;
 }
 
 static void push_items(machine *m, weft__tag tag, const weft__value *item, size_t n)
@@ -69,40 +67,39 @@ static void push_items(machine *m, weft__tag tag, const weft__value *item, size_
     push(m, (weft__value){ .tag = tag, .items = all });
 }
 
+/* Returns the array with room for n more elements; NULL after a failure. */
+static weft__value *grown(machine *m, weft__value *old, size_t used, size_t n, size_t *room)
+{
+    if (n <= *room - used)
+        return old;
+    *room = 2 * (used + n) + 8;
+    weft__value *more = weft__weights_memory(m->w, *room * sizeof *more);
+    if (more && used)
+        memcpy(more, old, used * sizeof *more);
+    return more;
+}
+
 /* Adds items to a list or a dictionary. Foreign objects drop theirs. */
 static void extend(machine *m, weft__tag tag, const weft__value *item, size_t n)
 {
     weft__value into = pop(m);
     weft__items *all = into.items;
-    if (into.tag != tag && into.tag != WEFT__P_FOREIGN)
-        fail(m, "found items for another kind of object");
-    else if (tag == WEFT__P_DICT && n % 2)
-        fail(m, "found a key without a value");
-    if (into.tag == tag && n > all->room - all->n && !m->w->status) {
-        size_t room = 2 * (all->n + n);
-        weft__value *more = weft__weights_memory(m->w, room * sizeof *more);
-        if (more && all->n)
-            memcpy(more, all->item, all->n * sizeof *more);
-        all->item = more;
-        all->room = room;
-    }
-    if (m->w->status)
-        return;
-    if (into.tag == tag && n) {
-        memcpy(all->item + all->n, item, n * sizeof *item);
+    if ((into.tag != tag && into.tag != WEFT__P_FOREIGN) || (tag == WEFT__P_DICT && n % 2))
+        fail(m, "found items that do not fit their object");
+    if (!m->w->status && into.tag == tag && n) {
+        all->item = grown(m, all->item, all->n, n, &all->room);
+        if (all->item)
+            memcpy(all->item + all->n, item, n * sizeof *item);
         all->n += n;
     }
-    push(m, into);
+    if (!m->w->status)
+        push(m, into);
 }
 
 /* ---- functions and types ---- */
 typedef enum { NUMBERS, TENSOR, PARAMETER, FROM_TYPE, SIZE, DICTIONARY } function;
 
-static const struct {
-    const char *name;
-    function function;
-    int type;
-} globals[] = {
+static const struct { const char *name; function function; weft__number type; } globals[] = {
     { "torch._utils._rebuild_tensor_v2", TENSOR, 0 },
     { "torch._utils._rebuild_tensor_v3", TENSOR, 0 },
     { "torch._utils._rebuild_parameter", PARAMETER, 0 },
@@ -141,83 +138,74 @@ static void push_global(machine *m, const char *module, size_t n, const char *na
         return;
     snprintf(text, n + k + 2, "%.*s.%.*s", (int)n, module, (int)k, name);
     for (const char *p = text; *p; p++)
-        if ((unsigned char)*p <= ' ' || *p == 0x7F)
-            fail(m, "found a name with blanks or control characters");
+        if (*p <= ' ' || *p > '~')               /* messages and facts show the name */
+            fail(m, "found a name that is not of plain letters");
+    weft__value v = { .tag = WEFT__P_FOREIGN, .text = text };
     for (size_t i = 0; i < sizeof globals / sizeof *globals; i++)
-        if (!strcmp(text, globals[i].name)) {
-            push(m, (weft__value){ .tag = WEFT__P_GLOBAL,
-                                   .n = (uint32_t)globals[i].type,
-                                   .whole = globals[i].function });
-            return;
-        }
-    push(m, (weft__value){ .tag = WEFT__P_FOREIGN, .n = (uint32_t)strlen(text), .text = text });
+        if (!strcmp(text, globals[i].name))
+            v = (weft__value){ .tag = WEFT__P_GLOBAL, .n = globals[i].type, .whole = globals[i].function };
+    push(m, v);
 }
 
-/* A fact for each function that Python would have called. */
-static void note_foreigner(machine *m, const char *name)
+/* Adds a fact for each function that Python would have called. */
+static weft__value foreign_result(machine *m, weft__value f)
 {
     static const char key[] = "not called";
+    bool known = false;
     for (int64_t i = 0; i < m->w->facts; i++)
-        if (m->w->fact[i].key == key && !strncmp(m->w->fact[i].value, name, 100))
-            return;
-    if (m->foreigners++ < FOREIGNERS)
-        weft__weights_fact(m->w, key, "%.100s", name);
+        known = known || (m->w->fact[i].key == key && !strncmp(m->w->fact[i].value, f.text, 100));
+    if (!known && m->foreigners++ < FOREIGNERS)
+        weft__weights_fact(m->w, key, "%.100s", f.text);
+    return f;
 }
 
-static weft__value call(machine *m, weft__value f, const weft__value *arguments)
+static weft__value call(machine *m, weft__value f, weft__items *arguments)
 {
-    const weft__value *item = arguments->items->item;
-    size_t n = arguments->items->n;
+    const weft__value *item = arguments->item;
+    size_t n = f.tag == WEFT__P_GLOBAL ? arguments->n : 0;
     if (f.tag == WEFT__P_FOREIGN)
-        note_foreigner(m, f.text);
-    if (f.tag == WEFT__P_GLOBAL && f.whole == FROM_TYPE && n >= 3 && item[2].tag == WEFT__P_TUPLE) {
-        f = item[0];
-        arguments = &item[2];
-        item = arguments->items->item;
-        n = arguments->items->n;
-    }
-    if (f.tag != WEFT__P_GLOBAL)
-        return f.tag == WEFT__P_FOREIGN ? f : (weft__value){ .tag = WEFT__P_OTHER };
-    if (f.whole == TENSOR && n >= 4 && item[0].tag == WEFT__P_STORAGE)
-        return (weft__value){ .tag = WEFT__P_TENSOR, .items = arguments->items };
-    if ((f.whole == PARAMETER || f.whole == SIZE) && n)
-        return item[0];
-    if (f.whole == DICTIONARY) {
+        return foreign_result(m, f);
+    if (f.tag == WEFT__P_GLOBAL && f.whole == DICTIONARY) {
         push_items(m, WEFT__P_DICT, NULL, 0);
         return m->w->status ? f : pop(m);
     }
-    fail(m, "found wrong arguments of a function of PyTorch");
+    if (n >= 3 && f.whole == FROM_TYPE && item[0].tag == WEFT__P_GLOBAL && item[0].whole == TENSOR &&
+        item[2].tag == WEFT__P_TUPLE)
+        return call(m, item[0], item[2].items);
+    if (n >= 4 && f.whole == TENSOR && item[0].tag == WEFT__P_STORAGE)
+        return (weft__value){ .tag = WEFT__P_TENSOR, .items = arguments };
+    if (n && (f.whole == PARAMETER || f.whole == SIZE))
+        return item[0];
+    fail(m, "found no function, or wrong arguments of a function of PyTorch");
     return f;
 }
 
 /* ---- opcodes ---- */
-static void mark(machine *m) { push(m, (weft__value){ .tag = WEFT__P_MARK }); }
-static void drop(machine *m) { pop(m); }
-static void other(machine *m) { push(m, (weft__value){ .tag = WEFT__P_OTHER }); }
-static void ignore(machine *m) { (void)m; }
-static void stop(machine *m) { m->done = true; }
-static void integer(machine *m) { push(m, (weft__value){ .tag = WEFT__P_INT, .whole = (int64_t)m->n }); }
-static void int4(machine *m) { push(m, (weft__value){ .tag = WEFT__P_INT, .whole = (int32_t)m->n }); }
-static void flag(machine *m)
+static void push_integer(machine *m, int64_t n) { push(m, (weft__value){ .tag = WEFT__P_INT, .whole = n }); }
+static void mark(machine *m)     { push(m, (weft__value){ .tag = WEFT__P_MARK }); }
+static void drop(machine *m)     { pop(m); }
+static void other(machine *m)    { push(m, (weft__value){ .tag = WEFT__P_OTHER }); }
+static void ignore(machine *m)   { (void)m; }
+static void stop(machine *m)     { m->done = true; }
+static void integer(machine *m)  { push_integer(m, (int64_t)m->n); }
+static void integer4(machine *m) { push_integer(m, (int32_t)m->n); }
+static void text(machine *m)
 {
-    push(m, (weft__value){ .tag = WEFT__P_FLAG, .whole = m->code[m->start] == 0x88 });
+    push(m, (weft__value){ .tag = WEFT__P_TEXT, .n = (uint32_t)m->n, .text = (const char *)m->bytes });
 }
 
-static void protocol(machine *m)
-{
-    if (m->n < 2 || m->n > 5)
-        fail(m, "found an unknown protocol; expected 2 to 5");
-}
-
-static void long_integer(machine *m)
+static void long_integer(machine *m)             /* little-endian, any number of bytes */
 {
     uint64_t n = m->n && m->bytes[m->n - 1] & 0x80 ? UINT64_MAX : 0;
-    for (size_t i = m->n; i-- && m->n <= 8;)
+    for (size_t i = m->n; i-- && m->n <= 8; )
         n = n << 8 | m->bytes[i];
-    push(m, (weft__value){ .tag = m->n <= 8 ? WEFT__P_INT : WEFT__P_OTHER, .whole = (int64_t)n });
+    if (m->n > 8)
+        other(m);
+    else
+        push_integer(m, (int64_t)n);
 }
 
-static void real_number(machine *m)
+static void real_number(machine *m)              /* big-endian */
 {
     uint64_t bits = __builtin_bswap64(m->n);
     weft__value v = { .tag = WEFT__P_REAL };
@@ -225,33 +213,9 @@ static void real_number(machine *m)
     push(m, v);
 }
 
-static void text(machine *m)
-{
-    push(m, (weft__value){ .tag = WEFT__P_TEXT, .n = (uint32_t)m->n, .text = (const char *)m->bytes });
-}
-
-static void again(machine *m)
-{
-    weft__value v = pop(m);
-    push(m, v);
-    push(m, v);
-}
-
-static void drop_mark(machine *m)
-{
-    size_t n;
-    pop_mark(m, &n);
-}
-
-static void frozen_set(machine *m)
-{
-    drop_mark(m);
-    other(m);
-}
-
 static void empty(machine *m)
 {
-    char c = (char)m->code[m->start];
+    unsigned char c = m->code[m->start];
     push_items(m, c == ')' ? WEFT__P_TUPLE : c == ']' ? WEFT__P_LIST : WEFT__P_DICT, NULL, 0);
 }
 
@@ -262,11 +226,11 @@ static void tuple(machine *m)
     push_items(m, WEFT__P_TUPLE, item, n);
 }
 
-static void small_tuple(machine *m) /* of 1 to 3 values */
+static void small_tuple(machine *m)              /* 1 to 3 values */
 {
     weft__value item[3];
     size_t n = m->code[m->start] - 0x84u;
-    for (size_t i = n; i--;)
+    for (size_t i = n; i--; )
         item[i] = pop(m);
     push_items(m, WEFT__P_TUPLE, item, n);
 }
@@ -291,7 +255,7 @@ static void add_items(machine *m)
     extend(m, m->code[m->start] == 'u' ? WEFT__P_DICT : WEFT__P_LIST, item, n);
 }
 
-static void global(machine *m) /* two lines: module and name */
+static void global(machine *m)                   /* two lines: module and name */
 {
     const char *first = (const char *)m->code + m->next, *end = (const char *)m->code + m->size;
     const char *second = memchr(first, '\n', (size_t)(end - first));
@@ -317,7 +281,7 @@ static void reduce(machine *m)
 {
     weft__value arguments = pop(m), f = pop(m);
     if (arguments.tag == WEFT__P_TUPLE)
-        push(m, call(m, f, &arguments));
+        push(m, call(m, f, arguments.items));
     else
         fail(m, "found a call without a tuple of arguments");
 }
@@ -325,8 +289,7 @@ static void reduce(machine *m)
 static void persistent(machine *m)
 {
     weft__value id = pop(m), *item = id.tag == WEFT__P_TUPLE ? id.items->item : NULL;
-    if (!item || id.items->n != 5 || item[0].tag != WEFT__P_TEXT || item[0].n != 7 ||
-        memcmp(item[0].text, "storage", 7) || item[2].tag != WEFT__P_TEXT || item[4].tag != WEFT__P_INT)
+    if (!item || id.items->n != 5 || item[2].tag != WEFT__P_TEXT)
         fail(m, "found a reference that is not a storage");
     else
         push(m, (weft__value){ .tag = WEFT__P_STORAGE, .items = id.items });
@@ -335,20 +298,16 @@ static void persistent(machine *m)
 static void put(machine *m)
 {
     uint64_t i = m->code[m->start] == 0x94 ? m->memos : m->n;
-    if (i > m->start || !m->depth || m->stack[m->depth - 1].tag == WEFT__P_MARK) {
-        fail(m, "found a wrong index of the memo, or no value for it");
-        return;
+    weft__value v = pop(m);
+    push(m, v);
+    if (i > m->start)                            /* each index needs its own opcodes */
+        fail(m, "found an index of the memo that is too large");
+    else if (i >= m->memos) {
+        m->memo = grown(m, m->memo, m->memos, i + 1 - m->memos, &m->memo_room);
+        m->memos = i + 1;
     }
-    if (i >= m->memo_room) {
-        weft__value *more = weft__weights_memory(m->w, 2 * (i + 64) * sizeof *more);
-        if (more && m->memos)
-            memcpy(more, m->memo, m->memos * sizeof *more);
-        m->memo = more;
-        m->memo_room = 2 * (i + 64);
-    }
-    if (m->memo)
-        m->memo[i] = m->stack[m->depth - 1];
-    m->memos = i >= m->memos ? i + 1 : m->memos;
+    if (!m->w->status)
+        m->memo[i] = v;
 }
 
 static void get(machine *m)
@@ -360,26 +319,20 @@ static void get(machine *m)
 }
 
 /* width: bytes of the number behind the opcode. counts: that many bytes follow it. */
-static const struct {
-    void (*run)(machine *);
-    unsigned char width;
-    bool counts;
-} opcodes[256] = {
-    [0x80] = { protocol, 1 },   ['.'] = { stop },           [0x95] = { ignore, 8 },
-    ['('] = { mark },           ['0'] = { drop },           ['1'] = { drop_mark },
-    ['2'] = { again },          ['N'] = { other },          [0x88] = { flag },
-    [0x89] = { flag },          ['K'] = { integer, 1 },     ['M'] = { integer, 2 },
-    ['J'] = { int4, 4 },        ['G'] = { real_number, 8 }, [0x8A] = { long_integer, 1, true },
-    [0x8C] = { text, 1, true }, ['X'] = { text, 4, true },  ['B'] = { other, 4, true },
-    ['C'] = { other, 1, true }, [0x8F] = { other },         [0x90] = { drop_mark },
-    [0x91] = { frozen_set },    [')'] = { empty },          [']'] = { empty },
-    ['}'] = { empty },          ['t'] = { tuple },          [0x85] = { small_tuple },
-    [0x86] = { small_tuple },   [0x87] = { small_tuple },   ['a'] = { append_item },
-    ['e'] = { add_items },      ['s'] = { set_item },       ['u'] = { add_items },
-    ['c'] = { global },         [0x93] = { stack_global },  ['R'] = { reduce },
-    [0x81] = { reduce },        ['b'] = { drop },           ['Q'] = { persistent },
-    ['q'] = { put, 1 },         ['r'] = { put, 4 },         [0x94] = { put },
-    ['h'] = { get, 1 },         ['j'] = { get, 4 },
+static const struct { void (*run)(machine *); unsigned char width; bool counts; } opcodes[256] = {
+    [0x80] = { ignore, 1 }, [0x95] = { ignore, 8 }, ['.'] = { stop },
+    ['('] = { mark }, ['0'] = { drop }, ['N'] = { other },
+    [0x88] = { other }, [0x89] = { other }, ['K'] = { integer, 1 },
+    ['M'] = { integer, 2 }, ['J'] = { integer4, 4 }, [0x8A] = { long_integer, 1, true },
+    ['G'] = { real_number, 8 }, ['X'] = { text, 4, true }, [0x8C] = { text, 1, true },
+    ['B'] = { other, 4, true }, ['C'] = { other, 1, true }, [')'] = { empty },
+    [']'] = { empty }, ['}'] = { empty }, ['t'] = { tuple },
+    [0x85] = { small_tuple }, [0x86] = { small_tuple }, [0x87] = { small_tuple },
+    ['a'] = { append_item }, ['e'] = { add_items }, ['s'] = { set_item },
+    ['u'] = { add_items }, ['c'] = { global }, [0x93] = { stack_global },
+    ['R'] = { reduce }, [0x81] = { reduce }, ['b'] = { drop },
+    ['Q'] = { persistent }, ['q'] = { put, 1 }, ['r'] = { put, 4 },
+    [0x94] = { put }, ['h'] = { get, 1 }, ['j'] = { get, 4 },
 };
 
 static bool read_argument(machine *m)
@@ -387,7 +340,7 @@ static bool read_argument(machine *m)
     size_t width = opcodes[m->code[m->start]].width, left = m->size - m->next;
     bool counts = opcodes[m->code[m->start]].counts;
     m->n = 0;
-    for (size_t i = width; i-- && width <= left;)
+    for (size_t i = width; i-- && width <= left; )
         m->n = m->n << 8 | m->code[m->next + i];
     if (width > left || (counts && m->n > left - width)) {
         fail(m, "found the end of the file in its argument");
@@ -405,10 +358,8 @@ bool weft__pickle_read(weft__weights *w, const weft__member *from, weft__value *
     while (!m.done && !w->status) {
         m.start = m.next++;
         if (m.start == m.size)
-            weft__weights_fail(w, WEFT_EFORMAT,
-                               "data.pkl: its %zu bytes end without a value; the file is "
-                               "incomplete: copy or save it again",
-                               m.size);
+            weft__weights_fail(w, WEFT_EFORMAT, "data.pkl: its %zu bytes end without a value; the file is "
+                               "incomplete: copy or save it again", m.size);
         else if (!opcodes[m.code[m.start]].run)
             fail(&m, "found an opcode that torch.save does not write");
         else if (read_argument(&m))

@@ -4,20 +4,21 @@
 #include "io/weights/pickle.h"
 
 enum { PATH = 512, DEPTH = 32, FACTS = 20, TEXT = 80 };
+enum { SPARE = 16 << 20 };                       /* bytes of a tensor that repeats few numbers by stride 0 */
 
 typedef struct {
     weft__weights *w;
     weft__zip zip;
-    const char *pickle; /* "archive/data.pkl" */
-    size_t folder; /* bytes of "archive/" */
-    bool big; /* numbers are in big-endian order */
-    char path[PATH]; /* names of the dictionaries around the current value */
-    int64_t visits, most, found;
-    bool counting; /* only searches for a tensor */
-    const char *foreign; /* a class that was seen */
+    const char *pickle;                          /* "archive/data.pkl" */
+    size_t folder;                               /* bytes of "archive/" */
+    bool big;                                    /* numbers are in big-endian order */
+    char path[PATH];                             /* names of the dictionaries around the current value */
+    size_t visits, most;
+    int64_t found;
+    bool counting;                               /* only searches for a tensor */
+    const char *foreign;                         /* a class that was seen */
 } reader;
 
-/* ---- one tensor ---- */
 static const weft__member *member_of(const reader *r, const char *prefix, const char *name, size_t n)
 {
     char path[PATH];
@@ -26,24 +27,25 @@ static const weft__member *member_of(const reader *r, const char *prefix, const 
     return length < PATH ? weft__zip_find(&r->zip, path) : NULL;
 }
 
+/* ---- one tensor ---- */
 static bool is_count(const weft__value *v) { return v->tag == WEFT__P_INT && v->whole >= 0; }
 
-/* Sets type, shape and strides. Returns the reason if the arguments of _rebuild_tensor are wrong. */
+/* Sets type, shape and strides. Returns the reason if they are wrong. */
 static const char *read_shape(const weft__items *tensor, weft__array *a)
 {
-    const weft__value *item = tensor->item, *storage = item[0].items->item;
+    const weft__value *item = tensor->item;
     const weft__items *size = item[2].items, *stride = item[3].items;
-    int type = weft__value_number(&storage[1]);
-    if (type == WEFT__CHARS) /* _rebuild_tensor_v3: its last argument is the type */
+    int type = weft__value_number(&item[0].items->item[1]);
+    if (type == WEFT__CHARS)                     /* _rebuild_tensor_v3: its last argument is the type */
         type = tensor->n > 6 ? weft__value_number(&item[6]) : -1;
     if (!is_count(&item[1]) || item[2].tag != WEFT__P_TUPLE || item[3].tag != WEFT__P_TUPLE ||
         size->n != stride->n)
         return "has no shape; expected an offset, sizes and strides";
-    a->kind = (weft__kind){ .type = WEFT__ODD };
+    a->kind.type = WEFT__ODD;
     if (type < 0 || type >= WEFT__CHARS || size->n > WEFT_RANK)
-        return NULL; /* complex, float8, 7 axes .. */
+        return NULL;                             /* complex, float8, 7 axes .. */
     a->kind = (weft__kind){ .type = (weft__number)type, .rank = (int)size->n };
-    for (int i = 0; i < a->kind.rank; i++) {
+    for (size_t i = 0; i < size->n; i++) {
         if (!is_count(&size->item[i]) || !is_count(&stride->item[i]))
             return "has a size or stride that is not a count";
         a->kind.size[i] = size->item[i].whole;
@@ -54,7 +56,6 @@ static const char *read_shape(const weft__items *tensor, weft__array *a)
 
 static const char *read_tensor(const reader *r, const weft__items *tensor, weft__array *a)
 {
-    enum { SPARE = 16 << 20 }; /* bytes of a tensor that repeats few numbers by stride 0 */
     const weft__value *storage = tensor->item[0].items->item;
     const weft__member *m = member_of(r, "data/", storage[2].text, storage[2].n);
     const char *reason = read_shape(tensor, a);
@@ -62,16 +63,14 @@ static const char *read_tensor(const reader *r, const weft__items *tensor, weft_
     if (reason || a->kind.type == WEFT__ODD)
         return reason;
     uint64_t element = weft__value_number(&storage[1]) == WEFT__CHARS ? 1 : bytes;
-    if (!m)
-        return "has a storage that is not in the file";
-    if (!is_count(&storage[4]) || __builtin_mul_overflow((uint64_t)storage[4].whole, element, &size) ||
-        size > m->size)
-        return "has a storage with fewer bytes than elements";
+    if (!m || !is_count(&storage[4]) ||
+        __builtin_mul_overflow((uint64_t)storage[4].whole, element, &size) || size > m->size)
+        return "has a storage that is not in the file, or not as long as its elements";
     if (__builtin_mul_overflow((uint64_t)tensor->item[1].whole, bytes, &from) || from > size)
-        return "begins behind its storage";
+        return "begins after its storage";
     a->bytes = m->bytes + from;
     if (!weft__array_is_inside(a, m->bytes, size))
-        return "ends behind its storage";
+        return "ends after its storage";
     if (weft__kind_bytes(&a->kind) > 2 * r->w->size + SPARE)
         return "repeats its numbers more often than weft reads; save tensor.contiguous()";
     if (r->big && bytes > 1)
@@ -85,69 +84,60 @@ static void add_tensor(reader *r, const weft__value *v, size_t length)
     a.name = weft__weights_text(r->w, length ? r->path : "tensor", length ? length : 6);
     const char *reason = a.name ? read_tensor(r, v->items, &a) : NULL;
     if (reason)
-        weft__weights_fail(r->w, WEFT_EFORMAT, "%.200s %s; the file is damaged: copy or save it again",
-                           a.name, reason);
+        weft__weights_fail(r->w, WEFT_EFORMAT, "%.200s %s", a.name, reason);
     else if (a.name)
         weft__weights_add(r->w, &a);
 }
 
 /* ---- nested values ---- */
-static bool has_items(const weft__value *v)
-{
-    return v->tag == WEFT__P_TUPLE || v->tag == WEFT__P_LIST || v->tag == WEFT__P_DICT;
-}
+static bool is_nested(const weft__value *v) { return v->tag >= WEFT__P_TUPLE && v->tag <= WEFT__P_DICT; }
 
-/* Appends a key to the path. Returns the new length; 0 if the key is no name, and after a failure. */
-static size_t append_key(reader *r, size_t length, const weft__value *key, size_t index)
+/* Appends a key to the path. Returns the new length; 0 if the key is not a name, and after a failure. */
+static size_t append_key(reader *r, size_t length, const weft__value *key)
 {
-    size_t left = PATH - length;
-    int n = -1;
+    char *to = r->path + length;
+    size_t left = PATH - length, n = left;
     const char *dot = length ? "." : "";
-    if (!key || key->tag == WEFT__P_INT)
-        n = snprintf(r->path + length, left, "%s%lld", dot, key ? (long long)key->whole : (long long)index);
+    if (key->tag == WEFT__P_INT)
+        n = (size_t)snprintf(to, left, "%s%lld", dot, (long long)key->whole);
     else if (key->tag != WEFT__P_TEXT)
         return 0;
-    else if (key->n < left - 1) {
-        n = (int)(*dot != 0) + (int)key->n;
-        memcpy(r->path + length, dot, 1);
-        memcpy(r->path + length + (*dot != 0), key->text, key->n);
+    else if (key->n + 1 < left) {
+        n = strlen(dot) + key->n;
+        memcpy(to, dot, strlen(dot));
+        memcpy(to + strlen(dot), key->text, key->n);
     }
-    if (n < 0 || (size_t)n >= left)
-        weft__weights_fail(r->w, WEFT_EFORMAT, "%.100s.. is longer than %d bytes; expected a shorter name",
-                           r->path, PATH - 1);
+    if (n >= left)
+        weft__weights_fail(r->w, WEFT_EFORMAT, "a name after %.100s has more than %d bytes", r->path,
+                           PATH - 1);
     else
-        r->path[length + (size_t)n] = 0;
-    return r->w->status ? 0 : length + (size_t)n;
+        to[n] = 0;
+    return r->w->status ? 0 : length + n;
 }
 
-/* Lists the tensors in a value. A dictionary may contain itself; then it is listed once. */
+/* Lists the tensors in a value. A dictionary inside itself is not listed again. */
 static void walk(reader *r, const weft__value *v, size_t length, int depth)
 {
-    if (v->tag == WEFT__P_FOREIGN)
-        r->foreign = v->text;
-    if (v->tag == WEFT__P_TENSOR) {
-        r->found++;
-        if (!r->counting)
-            add_tensor(r, v, length);
-    }
-    if (!has_items(v) || v->items->visited)
+    size_t step = v->tag == WEFT__P_DICT ? 2 : 1;
+    r->foreign = v->tag == WEFT__P_FOREIGN ? v->text : r->foreign;
+    r->found += v->tag == WEFT__P_TENSOR;
+    if (v->tag == WEFT__P_TENSOR && !r->counting)
+        add_tensor(r, v, length);
+    if (!is_nested(v) || v->items->visited)
         return;
     if (depth == DEPTH)
-        weft__weights_fail(r->w, WEFT_EFORMAT,
-                           "%.200s is nested more than %d deep; expected a dictionary of "
-                           "tensors",
-                           r->path, DEPTH);
+        weft__weights_fail(r->w, WEFT_EFORMAT, "%.200s is nested more than %d deep; expected a dictionary of "
+                           "tensors", r->path, DEPTH);
     v->items->visited = true;
-    size_t step = v->tag == WEFT__P_DICT ? 2 : 1;
     for (size_t i = 0; i < v->items->n && !r->w->status && !(r->counting && r->found); i += step) {
-        const weft__value *item = &v->items->item[i];
-        size_t more = append_key(r, length, step == 2 ? item : NULL, i);
+        const weft__value *item = &v->items->item[i + step - 1];
+        weft__value index = { .tag = WEFT__P_INT, .whole = (int64_t)i };
         if (++r->visits > r->most)
-            weft__weights_fail(r->w, WEFT_EFORMAT,
-                               "data.pkl has the same objects too often; expected a "
+            weft__weights_fail(r->w, WEFT_EFORMAT, "data.pkl has the same objects too often; expected a "
                                "dictionary of tensors");
-        if (more && !r->w->status)
-            walk(r, item + step - 1, more, depth + 1);
+        size_t more = item->tag < WEFT__P_TUPLE ? 0 : append_key(r, length, step == 2 ? item - 1 : &index);
+        if (more)
+            walk(r, item, more, depth + 1);
     }
     v->items->visited = false;
 }
@@ -155,7 +145,8 @@ static void walk(reader *r, const weft__value *v, size_t length, int depth)
 static bool has_tensors(reader *r, const weft__value *v)
 {
     r->counting = true;
-    r->visits = r->found = 0;
+    r->visits = 0;
+    r->found = 0;
     walk(r, v, 0, 0);
     r->counting = false;
     return r->found;
@@ -166,45 +157,40 @@ static bool has_tensors(reader *r, const weft__value *v)
 static const weft__value *find_part(const weft__value *v, const char *path)
 {
     size_t n = strlen(path);
-    for (size_t i = 0; v->tag == WEFT__P_DICT && i < v->items->n; i += 2) {
+    const weft__value *found = NULL;
+    for (size_t i = 0; v->tag == WEFT__P_DICT && i < v->items->n && !found; i += 2) {
         const weft__value *key = &v->items->item[i];
         if (key->tag != WEFT__P_TEXT || !key->n || key->n > n || memcmp(key->text, path, key->n))
             continue;
-        const weft__value *found = key->n == n ? key + 1 : NULL;
-        if (!found && path[key->n] == '.')
+        if (key->n == n)
+            found = key + 1;
+        else if (path[key->n] == '.')
             found = find_part(key + 1, path + key->n + 1);
-        if (found)
-            return found;
     }
-    return NULL;
+    return found;
 }
 
-/* A training checkpoint has its weights under one of these names. */
+/* Training checkpoints have their weights under one of a few names. */
 static const weft__value *choose(reader *r, const weft__value *top)
 {
     static const char *const names[] = { "state_dict", "model_state_dict", "model",
-                                         "module",     "weights",          "params" };
-    const weft__value *chosen = NULL;
-    int choices = 0, last = 0;
-    if (r->w->part) {
-        chosen = find_part(top, r->w->part);
-        if (!chosen)
-            weft__weights_fail(r->w, WEFT_EFORMAT, "has no part %.200s; see the names in weft info",
-                               r->w->part);
-        return chosen;
-    }
-    for (int i = 0; i < (int)(sizeof names / sizeof *names) && top->tag == WEFT__P_DICT; i++) {
+                                         "module", "weights", "params" };
+    const weft__value *chosen = r->w->part ? find_part(top, r->w->part) : top;
+    const char *name = NULL;
+    int choices = 0;
+    if (!chosen)
+        weft__weights_fail(r->w, WEFT_EFORMAT, "it has no part %.200s", r->w->part);
+    for (size_t i = 0; i < sizeof names / sizeof *names && !r->w->part; i++) {
         const weft__value *v = find_part(top, names[i]);
         if (v && v->tag == WEFT__P_DICT && has_tensors(r, v)) {
             chosen = v;
-            last = i;
+            name = names[i];
             choices++;
         }
     }
-    if (choices != 1)
-        return top;
-    weft__weights_fact(r->w, "part", "%s", names[last]);
-    return chosen;
+    if (choices == 1)
+        weft__weights_fact(r->w, "part", "%s", name);
+    return choices > 1 ? top : chosen;
 }
 
 /* ---- facts ---- */
@@ -212,7 +198,7 @@ static bool is_plain_text(const weft__value *v)
 {
     bool plain = v->tag == WEFT__P_TEXT && v->n && v->n <= TEXT;
     for (uint32_t i = 0; plain && i < v->n; i++)
-        plain = v->text[i] >= ' ' && v->text[i] < 0x7F;
+        plain = v->text[i] >= ' ' && v->text[i] <= '~';
     return plain;
 }
 
@@ -241,8 +227,8 @@ static const weft__member *find_pickle(reader *r)
             return &r->zip.member[i];
         }
     }
-    weft__weights_fail(r->w, WEFT_EFORMAT,
-                       "this zip archive has no member data.pkl; expected a file of torch.save");
+    weft__weights_fail(r->w, WEFT_EFORMAT, "the zip archive has no member data.pkl; expected a file of "
+                       "torch.save");
     return NULL;
 }
 
@@ -251,33 +237,32 @@ static void read_layout(reader *r)
     const weft__member *order = member_of(r, "byteorder", "", 0), *version = member_of(r, "version", "", 0);
     r->big = order && order->size == 3 && !memcmp(order->bytes, "big", 3);
     if (order && !r->big && (order->size != 6 || memcmp(order->bytes, "little", 6)))
-        weft__weights_fail(r->w, WEFT_EFORMAT, "its byte order is neither \"little\" nor \"big\"");
-    weft__weights_fact(r->w, "format", "torch.save, version %d",
-                       version && version->size ? version->bytes[0] - '0' : 0);
+        weft__weights_fail(r->w, WEFT_EFORMAT, "its byte order is unknown; expected \"little\" or \"big\"");
+    weft__weights_fact(r->w, "format", "torch.save, version %c", version && version->size &&
+                       version->bytes[0] >= '0' && version->bytes[0] <= '9' ? version->bytes[0] : '?');
 }
 
 void weft__read_torch(weft__weights *w)
 {
+    static const char advice[] = "in Python: torch.save(model.state_dict(), path)";
     reader r = { .w = w };
     weft__value top;
     const weft__member *pickle = weft__zip_list(w, &r.zip) ? find_pickle(&r) : NULL;
     if (!pickle)
         return;
-    r.most = 4 * (int64_t)pickle->size + 1000;
+    r.most = 4 * pickle->size + 1000;
     read_layout(&r);
     if (!weft__pickle_read(w, pickle, &top))
         return;
     const weft__value *part = choose(&r, &top);
     add_facts(&r, &top);
-    r.visits = r.found = 0;
+    r.visits = 0;
+    r.found = 0;
     if (part && !w->status)
         walk(&r, part, 0, 0);
-    if (!w->status && !r.found && r.foreign)
-        weft__weights_fail(w, WEFT_EFORMAT,
-                           "it has an object of %.100s, which weft does not create, and no tensors; "
-                           "in Python: torch.save(model.state_dict(), path)",
-                           r.foreign);
+    if (!r.found && r.foreign)
+        weft__weights_fail(w, WEFT_EFORMAT, "it has no tensors, but an object of %.100s, which weft does not "
+                           "create; %s", r.foreign, advice);
     else if (!r.found)
-        weft__weights_fail(w, WEFT_EFORMAT,
-                           "it has no tensors; in Python: torch.save(model.state_dict(), path)");
+        weft__weights_fail(w, WEFT_EFORMAT, "it has no tensors; %s", advice);
 }
