@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/locale.h"
-#include "io/weights/weights.h"
+#include "io/weights/numpy.h"
 
 typedef struct weft__piece {
     struct weft__piece *next;
@@ -148,6 +148,7 @@ static bool is_keras(const weft__first *f)
 {
     return zip_with(f, "metadata.json") || zip_with(f, "config.json") || zip_with(f, "model.weights.h5");
 }
+static bool is_npy(const weft__first *f) { return begins(f, 0, "\x93NUMPY", 6); }
 static bool is_safetensors(const weft__first *f) { return f->n > 8 && f->at[8] == '{'; }
 static bool is_old_torch(const weft__first *f)
 {
@@ -161,7 +162,7 @@ static bool is_pickle(const weft__first *f)
 static bool is_onnx(const weft__first *f)
 {
     return f->n > 4 && f->at[0] == 0x08 && f->at[1] && f->at[1] < 64 &&
-           strchr("\x12\x1a\x22\x2a\x3a\x42", f->at[2]);
+           f->at[2] && strchr("\x12\x1a\x22\x2a\x3a\x42", f->at[2]);
 }
 
 static const struct {
@@ -172,6 +173,7 @@ static const struct {
 } formats[] = {
     { is_hdf5, "HDF5", weft__read_hdf5_weights, NULL },
     { is_npz, "NumPy", weft__read_npz, NULL },
+    { is_npy, "NumPy", weft__read_npy, NULL },
     { is_keras, "Keras", weft__read_keras_zip, NULL },
     { is_zip, "PyTorch", weft__read_torch, NULL },
     { is_safetensors, "safetensors", weft__read_safetensors, NULL },
