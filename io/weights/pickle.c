@@ -332,7 +332,8 @@ static void (*const opcodes[256])(machine *) = {
 enum { COUNTS = 16 };
 static const unsigned char arguments[256] = {
     [0x80] = 1, [0x95] = 8, ['K'] = 1, ['M'] = 2, ['J'] = 4, ['G'] = 8, ['q'] = 1, ['r'] = 4, ['h'] = 1,
-    ['j'] = 4, [0x8A] = 1 | COUNTS, [0x8C] = 1 | COUNTS, ['C'] = 1 | COUNTS, ['X'] = 4 | COUNTS, ['B'] = 4 | COUNTS,
+    ['j'] = 4, [0x8A] = 1 | COUNTS, [0x8C] = 1 | COUNTS, ['C'] = 1 | COUNTS, ['X'] = 4 | COUNTS,
+    ['B'] = 4 | COUNTS,
 };
 
 static bool read_argument(machine *m)
