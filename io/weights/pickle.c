@@ -318,36 +318,37 @@ static void get(machine *m)
         fail(m, "found an index that the memo does not have");
 }
 
-/* width: bytes of the number behind the opcode. counts: that many bytes follow it. */
-static const struct { void (*run)(machine *); unsigned char width; bool counts; } opcodes[256] = {
-    [0x80] = { ignore, 1 }, [0x95] = { ignore, 8 }, ['.'] = { stop },
-    ['('] = { mark }, ['0'] = { drop }, ['N'] = { other },
-    [0x88] = { other }, [0x89] = { other }, ['K'] = { integer, 1 },
-    ['M'] = { integer, 2 }, ['J'] = { integer4, 4 }, [0x8A] = { long_integer, 1, true },
-    ['G'] = { real_number, 8 }, ['X'] = { text, 4, true }, [0x8C] = { text, 1, true },
-    ['B'] = { other, 4, true }, ['C'] = { other, 1, true }, [')'] = { empty },
-    [']'] = { empty }, ['}'] = { empty }, ['t'] = { tuple },
-    [0x85] = { small_tuple }, [0x86] = { small_tuple }, [0x87] = { small_tuple },
-    ['a'] = { append_item }, ['e'] = { add_items }, ['s'] = { set_item },
-    ['u'] = { add_items }, ['c'] = { global }, [0x93] = { stack_global },
-    ['R'] = { reduce }, [0x81] = { reduce }, ['b'] = { drop },
-    ['Q'] = { persistent }, ['q'] = { put, 1 }, ['r'] = { put, 4 },
-    [0x94] = { put }, ['h'] = { get, 1 }, ['j'] = { get, 4 },
+static void (*const opcodes[256])(machine *) = {
+    [0x80] = ignore, [0x95] = ignore, ['.'] = stop, ['('] = mark, ['0'] = drop, ['b'] = drop,
+    ['N'] = other, [0x88] = other, [0x89] = other, ['B'] = other, ['C'] = other,
+    ['K'] = integer, ['M'] = integer, ['J'] = integer4, [0x8A] = long_integer, ['G'] = real_number,
+    ['X'] = text, [0x8C] = text, [')'] = empty, [']'] = empty, ['}'] = empty,
+    ['t'] = tuple, [0x85] = small_tuple, [0x86] = small_tuple, [0x87] = small_tuple,
+    ['a'] = append_item, ['e'] = add_items, ['s'] = set_item, ['u'] = add_items,
+    ['c'] = global, [0x93] = stack_global, ['R'] = reduce, [0x81] = reduce, ['Q'] = persistent,
+    ['q'] = put, ['r'] = put, [0x94] = put, ['h'] = get, ['j'] = get,
+};
+/* Number of bytes of the number after an opcode. COUNTS: that many bytes follow it. */
+enum { COUNTS = 16 };
+static const unsigned char arguments[256] = {
+    [0x80] = 1, [0x95] = 8, ['K'] = 1, ['M'] = 2, ['J'] = 4, ['G'] = 8, ['q'] = 1, ['r'] = 4, ['h'] = 1,
+    ['j'] = 4, [0x8A] = 1 | COUNTS, [0x8C] = 1 | COUNTS, ['C'] = 1 | COUNTS, ['X'] = 4 | COUNTS,
+    ['B'] = 4 | COUNTS,
 };
 
 static bool read_argument(machine *m)
 {
-    size_t width = opcodes[m->code[m->start]].width, left = m->size - m->next;
-    bool counts = opcodes[m->code[m->start]].counts;
+    unsigned argument = arguments[m->code[m->start]];
+    size_t width = argument % COUNTS, left = m->size - m->next;
     m->n = 0;
     for (size_t i = width; i-- && width <= left; )
         m->n = m->n << 8 | m->code[m->next + i];
-    if (width > left || (counts && m->n > left - width)) {
+    if (width > left || (argument & COUNTS && m->n > left - width)) {
         fail(m, "found the end of the file in its argument");
         return false;
     }
     m->bytes = m->code + m->next + width;
-    m->next += width + (counts ? m->n : 0);
+    m->next += width + (argument & COUNTS ? m->n : 0);
     return true;
 }
 
@@ -360,10 +361,10 @@ bool weft__pickle_read(weft__weights *w, const weft__member *from, weft__value *
         if (m.start == m.size)
             weft__weights_fail(w, WEFT_EFORMAT, "data.pkl: its %zu bytes end without a value; the file is "
                                "incomplete: copy or save it again", m.size);
-        else if (!opcodes[m.code[m.start]].run)
+        else if (!opcodes[m.code[m.start]])
             fail(&m, "found an opcode that torch.save does not write");
         else if (read_argument(&m))
-            opcodes[m.code[m.start]].run(&m);
+            opcodes[m.code[m.start]](&m);
     }
     if (!w->status)
         *out = pop(&m);

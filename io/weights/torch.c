@@ -206,12 +206,15 @@ static void add_facts(reader *r, const weft__value *top)
 {
     for (size_t i = 0; top->tag == WEFT__P_DICT && i < top->items->n && r->w->facts < FACTS; i += 2) {
         const weft__value *key = &top->items->item[i], *v = key + 1;
-        const char *name = is_plain_text(key) ? weft__weights_text(r->w, key->text, key->n) : NULL;
+        bool is_fact = v->tag == WEFT__P_INT || v->tag == WEFT__P_REAL || is_plain_text(v);
+        const char *name = NULL;
+        if (is_fact && is_plain_text(key))
+            name = weft__weights_text(r->w, key->text, key->n);
         if (name && v->tag == WEFT__P_INT)
             weft__weights_fact(r->w, name, "%lld", (long long)v->whole);
         else if (name && v->tag == WEFT__P_REAL)
             weft__weights_fact(r->w, name, "%.9g", v->real);
-        else if (name && is_plain_text(v))
+        else if (name)
             weft__weights_fact(r->w, name, "%.*s", (int)v->n, v->text);
     }
 }

@@ -37,13 +37,9 @@ class Net(torch.nn.Module):
         self.out = torch.nn.Linear(4, 2)
         fill(self.state_dict())
 
-    def forward(self, x):
-        return self.out(self.lstm(x)[0])
-
 
 # a state dict, plain and of DataParallel
-net = Net()
-torch.save(net.state_dict(), path("lstm.pt"))
+torch.save(Net().state_dict(), path("lstm.pt"))
 torch.save({"module." + k: v for k, v in Net().state_dict().items()}, path("parallel.pt"), pickle_protocol=4)
 
 # a training checkpoint, after one step of Adam
@@ -52,8 +48,9 @@ adam = torch.optim.Adam(linear.parameters(), lr=0.25)
 linear(torch.ones(1, 2)).sum().backward()
 adam.step()
 torch.save({"epoch": 3, "loss": 0.5, "name": "tagger", "model": fill(linear.state_dict()),
-            "optimizer": adam.state_dict(), "args": argparse.Namespace(lr=0.25), "best": numpy.float64(0.5),
-            "classes": {1, 2}, "none": None, "big": 1 << 80, "rng": torch.zeros(2, dtype=torch.uint8)},
+            "optimizer": adam.state_dict(), "args": argparse.Namespace(data="x.npy", config="config.json"),
+            "best": numpy.float64(0.5), "classes": {1, 2}, "none": None, "big": 1 << 80,
+            "rng": torch.zeros(2, dtype=torch.uint8)},
            path("training.pt"))
 torch.save({"encoder": fill({"w": torch.zeros(2)}), "decoder": [fill({"w": torch.zeros(2)}), torch.ones(1)]},
            path("parts.pt"))

@@ -1,6 +1,7 @@
 /* test_torch.c - tests files of torch.save: their tensors, parts and facts, and pickles that are damaged or
  * hostile. torch_files.py writes the fixtures. */
 #include "archives.h"
+#include "tests/failing_malloc.h"
 
 /* Array k, by names, has the numbers k + i / 64. */
 static void are_filled(weft__weights *w, int64_t n)
@@ -32,13 +33,8 @@ FILE_TEST(torch, state_dicts_are_read)
 FILE_TEST(torch, checkpoint_gives_its_model_or_a_part)
 {
     static const char *const facts[][2] = {
-        { "part", "model" },
-        { "epoch", "3" },
-        { "loss", "0.5" },
-        { "name", "tagger" },
-        { "not called", "argparse.Namespace" },
-        { "args", "" },
-        { "big", "" },
+        { "part", "model" }, { "epoch", "3" }, { "loss", "0.5" }, { "name", "tagger" },
+        { "not called", "argparse.Namespace" }, { "args", "" }, { "big", "" },
     };
     const char *path = foreign("training.pt");
     weft__weights *all = open_weights(path, NULL);
@@ -87,9 +83,7 @@ FILE_TEST(torch, views_have_their_numbers)
 
 FILE_TEST(torch, tensors_of_all_types_are_read)
 {
-    static const struct {
-        const char *name, *kind;
-    } types[] = {
+    static const struct { const char *name, *kind; } types[] = {
         { "float16", "float16 [3]" }, { "bfloat16", "bfloat16 [3]" }, { "float64", "float64 [3]" },
         { "int8", "int8 [3]" },       { "int16", "int16 [3]" },       { "int32", "int32 [3]" },
         { "int64", "int64 [3]" },     { "uint8", "bytes [3]" },       { "uint16", "uint16 [3]" },
@@ -136,38 +130,22 @@ static const char *put_pickle(const void *code, size_t n)
 
 FILE_TEST(torch, wrong_pickles_are_refused)
 {
-    static const struct {
-        const char *code;
-        size_t n;
-        const char *part;
-    } bad[] = {
+    static const struct { const char *code; size_t n; const char *part; } bad[] = {
 #define BAD(code, part) { P code, sizeof(P code) - 1, part }
         BAD("I1\n.", "opcode 0x49 at offset 2: found an opcode that torch.save does not write"),
-        BAD("", "end without a value"),
-        BAD("}", "end without a value"),
-        BAD(".", "empty stack"),
+        BAD("", "end without a value"), BAD("}", "end without a value"), BAD(".", "empty stack"),
         BAD("X\xFF\xFF\xFF\xFF", "end of the file in its argument"),
-        BAD("cposix\nsystem", "no end of a name"),
-        BAD("cpo six\nsystem\n.", "not of plain letters"),
-        BAD("K\1K\1\x93.", "no name of a function"),
-        BAD("}R.", "empty stack"),
-        BAD("}}R.", "without a tuple"),
-        BAD("t.", "no mark"),
-        BAD("(.", "empty stack"),
-        BAD("}(K\1u.", "do not fit their object"),
-        BAD("]K\1K\1s.", "do not fit their object"),
-        BAD("}r\xFF\xFF\xFF\x7F.", "index of the memo that is too large"),
-        BAD("h\1.", "memo does not have"),
-        BAD(")Q.", "not a storage"),
-        BAD("ctorch\nSize\n)R.", "wrong arguments"),
-        
-        BAD("}.", "has no tensors"),
+        BAD("cposix\nsystem", "no end of a name"), BAD("cpo six\nsystem\n.", "not of plain letters"),
+        BAD("K\1K\1\x93.", "no name of a function"), BAD("}R.", "empty stack"),
+        BAD("}}R.", "without a tuple"), BAD("t.", "no mark"), BAD("(.", "empty stack"),
+        BAD("}(K\1u.", "do not fit their object"), BAD("]K\1K\1s.", "do not fit their object"),
+        BAD("}r\xFF\xFF\xFF\x7F.", "index of the memo that is too large"), BAD("h\1.", "memo does not have"),
+        BAD(")Q.", "not a storage"), BAD("ctorch\nSize\n)R.", "wrong arguments"), BAD("}.", "has no tensors"),
         BAD("K\1.", "has no tensors"),
         BAD(TENSOR("K\5K\1\x85K\1\x85") ".", "tensor begins after its storage"),
         BAD(TENSOR("K\2K\3\x85K\1\x85") ".", "ends after"),
         BAD(TENSOR("K\0K\2\x85K\4\x85") ".", "ends after"),
-        BAD(TENSOR("K\0K\2\x85K\xFF\x85") ".", "ends after"),
-        BAD(TENSOR("K\0K\2\x85)") ".", "has no shape"),
+        BAD(TENSOR("K\0K\2\x85K\xFF\x85") ".", "ends after"), BAD(TENSOR("K\0K\2\x85)") ".", "has no shape"),
         BAD(TENSOR("J\xFF\xFF\xFF\xFFK\1\x85K\1\x85") ".", "has no shape"),
         BAD(TENSOR("K\0J\xFF\xFF\xFF\xFF\x85K\1\x85") ".", "not a count"),
         BAD(TENSOR("K\0J\xFF\xFF\xFF\x7F\x85K\0\x85") ".", "repeats its numbers"),
@@ -231,8 +209,8 @@ static void pickle_survives(const char *golden)
     pickle->bytes = code;
     cr_assert(opens_zip(m, (int)zip.n));
     for (size_t i = 0; i < pickle->n; i++) {
-        unsigned char was = code[i], other[] = { was ^ (unsigned char)(1 << i % 8), 0xFF, was + 1, '(' };
-        for (int k = 0; k < COUNT(other); k++) {
+        unsigned char was = code[i], other[] = { was ^ (unsigned char)(1 << i % 8), was + 1, 0xFF, '(' };
+        for (int k = 0; k < rounds(COUNT(other), COUNT(other)); k++) {
             code[i] = other[k];
             opens_zip(m, (int)zip.n);
         }
@@ -249,4 +227,17 @@ FILE_TEST(torch, damaged_files_are_survived)
     pickle_survives(foreign("training.pt"));
     pickle_survives(foreign("parallel.pt"));
     pickle_survives(foreign("views.pt"));
+}
+
+FILE_TEST(torch, survives_failure_of_each_allocation)
+{
+    static const char *const files[] = { "training.pt", "big.pt", "packed.npz" };
+    for (int i = 0; i < COUNT(files); i++) {
+        weft_status s;
+        weft__weights *all;
+        FOR_EACH_FAILURE(s, weft__weights_open(foreign(files[i]), NULL, &all))
+            cr_assert_eq(s, WEFT_ENOMEM, "%s: allocation %ld: %s", files[i], failing.at, weft_file_message());
+        cr_assert_eq(s, WEFT_OK, "%s", weft_file_message());
+        weft__weights_close(all);
+    }
 }
