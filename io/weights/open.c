@@ -93,7 +93,13 @@ static void *grown(weft__weights *w, void *old, int64_t n, int64_t *room, size_t
 weft__array *weft__weights_add(weft__weights *w, const weft__array *a)
 {
     weft__array *all = grown(w, w->array, w->n, &w->room, sizeof *all);
-    if (!all)
+    for (const unsigned char *c = (const unsigned char *)a->name; *c; c++)
+        if (*c < ' ' || *c == 127)
+            weft__weights_fail(w, WEFT_EFORMAT,
+                               "byte %d in the name of an array; expected a name without control "
+                               "characters",
+                               *c);
+    if (!all || w->status)
         return NULL;
     w->array = all;
     all[w->n] = *a;
@@ -161,8 +167,8 @@ static bool is_pickle(const weft__first *f)
 /* A protobuf: field 1, ir_version, then the producer, a domain, the graph or opsets. */
 static bool is_onnx(const weft__first *f)
 {
-    return f->n > 4 && f->at[0] == 0x08 && f->at[1] && f->at[1] < 64 &&
-           f->at[2] && strchr("\x12\x1a\x22\x2a\x3a\x42", f->at[2]);
+    return f->n > 4 && f->at[0] == 0x08 && f->at[1] && f->at[1] < 64 && f->at[2] &&
+           strchr("\x12\x1a\x22\x2a\x3a\x42", f->at[2]);
 }
 
 static const struct {
