@@ -287,6 +287,30 @@ static void translate(weft__onnx *x)
         weft__onnx_fail(x, WEFT_EARG, "operators that cannot be exported:%s", x->refused);
 }
 
+/* Merges the ONNX axes of an axis, such as batch and 4 of [batch * 4, ..]; rows of a batch stay apart. */
+static void merge_axes(weft__onnx *x, weft__value *v, int rank)
+{
+    const char *part[WEFT__ONNX_RANK];
+    int merged = 0, axes = 0;
+    weft__value y = { .axes = 0 };
+    for (int i = 0; i < rank; i++) {
+        const int from = v->first[i], n = v->first[i + 1] - from;
+        const bool apart = n == 1 || v->dim[from].rows;
+        merged += !apart;
+        for (int k = 0; k < (apart ? n : 1); k++)
+            part[axes++] = apart ? weft__onnx_size(x, v->dim[from + k]) : weft__onnx_ints(x, 1, (int64_t[]){ -1 });
+        const weft__dim all = apart ? (weft__dim){ 0 } : weft__onnx_symbol(x, "rows", 0, NULL, 0);
+        weft__onnx_insert(&y, i, i, apart ? n : 1, apart ? v->dim + from : &all);
+    }
+    if (merged > 1)
+        weft__onnx_fail(x, WEFT_EARG, "an output with two axes that merge a dynamic one; reshape it");
+    if (!merged)
+        return;
+    y.name = weft__onnx_node(x, "Concat", part, axes, ATTRIBUTES(INT("axis", 0)), NULL, 1);
+    y.name = NODE(x, "Reshape", v->name, y.name);
+    *v = y;
+}
+
 static void add_output(weft__onnx *x, const weft_tensor *t, int64_t i)
 {
     const bool named = x->opts && x->opts->output_names && x->opts->output_names[i];
@@ -296,7 +320,9 @@ static void add_output(weft__onnx *x, const weft_tensor *t, int64_t i)
     weft__onnx_batch *b = t->f.batch ? weft__onnx_batch_of(x, t->f.batch) : NULL;
     if (!v.name || !weft__onnx_reserve(x, name))
         return;
-    if (b)
+    if (!t->f.batch)
+        merge_axes(x, &v, t->f.rank);
+    else if (b)
         v.name = weft__onnx_filled(x, b, &v, ints ? weft__onnx_int(x, 0) : weft__onnx_number(x, 0));
     weft__proto node = { 0 };
     weft__proto_text(&node, 1, v.name);

@@ -90,6 +90,8 @@ const char *weft__onnx_node(weft__onnx *x, const char *op, const char *const *in
 {
     weft__proto node = { 0 };
     const char *one, **names = out ? out : &one;
+    while (n && !in[n - 1])                      /* trailing inputs that are left out */
+        n--;
     for (int i = 0; i < n; i++)
         weft__proto_text(&node, 1, in[i] ? in[i] : "");
     for (int i = 0; i < results; i++) {

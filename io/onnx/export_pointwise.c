@@ -118,7 +118,8 @@ static bool cast(weft__onnx *x, const weft_call *c)
 {
     const weft__value *v = weft__onnx_value(x, c->x[0]);
     const int type = is_int(c->y[0]) ? WEFT__ONNX_INT64 : WEFT__ONNX_FLOAT;
-    weft__onnx_set(x, c->y[0], weft__onnx_like(v, weft__onnx_cast(x, v->name, type)));
+    const char *name = is_int(c->y[0]) ? NODE(x, "Round", v->name) : v->name;
+    weft__onnx_set(x, c->y[0], weft__onnx_like(v, weft__onnx_cast(x, name, type)));
     return true;
 }
 
