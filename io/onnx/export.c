@@ -31,192 +31,12 @@ void weft__onnx_set(weft__onnx *x, const weft_tensor *t, weft__value v)
         *place = v;
 }
 
-int32_t *weft__onnx_read_ints(weft__onnx *x, const weft_tensor *t)
-{
-    const size_t bytes = (size_t)weft__elements(&t->f) * sizeof(int32_t);
-    int32_t *values = weft__onnx_memory(x, bytes + 1);
-    return values && !weft__read(t, values, bytes) ? values : NULL;
-}
-
-/* ---- tensors that no operator made ---- */
-static const weft_onnx_input *listed(const weft__onnx *x, const weft_tensor *t)
-{
-    for (int64_t i = 0; x->opts && i < x->opts->n_inputs; i++)
-        if (x->opts->inputs[i].tensor == t)
-            return &x->opts->inputs[i];
-    return NULL;
-}
-
-static const char *initializer_of(weft__onnx *x, const char *name, const weft_tensor *t)
-{
-    const size_t n = (size_t)weft__elements(&t->f);
-    const bool ints = t->f.type == WEFT_I32;
-    real *numbers = weft__onnx_memory(x, n * sizeof(int64_t) + 1);
-    if (!numbers || weft__read(t, numbers, n * (ints ? sizeof(int32_t) : sizeof(real))))
-        return NULL;
-    for (size_t i = n; ints && i-- > 0; )        /* int32 to int64 in place, from the end */
-        ((int64_t *)(void *)numbers)[i] = ((int32_t *)(void *)numbers)[i];
-    for (size_t i = 0; !ints && i < n; i++)
-        ((float *)(void *)numbers)[i] = (float)numbers[i];
-    return weft__onnx_initializer(x, name, ints ? WEFT__ONNX_INT64 : WEFT__ONNX_FLOAT, t->f.rank, t->f.size,
-                                  numbers, n * (ints ? sizeof(int64_t) : sizeof(float)));
-}
-
-/* Returns the axis of sequences of a plain tensor, or -1. *steps: whether the axis after it is their steps. */
-static int batch_axis(weft__onnx *x, const weft_tensor *t, bool *steps)
-{
-    int axis = -1, found = 0;
-    for (int64_t e = 0; e < x->w->tape->entries; e++) {          /* operators that read it by sequences */
-        const weft_call *c = call_of(x, e);
-        for (int i = 0; x->needed[e] && i < c->n; i++) {
-            const weft__form *y = &c->y[0]->f;
-            const bool view = y->batch && !strcmp(c->op->name, "view");
-            if (c->x[i] != t)
-                continue;
-            if (view)
-                *steps |= y->layout == WEFT_PADDED || t->f.rank == y->rank + 1;
-            if (view || (!strcmp(c->op->name, "broadcast") && y->batch && t->f.size[0] == y->batch->n))
-                axis = 0;
-            else if (!strcmp(c->op->name, "first_states"))
-                axis = 1;
-        }
-    }
-    if (axis >= 0)
-        return axis;
-    for (int s = 0; s < x->symbols; s++)
-        for (int i = 0; i < t->f.rank && !strncmp(x->symbol[s].name, "batch", 5); i++)
-            if (t->f.size[i] == x->symbol[s].n)
-                axis = i, found++;
-    if (found > 1)
-        weft__onnx_fail(x, WEFT_EARG, "given%lld has several axes with as many elements as there are sequences; "
-                                      "name its batch axis in opts->inputs, or trace with another number of "
-                                      "sequences", (long long)x->listing.number[weft__leaf_of(&x->listing, t)]);
-    return axis;
-}
-
-static weft__value of_shape(const weft_tensor *t)
-{
-    weft__value v = { .axes = 0 };
-    for (int i = 0; i < t->f.rank; i++)
-        weft__onnx_insert(&v, i, i, 1, &(weft__dim){ .n = t->f.size[i] });
-    return v;
-}
-
-static void add_input(weft__onnx *x, const weft_tensor *t, weft__value *v)
-{
-    if (weft__onnx_reserve(x, v->name))
-        weft__onnx_add_value(x, &x->inputs, 11, v->name,
-                             t->f.type == WEFT_I32 ? WEFT__ONNX_INT64 : WEFT__ONNX_FLOAT, v);
-}
-
-static const char *input_name(weft__onnx *x, const weft_onnx_input *in)
-{
-    return in && in->name ? in->name : weft__onnx_text(x, "input%d", x->given++);
-}
-
-static void ragged_input(weft__onnx *x, const weft_tensor *t, weft__value *v)
-{
-    weft__onnx_batch *b = weft__onnx_root(x, t->f.batch);
-    if (!b)
-        return;
-    *v = of_shape(t);
-    weft__onnx_remove(v, t->f.rank, 0);
-    weft__onnx_insert(v, t->f.rank - 1, 0, b->axes, b->rows);
-    v->name = input_name(x, listed(x, t));
-    weft__symbol *time = &x->symbol[b->rows[0].symbol - 1];
-    if (!time->source)
-        time->source = v->name;
-    add_input(x, t, v);
-}
-
-/* Gives the steps of a plain tensor their axis: that of the batch if a view makes it a padded one. */
-static weft__dim steps_of(weft__onnx *x, const weft_tensor *t, const char *name)
-{
-    for (int64_t e = 0; e < x->w->tape->entries; e++) {
-        const weft_call *c = call_of(x, e);
-        if (!x->needed[e] || c->x[0] != t || c->y[0]->f.layout != WEFT_PADDED)
-            continue;
-        weft__onnx_batch *b = weft__onnx_root(x, c->y[0]->f.batch);
-        if (!b)
-            break;
-        weft__symbol *time = &x->symbol[b->rows[0].symbol - 1];
-        if (!time->source)
-            time->source = name, time->axis = 1;
-        return (weft__dim){ .n = t->f.size[1], .symbol = b->rows[0].symbol };
-    }
-    return weft__onnx_symbol(x, "time", t->f.size[1], name, 1);
-}
-
-static void plain_input(weft__onnx *x, const weft_tensor *t, weft__value *v)
-{
-    const weft_onnx_input *in = listed(x, t);
-    bool steps = false;
-    int axis = batch_axis(x, t, &steps);
-    if (in && in->batch_axis >= t->f.rank)
-        weft__onnx_fail(x, WEFT_EARG, "batch_axis %d of input \"%.100s\"; expected -1 or one of its %d axes",
-                        in->batch_axis, in->name ? in->name : "", t->f.rank);
-    axis = in ? in->batch_axis : axis;
-    *v = of_shape(t);
-    if (x->status || (axis < 0 && !in && (x->symbols || weft__elements(&t->f) == 1))) {
-        v->name = initializer_of(x, NULL, t);
-        return;
-    }
-    v->name = input_name(x, in);
-    if (axis >= 0)
-        v->dim[axis] = weft__onnx_batch_axis(x, t->f.size[axis], v->name, axis);
-    if (axis == 0 && steps)
-        v->dim[1] = steps_of(x, t, v->name);
-    add_input(x, t, v);
-}
-
-/* Returns whether t has 1 / length for each sequence, 0 for empty ones, as weft_pool makes it. */
-static const char *share_of_tokens(weft__onnx *x, const weft_tensor *t, weft__value *v)
-{
-    const int64_t n = t->f.rank ? t->f.size[0] : 0;
-    real *number = n && n == weft__elements(&t->f) && t->f.type == WEFT_REAL && !listed(x, t) ?
-                       weft__onnx_memory(x, (size_t)n * sizeof *number) : NULL;
-    if (!number || weft__read(t, number, (size_t)n * sizeof *number))
-        return NULL;
-    for (int i = 0; i < x->batches; i++) {
-        const weft__onnx_batch *b = &x->batch[i];
-        bool same = b->b->n == n && b->lengths && !b->pairs;
-        for (int64_t s = 0; same && s < n; s++)
-            same = number[s] == (b->b->len[s] ? 1 / (real)b->b->len[s] : 0);
-        if (!same)
-            continue;
-        int64_t shape[WEFT_RANK] = { -1, 1, 1, 1, 1, 1 };
-        const char *length = weft__onnx_cast(x, b->lengths, WEFT__ONNX_FLOAT), *one = weft__onnx_number(x, 1);
-        v->dim[0] = b->rows[1], v->dim[0].joined = false;
-        return NODE(x, "Reshape", NODE(x, "Div", NODE(x, "Min", length, one), NODE(x, "Max", length, one)),
-                    weft__onnx_ints(x, t->f.rank, shape));
-    }
-    return NULL;
-}
-
-static void make_leaf(weft__onnx *x, const weft_tensor *t, weft__value *v)
-{
-    const char *path = node_of(t)->path;
-    weft__value shape = of_shape(t);
-    if (path) {
-        const char *name = weft__onnx_text(x, "%s", path + x->root);
-        shape.name = weft__onnx_reserve(x, name) ? initializer_of(x, name, t) : NULL;
-    } else if (node_of(t)->unrecorded && !listed(x, t))
-        weft__onnx_fail(x, WEFT_EARG, "given%lld is the result of an operator that was not recorded "
-                                      "(WEFT_NO_GRAD); record it, or list it in opts->inputs",
-                        (long long)x->listing.number[weft__leaf_of(&x->listing, t)]);
-    else if (t->f.batch)
-        ragged_input(x, t, &shape);
-    else if (!(shape.name = share_of_tokens(x, t, &shape)))
-        plain_input(x, t, &shape);
-    *v = shape;
-}
-
 const weft__value *weft__onnx_value(weft__onnx *x, const weft_tensor *t)
 {
     static const weft__value none;
     weft__value *v = weft__onnx_place(x, t);
     if (v && !v->name && entry_of(t) < 0 && !x->status)
-        make_leaf(x, t, v);
+        weft__onnx_make_leaf(x, t, v);
     return v ? v : &none;
 }
 
@@ -228,6 +48,8 @@ static void find_needed(weft__onnx *x, weft_tensor *const *outputs, int64_t n)
             x->needed[entry_of(outputs[i])] = true;
     for (int64_t e = x->w->tape->entries - 1; e >= 0; e--) {
         const weft_call *c = call_of(x, e);
+        if (x->needed[e])
+            weft__onnx_trace_steps(x, e);
         for (int i = 0; x->needed[e] && i < c->n; i++)
             if (weft__onnx_reads(c, i) && entry_of(c->x[i]) >= 0)
                 x->needed[entry_of(c->x[i])] = true;
@@ -259,10 +81,20 @@ static void make_ragged(weft__onnx *x, const weft_tensor *t)
 }
 static void make_padded(weft__onnx *x, const weft_tensor *t)
 {
-    if (!t->f.batch && !node_of(t)->path && t->f.rank > 2 && t->f.type == WEFT_REAL)
-        for (int64_t e = 0; e < x->w->tape->entries; e++)
-            if (x->needed[e] && call_of(x, e)->x[0] == t && call_of(x, e)->y[0]->f.batch)
-                weft__onnx_value(x, t);
+    if (!t->f.batch && !node_of(t)->path && x->leaf_views[weft__leaf_of(&x->listing, t)])
+        weft__onnx_value(x, t);
+}
+
+bool weft__onnx_is_own(const weft_call *c) { return c->host || c->op->device; }
+static weft__onnx_translator *translator_of(const weft_call *c)
+{
+    static const weft__onnx_entry *const tables[] = { weft__onnx_pointwise, weft__onnx_shapes, weft__onnx_axes,
+                                                      weft__onnx_layers, weft__onnx_rows };
+    for (size_t i = 0; i < sizeof tables / sizeof *tables && !weft__onnx_is_own(c); i++)
+        for (const weft__onnx_entry *e = tables[i]; e->name; e++)
+            if (!strcmp(e->name, c->op->name))
+                return e->run;
+    return !weft__onnx_is_own(c) && weft__onnx_is_recurrent(c) ? weft__onnx_recurrent : NULL;
 }
 
 static void translate(weft__onnx *x)
@@ -271,12 +103,11 @@ static void translate(weft__onnx *x)
         const weft_call *c = call_of(x, x->entry);
         if (!x->needed[x->entry])
             continue;
-        weft__onnx_translator *run = weft__onnx_pointwise(c->op->name);
-        run = run ? run : weft__onnx_shapes(c->op->name);
-        run = run ? run : weft__onnx_layers(c->op->name);
+        weft__onnx_translator *run = translator_of(c);
         bool known = run != NULL;
         if (!run)
-            weft__onnx_refuse(x, c, strcmp(c->op->name, "dropout") ? "it has no ONNX form" :
+            weft__onnx_refuse(x, c, weft__onnx_is_own(c)              ? "an operator of the program" :
+                                    strcmp(c->op->name, "dropout") ? "it has no ONNX form" :
                                         "dropout is on; run the forward pass inside WEFT_EVAL");
         for (int i = 0; known && i < c->n; i++)  /* what comes from a refused operator has no value */
             known = !weft__onnx_reads(c, i) || weft__onnx_value(x, c->x[i])->name;
@@ -318,7 +149,9 @@ static void add_output(weft__onnx *x, const weft_tensor *t, int64_t i)
     const bool ints = t->f.type == WEFT_I32;
     weft__value v = *weft__onnx_value(x, t);
     weft__onnx_batch *b = t->f.batch ? weft__onnx_batch_of(x, t->f.batch) : NULL;
-    if (!v.name || !weft__onnx_reserve(x, name))
+    if (!v.name)
+        weft__onnx_fail(x, WEFT_EARG, "output %lld has no value", (long long)i);
+    if (!weft__onnx_reserve(x, name))
         return;
     if (!t->f.batch)
         merge_axes(x, &v, t->f.rank);
@@ -393,6 +226,8 @@ static void make_graph(weft__onnx *x, weft_tensor *const *outputs, int64_t n)
         weft__onnx_fail(x, WEFT_ENOMEM, "no memory for the tape");
     x->needed = weft__onnx_memory(x, entries * sizeof *x->needed);
     x->result = weft__onnx_memory(x, entries * sizeof *x->result);
+    x->views = weft__onnx_memory(x, entries * sizeof *x->views);
+    x->leaf_views = weft__onnx_memory(x, ((size_t)x->listing.leaves + 1) * sizeof *x->leaf_views);
     x->leaf = weft__onnx_memory(x, ((size_t)x->listing.leaves + 1) * sizeof *x->leaf);
     if (x->status)
         return;

@@ -45,6 +45,7 @@ typedef struct weft__onnx {
     const weft_onnx_export_opts *opts;
     weft__listing listing;
     bool *needed;                                /* [entries] */
+    const weft_call **views, **leaf_views; /* [entries], [leaves]: view that makes the first axes a batch */
     weft__value **result, *leaf;                 /* [entries][results], [leaves]; result NULL so far */
     weft__proto nodes, initializers, inputs, outputs;
     weft__symbol symbol[WEFT__ONNX_SYMBOLS]; int symbols;
@@ -109,13 +110,21 @@ void weft__onnx_add_value(weft__onnx *, weft__proto *list, int field, const char
 bool weft__onnx_reserve(weft__onnx *, const char *name);
 void weft__onnx_fail(weft__onnx *, weft_status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* ---- export_values.c ---- */
+/* ---- export.c ---- */
 /* Returns the value of a tensor; its name is NULL if it has none. */
 const weft__value *weft__onnx_value(weft__onnx *, const weft_tensor *);
 void weft__onnx_set(weft__onnx *, const weft_tensor *, weft__value);
 weft__value *weft__onnx_place(weft__onnx *, const weft_tensor *);   /* also if it has no value yet */
+bool weft__onnx_is_own(const weft_call *);      /* an operator of the program? */
+/* ---- export_inputs.c ---- */
+/* Makes the value of a tensor that no operator made. */
+void weft__onnx_make_leaf(weft__onnx *, const weft_tensor *, weft__value *);
+/* Called for needed entries, the last first: notes for plain inputs that a later view makes their first axes
+ * sequences and steps. */
+void weft__onnx_trace_steps(weft__onnx *, int64_t entry);
 /* Reads a tensor's ints; NULL after a failure. */
 int32_t *weft__onnx_read_ints(weft__onnx *, const weft_tensor *);
+/* ---- export_values.c ---- */
 /* Returns a value with the axes of another one. */
 weft__value weft__onnx_like(const weft__value *, const char *name);
 /* Removes the group of axis `at`, or inserts there a group of n axes. */
@@ -144,13 +153,35 @@ const char *weft__onnx_filled(weft__onnx *, weft__onnx_batch *, const weft__valu
 /* Gathers along the time: row t of a sequence becomes row index[t, batch]. axes: of the value. */
 const char *weft__onnx_gather_time(weft__onnx *, const char *, const char *index, const weft__value *);
 
-/* ---- handlers: each translates a call, or refuses it ---- */
+/* ---- translators: each translates a call, or refuses it ---- */
 typedef bool weft__onnx_translator(weft__onnx *, const weft_call *);
-weft__onnx_translator *weft__onnx_pointwise(const char *operator_name);     /* export_pointwise.c; NULL: none */
-weft__onnx_translator *weft__onnx_shapes(const char *operator_name);        /* export_shapes.c */
-weft__onnx_translator *weft__onnx_layers(const char *operator_name);        /* export_layers.c */
+/* Each file export_*.c has a table of operators; the last has a NULL name. weft__onnx_recurrent translates the
+ * cells of core/cells.def. */
+typedef struct weft__onnx_entry { const char *name; weft__onnx_translator *run; } weft__onnx_entry;
+extern const weft__onnx_entry weft__onnx_pointwise[], weft__onnx_shapes[], weft__onnx_axes[],
+    weft__onnx_layers[], weft__onnx_rows[];
+weft__onnx_translator weft__onnx_recurrent;
+bool weft__onnx_is_recurrent(const weft_call *);
+
+/* Returns the value of input i; the batch of a ragged tensor, or NULL. */
+static inline const weft__value *weft__onnx_in(weft__onnx *x, const weft_call *c, int i)
+{
+    return weft__onnx_value(x, c->x[i]);
+}
+static inline weft__onnx_batch *weft__onnx_of(weft__onnx *x, const weft_tensor *t)
+{
+    return t->f.batch ? weft__onnx_batch_of(x, t->f.batch) : NULL;
+}
+/* Sets result 0 to that name, with the axes of v. Returns true. */
+static inline bool weft__onnx_done(weft__onnx *x, const weft_call *c, const weft__value *v, const char *name)
+{
+    weft__onnx_set(x, c->y[0], weft__onnx_like(v, name));
+    return true;
+}
+/* Returns the ONNX axis of an axis, or -1, with a refusal, if that is several. export_values.c */
+int weft__onnx_axis(weft__onnx *, const weft_call *, const weft__value *, int axis);
 /* export_pointwise.c: f(name) for a function of pointwise.def. */
 const char *weft__onnx_function(weft__onnx *, const char *, int f, double p, double q);
-/* export_layers.c: Returns whether the translation reads input i. */
+/* export_rows.c: Returns whether the translation reads input i. */
 bool weft__onnx_reads(const weft_call *, int i);
 #endif

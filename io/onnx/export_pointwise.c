@@ -158,17 +158,11 @@ static bool matmul(weft__onnx *x, const weft_call *c)
     return true;
 }
 
-static const struct { const char *name; weft__onnx_translator *run; } table[] = {
+const weft__onnx_entry weft__onnx_pointwise[] = {
 #define UNARY(id, ...)  { #id, unary },
 #define BINARY(id, ...) { #id, binary },
 #include "core/shared/pointwise.def"
     { "where", where }, { "scale", scale }, { "to_reals", cast }, { "to_ints", cast },
-    { "detach", same }, { "matmul", matmul }
+    { "detach", same }, { "matmul", matmul },
+    { NULL, NULL }
 };
-weft__onnx_translator *weft__onnx_pointwise(const char *operator_name)
-{
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (!strcmp(table[i].name, operator_name))
-            return table[i].run;
-    return NULL;
-}

@@ -43,6 +43,14 @@ bool weft__onnx_refuse(weft__onnx *x, const weft_call *c, const char *reason)
     return false;
 }
 
+int weft__onnx_axis(weft__onnx *x, const weft_call *c, const weft__value *v, int axis)
+{
+    if (v->first[axis + 1] - v->first[axis] == 1)
+        return v->first[axis];
+    weft__onnx_refuse(x, c, "it works along the rows of a whole batch");
+    return -1;
+}
+
 /* ---- broadcasting ---- */
 static bool is_one(const weft__value *v, int axis)
 {
