@@ -97,6 +97,16 @@ static weft__onnx_translator *translator_of(const weft_call *c)
     return !weft__onnx_is_own(c) && weft__onnx_is_recurrent(c) ? weft__onnx_recurrent : NULL;
 }
 
+static const char *reason_of(const weft_call *c)
+{
+    const char *name = c->op->name;
+    return weft__onnx_is_own(c)     ? "an operator of the program" :
+           !strcmp(name, "dropout") ? "dropout is on; run the forward pass inside WEFT_EVAL" :
+           !strcmp(name, "same")    ? "a recurrent layer that runs step by step: a cell of the program, or "
+                                      "weft_rnn_set_composed" :
+                                      "it has no ONNX form";
+}
+
 static void translate(weft__onnx *x)
 {
     for (x->entry = 0; x->entry < x->w->tape->entries && !x->status; x->entry++) {
@@ -106,9 +116,7 @@ static void translate(weft__onnx *x)
         weft__onnx_translator *run = translator_of(c);
         bool known = run != NULL;
         if (!run)
-            weft__onnx_refuse(x, c, weft__onnx_is_own(c)              ? "an operator of the program" :
-                                    strcmp(c->op->name, "dropout") ? "it has no ONNX form" :
-                                        "dropout is on; run the forward pass inside WEFT_EVAL");
+            weft__onnx_refuse(x, c, reason_of(c));
         for (int i = 0; known && i < c->n; i++)  /* what comes from a refused operator has no value */
             known = !weft__onnx_reads(c, i) || weft__onnx_value(x, c->x[i])->name;
         if (known)

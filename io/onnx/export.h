@@ -25,9 +25,11 @@ typedef struct weft__value {
     int axes, first[WEFT_RANK + 1]; weft__dim dim[WEFT__ONNX_RANK];
 } weft__value;
 
-/* n: extent in the traced step. source, axis: a tensor with this extent, and its axis. size: the extent as
- * int64 [1], or NULL so far. */
-typedef struct weft__symbol { char name[24]; int64_t n; const char *source, *size; int axis; } weft__symbol;
+/* n: extent in the traced step. source, axis: a tensor with this extent, and its axis; NULL so far for the time
+ * of a batch with these lengths. size: the extent as int64 [1], or NULL so far. */
+typedef struct weft__symbol {
+    char name[24]; int64_t n; const char *source, *lengths, *size; int axis;
+} weft__symbol;
 
 /* A batch of the step. rows: the group of its rows, [time, batch]; for pairs [time of k, time of q, batch].
  * lengths: int64, with axes that broadcast to those after the time. NULL: each length is the extent of the

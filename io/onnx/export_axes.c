@@ -85,8 +85,9 @@ static bool broadcast(weft__onnx *x, const weft_call *c)
     const weft__form *f = &c->x[0]->f, *to = &c->y[0]->f;
     if (a && a->tokens) {
         weft__onnx_batch *b = weft__onnx_of(x, c->y[0]);
+        b = b ? b : weft__onnx_root(x, to->batch);       /* only its lengths matter */
         if (!b || y.first[1] != b->axes - 1)
-            return weft__onnx_refuse(x, c, "its batch has no lengths that the model knows");
+            return weft__onnx_refuse(x, c, "its input has not one row for each sequence");
         y.name = weft__onnx_unsqueeze(x, weft__onnx_in(x, c, 0)->name, 0);
         weft__onnx_remove(&y, f->rank, 0);
         weft__onnx_insert(&y, f->rank - 1, 0, b->axes, b->rows);

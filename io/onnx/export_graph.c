@@ -219,7 +219,9 @@ const char *weft__onnx_size(weft__onnx *x, weft__dim d)
     weft__symbol *s = d.symbol ? &x->symbol[d.symbol - 1] : NULL;
     if (!s)
         return INTS(x, d.n);
-    if (!s->size)
+    if (!s->size && !s->source)                  /* no tensor of the batch yet: the longest length */
+        s->size = NODE(x, "ReduceMax", s->lengths);
+    else if (!s->size)
         s->size = NODE_WITH(x, "Shape", ATTRIBUTES(INT("start", s->axis), INT("end", s->axis + 1)), s->source);
     return s->size;
 }

@@ -138,11 +138,10 @@ static void plain_input(weft__onnx *x, const weft_tensor *t, weft__value *v)
 {
     const weft_onnx_input *in = listed(x, t);
     const weft_call *view = x->leaf_views[weft__leaf_of(&x->listing, t)];
-    int axis = batch_axis(x, t);
+    const int axis = in ? in->batch_axis : batch_axis(x, t);
     if (in && in->batch_axis >= t->f.rank)
         weft__onnx_fail(x, WEFT_EARG, "batch_axis %d of input \"%.100s\"; expected -1 or one of its %d axes",
                         in->batch_axis, in->name ? in->name : "", t->f.rank);
-    axis = in ? in->batch_axis : axis;
     *v = of_shape(t);
     if (x->status || (axis < 0 && !in && (x->symbols || weft__elements(&t->f) == 1))) {
         v->name = initializer_of(x, NULL, t);

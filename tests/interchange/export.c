@@ -11,6 +11,7 @@
 #include "weft_forecast.h"
 #include "weft_onnx.h"
 #include "weft_op.h"
+#include "tiny.h"
 
 enum { BATCHES = 3, ROWS = 8, MOST = 8, INPUTS = 24 };
 static const struct { int64_t n; int32_t len[2][ROWS]; } batches[BATCHES] = {
@@ -22,7 +23,7 @@ static const struct { int64_t n; int32_t len[2][ROWS]; } batches[BATCHES] = {
 typedef struct bench {
     weft *w; weft_module *m; const char *dir; int batch; FILE *file; uint64_t seed;
     void *layer[12];                             /* made with the first batch */
-    weft_onnx_input input[INPUTS]; int inputs;
+    weft_onnx_input input[INPUTS]; int inputs; bool unlisted;
     weft_tensor *output[INPUTS]; const char *name[INPUTS]; int outputs;
 } bench;
 #define LAYER(i, make) (b->layer[i] ? b->layer[i] : (b->layer[i] = (make)))
@@ -197,6 +198,12 @@ static void padded(bench *b)                     /* packs, runs and pads on the 
 }
 
 /* ---- whole models ---- */
+static void tiny(bench *b)                       /* the golden file of test_export.c */
+{
+    weft_tensor *x = ragged(b, "x", 0, TINY_IN);
+    lengths_record(b, "lengths", 0);
+    out(b, "p", tiny_run(b->m, x, (weft_rnn **)&b->layer[0], (weft_linear **)&b->layer[1]));
+}
 static void tagger(bench *b)
 {
     weft_embedding *e = LAYER(0, weft_embedding_new(b->m, "embed", OPTS(weft_embedding_opts, .rows = 12, .columns = 4, .padding = 2)));
@@ -314,6 +321,25 @@ static void sequences(bench *b)                  /* joined, and split again */
     out(b, "sums", weft_pool(both, WEFT_POOL_SUM)), out(b, "sum", weft_cumsum(both, 0));
 }
 
+static void unlisted(bench *b)                   /* names and axes that the exporter finds */
+{
+    weft_embedding *e = LAYER(0, weft_embedding_new(b->m, "embed", OPTS(weft_embedding_opts, .rows = 12, .columns = 4)));
+    weft_rnn *r = LAYER(1, weft_lstm_new(b->m, "r", OPTS(weft_rnn_opts, .input = 4, .hidden = 6)));
+    const weft_lengths l = lengths_of(b, 0);
+    static const int64_t longest[] = { 5, 4, 7 };
+    const int64_t size[] = { l.n, longest[b->batch] };
+    int32_t token[ROWS * MOST];
+    for (int i = 0; i < ROWS * MOST; i++)
+        token[i] = (int32_t)(6 * draw(b) + 6);
+    b->unlisted = true;
+    record(b, "in", "input0", 'i', 2, size, token, (size_t)(size[0] * size[1]) * 4);
+    weft_tensor *x = weft_pack_padded_sequence(weft_embedding_run(e, weft_ints(b->w, token, 2, size)), &l, WEFT_ALIGN_LEFT);
+    weft_state first = { plain(b, "input1", WEFT_SHAPE(1, 0, 6)), plain(b, "input2", WEFT_SHAPE(1, 0, 6)) };
+    weft_tensor *y = weft_rnn_run(r, x, first).y;
+    lengths_record(b, "lengths", 0);
+    out(b, "output0", weft_add(y, weft_broadcast_to_tokens(plain(b, "input3", WEFT_SHAPE(0, 6)), y)));
+}
+
 /* ---- operators ---- */
 static void pools(bench *b)
 {
@@ -403,9 +429,9 @@ static void xtft(bench *b)   { tft_of(b, WEFT_XTFT); }
 
 static const struct { const char *name; void (*run)(bench *); } models[] = {
 #define MODEL(name) { #name, name }
-    MODEL(elman), MODEL(elman_relu), MODEL(gru), MODEL(lstm), MODEL(lstm_zero), MODEL(cifg), MODEL(lstm_step),
+    MODEL(tiny), MODEL(elman), MODEL(elman_relu), MODEL(gru), MODEL(lstm), MODEL(lstm_zero), MODEL(cifg), MODEL(lstm_step),
     MODEL(gru_plain), MODEL(padded), MODEL(tagger), MODEL(classifier), MODEL(g2p_encoder), MODEL(g2p_step),
-    MODEL(g2p_whole), MODEL(self_attention), MODEL(cross_attention), MODEL(additive), MODEL(sequences), MODEL(pools),
+    MODEL(g2p_whole), MODEL(self_attention), MODEL(cross_attention), MODEL(additive), MODEL(unlisted), MODEL(sequences), MODEL(pools),
     MODEL(pointwise), MODEL(choices), MODEL(shapes), MODEL(losses), MODEL(encoder_decoder), MODEL(attention_lstm),
     MODEL(transformer_lstm), MODEL(tft), MODEL(pf_tft), MODEL(xtft)
 };
@@ -426,7 +452,7 @@ static int write_model(bench *b, const char *name, void (*run)(bench *))
         WEFT_EVAL(b->w) run(b);
         fclose(b->file);
         snprintf(path, sizeof path, "%s/%s.onnx", b->dir, name);
-        const weft_onnx_export_opts opts = { b->input, b->inputs, b->name };
+        const weft_onnx_export_opts opts = { b->input, b->unlisted ? 0 : b->inputs, b->unlisted ? NULL : b->name };
         if (b->batch == 0 && weft_export_onnx(path, b->output, b->outputs, &opts)) {
             printf("%s: %s\n", name, weft_file_message());
             failed = 1;
