@@ -12,14 +12,14 @@ extern "C" {
 /* ---- export ---- */
 /* An input of the exported model. */
 typedef struct {
-    weft_tensor *tensor;        /* a tensor that the program made in this step */
-    const char  *name;          /* its name in the file; NULL: "input0", "input1", .. */
-    int          batch_axis;    /* plain: axis whose extent is the number of sequences; -1: none */
+    weft_tensor *tensor; /* a tensor that the program made in this step */
+    const char *name; /* its name in the file; NULL: "input0", "input1", .. */
+    int batch_axis; /* plain: axis whose extent is the number of sequences; -1: none */
 } weft_onnx_input;
 typedef struct {
-    const weft_onnx_input *inputs;      /* [n_inputs]; see weft_export_onnx for those not listed */
-    int64_t                n_inputs;
-    const char *const     *output_names;        /* [n]; NULL: "output0", "output1", .. */
+    const weft_onnx_input *inputs; /* [n_inputs]; see weft_export_onnx for those not listed */
+    int64_t n_inputs;
+    const char *const *output_names; /* [n]; NULL: "output0", "output1", .. */
 } weft_onnx_export_opts;
 /* Writes the operators that computed n outputs as an ONNX model of opset 17. Call it after a
  * forward pass with the tape on and dropout off (WEFT_EVAL), in the same step. opts NULL: defaults.

@@ -88,8 +88,8 @@ static void make_padded(weft__onnx *x, const weft_tensor *t)
 bool weft__onnx_is_own(const weft_call *c) { return c->host || c->op->device; }
 static weft__onnx_translator *translator_of(const weft_call *c)
 {
-    static const weft__onnx_entry *const tables[] = { weft__onnx_pointwise, weft__onnx_shapes, weft__onnx_axes,
-                                                      weft__onnx_layers, weft__onnx_rows };
+    static const weft__onnx_entry *const tables[] = { weft__onnx_pointwise, weft__onnx_shapes,
+                                                      weft__onnx_axes, weft__onnx_layers, weft__onnx_rows };
     for (size_t i = 0; i < sizeof tables / sizeof *tables && !weft__onnx_is_own(c); i++)
         for (const weft__onnx_entry *e = tables[i]; e->name; e++)
             if (!strcmp(e->name, c->op->name))
@@ -117,7 +117,7 @@ static void translate(weft__onnx *x)
         bool known = run != NULL;
         if (!run)
             weft__onnx_refuse(x, c, reason_of(c));
-        for (int i = 0; known && i < c->n; i++)  /* what comes from a refused operator has no value */
+        for (int i = 0; known && i < c->n; i++) /* what comes from a refused operator has no value */
             known = !weft__onnx_reads(c, i) || weft__onnx_value(x, c->x[i])->name;
         if (known)
             run(x, c);
@@ -137,7 +137,8 @@ static void merge_axes(weft__onnx *x, weft__value *v, int rank)
         const bool apart = n == 1 || v->dim[from].rows;
         merged += !apart;
         for (int k = 0; k < (apart ? n : 1); k++)
-            part[axes++] = apart ? weft__onnx_size(x, v->dim[from + k]) : weft__onnx_ints(x, 1, (int64_t[]){ -1 });
+            part[axes++] =
+                apart ? weft__onnx_size(x, v->dim[from + k]) : weft__onnx_ints(x, 1, (int64_t[]){ -1 });
         const weft__dim all = apart ? (weft__dim){ 0 } : weft__onnx_symbol(x, "rows", 0, NULL, 0);
         weft__onnx_insert(&y, i, i, apart ? n : 1, apart ? v->dim + from : &all);
     }
@@ -204,7 +205,8 @@ static void write_model(weft__onnx *x, const char *path)
 static void check_arguments(weft__onnx *x, const char *path, weft_tensor *const *outputs, int64_t n)
 {
     const weft_onnx_export_opts *o = x->opts;
-    if (!path || !outputs || n < 1 || !outputs[0] || (o && (o->n_inputs < 0 || (o->n_inputs && !o->inputs)))) {
+    if (!path || !outputs || n < 1 || !outputs[0] ||
+        (o && (o->n_inputs < 0 || (o->n_inputs && !o->inputs)))) {
         weft__onnx_fail(x, WEFT_EARG, "expected a path, one or more outputs and their options");
         return;
     }

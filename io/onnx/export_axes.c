@@ -7,7 +7,12 @@
 enum { MOST = INT32_MAX };
 /* ---- along an axis ---- */
 /* What an operator along an axis needs: its ONNX axis, the batch if it is tokens, otherwise NULL. */
-typedef struct along { const weft__along *a; const weft__value *v; weft__onnx_batch *b; int at; } along;
+typedef struct along {
+    const weft__along *a;
+    const weft__value *v;
+    weft__onnx_batch *b;
+    int at;
+} along;
 static bool along_of(weft__onnx *x, const weft_call *c, along *k)
 {
     k->a = c->attributes, k->v = weft__onnx_in(x, c, 0);
@@ -38,7 +43,8 @@ static const char *zero_of(weft__onnx *x, const weft_tensor *t)
 /* Returns the number of rows of data, or the product of dynamic extents, as a float. */
 static const char *counted(weft__onnx *x, weft__onnx_batch *b, const weft__value *v, int from, int to)
 {
-    const char *n = b && b->lengths ? NODE_WITH(x, "ReduceSum", ATTRIBUTES(INT("keepdims", 0)), b->lengths) : NULL;
+    const char *n =
+        b && b->lengths ? NODE_WITH(x, "ReduceSum", ATTRIBUTES(INT("keepdims", 0)), b->lengths) : NULL;
     for (int i = n ? b->axes : from; i < to; i++) {
         const char *size = weft__onnx_squeeze(x, weft__onnx_size(x, v->dim[i]), 0);
         n = n ? NODE(x, "Mul", n, size) : size;
@@ -85,7 +91,7 @@ static bool broadcast(weft__onnx *x, const weft_call *c)
     const weft__form *f = &c->x[0]->f, *to = &c->y[0]->f;
     if (a && a->tokens) {
         weft__onnx_batch *b = weft__onnx_of(x, c->y[0]);
-        b = b ? b : weft__onnx_root(x, to->batch);       /* only its lengths matter */
+        b = b ? b : weft__onnx_root(x, to->batch); /* only its lengths matter */
         if (!b || y.first[1] != b->axes - 1)
             return weft__onnx_refuse(x, c, "its input has not one row for each sequence");
         y.name = weft__onnx_unsqueeze(x, weft__onnx_in(x, c, 0)->name, 0);
@@ -115,7 +121,8 @@ static bool softmax(weft__onnx *x, const weft_call *c)
     along k;
     if (!along_of(x, c, &k))
         return false;
-    const char *low = weft__onnx_number(x, -(double)INFINITY), *zero = weft__onnx_number(x, 0), *name, *hidden = NULL;
+    const char *low = weft__onnx_number(x, -(double)INFINITY), *zero = weft__onnx_number(x, 0), *name,
+               *hidden = NULL;
     const bool reduces = !strcmp(c->op->name, "logsumexp");
     weft__value v = weft__onnx_like(k.v, filled(x, &k, reduces ? low : weft__onnx_number(x, -1e30)));
     if (c->n > 1) {
@@ -131,7 +138,8 @@ static bool softmax(weft__onnx *x, const weft_call *c)
         weft__onnx_set(x, c->y[0], v);
         return true;
     }
-    name = NODE_WITH(x, *c->op->name == 's' ? "Softmax" : "LogSoftmax", ATTRIBUTES(INT("axis", k.at)), v.name);
+    name =
+        NODE_WITH(x, *c->op->name == 's' ? "Softmax" : "LogSoftmax", ATTRIBUTES(INT("axis", k.at)), v.name);
     v.name = hidden ? NODE(x, "Where", hidden, zero, name) : name;
     return weft__onnx_done(x, c, &v, k.b ? weft__onnx_filled(x, k.b, &v, zero) : v.name);
 }
@@ -141,7 +149,8 @@ static bool cumsum(weft__onnx *x, const weft_call *c)
     along k;
     if (!along_of(x, c, &k))
         return false;
-    return weft__onnx_done(x, c, k.v, NODE_WITH(x, "CumSum", ATTRIBUTES(INT("reverse", k.a->flag)),
+    return weft__onnx_done(x, c, k.v,
+                           NODE_WITH(x, "CumSum", ATTRIBUTES(INT("reverse", k.a->flag)),
                                      filled(x, &k, weft__onnx_number(x, 0)), weft__onnx_int(x, k.at)));
 }
 
@@ -151,8 +160,9 @@ static bool flip(weft__onnx *x, const weft_call *c)
     if (!along_of(x, c, &k))
         return false;
     if (!k.b || !k.b->lengths)
-        return weft__onnx_done(x, c, k.v, NODE(x, "Slice", k.v->name, INTS(x, MOST), INTS(x, -MOST), INTS(x, k.at),
-                                    INTS(x, -1)));
+        return weft__onnx_done(
+            x, c, k.v,
+            NODE(x, "Slice", k.v->name, INTS(x, MOST), INTS(x, -MOST), INTS(x, k.at), INTS(x, -1)));
     if (k.b->axes != 2)
         return weft__onnx_refuse(x, c, "pairs");
     const char *last = NODE(x, "Sub", k.b->lengths, weft__onnx_int(x, 1));
@@ -198,7 +208,7 @@ static bool topk(weft__onnx *x, const weft_call *c)
         return false;
     v.dim[at] = (weft__dim){ .n = t->k };
     NODE_OUT(x, "TopK", ATTRIBUTES(INT("axis", at)), out, 2, v.name, INTS(x, t->k));
-    weft__onnx_set(x, c->y[1], weft__onnx_like(&v, out[0]));      /* an index_select of it gives the values */
+    weft__onnx_set(x, c->y[1], weft__onnx_like(&v, out[0])); /* an index_select of it gives the values */
     return weft__onnx_done(x, c, &v, out[1]);
 }
 
@@ -209,8 +219,10 @@ static bool one_hot(weft__onnx *x, const weft_call *c)
     weft__value y = weft__onnx_like(weft__onnx_in(x, c, 0), NULL);
     const int rank = c->x[0]->f.rank;
     weft__onnx_insert(&y, rank, rank, 1, &(weft__dim){ .n = classes });
-    return weft__onnx_done(x, c, &y, NODE(x, "OneHot", weft__onnx_in(x, c, 0)->name, weft__onnx_int(x, classes),
-                               weft__onnx_initializer(x, NULL, WEFT__ONNX_FLOAT, 1, &two, values, sizeof values)));
+    return weft__onnx_done(
+        x, c, &y,
+        NODE(x, "OneHot", weft__onnx_in(x, c, 0)->name, weft__onnx_int(x, classes),
+             weft__onnx_initializer(x, NULL, WEFT__ONNX_FLOAT, 1, &two, values, sizeof values)));
 }
 
 /* The elements of each row by a column number. */
@@ -219,14 +231,14 @@ static bool gather(weft__onnx *x, const weft_call *c)
     if (c->op->describe)
         return weft__onnx_refuse(x, c, "it is part of a gradient");
     const char *column = weft__onnx_unsqueeze(x, weft__onnx_in(x, c, 1)->name, -1);
-    const char *one = NODE_WITH(x, "GatherElements", ATTRIBUTES(INT("axis", -1)), weft__onnx_in(x, c, 0)->name, column);
+    const char *one =
+        NODE_WITH(x, "GatherElements", ATTRIBUTES(INT("axis", -1)), weft__onnx_in(x, c, 0)->name, column);
     return weft__onnx_done(x, c, weft__onnx_in(x, c, 1), weft__onnx_squeeze(x, one, -1));
 }
 
 const weft__onnx_entry weft__onnx_axes[] = {
-    { "sum", sum }, { "broadcast", broadcast }, { "softmax", softmax }, { "log_softmax", softmax },
-    { "logsumexp", softmax }, { "cumsum", cumsum }, { "flip", flip }, { "max", extreme },
-    { "min", extreme }, { "argmax", extreme }, { "argmin", extreme }, { "topk", topk },
-    { "one_hot", one_hot }, { "gather", gather },
-    { NULL, NULL }
+    { "sum", sum },           { "broadcast", broadcast }, { "softmax", softmax }, { "log_softmax", softmax },
+    { "logsumexp", softmax }, { "cumsum", cumsum },       { "flip", flip },       { "max", extreme },
+    { "min", extreme },       { "argmax", extreme },      { "argmin", extreme },  { "topk", topk },
+    { "one_hot", one_hot },   { "gather", gather },       { NULL, NULL }
 };

@@ -46,11 +46,15 @@ bool weft__onnx_reserve(weft__onnx *x, const char *name)
 {
     for (int i = 0; i < x->used_n; i++)
         if (!strcmp(x->used[i], name))
-            weft__onnx_fail(x, WEFT_EARG, "two inputs, outputs or parameters have the name \"%.200s\"; expected "
-                                          "unique names", name);
+            weft__onnx_fail(x, WEFT_EARG,
+                            "two inputs, outputs or parameters have the name \"%.200s\"; expected "
+                            "unique names",
+                            name);
     if (!*name || *name == '/')
-        weft__onnx_fail(x, WEFT_EARG, "the name \"%.200s\" of an input or output; expected a text that does not "
-                                      "begin with /", name);
+        weft__onnx_fail(x, WEFT_EARG,
+                        "the name \"%.200s\" of an input or output; expected a text that does not "
+                        "begin with /",
+                        name);
     if (x->used_n == x->used_room) {
         const int room = 2 * x->used_room + 64;
         const char **larger = realloc(x->used, (size_t)room * sizeof *larger);
@@ -80,8 +84,12 @@ static void add_attribute(weft__proto *node, const weft__onnx_attribute *a)
         weft__proto_int(&m, 3, a->i);
     else if (a->type == 's')
         weft__proto_text(&m, 4, a->s);
-    weft__proto_int(&m, 20, a->type == 'f' ? F : a->type == 'i' ? I : a->type == 's' ? S :
-                            a->type == 'I' ? INTS_ : STRINGS);
+    weft__proto_int(&m, 20,
+                    a->type == 'f' ? F :
+                    a->type == 'i' ? I :
+                    a->type == 's' ? S :
+                    a->type == 'I' ? INTS_ :
+                                     STRINGS);
     weft__proto_message(node, 5, &m);
 }
 
@@ -90,7 +98,7 @@ const char *weft__onnx_node(weft__onnx *x, const char *op, const char *const *in
 {
     weft__proto node = { 0 };
     const char *one, **names = out ? out : &one;
-    while (n && !in[n - 1])                      /* trailing inputs that are left out */
+    while (n && !in[n - 1]) /* trailing inputs that are left out */
         n--;
     for (int i = 0; i < n; i++)
         weft__proto_text(&node, 1, in[i] ? in[i] : "");
@@ -187,7 +195,8 @@ const char *weft__onnx_expand(weft__onnx *x, const char *in, int axes, const wef
         return in;
     for (int i = 0; i < axes; i++)
         part[i] = weft__onnx_size(x, dim[i]);
-    return NODE(x, "Expand", in, weft__onnx_node(x, "Concat", part, axes, ATTRIBUTES(INT("axis", 0)), NULL, 1));
+    return NODE(x, "Expand", in,
+                weft__onnx_node(x, "Concat", part, axes, ATTRIBUTES(INT("axis", 0)), NULL, 1));
 }
 
 /* ---- dynamic axes ---- */
@@ -199,7 +208,7 @@ weft__dim weft__onnx_symbol(weft__onnx *x, const char *name, int64_t n, const ch
         return (weft__dim){ .n = n };
     }
     weft__symbol *s = &x->symbol[x->symbols];
-    for (int i = 0; i < x->symbols; i++)         /* "time", "time2", .. */
+    for (int i = 0; i < x->symbols; i++) /* "time", "time2", .. */
         same += !strncmp(x->symbol[i].name, name, strlen(name));
     *s = (weft__symbol){ .n = n, .source = source, .axis = axis };
     snprintf(s->name, sizeof s->name, same ? "%.8s%d" : "%.8s", name, same + 1);
@@ -219,10 +228,11 @@ const char *weft__onnx_size(weft__onnx *x, weft__dim d)
     weft__symbol *s = d.symbol ? &x->symbol[d.symbol - 1] : NULL;
     if (!s)
         return INTS(x, d.n);
-    if (!s->size && !s->source)                  /* no tensor of the batch yet: the longest length */
+    if (!s->size && !s->source) /* no tensor of the batch yet: the longest length */
         s->size = NODE(x, "ReduceMax", s->lengths);
     else if (!s->size)
-        s->size = NODE_WITH(x, "Shape", ATTRIBUTES(INT("start", s->axis), INT("end", s->axis + 1)), s->source);
+        s->size =
+            NODE_WITH(x, "Shape", ATTRIBUTES(INT("start", s->axis), INT("end", s->axis + 1)), s->source);
     return s->size;
 }
 

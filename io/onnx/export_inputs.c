@@ -28,7 +28,7 @@ static const char *initializer_of(weft__onnx *x, const char *name, const weft_te
         weft__onnx_fail(x, WEFT_EDEVICE, "a tensor cannot be read: %.300s", weft_error_message(x->w));
         return NULL;
     }
-    for (size_t i = n; ints && i-- > 0; )        /* int32 to int64 in place, from the end */
+    for (size_t i = n; ints && i-- > 0;) /* int32 to int64 in place, from the end */
         ((int64_t *)(void *)numbers)[i] = ((int32_t *)(void *)numbers)[i];
     for (size_t i = 0; !ints && i < n; i++)
         ((float *)(void *)numbers)[i] = (float)numbers[i];
@@ -55,8 +55,9 @@ void weft__onnx_trace_steps(weft__onnx *x, int64_t entry)
         bool same = !t->f.batch && t->f.rank >= axes && like->rank >= axes;
         for (int k = 0; same && k < axes; k++)
             same = t->f.size[k] == like->size[k];
-        const weft_call **place = weft__node_of(t)->entry_number ? &x->views[weft__node_of(t)->entry_number - 1] :
-                                                                   &x->leaf_views[weft__leaf_of(&x->listing, t)];
+        const weft_call **place = weft__node_of(t)->entry_number ?
+                                      &x->views[weft__node_of(t)->entry_number - 1] :
+                                      &x->leaf_views[weft__leaf_of(&x->listing, t)];
         if (same && !*place)
             *place = view;
     }
@@ -66,13 +67,14 @@ void weft__onnx_trace_steps(weft__onnx *x, int64_t entry)
 static int batch_axis(weft__onnx *x, const weft_tensor *t)
 {
     int axis = x->leaf_views[weft__leaf_of(&x->listing, t)] ? 0 : -1, found = 0;
-    for (int64_t e = 0; e < x->w->tape->entries && axis < 0; e++) {  /* operators that read it by sequences */
+    for (int64_t e = 0; e < x->w->tape->entries && axis < 0; e++) { /* operators that read it by sequences */
         const weft_call *c = call_of(x, e);
         const weft__form *y = &c->y[0]->f;
         for (int i = 0; x->needed[e] && i < c->n; i++)
             if (c->x[i] == t)
-                axis = !strcmp(c->op->name, "first_states") ? 1 :
-                       !strcmp(c->op->name, "broadcast") && y->batch && t->f.size[0] == y->batch->n ? 0 : axis;
+                axis = !strcmp(c->op->name, "first_states")                                         ? 1 :
+                       !strcmp(c->op->name, "broadcast") && y->batch && t->f.size[0] == y->batch->n ? 0 :
+                                                                                                      axis;
     }
     if (axis >= 0)
         return axis;
@@ -81,9 +83,11 @@ static int batch_axis(weft__onnx *x, const weft_tensor *t)
             if (t->f.size[i] == x->symbol[s].n)
                 axis = i, found++;
     if (found > 1)
-        weft__onnx_fail(x, WEFT_EARG, "given%lld has several axes with as many elements as there are sequences; "
-                                      "name its batch axis in opts->inputs, or trace with another number of "
-                                      "sequences", (long long)x->listing.number[weft__leaf_of(&x->listing, t)]);
+        weft__onnx_fail(x, WEFT_EARG,
+                        "given%lld has several axes with as many elements as there are sequences; "
+                        "name its batch axis in opts->inputs, or trace with another number of "
+                        "sequences",
+                        (long long)x->listing.number[weft__leaf_of(&x->listing, t)]);
     return axis;
 }
 
@@ -125,7 +129,8 @@ static void ragged_input(weft__onnx *x, const weft_tensor *t, weft__value *v)
 /* Returns the axis of the steps of a plain tensor: that of the batch if the view makes it a padded one. */
 static weft__dim steps_of(weft__onnx *x, const weft_tensor *t, const weft_call *view, const char *name)
 {
-    weft__onnx_batch *b = view->y[0]->f.layout == WEFT_PADDED ? weft__onnx_root(x, view->y[0]->f.batch) : NULL;
+    weft__onnx_batch *b =
+        view->y[0]->f.layout == WEFT_PADDED ? weft__onnx_root(x, view->y[0]->f.batch) : NULL;
     if (!b)
         return weft__onnx_symbol(x, "time", t->f.size[1], name, 1);
     weft__symbol *time = &x->symbol[b->rows[0].symbol - 1];
@@ -160,7 +165,8 @@ static const char *share_of_tokens(weft__onnx *x, const weft_tensor *t, weft__va
 {
     const int64_t n = t->f.rank ? t->f.size[0] : 0;
     real *number = n && n == weft__elements(&t->f) && t->f.type == WEFT_REAL && !listed(x, t) ?
-                       weft__onnx_memory(x, (size_t)n * sizeof *number) : NULL;
+                       weft__onnx_memory(x, (size_t)n * sizeof *number) :
+                       NULL;
     if (!number || weft__read(t, number, (size_t)n * sizeof *number))
         return NULL;
     for (int i = 0; i < x->batches; i++) {
@@ -187,8 +193,9 @@ void weft__onnx_make_leaf(weft__onnx *x, const weft_tensor *t, weft__value *v)
         const char *name = weft__onnx_text(x, "%s", path + x->root);
         shape.name = weft__onnx_reserve(x, name) ? initializer_of(x, name, t) : NULL;
     } else if (weft__node_of(t)->unrecorded && !listed(x, t))
-        weft__onnx_fail(x, WEFT_EARG, "given%lld is the result of an operator that was not recorded "
-                                      "(WEFT_NO_GRAD); record it, or list it in opts->inputs",
+        weft__onnx_fail(x, WEFT_EARG,
+                        "given%lld is the result of an operator that was not recorded "
+                        "(WEFT_NO_GRAD); record it, or list it in opts->inputs",
                         (long long)x->listing.number[weft__leaf_of(&x->listing, t)]);
     else if (t->f.batch)
         ragged_input(x, t, &shape);

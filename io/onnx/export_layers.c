@@ -3,7 +3,6 @@
 #include "io/onnx/export.h"
 #include "rnn/recurrent.h"
 
-
 /* ---- linear layers ---- */
 static bool linear(weft__onnx *x, const weft_call *c)
 {
@@ -46,12 +45,14 @@ static bool norm_of(weft__onnx *x, const weft_call *c, const weft__value *v, con
     const weft__norm *a = c->attributes;
     const int64_t width = v->dim[v->axes - 1].n;
     const bool scaled = gain < c->n;
-    const char *ones = scaled && !a->grouped ? weft__onnx_in(x, c, gain)->name :
-        weft__onnx_expand(x, weft__onnx_number(x, 1), 1, &(weft__dim){ .n = width });
-    name = NODE_WITH(x, "LayerNormalization", ATTRIBUTES(INT("axis", -1), REAL("epsilon", (double)a->eps)), name,
-                     ones, scaled && !a->grouped ? weft__onnx_in(x, c, gain + 1)->name : NULL);
+    const char *ones = scaled && !a->grouped ?
+                           weft__onnx_in(x, c, gain)->name :
+                           weft__onnx_expand(x, weft__onnx_number(x, 1), 1, &(weft__dim){ .n = width });
+    name = NODE_WITH(x, "LayerNormalization", ATTRIBUTES(INT("axis", -1), REAL("epsilon", (double)a->eps)),
+                     name, ones, scaled && !a->grouped ? weft__onnx_in(x, c, gain + 1)->name : NULL);
     if (scaled && a->grouped)
-        name = NODE(x, "Add", NODE(x, "Mul", name, weft__onnx_in(x, c, gain)->name), weft__onnx_in(x, c, gain + 1)->name);
+        name = NODE(x, "Add", NODE(x, "Mul", name, weft__onnx_in(x, c, gain)->name),
+                    weft__onnx_in(x, c, gain + 1)->name);
     return weft__onnx_done(x, c, v, name);
 }
 static bool layer_norm(weft__onnx *x, const weft_call *c)
@@ -67,10 +68,14 @@ static bool gate_norm(weft__onnx *x, const weft_call *c)
 
 /* ---- recurrent layers ---- */
 /* gates: those of ONNX. from: weft's gate for each of them. cifg: gate i is 1 - f, so its weights are -f. */
-static const struct { const char *name, *op; int gates, from[4]; } cells[] = {
-    { "rnn_tanh", "RNN", 1, { 0 } },       { "rnn_relu", "RNN", 1, { 0 } }, { "gru", "GRU", 3, { 1, 0, 2 } },
-    { "lstm", "LSTM", 4, { 0, 3, 1, 2 } }, { "cifg", "LSTM", 4, { 0, 2, 0, 1 } }
-};
+static const struct {
+    const char *name, *op;
+    int gates, from[4];
+} cells[] = { { "rnn_tanh", "RNN", 1, { 0 } },
+              { "rnn_relu", "RNN", 1, { 0 } },
+              { "gru", "GRU", 3, { 1, 0, 2 } },
+              { "lstm", "LSTM", 4, { 0, 3, 1, 2 } },
+              { "cifg", "LSTM", 4, { 0, 2, 0, 1 } } };
 static int cell_of(const weft_op *op)
 {
     int i = 0;
@@ -99,7 +104,8 @@ static const char *packed_weight(weft__onnx *x, int cell, const weft_tensor *a, 
                                  const char *letter)
 {
     weft__value *place = a ? weft__onnx_place(x, a) : NULL;
-    const char *path = a ? weft__node_of(a)->path : NULL, *word = path ? strstr(path, b ? "bias_ih" : "weight_") : NULL;
+    const char *path = a ? weft__node_of(a)->path : NULL,
+               *word = path ? strstr(path, b ? "bias_ih" : "weight_") : NULL;
     if (!a || place->last)
         return place ? place->last : NULL;
     const size_t n = 2 * (size_t)weft__elements(&a->f);
@@ -107,9 +113,11 @@ static const char *packed_weight(weft__onnx *x, int cell, const weft_tensor *a, 
     end = b && end ? copy_gates(x, cell, b, end) : end;
     if (!end)
         return NULL;
-    const int64_t columns = b ? 1 : a->f.size[1], shape[] = { 1, (end - numbers) / (columns ? columns : 1), columns };
+    const int64_t columns = b ? 1 : a->f.size[1],
+                  shape[] = { 1, (end - numbers) / (columns ? columns : 1), columns };
     const char *name = word ? weft__onnx_text(x, "%.*s%s%s", (int)(word - path - (ptrdiff_t)x->root),
-                                              path + x->root, letter, word + (b ? 7 : 9)) : NULL;
+                                              path + x->root, letter, word + (b ? 7 : 9)) :
+                              NULL;
     if (name && !weft__onnx_reserve(x, name))
         return NULL;
     return place->last = weft__onnx_initializer(x, name, WEFT__ONNX_FLOAT, b ? 2 : 3, shape, numbers,
@@ -122,7 +130,8 @@ static bool run_direction(weft__onnx *x, const weft_call *c, int cell, weft__onn
     const char *r = packed_weight(x, cell, input_of(c, WEFT__W_HH), NULL, "R");
     const char *bias = packed_weight(x, cell, input_of(c, WEFT__B_IH), input_of(c, WEFT__B_HH), "B");
     const char *first[2] = { NULL, NULL }, *out[3];
-    const bool two = has_c(c), gru = !strcmp(cells[cell].op, "GRU"), relu = !strcmp(cells[cell].name, "rnn_relu");
+    const bool two = has_c(c), gru = !strcmp(cells[cell].op, "GRU"),
+               relu = !strcmp(cells[cell].name, "rnn_relu");
     for (int s = 0; s < 2; s++)
         if (input_of(c, WEFT__H0 + s))
             first[s] = weft__onnx_unsqueeze(x, weft__onnx_value(x, input_of(c, WEFT__H0 + s))->name, 0);
@@ -132,17 +141,20 @@ static bool run_direction(weft__onnx *x, const weft_call *c, int cell, weft__onn
     const char *direction = how(c)->reverse ? "reverse" : "forward";
     NODE_OUT(x, cells[cell].op,
              ATTRIBUTES(INT("hidden_size", hidden), TEXT("direction", direction),
-                        { gru ? "linear_before_reset" : relu ? "activations" : NULL, gru ? 'i' : 'S', .n = 1, .i = 1,
-                          .s = "Relu" }),
+                        { gru  ? "linear_before_reset" :
+                          relu ? "activations" :
+                                 NULL,
+                          gru ? 'i' : 'S', .n = 1, .i = 1, .s = "Relu" }),
              out, two ? 3 : 2, weft__onnx_in(x, c, 0)->name, w, r, bias, b->lengths32, first[0], first[1]);
     weft__value y = *weft__onnx_in(x, c, 0);
     y.dim[y.axes - 1].n = hidden;
-    for (int s = 0; s <= two; s++) {             /* an empty sequence keeps its first state */
+    for (int s = 0; s <= two; s++) { /* an empty sequence keeps its first state */
         y.last = out[1 + s];
         if (b->lengths && first[s])
-            y.last = NODE(x, "Where", weft__onnx_unsqueeze(x, NODE(x, "Greater", b->lengths, weft__onnx_int(x, 0)),
-                                                           -1), y.last, first[s]);
-        y.name = s ? "" : weft__onnx_squeeze(x, out[0], 1);      /* only last_states reads c */
+            y.last = NODE(x, "Where",
+                          weft__onnx_unsqueeze(x, NODE(x, "Greater", b->lengths, weft__onnx_int(x, 0)), -1),
+                          y.last, first[s]);
+        y.name = s ? "" : weft__onnx_squeeze(x, out[0], 1); /* only last_states reads c */
         y.count = NULL;
         weft__onnx_set(x, c->y[s], y);
     }
@@ -175,7 +187,8 @@ static bool first_states(weft__onnx *x, const weft_call *c)
         weft__value y = weft__onnx_like(weft__onnx_in(x, c, s), NULL);
         if (y.axes != 3)
             return weft__onnx_refuse(x, c, "a first state whose axes are not [layers, batch, width]");
-        y.name = NODE_WITH(x, "Gather", ATTRIBUTES(INT("axis", 0)), weft__onnx_in(x, c, s)->name, weft__onnx_int(x, m->k));
+        y.name = NODE_WITH(x, "Gather", ATTRIBUTES(INT("axis", 0)), weft__onnx_in(x, c, s)->name,
+                           weft__onnx_int(x, m->k));
         weft__onnx_remove(&y, 3, 0);
         weft__onnx_set(x, c->y[s], y);
     }
@@ -231,7 +244,8 @@ static bool attention(weft__onnx *x, const weft_call *c)
     weft__onnx_batch *q = weft__onnx_of(x, c->x[0]), *k = weft__onnx_of(x, c->x[1]);
     const int64_t heads = a->o.heads;
     if (a->below || a->pairs)
-        return weft__onnx_refuse(x, c, a->below ? "dropout is on; run the forward pass inside WEFT_EVAL" : "its map");
+        return weft__onnx_refuse(
+            x, c, a->below ? "dropout is on; run the forward pass inside WEFT_EVAL" : "its map");
     if (!q || !k || q->axes != 2 || k->axes != 2)
         return weft__onnx_refuse(x, c, "pairs");
     const char *zero = weft__onnx_number(x, 0), *seen = visible(x, (int)a->o.causal, q, k);
@@ -249,12 +263,16 @@ static bool attention(weft__onnx *x, const weft_call *c)
     const char *y = NODE(x, "MatMul", p, by_heads(x, values, a->o.shared_values ? 1 : heads, a->dv, false));
     weft__value v = weft__onnx_like(weft__onnx_in(x, c, 0), NULL);
     v.dim[v.axes - 1].n = c->y[0]->f.size[1];
-    y = NODE(x, "Reshape", weft__onnx_transpose(x, y, 4, (int[]){ 2, 0, 1, 3 }), INTS(x, 0, 0, v.dim[v.axes - 1].n));
+    y = NODE(x, "Reshape", weft__onnx_transpose(x, y, 4, (int[]){ 2, 0, 1, 3 }),
+             INTS(x, 0, 0, v.dim[v.axes - 1].n));
     return weft__onnx_done(x, c, &v, y);
 }
 
-const weft__onnx_entry weft__onnx_layers[] = {
-    { "linear", linear }, { "glu", glu }, { "layer_norm", layer_norm }, { "gate_norm", gate_norm },
-    { "first_states", first_states }, { "last_states", last_states }, { "attention", attention },
-    { NULL, NULL }
-};
+const weft__onnx_entry weft__onnx_layers[] = { { "linear", linear },
+                                               { "glu", glu },
+                                               { "layer_norm", layer_norm },
+                                               { "gate_norm", gate_norm },
+                                               { "first_states", first_states },
+                                               { "last_states", last_states },
+                                               { "attention", attention },
+                                               { NULL, NULL } };

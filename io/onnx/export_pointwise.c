@@ -4,7 +4,10 @@
 #include "core/kernels.h"
 #include "io/onnx/export.h"
 
-static const char *name_of(weft__onnx *x, const weft_call *c, int i) { return weft__onnx_value(x, c->x[i])->name; }
+static const char *name_of(weft__onnx *x, const weft_call *c, int i)
+{
+    return weft__onnx_value(x, c->x[i])->name;
+}
 static bool is_int(const weft_tensor *t) { return t->f.type == WEFT_I32; }
 
 /* ---- functions of one number ---- */
@@ -41,8 +44,8 @@ static bool unary(weft__onnx *x, const weft_call *c)
 {
     const weft__curve *u = c->attributes;
     const weft__value *v = weft__onnx_value(x, c->x[0]);
-    weft__onnx_set(x, c->y[0], weft__onnx_like(v, weft__onnx_function(x, v->name, u->f, (double)u->p,
-                                                                      (double)u->q)));
+    weft__onnx_set(x, c->y[0],
+                   weft__onnx_like(v, weft__onnx_function(x, v->name, u->f, (double)u->p, (double)u->q)));
     return true;
 }
 
@@ -84,7 +87,8 @@ static bool binary(weft__onnx *x, const weft_call *c)
 
 static const char *is_zero(weft__onnx *x, const weft_call *c, int i)
 {
-    return NODE(x, "Equal", name_of(x, c, i), is_int(c->x[i]) ? weft__onnx_int(x, 0) : weft__onnx_number(x, 0));
+    return NODE(x, "Equal", name_of(x, c, i),
+                is_int(c->x[i]) ? weft__onnx_int(x, 0) : weft__onnx_number(x, 0));
 }
 static bool where(weft__onnx *x, const weft_call *c)
 {
@@ -159,10 +163,9 @@ static bool matmul(weft__onnx *x, const weft_call *c)
 }
 
 const weft__onnx_entry weft__onnx_pointwise[] = {
-#define UNARY(id, ...)  { #id, unary },
+#define UNARY(id, ...) { #id, unary },
 #define BINARY(id, ...) { #id, binary },
 #include "core/shared/pointwise.def"
-    { "where", where }, { "scale", scale }, { "to_reals", cast }, { "to_ints", cast },
-    { "detach", same }, { "matmul", matmul },
-    { NULL, NULL }
+    { "where", where }, { "scale", scale },   { "to_reals", cast }, { "to_ints", cast },
+    { "detach", same }, { "matmul", matmul }, { NULL, NULL }
 };

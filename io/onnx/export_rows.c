@@ -14,8 +14,8 @@ static bool without_padding(weft__onnx *x, const weft_call *c)
         id++;
     weft__value y = weft__onnx_like(weft__onnx_in(x, c, 0), NULL);
     y.negative = true;
-    y.name = NODE(x, "Where", NODE(x, "Equal", weft__onnx_in(x, c, 0)->name, weft__onnx_int(x, id)), weft__onnx_int(x, -1),
-                  weft__onnx_in(x, c, 0)->name);
+    y.name = NODE(x, "Where", NODE(x, "Equal", weft__onnx_in(x, c, 0)->name, weft__onnx_int(x, id)),
+                  weft__onnx_int(x, -1), weft__onnx_in(x, c, 0)->name);
     weft__onnx_set(x, c->y[0], y);
     return map;
 }
@@ -26,7 +26,9 @@ static const weft_tensor *rows_of(const weft_tensor *t)
     const int64_t e = (int64_t)weft__node_of(t)->entry_number;
     const weft_call *c = e ? t->w->tape->entry[e - 1].call : NULL;
     return c && !strcmp(c->op->name, "view") && c->x[0]->f.batch && c->x[0]->f.layout == WEFT_CONCAT &&
-                   c->x[0]->f.size[0] == t->f.size[0] ? c->x[0] : NULL;
+                   c->x[0]->f.size[0] == t->f.size[0] ?
+               c->x[0] :
+               NULL;
 }
 
 static bool first_or_last(weft__onnx *x, const weft_call *c, const int32_t *row, weft__onnx_batch *b)
@@ -38,12 +40,14 @@ static bool first_or_last(weft__onnx *x, const weft_call *c, const int32_t *row,
         last = last && row[s] == (k->len[s] ? k->offset.host[s + 1] - 1 : -1);
     }
     if (first == last || b->axes != 2)
-        return weft__onnx_refuse(x, c, first ? "first and last rows are the same; trace with longer sequences" :
-                                               "rows of a batch by indices of the program");
+        return weft__onnx_refuse(x, c,
+                                 first ? "first and last rows are the same; trace with longer sequences" :
+                                         "rows of a batch by indices of the program");
     weft__value y = weft__onnx_like(weft__onnx_in(x, c, 0), NULL);
     const char *at = NODE(x, "Sub", weft__onnx_lengths(x, b), weft__onnx_int(x, 1));
     at = first ? INTS(x, 0) : NODE(x, "Max", at, weft__onnx_int(x, 0));
-    y.name = weft__onnx_gather_time(x, y.name = weft__onnx_in(x, c, 0)->name, weft__onnx_unsqueeze(x, at, 0), &y);
+    y.name =
+        weft__onnx_gather_time(x, y.name = weft__onnx_in(x, c, 0)->name, weft__onnx_unsqueeze(x, at, 0), &y);
     y.name = weft__onnx_squeeze(x, y.name, 0);
     weft__onnx_remove(&y, c->x[0]->f.rank, 0);
     weft__onnx_insert(&y, c->x[0]->f.rank - 1, 0, 1, &b->rows[1]);
@@ -87,7 +91,9 @@ static bool keys_of_pairs(weft__onnx *x, const weft_call *c, weft__onnx_batch *q
     b->pairs = true, b->a = q->b, b->lengths = k->lengths;
     weft__onnx_remove(&y, c->x[0]->f.rank, 0);
     weft__onnx_insert(&y, c->x[0]->f.rank - 1, 0, 3, b->rows);
-    return weft__onnx_done(x, c, &y, weft__onnx_expand(x, weft__onnx_unsqueeze(x, weft__onnx_in(x, c, 0)->name, 1), y.axes, y.dim));
+    return weft__onnx_done(
+        x, c, &y,
+        weft__onnx_expand(x, weft__onnx_unsqueeze(x, weft__onnx_in(x, c, 0)->name, 1), y.axes, y.dim));
 }
 
 /* The first or the last part of each sequence, if the lengths of that part are known. */
@@ -102,13 +108,16 @@ static bool part_of_sequences(weft__onnx *x, const weft_call *c, const int32_t *
             last = last && row[i] == whole->offset.host[s + 1] - p->len[s] + t;
         }
     if (!part || p->n != whole->n || b->axes != 2 || part->axes != 2 || first == last)
-        return weft__onnx_refuse(x, c, part ? "rows of a batch by indices of the program" :
-                                              "a part of each sequence whose length is not that of an input");
+        return weft__onnx_refuse(x, c,
+                                 part ? "rows of a batch by indices of the program" :
+                                        "a part of each sequence whose length is not that of an input");
     weft__value y = weft__onnx_like(weft__onnx_in(x, c, 0), NULL);
     const char *from = NODE(x, "Sub", weft__onnx_lengths(x, b), weft__onnx_lengths(x, part));
-    const char *at = weft__onnx_position(x, part), *end = NODE(x, "Sub", weft__onnx_size(x, b->rows[0]), INTS(x, 1));
+    const char *at = weft__onnx_position(x, part),
+               *end = NODE(x, "Sub", weft__onnx_size(x, b->rows[0]), INTS(x, 1));
     at = NODE(x, "Min", first ? at : NODE(x, "Add", at, from), end);
-    y.name = weft__onnx_gather_time(x, weft__onnx_in(x, c, 0)->name, NODE(x, "Max", at, weft__onnx_int(x, 0)), &y);
+    y.name =
+        weft__onnx_gather_time(x, weft__onnx_in(x, c, 0)->name, NODE(x, "Max", at, weft__onnx_int(x, 0)), &y);
     memcpy(y.dim, part->rows, 2 * sizeof *y.dim);
     return weft__onnx_done(x, c, &y, y.name);
 }
@@ -123,7 +132,8 @@ static bool index_select(weft__onnx *x, const weft_call *c)
         if (!row || !b)
             return false;
         if (!p)
-            return c->x[1]->f.rank == 1 && c->x[1]->f.size[0] == b->b->n ? first_or_last(x, c, row, b) :
+            return c->x[1]->f.rank == 1 && c->x[1]->f.size[0] == b->b->n ?
+                       first_or_last(x, c, row, b) :
                        weft__onnx_refuse(x, c, "rows of a batch by indices of the program");
         q = b->axes == 2 ? queries_of(x, p, b->b) : NULL;
         return q ? keys_of_pairs(x, c, q, b) : part_of_sequences(x, c, row, b);
@@ -154,18 +164,22 @@ static bool index_select(weft__onnx *x, const weft_call *c)
 /* ---- two batches end to end ---- */
 static bool concat_sequences(weft__onnx *x, const weft_call *c)
 {
-    weft__onnx_batch *a = weft__onnx_of(x, c->x[0]), *b = weft__onnx_of(x, c->x[1]), *both = weft__onnx_of(x, c->y[0]);
+    weft__onnx_batch *a = weft__onnx_of(x, c->x[0]), *b = weft__onnx_of(x, c->x[1]),
+                     *both = weft__onnx_of(x, c->y[0]);
     if (!a || !b || a->axes != 2 || b->axes != 2 || (both && (both->pairs || both->a != a->b)))
-        return weft__onnx_refuse(x, c, "its rows also belong to another batch; trace with sequences of other lengths");
+        return weft__onnx_refuse(
+            x, c, "its rows also belong to another batch; trace with sequences of other lengths");
     weft__value y = weft__onnx_like(weft__onnx_in(x, c, 0), NULL);
-    const char *end_to_end = NODE_WITH(x, "Concat", ATTRIBUTES(INT("axis", 0)), weft__onnx_in(x, c, 0)->name, weft__onnx_in(x, c, 1)->name);
+    const char *end_to_end = NODE_WITH(x, "Concat", ATTRIBUTES(INT("axis", 0)), weft__onnx_in(x, c, 0)->name,
+                                       weft__onnx_in(x, c, 1)->name);
     if (!both) {
         const weft_batch *made = c->y[0]->f.batch;
         const weft__dim rows[] = { weft__onnx_symbol(x, "time", made->longest, end_to_end, 0), a->rows[1] };
         if (!(both = weft__onnx_new_batch(x, made, 2, rows)))
             return false;
         both->a = a->b;
-        both->lengths = !a->lengths && !b->lengths ? NULL :
+        both->lengths = !a->lengths && !b->lengths ?
+                            NULL :
                             NODE(x, "Add", weft__onnx_lengths(x, a), weft__onnx_lengths(x, b));
     }
     y.dim[0] = both->rows[0];
@@ -180,11 +194,10 @@ static bool concat_sequences(weft__onnx *x, const weft_call *c)
     return weft__onnx_done(x, c, &y, y.name);
 }
 
-const weft__onnx_entry weft__onnx_rows[] = {
-    { "embedding_run", without_padding }, { "index_select", index_select },
-    { "concat_sequences", concat_sequences },
-    { NULL, NULL }
-};
+const weft__onnx_entry weft__onnx_rows[] = { { "embedding_run", without_padding },
+                                             { "index_select", index_select },
+                                             { "concat_sequences", concat_sequences },
+                                             { NULL, NULL } };
 
 bool weft__onnx_reads(const weft_call *c, int i)
 {
@@ -200,12 +213,13 @@ bool weft__onnx_reads(const weft_call *c, int i)
         }
         return false;
     }
-    if (!strcmp(name, "index_select"))           /* else the index is recognised by its numbers */
+    if (!strcmp(name, "index_select")) /* else the index is recognised by its numbers */
         return i == 0 || !rows_of(c->x[0]) || weft__node_of(c->x[1])->entry_number;
-    if (!strcmp(name, "last_states")) {          /* first states come with the recurrent layers */
+    if (!strcmp(name, "last_states")) { /* first states come with the recurrent layers */
         const weft__state_move *m = c->attributes;
         return i < m->states * m->parts;
     }
     return strcmp(name, "concat_sequences") && strcmp(name, "embedding_run") ? true :
-           *name == 'c'                                                      ? i < 2 : i < 1;
+           *name == 'c'                                                      ? i < 2 :
+                                                                               i < 1;
 }

@@ -1,7 +1,6 @@
 /* export_shapes.c - translates operators that move numbers: views, layouts, permute, concat, slice. */
 #include "io/onnx/export.h"
 
-
 /* ---- views ---- */
 /* Swaps the first two ONNX axes: [time, batch, ..] and [batch, time, ..]. */
 static weft__value swapped(weft__onnx *x, const weft__value *v)
@@ -27,7 +26,8 @@ static bool has_rows(const weft__value *v, const weft__onnx_batch *b)
 /* A plain [n, T, ..], or [n, ..] as one step, becomes the rows of a batch. PADDED: both forms have the axis T. */
 static bool view_as_batch(weft__onnx *x, const weft_call *c)
 {
-    static const char unclear[] = "its rows also belong to another batch; trace with sequences of different lengths";
+    static const char unclear[] =
+        "its rows also belong to another batch; trace with sequences of different lengths";
     const weft__form *y = &c->y[0]->f;
     weft__value v = *weft__onnx_in(x, c, 0), out;
     const int rank = c->x[0]->f.rank;
@@ -73,8 +73,8 @@ static bool view_as_plain(weft__onnx *x, const weft_call *c)
     weft__value out;
     const int rank = f->layout == WEFT_PADDED ? f->rank - 1 : f->rank;
     const bool one = !b->lengths && !b->rows[0].symbol && b->rows[0].n == 1;
-    const bool apart = f->layout == WEFT_PADDED || (!b->lengths && !one && y->rank > 1 && y->size[0] == b->b->n &&
-                                                    y->size[0] != f->size[0]);
+    const bool apart = f->layout == WEFT_PADDED || (!b->lengths && !one && y->rank > 1 &&
+                                                    y->size[0] == b->b->n && y->size[0] != f->size[0]);
     if (b->axes != 2 || (!one && !apart))
         out = *v;
     else if (one) {
@@ -91,7 +91,8 @@ static bool view_as_plain(weft__onnx *x, const weft_call *c)
         return weft__onnx_reshape(x, c, &out, rank + 1, 0, y->rank, y->size, &out) &&
                weft__onnx_done(x, c, &out, out.name);
     }
-    return weft__onnx_reshape(x, c, &out, rank, 0, y->rank, y->size, &out) && weft__onnx_done(x, c, &out, out.name);
+    return weft__onnx_reshape(x, c, &out, rank, 0, y->rank, y->size, &out) &&
+           weft__onnx_done(x, c, &out, out.name);
 }
 
 static bool view(weft__onnx *x, const weft_call *c)
@@ -135,8 +136,9 @@ static bool to_layout(weft__onnx *x, const weft_call *c)
     if (from_end && b->lengths)
         v.name = shifted(x, b, &v, false);
     if (y->layout == WEFT_PADDED)
-        v.name = weft__onnx_filled(x, b, &v, y->type == WEFT_REAL ? weft__onnx_number(x, (double)a->fill) :
-                                                                    weft__onnx_int(x, (int64_t)a->fill));
+        v.name = weft__onnx_filled(x, b, &v,
+                                   y->type == WEFT_REAL ? weft__onnx_number(x, (double)a->fill) :
+                                                          weft__onnx_int(x, (int64_t)a->fill));
     if (to_end && b->lengths)
         v.name = shifted(x, b, &v, true);
     return weft__onnx_done(x, c, &v, v.name);
@@ -171,8 +173,9 @@ static bool concat(weft__onnx *x, const weft_call *c)
             return false;
         for (int k = 0; k < v->axes; k++)
             if (v->axes != y.axes || (k != at && v->dim[k].symbol != y.dim[k].symbol))
-                return weft__onnx_refuse(x, c, "an axis is dynamic in one input only; trace with numbers of "
-                                               "sequences and steps that no other axis has");
+                return weft__onnx_refuse(x, c,
+                                         "an axis is dynamic in one input only; trace with numbers of "
+                                         "sequences and steps that no other axis has");
         name[i] = v->name, n += v->dim[at].n, dynamic |= v->dim[at].symbol != 0;
     }
     if (!name || at < 0)
@@ -214,8 +217,12 @@ static bool slice(weft__onnx *x, const weft_call *c)
     return weft__onnx_done(x, c, &y, weft__onnx_slice(x, v->name, at, p->from, p->to));
 }
 
-const weft__onnx_entry weft__onnx_shapes[] = {
-    { "view", view }, { "to_layout", to_layout }, { "permute", permute }, { "transpose", permute },
-    { "concat", concat }, { "stack", concat }, { "concat_lists", concat_lists }, { "slice", slice },
-    { NULL, NULL }
-};
+const weft__onnx_entry weft__onnx_shapes[] = { { "view", view },
+                                               { "to_layout", to_layout },
+                                               { "permute", permute },
+                                               { "transpose", permute },
+                                               { "concat", concat },
+                                               { "stack", concat },
+                                               { "concat_lists", concat_lists },
+                                               { "slice", slice },
+                                               { NULL, NULL } };

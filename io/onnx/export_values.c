@@ -35,7 +35,7 @@ bool weft__onnx_refuse(weft__onnx *x, const weft_call *c, const char *reason)
 {
     char line[300];
     const size_t n = strlen(x->refused), length = strlen(c->op->name);
-    for (const char *p = x->refused; (p = strstr(p, "\n")) != NULL; p++)         /* once for each name */
+    for (const char *p = x->refused; (p = strstr(p, "\n")) != NULL; p++) /* once for each name */
         if (!strncmp(p + 1, c->op->name, length) && p[1 + length] == ' ')
             return false;
     snprintf(line, sizeof line, "\n%.64s (entry %%%lld): %.200s", c->op->name, (long long)x->entry, reason);
@@ -54,8 +54,9 @@ int weft__onnx_axis(weft__onnx *x, const weft_call *c, const weft__value *v, int
 /* ---- broadcasting ---- */
 static bool is_one(const weft__value *v, int axis)
 {
-    return v->first[axis + 1] == v->first[axis] || (v->first[axis + 1] == v->first[axis] + 1 &&
-           v->dim[v->first[axis]].n == 1 && !v->dim[v->first[axis]].symbol);
+    return v->first[axis + 1] == v->first[axis] ||
+           (v->first[axis + 1] == v->first[axis] + 1 && v->dim[v->first[axis]].n == 1 &&
+            !v->dim[v->first[axis]].symbol);
 }
 static bool same_group(const weft__value *a, int i, const weft__value *b, int j)
 {
@@ -68,10 +69,10 @@ static bool same_group(const weft__value *a, int i, const weft__value *b, int j)
     return same;
 }
 
-bool weft__onnx_broadcast(weft__onnx *x, const weft_call *c, const weft__value *const *v, const int *rank, int n,
-                          weft__value *out)
+bool weft__onnx_broadcast(weft__onnx *x, const weft_call *c, const weft__value *const *v, const int *rank,
+                          int n, weft__value *out)
 {
-    int most = 0, group[WEFT_RANK + 1] = { 0 };  /* operand that gives the axis, from the right */
+    int most = 0, group[WEFT_RANK + 1] = { 0 }; /* operand that gives the axis, from the right */
     for (int k = 0; k < n; k++)
         most = rank[k] > most ? rank[k] : most;
     for (int a = 1; a <= most; a++) {
@@ -83,13 +84,14 @@ bool weft__onnx_broadcast(weft__onnx *x, const weft_call *c, const weft__value *
             if (g < 0 || is_one(v[g], rank[g] - a))
                 group[a] = k;
             else if (!same_group(v[g], rank[g] - a, v[k], rank[k] - a))
-                return weft__onnx_refuse(x, c, "an axis is dynamic in one input only; trace with numbers of "
-                                               "sequences and steps that no other axis has");
+                return weft__onnx_refuse(x, c,
+                                         "an axis is dynamic in one input only; trace with numbers of "
+                                         "sequences and steps that no other axis has");
         }
-        for (int k = 0; k < n; k++)              /* axes left of it would shift */
-            if (a < rank[k] && v[k]->first[rank[k] - a + 1] - v[k]->first[rank[k] - a] !=
-                                   v[group[a]]->first[rank[group[a]] - a + 1] -
-                                       v[group[a]]->first[rank[group[a]] - a])
+        for (int k = 0; k < n; k++) /* axes left of it would shift */
+            if (a < rank[k] &&
+                v[k]->first[rank[k] - a + 1] - v[k]->first[rank[k] - a] !=
+                    v[group[a]]->first[rank[group[a]] - a + 1] - v[group[a]]->first[rank[group[a]] - a])
                 return weft__onnx_refuse(x, c, "its inputs broadcast along the rows of a batch");
     }
     *out = (weft__value){ .axes = 0 };
@@ -104,24 +106,32 @@ bool weft__onnx_broadcast(weft__onnx *x, const weft_call *c, const weft__value *
 /* ---- reshapes ---- */
 /* State of a reshape: next ONNX axis of the source and the part of it that is left. moved: the ONNX axes
  * change, so a node is needed. */
-typedef struct reshape { const weft__value *v; int next; int64_t part; bool moved; } reshape;
+typedef struct reshape {
+    const weft__value *v;
+    int next;
+    int64_t part;
+    bool moved;
+} reshape;
 
 static bool take_axis(reshape *r, int64_t extent, weft__dim *group, int *n)
 {
     int64_t have = 1;
-    for (*n = 0; r->next < r->v->axes; ) {
+    for (*n = 0; r->next < r->v->axes;) {
         const weft__dim d = r->v->dim[r->next];
         const bool whole = d.symbol || d.joined || d.rows;
-        const int64_t rest = d.joined ? 1 : d.rows ? d.rows : r->part ? r->part : d.n,
+        const int64_t rest = d.joined ? 1 :
+                             d.rows   ? d.rows :
+                             r->part  ? r->part :
+                                        d.n,
                       needed = have ? extent / have : 0;
         if (have == extent && !(d.joined || (rest == 1 && *n == 0)))
             break;
         if (!whole && rest == 1 && extent > 1) {
-            r->moved = true, r->next++, r->part = 0;     /* an axis of extent 1 vanishes */
+            r->moved = true, r->next++, r->part = 0; /* an axis of extent 1 vanishes */
             continue;
         }
-        if (have == 0 || extent % have || (rest > needed ? whole || needed == 0 || rest % needed :
-                                           rest == 0 || needed % rest))
+        if (have == 0 || extent % have ||
+            (rest > needed ? whole || needed == 0 || rest % needed : rest == 0 || needed % rest))
             return false;
         const int64_t taken = rest < needed ? rest : needed;
         if (*n && !whole && !group[*n - 1].symbol && !group[*n - 1].rows)
@@ -156,8 +166,8 @@ static const char *reshape_node(weft__onnx *x, const weft__value *v, const weft_
                 weft__onnx_node(x, "Concat", part, out->axes, ATTRIBUTES(INT("axis", 0)), NULL, 1));
 }
 
-bool weft__onnx_reshape(weft__onnx *x, const weft_call *c, const weft__value *v, int rank, int from, int to_rank,
-                        const int64_t *size, weft__value *out)
+bool weft__onnx_reshape(weft__onnx *x, const weft_call *c, const weft__value *v, int rank, int from,
+                        int to_rank, const int64_t *size, weft__value *out)
 {
     reshape r = { .v = v, .next = v->first[from] };
     weft__value y = { .axes = 0 };
@@ -226,7 +236,8 @@ weft__onnx_batch *weft__onnx_equal(weft__onnx *x, const weft_batch *b, weft__dim
 {
     weft__onnx_batch *k = weft__onnx_batch_of(x, b);
     if (k)
-        return !k->lengths && k->rows[0].symbol == time.symbol && k->rows[1].symbol == batch.symbol ? k : NULL;
+        return !k->lengths && k->rows[0].symbol == time.symbol && k->rows[1].symbol == batch.symbol ? k :
+                                                                                                      NULL;
     return weft__onnx_new_batch(x, b, 2, (weft__dim[]){ time, batch });
 }
 
@@ -270,7 +281,7 @@ const char *weft__onnx_gather_time(weft__onnx *x, const char *name, const char *
     const weft__onnx_batch two = { .axes = 2 };
     weft__dim dim[WEFT__ONNX_RANK];
     memcpy(dim, v->dim, sizeof dim);
-    dim[0] = (weft__dim){ .n = 1 };              /* the index has its own time */
+    dim[0] = (weft__dim){ .n = 1 }; /* the index has its own time */
     return NODE_WITH(x, "GatherElements", ATTRIBUTES(INT("axis", 0)), name,
                      weft__onnx_expand(x, widened(x, index, &two, v), v->axes, dim));
 }

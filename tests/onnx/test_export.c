@@ -39,8 +39,11 @@ FILE_TEST(onnx_export, writes_the_golden_bytes)
 }
 
 /* ---- refused operators ---- */
-static bool own_shape(weft_call *c)  { return weft_op_like(c->y[0], c->x[0]), true; }
-static void own_run(weft_call *c)    { memcpy(weft_op_data(c->y[0]), weft_op_data(c->x[0]), (size_t)weft_numel(c->x[0]) * sizeof(weft_real)); }
+static bool own_shape(weft_call *c) { return weft_op_like(c->y[0], c->x[0]), true; }
+static void own_run(weft_call *c)
+{
+    memcpy(weft_op_data(c->y[0]), weft_op_data(c->x[0]), (size_t)weft_numel(c->x[0]) * sizeof(weft_real));
+}
 static const weft_op own = { .name = "scale", .shape = own_shape, .forward = own_run };
 static weft_state own_step(const weft_cell_input *in, void *user)
 {
@@ -74,15 +77,17 @@ FILE_TEST(onnx_export, refuses_dropout_and_cells_of_the_program)
     weft_tensor *y = weft_dropout(weft_tanh(input(w, 4)), .5, "d", false);
     REFUSES(weft_export_onnx(in_folder("none.onnx"), &y, 1, NULL), WEFT_EARG, "WEFT_EVAL");
     y = weft_rnn_run(r, input(w, 4), WEFT_ZERO_STATE).y;
-    REFUSES(weft_export_onnx(in_folder("none.onnx"), &y, 1, NULL), WEFT_EARG, "same (entry %7): a recurrent layer that runs step by step");
+    REFUSES(weft_export_onnx(in_folder("none.onnx"), &y, 1, NULL), WEFT_EARG,
+            "same (entry %7): a recurrent layer that runs step by step");
 }
 
 FILE_TEST(onnx_export, refuses_ambiguous_axes_and_indices)
 {
     weft_tensor *x = input(w, 4), *given = weft_reals(w, numbers_of_x, WEFT_SHAPE(3, 3));
-    weft_tensor *y = weft_tanh(weft_broadcast_to_tokens(given, x)), *z[] = { y, weft_exp(weft_add(given, given)) };
+    weft_tensor *y = weft_tanh(weft_broadcast_to_tokens(given, x)),
+                *z[] = { y, weft_exp(weft_add(given, given)) };
     const char *path = in_folder("none.onnx");
-    DOES(weft_export_onnx(path, &y, 1, NULL));   /* the broadcast says which axis it is */
+    DOES(weft_export_onnx(path, &y, 1, NULL)); /* the broadcast says which axis it is */
     given = weft_reals(w, numbers_of_x, WEFT_SHAPE(3, 3));
     z[1] = weft_exp(given);
     REFUSES(weft_export_onnx(path, z, 2, NULL), WEFT_EARG, "several axes");
