@@ -1,5 +1,5 @@
-/* attributes.h - the attributes of operators, for readers of the tape. weft_call.attributes of an operator
- * points to the struct that is named here. Operators that are not listed have no attributes, or a weft__form. */
+/* attributes.h - the attributes of operators, for readers of the tape. weft_call.attributes points to the
+ * struct of its operator. Operators that are not listed have no attributes, or a weft__form. */
 #ifndef WEFT_ATTRIBUTES_H
 #define WEFT_ATTRIBUTES_H
 #include "autograd/api_autograd.h"

@@ -24,25 +24,27 @@ typedef struct {
 /* Writes the operators that computed n outputs as an ONNX model of opset 17. Call it after a
  * forward pass with the tape on and dropout off (WEFT_EVAL), in the same step. opts NULL: defaults.
  * Parameters and buffers become initializers with PyTorch's names; the weights of recurrent layers
- * become W, R and B. The file depends on the tape only. It is written atomically.
+ * become W, R and B. Equal tapes give equal files. The file is written atomically.
  *
- * A ragged tensor [N, F] becomes a padded tensor [time, batch, F], sequences first in the user's
- * order, left-aligned. For each batch of the step the model has an input "lengths" (then "lengths2",
- * ..), int64 [batch]. Batches with equal lengths are one batch, so trace with different lengths.
- * The model runs with any lengths and any number of sequences. Ids in the padding must be valid,
- * such as 0; other numbers there do not matter. The padding of outputs is 0. Ints are int64. The
- * time axis must be at least the longest length; the models of weft_tft_new need exactly that.
+ * A ragged tensor [N, F] becomes a padded tensor [time, batch, F]: sequences in the user's order,
+ * data first, then padding. Each batch of the step has an input of its lengths, int64 [batch]:
+ * "lengths", "lengths2", .., in the order of their first use. weft keeps equal lengths once, so
+ * trace batches with different lengths. The model runs with any lengths and any number of
+ * sequences. Ids in the padding must be valid, such as 0; other numbers there do not matter. The
+ * padding of outputs is 0. Ints are int64. The time axis must be at least the longest length; the
+ * models of weft_tft_new require exactly the longest length.
  *
- * A plain tensor that the program made is an input if exactly one of its axes has as many elements
- * as there are sequences, which is then "batch". Steps of a plain [n, T, F] that a layer reads are
+ * A plain tensor that the program made is an input if one of its axes has as many elements as there
+ * are sequences. This axis is then "batch". The steps of a plain [n, T, ..] that a layer reads are
  * "time". Other plain tensors become constants, unless the model has no sequences. List a tensor in
- * opts->inputs to make it an input, or to give its name and axis. Trace with at least two
- * sequences, and with a number of them that no other axis has. Tensors that the library made from
- * the lengths are inputs too, such as the zeros of a TFT without static features.
+ * opts->inputs to make it an input, or to give its name and axis. Trace with two sequences or more,
+ * and with a number of them that no other axis has. A sum along a dynamic axis that is scaled by 1
+ * / n or 1 / (n - 1) counts as a mean or variance. A TFT without static features has an input more,
+ * which must be 0.
  *
- * Returns a status and does not change the context; weft_file_message has the text. Errors: an
- * operator without an ONNX form (the message names all of them and their first entries), such as
- * MGU, an LSTM with a projection or a cell of your own; dropout; an output that is not on the tape;
+ * Returns a status and does not change the context. weft_file_message returns the text. Errors: an
+ * operator without an ONNX form, such as MGU, an LSTM with a projection or a cell of your own (the
+ * message names all of them and their first entries); dropout; an output that is not on the tape;
  * an ambiguous batch axis; names that are not unique; parameters above 2 GiB. Like
  * torch.onnx.export. */
 WEFT_API weft_status weft_export_onnx(const char *path, weft_tensor *const *outputs, int64_t n,

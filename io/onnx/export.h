@@ -25,8 +25,8 @@ typedef struct weft__value {
     int axes, first[WEFT_RANK + 1]; weft__dim dim[WEFT__ONNX_RANK];
 } weft__value;
 
-/* n: extent in the traced step. source, axis: a tensor with this extent, and its axis; NULL so far for the time
- * of a batch with these lengths. size: the extent as int64 [1], or NULL so far. */
+/* n: extent in the traced step. source, axis: a tensor with this extent, and its axis; NULL so far for the
+ * time of a batch with these lengths. size: the extent as int64 [1], or NULL so far. */
 typedef struct weft__symbol {
     char name[24]; int64_t n; const char *source, *lengths, *size; int axis;
 } weft__symbol;
@@ -85,8 +85,9 @@ const char *weft__onnx_node(weft__onnx *, const char *op, const char *const *in,
 #define TEXT(its_name, value)             { its_name, 's', .s = value }
 /* Constants: int64 [n], int64 [], float []. Equal ones are one initializer. */
 const char *weft__onnx_ints(weft__onnx *, int n, const int64_t *);
-#define INTS(x, ...) \
-    weft__onnx_ints(x, (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (int64_t[]){ __VA_ARGS__ })
+#define INTS(x, ...)                                                                 \
+    weft__onnx_ints(x, (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), \
+                    (int64_t[]){ __VA_ARGS__ })
 const char *weft__onnx_int(weft__onnx *, int64_t);
 const char *weft__onnx_number(weft__onnx *, double);
 enum { WEFT__ONNX_FLOAT = 1, WEFT__ONNX_INT64 = 7 };
@@ -110,7 +111,8 @@ void weft__onnx_add_value(weft__onnx *, weft__proto *list, int field, const char
                           const weft__value *);
 /* Reserves a name; false, and a failure, if it is used or empty. */
 bool weft__onnx_reserve(weft__onnx *, const char *name);
-void weft__onnx_fail(weft__onnx *, weft_status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void weft__onnx_fail(weft__onnx *, weft_status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* ---- export.c ---- */
 /* Returns the value of a tensor; its name is NULL if it has none. */
@@ -157,8 +159,8 @@ const char *weft__onnx_gather_time(weft__onnx *, const char *, const char *index
 
 /* ---- translators: each translates a call, or refuses it ---- */
 typedef bool weft__onnx_translator(weft__onnx *, const weft_call *);
-/* Each file export_*.c has a table of operators; the last has a NULL name. weft__onnx_recurrent translates the
- * cells of core/cells.def. */
+/* Each file export_*.c has a table of operators; the last has a NULL name. weft__onnx_recurrent translates
+ * the cells of core/cells.def. */
 typedef struct weft__onnx_entry { const char *name; weft__onnx_translator *run; } weft__onnx_entry;
 extern const weft__onnx_entry weft__onnx_pointwise[], weft__onnx_shapes[], weft__onnx_axes[],
     weft__onnx_layers[], weft__onnx_rows[];

@@ -1,5 +1,5 @@
-/* export_graph.c - adds nodes, constants, dynamic axes and descriptions of values to an ONNX graph. Numbers of
- * fields are those of onnx.proto. */
+/* export_graph.c - adds nodes, constants, dynamic axes and descriptions of values to an ONNX graph. Numbers
+ * of fields are those of onnx.proto. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ const char *weft__onnx_text(weft__onnx *x, const char *format, ...)
     weft__plain_text(text, sizeof text, format, list);
     va_end(list);
     char *copy = weft__onnx_memory(x, strlen(text) + 1);
-    return copy ? strcpy(copy, text) : "";
+    return copy ? memcpy(copy, text, strlen(text) + 1) : "";
 }
 
 bool weft__onnx_reserve(weft__onnx *x, const char *name)

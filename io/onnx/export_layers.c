@@ -99,7 +99,7 @@ static float *copy_gates(weft__onnx *x, int cell, const weft_tensor *t, float *t
     return to;
 }
 
-/* Returns an initializer [1, gates, columns] of a weight, or [1, 2 gates] of two biases. Each is made once. */
+/* Returns an initializer [1, gates, columns] of a weight, or [1, 2 gates] of two biases, made once. */
 static const char *packed_weight(weft__onnx *x, int cell, const weft_tensor *a, const weft_tensor *b,
                                  const char *letter)
 {
@@ -214,7 +214,7 @@ static bool last_states(weft__onnx *x, const weft_call *c)
 }
 
 /* ---- attention ---- */
-/* [time, batch, heads * n] as [batch, heads, time, n], or as the keys of a product, [batch, heads, n, time]. */
+/* Turns [time, batch, heads * n] into [batch, heads, time, n], or for keys into [batch, heads, n, time]. */
 static const char *by_heads(weft__onnx *x, const char *name, int64_t heads, int64_t n, bool keys)
 {
     const char *four = NODE(x, "Reshape", name, INTS(x, 0, 0, heads, n));

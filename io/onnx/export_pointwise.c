@@ -1,4 +1,4 @@
-/* export_pointwise.c - translates functions of one, two and three numbers, conversions and matrix products. */
+/* export_pointwise.c - translates functions of one, two and three numbers, conversions, matrix products. */
 #include <math.h>
 #include <string.h>
 #include "core/kernels.h"

@@ -23,7 +23,8 @@ static bool has_rows(const weft__value *v, const weft__onnx_batch *b)
     return same;
 }
 
-/* A plain [n, T, ..], or [n, ..] as one step, becomes the rows of a batch. PADDED: both forms have the axis T. */
+/* Turns a plain [n, T, ..], or [n, ..] as one step, into the rows of a batch. PADDED: both forms have the
+ * axis T. */
 static bool view_as_batch(weft__onnx *x, const weft_call *c)
 {
     static const char unclear[] =

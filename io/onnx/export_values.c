@@ -1,4 +1,5 @@
-/* export_values.c - the axes of values: groups of ONNX axes, batches and their masks, broadcasts, reshapes. */
+/* export_values.c - finds the axes of values: groups of ONNX axes, batches and their masks, broadcasts,
+ * reshapes. */
 #include <string.h>
 #include "io/onnx/export.h"
 

@@ -1,5 +1,5 @@
-/* bench.h - inputs of exported models, and records of inputs and outputs, for export.c. A record is a line with
- * in/out, name, type, rank and extents, and the numbers. */
+/* bench.h - inputs of exported models, and records of inputs and outputs, for export.c. A record is a line
+ * with in/out, name, type, rank and extents, and the numbers. */
 #ifndef TESTS_BENCH_H
 #define TESTS_BENCH_H
 #include <math.h>
