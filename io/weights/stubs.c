@@ -6,4 +6,3 @@ void weft__read_torch(weft__weights *w) { not_yet(w); }
 void weft__read_npz(weft__weights *w) { not_yet(w); }
 void weft__read_keras(weft__weights *w) { not_yet(w); }
 void weft__read_keras_zip(weft__weights *w) { not_yet(w); }
-void weft__read_onnx_weights(weft__weights *w) { not_yet(w); }
