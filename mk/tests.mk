@@ -3,7 +3,7 @@ TEST_SRC := $(wildcard tests/*/test_*.c)
 ROOMS    := $(sort $(foreach t,$(TEST_SRC),$(word 2,$(subst /, ,$t))))
 TESTS    := $(ROOMS:%=$(B)/tests/test_%)
 TOOLS    := $(addprefix $(B)/tests/,golden tsan_main hunt/hunt \
-              parallel/ranks parallel/train parallel/carry parallel/launched)
+              parallel/ranks parallel/train parallel/carry parallel/launched interchange/onnx_run)
 PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
 
 # ---- programs ----
@@ -28,7 +28,7 @@ $(PLANTED): $(B)/%: $(B)/%.o $(B)/tests/failing_malloc.o $(B)/libweft.a
 	$(Q)$(LINK) -o $@ $^ -lcriterion $(JANSSON) $(LIBS)
 $(B)/tests/golden: $(patsubst %.c,$(B)/%.o,$(wildcard tests/golden_run/*.c))
 $(B)/tests/tsan_main: $(B)/tests/tsan_main.o
-$(B)/tests/parallel/ranks $(B)/tests/parallel/launched: %: %.o
+$(B)/tests/parallel/ranks $(B)/tests/parallel/launched $(B)/tests/interchange/onnx_run: %: %.o
 $(B)/tests/parallel/train: $(B)/tests/parallel/train.o $(B)/tests/parallel/pairs.so
 $(B)/tests/parallel/carry: $(B)/tests/parallel/carry.o $(B)/tests/parallel/pairs.so
 $(B)/tests/hunt/hunt: $(patsubst %.c,$(B)/%.o,$(wildcard tests/hunt/*.c))
