@@ -473,6 +473,8 @@ static bool read_model(builder *b, scope *s, weft__pb *graph)
             read_opset(f.bytes, s);
         else if (f.number == 25 && b->functions < MOST_FUNCTIONS)
             b->function[b->functions++] = f.bytes;
+    if (!s->version[MAIN] && s->version[LEARNING])
+        s->version[MAIN] = LAST_OPSET; /* a model without operators of that set */
     if (s->version[MAIN] < FIRST_OPSET || s->version[MAIN] > LAST_OPSET)
         weft__weights_fail(b->w, WEFT_EFORMAT, "opset %lld; expected %d .. %d (export with opset_version=20)",
                            (long long)s->version[MAIN], FIRST_OPSET, LAST_OPSET);

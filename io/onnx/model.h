@@ -154,7 +154,7 @@ int weft__onnx_broadcast(run *, int rank_a, const int64_t *a, int rank_b, const 
 const operation *weft__onnx_operation(weft__pb domain, weft__pb op);
 extern const operation weft__onnx_pointwise[], weft__onnx_shapes[], weft__onnx_parts[], weft__onnx_indexed[],
     weft__onnx_made[], weft__onnx_reductions[], weft__onnx_products[], weft__onnx_norms[],
-    weft__onnx_learning[];
+    weft__onnx_attention[], weft__onnx_learning[];
 
 /* ---- layer.c ---- */
 operate weft__onnx_recurrent;

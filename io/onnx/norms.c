@@ -80,4 +80,3 @@ const operation weft__onnx_norms[] = {
     { "BatchNormalization", batch_norm, 5, 0, NULL, NULL },
     { NULL, NULL, 0, 0, NULL, NULL },
 };
-const operation weft__onnx_learning[] = { { NULL, NULL, 0, 0, NULL, NULL } };

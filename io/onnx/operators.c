@@ -13,7 +13,7 @@ const operation *weft__onnx_operation(weft__pb domain, weft__pb op)
 {
     const operation *main[] = {
         recurrent,       weft__onnx_pointwise,  weft__onnx_shapes,   weft__onnx_parts, weft__onnx_indexed,
-        weft__onnx_made, weft__onnx_reductions, weft__onnx_products, weft__onnx_norms
+        weft__onnx_made, weft__onnx_reductions, weft__onnx_products, weft__onnx_norms, weft__onnx_attention
     };
     const operation *learning[] = { weft__onnx_learning };
     bool is_main = !weft__pb_size(domain) || weft__pb_is(domain, "ai.onnx");

@@ -219,7 +219,7 @@ static value integers(run *r, int f, const value *x, const value *y)
     return weft_ok(r->w) ? to : none;
 }
 
-static weft_tensor *modulo(weft_tensor *a, weft_tensor *b) /* with the sign of a */
+static weft_tensor *modulo(weft_tensor *a, weft_tensor *b) /* with the sign of a, as fmod */
 {
     weft_tensor *q = weft_div(a, b);
     q = weft_mul(apply(q, SIGN), apply(weft_abs(q), FLOOR));
@@ -354,7 +354,7 @@ static void is_nan(run *r, const value *in, value *out)
     weft_real *x = weft__onnx_read(r, in);
     *out = weft__onnx_integers(r, WEFT__ONNX_BOOL, in->rank, in->size);
     for (int64_t i = 0; x && out->type && i < in->count; i++)
-        out->number[i] = r->node->operation->option ? isinf(x[i]) : isnan(x[i]);
+        out->number[i] = isnan(x[i]);
 }
 
 const operation weft__onnx_pointwise[] = {
@@ -411,6 +411,6 @@ const operation weft__onnx_pointwise[] = {
     { "Identity", identity, 1, 0, NULL, NULL },
     { "Dropout", identity, 1, 0, NULL, NULL },
     { "IsNaN", is_nan, 1, 0, NULL, NULL },
-    { "IsInf", is_nan, 1, 1, NULL, NULL },
+
     { NULL, NULL, 0, 0, NULL, NULL },
 };

@@ -1,4 +1,5 @@
 /* products.c - matrix products. */
+#include <stdio.h>
 #include <string.h>
 #include "io/onnx/model.h"
 
@@ -63,8 +64,76 @@ static void gemm(run *r, const value *in, value *out)
     *out = weft__onnx_reals(r, y);
 }
 
+/* ---- Einsum ---- */
+/* Brings the axes of x, with these letters, to the order of `to`; letters that x lacks get the extent 1. */
+static value ordered(run *r, const value *x, const char *letters, const char *to)
+{
+    int axes[WEFT_RANK], n = 0, rank = (int)strlen(to);
+    int64_t size[WEFT_RANK];
+    for (int i = 0; i < rank; i++) {
+        const char *at = strchr(letters, to[i]);
+        size[i] = at ? x->size[at - letters] : 1;
+        if (at)
+            axes[n++] = (int)(at - letters);
+    }
+    value y = n == x->rank ? weft__onnx_permute(r, x, axes) : (value){ 0 };
+    return y.type ? weft__onnx_reshape(r, &y, rank, size) : y;
+}
+
+/* Appends to `text` the letters of `from` that are in a, in b and in c as the flags say. */
+static void letters_of(const char *from, const char *a, bool in_a, const char *b, bool in_b, char *text)
+{
+    for (; *from; from++)
+        if (!strchr(a, *from) == !in_a && !strchr(b, *from) == !in_b)
+            strncat(text, from, 1);
+}
+
+/* Two operands without repeated letters: one product of matrices between permutations. */
+static void einsum(run *r, const value *in, value *out)
+{
+    char a[8] = "", b[8] = "", y[8] = "", both[16] = "", of_a[32] = "", of_b[32] = "", summed[16] = "",
+         left[32], right[32], made[32];
+    const char *equation = weft__onnx_string(r, "equation", "");
+    int64_t size[WEFT_RANK], s[4] = { 1, 1, 1, 1 };
+    if (sscanf(equation, " %7[a-zA-Z] , %7[a-zA-Z] -> %7[a-zA-Z]", a, b, y) != 3 || r->node->inputs != 2 ||
+        !in[0].x || !in[1].x || (int)strlen(a) != in[0].rank || (int)strlen(b) != in[1].rank ||
+        strlen(y) > WEFT_RANK) {
+        weft__onnx_fail(r, "equation %.40s; expected two operands, ij,jk->ik", equation);
+        return;
+    }
+    letters_of(a, b, true, y, true, both);
+    letters_of(a, b, true, y, false, summed);
+    letters_of(a, b, false, y, true, of_a);
+    letters_of(b, a, false, y, true, of_b);
+    snprintf(left, sizeof left, "%s%s%s", both, of_a, summed);
+    snprintf(right, sizeof right, "%s%s%s", both, summed, of_b);
+    snprintf(made, sizeof made, "%s%s%s", both, of_a, of_b);
+    value x = ordered(r, in, a, left), z = ordered(r, in + 1, b, right);
+    if (!x.type || !z.type || strlen(left) != strlen(a) || strlen(right) != strlen(b) ||
+        strlen(made) != strlen(y)) {
+        weft__onnx_fail(r, "equation %.40s; expected a product of two matrices", equation);
+        return;
+    }
+    for (int i = 0; made[i]; i++) {
+        const char *at = strchr(a, made[i]);
+        size[i] = at ? in[0].size[at - a] : in[1].size[strchr(b, made[i]) - b];
+    }
+    int nb = (int)strlen(both), na = (int)strlen(of_a);
+    s[0] = weft__onnx_product(x.size, nb);
+    s[1] = weft__onnx_product(x.size + nb, na);
+    s[2] = weft__onnx_product(x.size + nb + na, x.rank - nb - na);
+    s[3] = weft__onnx_product(z.size + nb + (int)strlen(summed), z.rank - nb - (int)strlen(summed));
+    x = weft__onnx_reshape(r, &x, 3, s);
+    z = weft__onnx_reshape(r, &z, 3, (int64_t[]){ s[0], s[2], s[3] });
+    value p = x.type && z.type ? weft__onnx_matmul(r, &x, &z) : (value){ 0 };
+    p = p.type ? weft__onnx_reshape(r, &p, (int)strlen(made), size) : p;
+    if (p.type)
+        *out = ordered(r, &p, made, y);
+}
+
 const operation weft__onnx_products[] = {
     { "MatMul", matmul, -2, 0, NULL, NULL },
+    { "Einsum", einsum, -1, 0, NULL, NULL },
     { "Gemm", gemm, -2, 0, NULL, NULL },
     { NULL, NULL, 0, 0, NULL, NULL },
 };
