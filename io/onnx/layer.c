@@ -18,11 +18,11 @@ static const struct {
 
 static weft_tensor *plus(weft_tensor *x, double c) { return weft_add(x, weft_scalar(weft_context_of(x), c)); }
 
-/* Applies function k of a layer, after its clip. */
+/* Applies function k of a layer. Like onnxruntime it clips sums of gates, not c. */
 static weft_tensor *activate(const layer *l, int k, weft_tensor *x)
 {
     double alpha = l->alpha[k], beta = l->beta[k];
-    x = l->clip > 0 ? weft_clamp(x, -l->clip, l->clip) : x;
+    x = l->clip > 0 && k < 2 ? weft_clamp(x, -l->clip, l->clip) : x;
     switch (l->act[k]) {
     case SIGMOID:
         return weft_sigmoid(x);
@@ -331,6 +331,18 @@ static weft_rnn_out run_layer(run *r, const layer *l, weft_tensor *x, weft_state
     return y;
 }
 
+/* The last state of a sequence of length 0 is 0, as in onnxruntime; in weft it is the first state. */
+static weft_tensor *without_empty(run *r, weft_tensor *last, const weft_lengths *lengths)
+{
+    weft_real *kept = weft__onnx_take(r, lengths->n, sizeof *kept);
+    bool empty = false;
+    for (int64_t i = 0; kept && i < lengths->n; i++) {
+        kept[i] = lengths->len[i] > 0;
+        empty = empty || !lengths->len[i];
+    }
+    return empty && last ? weft_mul(last, weft_reals(r->w, kept, WEFT_SHAPE(lengths->n, 1))) : last;
+}
+
 void weft__onnx_recurrent(run *r, const value *in, value *out)
 {
     bool batch_first = weft__onnx_int(r, "layout", 0);
@@ -353,6 +365,8 @@ void weft__onnx_recurrent(run *r, const value *in, value *out)
         y.y = weft_pad_packed_sequence(y.y, T, 0, WEFT_ALIGN_LEFT);
     y.y = weft_reshape(y.y, WEFT_SHAPE(n, T, l->directions, l->hidden));
     y.y = batch_first ? y.y : weft_permute(y.y, (int[]){ 1, 2, 0, 3 });
+    y.last.h = without_empty(r, y.last.h, &lengths);
+    y.last.c = without_empty(r, y.last.c, &lengths);
     out[0] = weft__onnx_reals(r, y.y);
     out[1] = weft__onnx_reals(r, exchanged(y.last.h, batch_first));
     if (y.last.c)
