@@ -18,6 +18,8 @@ typedef struct scope {
     const struct scope *outer;
     int64_t version[2]; /* of both operator sets */
     const node *caller; /* of a function */
+    int guard; /* as in node */
+    bool guard_is;
 } scope;
 typedef struct builder {
     run *r;
@@ -266,33 +268,38 @@ static bool fold(builder *b, const node *n)
 }
 
 static bool add_node(builder *b, const scope *s, weft__pb message);
+static bool add_operation(builder *b, const scope *s, const fields *f, node *n);
 
-/* Adds the nodes of a graph or a function, and finds its outputs. numbers of the fields: nodes, outputs. */
-static bool inlined(builder *b, const scope *s, weft__pb graph, int nodes, int outputs, const fields *f,
-                    node *n, const scope *outer)
+/* The slots of the outputs of an inlined graph. */
+typedef struct {
+    int *slot;
+    int64_t n, room;
+} ends;
+
+/* Adds the nodes of a graph or a function, and appends its outputs. nodes, outputs: numbers of the fields. */
+static bool inlined(builder *b, const scope *s, weft__pb graph, int nodes, int outputs, const node *n,
+                    ends *to)
 {
     weft__pb m = graph, name;
-    int64_t count = 0, room = 0;
-    int *from = weft__onnx_grown(b->w, NULL, 0, &room, sizeof *from);
-    for (weft__pb_field x; !b->w->status && weft__pb_next(&m, &x);)
+    for (weft__pb_field x; weft__pb_next(&m, &x);)
         if (x.number == nodes && !add_node(b, s, x.bytes))
             return false;
-    m = graph;
-    for (weft__pb_field x; from && weft__pb_next(&m, &x);) {
+    for (weft__pb_field x; weft__pb_next(&graph, &x);) {
         if (x.number != outputs)
             continue;
         name = x.bytes;
         for (weft__pb_field y; nodes == 1 && weft__pb_next(&x.bytes, &y);)
             name = y.number == 1 ? y.bytes : name;
-        from = weft__onnx_grown(b->w, from, count, &room, sizeof *from);
-        int at = from ? find(b, s, name) : -1;
-        if (at < 0)
+        to->slot = weft__onnx_grown(b->w, to->slot, to->n, &to->room, sizeof *to->slot);
+        int at = to->slot ? find(b, s, name) : -1;
+        if (at < 0) {
             weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (%s): an output of its graph is not computed",
                                n->name, n->op);
-        else
-            from[count++] = at;
+            return false;
+        }
+        to->slot[to->n++] = at;
     }
-    return !b->w->status && define_outputs(b, outer, f, n, from, (int)count);
+    return true;
 }
 
 static bool add_graph_initialisers(builder *b, const scope *s, weft__pb graph)
@@ -303,29 +310,49 @@ static bool add_graph_initialisers(builder *b, const scope *s, weft__pb graph)
     return !b->w->status;
 }
 
-/* If with a condition that is known. */
-static bool add_if(builder *b, const scope *s, const fields *f, node *n)
+static bool add_branch(builder *b, const scope *s, node *n, bool then, bool known, ends *to)
 {
-    const value *condition = n->inputs && n->in[0] >= 0 ? &b->m->known[n->in[0]] : NULL;
-    if (!condition || !condition->type || !condition->number || condition->count != 1 ||
-        s->depth >= DEEPEST) {
-        weft__weights_fail(b->w, WEFT_EFORMAT,
-                           "node %.100s (If): its condition is not constant; only constant control "
-                           "flow can be imported",
-                           n->name);
-        return false;
-    }
-    const char *branch = *condition->number ? "then_branch" : "else_branch";
+    const char *name = then ? "then_branch" : "else_branch";
     scope in = *s;
     in.outer = s;
     in.number = ++b->scopes;
     in.depth++;
-    for (int i = 0; i < n->attributes; i++)
-        if (!strcmp(n->attribute[i].name, branch) && n->attribute[i].graph.next)
+    in.guard = known ? s->guard : n->in[0];
+    in.guard_is = known ? s->guard_is : then;
+    for (int i = 0; i < n->attributes && s->depth < DEEPEST; i++)
+        if (!strcmp(n->attribute[i].name, name) && n->attribute[i].graph.next)
             return add_graph_initialisers(b, &in, n->attribute[i].graph) &&
-                   inlined(b, &in, n->attribute[i].graph, 1, 12, f, n, s);
-    weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (If) has no %s", n->name, branch);
+                   inlined(b, &in, n->attribute[i].graph, 1, 12, n, to);
+    weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (If) has no %s, or is nested deeper than %d", n->name,
+                       name, DEEPEST);
     return false;
+}
+
+/* An If becomes the nodes of its branches. Unless the condition is known, they run if it has their value, and
+ * a last node selects their results. */
+static bool add_if(builder *b, const scope *s, const fields *f, node *n)
+{
+    ends both = { 0 };
+    if (n->inputs != 1 || n->in[0] < 0) {
+        weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (If) has no condition", n->name);
+        return false;
+    }
+    const value *condition = &b->m->known[n->in[0]];
+    if (condition->number && condition->count == 1)
+        return add_branch(b, s, n, *condition->number, true, &both) &&
+               define_outputs(b, s, f, n, both.slot, (int)both.n);
+    if (!add_branch(b, s, n, true, false, &both) || !add_branch(b, s, n, false, false, &both))
+        return false;
+    int *in = weft__weights_memory(b->w, (1 + (size_t)both.n) * sizeof *in);
+    if (!in || both.n != 2 * f->outputs) {
+        weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (If): its branches have other outputs", n->name);
+        return false;
+    }
+    in[0] = n->in[0];
+    memcpy(in + 1, both.slot, (size_t)both.n * sizeof *in);
+    n->in = in;
+    n->inputs += (int)both.n;
+    return add_operation(b, s, f, n);
 }
 
 static void read_opset(weft__pb m, scope *s)
@@ -376,12 +403,16 @@ static bool add_call(builder *b, const scope *s, const fields *f, node *n, weft_
             i++;
         }
     }
-    return !b->w->status && inlined(b, &in, function, 7, 5, f, n, s);
+    ends to = { 0 };
+    return !b->w->status && inlined(b, &in, function, 7, 5, n, &to) &&
+           define_outputs(b, s, f, n, to.slot, (int)to.n);
 }
 
 static bool add_operation(builder *b, const scope *s, const fields *f, node *n)
 {
     n->operation = weft__onnx_operation(f->domain, f->op);
+    n->guard = s->guard;
+    n->guard_is = s->guard_is;
     n->version = (int)s->version[weft__pb_is(f->domain, "ai.onnx.ml")];
     if (!n->operation)
         note_unknown(b, f, n);
@@ -483,7 +514,7 @@ static bool read_model(builder *b, scope *s, weft__pb *graph)
 
 static bool build(builder *b)
 {
-    scope s = { 0 };
+    scope s = { .guard = -1 };
     weft__pb graph = { 0 };
     if (!read_model(b, &s, &graph) || !add_graph_initialisers(b, &s, graph) || !add_ends(b, &s, graph, true))
         return false;

@@ -94,6 +94,8 @@ static void mark(weft_onnx *m)
         for (int k = 0; k < n->outputs; k++)
             n->needed =
                 n->needed || (n->out[k] >= 0 && m->slot[n->out[k]].needed && !is_constant(m, n->out[k]));
+        if (n->needed && n->guard >= 0)
+            m->slot[n->guard].needed = true;
         for (int k = 0; n->needed && k < n->inputs; k++)
             if (n->in[k] >= 0 && !(n->layer && k && (k < 4 || k == 7))) {
                 m->slot[n->in[k]].needed = true;

@@ -51,6 +51,8 @@ typedef struct node {
     attribute *attribute;
     int attributes;
     struct layer *layer;
+    int guard; /* slot of a condition; -1: none */
+    bool guard_is; /* value of the condition that lets the node run */
     bool needed, weights_are_known;
 } node;
 

@@ -349,6 +349,16 @@ static void identity(run *r, const value *in, value *out)
     }
 }
 
+/* The end of an If: in has the condition, the results of both branches, one after the other. */
+static void choose(run *r, const value *in, value *out)
+{
+    int n = r->node->outputs;
+    if (!in->number || in->count != 1)
+        weft__onnx_fail(r, "a condition of %lld numbers; expected one truth value", (long long)in->count);
+    for (int i = 0; weft_ok(r->w) && i < n; i++)
+        out[i] = in[1 + i + (*in->number ? 0 : n)];
+}
+
 static void is_nan(run *r, const value *in, value *out)
 {
     weft_real *x = weft__onnx_read(r, in);
@@ -408,6 +418,7 @@ const operation weft__onnx_pointwise[] = {
     { "Where", where, 3, 0, NULL, NULL },
     { "Cast", cast, 1, 0, NULL, NULL },
     { "CastLike", cast, 2, 0, NULL, NULL },
+    { "If", choose, -1, 0, NULL, NULL },
     { "Identity", identity, 1, 0, NULL, NULL },
     { "Dropout", identity, 1, 0, NULL, NULL },
     { "IsNaN", is_nan, 1, 0, NULL, NULL },

@@ -76,10 +76,11 @@ static void reduce(run *r, const value *in, value *out)
 {
     int how = r->node->operation->option, rank = 0;
     value axes = weft__onnx_list(r, in, 1, "axes"), y = *in;
-    bool drop[WEFT_RANK], keep = weft__onnx_int(r, "keepdims", 1), all = !axes.count;
+    bool drop[WEFT_RANK], keep = weft__onnx_int(r, "keepdims", 1), all = !axes.count,
+                          pools = !strcmp(r->node->op, "GlobalAveragePool");
     int64_t size[WEFT_RANK];
     for (int i = 0; i < in->rank; i++)
-        drop[i] = all && !weft__onnx_int(r, "noop_with_empty_axes", 0);
+        drop[i] = pools ? i > 1 : all && !weft__onnx_int(r, "noop_with_empty_axes", 0);
     for (int64_t i = 0; i < axes.count; i++) {
         int64_t axis = axes.number[i];
         if (!weft__onnx_axis(r, &axis, in->rank))
@@ -103,6 +104,7 @@ static void reduce(run *r, const value *in, value *out)
 const operation weft__onnx_reductions[] = {
     { "ReduceSum", reduce, 1, SUM, NULL, NULL },
     { "ReduceMean", reduce, 1, MEAN, NULL, NULL },
+    { "GlobalAveragePool", reduce, 1, MEAN, NULL, NULL },
     { "ReduceMax", reduce, 1, MAX, NULL, NULL },
     { "ReduceMin", reduce, 1, MIN, NULL, NULL },
     { "ReduceProd", reduce, 1, PROD, NULL, NULL },

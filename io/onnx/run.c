@@ -202,6 +202,13 @@ bool weft__onnx_step(run *r, const node *n, value *values)
     return false;
 }
 
+/* Whether a node of a branch runs. */
+static bool is_open(const node *n, const value *values)
+{
+    const value *v = n->guard >= 0 ? &values[n->guard] : NULL;
+    return !v || (v->number && v->count == 1 && !*v->number == !n->guard_is);
+}
+
 static bool is_integer(int type) { return !weft__number_is_float(weft__onnx_number(type)); }
 
 /* Copies an input of ints to the host. */
@@ -283,7 +290,7 @@ bool weft_onnx_run(weft_onnx *m, weft_tensor *const *inputs, int64_t n, weft_ten
     if (values)
         begin(&r, inputs, values);
     for (int i = 0; weft_ok(w) && i < m->nodes; i++)
-        if (m->node[i].needed)
+        if (m->node[i].needed && is_open(&m->node[i], values))
             weft__onnx_step(&r, &m->node[i], values);
     for (int64_t i = 0; weft_ok(w) && i < outs; i++)
         outputs[i] = output_of(&r, &values[m->out[i]], m->output[i].name);
