@@ -385,9 +385,12 @@ static weft__pb function_of(const builder *b, const fields *f)
 
 static bool add_call(builder *b, const scope *s, const fields *f, node *n, weft__pb function)
 {
-    scope in = {
-        .number = ++b->scopes, .depth = s->depth + 1, .version = { s->version[0], s->version[1] }, .caller = n
-    };
+    scope in = { .number = ++b->scopes,
+                 .depth = s->depth + 1,
+                 .guard = s->guard,
+                 .guard_is = s->guard_is,
+                 .version = { s->version[0], s->version[1] },
+                 .caller = n };
     int i = 0;
     if (s->depth >= DEEPEST) {
         weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (%s): functions nested deeper than %d", n->name,
