@@ -113,6 +113,11 @@ weft_status weft__h5_part(const char *file, const char *path, const weft__kind *
                           const unsigned char *raw, void *values);
 /* Reads an attribute. Returns false if it does not exist. */
 bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, size_t size);
+/* Visits the texts of an attribute, one text or a list of fixed or variable length. They end at no 0, and are
+ * valid while the session is open. Each may be long: at most the file's size. Returns false if the attribute
+ * does not exist. The file must be in memory. Errors: a damaged attribute, or one of other types. */
+typedef void weft__h5_take(const char *text, size_t n, void *user);
+bool weft__h5_texts(weft__h5 *h, const char *path, const char *key, weft__h5_take *take, void *user);
 /* Visits the objects of a group by name, at most 100,000. visit returns false to stop. */
 typedef bool weft__h5_visit(const char *name, bool is_group, void *user);
 void weft__h5_each(weft__h5 *h, const char *path, weft__h5_visit *visit, void *user);

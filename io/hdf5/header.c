@@ -7,7 +7,7 @@
 
 enum {                                           /* types of messages */
     SPACE = 1, LINKS, TYPE, OLD_FILL, FILL, LINK, EXTERNAL, LAYOUT,
-    FILTERS = 11, CONTINUATION = 16, NAMES, ATTRIBUTES = 21
+    FILTERS = 11, ATTRIBUTE, CONTINUATION = 16, NAMES, ATTRIBUTES = 21
 };
 enum { PARTS = 64 };
 typedef struct {
@@ -16,6 +16,8 @@ typedef struct {
     bool old, ordered;
     int parts;
     weft__h5_header *out;
+    const char *key;                             /* name of an attribute to be noted; or NULL */
+    weft__h5_message attribute;
 } walk;
 
 static uint64_t field(const walk *w, size_t offset, size_t n) { return weft__h5_field(w->image, offset, n); }
@@ -166,6 +168,17 @@ static bool continued(walk *w, size_t offset)
            messages(w, from + 4, to - 4);
 }
 
+/* Returns whether a message is the attribute that is searched for. Its name counts its final 0. */
+static bool is_wanted(const walk *w, size_t offset, size_t n)
+{
+    enum { HEAD = 8, ENCODED = 3 };
+    char name[64];
+    size_t head = HEAD + (byte(w, offset) >= ENCODED), length = (size_t)field(w, offset + 2, 2);
+    return w->key && n >= head && length <= n - head && length <= sizeof name &&
+           length == strlen(w->key) + 1 && weft__h5_bytes(w->image, offset + head, length, name) &&
+           !memcmp(name, w->key, length);
+}
+
 /* Checks a message, and notes the properties of a data set. */
 static bool message(walk *w, int type, bool shared, size_t offset, size_t n)
 {
@@ -181,6 +194,8 @@ static bool message(walk *w, int type, bool shared, size_t offset, size_t n)
         return note(&w->out->layout, offset, n, shared);
     case FILTERS:
         return note(&w->out->filters, offset, n, shared);
+    case ATTRIBUTE:
+        return !is_wanted(w, offset, n) || note(&w->attribute, offset, n, shared);
     case EXTERNAL:
         return w->out->external = true;
     case LINKS:
@@ -214,27 +229,39 @@ static bool messages(walk *w, size_t offset, size_t end)
     return true;
 }
 
+static bool read_header(const weft__h5 *h, uint64_t address, walk *w)
+{
+    w->image = &h->read;
+    w->size = h->used ? h->used : h->size;
+    w->base = (size_t)h->read.libhdf5_s.base_addr;
+    *w->out = (weft__h5_header){ .address = address };
+    if (w->base > w->size || !inside(w, address, 16))
+        return false;
+    size_t offset = w->base + (size_t)address, first = offset + 16;
+    uint64_t n = field(w, offset + 8, 4);
+    w->old = !weft__h5_has_text(w->image, offset, "OHDR", 4);
+    if (!w->old) {
+        int flags = byte(w, offset + 5), width = 1 << (flags & 3);
+        first = offset + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0);
+        n = field(w, first, (size_t)width);
+        first += (size_t)width;
+        w->ordered = flags & 4;
+    }
+    return first <= w->size && n <= w->size - first && (w->old || sum_is_right(w, offset, first + (size_t)n)) &&
+           messages(w, first, first + (size_t)n);
+}
+
 bool weft__h5_read_header(const weft__h5 *h, uint64_t address, weft__h5_header *out)
 {
-    walk w = { .image = &h->read,
-               .size = h->used ? h->used : h->size,
-               .base = (size_t)h->read.libhdf5_s.base_addr,
-               .out = out };
-    *out = (weft__h5_header){ 0 };
-    if (w.base > w.size || !inside(&w, address, 16))
-        return false;
-    size_t offset = w.base + (size_t)address, first = offset + 16;
-    uint64_t n = field(&w, offset + 8, 4);
-    w.old = !weft__h5_has_text(w.image, offset, "OHDR", 4);
-    if (!w.old) {
-        int flags = byte(&w, offset + 5), width = 1 << (flags & 3);
-        first = offset + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0);
-        n = field(&w, first, (size_t)width);
-        first += (size_t)width;
-        w.ordered = flags & 4;
-    }
-    return first <= w.size && n <= w.size - first && (w.old || sum_is_right(&w, offset, first + (size_t)n)) &&
-           messages(&w, first, first + (size_t)n);
+    return read_header(h, address, &(walk){ .out = out });
+}
+
+weft__h5_message weft__h5_attribute(const weft__h5 *h, uint64_t address, const char *key)
+{
+    weft__h5_header header;
+    walk w = { .out = &header, .key = key };
+    bool sound = read_header(h, address, &w);
+    return sound ? w.attribute : (weft__h5_message){ 0 };
 }
 
 /* Returns the position of the superblock: 0, 512, 1024 and so on; the image's size if the file has no
@@ -287,6 +314,7 @@ bool weft__h5_root_is_sound(weft__h5 *h)
     if (version == 3 && !is_closed(h, &w))
         return false;
     h->read.libhdf5_s.base_addr = base;
+    h->root = to;
     h->used = end < h->size ? (size_t)end + !end : h->size;      /* libhdf5 fails on headers after that end */
     bool ok = field(&w, base + (version < 2 ? 13 : 9), 2) == EIGHT_BYTES &&
               weft__h5_read_header(h, to, &root) && (version < 2 || extension_is_sound(h, &w));

@@ -10,12 +10,14 @@ enum { LINKS = 100000, NAME = 256 };
 /* ---- objects ---- */
 /* Follows a path by hard links only, and checks each header before libhdf5 reads it. Returns false if nothing
  * is there, and after an error: a soft or external link. */
-static bool follow_path(weft__h5 *h, const char *path, weft__h5_header *header)
+bool weft__h5_find_header(weft__h5 *h, const char *path, weft__h5_header *header)
 {
     char part[2 * NAME];
     if (h->status || strlen(path) >= sizeof part)
         return false;
-    for (const char *end = path; end; ) {
+    if (!strcmp(path, "/"))
+        return weft__h5_read_header(h, h->root, header);
+    for (const char *end = path; end;) {
         end = strchr(end + (end != path), '/');
         size_t n = end ? (size_t)(end - path) : strlen(path);
         memcpy(part, path, n);
@@ -36,13 +38,16 @@ static bool follow_path(weft__h5 *h, const char *path, weft__h5_header *header)
     return true;
 }
 
-bool weft__h5_exists(weft__h5 *h, const char *path) { return follow_path(h, path, &(weft__h5_header){ 0 }); }
+bool weft__h5_exists(weft__h5 *h, const char *path)
+{
+    return weft__h5_find_header(h, path, &(weft__h5_header){ 0 });
+}
 
 /* Describes the data set at a path. Returns false if it does not exist, and after an error. */
 static bool find_set(weft__h5 *h, const char *path, weft__h5_set *s)
 {
     weft__h5_header header = { 0 };
-    bool exists = follow_path(h, path, &header);
+    bool exists = weft__h5_find_header(h, path, &header);
     const char *reason = exists ? weft__h5_describe_set(h, &header, s) : NULL;
     if (reason)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, reason);
@@ -187,8 +192,16 @@ static size_t append_note(weft__h5 *h, const char *path, const char *key, char *
 /* ---- names ---- */
 /* Names have the order of the file. To sort them libhdf5 would allocate a table of the size that the file
  * claims. If that size is wrong, libhdf5 frees entries that it never wrote. */
-typedef struct { char name[NAME]; haddr_t address; } entry;
-typedef struct { weft__h5 *h; const char *path; entry *list; int n, room; } names;
+typedef struct {
+    char name[NAME];
+    haddr_t address;
+} entry;
+typedef struct {
+    weft__h5 *h;
+    const char *path;
+    entry *list;
+    int n, room;
+} names;
 
 static void keep_name(names *k, const char *name, haddr_t address)
 {

@@ -31,6 +31,8 @@ struct weft__h5 {
     size_t size;
     weft__h5_image read;
     size_t used;                                 /* bytes up to the end in the superblock; 0: all */
+    uint64_t root;                               /* address of the root's header */
+    int64_t steps;                               /* steps of searches in heaps of texts so far */
     bool owns;                                   /* the image is freed at the end */
     bool checked;                                /* data sets have checksums */
     int64_t *origin;                             /* see weft__h5_read_new; otherwise NULL */
@@ -60,12 +62,17 @@ void  weft__h5_end_image(weft__h5_image *image);
 /* header.c */
 typedef struct weft__h5_message { size_t offset, n; int count; bool shared; } weft__h5_message;
 typedef struct weft__h5_header {
+    uint64_t address;
     bool external;                               /* its numbers are in another file */
     /* positions of these messages in the image, and their counts; a layout makes it a data set */
     weft__h5_message space, type, layout, filters;
 } weft__h5_header;
 /* Reads the object header at an address. Returns false if it is damaged or outside the file. */
 bool  weft__h5_read_header(const weft__h5 *h, uint64_t address, weft__h5_header *out);
+/* Finds an attribute in the header at an address, not one in a heap. count 0: it does not exist there. */
+weft__h5_message weft__h5_attribute(const weft__h5 *h, uint64_t address, const char *key);
+/* read.c: finds the header of an object. Returns false if it does not exist, and after an error. */
+bool weft__h5_find_header(weft__h5 *h, const char *path, weft__h5_header *out);
 /* Checks superblock and root group before libhdf5 opens the file. Returns false if they are damaged. */
 bool  weft__h5_root_is_sound(weft__h5 *h);
 

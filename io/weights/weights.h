@@ -22,6 +22,7 @@ typedef struct weft__array {
     /* Axis 0 has `gates` equal blocks, and block i of the array is block order[i] in the file. 0: one. */
     int gates;
     unsigned char order[4];
+    const char *cell;            /* the cell that a recurrent layer of the module must have; or NULL */
     bool transposed; /* for the report: the file has the axes in another order */
 } weft__array;
 
@@ -46,6 +47,7 @@ typedef struct weft__weights {
     size_t used;                 /* bytes of it */
     const char *part;            /* weft_weights_opts.part, for nested checkpoints; or NULL */
     bool by_layer;               /* names come from layers without stable names: Keras, ONNX */
+    bool by_kind;                /* layers of one kind are in order; the order of kinds is unknown */
     weft_status status;          /* the first failure; its message is this thread's */
 } weft__weights;
 
@@ -76,8 +78,12 @@ weft__array *weft__weights_find(const weft__weights *, const char *name);
 /* Changes the names by a map file and prefixes (o NULL: not at all), and sorts. Returns false after a
  * failure. */
 bool weft__weights_rename(weft__weights *, const weft_weights_opts *o);
-/* layers.c: if names come from layers without stable names, gives the arrays the names of m's parameters,
- * layer by layer. Returns false after a failure. */
+
+/* ---- layers.c ---- */
+/* Gives the arrays of a file without stable names the names of m, by the order of layers: the first layer of
+ * the file is the first one of m. Layers with names of m stay. Both directions, and each layer of a weft_rnn,
+ * are one layer here. Also checks the cells. Call it after weft__weights_rename, and sort. Returns false after
+ * a failure, whose message lists the layers of both sides. */
 bool weft__match_layers(weft__weights *, const weft_module *m);
 
 /* ---- save.c ---- */

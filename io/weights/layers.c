@@ -1,0 +1,290 @@
+/* layers.c - pairs the layers of a file without stable names (Keras, ONNX) with the layers of a module. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include "io/weights/weights.h"
+#include "io/weights/keras.h"
+
+enum { ROLE = 64, SIDE = 44 };
+
+/* An array of the file or a parameter of the module. role: the last part of its name, with layer number 0. */
+typedef struct {
+    weft__array *array;
+    const weft__parameter *p;
+    char role[ROLE];
+    bool named; /* the module has a parameter of the array's name */
+} item;
+/* n items: a layer of the file, or one of a module with both directions. partner: the other side's. */
+typedef struct layer {
+    item *item;
+    int64_t n;
+    bool used;
+    struct layer *partner;
+} layer;
+typedef struct {
+    item *item;
+    layer *layer;
+    int64_t items, layers;
+} side;
+
+/* ---- the order of layers ---- */
+int weft__compare_places(const char *a, const char *b)
+{
+    while (*a && *b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            long long x = strtoll(a, (char **)(uintptr_t)&a, 10), y = strtoll(b, (char **)(uintptr_t)&b, 10);
+            if (x != y)
+                return x < y ? -1 : 1;
+        } else if (*a != *b) {
+            return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+        } else {
+            a++, b++;
+        }
+    }
+    return (*a != 0) - (*b != 0);
+}
+
+bool weft__same_series(const char *a, const char *b)
+{
+    for (;;) {
+        size_t m = strcspn(a, "_/"), n = strcspn(b, "_/");
+        if (m != n || memcmp(a, b, m))
+            return false;
+        a += m, b += n;
+        if (*a == '_' && isdigit((unsigned char)a[1]))
+            a += 1 + strspn(a + 1, "0123456789");
+        if (*b == '_' && isdigit((unsigned char)b[1]))
+            b += 1 + strspn(b + 1, "0123456789");
+        if (!*a || !*b || *a != *b)
+            return !*a && !*b;
+        a++, b++;
+    }
+}
+
+/* ---- both sides ---- */
+/* Splits a name into role and layer number: "out.bias_hh_l1_reverse" is bias_hh_l0_reverse of layer 1. */
+static int64_t split_name(const char *name, char role[ROLE])
+{
+    const char *dot = strrchr(name, '.'), *last = dot ? dot + 1 : name, *l = strstr(last, "_l");
+    long long number = 0;
+    while (l && !isdigit((unsigned char)l[2]))
+        l = strstr(l + 1, "_l");
+    if (l) {
+        char *end;
+        number = strtoll(l + 2, &end, 10);
+        snprintf(role, ROLE, "%.*s_l0%s", (int)(l - last < 40 ? l - last : 40), last, end);
+    } else {
+        snprintf(role, ROLE, "%s", last);
+    }
+    return (int64_t)number;
+}
+
+/* Appends an item to the last layer, or to a new one. */
+static void append(side *s, const item *it, bool begins)
+{
+    s->item[s->items] = *it;
+    if (begins || !s->layers)
+        s->layer[s->layers++] = (layer){ .item = &s->item[s->items] };
+    s->layer[s->layers - 1].n++;
+    s->items++;
+}
+
+static bool allocate(weft__weights *w, side *s, int64_t n)
+{
+    s->item = weft__weights_memory(w, (size_t)n * sizeof *s->item);
+    s->layer = weft__weights_memory(w, (size_t)n * sizeof *s->layer);
+    return s->item && s->layer;
+}
+
+static int by_layer(const void *a, const void *b)
+{
+    const weft__array *x = ((const item *)a)->array, *y = ((const item *)b)->array;
+    return x->layer != y->layer ? (x->layer < y->layer ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+static bool list_file(weft__weights *w, const weft_module *m, side *s)
+{
+    item *all = weft__weights_memory(w, (size_t)w->n * sizeof *all);
+    if (!all || !allocate(w, s, w->n))
+        return false;
+    for (int64_t i = 0; i < w->n; i++) {
+        all[i].array = &w->array[i];
+        all[i].named = weft__parameter_named(m, w->array[i].name);
+        split_name(w->array[i].name, all[i].role);
+    }
+    if (w->n)
+        qsort(all, (size_t)w->n, sizeof *all, by_layer);
+    for (int64_t i = 0; i < w->n; i++)
+        if (all[i].array->layer >= 0 && !all[i].named)
+            append(s, &all[i], !i || all[i - 1].array->layer != all[i].array->layer);
+    return true;
+}
+
+static const weft__parameter *next_below(const weft_module *m, const weft__parameter *p)
+{
+    p = p ? p->next_in_root : m->root->first;
+    while (p && (p->tied || !weft__is_below(p->module, m)))
+        p = p->next_in_root;
+    return p;
+}
+
+/* Lists parameters without an array of their name. */
+static bool list_module(weft__weights *w, const weft_module *m, side *s)
+{
+    int64_t n = 0, number = 0;
+    const weft_module *module = NULL;
+    for (const weft__parameter *p = NULL; (p = next_below(m, p));)
+        n++;
+    if (!allocate(w, s, n))
+        return false;
+    for (const weft__parameter *p = NULL; (p = next_below(m, p));) {
+        item it = { .p = p };
+        int64_t k = split_name(weft__path_in(m, p), it.role);
+        if (weft__weights_find(w, weft__path_in(m, p)))
+            continue;
+        append(s, &it, p->module != module || k != number);
+        module = p->module;
+        number = k;
+    }
+    return true;
+}
+
+/* ---- pairs ---- */
+static item *with_role(const layer *l, const char *role)
+{
+    for (int64_t i = 0; i < l->n; i++)
+        if (!strcmp(l->item[i].role, role))
+            return &l->item[i];
+    return NULL;
+}
+
+/* Returns the value of the note "cell" of a recurrent layer, or "". */
+static const char *cell_of(const weft__parameter *p)
+{
+    const weft__note *n = p->module->notes;
+    while (n && strcmp(n->key, "cell"))
+        n = n->next;
+    return n ? n->value : "";
+}
+
+static bool fits(const layer *file, const layer *module)
+{
+    for (int64_t i = 0; i < module->n; i++) {
+        const item *f = with_role(file, module->item[i].role);
+        weft__kind expected = weft__kind_of(&module->item[i].p->value);
+        expected.type = f ? f->array->kind.type : expected.type;
+        if (!f || !weft__kind_same(&f->array->kind, &expected))
+            return false;
+    }
+    return file->n == module->n;
+}
+
+/* Whether the layers have the same roles, numbers of axes and kind of cell. A single matrix must also have the
+ * same shape: it may be an embedding or a linear layer without bias. */
+static bool same_kind(const layer *file, const layer *module)
+{
+    for (int64_t i = 0; i < module->n; i++) {
+        const item *f = with_role(file, module->item[i].role);
+        if (!f || f->array->kind.rank != module->item[i].p->value.f.rank ||
+            (f->array->cell && strncmp(f->array->cell, cell_of(module->item[i].p), 3)))
+            return false;
+    }
+    return file->n == module->n && (file->n > 1 || fits(file, module));
+}
+
+/* Writes "NAME: ROLE [3, 4], .." of layer i of a side; nothing if there is none. */
+static void describe(const side *s, int64_t i, const weft_module *m, char text[SIDE])
+{
+    char kind[128];
+    *text = 0;
+    if (i >= s->layers)
+        return;
+    const item *it = s->layer[i].item, *end = it + s->layer[i].n;
+    while (it + 1 < end && strncmp(it->role, "weight", 6))
+        it++;
+    const char *name = it->array ? it->array->name : weft__path_in(m, it->p), *dot = strrchr(name, '.');
+    weft__kind k = it->array ? it->array->kind : weft__kind_of(&it->p->value);
+    snprintf(text, SIDE, "%.*s: %.12s %s", dot ? (int)(dot - name < 14 ? dot - name : 14) : 0, name, it->role,
+             strchr(weft__kind_text(&k, kind), '['));
+}
+
+/* Fails with both lists side by side. */
+static void fail(weft__weights *w, const weft_module *m, const side *file, const side *module)
+{
+    char text[560] = "", a[SIDE], b[SIDE];
+    size_t n = 0;
+    int64_t lines = file->layers > module->layers ? file->layers : module->layers;
+    for (int64_t i = 0; i < lines && n < sizeof text; i++) {
+        describe(file, i, m, a);
+        describe(module, i, m, b);
+        bool last = n + 2 * SIDE > sizeof text;
+        n += (size_t)snprintf(text + n, sizeof text - n, last ? "\n.." : "\n%-*s | %s", SIDE - 1, a, b);
+        if (last)
+            break;
+    }
+    weft__weights_fail(w, WEFT_EFORMAT,
+                       "its layers do not fit the module. Layers of the file | of the module; a "
+                       "map file (.map) can pair names:%s",
+                       text);
+}
+
+/* Finds the layer of the file for layer i of the module: the next one, or the next unused one of its kind. */
+static layer *partner_of(const weft__weights *w, const side *file, const side *module, int64_t i)
+{
+    if (!w->by_kind)
+        return i < file->layers ? &file->layer[i] : NULL;
+    for (int64_t k = 0; k < file->layers; k++)
+        if (!file->layer[k].used && same_kind(&file->layer[k], &module->layer[i]))
+            return &file->layer[k];
+    return NULL;
+}
+
+static bool pair_all(weft__weights *w, const side *file, const side *module)
+{
+    for (int64_t i = 0; i < module->layers; i++) {
+        layer *l = module->layer[i].partner = partner_of(w, file, module, i);
+        if (!l || !fits(l, &module->layer[i]))
+            return false;
+        l->used = true;
+    }
+    return file->layers == module->layers;
+}
+
+static void rename_arrays(const weft_module *m, const side *module)
+{
+    for (int64_t i = 0; i < module->layers; i++)
+        for (int64_t k = 0; k < module->layer[i].n; k++) {
+            const item *it = &module->layer[i].item[k];
+            weft__array *a = with_role(module->layer[i].partner, it->role)->array;
+            a->place = a->place ? a->place : a->name;
+            a->name = weft__path_in(m, it->p);
+        }
+}
+
+/* A GRU with the reset gate before the product, or with other activations, is another function. */
+static bool check_cells(weft__weights *w, const weft_module *m)
+{
+    for (int64_t i = 0; i < w->n && !w->status; i++) {
+        const weft__array *a = &w->array[i];
+        const weft__parameter *p = a->cell ? weft__parameter_named(m, a->name) : NULL;
+        if (p && strcmp(cell_of(p), a->cell))
+            weft__weights_fail(
+                w, WEFT_EFORMAT,
+                "%s belongs to a layer with the cell %.100s; the module's has %s; "
+                "make the layer by weft_rnn_of_cell (examples/cells_steps.h has gru_reset_before)",
+                a->place ? a->place : a->name, a->cell, cell_of(p));
+    }
+    return !w->status;
+}
+
+bool weft__match_layers(weft__weights *w, const weft_module *m)
+{
+    side file = { 0 }, module = { 0 };
+    if (!list_file(w, m, &file) || !list_module(w, m, &module))
+        return false;
+    if (file.layers && !pair_all(w, &file, &module))
+        fail(w, m, &file, &module);
+    else if (file.layers)
+        rename_arrays(m, &module);
+    return check_cells(w, m);
+}
