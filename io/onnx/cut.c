@@ -136,10 +136,8 @@ static void sequence_at(run *r, const value *in, value *out)
 }
 
 const operation weft__onnx_parts[] = {
-    { "Concat", concat, 1, 0, NULL, NULL },
-    { "Slice", slice, 1, 0, NULL, NULL },
-    { "Split", split, 1, 0, NULL, NULL },
-    { "SplitToSequence", split_to_sequence, 1, 0, NULL, NULL },
+    { "Concat", concat, 1, 0, NULL, NULL }, { "Slice", slice, 1, 0, NULL, NULL },
+    { "Split", split, 1, 0, NULL, NULL }, { "SplitToSequence", split_to_sequence, 1, 0, NULL, NULL },
     { "SequenceAt", sequence_at, 2, 0, NULL, NULL },
     { NULL, NULL, 0, 0, NULL, NULL },
 };

@@ -4,105 +4,9 @@
  * of the file, and the branch of an If whose condition is known, are inlined: their nodes join the list. */
 #include <stdio.h>
 #include <string.h>
-#include "io/onnx/model.h"
+#include "io/onnx/graph.h"
 
-enum { FIRST_OPSET = 7, LAST_OPSET = 28, DEEPEST = 16, MOST_FUNCTIONS = 1000, MAIN = 0, LEARNING = 1 };
-enum { UNDEFINED = -1, MISSING = -2 }; /* instead of a slot. MISSING: left out by a call */
-typedef struct entry {
-    weft__pb name;
-    int scope, slot;
-} entry;
-/* Names of a graph or of a function, with those of the outer graphs. */
-typedef struct scope {
-    int number, depth;
-    const struct scope *outer;
-    int64_t version[2]; /* of both operator sets */
-    const node *caller; /* of a function */
-    int guard; /* as in node */
-    bool guard_is;
-} scope;
-typedef struct builder {
-    run *r;
-    weft_onnx *m;
-    weft__weights *w;
-    weft__pb function[MOST_FUNCTIONS];
-    int functions;
-    entry *table; /* by hash; an empty name is free */
-    int64_t room, entries, slot_room, known_room, node_room;
-    int scopes, unknown_count;
-    size_t unknown_length;
-    char unknown[400];
-} builder;
-
-/* ---- names ---- */
-static bool same(weft__pb a, weft__pb b)
-{
-    return weft__pb_size(a) == weft__pb_size(b) && !memcmp(a.next, b.next, weft__pb_size(a));
-}
-
-static entry *place_of(entry *table, int64_t room, weft__pb name, int number)
-{
-    uint64_t hash = 0xCBF29CE484222325u + (uint64_t)number;
-    for (const unsigned char *p = name.next; p < name.end; p++)
-        hash = (hash ^ *p) * 0x100000001B3u;
-    for (uint64_t i = hash ^ hash >> 29;; i++) {
-        entry *e = &table[i & (uint64_t)(room - 1)];
-        if (!e->name.next || (e->scope == number && same(e->name, name)))
-            return e;
-    }
-}
-
-/* Returns the slot of a name, or UNDEFINED or MISSING. */
-static int find(const builder *b, const scope *s, weft__pb name)
-{
-    for (; s && b->room; s = s->outer) {
-        const entry *e = place_of(b->table, b->room, name, s->number);
-        if (e->name.next)
-            return e->slot;
-    }
-    return UNDEFINED;
-}
-
-static bool define(builder *b, const scope *s, weft__pb name, int at)
-{
-    if (2 * b->entries >= b->room) {
-        int64_t room = b->room ? 2 * b->room : 256;
-        entry *larger = weft__weights_memory(b->w, (size_t)room * sizeof *larger);
-        if (!larger)
-            return false;
-        for (int64_t i = 0; i < b->room; i++)
-            if (b->table[i].name.next)
-                *place_of(larger, room, b->table[i].name, b->table[i].scope) = b->table[i];
-        b->table = larger;
-        b->room = room;
-    }
-    entry *e = place_of(b->table, b->room, name, s->number);
-    if (e->name.next)
-        weft__weights_fail(b->w, WEFT_EFORMAT, "%.*s is defined twice; expected one node for each name",
-                           (int)(weft__pb_size(name) < 100 ? weft__pb_size(name) : 100),
-                           (const char *)name.next);
-    *e = (entry){ name, s->number, at };
-    b->entries++;
-    return !b->w->status;
-}
-
-static int new_slot(builder *b)
-{
-    weft_onnx *m = b->m;
-    struct slot *slots = weft__onnx_grown(b->w, m->slot, m->slots, &b->slot_room, sizeof *slots);
-    value *known = slots ? weft__onnx_grown(b->w, m->known, m->slots, &b->known_room, sizeof *known) : NULL;
-    if (!known)
-        return -1;
-    m->slot = slots;
-    m->known = known;
-    return m->slots++;
-}
-
-static int defined(builder *b, const scope *s, weft__pb name)
-{
-    int at = new_slot(b);
-    return at >= 0 && define(b, s, name, at) ? at : -1;
-}
+enum { FIRST_OPSET = 7, LAST_OPSET = 28, DEEPEST = 16 };
 
 /* ---- values that are known ---- */
 static bool add_initialiser(builder *b, const scope *s, weft__pb message)
@@ -112,7 +16,7 @@ static bool add_initialiser(builder *b, const scope *s, weft__pb message)
     int type, at;
     for (weft__pb_field f; weft__pb_next(&m, &f);)
         name = f.number == 8 ? f.bytes : name;
-    if (!a || !weft__onnx_tensor(b->w, message, a, &type) || (at = defined(b, s, name)) < 0)
+    if (!a || !weft__onnx_tensor(b->w, message, a, &type) || (at = weft__onnx_defined(b, s, name)) < 0)
         return false;
     value *v = &b->m->known[at];
     *v = (value){ .rank = a->kind.rank,
@@ -196,7 +100,7 @@ static bool connect(builder *b, const scope *s, const fields *f, node *n)
     for (weft__pb_field x; !b->w->status && weft__pb_next(&m, &x);) {
         if (x.number != 1)
             continue;
-        int at = weft__pb_size(x.bytes) ? find(b, s, x.bytes) : MISSING;
+        int at = weft__pb_size(x.bytes) ? weft__onnx_find(b, s, x.bytes) : MISSING;
         n->in[n->inputs++] = at < 0 ? -1 : at;
         if (at == UNDEFINED)
             weft__weights_fail(b->w, WEFT_EFORMAT,
@@ -219,9 +123,9 @@ static bool define_outputs(builder *b, const scope *s, const fields *f, node *n,
         int at = -1, i = n->outputs++;
         bool named = weft__pb_size(x.bytes);
         if (named && from && i < count)
-            at = define(b, s, x.bytes, from[i]) ? from[i] : -1;
+            at = weft__onnx_define(b, s, x.bytes, from[i]) ? from[i] : -1;
         else if (named && !from)
-            at = defined(b, s, x.bytes);
+            at = weft__onnx_defined(b, s, x.bytes);
         else if (named)
             weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (%s): output %d is not computed", n->name,
                                n->op, i);
@@ -291,7 +195,7 @@ static bool inlined(builder *b, const scope *s, weft__pb graph, int nodes, int o
         for (weft__pb_field y; nodes == 1 && weft__pb_next(&x.bytes, &y);)
             name = y.number == 1 ? y.bytes : name;
         to->slot = weft__onnx_grown(b->w, to->slot, to->n, &to->room, sizeof *to->slot);
-        int at = to->slot ? find(b, s, name) : -1;
+        int at = to->slot ? weft__onnx_find(b, s, name) : -1;
         if (at < 0) {
             weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (%s): an output of its graph is not computed",
                                n->name, n->op);
@@ -377,7 +281,7 @@ static weft__pb function_of(const builder *b, const fields *f)
         weft__pb body = b->function[i], name = { 0 }, domain = { 0 };
         for (weft__pb_field y; weft__pb_next(&body, &y);)
             *(y.number == 1 ? &name : y.number == 10 ? &domain : &(weft__pb){ 0 }) = y.bytes;
-        if (same(name, f->op) && same(domain, f->domain))
+        if (weft__onnx_same(name, f->op) && weft__onnx_same(domain, f->domain))
             return b->function[i];
     }
     return (weft__pb){ 0 };
@@ -402,7 +306,7 @@ static bool add_call(builder *b, const scope *s, const fields *f, node *n, weft_
         if (x.number == 9)
             read_opset(x.bytes, &in);
         else if (x.number == 4) {
-            define(b, &in, x.bytes, i < n->inputs && n->in[i] >= 0 ? n->in[i] : MISSING);
+            weft__onnx_define(b, &in, x.bytes, i < n->inputs && n->in[i] >= 0 ? n->in[i] : MISSING);
             i++;
         }
     }
@@ -471,14 +375,14 @@ static bool add_ends(builder *b, const scope *s, weft__pb graph, bool inputs)
             continue;
         if (!weft__onnx_describe(b->w, x.bytes, &one, &name, &type))
             return false;
-        int at = find(b, s, name);
+        int at = weft__onnx_find(b, s, name);
         if (inputs && at >= 0)
             continue;
         if (inputs && weft__onnx_number(type) == WEFT__ODD)
             weft__weights_fail(b->w, WEFT_EFORMAT,
                                "input %.80s has the element type %d; expected a tensor of numbers", one.name,
                                type);
-        at = inputs ? defined(b, s, name) : at;
+        at = inputs ? weft__onnx_defined(b, s, name) : at;
         if (at < 0)
             weft__weights_fail(b->w, WEFT_EFORMAT, "output %.80s is not computed by a node", one.name);
         list = weft__onnx_grown(b->w, list, n, &room[0], sizeof *list);

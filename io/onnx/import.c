@@ -25,7 +25,7 @@ static void free_name(const weft_module *m, const char *name, char text[64])
     clean(name, strlen(name), base);
     snprintf(text, 64, "%.55s", base);
     for (int i = 2; weft__name_below(m->root, text) && i < 100000; i++)
-        snprintf(text, 64, "%.55s_%d", base, i);
+        snprintf(text, 64, "%.50s_%d", base, i);
 }
 
 /* Returns the module with that path below the root, which it makes if necessary; NULL if the name is taken. */

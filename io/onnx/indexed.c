@@ -295,13 +295,9 @@ static void reverse_sequence(run *r, const value *in, value *out)
 }
 
 const operation weft__onnx_indexed[] = {
-    { "Gather", gather, 2, 0, NULL, NULL },
-    { "GatherElements", gather_elements, 2, 0, NULL, NULL },
-    { "GatherND", gather_nd, 2, 0, NULL, NULL },
-    { "ScatterElements", scatter_elements, 3, 0, NULL, NULL },
-    { "ScatterND", scatter_nd, 3, 0, NULL, NULL },
-    { "Pad", pad, 1, 0, NULL, NULL },
-    { "Trilu", trilu, 1, 0, NULL, NULL },
-    { "ReverseSequence", reverse_sequence, 2, 0, NULL, NULL },
+    { "Gather", gather, 2, 0, NULL, NULL }, { "GatherElements", gather_elements, 2, 0, NULL, NULL },
+    { "GatherND", gather_nd, 2, 0, NULL, NULL }, { "ScatterElements", scatter_elements, 3, 0, NULL, NULL },
+    { "ScatterND", scatter_nd, 3, 0, NULL, NULL }, { "Pad", pad, 1, 0, NULL, NULL },
+    { "Trilu", trilu, 1, 0, NULL, NULL }, { "ReverseSequence", reverse_sequence, 2, 0, NULL, NULL },
     { NULL, NULL, 0, 0, NULL, NULL },
 };

@@ -211,13 +211,9 @@ static void arg_extreme(run *r, const value *in, value *out)
 }
 
 const operation weft__onnx_made[] = {
-    { "ConstantOfShape", constant_of_shape, 1, 0, NULL, NULL },
-    { "Range", range, 3, 0, NULL, NULL },
-    { "OneHot", one_hot, 3, 0, NULL, NULL },
-    { "NonZero", non_zero, 1, 0, NULL, NULL },
-    { "CumSum", cumsum, 2, 0, NULL, NULL },
-    { "TopK", top_k, 1, 0, NULL, NULL },
-    { "ArgMax", arg_extreme, 1, 0, NULL, NULL },
-    { "ArgMin", arg_extreme, 1, 1, NULL, NULL },
+    { "ConstantOfShape", constant_of_shape, 1, 0, NULL, NULL }, { "Range", range, 3, 0, NULL, NULL },
+    { "OneHot", one_hot, 3, 0, NULL, NULL }, { "NonZero", non_zero, 1, 0, NULL, NULL },
+    { "CumSum", cumsum, 2, 0, NULL, NULL }, { "TopK", top_k, 1, 0, NULL, NULL },
+    { "ArgMax", arg_extreme, 1, 0, NULL, NULL }, { "ArgMin", arg_extreme, 1, 1, NULL, NULL },
     { NULL, NULL, 0, 0, NULL, NULL },
 };

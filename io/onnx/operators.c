@@ -3,8 +3,7 @@
 #include "io/onnx/model.h"
 
 static const operation recurrent[] = {
-    { "LSTM", weft__onnx_recurrent, -1, 0, NULL, NULL },
-    { "GRU", weft__onnx_recurrent, -1, 0, NULL, NULL },
+    { "LSTM", weft__onnx_recurrent, -1, 0, NULL, NULL }, { "GRU", weft__onnx_recurrent, -1, 0, NULL, NULL },
     { "RNN", weft__onnx_recurrent, -1, 0, NULL, NULL },
     { NULL, NULL, 0, 0, NULL, NULL },
 };
@@ -12,7 +11,7 @@ static const operation recurrent[] = {
 const operation *weft__onnx_operation(weft__pb domain, weft__pb op)
 {
     const operation *main[] = {
-        recurrent,       weft__onnx_pointwise,  weft__onnx_shapes,   weft__onnx_parts, weft__onnx_indexed,
+        recurrent,       weft__onnx_pointwise, weft__onnx_binary,  weft__onnx_shapes,   weft__onnx_parts, weft__onnx_indexed,
         weft__onnx_made, weft__onnx_reductions, weft__onnx_products, weft__onnx_norms, weft__onnx_attention
     };
     const operation *learning[] = { weft__onnx_learning };

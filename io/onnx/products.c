@@ -132,8 +132,7 @@ static void einsum(run *r, const value *in, value *out)
 }
 
 const operation weft__onnx_products[] = {
-    { "MatMul", matmul, -2, 0, NULL, NULL },
-    { "Einsum", einsum, -1, 0, NULL, NULL },
+    { "MatMul", matmul, -2, 0, NULL, NULL }, { "Einsum", einsum, -1, 0, NULL, NULL },
     { "Gemm", gemm, -2, 0, NULL, NULL },
     { NULL, NULL, 0, 0, NULL, NULL },
 };
