@@ -8,65 +8,6 @@
 
 enum { FIRST_OPSET = 7, LAST_OPSET = 28, DEEPEST = 16 };
 
-/* ---- values that are known ---- */
-static bool add_initialiser(builder *b, const scope *s, weft__pb message)
-{
-    weft__array *a = weft__weights_memory(b->w, sizeof *a);
-    weft__pb name = { 0 }, m = message;
-    int type, at;
-    for (weft__pb_field f; weft__pb_next(&m, &f);)
-        name = f.number == 8 ? f.bytes : name;
-    if (!a || !weft__onnx_tensor(b->w, message, a, &type) || (at = weft__onnx_defined(b, s, name)) < 0)
-        return false;
-    value *v = &b->m->known[at];
-    *v = (value){ .rank = a->kind.rank,
-                  .count = weft__onnx_product(a->kind.size, a->kind.rank),
-                  .type = type };
-    memcpy(v->size, a->kind.size, sizeof v->size);
-    if (weft__number_is_float(a->kind.type)) {
-        b->m->slot[at].initial = a;
-        b->m->slot[at].trained = v->rank > 0;
-    } else if (a->kind.type == WEFT__ODD)
-        *v = (value){ 0 }; /* texts, which no operator reads */
-    else if ((v->number = weft__weights_memory(b->w, ((size_t)v->count + 1) * sizeof *v->number)))
-        weft__array_read(b->w, a, WEFT__I64, v->number);
-    return !b->w->status;
-}
-
-/* Makes the tensor of an initialiser that a constant depends on. */
-static bool load(builder *b, int at)
-{
-    const weft__array *a = b->m->slot[at].initial;
-    value *v = &b->m->known[at];
-    if (!a || v->x)
-        return true;
-    weft_real *reals = weft__onnx_take(b->r, v->count, sizeof *reals);
-    if (!reals || !weft__array_read(b->w, a, weft__number_of(WEFT_REAL), reals))
-        return false;
-    *v = weft__onnx_reals(b->r, weft_reals(b->r->w, reals, v->rank, v->size));
-    return v->type;
-}
-
-/* Sets *v to the value of a node Constant. */
-static bool constant(builder *b, node *n, value *v)
-{
-    const attribute *a = n->attributes == 1 ? n->attribute : NULL;
-    if (a && a->type == 4)
-        *v = a->tensor;
-    else if (a && (a->type == 1 || a->type == 6))
-        *v = (value){ .type = WEFT__ONNX_FLOAT, .rank = a->type == 6, .size = { a->n } };
-    else if (a && (a->type == 2 || a->type == 7))
-        *v = (value){ .type = WEFT__ONNX_INT64, .rank = a->type == 7, .size = { a->n } };
-    v->count = weft__onnx_product(v->size, v->rank);
-    if (weft__number_is_float(weft__onnx_number(v->type)))
-        *v = weft__onnx_known(b->r, v, a->type == 1 ? &(weft_real){ (weft_real)a->f } : a->floats);
-    else if (a && a->type != 4)
-        v->number = a->type == 2 ? &n->attribute->i : a->ints;
-    if (!v->x && !v->number && (v->count || !v->type))
-        weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (Constant) has no numbers", n->name);
-    return weft_ok(b->r->w) && !b->w->status;
-}
-
 /* ---- nodes ---- */
 /* Fields of a NodeProto. */
 typedef struct {
@@ -161,7 +102,7 @@ static bool fold(builder *b, const node *n)
             trained = trained || m->slot[n->in[i]].trained;
         }
     for (int i = 0; known && i < n->inputs; i++)
-        if (n->in[i] >= 0 && !load(b, n->in[i]))
+        if (n->in[i] >= 0 && !weft__onnx_load(b, n->in[i]))
             return false;
     if (known && !weft__onnx_step(b->r, n, m->known))
         return false;
@@ -210,7 +151,7 @@ static bool add_graph_initialisers(builder *b, const scope *s, weft__pb graph)
 {
     for (weft__pb_field x; !b->w->status && weft__pb_next(&graph, &x);)
         if (x.number == 5)
-            add_initialiser(b, s, x.bytes);
+            weft__onnx_initialiser(b, s, x.bytes);
     return !b->w->status;
 }
 
@@ -335,7 +276,7 @@ static bool add_operation(builder *b, const scope *s, const fields *f, node *n)
     n = &all[b->m->nodes++];
     if (n->operation->operate == weft__onnx_recurrent) {
         for (int i = 1; i < n->inputs && i < 8; i++)
-            if (i != 4 && i != 5 && i != 6 && n->in[i] >= 0 && !load(b, n->in[i]))
+            if (i != 4 && i != 5 && i != 6 && n->in[i] >= 0 && !weft__onnx_load(b, n->in[i]))
                 return false;
         return b->unknown_count || weft__onnx_layer(b->r, n, b->m->known);
     }
@@ -358,7 +299,7 @@ static bool add_node(builder *b, const scope *s, weft__pb message)
         return add_operation(b, s, &f, &n);
     if (!define_outputs(b, s, &f, &n, NULL, 0))
         return false;
-    return n.outputs < 1 || n.out[0] < 0 || constant(b, &n, &b->m->known[n.out[0]]);
+    return n.outputs < 1 || n.out[0] < 0 || weft__onnx_constant(b, &n, &b->m->known[n.out[0]]);
 }
 
 /* ---- the model ---- */

@@ -39,4 +39,9 @@ int  weft__onnx_find(const builder *, const scope *, weft__pb name);
 bool weft__onnx_define(builder *, const scope *, weft__pb name, int at);
 /* Gives a name a new slot and returns it; -1 after a failure. */
 int  weft__onnx_defined(builder *, const scope *, weft__pb name);
+/* Reads an initialiser. Those of reals are only loaded as tensors if a constant depends on them. */
+bool weft__onnx_initialiser(builder *, const scope *, weft__pb message);
+bool weft__onnx_load(builder *, int at);
+/* Sets *v to the value of a node Constant. */
+bool weft__onnx_constant(builder *, node *, value *v);
 #endif

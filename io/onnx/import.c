@@ -28,7 +28,7 @@ static void free_name(const weft_module *m, const char *name, char text[64])
         snprintf(text, 64, "%.50s_%d", base, i);
 }
 
-/* Returns the module with that path below the root, which it makes if necessary; NULL if the name is taken. */
+/* Returns the module with that path below the root, made if necessary; NULL if the name is taken. */
 static weft_module *module_at(weft_module *root, const char *path, size_t n)
 {
     weft_module *m = root;

@@ -1,4 +1,5 @@
-/* names.c - the names of a graph: a hash table of all scopes, and a slot for each value. */
+/* names.c - the names of a graph, in a hash table of all scopes, with a slot for each, and the values that are
+ * known without a run. */
 #include <string.h>
 #include "io/onnx/graph.h"
 
@@ -68,4 +69,61 @@ int weft__onnx_defined(builder *b, const scope *s, weft__pb name)
 {
     int at = new_slot(b);
     return at >= 0 && weft__onnx_define(b, s, name, at) ? at : -1;
+}
+
+/* ---- values that are known ---- */
+bool weft__onnx_initialiser(builder *b, const scope *s, weft__pb message)
+{
+    weft__array *a = weft__weights_memory(b->w, sizeof *a);
+    weft__pb name = { 0 }, m = message;
+    int type, at;
+    for (weft__pb_field f; weft__pb_next(&m, &f);)
+        name = f.number == 8 ? f.bytes : name;
+    if (!a || !weft__onnx_tensor(b->w, message, a, &type) || (at = weft__onnx_defined(b, s, name)) < 0)
+        return false;
+    value *v = &b->m->known[at];
+    *v = (value){ .rank = a->kind.rank,
+                  .count = weft__onnx_product(a->kind.size, a->kind.rank),
+                  .type = type };
+    memcpy(v->size, a->kind.size, sizeof v->size);
+    if (weft__number_is_float(a->kind.type)) {
+        b->m->slot[at].initial = a;
+        b->m->slot[at].trained = v->rank > 0;
+    } else if (a->kind.type == WEFT__ODD)
+        *v = (value){ 0 }; /* texts, which no operator reads */
+    else if ((v->number = weft__weights_memory(b->w, ((size_t)v->count + 1) * sizeof *v->number)))
+        weft__array_read(b->w, a, WEFT__I64, v->number);
+    return !b->w->status;
+}
+
+bool weft__onnx_load(builder *b, int at)
+{
+    const weft__array *a = b->m->slot[at].initial;
+    value *v = &b->m->known[at];
+    if (!a || v->x)
+        return true;
+    weft_real *reals = weft__onnx_take(b->r, v->count, sizeof *reals);
+    if (!reals || !weft__array_read(b->w, a, weft__number_of(WEFT_REAL), reals))
+        return false;
+    *v = weft__onnx_reals(b->r, weft_reals(b->r->w, reals, v->rank, v->size));
+    return v->type;
+}
+
+bool weft__onnx_constant(builder *b, node *n, value *v)
+{
+    const attribute *a = n->attributes == 1 ? n->attribute : NULL;
+    if (a && a->type == 4)
+        *v = a->tensor;
+    else if (a && (a->type == 1 || a->type == 6))
+        *v = (value){ .type = WEFT__ONNX_FLOAT, .rank = a->type == 6, .size = { a->n } };
+    else if (a && (a->type == 2 || a->type == 7))
+        *v = (value){ .type = WEFT__ONNX_INT64, .rank = a->type == 7, .size = { a->n } };
+    v->count = weft__onnx_product(v->size, v->rank);
+    if (weft__number_is_float(weft__onnx_number(v->type)))
+        *v = weft__onnx_known(b->r, v, a->type == 1 ? &(weft_real){ (weft_real)a->f } : a->floats);
+    else if (a && a->type != 4)
+        v->number = a->type == 2 ? &n->attribute->i : a->ints;
+    if (!v->x && !v->number && (v->count || !v->type))
+        weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (Constant) has no numbers", n->name);
+    return weft_ok(b->r->w) && !b->w->status;
 }

@@ -278,6 +278,9 @@ static void begin(run *r, weft_tensor *const *inputs, value *values)
         values[m->in[i]] = input_of(r, inputs[i], &m->input[i], m->input_type[i]);
 }
 
+/* Most bytes of integers and of positions in one run. */
+#define HOST_BYTES ((uint64_t)4 << 30)
+
 bool weft_onnx_run(weft_onnx *m, weft_tensor *const *inputs, int64_t n, weft_tensor **outputs, int64_t outs)
 {
     weft *w = m ? m->w : weft__no_context();
@@ -285,7 +288,7 @@ bool weft_onnx_run(weft_onnx *m, weft_tensor *const *inputs, int64_t n, weft_ten
         outputs[i] = &w->nil;
     if (!m || !is_runnable(m, inputs, n, outputs, outs))
         return false;
-    run r = { .w = w, .model = m, .left = SIZE_MAX };
+    run r = { .w = w, .model = m, .left = (size_t)HOST_BYTES };
     value *values = weft__onnx_take(&r, m->slots, sizeof *values);
     if (values)
         begin(&r, inputs, values);
