@@ -6,7 +6,7 @@
 #include <string.h>
 #include "io/onnx/graph.h"
 
-enum { FIRST_OPSET = 7, LAST_OPSET = 28, DEEPEST = 16 };
+enum { FIRST_OPSET = 7, LAST_OPSET = 28, DEEPEST = 16, MOST_WORK = 1 << 24 };
 
 /* ---- nodes ---- */
 /* Fields of a NodeProto. */
@@ -104,8 +104,13 @@ static bool fold(builder *b, const node *n)
     for (int i = 0; known && i < n->inputs; i++)
         if (n->in[i] >= 0 && !weft__onnx_load(b, n->in[i]))
             return false;
+    for (int i = 0; known && i < n->inputs; i++)
+        b->work += n->in[i] >= 0 ? m->known[n->in[i]].count : 0;
+    known = known && b->work < MOST_WORK + 4 * (int64_t)b->w->size; /* the rest is computed in each run */
     if (known && !weft__onnx_step(b->r, n, m->known))
         return false;
+    for (int i = 0; known && i < n->outputs; i++)
+        b->work += n->out[i] >= 0 ? m->known[n->out[i]].count : 0;
     for (int i = 0; i < n->outputs; i++)
         if (n->out[i] >= 0)
             m->slot[n->out[i]].trained = trained && (!known || m->known[n->out[i]].x);
@@ -215,19 +220,6 @@ static void read_opset(weft__pb m, scope *s)
         s->version[LEARNING] = version;
 }
 
-/* Returns the function of the file that a node calls; next NULL: none. */
-static weft__pb function_of(const builder *b, const fields *f)
-{
-    for (int i = 0; i < b->functions; i++) {
-        weft__pb body = b->function[i], name = { 0 }, domain = { 0 };
-        for (weft__pb_field y; weft__pb_next(&body, &y);)
-            *(y.number == 1 ? &name : y.number == 10 ? &domain : &(weft__pb){ 0 }) = y.bytes;
-        if (weft__onnx_same(name, f->op) && weft__onnx_same(domain, f->domain))
-            return b->function[i];
-    }
-    return (weft__pb){ 0 };
-}
-
 static bool add_call(builder *b, const scope *s, const fields *f, node *n, weft__pb function)
 {
     scope in = { .number = ++b->scopes,
@@ -292,7 +284,7 @@ static bool add_node(builder *b, const scope *s, weft__pb message)
         return false;
     if (weft__pb_is(f.op, "If"))
         return add_if(b, s, &f, &n);
-    weft__pb function = function_of(b, &f);
+    weft__pb function = weft__onnx_function(b, f.domain, f.op);
     if (function.next)
         return add_call(b, s, &f, &n, function);
     if (!weft__pb_is(f.op, "Constant"))
@@ -350,8 +342,8 @@ static bool read_model(builder *b, scope *s, weft__pb *graph)
             *graph = f.bytes;
         else if (f.number == 8)
             read_opset(f.bytes, s);
-        else if (f.number == 25 && b->functions < MOST_FUNCTIONS)
-            b->function[b->functions++] = f.bytes;
+        else if (f.number == 25)
+            weft__onnx_note_function(b, f.bytes);
     if (!s->version[MAIN] && s->version[LEARNING])
         s->version[MAIN] = LAST_OPSET; /* a model without operators of that set */
     if (s->version[MAIN] < FIRST_OPSET || s->version[MAIN] > LAST_OPSET)

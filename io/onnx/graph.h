@@ -22,11 +22,14 @@ typedef struct builder {
     run *r;
     weft_onnx *m;
     weft__weights *w;
-    weft__pb function[MOST_FUNCTIONS];
+    struct {
+        weft__pb body, name, domain;
+    } function[MOST_FUNCTIONS];
     int functions;
     entry *table; /* by hash; an empty name is free */
     int64_t room, entries, slot_room, known_room, node_room;
     int scopes, unknown_count;
+    int64_t work; /* elements that were read and written by constants */
     size_t unknown_length;
     char unknown[400];
 } builder;
@@ -44,4 +47,8 @@ bool weft__onnx_initialiser(builder *, const scope *, weft__pb message);
 bool weft__onnx_load(builder *, int at);
 /* Sets *v to the value of a node Constant. */
 bool weft__onnx_constant(builder *, node *, value *v);
+/* Keeps a function of the file, the first 1000. */
+void weft__onnx_note_function(builder *, weft__pb message);
+/* Returns the function that a node calls; next NULL: none. */
+weft__pb weft__onnx_function(const builder *, weft__pb domain, weft__pb op);
 #endif

@@ -19,13 +19,13 @@ static void clean(const char *name, size_t n, char text[64])
 }
 
 /* Writes the name, made valid, or one with a number that m does not have yet. */
-static void free_name(const weft_module *m, const char *name, char text[64])
+static void free_name(weft_onnx *m, const char *name, char text[64])
 {
     char base[64];
     clean(name, strlen(name), base);
     snprintf(text, 64, "%.55s", base);
-    for (int i = 2; weft__name_below(m->root, text) && i < 100000; i++)
-        snprintf(text, 64, "%.50s_%d", base, i);
+    while (weft__name_below(m->module, text))
+        snprintf(text, 64, "%.50s_%d", base, ++m->renamed);
 }
 
 /* Returns the module with that path below the root, made if necessary; NULL if the name is taken. */
@@ -62,7 +62,7 @@ static weft_tensor *new_parameter(weft_onnx *m, const char *path, const value *v
              parent && parent != m->module ? "." : "", text);
     if (!parent || weft__name_below(m->module, whole + (whole[0] == '.'))) {
         parent = m->module; /* the name is taken, or too long */
-        free_name(parent, path, text);
+        free_name(m, path, text);
     }
     return buffer ? weft_buffer(parent, text, v->rank, v->size) :
                     weft_parameter(parent, text, v->rank, v->size, (weft_init){ 0 });
@@ -71,7 +71,7 @@ static weft_tensor *new_parameter(weft_onnx *m, const char *path, const value *v
 void weft__onnx_make(weft_onnx *m, layer *l)
 {
     char name[64];
-    free_name(m->module, *l->node == '/' ? l->node + 1 : *l->node ? l->node : "layer", name);
+    free_name(m, *l->node == '/' ? l->node + 1 : *l->node ? l->node : "layer", name);
     char *copy = weft__weights_memory(m->weights, sizeof name);
     l->name = copy ? memcpy(copy, name, sizeof name) : "";
     l->rnn = weft__onnx_new_layer(m->module, l, name);

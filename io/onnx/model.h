@@ -86,6 +86,7 @@ struct weft_onnx {
     value *known; /* [slots] values before a run; type 0: not known */
     node *node;
     int slots, nodes;
+    int renamed;                                 /* names that were taken */
     int *in, *out; /* slots of inputs and outputs */
     int *input_type; /* element types of the inputs */
     weft_onnx_value *input, *output;

@@ -1,5 +1,5 @@
-/* names.c - the names of a graph, in a hash table of all scopes, with a slot for each, and the values that are
- * known without a run. */
+/* names.c - the names of a graph, in a hash table of all scopes, with a slot for each; values that are
+ * known without a run; functions. */
 #include <string.h>
 #include "io/onnx/graph.h"
 
@@ -126,4 +126,26 @@ bool weft__onnx_constant(builder *b, node *n, value *v)
     if (!v->x && !v->number && (v->count || !v->type))
         weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (Constant) has no numbers", n->name);
     return weft_ok(b->r->w) && !b->w->status;
+}
+
+/* ---- functions of the file ---- */
+void weft__onnx_note_function(builder *b, weft__pb m)
+{
+    if (b->functions == MOST_FUNCTIONS)
+        return;
+    b->function[b->functions].body = m;
+    for (weft__pb_field f; weft__pb_next(&m, &f);)
+        if (f.number == 1)
+            b->function[b->functions].name = f.bytes;
+        else if (f.number == 10)
+            b->function[b->functions].domain = f.bytes;
+    b->functions++;
+}
+
+weft__pb weft__onnx_function(const builder *b, weft__pb domain, weft__pb op)
+{
+    for (int i = 0; i < b->functions; i++)
+        if (weft__onnx_same(b->function[i].name, op) && weft__onnx_same(b->function[i].domain, domain))
+            return b->function[i].body;
+    return (weft__pb){ 0 };
 }

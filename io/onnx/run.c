@@ -187,6 +187,9 @@ bool weft__onnx_step(run *r, const node *n, value *values)
     for (int i = 0; in && i < abs(n->operation->inputs); i++)
         if (!in[i].type)
             weft__onnx_fail(r, "input %d is missing", i);
+    for (int i = 0; in && i < n->inputs; i++)
+        if (in[i].split && strcmp(n->op, "SequenceAt"))
+            weft__onnx_fail(r, "input %d is a sequence; expected a tensor", i);
     if (weft_ok(r->w))
         n->operation->operate(r, in, out);
     for (int i = 0; weft_ok(r->w) && i < n->outputs; i++)
@@ -238,6 +241,8 @@ static value input_of(run *r, weft_tensor *x, const weft_onnx_value *expected, i
 
 static weft_tensor *output_of(run *r, const value *v, const char *name)
 {
+    if (v->split)
+        weft__fail(r->w, WEFT_EARG, "run: output %.80s is a sequence; expected a tensor", name);
     if (v->x)
         return v->x;
     int32_t *ints = weft__onnx_take(r, v->count, sizeof *ints);

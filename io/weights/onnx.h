@@ -35,8 +35,8 @@ typedef struct weft__onnx_cell {
 } weft__onnx_cell;
 /* Returns the cell of an operator, NULL if it is not recurrent. */
 const weft__onnx_cell *weft__onnx_cell_of(const char *op);
-/* Sets out[0 .. n - 1] to the arrays of one direction: weight_ih, weight_hh and, if b is not NULL, bias_ih and
- * bias_hh, from w [D, gates H, in], r [D, gates H, H] and b [D, 2 gates H]. Returns n; 0: shapes that do not
+/* Sets out[0 .. n - 1] to the arrays of one direction: weight_ih, weight_hh and, unless b is NULL, bias_ih
+ * and bias_hh. w is [D, gates H, in], r [D, gates H, H], b [D, 2 gates H]. Returns n; 0: the shapes do not
  * agree. */
 int weft__onnx_direction(const weft__onnx_cell *, const weft__array *w, const weft__array *r,
                          const weft__array *b, int direction, weft__array out[4]);
