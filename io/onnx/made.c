@@ -9,7 +9,7 @@ static void constant_of_shape(run *r, const value *in, value *out)
     value shape = weft__onnx_list(r, in, 0, NULL);
     const attribute *a = weft__onnx_attribute(r, "value", 4);
     int type = a ? a->tensor.type : WEFT__ONNX_FLOAT;
-    if (shape.count > WEFT_RANK || (a && a->tensor.count != 1))
+    if (shape.count > WEFT_RANK || (a && a->tensor.count != 1) || weft__onnx_number(type) == WEFT__ODD)
         weft__onnx_fail(r, "a shape of %lld axes; expected 0 .. %d", (long long)shape.count, WEFT_RANK);
     for (int64_t i = 0; weft_ok(r->w) && i < shape.count; i++)
         if (shape.number[i] < 0)
