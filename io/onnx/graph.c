@@ -375,8 +375,5 @@ bool weft__onnx_graph(run *r)
     b->r = r;
     b->m = r->model;
     b->w = r->model->weights;
-    bool built = build(b);
-    if (!built && !b->w->status)
-        weft__weights_fail(b->w, weft_error_code(r->w), "%s", weft_error_message(r->w));
-    return built;
+    return build(b);
 }
