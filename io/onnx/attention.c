@@ -44,10 +44,11 @@ static weft_tensor *positions(run *r, int64_t n, int64_t queries, int64_t keys, 
             right = weft__onnx_int(r, "right_window_size", -1);
     if (!causal && left < 0 && right < 0 && !lens->type)
         return NULL;
-    weft_real *bias = weft__onnx_take(r, n * queries * keys, sizeof *bias);
+    int64_t count = weft__onnx_product((int64_t[]){ n, queries, keys }, 3);
+    weft_real *bias = weft__onnx_take(r, count, sizeof *bias);
     if (lens->type && (lens->x || lens->count != n))
         weft__onnx_fail(r, "%lld nonpad_kv_seqlen for %lld sequences", (long long)lens->count, (long long)n);
-    for (int64_t k = 0; bias && weft_ok(r->w) && k < n * queries * keys; k++) {
+    for (int64_t k = 0; bias && weft_ok(r->w) && k < count; k++) {
         int64_t b = k / (queries * keys), i = k / keys % queries, j = k % keys;
         int64_t ahead = j - i - (lens->type ? lens->number[b] - queries : past);
         bool seen = (!causal || ahead <= 0) && (left < 0 || -ahead <= left) &&

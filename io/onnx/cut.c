@@ -25,7 +25,7 @@ static void concat(run *r, const value *in, value *out)
         x[i] = weft__onnx_tensor_of(r, &in[i]);
     *out = reals ? weft__onnx_reals(r, weft_concat(x, n, (int)axis)) :
                    weft__onnx_integers(r, in->type, in->rank, size);
-    outer = weft__onnx_product(size, (int)axis);
+    outer = out->count ? weft__onnx_product(size, (int)axis) : 0;
     for (int64_t o = 0; !reals && out->type && o < outer; o++)
         for (int i = 0; i < n; i++) {
             int64_t part = outer ? in[i].count / outer : 0;
@@ -136,10 +136,8 @@ static void sequence_at(run *r, const value *in, value *out)
 }
 
 const operation weft__onnx_parts[] = {
-    { "Concat", concat, 1, 0, NULL, NULL },
-    { "Slice", slice, 1, 0, NULL, NULL },
-    { "Split", split, 1, 0, NULL, NULL },
-    { "SplitToSequence", split_to_sequence, 1, 0, NULL, NULL },
+    { "Concat", concat, 1, 0, NULL, NULL }, { "Slice", slice, 1, 0, NULL, NULL },
+    { "Split", split, 1, 0, NULL, NULL }, { "SplitToSequence", split_to_sequence, 1, 0, NULL, NULL },
     { "SequenceAt", sequence_at, 2, 0, NULL, NULL },
     { NULL, NULL, 0, 0, NULL, NULL },
 };

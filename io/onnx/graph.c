@@ -4,164 +4,9 @@
  * of the file, and the branch of an If whose condition is known, are inlined: their nodes join the list. */
 #include <stdio.h>
 #include <string.h>
-#include "io/onnx/model.h"
+#include "io/onnx/graph.h"
 
-enum { FIRST_OPSET = 7, LAST_OPSET = 28, DEEPEST = 16, MOST_FUNCTIONS = 1000, MAIN = 0, LEARNING = 1 };
-enum { UNDEFINED = -1, MISSING = -2 }; /* instead of a slot. MISSING: left out by a call */
-typedef struct entry {
-    weft__pb name;
-    int scope, slot;
-} entry;
-/* Names of a graph or of a function, with those of the outer graphs. */
-typedef struct scope {
-    int number, depth;
-    const struct scope *outer;
-    int64_t version[2]; /* of both operator sets */
-    const node *caller; /* of a function */
-    int guard; /* as in node */
-    bool guard_is;
-} scope;
-typedef struct builder {
-    run *r;
-    weft_onnx *m;
-    weft__weights *w;
-    weft__pb function[MOST_FUNCTIONS];
-    int functions;
-    entry *table; /* by hash; an empty name is free */
-    int64_t room, entries, slot_room, known_room, node_room;
-    int scopes, unknown_count;
-    size_t unknown_length;
-    char unknown[400];
-} builder;
-
-/* ---- names ---- */
-static bool same(weft__pb a, weft__pb b)
-{
-    return weft__pb_size(a) == weft__pb_size(b) && !memcmp(a.next, b.next, weft__pb_size(a));
-}
-
-static entry *place_of(entry *table, int64_t room, weft__pb name, int number)
-{
-    uint64_t hash = 0xCBF29CE484222325u + (uint64_t)number;
-    for (const unsigned char *p = name.next; p < name.end; p++)
-        hash = (hash ^ *p) * 0x100000001B3u;
-    for (uint64_t i = hash ^ hash >> 29;; i++) {
-        entry *e = &table[i & (uint64_t)(room - 1)];
-        if (!e->name.next || (e->scope == number && same(e->name, name)))
-            return e;
-    }
-}
-
-/* Returns the slot of a name, or UNDEFINED or MISSING. */
-static int find(const builder *b, const scope *s, weft__pb name)
-{
-    for (; s && b->room; s = s->outer) {
-        const entry *e = place_of(b->table, b->room, name, s->number);
-        if (e->name.next)
-            return e->slot;
-    }
-    return UNDEFINED;
-}
-
-static bool define(builder *b, const scope *s, weft__pb name, int at)
-{
-    if (2 * b->entries >= b->room) {
-        int64_t room = b->room ? 2 * b->room : 256;
-        entry *larger = weft__weights_memory(b->w, (size_t)room * sizeof *larger);
-        if (!larger)
-            return false;
-        for (int64_t i = 0; i < b->room; i++)
-            if (b->table[i].name.next)
-                *place_of(larger, room, b->table[i].name, b->table[i].scope) = b->table[i];
-        b->table = larger;
-        b->room = room;
-    }
-    entry *e = place_of(b->table, b->room, name, s->number);
-    if (e->name.next)
-        weft__weights_fail(b->w, WEFT_EFORMAT, "%.*s is defined twice; expected one node for each name",
-                           (int)(weft__pb_size(name) < 100 ? weft__pb_size(name) : 100),
-                           (const char *)name.next);
-    *e = (entry){ name, s->number, at };
-    b->entries++;
-    return !b->w->status;
-}
-
-static int new_slot(builder *b)
-{
-    weft_onnx *m = b->m;
-    struct slot *slots = weft__onnx_grown(b->w, m->slot, m->slots, &b->slot_room, sizeof *slots);
-    value *known = slots ? weft__onnx_grown(b->w, m->known, m->slots, &b->known_room, sizeof *known) : NULL;
-    if (!known)
-        return -1;
-    m->slot = slots;
-    m->known = known;
-    return m->slots++;
-}
-
-static int defined(builder *b, const scope *s, weft__pb name)
-{
-    int at = new_slot(b);
-    return at >= 0 && define(b, s, name, at) ? at : -1;
-}
-
-/* ---- values that are known ---- */
-static bool add_initialiser(builder *b, const scope *s, weft__pb message)
-{
-    weft__array *a = weft__weights_memory(b->w, sizeof *a);
-    weft__pb name = { 0 }, m = message;
-    int type, at;
-    for (weft__pb_field f; weft__pb_next(&m, &f);)
-        name = f.number == 8 ? f.bytes : name;
-    if (!a || !weft__onnx_tensor(b->w, message, a, &type) || (at = defined(b, s, name)) < 0)
-        return false;
-    value *v = &b->m->known[at];
-    *v = (value){ .rank = a->kind.rank,
-                  .count = weft__onnx_product(a->kind.size, a->kind.rank),
-                  .type = type };
-    memcpy(v->size, a->kind.size, sizeof v->size);
-    if (weft__number_is_float(a->kind.type)) {
-        b->m->slot[at].initial = a;
-        b->m->slot[at].trained = v->rank > 0;
-    } else if (a->kind.type == WEFT__ODD)
-        *v = (value){ 0 }; /* texts, which no operator reads */
-    else if ((v->number = weft__weights_memory(b->w, ((size_t)v->count + 1) * sizeof *v->number)))
-        weft__array_read(b->w, a, WEFT__I64, v->number);
-    return !b->w->status;
-}
-
-/* Makes the tensor of an initialiser that a constant depends on. */
-static bool load(builder *b, int at)
-{
-    const weft__array *a = b->m->slot[at].initial;
-    value *v = &b->m->known[at];
-    if (!a || v->x)
-        return true;
-    weft_real *reals = weft__onnx_take(b->r, v->count, sizeof *reals);
-    if (!reals || !weft__array_read(b->w, a, weft__number_of(WEFT_REAL), reals))
-        return false;
-    *v = weft__onnx_reals(b->r, weft_reals(b->r->w, reals, v->rank, v->size));
-    return v->type;
-}
-
-/* Sets *v to the value of a node Constant. */
-static bool constant(builder *b, node *n, value *v)
-{
-    const attribute *a = n->attributes == 1 ? n->attribute : NULL;
-    if (a && a->type == 4)
-        *v = a->tensor;
-    else if (a && (a->type == 1 || a->type == 6))
-        *v = (value){ .type = WEFT__ONNX_FLOAT, .rank = a->type == 6, .size = { a->n } };
-    else if (a && (a->type == 2 || a->type == 7))
-        *v = (value){ .type = WEFT__ONNX_INT64, .rank = a->type == 7, .size = { a->n } };
-    v->count = weft__onnx_product(v->size, v->rank);
-    if (weft__number_is_float(weft__onnx_number(v->type)))
-        *v = weft__onnx_known(b->r, v, a->type == 1 ? &(weft_real){ (weft_real)a->f } : a->floats);
-    else if (a && a->type != 4)
-        v->number = a->type == 2 ? &n->attribute->i : a->ints;
-    if (!v->x && !v->number && (v->count || !v->type))
-        weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (Constant) has no numbers", n->name);
-    return weft_ok(b->r->w) && !b->w->status;
-}
+enum { FIRST_OPSET = 7, LAST_OPSET = 28, DEEPEST = 16, MOST_WORK = 1 << 24 };
 
 /* ---- nodes ---- */
 /* Fields of a NodeProto. */
@@ -196,7 +41,7 @@ static bool connect(builder *b, const scope *s, const fields *f, node *n)
     for (weft__pb_field x; !b->w->status && weft__pb_next(&m, &x);) {
         if (x.number != 1)
             continue;
-        int at = weft__pb_size(x.bytes) ? find(b, s, x.bytes) : MISSING;
+        int at = weft__pb_size(x.bytes) ? weft__onnx_find(b, s, x.bytes) : MISSING;
         n->in[n->inputs++] = at < 0 ? -1 : at;
         if (at == UNDEFINED)
             weft__weights_fail(b->w, WEFT_EFORMAT,
@@ -219,9 +64,9 @@ static bool define_outputs(builder *b, const scope *s, const fields *f, node *n,
         int at = -1, i = n->outputs++;
         bool named = weft__pb_size(x.bytes);
         if (named && from && i < count)
-            at = define(b, s, x.bytes, from[i]) ? from[i] : -1;
+            at = weft__onnx_define(b, s, x.bytes, from[i]) ? from[i] : -1;
         else if (named && !from)
-            at = defined(b, s, x.bytes);
+            at = weft__onnx_defined(b, s, x.bytes);
         else if (named)
             weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (%s): output %d is not computed", n->name,
                                n->op, i);
@@ -257,10 +102,15 @@ static bool fold(builder *b, const node *n)
             trained = trained || m->slot[n->in[i]].trained;
         }
     for (int i = 0; known && i < n->inputs; i++)
-        if (n->in[i] >= 0 && !load(b, n->in[i]))
+        if (n->in[i] >= 0 && !weft__onnx_load(b, n->in[i]))
             return false;
+    for (int i = 0; known && i < n->inputs; i++)
+        b->work += n->in[i] >= 0 ? m->known[n->in[i]].count : 0;
+    known = known && b->work < MOST_WORK + 4 * (int64_t)b->w->size; /* the rest is computed in each run */
     if (known && !weft__onnx_step(b->r, n, m->known))
         return false;
+    for (int i = 0; known && i < n->outputs; i++)
+        b->work += n->out[i] >= 0 ? m->known[n->out[i]].count : 0;
     for (int i = 0; i < n->outputs; i++)
         if (n->out[i] >= 0)
             m->slot[n->out[i]].trained = trained && (!known || m->known[n->out[i]].x);
@@ -291,7 +141,7 @@ static bool inlined(builder *b, const scope *s, weft__pb graph, int nodes, int o
         for (weft__pb_field y; nodes == 1 && weft__pb_next(&x.bytes, &y);)
             name = y.number == 1 ? y.bytes : name;
         to->slot = weft__onnx_grown(b->w, to->slot, to->n, &to->room, sizeof *to->slot);
-        int at = to->slot ? find(b, s, name) : -1;
+        int at = to->slot ? weft__onnx_find(b, s, name) : -1;
         if (at < 0) {
             weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (%s): an output of its graph is not computed",
                                n->name, n->op);
@@ -306,7 +156,7 @@ static bool add_graph_initialisers(builder *b, const scope *s, weft__pb graph)
 {
     for (weft__pb_field x; !b->w->status && weft__pb_next(&graph, &x);)
         if (x.number == 5)
-            add_initialiser(b, s, x.bytes);
+            weft__onnx_initialiser(b, s, x.bytes);
     return !b->w->status;
 }
 
@@ -370,19 +220,6 @@ static void read_opset(weft__pb m, scope *s)
         s->version[LEARNING] = version;
 }
 
-/* Returns the function of the file that a node calls; next NULL: none. */
-static weft__pb function_of(const builder *b, const fields *f)
-{
-    for (int i = 0; i < b->functions; i++) {
-        weft__pb body = b->function[i], name = { 0 }, domain = { 0 };
-        for (weft__pb_field y; weft__pb_next(&body, &y);)
-            *(y.number == 1 ? &name : y.number == 10 ? &domain : &(weft__pb){ 0 }) = y.bytes;
-        if (same(name, f->op) && same(domain, f->domain))
-            return b->function[i];
-    }
-    return (weft__pb){ 0 };
-}
-
 static bool add_call(builder *b, const scope *s, const fields *f, node *n, weft__pb function)
 {
     scope in = { .number = ++b->scopes,
@@ -402,7 +239,7 @@ static bool add_call(builder *b, const scope *s, const fields *f, node *n, weft_
         if (x.number == 9)
             read_opset(x.bytes, &in);
         else if (x.number == 4) {
-            define(b, &in, x.bytes, i < n->inputs && n->in[i] >= 0 ? n->in[i] : MISSING);
+            weft__onnx_define(b, &in, x.bytes, i < n->inputs && n->in[i] >= 0 ? n->in[i] : MISSING);
             i++;
         }
     }
@@ -431,7 +268,7 @@ static bool add_operation(builder *b, const scope *s, const fields *f, node *n)
     n = &all[b->m->nodes++];
     if (n->operation->operate == weft__onnx_recurrent) {
         for (int i = 1; i < n->inputs && i < 8; i++)
-            if (i != 4 && i != 5 && i != 6 && n->in[i] >= 0 && !load(b, n->in[i]))
+            if (i != 4 && i != 5 && i != 6 && n->in[i] >= 0 && !weft__onnx_load(b, n->in[i]))
                 return false;
         return b->unknown_count || weft__onnx_layer(b->r, n, b->m->known);
     }
@@ -447,14 +284,14 @@ static bool add_node(builder *b, const scope *s, weft__pb message)
         return false;
     if (weft__pb_is(f.op, "If"))
         return add_if(b, s, &f, &n);
-    weft__pb function = function_of(b, &f);
+    weft__pb function = weft__onnx_function(b, f.domain, f.op);
     if (function.next)
         return add_call(b, s, &f, &n, function);
     if (!weft__pb_is(f.op, "Constant"))
         return add_operation(b, s, &f, &n);
     if (!define_outputs(b, s, &f, &n, NULL, 0))
         return false;
-    return n.outputs < 1 || n.out[0] < 0 || constant(b, &n, &b->m->known[n.out[0]]);
+    return n.outputs < 1 || n.out[0] < 0 || weft__onnx_constant(b, &n, &b->m->known[n.out[0]]);
 }
 
 /* ---- the model ---- */
@@ -471,14 +308,14 @@ static bool add_ends(builder *b, const scope *s, weft__pb graph, bool inputs)
             continue;
         if (!weft__onnx_describe(b->w, x.bytes, &one, &name, &type))
             return false;
-        int at = find(b, s, name);
+        int at = weft__onnx_find(b, s, name);
         if (inputs && at >= 0)
             continue;
         if (inputs && weft__onnx_number(type) == WEFT__ODD)
             weft__weights_fail(b->w, WEFT_EFORMAT,
                                "input %.80s has the element type %d; expected a tensor of numbers", one.name,
                                type);
-        at = inputs ? defined(b, s, name) : at;
+        at = inputs ? weft__onnx_defined(b, s, name) : at;
         if (at < 0)
             weft__weights_fail(b->w, WEFT_EFORMAT, "output %.80s is not computed by a node", one.name);
         list = weft__onnx_grown(b->w, list, n, &room[0], sizeof *list);
@@ -505,8 +342,8 @@ static bool read_model(builder *b, scope *s, weft__pb *graph)
             *graph = f.bytes;
         else if (f.number == 8)
             read_opset(f.bytes, s);
-        else if (f.number == 25 && b->functions < MOST_FUNCTIONS)
-            b->function[b->functions++] = f.bytes;
+        else if (f.number == 25)
+            weft__onnx_note_function(b, f.bytes);
     if (!s->version[MAIN] && s->version[LEARNING])
         s->version[MAIN] = LAST_OPSET; /* a model without operators of that set */
     if (s->version[MAIN] < FIRST_OPSET || s->version[MAIN] > LAST_OPSET)
@@ -538,8 +375,5 @@ bool weft__onnx_graph(run *r)
     b->r = r;
     b->m = r->model;
     b->w = r->model->weights;
-    bool built = build(b);
-    if (!built && !b->w->status)
-        weft__weights_fail(b->w, weft_error_code(r->w), "%s", weft_error_message(r->w));
-    return built;
+    return build(b);
 }

@@ -19,16 +19,16 @@ static void clean(const char *name, size_t n, char text[64])
 }
 
 /* Writes the name, made valid, or one with a number that m does not have yet. */
-static void free_name(const weft_module *m, const char *name, char text[64])
+static void free_name(weft_onnx *m, const char *name, char text[64])
 {
     char base[64];
     clean(name, strlen(name), base);
     snprintf(text, 64, "%.55s", base);
-    for (int i = 2; weft__name_below(m->root, text) && i < 100000; i++)
-        snprintf(text, 64, "%.55s_%d", base, i);
+    while (weft__name_below(m->module, text))
+        snprintf(text, 64, "%.50s_%d", base, ++m->renamed);
 }
 
-/* Returns the module with that path below the root, which it makes if necessary; NULL if the name is taken. */
+/* Returns the module with that path below the root, made if necessary; NULL if the name is taken. */
 static weft_module *module_at(weft_module *root, const char *path, size_t n)
 {
     weft_module *m = root;
@@ -62,7 +62,7 @@ static weft_tensor *new_parameter(weft_onnx *m, const char *path, const value *v
              parent && parent != m->module ? "." : "", text);
     if (!parent || weft__name_below(m->module, whole + (whole[0] == '.'))) {
         parent = m->module; /* the name is taken, or too long */
-        free_name(parent, path, text);
+        free_name(m, path, text);
     }
     return buffer ? weft_buffer(parent, text, v->rank, v->size) :
                     weft_parameter(parent, text, v->rank, v->size, (weft_init){ 0 });
@@ -71,7 +71,7 @@ static weft_tensor *new_parameter(weft_onnx *m, const char *path, const value *v
 void weft__onnx_make(weft_onnx *m, layer *l)
 {
     char name[64];
-    free_name(m->module, *l->node == '/' ? l->node + 1 : *l->node ? l->node : "layer", name);
+    free_name(m, *l->node == '/' ? l->node + 1 : *l->node ? l->node : "layer", name);
     char *copy = weft__weights_memory(m->weights, sizeof name);
     l->name = copy ? memcpy(copy, name, sizeof name) : "";
     l->rnn = weft__onnx_new_layer(m->module, l, name);
@@ -143,10 +143,42 @@ static void keep(run *r, int i, const weft_real *numbers)
     weft__onnx_end(&own);
 }
 
+static void end_model(void *p)
+{
+    weft_onnx *m = p;
+    weft__weights_close(m->weights);
+}
+
+/* Ends a part of the import: a failure of the context becomes one of the file. Returns whether all is well. */
+static bool end_part(run *r, weft__listener *listener)
+{
+    if (!weft_ok(r->w))
+        weft__weights_fail(r->model->weights, weft_error_code(r->w), "%s", weft_error_message(r->w));
+    weft__unmute_errors(r->w, listener, !weft_ok(r->w));
+    return !r->model->weights->status;
+}
+
+/* Reads the graph in a part of the step that is undone. */
+static bool read_graph(run *r, weft_real ***numbers)
+{
+    weft_mark here = weft_mark_here(r->w);
+    weft__listener *listener = weft__mute_errors(r->w);
+    bool recording = weft_set_grad_enabled(r->w, false);
+    if (weft__onnx_graph(r)) {
+        mark(r->model);
+        *numbers = read_constants(r);
+    }
+    weft_set_grad_enabled(r->w, recording);
+    bool fine = end_part(r, listener);
+    weft_rewind(r->w, here);
+    return fine;
+}
+
 /* Makes all parameters, buffers and layers. */
 static void make(run *r, weft_real **numbers, const char *name)
 {
     weft_onnx *m = r->model;
+    weft__listener *listener = weft__mute_errors(m->w);
     m->module = weft_module_new(m->w, name);
     m->constants = weft_module_new(m->w, "onnx_constants");
     for (int i = 0; weft_ok(m->w) && !m->weights->status && i < m->slots; i++) {
@@ -162,34 +194,7 @@ static void make(run *r, weft_real **numbers, const char *name)
             weft__onnx_make(m, m->node[i].layer);
             weft__onnx_fill(m->node[i].layer);
         }
-    if (!weft_ok(m->w))
-        weft__weights_fail(m->weights, weft_error_code(m->w), "%s", weft_error_message(m->w));
-}
-
-static void end_model(void *p)
-{
-    weft_onnx *m = p;
-    weft__weights_close(m->weights);
-}
-
-/* Reads the graph in a part of the step that ends again. */
-static bool read_graph(run *r, weft_real ***numbers)
-{
-    weft *w = r->w;
-    weft_mark here = weft_mark_here(w);
-    weft__listener *listener = weft__mute_errors(w);
-    bool recording = weft_set_grad_enabled(w, false), fine = weft__onnx_graph(r);
-    if (fine) {
-        mark(r->model);
-        *numbers = read_constants(r);
-        fine = weft_ok(w) && !r->model->weights->status;
-        if (!weft_ok(w))
-            weft__weights_fail(r->model->weights, weft_error_code(w), "%s", weft_error_message(w));
-    }
-    weft_set_grad_enabled(w, recording);
-    weft__unmute_errors(w, listener, !weft_ok(w));
-    weft_rewind(w, here);
-    return fine;
+    end_part(r, listener);
 }
 
 weft_onnx *weft_import_onnx(const char *path, weft *w, const weft_onnx_import_opts *opts)

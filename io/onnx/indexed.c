@@ -32,7 +32,7 @@ static void gather(run *r, const value *in, value *out)
     int64_t n = weft__onnx_product(size, rank);
     int64_t *from = weft__onnx_take(r, table ? 0 : n, sizeof *from);
     int32_t *row = weft__onnx_take(r, table ? index.count : 0, sizeof *row);
-    for (int64_t o = 0; from && row && o < (table ? 1 : outer); o++)
+    for (int64_t o = 0; from && row && o < (table ? 1 : n ? outer : 0); o++)
         for (int64_t k = 0; k < index.count; k++) {
             int64_t i = index.number[k];
             if (!index_in(r, &i, in->size[a]))
@@ -146,8 +146,9 @@ static value scatter(run *r, const value *x, const value *updates, const int64_t
     int64_t *from = weft__onnx_take(r, x->count, sizeof *from);
     if (strcmp(weft__onnx_string(r, "reduction", "none"), "none"))
         weft__onnx_fail(r, "reduction; expected none");
-    if (!to || !from || updates->count != n * block) {
-        weft__onnx_fail(r, "%lld updates; expected %lld", (long long)updates->count, (long long)(n * block));
+    if (!to || !from || !block || updates->count % block || updates->count / block != n) {
+        weft__onnx_fail(r, "%lld updates; expected %lld blocks of %lld", (long long)updates->count,
+                        (long long)n, (long long)block);
         return none;
     }
     for (int64_t i = 0; i < x->count; i++)
@@ -214,7 +215,7 @@ static bool pad_sizes(run *r, const value *in, int64_t *before, int64_t *size)
             return false;
         before[axis] = pads.number[i];
         if (__builtin_add_overflow(in->size[axis], before[axis], &end) ||
-            __builtin_add_overflow(end, pads.number[n + i], &end) || end < 0)
+            __builtin_add_overflow(end, pads.number[n + i], &end) || end < 0 || before[axis] < -INT32_MAX)
             weft__onnx_fail(r, "pads %lld and %lld", (long long)before[axis], (long long)pads.number[n + i]);
         size[axis] = end;
     }
@@ -295,13 +296,9 @@ static void reverse_sequence(run *r, const value *in, value *out)
 }
 
 const operation weft__onnx_indexed[] = {
-    { "Gather", gather, 2, 0, NULL, NULL },
-    { "GatherElements", gather_elements, 2, 0, NULL, NULL },
-    { "GatherND", gather_nd, 2, 0, NULL, NULL },
-    { "ScatterElements", scatter_elements, 3, 0, NULL, NULL },
-    { "ScatterND", scatter_nd, 3, 0, NULL, NULL },
-    { "Pad", pad, 1, 0, NULL, NULL },
-    { "Trilu", trilu, 1, 0, NULL, NULL },
-    { "ReverseSequence", reverse_sequence, 2, 0, NULL, NULL },
+    { "Gather", gather, 2, 0, NULL, NULL }, { "GatherElements", gather_elements, 2, 0, NULL, NULL },
+    { "GatherND", gather_nd, 2, 0, NULL, NULL }, { "ScatterElements", scatter_elements, 3, 0, NULL, NULL },
+    { "ScatterND", scatter_nd, 3, 0, NULL, NULL }, { "Pad", pad, 1, 0, NULL, NULL },
+    { "Trilu", trilu, 1, 0, NULL, NULL }, { "ReverseSequence", reverse_sequence, 2, 0, NULL, NULL },
     { NULL, NULL, 0, 0, NULL, NULL },
 };

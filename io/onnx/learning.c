@@ -119,10 +119,8 @@ static void classifier(run *r, const value *in, value *out)
 }
 
 const operation weft__onnx_learning[] = {
-    { "ArrayFeatureExtractor", feature_extractor, 2, 0, NULL, NULL },
-    { "ZipMap", zip_map, 1, 0, NULL, NULL },
-    { "Scaler", scaler, 1, 0, NULL, NULL },
-    { "Normalizer", normalizer, 1, 0, NULL, NULL },
+    { "ArrayFeatureExtractor", feature_extractor, 2, 0, NULL, NULL }, { "ZipMap", zip_map, 1, 0, NULL, NULL },
+    { "Scaler", scaler, 1, 0, NULL, NULL }, { "Normalizer", normalizer, 1, 0, NULL, NULL },
     { "LinearRegressor", regressor, -1, 0, NULL, NULL },
     { "LinearClassifier", classifier, -1, 0, NULL, NULL },
     { NULL, NULL, 0, 0, NULL, NULL },

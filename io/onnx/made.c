@@ -9,7 +9,7 @@ static void constant_of_shape(run *r, const value *in, value *out)
     value shape = weft__onnx_list(r, in, 0, NULL);
     const attribute *a = weft__onnx_attribute(r, "value", 4);
     int type = a ? a->tensor.type : WEFT__ONNX_FLOAT;
-    if (shape.count > WEFT_RANK || (a && a->tensor.count != 1))
+    if (shape.count > WEFT_RANK || (a && a->tensor.count != 1) || weft__onnx_number(type) == WEFT__ODD)
         weft__onnx_fail(r, "a shape of %lld axes; expected 0 .. %d", (long long)shape.count, WEFT_RANK);
     for (int64_t i = 0; weft_ok(r->w) && i < shape.count; i++)
         if (shape.number[i] < 0)
@@ -102,6 +102,9 @@ static lane lanes(const value *x, int axis)
                    weft__onnx_product(x->size + axis + 1, x->rank - axis - 1) };
 }
 
+/* Returns the number of lanes; 0 if they are empty. */
+static int64_t lanes_of(const lane *l, const value *x) { return x->count ? l->outer * l->inner : 0; }
+
 static void cumsum(run *r, const value *in, value *out)
 {
     value list = weft__onnx_list(r, in, 1, NULL);
@@ -118,7 +121,7 @@ static void cumsum(run *r, const value *in, value *out)
     }
     lane l = lanes(in, a);
     *out = weft__onnx_integers(r, in->type, in->rank, in->size);
-    for (int64_t i = 0; out->type && i < l.outer * l.inner; i++) {
+    for (int64_t i = 0; out->type && i < lanes_of(&l, in); i++) {
         int64_t first = i / l.inner * l.extent * l.inner + i % l.inner;
         uint64_t sum = 0;
         for (int64_t t = 0; t < l.extent; t++) {
@@ -148,7 +151,7 @@ static void top_integers(run *r, const value *in, int axis, int64_t k, bool larg
     ranked *all = weft__onnx_take(r, l.extent, sizeof *all);
     out[0] = weft__onnx_integers(r, in->type, in->rank, size);
     out[1] = weft__onnx_integers(r, WEFT__ONNX_INT64, in->rank, size);
-    for (int64_t i = 0; all && out[1].type && i < l.outer * l.inner; i++) {
+    for (int64_t i = 0; all && out[1].type && i < lanes_of(&l, in); i++) {
         const int64_t *from = in->number + i / l.inner * l.extent * l.inner + i % l.inner;
         for (int64_t t = 0; t < l.extent; t++)
             all[t] = (ranked){ largest ? from[t * l.inner] : ~from[t * l.inner], t };
@@ -211,13 +214,9 @@ static void arg_extreme(run *r, const value *in, value *out)
 }
 
 const operation weft__onnx_made[] = {
-    { "ConstantOfShape", constant_of_shape, 1, 0, NULL, NULL },
-    { "Range", range, 3, 0, NULL, NULL },
-    { "OneHot", one_hot, 3, 0, NULL, NULL },
-    { "NonZero", non_zero, 1, 0, NULL, NULL },
-    { "CumSum", cumsum, 2, 0, NULL, NULL },
-    { "TopK", top_k, 1, 0, NULL, NULL },
-    { "ArgMax", arg_extreme, 1, 0, NULL, NULL },
-    { "ArgMin", arg_extreme, 1, 1, NULL, NULL },
+    { "ConstantOfShape", constant_of_shape, 1, 0, NULL, NULL }, { "Range", range, 3, 0, NULL, NULL },
+    { "OneHot", one_hot, 3, 0, NULL, NULL }, { "NonZero", non_zero, 1, 0, NULL, NULL },
+    { "CumSum", cumsum, 2, 0, NULL, NULL }, { "TopK", top_k, 1, 0, NULL, NULL },
+    { "ArgMax", arg_extreme, 1, 0, NULL, NULL }, { "ArgMin", arg_extreme, 1, 1, NULL, NULL },
     { NULL, NULL, 0, 0, NULL, NULL },
 };

@@ -86,6 +86,7 @@ struct weft_onnx {
     value *known; /* [slots] values before a run; type 0: not known */
     node *node;
     int slots, nodes;
+    int renamed;                                 /* names that were taken */
     int *in, *out; /* slots of inputs and outputs */
     int *input_type; /* element types of the inputs */
     weft_onnx_value *input, *output;
@@ -151,12 +152,14 @@ value weft__onnx_expand(run *, const value *x, int rank, const int64_t *size);
 /* Sets size to the common shape of two. Returns the rank, -1 after a failure. */
 int weft__onnx_broadcast(run *, int rank_a, const int64_t *a, int rank_b, const int64_t *b, int64_t *size);
 
+weft_tensor *weft__onnx_floor(weft_tensor *x);    /* pointwise.c */
+
 /* ---- operators.c ---- */
 /* Finds an operator; NULL: unknown. */
 const operation *weft__onnx_operation(weft__pb domain, weft__pb op);
-extern const operation weft__onnx_pointwise[], weft__onnx_shapes[], weft__onnx_parts[], weft__onnx_indexed[],
-    weft__onnx_made[], weft__onnx_reductions[], weft__onnx_products[], weft__onnx_norms[],
-    weft__onnx_attention[], weft__onnx_learning[];
+extern const operation weft__onnx_pointwise[], weft__onnx_binary[], weft__onnx_shapes[], weft__onnx_parts[],
+    weft__onnx_indexed[], weft__onnx_made[], weft__onnx_reductions[], weft__onnx_products[],
+    weft__onnx_norms[], weft__onnx_attention[], weft__onnx_learning[];
 
 /* ---- layer.c ---- */
 operate weft__onnx_recurrent;

@@ -72,8 +72,7 @@ static void batch_norm(run *r, const value *in, value *out)
 }
 
 const operation weft__onnx_norms[] = {
-    { "Softmax", softmax, 1, 0, NULL, NULL },
-    { "LogSoftmax", softmax, 1, 1, NULL, NULL },
+    { "Softmax", softmax, 1, 0, NULL, NULL }, { "LogSoftmax", softmax, 1, 1, NULL, NULL },
     { "LayerNormalization", layer_norm, 2, 0, NULL, NULL },
     { "RMSNormalization", layer_norm, 2, 1, NULL, NULL },
     { "SimplifiedLayerNormalization", layer_norm, 2, 1, NULL, NULL },

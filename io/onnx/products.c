@@ -70,6 +70,8 @@ static value ordered(run *r, const value *x, const char *letters, const char *to
 {
     int axes[WEFT_RANK], n = 0, rank = (int)strlen(to);
     int64_t size[WEFT_RANK];
+    if (rank > WEFT_RANK)
+        return (value){ 0 };
     for (int i = 0; i < rank; i++) {
         const char *at = strchr(letters, to[i]);
         size[i] = at ? x->size[at - letters] : 1;
@@ -91,7 +93,7 @@ static void letters_of(const char *from, const char *a, bool in_a, const char *b
 /* Two operands without repeated letters: one product of matrices between permutations. */
 static void einsum(run *r, const value *in, value *out)
 {
-    char a[8] = "", b[8] = "", y[8] = "", both[16] = "", of_a[32] = "", of_b[32] = "", summed[16] = "",
+    char a[8] = "", b[8] = "", y[8] = "", both[8] = "", of_a[8] = "", of_b[8] = "", summed[8] = "",
          left[32], right[32], made[32];
     const char *equation = weft__onnx_string(r, "equation", "");
     int64_t size[WEFT_RANK], s[4] = { 1, 1, 1, 1 };
@@ -126,14 +128,12 @@ static void einsum(run *r, const value *in, value *out)
     x = weft__onnx_reshape(r, &x, 3, s);
     z = weft__onnx_reshape(r, &z, 3, (int64_t[]){ s[0], s[2], s[3] });
     value p = x.type && z.type ? weft__onnx_matmul(r, &x, &z) : (value){ 0 };
-    p = p.type ? weft__onnx_reshape(r, &p, (int)strlen(made), size) : p;
-    if (p.type)
+    if (p.type && (p = weft__onnx_reshape(r, &p, (int)strlen(made), size)).type)
         *out = ordered(r, &p, made, y);
 }
 
 const operation weft__onnx_products[] = {
-    { "MatMul", matmul, -2, 0, NULL, NULL },
-    { "Einsum", einsum, -1, 0, NULL, NULL },
+    { "MatMul", matmul, -2, 0, NULL, NULL }, { "Einsum", einsum, -1, 0, NULL, NULL },
     { "Gemm", gemm, -2, 0, NULL, NULL },
     { NULL, NULL, 0, 0, NULL, NULL },
 };

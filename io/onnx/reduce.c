@@ -102,14 +102,10 @@ static void reduce(run *r, const value *in, value *out)
 }
 
 const operation weft__onnx_reductions[] = {
-    { "ReduceSum", reduce, 1, SUM, NULL, NULL },
-    { "ReduceMean", reduce, 1, MEAN, NULL, NULL },
-    { "GlobalAveragePool", reduce, 1, MEAN, NULL, NULL },
-    { "ReduceMax", reduce, 1, MAX, NULL, NULL },
-    { "ReduceMin", reduce, 1, MIN, NULL, NULL },
-    { "ReduceProd", reduce, 1, PROD, NULL, NULL },
-    { "ReduceL1", reduce, 1, L1, NULL, NULL },
-    { "ReduceL2", reduce, 1, L2, NULL, NULL },
+    { "ReduceSum", reduce, 1, SUM, NULL, NULL }, { "ReduceMean", reduce, 1, MEAN, NULL, NULL },
+    { "GlobalAveragePool", reduce, 1, MEAN, NULL, NULL }, { "ReduceMax", reduce, 1, MAX, NULL, NULL },
+    { "ReduceMin", reduce, 1, MIN, NULL, NULL }, { "ReduceProd", reduce, 1, PROD, NULL, NULL },
+    { "ReduceL1", reduce, 1, L1, NULL, NULL }, { "ReduceL2", reduce, 1, L2, NULL, NULL },
     { "ReduceLogSumExp", reduce, 1, LOG_SUM_EXP, NULL, NULL },
     { "ReduceSumSquare", reduce, 1, SUM_SQUARE, NULL, NULL },
     { "ReduceLogSum", reduce, 1, LOG_SUM, NULL, NULL },

@@ -188,6 +188,9 @@ bool weft__onnx_step(run *r, const node *n, value *values)
     for (int i = 0; in && i < abs(n->operation->inputs); i++)
         if (!in[i].type)
             weft__onnx_fail(r, "input %d is missing", i);
+    for (int i = 0; in && i < n->inputs; i++)
+        if (in[i].split && strcmp(n->op, "SequenceAt"))
+            weft__onnx_fail(r, "input %d is a sequence; expected a tensor", i);
     if (weft_ok(r->w))
         n->operation->operate(r, in, out);
     for (int i = 0; weft_ok(r->w) && i < n->outputs; i++)
@@ -239,6 +242,8 @@ static value input_of(run *r, weft_tensor *x, const weft_onnx_value *expected, i
 
 static weft_tensor *output_of(run *r, const value *v, const char *name)
 {
+    if (v->split)
+        weft__fail(r->w, WEFT_EARG, "run: output %.80s is a sequence; expected a tensor", name);
     if (v->x)
         return v->x;
     int32_t *ints = weft__onnx_take(r, v->count, sizeof *ints);
@@ -279,6 +284,9 @@ static void begin(run *r, weft_tensor *const *inputs, value *values)
         values[m->in[i]] = input_of(r, inputs[i], &m->input[i], m->input_type[i]);
 }
 
+/* Most bytes of integers and of positions in one run. */
+#define HOST_BYTES ((uint64_t)4 << 30)
+
 bool weft_onnx_run(weft_onnx *m, weft_tensor *const *inputs, int64_t n, weft_tensor **outputs, int64_t outs)
 {
     if (!m) {
@@ -292,7 +300,7 @@ bool weft_onnx_run(weft_onnx *m, weft_tensor *const *inputs, int64_t n, weft_ten
         outputs[i] = &w->nil;
     if (!is_runnable(m, inputs, n, outputs, outs))
         return false;
-    run r = { .w = w, .model = m, .left = SIZE_MAX };
+    run r = { .w = w, .model = m, .left = (size_t)HOST_BYTES };
     value *values = weft__onnx_take(&r, m->slots, sizeof *values);
     if (values)
         begin(&r, inputs, values);

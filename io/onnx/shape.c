@@ -296,9 +296,10 @@ static void size_of(run *r, const value *in, value *out)
 }
 
 const operation weft__onnx_shapes[] = {
-    { "Reshape", reshape, 1, 0, NULL, NULL },     { "Flatten", flatten, 1, 0, NULL, NULL },
-    { "Squeeze", squeeze, 1, 0, NULL, NULL },     { "Unsqueeze", unsqueeze, 1, 0, NULL, NULL },
+    { "Reshape", reshape, 1, 0, NULL, NULL }, { "Flatten", flatten, 1, 0, NULL, NULL },
+    { "Squeeze", squeeze, 1, 0, NULL, NULL }, { "Unsqueeze", unsqueeze, 1, 0, NULL, NULL },
     { "Transpose", transpose, 1, 0, NULL, NULL }, { "Expand", expand, 2, 0, NULL, NULL },
-    { "Tile", tile, 2, 0, NULL, NULL },           { "Shape", shape, 1, 0, NULL, NULL },
-    { "Size", size_of, 1, 0, NULL, NULL },        { NULL, NULL, 0, 0, NULL, NULL },
+    { "Tile", tile, 2, 0, NULL, NULL }, { "Shape", shape, 1, 0, NULL, NULL },
+    { "Size", size_of, 1, 0, NULL, NULL },
+    { NULL, NULL, 0, 0, NULL, NULL },
 };

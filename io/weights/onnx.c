@@ -6,7 +6,9 @@
 
 /* ---- tensors ---- */
 /* The type of numbers, and the field of a TensorProto that has them if raw_data has not. */
-static const struct { unsigned char number, field, wire; } types[] = {
+static const struct {
+    unsigned char number, field, wire;
+} types[] = {
     [WEFT__ONNX_FLOAT] = { WEFT__F32, 4, WEFT__PB_32 },
     [WEFT__ONNX_UINT8] = { WEFT__U8, 5, WEFT__PB_VARINT },
     [3] = { WEFT__I8, 5, WEFT__PB_VARINT },
@@ -59,12 +61,16 @@ static void decode(weft__weights *w, weft__pb message, int type, int64_t count, 
             return;
         a->bytes = a->bytes ? a->bytes : to;
         for (; weft__pb_number(&f, types[type].wire, &value); to += each)
-            memcpy(to, &value, each);            /* little-endian */
+            memcpy(to, &value, each); /* little-endian */
     }
 }
 
 /* Reads all fields of a TensorProto except its numbers, and counts these. */
-typedef struct { weft__pb raw; bool has_raw, external; int64_t count; } numbers;
+typedef struct {
+    weft__pb raw;
+    bool has_raw, external;
+    int64_t count;
+} numbers;
 static bool read_header(weft__weights *w, weft__pb message, weft__array *a, int *type, numbers *n)
 {
     weft__pb m = message;
@@ -108,20 +114,24 @@ bool weft__onnx_tensor(weft__weights *w, weft__pb message, weft__array *a, int *
     if (!read_header(w, message, a, type, &n))
         return false;
     if (n.external)
-        weft__weights_fail(w, WEFT_EFORMAT, "%.100s is stored in another file; save the model with its data inside "
-                           "(onnx.save_model(onnx.load(path), path2))", a->name);
+        weft__weights_fail(w, WEFT_EFORMAT,
+                           "%.100s is stored in another file; save the model with its data inside "
+                           "(onnx.save_model(onnx.load(path), path2))",
+                           a->name);
     a->kind.type = weft__onnx_number(*type);
     if (a->kind.rank > WEFT_RANK)
-        weft__weights_fail(w, WEFT_EFORMAT, "%.100s has an extent below 0, or more than %d axes", a->name, WEFT_RANK);
+        weft__weights_fail(w, WEFT_EFORMAT, "%.100s has an extent below 0, or more than %d axes", a->name,
+                           WEFT_RANK);
     if (w->status || a->kind.type == WEFT__ODD)
         return !w->status;
     if (!n.has_raw && !count_numbers(w, message, *type, &n.count))
         return false;
-    size_t each = weft__number_bytes(a->kind.type), size = n.has_raw ? weft__pb_size(n.raw) : (size_t)n.count * each;
+    size_t each = weft__number_bytes(a->kind.type),
+           size = n.has_raw ? weft__pb_size(n.raw) : (size_t)n.count * each;
     if (weft__kind_bytes(&a->kind) != size) {
         char text[128];
-        weft__weights_fail(w, WEFT_EFORMAT, "%.100s has %zu bytes of numbers; expected those of %s", a->name, size,
-                           weft__kind_text(&a->kind, text));
+        weft__weights_fail(w, WEFT_EFORMAT, "%.100s has %zu bytes of numbers; expected those of %s", a->name,
+                           size, weft__kind_text(&a->kind, text));
         return false;
     }
     weft__set_strides(a);
@@ -136,9 +146,9 @@ bool weft__onnx_tensor(weft__weights *w, weft__pb message, weft__array *a, int *
 const weft__onnx_cell *weft__onnx_cell_of(const char *op)
 {
     /* ONNX: i o f c; z r h. weft: i f g o; r z n. */
-    static const weft__onnx_cell cells[] = {
-        { "LSTM", 4, { 0, 2, 3, 1 } }, { "GRU", 3, { 1, 0, 2 } }, { "RNN", 1, { 0 } }
-    };
+    static const weft__onnx_cell cells[] = { { "LSTM", 4, { 0, 2, 3, 1 } },
+                                             { "GRU", 3, { 1, 0, 2 } },
+                                             { "RNN", 1, { 0 } } };
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         if (!strcmp(op, cells[i].op))
             return &cells[i];
@@ -188,7 +198,11 @@ static int by_name(const void *a, const void *b)
 }
 
 /* A recurrent node: its operator, name and the names of its first inputs. */
-typedef struct { const weft__onnx_cell *cell; const char *name, *input[4]; int inputs; } recurrent;
+typedef struct {
+    const weft__onnx_cell *cell;
+    const char *name, *input[4];
+    int inputs;
+} recurrent;
 
 static bool read_node(weft__weights *w, weft__pb m, recurrent *r)
 {
@@ -237,27 +251,27 @@ static const char *layer_name(weft__weights *w, const char *name, int number)
 
 /* Adds a layer's arrays, and marks the initialisers that they replace. */
 enum { IN_LAYER = -2 };
-static void add_layer(weft__weights *w, const recurrent *r, int64_t initialisers, int number, const char *path,
-                      int level)
+static void add_layer(weft__weights *w, const recurrent *r, int64_t initialisers, int number,
+                      const char *path, int level)
 {
     static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
     weft__array *of[4] = { NULL }, all[4];
-    for (int i = 1; i < r->inputs; i++)
-        of[i] = bsearch(&(weft__array){ .name = r->input[i] }, w->array, (size_t)initialisers, sizeof *w->array,
-                        by_name);
+    for (int i = 1; i < r->inputs && initialisers; i++)
+        of[i] = bsearch(&(weft__array){ .name = r->input[i] }, w->array, (size_t)initialisers,
+                        sizeof *w->array, by_name);
     if (!of[1] || !of[2] || of[1]->kind.rank != 3 || (r->inputs > 3 && *r->input[3] && !of[3]))
-        return;                                  /* weights that are computed stay as they are */
+        return; /* weights that are computed stay as they are */
     if (of[1]->layer == IN_LAYER)
-        return;                                  /* another node with the same weights */
+        return; /* another node with the same weights */
     weft__array w_ih = *of[1], w_hh = *of[2], bias = of[3] ? *of[3] : w_ih;
     for (int i = 1; i < 4; i++)
         if (of[i])
-            of[i]->layer = IN_LAYER;             /* before the list grows */
+            of[i]->layer = IN_LAYER; /* before the list grows */
     for (int d = 0; d < w_ih.kind.size[0]; d++) {
         int n = weft__onnx_direction(r->cell, &w_ih, &w_hh, of[3] ? &bias : NULL, d, all);
         if (!n)
-            weft__weights_fail(w, WEFT_EFORMAT, "node %.100s (%s): the shapes of its weights do not agree", r->name,
-                               r->cell->op);
+            weft__weights_fail(w, WEFT_EFORMAT, "node %.100s (%s): the shapes of its weights do not agree",
+                               r->name, r->cell->op);
         for (int i = 0; i < n && !w->status; i++) {
             size_t bytes = strlen(path) + 48;
             char *name = weft__weights_memory(w, bytes);
@@ -299,7 +313,11 @@ static void read_layers(weft__weights *w, weft__pb graph)
     const char *path = "", *before = "";
     if (n)
         qsort(w->array, (size_t)n, sizeof *w->array, by_name);
-    for (struct { int number, level; weft__pb_field f; } at = { 0 }; weft__pb_next(&graph, &at.f) && !w->status;) {
+    for (struct {
+             int number, level;
+             weft__pb_field f;
+         } at = { 0 };
+         weft__pb_next(&graph, &at.f) && !w->status;) {
         if (at.f.number != 1 || !read_node(w, at.f.bytes, (memset(&r, 0, sizeof r), &r)) || !r.cell)
             continue;
         path = layer_name(w, r.name, at.number);

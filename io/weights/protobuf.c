@@ -65,7 +65,7 @@ bool weft__pb_number(weft__pb_field *f, weft__pb_type type, uint64_t *value)
     }
     *value = f->value;
     bool read = f->type == type;
-    f->type = WEFT__PB_BYTES;                    /* bytes are empty: the end */
+    f->type = WEFT__PB_BYTES; /* bytes are empty: the end */
     return read;
 }
 

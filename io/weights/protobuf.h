@@ -7,12 +7,14 @@
 
 typedef enum { WEFT__PB_VARINT, WEFT__PB_64, WEFT__PB_BYTES, WEFT__PB_32 = 5 } weft__pb_type;
 /* A message, or what is left of it. */
-typedef struct weft__pb { const unsigned char *next, *end; } weft__pb;
+typedef struct weft__pb {
+    const unsigned char *next, *end;
+} weft__pb;
 typedef struct weft__pb_field {
     int number;
     weft__pb_type type;
-    uint64_t value;                              /* VARINT, 64 and 32 */
-    weft__pb bytes;                              /* BYTES: a text, a message or packed numbers */
+    uint64_t value; /* VARINT, 64 and 32 */
+    weft__pb bytes; /* BYTES: a text, a message or packed numbers */
 } weft__pb_field;
 
 /* Reads the next field. Returns false at the end, and at a damaged field; then next is not end. */

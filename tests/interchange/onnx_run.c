@@ -47,18 +47,22 @@ static int shape_of(const char *header, int64_t *shape)
 static weft_tensor *tensor_of(weft *w, const char *type, const void *raw, int64_t n, int rank,
                               const int64_t *shape)
 {
-    bool f4 = !strcmp(type, "<f4"), f8 = !strcmp(type, "<f8"), i4 = !strcmp(type, "<i4"), i8 = !strcmp(type, "<i8");
+    bool f4 = !strcmp(type, "<f4"), f8 = !strcmp(type, "<f8"), i4 = !strcmp(type, "<i4"),
+         i8 = !strcmp(type, "<i8");
     if (!f4 && !f8 && !i4 && !i8 && strcmp(type, "|b1"))
         return NULL;
     weft_real *reals = calloc((size_t)n + 1, sizeof *reals);
     int32_t *ints = calloc((size_t)n + 1, sizeof *ints);
     for (int64_t i = 0; reals && ints && i < n; i++) {
         reals[i] = (weft_real)(f4 ? ((const float *)raw)[i] : f8 ? ((const double *)raw)[i] : 0);
-        ints[i] = (int32_t)(i4 ? ((const int32_t *)raw)[i] : i8 ? ((const int64_t *)raw)[i] :
-                                                         f4 || f8 ? 0 : ((const char *)raw)[i]);
+        ints[i] = (int32_t)(i4       ? ((const int32_t *)raw)[i] :
+                            i8       ? ((const int64_t *)raw)[i] :
+                            f4 || f8 ? 0 :
+                                       ((const char *)raw)[i]);
     }
-    weft_tensor *x = !reals || !ints ? NULL : f4 || f8 ? weft_reals(w, reals, rank, shape) :
-                                                         weft_ints(w, ints, rank, shape);
+    weft_tensor *x = !reals || !ints ? NULL :
+                     f4 || f8        ? weft_reals(w, reals, rank, shape) :
+                                       weft_ints(w, ints, rank, shape);
     free(reals);
     free(ints);
     return x;

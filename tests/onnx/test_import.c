@@ -2,6 +2,7 @@
  * streaming, training, and messages. */
 #include "io/weights/weights.h"
 #include "models.h"
+#include "tests/failing_malloc.h"
 #include "nn/api_optim.h"
 
 /* ---- outputs ---- */
@@ -207,6 +208,26 @@ FILE_TEST(import, refuses_other_inputs_of_a_run)
 }
 
 /* ---- damage ---- */
+FILE_TEST(import, reports_missing_memory, .init = unchecked)
+{
+    if (!COUNTED)
+        return;
+    weft_onnx *m = import_named(w, "control_3"), *again;
+    weft_tensor *x = weft_randn(w, WEFT_SHAPE(3)), *y;
+    FOR_EACH_FAILURE(again, weft_import_onnx(in_folder("model.onnx"), w, NULL))
+    {
+        cr_assert(failing.seen < failing.at || !again, "allocation %ld", failing.at);
+        OK(w);
+    }
+    bool ran;
+    FOR_EACH_FAILURE(ran, weft_onnx_run(m, &x, 1, &y, 1))
+    {
+        cr_assert(failing.seen < failing.at || !ran, "allocation %ld", failing.at);
+        weft_recover(w);
+        x = weft_randn(w, WEFT_SHAPE(3));
+    }
+}
+
 FILE_TEST(import, survives_files_that_are_cut)
 {
     FOR_CASES(c, "models.bin")
@@ -215,23 +236,36 @@ FILE_TEST(import, survives_files_that_are_cut)
     OK(w);
 }
 
-FILE_TEST(import, survives_changed_bytes)
+/* Imports and runs a damaged model. Its tensors may take 256 MiB. */
+static void try_damaged(weft *w, const golden_case *c)
 {
-    weft_stream *random = weft_stream_of(w, "damage");
+    weft_onnx *m = weft_import_onnx(put_bytes("bad.onnx", c->model.at, c->model.n), w, NULL);
+    weft_tensor *x[MOST_VALUES], *y[MOST_VALUES];
+    for (int k = 0; m && k < c->inputs; k++)
+        x[k] = tensor_of(w, &c->value[k]);
+    if (m)
+        weft_onnx_run(m, x, c->inputs, y, c->outputs);
+    weft_recover(w);
+}
+
+static void limit_memory(void) { check_most = 256 << 20; }
+Test(import, survives_changed_bytes, .init = limit_memory)
+{
+    int turn = 0;
     FOR_CASES(c, "models.bin")
-    for (int i = 0; i < rounds(400, 20000); i++) {
-        size_t at = (size_t)weft_stream_below(random, c.model.n);
-        unsigned char was = c.model.at[at];
-        c.model.at[at] = (unsigned char)weft_stream_below(random, 256);
-        weft_onnx *m = weft_import_onnx(put_bytes("bad.onnx", c.model.at, c.model.n), w, NULL);
-        weft_tensor *x[MOST_VALUES], *y[MOST_VALUES];
-        for (int k = 0; m && k < c.inputs; k++)
-            x[k] = tensor_of(w, &c.value[k]);
-        if (m)
-            weft_onnx_run(m, x, c.inputs, y, c.outputs);
-        c.model.at[at] = was;
-        weft_recover(w);
-    }
+        for (int i = 0; i < rounds(10, 400); i++) {
+            weft *w = open_on(WEFT_CPU);
+            weft_stream *random = weft_stream_of(w, name_with("damage", turn++));
+            for (int k = 0; k < 40; k++) {
+                size_t at = (size_t)weft_stream_below(random, c.model.n);
+                unsigned char was = c.model.at[at];
+                c.model.at[at] = (unsigned char)weft_stream_below(random, 256);
+                try_damaged(w, &c);
+                c.model.at[at] = was;
+            }
+            CLEAN(w);
+        }
+    end_folder();
 }
 
 FILE_TEST(import, bounds_depth_and_size)
