@@ -22,6 +22,8 @@ typedef struct weft__value {
     const char *name, *last, *count;
     int64_t counted;
     bool negative;                               /* ids may be -1, which looks up zeros */
+    double inverse;                              /* reciprocal of this constant; otherwise 0 */
+    weft__dim gone;                              /* dynamic axis that a sum has removed */
     int axes, first[WEFT_RANK + 1]; weft__dim dim[WEFT__ONNX_RANK];
 } weft__value;
 
@@ -53,7 +55,7 @@ typedef struct weft__onnx {
     weft__symbol symbol[WEFT__ONNX_SYMBOLS]; int symbols;
     weft__onnx_batch batch[WEFT__ONNX_BATCHES]; int batches;
     struct weft__onnx_constant { struct weft__onnx_constant *next; const char *name; int type, rank;
-                                 size_t n; unsigned char bytes[]; } *constants;
+                                 bool used; size_t n; unsigned char bytes[]; } *constants;
     struct weft__onnx_piece { struct weft__onnx_piece *next; } *memory;
     const char **used; int used_n, used_room;    /* names of inputs, outputs and parameters */
     int names, given, lengths;                   /* counters of names */
@@ -104,7 +106,7 @@ const char *weft__onnx_slice(weft__onnx *, const char *, int axis, int64_t from,
 const char *weft__onnx_expand(weft__onnx *, const char *, int axes, const weft__dim *);
 /* Returns the extent as int64 [1]. */
 const char *weft__onnx_size(weft__onnx *, weft__dim);
-/* Returns a new dynamic axis "time", "time2", ..; the axis "batch" for that number of sequences. */
+/* Returns a new dynamic axis, such as "steps", then "steps2"; the axis "batch" for that many sequences. */
 weft__dim weft__onnx_symbol(weft__onnx *, const char *name, int64_t n, const char *source, int axis);
 weft__dim weft__onnx_batch_axis(weft__onnx *, int64_t n, const char *source, int axis);
 void weft__onnx_add_value(weft__onnx *, weft__proto *list, int field, const char *name, int type,

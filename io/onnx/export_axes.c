@@ -78,7 +78,8 @@ static bool sum(weft__onnx *x, const weft_call *c)
     y.name = NODE_WITH(x, "ReduceSum", ATTRIBUTES(INT("keepdims", 0)), filled(x, &k, zero_of(x, c->x[0])),
                        INTS(x, k.at));
     if (!k.b && k.v->dim[k.at].symbol)
-        y.count = counted(x, NULL, k.v, k.at, k.at + 1), y.counted = k.v->dim[k.at].n;
+        y.count = counted(x, NULL, k.v, k.at, k.at + 1), y.counted = k.v->dim[k.at].n,
+        y.gone = k.v->dim[k.at];
     weft__onnx_set(x, c->y[0], y);
     return true;
 }
@@ -99,7 +100,8 @@ static bool broadcast(weft__onnx *x, const weft_call *c)
         weft__onnx_insert(&y, f->rank - 1, 0, b->axes, b->rows);
     } else if (a) {
         y.name = weft__onnx_unsqueeze(x, weft__onnx_in(x, c, 0)->name, y.first[a->axis]);
-        weft__onnx_insert(&y, f->rank, a->axis, 1, &(weft__dim){ .n = to->size[a->axis] });
+        const weft__dim fixed = { .n = to->size[a->axis] };
+        weft__onnx_insert(&y, f->rank, a->axis, 1, y.gone.symbol && y.gone.n == fixed.n ? &y.gone : &fixed);
     } else {
         y.name = weft__onnx_in(x, c, 0)->name;
         for (int i = 0; i < f->rank; i++)

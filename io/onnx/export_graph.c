@@ -68,6 +68,53 @@ bool weft__onnx_reserve(weft__onnx *x, const char *name)
     return !x->status;
 }
 
+/* ---- initializers ---- */
+const char *weft__onnx_initializer(weft__onnx *x, const char *name, int type, int rank, const int64_t *shape,
+                                   const void *numbers, size_t bytes)
+{
+    weft__proto head = { 0 };
+    name = name ? name : weft__onnx_text(x, "/%d", x->names++);
+    for (int i = 0; i < rank; i++)
+        weft__proto_int(&head, 1, shape[i]);
+    weft__proto_int(&head, 2, type);
+    weft__proto_text(&head, 8, name);
+    weft__proto_begin(&head, 9, bytes);
+    weft__proto_begin(&x->initializers, 5, head.n + bytes);
+    weft__proto_raw(&x->initializers, head.bytes, head.n);
+    weft__proto_raw(&x->initializers, numbers, bytes);
+    x->initializers.failed |= head.failed;
+    weft__proto_free(&head);
+    return name;
+}
+
+static const char *constant(weft__onnx *x, int type, int rank, const void *bytes, size_t n)
+{
+    struct weft__onnx_constant *k = x->constants;
+    while (k && (k->type != type || k->rank != rank || k->n != n || memcmp(k->bytes, bytes, n)))
+        k = k->next;
+    if (k)
+        return k->name;
+    if (!(k = weft__onnx_memory(x, sizeof *k + n)))
+        return "";
+    const char *name = weft__onnx_text(x, "/%d", x->names++);
+    *k = (struct weft__onnx_constant){ x->constants, name, type, rank, false, n };
+    memcpy(k->bytes, bytes, n);
+    x->constants = k;
+    return k->name;
+}
+/* Writes a constant when a node first reads it, because onnxruntime warns of others. */
+static void use(weft__onnx *x, const char *name)
+{
+    struct weft__onnx_constant *k = x->constants;
+    while (k && k->name != name)
+        k = k->next;
+    if (!k || k->used)
+        return;
+    const int64_t extent = (int64_t)(k->n / sizeof(int64_t));
+    k->used = true;
+    weft__onnx_initializer(x, name, k->type, k->rank, &extent, k->bytes, k->n);
+}
+
 /* ---- nodes ---- */
 static void add_attribute(weft__proto *node, const weft__onnx_attribute *a)
 {
@@ -100,8 +147,10 @@ const char *weft__onnx_node(weft__onnx *x, const char *op, const char *const *in
     const char *one, **names = out ? out : &one;
     while (n && !in[n - 1]) /* trailing inputs that are left out */
         n--;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         weft__proto_text(&node, 1, in[i] ? in[i] : "");
+        use(x, in[i]);
+    }
     for (int i = 0; i < results; i++) {
         names[i] = weft__onnx_text(x, "/%d", x->names++);
         weft__proto_text(&node, 2, names[i]);
@@ -114,40 +163,6 @@ const char *weft__onnx_node(weft__onnx *x, const char *op, const char *const *in
 }
 
 /* ---- constants ---- */
-const char *weft__onnx_initializer(weft__onnx *x, const char *name, int type, int rank, const int64_t *shape,
-                                   const void *numbers, size_t bytes)
-{
-    weft__proto head = { 0 };
-    name = name ? name : weft__onnx_text(x, "/%d", x->names++);
-    for (int i = 0; i < rank; i++)
-        weft__proto_int(&head, 1, shape[i]);
-    weft__proto_int(&head, 2, type);
-    weft__proto_text(&head, 8, name);
-    weft__proto_begin(&head, 9, bytes);
-    weft__proto_begin(&x->initializers, 5, head.n + bytes);
-    weft__proto_raw(&x->initializers, head.bytes, head.n);
-    weft__proto_raw(&x->initializers, numbers, bytes);
-    x->initializers.failed |= head.failed;
-    weft__proto_free(&head);
-    return name;
-}
-
-static const char *constant(weft__onnx *x, int type, int rank, const void *bytes, size_t n)
-{
-    struct weft__onnx_constant *k = x->constants;
-    while (k && (k->type != type || k->rank != rank || k->n != n || memcmp(k->bytes, bytes, n)))
-        k = k->next;
-    if (k)
-        return k->name;
-    const int64_t extent = (int64_t)(n / sizeof(int64_t));
-    const char *name = weft__onnx_initializer(x, NULL, type, rank, &extent, bytes, n);
-    if (!(k = weft__onnx_memory(x, sizeof *k + n)))
-        return name;
-    *k = (struct weft__onnx_constant){ x->constants, name, type, rank, n };
-    memcpy(k->bytes, bytes, n);
-    x->constants = k;
-    return name;
-}
 const char *weft__onnx_ints(weft__onnx *x, int n, const int64_t *values)
 {
     return constant(x, WEFT__ONNX_INT64, 1, values, (size_t)n * sizeof *values);
@@ -202,7 +217,7 @@ const char *weft__onnx_expand(weft__onnx *x, const char *in, int axes, const wef
 /* ---- dynamic axes ---- */
 weft__dim weft__onnx_symbol(weft__onnx *x, const char *name, int64_t n, const char *source, int axis)
 {
-    int same = 0;
+    int same = 0;                                /* "steps", "steps2", .. */
     if (x->symbols == WEFT__ONNX_SYMBOLS) {
         weft__onnx_fail(x, WEFT_EARG, "more than %d dynamic axes", WEFT__ONNX_SYMBOLS);
         return (weft__dim){ .n = n };

@@ -132,7 +132,7 @@ static weft__dim steps_of(weft__onnx *x, const weft_tensor *t, const weft_call *
     weft__onnx_batch *b =
         view->y[0]->f.layout == WEFT_PADDED ? weft__onnx_root(x, view->y[0]->f.batch) : NULL;
     if (!b)
-        return weft__onnx_symbol(x, "time", t->f.size[1], name, 1);
+        return weft__onnx_symbol(x, "steps", t->f.size[1], name, 1);
     weft__symbol *time = &x->symbol[b->rows[0].symbol - 1];
     if (!time->source)
         time->source = name, time->axis = 1;

@@ -44,12 +44,39 @@ static bool unary(weft__onnx *x, const weft_call *c)
 {
     const weft__curve *u = c->attributes;
     const weft__value *v = weft__onnx_value(x, c->x[0]);
-    weft__onnx_set(x, c->y[0],
-                   weft__onnx_like(v, weft__onnx_function(x, v->name, u->f, (double)u->p, (double)u->q)));
+    const char *name = weft__onnx_function(x, v->name, u->f, (double)u->p, (double)u->q);
+    weft__value y = weft__onnx_like(v, name);
+    const weft__node *n = weft__node_of(c->x[0]);
+    if (u->f == WEFT__reciprocal && !n->entry_number && !n->path && !weft__number(c->x[0], &y.inverse))
+        y.inverse = 0;
+    weft__onnx_set(x, c->y[0], y);
     return true;
 }
 
 /* ---- functions of two numbers ---- */
+/* Divides a sum along dynamic axes by its number of terms. */
+static const char *mean(weft__onnx *x, const weft__value *sum, int less)
+{
+    const char *divisor = NODE(x, "Sub", sum->count, weft__onnx_number(x, less));
+    return NODE(x, "Div", sum->name, NODE(x, "Max", divisor, weft__onnx_number(x, 1)));
+}
+
+/* The mean of a loss is its sum times the reciprocal of a number that weft has counted. */
+static bool mean_of_loss(weft__onnx *x, const weft_call *c, int f)
+{
+    for (int i = 0; i < 2 && f == WEFT__mul; i++) {
+        const weft__value *sum = weft__onnx_value(x, c->x[i]), *weight = weft__onnx_value(x, c->x[!i]);
+        if (!sum->count || weight->inverse == 0)
+            continue;
+        if (weight->inverse == (double)sum->counted)
+            weft__onnx_set(x, c->y[0], weft__onnx_like(sum, mean(x, sum, 0)));
+        else
+            weft__onnx_refuse(x, c, "a sum divided by a number that depends on the batch");
+        return true;
+    }
+    return false;
+}
+
 /* Sets the axes of y to those to which n inputs broadcast. */
 static bool common_axes(weft__onnx *x, const weft_call *c, weft__value *y)
 {
@@ -74,7 +101,7 @@ static bool binary(weft__onnx *x, const weft_call *c)
     weft__value y;
     if (!op[f])
         return weft__onnx_refuse(x, c, "it has no ONNX form");
-    if (!common_axes(x, c, &y))
+    if (mean_of_loss(x, c, f) || !common_axes(x, c, &y))
         return false;
     y.name = NODE(x, op[f], name_of(x, c, 0), name_of(x, c, 1));
     if (f == WEFT__not_equal)
@@ -108,10 +135,8 @@ static bool scale(weft__onnx *x, const weft_call *c)
     const char *name = NULL;
     for (int less = 0; v->count && less < 2 && !name; less++) {
         const int64_t n = v->counted - less;
-        if (n > 0 && (factor == 1 / (real)n || factor == (real)(1 / (double)n))) {
-            const char *divisor = NODE(x, "Sub", v->count, weft__onnx_number(x, less));
-            name = NODE(x, "Div", v->name, NODE(x, "Max", divisor, weft__onnx_number(x, 1)));
-        }
+        if (n > 0 && (factor == 1 / (real)n || factor == (real)(1 / (double)n)))
+            name = mean(x, v, less);
     }
     name = name ? name : NODE(x, "Mul", v->name, weft__onnx_number(x, (double)factor));
     weft__onnx_set(x, c->y[0], weft__onnx_like(v, name));

@@ -174,7 +174,7 @@ static bool concat_sequences(weft__onnx *x, const weft_call *c)
                                        weft__onnx_in(x, c, 1)->name);
     if (!both) {
         const weft_batch *made = c->y[0]->f.batch;
-        const weft__dim rows[] = { weft__onnx_symbol(x, "time", made->longest, end_to_end, 0), a->rows[1] };
+        const weft__dim rows[] = { weft__onnx_symbol(x, "steps", made->longest, end_to_end, 0), a->rows[1] };
         if (!(both = weft__onnx_new_batch(x, made, 2, rows)))
             return false;
         both->a = a->b;

@@ -182,7 +182,7 @@ static bool concat(weft__onnx *x, const weft_call *c)
     if (!name || at < 0)
         return false;
     y.name = weft__onnx_node(x, "Concat", name, c->n, ATTRIBUTES(INT("axis", at)), NULL, 1);
-    y.dim[at] = dynamic ? weft__onnx_symbol(x, "time", n, y.name, at) : (weft__dim){ .n = n };
+    y.dim[at] = dynamic ? weft__onnx_symbol(x, "steps", n, y.name, at) : (weft__dim){ .n = n };
     weft__onnx_set(x, c->y[0], y);
     return true;
 }

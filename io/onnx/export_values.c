@@ -8,6 +8,7 @@ weft__value weft__onnx_like(const weft__value *v, const char *name)
     weft__value y = *v;
     y.name = name;
     y.last = y.count = NULL;
+    y.inverse = 0;
     return y;
 }
 
@@ -226,7 +227,7 @@ weft__onnx_batch *weft__onnx_root(weft__onnx *x, const weft_batch *b)
         weft__onnx_add_value(x, &x->inputs, 11, name, WEFT__ONNX_INT64, &v);
     /* The source of the time is set by the first tensor of the batch. */
     const weft__dim rows[] = { weft__onnx_symbol(x, "time", b->longest, NULL, 0), batch };
-    if (rows[0].symbol)
+    if (rows[0].symbol)                          /* "time2" has "lengths2" */
         x->symbol[rows[0].symbol - 1].lengths = name;
     if ((k = weft__onnx_new_batch(x, b, 2, rows)))
         k->lengths = name;
