@@ -9,13 +9,14 @@
 #include "weft_onnx.h"
 #include "weft_op.h"
 
-enum { BATCHES = 3, ROWS = 8, MOST = 8, INPUTS = 24 };
+enum { BATCHES = 4, ROWS = 8, MOST = 8, INPUTS = 24 };
 static const struct {
     int64_t n;
     int32_t len[2][ROWS];
 } batches[BATCHES] = {
     { 5, { { 3, 1, 0, 5, 2 }, { 2, 4, 1, 3, 6 } } },
     { 3, { { 4, 0, 2 }, { 1, 3, 2 } } },
+    { 1, { { 3 }, { 2 } } },
     { 7, { { 1, 6, 2, 0, 3, 7, 2 }, { 2, 1, 4, 5, 0, 1, 8 } } },
 };
 

@@ -1,8 +1,8 @@
-/* export.c - writes ONNX models, and for three batches their inputs and weft's outputs, for export.py.
+/* export.c - writes ONNX models, and for four batches their inputs and weft's outputs, for export.py.
  *
  *     export DIR
  *
- * The first batch is traced; the other two have other lengths and another number of sequences, with empty
+ * The first batch is traced; the others have other lengths and another number of sequences, with empty
  * ones. DIR/MODEL.BATCH has their records, see bench.h. Padding is NaN, so it must not matter. */
 #include "bench.h"
 #include "tiny.h"
@@ -81,7 +81,7 @@ static void padded(bench *b) /* packs, runs and pads on the right; unlisted inpu
 {
     weft_rnn *r = LAYER(0, weft_gru_new(b->m, "r", OPTS(weft_rnn_opts, .input = 4, .hidden = 6)));
     const weft_lengths l = lengths_of(b, 0);
-    static const int64_t longest[] = { 5, 4, 7 };
+    static const int64_t longest[] = { 5, 4, 3, 7 };
     weft_tensor *x = plain(b, "x", WEFT_SHAPE(0, longest[b->batch], 4));
     lengths_record(b, "lengths", 0);
     weft_tensor *y = weft_rnn_run(r, weft_pack_padded_sequence(x, &l, WEFT_ALIGN_LEFT), WEFT_ZERO_STATE).y;
@@ -246,7 +246,7 @@ static void unlisted(bench *b) /* names and axes that the exporter finds */
         LAYER(0, weft_embedding_new(b->m, "embed", OPTS(weft_embedding_opts, .rows = 12, .columns = 4)));
     weft_rnn *r = LAYER(1, weft_lstm_new(b->m, "r", OPTS(weft_rnn_opts, .input = 4, .hidden = 6)));
     const weft_lengths l = lengths_of(b, 0);
-    static const int64_t longest[] = { 5, 4, 7 };
+    static const int64_t longest[] = { 5, 4, 3, 7 };
     const int64_t size[] = { l.n, longest[b->batch] };
     int32_t token[ROWS * MOST];
     for (int i = 0; i < ROWS * MOST; i++)
