@@ -128,7 +128,9 @@ void weft__onnx_make_leaf(weft__onnx *, const weft_tensor *, weft__value *);
 /* Called for needed entries, the last first: notes for plain inputs that a later view makes their first axes
  * sequences and steps. */
 void weft__onnx_trace_steps(weft__onnx *, int64_t entry);
-/* Reads a tensor's ints; NULL after a failure. */
+/* Returns a tensor's numbers, reals or int32, to be freed, with room for as many int64. NULL: a failure. */
+void *weft__onnx_read(weft__onnx *, const weft_tensor *);
+/* Returns a tensor's ints, which live as long as the graph; NULL after a failure. */
 int32_t *weft__onnx_read_ints(weft__onnx *, const weft_tensor *);
 /* ---- export_values.c ---- */
 /* Returns a value with the axes of another one. */

@@ -1,5 +1,6 @@
 /* export_inputs.c - makes an input, an initializer or a constant of a tensor that no operator made, and finds
  * the dynamic axes of inputs. */
+#include <stdlib.h>
 #include <string.h>
 #include "io/onnx/export.h"
 
@@ -7,7 +8,10 @@ int32_t *weft__onnx_read_ints(weft__onnx *x, const weft_tensor *t)
 {
     const size_t bytes = (size_t)weft__elements(&t->f) * sizeof(int32_t);
     int32_t *values = weft__onnx_memory(x, bytes + 1);
-    return values && !weft__read(t, values, bytes) ? values : NULL;
+    if (values && !weft__read(t, values, bytes))
+        return values;
+    weft__onnx_fail(x, WEFT_EDEVICE, "ids cannot be read: %.300s", weft_error_message(x->w));
+    return NULL;
 }
 
 /* ---- numbers ---- */
@@ -19,21 +23,33 @@ static const weft_onnx_input *listed(const weft__onnx *x, const weft_tensor *t)
     return NULL;
 }
 
+void *weft__onnx_read(weft__onnx *x, const weft_tensor *t)
+{
+    const size_t n = (size_t)weft__elements(&t->f);
+    void *numbers = n < SIZE_MAX / 16 ? malloc(n * sizeof(int64_t) + 1) : NULL;
+    if (numbers && !weft__read(t, numbers, n * (t->f.type == WEFT_I32 ? sizeof(int32_t) : sizeof(real))))
+        return numbers;
+    weft__onnx_fail(x, numbers ? WEFT_EDEVICE : WEFT_ENOMEM, "a tensor cannot be read: %.300s",
+                    numbers ? weft_error_message(x->w) : "no memory");
+    free(numbers);
+    return NULL;
+}
+
 static const char *initializer_of(weft__onnx *x, const char *name, const weft_tensor *t)
 {
     const size_t n = (size_t)weft__elements(&t->f);
     const bool ints = t->f.type == WEFT_I32;
-    real *numbers = weft__onnx_memory(x, n * sizeof(int64_t) + 1);
-    if (!numbers || weft__read(t, numbers, n * (ints ? sizeof(int32_t) : sizeof(real)))) {
-        weft__onnx_fail(x, WEFT_EDEVICE, "a tensor cannot be read: %.300s", weft_error_message(x->w));
+    real *numbers = weft__onnx_read(x, t);
+    if (!numbers)
         return NULL;
-    }
     for (size_t i = n; ints && i-- > 0;) /* int32 to int64 in place, from the end */
         ((int64_t *)(void *)numbers)[i] = ((int32_t *)(void *)numbers)[i];
     for (size_t i = 0; !ints && i < n; i++)
         ((float *)(void *)numbers)[i] = (float)numbers[i];
-    return weft__onnx_initializer(x, name, ints ? WEFT__ONNX_INT64 : WEFT__ONNX_FLOAT, t->f.rank, t->f.size,
+    name = weft__onnx_initializer(x, name, ints ? WEFT__ONNX_INT64 : WEFT__ONNX_FLOAT, t->f.rank, t->f.size,
                                   numbers, n * (ints ? sizeof(int64_t) : sizeof(float)));
+    free(numbers);
+    return name;
 }
 
 /* ---- axes of plain inputs ---- */

@@ -1,4 +1,5 @@
 /* export_layers.c - translates linear layers, norms, recurrent layers and their states, and attention. */
+#include <stdlib.h>
 #include <string.h>
 #include "io/onnx/export.h"
 #include "rnn/recurrent.h"
@@ -87,15 +88,14 @@ static int cell_of(const weft_op *op)
 /* Copies the gates of a weight or bias to `to` in the order of ONNX. Returns the end of the copy. */
 static float *copy_gates(weft__onnx *x, int cell, const weft_tensor *t, float *to)
 {
-    const size_t n = (size_t)weft__elements(&t->f);
-    real *numbers = weft__onnx_memory(x, (n + 1) * sizeof *numbers);
-    if (!numbers || !to || weft__read(t, numbers, n * sizeof *numbers))
-        return NULL;
+    real *numbers = to ? weft__onnx_read(x, t) : NULL;
     const bool cifg = !strcmp(cells[cell].name, "cifg");
-    const size_t block = n / (size_t)(cells[cell].gates - cifg);
-    for (int g = 0; g < cells[cell].gates; g++)
+    const size_t block = (size_t)weft__elements(&t->f) / (size_t)(cells[cell].gates - cifg);
+    for (int g = 0; numbers && g < cells[cell].gates; g++)
         for (size_t i = 0; i < block; i++)
             *to++ = (float)numbers[(size_t)cells[cell].from[g] * block + i] * (cifg && g == 0 ? -1 : 1);
+    to = numbers ? to : NULL;
+    free(numbers);
     return to;
 }
 
@@ -104,24 +104,25 @@ static const char *packed_weight(weft__onnx *x, int cell, const weft_tensor *a, 
                                  const char *letter)
 {
     weft__value *place = a ? weft__onnx_place(x, a) : NULL;
-    const char *path = a ? weft__node_of(a)->path : NULL,
-               *word = path ? strstr(path, b ? "bias_ih" : "weight_") : NULL;
+    const char *path = a ? weft__node_of(a)->path : NULL, *dot = path ? strrchr(path, '.') : NULL, *name = NULL;
     if (!a || place->last)
         return place ? place->last : NULL;
-    const size_t n = 2 * (size_t)weft__elements(&a->f);
-    float *numbers = weft__onnx_memory(x, n * 2 * sizeof *numbers), *end = copy_gates(x, cell, a, numbers);
+    const size_t n = 3 * (size_t)weft__elements(&a->f);  /* enough for two biases, or a gate more */
+    const int64_t columns = b ? 1 : a->f.size[1];
+    float *numbers = malloc((n + 1) * sizeof *numbers), *end = copy_gates(x, cell, a, numbers);
     end = b && end ? copy_gates(x, cell, b, end) : end;
-    if (!end)
-        return NULL;
-    const int64_t columns = b ? 1 : a->f.size[1],
-                  shape[] = { 1, (end - numbers) / (columns ? columns : 1), columns };
-    const char *name = word ? weft__onnx_text(x, "%.*s%s%s", (int)(word - path - (ptrdiff_t)x->root),
-                                              path + x->root, letter, word + (b ? 7 : 9)) :
-                              NULL;
-    if (name && !weft__onnx_reserve(x, name))
-        return NULL;
-    return place->last = weft__onnx_initializer(x, name, WEFT__ONNX_FLOAT, b ? 2 : 3, shape, numbers,
-                                                (size_t)(end - numbers) * sizeof *numbers);
+    if (!numbers)
+        weft__onnx_fail(x, WEFT_ENOMEM, "no memory for weights");
+    if (end && dot && strlen(dot) > 9)           /* "rnn.weight_ih_l0" is "rnn.W_l0" */
+        name = weft__onnx_text(x, "%.*s%s%s", (int)(dot + 1 - path) - (int)x->root, path + x->root, letter,
+                               dot + (b ? 8 : 10));
+    if (end && (!name || weft__onnx_reserve(x, name))) {
+        const int64_t shape[] = { 1, (end - numbers) / (columns ? columns : 1), columns };
+        place->last = weft__onnx_initializer(x, name, WEFT__ONNX_FLOAT, b ? 2 : 3, shape, numbers,
+                                             (size_t)(end - numbers) * sizeof *numbers);
+    }
+    free(numbers);
+    return place->last;
 }
 
 static bool run_direction(weft__onnx *x, const weft_call *c, int cell, weft__onnx_batch *b)

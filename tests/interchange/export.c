@@ -178,7 +178,7 @@ static void g2p_step(bench *b)
     const int64_t n = batches[b->batch].n;
     const int32_t before[ROWS] = { 3, 1, 4, 1, 5, 9, 2 };
     weft_tensor *token = listed(b, "token", weft_ints(b->w, before, 1, &n), 0);
-    record(b, "in", "token", 'i', 1, &n, before, (size_t)n * 4);
+    record(b, "in", "token", 'i', 1, &n, before);
     weft_state s = { plain(b, "h", WEFT_SHAPE(2, 0, 6)), plain(b, "c", WEFT_SHAPE(2, 0, 6)) };
     weft_attention_memory memory = { ragged(b, "keys", 0, 6), ragged(b, "values", 0, 12) };
     lengths_record(b, "lengths", 0);
@@ -252,7 +252,7 @@ static void unlisted(bench *b) /* names and axes that the exporter finds */
     for (int i = 0; i < ROWS * MOST; i++)
         token[i] = (int32_t)(6 * draw(b) + 6);
     b->unlisted = true;
-    record(b, "in", "input0", 'i', 2, size, token, (size_t)(size[0] * size[1]) * 4);
+    record(b, "in", "input0", 'i', 2, size, token);
     weft_tensor *x = weft_pack_padded_sequence(weft_embedding_run(e, weft_ints(b->w, token, 2, size)), &l,
                                                WEFT_ALIGN_LEFT);
     weft_state first = { plain(b, "input1", WEFT_SHAPE(1, 0, 6)), plain(b, "input2", WEFT_SHAPE(1, 0, 6)) };
@@ -324,6 +324,8 @@ static void losses(bench *b)
     weft_tensor *x = ragged(b, "x", 0, 4), *y = ragged(b, "y", 0, 4);
     lengths_record(b, "lengths", 0);
     out(b, "loss", weft_mean_all(weft_square(weft_sub(x, y))));
+    out(b, "mean", weft_mean_loss(weft_huber_loss(x, y, 1, NULL)));
+    out(b, "var", weft_var(plain(b, "p", WEFT_SHAPE(0, 4)), 0, 1));
 }
 
 /* ---- forecasters ---- */
