@@ -99,85 +99,128 @@ static float *copy_gates(weft__onnx *x, int cell, const weft_tensor *t, float *t
     return to;
 }
 
-/* Returns an initializer [1, gates, columns] of a weight, or [1, 2 gates] of two biases, made once. */
-static const char *packed_weight(weft__onnx *x, int cell, const weft_tensor *a, const weft_tensor *b,
-                                 const char *letter)
+/* The directions of a layer that one ONNX node runs. */
+typedef struct directions {
+    int n, cell;
+    const weft_call *of[2];
+} directions;
+
+/* Returns the name of weight k, [n, gates, columns], or of biases k and k + 1, [n, 2 gates]. Each is made
+ * once: "rnn.weight_ih_l0" becomes "rnn.W_l0". */
+static const char *packed_weight(weft__onnx *x, const directions *d, int k, const char *letter)
 {
+    const weft_tensor *a = input_of(d->of[0], k);
     weft__value *place = a ? weft__onnx_place(x, a) : NULL;
-    const char *path = a ? weft__node_of(a)->path : NULL, *dot = path ? strrchr(path, '.') : NULL, *name = NULL;
-    if (!a || place->last)
+    const bool bias = k == WEFT__B_IH;
+    if (!a || (place->last && place->counted == d->n))
         return place ? place->last : NULL;
-    const size_t n = 3 * (size_t)weft__elements(&a->f);  /* enough for two biases, or a gate more */
-    const int64_t columns = b ? 1 : a->f.size[1];
-    float *numbers = malloc((n + 1) * sizeof *numbers), *end = copy_gates(x, cell, a, numbers);
-    end = b && end ? copy_gates(x, cell, b, end) : end;
+    const int64_t columns = bias ? 1 : a->f.size[1]; /* 6: two directions, two biases, or a gate more */
+    float *numbers = malloc((6 * (size_t)weft__elements(&a->f) + 1) * sizeof *numbers), *end = numbers;
+    for (int i = 0; end && i < d->n * (1 + bias); i++)
+        end = copy_gates(x, d->cell, input_of(d->of[bias ? i / 2 : i], bias ? k + i % 2 : k), end);
     if (!numbers)
         weft__onnx_fail(x, WEFT_ENOMEM, "no memory for weights");
-    if (end && dot && strlen(dot) > 9)           /* "rnn.weight_ih_l0" is "rnn.W_l0" */
+    const char *path = weft__node_of(a)->path, *dot = path && !place->last ? strrchr(path, '.') : NULL,
+               *name = NULL;
+    if (end && dot && strlen(dot) > 9)
         name = weft__onnx_text(x, "%.*s%s%s", (int)(dot + 1 - path) - (int)x->root, path + x->root, letter,
-                               dot + (b ? 8 : 10));
+                               dot + (bias ? 8 : 10));
     if (end && (!name || weft__onnx_reserve(x, name))) {
-        const int64_t shape[] = { 1, (end - numbers) / (columns ? columns : 1), columns };
-        place->last = weft__onnx_initializer(x, name, WEFT__ONNX_FLOAT, b ? 2 : 3, shape, numbers,
+        const int64_t shape[] = { d->n, columns ? (end - numbers) / columns / d->n : 0, columns };
+        place->last = weft__onnx_initializer(x, name, WEFT__ONNX_FLOAT, bias ? 2 : 3, shape, numbers,
                                              (size_t)(end - numbers) * sizeof *numbers);
+        place->counted = d->n;
     }
     free(numbers);
     return place->last;
 }
 
-static bool run_direction(weft__onnx *x, const weft_call *c, int cell, weft__onnx_batch *b)
+/* Returns the first states [n, batch, width], or NULL for zeros. */
+static const char *first_state(weft__onnx *x, const directions *d, int k)
 {
-    const char *w = packed_weight(x, cell, input_of(c, WEFT__W_IH), NULL, "W");
-    const char *r = packed_weight(x, cell, input_of(c, WEFT__W_HH), NULL, "R");
-    const char *bias = packed_weight(x, cell, input_of(c, WEFT__B_IH), input_of(c, WEFT__B_HH), "B");
-    const char *first[2] = { NULL, NULL }, *out[3];
-    const bool two = has_c(c), gru = !strcmp(cells[cell].op, "GRU"),
-               relu = !strcmp(cells[cell].name, "rnn_relu");
+    const char *of[2];
+    for (int i = 0; i < d->n; i++) {
+        if (!input_of(d->of[i], k))
+            return NULL;
+        of[i] = weft__onnx_unsqueeze(x, weft__onnx_value(x, input_of(d->of[i], k))->name, 0);
+    }
+    return d->n == 1 ? of[0] : NODE_WITH(x, "Concat", ATTRIBUTES(INT("axis", 0)), of[0], of[1]);
+}
+
+static void run_directions(weft__onnx *x, const directions *d, weft__onnx_batch *b)
+{
+    const weft_call *c = d->of[0];
+    const char *first[2], *out[3],
+        *direction = d->n == 2       ? "bidirectional" :
+                     how(c)->reverse ? "reverse" :
+                                       "forward";
+    const bool two = has_c(c), gru = !strcmp(cells[d->cell].op, "GRU"),
+               relu = !strcmp(cells[d->cell].name, "rnn_relu");
+    const int64_t hidden = width(input_of(c, WEFT__W_HH));
     for (int s = 0; s < 2; s++)
-        if (input_of(c, WEFT__H0 + s))
-            first[s] = weft__onnx_unsqueeze(x, weft__onnx_value(x, input_of(c, WEFT__H0 + s))->name, 0);
+        first[s] = first_state(x, d, WEFT__H0 + s);
     if (b->lengths && !b->lengths32)
         b->lengths32 = weft__onnx_cast(x, b->lengths, 6);
-    const int64_t hidden = width(input_of(c, WEFT__W_HH));
-    const char *direction = how(c)->reverse ? "reverse" : "forward";
-    NODE_OUT(x, cells[cell].op,
+    NODE_OUT(x, cells[d->cell].op,
              ATTRIBUTES(INT("hidden_size", hidden), TEXT("direction", direction),
                         { gru  ? "linear_before_reset" :
                           relu ? "activations" :
                                  NULL,
-                          gru ? 'i' : 'S', .n = 1, .i = 1, .s = "Relu" }),
-             out, two ? 3 : 2, weft__onnx_in(x, c, 0)->name, w, r, bias, b->lengths32, first[0], first[1]);
+                          gru ? 'i' : 'S', .n = d->n, .i = 1, .s = "Relu" }),
+             out, two ? 3 : 2, weft__onnx_in(x, c, 0)->name, packed_weight(x, d, WEFT__W_IH, "W"),
+             packed_weight(x, d, WEFT__W_HH, "R"), packed_weight(x, d, WEFT__B_IH, "B"), b->lengths32,
+             first[0], first[1]);
     weft__value y = *weft__onnx_in(x, c, 0);
     y.dim[y.axes - 1].n = hidden;
     for (int s = 0; s <= two; s++) { /* an empty sequence keeps its first state */
-        y.last = out[1 + s];
-        if (b->lengths && first[s])
-            y.last = NODE(x, "Where",
-                          weft__onnx_unsqueeze(x, NODE(x, "Greater", b->lengths, weft__onnx_int(x, 0)), -1),
-                          y.last, first[s]);
-        y.name = s ? "" : weft__onnx_squeeze(x, out[0], 1); /* only last_states reads c */
-        y.count = NULL;
-        weft__onnx_set(x, c->y[s], y);
+        const char *some =
+            b->lengths && first[s] ? NODE(x, "Greater", b->lengths, weft__onnx_int(x, 0)) : NULL;
+        out[1 + s] =
+            some ? NODE(x, "Where", weft__onnx_unsqueeze(x, some, -1), out[1 + s], first[s]) : out[1 + s];
+        for (int i = 0; i < d->n; i++) { /* only last_states reads c */
+            const char *at =
+                s ? NULL : NODE_WITH(x, "Gather", ATTRIBUTES(INT("axis", 1)), out[0], weft__onnx_int(x, i));
+            weft__value own = weft__onnx_like(&y, s ? "" : at);
+            own.last = d->n == 1 ? out[1 + s] : weft__onnx_slice(x, out[1 + s], 0, i, i + 1);
+            weft__onnx_set(x, d->of[i]->y[s], own);
+        }
     }
-    return true;
+}
+
+/* Returns the call that runs the other direction of the layer over the same rows, or NULL. It is near the
+ * current entry, after it if step is 1. */
+static const weft_call *other_direction(const weft__onnx *x, const weft_call *c, int step)
+{
+    for (int64_t e = x->entry + step, k = 0; e >= 0 && e < x->w->tape->entries && k < 4; e += step, k++) {
+        const weft_call *o = x->w->tape->entry[e].call;
+        if (x->needed[e] && o->op == c->op && !how(o)->both && o->x[0] == c->x[0] &&
+            how(o)->layer == how(c)->layer && how(o)->reverse != how(c)->reverse &&
+            how(o)->reverse == (step > 0))
+            return o;
+    }
+    return NULL;
 }
 
 bool weft__onnx_is_recurrent(const weft_call *c) { return cell_of(c->op) >= 0; }
 bool weft__onnx_recurrent(weft__onnx *x, const weft_call *c)
 {
     const direction_calls all = calls_of(c);
-    const int cell = cell_of(c->op);
+    const weft_call *other = all.n == 1 ? other_direction(x, c, how(c)->reverse ? -1 : 1) : NULL;
+    directions d = { all.n, cell_of(c->op), { &all.of[0], &all.of[1] } };
     weft__onnx_batch *b = weft__onnx_batch_of(x, packed(&all.of[0])->batch);
     if (input_of(&all.of[0], WEFT__W_HR))
         return weft__onnx_refuse(x, c, "a projection (proj)");
-    for (int d = 0; d < all.n; d++)
+    for (int i = 0; i < all.n; i++)
         for (int k = WEFT__W_IH; k <= WEFT__B_HH; k++)
-            if (input_of(&all.of[d], k) && weft__node_of(input_of(&all.of[d], k))->entry_number)
+            if (input_of(&all.of[i], k) && weft__node_of(input_of(&all.of[i], k))->entry_number)
                 return weft__onnx_refuse(x, c, "its weights are results of operators");
     if (!b || b->axes != 2)
         return weft__onnx_refuse(x, c, "pairs");
-    for (int d = 0; d < all.n; d++)
-        run_direction(x, &all.of[d], cell, b);
+    if (other && !how(c)->reverse) /* runs together with the other direction */
+        return true;
+    if (other)
+        d = (directions){ 2, d.cell, { other, c } };
+    run_directions(x, &d, b);
     return true;
 }
 
