@@ -47,7 +47,8 @@ static bool unary(weft__onnx *x, const weft_call *c)
     const char *name = weft__onnx_function(x, v->name, u->f, (double)u->p, (double)u->q);
     weft__value y = weft__onnx_like(v, name);
     const weft__node *n = weft__node_of(c->x[0]);
-    if (u->f == WEFT__reciprocal && !n->entry_number && !n->path && !weft__number(c->x[0], &y.inverse))
+    const bool constant = !n->entry_number && !n->path && *v->name == '/';
+    if (u->f == WEFT__reciprocal && constant && !weft__number(c->x[0], &y.inverse))
         y.inverse = 0;
     weft__onnx_set(x, c->y[0], y);
     return true;

@@ -141,7 +141,7 @@ static bool index_select(weft__onnx *x, const weft_call *c)
     const int64_t from = (int64_t)weft__node_of(c->x[1])->entry_number;
     const weft_call *maker = from ? x->w->tape->entry[from - 1].call : NULL;
     const weft__value *table = weft__onnx_in(x, c, 0), *id = weft__onnx_in(x, c, 1);
-    if (maker && !strcmp(maker->op->name, "topk"))
+    if (maker && !strcmp(maker->op->name, "topk") && maker->y[1] == c->x[1])
         return weft__onnx_done(x, c, id, id->name);
     if (table->first[1] != 1)
         return weft__onnx_refuse(x, c, "rows of a whole batch by an index");

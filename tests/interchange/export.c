@@ -297,6 +297,10 @@ static void choices(bench *b)
     lengths_record(b, "lengths", 0);
     weft_tensor *most = weft_argmax(x, 1), *zero = weft_scalar(b->w, 0);
     weft_topk(x, 2, 1, &value, &index);
+    out(b, "of_indices",
+        weft_index_select(
+            LAYER(0, weft_parameter(b->m, "t", WEFT_SHAPE(4, 3), (weft_init){ WEFT_INIT_NORMAL, 0, 1 })),
+            index));
     out(b, "argmax", most), out(b, "argmin", weft_argmin(x, 1)), out(b, "values", value),
         out(b, "indices", index);
     out(b, "gather", weft_gather(x, most)), out(b, "one_hot", weft_one_hot(most, 4));
