@@ -32,7 +32,7 @@ typedef struct {
  * to "lengths2". weft keeps equal lengths once, so trace batches with different lengths. The model
  * runs with any lengths and any number of sequences. Ids in the padding must be valid, such as 0;
  * other numbers there do not matter. The padding of outputs is 0. Ints are int64. The time axis
- * must be at least the longest length; models of weft_tft_new require exactly the longest length.
+ * must be at least the longest length.
  *
  * A plain tensor that the program made is an input if one of its axes has as many elements as there
  * are sequences. This axis is then "batch". The steps of a plain [n, T, ..] that a layer reads are

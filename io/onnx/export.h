@@ -36,12 +36,13 @@ typedef struct weft__symbol {
 /* A batch of the step. rows: the group of its rows, [time, batch]; for pairs [time of k, time of q, batch].
  * lengths: int64, with axes that broadcast to those after the time. NULL: each length is the extent of the
  * time. mask: bool like the rows. position: int64 [time, 1 ..]. Both NULL so far. a: for a joined batch the
- * first, for pairs that of the queries. */
+ * first, for pairs that of the queries. padded: the time is that of a plain input. longest: axis of padded
+ * tensors that have no more padding than needed; its symbol is 0 so far. */
 typedef struct weft__onnx_batch {
     const weft_batch *b, *a;
-    int axes; weft__dim rows[4];
+    int axes; weft__dim rows[4], longest;
     const char *lengths, *lengths32, *mask, *position;
-    bool pairs;
+    bool pairs, padded;
 } weft__onnx_batch;
 
 typedef struct weft__onnx {
@@ -155,9 +156,13 @@ weft__onnx_batch *weft__onnx_new_batch(weft__onnx *, const weft_batch *, int axe
 /* bool like the rows, int64 [time, 1 ..], int64 lengths. mask: NULL if all rows are data. */
 const char *weft__onnx_mask(weft__onnx *, weft__onnx_batch *);
 const char *weft__onnx_position(weft__onnx *, weft__onnx_batch *);
+const char *weft__onnx_range(weft__onnx *, weft__dim, int axes);    /* 0, 1, .. as int64 [n, 1 ..] */
 const char *weft__onnx_lengths(weft__onnx *, weft__onnx_batch *);
 /* Replaces the padding of a value whose axis 0 is the rows of a batch. */
 const char *weft__onnx_filled(weft__onnx *, weft__onnx_batch *, const weft__value *, const char *fill);
+/* Does the same where `inside`, bool like the rows, is false. */
+const char *weft__onnx_where(weft__onnx *, const char *inside, const weft__onnx_batch *, const weft__value *,
+                             const char *fill);
 /* Gathers along the time: row t of a sequence becomes row index[t, batch]. axes: of the value. */
 const char *weft__onnx_gather_time(weft__onnx *, const char *, const char *index, const weft__value *);
 

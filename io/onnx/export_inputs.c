@@ -151,7 +151,9 @@ static weft__dim steps_of(weft__onnx *x, const weft_tensor *t, const weft_call *
         return weft__onnx_symbol(x, "steps", t->f.size[1], name, 1);
     weft__symbol *time = &x->symbol[b->rows[0].symbol - 1];
     if (!time->source)
-        time->source = name, time->axis = 1;
+        time->source = name, time->axis = 1, b->padded = true;
+    if (!b->padded)
+        return weft__onnx_symbol(x, "steps", t->f.size[1], name, 1);
     return (weft__dim){ .n = t->f.size[1], .symbol = b->rows[0].symbol };
 }
 

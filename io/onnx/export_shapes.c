@@ -51,8 +51,11 @@ static bool view_as_batch(weft__onnx *x, const weft_call *c)
         if (!time->source)
             time->source = v.name, time->axis = 0;
     }
+    weft__dim rows[2] = { b->rows[0], b->rows[1] };
+    if (y->layout == WEFT_PADDED) /* to_layout makes its steps those of the batch */
+        rows[0].symbol = v.dim[0].symbol, rows[0].n = v.dim[0].n;
     weft__onnx_remove(&v, rank + !steps, 0), weft__onnx_remove(&v, rank + !steps - 1, 0);
-    weft__onnx_insert(&v, rank + !steps - 2, 0, b->axes, b->rows);
+    weft__onnx_insert(&v, rank + !steps - 2, 0, 2, rows);
     /* The axes after the rows may also be reshaped. The value has rank `rows, rest`. */
     const int axes = rank + !steps - 1, target = y->layout == WEFT_PADDED ? y->rank - 1 : y->rank;
     int64_t size[WEFT_RANK] = { 0 };
@@ -113,35 +116,68 @@ static bool view(weft__onnx *x, const weft_call *c)
            weft__onnx_done(x, c, &out, out.name);
 }
 
-/* Moves the data of each sequence to the end of the time, or back to its begin. */
-static const char *shifted(weft__onnx *x, weft__onnx_batch *b, const weft__value *v, bool to_end)
+/* Returns the axis of the steps of a padded tensor. */
+static weft__dim padded_steps(weft__onnx *x, weft__onnx_batch *b, const weft__form *y)
 {
-    const char *time = weft__onnx_size(x, b->rows[0]), *pads = NODE(x, "Sub", time, weft__onnx_lengths(x, b));
-    const char *row = NODE(x, to_end ? "Sub" : "Add", weft__onnx_position(x, b), pads);
-    return weft__onnx_gather_time(x, v->name, NODE(x, "Mod", NODE(x, "Add", row, time), time), v);
+    weft__dim d = { .n = y->size[1] };
+    if (b->padded)
+        d = b->rows[0];
+    else if (d.n == b->b->longest && !b->longest.symbol) {
+        b->longest = weft__onnx_symbol(x, "steps", d.n, NULL, 0);
+        if (b->longest.symbol)
+            x->symbol[b->longest.symbol - 1].lengths = b->lengths;
+    }
+    d = !b->padded && d.n == b->b->longest ? b->longest : d;
+    d.rows = b->b->tokens;
+    return d;
 }
 
-/* Layouts are one value, except that PADDED has a side of the data and a number in the padding. */
+/* Makes a padded value of the rows of a batch: the data at one side, elsewhere the number `fill`. */
+static void pad(weft__onnx *x, weft__onnx_batch *b, weft__value *v, const weft__form *y, const char *fill)
+{
+    const bool to_end = y->align == WEFT_ALIGN_RIGHT;
+    const weft__dim steps = padded_steps(x, b, y);
+    const char *row = weft__onnx_range(x, steps, 2),
+               *last = NODE(x, "Sub", weft__onnx_size(x, b->rows[0]), INTS(x, 1));
+    if (to_end)
+        row = NODE(x, "Sub", row, NODE(x, "Sub", weft__onnx_size(x, steps), b->lengths));
+    const char *inside =
+        to_end ? NODE(x, "GreaterOrEqual", row, weft__onnx_int(x, 0)) : NODE(x, "Less", row, b->lengths);
+    if (to_end || steps.symbol != b->rows[0].symbol)
+        v->name = weft__onnx_gather_time(x, v->name,
+                                         NODE(x, "Min", NODE(x, "Max", row, weft__onnx_int(x, 0)), last), v);
+    v->dim[0] = steps;
+    v->name = weft__onnx_where(x, inside, b, v, fill);
+}
+
+/* Makes the rows of a batch of a padded value. */
+static void unpad(weft__onnx *x, weft__onnx_batch *b, weft__value *v, const weft__form *f)
+{
+    const char *steps = weft__onnx_size(x, v->dim[0]), *row = weft__onnx_position(x, b);
+    if (f->align == WEFT_ALIGN_RIGHT)
+        row = NODE(x, "Mod", NODE(x, "Add", row, NODE(x, "Sub", steps, b->lengths)), steps);
+    else if (v->dim[0].symbol != b->rows[0].symbol)
+        row = NODE(x, "Min", row, NODE(x, "Sub", steps, INTS(x, 1)));
+    else
+        return;
+    v->name = weft__onnx_gather_time(x, v->name, row, v);
+    v->dim[0] = b->rows[0];
+}
+
+/* Layouts are one value, except that PADDED has its own steps, a side of the data and a number elsewhere. */
 static bool to_layout(weft__onnx *x, const weft_call *c)
 {
-    const weft__arrangement *a = c->attributes;
+    const double fill = (double)((const weft__arrangement *)c->attributes)->fill;
     const weft__form *f = &c->x[0]->f, *y = &c->y[0]->f;
     weft__onnx_batch *b = weft__onnx_of(x, c->x[0]);
     weft__value v = *weft__onnx_in(x, c, 0);
-    const bool from_end = f->layout == WEFT_PADDED && f->align == WEFT_ALIGN_RIGHT;
-    const bool to_end = y->layout == WEFT_PADDED && y->align == WEFT_ALIGN_RIGHT;
-    if (y->layout != WEFT_PADDED && !from_end)
-        return weft__onnx_done(x, c, &v, v.name);
-    if (b->axes != 2)
+    if (b->axes != 2 && (f->layout == WEFT_PADDED || y->layout == WEFT_PADDED))
         return weft__onnx_refuse(x, c, "padding of pairs");
-    if (from_end && b->lengths)
-        v.name = shifted(x, b, &v, false);
-    if (y->layout == WEFT_PADDED)
-        v.name = weft__onnx_filled(x, b, &v,
-                                   y->type == WEFT_REAL ? weft__onnx_number(x, (double)a->fill) :
-                                                          weft__onnx_int(x, (int64_t)a->fill));
-    if (to_end && b->lengths)
-        v.name = shifted(x, b, &v, true);
+    if (f->layout == WEFT_PADDED && b->lengths)
+        unpad(x, b, &v, f);
+    if (y->layout == WEFT_PADDED && b->lengths)
+        pad(x, b, &v, y,
+            y->type == WEFT_REAL ? weft__onnx_number(x, fill) : weft__onnx_int(x, (int64_t)fill));
     return weft__onnx_done(x, c, &v, v.name);
 }
 

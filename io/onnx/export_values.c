@@ -243,14 +243,16 @@ weft__onnx_batch *weft__onnx_equal(weft__onnx *x, const weft_batch *b, weft__dim
     return weft__onnx_new_batch(x, b, 2, (weft__dim[]){ time, batch });
 }
 
+const char *weft__onnx_range(weft__onnx *x, weft__dim d, int axes)
+{
+    const int64_t shape[] = { -1, 1, 1, 1 };
+    const char *n = weft__onnx_squeeze(x, weft__onnx_size(x, d), 0);
+    return NODE(x, "Reshape", NODE(x, "Range", weft__onnx_int(x, 0), n, weft__onnx_int(x, 1)),
+                weft__onnx_ints(x, axes, shape));
+}
 const char *weft__onnx_position(weft__onnx *x, weft__onnx_batch *b)
 {
-    if (!b->position) {
-        const char *size = weft__onnx_squeeze(x, weft__onnx_size(x, b->rows[0]), 0);
-        int64_t shape[] = { -1, 1, 1, 1 };
-        b->position = NODE(x, "Reshape", NODE(x, "Range", weft__onnx_int(x, 0), size, weft__onnx_int(x, 1)),
-                           weft__onnx_ints(x, b->axes, shape));
-    }
+    b->position = b->position ? b->position : weft__onnx_range(x, b->rows[0], b->axes);
     return b->position;
 }
 const char *weft__onnx_lengths(weft__onnx *x, weft__onnx_batch *b)
@@ -272,10 +274,15 @@ static const char *widened(weft__onnx *x, const char *name, const weft__onnx_bat
         axis[i - b->axes] = i;
     return v->axes > b->axes ? NODE(x, "Unsqueeze", name, weft__onnx_ints(x, v->axes - b->axes, axis)) : name;
 }
+const char *weft__onnx_where(weft__onnx *x, const char *inside, const weft__onnx_batch *b,
+                             const weft__value *v, const char *fill)
+{
+    return NODE(x, "Where", widened(x, inside, b, v), v->name, fill);
+}
 const char *weft__onnx_filled(weft__onnx *x, weft__onnx_batch *b, const weft__value *v, const char *fill)
 {
     const char *mask = weft__onnx_mask(x, b);
-    return mask ? NODE(x, "Where", widened(x, mask, b, v), v->name, fill) : v->name;
+    return mask ? weft__onnx_where(x, mask, b, v, fill) : v->name;
 }
 
 const char *weft__onnx_gather_time(weft__onnx *x, const char *name, const char *index, const weft__value *v)
