@@ -61,10 +61,7 @@ static bool view_as_batch(weft__onnx *x, const weft_call *c)
     int64_t size[WEFT_RANK] = { 0 };
     for (int i = 1; i < target; i++)
         size[i] = y->size[i + (y->layout == WEFT_PADDED)];
-    if (!weft__onnx_reshape(x, c, &v, axes, 1, target, size, &out))
-        return false;
-    weft__onnx_set(x, c->y[0], out);
-    return true;
+    return weft__onnx_reshape(x, c, &v, axes, 1, target, size, &out) && weft__onnx_done(x, c, &out, out.name);
 }
 
 /* The rows of a batch become plain: [n, T, ..], or [n, ..] of one step, or rows as they are. A value of the
