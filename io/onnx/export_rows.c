@@ -46,8 +46,7 @@ static bool first_or_last(weft__onnx *x, const weft_call *c, const int32_t *row,
     weft__value y = weft__onnx_like(weft__onnx_in(x, c, 0), NULL);
     const char *at = NODE(x, "Sub", weft__onnx_lengths(x, b), weft__onnx_int(x, 1));
     at = first ? INTS(x, 0) : NODE(x, "Max", at, weft__onnx_int(x, 0));
-    y.name =
-        weft__onnx_gather_time(x, y.name = weft__onnx_in(x, c, 0)->name, weft__onnx_unsqueeze(x, at, 0), &y);
+    y.name = weft__onnx_gather_time(x, weft__onnx_in(x, c, 0)->name, weft__onnx_unsqueeze(x, at, 0), &y);
     y.name = weft__onnx_squeeze(x, y.name, 0);
     weft__onnx_remove(&y, c->x[0]->f.rank, 0);
     weft__onnx_insert(&y, c->x[0]->f.rank - 1, 0, 1, &b->rows[1]);
@@ -62,18 +61,24 @@ static bool first_or_last(weft__onnx *x, const weft_call *c, const int32_t *row,
     return weft__onnx_done(x, c, &y, y.name);
 }
 
-/* Returns the batch whose rows are the queries of pairs with the keys k, or NULL. */
-static weft__onnx_batch *queries_of(weft__onnx *x, const weft_batch *pairs, const weft_batch *k)
+/* Returns whether these are the rows of k for all pairs with the queries q. */
+static bool are_pairs(const weft_batch *pairs, const int32_t *row, const weft_batch *q, const weft_batch *k)
 {
-    for (int i = 0; i < x->batches; i++) {
-        const weft_batch *q = x->batch[i].b;
-        bool same = x->batch[i].axes == 2 && q->n == k->n && q->tokens == pairs->n;
-        for (int64_t s = 0, row = 0; same && s < q->n; s++)
-            for (int32_t t = 0; same && t < q->len[s]; t++)
-                same = pairs->len[row++] == k->len[s];
-        if (same)
+    bool same = q->n == k->n && q->tokens == pairs->n;
+    for (int64_t s = 0, i = 0; same && s < q->n; s++)
+        for (int32_t t = 0; same && t < q->len[s]; t++, i++) {
+            same = pairs->len[i] == k->len[s];
+            for (int32_t j = 0; same && j < k->len[s]; j++)
+                same = *row++ == k->offset.host[s] + j;
+        }
+    return same;
+}
+static weft__onnx_batch *queries_of(weft__onnx *x, const weft_batch *pairs, const int32_t *row,
+                                    const weft_batch *k)
+{
+    for (int i = 0; i < x->batches; i++)
+        if (x->batch[i].axes == 2 && are_pairs(pairs, row, x->batch[i].b, k))
             return &x->batch[i];
-    }
     return NULL;
 }
 /* Each query gets all keys of its sequence: [keys, queries, batch, ..]. */
@@ -135,7 +140,7 @@ static bool index_select(weft__onnx *x, const weft_call *c)
             return c->x[1]->f.rank == 1 && c->x[1]->f.size[0] == b->b->n ?
                        first_or_last(x, c, row, b) :
                        weft__onnx_refuse(x, c, "rows of a batch by indices of the program");
-        q = b->axes == 2 ? queries_of(x, p, b->b) : NULL;
+        q = b->axes == 2 ? queries_of(x, p, row, b->b) : NULL;
         return q ? keys_of_pairs(x, c, q, b) : part_of_sequences(x, c, row, b);
     }
     const int64_t from = (int64_t)weft__node_of(c->x[1])->entry_number;
