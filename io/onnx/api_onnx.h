@@ -60,14 +60,14 @@ WEFT_API bool weft_onnx_run(weft_onnx *model, weft_tensor *const *inputs, int64_
 /* ---- export ---- */
 /* An input of the exported model. */
 typedef struct {
-    weft_tensor *tensor; /* a tensor that the program made in this step */
-    const char *name; /* its name in the file; NULL: "input0", "input1", .. */
-    int batch_axis; /* plain: axis whose extent is the number of sequences; -1: none */
+    weft_tensor *tensor;        /* a tensor that the program made in this step */
+    const char  *name;          /* its name in the file; NULL: "input0", "input1", .. */
+    int          batch_axis;    /* plain: axis whose extent is the number of sequences; -1: none */
 } weft_onnx_input;
 typedef struct {
-    const weft_onnx_input *inputs; /* [n_inputs]; see weft_export_onnx for those not listed */
-    int64_t n_inputs;
-    const char *const *output_names; /* [n]; NULL: "output0", "output1", .. */
+    const weft_onnx_input *inputs;      /* [n_inputs]; see weft_export_onnx for those not listed */
+    int64_t                n_inputs;
+    const char *const     *output_names;        /* [n]; NULL: "output0", "output1", .. */
 } weft_onnx_export_opts;
 /* Writes the operators that computed n outputs as an ONNX model of opset 17. Call it after a
  * forward pass with the tape on and dropout off (WEFT_EVAL), in the same step. opts NULL: defaults.
@@ -76,19 +76,19 @@ typedef struct {
  *
  * A ragged tensor [N, F] becomes a padded tensor [time, batch, F]: sequences in the user's order,
  * data first, then padding. Each batch of the step has an input of its lengths, int64 [batch]:
- * "lengths", "lengths2", .., in the order of their first use. weft keeps equal lengths once, so
- * trace batches with different lengths. The model runs with any lengths and any number of
- * sequences. Ids in the padding must be valid, such as 0; other numbers there do not matter. The
- * padding of outputs is 0. Ints are int64. The time axis must be at least the longest length; the
- * models of weft_tft_new require exactly the longest length.
+ * "lengths", "lengths2", .., in the order of their first use. Tensors with the axis "time2" belong
+ * to "lengths2". weft keeps equal lengths once, so trace batches with different lengths. The model
+ * runs with any lengths and any number of sequences. Ids in the padding must be valid, such as 0;
+ * other numbers there do not matter. The padding of outputs is 0. Ints are int64. The time axis
+ * must be at least the longest length.
  *
  * A plain tensor that the program made is an input if one of its axes has as many elements as there
  * are sequences. This axis is then "batch". The steps of a plain [n, T, ..] that a layer reads are
- * "time". Other plain tensors become constants, unless the model has no sequences. List a tensor in
- * opts->inputs to make it an input, or to give its name and axis. Trace with two sequences or more,
- * and with a number of them that no other axis has. A sum along a dynamic axis that is scaled by 1
- * / n or 1 / (n - 1) counts as a mean or variance. A TFT without static features has an input more,
- * which must be 0.
+ * "steps". Other plain tensors become constants, unless the model has no sequences. List a tensor
+ * in opts->inputs to make it an input, or to give its name and axis. Trace with two sequences or
+ * more, and with a number of them that no other axis has. A sum along a dynamic axis that is scaled
+ * by 1 / n or 1 / (n - 1) counts as a mean or a variance. A TFT without static features has one
+ * more input, which must be 0.
  *
  * Returns a status and does not change the context. weft_file_message returns the text. Errors: an
  * operator without an ONNX form, such as MGU, an LSTM with a projection or a cell of your own (the

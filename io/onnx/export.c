@@ -9,10 +9,7 @@
 static const weft__node *node_of(const weft_tensor *t) { return weft__node_of(t); }
 
 static int64_t entry_of(const weft_tensor *t) { return (int64_t)node_of(t)->entry_number - 1; }
-static const weft_call *call_of(const weft__export *x, int64_t entry)
-{
-    return x->w->tape->entry[entry].call;
-}
+static const weft_call *call_of(const weft__export *x, int64_t entry) { return x->w->tape->entry[entry].call; }
 weft__value *weft__export_place(weft__export *x, const weft_tensor *t)
 {
     const int64_t e = entry_of(t);
@@ -92,8 +89,7 @@ bool weft__export_is_own(const weft_call *c) { return c->host || c->op->device; 
 static weft__export_translator *translator_of(const weft_call *c)
 {
     static const weft__export_entry *const tables[] = { weft__export_pointwise, weft__export_shapes,
-                                                        weft__export_axes, weft__export_layers,
-                                                        weft__export_rows };
+                                                      weft__export_axes, weft__export_layers, weft__export_rows };
     for (size_t i = 0; i < sizeof tables / sizeof *tables && !weft__export_is_own(c); i++)
         for (const weft__export_entry *e = tables[i]; e->name; e++)
             if (!strcmp(e->name, c->op->name))
@@ -104,7 +100,7 @@ static weft__export_translator *translator_of(const weft_call *c)
 static const char *reason_of(const weft_call *c)
 {
     const char *name = c->op->name;
-    return weft__export_is_own(c)   ? "an operator of the program" :
+    return weft__export_is_own(c)     ? "an operator of the program" :
            !strcmp(name, "dropout") ? "dropout is on; run the forward pass inside WEFT_EVAL" :
            !strcmp(name, "same")    ? "a recurrent layer that runs step by step: a cell of the program, or "
                                       "weft_rnn_set_composed" :
@@ -158,7 +154,7 @@ static void merge_axes(weft__export *x, weft__value *v, int rank)
 static void add_output(weft__export *x, const weft_tensor *t, int64_t i)
 {
     const bool named = x->opts && x->opts->output_names && x->opts->output_names[i];
-    const char *name = named ? x->opts->output_names[i] : weft__export_name_of(x, "output%lld", (long long)i);
+    const char *name = named ? x->opts->output_names[i] : weft__export_text(x, "output%lld", (long long)i);
     const bool ints = t->f.type == WEFT_I32;
     weft__value v = *weft__export_value(x, t);
     weft__export_batch *b = t->f.batch ? weft__export_batch_of(x, t->f.batch) : NULL;
@@ -169,7 +165,7 @@ static void add_output(weft__export *x, const weft_tensor *t, int64_t i)
     if (!t->f.batch)
         merge_axes(x, &v, t->f.rank);
     else if (b)
-        v.name = weft__export_filled(x, b, &v, ints ? weft__export_int(x, 0) : weft__export_number_of(x, 0));
+        v.name = weft__export_filled(x, b, &v, ints ? weft__export_int(x, 0) : weft__export_number(x, 0));
     weft__proto node = { 0 };
     weft__proto_text(&node, 1, v.name);
     weft__proto_text(&node, 2, name);
@@ -223,13 +219,13 @@ static void check_arguments(weft__export *x, const char *path, weft_tensor *cons
         const char *error = outputs[i] ? weft__handle_error(x->w, outputs[i]) : "is NULL";
         if (error || entry_of(outputs[i]) < 0)
             weft__export_fail(x, WEFT_EARG, "output %lld %s; expected the result of a recorded operator",
-                              (long long)i, error ? error : "is not on the tape");
+                            (long long)i, error ? error : "is not on the tape");
     }
     for (int64_t i = 0; !x->status && o && i < o->n_inputs; i++)
         if (!o->inputs[i].tensor || weft__handle_error(x->w, o->inputs[i].tensor) ||
             entry_of(o->inputs[i].tensor) >= 0)
             weft__export_fail(x, WEFT_EARG, "opts->inputs[%lld]: expected a tensor that no operator made",
-                              (long long)i);
+                            (long long)i);
 }
 
 static void make_graph(weft__export *x, weft_tensor *const *outputs, int64_t n)
@@ -249,7 +245,7 @@ static void make_graph(weft__export *x, weft_tensor *const *outputs, int64_t n)
         bytes += weft__node_of(x->listing.leaf[i])->path ? 4 * weft__elements(&x->listing.leaf[i]->f) : 0;
     if (bytes > INT32_MAX - (1 << 24))
         weft__export_fail(x, WEFT_EARG, "the parameters have %lld bytes; an ONNX file has at most 2 GiB",
-                          (long long)bytes);
+                        (long long)bytes);
     find_needed(x, outputs, n);
     each_leaf(x, count_parameter);
     x->root = x->root == SIZE_MAX ? 0 : x->root;

@@ -22,6 +22,8 @@ typedef struct weft__value {
     const char *name, *last, *count;
     int64_t counted;
     bool negative;                               /* ids may be -1, which looks up zeros */
+    double inverse;                              /* reciprocal of this constant; otherwise 0 */
+    weft__dim gone;                              /* dynamic axis that a sum has removed */
     int axes, first[WEFT_RANK + 1]; weft__dim dim[WEFT__EXPORT_RANK];
 } weft__value;
 
@@ -34,12 +36,13 @@ typedef struct weft__symbol {
 /* A batch of the step. rows: the group of its rows, [time, batch]; for pairs [time of k, time of q, batch].
  * lengths: int64, with axes that broadcast to those after the time. NULL: each length is the extent of the
  * time. mask: bool like the rows. position: int64 [time, 1 ..]. Both NULL so far. a: for a joined batch the
- * first, for pairs that of the queries. */
+ * first, for pairs that of the queries. padded: the time is that of a plain input. longest: axis of padded
+ * tensors that have no more padding than needed; its symbol is 0 so far. */
 typedef struct weft__export_batch {
     const weft_batch *b, *a;
-    int axes; weft__dim rows[4];
+    int axes; weft__dim rows[4], longest;
     const char *lengths, *lengths32, *mask, *position;
-    bool pairs;
+    bool pairs, padded;
 } weft__export_batch;
 
 typedef struct weft__export {
@@ -53,7 +56,7 @@ typedef struct weft__export {
     weft__symbol symbol[WEFT__EXPORT_SYMBOLS]; int symbols;
     weft__export_batch batch[WEFT__EXPORT_BATCHES]; int batches;
     struct weft__export_constant { struct weft__export_constant *next; const char *name; int type, rank;
-                                 size_t n; unsigned char bytes[]; } *constants;
+                                 bool used; size_t n; unsigned char bytes[]; } *constants;
     struct weft__export_piece { struct weft__export_piece *next; } *memory;
     const char **used; int used_n, used_room;    /* names of inputs, outputs and parameters */
     int names, given, lengths;                   /* counters of names */
@@ -64,7 +67,7 @@ typedef struct weft__export {
 
 /* ---- export_graph.c ---- */
 void *weft__export_memory(weft__export *, size_t bytes);       /* zeroed; NULL: no memory, and status is set */
-const char *weft__export_name_of(weft__export *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *weft__export_text(weft__export *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* An attribute; type: i, f, s, I (ints), S (one text in a list, written `n` times). A list ends with {0}. */
 typedef struct weft__export_attribute {
     const char *name; char type; int n; int64_t i; double f; const char *s; const int64_t *ints;
@@ -89,7 +92,7 @@ const char *weft__export_ints(weft__export *, int n, const int64_t *);
     weft__export_ints(x, (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), \
                     (int64_t[]){ __VA_ARGS__ })
 const char *weft__export_int(weft__export *, int64_t);
-const char *weft__export_number_of(weft__export *, double);
+const char *weft__export_number(weft__export *, double);
 enum { WEFT__EXPORT_FLOAT = 1, WEFT__EXPORT_INT64 = 7 };
 /* Adds an initializer; a NULL name makes one. Returns the name. */
 const char *weft__export_initializer(weft__export *, const char *name, int type, int rank, const int64_t *shape,
@@ -104,7 +107,7 @@ const char *weft__export_slice(weft__export *, const char *, int axis, int64_t f
 const char *weft__export_expand(weft__export *, const char *, int axes, const weft__dim *);
 /* Returns the extent as int64 [1]. */
 const char *weft__export_size(weft__export *, weft__dim);
-/* Returns a new dynamic axis "time", "time2", ..; the axis "batch" for that number of sequences. */
+/* Returns a new dynamic axis, such as "steps", then "steps2"; the axis "batch" for that many sequences. */
 weft__dim weft__export_symbol(weft__export *, const char *name, int64_t n, const char *source, int axis);
 weft__dim weft__export_batch_axis(weft__export *, int64_t n, const char *source, int axis);
 void weft__export_add_value(weft__export *, weft__proto *list, int field, const char *name, int type,
@@ -126,7 +129,9 @@ void weft__export_make_leaf(weft__export *, const weft_tensor *, weft__value *);
 /* Called for needed entries, the last first: notes for plain inputs that a later view makes their first axes
  * sequences and steps. */
 void weft__export_trace_steps(weft__export *, int64_t entry);
-/* Reads a tensor's ints; NULL after a failure. */
+/* Returns a tensor's numbers, reals or int32, to be freed, with room for as many int64. NULL: a failure. */
+void *weft__export_read(weft__export *, const weft_tensor *);
+/* Returns a tensor's ints, which live as long as the graph; NULL after a failure. */
 int32_t *weft__export_read_ints(weft__export *, const weft_tensor *);
 /* ---- export_values.c ---- */
 /* Returns a value with the axes of another one. */
@@ -151,9 +156,13 @@ weft__export_batch *weft__export_new_batch(weft__export *, const weft_batch *, i
 /* bool like the rows, int64 [time, 1 ..], int64 lengths. mask: NULL if all rows are data. */
 const char *weft__export_mask(weft__export *, weft__export_batch *);
 const char *weft__export_position(weft__export *, weft__export_batch *);
+const char *weft__export_range(weft__export *, weft__dim, int axes);    /* 0, 1, .. as int64 [n, 1 ..] */
 const char *weft__export_lengths(weft__export *, weft__export_batch *);
 /* Replaces the padding of a value whose axis 0 is the rows of a batch. */
 const char *weft__export_filled(weft__export *, weft__export_batch *, const weft__value *, const char *fill);
+/* Does the same where `inside`, bool like the rows, is false. */
+const char *weft__export_where(weft__export *, const char *inside, const weft__export_batch *, const weft__value *,
+                             const char *fill);
 /* Gathers along the time: row t of a sequence becomes row index[t, batch]. axes: of the value. */
 const char *weft__export_gather_time(weft__export *, const char *, const char *index, const weft__value *);
 

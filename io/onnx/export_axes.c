@@ -37,7 +37,7 @@ static const char *filled(weft__export *x, const along *k, const char *fill)
 }
 static const char *zero_of(weft__export *x, const weft_tensor *t)
 {
-    return t->f.type == WEFT_REAL ? weft__export_number_of(x, 0) : weft__export_int(x, 0);
+    return t->f.type == WEFT_REAL ? weft__export_number(x, 0) : weft__export_int(x, 0);
 }
 
 /* Returns the number of rows of data, or the product of dynamic extents, as a float. */
@@ -78,7 +78,8 @@ static bool sum(weft__export *x, const weft_call *c)
     y.name = NODE_WITH(x, "ReduceSum", ATTRIBUTES(INT("keepdims", 0)), filled(x, &k, zero_of(x, c->x[0])),
                        INTS(x, k.at));
     if (!k.b && k.v->dim[k.at].symbol)
-        y.count = counted(x, NULL, k.v, k.at, k.at + 1), y.counted = k.v->dim[k.at].n;
+        y.count = counted(x, NULL, k.v, k.at, k.at + 1), y.counted = k.v->dim[k.at].n,
+        y.gone = k.v->dim[k.at];
     weft__export_set(x, c->y[0], y);
     return true;
 }
@@ -99,7 +100,8 @@ static bool broadcast(weft__export *x, const weft_call *c)
         weft__export_insert(&y, f->rank - 1, 0, b->axes, b->rows);
     } else if (a) {
         y.name = weft__export_unsqueeze(x, weft__export_in(x, c, 0)->name, y.first[a->axis]);
-        weft__export_insert(&y, f->rank, a->axis, 1, &(weft__dim){ .n = to->size[a->axis] });
+        const weft__dim fixed = { .n = to->size[a->axis] };
+        weft__export_insert(&y, f->rank, a->axis, 1, y.gone.symbol && y.gone.n == fixed.n ? &y.gone : &fixed);
     } else {
         y.name = weft__export_in(x, c, 0)->name;
         for (int i = 0; i < f->rank; i++)
@@ -121,13 +123,13 @@ static bool softmax(weft__export *x, const weft_call *c)
     along k;
     if (!along_of(x, c, &k))
         return false;
-    const char *low = weft__export_number_of(x, -(double)INFINITY), *zero = weft__export_number_of(x, 0),
-               *name, *hidden = NULL;
+    const char *low = weft__export_number(x, -(double)INFINITY), *zero = weft__export_number(x, 0), *name,
+               *hidden = NULL;
     const bool reduces = !strcmp(c->op->name, "logsumexp");
-    weft__value v = weft__export_like(k.v, filled(x, &k, reduces ? low : weft__export_number_of(x, -1e30)));
+    weft__value v = weft__export_like(k.v, filled(x, &k, reduces ? low : weft__export_number(x, -1e30)));
     if (c->n > 1) {
         hidden = NODE(x, "Equal", weft__export_in(x, c, 1)->name, zero);
-        v.name = NODE(x, "Where", hidden, reduces ? low : weft__export_number_of(x, -1e30), v.name);
+        v.name = NODE(x, "Where", hidden, reduces ? low : weft__export_number(x, -1e30), v.name);
     }
     if (reduces) {
         int64_t axis = k.at;
@@ -150,9 +152,8 @@ static bool cumsum(weft__export *x, const weft_call *c)
     if (!along_of(x, c, &k))
         return false;
     return weft__export_done(x, c, k.v,
-                             NODE_WITH(x, "CumSum", ATTRIBUTES(INT("reverse", k.a->flag)),
-                                       filled(x, &k, weft__export_number_of(x, 0)),
-                                       weft__export_int(x, k.at)));
+                           NODE_WITH(x, "CumSum", ATTRIBUTES(INT("reverse", k.a->flag)),
+                                     filled(x, &k, weft__export_number(x, 0)), weft__export_int(x, k.at)));
 }
 
 static bool flip(weft__export *x, const weft_call *c)
@@ -167,8 +168,7 @@ static bool flip(weft__export *x, const weft_call *c)
     if (k.b->axes != 2)
         return weft__export_refuse(x, c, "pairs");
     const char *last = NODE(x, "Sub", k.b->lengths, weft__export_int(x, 1));
-    const char *row =
-        NODE(x, "Max", NODE(x, "Sub", last, weft__export_position(x, k.b)), weft__export_int(x, 0));
+    const char *row = NODE(x, "Max", NODE(x, "Sub", last, weft__export_position(x, k.b)), weft__export_int(x, 0));
     return weft__export_done(x, c, k.v, weft__export_gather_time(x, k.v->name, row, k.v));
 }
 
@@ -187,15 +187,14 @@ static bool extreme(weft__export *x, const weft_call *c)
         y.name = NODE_WITH(x, most ? "ArgMax" : "ArgMin", ATTRIBUTES(INT("axis", axis), INT("keepdims", 0)),
                            k.v->name);
     else
-        y.name =
-            NODE_WITH(x, most ? "ReduceMax" : "ReduceMin",
-                      ATTRIBUTES({ "axes", 'I', .n = 1, .ints = &axis }, INT("keepdims", 0)),
-                      filled(x, &k, weft__export_number_of(x, most ? -(double)INFINITY : (double)INFINITY)));
+        y.name = NODE_WITH(x, most ? "ReduceMax" : "ReduceMin",
+                           ATTRIBUTES({ "axes", 'I', .n = 1, .ints = &axis }, INT("keepdims", 0)),
+                           filled(x, &k, weft__export_number(x, most ? -(double)INFINITY : (double)INFINITY)));
     if (k.b && k.b->lengths) {
         const char *some = NODE(x, "Greater", k.b->lengths, weft__export_int(x, 0));
         for (int i = k.b->axes - 1; i < y.axes; i++)
             some = weft__export_unsqueeze(x, some, -1);
-        y.name = NODE(x, "Where", some, y.name, weft__export_number_of(x, 0));
+        y.name = NODE(x, "Where", some, y.name, weft__export_number(x, 0));
     }
     weft__export_set(x, c->y[0], y);
     return true;

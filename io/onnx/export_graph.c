@@ -31,7 +31,7 @@ void *weft__export_memory(weft__export *x, size_t bytes)
     return p + 1;
 }
 
-const char *weft__export_name_of(weft__export *x, const char *format, ...)
+const char *weft__export_text(weft__export *x, const char *format, ...)
 {
     char text[WEFT__PATH + 64];
     va_list list;
@@ -47,14 +47,14 @@ bool weft__export_reserve(weft__export *x, const char *name)
     for (int i = 0; i < x->used_n; i++)
         if (!strcmp(x->used[i], name))
             weft__export_fail(x, WEFT_EARG,
-                              "two inputs, outputs or parameters have the name \"%.200s\"; expected "
-                              "unique names",
-                              name);
+                            "two inputs, outputs or parameters have the name \"%.200s\"; expected "
+                            "unique names",
+                            name);
     if (!*name || *name == '/')
         weft__export_fail(x, WEFT_EARG,
-                          "the name \"%.200s\" of an input or output; expected a text that does not "
-                          "begin with /",
-                          name);
+                        "the name \"%.200s\" of an input or output; expected a text that does not "
+                        "begin with /",
+                        name);
     if (x->used_n == x->used_room) {
         const int room = 2 * x->used_room + 64;
         const char **larger = realloc(x->used, (size_t)room * sizeof *larger);
@@ -66,6 +66,53 @@ bool weft__export_reserve(weft__export *x, const char *name)
     }
     x->used[x->used_n++] = name;
     return !x->status;
+}
+
+/* ---- initializers ---- */
+const char *weft__export_initializer(weft__export *x, const char *name, int type, int rank, const int64_t *shape,
+                                   const void *numbers, size_t bytes)
+{
+    weft__proto head = { 0 };
+    name = name ? name : weft__export_text(x, "/%d", x->names++);
+    for (int i = 0; i < rank; i++)
+        weft__proto_int(&head, 1, shape[i]);
+    weft__proto_int(&head, 2, type);
+    weft__proto_text(&head, 8, name);
+    weft__proto_begin(&head, 9, bytes);
+    weft__proto_begin(&x->initializers, 5, head.n + bytes);
+    weft__proto_raw(&x->initializers, head.bytes, head.n);
+    weft__proto_raw(&x->initializers, numbers, bytes);
+    x->initializers.failed |= head.failed;
+    weft__proto_free(&head);
+    return name;
+}
+
+static const char *constant(weft__export *x, int type, int rank, const void *bytes, size_t n)
+{
+    struct weft__export_constant *k = x->constants;
+    while (k && (k->type != type || k->rank != rank || k->n != n || memcmp(k->bytes, bytes, n)))
+        k = k->next;
+    if (k)
+        return k->name;
+    if (!(k = weft__export_memory(x, sizeof *k + n)))
+        return "";
+    const char *name = weft__export_text(x, "/%d", x->names++);
+    *k = (struct weft__export_constant){ x->constants, name, type, rank, false, n };
+    memcpy(k->bytes, bytes, n);
+    x->constants = k;
+    return k->name;
+}
+/* Writes a constant when a node first reads it, because onnxruntime warns of others. */
+static void use(weft__export *x, const char *name)
+{
+    struct weft__export_constant *k = x->constants;
+    while (k && k->name != name)
+        k = k->next;
+    if (!k || k->used)
+        return;
+    const int64_t extent = (int64_t)(k->n / sizeof(int64_t));
+    k->used = true;
+    weft__export_initializer(x, name, k->type, k->rank, &extent, k->bytes, k->n);
 }
 
 /* ---- nodes ---- */
@@ -94,16 +141,18 @@ static void add_attribute(weft__proto *node, const weft__export_attribute *a)
 }
 
 const char *weft__export_node(weft__export *x, const char *op, const char *const *in, int n,
-                              const weft__export_attribute *a, const char **out, int results)
+                            const weft__export_attribute *a, const char **out, int results)
 {
     weft__proto node = { 0 };
     const char *one, **names = out ? out : &one;
     while (n && !in[n - 1]) /* trailing inputs that are left out */
         n--;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         weft__proto_text(&node, 1, in[i] ? in[i] : "");
+        use(x, in[i]);
+    }
     for (int i = 0; i < results; i++) {
-        names[i] = weft__export_name_of(x, "/%d", x->names++);
+        names[i] = weft__export_text(x, "/%d", x->names++);
         weft__proto_text(&node, 2, names[i]);
     }
     weft__proto_text(&node, 4, op);
@@ -114,40 +163,6 @@ const char *weft__export_node(weft__export *x, const char *op, const char *const
 }
 
 /* ---- constants ---- */
-const char *weft__export_initializer(weft__export *x, const char *name, int type, int rank,
-                                     const int64_t *shape, const void *numbers, size_t bytes)
-{
-    weft__proto head = { 0 };
-    name = name ? name : weft__export_name_of(x, "/%d", x->names++);
-    for (int i = 0; i < rank; i++)
-        weft__proto_int(&head, 1, shape[i]);
-    weft__proto_int(&head, 2, type);
-    weft__proto_text(&head, 8, name);
-    weft__proto_begin(&head, 9, bytes);
-    weft__proto_begin(&x->initializers, 5, head.n + bytes);
-    weft__proto_raw(&x->initializers, head.bytes, head.n);
-    weft__proto_raw(&x->initializers, numbers, bytes);
-    x->initializers.failed |= head.failed;
-    weft__proto_free(&head);
-    return name;
-}
-
-static const char *constant(weft__export *x, int type, int rank, const void *bytes, size_t n)
-{
-    struct weft__export_constant *k = x->constants;
-    while (k && (k->type != type || k->rank != rank || k->n != n || memcmp(k->bytes, bytes, n)))
-        k = k->next;
-    if (k)
-        return k->name;
-    const int64_t extent = (int64_t)(n / sizeof(int64_t));
-    const char *name = weft__export_initializer(x, NULL, type, rank, &extent, bytes, n);
-    if (!(k = weft__export_memory(x, sizeof *k + n)))
-        return name;
-    *k = (struct weft__export_constant){ x->constants, name, type, rank, n };
-    memcpy(k->bytes, bytes, n);
-    x->constants = k;
-    return name;
-}
 const char *weft__export_ints(weft__export *x, int n, const int64_t *values)
 {
     return constant(x, WEFT__EXPORT_INT64, 1, values, (size_t)n * sizeof *values);
@@ -156,7 +171,7 @@ const char *weft__export_int(weft__export *x, int64_t value)
 {
     return constant(x, WEFT__EXPORT_INT64, 0, &value, sizeof value);
 }
-const char *weft__export_number_of(weft__export *x, double value)
+const char *weft__export_number(weft__export *x, double value)
 {
     const float number = (float)value;
     return constant(x, WEFT__EXPORT_FLOAT, 0, &number, sizeof number);
@@ -202,7 +217,7 @@ const char *weft__export_expand(weft__export *x, const char *in, int axes, const
 /* ---- dynamic axes ---- */
 weft__dim weft__export_symbol(weft__export *x, const char *name, int64_t n, const char *source, int axis)
 {
-    int same = 0;
+    int same = 0;                                /* "steps", "steps2", .. */
     if (x->symbols == WEFT__EXPORT_SYMBOLS) {
         weft__export_fail(x, WEFT_EARG, "more than %d dynamic axes", WEFT__EXPORT_SYMBOLS);
         return (weft__dim){ .n = n };
@@ -238,7 +253,7 @@ const char *weft__export_size(weft__export *x, weft__dim d)
 
 /* ---- inputs and outputs ---- */
 void weft__export_add_value(weft__export *x, weft__proto *list, int field, const char *name, int type,
-                            const weft__value *v)
+                          const weft__value *v)
 {
     weft__proto info = { 0 }, kind = { 0 }, tensor = { 0 }, shape = { 0 };
     for (int i = 0; i < v->axes; i++) {

@@ -1,5 +1,6 @@
 /* export_inputs.c - makes an input, an initializer or a constant of a tensor that no operator made, and finds
  * the dynamic axes of inputs. */
+#include <stdlib.h>
 #include <string.h>
 #include "io/onnx/export.h"
 
@@ -7,7 +8,10 @@ int32_t *weft__export_read_ints(weft__export *x, const weft_tensor *t)
 {
     const size_t bytes = (size_t)weft__elements(&t->f) * sizeof(int32_t);
     int32_t *values = weft__export_memory(x, bytes + 1);
-    return values && !weft__read(t, values, bytes) ? values : NULL;
+    if (values && !weft__read(t, values, bytes))
+        return values;
+    weft__export_fail(x, WEFT_EDEVICE, "ids cannot be read: %.300s", weft_error_message(x->w));
+    return NULL;
 }
 
 /* ---- numbers ---- */
@@ -19,28 +23,37 @@ static const weft_onnx_input *listed(const weft__export *x, const weft_tensor *t
     return NULL;
 }
 
+void *weft__export_read(weft__export *x, const weft_tensor *t)
+{
+    const size_t n = (size_t)weft__elements(&t->f);
+    void *numbers = n < SIZE_MAX / 16 ? malloc(n * sizeof(int64_t) + 1) : NULL;
+    if (numbers && !weft__read(t, numbers, n * (t->f.type == WEFT_I32 ? sizeof(int32_t) : sizeof(real))))
+        return numbers;
+    weft__export_fail(x, numbers ? WEFT_EDEVICE : WEFT_ENOMEM, "a tensor cannot be read: %.300s",
+                    numbers ? weft_error_message(x->w) : "no memory");
+    free(numbers);
+    return NULL;
+}
+
 static const char *initializer_of(weft__export *x, const char *name, const weft_tensor *t)
 {
     const size_t n = (size_t)weft__elements(&t->f);
     const bool ints = t->f.type == WEFT_I32;
-    real *numbers = weft__export_memory(x, n * sizeof(int64_t) + 1);
-    if (!numbers || weft__read(t, numbers, n * (ints ? sizeof(int32_t) : sizeof(real)))) {
-        weft__export_fail(x, WEFT_EDEVICE, "a tensor cannot be read: %.300s", weft_error_message(x->w));
+    real *numbers = weft__export_read(x, t);
+    if (!numbers)
         return NULL;
-    }
     for (size_t i = n; ints && i-- > 0;) /* int32 to int64 in place, from the end */
         ((int64_t *)(void *)numbers)[i] = ((int32_t *)(void *)numbers)[i];
     for (size_t i = 0; !ints && i < n; i++)
         ((float *)(void *)numbers)[i] = (float)numbers[i];
-    return weft__export_initializer(x, name, ints ? WEFT__EXPORT_INT64 : WEFT__EXPORT_FLOAT, t->f.rank,
-                                    t->f.size, numbers, n * (ints ? sizeof(int64_t) : sizeof(float)));
+    name = weft__export_initializer(x, name, ints ? WEFT__EXPORT_INT64 : WEFT__EXPORT_FLOAT, t->f.rank, t->f.size,
+                                  numbers, n * (ints ? sizeof(int64_t) : sizeof(float)));
+    free(numbers);
+    return name;
 }
 
 /* ---- axes of plain inputs ---- */
-static const weft_call *call_of(const weft__export *x, int64_t entry)
-{
-    return x->w->tape->entry[entry].call;
-}
+static const weft_call *call_of(const weft__export *x, int64_t entry) { return x->w->tape->entry[entry].call; }
 static bool has_steps(const weft_call *view)
 {
     return view->y[0]->f.layout == WEFT_PADDED || view->x[0]->f.rank == view->y[0]->f.rank + 1;
@@ -87,10 +100,10 @@ static int batch_axis(weft__export *x, const weft_tensor *t)
                 axis = i, found++;
     if (found > 1)
         weft__export_fail(x, WEFT_EARG,
-                          "given%lld has several axes with as many elements as there are sequences; "
-                          "name its batch axis in opts->inputs, or trace with another number of "
-                          "sequences",
-                          (long long)x->listing.number[weft__leaf_of(&x->listing, t)]);
+                        "given%lld has several axes with as many elements as there are sequences; "
+                        "name its batch axis in opts->inputs, or trace with another number of "
+                        "sequences",
+                        (long long)x->listing.number[weft__leaf_of(&x->listing, t)]);
     return axis;
 }
 
@@ -106,12 +119,12 @@ static void add_input(weft__export *x, const weft_tensor *t, weft__value *v)
 {
     if (weft__export_reserve(x, v->name))
         weft__export_add_value(x, &x->inputs, 11, v->name,
-                               t->f.type == WEFT_I32 ? WEFT__EXPORT_INT64 : WEFT__EXPORT_FLOAT, v);
+                             t->f.type == WEFT_I32 ? WEFT__EXPORT_INT64 : WEFT__EXPORT_FLOAT, v);
 }
 
 static const char *input_name(weft__export *x, const weft_onnx_input *in)
 {
-    return in && in->name ? in->name : weft__export_name_of(x, "input%d", x->given++);
+    return in && in->name ? in->name : weft__export_text(x, "input%d", x->given++);
 }
 
 static void ragged_input(weft__export *x, const weft_tensor *t, weft__value *v)
@@ -135,10 +148,12 @@ static weft__dim steps_of(weft__export *x, const weft_tensor *t, const weft_call
     weft__export_batch *b =
         view->y[0]->f.layout == WEFT_PADDED ? weft__export_root(x, view->y[0]->f.batch) : NULL;
     if (!b)
-        return weft__export_symbol(x, "time", t->f.size[1], name, 1);
+        return weft__export_symbol(x, "steps", t->f.size[1], name, 1);
     weft__symbol *time = &x->symbol[b->rows[0].symbol - 1];
     if (!time->source)
-        time->source = name, time->axis = 1;
+        time->source = name, time->axis = 1, b->padded = true;
+    if (!b->padded)
+        return weft__export_symbol(x, "steps", t->f.size[1], name, 1);
     return (weft__dim){ .n = t->f.size[1], .symbol = b->rows[0].symbol };
 }
 
@@ -148,9 +163,8 @@ static void plain_input(weft__export *x, const weft_tensor *t, weft__value *v)
     const weft_call *view = x->leaf_views[weft__leaf_of(&x->listing, t)];
     const int axis = in ? in->batch_axis : batch_axis(x, t);
     if (in && in->batch_axis >= t->f.rank)
-        weft__export_fail(x, WEFT_EARG,
-                          "batch_axis %d of input \"%.100s\"; expected -1 or one of its %d axes",
-                          in->batch_axis, in->name ? in->name : "", t->f.rank);
+        weft__export_fail(x, WEFT_EARG, "batch_axis %d of input \"%.100s\"; expected -1 or one of its %d axes",
+                        in->batch_axis, in->name ? in->name : "", t->f.rank);
     *v = of_shape(t);
     if (x->status || (axis < 0 && !in && (x->symbols || weft__elements(&t->f) == 1))) {
         v->name = initializer_of(x, NULL, t);
@@ -181,8 +195,7 @@ static const char *share_of_tokens(weft__export *x, const weft_tensor *t, weft__
         if (!same)
             continue;
         int64_t shape[WEFT_RANK] = { -1, 1, 1, 1, 1, 1 };
-        const char *length = weft__export_cast(x, b->lengths, WEFT__EXPORT_FLOAT),
-                   *one = weft__export_number_of(x, 1);
+        const char *length = weft__export_cast(x, b->lengths, WEFT__EXPORT_FLOAT), *one = weft__export_number(x, 1);
         v->dim[0] = b->rows[1], v->dim[0].joined = false;
         return NODE(x, "Reshape", NODE(x, "Div", NODE(x, "Min", length, one), NODE(x, "Max", length, one)),
                     weft__export_ints(x, t->f.rank, shape));
@@ -195,13 +208,13 @@ void weft__export_make_leaf(weft__export *x, const weft_tensor *t, weft__value *
     const char *path = weft__node_of(t)->path;
     weft__value shape = of_shape(t);
     if (path) {
-        const char *name = weft__export_name_of(x, "%s", path + x->root);
+        const char *name = weft__export_text(x, "%s", path + x->root);
         shape.name = weft__export_reserve(x, name) ? initializer_of(x, name, t) : NULL;
     } else if (weft__node_of(t)->unrecorded && !listed(x, t))
         weft__export_fail(x, WEFT_EARG,
-                          "given%lld is the result of an operator that was not recorded "
-                          "(WEFT_NO_GRAD); record it, or list it in opts->inputs",
-                          (long long)x->listing.number[weft__leaf_of(&x->listing, t)]);
+                        "given%lld is the result of an operator that was not recorded "
+                        "(WEFT_NO_GRAD); record it, or list it in opts->inputs",
+                        (long long)x->listing.number[weft__leaf_of(&x->listing, t)]);
     else if (t->f.batch)
         ragged_input(x, t, &shape);
     else if (!(shape.name = share_of_tokens(x, t, &shape)))

@@ -13,41 +13,30 @@ static bool is_int(const weft_tensor *t) { return t->f.type == WEFT_I32; }
 /* ---- functions of one number ---- */
 static const char *gelu(weft__export *x, const char *in)
 {
-    const char *cdf = NODE(x, "Erf", NODE(x, "Mul", in, weft__export_number_of(x, sqrt(.5))));
-    return NODE(x, "Mul", NODE(x, "Mul", in, weft__export_number_of(x, .5)),
-                NODE(x, "Add", cdf, weft__export_number_of(x, 1)));
+    const char *cdf = NODE(x, "Erf", NODE(x, "Mul", in, weft__export_number(x, sqrt(.5))));
+    return NODE(x, "Mul", NODE(x, "Mul", in, weft__export_number(x, .5)),
+                NODE(x, "Add", cdf, weft__export_number(x, 1)));
 }
 
 const char *weft__export_function(weft__export *x, const char *in, int f, double p, double q)
 {
     static const char *const same[WEFT__UNARIES] = {
-        [WEFT__neg] = "Neg",         [WEFT__exp] = "Exp",          [WEFT__log] = "Log",
-        [WEFT__sqrt] = "Sqrt",       [WEFT__abs] = "Abs",          [WEFT__sin] = "Sin",
-        [WEFT__cos] = "Cos",         [WEFT__tanh] = "Tanh",        [WEFT__relu] = "Relu",
-        [WEFT__sigmoid] = "Sigmoid", [WEFT__softplus] = "Softplus"
+        [WEFT__neg] = "Neg", [WEFT__exp] = "Exp",   [WEFT__log] = "Log",         [WEFT__sqrt] = "Sqrt",
+        [WEFT__abs] = "Abs", [WEFT__sin] = "Sin",   [WEFT__cos] = "Cos",         [WEFT__tanh] = "Tanh",
+        [WEFT__relu] = "Relu", [WEFT__sigmoid] = "Sigmoid", [WEFT__softplus] = "Softplus"
     };
     switch (f) {
-    case WEFT__rsqrt:
-        return NODE(x, "Reciprocal", NODE(x, "Sqrt", in));
-    case WEFT__square:
-        return NODE(x, "Mul", in, in);
-    case WEFT__reciprocal:
-        return NODE(x, "Where", NODE(x, "Equal", in, weft__export_number_of(x, 0)),
-                    weft__export_number_of(x, 0), NODE(x, "Reciprocal", in));
-    case WEFT__leaky_relu:
-        return NODE_WITH(x, "LeakyRelu", ATTRIBUTES(REAL("alpha", p)), in);
-    case WEFT__elu:
-        return NODE_WITH(x, "Elu", ATTRIBUTES(REAL("alpha", p)), in);
-    case WEFT__gelu:
-        return gelu(x, in);
-    case WEFT__silu:
-        return NODE(x, "Mul", in, NODE(x, "Sigmoid", in));
-    case WEFT__clamp:
-        return NODE(x, "Clip", in, weft__export_number_of(x, p), weft__export_number_of(x, q));
-    case WEFT__pow:
-        return NODE(x, "Pow", in, weft__export_number_of(x, p));
-    default:
-        return f < WEFT__UNARIES && same[f] ? NODE(x, same[f], in) : in;
+    case WEFT__rsqrt:      return NODE(x, "Reciprocal", NODE(x, "Sqrt", in));
+    case WEFT__square:     return NODE(x, "Mul", in, in);
+    case WEFT__reciprocal: return NODE(x, "Where", NODE(x, "Equal", in, weft__export_number(x, 0)),
+                                       weft__export_number(x, 0), NODE(x, "Reciprocal", in));
+    case WEFT__leaky_relu: return NODE_WITH(x, "LeakyRelu", ATTRIBUTES(REAL("alpha", p)), in);
+    case WEFT__elu:        return NODE_WITH(x, "Elu", ATTRIBUTES(REAL("alpha", p)), in);
+    case WEFT__gelu:       return gelu(x, in);
+    case WEFT__silu:       return NODE(x, "Mul", in, NODE(x, "Sigmoid", in));
+    case WEFT__clamp:      return NODE(x, "Clip", in, weft__export_number(x, p), weft__export_number(x, q));
+    case WEFT__pow:        return NODE(x, "Pow", in, weft__export_number(x, p));
+    default:               return f < WEFT__UNARIES && same[f] ? NODE(x, same[f], in) : in;
     }
 }
 
@@ -55,13 +44,40 @@ static bool unary(weft__export *x, const weft_call *c)
 {
     const weft__curve *u = c->attributes;
     const weft__value *v = weft__export_value(x, c->x[0]);
-    weft__export_set(
-        x, c->y[0],
-        weft__export_like(v, weft__export_function(x, v->name, u->f, (double)u->p, (double)u->q)));
+    const char *name = weft__export_function(x, v->name, u->f, (double)u->p, (double)u->q);
+    weft__value y = weft__export_like(v, name);
+    const weft__node *n = weft__node_of(c->x[0]);
+    const bool constant = !n->entry_number && !n->path && *v->name == '/';
+    if (u->f == WEFT__reciprocal && constant && !weft__number(c->x[0], &y.inverse))
+        y.inverse = 0;
+    weft__export_set(x, c->y[0], y);
     return true;
 }
 
 /* ---- functions of two numbers ---- */
+/* Divides a sum along dynamic axes by its number of terms. */
+static const char *mean(weft__export *x, const weft__value *sum, int less)
+{
+    const char *divisor = NODE(x, "Sub", sum->count, weft__export_number(x, less));
+    return NODE(x, "Div", sum->name, NODE(x, "Max", divisor, weft__export_number(x, 1)));
+}
+
+/* The mean of a loss is its sum times the reciprocal of a number that weft has counted. */
+static bool mean_of_loss(weft__export *x, const weft_call *c, int f)
+{
+    for (int i = 0; i < 2 && f == WEFT__mul; i++) {
+        const weft__value *sum = weft__export_value(x, c->x[i]), *weight = weft__export_value(x, c->x[!i]);
+        if (!sum->count || weight->inverse == 0)
+            continue;
+        if (weight->inverse == (double)sum->counted)
+            weft__export_set(x, c->y[0], weft__export_like(sum, mean(x, sum, 0)));
+        else
+            weft__export_refuse(x, c, "a sum divided by a number that depends on the batch");
+        return true;
+    }
+    return false;
+}
+
 /* Sets the axes of y to those to which n inputs broadcast. */
 static bool common_axes(weft__export *x, const weft_call *c, weft__value *y)
 {
@@ -74,26 +90,19 @@ static bool common_axes(weft__export *x, const weft_call *c, weft__value *y)
 
 static bool binary(weft__export *x, const weft_call *c)
 {
-    static const char *const op[WEFT__BINARIES] = { [WEFT__add] = "Add",
-                                                    [WEFT__sub] = "Sub",
-                                                    [WEFT__mul] = "Mul",
-                                                    [WEFT__div] = "Div",
-                                                    [WEFT__minimum] = "Min",
-                                                    [WEFT__maximum] = "Max",
-                                                    [WEFT__times] = "Mul",
-                                                    [WEFT__over] = "Div",
-                                                    [WEFT__cross] = "Mul",
-                                                    [WEFT__less] = "Less",
-                                                    [WEFT__less_equal] = "LessOrEqual",
-                                                    [WEFT__greater] = "Greater",
-                                                    [WEFT__greater_equal] = "GreaterOrEqual",
-                                                    [WEFT__equal] = "Equal",
-                                                    [WEFT__not_equal] = "Equal" };
+    static const char *const op[WEFT__BINARIES] = {
+        [WEFT__add] = "Add",         [WEFT__sub] = "Sub",         [WEFT__mul] = "Mul",
+        [WEFT__div] = "Div",         [WEFT__minimum] = "Min",     [WEFT__maximum] = "Max",
+        [WEFT__times] = "Mul",       [WEFT__over] = "Div",        [WEFT__cross] = "Mul",
+        [WEFT__less] = "Less",       [WEFT__less_equal] = "LessOrEqual",
+        [WEFT__greater] = "Greater", [WEFT__greater_equal] = "GreaterOrEqual",
+        [WEFT__equal] = "Equal",     [WEFT__not_equal] = "Equal"
+    };
     const int f = *(const int *)c->attributes;
     weft__value y;
     if (!op[f])
         return weft__export_refuse(x, c, "it has no ONNX form");
-    if (!common_axes(x, c, &y))
+    if (mean_of_loss(x, c, f) || !common_axes(x, c, &y))
         return false;
     y.name = NODE(x, op[f], name_of(x, c, 0), name_of(x, c, 1));
     if (f == WEFT__not_equal)
@@ -107,7 +116,7 @@ static bool binary(weft__export *x, const weft_call *c)
 static const char *is_zero(weft__export *x, const weft_call *c, int i)
 {
     return NODE(x, "Equal", name_of(x, c, i),
-                is_int(c->x[i]) ? weft__export_int(x, 0) : weft__export_number_of(x, 0));
+                is_int(c->x[i]) ? weft__export_int(x, 0) : weft__export_number(x, 0));
 }
 static bool where(weft__export *x, const weft_call *c)
 {
@@ -127,12 +136,10 @@ static bool scale(weft__export *x, const weft_call *c)
     const char *name = NULL;
     for (int less = 0; v->count && less < 2 && !name; less++) {
         const int64_t n = v->counted - less;
-        if (n > 0 && (factor == 1 / (real)n || factor == (real)(1 / (double)n))) {
-            const char *divisor = NODE(x, "Sub", v->count, weft__export_number_of(x, less));
-            name = NODE(x, "Div", v->name, NODE(x, "Max", divisor, weft__export_number_of(x, 1)));
-        }
+        if (n > 0 && (factor == 1 / (real)n || factor == (real)(1 / (double)n)))
+            name = mean(x, v, less);
     }
-    name = name ? name : NODE(x, "Mul", v->name, weft__export_number_of(x, (double)factor));
+    name = name ? name : NODE(x, "Mul", v->name, weft__export_number(x, (double)factor));
     weft__export_set(x, c->y[0], weft__export_like(v, name));
     return true;
 }

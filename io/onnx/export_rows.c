@@ -41,13 +41,12 @@ static bool first_or_last(weft__export *x, const weft_call *c, const int32_t *ro
     }
     if (first == last || b->axes != 2)
         return weft__export_refuse(x, c,
-                                   first ? "first and last rows are the same; trace with longer sequences" :
-                                           "rows of a batch by indices of the program");
+                                 first ? "first and last rows are the same; trace with longer sequences" :
+                                         "rows of a batch by indices of the program");
     weft__value y = weft__export_like(weft__export_in(x, c, 0), NULL);
     const char *at = NODE(x, "Sub", weft__export_lengths(x, b), weft__export_int(x, 1));
     at = first ? INTS(x, 0) : NODE(x, "Max", at, weft__export_int(x, 0));
-    y.name = weft__export_gather_time(x, y.name = weft__export_in(x, c, 0)->name,
-                                      weft__export_unsqueeze(x, at, 0), &y);
+    y.name = weft__export_gather_time(x, weft__export_in(x, c, 0)->name, weft__export_unsqueeze(x, at, 0), &y);
     y.name = weft__export_squeeze(x, y.name, 0);
     weft__export_remove(&y, c->x[0]->f.rank, 0);
     weft__export_insert(&y, c->x[0]->f.rank - 1, 0, 1, &b->rows[1]);
@@ -57,23 +56,29 @@ static bool first_or_last(weft__export *x, const weft_call *c, const int32_t *ro
         for (int i = 1; i < y.axes; i++)
             some = weft__export_unsqueeze(x, some, -1);
         y.name = NODE(x, "Where", some, y.name,
-                      c->x[0]->f.type == WEFT_REAL ? weft__export_number_of(x, 0) : weft__export_int(x, 0));
+                      c->x[0]->f.type == WEFT_REAL ? weft__export_number(x, 0) : weft__export_int(x, 0));
     }
     return weft__export_done(x, c, &y, y.name);
 }
 
-/* Returns the batch whose rows are the queries of pairs with the keys k, or NULL. */
-static weft__export_batch *queries_of(weft__export *x, const weft_batch *pairs, const weft_batch *k)
+/* Returns whether these are the rows of k for all pairs with the queries q. */
+static bool are_pairs(const weft_batch *pairs, const int32_t *row, const weft_batch *q, const weft_batch *k)
 {
-    for (int i = 0; i < x->batches; i++) {
-        const weft_batch *q = x->batch[i].b;
-        bool same = x->batch[i].axes == 2 && q->n == k->n && q->tokens == pairs->n;
-        for (int64_t s = 0, row = 0; same && s < q->n; s++)
-            for (int32_t t = 0; same && t < q->len[s]; t++)
-                same = pairs->len[row++] == k->len[s];
-        if (same)
+    bool same = q->n == k->n && q->tokens == pairs->n;
+    for (int64_t s = 0, i = 0; same && s < q->n; s++)
+        for (int32_t t = 0; same && t < q->len[s]; t++, i++) {
+            same = pairs->len[i] == k->len[s];
+            for (int32_t j = 0; same && j < k->len[s]; j++)
+                same = *row++ == k->offset.host[s] + j;
+        }
+    return same;
+}
+static weft__export_batch *queries_of(weft__export *x, const weft_batch *pairs, const int32_t *row,
+                                    const weft_batch *k)
+{
+    for (int i = 0; i < x->batches; i++)
+        if (x->batch[i].axes == 2 && are_pairs(pairs, row, x->batch[i].b, k))
             return &x->batch[i];
-    }
     return NULL;
 }
 /* Each query gets all keys of its sequence: [keys, queries, batch, ..]. */
@@ -109,15 +114,15 @@ static bool part_of_sequences(weft__export *x, const weft_call *c, const int32_t
         }
     if (!part || p->n != whole->n || b->axes != 2 || part->axes != 2 || first == last)
         return weft__export_refuse(x, c,
-                                   part ? "rows of a batch by indices of the program" :
-                                          "a part of each sequence whose length is not that of an input");
+                                 part ? "rows of a batch by indices of the program" :
+                                        "a part of each sequence whose length is not that of an input");
     weft__value y = weft__export_like(weft__export_in(x, c, 0), NULL);
     const char *from = NODE(x, "Sub", weft__export_lengths(x, b), weft__export_lengths(x, part));
     const char *at = weft__export_position(x, part),
                *end = NODE(x, "Sub", weft__export_size(x, b->rows[0]), INTS(x, 1));
     at = NODE(x, "Min", first ? at : NODE(x, "Add", at, from), end);
-    y.name = weft__export_gather_time(x, weft__export_in(x, c, 0)->name,
-                                      NODE(x, "Max", at, weft__export_int(x, 0)), &y);
+    y.name =
+        weft__export_gather_time(x, weft__export_in(x, c, 0)->name, NODE(x, "Max", at, weft__export_int(x, 0)), &y);
     memcpy(y.dim, part->rows, 2 * sizeof *y.dim);
     return weft__export_done(x, c, &y, y.name);
 }
@@ -135,13 +140,13 @@ static bool index_select(weft__export *x, const weft_call *c)
             return c->x[1]->f.rank == 1 && c->x[1]->f.size[0] == b->b->n ?
                        first_or_last(x, c, row, b) :
                        weft__export_refuse(x, c, "rows of a batch by indices of the program");
-        q = b->axes == 2 ? queries_of(x, p, b->b) : NULL;
+        q = b->axes == 2 ? queries_of(x, p, row, b->b) : NULL;
         return q ? keys_of_pairs(x, c, q, b) : part_of_sequences(x, c, row, b);
     }
     const int64_t from = (int64_t)weft__node_of(c->x[1])->entry_number;
     const weft_call *maker = from ? x->w->tape->entry[from - 1].call : NULL;
     const weft__value *table = weft__export_in(x, c, 0), *id = weft__export_in(x, c, 1);
-    if (maker && !strcmp(maker->op->name, "topk"))
+    if (maker && !strcmp(maker->op->name, "topk") && maker->y[1] == c->x[1])
         return weft__export_done(x, c, id, id->name);
     if (table->first[1] != 1)
         return weft__export_refuse(x, c, "rows of a whole batch by an index");
@@ -149,14 +154,14 @@ static bool index_select(weft__export *x, const weft_call *c)
     const int rank = c->x[1]->f.rank;
     for (int i = 1; i < c->x[0]->f.rank; i++)
         weft__export_insert(&y, rank + i - 1, rank + i - 1, table->first[i + 1] - table->first[i],
-                            table->dim + table->first[i]);
+                          table->dim + table->first[i]);
     y.negative = false;
     y.name = NODE(x, "Gather", table->name, id->name);
     if (id->negative) {
         const char *none = NODE(x, "Less", id->name, weft__export_int(x, 0));
         for (int i = 1; i < c->x[0]->f.rank; i++)
             none = weft__export_unsqueeze(x, none, -1);
-        y.name = NODE(x, "Where", none, weft__export_number_of(x, 0), y.name);
+        y.name = NODE(x, "Where", none, weft__export_number(x, 0), y.name);
     }
     return weft__export_done(x, c, &y, y.name);
 }
@@ -165,16 +170,16 @@ static bool index_select(weft__export *x, const weft_call *c)
 static bool concat_sequences(weft__export *x, const weft_call *c)
 {
     weft__export_batch *a = weft__export_of(x, c->x[0]), *b = weft__export_of(x, c->x[1]),
-                       *both = weft__export_of(x, c->y[0]);
+                     *both = weft__export_of(x, c->y[0]);
     if (!a || !b || a->axes != 2 || b->axes != 2 || (both && (both->pairs || both->a != a->b)))
         return weft__export_refuse(
             x, c, "its rows also belong to another batch; trace with sequences of other lengths");
     weft__value y = weft__export_like(weft__export_in(x, c, 0), NULL);
-    const char *end_to_end = NODE_WITH(x, "Concat", ATTRIBUTES(INT("axis", 0)),
-                                       weft__export_in(x, c, 0)->name, weft__export_in(x, c, 1)->name);
+    const char *end_to_end = NODE_WITH(x, "Concat", ATTRIBUTES(INT("axis", 0)), weft__export_in(x, c, 0)->name,
+                                       weft__export_in(x, c, 1)->name);
     if (!both) {
         const weft_batch *made = c->y[0]->f.batch;
-        const weft__dim rows[] = { weft__export_symbol(x, "time", made->longest, end_to_end, 0), a->rows[1] };
+        const weft__dim rows[] = { weft__export_symbol(x, "steps", made->longest, end_to_end, 0), a->rows[1] };
         if (!(both = weft__export_new_batch(x, made, 2, rows)))
             return false;
         both->a = a->b;
@@ -195,9 +200,9 @@ static bool concat_sequences(weft__export *x, const weft_call *c)
 }
 
 const weft__export_entry weft__export_rows[] = { { "embedding_run", without_padding },
-                                                 { "index_select", index_select },
-                                                 { "concat_sequences", concat_sequences },
-                                                 { NULL, NULL } };
+                                             { "index_select", index_select },
+                                             { "concat_sequences", concat_sequences },
+                                             { NULL, NULL } };
 
 bool weft__export_reads(const weft_call *c, int i)
 {

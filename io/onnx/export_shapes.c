@@ -43,7 +43,7 @@ static bool view_as_batch(weft__export *x, const weft_call *c)
     } else
         v = swapped(x, &v);
     weft__export_batch *b = y->layout == WEFT_PADDED ? weft__export_root(x, y->batch) :
-                                                       weft__export_equal(x, y->batch, v.dim[0], v.dim[1]);
+                                                     weft__export_equal(x, y->batch, v.dim[0], v.dim[1]);
     if (!b || (y->layout == WEFT_PADDED && !b->lengths))
         return weft__export_refuse(x, c, unclear);
     if (y->layout == WEFT_PADDED) {
@@ -51,17 +51,17 @@ static bool view_as_batch(weft__export *x, const weft_call *c)
         if (!time->source)
             time->source = v.name, time->axis = 0;
     }
+    weft__dim rows[2] = { b->rows[0], b->rows[1] };
+    if (y->layout == WEFT_PADDED) /* to_layout makes its steps those of the batch */
+        rows[0].symbol = v.dim[0].symbol, rows[0].n = v.dim[0].n;
     weft__export_remove(&v, rank + !steps, 0), weft__export_remove(&v, rank + !steps - 1, 0);
-    weft__export_insert(&v, rank + !steps - 2, 0, b->axes, b->rows);
+    weft__export_insert(&v, rank + !steps - 2, 0, 2, rows);
     /* The axes after the rows may also be reshaped. The value has rank `rows, rest`. */
     const int axes = rank + !steps - 1, target = y->layout == WEFT_PADDED ? y->rank - 1 : y->rank;
     int64_t size[WEFT_RANK] = { 0 };
     for (int i = 1; i < target; i++)
         size[i] = y->size[i + (y->layout == WEFT_PADDED)];
-    if (!weft__export_reshape(x, c, &v, axes, 1, target, size, &out))
-        return false;
-    weft__export_set(x, c->y[0], out);
-    return true;
+    return weft__export_reshape(x, c, &v, axes, 1, target, size, &out) && weft__export_done(x, c, &out, out.name);
 }
 
 /* The rows of a batch become plain: [n, T, ..], or [n, ..] of one step, or rows as they are. A value of the
@@ -113,36 +113,68 @@ static bool view(weft__export *x, const weft_call *c)
            weft__export_done(x, c, &out, out.name);
 }
 
-/* Moves the data of each sequence to the end of the time, or back to its begin. */
-static const char *shifted(weft__export *x, weft__export_batch *b, const weft__value *v, bool to_end)
+/* Returns the axis of the steps of a padded tensor. */
+static weft__dim padded_steps(weft__export *x, weft__export_batch *b, const weft__form *y)
 {
-    const char *time = weft__export_size(x, b->rows[0]),
-               *pads = NODE(x, "Sub", time, weft__export_lengths(x, b));
-    const char *row = NODE(x, to_end ? "Sub" : "Add", weft__export_position(x, b), pads);
-    return weft__export_gather_time(x, v->name, NODE(x, "Mod", NODE(x, "Add", row, time), time), v);
+    weft__dim d = { .n = y->size[1] };
+    if (b->padded)
+        d = b->rows[0];
+    else if (d.n == b->b->longest && !b->longest.symbol) {
+        b->longest = weft__export_symbol(x, "steps", d.n, NULL, 0);
+        if (b->longest.symbol)
+            x->symbol[b->longest.symbol - 1].lengths = b->lengths;
+    }
+    d = !b->padded && d.n == b->b->longest ? b->longest : d;
+    d.rows = b->b->tokens;
+    return d;
 }
 
-/* Layouts are one value, except that PADDED has a side of the data and a number in the padding. */
+/* Makes a padded value of the rows of a batch: the data at one side, elsewhere the number `fill`. */
+static void pad(weft__export *x, weft__export_batch *b, weft__value *v, const weft__form *y, const char *fill)
+{
+    const bool to_end = y->align == WEFT_ALIGN_RIGHT;
+    const weft__dim steps = padded_steps(x, b, y);
+    const char *row = weft__export_range(x, steps, 2),
+               *last = NODE(x, "Sub", weft__export_size(x, b->rows[0]), INTS(x, 1));
+    if (to_end)
+        row = NODE(x, "Sub", row, NODE(x, "Sub", weft__export_size(x, steps), b->lengths));
+    const char *inside =
+        to_end ? NODE(x, "GreaterOrEqual", row, weft__export_int(x, 0)) : NODE(x, "Less", row, b->lengths);
+    if (to_end || steps.symbol != b->rows[0].symbol)
+        v->name = weft__export_gather_time(x, v->name,
+                                         NODE(x, "Min", NODE(x, "Max", row, weft__export_int(x, 0)), last), v);
+    v->dim[0] = steps;
+    v->name = weft__export_where(x, inside, b, v, fill);
+}
+
+/* Makes the rows of a batch of a padded value. */
+static void unpad(weft__export *x, weft__export_batch *b, weft__value *v, const weft__form *f)
+{
+    const char *steps = weft__export_size(x, v->dim[0]), *row = weft__export_position(x, b);
+    if (f->align == WEFT_ALIGN_RIGHT)
+        row = NODE(x, "Mod", NODE(x, "Add", row, NODE(x, "Sub", steps, b->lengths)), steps);
+    else if (v->dim[0].symbol != b->rows[0].symbol)
+        row = NODE(x, "Min", row, NODE(x, "Sub", steps, INTS(x, 1)));
+    else
+        return;
+    v->name = weft__export_gather_time(x, v->name, row, v);
+    v->dim[0] = b->rows[0];
+}
+
+/* Layouts are one value, except that PADDED has its own steps, a side of the data and a number elsewhere. */
 static bool to_layout(weft__export *x, const weft_call *c)
 {
-    const weft__arrangement *a = c->attributes;
+    const double fill = (double)((const weft__arrangement *)c->attributes)->fill;
     const weft__form *f = &c->x[0]->f, *y = &c->y[0]->f;
     weft__export_batch *b = weft__export_of(x, c->x[0]);
     weft__value v = *weft__export_in(x, c, 0);
-    const bool from_end = f->layout == WEFT_PADDED && f->align == WEFT_ALIGN_RIGHT;
-    const bool to_end = y->layout == WEFT_PADDED && y->align == WEFT_ALIGN_RIGHT;
-    if (y->layout != WEFT_PADDED && !from_end)
-        return weft__export_done(x, c, &v, v.name);
-    if (b->axes != 2)
+    if (b->axes != 2 && (f->layout == WEFT_PADDED || y->layout == WEFT_PADDED))
         return weft__export_refuse(x, c, "padding of pairs");
-    if (from_end && b->lengths)
-        v.name = shifted(x, b, &v, false);
-    if (y->layout == WEFT_PADDED)
-        v.name = weft__export_filled(x, b, &v,
-                                     y->type == WEFT_REAL ? weft__export_number_of(x, (double)a->fill) :
-                                                            weft__export_int(x, (int64_t)a->fill));
-    if (to_end && b->lengths)
-        v.name = shifted(x, b, &v, true);
+    if (f->layout == WEFT_PADDED && b->lengths)
+        unpad(x, b, &v, f);
+    if (y->layout == WEFT_PADDED && b->lengths)
+        pad(x, b, &v, y,
+            y->type == WEFT_REAL ? weft__export_number(x, fill) : weft__export_int(x, (int64_t)fill));
     return weft__export_done(x, c, &v, v.name);
 }
 
@@ -164,8 +196,7 @@ static bool permute(weft__export *x, const weft_call *c)
 /* ---- parts ---- */
 static bool concat(weft__export *x, const weft_call *c)
 {
-    const int axis = *(const int *)c->attributes,
-              at = weft__export_axis(x, c, weft__export_in(x, c, 0), axis);
+    const int axis = *(const int *)c->attributes, at = weft__export_axis(x, c, weft__export_in(x, c, 0), axis);
     const char **name = weft__export_memory(x, (size_t)c->n * sizeof *name);
     weft__value y = weft__export_like(weft__export_in(x, c, 0), NULL);
     bool dynamic = false;
@@ -177,14 +208,14 @@ static bool concat(weft__export *x, const weft_call *c)
         for (int k = 0; k < v->axes; k++)
             if (v->axes != y.axes || (k != at && v->dim[k].symbol != y.dim[k].symbol))
                 return weft__export_refuse(x, c,
-                                           "an axis is dynamic in one input only; trace with numbers of "
-                                           "sequences and steps that no other axis has");
+                                         "an axis is dynamic in one input only; trace with numbers of "
+                                         "sequences and steps that no other axis has");
         name[i] = v->name, n += v->dim[at].n, dynamic |= v->dim[at].symbol != 0;
     }
     if (!name || at < 0)
         return false;
     y.name = weft__export_node(x, "Concat", name, c->n, ATTRIBUTES(INT("axis", at)), NULL, 1);
-    y.dim[at] = dynamic ? weft__export_symbol(x, "time", n, y.name, at) : (weft__dim){ .n = n };
+    y.dim[at] = dynamic ? weft__export_symbol(x, "steps", n, y.name, at) : (weft__dim){ .n = n };
     weft__export_set(x, c->y[0], y);
     return true;
 }
@@ -221,11 +252,11 @@ static bool slice(weft__export *x, const weft_call *c)
 }
 
 const weft__export_entry weft__export_shapes[] = { { "view", view },
-                                                   { "to_layout", to_layout },
-                                                   { "permute", permute },
-                                                   { "transpose", permute },
-                                                   { "concat", concat },
-                                                   { "stack", concat },
-                                                   { "concat_lists", concat_lists },
-                                                   { "slice", slice },
-                                                   { NULL, NULL } };
+                                               { "to_layout", to_layout },
+                                               { "permute", permute },
+                                               { "transpose", permute },
+                                               { "concat", concat },
+                                               { "stack", concat },
+                                               { "concat_lists", concat_lists },
+                                               { "slice", slice },
+                                               { NULL, NULL } };

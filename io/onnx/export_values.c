@@ -8,6 +8,7 @@ weft__value weft__export_like(const weft__value *v, const char *name)
     weft__value y = *v;
     y.name = name;
     y.last = y.count = NULL;
+    y.inverse = 0;
     return y;
 }
 
@@ -71,7 +72,7 @@ static bool same_group(const weft__value *a, int i, const weft__value *b, int j)
 }
 
 bool weft__export_broadcast(weft__export *x, const weft_call *c, const weft__value *const *v, const int *rank,
-                            int n, weft__value *out)
+                          int n, weft__value *out)
 {
     int most = 0, group[WEFT_RANK + 1] = { 0 }; /* operand that gives the axis, from the right */
     for (int k = 0; k < n; k++)
@@ -86,8 +87,8 @@ bool weft__export_broadcast(weft__export *x, const weft_call *c, const weft__val
                 group[a] = k;
             else if (!same_group(v[g], rank[g] - a, v[k], rank[k] - a))
                 return weft__export_refuse(x, c,
-                                           "an axis is dynamic in one input only; trace with numbers of "
-                                           "sequences and steps that no other axis has");
+                                         "an axis is dynamic in one input only; trace with numbers of "
+                                         "sequences and steps that no other axis has");
         }
         for (int k = 0; k < n; k++) /* axes left of it would shift */
             if (a < rank[k] &&
@@ -168,7 +169,7 @@ static const char *reshape_node(weft__export *x, const weft__value *v, const wef
 }
 
 bool weft__export_reshape(weft__export *x, const weft_call *c, const weft__value *v, int rank, int from,
-                          int to_rank, const int64_t *size, weft__value *out)
+                        int to_rank, const int64_t *size, weft__value *out)
 {
     reshape r = { .v = v, .next = v->first[from] };
     weft__value y = { .axes = 0 };
@@ -199,8 +200,7 @@ weft__export_batch *weft__export_batch_of(weft__export *x, const weft_batch *b)
     return NULL;
 }
 
-weft__export_batch *weft__export_new_batch(weft__export *x, const weft_batch *b, int axes,
-                                           const weft__dim *rows)
+weft__export_batch *weft__export_new_batch(weft__export *x, const weft_batch *b, int axes, const weft__dim *rows)
 {
     if (x->batches == WEFT__EXPORT_BATCHES) {
         weft__export_fail(x, WEFT_EARG, "more than %d batches", WEFT__EXPORT_BATCHES);
@@ -220,14 +220,14 @@ weft__export_batch *weft__export_root(weft__export *x, const weft_batch *b)
     weft__export_batch *k = weft__export_batch_of(x, b);
     if (k)
         return k;
-    const char *name = x->lengths++ ? weft__export_name_of(x, "lengths%d", x->lengths) : "lengths";
+    const char *name = x->lengths++ ? weft__export_text(x, "lengths%d", x->lengths) : "lengths";
     const weft__dim batch = weft__export_batch_axis(x, b->n, name, 0);
     weft__value v = { .axes = 1, .dim = { batch } };
     if (weft__export_reserve(x, name))
         weft__export_add_value(x, &x->inputs, 11, name, WEFT__EXPORT_INT64, &v);
     /* The source of the time is set by the first tensor of the batch. */
     const weft__dim rows[] = { weft__export_symbol(x, "time", b->longest, NULL, 0), batch };
-    if (rows[0].symbol)
+    if (rows[0].symbol)                          /* "time2" has "lengths2" */
         x->symbol[rows[0].symbol - 1].lengths = name;
     if ((k = weft__export_new_batch(x, b, 2, rows)))
         k->lengths = name;
@@ -243,15 +243,16 @@ weft__export_batch *weft__export_equal(weft__export *x, const weft_batch *b, wef
     return weft__export_new_batch(x, b, 2, (weft__dim[]){ time, batch });
 }
 
+const char *weft__export_range(weft__export *x, weft__dim d, int axes)
+{
+    const int64_t shape[] = { -1, 1, 1, 1 };
+    const char *n = weft__export_squeeze(x, weft__export_size(x, d), 0);
+    return NODE(x, "Reshape", NODE(x, "Range", weft__export_int(x, 0), n, weft__export_int(x, 1)),
+                weft__export_ints(x, axes, shape));
+}
 const char *weft__export_position(weft__export *x, weft__export_batch *b)
 {
-    if (!b->position) {
-        const char *size = weft__export_squeeze(x, weft__export_size(x, b->rows[0]), 0);
-        int64_t shape[] = { -1, 1, 1, 1 };
-        b->position =
-            NODE(x, "Reshape", NODE(x, "Range", weft__export_int(x, 0), size, weft__export_int(x, 1)),
-                 weft__export_ints(x, b->axes, shape));
-    }
+    b->position = b->position ? b->position : weft__export_range(x, b->rows[0], b->axes);
     return b->position;
 }
 const char *weft__export_lengths(weft__export *x, weft__export_batch *b)
@@ -266,24 +267,25 @@ const char *weft__export_mask(weft__export *x, weft__export_batch *b)
 }
 
 /* Appends axes of extent 1 to a tensor with as many axes as the rows of the batch. */
-static const char *widened(weft__export *x, const char *name, const weft__export_batch *b,
-                           const weft__value *v)
+static const char *widened(weft__export *x, const char *name, const weft__export_batch *b, const weft__value *v)
 {
     int64_t axis[WEFT__EXPORT_RANK];
     for (int i = b->axes; i < v->axes; i++)
         axis[i - b->axes] = i;
-    return v->axes > b->axes ? NODE(x, "Unsqueeze", name, weft__export_ints(x, v->axes - b->axes, axis)) :
-                               name;
+    return v->axes > b->axes ? NODE(x, "Unsqueeze", name, weft__export_ints(x, v->axes - b->axes, axis)) : name;
 }
-const char *weft__export_filled(weft__export *x, weft__export_batch *b, const weft__value *v,
-                                const char *fill)
+const char *weft__export_where(weft__export *x, const char *inside, const weft__export_batch *b,
+                             const weft__value *v, const char *fill)
+{
+    return NODE(x, "Where", widened(x, inside, b, v), v->name, fill);
+}
+const char *weft__export_filled(weft__export *x, weft__export_batch *b, const weft__value *v, const char *fill)
 {
     const char *mask = weft__export_mask(x, b);
-    return mask ? NODE(x, "Where", widened(x, mask, b, v), v->name, fill) : v->name;
+    return mask ? weft__export_where(x, mask, b, v, fill) : v->name;
 }
 
-const char *weft__export_gather_time(weft__export *x, const char *name, const char *index,
-                                     const weft__value *v)
+const char *weft__export_gather_time(weft__export *x, const char *name, const char *index, const weft__value *v)
 {
     const weft__export_batch two = { .axes = 2 };
     weft__dim dim[WEFT__EXPORT_RANK];

@@ -1,8 +1,8 @@
-/* export.c - writes ONNX models, and for three batches their inputs and weft's outputs, for export.py.
+/* export.c - writes ONNX models, and for four batches their inputs and weft's outputs, for export.py.
  *
  *     export DIR
  *
- * The first batch is traced; the other two have other lengths and another number of sequences, with empty
+ * The first batch is traced; the others have other lengths and another number of sequences, with empty
  * ones. DIR/MODEL.BATCH has their records, see bench.h. Padding is NaN, so it must not matter. */
 #include "bench.h"
 #include "tiny.h"
@@ -81,7 +81,7 @@ static void padded(bench *b) /* packs, runs and pads on the right; unlisted inpu
 {
     weft_rnn *r = LAYER(0, weft_gru_new(b->m, "r", OPTS(weft_rnn_opts, .input = 4, .hidden = 6)));
     const weft_lengths l = lengths_of(b, 0);
-    static const int64_t longest[] = { 5, 4, 7 };
+    static const int64_t longest[] = { 5, 4, 3, 7 };
     weft_tensor *x = plain(b, "x", WEFT_SHAPE(0, longest[b->batch], 4));
     lengths_record(b, "lengths", 0);
     weft_tensor *y = weft_rnn_run(r, weft_pack_padded_sequence(x, &l, WEFT_ALIGN_LEFT), WEFT_ZERO_STATE).y;
@@ -178,7 +178,7 @@ static void g2p_step(bench *b)
     const int64_t n = batches[b->batch].n;
     const int32_t before[ROWS] = { 3, 1, 4, 1, 5, 9, 2 };
     weft_tensor *token = listed(b, "token", weft_ints(b->w, before, 1, &n), 0);
-    record(b, "in", "token", 'i', 1, &n, before, (size_t)n * 4);
+    record(b, "in", "token", 'i', 1, &n, before);
     weft_state s = { plain(b, "h", WEFT_SHAPE(2, 0, 6)), plain(b, "c", WEFT_SHAPE(2, 0, 6)) };
     weft_attention_memory memory = { ragged(b, "keys", 0, 6), ragged(b, "values", 0, 12) };
     lengths_record(b, "lengths", 0);
@@ -246,13 +246,13 @@ static void unlisted(bench *b) /* names and axes that the exporter finds */
         LAYER(0, weft_embedding_new(b->m, "embed", OPTS(weft_embedding_opts, .rows = 12, .columns = 4)));
     weft_rnn *r = LAYER(1, weft_lstm_new(b->m, "r", OPTS(weft_rnn_opts, .input = 4, .hidden = 6)));
     const weft_lengths l = lengths_of(b, 0);
-    static const int64_t longest[] = { 5, 4, 7 };
+    static const int64_t longest[] = { 5, 4, 3, 7 };
     const int64_t size[] = { l.n, longest[b->batch] };
     int32_t token[ROWS * MOST];
     for (int i = 0; i < ROWS * MOST; i++)
         token[i] = (int32_t)(6 * draw(b) + 6);
     b->unlisted = true;
-    record(b, "in", "input0", 'i', 2, size, token, (size_t)(size[0] * size[1]) * 4);
+    record(b, "in", "input0", 'i', 2, size, token);
     weft_tensor *x = weft_pack_padded_sequence(weft_embedding_run(e, weft_ints(b->w, token, 2, size)), &l,
                                                WEFT_ALIGN_LEFT);
     weft_state first = { plain(b, "input1", WEFT_SHAPE(1, 0, 6)), plain(b, "input2", WEFT_SHAPE(1, 0, 6)) };
@@ -297,6 +297,10 @@ static void choices(bench *b)
     lengths_record(b, "lengths", 0);
     weft_tensor *most = weft_argmax(x, 1), *zero = weft_scalar(b->w, 0);
     weft_topk(x, 2, 1, &value, &index);
+    out(b, "of_indices",
+        weft_index_select(
+            LAYER(0, weft_parameter(b->m, "t", WEFT_SHAPE(4, 3), (weft_init){ WEFT_INIT_NORMAL, 0, 1 })),
+            index));
     out(b, "argmax", most), out(b, "argmin", weft_argmin(x, 1)), out(b, "values", value),
         out(b, "indices", index);
     out(b, "gather", weft_gather(x, most)), out(b, "one_hot", weft_one_hot(most, 4));
@@ -324,6 +328,8 @@ static void losses(bench *b)
     weft_tensor *x = ragged(b, "x", 0, 4), *y = ragged(b, "y", 0, 4);
     lengths_record(b, "lengths", 0);
     out(b, "loss", weft_mean_all(weft_square(weft_sub(x, y))));
+    out(b, "mean", weft_mean_loss(weft_huber_loss(x, y, 1, NULL)));
+    out(b, "var", weft_var(plain(b, "p", WEFT_SHAPE(0, 4)), 0, 1));
 }
 
 /* ---- forecasters ---- */

@@ -22,17 +22,21 @@ def records(path):
         size, dtype = [int(k) for k in size[:int(rank)]], np.dtype('f4' if type_ == 'f' else 'i4')
         count = int(np.prod(size, dtype=np.int64))
         values = np.frombuffer(data, dtype, count, end + 1).reshape(size)
-        (inputs if kind == 'in' else outputs)[name] = values.astype(np.int64) if type_ == 'i' else values
+        values = values.astype(np.int64) if type_ == 'i' else values
+        if kind == 'in':
+            inputs[name] = values
+        else:
+            outputs[name] = values, kind == 'ragged'
         at = end + 1 + 4 * count
     return inputs, outputs
 
 
-def difference(got, want):
+def difference(got, want, ragged):
     """The largest difference relative to max(1, size), where there is data; padding must be finite."""
-    if got.ndim >= 2 and want.ndim == 3 and got.shape[1] == want.shape[1]:       # ragged: rank, and longer padding
+    if ragged:                                   # [time, batch, width]; the model may have more axes and padding
         want = want.reshape(want.shape[:2] + got.shape[2:])
-        longer = np.full((got.shape[0] - want.shape[0], *want.shape[1:]), np.nan if want.dtype.kind == 'f' else 0, want.dtype)
-        want = np.concatenate([want, longer])
+        more = (got.shape[0] - want.shape[0], *want.shape[1:])
+        want = np.concatenate([want, np.full(more, np.nan if want.dtype.kind == 'f' else 0, want.dtype)])
     if got.shape != want.shape:
         raise ValueError(f'shape {got.shape}, expected {want.shape}')
     if want.dtype.kind == 'f' and not np.isfinite(got[np.isnan(want)]).all():
@@ -56,7 +60,7 @@ def check(folder, name):
         if used - set(inputs):
             raise ValueError(f'inputs {used - set(inputs)} are not expected')
         for o, got in zip(names, session.run(names, {k: v for k, v in inputs.items() if k in used})):
-            d = difference(got, outputs[o])
+            d = difference(got, *outputs[o])
             if not d <= BOUND:
                 raise ValueError(f'{o} of batch {batch[-1]} differs by {d:.3g}')
             worst = max(worst, d)

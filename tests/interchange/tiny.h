@@ -6,7 +6,7 @@
 
 enum { TINY_SEQUENCES = 3, TINY_IN = 2, TINY_OUT = 3 };
 
-static float tiny_number(int64_t i) { return (float)(i * 7 % 16 - 8) / 16; }
+static weft_real tiny_number(int64_t i) { return (weft_real)(i * 7 % 16 - 8) / 16; }
 
 /* Makes the layers on the first call. Returns the scores [N, 3] of x [N, 2]. */
 static weft_tensor *tiny_run(weft_module *m, weft_tensor *x, weft_rnn **r, weft_linear **l)

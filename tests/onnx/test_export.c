@@ -1,5 +1,6 @@
 /* test_export.c - tests weft_export_onnx: the bytes of a small model, and errors. tests/interchange/export.py
  * compares the results of larger models with onnxruntime. */
+#include "tests/failing_malloc.h"
 #include "tests/interchange/tiny.h"
 #include "tests/io/files.h"
 
@@ -115,4 +116,26 @@ FILE_TEST(onnx_export, refuses_bad_arguments)
     weft_fail(w, WEFT_EARG, "stopped");
     REFUSES(weft_export_onnx(path, &made, 1, NULL), WEFT_EARG, "stopped");
     weft_recover(w);
+}
+
+FILE_TEST(onnx_export, survives_failure_of_each_allocation)
+{
+    weft_module *m = weft_module_new(w, "net");
+    weft_rnn *r = weft_gru_new(m, "gru", &(weft_rnn_opts){ .input = 4, .hidden = 4, .bidirectional = true });
+    weft_attention_layer *a =
+        weft_attention_new(m, "a", &(weft_attention_layer_opts){ .width = 8, .heads = 2 });
+    weft_tensor *x = weft_rnn_run(r, input(w, 4), WEFT_ZERO_STATE).y;
+    weft_tensor *y[] = { weft_softmax(weft_attention_run(a, x, x, WEFT_CAUSAL_STRICT, NULL), 0, NULL),
+                         weft_pool(x, WEFT_POOL_MEAN) };
+    const char *path = in_folder("model.onnx");
+    weft_status s;
+    FOR_EACH_FAILURE(s, weft_export_onnx(path, y, 2, NULL))
+    {
+        cr_assert(s == WEFT_ENOMEM && strstr(weft_file_message(), "memory"), "allocation %ld: %s: %s",
+                  failing.at, weft_status_name(s), weft_file_message());
+        cr_assert_eq(files_in_folder(), 0);
+        cr_assert(weft_ok(w));
+    }
+    DOES(s);
+    cr_assert(!COUNTED || failing.at > 100, "only %ld allocations", failing.at - 1);
 }
