@@ -55,8 +55,8 @@ WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
  * In a failed context it does nothing and returns weft_error_code. Errors: WEFT_EARG: o of another
  * module. WEFT_EFORMAT: a file that is damaged, not a checkpoint, without the optimiser or an item,
  * or of another model, cell or optimiser; an item of another type. WEFT_ESHAPE: other shapes, an
- * item above n numbers, a module saved with another weft_real. weft_save_state_dict and
- * weft_load_state_dict convert. Like torch.load. */
+ * item above n numbers, a module saved with another weft_real. weft_save_weights and
+ * weft_load_weights convert. Like torch.load. */
 WEFT_API weft_status weft_load(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
 /* The result of a partial load: counts of parameters and buffers, and the names of those that were
@@ -66,9 +66,14 @@ typedef struct {
     int missing;       /* in the module, not in the file */
     int extra;         /* in the file, not in the module */
     int other_shape;   /* in both, with unequal shapes, or of layers with unequal cells */
+    int converted; /* weft_load_weights: of those loaded, with another type, transposed, or with
+                        * gates in another order */
     /* One line for each that was not loaded: "missing NAME" or "extra NAME"; "shape NAME is .." or
-     * "layer NAME is ..", both counted as other_shape. Ends with "..." if some did not fit. NAME is
-     * the path in the file: for a checkpoint "parameters/encoder.weight" or "buffers/..". */
+     * "layer NAME is ..", both counted as other_shape. NAME is the path in the file: for a
+     * checkpoint "parameters/encoder.weight" or "buffers/..". weft_load_weights adds "padding NAME
+     * row 0 is not 0; .." for an embedding's padding row, and then for each that was loaded "loaded
+     * NAME" or "converted NAME (from PATH IN FILE): float16, transposed, gates reordered". Ends
+     * with "..." if some did not fit. */
     char text[4096];
 } weft_load_report;
 /* Loads from a checkpoint the parameters and buffers whose names and shapes agree, and writes the
@@ -85,19 +90,41 @@ WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
  * -v7.3); a file that is open for SWMR. Floats are rounded to the nearest number; NaN and
  * infinities stay. Errors, with place and value: a finite number that does not fit a weft_real; an
  * integer that does not fit a double or an int32. */
-/* Loads the parameters and buffers of m from an HDF5 file, as h5py writes a PyTorch state dict.
- * Names are paths below m without m's name: a data set "encoder.weight", or "weight" in a group
- * "encoder". report NULL: all must agree, otherwise WEFT_EFORMAT for a name that is missing or
- * extra, WEFT_ESHAPE for a shape. With a report it loads the parameters and buffers that agree,
- * overwrites *report with the others, and returns WEFT_OK. After an error the module is unchanged.
- * In a failed context it does nothing and returns weft_error_code. WEFT_EFORMAT: not numbers, a
- * number that does not fit, a checkpoint of weft_save, a file of Keras. Like load_state_dict. */
-WEFT_API weft_status weft_load_state_dict(const char *path, weft_module *m,
-                                          weft_load_report *report) WEFT_MUST_USE;
-/* Writes parameters and buffers to a new HDF5 file, as h5py writes a PyTorch state dict. Names are
- * paths below m without m's name, "encoder.weight"; numbers have the type weft_real. Waits for the
- * device. In a failed context it does nothing and returns weft_error_code. Like state_dict. */
-WEFT_API weft_status weft_save_state_dict(const char *path, const weft_module *m) WEFT_MUST_USE;
+/* Options of weft_load_weights; all 0: names of the file are names of the module. A name of the map
+ * file is final: prefixes do not change it. */
+typedef struct {
+    const char *strip_prefix; /* removed from names that begin with it: "model.", "module." */
+    const char *add_prefix; /* put before each name, after strip_prefix */
+    /* Path of a text with lines "NAME-IN-FILE NAME-IN-MODULE", for names that differ. A star at the
+     * end of both names stands for the rest: "rnn.* encoder.*". # begins a comment. */
+    const char *map;
+    /* Part of a nested PyTorch checkpoint, "state_dict" or "a.b". NULL: the whole, or the only part
+     * of the usual names (state_dict, model_state_dict, model, module, weights, params). */
+    const char *part;
+} weft_weights_opts;
+/* Loads parameters and buffers of m from a file of another program. The content of the file, not
+ * its name, tells the format: safetensors; PyTorch .pt and .pth, of which nothing is executed; HDF5
+ * with a state dict; NumPy .npz; Keras .weights.h5, .keras, .h5; initialisers of ONNX.
+ *
+ * Names are paths below m without m's name: "encoder.weight", in HDF5 also "weight" in a group
+ * "encoder". Kernels of Keras and recurrent weights of ONNX are transposed and their gates
+ * reordered; if their names are not m's, layers are taken in their order. opts NULL: all 0.
+ *
+ * report NULL: all must agree, otherwise WEFT_EFORMAT for a name that is missing or extra,
+ * WEFT_ESHAPE for a shape. With a report it loads what agrees, overwrites *report, and returns
+ * WEFT_OK. After an error the module is unchanged. In a failed context it does nothing and returns
+ * weft_error_code. WEFT_EFORMAT: no format of these, not numbers, a number that does not fit, a
+ * checkpoint of weft_save. Like load_state_dict(torch.load(path)). */
+WEFT_API weft_status weft_load_weights(const char *path, weft_module *m,
+                                       const weft_weights_opts *opts,
+                                       weft_load_report *report) WEFT_MUST_USE;
+/* Writes parameters and buffers to a new file for other programs. path ends in .safetensors, as
+ * safetensors.torch.save_file writes it, or in .h5 or .hdf5, as h5py writes a PyTorch state dict.
+ * Names are paths below m without m's name, "encoder.weight"; a tied weight is written under each
+ * name. Numbers have the type weft_real. The same weights give the same bytes. Waits for the
+ * device. In a failed context it does nothing and returns weft_error_code. Errors: WEFT_EARG: a
+ * path with another ending. Like save_file(model.state_dict(), path). */
+WEFT_API weft_status weft_save_weights(const char *path, const weft_module *m) WEFT_MUST_USE;
 
 /* ---- ragged data: sequences end to end in memory ---- *
  * A reader fills *out, whatever it held before, and the program frees it by weft_dataset_free.

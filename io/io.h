@@ -42,7 +42,7 @@ weft_status weft__h5_signature(const char *path, const unsigned char *bytes, siz
 /* crc32c.c: returns the CRC-32C (Castagnoli et al. 1993; used by iSCSI and ext4) of n bytes after bytes with
  * the checksum `before` (0: none). "123456789" gives E3069283. */
 uint32_t weft__crc32c(uint32_t before, const void *bytes, size_t n);
-/* foreign_formats.c: fails if the file begins like one of PyTorch, NumPy, safetensors or ONNX. The message
- * explains how to convert it. */
-weft_status weft__foreign(const char *path, const unsigned char *bytes, size_t head, size_t size);
+/* weights/open.c: returns the format of a file of another program, such as "PyTorch", by its first n bytes;
+ * NULL: another file. */
+const char *weft__weights_format(const unsigned char *bytes, size_t n, size_t size);
 #endif

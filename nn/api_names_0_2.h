@@ -1,7 +1,7 @@
 /* api_names_0_2.h - names of version 0.2 that have changed; weft.h includes them until version 0.4.
  *
- * Contents: operators, losses, schedules, layers, attention. The compiler does not warn; each
- * definition has the new name. */
+ * Contents: operators, losses, schedules, files, layers, attention. The compiler does not warn;
+ * each definition has the new name. */
 #ifndef WEFT_API_OLD_NAMES_H
 #define WEFT_API_OLD_NAMES_H
 #include "api_layers.h"
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* ---- operators, losses, schedules ---- */
+/* ---- operators, losses, schedules, files ---- */
 #define weft_take_along weft_gather
 #define weft_ce_opts weft_cross_entropy_opts
 #define weft_mse weft_mse_loss
@@ -20,6 +20,8 @@ extern "C" {
 #define weft_cosine_warmup weft_cosine_schedule
 #define weft_step_decay weft_step_schedule
 #define weft_one_cycle weft_one_cycle_schedule
+#define weft_load_state_dict(path, m, report) weft_load_weights(path, m, NULL, report)
+#define weft_save_state_dict weft_save_weights
 
 /* ---- layers ---- */
 typedef weft_norm_layer weft_layer_norm_layer;

@@ -82,6 +82,8 @@ weft_embedding *weft_embedding_new(weft_module *parent, const char *name, const 
     e->row_dropout = opts->row_dropout;
     e->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->rows, opts->columns),
                                (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
+    if (has_padding(opts))
+        m->padding = opts->padding + 1;
     if (!w->status && has_padding(opts) && map_ids(e, opts->rows, opts->padding))
         w->dev.k->fill(&w->dev, opts->columns, 0, e->weight->data + opts->padding * opts->columns);
     return weft__finish_layer(m, e, &inert);

@@ -68,6 +68,7 @@ struct weft_module {
     int count[2];
     int64_t elements;
     weft__listed lists[2];                       /* parameters, buffers */
+    int64_t padding; /* 1 + the row that an embedding never reads; 0: none */
     weft__note *notes; /* meaning of the parameters, such as cell and gate order, sorted by key */
     /* The following fields belong to a root. */
     /* All parameters and buffers, in creation order. */

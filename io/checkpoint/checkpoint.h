@@ -13,6 +13,8 @@ weft__h5   *weft__sealed_new(const char *path);
 weft_status weft__sealed_write(weft__h5 *h, const char *path);
 /* Begins to read. image: the bytes of weft__read_checkpoint, which must stay valid; NULL: reads the file. */
 weft_status weft__sealed_open(const char *path, const weft__image *image, weft__h5 **h);
+/* Checks the seal of a checkpoint in memory. */
+weft_status weft__check_seal(const char *path, const weft__image *image);
 
 /* ---- load.c ---- */
 /* Values that wait until the whole file has been read. */
@@ -23,9 +25,19 @@ typedef struct weft__held {
     bool device;
     uint64_t values[];
 } weft__held;
-typedef struct weft__stage { weft__h5 *h; weft__held *first, *last; } weft__stage;
+/* h: the session that is read, whose failures count; NULL: the values come from elsewhere. path: for
+ * messages, without a session. */
+typedef struct weft__stage {
+    weft__h5 *h;
+    const char *path;
+    weft_status status;
+    weft__held *first, *last;
+} weft__stage;
+weft_status weft__stage_status(const weft__stage *s);
+void weft__stage_fail(weft__stage *s, weft_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Returns `bytes` zeroed bytes, to be copied to `to` at the end. If memory is short returns NULL, and the
- * session fails. */
+ * stage fails. */
 void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device);
 /* Reads a data set of this kind, to be copied to `to` at the end. */
 void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, weft__number as, void *to,
@@ -43,8 +55,8 @@ typedef struct weft__known {
 } weft__known;
 typedef struct weft__paths { weft__known *entry; size_t n; } weft__paths;
 /* Makes a table of all parameters and buffers of m's root; weft__paths_end frees it. If memory is short
- * returns false, and the session fails. */
-bool weft__paths_make(weft__paths *table, const weft_module *m, weft__h5 *h);
+ * returns false, and the stage fails. */
+bool weft__paths_make(weft__paths *table, const weft_module *m, weft__stage *s);
 void weft__paths_end(weft__paths *table);
 weft__known         *weft__paths_of(const weft__paths *table, const weft__parameter *p);
 /* Returns the parameter with this name below m, "encoder.weight"; NULL: none. */
@@ -82,7 +94,9 @@ void        weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, in
 void        weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t n);
 
 typedef enum { WEFT__LOADED, WEFT__MISSING, WEFT__EXTRA, WEFT__OTHER_SHAPE, WEFT__OTHER_LAYER } weft__finding;
-/* Counts a finding and adds its line to the report. Without a report the session fails with that text. */
-void weft__report_finding(weft__h5 *h, weft_load_report *r, weft__finding finding, const char *format, ...)
+/* Counts a finding and adds its line to the report. Without a report the stage fails with that text. */
+void weft__report_finding(weft__stage *s, weft_load_report *r, weft__finding finding, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* Adds the line "WORD text", or "..." once there is no more room. */
+void weft__report_line(weft_load_report *r, const char *word, const char *text);
 #endif

@@ -52,17 +52,15 @@ static weft_status check_head(const char *path, const unsigned char *head, size_
 {
     static const char magic[] = WEFT__MAGIC, now[] = WEFT__MAGIC VERSION "\nbytes ";
     const char *text = (const char *)head, *version = text + sizeof magic - 1;       /* a 0 ends the head */
-    weft_status foreign = weft__foreign(path, head, n, size);
-    if (foreign)
-        return foreign;
+    const char *format = weft__weights_format(head, n, size);
+    if (format)
+        return weft__file_fail(WEFT_EFORMAT,
+                               "%s: a file of another program (%s); expected a checkpoint of weft; "
+                               "weft_load_weights reads weights of other programs",
+                               path, format);
     if (n < WEFT__SEAL)
         return weft__file_fail(WEFT_EFORMAT, "%s: %zu bytes; expected a checkpoint, which has %d or more",
                                path, size, WEFT__SEAL);
-    if (!memcmp(head, "\211HDF\r\n\032\n", 8))
-        return weft__file_fail(
-            WEFT_EFORMAT,
-            "%s: an HDF5 file of another program; expected a checkpoint of weft; weft_load_state_dict reads "
-            "foreign weights", path);
     if (memcmp(head, magic, sizeof magic - 1))
         return weft__file_fail(WEFT_EFORMAT, "%s: not a checkpoint, or its first bytes are damaged; expected "
                                              "a file of weft_save", path);
@@ -88,21 +86,33 @@ static void expect_attribute(weft__h5 *h, const char *key, const char *value)
                                        "it", key, text, value);
 }
 
-weft_status weft__read_checkpoint(const char *path, weft__image *out)
+weft_status weft__check_seal(const char *path, const weft__image *image)
 {
-    char head[WEFT__SEAL];
-    *out = (weft__image){ 0 };
-    weft_status status = weft__read_file(path, check_head, &out->bytes, &out->size);
+    char head[WEFT__SEAL + 1] = "";
+    size_t n = image->size < WEFT__SEAL ? image->size : WEFT__SEAL;
+    memcpy(head, image->bytes, n);
+    weft_status status = check_head(path, (const unsigned char *)head, n, image->size);
     if (status)
         return status;
-    seal(head, out->bytes + WEFT__SEAL, out->size - WEFT__SEAL);
-    if (!memcmp(head, out->bytes, WEFT__SEAL))
+    seal(head, image->bytes + WEFT__SEAL, image->size - WEFT__SEAL);
+    if (!memcmp(head, image->bytes, WEFT__SEAL))
         return WEFT_OK;
-    free(out->bytes);
-    *out = (weft__image){ 0 };
     return weft__file_fail(
         WEFT_EFORMAT, "%s: damaged, or changed by another program: its checksum is wrong; load an earlier "
                       "checkpoint", path);
+}
+
+weft_status weft__read_checkpoint(const char *path, weft__image *out)
+{
+    *out = (weft__image){ 0 };
+    weft_status status = weft__read_file(path, check_head, &out->bytes, &out->size);
+    if (!status)
+        status = weft__check_seal(path, out);
+    if (!status)
+        return WEFT_OK;
+    free(out->bytes);
+    *out = (weft__image){ 0 };
+    return status;
 }
 
 weft_status weft__sealed_open(const char *path, const weft__image *image, weft__h5 **h)

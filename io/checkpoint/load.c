@@ -9,13 +9,28 @@
 #include "io/checkpoint/checkpoint.h"
 
 /* ---- values that wait until everything has been read and checked ---- */
+weft_status weft__stage_status(const weft__stage *s) { return s->h ? weft__h5_status(s->h) : s->status; }
+
+void weft__stage_fail(weft__stage *s, weft_status status, const char *format, ...)
+{
+    char text[640];
+    va_list list;
+    va_start(list, format);
+    weft__plain_text(text, sizeof text, format, list);
+    va_end(list);
+    if (s->h)
+        weft__h5_fail(s->h, status, "%s", text);
+    else if (!s->status)
+        s->status = weft__file_fail(status, "%s: %s", s->path, text);
+}
+
 void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device)
 {
-    if (weft__h5_status(s->h))
+    if (weft__stage_status(s))
         return NULL;
     weft__held *k = bytes < SIZE_MAX - sizeof *k ? calloc(1, sizeof *k + bytes) : NULL;
     if (!k) {
-        weft__h5_fail(s->h, WEFT_ENOMEM, "no memory to read %zu bytes", bytes);
+        weft__stage_fail(s, WEFT_ENOMEM, "no memory to read %zu bytes", bytes);
         return NULL;
     }
     k->target = to;
@@ -49,7 +64,7 @@ static void copy_to_target(weft *w, const weft__held *k)
 weft_status weft__stage_end(weft__stage *s, const weft_module *m)
 {
     weft *w = m ? m->w : NULL;
-    weft_status status = weft__h5_end(s->h);
+    weft_status status = s->h ? weft__h5_end(s->h) : s->status;
     for (weft__held *k = s->first, *next; k; k = next) {  /* in the order of reading, so the last one wins */
         next = k->next;
         if (!status)
@@ -64,7 +79,7 @@ weft_status weft__stage_end(weft__stage *s, const weft_module *m)
 }
 
 /* ---- findings of a partial load, one a line; without a report the first one is the error ---- */
-static void append_line(weft_load_report *r, const char *word, const char *text)
+void weft__report_line(weft_load_report *r, const char *word, const char *text)
 {
     static const char more[] = "...\n";
     size_t length = strlen(r->text), n = strlen(word) + strlen(text) + 2;
@@ -74,24 +89,24 @@ static void append_line(weft_load_report *r, const char *word, const char *text)
         memcpy(r->text + length, more, sizeof more);
 }
 
-void weft__report_finding(weft__h5 *h, weft_load_report *r, weft__finding finding, const char *format, ...)
+void weft__report_finding(weft__stage *s, weft_load_report *r, weft__finding finding, const char *format, ...)
 {
     static const char *const word[] = { "", "missing", "extra", "shape", "layer" };
     char text[512];
-    if (weft__h5_status(h))
+    if (weft__stage_status(s))
         return;
     va_list list;
     va_start(list, format);
     weft__plain_text(text, sizeof text, format, list);
     va_end(list);
     if (!r && finding != WEFT__LOADED)
-        weft__h5_fail(h, finding == WEFT__OTHER_SHAPE ? WEFT_ESHAPE : WEFT_EFORMAT, "%s", text);
+        weft__stage_fail(s, finding == WEFT__OTHER_SHAPE ? WEFT_ESHAPE : WEFT_EFORMAT, "%s", text);
     if (!r)
         return;
     int *count[] = { &r->loaded, &r->missing, &r->extra, &r->other_shape, &r->other_shape };
     ++*count[finding];
     if (finding != WEFT__LOADED)
-        append_line(r, word[finding], text);
+        weft__report_line(r, word[finding], text);
 }
 
 typedef struct {
@@ -109,14 +124,14 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
     weft__kind found;
     weft__h5 *h = l->stage.h;
     if (!weft__h5_find(h, path, &found)) {
-        weft__report_finding(h, l->report, WEFT__MISSING, "%s%s", path,
+        weft__report_finding(&l->stage, l->report, WEFT__MISSING, "%s%s", path,
                              l->report ? "" : " is not in the file, but the module has it");
         return false;
     }
     weft__h5_notes(h, path, is_notes, sizeof is_notes);
     weft__notes_of(p, want_notes);
     if (strcmp(is_notes, want_notes))            /* before the shape: a GRU is not an LSTM of another shape */
-        weft__report_finding(h, l->report, WEFT__OTHER_LAYER,
+        weft__report_finding(&l->stage, l->report, WEFT__OTHER_LAYER,
                              "%s is of a layer with \"%s\"; expected \"%s\", as in "
                              "the module",
                              path, is_notes, want_notes);
@@ -124,7 +139,8 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
         weft__h5_fail(h, WEFT_EFORMAT, "%s is %s; expected %s, as in the module", path,
                       weft__kind_text(&found, is_text), weft__kind_text(expected, want_text));
     else if (!weft__kind_same(&found, expected))
-        weft__report_finding(h, l->report, WEFT__OTHER_SHAPE, "%s is %s; expected %s, as in the module", path,
+        weft__report_finding(&l->stage, l->report, WEFT__OTHER_SHAPE,
+                             "%s is %s; expected %s, as in the module", path,
                              weft__kind_text(&found, is_text), weft__kind_text(expected, want_text));
     else
         return !weft__h5_status(h);
@@ -139,7 +155,7 @@ static bool is_known(const char *name, bool is_group, void *user)
     bool known = p && p->buffer == (l->group[0] == 'b') && weft__is_stored(l->m, p);
     snprintf(path, sizeof path, "%s/%s", l->group, name);
     if (!known)
-        weft__report_finding(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path,
+        weft__report_finding(&l->stage, l->report, WEFT__EXTRA, "%s%s", path,
                              l->report ? "" : " is in the file, but the module does not have it");
     return true;
 }
@@ -153,9 +169,9 @@ static void hold_module(loading *l)
         if (!agrees(l, p, weft__set_of(l->m, p, path), &expected))
             continue;
         weft__hold_set(&l->stage, path, &expected, expected.type, x->data, true);
-        weft__report_finding(l->stage.h, l->report, WEFT__LOADED, "%s", path);
+        weft__report_finding(&l->stage, l->report, WEFT__LOADED, "%s", path);
     }
-    if (!weft__paths_make(&l->table, l->m, l->stage.h))
+    if (!weft__paths_make(&l->table, l->m, &l->stage))
         return;
     weft__h5_each(l->stage.h, l->group = "parameters", is_known, l);
     weft__h5_each(l->stage.h, l->group = "buffers", is_known, l);

@@ -19,14 +19,14 @@ static weft__known *find(const weft__paths *table, const char *path)
     return bsearch(path, table->entry, table->n, sizeof *table->entry, path_only);
 }
 
-bool weft__paths_make(weft__paths *table, const weft_module *m, weft__h5 *h)
+bool weft__paths_make(weft__paths *table, const weft_module *m, weft__stage *s)
 {
     size_t n = 0;
     for (const weft__parameter *p = m->root->first; p; p = p->next_in_root)
         n++;
     *table = (weft__paths){ .entry = calloc(n + 1, sizeof *table->entry) };
     if (!table->entry) {
-        weft__h5_fail(h, WEFT_ENOMEM, "no memory for the names of %zu parameters", n);
+        weft__stage_fail(s, WEFT_ENOMEM, "no memory for the names of %zu parameters", n);
         return false;
     }
     for (const weft__parameter *p = m->root->first; p; p = p->next_in_root)

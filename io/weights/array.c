@@ -57,17 +57,18 @@ static void gather(const weft__array *a, const unsigned char *from, size_t bytes
 static unsigned char *read_set(weft__weights *w, const weft__array *a)
 {
     weft__kind kind;
-    if (!weft__h5_find(w->h, a->set, &kind)) {
-        weft__weights_fail(w, WEFT_EFORMAT, "%s is not in the file", a->set);
-        return NULL;
+    unsigned char *raw = NULL;
+    if (weft__hdf5_begin(w, w->hdf5, w->hdf5_size) && weft__h5_find(w->h, a->set, &kind)) {
+        raw = calloc(weft__kind_bytes(&kind) + 1, 1);
+        if (raw)
+            weft__h5_read(w->h, a->set, &kind, kind.type, raw);
+        else
+            weft__h5_fail(w->h, WEFT_ENOMEM, "no memory for the %zu bytes of %s", weft__kind_bytes(&kind),
+                          a->set);
     }
-    unsigned char *raw = calloc(weft__kind_bytes(&kind) + 1, 1);
-    if (!raw)
-        weft__weights_fail(w, WEFT_ENOMEM, "no memory for the %zu bytes of %s", weft__kind_bytes(&kind), a->set);
-    else
-        weft__h5_read(w->h, a->set, &kind, kind.type, raw);
-    if (weft__h5_status(w->h))
-        w->status = weft__h5_status(w->h);
+    weft_status s = w->h ? weft__h5_end(w->h) : WEFT_ENOMEM;
+    w->h = NULL;
+    w->status = w->status ? w->status : s;
     return raw;
 }
 

@@ -1,4 +1,156 @@
-/* hdf5.c - lists the data sets of an HDF5 file as arrays. */
+/* hdf5.c - lists the data sets of an HDF5 file as arrays: state dicts with flat ("encoder.weight") or nested
+ * names ("encoder/weight"), as h5py writes them, checkpoints of weft, and files of Keras.
+ *
+ * A process may have one open session on HDF5 files, so it ends before the file is in use: an array then
+ * points into the file's bytes. Sets in chunks are read later, in a session of their own. */
+#include <stdlib.h>
+#include <string.h>
 #include "io/weights/weights.h"
 
-void weft__read_hdf5_weights(weft__weights *w) { weft__weights_fail(w, WEFT_EFORMAT, "cannot be read yet"); }
+enum { DEPTH = 16, OBJECTS = 100000 };
+
+typedef struct {
+    weft__weights *w;
+    const char *group; /* the group that is visited; "" is the root */
+    int depth, objects;
+    bool keras; /* a set has a name that only Keras gives */
+} visiting;
+
+/* ---- sessions ---- */
+bool weft__hdf5_begin(weft__weights *w, unsigned char *bytes, size_t size)
+{
+    if (w->status)
+        return false;
+    w->h = weft__h5_open(w->path, bytes, size, false);
+    if (!w->h)
+        w->status = WEFT_ENOMEM;
+    w->hdf5 = bytes;
+    w->hdf5_size = size;
+    return w->h && !weft__h5_status(w->h);
+}
+
+/* Lets arrays with contiguous sets point into the file. */
+static void place_sets(weft__weights *w)
+{
+    uint64_t offset;
+    for (int64_t i = 0; i < w->n && !weft__h5_status(w->h); i++) {
+        weft__array *a = &w->array[i];
+        size_t bytes = weft__number_bytes(a->kind.type);
+        if (!a->set || !weft__number_is_any(a->kind.type) || !weft__h5_place(w->h, a->set, &offset))
+            continue;
+        a->bytes = w->hdf5 + offset + (size_t)a->first * bytes;
+        if (weft__array_is_inside(a, w->hdf5, w->hdf5_size))
+            a->set = NULL;
+        else
+            weft__h5_fail(w->h, WEFT_EFORMAT, "%s is incomplete: the file lacks bytes of its shape", a->set);
+    }
+}
+
+void weft__hdf5_end(weft__weights *w)
+{
+    if (!w->h)
+        return;
+    if (!w->status)
+        place_sets(w);
+    weft_status s = weft__h5_end(w->h);
+    w->status = w->status ? w->status : s;
+    w->h = NULL;
+}
+
+/* ---- data sets ---- */
+/* Keras names its arrays vars/0, vars/1 (.weights.h5) or kernel:0 (.h5). */
+static bool is_of_keras(const char *path)
+{
+    size_t n = strlen(path);
+    const char *vars = strstr(path, "vars/");
+    return (n > 2 && !strcmp(path + n - 2, ":0")) ||
+           (vars && (vars == path || vars[-1] == '/') && strspn(vars + 5, "0123456789") == strlen(vars + 5));
+}
+
+static void add_set(weft__weights *w, const char *path, const char *from)
+{
+    weft__array a = { .layer = -1, .set = weft__weights_text(w, path, strlen(path)) };
+    char *name = weft__weights_memory(w, strlen(from) + 1);
+    if (!a.set || !name || !weft__h5_find(w->h, path, &a.kind))
+        return;
+    memcpy(name, from, strlen(from) + 1);
+    for (char *slash = name; (slash = strchr(slash, '/'));)
+        *slash = '.';
+    a.name = name;
+    a.place = strchr(from, '/') ? a.set + (from - path) : NULL;
+    weft__set_strides(&a);
+    weft__weights_add(w, &a);
+}
+
+/* Visits the data sets of a group and its subgroups. */
+static bool visit_entry(const char *name, bool is_group, void *user)
+{
+    visiting *v = user;
+    const char *before = v->group;
+    char path[WEFT__NAMED];
+    int n = snprintf(path, sizeof path, "%s%s%s", before, *before ? "/" : "", name);
+    if (n >= (int)sizeof path || v->depth >= DEPTH || ++v->objects > OBJECTS) {
+        weft__h5_fail(v->w->h, WEFT_EFORMAT,
+                      "%s: too many objects, too many levels or too long names; expected a state dict", path);
+        return false;
+    }
+    if (is_group) {
+        v->group = path;
+        v->depth++;
+        weft__h5_each(v->w->h, path, visit_entry, v);
+        v->group = before;
+        v->depth--;
+    } else {
+        v->keras = v->keras || is_of_keras(path);
+        add_set(v->w, path, path);
+    }
+    return !v->w->status && !weft__h5_status(v->w->h);
+}
+
+static void list_sets(weft__weights *w)
+{
+    visiting v = { .w = w, .group = "" };
+    if (weft__h5_exists(w->h, "parameters") &&
+        (weft__h5_exists(w->h, "streams") || weft__h5_exists(w->h, "items") ||
+         weft__h5_exists(w->h, "buffers")))
+        weft__h5_fail(w->h, WEFT_EFORMAT,
+                      "damaged: a checkpoint of weft without its first bytes; load an "
+                      "earlier checkpoint");
+    weft__h5_each(w->h, "/", visit_entry, &v);
+    if (!v.keras || weft__h5_status(w->h))
+        return;
+    w->n = 0;
+    w->format = "Keras";
+    weft__read_keras(w);
+}
+
+/* ---- checkpoints of weft ---- */
+static bool visit_stored(const char *name, bool is_group, void *user)
+{
+    visiting *v = user;
+    char path[WEFT__NAMED];
+    int n = snprintf(path, sizeof path, "%s/%s", v->group, name);
+    if (!is_group && n < (int)sizeof path)
+        add_set(v->w, path, path + strlen(v->group) + 1);
+    return !v->w->status && !weft__h5_status(v->w->h);
+}
+
+static void list_checkpoint(weft__weights *w)
+{
+    weft__image image = { w->image, w->size };
+    w->format = "weft checkpoint";
+    w->status = weft__check_seal(w->path, &image);
+    if (!w->status && weft__hdf5_begin(w, w->image, w->size)) {
+        weft__h5_each(w->h, "parameters", visit_stored, &(visiting){ .w = w, .group = "parameters" });
+        weft__h5_each(w->h, "buffers", visit_stored, &(visiting){ .w = w, .group = "buffers" });
+    }
+}
+
+void weft__read_hdf5_weights(weft__weights *w)
+{
+    if (!memcmp(w->image, WEFT__MAGIC, sizeof WEFT__MAGIC - 1))
+        list_checkpoint(w);
+    else if (weft__hdf5_begin(w, w->image, w->size))
+        list_sets(w);
+    weft__hdf5_end(w);
+}

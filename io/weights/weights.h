@@ -7,8 +7,8 @@
 #define WEFT_IO_WEIGHTS_H
 #include "io/checkpoint/checkpoint.h"
 
-/* An array of a file, in the shape and with the names of PyTorch. Element i, j, .. is at bytes + (i * stride[0]
- * + j * stride[1] + ..) * weft__number_bytes(kind.type). */
+/* An array of a file, in the shape and with the names of PyTorch. Element i, j, .. is at bytes +
+ * (i * stride[0] + j * stride[1] + ..) * weft__number_bytes(kind.type). */
 typedef struct weft__array {
     const char *name;            /* "encoder.weight_ih_l0", as in the file or as in PyTorch */
     const char *place;           /* the name in the file if it differs ("layers/lstm/cell/vars/0"); or NULL */
@@ -18,12 +18,11 @@ typedef struct weft__array {
     const char *set;             /* HDF5: the data set, whose elements are in `stride` order; or NULL */
     int64_t stored;              /* HDF5: number of elements of the set */
     int64_t first;               /* HDF5: element 0 of this array in the set */
-    int layer;                   /* number of its layer in the file, from 0; -1: names need no order of layers */
-    /* Gates: axis 0 has `gates` equal blocks, and block i of the array is block order[i] in the file. 0: one. */
+    int layer;                   /* number of its layer in the file, from 0; -1: the name is enough */
+    /* Axis 0 has `gates` equal blocks, and block i of the array is block order[i] in the file. 0: one. */
     int gates;
     unsigned char order[4];
-    bool transposed;             /* for the report: the file has the axes in another order */
-    bool has_padding;            /* (set by weft_load_weights, not by readers) */
+    bool transposed; /* for the report: the file has the axes in another order */
 } weft__array;
 
 /* A line of `weft info`: "producer", "torch 2.15". */
@@ -31,10 +30,14 @@ typedef struct weft__fact { const char *key, *value; } weft__fact;
 
 typedef struct weft__weights {
     const char *path;            /* of the file; for messages */
-    const char *format;          /* "safetensors", "PyTorch", "NumPy", "Keras", "HDF5", "ONNX", "weft checkpoint" */
+    /* "safetensors", "PyTorch", "NumPy", "Keras", "HDF5", "ONNX" or "weft checkpoint". */
+    const char *format;
     unsigned char *image;        /* the bytes of the file, followed by a 0 */
     size_t size;
-    weft__h5 *h;                 /* HDF5 and Keras: the open session; otherwise NULL */
+    /* HDF5 and Keras: the session while a reader or weft__array_read runs, otherwise NULL; and its bytes. */
+    weft__h5 *h;
+    unsigned char *hdf5;
+    size_t hdf5_size;
     weft__array *array;          /* sorted by name once the file is open */
     int64_t n, room;
     weft__fact *fact;
@@ -65,6 +68,35 @@ void  weft__set_strides(weft__array *);
 void  weft__weights_fact(weft__weights *, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* ---- names.c ---- */
+/* Sorts the arrays by name. Two with one name are a failure. */
+void weft__weights_sort(weft__weights *);
+/* Returns the array of this name; NULL: none. */
+weft__array *weft__weights_find(const weft__weights *, const char *name);
+/* Changes the names by a map file and prefixes (o NULL: not at all), and sorts. Returns false after a
+ * failure. */
+bool weft__weights_rename(weft__weights *, const weft_weights_opts *o);
+/* layers.c: if names come from layers without stable names, gives the arrays the names of m's parameters,
+ * layer by layer. Returns false after a failure. */
+bool weft__match_layers(weft__weights *, const weft_module *m);
+
+/* ---- save.c ---- */
+/* An array to be written; values in machine order. */
+typedef struct weft__output {
+    const char *name;
+    weft__kind kind;
+    const void *values;
+} weft__output;
+/* Writes n arrays as safetensors (PATH.safetensors) or HDF5 (PATH.h5, PATH.hdf5), atomically. The bytes
+ * depend on names, types, shapes and values only, not on the order of the list, which is sorted. */
+weft_status weft__weights_save(const char *path, weft__output *list, int64_t n);
+
+/* ---- hdf5.c ---- */
+/* Begins a session on an HDF5 file in memory. Returns false after a failure; call end in any case. */
+bool weft__hdf5_begin(weft__weights *, unsigned char *bytes, size_t size);
+/* Ends the session. An array whose set is contiguous then points into the file. */
+void weft__hdf5_end(weft__weights *);
+
 /* ---- array.c ---- */
 /* Returns whether every element of the array is inside [begin, begin + size). Call it for each array with
  * bytes. Overflow is not inside. */
@@ -79,16 +111,17 @@ typedef struct weft__first { const unsigned char *at; size_t n, size; } weft__fi
 void weft__read_safetensors(weft__weights *);    /* safetensors.c */
 void weft__read_torch(weft__weights *);          /* torch.c: zip with data.pkl */
 void weft__read_npz(weft__weights *);            /* numpy.c */
-void weft__read_hdf5_weights(weft__weights *);   /* hdf5.c: state dicts, checkpoints; calls keras.c */
-void weft__read_keras(weft__weights *);          /* keras.c: h is open */
+void weft__read_hdf5_weights(weft__weights *); /* hdf5.c: state dicts, checkpoints; calls weft__read_keras */
+void weft__read_keras(weft__weights *); /* keras.c: the session is open, and stays open */
 void weft__read_keras_zip(weft__weights *);      /* keras.c: .keras, a zip with model.weights.h5 */
 void weft__read_onnx_weights(weft__weights *);   /* onnx.c: initialisers, recurrent ones as layers */
 
 /* ---- zip.c: members of a zip archive in memory ---- */
 typedef struct weft__member { const char *name; const unsigned char *bytes; size_t size; } weft__member;
 typedef struct weft__zip { weft__member *member; int64_t n; } weft__zip;
-/* Lists the members of the image by its central directory, zip64 included. Members that are stored point into
- * the image; deflated ones are unpacked by zlib, at most twice the size of the file in all. Checks local headers, overlap, CRC-32, names and counts. Returns false after a failure. */
+/* Lists the members of the image by its central directory, zip64 included. Stored members point into the
+ * image; deflated ones are unpacked by zlib, at most twice the size of the file in all. Checks local headers,
+ * overlap, CRC-32, names and counts. Returns false after a failure. */
 bool weft__zip_list(weft__weights *, weft__zip *);
 const weft__member *weft__zip_find(const weft__zip *, const char *name);         /* NULL: none */
 #endif

@@ -105,8 +105,8 @@ Test(forecast_models, original_checkpoints_load)
         OK(w);
         const char *path = in_folder("original.h5");
         weft_load_report report;
-        cr_assert(weft_save_state_dict(path, file) == WEFT_OK, "%s", weft_file_message());
-        cr_assert(weft_load_state_dict(path, to, &report) == WEFT_OK, "%s", weft_file_message());
+        cr_assert(weft_save_weights(path, file) == WEFT_OK, "%s", weft_file_message());
+        cr_assert(weft_load_weights(path, to, NULL, &report) == WEFT_OK, "%s", weft_file_message());
         cr_assert(report.missing == 0 && report.extra == 0 && report.other_shape == 0, "%s", report.text);
         for (int i = 0; i < weft_parameter_count(to); i++) {
             const char *name;

@@ -1,4 +1,4 @@
-/* fuzz_state_dict.c - fuzzes weft_load_state_dict: loaded shapes and finite numbers equal those of libhdf5
+/* fuzz_state_dict.c - fuzzes weft_load_weights: loaded shapes and finite numbers equal those of libhdf5
  * under the same names. Options: 1, with a report, so that matching parameters are loaded. */
 #include "fuzz.h"
 
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint32_t before = model_state(&k);
     const char *path = fuzz_file(data + 1, size - 1);
     fuzz_watch(size - 1);
-    weft_status s = weft_load_state_dict(path, k.m, data[0] & 1 ? &r : NULL);
+    weft_status s = weft_load_weights(path, k.m, NULL, data[0] & 1 ? &r : NULL);
     fuzz_watched(s);
     SAME(weft_ok(k.w), "the context has failed: %s", weft_error_message(k.w));
     if (s)

@@ -131,7 +131,7 @@ static void state_dicts(const model *k)
     };
     hid_t types[] = { H5T_IEEE_F32BE, H5T_IEEE_F64LE, half_type(false, false),
                       half_type(true, false) };
-    DOES(weft_save_state_dict(scratch, k->m));
+    DOES(weft_save_weights(scratch, k->m));
     take("state_dict", "ours", 0);
     take("state_dict", "ours", 1);
     for (int i = 0; i < COUNT(all); i++) {
@@ -244,7 +244,7 @@ int main(int n, char **argument)
         return 2;
     folder = argument[1];
     mkdir(folder, 0777);
-    snprintf(scratch, sizeof scratch, "%s/scratch", folder);
+    snprintf(scratch, sizeof scratch, "%s/scratch.h5", folder);
     model k = model_new(1);
     checkpoints(&k);
     state_dicts(&k);

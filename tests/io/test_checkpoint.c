@@ -129,8 +129,8 @@ static void refused(const model *k, const char *path, weft_status kind, const ch
     weft_load_report r;
     REFUSES(weft_load_matching(path, k->m, &r), kind, part);
     cr_assert(state_of(k) == state && same_things(&t, &before) && weft_ok(k->w));
-    cr_assert(weft_load_state_dict(path, k->m, NULL) != WEFT_OK &&
-              weft_load_state_dict(path, k->m, &r) != WEFT_OK && state_of(k) == state);
+    cr_assert(weft_load_weights(path, k->m, NULL, NULL) != WEFT_OK &&
+              weft_load_weights(path, k->m, NULL, &r) != WEFT_OK && state_of(k) == state);
     nothing_is_open();
 }
 
@@ -402,8 +402,8 @@ FILE_TEST(checkpoint, bad_arguments_are_refused)
     REFUSES(weft_load(path, NULL, NULL, NULL, 1), WEFT_EARG, "1 items and items is NULL");
     REFUSES(weft_load(path, NULL, NULL, NULL, -1), WEFT_EARG, "-1 items");
     REFUSES(weft_load_matching(path, NULL, NULL), WEFT_EARG, "module");
-    REFUSES(weft_load_state_dict(path, NULL, NULL), WEFT_EARG, "module");
-    REFUSES(weft_save_state_dict(path, NULL), WEFT_EARG, "module");
+    REFUSES(weft_load_weights(path, NULL, NULL, NULL), WEFT_EARG, "module");
+    REFUSES(weft_save_weights(path, NULL), WEFT_EARG, "module");
     REFUSES(weft_save(path, a.m, NULL, NULL, 1), WEFT_EARG, "NULL");
     cr_assert(weft_checkpoint_item_size(path, NULL) == -1 && weft_checkpoint_item_size(NULL, "a") == -1 &&
               weft_checkpoint_item_size(path, "a/b") == -1);
@@ -436,7 +436,7 @@ FILE_TEST(checkpoint, failed_context_writes_nothing)
     train(&a, 1);
     weft_fail(a.w, WEFT_ENUMERIC, "a program's own check");
     REFUSES(weft_save(path, a.m, a.o, NULL, 0), WEFT_ENUMERIC, "a program's own check");
-    REFUSES(weft_save_state_dict(path, a.m), WEFT_ENUMERIC, "a program's own check");
+    REFUSES(weft_save_weights(path, a.m), WEFT_ENUMERIC, "a program's own check");
     REFUSES(weft_load(path, a.m, a.o, NULL, 0), WEFT_ENUMERIC, "a program's own check");
     cr_assert(equal_files(path, copy) && files_in_folder() == 2);
     weft_recover(a.w);

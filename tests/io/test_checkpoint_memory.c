@@ -17,8 +17,8 @@ static weft_status items(const model *k)
     return weft_load(checkpoint_path, NULL, NULL, &item, 1);
 }
 static weft_status matching(const model *k) { return weft_load_matching(checkpoint_path, k->m, NULL); }
-static weft_status exports(const model *k)  { return weft_save_state_dict(dict_path, k->m); }
-static weft_status imports(const model *k)  { return weft_load_state_dict(dict_path, k->m, NULL); }
+static weft_status exports(const model *k) { return weft_save_weights(dict_path, k->m); }
+static weft_status imports(const model *k) { return weft_load_weights(dict_path, k->m, NULL, NULL); }
 static weft_status size(const model *k)
 {
     return (void)k, weft_checkpoint_item_size(checkpoint_path, "number") == 2 ? WEFT_OK : WEFT_ENOMEM;

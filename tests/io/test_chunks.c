@@ -41,7 +41,7 @@ FILE_TEST(chunks, every_shape_and_filter_is_read)
         size_t n = (size_t)weft_numel(m.weight);
         double *values = any_numbers(n);
         save(path, dice(2) ? LATEST : OLDEST, &f, H5T_NATIVE_DOUBLE, values);
-        DOES(weft_load_state_dict(path, m.m, NULL));
+        DOES(weft_load_weights(path, m.m, NULL, NULL));
         weft_real *is = numbers(m.weight);
         for (size_t i = 0; i < n; i++)
             cr_assert(is[i] == (weft_real)values[i], "form %d, number %zu: %g, not %g", k, i, (double)is[i],
@@ -124,7 +124,7 @@ FILE_TEST(chunks, every_chunk_index_is_read)
     const char *path = in_folder("index.h5");
     for (int i = rounds(1, 0); i < COUNT(indexes); i++) {         /* libhdf5 takes 10 s to write the first */
         small m = save_indexed(w, path, i);
-        DOES(weft_load_state_dict(path, m.m, NULL));
+        DOES(weft_load_weights(path, m.m, NULL, NULL));
         for (int64_t k = 0; k < weft_numel(m.weight); k++)
             cr_assert_eq(numbers(m.weight)[k], (weft_real)(k + 1), "index %d, number %lld", i, (long long)k);
     }
@@ -140,8 +140,8 @@ FILE_TEST(chunks, declared_sizes_do_not_allocate)
                .type = H5T_IEEE_F32LE };
     save(path, OLDEST, &f, H5T_NATIVE_FLOAT, NULL);
     long before = most_resident();
-    REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_ESHAPE, "float32 [1073741824, 1073741824]");
-    DOES(weft_load_state_dict(path, m.m, &r));
+    REFUSES(weft_load_weights(path, m.m, NULL, NULL), WEFT_ESHAPE, "float32 [1073741824, 1073741824]");
+    DOES(weft_load_weights(path, m.m, NULL, &r));
     cr_assert(r.other_shape == 1 && !r.loaded && most_resident() - before < 40 << 10);
     stays(&m);
 }
@@ -171,8 +171,8 @@ FILE_TEST(chunks, invalid_chunks_are_refused)
         cr_assert(!bad[i].written ||
                   H5Dwrite(set, H5T_NATIVE_FLOAT, here, here, H5P_DEFAULT, (float[4]){ 0 }) >= 0);
         H5Sclose(here), H5Dclose(set), H5Fclose(file);
-        REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, bad[i].says);
-        REFUSES(weft_load_state_dict(path, m.m, &r), WEFT_EFORMAT, bad[i].says);
+        REFUSES(weft_load_weights(path, m.m, NULL, NULL), WEFT_EFORMAT, bad[i].says);
+        REFUSES(weft_load_weights(path, m.m, NULL, &r), WEFT_EFORMAT, bad[i].says);
         stays(&m);
     }
 }
@@ -189,7 +189,7 @@ FILE_TEST(chunks, skipped_filters_are_honoured)
         cr_assert(H5Dwrite_chunk(set, H5P_DEFAULT, mask, (hsize_t[]){ 0 }, sizeof raw, raw) >= 0);
         H5Dclose(set);
         H5Fclose(file);
-        weft_status s = weft_load_state_dict(path, m.m, NULL);
+        weft_status s = weft_load_weights(path, m.m, NULL, NULL);
         cr_assert_eq(s == WEFT_OK, mask == 2 || mask == 3, "mask %u: %s", mask, weft_file_message());
         weft_real *is = numbers(m.weight);
         for (int i = 0; mask == 3 && i < 4; i++)
@@ -219,7 +219,7 @@ FILE_TEST(chunks, repeated_leaf_is_refused)
         memcpy(was, at, LEAF);
         memcpy(at, b.at + leaf[(i + 1) % n], LEAF);
         write_bytes(path, b.at, b.n);
-        REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT,
+        REFUSES(weft_load_weights(path, m.m, NULL, NULL), WEFT_EFORMAT,
                 "weight has a repeated, missing or misplaced chunk");
         memcpy(at, was, LEAF);
     }

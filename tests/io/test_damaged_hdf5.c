@@ -52,7 +52,7 @@ static void damage(const char *path, content b, size_t at, size_t from, size_t n
                          "byte %zu, %d: the file stays open: %s", i, to[k], weft_file_message());
             weft_frame_free(&f);
             weft_load_report extra = { 0 };      /* all columns, by a walk of the group */
-            s = weft_load_state_dict(path, m, &extra);
+            s = weft_load_weights(path, m, NULL, &extra);
             cr_assert(s == WEFT_OK || s == WEFT_EFORMAT, "byte %zu: %s: %s", i, weft_status_name(s),
                       weft_file_message());
             b.at[i] = was;

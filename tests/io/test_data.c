@@ -65,7 +65,7 @@ Test(data, files_of_the_kernel_are_refused)
                                    weft_frame_read_csv(&f, path, NULL, a, NULL),
                                    weft_frame_read_hdf5(&f, path, NULL, a),
                                    weft_load(path, m, NULL, NULL, 0),
-                                   weft_load_state_dict(path, m, NULL) };
+                                   weft_load_weights(path, m, NULL, NULL) };
     MESSAGE_HAS("/proc/self/status: size 0, but it has content");
     for (int i = 0; i < COUNT(status); i++)
         cr_assert_eq(status[i], WEFT_EFORMAT, "reader %d", i);

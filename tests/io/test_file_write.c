@@ -331,8 +331,8 @@ static void *saves_and_loads(void *k_)
     const char *path = in_folder("a.h5"), *dict = in_folder("dict.h5");
     bool good = saves(path, k) == WEFT_OK && weft_load(path, k->m, k->o, NULL, 0) == WEFT_OK &&
                 weft_load_matching(path, k->m, &report) == WEFT_OK &&
-                weft_save_state_dict(dict, k->m) == WEFT_OK &&
-                weft_load_state_dict(dict, k->m, NULL) == WEFT_OK;
+                weft_save_weights(dict, k->m) == WEFT_OK &&
+                weft_load_weights(dict, k->m, NULL, NULL) == WEFT_OK;
     return good ? k_ : NULL;
 }
 

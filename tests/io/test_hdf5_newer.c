@@ -74,7 +74,7 @@ static void check_all(const way *v, hid_t type, bool truth)
     if (H5Tget_class(type) != H5T_FLOAT)
         check_dataset(path, true, truth);
     check_dataset(path, false, truth);
-    DOES(weft_load_state_dict(path, m, &r));
+    DOES(weft_load_weights(path, m, NULL, &r));
     cr_assert_eq(r.loaded, 1);
     hid_t one = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);        /* for the frame: one series */
     cr_assert(one >= 0 && H5Ldelete(one, "lengths", H5P_DEFAULT) >= 0);
@@ -187,17 +187,17 @@ FILE_TEST(hdf5_newer, file_open_for_swmr_writing_is_read)
     H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
     file = H5Fopen(path, H5F_ACC_RDWR | H5F_ACC_SWMR_WRITE, access);
     cr_assert(file >= 0 && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
-    DOES(weft_load_state_dict(path, m.m, NULL)); /* a writer with SWMR lets others read */
+    DOES(weft_load_weights(path, m.m, NULL, NULL)); /* a writer with SWMR lets others read */
     cr_assert_eq(numbers(m.weight)[N - 1], 60);
     content b = read_bytes(path);
     b.at[SUM] ^= 1;                              /* damaged files are not retried */
     const char *damaged = put_bytes("sum.h5", b.at, b.n);
-    REFUSES(weft_load_state_dict(damaged, m.m, NULL), WEFT_EFORMAT, "cannot be opened");
+    REFUSES(weft_load_weights(damaged, m.m, NULL, NULL), WEFT_EFORMAT, "cannot be opened");
     free(b.at);
     H5Fclose(file);
-    DOES(weft_load_state_dict(path, m.m, NULL));
+    DOES(weft_load_weights(path, m.m, NULL, NULL));
     file = H5Fopen(path, H5F_ACC_RDWR, access);
     cr_assert(file >= 0 && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
-    REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, "h5clear -s");
+    REFUSES(weft_load_weights(path, m.m, NULL, NULL), WEFT_EFORMAT, "h5clear -s");
     H5Fclose(file), H5Pclose(access);
 }

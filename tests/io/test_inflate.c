@@ -72,14 +72,14 @@ FILE_TEST(inflate, deflated_bytes_are_restored)
             stream[size] = 0;
             stream_set(path, n, stream, size);
             if (there == n) {
-                DOES(weft_load_state_dict(path, m.m, NULL));
+                DOES(weft_load_weights(path, m.m, NULL, NULL));
                 cr_assert(has(m.weight, plain), "round %d", k);
                 reset(&m);
                 stream_set(path, n, stream, size + 1);
-                REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, not_a_chunk);
+                REFUSES(weft_load_weights(path, m.m, NULL, NULL), WEFT_EFORMAT, not_a_chunk);
                 stream_set(path, n, stream, size - 1);
             }
-            REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, not_a_chunk);
+            REFUSES(weft_load_weights(path, m.m, NULL, NULL), WEFT_EFORMAT, not_a_chunk);
             free(stream);
         }
         stays(&m);
@@ -105,13 +105,13 @@ FILE_TEST(inflate, other_streams_are_refused)
         cr_assert(!other[k].dictionary || deflateSetDictionary(&z, plain, 3) == Z_OK);
         cr_assert(deflate(&z, Z_FINISH) == Z_STREAM_END && deflateEnd(&z) == Z_OK);
         stream_set(path, N, stream, z.total_out);
-        REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, not_a_chunk);
+        REFUSES(weft_load_weights(path, m.m, NULL, NULL), WEFT_EFORMAT, not_a_chunk);
     }
     for (size_t n = 4 * N - 1; n <= 4 * N + 1; n += 2) {
         size_t size;
         unsigned char *near = deflated(plain, n, 6, &size);
         stream_set(path, N, near, size);
-        REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, not_a_chunk);
+        REFUSES(weft_load_weights(path, m.m, NULL, NULL), WEFT_EFORMAT, not_a_chunk);
         free(near);
     }
     stays(&m);
@@ -132,7 +132,8 @@ FILE_TEST(inflate, survives_failure_of_each_allocation)
         stream_set(path, N, stream, size);
         free(stream);
         weft_status s;
-        FOR_EACH_FAILURE(s, weft_load_state_dict(path, m.m, NULL)) {
+        FOR_EACH_FAILURE(s, weft_load_weights(path, m.m, NULL, NULL))
+        {
             cr_assert_eq(s, WEFT_ENOMEM, "allocation %ld: %s", failing.at, weft_file_message());
             of_zlib += strstr(weft_file_message(), "weight: no memory to inflate a chunk") != NULL;
             stays(&m);
@@ -162,7 +163,7 @@ FILE_TEST(inflate, bomb_takes_no_memory)
     bomb(path, 400);
     small m = small_in(w, 1, (hsize_t[]){ BOMB });
     long before = most_resident();
-    REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, "weight has a damaged chunk");
+    REFUSES(weft_load_weights(path, m.m, NULL, NULL), WEFT_EFORMAT, "weight has a damaged chunk");
     cr_assert(most_resident() - before < 40 << 10, "%ld MiB", (most_resident() - before) >> 10);
     stays(&m);
 }

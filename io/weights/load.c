@@ -1,0 +1,231 @@
+/* load.c - weft_load_weights: gives the arrays of a file to the parameters and buffers of a module.
+ *
+ * Everything is read and checked before anything is changed. */
+#include <string.h>
+#include "io/weights/weights.h"
+
+typedef struct {
+    weft__stage stage;
+    weft__weights *w;
+    weft_module *m;
+    weft_load_report *report;
+    weft__paths table;
+    bool *used; /* [w->n] an array has the name of a parameter */
+} loading;
+
+/* Returns the parameter, buffer or tied name after p below m; p NULL: the first. NULL at the end. */
+static const weft__parameter *next_below(const weft_module *m, const weft__parameter *p)
+{
+    p = p ? p->next_in_root : m->root->first;
+    while (p && !weft__is_below(p->module, m))
+        p = p->next_in_root;
+    return p;
+}
+
+static const weft__array *array_of(const loading *l, const weft__parameter *p)
+{
+    return weft__weights_find(l->w, weft__path_in(l->m, p));
+}
+
+static const char *place_of(const weft__array *a) { return a->place ? a->place : a->name; }
+
+/* ---- advice for names that differ by a prefix only ---- */
+static bool ends_with(const char *name, const char *end)
+{
+    size_t n = strlen(name), k = strlen(end);
+    return n > k && name[n - k - 1] == '.' && !strcmp(name + n - k, end);
+}
+
+/* Writes advice for a name of the module that the file lacks; "" if there is none. */
+static void advise(const loading *l, const char *path, char text[160])
+{
+    *text = 0;
+    for (int64_t i = 0; i < l->w->n && !*text; i++) {
+        const char *name = l->w->array[i].name;
+        if (ends_with(name, path))
+            snprintf(text, 160, "; the file has %.60s: set .strip_prefix to \"%.*s\"", name,
+                     strlen(name) - strlen(path) < 60 ? (int)(strlen(name) - strlen(path)) : 60, name);
+        else if (ends_with(path, name))
+            snprintf(text, 160, "; the file has %.60s: set .add_prefix to \"%.*s\"", name,
+                     strlen(path) - strlen(name) < 60 ? (int)(strlen(path) - strlen(name)) : 60, path);
+    }
+}
+
+/* ---- parameters of the module ---- */
+/* Notes the parameters that the file has, so that a tied one may have another name. */
+static void find_all(loading *l)
+{
+    for (const weft__parameter *p = NULL; (p = next_below(l->m, p));) {
+        const weft__array *a = array_of(l, p);
+        if (!a)
+            continue;
+        weft__paths_of(&l->table, weft__numbers_of(p))->found = true;
+        l->used[a - l->w->array] = true;
+    }
+}
+
+static bool fits(loading *l, const weft__array *a, const weft__kind *expected)
+{
+    char x[128], y[128];
+    weft__kind same = a->kind;
+    same.type = expected->type;
+    if (!weft__number_is_any(a->kind.type)) {
+        weft__stage_fail(
+            &l->stage, WEFT_EFORMAT, /* leaving it out without an error would hide it */
+            "%s is %s; expected integers or floating-point numbers, including float16 and bfloat16",
+            place_of(a), weft__kind_text(&a->kind, x));
+        return false;
+    }
+    if (weft__kind_same(&same, expected))
+        return true;
+    weft__report_finding(&l->stage, l->report, WEFT__OTHER_SHAPE, "%s is %s; expected %s, as in the module",
+                         place_of(a), weft__kind_text(&a->kind, x), weft__kind_text(expected, y));
+    return false;
+}
+
+/* Compares the values held last with those stored under another name of p. */
+static void check_tied(loading *l, const weft__parameter *p, const weft__array *a)
+{
+    const weft__held *last = l->stage.last;
+    weft__known *numbers = weft__paths_of(&l->table, weft__numbers_of(p));
+    if (numbers->held && memcmp(numbers->held->values, last->values, last->bytes))
+        weft__stage_fail(&l->stage, WEFT_EFORMAT,
+                         "%s differs from the parameter that it is tied to; expected equal values",
+                         place_of(a));
+    numbers->held = last;
+}
+
+/* The layer gives 0 for its padding row, whatever the file has; PyTorch gives the row. */
+static void check_padding(loading *l, const weft__parameter *p, const weft__array *a)
+{
+    char text[WEFT__NAMED + 160];
+    const weft_tensor *x = &weft__numbers_of(p)->value;
+    int64_t row = p->module->padding - 1, columns = x->f.rank == 2 ? x->f.size[1] : 0, i = 0;
+    const real *values = (const real *)(const void *)l->stage.last->values + (row < 0 ? 0 : row) * columns;
+    while (row >= 0 && i < columns && values[i] == 0)
+        i++;
+    if (row < 0 || i == columns || !l->report)
+        return;
+    snprintf(text, sizeof text, "%s row %lld is not 0; the layer gives 0 for this id", place_of(a),
+             (long long)row);
+    weft__report_line(l->report, "padding", text);
+}
+
+static void hold_parameter(loading *l, const weft__parameter *p)
+{
+    const weft_tensor *x = &weft__numbers_of(p)->value;
+    const weft__kind expected = weft__kind_of(x);
+    const weft__array *a = array_of(l, p);
+    char advice[160] = "";
+    if (!a) {
+        if (weft__paths_of(&l->table, weft__numbers_of(p))->found)
+            return;
+        if (!l->report)
+            advise(l, weft__path_in(l->m, p), advice);
+        weft__report_finding(&l->stage, l->report, WEFT__MISSING, "%s%s%s", weft__path_in(l->m, p),
+                             l->report ? "" : " is not in the file, but the module has it", advice);
+        return;
+    }
+    if (!fits(l, a, &expected))
+        return;
+    void *values = weft__hold(&l->stage, x->data, weft__kind_bytes(&expected), true);
+    if (!values)
+        return;
+    if (!weft__array_read(l->w, a, expected.type, values)) {
+        l->stage.status = l->w->status;
+        return;
+    }
+    check_tied(l, p, a);
+    check_padding(l, p, a);
+    weft__report_finding(&l->stage, l->report, WEFT__LOADED, "%s", place_of(a));
+}
+
+/* ---- the report ---- */
+static void report_extra(loading *l)
+{
+    for (int64_t i = 0; i < l->w->n; i++)
+        if (!l->used[i])
+            weft__report_finding(&l->stage, l->report, WEFT__EXTRA, "%s%s", place_of(&l->w->array[i]),
+                                 l->report ? "" : " is in the file, but the module does not have it");
+}
+
+/* Writes "NAME (from PLACE): float16, transposed, gates reordered", and returns whether anything was
+ * converted. */
+static bool describe(const weft__array *a, weft__number as, char *text, size_t size)
+{
+    static const char *const words[] = { "transposed", "gates reordered" };
+    const bool is[] = { a->transposed, a->gates > 0 };
+    char kind[128];
+    bool changed = a->kind.type != as;
+    size_t n = (size_t)snprintf(text, size, a->place ? "%s (from %s)" : "%s", a->name, a->place);
+    if (changed && n < size) {
+        weft__kind_text(&(weft__kind){ .type = a->kind.type }, kind);
+        n += (size_t)snprintf(text + n, size - n, ": %.*s", (int)strcspn(kind, "[") - 1, kind);
+    }
+    for (int i = 0; i < 2; i++)
+        if (is[i] && n < size) {
+            n += (size_t)snprintf(text + n, size - n, "%s %s", changed ? "," : ":", words[i]);
+            changed = true;
+        }
+    return changed;
+}
+
+static void report_loaded(loading *l)
+{
+    char text[2 * WEFT__NAMED + 100];
+    for (const weft__parameter *p = NULL; (p = next_below(l->m, p));) {
+        const weft__array *a = array_of(l, p);
+        weft__kind expected = weft__kind_of(&weft__numbers_of(p)->value), same = expected;
+        same.type = a ? a->kind.type : same.type;
+        if (!a || !weft__kind_same(&same, &a->kind))
+            continue; /* missing, or of another shape */
+        bool changed = describe(a, expected.type, text, sizeof text);
+        l->report->converted += changed;
+        weft__report_line(l->report, changed ? "converted" : "loaded", text);
+    }
+}
+
+static void load_arrays(loading *l)
+{
+    if (!weft__paths_make(&l->table, l->m, &l->stage))
+        return;
+    find_all(l);
+    for (const weft__parameter *p = NULL; !weft__stage_status(&l->stage) && (p = next_below(l->m, p));)
+        hold_parameter(l, p);
+    report_extra(l);
+    if (l->report && !weft__stage_status(&l->stage))
+        report_loaded(l);
+    weft__paths_end(&l->table);
+}
+
+/* ---- the function ---- */
+static weft_status prepare(loading *l, const weft_weights_opts *o)
+{
+    weft__weights *w = l->w;
+    if (!strcmp(w->format, "weft checkpoint"))
+        weft__weights_fail(w, WEFT_EFORMAT,
+                           "weft_load and weft_load_matching read checkpoints; expected weights");
+    weft__weights_rename(w, o);
+    if (w->by_layer && !w->status && weft__match_layers(w, l->m))
+        weft__weights_sort(w);
+    l->used = weft__weights_memory(w, (size_t)w->n * sizeof *l->used);
+    return w->status;
+}
+
+weft_status weft_load_weights(const char *path, weft_module *m, const weft_weights_opts *opts,
+                              weft_load_report *report)
+{
+    loading l = { .m = m, .report = report, .stage.path = path };
+    if (report)
+        *report = (weft_load_report){ 0 };
+    weft_status s = weft__check_storable(m, "weft_load_weights", path);
+    if (!s)
+        s = weft__weights_open(path, opts ? opts->part : NULL, &l.w);
+    if (s)
+        return s;
+    l.stage.status = prepare(&l, opts);
+    if (!l.stage.status)
+        load_arrays(&l);
+    weft__weights_close(l.w);
+    return weft__stage_end(&l.stage, m);
+}
