@@ -4,7 +4,7 @@
 #include <zlib.h>
 #include "fuzz.h"
 
-enum { ROOM = 1 << 17, PARTS = 64 };
+enum { ROOM = 1 << 16, PARTS = 64 };
 typedef struct { uint8_t *at; size_t n; } bytes; /* owned, of ROOM bytes */
 typedef struct { const uint8_t *at; size_t n; } part;
 
@@ -25,7 +25,7 @@ static uint64_t odd_number(uint64_t now)
     case 0:  return now ^ 1ull << dice(64);
     case 1:  return now + 1 - 2 * dice(2);
     case 2:  return dice(2) ? now * 2 : now / 2;
-    case 3:  return dice(300);
+    case 3:  return dice(dice(2) ? 10 : 300);
     default: return odd[dice(COUNT(odd))];
     }
 }
@@ -109,7 +109,6 @@ static bytes text_changed(part p, int depth)
 /* A head of `head` bytes that end in the length of a text in `width` bytes; the text; data. */
 static bytes text_first(part p, size_t head, size_t width)
 {
-    bytes b = empty();
     uint64_t n = p.n < head ? 0 : number(p.at + head - width, width);
     if (!n || n > p.n - head)
         return leaf(p);
@@ -118,6 +117,7 @@ static bytes text_first(part p, size_t head, size_t width)
     memcpy(copy, p.at + head, kept);
     copy[kept] = 0;
     bytes c = text_changed((part){ (uint8_t *)copy, kept }, 0);
+    bytes b = empty();
     put(&b, p.at, head - width);
     put_number(&b, dice(20) ? c.n : odd_number(c.n), width);
     put(&b, c.at, c.n);
@@ -280,7 +280,7 @@ static void pack(bytes *b, bytes *directory, const member *m)
         put(to, central ? "PK\1\2\24\0\24\0\0\0" : "PK\3\4\24\0\0\0", central ? 10 : 8);
         put_number(to, (uint64_t)m->method, 2), put_number(to, 0x21 << 16, 4);
         put_number(to, crc, 4), put_number(to, data.n, 4), put_number(to, m->is.n, 4);
-        put_number(to, m->name_n, 2), put_number(to, 0, central ? 14 : 2);
+        put_number(to, m->name_n, 2), put_number(to, 0, central ? 12 : 2);
         if (central)
             put_number(to, at, 4);
         put(to, m->name, m->name_n);
@@ -363,7 +363,7 @@ size_t form_mutate(uint8_t *file, size_t n, size_t most, unsigned seed)
     state = seed * 2654435761u + 12345;
     bytes b = empty();
     put(&b, file, n);
-    for (uint64_t times = 1 + dice(3); times--;) {
+    for (uint64_t times = dice(2) ? 1 : 1 + dice(3); times--;) {
         bytes c = mutated((part){ b.at, b.n }, 0);
         free(b.at);
         b = c;

@@ -60,5 +60,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         run(w, model);
     fuzz_watched(model ? WEFT_OK : WEFT_EFORMAT);
     weft_close(w);
-    return 0;
+    return !model && size % 32 ? -1 : 0;          /* most refused files are not mutated again */
 }

@@ -13,7 +13,7 @@ printf '"id"\n"x"\n"y"\n"nan"\n"-inf"\n"1e300"\n"0x1p-3"\n"\\x22\\x22"\n"\\x0d\\
 
 options() {                             # READER: prints one flag of libFuzzer per line. Checksums must not be solved by tracing comparisons
     echo "-seed=${SEED:-1}"; echo "-timeout=20"; echo "-print_final_stats=0"; echo "-artifact_prefix=$found/$1-"; echo "-rss_limit_mb=3000"
-    case $1 in csv|text) echo "-dict=$F/words" ;; checkpoint|weights|onnx|planted_weights) echo "-use_cmp=0"; echo "-cross_over=0" ;; esac
+    case $1 in csv|text) echo "-dict=$F/words" ;; checkpoint|weights|onnx|planted_weights) echo "-use_cmp=0"; echo "-cross_over=0"; echo "-mutate_depth=1" ;; esac
     case $1 in lengths|planners) echo "-max_len=300" ;; csv|text) echo "-max_len=4000" ;; *) echo "-max_len=30000" ;; esac
     if [ -n "${RUNS:-}" ]; then echo "-runs=$RUNS"; else echo "-max_total_time=$((share > 0 ? share : 1))"; fi
 }
