@@ -62,7 +62,9 @@ static bytes leaf(part p)
 static bytes row(const part *p, int n, bytes (*changed)(part, int), int depth)
 {
     bytes b = empty();
-    int i = (int)dice((uint64_t)n), other = (int)dice((uint64_t)n), how = (int)dice(12);
+    int i = (int)dice((uint64_t)n), other = (int)dice((uint64_t)n), how = (int)dice(24);
+    for (int tries = 0; tries < 30 && how > 12 && !memchr("KMJ\x0a", p[i].at[0], 4); tries++)
+        i = (int)dice((uint64_t)n);              /* rather a number of a pickle, or a first field */
     for (int k = 0; k < n; k++) {
         part is = p[how == 0 && k == i ? other : how == 0 && k == other ? i : how == 1 && k == i ? other : k];
         if (k == i && how == 2)
@@ -205,7 +207,7 @@ static bytes opcode_changed(part p, int depth)
     static const char *const others[] = { "cposix\nsystem\n", "R", "b", "u", "(", "t", "Q", "0", "2", "ctorch\nFloatStorage\n", "h\1", "o", "\201" };
     bytes b = empty();
     const char *other = others[dice(COUNT(others))];
-    if (p.n == 1 || !dice(4))
+    if (p.n == 1 || !dice(12))
         put(&b, other, strlen(other));
     if (p.n == 1 || !dice(8))
         return b;
@@ -292,8 +294,10 @@ static void pack(bytes *b, bytes *directory, const member *m)
 static bytes zip_mutated(part p, int depth)
 {
     member m[PARTS];
-    int n = members(p, m), i = (int)dice((uint64_t)n), other = (int)dice((uint64_t)n), how = (int)dice(16), count = 0;
+    int n = members(p, m), i = (int)dice((uint64_t)n), other = (int)dice((uint64_t)n), how = (int)dice(50), count = 0;
     bytes b = empty(), directory = empty();
+    for (int tries = 0; n && tries < 20 && !(m[i].is.n > 9 && strchr("\x80\x93\211{", m[i].is.at[0])); tries++)
+        i = (int)dice((uint64_t)n);              /* a member with structure, rather than numbers */
     for (int k = 0; k < n; k++) {
         bytes old = m[k].is;
         if (k == i && how > 3)
@@ -310,7 +314,7 @@ static bytes zip_mutated(part p, int depth)
     put(&b, "PK\5\6\0\0\0\0", 8);
     put_number(&b, (uint64_t)count, 2), put_number(&b, (uint64_t)count, 2);
     put_number(&b, directory.n, 4), put_number(&b, at, 4), put_number(&b, 0, 2);
-    if (!dice(4)) {                              /* a field of a header, or of the end */
+    if (!dice(15)) {                             /* a field of a header, or of the end */
         size_t from = dice(2) ? (size_t)at : b.n > 22 ? b.n - 22 : 0, width = 1u << dice(4);
         from += dice(48);
         if (from + width <= b.n) {
@@ -331,7 +335,7 @@ static bytes mutated(part p, int depth)
 {
     static part parts[8][4096];
     int n;
-    if (depth > 6 || !dice(30))
+    if (depth > 6 || !dice(100))
         return leaf(p);
     if (begins(p, "PK\3\4", 4) && depth < 2)
         return zip_mutated(p, depth);

@@ -58,7 +58,7 @@ static void interchange(void)
         if (stat(path, &s) || !S_ISREG(s.st_mode) || !s.st_size || s.st_size > 30000)
             continue;
         take_file(path, "weights", e->d_name, !!strstr(path, "parts"));
-        if (strstr(path, ".npz") || strstr(path, ".safetensors") || strstr(path, ".pt"))
+        if (strstr(path, "tensor.pt"))
             take_file(path, "planted_weights", e->d_name, 0);
         if (strstr(path, ".onnx"))
             take_file(path, "onnx", e->d_name, -1);
