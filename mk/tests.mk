@@ -73,6 +73,7 @@ lint: $(B)/libweft.so | $(BUILD)/.needs-lint
 #:   test-cuda                  runs the GPU's tests by emulation; GPU=1: on the GPU of this machine
 #:   test-ptx                   runs the PTX of libweft_cuda.so in an interpreter; WHOLE=1: all tests of a GPU
 #:   test-parallel              tests many ranks with Open MPI and MPICH; MOMENTS=3: moments at which faults occur
+#:   test-interchange           compares with PyTorch, Keras and onnxruntime, in a venv outside the tree
 #:   installcheck               installs into a folder and builds programs with it
 test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
 	@CUDA_ONLY=1 GPU=$(GPU) CUDA=$(abspath $(dir $<)) $(RUN_TESTS)
@@ -84,6 +85,8 @@ planted-ptx: test-ptx
 test-parallel: $(B)/examples/g2p $(TRANSPORTS)
 	@sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
 	@B=$(B) DICT=$(BUILD)/data/cmudict.out MOMENTS=$(MOMENTS) bash tests/parallel/engines.sh
+test-interchange: $(B)/tests/interchange/export $(B)/tests/interchange/onnx_run
+	@B=$(B) bash tests/interchange/run.sh
 installcheck:
 	@MAKE='$(MAKE)' CC='$(CC)' V=$(V) B=$(B) sh tests/installcheck.sh
 
@@ -121,6 +124,6 @@ nightly: $(B)/examples/g2p
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh
 	@$(again) fuzz SECONDS=3600
 
-.PHONY: test check lint format test-cuda test-ptx planted-ptx test-parallel installcheck hunt kill starve soak planted \
+.PHONY: test check lint format test-cuda test-ptx planted-ptx test-parallel test-interchange installcheck hunt kill starve soak planted \
         nightly
 -include $(patsubst %.c,$(B)/%.d,$(wildcard tests/*.c tests/*/*.c))

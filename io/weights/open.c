@@ -63,7 +63,7 @@ static size_t character(const unsigned char *p, const unsigned char *end)
 
 const char *weft__weights_text(weft__weights *w, const void *bytes, size_t n)
 {
-    const unsigned char *p = bytes, *end = p + n;
+    const unsigned char *p = bytes, *end = n ? p + n : p;
     char *text = weft__weights_memory(w, n + 1);
     for (size_t k = 1; text && p < end; p += k)
         if (!*p || !(k = character(p, end))) {

@@ -3,7 +3,7 @@
  *
  * A program tests one reader. Its input is a byte of options, which mutations do not change, and a file. An
  * error ends the program with a line "found: KIND: ..". KIND is hang (more than 1 s of processor time), too
- * large (memory above 20 times the file plus 64 MiB), trouble (a leak of handles, or a fault of the program),
+ * large (memory above 20 times the file, or fuzz_times, plus 64 MiB), trouble (a leak of handles, or a fault of the program),
  * or silent change. Sanitizers report crashes. At its end a program prints how many files the reader
  * accepted, because without accepted files it would test little. */
 #ifndef WEFT_FUZZ_H
@@ -32,6 +32,7 @@ void fuzz_watch(size_t n);
 void fuzz_watched(weft_status status);
 /* Returns the message; weft_file_message by default. */
 extern const char *(*fuzz_message)(void);
+extern int fuzz_times;                           /* limit of the memory in sizes of the file; default 20 */
 void fuzz_found(const char *kind, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 #define SAME(that, ...) do { if (!(that)) fuzz_found("silent change", __VA_ARGS__); } while (0)
 
@@ -82,6 +83,8 @@ void   fuzz_reseal(uint8_t *file, size_t n);
 /* Writes the file, resealed if the options request it. */
 const char *fuzz_sealed(uint8_t options, const uint8_t *file, size_t n);
 size_t h5_mutate(uint8_t *file, size_t n, size_t most, unsigned seed, bool repair);
+/* ---- forms.c: mutations of files with weights, of all formats ---- */
+size_t form_mutate(uint8_t *file, size_t n, size_t most, unsigned seed);
 /* The mutator of a program whose input is an HDF5 file. */
 #define MUTATES_HDF5                                                                             \
     size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)       \

@@ -1,5 +1,6 @@
 /* seeds.c - writes the valid files that fuzzing starts from to FOLDER/READER/ (usage: seeds FOLDER). The
  * first byte of a file holds the options of its program. */
+#include <dirent.h>
 #include <sys/stat.h>
 #include "weft_forecast.h"
 #include "weft_lab.h"
@@ -33,15 +34,37 @@ static void text(const char *reader, const char *name, int options, const char *
     seed(reader, name, options, is, strlen(is));
 }
 
-/* content of the scratch file */
-static void take(const char *reader, const char *name, int options)
+static void take_file(const char *path, const char *reader, const char *name, int options)
 {
     static uint8_t bytes[1 << 20];
-    FILE *f = fopen(scratch, "rb");
+    FILE *f = fopen(path, "rb");
     size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
     if (!n || fclose(f))
-        fuzz_found("trouble", "%s", scratch);
+        fuzz_found("trouble", "%s", path);
     seed(reader, name, options, bytes, n);
+}
+/* content of the scratch file */
+static void take(const char *reader, const char *name, int options) { take_file(scratch, reader, name, options); }
+
+/* Takes files that other programs wrote, of at most 30,000 bytes. */
+static void interchange(void)
+{
+    const char *golden = "tests/golden/interchange";
+    DIR *d = opendir(golden);
+    for (struct dirent *e; d && (e = readdir(d)); ) {
+        char path[300];
+        struct stat s;
+        snprintf(path, sizeof path, "%s/%.250s", golden, e->d_name);
+        if (stat(path, &s) || !S_ISREG(s.st_mode) || !s.st_size || s.st_size > 30000)
+            continue;
+        take_file(path, "weights", e->d_name, !!strstr(path, "parts"));
+        if (strstr(path, "tensor.pt"))
+            take_file(path, "planted_weights", e->d_name, 0);
+        if (strstr(path, ".onnx"))
+            take_file(path, "onnx", e->d_name, -1);
+    }
+    if (d)
+        closedir(d);
 }
 
 /* Writes a set like other programs. how: 0, contiguous; 1, in chunks of 2 x 3; 2 and more, also gzip; 3,
@@ -229,6 +252,7 @@ int main(int n, char **argument)
     frames();
     plans();
     csv();
+    interchange();
     remove(scratch);
     weft_close(k.w);
     return 0;

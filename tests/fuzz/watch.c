@@ -99,6 +99,7 @@ void fuzz_watch(size_t n)
 }
 
 const char *(*fuzz_message)(void) = weft_file_message;
+int fuzz_times = 20;
 
 void fuzz_watched(weft_status status)
 {
@@ -110,7 +111,7 @@ void fuzz_watched(weft_status status)
     given++;
     taken += status == WEFT_OK;
     bytes = touched > bytes ? touched : bytes;
-    if (bytes > 20 * (long long)file_size + (64 << 20))
+    if (bytes > fuzz_times * (long long)file_size + (64 << 20))
         fuzz_found("too large", "%lld bytes of memory for a file of %zu", bytes, file_size);
     if (seconds > 1)
         fuzz_found("hang", "%.2f s for a file of %zu bytes", seconds, file_size);

@@ -4,7 +4,7 @@
 # time limit. Found files are saved in F/found, with the report. A reader that accepts no file fails, because it would test little.
 set -u
 seconds=$1; shift
-[ $# -gt 0 ] || set -- checkpoint state_dict ragged csv frame text lengths planners
+[ $# -gt 0 ] || set -- checkpoint state_dict ragged csv frame text lengths planners weights onnx
 corpus=$F/corpus found=$F/found; rm -rf "$corpus" "$F/tmp"; mkdir -p "$corpus" "$found" "$F/tmp"
 TMPDIR=$(realpath "$F/tmp"); export TMPDIR LC_ALL=C
 runs=0 crashes=0 hangs=0 large=0 changes=0 holes=0 readers=$#
@@ -13,7 +13,7 @@ printf '"id"\n"x"\n"y"\n"nan"\n"-inf"\n"1e300"\n"0x1p-3"\n"\\x22\\x22"\n"\\x0d\\
 
 options() {                             # READER: prints one flag of libFuzzer per line. Checksums must not be solved by tracing comparisons
     echo "-seed=${SEED:-1}"; echo "-timeout=20"; echo "-print_final_stats=0"; echo "-artifact_prefix=$found/$1-"; echo "-rss_limit_mb=3000"
-    case $1 in csv|text) echo "-dict=$F/words" ;; checkpoint) echo "-use_cmp=0"; echo "-cross_over=0" ;; esac
+    case $1 in csv|text) echo "-dict=$F/words" ;; checkpoint|weights|onnx|planted_weights) echo "-use_cmp=0"; echo "-cross_over=0"; echo "-mutate_depth=1" ;; esac
     case $1 in lengths|planners) echo "-max_len=300" ;; csv|text) echo "-max_len=4000" ;; *) echo "-max_len=30000" ;; esac
     if [ -n "${RUNS:-}" ]; then echo "-runs=$RUNS"; else echo "-max_total_time=$((share > 0 ? share : 1))"; fi
 }
