@@ -1,0 +1,57 @@
+/* arrays.h - shared by the subcommands for files with weights: options, files, numbers of arrays, output. */
+#ifndef WEFT_TOOLS_ARRAYS_H
+#define WEFT_TOOLS_ARRAYS_H
+#include "io/weights/weights.h"
+#include "tools/options.h"
+
+/* Exit statuses, as of cmp and diff. */
+enum { SAME = 0, DIFFERENT = 1, UNREADABLE = 2 };
+enum { FILES = 1 << 20 };                        /* largest number of operands */
+
+/* The options of this run. */
+typedef struct {
+    bool json, statistics, names, dry;
+    double tolerance;
+    const char *npy, *dtype;
+    weft_weights_opts rename;
+} weights_asked;
+extern weights_asked asked;
+#define OPTION_JSON IS_FLAG("--json", offsetof(weights_asked, json), "print JSON")
+#define OPTION_PART \
+    IS_TEXT("--part", "P", offsetof(weights_asked, rename.part), \
+            "part of a nested file of PyTorch, as \"model\"")
+
+/* ---- arrays.c ---- */
+/* Reads the options, checks that least .. most operands remain, runs `work` on them, and flushes stdout. */
+int run_weights(const subcommand *, int argc, char **argv, int least, int most, int (*work)(int, char **));
+/* Prints the message of the last failure and returns UNREADABLE. */
+int say_unreadable(void);
+/* Opens a file with weights. Returns NULL after a printed error. */
+weft__weights *open_weights(const char *path);
+/* The numbers of an array in row-major order: floats as F32 or F64, integers as I64. */
+typedef struct { weft__number type; int64_t n; void *values; } numbers;
+/* Reads an array; values are to be freed. They stay NULL if its type is `other`. Returns false after a
+ * failure. */
+bool read_numbers(weft__weights *, const weft__array *, numbers *);
+double number_at(const numbers *, int64_t i);
+int64_t elements_of(const weft__kind *);
+/* Counts of an array, and moments of its finite numbers, NaN without any. */
+typedef struct { int64_t finite, nans, infinities; double least, most, mean, norm; } moments;
+moments moments_of(const numbers *);
+weft__number type_of(const weft__array *);       /* without byte order */
+const char *type_text(weft__number, char text[32]);
+const char *shape_text(const weft__kind *, char text[160]);              /* "[3, 4]" */
+
+/* ---- output.c: one call prints a value as JSON, or as text by its format ---- */
+/* key NULL: an element of a list. format NULL: nothing as text. Control characters are escaped. */
+void emit_begin(const char *key, char bracket);
+void emit_end(char bracket, const char *text);
+void emit_text(const char *key, const char *format, const char *value);
+void emit_whole(const char *key, const char *format, int64_t);
+/* JSON has null for NaN and infinities. */
+void emit_real(const char *key, const char *format, double);
+/* Puts a number of an array, with 9 digits for a float32 in JSON. */
+void emit_number(const char *key, const char *format, const numbers *, int64_t i);
+/* Puts the extents of a shape, or a position, as "[3, 4]". */
+void emit_shape(const char *key, const char *format, const weft__kind *);
+#endif

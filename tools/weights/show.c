@@ -1,0 +1,192 @@
+/* show.c - `weft show`: prints numbers of an array, or of a slice of it, or writes them as a .npy file. */
+#include <stdlib.h>
+#include <string.h>
+#include "core/nearest.h"
+#include "io/weights/numpy.h"
+#include "tools/weights/arrays.h"
+
+static const option options[] = {
+    IS_TEXT("--npy", "OUT", offsetof(weights_asked, npy), "write the numbers to a .npy file"),
+    OPTION_PART, OPTION_JSON, { 0 }
+};
+
+/* ---- slices ---- */
+/* Elements of an array: numbers first + i * stride[0] + j * stride[1] + .. */
+typedef struct { weft__kind kind; int64_t first, stride[WEFT_RANK]; } view;
+
+/* Reads an integer if there is one. */
+static bool read_whole(const char **text, int64_t *n)
+{
+    char *end;
+    long long value = strtoll(*text, &end, 10);
+    bool found = end > *text;
+    *n = found ? value : *n;
+    *text = end + strspn(end, " ");
+    return found;
+}
+
+static int64_t inside(int64_t i, int64_t n) { return i < -n ? 0 : i < 0 ? i + n : i < n ? i : n; }
+
+/* Reads "3", "-1", "0:2", "::2" for an axis of n elements with this stride. Returns what is wrong, or NULL. */
+static const char *read_cut(const char **text, int64_t n, int64_t stride, view *v)
+{
+    int64_t first = 0, end = n, step = 1;
+    bool whole = read_whole(text, &first);
+    if (**text != ':') {
+        if (!whole || first >= n || first < -n)
+            return whole ? "an index outside its axis" : "no index";
+        v->first += (first < 0 ? first + n : first) * stride;
+        return NULL;
+    }
+    ++*text;
+    read_whole(text, &end);
+    if (**text == ':' && (++*text, read_whole(text, &step)) && step < 1)
+        return "a step below 1";
+    first = inside(first, n);
+    end = inside(end, n);
+    v->first += first * stride;
+    v->stride[v->kind.rank] = stride * (step < n ? step : n);
+    v->kind.size[v->kind.rank++] = end > first ? (end - first - 1) / step + 1 : 0;
+    return NULL;
+}
+
+/* Reads "[0:2, 3]"; NULL: all. Returns what is wrong, or NULL. */
+static const char *read_slice(const char *text, const weft__array *a, view *v)
+{
+    const char *fault = NULL;
+    weft__array same = *a;
+    weft__set_strides(&same);
+    *v = (view){ .kind = { .type = a->kind.type } };
+    for (int axis = 0; !fault && axis < a->kind.rank; axis++) {
+        const char *all = ":", **at = text && *text != ']' ? &text : &all;
+        *at += at == &text;                      /* the bracket or a comma */
+        fault = read_cut(at, a->kind.size[axis], same.stride[axis], v);
+        if (!fault && at == &text && *text != ',' && *text != ']')
+            fault = "another character";
+    }
+    return fault || !text || !strcmp(text, "]") ? fault : "more indices than axes, or text after them";
+}
+
+/* ---- output ---- */
+static void print_block(const numbers *x, const view *v, const char *key, int axis, int64_t from)
+{
+    enum { LIMIT = 8 };                          /* as weft_print */
+    if (axis == v->kind.rank) {
+        emit_number(key, "%.4g", x, from);
+        return;
+    }
+    int64_t n = v->kind.size[axis];
+    bool last = axis + 1 == v->kind.rank;
+    emit_begin(key, '[');
+    if (!asked.json)
+        putchar('[');
+    for (int64_t i = 0; i < n; i++) {
+        if (!asked.json && n > LIMIT && i == LIMIT / 2) {
+            fputs(last ? ", ..." : ",\n ...", stdout);
+            i = n - LIMIT / 2;
+        }
+        if (!asked.json)
+            fputs(i == 0 ? "" : last ? ", " : ",\n ", stdout);
+        print_block(x, v, NULL, axis + 1, from + i * v->stride[axis]);
+    }
+    emit_end(']', "]");
+}
+
+static void gather(const numbers *x, const view *v, int axis, int64_t from, char **to)
+{
+    size_t bytes = weft__number_bytes(x->type);
+    if (axis == v->kind.rank) {
+        memcpy(*to, (const char *)x->values + (size_t)from * bytes, bytes);
+        *to += bytes;
+        return;
+    }
+    for (int64_t i = 0; i < v->kind.size[axis]; i++)
+        gather(x, v, axis + 1, from + i * v->stride[axis], to);
+}
+
+static int write_npy(const numbers *x, const view *v)
+{
+    weft__kind k = v->kind;
+    k.type = x->type;
+    char *file = get_memory((int64_t)weft__kind_bytes(&k) + WEFT__NPY_HEADER, 1), *end;
+    end = file + weft__npy_header(&k, file);
+    gather(x, v, 0, v->first, &end);
+    weft_status s = weft_write_file(asked.npy, file, (size_t)(end - file));
+    free(file);
+    return s ? say_unreadable() : SAME;
+}
+
+static int print(const weft__array *a, const numbers *x, const view *v)
+{
+    char type[32];
+    if (asked.npy)
+        return write_npy(x, v);
+    emit_begin(NULL, '{');
+    emit_text("name", NULL, a->name);
+    emit_text("dtype", NULL, type_text(type_of(a), type));
+    emit_shape("shape", x->type == WEFT__I64 ? "%s of ints " : "%s ", &v->kind);
+    print_block(x, v, "values", 0, v->first);
+    emit_end('}', "\n");
+    return SAME;
+}
+
+/* ---- the array ---- */
+static const char *name_of(int i, const void *weights)
+{
+    const weft__weights *w = weights;
+    return i < w->n ? w->array[i].name : NULL;
+}
+
+/* Finds the array of "NAME" or "NAME[slice]"; then *slice is "[slice]". Returns NULL after a printed error. */
+static const weft__array *find(const weft__weights *w, char *word, const char **slice)
+{
+    const weft__array *a = weft__weights_find(w, word);
+    char *bracket = strrchr(word, '[');
+    if (a)
+        return a;
+    if (bracket) {
+        *bracket = 0;
+        a = weft__weights_find(w, word);
+    }
+    const char *near = a ? NULL : weft__nearest(word, name_of, w);
+    if (!a)
+        say_error(UNREADABLE, "show: %s: no array \"%.80s\"%s%s%s; weft list prints the names", w->path, word,
+                  near ? "; \"" : "", near ? near : "", near ? "\" is near" : "");
+    else
+        *bracket = '[';
+    *slice = bracket;
+    return a;
+}
+
+static int show(int argc, char **argv)
+{
+    const char *slice = NULL, *fault = NULL;
+    char shape[160];
+    view v;
+    numbers x = { 0 };
+    weft__weights *w = open_weights(argv[0]);
+    const weft__array *a = w ? find(w, argv[argc - 1], &slice) : NULL;
+    int status = UNREADABLE;
+    if (a && (fault = read_slice(slice, a, &v)))
+        say_error(UNREADABLE, "show: %.80s: found %s; expected a slice of %s, as [0:2, -1]", slice, fault,
+                  shape_text(&a->kind, shape));
+    else if (a)
+        status = !read_numbers(w, a, &x) ? say_unreadable() :
+                 x.values                ? print(a, &x, &v) :
+                                 say_error(UNREADABLE, "show: weft does not read the type of %s", a->name);
+    free(x.values);
+    weft__weights_close(w);
+    return status;
+}
+
+static int run_show(int argc, char **argv) { return run_weights(&subcommand_show, argc, argv, 2, 2, show); }
+
+const subcommand subcommand_show = {
+    .name = "show",
+    .about = "prints numbers of an array",
+    .usage = "FILE NAME[SLICE] [--npy OUT] [--json]",
+    .details = "Prints an array as weft_print does: an axis of more than 8 elements shows the first and the\n"
+               "last 4. JSON and .npy files have all. SLICE selects as in Python: \"encoder.weight[0:2, -1]\".\n",
+    .options = options,
+    .run = run_show
+};
