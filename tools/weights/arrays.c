@@ -5,7 +5,7 @@
 #include "tools/weights/arrays.h"
 
 weights_asked asked;
-static const char *name;                         /* of the subcommand */
+static const char *name; /* of the subcommand */
 
 int run_weights(const subcommand *s, int argc, char **argv, int least, int most, int (*work)(int, char **))
 {
@@ -16,6 +16,18 @@ int run_weights(const subcommand *s, int argc, char **argv, int least, int most,
         return usage_error(s, "found %d operands; expected %s", argc, s->usage);
     int status = work(argc, argv);
     return finish_output(s->name, GOOD) ? UNREADABLE : status;
+}
+
+int each_file(int n, char **paths, int (*work)(const char *))
+{
+    int worst = SAME;
+    emit_begin(NULL, '[');
+    for (int i = 0; i < n; i++) {
+        int status = work(paths[i]);
+        worst = status > worst ? status : worst;
+    }
+    emit_end("");
+    return worst;
 }
 
 int say_unreadable(void) { return say_error(UNREADABLE, "%s: %s", name, weft_file_message()); }
@@ -38,13 +50,17 @@ int64_t elements_of(const weft__kind *k)
 
 weft__number type_of(const weft__array *a) { return a->kind.type & ~(unsigned)WEFT__BIG; }
 
+form form_of(weft__number type)
+{
+    static const form forms[] = { { 10, -14 }, { 7, -126 }, { 23, -126 }, { 52, -1022 } }; /* F16 .. F64 */
+    return forms[type];
+}
+
 const char *type_text(weft__number type, char text[32])
 {
     char kind[128];
-    if (type == WEFT__U8 || type == WEFT__ODD)
-        return type == WEFT__U8 ? "uint8" : "other";
     weft__kind_text(&(weft__kind){ .type = type }, kind);
-    snprintf(text, 32, "%.*s", (int)strcspn(kind, " "), kind);
+    snprintf(text, 32, "%.*s", (int)strcspn(kind, " "), type == WEFT__ODD ? "other" : type == WEFT__U8 ? "uint8" : kind);
     return text;
 }
 
@@ -65,23 +81,19 @@ bool read_numbers(weft__weights *w, const weft__array *a, numbers *x)
     if (!weft__number_is_float(a->kind.type) || type_of(a) == WEFT__F64)
         x->type = type_of(a) == WEFT__F64 ? WEFT__F64 : WEFT__I64;
     x->values = get_memory(x->n, weft__number_bytes(x->type));
-    if (weft__array_read(w, a, x->type, x->values))
-        return true;
-    free(x->values);
-    x->values = NULL;
-    return false;
+    return weft__array_read(w, a, x->type, x->values);
 }
 
 double number_at(const numbers *x, int64_t i)
 {
-    return x->type == WEFT__F32 ? (double)((const float *)x->values)[i] :
-           x->type == WEFT__F64 ? ((const double *)x->values)[i] :
-                                  (double)((const int64_t *)x->values)[i];
+    if (x->type == WEFT__I64)
+        return (double)((const int64_t *)x->values)[i];
+    return x->type == WEFT__F64 ? ((const double *)x->values)[i] : (double)((const float *)x->values)[i];
 }
 
 moments moments_of(const numbers *x)
 {
-    moments m = { .least = NAN, .most = NAN };
+    moments m = { .least = NAN, .most = NAN, .mean = NAN, .norm = NAN };
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < x->n; i++) {
         double v = number_at(x, i);
@@ -89,13 +101,11 @@ moments moments_of(const numbers *x)
         m.infinities += isinf(v) != 0;
         if (!isfinite(v))
             continue;
-        m.finite++;
         m.least = fmin(m.least, v);
         m.most = fmax(m.most, v);
-        sum += v;
+        m.mean = (sum += v) / (double)++m.finite;
         squares += v * v;
+        m.norm = sqrt(squares);
     }
-    m.mean = sum / (double)m.finite;
-    m.norm = m.finite ? sqrt(squares) : NAN;
     return m;
 }

@@ -1,13 +1,15 @@
 /* check.c - `weft check`: checks files with weights as fsck checks disks: structure, checksums, numbers. The
  * readers refuse each fault of the structure: truncation, overlap, order, wrong sizes, names used twice. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tools/weights/arrays.h"
 
 static const option options[] = { OPTION_PART, OPTION_JSON, { 0 } };
 
-typedef struct { const char *path; int64_t faults, notes; } findings;
+typedef struct {
+    const char *path;
+    int64_t faults, notes;
+} findings;
 
 /* Prints a finding as one line. name: of the array, or NULL: the text is a message with the path. */
 static void find(findings *f, bool fault, const char *name, const char *text)
@@ -20,41 +22,36 @@ static void find(findings *f, bool fault, const char *name, const char *text)
     if (name)
         emit_text("name", "%s: ", name);
     emit_text("text", "%s", text);
-    emit_end('}', "\n");
+    emit_end("\n");
 }
 
-/* Returns what is unusual in a name, or NULL. */
-static const char *oddity_of(const char *name)
+static void check_name(findings *f, const char *name)
 {
-    size_t n = strlen(name);
-    if (!n || strchr(name, ' '))
-        return n ? "the name has a blank" : "the name is empty";
-    return *name == '.' || name[n - 1] == '.' || strstr(name, "..") ? "the name has an empty part" : NULL;
+    if (!*name || strchr(name, ' '))
+        find(f, false, name, *name ? "the name has a blank" : "the name is empty");
+    else if (*name == '.' || name[strlen(name) - 1] == '.' || strstr(name, ".."))
+        find(f, false, name, "the name has an empty part");
 }
 
 static void check_numbers(findings *f, const char *name, const numbers *x)
 {
-    char text[96];
+    char text[96] = "it has no numbers";
     moments m = moments_of(x);
-    if (m.nans || m.infinities) {
+    bool fault = m.nans || m.infinities, constant = m.least == m.most && x->n > 1;
+    if (fault)
         snprintf(text, sizeof text, "%lld NaN and %lld infinities among %lld numbers", (long long)m.nans,
                  (long long)m.infinities, (long long)x->n);
-        find(f, true, name, text);
-    } else if (!x->n)
-        find(f, false, name, "it has no numbers");
-    else if (m.least == m.most && x->n > 1) {
+    else if (constant)
         snprintf(text, sizeof text, "all %lld numbers are %.6g", (long long)x->n, m.most);
-        find(f, false, name, text);
-    }
+    if (fault || constant || !x->n)
+        find(f, fault, name, text);
 }
 
 /* Returns false after a failure. */
 static bool check_array(findings *f, weft__weights *w, const weft__array *a)
 {
     numbers x;
-    const char *odd = oddity_of(a->name);
-    if (odd)
-        find(f, false, a->name, odd);
+    check_name(f, a->name);
     bool good = read_numbers(w, a, &x);
     if (!good)
         find(f, true, NULL, weft_file_message());
@@ -85,30 +82,10 @@ static int check_file(const char *path)
     return f.faults ? DIFFERENT : SAME;
 }
 
-static int check(int argc, char **argv)
-{
-    int worst = SAME;
-    emit_begin(NULL, '[');
-    for (int i = 0; i < argc; i++) {
-        int status = check_file(argv[i]);
-        worst = status > worst ? status : worst;
-    }
-    emit_end(']', "");
-    return worst;
-}
+static int check(int argc, char **argv) { return each_file(argc, argv, check_file); }
 
-static int run_check(int argc, char **argv)
-{
-    return run_weights(&subcommand_check, argc, argv, 1, FILES, check);
-}
-
-const subcommand subcommand_check = {
-    .name = "check",
-    .about = "checks files with weights for damage",
-    .usage = "FILE .. [--json]",
-    .details = "Checks the structure, the checksums and all numbers of each file, and prints a line for each\n"
-               "fault: damage, NaN, infinity. Notes are not faults: arrays with equal numbers, unusual\n"
-               "names or types. Exit status: 0 no fault, 1 faults, 2 a file cannot be read.\n",
-    .options = options,
-    .run = run_check
-};
+WEIGHTS(
+    check, 1, INT_MAX, "checks files with weights for damage", "FILE .. [--json]",
+    "Checks the structure, the checksums and all numbers of each file, and prints a line for each fault:\n"
+    "damage, NaN, infinity. Notes are not faults: arrays with equal numbers, unusual names or types.\n"
+    "Exit status: 0 no fault, 1 faults, 2 a file cannot be read.\n");

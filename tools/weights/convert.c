@@ -14,7 +14,9 @@ static const option options[] = {
     IS_TEXT("--dtype", "T", offsetof(weights_asked, dtype),
             "type of all floats: f32, f16, bf16 or f64 (as in IN);\nrounds to the nearest, ties to even"),
     IS_FLAG("--dry-run", offsetof(weights_asked, dry), "print old and new names, and write nothing"),
-    OPTION_PART, OPTION_JSON, { 0 }
+    OPTION_PART,
+    OPTION_JSON,
+    { 0 }
 };
 
 /* ---- types ---- */
@@ -34,18 +36,23 @@ static weft__number output_type(const weft__array *a, weft__number floats)
     weft__number type = type_of(a);
     if (weft__number_is_float(type))
         return floats == WEFT__ODD ? type : floats;
-    return type == a->kind.type ? type : type == WEFT__I32 || weft__number_bytes(type) < 4 ? WEFT__I32 : WEFT__I64;
+    return type == a->kind.type                              ? type :
+           type == WEFT__I32 || weft__number_bytes(type) < 4 ? WEFT__I32 :
+                                                               WEFT__I64;
 }
 
 /* Rounds to F16 or BF16, to the nearest, ties to even. A finite number may become infinite. */
 static uint16_t narrow(double x, weft__number type)
 {
-    int fraction = type == WEFT__F16 ? 10 : 7, least = type == WEFT__F16 ? -14 : -126, exponent;
-    unsigned infinity = type == WEFT__F16 ? 0x7C00 : 0x7F80, bits = infinity | (isnan(x) ? 1u << (fraction - 1) : 0);
+    form f = form_of(type);
+    int exponent;
+    unsigned infinity = 0x8000 - (1u << f.fraction),
+             bits = infinity | (isnan(x) ? 1u << (f.fraction - 1) : 0);
     if (isfinite(x)) {
         frexp(x, &exponent);
-        exponent = x == 0 || exponent - 1 < least ? least : exponent - 1;
-        double rounded = nearbyint(ldexp(fabs(x), fraction - exponent)) + ldexp(exponent - least, fraction);
+        exponent = x == 0 || exponent - 1 < f.least ? f.least : exponent - 1;
+        double rounded =
+            nearbyint(ldexp(fabs(x), f.fraction - exponent)) + ldexp(exponent - f.least, f.fraction);
         bits = rounded < infinity ? (unsigned)rounded : infinity;
     }
     return (uint16_t)(bits | (signbit(x) ? 0x8000 : 0));
@@ -69,9 +76,11 @@ static bool read_output(weft__weights *w, const weft__array *a, weft__number flo
     for (int64_t i = 0; i < n && half; i++) {
         double x = ((double *)values)[i];
         uint16_t bits = narrow(x, to);
-        if (isfinite(x) && (bits & 0x7FFF) == (to == WEFT__F16 ? 0x7C00 : 0x7F80))
-            return say_failure("convert: %s: number %lld of %s is %.9g, which %s does not hold; choose another "
-                               "--dtype", w->path, (long long)i, a->name, x, type_text(to, text));
+        if (isfinite(x) && (bits & 0x7FFF) == 0x8000 - (1 << form_of(to).fraction))
+            return say_failure(
+                "convert: %s: number %lld of %s is %.9g, which %s does not hold; choose another "
+                "--dtype",
+                w->path, (long long)i, a->name, x, type_text(to, text));
         memcpy((char *)values + 2 * i, &bits, sizeof bits);
     }
     return true;
@@ -102,9 +111,9 @@ static void put_names(const weft__weights *w, weft__number floats)
         emit_text("name", "%s ", a->name);
         emit_text("dtype", "%s ", type_text(output_type(a, floats), type));
         emit_shape("shape", "%s", &a->kind);
-        emit_end('}', "\n");
+        emit_end("\n");
     }
-    emit_end(']', "");
+    emit_end("");
 }
 
 static int convert(int argc, char **argv)
@@ -113,7 +122,8 @@ static int convert(int argc, char **argv)
     if (argc == 1 && !asked.dry)
         return usage_error(&subcommand_convert, "found no file OUT; expected .safetensors or .h5");
     if (!read_dtype(&floats))
-        return usage_error(&subcommand_convert, "--dtype: found \"%.20s\"; expected f32, f16, bf16 or f64", asked.dtype);
+        return usage_error(&subcommand_convert, "--dtype: found \"%.20s\"; expected f32, f16, bf16 or f64",
+                           asked.dtype);
     weft__weights *w = open_weights(argv[0]);
     bool good = w && (weft__weights_rename(w, &asked.rename) || say_unreadable() == SAME);
     if (good && asked.dry)
@@ -124,18 +134,8 @@ static int convert(int argc, char **argv)
     return good ? SAME : UNREADABLE;
 }
 
-static int run_convert(int argc, char **argv)
-{
-    return run_weights(&subcommand_convert, argc, argv, 1, 2, convert);
-}
-
-const subcommand subcommand_convert = {
-    .name = "convert",
-    .about = "writes weights of any format as safetensors or HDF5",
-    .usage = "IN OUT [OPTION ..]",
-    .details = "Writes the arrays of IN to OUT: safetensors if it ends in .safetensors, HDF5 if it ends in .h5.\n"
-               "Existing files are replaced after everything was converted. Names that --map changes are\n"
-               "complete; --prefix and --add-prefix apply to the others.\n",
-    .options = options,
-    .run = run_convert
-};
+WEIGHTS(
+    convert, 1, 2, "writes weights of any format as safetensors or HDF5", "IN OUT [OPTION ..]",
+    "Writes the arrays of IN to OUT: safetensors if it ends in .safetensors, HDF5 if it ends in .h5. An\n"
+    "existing file is replaced only after everything was converted. Names that --map changes are complete;\n"
+    "--prefix and --add-prefix apply to the others.\n");

@@ -7,51 +7,44 @@
 static const option options[] = {
     IS_REAL("--tolerance", "T", offsetof(weights_asked, tolerance), 1e9,
             "numbers are the same if they differ by at most\nT * max(1, |a|, |b|); then types may differ"),
-    OPTION_PART, OPTION_JSON, { 0 }
+    OPTION_PART,
+    OPTION_JSON,
+    { 0 }
 };
 
-typedef struct { int64_t both, differing, other_bits; const char *path[2]; } comparison;
+typedef struct {
+    int64_t both, differing, other_bits;
+    const char *path[2];
+} comparison;
 /* differing: numbers beyond the tolerance. The largest difference is at number `place`; -1: all are equal. */
-typedef struct { int64_t differing, place; double largest, relative; int64_t ulp; bool same_bits; } result;
+typedef struct {
+    int64_t differing, place;
+    double largest, relative, ulp;
+    bool same_bits;
+} result;
 
 /* ---- numbers ---- */
-/* Returns the position of a number among all floats of a type, in increasing order. */
-static int64_t position_of(double x, weft__number type)
-{
-    int64_t bits;
-    int32_t single;
-    float f = (float)x;
-    memcpy(&bits, &x, sizeof bits);
-    memcpy(&single, &f, sizeof single);
-    if (type != WEFT__F64)
-        bits = single >> (type == WEFT__F16 ? 13 : type == WEFT__BF16 ? 16 : 0);
-    int64_t sign = type == WEFT__F64 ? INT64_MIN : INT32_MIN >> (type == WEFT__F16 ? 13 : type == WEFT__BF16 ? 16 : 0);
-    return bits < 0 ? sign - bits : bits;
-}
-
-/* Returns the distance of two finite floats in units of their type. */
-static int64_t ulp_of(double x, double y, weft__number type)
-{
-    int64_t distance;
-    if (__builtin_sub_overflow(position_of(x, type), position_of(y, type), &distance))
-        return INT64_MAX;
-    return distance < 0 ? -distance : distance;
-}
-
-/* Counts a pair of numbers. NaN equals only NaN. */
+/* Counts a pair of numbers that are not the same. NaN equals only NaN. narrow: the type of ulp; ODD: none. */
 static void compare_pair(double x, double y, int64_t i, weft__number narrow, result *r)
 {
-    double most = fmax(fabs(x), fabs(y));
-    double difference = x == y || (isnan(x) && isnan(y)) ? 0 : isnan(x - y) ? INFINITY : fabs(x - y);
+    double most = fmax(fabs(x), fabs(y)),
+           difference = isnan(x) || isnan(y) || isinf(x - y) ? INFINITY : fabs(x - y);
+    int exponent;
+    if (isnan(x) && isnan(y))
+        return;
     r->differing += difference > asked.tolerance * fmax(1, most) || isinf(difference);
     if (difference > r->largest) {
         r->largest = difference;
         r->place = i;
     }
-    if (difference > 0 && isfinite(difference)) {
-        int64_t ulp = narrow == WEFT__ODD ? 0 : ulp_of(x, y, narrow);
-        r->relative = fmax(r->relative, difference / most);
-        r->ulp = ulp > r->ulp ? ulp : r->ulp;
+    if (isinf(difference))
+        return;
+    r->relative = fmax(r->relative, difference / most);
+    frexp(most, &exponent);
+    if (narrow != WEFT__ODD) {
+        form f = form_of(narrow);
+        r->ulp =
+            fmax(r->ulp, ldexp(difference, f.fraction - (exponent - 1 < f.least ? f.least : exponent - 1)));
     }
 }
 
@@ -62,10 +55,8 @@ static result compare_numbers(const numbers *x, const numbers *y, weft__number s
     weft__number narrow = !floats ? WEFT__ODD : s == t || t == WEFT__F64 ? s : s == WEFT__F64 ? t : WEFT__F32;
     r.same_bits =
         s == t && (!x->n || !memcmp(x->values, y->values, (size_t)x->n * weft__number_bytes(x->type)));
-    bool whole = x->type == WEFT__I64 && y->type == WEFT__I64;
-    const int64_t *p = x->values, *q = y->values;
     for (int64_t i = 0; i < x->n && !r.same_bits; i++)
-        if (!whole || p[i] != q[i])
+        if (number_at(x, i) != number_at(y, i))
             compare_pair(number_at(x, i), number_at(y, i), i, narrow, &r);
     return r;
 }
@@ -79,7 +70,7 @@ static void put_only(const weft__array *a, const char *path)
     emit_text("name", "%s ", a->name);
     emit_text("dtype", "%s ", type_text(type_of(a), type));
     emit_shape("shape", "%s", &a->kind);
-    emit_end('}', "\n");
+    emit_end("\n");
 }
 
 static void put_result(const weft__kind *k, const numbers *x, const numbers *y, const result *r)
@@ -99,7 +90,7 @@ static void put_result(const weft__kind *k, const numbers *x, const numbers *y, 
     emit_real("a", ": %.9g", number_at(x, r->place));
     emit_real("b", ", %.9g", number_at(y, r->place));
     emit_real("relative", "; relative %.3g", r->relative);
-    emit_whole("ulp", ", %lld ulp", r->ulp);
+    emit_real("ulp", ", %.6g ulp", r->ulp);
 }
 
 static void put_pair(const weft__array *a, const weft__array *b, const result *r, const numbers *x)
@@ -117,7 +108,7 @@ static void put_pair(const weft__array *a, const weft__array *b, const result *r
         emit_shape("shape_a", ": shape %s", &a->kind);
         emit_shape("shape_b", ", %s", &b->kind);
     }
-    emit_end('}', "\n");
+    emit_end("\n");
 }
 
 /* Compares an array of both files. Returns false after a failure. */
@@ -148,7 +139,7 @@ static bool compare(comparison *c, weft__weights *const w[2], const weft__array 
 static bool compare_all(comparison *c, weft__weights *const w[2])
 {
     bool good = true;
-    for (int64_t i = 0, j = 0; good && (i < w[0]->n || j < w[1]->n); ) {
+    for (int64_t i = 0, j = 0; good && (i < w[0]->n || j < w[1]->n);) {
         const weft__array *a = &w[0]->array[i], *b = &w[1]->array[j];
         int order = i == w[0]->n ? 1 : j == w[1]->n ? -1 : strcmp(a->name, b->name);
         c->differing += order != 0;
@@ -172,26 +163,22 @@ static int diff(int argc, char **argv)
         emit_begin(NULL, '{');
         emit_begin("arrays", '[');
         good = compare_all(&c, w) || say_unreadable() == SAME;
-        emit_end(']', "");
+        emit_end("");
         emit_whole("compared", "%lld arrays are in both files: ", c.both);
         emit_whole("differences", c.differing ? "%lld differences\n" : NULL, c.differing);
-        emit_whole("other_bits", c.differing ? NULL : c.other_bits ? "%lld differ within the tolerance\n" : "same bits\n",
-                  c.other_bits);
-        emit_end('}', "");
+        emit_whole("other_bits",
+                   c.differing  ? NULL :
+                   c.other_bits ? "%lld differ within the tolerance\n" :
+                                  "same bits\n",
+                   c.other_bits);
+        emit_end("");
     }
     weft__weights_close(w[1]);
     weft__weights_close(w[0]);
     return !good ? UNREADABLE : c.differing ? DIFFERENT : SAME;
 }
 
-static int run_diff(int argc, char **argv) { return run_weights(&subcommand_diff, argc, argv, 2, 2, diff); }
-
-const subcommand subcommand_diff = {
-    .name = "diff",
-    .about = "compares two files with weights",
-    .usage = "A B [--tolerance T] [--json]",
-    .details = "Prints a line for each array that only one file has, or that differs in shape, type or\n"
-               "numbers. The formats of the files may differ. Exit status: 0 same, 1 different, 2 an error.\n",
-    .options = options,
-    .run = run_diff
-};
+WEIGHTS(
+    diff, 2, 2, "compares two files with weights", "A B [--tolerance T] [--json]",
+    "Prints a line for each array that only one file has, or that differs in shape, type or numbers. The\n"
+    "formats of the files may differ. Exit status: 0 same, 1 different, 2 an error.\n");

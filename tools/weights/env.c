@@ -27,28 +27,6 @@ __attribute__((format(printf, 2, 3))) static void report(const char *key, const 
     emit_text(key, "%s\n", text);
 }
 
-static void report_build(void)
-{
-#ifdef __clang__
-    const char *compiler = "";                   /* __VERSION__ begins with its name */
-#else
-    const char *compiler = "gcc ";
-#endif
-#ifdef __OPTIMIZE__
-    const char *optimised = ", optimised";
-#else
-    const char *optimised = "";
-#endif
-#ifdef __SANITIZE_ADDRESS__
-    const char *sanitizer = ", address sanitizer";
-#else
-    const char *sanitizer = "";
-#endif
-    report("weft", "%s", weft_version());
-    report("weft_real", "%s", sizeof(weft_real) == 4 ? "float" : "double");
-    report("compiler", "%s%s%s%s", compiler, __VERSION__, optimised, sanitizer);
-}
-
 static void report_machine(void)
 {
     struct utsname u;
@@ -58,32 +36,18 @@ static void report_machine(void)
         name = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
     if (f)
         fclose(f);
+    report("weft", "%s", weft_version());
+    report("weft_real", "%s", sizeof(weft_real) == 4 ? "float" : "double");
+#ifdef __clang__
+    report("compiler", "%s", __VERSION__); /* begins with its name */
+#else
+    report("compiler", "gcc %s", __VERSION__);
+#endif
     if (!uname(&u))
         report("system", "%s %s %s, glibc %s", u.sysname, u.release, u.machine, gnu_get_libc_version());
     report("cpu", "%.*s, %ld cores, %ld MiB of memory", name ? (int)strcspn(name + 2, "\n") : 7,
            name ? name + 2 : "unknown", sysconf(_SC_NPROCESSORS_ONLN),
            sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024));
-}
-
-/* Opens a context for each instruction set. Those that the machine lacks fail. */
-static void report_instruction_sets(void)
-{
-    static const char *const names[] = { "generic", "avx2", "avx512", "amx", NULL };
-    const char *set = getenv("WEFT_ISA");
-    char *before = set ? strdup(set) : NULL, text[64] = "";
-    for (int i = 0; names[i]; i++) {
-        setenv("WEFT_ISA", names[i], 1);
-        weft *w = weft_open(&(weft_opts){ .device = WEFT_CPU, .threads = 1 });
-        if (weft_ok(w))
-            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", *text ? " " : "", names[i]);
-        weft_close(w);
-    }
-    if (before)
-        setenv("WEFT_ISA", before, 1);
-    else
-        unsetenv("WEFT_ISA");
-    free(before);
-    report("instructions", "%s", text);
 }
 
 static void report_contexts(void)
@@ -120,9 +84,11 @@ static void report_libraries(void)
 
 static void report_variables(void)
 {
-    static const char *const beginnings[] = { "WEFT_", "OPENBLAS_", "OMP_", "CUDA_VISIBLE_DEVICES", "NCCL_",
-                                              "OMPI_COMM_WORLD_", "PMI_", "PMIX_RANK", "SLURM_PROCID",
-                                              "SLURM_STEP_NUM_TASKS", "SLURM_CPU_BIND", "XDG_CACHE_HOME", NULL };
+    static const char *const beginnings[] = {
+        "WEFT_", "OPENBLAS_", "OMP_",         "CUDA_VISIBLE_DEVICES", "NCCL_",          "OMPI_COMM_WORLD_",
+        "PMI_",  "PMIX_RANK", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_CPU_BIND", "XDG_CACHE_HOME",
+        NULL
+    };
     for (char **v = environ; *v; v++)
         for (int i = 0; beginnings[i]; i++)
             if (!strncmp(*v, beginnings[i], strlen(beginnings[i])) && strchr(*v, '=')) {
@@ -137,25 +103,15 @@ static int env(int argc, char **argv)
     (void)argc;
     (void)argv;
     emit_begin(NULL, '{');
-    report_build();
     report_machine();
-    report_instruction_sets();
     report_contexts();
     report_libraries();
     report_variables();
-    emit_end('}', "");
+    emit_end("");
     return SAME;
 }
 
-static int run_env(int argc, char **argv) { return run_weights(&subcommand_env, argc, argv, 0, 0, env); }
-
-const subcommand subcommand_env = {
-    .name = "env",
-    .about = "reports build, machine and libraries, for a bug report",
-    .usage = "[--json]",
-    .details = "Prints version and compiler; the CPU and the instruction sets that weft uses on it; device and\n"
-               "threads of a new context; each plug-in, or the reason why it is not used; versions of\n"
-               "libraries; variables of weft and of launchers. Add it to each bug report.\n",
-    .options = options,
-    .run = run_env
-};
+WEIGHTS(env, 0, 0, "reports build, machine and libraries, for a bug report", "[--json]",
+        "Prints version and compiler; the CPU; the device, with its instruction set, and threads\n"
+        "of a new context; each plug-in, or the reason why it is not used; versions of libraries;\n"
+        "variables of weft and of launchers. Add it to each bug report.\n");

@@ -1,70 +1,54 @@
-/* output.c - prints results as JSON or as text. Elements of the outermost list have a line each. */
+/* output.c - prints results as text, or collects them and prints them as JSON. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tools/weights/arrays.h"
 
-static bool follows;                             /* the next value needs a comma */
+enum { DEPTH = 16 };
+static json_t *open[DEPTH]; /* lists and objects without their ends; open[0] has all */
 static int depth;
 
-/* Prints a text in quotes. Bytes of a text that is not UTF-8, as a name of a file may be, become '?'. */
-static void print_quoted(const char *text)
+static void add(const char *key, json_t *value)
 {
-    char *copy = get_memory((int64_t)strlen(text), 1);
-    json_t *value = json_string(memcpy(copy, text, strlen(text)));
-    for (char *c = copy; !value && *c; c++)
-        *c = (char)(*c & 0x80 ? '?' : *c);
-    value = value ? value : json_string(copy);
-    json_dumpf(value, stdout, JSON_ENCODE_ANY);
-    json_decref(value);
-    free(copy);
-}
-
-/* Prints comma and key. Returns whether the output is JSON. */
-static bool begin_value(const char *key)
-{
-    if (!asked.json)
-        return false;
-    if (follows)
-        fputs(depth == 1 ? ",\n" : ", ", stdout);
-    follows = true;
-    if (key) {
-        print_quoted(key);
-        fputs(": ", stdout);
-    }
-    return true;
+    if (depth && key)
+        json_object_set_new(open[depth - 1], key, value);
+    else if (depth)
+        json_array_append_new(open[depth - 1], value);
 }
 
 void emit_begin(const char *key, char bracket)
 {
-    if (!begin_value(key))
+    if (!asked.json)
         return;
-    putchar(bracket);
-    depth++;
-    follows = false;
+    json_t *value = bracket == '{' ? json_object() : json_array();
+    add(key, value);
+    open[depth++] = value;
 }
 
-void emit_end(char bracket, const char *text)
+void emit_end(const char *text)
 {
-    if (!asked.json) {
+    if (!asked.json)
         fputs(text, stdout);
-        return;
+    else if (--depth == 0) {
+        json_dumpf(open[0], stdout, 0);
+        putchar('\n');
+        json_decref(open[0]);
     }
-    follows = --depth;
-    printf(depth ? "%c" : "%c\n", bracket);
 }
 
+/* JSON has '?' for the bytes of a text that is not UTF-8, as the name of a file may be. */
 void emit_text(const char *key, const char *format, const char *value)
 {
+    json_t *text = asked.json ? json_string(value) : NULL;
     char *escaped = get_memory(4 * (int64_t)strlen(value), 1), *to = escaped;
-    for (const unsigned char *c = (const unsigned char *)value; *c; c++)
-        if (*c < ' ' || *c == 127)
-            to += snprintf(to, 5, "\\x%02x", *c);
+    for (const char *c = value; !text && *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127)
+            to += snprintf(to, 5, "\\x%02x", (unsigned char)*c);
         else
-            *to++ = (char)*c;
-    if (begin_value(key))
-        print_quoted(value);
+            *to++ = (char)(asked.json && *c & 0x80 ? '?' : *c);
+    if (asked.json)
+        add(key, text ? text : json_string(escaped));
     else if (format)
         printf(format, escaped);
     free(escaped);
@@ -72,38 +56,27 @@ void emit_text(const char *key, const char *format, const char *value)
 
 void emit_whole(const char *key, const char *format, int64_t n)
 {
-    if (begin_value(key))
-        printf("%lld", (long long)n);
+    if (asked.json)
+        add(key, json_integer(n));
     else if (format)
         printf(format, (long long)n);
 }
 
-static void emit_digits(const char *key, const char *format, double x, int digits)
+void emit_real(const char *key, const char *format, double x)
 {
-    bool json = begin_value(key);
-    if (json && !isfinite(x))
-        fputs("null", stdout);
-    else if (json)
-        printf("%.*g", digits, x);
+    if (asked.json)
+        add(key, isfinite(x) ? json_real(x) : json_null());
     else if (format)
         printf(format, x);
-}
-
-void emit_real(const char *key, const char *format, double x) { emit_digits(key, format, x, 17); }
-
-void emit_number(const char *key, const char *format, const numbers *x, int64_t i)
-{
-    if (x->type == WEFT__I64)
-        emit_whole(key, "%lld", ((const int64_t *)x->values)[i]);
-    else
-        emit_digits(key, format, number_at(x, i), x->type == WEFT__F32 ? 9 : 17);
 }
 
 void emit_shape(const char *key, const char *format, const weft__kind *k)
 {
     char text[160];
-    if (begin_value(key))
-        fputs(shape_text(k, text), stdout);
-    else if (format)
+    emit_begin(key, '[');
+    for (int i = 0; i < k->rank && asked.json; i++)
+        emit_whole(NULL, NULL, k->size[i]);
+    emit_end("");
+    if (!asked.json && format)
         printf(format, shape_text(k, text));
 }

@@ -5,14 +5,18 @@
 #include "io/weights/numpy.h"
 #include "tools/weights/arrays.h"
 
-static const option options[] = {
-    IS_TEXT("--npy", "OUT", offsetof(weights_asked, npy), "write the numbers to a .npy file"),
-    OPTION_PART, OPTION_JSON, { 0 }
-};
+static const option options[] = { IS_TEXT("--npy", "OUT", offsetof(weights_asked, npy),
+                                          "write the numbers to a .npy file"),
+                                  OPTION_PART,
+                                  OPTION_JSON,
+                                  { 0 } };
 
 /* ---- slices ---- */
 /* Elements of an array: numbers first + i * stride[0] + j * stride[1] + .. */
-typedef struct { weft__kind kind; int64_t first, stride[WEFT_RANK]; } view;
+typedef struct {
+    weft__kind kind;
+    int64_t first, stride[WEFT_RANK];
+} view;
 
 /* Reads an integer if there is one. */
 static bool read_whole(const char **text, int64_t *n)
@@ -50,16 +54,16 @@ static const char *read_cut(const char **text, int64_t n, int64_t stride, view *
     return NULL;
 }
 
-/* Reads "[0:2, 3]"; NULL: all. Returns what is wrong, or NULL. */
+/* Reads "0:2, 3]"; NULL: all. Returns what is wrong, or NULL. */
 static const char *read_slice(const char *text, const weft__array *a, view *v)
 {
-    const char *fault = NULL;
+    const char *fault = text && *text == ']' ? "no index" : NULL;
     weft__array same = *a;
     weft__set_strides(&same);
     *v = (view){ .kind = { .type = a->kind.type } };
     for (int axis = 0; !fault && axis < a->kind.rank; axis++) {
         const char *all = ":", **at = text && *text != ']' ? &text : &all;
-        *at += at == &text;                      /* the bracket or a comma */
+        text += at == &text && axis; /* a comma */
         fault = read_cut(at, a->kind.size[axis], same.stride[axis], v);
         if (!fault && at == &text && *text != ',' && *text != ']')
             fault = "another character";
@@ -70,11 +74,13 @@ static const char *read_slice(const char *text, const weft__array *a, view *v)
 /* ---- output ---- */
 static void print_block(const numbers *x, const view *v, const char *key, int axis, int64_t from)
 {
-    enum { LIMIT = 8 };                          /* as weft_print */
-    if (axis == v->kind.rank) {
-        emit_number(key, "%.4g", x, from);
+    enum { LIMIT = 8 }; /* as weft_print */
+    if (axis == v->kind.rank && x->type == WEFT__I64)
+        emit_whole(key, "%lld", ((const int64_t *)x->values)[from]);
+    else if (axis == v->kind.rank)
+        emit_real(key, "%.4g", number_at(x, from));
+    if (axis == v->kind.rank)
         return;
-    }
     int64_t n = v->kind.size[axis];
     bool last = axis + 1 == v->kind.rank;
     emit_begin(key, '[');
@@ -89,7 +95,7 @@ static void print_block(const numbers *x, const view *v, const char *key, int ax
             fputs(i == 0 ? "" : last ? ", " : ",\n ", stdout);
         print_block(x, v, NULL, axis + 1, from + i * v->stride[axis]);
     }
-    emit_end(']', "]");
+    emit_end("]");
 }
 
 static void gather(const numbers *x, const view *v, int axis, int64_t from, char **to)
@@ -126,7 +132,7 @@ static int print(const weft__array *a, const numbers *x, const view *v)
     emit_text("dtype", NULL, type_text(type_of(a), type));
     emit_shape("shape", x->type == WEFT__I64 ? "%s of ints " : "%s ", &v->kind);
     print_block(x, v, "values", 0, v->first);
-    emit_end('}', "\n");
+    emit_end("\n");
     return SAME;
 }
 
@@ -137,24 +143,20 @@ static const char *name_of(int i, const void *weights)
     return i < w->n ? w->array[i].name : NULL;
 }
 
-/* Finds the array of "NAME" or "NAME[slice]"; then *slice is "[slice]". Returns NULL after a printed error. */
+/* Finds the array of "NAME" or "NAME[slice]"; then *slice is "slice]". Returns NULL after a printed error. */
 static const weft__array *find(const weft__weights *w, char *word, const char **slice)
 {
     const weft__array *a = weft__weights_find(w, word);
-    char *bracket = strrchr(word, '[');
-    if (a)
-        return a;
+    char *bracket = a ? NULL : strrchr(word, '[');
     if (bracket) {
         *bracket = 0;
+        *slice = bracket + 1;
         a = weft__weights_find(w, word);
     }
     const char *near = a ? NULL : weft__nearest(word, name_of, w);
     if (!a)
         say_error(UNREADABLE, "show: %s: no array \"%.80s\"%s%s%s; weft list prints the names", w->path, word,
                   near ? "; \"" : "", near ? near : "", near ? "\" is near" : "");
-    else
-        *bracket = '[';
-    *slice = bracket;
     return a;
 }
 
@@ -168,25 +170,18 @@ static int show(int argc, char **argv)
     const weft__array *a = w ? find(w, argv[argc - 1], &slice) : NULL;
     int status = UNREADABLE;
     if (a && (fault = read_slice(slice, a, &v)))
-        say_error(UNREADABLE, "show: %.80s: found %s; expected a slice of %s, as [0:2, -1]", slice, fault,
+        say_error(UNREADABLE, "show: [%.80s: found %s; expected a slice of %s, as [0:2, -1]", slice, fault,
                   shape_text(&a->kind, shape));
     else if (a)
         status = !read_numbers(w, a, &x) ? say_unreadable() :
                  x.values                ? print(a, &x, &v) :
-                                 say_error(UNREADABLE, "show: weft does not read the type of %s", a->name);
+                            say_error(UNREADABLE, "show: weft does not read the type of %s", a->name);
     free(x.values);
     weft__weights_close(w);
     return status;
 }
 
-static int run_show(int argc, char **argv) { return run_weights(&subcommand_show, argc, argv, 2, 2, show); }
-
-const subcommand subcommand_show = {
-    .name = "show",
-    .about = "prints numbers of an array",
-    .usage = "FILE NAME[SLICE] [--npy OUT] [--json]",
-    .details = "Prints an array as weft_print does: an axis of more than 8 elements shows the first and the\n"
-               "last 4. JSON and .npy files have all. SLICE selects as in Python: \"encoder.weight[0:2, -1]\".\n",
-    .options = options,
-    .run = run_show
-};
+WEIGHTS(
+    show, 2, 2, "prints numbers of an array", "FILE NAME[SLICE] [--npy OUT] [--json]",
+    "Prints an array as weft_print does: an axis of more than 8 elements shows the first and the last 4.\n"
+    "JSON and .npy files have all. SLICE selects as in Python: \"encoder.weight[0:2, -1]\".\n");
