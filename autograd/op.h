@@ -1,6 +1,7 @@
 /* op.h - functions shared by the files of autograd/. */
 #ifndef WEFT_OP_H
 #define WEFT_OP_H
+#include "autograd/attributes.h"
 #include "autograd/fused.h"
 
 static inline weft__node *node(const weft_tensor *t) { return weft__node_of(t); }
@@ -78,8 +79,7 @@ void         weft__run_spread(weft_call *, const weft__grid *, int64_t first);
 void weft__visible_pairs(weft_tensor *q, weft_tensor *k, int causal, weft_tensor **q_of_pair,
                          weft_tensor **k_of_pair);
 weft_tensor *weft__all_pairs(weft_tensor *seen, const weft_tensor *q, const weft_tensor *k, int causal);
-/* reduce.c: An axis of a tensor. tokens: axis 0 of a ragged tensor, taken within each sequence. */
-typedef struct weft__along { weft__form whole; int axis; bool tokens, flag; } weft__along;
+/* reduce.c */
 /* Resolves a negative axis. If the axis does not exist, fails the context and returns false. */
 bool         weft__axis(const weft_tensor *x, int *axis, const char *function);
 /* Does the same, and refuses axis 0 of a ragged tensor, which is ambiguous. */

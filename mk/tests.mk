@@ -2,7 +2,7 @@
 TEST_SRC := $(wildcard tests/*/test_*.c)
 ROOMS    := $(sort $(foreach t,$(TEST_SRC),$(word 2,$(subst /, ,$t))))
 TESTS    := $(ROOMS:%=$(B)/tests/test_%)
-TOOLS    := $(addprefix $(B)/tests/,golden tsan_main hunt/hunt \
+TOOLS    := $(addprefix $(B)/tests/,golden tsan_main hunt/hunt interchange/export \
               parallel/ranks parallel/train parallel/carry parallel/launched)
 PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
 
@@ -31,6 +31,7 @@ $(B)/tests/tsan_main: $(B)/tests/tsan_main.o
 $(B)/tests/parallel/ranks $(B)/tests/parallel/launched: %: %.o
 $(B)/tests/parallel/train: $(B)/tests/parallel/train.o $(B)/tests/parallel/pairs.so
 $(B)/tests/parallel/carry: $(B)/tests/parallel/carry.o $(B)/tests/parallel/pairs.so
+$(B)/tests/interchange/export: %: %.o
 $(B)/tests/hunt/hunt: $(patsubst %.c,$(B)/%.o,$(wildcard tests/hunt/*.c))
 $(TOOLS): $(B)/libweft.a
 	$(call say,LINK)

@@ -122,6 +122,13 @@ typedef struct weft__state_map {
     weft__ints last[2];
 } weft__state_map;
 
+/* Attributes of first_states, for part k, and of last_states. given: whether a first state h, and c, is
+ * given. */
+enum { WEFT__STATES = 2 };
+typedef struct weft__state_move {
+    const weft__state_map *e; int parts, directions, states, k; bool given[WEFT__STATES];
+} weft__state_move;
+
 /* Returns NULL and fails the context if memory runs out. */
 const weft__state_map *weft__state_map_of(const weft__form *x, int stacked);
 /* Returns the stack as [stacked * n, width]. */

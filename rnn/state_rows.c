@@ -3,10 +3,8 @@
 #include "autograd/fused.h"
 #include "rnn/rnn.h"
 
-enum { STATES = 2, PARTS = 64 };                 /* maximum layers times directions */
-
-/* given: whether a first state h, and c, is given. */
-typedef struct move { const weft__state_map *e; int parts, directions, states, k; bool given[STATES]; } move;
+enum { STATES = WEFT__STATES, PARTS = 64 };      /* maximum layers times directions */
+typedef weft__state_move move;
 static const move *attributes_of(const weft_call *c) { return c->attributes; }
 static int64_t width_of(const weft_tensor *x)   { return x->f.size[x->f.rank - 1]; }
 

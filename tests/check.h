@@ -22,6 +22,7 @@
 #include "tables.h"
 #include "weft_forecast.h"
 #include "weft_lab.h"
+#include "weft_onnx.h"
 #include "weft_op.h"
 #include "weft_parallel.h"
 #include "weft_plan.h"

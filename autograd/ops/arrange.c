@@ -26,7 +26,7 @@ weft_tensor *weft__new_view(weft_tensor *x) { return call_view(&op_view, x, &x->
 
 /* ---- arrange ---- */
 /* Arranges between two layouts of one batch. The gather is its own transpose, so it packs and unpacks. */
-typedef struct { weft__form to; real fill; } arrangement;
+typedef weft__arrangement arrangement;
 
 static void arrange_run(weft_call *c)
 {

@@ -7,12 +7,7 @@
 #include "autograd/op.h"
 #include "core/shared/attention.h"
 
-typedef struct {
-    weft_attention_opts o; real scale; int64_t dk, dv;
-    /* Dropout, as in the kernels' record; `below` is 0 outside training. */
-    uint32_t below; real kept; uint64_t mask_key;
-    weft_batch *pairs;                                           /* batch of the map; NULL: no map */
-} attention;
+typedef weft__attention_of attention;
 enum { Q, K, V };
 enum { OUT, LSE, MAP };
 

@@ -2,8 +2,7 @@
 #include "autograd/op.h"
 
 /* ---- permute; the inverse permutation is its transpose ---- */
-/* Axis i of the result is axis[i] of the input. one, other: the axes that weft_transpose swaps. */
-typedef struct { int axis[WEFT_RANK], one, other; } order;
+typedef weft__axis_order order;
 
 static bool permute_shape(weft_call *c)
 {

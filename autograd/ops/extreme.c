@@ -149,7 +149,7 @@ weft_tensor *weft_argmax(weft_tensor *x, int axis) { return extreme_along(&op_ar
 weft_tensor *weft_argmin(weft_tensor *x, int axis) { return extreme_along(&op_argmin, x, axis); }
 
 /* ---- the k largest: indices along the axis and, hidden, in the whole tensor, to gather values ---- */
-typedef struct { weft__along along; int64_t k; } top;
+typedef weft__top top;
 
 static bool topk_shape(weft_call *c)
 {

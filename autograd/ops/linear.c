@@ -10,8 +10,7 @@
 #include "autograd/op.h"
 #include "autograd/packed_weights.h"
 
-/* from, rows: part of the weight's rows and of the bias; rows 0 means all. */
-typedef struct { int f; real p; int64_t from, rows; } curve;
+typedef weft__linear_part_of curve;
 enum { X_, WEIGHT, BIAS };
 
 static const curve *attributes_of(const weft_call *c) { return c->attributes; }

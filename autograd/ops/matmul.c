@@ -3,7 +3,7 @@
  * both operands have the same leading axes and form a batch of products. */
 #include "autograd/op.h"
 
-typedef struct { bool ta, tb; } turns;
+typedef weft__turns turns;
 enum { IMPOSSIBLE, FOLDED, CONTRACTED, BATCHED };
 typedef struct { int kind; int64_t m, n, k; } plan;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "autograd/op.h"
 
-typedef struct { real eps; bool grouped; } norm;
+typedef weft__norm norm;
 enum { X_, GAIN, SHIFT };
 enum { GATE, SKIP, GATE_GAIN, GATE_SHIFT };
 enum { Y_, MEAN, RSTD, RESULTS };

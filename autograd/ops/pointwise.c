@@ -20,7 +20,7 @@ static bool same_reals(weft_call *c)
 }
 
 /* ---- unary ---- */
-typedef struct { int f, order; real p, q; } curve;
+typedef weft__curve curve;
 
 static void unary_run(weft_call *c)
 {

@@ -55,7 +55,7 @@ weft_tensor *weft_detach(weft_tensor *x)
 }
 
 /* ---- slice; its transpose, which inserts a part into zeros ---- */
-typedef struct { weft__form whole; int axis; int64_t from, to; } part;
+typedef weft__part part;
 typedef struct { int64_t rows, of_part, of_whole, from; } strip;  /* the part as a block of a matrix */
 
 static strip strip_of(const part *p)
