@@ -74,4 +74,6 @@ void emit_whole(const char *key, const char *format, int64_t);
 void emit_real(const char *key, const char *format, double);
 /* Prints the extents of a shape, or a position, as "[3, 4]". */
 void emit_shape(const char *key, const char *format, const weft__kind *);
+/* Prints an array as weft_print does, or writes it to the file npy if that is not NULL. Returns a status. */
+int emit_numbers(const char *name, const numbers *, const weft__kind *, const char *npy);
 #endif

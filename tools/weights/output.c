@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "io/weights/numpy.h"
 #include "tools/weights/arrays.h"
 
 enum { DEPTH = 16 };
@@ -79,4 +80,58 @@ void emit_shape(const char *key, const char *format, const weft__kind *k)
     emit_end("");
     if (!asked.json && format)
         printf(format, shape_text(k, text));
+}
+
+/* ---- arrays ---- */
+static void emit_block(const numbers *x, const weft__kind *k, const char *key, int axis, int64_t from)
+{
+    enum { LIMIT = 8 };                          /* as weft_print */
+    int64_t n = axis < k->rank ? k->size[axis] : 0, stride = 1;
+    if (axis == k->rank && x->type == WEFT__I64)
+        emit_whole(key, "%lld", ((const int64_t *)x->values)[from]);
+    else if (axis == k->rank)
+        emit_real(key, "%.4g", number_at(x, from));
+    if (axis == k->rank)
+        return;
+    const char *comma = axis + 1 == k->rank ? ", " : ",\n ";
+    for (int i = axis + 1; i < k->rank; i++)
+        stride *= k->size[i];
+    emit_begin(key, '[');
+    fputs(asked.json ? "" : "[", stdout);
+    for (int64_t i = 0; i < n; i++) {
+        if (!asked.json && n > LIMIT && i == LIMIT / 2) {
+            printf("%s...", comma);
+            i = n - LIMIT / 2;
+        }
+        fputs(asked.json || !i ? "" : comma, stdout);
+        emit_block(x, k, NULL, axis + 1, from + i * stride);
+    }
+    emit_end("]");
+}
+
+static int write_npy(const numbers *x, const weft__kind *shape, const char *path)
+{
+    weft__kind k = *shape;
+    k.type = x->type;
+    size_t bytes = weft__kind_bytes(&k);
+    char *file = get_memory((int64_t)bytes + WEFT__NPY_HEADER, 1);
+    size_t n = weft__npy_header(&k, file);
+    memcpy(file + n, x->values, bytes);
+    weft_status s = weft_write_file(path, file, n + bytes);
+    free(file);
+    return s ? say_unreadable() : SAME;
+}
+
+int emit_numbers(const char *name, const numbers *x, const weft__kind *k, const char *npy)
+{
+    char type[32];
+    if (npy)
+        return write_npy(x, k, npy);
+    emit_begin(NULL, '{');
+    emit_text("name", NULL, name);
+    emit_text("dtype", NULL, type_text(k->type & ~(unsigned)WEFT__BIG, type));
+    emit_shape("shape", x->type == WEFT__I64 ? "%s of ints " : "%s ", k);
+    emit_block(x, k, "values", 0, 0);
+    emit_end("\n");
+    return SAME;
 }

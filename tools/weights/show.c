@@ -1,8 +1,7 @@
-/* show.c - `weft show`: prints numbers of an array, or of a slice of it, or writes them as a .npy file. */
+/* show.c - `weft show`: prints an array or a slice of it, or writes it as a .npy file. */
 #include <stdlib.h>
 #include <string.h>
 #include "core/nearest.h"
-#include "io/weights/numpy.h"
 #include "tools/weights/arrays.h"
 
 static const option options[] = { IS_TEXT("--npy", "OUT", offsetof(weights_asked, npy),
@@ -71,69 +70,16 @@ static const char *read_slice(const char *text, const weft__array *a, view *v)
     return fault || !text || !strcmp(text, "]") ? fault : "more indices than axes, or text after them";
 }
 
-/* ---- output ---- */
-static void print_block(const numbers *x, const view *v, const char *key, int axis, int64_t from)
-{
-    enum { LIMIT = 8 }; /* as weft_print */
-    if (axis == v->kind.rank && x->type == WEFT__I64)
-        emit_whole(key, "%lld", ((const int64_t *)x->values)[from]);
-    else if (axis == v->kind.rank)
-        emit_real(key, "%.4g", number_at(x, from));
-    if (axis == v->kind.rank)
-        return;
-    int64_t n = v->kind.size[axis];
-    bool last = axis + 1 == v->kind.rank;
-    emit_begin(key, '[');
-    if (!asked.json)
-        putchar('[');
-    for (int64_t i = 0; i < n; i++) {
-        if (!asked.json && n > LIMIT && i == LIMIT / 2) {
-            fputs(last ? ", ..." : ",\n ...", stdout);
-            i = n - LIMIT / 2;
-        }
-        if (!asked.json)
-            fputs(i == 0 ? "" : last ? ", " : ",\n ", stdout);
-        print_block(x, v, NULL, axis + 1, from + i * v->stride[axis]);
-    }
-    emit_end("]");
-}
-
+/* Copies the elements of a view to `to`. */
 static void gather(const numbers *x, const view *v, int axis, int64_t from, char **to)
 {
     size_t bytes = weft__number_bytes(x->type);
-    if (axis == v->kind.rank) {
-        memcpy(*to, (const char *)x->values + (size_t)from * bytes, bytes);
-        *to += bytes;
-        return;
-    }
-    for (int64_t i = 0; i < v->kind.size[axis]; i++)
+    for (int64_t i = 0; axis < v->kind.rank && i < v->kind.size[axis]; i++)
         gather(x, v, axis + 1, from + i * v->stride[axis], to);
-}
-
-static int write_npy(const numbers *x, const view *v)
-{
-    weft__kind k = v->kind;
-    k.type = x->type;
-    char *file = get_memory((int64_t)weft__kind_bytes(&k) + WEFT__NPY_HEADER, 1), *end;
-    end = file + weft__npy_header(&k, file);
-    gather(x, v, 0, v->first, &end);
-    weft_status s = weft_write_file(asked.npy, file, (size_t)(end - file));
-    free(file);
-    return s ? say_unreadable() : SAME;
-}
-
-static int print(const weft__array *a, const numbers *x, const view *v)
-{
-    char type[32];
-    if (asked.npy)
-        return write_npy(x, v);
-    emit_begin(NULL, '{');
-    emit_text("name", NULL, a->name);
-    emit_text("dtype", NULL, type_text(type_of(a), type));
-    emit_shape("shape", x->type == WEFT__I64 ? "%s of ints " : "%s ", &v->kind);
-    print_block(x, v, "values", 0, v->first);
-    emit_end("\n");
-    return SAME;
+    if (axis < v->kind.rank)
+        return;
+    memcpy(*to, (const char *)x->values + (size_t)from * bytes, bytes);
+    *to += bytes;
 }
 
 /* ---- the array ---- */
@@ -160,23 +106,39 @@ static const weft__array *find(const weft__weights *w, char *word, const char **
     return a;
 }
 
+static int show_view(weft__weights *w, const weft__array *a, const view *v)
+{
+    numbers all, part = { .n = elements_of(&v->kind) };
+    bool good = read_numbers(w, a, &all);
+    char *to = part.values = get_memory(part.n, sizeof(double));
+    int status = UNREADABLE;
+    if (!good)
+        say_unreadable();
+    else if (!all.values)
+        say_error(UNREADABLE, "show: weft does not read the type of %s", a->name);
+    else {
+        part.type = all.type;
+        gather(&all, v, 0, v->first, &to);
+        status = emit_numbers(a->name, &part, &v->kind, asked.npy);
+    }
+    free(all.values);
+    free(part.values);
+    return status;
+}
+
 static int show(int argc, char **argv)
 {
     const char *slice = NULL, *fault = NULL;
     char shape[160];
     view v;
-    numbers x = { 0 };
+    int status = UNREADABLE;
     weft__weights *w = open_weights(argv[0]);
     const weft__array *a = w ? find(w, argv[argc - 1], &slice) : NULL;
-    int status = UNREADABLE;
     if (a && (fault = read_slice(slice, a, &v)))
         say_error(UNREADABLE, "show: [%.80s: found %s; expected a slice of %s, as [0:2, -1]", slice, fault,
                   shape_text(&a->kind, shape));
     else if (a)
-        status = !read_numbers(w, a, &x) ? say_unreadable() :
-                 x.values                ? print(a, &x, &v) :
-                            say_error(UNREADABLE, "show: weft does not read the type of %s", a->name);
-    free(x.values);
+        status = show_view(w, a, &v);
     weft__weights_close(w);
     return status;
 }
