@@ -1,6 +1,6 @@
 /* weft_onnx.h - models as ONNX files.
  *
- * Contents: export. */
+ * Contents: import, export. */
 #ifndef WEFT_ONNX_LEVEL_H
 #define WEFT_ONNX_LEVEL_H
 #include "weft.h"

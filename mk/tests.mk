@@ -2,7 +2,7 @@
 TEST_SRC := $(wildcard tests/*/test_*.c)
 ROOMS    := $(sort $(foreach t,$(TEST_SRC),$(word 2,$(subst /, ,$t))))
 TESTS    := $(ROOMS:%=$(B)/tests/test_%)
-TOOLS    := $(addprefix $(B)/tests/,golden tsan_main hunt/hunt interchange/export \
+TOOLS    := $(addprefix $(B)/tests/,golden tsan_main hunt/hunt interchange/export interchange/onnx_run \
               parallel/ranks parallel/train parallel/carry parallel/launched)
 PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
 
@@ -28,10 +28,9 @@ $(PLANTED): $(B)/%: $(B)/%.o $(B)/tests/failing_malloc.o $(B)/libweft.a
 	$(Q)$(LINK) -o $@ $^ -lcriterion $(JANSSON) $(LIBS)
 $(B)/tests/golden: $(patsubst %.c,$(B)/%.o,$(wildcard tests/golden_run/*.c))
 $(B)/tests/tsan_main: $(B)/tests/tsan_main.o
-$(B)/tests/parallel/ranks $(B)/tests/parallel/launched: %: %.o
+$(B)/tests/parallel/ranks $(B)/tests/parallel/launched $(B)/tests/interchange/onnx_run $(B)/tests/interchange/export: %: %.o
 $(B)/tests/parallel/train: $(B)/tests/parallel/train.o $(B)/tests/parallel/pairs.so
 $(B)/tests/parallel/carry: $(B)/tests/parallel/carry.o $(B)/tests/parallel/pairs.so
-$(B)/tests/interchange/export: %: %.o
 $(B)/tests/hunt/hunt: $(patsubst %.c,$(B)/%.o,$(wildcard tests/hunt/*.c))
 $(TOOLS): $(B)/libweft.a
 	$(call say,LINK)

@@ -7,7 +7,7 @@
 #include "io/io.h"
 #include "io/onnx/export.h"
 
-void weft__onnx_fail(weft__onnx *x, weft_status status, const char *format, ...)
+void weft__export_fail(weft__export *x, weft_status status, const char *format, ...)
 {
     char text[2400];
     va_list list;
@@ -19,11 +19,11 @@ void weft__onnx_fail(weft__onnx *x, weft_status status, const char *format, ...)
     x->status = weft__file_fail(status, "weft_export_onnx: %s", text);
 }
 
-void *weft__onnx_memory(weft__onnx *x, size_t bytes)
+void *weft__export_memory(weft__export *x, size_t bytes)
 {
-    struct weft__onnx_piece *p = bytes < SIZE_MAX / 2 ? calloc(1, sizeof *p + bytes) : NULL;
+    struct weft__export_piece *p = bytes < SIZE_MAX / 2 ? calloc(1, sizeof *p + bytes) : NULL;
     if (!p) {
-        weft__onnx_fail(x, WEFT_ENOMEM, "no memory for the graph");
+        weft__export_fail(x, WEFT_ENOMEM, "no memory for the graph");
         return NULL;
     }
     p->next = x->memory;
@@ -31,35 +31,35 @@ void *weft__onnx_memory(weft__onnx *x, size_t bytes)
     return p + 1;
 }
 
-const char *weft__onnx_text(weft__onnx *x, const char *format, ...)
+const char *weft__export_name_of(weft__export *x, const char *format, ...)
 {
     char text[WEFT__PATH + 64];
     va_list list;
     va_start(list, format);
     weft__plain_text(text, sizeof text, format, list);
     va_end(list);
-    char *copy = weft__onnx_memory(x, strlen(text) + 1);
+    char *copy = weft__export_memory(x, strlen(text) + 1);
     return copy ? memcpy(copy, text, strlen(text) + 1) : "";
 }
 
-bool weft__onnx_reserve(weft__onnx *x, const char *name)
+bool weft__export_reserve(weft__export *x, const char *name)
 {
     for (int i = 0; i < x->used_n; i++)
         if (!strcmp(x->used[i], name))
-            weft__onnx_fail(x, WEFT_EARG,
-                            "two inputs, outputs or parameters have the name \"%.200s\"; expected "
-                            "unique names",
-                            name);
+            weft__export_fail(x, WEFT_EARG,
+                              "two inputs, outputs or parameters have the name \"%.200s\"; expected "
+                              "unique names",
+                              name);
     if (!*name || *name == '/')
-        weft__onnx_fail(x, WEFT_EARG,
-                        "the name \"%.200s\" of an input or output; expected a text that does not "
-                        "begin with /",
-                        name);
+        weft__export_fail(x, WEFT_EARG,
+                          "the name \"%.200s\" of an input or output; expected a text that does not "
+                          "begin with /",
+                          name);
     if (x->used_n == x->used_room) {
         const int room = 2 * x->used_room + 64;
         const char **larger = realloc(x->used, (size_t)room * sizeof *larger);
         if (!larger) {
-            weft__onnx_fail(x, WEFT_ENOMEM, "no memory for names");
+            weft__export_fail(x, WEFT_ENOMEM, "no memory for names");
             return false;
         }
         x->used = larger, x->used_room = room;
@@ -69,7 +69,7 @@ bool weft__onnx_reserve(weft__onnx *x, const char *name)
 }
 
 /* ---- nodes ---- */
-static void add_attribute(weft__proto *node, const weft__onnx_attribute *a)
+static void add_attribute(weft__proto *node, const weft__export_attribute *a)
 {
     enum { F = 1, I, S, FLOATS = 6, INTS_, STRINGS };
     weft__proto m = { 0 };
@@ -93,8 +93,8 @@ static void add_attribute(weft__proto *node, const weft__onnx_attribute *a)
     weft__proto_message(node, 5, &m);
 }
 
-const char *weft__onnx_node(weft__onnx *x, const char *op, const char *const *in, int n,
-                            const weft__onnx_attribute *a, const char **out, int results)
+const char *weft__export_node(weft__export *x, const char *op, const char *const *in, int n,
+                              const weft__export_attribute *a, const char **out, int results)
 {
     weft__proto node = { 0 };
     const char *one, **names = out ? out : &one;
@@ -103,7 +103,7 @@ const char *weft__onnx_node(weft__onnx *x, const char *op, const char *const *in
     for (int i = 0; i < n; i++)
         weft__proto_text(&node, 1, in[i] ? in[i] : "");
     for (int i = 0; i < results; i++) {
-        names[i] = weft__onnx_text(x, "/%d", x->names++);
+        names[i] = weft__export_name_of(x, "/%d", x->names++);
         weft__proto_text(&node, 2, names[i]);
     }
     weft__proto_text(&node, 4, op);
@@ -114,11 +114,11 @@ const char *weft__onnx_node(weft__onnx *x, const char *op, const char *const *in
 }
 
 /* ---- constants ---- */
-const char *weft__onnx_initializer(weft__onnx *x, const char *name, int type, int rank, const int64_t *shape,
-                                   const void *numbers, size_t bytes)
+const char *weft__export_initializer(weft__export *x, const char *name, int type, int rank,
+                                     const int64_t *shape, const void *numbers, size_t bytes)
 {
     weft__proto head = { 0 };
-    name = name ? name : weft__onnx_text(x, "/%d", x->names++);
+    name = name ? name : weft__export_name_of(x, "/%d", x->names++);
     for (int i = 0; i < rank; i++)
         weft__proto_int(&head, 1, shape[i]);
     weft__proto_int(&head, 2, type);
@@ -132,79 +132,79 @@ const char *weft__onnx_initializer(weft__onnx *x, const char *name, int type, in
     return name;
 }
 
-static const char *constant(weft__onnx *x, int type, int rank, const void *bytes, size_t n)
+static const char *constant(weft__export *x, int type, int rank, const void *bytes, size_t n)
 {
-    struct weft__onnx_constant *k = x->constants;
+    struct weft__export_constant *k = x->constants;
     while (k && (k->type != type || k->rank != rank || k->n != n || memcmp(k->bytes, bytes, n)))
         k = k->next;
     if (k)
         return k->name;
     const int64_t extent = (int64_t)(n / sizeof(int64_t));
-    const char *name = weft__onnx_initializer(x, NULL, type, rank, &extent, bytes, n);
-    if (!(k = weft__onnx_memory(x, sizeof *k + n)))
+    const char *name = weft__export_initializer(x, NULL, type, rank, &extent, bytes, n);
+    if (!(k = weft__export_memory(x, sizeof *k + n)))
         return name;
-    *k = (struct weft__onnx_constant){ x->constants, name, type, rank, n };
+    *k = (struct weft__export_constant){ x->constants, name, type, rank, n };
     memcpy(k->bytes, bytes, n);
     x->constants = k;
     return name;
 }
-const char *weft__onnx_ints(weft__onnx *x, int n, const int64_t *values)
+const char *weft__export_ints(weft__export *x, int n, const int64_t *values)
 {
-    return constant(x, WEFT__ONNX_INT64, 1, values, (size_t)n * sizeof *values);
+    return constant(x, WEFT__EXPORT_INT64, 1, values, (size_t)n * sizeof *values);
 }
-const char *weft__onnx_int(weft__onnx *x, int64_t value)
+const char *weft__export_int(weft__export *x, int64_t value)
 {
-    return constant(x, WEFT__ONNX_INT64, 0, &value, sizeof value);
+    return constant(x, WEFT__EXPORT_INT64, 0, &value, sizeof value);
 }
-const char *weft__onnx_number(weft__onnx *x, double value)
+const char *weft__export_number_of(weft__export *x, double value)
 {
     const float number = (float)value;
-    return constant(x, WEFT__ONNX_FLOAT, 0, &number, sizeof number);
+    return constant(x, WEFT__EXPORT_FLOAT, 0, &number, sizeof number);
 }
 
 /* ---- usual nodes ---- */
-const char *weft__onnx_transpose(weft__onnx *x, const char *in, int axes, const int *order)
+const char *weft__export_transpose(weft__export *x, const char *in, int axes, const int *order)
 {
-    int64_t perm[WEFT__ONNX_RANK];
+    int64_t perm[WEFT__EXPORT_RANK];
     bool moved = false;
     for (int i = 0; i < axes; i++)
         perm[i] = order[i], moved |= order[i] != i;
     return moved ? NODE_WITH(x, "Transpose", ATTRIBUTES({ "perm", 'I', .n = axes, .ints = perm }), in) : in;
 }
-const char *weft__onnx_unsqueeze(weft__onnx *x, const char *in, int axis)
+const char *weft__export_unsqueeze(weft__export *x, const char *in, int axis)
 {
     return NODE(x, "Unsqueeze", in, INTS(x, axis));
 }
-const char *weft__onnx_squeeze(weft__onnx *x, const char *in, int axis)
+const char *weft__export_squeeze(weft__export *x, const char *in, int axis)
 {
     return NODE(x, "Squeeze", in, INTS(x, axis));
 }
-const char *weft__onnx_cast(weft__onnx *x, const char *in, int type)
+const char *weft__export_cast(weft__export *x, const char *in, int type)
 {
     return NODE_WITH(x, "Cast", ATTRIBUTES(INT("to", type)), in);
 }
-const char *weft__onnx_slice(weft__onnx *x, const char *in, int axis, int64_t from, int64_t to)
+const char *weft__export_slice(weft__export *x, const char *in, int axis, int64_t from, int64_t to)
 {
     return NODE(x, "Slice", in, INTS(x, from), INTS(x, to), INTS(x, axis));
 }
 
-const char *weft__onnx_expand(weft__onnx *x, const char *in, int axes, const weft__dim *dim)
+const char *weft__export_expand(weft__export *x, const char *in, int axes, const weft__dim *dim)
 {
-    const char *part[WEFT__ONNX_RANK];
+    const char *part[WEFT__EXPORT_RANK];
     if (axes == 0)
         return in;
     for (int i = 0; i < axes; i++)
-        part[i] = weft__onnx_size(x, dim[i]);
+        part[i] = weft__export_size(x, dim[i]);
     return NODE(x, "Expand", in,
-                weft__onnx_node(x, "Concat", part, axes, ATTRIBUTES(INT("axis", 0)), NULL, 1));
+                weft__export_node(x, "Concat", part, axes, ATTRIBUTES(INT("axis", 0)), NULL, 1));
 }
 
 /* ---- dynamic axes ---- */
-weft__dim weft__onnx_symbol(weft__onnx *x, const char *name, int64_t n, const char *source, int axis)
+weft__dim weft__export_symbol(weft__export *x, const char *name, int64_t n, const char *source, int axis)
 {
     int same = 0;
-    if (x->symbols == WEFT__ONNX_SYMBOLS) {
-        weft__onnx_fail(x, WEFT_EARG, "more than %d dynamic axes", WEFT__ONNX_SYMBOLS);
+    if (x->symbols == WEFT__EXPORT_SYMBOLS) {
+        weft__export_fail(x, WEFT_EARG, "more than %d dynamic axes", WEFT__EXPORT_SYMBOLS);
         return (weft__dim){ .n = n };
     }
     weft__symbol *s = &x->symbol[x->symbols];
@@ -215,15 +215,15 @@ weft__dim weft__onnx_symbol(weft__onnx *x, const char *name, int64_t n, const ch
     return (weft__dim){ .n = n, .symbol = ++x->symbols };
 }
 
-weft__dim weft__onnx_batch_axis(weft__onnx *x, int64_t n, const char *source, int axis)
+weft__dim weft__export_batch_axis(weft__export *x, int64_t n, const char *source, int axis)
 {
     for (int i = 0; i < x->symbols; i++)
         if (x->symbol[i].n == n && !strncmp(x->symbol[i].name, "batch", 5))
             return (weft__dim){ .n = n, .symbol = i + 1 };
-    return weft__onnx_symbol(x, "batch", n, source, axis);
+    return weft__export_symbol(x, "batch", n, source, axis);
 }
 
-const char *weft__onnx_size(weft__onnx *x, weft__dim d)
+const char *weft__export_size(weft__export *x, weft__dim d)
 {
     weft__symbol *s = d.symbol ? &x->symbol[d.symbol - 1] : NULL;
     if (!s)
@@ -237,8 +237,8 @@ const char *weft__onnx_size(weft__onnx *x, weft__dim d)
 }
 
 /* ---- inputs and outputs ---- */
-void weft__onnx_add_value(weft__onnx *x, weft__proto *list, int field, const char *name, int type,
-                          const weft__value *v)
+void weft__export_add_value(weft__export *x, weft__proto *list, int field, const char *name, int type,
+                            const weft__value *v)
 {
     weft__proto info = { 0 }, kind = { 0 }, tensor = { 0 }, shape = { 0 };
     for (int i = 0; i < v->axes; i++) {

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "io/onnx/export.h"
 
-weft__value weft__onnx_like(const weft__value *v, const char *name)
+weft__value weft__export_like(const weft__value *v, const char *name)
 {
     weft__value y = *v;
     y.name = name;
@@ -11,7 +11,7 @@ weft__value weft__onnx_like(const weft__value *v, const char *name)
     return y;
 }
 
-void weft__onnx_remove(weft__value *v, int rank, int at)
+void weft__export_remove(weft__value *v, int rank, int at)
 {
     const int from = v->first[at], to = v->first[at + 1];
     memmove(v->dim + from, v->dim + to, (size_t)(v->axes - to) * sizeof *v->dim);
@@ -20,10 +20,10 @@ void weft__onnx_remove(weft__value *v, int rank, int at)
     v->axes -= to - from;
 }
 
-void weft__onnx_insert(weft__value *v, int rank, int at, int n, const weft__dim *dim)
+void weft__export_insert(weft__value *v, int rank, int at, int n, const weft__dim *dim)
 {
     const int to = v->first[at];
-    if (rank == WEFT_RANK || v->axes + n > WEFT__ONNX_RANK)
+    if (rank == WEFT_RANK || v->axes + n > WEFT__EXPORT_RANK)
         return;
     memmove(v->dim + to + n, v->dim + to, (size_t)(v->axes - to) * sizeof *v->dim);
     memcpy(v->dim + to, dim, (size_t)n * sizeof *dim);
@@ -32,7 +32,7 @@ void weft__onnx_insert(weft__value *v, int rank, int at, int n, const weft__dim 
     v->axes += n;
 }
 
-bool weft__onnx_refuse(weft__onnx *x, const weft_call *c, const char *reason)
+bool weft__export_refuse(weft__export *x, const weft_call *c, const char *reason)
 {
     char line[300];
     const size_t n = strlen(x->refused), length = strlen(c->op->name);
@@ -44,11 +44,11 @@ bool weft__onnx_refuse(weft__onnx *x, const weft_call *c, const char *reason)
     return false;
 }
 
-int weft__onnx_axis(weft__onnx *x, const weft_call *c, const weft__value *v, int axis)
+int weft__export_axis(weft__export *x, const weft_call *c, const weft__value *v, int axis)
 {
     if (v->first[axis + 1] - v->first[axis] == 1)
         return v->first[axis];
-    weft__onnx_refuse(x, c, "it works along the rows of a whole batch");
+    weft__export_refuse(x, c, "it works along the rows of a whole batch");
     return -1;
 }
 
@@ -70,8 +70,8 @@ static bool same_group(const weft__value *a, int i, const weft__value *b, int j)
     return same;
 }
 
-bool weft__onnx_broadcast(weft__onnx *x, const weft_call *c, const weft__value *const *v, const int *rank,
-                          int n, weft__value *out)
+bool weft__export_broadcast(weft__export *x, const weft_call *c, const weft__value *const *v, const int *rank,
+                            int n, weft__value *out)
 {
     int most = 0, group[WEFT_RANK + 1] = { 0 }; /* operand that gives the axis, from the right */
     for (int k = 0; k < n; k++)
@@ -85,21 +85,21 @@ bool weft__onnx_broadcast(weft__onnx *x, const weft_call *c, const weft__value *
             if (g < 0 || is_one(v[g], rank[g] - a))
                 group[a] = k;
             else if (!same_group(v[g], rank[g] - a, v[k], rank[k] - a))
-                return weft__onnx_refuse(x, c,
-                                         "an axis is dynamic in one input only; trace with numbers of "
-                                         "sequences and steps that no other axis has");
+                return weft__export_refuse(x, c,
+                                           "an axis is dynamic in one input only; trace with numbers of "
+                                           "sequences and steps that no other axis has");
         }
         for (int k = 0; k < n; k++) /* axes left of it would shift */
             if (a < rank[k] &&
                 v[k]->first[rank[k] - a + 1] - v[k]->first[rank[k] - a] !=
                     v[group[a]]->first[rank[group[a]] - a + 1] - v[group[a]]->first[rank[group[a]] - a])
-                return weft__onnx_refuse(x, c, "its inputs broadcast along the rows of a batch");
+                return weft__export_refuse(x, c, "its inputs broadcast along the rows of a batch");
     }
     *out = (weft__value){ .axes = 0 };
     for (int a = most; a >= 1; a--) {
         const weft__value *g = v[group[a]];
         const int i = rank[group[a]] - a;
-        weft__onnx_insert(out, most - a, most - a, g->first[i + 1] - g->first[i], g->dim + g->first[i]);
+        weft__export_insert(out, most - a, most - a, g->first[i + 1] - g->first[i], g->dim + g->first[i]);
     }
     return true;
 }
@@ -149,10 +149,10 @@ static bool take_axis(reshape *r, int64_t extent, weft__dim *group, int *n)
     return have == extent;
 }
 
-static const char *reshape_node(weft__onnx *x, const weft__value *v, const weft__value *out)
+static const char *reshape_node(weft__export *x, const weft__value *v, const weft__value *out)
 {
-    int64_t shape[WEFT__ONNX_RANK];
-    const char *part[WEFT__ONNX_RANK];
+    int64_t shape[WEFT__EXPORT_RANK];
+    const char *part[WEFT__EXPORT_RANK];
     int free = 0;
     for (int i = 0; i < out->axes; i++) {
         const bool copied = out->dim[i].symbol && i < v->axes && v->dim[i].symbol == out->dim[i].symbol;
@@ -160,38 +160,38 @@ static const char *reshape_node(weft__onnx *x, const weft__value *v, const weft_
         free += shape[i] == -1;
     }
     if (free <= 1)
-        return NODE(x, "Reshape", v->name, weft__onnx_ints(x, out->axes, shape));
+        return NODE(x, "Reshape", v->name, weft__export_ints(x, out->axes, shape));
     for (int i = 0; i < out->axes; i++)
-        part[i] = weft__onnx_size(x, out->dim[i]);
+        part[i] = weft__export_size(x, out->dim[i]);
     return NODE(x, "Reshape", v->name,
-                weft__onnx_node(x, "Concat", part, out->axes, ATTRIBUTES(INT("axis", 0)), NULL, 1));
+                weft__export_node(x, "Concat", part, out->axes, ATTRIBUTES(INT("axis", 0)), NULL, 1));
 }
 
-bool weft__onnx_reshape(weft__onnx *x, const weft_call *c, const weft__value *v, int rank, int from,
-                        int to_rank, const int64_t *size, weft__value *out)
+bool weft__export_reshape(weft__export *x, const weft_call *c, const weft__value *v, int rank, int from,
+                          int to_rank, const int64_t *size, weft__value *out)
 {
     reshape r = { .v = v, .next = v->first[from] };
     weft__value y = { .axes = 0 };
     (void)rank;
     for (int i = 0; i < from; i++)
-        weft__onnx_insert(&y, i, i, v->first[i + 1] - v->first[i], v->dim + v->first[i]);
+        weft__export_insert(&y, i, i, v->first[i + 1] - v->first[i], v->dim + v->first[i]);
     for (int i = from; i < to_rank; i++) {
-        weft__dim group[WEFT__ONNX_RANK];
+        weft__dim group[WEFT__EXPORT_RANK];
         int n;
-        if (!take_axis(&r, size[i], group, &n) || y.axes + n > WEFT__ONNX_RANK)
-            return weft__onnx_refuse(x, c, "a reshape that divides or merges a dynamic axis");
-        weft__onnx_insert(&y, i, i, n, group);
+        if (!take_axis(&r, size[i], group, &n) || y.axes + n > WEFT__EXPORT_RANK)
+            return weft__export_refuse(x, c, "a reshape that divides or merges a dynamic axis");
+        weft__export_insert(&y, i, i, n, group);
     }
     for (; r.next < v->axes; r.next++, r.moved = true)
         if (v->dim[r.next].symbol || v->dim[r.next].n != 1)
-            return weft__onnx_refuse(x, c, "a reshape that divides or merges a dynamic axis");
+            return weft__export_refuse(x, c, "a reshape that divides or merges a dynamic axis");
     y.name = r.moved ? reshape_node(x, v, &y) : v->name;
     *out = y;
     return true;
 }
 
 /* ---- batches ---- */
-weft__onnx_batch *weft__onnx_batch_of(weft__onnx *x, const weft_batch *b)
+weft__export_batch *weft__export_batch_of(weft__export *x, const weft_batch *b)
 {
     for (int i = 0; i < x->batches; i++)
         if (x->batch[i].b == b)
@@ -199,14 +199,15 @@ weft__onnx_batch *weft__onnx_batch_of(weft__onnx *x, const weft_batch *b)
     return NULL;
 }
 
-weft__onnx_batch *weft__onnx_new_batch(weft__onnx *x, const weft_batch *b, int axes, const weft__dim *rows)
+weft__export_batch *weft__export_new_batch(weft__export *x, const weft_batch *b, int axes,
+                                           const weft__dim *rows)
 {
-    if (x->batches == WEFT__ONNX_BATCHES) {
-        weft__onnx_fail(x, WEFT_EARG, "more than %d batches", WEFT__ONNX_BATCHES);
+    if (x->batches == WEFT__EXPORT_BATCHES) {
+        weft__export_fail(x, WEFT_EARG, "more than %d batches", WEFT__EXPORT_BATCHES);
         return NULL;
     }
-    weft__onnx_batch *k = &x->batch[x->batches++];
-    *k = (weft__onnx_batch){ .b = b, .axes = axes };
+    weft__export_batch *k = &x->batch[x->batches++];
+    *k = (weft__export_batch){ .b = b, .axes = axes };
     for (int i = 0; i < axes; i++) {
         k->rows[i] = rows[i];
         k->rows[i].rows = i ? 0 : b->tokens, k->rows[i].joined = i > 0;
@@ -214,75 +215,80 @@ weft__onnx_batch *weft__onnx_new_batch(weft__onnx *x, const weft_batch *b, int a
     return k;
 }
 
-weft__onnx_batch *weft__onnx_root(weft__onnx *x, const weft_batch *b)
+weft__export_batch *weft__export_root(weft__export *x, const weft_batch *b)
 {
-    weft__onnx_batch *k = weft__onnx_batch_of(x, b);
+    weft__export_batch *k = weft__export_batch_of(x, b);
     if (k)
         return k;
-    const char *name = x->lengths++ ? weft__onnx_text(x, "lengths%d", x->lengths) : "lengths";
-    const weft__dim batch = weft__onnx_batch_axis(x, b->n, name, 0);
+    const char *name = x->lengths++ ? weft__export_name_of(x, "lengths%d", x->lengths) : "lengths";
+    const weft__dim batch = weft__export_batch_axis(x, b->n, name, 0);
     weft__value v = { .axes = 1, .dim = { batch } };
-    if (weft__onnx_reserve(x, name))
-        weft__onnx_add_value(x, &x->inputs, 11, name, WEFT__ONNX_INT64, &v);
+    if (weft__export_reserve(x, name))
+        weft__export_add_value(x, &x->inputs, 11, name, WEFT__EXPORT_INT64, &v);
     /* The source of the time is set by the first tensor of the batch. */
-    const weft__dim rows[] = { weft__onnx_symbol(x, "time", b->longest, NULL, 0), batch };
+    const weft__dim rows[] = { weft__export_symbol(x, "time", b->longest, NULL, 0), batch };
     if (rows[0].symbol)
         x->symbol[rows[0].symbol - 1].lengths = name;
-    if ((k = weft__onnx_new_batch(x, b, 2, rows)))
+    if ((k = weft__export_new_batch(x, b, 2, rows)))
         k->lengths = name;
     return k;
 }
 
-weft__onnx_batch *weft__onnx_equal(weft__onnx *x, const weft_batch *b, weft__dim time, weft__dim batch)
+weft__export_batch *weft__export_equal(weft__export *x, const weft_batch *b, weft__dim time, weft__dim batch)
 {
-    weft__onnx_batch *k = weft__onnx_batch_of(x, b);
+    weft__export_batch *k = weft__export_batch_of(x, b);
     if (k)
         return !k->lengths && k->rows[0].symbol == time.symbol && k->rows[1].symbol == batch.symbol ? k :
                                                                                                       NULL;
-    return weft__onnx_new_batch(x, b, 2, (weft__dim[]){ time, batch });
+    return weft__export_new_batch(x, b, 2, (weft__dim[]){ time, batch });
 }
 
-const char *weft__onnx_position(weft__onnx *x, weft__onnx_batch *b)
+const char *weft__export_position(weft__export *x, weft__export_batch *b)
 {
     if (!b->position) {
-        const char *size = weft__onnx_squeeze(x, weft__onnx_size(x, b->rows[0]), 0);
+        const char *size = weft__export_squeeze(x, weft__export_size(x, b->rows[0]), 0);
         int64_t shape[] = { -1, 1, 1, 1 };
-        b->position = NODE(x, "Reshape", NODE(x, "Range", weft__onnx_int(x, 0), size, weft__onnx_int(x, 1)),
-                           weft__onnx_ints(x, b->axes, shape));
+        b->position =
+            NODE(x, "Reshape", NODE(x, "Range", weft__export_int(x, 0), size, weft__export_int(x, 1)),
+                 weft__export_ints(x, b->axes, shape));
     }
     return b->position;
 }
-const char *weft__onnx_lengths(weft__onnx *x, weft__onnx_batch *b)
+const char *weft__export_lengths(weft__export *x, weft__export_batch *b)
 {
-    return b->lengths ? b->lengths : weft__onnx_size(x, b->rows[0]);
+    return b->lengths ? b->lengths : weft__export_size(x, b->rows[0]);
 }
-const char *weft__onnx_mask(weft__onnx *x, weft__onnx_batch *b)
+const char *weft__export_mask(weft__export *x, weft__export_batch *b)
 {
     if (!b->mask && b->lengths)
-        b->mask = NODE(x, "Less", weft__onnx_position(x, b), b->lengths);
+        b->mask = NODE(x, "Less", weft__export_position(x, b), b->lengths);
     return b->mask;
 }
 
 /* Appends axes of extent 1 to a tensor with as many axes as the rows of the batch. */
-static const char *widened(weft__onnx *x, const char *name, const weft__onnx_batch *b, const weft__value *v)
+static const char *widened(weft__export *x, const char *name, const weft__export_batch *b,
+                           const weft__value *v)
 {
-    int64_t axis[WEFT__ONNX_RANK];
+    int64_t axis[WEFT__EXPORT_RANK];
     for (int i = b->axes; i < v->axes; i++)
         axis[i - b->axes] = i;
-    return v->axes > b->axes ? NODE(x, "Unsqueeze", name, weft__onnx_ints(x, v->axes - b->axes, axis)) : name;
+    return v->axes > b->axes ? NODE(x, "Unsqueeze", name, weft__export_ints(x, v->axes - b->axes, axis)) :
+                               name;
 }
-const char *weft__onnx_filled(weft__onnx *x, weft__onnx_batch *b, const weft__value *v, const char *fill)
+const char *weft__export_filled(weft__export *x, weft__export_batch *b, const weft__value *v,
+                                const char *fill)
 {
-    const char *mask = weft__onnx_mask(x, b);
+    const char *mask = weft__export_mask(x, b);
     return mask ? NODE(x, "Where", widened(x, mask, b, v), v->name, fill) : v->name;
 }
 
-const char *weft__onnx_gather_time(weft__onnx *x, const char *name, const char *index, const weft__value *v)
+const char *weft__export_gather_time(weft__export *x, const char *name, const char *index,
+                                     const weft__value *v)
 {
-    const weft__onnx_batch two = { .axes = 2 };
-    weft__dim dim[WEFT__ONNX_RANK];
+    const weft__export_batch two = { .axes = 2 };
+    weft__dim dim[WEFT__EXPORT_RANK];
     memcpy(dim, v->dim, sizeof dim);
     dim[0] = (weft__dim){ .n = 1 }; /* the index has its own time */
     return NODE_WITH(x, "GatherElements", ATTRIBUTES(INT("axis", 0)), name,
-                     weft__onnx_expand(x, widened(x, index, &two, v), v->axes, dim));
+                     weft__export_expand(x, widened(x, index, &two, v), v->axes, dim));
 }

@@ -249,14 +249,14 @@ static const char ignored[] =
     " weft_accuracy.class_weight weft_sequence_accuracy.class_weight weft_confusion_matrix.class_weight ";
 /* Handles that do not belong to a context. */
 static const char of_no_context[] = " file stream weft_planner weft_call ";
-/* Functions whose data the generator does not make: plans, frames, fitted features, a run before. */
+/* Functions whose data the generator does not make: plans, frames, fitted features, models of a file, a run before. */
 static const char unreachable[] =
     " weft_rewind weft_buffer_at weft_optim_step weft_plan_loader_new weft_dataset_batch weft_final_state"
     " weft_rnn_trace weft_plan_step_of weft_plan_tokens weft_plan_loss weft_plan_weights"
     " weft_rnn_run_plan weft_carried_new weft_decode weft_decode_ragged weft_rnn_of_cell weft_parallel_add"
     " weft_shorten_series weft_features_fit weft_features_transform weft_features_inverse_transform"
     " weft_windows_new weft_windows_inverse_transform weft_rolling_forecast weft_rolling_forecasts"
-    " weft_ragged_of weft_to_rows weft_loader_set_state ";
+    " weft_ragged_of weft_to_rows weft_loader_set_state weft_onnx_run ";
 /* Functions built on others, whose names appear in their messages. */
 static const char by_another_name[] =
     " weft_print weft_mean_loss weft_ratio_value weft_accuracy weft_sequence_accuracy weft_confusion_matrix"

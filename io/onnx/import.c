@@ -1,0 +1,252 @@
+/* import.c - imports an ONNX model: reads its graph, then makes parameters, buffers and layers.
+ *
+ * Constants are computed in a part of the user's step that is undone, so a failure changes nothing. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include "io/onnx/model.h"
+
+/* ---- names ---- */
+/* Copies a name's first n bytes, at most 55, with _ instead of characters that a path does not have. */
+static void clean(const char *name, size_t n, char text[64])
+{
+    size_t length = 0;
+    for (size_t i = 0; i < n && length < 55; i++)
+        text[length++] = (char)(isalnum((unsigned char)name[i]) || name[i] == '-' ? name[i] : '_');
+    if (!length)
+        text[length++] = '_';
+    text[length] = 0;
+}
+
+/* Writes the name, made valid, or one with a number that m does not have yet. */
+static void free_name(const weft_module *m, const char *name, char text[64])
+{
+    char base[64];
+    clean(name, strlen(name), base);
+    snprintf(text, 64, "%.55s", base);
+    for (int i = 2; weft__name_below(m->root, text) && i < 100000; i++)
+        snprintf(text, 64, "%.55s_%d", base, i);
+}
+
+/* Returns the module with that path below the root, which it makes if necessary; NULL if the name is taken. */
+static weft_module *module_at(weft_module *root, const char *path, size_t n)
+{
+    weft_module *m = root;
+    char below[WEFT__PATH] = "";
+    for (size_t i = 0, k; i < n && weft_ok(root->w); i += k + 1) {
+        char name[64];
+        const char *dot = memchr(path + i, '.', n - i);
+        k = dot ? (size_t)(dot - path) - i : n - i;
+        clean(path + i, k, name);
+        size_t length = strlen(below);
+        if (length + strlen(name) + 128 > sizeof below)
+            return NULL;
+        snprintf(below + length, sizeof below - length, "%s%s", length ? "." : "", name);
+        const weft__name *found = weft__name_below(root, below);
+        if (found && found->parameter)
+            return NULL;
+        m = found ? (weft_module *)((uintptr_t)found - offsetof(weft_module, entry)) :
+                    weft_submodule_new(m, name);
+    }
+    return m;
+}
+
+/* "fc.weight" is the parameter "weight" of the module "fc". */
+static weft_tensor *new_parameter(weft_onnx *m, const char *path, const value *v, bool buffer)
+{
+    const char *dot = strrchr(path, '.'), *name = dot ? dot + 1 : path;
+    weft_module *parent = module_at(m->module, path, dot ? (size_t)(dot - path) : 0);
+    char text[64], whole[WEFT__PATH];
+    clean(name, strlen(name), text);
+    snprintf(whole, sizeof whole, "%s%s%s", parent ? parent->path + strlen(m->module->path) : "",
+             parent && parent != m->module ? "." : "", text);
+    if (!parent || weft__name_below(m->module, whole + (whole[0] == '.'))) {
+        parent = m->module; /* the name is taken, or too long */
+        free_name(parent, path, text);
+    }
+    return buffer ? weft_buffer(parent, text, v->rank, v->size) :
+                    weft_parameter(parent, text, v->rank, v->size, (weft_init){ 0 });
+}
+
+void weft__onnx_make(weft_onnx *m, layer *l)
+{
+    char name[64];
+    free_name(m->module, *l->node == '/' ? l->node + 1 : *l->node ? l->node : "layer", name);
+    char *copy = weft__weights_memory(m->weights, sizeof name);
+    l->name = copy ? memcpy(copy, name, sizeof name) : "";
+    l->rnn = weft__onnx_new_layer(m->module, l, name);
+    l->next = m->layers;
+    m->layers = l;
+}
+
+/* ---- which nodes a run needs ---- */
+static bool is_constant(const weft_onnx *m, int i)
+{
+    return m->known[i].type && !(m->slot[i].trained && !m->slot[i].initial);
+}
+
+static void mark(weft_onnx *m)
+{
+    for (int64_t i = 0; i < m->outputs; i++)
+        m->slot[m->out[i]].needed = true;
+    for (int i = m->nodes - 1; i >= 0; i--) {
+        node *n = &m->node[i];
+        for (int k = 0; k < n->outputs; k++)
+            n->needed =
+                n->needed || (n->out[k] >= 0 && m->slot[n->out[k]].needed && !is_constant(m, n->out[k]));
+        if (n->needed && n->guard >= 0)
+            m->slot[n->guard].needed = true;
+        for (int k = 0; n->needed && k < n->inputs; k++)
+            if (n->in[k] >= 0 && !(n->layer && k && (k < 4 || k == 7))) {
+                m->slot[n->in[k]].needed = true;
+                m->slot[n->in[k]].is_statistic = k > 2 && !strcmp(n->op, "BatchNormalization");
+            }
+    }
+}
+
+/* ---- values that outlive the import ---- */
+/* Numbers of a constant, while the step of the import exists. */
+static weft_real **read_constants(run *r)
+{
+    weft_onnx *m = r->model;
+    weft_real **all = weft__onnx_take(r, m->slots, sizeof *all);
+    for (int i = 0; all && i < m->slots; i++) {
+        value *v = &m->known[i];
+        if (!m->slot[i].needed || !is_constant(m, i))
+            continue;
+        if (v->x && !m->slot[i].initial)
+            all[i] = weft__onnx_read(r, v);
+        else if (v->number) {
+            int64_t *copy = weft__weights_memory(m->weights, ((size_t)v->count + 1) * sizeof *copy);
+            v->number = copy && v->count ? memcpy(copy, v->number, (size_t)v->count * sizeof *copy) : copy;
+        }
+    }
+    return all;
+}
+
+static void keep(run *r, int i, const weft_real *numbers)
+{
+    weft_onnx *m = r->model;
+    struct slot *s = &m->slot[i];
+    value *v = &m->known[i];
+    char name[32];
+    run own = { .w = r->w, .left = r->left }; /* one array at a time */
+    weft_real *read = s->initial ? weft__onnx_take(&own, v->count, sizeof *read) : NULL;
+    if (read)
+        weft__array_read(m->weights, s->initial, weft__number_of(WEFT_REAL), read);
+    snprintf(name, sizeof name, "constant%d", i);
+    s->kept = s->initial && s->trained ? new_parameter(m, s->initial->name, v, s->is_statistic) :
+                                         weft_buffer(m->constants, name, v->rank, v->size);
+    numbers = s->initial ? read : numbers;
+    if (numbers)
+        weft_assign_values(s->kept, numbers, v->count);
+    weft__onnx_end(&own);
+}
+
+/* Makes all parameters, buffers and layers. */
+static void make(run *r, weft_real **numbers, const char *name)
+{
+    weft_onnx *m = r->model;
+    m->module = weft_module_new(m->w, name);
+    m->constants = weft_module_new(m->w, "onnx_constants");
+    for (int i = 0; weft_ok(m->w) && !m->weights->status && i < m->slots; i++) {
+        value *v = &m->known[i];
+        if (m->slot[i].needed && is_constant(m, i) && (m->slot[i].initial || numbers[i]))
+            keep(r, i, numbers[i]);
+        if (v->x || m->slot[i].initial || !m->slot[i].needed)
+            *v = (value){ 0 };
+        m->slot[i].initial = NULL;
+    }
+    for (int i = 0; weft_ok(m->w) && i < m->nodes; i++)
+        if (m->node[i].needed && m->node[i].layer) {
+            weft__onnx_make(m, m->node[i].layer);
+            weft__onnx_fill(m->node[i].layer);
+        }
+    if (!weft_ok(m->w))
+        weft__weights_fail(m->weights, weft_error_code(m->w), "%s", weft_error_message(m->w));
+}
+
+static void end_model(void *p)
+{
+    weft_onnx *m = p;
+    weft__weights_close(m->weights);
+}
+
+/* Reads the graph in a part of the step that ends again. */
+static bool read_graph(run *r, weft_real ***numbers)
+{
+    weft *w = r->w;
+    weft_mark here = weft_mark_here(w);
+    weft__listener *listener = weft__mute_errors(w);
+    bool recording = weft_set_grad_enabled(w, false), fine = weft__onnx_graph(r);
+    if (fine) {
+        mark(r->model);
+        *numbers = read_constants(r);
+        fine = weft_ok(w) && !r->model->weights->status;
+        if (!weft_ok(w))
+            weft__weights_fail(r->model->weights, weft_error_code(w), "%s", weft_error_message(w));
+    }
+    weft_set_grad_enabled(w, recording);
+    weft__unmute_errors(w, listener, !weft_ok(w));
+    weft_rewind(w, here);
+    return fine;
+}
+
+weft_onnx *weft_import_onnx(const char *path, weft *w, const weft_onnx_import_opts *opts)
+{
+    enum { SPARE = 32 << 20 };
+    weft__weights *weights;
+    if (!weft_ok(w) || !path) {
+        weft__file_fail(WEFT_EARG, "%.300s: %s", path ? path : "NULL",
+                        path ? "the context has failed" : "no path");
+        return NULL;
+    }
+    if (weft__weights_open(path, NULL, &weights))
+        return NULL;
+    if (strcmp(weights->format, "ONNX"))
+        weft__weights_fail(weights, WEFT_EFORMAT, "not a graph; expected an ONNX model");
+    weft_onnx *m = weft__own(w, sizeof *m, end_model, NULL);
+    if (!m) {
+        weft__weights_close(weights);
+        weft__file_fail(WEFT_ENOMEM, "%.300s: out of memory", path);
+        return NULL;
+    }
+    m->w = w;
+    m->weights = weights;
+    weft_real **numbers = NULL;
+    run r = { .w = w, .model = m, .left = 3 * weights->size + SPARE, .importing = true };
+    if (!weights->status && read_graph(&r, &numbers)) {
+        r.importing = false;
+        make(&r, numbers, opts && opts->name ? opts->name : "onnx");
+    }
+    weft__onnx_end(&r);
+    free(weights->image);
+    weights->image = NULL;
+    weights->path = "ONNX model";
+    return weights->status ? NULL : m;
+}
+
+/* ---- what a program sees ---- */
+weft_module *weft_onnx_module(weft_onnx *m) { return m ? m->module : NULL; }
+
+weft_rnn *weft_onnx_rnn(weft_onnx *m, const char *name)
+{
+    for (const layer *l = m && name ? m->layers : NULL; l; l = l->next)
+        if (!strcmp(l->name, name) || !strcmp(l->node, name))
+            return l->rnn;
+    return NULL;
+}
+
+const weft_onnx_value *weft_onnx_inputs(const weft_onnx *m, int64_t *n)
+{
+    if (n)
+        *n = m ? m->inputs : 0;
+    return m ? m->input : NULL;
+}
+
+const weft_onnx_value *weft_onnx_outputs(const weft_onnx *m, int64_t *n)
+{
+    if (n)
+        *n = m ? m->outputs : 0;
+    return m ? m->output : NULL;
+}

@@ -1,0 +1,181 @@
+/* model.h - an imported model: values, nodes, and the functions that run operators. */
+#ifndef WEFT_IO_ONNX_MODEL_H
+#define WEFT_IO_ONNX_MODEL_H
+#include "io/onnx/api_onnx.h"
+#include "io/weights/onnx.h"
+
+/* A value of the graph: a tensor of reals, or integers in host memory. */
+typedef struct value {
+    int type; /* element type of ONNX; 0: the value is missing */
+    weft_tensor *x; /* reals; NULL: integers */
+    int64_t *number; /* [count] integers or truth values */
+    int64_t count;
+    int rank;
+    int64_t size[WEFT_RANK];
+    int split; /* SplitToSequence: 1 + axis; its elements are slices */
+    bool keeps_axis;
+} value;
+
+typedef struct attribute {
+    const char *name;
+    int type; /* FLOAT 1, INT 2, STRING 3, TENSOR 4, GRAPH 5, FLOATS 6, .. */
+    float f;
+    int64_t i, n; /* n: number of floats or ints */
+    const char *text;
+    weft_real *floats;
+    int64_t *ints;
+    const char **texts; /* [n] */
+    value tensor; /* integers; reals have their numbers in floats */
+    weft__pb graph;
+} attribute;
+
+typedef struct run run;
+/* Computes the results of r->node. in has all inputs, at least 8; out at least 8 results. */
+typedef void operate(run *r, const value *in, value *out);
+/* inputs: number of those that it requires. option, function: for operate. A table ends with name NULL. */
+typedef weft_tensor *unary_function(weft_tensor *x);
+typedef weft_tensor *binary_function(weft_tensor *a, weft_tensor *b);
+typedef struct operation {
+    const char *name;
+    operate *operate;
+    int inputs, option; /* inputs < 0: costly, not computed during the import */
+    unary_function *unary;
+    binary_function *binary;
+} operation;
+
+typedef struct node {
+    const char *name, *op;
+    const operation *operation;
+    int version; /* of its operator set */
+    int *in, *out, inputs, outputs; /* slots; -1: missing */
+    attribute *attribute;
+    int attributes;
+    struct layer *layer;
+    int guard; /* slot of a condition; -1: none */
+    bool guard_is; /* value of the condition that lets the node run */
+    bool needed, weights_are_known;
+} node;
+
+/* A name of the graph, or several for the same value. */
+struct slot {
+    const weft__array *initial; /* an initialiser of reals; in the image, which ends */
+    weft_tensor *kept; /* the parameter or buffer of a value that is known */
+    bool trained; /* depends on initialisers that become parameters */
+    bool needed, is_statistic;
+};
+
+/* A recurrent node: an ordinary layer, and the numbers of its own cell. */
+typedef struct layer {
+    struct layer *next;
+    const char *name, *node;
+    weft_rnn *rnn;
+    int64_t hidden, input;
+    int kind, directions, act[3]; /* kind: RNN 0, GRU 1, LSTM 2 */
+    double alpha[3], beta[3], clip;
+    bool reversed, has_bias, linear_before_reset, input_forget, peepholes, own;
+    int parts; /* of each direction */
+    weft_real *numbers[2][7]; /* weights that wait until they are assigned */
+    int64_t count[7];
+} layer;
+
+struct weft_onnx {
+    weft *w;
+    weft__weights *weights; /* owns the memory of everything below */
+    weft_module *module, *constants;
+    struct slot *slot;
+    value *known; /* [slots] values before a run; type 0: not known */
+    node *node;
+    int slots, nodes;
+    int *in, *out; /* slots of inputs and outputs */
+    int *input_type; /* element types of the inputs */
+    weft_onnx_value *input, *output;
+    int64_t inputs, outputs;
+    layer *layers;
+};
+
+struct run {
+    weft *w;
+    weft_onnx *model;
+    const node *node;
+    struct block *blocks; /* memory that ends with the run */
+    size_t left; /* bytes that it may still take */
+    bool importing;
+};
+
+/* ---- run.c ---- */
+/* Runs one node: reads and sets the values of its slots. Returns whether it succeeded. */
+bool weft__onnx_step(run *, const node *, value *values);
+void weft__onnx_end(run *); /* frees the memory of a run */
+/* Returns zeroed memory of the run; NULL, and the context fails, if there is too little. */
+void *weft__onnx_take(run *, int64_t n, size_t each);
+/* Fails the context: "node NAME (OP): text". */
+void weft__onnx_fail(run *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+value weft__onnx_reals(run *, weft_tensor *x); /* type 0 after a failure */
+/* Returns integers, all 0. Without memory number is NULL and type 0. */
+value weft__onnx_integers(run *, int type, int rank, const int64_t *size);
+/* Returns the value as a tensor of reals, or as integers; reals are rounded towards 0. */
+weft_tensor *weft__onnx_tensor_of(run *, const value *);
+value weft__onnx_integers_of(run *, const value *);
+/* Returns the value of a known tensor, the numbers of an attribute or an array of the file. */
+value weft__onnx_known(run *, const value *integers, const weft_real *reals);
+/* Returns the numbers of an input that the operator needs on the host as reals, NULL after a failure. */
+weft_real *weft__onnx_read(run *, const value *);
+
+/* Attributes of the node that runs. Another type fails. */
+int64_t weft__onnx_int(run *, const char *name, int64_t otherwise);
+double weft__onnx_float(run *, const char *name, double otherwise);
+const char *weft__onnx_string(run *, const char *name, const char *otherwise);
+/* Returns NULL if it is missing. types: FLOATS 6, INTS 7, TENSOR 4. */
+const attribute *weft__onnx_attribute(run *, const char *name, int type);
+/* Returns whether `axis` counts from the end or is inside the rank, and makes it 0 or more. */
+bool weft__onnx_axis(run *, int64_t *axis, int rank);
+/* Returns integers of input i or, if it is missing, of an attribute; type 0 if both are. */
+value weft__onnx_list(run *, const value *in, int i, const char *name);
+int64_t weft__onnx_product(const int64_t *size, int n);
+
+/* ---- products.c: [.., m, k] by [.., k, n]; leading axes broadcast ---- */
+value weft__onnx_matmul(run *, const value *a, const value *b);
+
+/* ---- shape.c ---- */
+value weft__onnx_reshape(run *, const value *, int rank, const int64_t *size);
+/* Returns element from[i] of x, counted row by row, as element i; 0 where it is -1. */
+value weft__onnx_select(run *, const value *x, const int64_t *from, int rank, const int64_t *size);
+/* Returns element first + sum of index[i] * step[i] of x at each index. */
+value weft__onnx_strided(run *, const value *x, int64_t first, const int64_t *step, int rank,
+                         const int64_t *size);
+/* Sets step to the strides of x. */
+void weft__onnx_strides(const value *x, int64_t *step);
+value weft__onnx_permute(run *, const value *x, const int *axes);
+value weft__onnx_slice(run *, const value *x, int axis, int64_t from, int64_t to);
+value weft__onnx_expand(run *, const value *x, int rank, const int64_t *size);
+/* Sets size to the common shape of two. Returns the rank, -1 after a failure. */
+int weft__onnx_broadcast(run *, int rank_a, const int64_t *a, int rank_b, const int64_t *b, int64_t *size);
+
+/* ---- operators.c ---- */
+/* Finds an operator; NULL: unknown. */
+const operation *weft__onnx_operation(weft__pb domain, weft__pb op);
+extern const operation weft__onnx_pointwise[], weft__onnx_shapes[], weft__onnx_parts[], weft__onnx_indexed[],
+    weft__onnx_made[], weft__onnx_reductions[], weft__onnx_products[], weft__onnx_norms[],
+    weft__onnx_attention[], weft__onnx_learning[];
+
+/* ---- layer.c ---- */
+operate weft__onnx_recurrent;
+/* Reads the layer of a recurrent node if its weights are known. */
+bool weft__onnx_layer(run *, node *, const value *known);
+weft_rnn *weft__onnx_new_layer(weft_module *, layer *, const char *name);
+void weft__onnx_fill(const layer *); /* assigns the weights that wait */
+
+/* ---- import.c ---- */
+void weft__onnx_make(weft_onnx *, layer *); /* adds the layer to the module */
+
+/* ---- graph.c ---- */
+/* Reads the graph of an open file, and computes constants. Returns false after a failure. */
+bool weft__onnx_graph(run *);
+/* ---- attributes.c ---- */
+/* Reads the attributes of a node; caller: the node whose function has it, or NULL. */
+bool weft__onnx_attributes(weft__weights *, weft__pb message, node *, const node *caller);
+/* Describes an input or output. *name gets its name, *type its element type, 0 if it is not a tensor. */
+bool weft__onnx_describe(weft__weights *, weft__pb message, weft_onnx_value *, weft__pb *name, int *type);
+/* Returns the array `old` with room for one more than n elements; NULL after a failure. */
+void *weft__onnx_grown(weft__weights *, void *old, int64_t n, int64_t *room, size_t each);
+#endif

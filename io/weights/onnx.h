@@ -1,0 +1,32 @@
+/* onnx.h - tensors of ONNX files and the gates of their recurrent nodes, for the list of weights and for the
+ * import. */
+#ifndef WEFT_IO_ONNX_H
+#define WEFT_IO_ONNX_H
+#include "io/weights/protobuf.h"
+#include "io/weights/weights.h"
+
+/* Element types of ONNX. */
+enum {
+    WEFT__ONNX_FLOAT = 1, WEFT__ONNX_UINT8 = 2, WEFT__ONNX_INT32 = 6, WEFT__ONNX_INT64 = 7, WEFT__ONNX_STRING = 8,
+    WEFT__ONNX_BOOL = 9, WEFT__ONNX_HALF = 10, WEFT__ONNX_DOUBLE = 11, WEFT__ONNX_BFLOAT16 = 16
+};
+/* Returns the numbers of an element type; ODD for texts, complex numbers and types below 8 bits. */
+weft__number weft__onnx_number(int type);
+/* Reads a TensorProto. Its numbers stay in the image if they are stored there as such. *type gets the element
+ * type. Returns false after a failure. */
+bool weft__onnx_tensor(weft__weights *, weft__pb message, weft__array *, int *type);
+/* Copies a text. Returns NULL after a failure. */
+const char *weft__onnx_text(weft__weights *, weft__pb bytes);
+/* Fails: the message that ends at `end` is damaged at `next`. Returns false. */
+bool weft__onnx_damaged(weft__weights *, weft__pb message);
+
+/* A kind of recurrent node. order[k]: which block of ONNX is gate k of weft. */
+typedef struct weft__onnx_cell { const char *op; int gates; unsigned char order[4]; } weft__onnx_cell;
+/* Returns the cell of an operator, NULL if it is not recurrent. */
+const weft__onnx_cell *weft__onnx_cell_of(const char *op);
+/* Sets out[0 .. n - 1] to the arrays of one direction: weight_ih, weight_hh and, if b is not NULL, bias_ih and
+ * bias_hh, from w [D, gates H, in], r [D, gates H, H] and b [D, 2 gates H]. Returns n; 0: shapes that do not
+ * agree. */
+int weft__onnx_direction(const weft__onnx_cell *, const weft__array *w, const weft__array *r,
+                         const weft__array *b, int direction, weft__array out[4]);
+#endif

@@ -1,0 +1,258 @@
+/* test_import.c - tests the import of ONNX models: golden files of onnx, PyTorch and onnxruntime, parameters,
+ * streaming, training, and messages. */
+#include "io/weights/weights.h"
+#include "models.h"
+#include "nn/api_optim.h"
+
+/* ---- outputs ---- */
+static void agrees(weft *w, const golden_case *c)
+{
+    weft_tensor *x[MOST_VALUES], *y[MOST_VALUES];
+    weft_onnx *m = weft_import_onnx(put_bytes("model.onnx", c->model.at, c->model.n), w, NULL);
+    cr_assert_not_null(m, "%s: %s", c->name, weft_file_message());
+    for (int run = 0; run < 2; run++) { /* weights that are inputs are assigned again */
+        for (int i = 0; i < c->inputs; i++)
+            x[i] = tensor_of(w, &c->value[i]);
+        cr_assert(weft_onnx_run(m, x, c->inputs, y, c->outputs), "%s: %s", c->name, weft_error_message(w));
+        for (int i = 0; i < c->outputs; i++) {
+            weft_tensor *want = tensor_of(w, &c->value[c->inputs + i]);
+            cr_assert_eq(weft_rank(y[i]), weft_rank(want), "%s: output %d", c->name, i);
+            for (int k = 0; k < weft_rank(want); k++)
+                cr_assert_eq(weft_size(y[i], k), weft_size(want, k), "%s: output %d, axis %d", c->name, i, k);
+            close_to(c->name, numbers(y[i]), numbers(want), weft_numel(want), 1e-5);
+        }
+        weft_clear(w);
+    }
+}
+
+FILE_TEST(import, agrees_with_the_tests_of_onnx)
+{
+    int n = 0;
+    FOR_CASES(c, "nodes.bin")
+    {
+        agrees(w, &c);
+        n++;
+    }
+    cr_assert_eq(n, 18 + 5);
+}
+
+FILE_TEST(import, agrees_with_onnxruntime_on_models_of_pytorch)
+{
+    FOR_CASES(c, "models.bin")
+    agrees(w, &c);
+}
+
+/* ---- models ---- */
+static weft_onnx *import_named(weft *w, const char *name)
+{
+    weft_onnx *m = NULL;
+    FOR_CASES(c, "models.bin")
+    if (!strcmp(c.name, name))
+        m = weft_import_onnx(put_bytes("model.onnx", c.model.at, c.model.n), w, NULL);
+    cr_assert_not_null(m, "%s: %s", name, weft_file_message());
+    return m;
+}
+
+FILE_TEST(import, describes_inputs_and_outputs)
+{
+    weft_onnx *m = import_named(w, "packed");
+    int64_t n;
+    const weft_onnx_value *in = weft_onnx_inputs(m, &n);
+    cr_assert_eq(n, 2);
+    cr_assert(!strcmp(in[0].name, "x") && in[0].type == WEFT_REAL && in[0].rank == 3 && in[0].size[0] == -1 &&
+              in[0].size[2] == 2 && !strcmp(in[0].axis[1], "time") && !in[0].axis[2]);
+    cr_assert(!strcmp(in[1].name, "lengths") && in[1].type == WEFT_I32 && in[1].rank == 1);
+    weft_onnx_outputs(m, &n);
+    cr_assert_eq(n, 2);
+    cr_assert_null(weft_onnx_inputs(NULL, &n));
+    cr_assert_eq(n, 0);
+    cr_assert_null(weft_onnx_outputs(NULL, NULL));
+    cr_assert_null(weft_onnx_module(NULL));
+}
+
+FILE_TEST(import, names_parameters_as_pytorch)
+{
+    weft_module *m = weft_onnx_module(import_named(w, "tagger_trace"));
+    static const char *const names[] = { "embed.weight", "out.bias", "rnn_LSTM.weight_ih_l0",
+                                         "rnn_LSTM.bias_hh_l0_reverse", "rnn_LSTM_1.weight_hh_l0" };
+    for (int i = 0; i < COUNT(names); i++)
+        cr_assert_not_null(weft_find_parameter(m, names[i]), "%s", names[i]);
+    cr_assert_eq(weft_parameter_count(m), 2 * 8 + 3);
+    cr_assert_eq(weft_size(weft_find_parameter(m, "rnn_LSTM_1.weight_ih_l0"), 1), 4);
+}
+
+FILE_TEST(import, finds_a_layer)
+{
+    weft_onnx *m = import_named(w, "packed");
+    weft_rnn *gru = weft_onnx_rnn(m, "/rnn/GRU");
+    cr_assert(gru && gru == weft_onnx_rnn(m, "rnn_GRU"));
+    cr_assert_null(weft_onnx_rnn(m, "other"));
+    cr_assert_null(weft_onnx_rnn(NULL, "rnn_GRU"));
+}
+
+static double loss_of(weft *w, weft_onnx *m, bool learn)
+{
+    weft_tensor *x = weft_ints(w, (int32_t[]){ 1, 2, 3, 4, 5, 6 }, WEFT_SHAPE(2, 3)), *y;
+    cr_assert(weft_onnx_run(m, &x, 1, &y, 1), "%s", weft_error_message(w));
+    weft_tensor *loss = weft_neg(weft_mean_all(weft_slice(y, 2, 0, 1)));
+    if (learn)
+        weft_backward(loss);
+    return weft_item(loss);
+}
+
+FILE_TEST(import, trains_further)
+{
+    weft_onnx *m = import_named(w, "tagger_dynamo");
+    weft_optim *o = weft_adamw_new(weft_onnx_module(m), &(weft_adam_opts){ .lr = .05 });
+    double first = loss_of(w, m, false);
+    for (int i = 0; i < 20; i++) {
+        loss_of(w, m, true);
+        for (int k = 0; k < weft_parameter_count(weft_onnx_module(m)) && !i; k++) {
+            const char *path;
+            weft_tensor *p = weft_parameter_at(weft_onnx_module(m), k, &path);
+            cr_assert_gt(weft_item(weft_sum_all(weft_square(weft_grad(p)))), 0, "%s", path);
+        }
+        weft_optim_step(o);
+        weft_clear(w);
+    }
+    cr_assert_lt(loss_of(w, m, false), first - .5);
+}
+
+FILE_TEST(import, lists_the_weights_of_a_file)
+{
+    import_named(w, "tagger_trace");
+    weft__weights *weights;
+    DOES(weft__weights_open(in_folder("model.onnx"), NULL, &weights));
+    cr_assert(!strcmp(weights->format, "ONNX") && !weights->by_layer && weights->n == 2 * 8 + 3);
+    weft_module *m = weft_onnx_module(weft_import_onnx(in_folder("model.onnx"), w, NULL));
+    for (int64_t i = 0; i < weights->n; i++) {
+        const weft__array *a = &weights->array[i];
+        int level = strstr(a->name, "_l1") != NULL;
+        char path[64] = "";
+        if (!strncmp(a->name, "rnn.", 4))
+            snprintf(path, sizeof path, "%s.%s", level ? "rnn_LSTM_1" : "rnn_LSTM", a->name + 4);
+        char *digit = strstr(path, "_l1");
+        if (digit)
+            digit[2] = '0';
+        weft_tensor *p = weft_find_parameter(m, *path ? path : a->name);
+        weft_real read[64];
+        if (!p)
+            continue; /* "onnx::MatMul_399", whose name is made valid */
+        cr_assert(weft_numel(p) <= COUNT(read) &&
+                  weft__array_read(weights, a, weft__number_of(WEFT_REAL), read));
+        same_bits(a->name, numbers(p), read, weft_numel(p));
+    }
+    weft__weights_close(weights);
+}
+
+/* ---- messages ---- */
+static void refuses(weft *w, const message *graph, const char *part)
+{
+    cr_assert_null(import_graph(w, graph), "expected a failure: %s", part);
+    cr_assert(strstr(weft_file_message(), part), "%s\nexpected: %s", weft_file_message(), part);
+    OK(w);
+}
+
+static message with_nodes(const char *first, const char *second)
+{
+    message g = { .n = 0 };
+    put_node(&g, first);
+    if (second)
+        put_node(&g, second);
+    put_end(&g, 11, "x");
+    put_end(&g, 12, "y");
+    return g;
+}
+
+FILE_TEST(import, explains_what_it_refuses)
+{
+    message g = with_nodes("Frob x > z", "Loop z > y");
+    refuses(w, &g, "unknown operators: Frob of ai.onnx (node Frob x > z), Loop of ai.onnx (node Loop z > y)");
+    g = with_nodes("Add x z > y", "Neg y > z");
+    refuses(w, &g, "node Add x z > y (Add): input z is not computed before it");
+    g = with_nodes("Neg x > y", "Abs x > y");
+    refuses(w, &g, "y is defined twice");
+    g = with_nodes("Neg x > z", NULL);
+    refuses(w, &g, "output y is not computed");
+    g = with_nodes("If x > y", NULL);
+    refuses(w, &g, "has no then_branch");
+    g = with_nodes("Neg x > y", NULL);
+    put_initial(&g, "big", 2, (uint64_t[]){ (uint64_t)1 << 62, (uint64_t)1 << 62 }, 4);
+    refuses(w, &g, "big has 16 bytes of numbers");
+    g = with_nodes("Neg x > y", NULL);
+    put_initial(&g, "below", 1, (uint64_t[]){ UINT64_MAX }, 1);
+    refuses(w, &g, "below has an extent below 0");
+    cr_assert_null(weft_import_onnx(put_text("text", "no model"), w, NULL));
+    cr_assert_null(weft_import_onnx(NULL, w, NULL));
+    cr_assert_null(weft_import_onnx(in_folder("none"), w, NULL));
+}
+
+FILE_TEST(import, refuses_other_inputs_of_a_run)
+{
+    message g = with_nodes("Add x b > y", NULL);
+    put_initial(&g, "b", 1, (uint64_t[]){ 2 }, 2);
+    weft_onnx *m = import_graph(w, &g);
+    cr_assert_not_null(m, "%s", weft_file_message());
+    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3)), *y = NULL;
+    FAILS_AT(w, weft_onnx_run(m, &x, 0, &y, 1), WEFT_EARG, "0 inputs and 1 outputs; the model has 1 and 1");
+    x = weft_zeros(w, WEFT_SHAPE(3));
+    FAILS_AT(w, weft_onnx_run(m, &x, 1, &y, 1), WEFT_ESHAPE, "node Add x b > y (Add)");
+    x = weft_arange(w, 0, 2, 1);
+    FAILS_AT(w, weft_onnx_run(m, &x, 1, &y, 1), WEFT_ESHAPE, "the model expects reals");
+    x = NULL;
+    FAILS_AT(w, weft_onnx_run(m, &x, 1, &y, 1), WEFT_EARG, "input x is NULL");
+    x = weft_zeros(w, WEFT_SHAPE(2));
+    cr_assert(weft_onnx_run(m, &x, 1, &y, 1));
+    cr_assert(numbers(y)[0] == 1 && numbers(y)[1] == 2);
+}
+
+/* ---- damage ---- */
+FILE_TEST(import, survives_files_that_are_cut)
+{
+    FOR_CASES(c, "models.bin")
+    for (size_t n = 0; n < c.model.n; n += (size_t)rounds(17, 1))
+        weft_import_onnx(put_bytes("cut.onnx", c.model.at, n), w, NULL);
+    OK(w);
+}
+
+FILE_TEST(import, survives_changed_bytes)
+{
+    weft_stream *random = weft_stream_of(w, "damage");
+    FOR_CASES(c, "models.bin")
+    for (int i = 0; i < rounds(400, 20000); i++) {
+        size_t at = (size_t)weft_stream_below(random, c.model.n);
+        unsigned char was = c.model.at[at];
+        c.model.at[at] = (unsigned char)weft_stream_below(random, 256);
+        weft_onnx *m = weft_import_onnx(put_bytes("bad.onnx", c.model.at, c.model.n), w, NULL);
+        weft_tensor *x[MOST_VALUES], *y[MOST_VALUES];
+        for (int k = 0; m && k < c.inputs; k++)
+            x[k] = tensor_of(w, &c.value[k]);
+        if (m)
+            weft_onnx_run(m, x, c.inputs, y, c.outputs);
+        c.model.at[at] = was;
+        weft_recover(w);
+    }
+}
+
+FILE_TEST(import, bounds_depth_and_size)
+{
+    message g = with_nodes("Neg x > y", NULL);
+    for (int depth = 0; depth < 40; depth++) { /* If in If in If */
+        message node = { .n = 0 }, attribute = { .n = 0 }, outer = { .n = 0 };
+        put_name(&attribute, 1, "then_branch");
+        put_part(&attribute, 6, &g);
+        put_name(&node, 1, "x");
+        put_name(&node, 2, "y");
+        put_name(&node, 4, "If");
+        put_part(&node, 5, &attribute);
+        put_part(&outer, 1, &node);
+        put_end(&outer, 11, "x");
+        put_end(&outer, 12, "y");
+        g = outer;
+    }
+    refuses(w, &g, "nested deeper");
+    g = with_nodes("Expand b s > y", NULL);
+    put_initial(&g, "b", 0, NULL, 1);
+    put_initial(&g, "s", 4, (uint64_t[]){ 2, 2, 2, 2 }, 16);
+    refuses(w, &g, "node Expand b s > y (Expand)");
+}
