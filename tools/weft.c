@@ -10,7 +10,7 @@
 static const subcommand *const all[] = { &subcommand_plan,  &subcommand_corpora, &subcommand_lab,
                                          &subcommand_gpu,   &subcommand_info,    &subcommand_list,
                                          &subcommand_show,  &subcommand_diff,    &subcommand_convert,
-                                         &subcommand_check, &subcommand_env };
+                                         &subcommand_check, &subcommand_env,     &subcommand_run };
 enum { SUBCOMMANDS = sizeof all / sizeof *all };
 
 int say_error(int status, const char *format, ...)

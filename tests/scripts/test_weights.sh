@@ -84,6 +84,7 @@ check "no second file" exits 2 'found no file OUT' weft convert x.safetensors
 
 # ---- damage: each is found
 check "good files" eval 'weft check s.h5 s.safetensors state.h5 $gold/lstm.pt $gold/types.npz'
+check "infinities are a note" exits 0 'note: /9: 0 NaN and 1 infinities among 1 numbers$' weft check $gold/export.onnx
 check "equal numbers are a note" exits 0 'note: w: all 2 numbers are 1$' weft check $gold/evil.pt
 found() { check "found: $1" exits 1 "^fault: bad: \|^bad: fault: " weft check bad; }
 for at in 0 20 60 520 700 5000 $(($(wc -c <s.h5) / 2)) $(($(wc -c <s.h5) - 1)); do flip s.h5 $at; found "byte $at of a checkpoint"; done
@@ -104,12 +105,25 @@ damaged "a wrong size" F32 [3] [0,8] y [8,16] "$eight$eight"
 damaged "an unknown type" F33 [2] [0,8] y [8,16] "$eight$eight"
 damaged "a name twice" F32 [2] [0,8] x [8,16] "$eight$eight"
 damaged "NaN" F32 [2] [0,8] y [8,16] "$eight\0\0\x80\x3f\0\0\xc0\x7f"
-damaged "infinity" F32 [2] [0,8] y [8,16] "$eight\0\0\x80\x3f\0\0\x80\x7f"
 data=$(grep -aob 'lstm/data/0' $gold/lstm.pt | head -n 1 | cut -d: -f1)
 flip $gold/lstm.pt $((data + 80)); found "a byte of .pt"
 head -c 3000 $gold/lstm.pt >bad; found "a truncated .pt"
 flip $gold/types.npz 189; found "a byte of .npz"
 check "a missing file" exits 2 'gone' weft check gone s.h5
+
+# ---- a model: an LSTM, a linear layer and softmax over two sequences of 3 and 1 steps
+safetensors '{"x":{"dtype":"F32","shape":[3,2,2],"data_offsets":[0,48]}}' "$x" >in.safetensors
+safetensors '{"x":{"dtype":"I64","shape":[2],"data_offsets":[0,16]}}' '\3\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0' >lengths.safetensors
+weft show in.safetensors x --npy x.npy && weft show lengths.safetensors x --npy lengths.npy
+model() { weft run "$gold/export.onnx" "$@" | tr -d '\n'; }
+check "a model runs" is "$(model --input lengths.npy --input x.npy)" "p [3, 2, 3] [[[0.2943, 0.4553, 0.2504], [0.2934, 0.4441, 0.2625]], [[0.2897, 0.439, 0.2713], [0, 0, 0]], [[0.2898, 0.4439, 0.2664], [0, 0, 0]]]"
+check "named inputs in any order" is "$(model --input x.npy --input lengths=lengths.npy)" "$(model --input lengths.npy --input x.npy)"
+check "JSON of outputs" is_json weft run "$gold/export.onnx" --input x=x.npy --input lengths=lengths.npy --json
+check "an output as .npy" eval '[ -z "$(model --input x.npy --input lengths=lengths.npy --output p=y.npy)" ] && weft list y.npy | grep -q "float[36][24]  *\[3, 2, 3\]"'
+check "a missing input" exits 2 'input x float32 \[time, batch, 2\] is missing; expected --input' weft run "$gold/export.onnx" --input lengths.npy
+check "one input twice" exits 2 'the model has 2 of these arrays, each once' weft run "$gold/export.onnx" --input x=x.npy --input x=x.npy
+check "an input of another type" exits 2 'x.npy: NumPy: array is float32 \[3, 2, 2\]; expected integers' weft run "$gold/export.onnx" --input x.npy --input x.npy
+check "no model" exits 2 'lstm.pt' weft run "$gold/lstm.pt"
 
 # ---- this machine
 check "env" eval 'weft env >e; for k in weft weft_real compiler cpu device CUDA "Open MPI" MPICH NCCL OpenBLAS HDF5 zlib locale; do grep -q "^$k  *[^ ]" e || { echo $k; exit 1; }; done'

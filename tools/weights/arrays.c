@@ -60,7 +60,10 @@ const char *type_text(weft__number type, char text[32])
 {
     char kind[128];
     weft__kind_text(&(weft__kind){ .type = type }, kind);
-    snprintf(text, 32, "%.*s", (int)strcspn(kind, " "), type == WEFT__ODD ? "other" : type == WEFT__U8 ? "uint8" : kind);
+    snprintf(text, 32, "%.*s", (int)strcspn(kind, " "),
+             type == WEFT__ODD ? "other" :
+             type == WEFT__U8  ? "uint8" :
+                                 kind);
     return text;
 }
 

@@ -37,14 +37,14 @@ static void check_numbers(findings *f, const char *name, const numbers *x)
 {
     char text[96] = "it has no numbers";
     moments m = moments_of(x);
-    bool fault = m.nans || m.infinities, constant = m.least == m.most && x->n > 1;
-    if (fault)
+    bool constant = m.least == m.most && x->n > 1;
+    if (m.nans || m.infinities)
         snprintf(text, sizeof text, "%lld NaN and %lld infinities among %lld numbers", (long long)m.nans,
                  (long long)m.infinities, (long long)x->n);
     else if (constant)
         snprintf(text, sizeof text, "all %lld numbers are %.6g", (long long)x->n, m.most);
-    if (fault || constant || !x->n)
-        find(f, fault, name, text);
+    if (m.nans || m.infinities || constant || !x->n)
+        find(f, m.nans, name, text);
 }
 
 /* Returns false after a failure. */
@@ -87,5 +87,5 @@ static int check(int argc, char **argv) { return each_file(argc, argv, check_fil
 WEIGHTS(
     check, 1, INT_MAX, "checks files with weights for damage", "FILE .. [--json]",
     "Checks the structure, the checksums and all numbers of each file, and prints a line for each fault:\n"
-    "damage, NaN, infinity. Notes are not faults: arrays with equal numbers, unusual names or types.\n"
+    "damage, NaN. Notes are not faults: infinities, equal numbers, unusual names or types.\n"
     "Exit status: 0 no fault, 1 faults, 2 a file cannot be read.\n");
