@@ -60,10 +60,9 @@ const char *type_text(weft__number type, char text[32])
 {
     char kind[128];
     weft__kind_text(&(weft__kind){ .type = type }, kind);
-    snprintf(text, 32, "%.*s", (int)strcspn(kind, " "),
-             type == WEFT__ODD ? "other" :
-             type == WEFT__U8  ? "uint8" :
-                                 kind);
+    if (type == WEFT__ODD || type == WEFT__U8)
+        return type == WEFT__ODD ? "other" : "uint8";
+    snprintf(text, 32, "%.*s", (int)strcspn(kind, " "), kind);
     return text;
 }
 
@@ -96,7 +95,7 @@ double number_at(const numbers *x, int64_t i)
 
 moments moments_of(const numbers *x)
 {
-    moments m = { .least = NAN, .most = NAN, .mean = NAN, .norm = NAN };
+    moments m = { .least = NAN, .most = NAN };
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < x->n; i++) {
         double v = number_at(x, i);
@@ -106,9 +105,11 @@ moments moments_of(const numbers *x)
             continue;
         m.least = fmin(m.least, v);
         m.most = fmax(m.most, v);
-        m.mean = (sum += v) / (double)++m.finite;
+        sum += v;
         squares += v * v;
-        m.norm = sqrt(squares);
     }
+    int64_t finite = x->n - m.nans - m.infinities;
+    m.mean = finite ? sum / (double)finite : NAN;
+    m.norm = finite ? sqrt(squares) : NAN;
     return m;
 }

@@ -17,9 +17,8 @@ typedef struct {
 } weights_asked;
 extern weights_asked asked;
 #define OPTION_JSON IS_FLAG("--json", offsetof(weights_asked, json), "print JSON")
-#define OPTION_PART                                              \
-    IS_TEXT("--part", "P", offsetof(weights_asked, rename.part), \
-            "part of a nested file of PyTorch, as \"model\"")
+#define OPTION_PART \
+    IS_TEXT("--part", "P", offsetof(weights_asked, rename.part), "part of a nested file of PyTorch: model")
 
 /* Defines the record of a subcommand with least .. most operands, which a function of its name works on. */
 #define WEIGHTS(NAME, least, most, text, operands, paragraphs)               \
@@ -39,27 +38,18 @@ int say_unreadable(void);
 /* Opens a file with weights. Returns NULL after a printed error. */
 weft__weights *open_weights(const char *path);
 /* The numbers of an array in row-major order: floats as F32 or F64, integers as I64. */
-typedef struct {
-    weft__number type;
-    int64_t n;
-    void *values;
-} numbers;
+typedef struct { weft__number type; int64_t n; void *values; } numbers;
 /* Reads an array; values are to be freed. They stay NULL if its type is `other`. Returns false after a
  * failure. */
 bool read_numbers(weft__weights *, const weft__array *, numbers *);
 double number_at(const numbers *, int64_t i);
 int64_t elements_of(const weft__kind *);
 /* Counts of an array, and moments of its finite numbers, NaN without any. */
-typedef struct {
-    int64_t finite, nans, infinities;
-    double least, most, mean, norm;
-} moments;
+typedef struct { int64_t nans, infinities; double least, most, mean, norm; } moments;
 moments moments_of(const numbers *);
 weft__number type_of(const weft__array *); /* without byte order */
 /* Bits of the fraction of a float, and the exponent of its least normal number. */
-typedef struct {
-    int fraction, least;
-} form;
+typedef struct { int fraction, least; } form;
 form form_of(weft__number);
 const char *type_text(weft__number, char text[32]);
 const char *shape_text(const weft__kind *, char text[160]); /* "[3, 4]" */

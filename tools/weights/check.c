@@ -6,10 +6,7 @@
 
 static const option options[] = { OPTION_PART, OPTION_JSON, { 0 } };
 
-typedef struct {
-    const char *path;
-    int64_t faults, notes;
-} findings;
+typedef struct { const char *path; int64_t faults, notes; } findings;
 
 /* Prints a finding as one line. name: of the array, or NULL: the text is a message with the path. */
 static void find(findings *f, bool fault, const char *name, const char *text)
@@ -84,8 +81,7 @@ static int check_file(const char *path)
 
 static int check(int argc, char **argv) { return each_file(argc, argv, check_file); }
 
-WEIGHTS(
-    check, 1, INT_MAX, "checks files with weights for damage", "FILE .. [--json]",
+WEIGHTS(check, 1, INT_MAX, "checks files with weights for damage", "FILE .. [--json]",
     "Checks the structure, the checksums and all numbers of each file, and prints a line for each fault:\n"
     "damage, NaN. Notes are not faults: infinities, equal numbers, unusual names or types.\n"
     "Exit status: 0 no fault, 1 faults, 2 a file cannot be read.\n");

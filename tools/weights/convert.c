@@ -1,5 +1,5 @@
-/* convert.c - `weft convert`: writes the arrays of a file of any format as safetensors or HDF5, on request with
- * other names and another type of floats. */
+/* convert.c - `weft convert`: writes the arrays of a file of any format as safetensors or HDF5, on request
+ * with other names and another type of floats. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,7 @@ static const option options[] = {
     IS_TEXT("--dtype", "T", offsetof(weights_asked, dtype),
             "type of all floats: f32, f16, bf16 or f64 (as in IN);\nrounds to the nearest, ties to even"),
     IS_FLAG("--dry-run", offsetof(weights_asked, dry), "print old and new names, and write nothing"),
-    OPTION_PART,
-    OPTION_JSON,
-    { 0 }
+    OPTION_PART, OPTION_JSON, { 0 }
 };
 
 /* ---- types ---- */
@@ -134,8 +132,7 @@ static int convert(int argc, char **argv)
     return good ? SAME : UNREADABLE;
 }
 
-WEIGHTS(
-    convert, 1, 2, "writes weights of any format as safetensors or HDF5", "IN OUT [OPTION ..]",
+WEIGHTS(convert, 1, 2, "writes weights of any format as safetensors or HDF5", "IN OUT [OPTION ..]",
     "Writes the arrays of IN to OUT: safetensors if it ends in .safetensors, HDF5 if it ends in .h5. An\n"
     "existing file is replaced only after everything was converted. Names that --map changes are complete;\n"
     "--prefix and --add-prefix apply to the others.\n");

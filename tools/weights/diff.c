@@ -7,21 +7,12 @@
 static const option options[] = {
     IS_REAL("--tolerance", "T", offsetof(weights_asked, tolerance), 1e9,
             "numbers are the same if they differ by at most\nT * max(1, |a|, |b|); then types may differ"),
-    OPTION_PART,
-    OPTION_JSON,
-    { 0 }
+    OPTION_PART, OPTION_JSON, { 0 }
 };
 
-typedef struct {
-    int64_t both, differing, other_bits;
-    const char *path[2];
-} comparison;
+typedef struct { int64_t both, differing, other_bits; } comparison;
 /* differing: numbers beyond the tolerance. The largest difference is at number `place`; -1: all are equal. */
-typedef struct {
-    int64_t differing, place;
-    double largest, relative, ulp;
-    bool same_bits;
-} result;
+typedef struct { int64_t differing, place; double largest, relative, ulp; bool same_bits; } result;
 
 /* ---- numbers ---- */
 /* Counts a pair of numbers that are not the same. NaN equals only NaN. narrow: the type of ulp; ODD: none. */
@@ -43,8 +34,8 @@ static void compare_pair(double x, double y, int64_t i, weft__number narrow, res
     frexp(most, &exponent);
     if (narrow != WEFT__ODD) {
         form f = form_of(narrow);
-        r->ulp =
-            fmax(r->ulp, ldexp(difference, f.fraction - (exponent - 1 < f.least ? f.least : exponent - 1)));
+        exponent = exponent - 1 < f.least ? f.least : exponent - 1;
+        r->ulp = fmax(r->ulp, ldexp(difference, f.fraction - exponent));
     }
 }
 
@@ -144,7 +135,7 @@ static bool compare_all(comparison *c, weft__weights *const w[2])
         int order = i == w[0]->n ? 1 : j == w[1]->n ? -1 : strcmp(a->name, b->name);
         c->differing += order != 0;
         if (order)
-            put_only(order < 0 ? a : b, c->path[order > 0]);
+            put_only(order < 0 ? a : b, w[order > 0]->path);
         else
             good = compare(c, w, a, b);
         i += order <= 0;
@@ -155,9 +146,9 @@ static bool compare_all(comparison *c, weft__weights *const w[2])
 
 static int diff(int argc, char **argv)
 {
-    comparison c = { .path = { argv[0], argv[argc - 1] } };
+    comparison c = { 0 };
     weft__weights *w[2] = { open_weights(argv[0]), NULL };
-    w[1] = w[0] ? open_weights(argv[1]) : NULL;
+    w[1] = w[0] ? open_weights(argv[argc - 1]) : NULL;
     bool good = w[1];
     if (good) {
         emit_begin(NULL, '{');
@@ -166,11 +157,8 @@ static int diff(int argc, char **argv)
         emit_end("");
         emit_whole("compared", "%lld arrays are in both files: ", c.both);
         emit_whole("differences", c.differing ? "%lld differences\n" : NULL, c.differing);
-        emit_whole("other_bits",
-                   c.differing  ? NULL :
-                   c.other_bits ? "%lld differ within the tolerance\n" :
-                                  "same bits\n",
-                   c.other_bits);
+        const char *other = c.other_bits ? "%lld differ within the tolerance\n" : "same bits\n";
+        emit_whole("other_bits", c.differing ? NULL : other, c.other_bits);
         emit_end("");
     }
     weft__weights_close(w[1]);
@@ -178,7 +166,6 @@ static int diff(int argc, char **argv)
     return !good ? UNREADABLE : c.differing ? DIFFERENT : SAME;
 }
 
-WEIGHTS(
-    diff, 2, 2, "compares two files with weights", "A B [--tolerance T] [--json]",
+WEIGHTS(diff, 2, 2, "compares two files with weights", "A B [--tolerance T] [--json]",
     "Prints a line for each array that only one file has, or that differs in shape, type or numbers. The\n"
     "formats of the files may differ. Exit status: 0 same, 1 different, 2 an error.\n");

@@ -53,10 +53,8 @@ static void report_machine(void)
 static void report_contexts(void)
 {
     weft *w = weft_open(NULL), *gpu = weft_open(&(weft_opts){ .device = WEFT_CUDA });
-    if (weft_ok(w))
-        report("device", "%s, %d threads", weft_device_name(w), weft_threads(w));
-    else
-        report("device", "%s", weft_error_message(w));
+    report("device", "%s, %d threads", weft_ok(w) ? weft_device_name(w) : weft_error_message(w),
+           weft_threads(w));
     report("CUDA", "%s", weft_ok(gpu) ? weft_device_name(gpu) : weft_error_message(gpu));
     weft_close(gpu);
     weft_close(w);
@@ -64,10 +62,9 @@ static void report_contexts(void)
 
 static void report_libraries(void)
 {
-    static const char *const libraries[][2] = { { "Open MPI", "libweft_openmpi.so" },
-                                                { "MPICH", "libweft_mpich.so" },
-                                                { "NCCL", "libnccl.so.2" },
-                                                { "OpenBLAS", "libopenblas.so.0" } };
+    static const char *const libraries[][2] = { /* the first two are plug-ins of weft */
+        { "Open MPI", "libweft_openmpi.so" }, { "MPICH", "libweft_mpich.so" },
+        { "NCCL", "libnccl.so.2" }, { "OpenBLAS", "libopenblas.so.0" } };
     unsigned major = 0, minor = 0, release = 0;
     for (int i = 0; i < 4; i++) {
         const char *file = libraries[i][1];
@@ -112,6 +109,6 @@ static int env(int argc, char **argv)
 }
 
 WEIGHTS(env, 0, 0, "reports build, machine and libraries, for a bug report", "[--json]",
-        "Prints version and compiler; the CPU; the device, with its instruction set, and threads\n"
-        "of a new context; each plug-in, or the reason why it is not used; versions of libraries;\n"
-        "variables of weft and of launchers. Add it to each bug report.\n");
+    "Prints version and compiler; the CPU; the device, with its instruction set, and threads\n"
+    "of a new context; each plug-in, or the reason why it is not used; versions of libraries;\n"
+    "variables of weft and of launchers. Add it to each bug report.\n");

@@ -53,7 +53,6 @@ static int info_file(const char *path)
 
 static int info(int argc, char **argv) { return each_file(argc, argv, info_file); }
 
-WEIGHTS(
-    info, 1, INT_MAX, "describes files with weights", "FILE .. [--json]",
+WEIGHTS(info, 1, INT_MAX, "describes files with weights", "FILE .. [--json]",
     "Prints format, size, numbers by type, and other facts in the file: its producer, or for a checkpoint\n"
     "the optimiser, rate, items and random streams. The checksum of a checkpoint is verified.\n");

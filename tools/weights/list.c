@@ -60,8 +60,7 @@ static int list(int argc, char **argv)
     return good ? SAME : UNREADABLE;
 }
 
-WEIGHTS(
-    list, 1, 1, "lists the arrays of a file with weights", "FILE [-s] [--names] [--json]",
+WEIGHTS(list, 1, 1, "lists the arrays of a file with weights", "FILE [-s] [--names] [--json]",
     "Prints name, type, shape and bytes of each array, sorted by name. FILE is a checkpoint of weft, HDF5,\n"
     "safetensors, PyTorch (.pt), NumPy (.npz), Keras or ONNX; its content decides. The same weights list\n"
     "the same in every format.\n");

@@ -5,11 +5,8 @@
 #include "weft_onnx.h"
 
 enum { MOST = 64 };
-typedef struct {
-    const char *word[MOST];
-    int n;
-} list;
-static list inputs, outputs; /* of the options */
+typedef struct { const char *word[MOST]; int n; } list;
+static list inputs, outputs;                     /* of the options */
 
 static bool add_word(list *l, const char *word)
 {
@@ -25,8 +22,7 @@ static bool add_output(void *unused, const char *word) { return (void)unused, ad
 static const option options[] = {
     IS_OWN("--input", "[NAME=]X.npy", add_input, "an input; without NAME the next of the model"),
     IS_OWN("--output", "[NAME=]Y.npy", add_output, "write an output instead of printing all outputs"),
-    OPTION_JSON,
-    { 0 }
+    OPTION_JSON, { 0 }
 };
 
 /* Returns the number of the value that NAME=PATH names; n: none. */
@@ -65,10 +61,10 @@ static const char *value_text(const weft_onnx_value *v, char text[512])
 {
     int n = snprintf(text, 512, "%.100s %s [", v->name, v->type == WEFT_I32 ? "int32" : "float32");
     for (int i = 0; i < v->rank; i++)
-        n +=
-            v->size[i] < 0 ?
-                snprintf(text + n, 512 - (size_t)n, "%s%.40s", i ? ", " : "", v->axis[i] ? v->axis[i] : "?") :
-                snprintf(text + n, 512 - (size_t)n, "%s%lld", i ? ", " : "", (long long)v->size[i]);
+        if (v->size[i] < 0)
+            n += snprintf(text + n, 512 - (size_t)n, "%s%.40s", i ? ", " : "", v->axis[i] ? v->axis[i] : "?");
+        else
+            n += snprintf(text + n, 512 - (size_t)n, "%s%lld", i ? ", " : "", (long long)v->size[i]);
     snprintf(text + n, 512 - (size_t)n, v->rank < 0 ? "..]" : "]");
     return text;
 }
@@ -120,14 +116,16 @@ static int run_model(weft *w, weft_onnx *model)
     const weft_onnx_value *in = weft_onnx_inputs(model, &n), *out = weft_onnx_outputs(model, &m);
     const char *from[MOST] = { 0 }, *to[MOST] = { 0 };
     weft_tensor *x[MOST], *y[MOST];
-    int status = n > MOST || m > MOST || !assign(&inputs, in, n, from) || !assign(&outputs, out, m, to) ?
-                     UNREADABLE :
-                     SAME;
-    for (int64_t i = 0; i < n && !status; i++)
-        status = (x[i] = read_input(w, from[i], &in[i])) ? SAME : UNREADABLE;
-    if (status)
-        return status;
-    WEFT_NO_GRAD(w) WEFT_EVAL(w) weft_onnx_run(model, x, n, y, m);
+    if (n > MOST || m > MOST)
+        return say_error(UNREADABLE, "run: more than %d inputs or outputs", MOST);
+    if (!assign(&inputs, in, n, from) || !assign(&outputs, out, m, to))
+        return UNREADABLE;
+    for (int64_t i = 0; i < n; i++)
+        if (!(x[i] = read_input(w, from[i], &in[i])))
+            return UNREADABLE;
+    int status = SAME;
+    WEFT_NO_GRAD(w)
+        weft_onnx_run(model, x, n, y, m);
     if (!weft_ok(w))
         return say_error(UNREADABLE, "run: %s", weft_error_message(w));
     emit_begin(NULL, '[');
@@ -147,7 +145,6 @@ static int run(int argc, char **argv)
     return status;
 }
 
-WEIGHTS(
-    run, 1, 1, "runs an ONNX model", "MODEL.onnx --input [NAME=]X.npy .. [--output [NAME=]Y.npy ..] [--json]",
+WEIGHTS(run, 1, 1, "runs an ONNX model", "MODEL.onnx --input [NAME=]X.npy .. [--output [NAME=]Y.npy ..]",
     "Runs the model on arrays of NumPy, and prints its outputs as weft show does. Inputs without a name are\n"
     "in the order of the model; a missing one is listed with its type and shape.\n");

@@ -30,7 +30,7 @@ static bool read_whole(const char **text, int64_t *n)
 
 static int64_t inside(int64_t i, int64_t n) { return i < -n ? 0 : i < 0 ? i + n : i < n ? i : n; }
 
-/* Reads "3", "-1", "0:2", "::2" for an axis of n elements with this stride. Returns what is wrong, or NULL. */
+/* Reads "3", "-1", "0:2", "::2" for an axis of n elements. Returns what is wrong, or NULL. */
 static const char *read_cut(const char **text, int64_t n, int64_t stride, view *v)
 {
     int64_t first = 0, end = n, step = 1;
@@ -143,7 +143,6 @@ static int show(int argc, char **argv)
     return status;
 }
 
-WEIGHTS(
-    show, 2, 2, "prints numbers of an array", "FILE NAME[SLICE] [--npy OUT] [--json]",
+WEIGHTS(show, 2, 2, "prints numbers of an array", "FILE NAME[SLICE] [--npy OUT] [--json]",
     "Prints an array as weft_print does: an axis of more than 8 elements shows the first and the last 4.\n"
     "JSON and .npy files have all. SLICE selects as in Python: \"encoder.weight[0:2, -1]\".\n");
