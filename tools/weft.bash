@@ -1,4 +1,4 @@
-# weft.bash - completion of the command weft for bash: subcommands, options, planners and their options, corpora.
+# weft.bash - completion of the command weft for bash: subcommands, options, planners and their options, corpora, arrays.
 # The command lists all names. The script reads the whole line, because bash splits words at : and =.
 
 _weft_planners() {                      # COMMAND WORD: names, and after a colon the options by name
@@ -14,7 +14,7 @@ _weft_planners() {                      # COMMAND WORD: names, and after a colon
 }
 
 _weft_options() {                       # COMMAND SUBCOMMAND: those with a value end in =
-    "$1" "$2" --help 2>/dev/null | sed -nE 's/^  (--[a-z]+) [A-Z].*/\1=/p; s/^  (--[a-z]+)([[ ].*)?$/\1/p' | sort -u
+    "$1" "$2" --help 2>/dev/null | sed -nE 's/^  (--[a-z-]+) [A-Z].*/\1=/p; s/^  (--[a-z-]+)([[ ].*)?$/\1/p' | sort -u
 }
 
 _weft_experiments() {                   # COMMAND LIST: the experiments that are missing, after the last comma
@@ -25,24 +25,26 @@ _weft_experiments() {                   # COMMAND LIST: the experiments that are
 }
 
 # Lists the words that are possible in this position; an empty list means a file.
-_weft_offers() {                        # COMMAND SUBCOMMAND LAST-WORD WORD OPERANDS OPTIONS
-    local command=$1 sub=$2 last=$3 word=$4 operands=$5 options=$6 prefix=''
+_weft_offers() {                        # COMMAND SUBCOMMAND LAST-WORD WORD OPERANDS OPTIONS LAST-OPERAND
+    local command=$1 sub=$2 last=$3 word=$4 operands=$5 options=$6 file=$7 prefix=''
     case $word in --*=*) last=${word%%=*} prefix=$last= word=${word#*=} ;; esac
     case $sub:$last:$word in
     :* | help:*) "$command" --help 2>/dev/null | awk '/^  weft / { print $2 }'; printf '%s\n' help --help --version ;;
     *:--corpus:*) "$command" corpora --names ;;
+    convert:--dtype:*) printf '%s\n' f32 f16 bf16 f64 ;;
     *:--planner:* | *:--padded:*) _weft_planners "$command" "$word" ;;
     lab:--only:*) _weft_experiments "$command" "$word" ;;
     *)  if [ -n "$prefix" ]; then [ "$sub$prefix" != plan--explain= ] || printf '%s\n' lstm: gru: elman: cifg: mgu:
         elif [[ " $options " == *" $last= "* ]]; then return
         elif [[ $word == -* ]]; then printf '%s\n' $options
         elif [ "$sub" = corpora ]; then "$command" corpora --names
-        elif [ "$sub" = plan ] && [ "$operands" -gt 0 ]; then _weft_planners "$command" "$word"; fi ;;
+        elif [ "$sub" = plan ] && [ "$operands" -gt 0 ]; then _weft_planners "$command" "$word"
+        elif [ "$sub" = show ] && [ "$operands" = 1 ]; then "$command" list --names "${file/#\~/$HOME}" 2>/dev/null; fi ;;
     esac | sed "s/^/$prefix/"
 }
 
 _weft() {
-    local line=${COMP_LINE:0:COMP_POINT} word words command sub='' last='' operands=0 options='' offer cut i
+    local line=${COMP_LINE:0:COMP_POINT} word words command sub='' last='' operands=0 options='' file='' offer cut i
     word=${line##*[[:blank:]]}
     read -ra words <<<"${line%"$word"}"
     command=${words[0]/#\~/$HOME}
@@ -53,7 +55,7 @@ _weft() {
         case $last in
         --corpus | --corpus=*) operands=1 ;;
         -?*) ;;
-        *) [[ " $options " == *" ${words[i - 1]}= "* ]] || operands=$((operands + 1)) ;;
+        *) [[ " $options " == *" ${words[i - 1]}= "* ]] || { operands=$((operands + 1)); file=$last; } ;;
         esac
     done
     cut=${word%"${word##*[:=]}"}        # bash replaces the text after the last of them
@@ -61,7 +63,7 @@ _weft() {
     COMPREPLY=()
     while IFS= read -r offer; do
         [[ -z $offer || $offer != "$word"* ]] || COMPREPLY+=("${offer#"$cut"}")
-    done < <(_weft_offers "$command" "$sub" "$last" "$word" "$operands" "$options")
+    done < <(_weft_offers "$command" "$sub" "$last" "$word" "$operands" "$options" "$file")
     case ${COMPREPLY[0]-} in
     *[:=]) compopt -o nospace 2>/dev/null ;;
     '') compopt -o default 2>/dev/null ;;

@@ -143,6 +143,7 @@ static void list_checkpoint(weft__weights *w)
     if (!w->status && weft__hdf5_begin(w, w->image, w->size)) {
         weft__h5_each(w->h, "parameters", visit_stored, &(visiting){ .w = w, .group = "parameters" });
         weft__h5_each(w->h, "buffers", visit_stored, &(visiting){ .w = w, .group = "buffers" });
+        weft__checkpoint_facts(w);
     }
 }
 

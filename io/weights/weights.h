@@ -103,6 +103,10 @@ bool weft__hdf5_begin(weft__weights *, unsigned char *bytes, size_t size);
 /* Ends the session. An array whose set is contiguous then points into the file. */
 void weft__hdf5_end(weft__weights *);
 
+/* ---- checkpoint.c ---- */
+/* Adds facts about a checkpoint of weft, whose session is open: optimiser, streams, items. */
+void weft__checkpoint_facts(weft__weights *);
+
 /* ---- array.c ---- */
 /* Returns whether every element of the array is inside [begin, begin + size). Call it for each array with
  * bytes. Overflow is not inside. */

@@ -9,11 +9,11 @@ PATH=$build:$PATH
 page=$root/tools/weft.1
 for sub in $(weft --help | awk '/^  weft / { print $2 }'); do
     check "the manual has weft $sub" grep -qE "^\.Ss weft $sub$" "$page"
-    check "in the synopsis also" grep -qE "^\.Cm $sub( |$)" "$page"
+    check "in the synopsis also" grep -qE "^\.Cm (info [|] )?$sub( |$)" "$page"
 done
-all_options=$(for sub in plan corpora lab gpu; do weft $sub --help | grep -oE '^  --[a-z]+' | tr -d ' '; done; echo --help; echo --version)
+all_options=$(for sub in $(weft --help | awk '/^  weft / { print $2 }'); do weft $sub --help | grep -oE '^  --?[a-z-]+' | tr -d ' '; done; echo --help; echo --version)
 there_is() { grep -qx -e "-$1" <<<"$all_options" || { echo "weft has no option -$1"; return 1; }; }
-for option in $(grep -oE 'Fl -[a-z]+' "$page" | cut -c4- | sort -u); do check "the manual's -$option is one" there_is "$option"; done
+for option in $(grep -oE 'Fl -?[a-z][a-z-]*' "$page" | cut -c4- | sort -u); do check "the manual's -$option is one" there_is "$option"; done
 for column in $(weft plan --corpus equal:3,n=4 order:count=2 | head -n 1); do
     check "the help explains the column $column" eval '[ $column = planner ] || [ $column = batches ] || weft plan --help | grep -qw $column'
 done
@@ -48,7 +48,7 @@ check "corpora" is "$(offers 'weft corpora wor')" "words"
 check "corpora for a plan" is "$(offers 'weft plan --corpus ffd')" "ffd-worst:"
 check "corpora for the laboratory, with =" is "$(offers 'weft lab --corpus=uni')" "unicode uniform:"
 check "an unknown subcommand" is "$(offers 'weft plot x')" ""
-check "subjects of help" is "$(offers 'weft help l')" "lab"
+check "subjects of help" is "$(offers 'weft help la')" "lab"
 check "an option whose value may be missing" is "$(offers 'weft plan --exp')" "--explain"
 check "its cells" is "$(offers 'weft plan --explain=' | wc -w)" 5
 check "one of them" is "$(offers 'weft plan --explain=ls')" "lstm:"
@@ -57,6 +57,11 @@ check "the next of a list" is "$(offers 'weft lab --only=cost,lea')" "cost,learn
 check "none twice" is "$(offers 'weft lab --only=cost,cos')" ""
 check "as a separate word" is "$(offers 'weft lab --only grad')" "gradients"
 check "files for a page" is "$(offers 'weft lab --out ')" ""
+lstm=$root/tests/golden/interchange/lstm.pt
+check "a file with weights comes first: completed by bash" is "$(offers "weft show ")" ""
+check "then its arrays" is "$(offers "weft show $lstm lstm.bias_ih_l0")" "lstm.bias_ih_l0 lstm.bias_ih_l0_reverse"
+check "options with a dash" is "$(offers 'weft convert --dry')" "--dry-run"
+check "types of floats" is "$(offers 'weft convert --dtype f')" "f16 f32 f64"
 check "text after the cursor does not count" is "$(COMP_LINE='weft cor --x' COMP_POINT=8; _weft; echo "${COMPREPLY[*]}")" corpora
 COMP_WORDBREAKS=$' \t\n"\'><;|&('
 check "if : does not split words" is "$(offers 'weft corpora wor')" words

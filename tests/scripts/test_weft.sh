@@ -183,7 +183,7 @@ check "an option that it does not take" exits 1 'unknown option "capacity"' own 
 check "no such name" exits 1 'no_planner' own no_planner
 check "no such object" exits 1 'gone.so' "$weft" plan lengths ./gone.so:x
 check "no name at all" exits 1 'PATH/x.so:NAME' "$weft" plan lengths ./own.so
-for sub in plan corpora lab gpu; do
+for sub in plan corpora lab gpu info list show diff convert check run env; do
     check "help on one subcommand is its own" exits 0 '' "$weft" $sub --help
     check "on stdout, and on no other" eval '[ "$("$weft" $sub --help | grep -c "^  weft ")" = 1 ] && "$weft" $sub x -h | grep -q "^  weft $sub "'
 done

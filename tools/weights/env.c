@@ -1,0 +1,114 @@
+/* env.c - `weft env`: reports the build, this machine, its libraries, and the variables that weft reads. */
+#include <dlfcn.h>
+#include <gnu/libc-version.h>
+#include <hdf5.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <zlib.h>
+#include "tools/weights/arrays.h"
+
+extern char **environ;
+
+static const option options[] = { OPTION_JSON, { 0 } };
+
+__attribute__((format(printf, 2, 3))) static void report(const char *key, const char *format, ...)
+{
+    char text[1024];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (!asked.json)
+        printf("%-16s ", key);
+    emit_text(key, "%s\n", text);
+}
+
+static void report_machine(void)
+{
+    struct utsname u;
+    char line[512] = "", *name = NULL;
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    while (f && !name && fgets(line, sizeof line, f))
+        name = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
+    if (f)
+        fclose(f);
+    report("weft", "%s", weft_version());
+    report("weft_real", "%s", sizeof(weft_real) == 4 ? "float" : "double");
+#ifdef __clang__
+    report("compiler", "%s", __VERSION__); /* begins with its name */
+#else
+    report("compiler", "gcc %s", __VERSION__);
+#endif
+    if (!uname(&u))
+        report("system", "%s %s %s, glibc %s", u.sysname, u.release, u.machine, gnu_get_libc_version());
+    report("cpu", "%.*s, %ld cores, %ld MiB of memory", name ? (int)strcspn(name + 2, "\n") : 7,
+           name ? name + 2 : "unknown", sysconf(_SC_NPROCESSORS_ONLN),
+           sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024));
+}
+
+static void report_contexts(void)
+{
+    weft *w = weft_open(NULL), *gpu = weft_open(&(weft_opts){ .device = WEFT_CUDA });
+    report("device", "%s, %d threads", weft_ok(w) ? weft_device_name(w) : weft_error_message(w),
+           weft_threads(w));
+    report("CUDA", "%s", weft_ok(gpu) ? weft_device_name(gpu) : weft_error_message(gpu));
+    weft_close(gpu);
+    weft_close(w);
+}
+
+static void report_libraries(void)
+{
+    static const char *const libraries[][2] = { /* the first two are plug-ins of weft */
+        { "Open MPI", "libweft_openmpi.so" }, { "MPICH", "libweft_mpich.so" },
+        { "NCCL", "libnccl.so.2" }, { "OpenBLAS", "libopenblas.so.0" } };
+    unsigned major = 0, minor = 0, release = 0;
+    for (int i = 0; i < 4; i++) {
+        const char *file = libraries[i][1];
+        char reason[512] = "";
+        bool found = i < 2 ? weft__open_plugin(file, NULL, reason, sizeof reason) :
+                             dlopen(file, RTLD_LAZY | RTLD_LOCAL);
+        report(libraries[i][0], "%s%s", found ? "found: " : "", found ? file : i < 2 ? reason : dlerror());
+    }
+    H5get_libversion(&major, &minor, &release);
+    report("HDF5", "%u.%u.%u", major, minor, release);
+    report("zlib", "%s", zlibVersion());
+    report("locale", "%s", setlocale(LC_ALL, ""));
+}
+
+static void report_variables(void)
+{
+    static const char *const beginnings[] = {
+        "WEFT_", "OPENBLAS_", "OMP_",         "CUDA_VISIBLE_DEVICES", "NCCL_",          "OMPI_COMM_WORLD_",
+        "PMI_",  "PMIX_RANK", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_CPU_BIND", "XDG_CACHE_HOME",
+        NULL
+    };
+    for (char **v = environ; *v; v++)
+        for (int i = 0; beginnings[i]; i++)
+            if (!strncmp(*v, beginnings[i], strlen(beginnings[i])) && strchr(*v, '=')) {
+                char name[128];
+                snprintf(name, sizeof name, "%.*s", (int)strcspn(*v, "="), *v);
+                report(name, "%s", strchr(*v, '=') + 1);
+            }
+}
+
+static int env(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    emit_begin(NULL, '{');
+    report_machine();
+    report_contexts();
+    report_libraries();
+    report_variables();
+    emit_end("");
+    return SAME;
+}
+
+WEIGHTS(env, 0, 0, "reports build, machine and libraries, for a bug report", "[--json]",
+    "Prints version and compiler; the CPU; the device, with its instruction set, and threads\n"
+    "of a new context; each plug-in, or the reason why it is not used; versions of libraries;\n"
+    "variables of weft and of launchers. Add it to each bug report.\n");
