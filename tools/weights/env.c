@@ -76,7 +76,8 @@ static void report_libraries(void)
     H5get_libversion(&major, &minor, &release);
     report("HDF5", "%u.%u.%u", major, minor, release);
     report("zlib", "%s", zlibVersion());
-    report("locale", "%s", setlocale(LC_ALL, ""));
+    const char *locale = setlocale(LC_ALL, "");
+    report("locale", "%s", locale ? locale : "not installed");
 }
 
 static void report_variables(void)
