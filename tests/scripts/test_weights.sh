@@ -51,6 +51,8 @@ check "the nearest name" exits 2 'no array "lstm.wieght_hh_l0"; "lstm.weight_hh_
 check ".npy" eval 'weft show x.safetensors "x[1:,::2]" --npy x.npy && weft list x.npy | grep -q "^array  *float32  *\[2, 2\] " && [ "$(weft show x.npy array | xargs)" = "[2, 2] [[4, 6], [8, 10]]" ]'
 check "JSON has all numbers" has "$(weft show x.safetensors x --json | xargs)" 'shape: [3, 4], values: [[0.0, 1.0, 2.0, 3.0], [4.0,'
 check "null for NaN" has "$(weft show nan.safetensors 'a "b"' --json)" '"values": [null, 1.0]'
+safetensors '{"x":{"dtype":"F32","shape":[1000000000000000000,0],"data_offsets":[0,0]}}' '' >empty.safetensors
+check "a large empty array" eval '[ "$(weft show empty.safetensors "x[:2]" | xargs)" = "[2, 0] [[], []]" ] && weft show empty.safetensors x --json | grep -q "\"values\": \[\]"'
 check "-s counts NaN" has "$(weft list -s nan.safetensors)" 'min 1            max 1            mean 1            norm 1            nan 1 inf 0'
 for words in 'info s.h5 nan.safetensors' 'list -s nan.safetensors' 'list --names nan.safetensors' 'list s.h5' 'check nan.safetensors s.h5' env \
     'diff s.h5 nan.safetensors' 'convert --dry-run nan.safetensors' "info $gold/training.pt"; do

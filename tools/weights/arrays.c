@@ -42,10 +42,9 @@ weft__weights *open_weights(const char *path)
 
 int64_t elements_of(const weft__kind *k)
 {
-    int64_t n = 1;
-    for (int i = 0; i < k->rank; i++)
-        n *= k->size[i];
-    return n;
+    weft__kind bytes = *k;
+    bytes.type = WEFT__I8;
+    return (int64_t)weft__kind_bytes(&bytes);
 }
 
 weft__number type_of(const weft__array *a) { return a->kind.type & ~(unsigned)WEFT__BIG; }
