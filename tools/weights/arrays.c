@@ -94,7 +94,7 @@ double number_at(const numbers *x, int64_t i)
 
 moments moments_of(const numbers *x)
 {
-    moments m = { .least = NAN, .most = NAN };
+    moments m = { .least = (double)NAN, .most = (double)NAN };
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < x->n; i++) {
         double v = number_at(x, i);
@@ -108,7 +108,7 @@ moments moments_of(const numbers *x)
         squares += v * v;
     }
     int64_t finite = x->n - m.nans - m.infinities;
-    m.mean = finite ? sum / (double)finite : NAN;
-    m.norm = finite ? sqrt(squares) : NAN;
+    m.mean = finite ? sum / (double)finite : (double)NAN;
+    m.norm = finite ? sqrt(squares) : (double)NAN;
     return m;
 }
