@@ -69,7 +69,10 @@ check "shapes" exits 1 '^lone: shape \[2, 2\], \[3, 4\]$' eval 'echo x lone >one
 check "NaN equals itself" exits 0 'same bits' weft diff nan.safetensors nan.safetensors
 check "a missing file" exits 2 'gone' weft diff x.safetensors gone
 
+check "Keras 3 and Keras 2" exits 0 '15 arrays are in both files: same bits' weft diff "$gold/tagger.keras" "$gold/tagger_of_keras_2.h5"
+
 # ---- conversions
+check "from Keras" eval 'weft convert "$gold/tagger.keras" k.h5 && cmp <(weft list -s k.h5) <(weft list -s "$gold/tagger_of_keras_2.h5")'
 check "a prefix" eval 'weft convert $gold/parallel.pt p.safetensors --prefix module. && weft diff p.safetensors $gold/lstm.pt'
 check "another one" eval 'weft convert p.safetensors q.h5 --add-prefix module. && weft diff q.h5 $gold/parallel.pt'
 check "a dry run" eval 'weft convert --dry-run --prefix module. --dtype bf16 $gold/parallel.pt none.h5 | grep -q "^module.lstm.bias_hh_l0 -> lstm.bias_hh_l0 bfloat16 \[8\]$" && ! [ -e none.h5 ]'
@@ -112,6 +115,8 @@ data=$(grep -aob 'lstm/data/0' $gold/lstm.pt | head -n 1 | cut -d: -f1)
 flip $gold/lstm.pt $((data + 80)); found "a byte of .pt"
 head -c 3000 $gold/lstm.pt >bad; found "a truncated .pt"
 flip $gold/types.npz 189; found "a byte of .npz"
+head -c 30000 "$gold/tagger.keras" >bad; found "a truncated .keras"
+head -c 1000 "$gold/export.onnx" >bad; found "a truncated .onnx"
 check "a missing file" exits 2 'gone' weft check gone s.h5
 
 # ---- a model: an LSTM, a linear layer and softmax over two sequences of 3 and 1 steps
