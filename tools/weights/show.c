@@ -4,18 +4,14 @@
 #include "core/nearest.h"
 #include "tools/weights/arrays.h"
 
-static const option options[] = { IS_TEXT("--npy", "OUT", offsetof(weights_asked, npy),
-                                          "write the numbers to a .npy file"),
-                                  OPTION_PART,
-                                  OPTION_JSON,
-                                  { 0 } };
+static const option options[] = {
+    IS_TEXT("--npy", "OUT", offsetof(weights_asked, npy), "write the numbers to a .npy file"),
+    OPTION_PART, OPTION_JSON, { 0 }
+};
 
 /* ---- slices ---- */
 /* Elements of an array: numbers first + i * stride[0] + j * stride[1] + .. */
-typedef struct {
-    weft__kind kind;
-    int64_t first, stride[WEFT_RANK];
-} view;
+typedef struct { weft__kind kind; int64_t first, stride[WEFT_RANK]; } view;
 
 /* Reads an integer if there is one. */
 static bool read_whole(const char **text, int64_t *n)
@@ -118,7 +114,8 @@ static int show_view(weft__weights *w, const weft__array *a, const view *v)
         say_error(UNREADABLE, "show: weft does not read the type of %s", a->name);
     else {
         part.type = all.type;
-        gather(&all, v, 0, v->first, &to);
+        if (part.n)
+            gather(&all, v, 0, v->first, &to);
         status = emit_numbers(a->name, &part, &v->kind, asked.npy);
     }
     free(all.values);
