@@ -51,9 +51,9 @@ WEFT_API const weft_onnx_value *weft_onnx_outputs(const weft_onnx *model, int64_
 /* Runs the model on n inputs, into m outputs, both in the order of the graph. n and m are their
  * numbers. Inputs are plain tensors; those with integers or truth values are ints. outputs[i] is a
  * tensor of the step, ints for integers and truth values. Dropout does nothing. Returns whether it
- * succeeded. On error all outputs of the graph are inert, and the message names node and operator. Errors:
- * another number, type or shape of inputs; an integer that does not fit an int32 as an output. Like
- * session.run. */
+ * succeeded. On error all outputs of the graph are inert, and the message names node and operator.
+ * Errors: another number, type or shape of inputs; an integer that does not fit an int32 as an
+ * output. Like session.run. */
 WEFT_API bool weft_onnx_run(weft_onnx *model, weft_tensor *const *inputs, int64_t n,
                             weft_tensor **outputs, int64_t m);
 

@@ -122,7 +122,7 @@ bool weft__onnx_constant(builder *b, node *n, value *v)
     if (weft__number_is_float(weft__onnx_number(v->type)))
         *v = weft__onnx_known(b->r, v, a->type == 1 ? &(weft_real){ (weft_real)a->f } : a->floats);
     else if (a && a->type != 4)
-        v->number = a->type == 2 ? &n->attribute->i : a->ints;
+        v->number = a->type == 2 || !a->n ? &n->attribute->i : a->ints;
     if (!v->x && !v->number && (v->count || !v->type))
         weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (Constant) has no numbers", n->name);
     return weft_ok(b->r->w) && !b->w->status;

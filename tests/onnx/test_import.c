@@ -91,6 +91,29 @@ FILE_TEST(import, finds_a_layer)
     cr_assert_null(weft_onnx_rnn(NULL, "rnn_GRU"));
 }
 
+FILE_TEST(import, streams_a_layer_token_by_token)
+{
+    enum { T = 4, IN = 3, H = 2 };
+    message g = { .n = 0 };
+    put_node(&g, "RNN x W R > y");
+    put_initial(&g, "W", 3, (uint64_t[]){ 1, H, IN }, H * IN);
+    put_initial(&g, "R", 3, (uint64_t[]){ 1, H, H }, H * H);
+    put_end(&g, 11, "x");
+    put_end(&g, 12, "y");
+    weft_onnx *m = import_graph(w, &g);
+    cr_assert_not_null(m, "%s", weft_file_message());
+    weft_tensor *x = weft_scale(weft_randn(w, WEFT_SHAPE(T, 1, IN)), .1), *y;
+    cr_assert(weft_onnx_run(m, &x, 1, &y, 1), "%s", weft_error_message(w));
+    weft_rnn *rnn = weft_onnx_rnn(m, "RNN x W R > y");
+    weft_state state = WEFT_ZERO_STATE;
+    for (int t = 0; t < T; t++) {
+        weft_rnn_out out =
+            weft_rnn_step(rnn, weft_reshape(weft_slice(x, 0, t, t + 1), WEFT_SHAPE(1, IN)), state);
+        close_to("token", numbers(out.y), numbers(y) + t * H, H, 1e-6);
+        state = out.last;
+    }
+}
+
 static double loss_of(weft *w, weft_onnx *m, bool learn)
 {
     weft_tensor *x = weft_ints(w, (int32_t[]){ 1, 2, 3, 4, 5, 6 }, WEFT_SHAPE(2, 3)), *y;
