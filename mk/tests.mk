@@ -28,7 +28,8 @@ $(PLANTED): $(B)/%: $(B)/%.o $(B)/tests/failing_malloc.o $(B)/libweft.a
 	$(Q)$(LINK) -o $@ $^ -lcriterion $(JANSSON) $(LIBS)
 $(B)/tests/golden: $(patsubst %.c,$(B)/%.o,$(wildcard tests/golden_run/*.c))
 $(B)/tests/tsan_main: $(B)/tests/tsan_main.o
-$(B)/tests/parallel/ranks $(B)/tests/parallel/launched $(B)/tests/interchange/onnx_run $(B)/tests/interchange/export: %: %.o
+$(B)/tests/parallel/ranks $(B)/tests/parallel/launched: %: %.o
+$(B)/tests/interchange/onnx_run $(B)/tests/interchange/export: %: %.o
 $(B)/tests/parallel/train: $(B)/tests/parallel/train.o $(B)/tests/parallel/pairs.so
 $(B)/tests/parallel/carry: $(B)/tests/parallel/carry.o $(B)/tests/parallel/pairs.so
 $(B)/tests/hunt/hunt: $(patsubst %.c,$(B)/%.o,$(wildcard tests/hunt/*.c))
@@ -124,6 +125,6 @@ nightly: $(B)/examples/g2p
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh
 	@$(again) fuzz SECONDS=3600
 
-.PHONY: test check lint format test-cuda test-ptx planted-ptx test-parallel test-interchange installcheck hunt kill starve soak planted \
-        nightly
+.PHONY: test check lint format test-cuda test-ptx planted-ptx test-parallel test-interchange installcheck hunt kill \
+        starve soak planted nightly
 -include $(patsubst %.c,$(B)/%.d,$(wildcard tests/*.c tests/*/*.c))

@@ -8,8 +8,9 @@
  *     stream --bare N [--units H] [--batch B]
  *
  * Both carry the state from call to call, have the weights of bench/formula.c and one thread, and must give
- * the same logits. A line describes one shape: the median time of a call in each program, their ratio, weft's
- * time for a token if one call gets many, the 99.9th percentile of the calls, and that of an equally long
+ * the same logits. weft also imports the file that onnxruntime runs. A line describes one shape: the median
+ * time of a call in each program, their ratio, that of the imported model, weft's time for a token if one call
+ * gets many, the 99.9th percentile of the calls, and that of an equally long
  * empty loop. --bare: only N calls of weft with the embedding, to count instructions. */
 #include <dlfcn.h>
 #include <math.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <time.h>
 #include "bench/bench.h"
+#include "weft_onnx.h"
 
 enum { CLASSES = 256, MOST_BATCH = 64, MOST = 16, TOGETHER = 512, BY_TURNS = 50 };
 
@@ -40,6 +42,7 @@ typedef struct model {
     int64_t H, B;
     int32_t id[MOST_BATCH];
     weft_real *x, *h, *c, *logits;
+    weft_onnx *imported;                         /* the same model from a file; NULL: not measured */
 } model;
 
 static bool open_model(model *s, weft_precision precision, bool table, int64_t H, int64_t B)
@@ -84,18 +87,26 @@ static void fill_input(model *s, int64_t t)
     }
 }
 
-static void call_weft(model *s)
+static void call_weft(model *s, bool imported)
 {
     const int64_t B = s->B, H = s->H;
     const size_t bytes = (size_t)(B * H) * sizeof *s->h;
     weft_state before = { weft_reals(s->w, s->h, WEFT_SHAPE(1, B, H)),
                           weft_reals(s->w, s->c, WEFT_SHAPE(1, B, H)) };
-    weft_tensor *x = s->table ? weft_embedding_run(s->table, weft_ints(s->w, s->id, WEFT_SHAPE(B))) :
-                                weft_reals(s->w, s->x, WEFT_SHAPE(B, H));
-    weft_rnn_out out = weft_rnn_step(s->lstm, x, before);
-    weft_read(weft_linear_run(s->head, out.y), s->logits, (size_t)(B * CLASSES) * sizeof *s->logits);
-    weft_read(out.last.h, s->h, bytes);
-    weft_read(out.last.c, s->c, bytes);
+    weft_tensor *in = s->table ? weft_ints(s->w, s->id, WEFT_SHAPE(B)) :
+                                 weft_reals(s->w, s->x, WEFT_SHAPE(B, H));
+    weft_tensor *out[3];                         /* logits, h, c */
+    if (imported) {
+        weft_onnx_run(s->imported, WEFT_LIST(in, before.h, before.c), out, 3);
+    } else {
+        weft_rnn_out y = weft_rnn_step(s->lstm, s->table ? weft_embedding_run(s->table, in) : in, before);
+        out[0] = weft_linear_run(s->head, y.y);
+        out[1] = y.last.h;
+        out[2] = y.last.c;
+    }
+    weft_read(out[0], s->logits, (size_t)(B * CLASSES) * sizeof *s->logits);
+    weft_read(out[1], s->h, bytes);
+    weft_read(out[2], s->c, bytes);
     weft_clear(s->w);
 }
 
@@ -289,7 +300,7 @@ static bool call_peer(peer *p)
 }
 
 typedef struct measured {
-    double *weft, *peer, *idle;
+    double *weft, *peer, *imported, *idle;
     int n;
 } measured;
 
@@ -323,18 +334,36 @@ static bool same_logits(const model *s, const peer *p)
     return true;
 }
 
-/* Alternates calls of both, with the same inputs. peer NULL: weft only. */
+/* Calls weft for `turns` inputs from number t on, and stores the times. */
+static void call_by_turns(model *s, bool imported, int64_t t, int64_t turns, double *us)
+{
+    for (int64_t i = t; i < t + turns; i++) {
+        fill_input(s, i);
+        double from = now_us();
+        call_weft(s, imported);
+        us[i] = now_us() - from;
+    }
+}
+
+/* Alternates calls of weft, of the imported model and of the peer, with the same inputs and states. peer NULL:
+ * weft only. */
 static bool measure_calls(model *s, peer *p, measured *m)
 {
+    const size_t bytes = (size_t)(s->B * s->H) * sizeof *s->h;
+    weft_real *h = keep(s->B * s->H, sizeof *h), *c = keep(s->B * s->H, sizeof *c);
     for (int64_t t = 0; t < m->n; t += BY_TURNS) {
-        for (int64_t i = t; i < t + BY_TURNS && i < m->n; i++) {
-            fill_input(s, i);
-            double from = now_us();
-            call_weft(s);
-            m->weft[i] = now_us() - from;
+        int64_t turns = m->n - t < BY_TURNS ? m->n - t : BY_TURNS;
+        memcpy(h, s->h, bytes);
+        memcpy(c, s->c, bytes);
+        call_by_turns(s, false, t, turns, m->weft);
+        for (int64_t i = t; i < t + turns; i++)
             m->idle[i] = idle(m->weft[i]);
+        if (s->imported) {
+            memcpy(s->h, h, bytes);
+            memcpy(s->c, c, bytes);
+            call_by_turns(s, true, t, turns, m->imported);
         }
-        for (int64_t i = t; p && i < t + BY_TURNS && i < m->n; i++) {
+        for (int64_t i = t; p && i < t + turns; i++) {
             for (int64_t b = 0; b < s->B; b++)
                 p->id[b] = token(i, b);
             for (int64_t k = 0; !s->table && k < s->B * s->H; k++)
@@ -350,19 +379,34 @@ static bool measure_calls(model *s, peer *p, measured *m)
     return !failed(s->w, "stream");
 }
 
+/* Imports the file that the peer runs. */
+static bool import_model(model *s, const asked *a)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s_%d.onnx", a->models, s->table ? "table" : "real", (int)s->H);
+    s->imported = weft_import_onnx(path, s->w, NULL);
+    if (!s->imported)
+        fprintf(stderr, "stream: %s\n", weft_file_message());
+    return s->imported;
+}
+
 static bool measure_shape(const asked *a, bool table, int64_t H, int64_t B)
 {
     model s;
     peer p = { 0 };
-    measured m = { keep(a->calls, sizeof(double)), keep(a->calls, sizeof(double)),
-                   keep(a->calls, sizeof(double)), a->calls };
-    bool ok = open_model(&s, a->precision, table, H, B) && (!a->library || open_peer(&p, a, table, H, B)) &&
+    measured m = { .n = a->calls };
+    double **all[] = { &m.weft, &m.peer, &m.imported, &m.idle };
+    for (int i = 0; i < 4; i++)
+        *all[i] = keep(a->calls, sizeof(double));
+    bool ok = open_model(&s, a->precision, table, H, B) &&
+              (!a->library || (open_peer(&p, a, table, H, B) && import_model(&s, a))) &&
               measure_calls(&s, a->library ? &p : NULL, &m);
     if (ok) {
         double us = part(m.weft, m.n, .5), peer_us = part(m.peer, m.n, .5);
         printf("%s H=%d B=%d weft %.2f us", table ? "stream" : "stream-real", (int)H, (int)B, us);
         if (a->library)
-            printf(" onnxruntime %.2f us ratio %.2f", peer_us, peer_us / us);
+            printf(" onnxruntime %.2f us ratio %.2f, imported %.2f us", peer_us, peer_us / us,
+                   part(m.imported, m.n, .5));
         printf(" together %.2f us, 99.9 %% within %.2f us, idle %.2f us\n", together(&s),
                part(m.weft, m.n, .999), part(m.idle, m.n, .999));
         fflush(stdout);
@@ -379,7 +423,7 @@ static bool call_only(const asked *a)
     bool ok = open_model(&s, a->precision, true, a->units[0], a->batch[0]);
     for (int t = 0; ok && t < a->bare; t++) {
         fill_input(&s, t);
-        call_weft(&s);
+        call_weft(&s, false);
     }
     ok = ok && !failed(s.w, "stream");
     weft_close(s.w);

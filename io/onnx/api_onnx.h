@@ -19,8 +19,8 @@ typedef struct weft_onnx weft_onnx;
 typedef struct {
     const char *name;                            /* of the root module; NULL: "onnx" */
 } weft_onnx_import_opts;
-/* Loads a model of an ONNX file, opsets 7 to 28, with the file's numbers as its first values. opts NULL: all
- * defaults. The context owns the model until weft_close. Operators whose inputs are all constant
+/* Loads a model of an ONNX file, opsets 7 to 28, with the file's numbers as its first values. opts
+ * NULL: all 0. The context owns the model until weft_close. Operators whose inputs are all constant
  * are computed now. Returns NULL on failure; weft_file_message then has the reason, and the context
  * is unchanged. Errors: those of functions on files (api_io.h); operators that weft does not know,
  * which the message lists with their nodes; If, Loop and Scan, except an If with a constant
