@@ -3,7 +3,7 @@
 budget.py --lower  writes budgets anew: the lines of today, rounded up to 100, where that is less
 
 A line of budget.txt has a name, the most lines, and folders or files (a slash ends a folder; "/" is
-the whole tree). All files that git tracks count."""
+the whole tree). All files that git tracks count; a file with a byte 0, such as a golden file, has no lines."""
 import pathlib
 import subprocess
 import sys
@@ -13,9 +13,12 @@ FILE = pathlib.Path(__file__).with_name("budget.txt")
 
 def tracked():
     """The lines of each file."""
+    def count(data):
+        return 0 if b"\0" in data else data.count(b"\n")
+
     names = subprocess.run(["git", "ls-files"], check=True, capture_output=True, text=True).stdout.split("\n")
     files = [pathlib.Path(n) for n in names if n]
-    return {str(f): f.read_bytes().count(b"\n") for f in files if f.is_file()}
+    return {str(f): count(f.read_bytes()) for f in files if f.is_file()}
 
 
 def is_in(file, place):
