@@ -19,7 +19,7 @@ typedef struct weft_onnx weft_onnx;
 typedef struct {
     const char *name;                            /* of the root module; NULL: "onnx" */
 } weft_onnx_import_opts;
-/* Reads a model, opsets 7 to 28, with the file's numbers as its first values. opts NULL: all
+/* Loads a model, opsets 7 to 28, with the file's numbers as its first values. opts NULL: all
  * defaults. The context owns the model until weft_close. Operators whose inputs are all constant
  * are computed now. Returns NULL on failure; weft_file_message then has the reason, and the context
  * is unchanged. Errors: those of functions on files (api_io.h); operators that weft does not know,
@@ -44,9 +44,8 @@ typedef struct {
     int64_t size[WEFT_RANK];                     /* -1: any extent */
     const char *axis[WEFT_RANK];                 /* name of a dynamic axis, "batch"; or NULL */
 } weft_onnx_value;
-/* Returns the inputs (weft_onnx_inputs) or the outputs of the graph in its order. Sets *n to their
- * number; n may be NULL. The model owns the array. NULL and 0 for NULL. Like session.get_inputs().
- */
+/* Returns the inputs or the outputs of the graph in its order, and sets *n, which may be NULL, to
+ * their number. The model owns the array. NULL and 0 for NULL. Like session.get_inputs(). */
 WEFT_API const weft_onnx_value *weft_onnx_inputs(const weft_onnx *model, int64_t *n);
 WEFT_API const weft_onnx_value *weft_onnx_outputs(const weft_onnx *model, int64_t *n);
 /* Runs the model on n inputs, into m outputs, both in the order of the graph. n and m are their

@@ -21,7 +21,7 @@ def main(folder):
         "out.weight": numbers(2, 2, start=3).float(),
         "out.bias": torch.tensor([4, -7], dtype=torch.int64),
     }
-    save_file(lstm, f"{folder}/types.safetensors", metadata={"format": "pt", "made by": "safetensors \"0.8\"\n\u00e9"})
+    save_file(lstm, f"{folder}/types.safetensors", metadata={"made by": "safetensors \"0.8\"\n\u00e9"})
     save_file({"module." + k: v for k, v in lstm.items()}, f"{folder}/prefix.safetensors")
     plain = {"out.weight": numbers(2, 2, start=3).float(), "out.bias": numbers(2).float(),
              "a \"b\"\\\u00e9": numbers(0, 4).float(), "scalar": torch.tensor(2.5)}

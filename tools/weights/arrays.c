@@ -42,10 +42,9 @@ weft__weights *open_weights(const char *path)
 
 int64_t elements_of(const weft__kind *k)
 {
-    int64_t n = 1;
-    for (int i = 0; i < k->rank; i++)
-        n *= k->size[i];
-    return n;
+    weft__kind bytes = *k;
+    bytes.type = WEFT__I8;
+    return (int64_t)weft__kind_bytes(&bytes);
 }
 
 weft__number type_of(const weft__array *a) { return a->kind.type & ~(unsigned)WEFT__BIG; }
@@ -95,7 +94,7 @@ double number_at(const numbers *x, int64_t i)
 
 moments moments_of(const numbers *x)
 {
-    moments m = { .least = NAN, .most = NAN };
+    moments m = { .least = (double)NAN, .most = (double)NAN };
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < x->n; i++) {
         double v = number_at(x, i);
@@ -109,7 +108,7 @@ moments moments_of(const numbers *x)
         squares += v * v;
     }
     int64_t finite = x->n - m.nans - m.infinities;
-    m.mean = finite ? sum / (double)finite : NAN;
-    m.norm = finite ? sqrt(squares) : NAN;
+    m.mean = finite ? sum / (double)finite : (double)NAN;
+    m.norm = finite ? sqrt(squares) : (double)NAN;
     return m;
 }

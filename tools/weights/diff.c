@@ -19,7 +19,7 @@ typedef struct { int64_t differing, place; double largest, relative, ulp; bool s
 static void compare_pair(double x, double y, int64_t i, weft__number narrow, result *r)
 {
     double most = fmax(fabs(x), fabs(y)),
-           difference = isnan(x) || isnan(y) || isinf(x - y) ? INFINITY : fabs(x - y);
+           difference = isnan(x) || isnan(y) || isinf(x - y) ? (double)INFINITY : fabs(x - y);
     int exponent;
     if (isnan(x) && isnan(y))
         return;
@@ -71,7 +71,7 @@ static void put_result(const weft__kind *k, const numbers *x, const numbers *y, 
     emit_whole("differing", ": %lld numbers differ", r->differing);
     if (r->place < 0) {
         if (!asked.json && !r->same_bits)
-            fputs("; some have other bits: -0, NaN or another type", stdout);
+            fputs("; some have other bits: -0, NaN, large integers or another type", stdout);
         return;
     }
     for (int axis = k->rank - 1; axis >= 0; rest /= k->size[axis--])

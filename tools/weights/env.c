@@ -53,8 +53,8 @@ static void report_machine(void)
 static void report_contexts(void)
 {
     weft *w = weft_open(NULL), *gpu = weft_open(&(weft_opts){ .device = WEFT_CUDA });
-    report("device", "%s, %d threads", weft_ok(w) ? weft_device_name(w) : weft_error_message(w),
-           weft_threads(w));
+    report("device", "%s", weft_ok(w) ? weft_device_name(w) : weft_error_message(w));
+    report("threads", "%d", weft_threads(w));
     report("CUDA", "%s", weft_ok(gpu) ? weft_device_name(gpu) : weft_error_message(gpu));
     weft_close(gpu);
     weft_close(w);
@@ -76,7 +76,8 @@ static void report_libraries(void)
     H5get_libversion(&major, &minor, &release);
     report("HDF5", "%u.%u.%u", major, minor, release);
     report("zlib", "%s", zlibVersion());
-    report("locale", "%s", setlocale(LC_ALL, ""));
+    const char *locale = setlocale(LC_ALL, "");
+    report("locale", "%s", locale ? locale : "not installed");
 }
 
 static void report_variables(void)

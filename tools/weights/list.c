@@ -43,7 +43,7 @@ static bool emit_array(weft__weights *w, const weft__array *a, const char *forma
 static int list(int argc, char **argv)
 {
     weft__weights *w = open_weights(argv[argc - 1]);
-    char format[16];
+    char format[32];
     int width = 0;
     bool good = w;
     for (int64_t i = 0; w && i < w->n; i++)

@@ -86,7 +86,7 @@ void emit_shape(const char *key, const char *format, const weft__kind *k)
 static void emit_block(const numbers *x, const weft__kind *k, const char *key, int axis, int64_t from)
 {
     enum { LIMIT = 8 }; /* as weft_print */
-    int64_t n = axis < k->rank ? k->size[axis] : 0, stride = 1;
+    int64_t n = axis < k->rank && (x->n || !asked.json) ? k->size[axis] : 0, stride = 1;
     if (axis == k->rank && x->type == WEFT__I64)
         emit_whole(key, "%lld", ((const int64_t *)x->values)[from]);
     else if (axis == k->rank)

@@ -118,7 +118,8 @@ static int show_view(weft__weights *w, const weft__array *a, const view *v)
         say_error(UNREADABLE, "show: weft does not read the type of %s", a->name);
     else {
         part.type = all.type;
-        gather(&all, v, 0, v->first, &to);
+        if (part.n)
+            gather(&all, v, 0, v->first, &to);
         status = emit_numbers(a->name, &part, &v->kind, asked.npy);
     }
     free(all.values);
