@@ -266,12 +266,8 @@ static bool add_operation(builder *b, const scope *s, const fields *f, node *n)
     b->m->node = all;
     all[b->m->nodes] = *n;
     n = &all[b->m->nodes++];
-    if (n->operation->operate == weft__onnx_recurrent) {
-        for (int i = 1; i < n->inputs && i < 8; i++)
-            if (i != 4 && i != 5 && i != 6 && n->in[i] >= 0 && !weft__onnx_load(b, n->in[i]))
-                return false;
+    if (n->operation->operate == weft__onnx_recurrent)
         return b->unknown_count || weft__onnx_layer(b->r, n, b->m->known);
-    }
     return fold(b, n);
 }
 

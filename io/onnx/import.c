@@ -149,7 +149,7 @@ static void end_model(void *p)
     weft__weights_close(m->weights);
 }
 
-/* Ends a part of the import: a failure of the context becomes one of the file. Returns whether all is well. */
+/* Ends a part of the import: a failure of the context becomes one of the file. Returns whether it is fine. */
 static bool end_part(run *r, weft__listener *listener)
 {
     if (!weft_ok(r->w))

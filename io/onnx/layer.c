@@ -184,6 +184,8 @@ static layer *new_layer(run *r, const value *in)
 /* The numbers of a value as an array. */
 static weft__array array_of(run *r, const value *v)
 {
+    if (v->stored)
+        return *v->stored;
     weft__array a = { .name = r->node->name,
                       .kind = { weft__number_of(WEFT_REAL), v->rank, { 0 } },
                       .layer = -1 };
@@ -210,7 +212,8 @@ static bool read_weights(run *r, layer *l, const value *in)
             static const int block[] = { 0, 2, 1 };
             part[n + k] =
                 (weft__array){ .name = "P", .kind = { p.kind.type, 1, { l->hidden } }, .stride = { 1 } };
-            part[n + k].bytes = p.bytes + (size_t)((d * 3 + block[k]) * l->hidden) * sizeof(weft_real);
+            part[n + k].bytes =
+                p.bytes + (size_t)((d * 3 + block[k]) * l->hidden) * weft__number_bytes(p.kind.type);
         }
         l->parts = n ? n + (l->peepholes ? 3 : 0) : 0;
         for (int k = 0; k < l->parts; k++) {
@@ -218,7 +221,7 @@ static bool read_weights(run *r, layer *l, const value *in)
             l->numbers[d][k] = weft__onnx_take(r, count, sizeof(weft_real));
             l->count[k] = count;
             if (!l->numbers[d][k] ||
-                !weft__array_read(r->model->weights, &part[k], part[k].kind.type, l->numbers[d][k]))
+                !weft__array_read(r->model->weights, &part[k], weft__number_of(WEFT_REAL), l->numbers[d][k]))
                 weft__fail(r->w, WEFT_ENOMEM, "no memory for the weights");
         }
     }

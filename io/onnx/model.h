@@ -12,6 +12,7 @@ typedef struct value {
     int64_t count;
     int rank;
     int64_t size[WEFT_RANK];
+    const weft__array *stored; /* during the import: its numbers in the file */
     int split; /* SplitToSequence: 1 + axis; its elements are slices */
     bool keeps_axis;
 } value;

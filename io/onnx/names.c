@@ -87,7 +87,7 @@ bool weft__onnx_initialiser(builder *b, const scope *s, weft__pb message)
                   .type = type };
     memcpy(v->size, a->kind.size, sizeof v->size);
     if (weft__number_is_float(a->kind.type)) {
-        b->m->slot[at].initial = a;
+        b->m->slot[at].initial = v->stored = a;
         b->m->slot[at].trained = v->rank > 0;
     } else if (a->kind.type == WEFT__ODD)
         *v = (value){ 0 }; /* texts, which no operator reads */

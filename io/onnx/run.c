@@ -243,15 +243,15 @@ static value input_of(run *r, weft_tensor *x, const weft_onnx_value *expected, i
 static weft_tensor *output_of(run *r, const value *v, const char *name)
 {
     if (v->split)
-        weft__fail(r->w, WEFT_EARG, "run: output %.80s is a sequence; expected a tensor", name);
+        weft__fail(r->w, WEFT_EARG, "onnx_run: output %.80s is a sequence; expected a tensor", name);
     if (v->x)
         return v->x;
     int32_t *ints = weft__onnx_take(r, v->count, sizeof *ints);
     for (int64_t i = 0; ints && i < v->count; i++) {
         ints[i] = (int32_t)v->number[i];
         if (ints[i] != v->number[i])
-            weft__fail(r->w, WEFT_EARG, "onnx_run: output %.80s has the number %lld, which does not fit an int32",
-                       name, (long long)v->number[i]);
+            weft__fail(r->w, WEFT_EARG, "onnx_run: output %.80s: %lld does not fit an int32", name,
+                       (long long)v->number[i]);
     }
     return weft_ok(r->w) ? weft_ints(r->w, ints, v->rank, v->size) : &r->w->nil;
 }

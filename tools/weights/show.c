@@ -4,14 +4,18 @@
 #include "core/nearest.h"
 #include "tools/weights/arrays.h"
 
-static const option options[] = {
-    IS_TEXT("--npy", "OUT", offsetof(weights_asked, npy), "write the numbers to a .npy file"),
-    OPTION_PART, OPTION_JSON, { 0 }
-};
+static const option options[] = { IS_TEXT("--npy", "OUT", offsetof(weights_asked, npy),
+                                          "write the numbers to a .npy file"),
+                                  OPTION_PART,
+                                  OPTION_JSON,
+                                  { 0 } };
 
 /* ---- slices ---- */
 /* Elements of an array: numbers first + i * stride[0] + j * stride[1] + .. */
-typedef struct { weft__kind kind; int64_t first, stride[WEFT_RANK]; } view;
+typedef struct {
+    weft__kind kind;
+    int64_t first, stride[WEFT_RANK];
+} view;
 
 /* Reads an integer if there is one. */
 static bool read_whole(const char **text, int64_t *n)
