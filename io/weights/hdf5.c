@@ -107,6 +107,8 @@ static bool visit_entry(const char *name, bool is_group, void *user)
     return !v->w->status && !weft__h5_status(v->w->h);
 }
 
+static void ignore(const char *text, size_t n, void *user) { (void)text, (void)n, (void)user; }
+
 static void list_sets(weft__weights *w)
 {
     visiting v = { .w = w, .group = "" };
@@ -117,6 +119,8 @@ static void list_sets(weft__weights *w)
                       "damaged: a checkpoint of weft without its first bytes; load an "
                       "earlier checkpoint");
     weft__h5_each(w->h, "/", visit_entry, &v);
+    v.keras = v.keras || (weft__h5_exists(w->h, "model_weights") && /* names of Keras 3 have no :0 */
+                          weft__h5_texts(w->h, "model_weights", "layer_names", ignore, NULL));
     if (!v.keras || weft__h5_status(w->h))
         return;
     w->n = 0;

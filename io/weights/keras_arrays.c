@@ -93,11 +93,13 @@ static void add_cell(adding *to, const weft__keras_config *config)
     int64_t rows = to->p->v[1]->kind.size[1];
     bool two = bias && bias->kind.rank == 2;
     to->gates = gates_of(to->p);
-    to->cell = to->gates == 4 ? "lstm" :
-               to->gates == 1 ? "rnn_tanh" :
-               bias && !two   ? "gru_reset_before" :
-                                "gru_reset_after";
-    to->cell = weft__keras_cell(to->w, config, to->p->number, to->p->reverse, to->cell);
+    const char *guess = to->gates == 4 ? "lstm" :
+                        to->gates == 1 ? "rnn_tanh" :
+                        bias && !two   ? "gru_reset_before" :
+                                         "gru_reset_after";
+    to->cell = weft__keras_cell(to->w, config, to->p->number, to->p->reverse, guess);
+    if (!to->cell && to->gates > 1 && (to->gates == 4 || bias))
+        to->cell = guess;                        /* the shapes tell it */
     add_kernel(to, "weight_ih_l0", to->p->v[0]);
     add_kernel(to, "weight_hh_l0", to->p->v[1]);
     if (bias) {
@@ -173,10 +175,16 @@ static int in_model(const void *a, const void *b)
 static void sort_parts(weft__weights *w, part **all, int64_t n)
 {
     qsort(all, (size_t)n, sizeof *all, in_model);
-    for (int64_t i = 0; i < n; i++)
-        w->by_kind = w->by_kind || (is_known(all[i]) && all[i]->number < 0) ||
-                     (i && all[i]->number == all[i - 1]->number && strcmp(all[i]->name, all[i - 1]->name) &&
-                      !weft__same_series(all[i]->place, all[i - 1]->place));
+    const part *before = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        const part *p = all[i];
+        if (!is_known(p))
+            continue;
+        w->by_kind = w->by_kind || p->number < 0 ||
+                     (before && before->number == p->number && strcmp(before->name, p->name) &&
+                      !weft__same_series(before->place, p->place));
+        before = p;
+    }
 }
 
 void weft__keras_add_arrays(weft__keras_parts *r, bool in_order)

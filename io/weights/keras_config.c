@@ -125,7 +125,7 @@ const char *weft__keras_cell(weft__weights *w, const weft__keras_config *c, int6
         i += i == 0 && part.at; /* the layer of the other direction is not its part */
     }
     if (!text_of(member(v, "activation"), first))
-        return cell;
+        return NULL;
     text_of(member(v, "recurrent_activation"), second);
     bool gru = !strncmp(cell, "gru", 3), plain = !strncmp(cell, "rnn", 3);
     weft__json after = member(v, "reset_after");

@@ -50,6 +50,19 @@ def write_keras_2(m, path):
             group.attrs["weight_names"] = [n.encode() for n in names]
 
 
+def write_keras_3_h5(old, path):
+    """The file of Keras 2 as model.save("NAME.h5") of Keras 3 writes it: in a group, and no name ends in :0."""
+    with h5py.File(old) as f, h5py.File(path, "w") as g:
+        g.attrs["keras_version"], top = b"3.15.1", g.create_group("model_weights")
+        top.attrs["layer_names"] = f.attrs["layer_names"]
+        for layer in f:
+            names = [n if isinstance(n, str) else n.decode() for n in f[layer].attrs["weight_names"]]
+            names = [n.removesuffix(":0") for n in names]
+            top.create_group(layer).attrs["weight_names"] = [n.encode() for n in names]
+            for n in names:
+                top[layer][n] = f[layer][n + ":0"][()]
+
+
 def main(folder):
     keras.utils.set_random_seed(3)
     with h5py.File(f"{folder}/keras_outputs.h5", "w") as out:
@@ -64,6 +77,7 @@ def main(folder):
                 m.save(f"{folder}/{name}.keras")
             if name == "tagger":
                 write_keras_2(m, f"{folder}/tagger_of_keras_2.h5")
+                write_keras_3_h5(f"{folder}/tagger_of_keras_2.h5", f"{folder}/tagger_of_keras_3.h5")
 
 
 main(sys.argv[1])

@@ -93,7 +93,8 @@ static void gives(const net *k, const char *name)
 
 FILE_TEST(keras, weights_of_all_forms_give_kerass_outputs)
 {
-    static const char *const files[] = { "tagger.weights.h5", "tagger.keras", "tagger_of_keras_2.h5" };
+    static const char *const files[] = { "tagger.weights.h5", "tagger.keras", "tagger_of_keras_2.h5",
+                                         "tagger_of_keras_3.h5" };
     for (int i = 0; i < COUNT(files); i++)
         for (int named = 0; named < 2; named++) {
             net k = tagger(w, named);
