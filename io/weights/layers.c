@@ -228,32 +228,45 @@ static void fail(weft__weights *w, const weft_module *m, const side *file, const
                        text);
 }
 
-/* Finds the layer of the file for layer i of the module: the next one, or the next unused one of its kind. */
+/* Finds the layer of the file for layer i of the module: the next one, or the next unused one of its kind. An
+ * embedding and a linear layer without bias may have one shape; their order is unknown, so there is no partner. */
 static layer *partner_of(const weft__weights *w, const side *file, const side *module, int64_t i)
 {
+    layer *found = NULL;
     if (!w->by_kind)
         return i < file->layers ? &file->layer[i] : NULL;
-    for (int64_t k = 0; k < file->layers; k++)
-        if (!file->layer[k].used && same_kind(&file->layer[k], &module->layer[i]))
-            return &file->layer[k];
-    return NULL;
+    for (int64_t k = 0; k < file->layers; k++) {
+        layer *l = &file->layer[k];
+        if (l->used || !same_kind(l, &module->layer[i]))
+            continue;
+        if (found && l->n == 1 && l->item->array->transposed != found->item->array->transposed)
+            return NULL;
+        found = found ? found : l;
+    }
+    return found;
 }
 
-static bool pair_all(weft__weights *w, const side *file, const side *module)
+/* The layers of an ONNX file are its recurrent ones; the module may have others. */
+static bool pair_all(const weft__weights *w, const side *file, const side *module)
 {
+    bool partial = !strcmp(w->format, "ONNX");
+    int64_t pairs = 0;
     for (int64_t i = 0; i < module->layers; i++) {
         layer *l = module->layer[i].partner = partner_of(w, file, module, i);
+        if (!l && partial)
+            continue;
         if (!l || !fits(l, &module->layer[i]))
             return false;
         l->used = true;
+        pairs++;
     }
-    return file->layers == module->layers;
+    return pairs == file->layers;
 }
 
 static void rename_arrays(const weft_module *m, const side *module)
 {
     for (int64_t i = 0; i < module->layers; i++)
-        for (int64_t k = 0; k < module->layer[i].n; k++) {
+        for (int64_t k = 0; module->layer[i].partner && k < module->layer[i].n; k++) {
             const item *it = &module->layer[i].item[k];
             weft__array *a = with_role(module->layer[i].partner, it->role)->array;
             a->place = a->place ? a->place : a->name;

@@ -238,10 +238,8 @@ static const char *layer_name(weft__weights *w, const char *name, int number)
         memcpy(text, name + 1, (size_t)(end - name - 1));
         for (char *p = text; *p; p++)
             *p = *p == '/' ? '.' : *p;
-    } else
-        w->by_layer = true;
-    if (end && end > name)
         return text;
+    }
     if (*name)
         snprintf(text, bytes, "%s", name);
     else
@@ -323,6 +321,7 @@ static void read_layers(weft__weights *w, weft__pb graph)
         path = layer_name(w, r.name, at.number);
         at.level = strcmp(path, before) ? 0 : at.level + 1;
         before = path;
+        w->by_layer = w->by_kind = true;
         add_layer(w, &r, n, at.number++, path, at.level);
     }
     for (int64_t i = 0; i < w->n; i++)

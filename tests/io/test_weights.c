@@ -1,6 +1,6 @@
 /* test_weights.c - tests weft_load_weights and weft_save_weights: safetensors, names, types, the report.
  * tests/interchange/safetensors_files.py writes the files. */
-#include "checkpoint.h"
+#include "sets.h"
 
 static const char *file_of(const char *name)
 {
@@ -208,4 +208,33 @@ FILE_TEST(weights, damaged_safetensors_are_refused)
     }
     free(whole.at);
     OK(w);
+}
+
+/* ---- weights inside an ONNX model: recurrent layers are paired by their order ---- */
+FILE_TEST(weights, onnx_layers_are_paired_with_those_of_the_module)
+{
+    weft_module *m = weft_module_new(w, "m");
+    weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = 2, .hidden = 2 });
+    weft_linear_new(m, "out", &(weft_linear_opts){ .in = 2, .out = 3 });
+    weft_load_report r;
+    DOES(weft_load_weights(file_of("export.onnx"), m, NULL, &r));
+    cr_assert(r.loaded == 6 && r.missing == 0 && r.extra == 6, "%s", r.text);
+    cr_assert(strstr(r.text, "converted rnn.weight_hh_l0") && strstr(r.text, "gates reordered"), "%s",
+              r.text);
+}
+
+/* ---- an embedding and a linear layer without bias, of one shape, in a file without an order of layers ---- */
+FILE_TEST(weights, layers_that_could_be_exchanged_are_refused)
+{
+    const char *path = in_folder("two.weights.h5");
+    hid_t f = new_file(path);
+    double numbers[6] = { 1, 2, 3, 4, 5, 6 };
+    put_numbers(f, "layers/dense/vars/0", H5T_IEEE_F32LE, 2, 3, numbers);
+    put_numbers(f, "layers/embedding/vars/0", H5T_IEEE_F32LE, 3, 2, numbers);
+    H5Fclose(f);
+    weft_module *m = weft_module_new(w, "m");
+    weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = 3, .columns = 2 });
+    weft_linear_new(m, "out", &(weft_linear_opts){ .in = 2, .out = 3, .no_bias = true });
+    REFUSES(weft_load_weights(path, m, NULL, NULL), WEFT_EFORMAT, "a map file (.map) can pair names");
+    nothing_is_open();
 }
