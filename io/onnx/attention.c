@@ -24,7 +24,7 @@ static weft_tensor *added_mask(run *r, const value *mask, int64_t keys)
     if (!x) {
         weft_real *reals = weft__onnx_take(r, mask->count, sizeof *reals);
         for (int64_t i = 0; reals && i < mask->count; i++)
-            reals[i] = mask->number[i] ? 0 : -INFINITY;
+            reals[i] = mask->number[i] ? 0 : -(double)INFINITY;
         x = weft_reals(r->w, reals, mask->rank, mask->size);
     }
     memcpy(size, mask->size, sizeof size);
@@ -32,7 +32,7 @@ static weft_tensor *added_mask(run *r, const value *mask, int64_t keys)
     if (last < 0 || size[last] == 1 || size[last] >= keys)
         return x;
     size[last] = keys - size[last];
-    return weft_concat(WEFT_LIST(x, weft_full(r->w, -INFINITY, mask->rank, size)), last);
+    return weft_concat(WEFT_LIST(x, weft_full(r->w, -(double)INFINITY, mask->rank, size)), last);
 }
 
 /* The causal mask, the window and the lengths of the keys, [n, 1, queries, keys]; NULL: none. */
@@ -53,7 +53,7 @@ static weft_tensor *positions(run *r, int64_t n, int64_t queries, int64_t keys, 
         int64_t ahead = j - i - (lens->type ? lens->number[b] - queries : past);
         bool seen = (!causal || ahead <= 0) && (left < 0 || -ahead <= left) &&
                     (right < 0 || ahead <= right) && (!lens->type || j < lens->number[b]);
-        bias[k] = seen ? 0 : -INFINITY;
+        bias[k] = seen ? 0 : -(double)INFINITY;
     }
     return weft_reals(r->w, bias, WEFT_SHAPE(n, 1, queries, keys));
 }
@@ -70,8 +70,8 @@ static weft_tensor *weights_of(run *r, value *out, weft_tensor *scores, weft_ten
         size[i] = weft_size(scores, i);
     if (bias) {
         bias = weft_add(bias, weft_zeros(r->w, 4, size));
-        seen = weft_greater(bias, weft_scalar(r->w, -INFINITY));
-        scores = weft_where(seen, weft_add(scores, bias), weft_scalar(r->w, -INFINITY));
+        seen = weft_greater(bias, weft_scalar(r->w, -(double)INFINITY));
+        scores = weft_where(seen, weft_add(scores, bias), weft_scalar(r->w, -(double)INFINITY));
     }
     shown = mode == 2 ? scores : shown;
     weft_tensor *weights = weft_softmax(scores, 3, seen);

@@ -152,15 +152,15 @@ static value limit(run *r, const value *in, const char *name, bool lower)
     const value *bound = &in[lower ? 1 : 2];
     value number = { 0 };
     if (r->node->version < 11) {
-        double x = weft__onnx_float(r, name, lower ? -INFINITY : INFINITY);
-        return weft__onnx_reals(r, lower ? weft_clamp(in->x, x, INFINITY) : weft_clamp(in->x, -INFINITY, x));
+        double x = weft__onnx_float(r, name, lower ? -(double)INFINITY : (double)INFINITY);
+        return weft__onnx_reals(r, lower ? weft_clamp(in->x, x, (double)INFINITY) : weft_clamp(in->x, -(double)INFINITY, x));
     }
     if (!bound->type)
         return *in;
     if (in->x && bound->x && bound->count == 1) {
         double x = weft_item(bound->x);
         number =
-            weft__onnx_reals(r, lower ? weft_clamp(in->x, x, INFINITY) : weft_clamp(in->x, -INFINITY, x));
+            weft__onnx_reals(r, lower ? weft_clamp(in->x, x, (double)INFINITY) : weft_clamp(in->x, -(double)INFINITY, x));
     } else
         number = two(r, lower ? &low : &high, in, bound);
     return number;
