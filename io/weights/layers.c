@@ -120,24 +120,16 @@ static bool list_file(weft__weights *w, const weft_module *m, side *s)
     return true;
 }
 
-static const weft__parameter *next_below(const weft_module *m, const weft__parameter *p)
-{
-    p = p ? p->next_in_root : m->root->first;
-    while (p && (p->tied || !weft__is_below(p->module, m)))
-        p = p->next_in_root;
-    return p;
-}
-
 /* Lists parameters without an array of their name. */
 static bool list_module(weft__weights *w, const weft_module *m, side *s)
 {
     int64_t n = 0, number = 0;
     const weft_module *module = NULL;
-    for (const weft__parameter *p = NULL; (p = next_below(m, p));)
+    for (const weft__parameter *p = NULL; (p = weft__next_parameter(m, p));)
         n++;
     if (!allocate(w, s, n))
         return false;
-    for (const weft__parameter *p = NULL; (p = next_below(m, p));) {
+    for (const weft__parameter *p = NULL; (p = weft__next_parameter(m, p));) {
         item it = { .p = p };
         int64_t k = split_name(weft__path_in(m, p), it.role);
         if (weft__weights_find(w, weft__path_in(m, p)))

@@ -13,15 +13,6 @@ typedef struct {
     bool *used; /* [w->n] an array has the name of a parameter */
 } loading;
 
-/* Returns the parameter, buffer or tied name after p below m; p NULL: the first. NULL at the end. */
-static const weft__parameter *next_below(const weft_module *m, const weft__parameter *p)
-{
-    p = p ? p->next_in_root : m->root->first;
-    while (p && !weft__is_below(p->module, m))
-        p = p->next_in_root;
-    return p;
-}
-
 static const weft__array *array_of(const loading *l, const weft__parameter *p)
 {
     return weft__weights_find(l->w, weft__path_in(l->m, p));
@@ -55,7 +46,7 @@ static void advise(const loading *l, const char *path, char text[160])
 /* Notes the parameters that the file has, so that a tied one may have another name. */
 static void find_all(loading *l)
 {
-    for (const weft__parameter *p = NULL; (p = next_below(l->m, p));) {
+    for (const weft__parameter *p = NULL; (p = weft__next_name(l->m, p));) {
         const weft__array *a = array_of(l, p);
         if (!a)
             continue;
@@ -173,7 +164,7 @@ static bool describe(const weft__array *a, weft__number as, char *text, size_t s
 static void report_loaded(loading *l)
 {
     char text[2 * WEFT__NAMED + 100];
-    for (const weft__parameter *p = NULL; (p = next_below(l->m, p));) {
+    for (const weft__parameter *p = NULL; (p = weft__next_name(l->m, p));) {
         const weft__array *a = array_of(l, p);
         weft__kind expected = weft__kind_of(&weft__numbers_of(p)->value), same = expected;
         same.type = a ? a->kind.type : same.type;
@@ -190,7 +181,7 @@ static void load_arrays(loading *l)
     if (!weft__paths_make(&l->table, l->m, &l->stage))
         return;
     find_all(l);
-    for (const weft__parameter *p = NULL; !weft__stage_status(&l->stage) && (p = next_below(l->m, p));)
+    for (const weft__parameter *p = NULL; !weft__stage_status(&l->stage) && (p = weft__next_name(l->m, p));)
         hold_parameter(l, p);
     report_extra(l);
     if (l->report && !weft__stage_status(&l->stage))

@@ -173,14 +173,6 @@ weft_status weft__weights_save(const char *path, weft__output *list, int64_t n)
 }
 
 /* ---- the module ---- */
-static const weft__parameter *next_below(const weft_module *m, const weft__parameter *p)
-{
-    p = p ? p->next_in_root : m->root->first;
-    while (p && !weft__is_below(p->module, m))
-        p = p->next_in_root;
-    return p;
-}
-
 /* Copies the numbers of p to the host, to be freed. */
 static weft_status download(const char *path, const weft_module *m, const weft__parameter *p, weft__output *o)
 {
@@ -204,12 +196,12 @@ weft_status weft_save_weights(const char *path, const weft_module *m)
     if (s)
         return s;
     int64_t n = 0, k = 0;
-    for (const weft__parameter *p = NULL; (p = next_below(m, p));)
+    for (const weft__parameter *p = NULL; (p = weft__next_name(m, p));)
         n++;
     weft__output *list = calloc((size_t)n + 1, sizeof *list);
     if (!list)
         return weft__file_fail(WEFT_ENOMEM, "%s: no memory for %lld names", path, (long long)n);
-    for (const weft__parameter *p = NULL; !s && (p = next_below(m, p));)
+    for (const weft__parameter *p = NULL; !s && (p = weft__next_name(m, p));)
         s = download(path, m, p, &list[k++]);
     if (!s)
         s = weft__weights_save(path, list, n);
