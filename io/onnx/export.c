@@ -33,6 +33,13 @@ const value *weft__ex_value(graph *x, const weft_tensor *t)
 }
 
 /* ---- the tape ---- */
+static void count_root(graph *x, const char *path)
+{
+    const char *dot = path ? strchr(path, '.') : NULL;
+    const size_t n = dot ? (size_t)(dot - path) + 1 : 0;
+    if (path && x->root != SIZE_MAX)
+        x->root = n && (x->root == 0 || x->root == n) ? n : SIZE_MAX;
+}
 static void find_needed(graph *x, weft_tensor *const *outputs, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -42,42 +49,33 @@ static void find_needed(graph *x, weft_tensor *const *outputs, int64_t n)
         if (x->needed[e])
             weft__ex_trace_steps(x, c);
         for (int i = 0; x->needed[e] && i < c->n; i++)
-            if (weft__ex_reads(c, i) && entry_of(c->x[i]) >= 0)
+            if (entry_of(c->x[i]) < 0)
+                count_root(x, node_of(c->x[i])->path);
+            else if (weft__ex_reads(c, i))
                 x->needed[entry_of(c->x[i])] = true;
     }
+    x->root = x->root == SIZE_MAX ? 0 : x->root;
 }
 
-/* Calls make for each input of a needed entry that no operator made. */
-static void each_leaf(graph *x, void (*make)(graph *, const weft_tensor *))
+/* Makes the inputs that are ragged, or the plain ones that a view makes a batch. */
+static void make_inputs(graph *x, bool ragged)
 {
     for (int64_t e = 0; e < x->w->tape->entries && !x->status; e++) {
         const weft_call *c = call_of(x, e);
-        for (int i = 0; x->needed[e] && i < c->n; i++)
-            if ((weft__ex_reads(c, i) || node_of(c->x[i])->path) && entry_of(c->x[i]) < 0)
-                make(x, c->x[i]);
+        for (int i = 0; x->needed[e] && i < c->n; i++) {
+            const weft_tensor *t = c->x[i];
+            if (!weft__ex_reads(c, i) || entry_of(t) >= 0 || node_of(t)->path)
+                continue;
+            if (ragged ? t->f.batch && !node_of(t)->unrecorded : !t->f.batch && weft__ex_place(x, t)->view)
+                weft__ex_value(x, t);
+        }
     }
-}
-static void count_parameter(graph *x, const weft_tensor *t)
-{
-    const char *path = node_of(t)->path, *dot = path ? strchr(path, '.') : NULL;
-    const size_t n = dot ? (size_t)(dot - path) + 1 : 0;
-    if (path && x->root != SIZE_MAX)
-        x->root = n && (x->root == 0 || x->root == n) ? n : SIZE_MAX;
-}
-static void make_ragged(graph *x, const weft_tensor *t)
-{
-    if (t->f.batch && !node_of(t)->unrecorded)
-        weft__ex_value(x, t);
-}
-static void make_padded(graph *x, const weft_tensor *t)
-{
-    if (!t->f.batch && !node_of(t)->path && weft__ex_place(x, t)->view)
-        weft__ex_value(x, t);
 }
 
 bool weft__ex_is_own(const weft_call *c) { return c->host || c->op->device; }
-static translator *translator_of(const weft_call *c)
+static const translation *translation_of(const weft_call *c)
 {
+    static const translation recurrent = { "", weft__ex_recurrent, false };
     static const translation *const tables[] = { weft__ex_pointwise, weft__ex_shapes, weft__ex_axes,
                                                  weft__ex_layers, weft__ex_rows };
     if (weft__ex_is_own(c))
@@ -85,18 +83,26 @@ static translator *translator_of(const weft_call *c)
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         for (const translation *e = tables[i]; e->name; e++)
             if (!strcmp(e->name, c->op->name))
-                return e->run;
-    return weft__ex_is_recurrent(c) ? weft__ex_recurrent : NULL;
+                return e;
+    return weft__ex_is_recurrent(c) ? &recurrent : NULL;
 }
 
 static const char *reason_of(const weft_call *c)
 {
     const char *name = c->op->name;
     return weft__ex_is_own(c)       ? "an operator of the program" :
-           !strcmp(name, "dropout") ? "dropout is on; run the forward pass inside WEFT_EVAL" :
+           !strcmp(name, "dropout") ? weft__ex_dropout :
            !strcmp(name, "same")    ? "a recurrent layer that runs step by step: a cell of the program, or "
                                       "weft_rnn_set_composed" :
                                       "it has no ONNX form";
+}
+
+static bool find_axis(graph *x, const weft__along *a)
+{
+    x->axis = a->axis;
+    x->tokens = a->tokens ? batch_of(x, x->call->x[0]) : NULL;
+    x->at = x->tokens ? 0 : weft__ex_axis(x, input(x, 0), a->axis);
+    return x->at >= 0;
 }
 
 static void translate(graph *x)
@@ -105,16 +111,16 @@ static void translate(graph *x)
         const weft_call *c = x->call = call_of(x, x->entry);
         if (!x->needed[x->entry])
             continue;
-        translator *run = translator_of(c);
-        if (!run)
+        const translation *t = translation_of(c);
+        if (!t)
             weft__ex_refuse(x, reason_of(c));
-        bool known = run != NULL;
+        bool known = t != NULL;
         for (int i = 0; known && i < c->n; i++) /* what comes from a refused operator has no value */
             known = !weft__ex_reads(c, i) || input(x, i)->name;
-        if (!known)
+        if (!known || (t->along && c->op->describe && !find_axis(x, c->attributes)))
             continue;
         value y = c->n && weft__ex_reads(c, 0) ? like(input(x, 0), NULL) : (value){ 0 };
-        if ((y.name = run(x, c, &y)) != NULL)
+        if ((y.name = t->run(x, c, &y)) != NULL)
             set_value(x, c->y[0], y);
     }
     if (*x->refused)
@@ -156,7 +162,7 @@ static void add_output(graph *x, const weft_tensor *t, int64_t i)
     if (!t->f.batch)
         merge_axes(x, &v);
     else if (b)
-        v.name = weft__ex_filled(x, b, &v, zero_of(x, t));
+        v.name = weft__ex_filled(x, b, &v, ZERO_OF(x, t));
     weft__ex_end(x, true, name ? name : weft__ex_text(x, "output%lld", (long long)i), t->f.type, &v);
 }
 
@@ -204,10 +210,8 @@ static void make_graph(graph *x, weft_tensor *const *outputs, int64_t n)
         weft__ex_fail(x, WEFT_EARG, "the parameters have %lld bytes; an ONNX file has at most 2 GiB",
                       (long long)bytes);
     find_needed(x, outputs, n);
-    each_leaf(x, count_parameter);
-    x->root = x->root == SIZE_MAX ? 0 : x->root;
-    each_leaf(x, make_ragged);
-    each_leaf(x, make_padded);
+    make_inputs(x, true);
+    make_inputs(x, false);
     translate(x);
     for (int64_t i = 0; i < n && !x->status; i++)
         add_output(x, outputs[i], i);

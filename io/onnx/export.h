@@ -53,6 +53,8 @@ typedef struct graph {
     const weft_onnx_export_opts *opts;
     weft__listing listing;
     int64_t entry; const weft_call *call;        /* the current one */
+    /* Its axis, the ONNX axis, and the batch if that axis is the tokens of each sequence, otherwise NULL. */
+    int axis, at; batch *tokens;
     bool *needed;                                /* [entries] */
     value **result, *leaf;                       /* [entries][results], [leaves]; result NULL so far */
     proto nodes, initializers, inputs, outputs;
@@ -81,7 +83,8 @@ const char *weft__ex_node(graph *, const char *op, const char *const *in, int n,
                           const char **out, int results);
 #define NODE_OUT(x, op, attributes, out, results, ...)                                               \
     weft__ex_node(x, op, (const char *const[]){ __VA_ARGS__ },                                       \
-                  (int)(sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *)), attributes, out, results)
+                  (int)(sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *)), attributes, out,    \
+                  results)
 #define NODE_WITH(x, op, attributes, ...) NODE_OUT(x, op, attributes, NULL, 1, __VA_ARGS__)
 #define NODE(x, op, ...)                  NODE_WITH(x, op, NULL, __VA_ARGS__)
 #define ATTRIBUTES(...)                   ((const attribute[]){ __VA_ARGS__, { 0 } })
@@ -89,10 +92,19 @@ const char *weft__ex_node(graph *, const char *op, const char *const *in, int n,
 #define REAL(its_name, value)             { its_name, 'f', .f = value }
 #define TEXT(its_name, value)             { its_name, 's', .s = value }
 #define INT_LIST(its_name, count, values) { its_name, 'I', .n = count, .ints = values }
+#define UNSQUEEZE(x, in, axis)       NODE(x, "Unsqueeze", in, INTS(x, axis))
+#define SQUEEZE(x, in, axis)         NODE(x, "Squeeze", in, INTS(x, axis))
+#define SLICE(x, in, axis, from, to) NODE(x, "Slice", in, INTS(x, from), INTS(x, to), INTS(x, axis))
+#define CAST(x, in, type)            NODE_WITH(x, "Cast", ATTRIBUTES(INT("to", type)), in)
+#define CONCAT(x, in, n, axis)       weft__ex_node(x, "Concat", in, n, ATTRIBUTES(INT("axis", axis)), NULL, 1)
+#define EXPAND(x, in, n, sizes)      ((n) ? NODE(x, "Expand", in, weft__ex_sizes(x, n, sizes)) : (in))
 /* Returns a constant; equal ones are one initializer. */
 const char *weft__ex_constant(graph *, int type, int rank, const void *, size_t bytes);
 #define INTS(x, ...) \
     weft__ex_constant(x, INT64, 1, (const int64_t[]){ __VA_ARGS__ }, sizeof((int64_t[]){ __VA_ARGS__ }))
+#define WHOLE(x, number)  weft__ex_constant(x, INT64, 0, &(int64_t){ number }, sizeof(int64_t))
+#define NUMBER(x, number) weft__ex_constant(x, FLOAT, 0, &(float){ (float)(number) }, sizeof(float))
+#define ZERO_OF(x, t)     ((t)->f.type == WEFT_REAL ? NUMBER(x, 0) : WHOLE(x, 0))
 /* Adds an initializer; a NULL name makes one. Returns the name. */
 const char *weft__ex_initializer(graph *, const char *name, int type, int rank, const int64_t *shape,
                                  const void *, size_t bytes);
@@ -127,7 +139,7 @@ void weft__ex_insert(value *, int at, int n, const extent *);
 void weft__ex_replace(value *, int n, const extent *);
 /* Refuses the current operator for that reason. Returns NULL. */
 const char *weft__ex_refuse(graph *, const char *reason);
-extern const char weft__ex_one_dynamic[];        /* a reason */
+extern const char weft__ex_one_dynamic[], weft__ex_dropout[]; /* reasons */
 /* Returns the ONNX axis of an axis, or -1, with a refusal, if that is several. */
 int weft__ex_axis(graph *, const value *, int axis);
 /* Gives axes `from` .. of v the extents `size` [to_rank]. Returns y's name; NULL: refused. */
@@ -157,9 +169,12 @@ const char *weft__ex_gather_time(graph *, const value *, const char *index);
 /* Translates the current call. y has the axes of input 0. Returns the name of result 0, or NULL after a
  * refusal, or if it has set the results itself. */
 typedef const char *translator(graph *x, const weft_call *c, value *y);
-/* Each file export_*.c has a table of operators; the last has a NULL name. weft__ex_recurrent translates the
- * cells of core/cells.def. */
-typedef struct translation { const char *name; translator *run; } translation;
+#define UNUSED __attribute__((unused))
+#define TRANSLATOR(name) \
+    static const char *name(graph *x UNUSED, const weft_call *c UNUSED, value *y UNUSED)
+/* Each file export_*.c has a table of operators; the last has a NULL name. along: their attributes are a
+ * weft__along, so x->axis, at and tokens are set. weft__ex_recurrent translates the cells of core/cells.def. */
+typedef struct translation { const char *name; translator *run; bool along; } translation;
 extern const translation weft__ex_pointwise[], weft__ex_shapes[], weft__ex_axes[], weft__ex_layers[],
     weft__ex_rows[];
 translator weft__ex_recurrent;
@@ -193,41 +208,4 @@ static inline value like(const value *v, const char *name)
     return y;
 }
 static inline int axes_of(const value *v, int i) { return v->first[i + 1] - v->first[i]; }
-
-static inline const char *number(graph *x, double of)
-{
-    return weft__ex_constant(x, FLOAT, 0, &(float){ (float)of }, sizeof(float));
-}
-static inline const char *whole(graph *x, int64_t of)
-{
-    return weft__ex_constant(x, INT64, 0, &of, sizeof of);
-}
-static inline const char *zero_of(graph *x, const weft_tensor *t)
-{
-    return t->f.type == WEFT_REAL ? number(x, 0) : whole(x, 0);
-}
-static inline const char *unsqueeze(graph *x, const char *in, int axis)
-{
-    return NODE(x, "Unsqueeze", in, INTS(x, axis));
-}
-static inline const char *squeeze(graph *x, const char *in, int axis)
-{
-    return NODE(x, "Squeeze", in, INTS(x, axis));
-}
-static inline const char *cast_to(graph *x, const char *in, int type)
-{
-    return NODE_WITH(x, "Cast", ATTRIBUTES(INT("to", type)), in);
-}
-static inline const char *slice_of(graph *x, const char *in, int axis, int64_t from, int64_t to)
-{
-    return NODE(x, "Slice", in, INTS(x, from), INTS(x, to), INTS(x, axis));
-}
-static inline const char *expand(graph *x, const char *in, int axes, const extent *dim)
-{
-    return axes ? NODE(x, "Expand", in, weft__ex_sizes(x, axes, dim)) : in;
-}
-static inline const char *concat_of(graph *x, const char *const *in, int n, int axis)
-{
-    return weft__ex_node(x, "Concat", in, n, ATTRIBUTES(INT("axis", axis)), NULL, 1);
-}
 #endif

@@ -1,4 +1,4 @@
-/* export_graph.c - writes an ONNX graph: nodes, constants, dynamic axes, descriptions of values, and the file.
+/* export_graph.c - writes an ONNX graph: nodes, constants, dynamic axes, inputs, outputs, and the file.
  * Numbers of fields are those of onnx.proto. */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -92,11 +92,6 @@ static void put_int(proto *m, int field, int64_t number)
     put_tag(m, field, VARINT);
     put_varint(m, (uint64_t)number);
 }
-static void put_float(proto *m, int field, float number)
-{
-    put_tag(m, field, FOUR_BYTES);
-    put(m, &number, sizeof number);
-}
 /* Begins a field whose n bytes the caller writes next. */
 static void put_begin(proto *m, int field, size_t n)
 {
@@ -176,9 +171,10 @@ static void add_attribute(proto *node, const attribute *a)
         k++;
     put_text(&m, 1, a->name);
     for (int i = 0; i < (types[k].number > 3 ? a->n : 1); i++)
-        if (a->type == 'f')
-            put_float(&m, types[k].field, (float)a->f);
-        else if (a->type == 'i' || a->type == 'I')
+        if (a->type == 'f') {
+            put_tag(&m, types[k].field, FOUR_BYTES);
+            put(&m, &(float){ (float)a->f }, sizeof(float));
+        } else if (a->type == 'i' || a->type == 'I')
             put_int(&m, types[k].field, a->type == 'i' ? a->i : a->ints[i]);
         else
             put_text(&m, types[k].field, a->s);
@@ -244,9 +240,11 @@ const char *weft__ex_size(graph *x, extent d)
     symbol *s = d.symbol ? &x->symbol[d.symbol - 1] : NULL;
     if (!s)
         return INTS(x, d.n);
-    if (!s->size)                                /* without a tensor of the batch so far: the longest length */
-        s->size = !s->source ? NODE(x, "ReduceMax", s->lengths) :
-                  NODE_WITH(x, "Shape", ATTRIBUTES(INT("start", s->axis), INT("end", s->axis + 1)), s->source);
+    if (!s->size && !s->source)                  /* no tensor of the batch yet: the longest length */
+        s->size = NODE(x, "ReduceMax", s->lengths);
+    const int from = s->axis;
+    if (!s->size)
+        s->size = NODE_WITH(x, "Shape", ATTRIBUTES(INT("start", from), INT("end", from + 1)), s->source);
     return s->size;
 }
 
@@ -255,7 +253,7 @@ const char *weft__ex_sizes(graph *x, int n, const extent *d)
     const char *part[AXES];
     for (int i = 0; i < n; i++)
         part[i] = weft__ex_size(x, d[i]);
-    return concat_of(x, part, n, 0);
+    return CONCAT(x, part, n, 0);
 }
 
 /* ---- inputs, outputs and the file ---- */

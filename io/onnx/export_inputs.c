@@ -171,7 +171,7 @@ static const batch *batch_of_shares(graph *x, const weft_tensor *t)
 static const char *shares(graph *x, const batch *b, value *v)
 {
     const int64_t shape[WEFT_RANK] = { -1, 1, 1, 1, 1, 1 };
-    const char *length = cast_to(x, b->lengths, FLOAT), *one = number(x, 1);
+    const char *length = CAST(x, b->lengths, FLOAT), *one = NUMBER(x, 1);
     v->dim[0] = b->rows[1], v->dim[0].joined = false;
     return NODE(x, "Reshape", NODE(x, "Div", NODE(x, "Min", length, one), NODE(x, "Max", length, one)),
                 weft__ex_constant(x, INT64, 1, shape, (size_t)v->rank * sizeof *shape));

@@ -5,20 +5,21 @@
 #include "rnn/recurrent.h"
 
 /* ---- linear layers ---- */
-static const char *linear(graph *x, const weft_call *c, value *y)
+TRANSLATOR(linear)
 {
     const weft__linear_part_of *a = c->attributes;
-    const char *name = input(x, 0)->name, *weight = input(x, 1)->name, *bias = c->n > 2 ? input(x, 2)->name : NULL;
+    const char *name = input(x, 0)->name, *weight = input(x, 1)->name;
+    const char *bias = c->n > 2 ? input(x, 2)->name : NULL;
     const bool grouped = c->x[1]->f.rank == 3;
     if (axes_of(y, y->rank - 1) != 1)
         return weft__ex_refuse(x, "a product along the rows of a batch");
     if (a->rows) {
-        weight = slice_of(x, weight, 0, a->from, a->from + a->rows);
-        bias = bias ? slice_of(x, bias, 0, a->from, a->from + a->rows) : NULL;
+        weight = SLICE(x, weight, 0, a->from, a->from + a->rows);
+        bias = bias ? SLICE(x, bias, 0, a->from, a->from + a->rows) : NULL;
     }
     weight = weft__ex_transpose(x, weight, grouped ? 3 : 2, grouped ? (int[]){ 0, 2, 1 } : (int[]){ 1, 0 });
-    name = NODE(x, "MatMul", grouped ? unsqueeze(x, name, -2) : name, weight);
-    name = grouped ? squeeze(x, name, -2) : name;
+    name = NODE(x, "MatMul", grouped ? UNSQUEEZE(x, name, -2) : name, weight);
+    name = grouped ? SQUEEZE(x, name, -2) : name;
     name = bias ? NODE(x, "Add", name, bias) : name;
     y->dim[y->axes - 1].n = c->y[0]->f.size[c->y[0]->f.rank - 1];
     return weft__ex_function(x, name, a->f, (double)a->p, 0);
@@ -27,12 +28,11 @@ static const char *linear(graph *x, const weft_call *c, value *y)
 /* a sigmoid(b) for [a, b] */
 static const char *gated(graph *x, const char *name, int axis, int64_t half)
 {
-    return NODE(x, "Mul", slice_of(x, name, axis, 0, half),
-                NODE(x, "Sigmoid", slice_of(x, name, axis, half, 2 * half)));
+    return NODE(x, "Mul", SLICE(x, name, axis, 0, half),
+                NODE(x, "Sigmoid", SLICE(x, name, axis, half, 2 * half)));
 }
-static const char *glu(graph *x, const weft_call *c, value *y)
+TRANSLATOR(glu)
 {
-    (void)c;
     y->dim[y->axes - 1].n /= 2;
     return gated(x, input(x, 0)->name, y->axes - 1, y->dim[y->axes - 1].n);
 }
@@ -42,22 +42,21 @@ static const char *norm_of(graph *x, const char *name, int64_t size, int gain)
     const weft__norm *a = x->call->attributes;
     const bool scaled = gain < x->call->n, grouped = scaled && a->grouped;
     const char *scale = scaled ? input(x, gain)->name : NULL, *shift = scaled ? input(x, gain + 1)->name : NULL,
-               *ones = scaled && !grouped ? scale : expand(x, number(x, 1), 1, &(extent){ .n = size });
-    name = NODE_WITH(x, "LayerNormalization", ATTRIBUTES(INT("axis", -1), REAL("epsilon", (double)a->eps)), name,
-                     ones, grouped ? NULL : shift);
+               *ones = scaled && !grouped ? scale : EXPAND(x, NUMBER(x, 1), 1, (&(extent){ .n = size }));
+    const attribute options[] = { INT("axis", -1), REAL("epsilon", (double)a->eps), { 0 } };
+    name = NODE_WITH(x, "LayerNormalization", options, name, ones, grouped ? NULL : shift);
     return grouped ? NODE(x, "Add", NODE(x, "Mul", name, scale), shift) : name;
 }
-static const char *layer_norm(graph *x, const weft_call *c, value *y)
+TRANSLATOR(layer_norm)
 {
-    (void)c;
     return norm_of(x, input(x, 0)->name, y->dim[y->axes - 1].n, 1);
 }
-static const char *gate_norm(graph *x, const weft_call *c, value *y)
+TRANSLATOR(gate_norm)
 {
-    (void)c;
     *y = like(input(x, 1), NULL);
     const int64_t size = y->dim[y->axes - 1].n;
-    return norm_of(x, NODE(x, "Add", gated(x, input(x, 0)->name, y->axes - 1, size), input(x, 1)->name), size, 2);
+    const char *gate = gated(x, input(x, 0)->name, y->axes - 1, size);
+    return norm_of(x, NODE(x, "Add", gate, input(x, 1)->name), size, 2);
 }
 
 /* ---- recurrent layers ---- */
@@ -129,9 +128,9 @@ static const char *first_state(graph *x, const directions *d, int k)
     for (int i = 0; i < d->n; i++) {
         if (!input_of(d->of[i], k))
             return NULL;
-        of[i] = unsqueeze(x, weft__ex_value(x, input_of(d->of[i], k))->name, 0);
+        of[i] = UNSQUEEZE(x, weft__ex_value(x, input_of(d->of[i], k))->name, 0);
     }
-    return d->n == 1 ? of[0] : concat_of(x, of, 2, 0);
+    return d->n == 1 ? of[0] : CONCAT(x, of, 2, 0);
 }
 
 static void run_directions(graph *x, const directions *d, batch *b)
@@ -146,7 +145,7 @@ static void run_directions(graph *x, const directions *d, batch *b)
     for (int s = 0; s < 2; s++)
         first[s] = first_state(x, d, WEFT__H0 + s);
     if (b->lengths && !b->lengths32)
-        b->lengths32 = cast_to(x, b->lengths, INT32);
+        b->lengths32 = CAST(x, b->lengths, INT32);
     NODE_OUT(x, d->cell->op,
              ATTRIBUTES(INT("hidden_size", y.dim[y.axes - 1].n),
                         TEXT("direction", d->n == 2 ? "bidirectional" : one_way), option),
@@ -154,11 +153,13 @@ static void run_directions(graph *x, const directions *d, batch *b)
              packed_weight(x, d, WEFT__W_HH, "R"), packed_weight(x, d, WEFT__B_IH, "B"), b->lengths32,
              first[0], first[1]);
     for (int s = 0; s <= two; s++) { /* an empty sequence keeps its first state */
-        const char *some = b->lengths && first[s] ? NODE(x, "Greater", b->lengths, whole(x, 0)) : NULL;
-        out[1 + s] = some ? NODE(x, "Where", unsqueeze(x, some, -1), out[1 + s], first[s]) : out[1 + s];
+        const char *some = b->lengths && first[s] ? NODE(x, "Greater", b->lengths, WHOLE(x, 0)) : NULL;
+        out[1 + s] = some ? NODE(x, "Where", UNSQUEEZE(x, some, -1), out[1 + s], first[s]) : out[1 + s];
         for (int i = 0; i < d->n; i++) { /* only last_states reads c */
-            value own = like(&y, s ? "" : NODE_WITH(x, "Gather", ATTRIBUTES(INT("axis", 1)), out[0], whole(x, i)));
-            own.last = d->n == 1 ? out[1 + s] : slice_of(x, out[1 + s], 0, i, i + 1);
+            value own = like(&y, "");
+            if (s == 0)
+                own.name = NODE_WITH(x, "Gather", ATTRIBUTES(INT("axis", 1)), out[0], WHOLE(x, i));
+            own.last = d->n == 1 ? out[1 + s] : SLICE(x, out[1 + s], 0, i, i + 1);
             set_value(x, d->of[i]->y[s], own);
         }
     }
@@ -178,13 +179,12 @@ static const weft_call *other_direction(const graph *x, const weft_call *c, int 
     return NULL;
 }
 
-const char *weft__ex_recurrent(graph *x, const weft_call *c, value *y)
+const char *weft__ex_recurrent(graph *x, const weft_call *c, value *y UNUSED)
 {
     const direction_calls all = calls_of(c);
     const weft_call *other = all.n == 1 ? other_direction(x, c, how(c)->reverse ? -1 : 1) : NULL;
     directions d = { all.n, cell_of(c->op), { &all.of[0], &all.of[1] } };
     batch *b = weft__ex_batch(x, packed(&all.of[0])->batch);
-    (void)y;
     if (input_of(&all.of[0], WEFT__W_HR))
         return weft__ex_refuse(x, "a projection (proj)");
     for (int i = 0; i < all.n; i++)
@@ -201,20 +201,20 @@ const char *weft__ex_recurrent(graph *x, const weft_call *c, value *y)
     return NULL;
 }
 
-static const char *first_states(graph *x, const weft_call *c, value *y)
+TRANSLATOR(first_states)
 {
     const weft__state_move *m = c->attributes;
     for (int s = 0; s < c->n; s++) {
         *y = like(input(x, s), NULL);
         if (y->axes != 3)
             return weft__ex_refuse(x, "a first state whose axes are not [layers, batch, width]");
-        y->name = NODE_WITH(x, "Gather", ATTRIBUTES(INT("axis", 0)), input(x, s)->name, whole(x, m->k));
+        y->name = NODE_WITH(x, "Gather", ATTRIBUTES(INT("axis", 0)), input(x, s)->name, WHOLE(x, m->k));
         weft__ex_remove(y, 0);
         set_value(x, c->y[s], *y);
     }
     return NULL;
 }
-static const char *last_states(graph *x, const weft_call *c, value *y)
+TRANSLATOR(last_states)
 {
     const weft__state_move *m = c->attributes;
     const char **name = weft__ex_memory(x, (size_t)m->parts * sizeof *name);
@@ -225,7 +225,7 @@ static const char *last_states(graph *x, const weft_call *c, value *y)
                 return weft__ex_refuse(x, "states of a cell that is not an ONNX operator");
         weft__ex_per_sequence(y, batch_of(x, c->x[0]));
         weft__ex_insert(y, 0, 1, &(extent){ .n = m->parts });
-        y->name = concat_of(x, name, m->parts, 0);
+        y->name = CONCAT(x, name, m->parts, 0);
         set_value(x, c->y[s], *y);
     }
     return NULL;
@@ -256,21 +256,21 @@ static const char *visible(graph *x, int causal, batch *q, batch *k)
     return seen ? NODE(x, "And", seen, before) : before;
 }
 
-static const char *attention(graph *x, const weft_call *c, value *y)
+TRANSLATOR(attention)
 {
     const weft__attention_of *a = c->attributes;
     batch *q = batch_of(x, c->x[0]), *k = batch_of(x, c->x[1]);
     const int64_t heads = a->o.heads, size = c->y[0]->f.size[1];
     if (a->below || a->pairs)
-        return weft__ex_refuse(x, a->below ? "dropout is on; run the forward pass inside WEFT_EVAL" : "its map");
+        return weft__ex_refuse(x, a->below ? weft__ex_dropout : "its map");
     if (!q || !k || q->axes != 2 || k->axes != 2)
         return weft__ex_refuse(x, "pairs");
-    const char *zero = number(x, 0), *seen = visible(x, (int)a->o.causal, q, k);
+    const char *zero = NUMBER(x, 0), *seen = visible(x, (int)a->o.causal, q, k);
     const char *values = weft__ex_filled(x, k, input(x, 2), zero);
     const char *scores = NODE(x, "MatMul", by_heads(x, input(x, 0)->name, heads, a->dk, false),
                               by_heads(x, input(x, 1)->name, heads, a->dk, true));
-    scores = NODE(x, "Mul", scores, number(x, (double)a->scale));
-    scores = seen ? NODE(x, "Where", seen, scores, number(x, -1e30)) : scores;
+    scores = NODE(x, "Mul", scores, NUMBER(x, (double)a->scale));
+    scores = seen ? NODE(x, "Where", seen, scores, NUMBER(x, -1e30)) : scores;
     const char *p = NODE_WITH(x, "Softmax", ATTRIBUTES(INT("axis", -1)), scores);
     p = seen ? NODE(x, "Where", seen, p, zero) : p;
     if (a->o.mean_heads)
@@ -281,6 +281,8 @@ static const char *attention(graph *x, const weft_call *c, value *y)
 }
 
 const translation weft__ex_layers[] = {
-    { "linear", linear }, { "glu", glu }, { "layer_norm", layer_norm }, { "gate_norm", gate_norm },
-    { "first_states", first_states }, { "last_states", last_states }, { "attention", attention }, { NULL, NULL }
+    { "linear", linear, false },           { "glu", glu, false },
+    { "layer_norm", layer_norm, false },   { "gate_norm", gate_norm, false },
+    { "first_states", first_states, false }, { "last_states", last_states, false },
+    { "attention", attention, false },     { NULL, NULL, false }
 };

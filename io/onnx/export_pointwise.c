@@ -9,8 +9,8 @@ static bool is_int(const weft_tensor *t) { return t->f.type == WEFT_I32; }
 /* ---- functions of one number ---- */
 static const char *gelu(graph *x, const char *in)
 {
-    const char *cdf = NODE(x, "Erf", NODE(x, "Mul", in, number(x, sqrt(.5))));
-    return NODE(x, "Mul", NODE(x, "Mul", in, number(x, .5)), NODE(x, "Add", cdf, number(x, 1)));
+    const char *cdf = NODE(x, "Erf", NODE(x, "Mul", in, NUMBER(x, sqrt(.5))));
+    return NODE(x, "Mul", NODE(x, "Mul", in, NUMBER(x, .5)), NODE(x, "Add", cdf, NUMBER(x, 1)));
 }
 
 const char *weft__ex_function(graph *x, const char *in, int f, double p, double q)
@@ -23,19 +23,19 @@ const char *weft__ex_function(graph *x, const char *in, int f, double p, double 
     switch (f) {
     case WEFT__rsqrt:      return NODE(x, "Reciprocal", NODE(x, "Sqrt", in));
     case WEFT__square:     return NODE(x, "Mul", in, in);
-    case WEFT__reciprocal: return NODE(x, "Where", NODE(x, "Equal", in, number(x, 0)), number(x, 0),
+    case WEFT__reciprocal: return NODE(x, "Where", NODE(x, "Equal", in, NUMBER(x, 0)), NUMBER(x, 0),
                                        NODE(x, "Reciprocal", in));
     case WEFT__leaky_relu: return NODE_WITH(x, "LeakyRelu", ATTRIBUTES(REAL("alpha", p)), in);
     case WEFT__elu:        return NODE_WITH(x, "Elu", ATTRIBUTES(REAL("alpha", p)), in);
     case WEFT__gelu:       return gelu(x, in);
     case WEFT__silu:       return NODE(x, "Mul", in, NODE(x, "Sigmoid", in));
-    case WEFT__clamp:      return NODE(x, "Clip", in, number(x, p), number(x, q));
-    case WEFT__pow:        return NODE(x, "Pow", in, number(x, p));
+    case WEFT__clamp:      return NODE(x, "Clip", in, NUMBER(x, p), NUMBER(x, q));
+    case WEFT__pow:        return NODE(x, "Pow", in, NUMBER(x, p));
     default:               return f < WEFT__UNARIES && same[f] ? NODE(x, same[f], in) : in;
     }
 }
 
-static const char *unary(graph *x, const weft_call *c, value *y)
+TRANSLATOR(unary)
 {
     const weft__curve *u = c->attributes;
     const weft__node *n = weft__node_of(c->x[0]);
@@ -98,11 +98,11 @@ static bool broadcast(graph *x, value *y)
 /* Divides a sum along dynamic axes by its number of terms. */
 static const char *mean(graph *x, const value *sum, int less)
 {
-    const char *divisor = NODE(x, "Sub", sum->count, number(x, less));
-    return NODE(x, "Div", sum->name, NODE(x, "Max", divisor, number(x, 1)));
+    const char *divisor = NODE(x, "Sub", sum->count, NUMBER(x, less));
+    return NODE(x, "Div", sum->name, NODE(x, "Max", divisor, NUMBER(x, 1)));
 }
 
-static const char *binary(graph *x, const weft_call *c, value *y)
+TRANSLATOR(binary)
 {
     static const char *const op[WEFT__BINARIES] = {
         [WEFT__add] = "Add",         [WEFT__sub] = "Sub",         [WEFT__mul] = "Mul",
@@ -129,41 +129,38 @@ static const char *binary(graph *x, const weft_call *c, value *y)
     const char *name = NODE(x, op[f], input(x, 0)->name, input(x, 1)->name);
     if (f == WEFT__not_equal)
         name = NODE(x, "Not", name);
-    return f >= WEFT__less ? cast_to(x, name, FLOAT) : name;
+    return f >= WEFT__less ? CAST(x, name, FLOAT) : name;
 }
 
-static const char *where(graph *x, const weft_call *c, value *y)
+TRANSLATOR(where)
 {
     if (!broadcast(x, y))
         return NULL;
-    const char *no = NODE(x, "Equal", input(x, 0)->name, zero_of(x, c->x[0]));
+    const char *no = NODE(x, "Equal", input(x, 0)->name, ZERO_OF(x, c->x[0]));
     return NODE(x, "Where", no, input(x, 2)->name, input(x, 1)->name);
 }
 
 /* A mean is a sum times 1 / n, and a variance one times 1 / (n - 1). Where n is dynamic, it is counted. */
-static const char *scale(graph *x, const weft_call *c, value *y)
+TRANSLATOR(scale)
 {
     const real factor = *(const real *)c->attributes;
     const value *v = input(x, 0);
-    (void)y;
     for (int less = 0; v->count && less < 2; less++) {
         const int64_t n = v->counted - less;
         if (n > 0 && (factor == 1 / (real)n || factor == (real)(1 / (double)n)))
             return mean(x, v, less);
     }
-    return NODE(x, "Mul", v->name, number(x, (double)factor));
+    return NODE(x, "Mul", v->name, NUMBER(x, (double)factor));
 }
 
-static const char *cast(graph *x, const weft_call *c, value *y)
+TRANSLATOR(cast)
 {
     const char *name = input(x, 0)->name;
-    (void)y;
-    return is_int(c->y[0]) ? cast_to(x, NODE(x, "Round", name), INT64) : cast_to(x, name, FLOAT);
+    return is_int(c->y[0]) ? CAST(x, NODE(x, "Round", name), INT64) : CAST(x, name, FLOAT);
 }
 
-static const char *same(graph *x, const weft_call *c, value *y)
+TRANSLATOR(same)
 {
-    (void)c;
     *y = *input(x, 0);
     return y->name;
 }
@@ -180,7 +177,7 @@ static const char *turned(graph *x, const value *v, bool transposed)
         order[i] = transposed && i >= v->axes - 2 ? 2 * v->axes - 3 - i : i;
     return weft__ex_transpose(x, v->name, v->axes, order);
 }
-static const char *matmul(graph *x, const weft_call *c, value *y)
+TRANSLATOR(matmul)
 {
     const weft__turns *t = c->attributes;
     const value *a = input(x, 0), *b = input(x, 1);
@@ -195,9 +192,9 @@ static const char *matmul(graph *x, const weft_call *c, value *y)
 }
 
 const translation weft__ex_pointwise[] = {
-#define UNARY(id, ...) { #id, unary },
-#define BINARY(id, ...) { #id, binary },
+#define UNARY(id, ...) { #id, unary, false },
+#define BINARY(id, ...) { #id, binary, false },
 #include "core/shared/pointwise.def"
-    { "where", where }, { "scale", scale },   { "to_reals", cast }, { "to_ints", cast },
-    { "detach", same }, { "matmul", matmul }, { NULL, NULL }
+    { "where", where, false }, { "scale", scale, false },   { "to_reals", cast, false },
+    { "detach", same, false }, { "matmul", matmul, false }, { "to_ints", cast, false }, { NULL, NULL, false }
 };

@@ -6,11 +6,11 @@
 #include "rnn/recurrent.h"
 
 static const char other_rows[] = "rows of a batch by indices of the program";
-static const char also_other[] = "its rows also belong to another batch; trace with sequences of other lengths";
+static const char also_other[] = "its rows also belong to another batch; trace with other lengths";
 
 /* ---- lookups ---- */
 /* Ids, with -1 for the padding id. */
-static const char *without_padding(graph *x, const weft_call *c, value *y)
+TRANSLATOR(without_padding)
 {
     const char *ids = input(x, 0)->name;
     int32_t *map = weft__ex_read(x, c->x[1]);
@@ -19,16 +19,15 @@ static const char *without_padding(graph *x, const weft_call *c, value *y)
         id++;
     free(map);
     y->negative = true;
-    return NODE(x, "Where", NODE(x, "Equal", ids, whole(x, id)), whole(x, -1), ids);
+    return NODE(x, "Where", NODE(x, "Equal", ids, WHOLE(x, id)), WHOLE(x, -1), ids);
 }
 
 /* Returns the ragged tensor whose rows a plain one has, or NULL. */
 static const weft_tensor *rows_of(const weft_tensor *t)
 {
     const weft_call *c = maker_of(t);
-    const bool rows = c && !strcmp(c->op->name, "view") && c->x[0]->f.batch && c->x[0]->f.layout == WEFT_CONCAT &&
-                      c->x[0]->f.size[0] == t->f.size[0];
-    return rows ? c->x[0] : NULL;
+    const weft__form *f = c && !strcmp(c->op->name, "view") ? &c->x[0]->f : NULL;
+    return f && f->batch && f->layout == WEFT_CONCAT && f->size[0] == t->f.size[0] ? c->x[0] : NULL;
 }
 
 static const char *first_or_last(graph *x, const int32_t *row, const batch *b, value *y)
@@ -44,11 +43,11 @@ static const char *first_or_last(graph *x, const int32_t *row, const batch *b, v
     if (first == last || b->axes != 2)
         return weft__ex_refuse(x, other_rows);
     const char *at = first ? INTS(x, 0) :
-                     NODE(x, "Max", NODE(x, "Sub", weft__ex_lengths(x, b), whole(x, 1)), whole(x, 0));
+                     NODE(x, "Max", NODE(x, "Sub", weft__ex_lengths(x, b), WHOLE(x, 1)), WHOLE(x, 0));
     y->name = input(x, 0)->name;
-    y->name = squeeze(x, weft__ex_gather_time(x, y, unsqueeze(x, at, 0)), 0);
+    y->name = SQUEEZE(x, weft__ex_gather_time(x, y, UNSQUEEZE(x, at, 0)), 0);
     weft__ex_per_sequence(y, b);
-    return weft__ex_not_empty(x, b, y, zero_of(x, x->call->x[0]));
+    return weft__ex_not_empty(x, b, y, ZERO_OF(x, x->call->x[0]));
 }
 
 /* Returns whether these are the rows of k for all pairs with the queries q. */
@@ -75,7 +74,7 @@ static const char *keys_of_pairs(graph *x, const weft_batch *pairs, const batch 
         return NULL;
     b->pairs = true, b->a = q->b, b->lengths = k->lengths;
     weft__ex_replace(y, 3, b->rows);
-    return expand(x, unsqueeze(x, input(x, 0)->name, 1), y->axes, y->dim);
+    return EXPAND(x, UNSQUEEZE(x, input(x, 0)->name, 1), y->axes, y->dim);
 }
 
 /* The first or the last part of each sequence, if the lengths of that part are known. */
@@ -91,10 +90,11 @@ static const char *part_of_sequences(graph *x, const weft_batch *p, const int32_
     if (!part || p->n != b->b->n || b->axes != 2 || part->axes != 2 || first == last)
         return weft__ex_refuse(x, part ? other_rows :
                                          "a part of each sequence whose length is not that of an input");
-    const char *from = NODE(x, "Sub", weft__ex_lengths(x, b), weft__ex_lengths(x, part)),
-               *at = weft__ex_position(x, part), *end = NODE(x, "Sub", weft__ex_size(x, b->rows[0]), INTS(x, 1));
+    const char *from = NODE(x, "Sub", weft__ex_lengths(x, b), weft__ex_lengths(x, part));
+    const char *at = weft__ex_position(x, part);
+    const char *end = NODE(x, "Sub", weft__ex_size(x, b->rows[0]), INTS(x, 1));
     at = NODE(x, "Min", first ? at : NODE(x, "Add", at, from), end);
-    y->name = weft__ex_gather_time(x, input(x, 0), NODE(x, "Max", at, whole(x, 0)));
+    y->name = weft__ex_gather_time(x, input(x, 0), NODE(x, "Max", at, WHOLE(x, 0)));
     memcpy(y->dim, part->rows, 2 * sizeof *y->dim);
     return y->name;
 }
@@ -113,7 +113,7 @@ static const char *select_rows(graph *x, const weft_call *c, const int32_t *row,
     return part_of_sequences(x, made, row, b, y);
 }
 
-static const char *index_select(graph *x, const weft_call *c, value *y)
+TRANSLATOR(index_select)
 {
     if (!weft__ex_reads(c, 1)) {
         int32_t *row = weft__ex_read(x, c->x[1]);
@@ -133,17 +133,18 @@ static const char *index_select(graph *x, const weft_call *c, value *y)
         weft__ex_insert(y, y->rank, axes_of(table, i), table->dim + table->first[i]);
     y->negative = false;
     y->name = NODE(x, "Gather", table->name, id->name);
-    return id->negative ? weft__ex_where(x, NODE(x, "GreaterOrEqual", id->name, whole(x, 0)), id->axes, y,
-                                         number(x, 0)) : y->name;
+    return id->negative ? weft__ex_where(x, NODE(x, "GreaterOrEqual", id->name, WHOLE(x, 0)), id->axes, y,
+                                         NUMBER(x, 0)) : y->name;
 }
 
 /* ---- two batches end to end ---- */
-static const char *concat_sequences(graph *x, const weft_call *c, value *y)
+TRANSLATOR(concat_sequences)
 {
     batch *a = batch_of(x, c->x[0]), *b = batch_of(x, c->x[1]), *both = batch_of(x, c->y[0]);
     if (!a || !b || a->axes != 2 || b->axes != 2 || (both && (both->pairs || both->a != a->b)))
         return weft__ex_refuse(x, also_other);
-    y->name = concat_of(x, (const char *[]){ input(x, 0)->name, input(x, 1)->name }, 2, 0);
+    const char *parts[] = { input(x, 0)->name, input(x, 1)->name };
+    y->name = CONCAT(x, parts, 2, 0);
     if (!both) {
         const weft_batch *made = c->y[0]->f.batch;
         const extent rows[] = { weft__ex_symbol(x, "steps", made->longest, y->name, 0), a->rows[1] };
@@ -162,8 +163,10 @@ static const char *concat_sequences(graph *x, const weft_call *c, value *y)
     return weft__ex_gather_time(x, y, NODE(x, "Mod", row, weft__ex_size(x, both->rows[0])));
 }
 
-const translation weft__ex_rows[] = { { "embedding_run", without_padding }, { "index_select", index_select },
-                                      { "concat_sequences", concat_sequences }, { NULL, NULL } };
+const translation weft__ex_rows[] = { { "embedding_run", without_padding, false },
+                                      { "index_select", index_select, false },
+                                      { "concat_sequences", concat_sequences, false },
+                                      { NULL, NULL, false } };
 
 bool weft__ex_reads(const weft_call *c, int i)
 {

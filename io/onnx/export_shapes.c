@@ -27,7 +27,8 @@ static batch *equal_batch(graph *x, const weft_batch *b, const extent *rows)
     batch *k = weft__ex_batch(x, b);
     if (!k)
         return weft__ex_new_batch(x, b, 2, rows);
-    return !k->lengths && k->rows[0].symbol == rows[0].symbol && k->rows[1].symbol == rows[1].symbol ? k : NULL;
+    const bool same = k->rows[0].symbol == rows[0].symbol && k->rows[1].symbol == rows[1].symbol;
+    return same && !k->lengths ? k : NULL;
 }
 
 /* Turns a plain [n, T, ..], or [n, ..] as one step, into the rows of a batch. PADDED: both forms have the
@@ -45,7 +46,7 @@ static const char *view_as_batch(graph *x, const weft_call *c, value *v)
         v->name = swap_axes(x, input(x, 0), v);
         weft__ex_remove(v, 0);
     } else
-        v->name = unsqueeze(x, v->name, 0);
+        v->name = UNSQUEEZE(x, v->name, 0);
     batch *b = padded ? weft__ex_root(x, to->batch) : equal_batch(x, to->batch, rows);
     if (!b || (padded && !b->lengths))
         return weft__ex_refuse(
@@ -73,7 +74,7 @@ static const char *view_as_plain(graph *x, const weft_call *c, value *v)
                                                     to->size[0] == b->b->n && to->size[0] != f->size[0]);
     v->name = input(x, 0)->name;
     if (b->axes == 2 && one) {
-        v->name = squeeze(x, v->name, 0);
+        v->name = SQUEEZE(x, v->name, 0);
         weft__ex_per_sequence(v, b);
     } else if (b->axes == 2 && apart) {
         v->name = swap_axes(x, input(x, 0), v);
@@ -85,7 +86,7 @@ static const char *view_as_plain(graph *x, const weft_call *c, value *v)
     return weft__ex_reshape(x, v, 0, to->rank, to->size, v);
 }
 
-static const char *view(graph *x, const weft_call *c, value *y)
+TRANSLATOR(view)
 {
     const weft__form *f = &c->x[0]->f, *to = &c->y[0]->f;
     if (f->batch && !to->batch)
@@ -94,11 +95,13 @@ static const char *view(graph *x, const weft_call *c, value *y)
         return view_as_batch(x, c, y);
     if (to->batch && f->batch && f->batch != to->batch)
         return weft__ex_refuse(x, "a view as another batch");
-    return to->layout == WEFT_PADDED ? input(x, 0)->name :
-                                       weft__ex_reshape(x, input(x, 0), to->batch ? 1 : 0, to->rank, to->size, y);
+    if (to->layout == WEFT_PADDED)
+        return input(x, 0)->name;
+    return weft__ex_reshape(x, input(x, 0), to->batch ? 1 : 0, to->rank, to->size, y);
 }
 
-/* ---- layouts: one value, except that PADDED has its own steps, a side of the data and a number elsewhere ---- */
+/* ---- layouts ---- */
+/* They are one value, but PADDED has its own steps, a side of the data and a number elsewhere. */
 /* Returns the axis of the steps of a padded tensor. */
 static extent padded_steps(graph *x, batch *b, int64_t n)
 {
@@ -123,9 +126,9 @@ static const char *pad(graph *x, batch *b, value *v, const weft__form *to, const
     if (to_end)
         row = NODE(x, "Sub", row, NODE(x, "Sub", weft__ex_size(x, steps), b->lengths));
     const char *inside =
-        to_end ? NODE(x, "GreaterOrEqual", row, whole(x, 0)) : NODE(x, "Less", row, b->lengths);
+        to_end ? NODE(x, "GreaterOrEqual", row, WHOLE(x, 0)) : NODE(x, "Less", row, b->lengths);
     if (to_end || steps.symbol != b->rows[0].symbol)
-        v->name = weft__ex_gather_time(x, v, NODE(x, "Min", NODE(x, "Max", row, whole(x, 0)), last));
+        v->name = weft__ex_gather_time(x, v, NODE(x, "Min", NODE(x, "Max", row, WHOLE(x, 0)), last));
     v->dim[0] = steps;
     return weft__ex_where(x, inside, b->axes, v, fill);
 }
@@ -145,7 +148,7 @@ static const char *unpad(graph *x, batch *b, value *v, const weft__form *f)
     return v->name;
 }
 
-static const char *to_layout(graph *x, const weft_call *c, value *y)
+TRANSLATOR(to_layout)
 {
     const double fill = (double)((const weft__arrangement *)c->attributes)->fill;
     const weft__form *f = &c->x[0]->f, *to = &c->y[0]->f;
@@ -156,11 +159,11 @@ static const char *to_layout(graph *x, const weft_call *c, value *y)
     if (f->layout == WEFT_PADDED && b->lengths)
         y->name = unpad(x, b, y, f);
     if (to->layout == WEFT_PADDED && b->lengths)
-        y->name = pad(x, b, y, to, to->type == WEFT_REAL ? number(x, fill) : whole(x, (int64_t)fill));
+        y->name = pad(x, b, y, to, to->type == WEFT_REAL ? NUMBER(x, fill) : WHOLE(x, (int64_t)fill));
     return y->name;
 }
 
-static const char *permute(graph *x, const weft_call *c, value *y)
+TRANSLATOR(permute)
 {
     const weft__axis_order *o = c->attributes;
     const value *v = input(x, 0);
@@ -176,44 +179,39 @@ static const char *permute(graph *x, const weft_call *c, value *y)
 }
 
 /* ---- parts ---- */
-static const char *concat(graph *x, const weft_call *c, value *y)
+/* Joins n inputs along an axis of y, which has the axes of the first. */
+static const char *join(graph *x, int first, int n, int axis, value *y)
 {
-    const int axis = *(const int *)c->attributes, at = weft__ex_axis(x, y, axis);
-    const char **name = weft__ex_memory(x, (size_t)c->n * sizeof *name);
-    bool dynamic = false;
-    int64_t n = 0;
-    for (int i = 0; name && at >= 0 && i < c->n; i++) {
-        const value *v = input(x, i);
+    const int at = weft__ex_axis(x, y, axis);
+    const char **name = weft__ex_memory(x, (size_t)n * sizeof *name);
+    extent sum = { 0 };
+    for (int i = 0; name && at >= 0 && i < n; i++) {
+        const value *v = input(x, first + i);
         if (weft__ex_axis(x, v, axis) < 0)
             return NULL;
         for (int k = 0; k < v->axes; k++)
             if (v->axes != y->axes || (k != at && v->dim[k].symbol != y->dim[k].symbol))
                 return weft__ex_refuse(x, weft__ex_one_dynamic);
-        name[i] = v->name, n += v->dim[at].n, dynamic |= v->dim[at].symbol != 0;
+        name[i] = v->name, sum.n += v->dim[at].n, sum.symbol |= v->dim[at].symbol;
     }
     if (!name || at < 0)
         return NULL;
-    y->name = concat_of(x, name, c->n, at);
-    y->dim[at] = dynamic ? weft__ex_symbol(x, "steps", n, y->name, at) : (extent){ .n = n };
+    y->name = CONCAT(x, name, n, at);
+    y->dim[at] = sum.symbol ? weft__ex_symbol(x, "steps", sum.n, y->name, at) : sum;
     return y->name;
 }
-
-static const char *concat_lists(graph *x, const weft_call *c, value *y)
+TRANSLATOR(concat) { return join(x, 0, c->n, *(const int *)c->attributes, y); }
+TRANSLATOR(concat_lists)
 {
-    const int n = c->n / c->m;
-    const char **name = weft__ex_memory(x, (size_t)c->n * sizeof *name);
-    for (int l = 0; name && l < c->m; l++) {
-        *y = like(input(x, l * n), NULL);
-        for (int i = 0; i < n; i++)
-            name[i] = input(x, l * n + i)->name;
-        y->dim[0].n *= n;
-        y->name = concat_of(x, name, n, 0);
-        set_value(x, c->y[l], *y);
+    for (int l = 0; l < c->m; l++) {
+        *y = like(input(x, l * (c->n / c->m)), NULL);
+        if (join(x, l * (c->n / c->m), c->n / c->m, 0, y))
+            set_value(x, c->y[l], *y);
     }
     return NULL;
 }
 
-static const char *slice(graph *x, const weft_call *c, value *y)
+TRANSLATOR(slice)
 {
     const weft__part *p = c->attributes;
     const char *name = input(x, 0)->name;
@@ -225,11 +223,11 @@ static const char *slice(graph *x, const weft_call *c, value *y)
     if (y->dim[at].symbol)
         return weft__ex_refuse(x, "a part of a dynamic axis");
     y->dim[at].n = p->to - p->from;
-    return slice_of(x, name, at, p->from, p->to);
+    return SLICE(x, name, at, p->from, p->to);
 }
 
 const translation weft__ex_shapes[] = {
-    { "view", view },     { "to_layout", to_layout }, { "permute", permute },           { "transpose", permute },
-    { "concat", concat }, { "stack", concat },        { "concat_lists", concat_lists }, { "slice", slice },
-    { NULL, NULL }
+    { "view", view, false },     { "to_layout", to_layout, false },       { "permute", permute, false },
+    { "concat", concat, false }, { "concat_lists", concat_lists, false }, { "transpose", permute, false },
+    { "stack", concat, false },  { "slice", slice, false },               { NULL, NULL, false }
 };

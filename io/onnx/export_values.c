@@ -42,13 +42,14 @@ const char *weft__ex_refuse(graph *x, const char *reason)
     for (const char *p = x->refused; (p = strstr(p, "\n")) != NULL; p++) /* once for each name */
         if (!strncmp(p + 1, op, length) && p[1 + length] == ' ')
             return NULL;
-    snprintf(x->refused + n, sizeof x->refused - n, "\n%.64s (entry %%%lld): %.200s", op, (long long)x->entry,
-             reason);
+    snprintf(x->refused + n, sizeof x->refused - n, "\n%.64s (entry %%%lld): %.200s", op,
+             (long long)x->entry, reason);
     return NULL;
 }
 
-const char weft__ex_one_dynamic[] = "an axis is dynamic in one input only; trace with numbers of sequences and "
-                                    "steps that no other axis has";
+const char weft__ex_dropout[] = "dropout is on; run the forward pass inside WEFT_EVAL";
+const char weft__ex_one_dynamic[] =
+    "an axis is dynamic in one input only; trace with numbers of sequences and steps that no other axis has";
 
 int weft__ex_axis(graph *x, const value *v, int axis)
 {
@@ -183,8 +184,8 @@ bool weft__ex_time_source(graph *x, const batch *b, const char *source, int axis
 const char *weft__ex_range(graph *x, extent d, int axes)
 {
     const int64_t shape[] = { -1, 1, 1, 1 };
-    const char *n = squeeze(x, weft__ex_size(x, d), 0);
-    return NODE(x, "Reshape", NODE(x, "Range", whole(x, 0), n, whole(x, 1)),
+    const char *n = SQUEEZE(x, weft__ex_size(x, d), 0);
+    return NODE(x, "Reshape", NODE(x, "Range", WHOLE(x, 0), n, WHOLE(x, 1)),
                 weft__ex_constant(x, INT64, 1, shape, (size_t)axes * sizeof *shape));
 }
 const char *weft__ex_position(graph *x, batch *b)
@@ -206,12 +207,9 @@ const char *weft__ex_mask(graph *x, batch *b)
 /* Appends axes of extent 1 to a tensor with that many axes. */
 static const char *widened(graph *x, const char *name, int axes, const value *v)
 {
-    int64_t axis[AXES];
-    const int n = v->axes - axes;
-    for (int i = 0; i < n; i++)
-        axis[i] = axes + i;
-    return n > 0 ? NODE(x, "Unsqueeze", name, weft__ex_constant(x, INT64, 1, axis, (size_t)n * sizeof *axis)) :
-                   name;
+    static const int64_t axis[AXES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
+    const size_t n = v->axes > axes ? (size_t)(v->axes - axes) : 0;
+    return n ? NODE(x, "Unsqueeze", name, weft__ex_constant(x, INT64, 1, axis + axes, n * sizeof *axis)) : name;
 }
 const char *weft__ex_where(graph *x, const char *inside, int axes, const value *v, const char *fill)
 {
@@ -224,7 +222,7 @@ const char *weft__ex_filled(graph *x, batch *b, const value *v, const char *fill
 }
 const char *weft__ex_not_empty(graph *x, const batch *b, const value *v, const char *zero)
 {
-    const char *some = b->lengths ? NODE(x, "Greater", b->lengths, whole(x, 0)) : NULL;
+    const char *some = b->lengths ? NODE(x, "Greater", b->lengths, WHOLE(x, 0)) : NULL;
     return some ? weft__ex_where(x, some, b->axes - 1, v, zero) : v->name;
 }
 
@@ -234,5 +232,5 @@ const char *weft__ex_gather_time(graph *x, const value *v, const char *index)
     memcpy(dim, v->dim, sizeof dim);
     dim[0] = (extent){ .n = 1 }; /* the index has its own time */
     return NODE_WITH(x, "GatherElements", ATTRIBUTES(INT("axis", 0)), v->name,
-                     expand(x, widened(x, index, 2, v), v->axes, dim));
+                     EXPAND(x, widened(x, index, 2, v), v->axes, dim));
 }
