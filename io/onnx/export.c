@@ -6,8 +6,7 @@
 #include "io/onnx/export.h"
 
 /* ---- results ---- */
-static const weft__node *node_of(const weft_tensor *t) { return weft__node_of(t); }
-static int64_t entry_of(const weft_tensor *t) { return (int64_t)node_of(t)->entry_number - 1; }
+static int64_t entry_of(const weft_tensor *t) { return (int64_t)weft__node_of(t)->entry_number - 1; }
 
 value *weft__ex_place(graph *x, const weft_tensor *t)
 {
@@ -50,7 +49,7 @@ static void find_needed(graph *x, weft_tensor *const *outputs, int64_t n)
             weft__ex_trace_steps(x, c);
         for (int i = 0; x->needed[e] && i < c->n; i++)
             if (entry_of(c->x[i]) < 0)
-                count_root(x, node_of(c->x[i])->path);
+                count_root(x, weft__node_of(c->x[i])->path);
             else if (weft__ex_reads(c, i))
                 x->needed[entry_of(c->x[i])] = true;
     }
@@ -63,11 +62,11 @@ static void make_inputs(graph *x, bool ragged)
     for (int64_t e = 0; e < x->w->tape->entries && !x->status; e++) {
         const weft_call *c = call_of(x, e);
         for (int i = 0; x->needed[e] && i < c->n; i++) {
-            const weft_tensor *t = c->x[i];
-            if (!weft__ex_reads(c, i) || entry_of(t) >= 0 || node_of(t)->path)
+            const weft__node *n = weft__node_of(c->x[i]);
+            if (!weft__ex_reads(c, i) || n->entry_number || n->path || ragged == !c->x[i]->f.batch)
                 continue;
-            if (ragged ? t->f.batch && !node_of(t)->unrecorded : !t->f.batch && weft__ex_place(x, t)->view)
-                weft__ex_value(x, t);
+            if (ragged ? !n->unrecorded : weft__ex_place(x, c->x[i])->view != NULL)
+                weft__ex_value(x, c->x[i]);
         }
     }
 }
@@ -170,13 +169,11 @@ static void add_output(graph *x, const weft_tensor *t, int64_t i)
 static void check_arguments(graph *x, const char *path, weft_tensor *const *outputs, int64_t n)
 {
     const weft_onnx_export_opts *o = x->opts;
-    if (!path || !outputs || n < 1 || !outputs[0] ||
-        (o && (o->n_inputs < 0 || (o->n_inputs && !o->inputs)))) {
+    const bool given = path && outputs && n > 0 && outputs[0];
+    x->w = given ? outputs[0]->w : NULL;
+    if (!given || (o && (o->n_inputs < 0 || (o->n_inputs && !o->inputs))))
         weft__ex_fail(x, WEFT_EARG, "expected a path, one or more outputs and their options");
-        return;
-    }
-    x->w = outputs[0]->w;
-    if (x->w->status)
+    else if (x->w->status)
         weft__ex_fail(x, WEFT_EARG, "the context has failed: %.300s", weft_error_message(x->w));
     else if (!x->w->tape || !x->w->tape->entries)
         weft__ex_fail(x, WEFT_EARG, "nothing is recorded; run a forward pass outside WEFT_NO_GRAD");
@@ -205,7 +202,7 @@ static void make_graph(graph *x, weft_tensor *const *outputs, int64_t n)
     if (x->status)
         return;
     for (int64_t i = 0; i < x->listing.leaves; i++)
-        bytes += node_of(x->listing.leaf[i])->path ? 4 * weft__elements(&x->listing.leaf[i]->f) : 0;
+        bytes += weft__node_of(x->listing.leaf[i])->path ? 4 * weft__elements(&x->listing.leaf[i]->f) : 0;
     if (bytes > INT32_MAX - (1 << 24))
         weft__ex_fail(x, WEFT_EARG, "the parameters have %lld bytes; an ONNX file has at most 2 GiB",
                       (long long)bytes);

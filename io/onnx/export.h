@@ -79,12 +79,11 @@ typedef struct attribute {
 } attribute;
 /* Adds a node with one result, or with `results` ones into out. NULL as an input: left out. A NULL name of an
  * input that a refused operator made cannot occur. Returns the name of the first result. */
-const char *weft__ex_node(graph *, const char *op, const char *const *in, int n, const attribute *,
+const char *weft__ex_node(graph *, const char *op, const char *const *in, size_t n, const attribute *,
                           const char **out, int results);
-#define NODE_OUT(x, op, attributes, out, results, ...)                                               \
-    weft__ex_node(x, op, (const char *const[]){ __VA_ARGS__ },                                       \
-                  (int)(sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *)), attributes, out,    \
-                  results)
+#define NODE_OUT(x, op, attributes, out, results, ...)         \
+    weft__ex_node(x, op, (const char *const[]){ __VA_ARGS__ }, \
+                  sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *), attributes, out, results)
 #define NODE_WITH(x, op, attributes, ...) NODE_OUT(x, op, attributes, NULL, 1, __VA_ARGS__)
 #define NODE(x, op, ...)                  NODE_WITH(x, op, NULL, __VA_ARGS__)
 #define ATTRIBUTES(...)                   ((const attribute[]){ __VA_ARGS__, { 0 } })
@@ -96,7 +95,8 @@ const char *weft__ex_node(graph *, const char *op, const char *const *in, int n,
 #define SQUEEZE(x, in, axis)         NODE(x, "Squeeze", in, INTS(x, axis))
 #define SLICE(x, in, axis, from, to) NODE(x, "Slice", in, INTS(x, from), INTS(x, to), INTS(x, axis))
 #define CAST(x, in, type)            NODE_WITH(x, "Cast", ATTRIBUTES(INT("to", type)), in)
-#define CONCAT(x, in, n, axis)       weft__ex_node(x, "Concat", in, n, ATTRIBUTES(INT("axis", axis)), NULL, 1)
+#define CONCAT(x, in, n, at) \
+    weft__ex_node(x, "Concat", in, (size_t)(n), ATTRIBUTES(INT("axis", at)), NULL, 1)
 #define EXPAND(x, in, n, sizes)      ((n) ? NODE(x, "Expand", in, weft__ex_sizes(x, n, sizes)) : (in))
 /* Returns a constant; equal ones are one initializer. */
 const char *weft__ex_constant(graph *, int type, int rank, const void *, size_t bytes);
@@ -112,9 +112,8 @@ const char *weft__ex_transpose(graph *, const char *, int axes, const int *order
 /* Returns an extent as int64 [1], and several as int64 [n]. */
 const char *weft__ex_size(graph *, extent);
 const char *weft__ex_sizes(graph *, int n, const extent *);
-/* Returns a new dynamic axis, such as "steps", then "steps2"; the axis "batch" for that many sequences. */
+/* Returns a new dynamic axis, such as "steps", then "steps2"; "batch": the axis for that many sequences. */
 extent weft__ex_symbol(graph *, const char *name, int64_t n, const char *source, int axis);
-extent weft__ex_batch_axis(graph *, int64_t n, const char *source, int axis);
 /* Reserves a name; false, and a failure, if it is used or empty. */
 bool weft__ex_reserve(graph *, const char *name);
 /* Adds an input or output of the graph, with the type of the tensor. */
@@ -150,8 +149,7 @@ batch *weft__ex_root(graph *, const weft_batch *);
 batch *weft__ex_new_batch(graph *, const weft_batch *, int axes, const extent *rows);
 /* Sets the source of the time of a batch. Returns false if it has one. */
 bool weft__ex_time_source(graph *, const batch *, const char *source, int axis);
-/* bool like the rows, int64 [time, 1 ..], int64 lengths. mask: NULL if all rows are data. */
-const char *weft__ex_mask(graph *, batch *);
+/* Return int64 [time, 1 ..], and the lengths. */
 const char *weft__ex_position(graph *, batch *);
 const char *weft__ex_range(graph *, extent, int axes); /* 0, 1, .. as int64 [n, 1 ..] */
 const char *weft__ex_lengths(graph *, const batch *);
@@ -173,7 +171,7 @@ typedef const char *translator(graph *x, const weft_call *c, value *y);
 #define TRANSLATOR(name) \
     static const char *name(graph *x UNUSED, const weft_call *c UNUSED, value *y UNUSED)
 /* Each file export_*.c has a table of operators; the last has a NULL name. along: their attributes are a
- * weft__along, so x->axis, at and tokens are set. weft__ex_recurrent translates the cells of core/cells.def. */
+ * weft__along, so x->axis, at and tokens are set. weft__ex_recurrent: the cells of core/cells.def. */
 typedef struct translation { const char *name; translator *run; bool along; } translation;
 extern const translation weft__ex_pointwise[], weft__ex_shapes[], weft__ex_axes[], weft__ex_layers[],
     weft__ex_rows[];
@@ -184,7 +182,7 @@ const char *weft__ex_function(graph *, const char *, int f, double p, double q);
 bool weft__ex_reads(const weft_call *, int i);
 
 /* ---- short names ---- */
-static inline const weft_call *call_of(const graph *x, int64_t entry) { return x->w->tape->entry[entry].call; }
+static inline const weft_call *call_of(const graph *x, int64_t e) { return x->w->tape->entry[e].call; }
 static inline const weft_call *maker_of(const weft_tensor *t) /* NULL: no operator */
 {
     const uint64_t entry = weft__node_of(t)->entry_number;

@@ -109,8 +109,8 @@ TRANSLATOR(softmax)
 
 TRANSLATOR(cumsum)
 {
-    const weft__along *a = c->attributes;
-    return NODE_WITH(x, "CumSum", ATTRIBUTES(INT("reverse", a->flag)), filled(x, NUMBER(x, 0)), WHOLE(x, x->at));
+    const attribute reverse[] = { INT("reverse", ((const weft__along *)c->attributes)->flag), { 0 } };
+    return NODE_WITH(x, "CumSum", reverse, filled(x, NUMBER(x, 0)), WHOLE(x, x->at));
 }
 
 TRANSLATOR(flip)

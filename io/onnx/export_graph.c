@@ -182,14 +182,14 @@ static void add_attribute(proto *node, const attribute *a)
     put_message(node, 5, &m);
 }
 
-const char *weft__ex_node(graph *x, const char *op, const char *const *in, int n, const attribute *a,
+const char *weft__ex_node(graph *x, const char *op, const char *const *in, size_t n, const attribute *a,
                           const char **out, int results)
 {
     proto node = { 0 };
     const char *one, **names = out ? out : &one;
     while (n && !in[n - 1]) /* trailing inputs that are left out */
         n--;
-    for (int i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         put_text(&node, 1, in[i] ? in[i] : "");
         use(x, in[i]);
     }
@@ -215,24 +215,20 @@ const char *weft__ex_transpose(graph *x, const char *in, int axes, const int *or
 extent weft__ex_symbol(graph *x, const char *name, int64_t n, const char *source, int axis)
 {
     int same = 0;
+    for (int i = 0; i < x->symbols; i++) {       /* "time", "time2", .. */
+        const bool named = !strncmp(x->symbol[i].name, name, strlen(name));
+        if (named && x->symbol[i].n == n && !strcmp(name, "batch"))
+            return (extent){ .n = n, .symbol = i + 1 };
+        same += named;
+    }
     if (x->symbols == SYMBOLS) {
         weft__ex_fail(x, WEFT_EARG, "more than %d dynamic axes", SYMBOLS);
         return (extent){ .n = n };
     }
     symbol *s = &x->symbol[x->symbols];
-    for (int i = 0; i < x->symbols; i++) /* "time", "time2", .. */
-        same += !strncmp(x->symbol[i].name, name, strlen(name));
     *s = (symbol){ .n = n, .source = source, .axis = axis };
     snprintf(s->name, sizeof s->name, same ? "%.8s%d" : "%.8s", name, same + 1);
     return (extent){ .n = n, .symbol = ++x->symbols };
-}
-
-extent weft__ex_batch_axis(graph *x, int64_t n, const char *source, int axis)
-{
-    for (int i = 0; i < x->symbols; i++)
-        if (x->symbol[i].n == n && !strncmp(x->symbol[i].name, "batch", 5))
-            return (extent){ .n = n, .symbol = i + 1 };
-    return weft__ex_symbol(x, "batch", n, source, axis);
 }
 
 const char *weft__ex_size(graph *x, extent d)

@@ -66,7 +66,6 @@ void weft__ex_trace_steps(graph *x, const weft_call *c)
     }
 }
 
-static bool is_batch(const symbol *s, int64_t n) { return s->n == n && !strncmp(s->name, "batch", 5); }
 static void fail_at_leaf(graph *x, const weft_tensor *t, const char *problem)
 {
     weft__ex_fail(x, WEFT_EARG, "given%lld %s",
@@ -89,8 +88,8 @@ static int batch_axis(graph *x, const weft_tensor *t, const weft_call *view)
     if (axis >= 0)
         return axis;
     for (int s = 0; s < x->symbols; s++)
-        for (int i = 0; i < t->f.rank; i++)
-            if (is_batch(&x->symbol[s], t->f.size[i]))
+        for (int i = 0; i < t->f.rank && !strncmp(x->symbol[s].name, "batch", 5); i++)
+            if (x->symbol[s].n == t->f.size[i])
                 axis = i, found++;
     if (found > 1)
         fail_at_leaf(x, t, "has several axes with as many elements as there are sequences; name its batch "
@@ -139,13 +138,13 @@ static void plain_input(graph *x, const weft_tensor *t, value *v, const weft_cal
     if (in && in->batch_axis >= t->f.rank)
         weft__ex_fail(x, WEFT_EARG, "batch_axis %d of input \"%.100s\"; expected -1 or one of its %d axes",
                       in->batch_axis, in->name ? in->name : "", t->f.rank);
-    if (x->status || (axis < 0 && !in && (x->symbols || weft__elements(&t->f) == 1))) {
+    if (!x->status && axis < 0 && !in && (x->symbols || weft__elements(&t->f) == 1))
         v->name = initializer_of(x, NULL, t);
+    if (x->status || v->name)
         return;
-    }
     v->name = input_name(x, in);
     if (axis >= 0)
-        v->dim[axis] = weft__ex_batch_axis(x, t->f.size[axis], v->name, axis);
+        v->dim[axis] = weft__ex_symbol(x, "batch", t->f.size[axis], v->name, axis);
     if (axis == 0 && view && has_steps(view))
         v->dim[1] = steps_of(x, t, view, v->name);
     weft__ex_end(x, false, v->name, t->f.type, v);

@@ -41,8 +41,9 @@ static const char *norm_of(graph *x, const char *name, int64_t size, int gain)
 {
     const weft__norm *a = x->call->attributes;
     const bool scaled = gain < x->call->n, grouped = scaled && a->grouped;
-    const char *scale = scaled ? input(x, gain)->name : NULL, *shift = scaled ? input(x, gain + 1)->name : NULL,
-               *ones = scaled && !grouped ? scale : EXPAND(x, NUMBER(x, 1), 1, (&(extent){ .n = size }));
+    const char *scale = scaled ? input(x, gain)->name : NULL;
+    const char *shift = scaled ? input(x, gain + 1)->name : NULL;
+    const char *ones = scaled && !grouped ? scale : NODE(x, "Expand", NUMBER(x, 1), INTS(x, size));
     const attribute options[] = { INT("axis", -1), REAL("epsilon", (double)a->eps), { 0 } };
     name = NODE_WITH(x, "LayerNormalization", options, name, ones, grouped ? NULL : shift);
     return grouped ? NODE(x, "Add", NODE(x, "Mul", name, scale), shift) : name;
@@ -103,10 +104,10 @@ static const char *packed_weight(graph *x, const directions *d, int k, const cha
         return place ? place->last : NULL;
     const int64_t columns = bias ? 1 : a->f.size[1]; /* 6: two directions, two biases, or a gate more */
     float *numbers = malloc((6 * (size_t)weft__elements(&a->f) + 1) * sizeof *numbers), *end = numbers;
-    for (int i = 0; end && i < d->n * (1 + bias); i++)
-        end = copy_gates(x, d->cell, input_of(d->of[bias ? i / 2 : i], bias ? k + i % 2 : k), end);
     if (!numbers)
         weft__ex_fail(x, WEFT_ENOMEM, "no memory for weights");
+    for (int i = 0; end && i < d->n * (1 + bias); i++)
+        end = copy_gates(x, d->cell, input_of(d->of[bias ? i / 2 : i], bias ? k + i % 2 : k), end);
     const char *path = weft__node_of(a)->path, *dot = path && !place->last ? strrchr(path, '.') : NULL;
     const char *name = end && dot && strlen(dot) > 9 ?
                            weft__ex_text(x, "%.*s%s%s", (int)(dot + 1 - path) - (int)x->root, path + x->root,
@@ -124,13 +125,10 @@ static const char *packed_weight(graph *x, const directions *d, int k, const cha
 /* Returns the first states [n, batch, width], or NULL for zeros. */
 static const char *first_state(graph *x, const directions *d, int k)
 {
-    const char *of[2];
-    for (int i = 0; i < d->n; i++) {
-        if (!input_of(d->of[i], k))
-            return NULL;
+    const char *of[2] = { NULL };
+    for (int i = 0; i < d->n && input_of(d->of[i], k); i++)
         of[i] = UNSQUEEZE(x, weft__ex_value(x, input_of(d->of[i], k))->name, 0);
-    }
-    return d->n == 1 ? of[0] : CONCAT(x, of, 2, 0);
+    return d->n == 2 && of[0] && of[1] ? CONCAT(x, of, 2, 0) : of[d->n - 1];
 }
 
 static void run_directions(graph *x, const directions *d, batch *b)
@@ -281,8 +279,8 @@ TRANSLATOR(attention)
 }
 
 const translation weft__ex_layers[] = {
-    { "linear", linear, false },           { "glu", glu, false },
-    { "layer_norm", layer_norm, false },   { "gate_norm", gate_norm, false },
     { "first_states", first_states, false }, { "last_states", last_states, false },
-    { "attention", attention, false },     { NULL, NULL, false }
+    { "layer_norm", layer_norm, false },     { "gate_norm", gate_norm, false },
+    { "attention", attention, false },       { "linear", linear, false },
+    { "glu", glu, false },                   { NULL, NULL, false }
 };

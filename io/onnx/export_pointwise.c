@@ -4,8 +4,6 @@
 #include "core/kernels.h"
 #include "io/onnx/export.h"
 
-static bool is_int(const weft_tensor *t) { return t->f.type == WEFT_I32; }
-
 /* ---- functions of one number ---- */
 static const char *gelu(graph *x, const char *in)
 {
@@ -156,7 +154,7 @@ TRANSLATOR(scale)
 TRANSLATOR(cast)
 {
     const char *name = input(x, 0)->name;
-    return is_int(c->y[0]) ? CAST(x, NODE(x, "Round", name), INT64) : CAST(x, name, FLOAT);
+    return c->y[0]->f.type == WEFT_I32 ? CAST(x, NODE(x, "Round", name), INT64) : CAST(x, name, FLOAT);
 }
 
 TRANSLATOR(same)

@@ -161,7 +161,7 @@ batch *weft__ex_root(graph *x, const weft_batch *b)
     if (k)
         return k;
     const char *name = x->lengths++ ? weft__ex_text(x, "lengths%d", x->lengths) : "lengths";
-    const extent sequences = weft__ex_batch_axis(x, b->n, name, 0);
+    const extent sequences = weft__ex_symbol(x, "batch", b->n, name, 0);
     weft__ex_end(x, false, name, WEFT_I32, &(value){ .axes = 1, .dim = { sequences } });
     /* The source of the time is set by the first tensor of the batch. "time2" has "lengths2". */
     const extent rows[] = { weft__ex_symbol(x, "time", b->longest, NULL, 0), sequences };
@@ -190,18 +190,11 @@ const char *weft__ex_range(graph *x, extent d, int axes)
 }
 const char *weft__ex_position(graph *x, batch *b)
 {
-    b->position = b->position ? b->position : weft__ex_range(x, b->rows[0], b->axes);
-    return b->position;
+    return b->position = b->position ? b->position : weft__ex_range(x, b->rows[0], b->axes);
 }
 const char *weft__ex_lengths(graph *x, const batch *b)
 {
     return b->lengths ? b->lengths : weft__ex_size(x, b->rows[0]);
-}
-const char *weft__ex_mask(graph *x, batch *b)
-{
-    if (!b->mask && b->lengths)
-        b->mask = NODE(x, "Less", weft__ex_position(x, b), b->lengths);
-    return b->mask;
 }
 
 /* Appends axes of extent 1 to a tensor with that many axes. */
@@ -209,7 +202,8 @@ static const char *widened(graph *x, const char *name, int axes, const value *v)
 {
     static const int64_t axis[AXES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
     const size_t n = v->axes > axes ? (size_t)(v->axes - axes) : 0;
-    return n ? NODE(x, "Unsqueeze", name, weft__ex_constant(x, INT64, 1, axis + axes, n * sizeof *axis)) : name;
+    const char *added = n ? weft__ex_constant(x, INT64, 1, axis + axes, n * sizeof *axis) : NULL;
+    return n ? NODE(x, "Unsqueeze", name, added) : name;
 }
 const char *weft__ex_where(graph *x, const char *inside, int axes, const value *v, const char *fill)
 {
@@ -217,8 +211,9 @@ const char *weft__ex_where(graph *x, const char *inside, int axes, const value *
 }
 const char *weft__ex_filled(graph *x, batch *b, const value *v, const char *fill)
 {
-    const char *mask = weft__ex_mask(x, b);
-    return mask ? weft__ex_where(x, mask, b->axes, v, fill) : v->name;
+    if (!b->mask && b->lengths)
+        b->mask = NODE(x, "Less", weft__ex_position(x, b), b->lengths);
+    return b->mask ? weft__ex_where(x, b->mask, b->axes, v, fill) : v->name;
 }
 const char *weft__ex_not_empty(graph *x, const batch *b, const value *v, const char *zero)
 {
