@@ -8,193 +8,202 @@
 #include "autograd/attributes.h"
 #include "autograd/inspect.h"
 #include "io/onnx/api_onnx.h"
-#include "io/onnx/protobuf_write.h"
+
+enum { AXES = 12, SYMBOLS = 256, BATCHES = 128, FLOAT = 1, INT32 = 6, INT64 = 7 };
 
 /* n: extent in the traced step. symbol: 1 + its number, or 0 for a fixed extent. rows: of the first axis of
  * the rows of a batch, their number in the traced step; otherwise 0. joined: a further axis of these rows. */
-typedef struct weft__dim { int64_t n, rows; int symbol; bool joined; } weft__dim;
-enum { WEFT__EXPORT_RANK = 12, WEFT__EXPORT_SYMBOLS = 256, WEFT__EXPORT_BATCHES = 128 };
+typedef struct extent { int64_t n, rows; int symbol; bool joined; } extent;
 
-/* name: NULL if its operator is refused. first: first ONNX axis of each axis, and at the end `axes`. last: of
- * a result of a recurrent layer, the last state [1, batch, width]. count: of a sum along dynamic axes, the
- * number of terms as a float, `counted` in the traced step. */
-typedef struct weft__value {
+/* name: NULL if its operator is refused. first: first ONNX axis of each axis, and at the end `axes`. A value
+ * of the layout PADDED has the axes of the rows. last: of a result of a recurrent layer, the last state
+ * [1, batch, width]. count: of a sum along dynamic axes, the number of terms as a float, `counted` in the
+ * traced step. view: of a plain tensor, the operator that makes its first axes sequences and steps. */
+typedef struct value {
     const char *name, *last, *count;
     int64_t counted;
     bool negative;                               /* ids may be -1, which looks up zeros */
     double inverse;                              /* reciprocal of this constant; otherwise 0 */
-    weft__dim gone;                              /* dynamic axis that a sum has removed */
-    int axes, first[WEFT_RANK + 1]; weft__dim dim[WEFT__EXPORT_RANK];
-} weft__value;
+    extent gone;                                 /* dynamic axis that a sum has removed */
+    const weft_call *view;
+    int rank, axes, first[WEFT_RANK + 1]; extent dim[AXES];
+} value;
 
 /* n: extent in the traced step. source, axis: a tensor with this extent, and its axis; NULL so far for the
  * time of a batch with these lengths. size: the extent as int64 [1], or NULL so far. */
-typedef struct weft__symbol {
-    char name[24]; int64_t n; const char *source, *lengths, *size; int axis;
-} weft__symbol;
+typedef struct symbol { char name[24]; int64_t n; const char *source, *lengths, *size; int axis; } symbol;
 
 /* A batch of the step. rows: the group of its rows, [time, batch]; for pairs [time of k, time of q, batch].
  * lengths: int64, with axes that broadcast to those after the time. NULL: each length is the extent of the
  * time. mask: bool like the rows. position: int64 [time, 1 ..]. Both NULL so far. a: for a joined batch the
  * first, for pairs that of the queries. padded: the time is that of a plain input. longest: axis of padded
  * tensors that have no more padding than needed; its symbol is 0 so far. */
-typedef struct weft__export_batch {
+typedef struct batch {
     const weft_batch *b, *a;
-    int axes; weft__dim rows[4], longest;
+    int axes; extent rows[4], longest;
     const char *lengths, *lengths32, *mask, *position;
     bool pairs, padded;
-} weft__export_batch;
+} batch;
 
-typedef struct weft__export {
+/* A growing protobuf message. failed: memory ran out; further calls then do nothing. */
+typedef struct proto { unsigned char *bytes; size_t n, room; bool failed; } proto;
+
+typedef struct graph {
     weft *w;
     const weft_onnx_export_opts *opts;
     weft__listing listing;
+    int64_t entry; const weft_call *call;        /* the current one */
+    /* Its axis, the ONNX axis, and the batch if that axis is the tokens of each sequence, otherwise NULL. */
+    int axis, at; batch *tokens;
     bool *needed;                                /* [entries] */
-    const weft_call **views, **leaf_views; /* [entries], [leaves]: view that makes the first axes a batch */
-    weft__value **result, *leaf;                 /* [entries][results], [leaves]; result NULL so far */
-    weft__proto nodes, initializers, inputs, outputs;
-    weft__symbol symbol[WEFT__EXPORT_SYMBOLS]; int symbols;
-    weft__export_batch batch[WEFT__EXPORT_BATCHES]; int batches;
-    struct weft__export_constant { struct weft__export_constant *next; const char *name; int type, rank;
-                                 bool used; size_t n; unsigned char bytes[]; } *constants;
-    struct weft__export_piece { struct weft__export_piece *next; } *memory;
-    const char **used; int used_n, used_room;    /* names of inputs, outputs and parameters */
+    value **result, *leaf;                       /* [entries][results], [leaves]; result NULL so far */
+    proto nodes, initializers, inputs, outputs;
+    symbol symbol[SYMBOLS]; int symbols;
+    batch batch[BATCHES]; int batches;
+    struct constant { struct constant *next; const char *name; int type, rank; bool used; size_t n;
+                      unsigned char bytes[]; } *constants;
+    struct piece { struct piece *next; } *memory;
+    struct used { struct used *next; const char *name; } *used; /* names of inputs, outputs and parameters */
     int names, given, lengths;                   /* counters of names */
-    int64_t entry;                               /* the current one */
     char refused[2048]; weft_status status;      /* reasons; the first failure */
     size_t root;                                 /* bytes of the root's name that parameters leave out */
-} weft__export;
+} graph;
 
 /* ---- export_graph.c ---- */
-void *weft__export_memory(weft__export *, size_t bytes);       /* zeroed; NULL: no memory, and status is set */
-const char *weft__export_text(weft__export *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void weft__ex_fail(graph *, weft_status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void *weft__ex_memory(graph *, size_t bytes);    /* zeroed; NULL: no memory, and status is set */
+const char *weft__ex_text(graph *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* An attribute; type: i, f, s, I (ints), S (one text in a list, written `n` times). A list ends with {0}. */
-typedef struct weft__export_attribute {
+typedef struct attribute {
     const char *name; char type; int n; int64_t i; double f; const char *s; const int64_t *ints;
-} weft__export_attribute;
+} attribute;
 /* Adds a node with one result, or with `results` ones into out. NULL as an input: left out. A NULL name of an
  * input that a refused operator made cannot occur. Returns the name of the first result. */
-const char *weft__export_node(weft__export *, const char *op, const char *const *in, int n,
-                            const weft__export_attribute *, const char **out, int results);
-#define NODE_OUT(x, op, attributes, out, results, ...)                                                    \
-    weft__export_node(x, op, (const char *const[]){ __VA_ARGS__ },                                           \
-                    (int)(sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *)), attributes, out, \
-                    results)
+const char *weft__ex_node(graph *, const char *op, const char *const *in, size_t n, const attribute *,
+                          const char **out, int results);
+#define NODE_OUT(x, op, attributes, out, results, ...)         \
+    weft__ex_node(x, op, (const char *const[]){ __VA_ARGS__ }, \
+                  sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *), attributes, out, results)
 #define NODE_WITH(x, op, attributes, ...) NODE_OUT(x, op, attributes, NULL, 1, __VA_ARGS__)
 #define NODE(x, op, ...)                  NODE_WITH(x, op, NULL, __VA_ARGS__)
-#define ATTRIBUTES(...)                   ((const weft__export_attribute[]){ __VA_ARGS__, { 0 } })
+#define ATTRIBUTES(...)                   ((const attribute[]){ __VA_ARGS__, { 0 } })
 #define INT(its_name, value)              { its_name, 'i', .i = value }
 #define REAL(its_name, value)             { its_name, 'f', .f = value }
 #define TEXT(its_name, value)             { its_name, 's', .s = value }
-/* Constants: int64 [n], int64 [], float []. Equal ones are one initializer. */
-const char *weft__export_ints(weft__export *, int n, const int64_t *);
-#define INTS(x, ...)                                                                 \
-    weft__export_ints(x, (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), \
-                    (int64_t[]){ __VA_ARGS__ })
-const char *weft__export_int(weft__export *, int64_t);
-const char *weft__export_number(weft__export *, double);
-enum { WEFT__EXPORT_FLOAT = 1, WEFT__EXPORT_INT64 = 7 };
+#define INT_LIST(its_name, count, values) { its_name, 'I', .n = count, .ints = values }
+#define UNSQUEEZE(x, in, axis)       NODE(x, "Unsqueeze", in, INTS(x, axis))
+#define SQUEEZE(x, in, axis)         NODE(x, "Squeeze", in, INTS(x, axis))
+#define SLICE(x, in, axis, from, to) NODE(x, "Slice", in, INTS(x, from), INTS(x, to), INTS(x, axis))
+#define CAST(x, in, type)            NODE_WITH(x, "Cast", ATTRIBUTES(INT("to", type)), in)
+#define CONCAT(x, in, n, at) \
+    weft__ex_node(x, "Concat", in, (size_t)(n), ATTRIBUTES(INT("axis", at)), NULL, 1)
+#define EXPAND(x, in, n, sizes)      ((n) ? NODE(x, "Expand", in, weft__ex_sizes(x, n, sizes)) : (in))
+/* Returns a constant; equal ones are one initializer. */
+const char *weft__ex_constant(graph *, int type, int rank, const void *, size_t bytes);
+#define INTS(x, ...) \
+    weft__ex_constant(x, INT64, 1, (const int64_t[]){ __VA_ARGS__ }, sizeof((int64_t[]){ __VA_ARGS__ }))
+#define WHOLE(x, number)  weft__ex_constant(x, INT64, 0, &(int64_t){ number }, sizeof(int64_t))
+#define NUMBER(x, number) weft__ex_constant(x, FLOAT, 0, &(float){ (float)(number) }, sizeof(float))
+#define ZERO_OF(x, t)     ((t)->f.type == WEFT_REAL ? NUMBER(x, 0) : WHOLE(x, 0))
 /* Adds an initializer; a NULL name makes one. Returns the name. */
-const char *weft__export_initializer(weft__export *, const char *name, int type, int rank, const int64_t *shape,
-                                   const void *, size_t bytes);
-const char *weft__export_transpose(weft__export *, const char *, int axes, const int *order);
-const char *weft__export_unsqueeze(weft__export *, const char *, int axis);
-const char *weft__export_squeeze(weft__export *, const char *, int axis);
-const char *weft__export_cast(weft__export *, const char *, int type);
-/* Part from .. to of an axis. */
-const char *weft__export_slice(weft__export *, const char *, int axis, int64_t from, int64_t to);
-/* Repeats a tensor with axes of extent 1 to these extents. */
-const char *weft__export_expand(weft__export *, const char *, int axes, const weft__dim *);
-/* Returns the extent as int64 [1]. */
-const char *weft__export_size(weft__export *, weft__dim);
-/* Returns a new dynamic axis, such as "steps", then "steps2"; the axis "batch" for that many sequences. */
-weft__dim weft__export_symbol(weft__export *, const char *name, int64_t n, const char *source, int axis);
-weft__dim weft__export_batch_axis(weft__export *, int64_t n, const char *source, int axis);
-void weft__export_add_value(weft__export *, weft__proto *list, int field, const char *name, int type,
-                          const weft__value *);
+const char *weft__ex_initializer(graph *, const char *name, int type, int rank, const int64_t *shape,
+                                 const void *, size_t bytes);
+const char *weft__ex_transpose(graph *, const char *, int axes, const int *order);
+/* Returns an extent as int64 [1], and several as int64 [n]. */
+const char *weft__ex_size(graph *, extent);
+const char *weft__ex_sizes(graph *, int n, const extent *);
+/* Returns a new dynamic axis, such as "steps", then "steps2"; "batch": the axis for that many sequences. */
+extent weft__ex_symbol(graph *, const char *name, int64_t n, const char *source, int axis);
 /* Reserves a name; false, and a failure, if it is used or empty. */
-bool weft__export_reserve(weft__export *, const char *name);
-void weft__export_fail(weft__export *, weft_status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
+bool weft__ex_reserve(graph *, const char *name);
+/* Adds an input or output of the graph, with the type of the tensor. */
+void weft__ex_end(graph *, bool output, const char *name, weft_dtype, const value *);
+void weft__ex_write(graph *, const char *path);
 /* ---- export.c ---- */
-/* Returns the value of a tensor; its name is NULL if it has none. */
-const weft__value *weft__export_value(weft__export *, const weft_tensor *);
-void weft__export_set(weft__export *, const weft_tensor *, weft__value);
-weft__value *weft__export_place(weft__export *, const weft_tensor *);   /* also if it has no value yet */
-bool weft__export_is_own(const weft_call *);      /* an operator of the program? */
+/* Returns the value of a tensor; its name is NULL if it has none. place: also if it has no value yet. */
+const value *weft__ex_value(graph *, const weft_tensor *);
+value *weft__ex_place(graph *, const weft_tensor *);
+bool weft__ex_is_own(const weft_call *);         /* an operator of the program? */
 /* ---- export_inputs.c ---- */
 /* Makes the value of a tensor that no operator made. */
-void weft__export_make_leaf(weft__export *, const weft_tensor *, weft__value *);
-/* Called for needed entries, the last first: notes for plain inputs that a later view makes their first axes
- * sequences and steps. */
-void weft__export_trace_steps(weft__export *, int64_t entry);
+void weft__ex_make_leaf(graph *, const weft_tensor *, value *);
+/* Called for needed entries, the last first: sets `view` of the inputs. */
+void weft__ex_trace_steps(graph *, const weft_call *);
 /* Returns a tensor's numbers, reals or int32, to be freed, with room for as many int64. NULL: a failure. */
-void *weft__export_read(weft__export *, const weft_tensor *);
-/* Returns a tensor's ints, which live as long as the graph; NULL after a failure. */
-int32_t *weft__export_read_ints(weft__export *, const weft_tensor *);
+void *weft__ex_read(graph *, const weft_tensor *);
 /* ---- export_values.c ---- */
-/* Returns a value with the axes of another one. */
-weft__value weft__export_like(const weft__value *, const char *name);
-/* Removes the group of axis `at`, or inserts there a group of n axes. */
-void weft__export_remove(weft__value *, int rank, int at);
-void weft__export_insert(weft__value *, int rank, int at, int n, const weft__dim *);
-/* Refuses the operator for that reason. Returns false. */
-bool weft__export_refuse(weft__export *, const weft_call *, const char *reason);
-/* Finds the axes of n operands that broadcast. Axes from the right are one group each. */
-bool weft__export_broadcast(weft__export *, const weft_call *, const weft__value *const *, const int *rank, int n,
-                          weft__value *out);
-/* Gives axes `from` .. of a value of that rank the extents `size` [to_rank]. */
-bool weft__export_reshape(weft__export *, const weft_call *, const weft__value *, int rank, int from, int to_rank,
-                        const int64_t *size, weft__value *out);
-/* Returns the batch, or NULL. root: adds it with an input for its lengths. equal: adds it with all lengths
- * equal to that extent. */
-weft__export_batch *weft__export_batch_of(weft__export *, const weft_batch *);
-weft__export_batch *weft__export_root(weft__export *, const weft_batch *);
-weft__export_batch *weft__export_equal(weft__export *, const weft_batch *, weft__dim time, weft__dim batch);
-weft__export_batch *weft__export_new_batch(weft__export *, const weft_batch *, int axes, const weft__dim *rows);
-/* bool like the rows, int64 [time, 1 ..], int64 lengths. mask: NULL if all rows are data. */
-const char *weft__export_mask(weft__export *, weft__export_batch *);
-const char *weft__export_position(weft__export *, weft__export_batch *);
-const char *weft__export_range(weft__export *, weft__dim, int axes);    /* 0, 1, .. as int64 [n, 1 ..] */
-const char *weft__export_lengths(weft__export *, weft__export_batch *);
-/* Replaces the padding of a value whose axis 0 is the rows of a batch. */
-const char *weft__export_filled(weft__export *, weft__export_batch *, const weft__value *, const char *fill);
-/* Does the same where `inside`, bool like the rows, is false. */
-const char *weft__export_where(weft__export *, const char *inside, const weft__export_batch *, const weft__value *,
-                             const char *fill);
-/* Gathers along the time: row t of a sequence becomes row index[t, batch]. axes: of the value. */
-const char *weft__export_gather_time(weft__export *, const char *, const char *index, const weft__value *);
+/* Removes the group of axis `at`; inserts a group of n axes there; replaces axis 0 by a group. */
+void weft__ex_remove(value *, int at);
+void weft__ex_insert(value *, int at, int n, const extent *);
+void weft__ex_replace(value *, int n, const extent *);
+/* Refuses the current operator for that reason. Returns NULL. */
+const char *weft__ex_refuse(graph *, const char *reason);
+extern const char weft__ex_one_dynamic[], weft__ex_dropout[]; /* reasons */
+/* Returns the ONNX axis of an axis, or -1, with a refusal, if that is several. */
+int weft__ex_axis(graph *, const value *, int axis);
+/* Gives axes `from` .. of v the extents `size` [to_rank]. Returns y's name; NULL: refused. */
+const char *weft__ex_reshape(graph *, const value *v, int from, int to_rank, const int64_t *size, value *y);
+/* Returns the batch, or NULL. root: adds it with an input for its lengths. */
+batch *weft__ex_batch(graph *, const weft_batch *);
+batch *weft__ex_root(graph *, const weft_batch *);
+batch *weft__ex_new_batch(graph *, const weft_batch *, int axes, const extent *rows);
+/* Sets the source of the time of a batch. Returns false if it has one. */
+bool weft__ex_time_source(graph *, const batch *, const char *source, int axis);
+/* Return int64 [time, 1 ..], and the lengths. */
+const char *weft__ex_position(graph *, batch *);
+const char *weft__ex_range(graph *, extent, int axes); /* 0, 1, .. as int64 [n, 1 ..] */
+const char *weft__ex_lengths(graph *, const batch *);
+/* Replaces elements of a value where `inside`, bool with its first `axes` axes, is false; the padding of a
+ * value whose axis 0 is the rows of a batch; the elements of empty sequences by 0. */
+const char *weft__ex_where(graph *, const char *inside, int axes, const value *, const char *fill);
+const char *weft__ex_filled(graph *, batch *, const value *, const char *fill);
+const char *weft__ex_not_empty(graph *, const batch *, const value *, const char *zero);
+/* Replaces the rows of a batch by an axis of its sequences. */
+void weft__ex_per_sequence(value *, const batch *);
+/* Gathers along the time: row t of a sequence becomes row index[t, batch]. */
+const char *weft__ex_gather_time(graph *, const value *, const char *index);
 
-/* ---- translators: each translates a call, or refuses it ---- */
-typedef bool weft__export_translator(weft__export *, const weft_call *);
-/* Each file export_*.c has a table of operators; the last has a NULL name. weft__export_recurrent translates
- * the cells of core/cells.def. */
-typedef struct weft__export_entry { const char *name; weft__export_translator *run; } weft__export_entry;
-extern const weft__export_entry weft__export_pointwise[], weft__export_shapes[], weft__export_axes[],
-    weft__export_layers[], weft__export_rows[];
-weft__export_translator weft__export_recurrent;
-bool weft__export_is_recurrent(const weft_call *);
+/* ---- translators ---- */
+/* Translates the current call. y has the axes of input 0. Returns the name of result 0, or NULL after a
+ * refusal, or if it has set the results itself. */
+typedef const char *translator(graph *x, const weft_call *c, value *y);
+#define UNUSED __attribute__((unused))
+#define TRANSLATOR(name) \
+    static const char *name(graph *x UNUSED, const weft_call *c UNUSED, value *y UNUSED)
+/* Each file export_*.c has a table of operators; the last has a NULL name. along: their attributes are a
+ * weft__along, so x->axis, at and tokens are set. weft__ex_recurrent: the cells of core/cells.def. */
+typedef struct translation { const char *name; translator *run; bool along; } translation;
+extern const translation weft__ex_pointwise[], weft__ex_shapes[], weft__ex_axes[], weft__ex_layers[],
+    weft__ex_rows[];
+translator weft__ex_recurrent;
+bool weft__ex_is_recurrent(const weft_call *);
+/* export_pointwise.c: f(name) for a function of pointwise.def. export_rows.c: does it read input i? */
+const char *weft__ex_function(graph *, const char *, int f, double p, double q);
+bool weft__ex_reads(const weft_call *, int i);
 
-/* Returns the value of input i; the batch of a ragged tensor, or NULL. */
-static inline const weft__value *weft__export_in(weft__export *x, const weft_call *c, int i)
+/* ---- short names ---- */
+static inline const weft_call *call_of(const graph *x, int64_t e) { return x->w->tape->entry[e].call; }
+static inline const weft_call *maker_of(const weft_tensor *t) /* NULL: no operator */
 {
-    return weft__export_value(x, c->x[i]);
+    const uint64_t entry = weft__node_of(t)->entry_number;
+    return entry ? t->w->tape->entry[entry - 1].call : NULL;
 }
-static inline weft__export_batch *weft__export_of(weft__export *x, const weft_tensor *t)
+static inline const value *input(graph *x, int i) { return weft__ex_value(x, x->call->x[i]); }
+static inline batch *batch_of(graph *x, const weft_tensor *t)
 {
-    return t->f.batch ? weft__export_batch_of(x, t->f.batch) : NULL;
+    return t->f.batch ? weft__ex_batch(x, t->f.batch) : NULL;
 }
-/* Sets result 0 to that name, with the axes of v. Returns true. */
-static inline bool weft__export_done(weft__export *x, const weft_call *c, const weft__value *v, const char *name)
+static inline void set_value(graph *x, const weft_tensor *t, value v)
 {
-    weft__export_set(x, c->y[0], weft__export_like(v, name));
-    return true;
+    value *place = weft__ex_place(x, t);
+    if (place)
+        *place = v;
 }
-/* Returns the ONNX axis of an axis, or -1, with a refusal, if that is several. export_values.c */
-int weft__export_axis(weft__export *, const weft_call *, const weft__value *, int axis);
-/* export_pointwise.c: f(name) for a function of pointwise.def. */
-const char *weft__export_function(weft__export *, const char *, int f, double p, double q);
-/* export_rows.c: Returns whether the translation reads input i. */
-bool weft__export_reads(const weft_call *, int i);
+static inline value like(const value *v, const char *name)
+{
+    value y = *v;
+    y.name = name, y.last = y.count = NULL, y.inverse = 0;
+    return y;
+}
+static inline int axes_of(const value *v, int i) { return v->first[i + 1] - v->first[i]; }
 #endif

@@ -4,18 +4,8 @@
 #include <string.h>
 #include "io/onnx/export.h"
 
-int32_t *weft__export_read_ints(weft__export *x, const weft_tensor *t)
-{
-    const size_t bytes = (size_t)weft__elements(&t->f) * sizeof(int32_t);
-    int32_t *values = weft__export_memory(x, bytes + 1);
-    if (values && !weft__read(t, values, bytes))
-        return values;
-    weft__export_fail(x, WEFT_EDEVICE, "ids cannot be read: %.300s", weft_error_message(x->w));
-    return NULL;
-}
-
 /* ---- numbers ---- */
-static const weft_onnx_input *listed(const weft__export *x, const weft_tensor *t)
+static const weft_onnx_input *listed(const graph *x, const weft_tensor *t)
 {
     for (int64_t i = 0; x->opts && i < x->opts->n_inputs; i++)
         if (x->opts->inputs[i].tensor == t)
@@ -23,201 +13,185 @@ static const weft_onnx_input *listed(const weft__export *x, const weft_tensor *t
     return NULL;
 }
 
-void *weft__export_read(weft__export *x, const weft_tensor *t)
+void *weft__ex_read(graph *x, const weft_tensor *t)
 {
     const size_t n = (size_t)weft__elements(&t->f);
     void *numbers = n < SIZE_MAX / 16 ? malloc(n * sizeof(int64_t) + 1) : NULL;
     if (numbers && !weft__read(t, numbers, n * (t->f.type == WEFT_I32 ? sizeof(int32_t) : sizeof(real))))
         return numbers;
-    weft__export_fail(x, numbers ? WEFT_EDEVICE : WEFT_ENOMEM, "a tensor cannot be read: %.300s",
-                    numbers ? weft_error_message(x->w) : "no memory");
+    weft__ex_fail(x, numbers ? WEFT_EDEVICE : WEFT_ENOMEM, "a tensor cannot be read: %.300s",
+                  numbers ? weft_error_message(x->w) : "no memory");
     free(numbers);
     return NULL;
 }
 
-static const char *initializer_of(weft__export *x, const char *name, const weft_tensor *t)
+static const char *initializer_of(graph *x, const char *name, const weft_tensor *t)
 {
     const size_t n = (size_t)weft__elements(&t->f);
     const bool ints = t->f.type == WEFT_I32;
-    real *numbers = weft__export_read(x, t);
+    real *numbers = weft__ex_read(x, t);
     if (!numbers)
         return NULL;
     for (size_t i = n; ints && i-- > 0;) /* int32 to int64 in place, from the end */
         ((int64_t *)(void *)numbers)[i] = ((int32_t *)(void *)numbers)[i];
     for (size_t i = 0; !ints && i < n; i++)
         ((float *)(void *)numbers)[i] = (float)numbers[i];
-    name = weft__export_initializer(x, name, ints ? WEFT__EXPORT_INT64 : WEFT__EXPORT_FLOAT, t->f.rank, t->f.size,
-                                  numbers, n * (ints ? sizeof(int64_t) : sizeof(float)));
+    name = weft__ex_initializer(x, name, ints ? INT64 : FLOAT, t->f.rank, t->f.size, numbers,
+                                n * (ints ? sizeof(int64_t) : sizeof(float)));
     free(numbers);
     return name;
 }
 
 /* ---- axes of plain inputs ---- */
-static const weft_call *call_of(const weft__export *x, int64_t entry) { return x->w->tape->entry[entry].call; }
 static bool has_steps(const weft_call *view)
 {
     return view->y[0]->f.layout == WEFT_PADDED || view->x[0]->f.rank == view->y[0]->f.rank + 1;
 }
 
-void weft__export_trace_steps(weft__export *x, int64_t entry)
+void weft__ex_trace_steps(graph *x, const weft_call *c)
 {
-    const weft_call *c = call_of(x, entry), *view = x->views[entry];
-    if (c->y[0]->f.batch && !c->x[0]->f.batch && !strcmp(c->op->name, "view"))
-        view = c;
+    const bool itself = c->y[0]->f.batch && !c->x[0]->f.batch && !strcmp(c->op->name, "view");
+    const value *y = weft__ex_place(x, c->y[0]);
+    const weft_call *view = itself || !y ? c : y->view;
     for (int i = 0; view && i < c->n; i++) {
         const weft_tensor *t = c->x[i];
-        const weft__form *like = view == c ? &t->f : &c->y[0]->f;
+        const weft__form *to = itself ? &t->f : &c->y[0]->f;
         const int axes = has_steps(view) ? 2 : 1;
-        bool same = !t->f.batch && t->f.rank >= axes && like->rank >= axes;
+        bool same = !t->f.batch && t->f.rank >= axes && to->rank >= axes;
         for (int k = 0; same && k < axes; k++)
-            same = t->f.size[k] == like->size[k];
-        const weft_call **place = weft__node_of(t)->entry_number ?
-                                      &x->views[weft__node_of(t)->entry_number - 1] :
-                                      &x->leaf_views[weft__leaf_of(&x->listing, t)];
-        if (same && !*place)
-            *place = view;
+            same = t->f.size[k] == to->size[k];
+        value *place = same ? weft__ex_place(x, maker_of(t) ? maker_of(t)->y[0] : t) : NULL;
+        if (place && !place->view)
+            place->view = view;
     }
 }
 
-/* Returns the axis of sequences of a plain tensor, or -1. */
-static int batch_axis(weft__export *x, const weft_tensor *t)
+static void fail_at_leaf(graph *x, const weft_tensor *t, const char *problem)
 {
-    int axis = x->leaf_views[weft__leaf_of(&x->listing, t)] ? 0 : -1, found = 0;
+    weft__ex_fail(x, WEFT_EARG, "given%lld %s",
+                  (long long)x->listing.number[weft__leaf_of(&x->listing, t)], problem);
+}
+
+/* Returns the axis of sequences of a plain tensor, or -1. */
+static int batch_axis(graph *x, const weft_tensor *t, const weft_call *view)
+{
+    int axis = view ? 0 : -1, found = 0;
     for (int64_t e = 0; e < x->w->tape->entries && axis < 0; e++) { /* operators that read it by sequences */
         const weft_call *c = call_of(x, e);
-        const weft__form *y = &c->y[0]->f;
+        const weft_batch *b = c->y[0]->f.batch;
         for (int i = 0; x->needed[e] && i < c->n; i++)
-            if (c->x[i] == t)
-                axis = !strcmp(c->op->name, "first_states")                                         ? 1 :
-                       !strcmp(c->op->name, "broadcast") && y->batch && t->f.size[0] == y->batch->n ? 0 :
-                                                                                                      axis;
+            if (c->x[i] == t && !strcmp(c->op->name, "first_states"))
+                axis = 1;
+            else if (c->x[i] == t && !strcmp(c->op->name, "broadcast") && b && t->f.size[0] == b->n)
+                axis = 0;
     }
     if (axis >= 0)
         return axis;
     for (int s = 0; s < x->symbols; s++)
         for (int i = 0; i < t->f.rank && !strncmp(x->symbol[s].name, "batch", 5); i++)
-            if (t->f.size[i] == x->symbol[s].n)
+            if (x->symbol[s].n == t->f.size[i])
                 axis = i, found++;
     if (found > 1)
-        weft__export_fail(x, WEFT_EARG,
-                        "given%lld has several axes with as many elements as there are sequences; "
-                        "name its batch axis in opts->inputs, or trace with another number of "
-                        "sequences",
-                        (long long)x->listing.number[weft__leaf_of(&x->listing, t)]);
+        fail_at_leaf(x, t, "has several axes with as many elements as there are sequences; name its batch "
+                           "axis in opts->inputs, or trace with another number of sequences");
     return axis;
 }
 
-static weft__value of_shape(const weft_tensor *t)
+static value of_shape(const weft_tensor *t)
 {
-    weft__value v = { .axes = 0 };
+    value v = { 0 };
     for (int i = 0; i < t->f.rank; i++)
-        weft__export_insert(&v, i, i, 1, &(weft__dim){ .n = t->f.size[i] });
+        weft__ex_insert(&v, i, 1, &(extent){ .n = t->f.size[i] });
     return v;
 }
 
-static void add_input(weft__export *x, const weft_tensor *t, weft__value *v)
+static const char *input_name(graph *x, const weft_onnx_input *in)
 {
-    if (weft__export_reserve(x, v->name))
-        weft__export_add_value(x, &x->inputs, 11, v->name,
-                             t->f.type == WEFT_I32 ? WEFT__EXPORT_INT64 : WEFT__EXPORT_FLOAT, v);
+    return in && in->name ? in->name : weft__ex_text(x, "input%d", x->given++);
 }
 
-static const char *input_name(weft__export *x, const weft_onnx_input *in)
+static void ragged_input(graph *x, const weft_tensor *t, value *v)
 {
-    return in && in->name ? in->name : weft__export_text(x, "input%d", x->given++);
-}
-
-static void ragged_input(weft__export *x, const weft_tensor *t, weft__value *v)
-{
-    weft__export_batch *b = weft__export_root(x, t->f.batch);
+    const batch *b = weft__ex_root(x, t->f.batch);
     if (!b)
         return;
-    *v = of_shape(t);
-    weft__export_remove(v, t->f.rank, 0);
-    weft__export_insert(v, t->f.rank - 1, 0, b->axes, b->rows);
+    weft__ex_replace(v, b->axes, b->rows);
     v->name = input_name(x, listed(x, t));
-    weft__symbol *time = &x->symbol[b->rows[0].symbol - 1];
-    if (!time->source)
-        time->source = v->name;
-    add_input(x, t, v);
+    weft__ex_time_source(x, b, v->name, 0);
+    weft__ex_end(x, false, v->name, t->f.type, v);
 }
 
 /* Returns the axis of the steps of a plain tensor: that of the batch if the view makes it a padded one. */
-static weft__dim steps_of(weft__export *x, const weft_tensor *t, const weft_call *view, const char *name)
+static extent steps_of(graph *x, const weft_tensor *t, const weft_call *view, const char *name)
 {
-    weft__export_batch *b =
-        view->y[0]->f.layout == WEFT_PADDED ? weft__export_root(x, view->y[0]->f.batch) : NULL;
-    if (!b)
-        return weft__export_symbol(x, "steps", t->f.size[1], name, 1);
-    weft__symbol *time = &x->symbol[b->rows[0].symbol - 1];
-    if (!time->source)
-        time->source = name, time->axis = 1, b->padded = true;
-    if (!b->padded)
-        return weft__export_symbol(x, "steps", t->f.size[1], name, 1);
-    return (weft__dim){ .n = t->f.size[1], .symbol = b->rows[0].symbol };
+    batch *b = view->y[0]->f.layout == WEFT_PADDED ? weft__ex_root(x, view->y[0]->f.batch) : NULL;
+    if (b && weft__ex_time_source(x, b, name, 1))
+        b->padded = true;
+    return b && b->padded ? (extent){ .n = t->f.size[1], .symbol = b->rows[0].symbol } :
+                            weft__ex_symbol(x, "steps", t->f.size[1], name, 1);
 }
 
-static void plain_input(weft__export *x, const weft_tensor *t, weft__value *v)
+static void plain_input(graph *x, const weft_tensor *t, value *v, const weft_call *view)
 {
     const weft_onnx_input *in = listed(x, t);
-    const weft_call *view = x->leaf_views[weft__leaf_of(&x->listing, t)];
-    const int axis = in ? in->batch_axis : batch_axis(x, t);
+    const int axis = in ? in->batch_axis : batch_axis(x, t, view);
     if (in && in->batch_axis >= t->f.rank)
-        weft__export_fail(x, WEFT_EARG, "batch_axis %d of input \"%.100s\"; expected -1 or one of its %d axes",
-                        in->batch_axis, in->name ? in->name : "", t->f.rank);
-    *v = of_shape(t);
-    if (x->status || (axis < 0 && !in && (x->symbols || weft__elements(&t->f) == 1))) {
+        weft__ex_fail(x, WEFT_EARG, "batch_axis %d of input \"%.100s\"; expected -1 or one of its %d axes",
+                      in->batch_axis, in->name ? in->name : "", t->f.rank);
+    if (!x->status && axis < 0 && !in && (x->symbols || weft__elements(&t->f) == 1))
         v->name = initializer_of(x, NULL, t);
+    if (x->status || v->name)
         return;
-    }
     v->name = input_name(x, in);
     if (axis >= 0)
-        v->dim[axis] = weft__export_batch_axis(x, t->f.size[axis], v->name, axis);
+        v->dim[axis] = weft__ex_symbol(x, "batch", t->f.size[axis], v->name, axis);
     if (axis == 0 && view && has_steps(view))
         v->dim[1] = steps_of(x, t, view, v->name);
-    add_input(x, t, v);
+    weft__ex_end(x, false, v->name, t->f.type, v);
 }
 
-/* Returns whether t has 1 / length for each sequence, 0 for empty ones, as weft_pool makes it. */
-static const char *share_of_tokens(weft__export *x, const weft_tensor *t, weft__value *v)
+/* Returns the batch for whose sequences t has 1 / length, 0 for empty ones, as weft_pool makes it. */
+static const batch *batch_of_shares(graph *x, const weft_tensor *t)
 {
     const int64_t n = t->f.rank ? t->f.size[0] : 0;
     real *number = n && n == weft__elements(&t->f) && t->f.type == WEFT_REAL && !listed(x, t) ?
-                       weft__export_memory(x, (size_t)n * sizeof *number) :
-                       NULL;
-    if (!number || weft__read(t, number, (size_t)n * sizeof *number))
-        return NULL;
-    for (int i = 0; i < x->batches; i++) {
-        const weft__export_batch *b = &x->batch[i];
-        bool same = b->b->n == n && b->lengths && !b->pairs;
+                       weft__ex_read(x, t) : NULL;
+    const batch *found = NULL;
+    for (int i = 0; number && i < x->batches && !found; i++) {
+        const weft_batch *b = x->batch[i].b;
+        bool same = b->n == n && x->batch[i].lengths && !x->batch[i].pairs;
         for (int64_t s = 0; same && s < n; s++)
-            same = number[s] == (b->b->len[s] ? 1 / (real)b->b->len[s] : 0);
-        if (!same)
-            continue;
-        int64_t shape[WEFT_RANK] = { -1, 1, 1, 1, 1, 1 };
-        const char *length = weft__export_cast(x, b->lengths, WEFT__EXPORT_FLOAT), *one = weft__export_number(x, 1);
-        v->dim[0] = b->rows[1], v->dim[0].joined = false;
-        return NODE(x, "Reshape", NODE(x, "Div", NODE(x, "Min", length, one), NODE(x, "Max", length, one)),
-                    weft__export_ints(x, t->f.rank, shape));
+            same = number[s] == (b->len[s] ? 1 / (real)b->len[s] : 0);
+        found = same ? &x->batch[i] : NULL;
     }
-    return NULL;
+    free(number);
+    return found;
+}
+static const char *shares(graph *x, const batch *b, value *v)
+{
+    const int64_t shape[WEFT_RANK] = { -1, 1, 1, 1, 1, 1 };
+    const char *length = CAST(x, b->lengths, FLOAT), *one = NUMBER(x, 1);
+    v->dim[0] = b->rows[1], v->dim[0].joined = false;
+    return NODE(x, "Reshape", NODE(x, "Div", NODE(x, "Min", length, one), NODE(x, "Max", length, one)),
+                weft__ex_constant(x, INT64, 1, shape, (size_t)v->rank * sizeof *shape));
 }
 
-void weft__export_make_leaf(weft__export *x, const weft_tensor *t, weft__value *v)
+void weft__ex_make_leaf(graph *x, const weft_tensor *t, value *v)
 {
     const char *path = weft__node_of(t)->path;
-    weft__value shape = of_shape(t);
+    value y = of_shape(t);
+    const batch *b = NULL;
     if (path) {
-        const char *name = weft__export_text(x, "%s", path + x->root);
-        shape.name = weft__export_reserve(x, name) ? initializer_of(x, name, t) : NULL;
+        const char *name = weft__ex_text(x, "%s", path + x->root);
+        y.name = weft__ex_reserve(x, name) ? initializer_of(x, name, t) : NULL;
     } else if (weft__node_of(t)->unrecorded && !listed(x, t))
-        weft__export_fail(x, WEFT_EARG,
-                        "given%lld is the result of an operator that was not recorded "
-                        "(WEFT_NO_GRAD); record it, or list it in opts->inputs",
-                        (long long)x->listing.number[weft__leaf_of(&x->listing, t)]);
+        fail_at_leaf(x, t, "is the result of an operator that was not recorded (WEFT_NO_GRAD); record it, "
+                           "or list it in opts->inputs");
     else if (t->f.batch)
-        ragged_input(x, t, &shape);
-    else if (!(shape.name = share_of_tokens(x, t, &shape)))
-        plain_input(x, t, &shape);
-    *v = shape;
+        ragged_input(x, t, &y);
+    else if ((b = batch_of_shares(x, t)) != NULL)
+        y.name = shares(x, b, &y);
+    else
+        plain_input(x, t, &y, v->view);
+    *v = y;
 }

@@ -4,21 +4,14 @@
 #include "core/kernels.h"
 #include "io/onnx/export.h"
 
-static const char *name_of(weft__export *x, const weft_call *c, int i)
-{
-    return weft__export_value(x, c->x[i])->name;
-}
-static bool is_int(const weft_tensor *t) { return t->f.type == WEFT_I32; }
-
 /* ---- functions of one number ---- */
-static const char *gelu(weft__export *x, const char *in)
+static const char *gelu(graph *x, const char *in)
 {
-    const char *cdf = NODE(x, "Erf", NODE(x, "Mul", in, weft__export_number(x, sqrt(.5))));
-    return NODE(x, "Mul", NODE(x, "Mul", in, weft__export_number(x, .5)),
-                NODE(x, "Add", cdf, weft__export_number(x, 1)));
+    const char *cdf = NODE(x, "Erf", NODE(x, "Mul", in, NUMBER(x, sqrt(.5))));
+    return NODE(x, "Mul", NODE(x, "Mul", in, NUMBER(x, .5)), NODE(x, "Add", cdf, NUMBER(x, 1)));
 }
 
-const char *weft__export_function(weft__export *x, const char *in, int f, double p, double q)
+const char *weft__ex_function(graph *x, const char *in, int f, double p, double q)
 {
     static const char *const same[WEFT__UNARIES] = {
         [WEFT__neg] = "Neg", [WEFT__exp] = "Exp",   [WEFT__log] = "Log",         [WEFT__sqrt] = "Sqrt",
@@ -28,67 +21,86 @@ const char *weft__export_function(weft__export *x, const char *in, int f, double
     switch (f) {
     case WEFT__rsqrt:      return NODE(x, "Reciprocal", NODE(x, "Sqrt", in));
     case WEFT__square:     return NODE(x, "Mul", in, in);
-    case WEFT__reciprocal: return NODE(x, "Where", NODE(x, "Equal", in, weft__export_number(x, 0)),
-                                       weft__export_number(x, 0), NODE(x, "Reciprocal", in));
+    case WEFT__reciprocal: return NODE(x, "Where", NODE(x, "Equal", in, NUMBER(x, 0)), NUMBER(x, 0),
+                                       NODE(x, "Reciprocal", in));
     case WEFT__leaky_relu: return NODE_WITH(x, "LeakyRelu", ATTRIBUTES(REAL("alpha", p)), in);
     case WEFT__elu:        return NODE_WITH(x, "Elu", ATTRIBUTES(REAL("alpha", p)), in);
     case WEFT__gelu:       return gelu(x, in);
     case WEFT__silu:       return NODE(x, "Mul", in, NODE(x, "Sigmoid", in));
-    case WEFT__clamp:      return NODE(x, "Clip", in, weft__export_number(x, p), weft__export_number(x, q));
-    case WEFT__pow:        return NODE(x, "Pow", in, weft__export_number(x, p));
+    case WEFT__clamp:      return NODE(x, "Clip", in, NUMBER(x, p), NUMBER(x, q));
+    case WEFT__pow:        return NODE(x, "Pow", in, NUMBER(x, p));
     default:               return f < WEFT__UNARIES && same[f] ? NODE(x, same[f], in) : in;
     }
 }
 
-static bool unary(weft__export *x, const weft_call *c)
+TRANSLATOR(unary)
 {
     const weft__curve *u = c->attributes;
-    const weft__value *v = weft__export_value(x, c->x[0]);
-    const char *name = weft__export_function(x, v->name, u->f, (double)u->p, (double)u->q);
-    weft__value y = weft__export_like(v, name);
     const weft__node *n = weft__node_of(c->x[0]);
-    const bool constant = !n->entry_number && !n->path && *v->name == '/';
-    if (u->f == WEFT__reciprocal && constant && !weft__number(c->x[0], &y.inverse))
-        y.inverse = 0;
-    weft__export_set(x, c->y[0], y);
+    const bool constant = !n->entry_number && !n->path && *input(x, 0)->name == '/';
+    if (u->f == WEFT__reciprocal && constant && !weft__number(c->x[0], &y->inverse))
+        y->inverse = 0;
+    return weft__ex_function(x, input(x, 0)->name, u->f, (double)u->p, (double)u->q);
+}
+
+/* ---- broadcasting ---- */
+static bool is_one(const value *v, int axis)
+{
+    const extent *d = &v->dim[v->first[axis]];
+    return axes_of(v, axis) == 0 || (axes_of(v, axis) == 1 && d->n == 1 && !d->symbol);
+}
+static bool same_group(const value *a, int i, const value *b, int j)
+{
+    bool same = axes_of(a, i) == axes_of(b, j);
+    for (int k = 0; same && k < axes_of(a, i); k++) {
+        const extent *p = &a->dim[a->first[i] + k], *q = &b->dim[b->first[j] + k];
+        same = p->symbol == q->symbol && (p->symbol || p->n == q->n);
+    }
+    return same;
+}
+
+/* Finds the axes of y, to which all inputs broadcast. Axes from the right are one group each. */
+static bool broadcast(graph *x, value *y)
+{
+    const value *v[3], *group[WEFT_RANK + 1] = { NULL }; /* input that gives the axis, from the right */
+    const int n = x->call->n;
+    int rank = 0;
+    for (int k = 0; k < n; k++) {
+        v[k] = input(x, k);
+        rank = v[k]->rank > rank ? v[k]->rank : rank;
+    }
+    *y = (value){ 0 };
+    for (int a = 1; a <= rank; a++) {
+        const value *g = NULL;
+        for (int k = 0; k < n; k++) {
+            if (a > v[k]->rank || (g && is_one(v[k], v[k]->rank - a)))
+                continue;
+            if (!g || is_one(g, g->rank - a))
+                g = v[k];
+            else if (!same_group(g, g->rank - a, v[k], v[k]->rank - a))
+                return weft__ex_refuse(x, weft__ex_one_dynamic);
+        }
+        for (int k = 0; k < n; k++) /* axes left of it would shift */
+            if (a < v[k]->rank && axes_of(v[k], v[k]->rank - a) != axes_of(g, g->rank - a))
+                return weft__ex_refuse(x, "its inputs broadcast along the rows of a batch");
+        group[a] = g;
+    }
+    for (int a = rank; a >= 1; a--) {
+        const int i = group[a]->rank - a;
+        weft__ex_insert(y, rank - a, axes_of(group[a], i), group[a]->dim + group[a]->first[i]);
+    }
     return true;
 }
 
-/* ---- functions of two numbers ---- */
+/* ---- functions of two and three numbers ---- */
 /* Divides a sum along dynamic axes by its number of terms. */
-static const char *mean(weft__export *x, const weft__value *sum, int less)
+static const char *mean(graph *x, const value *sum, int less)
 {
-    const char *divisor = NODE(x, "Sub", sum->count, weft__export_number(x, less));
-    return NODE(x, "Div", sum->name, NODE(x, "Max", divisor, weft__export_number(x, 1)));
+    const char *divisor = NODE(x, "Sub", sum->count, NUMBER(x, less));
+    return NODE(x, "Div", sum->name, NODE(x, "Max", divisor, NUMBER(x, 1)));
 }
 
-/* The mean of a loss is its sum times the reciprocal of a number that weft has counted. */
-static bool mean_of_loss(weft__export *x, const weft_call *c, int f)
-{
-    for (int i = 0; i < 2 && f == WEFT__mul; i++) {
-        const weft__value *sum = weft__export_value(x, c->x[i]), *weight = weft__export_value(x, c->x[!i]);
-        if (!sum->count || weight->inverse == 0)
-            continue;
-        if (weight->inverse == (double)sum->counted)
-            weft__export_set(x, c->y[0], weft__export_like(sum, mean(x, sum, 0)));
-        else
-            weft__export_refuse(x, c, "a sum divided by a number that depends on the batch");
-        return true;
-    }
-    return false;
-}
-
-/* Sets the axes of y to those to which n inputs broadcast. */
-static bool common_axes(weft__export *x, const weft_call *c, weft__value *y)
-{
-    const weft__value *v[3];
-    int rank[3];
-    for (int i = 0; i < c->n; i++)
-        v[i] = weft__export_value(x, c->x[i]), rank[i] = c->x[i]->f.rank;
-    return weft__export_broadcast(x, c, v, rank, c->n, y);
-}
-
-static bool binary(weft__export *x, const weft_call *c)
+TRANSLATOR(binary)
 {
     static const char *const op[WEFT__BINARIES] = {
         [WEFT__add] = "Add",         [WEFT__sub] = "Sub",         [WEFT__mul] = "Mul",
@@ -99,99 +111,88 @@ static bool binary(weft__export *x, const weft_call *c)
         [WEFT__equal] = "Equal",     [WEFT__not_equal] = "Equal"
     };
     const int f = *(const int *)c->attributes;
-    weft__value y;
+    for (int i = 0; i < 2 && f == WEFT__mul; i++) { /* a mean: sum times reciprocal of a count of weft's */
+        const value *sum = input(x, i), *weight = input(x, !i);
+        if (!sum->count || weight->inverse == 0)
+            continue;
+        *y = like(sum, NULL);
+        return weight->inverse == (double)sum->counted ?
+                   mean(x, sum, 0) :
+                   weft__ex_refuse(x, "a sum divided by a number that depends on the batch");
+    }
     if (!op[f])
-        return weft__export_refuse(x, c, "it has no ONNX form");
-    if (mean_of_loss(x, c, f) || !common_axes(x, c, &y))
-        return false;
-    y.name = NODE(x, op[f], name_of(x, c, 0), name_of(x, c, 1));
+        return weft__ex_refuse(x, "it has no ONNX form");
+    if (!broadcast(x, y))
+        return NULL;
+    const char *name = NODE(x, op[f], input(x, 0)->name, input(x, 1)->name);
     if (f == WEFT__not_equal)
-        y.name = NODE(x, "Not", y.name);
-    if (f >= WEFT__less)
-        y.name = weft__export_cast(x, y.name, WEFT__EXPORT_FLOAT);
-    weft__export_set(x, c->y[0], y);
-    return true;
+        name = NODE(x, "Not", name);
+    return f >= WEFT__less ? CAST(x, name, FLOAT) : name;
 }
 
-static const char *is_zero(weft__export *x, const weft_call *c, int i)
+TRANSLATOR(where)
 {
-    return NODE(x, "Equal", name_of(x, c, i),
-                is_int(c->x[i]) ? weft__export_int(x, 0) : weft__export_number(x, 0));
-}
-static bool where(weft__export *x, const weft_call *c)
-{
-    weft__value y;
-    if (!common_axes(x, c, &y))
-        return false;
-    y.name = NODE(x, "Where", is_zero(x, c, 0), name_of(x, c, 2), name_of(x, c, 1));
-    weft__export_set(x, c->y[0], y);
-    return true;
+    if (!broadcast(x, y))
+        return NULL;
+    const char *no = NODE(x, "Equal", input(x, 0)->name, ZERO_OF(x, c->x[0]));
+    return NODE(x, "Where", no, input(x, 2)->name, input(x, 1)->name);
 }
 
 /* A mean is a sum times 1 / n, and a variance one times 1 / (n - 1). Where n is dynamic, it is counted. */
-static bool scale(weft__export *x, const weft_call *c)
+TRANSLATOR(scale)
 {
     const real factor = *(const real *)c->attributes;
-    const weft__value *v = weft__export_value(x, c->x[0]);
-    const char *name = NULL;
-    for (int less = 0; v->count && less < 2 && !name; less++) {
+    const value *v = input(x, 0);
+    for (int less = 0; v->count && less < 2; less++) {
         const int64_t n = v->counted - less;
         if (n > 0 && (factor == 1 / (real)n || factor == (real)(1 / (double)n)))
-            name = mean(x, v, less);
+            return mean(x, v, less);
     }
-    name = name ? name : NODE(x, "Mul", v->name, weft__export_number(x, (double)factor));
-    weft__export_set(x, c->y[0], weft__export_like(v, name));
-    return true;
+    return NODE(x, "Mul", v->name, NUMBER(x, (double)factor));
 }
 
-static bool cast(weft__export *x, const weft_call *c)
+TRANSLATOR(cast)
 {
-    const weft__value *v = weft__export_value(x, c->x[0]);
-    const int type = is_int(c->y[0]) ? WEFT__EXPORT_INT64 : WEFT__EXPORT_FLOAT;
-    const char *name = is_int(c->y[0]) ? NODE(x, "Round", v->name) : v->name;
-    weft__export_set(x, c->y[0], weft__export_like(v, weft__export_cast(x, name, type)));
-    return true;
+    const char *name = input(x, 0)->name;
+    return c->y[0]->f.type == WEFT_I32 ? CAST(x, NODE(x, "Round", name), INT64) : CAST(x, name, FLOAT);
 }
 
-static bool same(weft__export *x, const weft_call *c)
+TRANSLATOR(same)
 {
-    weft__export_set(x, c->y[0], *weft__export_value(x, c->x[0]));
-    return true;
+    *y = *input(x, 0);
+    return y->name;
 }
 
 /* ---- products ---- */
-static bool ends_are_single(const weft__value *v, int rank, bool both)
+static bool ends_are_single(const value *v, bool both)
 {
-    return v->axes - v->first[rank - 1] == 1 && (!both || v->first[rank - 1] - v->first[rank - 2] == 1);
+    return axes_of(v, v->rank - 1) == 1 && (!both || axes_of(v, v->rank - 2) == 1);
 }
-static const char *turned(weft__export *x, const weft__value *v, bool transposed)
+static const char *turned(graph *x, const value *v, bool transposed)
 {
-    int order[WEFT__EXPORT_RANK];
+    int order[AXES];
     for (int i = 0; i < v->axes; i++)
         order[i] = transposed && i >= v->axes - 2 ? 2 * v->axes - 3 - i : i;
-    return weft__export_transpose(x, v->name, v->axes, order);
+    return weft__ex_transpose(x, v->name, v->axes, order);
 }
-static bool matmul(weft__export *x, const weft_call *c)
+TRANSLATOR(matmul)
 {
     const weft__turns *t = c->attributes;
-    const weft__value *a = weft__export_value(x, c->x[0]), *b = weft__export_value(x, c->x[1]);
-    const int ra = c->x[0]->f.rank, rb = c->x[1]->f.rank;
-    if (!ends_are_single(a, ra, t->ta || rb > 2) || !ends_are_single(b, rb, true))
-        return weft__export_refuse(x, c, "a product along the rows of a batch");
-    const bool by_b = rb > ra;
-    weft__value y = weft__export_like(by_b ? b : a, NULL);
-    y.dim[y.axes - 1] = b->dim[b->axes - (t->tb ? 2 : 1)];
+    const value *a = input(x, 0), *b = input(x, 1);
+    const bool by_b = b->rank > a->rank;
+    if (!ends_are_single(a, t->ta || b->rank > 2) || !ends_are_single(b, true))
+        return weft__ex_refuse(x, "a product along the rows of a batch");
+    *y = like(by_b ? b : a, NULL);
+    y->dim[y->axes - 1] = b->dim[b->axes - (t->tb ? 2 : 1)];
     if (by_b || t->ta)
-        y.dim[y.axes - 2] = a->dim[a->axes - (t->ta ? 1 : 2)];
-    y.name = NODE(x, "MatMul", turned(x, a, t->ta), turned(x, b, t->tb));
-    weft__export_set(x, c->y[0], y);
-    return true;
+        y->dim[y->axes - 2] = a->dim[a->axes - (t->ta ? 1 : 2)];
+    return NODE(x, "MatMul", turned(x, a, t->ta), turned(x, b, t->tb));
 }
 
-const weft__export_entry weft__export_pointwise[] = {
-#define UNARY(id, ...) { #id, unary },
-#define BINARY(id, ...) { #id, binary },
+const translation weft__ex_pointwise[] = {
+#define UNARY(id, ...) { #id, unary, false },
+#define BINARY(id, ...) { #id, binary, false },
 #include "core/shared/pointwise.def"
-    { "where", where }, { "scale", scale },   { "to_reals", cast }, { "to_ints", cast },
-    { "detach", same }, { "matmul", matmul }, { NULL, NULL }
+    { "where", where, false }, { "scale", scale, false },   { "to_reals", cast, false },
+    { "detach", same, false }, { "matmul", matmul, false }, { "to_ints", cast, false }, { NULL, NULL, false }
 };

@@ -3,19 +3,17 @@
 
 /* ---- views ---- */
 /* Swaps the first two ONNX axes: [time, batch, ..] and [batch, time, ..]. */
-static weft__value swapped(weft__export *x, const weft__value *v)
+static const char *swap_axes(graph *x, const value *v, value *y)
 {
-    weft__value y = weft__export_like(v, NULL);
-    int order[WEFT__EXPORT_RANK] = { 1, 0 };
+    int order[AXES] = { 1, 0 };
     for (int i = 2; i < v->axes; i++)
         order[i] = i;
-    y.name = weft__export_transpose(x, v->name, v->axes, order);
-    y.dim[0] = v->dim[1], y.dim[1] = v->dim[0];
-    return y;
+    y->dim[0] = v->dim[1], y->dim[1] = v->dim[0];
+    return weft__ex_transpose(x, v->name, v->axes, order);
 }
 
 /* Returns whether axis 0 is the rows of the batch, in one group. */
-static bool has_rows(const weft__value *v, const weft__export_batch *b)
+static bool has_rows(const value *v, const batch *b)
 {
     bool same = b && v->first[1] == b->axes;
     for (int i = 0; same && i < b->axes; i++)
@@ -23,240 +21,213 @@ static bool has_rows(const weft__value *v, const weft__export_batch *b)
     return same;
 }
 
+/* Returns the batch with all lengths equal to that time; NULL: it has other ones. */
+static batch *equal_batch(graph *x, const weft_batch *b, const extent *rows)
+{
+    batch *k = weft__ex_batch(x, b);
+    if (!k)
+        return weft__ex_new_batch(x, b, 2, rows);
+    const bool same = k->rows[0].symbol == rows[0].symbol && k->rows[1].symbol == rows[1].symbol;
+    return same && !k->lengths ? k : NULL;
+}
+
 /* Turns a plain [n, T, ..], or [n, ..] as one step, into the rows of a batch. PADDED: both forms have the
  * axis T. */
-static bool view_as_batch(weft__export *x, const weft_call *c)
+static const char *view_as_batch(graph *x, const weft_call *c, value *v)
 {
-    static const char unclear[] =
-        "its rows also belong to another batch; trace with sequences of different lengths";
-    const weft__form *y = &c->y[0]->f;
-    weft__value v = *weft__export_in(x, c, 0), out;
-    const int rank = c->x[0]->f.rank;
-    const bool steps = y->layout == WEFT_PADDED || rank == y->rank + 1;
-    if (v.first[1] != 1 || (steps && v.first[2] != 2) || (!steps && y->batch->longest != 1))
-        return weft__export_refuse(x, c, "rows that are neither sequences nor those of its batch");
-    const weft__dim step = { .n = 1 };
-    if (!steps) {
-        v.name = weft__export_unsqueeze(x, v.name, 0);
-        weft__export_insert(&v, rank, 1, 1, &step);
-        v.dim[1] = v.dim[0], v.dim[0] = step;
+    const weft__form *to = &c->y[0]->f;
+    const bool padded = to->layout == WEFT_PADDED, steps = padded || c->x[0]->f.rank == to->rank + 1;
+    v->name = input(x, 0)->name;
+    if (v->first[1] != 1 || (steps && v->first[2] != 2) || (!steps && to->batch->longest != 1))
+        return weft__ex_refuse(x, "rows that are neither sequences nor those of its batch");
+    extent rows[2] = { { .n = 1 }, v->dim[0] };
+    if (steps) {
+        rows[0] = v->dim[1];
+        v->name = swap_axes(x, input(x, 0), v);
+        weft__ex_remove(v, 0);
     } else
-        v = swapped(x, &v);
-    weft__export_batch *b = y->layout == WEFT_PADDED ? weft__export_root(x, y->batch) :
-                                                     weft__export_equal(x, y->batch, v.dim[0], v.dim[1]);
-    if (!b || (y->layout == WEFT_PADDED && !b->lengths))
-        return weft__export_refuse(x, c, unclear);
-    if (y->layout == WEFT_PADDED) {
-        weft__symbol *time = &x->symbol[b->rows[0].symbol - 1];
-        if (!time->source)
-            time->source = v.name, time->axis = 0;
-    }
-    weft__dim rows[2] = { b->rows[0], b->rows[1] };
-    if (y->layout == WEFT_PADDED) /* to_layout makes its steps those of the batch */
-        rows[0].symbol = v.dim[0].symbol, rows[0].n = v.dim[0].n;
-    weft__export_remove(&v, rank + !steps, 0), weft__export_remove(&v, rank + !steps - 1, 0);
-    weft__export_insert(&v, rank + !steps - 2, 0, 2, rows);
-    /* The axes after the rows may also be reshaped. The value has rank `rows, rest`. */
-    const int axes = rank + !steps - 1, target = y->layout == WEFT_PADDED ? y->rank - 1 : y->rank;
+        v->name = UNSQUEEZE(x, v->name, 0);
+    batch *b = padded ? weft__ex_root(x, to->batch) : equal_batch(x, to->batch, rows);
+    if (!b || (padded && !b->lengths))
+        return weft__ex_refuse(
+            x, "its rows also belong to another batch; trace with sequences of different lengths");
+    if (padded)                                  /* to_layout makes its steps those of the batch */
+        weft__ex_time_source(x, b, v->name, 0);
+    extent made[2] = { b->rows[0], b->rows[1] };
+    if (padded)
+        made[0].symbol = rows[0].symbol, made[0].n = rows[0].n;
+    weft__ex_replace(v, 2, made);
+    /* The axes after the rows may also be reshaped. */
     int64_t size[WEFT_RANK] = { 0 };
-    for (int i = 1; i < target; i++)
-        size[i] = y->size[i + (y->layout == WEFT_PADDED)];
-    return weft__export_reshape(x, c, &v, axes, 1, target, size, &out) && weft__export_done(x, c, &out, out.name);
+    for (int i = 1; i < to->rank - padded; i++)
+        size[i] = to->size[i + padded];
+    return weft__ex_reshape(x, v, 1, to->rank - padded, size, v);
 }
 
-/* The rows of a batch become plain: [n, T, ..], or [n, ..] of one step, or rows as they are. A value of the
- * layout PADDED has the axes of one without padding. */
-static bool view_as_plain(weft__export *x, const weft_call *c)
+/* The rows of a batch become plain: [n, T, ..], or [n, ..] of one step, or rows as they are. */
+static const char *view_as_plain(graph *x, const weft_call *c, value *v)
 {
-    const weft__form *f = &c->x[0]->f, *y = &c->y[0]->f;
-    weft__export_batch *b = weft__export_of(x, c->x[0]);
-    const weft__value *v = weft__export_in(x, c, 0);
-    weft__value out;
-    const int rank = f->layout == WEFT_PADDED ? f->rank - 1 : f->rank;
-    const bool one = !b->lengths && !b->rows[0].symbol && b->rows[0].n == 1;
-    const bool apart = f->layout == WEFT_PADDED || (!b->lengths && !one && y->rank > 1 &&
-                                                    y->size[0] == b->b->n && y->size[0] != f->size[0]);
-    if (b->axes != 2 || (!one && !apart))
-        out = *v;
-    else if (one) {
-        out = weft__export_like(v, weft__export_squeeze(x, v->name, 0));
-        weft__export_remove(&out, rank, 0);
-        weft__export_insert(&out, rank - 1, 0, 1, &b->rows[1]);
-        out.dim[0].joined = false;
-    } else {
-        out = swapped(x, v);
-        const weft__dim two[] = { out.dim[0], out.dim[1] };
-        weft__export_remove(&out, rank, 0);
-        weft__export_insert(&out, rank - 1, 0, 1, &two[1]), weft__export_insert(&out, rank, 0, 1, two);
-        out.dim[0].joined = false, out.dim[1].rows = 0;
-        return weft__export_reshape(x, c, &out, rank + 1, 0, y->rank, y->size, &out) &&
-               weft__export_done(x, c, &out, out.name);
+    const weft__form *f = &c->x[0]->f, *to = &c->y[0]->f;
+    const batch *b = batch_of(x, c->x[0]);
+    const bool one = !b->lengths && !b->rows[0].symbol && b->rows[0].n == 1,
+               apart = f->layout == WEFT_PADDED || (!b->lengths && !one && to->rank > 1 &&
+                                                    to->size[0] == b->b->n && to->size[0] != f->size[0]);
+    v->name = input(x, 0)->name;
+    if (b->axes == 2 && one) {
+        v->name = SQUEEZE(x, v->name, 0);
+        weft__ex_per_sequence(v, b);
+    } else if (b->axes == 2 && apart) {
+        v->name = swap_axes(x, input(x, 0), v);
+        extent rows[] = { v->dim[0], v->dim[1] };
+        rows[0].joined = false, rows[1].rows = 0;
+        weft__ex_replace(v, 1, &rows[1]);
+        weft__ex_insert(v, 0, 1, &rows[0]);
     }
-    return weft__export_reshape(x, c, &out, rank, 0, y->rank, y->size, &out) &&
-           weft__export_done(x, c, &out, out.name);
+    return weft__ex_reshape(x, v, 0, to->rank, to->size, v);
 }
 
-static bool view(weft__export *x, const weft_call *c)
+TRANSLATOR(view)
 {
-    const weft__form *f = &c->x[0]->f, *y = &c->y[0]->f;
-    const weft__value *v = weft__export_in(x, c, 0);
-    weft__value out;
-    if (f->batch && !y->batch)
-        return view_as_plain(x, c);
-    if (!f->batch && y->batch && !has_rows(v, weft__export_of(x, c->y[0])))
-        return view_as_batch(x, c);
-    if (y->batch && f->batch && f->batch != y->batch)
-        return weft__export_refuse(x, c, "a view as another batch");
-    if (y->layout == WEFT_PADDED)
-        return weft__export_done(x, c, v, v->name);
-    return weft__export_reshape(x, c, v, f->rank, y->batch ? 1 : 0, y->rank, y->size, &out) &&
-           weft__export_done(x, c, &out, out.name);
+    const weft__form *f = &c->x[0]->f, *to = &c->y[0]->f;
+    if (f->batch && !to->batch)
+        return view_as_plain(x, c, y);
+    if (!f->batch && to->batch && !has_rows(y, batch_of(x, c->y[0])))
+        return view_as_batch(x, c, y);
+    if (to->batch && f->batch && f->batch != to->batch)
+        return weft__ex_refuse(x, "a view as another batch");
+    if (to->layout == WEFT_PADDED)
+        return input(x, 0)->name;
+    return weft__ex_reshape(x, input(x, 0), to->batch ? 1 : 0, to->rank, to->size, y);
 }
 
+/* ---- layouts ---- */
+/* They are one value, but PADDED has its own steps, a side of the data and a number elsewhere. */
 /* Returns the axis of the steps of a padded tensor. */
-static weft__dim padded_steps(weft__export *x, weft__export_batch *b, const weft__form *y)
+static extent padded_steps(graph *x, batch *b, int64_t n)
 {
-    weft__dim d = { .n = y->size[1] };
-    if (b->padded)
-        d = b->rows[0];
-    else if (d.n == b->b->longest && !b->longest.symbol) {
-        b->longest = weft__export_symbol(x, "steps", d.n, NULL, 0);
+    const bool longest = !b->padded && n == b->b->longest;
+    if (longest && !b->longest.symbol) {
+        b->longest = weft__ex_symbol(x, "steps", n, NULL, 0);
         if (b->longest.symbol)
             x->symbol[b->longest.symbol - 1].lengths = b->lengths;
     }
-    d = !b->padded && d.n == b->b->longest ? b->longest : d;
+    extent d = b->padded ? b->rows[0] : longest ? b->longest : (extent){ .n = n };
     d.rows = b->b->tokens;
     return d;
 }
 
 /* Makes a padded value of the rows of a batch: the data at one side, elsewhere the number `fill`. */
-static void pad(weft__export *x, weft__export_batch *b, weft__value *v, const weft__form *y, const char *fill)
+static const char *pad(graph *x, batch *b, value *v, const weft__form *to, const char *fill)
 {
-    const bool to_end = y->align == WEFT_ALIGN_RIGHT;
-    const weft__dim steps = padded_steps(x, b, y);
-    const char *row = weft__export_range(x, steps, 2),
-               *last = NODE(x, "Sub", weft__export_size(x, b->rows[0]), INTS(x, 1));
+    const bool to_end = to->align == WEFT_ALIGN_RIGHT;
+    const extent steps = padded_steps(x, b, to->size[1]);
+    const char *row = weft__ex_range(x, steps, 2),
+               *last = NODE(x, "Sub", weft__ex_size(x, b->rows[0]), INTS(x, 1));
     if (to_end)
-        row = NODE(x, "Sub", row, NODE(x, "Sub", weft__export_size(x, steps), b->lengths));
+        row = NODE(x, "Sub", row, NODE(x, "Sub", weft__ex_size(x, steps), b->lengths));
     const char *inside =
-        to_end ? NODE(x, "GreaterOrEqual", row, weft__export_int(x, 0)) : NODE(x, "Less", row, b->lengths);
+        to_end ? NODE(x, "GreaterOrEqual", row, WHOLE(x, 0)) : NODE(x, "Less", row, b->lengths);
     if (to_end || steps.symbol != b->rows[0].symbol)
-        v->name = weft__export_gather_time(x, v->name,
-                                         NODE(x, "Min", NODE(x, "Max", row, weft__export_int(x, 0)), last), v);
+        v->name = weft__ex_gather_time(x, v, NODE(x, "Min", NODE(x, "Max", row, WHOLE(x, 0)), last));
     v->dim[0] = steps;
-    v->name = weft__export_where(x, inside, b, v, fill);
+    return weft__ex_where(x, inside, b->axes, v, fill);
 }
 
 /* Makes the rows of a batch of a padded value. */
-static void unpad(weft__export *x, weft__export_batch *b, weft__value *v, const weft__form *f)
+static const char *unpad(graph *x, batch *b, value *v, const weft__form *f)
 {
-    const char *steps = weft__export_size(x, v->dim[0]), *row = weft__export_position(x, b);
+    const char *steps = weft__ex_size(x, v->dim[0]), *row = weft__ex_position(x, b);
     if (f->align == WEFT_ALIGN_RIGHT)
         row = NODE(x, "Mod", NODE(x, "Add", row, NODE(x, "Sub", steps, b->lengths)), steps);
     else if (v->dim[0].symbol != b->rows[0].symbol)
         row = NODE(x, "Min", row, NODE(x, "Sub", steps, INTS(x, 1)));
     else
-        return;
-    v->name = weft__export_gather_time(x, v->name, row, v);
+        return v->name;
+    v->name = weft__ex_gather_time(x, v, row);
     v->dim[0] = b->rows[0];
+    return v->name;
 }
 
-/* Layouts are one value, except that PADDED has its own steps, a side of the data and a number elsewhere. */
-static bool to_layout(weft__export *x, const weft_call *c)
+TRANSLATOR(to_layout)
 {
     const double fill = (double)((const weft__arrangement *)c->attributes)->fill;
-    const weft__form *f = &c->x[0]->f, *y = &c->y[0]->f;
-    weft__export_batch *b = weft__export_of(x, c->x[0]);
-    weft__value v = *weft__export_in(x, c, 0);
-    if (b->axes != 2 && (f->layout == WEFT_PADDED || y->layout == WEFT_PADDED))
-        return weft__export_refuse(x, c, "padding of pairs");
+    const weft__form *f = &c->x[0]->f, *to = &c->y[0]->f;
+    batch *b = batch_of(x, c->x[0]);
+    y->name = input(x, 0)->name;
+    if (b->axes != 2 && (f->layout == WEFT_PADDED || to->layout == WEFT_PADDED))
+        return weft__ex_refuse(x, "padding of pairs");
     if (f->layout == WEFT_PADDED && b->lengths)
-        unpad(x, b, &v, f);
-    if (y->layout == WEFT_PADDED && b->lengths)
-        pad(x, b, &v, y,
-            y->type == WEFT_REAL ? weft__export_number(x, fill) : weft__export_int(x, (int64_t)fill));
-    return weft__export_done(x, c, &v, v.name);
+        y->name = unpad(x, b, y, f);
+    if (to->layout == WEFT_PADDED && b->lengths)
+        y->name = pad(x, b, y, to, to->type == WEFT_REAL ? NUMBER(x, fill) : WHOLE(x, (int64_t)fill));
+    return y->name;
 }
 
-static bool permute(weft__export *x, const weft_call *c)
+TRANSLATOR(permute)
 {
     const weft__axis_order *o = c->attributes;
-    const weft__value *v = weft__export_in(x, c, 0);
-    weft__value y = { .axes = 0 };
-    int order[WEFT__EXPORT_RANK];
-    for (int i = 0; i < c->x[0]->f.rank; i++) {
-        const int from = v->first[o->axis[i]], n = v->first[o->axis[i] + 1] - from;
-        for (int k = 0; k < n; k++)
-            order[y.axes + k] = from + k;
-        weft__export_insert(&y, i, i, n, v->dim + from);
+    const value *v = input(x, 0);
+    int order[AXES];
+    *y = (value){ 0 };
+    for (int i = 0; i < v->rank; i++) {
+        const int axis = o->axis[i];
+        for (int k = 0; k < axes_of(v, axis); k++)
+            order[y->axes + k] = v->first[axis] + k;
+        weft__ex_insert(y, i, axes_of(v, axis), v->dim + v->first[axis]);
     }
-    return weft__export_done(x, c, &y, weft__export_transpose(x, v->name, y.axes, order));
+    return weft__ex_transpose(x, v->name, y->axes, order);
 }
 
 /* ---- parts ---- */
-static bool concat(weft__export *x, const weft_call *c)
+/* Joins n inputs along an axis of y, which has the axes of the first. */
+static const char *join(graph *x, int first, int n, int axis, value *y)
 {
-    const int axis = *(const int *)c->attributes, at = weft__export_axis(x, c, weft__export_in(x, c, 0), axis);
-    const char **name = weft__export_memory(x, (size_t)c->n * sizeof *name);
-    weft__value y = weft__export_like(weft__export_in(x, c, 0), NULL);
-    bool dynamic = false;
-    int64_t n = 0;
-    for (int i = 0; name && at >= 0 && i < c->n; i++) {
-        const weft__value *v = weft__export_in(x, c, i);
-        if (weft__export_axis(x, c, v, axis) < 0)
-            return false;
+    const int at = weft__ex_axis(x, y, axis);
+    const char **name = weft__ex_memory(x, (size_t)n * sizeof *name);
+    extent sum = { 0 };
+    for (int i = 0; name && at >= 0 && i < n; i++) {
+        const value *v = input(x, first + i);
+        if (weft__ex_axis(x, v, axis) < 0)
+            return NULL;
         for (int k = 0; k < v->axes; k++)
-            if (v->axes != y.axes || (k != at && v->dim[k].symbol != y.dim[k].symbol))
-                return weft__export_refuse(x, c,
-                                         "an axis is dynamic in one input only; trace with numbers of "
-                                         "sequences and steps that no other axis has");
-        name[i] = v->name, n += v->dim[at].n, dynamic |= v->dim[at].symbol != 0;
+            if (v->axes != y->axes || (k != at && v->dim[k].symbol != y->dim[k].symbol))
+                return weft__ex_refuse(x, weft__ex_one_dynamic);
+        name[i] = v->name, sum.n += v->dim[at].n, sum.symbol |= v->dim[at].symbol;
     }
     if (!name || at < 0)
-        return false;
-    y.name = weft__export_node(x, "Concat", name, c->n, ATTRIBUTES(INT("axis", at)), NULL, 1);
-    y.dim[at] = dynamic ? weft__export_symbol(x, "steps", n, y.name, at) : (weft__dim){ .n = n };
-    weft__export_set(x, c->y[0], y);
-    return true;
+        return NULL;
+    y->name = CONCAT(x, name, n, at);
+    y->dim[at] = sum.symbol ? weft__ex_symbol(x, "steps", sum.n, y->name, at) : sum;
+    return y->name;
 }
-
-static bool concat_lists(weft__export *x, const weft_call *c)
+TRANSLATOR(concat) { return join(x, 0, c->n, *(const int *)c->attributes, y); }
+TRANSLATOR(concat_lists)
 {
-    const int n = c->n / c->m;
-    const char **name = weft__export_memory(x, (size_t)c->n * sizeof *name);
-    for (int l = 0; name && l < c->m; l++) {
-        weft__value y = weft__export_like(weft__export_in(x, c, l * n), NULL);
-        for (int i = 0; i < n; i++)
-            name[i] = weft__export_in(x, c, l * n + i)->name;
-        y.dim[0].n *= n;
-        y.name = weft__export_node(x, "Concat", name, n, ATTRIBUTES(INT("axis", 0)), NULL, 1);
-        weft__export_set(x, c->y[l], y);
+    for (int l = 0; l < c->m; l++) {
+        *y = like(input(x, l * (c->n / c->m)), NULL);
+        if (join(x, l * (c->n / c->m), c->n / c->m, 0, y))
+            set_value(x, c->y[l], *y);
     }
-    return true;
+    return NULL;
 }
 
-static bool slice(weft__export *x, const weft_call *c)
+TRANSLATOR(slice)
 {
     const weft__part *p = c->attributes;
-    const weft__value *v = weft__export_in(x, c, 0);
-    weft__value y = weft__export_like(v, v->name);
+    const char *name = input(x, 0)->name;
     if (p->from == 0 && p->to == c->x[0]->f.size[p->axis])
-        return weft__export_done(x, c, v, v->name);
-    const int at = weft__export_axis(x, c, v, p->axis);
+        return name;
+    const int at = weft__ex_axis(x, y, p->axis);
     if (at < 0)
-        return false;
-    if (v->dim[at].symbol)
-        return weft__export_refuse(x, c, "a part of a dynamic axis");
-    y.dim[at].n = p->to - p->from;
-    return weft__export_done(x, c, &y, weft__export_slice(x, v->name, at, p->from, p->to));
+        return NULL;
+    if (y->dim[at].symbol)
+        return weft__ex_refuse(x, "a part of a dynamic axis");
+    y->dim[at].n = p->to - p->from;
+    return SLICE(x, name, at, p->from, p->to);
 }
 
-const weft__export_entry weft__export_shapes[] = { { "view", view },
-                                               { "to_layout", to_layout },
-                                               { "permute", permute },
-                                               { "transpose", permute },
-                                               { "concat", concat },
-                                               { "stack", concat },
-                                               { "concat_lists", concat_lists },
-                                               { "slice", slice },
-                                               { NULL, NULL } };
+const translation weft__ex_shapes[] = {
+    { "view", view, false },     { "to_layout", to_layout, false },       { "permute", permute, false },
+    { "concat", concat, false }, { "concat_lists", concat_lists, false }, { "transpose", permute, false },
+    { "stack", concat, false },  { "slice", slice, false },               { NULL, NULL, false }
+};

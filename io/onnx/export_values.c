@@ -1,198 +1,138 @@
-/* export_values.c - finds the axes of values: groups of ONNX axes, batches and their masks, broadcasts,
- * reshapes. */
+/* export_values.c - finds the axes of values: groups of ONNX axes, batches and their masks, reshapes. */
 #include <string.h>
 #include "io/onnx/export.h"
 
-weft__value weft__export_like(const weft__value *v, const char *name)
-{
-    weft__value y = *v;
-    y.name = name;
-    y.last = y.count = NULL;
-    y.inverse = 0;
-    return y;
-}
-
-void weft__export_remove(weft__value *v, int rank, int at)
+void weft__ex_remove(value *v, int at)
 {
     const int from = v->first[at], to = v->first[at + 1];
     memmove(v->dim + from, v->dim + to, (size_t)(v->axes - to) * sizeof *v->dim);
-    for (int i = at; i < rank; i++)
+    for (int i = at; i < v->rank; i++)
         v->first[i] = v->first[i + 1] - (to - from);
-    v->axes -= to - from;
+    v->axes -= to - from, v->rank--;
 }
 
-void weft__export_insert(weft__value *v, int rank, int at, int n, const weft__dim *dim)
+void weft__ex_insert(value *v, int at, int n, const extent *dim)
 {
     const int to = v->first[at];
-    if (rank == WEFT_RANK || v->axes + n > WEFT__EXPORT_RANK)
+    if (v->rank == WEFT_RANK || v->axes + n > AXES)
         return;
     memmove(v->dim + to + n, v->dim + to, (size_t)(v->axes - to) * sizeof *v->dim);
     memcpy(v->dim + to, dim, (size_t)n * sizeof *dim);
-    for (int i = rank + 1; i > at; i--)
+    for (int i = ++v->rank; i > at; i--)
         v->first[i] = v->first[i - 1] + n;
     v->axes += n;
 }
 
-bool weft__export_refuse(weft__export *x, const weft_call *c, const char *reason)
+void weft__ex_replace(value *v, int n, const extent *dim)
 {
-    char line[300];
-    const size_t n = strlen(x->refused), length = strlen(c->op->name);
+    weft__ex_remove(v, 0);
+    weft__ex_insert(v, 0, n, dim);
+}
+
+void weft__ex_per_sequence(value *v, const batch *b)
+{
+    weft__ex_replace(v, b->axes - 1, b->rows + 1);
+    v->dim[0].joined = false, v->dim[0].rows = b->pairs ? b->a->tokens : 0;
+}
+
+const char *weft__ex_refuse(graph *x, const char *reason)
+{
+    const char *op = x->call->op->name;
+    const size_t n = strlen(x->refused), length = strlen(op);
     for (const char *p = x->refused; (p = strstr(p, "\n")) != NULL; p++) /* once for each name */
-        if (!strncmp(p + 1, c->op->name, length) && p[1 + length] == ' ')
-            return false;
-    snprintf(line, sizeof line, "\n%.64s (entry %%%lld): %.200s", c->op->name, (long long)x->entry, reason);
-    snprintf(x->refused + n, sizeof x->refused - n, "%s", line);
-    return false;
+        if (!strncmp(p + 1, op, length) && p[1 + length] == ' ')
+            return NULL;
+    snprintf(x->refused + n, sizeof x->refused - n, "\n%.64s (entry %%%lld): %.200s", op,
+             (long long)x->entry, reason);
+    return NULL;
 }
 
-int weft__export_axis(weft__export *x, const weft_call *c, const weft__value *v, int axis)
+const char weft__ex_dropout[] = "dropout is on; run the forward pass inside WEFT_EVAL";
+const char weft__ex_one_dynamic[] =
+    "an axis is dynamic in one input only; trace with numbers of sequences and steps that no other axis has";
+
+int weft__ex_axis(graph *x, const value *v, int axis)
 {
-    if (v->first[axis + 1] - v->first[axis] == 1)
+    if (axes_of(v, axis) == 1)
         return v->first[axis];
-    weft__export_refuse(x, c, "it works along the rows of a whole batch");
+    weft__ex_refuse(x, "it works along the rows of a whole batch");
     return -1;
-}
-
-/* ---- broadcasting ---- */
-static bool is_one(const weft__value *v, int axis)
-{
-    return v->first[axis + 1] == v->first[axis] ||
-           (v->first[axis + 1] == v->first[axis] + 1 && v->dim[v->first[axis]].n == 1 &&
-            !v->dim[v->first[axis]].symbol);
-}
-static bool same_group(const weft__value *a, int i, const weft__value *b, int j)
-{
-    const int n = a->first[i + 1] - a->first[i];
-    bool same = n == b->first[j + 1] - b->first[j];
-    for (int k = 0; same && k < n; k++) {
-        const weft__dim *p = &a->dim[a->first[i] + k], *q = &b->dim[b->first[j] + k];
-        same = p->symbol == q->symbol && (p->symbol || p->n == q->n);
-    }
-    return same;
-}
-
-bool weft__export_broadcast(weft__export *x, const weft_call *c, const weft__value *const *v, const int *rank,
-                          int n, weft__value *out)
-{
-    int most = 0, group[WEFT_RANK + 1] = { 0 }; /* operand that gives the axis, from the right */
-    for (int k = 0; k < n; k++)
-        most = rank[k] > most ? rank[k] : most;
-    for (int a = 1; a <= most; a++) {
-        group[a] = -1;
-        for (int k = 0; k < n; k++) {
-            if (a > rank[k] || (group[a] >= 0 && is_one(v[k], rank[k] - a)))
-                continue;
-            const int g = group[a];
-            if (g < 0 || is_one(v[g], rank[g] - a))
-                group[a] = k;
-            else if (!same_group(v[g], rank[g] - a, v[k], rank[k] - a))
-                return weft__export_refuse(x, c,
-                                         "an axis is dynamic in one input only; trace with numbers of "
-                                         "sequences and steps that no other axis has");
-        }
-        for (int k = 0; k < n; k++) /* axes left of it would shift */
-            if (a < rank[k] &&
-                v[k]->first[rank[k] - a + 1] - v[k]->first[rank[k] - a] !=
-                    v[group[a]]->first[rank[group[a]] - a + 1] - v[group[a]]->first[rank[group[a]] - a])
-                return weft__export_refuse(x, c, "its inputs broadcast along the rows of a batch");
-    }
-    *out = (weft__value){ .axes = 0 };
-    for (int a = most; a >= 1; a--) {
-        const weft__value *g = v[group[a]];
-        const int i = rank[group[a]] - a;
-        weft__export_insert(out, most - a, most - a, g->first[i + 1] - g->first[i], g->dim + g->first[i]);
-    }
-    return true;
 }
 
 /* ---- reshapes ---- */
 /* State of a reshape: next ONNX axis of the source and the part of it that is left. moved: the ONNX axes
  * change, so a node is needed. */
-typedef struct reshape {
-    const weft__value *v;
-    int next;
-    int64_t part;
-    bool moved;
-} reshape;
+typedef struct reshape { const value *v; int next; int64_t part; bool moved; } reshape;
 
-static bool take_axis(reshape *r, int64_t extent, weft__dim *group, int *n)
+static bool take_axis(reshape *r, int64_t size, extent *group, int *n)
 {
     int64_t have = 1;
     for (*n = 0; r->next < r->v->axes;) {
-        const weft__dim d = r->v->dim[r->next];
+        const extent d = r->v->dim[r->next];
         const bool whole = d.symbol || d.joined || d.rows;
-        const int64_t rest = d.joined ? 1 :
-                             d.rows   ? d.rows :
-                             r->part  ? r->part :
-                                        d.n,
-                      needed = have ? extent / have : 0;
-        if (have == extent && !(d.joined || (rest == 1 && *n == 0)))
+        const int64_t rest = d.joined ? 1 : d.rows ? d.rows : r->part ? r->part : d.n,
+                      needed = have ? size / have : 0, taken = rest < needed ? rest : needed;
+        if (have == size && !(d.joined || (rest == 1 && *n == 0)))
             break;
-        if (!whole && rest == 1 && extent > 1) {
+        if (!whole && rest == 1 && size > 1) {
             r->moved = true, r->next++, r->part = 0; /* an axis of extent 1 vanishes */
             continue;
         }
-        if (have == 0 || extent % have ||
+        if (have == 0 || size % have ||
             (rest > needed ? whole || needed == 0 || rest % needed : rest == 0 || needed % rest))
             return false;
-        const int64_t taken = rest < needed ? rest : needed;
         if (*n && !whole && !group[*n - 1].symbol && !group[*n - 1].rows)
             group[*n - 1].n *= taken, r->moved = true;
         else
-            group[(*n)++] = whole ? d : (weft__dim){ .n = taken };
+            group[(*n)++] = whole ? d : (extent){ .n = taken };
         have *= taken;
         r->part = taken < rest ? rest / taken : 0;
         r->moved |= r->part != 0;
         r->next += r->part == 0;
     }
     if (*n == 0)
-        group[(*n)++] = (weft__dim){ .n = 1 }, r->moved = true;
-    return have == extent;
+        group[(*n)++] = (extent){ .n = 1 }, r->moved = true;
+    return have == size;
 }
 
-static const char *reshape_node(weft__export *x, const weft__value *v, const weft__value *out)
+static const char *reshape_node(graph *x, const value *v, const value *y)
 {
-    int64_t shape[WEFT__EXPORT_RANK];
-    const char *part[WEFT__EXPORT_RANK];
-    int free = 0;
-    for (int i = 0; i < out->axes; i++) {
-        const bool copied = out->dim[i].symbol && i < v->axes && v->dim[i].symbol == out->dim[i].symbol;
-        shape[i] = !out->dim[i].symbol ? out->dim[i].n : copied ? 0 : -1;
-        free += shape[i] == -1;
+    int64_t shape[AXES];
+    int computed = 0;
+    for (int i = 0; i < y->axes; i++) {
+        const bool copied = i < v->axes && v->dim[i].symbol == y->dim[i].symbol;
+        shape[i] = !y->dim[i].symbol ? y->dim[i].n : copied ? 0 : -1;
+        computed += shape[i] == -1;
     }
-    if (free <= 1)
-        return NODE(x, "Reshape", v->name, weft__export_ints(x, out->axes, shape));
-    for (int i = 0; i < out->axes; i++)
-        part[i] = weft__export_size(x, out->dim[i]);
     return NODE(x, "Reshape", v->name,
-                weft__export_node(x, "Concat", part, out->axes, ATTRIBUTES(INT("axis", 0)), NULL, 1));
+                computed > 1 ? weft__ex_sizes(x, y->axes, y->dim) :
+                               weft__ex_constant(x, INT64, 1, shape, (size_t)y->axes * sizeof *shape));
 }
 
-bool weft__export_reshape(weft__export *x, const weft_call *c, const weft__value *v, int rank, int from,
-                        int to_rank, const int64_t *size, weft__value *out)
+const char *weft__ex_reshape(graph *x, const value *v, int from, int to_rank, const int64_t *size, value *y)
 {
+    static const char dynamic[] = "a reshape that divides or merges a dynamic axis";
     reshape r = { .v = v, .next = v->first[from] };
-    weft__value y = { .axes = 0 };
-    (void)rank;
+    value out = { 0 };
     for (int i = 0; i < from; i++)
-        weft__export_insert(&y, i, i, v->first[i + 1] - v->first[i], v->dim + v->first[i]);
+        weft__ex_insert(&out, i, axes_of(v, i), v->dim + v->first[i]);
     for (int i = from; i < to_rank; i++) {
-        weft__dim group[WEFT__EXPORT_RANK];
+        extent group[AXES];
         int n;
-        if (!take_axis(&r, size[i], group, &n) || y.axes + n > WEFT__EXPORT_RANK)
-            return weft__export_refuse(x, c, "a reshape that divides or merges a dynamic axis");
-        weft__export_insert(&y, i, i, n, group);
+        if (!take_axis(&r, size[i], group, &n) || out.axes + n > AXES)
+            return weft__ex_refuse(x, dynamic);
+        weft__ex_insert(&out, i, n, group);
     }
     for (; r.next < v->axes; r.next++, r.moved = true)
         if (v->dim[r.next].symbol || v->dim[r.next].n != 1)
-            return weft__export_refuse(x, c, "a reshape that divides or merges a dynamic axis");
-    y.name = r.moved ? reshape_node(x, v, &y) : v->name;
-    *out = y;
-    return true;
+            return weft__ex_refuse(x, dynamic);
+    out.name = r.moved ? reshape_node(x, v, &out) : v->name;
+    *y = out;
+    return y->name;
 }
 
 /* ---- batches ---- */
-weft__export_batch *weft__export_batch_of(weft__export *x, const weft_batch *b)
+batch *weft__ex_batch(graph *x, const weft_batch *b)
 {
     for (int i = 0; i < x->batches; i++)
         if (x->batch[i].b == b)
@@ -200,14 +140,14 @@ weft__export_batch *weft__export_batch_of(weft__export *x, const weft_batch *b)
     return NULL;
 }
 
-weft__export_batch *weft__export_new_batch(weft__export *x, const weft_batch *b, int axes, const weft__dim *rows)
+batch *weft__ex_new_batch(graph *x, const weft_batch *b, int axes, const extent *rows)
 {
-    if (x->batches == WEFT__EXPORT_BATCHES) {
-        weft__export_fail(x, WEFT_EARG, "more than %d batches", WEFT__EXPORT_BATCHES);
+    if (x->batches == BATCHES) {
+        weft__ex_fail(x, WEFT_EARG, "more than %d batches", BATCHES);
         return NULL;
     }
-    weft__export_batch *k = &x->batch[x->batches++];
-    *k = (weft__export_batch){ .b = b, .axes = axes };
+    batch *k = &x->batch[x->batches++];
+    *k = (batch){ .b = b, .axes = axes };
     for (int i = 0; i < axes; i++) {
         k->rows[i] = rows[i];
         k->rows[i].rows = i ? 0 : b->tokens, k->rows[i].joined = i > 0;
@@ -215,82 +155,77 @@ weft__export_batch *weft__export_new_batch(weft__export *x, const weft_batch *b,
     return k;
 }
 
-weft__export_batch *weft__export_root(weft__export *x, const weft_batch *b)
+batch *weft__ex_root(graph *x, const weft_batch *b)
 {
-    weft__export_batch *k = weft__export_batch_of(x, b);
+    batch *k = weft__ex_batch(x, b);
     if (k)
         return k;
-    const char *name = x->lengths++ ? weft__export_text(x, "lengths%d", x->lengths) : "lengths";
-    const weft__dim batch = weft__export_batch_axis(x, b->n, name, 0);
-    weft__value v = { .axes = 1, .dim = { batch } };
-    if (weft__export_reserve(x, name))
-        weft__export_add_value(x, &x->inputs, 11, name, WEFT__EXPORT_INT64, &v);
-    /* The source of the time is set by the first tensor of the batch. */
-    const weft__dim rows[] = { weft__export_symbol(x, "time", b->longest, NULL, 0), batch };
-    if (rows[0].symbol)                          /* "time2" has "lengths2" */
+    const char *name = x->lengths++ ? weft__ex_text(x, "lengths%d", x->lengths) : "lengths";
+    const extent sequences = weft__ex_symbol(x, "batch", b->n, name, 0);
+    weft__ex_end(x, false, name, WEFT_I32, &(value){ .axes = 1, .dim = { sequences } });
+    /* The source of the time is set by the first tensor of the batch. "time2" has "lengths2". */
+    const extent rows[] = { weft__ex_symbol(x, "time", b->longest, NULL, 0), sequences };
+    if (rows[0].symbol)
         x->symbol[rows[0].symbol - 1].lengths = name;
-    if ((k = weft__export_new_batch(x, b, 2, rows)))
+    if ((k = weft__ex_new_batch(x, b, 2, rows)) != NULL)
         k->lengths = name;
     return k;
 }
 
-weft__export_batch *weft__export_equal(weft__export *x, const weft_batch *b, weft__dim time, weft__dim batch)
+bool weft__ex_time_source(graph *x, const batch *b, const char *source, int axis)
 {
-    weft__export_batch *k = weft__export_batch_of(x, b);
-    if (k)
-        return !k->lengths && k->rows[0].symbol == time.symbol && k->rows[1].symbol == batch.symbol ? k :
-                                                                                                      NULL;
-    return weft__export_new_batch(x, b, 2, (weft__dim[]){ time, batch });
+    symbol *time = b->rows[0].symbol ? &x->symbol[b->rows[0].symbol - 1] : NULL;
+    if (!time || time->source)
+        return false;
+    time->source = source, time->axis = axis;
+    return true;
 }
 
-const char *weft__export_range(weft__export *x, weft__dim d, int axes)
+const char *weft__ex_range(graph *x, extent d, int axes)
 {
     const int64_t shape[] = { -1, 1, 1, 1 };
-    const char *n = weft__export_squeeze(x, weft__export_size(x, d), 0);
-    return NODE(x, "Reshape", NODE(x, "Range", weft__export_int(x, 0), n, weft__export_int(x, 1)),
-                weft__export_ints(x, axes, shape));
+    const char *n = SQUEEZE(x, weft__ex_size(x, d), 0);
+    return NODE(x, "Reshape", NODE(x, "Range", WHOLE(x, 0), n, WHOLE(x, 1)),
+                weft__ex_constant(x, INT64, 1, shape, (size_t)axes * sizeof *shape));
 }
-const char *weft__export_position(weft__export *x, weft__export_batch *b)
+const char *weft__ex_position(graph *x, batch *b)
 {
-    b->position = b->position ? b->position : weft__export_range(x, b->rows[0], b->axes);
-    return b->position;
+    return b->position = b->position ? b->position : weft__ex_range(x, b->rows[0], b->axes);
 }
-const char *weft__export_lengths(weft__export *x, weft__export_batch *b)
+const char *weft__ex_lengths(graph *x, const batch *b)
 {
-    return b->lengths ? b->lengths : weft__export_size(x, b->rows[0]);
+    return b->lengths ? b->lengths : weft__ex_size(x, b->rows[0]);
 }
-const char *weft__export_mask(weft__export *x, weft__export_batch *b)
+
+/* Appends axes of extent 1 to a tensor with that many axes. */
+static const char *widened(graph *x, const char *name, int axes, const value *v)
+{
+    static const int64_t axis[AXES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
+    const size_t n = v->axes > axes ? (size_t)(v->axes - axes) : 0;
+    const char *added = n ? weft__ex_constant(x, INT64, 1, axis + axes, n * sizeof *axis) : NULL;
+    return n ? NODE(x, "Unsqueeze", name, added) : name;
+}
+const char *weft__ex_where(graph *x, const char *inside, int axes, const value *v, const char *fill)
+{
+    return NODE(x, "Where", widened(x, inside, axes, v), v->name, fill);
+}
+const char *weft__ex_filled(graph *x, batch *b, const value *v, const char *fill)
 {
     if (!b->mask && b->lengths)
-        b->mask = NODE(x, "Less", weft__export_position(x, b), b->lengths);
-    return b->mask;
+        b->mask = NODE(x, "Less", weft__ex_position(x, b), b->lengths);
+    return b->mask ? weft__ex_where(x, b->mask, b->axes, v, fill) : v->name;
+}
+const char *weft__ex_not_empty(graph *x, const batch *b, const value *v, const char *zero)
+{
+    const char *some = b->lengths ? NODE(x, "Greater", b->lengths, WHOLE(x, 0)) : NULL;
+    return some ? weft__ex_where(x, some, b->axes - 1, v, zero) : v->name;
 }
 
-/* Appends axes of extent 1 to a tensor with as many axes as the rows of the batch. */
-static const char *widened(weft__export *x, const char *name, const weft__export_batch *b, const weft__value *v)
+const char *weft__ex_gather_time(graph *x, const value *v, const char *index)
 {
-    int64_t axis[WEFT__EXPORT_RANK];
-    for (int i = b->axes; i < v->axes; i++)
-        axis[i - b->axes] = i;
-    return v->axes > b->axes ? NODE(x, "Unsqueeze", name, weft__export_ints(x, v->axes - b->axes, axis)) : name;
-}
-const char *weft__export_where(weft__export *x, const char *inside, const weft__export_batch *b,
-                             const weft__value *v, const char *fill)
-{
-    return NODE(x, "Where", widened(x, inside, b, v), v->name, fill);
-}
-const char *weft__export_filled(weft__export *x, weft__export_batch *b, const weft__value *v, const char *fill)
-{
-    const char *mask = weft__export_mask(x, b);
-    return mask ? weft__export_where(x, mask, b, v, fill) : v->name;
-}
-
-const char *weft__export_gather_time(weft__export *x, const char *name, const char *index, const weft__value *v)
-{
-    const weft__export_batch two = { .axes = 2 };
-    weft__dim dim[WEFT__EXPORT_RANK];
+    extent dim[AXES];
     memcpy(dim, v->dim, sizeof dim);
-    dim[0] = (weft__dim){ .n = 1 }; /* the index has its own time */
-    return NODE_WITH(x, "GatherElements", ATTRIBUTES(INT("axis", 0)), name,
-                     weft__export_expand(x, widened(x, index, &two, v), v->axes, dim));
+    dim[0] = (extent){ .n = 1 }; /* the index has its own time */
+    return NODE_WITH(x, "GatherElements", ATTRIBUTES(INT("axis", 0)), v->name,
+                     EXPAND(x, widened(x, index, 2, v), v->axes, dim));
 }

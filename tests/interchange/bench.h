@@ -19,21 +19,20 @@ static const struct {
     { 1, { { 3 }, { 2 } } },
     { 7, { { 1, 6, 2, 0, 3, 7, 2 }, { 2, 1, 4, 5, 0, 1, 8 } } },
 };
+static const int64_t longest[BATCHES] = { 5, 4, 3, 7 };
 
 typedef struct bench {
     weft *w;
     weft_module *m;
-    const char *dir;
-    int batch;
     FILE *file;
+    int batch, variant;
     uint64_t seed;
     void *layer[12]; /* made with the first batch */
     weft_onnx_input input[INPUTS];
-    int inputs;
-    bool unlisted;
     weft_tensor *output[INPUTS];
     const char *name[INPUTS];
-    int outputs;
+    int inputs, outputs;
+    bool unlisted, recorded[2];
 } bench;
 #define LAYER(i, make) (b->layer[i] ? b->layer[i] : (b->layer[i] = (make)))
 #define OPTS(type, ...) (&(type){ __VA_ARGS__ })
@@ -61,9 +60,11 @@ static void record(bench *b, const char *kind, const char *name, char type, int 
         fwrite(type == 'f' ? (const void *)&value : (const int32_t *)numbers + i, 4, 1, b->file);
     }
 }
-static void lengths_record(bench *b, const char *name, int k)
+static void lengths_record(bench *b, int k)
 {
-    record(b, "in", name, 'i', 1, &batches[b->batch].n, batches[b->batch].len[k]);
+    if (!b->recorded[k])
+        record(b, "in", k ? "lengths2" : "lengths", 'i', 1, &batches[b->batch].n, batches[b->batch].len[k]);
+    b->recorded[k] = true;
 }
 
 /* Writes the rows of a batch as [time, batch, width]; padding is NaN, or 0 for ints. */
@@ -99,6 +100,7 @@ static weft_tensor *ragged(bench *b, const char *name, int k, int64_t width)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         rows[i] = draw(b);
     padded_record(b, "in", name, 'f', &l, width, rows);
+    lengths_record(b, k);
     return listed(b, name, weft_ragged(b->w, rows, width, &l), 0);
 }
 static weft_tensor *ids(bench *b, const char *name, int k, int below)
@@ -108,6 +110,7 @@ static weft_tensor *ids(bench *b, const char *name, int k, int below)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         rows[i] = (int32_t)((draw(b) + 1) / 2 * (weft_real)below);
     padded_record(b, "in", name, 'i', &l, 1, rows);
+    lengths_record(b, k);
     return listed(b, name, weft_ragged_ints(b->w, rows, &l), 0);
 }
 /* A plain input; an extent of 0 is the number of sequences. */
