@@ -206,4 +206,10 @@ static inline value like(const value *v, const char *name)
     return y;
 }
 static inline int axes_of(const value *v, int i) { return v->first[i + 1] - v->first[i]; }
+static inline bool same_axes(const extent *a, const extent *b, int n)
+{
+    while (n > 0 && a[n - 1].symbol == b[n - 1].symbol && (a[n - 1].symbol || a[n - 1].n == b[n - 1].n))
+        n--;
+    return n == 0;
+}
 #endif

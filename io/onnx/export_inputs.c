@@ -50,9 +50,9 @@ static bool has_steps(const weft_call *view)
 
 void weft__ex_trace_steps(graph *x, const weft_call *c)
 {
-    const bool itself = c->y[0]->f.batch && !c->x[0]->f.batch && !strcmp(c->op->name, "view");
+    const bool itself = !strcmp(c->op->name, "view") && c->y[0]->f.batch && !c->x[0]->f.batch;
     const value *y = weft__ex_place(x, c->y[0]);
-    const weft_call *view = itself || !y ? c : y->view;
+    const weft_call *view = itself ? c : y ? y->view : NULL;
     for (int i = 0; view && i < c->n; i++) {
         const weft_tensor *t = c->x[i];
         const weft__form *to = itself ? &t->f : &c->y[0]->f;
@@ -150,8 +150,8 @@ static void plain_input(graph *x, const weft_tensor *t, value *v, const weft_cal
     weft__ex_end(x, false, v->name, t->f.type, v);
 }
 
-/* Returns the batch for whose sequences t has 1 / length, 0 for empty ones, as weft_pool makes it. */
-static const batch *batch_of_shares(graph *x, const weft_tensor *t)
+/* Returns whether t has 1 / length for each sequence, 0 for empty ones, as weft_pool makes it. */
+static bool shares(graph *x, const weft_tensor *t, value *v)
 {
     const int64_t n = t->f.rank ? t->f.size[0] : 0;
     real *number = n && n == weft__elements(&t->f) && t->f.type == WEFT_REAL && !listed(x, t) ?
@@ -165,22 +165,20 @@ static const batch *batch_of_shares(graph *x, const weft_tensor *t)
         found = same ? &x->batch[i] : NULL;
     }
     free(number);
-    return found;
-}
-static const char *shares(graph *x, const batch *b, value *v)
-{
+    if (!found)
+        return false;
     const int64_t shape[WEFT_RANK] = { -1, 1, 1, 1, 1, 1 };
-    const char *length = CAST(x, b->lengths, FLOAT), *one = NUMBER(x, 1);
-    v->dim[0] = b->rows[1], v->dim[0].joined = false;
-    return NODE(x, "Reshape", NODE(x, "Div", NODE(x, "Min", length, one), NODE(x, "Max", length, one)),
-                weft__ex_constant(x, INT64, 1, shape, (size_t)v->rank * sizeof *shape));
+    const char *length = CAST(x, found->lengths, FLOAT), *one = NUMBER(x, 1);
+    v->dim[0] = found->rows[1], v->dim[0].joined = false;
+    v->name = NODE(x, "Reshape", NODE(x, "Div", NODE(x, "Min", length, one), NODE(x, "Max", length, one)),
+                   weft__ex_constant(x, INT64, 1, shape, (size_t)v->rank * sizeof *shape));
+    return true;
 }
 
 void weft__ex_make_leaf(graph *x, const weft_tensor *t, value *v)
 {
     const char *path = weft__node_of(t)->path;
     value y = of_shape(t);
-    const batch *b = NULL;
     if (path) {
         const char *name = weft__ex_text(x, "%s", path + x->root);
         y.name = weft__ex_reserve(x, name) ? initializer_of(x, name, t) : NULL;
@@ -189,9 +187,7 @@ void weft__ex_make_leaf(graph *x, const weft_tensor *t, value *v)
                            "or list it in opts->inputs");
     else if (t->f.batch)
         ragged_input(x, t, &y);
-    else if ((b = batch_of_shares(x, t)) != NULL)
-        y.name = shares(x, b, &y);
-    else
+    else if (!shares(x, t, &y))
         plain_input(x, t, &y, v->view);
     *v = y;
 }

@@ -51,12 +51,8 @@ static bool is_one(const value *v, int axis)
 }
 static bool same_group(const value *a, int i, const value *b, int j)
 {
-    bool same = axes_of(a, i) == axes_of(b, j);
-    for (int k = 0; same && k < axes_of(a, i); k++) {
-        const extent *p = &a->dim[a->first[i] + k], *q = &b->dim[b->first[j] + k];
-        same = p->symbol == q->symbol && (p->symbol || p->n == q->n);
-    }
-    return same;
+    const int n = axes_of(a, i);
+    return n == axes_of(b, j) && same_axes(a->dim + a->first[i], b->dim + b->first[j], n);
 }
 
 /* Finds the axes of y, to which all inputs broadcast. Axes from the right are one group each. */

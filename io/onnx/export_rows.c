@@ -188,5 +188,7 @@ bool weft__ex_reads(const weft_call *c, int i)
         const weft__state_move *m = c->attributes;
         return i < m->states * m->parts;
     }
-    return i < (!strcmp(name, "concat_sequences") ? 2 : !strcmp(name, "embedding_run") ? 1 : INT32_MAX);
+    if (!strcmp(name, "embedding_run"))
+        return i == 0;
+    return i < 2 || strcmp(name, "concat_sequences");
 }

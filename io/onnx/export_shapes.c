@@ -3,22 +3,15 @@
 
 /* ---- views ---- */
 /* Swaps the first two ONNX axes: [time, batch, ..] and [batch, time, ..]. */
-static const char *swap_axes(graph *x, const value *v, value *y)
+static const char *swap_axes(graph *x, const value *v)
 {
-    int order[AXES] = { 1, 0 };
-    for (int i = 2; i < v->axes; i++)
-        order[i] = i;
-    y->dim[0] = v->dim[1], y->dim[1] = v->dim[0];
-    return weft__ex_transpose(x, v->name, v->axes, order);
+    return weft__ex_transpose(x, v->name, v->axes, (int[AXES]){ 1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 });
 }
 
 /* Returns whether axis 0 is the rows of the batch, in one group. */
 static bool has_rows(const value *v, const batch *b)
 {
-    bool same = b && v->first[1] == b->axes;
-    for (int i = 0; same && i < b->axes; i++)
-        same = v->dim[i].symbol == b->rows[i].symbol && (b->rows[i].symbol || v->dim[i].n == b->rows[i].n);
-    return same;
+    return b && v->first[1] == b->axes && same_axes(v->dim, b->rows, b->axes);
 }
 
 /* Returns the batch with all lengths equal to that time; NULL: it has other ones. */
@@ -27,8 +20,7 @@ static batch *equal_batch(graph *x, const weft_batch *b, const extent *rows)
     batch *k = weft__ex_batch(x, b);
     if (!k)
         return weft__ex_new_batch(x, b, 2, rows);
-    const bool same = k->rows[0].symbol == rows[0].symbol && k->rows[1].symbol == rows[1].symbol;
-    return same && !k->lengths ? k : NULL;
+    return !k->lengths && same_axes(k->rows, rows, 2) ? k : NULL;
 }
 
 /* Turns a plain [n, T, ..], or [n, ..] as one step, into the rows of a batch. PADDED: both forms have the
@@ -43,7 +35,7 @@ static const char *view_as_batch(graph *x, const weft_call *c, value *v)
     extent rows[2] = { { .n = 1 }, v->dim[0] };
     if (steps) {
         rows[0] = v->dim[1];
-        v->name = swap_axes(x, input(x, 0), v);
+        v->name = swap_axes(x, input(x, 0));
         weft__ex_remove(v, 0);
     } else
         v->name = UNSQUEEZE(x, v->name, 0);
@@ -73,15 +65,13 @@ static const char *view_as_plain(graph *x, const weft_call *c, value *v)
                apart = f->layout == WEFT_PADDED || (!b->lengths && !one && to->rank > 1 &&
                                                     to->size[0] == b->b->n && to->size[0] != f->size[0]);
     v->name = input(x, 0)->name;
-    if (b->axes == 2 && one) {
-        v->name = SQUEEZE(x, v->name, 0);
+    if (b->axes == 2 && (one || apart)) {
+        extent time = v->dim[0];
+        time.rows = 0;
+        v->name = one ? SQUEEZE(x, v->name, 0) : swap_axes(x, input(x, 0));
         weft__ex_per_sequence(v, b);
-    } else if (b->axes == 2 && apart) {
-        v->name = swap_axes(x, input(x, 0), v);
-        extent rows[] = { v->dim[0], v->dim[1] };
-        rows[0].joined = false, rows[1].rows = 0;
-        weft__ex_replace(v, 1, &rows[1]);
-        weft__ex_insert(v, 0, 1, &rows[0]);
+        if (!one)
+            weft__ex_insert(v, 1, 1, &time);
     }
     return weft__ex_reshape(x, v, 0, to->rank, to->size, v);
 }
