@@ -147,7 +147,7 @@ FILE_TEST(import, lists_the_weights_of_a_file)
     import_named(w, "tagger_trace");
     weft__weights *weights;
     DOES(weft__weights_open(in_folder("model.onnx"), NULL, &weights));
-    cr_assert(!strcmp(weights->format, "ONNX") && !weights->by_layer && weights->n == 2 * 8 + 3);
+    cr_assert(!strcmp(weights->format, "ONNX") && weights->by_layer && weights->n == 2 * 8 + 3);
     weft_module *m = weft_onnx_module(weft_import_onnx(in_folder("model.onnx"), w, NULL));
     for (int64_t i = 0; i < weights->n; i++) {
         const weft__array *a = &weights->array[i];
