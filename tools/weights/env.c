@@ -4,27 +4,23 @@
 #include <hdf5.h>
 #include <locale.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <zlib.h>
 #include "tools/weights/arrays.h"
 
 extern char **environ;
-
-static const option options[] = { OPTION_JSON, { 0 } };
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789abcdefghijklmnopqrstuvwxyz"
 
 __attribute__((format(printf, 2, 3))) static void report(const char *key, const char *format, ...)
 {
-    char text[1024];
+    char text[1024], form[300];
     va_list list;
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    if (!asked.json)
-        printf("%-16s ", key);
-    emit_text(key, "%s\n", text);
+    snprintf(form, sizeof form, "<%s>%-16s %%s\n", key, key);
+    emit(form, text);
 }
 
 static void report_machine(void)
@@ -50,16 +46,6 @@ static void report_machine(void)
            sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024));
 }
 
-static void report_contexts(void)
-{
-    weft *w = weft_open(NULL), *gpu = weft_open(&(weft_opts){ .device = WEFT_CUDA });
-    report("device", "%s", weft_ok(w) ? weft_device_name(w) : weft_error_message(w));
-    report("threads", "%d", weft_threads(w));
-    report("CUDA", "%s", weft_ok(gpu) ? weft_device_name(gpu) : weft_error_message(gpu));
-    weft_close(gpu);
-    weft_close(w);
-}
-
 static void report_libraries(void)
 {
     static const char *const libraries[][2] = { /* the first two are plug-ins of weft */
@@ -82,34 +68,36 @@ static void report_libraries(void)
 
 static void report_variables(void)
 {
-    static const char *const beginnings[] = {
-        "WEFT_", "OPENBLAS_", "OMP_",         "CUDA_VISIBLE_DEVICES", "NCCL_",          "OMPI_COMM_WORLD_",
-        "PMI_",  "PMIX_RANK", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_CPU_BIND", "XDG_CACHE_HOME",
-        NULL
-    };
+    static const char *const beginnings[] = { "WEFT_", "OPENBLAS_", "OMP_", "CUDA_VISIBLE_DEVICES", "NCCL_",
+        "OMPI_COMM_WORLD_", "PMI_", "PMIX_RANK", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_CPU_BIND",
+        "XDG_CACHE_HOME" };
     for (char **v = environ; *v; v++)
-        for (int i = 0; beginnings[i]; i++)
-            if (!strncmp(*v, beginnings[i], strlen(beginnings[i])) && strchr(*v, '=')) {
+        for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+            if (!strncmp(*v, beginnings[i], strlen(beginnings[i])) && (*v)[strspn(*v, LETTERS)] == '=') {
                 char name[128];
                 snprintf(name, sizeof name, "%.*s", (int)strcspn(*v, "="), *v);
                 report(name, "%s", strchr(*v, '=') + 1);
             }
 }
 
-static int env(int argc, char **argv)
+static void env(char **unused)
 {
-    (void)argc;
-    (void)argv;
-    emit_begin(NULL, '{');
+    (void)unused;
+    weft *w = weft_open(NULL), *gpu = weft_open(&(weft_opts){ .device = WEFT_CUDA });
+    emit("{");
     report_machine();
-    report_contexts();
+    report("device", "%s", weft_ok(w) ? weft_device_name(w) : weft_error_message(w));
+    report("threads", "%d", weft_threads(w));
+    report("CUDA", "%s", weft_ok(gpu) ? weft_device_name(gpu) : weft_error_message(gpu));
     report_libraries();
     report_variables();
-    emit_end("");
-    return SAME;
+    emit("}");
+    weft_close(gpu);
+    weft_close(w);
 }
 
-WEIGHTS(env, 0, 0, "reports build, machine and libraries, for a bug report", "[--json]",
+WEIGHTS(env, 0, 0, 0, "reports build, machine and libraries, for a bug report", "[--json]",
     "Prints version and compiler; the CPU; the device, with its instruction set, and threads\n"
     "of a new context; each plug-in, or the reason why it is not used; versions of libraries;\n"
-    "variables of weft and of launchers. Add it to each bug report.\n");
+    "variables of weft and of launchers. Add it to each bug report.\n",
+    OPTION_JSON);
