@@ -21,6 +21,8 @@ int end_weights(void)
 {
     weft__weights_close(asked.file[0]);
     weft__weights_close(asked.file[1]);
+    if (asked.json && asked.comma)
+        putchar('\n');
     return finish_output(asked.subcommand, GOOD) ? UNREADABLE : asked.status;
 }
 

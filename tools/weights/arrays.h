@@ -18,6 +18,7 @@ typedef struct {
     weft_weights_opts rename;
     weft__weights *file[2];
     int operands, status;
+    bool comma; /* the next value of JSON is not the first one in its brackets, or of all */
 } weights_asked;
 extern weights_asked asked;
 #define FIELD(name) offsetof(weights_asked, name)

@@ -134,36 +134,31 @@ static void find(bool fault, const char *name, const char *text)
     emit("<text>%s\n}", name ? text : weft_file_message());
 }
 
-static void check_numbers(const char *name, const numbers *x)
-{
-    char text[96] = "it has no numbers";
-    moments m = moments_of(x);
-    bool odd = m.nans || m.infinities, constant = m.least == m.most && x->n > 1;
-    if (odd)
-        snprintf(text, sizeof text, "%lld NaN and %lld infinities among %lld numbers", (long long)m.nans,
-                 (long long)m.infinities, (long long)x->n);
-    else if (constant)
-        snprintf(text, sizeof text, "all %lld numbers are %.6g", (long long)x->n, m.most);
-    if (odd || constant || !x->n)
-        find(m.nans, name, text);
-}
-
 /* Returns false after a failure. */
 static bool check_array(weft__weights *w, const weft__array *a)
 {
     const char *name = a->name;
+    char odd[96], same[96];
     numbers x;
-    if (!*name || *name == '.' || name[strlen(name) - 1] == '.' || strstr(name, ".."))
-        find(false, name, "the name has an empty part");
-    if (strchr(name, ' '))
-        find(false, name, "the name has a blank");
-    bool good = read_numbers(w, a, &x);
+    bool good = read_numbers(w, a, &x), known = good && x.values;
+    moments m = known ? moments_of(&x) : (moments){ 0 };
+    int64_t odds = m.nans + m.infinities;
+    snprintf(odd, sizeof odd, "%lld NaN and %lld infinities among %lld numbers", (long long)m.nans,
+             (long long)m.infinities, (long long)x.n);
+    snprintf(same, sizeof same, "all %lld numbers are %.6g", (long long)x.n, m.most);
+    const struct { bool found; const char *text; } findings[] = {
+        { !*name || *name == '.' || name[strlen(name) - 1] == '.' || strstr(name, ".."),
+          "the name has an empty part" },
+        { strchr(name, ' '), "the name has a blank" },
+        { good && !known, "weft does not read its type" },
+        { known && !x.n, "it has no numbers" },
+        { known && x.n > 1 && !odds && m.least == m.most, same },
+        { odds, odd } };
+    for (size_t i = 0; i < sizeof findings / sizeof *findings; i++)
+        if (findings[i].found)
+            find(m.nans && findings[i].text == odd, name, findings[i].text);
     if (!good)
         find(true, NULL, NULL);
-    else if (x.values)
-        check_numbers(name, &x);
-    else
-        find(false, name, "weft does not read its type");
     free(x.values);
     return good;
 }

@@ -5,8 +5,6 @@
 #include "tools/weights/arrays.h"
 
 static char key[128]; /* of the next value; empty in a list */
-static bool comma;    /* the next value of JSON is not the first one in its brackets */
-static int depth;     /* number of open brackets of JSON */
 static int64_t count; /* the last %d */
 
 /* Returns a text, to be freed, with escapes for control characters; for JSON in quotes, and also with escapes
@@ -33,20 +31,9 @@ static char *escaped(const char *value)
 static void begin_value(void)
 {
     if (asked.json)
-        printf(*key ? "%s\"%s\": " : "%s", comma ? ", " : "", key);
-    comma = true;
+        printf(*key ? "%s\"%s\": " : "%s", asked.comma ? ", " : "", key);
+    asked.comma = true;
     *key = 0;
-}
-
-static void bracket(char c)
-{
-    bool begins = c == '{' || c == '[';
-    if (begins)
-        begin_value();
-    depth += begins ? 1 : -1;
-    comma = !begins && depth;
-    putchar(c);
-    fputs(depth ? "" : "\n", stdout);
 }
 
 /* form: of text. */
@@ -91,13 +78,16 @@ void emit(const char *form, ...)
             const char *end = strpbrk(c, "sdgtk");
             put_value(c, (size_t)(end - c), *end, &list);
             c = end;
-        } else if (strchr("{}[]", *c)) {
-            if (asked.json)
-                bracket(*c);
+        } else if (asked.json && strchr("{[]}", *c)) {
+            bool begins = *c == '{' || *c == '[';
+            if (begins)
+                begin_value();
+            asked.comma = !begins;
+            putchar(*c);
         } else if (!strncmp(c, "(s)", 3)) {
             fputs(asked.json || count == 1 ? "" : "s", stdout);
             c += 2;
-        } else if (!asked.json)
+        } else if (!asked.json && !strchr("{[]}", *c))
             putchar(*c);
     va_end(list);
 }

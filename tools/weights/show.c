@@ -16,43 +16,34 @@ static bool read_whole(const char **text, int64_t *n)
 
 static int64_t inside(int64_t i, int64_t n) { return i < -n ? 0 : i < 0 ? i + n : i < n ? i : n; }
 
-/* Reads "3", "-1", "0:2", "::2" for an axis of n elements, which becomes one of the part, or an offset. Returns
- * what is wrong, or NULL. */
-static const char *read_cut(const char **text, int64_t n, int64_t stride, weft__array *part)
-{
-    int64_t cut[3] = { 0, n, 1 };
-    int colons = 0;
-    bool found = read_whole(text, &cut[0]);
-    for (; **text == ':' && colons < 2; read_whole(text, &cut[colons]))
-        ++*text, ++colons;
-    if (!colons && (!found || cut[0] >= n || cut[0] < -n))
-        return found ? "an index outside its axis" : "no index";
-    if (cut[2] < 1)
-        return "a step below 1";
-    int64_t first = inside(cut[0], n), end = inside(cut[1], n);
-    part->first += first * stride;
-    if (!colons)
-        return NULL;
-    part->stride[part->kind.rank] = stride * (cut[2] < n ? cut[2] : n);
-    part->kind.size[part->kind.rank++] = end > first ? (end - first - 1) / cut[2] + 1 : 0;
-    return NULL;
-}
-
-/* Reads "0:2, 3]"; NULL: all. Returns what is wrong, or NULL. */
+/* Sets *part to the elements "0:2, -1]" of an array, as an array with other strides; NULL: to all. Returns what
+ * is wrong, or NULL. */
 static const char *read_slice(const char *text, const weft__array *a, weft__array *part)
 {
-    const char *fault = text && *text == ']' ? "no index" : NULL;
-    weft__array same = *a;
-    weft__set_strides(&same);
+    weft__array whole = *a;
+    weft__set_strides(&whole);
     *part = (weft__array){ .name = a->name, .kind.type = a->kind.type };
-    for (int axis = 0; !fault && axis < a->kind.rank; axis++) {
-        const char *all = ":", **at = text && *text != ']' ? &text : &all;
-        text += at == &text && axis; /* a comma */
-        fault = read_cut(at, a->kind.size[axis], same.stride[axis], part);
-        if (!fault && at == &text && *text != ',' && *text != ']')
-            fault = "another character";
+    for (int axis = 0; axis < a->kind.rank; axis++) {
+        int64_t n = a->kind.size[axis], cut[3] = { 0, n, 1 }, stride = whole.stride[axis];
+        int colons = 0;
+        bool all = !text || (axis && *text == ']');
+        bool found = !all && (text += axis > 0, read_whole(&text, &cut[0])); /* behind a comma */
+        for (; !all && *text == ':' && colons < 2; read_whole(&text, &cut[colons]))
+            ++text, ++colons;
+        if (!all && !colons && (!found || cut[0] >= n || cut[0] < -n))
+            return found ? "an index outside its axis" : "no index";
+        if (!all && *text != ',' && *text != ']')
+            return "another character";
+        if (cut[2] < 1)
+            return "a step below 1";
+        int64_t first = inside(cut[0], n), end = inside(cut[1], n);
+        part->first += first * stride;
+        if (!all && !colons)
+            continue;
+        part->stride[part->kind.rank] = stride * (cut[2] < n ? cut[2] : n);
+        part->kind.size[part->kind.rank++] = end > first ? (end - first - 1) / cut[2] + 1 : 0;
     }
-    return fault || !text || !strcmp(text, "]") ? fault : "more indices than axes, or text after them";
+    return !text || !strcmp(text, "]") ? NULL : "more indices than axes, or text after them";
 }
 
 /* ---- the array ---- */
