@@ -5,25 +5,26 @@
 weights_asked asked;
 const float_form float_forms[4] = { { 10, -14 }, { 7, -126 }, { 23, -126 }, { 52, -1022 } };
 
-bool begin_weights(const subcommand *s, int argc, char **argv, int least, int most, int opened)
+int run_weights(const subcommand *s, int argc, char **argv, int least, int most, int opened,
+                void (*work)(char **))
 {
     asked.subcommand = s->name;
-    asked.status = read_options(s, &asked, &argc, argv);
-    if (!asked.status && (argc < least || argc > most))
-        asked.status = usage_error(s, "found %d operands; expected %s", argc, s->usage);
+    if (read_options(s, &asked, &argc, argv))
+        return USAGE;
+    if (argc < least || argc > most)
+        return usage_error(s, "found %d operands; expected %s", argc, s->usage);
     asked.operands = argc;
     for (int i = 0; i < opened && !asked.status; i++)
         asked.file[i] = open_weights(argv[i]);
-    return !asked.status;
-}
-
-int end_weights(void)
-{
+    emit(opened == EACH ? "[" : "");
+    for (int i = 0; i < (opened == EACH ? argc : !asked.status); i++)
+        work(argv + i);
+    emit(opened == EACH ? "]" : "");
     weft__weights_close(asked.file[0]);
     weft__weights_close(asked.file[1]);
     if (asked.json && asked.comma)
         putchar('\n');
-    return finish_output(asked.subcommand, GOOD) ? UNREADABLE : asked.status;
+    return finish_output(s->name, GOOD) ? UNREADABLE : asked.status;
 }
 
 bool failed(int status)

@@ -25,23 +25,21 @@ extern weights_asked asked;
 #define OPTION_JSON IS_FLAG("--json", FIELD(json), "print JSON")
 #define OPTION_PART IS_TEXT("--part", "P", FIELD(rename.part), "part of a nested file of PyTorch: model")
 
-/* Defines the record of a subcommand with least .. most operands and these options: NAME works on them. The
- * first `opened` operands are files, which are open while it works. */
-#define WEIGHTS(NAME, least, most, opened, text, operands, paragraphs, ...)  \
-    static int run_##NAME(int n, char **words)                               \
-    {                                                                        \
-        if (begin_weights(&subcommand_##NAME, n, words, least, most, opened)) \
-            NAME(words);                                                     \
-        return end_weights();                                                \
-    }                                                                        \
-    static const option NAME##_options[] = { __VA_ARGS__, { 0 } };           \
+/* Defines the record of a subcommand with least .. most operands and these options. The function NAME gets the
+ * operands, of which the first `opened` are open files. EACH: it is called for each operand. */
+enum { EACH = -1 };
+#define WEIGHTS(NAME, least, most, opened, text, operands, paragraphs, ...)          \
+    static int run_##NAME(int n, char **words)                                       \
+    {                                                                                \
+        return run_weights(&subcommand_##NAME, n, words, least, most, opened, NAME); \
+    }                                                                                \
+    static const option NAME##_options[] = { __VA_ARGS__, { 0 } };                   \
     const subcommand subcommand_##NAME = { #NAME, text, operands, paragraphs, NAME##_options, run_##NAME }
 
 /* ---- arrays.c ---- */
-/* Reads the options, checks the number of operands, and opens files. Returns false after a printed error. */
-bool begin_weights(const subcommand *, int argc, char **argv, int least, int most, int opened);
-/* Closes the files and flushes stdout. Returns the status. */
-int end_weights(void);
+/* Reads options, checks the number of operands, opens files, runs `work`, flushes stdout. */
+int run_weights(const subcommand *, int argc, char **argv, int least, int most, int opened,
+                void (*work)(char **));
 /* Sets the status and is false. FAIL also prints an error, unreadable the last failure of a file. */
 bool failed(int status);
 #define FAIL(...) failed(say_error(UNREADABLE, __VA_ARGS__))

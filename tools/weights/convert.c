@@ -80,10 +80,10 @@ static void convert(char **paths)
     for (int i = 0; asked.dtype && i < 4; i++)
         floats = strcmp(asked.dtype, types[i]) ? floats : (weft__number)i;
     if (asked.operands == 1 && !asked.dry)
-        asked.status = usage_error(&subcommand_convert, "found no file OUT; expected .safetensors or .h5");
+        failed(usage_error(&subcommand_convert, "found no file OUT; expected .safetensors or .h5"));
     else if (asked.dtype && floats == WEFT__ODD)
-        asked.status = usage_error(&subcommand_convert, "--dtype: found \"%.20s\"; expected f32, f16, bf16 or f64",
-                                   asked.dtype);
+        failed(usage_error(&subcommand_convert, "--dtype: found \"%.20s\"; expected f32, f16, bf16 or f64",
+                           asked.dtype));
     else if (!weft__weights_rename(asked.file[0], &asked.rename))
         unreadable();
     else if (asked.dry)

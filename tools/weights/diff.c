@@ -6,71 +6,58 @@
 typedef struct { int64_t differing, place; double largest, relative, ulp; bool same_bits; } result;
 static int64_t both, differing, other_bits; /* numbers of arrays */
 
-/* ---- numbers ---- */
-/* Counts a pair of numbers that are not the same. NaN equals only NaN. narrow: the type of ulp; ODD: none. */
-static void compare_pair(long double x, long double y, int64_t i, weft__number narrow, result *r)
+/* Compares the numbers of arrays of types s and t. NaN equals only NaN. */
+static result compare_numbers(const numbers x[2], weft__number s, weft__number t)
 {
-    double most = (double)fmaxl(fabsl(x), fabsl(y)), difference = (double)fabsl(x - y);
-    if (isnan(x) && isnan(y))
-        return;
-    difference = isfinite(difference) ? difference : (double)INFINITY;
-    r->differing += difference > asked.tolerance * fmax(1, most) || isinf(difference);
-    if (difference > r->largest) {
-        r->largest = difference;
-        r->place = i;
-    }
-    if (isinf(difference))
-        return;
-    r->relative = fmax(r->relative, difference / most);
-    if (narrow != WEFT__ODD) {
-        float_form f = float_forms[narrow];
-        r->ulp = fmax(r->ulp, ldexp(difference, f.fraction - (int)fmax(f.least, logb(most))));
-    }
-}
-
-static result compare_numbers(const numbers *x, const numbers *y, weft__number s, weft__number t)
-{
-    result r = { .place = -1 };
     bool floats = weft__number_is_float(s) && weft__number_is_float(t);
     weft__number narrow = !floats ? WEFT__ODD : s == t || t == WEFT__F64 ? s : s == WEFT__F64 ? t : WEFT__F32;
-    r.same_bits =
-        s == t && (!x->n || !memcmp(x->values, y->values, (size_t)x->n * weft__number_bytes(x->type)));
-    for (int64_t i = 0; i < x->n && !r.same_bits; i++)
-        if (number_at(x, i) != number_at(y, i))
-            compare_pair(number_at(x, i), number_at(y, i), i, narrow, &r);
+    size_t bytes = (size_t)x->n * weft__number_bytes(x->type);
+    result r = { .place = -1, .same_bits = s == t && (!bytes || !memcmp(x[0].values, x[1].values, bytes)) };
+    for (int64_t i = 0; i < x->n && !r.same_bits; i++) {
+        long double a = number_at(&x[0], i), b = number_at(&x[1], i);
+        double most = (double)fmaxl(fabsl(a), fabsl(b)), difference = (double)fabsl(a - b);
+        if (a == b || (isnan(a) && isnan(b)))
+            continue;
+        difference = isfinite(difference) ? difference : (double)INFINITY;
+        r.differing += difference > asked.tolerance * fmax(1, most) || isinf(difference);
+        r.place = difference > r.largest ? i : r.place;
+        r.largest = fmax(r.largest, difference);
+        if (isinf(difference))
+            continue;
+        r.relative = fmax(r.relative, difference / most);
+        if (narrow != WEFT__ODD) {
+            float_form f = float_forms[narrow];
+            r.ulp = fmax(r.ulp, ldexp(difference, f.fraction - (int)fmax(f.least, logb(most))));
+        }
+    }
     return r;
 }
 
-/* ---- findings ---- */
-static void put_result(const weft__kind *k, const numbers *x, const result *r)
+/* Prints how arrays differ; r NULL: their numbers x were not compared. */
+static void put_pair(const weft__array *a, const weft__array *b, const result *r, const numbers x[2])
 {
-    weft__kind at = *k;
-    int64_t rest = r->place;
-    emit("<differing>: %d differing number(s)", r->differing);
-    if (r->place < 0) {
-        emit(r->same_bits ? "" : "; some have other bits: -0, NaN or another type");
-        return;
-    }
-    for (int axis = k->rank - 1; axis >= 0; rest /= k->size[axis--])
-        at.size[axis] = rest % k->size[axis];
-    emit("<largest>, at most by %.3g<place> at %k", r->largest, &at);
-    if (x[0].type == WEFT__I64 && x[1].type == WEFT__I64)
-        emit("<a>: %d<b>, %d", (int64_t)number_at(&x[0], r->place), (int64_t)number_at(&x[1], r->place));
-    else
-        emit("<a>: %.9g<b>, %.9g", (double)number_at(&x[0], r->place), (double)number_at(&x[1], r->place));
-    emit("<relative>; relative %.3g<ulp>, %.6g ulp", r->relative, r->ulp);
-}
-
-/* r NULL: the numbers were not compared. */
-static void put_pair(const weft__array *a, const weft__array *b, const result *r, const numbers *x)
-{
+    weft__kind at = a->kind;
     emit("{<name>%s", a->name);
     if (type_of(a) != type_of(b))
         emit("<dtype_a>: %t<dtype_b>, %t", &a->kind, &b->kind);
-    if (r)
-        put_result(&a->kind, x, r);
-    else
+    if (!r)
         emit("<shape_a>: shape %k<shape_b>, %k", &a->kind, &b->kind);
+    else
+        emit("<differing>: %d differing number(s)", r->differing);
+    if (r && r->place < 0)
+        emit("; some have other bits: -0, NaN or another type");
+    else if (r) {
+        double u = (double)number_at(&x[0], r->place), v = (double)number_at(&x[1], r->place);
+        int64_t rest = r->place;
+        for (int axis = at.rank - 1; axis >= 0; rest /= a->kind.size[axis--])
+            at.size[axis] = rest % a->kind.size[axis];
+        emit("<largest>, at most by %.3g<place> at %k", r->largest, &at);
+        if (x[0].type == WEFT__I64 && x[1].type == WEFT__I64)
+            emit("<a>: %d<b>, %d", ((int64_t *)x[0].values)[r->place], ((int64_t *)x[1].values)[r->place]);
+        else
+            emit("<a>: %.9g<b>, %.9g", u, v);
+        emit("<relative>; relative %.3g<ulp>, %.6g ulp", r->relative, r->ulp);
+    }
     emit("}\n");
 }
 
@@ -86,7 +73,7 @@ static void compare(const weft__array *a, const weft__array *b)
     bool known = x[0].values && x[1].values;
     result r = { .place = -1, .same_bits = type_of(a) == type_of(b) && !known };
     if (known && !asked.status)
-        r = compare_numbers(&x[0], &x[1], type_of(a), type_of(b));
+        r = compare_numbers(x, type_of(a), type_of(b));
     both++;
     if (!asked.status && (!shapes || !r.same_bits)) {
         bool tolerated = known && asked.tolerance > 0 && !r.differing;
@@ -118,10 +105,12 @@ static void diff(char **paths)
         j += order >= 0;
     }
     emit("]<compared>%d array(s) in both files: ", both);
-    emit(differing ? "<differences>%d difference(s)\n}" : other_bits ? "<other_bits>%d within the tolerance\n}" :
-                                                         "<other_bits>%.0dsame bits\n}",
-         differing ? differing : other_bits);
-    asked.status = asked.status || !differing ? asked.status : DIFFERENT;
+    if (differing)
+        emit("<differences>%d difference(s)\n}", differing);
+    else
+        emit(other_bits ? "<other_bits>%d within the tolerance\n}" : "<other_bits>%.0dsame bits\n}", other_bits);
+    if (differing && !asked.status)
+        failed(DIFFERENT);
 }
 
 WEIGHTS(diff, 2, 2, 2, "compares two files with weights", "A B [--tolerance T] [--json]",

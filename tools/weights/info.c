@@ -2,14 +2,6 @@
 #include <math.h>
 #include "tools/weights/arrays.h"
 
-static void each_file(char **paths, void (*work)(const char *path))
-{
-    emit("[");
-    for (int i = 0; i < asked.operands; i++)
-        work(paths[i]);
-    emit("]");
-}
-
 /* ---- info ---- */
 /* Prints the sums over the arrays of a type; ALL: of all types. */
 enum { ALL = WEFT__ODD + 1 };
@@ -27,12 +19,12 @@ static void emit_sums(const weft__weights *w, int type)
              type == ALL ? "all" : type_text((weft__number)type), arrays, count, bytes);
 }
 
-static void info_file(const char *path)
+static void info(char **path)
 {
-    weft__weights *w = open_weights(path);
+    weft__weights *w = open_weights(*path);
     if (!w)
         return;
-    emit("{<file>%s\n", path);
+    emit("{<file>%s\n", *path);
     emit("<format>  format           %s\n<bytes>  bytes            %d\n", w->format, (int64_t)w->size);
     emit("<arrays>[");
     for (int type = ALL; type >= 0; type--)
@@ -44,9 +36,7 @@ static void info_file(const char *path)
     weft__weights_close(w);
 }
 
-static void info(char **paths) { each_file(paths, info_file); }
-
-WEIGHTS(info, 1, INT_MAX, 0, "describes files with weights", "FILE .. [--json]",
+WEIGHTS(info, 1, INT_MAX, EACH, "describes files with weights", "FILE .. [--json]",
     "Prints format, size, numbers by type, and other facts in the file: its producer, or for a checkpoint\n"
     "the optimiser, rate, items and random streams. The checksum of a checkpoint is verified.\n",
     OPTION_PART, OPTION_JSON);
@@ -163,31 +153,28 @@ static bool check_array(weft__weights *w, const weft__array *a)
     return good;
 }
 
-static void check_file(const char *path)
+static void check(char **path)
 {
     weft__weights *w;
-    weft_status s = weft__weights_open(path, asked.rename.part, &w);
-    checked = path;
+    weft_status s = weft__weights_open(*path, asked.rename.part, &w);
+    checked = *path;
     faults = notes = 0;
-    if (s == WEFT_ENOENT || s == WEFT_EIO || s == WEFT_EARG || s == WEFT_ENOMEM) {
+    if (s == WEFT_ENOENT || s == WEFT_EIO || s == WEFT_EARG || s == WEFT_ENOMEM)
         unreadable();
-        return;
-    }
-    if (s)
+    else if (s)
         find(true, NULL, NULL);
     for (int64_t i = 0; w && i < w->n && check_array(w, &w->array[i]); i++)
         ;
-    if (!asked.json && !faults) {
-        emit("%s: good: %s, %d array(s), ", path, w->format, w->n);
+    if (faults && !asked.status)
+        failed(DIFFERENT);
+    if (w && !asked.json && !faults) {
+        emit("%s: good: %s, %d array(s), ", *path, w->format, w->n);
         emit("%d note(s)\n", notes);
     }
     weft__weights_close(w);
-    asked.status = asked.status || !faults ? asked.status : DIFFERENT;
 }
 
-static void check(char **paths) { each_file(paths, check_file); }
-
-WEIGHTS(check, 1, INT_MAX, 0, "checks files with weights for damage", "FILE .. [--json]",
+WEIGHTS(check, 1, INT_MAX, EACH, "checks files with weights for damage", "FILE .. [--json]",
     "Checks the structure, the checksums and all numbers of each file, and prints a line for each fault:\n"
     "damage, NaN. Notes are not faults: infinities, equal numbers, unusual names or types.\n"
     "Exit status: 0 no fault, 1 faults, 2 a file cannot be read.\n",
