@@ -29,7 +29,7 @@ int run_weights(const subcommand *s, int argc, char **argv, int least, int most,
 
 bool failed(int status)
 {
-    asked.status = status;
+    asked.status = status > asked.status ? status : asked.status;
     return false;
 }
 

@@ -40,7 +40,7 @@ enum { EACH = -1 };
 /* Reads options, checks the number of operands, opens files, runs `work`, flushes stdout. */
 int run_weights(const subcommand *, int argc, char **argv, int least, int most, int opened,
                 void (*work)(char **));
-/* Sets the status and is false. FAIL also prints an error, unreadable the last failure of a file. */
+/* Raises the status and is false. FAIL also prints an error, unreadable the last failure of a file. */
 bool failed(int status);
 #define FAIL(...) failed(say_error(UNREADABLE, __VA_ARGS__))
 bool unreadable(void);

@@ -109,8 +109,7 @@ static void diff(char **paths)
         emit("<differences>%d difference(s)\n}", differing);
     else
         emit(other_bits ? "<other_bits>%d within the tolerance\n}" : "<other_bits>%.0dsame bits\n}", other_bits);
-    if (differing && !asked.status)
-        failed(DIFFERENT);
+    failed(differing ? DIFFERENT : SAME);
 }
 
 WEIGHTS(diff, 2, 2, 2, "compares two files with weights", "A B [--tolerance T] [--json]",

@@ -10,6 +10,11 @@
 #include "tools/weights/arrays.h"
 
 extern char **environ;
+#ifdef __clang__
+#define COMPILER "" /* __VERSION__ begins with its name */
+#else
+#define COMPILER "gcc "
+#endif
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789abcdefghijklmnopqrstuvwxyz"
 
 __attribute__((format(printf, 2, 3))) static void report(const char *key, const char *format, ...)
@@ -32,18 +37,14 @@ static void report_machine(void)
         name = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
     if (f)
         fclose(f);
+    name = name ? name + 2 : "unknown";
     report("weft", "%s", weft_version());
     report("weft_real", "%s", sizeof(weft_real) == 4 ? "float" : "double");
-#ifdef __clang__
-    report("compiler", "%s", __VERSION__); /* begins with its name */
-#else
-    report("compiler", "gcc %s", __VERSION__);
-#endif
+    report("compiler", "%s", COMPILER __VERSION__);
     if (!uname(&u))
         report("system", "%s %s %s, glibc %s", u.sysname, u.release, u.machine, gnu_get_libc_version());
-    report("cpu", "%.*s, %ld cores, %ld MiB of memory", name ? (int)strcspn(name + 2, "\n") : 7,
-           name ? name + 2 : "unknown", sysconf(_SC_NPROCESSORS_ONLN),
-           sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024));
+    report("cpu", "%.*s, %ld cores, %ld MiB of memory", (int)strcspn(name, "\n"), name,
+           sysconf(_SC_NPROCESSORS_ONLN), sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024));
 }
 
 static void report_libraries(void)

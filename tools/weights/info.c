@@ -165,8 +165,7 @@ static void check(char **path)
         find(true, NULL, NULL);
     for (int64_t i = 0; w && i < w->n && check_array(w, &w->array[i]); i++)
         ;
-    if (faults && !asked.status)
-        failed(DIFFERENT);
+    failed(faults ? DIFFERENT : SAME);
     if (w && !asked.json && !faults) {
         emit("%s: good: %s, %d array(s), ", *path, w->format, w->n);
         emit("%d note(s)\n", notes);

@@ -117,12 +117,11 @@ static void put_block(const numbers *x, const weft__kind *k, int axis, int64_t f
     putchar(']');
 }
 
-static void write_npy(const numbers *x, const weft__kind *shape, const char *path)
+static void write_npy(const numbers *x, weft__kind k, const char *path)
 {
-    weft__kind k = *shape;
-    k.type = x->type;
-    size_t bytes = weft__kind_bytes(&k);
+    size_t bytes = (size_t)x->n * weft__number_bytes(x->type);
     char *file = get_memory((int64_t)bytes + WEFT__NPY_HEADER, 1);
+    k.type = x->type;
     size_t n = weft__npy_header(&k, file);
     memcpy(file + n, x->values, bytes);
     if (weft_write_file(path, file, n + bytes))
@@ -133,7 +132,7 @@ static void write_npy(const numbers *x, const weft__kind *shape, const char *pat
 void emit_numbers(const char *name, const numbers *x, const weft__kind *k, const char *npy)
 {
     if (npy) {
-        write_npy(x, k, npy);
+        write_npy(x, *k, npy);
         return;
     }
     emit("{<name>%.0s<dtype>%.0t<shape>%k ", name, k, k);

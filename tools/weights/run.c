@@ -17,27 +17,24 @@ static bool add_word(list *l, const char *word)
 static bool add_input(void *unused, const char *word) { return (void)unused, add_word(&inputs, word); }
 static bool add_output(void *unused, const char *word) { return (void)unused, add_word(&outputs, word); }
 
-/* Sets path[i] to the file of value i: first to that of NAME=PATH, then to files without names. */
-static bool assign(const list *l, const weft_onnx_value *value, int64_t n, const char *path[MOST])
+/* Sets path[k] to the file of value k: first to those of NAME=PATH, then to those without names. */
+static bool assign(list *l, const weft_onnx_value *value, int64_t n, const char *path[MOST])
 {
-    for (int i = 0; i < 2 * l->n; i++) {
-        const char *word = l->word[i % l->n];
-        int64_t named = 0, k = 0;
-        size_t length = 0;
-        for (; named < n; named++) {
-            length = strlen(value[named].name);
-            if (!strncmp(word, value[named].name, length) && word[length] == '=')
-                break;
+    for (int64_t k = 0; k < 2 * n; k++) {
+        const char *name = value[k % n].name;
+        size_t length = strlen(name);
+        for (int i = 0; i < l->n && !path[k % n]; i++) {
+            const char *word = l->word[i];
+            bool named = word && !strncmp(word, name, length) && word[length] == '=';
+            if (word && (k < n ? named : !strchr(word, '='))) {
+                path[k % n] = named ? word + length + 1 : word;
+                l->word[i] = NULL;
+            }
         }
-        if ((named < n) != (i < l->n))
-            continue;
-        while (k < n && path[k])
-            k++;
-        k = named < n ? named : k;
-        if (k == n || path[k])
-            return FAIL("run: %s: the model has %lld of these arrays, each once", word, (long long)n);
-        path[k] = named < n ? word + length + 1 : word;
     }
+    for (int i = 0; i < l->n; i++)
+        if (l->word[i])
+            return FAIL("run: %s: the model has %lld of these arrays, each once", l->word[i], (long long)n);
     return true;
 }
 
@@ -60,18 +57,18 @@ static bool read_input(weft *w, const char *path, const weft_onnx_value *v, weft
     weft__weights *file = path ? open_weights(path) : NULL;
     if (!path)
         return is_missing(v);
-    if (file && file->n != 1)
+    if (!file)
+        return false;
+    const weft__array *a = &file->array[0];
+    void *values = get_memory(file->n == 1 ? elements_of(&a->kind) : 0, sizeof(double));
+    if (file->n != 1)
         FAIL("run: %s has %lld arrays; expected one", path, (long long)file->n);
-    else if (file) {
-        const weft__array *a = &file->array[0];
-        void *values = get_memory(elements_of(&a->kind), sizeof(double));
-        if (!weft__array_read(file, a, ints ? WEFT__I32 : weft__number_of(WEFT_REAL), values))
-            unreadable();
-        else
-            *x = ints ? weft_ints(w, values, a->kind.rank, a->kind.size) :
-                        weft_reals(w, values, a->kind.rank, a->kind.size);
-        free(values);
-    }
+    else if (!weft__array_read(file, a, ints ? WEFT__I32 : weft__number_of(WEFT_REAL), values))
+        unreadable();
+    else
+        *x = ints ? weft_ints(w, values, a->kind.rank, a->kind.size) :
+                    weft_reals(w, values, a->kind.rank, a->kind.size);
+    free(values);
     weft__weights_close(file);
     return !asked.status;
 }
@@ -83,45 +80,42 @@ static void emit_output(weft *w, const weft_tensor *y, const weft_onnx_value *v,
     for (int i = 0; i < k.rank; i++)
         k.size[i] = weft_size(y, i);
     weft_read(y, x.values, weft__kind_bytes(&k));
-    if (!weft_ok(w))
-        FAIL("run: %s", weft_error_message(w));
-    else {
-        if (!asked.json && !path)
-            emit("%s ", v->name);
+    if (!asked.json && !path)
+        emit("%s ", v->name);
+    if (weft_ok(w))
         emit_numbers(v->name, &x, &k, path);
-    }
     free(x.values);
 }
 
-static void run_model(weft *w, weft_onnx *model)
+/* Errors of w are for its caller. */
+static bool run_model(weft *w, weft_onnx *model)
 {
     int64_t n, m;
     const weft_onnx_value *in = weft_onnx_inputs(model, &n), *out = weft_onnx_outputs(model, &m);
     const char *from[MOST] = { 0 }, *to[MOST] = { 0 };
     weft_tensor *x[MOST], *y[MOST];
-    bool good = (n <= MOST && m <= MOST) || FAIL("run: more than %d inputs or outputs", MOST);
-    good = good && assign(&inputs, in, n, from) && assign(&outputs, out, m, to);
-    for (int64_t i = 0; i < n && good; i++)
-        good = read_input(w, from[i], &in[i], &x[i]);
-    if (!good)
-        return;
+    if (n > MOST || m > MOST)
+        return FAIL("run: more than %d inputs or outputs", MOST);
+    if (!assign(&inputs, in, n, from) || !assign(&outputs, out, m, to))
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        if (!read_input(w, from[i], &in[i], &x[i]))
+            return false;
     WEFT_NO_GRAD(w)
-        good = weft_onnx_run(model, x, n, y, m) || FAIL("run: %s", weft_error_message(w));
+        weft_onnx_run(model, x, n, y, m);
     emit("[");
-    for (int64_t i = 0; i < m && !asked.status; i++)
+    for (int64_t i = 0; i < m && weft_ok(w); i++)
         if (to[i] || !outputs.n)
             emit_output(w, y[i], &out[i], to[i]);
     emit("]");
+    return weft_ok(w) || FAIL("run: %s", weft_error_message(w));
 }
 
 static void run(char **path)
 {
     weft *w = weft_open(&(weft_opts){ .device = WEFT_BEST });
     weft_onnx *model = weft_import_onnx(path[0], w, NULL);
-    if (model)
-        run_model(w, model);
-    else
-        unreadable();
+    model ? run_model(w, model) : unreadable();
     weft_close(w);
 }
 
