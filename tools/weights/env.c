@@ -3,7 +3,6 @@
 #include <gnu/libc-version.h>
 #include <hdf5.h>
 #include <locale.h>
-#include <stdarg.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -17,15 +16,11 @@ extern char **environ;
 #endif
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789abcdefghijklmnopqrstuvwxyz"
 
-__attribute__((format(printf, 2, 3))) static void report(const char *key, const char *format, ...)
+static void report(const char *key, const char *value)
 {
-    char text[1024], form[300];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
+    char form[300];
     snprintf(form, sizeof form, "<%s>%-16s %%s\n", key, key);
-    emit(form, text);
+    emit(form, value);
 }
 
 static void report_machine(void)
@@ -37,14 +32,14 @@ static void report_machine(void)
         name = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
     if (f)
         fclose(f);
-    name = name ? name + 2 : "unknown";
-    report("weft", "%s", weft_version());
-    report("weft_real", "%s", sizeof(weft_real) == 4 ? "float" : "double");
-    report("compiler", "%s", COMPILER __VERSION__);
+    line[strcspn(line, "\n")] = 0;
     if (!uname(&u))
-        report("system", "%s %s %s, glibc %s", u.sysname, u.release, u.machine, gnu_get_libc_version());
-    report("cpu", "%.*s, %ld cores, %ld MiB of memory", (int)strcspn(name, "\n"), name,
-           sysconf(_SC_NPROCESSORS_ONLN), sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024));
+        emit("<system>system           %s <release>%s <machine>%s<glibc>, glibc %s\n", u.sysname, u.release,
+             u.machine, gnu_get_libc_version());
+    emit("<cpu>cpu              %s<cores>, %d core(s)", name ? name + 2 : "unknown",
+         (int64_t)sysconf(_SC_NPROCESSORS_ONLN));
+    emit("<MiB>, %d MiB of memory\n",
+         (int64_t)sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024));
 }
 
 static void report_libraries(void)
@@ -53,18 +48,19 @@ static void report_libraries(void)
         { "Open MPI", "libweft_openmpi.so" }, { "MPICH", "libweft_mpich.so" },
         { "NCCL", "libnccl.so.2" }, { "OpenBLAS", "libopenblas.so.0" } };
     unsigned major = 0, minor = 0, release = 0;
+    char text[512];
     for (int i = 0; i < 4; i++) {
         const char *file = libraries[i][1];
-        char reason[512] = "";
-        bool found = i < 2 ? weft__open_plugin(file, NULL, reason, sizeof reason) :
-                             dlopen(file, RTLD_LAZY | RTLD_LOCAL);
-        report(libraries[i][0], "%s%s", found ? "found: " : "", found ? file : i < 2 ? reason : dlerror());
+        if (i < 2 ? weft__open_plugin(file, NULL, text, sizeof text) : dlopen(file, RTLD_LAZY | RTLD_LOCAL))
+            snprintf(text, sizeof text, "found: %s", file);
+        report(libraries[i][0], text);
     }
     H5get_libversion(&major, &minor, &release);
-    report("HDF5", "%u.%u.%u", major, minor, release);
-    report("zlib", "%s", zlibVersion());
+    snprintf(text, sizeof text, "%u.%u.%u", major, minor, release);
+    report("HDF5", text);
+    report("zlib", zlibVersion());
     const char *locale = setlocale(LC_ALL, "");
-    report("locale", "%s", locale ? locale : "not installed");
+    report("locale", locale ? locale : "not installed");
 }
 
 static void report_variables(void)
@@ -77,7 +73,7 @@ static void report_variables(void)
             if (!strncmp(*v, beginnings[i], strlen(beginnings[i])) && (*v)[strspn(*v, LETTERS)] == '=') {
                 char name[128];
                 snprintf(name, sizeof name, "%.*s", (int)strcspn(*v, "="), *v);
-                report(name, "%s", strchr(*v, '=') + 1);
+                report(name, strchr(*v, '=') + 1);
             }
 }
 
@@ -86,10 +82,13 @@ static void env(char **unused)
     (void)unused;
     weft *w = weft_open(NULL), *gpu = weft_open(&(weft_opts){ .device = WEFT_CUDA });
     emit("{");
+    report("weft", weft_version());
+    report("weft_real", sizeof(weft_real) == 4 ? "float" : "double");
+    report("compiler", COMPILER __VERSION__);
     report_machine();
-    report("device", "%s", weft_ok(w) ? weft_device_name(w) : weft_error_message(w));
-    report("threads", "%d", weft_threads(w));
-    report("CUDA", "%s", weft_ok(gpu) ? weft_device_name(gpu) : weft_error_message(gpu));
+    report("device", weft_ok(w) ? weft_device_name(w) : weft_error_message(w));
+    emit("<threads>threads          %d\n", (int64_t)weft_threads(w));
+    report("CUDA", weft_ok(gpu) ? weft_device_name(gpu) : weft_error_message(gpu));
     report_libraries();
     report_variables();
     emit("}");

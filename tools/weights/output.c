@@ -7,26 +7,6 @@
 static char key[128]; /* of the next value; empty in a list */
 static int64_t count; /* the last %d */
 
-/* Returns a text, to be freed, with escapes for control characters; for JSON in quotes, and also with escapes
- * if it is not UTF-8, as the name of a file may be. */
-static char *escaped(const char *value)
-{
-    char *text = get_memory(4 * (int64_t)strlen(value), 1), *to = text;
-    for (const char *c = value; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 127 || (asked.json && *c & 0x80))
-            to += snprintf(to, 5, "\\x%02x", (unsigned char)*c);
-        else
-            *to++ = *c;
-    if (asked.json) {
-        json_t *quoted = json_string(value);
-        quoted = quoted ? quoted : json_string(text);
-        free(text);
-        text = json_dumps(quoted, JSON_ENCODE_ANY);
-        json_decref(quoted);
-    }
-    return text;
-}
-
 /* Prints what is before a value of JSON. */
 static void begin_value(void)
 {
@@ -36,20 +16,33 @@ static void begin_value(void)
     *key = 0;
 }
 
-/* form: of text. */
+/* form: for text, as below. JSON has no form for the bytes of a path that is not UTF-8. */
+static void put_text(const char *form, const char *value)
+{
+    if (asked.json) {
+        json_t *quoted = json_string(value);
+        quoted = quoted ? quoted : json_string("(not UTF-8)");
+        json_dumpf(quoted, stdout, JSON_ENCODE_ANY);
+        json_decref(quoted);
+        return;
+    }
+    char *text = get_memory(4 * (int64_t)strlen(value), 1), *to = text;
+    for (const char *c = value; *c; c++)
+        to += snprintf(to, 5, (unsigned char)*c < ' ' || *c == 127 ? "\\x%02x" : "%c", (unsigned char)*c);
+    printf(form, text);
+    free(text);
+}
+
 static void put_real(const char *form, double x)
 {
-    if (asked.json && !isfinite(x))
-        fputs("null", stdout);
-    else
-        printf(asked.json ? "%.17g" : form, x);
+    printf(!asked.json ? form : isfinite(x) ? "%.17g" : "null", x);
 }
 
 /* Prints the next argument by a conversion, "%-16s": a form of n characters and a letter. */
 static void put_value(const char *conversion, size_t n, char letter, va_list *list)
 {
     const weft__kind *k = strchr("tk", letter) ? va_arg(*list, const weft__kind *) : NULL;
-    char form[16], shape[128], *text;
+    char form[16], shape[128];
     snprintf(form, sizeof form, "%.*s%s", asked.json ? 1 : (int)n, conversion,
              letter == 'd' ? "lld" : letter == 'g' ? "g" : "s");
     begin_value();
@@ -59,11 +52,8 @@ static void put_value(const char *conversion, size_t n, char letter, va_list *li
         put_real(form, va_arg(*list, double));
     else if (letter == 'k')
         printf(form, strchr(weft__kind_text(k, shape), '['));
-    else {
-        text = escaped(k ? type_text(k->type) : va_arg(*list, const char *));
-        printf(form, text);
-        free(text);
-    }
+    else
+        put_text(form, k ? type_text(k->type) : va_arg(*list, const char *));
 }
 
 void emit(const char *form, ...)
@@ -93,18 +83,20 @@ void emit(const char *form, ...)
 }
 
 /* ---- arrays ---- */
+/* Prints the part of an array whose first axis is `axis` and whose first number is x[from]. */
 static void put_block(const numbers *x, const weft__kind *k, int axis, int64_t from)
 {
-    int64_t n = axis < k->rank && (x->n || !asked.json) ? k->size[axis] : 0, stride = 1;
+    if (axis == k->rank) {
+        if (weft__number_is_int(x->type))
+            printf("%lld", (long long)number_at(x, from));
+        else
+            put_real("%.4g", (double)number_at(x, from));
+        return;
+    }
+    int64_t n = x->n || !asked.json ? k->size[axis] : 0, stride = 1;
     const char *between = axis + 1 == k->rank ? ", " : ",\n ";
     for (int i = axis + 1; i < k->rank && x->n; i++)
         stride *= k->size[i];
-    if (axis == k->rank && weft__number_is_int(x->type))
-        printf("%lld", (long long)number_at(x, from));
-    else if (axis == k->rank)
-        put_real("%.4g", (double)number_at(x, from));
-    if (axis == k->rank)
-        return;
     putchar('[');
     for (int64_t i = 0; i < n; i++) {
         fputs(i ? between : "", stdout);

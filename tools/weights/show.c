@@ -3,7 +3,7 @@
 #include "tools/weights/arrays.h"
 
 /* ---- slices ---- */
-/* Reads an integer if there is one. */
+/* Reads an integer, if there is one, and blanks. */
 static bool read_whole(const char **text, int64_t *n)
 {
     char *end;
@@ -16,34 +16,34 @@ static bool read_whole(const char **text, int64_t *n)
 
 static int64_t inside(int64_t i, int64_t n) { return i < -n ? 0 : i < 0 ? i + n : i < n ? i : n; }
 
-/* Sets *part to the elements "0:2, -1]" of an array, as an array with other strides; NULL: to all. Returns what
- * is wrong, or NULL. */
-static const char *read_slice(const char *text, const weft__array *a, weft__array *part)
+/* Sets *part to the elements "0:2, -1]" of an array, as an array with other strides; NULL: to all. Returns false
+ * for another text, and for an index outside its axis. */
+static bool read_slice(const char *text, const weft__array *a, weft__array *part)
 {
     weft__array whole = *a;
     weft__set_strides(&whole);
     *part = (weft__array){ .name = a->name, .kind.type = a->kind.type };
+    text = text ? text : "]";
     for (int axis = 0; axis < a->kind.rank; axis++) {
-        int64_t n = a->kind.size[axis], cut[3] = { 0, n, 1 }, stride = whole.stride[axis];
-        int colons = 0;
-        bool all = !text || (axis && *text == ']');
-        bool found = !all && (text += axis > 0, read_whole(&text, &cut[0])); /* behind a comma */
-        for (; !all && *text == ':' && colons < 2; read_whole(&text, &cut[colons]))
+        int64_t n = a->kind.size[axis], cut[3] = { 0, n, 1 };
+        bool rest = *text == ']', found = rest;
+        int colons = rest;
+        text += !rest && axis; /* a comma */
+        if (!rest)
+            found = read_whole(&text, &cut[0]);
+        for (; *text == ':' && colons < 2; read_whole(&text, &cut[colons]))
             ++text, ++colons;
-        if (!all && !colons && (!found || cut[0] >= n || cut[0] < -n))
-            return found ? "an index outside its axis" : "no index";
-        if (!all && *text != ',' && *text != ']')
-            return "another character";
-        if (cut[2] < 1)
-            return "a step below 1";
+        if ((*text != ',' && *text != ']') || cut[2] < 1 ||
+            (!colons && (!found || cut[0] >= n || cut[0] < -n)))
+            return false;
         int64_t first = inside(cut[0], n), end = inside(cut[1], n);
-        part->first += first * stride;
-        if (!all && !colons)
-            continue;
-        part->stride[part->kind.rank] = stride * (cut[2] < n ? cut[2] : n);
-        part->kind.size[part->kind.rank++] = end > first ? (end - first - 1) / cut[2] + 1 : 0;
+        part->first += first * whole.stride[axis];
+        if (colons) {
+            part->stride[part->kind.rank] = whole.stride[axis] * (cut[2] < n ? cut[2] : n);
+            part->kind.size[part->kind.rank++] = end > first ? (end - first - 1) / cut[2] + 1 : 0;
+        }
     }
-    return !text || !strcmp(text, "]") ? NULL : "more indices than axes, or text after them";
+    return !strcmp(text, "]");
 }
 
 /* ---- the array ---- */
@@ -76,25 +76,26 @@ static void show(char **words)
     char text[128];
     weft__weights *w = asked.file[0];
     weft__array part;
-    numbers all = { 0 }, x;
+    numbers all = { 0 }, x = { 0 };
     const weft__array *a = find(w, words[1], &slice);
-    const char *fault = a ? read_slice(slice, a, &part) : NULL;
-    if (fault)
-        FAIL("show: [%.80s: found %s; expected a slice of %s, as [0:2, -1]", slice, fault,
+    if (!a)
+        return;
+    if ((slice && *slice == ']') || !read_slice(slice, a, &part))
+        FAIL("show: [%.80s: expected a slice of %s, as [0:2, -1]", slice,
              strchr(weft__kind_text(&a->kind, text), '['));
-    else if (a && !weft__number_is_any(a->kind.type))
-        FAIL("show: weft does not read the type of %s", a->name);
-    else if (a && !read_numbers(w, a, &all))
+    else if (!read_numbers(w, a, &all))
         unreadable();
-    else if (a) { /* a part of the numbers is an array with other strides */
+    else if (!all.values)
+        FAIL("show: weft does not read the type of %s", a->name);
+    else { /* a part of the numbers is an array with other strides */
         weft__kind kind = part.kind;
         part.bytes = (unsigned char *)all.values + (size_t)part.first * weft__number_bytes(all.type);
         part.kind.type = all.type;
         if (read_numbers(w, &part, &x) || unreadable())
             emit_numbers(a->name, &x, &kind, asked.npy);
-        free(x.values);
     }
     free(all.values);
+    free(x.values);
 }
 
 WEIGHTS(show, 2, 2, 1, "prints numbers of an array", "FILE NAME[SLICE] [--npy OUT] [--json]",
