@@ -44,8 +44,8 @@ static bool read_output(weft__weights *w, const weft__array *a, weft__output *ou
         double x = ((double *)values)[i];
         uint16_t bits = narrow(x, float_forms[to]);
         if (isfinite(x) && (bits & 0x7FFF) == 0x8000 - (1 << float_forms[to].fraction))
-            return FAIL("convert: %s: number %lld of %s is %.9g, which %s does not hold; choose another --dtype",
-                        w->path, (long long)i, a->name, x, type_text(to));
+            return FAIL("convert: %s: number %lld of %s is %.9g, which %s does not hold; choose another "
+                        "--dtype", w->path, (long long)i, a->name, x, type_text(to));
         memcpy((char *)values + 2 * i, &bits, sizeof bits);
     }
     return true;
@@ -101,4 +101,5 @@ WEIGHTS(convert, 1, 2, 1, "writes weights of any format as safetensors or HDF5",
     IS_TEXT("--add-prefix", "P", FIELD(rename.add_prefix), "add this prefix to names"),
     IS_TEXT("--dtype", "T", FIELD(dtype),
             "type of all floats: f32, f16, bf16 or f64 (as in IN);\nrounds to the nearest, ties to even"),
-    IS_FLAG("--dry-run", FIELD(dry), "print old and new names, and write nothing"), OPTION_PART, OPTION_JSON);
+    IS_FLAG("--dry-run", FIELD(dry), "print old and new names, and write nothing"), OPTION_PART,
+    OPTION_JSON);

@@ -108,7 +108,8 @@ static void diff(char **paths)
     if (differing)
         emit("<differences>%d difference(s)\n}", differing);
     else
-        emit(other_bits ? "<other_bits>%d within the tolerance\n}" : "<other_bits>%.0dsame bits\n}", other_bits);
+        emit(other_bits ? "<other_bits>%d within the tolerance\n}" : "<other_bits>%.0dsame bits\n}",
+             other_bits);
     failed(differing ? DIFFERENT : SAME);
 }
 

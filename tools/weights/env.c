@@ -14,11 +14,10 @@ extern char **environ;
 #else
 #define COMPILER "gcc "
 #endif
-#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789abcdefghijklmnopqrstuvwxyz"
 
 static void report(const char *key, const char *value)
 {
-    char form[300];
+    char form[64];
     snprintf(form, sizeof form, "<%s>%-16s %%s\n", key, key);
     emit(form, value);
 }
@@ -68,13 +67,12 @@ static void report_variables(void)
     static const char *const beginnings[] = { "WEFT_", "OPENBLAS_", "OMP_", "CUDA_VISIBLE_DEVICES", "NCCL_",
         "OMPI_COMM_WORLD_", "PMI_", "PMIX_RANK", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_CPU_BIND",
         "XDG_CACHE_HOME" };
+    emit("<variables>[");
     for (char **v = environ; *v; v++)
         for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
-            if (!strncmp(*v, beginnings[i], strlen(beginnings[i])) && (*v)[strspn(*v, LETTERS)] == '=') {
-                char name[128];
-                snprintf(name, sizeof name, "%.*s", (int)strcspn(*v, "="), *v);
-                report(name, strchr(*v, '=') + 1);
-            }
+            if (!strncmp(*v, beginnings[i], strlen(beginnings[i])))
+                emit("%s\n", *v);
+    emit("]");
 }
 
 static void env(char **unused)
@@ -97,7 +95,6 @@ static void env(char **unused)
 }
 
 WEIGHTS(env, 0, 0, 0, "reports build, machine and libraries, for a bug report", "[--json]",
-    "Prints version and compiler; the CPU; the device, with its instruction set, and threads\n"
-    "of a new context; each plug-in, or the reason why it is not used; versions of libraries;\n"
-    "variables of weft and of launchers. Add it to each bug report.\n",
+    "Prints version and compiler; CPU, device, threads; plug-ins, or the reason why one is not used; versions\n"
+    "of libraries; variables of weft and of launchers. Add it to each bug report.\n",
     OPTION_JSON);

@@ -103,8 +103,7 @@ static void list(char **path)
 
 WEIGHTS(list, 1, 1, 1, "lists the arrays of a file with weights", "FILE [-s] [--names] [--json]",
     "Prints name, type, shape and bytes of each array, sorted by name. FILE is a checkpoint of weft, HDF5,\n"
-    "safetensors, PyTorch (.pt), NumPy (.npz), Keras or ONNX; its content decides. The same weights list\n"
-    "the same in every format.\n",
+    "safetensors, PyTorch (.pt), NumPy (.npz), Keras or ONNX; its content decides.\n",
     IS_FLAG("-s", FIELD(statistics), "also print minimum, maximum, mean and norm of the finite\n"
                                      "numbers, and the counts of NaN and infinities"),
     IS_FLAG("--names", FIELD(names), "print only the names"), OPTION_PART, OPTION_JSON);
@@ -127,30 +126,31 @@ static void find(bool fault, const char *name, const char *text)
 /* Returns false after a failure. */
 static bool check_array(weft__weights *w, const weft__array *a)
 {
-    const char *name = a->name;
     char odd[96], same[96];
+    const char *name = a->name, *dot = strstr(name, "..");
     numbers x;
-    bool good = read_numbers(w, a, &x), known = good && x.values;
-    moments m = known ? moments_of(&x) : (moments){ 0 };
-    int64_t odds = m.nans + m.infinities;
+    if (!read_numbers(w, a, &x)) {
+        find(true, NULL, NULL);
+        free(x.values);
+        return false;
+    }
+    moments m = x.values ? moments_of(&x) : (moments){ 0 };
+    bool finite = !m.nans && !m.infinities;
     snprintf(odd, sizeof odd, "%lld NaN and %lld infinities among %lld numbers", (long long)m.nans,
              (long long)m.infinities, (long long)x.n);
     snprintf(same, sizeof same, "all %lld numbers are %.6g", (long long)x.n, m.most);
-    const struct { bool found; const char *text; } findings[] = {
-        { !*name || *name == '.' || name[strlen(name) - 1] == '.' || strstr(name, ".."),
-          "the name has an empty part" },
-        { strchr(name, ' '), "the name has a blank" },
-        { good && !known, "weft does not read its type" },
-        { known && !x.n, "it has no numbers" },
-        { known && x.n > 1 && !odds && m.least == m.most, same },
-        { odds, odd } };
+    const struct { bool found, fault; const char *text; } findings[] = {
+        { dot || !*name || *name == '.' || name[strlen(name) - 1] == '.', false, "the name has an empty part" },
+        { strchr(name, ' '), false, "the name has a blank" },
+        { !x.values, false, "weft does not read its type" },
+        { x.values && !x.n, false, "it has no numbers" },
+        { x.values && x.n > 1 && finite && m.least == m.most, false, same },
+        { !finite, m.nans, odd } };
     for (size_t i = 0; i < sizeof findings / sizeof *findings; i++)
         if (findings[i].found)
-            find(m.nans && findings[i].text == odd, name, findings[i].text);
-    if (!good)
-        find(true, NULL, NULL);
+            find(findings[i].fault, name, findings[i].text);
     free(x.values);
-    return good;
+    return true;
 }
 
 static void check(char **path)
@@ -174,7 +174,6 @@ static void check(char **path)
 }
 
 WEIGHTS(check, 1, INT_MAX, EACH, "checks files with weights for damage", "FILE .. [--json]",
-    "Checks the structure, the checksums and all numbers of each file, and prints a line for each fault:\n"
-    "damage, NaN. Notes are not faults: infinities, equal numbers, unusual names or types.\n"
-    "Exit status: 0 no fault, 1 faults, 2 a file cannot be read.\n",
+    "Prints a line for each fault: damage, NaN. Notes are not faults: infinities, equal numbers, unusual names\n"
+    "or types. Exit status: 0 no fault, 1 faults, 2 a file cannot be read.\n",
     OPTION_PART, OPTION_JSON);

@@ -16,8 +16,8 @@ static bool read_whole(const char **text, int64_t *n)
 
 static int64_t inside(int64_t i, int64_t n) { return i < -n ? 0 : i < 0 ? i + n : i < n ? i : n; }
 
-/* Sets *part to the elements "0:2, -1]" of an array, as an array with other strides; NULL: to all. Returns false
- * for another text, and for an index outside its axis. */
+/* Sets *part to the elements "0:2, -1]" of an array, as an array with other strides; NULL: to all. Returns
+ * false for another text, and for an index outside its axis. */
 static bool read_slice(const char *text, const weft__array *a, weft__array *part)
 {
     weft__array whole = *a;
