@@ -139,6 +139,7 @@ check "no model" exits 2 'lstm.pt' weft run "$gold/lstm.pt"
 
 # ---- this machine
 check "env" eval 'weft env >e; for k in weft weft_real compiler cpu device CUDA "Open MPI" MPICH NCCL OpenBLAS HDF5 zlib locale; do grep -q "^$k  *[^ ]" e || { echo $k; exit 1; }; done'
+check "why a plug-in is not there" eval 'mkdir none; WEFT_BACKEND_PATH=$PWD/none weft env | grep -q "^MPICH .*$PWD/none/libweft_mpich.so"'
 check "variables of weft and of launchers" eval 'OMPI_COMM_WORLD_RANK=3 WEFT_THREADS=1 weft env >e && grep -qx WEFT_THREADS=1 e && grep -qx OMPI_COMM_WORLD_RANK=3 e && grep -q "^threads  *1$" e'
 head -c 10000000 /dev/zero >zeros
 safetensors '{"x":{"dtype":"U8","shape":[10000000],"data_offsets":[0,10000000]}}' '' | cat - zeros >large.safetensors

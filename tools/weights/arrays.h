@@ -18,15 +18,15 @@ typedef struct {
     weft_weights_opts rename;
     weft__weights *file[2];
     int operands, status;
-    bool comma; /* the next value of JSON is not the first one in its brackets, or of all */
+    bool comma; /* JSON: a value precedes, in these brackets */
 } weights_asked;
 extern weights_asked asked;
 #define FIELD(name) offsetof(weights_asked, name)
 #define OPTION_JSON IS_FLAG("--json", FIELD(json), "print JSON")
 #define OPTION_PART IS_TEXT("--part", "P", FIELD(rename.part), "part of a nested file of PyTorch: model")
 
-/* Defines the record of a subcommand with least .. most operands and these options. The function NAME gets the
- * operands, of which the first `opened` are open files. EACH: it is called for each operand. */
+/* Defines the record of a subcommand with least .. most operands and these options. The function NAME gets
+ * operands, of which the first `opened` are open files; EACH: it is called for each operand. */
 enum { EACH = -1 };
 #define WEIGHTS(NAME, least, most, opened, text, operands, paragraphs, ...)          \
     static int run_##NAME(int n, char **words)                                       \

@@ -47,13 +47,14 @@ static void report_libraries(void)
         { "Open MPI", "libweft_openmpi.so" }, { "MPICH", "libweft_mpich.so" },
         { "NCCL", "libnccl.so.2" }, { "OpenBLAS", "libopenblas.so.0" } };
     unsigned major = 0, minor = 0, release = 0;
-    char text[512];
     for (int i = 0; i < 4; i++) {
         const char *file = libraries[i][1];
-        if (i < 2 ? weft__open_plugin(file, NULL, text, sizeof text) : dlopen(file, RTLD_LAZY | RTLD_LOCAL))
-            snprintf(text, sizeof text, "found: %s", file);
-        report(libraries[i][0], text);
+        char reason[512] = "";
+        bool found = i < 2 ? weft__open_plugin(file, NULL, reason, sizeof reason) :
+                             dlopen(file, RTLD_LAZY | RTLD_LOCAL);
+        report(libraries[i][0], found ? file : i < 2 ? reason : dlerror());
     }
+    char text[64];
     H5get_libversion(&major, &minor, &release);
     snprintf(text, sizeof text, "%u.%u.%u", major, minor, release);
     report("HDF5", text);
@@ -95,6 +96,6 @@ static void env(char **unused)
 }
 
 WEIGHTS(env, 0, 0, 0, "reports build, machine and libraries, for a bug report", "[--json]",
-    "Prints version and compiler; CPU, device, threads; plug-ins, or the reason why one is not used; versions\n"
-    "of libraries; variables of weft and of launchers. Add it to each bug report.\n",
+    "Prints version and compiler; CPU, device, threads; plug-ins, or the reason why one is not used;\n"
+    "versions of libraries; variables of weft and of launchers. Add it to each bug report.\n",
     OPTION_JSON);

@@ -140,7 +140,8 @@ static bool check_array(weft__weights *w, const weft__array *a)
              (long long)m.infinities, (long long)x.n);
     snprintf(same, sizeof same, "all %lld numbers are %.6g", (long long)x.n, m.most);
     const struct { bool found, fault; const char *text; } findings[] = {
-        { dot || !*name || *name == '.' || name[strlen(name) - 1] == '.', false, "the name has an empty part" },
+        { dot || !*name || *name == '.' || name[strlen(name) - 1] == '.', false,
+          "the name has an empty part" },
         { strchr(name, ' '), false, "the name has a blank" },
         { !x.values, false, "weft does not read its type" },
         { x.values && !x.n, false, "it has no numbers" },
@@ -174,6 +175,6 @@ static void check(char **path)
 }
 
 WEIGHTS(check, 1, INT_MAX, EACH, "checks files with weights for damage", "FILE .. [--json]",
-    "Prints a line for each fault: damage, NaN. Notes are not faults: infinities, equal numbers, unusual names\n"
-    "or types. Exit status: 0 no fault, 1 faults, 2 a file cannot be read.\n",
+    "Prints a line for each fault: damage, NaN. Notes are not faults: infinities, equal numbers, unusual\n"
+    "names or types. Exit status: 0 no fault, 1 faults, 2 a file cannot be read.\n",
     OPTION_PART, OPTION_JSON);
