@@ -47,15 +47,14 @@ static void put_pair(const weft__array *a, const weft__array *b, const result *r
     if (r && r->place < 0)
         emit("; some have other bits: -0, NaN or another type");
     else if (r) {
-        double u = (double)number_at(&x[0], r->place), v = (double)number_at(&x[1], r->place);
         int64_t rest = r->place;
         for (int axis = at.rank - 1; axis >= 0; rest /= a->kind.size[axis--])
             at.size[axis] = rest % a->kind.size[axis];
         emit("<largest>, at most by %.3g<place> at %k", r->largest, &at);
         if (x[0].type == WEFT__I64 && x[1].type == WEFT__I64)
-            emit("<a>: %d<b>, %d", ((int64_t *)x[0].values)[r->place], ((int64_t *)x[1].values)[r->place]);
+            emit("<a>: %d<b>, %d", (int64_t)number_at(&x[0], r->place), (int64_t)number_at(&x[1], r->place));
         else
-            emit("<a>: %.9g<b>, %.9g", u, v);
+            emit("<a>: %.9g<b>, %.9g", (double)number_at(&x[0], r->place), (double)number_at(&x[1], r->place));
         emit("<relative>; relative %.3g<ulp>, %.6g ulp", r->relative, r->ulp);
     }
     emit("}\n");
@@ -92,9 +91,9 @@ static void diff(char **paths)
     const weft__weights *v = asked.file[0], *w = asked.file[1];
     emit("{<arrays>[");
     for (int64_t i = 0, j = 0; !asked.status && (i < v->n || j < w->n);) {
-        const weft__array *a = &v->array[i], *b = &w->array[j], *only;
+        const weft__array *a = &v->array[i], *b = &w->array[j];
         int order = i == v->n ? 1 : j == w->n ? -1 : strcmp(a->name, b->name);
-        only = order < 0 ? a : b;
+        const weft__array *only = order < 0 ? a : b;
         differing += order != 0;
         if (order)
             emit("{<only_in>only in %s: <name>%s <dtype>%t <shape>%k\n}", paths[order > 0], only->name,

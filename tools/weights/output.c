@@ -41,7 +41,6 @@ static void put_real(const char *form, double x)
 /* Prints the next argument by a conversion, "%-16s": a form of n characters and a letter. */
 static void put_value(const char *conversion, size_t n, char letter, va_list *list)
 {
-    const weft__kind *k = strchr("tk", letter) ? va_arg(*list, const weft__kind *) : NULL;
     char form[16], shape[128];
     snprintf(form, sizeof form, "%.*s%s", asked.json ? 1 : (int)n, conversion,
              letter == 'd' ? "lld" : letter == 'g' ? "g" : "s");
@@ -51,9 +50,10 @@ static void put_value(const char *conversion, size_t n, char letter, va_list *li
     else if (letter == 'g')
         put_real(form, va_arg(*list, double));
     else if (letter == 'k')
-        printf(form, strchr(weft__kind_text(k, shape), '['));
+        printf(form, strchr(weft__kind_text(va_arg(*list, const weft__kind *), shape), '['));
     else
-        put_text(form, k ? type_text(k->type) : va_arg(*list, const char *));
+        put_text(form, letter == 's' ? va_arg(*list, const char *) :
+                                       type_text(va_arg(*list, const weft__kind *)->type));
 }
 
 void emit(const char *form, ...)
@@ -68,17 +68,15 @@ void emit(const char *form, ...)
             const char *end = strpbrk(c, "sdgtk");
             put_value(c, (size_t)(end - c), *end, &list);
             c = end;
-        } else if (asked.json && strchr("{[]}", *c)) {
-            bool begins = *c == '{' || *c == '[';
-            if (begins)
-                begin_value();
-            asked.comma = !begins;
-            putchar(*c);
         } else if (!strncmp(c, "(s)", 3)) {
             fputs(asked.json || count == 1 ? "" : "s", stdout);
             c += 2;
-        } else if (!asked.json && !strchr("{[]}", *c))
+        } else if (asked.json == !!strchr("{[]}", *c)) {
+            if (*c == '{' || *c == '[')
+                begin_value();
+            asked.comma = *c == '}' || *c == ']';
             putchar(*c);
+        }
     va_end(list);
 }
 
