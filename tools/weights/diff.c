@@ -54,7 +54,8 @@ static void put_pair(const weft__array *a, const weft__array *b, const result *r
         if (x[0].type == WEFT__I64 && x[1].type == WEFT__I64)
             emit("<a>: %d<b>, %d", (int64_t)number_at(&x[0], r->place), (int64_t)number_at(&x[1], r->place));
         else
-            emit("<a>: %.9g<b>, %.9g", (double)number_at(&x[0], r->place), (double)number_at(&x[1], r->place));
+            emit("<a>: %.9g<b>, %.9g", (double)number_at(&x[0], r->place),
+                 (double)number_at(&x[1], r->place));
         emit("<relative>; relative %.3g<ulp>, %.6g ulp", r->relative, r->ulp);
     }
     emit("}\n");
