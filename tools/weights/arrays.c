@@ -12,7 +12,7 @@ int run_weights(const subcommand *s, int argc, char **argv, int least, int most,
     if (read_options(s, &asked, &argc, argv))
         return USAGE;
     if (argc < least || argc > most)
-        return usage_error(s, "found %d operands; expected %s", argc, s->usage);
+        return usage_error(s, "found %d operand%s; expected %s", argc, argc == 1 ? "" : "s", s->usage);
     asked.operands = argc;
     for (int i = 0; i < opened && !asked.status; i++)
         asked.file[i] = open_weights(argv[i]);

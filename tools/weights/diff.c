@@ -104,12 +104,14 @@ static void diff(char **paths)
         i += order <= 0;
         j += order >= 0;
     }
-    emit("]<compared>%d array(s) in both files: ", both);
-    if (differing)
-        emit("<differences>%d difference(s)\n}", differing);
-    else
-        emit(other_bits ? "<other_bits>%d within the tolerance\n}" : "<other_bits>%.0dsame bits\n}",
-             other_bits);
+    emit("]");
+    if (!asked.status) {
+        const char *rest =
+            other_bits ? "<other_bits>%d within the tolerance\n" : "<other_bits>%.0dsame bits\n";
+        emit("<compared>%d array(s) in both files: ", both);
+        emit(differing ? "<differences>%d difference(s)\n" : rest, differing ? differing : other_bits);
+    }
+    emit("}");
     failed(differing ? DIFFERENT : SAME);
 }
 

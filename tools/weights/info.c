@@ -136,7 +136,7 @@ static bool check_array(weft__weights *w, const weft__array *a)
     }
     moments m = x.values ? moments_of(&x) : (moments){ 0 };
     bool finite = !m.nans && !m.infinities;
-    snprintf(odd, sizeof odd, "%lld NaN and %lld infinities among %lld numbers", (long long)m.nans,
+    snprintf(odd, sizeof odd, "NaN: %lld, infinities: %lld, numbers: %lld", (long long)m.nans,
              (long long)m.infinities, (long long)x.n);
     snprintf(same, sizeof same, "all %lld numbers are %.6g", (long long)x.n, m.most);
     const struct { bool found, fault; const char *text; } findings[] = {
