@@ -1,7 +1,5 @@
 /* checkpoint.c - describes the contents of a checkpoint of weft that are not weights, for `weft info`:
  * version, optimiser, random streams, the program's items. */
-#include <stdlib.h>
-#include <string.h>
 #include "io/weights/weights.h"
 
 /* Adds a fact about a data set: its kind, and its value if it is a text or a few numbers. */
@@ -9,32 +7,30 @@ static void add_set(weft__weights *w, const char *key, const char *path)
 {
     enum { FEW = 4, SHORT = 200 };
     weft__kind k;
-    char kind[128], text[SHORT] = "";
+    char kind[128], text[1 + SHORT] = " ";
     double reals[FEW];
     int64_t ints[FEW];
     if (!weft__h5_find(w->h, path, &k))
         return;
+    bool whole = weft__number_is_int(k.type);
+    bool listed = k.rank == 1 && k.size[0] <= FEW && weft__number_is_any(k.type);
     if (k.rank == 1 && k.size[0] < SHORT && k.type == WEFT__CHARS)
-        weft__h5_read(w->h, path, &k, WEFT__CHARS, text);
-    else if (k.rank == 1 && k.size[0] <= FEW && weft__number_is_any(k.type)) {
-        bool whole = weft__number_is_int(k.type);
+        weft__h5_read(w->h, path, &k, WEFT__CHARS, text + 1);
+    else if (listed)
         weft__h5_read(w->h, path, &k, whole ? WEFT__I64 : WEFT__F64, whole ? (void *)ints : reals);
-        for (int64_t i = 0, n = 0; i < k.size[0] && !weft__h5_status(w->h); i++)
-            n += whole ? snprintf(text + n, SHORT - (size_t)n, "%s%lld", i ? " " : "", (long long)ints[i]) :
-                         snprintf(text + n, SHORT - (size_t)n, "%s%.7g", i ? " " : "", reals[i]);
-    }
-    weft__weights_fact(w, key, "%s%s%s", weft__kind_text(&k, kind), *text ? " " : "", text);
+    for (int64_t i = 0, n = 0; listed && i < k.size[0] && !weft__h5_status(w->h); i++)
+        n += whole ? snprintf(text + n, SHORT - (size_t)n, " %lld", (long long)ints[i]) :
+                     snprintf(text + n, SHORT - (size_t)n, " %.7g", reals[i]);
+    weft__weights_fact(w, key, "%s%s", weft__kind_text(&k, kind), text[1] ? text : "");
 }
 
 static bool add_item(const char *name, bool is_group, void *user)
 {
     weft__weights *w = user;
-    char path[WEFT__NAMED];
-    int n = snprintf(path, sizeof path, "items/%s", name);
-    char *key = weft__weights_memory(w, strlen(path) + 1);
-    if (key && !is_group && n < (int)sizeof path)
-        add_set(w, memcpy(key, path, strlen(path)), path);
-    return key;
+    char *path = weft__weights_memory(w, WEFT__NAMED);
+    if (path && snprintf(path, WEFT__NAMED, "items/%s", name) < WEFT__NAMED && !is_group)
+        add_set(w, path, path);
+    return path;
 }
 
 static bool count_stream(const char *name, bool is_group, void *count)
@@ -43,29 +39,23 @@ static bool count_stream(const char *name, bool is_group, void *count)
     return true;
 }
 
-static void add_optimiser(weft__weights *w)
-{
-    static const char *const names[] = { "SGD", "RMSprop", "Adam", "AdamW" };
-    const weft__kind one = { WEFT__I64, 1, { 1 } };
-    int64_t rule = -1;
-    if (!weft__h5_exists(w->h, "optimizer"))
-        return;
-    weft__h5_read(w->h, "optimizer/rule", &one, WEFT__I64, &rule);
-    weft__weights_fact(w, "optimiser", "%s", (uint64_t)rule < 4 ? names[rule] : "unknown");
-    add_set(w, "rate", "optimizer/lr");
-    add_set(w, "steps", "optimizer/steps");
-}
-
 void weft__checkpoint_facts(weft__weights *w)
 {
     static const char *const keys[] = { "library_version", "format_version", "real" };
+    static const char *const optimisers[] = { "SGD", "RMSprop", "Adam", "AdamW" };
     char text[64];
+    int64_t rule = -1;
     int streams = 0;
     for (int i = 0; i < 3; i++)
         if (weft__h5_text(w->h, "/", keys[i], text, sizeof text))
             weft__weights_fact(w, keys[i], "%s", text);
     weft__weights_fact(w, "checksum", "ok");
-    add_optimiser(w);
+    if (weft__h5_exists(w->h, "optimizer")) {
+        weft__h5_read(w->h, "optimizer/rule", &(weft__kind){ WEFT__I64, 1, { 1 } }, WEFT__I64, &rule);
+        weft__weights_fact(w, "optimiser", "%s", (uint64_t)rule < 4 ? optimisers[rule] : "unknown");
+    }
+    add_set(w, "rate", "optimizer/lr");
+    add_set(w, "steps", "optimizer/steps");
     weft__h5_each(w->h, "streams", count_stream, &streams);
     weft__weights_fact(w, "streams", "%d", streams);
     weft__h5_each(w->h, "items", add_item, w);

@@ -2,68 +2,68 @@
 #ifndef WEFT_TOOLS_ARRAYS_H
 #define WEFT_TOOLS_ARRAYS_H
 #include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 #include "io/weights/weights.h"
 #include "tools/options.h"
 
 /* Exit statuses, as of cmp and diff. */
 enum { SAME = 0, DIFFERENT = 1, UNREADABLE = 2 };
 
-/* The options of this run. */
+/* The options of this run; the name of the subcommand, number of operands, files, exit status so far. */
 typedef struct {
     bool json, statistics, names, dry;
     double tolerance;
-    const char *npy, *dtype;
+    const char *npy, *dtype, *subcommand;
     weft_weights_opts rename;
+    weft__weights *file[2];
+    int operands, status;
+    bool comma; /* JSON: a value precedes, in these brackets */
 } weights_asked;
 extern weights_asked asked;
-#define OPTION_JSON IS_FLAG("--json", offsetof(weights_asked, json), "print JSON")
-#define OPTION_PART \
-    IS_TEXT("--part", "P", offsetof(weights_asked, rename.part), "part of a nested file of PyTorch: model")
+#define FIELD(name) offsetof(weights_asked, name)
+#define OPTION_JSON IS_FLAG("--json", FIELD(json), "print JSON")
+#define OPTION_PART IS_TEXT("--part", "P", FIELD(rename.part), "part of a nested file of PyTorch: model")
 
-/* Defines the record of a subcommand with least .. most operands, which a function of its name works on. */
-#define WEIGHTS(NAME, least, most, text, operands, paragraphs)               \
-    static int run_##NAME(int n, char **words)                               \
-    {                                                                        \
-        return run_weights(&subcommand_##NAME, n, words, least, most, NAME); \
-    }                                                                        \
-    const subcommand subcommand_##NAME = { #NAME, text, operands, paragraphs, options, run_##NAME }
+/* Defines the record of a subcommand with least .. most operands and these options. The function NAME gets
+ * operands, of which the first `opened` are open files; EACH: it is called for each operand. */
+enum { EACH = -1 };
+#define WEIGHTS(NAME, least, most, opened, text, operands, paragraphs, ...)          \
+    static int run_##NAME(int n, char **words)                                       \
+    {                                                                                \
+        return run_weights(&subcommand_##NAME, n, words, least, most, opened, NAME); \
+    }                                                                                \
+    static const option NAME##_options[] = { __VA_ARGS__, { 0 } };                   \
+    const subcommand subcommand_##NAME = { #NAME, text, operands, paragraphs, NAME##_options, run_##NAME }
 
 /* ---- arrays.c ---- */
-/* Reads the options, checks the number of operands, runs `work` on them, and flushes stdout. */
-int run_weights(const subcommand *, int argc, char **argv, int least, int most, int (*work)(int, char **));
-/* Runs `work` on each file, within a list of JSON. Returns the largest status. */
-int each_file(int n, char **paths, int (*work)(const char *path));
-/* Prints the message of the last failure and returns UNREADABLE. */
-int say_unreadable(void);
+/* Reads options, checks the number of operands, opens files, runs `work`, flushes stdout. */
+int run_weights(const subcommand *, int argc, char **argv, int least, int most, int opened,
+                void (*work)(char **));
+/* Raises the status and is false. FAIL also prints an error, unreadable the last failure of a file. */
+bool failed(int status);
+#define FAIL(...) failed(say_error(UNREADABLE, __VA_ARGS__))
+bool unreadable(void);
 /* Opens a file with weights. Returns NULL after a printed error. */
 weft__weights *open_weights(const char *path);
-/* The numbers of an array in row-major order: floats as F32 or F64, integers as I64. */
+/* The numbers of an array in row-major order: floats as F32 or F64, integers as I32 or I64. */
 typedef struct { weft__number type; int64_t n; void *values; } numbers;
-/* Reads an array; values are to be freed. They stay NULL if its type is `other`. Returns false after a
- * failure. */
+/* Reads an array; values are to be freed, and NULL for the type `other`. Returns false after a failure. */
 bool read_numbers(weft__weights *, const weft__array *, numbers *);
-double number_at(const numbers *, int64_t i);
+long double number_at(const numbers *, int64_t i); /* holds each int64_t */
 int64_t elements_of(const weft__kind *);
-/* Counts of an array, and moments of its finite numbers, NaN without any. */
-typedef struct { int64_t nans, infinities; double least, most, mean, norm; } moments;
-moments moments_of(const numbers *);
 weft__number type_of(const weft__array *); /* without byte order */
-/* Bits of the fraction of a float, and the exponent of its least normal number. */
-typedef struct { int fraction, least; } form;
-form form_of(weft__number);
-const char *type_text(weft__number, char text[32]);
-const char *shape_text(const weft__kind *, char text[160]); /* "[3, 4]" */
+const char *type_text(weft__number);       /* valid until the next call */
+/* F16 .. F64: bits of the fraction, and the exponent of the least normal number. */
+typedef struct { int fraction, least; } float_form;
+extern const float_form float_forms[4];
 
-/* ---- output.c: one call prints a value as JSON, or as text by its format ---- */
-/* key NULL: an element of a list. format NULL: no text. Control characters of texts are escaped. */
-void emit_begin(const char *key, char bracket);
-void emit_end(const char *text);
-void emit_text(const char *key, const char *format, const char *value);
-void emit_whole(const char *key, const char *format, int64_t);
-/* JSON has null for NaN and infinities. */
-void emit_real(const char *key, const char *format, double);
-/* Prints the extents of a shape, or a position, as "[3, 4]". */
-void emit_shape(const char *key, const char *format, const weft__kind *);
-/* Prints an array as weft_print does, or writes it to the file npy if that is not NULL. Returns a status. */
-int emit_numbers(const char *name, const numbers *, const weft__kind *, const char *npy);
+/* ---- output.c ---- */
+/* Prints JSON, or else text. { } [ ] in a form are brackets of JSON, <key> is the key of the value behind it;
+ * all else is text. Conversions as of printf, of a text %s, an int64_t %d, a double %g, the type %t or the
+ * shape %k of a weft__kind. (s) is the s of a plural: none if the last %d was 1. Control characters of values
+ * are escaped. JSON has null for NaN and infinities. */
+void emit(const char *form, ...);
+/* Prints an array as weft_print does, or writes it to the file npy if that is not NULL. */
+void emit_numbers(const char *name, const numbers *, const weft__kind *, const char *npy);
 #endif

@@ -1,138 +1,105 @@
 /* convert.c - `weft convert`: writes the arrays of a file of any format as safetensors or HDF5, on request
  * with other names and another type of floats. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "tools/weights/arrays.h"
 
-static const option options[] = {
-    IS_TEXT("--map", "FILE", offsetof(weights_asked, rename.map),
-            "a file with new names: lines \"OLD NEW\", or \"OLD* NEW*\""),
-    IS_TEXT("--prefix", "P", offsetof(weights_asked, rename.strip_prefix),
-            "remove this prefix from names, as \"module.\""),
-    IS_TEXT("--add-prefix", "P", offsetof(weights_asked, rename.add_prefix), "add this prefix to names"),
-    IS_TEXT("--dtype", "T", offsetof(weights_asked, dtype),
-            "type of all floats: f32, f16, bf16 or f64 (as in IN);\nrounds to the nearest, ties to even"),
-    IS_FLAG("--dry-run", offsetof(weights_asked, dry), "print old and new names, and write nothing"),
-    OPTION_PART, OPTION_JSON, { 0 }
-};
-
-/* ---- types ---- */
-/* Reads --dtype; ODD: each float keeps its type. */
-static bool read_dtype(weft__number *type)
-{
-    static const char *const names[] = { "f16", "bf16", "f32", "f64" };
-    *type = WEFT__ODD;
-    for (int i = 0; asked.dtype && i < 4; i++)
-        *type = strcmp(asked.dtype, names[i]) ? *type : (weft__number)i;
-    return !asked.dtype || *type != WEFT__ODD;
-}
+static weft__number floats = WEFT__ODD; /* --dtype; ODD: each float keeps its type */
 
 /* Returns the type in which an array is written. Integers in big-endian order become I32 or I64. */
-static weft__number output_type(const weft__array *a, weft__number floats)
+static weft__number output_type(const weft__array *a)
 {
     weft__number type = type_of(a);
     if (weft__number_is_float(type))
         return floats == WEFT__ODD ? type : floats;
-    return type == a->kind.type                              ? type :
-           type == WEFT__I32 || weft__number_bytes(type) < 4 ? WEFT__I32 :
-                                                               WEFT__I64;
+    if (type == a->kind.type)
+        return type;
+    return type == WEFT__I32 || weft__number_bytes(type) < 4 ? WEFT__I32 : WEFT__I64;
 }
 
 /* Rounds to F16 or BF16, to the nearest, ties to even. A finite number may become infinite. */
-static uint16_t narrow(double x, weft__number type)
+static uint16_t narrow(double x, float_form f)
 {
-    form f = form_of(type);
-    int exponent;
-    unsigned infinity = 0x8000 - (1u << f.fraction),
-             bits = infinity | (isnan(x) ? 1u << (f.fraction - 1) : 0);
-    if (isfinite(x)) {
-        frexp(x, &exponent);
-        exponent = x == 0 || exponent - 1 < f.least ? f.least : exponent - 1;
-        double rounded =
-            nearbyint(ldexp(fabs(x), f.fraction - exponent)) + ldexp(exponent - f.least, f.fraction);
-        bits = rounded < infinity ? (unsigned)rounded : infinity;
-    }
-    return (uint16_t)(bits | (signbit(x) ? 0x8000 : 0));
+    unsigned sign = signbit(x) ? 0x8000 : 0, infinity = 0x8000 - (1u << f.fraction);
+    if (!isfinite(x))
+        return (uint16_t)(sign | infinity | (isnan(x) ? 1u << (f.fraction - 1) : 0));
+    int exponent = (int)fmax(f.least, logb(x));
+    double bits = nearbyint(ldexp(fabs(x), f.fraction - exponent)) + ldexp(exponent - f.least, f.fraction);
+    return (uint16_t)(sign | (bits < infinity ? (unsigned)bits : infinity));
 }
 
-/* ---- arrays ---- */
-static bool read_output(weft__weights *w, const weft__array *a, weft__number floats, weft__output *out)
+static bool read_output(weft__weights *w, const weft__array *a, weft__output *out)
 {
-    char text[32];
-    weft__number to = output_type(a, floats);
+    weft__number to = output_type(a);
     bool half = (to == WEFT__F16 || to == WEFT__BF16) && to != a->kind.type;
     weft__number as = half ? WEFT__F64 : to;
     int64_t n = elements_of(&a->kind);
-    if (!weft__number_is_any(a->kind.type))
-        return say_failure("convert: %s: %s has a type that weft does not read", w->path, a->name);
+    if (!weft__number_is_any(to))
+        return FAIL("convert: %s: %s has a type that weft does not read", w->path, a->name);
     void *values = get_memory(n, weft__number_bytes(as));
     *out = (weft__output){ a->name, a->kind, values };
     out->kind.type = to;
     if (!weft__array_read(w, a, as, values))
-        return say_unreadable() == SAME;
+        return unreadable();
     for (int64_t i = 0; i < n && half; i++) {
         double x = ((double *)values)[i];
-        uint16_t bits = narrow(x, to);
-        if (isfinite(x) && (bits & 0x7FFF) == 0x8000 - (1 << form_of(to).fraction))
-            return say_failure(
-                "convert: %s: number %lld of %s is %.9g, which %s does not hold; choose another "
-                "--dtype",
-                w->path, (long long)i, a->name, x, type_text(to, text));
+        uint16_t bits = narrow(x, float_forms[to]);
+        if (isfinite(x) && (bits & 0x7FFF) == 0x8000 - (1 << float_forms[to].fraction))
+            return FAIL("convert: %s: number %lld of %s is %.9g, which %s does not hold; choose another "
+                        "--dtype", w->path, (long long)i, a->name, x, type_text(to));
         memcpy((char *)values + 2 * i, &bits, sizeof bits);
     }
     return true;
 }
 
-static bool write_arrays(weft__weights *w, const char *path, weft__number floats)
+static void write_arrays(weft__weights *w, const char *path)
 {
     weft__output *list = get_memory(w->n, sizeof *list);
-    bool good = true;
-    for (int64_t i = 0; i < w->n && good; i++)
-        good = read_output(w, &w->array[i], floats, &list[i]);
-    if (good && weft__weights_save(path, list, w->n))
-        good = say_unreadable() == SAME;
+    for (int64_t i = 0; i < w->n && !asked.status; i++)
+        read_output(w, &w->array[i], &list[i]);
+    if (!asked.status && weft__weights_save(path, list, w->n))
+        unreadable();
     for (int64_t i = 0; i < w->n; i++)
         free((void *)(uintptr_t)list[i].values);
     free(list);
-    return good;
 }
 
-static void put_names(const weft__weights *w, weft__number floats)
+static void put_names(const weft__weights *w)
 {
-    char type[32];
-    emit_begin(NULL, '[');
+    emit("[");
     for (int64_t i = 0; i < w->n; i++) {
         const weft__array *a = &w->array[i];
-        emit_begin(NULL, '{');
-        emit_text("from", "%s -> ", a->place ? a->place : a->name);
-        emit_text("name", "%s ", a->name);
-        emit_text("dtype", "%s ", type_text(output_type(a, floats), type));
-        emit_shape("shape", "%s", &a->kind);
-        emit_end("\n");
+        emit("{<from>%s -> <name>%s <dtype>%s <shape>%k\n}", a->place ? a->place : a->name, a->name,
+             type_text(output_type(a)), &a->kind);
     }
-    emit_end("");
+    emit("]");
 }
 
-static int convert(int argc, char **argv)
+static void convert(char **paths)
 {
-    weft__number floats;
-    if (argc == 1 && !asked.dry)
-        return usage_error(&subcommand_convert, "found no file OUT; expected .safetensors or .h5");
-    if (!read_dtype(&floats))
-        return usage_error(&subcommand_convert, "--dtype: found \"%.20s\"; expected f32, f16, bf16 or f64",
-                           asked.dtype);
-    weft__weights *w = open_weights(argv[0]);
-    bool good = w && (weft__weights_rename(w, &asked.rename) || say_unreadable() == SAME);
-    if (good && asked.dry)
-        put_names(w, floats);
-    else if (good)
-        good = write_arrays(w, argv[1], floats);
-    weft__weights_close(w);
-    return good ? SAME : UNREADABLE;
+    static const char *const types[] = { "f16", "bf16", "f32", "f64" };
+    for (int i = 0; asked.dtype && i < 4; i++)
+        floats = strcmp(asked.dtype, types[i]) ? floats : (weft__number)i;
+    if (asked.operands == 1 && !asked.dry)
+        failed(usage_error(&subcommand_convert, "found no file OUT; expected .safetensors or .h5"));
+    else if (asked.dtype && floats == WEFT__ODD)
+        failed(usage_error(&subcommand_convert, "--dtype: found \"%.20s\"; expected f32, f16, bf16 or f64",
+                           asked.dtype));
+    else if (!weft__weights_rename(asked.file[0], &asked.rename))
+        unreadable();
+    else if (asked.dry)
+        put_names(asked.file[0]);
+    else
+        write_arrays(asked.file[0], paths[1]);
 }
 
-WEIGHTS(convert, 1, 2, "writes weights of any format as safetensors or HDF5", "IN OUT [OPTION ..]",
+WEIGHTS(convert, 1, 2, 1, "writes weights of any format as safetensors or HDF5", "IN OUT [OPTION ..]",
     "Writes the arrays of IN to OUT: safetensors if it ends in .safetensors, HDF5 if it ends in .h5. An\n"
     "existing file is replaced only after everything was converted. Names that --map changes are complete;\n"
-    "--prefix and --add-prefix apply to the others.\n");
+    "--prefix and --add-prefix apply to the others.\n",
+    IS_TEXT("--map", "FILE", FIELD(rename.map), "a file with new names: lines \"OLD NEW\", or \"OLD* NEW*\""),
+    IS_TEXT("--prefix", "P", FIELD(rename.strip_prefix), "remove this prefix from names, as \"module.\""),
+    IS_TEXT("--add-prefix", "P", FIELD(rename.add_prefix), "add this prefix to names"),
+    IS_TEXT("--dtype", "T", FIELD(dtype),
+            "type of all floats: f32, f16, bf16 or f64 (as in IN);\nrounds to the nearest, ties to even"),
+    IS_FLAG("--dry-run", FIELD(dry), "print old and new names, and write nothing"), OPTION_PART,
+    OPTION_JSON);

@@ -3,28 +3,23 @@
 #include <gnu/libc-version.h>
 #include <hdf5.h>
 #include <locale.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <zlib.h>
 #include "tools/weights/arrays.h"
 
 extern char **environ;
+#ifdef __clang__
+#define COMPILER "" /* __VERSION__ begins with its name */
+#else
+#define COMPILER "gcc "
+#endif
 
-static const option options[] = { OPTION_JSON, { 0 } };
-
-__attribute__((format(printf, 2, 3))) static void report(const char *key, const char *format, ...)
+static void report(const char *key, const char *value)
 {
-    char text[1024];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    if (!asked.json)
-        printf("%-16s ", key);
-    emit_text(key, "%s\n", text);
+    char form[64];
+    snprintf(form, sizeof form, "<%s>%-16s %%s\n", key, key);
+    emit(form, value);
 }
 
 static void report_machine(void)
@@ -36,28 +31,14 @@ static void report_machine(void)
         name = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
     if (f)
         fclose(f);
-    report("weft", "%s", weft_version());
-    report("weft_real", "%s", sizeof(weft_real) == 4 ? "float" : "double");
-#ifdef __clang__
-    report("compiler", "%s", __VERSION__); /* begins with its name */
-#else
-    report("compiler", "gcc %s", __VERSION__);
-#endif
+    line[strcspn(line, "\n")] = 0;
     if (!uname(&u))
-        report("system", "%s %s %s, glibc %s", u.sysname, u.release, u.machine, gnu_get_libc_version());
-    report("cpu", "%.*s, %ld cores, %ld MiB of memory", name ? (int)strcspn(name + 2, "\n") : 7,
-           name ? name + 2 : "unknown", sysconf(_SC_NPROCESSORS_ONLN),
-           sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024));
-}
-
-static void report_contexts(void)
-{
-    weft *w = weft_open(NULL), *gpu = weft_open(&(weft_opts){ .device = WEFT_CUDA });
-    report("device", "%s", weft_ok(w) ? weft_device_name(w) : weft_error_message(w));
-    report("threads", "%d", weft_threads(w));
-    report("CUDA", "%s", weft_ok(gpu) ? weft_device_name(gpu) : weft_error_message(gpu));
-    weft_close(gpu);
-    weft_close(w);
+        emit("<system>system           %s <release>%s <machine>%s<glibc>, glibc %s\n", u.sysname, u.release,
+             u.machine, gnu_get_libc_version());
+    emit("<cpu>cpu              %s<cores>, %d core(s)", name ? name + 2 : "unknown",
+         (int64_t)sysconf(_SC_NPROCESSORS_ONLN));
+    emit("<MiB>, %d MiB of memory\n",
+         (int64_t)sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024));
 }
 
 static void report_libraries(void)
@@ -71,45 +52,50 @@ static void report_libraries(void)
         char reason[512] = "";
         bool found = i < 2 ? weft__open_plugin(file, NULL, reason, sizeof reason) :
                              dlopen(file, RTLD_LAZY | RTLD_LOCAL);
-        report(libraries[i][0], "%s%s", found ? "found: " : "", found ? file : i < 2 ? reason : dlerror());
+        report(libraries[i][0], found ? file : i < 2 ? reason : dlerror());
     }
+    char text[64];
     H5get_libversion(&major, &minor, &release);
-    report("HDF5", "%u.%u.%u", major, minor, release);
-    report("zlib", "%s", zlibVersion());
+    snprintf(text, sizeof text, "%u.%u.%u", major, minor, release);
+    report("HDF5", text);
+    report("zlib", zlibVersion());
     const char *locale = setlocale(LC_ALL, "");
-    report("locale", "%s", locale ? locale : "not installed");
+    report("locale", locale ? locale : "not installed");
 }
 
 static void report_variables(void)
 {
-    static const char *const beginnings[] = {
-        "WEFT_", "OPENBLAS_", "OMP_",         "CUDA_VISIBLE_DEVICES", "NCCL_",          "OMPI_COMM_WORLD_",
-        "PMI_",  "PMIX_RANK", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_CPU_BIND", "XDG_CACHE_HOME",
-        NULL
-    };
+    static const char *const beginnings[] = { "WEFT_", "OPENBLAS_", "OMP_", "CUDA_VISIBLE_DEVICES", "NCCL_",
+        "OMPI_COMM_WORLD_", "PMI_", "PMIX_RANK", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_CPU_BIND",
+        "XDG_CACHE_HOME" };
+    emit("<variables>[");
     for (char **v = environ; *v; v++)
-        for (int i = 0; beginnings[i]; i++)
-            if (!strncmp(*v, beginnings[i], strlen(beginnings[i])) && strchr(*v, '=')) {
-                char name[128];
-                snprintf(name, sizeof name, "%.*s", (int)strcspn(*v, "="), *v);
-                report(name, "%s", strchr(*v, '=') + 1);
-            }
+        for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+            if (!strncmp(*v, beginnings[i], strlen(beginnings[i])))
+                emit("%s\n", *v);
+    emit("]");
 }
 
-static int env(int argc, char **argv)
+static void env(char **unused)
 {
-    (void)argc;
-    (void)argv;
-    emit_begin(NULL, '{');
+    (void)unused;
+    weft *w = weft_open(NULL), *gpu = weft_open(&(weft_opts){ .device = WEFT_CUDA });
+    emit("{");
+    report("weft", weft_version());
+    report("weft_real", sizeof(weft_real) == 4 ? "float" : "double");
+    report("compiler", COMPILER __VERSION__);
     report_machine();
-    report_contexts();
+    report("device", weft_ok(w) ? weft_device_name(w) : weft_error_message(w));
+    emit("<threads>threads          %d\n", (int64_t)weft_threads(w));
+    report("CUDA", weft_ok(gpu) ? weft_device_name(gpu) : weft_error_message(gpu));
     report_libraries();
     report_variables();
-    emit_end("");
-    return SAME;
+    emit("}");
+    weft_close(gpu);
+    weft_close(w);
 }
 
-WEIGHTS(env, 0, 0, "reports build, machine and libraries, for a bug report", "[--json]",
-    "Prints version and compiler; the CPU; the device, with its instruction set, and threads\n"
-    "of a new context; each plug-in, or the reason why it is not used; versions of libraries;\n"
-    "variables of weft and of launchers. Add it to each bug report.\n");
+WEIGHTS(env, 0, 0, 0, "reports build, machine and libraries, for a bug report", "[--json]",
+    "Prints version and compiler; CPU, device, threads; plug-ins, or the reason why one is not used;\n"
+    "versions of libraries; variables of weft and of launchers. Add it to each bug report.\n",
+    OPTION_JSON);

@@ -1,137 +1,133 @@
-/* output.c - prints results as text, or collects them and prints them as JSON. */
+/* output.c - prints results as text or as JSON. */
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "io/weights/numpy.h"
 #include "tools/weights/arrays.h"
 
-enum { DEPTH = 16 };
-static json_t *open[DEPTH]; /* lists and objects without their ends; open[0] has all */
-static int depth;
+static char key[128]; /* of the next value; empty in a list */
+static int64_t count; /* the last %d */
 
-static void add(const char *key, json_t *value)
+/* Prints what is before a value of JSON. */
+static void begin_value(void)
 {
-    if (depth && key)
-        json_object_set_new(open[depth - 1], key, value);
-    else if (depth)
-        json_array_append_new(open[depth - 1], value);
+    if (asked.json)
+        printf(*key ? "%s\"%s\": " : "%s", asked.comma ? ", " : "", key);
+    asked.comma = true;
+    *key = 0;
 }
 
-void emit_begin(const char *key, char bracket)
+/* form: for text, as below. JSON has no form for the bytes of a path that is not UTF-8. */
+static void put_text(const char *form, const char *value)
 {
-    if (!asked.json)
+    if (asked.json) {
+        json_t *quoted = json_string(value);
+        quoted = quoted ? quoted : json_string("(not UTF-8)");
+        json_dumpf(quoted, stdout, JSON_ENCODE_ANY);
+        json_decref(quoted);
         return;
-    json_t *value = bracket == '{' ? json_object() : json_array();
-    add(key, value);
-    open[depth++] = value;
-}
-
-void emit_end(const char *text)
-{
-    if (!asked.json)
-        fputs(text, stdout);
-    else if (--depth == 0) {
-        json_dumpf(open[0], stdout, 0);
-        putchar('\n');
-        json_decref(open[0]);
     }
+    char *text = get_memory(4 * (int64_t)strlen(value), 1), *to = text;
+    for (const char *c = value; *c; c++)
+        to += snprintf(to, 5, (unsigned char)*c < ' ' || *c == 127 ? "\\x%02x" : "%c", (unsigned char)*c);
+    printf(form, text);
+    free(text);
 }
 
-/* JSON has '?' for the bytes of a text that is not UTF-8, as the name of a file may be. */
-void emit_text(const char *key, const char *format, const char *value)
+static void put_real(const char *form, double x)
 {
-    json_t *text = asked.json ? json_string(value) : NULL;
-    char *escaped = get_memory(4 * (int64_t)strlen(value), 1), *to = escaped;
-    for (const char *c = value; !text && *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 127)
-            to += snprintf(to, 5, "\\x%02x", (unsigned char)*c);
-        else
-            *to++ = (char)(asked.json && *c & 0x80 ? '?' : *c);
-    if (asked.json)
-        add(key, text ? text : json_string(escaped));
-    else if (format)
-        printf(format, escaped);
-    free(escaped);
+    printf(!asked.json ? form : isfinite(x) ? "%.17g" : "null", x);
 }
 
-void emit_whole(const char *key, const char *format, int64_t n)
+/* Prints the next argument by a conversion, "%-16s": a form of n characters and a letter. */
+static void put_value(const char *conversion, size_t n, char letter, va_list *list)
 {
-    if (asked.json)
-        add(key, json_integer(n));
-    else if (format)
-        printf(format, (long long)n);
+    char form[16], shape[128];
+    snprintf(form, sizeof form, "%.*s%s", asked.json ? 1 : (int)n, conversion,
+             letter == 'd' ? "lld" : letter == 'g' ? "g" : "s");
+    begin_value();
+    if (letter == 'd')
+        printf(form, (long long)(count = va_arg(*list, int64_t)));
+    else if (letter == 'g')
+        put_real(form, va_arg(*list, double));
+    else if (letter == 'k')
+        printf(form, strchr(weft__kind_text(va_arg(*list, const weft__kind *), shape), '['));
+    else
+        put_text(form, letter == 's' ? va_arg(*list, const char *) :
+                                       type_text(va_arg(*list, const weft__kind *)->type));
 }
 
-void emit_real(const char *key, const char *format, double x)
+void emit(const char *form, ...)
 {
-    if (asked.json)
-        add(key, isfinite(x) ? json_real(x) : json_null());
-    else if (format)
-        printf(format, x);
-}
-
-void emit_shape(const char *key, const char *format, const weft__kind *k)
-{
-    char text[160];
-    emit_begin(key, '[');
-    for (int i = 0; i < k->rank && asked.json; i++)
-        emit_whole(NULL, NULL, k->size[i]);
-    emit_end("");
-    if (!asked.json && format)
-        printf(format, shape_text(k, text));
+    va_list list;
+    va_start(list, form);
+    for (const char *c = form; *c; c++)
+        if (*c == '<') {
+            snprintf(key, sizeof key, "%.*s", (int)strcspn(c + 1, ">"), c + 1);
+            c = strchr(c, '>');
+        } else if (*c == '%') {
+            const char *end = strpbrk(c, "sdgtk");
+            put_value(c, (size_t)(end - c), *end, &list);
+            c = end;
+        } else if (!strncmp(c, "(s)", 3)) {
+            fputs(asked.json || count == 1 ? "" : "s", stdout);
+            c += 2;
+        } else if (asked.json == !!strchr("{[]}", *c)) {
+            if (*c == '{' || *c == '[')
+                begin_value();
+            asked.comma = *c == '}' || *c == ']';
+            putchar(*c);
+        }
+    va_end(list);
 }
 
 /* ---- arrays ---- */
-static void emit_block(const numbers *x, const weft__kind *k, const char *key, int axis, int64_t from)
+/* Prints the part of an array whose first axis is `axis` and whose first number is x[from]. */
+static void put_block(const numbers *x, const weft__kind *k, int axis, int64_t from)
 {
-    enum { LIMIT = 8 }; /* as weft_print */
-    int64_t n = axis < k->rank && (x->n || !asked.json) ? k->size[axis] : 0, stride = 1;
-    if (axis == k->rank && x->type == WEFT__I64)
-        emit_whole(key, "%lld", ((const int64_t *)x->values)[from]);
-    else if (axis == k->rank)
-        emit_real(key, "%.4g", number_at(x, from));
-    if (axis == k->rank)
+    if (axis == k->rank) {
+        if (weft__number_is_int(x->type))
+            printf("%lld", (long long)number_at(x, from));
+        else
+            put_real("%.4g", (double)number_at(x, from));
         return;
-    const char *comma = axis + 1 == k->rank ? ", " : ",\n ";
-    for (int i = axis + 1; i < k->rank; i++)
-        stride *= k->size[i];
-    emit_begin(key, '[');
-    fputs(asked.json ? "" : "[", stdout);
-    for (int64_t i = 0; i < n; i++) {
-        if (!asked.json && n > LIMIT && i == LIMIT / 2) {
-            printf("%s...", comma);
-            i = n - LIMIT / 2;
-        }
-        fputs(asked.json || !i ? "" : comma, stdout);
-        emit_block(x, k, NULL, axis + 1, from + i * stride);
     }
-    emit_end("]");
+    int64_t n = x->n || !asked.json ? k->size[axis] : 0, stride = 1;
+    const char *between = axis + 1 == k->rank ? ", " : ",\n ";
+    for (int i = axis + 1; i < k->rank && x->n; i++)
+        stride *= k->size[i];
+    putchar('[');
+    for (int64_t i = 0; i < n; i++) {
+        fputs(i ? between : "", stdout);
+        if (!asked.json && n > 8 && i == 4) { /* as weft_print */
+            printf("...%s", between);
+            i = n - 4;
+        }
+        put_block(x, k, axis + 1, from + i * stride);
+    }
+    putchar(']');
 }
 
-static int write_npy(const numbers *x, const weft__kind *shape, const char *path)
+static void write_npy(const numbers *x, weft__kind k, const char *path)
 {
-    weft__kind k = *shape;
-    k.type = x->type;
-    size_t bytes = weft__kind_bytes(&k);
+    size_t bytes = (size_t)x->n * weft__number_bytes(x->type);
     char *file = get_memory((int64_t)bytes + WEFT__NPY_HEADER, 1);
+    k.type = x->type;
     size_t n = weft__npy_header(&k, file);
     memcpy(file + n, x->values, bytes);
-    weft_status s = weft_write_file(path, file, n + bytes);
+    if (weft_write_file(path, file, n + bytes))
+        unreadable();
     free(file);
-    return s ? say_unreadable() : SAME;
 }
 
-int emit_numbers(const char *name, const numbers *x, const weft__kind *k, const char *npy)
+void emit_numbers(const char *name, const numbers *x, const weft__kind *k, const char *npy)
 {
-    char type[32];
-    if (npy)
-        return write_npy(x, k, npy);
-    emit_begin(NULL, '{');
-    emit_text("name", NULL, name);
-    emit_text("dtype", NULL, type_text(k->type & ~(unsigned)WEFT__BIG, type));
-    emit_shape("shape", x->type == WEFT__I64 ? "%s of ints " : "%s ", k);
-    emit_block(x, k, "values", 0, 0);
-    emit_end("\n");
-    return SAME;
+    if (npy) {
+        write_npy(x, *k, npy);
+        return;
+    }
+    emit("{<name>%.0s<dtype>%.0t<shape>%k ", name, k, k);
+    emit(weft__number_is_int(x->type) ? "of ints <values>" : "<values>");
+    begin_value();
+    put_block(x, k, 0, 0);
+    emit("}\n");
 }

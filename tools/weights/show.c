@@ -1,23 +1,9 @@
 /* show.c - `weft show`: prints an array or a slice of it, or writes it as a .npy file. */
-#include <stdlib.h>
-#include <string.h>
 #include "core/nearest.h"
 #include "tools/weights/arrays.h"
 
-static const option options[] = { IS_TEXT("--npy", "OUT", offsetof(weights_asked, npy),
-                                          "write the numbers to a .npy file"),
-                                  OPTION_PART,
-                                  OPTION_JSON,
-                                  { 0 } };
-
 /* ---- slices ---- */
-/* Elements of an array: numbers first + i * stride[0] + j * stride[1] + .. */
-typedef struct {
-    weft__kind kind;
-    int64_t first, stride[WEFT_RANK];
-} view;
-
-/* Reads an integer if there is one. */
+/* Reads an integer, if there is one, and blanks. */
 static bool read_whole(const char **text, int64_t *n)
 {
     char *end;
@@ -30,56 +16,34 @@ static bool read_whole(const char **text, int64_t *n)
 
 static int64_t inside(int64_t i, int64_t n) { return i < -n ? 0 : i < 0 ? i + n : i < n ? i : n; }
 
-/* Reads "3", "-1", "0:2", "::2" for an axis of n elements. Returns what is wrong, or NULL. */
-static const char *read_cut(const char **text, int64_t n, int64_t stride, view *v)
+/* Sets *part to the elements "0:2, -1]" of an array, as an array with other strides; NULL: to all. Returns
+ * false for another text, and for an index outside its axis. */
+static bool read_slice(const char *text, const weft__array *a, weft__array *part)
 {
-    int64_t first = 0, end = n, step = 1;
-    bool whole = read_whole(text, &first);
-    if (**text != ':') {
-        if (!whole || first >= n || first < -n)
-            return whole ? "an index outside its axis" : "no index";
-        v->first += (first < 0 ? first + n : first) * stride;
-        return NULL;
+    weft__array whole = *a;
+    weft__set_strides(&whole);
+    *part = (weft__array){ .name = a->name, .kind.type = a->kind.type };
+    text = text ? text : "]";
+    for (int axis = 0; axis < a->kind.rank; axis++) {
+        int64_t n = a->kind.size[axis], cut[3] = { 0, n, 1 };
+        bool rest = *text == ']', found = rest;
+        int colons = rest;
+        text += !rest && axis; /* a comma */
+        if (!rest)
+            found = read_whole(&text, &cut[0]);
+        for (; *text == ':' && colons < 2; read_whole(&text, &cut[colons]))
+            ++text, ++colons;
+        if ((*text != ',' && *text != ']') || cut[2] < 1 ||
+            (!colons && (!found || cut[0] >= n || cut[0] < -n)))
+            return false;
+        int64_t first = inside(cut[0], n), end = inside(cut[1], n);
+        part->first += first * whole.stride[axis];
+        if (colons) {
+            part->stride[part->kind.rank] = whole.stride[axis] * (cut[2] < n ? cut[2] : n);
+            part->kind.size[part->kind.rank++] = end > first ? (end - first - 1) / cut[2] + 1 : 0;
+        }
     }
-    ++*text;
-    read_whole(text, &end);
-    if (**text == ':' && (++*text, read_whole(text, &step)) && step < 1)
-        return "a step below 1";
-    first = inside(first, n);
-    end = inside(end, n);
-    v->first += first * stride;
-    v->stride[v->kind.rank] = stride * (step < n ? step : n);
-    v->kind.size[v->kind.rank++] = end > first ? (end - first - 1) / step + 1 : 0;
-    return NULL;
-}
-
-/* Reads "0:2, 3]"; NULL: all. Returns what is wrong, or NULL. */
-static const char *read_slice(const char *text, const weft__array *a, view *v)
-{
-    const char *fault = text && *text == ']' ? "no index" : NULL;
-    weft__array same = *a;
-    weft__set_strides(&same);
-    *v = (view){ .kind = { .type = a->kind.type } };
-    for (int axis = 0; !fault && axis < a->kind.rank; axis++) {
-        const char *all = ":", **at = text && *text != ']' ? &text : &all;
-        text += at == &text && axis; /* a comma */
-        fault = read_cut(at, a->kind.size[axis], same.stride[axis], v);
-        if (!fault && at == &text && *text != ',' && *text != ']')
-            fault = "another character";
-    }
-    return fault || !text || !strcmp(text, "]") ? fault : "more indices than axes, or text after them";
-}
-
-/* Copies the elements of a view to `to`. */
-static void gather(const numbers *x, const view *v, int axis, int64_t from, char **to)
-{
-    size_t bytes = weft__number_bytes(x->type);
-    for (int64_t i = 0; axis < v->kind.rank && i < v->kind.size[axis]; i++)
-        gather(x, v, axis + 1, from + i * v->stride[axis], to);
-    if (axis < v->kind.rank)
-        return;
-    memcpy(*to, (const char *)x->values + (size_t)from * bytes, bytes);
-    *to += bytes;
+    return !strcmp(text, "]");
 }
 
 /* ---- the array ---- */
@@ -101,49 +65,40 @@ static const weft__array *find(const weft__weights *w, char *word, const char **
     }
     const char *near = a ? NULL : weft__nearest(word, name_of, w);
     if (!a)
-        say_error(UNREADABLE, "show: %s: no array \"%.80s\"%s%s%s; weft list prints the names", w->path, word,
-                  near ? "; \"" : "", near ? near : "", near ? "\" is near" : "");
+        FAIL("show: %s: no array \"%.80s\"%s%s%s; weft list prints the names", w->path, word,
+             near ? "; \"" : "", near ? near : "", near ? "\" is near" : "");
     return a;
 }
 
-static int show_view(weft__weights *w, const weft__array *a, const view *v)
+static void show(char **words)
 {
-    numbers all, part = { .n = elements_of(&v->kind) };
-    bool good = read_numbers(w, a, &all);
-    char *to = part.values = get_memory(part.n, sizeof(double));
-    int status = UNREADABLE;
-    if (!good)
-        say_unreadable();
+    const char *slice = NULL;
+    char text[128];
+    weft__weights *w = asked.file[0];
+    weft__array part;
+    numbers all = { 0 }, x = { 0 };
+    const weft__array *a = find(w, words[1], &slice);
+    if (!a)
+        return;
+    if ((slice && *slice == ']') || !read_slice(slice, a, &part))
+        FAIL("show: [%.80s: expected a slice of %s, as [0:2, -1]", slice,
+             strchr(weft__kind_text(&a->kind, text), '['));
+    else if (!read_numbers(w, a, &all))
+        unreadable();
     else if (!all.values)
-        say_error(UNREADABLE, "show: weft does not read the type of %s", a->name);
-    else {
-        part.type = all.type;
-        if (part.n)
-            gather(&all, v, 0, v->first, &to);
-        status = emit_numbers(a->name, &part, &v->kind, asked.npy);
+        FAIL("show: weft does not read the type of %s", a->name);
+    else { /* a part of the numbers is an array with other strides */
+        weft__kind kind = part.kind;
+        part.bytes = (unsigned char *)all.values + (size_t)part.first * weft__number_bytes(all.type);
+        part.kind.type = all.type;
+        if (read_numbers(w, &part, &x) || unreadable())
+            emit_numbers(a->name, &x, &kind, asked.npy);
     }
     free(all.values);
-    free(part.values);
-    return status;
+    free(x.values);
 }
 
-static int show(int argc, char **argv)
-{
-    const char *slice = NULL, *fault = NULL;
-    char shape[160];
-    view v;
-    int status = UNREADABLE;
-    weft__weights *w = open_weights(argv[0]);
-    const weft__array *a = w ? find(w, argv[argc - 1], &slice) : NULL;
-    if (a && (fault = read_slice(slice, a, &v)))
-        say_error(UNREADABLE, "show: [%.80s: found %s; expected a slice of %s, as [0:2, -1]", slice, fault,
-                  shape_text(&a->kind, shape));
-    else if (a)
-        status = show_view(w, a, &v);
-    weft__weights_close(w);
-    return status;
-}
-
-WEIGHTS(show, 2, 2, "prints numbers of an array", "FILE NAME[SLICE] [--npy OUT] [--json]",
+WEIGHTS(show, 2, 2, 1, "prints numbers of an array", "FILE NAME[SLICE] [--npy OUT] [--json]",
     "Prints an array as weft_print does: an axis of more than 8 elements shows the first and the last 4.\n"
-    "JSON and .npy files have all. SLICE selects as in Python: \"encoder.weight[0:2, -1]\".\n");
+    "JSON and .npy files have all. SLICE selects as in Python: \"encoder.weight[0:2, -1]\".\n",
+    IS_TEXT("--npy", "OUT", FIELD(npy), "write the numbers to a .npy file"), OPTION_PART, OPTION_JSON);
