@@ -3,15 +3,14 @@
  * The model is an embedding of 256 rows (or real inputs), one LSTM of H units and a linear layer to 256, for
  * B sequences at a time.
  *
- *     stream [--library LIBONNXRUNTIME --models FOLDER] [--units H,..] [--batch B,..] [--calls N]
- *            [--precision fp32|strict_fp32|tf32|bf16]
- *     stream --bare N [--units H] [--batch B]
+ * stream [--library LIBONNXRUNTIME --models FOLDER] [--units H,..] [--batch B,..] [--calls N] [--precision
+ * fp32|strict_fp32|tf32|bf16] stream --bare N [--units H] [--batch B]
  *
  * Both carry the state from call to call, have the weights of bench/formula.c and one thread, and must give
  * the same logits. weft also imports the file that onnxruntime runs. A line describes one shape: the median
- * time of a call in each program, their ratio, that of the imported model, weft's time for a token if one call
- * gets many, the 99.9th percentile of the calls, and that of an equally long
- * empty loop. --bare: only N calls of weft with the embedding, to count instructions. */
+ * time of a call in each program, their ratio, that of the imported model, weft's time for a token if one
+ * call gets many, the 99.9th percentile of the calls, and that of an equally long empty loop. --bare: only N
+ * calls of weft with the embedding, to count instructions. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
@@ -345,8 +344,8 @@ static void call_by_turns(model *s, bool imported, int64_t t, int64_t turns, dou
     }
 }
 
-/* Alternates calls of weft, of the imported model and of the peer, with the same inputs and states. peer NULL:
- * weft only. */
+/* Alternates calls of weft, of the imported model and of the peer, with the same inputs and states. peer
+ * NULL: weft only. */
 static bool measure_calls(model *s, peer *p, measured *m)
 {
     const size_t bytes = (size_t)(s->B * s->H) * sizeof *s->h;

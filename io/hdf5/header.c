@@ -247,8 +247,8 @@ static bool read_header(const weft__h5 *h, uint64_t address, walk *w)
         first += (size_t)width;
         w->ordered = flags & 4;
     }
-    return first <= w->size && n <= w->size - first && (w->old || sum_is_right(w, offset, first + (size_t)n)) &&
-           messages(w, first, first + (size_t)n);
+    return first <= w->size && n <= w->size - first &&
+           (w->old || sum_is_right(w, offset, first + (size_t)n)) && messages(w, first, first + (size_t)n);
 }
 
 bool weft__h5_read_header(const weft__h5 *h, uint64_t address, weft__h5_header *out)

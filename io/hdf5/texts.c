@@ -1,6 +1,6 @@
-/* texts.c - reads attributes that are texts or lists of texts without libhdf5, which trusts the sizes in heaps
- * of texts. h5py writes both fixed and variable length. "HDF5 File Format Specification" 3.0, III.E and IV.A.2.m
- * describe them. */
+/* texts.c - reads attributes that are texts or lists of texts without libhdf5, which trusts the sizes in
+ * heaps of texts. h5py writes both fixed and variable length. "HDF5 File Format Specification" 3.0, III.E
+ * and IV.A.2.m describe them. */
 #include <string.h>
 #include "io/hdf5/session.h"
 
@@ -16,7 +16,8 @@ static uint64_t field(const weft__h5 *h, size_t offset, size_t n)
     return weft__h5_field(&h->read, offset, n);
 }
 
-/* Reads the number of elements from a description of extents of n bytes. Returns false for more than one axis. */
+/* Reads the number of elements from a description of extents of n bytes. Returns false for more than one
+ * axis. */
 static bool count(const weft__h5 *h, size_t offset, size_t n, uint64_t *out)
 {
     enum { OLD_HEAD = 8, HEAD = 4, NONE = 2 };

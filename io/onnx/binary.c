@@ -153,14 +153,15 @@ static value limit(run *r, const value *in, const char *name, bool lower)
     value number = { 0 };
     if (r->node->version < 11) {
         double x = weft__onnx_float(r, name, lower ? -(double)INFINITY : (double)INFINITY);
-        return weft__onnx_reals(r, lower ? weft_clamp(in->x, x, (double)INFINITY) : weft_clamp(in->x, -(double)INFINITY, x));
+        return weft__onnx_reals(r, lower ? weft_clamp(in->x, x, (double)INFINITY) :
+                                           weft_clamp(in->x, -(double)INFINITY, x));
     }
     if (!bound->type)
         return *in;
     if (in->x && bound->x && bound->count == 1) {
         double x = weft_item(bound->x);
-        number =
-            weft__onnx_reals(r, lower ? weft_clamp(in->x, x, (double)INFINITY) : weft_clamp(in->x, -(double)INFINITY, x));
+        number = weft__onnx_reals(r, lower ? weft_clamp(in->x, x, (double)INFINITY) :
+                                             weft_clamp(in->x, -(double)INFINITY, x));
     } else
         number = two(r, lower ? &low : &high, in, bound);
     return number;
@@ -196,16 +197,23 @@ static void where(run *r, const value *in, value *out)
 }
 
 const operation weft__onnx_binary[] = {
-    { "Add", binary, 2, ADD, NULL, weft_add }, { "Sub", binary, 2, SUB, NULL, weft_sub },
-    { "Mul", binary, 2, MUL, NULL, weft_mul }, { "Div", binary, 2, DIV, NULL, weft_div },
-    { "Pow", binary, 2, POW, NULL, power_of }, { "Mod", binary, 2, MOD, NULL, modulo },
-    { "And", binary, 2, AND, NULL, NULL }, { "Or", binary, 2, OR, NULL, NULL },
-    { "Xor", binary, 2, XOR, NULL, NULL }, { "Equal", binary, 2, EQUAL, NULL, weft_equal },
+    { "Add", binary, 2, ADD, NULL, weft_add },
+    { "Sub", binary, 2, SUB, NULL, weft_sub },
+    { "Mul", binary, 2, MUL, NULL, weft_mul },
+    { "Div", binary, 2, DIV, NULL, weft_div },
+    { "Pow", binary, 2, POW, NULL, power_of },
+    { "Mod", binary, 2, MOD, NULL, modulo },
+    { "And", binary, 2, AND, NULL, NULL },
+    { "Or", binary, 2, OR, NULL, NULL },
+    { "Xor", binary, 2, XOR, NULL, NULL },
+    { "Equal", binary, 2, EQUAL, NULL, weft_equal },
     { "Less", binary, 2, LESS, NULL, weft_less },
     { "LessOrEqual", binary, 2, LESS_EQUAL, NULL, weft_less_equal },
     { "Greater", binary, 2, GREATER, NULL, weft_greater },
     { "GreaterOrEqual", binary, 2, GREATER_EQUAL, NULL, weft_greater_equal },
-    { "Min", many, 1, MIN, NULL, weft_minimum }, { "Max", many, 1, MAX, NULL, weft_maximum },
-    { "Clip", clip, 1, 0, NULL, NULL }, { "Where", where, 3, 0, NULL, NULL },
+    { "Min", many, 1, MIN, NULL, weft_minimum },
+    { "Max", many, 1, MAX, NULL, weft_maximum },
+    { "Clip", clip, 1, 0, NULL, NULL },
+    { "Where", where, 3, 0, NULL, NULL },
     { NULL, NULL, 0, 0, NULL, NULL },
 };

@@ -180,7 +180,8 @@ typedef struct {
     part *before;
 } old_layer;
 
-/* Visits an attribute that may be divided: layer_names0, layer_names1, .. Returns false if it does not exist. */
+/* Visits an attribute that may be divided: layer_names0, layer_names1, .. Returns false if it does not
+ * exist. */
 static bool each_text(weft__h5 *h, const char *path, const char *key, weft__h5_take *take, void *user)
 {
     char part_key[64];
@@ -253,7 +254,8 @@ static class old_class(const part *p)
     return WEFT__OTHER;
 }
 
-/* Removes the name of a cell, "lstm.lstm_cell_1", but not of one of several, "rnn.stacked_rnn_cells.lstm_cell". */
+/* Removes the name of a cell, "lstm.lstm_cell_1", but not of one of several,
+ * "rnn.stacked_rnn_cells.lstm_cell". */
 static void drop_cell(weft__weights *w, part *p)
 {
     const char *dot = strrchr(p->name, '.');

@@ -9,8 +9,8 @@ typedef struct weft__json { const char *at, *end; } weft__json;
 /* A layer, "encoder.lstm" for one in a nested model. */
 typedef struct weft__keras_layer { const char *name; weft__json config; } weft__keras_layer;
 typedef struct weft__keras_config { weft__keras_layer *layer; int64_t n; } weft__keras_config;
-/* Lists the layers in the model's order, at most 4096; none if the text does not describe them. It must end with
- * a 0, and stay valid. */
+/* Lists the layers in the model's order, at most 4096; none if the text does not describe them. It must end
+ * with a 0, and stay valid. */
 void weft__keras_layers(weft__weights *, const char *text, size_t n, weft__keras_config *out);
 /* Returns the number of the layer that has this name, or that a part with this name belongs to; -1: none. */
 int64_t weft__keras_find(const weft__keras_config *, const char *name);
@@ -46,9 +46,10 @@ typedef struct weft__keras_parts {
 } weft__keras_parts;
 
 /* ---- keras_arrays.c ---- */
-/* Returns prefix, separator and the n bytes at `text` as one text, without the separator after an empty prefix;
- * "" after a failure. */
-const char *weft__joined(weft__weights *, const char *prefix, const char *separator, const char *text, size_t n);
+/* Returns prefix, separator and the n bytes at `text` as one text, without the separator after an empty
+ * prefix; "" after a failure. */
+const char *weft__joined(weft__weights *, const char *prefix, const char *separator, const char *text,
+                         size_t n);
 /* Numbers the layers, and adds the arrays of each part. in_order: the parts are in the model's order. */
 void weft__keras_add_arrays(weft__keras_parts *, bool in_order);
 

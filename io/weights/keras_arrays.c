@@ -1,5 +1,5 @@
-/* keras_arrays.c - gives variables of Keras the names and shapes of PyTorch: kernels are transposed, and gates of
- * a GRU reordered. An LSTM has its gates i f c o in PyTorch's order. */
+/* keras_arrays.c - gives variables of Keras the names and shapes of PyTorch: kernels are transposed, and
+ * gates of a GRU reordered. An LSTM has its gates i f c o in PyTorch's order. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/weights/keras.h"

@@ -1,5 +1,5 @@
-/* keras_config.c - reads the order of layers, and what recurrent layers compute, from the JSON text of a model of
- * Keras. A text that is not as expected describes no layers; nothing depends on it but the order. */
+/* keras_config.c - reads the order of layers, and what recurrent layers compute, from the JSON text of a
+ * model of Keras. A text that is not as expected describes no layers; nothing depends on it but the order. */
 #include <string.h>
 #include "io/weights/keras.h"
 

@@ -171,8 +171,8 @@ static bool fits(const layer *file, const layer *module)
     return file->n == module->n;
 }
 
-/* Whether the layers have the same roles, numbers of axes and kind of cell. A single matrix must also have the
- * same shape: it may be an embedding or a linear layer without bias. */
+/* Whether the layers have the same roles, numbers of axes and kind of cell. A single matrix must also have
+ * the same shape: it may be an embedding or a linear layer without bias. */
 static bool same_kind(const layer *file, const layer *module)
 {
     for (int64_t i = 0; i < module->n; i++) {
@@ -220,8 +220,9 @@ static void fail(weft__weights *w, const weft_module *m, const side *file, const
                        text);
 }
 
-/* Finds the layer of the file for layer i of the module: the next one, or the next unused one of its kind. An
- * embedding and a linear layer without bias may have one shape; their order is unknown, so there is no partner. */
+/* Finds the layer of the file for layer i of the module: the next one, or the next unused one of its kind.
+ * An embedding and a linear layer without bias may have one shape; their order is unknown, so there is no
+ * partner. */
 static layer *partner_of(const weft__weights *w, const side *file, const side *module, int64_t i)
 {
     layer *found = NULL;

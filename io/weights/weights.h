@@ -81,9 +81,9 @@ bool weft__weights_rename(weft__weights *, const weft_weights_opts *o);
 
 /* ---- layers.c ---- */
 /* Gives the arrays of a file without stable names the names of m, by the order of layers: the first layer of
- * the file is the first one of m. Layers with names of m stay. Both directions, and each layer of a weft_rnn,
- * are one layer here. Also checks the cells. Call it after weft__weights_rename, and sort. Returns false after
- * a failure, whose message lists the layers of both sides. */
+ * the file is the first one of m. Layers with names of m stay. Both directions, and each layer of a
+ * weft_rnn, are one layer here. Also checks the cells. Call it after weft__weights_rename, and sort. Returns
+ * false after a failure, whose message lists the layers of both sides. */
 bool weft__match_layers(weft__weights *, const weft_module *m);
 
 /* ---- save.c ---- */

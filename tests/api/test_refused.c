@@ -249,7 +249,8 @@ static const char ignored[] =
     " weft_accuracy.class_weight weft_sequence_accuracy.class_weight weft_confusion_matrix.class_weight ";
 /* Handles that do not belong to a context. */
 static const char of_no_context[] = " file stream weft_planner weft_call ";
-/* Functions whose data the generator does not make: plans, frames, fitted features, models of a file, a run before. */
+/* Functions whose data the generator does not make: plans, frames, fitted features, models of a file, a run
+ * before. */
 static const char unreachable[] =
     " weft_rewind weft_buffer_at weft_optim_step weft_plan_loader_new weft_dataset_batch weft_final_state"
     " weft_rnn_trace weft_plan_step_of weft_plan_tokens weft_plan_loss weft_plan_weights"

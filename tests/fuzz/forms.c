@@ -5,8 +5,14 @@
 #include "fuzz.h"
 
 enum { ROOM = 1 << 16, PARTS = 64 };
-typedef struct { uint8_t *at; size_t n; } bytes; /* owned, of ROOM bytes */
-typedef struct { const uint8_t *at; size_t n; } part;
+typedef struct {
+    uint8_t *at;
+    size_t n;
+} bytes; /* owned, of ROOM bytes */
+typedef struct {
+    const uint8_t *at;
+    size_t n;
+} part;
 
 static uint64_t state;
 static bytes mutated(part p, int depth);
@@ -19,14 +25,20 @@ static uint64_t dice(uint64_t below)
 
 static uint64_t odd_number(uint64_t now)
 {
-    static const uint64_t odd[] = { 0,         1,          2,         3,          127,           255,     65535,
-                                    INT32_MAX, 1ull << 31, UINT32_MAX, 1ull << 32, 1ull << 61, INT64_MAX, UINT64_MAX };
+    static const uint64_t odd[] = { 0,          1,          2,         3,          127,
+                                    255,        65535,      INT32_MAX, 1ull << 31, UINT32_MAX,
+                                    1ull << 32, 1ull << 61, INT64_MAX, UINT64_MAX };
     switch (dice(5)) {
-    case 0:  return now ^ 1ull << dice(64);
-    case 1:  return now + 1 - 2 * dice(2);
-    case 2:  return dice(2) ? now * 2 : now / 2;
-    case 3:  return dice(dice(2) ? 10 : 300);
-    default: return odd[dice(COUNT(odd))];
+    case 0:
+        return now ^ 1ull << dice(64);
+    case 1:
+        return now + 1 - 2 * dice(2);
+    case 2:
+        return dice(2) ? now * 2 : now / 2;
+    case 3:
+        return dice(dice(2) ? 10 : 300);
+    default:
+        return odd[dice(COUNT(odd))];
     }
 }
 
@@ -64,7 +76,7 @@ static bytes row(const part *p, int n, bytes (*changed)(part, int), int depth)
     bytes b = empty();
     int i = (int)dice((uint64_t)n), other = (int)dice((uint64_t)n), how = (int)dice(24);
     for (int tries = 0; tries < 30 && how > 12 && !memchr("KMJ\x0a", p[i].at[0], 4); tries++)
-        i = (int)dice((uint64_t)n);              /* rather a number of a pickle, or a first field */
+        i = (int)dice((uint64_t)n); /* rather a number of a pickle, or a first field */
     for (int k = 0; k < n; k++) {
         part is = p[how == 0 && k == i ? other : how == 0 && k == other ? i : how == 1 && k == i ? other : k];
         if (k == i && how == 2)
@@ -84,7 +96,9 @@ static bytes row(const part *p, int n, bytes (*changed)(part, int), int depth)
 /* ---- texts: numbers, names and blocks ---- */
 static bytes text_changed(part p, int depth)
 {
-    static const char *const words[] = { "-1", "1e9", "[]", "{", "\"__metadata__\"", "9223372036854775808", "<f8", "null", "\"\\u0000\"" };
+    static const char *const words[] = {
+        "-1", "1e9", "[]", "{", "\"__metadata__\"", "9223372036854775808", "<f8", "null", "\"\\u0000\""
+    };
     bytes b = empty();
     size_t from = dice(p.n), end;
     for (size_t tries = 0; tries < p.n && !(p.at[from] >= '0' && p.at[from] <= '9') && dice(8); tries++)
@@ -93,13 +107,14 @@ static bytes text_changed(part p, int depth)
         end++;
     put(&b, p.at, from);
     char digits[32];
-    snprintf(digits, sizeof digits, "%llu", (unsigned long long)odd_number(strtoull((const char *)p.at + from, NULL, 10)));
+    snprintf(digits, sizeof digits, "%llu",
+             (unsigned long long)odd_number(strtoull((const char *)p.at + from, NULL, 10)));
     const char *word = words[dice(COUNT(words))];
     if (end > from && dice(6))
         put(&b, digits, strlen(digits));
     else if (dice(2))
         put(&b, word, strlen(word)), end += end < p.n;
-    else {                                       /* a block from another place */
+    else { /* a block from another place */
         size_t to = dice(p.n);
         put(&b, p.at + to, 1 + dice(p.n - to));
     }
@@ -114,7 +129,7 @@ static bytes text_first(part p, size_t head, size_t width)
     uint64_t n = p.n < head ? 0 : number(p.at + head - width, width);
     if (!n || n > p.n - head)
         return leaf(p);
-    char copy[ROOM];                             /* it ends with a 0 */
+    char copy[ROOM]; /* it ends with a 0 */
     size_t kept = n < ROOM - 1 ? (size_t)n : ROOM - 1;
     memcpy(copy, p.at + head, kept);
     copy[kept] = 0;
@@ -154,15 +169,18 @@ static int fields(part p, part *f)
     int n = 0;
     while (p.n && n < PARTS) {
         const uint8_t *from = p.at;
-        uint64_t key = varint(&p), bytes_of[] = { 0, 8, 0, PARTS * ROOM, PARTS * ROOM, 4, PARTS * ROOM, PARTS * ROOM },
-                 more = (key & 7) == 2 ? varint(&p) : (key & 7) == 0 ? varint(&p) * 0 : bytes_of[key & 7];
+        uint64_t key = varint(&p),
+                 bytes_of[] = { 0, 8, 0, PARTS * ROOM, PARTS * ROOM, 4, PARTS * ROOM, PARTS * ROOM },
+                 more = (key & 7) == 2 ? varint(&p) :
+                        (key & 7) == 0 ? varint(&p) * 0 :
+                                         bytes_of[key & 7];
         if (!(key >> 3) || key >> 3 > 100 || more > p.n)
             return 0;
         p.at += more;
         p.n -= (size_t)more;
         f[n++] = (part){ from, (size_t)(p.at - from) };
     }
-    if (p.n && n)                                /* all others */
+    if (p.n && n) /* all others */
         f[n - 1].n += p.n;
     return n;
 }
@@ -188,13 +206,18 @@ static bytes field_changed(part p, int depth)
 /* ---- pickle ---- */
 static size_t opcode_bytes(part p)
 {
-    static const char one[] = "\200Kqh\202", two[] = "M\203", four[] = "Jrj\204", eight[] = "G\225", size1[] = "\214\212UC", size4[] = "X\213TB";
+    static const char one[] = "\200Kqh\202", two[] = "M\203", four[] = "Jrj\204", eight[] = "G\225",
+                      size1[] = "\214\212UC", size4[] = "X\213TB";
     if (*p.at == 'c') {
         const uint8_t *line = memchr(p.at, '\n', p.n);
         line = line ? memchr(line + 1, '\n', p.n - (size_t)(line + 1 - p.at)) : NULL;
         return line ? (size_t)(line + 1 - p.at) : p.n;
     }
-    size_t n = strchr(one, *p.at) ? 2 : strchr(two, *p.at) ? 3 : strchr(four, *p.at) ? 5 : strchr(eight, *p.at) ? 9 : 1;
+    size_t n = strchr(one, *p.at)   ? 2 :
+               strchr(two, *p.at)   ? 3 :
+               strchr(four, *p.at)  ? 5 :
+               strchr(eight, *p.at) ? 9 :
+                                      1;
     if (*p.at && strchr(size1, *p.at) && p.n > 1)
         n = 2 + (size_t)p.at[1];
     if (*p.at && strchr(size4, *p.at) && p.n > 4)
@@ -204,7 +227,10 @@ static size_t opcode_bytes(part p)
 
 static bytes opcode_changed(part p, int depth)
 {
-    static const char *const others[] = { "cposix\nsystem\n", "R", "b", "u", "(", "t", "Q", "0", "2", "ctorch\nFloatStorage\n", "h\1", "o", "\201" };
+    static const char *const others[] = {
+        "cposix\nsystem\n",       "R",   "b", "u",   "(", "t", "Q", "0", "2",
+        "ctorch\nFloatStorage\n", "h\1", "o", "\201"
+    };
     bytes b = empty();
     const char *other = others[dice(COUNT(others))];
     if (p.n == 1 || !dice(12))
@@ -234,20 +260,28 @@ static int opcodes(part p, part *o, int most)
 }
 
 /* ---- zip ---- */
-typedef struct { char name[256]; size_t name_n; bytes is; int method; } member;
+typedef struct {
+    char name[256];
+    size_t name_n;
+    bytes is;
+    int method;
+} member;
 
 static bool unpack(member *m, part p, const uint8_t *entry)
 {
     uint64_t at = number(entry + 42, 4), packed = number(entry + 20, 4), n = number(entry + 24, 4);
     *m = (member){ .name_n = number(entry + 28, 2) & 255, .method = entry[10] };
     memcpy(m->name, entry + 46, m->name_n);
-    if (at + 30 > p.n || n > ROOM || (at += 30 + number(p.at + at + 26, 2) + number(p.at + at + 28, 2)) > p.n || packed > p.n - at)
+    if (at + 30 > p.n || n > ROOM ||
+        (at += 30 + number(p.at + at + 26, 2) + number(p.at + at + 28, 2)) > p.n || packed > p.n - at)
         return false;
     m->is = empty();
     if (m->method != Z_DEFLATED)
         put(&m->is, p.at + at, (size_t)packed);
     else {
-        z_stream z = { .next_in = (uint8_t *)p.at + at, .avail_in = (uInt)packed, .next_out = m->is.at, .avail_out = ROOM };
+        z_stream z = {
+            .next_in = (uint8_t *)p.at + at, .avail_in = (uInt)packed, .next_out = m->is.at, .avail_out = ROOM
+        };
         inflateInit2(&z, -MAX_WBITS);
         inflate(&z, Z_FINISH);
         m->is.n = z.total_out;
@@ -260,7 +294,8 @@ static int members(part p, member *m)
 {
     int n = 0;
     for (size_t at = 0; at + 46 < p.n && n < PARTS; at++)
-        if (!memcmp(p.at + at, "PK\1\2", 4) && at + 46 + 255 < p.n + 300 && number(p.at + at + 28, 2) < p.n - at - 46)
+        if (!memcmp(p.at + at, "PK\1\2", 4) && at + 46 + 255 < p.n + 300 &&
+            number(p.at + at + 28, 2) < p.n - at - 46)
             n += unpack(&m[n], p, p.at + at);
     return n;
 }
@@ -270,7 +305,9 @@ static void pack(bytes *b, bytes *directory, const member *m)
     bytes data = empty();
     uint64_t crc = crc32(0, m->is.at, (uInt)m->is.n), at = b->n;
     if (m->method == Z_DEFLATED) {
-        z_stream z = { .next_in = m->is.at, .avail_in = (uInt)m->is.n, .next_out = data.at, .avail_out = ROOM };
+        z_stream z = {
+            .next_in = m->is.at, .avail_in = (uInt)m->is.n, .next_out = data.at, .avail_out = ROOM
+        };
         deflateInit2(&z, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
         deflate(&z, Z_FINISH);
         data.n = z.total_out;
@@ -294,10 +331,12 @@ static void pack(bytes *b, bytes *directory, const member *m)
 static bytes zip_mutated(part p, int depth)
 {
     member m[PARTS];
-    int n = members(p, m), i = (int)dice((uint64_t)n), other = (int)dice((uint64_t)n), how = (int)dice(50), count = 0;
+    int n = members(p, m), i = (int)dice((uint64_t)n), other = (int)dice((uint64_t)n), how = (int)dice(50),
+        count = 0;
     bytes b = empty(), directory = empty();
-    for (int tries = 0; n && tries < 20 && !(m[i].is.n > 9 && strchr("\x80\x93\211{", m[i].is.at[0])); tries++)
-        i = (int)dice((uint64_t)n);              /* a member with structure, rather than numbers */
+    for (int tries = 0; n && tries < 20 && !(m[i].is.n > 9 && strchr("\x80\x93\211{", m[i].is.at[0]));
+         tries++)
+        i = (int)dice((uint64_t)n); /* a member with structure, rather than numbers */
     for (int k = 0; k < n; k++) {
         bytes old = m[k].is;
         if (k == i && how > 3)
@@ -314,7 +353,7 @@ static bytes zip_mutated(part p, int depth)
     put(&b, "PK\5\6\0\0\0\0", 8);
     put_number(&b, (uint64_t)count, 2), put_number(&b, (uint64_t)count, 2);
     put_number(&b, directory.n, 4), put_number(&b, at, 4), put_number(&b, 0, 2);
-    if (!dice(15)) {                             /* a field of a header, or of the end */
+    if (!dice(15)) { /* a field of a header, or of the end */
         size_t from = dice(2) ? (size_t)at : b.n > 22 ? b.n - 22 : 0, width = 1u << dice(4);
         from += dice(48);
         if (from + width <= b.n) {

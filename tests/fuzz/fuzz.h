@@ -1,11 +1,11 @@
-/* fuzz.h - common code of the fuzz programs: input files, checks of every reader, independent readers of HDF5
- * and CSV, a model.
+/* fuzz.h - common code of the fuzz programs: input files, checks of every reader, independent readers of
+ * HDF5 and CSV, a model.
  *
  * A program tests one reader. Its input is a byte of options, which mutations do not change, and a file. An
  * error ends the program with a line "found: KIND: ..". KIND is hang (more than 1 s of processor time), too
- * large (memory above 20 times the file, or fuzz_times, plus 64 MiB), trouble (a leak of handles, or a fault of the program),
- * or silent change. Sanitizers report crashes. At its end a program prints how many files the reader
- * accepted, because without accepted files it would test little. */
+ * large (memory above 20 times the file, or fuzz_times, plus 64 MiB), trouble (a leak of handles, or a fault
+ * of the program), or silent change. Sanitizers report crashes. At its end a program prints how many files
+ * the reader accepted, because without accepted files it would test little. */
 #ifndef WEFT_FUZZ_H
 #define WEFT_FUZZ_H
 #include <hdf5.h>

@@ -1,5 +1,5 @@
-/* fuzz_onnx.c - fuzzes weft_import_onnx and weft_onnx_run: a damaged model is refused with a message, or runs on zeros
- * with a dynamic extent of 2. */
+/* fuzz_onnx.c - fuzzes weft_import_onnx and weft_onnx_run: a damaged model is refused with a message, or
+ * runs on zeros with a dynamic extent of 2. */
 #include "fuzz.h"
 #include "io/onnx/api_onnx.h"
 
@@ -60,5 +60,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         run(w, model);
     fuzz_watched(model ? WEFT_OK : WEFT_EFORMAT);
     weft_close(w);
-    return !model && size % 32 ? -1 : 0;          /* most refused files are not mutated again */
+    return !model && size % 32 ? -1 : 0; /* most refused files are not mutated again */
 }

@@ -1,5 +1,6 @@
-/* fuzz_planted_weights.c - a planted bug: the reader returns a matrix with fewer than 4 rows behind its last element. Such a file
- * needs a changed shape inside a correct archive or message. fuzz_weights.c must find it. */
+/* fuzz_planted_weights.c - a planted bug: the reader returns a matrix with fewer than 4 rows behind its last
+ * element. Such a file needs a changed shape inside a correct archive or message. fuzz_weights.c must find
+ * it. */
 #include "fuzz.h"
 #include "io/weights/weights.h"
 

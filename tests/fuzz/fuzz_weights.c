@@ -1,5 +1,6 @@
-/* fuzz_weights.c - fuzzes the readers of files with weights, of all formats: every array that a file lists can be
- * read as F32 and as I64, and the numbers of an F32 array are those at its strides. Options: 1, as a nested part. */
+/* fuzz_weights.c - fuzzes the readers of files with weights, of all formats: every array that a file lists
+ * can be read as F32 and as I64, and the numbers of an F32 array are those at its strides. Options: 1, as a
+ * nested part. */
 #include "fuzz.h"
 #include "io/weights/weights.h"
 
@@ -12,7 +13,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
     return size < 2 ? size : 1 + form_mutate(data + 1, size - 1, most - 1, seed);
 }
 
-/* An array may repeat numbers by strides of 0, so its size has no bound. These are small enough to be read. */
+/* An array may repeat numbers by strides of 0, so its size has no bound. These are small enough to read. */
 static bool is_small(const weft__array *a, int64_t *n)
 {
     *n = 1;
@@ -26,17 +27,19 @@ static void read_all(weft__weights *w)
 {
     for (int64_t i = 0, n; i < w->n && !w->status; i++) {
         const weft__array *a = &w->array[i];
-        SAME(a->name && strlen(a->name) < 1u << 20 && a->kind.rank >= 0 && a->kind.rank <= WEFT_RANK, "array %d", (int)i);
+        SAME(a->name && strlen(a->name) < 1u << 20 && a->kind.rank >= 0 && a->kind.rank <= WEFT_RANK,
+             "array %d", (int)i);
         SAME(!i || strcmp(w->array[i - 1].name, a->name) < 0, "names are not in order: %s", a->name);
         if (!is_small(a, &n))
             continue;
         void *values = malloc((size_t)n * 8 + 1);
         float first;
-        if (weft__array_read(w, a, WEFT__F32, values) && n && a->kind.type == WEFT__F32 && a->bytes && !a->gates && !a->set) {
+        if (weft__array_read(w, a, WEFT__F32, values) && n && a->kind.type == WEFT__F32 && a->bytes &&
+            !a->gates && !a->set) {
             memcpy(&first, a->bytes, sizeof first);
             SAME(!memcmp(&first, values, sizeof first), "%s: element 0", a->name);
         }
-        w->status = w->status == WEFT_EFORMAT ? WEFT_OK : w->status;         /* a kind that is not real */
+        w->status = w->status == WEFT_EFORMAT ? WEFT_OK : w->status; /* a kind that is not real */
         weft__array_read(w, a, WEFT__I64, values);
         w->status = w->status == WEFT_EFORMAT ? WEFT_OK : w->status;
         free(values);
@@ -57,5 +60,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_all(w);
     weft__weights_close(w);
     fuzz_watched(s);
-    return s && size % 32 ? -1 : 0;               /* most refused files are not mutated again */
+    return s && size % 32 ? -1 : 0; /* most refused files are not mutated again */
 }

@@ -44,7 +44,10 @@ static void take_file(const char *path, const char *reader, const char *name, in
     seed(reader, name, options, bytes, n);
 }
 /* content of the scratch file */
-static void take(const char *reader, const char *name, int options) { take_file(scratch, reader, name, options); }
+static void take(const char *reader, const char *name, int options)
+{
+    take_file(scratch, reader, name, options);
+}
 
 /* Takes files that other programs wrote, of at most 30,000 bytes. */
 static void interchange(void)

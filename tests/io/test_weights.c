@@ -223,7 +223,7 @@ FILE_TEST(weights, onnx_layers_are_paired_with_those_of_the_module)
               r.text);
 }
 
-/* ---- an embedding and a linear layer without bias, of one shape, in a file without an order of layers ---- */
+/* ---- an embedding and a linear layer without bias, of one shape, in a file without an order ---- */
 FILE_TEST(weights, layers_that_could_be_exchanged_are_refused)
 {
     const char *path = in_folder("two.weights.h5");
