@@ -118,8 +118,6 @@ value weft__onnx_integers(run *, int type, int rank, const int64_t *size);
 /* Returns the value as a tensor of reals, or as integers; reals are rounded towards 0. */
 weft_tensor *weft__onnx_tensor_of(run *, const value *);
 value weft__onnx_integers_of(run *, const value *);
-/* Returns the value of a known tensor, the numbers of an attribute or an array of the file. */
-value weft__onnx_known(run *, const value *integers, const weft_real *reals);
 /* Returns the numbers of an input that the operator needs on the host as reals, NULL after a failure. */
 weft_real *weft__onnx_read(run *, const value *);
 
@@ -145,6 +143,8 @@ value weft__onnx_select(run *, const value *x, const int64_t *from, int rank, co
 /* Returns element first + sum of index[i] * step[i] of x at each index. */
 value weft__onnx_strided(run *, const value *x, int64_t first, const int64_t *step, int rank,
                          const int64_t *size);
+/* Advances an index of a shape, row by row. */
+void weft__onnx_next(int64_t *index, int rank, const int64_t *size);
 /* Sets step to the strides of x. */
 void weft__onnx_strides(const value *x, int64_t *step);
 value weft__onnx_permute(run *, const value *x, const int *axes);

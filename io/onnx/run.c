@@ -115,14 +115,6 @@ value weft__onnx_integers_of(run *r, const value *v)
     return to;
 }
 
-value weft__onnx_known(run *r, const value *v, const weft_real *reals)
-{
-    if (!reals || !weft_ok(r->w))
-        return *v;
-    value x = weft__onnx_reals(r, weft_reals(r->w, reals, v->rank, v->size));
-    return x;
-}
-
 /* ---- attributes ---- */
 const attribute *weft__onnx_attribute(run *r, const char *name, int type)
 {
