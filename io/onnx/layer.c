@@ -257,12 +257,7 @@ bool weft__onnx_layer(run *r, node *n, const value *known)
     if (!n->weights_are_known)
         return true;
     n->layer = new_layer(r, in);
-    if (n->layer && read_weights(r, n->layer, in))
-        return true;
-    char text[400];
-    snprintf(text, sizeof text, "%s", weft_error_message(r->w));
-    weft__explain(r->w, "node %.80s (%s): %.380s", n->name, n->op, text);
-    return false;
+    return (n->layer && read_weights(r, n->layer, in)) || weft__onnx_explain(r);
 }
 
 /* ---- running it ---- */

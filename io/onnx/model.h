@@ -112,6 +112,8 @@ void weft__onnx_end(run *); /* frees the memory of a run */
 void *weft__onnx_take(run *, int64_t n, size_t each);
 /* Fails the context: "node NAME (OP): text". */
 void weft__onnx_fail(run *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Puts the node that runs in front of the message of a failure. Returns false. */
+bool weft__onnx_explain(run *);
 value weft__onnx_reals(run *, weft_tensor *x); /* type 0 after a failure */
 /* Returns integers, all 0. Without memory number is NULL and type 0. */
 value weft__onnx_integers(run *, int type, int rank, const int64_t *size);
