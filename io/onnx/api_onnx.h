@@ -23,8 +23,8 @@ typedef struct {
  * NULL: all 0. The context owns the model until weft_close. Operators whose inputs are all constant
  * are computed now. Returns NULL on failure; weft_file_message then has the reason, and the context
  * is unchanged. Errors: those of functions on files (api_io.h); operators that weft does not know,
- * which the message lists with their nodes; If, Loop and Scan, except an If with a constant
- * condition; numbers in other files (external data). Like onnxruntime.InferenceSession. */
+ * which the message lists with their nodes; Loop and Scan; numbers in other files (external data).
+ * Like onnxruntime.InferenceSession. */
 WEFT_API weft_onnx *weft_import_onnx(const char *path, weft *w, const weft_onnx_import_opts *opts);
 /* Returns the root module of a model, with all parameters; NULL for NULL. Initialisers of reals
  * with rank 1 or more are parameters under their names in the file: "fc.weight" is the parameter

@@ -65,38 +65,37 @@ static bool read_tensor(weft__weights *w, weft__pb message, attribute *a)
 /* Reads one attribute. *ref: the name of the function's attribute that it stands for. */
 static bool read_attribute(weft__weights *w, weft__pb m, attribute *a, const char **ref)
 {
+    /* of a value's field, for files without the field 20 */
+    static const unsigned char type_of[10] = { 0, 0, A_FLOAT, A_INT, A_STRING, A_TENSOR, A_GRAPH,
+                                               A_FLOATS, A_INTS, A_STRINGS };
     int64_t room = 0;
     bool fine = true;
-    for (weft__pb_field f; fine && weft__pb_next(&m, &f);)
+    for (weft__pb_field f; fine && weft__pb_next(&m, &f);) {
+        int type = f.number < 10 ? type_of[f.number] : 0;
+        a->type = type == A_STRINGS || !a->type ? type : a->type;
         if (f.number == 1)
             fine = (a->name = weft__onnx_text(w, f.bytes));
-        else if (f.number == 2) {
+        else if (f.number == 2)
             memcpy(&a->f, &(uint32_t){ (uint32_t)f.value }, sizeof a->f);
-            a->type = a->type ? a->type : A_FLOAT;
-        } else if (f.number == 3) {
+        else if (f.number == 3)
             a->i = (int64_t)f.value;
-            a->type = a->type ? a->type : A_INT;
-        } else if (f.number == 4) {
+        else if (f.number == 4) {
             bool text = !memchr(f.bytes.next ? f.bytes.next : (const void *)"", 0, weft__pb_size(f.bytes));
             fine = (a->text = text ? weft__onnx_text(w, f.bytes) : "");
-            a->type = a->type ? a->type : A_STRING;
-        } else if (f.number == 5) {
+        } else if (f.number == 5)
             fine = read_tensor(w, f.bytes, a);
-            a->type = a->type ? a->type : A_TENSOR;
-        } else if (f.number == 6) {
+        else if (f.number == 6)
             a->graph = f.bytes;
-            a->type = a->type ? a->type : A_GRAPH;
-        } else if (f.number == 7 || f.number == 8) {
+        else if (f.number == 7 || f.number == 8)
             fine = read_list(w, f, a, &room);
-            a->type = a->type ? a->type : f.number == 7 ? A_FLOATS : A_INTS;
-        } else if (f.number == 9) {
+        else if (f.number == 9) {
             a->texts = weft__onnx_grown(w, a->texts, a->n, &room, sizeof *a->texts);
             fine = a->texts && (a->texts[a->n++] = weft__onnx_text(w, f.bytes));
-            a->type = A_STRINGS;
         } else if (f.number == 20)
             a->type = (int)f.value;
         else if (f.number == 21)
             fine = (*ref = weft__onnx_text(w, f.bytes));
+    }
     bool has = (a->type != A_STRING || a->text) && (a->type != A_TENSOR || a->tensor.type);
     if (fine && m.next == m.end && !has && !*ref)
         weft__weights_fail(w, WEFT_EFORMAT, "attribute %.80s has no value", a->name ? a->name : "");

@@ -3,24 +3,9 @@
 #include <string.h>
 #include "io/onnx/model.h"
 
-enum {
-    ADD = 1,
-    SUB,
-    MUL,
-    DIV,
-    MIN,
-    MAX,
-    POW,
-    MOD,
-    AND,
-    OR,
-    XOR,
-    EQUAL = 16,
-    LESS,
-    LESS_EQUAL,
-    GREATER,
-    GREATER_EQUAL
-};
+enum { ADD = 1, SUB, MUL, DIV, MIN, MAX, POW, MOD, AND, OR, XOR };
+enum { EQUAL = 16, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL };
+
 static int64_t power(int64_t a, int64_t b)
 {
     uint64_t y = 1;
@@ -39,40 +24,23 @@ static int64_t remainder_of(int64_t a, int64_t b, bool of_c)
 
 static int64_t integer_of(int f, int64_t a, int64_t b, bool of_c)
 {
-    switch (f) {
-    case ADD:
-        return (int64_t)((uint64_t)a + (uint64_t)b);
-    case SUB:
-        return (int64_t)((uint64_t)a - (uint64_t)b);
-    case MUL:
-        return (int64_t)((uint64_t)a * (uint64_t)b);
-    case DIV:
-        return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
-    case MIN:
-        return a < b ? a : b;
-    case MAX:
-        return a > b ? a : b;
-    case POW:
-        return power(a, b);
-    case MOD:
-        return remainder_of(a, b, of_c);
-    case AND:
-        return a && b;
-    case OR:
-        return a || b;
-    case XOR:
-        return !a != !b;
-    case EQUAL:
-        return a == b;
-    case LESS:
-        return a < b;
-    case LESS_EQUAL:
-        return a <= b;
-    case GREATER:
-        return a > b;
-    default:
-        return a >= b;
-    }
+    uint64_t x = (uint64_t)a, y = (uint64_t)b;
+    return f == ADD        ? (int64_t)(x + y) :
+           f == SUB        ? (int64_t)(x - y) :
+           f == MUL        ? (int64_t)(x * y) :
+           f == DIV        ? (b == -1 ? (int64_t)(0 - x) : a / b) :
+           f == MIN        ? (a < b ? a : b) :
+           f == MAX        ? (a > b ? a : b) :
+           f == POW        ? power(a, b) :
+           f == MOD        ? remainder_of(a, b, of_c) :
+           f == AND        ? a && b :
+           f == OR         ? a || b :
+           f == XOR        ? !a != !b :
+           f == EQUAL      ? a == b :
+           f == LESS       ? a < b :
+           f == LESS_EQUAL ? a <= b :
+           f == GREATER    ? a > b :
+                             a >= b;
 }
 
 static value integers(run *r, int f, const value *x, const value *y)
@@ -145,33 +113,25 @@ static void many(run *r, const value *in, value *out)
 }
 
 /* ---- three ---- */
-static value limit(run *r, const value *in, const char *name, bool lower)
+static value limit(run *r, const value *in, const value *bound, const char *name, bool lower)
 {
     static const operation low = { "Clip", NULL, 2, MAX, NULL, weft_maximum },
                            high = { "Clip", NULL, 2, MIN, NULL, weft_minimum };
-    const value *bound = &in[lower ? 1 : 2];
-    value number = { 0 };
-    if (r->node->version < 11) {
-        double x = weft__onnx_float(r, name, lower ? -(double)INFINITY : (double)INFINITY);
-        return weft__onnx_reals(r, lower ? weft_clamp(in->x, x, (double)INFINITY) :
-                                           weft_clamp(in->x, -(double)INFINITY, x));
-    }
-    if (!bound->type)
+    double most = (double)INFINITY, x = lower ? -most : most;
+    bool old = r->node->version < 11;
+    if (!old && !bound->type)
         return *in;
-    if (in->x && bound->x && bound->count == 1) {
-        double x = weft_item(bound->x);
-        number = weft__onnx_reals(r, lower ? weft_clamp(in->x, x, (double)INFINITY) :
-                                             weft_clamp(in->x, -(double)INFINITY, x));
-    } else
-        number = two(r, lower ? &low : &high, in, bound);
-    return number;
+    if (!old && !(in->x && bound->x && bound->count == 1))
+        return two(r, lower ? &low : &high, in, bound);
+    x = old ? weft__onnx_float(r, name, x) : weft_item(bound->x);
+    return weft__onnx_reals(r, weft_clamp(in->x, lower ? x : -most, lower ? most : x));
 }
 
 static void clip(run *r, const value *in, value *out)
 {
-    value x[3] = { limit(r, in, "min", true), in[1], in[2] };
-    if (x->type)
-        *out = limit(r, x, "max", false);
+    value x = limit(r, in, in + 1, "min", true);
+    if (x.type)
+        *out = limit(r, &x, in + 2, "max", false);
 }
 
 static void where(run *r, const value *in, value *out)
@@ -181,39 +141,29 @@ static void where(run *r, const value *in, value *out)
     rank = rank < 0 ? rank : weft__onnx_broadcast(r, in->rank, in->size, rank, size, size);
     if (rank < 0)
         return;
-    if (in[1].x || in[2].x) {
-        value c = weft__onnx_expand(r, in, rank, size);
-        if (c.type)
-            *out =
-                weft__onnx_reals(r, weft_where(weft__onnx_tensor_of(r, &c), weft__onnx_tensor_of(r, in + 1),
-                                               weft__onnx_tensor_of(r, in + 2)));
+    value c = weft__onnx_expand(r, in, rank, size);
+    if (c.type && (in[1].x || in[2].x))
+        *out = weft__onnx_reals(r, weft_where(weft__onnx_tensor_of(r, &c), weft__onnx_tensor_of(r, in + 1),
+                                              weft__onnx_tensor_of(r, in + 2)));
+    if (!c.type || in[1].x || in[2].x)
         return;
-    }
-    value c = weft__onnx_expand(r, in, rank, size), a = weft__onnx_expand(r, in + 1, rank, size),
-          b = weft__onnx_expand(r, in + 2, rank, size);
+    value a = weft__onnx_expand(r, in + 1, rank, size), b = weft__onnx_expand(r, in + 2, rank, size);
     *out = weft__onnx_integers(r, in[1].type, rank, size);
-    for (int64_t i = 0; out->type && c.type && a.type && b.type && i < out->count; i++)
+    for (int64_t i = 0; out->type && a.type && b.type && i < out->count; i++)
         out->number[i] = c.number[i] ? a.number[i] : b.number[i];
 }
 
 const operation weft__onnx_binary[] = {
-    { "Add", binary, 2, ADD, NULL, weft_add },
-    { "Sub", binary, 2, SUB, NULL, weft_sub },
-    { "Mul", binary, 2, MUL, NULL, weft_mul },
-    { "Div", binary, 2, DIV, NULL, weft_div },
-    { "Pow", binary, 2, POW, NULL, power_of },
-    { "Mod", binary, 2, MOD, NULL, modulo },
-    { "And", binary, 2, AND, NULL, NULL },
-    { "Or", binary, 2, OR, NULL, NULL },
-    { "Xor", binary, 2, XOR, NULL, NULL },
-    { "Equal", binary, 2, EQUAL, NULL, weft_equal },
+    { "Add", binary, 2, ADD, NULL, weft_add }, { "Sub", binary, 2, SUB, NULL, weft_sub },
+    { "Mul", binary, 2, MUL, NULL, weft_mul }, { "Div", binary, 2, DIV, NULL, weft_div },
+    { "Pow", binary, 2, POW, NULL, power_of }, { "Mod", binary, 2, MOD, NULL, modulo },
+    { "And", binary, 2, AND, NULL, NULL }, { "Or", binary, 2, OR, NULL, NULL },
+    { "Xor", binary, 2, XOR, NULL, NULL }, { "Equal", binary, 2, EQUAL, NULL, weft_equal },
     { "Less", binary, 2, LESS, NULL, weft_less },
     { "LessOrEqual", binary, 2, LESS_EQUAL, NULL, weft_less_equal },
     { "Greater", binary, 2, GREATER, NULL, weft_greater },
     { "GreaterOrEqual", binary, 2, GREATER_EQUAL, NULL, weft_greater_equal },
-    { "Min", many, 1, MIN, NULL, weft_minimum },
-    { "Max", many, 1, MAX, NULL, weft_maximum },
-    { "Clip", clip, 1, 0, NULL, NULL },
-    { "Where", where, 3, 0, NULL, NULL },
+    { "Min", many, 1, MIN, NULL, weft_minimum }, { "Max", many, 1, MAX, NULL, weft_maximum },
+    { "Clip", clip, 1, 0, NULL, NULL }, { "Where", where, 3, 0, NULL, NULL },
     { NULL, NULL, 0, 0, NULL, NULL },
 };

@@ -48,13 +48,6 @@ static void gather(run *r, const value *in, value *out)
         *out = weft__onnx_select(r, in, from, rank, size);
 }
 
-/* Advances an index of a shape, row by row. */
-static void next(int64_t *index, int rank, const int64_t *size)
-{
-    for (int i = rank - 1; i >= 0 && ++index[i] == size[i]; i--)
-        index[i] = 0;
-}
-
 /* Writes for each element of `index` its position in x: the element's own index, with index's number on one
  * axis. Returns NULL after a failure. */
 static int64_t *positions(run *r, const value *x, const value *index, int axis)
@@ -73,7 +66,7 @@ static int64_t *positions(run *r, const value *x, const value *index, int axis)
             return NULL;
         for (int k = 0; k < x->rank; k++)
             to[i] += (k == axis ? number : at[k]) * step[k];
-        next(at, x->rank, index->size);
+        weft__onnx_next(at, x->rank, index->size);
     }
     return fits ? to : NULL;
 }
@@ -138,11 +131,27 @@ static void gather_nd(run *r, const value *in, value *out)
     *out = weft__onnx_select(r, in, from, rank, size);
 }
 
+/* Returns the elements of a, then those of b, as a list. */
+static value joined(run *r, const value *a, const value *b)
+{
+    if (a->x || b->x) {
+        weft_tensor *parts[] = { weft_reshape(weft__onnx_tensor_of(r, a), 1, &a->count),
+                                 weft_reshape(weft__onnx_tensor_of(r, b), 1, &b->count) };
+        return weft__onnx_reals(r, weft_concat(parts, 2, 0));
+    }
+    value all = weft__onnx_integers(r, a->type, 1, (int64_t[]){ a->count + b->count });
+    if (all.type && a->count)
+        memcpy(all.number, a->number, (size_t)a->count * sizeof *all.number);
+    if (all.type && b->count)
+        memcpy(all.number + a->count, b->number, (size_t)b->count * sizeof *all.number);
+    return all;
+}
+
 /* Replaces elements of x: element to[i] + e of x by element i * block + e of the updates. */
 static value scatter(run *r, const value *x, const value *updates, const int64_t *to, int64_t n,
                      int64_t block)
 {
-    value all = { 0 }, none = { 0 };
+    value none = { 0 };
     int64_t *from = weft__onnx_take(r, x->count, sizeof *from);
     if (strcmp(weft__onnx_string(r, "reduction", "none"), "none"))
         weft__onnx_fail(r, "reduction; expected none");
@@ -155,17 +164,7 @@ static value scatter(run *r, const value *x, const value *updates, const int64_t
         from[i] = i;
     for (int64_t i = 0; i < n * block; i++)
         from[to[i / block] + i % block] = x->count + i;
-    if (x->x || updates->x) {
-        weft_tensor *parts[] = { weft_reshape(weft__onnx_tensor_of(r, x), 1, &x->count),
-                                 weft_reshape(weft__onnx_tensor_of(r, updates), 1, &updates->count) };
-        all = weft__onnx_reals(r, weft_concat(parts, 2, 0));
-    } else {
-        all = weft__onnx_integers(r, x->type, 1, (int64_t[]){ x->count + updates->count });
-        if (all.type && x->count)
-            memcpy(all.number, x->number, (size_t)x->count * sizeof *all.number);
-        if (all.type && updates->count)
-            memcpy(all.number + x->count, updates->number, (size_t)updates->count * sizeof *all.number);
-    }
+    value all = joined(r, x, updates);
     return all.type ? weft__onnx_select(r, &all, from, x->rank, x->size) : none;
 }
 
@@ -226,14 +225,15 @@ static void pad(run *r, const value *in, value *out)
 {
     int64_t before[WEFT_RANK] = { 0 }, size[WEFT_RANK], step[WEFT_RANK], at[WEFT_RANK] = { 0 };
     char mode = weft__onnx_string(r, "mode", "constant")[0];
-    value x = *in, fill = in[2];
+    value fill = in[2];
     memcpy(size, in->size, sizeof size);
     if (!pad_sizes(r, in, before, size))
         return;
     weft__onnx_strides(in, step);
     int64_t n = weft__onnx_product(size, in->rank), *from = weft__onnx_take(r, n, sizeof *from);
-    if (x.x && !fill.type) /* the last element of the joined list */
-        fill = weft__onnx_reals(r, weft_scalar(r->w, weft__onnx_float(r, "value", 0)));
+    if (!fill.type) /* the last element of the joined list */
+        fill = in->x ? weft__onnx_reals(r, weft_scalar(r->w, weft__onnx_float(r, "value", 0))) :
+                       weft__onnx_integers(r, in->type, 0, NULL);
     for (int64_t i = 0; from && i < n; i++) {
         for (int k = 0; k < in->rank && from[i] >= 0; k++) {
             int64_t p = mirrored(at[k] - before[k], in->size[k], mode);
@@ -241,19 +241,9 @@ static void pad(run *r, const value *in, value *out)
         }
         if (from[i] < 0)
             from[i] = in->count;
-        next(at, in->rank, size);
+        weft__onnx_next(at, in->rank, size);
     }
-    if (x.x && fill.type) {
-        weft_tensor *parts[] = { weft_reshape(x.x, 1, &x.count),
-                                 weft_reshape(weft__onnx_tensor_of(r, &fill), 1, &fill.count) };
-        x = weft__onnx_reals(r, weft_concat(parts, 2, 0));
-    } else if (!x.x) {
-        x = weft__onnx_integers(r, in->type, 1, (int64_t[]){ in->count + 1 });
-        if (x.type && in->count)
-            memcpy(x.number, in->number, (size_t)in->count * sizeof *x.number);
-        if (x.type && fill.number)
-            x.number[in->count] = *fill.number;
-    }
+    value x = fill.type && fill.count ? joined(r, in, &fill) : (value){ 0 };
     if (x.type)
         *out = weft__onnx_select(r, &x, from, in->rank, size);
 }
@@ -290,7 +280,7 @@ static void reverse_sequence(run *r, const value *in, value *out)
     for (int64_t i = 0; from && i < in->count; i++) {
         int64_t len = lens.number[at[batch]], t = at[time];
         from[i] = i + (t < len && len <= in->size[time] ? (len - 1 - 2 * t) * step[time] : 0);
-        next(at, in->rank, in->size);
+        weft__onnx_next(at, in->rank, in->size);
     }
     *out = weft__onnx_select(r, in, from, in->rank, in->size);
 }

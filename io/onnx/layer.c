@@ -24,30 +24,18 @@ static weft_tensor *activate(const layer *l, int k, weft_tensor *x)
 {
     double alpha = l->alpha[k], beta = l->beta[k];
     x = l->clip > 0 && k < 2 ? weft_clamp(x, -l->clip, l->clip) : x;
-    switch (l->act[k]) {
-    case SIGMOID:
-        return weft_sigmoid(x);
-    case TANH:
-        return weft_tanh(x);
-    case RELU:
-        return weft_relu(x);
-    case AFFINE:
-        return plus(weft_scale(x, alpha), beta);
-    case LEAKY:
-        return weft_leaky_relu(x, alpha);
-    case THRESHOLDED:
-        return weft_mul(x, weft_greater(x, weft_scalar(weft_context_of(x), alpha)));
-    case SCALED_TANH:
-        return weft_scale(weft_tanh(weft_scale(x, beta)), alpha);
-    case HARD_SIGMOID:
-        return weft_clamp(plus(weft_scale(x, alpha), beta), 0, 1);
-    case ELU:
-        return weft_elu(x, alpha);
-    case SOFTSIGN:
-        return weft_div(x, plus(weft_abs(x), 1));
-    default:
-        return weft_softplus(x);
-    }
+    int f = l->act[k];
+    return f == SIGMOID      ? weft_sigmoid(x) :
+           f == TANH         ? weft_tanh(x) :
+           f == RELU         ? weft_relu(x) :
+           f == AFFINE       ? plus(weft_scale(x, alpha), beta) :
+           f == LEAKY        ? weft_leaky_relu(x, alpha) :
+           f == THRESHOLDED  ? weft_mul(x, weft_greater(x, weft_scalar(weft_context_of(x), alpha))) :
+           f == SCALED_TANH  ? weft_scale(weft_tanh(weft_scale(x, beta)), alpha) :
+           f == HARD_SIGMOID ? weft_clamp(plus(weft_scale(x, alpha), beta), 0, 1) :
+           f == ELU          ? weft_elu(x, alpha) :
+           f == SOFTSIGN     ? weft_div(x, plus(weft_abs(x), 1)) :
+                               weft_softplus(x);
 }
 
 static weft_tensor *affine(weft_tensor *h, weft_tensor *weight, weft_tensor *bias)
@@ -114,8 +102,6 @@ static const weft_cell own_cells[] = {
 };
 
 /* ---- making a layer ---- */
-static int kind_of(const node *n) { return n->op[0] == 'R' ? 0 : n->op[0] == 'G' ? 1 : 2; }
-
 /* Reads the functions of both directions, which must be the same. */
 static void read_functions(run *r, layer *l, int kind)
 {
@@ -150,7 +136,7 @@ static layer *new_layer(run *r, const value *in)
 {
     const node *n = r->node;
     weft_onnx *m = r->model;
-    int kind = kind_of(n);
+    int kind = n->op[0] == 'R' ? 0 : n->op[0] == 'G' ? 1 : 2;
     const char *direction = weft__onnx_string(r, "direction", "forward");
     layer *l = weft__weights_memory(m->weights, sizeof *l);
     if (!l || in[1].rank != 3 || in[2].rank != 3) {
@@ -271,12 +257,7 @@ bool weft__onnx_layer(run *r, node *n, const value *known)
     if (!n->weights_are_known)
         return true;
     n->layer = new_layer(r, in);
-    if (n->layer && read_weights(r, n->layer, in))
-        return true;
-    char text[400];
-    snprintf(text, sizeof text, "%s", weft_error_message(r->w));
-    weft__explain(r->w, "node %.80s (%s): %.380s", n->name, n->op, text);
-    return false;
+    return (n->layer && read_weights(r, n->layer, in)) || weft__onnx_explain(r);
 }
 
 /* ---- running it ---- */
@@ -327,14 +308,6 @@ static weft_tensor *packed(run *r, weft_tensor *x, const value *lens, weft_lengt
 /* Reverses the data of each row of [n, T, ..], for a layer of the reverse direction only. */
 static weft_tensor *flipped(weft_tensor *x) { return weft_flip(x, weft_lengths_of(x).len ? 0 : 1); }
 
-static weft_rnn_out run_layer(run *r, const layer *l, weft_tensor *x, weft_state first)
-{
-    (void)r;
-    weft_rnn_out y = weft_rnn_run(l->rnn, l->reversed ? flipped(x) : x, first);
-    y.y = l->reversed ? flipped(y.y) : y.y;
-    return y;
-}
-
 /* The last state of a sequence of length 0 is 0, as in onnxruntime; in weft it is the first state. */
 static weft_tensor *without_empty(run *r, weft_tensor *last, const weft_lengths *lengths)
 {
@@ -364,7 +337,8 @@ void weft__onnx_recurrent(run *r, const value *in, value *out)
         first = (weft_state){ first.h ? first.h : zero, first.c ? first.c : zero };
     }
     x = packed(r, x, &in[4], &lengths);
-    weft_rnn_out y = run_layer(r, l, x, first);
+    weft_rnn_out y = weft_rnn_run(l->rnn, l->reversed ? flipped(x) : x, first);
+    y.y = l->reversed ? flipped(y.y) : y.y;
     if (weft_lengths_of(y.y).len)
         y.y = weft_pad_packed_sequence(y.y, T, 0, WEFT_ALIGN_LEFT);
     y.y = weft_reshape(y.y, WEFT_SHAPE(n, T, l->directions, l->hidden));

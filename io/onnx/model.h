@@ -112,14 +112,14 @@ void weft__onnx_end(run *); /* frees the memory of a run */
 void *weft__onnx_take(run *, int64_t n, size_t each);
 /* Fails the context: "node NAME (OP): text". */
 void weft__onnx_fail(run *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Puts the node that runs in front of the message of a failure. Returns false. */
+bool weft__onnx_explain(run *);
 value weft__onnx_reals(run *, weft_tensor *x); /* type 0 after a failure */
 /* Returns integers, all 0. Without memory number is NULL and type 0. */
 value weft__onnx_integers(run *, int type, int rank, const int64_t *size);
 /* Returns the value as a tensor of reals, or as integers; reals are rounded towards 0. */
 weft_tensor *weft__onnx_tensor_of(run *, const value *);
 value weft__onnx_integers_of(run *, const value *);
-/* Returns the value of a known tensor, the numbers of an attribute or an array of the file. */
-value weft__onnx_known(run *, const value *integers, const weft_real *reals);
 /* Returns the numbers of an input that the operator needs on the host as reals, NULL after a failure. */
 weft_real *weft__onnx_read(run *, const value *);
 
@@ -145,6 +145,8 @@ value weft__onnx_select(run *, const value *x, const int64_t *from, int rank, co
 /* Returns element first + sum of index[i] * step[i] of x at each index. */
 value weft__onnx_strided(run *, const value *x, int64_t first, const int64_t *step, int rank,
                          const int64_t *size);
+/* Advances an index of a shape, row by row. */
+void weft__onnx_next(int64_t *index, int rank, const int64_t *size);
 /* Sets step to the strides of x. */
 void weft__onnx_strides(const value *x, int64_t *step);
 value weft__onnx_permute(run *, const value *x, const int *axes);

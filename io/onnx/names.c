@@ -119,9 +119,10 @@ bool weft__onnx_constant(builder *b, node *n, value *v)
     else if (a && (a->type == 2 || a->type == 7))
         *v = (value){ .type = WEFT__ONNX_INT64, .rank = a->type == 7, .size = { a->n } };
     v->count = weft__onnx_product(v->size, v->rank);
-    if (weft__number_is_float(weft__onnx_number(v->type)))
-        *v = weft__onnx_known(b->r, v, a->type == 1 ? &(weft_real){ (weft_real)a->f } : a->floats);
-    else if (a && a->type != 4)
+    const weft_real *reals = a && a->type == 1 ? &(weft_real){ (weft_real)a->f } : a ? a->floats : NULL;
+    if (weft__number_is_float(weft__onnx_number(v->type)) && reals)
+        *v = weft__onnx_reals(b->r, weft_reals(b->r->w, reals, v->rank, v->size));
+    else if (a && a->type != 4 && !weft__number_is_float(weft__onnx_number(v->type)))
         v->number = a->type == 2 || !a->n ? &n->attribute->i : a->ints;
     if (!v->x && !v->number && (v->count || !v->type))
         weft__weights_fail(b->w, WEFT_EFORMAT, "node %.100s (Constant) has no numbers", n->name);

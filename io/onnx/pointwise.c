@@ -69,6 +69,14 @@ static int64_t integer_function(int f, int64_t x)
                               x;
 }
 
+static value mapped(run *r, const value *x, int f)
+{
+    value y = weft__onnx_integers(r, x->type, x->rank, x->size);
+    for (int64_t i = 0; y.type && i < y.count; i++)
+        y.number[i] = integer_function(f, x->number[i]);
+    return y;
+}
+
 static void unary(run *r, const value *in, value *out)
 {
     const operation *o = r->node->operation;
@@ -80,9 +88,7 @@ static void unary(run *r, const value *in, value *out)
         *out = weft__onnx_reals(r, o->unary(weft__onnx_tensor_of(r, in)));
         return;
     }
-    *out = weft__onnx_integers(r, in->type, in->rank, in->size);
-    for (int64_t i = 0; out->type && i < in->count; i++)
-        out->number[i] = integer_function(o->option, in->number[i]);
+    *out = mapped(r, in, o->option);
 }
 
 static void by_function(run *r, const value *in, value *out)
@@ -91,11 +97,8 @@ static void by_function(run *r, const value *in, value *out)
     *out = *in;
     if (in->x)
         *out = weft__onnx_reals(r, apply(in->x, f));
-    else if (f == SIGN) {
-        *out = weft__onnx_integers(r, in->type, in->rank, in->size);
-        for (int64_t i = 0; out->type && i < in->count; i++)
-            out->number[i] = integer_function(SIGN_OF, in->number[i]);
-    }
+    else if (f == SIGN)
+        *out = mapped(r, in, SIGN_OF);
 }
 
 /* Operators with numbers as attributes. */

@@ -16,24 +16,14 @@ static weft_tensor *product(weft_tensor *x, int axis)
 
 static weft_tensor *reduced(weft_tensor *x, int how, int axis)
 {
-    switch (how) {
-    case MEAN:
-        return weft_mean(x, axis);
-    case MAX:
-        return weft_max(x, axis);
-    case MIN:
-        return weft_min(x, axis);
-    case PROD:
-        return product(x, axis);
-    case L1:
-        return weft_vector_norm(x, axis, 1);
-    case L2:
-        return weft_vector_norm(x, axis, 2);
-    case LOG_SUM_EXP:
-        return weft_logsumexp(x, axis, NULL);
-    default:
-        return weft_sum(x, axis);
-    }
+    return how == MEAN        ? weft_mean(x, axis) :
+           how == MAX         ? weft_max(x, axis) :
+           how == MIN         ? weft_min(x, axis) :
+           how == PROD        ? product(x, axis) :
+           how == L1          ? weft_vector_norm(x, axis, 1) :
+           how == L2          ? weft_vector_norm(x, axis, 2) :
+           how == LOG_SUM_EXP ? weft_logsumexp(x, axis, NULL) :
+                                weft_sum(x, axis);
 }
 
 /* Reduces integers along an axis, which keeps the extent 1. */

@@ -115,14 +115,6 @@ value weft__onnx_integers_of(run *r, const value *v)
     return to;
 }
 
-value weft__onnx_known(run *r, const value *v, const weft_real *reals)
-{
-    if (!reals || !weft_ok(r->w))
-        return *v;
-    value x = weft__onnx_reals(r, weft_reals(r->w, reals, v->rank, v->size));
-    return x;
-}
-
 /* ---- attributes ---- */
 const attribute *weft__onnx_attribute(run *r, const char *name, int type)
 {
@@ -176,9 +168,16 @@ value weft__onnx_list(run *r, const value *in, int i, const char *name)
 }
 
 /* ---- nodes ---- */
-bool weft__onnx_step(run *r, const node *n, value *values)
+bool weft__onnx_explain(run *r)
 {
     char text[400];
+    snprintf(text, sizeof text, "%s", weft_error_message(r->w));
+    weft__explain(r->w, "node %.80s (%s): %.380s", r->node->name, r->node->op, text);
+    return false;
+}
+
+bool weft__onnx_step(run *r, const node *n, value *values)
+{
     r->node = n;
     value *in = weft__onnx_take(r, (n->inputs > 8 ? n->inputs : 8) + 1, sizeof *in);
     value *out = weft__onnx_take(r, (n->outputs > 8 ? n->outputs : 8) + 1, sizeof *out);
@@ -199,11 +198,7 @@ bool weft__onnx_step(run *r, const node *n, value *values)
                 weft__onnx_fail(r, "output %d cannot be computed", i);
             values[n->out[i]] = out[i];
         }
-    if (weft_ok(r->w))
-        return true;
-    snprintf(text, sizeof text, "%s", weft_error_message(r->w));
-    weft__explain(r->w, "node %.80s (%s): %.380s", n->name, n->op, text);
-    return false;
+    return weft_ok(r->w) || weft__onnx_explain(r);
 }
 
 /* Whether a node of a branch runs. */

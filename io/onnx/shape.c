@@ -77,24 +77,28 @@ value weft__onnx_select(run *r, const value *x, const int64_t *from, int rank, c
     return weft__onnx_reals(r, weft_reshape(y, rank, size));
 }
 
-/* Advances an index of a shape, row by row. */
-static void next(int64_t *index, int rank, const int64_t *size)
+void weft__onnx_next(int64_t *index, int rank, const int64_t *size)
 {
     for (int i = rank - 1; i >= 0 && ++index[i] == size[i]; i--)
         index[i] = 0;
 }
 
-value weft__onnx_strided(run *r, const value *x, int64_t first, const int64_t *step, int rank,
-                         const int64_t *size)
+static int64_t *strided(run *r, int64_t first, const int64_t *step, int rank, const int64_t *size, int64_t n)
 {
-    int64_t n = weft__onnx_product(size, rank), index[2 * WEFT_RANK] = { 0 };
-    int64_t *from = weft__onnx_take(r, n, sizeof *from);
+    int64_t index[2 * WEFT_RANK] = { 0 }, *from = weft__onnx_take(r, n, sizeof *from);
     for (int64_t i = 0; from && i < n; i++) {
         from[i] = first;
         for (int k = 0; k < rank; k++)
             from[i] += index[k] * step[k];
-        next(index, rank, size);
+        weft__onnx_next(index, rank, size);
     }
+    return from;
+}
+
+value weft__onnx_strided(run *r, const value *x, int64_t first, const int64_t *step, int rank,
+                         const int64_t *size)
+{
+    int64_t *from = strided(r, first, step, rank, size, weft__onnx_product(size, rank));
     return weft__onnx_select(r, x, from, rank, size);
 }
 
@@ -266,13 +270,8 @@ static void tile(run *r, const value *in, value *out)
         if (times.number[i] < 0 || __builtin_mul_overflow(times.number[i], in->size[i], &end[i]))
             weft__onnx_fail(r, "%lld repeats", (long long)times.number[i]);
     }
-    int64_t n = weft_ok(r->w) ? weft__onnx_product(end, in->rank) : -1, index[2 * WEFT_RANK] = { 0 };
-    int64_t *from = weft__onnx_take(r, n, sizeof *from);
-    for (int64_t i = 0; from && i < n; i++) {
-        for (int k = 0; k < 2 * in->rank; k++)
-            from[i] += index[k] * step[k];
-        next(index, 2 * in->rank, size);
-    }
+    int64_t n = weft_ok(r->w) ? weft__onnx_product(end, in->rank) : -1;
+    int64_t *from = strided(r, 0, step, 2 * in->rank, size, n);
     *out = weft__onnx_select(r, in, from, in->rank, end);
 }
 

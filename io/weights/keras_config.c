@@ -117,16 +117,23 @@ const char *weft__keras_cell(weft__weights *w, const weft__keras_config *c, int6
                              const char *cell)
 {
     static const char *const parts[] = { "backward_layer", "layer", "cell" };
-    char first[NAMED] = "tanh", second[NAMED] = "sigmoid", text[3 * NAMED];
+    char first[NAMED] = "tanh", second[NAMED] = "sigmoid", merge[NAMED] = "concat", text[3 * NAMED];
     weft__json v = layer < 0 ? (weft__json){ NULL, NULL } : c->layer[layer].config;
+    bool backwards = false;
+    text_of(member(v, "merge_mode"), merge);
     for (size_t i = !reverse; i < sizeof parts / sizeof *parts; i++) {
-        weft__json part = member(member(v, parts[i]), "config");
+        weft__json part = member(member(v, parts[i]), "config"), turned = member(v, "go_backwards");
+        backwards = backwards || (!reverse && turned.at && *turned.at == 't');
         v = part.at ? part : v;
         i += i == 0 && part.at; /* the layer of the other direction is not its part */
     }
     if (!text_of(member(v, "activation"), first))
         return NULL;
     text_of(member(v, "recurrent_activation"), second);
+    if (backwards || strcmp(merge, "concat")) {
+        int n = snprintf(text, sizeof text, backwards ? "%s with go_backwards" : "%s with merge_mode %s", cell, merge);
+        return weft__weights_text(w, text, (size_t)n);
+    }
     bool gru = !strncmp(cell, "gru", 3), plain = !strncmp(cell, "rnn", 3);
     weft__json after = member(v, "reset_after");
     if (gru && after.at && *after.at == 'f')

@@ -28,18 +28,24 @@ static bool ends_with(const char *name, const char *end)
 }
 
 /* Writes advice for a name of the module that the file lacks; "" if there is none. */
-static void advise(const loading *l, const char *path, char text[160])
+static void advise(const loading *l, const char *path, char text[200])
 {
+    bool fits = false;
     *text = 0;
     for (int64_t i = 0; i < l->w->n && !*text; i++) {
         const char *name = l->w->array[i].name;
+        size_t n = strlen(name), k = strlen(path);
+        fits = fits || l->used[i];
         if (ends_with(name, path))
-            snprintf(text, 160, "; the file has %.60s: set .strip_prefix to \"%.*s\"", name,
-                     strlen(name) - strlen(path) < 60 ? (int)(strlen(name) - strlen(path)) : 60, name);
+            snprintf(text, 200, "; the file has %.60s: set .strip_prefix to \"%.*s\"", name,
+                     n - k < 60 ? (int)(n - k) : 60, name);
         else if (ends_with(path, name))
-            snprintf(text, 160, "; the file has %.60s: set .add_prefix to \"%.*s\"", name,
-                     strlen(path) - strlen(name) < 60 ? (int)(strlen(path) - strlen(name)) : 60, path);
+            snprintf(text, 200, "; the file has %.60s: set .add_prefix to \"%.*s\"", name,
+                     k - n < 60 ? (int)(k - n) : 60, path);
     }
+    if (!*text && !fits && l->w->n)
+        snprintf(text, 200, "; no name of the file is in the module, its first is %.60s: pair names by .map",
+                 l->w->array[0].name);
 }
 
 /* ---- parameters of the module ---- */
@@ -107,7 +113,7 @@ static void hold_parameter(loading *l, const weft__parameter *p)
     const weft_tensor *x = &weft__numbers_of(p)->value;
     const weft__kind expected = weft__kind_of(x);
     const weft__array *a = array_of(l, p);
-    char advice[160] = "";
+    char advice[200] = "";
     if (!a) {
         if (weft__paths_of(&l->table, weft__numbers_of(p))->found)
             return;

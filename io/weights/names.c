@@ -114,14 +114,19 @@ static void read_map(weft__weights *w, bool *named, const char *file)
 static void change_prefixes(weft__weights *w, const bool *named, const char *strip, const char *add)
 {
     size_t n = strlen(strip);
+    bool stripped = !n || !w->n;
     for (int64_t i = 0; i < w->n && !w->status; i++) {
         weft__array *a = &w->array[i];
         const char *name = a->name, *rest = strncmp(name, strip, n) ? name : name + n;
+        stripped = stripped || rest > name;
         if (named[i] || (rest == name && !*add) || !*rest)
             continue;
         a->place = a->place ? a->place : name;
         a->name = *add ? joined(w, add, strlen(add), rest) : rest;
     }
+    if (!stripped)
+        weft__weights_fail(w, WEFT_EFORMAT, "no name begins with the prefix \"%.100s\"; the first name is %.100s",
+                           strip, w->array[0].name);
 }
 
 bool weft__weights_rename(weft__weights *w, const weft_weights_opts *o)

@@ -6,17 +6,8 @@
 #include "io/weights/weights.h"
 
 /* Element types of ONNX. */
-enum {
-    WEFT__ONNX_FLOAT = 1,
-    WEFT__ONNX_UINT8 = 2,
-    WEFT__ONNX_INT32 = 6,
-    WEFT__ONNX_INT64 = 7,
-    WEFT__ONNX_STRING = 8,
-    WEFT__ONNX_BOOL = 9,
-    WEFT__ONNX_HALF = 10,
-    WEFT__ONNX_DOUBLE = 11,
-    WEFT__ONNX_BFLOAT16 = 16
-};
+enum { WEFT__ONNX_FLOAT = 1, WEFT__ONNX_UINT8 = 2, WEFT__ONNX_INT32 = 6, WEFT__ONNX_INT64 = 7 };
+enum { WEFT__ONNX_STRING = 8, WEFT__ONNX_BOOL, WEFT__ONNX_HALF, WEFT__ONNX_DOUBLE, WEFT__ONNX_BFLOAT16 = 16 };
 /* Returns the numbers of an element type; ODD for texts, complex numbers and types below 8 bits. */
 weft__number weft__onnx_number(int type);
 /* Reads a TensorProto. Its numbers stay in the image if they are stored there as such. *type gets the element
