@@ -207,7 +207,7 @@ static bool pad_sizes(run *r, const value *in, int64_t *before, int64_t *size)
     value pads = weft__onnx_list(r, in, 1, "pads"), axes = weft__onnx_list(r, in, 3, NULL);
     int64_t n = axes.type ? axes.count : in->rank;
     if (!pads.type || pads.count != 2 * n)
-        weft__onnx_fail(r, "%lld pads; expected %lld", (long long)pads.count, (long long)(2 * n));
+        weft__onnx_fail(r, "%lld pads; expected %lld", (long long)pads.count, 2 * (long long)n);
     for (int64_t i = 0; weft_ok(r->w) && i < n; i++) {
         int64_t axis = axes.type ? axes.number[i] : i, end;
         if (!weft__onnx_axis(r, &axis, in->rank))

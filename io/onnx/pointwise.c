@@ -116,7 +116,7 @@ static void with_numbers(run *r, const value *in, value *out)
     int f = r->node->operation->option;
     double alpha = weft__onnx_float(r, "alpha", alphas[f]),
            gamma = weft__onnx_float(r, "gamma", 1.05070102214813232421875);
-    weft_tensor *x = weft__onnx_tensor_of(r, in), *y = x;
+    weft_tensor *x = weft__onnx_tensor_of(r, in), *y;
     if (f == LEAKY_RELU)
         y = weft_leaky_relu(x, alpha);
     else if (f == ELU)

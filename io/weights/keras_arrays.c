@@ -14,9 +14,7 @@ const char *weft__joined(weft__weights *w, const char *prefix, const char *separ
     char *out = weft__weights_memory(w, a + b + n + 1);
     if (!out)
         return "";
-    memcpy(out, prefix, a);
-    memcpy(out + a, separator, b);
-    memcpy(out + a + b, text, n);
+    memcpy(mempcpy(mempcpy(out, prefix, a), separator, b), text, n);
     return out;
 }
 

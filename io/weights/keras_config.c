@@ -131,7 +131,8 @@ const char *weft__keras_cell(weft__weights *w, const weft__keras_config *c, int6
         return NULL;
     text_of(member(v, "recurrent_activation"), second);
     if (backwards || strcmp(merge, "concat")) {
-        int n = snprintf(text, sizeof text, backwards ? "%s with go_backwards" : "%s with merge_mode %s", cell, merge);
+        int n = snprintf(text, sizeof text, "%s with %s%s", cell, backwards ? "go_backwards" : "merge_mode ",
+                         backwards ? "" : merge);
         return weft__weights_text(w, text, (size_t)n);
     }
     bool gru = !strncmp(cell, "gru", 3), plain = !strncmp(cell, "rnn", 3);

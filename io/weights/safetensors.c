@@ -33,7 +33,7 @@ static bool wrong(const parser *p, const char *expected)
 
 static char peek(parser *p)
 {
-    while (p->at < p->end && memchr(" \t\r\n", *p->at, 4))
+    while (p->at < p->end && *p->at && strchr(" \t\r\n", *p->at))
         p->at++;
     return p->at < p->end ? *p->at : 0;
 }
@@ -85,7 +85,7 @@ static bool read_hex(parser *p, unsigned *c)
     *c = 0;
     for (int i = 0; i < 4; i++, p->at++) {
         const char *digits = "0123456789abcdefABCDEF",
-                   *d = p->at < p->end ? memchr(digits, *p->at, 22) : NULL;
+                   *d = p->at < p->end && *p->at ? strchr(digits, *p->at) : NULL;
         if (!d)
             return wrong(p, "four hexadecimal digits");
         *c = *c << 4 | (unsigned)(d - digits < 16 ? d - digits : d - digits - 6);
@@ -97,7 +97,7 @@ static bool read_escape(parser *p, char **to)
 {
     static const char letters[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
     unsigned c, low;
-    const char *k = p->at < p->end ? memchr(letters, *p->at, 8) : NULL;
+    const char *k = p->at < p->end && *p->at ? strchr(letters, *p->at) : NULL;
     if (k) {
         *(*to)++ = means[k - letters];
         p->at++;

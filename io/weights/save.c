@@ -85,6 +85,7 @@ static int by_alignment(const void *a, const void *b)
 static void put_entry(text *t, const weft__output *o, uint64_t from)
 {
     char number[64];
+    uint64_t to = from + weft__kind_bytes(&o->kind);
     put(t, ",\"", 2);
     put_name(t, o->name);
     put(t, number,
@@ -94,7 +95,7 @@ static void put_entry(text *t, const weft__output *o, uint64_t from)
             (size_t)snprintf(number, sizeof number, i ? ",%lld" : "%lld", (long long)o->kind.size[i]));
     put(t, number,
         (size_t)snprintf(number, sizeof number, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)from,
-                         (unsigned long long)(from + weft__kind_bytes(&o->kind))));
+                         (unsigned long long)to));
 }
 
 static weft_status save_safetensors(const char *path, weft__output *list, int64_t n)
