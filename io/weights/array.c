@@ -82,8 +82,11 @@ static void convert(weft__weights *w, const weft__array *a, weft__number as, con
 
 bool weft__array_read(weft__weights *w, const weft__array *a, weft__number as, void *values)
 {
-    size_t bytes = weft__number_bytes(a->kind.type), n = (size_t)elements_of(a);
     char text[128];
+    if (weft__kind_bytes(&a->kind) == SIZE_MAX)
+        weft__weights_fail(w, WEFT_EFORMAT, "%s is %s, which is larger than any memory", a->name,
+                           weft__kind_text(&a->kind, text));
+    size_t bytes = weft__number_bytes(a->kind.type), n = w->status ? 0 : (size_t)elements_of(a);
     if (w->status || !n)
         return !w->status;
     if (!weft__number_is_any(a->kind.type) ||

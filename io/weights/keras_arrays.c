@@ -32,9 +32,6 @@ static weft__array *add(const adding *to, const char *role, const variable *v, c
     a.name = weft__joined(to->w, to->p->name, ".", role, strlen(role));
     if (to->p->reverse && to->layer >= 0)
         a.name = weft__joined(to->w, a.name, "", "_reverse", 8);
-    a.stored = 1;
-    for (int i = 0; i < v->kind.rank; i++)
-        a.stored *= v->kind.size[i];
     weft__set_strides(&a);
     a.cell = to->cell;
     if (to->gates == 3) { /* r z n here, z r h in the file */
@@ -64,7 +61,7 @@ static void add_vector(const adding *to, const char *role, const variable *v, in
         a->first = first;
     } else if (a) {
         a->set = a->place = NULL;
-        a->stored = a->gates = 0;
+        a->gates = 0;
     }
 }
 

@@ -16,7 +16,7 @@ typedef struct weft__array {
     int64_t stride[WEFT_RANK];   /* in elements, 0 or more */
     const unsigned char *bytes;  /* element 0; NULL: see `set`, or all numbers are 0 */
     const char *set;             /* HDF5: the data set, whose elements are in `stride` order; or NULL */
-    int64_t stored;              /* HDF5: number of elements of the set */
+    int64_t stored;              /* safetensors: its bytes, while the file is read */
     int64_t first;               /* HDF5: element 0 of this array in the set */
     int layer;                   /* number of its layer in the file, from 0; -1: the name is enough */
     /* Axis 0 has `gates` equal blocks, and block i of the array is block order[i] in the file. 0: one. */
