@@ -96,14 +96,14 @@ typedef struct {
     const char *strip_prefix; /* removed from names that begin with it: "model.", "module." */
     const char *add_prefix; /* put before each name, after strip_prefix */
     /* Path of a text with lines "NAME-IN-FILE NAME-IN-MODULE", for names that differ. A star at the
-     * end of both names stands for the rest: "rnn.* encoder.*". # begins a comment. */
+     * end of both names means the rest: "rnn.* encoder.*". # begins a comment. */
     const char *map;
     /* Part of a nested PyTorch checkpoint, "state_dict" or "a.b". NULL: the whole, or the only part
      * of the usual names (state_dict, model_state_dict, model, module, weights, params). */
     const char *part;
 } weft_weights_opts;
 /* Loads parameters and buffers of m from a file of another program. The content of the file, not
- * its name, tells the format: safetensors; PyTorch .pt and .pth, of which nothing is executed; HDF5
+ * its name, tells the format: safetensors; PyTorch .pt and .pth, without running their code; HDF5
  * with a state dict; NumPy .npz; Keras .weights.h5, .keras, .h5; initialisers of ONNX.
  *
  * Names are paths below m without m's name: "encoder.weight", in HDF5 also "weight" in a group

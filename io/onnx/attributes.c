@@ -62,7 +62,7 @@ static bool read_tensor(weft__weights *w, weft__pb message, attribute *a)
     return to && weft__array_read(w, &x, !reals ? WEFT__I64 : weft__number_of(WEFT_REAL), to);
 }
 
-/* Reads one attribute. *ref: the name of the function's attribute that it stands for. */
+/* Reads one attribute. *ref: the name of the function's attribute that it refers to. */
 static bool read_attribute(weft__weights *w, weft__pb m, attribute *a, const char **ref)
 {
     /* of a value's field, for files without the field 20 */

@@ -114,7 +114,7 @@ static void translate(graph *x)
         if (!t)
             weft__ex_refuse(x, reason_of(c));
         bool known = t != NULL;
-        for (int i = 0; known && i < c->n; i++) /* what comes from a refused operator has no value */
+        for (int i = 0; known && i < c->n; i++) /* results of a refused operator have no value */
             known = !weft__ex_reads(c, i) || input(x, i)->name;
         if (!known || (t->along && c->op->describe && !find_axis(x, c->attributes)))
             continue;

@@ -231,7 +231,7 @@ weft_onnx *weft_import_onnx(const char *path, weft *w, const weft_onnx_import_op
     return weights->status ? NULL : m;
 }
 
-/* ---- what a program sees ---- */
+/* ---- public functions ---- */
 weft_module *weft_onnx_module(weft_onnx *m) { return m ? m->module : NULL; }
 
 weft_rnn *weft_onnx_rnn(weft_onnx *m, const char *name)

@@ -91,7 +91,8 @@ static bool visit_entry(const char *name, bool is_group, void *user)
     int n = snprintf(path, sizeof path, "%s%s%s", before, *before ? "/" : "", name);
     if (n >= (int)sizeof path || v->depth >= DEPTH || ++v->objects > OBJECTS) {
         weft__h5_fail(v->w->h, WEFT_EFORMAT,
-                      "%s: too many objects, too many levels or too long names; expected a state dict", path);
+                      "%s: more than 100,000 objects or 16 levels, or a name above 319 bytes; expected "
+                      "a state dict", path);
         return false;
     }
     if (is_group) {

@@ -14,8 +14,8 @@ typedef struct weft__keras_config { weft__keras_layer *layer; int64_t n; } weft_
 void weft__keras_layers(weft__weights *, const char *text, size_t n, weft__keras_config *out);
 /* Returns the number of the layer that has this name, or that a part with this name belongs to; -1: none. */
 int64_t weft__keras_find(const weft__keras_config *, const char *name);
-/* Returns the cell that a recurrent layer computes, with its reset gate and activations: `cell`, or another
- * one if the description says so; NULL: nothing describes it. */
+/* Returns the cell that a recurrent layer computes, with its reset gate and activations: `cell`, or the
+ * one of its description; NULL: the layer has no description. */
 const char *weft__keras_cell(weft__weights *, const weft__keras_config *, int64_t layer, bool reverse,
                              const char *cell);
 

@@ -94,7 +94,7 @@ static void add_cell(adding *to, const weft__keras_config *config)
                                          "gru_reset_after";
     to->cell = weft__keras_cell(to->w, config, to->p->number, to->p->reverse, guess);
     if (!to->cell && to->gates > 1 && (to->gates == 4 || bias))
-        to->cell = guess;                        /* the shapes tell it */
+        to->cell = guess;                        /* from the shapes */
     add_kernel(to, "weight_ih_l0", to->p->v[0]);
     add_kernel(to, "weight_hh_l0", to->p->v[1]);
     if (bias) {

@@ -30,7 +30,7 @@ static const char *value_end(const char *p, const char *end)
     return end;
 }
 
-/* Returns the next value after an opening bracket or a ",", and moves *p behind it; at NULL: no more. */
+/* Returns the next value after an opening bracket or a ",", and moves *p to its end; at NULL: no more. */
 static weft__json next_value(const char **p, const char *end)
 {
     weft__json v = { NULL, NULL };

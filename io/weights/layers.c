@@ -38,7 +38,8 @@ int weft__compare_places(const char *a, const char *b)
         } else if (*a != *b) {
             return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
         } else {
-            a++, b++;
+            a++;
+            b++;
         }
     }
     return (*a != 0) - (*b != 0);
@@ -50,14 +51,16 @@ bool weft__same_series(const char *a, const char *b)
         size_t m = strcspn(a, "_/"), n = strcspn(b, "_/");
         if (m != n || memcmp(a, b, m))
             return false;
-        a += m, b += n;
+        a += m;
+        b += n;
         if (*a == '_' && isdigit((unsigned char)a[1]))
             a += 1 + strspn(a + 1, "0123456789");
         if (*b == '_' && isdigit((unsigned char)b[1]))
             b += 1 + strspn(b + 1, "0123456789");
         if (!*a || !*b || *a != *b)
             return !*a && !*b;
-        a++, b++;
+        a++;
+        b++;
     }
 }
 
@@ -184,7 +187,7 @@ static bool same_kind(const layer *file, const layer *module)
     return file->n == module->n && (file->n > 1 || fits(file, module));
 }
 
-/* Writes "NAME: ROLE [3, 4], .." of layer i of a side; nothing if there is none. */
+/* Writes "NAME: ROLE [3, 4], .." of layer i of a side, or "". */
 static void describe(const side *s, int64_t i, const weft_module *m, char text[SIDE])
 {
     char kind[128];

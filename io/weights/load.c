@@ -27,7 +27,7 @@ static bool ends_with(const char *name, const char *end)
     return n > k && name[n - k - 1] == '.' && !strcmp(name + n - k, end);
 }
 
-/* Writes advice for a name of the module that the file lacks; "" if there is none. */
+/* Writes advice for a name of the module that the file lacks, or "". */
 static void advise(const loading *l, const char *path, char text[200])
 {
     bool fits = false;

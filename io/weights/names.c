@@ -26,7 +26,7 @@ weft__array *weft__weights_find(const weft__weights *w, const char *name)
 }
 
 /* ---- the map file: a line "NAME-IN-FILE NAME-IN-MODULE"; # begins a comment ---- */
-/* A word of a line; n 0: there is none. */
+/* A word of a line; n 0: the line has no more. */
 typedef struct {
     const char *at;
     size_t n;
@@ -53,7 +53,7 @@ static const char *joined(weft__weights *w, const char *a, size_t n, const char 
     return text;
 }
 
-/* Renames the arrays that a line names. A star at the end of both words stands for the rest of a name. */
+/* Renames the arrays that a line names. A star at the end of both words means the rest of a name. */
 static void apply_line(weft__weights *w, bool *named, const char *file, int line, word from, word to)
 {
     bool star = from.at[from.n - 1] == '*', used = false;

@@ -168,7 +168,7 @@ weft_status weft__weights_save(const char *path, weft__output *list, int64_t n)
     if (ends_in(path, ".h5") || ends_in(path, ".hdf5"))
         return save_hdf5(path, list, n);
     return weft__file_fail(WEFT_EARG,
-                           "%s: the ending tells the format of weights; expected .safetensors, .h5 or "
+                           "%s: unknown ending, which selects the format; expected .safetensors, .h5 or "
                            ".hdf5",
                            path);
 }

@@ -2,7 +2,8 @@
  *
  * A reader recognises its format, checks the whole structure of the file and adds one weft__array for each
  * array. It copies no numbers: an array points into the file's bytes. Files are not trusted: a reader checks
- * each length against what is left before it uses it, and allocates at most twice the size of the file. */
+ * each length against the remaining bytes before it uses it. It allocates at most twice the size of the file
+ * plus 16 MiB. */
 #ifndef WEFT_IO_WEIGHTS_H
 #define WEFT_IO_WEIGHTS_H
 #include "io/checkpoint/checkpoint.h"

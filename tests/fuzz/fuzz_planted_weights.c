@@ -1,4 +1,4 @@
-/* fuzz_planted_weights.c - a planted bug: the reader returns a matrix with fewer than 4 rows behind its last
+/* fuzz_planted_weights.c - a planted bug: the reader returns a matrix with fewer than 4 rows after its last
  * element. Such a file needs a changed shape inside a correct archive or message. fuzz_weights.c must find
  * it. */
 #include "fuzz.h"

@@ -18,7 +18,7 @@ is_json() { ! command -v python3 >/dev/null || "$@" | python3 -c 'import json, s
 cp "$root/tests/golden/checkpoint_0_1.weft" s.h5
 weft convert s.h5 s.safetensors && weft convert s.safetensors state.h5 && weft convert state.h5 again.safetensors
 check "a round trip gives the same bytes" cmp s.safetensors again.safetensors
-check "a checkpoint converted twice, too" eval 'weft convert s.h5 two.h5 && cmp two.h5 state.h5'
+check "a checkpoint converted twice" eval 'weft convert s.h5 two.h5 && cmp two.h5 state.h5'
 for other in s.safetensors state.h5; do
     check "the same list in $other" eval 'cmp <(weft list -s s.h5) <(weft list -s $other) && [ "$(weft list $other | wc -l)" = 12 ]'
     check "no difference in $other" exits 0 '12 arrays in both files: same bits' weft diff s.h5 $other

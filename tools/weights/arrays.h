@@ -26,7 +26,7 @@ extern weights_asked asked;
 #define OPTION_PART IS_TEXT("--part", "P", FIELD(rename.part), "part of a nested file of PyTorch: model")
 
 /* Defines the record of a subcommand with least .. most operands and these options. The function NAME gets
- * operands, of which the first `opened` are open files; EACH: it is called for each operand. */
+ * operands; the first `opened` are open files. EACH: the function is called for each operand. */
 enum { EACH = -1 };
 #define WEIGHTS(NAME, least, most, opened, text, operands, paragraphs, ...)          \
     static int run_##NAME(int n, char **words)                                       \
@@ -59,7 +59,7 @@ typedef struct { int fraction, least; } float_form;
 extern const float_form float_forms[4];
 
 /* ---- output.c ---- */
-/* Prints JSON, or else text. { } [ ] in a form are brackets of JSON, <key> is the key of the value behind it;
+/* Prints JSON, or else text. { } [ ] in a form are brackets of JSON, <key> is the key of the next value;
  * all else is text. Conversions as of printf, of a text %s, an int64_t %d, a double %g, the type %t or the
  * shape %k of a weft__kind. (s) is the s of a plural: none if the last %d was 1. Control characters of values
  * are escaped. JSON has null for NaN and infinities. */

@@ -5,7 +5,7 @@
 
 static weft__number floats = WEFT__ODD; /* --dtype; ODD: each float keeps its type */
 
-/* Returns the type in which an array is written. Integers in big-endian order become I32 or I64. */
+/* Returns the type of a written array. Integers in big-endian order become I32 or I64. */
 static weft__number output_type(const weft__array *a)
 {
     weft__number type = type_of(a);
