@@ -2,12 +2,11 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include "core/report/check.h"
 #include "core/report/log.h"
 #include "core/report/profile.h"
 
-enum { MOST_THREADS = 1024, PRINTED = 8, HUGE_PAGE = 1 << 21, HUGE_BLOCK = 2 * HUGE_PAGE };
+enum { MOST_THREADS = 1024, PRINTED = 8 };
 
 static bool is_open(const weft *w) { return w && !weft__is_no_context(w); }
 
@@ -16,21 +15,14 @@ static bool is_open(const weft *w) { return w && !weft__is_no_context(w); }
 static void *allocate(size_t bytes, void *user)
 {
     (void)user;
-#ifdef MADV_HUGEPAGE
-    void *p = NULL;
-    if (bytes >= HUGE_BLOCK && !posix_memalign(&p, HUGE_PAGE, bytes)) {
-        madvise(p, bytes, MADV_HUGEPAGE);        /* only a hint: without it the pages are small */
-        return p;
-    }
-#endif
-    return malloc(bytes);
+    return weft__allocate_pages(bytes);
 }
 static void release(void *p, void *user) { (void)user; free(p); }
 
 /* ---- opening ---- */
 static const char *device_variable(void)
 {
-    const char *value = secure_getenv("WEFT_DEVICE");
+    const char *value = weft__variable("WEFT_DEVICE");
     return value ? value : "";
 }
 
@@ -62,7 +54,7 @@ static bool override_device(weft_opts *o, char *reason, size_t size)
 
 static bool override_threads(weft_opts *o)
 {
-    const char *value = secure_getenv("WEFT_THREADS");
+    const char *value = weft__variable("WEFT_THREADS");
     char *end = NULL;
     if (!value || !*value)
         return true;
@@ -89,6 +81,18 @@ static bool open_device(weft__device *d, weft_device device, char *reason, size_
     return d->k && d->k->open(d);
 }
 
+static bool is_set(const char *variable) { return weft__variable(variable) && *weft__variable(variable); }
+
+/* A choice by timing is for one process that does not ask for the same bits everywhere. */
+static void choose_blas(weft__device *d)
+{
+    if (strcmp(d->k->name, "generic") || d->deterministic || is_set("WEFT_GEMM") || is_set("WEFT_ISA") ||
+        weft__is_launched())
+        return;
+    d->blas = weft__faster_blas(d);
+    d->blas_is_default = d->blas;
+}
+
 static void configure(weft *w, const weft_opts *o)
 {
     char reason[320] = "";
@@ -102,11 +106,11 @@ static void configure(weft *w, const weft_opts *o)
                    "open: %d threads, precision %d; expected 0 threads or more and one of weft_precision",
                    o->threads, (int)o->precision);
     else if (!weft__log_level(&w->dev.log))
-        weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: expected 0, 1 or 2", secure_getenv("WEFT_LOG"));
+        weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: expected 0, 1 or 2", weft__variable("WEFT_LOG"));
     else if (!weft__check_requested(&check))
-        weft__fail(w, WEFT_EARG, "open: WEFT_CHECK=%s: expected 0 or 1", secure_getenv("WEFT_CHECK"));
+        weft__fail(w, WEFT_EARG, "open: WEFT_CHECK=%s: expected 0 or 1", weft__variable("WEFT_CHECK"));
     else if (!override_threads(&real_opts))
-        weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: expected 0 .. %d", secure_getenv("WEFT_THREADS"),
+        weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: expected 0 .. %d", weft__variable("WEFT_THREADS"),
                    MOST_THREADS);
     else if (!known || !open_device(&w->dev, real_opts.device, reason, sizeof reason))
         weft__fail(w, WEFT_EDEVICE, "%s", reason);
@@ -114,6 +118,8 @@ static void configure(weft *w, const weft_opts *o)
         /* a failed context needs a table of kernels: it can still be closed and return its message */
         w->dev.k = &weft__ref;
     w->dev.lost = w->status;                     /* but no kernel may run */
+    if (o->gemm == WEFT_DEFAULT_GEMM && !w->status)
+        choose_blas(&w->dev);
     int threads = real_opts.threads ? real_opts.threads : weft__cores();
     w->dev.pool = weft__pool_new(&w->dev, w->status ? 1 : threads);
     if (!w->dev.pool)
@@ -188,8 +194,13 @@ weft *weft_open(const weft_opts *opts)
 }
 
 /* The plain name, for dlsym. Programs link to the name in the header. */
-WEFT_API extern __typeof__(weft_open) weft__open_by_name __asm__("weft_open")
-    __attribute__((alias(WEFT__OPEN)));
+#ifdef __APPLE__
+#define PLAIN_NAME "_weft_open"
+#else
+#define PLAIN_NAME "weft_open"
+#endif
+WEFT_API weft *weft__open_by_name(const weft_opts *) __asm__(PLAIN_NAME);
+weft *weft__open_by_name(const weft_opts *opts) { return weft_open(opts); }
 
 /* ---- the end ---- */
 void weft_close(weft *w)

@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include "core/inside.h"
-#include "core/locale.h"
+#include "core/os.h"
 
 static size_t layer_text(weft *w, char *text, size_t size)
 {

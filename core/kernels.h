@@ -25,6 +25,7 @@ typedef struct weft__device {                    /* first argument of every kern
     void *(*allocate)(size_t, void *); void (*release)(void *, void *); void *user;
     struct weft__pool *pool;                     /* threads of the CPU */
     weft__blas_gemm *blas;                       /* matrix product on the CPU; NULL: the own kernels */
+    bool blas_is_default;                        /* chosen by its time, see blas_choice.c */
     void *stream, *handle;                       /* CUDA stream and cuBLAS handle */
     void *workspace; size_t workspace_bytes;     /* scratch of the kernels, grown on demand */
     int index;

@@ -3,13 +3,9 @@
  * The message belongs to the thread: files are also read without a context, and their failures change no
  * context. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include "core/locale.h"
 #include "io/io.h"
 
 /* ---- the message ---- */
@@ -31,17 +27,14 @@ weft_status weft__file_fail(weft_status status, const char *format, ...)
 /* ---- files ---- */
 static weft_status read_to(const char *path, int file, unsigned char *bytes, size_t from, size_t to)
 {
-    while (from < to) {
-        ssize_t n = read(file, bytes + from, to - from < 1 << 30 ? to - from : 1 << 30);
-        if (n < 0 && errno != EINTR)
-            return weft__file_fail(WEFT_EIO, "%s: cannot be read: %s", path, strerror(errno));
-        if (n == 0)
-            return weft__file_fail(WEFT_EIO,
-                                   "%s: %zu bytes; expected %zu: the file became shorter while it was "
-                                   "read, or is a file of /sys or /proc; copy those with cat first",
-                                   path, from, to);
-        from += n > 0 ? (size_t)n : 0;
-    }
+    int64_t n = weft__read_at(file, bytes + from, to - from, (int64_t)from);
+    if (n < 0)
+        return weft__file_fail(WEFT_EIO, "%s: cannot be read: %s", path, strerror(errno));
+    if ((size_t)n < to - from)
+        return weft__file_fail(WEFT_EIO,
+                               "%s: %zu bytes; expected %zu: the file became shorter while it was "
+                               "read, or is a file of /sys or /proc; copy those with cat first",
+                               path, from + (size_t)n, to);
     return WEFT_OK;
 }
 
@@ -72,16 +65,13 @@ static weft_status read_open(const char *path, int file, size_t all, weft__head 
 }
 
 /* A file of /proc has size 0 whatever its content. All readers trust the size, so they refuse such a file. */
-static weft_status check_regular(const char *path, int file, size_t *size)
+static weft_status check_regular(const char *path, int file, int64_t size)
 {
-    struct stat s;
     char byte;
-    if (fstat(file, &s))
-        return weft__file_fail(WEFT_EIO, "%s: cannot be read: %s", path, strerror(errno));
-    if (!S_ISREG(s.st_mode))
+    if (size < 0)
         return weft__file_fail(WEFT_EFORMAT, "%s: not a regular file; expected a file, not a folder or a "
                                              "device", path);
-    ssize_t more = s.st_size ? 0 : pread(file, &byte, 1, 0);
+    int64_t more = size ? 0 : weft__read_at(file, &byte, 1, 0);
     if (more < 0)
         return weft__file_fail(WEFT_EIO, "%s: cannot be read: %s", path, strerror(errno));
     if (more)
@@ -89,7 +79,6 @@ static weft_status check_regular(const char *path, int file, size_t *size)
                                "%s: size 0, but it has content, as files of /proc; expected the real size; "
                                "copy it with cat, and read the copy",
                                path);
-    *size = (size_t)s.st_size;
     return WEFT_OK;
 }
 
@@ -98,17 +87,19 @@ weft_status weft__open_file(const char *path, int *file, size_t *size)
     *file = -1;
     if (!path || !*path)
         return weft__file_fail(WEFT_EARG, "path is NULL or empty; expected the path of a file to read");
-    /* opening a FIFO must not wait for a writer */
-    int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int64_t bytes;
+    int opened = weft__open_to_read(path, &bytes);
     if (opened < 0)
         return weft__file_fail(errno == ENOENT ? WEFT_ENOENT : WEFT_EIO, "%s: cannot be read: %s", path,
                                strerror(errno));
-    weft_status status = check_regular(path, opened, size);
-    if (status)
-        close(opened);
-    else
-        *file = opened;
-    return status;
+    weft_status status = check_regular(path, opened, bytes);
+    if (status) {
+        weft__close_file(opened);
+        return status;
+    }
+    *file = opened;
+    *size = (size_t)bytes;
+    return WEFT_OK;
 }
 
 weft_status weft__read_file(const char *path, weft__head *head, unsigned char **bytes, size_t *size)
@@ -119,6 +110,6 @@ weft_status weft__read_file(const char *path, weft__head *head, unsigned char **
     if (status)
         return status;
     status = read_open(path, file, all, head, bytes, size);
-    close(file);
+    weft__close_file(file);
     return status;
 }

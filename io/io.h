@@ -2,6 +2,7 @@
  * memory. */
 #ifndef WEFT_IO_H
 #define WEFT_IO_H
+#include "core/os.h"
 #include "nn/nn.h"
 #include "io/api_io.h"
 #include "io/api_pictures.h"
@@ -12,10 +13,6 @@ weft_status weft__file_fail(weft_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* file_write.c */
-/* Writes bytes and returns how many were written; if fewer than size, errno gives the reason. A limit of the
- * file size is an error like any other, and raises no signal. */
-size_t weft__write_all(int file, const void *bytes, size_t size);
-typedef struct weft__span { const void *bytes; size_t size; } weft__span;
 /* Writes n spans end to end as the file `path`, atomically: after a failure the old file is unchanged. */
 weft_status weft__write_file(const char *path, const weft__span *spans, int n);
 /* file.c */
@@ -25,7 +22,7 @@ weft_status weft__write_file(const char *path, const weft__span *spans, int n);
 enum { WEFT__HEAD = 512 };
 typedef weft_status weft__head(const char *path, const unsigned char *bytes, size_t head, size_t size);
 weft_status weft__read_file(const char *path, weft__head *head, unsigned char **bytes, size_t *size);
-/* Opens a regular file for reading, and stores its size. The caller closes *file; it is -1 after a
+/* Opens a regular file for reading, and stores its size. weft__close_file closes *file; it is -1 after a
  * failure. */
 weft_status weft__open_file(const char *path, int *file, size_t *size);
 

@@ -3,11 +3,9 @@
  * A line is built in memory and written by one system call, so a killed program leaves whole lines. If a line
  * is cut (a full disk), the next one starts on a new line. */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "io/text.h"
 
 struct weft_journal {
@@ -86,7 +84,7 @@ void weft_journal_number(weft_journal *j, const char *name, double value)
     if (!member(j, name))
         return;
     char text[40] = "null";
-    locale_t before = weft__plain_locale();
+    void *before = weft__plain_locale();
     int n = isfinite(value) ? weft__shortest(text, value) : 4;
     weft__plain_locale_end(before);
     append_text(j, text, (size_t)n);
@@ -116,13 +114,6 @@ void weft_journal_line_end(weft_journal *j)
 }
 
 /* ---- the file ---- */
-static bool is_cut(int fd)                       /* a program was killed, or the disk was full */
-{
-    char last = '\n';
-    off_t size = lseek(fd, 0, SEEK_END);
-    return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
-}
-
 weft_status weft_journal_open(const char *path, bool append, weft_journal **out)
 {
     if (out)
@@ -131,10 +122,10 @@ weft_status weft_journal_open(const char *path, bool append, weft_journal **out)
         return weft__file_fail(WEFT_EARG, "weft_journal_open: %s is NULL; expected a path and a pointer for "
                                           "the journal",
                                path ? "out" : "path");
-    int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC);
+    bool cut = false;                            /* a program was killed, or the disk was full */
     weft_journal *j = calloc(1, sizeof *j);
     char *copy = strdup(path);
-    int fd = j && copy ? open(path, flags, 0666) : -1;
+    int fd = j && copy ? weft__open_to_append(path, !append, &cut) : -1;
     if (fd < 0) {
         weft_status s = j && copy ?
                             weft__file_fail(WEFT_EIO, "%s: cannot be written: %s", path, strerror(errno)) :
@@ -143,7 +134,7 @@ weft_status weft_journal_open(const char *path, bool append, weft_journal **out)
         free(j);
         return s;
     }
-    *j = (weft_journal){ .path = copy, .fd = fd, .cut = is_cut(fd) };
+    *j = (weft_journal){ .path = copy, .fd = fd, .cut = cut };
     *out = j;
     return WEFT_OK;
 }
@@ -152,7 +143,7 @@ void weft_journal_close(weft_journal *j)
 {
     if (!j)
         return;
-    close(j->fd);
+    weft__close_file(j->fd);
     free(j->path);
     free(j->line);
     free(j);

@@ -4,9 +4,9 @@
  * of these holds its own entry, so the table is an array of lists that doubles when it is full. */
 #include <stdio.h>
 #include <stdint.h>
-#include <fnmatch.h>
 #include <string.h>
 #include "autograd/fused.h"
+#include "core/os.h"
 #include "nn/nn.h"
 
 enum { FEWEST = 16 };
@@ -184,7 +184,7 @@ weft_tensor *weft_find_parameter(const weft_module *m, const char *path)
 
 bool weft__path_fits(const weft__parameter *p, const weft_module *m, const char *pattern)
 {
-    return fnmatch(pattern, weft__path_below(p, m), 0) == 0;
+    return weft__matches(pattern, weft__path_below(p, m));
 }
 
 int64_t weft_parameter_numel(const weft_module *m) { return m && m->w ? m->elements : 0; }

@@ -3,9 +3,7 @@
  * MPI waits without end for a rank that has stopped. weft names that rank after the timeout and ends the
  * job. A rank may wait for one that waits itself. So after the timeout each rank sends a sign of life to all
  * others, and the message names those that stay silent. */
-#include <signal.h>
 #include <string.h>
-#include <unistd.h>
 #include "parallel/parallel.h"
 
 enum { ALIVE = 32767, LAST = 10 };  /* a tag; seconds until the alarm that ends a hanging abort */
@@ -18,8 +16,7 @@ static void end_all(weft_parallel *p)
     p->ended = true;
     fprintf(stderr, "weft: rank %d: %s\n", p->world.rank, weft_error_message(p->w));
     fflush(stderr);
-    signal(SIGALRM, SIG_DFL);                    /* in case that the transport hangs */
-    alarm(LAST);
+    weft__alarm(LAST, NULL);                     /* in case that the transport hangs */
     if (p->cut_off)
         p->cut_off(p);  /* without this the end of the context waits for its GPU without end */
     p->transport->abort(1);

@@ -28,16 +28,7 @@ static void note(int number)
     came = 1;
 }
 
-void weft__signals_watch(void)
-{
-    static const int numbers[] = { SIGTERM, SIGUSR1 };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction now, ours = { .sa_handler = note, .sa_flags = SA_RESTART };
-        sigemptyset(&ours.sa_mask);
-        if (!sigaction(numbers[i], NULL, &now) && now.sa_handler == SIG_DFL)
-            sigaction(numbers[i], &ours, NULL);  /* only if the program has no handler */
-    }
-}
+void weft__signals_watch(void) { weft__on_stop_signals(note); }
 
 /* ---- all-gather ---- */
 const void *weft__words_of(const weft_parallel *p, int rank)

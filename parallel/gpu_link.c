@@ -3,9 +3,7 @@
  * The pieces and the tree are those of exchange.c, in device memory. A link only moves numbers, and a GPU
  * whose neighbour is gone waits without end. So each rank watches the next one over the transport. The next
  * rank reports there when its own numbers have arrived. */
-#include <sched.h>
 #include <string.h>
-#include <unistd.h>
 #include "core/shared/link.h"
 #include "parallel/parallel.h"
 
@@ -62,7 +60,7 @@ static int has_arrived(weft_parallel *p, const char *operation, int (*state)(wef
         else if (weft__seconds() > deadline)
             ok = weft__is_late(p, p->linked.next.peer, operation);
         else
-            sched_yield();
+            weft__yield();
     }
     p->waited += weft__seconds() - start;
     return result;
@@ -124,7 +122,7 @@ static int shares_with(const weft_parallel *p, int q)
 bool weft__find_shared_devices(weft_parallel *p)
 {
     unit own = { .gpu = p->w->dev.unit };
-    gethostname(own.host, sizeof own.host - 1);
+    weft__host_name(own.host, sizeof own.host);
     if (!weft__hand_out(p, "weft_parallel_new", &own, sizeof own))
         return false;
     weft__end_texts(p, offsetof(unit, host), sizeof own.host);

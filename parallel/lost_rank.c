@@ -5,9 +5,7 @@
  * remaining ranks shrink the world and compare their positions. If they are in different calls, or all have
  * done this one, there is nothing to repeat. If one rank has not done it, no rank has passed the barrier,
  * and all repeat the call with the shards of the lost rank. The bits stay the same. */
-#include <signal.h>
 #include <string.h>
-#include <unistd.h>
 #include "parallel/parallel.h"
 
 enum { PASS = 3, WHERE = 4 };                    /* tags */
@@ -41,25 +39,14 @@ static bool pass(weft_parallel *p)                /* the barrier */
 }
 
 /* ---- after a loss ---- */
-/* Ends the process: a transport waits for all remaining ranks, without a time limit of its own. */
-static void too_long(int number)
-{
-    static const char text[] = "weft: lost a rank and timed out waiting for the others; exiting\n";
-    ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
-    (void)n;
-    raise(number);                               /* ends the process, because of SA_RESETHAND */
-}
-
 static bool shrink(weft_parallel *p)
 {
-    struct sigaction end = { .sa_handler = too_long, .sa_flags = (int)SA_RESETHAND }, before;
-    sigemptyset(&end.sa_mask);
-    sigaction(SIGALRM, &end, &before);
-    alarm((unsigned)p->timeout + 1);
+    /* a transport waits for all remaining ranks, without a time limit of its own */
+    weft__alarm((unsigned)p->timeout + 1,
+                "weft: lost a rank and timed out waiting for the others; exiting\n");
     here.world = p->world;
     bool ok = p->transport->shrink(&here.world);
-    alarm(0);
-    sigaction(SIGALRM, &before, NULL);
+    weft__no_alarm();
     if (!ok)
         weft__end_job(p, "lost a rank, and the transport cannot continue without it");
     here.losses++;

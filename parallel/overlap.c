@@ -48,7 +48,7 @@ static void after_entry(void *user, int64_t entry)
 /* ---- on and off ---- */
 static bool is_enabled(void)
 {
-    const char *setting = secure_getenv("WEFT_PARALLEL_OVERLAP");
+    const char *setting = weft__variable("WEFT_PARALLEL_OVERLAP");
     return !setting || strcmp(setting, "off");
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "autograd/fused.h"
 #include "core/cpu/cpu.h"
-#include "core/locale.h"
+#include "core/os.h"
 #include "parallel/parallel.h"
 
 enum { PATIENCE = 600 };
@@ -37,7 +37,7 @@ static bool ranks_agree(weft_parallel *p)
 /* ---- options ---- */
 static bool set_timeout(weft_parallel *p, double seconds)
 {
-    const char *value = secure_getenv("WEFT_PARALLEL_TIMEOUT");
+    const char *value = weft__variable("WEFT_PARALLEL_TIMEOUT");
     char *end = NULL;
     p->timeout = seconds > 0 ? seconds : value && *value ? weft__plain_number(value, &end) : PATIENCE;
     bool ok = p->timeout > 0 && p->timeout < 1e9 && seconds >= 0 && (!end || !*end);
@@ -143,6 +143,8 @@ weft_parallel *weft_parallel_new(weft_module *m, const weft_parallel_opts *opts)
     p->w = w;
     p->module = m;
     w->dev.parallel = true;
+    if (w->dev.blas_is_default)
+        w->dev.blas = NULL;
     return initialise(p, opts ? opts : &(weft_parallel_opts){ 0 }) ? p : &none;
 }
 

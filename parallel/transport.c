@@ -2,7 +2,6 @@
  *
  * A process initialises MPI once, and only if a launcher has started ranks. For a single process MPI would
  * only add threads and network interfaces. */
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include "parallel/parallel.h"
@@ -17,7 +16,7 @@ const char *weft__transport_version(void) { return version; }
 /* ---- the environment of the launcher ---- */
 static long number_in(const char *variable)      /* -1: not a number */
 {
-    const char *text = secure_getenv(variable);
+    const char *text = weft__variable(variable);
     char *end = NULL;
     long n = text && *text ? strtol(text, &end, 10) : -1;
     return end && !*end ? n : -1;
@@ -29,7 +28,7 @@ static const char *launcher_transport(char *reason, size_t size)
 {
     if (number_in("OMPI_COMM_WORLD_SIZE") > 0)
         return number_in("OMPI_COMM_WORLD_SIZE") > 1 ? "openmpi" : "none";
-    if (secure_getenv("PMIX_RANK"))
+    if (weft__variable("PMIX_RANK"))
         return "openmpi";
     if (number_in("PMI_SIZE") > 0)
         return number_in("PMI_SIZE") > 1 ? "mpich" : "none";
@@ -48,9 +47,10 @@ static void *library_of(const char *name, char *reason, size_t size)
 {
     char file[64];
     if (*name == '/') {
-        void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        char text[300];
+        void *library = weft__open_library(name, text, sizeof text);
         if (!library)
-            snprintf(reason, size, "WEFT_PARALLEL: %s", dlerror());
+            snprintf(reason, size, "WEFT_PARALLEL: %s", text);
         return library;
     }
     if (strcmp(name, "openmpi") && strcmp(name, "mpich")) {
@@ -66,9 +66,8 @@ static void *library_of(const char *name, char *reason, size_t size)
 static const weft__transport *check_transport(void *library, const char *name, char *reason, size_t size)
 {
     const weft__transport *(*hello)(void) = NULL;
-    void *symbol = dlsym(library, "weft_transport_open_v1");
-    memcpy(&hello, &symbol, sizeof hello);       /* POSIX allows this conversion, C does not */
-    const weft__transport *t = hello ? hello() : NULL;
+    bool found = weft__find_function(library, "weft_transport_open_v1", &hello);
+    const weft__transport *t = found ? hello() : NULL;
     if (!t)
         snprintf(reason, size, "the plug-in of %.200s has no weft_transport_open_v1", name);
     else if (t->abi != WEFT__TRANSPORT_ABI)
@@ -83,7 +82,7 @@ static const weft__transport *check_transport(void *library, const char *name, c
 
 static void open_transport(void)
 {
-    const char *setting = secure_getenv("WEFT_PARALLEL");
+    const char *setting = weft__variable("WEFT_PARALLEL");
     const char *name = setting && *setting ? setting : launcher_transport(fault, sizeof fault);
     if (!name || !strcmp(name, "none"))
         return;

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/locale.h"
+#include "core/os.h"
 #include "plan/plan.h"
 
 enum { SEGMENTS, BATCHES, OPEN }; /* indices of room: capacity of segments, of batches, first segment of the

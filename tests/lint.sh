@@ -76,7 +76,13 @@ banned() {
     grep -nE '(^|[^_a-zA-Z])(sprintf|vsprintf|strcpy|strcat|gets|strtok|alloca|system|rand|srand)\(' $(files $folders examples tools bench)
     grep -nE '(^|[^_a-zA-Z.>])(abort|exit|_exit|assert)\(' $(files $folders)
 }
-environment() { grep -nE '(^|[^_a-zA-Z])getenv *\(' $(files $folders); }      # a setuid program must not trust it
+environment() { grep -nE '(^|[^_a-zA-Z])(secure_)?getenv *\(' $(files $folders | grep -vE '^(core/os|cuda/|parallel/mpi/)'); }   # weft__variable: a setuid program must not trust it
+# Headers of C11, of the compiler, and of the libraries that weft needs
+system_headers() {
+    local c='assert|complex|ctype|errno|fenv|float|inttypes|limits|locale|math|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|tgmath|time'
+    grep -nE '^ *# *include <' $(files $(echo $folders | tr ' ' '\n' | grep -v cuda) | grep -vE '^(core/os|parallel/mpi/)') |
+        grep -vE "<(($c)|[a-z]*mmintrin|cpuid|arm_[a-z]*|sanitizer/.*|hdf5|H5FDdevelop|zlib)\.h>" | sed 's/$/: the system is behind core\/os.h/'
+}
 # What asks in another way is not noticed where it is compiled once, for all.
 architectures() { grep -n '__CUDA_ARCH__' cuda/* | grep -vE '^cuda/(cuda|ptx)\.h:'; }
 budgets() { python3 tests/lint/budget.py >"$budgets" || grep -E 'over its budget' "$budgets" || cat "$budgets"; }
@@ -172,7 +178,8 @@ rule "no file of the library over 400 lines, no example over 700, none else over
 rule "functions: median 9, nine of ten 20, none over 40 lines (CUDA: 50)" function_sizes
 rule "each room is within its lines (tests/lint/budget.txt)" budgets
 rule "no banned functions" banned
-rule "no getenv in the library, secure_getenv" environment
+rule "no getenv in the library, weft__variable" environment
+rule "system headers are included by core/os.h and core/os*.c alone" system_headers
 rule "kernels ask for the architecture by ARCH" architectures
 rule "exported symbols are the declared ones" exports
 rule "every public function has a caller that users read" callers

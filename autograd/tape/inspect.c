@@ -3,7 +3,7 @@
 #include "autograd/op.h"
 #include <stdlib.h>
 #include <string.h>
-#include "core/locale.h"
+#include "core/os.h"
 
 enum { COLUMNS = 100, INDENT = 6, PATH = 64 };
 
@@ -202,7 +202,7 @@ void weft_print_tape(FILE *file, const weft *w)
     weft__listing l;
     if (!file || !w || !w->tape)
         return;
-    locale_t before = weft__plain_locale();
+    void *before = weft__plain_locale();
     if (!weft__listing_begin(&l, w) || !print_entries(file, &l))
         fputs("(out of memory)\n", file);
     weft__listing_end(&l);

@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include "autograd/op.h"
-#include "core/locale.h"
+#include "core/os.h"
 
 weft *weft__context(weft_tensor *const *x, int64_t n)
 {

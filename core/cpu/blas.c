@@ -1,8 +1,7 @@
-/* blas.c - loads OpenBLAS on request: weft_opts.gemm, WEFT_GEMM=openblas, or the absolute path of a library.
- * It is loaded at run time for two reasons. weft runs without it, and some versions take a new CPU for one of
+/* blas.c - loads OpenBLAS on request: weft_opts.gemm, WEFT_GEMM=openblas, or the absolute path of a library;
+ * and for blas_choice.c. It is loaded at run time for two reasons. weft runs without it, and some versions take a new CPU for one of
  * 2004 ("Prescott") and run at a fifth of its speed (0.3.21). OPENBLAS_CORETYPE prevents this if it is set
  * before loading. */
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/device.h"
@@ -20,56 +19,56 @@ static const char *core_type(void)
     return NULL;
 }
 
-static void *load_library(const char *needed)
+static void *load_library(const char *needed, char *reason, size_t size)
 {
     static const char *const names[] = { "libopenblas.so.0", "libopenblas.so" };
     void *library = NULL;
     if (strcmp(needed, "openblas"))
-        return dlopen(needed, RTLD_NOW | RTLD_LOCAL);
+        return weft__open_library(needed, reason, size);
     for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        library = weft__open_library(names[i], reason, size);
     return library;
 }
 
-/* Sets an environment variable while the library is loaded, unless the user has set it. Returns true if it
- * must be unset afterwards. */
-static bool set_temporarily(const char *name, const char *value)
+static weft__blas_gemm *functions_of(void *library, char name[160], char *reason, size_t size)
 {
-    return value && !secure_getenv(name) && !setenv(name, value, 0);
+    weft__blas_gemm *gemm = NULL;
+    void (*set_threads)(int) = NULL;
+    char *(*config)(void) = NULL, *(*core)(void) = NULL;
+    const char *symbol = sizeof(real) == sizeof(float) ? "cblas_sgemm" : "cblas_dgemm";
+    if (weft__find_function(library, "openblas_set_num_threads", &set_threads))
+        set_threads(1);                        /* each thread of the pool calls it for a part of the matrix */
+    if (!weft__find_function(library, symbol, &gemm))
+        snprintf(reason, size, "it has no %s", symbol);
+    if (weft__find_function(library, "openblas_get_config", &config) &&
+        weft__find_function(library, "openblas_get_corename", &core))
+        snprintf(name, 160, "%.100s for %.50s", config(), core());
+    else
+        snprintf(name, 160, "no version");
+    return gemm;
 }
 
-/* from: source of the request, for messages */
-static weft__blas_gemm *open_library(const char *from, const char *needed, char *reason, size_t size)
+weft__blas_gemm *weft__open_blas(const char *needed, char name[160], char *reason, size_t size)
 {
-    bool core = set_temporarily("OPENBLAS_CORETYPE", core_type()),
-         threads = set_temporarily("OPENBLAS_NUM_THREADS", "1");
-    void *library = load_library(needed);        /* stays loaded until the process ends */
-    weft__blas_gemm *gemm = NULL;
+    weft__lock(WEFT__LOADING);
+    /* set while the library is loaded, unless the user has set them */
+    bool core = weft__set_variable("OPENBLAS_CORETYPE", core_type()),
+         threads = weft__set_variable("OPENBLAS_NUM_THREADS", "1");
+    void *library = load_library(needed, reason, size);
     if (core)
-        unsetenv("OPENBLAS_CORETYPE");
+        weft__unset_variable("OPENBLAS_CORETYPE");
     if (threads)
-        unsetenv("OPENBLAS_NUM_THREADS");
-    if (!library) {
-        const char *error = dlerror();
-        snprintf(reason, size, "%s%.100s: %.200s", from, needed, error ? error : "no such library");
-        return NULL;
-    }
-    void (*set_threads)(int) = NULL;
-    *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
-    if (set_threads)
-        set_threads(1);                        /* each thread of the pool calls it for a part of the matrix */
-    *(void **)&gemm = dlsym(library, sizeof(real) == sizeof(float) ? "cblas_sgemm" : "cblas_dgemm");
-    if (!gemm)
-        snprintf(reason, size, "%s%.100s: it has no cblas_%cgemm", from, needed,
-                 sizeof(real) == sizeof(float) ? 's' : 'd');
+        weft__unset_variable("OPENBLAS_NUM_THREADS");
+    weft__blas_gemm *gemm = library ? functions_of(library, name, reason, size) : NULL;
+    weft__unlock(WEFT__LOADING);
     return gemm;
 }
 
 weft__blas_gemm *weft__blas(weft_gemm choice, char *reason, size_t size)
 {
-    const char *name = secure_getenv("WEFT_GEMM"), *from = name && *name ? "WEFT_GEMM=" : "opts.gemm: ";
-    const char *needed = name && *name ? name : choice == WEFT_OPENBLAS_GEMM ? "openblas" : "own";
-    weft__blas_gemm *gemm = NULL;
+    const char *setting = weft__variable("WEFT_GEMM"), *from = setting && *setting ? "WEFT_GEMM=" : "opts.gemm: ";
+    const char *needed = setting && *setting ? setting : choice == WEFT_OPENBLAS_GEMM ? "openblas" : "own";
+    char name[160], error[200] = "";
     *reason = 0;
     if (!strcmp(needed, "own"))
         return NULL;
@@ -77,8 +76,8 @@ weft__blas_gemm *weft__blas(weft_gemm choice, char *reason, size_t size)
         snprintf(reason, size, "WEFT_GEMM=%.100s: expected own, openblas or an absolute path", needed);
         return NULL;
     }
-    weft__lock(WEFT__LOADING);
-    gemm = open_library(from, needed, reason, size);
-    weft__unlock(WEFT__LOADING);
+    weft__blas_gemm *gemm = weft__open_blas(needed, name, error, sizeof error);
+    if (!gemm)
+        snprintf(reason, size, "%s%.100s: %.200s", from, needed, error);
     return gemm;
 }

@@ -6,8 +6,6 @@
 #include "core/cpu/cpu.h"
 #if defined(__x86_64__)
 #include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 enum { ALIGNED = 64, ROOM = 1 << 16 };
@@ -33,17 +31,14 @@ static bool find_amx(void)
         SAVES = 1 << 27,
         AMX_BF16 = 1 << 22,
         AMX_TILE = 1 << 24,
-        TILE_STATE = 3 << 17,
-        REQUEST = 0x1023,
-        TILE_DATA = 18
+        TILE_STATE = 3 << 17
     };
     unsigned a, b, c, d, low, high;
     if (!has_avx512() || !__get_cpuid(1, &a, &b, &c, &d) || !(c & SAVES))
         return false;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & AMX_BF16) && (d & AMX_TILE) &&
-           (low & TILE_STATE) == TILE_STATE && syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0 &&
-           weft__amx_agrees();
+           (low & TILE_STATE) == TILE_STATE && weft__allow_tiles() && weft__amx_agrees();
 }
 static bool has_amx(void)
 {
@@ -81,7 +76,7 @@ enum { TIERS = sizeof tiers / sizeof *tiers };
 const weft__kernels *weft__cpu_kernels(weft_device device, weft_precision precision, char *reason,
                                        size_t size)
 {
-    const char *name = device == WEFT_REF ? "ref" : secure_getenv("WEFT_ISA");
+    const char *name = device == WEFT_REF ? "ref" : weft__variable("WEFT_ISA");
     const bool tiles = precision == WEFT_TF32 || precision == WEFT_BF16;
     int i = 0;
     if (!name || !*name)

@@ -7,13 +7,8 @@
  *
  * After fork the child has the pool's memory without its threads. A pool records the process that started the
  * threads, and works serially in any other. Calls within a task are also serial. */
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 #include "core/cpu/cpu.h"
 #include "core/cpu/rounding.h"
 
@@ -25,7 +20,7 @@ enum { PATIENCE = 2000 };                        /* polls before a worker sleeps
 struct seat { struct weft__pool *pool; pthread_t thread; int number; };
 struct weft__pool {
     int threads, started;                        /* requested, with the caller; workers that run */
-    pid_t process;                               /* process that started the workers; 0: none yet */
+    int process;                                 /* process that started the workers; 0: none yet */
     weft__task *fn; void *argument; int64_t tasks;
     uint64_t rounding;                           /* rounding mode of the caller */
     atomic_int_fast64_t next;
@@ -115,17 +110,13 @@ static void *work(void *argument)
 
 static void start(struct weft__pool *p)          /* fewer if the system refuses */
 {
-    sigset_t all, before;
-    p->process = getpid();
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals go to the program's threads */
+    p->process = weft__process();
     for (; p->started < p->threads - 1; p->started++) {
         struct seat *s = &p->seats[p->started];
         *s = (struct seat){ .pool = p, .number = p->started + 1 };
-        if (pthread_create(&s->thread, NULL, work, s))
+        if (!weft__start_thread(&s->thread, work, s))
             break;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* ---- the caller ---- */
@@ -160,7 +151,7 @@ static bool is_serial(struct weft__pool *p, int64_t tasks)
         return true;
     if (!p->process)
         start(p);
-    return !p->started || p->process != getpid();
+    return !p->started || p->process != weft__process();
 }
 
 /* Tasks wait for each other, so each worker runs at most one. The caller closes the job only after its own
@@ -179,7 +170,7 @@ void weft__barrier_wait(weft__barrier *m, int participants)
         if (i < PATIENCE)
             pause_a_bit();
         else
-            sched_yield();
+            weft__yield();
 }
 
 void weft__parallel(weft__device *d, int64_t tasks, weft__task *fn, void *argument)
@@ -226,7 +217,7 @@ void weft__pool_end(weft__device *d, struct weft__pool *p)
     if (!p)
         return;
     /* in a child of fork the locks may be held for ever */
-    if (!p->process || p->process == getpid()) {
+    if (!p->process || p->process == weft__process()) {
         pthread_mutex_lock(&p->lock);
         atomic_store(&p->quit, true);
         pthread_cond_broadcast(&p->wake);

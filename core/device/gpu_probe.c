@@ -5,7 +5,6 @@
  * /dev/nvidia0), on Jetson and in containers. Device files are unreliable: their numbers vary, and the first
  * program that uses the GPU may create them. If the library exists without a GPU, as in a container without
  * access, it reports none. */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include "core/inside.h"
@@ -14,13 +13,6 @@
 typedef struct driver {
     int (*init)(unsigned), (*count)(int *), (*text)(int, const char **);
 } driver;
-
-static bool has(void *library, const char *name, void *function, size_t size)
-{
-    void *symbol = dlsym(library, name);
-    memcpy(function, &symbol, size);             /* allowed by POSIX, not by C */
-    return symbol;
-}
 
 static bool set_reason(const driver *d, const char *call, int error, char *reason, size_t size)
 {
@@ -35,14 +27,14 @@ bool weft__driver_has_gpu(char *reason, size_t size)
 {
     driver d;
     int error, count = 0;
-    /* never closed: drivers do not support it */
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    char text[200];
+    void *library = weft__open_library("libcuda.so.1", text, sizeof text);
     if (!library)
-        return snprintf(reason, size, "no NVIDIA driver: %s", dlerror()), false;
-    if (!has(library, "cuInit", &d.init, sizeof d.init) ||
-        !has(library, "cuDeviceGetCount", &d.count, sizeof d.count) ||
-        !has(library, "cuGetErrorString", &d.text, sizeof d.text))
-        return snprintf(reason, size, "libcuda.so.1 is not NVIDIA's driver: %s", dlerror()), false;
+        return snprintf(reason, size, "no NVIDIA driver: %s", text), false;
+    if (!weft__find_function(library, "cuInit", &d.init) ||
+        !weft__find_function(library, "cuDeviceGetCount", &d.count) ||
+        !weft__find_function(library, "cuGetErrorString", &d.text))
+        return snprintf(reason, size, "libcuda.so.1 is not NVIDIA's driver: it lacks cuInit or others"), false;
     if ((error = d.init(0)))
         return set_reason(&d, "cuInit", error, reason, size);
     if ((error = d.count(&count)))

@@ -3,14 +3,13 @@
  * at all. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "core/inside.h"
 
 /* ---- variables of the launcher ---- */
 /* Returns the number in a variable, or -1. Slurm lists nodes as in "4(x2),3"; the first number counts. */
 static int number_of(const char *variable)
 {
-    const char *text = secure_getenv(variable);
+    const char *text = weft__variable(variable);
     char *end = NULL;
     long n = text && *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : -1;
     return n >= 0 && n < 1 << 20 && (!*end || *end == '(' || *end == ',') ? (int)n : -1;
@@ -32,6 +31,8 @@ static const char *local_rank_name(void)
 
 int weft__local_rank(void) { return local_rank_name() ? number_of(local_rank_name()) : 0; }
 
+bool weft__is_launched(void) { return local_rank_name(); }
+
 int weft__launched_rank(void)
 {
     static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID",
@@ -48,12 +49,12 @@ static int local_ranks(void)
 }
 
 /* ---- the launcher's process ---- */
-static bool had_variable(pid_t pid, const char *name)  /* at its start */
+static bool had_variable(int pid, const char *name)  /* at its start */
 {
     char path[64], *text = NULL;
     size_t room = 0, n = strlen(name);
     bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/environ", pid);
     FILE *file = fopen(path, "re");
     while (file && !found && getdelim(&text, &room, 0, file) > 0)
         found = !strncmp(text, name, n) && text[n] == '=';
@@ -63,35 +64,49 @@ static bool had_variable(pid_t pid, const char *name)  /* at its start */
     return found;
 }
 
-static pid_t parent_of(pid_t pid)                /* 0: none or unknown */
+static int parent_of(int pid)                /* 0: none or unknown */
 {
     char path[64], line[256];
     int parent = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file) && sscanf(line, "PPid: %d", &parent) != 1)
         continue;
     if (file)
         fclose(file);
-    return (pid_t)parent;
+    return parent;
 }
 
-pid_t weft__launcher(void)
+int weft__launcher(void)
 {
     enum { FAR = 64 };
     const char *name = local_rank_name();
-    pid_t pid = getppid();
+    int pid = weft__parent_process();
     for (int i = 0; name && i < FAR && pid > 1 && had_variable(pid, name); i++)
         pid = parent_of(pid);
     return pid;
 }
 
 /* ---- share of the cores ---- */
-int weft__share_of_cores(const cpu_set_t *own, const cpu_set_t *launcher, int ranks)
+static int count_of(const weft__cpu_set *set)
 {
-    cpu_set_t both;
-    CPU_AND(&both, own, launcher);
-    int count = CPU_COUNT(own), share = CPU_EQUAL(&both, own) ? CPU_COUNT(launcher) / ranks : count;
+    int n = 0;
+    for (size_t i = 0; i < sizeof set->bits / sizeof *set->bits; i++)
+        n += __builtin_popcountll(set->bits[i]);
+    return n;
+}
+
+static bool is_within(const weft__cpu_set *a, const weft__cpu_set *b)
+{
+    uint64_t outside = 0;
+    for (size_t i = 0; i < sizeof a->bits / sizeof *a->bits; i++)
+        outside |= a->bits[i] & ~b->bits[i];
+    return !outside;
+}
+
+int weft__share_of_cores(const weft__cpu_set *own, const weft__cpu_set *launcher, int ranks)
+{
+    int count = count_of(own), share = is_within(own, launcher) ? count_of(launcher) / ranks : count;
     share = share < count ? share : count;
     return share < 1 ? 1 : share;
 }
@@ -99,24 +114,24 @@ int weft__share_of_cores(const cpu_set_t *own, const cpu_set_t *launcher, int ra
 /* srun without binding: the parent of all tasks may use the whole machine, so its cores are not the share. */
 static bool srun_binds_none(void)
 {
-    const char *type = secure_getenv("SLURM_CPU_BIND_TYPE");
+    const char *type = weft__variable("SLURM_CPU_BIND_TYPE");
     return !strcmp(local_rank_name(), "SLURM_LOCALID") && (!type || !*type || !strncmp(type, "none", 4));
 }
 
 int weft__cores(void)
 {
-    cpu_set_t own, launcher;
-    if (sched_getaffinity(0, sizeof own, &own))
+    weft__cpu_set own, launcher;
+    if (!weft__affinity(0, &own))
         return 1;
     if (!local_rank_name() || local_ranks() == 1)
-        return CPU_COUNT(&own);
-    if (srun_binds_none() || sched_getaffinity(weft__launcher(), sizeof launcher, &launcher))
+        return count_of(&own);
+    if (srun_binds_none() || !weft__affinity(weft__launcher(), &launcher))
         launcher = own;
     return weft__share_of_cores(&own, &launcher, local_ranks());
 }
 
 int weft__cpus(void)
 {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+    weft__cpu_set set;
+    return weft__affinity(0, &set) ? count_of(&set) : 1;
 }

@@ -1,7 +1,6 @@
 /* lock.c - locks of the process that are safe across fork. A fork waits until other threads have released the
  * locks, so the guarded data is consistent in the child, which can take them. A thread that forks while it
  * holds a lock (from a signal handler or constructor) keeps it in both processes. */
-#include <pthread.h>
 #include "core/inside.h"
 
 static pthread_mutex_t mutex[WEFT__LOCKS] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };

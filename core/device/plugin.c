@@ -3,12 +3,9 @@
  * searches the folder of this library by its real path, and its subfolder weft. So argv[0], the
  * working directory and the parent folder cannot decide which code runs. Plug-ins are never closed, because
  * drivers do not support it. */
-#include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "core/inside.h"
 #include "core/device/plugin.h"
 
@@ -27,33 +24,18 @@ static void *open_in(const char *folder, const char *below, const char *file, we
     char *path = NULL;
     if (asprintf(&path, "%s/%s%s", folder, below, file) < 0)
         return NULL;
-    bool exists = access(path, F_OK) == 0 && (!accepts || accepts(reason, size));
-    void *library = exists ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-    if (exists && !library)
-        snprintf(reason, size, "%s", dlerror());
+    bool exists = weft__file_exists(path) && (!accepts || accepts(reason, size));
+    void *library = exists ? weft__open_library(path, reason, size) : NULL;
     free(path);
     return library;
 }
 
-/* Returns the folder of this library, or of the program if it is linked statically. The caller frees it. For
- * a program the loader knows only argv[0], so /proc/self/exe is used. NULL: the folder is unknown, or the
- * library's path is relative and would change with the working directory. */
-static char *own_folder(void)
-{
-    Dl_info info;
-    struct link_map *map = NULL;
-    bool library = dladdr1(name, &info, (void **)&map, RTLD_DL_LINKMAP) && map && map->l_name[0];
-    const char *file = library ? map->l_name : "/proc/self/exe";
-    char *path = *file == '/' ? realpath(file, NULL) : NULL;
-    if (path)
-        *strrchr(path, '/') = 0;
-    return path;
-}
-
 static void *find_next_to_code(const char *file, weft__plugin_check *accepts, char *reason, size_t size)
 {
-    char *own = own_folder();
-    if (!own) {
+    char *own = weft__own_path();
+    if (own)
+        *strrchr(own, '/') = 0;
+    else {
         snprintf(reason, size,
                  "the folder of this library is unknown; set WEFT_BACKEND_PATH to the folder of %s", file);
         return NULL;
@@ -71,7 +53,7 @@ static void *find_next_to_code(const char *file, weft__plugin_check *accepts, ch
 /* A plug-in in WEFT_BACKEND_PATH is opened without the check of the machine: it may be the emulated GPU. */
 void *weft__open_plugin(const char *file, weft__plugin_check *accepts, char *reason, size_t size)
 {
-    const char *needed = secure_getenv("WEFT_BACKEND_PATH");
+    const char *needed = weft__variable("WEFT_BACKEND_PATH");
     if (!needed || !*needed)
         return find_next_to_code(file, accepts, reason, size);
     void *library = *needed == '/' ? open_in(needed, "", file, NULL, reason, size) : NULL;
@@ -86,9 +68,7 @@ void *weft__open_plugin(const char *file, weft__plugin_check *accepts, char *rea
 static const weft__kernels *check_plugin(void *library, char *reason, size_t size)
 {
     const weft__plugin *(*hello)(void) = NULL;
-    void *symbol = dlsym(library, "weft_backend_open_v1");
-    memcpy(&hello, &symbol, sizeof hello);       /* allowed by POSIX, not by C */
-    const weft__plugin *p = hello ? hello() : NULL;
+    const weft__plugin *p = weft__find_function(library, "weft_backend_open_v1", &hello) ? hello() : NULL;
     if (!p)
         snprintf(reason, size, "%s has no weft_backend_open_v1", name);
     else if (p->abi != WEFT__PLUGIN_ABI || p->table_bytes != sizeof(weft__kernels) ||

@@ -9,7 +9,7 @@
 
 bool weft__check_requested(bool *needed)
 {
-    const char *value = secure_getenv("WEFT_CHECK");
+    const char *value = weft__variable("WEFT_CHECK");
     *needed = value && !strcmp(value, "1");
     return !value || !*value || *needed || !strcmp(value, "0");
 }

@@ -1,13 +1,9 @@
 /* environment.c - warns on stderr of each environment variable WEFT_.. that the library does not know: a
  * misspelt variable would have no effect. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include "core/report/log.h"
 #include "core/nearest.h"
-
-extern char **environ;
 
 enum { NAME = 64, WARNED = 16, PREFIX = 5 };
 
@@ -60,10 +56,10 @@ static bool is_new(const char *name)
 
 void weft__check_environment(void)
 {
-    bool is_setuid = getauxval(AT_SECURE);
-    if (!environ || is_setuid || weft__log_is_off() || weft__launched_rank())
+    char **variable = weft__environment();
+    if (!variable || weft__log_is_off() || weft__launched_rank())
         return;
-    for (char **variable = environ; *variable; variable++) {
+    for (; *variable; variable++) {
         char name[NAME];
         size_t n = strcspn(*variable, "=");
         if (strncmp(*variable, "WEFT_", PREFIX) || n - PREFIX >= sizeof name)

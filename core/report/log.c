@@ -4,7 +4,7 @@
 #include "core/report/log.h"
 #include <stdarg.h>
 #include <stdlib.h>
-#include "core/locale.h"
+#include "core/os.h"
 #include "core/report/profile.h"
 
 void weft__warn(const char *format, ...)
@@ -26,7 +26,7 @@ const char *weft__precision_of(const weft *w)
 
 bool weft__log_level(int *level)
 {
-    const char *value = secure_getenv("WEFT_LOG");
+    const char *value = weft__variable("WEFT_LOG");
     bool known = !value || !*value || (value[0] >= '0' && value[0] <= '2' && !value[1]);
     *level = known && value && *value ? value[0] - '0' : 0;
     return known;
@@ -93,7 +93,7 @@ void weft__log_close(weft *w)
 {
     if (!inside(w)->opened)
         return;
-    locale_t before = weft__plain_locale();
+    void *before = weft__plain_locale();
     weft_usage u = weft_usage_of(w);
     fprintf(stderr, "weft: closed after %.3f s, at most %.1f MB of host memory",
             (double)(weft__now() - inside(w)->opened) * 1e-9, (double)u.host_peak * 1e-6);

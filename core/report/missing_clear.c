@@ -9,7 +9,7 @@ enum { MANY = 1000 };
 
 bool weft__log_is_off(void)
 {
-    const char *level = secure_getenv("WEFT_LOG");
+    const char *level = weft__variable("WEFT_LOG");
     return level && !strcmp(level, "0");
 }
 

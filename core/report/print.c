@@ -1,7 +1,7 @@
 /* print.c - prints tensors and layouts as text. */
 #include <stdlib.h>
 #include "core/inside.h"
-#include "core/locale.h"
+#include "core/os.h"
 
 static void print_number(FILE *file, const weft_tensor *x, const void *all, int64_t i)
 {
@@ -44,7 +44,7 @@ void weft_print(FILE *file, const weft_tensor *x)
     }
     size_t bytes = (size_t)weft__bytes(&x->f);
     void *all = malloc(bytes + 1);
-    locale_t before = weft__plain_locale();
+    void *before = weft__plain_locale();
     fprintf(file, "%s ", weft__text(&x->f, text));
     if (!all || weft__read(x, all, bytes) != WEFT_OK)
         fprintf(file, "cannot be read: %s", all ? weft_error_message(x->w) : "out of memory");

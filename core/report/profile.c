@@ -6,15 +6,7 @@
  * device; without that only launches would be timed. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "core/report/profile.h"
-
-int64_t weft__now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* ---- rows ---- */
 static weft__timed *row_named(struct weft__profile *p, const char *name, bool back)

@@ -25,7 +25,6 @@ struct weft__profile {
 };
 
 /* profile.c */
-int64_t weft__now(void);                         /* nanoseconds of a monotonic clock */
 /* Call these only if w->profiling. */
 /* Starts a row and returns the previous one, for weft__profile_leave. */
 weft__timed *weft__profile_enter(weft *, const char *name, bool back);

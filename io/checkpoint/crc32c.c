@@ -2,7 +2,6 @@
  *
  * It detects every burst of up to 32 bits, and every three flipped bits in up to 268 MB. It misses one in
  * four billion other errors. */
-#include <pthread.h>
 #include "io/io.h"
 
 static uint32_t table[8][256];                   /* table[k][b]: of byte b followed by k zero bytes */

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/locale.h"
+#include "core/os.h"
 #include "io/checkpoint/checkpoint.h"
 
 /* ---- values that wait until everything has been read and checked ---- */

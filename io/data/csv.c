@@ -337,7 +337,7 @@ weft_status weft__read_table(weft__table *t, const char *path, const char *id, c
               .reals = reals,
               .delimiter = o.delimiter ? o.delimiter : ',',
               .empty_is_nan = o.empty_is_nan };
-    locale_t before = weft__plain_locale();
+    void *before = weft__plain_locale();
     if (is_text(&c, t->text, size))
         read_rows(&c);
     weft__plain_locale_end(before);

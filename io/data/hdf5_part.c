@@ -7,7 +7,6 @@
  * shortened it, a mapped page would end this process, and libhdf5 must see the bytes that were checked. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "io/data/data.h"
 
 enum { PIECE = 1 << 20 };                        /* bytes converted at a time */
@@ -81,7 +80,7 @@ void weft_close_hdf5(weft_hdf5 *f)
     if (!f)
         return;
     if (f->file >= 0)
-        close(f->file);
+        weft__close_file(f->file);
     weft_dataset_free(&f->shape);
     free(f->path);
     free(f);

@@ -2,8 +2,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include "core/locale.h"
+#include "core/os.h"
 #include "io/hdf5/session.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -51,11 +50,8 @@ enum { TO_BEGIN = 16 << 20, TO_GO_ON = 1 << 20 };
 
 static bool has_plenty(weft__h5 *h, size_t bytes)
 {
-    void *plenty = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (plenty == MAP_FAILED)
+    if (!weft__has_memory(bytes))
         weft__h5_fail(h, WEFT_ENOMEM, "no memory for libhdf5, which may need %zu MB", bytes >> 20);
-    else
-        munmap(plenty, bytes);
     return !h->status;
 }
 

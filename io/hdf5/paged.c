@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "io/hdf5/hdf5.h"
 
 enum { PAGE = 1 << 14 };
@@ -18,19 +17,12 @@ static bool fails(weft__paged *p, weft_status status, const char *reason)
 
 bool weft__paged_pass(weft__paged *p, size_t offset, size_t n, void *to)
 {
-    char *next = to;
-    while (n && !p->status) {
-        ssize_t received = pread(p->file, next, n < 1 << 30 ? n : 1 << 30, (off_t)offset);
-        if (received < 0 && errno != EINTR)
-            return fails(p, WEFT_EIO, strerror(errno));
-        if (received == 0)
-            return fails(p, WEFT_EIO, "the file became shorter after it was opened");
-        size_t done = received > 0 ? (size_t)received : 0;
-        next += done;
-        offset += done;
-        n -= done;
-    }
-    return !n;
+    if (p->status)
+        return !n;
+    int64_t received = weft__read_at(p->file, to, n, (int64_t)offset);
+    if (received < 0)
+        return fails(p, WEFT_EIO, strerror(errno));
+    return (size_t)received == n || fails(p, WEFT_EIO, "the file became shorter after it was opened");
 }
 
 static weft__page *read_page(weft__paged *p, size_t from)

@@ -1,7 +1,6 @@
 /* path.c - checks the signature of HDF5 files, and joins the paths of groups and data sets in them. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "io/hdf5/session.h"
 
 bool weft__h5_join(char path[WEFT__H5_PATH], const char *group, const char *name)
@@ -34,9 +33,9 @@ weft_status weft__h5_signature(const char *path, const unsigned char *bytes, siz
     bool found = head >= N && !memcmp(bytes, sign, N);
     weft_status s = found ? WEFT_OK : weft__open_file(path, &file, &size);
     for (size_t base = 512; !found && !s && base < size; base *= 2)      /* after a user block */
-        found = pread(file, signature, N, (off_t)base) == N && !memcmp(signature, sign, N);
+        found = weft__read_at(file, signature, N, (int64_t)base) == N && !memcmp(signature, sign, N);
     if (file >= 0)
-        close(file);
+        weft__close_file(file);
     if (s || found)
         return s;
     return weft__file_fail(WEFT_EFORMAT, "%s: not an HDF5 file; expected its signature at byte 0, 512, 1024, "

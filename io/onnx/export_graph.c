@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/locale.h"
+#include "core/os.h"
 #include "io/io.h"
 #include "io/onnx/export.h"
 

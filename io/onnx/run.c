@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "autograd/fused.h"
-#include "core/locale.h"
+#include "core/os.h"
 #include "io/onnx/model.h"
 
 /* ---- memory and failures ---- */

@@ -13,7 +13,7 @@ typedef struct {
     char *text;
     size_t size;
     const char *path;
-    locale_t old_locale;
+    void *old_locale;
     bool failed;                                 /* memory was short for a part of the picture */
 } weft__svg;
 typedef enum { WEFT__START, WEFT__MIDDLE, WEFT__END } weft__anchor;

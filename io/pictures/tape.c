@@ -271,7 +271,7 @@ weft_status weft_plot_tape(const char *path, const char *title, weft *w, weft_te
     weft_status status = refused(w, of);
     if (status)
         return status;
-    locale_t before = weft__plain_locale();
+    void *before = weft__plain_locale();
     status = collect(&g) ? draw_graph(&g, path, title) :
                            weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path ? path : "a picture");
     end_graph(&g);

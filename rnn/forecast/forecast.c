@@ -1,7 +1,7 @@
 /* forecast.c - makes and runs forecasting models: checks the inputs, and makes them ragged or padded. */
 #include <stdarg.h>
 #include "autograd/fused.h"
-#include "core/locale.h"
+#include "core/os.h"
 #include "rnn/forecast/api_transformertf.h"
 #include "rnn/forecast/forecast.h"
 

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/locale.h"
+#include "core/os.h"
 #include "rnn/forecast/series/features.h"
 #include "io/text.h"
 
@@ -161,7 +161,7 @@ static void describe_features(weft_features *x)
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
-    locale_t before = weft__plain_locale();
+    void *before = weft__plain_locale();
     if (to)
         write_text(to, x);
     weft__plain_locale_end(before);

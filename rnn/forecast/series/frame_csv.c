@@ -162,7 +162,7 @@ weft_status weft_frame_write_csv(const weft_frame *f, const char *path)
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
-    locale_t before = weft__plain_locale();
+    void *before = weft__plain_locale();
     if (to)
         write_all(to, f);
     weft__plain_locale_end(before);
