@@ -34,38 +34,31 @@ static bool number(weft__pb *p, weft__pb_type type, uint64_t *value)
 bool weft__pb_next(weft__pb *p, weft__pb_field *f)
 {
     const unsigned char *begin = p->next;
-    uint64_t tag, size;
+    uint64_t tag = 0, size;
     *f = (weft__pb_field){ 0 };
-    if (begin == p->end)
-        return false;
-    bool whole = varint(p, &tag) && tag >> 3 && tag >> 3 <= 0x1FFFFFFF;
-    f->number = whole ? (int)(tag >> 3) : 0;
+    bool good = begin < p->end && varint(p, &tag) && tag >> 3 && tag >> 3 <= 0x1FFFFFFF;
+    f->number = (int)(tag >> 3);
     f->type = (weft__pb_type)(tag & 7);
-    if (whole && f->type == WEFT__PB_BYTES) {
-        whole = varint(p, &size) && size <= weft__pb_size(*p);
-        if (whole) {
-            f->bytes = (weft__pb){ p->next, p->next + size };
-            p->next += size;
-        }
+    if (good && f->type == WEFT__PB_BYTES) {
+        good = varint(p, &size) && size <= weft__pb_size(*p);
+        f->bytes = (weft__pb){ p->next, p->next + (good ? size : 0) };
+        p->next = f->bytes.end;
     } else
-        whole = whole && (f->type <= WEFT__PB_64 || f->type == WEFT__PB_32) && number(p, f->type, &f->value);
-    if (!whole)
+        good = good && (f->type <= WEFT__PB_64 || f->type == WEFT__PB_32) && number(p, f->type, &f->value);
+    if (!good)
         p->next = begin;
-    return whole;
+    return good;
 }
 
 bool weft__pb_number(weft__pb_field *f, weft__pb_type type, uint64_t *value)
 {
-    if (f->type == WEFT__PB_BYTES) {
-        const unsigned char *begin = f->bytes.next;
-        bool read = begin < f->bytes.end && number(&f->bytes, type, value);
-        if (!read)
-            f->bytes.next = begin;
-        return read;
-    }
-    *value = f->value;
+    const unsigned char *begin = f->bytes.next;
     bool read = f->type == type;
-    f->type = WEFT__PB_BYTES; /* bytes are empty: the end */
+    if (f->type != WEFT__PB_BYTES)
+        *value = f->value;
+    else if (!(read = begin < f->bytes.end && number(&f->bytes, type, value)))
+        f->bytes.next = begin;
+    f->type = WEFT__PB_BYTES; /* of a single number, bytes are empty: the end */
     return read;
 }
 
