@@ -22,23 +22,24 @@ typedef struct {
     bool done;
 } machine;
 
-/* An opcode with a number of `operand` bytes, and COUNTS: that many bytes follow it. It takes `values` from the
- * stack; MARKED: all above the last mark, and the mark. tag: of what it makes or extends. */
+/* An opcode with a number of `operand` bytes, and COUNTS: that many bytes follow it. It takes `values` from
+ * the stack; MARKED: all above the last mark, and the mark. tag: of what it makes or extends. */
 enum { COUNTS = 16, MARKED = -1 };
 struct opcode { void (*act)(machine *); unsigned char operand; signed char values; weft__tag tag; };
 
-static void fail(machine *m, const char *reason)
+/* Fails with the reason unless the condition holds, and returns it. */
+static bool expect(machine *m, bool condition, const char *reason)
 {
-    weft__weights_fail(m->w, WEFT_EFORMAT, "data.pkl: opcode 0x%02x at offset %zu: %s; the file is damaged "
-                       "or was not written by torch.save", m->code[m->start], m->start, reason);
+    if (!condition)
+        weft__weights_fail(m->w, WEFT_EFORMAT, "data.pkl: opcode 0x%02x at offset %zu: %s; the file is "
+                           "damaged or was not written by torch.save", m->code[m->start], m->start, reason);
+    return condition;
 }
 
 /* ---- the stack ---- */
 static void push(machine *m, weft__value v)
 {
-    if (m->depth == STACK)
-        fail(m, "found more than 65536 values on the stack");
-    else
+    if (expect(m, m->depth < STACK, "found more than 65536 values on the stack"))
         m->stack[m->depth++] = v;
 }
 
@@ -50,14 +51,9 @@ static bool take(machine *m, int values)
         first--;
     m->item = m->stack + first;
     m->items = m->depth - first;
-    m->depth = first;
-    if (values != MARKED && m->items < n)
-        fail(m, "found an empty stack; expected a value");
-    else if (values == MARKED && !first)
-        fail(m, "found no mark on the stack");
-    else if (values == MARKED)
-        m->depth--;
-    return !m->w->status;
+    m->depth = values == MARKED && first ? first - 1 : first;
+    return values == MARKED ? expect(m, first, "found no mark on the stack") :
+                              expect(m, m->items == n, "found an empty stack; expected a value");
 }
 
 static weft__value new_items(machine *m, weft__tag tag, const weft__value *item, size_t n)
@@ -112,9 +108,8 @@ static void push_global(machine *m, const char *module, size_t n, const char *na
     if (!text)
         return;
     snprintf(text, n + k + 2, "%.*s.%.*s", (int)n, module, (int)k, name);
-    for (const char *p = text; *p; p++)
-        if (*p <= ' ' || *p > '~')               /* messages and facts show the name */
-            fail(m, "found a name that is not of plain letters");
+    for (const char *p = text; *p; p++)          /* messages and facts show the name */
+        expect(m, *p > ' ' && *p <= '~', "found a name that is not of plain letters");
     weft__value v = { .tag = WEFT__P_FOREIGN, .text = text };
     for (size_t i = 0; i < sizeof globals / sizeof *globals; i++)
         if (!strcmp(text, globals[i].name))
@@ -147,10 +142,8 @@ static weft__value call(machine *m, weft__value f, weft__items *arguments)
         return (weft__value){ .tag = WEFT__P_TENSOR, .items = arguments };
     if (n && (function == PARAMETER || function == SIZE))
         return item[0];
-    if (f.tag == WEFT__P_FOREIGN)
+    if (expect(m, f.tag == WEFT__P_FOREIGN, "found no function, or wrong arguments of a function of PyTorch"))
         report_foreign(m, f.text);
-    else
-        fail(m, "found no function, or wrong arguments of a function of PyTorch");
     return f;
 }
 
@@ -189,9 +182,9 @@ static void extend(machine *m)
     weft__items *all = into && into->tag == m->op->tag ? into->items : NULL;
     if (into && into->tag == WEFT__P_FOREIGN)
         return;
-    if (!all || (into->tag == WEFT__P_DICT && m->items % 2))
-        fail(m, "found items that do not fit their object");
-    else if (m->items && (all->item = grown(m, all->item, all->n, m->items, &all->room))) {
+    bool fits = all && (into->tag != WEFT__P_DICT || m->items % 2 == 0);
+    if (expect(m, fits, "found items that do not fit their object") && m->items &&
+        (all->item = grown(m, all->item, all->n, m->items, &all->room))) {
         memcpy(all->item + all->n, m->item, m->items * sizeof *m->item);
         all->n += m->items;
     }
@@ -202,10 +195,8 @@ static void global(machine *m)                   /* two lines: module and name *
     const char *first = (const char *)m->code + m->next, *end = (const char *)m->code + m->size;
     const char *second = memchr(first, '\n', (size_t)(end - first));
     const char *last = second ? memchr(second + 1, '\n', (size_t)(end - second - 1)) : NULL;
-    if (!last) {
-        fail(m, "found no end of a name");
+    if (!expect(m, last, "found no end of a name"))
         return;
-    }
     m->next = (size_t)(last + 1 - (const char *)m->code);
     push_global(m, first, (size_t)(second - first), second + 1, (size_t)(last - second - 1));
 }
@@ -213,27 +204,22 @@ static void global(machine *m)                   /* two lines: module and name *
 static void stack_global(machine *m)
 {
     const weft__value *module = &m->item[0], *name = &m->item[1];
-    if (name->tag == WEFT__P_TEXT && module->tag == WEFT__P_TEXT)
+    if (expect(m, name->tag == WEFT__P_TEXT && module->tag == WEFT__P_TEXT, "found no name of a function"))
         push_global(m, module->text, module->n, name->text, name->n);
-    else
-        fail(m, "found no name of a function");
 }
 
 static void reduce(machine *m)
 {
-    if (m->item[1].tag == WEFT__P_TUPLE)
+    if (expect(m, m->item[1].tag == WEFT__P_TUPLE, "found a call without a tuple of arguments"))
         push(m, call(m, m->item[0], m->item[1].items));
-    else
-        fail(m, "found a call without a tuple of arguments");
 }
 
 static void persistent(machine *m)
 {
     weft__items *id = m->item->tag == WEFT__P_TUPLE ? m->item->items : NULL;
-    if (id && id->n == 5 && id->item[2].tag == WEFT__P_TEXT)
+    bool is_storage = id && id->n == 5 && id->item[2].tag == WEFT__P_TEXT;
+    if (expect(m, is_storage, "found a reference that is not a storage"))
         push(m, (weft__value){ .tag = WEFT__P_STORAGE, .items = id });
-    else
-        fail(m, "found a reference that is not a storage");
 }
 
 static void put(machine *m)
@@ -241,9 +227,8 @@ static void put(machine *m)
     uint64_t i = m->op->operand ? m->n : m->memos;
     weft__value v = *m->item;
     push(m, v);
-    if (i > m->start)                            /* each index needs its own opcodes */
-        fail(m, "found an index of the memo that is too large");
-    else if (i >= m->memos) {
+    /* each index needs its own opcodes */
+    if (expect(m, i <= m->start, "found an index of the memo that is too large") && i >= m->memos) {
         m->memo = grown(m, m->memo, m->memos, i + 1 - m->memos, &m->memo_room);
         m->memos = i + 1;
     }
@@ -253,10 +238,9 @@ static void put(machine *m)
 
 static void get(machine *m)
 {
-    if (m->n < m->memos && m->memo[m->n].tag != WEFT__P_MARK)
+    bool found = m->n < m->memos && m->memo[m->n].tag != WEFT__P_MARK;
+    if (expect(m, found, "found an index that the memo does not have"))
         push(m, m->memo[m->n]);
-    else
-        fail(m, "found an index that the memo does not have");
 }
 
 static const struct opcode opcodes[256] = {
@@ -281,14 +265,13 @@ static const struct opcode opcodes[256] = {
 static bool read_operand(machine *m)
 {
     size_t width = m->op->operand % COUNTS, left = m->size - m->next;
-    bool counts = m->op->operand >= COUNTS;
+    bool counts = m->op->operand >= COUNTS, inside;
     m->n = 0;
     for (size_t i = width; i-- && width <= left; )
         m->n = m->n << 8 | m->code[m->next + i];
-    if (width > left || (counts && m->n > left - width)) {
-        fail(m, "found the end of the file in its argument");
+    inside = width <= left && (!counts || m->n <= left - width);
+    if (!expect(m, inside, "found the end of the file in its argument"))
         return false;
-    }
     m->bytes = m->code + m->next + width;
     m->next += width + (counts ? m->n : 0);
     return true;
@@ -304,9 +287,8 @@ bool weft__pickle_read(weft__weights *w, const weft__member *from, weft__value *
         if (!m.op)
             weft__weights_fail(w, WEFT_EFORMAT, "data.pkl: its %zu bytes end without a value; the file is "
                                "incomplete: copy or save it again", m.size);
-        else if (!m.op->act)
-            fail(&m, "found an opcode that torch.save does not write");
-        else if (read_operand(&m) && take(&m, m.op->values))
+        else if (expect(&m, m.op->act, "found an opcode that torch.save does not write") &&
+                 read_operand(&m) && take(&m, m.op->values))
             m.op->act(&m);
     }
     if (!w->status)
