@@ -15,20 +15,17 @@ static bool varint(weft__pb *p, uint64_t *value)
     return false;
 }
 
-static bool little_endian(weft__pb *p, size_t bytes, uint64_t *value)
+static bool number(weft__pb *p, weft__pb_type type, uint64_t *value)
 {
+    size_t bytes = type == WEFT__PB_64 ? 8 : 4;
+    if (type == WEFT__PB_VARINT)
+        return varint(p, value);
     if (weft__pb_size(*p) < bytes)
         return false;
     *value = 0;
-    for (size_t i = bytes; i--;)
-        *value = *value << 8 | p->next[i];
+    memcpy(value, p->next, bytes); /* little-endian */
     p->next += bytes;
     return true;
-}
-
-static bool number(weft__pb *p, weft__pb_type type, uint64_t *value)
-{
-    return type == WEFT__PB_VARINT ? varint(p, value) : little_endian(p, type == WEFT__PB_64 ? 8 : 4, value);
 }
 
 bool weft__pb_next(weft__pb *p, weft__pb_field *f)
@@ -65,16 +62,10 @@ bool weft__pb_number(weft__pb_field *f, weft__pb_type type, uint64_t *value)
 bool weft__pb_count(const weft__pb_field *field, weft__pb_type type, int64_t *n)
 {
     weft__pb_field f = *field;
-    if (f.type == WEFT__PB_BYTES && type != WEFT__PB_VARINT) {
-        size_t each = type == WEFT__PB_64 ? 8 : 4;
-        *n += (int64_t)(weft__pb_size(f.bytes) / each);
-        return weft__pb_size(f.bytes) % each == 0;
-    }
-    if (f.type != WEFT__PB_BYTES && f.type != type)
-        return false;
+    bool good = f.type == WEFT__PB_BYTES || f.type == type;
     for (uint64_t value; weft__pb_number(&f, type, &value);)
         ++*n;
-    return f.bytes.next == f.bytes.end;
+    return good && f.bytes.next == f.bytes.end;
 }
 
 bool weft__pb_is(weft__pb bytes, const char *text)

@@ -145,8 +145,7 @@ static bool read_headers(archive *a)
             return false;
     if (left)
         return damaged(a->w, "its directory has more bytes than members");
-    if (a->d.n)
-        qsort(a->all, a->d.n, sizeof *a->all, by_offset);
+    qsort(a->all, a->d.n, sizeof *a->all, by_offset);
     for (uint64_t i = 1; i < a->d.n; i++)
         if (a->all[i - 1].bytes + a->all[i - 1].packed > a->w->image + a->all[i].offset)
             return damaged(a->w, "two of its members overlap");
@@ -206,8 +205,7 @@ bool weft__zip_list(weft__weights *w, weft__zip *zip)
     for (; (uint64_t)zip->n < a.d.n; zip->n++)
         if (!unpack(&a, &a.all[zip->n], &zip->member[zip->n]))
             return false;
-    if (zip->n)
-        qsort(zip->member, (size_t)zip->n, sizeof *zip->member, by_name);
+    qsort(zip->member, (size_t)zip->n, sizeof *zip->member, by_name);
     for (int64_t i = 1; i < zip->n; i++)
         if (!by_name(&zip->member[i - 1], &zip->member[i]))
             weft__weights_fail(w, WEFT_EFORMAT, "two members have the name %.200s; expected different names",
@@ -218,5 +216,5 @@ bool weft__zip_list(weft__weights *w, weft__zip *zip)
 const weft__member *weft__zip_find(const weft__zip *zip, const char *name)
 {
     weft__member key = { name, NULL, 0 };
-    return zip->n ? bsearch(&key, zip->member, (size_t)zip->n, sizeof key, by_name) : NULL;
+    return bsearch(&key, zip->member, (size_t)zip->n, sizeof key, by_name);
 }
