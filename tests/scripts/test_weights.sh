@@ -29,7 +29,7 @@ for word in '^  format  *weft checkpoint$' '^  float32  *12 arrays, 306 numbers,
 done
 check "names alone" is "$(weft list --names s.h5 | head -n 2 | xargs)" "embed.weight kept"
 check "info, of two files" eval '[ "$(weft info s.h5 state.h5 | grep -c "^  format ")" = 2 ]'
-check "a file that is missing" exits 2 'gone' weft info s.h5 gone
+for words in 'info s.h5 gone' 'diff s.h5 gone' 'check gone s.h5'; do check "a missing file: $words" exits 2 gone weft $words; done
 check "a closed pipe" eval '[ -z "$( (weft list -s s.h5; weft show s.h5 out.bias --json) 2>&1 >&- | grep -v "cannot write stdout")" ]'
 check "a full disk" exits 2 'cannot write stdout' bash -c 'weft list -s s.h5 >/dev/full'
 
@@ -67,8 +67,6 @@ check "integers above 2^53" exits 1 'at most by 1 at \[0\]: 9007199254740992, 90
 check "names" exits 1 '^only in nan.safetensors: a "b" float32 \[2\]$' weft diff x.safetensors nan.safetensors
 check "shapes" exits 1 '^lone: shape \[2, 2\], \[3, 4\]$' eval 'echo x lone >one; echo array lone >two; weft convert x.safetensors l.h5 --map one && weft convert x.npy m.h5 --map two && weft diff m.h5 l.h5'
 check "NaN equals itself" exits 0 'same bits' weft diff nan.safetensors nan.safetensors
-check "a missing file" exits 2 'gone' weft diff x.safetensors gone
-
 check "Keras 3 and Keras 2" exits 0 '15 arrays in both files: same bits' weft diff "$gold/tagger.keras" "$gold/tagger_of_keras_2.h5"
 
 # ---- conversions
@@ -111,7 +109,6 @@ damaged "a wrong size" F32 [3] [0,8] y [8,16] "$eight$eight"
 damaged "an unknown type" F33 [2] [0,8] y [8,16] "$eight$eight"
 damaged "a name twice" F32 [2] [0,8] x [8,16] "$eight$eight"
 damaged "NaN" F32 [2] [0,8] y [8,16] "$eight\0\0\x80\x3f\0\0\xc0\x7f"
-check "a missing file" exits 2 'gone' weft check gone s.h5
 
 # ---- a model: an LSTM, a linear layer and softmax over two sequences of 3 and 1 steps
 safetensors '{"x":{"dtype":"F32","shape":[3,2,2],"data_offsets":[0,48]}}' "$x" >in.safetensors
