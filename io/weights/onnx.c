@@ -1,35 +1,25 @@
 /* onnx.c - lists the arrays of ONNX files: initialisers under their names, and the weights of LSTM, GRU and
  * RNN nodes as layers with PyTorch's names. */
-#include <stdlib.h>
 #include <string.h>
 #include "io/weights/onnx.h"
 
 /* ---- tensors ---- */
 /* The type of numbers, and the field of a TensorProto that has them if raw_data has not. */
-static const struct {
-    unsigned char number, field, wire;
-} types[] = {
-    [WEFT__ONNX_FLOAT] = { WEFT__F32, 4, WEFT__PB_32 },
-    [WEFT__ONNX_UINT8] = { WEFT__U8, 5, WEFT__PB_VARINT },
-    [3] = { WEFT__I8, 5, WEFT__PB_VARINT },
-    [4] = { WEFT__U16, 5, WEFT__PB_VARINT },
-    [5] = { WEFT__I16, 5, WEFT__PB_VARINT },
-    [WEFT__ONNX_INT32] = { WEFT__I32, 5, WEFT__PB_VARINT },
-    [WEFT__ONNX_INT64] = { WEFT__I64, 7, WEFT__PB_VARINT },
-    [WEFT__ONNX_BOOL] = { WEFT__U8, 5, WEFT__PB_VARINT },
-    [WEFT__ONNX_HALF] = { WEFT__F16, 5, WEFT__PB_VARINT },
-    [WEFT__ONNX_DOUBLE] = { WEFT__F64, 10, WEFT__PB_64 },
-    [12] = { WEFT__U32, 11, WEFT__PB_VARINT },
-    [13] = { WEFT__U64, 11, WEFT__PB_VARINT },
-    [WEFT__ONNX_BFLOAT16] = { WEFT__BF16, 5, WEFT__PB_VARINT },
+static const struct { unsigned char number, field, wire; } types[] = {
+    [WEFT__ONNX_FLOAT] = { WEFT__F32, 4, WEFT__PB_32 }, [WEFT__ONNX_DOUBLE] = { WEFT__F64, 10, WEFT__PB_64 },
+    [WEFT__ONNX_HALF] = { WEFT__F16, 5, 0 }, [WEFT__ONNX_BFLOAT16] = { WEFT__BF16, 5, 0 },
+    [WEFT__ONNX_UINT8] = { WEFT__U8, 5, 0 }, [WEFT__ONNX_BOOL] = { WEFT__U8, 5, 0 },
+    [3] = { WEFT__I8, 5, 0 }, [4] = { WEFT__U16, 5, 0 }, [5] = { WEFT__I16, 5, 0 },
+    [12] = { WEFT__U32, 11, 0 }, [13] = { WEFT__U64, 11, 0 },
+    [WEFT__ONNX_INT32] = { WEFT__I32, 5, 0 }, [WEFT__ONNX_INT64] = { WEFT__I64, 7, 0 }
 };
 
-static bool is_known(int type)
+static int field_of(int type)                    /* 0: weft does not read the type */
 {
-    return type > 0 && type < (int)(sizeof types / sizeof *types) && types[type].field;
+    return type > 0 && type < (int)(sizeof types / sizeof *types) ? types[type].field : 0;
 }
 
-weft__number weft__onnx_number(int type) { return is_known(type) ? types[type].number : WEFT__ODD; }
+weft__number weft__onnx_number(int type) { return field_of(type) ? types[type].number : WEFT__ODD; }
 
 const char *weft__onnx_text(weft__weights *w, weft__pb bytes)
 {
@@ -43,102 +33,75 @@ bool weft__onnx_damaged(weft__weights *w, weft__pb message)
     return false;
 }
 
-/* Decodes the numbers in the fields of a message, `count` of them, or points to them in the image. */
-static void decode(weft__weights *w, weft__pb message, int type, int64_t count, weft__array *a)
-{
-    size_t each = weft__number_bytes(types[type].number);
-    unsigned char *to = NULL;
-    uint64_t value;
-    for (weft__pb_field f; weft__pb_next(&message, &f) && !w->status;) {
-        if (f.number != types[type].field)
-            continue;
-        if (!a->bytes && types[type].wire != WEFT__PB_VARINT && f.type == WEFT__PB_BYTES &&
-            weft__pb_size(f.bytes) == (size_t)count * each) {
-            a->bytes = f.bytes.next;
-            return;
-        }
-        if (!to && !(to = weft__weights_memory(w, (size_t)count * each)))
-            return;
-        a->bytes = a->bytes ? a->bytes : to;
-        for (; weft__pb_number(&f, types[type].wire, &value); to += each)
-            memcpy(to, &value, each); /* little-endian */
-    }
-}
+/* The numbers of a tensor: raw bytes in the image, or `count` numbers in fields. */
+typedef struct { weft__pb raw; bool has_raw, external; int64_t count; } numbers;
 
-/* Reads all fields of a TensorProto except its numbers, and counts these. */
-typedef struct {
-    weft__pb raw;
-    bool has_raw, external;
-    int64_t count;
-} numbers;
-static bool read_header(weft__weights *w, weft__pb message, weft__array *a, int *type, numbers *n)
+/* Reads all fields of a TensorProto, but only counts numbers that need decoding. */
+static bool read_header(weft__weights *w, weft__pb m, weft__array *a, int *type, numbers *n)
 {
-    weft__pb m = message;
     uint64_t value;
-    for (weft__pb_field f; weft__pb_next(&m, &f);) {
+    bool good = true;
+    for (weft__pb_field f; good && weft__pb_next(&m, &f);) {
+        bool own = f.number == field_of(*type), packed = f.type == WEFT__PB_BYTES;
         if (f.number == 1)
-            while (weft__pb_number(&f, WEFT__PB_VARINT, &value)) {
-                if (a->kind.rank == WEFT_RANK || value > INT64_MAX)
-                    a->kind.rank = WEFT_RANK + 1;
-                else if (a->kind.rank < WEFT_RANK)
+            while (weft__pb_number(&f, WEFT__PB_VARINT, &value))
+                if (a->kind.rank < WEFT_RANK && value <= INT64_MAX)
                     a->kind.size[a->kind.rank++] = (int64_t)value;
-            }
+                else
+                    a->kind.rank = WEFT_RANK + 1;
         else if (f.number == 2)
             *type = (int)f.value;
         else if (f.number == 8)
-            a->name = weft__onnx_text(w, f.bytes);
-        else if (f.number == 9) {
+            good = (a->name = weft__onnx_text(w, f.bytes));
+        else if (f.number == 9 || (own && packed && types[*type].wire != WEFT__PB_VARINT)) {
             n->raw = f.bytes;
             n->has_raw = true;
-        } else if (f.number == 14 && f.value)
-            n->external = true;
+        } else if (own)
+            good = weft__pb_count(&f, types[*type].wire, &n->count);
+        else if (f.number == 14)
+            n->external = f.value;
     }
-    if (m.next != m.end)
-        return weft__onnx_damaged(w, m);
-    return !w->status;
+    return (good && m.next == m.end) || weft__onnx_damaged(w, m);
 }
 
-static bool count_numbers(weft__weights *w, weft__pb message, int type, int64_t *count)
+/* Decodes the numbers in the fields of a message, up to `size` bytes of them. */
+static void decode(weft__weights *w, weft__pb message, int type, size_t size, weft__array *a)
 {
-    for (weft__pb_field f; weft__pb_next(&message, &f);)
-        if (f.number == types[type].field && !weft__pb_count(&f, types[type].wire, count))
-            return weft__onnx_damaged(w, f.bytes.next ? f.bytes : message);
-    return true;
+    size_t each = weft__number_bytes(a->kind.type), n = 0;
+    unsigned char *to = weft__weights_memory(w, size);
+    uint64_t value;
+    a->bytes = to;
+    for (weft__pb_field f; to && weft__pb_next(&message, &f);)
+        for (; n < size && f.number == types[type].field && weft__pb_number(&f, types[type].wire, &value);
+             n += each)
+            memcpy(to + n, &value, each); /* little-endian */
 }
 
 bool weft__onnx_tensor(weft__weights *w, weft__pb message, weft__array *a, int *type)
 {
+    char text[128];
     numbers n = { 0 };
     *a = (weft__array){ .name = "", .layer = -1 };
     *type = 0;
     if (!read_header(w, message, a, type, &n))
         return false;
-    if (n.external)
-        weft__weights_fail(w, WEFT_EFORMAT,
-                           "%.100s is stored in another file; save the model with its data inside "
-                           "(onnx.save_model(onnx.load(path), path2))",
-                           a->name);
     a->kind.type = weft__onnx_number(*type);
-    if (a->kind.rank > WEFT_RANK)
+    size_t size = n.has_raw ? weft__pb_size(n.raw) : (size_t)n.count * weft__number_bytes(a->kind.type);
+    if (n.external)
+        weft__weights_fail(w, WEFT_EFORMAT, "%.100s is stored in another file; save the model with its data "
+                           "inside (onnx.save_model(onnx.load(path), path2))", a->name);
+    else if (a->kind.rank > WEFT_RANK)
         weft__weights_fail(w, WEFT_EFORMAT, "%.100s has an extent below 0, or more than %d axes", a->name,
                            WEFT_RANK);
-    if (w->status || a->kind.type == WEFT__ODD)
-        return !w->status;
-    if (!n.has_raw && !count_numbers(w, message, *type, &n.count))
-        return false;
-    size_t each = weft__number_bytes(a->kind.type),
-           size = n.has_raw ? weft__pb_size(n.raw) : (size_t)n.count * each;
-    if (weft__kind_bytes(&a->kind) != size) {
-        char text[128];
+    else if (a->kind.type != WEFT__ODD && weft__kind_bytes(&a->kind) != size)
         weft__weights_fail(w, WEFT_EFORMAT, "%.100s has %zu bytes of numbers; expected those of %s", a->name,
                            size, weft__kind_text(&a->kind, text));
-        return false;
-    }
+    if (w->status || a->kind.type == WEFT__ODD)
+        return !w->status;
     weft__set_strides(a);
-    if (n.has_raw)
-        a->bytes = n.raw.next;
-    else if (n.count)
-        decode(w, message, *type, n.count, a);
+    a->bytes = n.raw.next;
+    if (!n.has_raw && size)
+        decode(w, message, *type, size, a);
     return !w->status;
 }
 
@@ -192,75 +155,56 @@ int weft__onnx_direction(const weft__onnx_cell *cell, const weft__array *w, cons
 }
 
 /* ---- the graph ---- */
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const weft__array *)a)->name, ((const weft__array *)b)->name);
-}
+/* A node: its cell if it is recurrent, its name and the names of its first inputs. */
+typedef struct { const weft__onnx_cell *cell; const char *name, *input[4]; int inputs; } node;
 
-/* A recurrent node: its operator, name and the names of its first inputs. */
-typedef struct {
-    const weft__onnx_cell *cell;
-    const char *name, *input[4];
-    int inputs;
-} recurrent;
-
-static bool read_node(weft__weights *w, weft__pb m, recurrent *r)
+static bool read_node(weft__weights *w, weft__pb m, node *n)
 {
-    weft__pb name = { 0 }, op = { 0 }, input[4] = { { 0 } };
-    char text[8] = "";
-    for (weft__pb_field f; weft__pb_next(&m, &f);)
-        if (f.number == 1 && r->inputs < 4)
-            input[r->inputs++] = f.bytes;
-        else if (f.number == 3)
-            name = f.bytes;
-        else if (f.number == 4)
-            op = f.bytes;
-    if (m.next != m.end)
-        return weft__onnx_damaged(w, m);
-    if (weft__pb_size(op) < sizeof text && weft__pb_size(op))
-        memcpy(text, op.next, weft__pb_size(op));
-    r->cell = weft__onnx_cell_of(text);
-    for (int i = 0; r->cell && i < r->inputs; i++)
-        r->input[i] = weft__onnx_text(w, input[i]);
-    r->name = r->cell ? weft__onnx_text(w, name) : "";
-    return !w->status;
+    *n = (node){ .name = "" };
+    for (weft__pb_field f; weft__pb_next(&m, &f);) {
+        const char *text = f.number <= 4 ? weft__onnx_text(w, f.bytes) : NULL;
+        if (text && f.number == 1 && n->inputs < 4)
+            n->input[n->inputs++] = text;
+        else if (text && f.number == 3)
+            n->name = text;
+        else if (text && f.number == 4)
+            n->cell = weft__onnx_cell_of(text);
+    }
+    return !w->status && (m.next == m.end || weft__onnx_damaged(w, m));
 }
 
 /* Returns the path of a node's layer: "/encoder/lstm/LSTM_1" gives "encoder.lstm", like PyTorch. */
 static const char *layer_name(weft__weights *w, const char *name, int number)
 {
+    const char *end = *name == '/' ? strrchr(name, '/') : name;
     size_t bytes = strlen(name) + 32;
     char *text = weft__weights_memory(w, bytes);
     if (!text)
         return "";
-    const char *end = *name == '/' ? strrchr(name, '/') : NULL;
-    if (end && end > name) {
-        memcpy(text, name + 1, (size_t)(end - name - 1));
-        for (char *p = text; *p; p++)
-            *p = *p == '/' ? '.' : *p;
-        return text;
-    }
-    if (*name)
+    if (end > name)
+        snprintf(text, bytes, "%.*s", (int)(end - name - 1), name + 1);
+    else if (*name)
         snprintf(text, bytes, "%s", name);
     else
         snprintf(text, bytes, "layer%d", number);
+    for (char *p = text; end > name && (p = strchr(p, '/')); )
+        *p = '.';
     return text;
 }
 
 /* Adds a layer's arrays, and marks the initialisers that they replace. */
 enum { IN_LAYER = -2 };
-static void add_layer(weft__weights *w, const recurrent *r, int64_t initialisers, int number,
-                      const char *path, int level)
+static void add_layer(weft__weights *w, const node *r, int64_t initialisers, int number, const char *path,
+                      int level)
 {
     static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
     weft__array *of[4] = { NULL }, all[4];
-    for (int i = 1; i < r->inputs && initialisers; i++)
-        of[i] = bsearch(&(weft__array){ .name = r->input[i] }, w->array, (size_t)initialisers,
-                        sizeof *w->array, by_name);
-    if (!of[1] || !of[2] || of[1]->kind.rank != 3 || (r->inputs > 3 && *r->input[3] && !of[3]))
-        return; /* weights that are computed stay as they are */
-    if (of[1]->layer == IN_LAYER)
-        return; /* another node with the same weights */
+    size_t bytes = strlen(path) + 48;
+    for (int i = 1; i < r->inputs; i++)
+        of[i] = weft__weights_find(&(weft__weights){ .array = w->array, .n = initialisers }, r->input[i]);
+    if (!of[1] || !of[2] || of[1]->kind.rank != 3 || (r->inputs > 3 && *r->input[3] && !of[3]) ||
+        of[1]->layer == IN_LAYER)
+        return; /* computed weights stay as they are; another node may have the same weights */
     weft__array w_ih = *of[1], w_hh = *of[2], bias = of[3] ? *of[3] : w_ih;
     for (int i = 1; i < 4; i++)
         if (of[i])
@@ -270,11 +214,11 @@ static void add_layer(weft__weights *w, const recurrent *r, int64_t initialisers
         if (!n)
             weft__weights_fail(w, WEFT_EFORMAT, "node %.100s (%s): the shapes of its weights do not agree",
                                r->name, r->cell->op);
-        for (int i = 0; i < n && !w->status; i++) {
-            size_t bytes = strlen(path) + 48;
+        for (int i = 0; i < n; i++) {
             char *name = weft__weights_memory(w, bytes);
-            if (name)
-                snprintf(name, bytes, "%s.%s_l%d%s", path, names[i], level, d ? "_reverse" : "");
+            if (!name)
+                return;
+            snprintf(name, bytes, "%s.%s_l%d%s", path, names[i], level, d ? "_reverse" : "");
             all[i].place = all[i].name;
             all[i].name = name;
             all[i].layer = number;
@@ -283,47 +227,42 @@ static void add_layer(weft__weights *w, const recurrent *r, int64_t initialisers
     }
 }
 
-/* Lists the initialisers, then the recurrent nodes. */
-static void read_graph(weft__weights *w, weft__pb graph)
+/* Lists the initialisers. */
+static void read_graph(weft__weights *w, weft__pb m)
 {
-    weft__pb m = graph;
     int64_t nodes = 0, inputs = 0, outputs = 0;
     weft__array a;
     int type;
-    for (weft__pb_field f; weft__pb_next(&m, &f) && !w->status;) {
+    for (weft__pb_field f; weft__pb_next(&m, &f);) {
         if (f.number == 5 && weft__onnx_tensor(w, f.bytes, &a, &type))
             weft__weights_add(w, &a);
         nodes += f.number == 1;
         inputs += f.number == 11;
         outputs += f.number == 12;
     }
-    if (m.next != m.end && !w->status)
+    if (m.next != m.end)
         weft__onnx_damaged(w, m);
     weft__weights_fact(w, "nodes", "%lld", (long long)nodes);
     weft__weights_fact(w, "inputs", "%lld", (long long)inputs);
     weft__weights_fact(w, "outputs", "%lld", (long long)outputs);
 }
 
+/* Puts the arrays of the recurrent nodes in place of their initialisers. */
 static void read_layers(weft__weights *w, weft__pb graph)
 {
     int64_t n = w->n, kept = 0;
-    recurrent r;
-    const char *path = "", *before = "";
-    if (n)
-        qsort(w->array, (size_t)n, sizeof *w->array, by_name);
-    for (struct {
-             int number, level;
-             weft__pb_field f;
-         } at = { 0 };
-         weft__pb_next(&graph, &at.f) && !w->status;) {
-        if (at.f.number != 1 || !read_node(w, at.f.bytes, (memset(&r, 0, sizeof r), &r)) || !r.cell)
-            continue;
-        path = layer_name(w, r.name, at.number);
-        at.level = strcmp(path, before) ? 0 : at.level + 1;
-        before = path;
-        w->by_layer = w->by_kind = true;
-        add_layer(w, &r, n, at.number++, path, at.level);
-    }
+    int number = 0, level = 0;
+    const char *before = "";
+    node r;
+    weft__weights_sort(w);
+    for (weft__pb_field f; weft__pb_next(&graph, &f) && !w->status;)
+        if (f.number == 1 && read_node(w, f.bytes, &r) && r.cell) {
+            const char *path = layer_name(w, r.name, number);
+            level = strcmp(path, before) ? 0 : level + 1;
+            before = path;
+            w->by_layer = w->by_kind = true;
+            add_layer(w, &r, n, number++, path, level);
+        }
     for (int64_t i = 0; i < w->n; i++)
         if (w->array[i].layer != IN_LAYER)
             w->array[kept++] = w->array[i];
@@ -333,25 +272,23 @@ static void read_layers(weft__weights *w, weft__pb graph)
 void weft__read_onnx_weights(weft__weights *w)
 {
     weft__pb m = { w->image, w->image + w->size }, graph = { 0 };
-    for (weft__pb_field f, g; weft__pb_next(&m, &f) && !w->status;) {
-        const char *text = f.number == 2 || f.number == 3 ? weft__onnx_text(w, f.bytes) : "";
+    for (weft__pb_field f, g; weft__pb_next(&m, &f);) {
+        const char *text = f.number == 2 || f.number == 3 ? weft__onnx_text(w, f.bytes) : NULL;
         if (f.number == 1)
             weft__weights_fact(w, "ir version", "%lld", (long long)f.value);
-        else if (f.number == 2 || f.number == 3)
-            weft__weights_fact(w, f.number == 2 ? "producer" : "producer version", "%s", text ? text : "");
+        else if (text)
+            weft__weights_fact(w, f.number == 2 ? "producer" : "producer version", "%s", text);
         else if (f.number == 7)
             graph = f.bytes;
         else if (f.number == 8)
-            for (weft__pb opset = f.bytes; weft__pb_next(&opset, &g);)
+            while (weft__pb_next(&f.bytes, &g))
                 if (g.number == 2)
                     weft__weights_fact(w, "opset", "%lld", (long long)g.value);
     }
-    if (m.next != m.end && !w->status)
+    if (m.next != m.end)
         weft__onnx_damaged(w, m);
     if (!graph.next)
         weft__weights_fail(w, WEFT_EFORMAT, "it has no graph; expected an ONNX model");
-    if (!w->status)
-        read_graph(w, graph);
-    if (!w->status)
-        read_layers(w, graph);
+    read_graph(w, graph);
+    read_layers(w, graph);
 }

@@ -19,11 +19,7 @@ const char *weft__onnx_text(weft__weights *, weft__pb bytes);
 bool weft__onnx_damaged(weft__weights *, weft__pb message);
 
 /* A kind of recurrent node. order[k]: which block of ONNX is gate k of weft. */
-typedef struct weft__onnx_cell {
-    const char *op;
-    int gates;
-    unsigned char order[4];
-} weft__onnx_cell;
+typedef struct weft__onnx_cell { const char *op; int gates; unsigned char order[4]; } weft__onnx_cell;
 /* Returns the cell of an operator, NULL if it is not recurrent. */
 const weft__onnx_cell *weft__onnx_cell_of(const char *op);
 /* Sets out[0 .. n - 1] to the arrays of one direction: weight_ih, weight_hh and, unless b is NULL, bias_ih

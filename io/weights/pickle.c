@@ -11,60 +11,59 @@ typedef struct {
     weft__weights *w;
     const unsigned char *code;
     size_t size, start, next;                    /* start: of the current opcode */
-    uint64_t n;                                  /* its argument: a number, or the number of bytes */
+    const struct opcode *op;
+    uint64_t n;                                  /* its operand: a number, or the number of bytes */
     const unsigned char *bytes;
+    const weft__value *item;                     /* values from the stack, valid until the next push */
+    size_t items;
     weft__value *stack, *memo;
     size_t depth, memos, memo_room;
     int foreigners;                              /* facts about functions that were not called */
     bool done;
 } machine;
 
-static void fail(machine *m, const char *reason)
+/* An opcode with a number of `operand` bytes, and COUNTS: that many bytes follow it. It takes `values` from
+ * the stack; MARKED: all above the last mark, and the mark. tag: of what it makes or extends. */
+enum { COUNTS = 16, MARKED = -1 };
+struct opcode { void (*act)(machine *); unsigned char operand; signed char values; weft__tag tag; };
+
+/* Fails with the reason unless the condition holds, and returns it. */
+static bool expect(machine *m, bool condition, const char *reason)
 {
-    weft__weights_fail(m->w, WEFT_EFORMAT, "data.pkl: opcode 0x%02x at offset %zu: %s; the file is damaged "
-                       "or was not written by torch.save", m->code[m->start], m->start, reason);
+    if (!condition)
+        weft__weights_fail(m->w, WEFT_EFORMAT, "data.pkl: opcode 0x%02x at offset %zu: %s; the file is "
+                           "damaged or was not written by torch.save", m->code[m->start], m->start, reason);
+    return condition;
 }
 
 /* ---- the stack ---- */
 static void push(machine *m, weft__value v)
 {
-    if (m->depth == STACK)
-        fail(m, "found more than 65536 values on the stack");
-    else
+    if (expect(m, m->depth < STACK, "found more than 65536 values on the stack"))
         m->stack[m->depth++] = v;
 }
 
-static weft__value pop(machine *m)
+/* Sets item and items to the values that the opcode takes. */
+static bool take(machine *m, int values)
 {
-    if (m->depth && m->stack[m->depth - 1].tag != WEFT__P_MARK)
-        return m->stack[--m->depth];
-    fail(m, "found an empty stack; expected a value");
-    return (weft__value){ .tag = WEFT__P_OTHER };
-}
-
-/* Pops all values above the last mark, and the mark. They stay valid until the next push. */
-static const weft__value *pop_mark(machine *m, size_t *n)
-{
-    size_t first = m->depth;
-    while (first && m->stack[first - 1].tag != WEFT__P_MARK)
+    size_t first = m->depth, n = values == MARKED ? STACK : (size_t)values;
+    while (first && m->stack[first - 1].tag != WEFT__P_MARK && m->depth - first < n)
         first--;
-    *n = m->depth - first;
-    if (first)
-        m->depth = first - 1;
-    else
-        fail(m, "found no mark on the stack");
-    return m->stack + first;
+    m->item = m->stack + first;
+    m->items = m->depth - first;
+    m->depth = values == MARKED && first ? first - 1 : first;
+    return values == MARKED ? expect(m, first, "found no mark on the stack") :
+                              expect(m, m->items == n, "found an empty stack; expected a value");
 }
 
-static void push_items(machine *m, weft__tag tag, const weft__value *item, size_t n)
+static weft__value new_items(machine *m, weft__tag tag, const weft__value *item, size_t n)
 {
     weft__items *all = weft__weights_memory(m->w, sizeof *all + n * sizeof *item);
-    if (!all)
-        return;
-    *all = (weft__items){ (weft__value *)(all + 1), n, n, false };
-    if (n)
+    if (all)
+        *all = (weft__items){ (weft__value *)(all + 1), n, n, false };
+    if (all && n)
         memcpy(all->item, item, n * sizeof *item);
-    push(m, (weft__value){ .tag = tag, .items = all });
+    return (weft__value){ .tag = tag, .items = all };
 }
 
 /* Returns the array with room for n more elements; NULL after a failure. */
@@ -79,56 +78,28 @@ static weft__value *grown(machine *m, weft__value *old, size_t used, size_t n, s
     return more;
 }
 
-/* Adds items to a list or a dictionary. Foreign objects drop theirs. */
-static void extend(machine *m, weft__tag tag, const weft__value *item, size_t n)
-{
-    weft__value into = pop(m);
-    weft__items *all = into.items;
-    if ((into.tag != tag && into.tag != WEFT__P_FOREIGN) || (tag == WEFT__P_DICT && n % 2))
-        fail(m, "found items that do not fit their object");
-    if (!m->w->status && into.tag == tag && n) {
-        all->item = grown(m, all->item, all->n, n, &all->room);
-        if (all->item)
-            memcpy(all->item + all->n, item, n * sizeof *item);
-        all->n += n;
-    }
-    if (!m->w->status)
-        push(m, into);
-}
-
 /* ---- functions and types ---- */
-typedef enum { NUMBERS, TENSOR, PARAMETER, FROM_TYPE, SIZE, DICTIONARY } function;
+enum { TENSOR = 32, PARAMETER, FROM_TYPE, SIZE, DICTIONARY };
 
-static const struct { const char *name; function function; weft__number type; } globals[] = {
-    { "torch._utils._rebuild_tensor_v2", TENSOR, 0 },
-    { "torch._utils._rebuild_tensor_v3", TENSOR, 0 },
-    { "torch._utils._rebuild_parameter", PARAMETER, 0 },
-    { "torch._utils._rebuild_parameter_with_state", PARAMETER, 0 },
-    { "torch._tensor._rebuild_from_type_v2", FROM_TYPE, 0 },
-    { "torch.Size", SIZE, 0 },
-    { "collections.OrderedDict", DICTIONARY, 0 },
-    { "collections.defaultdict", DICTIONARY, 0 },
-    { "torch.HalfStorage", NUMBERS, WEFT__F16 },
-    { "torch.BFloat16Storage", NUMBERS, WEFT__BF16 },
-    { "torch.FloatStorage", NUMBERS, WEFT__F32 },
-    { "torch.DoubleStorage", NUMBERS, WEFT__F64 },
-    { "torch.CharStorage", NUMBERS, WEFT__I8 },
-    { "torch.ShortStorage", NUMBERS, WEFT__I16 },
-    { "torch.IntStorage", NUMBERS, WEFT__I32 },
-    { "torch.LongStorage", NUMBERS, WEFT__I64 },
-    { "torch.ByteStorage", NUMBERS, WEFT__U8 },
-    { "torch.BoolStorage", NUMBERS, WEFT__U8 },
-    { "torch.uint16", NUMBERS, WEFT__U16 },
-    { "torch.uint32", NUMBERS, WEFT__U32 },
-    { "torch.uint64", NUMBERS, WEFT__U64 },
-    { "torch.ComplexFloatStorage", NUMBERS, WEFT__ODD },
-    { "torch.ComplexDoubleStorage", NUMBERS, WEFT__ODD },
-    { "torch.storage.UntypedStorage", NUMBERS, WEFT__CHARS },
+static const struct { const char *name; int number; } globals[] = { /* a function, or a weft__number */
+    { "torch._utils._rebuild_tensor_v2", TENSOR }, { "torch._utils._rebuild_tensor_v3", TENSOR },
+    { "torch._utils._rebuild_parameter", PARAMETER },
+    { "torch._utils._rebuild_parameter_with_state", PARAMETER },
+    { "torch._tensor._rebuild_from_type_v2", FROM_TYPE }, { "torch.Size", SIZE },
+    { "collections.OrderedDict", DICTIONARY }, { "collections.defaultdict", DICTIONARY },
+    { "torch.HalfStorage", WEFT__F16 }, { "torch.BFloat16Storage", WEFT__BF16 },
+    { "torch.FloatStorage", WEFT__F32 }, { "torch.DoubleStorage", WEFT__F64 },
+    { "torch.CharStorage", WEFT__I8 }, { "torch.ShortStorage", WEFT__I16 },
+    { "torch.IntStorage", WEFT__I32 }, { "torch.LongStorage", WEFT__I64 },
+    { "torch.ByteStorage", WEFT__U8 }, { "torch.BoolStorage", WEFT__U8 },
+    { "torch.uint16", WEFT__U16 }, { "torch.uint32", WEFT__U32 }, { "torch.uint64", WEFT__U64 },
+    { "torch.ComplexFloatStorage", WEFT__ODD }, { "torch.ComplexDoubleStorage", WEFT__ODD },
+    { "torch.storage.UntypedStorage", WEFT__CHARS },
 };
 
 int weft__value_number(const weft__value *v)
 {
-    return v->tag == WEFT__P_GLOBAL && v->whole == NUMBERS ? (int)v->n : -1;
+    return v->tag == WEFT__P_GLOBAL && v->whole < TENSOR ? (int)v->whole : -1;
 }
 
 static void push_global(machine *m, const char *module, size_t n, const char *name, size_t k)
@@ -137,58 +108,52 @@ static void push_global(machine *m, const char *module, size_t n, const char *na
     if (!text)
         return;
     snprintf(text, n + k + 2, "%.*s.%.*s", (int)n, module, (int)k, name);
-    for (const char *p = text; *p; p++)
-        if (*p <= ' ' || *p > '~')               /* messages and facts show the name */
-            fail(m, "found a name that is not of plain letters");
+    for (const char *p = text; *p; p++)          /* messages and facts show the name */
+        expect(m, *p > ' ' && *p <= '~', "found a name that is not of plain letters");
     weft__value v = { .tag = WEFT__P_FOREIGN, .text = text };
     for (size_t i = 0; i < sizeof globals / sizeof *globals; i++)
         if (!strcmp(text, globals[i].name))
-            v = (weft__value){ .tag = WEFT__P_GLOBAL, .n = globals[i].type, .whole = globals[i].function };
+            v = (weft__value){ .tag = WEFT__P_GLOBAL, .whole = globals[i].number };
     push(m, v);
 }
 
 /* Adds a fact for each function that Python would have called. */
-static weft__value foreign_result(machine *m, weft__value f)
+static void report_foreign(machine *m, const char *name)
 {
     static const char key[] = "not called";
     bool known = false;
     for (int64_t i = 0; i < m->w->facts; i++)
-        known = known || (m->w->fact[i].key == key && !strncmp(m->w->fact[i].value, f.text, 100));
+        known = known || (m->w->fact[i].key == key && !strncmp(m->w->fact[i].value, name, 100));
     if (!known && m->foreigners++ < FOREIGNERS)
-        weft__weights_fact(m->w, key, "%.100s", f.text);
-    return f;
+        weft__weights_fact(m->w, key, "%.100s", name);
 }
 
 static weft__value call(machine *m, weft__value f, weft__items *arguments)
 {
     const weft__value *item = arguments->item;
-    size_t n = f.tag == WEFT__P_GLOBAL ? arguments->n : 0;
-    if (f.tag == WEFT__P_FOREIGN)
-        return foreign_result(m, f);
-    if (f.tag == WEFT__P_GLOBAL && f.whole == DICTIONARY) {
-        push_items(m, WEFT__P_DICT, NULL, 0);
-        return m->w->status ? f : pop(m);
-    }
-    if (n >= 3 && f.whole == FROM_TYPE && item[0].tag == WEFT__P_GLOBAL && item[0].whole == TENSOR &&
+    int64_t function = f.tag == WEFT__P_GLOBAL ? f.whole : 0;
+    size_t n = arguments->n;
+    if (function == DICTIONARY)
+        return new_items(m, WEFT__P_DICT, NULL, 0);
+    if (n >= 3 && function == FROM_TYPE && item[0].tag == WEFT__P_GLOBAL && item[0].whole == TENSOR &&
         item[2].tag == WEFT__P_TUPLE)
         return call(m, item[0], item[2].items);
-    if (n >= 4 && f.whole == TENSOR && item[0].tag == WEFT__P_STORAGE)
+    if (n >= 4 && function == TENSOR && item[0].tag == WEFT__P_STORAGE)
         return (weft__value){ .tag = WEFT__P_TENSOR, .items = arguments };
-    if (n && (f.whole == PARAMETER || f.whole == SIZE))
+    if (n && (function == PARAMETER || function == SIZE))
         return item[0];
-    fail(m, "found no function, or wrong arguments of a function of PyTorch");
+    if (expect(m, f.tag == WEFT__P_FOREIGN, "found no function, or wrong arguments of a function of PyTorch"))
+        report_foreign(m, f.text);
     return f;
 }
 
 /* ---- opcodes ---- */
-static void push_integer(machine *m, int64_t n) { push(m, (weft__value){ .tag = WEFT__P_INT, .whole = n }); }
-static void mark(machine *m)     { push(m, (weft__value){ .tag = WEFT__P_MARK }); }
-static void drop(machine *m)     { pop(m); }
-static void other(machine *m)    { push(m, (weft__value){ .tag = WEFT__P_OTHER }); }
-static void ignore(machine *m)   { (void)m; }
+static void nothing(machine *m)  { (void)m; }
 static void stop(machine *m)     { m->done = true; }
-static void integer(machine *m)  { push_integer(m, (int64_t)m->n); }
-static void integer4(machine *m) { push_integer(m, (int32_t)m->n); }
+static void plain(machine *m)    { push(m, (weft__value){ .tag = m->op->tag }); }
+static void integer(machine *m)  { push(m, (weft__value){ .tag = WEFT__P_INT, .whole = (int64_t)m->n }); }
+static void integer4(machine *m) { push(m, (weft__value){ .tag = WEFT__P_INT, .whole = (int32_t)m->n }); }
+static void collect(machine *m)  { push(m, new_items(m, m->op->tag, m->item, m->items)); }
 static void text(machine *m)
 {
     push(m, (weft__value){ .tag = WEFT__P_TEXT, .n = (uint32_t)m->n, .text = (const char *)m->bytes });
@@ -199,10 +164,7 @@ static void long_integer(machine *m)             /* little-endian, any number of
     uint64_t n = m->n && m->bytes[m->n - 1] & 0x80 ? UINT64_MAX : 0;
     for (size_t i = m->n; i-- && m->n <= 8; )
         n = n << 8 | m->bytes[i];
-    if (m->n > 8)
-        other(m);
-    else
-        push_integer(m, (int64_t)n);
+    push(m, (weft__value){ .tag = m->n > 8 ? WEFT__P_OTHER : WEFT__P_INT, .whole = (int64_t)n });
 }
 
 static void real_number(machine *m)              /* big-endian */
@@ -213,46 +175,19 @@ static void real_number(machine *m)              /* big-endian */
     push(m, v);
 }
 
-static void empty(machine *m)
+/* Adds items to the list or the dictionary below them. Foreign objects drop theirs. */
+static void extend(machine *m)
 {
-    unsigned char c = m->code[m->start];
-    push_items(m, c == ')' ? WEFT__P_TUPLE : c == ']' ? WEFT__P_LIST : WEFT__P_DICT, NULL, 0);
-}
-
-static void tuple(machine *m)
-{
-    size_t n;
-    const weft__value *item = pop_mark(m, &n);
-    push_items(m, WEFT__P_TUPLE, item, n);
-}
-
-static void small_tuple(machine *m)              /* 1 to 3 values */
-{
-    weft__value item[3];
-    size_t n = m->code[m->start] - 0x84u;
-    for (size_t i = n; i--; )
-        item[i] = pop(m);
-    push_items(m, WEFT__P_TUPLE, item, n);
-}
-
-static void set_item(machine *m)
-{
-    weft__value item[2] = { [1] = pop(m) };
-    item[0] = pop(m);
-    extend(m, WEFT__P_DICT, item, 2);
-}
-
-static void append_item(machine *m)
-{
-    weft__value item = pop(m);
-    extend(m, WEFT__P_LIST, &item, 1);
-}
-
-static void add_items(machine *m)
-{
-    size_t n;
-    const weft__value *item = pop_mark(m, &n);
-    extend(m, m->code[m->start] == 'u' ? WEFT__P_DICT : WEFT__P_LIST, item, n);
+    const weft__value *into = m->depth ? &m->stack[m->depth - 1] : NULL;
+    weft__items *all = into && into->tag == m->op->tag ? into->items : NULL;
+    if (into && into->tag == WEFT__P_FOREIGN)
+        return;
+    bool fits = all && (into->tag != WEFT__P_DICT || m->items % 2 == 0);
+    if (expect(m, fits, "found items that do not fit their object") && m->items &&
+        (all->item = grown(m, all->item, all->n, m->items, &all->room))) {
+        memcpy(all->item + all->n, m->item, m->items * sizeof *m->item);
+        all->n += m->items;
+    }
 }
 
 static void global(machine *m)                   /* two lines: module and name */
@@ -260,49 +195,40 @@ static void global(machine *m)                   /* two lines: module and name *
     const char *first = (const char *)m->code + m->next, *end = (const char *)m->code + m->size;
     const char *second = memchr(first, '\n', (size_t)(end - first));
     const char *last = second ? memchr(second + 1, '\n', (size_t)(end - second - 1)) : NULL;
-    if (!last) {
-        fail(m, "found no end of a name");
+    if (!expect(m, last, "found no end of a name"))
         return;
-    }
     m->next = (size_t)(last + 1 - (const char *)m->code);
     push_global(m, first, (size_t)(second - first), second + 1, (size_t)(last - second - 1));
 }
 
 static void stack_global(machine *m)
 {
-    weft__value name = pop(m), module = pop(m);
-    if (name.tag == WEFT__P_TEXT && module.tag == WEFT__P_TEXT)
-        push_global(m, module.text, module.n, name.text, name.n);
-    else
-        fail(m, "found no name of a function");
+    const weft__value *module = &m->item[0], *name = &m->item[1];
+    if (expect(m, name->tag == WEFT__P_TEXT && module->tag == WEFT__P_TEXT, "found no name of a function"))
+        push_global(m, module->text, module->n, name->text, name->n);
 }
 
 static void reduce(machine *m)
 {
-    weft__value arguments = pop(m), f = pop(m);
-    if (arguments.tag == WEFT__P_TUPLE)
-        push(m, call(m, f, arguments.items));
-    else
-        fail(m, "found a call without a tuple of arguments");
+    if (expect(m, m->item[1].tag == WEFT__P_TUPLE, "found a call without a tuple of arguments"))
+        push(m, call(m, m->item[0], m->item[1].items));
 }
 
 static void persistent(machine *m)
 {
-    weft__value id = pop(m), *item = id.tag == WEFT__P_TUPLE ? id.items->item : NULL;
-    if (!item || id.items->n != 5 || item[2].tag != WEFT__P_TEXT)
-        fail(m, "found a reference that is not a storage");
-    else
-        push(m, (weft__value){ .tag = WEFT__P_STORAGE, .items = id.items });
+    weft__items *id = m->item->tag == WEFT__P_TUPLE ? m->item->items : NULL;
+    bool is_storage = id && id->n == 5 && id->item[2].tag == WEFT__P_TEXT;
+    if (expect(m, is_storage, "found a reference that is not a storage"))
+        push(m, (weft__value){ .tag = WEFT__P_STORAGE, .items = id });
 }
 
 static void put(machine *m)
 {
-    uint64_t i = m->code[m->start] == 0x94 ? m->memos : m->n;
-    weft__value v = pop(m);
+    uint64_t i = m->op->operand ? m->n : m->memos;
+    weft__value v = *m->item;
     push(m, v);
-    if (i > m->start)                            /* each index needs its own opcodes */
-        fail(m, "found an index of the memo that is too large");
-    else if (i >= m->memos) {
+    /* each index needs its own opcodes */
+    if (expect(m, i <= m->start, "found an index of the memo that is too large") && i >= m->memos) {
         m->memo = grown(m, m->memo, m->memos, i + 1 - m->memos, &m->memo_room);
         m->memos = i + 1;
     }
@@ -312,43 +238,42 @@ static void put(machine *m)
 
 static void get(machine *m)
 {
-    if (m->n < m->memos && m->memo[m->n].tag != WEFT__P_MARK)
+    bool found = m->n < m->memos && m->memo[m->n].tag != WEFT__P_MARK;
+    if (expect(m, found, "found an index that the memo does not have"))
         push(m, m->memo[m->n]);
-    else
-        fail(m, "found an index that the memo does not have");
 }
 
-static void (*const opcodes[256])(machine *) = {
-    [0x80] = ignore, [0x95] = ignore, ['.'] = stop, ['('] = mark, ['0'] = drop, ['b'] = drop,
-    ['N'] = other, [0x88] = other, [0x89] = other, ['B'] = other, ['C'] = other,
-    ['K'] = integer, ['M'] = integer, ['J'] = integer4, [0x8A] = long_integer, ['G'] = real_number,
-    ['X'] = text, [0x8C] = text, [')'] = empty, [']'] = empty, ['}'] = empty,
-    ['t'] = tuple, [0x85] = small_tuple, [0x86] = small_tuple, [0x87] = small_tuple,
-    ['a'] = append_item, ['e'] = add_items, ['s'] = set_item, ['u'] = add_items,
-    ['c'] = global, [0x93] = stack_global, ['R'] = reduce, [0x81] = reduce, ['Q'] = persistent,
-    ['q'] = put, ['r'] = put, [0x94] = put, ['h'] = get, ['j'] = get,
-};
-/* Number of bytes of the number after an opcode. COUNTS: that many bytes follow it. */
-enum { COUNTS = 16 };
-static const unsigned char arguments[256] = {
-    [0x80] = 1, [0x95] = 8, ['K'] = 1, ['M'] = 2, ['J'] = 4, ['G'] = 8, ['q'] = 1, ['r'] = 4, ['h'] = 1,
-    ['j'] = 4, [0x8A] = 1 | COUNTS, [0x8C] = 1 | COUNTS, ['C'] = 1 | COUNTS, ['X'] = 4 | COUNTS,
-    ['B'] = 4 | COUNTS,
+static const struct opcode opcodes[256] = {
+    [0x80] = { nothing, 1, 0, 0 }, [0x95] = { nothing, 8, 0, 0 }, ['.'] = { stop, 0, 1, 0 },
+    ['0'] = { nothing, 0, 1, 0 }, ['b'] = { nothing, 0, 1, 0 }, ['('] = { plain, 0, 0, WEFT__P_MARK },
+    ['N'] = { plain, 0, 0, WEFT__P_OTHER }, ['B'] = { plain, 4 | COUNTS, 0, WEFT__P_OTHER },
+    [0x88] = { plain, 0, 0, WEFT__P_OTHER }, ['C'] = { plain, 1 | COUNTS, 0, WEFT__P_OTHER },
+    [0x89] = { plain, 0, 0, WEFT__P_OTHER }, [0x8A] = { long_integer, 1 | COUNTS, 0, 0 },
+    ['K'] = { integer, 1, 0, 0 }, ['M'] = { integer, 2, 0, 0 }, ['J'] = { integer4, 4, 0, 0 },
+    ['G'] = { real_number, 8, 0, 0 }, ['X'] = { text, 4 | COUNTS, 0, 0 }, [0x8C] = { text, 1 | COUNTS, 0, 0 },
+    [')'] = { collect, 0, 0, WEFT__P_TUPLE }, [']'] = { collect, 0, 0, WEFT__P_LIST },
+    ['}'] = { collect, 0, 0, WEFT__P_DICT }, ['t'] = { collect, 0, MARKED, WEFT__P_TUPLE },
+    [0x85] = { collect, 0, 1, WEFT__P_TUPLE }, [0x86] = { collect, 0, 2, WEFT__P_TUPLE },
+    [0x87] = { collect, 0, 3, WEFT__P_TUPLE }, ['a'] = { extend, 0, 1, WEFT__P_LIST },
+    ['e'] = { extend, 0, MARKED, WEFT__P_LIST }, ['s'] = { extend, 0, 2, WEFT__P_DICT },
+    ['u'] = { extend, 0, MARKED, WEFT__P_DICT }, ['c'] = { global, 0, 0, 0 },
+    [0x93] = { stack_global, 0, 2, 0 }, ['R'] = { reduce, 0, 2, 0 }, [0x81] = { reduce, 0, 2, 0 },
+    ['Q'] = { persistent, 0, 1, 0 }, ['q'] = { put, 1, 1, 0 }, ['r'] = { put, 4, 1, 0 },
+    [0x94] = { put, 0, 1, 0 }, ['h'] = { get, 1, 0, 0 }, ['j'] = { get, 4, 0, 0 },
 };
 
-static bool read_argument(machine *m)
+static bool read_operand(machine *m)
 {
-    unsigned argument = arguments[m->code[m->start]];
-    size_t width = argument % COUNTS, left = m->size - m->next;
+    size_t width = m->op->operand % COUNTS, left = m->size - m->next;
+    bool counts = m->op->operand >= COUNTS, inside;
     m->n = 0;
     for (size_t i = width; i-- && width <= left; )
         m->n = m->n << 8 | m->code[m->next + i];
-    if (width > left || (argument & COUNTS && m->n > left - width)) {
-        fail(m, "found the end of the file in its argument");
+    inside = width <= left && (!counts || m->n <= left - width);
+    if (!expect(m, inside, "found the end of the file in its argument"))
         return false;
-    }
     m->bytes = m->code + m->next + width;
-    m->next += width + (argument & COUNTS ? m->n : 0);
+    m->next += width + (counts ? m->n : 0);
     return true;
 }
 
@@ -358,15 +283,15 @@ bool weft__pickle_read(weft__weights *w, const weft__member *from, weft__value *
     m.stack = weft__weights_memory(w, STACK * sizeof *m.stack);
     while (!m.done && !w->status) {
         m.start = m.next++;
-        if (m.start == m.size)
+        m.op = m.start < m.size ? &opcodes[m.code[m.start]] : NULL;
+        if (!m.op)
             weft__weights_fail(w, WEFT_EFORMAT, "data.pkl: its %zu bytes end without a value; the file is "
                                "incomplete: copy or save it again", m.size);
-        else if (!opcodes[m.code[m.start]])
-            fail(&m, "found an opcode that torch.save does not write");
-        else if (read_argument(&m))
-            opcodes[m.code[m.start]](&m);
+        else if (expect(&m, m.op->act, "found an opcode that torch.save does not write") &&
+                 read_operand(&m) && take(&m, m.op->values))
+            m.op->act(&m);
     }
     if (!w->status)
-        *out = pop(&m);
+        *out = *m.item;
     return !w->status;
 }

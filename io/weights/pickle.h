@@ -3,18 +3,13 @@
 #define WEFT_IO_PICKLE_H
 #include "io/weights/weights.h"
 
+/* MARK: on the stack only. OTHER: None, bool, bytes, an integer of more than 64 bits. TEXT: of n bytes,
+ * without a final 0. DICT: items are key, value, key, value .. STORAGE: "storage", its type, key, device,
+ * length. TENSOR: storage, offset, shape, strides, .. GLOBAL: a function or type that weft knows, whole is
+ * its number. FOREIGN: any other, or an object made by it; text is its name. */
 typedef enum {
-    WEFT__P_MARK,                                /* on the stack only */
-    WEFT__P_OTHER,                               /* None, bool, bytes, an integer of more than 64 bits */
-    WEFT__P_INT,
-    WEFT__P_REAL,
-    WEFT__P_TEXT,                                /* of n bytes, without a final 0 */
-    WEFT__P_TUPLE, WEFT__P_LIST,
-    WEFT__P_DICT,                                /* items: key, value, key, value .. */
-    WEFT__P_STORAGE,                             /* items: "storage", its type, key, device, length */
-    WEFT__P_TENSOR,                              /* items: storage, offset, shape, strides, .. */
-    WEFT__P_GLOBAL,                              /* a function or type that weft knows; n: a weft__number */
-    WEFT__P_FOREIGN,                             /* any other, or an object made by it; text: its name */
+    WEFT__P_MARK, WEFT__P_OTHER, WEFT__P_INT, WEFT__P_REAL, WEFT__P_TEXT, WEFT__P_TUPLE, WEFT__P_LIST,
+    WEFT__P_DICT, WEFT__P_STORAGE, WEFT__P_TENSOR, WEFT__P_GLOBAL, WEFT__P_FOREIGN
 } weft__tag;
 
 typedef struct weft__value {

@@ -15,73 +15,57 @@ static bool varint(weft__pb *p, uint64_t *value)
     return false;
 }
 
-static bool little_endian(weft__pb *p, size_t bytes, uint64_t *value)
+static bool number(weft__pb *p, weft__pb_type type, uint64_t *value)
 {
+    size_t bytes = type == WEFT__PB_64 ? 8 : 4;
+    if (type == WEFT__PB_VARINT)
+        return varint(p, value);
     if (weft__pb_size(*p) < bytes)
         return false;
     *value = 0;
-    for (size_t i = bytes; i--;)
-        *value = *value << 8 | p->next[i];
+    memcpy(value, p->next, bytes); /* little-endian */
     p->next += bytes;
     return true;
-}
-
-static bool number(weft__pb *p, weft__pb_type type, uint64_t *value)
-{
-    return type == WEFT__PB_VARINT ? varint(p, value) : little_endian(p, type == WEFT__PB_64 ? 8 : 4, value);
 }
 
 bool weft__pb_next(weft__pb *p, weft__pb_field *f)
 {
     const unsigned char *begin = p->next;
-    uint64_t tag, size;
+    uint64_t tag = 0, size;
     *f = (weft__pb_field){ 0 };
-    if (begin == p->end)
-        return false;
-    bool whole = varint(p, &tag) && tag >> 3 && tag >> 3 <= 0x1FFFFFFF;
-    f->number = whole ? (int)(tag >> 3) : 0;
+    bool good = begin < p->end && varint(p, &tag) && tag >> 3 && tag >> 3 <= 0x1FFFFFFF;
+    f->number = (int)(tag >> 3);
     f->type = (weft__pb_type)(tag & 7);
-    if (whole && f->type == WEFT__PB_BYTES) {
-        whole = varint(p, &size) && size <= weft__pb_size(*p);
-        if (whole) {
-            f->bytes = (weft__pb){ p->next, p->next + size };
-            p->next += size;
-        }
+    if (good && f->type == WEFT__PB_BYTES) {
+        good = varint(p, &size) && size <= weft__pb_size(*p);
+        f->bytes = (weft__pb){ p->next, p->next + (good ? size : 0) };
+        p->next = f->bytes.end;
     } else
-        whole = whole && (f->type <= WEFT__PB_64 || f->type == WEFT__PB_32) && number(p, f->type, &f->value);
-    if (!whole)
+        good = good && (f->type <= WEFT__PB_64 || f->type == WEFT__PB_32) && number(p, f->type, &f->value);
+    if (!good)
         p->next = begin;
-    return whole;
+    return good;
 }
 
 bool weft__pb_number(weft__pb_field *f, weft__pb_type type, uint64_t *value)
 {
-    if (f->type == WEFT__PB_BYTES) {
-        const unsigned char *begin = f->bytes.next;
-        bool read = begin < f->bytes.end && number(&f->bytes, type, value);
-        if (!read)
-            f->bytes.next = begin;
-        return read;
-    }
-    *value = f->value;
+    const unsigned char *begin = f->bytes.next;
     bool read = f->type == type;
-    f->type = WEFT__PB_BYTES; /* bytes are empty: the end */
+    if (f->type != WEFT__PB_BYTES)
+        *value = f->value;
+    else if (!(read = begin < f->bytes.end && number(&f->bytes, type, value)))
+        f->bytes.next = begin;
+    f->type = WEFT__PB_BYTES; /* of a single number, bytes are empty: the end */
     return read;
 }
 
 bool weft__pb_count(const weft__pb_field *field, weft__pb_type type, int64_t *n)
 {
     weft__pb_field f = *field;
-    if (f.type == WEFT__PB_BYTES && type != WEFT__PB_VARINT) {
-        size_t each = type == WEFT__PB_64 ? 8 : 4;
-        *n += (int64_t)(weft__pb_size(f.bytes) / each);
-        return weft__pb_size(f.bytes) % each == 0;
-    }
-    if (f.type != WEFT__PB_BYTES && f.type != type)
-        return false;
+    bool good = f.type == WEFT__PB_BYTES || f.type == type;
     for (uint64_t value; weft__pb_number(&f, type, &value);)
         ++*n;
-    return f.bytes.next == f.bytes.end;
+    return good && f.bytes.next == f.bytes.end;
 }
 
 bool weft__pb_is(weft__pb bytes, const char *text)

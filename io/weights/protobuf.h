@@ -7,9 +7,7 @@
 
 typedef enum { WEFT__PB_VARINT, WEFT__PB_64, WEFT__PB_BYTES, WEFT__PB_32 = 5 } weft__pb_type;
 /* A message, or the rest of one that is being read. */
-typedef struct weft__pb {
-    const unsigned char *next, *end;
-} weft__pb;
+typedef struct weft__pb { const unsigned char *next, *end; } weft__pb;
 typedef struct weft__pb_field {
     int number;
     weft__pb_type type;

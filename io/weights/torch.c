@@ -14,8 +14,6 @@ typedef struct {
     bool big;                                    /* numbers are in big-endian order */
     char path[PATH];                             /* names of the dictionaries around the current value */
     size_t visits, most;
-    int64_t found;
-    bool counting;                               /* only searches for a tensor */
     const char *foreign;                         /* a class that was seen */
 } reader;
 
@@ -90,8 +88,6 @@ static void add_tensor(reader *r, const weft__value *v, size_t length)
 }
 
 /* ---- nested values ---- */
-static bool is_nested(const weft__value *v) { return v->tag >= WEFT__P_TUPLE && v->tag <= WEFT__P_DICT; }
-
 /* Appends a key to the path. Returns the new length; 0 if the key is not a name, and after a failure. */
 static size_t append_key(reader *r, size_t length, const weft__value *key)
 {
@@ -100,18 +96,13 @@ static size_t append_key(reader *r, size_t length, const weft__value *key)
     const char *dot = length ? "." : "";
     if (key->tag == WEFT__P_INT)
         n = (size_t)snprintf(to, left, "%s%lld", dot, (long long)key->whole);
+    else if (key->tag == WEFT__P_TEXT && key->n < left && !memchr(key->text, 0, key->n))
+        n = (size_t)snprintf(to, left, "%s%.*s", dot, (int)key->n, key->text);
     else if (key->tag != WEFT__P_TEXT)
         return 0;
-    else if (key->n + 1 < left) {
-        n = strlen(dot) + key->n;
-        memcpy(to, dot, strlen(dot));
-        memcpy(to + strlen(dot), key->text, key->n);
-    }
     if (n >= left)
-        weft__weights_fail(r->w, WEFT_EFORMAT, "a name after %.100s has more than %d bytes", r->path,
-                           PATH - 1);
-    else
-        to[n] = 0;
+        weft__weights_fail(r->w, WEFT_EFORMAT, "a name after %.100s has a 0 inside, or more than %d bytes",
+                           r->path, PATH - 1);
     return r->w->status ? 0 : length + n;
 }
 
@@ -120,16 +111,15 @@ static void walk(reader *r, const weft__value *v, size_t length, int depth)
 {
     size_t step = v->tag == WEFT__P_DICT ? 2 : 1;
     r->foreign = v->tag == WEFT__P_FOREIGN ? v->text : r->foreign;
-    r->found += v->tag == WEFT__P_TENSOR;
-    if (v->tag == WEFT__P_TENSOR && !r->counting)
+    if (v->tag == WEFT__P_TENSOR)
         add_tensor(r, v, length);
-    if (!is_nested(v) || v->items->visited)
+    if (v->tag < WEFT__P_TUPLE || v->tag > WEFT__P_DICT || v->items->visited)
         return;
     if (depth == DEPTH)
         weft__weights_fail(r->w, WEFT_EFORMAT, "%.200s is nested more than %d deep; expected a dictionary of "
                            "tensors", r->path, DEPTH);
     v->items->visited = true;
-    for (size_t i = 0; i < v->items->n && !r->w->status && !(r->counting && r->found); i += step) {
+    for (size_t i = 0; i < v->items->n && !r->w->status; i += step) {
         const weft__value *item = &v->items->item[i + step - 1];
         weft__value index = { .tag = WEFT__P_INT, .whole = (int64_t)i };
         if (++r->visits > r->most)
@@ -142,14 +132,13 @@ static void walk(reader *r, const weft__value *v, size_t length, int depth)
     v->items->visited = false;
 }
 
-static bool has_tensors(reader *r, const weft__value *v)
+/* Lists the tensors in a value, and drops those of a list before. Returns their number. */
+static int64_t list_tensors(reader *r, const weft__value *v)
 {
-    r->counting = true;
     r->visits = 0;
-    r->found = 0;
+    r->w->n = 0;
     walk(r, v, 0, 0);
-    r->counting = false;
-    return r->found;
+    return r->w->n;
 }
 
 /* ---- the part with the weights ---- */
@@ -170,27 +159,24 @@ static const weft__value *find_part(const weft__value *v, const char *path)
     return found;
 }
 
-/* Training checkpoints have their weights under one of a few names. */
-static const weft__value *choose(reader *r, const weft__value *top)
+/* Lists the chosen part, or the dictionary of weights in a training checkpoint, under one of a few names. */
+static void list_part(reader *r, const weft__value *top)
 {
     static const char *const names[] = { "state_dict", "model_state_dict", "model",
                                          "module", "weights", "params" };
-    const weft__value *chosen = r->w->part ? find_part(top, r->w->part) : top;
+    const weft__value *part = r->w->part ? find_part(top, r->w->part) : top, *v;
     const char *name = NULL;
-    int choices = 0;
-    if (!chosen)
+    if (!part)
         weft__weights_fail(r->w, WEFT_EFORMAT, "it has no part %.200s", r->w->part);
-    for (size_t i = 0; i < sizeof names / sizeof *names && !r->w->part; i++) {
-        const weft__value *v = find_part(top, names[i]);
-        if (v && v->tag == WEFT__P_DICT && has_tensors(r, v)) {
-            chosen = v;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !r->w->part; i++)
+        if ((v = find_part(top, names[i])) && v->tag == WEFT__P_DICT && list_tensors(r, v)) {
+            part = name ? top : v;
             name = names[i];
-            choices++;
         }
-    }
-    if (choices == 1)
+    if (part != top && name)
         weft__weights_fact(r->w, "part", "%s", name);
-    return choices > 1 ? top : chosen;
+    if (part)
+        list_tensors(r, part);
 }
 
 /* ---- facts ---- */
@@ -206,15 +192,12 @@ static void add_facts(reader *r, const weft__value *top)
 {
     for (size_t i = 0; top->tag == WEFT__P_DICT && i < top->items->n && r->w->facts < FACTS; i += 2) {
         const weft__value *key = &top->items->item[i], *v = key + 1;
-        bool is_fact = v->tag == WEFT__P_INT || v->tag == WEFT__P_REAL || is_plain_text(v);
-        const char *name = NULL;
-        if (is_fact && is_plain_text(key))
-            name = weft__weights_text(r->w, key->text, key->n);
+        const char *name = is_plain_text(key) ? weft__weights_text(r->w, key->text, key->n) : NULL;
         if (name && v->tag == WEFT__P_INT)
             weft__weights_fact(r->w, name, "%lld", (long long)v->whole);
         else if (name && v->tag == WEFT__P_REAL)
             weft__weights_fact(r->w, name, "%.9g", v->real);
-        else if (name)
+        else if (name && is_plain_text(v))
             weft__weights_fact(r->w, name, "%.*s", (int)v->n, v->text);
     }
 }
@@ -257,15 +240,11 @@ void weft__read_torch(weft__weights *w)
     read_layout(&r);
     if (!weft__pickle_read(w, pickle, &top))
         return;
-    const weft__value *part = choose(&r, &top);
+    list_part(&r, &top);
     add_facts(&r, &top);
-    r.visits = 0;
-    r.found = 0;
-    if (part && !w->status)
-        walk(&r, part, 0, 0);
-    if (!r.found && r.foreign)
+    if (!w->n && r.foreign)
         weft__weights_fail(w, WEFT_EFORMAT, "it has no tensors, but an object of %.100s, which weft does not "
                            "create; %s", r.foreign, advice);
-    else if (!r.found)
+    else if (!w->n)
         weft__weights_fail(w, WEFT_EFORMAT, "it has no tensors; %s", advice);
 }

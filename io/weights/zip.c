@@ -55,19 +55,14 @@ static bool find_directory(weft__weights *w, directory *d)
     uint64_t stop, before = end ? (uint64_t)(end - w->image) : 0;
     if (!end)
         return damaged(w, "the directory at the end of the archive is missing");
-    bool volumes = four(end + 4) || two(end + 8) != two(end + 10);
     *d = (directory){ two(end + 10), four(end + 12), four(end + 16) };
     if (before >= LOCATOR + END64 && !memcmp(p = end - LOCATOR, "PK\6\7", 4)) {
-        volumes = four(p + 4) || four(p + 16) != 1;
         before = whole(p + 8, 8) <= before - LOCATOR - END64 ? whole(p + 8, 8) : 0;
         p = w->image + before;
         if (memcmp(p, "PK\6\6", 4))
             return damaged(w, "the position of the zip64 directory is wrong");
-        volumes = volumes || whole(p + 16, 8) || whole(p + 24, 8) != whole(p + 32, 8);
         *d = (directory){ whole(p + 32, 8), whole(p + 40, 8), whole(p + 48, 8) };
     }
-    if (volumes)
-        return damaged(w, "it is one of several volumes; expected a single file");
     if (__builtin_add_overflow(d->offset, d->size, &stop) || stop != before || d->n > d->size / CENTRAL)
         return damaged(w, "the position of its directory is wrong");
     return true;
@@ -113,6 +108,11 @@ static size_t read_central(weft__weights *w, const unsigned char *p, size_t left
     return n;
 }
 
+static bool agree(const entry *e, uint64_t here, uint64_t there)
+{
+    return here == there || (!here && e->flags & LATER);
+}
+
 static bool find_data(const archive *a, entry *e)
 {
     uint64_t left = e->offset < a->d.offset ? a->d.offset - e->offset : 0;
@@ -120,13 +120,11 @@ static bool find_data(const archive *a, entry *e)
     size_t n = left < LOCAL ? 0 : LOCAL + two(p + 26) + two(p + 28);
     if (!n || n > left || memcmp(p, "PK\3\4", 4) || e->packed > left - n)
         return damaged(a->w, "a member is outside the archive, or lacks its header");
-    uint64_t crc = four(p + 14), packed = four(p + 18), size = four(p + 22);
-    bool later = e->flags & LATER;
+    uint64_t packed = four(p + 18), size = four(p + 22);
     if (two(p + 26) != e->name_bytes || memcmp(p + LOCAL, e->name, e->name_bytes) ||
         two(p + 8) != e->method || (two(p + 6) ^ e->flags) & (ENCRYPTED | LATER) ||
         !widen(p + LOCAL + e->name_bytes, two(p + 28), (uint64_t *[]){ &size, &packed }, 2) ||
-        (crc != e->crc && (crc || !later)) || (size != e->size && (size || !later)) ||
-        (packed != e->packed && (packed || !later)))
+        !agree(e, four(p + 14), e->crc) || !agree(e, size, e->size) || !agree(e, packed, e->packed))
         return damaged(a->w, "the header of a member and the directory differ");
     e->bytes = p + n;
     return true;
@@ -147,8 +145,7 @@ static bool read_headers(archive *a)
             return false;
     if (left)
         return damaged(a->w, "its directory has more bytes than members");
-    if (a->d.n)
-        qsort(a->all, a->d.n, sizeof *a->all, by_offset);
+    qsort(a->all, a->d.n, sizeof *a->all, by_offset);
     for (uint64_t i = 1; i < a->d.n; i++)
         if (a->all[i - 1].bytes + a->all[i - 1].packed > a->w->image + a->all[i].offset)
             return damaged(a->w, "two of its members overlap");
@@ -178,16 +175,15 @@ static bool unpack(archive *a, const entry *e, weft__member *m)
     weft__weights *w = a->w;
     *m = (weft__member){ weft__weights_text(w, e->name, e->name_bytes), e->bytes, e->size };
     if (e->method && e->size > 2 * w->size + SPARE - a->unpacked)
-        weft__weights_fail(w, WEFT_EFORMAT, "%.200s has %llu bytes, and all members more than twice the size "
-                           "of the file; save the arrays without compression",
-                           m->name, (unsigned long long)e->size);
+        weft__weights_fail(w, WEFT_EFORMAT, "%.200s has %zu bytes, and all members more than twice the size "
+                           "of the file; save the arrays without compression", m->name, m->size);
     if (e->method && !w->status) {
         unsigned char *to = weft__weights_memory(w, e->size + 1);
         m->bytes = to;
         a->unpacked += e->size;
         if (to && !inflate_all(w, e, to))
-            weft__weights_fail(w, WEFT_EFORMAT, "%.200s is damaged: it cannot be inflated to its %llu bytes",
-                               m->name, (unsigned long long)e->size);
+            weft__weights_fail(w, WEFT_EFORMAT, "%.200s is damaged: it cannot be inflated to its %zu bytes",
+                               m->name, m->size);
     }
     if (!w->status && crc32_z(0, m->bytes, m->size) != e->crc)
         weft__weights_fail(w, WEFT_EFORMAT, "%.200s is damaged: its checksum is wrong", m->name);
@@ -209,8 +205,7 @@ bool weft__zip_list(weft__weights *w, weft__zip *zip)
     for (; (uint64_t)zip->n < a.d.n; zip->n++)
         if (!unpack(&a, &a.all[zip->n], &zip->member[zip->n]))
             return false;
-    if (zip->n)
-        qsort(zip->member, (size_t)zip->n, sizeof *zip->member, by_name);
+    qsort(zip->member, (size_t)zip->n, sizeof *zip->member, by_name);
     for (int64_t i = 1; i < zip->n; i++)
         if (!by_name(&zip->member[i - 1], &zip->member[i]))
             weft__weights_fail(w, WEFT_EFORMAT, "two members have the name %.200s; expected different names",
@@ -221,5 +216,5 @@ bool weft__zip_list(weft__weights *w, weft__zip *zip)
 const weft__member *weft__zip_find(const weft__zip *zip, const char *name)
 {
     weft__member key = { name, NULL, 0 };
-    return zip->n ? bsearch(&key, zip->member, (size_t)zip->n, sizeof key, by_name) : NULL;
+    return bsearch(&key, zip->member, (size_t)zip->n, sizeof key, by_name);
 }

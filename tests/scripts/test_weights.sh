@@ -29,7 +29,7 @@ for word in '^  format  *weft checkpoint$' '^  float32  *12 arrays, 306 numbers,
 done
 check "names alone" is "$(weft list --names s.h5 | head -n 2 | xargs)" "embed.weight kept"
 check "info, of two files" eval '[ "$(weft info s.h5 state.h5 | grep -c "^  format ")" = 2 ]'
-check "a file that is missing" exits 2 'gone' weft info s.h5 gone
+for words in 'info s.h5 gone' 'diff s.h5 gone' 'check gone s.h5'; do check "a missing file: $words" exits 2 gone weft $words; done
 check "a closed pipe" eval '[ -z "$( (weft list -s s.h5; weft show s.h5 out.bias --json) 2>&1 >&- | grep -v "cannot write stdout")" ]'
 check "a full disk" exits 2 'cannot write stdout' bash -c 'weft list -s s.h5 >/dev/full'
 
@@ -37,14 +37,10 @@ check "a full disk" exits 2 'cannot write stdout' bash -c 'weft list -s s.h5 >/d
 x=$(for i in 0x0000 0x3f80 0x4000 0x4040 0x4080 0x40a0 0x40c0 0x40e0 0x4100 0x4110 0x4120 0x4130; do printf '\\0\\0\\x%02x\\x%02x' $((i & 255)) $((i >> 8)); done)
 safetensors '{"x":{"dtype":"F32","shape":[3,4],"data_offsets":[0,48]}}' "$x" >x.safetensors
 safetensors '{"a \"b\"":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}' '\0\0\xc0\x7f\0\0\x80\x3f' >nan.safetensors
-show() { weft show x.safetensors "$@" | tr -d '\n'; }
-check "an array" is "$(show x)" "[3, 4] [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]"
-check "a row" is "$(show 'x[1]')" "[4] [4, 5, 6, 7]"
-check "a column" is "$(show 'x[:, -1]')" "[3] [3, 7, 11]"
-check "a number" is "$(show 'x[-1, 0]')" "[] 8"
-check "a block with a step" is "$(show 'x[1:, ::2]')" "[2, 2] [[4, 6], [8, 10]]"
-check "nothing" is "$(show 'x[2:1]')" "[0, 4] []"
-check "bounds outside" is "$(show 'x[-9:2,2:99]')" "[2, 2] [[2, 3], [6, 7]]"
+for row in 'x is [3, 4] [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]' 'x[1] is [4] [4, 5, 6, 7]' 'x[:, -1] is [3] [3, 7, 11]' 'x[-1, 0] is [] 8' \
+    'x[1:, ::2] is [2, 2] [[4, 6], [8, 10]]' 'x[2:1] is [0, 4] []' 'x[-9:2,2:99] is [2, 2] [[2, 3], [6, 7]]'; do
+    check "${row% is *}" is "$(weft show x.safetensors "${row% is *}" | tr -d '\n')" "${row#* is }"
+done
 check "one slice too many" exits 2 '\[0,0,0\]: expected a slice of \[3, 4\]' weft show x.safetensors 'x[0,0,0]'
 for slice in '[3]' '[0,]' '[a]' '[::0]' '[0:2' '[]' '[1 2]' '[-4]'; do check "x$slice" exits 2 "no array \|: expected a slice of \[3, 4\]" weft show x.safetensors "x$slice"; done
 check "the nearest name" exits 2 'no array "lstm.wieght_hh_l0"; "lstm.weight_hh_l0" is near' weft show s.h5 'lstm.wieght_hh_l0[0]'
@@ -71,8 +67,6 @@ check "integers above 2^53" exits 1 'at most by 1 at \[0\]: 9007199254740992, 90
 check "names" exits 1 '^only in nan.safetensors: a "b" float32 \[2\]$' weft diff x.safetensors nan.safetensors
 check "shapes" exits 1 '^lone: shape \[2, 2\], \[3, 4\]$' eval 'echo x lone >one; echo array lone >two; weft convert x.safetensors l.h5 --map one && weft convert x.npy m.h5 --map two && weft diff m.h5 l.h5'
 check "NaN equals itself" exits 0 'same bits' weft diff nan.safetensors nan.safetensors
-check "a missing file" exits 2 'gone' weft diff x.safetensors gone
-
 check "Keras 3 and Keras 2" exits 0 '15 arrays in both files: same bits' weft diff "$gold/tagger.keras" "$gold/tagger_of_keras_2.h5"
 
 # ---- conversions
@@ -97,15 +91,15 @@ safetensors '{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}' '\0\0\x80\x
 check "infinities are a note" exits 0 'note: x: NaN: 0, infinities: 1, numbers: 2$' weft check infinite.safetensors
 check "equal numbers are a note" exits 0 'note: w: all 2 numbers are 1$' weft check $gold/evil.pt
 found() { check "found: $1" exits 1 "^fault: bad: \|^bad: fault: " weft check bad; }
-for at in 0 20 60 520 700 5000 $(($(wc -c <s.h5) / 2)) $(($(wc -c <s.h5) - 1)); do flip s.h5 $at; found "byte $at of a checkpoint"; done
-head -c -1 s.h5 >bad; found "a truncated checkpoint"
+half=$(($(wc -c <s.h5) / 2)) data=$(grep -aob 'lstm/data/0' $gold/lstm.pt | head -n 1 | cut -d: -f1)
+for at in {0,20,60,520,700,5000,$half,$((2 * half - 1))}" s.h5" {7,8}" x.safetensors" "$((data + 80)) $gold/lstm.pt" "189 $gold/types.npz"; do
+    flip "${at#* }" "${at% *}"; found "byte $at"
+done
+for cut in "-1 s.h5" "7000 state.h5" "-1 x.safetensors" "3000 $gold/lstm.pt" "30000 $gold/tagger.keras" "1000 $gold/export.onnx"; do
+    head -c "${cut% *}" "${cut#* }" >bad; found "truncated: $cut"
+done
+for longer in s.h5 x.safetensors; do { cat $longer; echo; } >bad; found "a byte after $longer"; done
 tail -c +513 s.h5 >bad; found "a checkpoint without its seal"
-{ cat s.h5; echo; } >bad; found "a longer checkpoint"
-head -c 7000 state.h5 >bad; found "a truncated state dict"
-head -c -1 x.safetensors >bad; found "truncated safetensors"
-{ cat x.safetensors; echo; } >bad; found "bytes after the data"
-flip x.safetensors 7; found "a header of 2^63 bytes"
-flip x.safetensors 8; found "a header that is not JSON"
 damaged() { safetensors "{\"x\":{\"dtype\":\"$2\",\"shape\":$3,\"data_offsets\":$4},\"$5\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":$6}}" "$7" >bad; found "$1"; }
 eight='\0\0\x80\x3f\0\0\0\x40'
 damaged "offsets swapped" F32 [2] [8,0] y [8,16] "$eight$eight"
@@ -115,13 +109,6 @@ damaged "a wrong size" F32 [3] [0,8] y [8,16] "$eight$eight"
 damaged "an unknown type" F33 [2] [0,8] y [8,16] "$eight$eight"
 damaged "a name twice" F32 [2] [0,8] x [8,16] "$eight$eight"
 damaged "NaN" F32 [2] [0,8] y [8,16] "$eight\0\0\x80\x3f\0\0\xc0\x7f"
-data=$(grep -aob 'lstm/data/0' $gold/lstm.pt | head -n 1 | cut -d: -f1)
-flip $gold/lstm.pt $((data + 80)); found "a byte of .pt"
-head -c 3000 $gold/lstm.pt >bad; found "a truncated .pt"
-flip $gold/types.npz 189; found "a byte of .npz"
-head -c 30000 "$gold/tagger.keras" >bad; found "a truncated .keras"
-head -c 1000 "$gold/export.onnx" >bad; found "a truncated .onnx"
-check "a missing file" exits 2 'gone' weft check gone s.h5
 
 # ---- a model: an LSTM, a linear layer and softmax over two sequences of 3 and 1 steps
 safetensors '{"x":{"dtype":"F32","shape":[3,2,2],"data_offsets":[0,48]}}' "$x" >in.safetensors

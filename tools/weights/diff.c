@@ -71,16 +71,14 @@ static void compare(const weft__array *a, const weft__array *b)
     if (shapes && (!read_numbers(asked.file[0], a, &x[0]) || !read_numbers(asked.file[1], b, &x[1])))
         unreadable();
     bool known = x[0].values && x[1].values;
-    result r = { .place = -1, .same_bits = type_of(a) == type_of(b) && !known };
+    result r = { .same_bits = shapes && type_of(a) == type_of(b) };
     if (known && !asked.status)
         r = compare_numbers(x, type_of(a), type_of(b));
     both++;
-    if (!asked.status && (!shapes || !r.same_bits)) {
-        bool tolerated = known && asked.tolerance > 0 && !r.differing;
-        other_bits++;
-        differing += !tolerated;
-        if (!tolerated)
-            put_pair(a, b, known ? &r : NULL, x);
+    other_bits += !r.same_bits;
+    if (!asked.status && !r.same_bits && !(known && asked.tolerance > 0 && !r.differing)) {
+        differing++;
+        put_pair(a, b, known ? &r : NULL, x);
     }
     free(x[0].values);
     free(x[1].values);

@@ -129,11 +129,7 @@ static bool check_array(weft__weights *w, const weft__array *a)
     char odd[96], same[96];
     const char *name = a->name, *dot = strstr(name, "..");
     numbers x;
-    if (!read_numbers(w, a, &x)) {
-        find(true, NULL, NULL);
-        free(x.values);
-        return false;
-    }
+    bool read = read_numbers(w, a, &x);
     moments m = x.values ? moments_of(&x) : (moments){ 0 };
     bool finite = !m.nans && !m.infinities;
     snprintf(odd, sizeof odd, "NaN: %lld, infinities: %lld, numbers: %lld", (long long)m.nans,
@@ -147,11 +143,13 @@ static bool check_array(weft__weights *w, const weft__array *a)
         { x.values && !x.n, false, "it has no numbers" },
         { x.values && x.n > 1 && finite && m.least == m.most, false, same },
         { !finite, m.nans, odd } };
-    for (size_t i = 0; i < sizeof findings / sizeof *findings; i++)
+    if (!read)
+        find(true, NULL, NULL);
+    for (size_t i = 0; read && i < sizeof findings / sizeof *findings; i++)
         if (findings[i].found)
             find(findings[i].fault, name, findings[i].text);
     free(x.values);
-    return true;
+    return read;
 }
 
 static void check(char **path)

@@ -107,27 +107,23 @@ static void put_block(const numbers *x, const weft__kind *k, int axis, int64_t f
     putchar(']');
 }
 
-static void write_npy(const numbers *x, weft__kind k, const char *path)
-{
-    size_t bytes = (size_t)x->n * weft__number_bytes(x->type);
-    char *file = get_memory((int64_t)bytes + WEFT__NPY_HEADER, 1);
-    k.type = x->type;
-    size_t n = weft__npy_header(&k, file);
-    memcpy(file + n, x->values, bytes);
-    if (weft_write_file(path, file, n + bytes))
-        unreadable();
-    free(file);
-}
-
 void emit_numbers(const char *name, const numbers *x, const weft__kind *k, const char *npy)
 {
-    if (npy) {
-        write_npy(x, *k, npy);
+    if (!npy) {
+        emit("{<name>%.0s<dtype>%.0t<shape>%k ", name, k, k);
+        emit(weft__number_is_int(x->type) ? "of ints <values>" : "<values>");
+        begin_value();
+        put_block(x, k, 0, 0);
+        emit("}\n");
         return;
     }
-    emit("{<name>%.0s<dtype>%.0t<shape>%k ", name, k, k);
-    emit(weft__number_is_int(x->type) ? "of ints <values>" : "<values>");
-    begin_value();
-    put_block(x, k, 0, 0);
-    emit("}\n");
+    weft__kind kind = *k;
+    kind.type = x->type;
+    size_t bytes = weft__kind_bytes(&kind);
+    char *file = get_memory((int64_t)bytes + WEFT__NPY_HEADER, 1);
+    size_t header = weft__npy_header(&kind, file);
+    memcpy(file + header, x->values, bytes);
+    if (weft_write_file(npy, file, header + bytes))
+        unreadable();
+    free(file);
 }

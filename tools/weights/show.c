@@ -16,23 +16,24 @@ static bool read_whole(const char **text, int64_t *n)
 
 static int64_t inside(int64_t i, int64_t n) { return i < -n ? 0 : i < 0 ? i + n : i < n ? i : n; }
 
-/* Sets *part to the elements "0:2, -1]" of an array, as an array with other strides; NULL: to all. Returns
+/* Sets *part to the elements "0:2, -1]" of an array, as an array with other strides; "]": to all. Returns
  * false for another text, and for an index outside its axis. */
 static bool read_slice(const char *text, const weft__array *a, weft__array *part)
 {
     weft__array whole = *a;
     weft__set_strides(&whole);
     *part = (weft__array){ .name = a->name, .kind.type = a->kind.type };
-    text = text ? text : "]";
     for (int axis = 0; axis < a->kind.rank; axis++) {
         int64_t n = a->kind.size[axis], cut[3] = { 0, n, 1 };
-        bool rest = *text == ']', found = rest;
-        int colons = rest;
-        text += !rest && axis; /* a comma */
-        if (!rest)
-            found = read_whole(&text, &cut[0]);
-        for (; *text == ':' && colons < 2; read_whole(&text, &cut[colons]))
-            ++text, ++colons;
+        int colons = 0;
+        if (*text == ']')
+            text = axis ? ",:]" : ":]";
+        text += axis > 0; /* the comma */
+        bool found = read_whole(&text, &cut[0]);
+        while (*text == ':' && colons < 2) {
+            text++;
+            read_whole(&text, &cut[++colons]);
+        }
         if ((*text != ',' && *text != ']') || cut[2] < 1 ||
             (!colons && (!found || cut[0] >= n || cut[0] < -n)))
             return false;
@@ -80,7 +81,7 @@ static void show(char **words)
     const weft__array *a = find(w, words[1], &slice);
     if (!a)
         return;
-    if ((slice && *slice == ']') || !read_slice(slice, a, &part))
+    if ((slice && *slice == ']') || !read_slice(slice ? slice : "]", a, &part))
         FAIL("show: [%.80s: expected a slice of %s, as [0:2, -1]", slice,
              strchr(weft__kind_text(&a->kind, text), '['));
     else if (!read_numbers(w, a, &all))
