@@ -41,9 +41,9 @@ typedef struct weft__weights {
     unsigned char *hdf5;
     size_t hdf5_size;
     weft__array *array;          /* sorted by name once the file is open */
-    int64_t n, room;
+    int64_t n;
     weft__fact *fact;
-    int64_t facts, fact_room;
+    int64_t facts;
     struct weft__piece *memory;  /* of names and of what readers allocate */
     size_t used;                 /* bytes of it */
     const char *part;            /* weft_weights_opts.part, for nested checkpoints; or NULL */
@@ -64,6 +64,9 @@ void  weft__weights_fail(weft__weights *, weft_status, const char *format, ...)
 void *weft__weights_memory(weft__weights *, size_t bytes);
 /* Copies n bytes as a text. A text with a 0 inside, or that is not UTF-8, is a failure: returns NULL. */
 const char *weft__weights_text(weft__weights *, const void *bytes, size_t n);
+/* Returns a formatted text that lives as long as the weights; "" after a failure. */
+const char *weft__weights_print(weft__weights *, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Adds an array, which is copied, and returns its place; NULL after a failure. Strides of a contiguous array:
  * set_strides. Two arrays with one name are a failure when the file is open. */
 weft__array *weft__weights_add(weft__weights *, const weft__array *);
@@ -117,8 +120,6 @@ bool weft__array_is_inside(const weft__array *, const unsigned char *begin, size
 bool weft__array_read(weft__weights *, const weft__array *, weft__number as, void *values);
 
 /* ---- one reader for each format: the image is in memory; each returns with arrays or with a failure ---- */
-/* Its first bytes. */
-typedef struct weft__first { const unsigned char *at; size_t n, size; } weft__first;
 void weft__read_safetensors(weft__weights *);    /* safetensors.c */
 void weft__read_torch(weft__weights *);          /* torch.c: zip with data.pkl */
 void weft__read_npz(weft__weights *);            /* numpy.c */
