@@ -17,7 +17,6 @@ typedef struct weft__array {
     int64_t stride[WEFT_RANK];   /* in elements, 0 or more */
     const unsigned char *bytes;  /* element 0; NULL: see `set`, or all numbers are 0 */
     const char *set;             /* HDF5: the data set, whose elements are in `stride` order; or NULL */
-    int64_t stored;              /* safetensors: its bytes, while the file is read */
     int64_t first;               /* HDF5: element 0 of this array in the set */
     int layer;                   /* number of its layer in the file, from 0; -1: the name is enough */
     /* Axis 0 has `gates` equal blocks, and block i of the array is block order[i] in the file. 0: one. */
@@ -100,6 +99,7 @@ typedef struct weft__output {
 /* Writes n arrays as safetensors (PATH.safetensors) or HDF5 (PATH.h5, PATH.hdf5), atomically. The bytes
  * depend on names, types, shapes and values only, not on the order of the list, which is sorted. */
 weft_status weft__weights_save(const char *path, weft__output *list, int64_t n);
+weft_status weft__save_safetensors(const char *path, weft__output *list, int64_t n);     /* safetensors.c */
 
 /* ---- hdf5.c ---- */
 /* Begins a session on an HDF5 file in memory. Returns false after a failure; call end in any case. */
