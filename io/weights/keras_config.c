@@ -5,100 +5,82 @@
 
 enum { DEPTH = 16, LAYERS = 4096, NAMED = 320 };
 
-static const char *after_space(const char *p, const char *end)
-{
-    while (p < end && strchr(" \t\r\n", *p))
-        p++;
-    return p;
-}
+static const char *skip_blanks(const char *p) { return p + strspn(p, " \t\r\n"); }
 
 /* Returns the end of the value that begins at p: the next "," or closing bracket outside of it. */
-static const char *value_end(const char *p, const char *end)
+static const char *value_end(const char *p)
 {
     int64_t depth = 0;
-    for (; p < end; p++) {
-        if (*p == '"')
-            for (p++; p < end && *p != '"'; p++)
-                p += *p == '\\';
-        else if (*p == '{' || *p == '[')
+    for (; *p; p++) {
+        if (*p == '"') {
+            for (p++; *p && *p != '"'; p++)
+                p += *p == '\\' && p[1];
+            if (!*p)
+                return p;
+        } else if (*p == '{' || *p == '[')
             depth++;
         else if (depth == 0 && strchr(",]}", *p))
             return p;
         else if (*p == '}' || *p == ']')
             depth--;
     }
-    return end;
+    return p;
 }
 
-/* Returns the next value after an opening bracket or a ",", and moves *p to its end; at NULL: no more. */
-static weft__json next_value(const char **p, const char *end)
+/* Returns the value after an opening bracket or a ","; NULL: no more. */
+static const char *next_value(const char *p)
 {
-    weft__json v = { NULL, NULL };
-    const char *at = after_space(*p, end);
-    if (at >= end || !strchr("{[,", *at))
-        return v;
-    at = after_space(at + 1, end);
-    if (at >= end || strchr("]},", *at))
-        return v;
-    v = (weft__json){ at, value_end(at, end) };
-    *p = v.end;
-    return v;
+    if (!*p || !strchr("{[,", *p))
+        return NULL;
+    p = skip_blanks(p + 1);
+    return *p && !strchr("]},", *p) ? p : NULL;
 }
 
-/* Returns the value of a member of an object. */
-static weft__json member(weft__json object, const char *key)
+/* Returns the value of a member of an object; NULL: there is none. */
+static const char *member(const char *object, const char *key)
 {
     size_t n = strlen(key);
-    const char *p = object.at;
-    if (!p || *p != '{')
-        return (weft__json){ NULL, NULL };
-    for (weft__json v; (v = next_value(&p, object.end)).at;) {
-        bool found =
-            (size_t)(v.end - v.at) > n + 2 && *v.at == '"' && !memcmp(v.at + 1, key, n) && v.at[n + 1] == '"';
-        const char *colon = found ? after_space(v.at + n + 2, v.end) : v.end;
-        if (colon < v.end && *colon == ':' && (colon = after_space(colon + 1, v.end)) < v.end)
-            return (weft__json){ colon, v.end };
-    }
-    return (weft__json){ NULL, NULL };
+    const char *p = object && *object == '{' ? next_value(object) : NULL;
+    for (; p; p = next_value(value_end(p)))
+        if (*p == '"' && !strncmp(p + 1, key, n) && p[n + 1] == '"') {
+            p = skip_blanks(p + n + 2);
+            return *p == ':' ? skip_blanks(p + 1) : NULL;
+        }
+    return NULL;
 }
 
-/* Writes the text of a JSON string without escapes. Returns false if the value is not one, or is too long. */
-static bool text_of(weft__json v, char text[NAMED])
+/* Writes the text of a JSON string without escapes. Returns false for any other value. */
+static bool text_of(const char *v, char text[NAMED])
 {
-    const char *last = v.at && *v.at == '"' ? memchr(v.at + 1, '"', (size_t)(v.end - v.at) - 1) : NULL;
-    size_t n = last ? (size_t)(last - v.at) - 1 : 0;
-    if (!n || n >= NAMED || memchr(v.at, '\\', n + 1))
+    size_t n = v && *v == '"' ? strcspn(v + 1, "\"\\") : 0;
+    if (!n || n >= NAMED || v[n + 1] != '"')
         return false;
-    memcpy(text, v.at + 1, n);
-    text[n] = 0;
+    snprintf(text, NAMED, "%.*s", (int)n, v + 1);
     return true;
 }
 
-static void add_layers(weft__weights *w, weft__json model, const char *prefix, int depth,
+static bool begins_with(const char *v, char letter) { return v && *v == letter; }
+
+static void add_layers(weft__weights *w, const char *model, const char *prefix, int depth,
                        weft__keras_config *out)
 {
-    weft__json all = member(member(model, "config"), "layers");
-    const char *p = all.at;
-    char name[NAMED], path[2 * NAMED];
-    for (weft__json v; p && depth < DEPTH && out->n < LAYERS && (v = next_value(&p, all.end)).at;) {
-        weft__json config = member(v, "config");
-        if (!text_of(member(config, "name"), name))
+    const char *all = member(member(model, "config"), "layers"), *v = depth < DEPTH && all ? all : "";
+    char name[NAMED];
+    for (v = next_value(v); v && out->n < LAYERS && !w->status; v = next_value(value_end(v))) {
+        const char *config = member(v, "config");
+        if (!text_of(member(config, "name"), name) || strlen(prefix) + strlen(name) + 1 >= NAMED)
             continue;
-        int n = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", name);
-        if (n < NAMED && (out->layer[out->n].name = weft__weights_text(w, path, (size_t)n))) {
-            out->layer[out->n++].config = config;
-            add_layers(w, v, out->layer[out->n - 1].name, depth + 1, out);
-        }
+        const char *path = weft__weights_print(w, "%s%s%s", prefix, *prefix ? "." : "", name);
+        out->layer[out->n++] = (weft__keras_layer){ path, config };
+        add_layers(w, v, path, depth + 1, out);
     }
 }
 
-void weft__keras_layers(weft__weights *w, const char *text, size_t n, weft__keras_config *out)
+void weft__keras_layers(weft__weights *w, const char *text, weft__keras_config *out)
 {
-    const char *begin = after_space(text, text + n);
-    out->n = 0;
     out->layer = weft__weights_memory(w, LAYERS * sizeof *out->layer);
     if (out->layer)
-        add_layers(w, (weft__json){ begin, text + n }, "", 0, out);
+        add_layers(w, skip_blanks(text), "", 0, out);
 }
 
 int64_t weft__keras_find(const weft__keras_config *c, const char *name)
@@ -117,32 +99,28 @@ const char *weft__keras_cell(weft__weights *w, const weft__keras_config *c, int6
                              const char *cell)
 {
     static const char *const parts[] = { "backward_layer", "layer", "cell" };
-    char first[NAMED] = "tanh", second[NAMED] = "sigmoid", merge[NAMED] = "concat", text[3 * NAMED];
-    weft__json v = layer < 0 ? (weft__json){ NULL, NULL } : c->layer[layer].config;
-    bool backwards = false;
+    char first[NAMED] = "tanh", second[NAMED] = "sigmoid", merge[NAMED] = "concat";
+    const char *v = layer < 0 ? NULL : c->layer[layer].config;
+    bool backwards = false, gru = !strncmp(cell, "gru", 3), plain = !strncmp(cell, "rnn", 3);
     text_of(member(v, "merge_mode"), merge);
     for (size_t i = !reverse; i < sizeof parts / sizeof *parts; i++) {
-        weft__json part = member(member(v, parts[i]), "config"), turned = member(v, "go_backwards");
-        backwards = backwards || (!reverse && turned.at && *turned.at == 't');
-        v = part.at ? part : v;
-        i += i == 0 && part.at; /* the layer of the other direction is not its part */
+        const char *part = member(member(v, parts[i]), "config");
+        backwards = backwards || (!reverse && begins_with(member(v, "go_backwards"), 't'));
+        v = part ? part : v;
+        i += i == 0 && part; /* the layer of the other direction is not its part */
     }
     if (!text_of(member(v, "activation"), first))
         return NULL;
     text_of(member(v, "recurrent_activation"), second);
-    if (backwards || strcmp(merge, "concat")) {
-        int n = snprintf(text, sizeof text, "%s with %s%s", cell, backwards ? "go_backwards" : "merge_mode ",
-                         backwards ? "" : merge);
-        return weft__weights_text(w, text, (size_t)n);
-    }
-    bool gru = !strncmp(cell, "gru", 3), plain = !strncmp(cell, "rnn", 3);
-    weft__json after = member(v, "reset_after");
-    if (gru && after.at && *after.at == 'f')
+    if (backwards)
+        return weft__weights_print(w, "%s with go_backwards", cell);
+    if (strcmp(merge, "concat"))
+        return weft__weights_print(w, "%s with merge_mode %s", cell, merge);
+    if (gru && begins_with(member(v, "reset_after"), 'f'))
         cell = "gru_reset_before";
     if (plain && !strcmp(first, "relu"))
         return "rnn_relu";
     if (!strcmp(first, "tanh") && (plain || !strcmp(second, "sigmoid")))
         return cell;
-    int n = snprintf(text, sizeof text, "%s with %s and %s", cell, first, plain ? "no gates" : second);
-    return weft__weights_text(w, text, (size_t)n);
+    return weft__weights_print(w, "%s with %s and %s", cell, first, plain ? "no gates" : second);
 }

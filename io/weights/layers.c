@@ -3,16 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/weights/weights.h"
-#include "io/weights/keras.h"
 
 enum { ROLE = 64, SIDE = 44 };
 
-/* An array of the file or a parameter of the module. role: the last part of its name, with layer number 0. */
+/* An array of the file or a parameter of the module. Items with one owner and number are a layer. role: the
+ * last part of its name, with layer number 0. */
 typedef struct {
     weft__array *array;
     const weft__parameter *p;
+    const void *owner;
+    int64_t number;
     char role[ROLE];
-    bool named; /* the module has a parameter of the array's name */
 } item;
 /* n items: a layer of the file, or one of a module with both directions. partner: the other side's. */
 typedef struct layer {
@@ -21,48 +22,7 @@ typedef struct layer {
     bool used;
     struct layer *partner;
 } layer;
-typedef struct {
-    item *item;
-    layer *layer;
-    int64_t items, layers;
-} side;
-
-/* ---- the order of layers ---- */
-int weft__compare_places(const char *a, const char *b)
-{
-    while (*a && *b) {
-        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
-            long long x = strtoll(a, (char **)(uintptr_t)&a, 10), y = strtoll(b, (char **)(uintptr_t)&b, 10);
-            if (x != y)
-                return x < y ? -1 : 1;
-        } else if (*a != *b) {
-            return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
-        } else {
-            a++;
-            b++;
-        }
-    }
-    return (*a != 0) - (*b != 0);
-}
-
-bool weft__same_series(const char *a, const char *b)
-{
-    for (;;) {
-        size_t m = strcspn(a, "_/"), n = strcspn(b, "_/");
-        if (m != n || memcmp(a, b, m))
-            return false;
-        a += m;
-        b += n;
-        if (*a == '_' && isdigit((unsigned char)a[1]))
-            a += 1 + strspn(a + 1, "0123456789");
-        if (*b == '_' && isdigit((unsigned char)b[1]))
-            b += 1 + strspn(b + 1, "0123456789");
-        if (!*a || !*b || *a != *b)
-            return !*a && !*b;
-        a++;
-        b++;
-    }
-}
+typedef struct { layer *layer; int64_t layers; } side;
 
 /* ---- both sides ---- */
 /* Splits a name into role and layer number: "out.bias_hh_l1_reverse" is bias_hh_l0_reverse of layer 1. */
@@ -82,66 +42,58 @@ static int64_t split_name(const char *name, char role[ROLE])
     return (int64_t)number;
 }
 
-/* Appends an item to the last layer, or to a new one. */
-static void append(side *s, const item *it, bool begins)
+/* Divides items into layers. */
+static side divide(weft__weights *w, item *list, int64_t n)
 {
-    s->item[s->items] = *it;
-    if (begins || !s->layers)
-        s->layer[s->layers++] = (layer){ .item = &s->item[s->items] };
-    s->layer[s->layers - 1].n++;
-    s->items++;
-}
-
-static bool allocate(weft__weights *w, side *s, int64_t n)
-{
-    s->item = weft__weights_memory(w, (size_t)n * sizeof *s->item);
-    s->layer = weft__weights_memory(w, (size_t)n * sizeof *s->layer);
-    return s->item && s->layer;
+    side s = { weft__weights_memory(w, (size_t)n * sizeof *s.layer), 0 };
+    for (int64_t i = 0; s.layer && i < n; i++) {
+        if (!i || list[i].owner != list[i - 1].owner || list[i].number != list[i - 1].number)
+            s.layer[s.layers++].item = &list[i];
+        s.layer[s.layers - 1].n++;
+    }
+    return s;
 }
 
 static int by_layer(const void *a, const void *b)
 {
-    const weft__array *x = ((const item *)a)->array, *y = ((const item *)b)->array;
-    return x->layer != y->layer ? (x->layer < y->layer ? -1 : 1) : strcmp(x->name, y->name);
+    const item *x = a, *y = b;
+    return x->number != y->number ? (x->number < y->number ? -1 : 1) : strcmp(x->array->name, y->array->name);
 }
 
-static bool list_file(weft__weights *w, const weft_module *m, side *s)
+/* Lists the arrays of layers that have no name of the module. */
+static side list_file(weft__weights *w, const weft_module *m)
 {
-    item *all = weft__weights_memory(w, (size_t)w->n * sizeof *all);
-    if (!all || !allocate(w, s, w->n))
-        return false;
-    for (int64_t i = 0; i < w->n; i++) {
-        all[i].array = &w->array[i];
-        all[i].named = weft__parameter_named(m, w->array[i].name);
-        split_name(w->array[i].name, all[i].role);
+    int64_t n = 0;
+    item *list = weft__weights_memory(w, (size_t)w->n * sizeof *list);
+    for (weft__array *a = w->array; list && a < w->array + w->n; a++) {
+        if (a->layer < 0 || weft__parameter_named(m, a->name))
+            continue;
+        list[n].array = a;
+        split_name(a->name, list[n].role);
+        list[n++].number = a->layer;
     }
-    if (w->n)
-        qsort(all, (size_t)w->n, sizeof *all, by_layer);
-    for (int64_t i = 0; i < w->n; i++)
-        if (all[i].array->layer >= 0 && !all[i].named)
-            append(s, &all[i], !i || all[i - 1].array->layer != all[i].array->layer);
-    return true;
+    if (n)
+        qsort(list, (size_t)n, sizeof *list, by_layer);
+    return divide(w, list, n);
 }
 
 /* Lists parameters without an array of their name. */
-static bool list_module(weft__weights *w, const weft_module *m, side *s)
+static side list_module(weft__weights *w, const weft_module *m)
 {
-    int64_t n = 0, number = 0;
-    const weft_module *module = NULL;
+    int64_t n = 0;
     for (const weft__parameter *p = NULL; (p = weft__next_parameter(m, p));)
         n++;
-    if (!allocate(w, s, n))
-        return false;
-    for (const weft__parameter *p = NULL; (p = weft__next_parameter(m, p));) {
-        item it = { .p = p };
-        int64_t k = split_name(weft__path_in(m, p), it.role);
+    item *list = weft__weights_memory(w, (size_t)n * sizeof *list);
+    n = 0;
+    for (const weft__parameter *p = NULL; list && (p = weft__next_parameter(m, p));) {
         if (weft__weights_find(w, weft__path_in(m, p)))
             continue;
-        append(s, &it, p->module != module || k != number);
-        module = p->module;
-        number = k;
+        list[n].p = p;
+        list[n].owner = p->module;
+        list[n].number = split_name(weft__path_in(m, p), list[n].role);
+        n++;
     }
-    return true;
+    return divide(w, list, n);
 }
 
 /* ---- pairs ---- */
@@ -288,12 +240,10 @@ static bool check_cells(weft__weights *w, const weft_module *m)
 
 bool weft__match_layers(weft__weights *w, const weft_module *m)
 {
-    side file = { 0 }, module = { 0 };
-    if (!list_file(w, m, &file) || !list_module(w, m, &module))
-        return false;
+    side file = list_file(w, m), module = list_module(w, m);
     if (file.layers && !pair_all(w, &file, &module))
         fail(w, m, &file, &module);
-    else if (file.layers)
+    if (file.layers && !w->status)
         rename_arrays(m, &module);
     return check_cells(w, m);
 }
