@@ -91,7 +91,7 @@ bool weft__h5_texts(weft__h5 *h, const char *path, const char *key, weft__h5_tak
             valid = at && length <= n;
             n = length;
         }
-        if (valid)
+        if (valid && take)
             take((const char *)h->read.bytes + at, strnlen((const char *)h->read.bytes + at, n), user);
     }
     if (!valid)

@@ -297,5 +297,5 @@ void weft__read_keras_zip(weft__weights *w)
     const char *text = config ? weft__weights_text(w, config->bytes, config->size) : NULL;
     if (weft__hdf5_begin(w, (unsigned char *)(uintptr_t)file->bytes, file->size))
         read_file(w, text);
-    weft__hdf5_end(w);
+    weft__hdf5_end(w, true);
 }

@@ -104,12 +104,8 @@ weft_status weft__save_safetensors(const char *path, weft__output *list, int64_t
 /* ---- hdf5.c ---- */
 /* Begins a session on an HDF5 file in memory. Returns false after a failure; call end in any case. */
 bool weft__hdf5_begin(weft__weights *, unsigned char *bytes, size_t size);
-/* Ends the session. An array whose set is contiguous then points into the file. */
-void weft__hdf5_end(weft__weights *);
-
-/* ---- checkpoint.c ---- */
-/* Adds facts about a checkpoint of weft, whose session is open: optimiser, streams, items. */
-void weft__checkpoint_facts(weft__weights *);
+/* Ends the session. place: an array whose set is contiguous then points into the file. */
+void weft__hdf5_end(weft__weights *, bool place);
 
 /* ---- array.c ---- */
 /* Returns whether every element of the array is inside [begin, begin + size). Call it for each array with
