@@ -4,7 +4,7 @@
 #include <string.h>
 #include "io/weights/weights.h"
 
-enum { ROLE = 64, SIDE = 44 };
+enum { ROLE = 64, SIDE = 43, SHOWN = 6 };           /* bytes of a role, of a line's half; lines */
 
 /* An array of the file or a parameter of the module. Items with one owner and number are a layer. role: the
  * last part of its name, with layer number 0. */
@@ -114,70 +114,56 @@ static const char *cell_of(const weft__parameter *p)
     return n ? n->value : "";
 }
 
-static bool fits(const layer *file, const layer *module)
+/* Whether the layers have the same roles and shapes; if not exact, the same roles, numbers of axes and kind of
+ * cell. */
+static bool agree(const layer *file, const layer *module, bool exact)
 {
-    for (int64_t i = 0; i < module->n; i++) {
+    bool same = file->n == module->n;
+    for (int64_t i = 0; i < module->n && same; i++) {
         const item *f = with_role(file, module->item[i].role);
-        weft__kind expected = weft__kind_of(&module->item[i].p->value);
-        expected.type = f ? f->array->kind.type : expected.type;
-        if (!f || !weft__kind_same(&f->array->kind, &expected))
+        const weft__parameter *p = module->item[i].p;
+        weft__kind expected = weft__kind_of(&p->value);
+        if (!f)
             return false;
+        expected.type = f->array->kind.type;
+        same = exact ? weft__kind_same(&f->array->kind, &expected) :
+                       f->array->kind.rank == expected.rank &&
+                           (!f->array->cell || !strncmp(f->array->cell, cell_of(p), 3));
     }
-    return file->n == module->n;
+    return same;
 }
 
-/* Whether the layers have the same roles, numbers of axes and kind of cell. A single matrix must also have
- * the same shape: it may be an embedding or a linear layer without bias. */
-static bool same_kind(const layer *file, const layer *module)
-{
-    for (int64_t i = 0; i < module->n; i++) {
-        const item *f = with_role(file, module->item[i].role);
-        if (!f || f->array->kind.rank != module->item[i].p->value.f.rank ||
-            (f->array->cell && strncmp(f->array->cell, cell_of(module->item[i].p), 3)))
-            return false;
-    }
-    return file->n == module->n && (file->n > 1 || fits(file, module));
-}
-
-/* Writes "NAME: ROLE [3, 4], .." of layer i of a side, or "". */
-static void describe(const side *s, int64_t i, const weft_module *m, char text[SIDE])
+/* Returns "NAME: ROLE [3, 4]" of layer i of a side, or "". */
+static const char *describe(weft__weights *w, const side *s, int64_t i, const weft_module *m)
 {
     char kind[128];
-    *text = 0;
     if (i >= s->layers)
-        return;
+        return "";
     const item *it = s->layer[i].item, *end = it + s->layer[i].n;
     while (it + 1 < end && strncmp(it->role, "weight", 6))
         it++;
     const char *name = it->array ? it->array->name : weft__path_in(m, it->p), *dot = strrchr(name, '.');
     weft__kind k = it->array ? it->array->kind : weft__kind_of(&it->p->value);
-    snprintf(text, SIDE, "%.*s: %.12s %s", dot ? (int)(dot - name < 14 ? dot - name : 14) : 0, name, it->role,
-             strchr(weft__kind_text(&k, kind), '['));
+    return weft__weights_print(w, "%.*s: %.12s %s", dot ? (int)(dot - name < 14 ? dot - name : 14) : 0, name,
+                               it->role, strchr(weft__kind_text(&k, kind), '['));
 }
 
 /* Fails with both lists side by side. */
 static void fail(weft__weights *w, const weft_module *m, const side *file, const side *module)
 {
-    char text[560] = "", a[SIDE], b[SIDE];
-    size_t n = 0;
+    const char *text = "";
     int64_t lines = file->layers > module->layers ? file->layers : module->layers;
-    for (int64_t i = 0; i < lines && n < sizeof text; i++) {
-        describe(file, i, m, a);
-        describe(module, i, m, b);
-        bool last = n + 2 * SIDE > sizeof text;
-        n += (size_t)snprintf(text + n, sizeof text - n, last ? "\n.." : "\n%-*s | %s", SIDE - 1, a, b);
-        if (last)
-            break;
-    }
+    for (int64_t i = 0; i < lines && i < SHOWN; i++)
+        text = weft__weights_print(w, "%s\n%-*.*s | %.*s", text, SIDE, SIDE, describe(w, file, i, m), SIDE,
+                                   describe(w, module, i, m));
     weft__weights_fail(w, WEFT_EFORMAT,
                        "its layers do not fit the module. Layers of the file | of the module; a "
-                       "map file (.map) can pair names:%s",
-                       text);
+                       "map file (.map) can pair names:%s%s", text, lines > SHOWN ? "\n.." : "");
 }
 
 /* Finds the layer of the file for layer i of the module: the next one, or the next unused one of its kind.
- * An embedding and a linear layer without bias may have one shape; their order is unknown, so there is no
- * partner. */
+ * A single matrix may be an embedding or a linear layer without bias: it must have the shape, and if both have
+ * it, their order is unknown, so there is no partner. */
 static layer *partner_of(const weft__weights *w, const side *file, const side *module, int64_t i)
 {
     layer *found = NULL;
@@ -185,7 +171,7 @@ static layer *partner_of(const weft__weights *w, const side *file, const side *m
         return i < file->layers ? &file->layer[i] : NULL;
     for (int64_t k = 0; k < file->layers; k++) {
         layer *l = &file->layer[k];
-        if (l->used || !same_kind(l, &module->layer[i]))
+        if (l->used || !agree(l, &module->layer[i], l->n == 1))
             continue;
         if (found && l->n == 1 && l->item->array->transposed != found->item->array->transposed)
             return NULL;
@@ -203,7 +189,7 @@ static bool pair_all(const weft__weights *w, const side *file, const side *modul
         layer *l = module->layer[i].partner = partner_of(w, file, module, i);
         if (!l && partial)
             continue;
-        if (!l || !fits(l, &module->layer[i]))
+        if (!l || !agree(l, &module->layer[i], true))
             return false;
         l->used = true;
         pairs++;
