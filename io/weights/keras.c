@@ -8,7 +8,6 @@
 
 typedef weft__keras_part part;
 typedef weft__keras_variable variable;
-typedef weft__keras_class class;
 typedef weft__keras_parts reader;
 
 enum { DEPTH = 32, SMALLEST = 32 }; /* bytes of an object in a file */
@@ -37,26 +36,6 @@ static const char *attribute(weft__weights *w, const char *path, const char *key
 {
     kept k = { w, NULL };
     return weft__h5_texts(w->h, path, key, keep, &k) ? k.text : NULL;
-}
-
-/* Whether the rest of a name is a number: "", "_12". */
-static bool is_number(const char *rest)
-{
-    return !*rest || (*rest == '_' && rest[1] && !rest[1 + strspn(rest + 1, "0123456789")]);
-}
-
-static class class_of(const char *name)
-{
-    static const char *const names[] = {
-        "", "cell", "dense", "embedding", "layer_normalization", "batch_normalization"
-    };
-    const char *cell = strstr(name, "_cell");
-    if (cell && is_number(cell + 5))
-        return WEFT__CELL;
-    for (size_t i = 1; i < sizeof names / sizeof *names; i++)
-        if (!strncmp(name, names[i], strlen(names[i])) && is_number(name + strlen(names[i])))
-            return (class)i;
-    return WEFT__OTHER;
 }
 
 /* ---- parts ---- */
@@ -101,7 +80,7 @@ static bool add_variable(reader *r, part *p, const char *path, const char *role)
 typedef struct level {
     reader *r;
     const char *group, *name; /* "layers/lstm/cell", "lstm" */
-    class class;
+    weft__keras_class class;
     bool reverse, wrapped; /* wrapped: the layer in a TimeDistributed */
     int depth;
 } level;
@@ -138,7 +117,8 @@ static void enter(const level *up, const char *name)
                                   !strcmp(name, "forward_layer") || !strcmp(name, "backward_layer"));
     l.wrapped = is_inner && !strcmp(name, "layer");
     l.reverse = up->reverse || (is_inner && *name == 'b');
-    l.class = class_of(name) == WEFT__OTHER ? class_of(own) : class_of(name);
+    l.class = weft__keras_class_of(name);
+    l.class = l.class == WEFT__OTHER ? weft__keras_class_of(own) : l.class;
     if (!is_list && !is_inner)
         l.name = joined(w, up->name, ".", own);
     if (l.depth > DEPTH)
@@ -217,23 +197,12 @@ static void take_variable(const char *text, size_t n, void *user)
         weft__weights_fail(w, WEFT_EFORMAT, "%.300s is not in the file, but weight_names lists it", set);
 }
 
-static class old_class(const part *p)
-{
-    const char *first = p->n ? p->v[0]->role : "", *second = p->n > 1 ? p->v[1]->role : "";
-    if (!strcmp(first, "gamma") && !strcmp(second, "beta"))
-        return p->n == 2 ? WEFT__LAYER_NORM : WEFT__BATCH_NORM;
-    if (strcmp(first, "kernel"))
-        return strcmp(first, "embeddings") ? WEFT__OTHER : WEFT__EMBEDDING;
-    return strcmp(second, "recurrent_kernel") ? WEFT__DENSE : WEFT__CELL;
-}
-
 /* Removes the name of a cell, "lstm.lstm_cell_1", but not of one of several,
  * "rnn.stacked_rnn_cells.lstm_cell". */
 static void drop_cell(weft__weights *w, part *p)
 {
     const char *dot = strrchr(p->name, '.');
-    if (p->class == WEFT__CELL && dot && class_of(dot + 1) == WEFT__CELL &&
-        !strstr(p->name, "stacked_rnn_cells"))
+    if (dot && weft__keras_class_of(dot + 1) == WEFT__CELL && !strstr(p->name, "stacked_rnn_cells"))
         p->name = weft__weights_print(w, "%.*s", (int)(dot - p->name), p->name);
 }
 
@@ -250,7 +219,6 @@ static void take_layer(const char *text, size_t n, void *user)
         weft__weights_fail(w, WEFT_EFORMAT, "%.300s has no weight_names, but layer_names lists it", group);
     bool one = true;
     for (part *p = *o.first; p && !w->status; p = p->next) {
-        p->class = old_class(p);
         drop_cell(w, p);
         one = one && !strcmp(p->name, (*o.first)->name);
     }
@@ -271,12 +239,10 @@ static void read_file(weft__weights *w, const char *config)
         weft__h5_each(w->h, "/", visit, &(level){ .r = &r, .group = "", .name = "" });
     else if (!config)
         config = attribute(w, "/", "model_config");
-    if (config && !w->status)
-        weft__keras_layers(w, config, &r.config);
     if (old && (version = attribute(w, group, "keras_version")))
         weft__weights_fact(w, "producer", "Keras %.32s", version);
     if (!w->status)
-        weft__keras_add_arrays(&r, old);
+        weft__keras_add_arrays(&r, config, old);
 }
 
 void weft__read_keras(weft__weights *w) { read_file(w, NULL); }

@@ -1,5 +1,8 @@
 /* keras_arrays.c - gives variables of Keras the names and shapes of PyTorch: kernels are transposed, and
- * gates of a GRU reordered. An LSTM has its gates i f c o in PyTorch's order. */
+ * gates of a GRU reordered. An LSTM has its gates i f c o in PyTorch's order.
+ *
+ * The order of layers, and what recurrent layers compute, are in the JSON text of a model. A text that is not
+ * as expected describes no layers; nothing depends on it but the order. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/weights/keras.h"
@@ -7,32 +10,171 @@
 typedef weft__keras_part part;
 typedef weft__keras_variable variable;
 
-/* ---- the form of a part ---- */
+/* ---- the description of a model ---- */
+/* A layer, "encoder.lstm" for one in a nested model, and the part of the text that describes it. */
+typedef struct { const char *name, *config; } described;
+typedef struct { described *layer; int64_t n; } model;
+
+enum { DEPTH = 16, LAYERS = 4096, NAMED = 320 };
+
+static const char *skip_blanks(const char *p) { return p + strspn(p, " \t\r\n"); }
+
+/* Returns the end of the value that begins at p: the next "," or closing bracket outside of it. */
+static const char *value_end(const char *p)
+{
+    int64_t depth = 0;
+    for (; *p; p++) {
+        if (*p == '"') {
+            for (p++; *p && *p != '"'; p++)
+                p += *p == '\\' && p[1];
+            if (!*p)
+                return p;
+        } else if (*p == '{' || *p == '[')
+            depth++;
+        else if (depth == 0 && strchr(",]}", *p))
+            return p;
+        else if (*p == '}' || *p == ']')
+            depth--;
+    }
+    return p;
+}
+
+/* Returns the value after an opening bracket or a ","; NULL: no more. */
+static const char *next_value(const char *p)
+{
+    if (!*p || !strchr("{[,", *p))
+        return NULL;
+    p = skip_blanks(p + 1);
+    return *p && !strchr("]},", *p) ? p : NULL;
+}
+
+/* Returns the value of a member of an object; NULL: there is none. */
+static const char *member(const char *object, const char *key)
+{
+    size_t n = strlen(key);
+    const char *p = object && *object == '{' ? next_value(object) : NULL;
+    for (; p; p = next_value(value_end(p)))
+        if (*p == '"' && !strncmp(p + 1, key, n) && p[n + 1] == '"') {
+            p = skip_blanks(p + n + 2);
+            return *p == ':' ? skip_blanks(p + 1) : NULL;
+        }
+    return NULL;
+}
+
+/* Writes the text of a JSON string without escapes. Returns false for any other value. */
+static bool text_of(const char *v, char text[NAMED])
+{
+    size_t n = v && *v == '"' ? strcspn(v + 1, "\"\\") : 0;
+    if (!n || n >= NAMED || v[n + 1] != '"')
+        return false;
+    snprintf(text, NAMED, "%.*s", (int)n, v + 1);
+    return true;
+}
+
+static bool begins_with(const char *v, char letter) { return v && *v == letter; }
+
+static void add_layers(weft__weights *w, const char *text, const char *prefix, int depth,
+                       model *out)
+{
+    const char *all = member(member(text, "config"), "layers"), *v = depth < DEPTH && all ? all : "";
+    char name[NAMED];
+    for (v = next_value(v); v && out->n < LAYERS && !w->status; v = next_value(value_end(v))) {
+        const char *config = member(v, "config");
+        if (!text_of(member(config, "name"), name) || strlen(prefix) + strlen(name) + 1 >= NAMED)
+            continue;
+        const char *path = weft__weights_print(w, "%s%s%s", prefix, *prefix ? "." : "", name);
+        out->layer[out->n++] = (described){ path, config };
+        add_layers(w, v, path, depth + 1, out);
+    }
+}
+
+static void list_layers(weft__weights *w, const char *text, model *out)
+{
+    out->layer = weft__weights_memory(w, LAYERS * sizeof *out->layer);
+    if (out->layer)
+        add_layers(w, skip_blanks(text), "", 0, out);
+}
+
+static int64_t find_layer(const model *c, const char *name)
+{
+    for (size_t n = strlen(name); n;) {
+        for (int64_t i = 0; i < c->n; i++)
+            if (!strncmp(c->layer[i].name, name, n) && !c->layer[i].name[n])
+                return i;
+        while (n && name[--n] != '.')
+            continue;
+    }
+    return -1;
+}
+
+static const char *cell_of(weft__weights *w, const model *c, int64_t layer, bool reverse,
+                             const char *cell)
+{
+    static const char *const parts[] = { "backward_layer", "layer", "cell" };
+    char first[NAMED] = "tanh", second[NAMED] = "sigmoid", merge[NAMED] = "concat";
+    const char *v = layer < 0 ? NULL : c->layer[layer].config;
+    bool backwards = false, gru = !strncmp(cell, "gru", 3), plain = !strncmp(cell, "rnn", 3);
+    text_of(member(v, "merge_mode"), merge);
+    for (size_t i = !reverse; i < sizeof parts / sizeof *parts; i++) {
+        const char *inner = member(member(v, parts[i]), "config");
+        backwards = backwards || (!reverse && begins_with(member(v, "go_backwards"), 't'));
+        v = inner ? inner : v;
+        i += i == 0 && inner; /* the layer of the other direction is not its part */
+    }
+    if (!text_of(member(v, "activation"), first))
+        return NULL;
+    text_of(member(v, "recurrent_activation"), second);
+    if (backwards)
+        return weft__weights_print(w, "%s with go_backwards", cell);
+    if (strcmp(merge, "concat"))
+        return weft__weights_print(w, "%s with merge_mode %s", cell, merge);
+    if (gru && begins_with(member(v, "reset_after"), 'f'))
+        cell = "gru_reset_before";
+    if (plain && !strcmp(first, "relu"))
+        return "rnn_relu";
+    if (!strcmp(first, "tanh") && (plain || !strcmp(second, "sigmoid")))
+        return cell;
+    return weft__weights_print(w, "%s with %s and %s", cell, first, plain ? "no gates" : second);
+}
+
+/* ---- the class of a part ---- */
+/* old: the first variables in Keras 2. A part has `least` to `most` variables; the first has `rank` axes, the
+ * others are as long as its last axis. role: the names in PyTorch. Cells have forms of their own. */
+static const struct form { const char *name, *old[2]; int least, most, rank; const char *role[4]; } forms[] = {
+    [WEFT__CELL] = { "cell", { "kernel", "recurrent_kernel" }, 2, 3, 2, { NULL } },
+    [WEFT__DENSE] = { "dense", { "kernel", NULL }, 1, 2, 2, { "weight", "bias" } },
+    [WEFT__EMBEDDING] = { "embedding", { "embeddings", NULL }, 1, 1, 2, { "weight" } },
+    [WEFT__LAYER_NORM] = { "layer_normalization", { "gamma", "beta" }, 2, 2, 1, { "weight", "bias" } },
+    [WEFT__BATCH_NORM] = { "batch_normalization", { "gamma", "beta" }, 4, 4, 1,
+                           { "weight", "bias", "running_mean", "running_var" } },
+};
+enum { CLASSES = sizeof forms / sizeof *forms };
+
+/* Whether the rest of a name is a number: "", "_12". */
+static bool is_number(const char *rest)
+{
+    return !*rest || (*rest == '_' && rest[1] && !rest[1 + strspn(rest + 1, "0123456789")]);
+}
+
+weft__keras_class weft__keras_class_of(const char *name)
+{
+    const char *cell = strstr(name, "_cell");
+    if (cell && is_number(cell + 5))
+        return WEFT__CELL;
+    for (int i = 1; i < CLASSES; i++)
+        if (!strncmp(name, forms[i].name, strlen(forms[i].name)) && is_number(name + strlen(forms[i].name)))
+            return (weft__keras_class)i;
+    return WEFT__OTHER;
+}
+
 static bool is_matrix(const variable *v) { return v && v->kind.rank == 2; }
 static bool is_vector(const variable *v, int64_t n) { return v && v->kind.rank == 1 && v->kind.size[0] == n; }
-
-/* The count of a layer's variables. The first has `rank` axes, the others are as long as its last axis. */
-static const struct form { int least, most, rank; const char *role[4]; } forms[] = {
-    [WEFT__DENSE] = { 1, 2, 2, { "weight", "bias" } },
-    [WEFT__EMBEDDING] = { 1, 1, 2, { "weight" } },
-    [WEFT__LAYER_NORM] = { 2, 2, 1, { "weight", "bias" } },
-    [WEFT__BATCH_NORM] = { 4, 4, 1, { "weight", "bias", "running_mean", "running_var" } }
-};
-
-static bool has_form(const part *p)
-{
-    const struct form *f = &forms[p->class];
-    bool fits = p->n >= f->least && p->n <= f->most && p->v[0]->kind.rank == f->rank;
-    for (int i = 1; i < p->n && fits; i++)
-        fits = is_vector(p->v[i], p->v[0]->kind.size[f->rank - 1]);
-    return fits;
-}
 
 /* Returns the number of gates, 1, 3 or 4; 0: the variables are not those of a cell. */
 static int gates_of(const part *p)
 {
     const variable *kernel = p->v[0], *recurrent = p->v[1], *bias = p->v[2];
-    if (p->n < 2 || p->n > 3 || !is_matrix(kernel) || !is_matrix(recurrent) || recurrent->kind.size[0] < 1)
+    if (p->n > 3 || !is_matrix(kernel) || !is_matrix(recurrent) || recurrent->kind.size[0] < 1)
         return 0;
     int64_t hidden = recurrent->kind.size[0], rows = recurrent->kind.size[1], gates = rows / hidden;
     bool two = gates == 3 && is_matrix(bias) && bias->kind.size[0] == 2 && bias->kind.size[1] == rows;
@@ -41,24 +183,36 @@ static int gates_of(const part *p)
     return valid ? (int)gates : 0;
 }
 
-/* Gives the class OTHER to a part that is not of a layer that PyTorch and weft have. */
-static void check_class(part *p)
+static bool has_form(const part *p, int class)
 {
-    const variable *v = p->first;
-    while (v && weft__number_is_any(v->kind.type) && weft__kind_bytes(&v->kind) != SIZE_MAX)
-        v = v->next;
+    const struct form *f = &forms[class];
+    bool fits = p->n >= f->least && p->n <= f->most && p->v[0]->kind.rank == f->rank;
+    for (int i = 1; i < p->n && fits && class != WEFT__CELL; i++)
+        fits = is_vector(p->v[i], p->v[0]->kind.size[f->rank - 1]);
+    return fits && (class != WEFT__CELL || gates_of(p));
+}
+
+/* Finds the class of a part of Keras 2. A part that is not of a layer that PyTorch and weft have is OTHER. */
+static void set_class(part *p)
+{
+    const char *first = p->v[0]->role, *second = p->n > 1 ? p->v[1]->role : "";
+    for (int i = 1; i < CLASSES && p->class == WEFT__OTHER; i++)
+        if (!strcmp(first, forms[i].old[0]) && (!forms[i].old[1] || !strcmp(second, forms[i].old[1])) &&
+            has_form(p, i))
+            p->class = (weft__keras_class)i;
     if (p->class == WEFT__OTHER && p->n == 2)
         p->class = WEFT__DENSE;                  /* a guess */
-    p->gates = p->class == WEFT__CELL ? gates_of(p) : 0;
-    if (v || !(p->gates || has_form(p)))
-        p->class = WEFT__OTHER;
+    bool valid = has_form(p, p->class);
+    for (const variable *v = p->first; v; v = v->next)
+        valid = valid && weft__number_is_any(v->kind.type) && weft__kind_bytes(&v->kind) != SIZE_MAX;
+    p->class = valid ? p->class : WEFT__OTHER;
 }
 
 /* ---- arrays ---- */
 typedef struct {
     weft__weights *w;
     const part *p;
-    int layer;
+    int layer, gates;
     const char *cell;
 } adding;
 
@@ -69,7 +223,7 @@ static weft__array *add(const adding *to, const char *role, const variable *v)
     a.name = weft__weights_print(to->w, "%s%s%s%s", name, *name ? "." : "", role, end);
     weft__set_strides(&a);
     a.cell = to->cell;
-    if (to->layer >= 0 && to->p->gates == 3) {   /* r z n here, z r h in the file */
+    if (to->gates == 3) {                        /* r z n here, z r h in the file */
         a.gates = 3;
         memcpy(a.order, (unsigned char[]){ 1, 0, 2 }, 3);
     }
@@ -102,17 +256,17 @@ static void add_bias(const adding *to, const char *role, const variable *v, int6
     }
 }
 
-static void add_cell(adding *to, const weft__keras_config *config)
+static void add_cell(adding *to, const model *c)
 {
     const variable *bias = to->p->v[2];
     int64_t rows = to->p->v[1]->kind.size[1];
     bool two = bias && bias->kind.rank == 2;
-    int gates = to->p->gates;
+    const int gates = to->gates = gates_of(to->p);
     const char *guess = gates == 4   ? "lstm" :
                         gates == 1   ? "rnn_tanh" :
                         bias && !two ? "gru_reset_before" :
                                        "gru_reset_after";
-    to->cell = weft__keras_cell(to->w, config, to->p->number, to->p->reverse, guess);
+    to->cell = cell_of(to->w, c, to->p->number, to->p->reverse, guess);
     if (!to->cell && gates > 1 && (gates == 4 || bias))
         to->cell = guess;                        /* from the shapes */
     add_kernel(to, "weight_ih_l0", to->p->v[0]);
@@ -123,12 +277,12 @@ static void add_cell(adding *to, const weft__keras_config *config)
     }
 }
 
-static void add_part(weft__weights *w, const part *p, int layer, const weft__keras_config *config)
+static void add_part(weft__weights *w, const part *p, int number, const model *c)
 {
-    adding to = { w, p, layer, NULL };
+    adding to = { w, p, number, 0, NULL };
     int i = 0;
     if (p->class == WEFT__CELL) {
-        add_cell(&to, config);
+        add_cell(&to, c);
         return;
     }
     for (const variable *v = p->first; v; v = v->next, i++)
@@ -182,17 +336,20 @@ static void sort_parts(weft__weights *w, part **all, int64_t n)
     }
 }
 
-void weft__keras_add_arrays(weft__keras_parts *r, bool in_order)
+void weft__keras_add_arrays(weft__keras_parts *r, const char *description, bool in_order)
 {
-    int layer = -1;
+    int layers = -1;
     int64_t n = 0;
+    model c = { NULL, 0 };
     const part *before = NULL;
     part **all = weft__weights_memory(r->w, (size_t)r->n * sizeof *all);
+    if (description)
+        list_layers(r->w, description, &c);
     for (part *p = all ? r->first : NULL; p; p = p->next) {
         if (!p->n)
             continue;
-        check_class(p);
-        p->number = weft__keras_find(&r->config, p->name);
+        set_class(p);
+        p->number = find_layer(&c, p->name);
         all[n++] = p;
     }
     if (!in_order && n)
@@ -200,9 +357,9 @@ void weft__keras_add_arrays(weft__keras_parts *r, bool in_order)
     for (int64_t i = 0; i < n && !r->w->status; i++) {
         bool known = all[i]->class != WEFT__OTHER;
         if (known) { /* both directions are one layer */
-            layer += !before || strcmp(before->name, all[i]->name);
+            layers += !before || strcmp(before->name, all[i]->name);
             before = all[i];
         }
-        add_part(r->w, all[i], known ? layer : -1, &r->config);
+        add_part(r->w, all[i], known ? layers : -1, &c);
     }
 }
