@@ -15,7 +15,7 @@ typedef weft__keras_variable variable;
 typedef struct { const char *name, *config; } described;
 typedef struct { described *layer; int64_t n; } model;
 
-enum { DEPTH = 16, LAYERS = 4096, NAMED = 320 };
+enum { DEPTH = 16, LAYERS = 4096 };
 
 static const char *skip_blanks(const char *p) { return p + strspn(p, " \t\r\n"); }
 
@@ -61,28 +61,23 @@ static const char *member(const char *object, const char *key)
     return NULL;
 }
 
-/* Writes the text of a JSON string without escapes. Returns false for any other value. */
-static bool text_of(const char *v, char text[NAMED])
+/* Returns the text of a JSON string without escapes. Returns `other` for any other value. */
+static const char *text_of(weft__weights *w, const char *v, const char *other)
 {
     size_t n = v && *v == '"' ? strcspn(v + 1, "\"\\") : 0;
-    if (!n || n >= NAMED || v[n + 1] != '"')
-        return false;
-    snprintf(text, NAMED, "%.*s", (int)n, v + 1);
-    return true;
+    return n && v[n + 1] == '"' ? weft__weights_print(w, "%.*s", (int)n, v + 1) : other;
 }
 
 static bool begins_with(const char *v, char letter) { return v && *v == letter; }
 
-static void add_layers(weft__weights *w, const char *text, const char *prefix, int depth,
-                       model *out)
+static void add_layers(weft__weights *w, const char *text, const char *prefix, int depth, model *out)
 {
     const char *all = member(member(text, "config"), "layers"), *v = depth < DEPTH && all ? all : "";
-    char name[NAMED];
     for (v = next_value(v); v && out->n < LAYERS && !w->status; v = next_value(value_end(v))) {
-        const char *config = member(v, "config");
-        if (!text_of(member(config, "name"), name) || strlen(prefix) + strlen(name) + 1 >= NAMED)
+        const char *config = member(v, "config"), *name = text_of(w, member(config, "name"), NULL);
+        if (!name)
             continue;
-        const char *path = weft__weights_print(w, "%s%s%s", prefix, *prefix ? "." : "", name);
+        const char *path = *prefix ? weft__weights_print(w, "%s.%s", prefix, name) : name;
         out->layer[out->n++] = (described){ path, config };
         add_layers(w, v, path, depth + 1, out);
     }
@@ -95,6 +90,7 @@ static void list_layers(weft__weights *w, const char *text, model *out)
         add_layers(w, skip_blanks(text), "", 0, out);
 }
 
+/* Returns the number of the layer that has this name, or that a part with this name belongs to; -1: none. */
 static int64_t find_layer(const model *c, const char *name)
 {
     for (size_t n = strlen(name); n;) {
@@ -107,23 +103,24 @@ static int64_t find_layer(const model *c, const char *name)
     return -1;
 }
 
-static const char *cell_of(weft__weights *w, const model *c, int64_t layer, bool reverse,
-                             const char *cell)
+/* Returns the cell that a recurrent layer computes, with its reset gate and activations: `cell`, or the
+ * one of its description; NULL: the layer has no description. */
+static const char *cell_of(weft__weights *w, const model *c, int64_t layer, bool reverse, const char *cell)
 {
     static const char *const parts[] = { "backward_layer", "layer", "cell" };
-    char first[NAMED] = "tanh", second[NAMED] = "sigmoid", merge[NAMED] = "concat";
-    const char *v = layer < 0 ? NULL : c->layer[layer].config;
+    const char *v = layer < 0 ? NULL : c->layer[layer].config,
+               *merge = text_of(w, member(v, "merge_mode"), "concat");
     bool backwards = false, gru = !strncmp(cell, "gru", 3), plain = !strncmp(cell, "rnn", 3);
-    text_of(member(v, "merge_mode"), merge);
     for (size_t i = !reverse; i < sizeof parts / sizeof *parts; i++) {
         const char *inner = member(member(v, parts[i]), "config");
         backwards = backwards || (!reverse && begins_with(member(v, "go_backwards"), 't'));
         v = inner ? inner : v;
         i += i == 0 && inner; /* the layer of the other direction is not its part */
     }
-    if (!text_of(member(v, "activation"), first))
+    const char *first = text_of(w, member(v, "activation"), NULL),
+               *second = text_of(w, member(v, "recurrent_activation"), "sigmoid");
+    if (!first)
         return NULL;
-    text_of(member(v, "recurrent_activation"), second);
     if (backwards)
         return weft__weights_print(w, "%s with go_backwards", cell);
     if (strcmp(merge, "concat"))
