@@ -91,9 +91,8 @@ static bool visit_entry(const char *name, bool is_group, void *user)
     char path[WEFT__NAMED];
     int n = snprintf(path, sizeof path, "%s%s%s", before, *before ? "/" : "", name);
     if (n >= (int)sizeof path || v->depth >= DEPTH || ++v->objects > OBJECTS) {
-        weft__h5_fail(v->w->h, WEFT_EFORMAT,
-                      "%s: more than 100,000 objects or 16 levels, or a name above 319 bytes; expected "
-                      "a state dict", path);
+        weft__h5_fail(v->w->h, WEFT_EFORMAT, "%s: more than 100,000 objects or 16 levels, or a name above "
+                      "319 bytes; expected a state dict", path);
         return false;
     }
     if (is_group) {
@@ -115,8 +114,7 @@ static void list_sets(weft__weights *w)
     if (weft__h5_exists(w->h, "parameters") &&
         (weft__h5_exists(w->h, "streams") || weft__h5_exists(w->h, "items") ||
          weft__h5_exists(w->h, "buffers")))
-        weft__h5_fail(w->h, WEFT_EFORMAT,
-                      "damaged: a checkpoint of weft without its first bytes; load an "
+        weft__h5_fail(w->h, WEFT_EFORMAT, "damaged: a checkpoint of weft without its first bytes; load an "
                       "earlier checkpoint");
     weft__h5_each(w->h, "/", visit_entry, &v);
     v.keras = v.keras || (weft__h5_exists(w->h, "model_weights") && /* names of Keras 3 have no :0 */

@@ -141,11 +141,7 @@ static bool visit(const char *name, bool is_group, void *user)
 }
 
 /* ---- Keras 2: attributes list the layers, and the variables of each ---- */
-typedef struct {
-    reader *r;
-    const char *group, *top;
-    part **first; /* of the layer */
-} old_layer;
+typedef struct { reader *r; const char *group, *top; part **first; } old_layer;  /* first part of the layer */
 
 /* Visits an attribute that may be divided: layer_names0, layer_names1, .. Returns false if it does not
  * exist. */

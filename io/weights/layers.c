@@ -156,9 +156,8 @@ static void fail(weft__weights *w, const weft_module *m, const side *file, const
     for (int64_t i = 0; i < lines && i < SHOWN; i++)
         text = weft__weights_print(w, "%s\n%-*.*s | %.*s", text, SIDE, SIDE, describe(w, file, i, m), SIDE,
                                    describe(w, module, i, m));
-    weft__weights_fail(w, WEFT_EFORMAT,
-                       "its layers do not fit the module. Layers of the file | of the module; a "
-                       "map file (.map) can pair names:%s%s", text, lines > SHOWN ? "\n.." : "");
+    weft__weights_fail(w, WEFT_EFORMAT, "its layers do not fit the module. Layers of the file | of the "
+                       "module; a map file (.map) can pair names:%s%s", text, lines > SHOWN ? "\n.." : "");
 }
 
 /* Finds the layer of the file for layer i of the module: the next one, or the next unused one of its kind.
@@ -215,11 +214,9 @@ static bool check_cells(weft__weights *w, const weft_module *m)
         const weft__array *a = &w->array[i];
         const weft__parameter *p = a->cell ? weft__parameter_named(m, a->name) : NULL;
         if (p && strcmp(cell_of(p), a->cell))
-            weft__weights_fail(
-                w, WEFT_EFORMAT,
-                "%s belongs to a layer with the cell %.100s; the module's has %s; "
-                "make the layer by weft_rnn_of_cell (examples/cells_steps.h has gru_reset_before)",
-                a->place ? a->place : a->name, a->cell, cell_of(p));
+            weft__weights_fail(w, WEFT_EFORMAT, "%s belongs to a layer with the cell %.100s; the module's "
+                               "has %s; make the layer by weft_rnn_of_cell (examples/cells_steps.h has "
+                               "gru_reset_before)", a->place ? a->place : a->name, a->cell, cell_of(p));
     }
     return !w->status;
 }

@@ -87,9 +87,8 @@ static void check_tied(loading *l, const weft__parameter *p, const weft__array *
     const weft__held *last = l->stage.last;
     weft__known *numbers = weft__paths_of(&l->table, weft__numbers_of(p));
     if (numbers->held && memcmp(numbers->held->values, last->values, last->bytes))
-        weft__stage_fail(&l->stage, WEFT_EFORMAT,
-                         "%s differs from the parameter that it is tied to; expected equal values",
-                         place_of(a));
+        weft__stage_fail(&l->stage, WEFT_EFORMAT, "%s differs from the parameter that it is tied to; "
+                         "expected equal values", place_of(a));
     numbers->held = last;
 }
 

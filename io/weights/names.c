@@ -104,9 +104,8 @@ static void change_prefixes(weft__weights *w, const bool *named, const char *str
         rename_array(a, *add ? weft__weights_print(w, "%s%s", add, rest) : rest);
     }
     if (!stripped)
-        weft__weights_fail(w, WEFT_EFORMAT,
-                           "no name begins with the prefix \"%.100s\"; the first name is %.100s", strip,
-                           w->array[0].name);
+        weft__weights_fail(w, WEFT_EFORMAT, "no name begins with the prefix \"%.100s\"; the first name is "
+                           "%.100s", strip, w->array[0].name);
 }
 
 bool weft__weights_rename(weft__weights *w, const weft_weights_opts *o)

@@ -84,9 +84,8 @@ weft__array *weft__weights_add(weft__weights *w, const weft__array *a)
 {
     for (const unsigned char *c = (const unsigned char *)a->name; *c; c++)
         if (*c < ' ' || *c == 127)
-            weft__weights_fail(w, WEFT_EFORMAT,
-                               "byte %d in the name of an array; expected a name without control "
-                               "characters", *c);
+            weft__weights_fail(w, WEFT_EFORMAT, "byte %d in the name of an array; expected a name without "
+                               "control characters", *c);
     weft__array *all = grown(w, w->array, w->n, sizeof *all);
     if (!all)
         return NULL;

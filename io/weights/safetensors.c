@@ -196,11 +196,9 @@ static void add_array(parser *p, const char *name, const entry *e)
     for (int i = 0; i < e->rank; i++)
         fits = fits && !__builtin_mul_overflow(bytes, e->size[i], &bytes);
     if (!fits || bytes != e->at[1] - e->at[0]) {
-        weft__weights_fail(p->w, WEFT_EFORMAT,
-                           "%.200s: data_offsets are %lld and %lld; expected %lld bytes for its "
-                           "shape, inside the %lld bytes after the header",
-                           name, (long long)e->at[0], (long long)e->at[1], (long long)bytes,
-                           (long long)p->bytes);
+        weft__weights_fail(p->w, WEFT_EFORMAT, "%.200s: data_offsets are %lld and %lld; expected %lld bytes "
+                           "for its shape, inside the %lld bytes after the header", name, (long long)e->at[0],
+                           (long long)e->at[1], (long long)bytes, (long long)p->bytes);
         return;
     }
     memcpy(a.kind.size, e->size, sizeof a.kind.size);
@@ -243,8 +241,7 @@ static void check_cover(parser *p)
     for (const range *r = p->range; r < p->range + p->w->n; end = r++->end)
         if (r->begin != end)
             weft__weights_fail(p->w, WEFT_EFORMAT, "numbers begin at offset %lld; expected %lld, without %s",
-                               (long long)r->begin, (long long)end,
-                               r->begin < end ? "an overlap" : "a hole");
+                               (long long)r->begin, (long long)end, r->begin < end ? "an overlap" : "a hole");
     if (end != p->bytes)
         weft__weights_fail(p->w, WEFT_EFORMAT, "%lld bytes follow the header; expected %lld, as its offsets "
                                                "say", (long long)p->bytes, (long long)end);

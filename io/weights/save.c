@@ -36,18 +36,14 @@ weft_status weft__weights_save(const char *path, weft__output *list, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         if (list[i].kind.type >= WEFT__CHARS)
-            return weft__file_fail(WEFT_EFORMAT,
-                                   "%s: %s has numbers that cannot be written; expected integers, or "
-                                   "floats of 16 to 64 bits",
-                                   path, list[i].name);
+            return weft__file_fail(WEFT_EFORMAT, "%s: %s has numbers that cannot be written; expected "
+                                   "integers, or floats of 16 to 64 bits", path, list[i].name);
     if (ends_in(path, ".safetensors"))
         return weft__save_safetensors(path, list, n);
     if (ends_in(path, ".h5") || ends_in(path, ".hdf5"))
         return save_hdf5(path, list, n);
-    return weft__file_fail(WEFT_EARG,
-                           "%s: unknown ending, which selects the format; expected .safetensors, .h5 or "
-                           ".hdf5",
-                           path);
+    return weft__file_fail(WEFT_EARG, "%s: unknown ending, which selects the format; expected .safetensors, "
+                           ".h5 or .hdf5", path);
 }
 
 /* ---- the module ---- */

@@ -23,26 +23,22 @@ typedef struct weft__array {
     int gates;
     unsigned char order[4];
     const char *cell;            /* the cell that a recurrent layer of the module must have; or NULL */
-    bool transposed; /* for the report: the file has the axes in another order */
+    bool transposed;             /* for the report: the file has the axes in another order */
 } weft__array;
 
 /* A line of `weft info`: "producer", "torch 2.15". */
 typedef struct weft__fact { const char *key, *value; } weft__fact;
 
 typedef struct weft__weights {
-    const char *path;            /* of the file; for messages */
-    /* "safetensors", "PyTorch", "NumPy", "Keras", "HDF5", "ONNX" or "weft checkpoint". */
-    const char *format;
+    const char *path, *format;   /* for messages; "PyTorch", "weft checkpoint": see open.c */
     unsigned char *image;        /* the bytes of the file, followed by a 0 */
     size_t size;
-    /* HDF5 and Keras: the session while a reader or weft__array_read runs, otherwise NULL; and its bytes. */
-    weft__h5 *h;
-    unsigned char *hdf5;
+    weft__h5 *h;                 /* the session while a reader or weft__array_read runs, otherwise NULL */
+    unsigned char *hdf5;         /* its bytes */
     size_t hdf5_size;
     weft__array *array;          /* sorted by name once the file is open */
-    int64_t n;
     weft__fact *fact;
-    int64_t facts;
+    int64_t n, facts;            /* arrays, facts */
     struct weft__piece *memory;  /* of names and of what readers allocate */
     size_t used;                 /* bytes of it */
     const char *part;            /* weft_weights_opts.part, for nested checkpoints; or NULL */
@@ -78,24 +74,18 @@ void  weft__weights_fact(weft__weights *, const char *key, const char *format, .
 void weft__weights_sort(weft__weights *);
 /* Returns the array of this name; NULL: none. */
 weft__array *weft__weights_find(const weft__weights *, const char *name);
-/* Changes the names by a map file and prefixes (o NULL: not at all), and sorts. Returns false after a
- * failure. */
+/* Changes names by a map file and prefixes (o NULL: none), and sorts. Returns false after a failure. */
 bool weft__weights_rename(weft__weights *, const weft_weights_opts *o);
 
 /* ---- layers.c ---- */
-/* Gives the arrays of a file without stable names the names of m, by the order of layers: the first layer of
- * the file is the first one of m. Layers with names of m stay. Both directions, and each layer of a
- * weft_rnn, are one layer here. Also checks the cells. Call it after weft__weights_rename, and sort. Returns
- * false after a failure, whose message lists the layers of both sides. */
+/* Gives the arrays of a file without stable names the names of m, by the order of layers. Layers with names
+ * of m stay. Both directions, and each layer of a weft_rnn, are one layer here. Also checks the cells. Call
+ * it after weft__weights_rename, and sort. Returns false after a failure. */
 bool weft__match_layers(weft__weights *, const weft_module *m);
 
 /* ---- save.c ---- */
 /* An array to be written; values in machine order. */
-typedef struct weft__output {
-    const char *name;
-    weft__kind kind;
-    const void *values;
-} weft__output;
+typedef struct weft__output { const char *name; weft__kind kind; const void *values; } weft__output;
 /* Writes n arrays as safetensors (PATH.safetensors) or HDF5 (PATH.h5, PATH.hdf5), atomically. The bytes
  * depend on names, types, shapes and values only, not on the order of the list, which is sorted. */
 weft_status weft__weights_save(const char *path, weft__output *list, int64_t n);
@@ -119,8 +109,8 @@ bool weft__array_read(weft__weights *, const weft__array *, weft__number as, voi
 void weft__read_safetensors(weft__weights *);    /* safetensors.c */
 void weft__read_torch(weft__weights *);          /* torch.c: zip with data.pkl */
 void weft__read_npz(weft__weights *);            /* numpy.c */
-void weft__read_hdf5_weights(weft__weights *); /* hdf5.c: state dicts, checkpoints; calls weft__read_keras */
-void weft__read_keras(weft__weights *); /* keras.c: the session is open, and stays open */
+void weft__read_hdf5_weights(weft__weights *);   /* hdf5.c: state dicts, checkpoints; calls read_keras */
+void weft__read_keras(weft__weights *);          /* keras.c: the session is open, and stays open */
 void weft__read_keras_zip(weft__weights *);      /* keras.c: .keras, a zip with model.weights.h5 */
 void weft__read_onnx_weights(weft__weights *);   /* onnx.c: initialisers, recurrent ones as layers */
 
