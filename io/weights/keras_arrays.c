@@ -137,7 +137,7 @@ static const char *cell_of(weft__weights *w, const model *c, int64_t layer, bool
 /* ---- the class of a part ---- */
 /* old: the first variables in Keras 2. A part has `least` to `most` variables; the first has `rank` axes, the
  * others are as long as its last axis. role: the names in PyTorch. Cells have forms of their own. */
-static const struct form { const char *name, *old[2]; int least, most, rank; const char *role[4]; } forms[] = {
+static const struct { const char *name, *old[2]; int least, most, rank; const char *role[4]; } forms[] = {
     [WEFT__CELL] = { "cell", { "kernel", "recurrent_kernel" }, 2, 3, 2, { NULL } },
     [WEFT__DENSE] = { "dense", { "kernel", NULL }, 1, 2, 2, { "weight", "bias" } },
     [WEFT__EMBEDDING] = { "embedding", { "embeddings", NULL }, 1, 1, 2, { "weight" } },
@@ -182,10 +182,10 @@ static int gates_of(const part *p)
 
 static bool has_form(const part *p, int class)
 {
-    const struct form *f = &forms[class];
-    bool fits = p->n >= f->least && p->n <= f->most && p->v[0]->kind.rank == f->rank;
+    int rank = forms[class].rank;
+    bool fits = p->n >= forms[class].least && p->n <= forms[class].most && p->v[0]->kind.rank == rank;
     for (int i = 1; i < p->n && fits && class != WEFT__CELL; i++)
-        fits = is_vector(p->v[i], p->v[0]->kind.size[f->rank - 1]);
+        fits = is_vector(p->v[i], p->v[0]->kind.size[rank - 1]);
     return fits && (class != WEFT__CELL || gates_of(p));
 }
 

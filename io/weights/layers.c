@@ -114,8 +114,8 @@ static const char *cell_of(const weft__parameter *p)
     return n ? n->value : "";
 }
 
-/* Whether the layers have the same roles and shapes; if not exact, the same roles, numbers of axes and kind of
- * cell. */
+/* Whether the layers have the same roles and shapes; if not exact, the same roles, numbers of axes and kind
+ * of cell. */
 static bool agree(const layer *file, const layer *module, bool exact)
 {
     bool same = file->n == module->n;
@@ -161,7 +161,7 @@ static void fail(weft__weights *w, const weft_module *m, const side *file, const
 }
 
 /* Finds the layer of the file for layer i of the module: the next one, or the next unused one of its kind.
- * A single matrix may be an embedding or a linear layer without bias: it must have the shape, and if both have
+ * A single matrix may be an embedding or a linear layer without bias: it must have the shape. If both have
  * it, their order is unknown, so there is no partner. */
 static layer *partner_of(const weft__weights *w, const side *file, const side *module, int64_t i)
 {

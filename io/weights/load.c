@@ -42,8 +42,10 @@ static const char *advise(const loading *l, const char *path)
             return weft__weights_print(l->w, "; the file has %.60s: set .add_prefix to \"%.*s\"", name,
                                        (int)(k - n), path);
     }
-    return fits ? "" : weft__weights_print(l->w, "; no name of the file is in the module, its first is %.60s: "
-                                                 "pair names by .map", l->w->array[0].name);
+    if (fits)
+        return "";
+    return weft__weights_print(l->w, "; no name of the file is in the module, its first is %.60s: pair names "
+                               "by .map", l->w->array[0].name);
 }
 
 /* ---- parameters of the module ---- */
