@@ -114,8 +114,9 @@ weft_status weft__h5_part(const char *file, const char *path, const weft__kind *
 /* Reads an attribute. Returns false if it does not exist. */
 bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, size_t size);
 /* Visits the texts of an attribute, one text or a list of fixed or variable length. They end at no 0, and are
- * valid while the session is open. Each may be long: at most the file's size. Returns false if the attribute
- * does not exist. The file must be in memory. Errors: a damaged attribute, or one of other types. */
+ * valid while the session is open. Each may be long: at most the file's size. take may be NULL. Returns
+ * false if the attribute does not exist. The file must be in memory. Errors: a damaged attribute, or one of
+ * other types. */
 typedef void weft__h5_take(const char *text, size_t n, void *user);
 bool weft__h5_texts(weft__h5 *h, const char *path, const char *key, weft__h5_take *take, void *user);
 /* Visits the objects of a group by name, at most 100,000. visit returns false to stop. */

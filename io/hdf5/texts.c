@@ -5,11 +5,7 @@
 #include "io/hdf5/session.h"
 
 /* The values of an attribute: n elements of `bytes` bytes each at an offset. */
-typedef struct {
-    size_t offset, bytes;
-    uint64_t n;
-    bool variable;
-} list;
+typedef struct { size_t offset, bytes; uint64_t n; bool variable; } list;
 
 static uint64_t field(const weft__h5 *h, size_t offset, size_t n)
 {
@@ -91,7 +87,7 @@ bool weft__h5_texts(weft__h5 *h, const char *path, const char *key, weft__h5_tak
             valid = at && length <= n;
             n = length;
         }
-        if (valid)
+        if (valid && take)
             take((const char *)h->read.bytes + at, strnlen((const char *)h->read.bytes + at, n), user);
     }
     if (!valid)

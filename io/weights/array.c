@@ -4,14 +4,6 @@
 #include <string.h>
 #include "io/weights/weights.h"
 
-static int64_t elements_of(const weft__array *a)
-{
-    int64_t n = 1;
-    for (int i = 0; i < a->kind.rank; i++)
-        n *= a->kind.size[i];
-    return n;
-}
-
 bool weft__array_is_inside(const weft__array *a, const unsigned char *begin, size_t size)
 {
     uint64_t last = 0, part, bytes = weft__number_bytes(a->kind.type);
@@ -40,9 +32,8 @@ static bool is_contiguous(const weft__array *a)
 /* Copies an array's elements, of `bytes` bytes each, in row-major order. */
 static void gather(const weft__array *a, const unsigned char *from, size_t bytes, unsigned char *to)
 {
-    int64_t at[WEFT_RANK] = { 0 }, n = elements_of(a);
-    int64_t block = a->gates ? a->kind.size[0] / a->gates : 0;
-    for (int64_t k = 0; k < n; k++, to += bytes) {
+    int64_t at[WEFT_RANK] = { 0 }, block = a->gates ? a->kind.size[0] / a->gates : 0;
+    for (const unsigned char *end = to + weft__kind_bytes(&a->kind); to < end; to += bytes) {
         int64_t row = block ? a->order[at[0] / block] * block + at[0] % block : at[0];
         int64_t offset = a->kind.rank ? row * a->stride[0] : 0;
         for (int i = 1; i < a->kind.rank; i++)
@@ -54,63 +45,51 @@ static void gather(const weft__array *a, const unsigned char *from, size_t bytes
 }
 
 /* Returns the bytes of an HDF5 data set, to be freed. NULL after a failure. */
-static unsigned char *read_set(weft__weights *w, const weft__array *a)
+static unsigned char *read_set(weft__weights *w, const char *set)
 {
     weft__kind kind;
-    unsigned char *raw = NULL;
-    if (weft__hdf5_begin(w, w->hdf5, w->hdf5_size) && weft__h5_find(w->h, a->set, &kind)) {
-        raw = calloc(weft__kind_bytes(&kind) + 1, 1);
-        if (raw)
-            weft__h5_read(w->h, a->set, &kind, kind.type, raw);
-        else
-            weft__h5_fail(w->h, WEFT_ENOMEM, "no memory for the %zu bytes of %s", weft__kind_bytes(&kind),
-                          a->set);
-    }
-    weft_status s = w->h ? weft__h5_end(w->h) : WEFT_ENOMEM;
-    w->h = NULL;
-    w->status = w->status ? w->status : s;
+    void *raw = NULL;
+    if (weft__hdf5_begin(w, w->hdf5, w->hdf5_size) && weft__h5_find(w->h, set, &kind))
+        raw = weft__h5_read_new(w->h, set, &kind, kind.type, NULL);
+    weft__hdf5_end(w, false);
     return raw;
 }
 
-static void convert(weft__weights *w, const weft__array *a, weft__number as, const unsigned char *raw,
-                    void *values)
+/* Returns the elements in row-major order, to be freed. NULL after a failure. */
+static unsigned char *read_ordered(weft__weights *w, const weft__array *a, const unsigned char *from)
 {
-    weft_status s = weft__h5_part(w->path, a->name, &a->kind, as, raw, values);
-    if (s && !w->status)
-        w->status = s;
+    size_t bytes = weft__kind_bytes(&a->kind);
+    unsigned char *to = malloc(bytes);
+    if (to)
+        gather(a, from, weft__number_bytes(a->kind.type), to);
+    else
+        weft__weights_fail(w, WEFT_ENOMEM, "no memory for the %zu bytes of %s", bytes, a->name);
+    return to;
 }
 
 bool weft__array_read(weft__weights *w, const weft__array *a, weft__number as, void *values)
 {
     char text[128];
-    if (weft__kind_bytes(&a->kind) == SIZE_MAX)
+    size_t bytes = weft__kind_bytes(&a->kind), each = weft__number_bytes(a->kind.type);
+    bool whole = weft__number_is_int(as);
+    if (bytes == SIZE_MAX)
         weft__weights_fail(w, WEFT_EFORMAT, "%s is %s, which is larger than any memory", a->name,
                            weft__kind_text(&a->kind, text));
-    size_t bytes = weft__number_bytes(a->kind.type), n = w->status ? 0 : (size_t)elements_of(a);
-    if (w->status || !n)
-        return !w->status;
-    if (!weft__number_is_any(a->kind.type) ||
-        (weft__number_is_float(a->kind.type) && weft__number_is_int(as))) {
+    else if (!weft__number_is_any(a->kind.type) || (whole && bytes && !weft__number_is_int(a->kind.type)))
         weft__weights_fail(w, WEFT_EFORMAT, "%s is %s; expected %s", a->name, weft__kind_text(&a->kind, text),
-                           weft__number_is_int(as) ? "integers" : "numbers");
-        return false;
-    }
+                           whole ? "integers" : "numbers");
+    if (w->status || !bytes)
+        return !w->status;
     if (!a->bytes && !a->set) {
-        memset(values, 0, n * weft__number_bytes(as));
+        memset(values, 0, bytes / each * weft__number_bytes(as));
         return true;
     }
-    unsigned char *set = a->set ? read_set(w, a) : NULL, *ordered = NULL;
-    const unsigned char *raw = set ? set + (size_t)a->first * bytes : a->bytes;
-    if (!w->status && !is_contiguous(a)) {
-        ordered = malloc(n * bytes);
-        if (ordered)
-            gather(a, raw, bytes, ordered);
-        else
-            weft__weights_fail(w, WEFT_ENOMEM, "no memory for the %zu bytes of %s", n * bytes, a->name);
-        raw = ordered;
-    }
+    unsigned char *set = a->set ? read_set(w, a->set) : NULL, *ordered = NULL;
+    const unsigned char *raw = set ? set + (size_t)a->first * each : a->bytes;
+    if (!w->status && !is_contiguous(a))
+        raw = ordered = read_ordered(w, a, raw);
     if (!w->status)
-        convert(w, a, as, raw, values);
+        w->status = weft__h5_part(w->path, a->name, &a->kind, as, raw, values);
     free(ordered);
     free(set);
     return !w->status;

@@ -1,5 +1,6 @@
 /* hdf5.c - lists the data sets of an HDF5 file as arrays: state dicts with flat ("encoder.weight") or nested
- * names ("encoder/weight"), as h5py writes them, checkpoints of weft, and files of Keras.
+ * names ("encoder/weight"), as h5py writes them, checkpoints of weft, and files of Keras. For `weft info` it
+ * also describes what else a checkpoint has: version, optimiser, random streams, the program's items.
  *
  * A process may have one open session on HDF5 files, so it ends before the file is in use: an array then
  * points into the file's bytes. Sets in chunks are read later, in a session of their own. */
@@ -12,6 +13,7 @@ enum { DEPTH = 16, OBJECTS = 100000 };
 typedef struct {
     weft__weights *w;
     const char *group; /* the group that is visited; "" is the root */
+    size_t prefix;     /* bytes of paths that are not in names */
     int depth, objects;
     bool keras; /* a set has a name that only Keras gives */
 } visiting;
@@ -29,7 +31,7 @@ bool weft__hdf5_begin(weft__weights *w, unsigned char *bytes, size_t size)
     return w->h && !weft__h5_status(w->h);
 }
 
-/* Lets arrays with contiguous sets point into the file. */
+/* Makes arrays with contiguous sets point into the file. */
 static void place_sets(weft__weights *w)
 {
     uint64_t offset;
@@ -46,11 +48,11 @@ static void place_sets(weft__weights *w)
     }
 }
 
-void weft__hdf5_end(weft__weights *w)
+void weft__hdf5_end(weft__weights *w, bool place)
 {
     if (!w->h)
         return;
-    if (!w->status)
+    if (place && !w->status)
         place_sets(w);
     weft_status s = weft__h5_end(w->h);
     w->status = w->status ? w->status : s;
@@ -67,17 +69,16 @@ static bool is_of_keras(const char *path)
            (vars && (vars == path || vars[-1] == '/') && strspn(vars + 5, "0123456789") == strlen(vars + 5));
 }
 
-static void add_set(weft__weights *w, const char *path, const char *from)
+static void add_set(weft__weights *w, const char *path, size_t prefix)
 {
     weft__array a = { .layer = -1, .set = weft__weights_text(w, path, strlen(path)) };
-    char *name = weft__weights_memory(w, strlen(from) + 1);
-    if (!a.set || !name || !weft__h5_find(w->h, path, &a.kind))
+    char *name = (char *)(uintptr_t)weft__weights_print(w, "%s", path + prefix);
+    if (w->status || !weft__h5_find(w->h, path, &a.kind))
         return;
-    memcpy(name, from, strlen(from) + 1);
-    for (char *slash = name; (slash = strchr(slash, '/'));)
-        *slash = '.';
     a.name = name;
-    a.place = strchr(from, '/') ? a.set + (from - path) : NULL;
+    a.place = strchr(name, '/') ? a.set + prefix : NULL;
+    while ((name = strchr(name, '/')))
+        *name = '.';
     weft__set_strides(&a);
     weft__weights_add(w, &a);
 }
@@ -90,9 +91,8 @@ static bool visit_entry(const char *name, bool is_group, void *user)
     char path[WEFT__NAMED];
     int n = snprintf(path, sizeof path, "%s%s%s", before, *before ? "/" : "", name);
     if (n >= (int)sizeof path || v->depth >= DEPTH || ++v->objects > OBJECTS) {
-        weft__h5_fail(v->w->h, WEFT_EFORMAT,
-                      "%s: more than 100,000 objects or 16 levels, or a name above 319 bytes; expected "
-                      "a state dict", path);
+        weft__h5_fail(v->w->h, WEFT_EFORMAT, "%s: more than 100,000 objects or 16 levels, or a name above "
+                      "319 bytes; expected a state dict", path);
         return false;
     }
     if (is_group) {
@@ -103,12 +103,10 @@ static bool visit_entry(const char *name, bool is_group, void *user)
         v->depth--;
     } else {
         v->keras = v->keras || is_of_keras(path);
-        add_set(v->w, path, path);
+        add_set(v->w, path, v->prefix);
     }
     return !v->w->status && !weft__h5_status(v->w->h);
 }
-
-static void ignore(const char *text, size_t n, void *user) { (void)text, (void)n, (void)user; }
 
 static void list_sets(weft__weights *w)
 {
@@ -116,12 +114,11 @@ static void list_sets(weft__weights *w)
     if (weft__h5_exists(w->h, "parameters") &&
         (weft__h5_exists(w->h, "streams") || weft__h5_exists(w->h, "items") ||
          weft__h5_exists(w->h, "buffers")))
-        weft__h5_fail(w->h, WEFT_EFORMAT,
-                      "damaged: a checkpoint of weft without its first bytes; load an "
+        weft__h5_fail(w->h, WEFT_EFORMAT, "damaged: a checkpoint of weft without its first bytes; load an "
                       "earlier checkpoint");
     weft__h5_each(w->h, "/", visit_entry, &v);
     v.keras = v.keras || (weft__h5_exists(w->h, "model_weights") && /* names of Keras 3 have no :0 */
-                          weft__h5_texts(w->h, "model_weights", "layer_names", ignore, NULL));
+                          weft__h5_texts(w->h, "model_weights", "layer_names", NULL, NULL));
     if (!v.keras || weft__h5_status(w->h))
         return;
     w->n = 0;
@@ -130,33 +127,84 @@ static void list_sets(weft__weights *w)
 }
 
 /* ---- checkpoints of weft ---- */
-static bool visit_stored(const char *name, bool is_group, void *user)
+/* Adds a fact about a data set: its kind, and its value if it is a text or a few numbers. */
+static void add_value(weft__weights *w, const char *key, const char *path)
 {
-    visiting *v = user;
-    char path[WEFT__NAMED];
-    int n = snprintf(path, sizeof path, "%s/%s", v->group, name);
-    if (!is_group && n < (int)sizeof path)
-        add_set(v->w, path, path + strlen(v->group) + 1);
-    return !v->w->status && !weft__h5_status(v->w->h);
+    enum { FEW = 4, SHORT = 200 };
+    weft__kind k;
+    char kind[128], text[1 + SHORT] = " ";
+    double reals[FEW];
+    int64_t ints[FEW];
+    if (!weft__h5_find(w->h, path, &k))
+        return;
+    bool whole = weft__number_is_int(k.type);
+    bool listed = k.rank == 1 && k.size[0] <= FEW && weft__number_is_any(k.type);
+    if (k.rank == 1 && k.size[0] < SHORT && k.type == WEFT__CHARS)
+        weft__h5_read(w->h, path, &k, WEFT__CHARS, text + 1);
+    else if (listed)
+        weft__h5_read(w->h, path, &k, whole ? WEFT__I64 : WEFT__F64, whole ? (void *)ints : reals);
+    for (int64_t i = 0, n = 0; listed && i < k.size[0] && !weft__h5_status(w->h); i++)
+        n += whole ? snprintf(text + n, SHORT - (size_t)n, " %lld", (long long)ints[i]) :
+                     snprintf(text + n, SHORT - (size_t)n, " %.7g", reals[i]);
+    weft__weights_fact(w, key, "%s%s", weft__kind_text(&k, kind), text[1] ? text : "");
+}
+
+static bool add_item(const char *name, bool is_group, void *user)
+{
+    weft__weights *w = user;
+    const char *path = weft__weights_print(w, "items/%s", name);
+    if (!is_group)
+        add_value(w, path, path);
+    return !w->status;
+}
+
+static bool count_stream(const char *name, bool is_group, void *count)
+{
+    *(int *)count += !is_group && *name >= '0' && *name <= '9';
+    return true;
+}
+
+static void add_facts(weft__weights *w)
+{
+    static const char *const keys[] = { "library_version", "format_version", "real" };
+    static const char *const optimisers[] = { "SGD", "RMSprop", "Adam", "AdamW" };
+    char text[64];
+    int64_t rule = -1;
+    int streams = 0;
+    for (int i = 0; i < 3; i++)
+        if (weft__h5_text(w->h, "/", keys[i], text, sizeof text))
+            weft__weights_fact(w, keys[i], "%s", text);
+    weft__weights_fact(w, "checksum", "ok");
+    if (weft__h5_exists(w->h, "optimizer")) {
+        weft__h5_read(w->h, "optimizer/rule", &(weft__kind){ WEFT__I64, 1, { 1 } }, WEFT__I64, &rule);
+        weft__weights_fact(w, "optimiser", "%s", (uint64_t)rule < 4 ? optimisers[rule] : "unknown");
+    }
+    add_value(w, "rate", "optimizer/lr");
+    add_value(w, "steps", "optimizer/steps");
+    weft__h5_each(w->h, "streams", count_stream, &streams);
+    weft__weights_fact(w, "streams", "%d", streams);
+    weft__h5_each(w->h, "items", add_item, w);
 }
 
 static void list_checkpoint(weft__weights *w)
 {
+    static const char *const groups[] = { "parameters", "buffers" };
     weft__image image = { w->image, w->size };
     w->format = "weft checkpoint";
     w->status = weft__check_seal(w->path, &image);
-    if (!w->status && weft__hdf5_begin(w, w->image, w->size)) {
-        weft__h5_each(w->h, "parameters", visit_stored, &(visiting){ .w = w, .group = "parameters" });
-        weft__h5_each(w->h, "buffers", visit_stored, &(visiting){ .w = w, .group = "buffers" });
-        weft__checkpoint_facts(w);
-    }
+    if (!weft__hdf5_begin(w, w->image, w->size))
+        return;
+    for (int i = 0; i < 2; i++)
+        weft__h5_each(w->h, groups[i], visit_entry,
+                      &(visiting){ .w = w, .group = groups[i], .prefix = strlen(groups[i]) + 1 });
+    add_facts(w);
 }
 
 void weft__read_hdf5_weights(weft__weights *w)
 {
-    if (!memcmp(w->image, WEFT__MAGIC, sizeof WEFT__MAGIC - 1))
+    if (w->size >= strlen(WEFT__MAGIC) && !memcmp(w->image, WEFT__MAGIC, strlen(WEFT__MAGIC)))
         list_checkpoint(w);
     else if (weft__hdf5_begin(w, w->image, w->size))
         list_sets(w);
-    weft__hdf5_end(w);
+    weft__hdf5_end(w, true);
 }

@@ -3,22 +3,6 @@
 #define WEFT_IO_KERAS_H
 #include "io/weights/weights.h"
 
-/* ---- keras_config.c: the JSON text that describes a model ---- */
-/* A JSON value; at NULL: it does not exist. */
-typedef struct weft__json { const char *at, *end; } weft__json;
-/* A layer, "encoder.lstm" for one in a nested model. */
-typedef struct weft__keras_layer { const char *name; weft__json config; } weft__keras_layer;
-typedef struct weft__keras_config { weft__keras_layer *layer; int64_t n; } weft__keras_config;
-/* Lists the layers in the model's order, at most 4096; none if the text does not describe them. It must end
- * with a 0, and stay valid. */
-void weft__keras_layers(weft__weights *, const char *text, size_t n, weft__keras_config *out);
-/* Returns the number of the layer that has this name, or that a part with this name belongs to; -1: none. */
-int64_t weft__keras_find(const weft__keras_config *, const char *name);
-/* Returns the cell that a recurrent layer computes, with its reset gate and activations: `cell`, or the
- * one of its description; NULL: the layer has no description. */
-const char *weft__keras_cell(weft__weights *, const weft__keras_config *, int64_t layer, bool reverse,
-                             const char *cell);
-
 /* ---- keras.c: finds the parts of the layers that have variables: a cell, a direction, a dense layer ---- */
 /* role: its name, "0" or "kernel". */
 typedef struct weft__keras_variable {
@@ -34,28 +18,20 @@ typedef struct weft__keras_part {
     const char *name, *place;                    /* "encoder.lstm"; group in the file */
     weft__keras_class class;
     bool reverse;
+    int n;                                       /* variables */
+    weft__keras_variable *first, **end, *v[4];   /* all variables in a list, and the first ones */
     int64_t number;                              /* of its layer in the model's description; -1: unknown */
-    int n;
-    weft__keras_variable *first, *last, *v[4];   /* all of them, and the first ones */
 } weft__keras_part;
 typedef struct weft__keras_parts {
     weft__weights *w;
-    weft__keras_part *first, *last;
+    weft__keras_part *first, **end;
     int64_t n, objects;                          /* parts; objects of the file that were visited */
-    weft__keras_config config;
 } weft__keras_parts;
 
 /* ---- keras_arrays.c ---- */
-/* Returns prefix, separator and the n bytes at `text` as one text, without the separator after an empty
- * prefix; "" after a failure. */
-const char *weft__joined(weft__weights *, const char *prefix, const char *separator, const char *text,
-                         size_t n);
-/* Numbers the layers, and adds the arrays of each part. in_order: the parts are in the model's order. */
-void weft__keras_add_arrays(weft__keras_parts *, bool in_order);
-
-/* ---- layers.c ---- */
-/* Compares paths; numbers in them by value. */
-int  weft__compare_places(const char *a, const char *b);
-/* Returns whether two paths differ only in the numbers after "_". Such layers are in the model's order. */
-bool weft__same_series(const char *a, const char *b);
+/* Returns the class of a layer with a name that Keras gives, "dense_1". */
+weft__keras_class weft__keras_class_of(const char *name);
+/* Numbers the layers, and adds the arrays of each part. config: the JSON text that describes the model, or
+ * NULL. in_order: the parts are in the model's order. */
+void weft__keras_add_arrays(weft__keras_parts *, const char *config, bool in_order);
 #endif

@@ -3,16 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/weights/weights.h"
-#include "io/weights/keras.h"
 
-enum { ROLE = 64, SIDE = 44 };
+enum { ROLE = 64, SIDE = 43, SHOWN = 6 };           /* bytes of a role, of a line's half; lines */
 
-/* An array of the file or a parameter of the module. role: the last part of its name, with layer number 0. */
+/* An array of the file or a parameter of the module. Items with one owner and number are a layer. role: the
+ * last part of its name, with layer number 0. */
 typedef struct {
     weft__array *array;
     const weft__parameter *p;
+    const void *owner;
+    int64_t number;
     char role[ROLE];
-    bool named; /* the module has a parameter of the array's name */
 } item;
 /* n items: a layer of the file, or one of a module with both directions. partner: the other side's. */
 typedef struct layer {
@@ -21,48 +22,7 @@ typedef struct layer {
     bool used;
     struct layer *partner;
 } layer;
-typedef struct {
-    item *item;
-    layer *layer;
-    int64_t items, layers;
-} side;
-
-/* ---- the order of layers ---- */
-int weft__compare_places(const char *a, const char *b)
-{
-    while (*a && *b) {
-        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
-            long long x = strtoll(a, (char **)(uintptr_t)&a, 10), y = strtoll(b, (char **)(uintptr_t)&b, 10);
-            if (x != y)
-                return x < y ? -1 : 1;
-        } else if (*a != *b) {
-            return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
-        } else {
-            a++;
-            b++;
-        }
-    }
-    return (*a != 0) - (*b != 0);
-}
-
-bool weft__same_series(const char *a, const char *b)
-{
-    for (;;) {
-        size_t m = strcspn(a, "_/"), n = strcspn(b, "_/");
-        if (m != n || memcmp(a, b, m))
-            return false;
-        a += m;
-        b += n;
-        if (*a == '_' && isdigit((unsigned char)a[1]))
-            a += 1 + strspn(a + 1, "0123456789");
-        if (*b == '_' && isdigit((unsigned char)b[1]))
-            b += 1 + strspn(b + 1, "0123456789");
-        if (!*a || !*b || *a != *b)
-            return !*a && !*b;
-        a++;
-        b++;
-    }
-}
+typedef struct { layer *layer; int64_t layers; } side;
 
 /* ---- both sides ---- */
 /* Splits a name into role and layer number: "out.bias_hh_l1_reverse" is bias_hh_l0_reverse of layer 1. */
@@ -82,66 +42,58 @@ static int64_t split_name(const char *name, char role[ROLE])
     return (int64_t)number;
 }
 
-/* Appends an item to the last layer, or to a new one. */
-static void append(side *s, const item *it, bool begins)
+/* Divides items into layers. */
+static side divide(weft__weights *w, item *list, int64_t n)
 {
-    s->item[s->items] = *it;
-    if (begins || !s->layers)
-        s->layer[s->layers++] = (layer){ .item = &s->item[s->items] };
-    s->layer[s->layers - 1].n++;
-    s->items++;
-}
-
-static bool allocate(weft__weights *w, side *s, int64_t n)
-{
-    s->item = weft__weights_memory(w, (size_t)n * sizeof *s->item);
-    s->layer = weft__weights_memory(w, (size_t)n * sizeof *s->layer);
-    return s->item && s->layer;
+    side s = { weft__weights_memory(w, (size_t)n * sizeof *s.layer), 0 };
+    for (int64_t i = 0; s.layer && i < n; i++) {
+        if (!i || list[i].owner != list[i - 1].owner || list[i].number != list[i - 1].number)
+            s.layer[s.layers++].item = &list[i];
+        s.layer[s.layers - 1].n++;
+    }
+    return s;
 }
 
 static int by_layer(const void *a, const void *b)
 {
-    const weft__array *x = ((const item *)a)->array, *y = ((const item *)b)->array;
-    return x->layer != y->layer ? (x->layer < y->layer ? -1 : 1) : strcmp(x->name, y->name);
+    const item *x = a, *y = b;
+    return x->number != y->number ? (x->number < y->number ? -1 : 1) : strcmp(x->array->name, y->array->name);
 }
 
-static bool list_file(weft__weights *w, const weft_module *m, side *s)
+/* Lists the arrays of layers that have no name of the module. */
+static side list_file(weft__weights *w, const weft_module *m)
 {
-    item *all = weft__weights_memory(w, (size_t)w->n * sizeof *all);
-    if (!all || !allocate(w, s, w->n))
-        return false;
-    for (int64_t i = 0; i < w->n; i++) {
-        all[i].array = &w->array[i];
-        all[i].named = weft__parameter_named(m, w->array[i].name);
-        split_name(w->array[i].name, all[i].role);
+    int64_t n = 0;
+    item *list = weft__weights_memory(w, (size_t)w->n * sizeof *list);
+    for (weft__array *a = w->array; list && a < w->array + w->n; a++) {
+        if (a->layer < 0 || weft__parameter_named(m, a->name))
+            continue;
+        list[n].array = a;
+        split_name(a->name, list[n].role);
+        list[n++].number = a->layer;
     }
-    if (w->n)
-        qsort(all, (size_t)w->n, sizeof *all, by_layer);
-    for (int64_t i = 0; i < w->n; i++)
-        if (all[i].array->layer >= 0 && !all[i].named)
-            append(s, &all[i], !i || all[i - 1].array->layer != all[i].array->layer);
-    return true;
+    if (n)
+        qsort(list, (size_t)n, sizeof *list, by_layer);
+    return divide(w, list, n);
 }
 
 /* Lists parameters without an array of their name. */
-static bool list_module(weft__weights *w, const weft_module *m, side *s)
+static side list_module(weft__weights *w, const weft_module *m)
 {
-    int64_t n = 0, number = 0;
-    const weft_module *module = NULL;
+    int64_t n = 0;
     for (const weft__parameter *p = NULL; (p = weft__next_parameter(m, p));)
         n++;
-    if (!allocate(w, s, n))
-        return false;
-    for (const weft__parameter *p = NULL; (p = weft__next_parameter(m, p));) {
-        item it = { .p = p };
-        int64_t k = split_name(weft__path_in(m, p), it.role);
+    item *list = weft__weights_memory(w, (size_t)n * sizeof *list);
+    n = 0;
+    for (const weft__parameter *p = NULL; list && (p = weft__next_parameter(m, p));) {
         if (weft__weights_find(w, weft__path_in(m, p)))
             continue;
-        append(s, &it, p->module != module || k != number);
-        module = p->module;
-        number = k;
+        list[n].p = p;
+        list[n].owner = p->module;
+        list[n].number = split_name(weft__path_in(m, p), list[n].role);
+        n++;
     }
-    return true;
+    return divide(w, list, n);
 }
 
 /* ---- pairs ---- */
@@ -162,70 +114,55 @@ static const char *cell_of(const weft__parameter *p)
     return n ? n->value : "";
 }
 
-static bool fits(const layer *file, const layer *module)
+/* Whether the layers have the same roles and shapes; if not exact, the same roles, numbers of axes and kind
+ * of cell. */
+static bool agree(const layer *file, const layer *module, bool exact)
 {
-    for (int64_t i = 0; i < module->n; i++) {
+    bool same = file->n == module->n;
+    for (int64_t i = 0; i < module->n && same; i++) {
         const item *f = with_role(file, module->item[i].role);
-        weft__kind expected = weft__kind_of(&module->item[i].p->value);
-        expected.type = f ? f->array->kind.type : expected.type;
-        if (!f || !weft__kind_same(&f->array->kind, &expected))
+        const weft__parameter *p = module->item[i].p;
+        weft__kind expected = weft__kind_of(&p->value);
+        if (!f)
             return false;
+        expected.type = f->array->kind.type;
+        same = exact ? weft__kind_same(&f->array->kind, &expected) :
+                       f->array->kind.rank == expected.rank &&
+                           (!f->array->cell || !strncmp(f->array->cell, cell_of(p), 3));
     }
-    return file->n == module->n;
+    return same;
 }
 
-/* Whether the layers have the same roles, numbers of axes and kind of cell. A single matrix must also have
- * the same shape: it may be an embedding or a linear layer without bias. */
-static bool same_kind(const layer *file, const layer *module)
-{
-    for (int64_t i = 0; i < module->n; i++) {
-        const item *f = with_role(file, module->item[i].role);
-        if (!f || f->array->kind.rank != module->item[i].p->value.f.rank ||
-            (f->array->cell && strncmp(f->array->cell, cell_of(module->item[i].p), 3)))
-            return false;
-    }
-    return file->n == module->n && (file->n > 1 || fits(file, module));
-}
-
-/* Writes "NAME: ROLE [3, 4], .." of layer i of a side, or "". */
-static void describe(const side *s, int64_t i, const weft_module *m, char text[SIDE])
+/* Returns "NAME: ROLE [3, 4]" of layer i of a side, or "". */
+static const char *describe(weft__weights *w, const side *s, int64_t i, const weft_module *m)
 {
     char kind[128];
-    *text = 0;
     if (i >= s->layers)
-        return;
+        return "";
     const item *it = s->layer[i].item, *end = it + s->layer[i].n;
     while (it + 1 < end && strncmp(it->role, "weight", 6))
         it++;
     const char *name = it->array ? it->array->name : weft__path_in(m, it->p), *dot = strrchr(name, '.');
     weft__kind k = it->array ? it->array->kind : weft__kind_of(&it->p->value);
-    snprintf(text, SIDE, "%.*s: %.12s %s", dot ? (int)(dot - name < 14 ? dot - name : 14) : 0, name, it->role,
-             strchr(weft__kind_text(&k, kind), '['));
+    return weft__weights_print(w, "%.*s: %.12s %s", dot ? (int)(dot - name < 14 ? dot - name : 14) : 0, name,
+                               it->role, strchr(weft__kind_text(&k, kind), '['));
 }
 
 /* Fails with both lists side by side. */
 static void fail(weft__weights *w, const weft_module *m, const side *file, const side *module)
 {
-    char text[560] = "", a[SIDE], b[SIDE];
-    size_t n = 0;
+    const char *text = "";
     int64_t lines = file->layers > module->layers ? file->layers : module->layers;
-    for (int64_t i = 0; i < lines && n < sizeof text; i++) {
-        describe(file, i, m, a);
-        describe(module, i, m, b);
-        bool last = n + 2 * SIDE > sizeof text;
-        n += (size_t)snprintf(text + n, sizeof text - n, last ? "\n.." : "\n%-*s | %s", SIDE - 1, a, b);
-        if (last)
-            break;
-    }
-    weft__weights_fail(w, WEFT_EFORMAT,
-                       "its layers do not fit the module. Layers of the file | of the module; a "
-                       "map file (.map) can pair names:%s",
-                       text);
+    for (int64_t i = 0; i < lines && i < SHOWN; i++)
+        text = weft__weights_print(w, "%s\n%-*.*s | %.*s", text, SIDE, SIDE, describe(w, file, i, m), SIDE,
+                                   describe(w, module, i, m));
+    weft__weights_fail(w, WEFT_EFORMAT, "its layers do not fit the module. Layers of the file | of the "
+                       "module; a map file (.map) can pair names:%s%s", text, lines > SHOWN ? "\n.." : "");
 }
 
 /* Finds the layer of the file for layer i of the module: the next one, or the next unused one of its kind.
- * An embedding and a linear layer without bias may have one shape; their order is unknown, so there is no
- * partner. */
+ * A single matrix may be an embedding or a linear layer without bias: it must have the shape. If both have
+ * it, their order is unknown, so there is no partner. */
 static layer *partner_of(const weft__weights *w, const side *file, const side *module, int64_t i)
 {
     layer *found = NULL;
@@ -233,7 +170,7 @@ static layer *partner_of(const weft__weights *w, const side *file, const side *m
         return i < file->layers ? &file->layer[i] : NULL;
     for (int64_t k = 0; k < file->layers; k++) {
         layer *l = &file->layer[k];
-        if (l->used || !same_kind(l, &module->layer[i]))
+        if (l->used || !agree(l, &module->layer[i], l->n == 1))
             continue;
         if (found && l->n == 1 && l->item->array->transposed != found->item->array->transposed)
             return NULL;
@@ -251,7 +188,7 @@ static bool pair_all(const weft__weights *w, const side *file, const side *modul
         layer *l = module->layer[i].partner = partner_of(w, file, module, i);
         if (!l && partial)
             continue;
-        if (!l || !fits(l, &module->layer[i]))
+        if (!l || !agree(l, &module->layer[i], true))
             return false;
         l->used = true;
         pairs++;
@@ -277,23 +214,19 @@ static bool check_cells(weft__weights *w, const weft_module *m)
         const weft__array *a = &w->array[i];
         const weft__parameter *p = a->cell ? weft__parameter_named(m, a->name) : NULL;
         if (p && strcmp(cell_of(p), a->cell))
-            weft__weights_fail(
-                w, WEFT_EFORMAT,
-                "%s belongs to a layer with the cell %.100s; the module's has %s; "
-                "make the layer by weft_rnn_of_cell (examples/cells_steps.h has gru_reset_before)",
-                a->place ? a->place : a->name, a->cell, cell_of(p));
+            weft__weights_fail(w, WEFT_EFORMAT, "%s belongs to a layer with the cell %.100s; the module's "
+                               "has %s; make the layer by weft_rnn_of_cell (examples/cells_steps.h has "
+                               "gru_reset_before)", a->place ? a->place : a->name, a->cell, cell_of(p));
     }
     return !w->status;
 }
 
 bool weft__match_layers(weft__weights *w, const weft_module *m)
 {
-    side file = { 0 }, module = { 0 };
-    if (!list_file(w, m, &file) || !list_module(w, m, &module))
-        return false;
+    side file = list_file(w, m), module = list_module(w, m);
     if (file.layers && !pair_all(w, &file, &module))
         fail(w, m, &file, &module);
-    else if (file.layers)
+    if (file.layers && !w->status)
         rename_arrays(m, &module);
     return check_cells(w, m);
 }

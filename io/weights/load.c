@@ -27,25 +27,25 @@ static bool ends_with(const char *name, const char *end)
     return n > k && name[n - k - 1] == '.' && !strcmp(name + n - k, end);
 }
 
-/* Writes advice for a name of the module that the file lacks, or "". */
-static void advise(const loading *l, const char *path, char text[200])
+/* Returns advice for a name of the module that the file lacks, or "". */
+static const char *advise(const loading *l, const char *path)
 {
-    bool fits = false;
-    *text = 0;
-    for (int64_t i = 0; i < l->w->n && !*text; i++) {
+    bool fits = !l->w->n;
+    for (int64_t i = 0; i < l->w->n; i++) {
         const char *name = l->w->array[i].name;
         size_t n = strlen(name), k = strlen(path);
         fits = fits || l->used[i];
         if (ends_with(name, path))
-            snprintf(text, 200, "; the file has %.60s: set .strip_prefix to \"%.*s\"", name,
-                     n - k < 60 ? (int)(n - k) : 60, name);
-        else if (ends_with(path, name))
-            snprintf(text, 200, "; the file has %.60s: set .add_prefix to \"%.*s\"", name,
-                     k - n < 60 ? (int)(k - n) : 60, path);
+            return weft__weights_print(l->w, "; the file has %.60s: set .strip_prefix to \"%.*s\"", name,
+                                       (int)(n - k), name);
+        if (ends_with(path, name))
+            return weft__weights_print(l->w, "; the file has %.60s: set .add_prefix to \"%.*s\"", name,
+                                       (int)(k - n), path);
     }
-    if (!*text && !fits && l->w->n)
-        snprintf(text, 200, "; no name of the file is in the module, its first is %.60s: pair names by .map",
-                 l->w->array[0].name);
+    if (fits)
+        return "";
+    return weft__weights_print(l->w, "; no name of the file is in the module, its first is %.60s: pair names "
+                               "by .map", l->w->array[0].name);
 }
 
 /* ---- parameters of the module ---- */
@@ -61,22 +61,25 @@ static void find_all(loading *l)
     }
 }
 
+static bool has_shape(const weft__array *a, weft__kind expected)
+{
+    expected.type = a->kind.type;
+    return weft__kind_same(&a->kind, &expected);
+}
+
 static bool fits(loading *l, const weft__array *a, const weft__kind *expected)
 {
     char x[128], y[128];
-    weft__kind same = a->kind;
-    same.type = expected->type;
-    if (!weft__number_is_any(a->kind.type)) {
-        weft__stage_fail(
-            &l->stage, WEFT_EFORMAT, /* leaving it out without an error would hide it */
-            "%s is %s; expected integers or floating-point numbers, including float16 and bfloat16",
-            place_of(a), weft__kind_text(&a->kind, x));
-        return false;
-    }
-    if (weft__kind_same(&same, expected))
+    weft__kind_text(&a->kind, x);
+    if (!weft__number_is_any(a->kind.type))
+        weft__stage_fail(&l->stage, WEFT_EFORMAT, /* leaving it out without an error would hide it */
+                         "%s is %s; expected integers or floating-point numbers, including float16 and "
+                         "bfloat16", place_of(a), x);
+    else if (!has_shape(a, *expected))
+        weft__report_finding(&l->stage, l->report, WEFT__OTHER_SHAPE, "%s is %s; expected %s, as in the "
+                             "module", place_of(a), x, weft__kind_text(expected, y));
+    else
         return true;
-    weft__report_finding(&l->stage, l->report, WEFT__OTHER_SHAPE, "%s is %s; expected %s, as in the module",
-                         place_of(a), weft__kind_text(&a->kind, x), weft__kind_text(expected, y));
     return false;
 }
 
@@ -86,26 +89,23 @@ static void check_tied(loading *l, const weft__parameter *p, const weft__array *
     const weft__held *last = l->stage.last;
     weft__known *numbers = weft__paths_of(&l->table, weft__numbers_of(p));
     if (numbers->held && memcmp(numbers->held->values, last->values, last->bytes))
-        weft__stage_fail(&l->stage, WEFT_EFORMAT,
-                         "%s differs from the parameter that it is tied to; expected equal values",
-                         place_of(a));
+        weft__stage_fail(&l->stage, WEFT_EFORMAT, "%s differs from the parameter that it is tied to; "
+                         "expected equal values", place_of(a));
     numbers->held = last;
 }
 
 /* The layer gives 0 for its padding row, whatever the file has; PyTorch gives the row. */
 static void check_padding(loading *l, const weft__parameter *p, const weft__array *a)
 {
-    char text[WEFT__NAMED + 160];
     const weft_tensor *x = &weft__numbers_of(p)->value;
     int64_t row = p->module->padding - 1, columns = x->f.rank == 2 ? x->f.size[1] : 0, i = 0;
     const real *values = (const real *)(const void *)l->stage.last->values + (row < 0 ? 0 : row) * columns;
     while (row >= 0 && i < columns && values[i] == 0)
         i++;
-    if (row < 0 || i == columns || !l->report)
-        return;
-    snprintf(text, sizeof text, "%s row %lld is not 0; the layer gives 0 for this id", place_of(a),
-             (long long)row);
-    weft__report_line(l->report, "padding", text);
+    if (row >= 0 && i < columns && l->report)
+        weft__report_line(l->report, "padding",
+                          weft__weights_print(l->w, "%s row %lld is not 0; the layer gives 0 for this id",
+                                              place_of(a), (long long)row));
 }
 
 static void hold_parameter(loading *l, const weft__parameter *p)
@@ -113,19 +113,16 @@ static void hold_parameter(loading *l, const weft__parameter *p)
     const weft_tensor *x = &weft__numbers_of(p)->value;
     const weft__kind expected = weft__kind_of(x);
     const weft__array *a = array_of(l, p);
-    char advice[200] = "";
-    if (!a) {
-        if (weft__paths_of(&l->table, weft__numbers_of(p))->found)
-            return;
-        if (!l->report)
-            advise(l, weft__path_in(l->m, p), advice);
-        weft__report_finding(&l->stage, l->report, WEFT__MISSING, "%s%s%s", weft__path_in(l->m, p),
-                             l->report ? "" : " is not in the file, but the module has it", advice);
+    const char *path = weft__path_in(l->m, p);
+    if (!a && weft__paths_of(&l->table, weft__numbers_of(p))->found)
         return;
-    }
-    if (!fits(l, a, &expected))
-        return;
-    void *values = weft__hold(&l->stage, x->data, weft__kind_bytes(&expected), true);
+    if (!a && l->report)
+        weft__report_finding(&l->stage, l->report, WEFT__MISSING, "%s", path);
+    else if (!a)
+        weft__stage_fail(&l->stage, WEFT_EFORMAT, "%s is not in the file, but the module has it%s", path,
+                         advise(l, path));
+    void *values = a && fits(l, a, &expected) ?
+                       weft__hold(&l->stage, x->data, weft__kind_bytes(&expected), true) : NULL;
     if (!values)
         return;
     if (!weft__array_read(l->w, a, expected.type, values)) {
@@ -146,39 +143,32 @@ static void report_extra(loading *l)
                                  l->report ? "" : " is in the file, but the module does not have it");
 }
 
-/* Writes "NAME (from PLACE): float16, transposed, gates reordered", and returns whether anything was
- * converted. */
-static bool describe(const weft__array *a, weft__number as, char *text, size_t size)
+/* Reports "NAME (from PLACE): float16, transposed, gates reordered". */
+static void report_array(loading *l, const weft__array *a, weft__number as)
 {
-    static const char *const words[] = { "transposed", "gates reordered" };
-    const bool is[] = { a->transposed, a->gates > 0 };
     char kind[128];
-    bool changed = a->kind.type != as;
-    size_t n = (size_t)snprintf(text, size, a->place ? "%s (from %s)" : "%s", a->name, a->place);
-    if (changed && n < size) {
-        weft__kind_text(&(weft__kind){ .type = a->kind.type }, kind);
-        n += (size_t)snprintf(text + n, size - n, ": %.*s", (int)strcspn(kind, "[") - 1, kind);
-    }
-    for (int i = 0; i < 2; i++)
-        if (is[i] && n < size) {
-            n += (size_t)snprintf(text + n, size - n, "%s %s", changed ? "," : ":", words[i]);
+    weft__kind_text(&(weft__kind){ .type = a->kind.type }, kind);
+    kind[strcspn(kind, "[") - 1] = 0;
+    const char *const changes[] = { a->kind.type != as ? kind : NULL, a->transposed ? "transposed" : NULL,
+                                    a->gates ? "gates reordered" : NULL };
+    const char *text = weft__weights_print(l->w, a->place ? "%s (from %s)" : "%s", a->name, a->place);
+    bool changed = false;
+    for (int i = 0; i < 3; i++)
+        if (changes[i]) {
+            text = weft__weights_print(l->w, "%s%s %s", text, changed ? "," : ":", changes[i]);
             changed = true;
         }
-    return changed;
+    l->report->converted += changed;
+    weft__report_line(l->report, changed ? "converted" : "loaded", text);
 }
 
 static void report_loaded(loading *l)
 {
-    char text[2 * WEFT__NAMED + 100];
     for (const weft__parameter *p = NULL; (p = weft__next_name(l->m, p));) {
         const weft__array *a = array_of(l, p);
-        weft__kind expected = weft__kind_of(&weft__numbers_of(p)->value), same = expected;
-        same.type = a ? a->kind.type : same.type;
-        if (!a || !weft__kind_same(&same, &a->kind))
-            continue; /* missing, or of another shape */
-        bool changed = describe(a, expected.type, text, sizeof text);
-        l->report->converted += changed;
-        weft__report_line(l->report, changed ? "converted" : "loaded", text);
+        const weft__kind expected = weft__kind_of(&weft__numbers_of(p)->value);
+        if (a && has_shape(a, expected))
+            report_array(l, a, expected.type);
     }
 }
 

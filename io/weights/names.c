@@ -25,88 +25,68 @@ weft__array *weft__weights_find(const weft__weights *w, const char *name)
     return w->n ? bsearch(&key, w->array, (size_t)w->n, sizeof *w->array, by_name) : NULL;
 }
 
+/* Changes the name of an array, which moves to its place. */
+static void rename_array(weft__array *a, const char *name)
+{
+    a->place = a->place ? a->place : a->name;
+    a->name = name;
+}
+
 /* ---- the map file: a line "NAME-IN-FILE NAME-IN-MODULE"; # begins a comment ---- */
-/* A word of a line; n 0: the line has no more. */
-typedef struct {
-    const char *at;
-    size_t n;
-} word;
-
-static word next_word(const char **at, const char *end)
-{
-    while (*at < end && (**at == ' ' || **at == '\t' || **at == '\r'))
-        ++*at;
-    word k = { *at, 0 };
-    while (*at < end && !strchr(" \t\r", **at))
-        ++*at, k.n++;
-    return k.n && *k.at == '#' ? (word){ k.at, 0 } : k;
-}
-
-/* Joins two texts. NULL after a failure. */
-static const char *joined(weft__weights *w, const char *a, size_t n, const char *b)
-{
-    char *text = weft__weights_memory(w, n + strlen(b) + 1);
-    if (text) {
-        memcpy(text, a, n);
-        memcpy(text + n, b, strlen(b) + 1);
-    }
-    return text;
-}
-
 /* Renames the arrays that a line names. A star at the end of both words means the rest of a name. */
-static void apply_line(weft__weights *w, bool *named, const char *file, int line, word from, word to)
+static void apply_line(weft__weights *w, bool *named, const char *file, int line, const char *from,
+                       const char *to)
 {
-    bool star = from.at[from.n - 1] == '*', used = false;
-    if (star != (to.at[to.n - 1] == '*')) {
+    size_t n = strlen(from) - 1, k = strlen(to) - 1;
+    bool star = from[n] == '*', used = false;
+    if (star != (to[k] == '*')) {
         weft__weights_fail(w, WEFT_EFORMAT, "%s, line %d: a star ends one name; expected both names or none",
                            file, line);
         return;
     }
-    size_t n = from.n - star;
-    for (int64_t i = 0; i < w->n; i++) {
+    for (int64_t i = 0; i < w->n && !w->status; i++) {
         const char *name = w->array[i].name;
-        if (named[i] || strncmp(name, from.at, n) || (!star && name[n]))
+        if (named[i] || (star ? strncmp(name, from, n) : strcmp(name, from)))
             continue;
-        w->array[i].place = w->array[i].place ? w->array[i].place : name;
-        w->array[i].name = joined(w, to.at, to.n - star, name + n);
+        rename_array(&w->array[i], star ? weft__weights_print(w, "%.*s%s", (int)k, to, name + n) :
+                                          weft__weights_print(w, "%s", to));
         named[i] = used = true;
-        if (w->status)
-            return;
     }
     if (!used)
-        weft__weights_fail(w, WEFT_EFORMAT,
-                           "%s, line %d: no array has the name %.*s; weft list shows all names", file, line,
-                           from.n < 200 ? (int)from.n : 200, from.at);
+        weft__weights_fail(w, WEFT_EFORMAT, "%s, line %d: no array has the name %.200s; weft list shows all "
+                                            "names", file, line, from);
 }
 
-static void apply_map(weft__weights *w, bool *named, const char *file, const char *at, const char *end)
+/* Returns the next word of a line; NULL: no more, or a comment. */
+static const char *next_word(char *line, char **rest)
 {
-    for (int line = 1; at < end && !w->status; line++) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        stop = stop ? stop : end;
-        word from = next_word(&at, stop), to = next_word(&at, stop), more = next_word(&at, stop);
-        if (from.n && (!to.n || more.n))
+    const char *word = strtok_r(line, " \t\r", rest);
+    return word && *word != '#' ? word : NULL;
+}
+
+static void apply_map(weft__weights *w, bool *named, const char *file, char *text)
+{
+    char *rest = NULL;
+    for (int line = 1; text && !w->status; line++) {
+        const char *from = next_word(strsep(&text, "\n"), &rest), *to = from ? next_word(NULL, &rest) : NULL;
+        bool more = to && next_word(NULL, &rest);
+        if (from && (!to || more))
             weft__weights_fail(w, WEFT_EFORMAT, "%s, line %d: found %s; expected two names", file, line,
-                               to.n ? "more than two words" : "one word");
-        else if (from.n)
+                               to ? "more than two words" : "one word");
+        else if (from)
             apply_line(w, named, file, line, from, to);
-        at = stop + 1;
     }
 }
 
 static void read_map(weft__weights *w, bool *named, const char *file)
 {
-    unsigned char *bytes;
-    size_t size;
-    weft_status s = weft__read_file(file, NULL, &bytes, &size);
-    if (s) {
-        w->status = s;
-        return;
-    }
-    if (memchr(bytes, 0, size))
+    unsigned char *bytes = NULL;
+    size_t size = 0;
+    w->status = weft__read_file(file, NULL, &bytes, &size);
+    if (!w->status && memchr(bytes, 0, size))
         weft__weights_fail(w, WEFT_EFORMAT, "%s: not a text; expected lines of two names", file);
-    else
-        apply_map(w, named, file, (const char *)bytes, (const char *)bytes + size);
+    if (!w->status)
+        apply_map(w, named, file, (char *)bytes);
     free(bytes);
 }
 
@@ -121,28 +101,21 @@ static void change_prefixes(weft__weights *w, const bool *named, const char *str
         stripped = stripped || rest > name;
         if (named[i] || (rest == name && !*add) || !*rest)
             continue;
-        a->place = a->place ? a->place : name;
-        a->name = *add ? joined(w, add, strlen(add), rest) : rest;
+        rename_array(a, *add ? weft__weights_print(w, "%s%s", add, rest) : rest);
     }
     if (!stripped)
-        weft__weights_fail(w, WEFT_EFORMAT,
-                           "no name begins with the prefix \"%.100s\"; the first name is %.100s", strip,
-                           w->array[0].name);
+        weft__weights_fail(w, WEFT_EFORMAT, "no name begins with the prefix \"%.100s\"; the first name is "
+                           "%.100s", strip, w->array[0].name);
 }
 
 bool weft__weights_rename(weft__weights *w, const weft_weights_opts *o)
 {
-    if (!o || w->status)
-        return !w->status;
-    bool *named = calloc((size_t)w->n + 1, sizeof *named);
-    if (!named)
-        weft__weights_fail(w, WEFT_ENOMEM, "no memory for the names of %lld arrays", (long long)w->n);
-    else if (o->map)
+    bool *named = o ? weft__weights_memory(w, (size_t)w->n) : NULL;
+    if (named && o->map)
         read_map(w, named, o->map);
-    if (!w->status)
+    if (named && !w->status)
         change_prefixes(w, named, o->strip_prefix ? o->strip_prefix : "", o->add_prefix ? o->add_prefix : "");
-    free(named);
-    if (!w->status)
+    if (named && !w->status)
         weft__weights_sort(w);
     return !w->status;
 }

@@ -17,33 +17,28 @@ typedef struct weft__array {
     int64_t stride[WEFT_RANK];   /* in elements, 0 or more */
     const unsigned char *bytes;  /* element 0; NULL: see `set`, or all numbers are 0 */
     const char *set;             /* HDF5: the data set, whose elements are in `stride` order; or NULL */
-    int64_t stored;              /* safetensors: its bytes, while the file is read */
     int64_t first;               /* HDF5: element 0 of this array in the set */
     int layer;                   /* number of its layer in the file, from 0; -1: the name is enough */
     /* Axis 0 has `gates` equal blocks, and block i of the array is block order[i] in the file. 0: one. */
     int gates;
     unsigned char order[4];
     const char *cell;            /* the cell that a recurrent layer of the module must have; or NULL */
-    bool transposed; /* for the report: the file has the axes in another order */
+    bool transposed;             /* for the report: the file has the axes in another order */
 } weft__array;
 
 /* A line of `weft info`: "producer", "torch 2.15". */
 typedef struct weft__fact { const char *key, *value; } weft__fact;
 
 typedef struct weft__weights {
-    const char *path;            /* of the file; for messages */
-    /* "safetensors", "PyTorch", "NumPy", "Keras", "HDF5", "ONNX" or "weft checkpoint". */
-    const char *format;
+    const char *path, *format;   /* for messages; "PyTorch", "weft checkpoint": see open.c */
     unsigned char *image;        /* the bytes of the file, followed by a 0 */
     size_t size;
-    /* HDF5 and Keras: the session while a reader or weft__array_read runs, otherwise NULL; and its bytes. */
-    weft__h5 *h;
-    unsigned char *hdf5;
+    weft__h5 *h;                 /* the session while a reader or weft__array_read runs, otherwise NULL */
+    unsigned char *hdf5;         /* its bytes */
     size_t hdf5_size;
     weft__array *array;          /* sorted by name once the file is open */
-    int64_t n, room;
     weft__fact *fact;
-    int64_t facts, fact_room;
+    int64_t n, facts;            /* arrays, facts */
     struct weft__piece *memory;  /* of names and of what readers allocate */
     size_t used;                 /* bytes of it */
     const char *part;            /* weft_weights_opts.part, for nested checkpoints; or NULL */
@@ -64,6 +59,9 @@ void  weft__weights_fail(weft__weights *, weft_status, const char *format, ...)
 void *weft__weights_memory(weft__weights *, size_t bytes);
 /* Copies n bytes as a text. A text with a 0 inside, or that is not UTF-8, is a failure: returns NULL. */
 const char *weft__weights_text(weft__weights *, const void *bytes, size_t n);
+/* Returns a formatted text that lives as long as the weights; "" after a failure. */
+const char *weft__weights_print(weft__weights *, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Adds an array, which is copied, and returns its place; NULL after a failure. Strides of a contiguous array:
  * set_strides. Two arrays with one name are a failure when the file is open. */
 weft__array *weft__weights_add(weft__weights *, const weft__array *);
@@ -76,37 +74,28 @@ void  weft__weights_fact(weft__weights *, const char *key, const char *format, .
 void weft__weights_sort(weft__weights *);
 /* Returns the array of this name; NULL: none. */
 weft__array *weft__weights_find(const weft__weights *, const char *name);
-/* Changes the names by a map file and prefixes (o NULL: not at all), and sorts. Returns false after a
- * failure. */
+/* Changes names by a map file and prefixes (o NULL: none), and sorts. Returns false after a failure. */
 bool weft__weights_rename(weft__weights *, const weft_weights_opts *o);
 
 /* ---- layers.c ---- */
-/* Gives the arrays of a file without stable names the names of m, by the order of layers: the first layer of
- * the file is the first one of m. Layers with names of m stay. Both directions, and each layer of a
- * weft_rnn, are one layer here. Also checks the cells. Call it after weft__weights_rename, and sort. Returns
- * false after a failure, whose message lists the layers of both sides. */
+/* Gives the arrays of a file without stable names the names of m, by the order of layers. Layers with names
+ * of m stay. Both directions, and each layer of a weft_rnn, are one layer here. Also checks the cells. Call
+ * it after weft__weights_rename, and sort. Returns false after a failure. */
 bool weft__match_layers(weft__weights *, const weft_module *m);
 
 /* ---- save.c ---- */
 /* An array to be written; values in machine order. */
-typedef struct weft__output {
-    const char *name;
-    weft__kind kind;
-    const void *values;
-} weft__output;
+typedef struct weft__output { const char *name; weft__kind kind; const void *values; } weft__output;
 /* Writes n arrays as safetensors (PATH.safetensors) or HDF5 (PATH.h5, PATH.hdf5), atomically. The bytes
  * depend on names, types, shapes and values only, not on the order of the list, which is sorted. */
 weft_status weft__weights_save(const char *path, weft__output *list, int64_t n);
+weft_status weft__save_safetensors(const char *path, weft__output *list, int64_t n);     /* safetensors.c */
 
 /* ---- hdf5.c ---- */
 /* Begins a session on an HDF5 file in memory. Returns false after a failure; call end in any case. */
 bool weft__hdf5_begin(weft__weights *, unsigned char *bytes, size_t size);
-/* Ends the session. An array whose set is contiguous then points into the file. */
-void weft__hdf5_end(weft__weights *);
-
-/* ---- checkpoint.c ---- */
-/* Adds facts about a checkpoint of weft, whose session is open: optimiser, streams, items. */
-void weft__checkpoint_facts(weft__weights *);
+/* Ends the session. place: an array whose set is contiguous then points into the file. */
+void weft__hdf5_end(weft__weights *, bool place);
 
 /* ---- array.c ---- */
 /* Returns whether every element of the array is inside [begin, begin + size). Call it for each array with
@@ -117,13 +106,11 @@ bool weft__array_is_inside(const weft__array *, const unsigned char *begin, size
 bool weft__array_read(weft__weights *, const weft__array *, weft__number as, void *values);
 
 /* ---- one reader for each format: the image is in memory; each returns with arrays or with a failure ---- */
-/* Its first bytes. */
-typedef struct weft__first { const unsigned char *at; size_t n, size; } weft__first;
 void weft__read_safetensors(weft__weights *);    /* safetensors.c */
 void weft__read_torch(weft__weights *);          /* torch.c: zip with data.pkl */
 void weft__read_npz(weft__weights *);            /* numpy.c */
-void weft__read_hdf5_weights(weft__weights *); /* hdf5.c: state dicts, checkpoints; calls weft__read_keras */
-void weft__read_keras(weft__weights *); /* keras.c: the session is open, and stays open */
+void weft__read_hdf5_weights(weft__weights *);   /* hdf5.c: state dicts, checkpoints; calls read_keras */
+void weft__read_keras(weft__weights *);          /* keras.c: the session is open, and stays open */
 void weft__read_keras_zip(weft__weights *);      /* keras.c: .keras, a zip with model.weights.h5 */
 void weft__read_onnx_weights(weft__weights *);   /* onnx.c: initialisers, recurrent ones as layers */
 
