@@ -105,42 +105,60 @@ static void mark(weft_onnx *m)
 }
 
 /* ---- values that outlive the import ---- */
-/* Numbers of a constant, while the step of the import exists. */
-static weft_real **read_constants(run *r)
+/* Keeps the numbers of constants that are needed, while the step of the import exists. */
+static void read_constants(run *r)
 {
     weft_onnx *m = r->model;
-    weft_real **all = weft__onnx_take(r, m->slots, sizeof *all);
-    for (int i = 0; all && i < m->slots; i++) {
+    for (int i = 0; i < m->slots; i++) {
         value *v = &m->known[i];
+        weft__array *computed = NULL;
+        v->stored = m->slot[i].initial;
         if (!m->slot[i].needed || !is_constant(m, i))
             continue;
-        if (v->x && !m->slot[i].initial)
-            all[i] = weft__onnx_read(r, v);
-        else if (v->number) {
+        if (v->x && !v->stored && (computed = weft__onnx_take(r, 1, sizeof *computed))) {
+            *computed = weft__onnx_array(r, v);
+            v->stored = computed;
+        } else if (v->number) {
             int64_t *copy = weft__weights_memory(m->weights, ((size_t)v->count + 1) * sizeof *copy);
             v->number = copy && v->count ? memcpy(copy, v->number, (size_t)v->count * sizeof *copy) : copy;
         }
     }
-    return all;
 }
 
-static void keep(run *r, int i, const weft_real *numbers)
+static void keep(run *r, int i)
 {
     weft_onnx *m = r->model;
     struct slot *s = &m->slot[i];
-    value *v = &m->known[i];
+    const value *v = &m->known[i];
     char name[32];
-    run own = { .w = r->w, .left = r->left }; /* one array at a time */
-    weft_real *read = s->initial ? weft__onnx_take(&own, v->count, sizeof *read) : NULL;
-    if (read)
-        weft__array_read(m->weights, s->initial, weft__number_of(WEFT_REAL), read);
     snprintf(name, sizeof name, "constant%d", i);
     s->kept = s->initial && s->trained ? new_parameter(m, s->initial->name, v, s->is_statistic) :
                                          weft_buffer(m->constants, name, v->rank, v->size);
-    numbers = s->initial ? read : numbers;
-    if (numbers)
-        weft_assign_values(s->kept, numbers, v->count);
-    weft__onnx_end(&own);
+    weft__onnx_assign(r, s->kept, v->stored);
+}
+
+static int64_t numbers_of_layer(const layer *l)
+{
+    int64_t n = 0;
+    for (int d = 0; d < l->directions; d++)
+        for (int k = 0; k < l->parts; k++)
+            n += weft__onnx_product(l->part[d][k].kind.size, l->part[d][k].kind.rank) + WEFT__GRAIN;
+    return n;
+}
+
+/* Makes room for all parameters, by one that is removed: room that grows needs twice the memory. */
+static void reserve(weft_onnx *m)
+{
+    int64_t n = 0;
+    for (int i = 0; i < m->slots; i++)
+        if (m->slot[i].needed && m->slot[i].initial && m->slot[i].trained)
+            n += m->known[i].count + WEFT__GRAIN;
+    for (int i = 0; i < m->nodes; i++)
+        if (m->node[i].needed && m->node[i].layer)
+            n += numbers_of_layer(m->node[i].layer);
+    weft_module *all = weft_submodule_new(m->module, "all");
+    weft_parameter(all, "all", 1, &n, (weft_init){ 0 });
+    weft__finish_layer(all, NULL, NULL);
 }
 
 static void end_model(void *p)
@@ -159,14 +177,14 @@ static bool end_part(run *r, weft__listener *listener)
 }
 
 /* Reads the graph in a part of the step that is undone. */
-static bool read_graph(run *r, weft_real ***numbers)
+static bool read_graph(run *r)
 {
     weft_mark here = weft_mark_here(r->w);
     weft__listener *listener = weft__mute_errors(r->w);
     bool recording = weft_set_grad_enabled(r->w, false);
     if (weft__onnx_graph(r)) {
         mark(r->model);
-        *numbers = read_constants(r);
+        read_constants(r);
     }
     weft_set_grad_enabled(r->w, recording);
     bool fine = end_part(r, listener);
@@ -175,16 +193,17 @@ static bool read_graph(run *r, weft_real ***numbers)
 }
 
 /* Makes all parameters, buffers and layers. */
-static void make(run *r, weft_real **numbers, const char *name)
+static void make(run *r, const char *name)
 {
     weft_onnx *m = r->model;
     weft__listener *listener = weft__mute_errors(m->w);
     m->module = weft_module_new(m->w, name);
     m->constants = weft_module_new(m->w, "onnx_constants");
+    reserve(m);
     for (int i = 0; weft_ok(m->w) && !m->weights->status && i < m->slots; i++) {
         value *v = &m->known[i];
-        if (m->slot[i].needed && is_constant(m, i) && (m->slot[i].initial || numbers[i]))
-            keep(r, i, numbers[i]);
+        if (m->slot[i].needed && is_constant(m, i) && v->stored)
+            keep(r, i);
         if (v->x || m->slot[i].initial || !m->slot[i].needed)
             *v = (value){ 0 };
         m->slot[i].initial = NULL;
@@ -192,7 +211,7 @@ static void make(run *r, weft_real **numbers, const char *name)
     for (int i = 0; weft_ok(m->w) && i < m->nodes; i++)
         if (m->node[i].needed && m->node[i].layer) {
             weft__onnx_make(m, m->node[i].layer);
-            weft__onnx_fill(m->node[i].layer);
+            weft__onnx_fill(r, m->node[i].layer);
         }
     end_part(r, listener);
 }
@@ -218,11 +237,10 @@ weft_onnx *weft_import_onnx(const char *path, weft *w, const weft_onnx_import_op
     }
     m->w = w;
     m->weights = weights;
-    weft_real **numbers = NULL;
     run r = { .w = w, .model = m, .left = 3 * weights->size + SPARE, .importing = true };
-    if (!weights->status && read_graph(&r, &numbers)) {
+    if (!weights->status && read_graph(&r)) {
         r.importing = false;
-        make(&r, numbers, opts && opts->name ? opts->name : "onnx");
+        make(&r, opts && opts->name ? opts->name : "onnx");
     }
     weft__onnx_end(&r);
     free(weights->image);

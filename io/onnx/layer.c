@@ -2,6 +2,7 @@
  * with the reset gate before the product, an LSTM with peepholes, run by a cell of their own. */
 #include <math.h>
 #include <string.h>
+#include "autograd/fused.h"
 #include "io/onnx/model.h"
 #include "rnn/api_cell.h"
 
@@ -167,30 +168,17 @@ static layer *new_layer(run *r, const value *in)
     return weft_ok(r->w) ? l : NULL;
 }
 
-/* The numbers of a value as an array. */
-static weft__array array_of(run *r, const value *v)
-{
-    if (v->stored)
-        return *v->stored;
-    weft__array a = { .name = r->node->name,
-                      .kind = { weft__number_of(WEFT_REAL), v->rank, { 0 } },
-                      .layer = -1 };
-    memcpy(a.kind.size, v->size, sizeof v->size);
-    weft__set_strides(&a);
-    a.bytes = (const unsigned char *)weft__onnx_read(r, v);
-    return a;
-}
-
-/* Reads the weights to l->numbers: in order of the directions weight_ih, weight_hh, biases, peepholes. */
+/* Sets l->part to the weights: of each direction weight_ih, weight_hh, biases, peepholes. */
 static bool read_weights(run *r, layer *l, const value *in)
 {
     const weft__onnx_cell *cell = weft__onnx_cell_of(r->node->op);
-    weft__array w = array_of(r, in + 1), h = array_of(r, in + 2), b = { 0 }, p = { 0 }, part[7];
+    weft__array w = weft__onnx_array(r, in + 1), h = weft__onnx_array(r, in + 2), b = { 0 }, p = { 0 };
     if (l->has_bias)
-        b = array_of(r, in + 3);
+        b = weft__onnx_array(r, in + 3);
     if (l->peepholes)
-        p = array_of(r, in + 7);
+        p = weft__onnx_array(r, in + 7);
     for (int d = 0; weft_ok(r->w) && d < l->directions; d++) {
+        weft__array *part = l->part[d];
         int n = weft__onnx_direction(cell, &w, &h, l->has_bias ? &b : NULL, d, part);
         if (!n)
             weft__onnx_fail(r, "the shapes of W, R and B do not agree");
@@ -202,19 +190,11 @@ static bool read_weights(run *r, layer *l, const value *in)
                 p.bytes + (size_t)((d * 3 + block[k]) * l->hidden) * weft__number_bytes(p.kind.type);
         }
         l->parts = n ? n + (l->peepholes ? 3 : 0) : 0;
-        for (int k = 0; k < l->parts; k++) {
-            int64_t count = weft__onnx_product(part[k].kind.size, part[k].kind.rank);
-            l->numbers[d][k] = weft__onnx_take(r, count, sizeof(weft_real));
-            l->count[k] = count;
-            if (!l->numbers[d][k] ||
-                !weft__array_read(r->model->weights, &part[k], weft__number_of(WEFT_REAL), l->numbers[d][k]))
-                weft__fail(r->w, WEFT_ENOMEM, "no memory for the weights");
-        }
     }
     return weft_ok(r->w);
 }
 
-void weft__onnx_fill(const layer *l)
+void weft__onnx_fill(run *r, const layer *l)
 {
     static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih",  "bias_hh",
                                          "weight_ci", "weight_cf", "weight_co" };
@@ -223,8 +203,10 @@ void weft__onnx_fill(const layer *l)
             char name[48];
             snprintf(name, sizeof name, "%s_l0%s", names[k + (k > 1 && !l->has_bias ? 2 : 0)],
                      d ? "_reverse" : "");
-            weft_assign_values(weft_find_parameter(weft_rnn_module(l->rnn), name), l->numbers[d][k],
-                               l->count[k]);
+            weft_tensor *x = weft_find_parameter(weft_rnn_module(l->rnn), name);
+            weft__onnx_assign(r, x, &l->part[d][k]);
+            if (weft_ok(r->w))
+                weft__mark_changed(x);
         }
 }
 
@@ -281,7 +263,7 @@ static layer *layer_of(run *r, const value *in)
     } else if (in[1].size[2] != n->layer->input || in[2].size[2] != n->layer->hidden)
         weft__onnx_fail(r, "weights of another shape than in the first run");
     if (weft_ok(r->w) && read_weights(r, n->layer, in))
-        weft__onnx_fill(n->layer);
+        weft__onnx_fill(r, n->layer);
     return weft_ok(r->w) ? n->layer : NULL;
 }
 

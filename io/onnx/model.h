@@ -12,7 +12,7 @@ typedef struct value {
     int64_t count;
     int rank;
     int64_t size[WEFT_RANK];
-    const weft__array *stored; /* during the import: its numbers in the file */
+    const weft__array *stored; /* during the import: its numbers, in the file or on the host */
     int split; /* SplitToSequence: 1 + axis; its elements are slices */
     bool keeps_axis;
 } value;
@@ -75,8 +75,7 @@ typedef struct layer {
     double alpha[3], beta[3], clip;
     bool reversed, has_bias, linear_before_reset, input_forget, peepholes, own;
     int parts; /* of each direction */
-    weft_real *numbers[2][7]; /* weights that wait until they are assigned */
-    int64_t count[7];
+    weft__array part[2][7]; /* weights that wait until they are assigned */
 } layer;
 
 struct weft_onnx {
@@ -122,6 +121,10 @@ weft_tensor *weft__onnx_tensor_of(run *, const value *);
 value weft__onnx_integers_of(run *, const value *);
 /* Returns the numbers of an input that the operator needs on the host as reals, NULL after a failure. */
 weft_real *weft__onnx_read(run *, const value *);
+/* Returns an array with the numbers of a value: in the file, or read to memory of the run. */
+weft__array weft__onnx_array(run *, const value *);
+/* Sets a tensor of reals to an array. Converts few rows at a time, to need little memory. */
+void weft__onnx_assign(run *, weft_tensor *, const weft__array *);
 
 /* Attributes of the node that runs. Another type fails. */
 int64_t weft__onnx_int(run *, const char *name, int64_t otherwise);
@@ -169,7 +172,7 @@ operate weft__onnx_recurrent;
 /* Reads the layer of a recurrent node if its weights are known. */
 bool weft__onnx_layer(run *, node *, const value *known);
 weft_rnn *weft__onnx_new_layer(weft_module *, layer *, const char *name);
-void weft__onnx_fill(const layer *); /* assigns the weights that wait */
+void weft__onnx_fill(run *, const layer *); /* assigns the weights that wait */
 
 /* ---- import.c ---- */
 void weft__onnx_make(weft_onnx *, layer *); /* adds the layer to the module */

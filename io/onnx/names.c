@@ -102,11 +102,10 @@ bool weft__onnx_load(builder *b, int at)
     value *v = &b->m->known[at];
     if (!a || v->x)
         return true;
-    weft_real *reals = weft__onnx_take(b->r, v->count, sizeof *reals);
-    if (!reals || !weft__array_read(b->w, a, weft__number_of(WEFT_REAL), reals))
-        return false;
-    *v = weft__onnx_reals(b->r, weft_reals(b->r->w, reals, v->rank, v->size));
-    return v->type;
+    *v = weft__onnx_reals(b->r, weft_zeros(b->r->w, v->rank, v->size));
+    if (v->type)
+        weft__onnx_assign(b->r, v->x, a);
+    return weft_ok(b->r->w);
 }
 
 bool weft__onnx_constant(builder *b, node *n, value *v)

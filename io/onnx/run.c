@@ -102,6 +102,46 @@ weft_real *weft__onnx_read(run *r, const value *v)
     return weft_ok(r->w) ? reals : NULL;
 }
 
+weft__array weft__onnx_array(run *r, const value *v)
+{
+    if (v->stored)
+        return *v->stored;
+    weft__array a = { .name = "a constant", .kind = { weft__number_of(WEFT_REAL), v->rank, { 0 } } };
+    memcpy(a.kind.size, v->size, sizeof v->size);
+    weft__set_strides(&a);
+    a.bytes = (const unsigned char *)weft__onnx_read(r, v);
+    return a;
+}
+
+void weft__onnx_assign(run *r, weft_tensor *x, const weft__array *a)
+{
+    enum { PIECE = 1 << 18 };
+    run own = { .w = r->w, .left = SIZE_MAX };
+    weft__device *device = &r->w->dev;
+    weft__array piece = *a;
+    int64_t n = weft__onnx_product(a->kind.size, a->kind.rank), rows = a->kind.rank ? a->kind.size[0] : 1;
+    if (!weft_ok(r->w) || !n)
+        return;
+    int64_t width = n / rows, gate = a->gates ? rows / a->gates : rows;
+    int64_t most = PIECE / width + 1 < gate ? PIECE / width + 1 : gate;
+    weft_real *reals = weft__onnx_take(&own, most * width, sizeof *reals);
+    piece.gates = 0;
+    for (int64_t i = 0, count; reals && i < rows; i += count) {
+        int64_t row = a->order[i / gate] * gate + i % gate, rest = gate - i % gate;
+        count = most < rest ? most : rest;
+        piece.kind.size[0] = count;
+        piece.bytes = a->bytes + (size_t)(row * a->stride[0]) * weft__number_bytes(a->kind.type);
+        if (!weft__array_read(r->model->weights, &piece, weft__number_of(WEFT_REAL), reals)) {
+            weft__fail(r->w, r->model->weights->status, "%s", weft_file_message());
+            break;
+        }
+        device->k->upload(device, (weft_real *)x->data + i * width, reals,
+                          (size_t)(count * width) * sizeof *reals);
+    }
+    weft__check_faults(r->w, "onnx");
+    weft__onnx_end(&own);
+}
+
 value weft__onnx_integers_of(run *r, const value *v)
 {
     if (!v->x)
