@@ -239,7 +239,7 @@ bool weft__onnx_layer(run *r, node *n, const value *known)
     if (!n->weights_are_known)
         return true;
     n->layer = new_layer(r, in);
-    return (n->layer && read_weights(r, n->layer, in)) || weft__onnx_explain(r);
+    return n->layer && read_weights(r, n->layer, in);
 }
 
 /* ---- running it ---- */

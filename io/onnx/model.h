@@ -26,7 +26,7 @@ typedef struct attribute {
     weft_real *floats;
     int64_t *ints;
     const char **texts; /* [n] */
-    value tensor; /* integers; reals have their numbers in floats */
+    value tensor; /* a single real is also in floats */
     weft__pb graph;
 } attribute;
 
@@ -59,7 +59,8 @@ typedef struct node {
 
 /* A name of the graph, or several for the same value. */
 struct slot {
-    const weft__array *initial; /* an initialiser of reals; in the image, which ends */
+    const weft__array *initial; /* reals of the file; in the image, which ends */
+    int type; /* of an input: its element type */
     weft_tensor *kept; /* the parameter or buffer of a value that is known */
     bool trained; /* depends on initialisers that become parameters */
     bool needed, is_statistic;
@@ -88,7 +89,6 @@ struct weft_onnx {
     int slots, nodes;
     int renamed;                                 /* names that were taken */
     int *in, *out; /* slots of inputs and outputs */
-    int *input_type; /* element types of the inputs */
     weft_onnx_value *input, *output;
     int64_t inputs, outputs;
     layer *layers;
@@ -109,9 +109,9 @@ bool weft__onnx_step(run *, const node *, value *values);
 void weft__onnx_end(run *); /* frees the memory of a run */
 /* Returns zeroed memory of the run; NULL, and the context fails, if there is too little. */
 void *weft__onnx_take(run *, int64_t n, size_t each);
-/* Fails the context: "node NAME (OP): text". */
-void weft__onnx_fail(run *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Puts the node that runs in front of the message of a failure. Returns false. */
+/* Fails the context. Returns false. */
+bool weft__onnx_fail(run *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Puts the node that failed in front of the message, once. Returns false. */
 bool weft__onnx_explain(run *);
 value weft__onnx_reals(run *, weft_tensor *x); /* type 0 after a failure */
 /* Returns integers, all 0. Without memory number is NULL and type 0. */
@@ -180,11 +180,4 @@ void weft__onnx_make(weft_onnx *, layer *); /* adds the layer to the module */
 /* ---- graph.c ---- */
 /* Reads the graph of an open file, and computes constants. Returns false after a failure. */
 bool weft__onnx_graph(run *);
-/* ---- attributes.c ---- */
-/* Reads the attributes of a node; caller: the node whose function has it, or NULL. */
-bool weft__onnx_attributes(weft__weights *, weft__pb message, node *, const node *caller);
-/* Describes an input or output. *name gets its name, *type its element type, 0 if it is not a tensor. */
-bool weft__onnx_describe(weft__weights *, weft__pb message, weft_onnx_value *, weft__pb *name, int *type);
-/* Returns the array `old` with room for one more than n elements; NULL after a failure. */
-void *weft__onnx_grown(weft__weights *, void *old, int64_t n, int64_t *room, size_t each);
 #endif

@@ -37,14 +37,15 @@ void weft__onnx_end(run *r)
     r->blocks = NULL;
 }
 
-void weft__onnx_fail(run *r, const char *format, ...)
+bool weft__onnx_fail(run *r, const char *format, ...)
 {
     char text[400];
     va_list list;
     va_start(list, format);
     weft__plain_text(text, sizeof text, format, list);
     va_end(list);
-    weft__fail(r->w, WEFT_ESHAPE, "%s", text);
+    weft__fail(r->w, r->importing ? WEFT_EFORMAT : WEFT_ESHAPE, "%s", text);
+    return false;
 }
 
 /* ---- values ---- */
@@ -212,7 +213,9 @@ bool weft__onnx_explain(run *r)
 {
     char text[400];
     snprintf(text, sizeof text, "%s", weft_error_message(r->w));
-    weft__explain(r->w, "node %.80s (%s): %.380s", r->node->name, r->node->op, text);
+    if (r->node && !weft_ok(r->w))
+        weft__explain(r->w, "node %.80s (%s): %.380s", r->node->name, r->node->op, text);
+    r->node = NULL;
     return false;
 }
 
@@ -316,7 +319,7 @@ static void begin(run *r, weft_tensor *const *inputs, value *values)
         values[i] = m->slot[i].kept ? weft__onnx_reals(r, m->slot[i].kept) : m->known[i];
     }
     for (int64_t i = 0; i < m->inputs; i++)
-        values[m->in[i]] = input_of(r, inputs[i], &m->input[i], m->input_type[i]);
+        values[m->in[i]] = input_of(r, inputs[i], &m->input[i], m->slot[m->in[i]].type);
 }
 
 /* Most bytes of integers and of positions in one run. */
