@@ -38,7 +38,8 @@ static bool connect(builder *b, const scope *s, const record *f, node *n)
 }
 
 /* Gives the outputs of a node their slots. from: those of an inlined graph, or NULL: new ones. */
-static bool define_outputs(builder *b, const scope *s, const record *f, node *n, const int *from, int64_t count)
+static bool define_outputs(builder *b, const scope *s, const record *f, node *n, const int *from,
+                           int64_t count)
 {
     weft__pb m = f->message, name;
     while (!b->w->status && weft__onnx_field(&m, OUTPUT, &name)) {
@@ -103,7 +104,8 @@ typedef struct {
 } ends;
 
 /* Adds the nodes of a graph or a function, and appends its outputs. nodes, outputs: numbers of the fields. */
-static bool inlined(builder *b, const scope *s, weft__pb graph, int nodes, int outputs, const node *n, ends *to)
+static bool inlined(builder *b, const scope *s, weft__pb graph, int nodes, int outputs, const node *n,
+                    ends *to)
 {
     weft__pb m = graph, name;
     record f;
@@ -304,12 +306,10 @@ static bool add_ends(builder *b, const scope *s, const record *graph, bool input
 static bool read_functions(builder *b, weft__pb model)
 {
     record f;
-    for (weft__pb body; b->functions < MOST_FUNCTIONS && weft__onnx_field(&model, 25, &body); b->functions++) {
+    for (weft__pb body; b->functions < MOST_FUNCTIONS && weft__onnx_field(&model, 25, &body);) {
         if (!weft__onnx_record(b->w, body, &f))
             return false;
-        b->function[b->functions].body = body;
-        b->function[b->functions].name = f.bytes[1];
-        b->function[b->functions].domain = f.bytes[10];
+        b->function[b->functions++] = (struct function){ body, f.bytes[1], f.bytes[10] };
     }
     return true;
 }

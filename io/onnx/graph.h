@@ -30,7 +30,7 @@ typedef struct builder {
     run *r;
     weft_onnx *m;
     weft__weights *w;
-    struct {
+    struct function {
         weft__pb body, name, domain;
     } function[MOST_FUNCTIONS];
     int functions, scopes;

@@ -28,40 +28,28 @@ static void free_name(weft_onnx *m, const char *name, char text[64])
         snprintf(text, 64, "%.50s_%d", base, ++m->renamed);
 }
 
-/* Returns the module with that path below the root, made if necessary; NULL if the name is taken. */
-static weft_module *module_at(weft_module *root, const char *path, size_t n)
+/* Returns the module of this name in m, made if necessary; NULL if the name is taken or the path too long. */
+static weft_module *module_in(weft_module *m, const char *name)
 {
-    weft_module *m = root;
-    char below[WEFT__PATH] = "";
-    for (size_t i = 0, k; i < n && weft_ok(root->w); i += k + 1) {
-        char name[64];
-        const char *dot = memchr(path + i, '.', n - i);
-        k = dot ? (size_t)(dot - path) - i : n - i;
-        clean(path + i, k, name);
-        size_t length = strlen(below);
-        if (length + strlen(name) + 128 > sizeof below)
-            return NULL;
-        snprintf(below + length, sizeof below - length, "%s%s", length ? "." : "", name);
-        const weft__name *found = weft__name_below(root, below);
-        if (found && found->parameter)
-            return NULL;
-        m = found ? (weft_module *)((uintptr_t)found - offsetof(weft_module, entry)) :
-                    weft_submodule_new(m, name);
-    }
-    return m;
+    const weft__name *found = weft__name_below(m, name);
+    if (found)
+        return found->parameter ? NULL : (weft_module *)((uintptr_t)found - offsetof(weft_module, entry));
+    return strlen(m->path) + 2 * WEFT__NAME < WEFT__PATH ? weft_submodule_new(m, name) : NULL;
 }
 
 /* "fc.weight" is the parameter "weight" of the module "fc". */
 static weft_tensor *new_parameter(weft_onnx *m, const char *path, const value *v, bool buffer)
 {
-    const char *dot = strrchr(path, '.'), *name = dot ? dot + 1 : path;
-    weft_module *parent = module_at(m->module, path, dot ? (size_t)(dot - path) : 0);
-    char text[64], whole[WEFT__PATH];
+    weft_module *parent = m->module;
+    const char *name = path;
+    char text[64];
+    for (const char *dot; parent && (dot = strchr(name, '.')); name = dot + 1) {
+        clean(name, (size_t)(dot - name), text);
+        parent = module_in(parent, text);
+    }
     clean(name, strlen(name), text);
-    snprintf(whole, sizeof whole, "%s%s%s", parent ? parent->path + strlen(m->module->path) : "",
-             parent && parent != m->module ? "." : "", text);
-    if (!parent || weft__name_below(m->module, whole + (whole[0] == '.'))) {
-        parent = m->module; /* the name is taken, or too long */
+    if (!parent || weft__name_below(parent, text)) {
+        parent = m->module;
         free_name(m, path, text);
     }
     return buffer ? weft_buffer(parent, text, v->rank, v->size) :
@@ -137,25 +125,14 @@ static void keep(run *r, int i)
     weft__onnx_assign(r, s->kept, v->stored);
 }
 
-static int64_t numbers_of_layer(const layer *l)
-{
-    int64_t n = 0;
-    for (int d = 0; d < l->directions; d++)
-        for (int k = 0; k < l->parts; k++)
-            n += weft__onnx_product(l->part[d][k].kind.size, l->part[d][k].kind.rank) + WEFT__GRAIN;
-    return n;
-}
-
-/* Makes room for all parameters, by one that is removed: room that grows needs twice the memory. */
+/* Makes room for the parameters by one that is removed: room that grows needs twice the memory. */
 static void reserve(weft_onnx *m)
 {
+    const weft__weights *w = m->weights;
     int64_t n = 0;
-    for (int i = 0; i < m->slots; i++)
-        if (m->slot[i].needed && m->slot[i].initial && m->slot[i].trained)
-            n += m->known[i].count + WEFT__GRAIN;
-    for (int i = 0; i < m->nodes; i++)
-        if (m->node[i].needed && m->node[i].layer)
-            n += numbers_of_layer(m->node[i].layer);
+    for (int64_t i = 0; i < w->n; i++)
+        if (weft__number_is_float(w->array[i].kind.type))
+            n += weft__onnx_product(w->array[i].kind.size, w->array[i].kind.rank) + WEFT__GRAIN;
     weft_module *all = weft_submodule_new(m->module, "all");
     weft_parameter(all, "all", 1, &n, (weft_init){ 0 });
     weft__finish_layer(all, NULL, NULL);

@@ -10,13 +10,15 @@
 enum { SIGMOID, TANH, RELU, AFFINE, LEAKY, THRESHOLDED, SCALED_TANH, HARD_SIGMOID, ELU, SOFTSIGN, SOFTPLUS };
 static const struct {
     const char *name;
+    int parameters;
     double alpha, beta;
 } functions[] = {
-    { "Sigmoid", 0, 0 },    { "Tanh", 0, 0 },          { "Relu", 0, 0 },
-    { "Affine", 1, 0 },     { "LeakyRelu", .01, 0 },   { "ThresholdedRelu", 1, 0 },
-    { "ScaledTanh", 1, 1 }, { "HardSigmoid", .2, .5 }, { "Elu", 1, 0 },
-    { "Softsign", 0, 0 },   { "Softplus", 0, 0 },
+    { "Sigmoid", 0, 0, 0 },    { "Tanh", 0, 0, 0 },          { "Relu", 0, 0, 0 },
+    { "Affine", 2, 1, 0 },     { "LeakyRelu", 1, .01, 0 },   { "ThresholdedRelu", 1, 1, 0 },
+    { "ScaledTanh", 2, 1, 1 }, { "HardSigmoid", 2, .2, .5 }, { "Elu", 1, 1, 0 },
+    { "Softsign", 0, 0, 0 },   { "Softplus", 0, 0, 0 },
 };
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 static weft_tensor *plus(weft_tensor *x, double c) { return weft_add(x, weft_scalar(weft_context_of(x), c)); }
 
@@ -104,110 +106,87 @@ static const weft_cell own_cells[] = {
 
 /* ---- making a layer ---- */
 /* Reads the functions of both directions, which must be the same. */
-static void read_functions(run *r, layer *l, int kind)
+static void read_functions(run *r, layer *l)
 {
-    static const int usual[3][3] = { { TANH }, { SIGMOID, TANH }, { SIGMOID, TANH, TANH } };
     const attribute *names = weft__onnx_attribute(r, "activations", 8),
                     *alpha = weft__onnx_attribute(r, "activation_alpha", 6),
                     *beta = weft__onnx_attribute(r, "activation_beta", 6);
     int64_t a = 0, b = 0;
-    for (int k = 0; k < kind + 1; k++)
-        l->act[k] = usual[kind][k];
+    for (int k = 0; k <= l->kind; k++)
+        l->act[k] = k || !l->kind ? TANH : SIGMOID;
     for (int64_t i = 0; names && i < names->n; i++) {
-        int f = 0, k = (int)(i % (kind + 1));
-        while (f < (int)(sizeof functions / sizeof *functions) &&
-               strcasecmp(names->texts[i], functions[f].name))
+        int f = 0, k = (int)(i % (l->kind + 1));
+        while (f < FUNCTIONS && strcasecmp(names->texts[i], functions[f].name))
             f++;
-        if (f == sizeof functions / sizeof *functions || (i > kind && l->act[k] != f)) {
+        if (f == FUNCTIONS || (i > l->kind && l->act[k] != f)) {
             weft__onnx_fail(r, "activation %.40s; expected a known one, the same in both directions",
                             names->texts[i]);
             return;
         }
+        bool reads_alpha = functions[f].parameters > 0 && alpha && a < alpha->n,
+             reads_beta = functions[f].parameters > 1 && beta && b < beta->n;
+        l->own = l->own || (i <= l->kind && f != l->act[k] && (l->kind || f != RELU));
         l->act[k] = f;
-        l->alpha[k] = functions[f].alpha != 0 && alpha && a < alpha->n ? (double)alpha->floats[a++] :
-                                                                         functions[f].alpha;
-        l->beta[k] = (f == AFFINE || f == SCALED_TANH || f == HARD_SIGMOID) && beta && b < beta->n ?
-                         (double)beta->floats[b++] :
-                         functions[f].beta;
-        l->own = l->own || (f != usual[kind][k] && !(kind == 0 && f == RELU));
+        l->alpha[k] = reads_alpha ? (double)alpha->floats[a++] : functions[f].alpha;
+        l->beta[k] = reads_beta ? (double)beta->floats[b++] : functions[f].beta;
     }
 }
 
 static layer *new_layer(run *r, const value *in)
 {
-    const node *n = r->node;
-    weft_onnx *m = r->model;
-    int kind = n->op[0] == 'R' ? 0 : n->op[0] == 'G' ? 1 : 2;
-    const char *direction = weft__onnx_string(r, "direction", "forward");
-    layer *l = weft__weights_memory(m->weights, sizeof *l);
-    if (!l || in[1].rank != 3 || in[2].rank != 3) {
-        weft__onnx_fail(r, "W of rank %d and R of rank %d; expected 3", in[1].rank, in[2].rank);
+    const char *op = r->node->op, *direction = weft__onnx_string(r, "direction", "forward");
+    layer *l = weft__weights_memory(r->model->weights, sizeof *l);
+    if (!l)
         return NULL;
-    }
-    *l = (layer){ .node = n->name,
+    *l = (layer){ .node = r->node->name,
                   .hidden = in[2].size[2],
                   .input = in[1].size[2],
                   .directions = !strcmp(direction, "bidirectional") ? 2 : 1,
                   .reversed = !strcmp(direction, "reverse"),
-                  .kind = kind,
+                  .kind = *op == 'R' ? 0 : *op == 'G' ? 1 : 2,
                   .has_bias = in[3].type,
-                  .peepholes = kind == 2 && in[7].type,
+                  .peepholes = *op == 'L' && in[7].type,
                   .clip = weft__onnx_float(r, "clip", 0),
                   .input_forget = weft__onnx_int(r, "input_forget", 0),
                   .linear_before_reset = weft__onnx_int(r, "linear_before_reset", 0) };
-    l->own = l->peepholes || l->clip > 0 || l->input_forget || (kind == 1 && !l->linear_before_reset);
-    read_functions(r, l, kind);
-    if (in[1].size[0] != l->directions || l->hidden < 1 || l->input < 1)
-        weft__onnx_fail(r, "weights for %lld directions; expected %d", (long long)in[1].size[0],
-                        l->directions);
-    if (l->peepholes && (in[7].rank != 2 || in[7].size[0] != l->directions || in[7].size[1] != 3 * l->hidden))
-        weft__onnx_fail(r, "P has %lld numbers; expected [directions, 3 hidden_size]",
-                        (long long)in[7].count);
-    if (weft__onnx_int(r, "hidden_size", l->hidden) != l->hidden)
-        weft__onnx_fail(r, "hidden_size differs from R's %lld", (long long)l->hidden);
+    l->parts = 2 + (l->has_bias ? 2 : 0) + (l->peepholes ? 3 : 0);
+    l->own = l->peepholes || l->clip > 0 || l->input_forget || (*op == 'G' && !l->linear_before_reset);
+    read_functions(r, l);
     return weft_ok(r->w) ? l : NULL;
 }
 
-/* Sets l->part to the weights: of each direction weight_ih, weight_hh, biases, peepholes. */
+/* Sets l->part to the weights. */
 static bool read_weights(run *r, layer *l, const value *in)
 {
-    const weft__onnx_cell *cell = weft__onnx_cell_of(r->node->op);
-    weft__array w = weft__onnx_array(r, in + 1), h = weft__onnx_array(r, in + 2), b = { 0 }, p = { 0 };
-    if (l->has_bias)
-        b = weft__onnx_array(r, in + 3);
-    if (l->peepholes)
-        p = weft__onnx_array(r, in + 7);
-    for (int d = 0; weft_ok(r->w) && d < l->directions; d++) {
-        weft__array *part = l->part[d];
-        int n = weft__onnx_direction(cell, &w, &h, l->has_bias ? &b : NULL, d, part);
-        if (!n)
-            weft__onnx_fail(r, "the shapes of W, R and B do not agree");
-        for (int k = 0; n && l->peepholes && k < 3; k++) { /* ONNX: i o f */
-            static const int block[] = { 0, 2, 1 };
-            part[n + k] =
-                (weft__array){ .name = "P", .kind = { p.kind.type, 1, { l->hidden } }, .stride = { 1 } };
-            part[n + k].bytes =
-                p.bytes + (size_t)((d * 3 + block[k]) * l->hidden) * weft__number_bytes(p.kind.type);
+    static const int block[] = { 0, 2, 1 }; /* peepholes of ONNX: i o f */
+    weft__array w = weft__onnx_array(r, in + 1), h = weft__onnx_array(r, in + 2),
+                b = weft__onnx_array(r, in + 3), p = weft__onnx_array(r, in + 7);
+    bool agree = in[1].size[0] == l->directions && weft__onnx_int(r, "hidden_size", l->hidden) == l->hidden &&
+                 (!l->peepholes || (p.kind.rank == 2 && p.kind.size[0] == l->directions &&
+                                    p.kind.size[1] == 3 * l->hidden));
+    for (int d = 0; agree && d < l->directions; d++) {
+        weft__array *part = &l->part[d * l->parts];
+        agree = weft__onnx_direction(weft__onnx_cell_of(r->node->op), &w, &h, l->has_bias ? &b : NULL, d, part);
+        for (int k = 0; l->peepholes && k < 3; k++) {
+            size_t first = (size_t)((d * 3 + block[k]) * l->hidden);
+            part[l->parts - 3 + k] = (weft__array){ .name = "P",
+                                                    .kind = { p.kind.type, 1, { l->hidden } },
+                                                    .stride = { 1 },
+                                                    .bytes = p.bytes + first * weft__number_bytes(p.kind.type) };
         }
-        l->parts = n ? n + (l->peepholes ? 3 : 0) : 0;
     }
+    if (!agree)
+        weft__onnx_fail(r, "the shapes of W, R, B and P do not agree with each other, direction and hidden_size");
     return weft_ok(r->w);
 }
 
 void weft__onnx_fill(run *r, const layer *l)
 {
-    static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih",  "bias_hh",
-                                         "weight_ci", "weight_cf", "weight_co" };
-    for (int d = 0; d < l->directions; d++)
-        for (int k = 0; k < l->parts; k++) {
-            char name[48];
-            snprintf(name, sizeof name, "%s_l0%s", names[k + (k > 1 && !l->has_bias ? 2 : 0)],
-                     d ? "_reverse" : "");
-            weft_tensor *x = weft_find_parameter(weft_rnn_module(l->rnn), name);
-            weft__onnx_assign(r, x, &l->part[d][k]);
-            if (weft_ok(r->w))
-                weft__mark_changed(x);
-        }
+    for (int i = 0; weft_ok(r->w) && i < l->directions * l->parts; i++) {
+        weft_tensor *x = weft_parameter_at(weft_rnn_module(l->rnn), i, NULL);
+        weft__onnx_assign(r, x, &l->part[i]);
+        weft__mark_changed(x);
+    }
 }
 
 weft_rnn *weft__onnx_new_layer(weft_module *m, layer *l, const char *name)
@@ -254,17 +233,14 @@ static layer *layer_of(run *r, const value *in)
     node *n = (node *)r->node;
     if (n->weights_are_known)
         return n->layer;
-    if (!n->layer) {
-        layer *l = new_layer(r, in);
-        if (!l || !read_weights(r, l, in))
-            return NULL;
+    layer *l = n->layer ? n->layer : new_layer(r, in);
+    if (!l || !read_weights(r, l, in))
+        return NULL;
+    if (!n->layer)
         weft__onnx_make(r->model, l);
-        n->layer = l;
-    } else if (in[1].size[2] != n->layer->input || in[2].size[2] != n->layer->hidden)
-        weft__onnx_fail(r, "weights of another shape than in the first run");
-    if (weft_ok(r->w) && read_weights(r, n->layer, in))
-        weft__onnx_fill(r, n->layer);
-    return weft_ok(r->w) ? n->layer : NULL;
+    weft__onnx_fill(r, l);
+    n->layer = weft_ok(r->w) ? l : n->layer;
+    return weft_ok(r->w) ? l : NULL;
 }
 
 /* Packs x [n, T, F] by sequence_lens. Returns x if all sequences have the length T. */

@@ -76,7 +76,7 @@ typedef struct layer {
     double alpha[3], beta[3], clip;
     bool reversed, has_bias, linear_before_reset, input_forget, peepholes, own;
     int parts; /* of each direction */
-    weft__array part[2][7]; /* weights that wait until they are assigned */
+    weft__array part[2 * 7]; /* weights that wait, in the order of the layer's parameters */
 } layer;
 
 struct weft_onnx {

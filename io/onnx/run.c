@@ -121,6 +121,8 @@ void weft__onnx_assign(run *r, weft_tensor *x, const weft__array *a)
     weft__device *device = &r->w->dev;
     weft__array piece = *a;
     int64_t n = weft__onnx_product(a->kind.size, a->kind.rank), rows = a->kind.rank ? a->kind.size[0] : 1;
+    if (weft_ok(r->w) && n != weft_numel(x))
+        weft__onnx_fail(r, "weights of another shape than in the first run");
     if (!weft_ok(r->w) || !n)
         return;
     int64_t width = n / rows, gate = a->gates ? rows / a->gates : rows;
