@@ -24,6 +24,7 @@ static bool connect(builder *b, const scope *s, const record *f, node *n)
     n->out = n->in ? n->in + f->count[INPUT] : NULL;
     n->name = weft__onnx_text(b->w, f->bytes[NAME]);
     n->op = weft__onnx_text(b->w, f->bytes[OPERATOR]);
+    n->outputs = f->count[OUTPUT];
     while (!b->w->status && weft__onnx_field(&m, INPUT, &name)) {
         int at = weft__pb_size(name) ? weft__onnx_find(b, s, name) : MISSING;
         const char *text = at == UNDEFINED ? weft__onnx_text(b->w, name) : NULL;
@@ -38,30 +39,26 @@ static bool connect(builder *b, const scope *s, const record *f, node *n)
 }
 
 /* Gives the outputs of a node their slots. from: those of an inlined graph, or NULL: new ones. */
-static bool define_outputs(builder *b, const scope *s, const record *f, node *n, const int *from,
-                           int64_t count)
+static bool define_outputs(builder *b, const scope *s, const record *f, node *n, const int *from)
 {
     weft__pb m = f->message, name;
-    while (!b->w->status && weft__onnx_field(&m, OUTPUT, &name)) {
-        int i = n->outputs++;
-        n->out[i] = -1;
+    for (int i = 0; !b->w->status && weft__onnx_field(&m, OUTPUT, &name); i++)
         if (!weft__pb_size(name))
-            continue;
-        if (from && i >= count)
-            return weft__onnx_fail(b->r, "output %d is not computed", i);
-        if (from)
-            weft__onnx_define(b, s, name, from[i]);
-        n->out[i] = from ? from[i] : weft__onnx_defined(b, s, name);
-    }
+            n->out[i] = -1;
+        else if (!from)
+            n->out[i] = weft__onnx_defined(b, s, name);
+        else if (weft__onnx_define(b, s, name, from[i]))
+            n->out[i] = from[i];
     return !b->w->status;
 }
 
 static void note_unknown(builder *b, const record *f, const node *n)
 {
-    const char *domain = weft__pb_size(f->bytes[DOMAIN]) ? weft__onnx_text(b->w, f->bytes[DOMAIN]) : "ai.onnx";
+    const char *domain = weft__onnx_text(b->w, f->bytes[DOMAIN]);
     size_t length = strlen(b->unknown);
     char text[160];
-    snprintf(text, sizeof text, "%.40s of %.40s (node %.60s)", n->op, domain ? domain : "", n->name);
+    snprintf(text, sizeof text, "%.40s of %.40s (node %.60s)", n->op, domain && *domain ? domain : "ai.onnx",
+             n->name);
     if (length + strlen(text) + 2 < sizeof b->unknown && !strstr(b->unknown, text))
         snprintf(b->unknown + length, sizeof b->unknown - length, "%s%s", length ? ", " : "", text);
 }
@@ -97,32 +94,27 @@ static bool fold(builder *b, const node *n)
 static bool add_node(builder *b, const scope *s, weft__pb message);
 static bool add_operation(builder *b, const scope *s, const record *f, node *n);
 
-/* The slots of the outputs of an inlined graph. */
-typedef struct {
-    int *slot;
-    int64_t n, room;
-} ends;
-
-/* Adds the nodes of a graph or a function, and appends its outputs. nodes, outputs: numbers of the fields. */
+/* Adds the nodes of a graph or a function. nodes, outputs: numbers of the fields. Sets to[] to the slots of
+ * the outputs that node n has. */
 static bool inlined(builder *b, const scope *s, weft__pb graph, int nodes, int outputs, const node *n,
-                    ends *to)
+                    int *to)
 {
-    weft__pb m = graph, name;
+    weft__pb m = graph, bytes;
     record f;
-    while (weft__onnx_field(&m, nodes, &name))
-        if (!add_node(b, s, name))
+    while (weft__onnx_field(&m, nodes, &bytes))
+        if (!add_node(b, s, bytes))
             return false;
     b->r->node = n;
-    for (m = graph; weft__onnx_field(&m, outputs, &name);) {
-        if (nodes == GRAPH_NODE && !weft__onnx_record(b->w, name, &f))
+    m = graph;
+    for (int i = 0; i < n->outputs; i++) {
+        bool found = weft__onnx_field(&m, outputs, &bytes);
+        if (found && nodes == GRAPH_NODE && !weft__onnx_record(b->w, bytes, &f))
             return false;
-        to->slot = weft__onnx_grown(b->w, to->slot, to->n, &to->room, sizeof *to->slot);
-        int at = to->slot ? weft__onnx_find(b, s, nodes == GRAPH_NODE ? f.bytes[1] : name) : -1;
-        if (at < 0)
-            return weft__onnx_fail(b->r, "an output of its graph is not computed");
-        to->slot[to->n++] = at;
+        to[i] = found ? weft__onnx_find(b, s, nodes == GRAPH_NODE ? f.bytes[1] : bytes) : UNDEFINED;
+        if (to[i] < 0)
+            return weft__onnx_fail(b->r, "output %d is not computed by its graph", i);
     }
-    return m.next == m.end || weft__onnx_damaged(b->w, m);
+    return true;
 }
 
 static bool add_initialisers(builder *b, const scope *s, weft__pb graph)
@@ -141,7 +133,7 @@ static bool add_initialisers(builder *b, const scope *s, weft__pb graph)
     return true;
 }
 
-static bool add_branch(builder *b, const scope *s, node *n, bool then, bool known, ends *to)
+static bool add_branch(builder *b, const scope *s, const node *n, bool then, bool known, int *to)
 {
     const char *name = then ? "then_branch" : "else_branch";
     const attribute *a = s->depth < DEEPEST ? weft__onnx_attribute(b->r, name, A_GRAPH) : NULL;
@@ -162,22 +154,20 @@ static bool add_branch(builder *b, const scope *s, node *n, bool then, bool know
  * a last node selects their results. */
 static bool add_if(builder *b, const scope *s, const record *f, node *n)
 {
-    ends both = { 0 };
+    int *in = weft__weights_memory(b->w, (1 + 2 * (size_t)n->outputs) * sizeof *in);
+    if (!in)
+        return false;
     if (n->inputs != 1 || n->in[0] < 0)
         return weft__onnx_fail(b->r, "has no condition");
     const value *condition = &b->m->known[n->in[0]];
     if (condition->number && condition->count == 1)
-        return add_branch(b, s, n, *condition->number, true, &both) &&
-               define_outputs(b, s, f, n, both.slot, both.n);
-    if (!add_branch(b, s, n, true, false, &both) || !add_branch(b, s, n, false, false, &both))
+        return add_branch(b, s, n, *condition->number, true, in) && define_outputs(b, s, f, n, in);
+    if (!add_branch(b, s, n, true, false, in + 1) ||
+        !add_branch(b, s, n, false, false, in + 1 + n->outputs))
         return false;
-    int *in = weft__weights_memory(b->w, (1 + (size_t)both.n) * sizeof *in);
-    if (!in || both.n != 2 * f->count[OUTPUT])
-        return weft__onnx_fail(b->r, "its branches have other outputs");
     in[0] = n->in[0];
-    memcpy(in + 1, both.slot, (size_t)both.n * sizeof *in);
     n->in = in;
-    n->inputs += (int)both.n;
+    n->inputs += 2 * n->outputs;
     return add_operation(b, s, f, n);
 }
 
@@ -197,7 +187,7 @@ static bool add_call(builder *b, const scope *s, const record *f, node *n, weft_
 {
     scope in = *s;
     weft__pb m = function, bytes;
-    ends to = { 0 };
+    int *to = weft__weights_memory(b->w, (size_t)n->outputs * sizeof *to);
     if (s->depth >= DEEPEST)
         return weft__onnx_fail(b->r, "functions nested deeper than %d", DEEPEST);
     in.outer = NULL;
@@ -210,8 +200,8 @@ static bool add_call(builder *b, const scope *s, const record *f, node *n, weft_
     m = function;
     for (int i = 0; !b->w->status && weft__onnx_field(&m, FUNCTION_INPUT, &bytes); i++)
         weft__onnx_define(b, &in, bytes, i < n->inputs && n->in[i] >= 0 ? n->in[i] : MISSING);
-    return !b->w->status && inlined(b, &in, function, FUNCTION_NODE, FUNCTION_OUTPUT, n, &to) &&
-           define_outputs(b, s, f, n, to.slot, to.n);
+    return !b->w->status && inlined(b, &in, function, FUNCTION_NODE, FUNCTION_OUTPUT, n, to) &&
+           define_outputs(b, s, f, n, to);
 }
 
 static bool add_operation(builder *b, const scope *s, const record *f, node *n)
@@ -222,7 +212,7 @@ static bool add_operation(builder *b, const scope *s, const record *f, node *n)
     n->version = (int)s->version[weft__pb_is(f->bytes[DOMAIN], "ai.onnx.ml")];
     if (!n->operation)
         note_unknown(b, f, n);
-    if (!define_outputs(b, s, f, n, NULL, 0))
+    if (!define_outputs(b, s, f, n, NULL))
         return false;
     if (!n->operation)
         return true;
@@ -258,7 +248,7 @@ static bool add_any(builder *b, const scope *s, const record *f, node *n)
         return add_call(b, s, f, n, function);
     if (!weft__pb_is(f->bytes[OPERATOR], "Constant"))
         return add_operation(b, s, f, n);
-    return define_outputs(b, s, f, n, NULL, 0) &&
+    return define_outputs(b, s, f, n, NULL) &&
            (n->outputs < 1 || n->out[0] < 0 || weft__onnx_constant(b, n, n->out[0]));
 }
 
@@ -272,34 +262,31 @@ static bool add_node(builder *b, const scope *s, weft__pb message)
 
 /* ---- the model ---- */
 /* Lists the inputs that are not initialisers, or the outputs. */
-static bool add_ends(builder *b, const scope *s, const record *graph, bool inputs)
+static bool add_ends(builder *b, const scope *s, const record *graph, int number, struct ends *to)
 {
-    weft_onnx *m = b->m;
-    const int number = inputs ? GRAPH_INPUT : GRAPH_OUTPUT;
-    weft__pb all = graph->message, bytes, name;
-    weft_onnx_value *list = weft__weights_memory(b->w, ((size_t)graph->count[number] + 1) * sizeof *list);
-    int *slots = weft__weights_memory(b->w, ((size_t)graph->count[number] + 1) * sizeof *slots), type;
-    int64_t n = 0;
-    while (!b->w->status && weft__onnx_field(&all, number, &bytes)) {
-        if (!weft__onnx_describe(b->w, bytes, &list[n], &name, &type))
+    const bool inputs = number == GRAPH_INPUT;
+    weft__pb m = graph->message, bytes, name;
+    int type;
+    to->value = weft__weights_memory(b->w, ((size_t)graph->count[number] + 1) * sizeof *to->value);
+    to->slot = weft__weights_memory(b->w, ((size_t)graph->count[number] + 1) * sizeof *to->slot);
+    while (!b->w->status && weft__onnx_field(&m, number, &bytes)) {
+        weft_onnx_value *v = &to->value[to->n];
+        if (!weft__onnx_describe(b->w, bytes, v, &name, &type))
             return false;
         int at = weft__onnx_find(b, s, name);
         if (inputs && at >= 0)
             continue;
         if (inputs && weft__onnx_number(type) == WEFT__ODD)
             weft__weights_fail(b->w, WEFT_EFORMAT,
-                               "input %.80s has the element type %d; expected a tensor of numbers",
-                               list[n].name, type);
+                               "input %.80s has the element type %d; expected a tensor of numbers", v->name,
+                               type);
+        if (!inputs && at < 0)
+            weft__weights_fail(b->w, WEFT_EFORMAT, "output %.80s is not computed by a node", v->name);
         at = inputs ? weft__onnx_defined(b, s, name) : at;
-        if (at < 0)
-            weft__weights_fail(b->w, WEFT_EFORMAT, "output %.80s is not computed by a node", list[n].name);
-        else if (inputs)
-            m->slot[at].type = type;
-        slots[n++] = at;
+        if (inputs && at >= 0)
+            b->m->slot[at].type = type;
+        to->slot[to->n++] = at;
     }
-    *(inputs ? &m->input : &m->output) = list;
-    *(inputs ? &m->inputs : &m->outputs) = n;
-    *(inputs ? &m->in : &m->out) = slots;
     return !b->w->status;
 }
 
@@ -331,14 +318,14 @@ static bool build(builder *b)
         weft__weights_fail(b->w, WEFT_EFORMAT, "opset %lld; expected %d .. %d (export with opset_version=20)",
                            (long long)s.version[MAIN], FIRST_OPSET, LAST_OPSET);
     if (b->w->status || !weft__onnx_record(b->w, f.bytes[7], &graph) ||
-        !add_initialisers(b, &s, graph.message) || !add_ends(b, &s, &graph, true))
+        !add_initialisers(b, &s, graph.message) || !add_ends(b, &s, &graph, GRAPH_INPUT, &b->m->in))
         return false;
     for (m = graph.message; weft__onnx_field(&m, GRAPH_NODE, &bytes);)
         if (!add_node(b, &s, bytes))
             return false;
     if (*b->unknown)
         weft__weights_fail(b->w, WEFT_EFORMAT, "unknown operators: %s", b->unknown);
-    return !b->w->status && add_ends(b, &s, &graph, false);
+    return !b->w->status && add_ends(b, &s, &graph, GRAPH_OUTPUT, &b->m->out);
 }
 
 bool weft__onnx_graph(run *r)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/onnx/model.h"
+#include "rnn/api_cell.h"
 
 /* ---- names ---- */
 /* Copies a name's first n bytes, at most 55, with _ instead of characters that a path does not have. */
@@ -56,15 +57,12 @@ static weft_tensor *new_parameter(weft_onnx *m, const char *path, const value *v
                     weft_parameter(parent, text, v->rank, v->size, (weft_init){ 0 });
 }
 
-void weft__onnx_make(weft_onnx *m, layer *l)
+void weft__onnx_make(weft_onnx *m, const node *n)
 {
     char name[64];
-    free_name(m, *l->node == '/' ? l->node + 1 : *l->node ? l->node : "layer", name);
-    char *copy = weft__weights_memory(m->weights, sizeof name);
-    l->name = copy ? memcpy(copy, name, sizeof name) : "";
-    l->rnn = weft__onnx_new_layer(m->module, l, name);
-    l->next = m->layers;
-    m->layers = l;
+    free_name(m, *n->name == '/' ? n->name + 1 : *n->name ? n->name : "layer", name);
+    weft_rnn *rnn = weft__onnx_new_layer(m->module, n->layer, name);
+    n->layer->rnn = weft_ok(m->w) ? rnn : NULL;
 }
 
 /* ---- which nodes a run needs ---- */
@@ -75,8 +73,8 @@ static bool is_constant(const weft_onnx *m, int i)
 
 static void mark(weft_onnx *m)
 {
-    for (int64_t i = 0; i < m->outputs; i++)
-        m->slot[m->out[i]].needed = true;
+    for (int64_t i = 0; i < m->out.n; i++)
+        m->slot[m->out.slot[i]].needed = true;
     for (int i = m->nodes - 1; i >= 0; i--) {
         node *n = &m->node[i];
         for (int k = 0; k < n->outputs; k++)
@@ -93,6 +91,48 @@ static void mark(weft_onnx *m)
 }
 
 /* ---- values that outlive the import ---- */
+weft__array weft__onnx_array(run *r, const value *v)
+{
+    if (v->stored)
+        return *v->stored;
+    weft__array a = { .name = "a constant", .kind = { weft__number_of(WEFT_REAL), v->rank, { 0 } } };
+    memcpy(a.kind.size, v->size, sizeof v->size);
+    weft__set_strides(&a);
+    a.bytes = (const unsigned char *)weft__onnx_read(r, v);
+    return a;
+}
+
+void weft__onnx_assign(run *r, weft_tensor *x, const weft__array *a)
+{
+    enum { PIECE = 1 << 18 };
+    run own = { .w = r->w, .left = SIZE_MAX };
+    weft__device *device = &r->w->dev;
+    weft__array piece = *a;
+    int64_t n = weft__onnx_product(a->kind.size, a->kind.rank), rows = a->kind.rank ? a->kind.size[0] : 1;
+    if (weft_ok(r->w) && n != weft_numel(x))
+        weft__onnx_fail(r, "weights of another shape than in the first run");
+    if (!weft_ok(r->w) || !n)
+        return;
+    int64_t width = n / rows, gate = a->gates ? rows / a->gates : rows;
+    int64_t most = PIECE / width + 1 < gate ? PIECE / width + 1 : gate;
+    weft_real *reals = weft__onnx_take(&own, most * width, sizeof *reals);
+    piece.gates = 0;
+    for (int64_t i = 0, count; reals && i < rows; i += count) {
+        int64_t row = a->order[i / gate] * gate + i % gate, rest = gate - i % gate;
+        count = most < rest ? most : rest;
+        piece.kind.size[0] = count;
+        piece.bytes = a->bytes + (size_t)(row * a->stride[0]) * weft__number_bytes(a->kind.type);
+        if (!weft__array_read(r->model->weights, &piece, weft__number_of(WEFT_REAL), reals)) {
+            weft__fail(r->w, r->model->weights->status, "%s", weft_file_message());
+            break;
+        }
+        device->k->upload(device, (weft_real *)x->data + i * width, reals,
+                          (size_t)(count * width) * sizeof *reals);
+    }
+    weft__check_faults(r->w, "onnx");
+    weft__onnx_end(&own);
+}
+
 /* Keeps the numbers of constants that are needed, while the step of the import exists. */
 static void read_constants(run *r)
 {
@@ -187,7 +227,7 @@ static void make(run *r, const char *name)
     }
     for (int i = 0; weft_ok(m->w) && i < m->nodes; i++)
         if (m->node[i].needed && m->node[i].layer) {
-            weft__onnx_make(m, m->node[i].layer);
+            weft__onnx_make(m, &m->node[i]);
             weft__onnx_fill(r, m->node[i].layer);
         }
     end_part(r, listener);
@@ -231,22 +271,24 @@ weft_module *weft_onnx_module(weft_onnx *m) { return m ? m->module : NULL; }
 
 weft_rnn *weft_onnx_rnn(weft_onnx *m, const char *name)
 {
-    for (const layer *l = m && name ? m->layers : NULL; l; l = l->next)
-        if (!strcmp(l->name, name) || !strcmp(l->node, name))
-            return l->rnn;
+    for (int i = 0; m && name && i < m->nodes; i++) {
+        weft_rnn *rnn = m->node[i].layer ? m->node[i].layer->rnn : NULL;
+        if (rnn && (!strcmp(weft_rnn_module(rnn)->name, name) || !strcmp(m->node[i].name, name)))
+            return rnn;
+    }
     return NULL;
 }
 
 const weft_onnx_value *weft_onnx_inputs(const weft_onnx *m, int64_t *n)
 {
     if (n)
-        *n = m ? m->inputs : 0;
-    return m ? m->input : NULL;
+        *n = m ? m->in.n : 0;
+    return m ? m->in.value : NULL;
 }
 
 const weft_onnx_value *weft_onnx_outputs(const weft_onnx *m, int64_t *n)
 {
     if (n)
-        *n = m ? m->outputs : 0;
-    return m ? m->output : NULL;
+        *n = m ? m->out.n : 0;
+    return m ? m->out.value : NULL;
 }

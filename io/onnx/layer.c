@@ -138,8 +138,7 @@ static layer *new_layer(run *r, const value *in)
     layer *l = weft__weights_memory(r->model->weights, sizeof *l);
     if (!l)
         return NULL;
-    *l = (layer){ .node = r->node->name,
-                  .hidden = in[2].size[2],
+    *l = (layer){ .hidden = in[2].size[2],
                   .input = in[1].size[2],
                   .directions = !strcmp(direction, "bidirectional") ? 2 : 1,
                   .reversed = !strcmp(direction, "reverse"),
@@ -155,28 +154,38 @@ static layer *new_layer(run *r, const value *in)
     return weft_ok(r->w) ? l : NULL;
 }
 
+/* The peepholes of one direction: the three parts of P [directions, 3 hidden]. */
+static void read_peepholes(const weft__array *p, int direction, int64_t hidden, weft__array *part)
+{
+    static const int block[] = { 0, 2, 1 }; /* ONNX: i o f */
+    for (int k = 0; k < 3; k++) {
+        int64_t first = (direction * 3 + block[k]) * hidden;
+        part[k] = *p;
+        part[k].kind.rank = 1;
+        part[k].kind.size[0] = hidden;
+        part[k].stride[0] = 1;
+        part[k].bytes = p->bytes + (size_t)first * weft__number_bytes(p->kind.type);
+    }
+}
+
 /* Sets l->part to the weights. */
 static bool read_weights(run *r, layer *l, const value *in)
 {
-    static const int block[] = { 0, 2, 1 }; /* peepholes of ONNX: i o f */
+    const weft__onnx_cell *cell = weft__onnx_cell_of(r->node->op);
     weft__array w = weft__onnx_array(r, in + 1), h = weft__onnx_array(r, in + 2),
                 b = weft__onnx_array(r, in + 3), p = weft__onnx_array(r, in + 7);
-    bool agree = in[1].size[0] == l->directions && weft__onnx_int(r, "hidden_size", l->hidden) == l->hidden &&
-                 (!l->peepholes || (p.kind.rank == 2 && p.kind.size[0] == l->directions &&
-                                    p.kind.size[1] == 3 * l->hidden));
-    for (int d = 0; agree && d < l->directions; d++) {
+    const int64_t D = l->directions, H = l->hidden;
+    bool agree = w.kind.size[0] == D && weft__onnx_int(r, "hidden_size", H) == H &&
+                 (!l->peepholes ||
+                  (p.kind.rank == 2 && p.kind.size[0] == D && p.kind.size[1] == 3 * H));
+    for (int d = 0; weft_ok(r->w) && agree && d < D; d++) {
         weft__array *part = &l->part[d * l->parts];
-        agree = weft__onnx_direction(weft__onnx_cell_of(r->node->op), &w, &h, l->has_bias ? &b : NULL, d, part);
-        for (int k = 0; l->peepholes && k < 3; k++) {
-            size_t first = (size_t)((d * 3 + block[k]) * l->hidden);
-            part[l->parts - 3 + k] = (weft__array){ .name = "P",
-                                                    .kind = { p.kind.type, 1, { l->hidden } },
-                                                    .stride = { 1 },
-                                                    .bytes = p.bytes + first * weft__number_bytes(p.kind.type) };
-        }
+        agree = weft__onnx_direction(cell, &w, &h, l->has_bias ? &b : NULL, d, part);
+        if (l->peepholes)
+            read_peepholes(&p, d, H, part + l->parts - 3);
     }
     if (!agree)
-        weft__onnx_fail(r, "the shapes of W, R, B and P do not agree with each other, direction and hidden_size");
+        weft__onnx_fail(r, "the shapes of W, R, B, P, direction and hidden_size do not agree");
     return weft_ok(r->w);
 }
 
@@ -205,6 +214,12 @@ weft_rnn *weft__onnx_new_layer(weft_module *m, layer *l, const char *name)
                           weft_lstm_new(m, name, &o);
 }
 
+static bool read_layer(run *r, node *n, const value *in)
+{
+    n->layer = n->layer ? n->layer : new_layer(r, in);
+    return n->layer && read_weights(r, n->layer, in);
+}
+
 bool weft__onnx_layer(run *r, node *n, const value *known)
 {
     value in[8] = { { 0 } };
@@ -215,10 +230,7 @@ bool weft__onnx_layer(run *r, node *n, const value *known)
             in[i] = known[n->in[i]];
             n->weights_are_known = n->weights_are_known && (in[i].type || (i > 3 && i < 7));
         }
-    if (!n->weights_are_known)
-        return true;
-    n->layer = new_layer(r, in);
-    return n->layer && read_weights(r, n->layer, in);
+    return !n->weights_are_known || read_layer(r, n, in);
 }
 
 /* ---- running it ---- */
@@ -231,16 +243,12 @@ static weft_tensor *exchanged(weft_tensor *x, bool really)
 static layer *layer_of(run *r, const value *in)
 {
     node *n = (node *)r->node;
-    if (n->weights_are_known)
-        return n->layer;
-    layer *l = n->layer ? n->layer : new_layer(r, in);
-    if (!l || !read_weights(r, l, in))
-        return NULL;
-    if (!n->layer)
-        weft__onnx_make(r->model, l);
-    weft__onnx_fill(r, l);
-    n->layer = weft_ok(r->w) ? l : n->layer;
-    return weft_ok(r->w) ? l : NULL;
+    if (!n->weights_are_known && read_layer(r, n, in)) {
+        if (!n->layer->rnn)
+            weft__onnx_make(r->model, n);
+        weft__onnx_fill(r, n->layer);
+    }
+    return weft_ok(r->w) ? n->layer : NULL;
 }
 
 /* Packs x [n, T, F] by sequence_lens. Returns x if all sequences have the length T. */
@@ -253,10 +261,8 @@ static weft_tensor *packed(run *r, weft_tensor *x, const value *lens, weft_lengt
     if (lens->x || lens->count != n)
         weft__onnx_fail(r, "%lld sequence_lens for %lld sequences", (long long)lens->count, (long long)n);
     for (int64_t i = 0; weft_ok(r->w) && i < n; i++) {
-        if (lens->number[i] < 0 || lens->number[i] > T)
-            weft__onnx_fail(r, "sequence_lens[%lld] is %lld; expected 0 .. %lld", (long long)i,
-                            (long long)lens->number[i], (long long)T);
-        len[i] = (int32_t)lens->number[i];
+        int64_t l = lens->number[i];
+        len[i] = l < 0 || l > T ? -1 : (int32_t)l; /* weft refuses -1 */
         shorter += len[i] < T;
     }
     *lengths = (weft_lengths){ .n = n, .len = len };
@@ -290,10 +296,6 @@ void weft__onnx_recurrent(run *r, const value *in, value *out)
     weft_tensor *x = exchanged(in->x, !batch_first);
     int64_t n = weft_size(x, 0), T = weft_size(x, 1);
     weft_state first = { exchanged(in[5].x, batch_first), exchanged(in[6].x, batch_first) };
-    if (l->kind == 2 && (first.h || first.c)) { /* weft requires both */
-        weft_tensor *zero = weft_zeros(r->w, WEFT_SHAPE(l->directions, n, l->hidden));
-        first = (weft_state){ first.h ? first.h : zero, first.c ? first.c : zero };
-    }
     x = packed(r, x, &in[4], &lengths);
     weft_rnn_out y = weft_rnn_run(l->rnn, l->reversed ? flipped(x) : x, first);
     y.y = l->reversed ? flipped(y.y) : y.y;

@@ -68,9 +68,7 @@ struct slot {
 
 /* A recurrent node: an ordinary layer, and the numbers of its own cell. */
 typedef struct layer {
-    struct layer *next;
-    const char *name, *node;
-    weft_rnn *rnn;
+    weft_rnn *rnn; /* NULL: not made yet */
     int64_t hidden, input;
     int kind, directions, act[3]; /* kind: RNN 0, GRU 1, LSTM 2 */
     double alpha[3], beta[3], clip;
@@ -87,11 +85,12 @@ struct weft_onnx {
     value *known; /* [slots] values before a run; type 0: not known */
     node *node;
     int slots, nodes;
-    int renamed;                                 /* names that were taken */
-    int *in, *out; /* slots of inputs and outputs */
-    weft_onnx_value *input, *output;
-    int64_t inputs, outputs;
-    layer *layers;
+    int renamed; /* names that were taken */
+    struct ends {
+        weft_onnx_value *value;
+        int *slot;
+        int64_t n;
+    } in, out;
 };
 
 struct run {
@@ -121,10 +120,6 @@ weft_tensor *weft__onnx_tensor_of(run *, const value *);
 value weft__onnx_integers_of(run *, const value *);
 /* Returns the numbers of an input that the operator needs on the host as reals, NULL after a failure. */
 weft_real *weft__onnx_read(run *, const value *);
-/* Returns an array with the numbers of a value: in the file, or read to memory of the run. */
-weft__array weft__onnx_array(run *, const value *);
-/* Sets a tensor of reals to an array. Converts few rows at a time, to need little memory. */
-void weft__onnx_assign(run *, weft_tensor *, const weft__array *);
 
 /* Attributes of the node that runs. Another type fails. */
 int64_t weft__onnx_int(run *, const char *name, int64_t otherwise);
@@ -160,7 +155,6 @@ int weft__onnx_broadcast(run *, int rank_a, const int64_t *a, int rank_b, const 
 
 weft_tensor *weft__onnx_floor(weft_tensor *x);    /* pointwise.c */
 
-/* ---- operators.c ---- */
 /* Finds an operator; NULL: unknown. */
 const operation *weft__onnx_operation(weft__pb domain, weft__pb op);
 extern const operation weft__onnx_pointwise[], weft__onnx_binary[], weft__onnx_shapes[], weft__onnx_parts[],
@@ -175,7 +169,11 @@ weft_rnn *weft__onnx_new_layer(weft_module *, layer *, const char *name);
 void weft__onnx_fill(run *, const layer *); /* assigns the weights that wait */
 
 /* ---- import.c ---- */
-void weft__onnx_make(weft_onnx *, layer *); /* adds the layer to the module */
+/* Returns an array with the numbers of a value: in the file, or read to memory of the run. */
+weft__array weft__onnx_array(run *, const value *);
+/* Sets a tensor of reals to an array. Converts few rows at a time, to need little memory. */
+void weft__onnx_assign(run *, weft_tensor *, const weft__array *);
+void weft__onnx_make(weft_onnx *, const node *); /* adds the layer of a node to the module */
 
 /* ---- graph.c ---- */
 /* Reads the graph of an open file, and computes constants. Returns false after a failure. */

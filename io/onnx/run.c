@@ -103,48 +103,6 @@ weft_real *weft__onnx_read(run *r, const value *v)
     return weft_ok(r->w) ? reals : NULL;
 }
 
-weft__array weft__onnx_array(run *r, const value *v)
-{
-    if (v->stored)
-        return *v->stored;
-    weft__array a = { .name = "a constant", .kind = { weft__number_of(WEFT_REAL), v->rank, { 0 } } };
-    memcpy(a.kind.size, v->size, sizeof v->size);
-    weft__set_strides(&a);
-    a.bytes = (const unsigned char *)weft__onnx_read(r, v);
-    return a;
-}
-
-void weft__onnx_assign(run *r, weft_tensor *x, const weft__array *a)
-{
-    enum { PIECE = 1 << 18 };
-    run own = { .w = r->w, .left = SIZE_MAX };
-    weft__device *device = &r->w->dev;
-    weft__array piece = *a;
-    int64_t n = weft__onnx_product(a->kind.size, a->kind.rank), rows = a->kind.rank ? a->kind.size[0] : 1;
-    if (weft_ok(r->w) && n != weft_numel(x))
-        weft__onnx_fail(r, "weights of another shape than in the first run");
-    if (!weft_ok(r->w) || !n)
-        return;
-    int64_t width = n / rows, gate = a->gates ? rows / a->gates : rows;
-    int64_t most = PIECE / width + 1 < gate ? PIECE / width + 1 : gate;
-    weft_real *reals = weft__onnx_take(&own, most * width, sizeof *reals);
-    piece.gates = 0;
-    for (int64_t i = 0, count; reals && i < rows; i += count) {
-        int64_t row = a->order[i / gate] * gate + i % gate, rest = gate - i % gate;
-        count = most < rest ? most : rest;
-        piece.kind.size[0] = count;
-        piece.bytes = a->bytes + (size_t)(row * a->stride[0]) * weft__number_bytes(a->kind.type);
-        if (!weft__array_read(r->model->weights, &piece, weft__number_of(WEFT_REAL), reals)) {
-            weft__fail(r->w, r->model->weights->status, "%s", weft_file_message());
-            break;
-        }
-        device->k->upload(device, (weft_real *)x->data + i * width, reals,
-                          (size_t)(count * width) * sizeof *reals);
-    }
-    weft__check_faults(r->w, "onnx");
-    weft__onnx_end(&own);
-}
-
 value weft__onnx_integers_of(run *r, const value *v)
 {
     if (!v->x)
@@ -211,6 +169,28 @@ value weft__onnx_list(run *r, const value *in, int i, const char *name)
 }
 
 /* ---- nodes ---- */
+static const operation recurrent[] = {
+    { "LSTM", weft__onnx_recurrent, -1, 0, NULL, NULL }, { "GRU", weft__onnx_recurrent, -1, 0, NULL, NULL },
+    { "RNN", weft__onnx_recurrent, -1, 0, NULL, NULL },
+    { NULL, NULL, 0, 0, NULL, NULL },
+};
+
+const operation *weft__onnx_operation(weft__pb domain, weft__pb op)
+{
+    const operation *main[] = { recurrent,          weft__onnx_pointwise,  weft__onnx_binary,
+                                weft__onnx_shapes,  weft__onnx_parts,      weft__onnx_indexed,
+                                weft__onnx_made,    weft__onnx_reductions, weft__onnx_products,
+                                weft__onnx_norms,   weft__onnx_attention };
+    const operation *learning[] = { weft__onnx_learning };
+    bool is_main = !weft__pb_size(domain) || weft__pb_is(domain, "ai.onnx");
+    size_t tables = is_main ? sizeof main / sizeof *main : weft__pb_is(domain, "ai.onnx.ml");
+    for (size_t i = 0; i < tables; i++)
+        for (const operation *o = is_main ? main[i] : learning[i]; o->name; o++)
+            if (weft__pb_is(op, o->name))
+                return o;
+    return NULL;
+}
+
 bool weft__onnx_explain(run *r)
 {
     char text[400];
@@ -253,30 +233,35 @@ static bool is_open(const node *n, const value *values)
     return !v || (v->number && v->count == 1 && !*v->number == !n->guard_is);
 }
 
-static bool is_integer(int type) { return !weft__number_is_float(weft__onnx_number(type)); }
-
-/* Copies an input of ints to the host. */
+/* Checks an input, and copies one of ints to the host. */
 static value input_of(run *r, weft_tensor *x, const weft_onnx_value *expected, int type)
 {
+    const bool ints = !weft__number_is_float(weft__onnx_number(type));
+    const char *error = weft__handle_error(r->w, x);
+    if (error || x->f.batch) {
+        weft__fail(r->w, error ? WEFT_EARG : WEFT_ESHAPE, "onnx_run: input %.80s %s", expected->name,
+                   error ? error : "is ragged; expected a plain tensor");
+        return (value){ 0 };
+    }
     value v = weft__onnx_reals(r, x);
     bool same = expected->rank < 0 || expected->rank == v.rank;
-    for (int i = 0; same && expected->rank >= 0 && i < v.rank; i++)
+    for (int i = 0; same && i < expected->rank; i++)
         same = expected->size[i] < 0 || expected->size[i] == v.size[i];
-    if (!v.type || !same || (x->f.type == WEFT_I32) != is_integer(type)) {
+    if (!same || (x->f.type == WEFT_I32) != ints) {
         char text[128];
         weft__fail(r->w, WEFT_ESHAPE, "onnx_run: input %.80s is %s%s; the model expects %s of %s",
                    expected->name, weft__text(&x->f, text), x->f.type == WEFT_I32 ? " of ints" : "",
-                   is_integer(type) ? "ints" : "reals", same ? "this shape" : "another shape");
+                   ints ? "ints" : "reals", same ? "this shape" : "another shape");
         return (value){ 0 };
     }
-    if (!is_integer(type))
+    if (!ints)
         return v;
     value to = weft__onnx_integers(r, type, v.rank, v.size);
-    int32_t *ints = weft__onnx_take(r, v.count, sizeof *ints);
-    if (ints)
-        weft_read(x, ints, (size_t)v.count * sizeof *ints);
-    for (int64_t i = 0; ints && to.type && i < v.count; i++)
-        to.number[i] = ints[i];
+    int32_t *numbers = weft__onnx_take(r, v.count, sizeof *numbers);
+    if (numbers)
+        weft_read(x, numbers, (size_t)v.count * sizeof *numbers);
+    for (int64_t i = 0; numbers && i < v.count; i++)
+        to.number[i] = numbers[i];
     return to;
 }
 
@@ -296,34 +281,6 @@ static weft_tensor *output_of(run *r, const value *v, const char *name)
     return weft_ok(r->w) ? weft_ints(r->w, ints, v->rank, v->size) : &r->w->nil;
 }
 
-static bool is_runnable(const weft_onnx *m, weft_tensor *const *inputs, int64_t n, weft_tensor **outputs,
-                        int64_t outs)
-{
-    if (n != m->inputs || outs != m->outputs || (n && !inputs) || (outs && !outputs))
-        weft__fail(m->w, WEFT_EARG, "onnx_run: %lld inputs and %lld outputs; the model has %lld and %lld",
-                   (long long)n, (long long)outs, (long long)m->inputs, (long long)m->outputs);
-    for (int64_t i = 0; weft_ok(m->w) && i < n; i++) {
-        const char *error = weft__handle_error(m->w, inputs[i]);
-        if (error)
-            weft__fail(m->w, WEFT_EARG, "onnx_run: input %.80s %s", m->input[i].name, error);
-        else if (inputs[i]->f.batch)
-            weft__fail(m->w, WEFT_ESHAPE, "onnx_run: input %.80s is ragged; expected a plain tensor",
-                       m->input[i].name);
-    }
-    return weft_ok(m->w);
-}
-
-/* Sets the inputs, and the values that are known since the import. */
-static void begin(run *r, weft_tensor *const *inputs, value *values)
-{
-    weft_onnx *m = r->model;
-    for (int i = 0; i < m->slots; i++) {
-        values[i] = m->slot[i].kept ? weft__onnx_reals(r, m->slot[i].kept) : m->known[i];
-    }
-    for (int64_t i = 0; i < m->inputs; i++)
-        values[m->in[i]] = input_of(r, inputs[i], &m->input[i], m->slot[m->in[i]].type);
-}
-
 /* Most bytes of integers and of positions in one run. */
 #define HOST_BYTES ((uint64_t)4 << 30)
 
@@ -336,19 +293,26 @@ bool weft_onnx_run(weft_onnx *m, weft_tensor *const *inputs, int64_t n, weft_ten
         return false;
     }
     weft *w = m->w;
-    for (int64_t i = 0; outputs && i < (outs < m->outputs ? outs : m->outputs); i++)
+    for (int64_t i = 0; outputs && i < (outs < m->out.n ? outs : m->out.n); i++)
         outputs[i] = &w->nil;
-    if (!is_runnable(m, inputs, n, outputs, outs))
+    if (n != m->in.n || outs != m->out.n || (n && !inputs) || (outs && !outputs))
+        weft__fail(w, WEFT_EARG, "onnx_run: %lld inputs and %lld outputs; the model has %lld and %lld",
+                   (long long)n, (long long)outs, (long long)m->in.n, (long long)m->out.n);
+    if (!weft_ok(w))
         return false;
     run r = { .w = w, .model = m, .left = (size_t)HOST_BYTES };
     value *values = weft__onnx_take(&r, m->slots, sizeof *values);
-    if (values)
-        begin(&r, inputs, values);
+    for (int i = 0; values && i < m->slots; i++)
+        values[i] = m->slot[i].kept ? weft__onnx_reals(&r, m->slot[i].kept) : m->known[i];
+    for (int64_t i = 0; weft_ok(w) && i < n; i++) {
+        int at = m->in.slot[i];
+        values[at] = input_of(&r, inputs[i], &m->in.value[i], m->slot[at].type);
+    }
     for (int i = 0; weft_ok(w) && i < m->nodes; i++)
         if (m->node[i].needed && is_open(&m->node[i], values))
             weft__onnx_step(&r, &m->node[i], values);
     for (int64_t i = 0; weft_ok(w) && i < outs; i++)
-        outputs[i] = output_of(&r, &values[m->out[i]], m->output[i].name);
+        outputs[i] = output_of(&r, &values[m->out.slot[i]], m->out.value[i].name);
     for (int64_t i = 0; !weft_ok(w) && i < outs; i++)
         outputs[i] = &w->nil;
     weft__onnx_end(&r);
