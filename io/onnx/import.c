@@ -184,40 +184,14 @@ static void end_model(void *p)
     weft__weights_close(m->weights);
 }
 
-/* Ends a part of the import: a failure of the context becomes one of the file. Returns whether it is fine. */
-static bool end_part(run *r, weft__listener *listener)
-{
-    if (!weft_ok(r->w))
-        weft__weights_fail(r->model->weights, weft_error_code(r->w), "%s", weft_error_message(r->w));
-    weft__unmute_errors(r->w, listener, !weft_ok(r->w));
-    return !r->model->weights->status;
-}
-
-/* Reads the graph in a part of the step that is undone. */
-static bool read_graph(run *r)
-{
-    weft_mark here = weft_mark_here(r->w);
-    weft__listener *listener = weft__mute_errors(r->w);
-    bool recording = weft_set_grad_enabled(r->w, false);
-    if (weft__onnx_graph(r)) {
-        mark(r->model);
-        read_constants(r);
-    }
-    weft_set_grad_enabled(r->w, recording);
-    bool fine = end_part(r, listener);
-    weft_rewind(r->w, here);
-    return fine;
-}
-
 /* Makes all parameters, buffers and layers. */
 static void make(run *r, const char *name)
 {
     weft_onnx *m = r->model;
-    weft__listener *listener = weft__mute_errors(m->w);
     m->module = weft_module_new(m->w, name);
     m->constants = weft_module_new(m->w, "onnx_constants");
     reserve(m);
-    for (int i = 0; weft_ok(m->w) && !m->weights->status && i < m->slots; i++) {
+    for (int i = 0; weft_ok(m->w) && i < m->slots; i++) {
         value *v = &m->known[i];
         if (m->slot[i].needed && is_constant(m, i) && v->stored)
             keep(r, i);
@@ -230,7 +204,33 @@ static void make(run *r, const char *name)
             weft__onnx_make(m, &m->node[i]);
             weft__onnx_fill(r, m->node[i].layer);
         }
-    end_part(r, listener);
+}
+
+/* Reads the graph in a part of the step that is undone, and makes the model. A failure of the context becomes
+ * one of the file. */
+static void import(run *r, const char *name)
+{
+    weft__weights *weights = r->model->weights;
+    weft__listener *listener = weft__mute_errors(r->w);
+    weft_mark here = weft_mark_here(r->w);
+    bool recording = weft_set_grad_enabled(r->w, false);
+    bool read = weft__onnx_graph(r);
+    if (read) {
+        mark(r->model);
+        read_constants(r);
+    }
+    weft_set_grad_enabled(r->w, recording);
+    read = read && weft_ok(r->w) && !weights->status;
+    if (read) {
+        weft_rewind(r->w, here);
+        r->importing = false;
+        make(r, name);
+    }
+    if (!weft_ok(r->w))
+        weft__weights_fail(weights, weft_error_code(r->w), "%s", weft_error_message(r->w));
+    weft__unmute_errors(r->w, listener, !weft_ok(r->w));
+    if (!read)
+        weft_rewind(r->w, here);
 }
 
 weft_onnx *weft_import_onnx(const char *path, weft *w, const weft_onnx_import_opts *opts)
@@ -255,10 +255,8 @@ weft_onnx *weft_import_onnx(const char *path, weft *w, const weft_onnx_import_op
     m->w = w;
     m->weights = weights;
     run r = { .w = w, .model = m, .left = 3 * weights->size + SPARE, .importing = true };
-    if (!weights->status && read_graph(&r)) {
-        r.importing = false;
-        make(&r, opts && opts->name ? opts->name : "onnx");
-    }
+    if (!weights->status)
+        import(&r, opts && opts->name ? opts->name : "onnx");
     weft__onnx_end(&r);
     free(weights->image);
     weights->image = NULL;

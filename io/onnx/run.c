@@ -85,12 +85,7 @@ value weft__onnx_integers(run *r, int type, int rank, const int64_t *size)
 
 weft_tensor *weft__onnx_tensor_of(run *r, const value *v)
 {
-    if (v->x || !v->type)
-        return v->x;
-    weft_real *reals = weft__onnx_take(r, v->count, sizeof *reals);
-    for (int64_t i = 0; reals && i < v->count; i++)
-        reals[i] = (weft_real)v->number[i];
-    return weft_reals(r->w, reals, v->rank, v->size);
+    return v->x || !v->type ? v->x : weft_reals(r->w, weft__onnx_read(r, v), v->rank, v->size);
 }
 
 weft_real *weft__onnx_read(run *r, const value *v)
@@ -161,31 +156,30 @@ value weft__onnx_list(run *r, const value *in, int i, const char *name)
     if (i >= 0 && i < r->node->inputs && in[i].type)
         return weft__onnx_integers_of(r, &in[i]);
     const attribute *a = name ? weft__onnx_attribute(r, name, 7) : NULL;
-    return a ?
-               (value){
-                   .type = WEFT__ONNX_INT64, .number = a->ints, .count = a->n, .rank = 1, .size = { a->n }
-               } :
-               (value){ 0 };
+    if (!a)
+        return (value){ 0 };
+    return (value){ WEFT__ONNX_INT64, .number = a->ints, .count = a->n, .rank = 1, .size = { a->n } };
 }
 
 /* ---- nodes ---- */
 static const operation recurrent[] = {
-    { "LSTM", weft__onnx_recurrent, -1, 0, NULL, NULL }, { "GRU", weft__onnx_recurrent, -1, 0, NULL, NULL },
+    { "LSTM", weft__onnx_recurrent, -1, 0, NULL, NULL },
+    { "GRU", weft__onnx_recurrent, -1, 0, NULL, NULL },
     { "RNN", weft__onnx_recurrent, -1, 0, NULL, NULL },
     { NULL, NULL, 0, 0, NULL, NULL },
 };
 
 const operation *weft__onnx_operation(weft__pb domain, weft__pb op)
 {
-    const operation *main[] = { recurrent,          weft__onnx_pointwise,  weft__onnx_binary,
-                                weft__onnx_shapes,  weft__onnx_parts,      weft__onnx_indexed,
-                                weft__onnx_made,    weft__onnx_reductions, weft__onnx_products,
-                                weft__onnx_norms,   weft__onnx_attention };
-    const operation *learning[] = { weft__onnx_learning };
-    bool is_main = !weft__pb_size(domain) || weft__pb_is(domain, "ai.onnx");
-    size_t tables = is_main ? sizeof main / sizeof *main : weft__pb_is(domain, "ai.onnx.ml");
-    for (size_t i = 0; i < tables; i++)
-        for (const operation *o = is_main ? main[i] : learning[i]; o->name; o++)
+    static const operation *const tables[] = {
+        weft__onnx_learning, recurrent, weft__onnx_pointwise, weft__onnx_binary, weft__onnx_shapes,
+        weft__onnx_parts, weft__onnx_indexed, weft__onnx_made, weft__onnx_reductions, weft__onnx_products,
+        weft__onnx_norms, weft__onnx_attention
+    };
+    const bool is_main = !weft__pb_size(domain) || weft__pb_is(domain, "ai.onnx");
+    size_t first = is_main ? 1 : 0, end = is_main ? sizeof tables / sizeof *tables : 1;
+    for (size_t i = first; i < end && (is_main || weft__pb_is(domain, "ai.onnx.ml")); i++)
+        for (const operation *o = tables[i]; o->name; o++)
             if (weft__pb_is(op, o->name))
                 return o;
     return NULL;
@@ -206,15 +200,14 @@ bool weft__onnx_step(run *r, const node *n, value *values)
     r->node = n;
     value *in = weft__onnx_take(r, (n->inputs > 8 ? n->inputs : 8) + 1, sizeof *in);
     value *out = weft__onnx_take(r, (n->outputs > 8 ? n->outputs : 8) + 1, sizeof *out);
-    for (int i = 0; in && i < n->inputs; i++)
-        if (n->in[i] >= 0)
-            in[i] = values[n->in[i]];
+    for (int i = 0; in && i < n->inputs; i++) {
+        in[i] = n->in[i] >= 0 ? values[n->in[i]] : in[i];
+        if (in[i].split && strcmp(n->op, "SequenceAt"))
+            weft__onnx_fail(r, "input %d is a sequence; expected a tensor", i);
+    }
     for (int i = 0; in && i < abs(n->operation->inputs); i++)
         if (!in[i].type)
             weft__onnx_fail(r, "input %d is missing", i);
-    for (int i = 0; in && i < n->inputs; i++)
-        if (in[i].split && strcmp(n->op, "SequenceAt"))
-            weft__onnx_fail(r, "input %d is a sequence; expected a tensor", i);
     if (weft_ok(r->w))
         n->operation->operate(r, in, out);
     for (int i = 0; weft_ok(r->w) && i < n->outputs; i++)
@@ -288,8 +281,7 @@ bool weft_onnx_run(weft_onnx *m, weft_tensor *const *inputs, int64_t n, weft_ten
 {
     if (!m) {
         weft__failed_of(inputs, inputs ? n : 0, WEFT_EARG, "onnx_run",
-                        "model is NULL; weft_file_message says "
-                        "why weft_import_onnx failed");
+                        "model is NULL; weft_file_message says why weft_import_onnx failed");
         return false;
     }
     weft *w = m->w;
