@@ -13,7 +13,7 @@ enum { FIRST_OPSET = 7, LAST_OPSET = 28, DEEPEST = 16, MOST_WORK = 1 << 24 };
 enum { INPUT = 1, OUTPUT, NAME, OPERATOR, ATTRIBUTE, DOMAIN = 7 };
 /* Fields of a GraphProto and of a FunctionProto. */
 enum { GRAPH_NODE = 1, GRAPH_INITIALISER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT };
-enum { FUNCTION_INPUT = 4, FUNCTION_OUTPUT, FUNCTION_NODE = 7, FUNCTION_OPSET = 9 };
+enum { FUNCTION_INPUT = 4, FUNCTION_OUTPUT, FUNCTION_NODE = 7 };
 
 /* Finds the slots of all inputs. */
 static bool connect(builder *b, const scope *s, const record *f, node *n)
@@ -171,18 +171,6 @@ static bool add_if(builder *b, const scope *s, const record *f, node *n)
     return add_operation(b, s, f, n);
 }
 
-static bool read_opset(builder *b, weft__pb message, scope *s)
-{
-    record f;
-    if (!weft__onnx_record(b->w, message, &f))
-        return false;
-    if (!weft__pb_size(f.bytes[1]) || weft__pb_is(f.bytes[1], "ai.onnx"))
-        s->version[MAIN] = (int64_t)f.value[2];
-    else if (weft__pb_is(f.bytes[1], "ai.onnx.ml"))
-        s->version[LEARNING] = (int64_t)f.value[2];
-    return true;
-}
-
 static bool add_call(builder *b, const scope *s, const record *f, node *n, weft__pb function)
 {
     scope in = *s;
@@ -194,10 +182,6 @@ static bool add_call(builder *b, const scope *s, const record *f, node *n, weft_
     in.number = ++b->scopes;
     in.depth++;
     in.caller = n;
-    while (weft__onnx_field(&m, FUNCTION_OPSET, &bytes))
-        if (!read_opset(b, bytes, &in))
-            return false;
-    m = function;
     for (int i = 0; !b->w->status && weft__onnx_field(&m, FUNCTION_INPUT, &bytes); i++)
         weft__onnx_define(b, &in, bytes, i < n->inputs && n->in[i] >= 0 ? n->in[i] : MISSING);
     return !b->w->status && inlined(b, &in, function, FUNCTION_NODE, FUNCTION_OUTPUT, n, to) &&
@@ -209,7 +193,7 @@ static bool add_operation(builder *b, const scope *s, const record *f, node *n)
     n->operation = weft__onnx_operation(f->bytes[DOMAIN], f->bytes[OPERATOR]);
     n->guard = s->guard;
     n->guard_is = s->guard_is;
-    n->version = (int)s->version[weft__pb_is(f->bytes[DOMAIN], "ai.onnx.ml")];
+    n->version = s->version;
     if (!n->operation)
         note_unknown(b, f, n);
     if (!define_outputs(b, s, f, n, NULL))
@@ -301,24 +285,33 @@ static bool read_functions(builder *b, weft__pb model)
     return true;
 }
 
+/* Reads the version of the operators. */
+static bool read_version(builder *b, weft__pb model, scope *s)
+{
+    record f;
+    for (weft__pb bytes; weft__onnx_field(&model, 8, &bytes);) {
+        if (!weft__onnx_record(b->w, bytes, &f))
+            return false;
+        if (!weft__pb_size(f.bytes[1]) || weft__pb_is(f.bytes[1], "ai.onnx"))
+            s->version = (int)f.value[2];
+        else if (!s->version && weft__pb_is(f.bytes[1], "ai.onnx.ml"))
+            s->version = LAST_OPSET; /* if the model has no operators of the main set */
+    }
+    if (s->version < FIRST_OPSET || s->version > LAST_OPSET)
+        weft__weights_fail(b->w, WEFT_EFORMAT, "opset %d; expected %d .. %d (export with opset_version=20)",
+                           s->version, FIRST_OPSET, LAST_OPSET);
+    return !b->w->status;
+}
+
 static bool build(builder *b)
 {
     scope s = { .guard = -1 };
     record f, graph;
     weft__pb m, bytes;
     if (!weft__onnx_record(b->w, (weft__pb){ b->w->image, b->w->image + b->w->size }, &f) ||
-        !read_functions(b, f.message))
-        return false;
-    for (m = f.message; weft__onnx_field(&m, 8, &bytes);)
-        if (!read_opset(b, bytes, &s))
-            return false;
-    if (!s.version[MAIN] && s.version[LEARNING])
-        s.version[MAIN] = LAST_OPSET; /* a model without operators of that set */
-    if (s.version[MAIN] < FIRST_OPSET || s.version[MAIN] > LAST_OPSET)
-        weft__weights_fail(b->w, WEFT_EFORMAT, "opset %lld; expected %d .. %d (export with opset_version=20)",
-                           (long long)s.version[MAIN], FIRST_OPSET, LAST_OPSET);
-    if (b->w->status || !weft__onnx_record(b->w, f.bytes[7], &graph) ||
-        !add_initialisers(b, &s, graph.message) || !add_ends(b, &s, &graph, GRAPH_INPUT, &b->m->in))
+        !read_functions(b, f.message) || !read_version(b, f.message, &s) ||
+        !weft__onnx_record(b->w, f.bytes[7], &graph) || !add_initialisers(b, &s, graph.message) ||
+        !add_ends(b, &s, &graph, GRAPH_INPUT, &b->m->in))
         return false;
     for (m = graph.message; weft__onnx_field(&m, GRAPH_NODE, &bytes);)
         if (!add_node(b, &s, bytes))

@@ -3,7 +3,7 @@
 #define WEFT_IO_ONNX_GRAPH_H
 #include "io/onnx/model.h"
 
-enum { MOST_FUNCTIONS = 1000, MOST_FIELDS = 26, MAIN = 0, LEARNING = 1 };
+enum { MOST_FUNCTIONS = 1000, MOST_FIELDS = 26 };
 enum { UNDEFINED = -1, MISSING = -2 }; /* instead of a slot. MISSING: left out by a call */
 enum { A_FLOAT = 1, A_INT, A_STRING, A_TENSOR, A_GRAPH, A_FLOATS, A_INTS, A_STRINGS };
 
@@ -19,9 +19,8 @@ typedef struct entry {
 } entry;
 /* Names of a graph or of a function, with those of the outer graphs. */
 typedef struct scope {
-    int number, depth;
+    int number, depth, version; /* version: of the operators */
     const struct scope *outer;
-    int64_t version[2]; /* of both operator sets */
     const node *caller; /* of a function */
     int guard; /* as in node */
     bool guard_is;

@@ -7,38 +7,16 @@
 #include "rnn/api_cell.h"
 
 /* ---- cells ---- */
-enum { SIGMOID, TANH, RELU, AFFINE, LEAKY, THRESHOLDED, SCALED_TANH, HARD_SIGMOID, ELU, SOFTSIGN, SOFTPLUS };
-static const struct {
-    const char *name;
-    int parameters;
-    double alpha, beta;
-} functions[] = {
-    { "Sigmoid", 0, 0, 0 },    { "Tanh", 0, 0, 0 },          { "Relu", 0, 0, 0 },
-    { "Affine", 2, 1, 0 },     { "LeakyRelu", 1, .01, 0 },   { "ThresholdedRelu", 1, 1, 0 },
-    { "ScaledTanh", 2, 1, 1 }, { "HardSigmoid", 2, .2, .5 }, { "Elu", 1, 1, 0 },
-    { "Softsign", 0, 0, 0 },   { "Softplus", 0, 0, 0 },
-};
-enum { FUNCTIONS = sizeof functions / sizeof *functions };
-
-static weft_tensor *plus(weft_tensor *x, double c) { return weft_add(x, weft_scalar(weft_context_of(x), c)); }
-
 /* Applies function k of a layer. Like onnxruntime it clips sums of gates, not c. */
 static weft_tensor *activate(const layer *l, int k, weft_tensor *x)
 {
-    double alpha = l->alpha[k], beta = l->beta[k];
-    x = l->clip > 0 && k < 2 ? weft_clamp(x, -l->clip, l->clip) : x;
-    int f = l->act[k];
-    return f == SIGMOID      ? weft_sigmoid(x) :
-           f == TANH         ? weft_tanh(x) :
-           f == RELU         ? weft_relu(x) :
-           f == AFFINE       ? plus(weft_scale(x, alpha), beta) :
-           f == LEAKY        ? weft_leaky_relu(x, alpha) :
-           f == THRESHOLDED  ? weft_mul(x, weft_greater(x, weft_scalar(weft_context_of(x), alpha))) :
-           f == SCALED_TANH  ? weft_scale(weft_tanh(weft_scale(x, beta)), alpha) :
-           f == HARD_SIGMOID ? weft_clamp(plus(weft_scale(x, alpha), beta), 0, 1) :
-           f == ELU          ? weft_elu(x, alpha) :
-           f == SOFTSIGN     ? weft_div(x, plus(weft_abs(x), 1)) :
-                               weft_softplus(x);
+    run r = { .w = weft_context_of(x), .node = &l->function[k], .left = SIZE_MAX };
+    value out[8] = { { 0 } }, in[8] = { { 0 } };
+    in->x = l->clip > 0 && k < 2 ? weft_clamp(x, -l->clip, l->clip) : x;
+    *in = weft__onnx_reals(&r, in->x);
+    r.node->operation->operate(&r, in, out);
+    weft__onnx_end(&r);
+    return out->x;
 }
 
 static weft_tensor *affine(weft_tensor *h, weft_tensor *weight, weft_tensor *bias)
@@ -73,9 +51,11 @@ static weft_state gru_step(const weft_cell_input *in, void *user)
     return (weft_state){ weft_add(n, weft_mul(z, weft_sub(in->h, n))), NULL };
 }
 
+/* The gate of ONNX's order i, o, f with its peephole. */
 static weft_tensor *peep(const layer *l, const weft_cell_input *in, weft_tensor *sum, weft_tensor *c, int k)
 {
-    return l->peepholes ? weft_add(sum, weft_mul(c, in->own[k])) : sum;
+    const int64_t H = in->hidden;
+    return l->peepholes ? weft_add(sum, weft_mul(c, weft_slice(in->own[0], 0, k * H, (k + 1) * H))) : sum;
 }
 
 static weft_state lstm_step(const weft_cell_input *in, void *user)
@@ -83,16 +63,14 @@ static weft_state lstm_step(const weft_cell_input *in, void *user)
     const layer *l = user;
     weft_tensor *sums = weft_add(in->x, affine(in->h, in->weight_hh, in->bias_hh));
     weft_tensor *i = activate(l, 0, peep(l, in, gate(in, sums, 0), in->c, 0));
-    weft_tensor *f =
-        l->input_forget ? plus(weft_neg(i), 1) : activate(l, 0, peep(l, in, gate(in, sums, 1), in->c, 1));
+    weft_tensor *f = l->input_forget ? weft_sub(weft_scalar(weft_context_of(i), 1), i) :
+                                       activate(l, 0, peep(l, in, gate(in, sums, 1), in->c, 2));
     weft_tensor *c = weft_add(weft_mul(f, in->c), weft_mul(i, activate(l, 1, gate(in, sums, 2))));
-    weft_tensor *o = activate(l, 0, peep(l, in, gate(in, sums, 3), c, 2));
+    weft_tensor *o = activate(l, 0, peep(l, in, gate(in, sums, 3), c, 1));
     return (weft_state){ weft_mul(o, activate(l, 2, c)), c };
 }
 
-static const weft_cell_parameter peepholes[] = { { "weight_ci", WEFT_CELL_VECTOR, 1, NULL },
-                                                 { "weight_cf", WEFT_CELL_VECTOR, 1, NULL },
-                                                 { "weight_co", WEFT_CELL_VECTOR, 1, NULL } };
+static const weft_cell_parameter peepholes = { "weight_peephole", WEFT_CELL_VECTOR, 3, NULL };
 static const weft_cell own_cells[] = {
     { .name = "onnx_rnn", .gates = 1, .step = rnn_step },
     { .name = "onnx_gru", .gate_names = "r z n", .gates = 3, .step = gru_step },
@@ -100,42 +78,45 @@ static const weft_cell own_cells[] = {
       .gate_names = "i f g o",
       .gates = 4,
       .states = 2,
-      .own = peepholes,
+      .own = &peepholes,
       .step = lstm_step },
 };
 
 /* ---- making a layer ---- */
-/* Reads the functions of both directions, which must be the same. */
-static void read_functions(run *r, layer *l)
+/* Reads function i of both directions, which must be the same. numbers: counts of those that were read from
+ * both lists. */
+static bool read_function(run *r, layer *l, int i, int64_t numbers[2])
 {
-    const attribute *names = weft__onnx_attribute(r, "activations", 8),
-                    *alpha = weft__onnx_attribute(r, "activation_alpha", 6),
-                    *beta = weft__onnx_attribute(r, "activation_beta", 6);
-    int64_t a = 0, b = 0;
-    for (int k = 0; k <= l->kind; k++)
-        l->act[k] = k || !l->kind ? TANH : SIGMOID;
-    for (int64_t i = 0; names && i < names->n; i++) {
-        int f = 0, k = (int)(i % (l->kind + 1));
-        while (f < FUNCTIONS && strcasecmp(names->texts[i], functions[f].name))
-            f++;
-        if (f == FUNCTIONS || (i > l->kind && l->act[k] != f)) {
-            weft__onnx_fail(r, "activation %.40s; expected a known one, the same in both directions",
-                            names->texts[i]);
-            return;
-        }
-        bool reads_alpha = functions[f].parameters > 0 && alpha && a < alpha->n,
-             reads_beta = functions[f].parameters > 1 && beta && b < beta->n;
-        l->own = l->own || (i <= l->kind && f != l->act[k] && (l->kind || f != RELU));
-        l->act[k] = f;
-        l->alpha[k] = reads_alpha ? (double)alpha->floats[a++] : functions[f].alpha;
-        l->beta[k] = reads_beta ? (double)beta->floats[b++] : functions[f].beta;
+    static const char *const lists[] = { "activation_alpha", "activation_beta" };
+    const attribute *names = weft__onnx_attribute(r, "activations", 8);
+    const int k = i % (l->kind + 1);
+    const char *usual = k || !l->kind ? "Tanh" : "Sigmoid",
+               *name = names && i < names->n ? names->texts[i] : usual;
+    const unsigned char *text = (const unsigned char *)name;
+    const operation *o = weft__onnx_operation((weft__pb){ 0 }, (weft__pb){ text, text + strlen(name) });
+    const bool hard = !strcmp(name, "HardSigmoid");
+    const int parameters = hard ? 2 : !strcmp(name, "LeakyRelu") || !strcmp(name, "Elu");
+    node *f = &l->function[k];
+    if (!o || o->inputs != 1 || (f->op && strcmp(f->op, name)))
+        return weft__onnx_fail(r, "activation %.40s; expected one that is known, equal in both directions",
+                               name);
+    *f = (node){ .op = name, .operation = o, .attribute = l->parameter[k] };
+    for (int p = 0; p < parameters; p++) {
+        const attribute *list = weft__onnx_attribute(r, lists[p], 6);
+        if (list && numbers[p] < list->n)
+            f->attribute[f->attributes++] =
+                (attribute){ p ? "beta" : "alpha", .type = 1, .f = (float)list->floats[numbers[p]++] };
     }
+    l->relu = !l->kind && !strcmp(name, "Relu");
+    l->own = l->own || (strcmp(name, usual) && !l->relu);
+    return true;
 }
 
 static layer *new_layer(run *r, const value *in)
 {
     const char *op = r->node->op, *direction = weft__onnx_string(r, "direction", "forward");
     layer *l = weft__weights_memory(r->model->weights, sizeof *l);
+    int64_t numbers[2] = { 0 };
     if (!l)
         return NULL;
     *l = (layer){ .hidden = in[2].size[2],
@@ -148,24 +129,21 @@ static layer *new_layer(run *r, const value *in)
                   .clip = weft__onnx_float(r, "clip", 0),
                   .input_forget = weft__onnx_int(r, "input_forget", 0),
                   .linear_before_reset = weft__onnx_int(r, "linear_before_reset", 0) };
-    l->parts = 2 + (l->has_bias ? 2 : 0) + (l->peepholes ? 3 : 0);
+    l->parts = 2 + (l->has_bias ? 2 : 0) + (l->peepholes ? 1 : 0);
     l->own = l->peepholes || l->clip > 0 || l->input_forget || (*op == 'G' && !l->linear_before_reset);
-    read_functions(r, l);
+    for (int i = 0; weft_ok(r->w) && i < (l->kind + 1) * l->directions; i++)
+        read_function(r, l, i, numbers);
     return weft_ok(r->w) ? l : NULL;
 }
 
-/* The peepholes of one direction: the three parts of P [directions, 3 hidden]. */
-static void read_peepholes(const weft__array *p, int direction, int64_t hidden, weft__array *part)
+/* Row `direction` of P [directions, 3 hidden]. */
+static weft__array peepholes_of(const weft__array *p, int direction)
 {
-    static const int block[] = { 0, 2, 1 }; /* ONNX: i o f */
-    for (int k = 0; k < 3; k++) {
-        int64_t first = (direction * 3 + block[k]) * hidden;
-        part[k] = *p;
-        part[k].kind.rank = 1;
-        part[k].kind.size[0] = hidden;
-        part[k].stride[0] = 1;
-        part[k].bytes = p->bytes + (size_t)first * weft__number_bytes(p->kind.type);
-    }
+    weft__array row = *p;
+    row.kind = (weft__kind){ p->kind.type, 1, { p->kind.size[1] } };
+    row.stride[0] = 1;
+    row.bytes += (size_t)(direction * p->kind.size[1]) * weft__number_bytes(p->kind.type);
+    return row;
 }
 
 /* Sets l->part to the weights. */
@@ -182,7 +160,7 @@ static bool read_weights(run *r, layer *l, const value *in)
         weft__array *part = &l->part[d * l->parts];
         agree = weft__onnx_direction(cell, &w, &h, l->has_bias ? &b : NULL, d, part);
         if (l->peepholes)
-            read_peepholes(&p, d, H, part + l->parts - 3);
+            part[l->parts - 1] = peepholes_of(&p, d);
     }
     if (!agree)
         weft__onnx_fail(r, "the shapes of W, R, B, P, direction and hidden_size do not agree");
@@ -204,9 +182,9 @@ weft_rnn *weft__onnx_new_layer(weft_module *m, layer *l, const char *name)
                         .hidden = l->hidden,
                         .bidirectional = l->directions == 2,
                         .no_bias = !l->has_bias,
-                        .relu = !l->own && l->kind == 0 && l->act[0] == RELU };
+                        .relu = !l->own && l->relu };
     weft_cell cell = own_cells[l->kind];
-    cell.own_count = l->peepholes ? 3 : 0;
+    cell.own_count = l->peepholes;
     cell.user = l;
     return l->own       ? weft_rnn_of_cell(m, name, &cell, &o) :
            l->kind == 0 ? weft_elman_new(m, name, &o) :

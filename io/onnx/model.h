@@ -70,11 +70,13 @@ struct slot {
 typedef struct layer {
     weft_rnn *rnn; /* NULL: not made yet */
     int64_t hidden, input;
-    int kind, directions, act[3]; /* kind: RNN 0, GRU 1, LSTM 2 */
-    double alpha[3], beta[3], clip;
-    bool reversed, has_bias, linear_before_reset, input_forget, peepholes, own;
+    int kind, directions; /* kind: RNN 0, GRU 1, LSTM 2 */
+    node function[3]; /* activations, as nodes of the operators with their names */
+    attribute parameter[3][2];
+    double clip;
+    bool relu, reversed, has_bias, linear_before_reset, input_forget, peepholes, own;
     int parts; /* of each direction */
-    weft__array part[2 * 7]; /* weights that wait, in the order of the layer's parameters */
+    weft__array part[2 * 5]; /* weights that wait, in the order of the layer's parameters */
 } layer;
 
 struct weft_onnx {
