@@ -25,6 +25,12 @@ bool weft__onnx_field(weft__pb *message, int number, weft__pb *bytes)
     return false;
 }
 
+bool weft__onnx_each(weft__weights *w, weft__pb *message, int number, record *f)
+{
+    weft__pb bytes;
+    return !w->status && weft__onnx_field(message, number, &bytes) && weft__onnx_record(w, bytes, f);
+}
+
 void *weft__onnx_grown(weft__weights *w, void *old, int64_t n, int64_t *room, size_t each)
 {
     if (n < *room)
@@ -128,14 +134,13 @@ static bool is_passed(const node *caller, weft__pb name, attribute *a)
 
 bool weft__onnx_attributes(weft__weights *w, const record *fields, node *n, const node *caller)
 {
-    weft__pb m = fields->message, bytes;
+    weft__pb m = fields->message;
     record f;
     n->attribute = weft__weights_memory(w, ((size_t)fields->count[5] + 1) * sizeof *n->attribute);
-    while (n->attribute && weft__onnx_field(&m, 5, &bytes)) {
+    while (weft__onnx_each(w, &m, 5, &f)) {
         attribute *a = &n->attribute[n->attributes];
-        if (!weft__onnx_record(w, bytes, &f) || !read_attribute(w, &f, a))
-            return false;
-        n->attributes += !f.count[21] || is_passed(caller, f.bytes[21], a);
+        if (read_attribute(w, &f, a))
+            n->attributes += !f.count[21] || is_passed(caller, f.bytes[21], a);
     }
     return !w->status;
 }
@@ -145,11 +150,11 @@ static bool read_shape(weft__weights *w, weft__pb m, weft_onnx_value *v)
 {
     record extent;
     v->rank = 0;
-    for (weft__pb bytes; weft__onnx_field(&m, 1, &bytes); v->rank++) {
-        if (v->rank == WEFT_RANK)
+    for (; weft__onnx_each(w, &m, 1, &extent); v->rank++) {
+        if (v->rank == WEFT_RANK) {
             weft__weights_fail(w, WEFT_EFORMAT, "%.80s has more than %d axes", v->name, WEFT_RANK);
-        if (w->status || !weft__onnx_record(w, bytes, &extent))
             return false;
+        }
         int64_t size = extent.count[1] ? (int64_t)extent.value[1] : -1;
         v->size[v->rank] = size < 0 ? -1 : size;
         if (weft__pb_size(extent.bytes[2]))
@@ -158,15 +163,13 @@ static bool read_shape(weft__weights *w, weft__pb m, weft_onnx_value *v)
     return !w->status && (m.next == m.end || weft__onnx_damaged(w, m));
 }
 
-bool weft__onnx_describe(weft__weights *w, weft__pb m, weft_onnx_value *v, weft__pb *name, int *type)
+bool weft__onnx_describe(weft__weights *w, const record *info, weft_onnx_value *v, int *type)
 {
-    record info, of_type, tensor;
-    if (!weft__onnx_record(w, m, &info) || !weft__onnx_record(w, info.bytes[2], &of_type) ||
-        !weft__onnx_record(w, of_type.bytes[1], &tensor))
+    record of_type, tensor;
+    if (!weft__onnx_record(w, info->bytes[2], &of_type) || !weft__onnx_record(w, of_type.bytes[1], &tensor))
         return false;
-    *name = info.bytes[1];
     *type = (int)tensor.value[1];
-    *v = (weft_onnx_value){ .rank = -1, .name = weft__onnx_text(w, *name), .type = WEFT_I32 };
+    *v = (weft_onnx_value){ .rank = -1, .name = weft__onnx_text(w, info->bytes[1]), .type = WEFT_I32 };
     if (weft__number_is_float(weft__onnx_number(*type)) || !*type)
         v->type = WEFT_REAL;
     return v->name && (!tensor.count[2] || read_shape(w, tensor.bytes[2], v));

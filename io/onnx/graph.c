@@ -91,7 +91,7 @@ static bool fold(builder *b, const node *n)
     return true;
 }
 
-static bool add_node(builder *b, const scope *s, weft__pb message);
+static bool add_node(builder *b, const scope *s, const record *f);
 static bool add_operation(builder *b, const scope *s, const record *f, node *n);
 
 /* Adds the nodes of a graph or a function. nodes, outputs: numbers of the fields. Sets to[] to the slots of
@@ -101,12 +101,12 @@ static bool inlined(builder *b, const scope *s, weft__pb graph, int nodes, int o
 {
     weft__pb m = graph, bytes;
     record f;
-    while (weft__onnx_field(&m, nodes, &bytes))
-        if (!add_node(b, s, bytes))
+    while (weft__onnx_each(b->w, &m, nodes, &f))
+        if (!add_node(b, s, &f))
             return false;
     b->r->node = n;
     m = graph;
-    for (int i = 0; i < n->outputs; i++) {
+    for (int i = 0; !b->w->status && i < n->outputs; i++) {
         bool found = weft__onnx_field(&m, outputs, &bytes);
         if (found && nodes == GRAPH_NODE && !weft__onnx_record(b->w, bytes, &f))
             return false;
@@ -114,23 +114,21 @@ static bool inlined(builder *b, const scope *s, weft__pb graph, int nodes, int o
         if (to[i] < 0)
             return weft__onnx_fail(b->r, "output %d is not computed by its graph", i);
     }
-    return true;
+    return !b->w->status;
 }
 
 static bool add_initialisers(builder *b, const scope *s, weft__pb graph)
 {
     record f;
     value v;
-    for (weft__pb bytes; weft__onnx_field(&graph, GRAPH_INITIALISER, &bytes);) {
-        if (!weft__onnx_value(b->w, bytes, &v) || !weft__onnx_record(b->w, bytes, &f))
-            return false;
-        int at = weft__onnx_defined(b, s, f.bytes[8]);
+    while (weft__onnx_each(b->w, &graph, GRAPH_INITIALISER, &f)) {
+        int at = weft__onnx_value(b->w, f.message, &v) ? weft__onnx_defined(b, s, f.bytes[8]) : -1;
         if (at < 0)
             return false;
         weft__onnx_set(b, at, &v);
         b->m->slot[at].trained = v.stored && v.rank > 0;
     }
-    return true;
+    return !b->w->status;
 }
 
 static bool add_branch(builder *b, const scope *s, const node *n, bool then, bool known, int *to)
@@ -236,12 +234,11 @@ static bool add_any(builder *b, const scope *s, const record *f, node *n)
            (n->outputs < 1 || n->out[0] < 0 || weft__onnx_constant(b, n, n->out[0]));
 }
 
-static bool add_node(builder *b, const scope *s, weft__pb message)
+static bool add_node(builder *b, const scope *s, const record *f)
 {
-    record f;
     node n = { 0 };
     b->r->node = &n;
-    return weft__onnx_record(b->w, message, &f) && (add_any(b, s, &f, &n) || weft__onnx_explain(b->r));
+    return add_any(b, s, f, &n) || weft__onnx_explain(b->r);
 }
 
 /* ---- the model ---- */
@@ -249,15 +246,16 @@ static bool add_node(builder *b, const scope *s, weft__pb message)
 static bool add_ends(builder *b, const scope *s, const record *graph, int number, struct ends *to)
 {
     const bool inputs = number == GRAPH_INPUT;
-    weft__pb m = graph->message, bytes, name;
+    weft__pb m = graph->message;
+    record f;
     int type;
     to->value = weft__weights_memory(b->w, ((size_t)graph->count[number] + 1) * sizeof *to->value);
     to->slot = weft__weights_memory(b->w, ((size_t)graph->count[number] + 1) * sizeof *to->slot);
-    while (!b->w->status && weft__onnx_field(&m, number, &bytes)) {
+    while (weft__onnx_each(b->w, &m, number, &f)) {
         weft_onnx_value *v = &to->value[to->n];
-        if (!weft__onnx_describe(b->w, bytes, v, &name, &type))
+        if (!weft__onnx_describe(b->w, &f, v, &type))
             return false;
-        int at = weft__onnx_find(b, s, name);
+        int at = weft__onnx_find(b, s, f.bytes[1]);
         if (inputs && at >= 0)
             continue;
         if (inputs && weft__onnx_number(type) == WEFT__ODD)
@@ -266,7 +264,7 @@ static bool add_ends(builder *b, const scope *s, const record *graph, int number
                                type);
         if (!inputs && at < 0)
             weft__weights_fail(b->w, WEFT_EFORMAT, "output %.80s is not computed by a node", v->name);
-        at = inputs ? weft__onnx_defined(b, s, name) : at;
+        at = inputs ? weft__onnx_defined(b, s, f.bytes[1]) : at;
         if (inputs && at >= 0)
             b->m->slot[at].type = type;
         to->slot[to->n++] = at;
@@ -277,26 +275,20 @@ static bool add_ends(builder *b, const scope *s, const record *graph, int number
 static bool read_functions(builder *b, weft__pb model)
 {
     record f;
-    for (weft__pb body; b->functions < MOST_FUNCTIONS && weft__onnx_field(&model, 25, &body);) {
-        if (!weft__onnx_record(b->w, body, &f))
-            return false;
-        b->function[b->functions++] = (struct function){ body, f.bytes[1], f.bytes[10] };
-    }
-    return true;
+    while (b->functions < MOST_FUNCTIONS && weft__onnx_each(b->w, &model, 25, &f))
+        b->function[b->functions++] = (struct function){ f.message, f.bytes[1], f.bytes[10] };
+    return !b->w->status;
 }
 
 /* Reads the version of the operators. */
 static bool read_version(builder *b, weft__pb model, scope *s)
 {
     record f;
-    for (weft__pb bytes; weft__onnx_field(&model, 8, &bytes);) {
-        if (!weft__onnx_record(b->w, bytes, &f))
-            return false;
+    while (weft__onnx_each(b->w, &model, 8, &f))
         if (!weft__pb_size(f.bytes[1]) || weft__pb_is(f.bytes[1], "ai.onnx"))
             s->version = (int)f.value[2];
         else if (!s->version && weft__pb_is(f.bytes[1], "ai.onnx.ml"))
             s->version = LAST_OPSET; /* if the model has no operators of the main set */
-    }
     if (s->version < FIRST_OPSET || s->version > LAST_OPSET)
         weft__weights_fail(b->w, WEFT_EFORMAT, "opset %d; expected %d .. %d (export with opset_version=20)",
                            s->version, FIRST_OPSET, LAST_OPSET);
@@ -307,14 +299,14 @@ static bool build(builder *b)
 {
     scope s = { .guard = -1 };
     record f, graph;
-    weft__pb m, bytes;
     if (!weft__onnx_record(b->w, (weft__pb){ b->w->image, b->w->image + b->w->size }, &f) ||
         !read_functions(b, f.message) || !read_version(b, f.message, &s) ||
         !weft__onnx_record(b->w, f.bytes[7], &graph) || !add_initialisers(b, &s, graph.message) ||
         !add_ends(b, &s, &graph, GRAPH_INPUT, &b->m->in))
         return false;
-    for (m = graph.message; weft__onnx_field(&m, GRAPH_NODE, &bytes);)
-        if (!add_node(b, &s, bytes))
+    weft__pb m = graph.message;
+    while (weft__onnx_each(b->w, &m, GRAPH_NODE, &f))
+        if (!add_node(b, &s, &f))
             return false;
     if (*b->unknown)
         weft__weights_fail(b->w, WEFT_EFORMAT, "unknown operators: %s", b->unknown);

@@ -55,14 +55,15 @@ bool weft__onnx_constant(builder *, const node *, int at);
 
 /* ---- attributes.c ---- */
 bool weft__onnx_record(weft__weights *, weft__pb message, record *);
-/* Moves to the next field of this number. Returns false if there is none. */
+/* Both move to the next field of this number. They return false if there is none, each also after a failure. */
 bool weft__onnx_field(weft__pb *message, int number, weft__pb *bytes);
+bool weft__onnx_each(weft__weights *, weft__pb *message, int number, record *);
 /* Reads a TensorProto. Its reals stay in the file. */
 bool weft__onnx_value(weft__weights *, weft__pb message, value *);
 /* Reads the attributes of a node; caller: the node whose function has it, or NULL. */
 bool weft__onnx_attributes(weft__weights *, const record *, node *, const node *caller);
-/* Describes an input or output. *name gets its name, *type its element type, 0 if it is not a tensor. */
-bool weft__onnx_describe(weft__weights *, weft__pb message, weft_onnx_value *, weft__pb *name, int *type);
+/* Describes an input or output. *type gets its element type, 0 if it is not a tensor. */
+bool weft__onnx_describe(weft__weights *, const record *, weft_onnx_value *, int *type);
 /* Returns the array `old` with room for one more than n elements; NULL after a failure. */
 void *weft__onnx_grown(weft__weights *, void *old, int64_t n, int64_t *room, size_t each);
 #endif
