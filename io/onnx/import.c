@@ -19,8 +19,7 @@ static void clean(const char *name, size_t n, char text[64])
     text[length] = 0;
 }
 
-/* Writes the name, made valid, or one with a number that m does not have yet. */
-static void free_name(weft_onnx *m, const char *name, char text[64])
+void weft__onnx_name(weft_onnx *m, const char *name, char text[64])
 {
     char base[64];
     clean(name, strlen(name), base);
@@ -51,18 +50,10 @@ static weft_tensor *new_parameter(weft_onnx *m, const char *path, const value *v
     clean(name, strlen(name), text);
     if (!parent || weft__name_below(parent, text)) {
         parent = m->module;
-        free_name(m, path, text);
+        weft__onnx_name(m, path, text);
     }
     return buffer ? weft_buffer(parent, text, v->rank, v->size) :
                     weft_parameter(parent, text, v->rank, v->size, (weft_init){ 0 });
-}
-
-void weft__onnx_make(weft_onnx *m, const node *n)
-{
-    char name[64];
-    free_name(m, *n->name == '/' ? n->name + 1 : *n->name ? n->name : "layer", name);
-    weft_rnn *rnn = weft__onnx_new_layer(m->module, n->layer, name);
-    n->layer->rnn = weft_ok(m->w) ? rnn : NULL;
 }
 
 /* ---- which nodes a run needs ---- */
@@ -200,10 +191,8 @@ static void make(run *r, const char *name)
         m->slot[i].initial = NULL;
     }
     for (int i = 0; weft_ok(m->w) && i < m->nodes; i++)
-        if (m->node[i].needed && m->node[i].layer) {
-            weft__onnx_make(m, &m->node[i]);
-            weft__onnx_fill(r, m->node[i].layer);
-        }
+        if (m->node[i].needed && m->node[i].layer)
+            weft__onnx_make(r, &m->node[i]);
 }
 
 /* Reads the graph in a part of the step that is undone, and makes the model. A failure of the context becomes
@@ -237,12 +226,9 @@ weft_onnx *weft_import_onnx(const char *path, weft *w, const weft_onnx_import_op
 {
     enum { SPARE = 32 << 20 };
     weft__weights *weights;
-    if (!weft_ok(w) || !path) {
-        weft__file_fail(WEFT_EARG, "%.300s: %s", path ? path : "NULL",
-                        path ? "the context has failed" : "no path");
-        return NULL;
-    }
-    if (weft__weights_open(path, NULL, &weights))
+    if (!weft_ok(w))
+        weft__file_fail(WEFT_EARG, "%.300s: the context has failed", path ? path : "NULL");
+    if (!weft_ok(w) || weft__weights_open(path, NULL, &weights))
         return NULL;
     if (strcmp(weights->format, "ONNX"))
         weft__weights_fail(weights, WEFT_EFORMAT, "not a graph; expected an ONNX model");
@@ -277,16 +263,19 @@ weft_rnn *weft_onnx_rnn(weft_onnx *m, const char *name)
     return NULL;
 }
 
-const weft_onnx_value *weft_onnx_inputs(const weft_onnx *m, int64_t *n)
+static const weft_onnx_value *values_of(const struct ends *e, int64_t *n)
 {
     if (n)
-        *n = m ? m->in.n : 0;
-    return m ? m->in.value : NULL;
+        *n = e ? e->n : 0;
+    return e ? e->value : NULL;
+}
+
+const weft_onnx_value *weft_onnx_inputs(const weft_onnx *m, int64_t *n)
+{
+    return values_of(m ? &m->in : NULL, n);
 }
 
 const weft_onnx_value *weft_onnx_outputs(const weft_onnx *m, int64_t *n)
 {
-    if (n)
-        *n = m ? m->out.n : 0;
-    return m ? m->out.value : NULL;
+    return values_of(m ? &m->out : NULL, n);
 }

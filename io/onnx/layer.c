@@ -167,16 +167,7 @@ static bool read_weights(run *r, layer *l, const value *in)
     return weft_ok(r->w);
 }
 
-void weft__onnx_fill(run *r, const layer *l)
-{
-    for (int i = 0; weft_ok(r->w) && i < l->directions * l->parts; i++) {
-        weft_tensor *x = weft_parameter_at(weft_rnn_module(l->rnn), i, NULL);
-        weft__onnx_assign(r, x, &l->part[i]);
-        weft__mark_changed(x);
-    }
-}
-
-weft_rnn *weft__onnx_new_layer(weft_module *m, layer *l, const char *name)
+static weft_rnn *new_rnn(weft_module *m, layer *l, const char *name)
 {
     weft_rnn_opts o = { .input = l->input,
                         .hidden = l->hidden,
@@ -190,6 +181,22 @@ weft_rnn *weft__onnx_new_layer(weft_module *m, layer *l, const char *name)
            l->kind == 0 ? weft_elman_new(m, name, &o) :
            l->kind == 1 ? weft_gru_new(m, name, &o) :
                           weft_lstm_new(m, name, &o);
+}
+
+void weft__onnx_make(run *r, const node *n)
+{
+    layer *l = n->layer;
+    char name[64];
+    if (!l->rnn) {
+        weft__onnx_name(r->model, *n->name == '/' ? n->name + 1 : *n->name ? n->name : "layer", name);
+        weft_rnn *rnn = new_rnn(r->model->module, l, name);
+        l->rnn = weft_ok(r->w) ? rnn : NULL;
+    }
+    for (int i = 0; weft_ok(r->w) && i < l->directions * l->parts; i++) {
+        weft_tensor *x = weft_parameter_at(weft_rnn_module(l->rnn), i, NULL);
+        weft__onnx_assign(r, x, &l->part[i]);
+        weft__mark_changed(x);
+    }
 }
 
 static bool read_layer(run *r, node *n, const value *in)
@@ -221,11 +228,8 @@ static weft_tensor *exchanged(weft_tensor *x, bool really)
 static layer *layer_of(run *r, const value *in)
 {
     node *n = (node *)r->node;
-    if (!n->weights_are_known && read_layer(r, n, in)) {
-        if (!n->layer->rnn)
-            weft__onnx_make(r->model, n);
-        weft__onnx_fill(r, n->layer);
-    }
+    if (!n->weights_are_known && read_layer(r, n, in))
+        weft__onnx_make(r, n);
     return weft_ok(r->w) ? n->layer : NULL;
 }
 

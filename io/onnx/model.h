@@ -167,15 +167,16 @@ extern const operation weft__onnx_pointwise[], weft__onnx_binary[], weft__onnx_s
 operate weft__onnx_recurrent;
 /* Reads the layer of a recurrent node if its weights are known. */
 bool weft__onnx_layer(run *, node *, const value *known);
-weft_rnn *weft__onnx_new_layer(weft_module *, layer *, const char *name);
-void weft__onnx_fill(run *, const layer *); /* assigns the weights that wait */
+/* Adds the layer of a node to the module, if it is not there, and assigns the weights that wait. */
+void weft__onnx_make(run *, const node *);
 
 /* ---- import.c ---- */
 /* Returns an array with the numbers of a value: in the file, or read to memory of the run. */
 weft__array weft__onnx_array(run *, const value *);
 /* Sets a tensor of reals to an array. Converts few rows at a time, to need little memory. */
 void weft__onnx_assign(run *, weft_tensor *, const weft__array *);
-void weft__onnx_make(weft_onnx *, const node *); /* adds the layer of a node to the module */
+/* Writes the name, made valid, or one with a number that the module does not have yet. */
+void weft__onnx_name(weft_onnx *, const char *name, char text[64]);
 
 /* ---- graph.c ---- */
 /* Reads the graph of an open file, and computes constants. Returns false after a failure. */
