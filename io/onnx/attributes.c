@@ -1,8 +1,35 @@
-/* attributes.c - reads attributes, types and shapes of an ONNX graph. */
+/* attributes.c - reads messages of an ONNX file: tensors, attributes, types and shapes. */
 #include <string.h>
-#include "io/onnx/model.h"
+#include "io/onnx/graph.h"
 
-enum { A_FLOAT = 1, A_INT, A_STRING, A_TENSOR, A_GRAPH, A_FLOATS, A_INTS, A_STRINGS };
+/* ---- messages ---- */
+bool weft__onnx_record(weft__weights *w, weft__pb message, record *to)
+{
+    *to = (record){ .message = message };
+    for (weft__pb_field f; weft__pb_next(&message, &f);)
+        if (f.number < MOST_FIELDS) {
+            to->bytes[f.number] = f.bytes;
+            to->value[f.number] = f.value;
+            to->count[f.number]++;
+        }
+    return message.next == message.end || weft__onnx_damaged(w, message);
+}
+
+bool weft__onnx_field(weft__pb *message, int number, weft__pb *bytes)
+{
+    for (weft__pb_field f; weft__pb_next(message, &f);) {
+        *bytes = f.bytes;
+        if (f.number == number)
+            return true;
+    }
+    return false;
+}
+
+bool weft__onnx_each(weft__weights *w, weft__pb *message, int number, record *f)
+{
+    weft__pb bytes;
+    return !w->status && weft__onnx_field(message, number, &bytes) && weft__onnx_record(w, bytes, f);
+}
 
 void *weft__onnx_grown(weft__weights *w, void *old, int64_t n, int64_t *room, size_t each)
 {
@@ -17,166 +44,133 @@ void *weft__onnx_grown(weft__weights *w, void *old, int64_t n, int64_t *room, si
     return larger;
 }
 
-/* Adds the numbers of one field to the list of an attribute. */
-static bool read_list(weft__weights *w, weft__pb_field f, attribute *a, int64_t *room)
+bool weft__onnx_value(weft__weights *w, weft__pb message, value *v)
 {
-    weft__pb_type type = f.number == 7 ? WEFT__PB_32 : WEFT__PB_VARINT;
-    int64_t n = 0;
+    weft__array *a = weft__weights_memory(w, sizeof *a);
+    int type;
+    *v = (value){ 0 };
+    if (!a || !weft__onnx_tensor(w, message, a, &type))
+        return false;
+    if (a->kind.type == WEFT__ODD)
+        return true; /* texts, which no operator reads */
+    *v = (value){ .type = type,
+                  .rank = a->kind.rank,
+                  .count = weft__onnx_product(a->kind.size, a->kind.rank) };
+    memcpy(v->size, a->kind.size, sizeof v->size);
+    if (weft__number_is_float(a->kind.type))
+        v->stored = a;
+    else if ((v->number = weft__weights_memory(w, ((size_t)v->count + 1) * sizeof *v->number)))
+        weft__array_read(w, a, WEFT__I64, v->number);
+    return !w->status;
+}
+
+/* ---- attributes ---- */
+/* Reads the list of floats or ints in the fields of this number. */
+static bool read_list(weft__weights *w, weft__pb message, int number, attribute *a)
+{
+    weft__pb_type type = number == 7 ? WEFT__PB_32 : WEFT__PB_VARINT;
+    weft__pb m = message;
     uint64_t bits;
     float one;
-    if (!weft__pb_count(&f, type, &n))
-        return weft__onnx_damaged(w, f.bytes);
-    while (weft__pb_number(&f, type, &bits)) {
-        if (type == WEFT__PB_VARINT) {
-            if (!(a->ints = weft__onnx_grown(w, a->ints, a->n, room, sizeof *a->ints)))
-                return false;
-            a->ints[a->n++] = (int64_t)bits;
-        } else {
-            if (!(a->floats = weft__onnx_grown(w, a->floats, a->n, room, sizeof *a->floats)))
-                return false;
+    for (weft__pb_field f; weft__pb_next(&m, &f);)
+        if (f.number == number && !weft__pb_count(&f, type, &a->n))
+            return weft__onnx_damaged(w, f.bytes);
+    a->floats = weft__weights_memory(w, ((size_t)a->n + 1) * sizeof *a->floats);
+    a->ints = weft__weights_memory(w, ((size_t)a->n + 1) * sizeof *a->ints);
+    a->n = 0;
+    for (weft__pb_field f; !w->status && weft__pb_next(&message, &f);)
+        while (f.number == number && weft__pb_number(&f, type, &bits)) {
             memcpy(&one, &(uint32_t){ (uint32_t)bits }, sizeof one);
-            a->floats[a->n++] = (weft_real)one;
+            a->floats[a->n] = number == 7 ? (weft_real)one : 0;
+            a->ints[a->n++] = (int64_t)bits;
         }
-    }
-    return true;
+    return !w->status;
 }
 
-static bool read_tensor(weft__weights *w, weft__pb message, attribute *a)
+static bool read_texts(weft__weights *w, const record *f, attribute *a)
 {
-    weft__array x;
-    int type;
-    if (!weft__onnx_tensor(w, message, &x, &type))
+    weft__pb m = f->message, text;
+    a->texts = weft__weights_memory(w, (size_t)f->count[9] * sizeof *a->texts);
+    while (a->texts && weft__onnx_field(&m, 9, &text))
+        a->texts[a->n++] = weft__onnx_text(w, text);
+    return !w->status;
+}
+
+static bool read_attribute(weft__weights *w, const record *f, attribute *a)
+{
+    *a = (attribute){ .name = weft__onnx_text(w, f->bytes[1]),
+                      .type = (int)f->value[20],
+                      .i = (int64_t)f->value[3],
+                      .text = "",
+                      .graph = f->bytes[6] };
+    memcpy(&a->f, &(uint32_t){ (uint32_t)f->value[2] }, sizeof a->f);
+    for (int i = 2; i < 10 && !a->type; i++) /* files without the field 20 */
+        a->type = f->count[i] ? i - 1 : 0;
+    if (f->count[4] && !memchr(f->bytes[4].next, 0, weft__pb_size(f->bytes[4])))
+        a->text = weft__onnx_text(w, f->bytes[4]);
+    if (f->count[5] && !weft__onnx_value(w, f->bytes[5], &a->tensor))
         return false;
-    a->tensor =
-        (value){ .type = type, .rank = x.kind.rank, .count = weft__onnx_product(x.kind.size, x.kind.rank) };
-    memcpy(a->tensor.size, x.kind.size, sizeof x.kind.size);
-    if (x.kind.type == WEFT__ODD)
-        return true;
-    bool reals = weft__number_is_float(x.kind.type);
-    size_t each = reals ? sizeof(weft_real) : sizeof(int64_t);
-    void *to = weft__weights_memory(w, ((size_t)a->tensor.count + 1) * each);
-    if (reals)
-        a->floats = to;
-    else
-        a->tensor.number = to;
-    return to && weft__array_read(w, &x, !reals ? WEFT__I64 : weft__number_of(WEFT_REAL), to);
+    if (a->tensor.stored && a->tensor.count == 1) {
+        a->floats = weft__weights_memory(w, sizeof *a->floats);
+        return a->floats && weft__array_read(w, a->tensor.stored, weft__number_of(WEFT_REAL), a->floats);
+    }
+    return !w->status && (a->type == A_FLOATS ? read_list(w, f->message, 7, a) :
+                          a->type == A_INTS   ? read_list(w, f->message, 8, a) :
+                                                read_texts(w, f, a));
 }
 
-/* Reads one attribute. *ref: the name of the function's attribute that it refers to. */
-static bool read_attribute(weft__weights *w, weft__pb m, attribute *a, const char **ref)
+/* Sets *a to the attribute of the function's caller with this name. Returns false if it leaves it out. */
+static bool is_passed(const node *caller, weft__pb name, attribute *a)
 {
-    /* of a value's field, for files without the field 20 */
-    static const unsigned char type_of[10] = { 0, 0, A_FLOAT, A_INT, A_STRING, A_TENSOR, A_GRAPH,
-                                               A_FLOATS, A_INTS, A_STRINGS };
-    int64_t room = 0;
-    bool fine = true;
-    for (weft__pb_field f; fine && weft__pb_next(&m, &f);) {
-        int type = f.number < 10 ? type_of[f.number] : 0;
-        a->type = type == A_STRINGS || !a->type ? type : a->type;
-        if (f.number == 1)
-            fine = (a->name = weft__onnx_text(w, f.bytes));
-        else if (f.number == 2)
-            memcpy(&a->f, &(uint32_t){ (uint32_t)f.value }, sizeof a->f);
-        else if (f.number == 3)
-            a->i = (int64_t)f.value;
-        else if (f.number == 4) {
-            bool text = !memchr(f.bytes.next ? f.bytes.next : (const void *)"", 0, weft__pb_size(f.bytes));
-            fine = (a->text = text ? weft__onnx_text(w, f.bytes) : "");
-        } else if (f.number == 5)
-            fine = read_tensor(w, f.bytes, a);
-        else if (f.number == 6)
-            a->graph = f.bytes;
-        else if (f.number == 7 || f.number == 8)
-            fine = read_list(w, f, a, &room);
-        else if (f.number == 9) {
-            a->texts = weft__onnx_grown(w, a->texts, a->n, &room, sizeof *a->texts);
-            fine = a->texts && (a->texts[a->n++] = weft__onnx_text(w, f.bytes));
-        } else if (f.number == 20)
-            a->type = (int)f.value;
-        else if (f.number == 21)
-            fine = (*ref = weft__onnx_text(w, f.bytes));
-    }
-    bool has = (a->type != A_STRING || a->text) && (a->type != A_TENSOR || a->tensor.type);
-    if (fine && m.next == m.end && !has && !*ref)
-        weft__weights_fail(w, WEFT_EFORMAT, "attribute %.80s has no value", a->name ? a->name : "");
-    return fine && !w->status && (m.next == m.end || weft__onnx_damaged(w, m));
+    for (int i = 0; caller && i < caller->attributes; i++)
+        if (weft__pb_is(name, caller->attribute[i].name)) {
+            const char *own = a->name;
+            *a = caller->attribute[i];
+            a->name = own;
+            return true;
+        }
+    return false;
 }
 
-bool weft__onnx_attributes(weft__weights *w, weft__pb m, node *n, const node *caller)
+bool weft__onnx_attributes(weft__weights *w, const record *fields, node *n, const node *caller)
 {
-    int64_t room = 0;
-    for (weft__pb_field f; weft__pb_next(&m, &f);) {
-        attribute a = { .name = "" };
-        const char *ref = NULL;
-        if (f.number != 5)
-            continue;
-        if (!read_attribute(w, f.bytes, &a, &ref))
-            return false;
-        for (int i = 0; ref && i < (caller ? caller->attributes : 0); i++)
-            if (!strcmp(caller->attribute[i].name, ref)) {
-                const char *name = a.name;
-                a = caller->attribute[i];
-                a.name = name;
-                ref = NULL;
-            }
-        if (ref)
-            continue; /* the function's caller leaves it out */
-        if (!(n->attribute = weft__onnx_grown(w, n->attribute, n->attributes, &room, sizeof a)))
-            return false;
-        n->attribute[n->attributes++] = a;
+    weft__pb m = fields->message;
+    record f;
+    n->attribute = weft__weights_memory(w, ((size_t)fields->count[5] + 1) * sizeof *n->attribute);
+    while (weft__onnx_each(w, &m, 5, &f)) {
+        attribute *a = &n->attribute[n->attributes];
+        if (read_attribute(w, &f, a))
+            n->attributes += !f.count[21] || is_passed(caller, f.bytes[21], a);
     }
-    return true;
+    return !w->status;
 }
 
 /* ---- inputs and outputs ---- */
-static bool read_extent(weft__weights *w, weft__pb m, int64_t *size, const char **axis)
-{
-    *size = -1;
-    for (weft__pb_field f; weft__pb_next(&m, &f) && !w->status;)
-        if (f.number == 1)
-            *size = (int64_t)f.value >= 0 ? (int64_t)f.value : -1;
-        else if (f.number == 2 && weft__pb_size(f.bytes))
-            *axis = weft__onnx_text(w, f.bytes);
-    return !w->status && (m.next == m.end || weft__onnx_damaged(w, m));
-}
-
 static bool read_shape(weft__weights *w, weft__pb m, weft_onnx_value *v)
 {
+    record extent;
     v->rank = 0;
-    for (weft__pb_field f; weft__pb_next(&m, &f);) {
-        if (f.number != 1)
-            continue;
+    for (; weft__onnx_each(w, &m, 1, &extent); v->rank++) {
         if (v->rank == WEFT_RANK) {
             weft__weights_fail(w, WEFT_EFORMAT, "%.80s has more than %d axes", v->name, WEFT_RANK);
             return false;
         }
-        if (!read_extent(w, f.bytes, &v->size[v->rank], &v->axis[v->rank]))
-            return false;
-        v->rank++;
+        int64_t size = extent.count[1] ? (int64_t)extent.value[1] : -1;
+        v->size[v->rank] = size < 0 ? -1 : size;
+        if (weft__pb_size(extent.bytes[2]))
+            v->axis[v->rank] = weft__onnx_text(w, extent.bytes[2]);
     }
-    return m.next == m.end || weft__onnx_damaged(w, m);
+    return !w->status && (m.next == m.end || weft__onnx_damaged(w, m));
 }
 
-bool weft__onnx_describe(weft__weights *w, weft__pb m, weft_onnx_value *v, weft__pb *name, int *type)
+bool weft__onnx_describe(weft__weights *w, const record *info, weft_onnx_value *v, int *type)
 {
-    weft__pb of_type = { 0 }, tensor = { 0 }, shape = { 0 };
-    *v = (weft_onnx_value){ .rank = -1, .name = "" };
-    *type = 0;
-    for (weft__pb_field f; weft__pb_next(&m, &f);)
-        if (f.number == 1)
-            *name = f.bytes;
-        else if (f.number == 2)
-            of_type = f.bytes;
-    for (weft__pb_field f; weft__pb_next(&of_type, &f);)
-        tensor = f.number == 1 ? f.bytes : tensor;
-    for (weft__pb_field f; weft__pb_next(&tensor, &f);)
-        if (f.number == 1)
-            *type = (int)f.value;
-        else if (f.number == 2)
-            shape = f.bytes;
-    if (m.next != m.end || of_type.next != of_type.end || tensor.next != tensor.end)
-        return weft__onnx_damaged(w, m.next != m.end ? m : of_type.next != of_type.end ? of_type : tensor);
-    v->name = weft__onnx_text(w, *name);
-    v->type = weft__number_is_float(weft__onnx_number(*type)) || !*type ? WEFT_REAL : WEFT_I32;
-    return v->name && (!shape.next || read_shape(w, shape, v));
+    record of_type, tensor;
+    if (!weft__onnx_record(w, info->bytes[2], &of_type) || !weft__onnx_record(w, of_type.bytes[1], &tensor))
+        return false;
+    *type = (int)tensor.value[1];
+    *v = (weft_onnx_value){ .rank = -1, .name = weft__onnx_text(w, info->bytes[1]), .type = WEFT_I32 };
+    if (weft__number_is_float(weft__onnx_number(*type)) || !*type)
+        v->type = WEFT_REAL;
+    return v->name && (!tensor.count[2] || read_shape(w, tensor.bytes[2], v));
 }

@@ -1,19 +1,26 @@
-/* graph.h - reading a graph: names, their scopes, and the state of the reader. */
+/* graph.h - reading a graph: messages, names, their scopes, and the state of the reader. */
 #ifndef WEFT_IO_ONNX_GRAPH_H
 #define WEFT_IO_ONNX_GRAPH_H
 #include "io/onnx/model.h"
 
-enum { MOST_FUNCTIONS = 1000, MAIN = 0, LEARNING = 1 };
+enum { MOST_FUNCTIONS = 1000, MOST_FIELDS = 26 };
 enum { UNDEFINED = -1, MISSING = -2 }; /* instead of a slot. MISSING: left out by a call */
+enum { A_FLOAT = 1, A_INT, A_STRING, A_TENSOR, A_GRAPH, A_FLOATS, A_INTS, A_STRINGS };
+
+/* The fields of a message by their numbers in onnx.proto: the last one of each, and their count. */
+typedef struct record {
+    weft__pb message, bytes[MOST_FIELDS];
+    uint64_t value[MOST_FIELDS];
+    int count[MOST_FIELDS];
+} record;
 typedef struct entry {
     weft__pb name;
     int scope, slot;
 } entry;
 /* Names of a graph or of a function, with those of the outer graphs. */
 typedef struct scope {
-    int number, depth;
+    int number, depth, version; /* version: of the operators */
     const struct scope *outer;
-    int64_t version[2]; /* of both operator sets */
     const node *caller; /* of a function */
     int guard; /* as in node */
     bool guard_is;
@@ -22,16 +29,14 @@ typedef struct builder {
     run *r;
     weft_onnx *m;
     weft__weights *w;
-    struct {
+    struct function {
         weft__pb body, name, domain;
     } function[MOST_FUNCTIONS];
-    int functions;
+    int functions, scopes;
     entry *table; /* by hash; an empty name is free */
     int64_t room, entries, slot_room, known_room, node_room;
-    int scopes, unknown_count;
     int64_t work; /* elements that were read and written by constants */
-    size_t unknown_length;
-    char unknown[400];
+    char unknown[400]; /* operators */
 } builder;
 
 /* ---- names.c ---- */
@@ -42,13 +47,23 @@ int  weft__onnx_find(const builder *, const scope *, weft__pb name);
 bool weft__onnx_define(builder *, const scope *, weft__pb name, int at);
 /* Gives a name a new slot and returns it; -1 after a failure. */
 int  weft__onnx_defined(builder *, const scope *, weft__pb name);
-/* Reads an initialiser. Those of reals are only loaded as tensors if a constant depends on them. */
-bool weft__onnx_initialiser(builder *, const scope *, weft__pb message);
+/* Sets a slot to a value of the file. Reals are only loaded as tensors if a constant depends on them. */
+void weft__onnx_set(builder *, int at, const value *);
 bool weft__onnx_load(builder *, int at);
-/* Sets *v to the value of a node Constant. */
-bool weft__onnx_constant(builder *, node *, value *v);
-/* Keeps a function of the file, the first 1000. */
-void weft__onnx_note_function(builder *, weft__pb message);
-/* Returns the function that a node calls; next NULL: none. */
-weft__pb weft__onnx_function(const builder *, weft__pb domain, weft__pb op);
+/* Sets a slot to the value of a node Constant. */
+bool weft__onnx_constant(builder *, const node *, int at);
+
+/* ---- attributes.c ---- */
+bool weft__onnx_record(weft__weights *, weft__pb message, record *);
+/* Both move to the next field of this number. They return false if there is none, each also if it fails. */
+bool weft__onnx_field(weft__pb *message, int number, weft__pb *bytes);
+bool weft__onnx_each(weft__weights *, weft__pb *message, int number, record *);
+/* Reads a TensorProto. Its reals stay in the file. */
+bool weft__onnx_value(weft__weights *, weft__pb message, value *);
+/* Reads the attributes of a node; caller: the node whose function has it, or NULL. */
+bool weft__onnx_attributes(weft__weights *, const record *, node *, const node *caller);
+/* Describes an input or output. *type gets its element type, 0 if it is not a tensor. */
+bool weft__onnx_describe(weft__weights *, const record *, weft_onnx_value *, int *type);
+/* Returns the array `old` with room for one more than n elements; NULL after a failure. */
+void *weft__onnx_grown(weft__weights *, void *old, int64_t n, int64_t *room, size_t each);
 #endif

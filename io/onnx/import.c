@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/onnx/model.h"
+#include "rnn/api_cell.h"
 
 /* ---- names ---- */
 /* Copies a name's first n bytes, at most 55, with _ instead of characters that a path does not have. */
@@ -18,8 +19,7 @@ static void clean(const char *name, size_t n, char text[64])
     text[length] = 0;
 }
 
-/* Writes the name, made valid, or one with a number that m does not have yet. */
-static void free_name(weft_onnx *m, const char *name, char text[64])
+void weft__onnx_name(weft_onnx *m, const char *name, char text[64])
 {
     char base[64];
     clean(name, strlen(name), base);
@@ -28,55 +28,32 @@ static void free_name(weft_onnx *m, const char *name, char text[64])
         snprintf(text, 64, "%.50s_%d", base, ++m->renamed);
 }
 
-/* Returns the module with that path below the root, made if necessary; NULL if the name is taken. */
-static weft_module *module_at(weft_module *root, const char *path, size_t n)
+/* Returns the module of this name in m, made if necessary; NULL if the name is taken or the path too long. */
+static weft_module *module_in(weft_module *m, const char *name)
 {
-    weft_module *m = root;
-    char below[WEFT__PATH] = "";
-    for (size_t i = 0, k; i < n && weft_ok(root->w); i += k + 1) {
-        char name[64];
-        const char *dot = memchr(path + i, '.', n - i);
-        k = dot ? (size_t)(dot - path) - i : n - i;
-        clean(path + i, k, name);
-        size_t length = strlen(below);
-        if (length + strlen(name) + 128 > sizeof below)
-            return NULL;
-        snprintf(below + length, sizeof below - length, "%s%s", length ? "." : "", name);
-        const weft__name *found = weft__name_below(root, below);
-        if (found && found->parameter)
-            return NULL;
-        m = found ? (weft_module *)((uintptr_t)found - offsetof(weft_module, entry)) :
-                    weft_submodule_new(m, name);
-    }
-    return m;
+    const weft__name *found = weft__name_below(m, name);
+    if (found)
+        return found->parameter ? NULL : (weft_module *)((uintptr_t)found - offsetof(weft_module, entry));
+    return strlen(m->path) + 2 * WEFT__NAME < WEFT__PATH ? weft_submodule_new(m, name) : NULL;
 }
 
 /* "fc.weight" is the parameter "weight" of the module "fc". */
 static weft_tensor *new_parameter(weft_onnx *m, const char *path, const value *v, bool buffer)
 {
-    const char *dot = strrchr(path, '.'), *name = dot ? dot + 1 : path;
-    weft_module *parent = module_at(m->module, path, dot ? (size_t)(dot - path) : 0);
-    char text[64], whole[WEFT__PATH];
+    weft_module *parent = m->module;
+    const char *name = path;
+    char text[64];
+    for (const char *dot; parent && (dot = strchr(name, '.')); name = dot + 1) {
+        clean(name, (size_t)(dot - name), text);
+        parent = module_in(parent, text);
+    }
     clean(name, strlen(name), text);
-    snprintf(whole, sizeof whole, "%s%s%s", parent ? parent->path + strlen(m->module->path) : "",
-             parent && parent != m->module ? "." : "", text);
-    if (!parent || weft__name_below(m->module, whole + (whole[0] == '.'))) {
-        parent = m->module; /* the name is taken, or too long */
-        free_name(m, path, text);
+    if (!parent || weft__name_below(parent, text)) {
+        parent = m->module;
+        weft__onnx_name(m, path, text);
     }
     return buffer ? weft_buffer(parent, text, v->rank, v->size) :
                     weft_parameter(parent, text, v->rank, v->size, (weft_init){ 0 });
-}
-
-void weft__onnx_make(weft_onnx *m, layer *l)
-{
-    char name[64];
-    free_name(m, *l->node == '/' ? l->node + 1 : *l->node ? l->node : "layer", name);
-    char *copy = weft__weights_memory(m->weights, sizeof name);
-    l->name = copy ? memcpy(copy, name, sizeof name) : "";
-    l->rnn = weft__onnx_new_layer(m->module, l, name);
-    l->next = m->layers;
-    m->layers = l;
 }
 
 /* ---- which nodes a run needs ---- */
@@ -87,8 +64,8 @@ static bool is_constant(const weft_onnx *m, int i)
 
 static void mark(weft_onnx *m)
 {
-    for (int64_t i = 0; i < m->outputs; i++)
-        m->slot[m->out[i]].needed = true;
+    for (int64_t i = 0; i < m->out.n; i++)
+        m->slot[m->out.slot[i]].needed = true;
     for (int i = m->nodes - 1; i >= 0; i--) {
         node *n = &m->node[i];
         for (int k = 0; k < n->outputs; k++)
@@ -105,42 +82,91 @@ static void mark(weft_onnx *m)
 }
 
 /* ---- values that outlive the import ---- */
-/* Numbers of a constant, while the step of the import exists. */
-static weft_real **read_constants(run *r)
+weft__array weft__onnx_array(run *r, const value *v)
+{
+    if (v->stored)
+        return *v->stored;
+    weft__array a = { .name = "a constant", .kind = { weft__number_of(WEFT_REAL), v->rank, { 0 } } };
+    memcpy(a.kind.size, v->size, sizeof v->size);
+    weft__set_strides(&a);
+    a.bytes = (const unsigned char *)weft__onnx_read(r, v);
+    return a;
+}
+
+void weft__onnx_assign(run *r, weft_tensor *x, const weft__array *a)
+{
+    enum { PIECE = 1 << 18 };
+    run own = { .w = r->w, .left = SIZE_MAX };
+    weft__device *device = &r->w->dev;
+    weft__array piece = *a;
+    int64_t n = weft__onnx_product(a->kind.size, a->kind.rank), rows = a->kind.rank ? a->kind.size[0] : 1;
+    if (weft_ok(r->w) && n != weft_numel(x))
+        weft__onnx_fail(r, "weights of another shape than in the first run");
+    if (!weft_ok(r->w) || !n)
+        return;
+    int64_t width = n / rows, gate = a->gates ? rows / a->gates : rows;
+    int64_t most = PIECE / width + 1 < gate ? PIECE / width + 1 : gate;
+    weft_real *reals = weft__onnx_take(&own, most * width, sizeof *reals);
+    piece.gates = 0;
+    for (int64_t i = 0, count; reals && i < rows; i += count) {
+        int64_t row = a->order[i / gate] * gate + i % gate, rest = gate - i % gate;
+        count = most < rest ? most : rest;
+        piece.kind.size[0] = count;
+        piece.bytes = a->bytes + (size_t)(row * a->stride[0]) * weft__number_bytes(a->kind.type);
+        if (!weft__array_read(r->model->weights, &piece, weft__number_of(WEFT_REAL), reals)) {
+            weft__fail(r->w, r->model->weights->status, "%s", weft_file_message());
+            break;
+        }
+        device->k->upload(device, (weft_real *)x->data + i * width, reals,
+                          (size_t)(count * width) * sizeof *reals);
+    }
+    weft__check_faults(r->w, "onnx");
+    weft__onnx_end(&own);
+}
+
+/* Keeps the numbers of constants that are needed, while the step of the import exists. */
+static void read_constants(run *r)
 {
     weft_onnx *m = r->model;
-    weft_real **all = weft__onnx_take(r, m->slots, sizeof *all);
-    for (int i = 0; all && i < m->slots; i++) {
+    for (int i = 0; i < m->slots; i++) {
         value *v = &m->known[i];
+        weft__array *computed = NULL;
+        v->stored = m->slot[i].initial;
         if (!m->slot[i].needed || !is_constant(m, i))
             continue;
-        if (v->x && !m->slot[i].initial)
-            all[i] = weft__onnx_read(r, v);
-        else if (v->number) {
+        if (v->x && !v->stored && (computed = weft__onnx_take(r, 1, sizeof *computed))) {
+            *computed = weft__onnx_array(r, v);
+            v->stored = computed;
+        } else if (v->number) {
             int64_t *copy = weft__weights_memory(m->weights, ((size_t)v->count + 1) * sizeof *copy);
             v->number = copy && v->count ? memcpy(copy, v->number, (size_t)v->count * sizeof *copy) : copy;
         }
     }
-    return all;
 }
 
-static void keep(run *r, int i, const weft_real *numbers)
+static void keep(run *r, int i)
 {
     weft_onnx *m = r->model;
     struct slot *s = &m->slot[i];
-    value *v = &m->known[i];
+    const value *v = &m->known[i];
     char name[32];
-    run own = { .w = r->w, .left = r->left }; /* one array at a time */
-    weft_real *read = s->initial ? weft__onnx_take(&own, v->count, sizeof *read) : NULL;
-    if (read)
-        weft__array_read(m->weights, s->initial, weft__number_of(WEFT_REAL), read);
     snprintf(name, sizeof name, "constant%d", i);
     s->kept = s->initial && s->trained ? new_parameter(m, s->initial->name, v, s->is_statistic) :
                                          weft_buffer(m->constants, name, v->rank, v->size);
-    numbers = s->initial ? read : numbers;
-    if (numbers)
-        weft_assign_values(s->kept, numbers, v->count);
-    weft__onnx_end(&own);
+    weft__onnx_assign(r, s->kept, v->stored);
+}
+
+/* Makes room for the parameters by one that is removed: room that grows needs twice the memory. */
+static void reserve(weft_onnx *m)
+{
+    const weft__weights *w = m->weights;
+    int64_t n = 0;
+    for (int64_t i = 0; i < w->n; i++)
+        if (weft__number_is_float(w->array[i].kind.type))
+            n += weft__onnx_product(w->array[i].kind.size, w->array[i].kind.rank) + WEFT__GRAIN;
+    weft_module *all = weft_submodule_new(m->module, "all");
+    weft_parameter(all, "all", 1, &n, (weft_init){ 0 });
+    weft__finish_layer(all, NULL, NULL);
 }
 
 static void end_model(void *p)
@@ -149,64 +175,60 @@ static void end_model(void *p)
     weft__weights_close(m->weights);
 }
 
-/* Ends a part of the import: a failure of the context becomes one of the file. Returns whether it is fine. */
-static bool end_part(run *r, weft__listener *listener)
-{
-    if (!weft_ok(r->w))
-        weft__weights_fail(r->model->weights, weft_error_code(r->w), "%s", weft_error_message(r->w));
-    weft__unmute_errors(r->w, listener, !weft_ok(r->w));
-    return !r->model->weights->status;
-}
-
-/* Reads the graph in a part of the step that is undone. */
-static bool read_graph(run *r, weft_real ***numbers)
-{
-    weft_mark here = weft_mark_here(r->w);
-    weft__listener *listener = weft__mute_errors(r->w);
-    bool recording = weft_set_grad_enabled(r->w, false);
-    if (weft__onnx_graph(r)) {
-        mark(r->model);
-        *numbers = read_constants(r);
-    }
-    weft_set_grad_enabled(r->w, recording);
-    bool fine = end_part(r, listener);
-    weft_rewind(r->w, here);
-    return fine;
-}
-
 /* Makes all parameters, buffers and layers. */
-static void make(run *r, weft_real **numbers, const char *name)
+static void make(run *r, const char *name)
 {
     weft_onnx *m = r->model;
-    weft__listener *listener = weft__mute_errors(m->w);
     m->module = weft_module_new(m->w, name);
     m->constants = weft_module_new(m->w, "onnx_constants");
-    for (int i = 0; weft_ok(m->w) && !m->weights->status && i < m->slots; i++) {
+    reserve(m);
+    for (int i = 0; weft_ok(m->w) && i < m->slots; i++) {
         value *v = &m->known[i];
-        if (m->slot[i].needed && is_constant(m, i) && (m->slot[i].initial || numbers[i]))
-            keep(r, i, numbers[i]);
+        if (m->slot[i].needed && is_constant(m, i) && v->stored)
+            keep(r, i);
         if (v->x || m->slot[i].initial || !m->slot[i].needed)
             *v = (value){ 0 };
         m->slot[i].initial = NULL;
     }
     for (int i = 0; weft_ok(m->w) && i < m->nodes; i++)
-        if (m->node[i].needed && m->node[i].layer) {
-            weft__onnx_make(m, m->node[i].layer);
-            weft__onnx_fill(m->node[i].layer);
-        }
-    end_part(r, listener);
+        if (m->node[i].needed && m->node[i].layer)
+            weft__onnx_make(r, &m->node[i]);
+}
+
+/* Reads the graph in a part of the step that is undone, and makes the model. A failure of the context becomes
+ * one of the file. */
+static void import(run *r, const char *name)
+{
+    weft__weights *weights = r->model->weights;
+    weft__listener *listener = weft__mute_errors(r->w);
+    weft_mark here = weft_mark_here(r->w);
+    bool recording = weft_set_grad_enabled(r->w, false);
+    bool read = weft__onnx_graph(r);
+    if (read) {
+        mark(r->model);
+        read_constants(r);
+    }
+    weft_set_grad_enabled(r->w, recording);
+    read = read && weft_ok(r->w) && !weights->status;
+    if (read) {
+        weft_rewind(r->w, here);
+        r->importing = false;
+        make(r, name);
+    }
+    if (!weft_ok(r->w))
+        weft__weights_fail(weights, weft_error_code(r->w), "%s", weft_error_message(r->w));
+    weft__unmute_errors(r->w, listener, !weft_ok(r->w));
+    if (!read)
+        weft_rewind(r->w, here);
 }
 
 weft_onnx *weft_import_onnx(const char *path, weft *w, const weft_onnx_import_opts *opts)
 {
     enum { SPARE = 32 << 20 };
     weft__weights *weights;
-    if (!weft_ok(w) || !path) {
-        weft__file_fail(WEFT_EARG, "%.300s: %s", path ? path : "NULL",
-                        path ? "the context has failed" : "no path");
-        return NULL;
-    }
-    if (weft__weights_open(path, NULL, &weights))
+    if (!weft_ok(w))
+        weft__file_fail(WEFT_EARG, "%.300s: the context has failed", path ? path : "NULL");
+    if (!weft_ok(w) || weft__weights_open(path, NULL, &weights))
         return NULL;
     if (strcmp(weights->format, "ONNX"))
         weft__weights_fail(weights, WEFT_EFORMAT, "not a graph; expected an ONNX model");
@@ -218,12 +240,9 @@ weft_onnx *weft_import_onnx(const char *path, weft *w, const weft_onnx_import_op
     }
     m->w = w;
     m->weights = weights;
-    weft_real **numbers = NULL;
     run r = { .w = w, .model = m, .left = 3 * weights->size + SPARE, .importing = true };
-    if (!weights->status && read_graph(&r, &numbers)) {
-        r.importing = false;
-        make(&r, numbers, opts && opts->name ? opts->name : "onnx");
-    }
+    if (!weights->status)
+        import(&r, opts && opts->name ? opts->name : "onnx");
     weft__onnx_end(&r);
     free(weights->image);
     weights->image = NULL;
@@ -236,22 +255,27 @@ weft_module *weft_onnx_module(weft_onnx *m) { return m ? m->module : NULL; }
 
 weft_rnn *weft_onnx_rnn(weft_onnx *m, const char *name)
 {
-    for (const layer *l = m && name ? m->layers : NULL; l; l = l->next)
-        if (!strcmp(l->name, name) || !strcmp(l->node, name))
-            return l->rnn;
+    for (int i = 0; m && name && i < m->nodes; i++) {
+        weft_rnn *rnn = m->node[i].layer ? m->node[i].layer->rnn : NULL;
+        if (rnn && (!strcmp(weft_rnn_module(rnn)->name, name) || !strcmp(m->node[i].name, name)))
+            return rnn;
+    }
     return NULL;
+}
+
+static const weft_onnx_value *values_of(const struct ends *e, int64_t *n)
+{
+    if (n)
+        *n = e ? e->n : 0;
+    return e ? e->value : NULL;
 }
 
 const weft_onnx_value *weft_onnx_inputs(const weft_onnx *m, int64_t *n)
 {
-    if (n)
-        *n = m ? m->inputs : 0;
-    return m ? m->input : NULL;
+    return values_of(m ? &m->in : NULL, n);
 }
 
 const weft_onnx_value *weft_onnx_outputs(const weft_onnx *m, int64_t *n)
 {
-    if (n)
-        *n = m ? m->outputs : 0;
-    return m ? m->output : NULL;
+    return values_of(m ? &m->out : NULL, n);
 }

@@ -2,40 +2,21 @@
  * with the reset gate before the product, an LSTM with peepholes, run by a cell of their own. */
 #include <math.h>
 #include <string.h>
+#include "autograd/fused.h"
 #include "io/onnx/model.h"
 #include "rnn/api_cell.h"
 
 /* ---- cells ---- */
-enum { SIGMOID, TANH, RELU, AFFINE, LEAKY, THRESHOLDED, SCALED_TANH, HARD_SIGMOID, ELU, SOFTSIGN, SOFTPLUS };
-static const struct {
-    const char *name;
-    double alpha, beta;
-} functions[] = {
-    { "Sigmoid", 0, 0 },    { "Tanh", 0, 0 },          { "Relu", 0, 0 },
-    { "Affine", 1, 0 },     { "LeakyRelu", .01, 0 },   { "ThresholdedRelu", 1, 0 },
-    { "ScaledTanh", 1, 1 }, { "HardSigmoid", .2, .5 }, { "Elu", 1, 0 },
-    { "Softsign", 0, 0 },   { "Softplus", 0, 0 },
-};
-
-static weft_tensor *plus(weft_tensor *x, double c) { return weft_add(x, weft_scalar(weft_context_of(x), c)); }
-
 /* Applies function k of a layer. Like onnxruntime it clips sums of gates, not c. */
 static weft_tensor *activate(const layer *l, int k, weft_tensor *x)
 {
-    double alpha = l->alpha[k], beta = l->beta[k];
-    x = l->clip > 0 && k < 2 ? weft_clamp(x, -l->clip, l->clip) : x;
-    int f = l->act[k];
-    return f == SIGMOID      ? weft_sigmoid(x) :
-           f == TANH         ? weft_tanh(x) :
-           f == RELU         ? weft_relu(x) :
-           f == AFFINE       ? plus(weft_scale(x, alpha), beta) :
-           f == LEAKY        ? weft_leaky_relu(x, alpha) :
-           f == THRESHOLDED  ? weft_mul(x, weft_greater(x, weft_scalar(weft_context_of(x), alpha))) :
-           f == SCALED_TANH  ? weft_scale(weft_tanh(weft_scale(x, beta)), alpha) :
-           f == HARD_SIGMOID ? weft_clamp(plus(weft_scale(x, alpha), beta), 0, 1) :
-           f == ELU          ? weft_elu(x, alpha) :
-           f == SOFTSIGN     ? weft_div(x, plus(weft_abs(x), 1)) :
-                               weft_softplus(x);
+    run r = { .w = weft_context_of(x), .node = &l->function[k], .left = SIZE_MAX };
+    value out[8] = { { 0 } }, in[8] = { { 0 } };
+    in->x = l->clip > 0 && k < 2 ? weft_clamp(x, -l->clip, l->clip) : x;
+    *in = weft__onnx_reals(&r, in->x);
+    r.node->operation->operate(&r, in, out);
+    weft__onnx_end(&r);
+    return out->x;
 }
 
 static weft_tensor *affine(weft_tensor *h, weft_tensor *weight, weft_tensor *bias)
@@ -70,9 +51,11 @@ static weft_state gru_step(const weft_cell_input *in, void *user)
     return (weft_state){ weft_add(n, weft_mul(z, weft_sub(in->h, n))), NULL };
 }
 
+/* The gate of ONNX's order i, o, f with its peephole. */
 static weft_tensor *peep(const layer *l, const weft_cell_input *in, weft_tensor *sum, weft_tensor *c, int k)
 {
-    return l->peepholes ? weft_add(sum, weft_mul(c, in->own[k])) : sum;
+    const int64_t H = in->hidden;
+    return l->peepholes ? weft_add(sum, weft_mul(c, weft_slice(in->own[0], 0, k * H, (k + 1) * H))) : sum;
 }
 
 static weft_state lstm_step(const weft_cell_input *in, void *user)
@@ -80,16 +63,14 @@ static weft_state lstm_step(const weft_cell_input *in, void *user)
     const layer *l = user;
     weft_tensor *sums = weft_add(in->x, affine(in->h, in->weight_hh, in->bias_hh));
     weft_tensor *i = activate(l, 0, peep(l, in, gate(in, sums, 0), in->c, 0));
-    weft_tensor *f =
-        l->input_forget ? plus(weft_neg(i), 1) : activate(l, 0, peep(l, in, gate(in, sums, 1), in->c, 1));
+    weft_tensor *f = l->input_forget ? weft_sub(weft_scalar(weft_context_of(i), 1), i) :
+                                       activate(l, 0, peep(l, in, gate(in, sums, 1), in->c, 2));
     weft_tensor *c = weft_add(weft_mul(f, in->c), weft_mul(i, activate(l, 1, gate(in, sums, 2))));
-    weft_tensor *o = activate(l, 0, peep(l, in, gate(in, sums, 3), c, 2));
+    weft_tensor *o = activate(l, 0, peep(l, in, gate(in, sums, 3), c, 1));
     return (weft_state){ weft_mul(o, activate(l, 2, c)), c };
 }
 
-static const weft_cell_parameter peepholes[] = { { "weight_ci", WEFT_CELL_VECTOR, 1, NULL },
-                                                 { "weight_cf", WEFT_CELL_VECTOR, 1, NULL },
-                                                 { "weight_co", WEFT_CELL_VECTOR, 1, NULL } };
+static const weft_cell_parameter peepholes = { "weight_peephole", WEFT_CELL_VECTOR, 3, NULL };
 static const weft_cell own_cells[] = {
     { .name = "onnx_rnn", .gates = 1, .step = rnn_step },
     { .name = "onnx_gru", .gate_names = "r z n", .gates = 3, .step = gru_step },
@@ -97,151 +78,131 @@ static const weft_cell own_cells[] = {
       .gate_names = "i f g o",
       .gates = 4,
       .states = 2,
-      .own = peepholes,
+      .own = &peepholes,
       .step = lstm_step },
 };
 
 /* ---- making a layer ---- */
-/* Reads the functions of both directions, which must be the same. */
-static void read_functions(run *r, layer *l, int kind)
+/* Reads function i of both directions, which must be the same. numbers: counts of those that were read from
+ * both lists. */
+static bool read_function(run *r, layer *l, int i, int64_t numbers[2])
 {
-    static const int usual[3][3] = { { TANH }, { SIGMOID, TANH }, { SIGMOID, TANH, TANH } };
-    const attribute *names = weft__onnx_attribute(r, "activations", 8),
-                    *alpha = weft__onnx_attribute(r, "activation_alpha", 6),
-                    *beta = weft__onnx_attribute(r, "activation_beta", 6);
-    int64_t a = 0, b = 0;
-    for (int k = 0; k < kind + 1; k++)
-        l->act[k] = usual[kind][k];
-    for (int64_t i = 0; names && i < names->n; i++) {
-        int f = 0, k = (int)(i % (kind + 1));
-        while (f < (int)(sizeof functions / sizeof *functions) &&
-               strcasecmp(names->texts[i], functions[f].name))
-            f++;
-        if (f == sizeof functions / sizeof *functions || (i > kind && l->act[k] != f)) {
-            weft__onnx_fail(r, "activation %.40s; expected a known one, the same in both directions",
-                            names->texts[i]);
-            return;
-        }
-        l->act[k] = f;
-        l->alpha[k] = functions[f].alpha != 0 && alpha && a < alpha->n ? (double)alpha->floats[a++] :
-                                                                         functions[f].alpha;
-        l->beta[k] = (f == AFFINE || f == SCALED_TANH || f == HARD_SIGMOID) && beta && b < beta->n ?
-                         (double)beta->floats[b++] :
-                         functions[f].beta;
-        l->own = l->own || (f != usual[kind][k] && !(kind == 0 && f == RELU));
+    static const char *const lists[] = { "activation_alpha", "activation_beta" };
+    const attribute *names = weft__onnx_attribute(r, "activations", 8);
+    const int k = i % (l->kind + 1);
+    const char *usual = k || !l->kind ? "Tanh" : "Sigmoid",
+               *name = names && i < names->n ? names->texts[i] : usual;
+    const unsigned char *text = (const unsigned char *)name;
+    const operation *o = weft__onnx_operation((weft__pb){ 0 }, (weft__pb){ text, text + strlen(name) });
+    const bool hard = !strcmp(name, "HardSigmoid");
+    const int parameters = hard ? 2 : !strcmp(name, "LeakyRelu") || !strcmp(name, "Elu");
+    node *f = &l->function[k];
+    if (!o || o->inputs != 1 || (f->op && strcmp(f->op, name)))
+        return weft__onnx_fail(r, "activation %.40s; expected one that is known, equal in both directions",
+                               name);
+    *f = (node){ .op = name, .operation = o, .attribute = l->parameter[k] };
+    for (int p = 0; p < parameters; p++) {
+        const attribute *list = weft__onnx_attribute(r, lists[p], 6);
+        if (list && numbers[p] < list->n)
+            f->attribute[f->attributes++] =
+                (attribute){ p ? "beta" : "alpha", .type = 1, .f = (float)list->floats[numbers[p]++] };
     }
+    l->relu = !l->kind && !strcmp(name, "Relu");
+    l->own = l->own || (strcmp(name, usual) && !l->relu);
+    return true;
 }
 
 static layer *new_layer(run *r, const value *in)
 {
-    const node *n = r->node;
-    weft_onnx *m = r->model;
-    int kind = n->op[0] == 'R' ? 0 : n->op[0] == 'G' ? 1 : 2;
-    const char *direction = weft__onnx_string(r, "direction", "forward");
-    layer *l = weft__weights_memory(m->weights, sizeof *l);
-    if (!l || in[1].rank != 3 || in[2].rank != 3) {
-        weft__onnx_fail(r, "W of rank %d and R of rank %d; expected 3", in[1].rank, in[2].rank);
+    const char *op = r->node->op, *direction = weft__onnx_string(r, "direction", "forward");
+    layer *l = weft__weights_memory(r->model->weights, sizeof *l);
+    int64_t numbers[2] = { 0 };
+    if (!l)
         return NULL;
-    }
-    *l = (layer){ .node = n->name,
-                  .hidden = in[2].size[2],
+    *l = (layer){ .hidden = in[2].size[2],
                   .input = in[1].size[2],
                   .directions = !strcmp(direction, "bidirectional") ? 2 : 1,
                   .reversed = !strcmp(direction, "reverse"),
-                  .kind = kind,
+                  .kind = *op == 'R' ? 0 : *op == 'G' ? 1 : 2,
                   .has_bias = in[3].type,
-                  .peepholes = kind == 2 && in[7].type,
+                  .peepholes = *op == 'L' && in[7].type,
                   .clip = weft__onnx_float(r, "clip", 0),
                   .input_forget = weft__onnx_int(r, "input_forget", 0),
                   .linear_before_reset = weft__onnx_int(r, "linear_before_reset", 0) };
-    l->own = l->peepholes || l->clip > 0 || l->input_forget || (kind == 1 && !l->linear_before_reset);
-    read_functions(r, l, kind);
-    if (in[1].size[0] != l->directions || l->hidden < 1 || l->input < 1)
-        weft__onnx_fail(r, "weights for %lld directions; expected %d", (long long)in[1].size[0],
-                        l->directions);
-    if (l->peepholes && (in[7].rank != 2 || in[7].size[0] != l->directions || in[7].size[1] != 3 * l->hidden))
-        weft__onnx_fail(r, "P has %lld numbers; expected [directions, 3 hidden_size]",
-                        (long long)in[7].count);
-    if (weft__onnx_int(r, "hidden_size", l->hidden) != l->hidden)
-        weft__onnx_fail(r, "hidden_size differs from R's %lld", (long long)l->hidden);
+    l->parts = 2 + (l->has_bias ? 2 : 0) + (l->peepholes ? 1 : 0);
+    l->own = l->peepholes || l->clip > 0 || l->input_forget || (*op == 'G' && !l->linear_before_reset);
+    for (int i = 0; weft_ok(r->w) && i < (l->kind + 1) * l->directions; i++)
+        read_function(r, l, i, numbers);
     return weft_ok(r->w) ? l : NULL;
 }
 
-/* The numbers of a value as an array. */
-static weft__array array_of(run *r, const value *v)
+/* Row `direction` of P [directions, 3 hidden]. */
+static weft__array peepholes_of(const weft__array *p, int direction)
 {
-    if (v->stored)
-        return *v->stored;
-    weft__array a = { .name = r->node->name,
-                      .kind = { weft__number_of(WEFT_REAL), v->rank, { 0 } },
-                      .layer = -1 };
-    memcpy(a.kind.size, v->size, sizeof v->size);
-    weft__set_strides(&a);
-    a.bytes = (const unsigned char *)weft__onnx_read(r, v);
-    return a;
+    weft__array row = *p;
+    row.kind = (weft__kind){ p->kind.type, 1, { p->kind.size[1] } };
+    row.stride[0] = 1;
+    row.bytes += (size_t)(direction * p->kind.size[1]) * weft__number_bytes(p->kind.type);
+    return row;
 }
 
-/* Reads the weights to l->numbers: in order of the directions weight_ih, weight_hh, biases, peepholes. */
+/* Sets l->part to the weights. */
 static bool read_weights(run *r, layer *l, const value *in)
 {
     const weft__onnx_cell *cell = weft__onnx_cell_of(r->node->op);
-    weft__array w = array_of(r, in + 1), h = array_of(r, in + 2), b = { 0 }, p = { 0 }, part[7];
-    if (l->has_bias)
-        b = array_of(r, in + 3);
-    if (l->peepholes)
-        p = array_of(r, in + 7);
-    for (int d = 0; weft_ok(r->w) && d < l->directions; d++) {
-        int n = weft__onnx_direction(cell, &w, &h, l->has_bias ? &b : NULL, d, part);
-        if (!n)
-            weft__onnx_fail(r, "the shapes of W, R and B do not agree");
-        for (int k = 0; n && l->peepholes && k < 3; k++) { /* ONNX: i o f */
-            static const int block[] = { 0, 2, 1 };
-            part[n + k] =
-                (weft__array){ .name = "P", .kind = { p.kind.type, 1, { l->hidden } }, .stride = { 1 } };
-            part[n + k].bytes =
-                p.bytes + (size_t)((d * 3 + block[k]) * l->hidden) * weft__number_bytes(p.kind.type);
-        }
-        l->parts = n ? n + (l->peepholes ? 3 : 0) : 0;
-        for (int k = 0; k < l->parts; k++) {
-            int64_t count = weft__onnx_product(part[k].kind.size, part[k].kind.rank);
-            l->numbers[d][k] = weft__onnx_take(r, count, sizeof(weft_real));
-            l->count[k] = count;
-            if (!l->numbers[d][k] ||
-                !weft__array_read(r->model->weights, &part[k], weft__number_of(WEFT_REAL), l->numbers[d][k]))
-                weft__fail(r->w, WEFT_ENOMEM, "no memory for the weights");
-        }
+    weft__array w = weft__onnx_array(r, in + 1), h = weft__onnx_array(r, in + 2),
+                b = weft__onnx_array(r, in + 3), p = weft__onnx_array(r, in + 7);
+    const int64_t D = l->directions, H = l->hidden;
+    bool agree = w.kind.size[0] == D && weft__onnx_int(r, "hidden_size", H) == H &&
+                 (!l->peepholes ||
+                  (p.kind.rank == 2 && p.kind.size[0] == D && p.kind.size[1] == 3 * H));
+    for (int d = 0; weft_ok(r->w) && agree && d < D; d++) {
+        weft__array *part = &l->part[d * l->parts];
+        agree = weft__onnx_direction(cell, &w, &h, l->has_bias ? &b : NULL, d, part);
+        if (l->peepholes)
+            part[l->parts - 1] = peepholes_of(&p, d);
     }
+    if (!agree)
+        weft__onnx_fail(r, "the shapes of W, R, B, P, direction and hidden_size do not agree");
     return weft_ok(r->w);
 }
 
-void weft__onnx_fill(const layer *l)
-{
-    static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih",  "bias_hh",
-                                         "weight_ci", "weight_cf", "weight_co" };
-    for (int d = 0; d < l->directions; d++)
-        for (int k = 0; k < l->parts; k++) {
-            char name[48];
-            snprintf(name, sizeof name, "%s_l0%s", names[k + (k > 1 && !l->has_bias ? 2 : 0)],
-                     d ? "_reverse" : "");
-            weft_assign_values(weft_find_parameter(weft_rnn_module(l->rnn), name), l->numbers[d][k],
-                               l->count[k]);
-        }
-}
-
-weft_rnn *weft__onnx_new_layer(weft_module *m, layer *l, const char *name)
+static weft_rnn *new_rnn(weft_module *m, layer *l, const char *name)
 {
     weft_rnn_opts o = { .input = l->input,
                         .hidden = l->hidden,
                         .bidirectional = l->directions == 2,
                         .no_bias = !l->has_bias,
-                        .relu = !l->own && l->kind == 0 && l->act[0] == RELU };
+                        .relu = !l->own && l->relu };
     weft_cell cell = own_cells[l->kind];
-    cell.own_count = l->peepholes ? 3 : 0;
+    cell.own_count = l->peepholes;
     cell.user = l;
     return l->own       ? weft_rnn_of_cell(m, name, &cell, &o) :
            l->kind == 0 ? weft_elman_new(m, name, &o) :
            l->kind == 1 ? weft_gru_new(m, name, &o) :
                           weft_lstm_new(m, name, &o);
+}
+
+void weft__onnx_make(run *r, const node *n)
+{
+    layer *l = n->layer;
+    char name[64];
+    if (!l->rnn) {
+        weft__onnx_name(r->model, *n->name == '/' ? n->name + 1 : *n->name ? n->name : "layer", name);
+        weft_rnn *rnn = new_rnn(r->model->module, l, name);
+        l->rnn = weft_ok(r->w) ? rnn : NULL;
+    }
+    for (int i = 0; weft_ok(r->w) && i < l->directions * l->parts; i++) {
+        weft_tensor *x = weft_parameter_at(weft_rnn_module(l->rnn), i, NULL);
+        weft__onnx_assign(r, x, &l->part[i]);
+        weft__mark_changed(x);
+    }
+}
+
+static bool read_layer(run *r, node *n, const value *in)
+{
+    n->layer = n->layer ? n->layer : new_layer(r, in);
+    return n->layer && read_weights(r, n->layer, in);
 }
 
 bool weft__onnx_layer(run *r, node *n, const value *known)
@@ -254,10 +215,7 @@ bool weft__onnx_layer(run *r, node *n, const value *known)
             in[i] = known[n->in[i]];
             n->weights_are_known = n->weights_are_known && (in[i].type || (i > 3 && i < 7));
         }
-    if (!n->weights_are_known)
-        return true;
-    n->layer = new_layer(r, in);
-    return (n->layer && read_weights(r, n->layer, in)) || weft__onnx_explain(r);
+    return !n->weights_are_known || read_layer(r, n, in);
 }
 
 /* ---- running it ---- */
@@ -270,18 +228,8 @@ static weft_tensor *exchanged(weft_tensor *x, bool really)
 static layer *layer_of(run *r, const value *in)
 {
     node *n = (node *)r->node;
-    if (n->weights_are_known)
-        return n->layer;
-    if (!n->layer) {
-        layer *l = new_layer(r, in);
-        if (!l || !read_weights(r, l, in))
-            return NULL;
-        weft__onnx_make(r->model, l);
-        n->layer = l;
-    } else if (in[1].size[2] != n->layer->input || in[2].size[2] != n->layer->hidden)
-        weft__onnx_fail(r, "weights of another shape than in the first run");
-    if (weft_ok(r->w) && read_weights(r, n->layer, in))
-        weft__onnx_fill(n->layer);
+    if (!n->weights_are_known && read_layer(r, n, in))
+        weft__onnx_make(r, n);
     return weft_ok(r->w) ? n->layer : NULL;
 }
 
@@ -295,10 +243,8 @@ static weft_tensor *packed(run *r, weft_tensor *x, const value *lens, weft_lengt
     if (lens->x || lens->count != n)
         weft__onnx_fail(r, "%lld sequence_lens for %lld sequences", (long long)lens->count, (long long)n);
     for (int64_t i = 0; weft_ok(r->w) && i < n; i++) {
-        if (lens->number[i] < 0 || lens->number[i] > T)
-            weft__onnx_fail(r, "sequence_lens[%lld] is %lld; expected 0 .. %lld", (long long)i,
-                            (long long)lens->number[i], (long long)T);
-        len[i] = (int32_t)lens->number[i];
+        int64_t l = lens->number[i];
+        len[i] = l < 0 || l > T ? -1 : (int32_t)l; /* weft refuses -1 */
         shorter += len[i] < T;
     }
     *lengths = (weft_lengths){ .n = n, .len = len };
@@ -332,10 +278,6 @@ void weft__onnx_recurrent(run *r, const value *in, value *out)
     weft_tensor *x = exchanged(in->x, !batch_first);
     int64_t n = weft_size(x, 0), T = weft_size(x, 1);
     weft_state first = { exchanged(in[5].x, batch_first), exchanged(in[6].x, batch_first) };
-    if (l->kind == 2 && (first.h || first.c)) { /* weft requires both */
-        weft_tensor *zero = weft_zeros(r->w, WEFT_SHAPE(l->directions, n, l->hidden));
-        first = (weft_state){ first.h ? first.h : zero, first.c ? first.c : zero };
-    }
     x = packed(r, x, &in[4], &lengths);
     weft_rnn_out y = weft_rnn_run(l->rnn, l->reversed ? flipped(x) : x, first);
     y.y = l->reversed ? flipped(y.y) : y.y;

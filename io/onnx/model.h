@@ -12,7 +12,7 @@ typedef struct value {
     int64_t count;
     int rank;
     int64_t size[WEFT_RANK];
-    const weft__array *stored; /* during the import: its numbers in the file */
+    const weft__array *stored; /* during the import: its numbers, in the file or on the host */
     int split; /* SplitToSequence: 1 + axis; its elements are slices */
     bool keeps_axis;
 } value;
@@ -26,7 +26,7 @@ typedef struct attribute {
     weft_real *floats;
     int64_t *ints;
     const char **texts; /* [n] */
-    value tensor; /* integers; reals have their numbers in floats */
+    value tensor; /* a single real is also in floats */
     weft__pb graph;
 } attribute;
 
@@ -59,7 +59,8 @@ typedef struct node {
 
 /* A name of the graph, or several for the same value. */
 struct slot {
-    const weft__array *initial; /* an initialiser of reals; in the image, which ends */
+    const weft__array *initial; /* reals of the file; in the image, which ends */
+    int type; /* of an input: its element type */
     weft_tensor *kept; /* the parameter or buffer of a value that is known */
     bool trained; /* depends on initialisers that become parameters */
     bool needed, is_statistic;
@@ -67,16 +68,15 @@ struct slot {
 
 /* A recurrent node: an ordinary layer, and the numbers of its own cell. */
 typedef struct layer {
-    struct layer *next;
-    const char *name, *node;
-    weft_rnn *rnn;
+    weft_rnn *rnn; /* NULL: not made yet */
     int64_t hidden, input;
-    int kind, directions, act[3]; /* kind: RNN 0, GRU 1, LSTM 2 */
-    double alpha[3], beta[3], clip;
-    bool reversed, has_bias, linear_before_reset, input_forget, peepholes, own;
+    int kind, directions; /* kind: RNN 0, GRU 1, LSTM 2 */
+    node function[3]; /* activations, as nodes of the operators with their names */
+    attribute parameter[3][2];
+    double clip;
+    bool relu, reversed, has_bias, linear_before_reset, input_forget, peepholes, own;
     int parts; /* of each direction */
-    weft_real *numbers[2][7]; /* weights that wait until they are assigned */
-    int64_t count[7];
+    weft__array part[2 * 5]; /* weights that wait, in the order of the layer's parameters */
 } layer;
 
 struct weft_onnx {
@@ -87,12 +87,12 @@ struct weft_onnx {
     value *known; /* [slots] values before a run; type 0: not known */
     node *node;
     int slots, nodes;
-    int renamed;                                 /* names that were taken */
-    int *in, *out; /* slots of inputs and outputs */
-    int *input_type; /* element types of the inputs */
-    weft_onnx_value *input, *output;
-    int64_t inputs, outputs;
-    layer *layers;
+    int renamed; /* names that were taken */
+    struct ends {
+        weft_onnx_value *value;
+        int *slot;
+        int64_t n;
+    } in, out;
 };
 
 struct run {
@@ -110,9 +110,9 @@ bool weft__onnx_step(run *, const node *, value *values);
 void weft__onnx_end(run *); /* frees the memory of a run */
 /* Returns zeroed memory of the run; NULL, and the context fails, if there is too little. */
 void *weft__onnx_take(run *, int64_t n, size_t each);
-/* Fails the context: "node NAME (OP): text". */
-void weft__onnx_fail(run *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Puts the node that runs in front of the message of a failure. Returns false. */
+/* Fails the context. Returns false. */
+bool weft__onnx_fail(run *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Puts the node that failed in front of the message, once. Returns false. */
 bool weft__onnx_explain(run *);
 value weft__onnx_reals(run *, weft_tensor *x); /* type 0 after a failure */
 /* Returns integers, all 0. Without memory number is NULL and type 0. */
@@ -157,7 +157,6 @@ int weft__onnx_broadcast(run *, int rank_a, const int64_t *a, int rank_b, const 
 
 weft_tensor *weft__onnx_floor(weft_tensor *x);    /* pointwise.c */
 
-/* ---- operators.c ---- */
 /* Finds an operator; NULL: unknown. */
 const operation *weft__onnx_operation(weft__pb domain, weft__pb op);
 extern const operation weft__onnx_pointwise[], weft__onnx_binary[], weft__onnx_shapes[], weft__onnx_parts[],
@@ -168,20 +167,18 @@ extern const operation weft__onnx_pointwise[], weft__onnx_binary[], weft__onnx_s
 operate weft__onnx_recurrent;
 /* Reads the layer of a recurrent node if its weights are known. */
 bool weft__onnx_layer(run *, node *, const value *known);
-weft_rnn *weft__onnx_new_layer(weft_module *, layer *, const char *name);
-void weft__onnx_fill(const layer *); /* assigns the weights that wait */
+/* Adds the layer of a node to the module, if it is not there, and assigns the weights that wait. */
+void weft__onnx_make(run *, const node *);
 
 /* ---- import.c ---- */
-void weft__onnx_make(weft_onnx *, layer *); /* adds the layer to the module */
+/* Returns an array with the numbers of a value: in the file, or read to memory of the run. */
+weft__array weft__onnx_array(run *, const value *);
+/* Sets a tensor of reals to an array. Converts few rows at a time, to need little memory. */
+void weft__onnx_assign(run *, weft_tensor *, const weft__array *);
+/* Writes the name, made valid, or one with a number that the module does not have yet. */
+void weft__onnx_name(weft_onnx *, const char *name, char text[64]);
 
 /* ---- graph.c ---- */
 /* Reads the graph of an open file, and computes constants. Returns false after a failure. */
 bool weft__onnx_graph(run *);
-/* ---- attributes.c ---- */
-/* Reads the attributes of a node; caller: the node whose function has it, or NULL. */
-bool weft__onnx_attributes(weft__weights *, weft__pb message, node *, const node *caller);
-/* Describes an input or output. *name gets its name, *type its element type, 0 if it is not a tensor. */
-bool weft__onnx_describe(weft__weights *, weft__pb message, weft_onnx_value *, weft__pb *name, int *type);
-/* Returns the array `old` with room for one more than n elements; NULL after a failure. */
-void *weft__onnx_grown(weft__weights *, void *old, int64_t n, int64_t *room, size_t each);
 #endif

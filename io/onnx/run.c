@@ -37,14 +37,15 @@ void weft__onnx_end(run *r)
     r->blocks = NULL;
 }
 
-void weft__onnx_fail(run *r, const char *format, ...)
+bool weft__onnx_fail(run *r, const char *format, ...)
 {
     char text[400];
     va_list list;
     va_start(list, format);
     weft__plain_text(text, sizeof text, format, list);
     va_end(list);
-    weft__fail(r->w, WEFT_ESHAPE, "%s", text);
+    weft__fail(r->w, r->importing ? WEFT_EFORMAT : WEFT_ESHAPE, "%s", text);
+    return false;
 }
 
 /* ---- values ---- */
@@ -84,12 +85,7 @@ value weft__onnx_integers(run *r, int type, int rank, const int64_t *size)
 
 weft_tensor *weft__onnx_tensor_of(run *r, const value *v)
 {
-    if (v->x || !v->type)
-        return v->x;
-    weft_real *reals = weft__onnx_take(r, v->count, sizeof *reals);
-    for (int64_t i = 0; reals && i < v->count; i++)
-        reals[i] = (weft_real)v->number[i];
-    return weft_reals(r->w, reals, v->rank, v->size);
+    return v->x || !v->type ? v->x : weft_reals(r->w, weft__onnx_read(r, v), v->rank, v->size);
 }
 
 weft_real *weft__onnx_read(run *r, const value *v)
@@ -160,19 +156,42 @@ value weft__onnx_list(run *r, const value *in, int i, const char *name)
     if (i >= 0 && i < r->node->inputs && in[i].type)
         return weft__onnx_integers_of(r, &in[i]);
     const attribute *a = name ? weft__onnx_attribute(r, name, 7) : NULL;
-    return a ?
-               (value){
-                   .type = WEFT__ONNX_INT64, .number = a->ints, .count = a->n, .rank = 1, .size = { a->n }
-               } :
-               (value){ 0 };
+    if (!a)
+        return (value){ 0 };
+    return (value){ WEFT__ONNX_INT64, .number = a->ints, .count = a->n, .rank = 1, .size = { a->n } };
 }
 
 /* ---- nodes ---- */
+static const operation recurrent[] = {
+    { "LSTM", weft__onnx_recurrent, -1, 0, NULL, NULL },
+    { "GRU", weft__onnx_recurrent, -1, 0, NULL, NULL },
+    { "RNN", weft__onnx_recurrent, -1, 0, NULL, NULL },
+    { NULL, NULL, 0, 0, NULL, NULL },
+};
+
+const operation *weft__onnx_operation(weft__pb domain, weft__pb op)
+{
+    static const operation *const tables[] = {
+        weft__onnx_learning, recurrent, weft__onnx_pointwise, weft__onnx_binary, weft__onnx_shapes,
+        weft__onnx_parts, weft__onnx_indexed, weft__onnx_made, weft__onnx_reductions, weft__onnx_products,
+        weft__onnx_norms, weft__onnx_attention
+    };
+    const bool is_main = !weft__pb_size(domain) || weft__pb_is(domain, "ai.onnx");
+    size_t first = is_main ? 1 : 0, end = is_main ? sizeof tables / sizeof *tables : 1;
+    for (size_t i = first; i < end && (is_main || weft__pb_is(domain, "ai.onnx.ml")); i++)
+        for (const operation *o = tables[i]; o->name; o++)
+            if (weft__pb_is(op, o->name))
+                return o;
+    return NULL;
+}
+
 bool weft__onnx_explain(run *r)
 {
     char text[400];
     snprintf(text, sizeof text, "%s", weft_error_message(r->w));
-    weft__explain(r->w, "node %.80s (%s): %.380s", r->node->name, r->node->op, text);
+    if (r->node && !weft_ok(r->w))
+        weft__explain(r->w, "node %.80s (%s): %.380s", r->node->name, r->node->op, text);
+    r->node = NULL;
     return false;
 }
 
@@ -181,15 +200,14 @@ bool weft__onnx_step(run *r, const node *n, value *values)
     r->node = n;
     value *in = weft__onnx_take(r, (n->inputs > 8 ? n->inputs : 8) + 1, sizeof *in);
     value *out = weft__onnx_take(r, (n->outputs > 8 ? n->outputs : 8) + 1, sizeof *out);
-    for (int i = 0; in && i < n->inputs; i++)
-        if (n->in[i] >= 0)
-            in[i] = values[n->in[i]];
+    for (int i = 0; in && i < n->inputs; i++) {
+        in[i] = n->in[i] >= 0 ? values[n->in[i]] : in[i];
+        if (in[i].split && strcmp(n->op, "SequenceAt"))
+            weft__onnx_fail(r, "input %d is a sequence; expected a tensor", i);
+    }
     for (int i = 0; in && i < abs(n->operation->inputs); i++)
         if (!in[i].type)
             weft__onnx_fail(r, "input %d is missing", i);
-    for (int i = 0; in && i < n->inputs; i++)
-        if (in[i].split && strcmp(n->op, "SequenceAt"))
-            weft__onnx_fail(r, "input %d is a sequence; expected a tensor", i);
     if (weft_ok(r->w))
         n->operation->operate(r, in, out);
     for (int i = 0; weft_ok(r->w) && i < n->outputs; i++)
@@ -208,30 +226,35 @@ static bool is_open(const node *n, const value *values)
     return !v || (v->number && v->count == 1 && !*v->number == !n->guard_is);
 }
 
-static bool is_integer(int type) { return !weft__number_is_float(weft__onnx_number(type)); }
-
-/* Copies an input of ints to the host. */
+/* Checks an input, and copies one of ints to the host. */
 static value input_of(run *r, weft_tensor *x, const weft_onnx_value *expected, int type)
 {
+    const bool ints = !weft__number_is_float(weft__onnx_number(type));
+    const char *error = weft__handle_error(r->w, x);
+    if (error || x->f.batch) {
+        weft__fail(r->w, error ? WEFT_EARG : WEFT_ESHAPE, "onnx_run: input %.80s %s", expected->name,
+                   error ? error : "is ragged; expected a plain tensor");
+        return (value){ 0 };
+    }
     value v = weft__onnx_reals(r, x);
     bool same = expected->rank < 0 || expected->rank == v.rank;
-    for (int i = 0; same && expected->rank >= 0 && i < v.rank; i++)
+    for (int i = 0; same && i < expected->rank; i++)
         same = expected->size[i] < 0 || expected->size[i] == v.size[i];
-    if (!v.type || !same || (x->f.type == WEFT_I32) != is_integer(type)) {
+    if (!same || (x->f.type == WEFT_I32) != ints) {
         char text[128];
         weft__fail(r->w, WEFT_ESHAPE, "onnx_run: input %.80s is %s%s; the model expects %s of %s",
                    expected->name, weft__text(&x->f, text), x->f.type == WEFT_I32 ? " of ints" : "",
-                   is_integer(type) ? "ints" : "reals", same ? "this shape" : "another shape");
+                   ints ? "ints" : "reals", same ? "this shape" : "another shape");
         return (value){ 0 };
     }
-    if (!is_integer(type))
+    if (!ints)
         return v;
     value to = weft__onnx_integers(r, type, v.rank, v.size);
-    int32_t *ints = weft__onnx_take(r, v.count, sizeof *ints);
-    if (ints)
-        weft_read(x, ints, (size_t)v.count * sizeof *ints);
-    for (int64_t i = 0; ints && to.type && i < v.count; i++)
-        to.number[i] = ints[i];
+    int32_t *numbers = weft__onnx_take(r, v.count, sizeof *numbers);
+    if (numbers)
+        weft_read(x, numbers, (size_t)v.count * sizeof *numbers);
+    for (int64_t i = 0; numbers && i < v.count; i++)
+        to.number[i] = numbers[i];
     return to;
 }
 
@@ -251,34 +274,6 @@ static weft_tensor *output_of(run *r, const value *v, const char *name)
     return weft_ok(r->w) ? weft_ints(r->w, ints, v->rank, v->size) : &r->w->nil;
 }
 
-static bool is_runnable(const weft_onnx *m, weft_tensor *const *inputs, int64_t n, weft_tensor **outputs,
-                        int64_t outs)
-{
-    if (n != m->inputs || outs != m->outputs || (n && !inputs) || (outs && !outputs))
-        weft__fail(m->w, WEFT_EARG, "onnx_run: %lld inputs and %lld outputs; the model has %lld and %lld",
-                   (long long)n, (long long)outs, (long long)m->inputs, (long long)m->outputs);
-    for (int64_t i = 0; weft_ok(m->w) && i < n; i++) {
-        const char *error = weft__handle_error(m->w, inputs[i]);
-        if (error)
-            weft__fail(m->w, WEFT_EARG, "onnx_run: input %.80s %s", m->input[i].name, error);
-        else if (inputs[i]->f.batch)
-            weft__fail(m->w, WEFT_ESHAPE, "onnx_run: input %.80s is ragged; expected a plain tensor",
-                       m->input[i].name);
-    }
-    return weft_ok(m->w);
-}
-
-/* Sets the inputs, and the values that are known since the import. */
-static void begin(run *r, weft_tensor *const *inputs, value *values)
-{
-    weft_onnx *m = r->model;
-    for (int i = 0; i < m->slots; i++) {
-        values[i] = m->slot[i].kept ? weft__onnx_reals(r, m->slot[i].kept) : m->known[i];
-    }
-    for (int64_t i = 0; i < m->inputs; i++)
-        values[m->in[i]] = input_of(r, inputs[i], &m->input[i], m->input_type[i]);
-}
-
 /* Most bytes of integers and of positions in one run. */
 #define HOST_BYTES ((uint64_t)4 << 30)
 
@@ -286,24 +281,30 @@ bool weft_onnx_run(weft_onnx *m, weft_tensor *const *inputs, int64_t n, weft_ten
 {
     if (!m) {
         weft__failed_of(inputs, inputs ? n : 0, WEFT_EARG, "onnx_run",
-                        "model is NULL; weft_file_message says "
-                        "why weft_import_onnx failed");
+                        "model is NULL; weft_file_message says why weft_import_onnx failed");
         return false;
     }
     weft *w = m->w;
-    for (int64_t i = 0; outputs && i < (outs < m->outputs ? outs : m->outputs); i++)
+    for (int64_t i = 0; outputs && i < (outs < m->out.n ? outs : m->out.n); i++)
         outputs[i] = &w->nil;
-    if (!is_runnable(m, inputs, n, outputs, outs))
+    if (n != m->in.n || outs != m->out.n || (n && !inputs) || (outs && !outputs))
+        weft__fail(w, WEFT_EARG, "onnx_run: %lld inputs and %lld outputs; the model has %lld and %lld",
+                   (long long)n, (long long)outs, (long long)m->in.n, (long long)m->out.n);
+    if (!weft_ok(w))
         return false;
     run r = { .w = w, .model = m, .left = (size_t)HOST_BYTES };
     value *values = weft__onnx_take(&r, m->slots, sizeof *values);
-    if (values)
-        begin(&r, inputs, values);
+    for (int i = 0; values && i < m->slots; i++)
+        values[i] = m->slot[i].kept ? weft__onnx_reals(&r, m->slot[i].kept) : m->known[i];
+    for (int64_t i = 0; weft_ok(w) && i < n; i++) {
+        int at = m->in.slot[i];
+        values[at] = input_of(&r, inputs[i], &m->in.value[i], m->slot[at].type);
+    }
     for (int i = 0; weft_ok(w) && i < m->nodes; i++)
         if (m->node[i].needed && is_open(&m->node[i], values))
             weft__onnx_step(&r, &m->node[i], values);
     for (int64_t i = 0; weft_ok(w) && i < outs; i++)
-        outputs[i] = output_of(&r, &values[m->out[i]], m->output[i].name);
+        outputs[i] = output_of(&r, &values[m->out.slot[i]], m->out.value[i].name);
     for (int64_t i = 0; !weft_ok(w) && i < outs; i++)
         outputs[i] = &w->nil;
     weft__onnx_end(&r);
