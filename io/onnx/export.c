@@ -145,7 +145,7 @@ static void merge_axes(graph *x, value *v)
         weft__ex_fail(x, WEFT_EARG, "an output with two axes that merge a dynamic one; reshape it");
     if (!merged)
         return;
-    y.name = NODE(x, "Reshape", v->name, weft__ex_sizes(x, y.axes, size));
+    y.name = NODES(x, "Reshape(%s, %s)", v->name, weft__ex_sizes(x, y.axes, size));
     *v = y;
 }
 

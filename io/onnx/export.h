@@ -65,6 +65,7 @@ typedef struct graph {
     struct piece { struct piece *next; } *memory;
     struct used { struct used *next; const char *name; } *used; /* names of inputs, outputs and parameters */
     int names, given, lengths;                   /* counters of names */
+    const char *out[3];                          /* results of the last node */
     char refused[2048]; weft_status status;      /* reasons; the first failure */
     size_t root;                                 /* bytes of the root's name that parameters leave out */
 } graph;
@@ -73,45 +74,29 @@ typedef struct graph {
 void weft__ex_fail(graph *, weft_status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void *weft__ex_memory(graph *, size_t bytes);    /* zeroed; NULL: no memory, and status is set */
 const char *weft__ex_text(graph *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* An attribute; type: i, f, s, I (ints), S (one text in a list, written `n` times). A list ends with {0}. */
-typedef struct attribute {
-    const char *name; char type; int n; int64_t i; double f; const char *s; const int64_t *ints;
-} attribute;
-/* Adds a node with one result, or with `results` ones into out. NULL as an input: left out. A NULL name of an
- * input that a refused operator made cannot occur. Returns the name of the first result. */
-const char *weft__ex_node(graph *, const char *op, const char *const *in, size_t n, const attribute *,
-                          const char **out, int results);
-#define NODE_OUT(x, op, attributes, out, results, ...)         \
-    weft__ex_node(x, op, (const char *const[]){ __VA_ARGS__ }, \
-                  sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *), attributes, out, results)
-#define NODE_WITH(x, op, attributes, ...) NODE_OUT(x, op, attributes, NULL, 1, __VA_ARGS__)
-#define NODE(x, op, ...)                  NODE_WITH(x, op, NULL, __VA_ARGS__)
-#define ATTRIBUTES(...)                   ((const attribute[]){ __VA_ARGS__, { 0 } })
-#define INT(its_name, value)              { its_name, 'i', .i = value }
-#define REAL(its_name, value)             { its_name, 'f', .f = value }
-#define TEXT(its_name, value)             { its_name, 's', .s = value }
-#define INT_LIST(its_name, count, values) { its_name, 'I', .n = count, .ints = values }
-#define UNSQUEEZE(x, in, axis)       NODE(x, "Unsqueeze", in, INTS(x, axis))
-#define SQUEEZE(x, in, axis)         NODE(x, "Squeeze", in, INTS(x, axis))
-#define SLICE(x, in, axis, from, to) NODE(x, "Slice", in, INTS(x, from), INTS(x, to), INTS(x, axis))
-#define CAST(x, in, type)            NODE_WITH(x, "Cast", ATTRIBUTES(INT("to", type)), in)
-#define CONCAT(x, in, n, at) \
-    weft__ex_node(x, "Concat", in, (size_t)(n), ATTRIBUTES(INT("axis", at)), NULL, 1)
-#define EXPAND(x, in, n, sizes)      ((n) ? NODE(x, "Expand", in, weft__ex_sizes(x, n, sizes)) : (in))
+/* Adds the nodes of a text, such as "Where(Equal(@0, 0.), %g, Sqrt(%s))", and returns the name of its result.
+ * Inputs: a node; @0, input 0 of the current call; %s, a name, NULL if it is left out; $, the %s before it;
+ * 1. or %g, a float; 1, %d or %lld, an int64; [1, %d], int64 [n]; %*p, n names. Attributes: axis=1,
+ * epsilon=%g, direction=%s, perm=[1, 0], perm=%*p for n int64, activations=%*s for a text n times. The
+ * operator may be %s. "TopK:2(" has two results, in x->out until the next node. */
+const char *weft__ex_nodes(graph *, const char *text, ...) __attribute__((format(printf, 2, 3)));
+#define NODES(...)    weft__ex_nodes(__VA_ARGS__)
+#define ZERO_OF(x, t) NODES(x, (t)->f.type == WEFT_REAL ? "0." : "0")
+const char *weft__ex_transpose(graph *, const char *, int axes, const int *order);
+const char *weft__ex_concat(graph *, int n, const char **, int axis);
 /* Returns a constant; equal ones are one initializer. */
 const char *weft__ex_constant(graph *, int type, int rank, const void *, size_t bytes);
-#define INTS(x, ...) \
-    weft__ex_constant(x, INT64, 1, (const int64_t[]){ __VA_ARGS__ }, sizeof((int64_t[]){ __VA_ARGS__ }))
-#define WHOLE(x, number)  weft__ex_constant(x, INT64, 0, &(int64_t){ number }, sizeof(int64_t))
-#define NUMBER(x, number) weft__ex_constant(x, FLOAT, 0, &(float){ (float)(number) }, sizeof(float))
-#define ZERO_OF(x, t)     ((t)->f.type == WEFT_REAL ? NUMBER(x, 0) : WHOLE(x, 0))
+static inline const char *weft__ex_ints(graph *x, int n, const int64_t *list)
+{
+    return weft__ex_constant(x, INT64, 1, list, (size_t)n * sizeof *list);
+}
 /* Adds an initializer; a NULL name makes one. Returns the name. */
 const char *weft__ex_initializer(graph *, const char *name, int type, int rank, const int64_t *shape,
                                  const void *, size_t bytes);
-const char *weft__ex_transpose(graph *, const char *, int axes, const int *order);
 /* Returns an extent as int64 [1], and several as int64 [n]. */
 const char *weft__ex_size(graph *, extent);
 const char *weft__ex_sizes(graph *, int n, const extent *);
+const char *weft__ex_expand(graph *, const char *, int n, const extent *);
 /* Returns a new dynamic axis, such as "steps", then "steps2"; "batch": the axis for that many sequences. */
 extent weft__ex_symbol(graph *, const char *name, int64_t n, const char *source, int axis);
 /* Reserves a name; false, and a failure, if it is used or empty. */

@@ -160,46 +160,158 @@ static void use(graph *x, const char *name)
 }
 
 /* ---- nodes ---- */
-static void add_attribute(proto *node, const attribute *a)
+/* The text of nodes that is being read, and its arguments. name: the last %s. */
+typedef struct reader { graph *x; const char *at, *name; va_list list; } reader;
+
+static bool skip(reader *r, const char *word)
 {
-    static const struct { char type; int number, field; } types[] = {
-        { 'f', 1, 2 }, { 'i', 2, 3 }, { 's', 3, 4 }, { 'I', 7, 8 }, { 'S', 8, 9 }
-    };
+    r->at += strspn(r->at, ", ");
+    const bool found = !strncmp(r->at, word, strlen(word));
+    r->at += found ? strlen(word) : 0;
+    return found;
+}
+
+/* Reads a number. Returns whether it is a float. */
+static bool read_number(reader *r, double *number, int64_t *whole)
+{
+    const char *start = r->at;
+    char *end;
+    if (skip(r, "%lld"))
+        *whole = va_arg(r->list, long long);
+    else if (skip(r, "%d"))
+        *whole = va_arg(r->list, int);
+    else if (skip(r, "%g"))
+        *number = va_arg(r->list, double);
+    else {
+        *number = weft__plain_number(start, &end);
+        *whole = (int64_t)*number;
+        r->at = end;
+    }
+    return r->at[-1] == 'g' || memchr(start, '.', (size_t)(r->at - start));
+}
+
+/* Reads a list whose [ has been read. Returns the number of elements. */
+static int read_list(reader *r, int64_t list[AXES])
+{
+    double number;
+    int n = 0;
+    while (!skip(r, "]"))
+        read_number(r, &number, &list[n++]);
+    return n;
+}
+
+static void read_attribute(reader *r, proto *node)
+{
+    enum { REAL = 1, WHOLE, TEXT, WHOLES = 7, TEXTS } type; /* numbers of onnx.proto */
+    const size_t length = strcspn(r->at, "=");
     proto m = { 0 };
-    int k = 0;
-    while (types[k].type != a->type)
-        k++;
-    put_text(&m, 1, a->name);
-    for (int i = 0; i < (types[k].number > 3 ? a->n : 1); i++)
-        if (a->type == 'f') {
-            put_tag(&m, types[k].field, FOUR_BYTES);
-            put(&m, &(float){ (float)a->f }, sizeof(float));
-        } else if (a->type == 'i' || a->type == 'I')
-            put_int(&m, types[k].field, a->type == 'i' ? a->i : a->ints[i]);
-        else
-            put_text(&m, types[k].field, a->s);
-    put_int(&m, 20, types[k].number);
+    int64_t list[AXES], n;
+    double number;
+    put_begin(&m, 1, length);
+    put(&m, r->at, length);
+    r->at += length + 1;
+    if (skip(r, "[") || skip(r, "%*p")) {
+        const bool given = r->at[-1] == 'p';
+        n = given ? va_arg(r->list, int) : read_list(r, list);
+        const int64_t *element = given ? va_arg(r->list, const void *) : list;
+        for (int i = 0; i < n; i++)
+            put_int(&m, 8, element[i]);
+        type = WHOLES;
+    } else if (skip(r, "%*s")) {
+        n = va_arg(r->list, int);
+        const char *text = va_arg(r->list, const char *);
+        for (int i = 0; i < n; i++)
+            put_text(&m, 9, text);
+        type = TEXTS;
+    } else if (skip(r, "%s")) {
+        put_text(&m, 4, va_arg(r->list, const char *));
+        type = TEXT;
+    } else if (read_number(r, &number, &n)) {
+        put_tag(&m, 2, FOUR_BYTES);
+        put(&m, &(float){ (float)number }, sizeof(float));
+        type = REAL;
+    } else {
+        put_int(&m, 3, n);
+        type = WHOLE;
+    }
+    put_int(&m, 20, type);
     put_message(node, 5, &m);
 }
 
-const char *weft__ex_node(graph *x, const char *op, const char *const *in, size_t n, const attribute *a,
-                          const char **out, int results)
+static const char *read_node(reader *r, const char *op, size_t length);
+/* Reads an input. NULL: it is left out. */
+static const char *read_input(reader *r)
 {
-    proto node = { 0 };
-    const char *one, **names = out ? out : &one;
-    while (n && !in[n - 1]) /* trailing inputs that are left out */
-        n--;
-    for (size_t i = 0; i < n; i++) {
-        put_text(&node, 1, in[i] ? in[i] : "");
-        use(x, in[i]);
+    double number;
+    int64_t list[AXES];
+    if (skip(r, "%s")) {
+        const char *name = va_arg(r->list, const char *);
+        return *r->at == '(' ? read_node(r, name, strlen(name)) : (r->name = name);
     }
+    if (skip(r, "$"))
+        return r->name;
+    if (skip(r, "@")) {
+        const int i = *r->at++ - '0';
+        return i < r->x->call->n ? input(r->x, i)->name : NULL;
+    }
+    if (skip(r, "["))
+        return weft__ex_ints(r->x, read_list(r, list), list);
+    if (*r->at >= 'A' && *r->at <= 'Z') {
+        const char *op = r->at;
+        r->at += strcspn(op, ":(");
+        return read_node(r, op, (size_t)(r->at - op));
+    }
+    const bool is_float = read_number(r, &number, list);
+    return is_float ? weft__ex_constant(r->x, FLOAT, 0, &(float){ (float)number }, sizeof(float)) :
+                      weft__ex_constant(r->x, INT64, 0, list, sizeof *list);
+}
+
+static void add_input(graph *x, proto *node, const char *name, int *absent)
+{
+    if (!name) {
+        ++*absent;
+        return;
+    }
+    for (; *absent; --*absent)
+        put_text(node, 1, "");
+    put_text(node, 1, name);
+    use(x, name);
+}
+
+/* Reads the inputs and attributes of a node, and adds it. */
+static const char *read_node(reader *r, const char *op, size_t length)
+{
+    proto node = { 0 }, attributes = { 0 };
+    int absent = 0, results = 1;                 /* absent: inputs that are left out so far */
+    if (skip(r, ":"))
+        results = *r->at++ - '0';
+    for (r->at++; !skip(r, ")");)
+        if (*r->at >= 'a' && *r->at <= 'z')
+            read_attribute(r, &attributes);
+        else if (skip(r, "%*p")) {
+            int n = va_arg(r->list, int);
+            for (const char *const *name = va_arg(r->list, const void *); n; n--)
+                add_input(r->x, &node, *name++, &absent);
+        } else
+            add_input(r->x, &node, read_input(r), &absent);
     for (int i = 0; i < results; i++)
-        put_text(&node, 2, names[i] = new_name(x));
-    put_text(&node, 4, op);
-    for (; a && a->name; a++)
-        add_attribute(&node, a);
-    put_message(&x->nodes, 1, &node);
-    return names[0];
+        put_text(&node, 2, r->x->out[i] = new_name(r->x));
+    put_begin(&node, 4, length);
+    put(&node, op, length);
+    put(&node, attributes.bytes, attributes.n);
+    node.failed |= attributes.failed;
+    free(attributes.bytes);
+    put_message(&r->x->nodes, 1, &node);
+    return r->x->out[0];
+}
+
+const char *weft__ex_nodes(graph *x, const char *text, ...)
+{
+    reader r = { .x = x, .at = text };
+    va_start(r.list, text);
+    const char *name = read_input(&r);
+    va_end(r.list);
+    return name;
 }
 
 const char *weft__ex_transpose(graph *x, const char *in, int axes, const int *order)
@@ -208,48 +320,12 @@ const char *weft__ex_transpose(graph *x, const char *in, int axes, const int *or
     bool moved = false;
     for (int i = 0; i < axes; i++)
         perm[i] = order[i], moved |= order[i] != i;
-    return moved ? NODE_WITH(x, "Transpose", ATTRIBUTES(INT_LIST("perm", axes, perm)), in) : in;
+    return moved ? NODES(x, "Transpose(%s, perm=%*p)", in, axes, (const void *)perm) : in;
 }
 
-/* ---- dynamic axes ---- */
-extent weft__ex_symbol(graph *x, const char *name, int64_t n, const char *source, int axis)
+const char *weft__ex_concat(graph *x, int n, const char **name, int axis)
 {
-    int same = 0;
-    for (int i = 0; i < x->symbols; i++) {       /* "time", "time2", .. */
-        const bool named = !strncmp(x->symbol[i].name, name, strlen(name));
-        if (named && x->symbol[i].n == n && !strcmp(name, "batch"))
-            return (extent){ .n = n, .symbol = i + 1 };
-        same += named;
-    }
-    if (x->symbols == SYMBOLS) {
-        weft__ex_fail(x, WEFT_EARG, "more than %d dynamic axes", SYMBOLS);
-        return (extent){ .n = n };
-    }
-    symbol *s = &x->symbol[x->symbols];
-    *s = (symbol){ .n = n, .source = source, .axis = axis };
-    snprintf(s->name, sizeof s->name, same ? "%.8s%d" : "%.8s", name, same + 1);
-    return (extent){ .n = n, .symbol = ++x->symbols };
-}
-
-const char *weft__ex_size(graph *x, extent d)
-{
-    symbol *s = d.symbol ? &x->symbol[d.symbol - 1] : NULL;
-    if (!s)
-        return INTS(x, d.n);
-    if (!s->size && !s->source)                  /* no tensor of the batch yet: the longest length */
-        s->size = NODE(x, "ReduceMax", s->lengths);
-    const int from = s->axis;
-    if (!s->size)
-        s->size = NODE_WITH(x, "Shape", ATTRIBUTES(INT("start", from), INT("end", from + 1)), s->source);
-    return s->size;
-}
-
-const char *weft__ex_sizes(graph *x, int n, const extent *d)
-{
-    const char *part[AXES];
-    for (int i = 0; i < n; i++)
-        part[i] = weft__ex_size(x, d[i]);
-    return CONCAT(x, part, n, 0);
+    return NODES(x, "Concat(%*p, axis=%d)", n, (const void *)name, axis);
 }
 
 /* ---- inputs, outputs and the file ---- */

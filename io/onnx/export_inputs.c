@@ -168,10 +168,9 @@ static bool shares(graph *x, const weft_tensor *t, value *v)
     if (!found)
         return false;
     const int64_t shape[WEFT_RANK] = { -1, 1, 1, 1, 1, 1 };
-    const char *length = CAST(x, found->lengths, FLOAT), *one = NUMBER(x, 1);
+    const char *length = NODES(x, "Cast(%s, to=%d)", found->lengths, FLOAT);
     v->dim[0] = found->rows[1], v->dim[0].joined = false;
-    v->name = NODE(x, "Reshape", NODE(x, "Div", NODE(x, "Min", length, one), NODE(x, "Max", length, one)),
-                   weft__ex_constant(x, INT64, 1, shape, (size_t)v->rank * sizeof *shape));
+    v->name = NODES(x, "Reshape(Div(Min(%s, 1.), Max($, 1.)), %s)", length, weft__ex_ints(x, v->rank, shape));
     return true;
 }
 

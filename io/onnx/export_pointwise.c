@@ -5,32 +5,20 @@
 #include "io/onnx/export.h"
 
 /* ---- functions of one number ---- */
-static const char *gelu(graph *x, const char *in)
-{
-    const char *cdf = NODE(x, "Erf", NODE(x, "Mul", in, NUMBER(x, sqrt(.5))));
-    return NODE(x, "Mul", NODE(x, "Mul", in, NUMBER(x, .5)), NODE(x, "Add", cdf, NUMBER(x, 1)));
-}
-
 const char *weft__ex_function(graph *x, const char *in, int f, double p, double q)
 {
-    static const char *const same[WEFT__UNARIES] = {
-        [WEFT__neg] = "Neg", [WEFT__exp] = "Exp",   [WEFT__log] = "Log",         [WEFT__sqrt] = "Sqrt",
-        [WEFT__abs] = "Abs", [WEFT__sin] = "Sin",   [WEFT__cos] = "Cos",         [WEFT__tanh] = "Tanh",
-        [WEFT__relu] = "Relu", [WEFT__sigmoid] = "Sigmoid", [WEFT__softplus] = "Softplus"
+    static const char *const text[WEFT__UNARIES] = {
+        [WEFT__neg] = "Neg(%s)", [WEFT__exp] = "Exp(%s)", [WEFT__log] = "Log(%s)", [WEFT__sqrt] = "Sqrt(%s)",
+        [WEFT__abs] = "Abs(%s)", [WEFT__sin] = "Sin(%s)", [WEFT__cos] = "Cos(%s)", [WEFT__tanh] = "Tanh(%s)",
+        [WEFT__relu] = "Relu(%s)",            [WEFT__sigmoid] = "Sigmoid(%s)",
+        [WEFT__softplus] = "Softplus(%s)",    [WEFT__rsqrt] = "Reciprocal(Sqrt(%s))",
+        [WEFT__square] = "Mul(%s, $)",        [WEFT__leaky_relu] = "LeakyRelu(%s, alpha=%g)",
+        [WEFT__elu] = "Elu(%s, alpha=%g)",    [WEFT__clamp] = "Clip(%s, %g, %g)",
+        [WEFT__silu] = "Mul(%s, Sigmoid($))", [WEFT__pow] = "Pow(%s, %g)",
+        [WEFT__reciprocal] = "Where(Equal(%s, 0.), 0., Reciprocal($))",
+        [WEFT__gelu] = "Mul(Mul(%s, .5), Add(Erf(Mul($, .7071067811865476)), 1.))"
     };
-    switch (f) {
-    case WEFT__rsqrt:      return NODE(x, "Reciprocal", NODE(x, "Sqrt", in));
-    case WEFT__square:     return NODE(x, "Mul", in, in);
-    case WEFT__reciprocal: return NODE(x, "Where", NODE(x, "Equal", in, NUMBER(x, 0)), NUMBER(x, 0),
-                                       NODE(x, "Reciprocal", in));
-    case WEFT__leaky_relu: return NODE_WITH(x, "LeakyRelu", ATTRIBUTES(REAL("alpha", p)), in);
-    case WEFT__elu:        return NODE_WITH(x, "Elu", ATTRIBUTES(REAL("alpha", p)), in);
-    case WEFT__gelu:       return gelu(x, in);
-    case WEFT__silu:       return NODE(x, "Mul", in, NODE(x, "Sigmoid", in));
-    case WEFT__clamp:      return NODE(x, "Clip", in, NUMBER(x, p), NUMBER(x, q));
-    case WEFT__pow:        return NODE(x, "Pow", in, NUMBER(x, p));
-    default:               return f < WEFT__UNARIES && same[f] ? NODE(x, same[f], in) : in;
-    }
+    return f < WEFT__UNARIES ? NODES(x, text[f], in, p, q) : in;
 }
 
 TRANSLATOR(unary)
@@ -92,8 +80,7 @@ static bool broadcast(graph *x, value *y)
 /* Divides a sum along dynamic axes by its number of terms. */
 static const char *mean(graph *x, const value *sum, int less)
 {
-    const char *divisor = NODE(x, "Sub", sum->count, NUMBER(x, less));
-    return NODE(x, "Div", sum->name, NODE(x, "Max", divisor, NUMBER(x, 1)));
+    return NODES(x, "Div(%s, Max(Sub(%s, %g), 1.))", sum->name, sum->count, (double)less);
 }
 
 TRANSLATOR(binary)
@@ -120,18 +107,14 @@ TRANSLATOR(binary)
         return weft__ex_refuse(x, "it has no ONNX form");
     if (!broadcast(x, y))
         return NULL;
-    const char *name = NODE(x, op[f], input(x, 0)->name, input(x, 1)->name);
-    if (f == WEFT__not_equal)
-        name = NODE(x, "Not", name);
-    return f >= WEFT__less ? CAST(x, name, FLOAT) : name;
+    return f == WEFT__not_equal ? NODES(x, "Cast(Not(Equal(@0, @1)), to=%d)", FLOAT) :
+           f >= WEFT__less      ? NODES(x, "Cast(%s(@0, @1), to=%d)", op[f], FLOAT) :
+                                  NODES(x, "%s(@0, @1)", op[f]);
 }
 
 TRANSLATOR(where)
 {
-    if (!broadcast(x, y))
-        return NULL;
-    const char *no = NODE(x, "Equal", input(x, 0)->name, ZERO_OF(x, c->x[0]));
-    return NODE(x, "Where", no, input(x, 2)->name, input(x, 1)->name);
+    return broadcast(x, y) ? NODES(x, "Where(Equal(@0, %s), @2, @1)", ZERO_OF(x, c->x[0])) : NULL;
 }
 
 /* A mean is a sum times 1 / n, and a variance one times 1 / (n - 1). Where n is dynamic, it is counted. */
@@ -144,13 +127,13 @@ TRANSLATOR(scale)
         if (n > 0 && (factor == 1 / (real)n || factor == (real)(1 / (double)n)))
             return mean(x, v, less);
     }
-    return NODE(x, "Mul", v->name, NUMBER(x, (double)factor));
+    return NODES(x, "Mul(@0, %g)", (double)factor);
 }
 
 TRANSLATOR(cast)
 {
-    const char *name = input(x, 0)->name;
-    return c->y[0]->f.type == WEFT_I32 ? CAST(x, NODE(x, "Round", name), INT64) : CAST(x, name, FLOAT);
+    const bool ints = c->y[0]->f.type == WEFT_I32;
+    return NODES(x, ints ? "Cast(Round(@0), to=%d)" : "Cast(@0, to=%d)", ints ? INT64 : FLOAT);
 }
 
 TRANSLATOR(same)
@@ -182,7 +165,7 @@ TRANSLATOR(matmul)
     y->dim[y->axes - 1] = b->dim[b->axes - (t->tb ? 2 : 1)];
     if (by_b || t->ta)
         y->dim[y->axes - 2] = a->dim[a->axes - (t->ta ? 1 : 2)];
-    return NODE(x, "MatMul", turned(x, a, t->ta), turned(x, b, t->tb));
+    return NODES(x, "MatMul(%s, %s)", turned(x, a, t->ta), turned(x, b, t->tb));
 }
 
 const translation weft__ex_pointwise[] = {

@@ -12,14 +12,13 @@ static const char also_other[] = "its rows also belong to another batch; trace w
 /* Ids, with -1 for the padding id. */
 TRANSLATOR(without_padding)
 {
-    const char *ids = input(x, 0)->name;
     int32_t *map = weft__ex_read(x, c->x[1]);
     int64_t id = 0;
     while (map && id < weft__elements(&c->x[1]->f) && map[id] >= 0)
         id++;
     free(map);
     y->negative = true;
-    return NODE(x, "Where", NODE(x, "Equal", ids, WHOLE(x, id)), WHOLE(x, -1), ids);
+    return NODES(x, "Where(Equal(@0, %lld), -1, @0)", (long long)id);
 }
 
 /* Returns the ragged tensor whose rows a plain one has, or NULL. */
@@ -42,10 +41,9 @@ static const char *first_or_last(graph *x, const int32_t *row, const batch *b, v
         return weft__ex_refuse(x, "first and last rows are the same; trace with longer sequences");
     if (first == last || b->axes != 2)
         return weft__ex_refuse(x, other_rows);
-    const char *at = first ? INTS(x, 0) :
-                     NODE(x, "Max", NODE(x, "Sub", weft__ex_lengths(x, b), WHOLE(x, 1)), WHOLE(x, 0));
-    y->name = input(x, 0)->name;
-    y->name = SQUEEZE(x, weft__ex_gather_time(x, y, UNSQUEEZE(x, at, 0)), 0);
+    const char *at = first ? NODES(x, "[0]") : NODES(x, "Max(Sub(%s, 1), 0)", weft__ex_lengths(x, b));
+    at = NODES(x, "Unsqueeze(%s, [0])", at);
+    y->name = NODES(x, "Squeeze(%s, [0])", weft__ex_gather_time(x, input(x, 0), at));
     weft__ex_per_sequence(y, b);
     return weft__ex_not_empty(x, b, y, ZERO_OF(x, x->call->x[0]));
 }
@@ -74,7 +72,7 @@ static const char *keys_of_pairs(graph *x, const weft_batch *pairs, const batch 
         return NULL;
     b->pairs = true, b->a = q->b, b->lengths = k->lengths;
     weft__ex_replace(y, 3, b->rows);
-    return EXPAND(x, UNSQUEEZE(x, input(x, 0)->name, 1), y->axes, y->dim);
+    return weft__ex_expand(x, NODES(x, "Unsqueeze(@0, [1])"), y->axes, y->dim);
 }
 
 /* The first or the last part of each sequence, if the lengths of that part are known. */
@@ -90,11 +88,11 @@ static const char *part_of_sequences(graph *x, const weft_batch *p, const int32_
     if (!part || p->n != b->b->n || b->axes != 2 || part->axes != 2 || first == last)
         return weft__ex_refuse(x, part ? other_rows :
                                          "a part of each sequence whose length is not that of an input");
-    const char *from = NODE(x, "Sub", weft__ex_lengths(x, b), weft__ex_lengths(x, part));
     const char *at = weft__ex_position(x, part);
-    const char *end = NODE(x, "Sub", weft__ex_size(x, b->rows[0]), INTS(x, 1));
-    at = NODE(x, "Min", first ? at : NODE(x, "Add", at, from), end);
-    y->name = weft__ex_gather_time(x, input(x, 0), NODE(x, "Max", at, WHOLE(x, 0)));
+    if (last)
+        at = NODES(x, "Add(%s, Sub(%s, %s))", at, weft__ex_lengths(x, b), weft__ex_lengths(x, part));
+    at = NODES(x, "Max(Min(%s, Sub(%s, [1])), 0)", at, weft__ex_size(x, b->rows[0]));
+    y->name = weft__ex_gather_time(x, input(x, 0), at);
     memcpy(y->dim, part->rows, 2 * sizeof *y->dim);
     return y->name;
 }
@@ -132,9 +130,9 @@ TRANSLATOR(index_select)
     for (int i = 1; i < table->rank; i++)
         weft__ex_insert(y, y->rank, axes_of(table, i), table->dim + table->first[i]);
     y->negative = false;
-    y->name = NODE(x, "Gather", table->name, id->name);
-    return id->negative ? weft__ex_where(x, NODE(x, "GreaterOrEqual", id->name, WHOLE(x, 0)), id->axes, y,
-                                         NUMBER(x, 0)) : y->name;
+    y->name = NODES(x, "Gather(@0, @1)");
+    return !id->negative ? y->name :
+           weft__ex_where(x, NODES(x, "GreaterOrEqual(@1, 0)"), id->axes, y, NODES(x, "0."));
 }
 
 /* ---- two batches end to end ---- */
@@ -143,8 +141,7 @@ TRANSLATOR(concat_sequences)
     batch *a = batch_of(x, c->x[0]), *b = batch_of(x, c->x[1]), *both = batch_of(x, c->y[0]);
     if (!a || !b || a->axes != 2 || b->axes != 2 || (both && (both->pairs || both->a != a->b)))
         return weft__ex_refuse(x, also_other);
-    const char *parts[] = { input(x, 0)->name, input(x, 1)->name };
-    y->name = CONCAT(x, parts, 2, 0);
+    y->name = NODES(x, "Concat(@0, @1, axis=0)");
     if (!both) {
         const weft_batch *made = c->y[0]->f.batch;
         const extent rows[] = { weft__ex_symbol(x, "steps", made->longest, y->name, 0), a->rows[1] };
@@ -152,15 +149,15 @@ TRANSLATOR(concat_sequences)
             return NULL;
         both->a = a->b;
         if (a->lengths || b->lengths)
-            both->lengths = NODE(x, "Add", weft__ex_lengths(x, a), weft__ex_lengths(x, b));
+            both->lengths = NODES(x, "Add(%s, %s)", weft__ex_lengths(x, a), weft__ex_lengths(x, b));
     }
     y->dim[0] = both->rows[0];
     if (!a->lengths)
         return y->name;
-    const char *row = weft__ex_position(x, both), *size = weft__ex_size(x, a->rows[0]);
-    const char *of_b = NODE(x, "Add", row, NODE(x, "Sub", size, a->lengths));
-    row = NODE(x, "Where", NODE(x, "Less", row, a->lengths), row, of_b);
-    return weft__ex_gather_time(x, y, NODE(x, "Mod", row, weft__ex_size(x, both->rows[0])));
+    const char *row = weft__ex_position(x, both), *padding = weft__ex_size(x, a->rows[0]);
+    padding = NODES(x, "Sub(%s, %s)", padding, a->lengths);
+    row = NODES(x, "Where(Less(%s, %s), %s, Add($, %s))", row, a->lengths, row, padding);
+    return weft__ex_gather_time(x, y, NODES(x, "Mod(%s, %s)", row, weft__ex_size(x, both->rows[0])));
 }
 
 const translation weft__ex_rows[] = { { "embedding_run", without_padding, false },

@@ -38,7 +38,7 @@ static const char *view_as_batch(graph *x, const weft_call *c, value *v)
         v->name = swap_axes(x, input(x, 0));
         weft__ex_remove(v, 0);
     } else
-        v->name = UNSQUEEZE(x, v->name, 0);
+        v->name = NODES(x, "Unsqueeze(%s, [0])", v->name);
     batch *b = padded ? weft__ex_root(x, to->batch) : equal_batch(x, to->batch, rows);
     if (!b || (padded && !b->lengths))
         return weft__ex_refuse(
@@ -68,7 +68,7 @@ static const char *view_as_plain(graph *x, const weft_call *c, value *v)
     if (b->axes == 2 && (one || apart)) {
         extent time = v->dim[0];
         time.rows = 0;
-        v->name = one ? SQUEEZE(x, v->name, 0) : swap_axes(x, input(x, 0));
+        v->name = one ? NODES(x, "Squeeze(%s, [0])", v->name) : swap_axes(x, input(x, 0));
         weft__ex_per_sequence(v, b);
         if (!one)
             weft__ex_insert(v, 1, 1, &time);
@@ -111,14 +111,14 @@ static const char *pad(graph *x, batch *b, value *v, const weft__form *to, const
 {
     const bool to_end = to->align == WEFT_ALIGN_RIGHT;
     const extent steps = padded_steps(x, b, to->size[1]);
-    const char *row = weft__ex_range(x, steps, 2),
-               *last = NODE(x, "Sub", weft__ex_size(x, b->rows[0]), INTS(x, 1));
+    const char *row = weft__ex_range(x, steps, 2);
     if (to_end)
-        row = NODE(x, "Sub", row, NODE(x, "Sub", weft__ex_size(x, steps), b->lengths));
-    const char *inside =
-        to_end ? NODE(x, "GreaterOrEqual", row, WHOLE(x, 0)) : NODE(x, "Less", row, b->lengths);
-    if (to_end || steps.symbol != b->rows[0].symbol)
-        v->name = weft__ex_gather_time(x, v, NODE(x, "Min", NODE(x, "Max", row, WHOLE(x, 0)), last));
+        row = NODES(x, "Sub(%s, Sub(%s, %s))", row, weft__ex_size(x, steps), b->lengths);
+    const char *inside = NODES(x, to_end ? "GreaterOrEqual(%s, 0)" : "Less(%s, %s)", row, b->lengths);
+    if (to_end || steps.symbol != b->rows[0].symbol) {
+        row = NODES(x, "Min(Max(%s, 0), Sub(%s, [1]))", row, weft__ex_size(x, b->rows[0]));
+        v->name = weft__ex_gather_time(x, v, row);
+    }
     v->dim[0] = steps;
     return weft__ex_where(x, inside, b->axes, v, fill);
 }
@@ -128,9 +128,9 @@ static const char *unpad(graph *x, batch *b, value *v, const weft__form *f)
 {
     const char *steps = weft__ex_size(x, v->dim[0]), *row = weft__ex_position(x, b);
     if (f->align == WEFT_ALIGN_RIGHT)
-        row = NODE(x, "Mod", NODE(x, "Add", row, NODE(x, "Sub", steps, b->lengths)), steps);
+        row = NODES(x, "Mod(Add(%s, Sub(%s, %s)), %s)", row, steps, b->lengths, steps);
     else if (v->dim[0].symbol != b->rows[0].symbol)
-        row = NODE(x, "Min", row, NODE(x, "Sub", steps, INTS(x, 1)));
+        row = NODES(x, "Min(%s, Sub(%s, [1]))", row, steps);
     else
         return v->name;
     v->name = weft__ex_gather_time(x, v, row);
@@ -149,7 +149,8 @@ TRANSLATOR(to_layout)
     if (f->layout == WEFT_PADDED && b->lengths)
         y->name = unpad(x, b, y, f);
     if (to->layout == WEFT_PADDED && b->lengths)
-        y->name = pad(x, b, y, to, to->type == WEFT_REAL ? NUMBER(x, fill) : WHOLE(x, (int64_t)fill));
+        y->name = pad(x, b, y, to,
+                      to->type == WEFT_REAL ? NODES(x, "%g", fill) : NODES(x, "%d", (int)fill));
     return y->name;
 }
 
@@ -186,7 +187,7 @@ static const char *join(graph *x, int first, int n, int axis, value *y)
     }
     if (!name || at < 0)
         return NULL;
-    y->name = CONCAT(x, name, n, at);
+    y->name = weft__ex_concat(x, n, name, at);
     y->dim[at] = sum.symbol ? weft__ex_symbol(x, "steps", sum.n, y->name, at) : sum;
     return y->name;
 }
@@ -213,7 +214,7 @@ TRANSLATOR(slice)
     if (y->dim[at].symbol)
         return weft__ex_refuse(x, "a part of a dynamic axis");
     y->dim[at].n = p->to - p->from;
-    return SLICE(x, name, at, p->from, p->to);
+    return NODES(x, "Slice(@0, [%lld], [%lld], [%d])", (long long)p->from, (long long)p->to, at);
 }
 
 const translation weft__ex_shapes[] = {

@@ -59,6 +59,51 @@ int weft__ex_axis(graph *x, const value *v, int axis)
     return -1;
 }
 
+/* ---- dynamic axes ---- */
+extent weft__ex_symbol(graph *x, const char *name, int64_t n, const char *source, int axis)
+{
+    int same = 0;
+    for (int i = 0; i < x->symbols; i++) {       /* "time", "time2", .. */
+        const bool named = !strncmp(x->symbol[i].name, name, strlen(name));
+        if (named && x->symbol[i].n == n && !strcmp(name, "batch"))
+            return (extent){ .n = n, .symbol = i + 1 };
+        same += named;
+    }
+    if (x->symbols == SYMBOLS) {
+        weft__ex_fail(x, WEFT_EARG, "more than %d dynamic axes", SYMBOLS);
+        return (extent){ .n = n };
+    }
+    symbol *s = &x->symbol[x->symbols];
+    *s = (symbol){ .n = n, .source = source, .axis = axis };
+    snprintf(s->name, sizeof s->name, same ? "%.8s%d" : "%.8s", name, same + 1);
+    return (extent){ .n = n, .symbol = ++x->symbols };
+}
+
+const char *weft__ex_size(graph *x, extent d)
+{
+    symbol *s = d.symbol ? &x->symbol[d.symbol - 1] : NULL;
+    if (!s)
+        return weft__ex_ints(x, 1, &d.n);
+    if (!s->size && !s->source)                  /* no tensor of the batch yet: the longest length */
+        s->size = NODES(x, "ReduceMax(%s)", s->lengths);
+    if (!s->size)
+        s->size = NODES(x, "Shape(%s, start=%d, end=%d)", s->source, s->axis, s->axis + 1);
+    return s->size;
+}
+
+const char *weft__ex_sizes(graph *x, int n, const extent *d)
+{
+    const char *part[AXES];
+    for (int i = 0; i < n; i++)
+        part[i] = weft__ex_size(x, d[i]);
+    return weft__ex_concat(x, n, part, 0);
+}
+
+const char *weft__ex_expand(graph *x, const char *name, int n, const extent *size)
+{
+    return n ? NODES(x, "Expand(%s, %s)", name, weft__ex_sizes(x, n, size)) : name;
+}
+
 /* ---- reshapes ---- */
 /* State of a reshape: next ONNX axis of the source and the part of it that is left. moved: the ONNX axes
  * change, so a node is needed. */
@@ -104,9 +149,8 @@ static const char *reshape_node(graph *x, const value *v, const value *y)
         shape[i] = !y->dim[i].symbol ? y->dim[i].n : copied ? 0 : -1;
         computed += shape[i] == -1;
     }
-    return NODE(x, "Reshape", v->name,
-                computed > 1 ? weft__ex_sizes(x, y->axes, y->dim) :
-                               weft__ex_constant(x, INT64, 1, shape, (size_t)y->axes * sizeof *shape));
+    return NODES(x, "Reshape(%s, %s)", v->name,
+                 computed > 1 ? weft__ex_sizes(x, y->axes, y->dim) : weft__ex_ints(x, y->axes, shape));
 }
 
 const char *weft__ex_reshape(graph *x, const value *v, int from, int to_rank, const int64_t *size, value *y)
@@ -183,10 +227,9 @@ bool weft__ex_time_source(graph *x, const batch *b, const char *source, int axis
 
 const char *weft__ex_range(graph *x, extent d, int axes)
 {
-    const int64_t shape[] = { -1, 1, 1, 1 };
-    const char *n = SQUEEZE(x, weft__ex_size(x, d), 0);
-    return NODE(x, "Reshape", NODE(x, "Range", WHOLE(x, 0), n, WHOLE(x, 1)),
-                weft__ex_constant(x, INT64, 1, shape, (size_t)axes * sizeof *shape));
+    static const int64_t shape[] = { -1, 1, 1, 1 };
+    return NODES(x, "Reshape(Range(0, Squeeze(%s, [0]), 1), %s)", weft__ex_size(x, d),
+                 weft__ex_ints(x, axes, shape));
 }
 const char *weft__ex_position(graph *x, batch *b)
 {
@@ -201,23 +244,23 @@ const char *weft__ex_lengths(graph *x, const batch *b)
 static const char *widened(graph *x, const char *name, int axes, const value *v)
 {
     static const int64_t axis[AXES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
-    const size_t n = v->axes > axes ? (size_t)(v->axes - axes) : 0;
-    const char *added = n ? weft__ex_constant(x, INT64, 1, axis + axes, n * sizeof *axis) : NULL;
-    return n ? NODE(x, "Unsqueeze", name, added) : name;
+    if (v->axes <= axes)
+        return name;
+    return NODES(x, "Unsqueeze(%s, %s)", name, weft__ex_ints(x, v->axes - axes, axis + axes));
 }
 const char *weft__ex_where(graph *x, const char *inside, int axes, const value *v, const char *fill)
 {
-    return NODE(x, "Where", widened(x, inside, axes, v), v->name, fill);
+    return NODES(x, "Where(%s, %s, %s)", widened(x, inside, axes, v), v->name, fill);
 }
 const char *weft__ex_filled(graph *x, batch *b, const value *v, const char *fill)
 {
     if (!b->mask && b->lengths)
-        b->mask = NODE(x, "Less", weft__ex_position(x, b), b->lengths);
+        b->mask = NODES(x, "Less(%s, %s)", weft__ex_position(x, b), b->lengths);
     return b->mask ? weft__ex_where(x, b->mask, b->axes, v, fill) : v->name;
 }
 const char *weft__ex_not_empty(graph *x, const batch *b, const value *v, const char *zero)
 {
-    const char *some = b->lengths ? NODE(x, "Greater", b->lengths, WHOLE(x, 0)) : NULL;
+    const char *some = b->lengths ? NODES(x, "Greater(%s, 0)", b->lengths) : NULL;
     return some ? weft__ex_where(x, some, b->axes - 1, v, zero) : v->name;
 }
 
@@ -226,6 +269,6 @@ const char *weft__ex_gather_time(graph *x, const value *v, const char *index)
     extent dim[AXES];
     memcpy(dim, v->dim, sizeof dim);
     dim[0] = (extent){ .n = 1 }; /* the index has its own time */
-    return NODE_WITH(x, "GatherElements", ATTRIBUTES(INT("axis", 0)), v->name,
-                     EXPAND(x, widened(x, index, 2, v), v->axes, dim));
+    return NODES(x, "GatherElements(%s, %s, axis=0)", v->name,
+                 weft__ex_expand(x, widened(x, index, 2, v), v->axes, dim));
 }
