@@ -161,7 +161,7 @@ static void add_output(graph *x, const weft_tensor *t, int64_t i)
     if (!t->f.batch)
         merge_axes(x, &v);
     if (b)
-        v.name = weft__ex_filled(x, b, &v, ZERO_OF(x, t));
+        v.name = weft__ex_filled(x, b, &v, t->f.type, 0);
     weft__ex_end(x, true, name ? name : weft__ex_text(x, "output%lld", (long long)i), t->f.type, &v);
 }
 

@@ -60,7 +60,7 @@ typedef struct graph {
     proto nodes, initializers, inputs, outputs;
     symbol symbol[SYMBOLS]; int symbols;
     batch batch[BATCHES]; int batches;
-    struct constant { struct constant *next; const char *name; int type, rank; bool used; size_t n;
+    struct constant { struct constant *next; const char *name; int type, rank; size_t n;
                       unsigned char bytes[]; } *constants;
     struct piece { struct piece *next; } *memory;
     struct used { struct used *next; const char *name; } *used; /* names of inputs, outputs and parameters */
@@ -76,20 +76,12 @@ void *weft__ex_memory(graph *, size_t bytes);    /* zeroed; NULL: no memory, and
 const char *weft__ex_text(graph *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Adds the nodes of a text, such as "Where(Equal(@0, 0.), %g, Sqrt(%s))", and returns the name of its result.
  * Inputs: a node; @0, input 0 of the current call; %s, a name, NULL if it is left out; $, the %s before it;
- * 1. or %g, a float; 1, %d or %lld, an int64; [1, %d], int64 [n]; %*p, n names. Attributes: axis=1,
- * epsilon=%g, direction=%s, perm=[1, 0], perm=%*p for n int64, activations=%*s for a text n times. The
- * operator may be %s. "TopK:2(" has two results, in x->out until the next node. */
+ * 1. or %g, a float; 1, %d or %lld, an int64; [1, %d] or [%*p], int64 [n]; %*p, n names. Attributes:
+ * axis=1, epsilon=%g, direction=%s, perm=[1, 0]. The operator may be %s. "TopK:2(" has two results, in x->out
+ * until the next node. Equal constants are one initializer. */
 const char *weft__ex_nodes(graph *, const char *text, ...) __attribute__((format(printf, 2, 3)));
 #define NODES(...)    weft__ex_nodes(__VA_ARGS__)
-#define ZERO_OF(x, t) NODES(x, (t)->f.type == WEFT_REAL ? "0." : "0")
-const char *weft__ex_transpose(graph *, const char *, int axes, const int *order);
-const char *weft__ex_concat(graph *, int n, const char **, int axis);
-/* Returns a constant; equal ones are one initializer. */
-const char *weft__ex_constant(graph *, int type, int rank, const void *, size_t bytes);
-static inline const char *weft__ex_ints(graph *x, int n, const int64_t *list)
-{
-    return weft__ex_constant(x, INT64, 1, list, (size_t)n * sizeof *list);
-}
+#define ITEMS(n, list) (int)(n), (const void *)(list)
 /* Adds an initializer; a NULL name makes one. Returns the name. */
 const char *weft__ex_initializer(graph *, const char *name, int type, int rank, const int64_t *shape,
                                  const void *, size_t bytes);
@@ -140,9 +132,9 @@ const char *weft__ex_range(graph *, extent, int axes); /* 0, 1, .. as int64 [n, 
 const char *weft__ex_lengths(graph *, const batch *);
 /* Replaces elements of a value where `inside`, bool with its first `axes` axes, is false; the padding of a
  * value whose axis 0 is the rows of a batch; the elements of empty sequences by 0. */
-const char *weft__ex_where(graph *, const char *inside, int axes, const value *, const char *fill);
-const char *weft__ex_filled(graph *, batch *, const value *, const char *fill);
-const char *weft__ex_not_empty(graph *, const batch *, const value *, const char *zero);
+const char *weft__ex_where(graph *, const char *inside, int axes, const value *, weft_dtype, double fill);
+const char *weft__ex_filled(graph *, batch *, const value *, weft_dtype, double fill);
+const char *weft__ex_not_empty(graph *, const batch *, const value *, weft_dtype);
 /* Replaces the rows of a batch by an axis of its sequences. */
 void weft__ex_per_sequence(value *, const batch *);
 /* Gathers along the time: row t of a sequence becomes row index[t, batch]. */

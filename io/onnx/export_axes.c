@@ -13,9 +13,10 @@ static void reduce(const graph *x, value *y)
     else
         weft__ex_remove(y, x->axis);
 }
-static const char *filled(graph *x, const char *fill)
+static const char *filled(graph *x, double fill)
 {
-    return x->tokens ? weft__ex_filled(x, x->tokens, input(x, 0), fill) : input(x, 0)->name;
+    const value *v = input(x, 0);
+    return x->tokens ? weft__ex_filled(x, x->tokens, v, x->call->x[0]->f.type, fill) : v->name;
 }
 
 /* Returns the number of rows of data, or the product of dynamic extents, as a float. */
@@ -38,7 +39,7 @@ TRANSLATOR(sum_all)
     for (int i = b ? b->axes : 0; i < v->axes; i++)
         y->counted *= v->dim[i].rows ? v->dim[i].rows : v->dim[i].joined ? 1 : v->dim[i].n;
     y->count = counted(x, b, 0, v->axes);
-    const char *name = b ? weft__ex_filled(x, b, v, ZERO_OF(x, c->x[0])) : v->name;
+    const char *name = b ? weft__ex_filled(x, b, v, c->x[0]->f.type, 0) : v->name;
     return NODES(x, "ReduceSum(%s, keepdims=0)", name);
 }
 TRANSLATOR(sum)
@@ -46,7 +47,7 @@ TRANSLATOR(sum)
     if (!c->op->describe)
         return sum_all(x, c, y);
     const extent *d = &input(x, 0)->dim[x->at];
-    const char *name = NODES(x, "ReduceSum(%s, [%d], keepdims=0)", filled(x, ZERO_OF(x, c->x[0])), x->at);
+    const char *name = NODES(x, "ReduceSum(%s, [%d], keepdims=0)", filled(x, 0), x->at);
     reduce(x, y);
     if (!x->tokens && d->symbol)
         y->gone = *d, y->counted = d->n, y->count = counted(x, NULL, x->at, x->at + 1);
@@ -84,22 +85,22 @@ TRANSLATOR(broadcast)
 TRANSLATOR(softmax)
 {
     const bool sums = !strcmp(c->op->name, "logsumexp");
-    const char *low = NODES(x, "%g", sums ? -(double)INFINITY : -1e30);
+    const double low = sums ? -(double)INFINITY : -1e30;
     const char *hidden = c->n > 1 ? NODES(x, "Equal(@1, 0.)") : NULL, *name = filled(x, low);
-    name = hidden ? NODES(x, "Where(%s, %s, %s)", hidden, low, name) : name;
+    name = hidden ? NODES(x, "Where(%s, %g, %s)", hidden, low, name) : name;
     if (sums) {
         reduce(x, y);
         return NODES(x, "ReduceLogSumExp(%s, axes=[%d], keepdims=0)", name, x->at);
     }
     name = NODES(x, "%s(%s, axis=%d)", *c->op->name == 's' ? "Softmax" : "LogSoftmax", name, x->at);
     y->name = hidden ? NODES(x, "Where(%s, 0., %s)", hidden, name) : name;
-    return x->tokens ? weft__ex_filled(x, x->tokens, y, NODES(x, "0.")) : y->name;
+    return x->tokens ? weft__ex_filled(x, x->tokens, y, WEFT_REAL, 0) : y->name;
 }
 
 TRANSLATOR(cumsum)
 {
     const weft__along *a = c->attributes;
-    return NODES(x, "CumSum(%s, %d, reverse=%d)", filled(x, NODES(x, "0.")), x->at, a->flag);
+    return NODES(x, "CumSum(%s, %d, reverse=%d)", filled(x, 0), x->at, a->flag);
 }
 
 TRANSLATOR(flip)
@@ -125,8 +126,8 @@ TRANSLATOR(extreme)
         y->name = NODES(x, "%s(@0, axis=%d, keepdims=0)", most ? "ArgMax" : "ArgMin", x->at);
     else
         y->name = NODES(x, "%s(%s, axes=[%d], keepdims=0)", most ? "ReduceMax" : "ReduceMin",
-                        filled(x, NODES(x, "%g", (double)(most ? -INFINITY : INFINITY))), x->at);
-    return x->tokens ? weft__ex_not_empty(x, x->tokens, y, ZERO_OF(x, c->y[0])) : y->name;
+                        filled(x, (double)(most ? -INFINITY : INFINITY)), x->at);
+    return x->tokens ? weft__ex_not_empty(x, x->tokens, y, c->y[0]->f.type) : y->name;
 }
 
 /* ---- choices ---- */

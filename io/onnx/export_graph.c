@@ -86,29 +86,28 @@ static void put_varint(proto *m, uint64_t number)
     byte[n++] = (unsigned char)number;
     put(m, byte, n);
 }
-static void put_tag(proto *m, int field, int wire) { put_varint(m, (uint64_t)field << 3 | (uint64_t)wire); }
 static void put_int(proto *m, int field, int64_t number)
 {
-    put_tag(m, field, VARINT);
+    put_varint(m, (uint64_t)field << 3 | VARINT);
     put_varint(m, (uint64_t)number);
 }
 /* Begins a field whose n bytes the caller writes next. */
 static void put_begin(proto *m, int field, size_t n)
 {
-    put_tag(m, field, BYTES);
+    put_varint(m, (uint64_t)field << 3 | BYTES);
     put_varint(m, n);
 }
-static void put_text(proto *m, int field, const char *text)
+static void put_bytes(proto *m, int field, const void *bytes, size_t n)
 {
-    put_begin(m, field, strlen(text));
-    put(m, text, strlen(text));
+    put_begin(m, field, n);
+    put(m, bytes, n);
 }
+static void put_text(proto *m, int field, const char *text) { put_bytes(m, field, text, strlen(text)); }
 /* Writes a message as a field, and frees the message. */
 static void put_message(proto *m, int field, proto *message)
 {
     m->failed |= message->failed;
-    put_begin(m, field, message->n);
-    put(m, message->bytes, message->n);
+    put_bytes(m, field, message->bytes, message->n);
     free(message->bytes);
 }
 
@@ -133,30 +132,19 @@ const char *weft__ex_initializer(graph *x, const char *name, int type, int rank,
     return name;
 }
 
-const char *weft__ex_constant(graph *x, int type, int rank, const void *bytes, size_t n)
+static const char *constant_of(graph *x, int type, int rank, const void *bytes, size_t n)
 {
     struct constant *k = x->constants;
     while (k && (k->type != type || k->rank != rank || k->n != n || memcmp(k->bytes, bytes, n)))
         k = k->next;
     if (!k && (k = weft__ex_memory(x, sizeof *k + n))) {
-        *k = (struct constant){ x->constants, new_name(x), type, rank, false, n };
+        const int64_t size = (int64_t)(n / sizeof(int64_t));
+        const char *name = weft__ex_initializer(x, NULL, type, rank, &size, bytes, n);
+        *k = (struct constant){ x->constants, name, type, rank, n };
         memcpy(k->bytes, bytes, n);
         x->constants = k;
     }
     return k ? k->name : "";
-}
-
-/* Writes a constant when a node first reads it, because onnxruntime warns of others. */
-static void use(graph *x, const char *name)
-{
-    struct constant *k = x->constants;
-    while (k && k->name != name)
-        k = k->next;
-    if (!k || k->used)
-        return;
-    k->used = true;
-    weft__ex_initializer(x, name, k->type, k->rank, &(int64_t){ (int64_t)(k->n / sizeof(int64_t)) }, k->bytes,
-                         k->n);
 }
 
 /* ---- nodes ---- */
@@ -176,18 +164,20 @@ static bool read_number(reader *r, double *number, int64_t *whole)
 {
     const char *start = r->at;
     char *end;
+    if (skip(r, "%g")) {
+        *number = va_arg(r->list, double);
+        return true;
+    }
     if (skip(r, "%lld"))
         *whole = va_arg(r->list, long long);
     else if (skip(r, "%d"))
         *whole = va_arg(r->list, int);
-    else if (skip(r, "%g"))
-        *number = va_arg(r->list, double);
     else {
         *number = weft__plain_number(start, &end);
         *whole = (int64_t)*number;
         r->at = end;
     }
-    return r->at[-1] == 'g' || memchr(start, '.', (size_t)(r->at - start));
+    return memchr(start, '.', (size_t)(r->at - start)) != NULL;
 }
 
 /* Reads a list whose [ has been read. Returns the number of elements. */
@@ -195,6 +185,10 @@ static int read_list(reader *r, int64_t list[AXES])
 {
     double number;
     int n = 0;
+    if (skip(r, "%*p")) {
+        n = va_arg(r->list, int);
+        memcpy(list, va_arg(r->list, const void *), (size_t)n * sizeof *list);
+    }
     while (!skip(r, "]"))
         read_number(r, &number, &list[n++]);
     return n;
@@ -205,33 +199,26 @@ static void read_attribute(reader *r, proto *node)
     enum { REAL = 1, WHOLE, TEXT, WHOLES = 7, TEXTS } type; /* numbers of onnx.proto */
     const size_t length = strcspn(r->at, "=");
     proto m = { 0 };
-    int64_t list[AXES], n;
+    int64_t list[AXES];
     double number;
-    put_begin(&m, 1, length);
-    put(&m, r->at, length);
+    put_bytes(&m, 1, r->at, length);
     r->at += length + 1;
-    if (skip(r, "[") || skip(r, "%*p")) {
-        const bool given = r->at[-1] == 'p';
-        n = given ? va_arg(r->list, int) : read_list(r, list);
-        const int64_t *element = given ? va_arg(r->list, const void *) : list;
-        for (int i = 0; i < n; i++)
-            put_int(&m, 8, element[i]);
-        type = WHOLES;
-    } else if (skip(r, "%*s")) {
-        n = va_arg(r->list, int);
-        const char *text = va_arg(r->list, const char *);
-        for (int i = 0; i < n; i++)
-            put_text(&m, 9, text);
+    if (skip(r, "[Relu]")) {
+        put_text(&m, 9, "Relu");
         type = TEXTS;
+    } else if (skip(r, "[")) {
+        for (int i = 0, n = read_list(r, list); i < n; i++)
+            put_int(&m, 8, list[i]);
+        type = WHOLES;
     } else if (skip(r, "%s")) {
         put_text(&m, 4, va_arg(r->list, const char *));
         type = TEXT;
-    } else if (read_number(r, &number, &n)) {
-        put_tag(&m, 2, FOUR_BYTES);
+    } else if (read_number(r, &number, list)) {
+        put_varint(&m, 2 << 3 | FOUR_BYTES);
         put(&m, &(float){ (float)number }, sizeof(float));
         type = REAL;
     } else {
-        put_int(&m, 3, n);
+        put_int(&m, 3, *list);
         type = WHOLE;
     }
     put_int(&m, 20, type);
@@ -242,67 +229,63 @@ static const char *read_node(reader *r, const char *op, size_t length);
 /* Reads an input. NULL: it is left out. */
 static const char *read_input(reader *r)
 {
-    double number;
     int64_t list[AXES];
+    double number;
     if (skip(r, "%s")) {
         const char *name = va_arg(r->list, const char *);
         return *r->at == '(' ? read_node(r, name, strlen(name)) : (r->name = name);
     }
     if (skip(r, "$"))
         return r->name;
-    if (skip(r, "@")) {
-        const int i = *r->at++ - '0';
-        return i < r->x->call->n ? input(r->x, i)->name : NULL;
+    if (skip(r, "@"))
+        return input(r->x, *r->at++ - '0')->name;
+    if (skip(r, "[")) {
+        const int n = read_list(r, list);
+        return constant_of(r->x, INT64, 1, list, (size_t)n * sizeof *list);
     }
-    if (skip(r, "["))
-        return weft__ex_ints(r->x, read_list(r, list), list);
     if (*r->at >= 'A' && *r->at <= 'Z') {
         const char *op = r->at;
         r->at += strcspn(op, ":(");
         return read_node(r, op, (size_t)(r->at - op));
     }
-    const bool is_float = read_number(r, &number, list);
-    return is_float ? weft__ex_constant(r->x, FLOAT, 0, &(float){ (float)number }, sizeof(float)) :
-                      weft__ex_constant(r->x, INT64, 0, list, sizeof *list);
-}
-
-static void add_input(graph *x, proto *node, const char *name, int *absent)
-{
-    if (!name) {
-        ++*absent;
-        return;
-    }
-    for (; *absent; --*absent)
-        put_text(node, 1, "");
-    put_text(node, 1, name);
-    use(x, name);
+    if (read_number(r, &number, list))
+        return constant_of(r->x, FLOAT, 0, &(float){ (float)number }, sizeof(float));
+    return constant_of(r->x, INT64, 0, list, sizeof *list);
 }
 
 /* Reads the inputs and attributes of a node, and adds it. */
 static const char *read_node(reader *r, const char *op, size_t length)
 {
+    graph *x = r->x;
     proto node = { 0 }, attributes = { 0 };
     int absent = 0, results = 1;                 /* absent: inputs that are left out so far */
     if (skip(r, ":"))
         results = *r->at++ - '0';
-    for (r->at++; !skip(r, ")");)
-        if (*r->at >= 'a' && *r->at <= 'z')
+    for (r->at++; !skip(r, ")");) {
+        const bool several = skip(r, "%*p");
+        if (*r->at >= 'a' && *r->at <= 'z') {
             read_attribute(r, &attributes);
-        else if (skip(r, "%*p")) {
-            int n = va_arg(r->list, int);
-            for (const char *const *name = va_arg(r->list, const void *); n; n--)
-                add_input(r->x, &node, *name++, &absent);
-        } else
-            add_input(r->x, &node, read_input(r), &absent);
+            continue;
+        }
+        const int n = several ? va_arg(r->list, int) : 1;
+        const char *one = several ? NULL : read_input(r);
+        const char *const *name = several ? va_arg(r->list, const void *) : &one;
+        for (int i = 0; i < n; i++) {
+            for (; name[i] && absent; absent--)
+                put_text(&node, 1, "");
+            if (name[i])
+                put_text(&node, 1, name[i]);
+            absent += !name[i];
+        }
+    }
     for (int i = 0; i < results; i++)
-        put_text(&node, 2, r->x->out[i] = new_name(r->x));
-    put_begin(&node, 4, length);
-    put(&node, op, length);
+        put_text(&node, 2, x->out[i] = new_name(x));
+    put_bytes(&node, 4, op, length);
     put(&node, attributes.bytes, attributes.n);
     node.failed |= attributes.failed;
     free(attributes.bytes);
-    put_message(&r->x->nodes, 1, &node);
-    return r->x->out[0];
+    put_message(&x->nodes, 1, &node);
+    return x->out[0];
 }
 
 const char *weft__ex_nodes(graph *x, const char *text, ...)
@@ -312,20 +295,6 @@ const char *weft__ex_nodes(graph *x, const char *text, ...)
     const char *name = read_input(&r);
     va_end(r.list);
     return name;
-}
-
-const char *weft__ex_transpose(graph *x, const char *in, int axes, const int *order)
-{
-    int64_t perm[AXES];
-    bool moved = false;
-    for (int i = 0; i < axes; i++)
-        perm[i] = order[i], moved |= order[i] != i;
-    return moved ? NODES(x, "Transpose(%s, perm=%*p)", in, axes, (const void *)perm) : in;
-}
-
-const char *weft__ex_concat(graph *x, int n, const char **name, int axis)
-{
-    return NODES(x, "Concat(%*p, axis=%d)", n, (const void *)name, axis);
 }
 
 /* ---- inputs, outputs and the file ---- */

@@ -65,7 +65,7 @@ static const cell *cell_of(const weft_op *op)
 {
 #define LAYER(op, more) op "(@0, %s, %s, %s, %s, %s, %s, hidden_size=%lld, direction=%s" more ")"
     static const cell cells[] = { { "rnn_tanh", LAYER("RNN:2", ""), false, 1, { 0 } },
-                                  { "rnn_relu", LAYER("RNN:2", ", activations=%*s"), false, 1, { 0 } },
+                                  { "rnn_relu", LAYER("RNN:2", ", activations=[Relu]"), false, 1, { 0 } },
                                   { "gru", LAYER("GRU:2", ", linear_before_reset=1"), false, 3, { 1, 0, 2 } },
                                   { "lstm", LAYER("LSTM:3", ""), false, 4, { 0, 3, 1, 2 } },
                                   { "cifg", LAYER("LSTM:3", ""), true, 4, { 0, 2, 0, 1 } } };
@@ -89,107 +89,70 @@ static float *copy_gates(graph *x, const cell *k, const weft_tensor *t, float *t
     return to;
 }
 
-/* The directions of a layer that one ONNX node runs. */
-typedef struct directions { int n; const cell *cell; const weft_call *of[2]; } directions;
-
-/* Returns the name of weight k, [n, gates, columns], or of biases k and k + 1, [n, 2 gates]. Each is made
- * once: "rnn.weight_ih_l0" becomes "rnn.W_l0". */
-static const char *packed_weight(graph *x, const directions *d, int k, const char *letter)
+/* Returns the name of a weight, [1, gates, columns], or of both biases, [1, 2 gates]. Each is made once:
+ * "rnn.weight_ih_l0" becomes "rnn.W_l0". */
+static const char *packed_weight(graph *x, const cell *layer, const weft_call *c, int k)
 {
-    const weft_tensor *a = input_of(d->of[0], k);
+    const weft_tensor *a = input_of(c, k);
     value *place = a ? weft__ex_place(x, a) : NULL;
     const bool bias = k == WEFT__B_IH;
-    if (!a || (place->last && place->counted == d->n))
+    if (!a || place->last)
         return place ? place->last : NULL;
-    const int64_t columns = bias ? 1 : a->f.size[1]; /* 6: two directions, two biases, or a gate more */
-    float *numbers = malloc((6 * (size_t)weft__elements(&a->f) + 1) * sizeof *numbers), *end = numbers;
-    if (!numbers)
-        weft__ex_fail(x, WEFT_ENOMEM, "no memory for weights");
-    for (int i = 0; end && i < d->n * (1 + bias); i++)
-        end = copy_gates(x, d->cell, input_of(d->of[bias ? i / 2 : i], bias ? k + i % 2 : k), end);
-    const char *path = weft__node_of(a)->path, *dot = path && !place->last ? strrchr(path, '.') : NULL;
-    const char *name = end && dot && strlen(dot) > 9 ?
-                           weft__ex_text(x, "%.*s%s%s", (int)(dot + 1 - path) - (int)x->root, path + x->root,
-                                         letter, dot + (bias ? 8 : 10)) : NULL;
+    /* 3: two biases, or a gate more */
+    float *numbers = weft__ex_memory(x, (3 * (size_t)weft__elements(&a->f) + 1) * sizeof *numbers);
+    float *end = copy_gates(x, layer, a, numbers);
+    if (bias)
+        end = copy_gates(x, layer, input_of(c, k + 1), end);
+    const char *path = weft__node_of(a)->path, *dot = path ? strrchr(path, '.') : NULL, *name = NULL;
+    if (dot && strlen(dot) > 9)
+        name = weft__ex_text(x, "%.*s%c%s", (int)(dot + 1 - path) - (int)x->root, path + x->root,
+                             bias ? 'B' : k == WEFT__W_IH ? 'W' : 'R', dot + (bias ? 8 : 10));
     if (end && (!name || weft__ex_reserve(x, name))) {
-        const int64_t shape[] = { d->n, columns ? (end - numbers) / columns / d->n : 0, columns };
+        const int64_t columns = bias ? 1 : a->f.size[1], shape[] = { 1, (end - numbers) / columns, columns };
         place->last = weft__ex_initializer(x, name, FLOAT, bias ? 2 : 3, shape, numbers,
                                            (size_t)(end - numbers) * sizeof *numbers);
-        place->counted = d->n;
     }
-    free(numbers);
     return place->last;
 }
 
-/* Returns the first states [n, batch, width], or NULL for zeros. */
-static const char *first_state(graph *x, const directions *d, int k)
+static void run_direction(graph *x, const cell *k, const weft_call *c, batch *b)
 {
-    const char *of[2] = { NULL };
-    for (int i = 0; i < d->n && input_of(d->of[i], k); i++)
-        of[i] = NODES(x, "Unsqueeze(%s, [0])", weft__ex_value(x, input_of(d->of[i], k))->name);
-    return d->n == 2 && of[0] && of[1] ? NODES(x, "Concat(%s, %s, axis=0)", of[0], of[1]) : of[d->n - 1];
-}
-
-static void run_directions(graph *x, const directions *d, batch *b)
-{
-    const weft_call *c = d->of[0];
-    const char *first[2], *direction = d->n == 2 ? "bidirectional" : how(c)->reverse ? "reverse" : "forward";
+    const char *first[2] = { NULL };
     value y = *input(x, 0);
-    y.dim[y.axes - 1].n = width(input_of(c, WEFT__W_HH));
-    for (int s = 0; s < 2; s++)
-        first[s] = first_state(x, d, WEFT__H0 + s);
+    const long long wide = y.dim[y.axes - 1].n = width(input_of(c, WEFT__W_HH));
+    for (int s = 0; s < 2 && input_of(c, WEFT__H0 + s); s++)
+        first[s] = NODES(x, "Unsqueeze(%s, [0])", weft__ex_value(x, input_of(c, WEFT__H0 + s))->name);
     if (b->lengths && !b->lengths32)
         b->lengths32 = NODES(x, "Cast(%s, to=%d)", b->lengths, INT32);
-    const char *W = packed_weight(x, d, WEFT__W_IH, "W"), *R = packed_weight(x, d, WEFT__W_HH, "R"),
-               *B = packed_weight(x, d, WEFT__B_IH, "B"),
-               *out = NODES(x, d->cell->node, W, R, B, b->lengths32, first[0], first[1],
-                            (long long)y.dim[y.axes - 1].n, direction, d->n, "Relu"),
+    const char *W = packed_weight(x, k, c, WEFT__W_IH), *R = packed_weight(x, k, c, WEFT__W_HH),
+               *B = packed_weight(x, k, c, WEFT__B_IH),
+               *out = NODES(x, k->node, W, R, B, b->lengths32, first[0], first[1], wide,
+                            how(c)->reverse ? "reverse" : "forward"),
                *last[] = { x->out[1], x->out[2] };
     for (int s = 0; s <= has_c(c); s++) {
         if (b->lengths && first[s])              /* an empty sequence keeps its first state */
             last[s] = NODES(x, "Where(Unsqueeze(Greater(%s, 0), [-1]), %s, %s)", b->lengths, last[s],
                             first[s]);
-        for (int i = 0; i < d->n; i++) {         /* only last_states reads c */
-            value own = like(&y, s ? "" : NODES(x, "Gather(%s, %d, axis=1)", out, i));
-            own.last = d->n == 1 ? last[s] : NODES(x, "Slice(%s, [%d], [%d], [0])", last[s], i, i + 1);
-            set_value(x, d->of[i]->y[s], own);
-        }
+        value own = like(&y, s ? "" : NODES(x, "Squeeze(%s, [1])", out)); /* only last_states reads c */
+        own.last = last[s];
+        set_value(x, c->y[s], own);
     }
-}
-
-/* Returns the call that runs the other direction of the layer over the same rows, or NULL. It is near the
- * current entry, after it if step is 1. */
-static const weft_call *other_direction(const graph *x, const weft_call *c, int step)
-{
-    for (int64_t e = x->entry + step, k = 0; e >= 0 && e < x->w->tape->entries && k < 4; e += step, k++) {
-        const weft_call *o = call_of(x, e);
-        if (x->needed[e] && o->op == c->op && !how(o)->both && o->x[0] == c->x[0] &&
-            how(o)->layer == how(c)->layer && how(o)->reverse != how(c)->reverse &&
-            how(o)->reverse == (step > 0))
-            return o;
-    }
-    return NULL;
 }
 
 const char *weft__ex_recurrent(graph *x, const weft_call *c, value *y UNUSED)
 {
     const direction_calls all = calls_of(c);
-    const weft_call *other = all.n == 1 ? other_direction(x, c, how(c)->reverse ? -1 : 1) : NULL;
-    directions d = { all.n, cell_of(c->op), { &all.of[0], &all.of[1] } };
     batch *b = weft__ex_batch(x, packed(&all.of[0])->batch);
     if (input_of(&all.of[0], WEFT__W_HR))
         return weft__ex_refuse(x, "a projection (proj)");
-    for (int i = 0; i < all.n; i++)
+    if (!b || b->axes != 2)
+        return weft__ex_refuse(x, "pairs");
+    for (int i = 0; i < all.n; i++) {
         for (int k = WEFT__W_IH; k <= WEFT__B_HH; k++)
             if (input_of(&all.of[i], k) && maker_of(input_of(&all.of[i], k)))
                 return weft__ex_refuse(x, "its weights are results of operators");
-    if (!b || b->axes != 2)
-        return weft__ex_refuse(x, "pairs");
-    if (other && !how(c)->reverse) /* runs together with the other direction */
-        return NULL;
-    if (other)
-        d = (directions){ 2, d.cell, { other, c } };
-    run_directions(x, &d, b);
+        run_direction(x, cell_of(c->op), &all.of[i], b);
+    }
     return NULL;
 }
 
@@ -217,7 +180,7 @@ TRANSLATOR(last_states)
                 return weft__ex_refuse(x, "states of a cell that is not an ONNX operator");
         weft__ex_per_sequence(y, batch_of(x, c->x[0]));
         weft__ex_insert(y, 0, 1, &(extent){ .n = m->parts });
-        y->name = weft__ex_concat(x, m->parts, name, 0);
+        y->name = NODES(x, "Concat(%*p, axis=0)", ITEMS(m->parts, name));
         set_value(x, c->y[s], *y);
     }
     return NULL;
@@ -251,7 +214,7 @@ TRANSLATOR(attention)
     if (!q || !k || q->axes != 2 || k->axes != 2)
         return weft__ex_refuse(x, "pairs");
     const char *seen = visible(x, (int)a->o.causal, q, k);
-    const char *values = weft__ex_filled(x, k, input(x, 2), NODES(x, "0."));
+    const char *values = weft__ex_filled(x, k, input(x, 2), WEFT_REAL, 0);
     const char *p = NODES(x, "Mul(MatMul(Transpose(Reshape(@0, [0, 0, %lld, %lld]), perm=[1, 2, 0, 3]), "
                              "Transpose(Reshape(@1, [0, 0, %lld, %lld]), perm=[1, 2, 3, 0])), %g)",
                           heads, dk, heads, dk, (double)a->scale);

@@ -114,7 +114,10 @@ TRANSLATOR(binary)
 
 TRANSLATOR(where)
 {
-    return broadcast(x, y) ? NODES(x, "Where(Equal(@0, %s), @2, @1)", ZERO_OF(x, c->x[0])) : NULL;
+    const bool ints = c->x[0]->f.type == WEFT_I32;
+    if (!broadcast(x, y))
+        return NULL;
+    return NODES(x, ints ? "Where(Equal(@0, 0), @2, @1)" : "Where(Equal(@0, 0.), @2, @1)");
 }
 
 /* A mean is a sum times 1 / n, and a variance one times 1 / (n - 1). Where n is dynamic, it is counted. */
@@ -149,10 +152,10 @@ static bool ends_are_single(const value *v, bool both)
 }
 static const char *turned(graph *x, const value *v, bool transposed)
 {
-    int order[AXES];
+    int64_t order[AXES];
     for (int i = 0; i < v->axes; i++)
-        order[i] = transposed && i >= v->axes - 2 ? 2 * v->axes - 3 - i : i;
-    return weft__ex_transpose(x, v->name, v->axes, order);
+        order[i] = i >= v->axes - 2 ? 2 * v->axes - 3 - i : i;
+    return transposed ? NODES(x, "Transpose(%s, perm=[%*p])", v->name, ITEMS(v->axes, order)) : v->name;
 }
 TRANSLATOR(matmul)
 {

@@ -45,7 +45,7 @@ static const char *first_or_last(graph *x, const int32_t *row, const batch *b, v
     at = NODES(x, "Unsqueeze(%s, [0])", at);
     y->name = NODES(x, "Squeeze(%s, [0])", weft__ex_gather_time(x, input(x, 0), at));
     weft__ex_per_sequence(y, b);
-    return weft__ex_not_empty(x, b, y, ZERO_OF(x, x->call->x[0]));
+    return weft__ex_not_empty(x, b, y, x->call->x[0]->f.type);
 }
 
 /* Returns whether these are the rows of k for all pairs with the queries q. */
@@ -132,7 +132,7 @@ TRANSLATOR(index_select)
     y->negative = false;
     y->name = NODES(x, "Gather(@0, @1)");
     return !id->negative ? y->name :
-           weft__ex_where(x, NODES(x, "GreaterOrEqual(@1, 0)"), id->axes, y, NODES(x, "0."));
+           weft__ex_where(x, NODES(x, "GreaterOrEqual(@1, 0)"), id->axes, y, c->x[0]->f.type, 0);
 }
 
 /* ---- two batches end to end ---- */

@@ -5,7 +5,8 @@
 /* Swaps the first two ONNX axes: [time, batch, ..] and [batch, time, ..]. */
 static const char *swap_axes(graph *x, const value *v)
 {
-    return weft__ex_transpose(x, v->name, v->axes, (int[AXES]){ 1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 });
+    static const int64_t order[AXES] = { 1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
+    return NODES(x, "Transpose(%s, perm=[%*p])", v->name, ITEMS(v->axes, order));
 }
 
 /* Returns whether axis 0 is the rows of the batch, in one group. */
@@ -107,7 +108,7 @@ static extent padded_steps(graph *x, batch *b, int64_t n)
 }
 
 /* Makes a padded value of the rows of a batch: the data at one side, elsewhere the number `fill`. */
-static const char *pad(graph *x, batch *b, value *v, const weft__form *to, const char *fill)
+static const char *pad(graph *x, batch *b, value *v, const weft__form *to, double fill)
 {
     const bool to_end = to->align == WEFT_ALIGN_RIGHT;
     const extent steps = padded_steps(x, b, to->size[1]);
@@ -120,7 +121,7 @@ static const char *pad(graph *x, batch *b, value *v, const weft__form *to, const
         v->name = weft__ex_gather_time(x, v, row);
     }
     v->dim[0] = steps;
-    return weft__ex_where(x, inside, b->axes, v, fill);
+    return weft__ex_where(x, inside, b->axes, v, to->type, fill);
 }
 
 /* Makes the rows of a batch of a padded value. */
@@ -140,7 +141,6 @@ static const char *unpad(graph *x, batch *b, value *v, const weft__form *f)
 
 TRANSLATOR(to_layout)
 {
-    const double fill = (double)((const weft__arrangement *)c->attributes)->fill;
     const weft__form *f = &c->x[0]->f, *to = &c->y[0]->f;
     batch *b = batch_of(x, c->x[0]);
     y->name = input(x, 0)->name;
@@ -149,8 +149,7 @@ TRANSLATOR(to_layout)
     if (f->layout == WEFT_PADDED && b->lengths)
         y->name = unpad(x, b, y, f);
     if (to->layout == WEFT_PADDED && b->lengths)
-        y->name = pad(x, b, y, to,
-                      to->type == WEFT_REAL ? NODES(x, "%g", fill) : NODES(x, "%d", (int)fill));
+        y->name = pad(x, b, y, to, (double)((const weft__arrangement *)c->attributes)->fill);
     return y->name;
 }
 
@@ -158,7 +157,7 @@ TRANSLATOR(permute)
 {
     const weft__axis_order *o = c->attributes;
     const value *v = input(x, 0);
-    int order[AXES];
+    int64_t order[AXES];
     *y = (value){ 0 };
     for (int i = 0; i < v->rank; i++) {
         const int axis = o->axis[i];
@@ -166,7 +165,7 @@ TRANSLATOR(permute)
             order[y->axes + k] = v->first[axis] + k;
         weft__ex_insert(y, i, axes_of(v, axis), v->dim + v->first[axis]);
     }
-    return weft__ex_transpose(x, v->name, y->axes, order);
+    return NODES(x, "Transpose(@0, perm=[%*p])", ITEMS(y->axes, order));
 }
 
 /* ---- parts ---- */
@@ -187,7 +186,7 @@ static const char *join(graph *x, int first, int n, int axis, value *y)
     }
     if (!name || at < 0)
         return NULL;
-    y->name = weft__ex_concat(x, n, name, at);
+    y->name = NODES(x, "Concat(%*p, axis=%d)", ITEMS(n, name), at);
     y->dim[at] = sum.symbol ? weft__ex_symbol(x, "steps", sum.n, y->name, at) : sum;
     return y->name;
 }

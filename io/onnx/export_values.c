@@ -83,7 +83,7 @@ const char *weft__ex_size(graph *x, extent d)
 {
     symbol *s = d.symbol ? &x->symbol[d.symbol - 1] : NULL;
     if (!s)
-        return weft__ex_ints(x, 1, &d.n);
+        return NODES(x, "[%lld]", (long long)d.n);
     if (!s->size && !s->source)                  /* no tensor of the batch yet: the longest length */
         s->size = NODES(x, "ReduceMax(%s)", s->lengths);
     if (!s->size)
@@ -96,7 +96,7 @@ const char *weft__ex_sizes(graph *x, int n, const extent *d)
     const char *part[AXES];
     for (int i = 0; i < n; i++)
         part[i] = weft__ex_size(x, d[i]);
-    return weft__ex_concat(x, n, part, 0);
+    return NODES(x, "Concat(%*p, axis=0)", ITEMS(n, part));
 }
 
 const char *weft__ex_expand(graph *x, const char *name, int n, const extent *size)
@@ -149,8 +149,8 @@ static const char *reshape_node(graph *x, const value *v, const value *y)
         shape[i] = !y->dim[i].symbol ? y->dim[i].n : copied ? 0 : -1;
         computed += shape[i] == -1;
     }
-    return NODES(x, "Reshape(%s, %s)", v->name,
-                 computed > 1 ? weft__ex_sizes(x, y->axes, y->dim) : weft__ex_ints(x, y->axes, shape));
+    return computed > 1 ? NODES(x, "Reshape(%s, %s)", v->name, weft__ex_sizes(x, y->axes, y->dim)) :
+                          NODES(x, "Reshape(%s, [%*p])", v->name, ITEMS(y->axes, shape));
 }
 
 const char *weft__ex_reshape(graph *x, const value *v, int from, int to_rank, const int64_t *size, value *y)
@@ -228,8 +228,7 @@ bool weft__ex_time_source(graph *x, const batch *b, const char *source, int axis
 const char *weft__ex_range(graph *x, extent d, int axes)
 {
     static const int64_t shape[] = { -1, 1, 1, 1 };
-    return NODES(x, "Reshape(Range(0, Squeeze(%s, [0]), 1), %s)", weft__ex_size(x, d),
-                 weft__ex_ints(x, axes, shape));
+    return NODES(x, "Reshape(Range(0, Squeeze(%s, [0]), 1), [%*p])", weft__ex_size(x, d), ITEMS(axes, shape));
 }
 const char *weft__ex_position(graph *x, batch *b)
 {
@@ -244,24 +243,25 @@ const char *weft__ex_lengths(graph *x, const batch *b)
 static const char *widened(graph *x, const char *name, int axes, const value *v)
 {
     static const int64_t axis[AXES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
-    if (v->axes <= axes)
-        return name;
-    return NODES(x, "Unsqueeze(%s, %s)", name, weft__ex_ints(x, v->axes - axes, axis + axes));
+    return v->axes > axes ? NODES(x, "Unsqueeze(%s, [%*p])", name, ITEMS(v->axes - axes, axis + axes)) : name;
 }
-const char *weft__ex_where(graph *x, const char *inside, int axes, const value *v, const char *fill)
+const char *weft__ex_where(graph *x, const char *inside, int axes, const value *v, weft_dtype type,
+                           double fill)
 {
-    return NODES(x, "Where(%s, %s, %s)", widened(x, inside, axes, v), v->name, fill);
+    inside = widened(x, inside, axes, v);
+    return type == WEFT_REAL ? NODES(x, "Where(%s, %s, %g)", inside, v->name, fill) :
+                               NODES(x, "Where(%s, %s, %d)", inside, v->name, (int)fill);
 }
-const char *weft__ex_filled(graph *x, batch *b, const value *v, const char *fill)
+const char *weft__ex_filled(graph *x, batch *b, const value *v, weft_dtype type, double fill)
 {
     if (!b->mask && b->lengths)
         b->mask = NODES(x, "Less(%s, %s)", weft__ex_position(x, b), b->lengths);
-    return b->mask ? weft__ex_where(x, b->mask, b->axes, v, fill) : v->name;
+    return b->mask ? weft__ex_where(x, b->mask, b->axes, v, type, fill) : v->name;
 }
-const char *weft__ex_not_empty(graph *x, const batch *b, const value *v, const char *zero)
+const char *weft__ex_not_empty(graph *x, const batch *b, const value *v, weft_dtype type)
 {
     const char *some = b->lengths ? NODES(x, "Greater(%s, 0)", b->lengths) : NULL;
-    return some ? weft__ex_where(x, some, b->axes - 1, v, zero) : v->name;
+    return some ? weft__ex_where(x, some, b->axes - 1, v, type, 0) : v->name;
 }
 
 const char *weft__ex_gather_time(graph *x, const value *v, const char *index)
