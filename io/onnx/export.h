@@ -56,7 +56,7 @@ typedef struct graph {
     /* Its axis, the ONNX axis, and the batch if that axis is the tokens of each sequence, otherwise NULL. */
     int axis, at; batch *tokens;
     bool *needed;                                /* [entries] */
-    value **result, *leaf;                       /* [entries][results], [leaves]; result NULL so far */
+    value **result, *leaf;                       /* [entries][results], [leaves] */
     proto nodes, initializers, inputs, outputs;
     symbol symbol[SYMBOLS]; int symbols;
     batch batch[BATCHES]; int batches;
@@ -101,11 +101,6 @@ void weft__ex_write(graph *, const char *path);
 const value *weft__ex_value(graph *, const weft_tensor *);
 value *weft__ex_place(graph *, const weft_tensor *);
 bool weft__ex_is_own(const weft_call *);         /* an operator of the program? */
-/* ---- export_inputs.c ---- */
-/* Makes the value of a tensor that no operator made. */
-void weft__ex_make_leaf(graph *, const weft_tensor *, value *);
-/* Called for needed entries, the last first: sets `view` of the inputs. */
-void weft__ex_trace_steps(graph *, const weft_call *);
 /* Returns a tensor's numbers, reals or int32, to be freed, with room for as many int64. NULL: a failure. */
 void *weft__ex_read(graph *, const weft_tensor *);
 /* ---- export_values.c ---- */
@@ -172,9 +167,7 @@ static inline batch *batch_of(graph *x, const weft_tensor *t)
 }
 static inline void set_value(graph *x, const weft_tensor *t, value v)
 {
-    value *place = weft__ex_place(x, t);
-    if (place)
-        *place = v;
+    *weft__ex_place(x, t) = v;
 }
 static inline value like(const value *v, const char *name)
 {
