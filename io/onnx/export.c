@@ -31,13 +31,10 @@ static const weft_onnx_input *listed(const graph *x, const weft_tensor *t)
 void *weft__ex_read(graph *x, const weft_tensor *t)
 {
     const size_t n = (size_t)weft__elements(&t->f);
-    void *numbers = n < SIZE_MAX / 16 ? malloc(n * sizeof(int64_t) + 1) : NULL;
-    if (numbers && !weft__read(t, numbers, n * (t->f.type == WEFT_I32 ? sizeof(int32_t) : sizeof(real))))
-        return numbers;
-    weft__ex_fail(x, numbers ? WEFT_EDEVICE : WEFT_ENOMEM, "a tensor cannot be read: %.300s",
-                  numbers ? weft_error_message(x->w) : "no memory");
-    free(numbers);
-    return NULL;
+    void *numbers = weft__ex_memory(x, n < SIZE_MAX / 16 ? n * sizeof(int64_t) : SIZE_MAX);
+    if (weft__read(t, numbers, n * (t->f.type == WEFT_I32 ? sizeof(int32_t) : sizeof(real))))
+        weft__ex_fail(x, WEFT_EDEVICE, "a tensor cannot be read: %.300s", weft_error_message(x->w));
+    return numbers;
 }
 
 static const char *initializer_of(graph *x, const char *name, const weft_tensor *t)
@@ -45,16 +42,12 @@ static const char *initializer_of(graph *x, const char *name, const weft_tensor 
     const size_t n = (size_t)weft__elements(&t->f);
     const bool ints = t->f.type == WEFT_I32;
     real *numbers = weft__ex_read(x, t);
-    if (!numbers)
-        return NULL;
     for (size_t i = n; ints && i-- > 0;) /* int32 to int64 in place, from the end */
         ((int64_t *)(void *)numbers)[i] = ((int32_t *)(void *)numbers)[i];
     for (size_t i = 0; !ints && i < n; i++)
         ((float *)(void *)numbers)[i] = (float)numbers[i];
-    name = weft__ex_initializer(x, name, ints ? INT64 : FLOAT, t->f.rank, t->f.size, numbers,
+    return weft__ex_initializer(x, name, ints ? INT64 : FLOAT, t->f.rank, t->f.size, numbers,
                                 n * (ints ? sizeof(int64_t) : sizeof(float)));
-    free(numbers);
-    return name;
 }
 
 static bool has_steps(const weft_call *view)
@@ -119,8 +112,6 @@ static const char *input_name(graph *x, const weft_onnx_input *in)
 static void ragged_input(graph *x, const weft_tensor *t, value *v)
 {
     const batch *b = weft__ex_root(x, t->f.batch);
-    if (!b)
-        return;
     weft__ex_replace(v, b->axes, b->rows);
     v->name = input_name(x, listed(x, t));
     weft__ex_time_source(x, b, v->name, 0);
@@ -144,10 +135,10 @@ static void plain_input(graph *x, const weft_tensor *t, value *v, const weft_cal
     if (in && in->batch_axis >= t->f.rank)
         weft__ex_fail(x, WEFT_EARG, "batch_axis %d of input \"%.100s\"; expected -1 or one of its %d axes",
                       in->batch_axis, in->name ? in->name : "", t->f.rank);
-    if (!x->status && axis < 0 && !in && (x->symbols || weft__elements(&t->f) == 1))
+    if (axis < 0 && !in && (x->symbols || weft__elements(&t->f) == 1)) {
         v->name = initializer_of(x, NULL, t);
-    if (x->status || v->name)
         return;
+    }
     v->name = input_name(x, in);
     if (axis >= 0)
         v->dim[axis] = weft__ex_symbol(x, "batch", t->f.size[axis], v->name, axis);
@@ -160,17 +151,17 @@ static void plain_input(graph *x, const weft_tensor *t, value *v, const weft_cal
 static bool shares(graph *x, const weft_tensor *t, value *v)
 {
     const int64_t n = t->f.rank ? t->f.size[0] : 0;
-    real *number = n && n == weft__elements(&t->f) && t->f.type == WEFT_REAL && !listed(x, t) ?
-                       weft__ex_read(x, t) : NULL;
+    if (n == 0 || n != weft__elements(&t->f) || t->f.type != WEFT_REAL || listed(x, t))
+        return false;
+    const real *number = weft__ex_read(x, t);
     const batch *found = NULL;
-    for (int i = 0; number && i < x->batches && !found; i++) {
+    for (int i = 0; i < x->batches && !found; i++) {
         const weft_batch *b = x->batch[i].b;
         bool same = b->n == n && x->batch[i].lengths && !x->batch[i].pairs;
         for (int64_t s = 0; same && s < n; s++)
             same = number[s] == (b->len[s] ? 1 / (real)b->len[s] : 0);
         found = same ? &x->batch[i] : NULL;
     }
-    free(number);
     if (!found)
         return false;
     const int64_t shape[WEFT_RANK] = { -1, 1, 1, 1, 1, 1 };
@@ -187,8 +178,9 @@ static void make_leaf(graph *x, const weft_tensor *t, value *v)
     for (int i = 0; i < t->f.rank; i++)
         weft__ex_insert(&y, i, 1, &(extent){ .n = t->f.size[i] });
     if (path) {
-        const char *name = weft__ex_text(x, "%s", path + x->root);
-        y.name = weft__ex_reserve(x, name) ? initializer_of(x, name, t) : NULL;
+        y.name = weft__ex_text(x, "%s", path + x->root);
+        weft__ex_reserve(x, y.name);
+        initializer_of(x, y.name, t);
     } else if (weft__node_of(t)->unrecorded && !listed(x, t))
         fail_at_leaf(x, t, "is the result of an operator that was not recorded (WEFT_NO_GRAD); record it, "
                            "or list it in opts->inputs");
@@ -202,7 +194,7 @@ static void make_leaf(graph *x, const weft_tensor *t, value *v)
 const value *weft__ex_value(graph *x, const weft_tensor *t)
 {
     value *v = weft__ex_place(x, t);
-    if (!v->name && entry_of(t) < 0 && !x->status)
+    if (!v->name && entry_of(t) < 0)
         make_leaf(x, t, v);
     return v;
 }
@@ -235,7 +227,7 @@ static void find_needed(graph *x, weft_tensor *const *outputs, int64_t n)
 /* Makes the inputs that are ragged, or the plain ones that a view makes a batch. */
 static void make_inputs(graph *x, bool ragged)
 {
-    for (int64_t e = 0; e < x->w->tape->entries && !x->status; e++) {
+    for (int64_t e = 0; e < x->w->tape->entries; e++) {
         const weft_call *c = call_of(x, e);
         for (int i = 0; x->needed[e] && i < c->n; i++) {
             const weft__node *n = weft__node_of(c->x[i]);
@@ -272,32 +264,29 @@ static const char *reason_of(const weft_call *c)
                                       "it has no ONNX form";
 }
 
-static bool find_axis(graph *x, const weft__along *a)
+static void translate_call(graph *x, const weft_call *c)
 {
-    x->axis = a->axis;
-    x->tokens = a->tokens ? batch_of(x, x->call->x[0]) : NULL;
-    x->at = x->tokens ? 0 : weft__ex_axis(x, input(x, 0), a->axis);
-    return x->at >= 0;
+    const translation *t = translation_of(c);
+    if (!t)
+        weft__ex_refuse(x, reason_of(c));
+    for (int i = 0; i < c->n; i++)
+        if (weft__ex_reads(c, i) && !input(x, i)->name)
+            return; /* the result of a refused operator */
+    if (t->along && c->op->describe) {
+        const weft__along *a = c->attributes;
+        x->axis = a->axis;
+        x->tokens = a->tokens ? batch_of(x, c->x[0]) : NULL;
+        x->at = x->tokens ? 0 : weft__ex_axis(x, input(x, 0), a->axis);
+    }
+    value y = c->n && weft__ex_reads(c, 0) ? like(input(x, 0), NULL) : (value){ 0 };
+    if ((y.name = t->run(x, c, &y)) != NULL)
+        set_value(x, c->y[0], y);
 }
-
 static void translate(graph *x)
 {
-    for (x->entry = 0; x->entry < x->w->tape->entries && !x->status; x->entry++) {
-        const weft_call *c = x->call = call_of(x, x->entry);
-        if (!x->needed[x->entry])
-            continue;
-        const translation *t = translation_of(c);
-        if (!t)
-            weft__ex_refuse(x, reason_of(c));
-        bool known = t != NULL;
-        for (int i = 0; known && i < c->n; i++) /* results of a refused operator have no value */
-            known = !weft__ex_reads(c, i) || input(x, i)->name;
-        if (!known || (t->along && c->op->describe && !find_axis(x, c->attributes)))
-            continue;
-        value y = c->n && weft__ex_reads(c, 0) ? like(input(x, 0), NULL) : (value){ 0 };
-        if ((y.name = t->run(x, c, &y)) != NULL)
-            set_value(x, c->y[0], y);
-    }
+    for (x->entry = 0; x->entry < x->w->tape->entries; x->entry++)
+        if (x->needed[x->entry] && !setjmp(x->next))
+            translate_call(x, x->call = call_of(x, x->entry));
     if (*x->refused)
         weft__ex_fail(x, WEFT_EARG, "operators that cannot be exported:%s", x->refused);
 }
@@ -330,10 +319,6 @@ static void add_output(graph *x, const weft_tensor *t, int64_t i)
     const char *name = x->opts && x->opts->output_names ? x->opts->output_names[i] : NULL;
     value v = *weft__ex_value(x, t);
     batch *b = batch_of(x, t);
-    if (!v.name) {
-        weft__ex_fail(x, WEFT_EARG, "output %lld has no value", (long long)i);
-        return;
-    }
     if (!t->f.batch)
         merge_axes(x, &v);
     if (b)
@@ -346,20 +331,20 @@ static void check_arguments(graph *x, const char *path, weft_tensor *const *outp
 {
     const weft_onnx_export_opts *o = x->opts;
     const bool given = path && outputs && n > 0 && outputs[0];
-    x->w = given ? outputs[0]->w : NULL;
     if (!given || (o && (o->n_inputs < 0 || (o->n_inputs && !o->inputs))))
         weft__ex_fail(x, WEFT_EARG, "expected a path, one or more outputs and their options");
-    else if (x->w->status)
+    x->w = outputs[0]->w;
+    if (x->w->status)
         weft__ex_fail(x, WEFT_EARG, "the context has failed: %.300s", weft_error_message(x->w));
-    else if (!x->w->tape || !x->w->tape->entries)
+    if (!x->w->tape || !x->w->tape->entries)
         weft__ex_fail(x, WEFT_EARG, "nothing is recorded; run a forward pass outside WEFT_NO_GRAD");
-    for (int64_t i = 0; i < n && !x->status; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const char *error = outputs[i] ? weft__handle_error(x->w, outputs[i]) : "is NULL";
         if (error || entry_of(outputs[i]) < 0)
             weft__ex_fail(x, WEFT_EARG, "output %lld %s; expected the result of a recorded operator",
                           (long long)i, error ? error : "is not on the tape");
     }
-    for (int64_t i = 0; !x->status && o && i < o->n_inputs; i++)
+    for (int64_t i = 0; o && i < o->n_inputs; i++)
         if (!o->inputs[i].tensor || weft__handle_error(x->w, o->inputs[i].tensor) ||
             entry_of(o->inputs[i].tensor) >= 0)
             weft__ex_fail(x, WEFT_EARG, "opts->inputs[%lld]: expected a tensor that no operator made",
@@ -375,10 +360,8 @@ static void make_graph(graph *x, weft_tensor *const *outputs, int64_t n)
     x->needed = weft__ex_memory(x, entries * sizeof *x->needed);
     x->result = weft__ex_memory(x, entries * sizeof *x->result);
     x->leaf = weft__ex_memory(x, ((size_t)x->listing.leaves + 1) * sizeof *x->leaf);
-    for (int64_t e = 0; x->result && e < x->w->tape->entries; e++)
+    for (int64_t e = 0; e < x->w->tape->entries; e++)
         x->result[e] = weft__ex_memory(x, (size_t)call_of(x, e)->m * sizeof **x->result);
-    if (x->status)
-        return;
     for (int64_t i = 0; i < x->listing.leaves; i++)
         bytes += weft__node_of(x->listing.leaf[i])->path ? 4 * weft__elements(&x->listing.leaf[i]->f) : 0;
     if (bytes > INT32_MAX - (1 << 24))
@@ -388,7 +371,7 @@ static void make_graph(graph *x, weft_tensor *const *outputs, int64_t n)
     make_inputs(x, true);
     make_inputs(x, false);
     translate(x);
-    for (int64_t i = 0; i < n && !x->status; i++)
+    for (int64_t i = 0; i < n; i++)
         add_output(x, outputs[i], i);
 }
 
@@ -399,16 +382,16 @@ weft_status weft_export_onnx(const char *path, weft_tensor *const *outputs, int6
     if (!x)
         return weft__file_fail(WEFT_ENOMEM, "weft_export_onnx: no memory");
     x->opts = opts;
-    check_arguments(x, path, outputs, n);
-    if (!x->status)
+    x->nodes.x = x->initializers.x = x->inputs.x = x->outputs.x = x;
+    if (!setjmp(x->failed)) {
+        check_arguments(x, path, outputs, n);
         make_graph(x, outputs, n);
-    if (!x->status)
         weft__ex_write(x, path);
+    }
     const weft_status status = x->status;
     weft__listing_end(&x->listing);
     for (struct piece *p = x->memory, *next; p; p = next)
         next = p->next, free(p);
-    free(x->nodes.bytes), free(x->initializers.bytes), free(x->inputs.bytes), free(x->outputs.bytes);
     free(x);
     return status;
 }

@@ -5,6 +5,7 @@
  * a symbol; its extent in the traced step is known too, so a reshape finds the groups of its result. */
 #ifndef WEFT_ONNX_EXPORT_H
 #define WEFT_ONNX_EXPORT_H
+#include <setjmp.h>
 #include "autograd/attributes.h"
 #include "autograd/inspect.h"
 #include "io/onnx/api_onnx.h"
@@ -45,10 +46,11 @@ typedef struct batch {
     bool pairs, padded;
 } batch;
 
-/* A growing protobuf message. failed: memory ran out; further calls then do nothing. */
-typedef struct proto { unsigned char *bytes; size_t n, room; bool failed; } proto;
+/* A growing protobuf message. */
+typedef struct graph graph;
+typedef struct proto { graph *x; unsigned char *bytes; size_t n, room; } proto;
 
-typedef struct graph {
+struct graph {
     weft *w;
     const weft_onnx_export_opts *opts;
     weft__listing listing;
@@ -66,13 +68,17 @@ typedef struct graph {
     struct used { struct used *next; const char *name; } *used; /* names of inputs, outputs and parameters */
     int names, given, lengths;                   /* counters of names */
     const char *out[3];                          /* results of the last node */
-    char refused[2048]; weft_status status;      /* reasons; the first failure */
+    char refused[2048];                          /* reasons */
+    weft_status status;
+    jmp_buf failed, next;                        /* where to go on after a failure, and a refusal */
     size_t root;                                 /* bytes of the root's name that parameters leave out */
-} graph;
+};
 
 /* ---- export_graph.c ---- */
-void weft__ex_fail(graph *, weft_status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void *weft__ex_memory(graph *, size_t bytes);    /* zeroed; NULL: no memory, and status is set */
+/* Ends the export with that message. */
+_Noreturn void weft__ex_fail(graph *, weft_status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void *weft__ex_memory(graph *, size_t bytes);    /* zeroed, until the export ends */
 const char *weft__ex_text(graph *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Adds the nodes of a text, such as "Where(Equal(@0, 0.), %g, Sqrt(%s))", and returns the name of its result.
  * Inputs: a node; @0, input 0 of the current call; %s, a name, NULL if it is left out; $, the %s before it;
@@ -91,29 +97,29 @@ const char *weft__ex_sizes(graph *, int n, const extent *);
 const char *weft__ex_expand(graph *, const char *, int n, const extent *);
 /* Returns a new dynamic axis, such as "steps", then "steps2"; "batch": the axis for that many sequences. */
 extent weft__ex_symbol(graph *, const char *name, int64_t n, const char *source, int axis);
-/* Reserves a name; false, and a failure, if it is used or empty. */
-bool weft__ex_reserve(graph *, const char *name);
+/* Reserves a name, and fails if it is used or empty. */
+void weft__ex_reserve(graph *, const char *name);
 /* Adds an input or output of the graph, with the type of the tensor. */
 void weft__ex_end(graph *, bool output, const char *name, weft_dtype, const value *);
 void weft__ex_write(graph *, const char *path);
 /* ---- export.c ---- */
-/* Returns the value of a tensor; its name is NULL if it has none. place: also if it has no value yet. */
+/* Returns the value of a tensor. place: also if it has none yet, which the name NULL says. */
 const value *weft__ex_value(graph *, const weft_tensor *);
 value *weft__ex_place(graph *, const weft_tensor *);
 bool weft__ex_is_own(const weft_call *);         /* an operator of the program? */
-/* Returns a tensor's numbers, reals or int32, to be freed, with room for as many int64. NULL: a failure. */
+/* Returns a tensor's numbers, reals or int32, with room for as many int64. */
 void *weft__ex_read(graph *, const weft_tensor *);
 /* ---- export_values.c ---- */
 /* Removes the group of axis `at`; inserts a group of n axes there; replaces axis 0 by a group. */
 void weft__ex_remove(value *, int at);
 void weft__ex_insert(value *, int at, int n, const extent *);
 void weft__ex_replace(value *, int n, const extent *);
-/* Refuses the current operator for that reason. Returns NULL. */
-const char *weft__ex_refuse(graph *, const char *reason);
+/* Refuses the current operator for that reason, and goes on with the next one. */
+_Noreturn void weft__ex_refuse(graph *, const char *reason);
 extern const char weft__ex_one_dynamic[], weft__ex_dropout[]; /* reasons */
-/* Returns the ONNX axis of an axis, or -1, with a refusal, if that is several. */
+/* Returns the ONNX axis of an axis. Refuses the operator if that is several. */
 int weft__ex_axis(graph *, const value *, int axis);
-/* Gives axes `from` .. of v the extents `size` [to_rank]. Returns y's name; NULL: refused. */
+/* Gives axes `from` .. of v the extents `size` [to_rank]. Returns y's name. */
 const char *weft__ex_reshape(graph *, const value *v, int from, int to_rank, const int64_t *size, value *y);
 /* Returns the batch, or NULL. root: adds it with an input for its lengths. */
 batch *weft__ex_batch(graph *, const weft_batch *);
@@ -136,8 +142,8 @@ void weft__ex_per_sequence(value *, const batch *);
 const char *weft__ex_gather_time(graph *, const value *, const char *index);
 
 /* ---- translators ---- */
-/* Translates the current call. y has the axes of input 0. Returns the name of result 0, or NULL after a
- * refusal, or if it has set the results itself. */
+/* Translates the current call. y has the axes of input 0. Returns the name of result 0, or NULL if it has set
+ * the results itself. */
 typedef const char *translator(graph *x, const weft_call *c, value *y);
 #define UNUSED __attribute__((unused))
 #define TRANSLATOR(name) \

@@ -34,7 +34,7 @@ TRANSLATOR(sum_all)
     const value *v = input(x, 0);
     batch *b = batch_of(x, c->x[0]);
     if (c->y[0]->f.rank || c->x[0]->f.layout == WEFT_PADDED || (b && b->pairs))
-        return weft__ex_refuse(x, "a sum over some axes of a broadcast");
+        weft__ex_refuse(x, "a sum over some axes of a broadcast");
     *y = (value){ .counted = b ? b->b->tokens : 1 };
     for (int i = b ? b->axes : 0; i < v->axes; i++)
         y->counted *= v->dim[i].rows ? v->dim[i].rows : v->dim[i].joined ? 1 : v->dim[i].n;
@@ -64,7 +64,7 @@ TRANSLATOR(broadcast)
     if (a && a->tokens) {
         batch *b = weft__ex_root(x, to->batch);  /* only its lengths matter */
         if (!b || y->first[1] != b->axes - 1)
-            return weft__ex_refuse(x, "its input has not one row for each sequence");
+            weft__ex_refuse(x, "its input has not one row for each sequence");
         name = NODES(x, "Unsqueeze(@0, [0])");
         weft__ex_replace(y, b->axes, b->rows);
     } else if (a) {
@@ -72,7 +72,7 @@ TRANSLATOR(broadcast)
         name = NODES(x, "Unsqueeze(@0, [%d])", y->first[a->axis]);
         weft__ex_insert(y, a->axis, 1, y->gone.symbol && y->gone.n == fixed.n ? &y->gone : &fixed);
     } else if (to->batch && !f->batch)
-        return weft__ex_refuse(x, "a plain tensor that is repeated for rows of a batch");
+        weft__ex_refuse(x, "a plain tensor that is repeated for rows of a batch");
     for (int i = 0; !a && i < f->rank; i++)
         if (f->size[i] != to->size[i + more])
             y->dim[y->first[i]].n = to->size[i + more];
@@ -109,7 +109,7 @@ TRANSLATOR(flip)
     if (!x->tokens || !x->tokens->lengths)
         return NODES(x, "Slice(@0, [%d], [%d], [%d], [-1])", ALL, -ALL, x->at);
     if (x->tokens->axes != 2)
-        return weft__ex_refuse(x, "pairs");
+        weft__ex_refuse(x, "pairs");
     const char *position = weft__ex_position(x, x->tokens);
     return weft__ex_gather_time(x, input(x, 0),
                                 NODES(x, "Max(Sub(Sub(%s, 1), %s), 0)", x->tokens->lengths, position));
@@ -120,7 +120,7 @@ TRANSLATOR(extreme)
 {
     const bool most = strstr(c->op->name, "max");
     if (x->tokens && c->x[0]->f.type != WEFT_REAL)
-        return weft__ex_refuse(x, "the largest int of each sequence");
+        weft__ex_refuse(x, "the largest int of each sequence");
     reduce(x, y);
     if (*c->op->name == 'a')
         y->name = NODES(x, "%s(@0, axis=%d, keepdims=0)", most ? "ArgMax" : "ArgMin", x->at);
@@ -135,8 +135,6 @@ TRANSLATOR(topk)
 {
     const weft__top *t = c->attributes;
     const int at = weft__ex_axis(x, y, t->along.axis);
-    if (at < 0)
-        return NULL;
     y->dim[at] = (extent){ .n = t->k };
     /* An index_select of result 1 gives the values. */
     set_value(x, c->y[1], like(y, NODES(x, "TopK:2(@0, [%lld], axis=%d)", (long long)t->k, at)));
@@ -154,7 +152,7 @@ TRANSLATOR(one_hot)
 TRANSLATOR(gather)
 {
     if (c->op->describe)
-        return weft__ex_refuse(x, "it is part of a gradient");
+        weft__ex_refuse(x, "it is part of a gradient");
     *y = like(input(x, 1), NULL);
     return NODES(x, "Squeeze(GatherElements(@0, Unsqueeze(@1, [-1]), axis=-1), [-1])");
 }

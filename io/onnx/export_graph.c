@@ -11,21 +11,18 @@ void weft__ex_fail(graph *x, weft_status status, const char *format, ...)
 {
     char text[2400];
     va_list list;
-    if (x->status)
-        return;
     va_start(list, format);
     weft__plain_text(text, sizeof text, format, list);
     va_end(list);
     x->status = weft__file_fail(status, "weft_export_onnx: %s", text);
+    longjmp(x->failed, 1);
 }
 
 void *weft__ex_memory(graph *x, size_t bytes)
 {
     struct piece *p = bytes < SIZE_MAX / 2 ? calloc(1, sizeof *p + bytes) : NULL;
-    if (!p) {
+    if (!p)
         weft__ex_fail(x, WEFT_ENOMEM, "no memory for the graph");
-        return NULL;
-    }
     p->next = x->memory;
     x->memory = p;
     return p + 1;
@@ -39,10 +36,10 @@ const char *weft__ex_text(graph *x, const char *format, ...)
     weft__plain_text(text, sizeof text, format, list);
     va_end(list);
     char *copy = weft__ex_memory(x, strlen(text) + 1);
-    return copy ? memcpy(copy, text, strlen(text) + 1) : "";
+    return memcpy(copy, text, strlen(text) + 1);
 }
 
-bool weft__ex_reserve(graph *x, const char *name)
+void weft__ex_reserve(graph *x, const char *name)
 {
     struct used *new = weft__ex_memory(x, sizeof *new);
     for (const struct used *u = x->used; u; u = u->next)
@@ -52,9 +49,8 @@ bool weft__ex_reserve(graph *x, const char *name)
     if (!*name || *name == '/')
         weft__ex_fail(x, WEFT_EARG, "the name \"%.200s\" of an input or output; expected a text that does "
                                     "not begin with /", name);
-    if (new)
-        *new = (struct used){ x->used, name }, x->used = new;
-    return !x->status;
+    *new = (struct used){ x->used, name };
+    x->used = new;
 }
 
 /* ---- protobuf ---- */
@@ -63,18 +59,14 @@ enum { VARINT = 0, BYTES = 2, FOUR_BYTES = 5 };
 
 static void put(proto *m, const void *bytes, size_t n)
 {
-    if (m->failed || n == 0)
-        return;
     if (n > m->room - m->n) {
-        size_t room = m->n + n < SIZE_MAX / 4 ? 2 * (m->n + n) : 0;
-        unsigned char *larger = room ? realloc(m->bytes, room) : NULL;
-        if (!larger) {
-            m->failed = true;
-            return;
-        }
-        m->bytes = larger, m->room = room;
+        unsigned char *larger = weft__ex_memory(m->x, m->room = 2 * (m->n + n));
+        if (m->n)
+            memcpy(larger, m->bytes, m->n);
+        m->bytes = larger;
     }
-    memcpy(m->bytes + m->n, bytes, n);
+    if (n)
+        memcpy(m->bytes + m->n, bytes, n);
     m->n += n;
 }
 static void put_varint(proto *m, uint64_t number)
@@ -103,12 +95,9 @@ static void put_bytes(proto *m, int field, const void *bytes, size_t n)
     put(m, bytes, n);
 }
 static void put_text(proto *m, int field, const char *text) { put_bytes(m, field, text, strlen(text)); }
-/* Writes a message as a field, and frees the message. */
-static void put_message(proto *m, int field, proto *message)
+static void put_message(proto *m, int field, const proto *message)
 {
-    m->failed |= message->failed;
     put_bytes(m, field, message->bytes, message->n);
-    free(message->bytes);
 }
 
 /* ---- initializers ---- */
@@ -117,7 +106,7 @@ static const char *new_name(graph *x) { return weft__ex_text(x, "/%d", x->names+
 const char *weft__ex_initializer(graph *x, const char *name, int type, int rank, const int64_t *shape,
                                  const void *numbers, size_t bytes)
 {
-    proto head = { 0 };
+    proto head = { .x = x };
     name = name ? name : new_name(x);
     for (int i = 0; i < rank; i++)
         put_int(&head, 1, shape[i]);
@@ -127,8 +116,6 @@ const char *weft__ex_initializer(graph *x, const char *name, int type, int rank,
     put_begin(&x->initializers, 5, head.n + bytes);
     put(&x->initializers, head.bytes, head.n);
     put(&x->initializers, numbers, bytes);
-    x->initializers.failed |= head.failed;
-    free(head.bytes);
     return name;
 }
 
@@ -137,14 +124,15 @@ static const char *constant_of(graph *x, int type, int rank, const void *bytes, 
     struct constant *k = x->constants;
     while (k && (k->type != type || k->rank != rank || k->n != n || memcmp(k->bytes, bytes, n)))
         k = k->next;
-    if (!k && (k = weft__ex_memory(x, sizeof *k + n))) {
-        const int64_t size = (int64_t)(n / sizeof(int64_t));
-        const char *name = weft__ex_initializer(x, NULL, type, rank, &size, bytes, n);
-        *k = (struct constant){ x->constants, name, type, rank, n };
-        memcpy(k->bytes, bytes, n);
-        x->constants = k;
-    }
-    return k ? k->name : "";
+    if (k)
+        return k->name;
+    const int64_t size = (int64_t)(n / sizeof(int64_t));
+    k = weft__ex_memory(x, sizeof *k + n);
+    *k = (struct constant){ x->constants, new_name(x), type, rank, n };
+    weft__ex_initializer(x, k->name, type, rank, &size, bytes, n);
+    memcpy(k->bytes, bytes, n);
+    x->constants = k;
+    return k->name;
 }
 
 /* ---- nodes ---- */
@@ -198,7 +186,7 @@ static void read_attribute(reader *r, proto *node)
 {
     enum { REAL = 1, WHOLE, TEXT, WHOLES = 7, TEXTS } type; /* numbers of onnx.proto */
     const size_t length = strcspn(r->at, "=");
-    proto m = { 0 };
+    proto m = { .x = r->x };
     int64_t list[AXES];
     double number;
     put_bytes(&m, 1, r->at, length);
@@ -257,7 +245,7 @@ static const char *read_input(reader *r)
 static const char *read_node(reader *r, const char *op, size_t length)
 {
     graph *x = r->x;
-    proto node = { 0 }, attributes = { 0 };
+    proto node = { .x = x }, attributes = { .x = x };
     int absent = 0, results = 1;                 /* absent: inputs that are left out so far */
     if (skip(r, ":"))
         results = *r->at++ - '0';
@@ -282,8 +270,6 @@ static const char *read_node(reader *r, const char *op, size_t length)
         put_text(&node, 2, x->out[i] = new_name(x));
     put_bytes(&node, 4, op, length);
     put(&node, attributes.bytes, attributes.n);
-    node.failed |= attributes.failed;
-    free(attributes.bytes);
     put_message(&x->nodes, 1, &node);
     return x->out[0];
 }
@@ -300,11 +286,10 @@ const char *weft__ex_nodes(graph *x, const char *text, ...)
 /* ---- inputs, outputs and the file ---- */
 void weft__ex_end(graph *x, bool output, const char *name, weft_dtype type, const value *v)
 {
-    proto info = { 0 }, kind = { 0 }, tensor = { 0 }, shape = { 0 }, node = { 0 };
-    if (!weft__ex_reserve(x, name))
-        return;
+    proto info = { .x = x }, kind = info, tensor = info, shape = info, node = info;
+    weft__ex_reserve(x, name);
     for (int i = 0; i < v->axes; i++) {
-        proto dim = { 0 };
+        proto dim = { .x = x };
         if (v->dim[i].symbol)
             put_text(&dim, 2, x->symbol[v->dim[i].symbol - 1].name);
         else
@@ -327,7 +312,7 @@ void weft__ex_end(graph *x, bool output, const char *name, weft_dtype type, cons
 
 void weft__ex_write(graph *x, const char *path)
 {
-    proto head = { 0 }, name = { 0 }, opset = { 0 }, tail = { 0 };
+    proto head = { .x = x }, name = head, opset = head, tail = head;
     put_int(&head, 1, 8);
     put_text(&head, 2, "weft");
     put_text(&head, 3, weft_version());
@@ -339,12 +324,7 @@ void weft__ex_write(graph *x, const char *path)
     const proto *part[] = { &head, &x->nodes, &name, &x->initializers, &x->inputs, &x->outputs, &tail };
     enum { PARTS = sizeof part / sizeof *part };
     weft__span spans[PARTS];
-    for (int i = 0; i < PARTS; i++) {
+    for (int i = 0; i < PARTS; i++)
         spans[i] = (weft__span){ part[i]->bytes, part[i]->n };
-        if (part[i]->failed)
-            weft__ex_fail(x, WEFT_ENOMEM, "no memory for the model");
-    }
-    if (!x->status)
-        x->status = weft__write_file(path, spans, PARTS);
-    free(head.bytes), free(name.bytes), free(tail.bytes);
+    x->status = weft__write_file(path, spans, PARTS);
 }

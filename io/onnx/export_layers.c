@@ -1,5 +1,4 @@
 /* export_layers.c - translates linear layers, norms, recurrent layers and their states, and attention. */
-#include <stdlib.h>
 #include <string.h>
 #include "io/onnx/export.h"
 #include "rnn/recurrent.h"
@@ -12,7 +11,7 @@ TRANSLATOR(linear)
     const long long from = a->from, to = from + a->rows;
     const bool grouped = c->x[1]->f.rank == 3;
     if (axes_of(y, y->rank - 1) != 1)
-        return weft__ex_refuse(x, "a product along the rows of a batch");
+        weft__ex_refuse(x, "a product along the rows of a batch");
     if (a->rows) {
         weight = NODES(x, "Slice(%s, [%lld], [%lld], [0])", weight, from, to);
         bias = bias ? NODES(x, "Slice(%s, [%lld], [%lld], [0])", bias, from, to) : NULL;
@@ -79,13 +78,11 @@ bool weft__ex_is_recurrent(const weft_call *c) { return cell_of(c->op); }
 /* Copies the gates of a weight or bias to `to` in the order of ONNX. Returns the end of the copy. */
 static float *copy_gates(graph *x, const cell *k, const weft_tensor *t, float *to)
 {
-    real *numbers = to ? weft__ex_read(x, t) : NULL;
+    const real *numbers = weft__ex_read(x, t);
     const size_t block = (size_t)weft__elements(&t->f) / (size_t)(k->gates - k->cifg);
-    for (int g = 0; numbers && g < k->gates; g++)
+    for (int g = 0; g < k->gates; g++)
         for (size_t i = 0; i < block; i++)
             *to++ = (float)numbers[(size_t)k->from[g] * block + i] * (k->cifg && g == 0 ? -1 : 1);
-    to = numbers ? to : NULL;
-    free(numbers);
     return to;
 }
 
@@ -107,12 +104,11 @@ static const char *packed_weight(graph *x, const cell *layer, const weft_call *c
     if (dot && strlen(dot) > 9)
         name = weft__ex_text(x, "%.*s%c%s", (int)(dot + 1 - path) - (int)x->root, path + x->root,
                              bias ? 'B' : k == WEFT__W_IH ? 'W' : 'R', dot + (bias ? 8 : 10));
-    if (end && (!name || weft__ex_reserve(x, name))) {
-        const int64_t columns = bias ? 1 : a->f.size[1], shape[] = { 1, (end - numbers) / columns, columns };
-        place->last = weft__ex_initializer(x, name, FLOAT, bias ? 2 : 3, shape, numbers,
-                                           (size_t)(end - numbers) * sizeof *numbers);
-    }
-    return place->last;
+    if (name)
+        weft__ex_reserve(x, name);
+    const int64_t columns = bias ? 1 : a->f.size[1], shape[] = { 1, (end - numbers) / columns, columns };
+    return place->last = weft__ex_initializer(x, name, FLOAT, bias ? 2 : 3, shape, numbers,
+                                              (size_t)(end - numbers) * sizeof *numbers);
 }
 
 static void run_direction(graph *x, const cell *k, const weft_call *c, batch *b)
@@ -144,13 +140,13 @@ const char *weft__ex_recurrent(graph *x, const weft_call *c, value *y UNUSED)
     const direction_calls all = calls_of(c);
     batch *b = weft__ex_batch(x, packed(&all.of[0])->batch);
     if (input_of(&all.of[0], WEFT__W_HR))
-        return weft__ex_refuse(x, "a projection (proj)");
+        weft__ex_refuse(x, "a projection (proj)");
     if (!b || b->axes != 2)
-        return weft__ex_refuse(x, "pairs");
+        weft__ex_refuse(x, "pairs");
     for (int i = 0; i < all.n; i++) {
         for (int k = WEFT__W_IH; k <= WEFT__B_HH; k++)
             if (input_of(&all.of[i], k) && maker_of(input_of(&all.of[i], k)))
-                return weft__ex_refuse(x, "its weights are results of operators");
+                weft__ex_refuse(x, "its weights are results of operators");
         run_direction(x, cell_of(c->op), &all.of[i], b);
     }
     return NULL;
@@ -162,7 +158,7 @@ TRANSLATOR(first_states)
     for (int s = 0; s < c->n; s++) {
         *y = like(input(x, s), NULL);
         if (y->axes != 3)
-            return weft__ex_refuse(x, "a first state whose axes are not [layers, batch, width]");
+            weft__ex_refuse(x, "a first state whose axes are not [layers, batch, width]");
         y->name = NODES(x, "Gather(%s, %d, axis=0)", input(x, s)->name, m->k);
         weft__ex_remove(y, 0);
         set_value(x, c->y[s], *y);
@@ -173,11 +169,11 @@ TRANSLATOR(last_states)
 {
     const weft__state_move *m = c->attributes;
     const char **name = weft__ex_memory(x, (size_t)m->parts * sizeof *name);
-    for (int s = 0; name && s < m->states; s++) {
+    for (int s = 0; s < m->states; s++) {
         *y = like(input(x, s * m->parts), NULL);
         for (int k = 0; k < m->parts; k++)
             if (!(name[k] = input(x, s * m->parts + k)->last))
-                return weft__ex_refuse(x, "states of a cell that is not an ONNX operator");
+                weft__ex_refuse(x, "states of a cell that is not an ONNX operator");
         weft__ex_per_sequence(y, batch_of(x, c->x[0]));
         weft__ex_insert(y, 0, 1, &(extent){ .n = m->parts });
         y->name = NODES(x, "Concat(%*p, axis=0)", ITEMS(m->parts, name));
@@ -210,9 +206,9 @@ TRANSLATOR(attention)
     batch *q = batch_of(x, c->x[0]), *k = batch_of(x, c->x[1]);
     const long long heads = a->o.heads, dk = a->dk, dv = a->dv, size = c->y[0]->f.size[1];
     if (a->below || a->pairs)
-        return weft__ex_refuse(x, a->below ? weft__ex_dropout : "its map");
+        weft__ex_refuse(x, a->below ? weft__ex_dropout : "its map");
     if (!q || !k || q->axes != 2 || k->axes != 2)
-        return weft__ex_refuse(x, "pairs");
+        weft__ex_refuse(x, "pairs");
     const char *seen = visible(x, (int)a->o.causal, q, k);
     const char *values = weft__ex_filled(x, k, input(x, 2), WEFT_REAL, 0);
     const char *p = NODES(x, "Mul(MatMul(Transpose(Reshape(@0, [0, 0, %lld, %lld]), perm=[1, 2, 0, 3]), "

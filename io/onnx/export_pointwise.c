@@ -44,7 +44,7 @@ static bool same_group(const value *a, int i, const value *b, int j)
 }
 
 /* Finds the axes of y, to which all inputs broadcast. Axes from the right are one group each. */
-static bool broadcast(graph *x, value *y)
+static void broadcast(graph *x, value *y)
 {
     const value *v[3], *group[WEFT_RANK + 1] = { NULL }; /* input that gives the axis, from the right */
     const int n = x->call->n;
@@ -62,18 +62,17 @@ static bool broadcast(graph *x, value *y)
             if (!g || is_one(g, g->rank - a))
                 g = v[k];
             else if (!same_group(g, g->rank - a, v[k], v[k]->rank - a))
-                return weft__ex_refuse(x, weft__ex_one_dynamic);
+                weft__ex_refuse(x, weft__ex_one_dynamic);
         }
         for (int k = 0; k < n; k++) /* axes left of it would shift */
             if (a < v[k]->rank && axes_of(v[k], v[k]->rank - a) != axes_of(g, g->rank - a))
-                return weft__ex_refuse(x, "its inputs broadcast along the rows of a batch");
+                weft__ex_refuse(x, "its inputs broadcast along the rows of a batch");
         group[a] = g;
     }
     for (int a = rank; a >= 1; a--) {
         const int i = group[a]->rank - a;
         weft__ex_insert(y, rank - a, axes_of(group[a], i), group[a]->dim + group[a]->first[i]);
     }
-    return true;
 }
 
 /* ---- functions of two and three numbers ---- */
@@ -98,15 +97,14 @@ TRANSLATOR(binary)
         const value *sum = input(x, i), *weight = input(x, !i);
         if (!sum->count || weight->inverse == 0)
             continue;
+        if (weight->inverse != (double)sum->counted)
+            weft__ex_refuse(x, "a sum divided by a number that depends on the batch");
         *y = like(sum, NULL);
-        return weight->inverse == (double)sum->counted ?
-                   mean(x, sum, 0) :
-                   weft__ex_refuse(x, "a sum divided by a number that depends on the batch");
+        return mean(x, sum, 0);
     }
     if (!op[f])
-        return weft__ex_refuse(x, "it has no ONNX form");
-    if (!broadcast(x, y))
-        return NULL;
+        weft__ex_refuse(x, "it has no ONNX form");
+    broadcast(x, y);
     return f == WEFT__not_equal ? NODES(x, "Cast(Not(Equal(@0, @1)), to=%d)", FLOAT) :
            f >= WEFT__less      ? NODES(x, "Cast(%s(@0, @1), to=%d)", op[f], FLOAT) :
                                   NODES(x, "%s(@0, @1)", op[f]);
@@ -115,8 +113,7 @@ TRANSLATOR(binary)
 TRANSLATOR(where)
 {
     const bool ints = c->x[0]->f.type == WEFT_I32;
-    if (!broadcast(x, y))
-        return NULL;
+    broadcast(x, y);
     return NODES(x, ints ? "Where(Equal(@0, 0), @2, @1)" : "Where(Equal(@0, 0.), @2, @1)");
 }
 
@@ -163,7 +160,7 @@ TRANSLATOR(matmul)
     const value *a = input(x, 0), *b = input(x, 1);
     const bool by_b = b->rank > a->rank;
     if (!ends_are_single(a, t->ta || b->rank > 2) || !ends_are_single(b, true))
-        return weft__ex_refuse(x, "a product along the rows of a batch");
+        weft__ex_refuse(x, "a product along the rows of a batch");
     *y = like(by_b ? b : a, NULL);
     y->dim[y->axes - 1] = b->dim[b->axes - (t->tb ? 2 : 1)];
     if (by_b || t->ta)

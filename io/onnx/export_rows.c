@@ -1,6 +1,5 @@
 /* export_rows.c - translates lookups, and operators that select or join rows of batches. Indices that weft
  * makes on the host from the lengths are recognised by their numbers. */
-#include <stdlib.h>
 #include <string.h>
 #include "io/onnx/export.h"
 #include "rnn/recurrent.h"
@@ -12,11 +11,10 @@ static const char also_other[] = "its rows also belong to another batch; trace w
 /* Ids, with -1 for the padding id. */
 TRANSLATOR(without_padding)
 {
-    int32_t *map = weft__ex_read(x, c->x[1]);
+    const int32_t *map = weft__ex_read(x, c->x[1]);
     int64_t id = 0;
-    while (map && id < weft__elements(&c->x[1]->f) && map[id] >= 0)
+    while (id < weft__elements(&c->x[1]->f) && map[id] >= 0)
         id++;
-    free(map);
     y->negative = true;
     return NODES(x, "Where(Equal(@0, %lld), -1, @0)", (long long)id);
 }
@@ -38,9 +36,9 @@ static const char *first_or_last(graph *x, const int32_t *row, const batch *b, v
         last = last && row[s] == (k->len[s] ? k->offset.host[s + 1] - 1 : -1);
     }
     if (first && last)
-        return weft__ex_refuse(x, "first and last rows are the same; trace with longer sequences");
+        weft__ex_refuse(x, "first and last rows are the same; trace with longer sequences");
     if (first == last || b->axes != 2)
-        return weft__ex_refuse(x, other_rows);
+        weft__ex_refuse(x, other_rows);
     const char *at = first ? NODES(x, "[0]") : NODES(x, "Max(Sub(%s, 1), 0)", weft__ex_lengths(x, b));
     at = NODES(x, "Unsqueeze(%s, [0])", at);
     y->name = NODES(x, "Squeeze(%s, [0])", weft__ex_gather_time(x, input(x, 0), at));
@@ -66,10 +64,8 @@ static const char *keys_of_pairs(graph *x, const weft_batch *pairs, const batch 
     const extent rows[] = { k->rows[0], q->rows[0], q->rows[1] };
     batch *b = weft__ex_batch(x, pairs);
     if (b && !b->pairs)
-        return weft__ex_refuse(x, also_other);
+        weft__ex_refuse(x, also_other);
     b = b ? b : weft__ex_new_batch(x, pairs, 3, rows);
-    if (!b)
-        return NULL;
     b->pairs = true, b->a = q->b, b->lengths = k->lengths;
     weft__ex_replace(y, 3, b->rows);
     return weft__ex_expand(x, NODES(x, "Unsqueeze(@0, [1])"), y->axes, y->dim);
@@ -86,7 +82,7 @@ static const char *part_of_sequences(graph *x, const weft_batch *p, const int32_
             last = last && row[i] == b->b->offset.host[s + 1] - p->len[s] + t;
         }
     if (!part || p->n != b->b->n || b->axes != 2 || part->axes != 2 || first == last)
-        return weft__ex_refuse(x, part ? other_rows :
+        weft__ex_refuse(x, part ? other_rows :
                                          "a part of each sequence whose length is not that of an input");
     const char *at = weft__ex_position(x, part);
     if (last)
@@ -104,7 +100,7 @@ static const char *select_rows(graph *x, const weft_call *c, const int32_t *row,
     if (!made && c->x[1]->f.rank == 1 && c->x[1]->f.size[0] == b->b->n)
         return first_or_last(x, row, b, y);
     if (!made)
-        return weft__ex_refuse(x, other_rows);
+        weft__ex_refuse(x, other_rows);
     for (int i = 0; b->axes == 2 && i < x->batches; i++)
         if (x->batch[i].axes == 2 && are_pairs(made, row, x->batch[i].b, b->b))
             return keys_of_pairs(x, made, &x->batch[i], b, y);
@@ -113,20 +109,15 @@ static const char *select_rows(graph *x, const weft_call *c, const int32_t *row,
 
 TRANSLATOR(index_select)
 {
-    if (!weft__ex_reads(c, 1)) {
-        int32_t *row = weft__ex_read(x, c->x[1]);
-        batch *b = batch_of(x, rows_of(c->x[0]));
-        const char *name = row && b ? select_rows(x, c, row, b, y) : NULL;
-        free(row);
-        return name;
-    }
+    if (!weft__ex_reads(c, 1))
+        return select_rows(x, c, weft__ex_read(x, c->x[1]), batch_of(x, rows_of(c->x[0])), y);
     const weft_call *maker = maker_of(c->x[1]);
     const value *table = input(x, 0), *id = input(x, 1);
     *y = like(id, id->name);
     if (maker && !strcmp(maker->op->name, "topk") && maker->y[1] == c->x[1])
         return y->name;
     if (table->first[1] != 1)
-        return weft__ex_refuse(x, "rows of a whole batch by an index");
+        weft__ex_refuse(x, "rows of a whole batch by an index");
     for (int i = 1; i < table->rank; i++)
         weft__ex_insert(y, y->rank, axes_of(table, i), table->dim + table->first[i]);
     y->negative = false;
@@ -140,13 +131,12 @@ TRANSLATOR(concat_sequences)
 {
     batch *a = batch_of(x, c->x[0]), *b = batch_of(x, c->x[1]), *both = batch_of(x, c->y[0]);
     if (!a || !b || a->axes != 2 || b->axes != 2 || (both && (both->pairs || both->a != a->b)))
-        return weft__ex_refuse(x, also_other);
+        weft__ex_refuse(x, also_other);
     y->name = NODES(x, "Concat(@0, @1, axis=0)");
     if (!both) {
         const weft_batch *made = c->y[0]->f.batch;
         const extent rows[] = { weft__ex_symbol(x, "steps", made->longest, y->name, 0), a->rows[1] };
-        if (!(both = weft__ex_new_batch(x, made, 2, rows)))
-            return NULL;
+        both = weft__ex_new_batch(x, made, 2, rows);
         both->a = a->b;
         if (a->lengths || b->lengths)
             both->lengths = NODES(x, "Add(%s, %s)", weft__ex_lengths(x, a), weft__ex_lengths(x, b));

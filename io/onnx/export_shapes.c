@@ -32,7 +32,7 @@ static const char *view_as_batch(graph *x, const weft_call *c, value *v)
     const bool padded = to->layout == WEFT_PADDED, steps = padded || c->x[0]->f.rank == to->rank + 1;
     v->name = input(x, 0)->name;
     if (v->first[1] != 1 || (steps && v->first[2] != 2) || (!steps && to->batch->longest != 1))
-        return weft__ex_refuse(x, "rows that are neither sequences nor those of its batch");
+        weft__ex_refuse(x, "rows that are neither sequences nor those of its batch");
     extent rows[2] = { { .n = 1 }, v->dim[0] };
     if (steps) {
         rows[0] = v->dim[1];
@@ -42,7 +42,7 @@ static const char *view_as_batch(graph *x, const weft_call *c, value *v)
         v->name = NODES(x, "Unsqueeze(%s, [0])", v->name);
     batch *b = padded ? weft__ex_root(x, to->batch) : equal_batch(x, to->batch, rows);
     if (!b || (padded && !b->lengths))
-        return weft__ex_refuse(
+        weft__ex_refuse(
             x, "its rows also belong to another batch; trace with sequences of different lengths");
     if (padded)                                  /* to_layout makes its steps those of the batch */
         weft__ex_time_source(x, b, v->name, 0);
@@ -85,7 +85,7 @@ TRANSLATOR(view)
     if (!f->batch && to->batch && !has_rows(y, batch_of(x, c->y[0])))
         return view_as_batch(x, c, y);
     if (to->batch && f->batch && f->batch != to->batch)
-        return weft__ex_refuse(x, "a view as another batch");
+        weft__ex_refuse(x, "a view as another batch");
     if (to->layout == WEFT_PADDED)
         return input(x, 0)->name;
     return weft__ex_reshape(x, input(x, 0), to->batch ? 1 : 0, to->rank, to->size, y);
@@ -99,8 +99,7 @@ static extent padded_steps(graph *x, batch *b, int64_t n)
     const bool longest = !b->padded && n == b->b->longest;
     if (longest && !b->longest.symbol) {
         b->longest = weft__ex_symbol(x, "steps", n, NULL, 0);
-        if (b->longest.symbol)
-            x->symbol[b->longest.symbol - 1].lengths = b->lengths;
+        x->symbol[b->longest.symbol - 1].lengths = b->lengths;
     }
     extent d = b->padded ? b->rows[0] : longest ? b->longest : (extent){ .n = n };
     d.rows = b->b->tokens;
@@ -145,7 +144,7 @@ TRANSLATOR(to_layout)
     batch *b = batch_of(x, c->x[0]);
     y->name = input(x, 0)->name;
     if (b->axes != 2 && (f->layout == WEFT_PADDED || to->layout == WEFT_PADDED))
-        return weft__ex_refuse(x, "padding of pairs");
+        weft__ex_refuse(x, "padding of pairs");
     if (f->layout == WEFT_PADDED && b->lengths)
         y->name = unpad(x, b, y, f);
     if (to->layout == WEFT_PADDED && b->lengths)
@@ -175,17 +174,14 @@ static const char *join(graph *x, int first, int n, int axis, value *y)
     const int at = weft__ex_axis(x, y, axis);
     const char **name = weft__ex_memory(x, (size_t)n * sizeof *name);
     extent sum = { 0 };
-    for (int i = 0; name && at >= 0 && i < n; i++) {
+    for (int i = 0; i < n; i++) {
         const value *v = input(x, first + i);
-        if (weft__ex_axis(x, v, axis) < 0)
-            return NULL;
+        weft__ex_axis(x, v, axis);
         for (int k = 0; k < v->axes; k++)
             if (v->axes != y->axes || (k != at && v->dim[k].symbol != y->dim[k].symbol))
-                return weft__ex_refuse(x, weft__ex_one_dynamic);
+                weft__ex_refuse(x, weft__ex_one_dynamic);
         name[i] = v->name, sum.n += v->dim[at].n, sum.symbol |= v->dim[at].symbol;
     }
-    if (!name || at < 0)
-        return NULL;
     y->name = NODES(x, "Concat(%*p, axis=%d)", ITEMS(n, name), at);
     y->dim[at] = sum.symbol ? weft__ex_symbol(x, "steps", sum.n, y->name, at) : sum;
     return y->name;
@@ -195,8 +191,8 @@ TRANSLATOR(concat_lists)
 {
     for (int l = 0; l < c->m; l++) {
         *y = like(input(x, l * (c->n / c->m)), NULL);
-        if (join(x, l * (c->n / c->m), c->n / c->m, 0, y))
-            set_value(x, c->y[l], *y);
+        join(x, l * (c->n / c->m), c->n / c->m, 0, y);
+        set_value(x, c->y[l], *y);
     }
     return NULL;
 }
@@ -208,10 +204,8 @@ TRANSLATOR(slice)
     if (p->from == 0 && p->to == c->x[0]->f.size[p->axis])
         return name;
     const int at = weft__ex_axis(x, y, p->axis);
-    if (at < 0)
-        return NULL;
     if (y->dim[at].symbol)
-        return weft__ex_refuse(x, "a part of a dynamic axis");
+        weft__ex_refuse(x, "a part of a dynamic axis");
     y->dim[at].n = p->to - p->from;
     return NODES(x, "Slice(@0, [%lld], [%lld], [%d])", (long long)p->from, (long long)p->to, at);
 }

@@ -35,16 +35,16 @@ void weft__ex_per_sequence(value *v, const batch *b)
     v->dim[0].joined = false, v->dim[0].rows = b->pairs ? b->a->tokens : 0;
 }
 
-const char *weft__ex_refuse(graph *x, const char *reason)
+void weft__ex_refuse(graph *x, const char *reason)
 {
     const char *op = x->call->op->name;
     const size_t n = strlen(x->refused), length = strlen(op);
     for (const char *p = x->refused; (p = strstr(p, "\n")) != NULL; p++) /* once for each name */
         if (!strncmp(p + 1, op, length) && p[1 + length] == ' ')
-            return NULL;
+            longjmp(x->next, 1);
     snprintf(x->refused + n, sizeof x->refused - n, "\n%.64s (entry %%%lld): %.200s", op,
              (long long)x->entry, reason);
-    return NULL;
+    longjmp(x->next, 1);
 }
 
 const char weft__ex_dropout[] = "dropout is on; run the forward pass inside WEFT_EVAL";
@@ -53,10 +53,9 @@ const char weft__ex_one_dynamic[] =
 
 int weft__ex_axis(graph *x, const value *v, int axis)
 {
-    if (axes_of(v, axis) == 1)
-        return v->first[axis];
-    weft__ex_refuse(x, "it works along the rows of a whole batch");
-    return -1;
+    if (axes_of(v, axis) != 1)
+        weft__ex_refuse(x, "it works along the rows of a whole batch");
+    return v->first[axis];
 }
 
 /* ---- dynamic axes ---- */
@@ -69,10 +68,8 @@ extent weft__ex_symbol(graph *x, const char *name, int64_t n, const char *source
             return (extent){ .n = n, .symbol = i + 1 };
         same += named;
     }
-    if (x->symbols == SYMBOLS) {
+    if (x->symbols == SYMBOLS)
         weft__ex_fail(x, WEFT_EARG, "more than %d dynamic axes", SYMBOLS);
-        return (extent){ .n = n };
-    }
     symbol *s = &x->symbol[x->symbols];
     *s = (symbol){ .n = n, .source = source, .axis = axis };
     snprintf(s->name, sizeof s->name, same ? "%.8s%d" : "%.8s", name, same + 1);
@@ -164,12 +161,12 @@ const char *weft__ex_reshape(graph *x, const value *v, int from, int to_rank, co
         extent group[AXES];
         int n;
         if (!take_axis(&r, size[i], group, &n) || out.axes + n > AXES)
-            return weft__ex_refuse(x, dynamic);
+            weft__ex_refuse(x, dynamic);
         weft__ex_insert(&out, i, n, group);
     }
     for (; r.next < v->axes; r.next++, r.moved = true)
         if (v->dim[r.next].symbol || v->dim[r.next].n != 1)
-            return weft__ex_refuse(x, dynamic);
+            weft__ex_refuse(x, dynamic);
     out.name = r.moved ? reshape_node(x, v, &out) : v->name;
     *y = out;
     return y->name;
@@ -186,10 +183,8 @@ batch *weft__ex_batch(graph *x, const weft_batch *b)
 
 batch *weft__ex_new_batch(graph *x, const weft_batch *b, int axes, const extent *rows)
 {
-    if (x->batches == BATCHES) {
+    if (x->batches == BATCHES)
         weft__ex_fail(x, WEFT_EARG, "more than %d batches", BATCHES);
-        return NULL;
-    }
     batch *k = &x->batch[x->batches++];
     *k = (batch){ .b = b, .axes = axes };
     for (int i = 0; i < axes; i++) {
@@ -209,10 +204,9 @@ batch *weft__ex_root(graph *x, const weft_batch *b)
     weft__ex_end(x, false, name, WEFT_I32, &(value){ .axes = 1, .dim = { sequences } });
     /* The source of the time is set by the first tensor of the batch. "time2" has "lengths2". */
     const extent rows[] = { weft__ex_symbol(x, "time", b->longest, NULL, 0), sequences };
-    if (rows[0].symbol)
-        x->symbol[rows[0].symbol - 1].lengths = name;
-    if ((k = weft__ex_new_batch(x, b, 2, rows)) != NULL)
-        k->lengths = name;
+    x->symbol[rows[0].symbol - 1].lengths = name;
+    k = weft__ex_new_batch(x, b, 2, rows);
+    k->lengths = name;
     return k;
 }
 
