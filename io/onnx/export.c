@@ -50,15 +50,19 @@ static const char *initializer_of(graph *x, const char *name, const weft_tensor 
                                 n * (ints ? sizeof(int64_t) : sizeof(float)));
 }
 
+static bool is_op(const weft_call *c, const char *name) { return !strcmp(c->op->name, name); }
 static bool has_steps(const weft_call *view)
 {
-    return view->y[0]->f.layout == WEFT_PADDED || view->x[0]->f.rank == view->y[0]->f.rank + 1;
+    return !is_op(view, "broadcast") &&
+           (view->y[0]->f.layout == WEFT_PADDED || view->x[0]->f.rank == view->y[0]->f.rank + 1);
 }
 
 /* Called for needed entries, the last first: sets `view` of the inputs. */
 static void trace_steps(graph *x, const weft_call *c)
 {
-    const bool itself = !strcmp(c->op->name, "view") && c->y[0]->f.batch && !c->x[0]->f.batch;
+    const weft_batch *b = c->y[0]->f.batch;
+    const bool itself = is_op(c, "first_states") || (b && !c->x[0]->f.batch &&
+        (is_op(c, "view") || (is_op(c, "broadcast") && c->x[0]->f.size[0] == b->n)));
     const weft_call *view = itself ? c : weft__ex_place(x, c->y[0])->view;
     for (int i = 0; view && i < c->n; i++) {
         const weft_tensor *t = c->x[i];
@@ -82,18 +86,9 @@ static void fail_at_leaf(graph *x, const weft_tensor *t, const char *problem)
 /* Returns the axis of sequences of a plain tensor, or -1. */
 static int batch_axis(graph *x, const weft_tensor *t, const weft_call *view)
 {
-    int axis = view ? 0 : -1, found = 0;
-    for (int64_t e = 0; e < x->w->tape->entries && axis < 0; e++) { /* operators that read it by sequences */
-        const weft_call *c = call_of(x, e);
-        const weft_batch *b = c->y[0]->f.batch;
-        for (int i = 0; x->needed[e] && i < c->n; i++)
-            if (c->x[i] == t && !strcmp(c->op->name, "first_states"))
-                axis = 1;
-            else if (c->x[i] == t && !strcmp(c->op->name, "broadcast") && b && t->f.size[0] == b->n)
-                axis = 0;
-    }
-    if (axis >= 0)
-        return axis;
+    int axis = -1, found = 0;
+    if (view)                                    /* an operator that reads it by sequences */
+        return is_op(view, "first_states");
     for (int s = 0; s < x->symbols; s++)
         for (int i = 0; i < t->f.rank && !strncmp(x->symbol[s].name, "batch", 5); i++)
             if (x->symbol[s].n == t->f.size[i])
@@ -243,8 +238,7 @@ bool weft__ex_is_own(const weft_call *c) { return c->host || c->op->device; }
 static const translation *translation_of(const weft_call *c)
 {
     static const translation recurrent = { "", weft__ex_recurrent, false };
-    static const translation *const tables[] = { weft__ex_pointwise, weft__ex_shapes, weft__ex_axes,
-                                                 weft__ex_layers, weft__ex_rows };
+    static const translation *const tables[] = { weft__ex_pointwise, weft__ex_shapes, weft__ex_layers };
     if (weft__ex_is_own(c))
         return NULL;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
@@ -256,10 +250,9 @@ static const translation *translation_of(const weft_call *c)
 
 static const char *reason_of(const weft_call *c)
 {
-    const char *name = c->op->name;
     return weft__ex_is_own(c)       ? "an operator of the program" :
-           !strcmp(name, "dropout") ? weft__ex_dropout :
-           !strcmp(name, "same")    ? "a recurrent layer that runs step by step: a cell of the program, or "
+           is_op(c, "dropout")      ? weft__ex_dropout :
+           is_op(c, "same")         ? "a recurrent layer that runs step by step: a cell of the program, or "
                                       "weft_rnn_set_composed" :
                                       "it has no ONNX form";
 }

@@ -19,7 +19,7 @@ typedef struct extent { int64_t n, rows; int symbol; bool joined; } extent;
 /* name: NULL if its operator is refused. first: first ONNX axis of each axis, and at the end `axes`. A value
  * of the layout PADDED has the axes of the rows. last: of a result of a recurrent layer, the last state
  * [1, batch, width]. count: of a sum along dynamic axes, the number of terms as a float, `counted` in the
- * traced step. view: of a plain tensor, the operator that makes its first axes sequences and steps. */
+ * traced step. view: of a plain tensor, the operator that reads its first axes as sequences and steps. */
 typedef struct value {
     const char *name, *last, *count;
     int64_t counted;
@@ -151,11 +151,10 @@ typedef const char *translator(graph *x, const weft_call *c, value *y);
 /* Each file export_*.c has a table of operators; the last has a NULL name. along: their attributes are a
  * weft__along, so x->axis, at and tokens are set. weft__ex_recurrent: the cells of core/cells.def. */
 typedef struct translation { const char *name; translator *run; bool along; } translation;
-extern const translation weft__ex_pointwise[], weft__ex_shapes[], weft__ex_axes[], weft__ex_layers[],
-    weft__ex_rows[];
+extern const translation weft__ex_pointwise[], weft__ex_shapes[], weft__ex_layers[];
 translator weft__ex_recurrent;
 bool weft__ex_is_recurrent(const weft_call *);
-/* export_pointwise.c: f(name) for a function of pointwise.def. export_rows.c: does it read input i? */
+/* export_pointwise.c: f(name) for a function of pointwise.def. export_shapes.c: does it read input i? */
 const char *weft__ex_function(graph *, const char *, int f, double p, double q);
 bool weft__ex_reads(const weft_call *, int i);
 
