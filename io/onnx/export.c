@@ -260,6 +260,8 @@ static const char *reason_of(const weft_call *c)
 static void translate_call(graph *x, const weft_call *c)
 {
     const translation *t = translation_of(c);
+    if (!x->needed[x->entry])
+        return;
     if (!t)
         weft__ex_refuse(x, reason_of(c));
     for (int i = 0; i < c->n; i++)
@@ -278,7 +280,7 @@ static void translate_call(graph *x, const weft_call *c)
 static void translate(graph *x)
 {
     for (x->entry = 0; x->entry < x->w->tape->entries; x->entry++)
-        if (x->needed[x->entry] && !setjmp(x->next))
+        if (!setjmp(x->next))
             translate_call(x, x->call = call_of(x, x->entry));
     if (*x->refused)
         weft__ex_fail(x, WEFT_EARG, "operators that cannot be exported:%s", x->refused);

@@ -86,8 +86,8 @@ const char *weft__ex_text(graph *, const char *format, ...) __attribute__((forma
  * axis=1, epsilon=%g, direction=%s, perm=[1, 0]. The operator may be %s. "TopK:2(" has two results, in x->out
  * until the next node. Equal constants are one initializer. */
 const char *weft__ex_nodes(graph *, const char *text, ...) __attribute__((format(printf, 2, 3)));
-#define NODES(...)    weft__ex_nodes(__VA_ARGS__)
-#define ITEMS(n, list) (int)(n), (const void *)(list)
+#define NODES(...)     weft__ex_nodes(__VA_ARGS__)
+#define ITEMS(n, list) (int)(n), (const void *)(list) /* for %*p */
 /* Adds an initializer; a NULL name makes one. Returns the name. */
 const char *weft__ex_initializer(graph *, const char *name, int type, int rank, const int64_t *shape,
                                  const void *, size_t bytes);

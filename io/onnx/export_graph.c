@@ -245,27 +245,26 @@ static const char *read_input(reader *r)
 static const char *read_node(reader *r, const char *op, size_t length)
 {
     graph *x = r->x;
-    proto node = { .x = x }, attributes = { .x = x };
+    proto node = { .x = x }, attributes = node;
+    const char *name;
     int absent = 0, results = 1;                 /* absent: inputs that are left out so far */
     if (skip(r, ":"))
         results = *r->at++ - '0';
-    for (r->at++; !skip(r, ")");) {
-        const bool several = skip(r, "%*p");
-        if (*r->at >= 'a' && *r->at <= 'z') {
+    for (r->at++; !skip(r, ")");)
+        if (*r->at >= 'a' && *r->at <= 'z')
             read_attribute(r, &attributes);
-            continue;
-        }
-        const int n = several ? va_arg(r->list, int) : 1;
-        const char *one = several ? NULL : read_input(r);
-        const char *const *name = several ? va_arg(r->list, const void *) : &one;
-        for (int i = 0; i < n; i++) {
-            for (; name[i] && absent; absent--)
+        else if (skip(r, "%*p")) {
+            const int n = va_arg(r->list, int);
+            const char *const *given = va_arg(r->list, const void *);
+            for (int i = 0; i < n; i++)
+                put_text(&node, 1, given[i]);
+        } else if ((name = read_input(r)) == NULL)
+            absent++;
+        else {
+            for (; absent; absent--)
                 put_text(&node, 1, "");
-            if (name[i])
-                put_text(&node, 1, name[i]);
-            absent += !name[i];
+            put_text(&node, 1, name);
         }
-    }
     for (int i = 0; i < results; i++)
         put_text(&node, 2, x->out[i] = new_name(x));
     put_bytes(&node, 4, op, length);

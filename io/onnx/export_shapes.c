@@ -314,9 +314,9 @@ static const char *part_of_sequences(graph *x, const weft_batch *p, const int32_
 static const char *select_rows(graph *x, const weft_call *c, const int32_t *row, batch *b, value *y)
 {
     const weft_batch *made = c->y[0]->f.batch;
-    if (!made && c->x[1]->f.rank == 1 && c->x[1]->f.size[0] == b->b->n)
+    if (b && !made && c->x[1]->f.rank == 1 && c->x[1]->f.size[0] == b->b->n)
         return first_or_last(x, row, b, y);
-    if (!made)
+    if (!b || !made)
         weft__ex_refuse(x, other_rows);
     for (int i = 0; b->axes == 2 && i < x->batches; i++)
         if (x->batch[i].axes == 2 && are_pairs(made, row, x->batch[i].b, b->b))
