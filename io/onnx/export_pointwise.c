@@ -47,32 +47,27 @@ static bool same_group(const value *a, int i, const value *b, int j)
 /* Finds the axes of y, to which all inputs broadcast. Axes from the right are one group each. */
 static void common_axes(graph *x, value *y)
 {
-    const value *v[3], *group[WEFT_RANK + 1] = { NULL }; /* input that gives the axis, from the right */
     const int n = x->call->n;
     int rank = 0;
-    for (int k = 0; k < n; k++) {
-        v[k] = input(x, k);
-        rank = v[k]->rank > rank ? v[k]->rank : rank;
-    }
+    for (int k = 0; k < n; k++)
+        rank = input(x, k)->rank > rank ? input(x, k)->rank : rank;
     *y = (value){ 0 };
-    for (int a = 1; a <= rank; a++) {
-        const value *g = NULL;
+    for (int a = rank; a >= 1; a--) {            /* an axis, counted from the right */
+        const value *g = NULL;                   /* the input that gives it */
         for (int k = 0; k < n; k++) {
-            if (a > v[k]->rank || (g && is_one(v[k], v[k]->rank - a)))
+            const value *v = input(x, k);
+            if (a > v->rank || (g && is_one(v, v->rank - a)))
                 continue;
             if (!g || is_one(g, g->rank - a))
-                g = v[k];
-            else if (!same_group(g, g->rank - a, v[k], v[k]->rank - a))
+                g = v;
+            else if (!same_group(g, g->rank - a, v, v->rank - a))
                 weft__ex_refuse(x, weft__ex_one_dynamic);
         }
-        for (int k = 0; k < n; k++) /* axes left of it would shift */
-            if (a < v[k]->rank && axes_of(v[k], v[k]->rank - a) != axes_of(g, g->rank - a))
+        const int i = g->rank - a;
+        for (int k = 0; k < n; k++)              /* axes left of it would shift */
+            if (a < input(x, k)->rank && axes_of(input(x, k), input(x, k)->rank - a) != axes_of(g, i))
                 weft__ex_refuse(x, "its inputs broadcast along the rows of a batch");
-        group[a] = g;
-    }
-    for (int a = rank; a >= 1; a--) {
-        const int i = group[a]->rank - a;
-        weft__ex_insert(y, rank - a, axes_of(group[a], i), group[a]->dim + group[a]->first[i]);
+        weft__ex_insert(y, rank - a, axes_of(g, i), g->dim + g->first[i]);
     }
 }
 

@@ -190,19 +190,16 @@ static message with_nodes(const char *first, const char *second)
 
 FILE_TEST(import, explains_what_it_refuses)
 {
-    static const char *const rows[][3] = {
-        { "Frob x > z", "Loop z > y",
-          "unknown operators: Frob of ai.onnx (node Frob x > z), Loop of ai.onnx (node Loop z > y)" },
-        { "Add x z > y", "Neg y > z", "node Add x z > y (Add): input z is not computed before it" },
-        { "Neg x > y", "Abs x > y", "y is defined twice" },
-        { "Neg x > z", NULL, "output y is not computed" },
-        { "If x > y", NULL, "has no then_branch" }
-    };
-    message g;
-    for (int i = 0; i < COUNT(rows); i++) {
-        g = with_nodes(rows[i][0], rows[i][1]);
-        refuses(w, &g, rows[i][2]);
-    }
+    message g = with_nodes("Frob x > z", "Loop z > y");
+    refuses(w, &g, "unknown operators: Frob of ai.onnx (node Frob x > z), Loop of ai.onnx (node Loop z > y)");
+    g = with_nodes("Add x z > y", "Neg y > z");
+    refuses(w, &g, "node Add x z > y (Add): input z is not computed before it");
+    g = with_nodes("Neg x > y", "Abs x > y");
+    refuses(w, &g, "y is defined twice");
+    g = with_nodes("Neg x > z", NULL);
+    refuses(w, &g, "output y is not computed");
+    g = with_nodes("If x > y", NULL);
+    refuses(w, &g, "has no then_branch");
     g = with_nodes("Neg x > y", NULL);
     put_initial(&g, "big", 2, (uint64_t[]){ (uint64_t)1 << 62, (uint64_t)1 << 62 }, 4);
     refuses(w, &g, "big has 16 bytes of numbers");
