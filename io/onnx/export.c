@@ -13,6 +13,8 @@ value *weft__ex_place(graph *x, const weft_tensor *t)
     if (e < 0)
         return &x->leaf[weft__leaf_of(&x->listing, t)];
     const weft_call *c = call_of(x, e);
+    if (!x->result[e])
+        x->result[e] = weft__ex_memory(x, (size_t)c->m * sizeof **x->result);
     int k = 0;
     while (k + 1 < c->m && c->y[k] != t)
         k++;
@@ -173,7 +175,7 @@ static void make_leaf(graph *x, const weft_tensor *t, value *v)
     for (int i = 0; i < t->f.rank; i++)
         weft__ex_insert(&y, i, 1, &(extent){ .n = t->f.size[i] });
     if (path) {
-        y.name = weft__ex_text(x, "%s", path + x->root);
+        y.name = path + x->root;
         weft__ex_reserve(x, y.name);
         initializer_of(x, y.name, t);
     } else if (weft__node_of(t)->unrecorded && !listed(x, t))
@@ -355,8 +357,6 @@ static void make_graph(graph *x, weft_tensor *const *outputs, int64_t n)
     x->needed = weft__ex_memory(x, entries * sizeof *x->needed);
     x->result = weft__ex_memory(x, entries * sizeof *x->result);
     x->leaf = weft__ex_memory(x, ((size_t)x->listing.leaves + 1) * sizeof *x->leaf);
-    for (int64_t e = 0; e < x->w->tape->entries; e++)
-        x->result[e] = weft__ex_memory(x, (size_t)call_of(x, e)->m * sizeof **x->result);
     for (int64_t i = 0; i < x->listing.leaves; i++)
         bytes += weft__node_of(x->listing.leaf[i])->path ? 4 * weft__elements(&x->listing.leaf[i]->f) : 0;
     if (bytes > INT32_MAX - (1 << 24))

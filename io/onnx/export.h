@@ -58,7 +58,7 @@ struct graph {
     /* Its axis, the ONNX axis, and the batch if that axis is the tokens of each sequence, otherwise NULL. */
     int axis, at; batch *tokens;
     bool *needed;                                /* [entries] */
-    value **result, *leaf;                       /* [entries][results], [leaves] */
+    value **result, *leaf;                       /* [entries][results], [leaves]; result NULL so far */
     proto nodes, initializers, inputs, outputs;
     symbol symbol[SYMBOLS]; int symbols;
     batch batch[BATCHES]; int batches;
@@ -91,12 +91,6 @@ const char *weft__ex_nodes(graph *, const char *text, ...) __attribute__((format
 /* Adds an initializer; a NULL name makes one. Returns the name. */
 const char *weft__ex_initializer(graph *, const char *name, int type, int rank, const int64_t *shape,
                                  const void *, size_t bytes);
-/* Returns an extent as int64 [1], and several as int64 [n]. */
-const char *weft__ex_size(graph *, extent);
-const char *weft__ex_sizes(graph *, int n, const extent *);
-const char *weft__ex_expand(graph *, const char *, int n, const extent *);
-/* Returns a new dynamic axis, such as "steps", then "steps2"; "batch": the axis for that many sequences. */
-extent weft__ex_symbol(graph *, const char *name, int64_t n, const char *source, int axis);
 /* Reserves a name, and fails if it is used or empty. */
 void weft__ex_reserve(graph *, const char *name);
 /* Adds an input or output of the graph, with the type of the tensor. */
@@ -119,6 +113,12 @@ _Noreturn void weft__ex_refuse(graph *, const char *reason);
 extern const char weft__ex_one_dynamic[], weft__ex_dropout[]; /* reasons */
 /* Returns the ONNX axis of an axis. Refuses the operator if that is several. */
 int weft__ex_axis(graph *, const value *, int axis);
+/* Returns an extent as int64 [1], and several as int64 [n]. */
+const char *weft__ex_size(graph *, extent);
+const char *weft__ex_sizes(graph *, int n, const extent *);
+const char *weft__ex_expand(graph *, const char *, int n, const extent *);
+/* Returns a new dynamic axis, such as "steps", then "steps2"; "batch": the axis for that many sequences. */
+extent weft__ex_symbol(graph *, const char *name, int64_t n, const char *source, int axis);
 /* Gives axes `from` .. of v the extents `size` [to_rank]. Returns y's name. */
 const char *weft__ex_reshape(graph *, const value *v, int from, int to_rank, const int64_t *size, value *y);
 /* Returns the batch, or NULL. root: adds it with an input for its lengths. */

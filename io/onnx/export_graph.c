@@ -1,4 +1,4 @@
-/* export_graph.c - writes an ONNX graph: nodes, constants, dynamic axes, inputs, outputs, and the file.
+/* export_graph.c - writes an ONNX graph: initializers, nodes from texts, inputs, outputs, and the file.
  * Numbers of fields are those of onnx.proto. */
 #include <stdarg.h>
 #include <stdlib.h>

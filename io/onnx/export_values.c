@@ -1,4 +1,4 @@
-/* export_values.c - finds the axes of values: groups of ONNX axes, batches and their masks, reshapes. */
+/* export_values.c - finds the axes of values: groups of ONNX axes, dynamic ones, reshapes, batches, masks. */
 #include <string.h>
 #include "io/onnx/export.h"
 
