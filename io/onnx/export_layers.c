@@ -129,7 +129,7 @@ static void run_direction(graph *x, const cell *k, const weft_call *c, batch *b)
         if (b->lengths && first[s])              /* an empty sequence keeps its first state */
             last[s] = NODES(x, "Where(Unsqueeze(Greater(%s, 0), [-1]), %s, %s)", b->lengths, last[s],
                             first[s]);
-        value own = like(&y, s ? "" : NODES(x, "Squeeze(%s, [1])", out)); /* only last_states reads c */
+        value own = like(&y, s ? "" : NODES(x, "Gather(%s, 0, axis=1)", out)); /* only last_states reads c */
         own.last = last[s];
         set_value(x, c->y[s], own);
     }
