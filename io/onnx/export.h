@@ -5,6 +5,7 @@
  * a symbol; its extent in the traced step is known too, so a reshape finds the groups of its result. */
 #ifndef WEFT_ONNX_EXPORT_H
 #define WEFT_ONNX_EXPORT_H
+#include <setjmp.h>
 #include "autograd/attributes.h"
 #include "autograd/inspect.h"
 #include "io/onnx/api_onnx.h"
@@ -18,7 +19,7 @@ typedef struct extent { int64_t n, rows; int symbol; bool joined; } extent;
 /* name: NULL if its operator is refused. first: first ONNX axis of each axis, and at the end `axes`. A value
  * of the layout PADDED has the axes of the rows. last: of a result of a recurrent layer, the last state
  * [1, batch, width]. count: of a sum along dynamic axes, the number of terms as a float, `counted` in the
- * traced step. view: of a plain tensor, the operator that makes its first axes sequences and steps. */
+ * traced step. view: of a plain tensor, the operator that reads its first axes as sequences and steps. */
 typedef struct value {
     const char *name, *last, *count;
     int64_t counted;
@@ -45,10 +46,11 @@ typedef struct batch {
     bool pairs, padded;
 } batch;
 
-/* A growing protobuf message. failed: memory ran out; further calls then do nothing. */
-typedef struct proto { unsigned char *bytes; size_t n, room; bool failed; } proto;
+/* A growing protobuf message. */
+typedef struct graph graph;
+typedef struct proto { graph *x; unsigned char *bytes; size_t n, room; } proto;
 
-typedef struct graph {
+struct graph {
     weft *w;
     const weft_onnx_export_opts *opts;
     weft__listing listing;
@@ -60,88 +62,64 @@ typedef struct graph {
     proto nodes, initializers, inputs, outputs;
     symbol symbol[SYMBOLS]; int symbols;
     batch batch[BATCHES]; int batches;
-    struct constant { struct constant *next; const char *name; int type, rank; bool used; size_t n;
+    struct constant { struct constant *next; const char *name; int type, rank; size_t n;
                       unsigned char bytes[]; } *constants;
     struct piece { struct piece *next; } *memory;
     struct used { struct used *next; const char *name; } *used; /* names of inputs, outputs and parameters */
     int names, given, lengths;                   /* counters of names */
-    char refused[2048]; weft_status status;      /* reasons; the first failure */
+    const char *out[3];                          /* results of the last node */
+    char refused[2048];                          /* reasons */
+    weft_status status;
+    jmp_buf failed, next;                        /* where to go on after a failure, and a refusal */
     size_t root;                                 /* bytes of the root's name that parameters leave out */
-} graph;
+};
 
 /* ---- export_graph.c ---- */
-void weft__ex_fail(graph *, weft_status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void *weft__ex_memory(graph *, size_t bytes);    /* zeroed; NULL: no memory, and status is set */
+/* Ends the export with that message. */
+_Noreturn void weft__ex_fail(graph *, weft_status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void *weft__ex_memory(graph *, size_t bytes);    /* zeroed, until the export ends */
 const char *weft__ex_text(graph *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* An attribute; type: i, f, s, I (ints), S (one text in a list, written `n` times). A list ends with {0}. */
-typedef struct attribute {
-    const char *name; char type; int n; int64_t i; double f; const char *s; const int64_t *ints;
-} attribute;
-/* Adds a node with one result, or with `results` ones into out. NULL as an input: left out. A NULL name of an
- * input that a refused operator made cannot occur. Returns the name of the first result. */
-const char *weft__ex_node(graph *, const char *op, const char *const *in, size_t n, const attribute *,
-                          const char **out, int results);
-#define NODE_OUT(x, op, attributes, out, results, ...)         \
-    weft__ex_node(x, op, (const char *const[]){ __VA_ARGS__ }, \
-                  sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *), attributes, out, results)
-#define NODE_WITH(x, op, attributes, ...) NODE_OUT(x, op, attributes, NULL, 1, __VA_ARGS__)
-#define NODE(x, op, ...)                  NODE_WITH(x, op, NULL, __VA_ARGS__)
-#define ATTRIBUTES(...)                   ((const attribute[]){ __VA_ARGS__, { 0 } })
-#define INT(its_name, value)              { its_name, 'i', .i = value }
-#define REAL(its_name, value)             { its_name, 'f', .f = value }
-#define TEXT(its_name, value)             { its_name, 's', .s = value }
-#define INT_LIST(its_name, count, values) { its_name, 'I', .n = count, .ints = values }
-#define UNSQUEEZE(x, in, axis)       NODE(x, "Unsqueeze", in, INTS(x, axis))
-#define SQUEEZE(x, in, axis)         NODE(x, "Squeeze", in, INTS(x, axis))
-#define SLICE(x, in, axis, from, to) NODE(x, "Slice", in, INTS(x, from), INTS(x, to), INTS(x, axis))
-#define CAST(x, in, type)            NODE_WITH(x, "Cast", ATTRIBUTES(INT("to", type)), in)
-#define CONCAT(x, in, n, at) \
-    weft__ex_node(x, "Concat", in, (size_t)(n), ATTRIBUTES(INT("axis", at)), NULL, 1)
-#define EXPAND(x, in, n, sizes)      ((n) ? NODE(x, "Expand", in, weft__ex_sizes(x, n, sizes)) : (in))
-/* Returns a constant; equal ones are one initializer. */
-const char *weft__ex_constant(graph *, int type, int rank, const void *, size_t bytes);
-#define INTS(x, ...) \
-    weft__ex_constant(x, INT64, 1, (const int64_t[]){ __VA_ARGS__ }, sizeof((int64_t[]){ __VA_ARGS__ }))
-#define WHOLE(x, number)  weft__ex_constant(x, INT64, 0, &(int64_t){ number }, sizeof(int64_t))
-#define NUMBER(x, number) weft__ex_constant(x, FLOAT, 0, &(float){ (float)(number) }, sizeof(float))
-#define ZERO_OF(x, t)     ((t)->f.type == WEFT_REAL ? NUMBER(x, 0) : WHOLE(x, 0))
+/* Adds the nodes of a text, such as "Where(Equal(@0, 0.), %g, Sqrt(%s))", and returns the name of its result.
+ * Inputs: a node; @0, input 0 of the current call; %s, a name, NULL if it is left out; $, the %s before it;
+ * 1. or %g, a float; 1, %d or %lld, an int64; [1, %d] or [%*p], int64 [n]; %*p, n names. Attributes:
+ * axis=1, epsilon=%g, direction=%s, perm=[1, 0]. The operator may be %s. "TopK:2(" has two results, in x->out
+ * until the next node. Equal constants are one initializer. */
+const char *weft__ex_nodes(graph *, const char *text, ...) __attribute__((format(printf, 2, 3)));
+#define NODES(...)     weft__ex_nodes(__VA_ARGS__)
+#define ITEMS(n, list) (int)(n), (const void *)(list) /* for %*p */
 /* Adds an initializer; a NULL name makes one. Returns the name. */
 const char *weft__ex_initializer(graph *, const char *name, int type, int rank, const int64_t *shape,
                                  const void *, size_t bytes);
-const char *weft__ex_transpose(graph *, const char *, int axes, const int *order);
-/* Returns an extent as int64 [1], and several as int64 [n]. */
-const char *weft__ex_size(graph *, extent);
-const char *weft__ex_sizes(graph *, int n, const extent *);
-/* Returns a new dynamic axis, such as "steps", then "steps2"; "batch": the axis for that many sequences. */
-extent weft__ex_symbol(graph *, const char *name, int64_t n, const char *source, int axis);
-/* Reserves a name; false, and a failure, if it is used or empty. */
-bool weft__ex_reserve(graph *, const char *name);
+/* Reserves a name, and fails if it is used or empty. */
+void weft__ex_reserve(graph *, const char *name);
 /* Adds an input or output of the graph, with the type of the tensor. */
 void weft__ex_end(graph *, bool output, const char *name, weft_dtype, const value *);
 void weft__ex_write(graph *, const char *path);
 /* ---- export.c ---- */
-/* Returns the value of a tensor; its name is NULL if it has none. place: also if it has no value yet. */
+/* Returns the value of a tensor. place: also if it has none yet, which the name NULL says. */
 const value *weft__ex_value(graph *, const weft_tensor *);
 value *weft__ex_place(graph *, const weft_tensor *);
 bool weft__ex_is_own(const weft_call *);         /* an operator of the program? */
-/* ---- export_inputs.c ---- */
-/* Makes the value of a tensor that no operator made. */
-void weft__ex_make_leaf(graph *, const weft_tensor *, value *);
-/* Called for needed entries, the last first: sets `view` of the inputs. */
-void weft__ex_trace_steps(graph *, const weft_call *);
-/* Returns a tensor's numbers, reals or int32, to be freed, with room for as many int64. NULL: a failure. */
+/* Returns a tensor's numbers, reals or int32, with room for as many int64. */
 void *weft__ex_read(graph *, const weft_tensor *);
 /* ---- export_values.c ---- */
 /* Removes the group of axis `at`; inserts a group of n axes there; replaces axis 0 by a group. */
 void weft__ex_remove(value *, int at);
 void weft__ex_insert(value *, int at, int n, const extent *);
 void weft__ex_replace(value *, int n, const extent *);
-/* Refuses the current operator for that reason. Returns NULL. */
-const char *weft__ex_refuse(graph *, const char *reason);
+/* Refuses the current operator for that reason, and goes on with the next one. */
+_Noreturn void weft__ex_refuse(graph *, const char *reason);
 extern const char weft__ex_one_dynamic[], weft__ex_dropout[]; /* reasons */
-/* Returns the ONNX axis of an axis, or -1, with a refusal, if that is several. */
+/* Returns the ONNX axis of an axis. Refuses the operator if that is several. */
 int weft__ex_axis(graph *, const value *, int axis);
-/* Gives axes `from` .. of v the extents `size` [to_rank]. Returns y's name; NULL: refused. */
+/* Returns an extent as int64 [1], and several as int64 [n]. */
+const char *weft__ex_size(graph *, extent);
+const char *weft__ex_sizes(graph *, int n, const extent *);
+const char *weft__ex_expand(graph *, const char *, int n, const extent *);
+/* Returns a new dynamic axis, such as "steps", then "steps2"; "batch": the axis for that many sequences. */
+extent weft__ex_symbol(graph *, const char *name, int64_t n, const char *source, int axis);
+/* Gives axes `from` .. of v the extents `size` [to_rank]. Returns y's name. */
 const char *weft__ex_reshape(graph *, const value *v, int from, int to_rank, const int64_t *size, value *y);
 /* Returns the batch, or NULL. root: adds it with an input for its lengths. */
 batch *weft__ex_batch(graph *, const weft_batch *);
@@ -155,17 +133,17 @@ const char *weft__ex_range(graph *, extent, int axes); /* 0, 1, .. as int64 [n, 
 const char *weft__ex_lengths(graph *, const batch *);
 /* Replaces elements of a value where `inside`, bool with its first `axes` axes, is false; the padding of a
  * value whose axis 0 is the rows of a batch; the elements of empty sequences by 0. */
-const char *weft__ex_where(graph *, const char *inside, int axes, const value *, const char *fill);
-const char *weft__ex_filled(graph *, batch *, const value *, const char *fill);
-const char *weft__ex_not_empty(graph *, const batch *, const value *, const char *zero);
+const char *weft__ex_where(graph *, const char *inside, int axes, const value *, weft_dtype, double fill);
+const char *weft__ex_filled(graph *, batch *, const value *, weft_dtype, double fill);
+const char *weft__ex_not_empty(graph *, const batch *, const value *, weft_dtype);
 /* Replaces the rows of a batch by an axis of its sequences. */
 void weft__ex_per_sequence(value *, const batch *);
 /* Gathers along the time: row t of a sequence becomes row index[t, batch]. */
 const char *weft__ex_gather_time(graph *, const value *, const char *index);
 
 /* ---- translators ---- */
-/* Translates the current call. y has the axes of input 0. Returns the name of result 0, or NULL after a
- * refusal, or if it has set the results itself. */
+/* Translates the current call. y has the axes of input 0. Returns the name of result 0, or NULL if it has set
+ * the results itself. */
 typedef const char *translator(graph *x, const weft_call *c, value *y);
 #define UNUSED __attribute__((unused))
 #define TRANSLATOR(name) \
@@ -173,11 +151,10 @@ typedef const char *translator(graph *x, const weft_call *c, value *y);
 /* Each file export_*.c has a table of operators; the last has a NULL name. along: their attributes are a
  * weft__along, so x->axis, at and tokens are set. weft__ex_recurrent: the cells of core/cells.def. */
 typedef struct translation { const char *name; translator *run; bool along; } translation;
-extern const translation weft__ex_pointwise[], weft__ex_shapes[], weft__ex_axes[], weft__ex_layers[],
-    weft__ex_rows[];
+extern const translation weft__ex_pointwise[], weft__ex_shapes[], weft__ex_layers[];
 translator weft__ex_recurrent;
 bool weft__ex_is_recurrent(const weft_call *);
-/* export_pointwise.c: f(name) for a function of pointwise.def. export_rows.c: does it read input i? */
+/* export_pointwise.c: f(name) for a function of pointwise.def. export_shapes.c: does it read input i? */
 const char *weft__ex_function(graph *, const char *, int f, double p, double q);
 bool weft__ex_reads(const weft_call *, int i);
 
@@ -195,9 +172,7 @@ static inline batch *batch_of(graph *x, const weft_tensor *t)
 }
 static inline void set_value(graph *x, const weft_tensor *t, value v)
 {
-    value *place = weft__ex_place(x, t);
-    if (place)
-        *place = v;
+    *weft__ex_place(x, t) = v;
 }
 static inline value like(const value *v, const char *name)
 {

@@ -1,4 +1,4 @@
-/* export_graph.c - writes an ONNX graph: nodes, constants, dynamic axes, inputs, outputs, and the file.
+/* export_graph.c - writes an ONNX graph: initializers, nodes from texts, inputs, outputs, and the file.
  * Numbers of fields are those of onnx.proto. */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,21 +11,18 @@ void weft__ex_fail(graph *x, weft_status status, const char *format, ...)
 {
     char text[2400];
     va_list list;
-    if (x->status)
-        return;
     va_start(list, format);
     weft__plain_text(text, sizeof text, format, list);
     va_end(list);
     x->status = weft__file_fail(status, "weft_export_onnx: %s", text);
+    longjmp(x->failed, 1);
 }
 
 void *weft__ex_memory(graph *x, size_t bytes)
 {
     struct piece *p = bytes < SIZE_MAX / 2 ? calloc(1, sizeof *p + bytes) : NULL;
-    if (!p) {
+    if (!p)
         weft__ex_fail(x, WEFT_ENOMEM, "no memory for the graph");
-        return NULL;
-    }
     p->next = x->memory;
     x->memory = p;
     return p + 1;
@@ -39,10 +36,10 @@ const char *weft__ex_text(graph *x, const char *format, ...)
     weft__plain_text(text, sizeof text, format, list);
     va_end(list);
     char *copy = weft__ex_memory(x, strlen(text) + 1);
-    return copy ? memcpy(copy, text, strlen(text) + 1) : "";
+    return memcpy(copy, text, strlen(text) + 1);
 }
 
-bool weft__ex_reserve(graph *x, const char *name)
+void weft__ex_reserve(graph *x, const char *name)
 {
     struct used *new = weft__ex_memory(x, sizeof *new);
     for (const struct used *u = x->used; u; u = u->next)
@@ -52,9 +49,8 @@ bool weft__ex_reserve(graph *x, const char *name)
     if (!*name || *name == '/')
         weft__ex_fail(x, WEFT_EARG, "the name \"%.200s\" of an input or output; expected a text that does "
                                     "not begin with /", name);
-    if (new)
-        *new = (struct used){ x->used, name }, x->used = new;
-    return !x->status;
+    *new = (struct used){ x->used, name };
+    x->used = new;
 }
 
 /* ---- protobuf ---- */
@@ -63,18 +59,14 @@ enum { VARINT = 0, BYTES = 2, FOUR_BYTES = 5 };
 
 static void put(proto *m, const void *bytes, size_t n)
 {
-    if (m->failed || n == 0)
-        return;
     if (n > m->room - m->n) {
-        size_t room = m->n + n < SIZE_MAX / 4 ? 2 * (m->n + n) : 0;
-        unsigned char *larger = room ? realloc(m->bytes, room) : NULL;
-        if (!larger) {
-            m->failed = true;
-            return;
-        }
-        m->bytes = larger, m->room = room;
+        unsigned char *larger = weft__ex_memory(m->x, m->room = 2 * (m->n + n));
+        if (m->n)
+            memcpy(larger, m->bytes, m->n);
+        m->bytes = larger;
     }
-    memcpy(m->bytes + m->n, bytes, n);
+    if (n)
+        memcpy(m->bytes + m->n, bytes, n);
     m->n += n;
 }
 static void put_varint(proto *m, uint64_t number)
@@ -86,30 +78,26 @@ static void put_varint(proto *m, uint64_t number)
     byte[n++] = (unsigned char)number;
     put(m, byte, n);
 }
-static void put_tag(proto *m, int field, int wire) { put_varint(m, (uint64_t)field << 3 | (uint64_t)wire); }
 static void put_int(proto *m, int field, int64_t number)
 {
-    put_tag(m, field, VARINT);
+    put_varint(m, (uint64_t)field << 3 | VARINT);
     put_varint(m, (uint64_t)number);
 }
 /* Begins a field whose n bytes the caller writes next. */
 static void put_begin(proto *m, int field, size_t n)
 {
-    put_tag(m, field, BYTES);
+    put_varint(m, (uint64_t)field << 3 | BYTES);
     put_varint(m, n);
 }
-static void put_text(proto *m, int field, const char *text)
+static void put_bytes(proto *m, int field, const void *bytes, size_t n)
 {
-    put_begin(m, field, strlen(text));
-    put(m, text, strlen(text));
+    put_begin(m, field, n);
+    put(m, bytes, n);
 }
-/* Writes a message as a field, and frees the message. */
-static void put_message(proto *m, int field, proto *message)
+static void put_text(proto *m, int field, const char *text) { put_bytes(m, field, text, strlen(text)); }
+static void put_message(proto *m, int field, const proto *message)
 {
-    m->failed |= message->failed;
-    put_begin(m, field, message->n);
-    put(m, message->bytes, message->n);
-    free(message->bytes);
+    put_bytes(m, field, message->bytes, message->n);
 }
 
 /* ---- initializers ---- */
@@ -118,7 +106,7 @@ static const char *new_name(graph *x) { return weft__ex_text(x, "/%d", x->names+
 const char *weft__ex_initializer(graph *x, const char *name, int type, int rank, const int64_t *shape,
                                  const void *numbers, size_t bytes)
 {
-    proto head = { 0 };
+    proto head = { .x = x };
     name = name ? name : new_name(x);
     for (int i = 0; i < rank; i++)
         put_int(&head, 1, shape[i]);
@@ -128,138 +116,179 @@ const char *weft__ex_initializer(graph *x, const char *name, int type, int rank,
     put_begin(&x->initializers, 5, head.n + bytes);
     put(&x->initializers, head.bytes, head.n);
     put(&x->initializers, numbers, bytes);
-    x->initializers.failed |= head.failed;
-    free(head.bytes);
     return name;
 }
 
-const char *weft__ex_constant(graph *x, int type, int rank, const void *bytes, size_t n)
+static const char *constant_of(graph *x, int type, int rank, const void *bytes, size_t n)
 {
     struct constant *k = x->constants;
     while (k && (k->type != type || k->rank != rank || k->n != n || memcmp(k->bytes, bytes, n)))
         k = k->next;
-    if (!k && (k = weft__ex_memory(x, sizeof *k + n))) {
-        *k = (struct constant){ x->constants, new_name(x), type, rank, false, n };
-        memcpy(k->bytes, bytes, n);
-        x->constants = k;
-    }
-    return k ? k->name : "";
-}
-
-/* Writes a constant when a node first reads it, because onnxruntime warns of others. */
-static void use(graph *x, const char *name)
-{
-    struct constant *k = x->constants;
-    while (k && k->name != name)
-        k = k->next;
-    if (!k || k->used)
-        return;
-    k->used = true;
-    weft__ex_initializer(x, name, k->type, k->rank, &(int64_t){ (int64_t)(k->n / sizeof(int64_t)) }, k->bytes,
-                         k->n);
+    if (k)
+        return k->name;
+    const int64_t size = (int64_t)(n / sizeof(int64_t));
+    k = weft__ex_memory(x, sizeof *k + n);
+    *k = (struct constant){ x->constants, new_name(x), type, rank, n };
+    weft__ex_initializer(x, k->name, type, rank, &size, bytes, n);
+    memcpy(k->bytes, bytes, n);
+    x->constants = k;
+    return k->name;
 }
 
 /* ---- nodes ---- */
-static void add_attribute(proto *node, const attribute *a)
+/* The text of nodes that is being read, and its arguments. name: the last %s. */
+typedef struct reader { graph *x; const char *at, *name; va_list list; } reader;
+
+static bool skip(reader *r, const char *word)
 {
-    static const struct { char type; int number, field; } types[] = {
-        { 'f', 1, 2 }, { 'i', 2, 3 }, { 's', 3, 4 }, { 'I', 7, 8 }, { 'S', 8, 9 }
-    };
-    proto m = { 0 };
-    int k = 0;
-    while (types[k].type != a->type)
-        k++;
-    put_text(&m, 1, a->name);
-    for (int i = 0; i < (types[k].number > 3 ? a->n : 1); i++)
-        if (a->type == 'f') {
-            put_tag(&m, types[k].field, FOUR_BYTES);
-            put(&m, &(float){ (float)a->f }, sizeof(float));
-        } else if (a->type == 'i' || a->type == 'I')
-            put_int(&m, types[k].field, a->type == 'i' ? a->i : a->ints[i]);
-        else
-            put_text(&m, types[k].field, a->s);
-    put_int(&m, 20, types[k].number);
+    r->at += strspn(r->at, ", ");
+    const bool found = !strncmp(r->at, word, strlen(word));
+    r->at += found ? strlen(word) : 0;
+    return found;
+}
+
+/* Reads a number. Returns whether it is a float. */
+static bool read_number(reader *r, double *number, int64_t *whole)
+{
+    const char *start = r->at;
+    char *end;
+    if (skip(r, "%g")) {
+        *number = va_arg(r->list, double);
+        return true;
+    }
+    if (skip(r, "%lld"))
+        *whole = va_arg(r->list, long long);
+    else if (skip(r, "%d"))
+        *whole = va_arg(r->list, int);
+    else {
+        *number = weft__plain_number(start, &end);
+        *whole = (int64_t)*number;
+        r->at = end;
+    }
+    return memchr(start, '.', (size_t)(r->at - start)) != NULL;
+}
+
+/* Reads a list whose [ has been read. Returns the number of elements. */
+static int read_list(reader *r, int64_t list[AXES])
+{
+    double number;
+    int n = 0;
+    if (skip(r, "%*p")) {
+        n = va_arg(r->list, int);
+        memcpy(list, va_arg(r->list, const void *), (size_t)n * sizeof *list);
+    }
+    while (!skip(r, "]"))
+        read_number(r, &number, &list[n++]);
+    return n;
+}
+
+static void read_attribute(reader *r, proto *node)
+{
+    enum { REAL = 1, WHOLE, TEXT, WHOLES = 7, TEXTS } type; /* numbers of onnx.proto */
+    const size_t length = strcspn(r->at, "=");
+    proto m = { .x = r->x };
+    int64_t list[AXES];
+    double number;
+    put_bytes(&m, 1, r->at, length);
+    r->at += length + 1;
+    if (skip(r, "[Relu]")) {
+        put_text(&m, 9, "Relu");
+        type = TEXTS;
+    } else if (skip(r, "[")) {
+        for (int i = 0, n = read_list(r, list); i < n; i++)
+            put_int(&m, 8, list[i]);
+        type = WHOLES;
+    } else if (skip(r, "%s")) {
+        put_text(&m, 4, va_arg(r->list, const char *));
+        type = TEXT;
+    } else if (read_number(r, &number, list)) {
+        put_varint(&m, 2 << 3 | FOUR_BYTES);
+        put(&m, &(float){ (float)number }, sizeof(float));
+        type = REAL;
+    } else {
+        put_int(&m, 3, *list);
+        type = WHOLE;
+    }
+    put_int(&m, 20, type);
     put_message(node, 5, &m);
 }
 
-const char *weft__ex_node(graph *x, const char *op, const char *const *in, size_t n, const attribute *a,
-                          const char **out, int results)
+static const char *read_node(reader *r, const char *op, size_t length);
+/* Reads an input. NULL: it is left out. */
+static const char *read_input(reader *r)
 {
-    proto node = { 0 };
-    const char *one, **names = out ? out : &one;
-    while (n && !in[n - 1]) /* trailing inputs that are left out */
-        n--;
-    for (size_t i = 0; i < n; i++) {
-        put_text(&node, 1, in[i] ? in[i] : "");
-        use(x, in[i]);
+    int64_t list[AXES];
+    double number;
+    if (skip(r, "%s")) {
+        const char *name = va_arg(r->list, const char *);
+        return *r->at == '(' ? read_node(r, name, strlen(name)) : (r->name = name);
     }
+    if (skip(r, "$"))
+        return r->name;
+    if (skip(r, "@"))
+        return input(r->x, *r->at++ - '0')->name;
+    if (skip(r, "[")) {
+        const int n = read_list(r, list);
+        return constant_of(r->x, INT64, 1, list, (size_t)n * sizeof *list);
+    }
+    if (*r->at >= 'A' && *r->at <= 'Z') {
+        const char *op = r->at;
+        r->at += strcspn(op, ":(");
+        return read_node(r, op, (size_t)(r->at - op));
+    }
+    if (read_number(r, &number, list))
+        return constant_of(r->x, FLOAT, 0, &(float){ (float)number }, sizeof(float));
+    return constant_of(r->x, INT64, 0, list, sizeof *list);
+}
+
+/* Reads the inputs and attributes of a node, and adds it. */
+static const char *read_node(reader *r, const char *op, size_t length)
+{
+    graph *x = r->x;
+    proto node = { .x = x }, attributes = node;
+    const char *name;
+    int absent = 0, results = 1;                 /* absent: inputs that are left out so far */
+    if (skip(r, ":"))
+        results = *r->at++ - '0';
+    for (r->at++; !skip(r, ")");)
+        if (*r->at >= 'a' && *r->at <= 'z')
+            read_attribute(r, &attributes);
+        else if (skip(r, "%*p")) {
+            const int n = va_arg(r->list, int);
+            const char *const *given = va_arg(r->list, const void *);
+            for (int i = 0; i < n; i++)
+                put_text(&node, 1, given[i]);
+        } else if ((name = read_input(r)) == NULL)
+            absent++;
+        else {
+            for (; absent; absent--)
+                put_text(&node, 1, "");
+            put_text(&node, 1, name);
+        }
     for (int i = 0; i < results; i++)
-        put_text(&node, 2, names[i] = new_name(x));
-    put_text(&node, 4, op);
-    for (; a && a->name; a++)
-        add_attribute(&node, a);
+        put_text(&node, 2, x->out[i] = new_name(x));
+    put_bytes(&node, 4, op, length);
+    put(&node, attributes.bytes, attributes.n);
     put_message(&x->nodes, 1, &node);
-    return names[0];
+    return x->out[0];
 }
 
-const char *weft__ex_transpose(graph *x, const char *in, int axes, const int *order)
+const char *weft__ex_nodes(graph *x, const char *text, ...)
 {
-    int64_t perm[AXES];
-    bool moved = false;
-    for (int i = 0; i < axes; i++)
-        perm[i] = order[i], moved |= order[i] != i;
-    return moved ? NODE_WITH(x, "Transpose", ATTRIBUTES(INT_LIST("perm", axes, perm)), in) : in;
-}
-
-/* ---- dynamic axes ---- */
-extent weft__ex_symbol(graph *x, const char *name, int64_t n, const char *source, int axis)
-{
-    int same = 0;
-    for (int i = 0; i < x->symbols; i++) {       /* "time", "time2", .. */
-        const bool named = !strncmp(x->symbol[i].name, name, strlen(name));
-        if (named && x->symbol[i].n == n && !strcmp(name, "batch"))
-            return (extent){ .n = n, .symbol = i + 1 };
-        same += named;
-    }
-    if (x->symbols == SYMBOLS) {
-        weft__ex_fail(x, WEFT_EARG, "more than %d dynamic axes", SYMBOLS);
-        return (extent){ .n = n };
-    }
-    symbol *s = &x->symbol[x->symbols];
-    *s = (symbol){ .n = n, .source = source, .axis = axis };
-    snprintf(s->name, sizeof s->name, same ? "%.8s%d" : "%.8s", name, same + 1);
-    return (extent){ .n = n, .symbol = ++x->symbols };
-}
-
-const char *weft__ex_size(graph *x, extent d)
-{
-    symbol *s = d.symbol ? &x->symbol[d.symbol - 1] : NULL;
-    if (!s)
-        return INTS(x, d.n);
-    if (!s->size && !s->source)                  /* no tensor of the batch yet: the longest length */
-        s->size = NODE(x, "ReduceMax", s->lengths);
-    const int from = s->axis;
-    if (!s->size)
-        s->size = NODE_WITH(x, "Shape", ATTRIBUTES(INT("start", from), INT("end", from + 1)), s->source);
-    return s->size;
-}
-
-const char *weft__ex_sizes(graph *x, int n, const extent *d)
-{
-    const char *part[AXES];
-    for (int i = 0; i < n; i++)
-        part[i] = weft__ex_size(x, d[i]);
-    return CONCAT(x, part, n, 0);
+    reader r = { .x = x, .at = text };
+    va_start(r.list, text);
+    const char *name = read_input(&r);
+    va_end(r.list);
+    return name;
 }
 
 /* ---- inputs, outputs and the file ---- */
 void weft__ex_end(graph *x, bool output, const char *name, weft_dtype type, const value *v)
 {
-    proto info = { 0 }, kind = { 0 }, tensor = { 0 }, shape = { 0 }, node = { 0 };
-    if (!weft__ex_reserve(x, name))
-        return;
+    proto info = { .x = x }, kind = info, tensor = info, shape = info, node = info;
+    weft__ex_reserve(x, name);
     for (int i = 0; i < v->axes; i++) {
-        proto dim = { 0 };
+        proto dim = { .x = x };
         if (v->dim[i].symbol)
             put_text(&dim, 2, x->symbol[v->dim[i].symbol - 1].name);
         else
@@ -282,7 +311,7 @@ void weft__ex_end(graph *x, bool output, const char *name, weft_dtype type, cons
 
 void weft__ex_write(graph *x, const char *path)
 {
-    proto head = { 0 }, name = { 0 }, opset = { 0 }, tail = { 0 };
+    proto head = { .x = x }, name = head, opset = head, tail = head;
     put_int(&head, 1, 8);
     put_text(&head, 2, "weft");
     put_text(&head, 3, weft_version());
@@ -294,12 +323,7 @@ void weft__ex_write(graph *x, const char *path)
     const proto *part[] = { &head, &x->nodes, &name, &x->initializers, &x->inputs, &x->outputs, &tail };
     enum { PARTS = sizeof part / sizeof *part };
     weft__span spans[PARTS];
-    for (int i = 0; i < PARTS; i++) {
+    for (int i = 0; i < PARTS; i++)
         spans[i] = (weft__span){ part[i]->bytes, part[i]->n };
-        if (part[i]->failed)
-            weft__ex_fail(x, WEFT_ENOMEM, "no memory for the model");
-    }
-    if (!x->status)
-        x->status = weft__write_file(path, spans, PARTS);
-    free(head.bytes), free(name.bytes), free(tail.bytes);
+    x->status = weft__write_file(path, spans, PARTS);
 }

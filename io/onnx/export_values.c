@@ -1,4 +1,4 @@
-/* export_values.c - finds the axes of values: groups of ONNX axes, batches and their masks, reshapes. */
+/* export_values.c - finds the axes of values: groups of ONNX axes, dynamic ones, reshapes, batches, masks. */
 #include <string.h>
 #include "io/onnx/export.h"
 
@@ -35,16 +35,16 @@ void weft__ex_per_sequence(value *v, const batch *b)
     v->dim[0].joined = false, v->dim[0].rows = b->pairs ? b->a->tokens : 0;
 }
 
-const char *weft__ex_refuse(graph *x, const char *reason)
+void weft__ex_refuse(graph *x, const char *reason)
 {
     const char *op = x->call->op->name;
     const size_t n = strlen(x->refused), length = strlen(op);
     for (const char *p = x->refused; (p = strstr(p, "\n")) != NULL; p++) /* once for each name */
         if (!strncmp(p + 1, op, length) && p[1 + length] == ' ')
-            return NULL;
+            longjmp(x->next, 1);
     snprintf(x->refused + n, sizeof x->refused - n, "\n%.64s (entry %%%lld): %.200s", op,
              (long long)x->entry, reason);
-    return NULL;
+    longjmp(x->next, 1);
 }
 
 const char weft__ex_dropout[] = "dropout is on; run the forward pass inside WEFT_EVAL";
@@ -53,10 +53,52 @@ const char weft__ex_one_dynamic[] =
 
 int weft__ex_axis(graph *x, const value *v, int axis)
 {
-    if (axes_of(v, axis) == 1)
-        return v->first[axis];
-    weft__ex_refuse(x, "it works along the rows of a whole batch");
-    return -1;
+    if (axes_of(v, axis) != 1)
+        weft__ex_refuse(x, "it works along the rows of a whole batch");
+    return v->first[axis];
+}
+
+/* ---- dynamic axes ---- */
+extent weft__ex_symbol(graph *x, const char *name, int64_t n, const char *source, int axis)
+{
+    int same = 0;
+    for (int i = 0; i < x->symbols; i++) {       /* "time", "time2", .. */
+        const bool named = !strncmp(x->symbol[i].name, name, strlen(name));
+        if (named && x->symbol[i].n == n && !strcmp(name, "batch"))
+            return (extent){ .n = n, .symbol = i + 1 };
+        same += named;
+    }
+    if (x->symbols == SYMBOLS)
+        weft__ex_fail(x, WEFT_EARG, "more than %d dynamic axes", SYMBOLS);
+    symbol *s = &x->symbol[x->symbols];
+    *s = (symbol){ .n = n, .source = source, .axis = axis };
+    snprintf(s->name, sizeof s->name, same ? "%.8s%d" : "%.8s", name, same + 1);
+    return (extent){ .n = n, .symbol = ++x->symbols };
+}
+
+const char *weft__ex_size(graph *x, extent d)
+{
+    symbol *s = d.symbol ? &x->symbol[d.symbol - 1] : NULL;
+    if (!s)
+        return NODES(x, "[%lld]", (long long)d.n);
+    if (!s->size && !s->source)                  /* no tensor of the batch yet: the longest length */
+        s->size = NODES(x, "ReduceMax(%s)", s->lengths);
+    if (!s->size)
+        s->size = NODES(x, "Shape(%s, start=%d, end=%d)", s->source, s->axis, s->axis + 1);
+    return s->size;
+}
+
+const char *weft__ex_sizes(graph *x, int n, const extent *d)
+{
+    const char *part[AXES];
+    for (int i = 0; i < n; i++)
+        part[i] = weft__ex_size(x, d[i]);
+    return NODES(x, "Concat(%*p, axis=0)", ITEMS(n, part));
+}
+
+const char *weft__ex_expand(graph *x, const char *name, int n, const extent *size)
+{
+    return n ? NODES(x, "Expand(%s, %s)", name, weft__ex_sizes(x, n, size)) : name;
 }
 
 /* ---- reshapes ---- */
@@ -104,9 +146,8 @@ static const char *reshape_node(graph *x, const value *v, const value *y)
         shape[i] = !y->dim[i].symbol ? y->dim[i].n : copied ? 0 : -1;
         computed += shape[i] == -1;
     }
-    return NODE(x, "Reshape", v->name,
-                computed > 1 ? weft__ex_sizes(x, y->axes, y->dim) :
-                               weft__ex_constant(x, INT64, 1, shape, (size_t)y->axes * sizeof *shape));
+    return computed > 1 ? NODES(x, "Reshape(%s, %s)", v->name, weft__ex_sizes(x, y->axes, y->dim)) :
+                          NODES(x, "Reshape(%s, [%*p])", v->name, ITEMS(y->axes, shape));
 }
 
 const char *weft__ex_reshape(graph *x, const value *v, int from, int to_rank, const int64_t *size, value *y)
@@ -120,12 +161,12 @@ const char *weft__ex_reshape(graph *x, const value *v, int from, int to_rank, co
         extent group[AXES];
         int n;
         if (!take_axis(&r, size[i], group, &n) || out.axes + n > AXES)
-            return weft__ex_refuse(x, dynamic);
+            weft__ex_refuse(x, dynamic);
         weft__ex_insert(&out, i, n, group);
     }
     for (; r.next < v->axes; r.next++, r.moved = true)
         if (v->dim[r.next].symbol || v->dim[r.next].n != 1)
-            return weft__ex_refuse(x, dynamic);
+            weft__ex_refuse(x, dynamic);
     out.name = r.moved ? reshape_node(x, v, &out) : v->name;
     *y = out;
     return y->name;
@@ -142,10 +183,8 @@ batch *weft__ex_batch(graph *x, const weft_batch *b)
 
 batch *weft__ex_new_batch(graph *x, const weft_batch *b, int axes, const extent *rows)
 {
-    if (x->batches == BATCHES) {
+    if (x->batches == BATCHES)
         weft__ex_fail(x, WEFT_EARG, "more than %d batches", BATCHES);
-        return NULL;
-    }
     batch *k = &x->batch[x->batches++];
     *k = (batch){ .b = b, .axes = axes };
     for (int i = 0; i < axes; i++) {
@@ -165,10 +204,9 @@ batch *weft__ex_root(graph *x, const weft_batch *b)
     weft__ex_end(x, false, name, WEFT_I32, &(value){ .axes = 1, .dim = { sequences } });
     /* The source of the time is set by the first tensor of the batch. "time2" has "lengths2". */
     const extent rows[] = { weft__ex_symbol(x, "time", b->longest, NULL, 0), sequences };
-    if (rows[0].symbol)
-        x->symbol[rows[0].symbol - 1].lengths = name;
-    if ((k = weft__ex_new_batch(x, b, 2, rows)) != NULL)
-        k->lengths = name;
+    x->symbol[rows[0].symbol - 1].lengths = name;
+    k = weft__ex_new_batch(x, b, 2, rows);
+    k->lengths = name;
     return k;
 }
 
@@ -183,10 +221,8 @@ bool weft__ex_time_source(graph *x, const batch *b, const char *source, int axis
 
 const char *weft__ex_range(graph *x, extent d, int axes)
 {
-    const int64_t shape[] = { -1, 1, 1, 1 };
-    const char *n = SQUEEZE(x, weft__ex_size(x, d), 0);
-    return NODE(x, "Reshape", NODE(x, "Range", WHOLE(x, 0), n, WHOLE(x, 1)),
-                weft__ex_constant(x, INT64, 1, shape, (size_t)axes * sizeof *shape));
+    static const int64_t shape[] = { -1, 1, 1, 1 };
+    return NODES(x, "Reshape(Range(0, Squeeze(%s, [0]), 1), [%*p])", weft__ex_size(x, d), ITEMS(axes, shape));
 }
 const char *weft__ex_position(graph *x, batch *b)
 {
@@ -201,24 +237,25 @@ const char *weft__ex_lengths(graph *x, const batch *b)
 static const char *widened(graph *x, const char *name, int axes, const value *v)
 {
     static const int64_t axis[AXES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
-    const size_t n = v->axes > axes ? (size_t)(v->axes - axes) : 0;
-    const char *added = n ? weft__ex_constant(x, INT64, 1, axis + axes, n * sizeof *axis) : NULL;
-    return n ? NODE(x, "Unsqueeze", name, added) : name;
+    return v->axes > axes ? NODES(x, "Unsqueeze(%s, [%*p])", name, ITEMS(v->axes - axes, axis + axes)) : name;
 }
-const char *weft__ex_where(graph *x, const char *inside, int axes, const value *v, const char *fill)
+const char *weft__ex_where(graph *x, const char *inside, int axes, const value *v, weft_dtype type,
+                           double fill)
 {
-    return NODE(x, "Where", widened(x, inside, axes, v), v->name, fill);
+    inside = widened(x, inside, axes, v);
+    return type == WEFT_REAL ? NODES(x, "Where(%s, %s, %g)", inside, v->name, fill) :
+                               NODES(x, "Where(%s, %s, %d)", inside, v->name, (int)fill);
 }
-const char *weft__ex_filled(graph *x, batch *b, const value *v, const char *fill)
+const char *weft__ex_filled(graph *x, batch *b, const value *v, weft_dtype type, double fill)
 {
     if (!b->mask && b->lengths)
-        b->mask = NODE(x, "Less", weft__ex_position(x, b), b->lengths);
-    return b->mask ? weft__ex_where(x, b->mask, b->axes, v, fill) : v->name;
+        b->mask = NODES(x, "Less(%s, %s)", weft__ex_position(x, b), b->lengths);
+    return b->mask ? weft__ex_where(x, b->mask, b->axes, v, type, fill) : v->name;
 }
-const char *weft__ex_not_empty(graph *x, const batch *b, const value *v, const char *zero)
+const char *weft__ex_not_empty(graph *x, const batch *b, const value *v, weft_dtype type)
 {
-    const char *some = b->lengths ? NODE(x, "Greater", b->lengths, WHOLE(x, 0)) : NULL;
-    return some ? weft__ex_where(x, some, b->axes - 1, v, zero) : v->name;
+    const char *some = b->lengths ? NODES(x, "Greater(%s, 0)", b->lengths) : NULL;
+    return some ? weft__ex_where(x, some, b->axes - 1, v, type, 0) : v->name;
 }
 
 const char *weft__ex_gather_time(graph *x, const value *v, const char *index)
@@ -226,6 +263,6 @@ const char *weft__ex_gather_time(graph *x, const value *v, const char *index)
     extent dim[AXES];
     memcpy(dim, v->dim, sizeof dim);
     dim[0] = (extent){ .n = 1 }; /* the index has its own time */
-    return NODE_WITH(x, "GatherElements", ATTRIBUTES(INT("axis", 0)), v->name,
-                     EXPAND(x, widened(x, index, 2, v), v->axes, dim));
+    return NODES(x, "GatherElements(%s, %s, axis=0)", v->name,
+                 weft__ex_expand(x, widened(x, index, 2, v), v->axes, dim));
 }

@@ -21,12 +21,6 @@
 
 /* ---- recurrent layers ---- */
 enum { ELMAN, ELMAN_RELU, GRU, LSTM, LSTM_ZERO, CIFG };
-static void states_out(bench *b, weft_rnn_out o, bool two)
-{
-    out(b, "y", o.y), out(b, "last", o.last.h);
-    if (two)
-        out(b, "last_c", o.last.c);
-}
 static weft_state first_state(bench *b, int stacked, bool two)
 {
     weft_tensor *h = plain(b, "h", WEFT_SHAPE(stacked, 0, 6));
@@ -43,13 +37,10 @@ static void recurrent(bench *b)
                   k == LSTM_ZERO  ? RNN(0, lstm, "r", .layers = 1) :
                                     RNN(0, cifg, "r", .layers = 1);
     weft_tensor *x = ragged(b, "x", 0, 4);
-    states_out(b, weft_rnn_run(r, x, stacked[k] ? first_state(b, stacked[k], two) : WEFT_ZERO_STATE), two);
-}
-static void lstm_step(bench *b)
-{
-    weft_rnn *r = RNN(0, lstm, "r", .layers = 2);
-    weft_tensor *x = plain(b, "x", WEFT_SHAPE(0, 4));
-    states_out(b, weft_rnn_step(r, x, first_state(b, 2, true)), true);
+    weft_rnn_out o = weft_rnn_run(r, x, stacked[k] ? first_state(b, stacked[k], two) : WEFT_ZERO_STATE);
+    out(b, "y", o.y), out(b, "last", o.last.h);
+    if (two)
+        out(b, "last_c", o.last.c);
 }
 static void gru_plain(bench *b) /* all steps of a plain tensor, whose number is dynamic */
 {
@@ -286,7 +277,7 @@ static void forecast(bench *b)
 static const struct { const char *name; void (*run)(bench *); int variant; } models[] = {
     { "tiny", tiny, 0 }, { "elman", recurrent, ELMAN }, { "elman_relu", recurrent, ELMAN_RELU },
     { "gru", recurrent, GRU }, { "lstm", recurrent, LSTM }, { "lstm_zero", recurrent, LSTM_ZERO },
-    { "cifg", recurrent, CIFG }, { "lstm_step", lstm_step, 0 }, { "gru_plain", gru_plain, 0 },
+    { "cifg", recurrent, CIFG }, { "gru_plain", gru_plain, 0 },
     { "padded", padded, 0 }, { "tagger", tagger, 0 }, { "classifier", classifier, 0 },
     { "g2p_encoder", g2p_encoder, 0 }, { "g2p_step", g2p_step, 0 }, { "g2p_whole", g2p_whole, 0 },
     { "self_attention", attention, 0 }, { "cross_attention", attention, 1 }, { "additive", additive, 0 },

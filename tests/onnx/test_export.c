@@ -33,9 +33,7 @@ FILE_TEST(onnx_export, writes_the_golden_bytes)
     cr_assert(equal_files(path, again));
     content made = read_bytes(path), golden = read_bytes(golden_path("interchange/export.onnx"));
     const content a = graph_of(made), b = graph_of(golden);
-    for (size_t i = 0; i < a.n && i < b.n; i++)
-        cr_assert_eq(a.at[i], b.at[i], "byte %zu of the graph", i);
-    cr_assert_eq(a.n, b.n);
+    cr_assert(a.n == b.n && !memcmp(a.at, b.at, a.n), "%s is another graph", path);
     free(made.at), free(golden.at);
 }
 
