@@ -111,6 +111,6 @@ static void attention(run *r, const value *in, value *out)
 }
 
 const operation weft__onnx_attention[] = {
-    { "Attention", attention, -3, 0, NULL, NULL },
-    { NULL, NULL, 0, 0, NULL, NULL },
+    { "Attention", attention, .inputs = -3 },
+    { .name = NULL },
 };

@@ -5,99 +5,82 @@
 
 enum { SUM, MEAN, MAX, MIN, PROD, L1, L2, LOG_SUM_EXP, SUM_SQUARE, LOG_SUM };
 
-static weft_tensor *product(weft_tensor *x, int axis)
+static weft_tensor *product(weft_tensor *x)
 {
-    int64_t n = weft_size(x, axis);
-    weft_tensor *y = n ? weft_max(weft_slice(x, axis, 0, 1), axis) : weft_exp(weft_sum(x, axis));
+    int64_t n = weft_size(x, 1);
+    weft_tensor *y = n ? weft_max(weft_slice(x, 1, 0, 1), 1) : weft_exp(weft_sum(x, 1));
     for (int64_t i = 1; i < n; i++)
-        y = weft_mul(y, weft_max(weft_slice(x, axis, i, i + 1), axis));
+        y = weft_mul(y, weft_max(weft_slice(x, 1, i, i + 1), 1));
     return y;
 }
 
-static weft_tensor *reduced(weft_tensor *x, int how, int axis)
+/* Reduces each row of a matrix. */
+static weft_tensor *reduced(weft_tensor *x, int how)
 {
-    return how == MEAN        ? weft_mean(x, axis) :
-           how == MAX         ? weft_max(x, axis) :
-           how == MIN         ? weft_min(x, axis) :
-           how == PROD        ? product(x, axis) :
-           how == L1          ? weft_vector_norm(x, axis, 1) :
-           how == L2          ? weft_vector_norm(x, axis, 2) :
-           how == LOG_SUM_EXP ? weft_logsumexp(x, axis, NULL) :
-                                weft_sum(x, axis);
+    return how == MEAN        ? weft_mean(x, 1) :
+           how == MAX         ? weft_max(x, 1) :
+           how == MIN         ? weft_min(x, 1) :
+           how == PROD        ? product(x) :
+           how == L1          ? weft_vector_norm(x, 1, 1) :
+           how == L2          ? weft_vector_norm(x, 1, 2) :
+           how == LOG_SUM_EXP ? weft_logsumexp(x, 1, NULL) :
+           how == SUM_SQUARE  ? weft_sum(weft_square(x), 1) :
+           how == LOG_SUM     ? weft_log(weft_sum(x, 1)) :
+                                weft_sum(x, 1);
 }
 
-/* Reduces integers along an axis, which keeps the extent 1. */
-static value reduced_integers(run *r, const value *x, int how, int axis)
+static value reduced_integers(run *r, const value *x, int how)
 {
-    int64_t size[WEFT_RANK], extent = x->size[axis],
-                             inner = weft__onnx_product(x->size + axis + 1, x->rank - axis - 1);
-    memcpy(size, x->size, sizeof size);
-    size[axis] = 1;
-    value y = weft__onnx_integers(r, x->type, x->rank, size);
-    if (how > PROD || (!extent && how != SUM && how != PROD))
-        weft__onnx_fail(r, "integers, or an empty axis of %lld; expected reals", (long long)extent);
+    int64_t n = x->size[1];
+    value y = weft__onnx_integers(r, x->type, 1, x->size);
+    if (!n && how != SUM && how != PROD)
+        weft__onnx_fail(r, "an empty axis");
     for (int64_t i = 0; y.type && weft_ok(r->w) && i < y.count; i++) {
-        const int64_t *from = x->number + i / inner * extent * inner + i % inner;
-        int64_t all = how == PROD ? 1 : how == SUM || how == MEAN ? 0 : *from;
-        for (int64_t t = 0; t < extent; t++) {
-            int64_t v = from[t * inner];
-            all = how == PROD ? (int64_t)((uint64_t)all * (uint64_t)v) :
-                  how == MAX  ? (v > all ? v : all) :
-                  how == MIN  ? (v < all ? v : all) :
-                                (int64_t)((uint64_t)all + (uint64_t)v);
-        }
-        y.number[i] = how == MEAN ? all / extent : all;
+        const int64_t *row = x->number + i * n;
+        int64_t all = how == PROD ? 1 : how == SUM || how == MEAN ? 0 : *row;
+        for (int64_t t = 0; t < n; t++)
+            all = how == PROD ? (int64_t)((uint64_t)all * (uint64_t)row[t]) :
+                  how == MAX  ? (row[t] > all ? row[t] : all) :
+                  how == MIN  ? (row[t] < all ? row[t] : all) :
+                                (int64_t)((uint64_t)all + (uint64_t)row[t]);
+        y.number[i] = how == MEAN ? all / n : all;
     }
     return y;
 }
 
-static value axis_of(run *r, const value *x, int how, int axis)
-{
-    int64_t size[WEFT_RANK];
-    if (!x->x)
-        return reduced_integers(r, x, how, axis);
-    value y = weft__onnx_reals(r, reduced(x->x, how, axis));
-    memcpy(size, x->size, sizeof size);
-    size[axis] = 1;
-    return y.type ? weft__onnx_reshape(r, &y, x->rank, size) : y;
-}
-
+/* Brings the axes to reduce to the end, where they are the columns of a matrix. */
 static void reduce(run *r, const value *in, value *out)
 {
-    int how = r->node->operation->option, rank = 0;
-    value axes = weft__onnx_list(r, in, 1, "axes"), y = *in;
-    bool drop[WEFT_RANK], keep = weft__onnx_int(r, "keepdims", 1), all = !axes.count,
-                          pools = !strcmp(r->node->op, "GlobalAveragePool");
-    int64_t size[WEFT_RANK];
-    for (int i = 0; i < in->rank; i++)
-        drop[i] = pools ? i > 1 : all && !weft__onnx_int(r, "noop_with_empty_axes", 0);
-    for (int64_t i = 0; i < axes.count; i++) {
-        int64_t axis = axes.number[i];
-        if (!weft__onnx_axis(r, &axis, in->rank))
-            return;
-        drop[axis] = true;
-    }
-    if (how == SUM_SQUARE && y.x)
-        y = weft__onnx_reals(r, weft_square(y.x));
-    for (int i = 0; i < in->rank && y.type; i++)
-        if (drop[i])
-            y = axis_of(r, &y, how, i);
-    for (int i = 0; i < in->rank; i++)
+    int how = r->node->operation->option, kept = 0, rank = 0;
+    value axes = weft__onnx_list(r, in, 1, "axes");
+    bool drop[WEFT_RANK], keep = weft__onnx_int(r, "keepdims", 1), pools = r->node->op[0] == 'G',
+                          all = !axes.count && !weft__onnx_int(r, "noop_with_empty_axes", 0);
+    int64_t size[WEFT_RANK], order[WEFT_RANK];
+    if (!weft__onnx_marks(r, &axes, in->rank, drop))
+        return;
+    for (int i = 0; i < in->rank; i++) {
+        drop[i] = pools ? i > 1 : all || drop[i];
         if (!drop[i] || keep)
-            size[rank++] = y.size[i];
-    if (how == LOG_SUM && y.x)
-        y = weft__onnx_reals(r, weft_log(y.x));
-    if (y.type)
-        *out = rank == y.rank ? y : weft__onnx_reshape(r, &y, rank, size);
+            size[rank++] = drop[i] ? 1 : in->size[i];
+        if (!drop[i])
+            order[kept++] = i;
+    }
+    for (int i = 0, last = kept; i < in->rank; i++)
+        if (drop[i])
+            order[last++] = i;
+    value x = weft__onnx_permute(r, in, order);
+    x = weft__onnx_matrix(r, &x, kept);
+    x = x.x || how > PROD ? weft__onnx_reals(r, reduced(weft__onnx_tensor_of(r, &x), how)) :
+                            reduced_integers(r, &x, how);
+    *out = weft__onnx_reshape(r, &x, rank, size);
 }
 
 const operation weft__onnx_reductions[] = {
-    { "ReduceSum", reduce, 1, SUM, NULL, NULL }, { "ReduceMean", reduce, 1, MEAN, NULL, NULL },
-    { "GlobalAveragePool", reduce, 1, MEAN, NULL, NULL }, { "ReduceMax", reduce, 1, MAX, NULL, NULL },
-    { "ReduceMin", reduce, 1, MIN, NULL, NULL }, { "ReduceProd", reduce, 1, PROD, NULL, NULL },
-    { "ReduceL1", reduce, 1, L1, NULL, NULL }, { "ReduceL2", reduce, 1, L2, NULL, NULL },
-    { "ReduceLogSumExp", reduce, 1, LOG_SUM_EXP, NULL, NULL },
-    { "ReduceSumSquare", reduce, 1, SUM_SQUARE, NULL, NULL },
-    { "ReduceLogSum", reduce, 1, LOG_SUM, NULL, NULL },
-    { NULL, NULL, 0, 0, NULL, NULL },
+    { "ReduceSum", reduce, 1, .option = SUM }, { "ReduceMean", reduce, 1, .option = MEAN },
+    { "GlobalAveragePool", reduce, 1, .option = MEAN }, { "ReduceMax", reduce, 1, .option = MAX },
+    { "ReduceMin", reduce, 1, .option = MIN }, { "ReduceProd", reduce, 1, .option = PROD },
+    { "ReduceL1", reduce, 1, .option = L1 }, { "ReduceL2", reduce, 1, .option = L2 },
+    { "ReduceLogSumExp", reduce, 1, .option = LOG_SUM_EXP },
+    { "ReduceSumSquare", reduce, 1, .option = SUM_SQUARE }, { "ReduceLogSum", reduce, 1, .option = LOG_SUM },
+    { .name = NULL },
 };
