@@ -13,17 +13,17 @@ static bool index_in(run *r, int64_t *i, int64_t extent)
     return weft_ok(r->w);
 }
 
-/* Selects blocks of x. The axes of the result: those of x before `axis`, n of the index, and those of a block, from `rest`
- * on in x. */
+/* Selects blocks of x. The result has the axes of x before `axis`, n axes of the index, and the axes of a
+ * block, those of x from `rest` on. */
 static value select_at(run *r, const value *x, const int64_t *from, int axis, const value *index, int n,
                        int rest)
 {
     int64_t size[3 * WEFT_RANK];
     int rank = axis + n + x->rank - rest;
-    if (rank > WEFT_RANK) {
+    if (rank > WEFT_RANK)
         weft__onnx_fail(r, "a result of %d axes", rank);
+    if (!weft_ok(r->w))
         return (value){ 0 };
-    }
     memcpy(size, x->size, (size_t)axis * sizeof *size);
     memcpy(size + axis, index->size, (size_t)n * sizeof *size);
     memcpy(size + axis + n, x->size + rest, (size_t)(x->rank - rest) * sizeof *size);
@@ -56,21 +56,20 @@ static void gather(run *r, const value *in, value *out)
  * axis. NULL after a failure. */
 static int64_t *positions(run *r, const value *x, const value *index)
 {
-    int64_t axis = weft__onnx_int(r, "axis", 0), step[WEFT_RANK], at[WEFT_RANK] = { 0 };
-    int64_t *to = weft__onnx_take(r, index->count, sizeof *to);
+    int64_t axis = weft__onnx_int(r, "axis", 0), *to = weft__onnx_take(r, index->count, sizeof *to);
     if (!weft__onnx_axis(r, &axis, x->rank))
         return NULL;
     for (int k = 0; k < x->rank; k++)
         if (index->rank != x->rank || (k != axis && index->size[k] > x->size[k]))
             weft__onnx_fail(r, "indices of another shape than the data");
-    weft__onnx_strides(x, step);
     for (int64_t i = 0; weft_ok(r->w) && i < index->count; i++) {
-        int64_t number = index->number[i];
+        int64_t each = index->count, number = index->number[i];
         if (!index_in(r, &number, x->size[axis]))
             break;
-        for (int k = 0; k < x->rank; k++)
-            to[i] += (k == axis ? number : at[k]) * step[k];
-        weft__onnx_next(at, x->rank, index->size);
+        for (int k = 0; k < x->rank; k++) {
+            each /= index->size[k];
+            to[i] = to[i] * x->size[k] + (k == axis ? number : i / each % index->size[k]);
+        }
     }
     return weft_ok(r->w) ? to : NULL;
 }
@@ -173,56 +172,41 @@ static int64_t mirrored(int64_t i, int64_t extent, char mode)
     return i < extent ? i : period - i;
 }
 
-/* Sets the size of the result. Returns the number of axes up to the last with pads, -1 after a failure. */
-static int pad_sizes(run *r, const value *in, int64_t *before, int64_t *size)
+/* Pads one axis. */
+static value padded(run *r, const value *x, int axis, int64_t low, int64_t high, const value *fill, char mode)
 {
-    value pads = weft__onnx_list(r, in, 1, "pads"), axes = weft__onnx_list(r, in, 3, NULL);
-    int64_t n = axes.type ? axes.count : in->rank;
-    int last = 0;
-    if (!pads.type || pads.count != 2 * n)
-        weft__onnx_fail(r, "%lld pads; expected %lld", (long long)pads.count, 2 * (long long)n);
-    for (int64_t i = 0; weft_ok(r->w) && i < n; i++) {
-        int64_t axis = axes.type ? axes.number[i] : i, low = pads.number[i], high = pads.number[n + i], end;
-        if (!weft__onnx_axis(r, &axis, in->rank))
-            return -1;
-        if (__builtin_add_overflow(in->size[axis], low, &end) || __builtin_add_overflow(end, high, &end) ||
-            end < 0 || low < -INT32_MAX)
-            weft__onnx_fail(r, "pads %lld and %lld", (long long)low, (long long)high);
-        before[axis] = low;
-        size[axis] = end;
-        if ((low || high) && axis >= last)
-            last = (int)axis + 1;
+    int64_t extent = x->size[axis], n;
+    if (__builtin_add_overflow(extent, low, &n) || __builtin_add_overflow(n, high, &n) || n < 0 ||
+        low < -INT32_MAX) {
+        weft__onnx_fail(r, "pads %lld and %lld", (long long)low, (long long)high);
+        return (value){ 0 };
     }
-    return weft_ok(r->w) ? last : -1;
+    value both[2] = { *x, *x }, index = weft__onnx_integers(r, WEFT__ONNX_INT64, 1, &n);
+    for (int64_t i = 0; index.type && i < n; i++)
+        index.number[i] = mirrored(i - low, extent, mode);
+    both[1].size[axis] = 1;
+    both[1] = weft__onnx_expand(r, fill, x->rank, both[1].size);
+    value all = weft__onnx_concat(r, both, 2, axis); /* the last has the index `extent` or -1 */
+    return weft__onnx_gather(r, &all, axis, &index);
 }
 
 static void pad(run *r, const value *in, value *out)
 {
-    int64_t before[WEFT_RANK] = { 0 }, size[WEFT_RANK], at[WEFT_RANK] = { 0 };
     char mode = weft__onnx_string(r, "mode", "constant")[0];
-    value fill = in[2];
-    memcpy(size, in->size, sizeof size);
-    int axes = pad_sizes(r, in, before, size);
-    if (axes < 0)
-        return;
+    value pads = weft__onnx_list(r, in, 1, "pads"), axes = weft__onnx_list(r, in, 3, NULL), fill = in[2];
+    int64_t n = axes.type ? axes.count : in->rank;
     if (!fill.type)
         fill = in->x ? weft__onnx_reals(r, weft_scalar(r->w, weft__onnx_float(r, "value", 0))) :
                        weft__onnx_integers(r, in->type, 0, NULL);
-    int64_t block = weft__onnx_product(in->size + axes, in->rank - axes),
-            n = weft__onnx_product(size, axes), *from = weft__onnx_take(r, n, sizeof *from);
-    fill = weft__onnx_reshape(r, &fill, 1, (int64_t[]){ 1 });
-    fill = weft__onnx_expand(r, &fill, 1, &block);
-    value all = joined(r, in, &fill);
-    for (int64_t i = 0; from && i < n; i++) {
-        for (int k = 0; k < axes && from[i] >= 0; k++) {
-            int64_t p = mirrored(at[k] - before[k], in->size[k], mode);
-            from[i] = p < 0 ? -1 : from[i] * in->size[k] + p;
-        }
-        if (from[i] < 0) /* the last block of the joined list */
-            from[i] = block ? in->count / block : 0;
-        weft__onnx_next(at, axes, size);
+    fill = weft__onnx_reshape(r, &fill, 0, NULL);
+    if (!pads.type || pads.count != 2 * n)
+        weft__onnx_fail(r, "%lld pads; expected %lld", (long long)pads.count, 2 * (long long)n);
+    *out = *in;
+    for (int64_t i = 0; weft_ok(r->w) && i < n; i++) {
+        int64_t axis = axes.type ? axes.number[i] : i, low = pads.number[i], high = pads.number[n + i];
+        if (weft__onnx_axis(r, &axis, in->rank) && (low || high))
+            *out = padded(r, out, (int)axis, low, high, &fill, mode);
     }
-    *out = weft__onnx_select(r, &all, from, block, in->rank, size);
 }
 
 static void trilu(run *r, const value *in, value *out)
@@ -252,13 +236,11 @@ static void reverse_sequence(run *r, const value *in, value *out)
         weft__onnx_fail(r, "%lld sequence_lens", (long long)lens.count);
         return;
     }
-    int64_t step[WEFT_RANK], *from = weft__onnx_take(r, in->count, sizeof *from);
-    weft__onnx_strides(in, step);
-    int64_t block = step[batch] < step[time] ? step[batch] : step[time],
-            row = step[time] / (block ? block : 1);
+    int64_t each = weft__onnx_stride(in, batch), step = weft__onnx_stride(in, time),
+            block = each < step ? each : step, *from = weft__onnx_take(r, in->count, sizeof *from);
     for (int64_t i = 0; from && block && i < in->count / block; i++) {
-        int64_t t = i / row % in->size[time], len = lens.number[i * block / step[batch] % in->size[batch]];
-        from[i] = i + (t < len && len <= in->size[time] ? (len - 1 - 2 * t) * row : 0);
+        int64_t t = i * block / step % in->size[time], len = lens.number[i * block / each % in->size[batch]];
+        from[i] = i + (t < len && len <= in->size[time] ? (len - 1 - 2 * t) * (step / block) : 0);
     }
     *out = weft__onnx_select(r, in, from, block, in->rank, in->size);
 }

@@ -2,19 +2,14 @@
 #include <string.h>
 #include "io/onnx/model.h"
 
-static weft_tensor *listed(run *r, const char *name, int rank, const int64_t *size)
+/* Returns the numbers of an attribute in rows, or as a list for 0 rows; NULL if it is missing. */
+static weft_tensor *listed(run *r, const char *name, int64_t rows)
 {
     const attribute *a = weft__onnx_attribute(r, name, 6);
-    if (a && a->n != weft__onnx_product(size, rank))
-        weft__onnx_fail(r, "%s has %lld numbers; expected %lld", name, (long long)a->n,
-                        (long long)weft__onnx_product(size, rank));
-    return a && weft_ok(r->w) ? weft_reals(r->w, a->floats, rank, size) : NULL;
-}
-
-static int64_t count_of(run *r, const char *name)
-{
-    const attribute *a = weft__onnx_attribute(r, name, 6);
-    return a ? a->n : 0;
+    int64_t size[2] = { rows, a && rows ? a->n / rows : 0 };
+    if (a && rows && a->n % rows)
+        weft__onnx_fail(r, "%s has %lld numbers for %lld results", name, (long long)a->n, (long long)rows);
+    return !a ? NULL : rows ? weft_reals(r->w, a->floats, 2, size) : weft_reals(r->w, a->floats, 1, &a->n);
 }
 
 /* The elements of the last axis at the indices of input 1, as a list. */
@@ -26,20 +21,12 @@ static void feature_extractor(run *r, const value *in, value *out)
         *out = weft__onnx_gather(r, in, in->rank - 1, &index);
 }
 
-/* The map from labels to probabilities is the tensor of probabilities. */
-static void zip_map(run *r, const value *in, value *out)
-{
-    (void)r;
-    *out = *in;
-}
-
 static void scaler(run *r, const value *in, value *out)
 {
-    int64_t offsets = count_of(r, "offset"), factors = count_of(r, "scale");
-    weft_tensor *x = weft__onnx_tensor_of(r, in);
-    x = offsets ? weft_sub(x, listed(r, "offset", 1, &offsets)) : x;
-    x = factors ? weft_mul(x, listed(r, "scale", 1, &factors)) : x;
-    *out = weft__onnx_reals(r, x);
+    weft_tensor *x = weft__onnx_tensor_of(r, in), *offset = listed(r, "offset", 0),
+                *scale = listed(r, "scale", 0);
+    x = offset ? weft_sub(x, offset) : x;
+    *out = weft__onnx_reals(r, scale ? weft_mul(x, scale) : x);
 }
 
 static void normalizer(run *r, const value *in, value *out)
@@ -51,17 +38,14 @@ static void normalizer(run *r, const value *in, value *out)
     *out = weft__onnx_reals(r, weft_mul(x, weft_reciprocal(n)));
 }
 
-/* x [n, F] times coefficients [E, F], plus E intercepts. */
-static weft_tensor *scores(run *r, const value *in, int64_t outputs)
+/* Returns x [n, F] times coefficients [E, F], plus E intercepts. */
+static weft_tensor *scores(run *r, const value *in, int64_t results)
 {
-    if (in->rank != 2 || outputs < 1) {
-        weft__onnx_fail(r, "rank %d, %lld results", in->rank, (long long)outputs);
-        return &r->w->nil;
-    }
-    weft_tensor *c = listed(r, "coefficients", 2, (int64_t[]){ outputs, in->size[1] }),
-                *b = listed(r, "intercepts", 1, &outputs);
-    weft_tensor *y = weft_matmul_with(weft__onnx_tensor_of(r, in), false, c, true);
-    return b ? weft_add(y, b) : y;
+    if (results < 1)
+        weft__onnx_fail(r, "%lld results", (long long)results);
+    weft_tensor *x = weft__onnx_tensor_of(r, in), *coefficients = listed(r, "coefficients", results),
+                *b = listed(r, "intercepts", 0), *y = weft_matmul_with(x, false, coefficients, true);
+    return b ? weft_add(y, weft_reshape(b, 1, &results)) : y;
 }
 
 static weft_tensor *transformed(run *r, weft_tensor *x)
@@ -83,8 +67,9 @@ static void regressor(run *r, const value *in, value *out)
 
 static void classifier(run *r, const value *in, value *out)
 {
-    const attribute *labels = weft__onnx_attribute(r, "classlabels_ints", 7);
-    int64_t n = in->rank == 2 && in->size[1] ? count_of(r, "coefficients") / in->size[1] : 0;
+    const attribute *labels = weft__onnx_attribute(r, "classlabels_ints", 7),
+                    *a = weft__onnx_attribute(r, "coefficients", 6);
+    int64_t n = a && in->rank == 2 && in->size[1] ? a->n / in->size[1] : 0;
     weft_tensor *x = scores(r, in, n);
     if (!labels || labels->n != (n == 1 ? 2 : n)) {
         weft__onnx_fail(r, "class labels; expected integers, one for each class");
@@ -99,8 +84,8 @@ static void classifier(run *r, const value *in, value *out)
 }
 
 const operation weft__onnx_learning[] = {
-    { "ArrayFeatureExtractor", feature_extractor, .inputs = 2 }, { "ZipMap", zip_map, .inputs = 1 },
-    { "Scaler", scaler, .inputs = 1 }, { "Normalizer", normalizer, .inputs = 1 },
+    { "ArrayFeatureExtractor", feature_extractor, .inputs = 2 }, { "Scaler", scaler, .inputs = 1 },
+    { "ZipMap", weft__onnx_identity, .inputs = 1 }, { "Normalizer", normalizer, .inputs = 1 },
     { "LinearRegressor", regressor, .inputs = -1 }, { "LinearClassifier", classifier, .inputs = -1 },
     { .name = NULL },
 };

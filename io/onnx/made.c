@@ -1,28 +1,22 @@
 /* made.c - operators that make numbers from shapes, positions and orders. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "io/onnx/model.h"
 
 static void constant_of_shape(run *r, const value *in, value *out)
 {
     value shape = weft__onnx_list(r, in, 0, NULL);
     const attribute *a = weft__onnx_attribute(r, "value", 4);
-    int type = a ? a->tensor.type : WEFT__ONNX_FLOAT;
+    weft__number number = weft__onnx_number(a ? a->tensor.type : WEFT__ONNX_FLOAT);
     int64_t size[WEFT_RANK];
     int rank = weft__onnx_shape(r, &shape, 0, size);
-    if ((a && a->tensor.count != 1) || weft__onnx_number(type) == WEFT__ODD)
-        weft__onnx_fail(r, "value has the element type %d; expected one number", type);
+    if ((a && a->tensor.count != 1) || number == WEFT__ODD)
+        weft__onnx_fail(r, "value is not one number");
     if (!weft_ok(r->w))
         return;
-    if (weft__number_is_float(weft__onnx_number(type))) {
-        if (weft__onnx_fits(r, rank, size))
-            *out = weft__onnx_reals(r, weft_full(r->w, a ? (double)a->floats[0] : 0, rank, size));
-        return;
-    }
-    *out = weft__onnx_integers(r, type, rank, size);
-    for (int64_t i = 0; out->type && i < out->count; i++)
-        out->number[i] = *a->tensor.number;
+    value one = weft__number_is_float(number) ?
+                    weft__onnx_reals(r, weft_scalar(r->w, a ? (double)a->floats[0] : 0)) :
+                    weft__onnx_reshape(r, &a->tensor, 0, NULL);
+    *out = weft__onnx_expand(r, &one, rank, size);
 }
 
 static void range(run *r, const value *in, value *out)
@@ -37,16 +31,13 @@ static void range(run *r, const value *in, value *out)
         return;
     }
     int64_t n = count > 0 ? (int64_t)count : 0;
-    if (is_real) {
-        weft_real *x = weft__onnx_take(r, n, sizeof *x);
-        for (int64_t i = 0; x && i < n; i++)
-            x[i] = (weft_real)(p[0] + (double)i * p[2]);
-        *out = weft__onnx_reals(r, weft_reals(r->w, x, 1, &n));
-        return;
-    }
     *out = weft__onnx_integers(r, in->type, 1, &n);
+    uint64_t from = is_real ? 0 : (uint64_t)*in[0].number, step = is_real ? 1 : (uint64_t)*in[2].number;
     for (int64_t i = 0; out->type && i < n; i++)
-        out->number[i] = (int64_t)((uint64_t)*in[0].number + (uint64_t)i * (uint64_t)*in[2].number);
+        out->number[i] = (int64_t)(from + (uint64_t)i * step);
+    if (is_real)
+        *out = weft__onnx_reals(
+            r, weft_add(weft_scale(weft__onnx_tensor_of(r, out), p[2]), weft_scalar(r->w, p[0])));
 }
 
 static void one_hot(run *r, const value *in, value *out)
@@ -85,84 +76,6 @@ static void non_zero(run *r, const value *in, value *out)
 }
 
 /* ---- along an axis ---- */
-/* Exchanges an axis with the last. */
-static value exchanged(run *r, const value *x, int axis)
-{
-    int64_t axes[WEFT_RANK];
-    int last = x->rank - 1;
-    for (int i = 0; i <= last; i++)
-        axes[i] = i == axis ? last : i == last ? axis : i;
-    return weft__onnx_permute(r, x, axes);
-}
-
-static value flipped(run *r, const value *x, int axis)
-{
-    int64_t n = x->size[axis];
-    return weft__onnx_slice(r, x, axis, n - 1, -1, n);
-}
-
-static value sums(run *r, const value *in, int axis, bool exclusive)
-{
-    value x = exchanged(r, in, axis), y = weft__onnx_integers(r, x.type, x.rank, x.size);
-    int64_t extent = in->size[axis];
-    uint64_t sum = 0;
-    for (int64_t i = 0; y.type && i < y.count; i++) {
-        sum = i % extent ? sum : 0;
-        y.number[i] = (int64_t)(exclusive ? sum : sum + (uint64_t)x.number[i]);
-        sum += (uint64_t)x.number[i];
-    }
-    return exchanged(r, &y, axis);
-}
-
-static void cumsum(run *r, const value *in, value *out)
-{
-    value list = weft__onnx_list(r, in, 1, NULL), x = *in;
-    bool exclusive = weft__onnx_int(r, "exclusive", 0), reverse = weft__onnx_int(r, "reverse", 0);
-    int64_t at = list.count ? *list.number : 0;
-    if (!weft__onnx_axis(r, &at, in->rank))
-        return;
-    int axis = (int)at;
-    x = reverse ? flipped(r, &x, axis) : x;
-    if (in->x) {
-        weft_tensor *y = weft_cumsum(x.x, axis);
-        x = weft__onnx_reals(r, exclusive ? weft_sub(y, x.x) : y);
-    } else
-        x = sums(r, &x, axis, exclusive);
-    *out = reverse ? flipped(r, &x, axis) : x;
-}
-
-/* A number and its position, for a sort of integers. */
-typedef struct {
-    int64_t number, at;
-} ranked;
-static int larger_first(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    return x->number != y->number ? (x->number < y->number ? 1 : -1) : x->at < y->at ? -1 : 1;
-}
-
-static void top_integers(run *r, const value *in, int axis, int64_t k, bool largest, value *out)
-{
-    value x = exchanged(r, in, axis);
-    int64_t n = in->size[axis];
-    ranked *row = weft__onnx_take(r, n, sizeof *row);
-    out[0] = weft__onnx_integers(r, in->type, x.rank, x.size);
-    out[1] = weft__onnx_integers(r, WEFT__ONNX_INT64, x.rank, x.size);
-    for (int64_t i = 0; row && out[1].type && i < x.count; i += n) {
-        for (int64_t t = 0; t < n; t++)
-            row[t] = (ranked){ largest ? x.number[i + t] : ~x.number[i + t], t };
-        qsort(row, (size_t)n, sizeof *row, larger_first);
-        for (int64_t t = 0; t < n; t++) {
-            out[0].number[i + t] = largest ? row[t].number : ~row[t].number;
-            out[1].number[i + t] = row[t].at;
-        }
-    }
-    for (int i = 0; i < 2; i++) {
-        out[i] = weft__onnx_slice(r, &out[i], in->rank - 1, 0, 1, k);
-        out[i] = exchanged(r, &out[i], axis);
-    }
-}
-
 value weft__onnx_ints(run *r, weft_tensor *x)
 {
     value v = weft__onnx_reals(r, x), to = weft__onnx_integers(r, WEFT__ONNX_INT64, v.rank, v.size);
@@ -174,37 +87,70 @@ value weft__onnx_ints(run *r, weft_tensor *x)
     return weft_ok(r->w) ? to : (value){ 0 };
 }
 
+/* Fails if an integer has more digits than reals hold. */
+static void check_digits(run *r, const value *x)
+{
+    for (int64_t i = 0; weft_ok(r->w) && !x->x && i < x->count; i++)
+        if (x->number[i] > 1 << 24 || x->number[i] < -(1 << 24))
+            weft__onnx_fail(r, "%lld; expected integers up to 2^24", (long long)x->number[i]);
+}
+
+static weft_tensor *exact(run *r, const value *x)
+{
+    check_digits(r, x);
+    return weft__onnx_tensor_of(r, x);
+}
+
+/* Returns x as reals or integers, like `like`. */
+static value exact_like(run *r, const value *like, weft_tensor *x)
+{
+    value y = weft__onnx_reals(r, x);
+    if (like->x)
+        return y;
+    y = weft__onnx_integers_of(r, &y);
+    y.type = y.type ? like->type : 0;
+    check_digits(r, &y);
+    return y;
+}
+
+static void cumsum(run *r, const value *in, value *out)
+{
+    value list = weft__onnx_list(r, in, 1, NULL);
+    bool exclusive = weft__onnx_int(r, "exclusive", 0), reverse = weft__onnx_int(r, "reverse", 0);
+    int64_t axis = list.count ? *list.number : 0;
+    if (!weft__onnx_axis(r, &axis, in->rank))
+        return;
+    weft_tensor *x = exact(r, in), *y;
+    x = reverse ? weft_flip(x, (int)axis) : x;
+    y = weft_cumsum(x, (int)axis);
+    y = exclusive ? weft_sub(y, x) : y;
+    *out = exact_like(r, in, reverse ? weft_flip(y, (int)axis) : y);
+}
+
 static void top_k(run *r, const value *in, value *out)
 {
     int64_t axis = weft__onnx_int(r, "axis", -1), k = weft__onnx_int(r, "k", 0);
     bool largest = weft__onnx_int(r, "largest", 1);
     value list = weft__onnx_list(r, in, 1, NULL);
-    weft_tensor *values, *indices;
-    k = list.count ? *list.number : k;
     if (!weft__onnx_axis(r, &axis, in->rank))
         return;
-    if (k < 0 || k > in->size[axis])
-        weft__onnx_fail(r, "k is %lld of %lld", (long long)k, (long long)in->size[axis]);
-    else if (!in->x)
-        top_integers(r, in, (int)axis, k, largest, out);
-    else {
-        weft_topk(largest ? in->x : weft_neg(in->x), k, (int)axis, &values, &indices);
-        out[0] = weft__onnx_reals(r, largest ? values : weft_neg(values));
-        out[1] = weft__onnx_ints(r, indices);
-    }
+    weft_tensor *x = exact(r, in), *values, *indices;
+    weft_topk(largest ? x : weft_neg(x), list.count ? *list.number : k, (int)axis, &values, &indices);
+    out[0] = exact_like(r, in, largest ? values : weft_neg(values));
+    out[1] = weft__onnx_ints(r, indices);
 }
 
 static void arg_extreme(run *r, const value *in, value *out)
 {
-    int64_t axis = weft__onnx_int(r, "axis", 0);
+    int64_t at = weft__onnx_int(r, "axis", 0);
     bool last = weft__onnx_int(r, "select_last_index", 0);
-    if (!weft__onnx_axis(r, &axis, in->rank))
+    if (!weft__onnx_axis(r, &at, in->rank))
         return;
-    weft_tensor *x = weft__onnx_tensor_of(r, in);
-    x = last ? weft_flip(x, (int)axis) : x;
-    x = r->node->operation->option ? weft_argmin(x, (int)axis) : weft_argmax(x, (int)axis);
-    *out = weft__onnx_ints(r, x);
-    for (int64_t i = 0; last && out->type && i < out->count; i++)
+    int axis = (int)at;
+    weft_tensor *x = exact(r, in);
+    x = last ? weft_flip(x, axis) : x;
+    *out = weft__onnx_ints(r, r->node->operation->option ? weft_argmin(x, axis) : weft_argmax(x, axis));
+    for (int64_t i = 0; last && i < out->count; i++)
         out->number[i] = in->size[axis] - 1 - out->number[i];
     value kept = *in;
     kept.size[axis] = 1;

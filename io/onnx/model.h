@@ -149,12 +149,12 @@ value weft__onnx_matrix(run *, const value *, int axis); /* columns: the axes fr
 value weft__onnx_select(run *, const value *x, const int64_t *from, int64_t block, int rank,
                         const int64_t *size);
 value weft__onnx_permute(run *, const value *x, const int64_t *axes); /* NULL: reversed */
+/* Returns elements first, first + step, .. along an axis. */
 value weft__onnx_slice(run *, const value *x, int axis, int64_t first, int64_t step, int64_t n);
 value weft__onnx_expand(run *, const value *x, int rank, const int64_t *size);
-/* Advances an index of a shape, row by row. */
-void weft__onnx_next(int64_t *index, int rank, const int64_t *size);
-void weft__onnx_strides(const value *x, int64_t *step);
+int64_t weft__onnx_stride(const value *x, int64_t axis); /* elements between neighbours along the axis */
 
+operate weft__onnx_identity; /* pointwise.c; also for ZipMap, whose map is the tensor of probabilities */
 value weft__onnx_concat(run *, const value *x, int n, int axis);                     /* cut.c */
 value weft__onnx_gather(run *, const value *x, int axis, const value *index);        /* indexed.c */
 value weft__onnx_truths(run *, const value *x); /* pointwise.c: whether elements are not 0 */

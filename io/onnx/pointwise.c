@@ -1,5 +1,5 @@
-/* pointwise.c - pointwise operators: by weft's operators on reals, by one function on integers in host memory.
- * Operands broadcast. */
+/* pointwise.c - pointwise operators: by weft's operators on reals, by one function on integers in host
+ * memory. Operands broadcast. */
 #include <math.h>
 #include <string.h>
 #include "io/onnx/model.h"
@@ -197,9 +197,10 @@ static value limited(run *r, const value *x, const value *bound, const char *nam
     if (bound->type && !(x->x && bound->x && bound->count == 1))
         return computed(r, lower ? &low : &high, (value[]){ *x, *bound }, 2);
     double limit = bound->type ? weft_item(bound->x) : weft__onnx_float(r, name, none);
-    weft_tensor *reals = weft__onnx_tensor_of(r, x);
-    return limit == none ? *x :
-                           weft__onnx_reals(r, weft_clamp(reals, lower ? limit : -most, lower ? most : limit));
+    if (limit == none)
+        return *x;
+    weft_tensor *y = weft__onnx_tensor_of(r, x);
+    return weft__onnx_reals(r, lower ? weft_clamp(y, limit, most) : weft_clamp(y, -most, limit));
 }
 
 static void clip(run *r, const value *in, value *out)
@@ -249,7 +250,7 @@ static void cast(run *r, const value *in, value *out)
     }
 }
 
-static void identity(run *r, const value *in, value *out)
+void weft__onnx_identity(run *r, const value *in, value *out)
 {
     out[0] = *in;
     if (r->node->outputs > 1 && r->node->out[1] >= 0) { /* the mask of Dropout */
@@ -269,36 +270,36 @@ static void choose(run *r, const value *in, value *out)
         out[i] = in[1 + i + (*in->number ? 0 : n)];
 }
 
+/* Rows of pointwise operators: name, function of integers, function of reals. */
+#define UNARY(NAME, INTEGERS, REALS) { NAME, pointwise, 1, INTEGERS, .unary = REALS }
+#define BINARY(NAME, INTEGERS, REALS) { NAME, pointwise, 2, INTEGERS, .binary = REALS }
+
 const operation weft__onnx_pointwise[] = {
-    { "Neg", pointwise, 1, NEGATE, .unary = weft_neg }, { "Abs", pointwise, 1, MAGNITUDE, .unary = weft_abs },
-    { "Sign", pointwise, 1, SIGN, .unary = sign }, { "IsNaN", pointwise, 1, IS_NAN, .unary = is_nan },
-    { "Not", pointwise, 1, .option = NOT }, { "Exp", pointwise, 1, .unary = weft_exp },
-    { "Log", pointwise, 1, .unary = weft_log }, { "Sqrt", pointwise, 1, .unary = weft_sqrt },
-    { "Sin", pointwise, 1, .unary = weft_sin }, { "Cos", pointwise, 1, .unary = weft_cos },
-    { "Tanh", pointwise, 1, .unary = weft_tanh }, { "Sigmoid", pointwise, 1, .unary = weft_sigmoid },
-    { "Relu", pointwise, 1, .unary = weft_relu }, { "Softplus", pointwise, 1, .unary = weft_softplus },
-    { "Reciprocal", pointwise, 1, .unary = inverse }, { "Softsign", pointwise, 1, .unary = softsign },
-    { "Erf", pointwise, 1, .unary = error_function }, { "Floor", pointwise, 1, .unary = rounded_down },
-    { "Ceil", pointwise, 1, .unary = rounded_up }, { "Round", pointwise, 1, .unary = rounded },
-    { "LeakyRelu", with_numbers, 1, .option = LEAKY_RELU }, { "Elu", with_numbers, 1, .option = ELU },
-    { "Selu", with_numbers, 1, .option = SELU }, { "HardSigmoid", with_numbers, 1, .option = HARD_SIGMOID },
+    UNARY("Neg", NEGATE, weft_neg), UNARY("Abs", MAGNITUDE, weft_abs), UNARY("Sign", SIGN, sign),
+    UNARY("IsNaN", IS_NAN, is_nan), UNARY("Not", NOT, NULL), UNARY("Exp", NOTHING, weft_exp),
+    UNARY("Log", NOTHING, weft_log), UNARY("Sqrt", NOTHING, weft_sqrt), UNARY("Sin", NOTHING, weft_sin),
+    UNARY("Cos", NOTHING, weft_cos), UNARY("Tanh", NOTHING, weft_tanh),
+    UNARY("Sigmoid", NOTHING, weft_sigmoid), UNARY("Relu", NOTHING, weft_relu),
+    UNARY("Softplus", NOTHING, weft_softplus), UNARY("Reciprocal", NOTHING, inverse),
+    UNARY("Softsign", NOTHING, softsign), UNARY("Erf", NOTHING, error_function),
+    UNARY("Floor", NOTHING, rounded_down), UNARY("Ceil", NOTHING, rounded_up),
+    UNARY("Round", NOTHING, rounded), { "LeakyRelu", with_numbers, 1, .option = LEAKY_RELU },
+    { "Elu", with_numbers, 1, .option = ELU }, { "Selu", with_numbers, 1, .option = SELU },
+    { "HardSigmoid", with_numbers, 1, .option = HARD_SIGMOID },
     { "Gelu", with_numbers, 1, .option = GELU }, { "Cast", cast, .inputs = 1 },
-    { "CastLike", cast, .inputs = 2 }, { "If", choose, .inputs = -1 }, { "Identity", identity, .inputs = 1 },
-    { "Dropout", identity, .inputs = 1 },
+    { "CastLike", cast, .inputs = 2 }, { "If", choose, .inputs = -1 },
+    { "Identity", weft__onnx_identity, .inputs = 1 }, { "Dropout", weft__onnx_identity, .inputs = 1 },
     { .name = NULL },
 };
 
 const operation weft__onnx_binary[] = {
-    { "Add", pointwise, 2, ADD, .binary = weft_add }, { "Sub", pointwise, 2, SUB, .binary = weft_sub },
-    { "Mul", pointwise, 2, MUL, .binary = weft_mul }, { "Div", pointwise, 2, DIV, .binary = weft_div },
-    { "Pow", pointwise, 2, POW, .binary = power_of }, { "Mod", remainders, 2, MOD, .binary = modulo },
-    { "And", pointwise, 2, .option = AND }, { "Or", pointwise, 2, .option = OR },
-    { "Xor", pointwise, 2, .option = XOR }, { "Equal", pointwise, 2, EQUAL, .binary = weft_equal },
-    { "Less", pointwise, 2, LESS, .binary = weft_less },
-    { "LessOrEqual", pointwise, 2, LESS_EQUAL, .binary = weft_less_equal },
-    { "Greater", pointwise, 2, GREATER, .binary = weft_greater },
-    { "GreaterOrEqual", pointwise, 2, GREATER_EQUAL, .binary = weft_greater_equal },
-    { "Min", many, 1, MIN, .binary = weft_minimum }, { "Max", many, 1, MAX, .binary = weft_maximum },
-    { "Clip", clip, .inputs = 1 }, { "Where", pointwise, 3, .option = CHOOSE },
+    BINARY("Add", ADD, weft_add), BINARY("Sub", SUB, weft_sub), BINARY("Mul", MUL, weft_mul),
+    BINARY("Div", DIV, weft_div), BINARY("Pow", POW, power_of), BINARY("Equal", EQUAL, weft_equal),
+    BINARY("And", AND, NULL), BINARY("Or", OR, NULL), BINARY("Xor", XOR, NULL),
+    BINARY("Less", LESS, weft_less), BINARY("LessOrEqual", LESS_EQUAL, weft_less_equal),
+    BINARY("Greater", GREATER, weft_greater), BINARY("GreaterOrEqual", GREATER_EQUAL, weft_greater_equal),
+    { "Mod", remainders, 2, MOD, .binary = modulo }, { "Min", many, 1, MIN, .binary = weft_minimum },
+    { "Max", many, 1, MAX, .binary = weft_maximum }, { "Clip", clip, .inputs = 1 },
+    { "Where", pointwise, 3, .option = CHOOSE },
     { .name = NULL },
 };

@@ -61,57 +61,57 @@ static value ordered(run *r, const value *x, const char *letters, const char *to
     return weft__onnx_permute(r, x, axes);
 }
 
-/* Appends to `text` the letters of `from` that are in a, in b and in c as the flags say. */
-static void letters_of(const char *from, const char *a, bool in_a, const char *b, bool in_b, char *text)
+/* Appends the letters of a group to `to`: those in the first operand 1, the second 2, the result 4, or a sum
+ * of these. Returns the product of their extents. */
+static int64_t add_letters(int group, char (*text)[8], const int64_t *extent, char *to)
 {
-    for (; *from; from++)
-        if (!strchr(a, *from) == !in_a && !strchr(b, *from) == !in_b)
-            strncat(text, from, 1);
-}
-
-/* Writes the extents of letters to size. Returns their product. */
-static int64_t extents_of(const char *letters, const int64_t *extent, int64_t *size)
-{
-    int n = (int)strlen(letters);
-    for (int i = 0; i < n; i++)
-        size[i] = extent[(unsigned char)letters[i]];
-    return weft__onnx_product(size, n);
+    int64_t all = 1;
+    for (const char *c = text[group & 1 ? 0 : 1]; *c; c++) {
+        int found = 0;
+        for (int i = 0; i < 3; i++)
+            found += strchr(text[i], *c) ? 1 << i : 0;
+        if (found == group) {
+            strncat(to, c, 1);
+            all = weft__onnx_product((int64_t[]){ all, extent[(unsigned char)*c] }, 2);
+        }
+    }
+    return all;
 }
 
 /* Two operands without repeated letters: one product of matrices between permutations. */
 static void einsum(run *r, const value *in, value *out)
 {
-    char a[8] = "", b[8] = "", y[8] = "", both[8] = "", of_a[8] = "", of_b[8] = "", summed[8] = "",
-         left[32], right[32], made[32];
+    enum { BOTH = 7, FIRST = 5, SECOND = 6, SUMMED = 3 };
+    static const int groups[3][3] = {
+        { BOTH, FIRST, SUMMED }, { BOTH, SUMMED, SECOND }, { BOTH, FIRST, SECOND }
+    };
+    char text[3][8] = { "" }, order[3][32] = { "" };
     const char *equation = weft__onnx_string(r, "equation", "");
-    int64_t size[WEFT_RANK + 1], extent[256] = { 0 };
-    bool reads = sscanf(equation, " %7[a-zA-Z] , %7[a-zA-Z] -> %7[a-zA-Z]", a, b, y) == 3;
-    letters_of(a, b, true, y, true, both);
-    letters_of(a, b, true, y, false, summed);
-    letters_of(a, b, false, y, true, of_a);
-    letters_of(b, a, false, y, true, of_b);
-    snprintf(left, sizeof left, "%s%s%s", both, of_a, summed);
-    snprintf(right, sizeof right, "%s%s%s", both, summed, of_b);
-    snprintf(made, sizeof made, "%s%s%s", both, of_a, of_b);
-    if (!reads || r->node->inputs != 2 || (int)strlen(a) != in[0].rank || (int)strlen(b) != in[1].rank ||
-        strlen(y) > WEFT_RANK || strlen(left) != strlen(a) || strlen(right) != strlen(b) ||
-        strlen(made) != strlen(y)) {
+    int64_t extent[256] = { 0 }, matrix[3][3], size[WEFT_RANK + 1];
+    bool fits = sscanf(equation, " %7[a-zA-Z] , %7[a-zA-Z] -> %7[a-zA-Z]", text[0], text[1], text[2]) == 3 &&
+                r->node->inputs == 2 && strlen(text[2]) <= WEFT_RANK;
+    for (int i = 0; i < 2; i++) {
+        fits = fits && (int)strlen(text[i]) == in[i].rank;
+        for (int k = 0; fits && k < in[i].rank; k++)
+            extent[(unsigned char)text[i][k]] = in[i].size[k];
+    }
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 3; k++)
+            matrix[i][k] = add_letters(groups[i][k], text, extent, order[i]);
+        fits = fits && strlen(order[i]) == strlen(text[i]);
+    }
+    if (!fits) {
         weft__onnx_fail(r, "equation %.40s; expected a product of two matrices, ij,jk->ik", equation);
         return;
     }
-    for (int i = 0; a[i]; i++)
-        extent[(unsigned char)a[i]] = in[0].size[i];
-    for (int i = 0; b[i]; i++)
-        extent[(unsigned char)b[i]] = in[1].size[i];
-    int64_t n = extents_of(both, extent, size), rows = extents_of(of_a, extent, size),
-            inner = extents_of(summed, extent, size), columns = extents_of(of_b, extent, size);
-    value x = ordered(r, in, a, left), z = ordered(r, in + 1, b, right);
-    x = weft__onnx_reshape(r, &x, 3, (int64_t[]){ n, rows, inner });
-    z = weft__onnx_reshape(r, &z, 3, (int64_t[]){ n, inner, columns });
-    x = multiplied(r, &x, &z);
-    extents_of(made, extent, size);
-    x = weft__onnx_reshape(r, &x, (int)strlen(made), size);
-    *out = ordered(r, &x, made, y);
+    for (int i = 0; order[2][i]; i++)
+        size[i] = extent[(unsigned char)order[2][i]];
+    value x = ordered(r, in, text[0], order[0]), y = ordered(r, in + 1, text[1], order[1]);
+    x = weft__onnx_reshape(r, &x, 3, matrix[0]);
+    y = weft__onnx_reshape(r, &y, 3, matrix[1]);
+    x = multiplied(r, &x, &y);
+    x = weft__onnx_reshape(r, &x, (int)strlen(order[2]), size);
+    *out = ordered(r, &x, order[2], text[2]);
 }
 
 const operation weft__onnx_products[] = {

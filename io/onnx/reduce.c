@@ -1,8 +1,7 @@
-/* reduce.c - operators that reduce axes. */
-#include <math.h>
-#include <string.h>
+/* reduce.c - operators that reduce axes, softmax and normalisation. */
 #include "io/onnx/model.h"
 
+/* ---- sums and extremes ---- */
 enum { SUM, MEAN, MAX, MIN, PROD, L1, L2, LOG_SUM_EXP, SUM_SQUARE, LOG_SUM };
 
 static weft_tensor *product(weft_tensor *x)
@@ -51,7 +50,7 @@ static value reduced_integers(run *r, const value *x, int how)
 /* Brings the axes to reduce to the end, where they are the columns of a matrix. */
 static void reduce(run *r, const value *in, value *out)
 {
-    int how = r->node->operation->option, kept = 0, rank = 0;
+    int how = r->node->operation->option, kept = 0, rank = 0, n = 0;
     value axes = weft__onnx_list(r, in, 1, "axes");
     bool drop[WEFT_RANK], keep = weft__onnx_int(r, "keepdims", 1), pools = r->node->op[0] == 'G',
                           all = !axes.count && !weft__onnx_int(r, "noop_with_empty_axes", 0);
@@ -60,14 +59,14 @@ static void reduce(run *r, const value *in, value *out)
         return;
     for (int i = 0; i < in->rank; i++) {
         drop[i] = pools ? i > 1 : all || drop[i];
+        kept += !drop[i];
         if (!drop[i] || keep)
             size[rank++] = drop[i] ? 1 : in->size[i];
-        if (!drop[i])
-            order[kept++] = i;
     }
-    for (int i = 0, last = kept; i < in->rank; i++)
-        if (drop[i])
-            order[last++] = i;
+    for (int last = 0; last < 2; last++)
+        for (int i = 0; i < in->rank; i++)
+            if (drop[i] == last)
+                order[n++] = i;
     value x = weft__onnx_permute(r, in, order);
     x = weft__onnx_matrix(r, &x, kept);
     x = x.x || how > PROD ? weft__onnx_reals(r, reduced(weft__onnx_tensor_of(r, &x), how)) :
@@ -82,5 +81,71 @@ const operation weft__onnx_reductions[] = {
     { "ReduceL1", reduce, 1, .option = L1 }, { "ReduceL2", reduce, 1, .option = L2 },
     { "ReduceLogSumExp", reduce, 1, .option = LOG_SUM_EXP },
     { "ReduceSumSquare", reduce, 1, .option = SUM_SQUARE }, { "ReduceLogSum", reduce, 1, .option = LOG_SUM },
+    { .name = NULL },
+};
+
+/* ---- softmax and normalisation ---- */
+static double epsilon(run *r) { return weft__onnx_float(r, "epsilon", 1e-5); }
+
+/* Returns 1 / sqrt(variance + epsilon). */
+static weft_tensor *inverse_deviation(run *r, weft_tensor *variance)
+{
+    return weft_rsqrt(weft_add(variance, weft_scalar(r->w, epsilon(r))));
+}
+
+/* Before opset 13 the axes from `axis` on are one. */
+static void softmax(run *r, const value *in, value *out)
+{
+    bool old = r->node->version < 13;
+    int64_t axis = weft__onnx_int(r, "axis", old ? 1 : -1);
+    if (!weft__onnx_axis(r, &axis, in->rank))
+        return;
+    value x = old ? weft__onnx_matrix(r, in, (int)axis) : *in;
+    weft_tensor *y = weft__onnx_tensor_of(r, &x);
+    axis = old ? 1 : axis;
+    y = r->node->operation->option ? weft_log_softmax(y, (int)axis, NULL) : weft_softmax(y, (int)axis, NULL);
+    *out = weft__onnx_reals(r, weft_reshape(y, in->rank, in->size));
+}
+
+/* LayerNormalization, RMSNormalization: over the axes from `axis` on. */
+static void layer_norm(run *r, const value *in, value *out)
+{
+    int64_t axis = weft__onnx_int(r, "axis", -1);
+    double eps = epsilon(r);
+    if (!in->x || !in[1].x || !weft__onnx_axis(r, &axis, in->rank))
+        return;
+    value matrix = weft__onnx_matrix(r, in, (int)axis);
+    int64_t width = matrix.size[1];
+    weft_tensor *x = matrix.x, *gain = weft_reshape(in[1].x, 1, &width);
+    if (r->node->operation->option) {
+        weft_tensor *mean = weft_mean(weft_square(x), 1);
+        x = weft_mul(x, weft_reshape(inverse_deviation(r, mean), 2, (int64_t[]){ matrix.size[0], 1 }));
+        x = weft_mul(x, gain);
+    } else {
+        weft_tensor *shift = in[2].x ? weft_reshape(in[2].x, 1, &width) : weft_zeros(r->w, 1, &width);
+        x = weft_layer_norm(x, gain, shift, eps == 0 ? WEFT_ZERO : eps);
+    }
+    *out = weft__onnx_reals(r, weft_reshape(x, in->rank, in->size));
+}
+
+static void batch_norm(run *r, const value *in, value *out)
+{
+    int64_t size[WEFT_RANK] = { 1, 1, 1, 1, 1, 1 };
+    weft_tensor *x = weft__onnx_tensor_of(r, in), *p[5];
+    if (weft__onnx_int(r, "training_mode", 0))
+        weft__onnx_fail(r, "training_mode; expected inference");
+    int channel = in->rank > 1;
+    size[channel] = in->size[channel];
+    for (int i = 1; i < 5; i++)
+        p[i] = weft_reshape(weft__onnx_tensor_of(r, &in[i]), in->rank, size);
+    weft_tensor *factor = weft_mul(p[1], inverse_deviation(r, p[4]));
+    *out = weft__onnx_reals(r, weft_add(weft_mul(weft_sub(x, p[3]), factor), p[2]));
+}
+
+const operation weft__onnx_norms[] = {
+    { "Softmax", softmax, .inputs = 1 }, { "LogSoftmax", softmax, 1, .option = 1 },
+    { "LayerNormalization", layer_norm, .inputs = 2 }, { "RMSNormalization", layer_norm, 2, .option = 1 },
+    { "SimplifiedLayerNormalization", layer_norm, 2, .option = 1 },
+    { "BatchNormalization", batch_norm, .inputs = 5 },
     { .name = NULL },
 };

@@ -70,7 +70,7 @@ value weft__onnx_select(run *r, const value *x, const int64_t *from, int64_t blo
                         const int64_t *size)
 {
     int64_t n = weft__onnx_product(size, rank), rows = n / (block ? block : 1);
-    if (!from || !weft_ok(r->w))
+    if (!from || !weft__onnx_fits(r, rank, size))
         return (value){ 0 };
     if (!x->x) {
         value y = weft__onnx_integers(r, x->type, rank, size);
@@ -90,42 +90,16 @@ value weft__onnx_select(run *r, const value *x, const int64_t *from, int64_t blo
     return weft__onnx_reals(r, weft_reshape(y, rank, size));
 }
 
-void weft__onnx_next(int64_t *index, int rank, const int64_t *size)
+int64_t weft__onnx_stride(const value *x, int64_t axis)
 {
-    for (int i = rank - 1; i >= 0 && ++index[i] == size[i]; i--)
-        index[i] = 0;
-}
-
-void weft__onnx_strides(const value *x, int64_t *step)
-{
-    for (int i = 0; i < x->rank; i++)
-        step[i] = weft__onnx_product(x->size + i + 1, x->rank - i - 1);
-}
-
-/* Returns element first + sum of index[i] * step[i] of x at each index. */
-static value strided(run *r, const value *x, int64_t first, const int64_t *step, const int64_t *size)
-{
-    int64_t index[WEFT_RANK] = { 0 }, block = 1;
-    int axes = x->rank;
-    for (; axes > 0 && step[axes - 1] == block && size[axes - 1] == x->size[axes - 1]; axes--)
-        block *= size[axes - 1];
-    int64_t n = weft__onnx_product(size, axes), *from = weft__onnx_take(r, n, sizeof *from);
-    for (int64_t i = 0; from && block && i < n; i++) {
-        from[i] = first;
-        for (int k = 0; k < axes; k++)
-            from[i] += index[k] * step[k];
-        from[i] /= block;
-        weft__onnx_next(index, axes, size);
-    }
-    return weft__onnx_select(r, x, from, block, x->rank, size);
+    return weft__onnx_product(x->size + axis + 1, x->rank - (int)axis - 1);
 }
 
 value weft__onnx_permute(run *r, const value *x, const int64_t *axes)
 {
-    int64_t all[WEFT_RANK], step[WEFT_RANK] = { 0 }, size[WEFT_RANK] = { 0 };
+    int64_t step[WEFT_RANK], size[WEFT_RANK];
     int order[WEFT_RANK];
     bool used[WEFT_RANK] = { false }, moves = false;
-    weft__onnx_strides(x, all);
     for (int i = 0; i < x->rank; i++) {
         int64_t axis = axes ? axes[i] : x->rank - 1 - i;
         if (axis < 0 || axis >= x->rank || used[axis]) {
@@ -134,41 +108,43 @@ value weft__onnx_permute(run *r, const value *x, const int64_t *axes)
         }
         used[axis] = true;
         order[i] = (int)axis;
-        step[i] = all[axis];
+        step[i] = weft__onnx_stride(x, axis);
         size[i] = x->size[axis];
         moves = moves || axis != i;
     }
-    return !moves ? *x :
-           x->x   ? weft__onnx_reals(r, weft_permute(x->x, order)) :
-                    strided(r, x, 0, step, size);
+    if (!moves || x->x)
+        return moves ? weft__onnx_reals(r, weft_permute(x->x, order)) : *x;
+    value y = weft__onnx_integers(r, x->type, x->rank, size);
+    for (int64_t i = 0; y.type && i < y.count; i++) {
+        int64_t from = 0, rest = i;
+        for (int k = x->rank - 1; k >= 0; rest /= size[k--])
+            from += rest % size[k] * step[k];
+        y.number[i] = x->number[from];
+    }
+    return y;
 }
 
 value weft__onnx_slice(run *r, const value *x, int axis, int64_t first, int64_t step, int64_t n)
 {
-    int64_t steps[WEFT_RANK] = { 0 }, size[WEFT_RANK];
     if (step == 1 && n == x->size[axis])
         return *x;
-    if (x->x && step == 1)
+    if (step == 1 && x->x)
         return weft__onnx_reals(r, weft_slice(x->x, axis, first, first + n));
-    weft__onnx_strides(x, steps);
-    memcpy(size, x->size, sizeof size);
-    size[axis] = n;
-    int64_t start = n ? first * steps[axis] : 0;
-    steps[axis] *= n > 1 ? step : 0;
-    return strided(r, x, start, steps, size);
+    value index = weft__onnx_integers(r, WEFT__ONNX_INT64, 1, &n);
+    for (int64_t i = 0; index.type && i < n; i++)
+        index.number[i] = first + i * step;
+    return weft__onnx_gather(r, x, axis, &index);
 }
 
 value weft__onnx_expand(run *r, const value *x, int rank, const int64_t *size)
 {
-    int64_t step[WEFT_RANK] = { 0 }, ones[WEFT_RANK] = { 1, 1, 1, 1, 1, 1 };
+    int64_t ones[WEFT_RANK] = { 1, 1, 1, 1, 1, 1 };
     memcpy(ones + rank - x->rank, x->size, (size_t)x->rank * sizeof *ones);
-    if (rank == x->rank && !memcmp(ones, size, (size_t)rank * sizeof *ones))
-        return *x;
-    value y = weft__onnx_reshape(r, x, rank, ones);
-    weft__onnx_strides(&y, step);
-    for (int i = 0; i < y.rank; i++)
-        step[i] = y.size[i] == size[i] ? step[i] : 0;
-    return strided(r, &y, 0, step, size);
+    value y = rank == x->rank ? *x : weft__onnx_reshape(r, x, rank, ones);
+    for (int i = rank - 1; i >= 0; i--)
+        if (y.size[i] != size[i])
+            y = weft__onnx_slice(r, &y, i, 0, 0, size[i]);
+    return y;
 }
 
 /* ---- operators ---- */
@@ -198,32 +174,23 @@ static void flatten(run *r, const value *in, value *out)
         *out = weft__onnx_matrix(r, in, (int)axis);
 }
 
+/* Squeeze, and with an option Unsqueeze. */
 static void squeeze(run *r, const value *in, value *out)
 {
     value axes = weft__onnx_list(r, in, 1, "axes");
-    bool drop[WEFT_RANK];
-    int64_t size[WEFT_RANK];
-    int rank = 0;
-    if (!weft__onnx_marks(r, &axes, in->rank, drop))
+    bool adds = r->node->operation->option, marked[WEFT_RANK];
+    int64_t size[WEFT_RANK], all = in->rank + (adds ? axes.count : 0);
+    int rank = 0, from = 0;
+    if (all > WEFT_RANK || (adds && !axes.type))
+        weft__onnx_fail(r, "axes for a result of rank %lld; expected 0 .. %d", (long long)all, WEFT_RANK);
+    if (!weft_ok(r->w) || !weft__onnx_marks(r, &axes, (int)all, marked))
         return;
-    for (int i = 0; i < in->rank; i++)
-        if (axes.type ? !drop[i] : in->size[i] != 1)
+    for (int i = 0; i < all; i++)
+        if (adds)
+            size[rank++] = marked[i] || from == in->rank ? 1 : in->size[from++];
+        else if (axes.type ? !marked[i] : in->size[i] != 1)
             size[rank++] = in->size[i];
     *out = weft__onnx_reshape(r, in, rank, size);
-}
-
-static void unsqueeze(run *r, const value *in, value *out)
-{
-    value axes = weft__onnx_list(r, in, 1, "axes");
-    bool added[WEFT_RANK];
-    int64_t size[WEFT_RANK], rank = in->rank + axes.count, from = 0;
-    if (!axes.type || rank > WEFT_RANK)
-        weft__onnx_fail(r, "a result of %lld axes; expected 0 .. %d", (long long)rank, WEFT_RANK);
-    if (!weft_ok(r->w) || !weft__onnx_marks(r, &axes, (int)rank, added))
-        return;
-    for (int64_t i = 0; i < rank; i++)
-        size[i] = added[i] || from == in->rank ? 1 : in->size[from++];
-    *out = weft__onnx_reshape(r, in, (int)rank, size);
 }
 
 static void transpose(run *r, const value *in, value *out)
@@ -247,20 +214,19 @@ static void expand(run *r, const value *in, value *out)
 
 static void tile(run *r, const value *in, value *out)
 {
-    value list = weft__onnx_list(r, in, 1, NULL), x = *in;
-    int64_t times[WEFT_RANK], size[WEFT_RANK];
+    value list = weft__onnx_list(r, in, 1, NULL);
+    int64_t times[WEFT_RANK], n;
     if (weft__onnx_shape(r, &list, 0, times) != in->rank)
         weft__onnx_fail(r, "%lld repeats for %d axes", (long long)list.count, in->rank);
-    memcpy(size, in->size, sizeof size);
-    for (int i = 0; weft_ok(r->w) && i < in->rank; i++) {
-        int64_t outer = weft__onnx_product(size, i), inner = weft__onnx_product(size + i, in->rank - i);
-        x = weft__onnx_reshape(r, &x, 3, (int64_t[]){ outer, 1, inner });
-        x = weft__onnx_expand(r, &x, 3, (int64_t[]){ outer, times[i], inner });
-        if (__builtin_mul_overflow(size[i], times[i], &size[i]))
-            weft__onnx_fail(r, "%lld repeats", (long long)times[i]);
-        x = weft__onnx_reshape(r, &x, in->rank, size);
+    *out = *in;
+    for (int axis = 0; weft_ok(r->w) && axis < in->rank; axis++) {
+        if (__builtin_mul_overflow(in->size[axis], times[axis], &n))
+            weft__onnx_fail(r, "%lld repeats", (long long)times[axis]);
+        value index = weft__onnx_integers(r, WEFT__ONNX_INT64, 1, &n);
+        for (int64_t i = 0; index.type && i < n; i++)
+            index.number[i] = i % in->size[axis];
+        *out = weft__onnx_gather(r, out, axis, &index);
     }
-    *out = x;
 }
 
 static void size_of(run *r, const value *in, value *out)
@@ -272,7 +238,7 @@ static void size_of(run *r, const value *in, value *out)
 
 const operation weft__onnx_shapes[] = {
     { "Reshape", reshape, .inputs = 1 }, { "Flatten", flatten, .inputs = 1 },
-    { "Squeeze", squeeze, .inputs = 1 }, { "Unsqueeze", unsqueeze, .inputs = 1 },
+    { "Squeeze", squeeze, .inputs = 1 }, { "Unsqueeze", squeeze, 1, .option = 1 },
     { "Transpose", transpose, .inputs = 1 }, { "Expand", expand, .inputs = 2 },
     { "Tile", tile, .inputs = 2 }, { "Size", size_of, .inputs = 1 },
     { .name = NULL },
