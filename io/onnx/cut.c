@@ -122,18 +122,12 @@ static void split_to_sequence(run *r, const value *in, value *out)
 static void sequence_at(run *r, const value *in, value *out)
 {
     value at = weft__onnx_list(r, in, 1, NULL), x = *in;
-    int axis = in->split - 1, rank = 0;
-    int64_t i = at.count == 1 ? *at.number : INT64_MAX, size[WEFT_RANK];
-    if (axis < 0 || i < -in->size[axis] || i >= in->size[axis]) {
-        weft__onnx_fail(r, "no such element of a sequence made by SplitToSequence");
-        return;
-    }
     x.split = 0;
-    x = weft__onnx_slice(r, &x, axis, i < 0 ? i + in->size[axis] : i, 1, 1);
-    for (int k = 0; k < x.rank; k++)
-        if (k != axis || in->keeps_axis)
-            size[rank++] = x.size[k];
-    *out = weft__onnx_reshape(r, &x, rank, size);
+    at = weft__onnx_reshape(r, &at, in->keeps_axis, (int64_t[]){ 1 });
+    if (in->split)
+        *out = weft__onnx_gather(r, &x, in->split - 1, &at);
+    else
+        weft__onnx_fail(r, "a sequence that SplitToSequence did not make");
 }
 
 const operation weft__onnx_parts[] = {

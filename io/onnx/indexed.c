@@ -1,5 +1,4 @@
 /* indexed.c - operators that read or write elements at indices. */
-#include <stdlib.h>
 #include <string.h>
 #include "io/onnx/model.h"
 

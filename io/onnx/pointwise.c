@@ -171,13 +171,10 @@ static value computed(run *r, const operation *o, const value *in, int n)
 
 static void pointwise(run *r, const value *in, value *out)
 {
-    *out = computed(r, r->node->operation, in, r->node->operation->inputs);
-}
-
-static void remainders(run *r, const value *in, value *out)
-{
     static const operation of_c = { "Mod", .option = MOD_OF_C, .binary = modulo_of_c };
-    *out = computed(r, weft__onnx_int(r, "fmod", 0) ? &of_c : r->node->operation, in, 2);
+    const operation *o = r->node->operation;
+    bool is_of_c = o->option == MOD && weft__onnx_int(r, "fmod", 0);
+    *out = computed(r, is_of_c ? &of_c : o, in, o->inputs);
 }
 
 /* Any number of operands. */
@@ -298,7 +295,7 @@ const operation weft__onnx_binary[] = {
     BINARY("And", AND, NULL), BINARY("Or", OR, NULL), BINARY("Xor", XOR, NULL),
     BINARY("Less", LESS, weft_less), BINARY("LessOrEqual", LESS_EQUAL, weft_less_equal),
     BINARY("Greater", GREATER, weft_greater), BINARY("GreaterOrEqual", GREATER_EQUAL, weft_greater_equal),
-    { "Mod", remainders, 2, MOD, .binary = modulo }, { "Min", many, 1, MIN, .binary = weft_minimum },
+    BINARY("Mod", MOD, modulo), { "Min", many, 1, MIN, .binary = weft_minimum },
     { "Max", many, 1, MAX, .binary = weft_maximum }, { "Clip", clip, .inputs = 1 },
     { "Where", pointwise, 3, .option = CHOOSE },
     { .name = NULL },

@@ -40,12 +40,10 @@ static void gemm(run *r, const value *in, value *out)
     bool ta = weft__onnx_int(r, "transA", 0), tb = weft__onnx_int(r, "transB", 0);
     double alpha = weft__onnx_float(r, "alpha", 1), beta = weft__onnx_float(r, "beta", 1);
     weft_tensor *y = weft_matmul_with(weft__onnx_tensor_of(r, in), ta, weft__onnx_tensor_of(r, in + 1), tb);
-    if (alpha != 1)
-        y = weft_scale(y, alpha);
-    if (in[2].type && beta != 0) {
-        weft_tensor *c = weft__onnx_tensor_of(r, in + 2);
+    weft_tensor *c = weft__onnx_tensor_of(r, in + 2);
+    y = alpha == 1 ? y : weft_scale(y, alpha);
+    if (in[2].type && beta != 0)
         y = weft_add(y, beta == 1 ? c : weft_scale(c, beta));
-    }
     *out = weft__onnx_reals(r, y);
 }
 
