@@ -2,36 +2,42 @@
 #include <string.h>
 #include "io/onnx/model.h"
 
+value weft__onnx_concat(run *r, const value *x, int n, int axis)
+{
+    value y = x[0];
+    bool reals = false;
+    weft_tensor **parts = weft__onnx_take(r, n, sizeof *parts);
+    y.size[axis] = 0;
+    for (int i = 0; i < n; i++) {
+        value like = x[i];
+        reals = reals || like.x;
+        y.size[axis] += like.size[axis];
+        like.size[axis] = x->size[axis];
+        if (!like.type || like.rank != x->rank ||
+            memcmp(like.size, x->size, (size_t)x->rank * sizeof *like.size))
+            weft__onnx_fail(r, "the shape of input %d does not fit that of input 0", i);
+    }
+    for (int i = 0; reals && weft_ok(r->w) && i < n; i++)
+        parts[i] = weft__onnx_tensor_of(r, &x[i]);
+    if (reals && weft_ok(r->w))
+        return weft__onnx_reals(r, weft_concat(parts, n, axis));
+    y = weft__onnx_integers(r, x->type, x->rank, y.size);
+    int64_t *to = y.number, outer = weft__onnx_product(x->size, axis);
+    for (int64_t k = 0; y.type && y.count && k < outer * n; k++) {
+        const value *from = &x[k % n];
+        int64_t part = from->count / outer;
+        if (part)
+            memcpy(to, from->number + k / n * part, (size_t)part * sizeof *to);
+        to += part;
+    }
+    return y;
+}
+
 static void concat(run *r, const value *in, value *out)
 {
-    int n = r->node->inputs;
-    int64_t axis = weft__onnx_int(r, "axis", 1), outer, to = 0, size[WEFT_RANK];
-    bool reals = false;
-    weft_tensor **x = weft__onnx_take(r, n, sizeof *x);
-    if (!weft__onnx_axis(r, &axis, in->rank) || !x)
-        return;
-    memcpy(size, in->size, sizeof size);
-    size[axis] = 0;
-    for (int i = 0; i < n; i++) {
-        for (int k = 0; k < in->rank; k++)
-            if (!in[i].type || in[i].rank != in->rank || (k != axis && in[i].size[k] != size[k])) {
-                weft__onnx_fail(r, "the shape of input %d does not fit that of input 0", i);
-                return;
-            }
-        size[axis] += in[i].size[axis];
-        reals = reals || in[i].x;
-    }
-    for (int i = 0; reals && i < n; i++)
-        x[i] = weft__onnx_tensor_of(r, &in[i]);
-    *out = reals ? weft__onnx_reals(r, weft_concat(x, n, (int)axis)) :
-                   weft__onnx_integers(r, in->type, in->rank, size);
-    outer = out->count ? weft__onnx_product(size, (int)axis) : 0;
-    for (int64_t o = 0; !reals && out->type && o < outer; o++)
-        for (int i = 0; i < n; i++) {
-            int64_t part = outer ? in[i].count / outer : 0;
-            memcpy(out->number + to, in[i].number + o * part, (size_t)part * sizeof *out->number);
-            to += part;
-        }
+    int64_t axis = weft__onnx_int(r, "axis", 1);
+    if (weft__onnx_axis(r, &axis, in->rank))
+        *out = weft__onnx_concat(r, in, r->node->inputs, (int)axis);
 }
 
 /* Python's bounds of a slice, and the number of its elements. */
@@ -50,55 +56,53 @@ static int64_t bounds(int64_t *from, int64_t to, int64_t step, int64_t extent)
 static void slice(run *r, const value *in, value *out)
 {
     value from = weft__onnx_list(r, in, 1, "starts"), to = weft__onnx_list(r, in, 2, "ends"),
-          axes = weft__onnx_list(r, in, 3, "axes"), steps = weft__onnx_list(r, in, 4, NULL);
-    int64_t stride[WEFT_RANK], size[WEFT_RANK], first = 0;
-    bool dense = in->x;
-    value x = *in;
-    if (!from.type || !to.type || to.count != from.count ||
+          axes = weft__onnx_list(r, in, 3, "axes"), steps = weft__onnx_list(r, in, 4, NULL), x = *in;
+    if (!from.type || to.count != from.count ||
         (axes.type ? axes.count != from.count : from.count > in->rank) ||
         (steps.type && steps.count != from.count)) {
         weft__onnx_fail(r, "starts, ends, axes and steps do not agree");
         return;
     }
-    weft__onnx_strides(in, stride);
-    memcpy(size, in->size, sizeof size);
     for (int64_t i = 0; i < from.count; i++) {
         int64_t axis = axes.type ? axes.number[i] : i, step = steps.type ? steps.number[i] : 1,
-                begin = from.number[i];
+                first = from.number[i];
+        if (!step || step == INT64_MIN)
+            weft__onnx_fail(r, "a step of 0");
         if (!weft__onnx_axis(r, &axis, in->rank))
             return;
-        if (!step || step == INT64_MIN) {
-            weft__onnx_fail(r, "a step of 0");
-            return;
-        }
-        size[axis] = bounds(&begin, to.number[i], step, in->size[axis]);
-        first += size[axis] ? begin * stride[axis] : 0;
-        stride[axis] *= size[axis] > 1 ? step : 1;
-        if (dense && (dense = step == 1) && size[axis] != in->size[axis])
-            x = weft__onnx_reals(
-                r, weft_slice(x.x, (int)axis, size[axis] ? begin : 0, size[axis] ? begin + size[axis] : 0));
+        int64_t n = bounds(&first, to.number[i], step, x.size[axis]);
+        x = weft__onnx_slice(r, &x, (int)axis, first, step, n);
     }
-    *out = dense ? x : weft__onnx_strided(r, in, first, stride, in->rank, size);
+    *out = x;
+}
+
+static void shape(run *r, const value *in, value *out)
+{
+    int64_t from = weft__onnx_int(r, "start", 0),
+            n = bounds(&from, weft__onnx_int(r, "end", in->rank), 1, in->rank);
+    *out = weft__onnx_integers(r, WEFT__ONNX_INT64, 1, &n);
+    for (int64_t i = 0; out->type && i < n; i++)
+        out->number[i] = in->size[from + i];
 }
 
 static void split(run *r, const value *in, value *out)
 {
-    int64_t axis = weft__onnx_int(r, "axis", 0), at = 0;
+    int64_t axis = weft__onnx_int(r, "axis", 0), from = 0;
     value parts = weft__onnx_list(r, in, 1, "split");
     int n = r->node->outputs;
-    if (!weft__onnx_axis(r, &axis, in->rank))
-        return;
-    int64_t extent = in->size[axis], each = (extent + n - 1) / (n ? n : 1);
     if (parts.type && parts.count != n)
         weft__onnx_fail(r, "split has %lld parts; expected %d", (long long)parts.count, n);
-    for (int i = 0; weft_ok(r->w) && i < n; i++) {
-        int64_t part = parts.type ? parts.number[i] : each < extent - at ? each : extent - at;
-        if (part < 0 || part > extent - at)
-            weft__onnx_fail(r, "part %d has %lld of the %lld that are left", i, (long long)part,
-                            (long long)(extent - at));
-        else
-            out[i] = weft__onnx_slice(r, in, (int)axis, at, at + part);
-        at += part;
+    if (!weft__onnx_axis(r, &axis, in->rank))
+        return;
+    int64_t extent = in->size[axis], each = n ? (extent + n - 1) / n : 0;
+    for (int i = 0; i < n; i++) {
+        int64_t left = extent - from, part = parts.type ? parts.number[i] : each < left ? each : left;
+        if (part < 0 || part > left) {
+            weft__onnx_fail(r, "part %d has %lld of %lld", i, (long long)part, (long long)left);
+            return;
+        }
+        out[i] = weft__onnx_slice(r, in, (int)axis, from, 1, part);
+        from += part;
     }
 }
 
@@ -117,27 +121,18 @@ static void split_to_sequence(run *r, const value *in, value *out)
 
 static void sequence_at(run *r, const value *in, value *out)
 {
-    value at = weft__onnx_list(r, in, 1, NULL);
-    int axis = in->split - 1;
-    int64_t i = at.type && at.count == 1 ? *at.number : INT64_MAX, size[WEFT_RANK], rank = 0;
-    if (axis < 0 || i < -in->size[axis] || i >= in->size[axis]) {
-        weft__onnx_fail(r, "no such element of a sequence made by SplitToSequence");
-        return;
-    }
-    i += i < 0 ? in->size[axis] : 0;
-    value x = *in;
+    value at = weft__onnx_list(r, in, 1, NULL), x = *in;
     x.split = 0;
-    x = weft__onnx_slice(r, &x, axis, i, i + 1);
-    for (int k = 0; k < in->rank; k++)
-        if (k != axis || in->keeps_axis)
-            size[rank++] = k == axis ? 1 : in->size[k];
-    if (x.type)
-        *out = weft__onnx_reshape(r, &x, (int)rank, size);
+    at = weft__onnx_reshape(r, &at, in->keeps_axis, (int64_t[]){ 1 });
+    if (in->split)
+        *out = weft__onnx_gather(r, &x, in->split - 1, &at);
+    else
+        weft__onnx_fail(r, "a sequence that SplitToSequence did not make");
 }
 
 const operation weft__onnx_parts[] = {
-    { "Concat", concat, 1, 0, NULL, NULL }, { "Slice", slice, 1, 0, NULL, NULL },
-    { "Split", split, 1, 0, NULL, NULL }, { "SplitToSequence", split_to_sequence, 1, 0, NULL, NULL },
-    { "SequenceAt", sequence_at, 2, 0, NULL, NULL },
-    { NULL, NULL, 0, 0, NULL, NULL },
+    { "Concat", concat, .inputs = 1 }, { "Slice", slice, .inputs = 1 }, { "Split", split, .inputs = 1 },
+    { "Shape", shape, .inputs = 1 }, { "SplitToSequence", split_to_sequence, .inputs = 1 },
+    { "SequenceAt", sequence_at, .inputs = 2 },
+    { .name = NULL },
 };

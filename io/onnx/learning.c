@@ -2,54 +2,29 @@
 #include <string.h>
 #include "io/onnx/model.h"
 
-static weft_tensor *listed(run *r, const char *name, int rank, const int64_t *size)
+/* Returns the numbers of an attribute in rows, or as a list for 0 rows; NULL if it is missing. */
+static weft_tensor *listed(run *r, const char *name, int64_t rows)
 {
     const attribute *a = weft__onnx_attribute(r, name, 6);
-    if (a && a->n != weft__onnx_product(size, rank))
-        weft__onnx_fail(r, "%s has %lld numbers; expected %lld", name, (long long)a->n,
-                        (long long)weft__onnx_product(size, rank));
-    return a && weft_ok(r->w) ? weft_reals(r->w, a->floats, rank, size) : NULL;
+    int64_t size[2] = { rows, a && rows ? a->n / rows : 0 };
+    if (a && rows && a->n % rows)
+        weft__onnx_fail(r, "%s has %lld numbers for %lld results", name, (long long)a->n, (long long)rows);
+    return !a ? NULL : rows ? weft_reals(r->w, a->floats, 2, size) : weft_reals(r->w, a->floats, 1, &a->n);
 }
 
-static int64_t count_of(run *r, const char *name)
-{
-    const attribute *a = weft__onnx_attribute(r, name, 6);
-    return a ? a->n : 0;
-}
-
+/* The elements of the last axis at the indices of input 1, as a list. */
 static void feature_extractor(run *r, const value *in, value *out)
 {
     value index = weft__onnx_integers_of(r, in + 1);
-    int last = in->rank - 1;
-    if (last < 0 || !index.type)
-        return;
-    int64_t width = in->size[last], n = width ? in->count / width * index.count : 0, size[WEFT_RANK];
-    int64_t *from = weft__onnx_take(r, n, sizeof *from);
-    for (int64_t i = 0; from && i < n; i++) {
-        int64_t k = index.number[i % index.count];
-        if (k < 0 || k >= width) {
-            weft__onnx_fail(r, "feature %lld of %lld", (long long)k, (long long)width);
-            return;
-        }
-        from[i] = i / index.count * width + k;
-    }
-    memcpy(size, in->size, sizeof size);
-    size[last] = index.count;
-    *out = weft__onnx_select(r, in, from, in->rank, size);
-}
-
-/* The map from labels to probabilities is the tensor of probabilities. */
-static void zip_map(run *r, const value *in, value *out)
-{
-    (void)r;
-    *out = *in;
+    index = weft__onnx_reshape(r, &index, 1, &index.count);
+    if (in->rank)
+        *out = weft__onnx_gather(r, in, in->rank - 1, &index);
 }
 
 static void scaler(run *r, const value *in, value *out)
 {
-    int64_t n[2] = { count_of(r, "offset"), count_of(r, "scale") };
-    weft_tensor *offset = listed(r, "offset", 1, &n[0]), *scale = listed(r, "scale", 1, &n[1]),
-                *x = weft__onnx_tensor_of(r, in);
+    weft_tensor *x = weft__onnx_tensor_of(r, in), *offset = listed(r, "offset", 0),
+                *scale = listed(r, "scale", 0);
     x = offset ? weft_sub(x, offset) : x;
     *out = weft__onnx_reals(r, scale ? weft_mul(x, scale) : x);
 }
@@ -58,26 +33,19 @@ static void normalizer(run *r, const value *in, value *out)
 {
     const char *norm = weft__onnx_string(r, "norm", "MAX");
     weft_tensor *x = weft__onnx_tensor_of(r, in);
-    if (in->rank != 2) {
-        weft__onnx_fail(r, "rank %d; expected 2", in->rank);
-        return;
-    }
     weft_tensor *n = !strcmp(norm, "MAX") ? weft_max(x, 1) : weft_vector_norm(x, 1, norm[1] == '1' ? 1 : 2);
     n = weft_reshape(n, 2, (int64_t[]){ in->size[0], 1 });
     *out = weft__onnx_reals(r, weft_mul(x, weft_reciprocal(n)));
 }
 
-/* x [n, F] times coefficients [E, F], plus E intercepts. */
-static weft_tensor *scores(run *r, const value *in, int64_t outputs)
+/* Returns x [n, F] times coefficients [E, F], plus E intercepts. */
+static weft_tensor *scores(run *r, const value *in, int64_t results)
 {
-    if (in->rank != 2 || outputs < 1) {
-        weft__onnx_fail(r, "rank %d, %lld results", in->rank, (long long)outputs);
-        return &r->w->nil;
-    }
-    weft_tensor *c = listed(r, "coefficients", 2, (int64_t[]){ outputs, in->size[1] }),
-                *b = listed(r, "intercepts", 1, &outputs);
-    weft_tensor *y = weft_matmul_with(weft__onnx_tensor_of(r, in), false, c, true);
-    return b ? weft_add(y, b) : y;
+    if (results < 1)
+        weft__onnx_fail(r, "%lld results", (long long)results);
+    weft_tensor *x = weft__onnx_tensor_of(r, in), *coefficients = listed(r, "coefficients", results),
+                *b = listed(r, "intercepts", 0), *y = weft_matmul_with(x, false, coefficients, true);
+    return b ? weft_add(y, weft_reshape(b, 1, &results)) : y;
 }
 
 static weft_tensor *transformed(run *r, weft_tensor *x)
@@ -99,9 +67,9 @@ static void regressor(run *r, const value *in, value *out)
 
 static void classifier(run *r, const value *in, value *out)
 {
-    const attribute *labels = weft__onnx_attribute(r, "classlabels_ints", 7);
-    int64_t n = in->rank == 2 && in->size[1] ? count_of(r, "coefficients") / in->size[1] : 0,
-            rows = in->size[0];
+    const attribute *labels = weft__onnx_attribute(r, "classlabels_ints", 7),
+                    *a = weft__onnx_attribute(r, "coefficients", 6);
+    int64_t n = a && in->rank == 2 && in->size[1] ? a->n / in->size[1] : 0;
     weft_tensor *x = scores(r, in, n);
     if (!labels || labels->n != (n == 1 ? 2 : n)) {
         weft__onnx_fail(r, "class labels; expected integers, one for each class");
@@ -109,19 +77,15 @@ static void classifier(run *r, const value *in, value *out)
     }
     if (n == 1) /* the score of the second class */
         x = weft_concat(WEFT_LIST(weft_neg(x), x), 1);
-    int32_t *best = weft__onnx_take(r, rows, sizeof *best);
-    out[0] = weft__onnx_integers(r, WEFT__ONNX_INT64, 1, &rows);
-    if (best && weft_ok(r->w))
-        weft_read(weft_argmax(x, 1), best, (size_t)rows * sizeof *best);
-    for (int64_t i = 0; best && weft_ok(r->w) && i < rows; i++)
-        out[0].number[i] = labels->ints[best[i]];
+    out[0] = weft__onnx_ints(r, weft_argmax(x, 1));
+    for (int64_t i = 0; i < out[0].count; i++)
+        out[0].number[i] = labels->ints[out[0].number[i]];
     out[1] = weft__onnx_reals(r, transformed(r, x));
 }
 
 const operation weft__onnx_learning[] = {
-    { "ArrayFeatureExtractor", feature_extractor, 2, 0, NULL, NULL }, { "ZipMap", zip_map, 1, 0, NULL, NULL },
-    { "Scaler", scaler, 1, 0, NULL, NULL }, { "Normalizer", normalizer, 1, 0, NULL, NULL },
-    { "LinearRegressor", regressor, -1, 0, NULL, NULL },
-    { "LinearClassifier", classifier, -1, 0, NULL, NULL },
-    { NULL, NULL, 0, 0, NULL, NULL },
+    { "ArrayFeatureExtractor", feature_extractor, .inputs = 2 }, { "Scaler", scaler, .inputs = 1 },
+    { "ZipMap", weft__onnx_identity, .inputs = 1 }, { "Normalizer", normalizer, .inputs = 1 },
+    { "LinearRegressor", regressor, .inputs = -1 }, { "LinearClassifier", classifier, .inputs = -1 },
+    { .name = NULL },
 };

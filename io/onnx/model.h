@@ -135,27 +135,32 @@ bool weft__onnx_axis(run *, int64_t *axis, int rank);
 value weft__onnx_list(run *, const value *in, int i, const char *name);
 int64_t weft__onnx_product(const int64_t *size, int n);
 
-/* ---- products.c: [.., m, k] by [.., k, n]; leading axes broadcast ---- */
-value weft__onnx_matmul(run *, const value *a, const value *b);
-
 /* ---- shape.c ---- */
-value weft__onnx_reshape(run *, const value *, int rank, const int64_t *size);
-/* Returns element from[i] of x, counted row by row, as element i; 0 where it is -1. */
-value weft__onnx_select(run *, const value *x, const int64_t *from, int rank, const int64_t *size);
-/* Returns element first + sum of index[i] * step[i] of x at each index. */
-value weft__onnx_strided(run *, const value *x, int64_t first, const int64_t *step, int rank,
-                         const int64_t *size);
-/* Advances an index of a shape, row by row. */
-void weft__onnx_next(int64_t *index, int rank, const int64_t *size);
-/* Sets step to the strides of x. */
-void weft__onnx_strides(const value *x, int64_t *step);
-value weft__onnx_permute(run *, const value *x, const int *axes);
-value weft__onnx_slice(run *, const value *x, int axis, int64_t from, int64_t to);
-value weft__onnx_expand(run *, const value *x, int rank, const int64_t *size);
-/* Sets size to the common shape of two. Returns the rank, -1 after a failure. */
+/* Sets size to the common shape of two. Returns the rank, -1 after a failure or if a rank is below 0. */
 int weft__onnx_broadcast(run *, int rank_a, const int64_t *a, int rank_b, const int64_t *b, int64_t *size);
+/* Copies a list of extents, each `least` or more. Returns their number, -1 after a failure. */
+int weft__onnx_shape(run *, const value *list, int64_t least, int64_t *size);
+/* Sets marked[axis] for the listed axes, and clears the others. Returns whether all are inside the rank. */
+bool weft__onnx_marks(run *, const value *axes, int rank, bool *marked);
+/* These return type 0 after a failure. */
+value weft__onnx_reshape(run *, const value *, int rank, const int64_t *size);
+value weft__onnx_matrix(run *, const value *, int axis); /* columns: the axes from `axis` on */
+/* Joins blocks: block i of the result is block from[i] of x, or 0 if from[i] is -1. from may be NULL. */
+value weft__onnx_select(run *, const value *x, const int64_t *from, int64_t block, int rank,
+                        const int64_t *size);
+value weft__onnx_permute(run *, const value *x, const int64_t *axes); /* NULL: reversed */
+/* Returns elements first, first + step, .. along an axis. */
+value weft__onnx_slice(run *, const value *x, int axis, int64_t first, int64_t step, int64_t n);
+value weft__onnx_expand(run *, const value *x, int rank, const int64_t *size);
+int64_t weft__onnx_stride(const value *x, int64_t axis); /* elements between neighbours along the axis */
 
-weft_tensor *weft__onnx_floor(weft_tensor *x);    /* pointwise.c */
+operate weft__onnx_identity; /* pointwise.c; also for ZipMap, whose map is the tensor of probabilities */
+value weft__onnx_concat(run *, const value *x, int n, int axis);                     /* cut.c */
+value weft__onnx_gather(run *, const value *x, int axis, const value *index);        /* indexed.c */
+value weft__onnx_truths(run *, const value *x); /* pointwise.c: whether elements are not 0 */
+/* pointwise.c: fails if a result of this shape is too large for the import. */
+bool weft__onnx_fits(run *, int rank, const int64_t *size);
+value weft__onnx_ints(run *, weft_tensor *x); /* made.c: copies ints to the host */
 
 /* Finds an operator; NULL: unknown. */
 const operation *weft__onnx_operation(weft__pb domain, weft__pb op);
