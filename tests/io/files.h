@@ -94,6 +94,14 @@ UNUSED static const char *golden_path(const char *name)
     return path;
 }
 
+/* A file of another program, written by tests/interchange. */
+UNUSED static const char *sample(const char *name)
+{
+    char path[300];
+    snprintf(path, sizeof path, "interchange/%s", name);
+    return golden_path(path);
+}
+
 /* ---- another process ---- */
 UNUSED static int ended(pid_t child)             /* its exit status, 256 + the signal that killed it */
 {

@@ -1,0 +1,434 @@
+/* test_hostile.c - tests files that were made to harm a reader, one a row. Each is refused within a second, in
+ * little memory, by a message with its format, the place and the reason, and no weight of the module changes. */
+#include <fnmatch.h>
+#include "archives.h"
+#include "sets.h"
+#include "tests/failing_malloc.h"
+#include "tests/onnx/models.h"
+
+/* `says`: a pattern of fnmatch for the place and the reason. `make` returns the file, from `text` of n bytes. */
+typedef struct row {
+    const char *format, *says;
+    content (*make)(const struct row *);
+    const char *text;
+    size_t n;
+    void (*fill)(hid_t);
+} row;
+
+/* ---- bytes ---- */
+static content copy_of(const void *bytes, size_t n)
+{
+    return (content){ memcpy(calloc(n + 1, 1), bytes, n), n };
+}
+static content bytes(const row *r) { return copy_of(r->text, r->n); }
+static content golden(const row *r) { return read_bytes(sample(r->text)); }
+#define BYTES(format, text, says)  { format, says, bytes, text, sizeof text - 1, NULL }
+#define GOLDEN(format, name, says) { format, says, golden, name, 0, NULL }
+
+/* A header of safetensors, its length before it, and n bytes of numbers. */
+static content safetensors(const row *r)
+{
+    size_t length = strlen(r->text);
+    content file = { calloc(8 + length + r->n, 1), 8 + length + r->n };
+    memcpy(zip_number(file.at, length, 8), r->text, length);
+    return file;
+}
+#define SAFE(header, n, says) { "safetensors", says, safetensors, header, n, NULL }
+#define X(shape, offsets)     "{\"x\":{\"dtype\":\"F32\",\"shape\":[" shape "],\"data_offsets\":[" offsets "]}"
+#define Y(name, offsets)      ",\"" name "\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[" offsets "]}"
+
+/* ---- NumPy ---- */
+/* A .npy file with this header, and 12 bytes of numbers. */
+static content npy(const row *r)
+{
+    size_t length = strlen(r->text);
+    content file = { calloc(22 + length, 1), 22 + length };
+    memcpy(file.at, "\x93NUMPY\1", 7);
+    memcpy(zip_number(file.at + 8, length, 2), r->text, length);
+    return file;
+}
+#define NPY(header)  { "NumPy", "array has*", npy, header, 0, NULL }
+#define SHAPE(shape) NPY("{'descr': '<f4', 'fortran_order': False, 'shape': " shape ", }")
+
+static member array_member(const char *name) /* one number, 0 */
+{
+    static char file[WEFT__NPY_HEADER + 8];
+    weft__kind k = { WEFT__F64, 0, { 0 } };
+    return (member){ name, file, weft__npy_header(&k, file) + 8, false };
+}
+
+/* An archive of kind n, with changed bytes: "L6=1 C8=1 E-9:35" sets byte 6 of the first local header, byte 8 of the
+ * first central header, and the four bytes from 9 before the end record. */
+enum { ALONE, BOMB, KERAS_BOMB, TWICE, TEXT, OVERLAP, ZEROS = 100 << 20 };
+static content zip(const row *r)
+{
+    char *zeros = r->n == BOMB || r->n == KERAS_BOMB ? calloc(ZEROS, 1) : NULL, part, how;
+    member a = array_member("a.npy"), b = array_member("b.npy"), m[2] = { a, a };
+    content hidden = new_zip(&b, 1);
+    long at, value;
+    int length;
+    if (zeros)
+        m[0] = (member){ r->n == BOMB ? "a.npy" : "config.json", zeros, ZEROS, true };
+    if (r->n == TEXT)
+        m[1] = (member){ "b.txt", "text", 4, false };
+    if (r->n == OVERLAP) { /* a.npy has b.npy and its header among its bytes */
+        m[0] = (member){ "a.npy", hidden.at, ZIP_LOCAL + 5 + b.n, false };
+        m[1] = b;
+    }
+    content file = new_zip(m, r->n < TWICE ? 1 : 2);
+    unsigned char *end = file.at + file.n - ZIP_END, *central = memmem(file.at, file.n, "PK\1\2", 4);
+    for (const char *p = r->text; sscanf(p, " %c%ld%c%ld%n", &part, &at, &how, &value, &length) == 4; p += length)
+        zip_number((part == 'L' ? file.at : part == 'C' ? central : end) + at, (uint64_t)value, how == ':' ? 4 : 1);
+    free(hidden.at);
+    free(zeros);
+    return file;
+}
+#define ZIP(kind, changes, says) { kind == KERAS_BOMB ? "Keras" : "NumPy", says, zip, changes, kind, NULL }
+
+/* ---- PyTorch ---- */
+static content pickled(const void *code, size_t n)
+{
+    static const float numbers[4] = { 1, 2, 3, 4 };
+    return new_zip((member[]){ { "a/data.pkl", code, n, false }, { "a/data/0", numbers, 16, false } }, 2);
+}
+static content pickle(const row *r) { return pickled(r->text, r->n); }
+static content marks(const row *r)
+{
+    char *code = memset(malloc(r->n), *r->text, r->n);
+    content file = pickled(memcpy(code, "\x80\2", 2), r->n);
+    free(code);
+    return file;
+}
+static content lists(const row *r) /* each has the one before it four times: 4^n paths */
+{
+    char code[4096], *p = code + sprintf(code, "\x80\2]q\1");
+    for (int i = 2; i < (int)r->n; i++)
+        p += sprintf(p, "](h%ch%ch%ch%ceq%c", i - 1, i - 1, i - 1, i - 1, i);
+    *p++ = '.';
+    return pickled(code, (size_t)(p - code));
+}
+#define P "\x80\2"
+#define PICKLE(code, says) { "PyTorch", says, pickle, P code, sizeof(P code) - 1, NULL }
+#define STORAGE                                        \
+    "(X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0" \
+    "0X\3\0\0\0cpuK\4tQ"
+#define TENSOR(view) "ctorch._utils\n_rebuild_tensor_v2\n(" STORAGE view "\x89}tR"
+
+/* ---- ONNX ---- */
+static content graph(const row *r) /* in n nodes If, one in the other */
+{
+    message g = graph_of(r->text);
+    for (size_t depth = 0; depth < r->n; depth++) {
+        message node = { .n = 0 }, attribute = { .n = 0 }, outer = graph_of("");
+        put_name(&attribute, 1, "then_branch");
+        put_part(&attribute, 6, &g);
+        put_name(&node, 1, "x");
+        put_name(&node, 2, "y");
+        put_name(&node, 4, "If");
+        put_part(&node, 5, &attribute);
+        put_part(&outer, 1, &node);
+        g = outer;
+    }
+    g = model_of(&g);
+    return copy_of(g.at, g.n);
+}
+#define GRAPH(text, depth, says) { "ONNX", says, graph, text, depth, NULL }
+#define ONNX "\x08\x08\x12\1t" /* the first fields of a model */
+
+/* ---- HDF5 ---- */
+/* A file with the weight b, and what `fill` adds. */
+static content hdf5(const row *r)
+{
+    const char *path = in_folder("filled.h5");
+    hid_t f = new_file(path);
+    put_numbers(f, "a.b.bias", H5T_IEEE_F32LE, 2, 0, (double[]){ 1, 2 });
+    r->fill(f);
+    H5Fclose(f);
+    return read_bytes(path);
+}
+static void put_weight(hid_t f, const char *name, hid_t type)
+{
+    put_numbers(f, name, type, 2, 3, (double[]){ 1, -2.5, 3, 1e-3, 0, -1e6 });
+}
+static void soft(hid_t f)
+{
+    put_weight(f, "x", H5T_IEEE_F32LE);
+    H5Lcreate_soft("/x", f, "a.b.weight", 0, 0);
+}
+static void soft_group(hid_t f)
+{
+    put_weight(f, "x/b/weight", H5T_IEEE_F32LE);
+    H5Lcreate_soft("/x", f, "a", 0, 0);
+}
+static void external(hid_t f) { H5Lcreate_external("elsewhere.h5", "/x", f, "a.b.weight", 0, 0); }
+static void put_loops(hid_t f, const char *in)
+{
+    H5Gclose(H5Gcreate2(f, in, 0, 0, 0));
+    for (int i = 0; i < 9; i++)
+        H5Lcreate_hard(f, "/", f, (char[]){ 'l', (char)('0' + i), 0 }, 0, 0);
+}
+static void looped(hid_t f) { put_loops(f, "loop"); }
+static void odd_float(hid_t f) /* of 24 bits */
+{
+    hid_t type = H5Tcopy(H5T_IEEE_F32LE);
+    H5Tset_fields(type, 23, 15, 8, 0, 15);
+    H5Tset_size(type, 3);
+    put_weight(f, "a.b.weight", type);
+    H5Tclose(type);
+}
+static void declared(hid_t f, bool outside) /* a shape without bytes; or with those of another file */
+{
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(2, (hsize_t[]){ 2, 3 }, NULL);
+    if (outside)
+        H5Pset_external(list, "somewhere", 0, H5F_UNLIMITED);
+    H5Dclose(H5Dcreate2(f, "a.b.weight", H5T_IEEE_F32LE, space, 0, list, 0));
+    H5Sclose(space);
+    H5Pclose(list);
+}
+static void unwritten(hid_t f) { declared(f, false); }
+static void outside(hid_t f) { declared(f, true); }
+static void text_set(hid_t f)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, H5T_VARIABLE);
+    put_letters(f, "a.b.weight", type, NULL);
+    H5Tclose(type);
+}
+static void ours(hid_t f)
+{
+    H5Gclose(H5Gcreate2(f, "parameters", 0, 0, 0));
+    H5Gclose(H5Gcreate2(f, "streams", 0, 0, 0));
+    put_weight(f, "a.b.weight", H5T_IEEE_F32LE);
+}
+#define HDF5_FILE(fill, says) { "", says, hdf5, NULL, 0, fill }
+
+/* ---- the rows ---- */
+static const row rows[] = {
+    BYTES("safetensors", "\xff\xff\xff\xff\xff\xff\xff\xff{}", "the header has 18446744073709551615 bytes*"),
+    BYTES("safetensors", "\0\0\0\0\0\0\0\x80{}", "the header has 9223372036854775808 bytes*"),
+    SAFE(X("1", "0,4"), 4, "header, byte *: found *; expected *"),
+    SAFE(X("1", "0,8") "}", 8, "*expected 4 bytes*"),
+    SAFE(X("1", "4,8") "}", 8, "numbers begin at offset 4; expected 0, without a hole*"),
+    SAFE(X("1", "0,4") "}", 8, "8 bytes follow the header; expected 4, as its offsets say*"),
+    SAFE(X("1", "0,4") Y("y", "0,4") "}", 4, "*begin at offset 0; expected 4, without an overlap*"),
+    SAFE(X("1", "0,4") Y("x", "4,8") "}", 8, "two arrays have the name x*"),
+    SAFE(X("4611686018427387904,4", "0,0") "}", 0, "*data_offsets*"),
+    SAFE(X("9223372036854775808", "0,0") "}", 0, "header, byte 55*below 2^63*"),
+    SAFE(X("-1", "0,0") "}", 0, "header, byte 37*a whole number*"),
+    SAFE("{\"x\":{\"dtype\":\"Q7\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, "header, byte *a dtype such as*"),
+    SAFE("{\"x\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, "*once each*"),
+    SAFE("{\"x\":{\"shape\":[],\"data_offsets\":[0,4]}}", 4, "*an entry with dtype*"),
+    SAFE("{\"x\":[[[[[[[[1]]]]]]]]}", 4, "header, byte 13*expected '{'*"),
+    SAFE("{\"\\u0000\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, "*not 0*"),
+    SAFE("{\"\\ud800\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, "*half of a pair*"),
+    SAFE("{\"\xff\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, "*not UTF-8*"),
+    SAFE("{\"__metadata__\":{\"a\":1}}", 0, "header, byte *expected '\"'*"),
+    SAFE("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "header, byte *once*"),
+    SAFE("{} x", 0, "header, byte *blanks*"),
+
+    BYTES("NumPy", "\x93NUMPY\2\0\xff\xff\xff\xff{", "array is incomplete: its header ends outside the file*"),
+    BYTES("NumPy", "\x93NUMPY\4\0\1\0{", "array is not a .npy array of version 1 to 3*"),
+    NPY(""), NPY("{}"), SHAPE("(3,") , SHAPE("3"), SHAPE("(3)"), SHAPE("(-3,)"), SHAPE("(3,,)"),
+    SHAPE("(3, 1 2)"), SHAPE("(3,), 'shape': (3,)"), SHAPE("(3,), 'other': 1"), SHAPE("(3,) x"),
+    SHAPE("(99999999999999999999,)"), SHAPE("(4294967296, 4294967296)"), SHAPE("(1, 1, 1, 1, 1, 1, 3)"),
+    SHAPE("(4,)"), SHAPE("(2,)"), NPY("{'descr': '<f4', 'shape': (3,)}"),
+    NPY("{'descr': 'f4', 'fortran_order': 1, 'shape': (3,)}"),
+    NPY("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (3,)}"),
+    GOLDEN("NumPy", "objects.npz", "x has Python objects*"),
+    ZIP(ALONE, "L6=1 C8=1", "a member is encrypted*"), ZIP(ALONE, "L8=12 C10=12", "*another method*"),
+    ZIP(ALONE, "C34=1", "*another volume*"), ZIP(ALONE, "L14=1 C16=1", "a.npy is damaged: its checksum is wrong*"),
+    ZIP(ALONE, "L14=1", "the header of a member and the directory differ*"),
+    ZIP(ALONE, "L30=122", "the header of a member and the directory differ*"),
+    ZIP(ALONE, "C42=1", "a member is outside the archive, or lacks its header*"),
+    ZIP(ALONE, "C42:2147483647", "a member is outside the archive, or lacks its header*"),
+    ZIP(ALONE, "C42:4294967295", "a zip64 field is missing*"),
+    ZIP(ALONE, "L18=99 C20=99", "*another method*"), ZIP(ALONE, "C28=200", "a header of its directory is wrong*"),
+    ZIP(ALONE, "E16=9", "the position of its directory is wrong*"),
+    ZIP(TWICE, "", "two members have the name a.npy*"), ZIP(TEXT, "", "b.txt is not a .npy*"),
+    ZIP(OVERLAP, "E-9:35", "two of its members overlap*"),
+    ZIP(BOMB, "", "a.npy has 104857600 bytes, and all members more*"),
+    ZIP(BOMB, "L22:1048576 C24:1048576", "a.npy*cannot be inflated to its 1048576 bytes*"),
+    ZIP(KERAS_BOMB, "", "config.json has 104857600 bytes, and all members more*"),
+
+    PICKLE("cposix\nsystem\n(X\2\0\0\0lstR.", "it has no tensors, but an object of posix.system*"),
+    GOLDEN("PyTorch", "evil_top.pt", "it has no tensors, but an object of posix.system*"),
+    GOLDEN("PyTorch", "module.pt", "*torch.save(model.state_dict(), path)*"),
+    PICKLE("I1\n.", "data.pkl: opcode 0x49 at offset 2: found an opcode that torch.save does not write*"),
+    PICKLE("(iposix\nsystem\n.", "data.pkl: opcode 0x69 at offset 3: found an opcode*"),
+    PICKLE("", "*end without a value*"), PICKLE("}", "*end without a value*"), PICKLE(".", "*empty stack*"),
+    PICKLE("X\xFF\xFF\xFF\xFF", "*end of the file in its argument*"),
+    PICKLE("\x8D\0\0\0\0\0\0\0\x80", "data.pkl: opcode 0x8d at offset 2*"),
+    PICKLE("cposix\nsystem", "*no end of a name*"), PICKLE("cpo six\nsystem\n.", "*not of plain letters*"),
+    PICKLE("K\1K\1\x93.", "*no name of a function*"), PICKLE("}R.", "*empty stack*"),
+    PICKLE("}}R.", "*without a tuple*"), PICKLE("t.", "*no mark*"), PICKLE("(.", "*empty stack*"),
+    PICKLE("}(K\1u.", "*do not fit their object*"), PICKLE("]K\1K\1s.", "*do not fit their object*"),
+    PICKLE("}r\xFF\xFF\xFF\x7F.", "*index of the memo that is too large*"),
+    PICKLE("h\1.", "*memo does not have*"), PICKLE(")Q.", "*not a storage*"),
+    PICKLE("ctorch\nSize\n)R.", "*wrong arguments*"), PICKLE("}.", "it has no tensors*"),
+    PICKLE("K\1.", "it has no tensors*"),
+    PICKLE(TENSOR("K\5K\1\x85K\1\x85") ".", "*tensor begins after its storage*"),
+    PICKLE(TENSOR("K\2K\3\x85K\1\x85") ".", "tensor ends after*"),
+    PICKLE(TENSOR("K\0K\2\x85K\4\x85") ".", "tensor ends after*"),
+    PICKLE(TENSOR("K\0K\2\x85K\xFF\x85") ".", "tensor ends after*"),
+    PICKLE(TENSOR("K\0K\2\x85)") ".", "tensor*has no shape*"),
+    PICKLE(TENSOR("J\xFF\xFF\xFF\xFFK\1\x85K\1\x85") ".", "tensor*has no shape*"),
+    PICKLE(TENSOR("K\0J\xFF\xFF\xFF\xFF\x85K\1\x85") ".", "tensor*not a count*"),
+    PICKLE(TENSOR("K\0J\xFF\xFF\xFF\x7F\x85K\0\x85") ".", "tensor*repeats its numbers*"),
+    PICKLE(TENSOR("K\0\x8A\x8\0\0\0\0\0\0\0\x40K\4\x86K\0K\1\x86") ".", "tensor ends after*"),
+    PICKLE("}(X\1\0\0\0x" TENSOR("K\0K\2\x85K\2\x85") "X\1\0\0\0x" TENSOR("K\0K\2\x85K\2\x85") "u.",
+           "two arrays have the name x*"),
+    { "PyTorch", "*nested more than 32 deep*", lists, NULL, 100, NULL },
+    { "PyTorch", "*the same objects too often*", lists, NULL, 30, NULL },
+    { "PyTorch", "data.pkl: *more than 65536 values*", marks, "]", 200000, NULL },
+
+    BYTES("ONNX", ONNX "\x3a\x80\x80\x80\x80\x80\x80\x80\x80\x80\1", "damaged at byte 5; expected a field*"),
+    BYTES("ONNX", ONNX "\x3b", "damaged at byte 5; expected a field*"),
+    BYTES("ONNX", ONNX "\x3a\x09\x2a\7\x10\1\x42\1w\x70\1", "w is stored in another file*"),
+    GRAPH("Frob x > z; Loop z > y", 0, "*unknown operators: Frob of ai.onnx (node Frob x > z), "
+          "Loop of ai.onnx (node Loop z > y)*"),
+    GRAPH("Add x z > y; Neg y > z", 0, "node Add x z > y (Add): input z is not computed before it*"),
+    GRAPH("Neg x > y; Abs x > y", 0, "*y is defined twice*"), GRAPH("Neg x > z", 0, "output y is not computed*"),
+    GRAPH("If x > y", 0, "*has no then_branch*"), GRAPH("Neg x > y; w[1]=1; w[1]=1", 0, "two arrays have the name w*"),
+    GRAPH("Neg x > y; big[4611686018427387904,4611686018427387904]=4", 0, "big has 16 bytes of numbers*"),
+    GRAPH("Neg x > y; below[18446744073709551615]=1", 0, "below has an extent below 0*"),
+    GRAPH("Expand b s > y; b[]=1; s[2,2,2,2]=16", 0, "node Expand b s > y (Expand)*"),
+    GRAPH("Neg x > y", 40, "*nested deeper*"),
+
+    HDF5_FILE(odd_float, "a.b.weight is not plain numbers \\[2, 3\\]*"),
+    HDF5_FILE(soft, "*a.b.weight*soft or external link*"), HDF5_FILE(external, "*a.b.weight*soft or external link*"),
+    HDF5_FILE(soft_group, "*a is a soft or external link*"),
+    HDF5_FILE(looped, "*more than 100,000 objects or 16 levels*"),
+    HDF5_FILE(unwritten, "a.b.weight is incomplete: the file lacks bytes*"),
+    HDF5_FILE(outside, "a.b.weight*another file*"), HDF5_FILE(text_set, "a.b.weight is not plain*"),
+    HDF5_FILE(ours, "*checkpoint of weft without its first bytes*"),
+    BYTES("weights", "", "the file is empty*"),
+    BYTES("weights", "not HDF5 at all", "its first bytes are of no known format*"),
+};
+
+/* ---- the checks ---- */
+/* A module that has the names of many rows. */
+static weft_module *victim(weft *w)
+{
+    static const char *const names[] = { "x", "y", "w", "tensor", "array" };
+    weft_module *m = weft_module_new(w, "victim");
+    weft_linear_new(weft_submodule_new(m, "a"), "b", &(weft_linear_opts){ .in = 3, .out = 2 });
+    for (int i = 0; i < COUNT(names); i++)
+        weft_parameter(m, names[i], WEFT_SHAPE(i < 3 ? 1 : i - 1), (weft_init){ WEFT_INIT_UNIFORM, -1, 1 });
+    OK(w);
+    return m;
+}
+
+/* 0: into the module, as strict; 1: with a report; 2: as a model. */
+static void refuses(weft *w, weft_module *m, const row *r, const char *path, int how)
+{
+    char pattern[400];
+    snprintf(pattern, sizeof pattern, "%s: %s%s%s", path, r->format, *r->format ? ": " : "", r->says);
+    if (how == 2)
+        cr_expect_null(weft_import_onnx(path, w, NULL), "%s", r->says);
+    else
+        cr_expect_eq(weft_load_weights(path, m, NULL, how ? &(weft_load_report){ 0 } : NULL), WEFT_EFORMAT,
+                     "%s", r->says);
+    cr_expect(!fnmatch(pattern, weft_file_message(), 0), "expected %s\nfound %s", pattern, weft_file_message());
+}
+
+FILE_TEST(hostile, files_are_refused_and_change_nothing, .init = unchecked)
+{
+    weft_module *m = victim(w);
+    uint32_t before = saved_state(m, NULL);
+    long resident = most_resident();
+    for (int i = 0; i < COUNT(rows); i++) {
+        const char *path = in_folder("hostile");
+        content file = rows[i].make(&rows[i]);
+        double start = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+        size_t most = 4 * file.n + (64 << 20);
+        write_bytes(path, file.at, file.n);
+        failing.largest = 0;
+        failing.armed = true;
+        bool runs = rows[i].make == graph;
+        for (int how = runs ? 2 : 0; how < (runs ? 3 : 2); how++)
+            refuses(w, m, &rows[i], path, how);
+        failing.armed = false;
+        cr_expect_lt(seconds_of(CLOCK_PROCESS_CPUTIME_ID) - start, 1, "%s", rows[i].says);
+        cr_expect(failing.largest < most && (most_resident() - resident) << 10 < (long)most, "%s", rows[i].says);
+        cr_expect_eq(saved_state(m, NULL), before, "%s: a weight has changed", rows[i].says);
+        OK(w);
+        free(file.at);
+    }
+    nothing_is_open();
+    cr_assert(access("weft_evil", F_OK));
+}
+
+/* ---- damaged files ---- */
+/* Opens a file and reads all its arrays. Returns whether it could be opened. */
+static bool opens(const void *bytes, size_t n)
+{
+    weft__weights *w;
+    double start = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+    weft_status s = weft__weights_open(put_bytes("damaged", bytes, n), NULL, &w);
+    for (int64_t i = 0; !s && i < w->n; i++) {
+        size_t size = weft__kind_bytes(&w->array[i].kind);
+        void *values = w->array[i].kind.type == WEFT__ODD || size > 1 << 16 ? NULL : malloc(8 * size + 8);
+        if (values)
+            weft__array_read(w, &w->array[i], WEFT__F64, values);
+        free(values);
+    }
+    cr_assert(!s == !!w && (!s || *weft_file_message()));
+    weft__weights_close(w);
+    cr_assert(seconds_of(CLOCK_THREAD_CPUTIME_ID) - start < 1);
+    return !s;
+}
+
+/* No prefix of a file can be opened. With a byte changed to each of three values it may. */
+FILE_TEST(hostile, cut_and_changed_files_are_survived)
+{
+    static const char *const files[] = {
+        "types.safetensors", "tensor.pt", "big.pt", "packed.npz", "zip64.npz", "lone.npy",
+        "tagger.weights.h5", "tagger.keras", "tagger_of_keras_2.h5",
+    };
+    for (int f = 0; f < COUNT(files); f++) {
+        content b = read_bytes(sample(files[f]));
+        for (size_t i = 0; i < b.n; i += b.n < 2000 ? 1 : b.n / 300) {
+            unsigned char was = b.at[i], other[] = { was ^ (unsigned char)(1 << i % 8), 0xFF, was + 1 };
+            cr_assert_not(opens(b.at, i), "%s: the first %zu bytes", files[f], i);
+            for (int k = 0; k < COUNT(other); k++) {
+                b.at[i] = other[k];
+                opens(b.at, b.n);
+            }
+            b.at[i] = was;
+        }
+        free(b.at);
+    }
+    nothing_is_open();
+}
+
+/* Each byte of a pickle, in an archive whose checksums are right. */
+FILE_TEST(hostile, changed_pickles_are_survived)
+{
+    static const char *const files[] = { "training.pt", "parallel.pt", "views.pt" };
+    for (int f = 0; f < COUNT(files); f++) {
+        enum { MOST = 64 };
+        weft__weights *all = open_weights(sample(files[f]), NULL);
+        weft__zip zip;
+        member m[MOST], *pickle = NULL;
+        cr_assert(weft__zip_list(all, &zip) && zip.n < MOST);
+        for (int i = 0; i < zip.n; i++) {
+            m[i] = (member){ zip.member[i].name, zip.member[i].bytes, zip.member[i].size, false };
+            pickle = strstr(m[i].name, "/data.pkl") ? &m[i] : pickle;
+        }
+        unsigned char *code = copy_of(pickle->bytes, pickle->n).at;
+        pickle->bytes = code;
+        for (size_t i = 0; i < pickle->n; i++) {
+            unsigned char was = code[i], other[] = { was, was ^ (unsigned char)(1 << i % 8), was + 1, 0xFF, '(' };
+            for (int k = 0; k < 1 + rounds(4, 4); k++) {
+                code[i] = other[k];
+                content damaged = new_zip(m, (int)zip.n);
+                bool read = opens(damaged.at, damaged.n);
+                cr_assert(read || k);
+                free(damaged.at);
+            }
+            code[i] = was;
+        }
+        free(code);
+        weft__weights_close(all);
+    }
+}
