@@ -7,6 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
+typedef struct { unsigned char *at; size_t n; } content; /* which the caller frees */
 typedef struct { const char *name; const void *bytes; size_t n; bool deflated; } member;
 enum { ZIP_LOCAL = 30, ZIP_CENTRAL = 46, ZIP_END = 22 }; /* bytes of the headers, before their names */
 
@@ -39,8 +40,7 @@ static inline size_t zip_data(uint8_t *to, const member *m)
     return z.total_out;
 }
 
-/* Returns the bytes of an archive, which the caller frees. */
-static inline uint8_t *zip_new(const member *m, int n, size_t *bytes)
+static inline content zip_new(const member *m, int n)
 {
     size_t room = ZIP_END, names = 0;
     for (int i = 0; i < n; i++) {
@@ -62,7 +62,6 @@ static inline uint8_t *zip_new(const member *m, int n, size_t *bytes)
     memcpy(p, central, size);
     free(central);
     p = zip_number(zip_number(p + size, 0x06054B50, 8), (uint64_t)n << 16 | (uint64_t)n, 4);
-    *bytes = (size_t)(zip_number(zip_number(p, size, 4), offset, 6) - zip);
-    return zip;
+    return (content){ zip, (size_t)(zip_number(zip_number(p, size, 4), offset, 6) - zip) };
 }
 #endif

@@ -1,12 +1,9 @@
-/* archives.h - the common parts of tests of files with weights: they are opened and compared, damaged byte by
- * byte, and written as zip archives. */
+/* archives.h - the common parts of tests of files with weights: they are opened and compared. */
 #ifndef TESTS_ARCHIVES_H
 #define TESTS_ARCHIVES_H
 #include "io/weights/numpy.h"
-#include "tests/zips.h"
 #include "files.h"
 
-/* ---- files of other programs ---- */
 UNUSED static weft__weights *open_weights(const char *path, const char *part)
 {
     weft__weights *w;
@@ -48,22 +45,5 @@ UNUSED static const char *fact_of(const weft__weights *w, const char *key)
         if (!strcmp(w->fact[i].key, key))
             return w->fact[i].value;
     return "";
-}
-
-/* ---- archives ---- */
-/* The caller frees the archive. */
-UNUSED static content new_zip(const member *m, int n)
-{
-    content zip;
-    zip.at = zip_new(m, n, &zip.n);
-    return zip;
-}
-
-UNUSED static const char *put_zip(const char *name, const member *m, int n)
-{
-    content zip = new_zip(m, n);
-    const char *path = put_bytes(name, zip.at, zip.n);
-    free(zip.at);
-    return path;
 }
 #endif

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "tests/check.h"
+#include "tests/zips.h"
 
 /* ---- the folder ---- */
 static char folder[64];
@@ -41,7 +42,6 @@ UNUSED static void end_folder(void)              /* with the files in it */
 #define FILE_TEST(...) WITH_CONTEXTS(FOR_FOLDER, __VA_ARGS__, .disabled = false)
 
 /* ---- whole files ---- */
-typedef struct { unsigned char *at; size_t n; } content;
 UNUSED static content read_bytes(const char *path)
 {
     FILE *f = fopen(path, "rb");

@@ -1,4 +1,4 @@
-/* test_torch.c - tests files of torch.save: their tensors, parts and facts. torch_files.py writes the fixtures. */
+/* test_torch.c - tests files of torch.save: their tensors, parts and facts. torch_files.py writes them. */
 #include "archives.h"
 #include "tests/failing_malloc.h"
 
@@ -109,20 +109,6 @@ FILE_TEST(torch, objects_are_not_created)
     cr_assert(all->n == 1 && !strcmp(fact_of(all, "not called"), "posix.system"));
     weft__weights_close(all);
     cr_assert(access("weft_evil", F_OK));
-}
-
-/* A dictionary that is an element of itself, and a view of every second number. */
-FILE_TEST(torch, cycles_end)
-{
-    static const float numbers[4] = { 1, 2, 3, 4 };
-    static const char code[] =
-        "\x80\2}q\0(X\1\0\0\0wh\0X\1\0\0\0xctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storage"
-        "ctorch\nFloatStorage\nX\1\0\0\0" "0X\3\0\0\0cpuK\4tQK\1K\2\x85K\2\x85\x89}tRu.";
-    member m[] = { { "a/data.pkl", code, sizeof code - 1, false }, { "a/data/0", numbers, 16, false } };
-    weft__weights *all = open_weights(put_zip("f", m, 2), NULL);
-    cr_assert_eq(all->n, 1);
-    has_numbers(all, "x", "float32 [2]", (double[]){ 2, 4 });
-    weft__weights_close(all);
 }
 
 FILE_TEST(torch, survives_failure_of_each_allocation)

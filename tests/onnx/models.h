@@ -149,7 +149,7 @@ UNUSED static void put_end(message *graph, int number, const char *name)
     put_part(graph, number, &value);
 }
 
-/* Returns a graph from x to y. Its parts are nodes, "Neg x > y", and initialisers: "name[2, 3]=6" has 6 numbers. */
+/* A graph from x to y, of nodes, "Neg x > y", and initialisers: "w[2,3]=6" has 6 numbers. */
 UNUSED static message graph_of(const char *text)
 {
     message g = { .n = 0 };
