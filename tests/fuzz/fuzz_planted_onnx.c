@@ -5,7 +5,7 @@
 
 static weft_onnx *import_counting(const char *path, weft *w, const weft_onnx_import_opts *opts)
 {
-    enum { LARGEST = 100 };
+    enum { LARGEST = 4 };
     weft_onnx *m = weft_import_onnx(path, w, opts);
     char *count = calloc(LARGEST, 1);
     int64_t n;

@@ -91,7 +91,7 @@ static void models(const char *path)
         p += n;
         n = next_int(&p);
         seed("onnx", name, -1, p, (size_t)n);
-        if (strstr(name, "control"))
+        if (strstr(name, "ragged"))
             seed("planted_onnx", name, -1, p, (size_t)n);
         seed("weights", name, 0, p, (size_t)n);
         p += n;
