@@ -14,8 +14,8 @@ uint64_t dice(uint64_t below)
 uint64_t odd_number(uint64_t now)
 {
     static const uint64_t odd[] = {
-        0, 1, 2, 3, 4, 7, 8, 16, 127, 255, 512, 4096, 65535, 65536, INT32_MAX - 1, INT32_MAX, 1u << 31, UINT32_MAX,
-        1ull << 32, 1ull << 61, INT64_MAX, UINT64_MAX
+        0, 1, 2, 3, 4, 7, 8, 16, 127, 255, 512, 4096, 65535, 65536, INT32_MAX - 1, INT32_MAX, 1u << 31,
+        UINT32_MAX, 1ull << 32, 1ull << 61, INT64_MAX, UINT64_MAX
     };
     switch (dice(5)) {
     case 0:  return now ^ 1ull << dice(64);

@@ -49,25 +49,6 @@ FILE_TEST(npz, lone_compressed_and_zip64_files_are_read)
     }
 }
 
-/* ---- the header of an array ---- */
-static const char *npy_reason(const char *dictionary, size_t numbers, weft__array *a)
-{
-    unsigned char bytes[256] = "\x93NUMPY\1";
-    size_t n = strlen(dictionary);
-    bytes[8] = (unsigned char)n;
-    memcpy(bytes + 10, dictionary, n);
-    return weft__npy_read(bytes, 10 + n + numbers, a);
-}
-
-FILE_TEST(npz, headers_may_have_other_orders_and_blanks)
-{
-    weft__array a = { .layer = -1 };
-    cr_assert(!npy_reason("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", 12, &a));
-    cr_assert_eq(a.kind.size[0], 3);
-    cr_assert(!npy_reason("{'shape':(3,1),'fortran_order':True,'descr':'>i4'} \n", 12, &a));
-    cr_assert(a.kind.type == (WEFT__I32 | WEFT__BIG) && a.stride[1] == 3);
-}
-
 FILE_TEST(npz, written_header_is_numpys)
 {
     static const char *const names[] = { "f4", "f8", "i4", "i8", "a/b", "zero_dim" };

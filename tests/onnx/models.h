@@ -184,9 +184,9 @@ UNUSED static message model_of(const message *graph)
     put_part(&m, 8, &set);
     return m;
 }
-UNUSED static weft_onnx *import_graph(weft *w, const message *graph)
+UNUSED static weft_onnx *import_graph(weft *w, const char *text)
 {
-    message m = model_of(graph);
+    message g = graph_of(text), m = model_of(&g);
     return weft_import_onnx(put_bytes("graph.onnx", m.at, m.n), w, NULL);
 }
 #endif

@@ -94,8 +94,7 @@ FILE_TEST(import, finds_a_layer)
 FILE_TEST(import, streams_a_layer_token_by_token)
 {
     enum { T = 4, IN = 3, H = 2 };
-    message g = graph_of("RNN x W R > y; W[1,2,3]=6; R[1,2,2]=4");
-    weft_onnx *m = import_graph(w, &g);
+    weft_onnx *m = import_graph(w, "RNN x W R > y; W[1,2,3]=6; R[1,2,2]=4");
     cr_assert_not_null(m, "%s", weft_file_message());
     weft_tensor *x = weft_scale(weft_randn(w, WEFT_SHAPE(T, 1, IN)), .1), *y;
     cr_assert(weft_onnx_run(m, &x, 1, &y, 1), "%s", weft_error_message(w));
@@ -170,8 +169,7 @@ FILE_TEST(import, refuses_other_inputs_of_a_run)
     cr_assert_null(weft_import_onnx(put_text("text", "no model"), w, NULL));
     cr_assert_null(weft_import_onnx(NULL, w, NULL));
     cr_assert_null(weft_import_onnx(in_folder("none"), w, NULL));
-    message g = graph_of("Add x b > y; b[2]=2");
-    weft_onnx *m = import_graph(w, &g);
+    weft_onnx *m = import_graph(w, "Add x b > y; b[2]=2");
     cr_assert_not_null(m, "%s", weft_file_message());
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3)), *y = NULL;
     FAILS_AT(w, weft_onnx_run(m, &x, 0, &y, 1), WEFT_EARG, "0 inputs and 1 outputs; the model has 1 and 1");
