@@ -172,20 +172,23 @@ static void exchange_messages(file *f)           /* of one kind, between objects
     }
 }
 
+/* Returns the position of one of the structures with this signature, or 0. */
+static size_t any_structure(const file *f, const char *signature)
+{
+    size_t found[64];
+    int n = 0;
+    for (size_t at = f->base; at + 4 < f->n && n < COUNT(found); at++)
+        if (is(f, at, signature))
+            found[n++] = at;
+    return n ? found[dice((uint64_t)n)] : 0;
+}
+
 static void change_structure(file *f)            /* near a signature */
 {
     static const char *const signature[] = { "TREE", "HEAP", "SNOD", "OHDR", "\211HDF", "FRHP", "FHDB",
                                              "BTHD", "BTLF", "OCHK", "GCOL", "FAHD", "EAHD" };
-    size_t found[64];
-    int n = 0;
-    const char *s = signature[dice(COUNT(signature))];
-    for (size_t at = f->base; at + 4 < f->n && n < COUNT(found); at++)
-        if (is(f, at, s))
-            found[n++] = at;
-    if (n)
-        change_in(f, found[dice((uint64_t)n)], 96);
-    else
-        change_in(f, f->base, f->n - f->base);
+    size_t at = any_structure(f, signature[dice(COUNT(signature))]);
+    change_in(f, at ? at : f->base, at ? 96 : f->n - f->base);
 }
 
 /* Changes a key or an address in a tree of version 1: of a set's chunks (bytes, skipped filters, positions),
@@ -193,22 +196,13 @@ static void change_structure(file *f)            /* near a signature */
 static void change_tree(file *f)
 {
     enum { HEAD = 24, KEYS = 4 };
-    size_t found[64];
-    int n = 0;
-    for (size_t at = f->base; at + HEAD < f->n && n < COUNT(found); at++)
-        if (is(f, at, "TREE") && (f->at[at + 4] == 1 || dice(8) == 0))
-            found[n++] = at;
-    if (!n) {
+    size_t at = any_structure(f, "TREE"), field_at = at + HEAD + 8 * dice(8 * KEYS), width = dice(2) ? 4 : 8;
+    if (!at || at + HEAD > f->n)
         change_structure(f);
-        return;
-    }
-    size_t at = found[dice((uint64_t)n)], field_at = at + HEAD + 8 * dice(8 * KEYS);
-    if (dice(8) == 0)
+    else if (dice(8) == 0)
         change_in(f, at, HEAD);                  /* kind, level, entries */
-    else if (dice(2))
-        set_field(f, field_at, 4, odd_field(f, field(f, field_at, 4)));
     else
-        set_field(f, field_at, 8, odd_field(f, field(f, field_at, 8)));
+        set_field(f, field_at, width, odd_field(f, field(f, field_at, width)));
 }
 
 static void change_name(file *f)                 /* changes one letter of a name */
