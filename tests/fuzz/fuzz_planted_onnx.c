@@ -1,6 +1,6 @@
 /* fuzz_planted_onnx.c - a planted bug: the importer counts the extents of inputs in a table that lacks an
- * element for the largest. Such a model needs a changed extent deep inside a correct message. fuzz_onnx.c must
- * find it. */
+ * element for the largest. Such a model needs a changed extent deep inside a correct message, and fuzz_onnx.c
+ * must find it. */
 #include "fuzz.h"
 #include "io/onnx/api_onnx.h"
 
