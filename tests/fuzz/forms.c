@@ -1,46 +1,14 @@
 /* forms.c - mutates files with weights by their structure: members of a zip, opcodes of a pickle, fields of a
  * protobuf, texts with numbers (safetensors, .npy, JSON) and HDF5. Then it corrects lengths and CRCs, so that
  * readers accept the outer structure and see the damage inside. */
-#include <zlib.h>
 #include "fuzz.h"
+#include "tests/zips.h"
 
 enum { ROOM = 1 << 16, PARTS = 64 };
-typedef struct {
-    uint8_t *at;
-    size_t n;
-} bytes; /* owned, of ROOM bytes */
-typedef struct {
-    const uint8_t *at;
-    size_t n;
-} part;
+typedef struct { uint8_t *at; size_t n; } bytes; /* owned, of ROOM bytes */
+typedef struct { const uint8_t *at; size_t n; } part;
 
-static uint64_t state;
 static bytes mutated(part p, int depth);
-
-static uint64_t dice(uint64_t below)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (state >> 33) % (below ? below : 1);
-}
-
-static uint64_t odd_number(uint64_t now)
-{
-    static const uint64_t odd[] = { 0,          1,          2,         3,          127,
-                                    255,        65535,      INT32_MAX, 1ull << 31, UINT32_MAX,
-                                    1ull << 32, 1ull << 61, INT64_MAX, UINT64_MAX };
-    switch (dice(5)) {
-    case 0:
-        return now ^ 1ull << dice(64);
-    case 1:
-        return now + 1 - 2 * dice(2);
-    case 2:
-        return dice(2) ? now * 2 : now / 2;
-    case 3:
-        return dice(dice(2) ? 10 : 300);
-    default:
-        return odd[dice(COUNT(odd))];
-    }
-}
 
 static bytes empty(void) { return (bytes){ malloc(ROOM), 0 }; }
 static void put(bytes *b, const void *p, size_t n)
@@ -94,21 +62,21 @@ static bytes row(const part *p, int n, bytes (*changed)(part, int), int depth)
 }
 
 /* ---- texts: numbers, names and blocks ---- */
-static bytes text_changed(part p, int depth)
+static bytes text_changed(part p)
 {
     static const char *const words[] = {
         "-1", "1e9", "[]", "{", "\"__metadata__\"", "9223372036854775808", "<f8", "null", "\"\\u0000\""
     };
     bytes b = empty();
     size_t from = dice(p.n), end;
+    uint64_t now = 0;
     for (size_t tries = 0; tries < p.n && !(p.at[from] >= '0' && p.at[from] <= '9') && dice(8); tries++)
         from = (from + 1) % p.n;
-    for (end = from; end < p.n && p.at[end] >= '0' && p.at[end] <= '9';)
-        end++;
+    for (end = from; end < p.n && p.at[end] >= '0' && p.at[end] <= '9'; end++)
+        now = now * 10 + p.at[end] - '0';
     put(&b, p.at, from);
     char digits[32];
-    snprintf(digits, sizeof digits, "%llu",
-             (unsigned long long)odd_number(strtoull((const char *)p.at + from, NULL, 10)));
+    snprintf(digits, sizeof digits, "%llu", (unsigned long long)odd_number(now));
     const char *word = words[dice(COUNT(words))];
     if (end > from && dice(6))
         put(&b, digits, strlen(digits));
@@ -119,7 +87,6 @@ static bytes text_changed(part p, int depth)
         put(&b, p.at + to, 1 + dice(p.n - to));
     }
     put(&b, p.at + end, p.n - end);
-    (void)depth;
     return b;
 }
 
@@ -129,12 +96,7 @@ static bytes text_first(part p, size_t head, size_t width)
     uint64_t n = p.n < head ? 0 : number(p.at + head - width, width);
     if (!n || n > p.n - head)
         return leaf(p);
-    char copy[ROOM]; /* it ends with a 0 */
-    size_t kept = n < ROOM - 1 ? (size_t)n : ROOM - 1;
-    memcpy(copy, p.at + head, kept);
-    copy[kept] = 0;
-    bytes c = text_changed((part){ (uint8_t *)copy, kept }, 0);
-    bytes b = empty();
+    bytes c = text_changed((part){ p.at + head, (size_t)n }), b = empty();
     put(&b, p.at, head - width);
     put_number(&b, dice(20) ? c.n : odd_number(c.n), width);
     put(&b, c.at, c.n);
@@ -260,23 +222,18 @@ static int opcodes(part p, part *o, int most)
 }
 
 /* ---- zip ---- */
-typedef struct {
-    char name[256];
-    size_t name_n;
-    bytes is;
-    int method;
-} member;
+typedef struct { char name[256]; bytes is; bool deflated; } unpacked;
 
-static bool unpack(member *m, part p, const uint8_t *entry)
+static bool unpack(unpacked *m, part p, const uint8_t *entry)
 {
     uint64_t at = number(entry + 42, 4), packed = number(entry + 20, 4), n = number(entry + 24, 4);
-    *m = (member){ .name_n = number(entry + 28, 2) & 255, .method = entry[10] };
-    memcpy(m->name, entry + 46, m->name_n);
-    if (at + 30 > p.n || n > ROOM ||
-        (at += 30 + number(p.at + at + 26, 2) + number(p.at + at + 28, 2)) > p.n || packed > p.n - at)
+    *m = (unpacked){ .deflated = entry[10] == Z_DEFLATED };
+    memcpy(m->name, entry + ZIP_CENTRAL, number(entry + 28, 2) & 255);
+    if (at + ZIP_LOCAL > p.n || n > ROOM ||
+        (at += ZIP_LOCAL + number(p.at + at + 26, 2) + number(p.at + at + 28, 2)) > p.n || packed > p.n - at)
         return false;
     m->is = empty();
-    if (m->method != Z_DEFLATED)
+    if (!m->deflated)
         put(&m->is, p.at + at, (size_t)packed);
     else {
         z_stream z = {
@@ -290,80 +247,47 @@ static bool unpack(member *m, part p, const uint8_t *entry)
     return true;
 }
 
-static int members(part p, member *m)
+static int unpack_all(part p, unpacked *m)
 {
     int n = 0;
-    for (size_t at = 0; at + 46 < p.n && n < PARTS; at++)
-        if (!memcmp(p.at + at, "PK\1\2", 4) && at + 46 + 255 < p.n + 300 &&
-            number(p.at + at + 28, 2) < p.n - at - 46)
+    for (size_t at = 0; at + ZIP_CENTRAL < p.n && n < PARTS; at++)
+        if (!memcmp(p.at + at, "PK\1\2", 4) && number(p.at + at + 28, 2) < p.n - at - ZIP_CENTRAL)
             n += unpack(&m[n], p, p.at + at);
     return n;
 }
 
-static void pack(bytes *b, bytes *directory, const member *m)
-{
-    bytes data = empty();
-    uint64_t crc = crc32(0, m->is.at, (uInt)m->is.n), at = b->n;
-    if (m->method == Z_DEFLATED) {
-        z_stream z = {
-            .next_in = m->is.at, .avail_in = (uInt)m->is.n, .next_out = data.at, .avail_out = ROOM
-        };
-        deflateInit2(&z, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-        deflate(&z, Z_FINISH);
-        data.n = z.total_out;
-        deflateEnd(&z);
-    } else
-        put(&data, m->is.at, m->is.n);
-    for (int central = 0; central < 2; central++) {
-        bytes *to = central ? directory : b;
-        put(to, central ? "PK\1\2\24\0\24\0\0\0" : "PK\3\4\24\0\0\0", central ? 10 : 8);
-        put_number(to, (uint64_t)m->method, 2), put_number(to, 0x21 << 16, 4);
-        put_number(to, crc, 4), put_number(to, data.n, 4), put_number(to, m->is.n, 4);
-        put_number(to, m->name_n, 2), put_number(to, 0, central ? 12 : 2);
-        if (central)
-            put_number(to, at, 4);
-        put(to, m->name, m->name_n);
-    }
-    put(b, data.at, data.n);
-    free(data.at);
-}
-
+/* Changes a member, or removes, repeats or renames one; then rarely a field of a header, or of the end. */
 static bytes zip_mutated(part p, int depth)
 {
-    member m[PARTS];
-    int n = members(p, m), i = (int)dice((uint64_t)n), other = (int)dice((uint64_t)n), how = (int)dice(50),
+    unpacked m[PARTS];
+    member to[2 * PARTS];
+    int n = unpack_all(p, m), i = (int)dice((uint64_t)n), other = (int)dice((uint64_t)n), how = (int)dice(50),
         count = 0;
-    bytes b = empty(), directory = empty();
     for (int tries = 0; n && tries < 20 && !(m[i].is.n > 9 && strchr("\x80\x93\211{", m[i].is.at[0]));
          tries++)
         i = (int)dice((uint64_t)n); /* a member with structure, rather than numbers */
     for (int k = 0; k < n; k++) {
         bytes old = m[k].is;
-        if (k == i && how > 3)
-            m[k].is = mutated((part){ old.at, old.n }, depth + 1), free(old.at);
-        if (k == i && how == 0)
-            memcpy(m[k].name, m[other].name, sizeof m->name), m[k].name_n = m[other].name_n;
-        if (k == i && how == 1)
-            m[k].method ^= Z_DEFLATED;
-        for (int times = k != i || how > 3 ? 1 : how - 1 < 0 ? 1 : how - 1; times > 0; times--, count++)
-            pack(&b, &directory, &m[k]);
-    }
-    uint64_t at = b.n;
-    put(&b, directory.at, directory.n);
-    put(&b, "PK\5\6\0\0\0\0", 8);
-    put_number(&b, (uint64_t)count, 2), put_number(&b, (uint64_t)count, 2);
-    put_number(&b, directory.n, 4), put_number(&b, at, 4), put_number(&b, 0, 2);
-    if (!dice(15)) { /* a field of a header, or of the end */
-        size_t from = dice(2) ? (size_t)at : b.n > 22 ? b.n - 22 : 0, width = 1u << dice(4);
-        from += dice(48);
-        if (from + width <= b.n) {
-            uint64_t v = odd_number(number(b.at + from, width));
-            memcpy(b.at + from, &v, width);
+        if (k == i && how > 3) {
+            m[k].is = mutated((part){ old.at, old.n }, depth + 1);
+            free(old.at);
         }
+        const char *name = m[k == i && how == 0 ? other : k].name;
+        for (int times = k == i && (how == 2 || how == 3) ? 2 * (how - 2) : 1; times; times--)
+            to[count++] = (member){ name, m[k].is.at, m[k].is.n, m[k].deflated ^ (k == i && how == 1) };
+    }
+    content zip = zip_new(to, count);
+    bytes b = empty();
+    put(&b, zip.at, zip.n);
+    free(zip.at);
+    if (!dice(15) && b.n < ROOM) {
+        size_t end = b.n - ZIP_END, width = 1u << dice(4),
+               from = (dice(2) ? (size_t)number(b.at + end + 16, 4) : end) + dice(48);
+        if (from + width <= b.n)
+            zip_number(b.at + from, odd_number(number(b.at + from, width)), (int)width);
     }
     for (int k = 0; k < n; k++)
         free(m[k].is.at);
-    free(directory.at);
     return b;
 }
 
@@ -390,20 +314,14 @@ static bytes mutated(part p, int depth)
         return text_first(p, 8, 8);
     if (begins(p, "\x80\2", 2) && (n = opcodes(p, parts[depth], 4096)) > 1)
         return row(parts[depth], n, opcode_changed, depth);
-    if (begins(p, "{", 1)) {
-        bytes copy = empty();
-        put(&copy, p.at, p.n < ROOM ? p.n : ROOM - 1);
-        copy.at[copy.n] = 0;
-        bytes b = text_changed((part){ copy.at, copy.n }, depth);
-        free(copy.at);
-        return b;
-    }
+    if (begins(p, "{", 1))
+        return text_changed(p);
     return p.n > 1 && (n = fields(p, parts[depth])) ? row(parts[depth], n, field_changed, depth) : leaf(p);
 }
 
 size_t form_mutate(uint8_t *file, size_t n, size_t most, unsigned seed)
 {
-    state = seed * 2654435761u + 12345;
+    dice_seed(seed);
     bytes b = empty();
     put(&b, file, n);
     for (uint64_t times = dice(2) ? 1 : 1 + dice(3); times--;) {

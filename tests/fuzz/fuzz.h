@@ -74,6 +74,11 @@ model    model_new(uint64_t seed);
 void     model_items(extras *e, weft_checkpoint_item items[ITEMS]);
 uint32_t model_state(const model *k);            /* checksum of the restored state */
 
+/* ---- dice.c: random numbers of mutations ---- */
+void     dice_seed(unsigned seed);
+uint64_t dice(uint64_t below);                   /* 0 .. below - 1 */
+uint64_t odd_number(uint64_t now);               /* near a number, or one at which readers fail */
+
 /* ---- h5.c: mutations of HDF5 files ---- */
 /* Options of a checkpoint: bits 0 and 1 are the seal, where 3 also means PLAIN; bits 2 and 3 the reader. */
 enum { PLAIN, RESEALED, REPAIRED, SEALS = 4, READERS = 4 };
@@ -83,6 +88,7 @@ void   fuzz_reseal(uint8_t *file, size_t n);
 /* Writes the file, resealed if the options request it. */
 const char *fuzz_sealed(uint8_t options, const uint8_t *file, size_t n);
 size_t h5_mutate(uint8_t *file, size_t n, size_t most, unsigned seed, bool repair);
+
 /* ---- forms.c: mutations of files with weights, of all formats ---- */
 size_t form_mutate(uint8_t *file, size_t n, size_t most, unsigned seed);
 /* The mutator of a program whose input is an HDF5 file. */

@@ -3,6 +3,10 @@
 #include "fuzz.h"
 #include "io/onnx/api_onnx.h"
 
+#ifndef IMPORTS
+#define IMPORTS weft_import_onnx
+#endif
+
 enum { VALUES = 16, MOST = 4096 };
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
@@ -54,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *path = fuzz_file(data, size);
     fuzz_times = 4;
     fuzz_watch(size);
-    weft_onnx *model = weft_import_onnx(path, w, NULL);
+    weft_onnx *model = IMPORTS(path, w, NULL);
     SAME(weft_ok(w), "an import has failed the context: %s", weft_error_message(w));
     if (model)
         run(w, model);

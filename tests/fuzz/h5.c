@@ -7,24 +7,10 @@
 /* libhdf5's checksum, Jenkins's lookup3 */
 uint32_t H5_checksum_metadata(const void *data, size_t n, uint32_t before);
 
-enum {
-    MESSAGES = 400,
-    DATASPACE = 1,
-    LINK_INFO = 2,
-    DATATYPE = 3,
-    LINK = 6,
-    LAYOUT = 8,
-    FILTERS = 11,
-    CONTINUATION = 16
-};
+enum { MESSAGES = 400 };
+enum { DATASPACE = 1, LINK_INFO = 2, DATATYPE = 3, LINK = 6, LAYOUT = 8, FILTERS = 11, CONTINUATION = 16 };
 typedef struct { size_t at, n; int type; } message;
-typedef struct { uint8_t *at; size_t n, base; uint64_t dice; message m[MESSAGES]; int messages; } file;
-
-static uint64_t dice(file *f, uint64_t below)
-{
-    f->dice = f->dice * 6364136223846793005u + 1442695040888963407u;
-    return (f->dice >> 33) % (below ? below : 1);
-}
+typedef struct { uint8_t *at; size_t n, base; message m[MESSAGES]; int messages; } file;
 
 static uint64_t field(const file *f, size_t at, size_t n)
 {
@@ -128,52 +114,45 @@ static void sum_all(file *f)
 }
 
 /* ---- mutations ---- */
-static uint64_t odd_number(file *f, uint64_t now)
+/* Also a position in the file, or that of a message. */
+static uint64_t odd_field(const file *f, uint64_t now)
 {
-    static const uint64_t odd[] = { 0,          1,        2,          3,          4,          7,
-                                    8,          16,       255,        65535,      65536,      INT32_MAX - 1,
-                                    INT32_MAX,  1u << 31, UINT32_MAX, 1ull << 32, 1ull << 61, INT64_MAX,
-                                    UINT64_MAX, 512,      4096 };
-    switch (dice(f, 6)) {
-    case 0:  return now ^ 1ull << dice(f, 64);
-    case 1:  return now + 1 - 2 * dice(f, 2);
-    case 2:  return dice(f, f->n);
-    case 3:  return dice(f, 2) ? now * 2 : now / 2;
-    case 4:  return f->messages ? f->m[dice(f, (uint64_t)f->messages)].at - f->base : 8;
-    default: return odd[dice(f, COUNT(odd))];
-    }
+    uint64_t how = dice(6);
+    return how == 0                ? dice(f->n) :
+           how == 1 && f->messages ? f->m[dice((uint64_t)f->messages)].at - f->base :
+                                     odd_number(now);
 }
 
 static void change_in(file *f, size_t at, size_t n)
 {
-    size_t width = (size_t)1 << dice(f, 4);
-    at += n > width ? dice(f, n - width + 1) : 0;
-    set_field(f, at, width, odd_number(f, field(f, at, width)));
+    size_t width = (size_t)1 << dice(4);
+    at += n > width ? dice(n - width + 1) : 0;
+    set_field(f, at, width, odd_field(f, field(f, at, width)));
 }
 
 static void change_dataspace(file *f, const message *m)
 {
-    size_t rank = f->at[m->at + 1], first = m->at + (f->at[m->at] == 2 ? 4 : 8), axis = dice(f, rank);
-    if (m->n < 12 || dice(f, 4) == 0)
+    size_t rank = f->at[m->at + 1], first = m->at + (f->at[m->at] == 2 ? 4 : 8), axis = dice(rank);
+    if (m->n < 12 || dice(4) == 0)
         change_in(f, m->at, m->n);
-    else if (rank == 2 && dice(f, 2)) {          /* the same count in another shape */
+    else if (rank == 2 && dice(2)) {          /* the same count in another shape */
         uint64_t a = field(f, first, 8), b = field(f, first + 8, 8);
         set_field(f, first, 8, b), set_field(f, first + 8, 8, a);
     } else
-        set_field(f, first + 8 * axis, 8, odd_number(f, field(f, first + 8 * axis, 8)));
+        set_field(f, first + 8 * axis, 8, odd_field(f, field(f, first + 8 * axis, 8)));
 }
 
 static void change_message(file *f)
 {
     for (int tries = 0; tries < 20 && f->messages; tries++) {
-        const message *m = &f->m[dice(f, (uint64_t)f->messages)];
+        const message *m = &f->m[dice((uint64_t)f->messages)];
         bool needed = m->type == DATASPACE || m->type == DATATYPE || m->type == LAYOUT || m->type == LINK ||
                       m->type == LINK_INFO || m->type == FILTERS;
-        if (m->n < 4 || (!needed && dice(f, 4)))
+        if (m->n < 4 || (!needed && dice(4)))
             continue;
         if (m->type == DATASPACE)
             change_dataspace(f, m);
-        else if (dice(f, 8))
+        else if (dice(8))
             change_in(f, m->at, m->n);
         else                                     /* its head: type, size, flags */
             change_in(f, m->at - 4, 4);
@@ -185,7 +164,7 @@ static void change_message(file *f)
 static void exchange_messages(file *f)           /* of one kind, between objects */
 {
     for (int tries = 0; tries < 50 && f->messages; tries++) {
-        const message *a = &f->m[dice(f, (uint64_t)f->messages)], *b = &f->m[dice(f, (uint64_t)f->messages)];
+        const message *a = &f->m[dice((uint64_t)f->messages)], *b = &f->m[dice((uint64_t)f->messages)];
         if (a->type != b->type || a->at == b->at || !a->n)
             continue;
         memmove(f->at + a->at, f->at + b->at, a->n < b->n ? a->n : b->n);
@@ -193,20 +172,23 @@ static void exchange_messages(file *f)           /* of one kind, between objects
     }
 }
 
+/* Returns the position of one of the structures with this signature, or 0. */
+static size_t any_structure(const file *f, const char *signature)
+{
+    size_t found[64];
+    int n = 0;
+    for (size_t at = f->base; at + 4 < f->n && n < COUNT(found); at++)
+        if (is(f, at, signature))
+            found[n++] = at;
+    return n ? found[dice((uint64_t)n)] : 0;
+}
+
 static void change_structure(file *f)            /* near a signature */
 {
     static const char *const signature[] = { "TREE", "HEAP", "SNOD", "OHDR", "\211HDF", "FRHP", "FHDB",
                                              "BTHD", "BTLF", "OCHK", "GCOL", "FAHD", "EAHD" };
-    size_t found[64];
-    int n = 0;
-    const char *s = signature[dice(f, COUNT(signature))];
-    for (size_t at = f->base; at + 4 < f->n && n < COUNT(found); at++)
-        if (is(f, at, s))
-            found[n++] = at;
-    if (n)
-        change_in(f, found[dice(f, (uint64_t)n)], 96);
-    else
-        change_in(f, f->base, f->n - f->base);
+    size_t at = any_structure(f, signature[dice(COUNT(signature))]);
+    change_in(f, at ? at : f->base, at ? 96 : f->n - f->base);
 }
 
 /* Changes a key or an address in a tree of version 1: of a set's chunks (bytes, skipped filters, positions),
@@ -214,42 +196,33 @@ static void change_structure(file *f)            /* near a signature */
 static void change_tree(file *f)
 {
     enum { HEAD = 24, KEYS = 4 };
-    size_t found[64];
-    int n = 0;
-    for (size_t at = f->base; at + HEAD < f->n && n < COUNT(found); at++)
-        if (is(f, at, "TREE") && (f->at[at + 4] == 1 || dice(f, 8) == 0))
-            found[n++] = at;
-    if (!n) {
+    size_t at = any_structure(f, "TREE"), field_at = at + HEAD + 8 * dice(8 * KEYS), width = dice(2) ? 4 : 8;
+    if (!at || at + HEAD > f->n)
         change_structure(f);
-        return;
-    }
-    size_t at = found[dice(f, (uint64_t)n)], field_at = at + HEAD + 8 * dice(f, 8 * KEYS);
-    if (dice(f, 8) == 0)
+    else if (dice(8) == 0)
         change_in(f, at, HEAD);                  /* kind, level, entries */
-    else if (dice(f, 2))
-        set_field(f, field_at, 4, odd_number(f, field(f, field_at, 4)));
     else
-        set_field(f, field_at, 8, odd_number(f, field(f, field_at, 8)));
+        set_field(f, field_at, width, odd_field(f, field(f, field_at, width)));
 }
 
 static void change_name(file *f)                 /* changes one letter of a name */
 {
     for (int tries = 0; tries < 50; tries++) {
-        size_t at = f->base + dice(f, f->n - f->base - 4);
+        size_t at = f->base + dice(f->n - f->base - 4);
         bool letters = true;
         for (int i = 0; i < 4; i++)
             letters = letters && f->at[at + (size_t)i] >= 'a' && f->at[at + (size_t)i] <= 'z';
         if (!letters)
             continue;
-        f->at[at] = (uint8_t)"x/.\0a\200"[dice(f, 6)];
+        f->at[at] = (uint8_t)"x/.\0a\200"[dice(6)];
         return;
     }
 }
 
 static void copy_block(file *f)
 {
-    size_t from = f->base + dice(f, f->n - f->base), to = f->base + dice(f, f->n - f->base),
-           n = 1 + dice(f, dice(f, 4) ? 16 : 600);
+    size_t from = f->base + dice(f->n - f->base), to = f->base + dice(f->n - f->base),
+           n = 1 + dice(dice(4) ? 16 : 600);
     n = n > f->n - from ? f->n - from : n;
     n = n > f->n - to ? f->n - to : n;
     memmove(f->at + to, f->at + from, n);
@@ -257,14 +230,15 @@ static void copy_block(file *f)
 
 size_t h5_mutate(uint8_t *bytes, size_t n, size_t most, unsigned seed, bool repair)
 {
-    file f = { .at = bytes, .n = n, .dice = seed * 2654435761u + 12345 };
+    file f = { .at = bytes, .n = n };
+    dice_seed(seed);
     f.base = n > SEAL + 64 && !memcmp(bytes, "weft", 4) ? SEAL : 0;
-    if (n < f.base + 64 || dice(&f, 24) == 0)
+    if (n < f.base + 64 || dice(24) == 0)
         return LLVMFuzzerMutate(bytes, n, most);
     find_messages(&f);
-    for (uint64_t times = 1 + dice(&f, 3); times--; )
-        switch (dice(&f, 13)) {
-        case 0:  f.at[dice(&f, f.n)] ^= (uint8_t)(1u << dice(&f, 8)); break;
+    for (uint64_t times = 1 + dice(3); times--; )
+        switch (dice(13)) {
+        case 0:  f.at[dice(f.n)] ^= (uint8_t)(1u << dice(8)); break;
         case 1:  change_in(&f, f.base, 96); break;               /* the superblock */
         case 2:  change_structure(&f); break;
         case 3:  change_name(&f); break;
@@ -274,8 +248,8 @@ size_t h5_mutate(uint8_t *bytes, size_t n, size_t most, unsigned seed, bool repa
         case 7:  change_tree(&f); break;
         default: change_message(&f); break;
         }
-    if (dice(&f, 40) == 0)
-        f.n = f.base + 1 + dice(&f, f.n - f.base);
+    if (dice(40) == 0)
+        f.n = f.base + 1 + dice(f.n - f.base);
     if (repair)
         sum_all(&f);
     return f.n;

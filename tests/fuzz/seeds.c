@@ -63,11 +63,46 @@ static void interchange(void)
         take_file(path, "weights", e->d_name, !!strstr(path, "parts"));
         if (strstr(path, "tensor.pt"))
             take_file(path, "planted_weights", e->d_name, 0);
-        if (strstr(path, ".onnx"))
-            take_file(path, "onnx", e->d_name, -1);
     }
     if (d)
         closedir(d);
+}
+
+static int32_t next_int(const uint8_t **p)
+{
+    int32_t n;
+    memcpy(&n, *p, sizeof n);
+    *p += sizeof n;
+    return n;
+}
+
+/* Takes the models of a golden file (tests/onnx/models.h), without the values of each. */
+static void models(const char *path)
+{
+    static uint8_t all[1 << 20];
+    FILE *f = fopen(path, "rb");
+    const uint8_t *p = all, *end = all + (f ? fread(all, 1, sizeof all, f) : 0);
+    if (end == all || fclose(f))
+        fuzz_found("trouble", "%s", path);
+    while (p < end) {
+        char name[64] = "";
+        int32_t n = next_int(&p);
+        snprintf(name, sizeof name, "%.*s.onnx", n, (const char *)p);
+        p += n;
+        n = next_int(&p);
+        seed("onnx", name, -1, p, (size_t)n);
+        if (strstr(name, "ragged"))
+            seed("planted_onnx", name, -1, p, (size_t)n);
+        seed("weights", name, 0, p, (size_t)n);
+        p += n;
+        for (int values = next_int(&p), outputs = next_int(&p); values + outputs > 0; values--) {
+            next_int(&p);
+            n = 1;
+            for (int32_t rank = next_int(&p); rank--;)
+                n *= next_int(&p);
+            p += 4 * n;
+        }
+    }
 }
 
 /* Writes a set like other programs. how: 0, contiguous; 1, in chunks of 2 x 3; 2 and more, also gzip; 3,
@@ -256,6 +291,8 @@ int main(int n, char **argument)
     plans();
     csv();
     interchange();
+    models("tests/golden/interchange/onnx/models.bin");
+    models("tests/golden/interchange/onnx/nodes.bin");
     remove(scratch);
     weft_close(k.w);
     return 0;

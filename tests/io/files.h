@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "tests/check.h"
+#include "tests/zips.h"
 
 /* ---- the folder ---- */
 static char folder[64];
@@ -41,7 +42,6 @@ UNUSED static void end_folder(void)              /* with the files in it */
 #define FILE_TEST(...) WITH_CONTEXTS(FOR_FOLDER, __VA_ARGS__, .disabled = false)
 
 /* ---- whole files ---- */
-typedef struct { unsigned char *at; size_t n; } content;
 UNUSED static content read_bytes(const char *path)
 {
     FILE *f = fopen(path, "rb");
@@ -92,6 +92,14 @@ UNUSED static const char *golden_path(const char *name)
     const char *tests = getenv("WEFT_TESTS");
     snprintf(path, sizeof path, "%s/golden/%s", tests ? tests : "tests", name);
     return path;
+}
+
+/* A file of another program, written by tests/interchange. */
+UNUSED static const char *sample(const char *name)
+{
+    char path[300];
+    snprintf(path, sizeof path, "interchange/%s", name);
+    return golden_path(path);
 }
 
 /* ---- another process ---- */

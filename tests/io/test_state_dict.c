@@ -103,7 +103,6 @@ static nested nested_new(void)
 }
 
 static const double six[6] = { 1, -2.5, 3, 1e-3, 0, -1e6 };
-static const hsize_t by[2] = { 2, 3 };
 
 FILE_TEST(state_dict, names_may_be_flat_or_nested)
 {
@@ -130,79 +129,14 @@ static void weight_of(hid_t f, hid_t type, int rank, hsize_t n, hsize_t columns)
 }
 static void other_rank(hid_t f) { weight_of(f, H5T_IEEE_F32LE, 3, 2, 3); }
 static void turned(hid_t f)     { weight_of(f, H5T_IEEE_F32LE, 2, 3, 2); }
-static void soft(hid_t f)
-{
-    put_numbers(f, "x", H5T_IEEE_F32LE, 2, 3, six);
-    H5Lcreate_soft("/x", f, "a.b.weight", 0, 0);
-}
-static void external(hid_t f)   { H5Lcreate_external("elsewhere.h5", "/x", f, "a.b.weight", 0, 0); }
-static void soft_group(hid_t f)
-{
-    put_numbers(f, "x/b/weight", H5T_IEEE_F32LE, 2, 3, six);
-    H5Lcreate_soft("/x", f, "a", 0, 0);
-}
 static void a_group(hid_t f)    { H5Gclose(H5Gcreate2(f, "a.b.weight", 0, 0, 0)); }
 static void nothing(hid_t f)    { H5Ldelete(f, "a.b.bias", 0); }
-static void looped(hid_t f)
-{
-    H5Gclose(H5Gcreate2(f, "loop", 0, 0, 0));
-    for (int i = 0; i < 9; i++)
-        H5Lcreate_hard(f, "/", f, (char[]){ 'l', (char)('0' + i), 0 }, 0, 0);
-}
-static void odd_float(hid_t f)                   /* of 24 bits, which is not supported */
-{
-    hid_t type = H5Tcopy(H5T_IEEE_F32LE);
-    H5Tset_fields(type, 23, 15, 8, 0, 15);
-    H5Tset_size(type, 3);
-    weight_of(f, type, 2, 2, 3);
-    H5Tclose(type);
-}
-static void declared(hid_t f, bool outside)      /* a shape without bytes; or with those of another file */
-{
-    hid_t list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(2, by, NULL);
-    if (outside)
-        H5Pset_external(list, "somewhere", 0, H5F_UNLIMITED);
-    H5Dclose(H5Dcreate2(f, "a.b.weight", H5T_IEEE_F32LE, space, 0, list, 0));
-    H5Sclose(space);
-    H5Pclose(list);
-}
-static void unwritten(hid_t f) { declared(f, false); }
-static void outside(hid_t f)   { declared(f, true); }
-static void text_set(hid_t f)
-{
-    hid_t type = H5Tcopy(H5T_C_S1);
-    H5Tset_size(type, H5T_VARIABLE);
-    put_letters(f, "a.b.weight", type, NULL);
-    H5Tclose(type);
-}
-static void ours(hid_t f)
-{
-    H5Gclose(H5Gcreate2(f, "parameters", 0, 0, 0));
-    H5Gclose(H5Gcreate2(f, "streams", 0, 0, 0));
-    weight_of(f, H5T_IEEE_F32LE, 2, 2, 3);
-}
-
-/* always: even with a report */
-static const struct {
-    const char *name;
-    void (*fill)(hid_t);
-    weft_status kind;
-    const char *part;
-    bool always;
+static const struct { const char *name; void (*fill)(hid_t); weft_status kind; const char *part;
 } bad[] = {
-    { "other_rank", other_rank, WEFT_ESHAPE, "float32 [2, 3, 1]; expected", false },
-    { "turned", turned, WEFT_ESHAPE, "[3, 2]; expected float", false },
-    { "odd_float", odd_float, WEFT_EFORMAT, "a.b.weight is not plain numbers [2, 3]", true },
-    { "soft", soft, WEFT_EFORMAT, "soft or external link", true },
-    { "external", external, WEFT_EFORMAT, "soft or external link", true },
-    { "soft_group", soft_group, WEFT_EFORMAT, "a is a soft or external link", true },
-    { "a_group", a_group, WEFT_EFORMAT, "is not in the file", false },
-    { "nothing", nothing, WEFT_EFORMAT, "is not in the file", false },
-    { "looped", looped, WEFT_EFORMAT, "", true },
-    { "unwritten", unwritten, WEFT_EFORMAT, "is incomplete: the file lacks bytes", true },
-    { "outside", outside, WEFT_EFORMAT, "another file", true },
-    { "text", text_set, WEFT_EFORMAT, "a.b.weight is not plain", true },
-    { "ours", ours, WEFT_EFORMAT, "checkpoint of weft without its first bytes", true },
+    { "other_rank", other_rank, WEFT_ESHAPE, "float32 [2, 3, 1]; expected" },
+    { "turned", turned, WEFT_ESHAPE, "[3, 2]; expected float" },
+    { "a_group", a_group, WEFT_EFORMAT, "is not in the file" },
+    { "nothing", nothing, WEFT_EFORMAT, "is not in the file" },
 };
 
 FILE_TEST(state_dict, other_files_are_refused)
@@ -215,17 +149,11 @@ FILE_TEST(state_dict, other_files_are_refused)
         put_numbers(f, "a.b.bias", H5T_IEEE_F32LE, 2, 0, six);
         bad[i].fill(f);
         H5Fclose(f);
-        weft_status s = weft_load_weights(path, k.m, NULL, NULL);
-        cr_assert(s == bad[i].kind && strstr(weft_file_message(), bad[i].part), "%s: %s: %s", bad[i].name,
-                  weft_status_name(s), weft_file_message());
-        s = weft_load_weights(path, k.m, NULL, &r);
-        cr_assert((s != WEFT_OK) == bad[i].always, "%s: %s: %s", bad[i].name, weft_status_name(s),
-                  weft_file_message());
+        REFUSES(weft_load_weights(path, k.m, NULL, NULL), bad[i].kind, bad[i].part);
+        DOES(weft_load_weights(path, k.m, NULL, &r));
         nothing_is_open();
         same_bits(bad[i].name, numbers(k.weight), ((weft_real[]){ 7, 7, 7, 7, 7, 7 }), 6);
     }
-    write_bytes(path, "not HDF5 at all", 15);
-    REFUSES(weft_load_weights(path, k.m, NULL, &r), WEFT_EFORMAT, "no known format");
     REFUSES(weft_load_weights(in_folder("nowhere"), k.m, NULL, &r), WEFT_ENOENT, "No such file");
     REFUSES(weft_load_weights(folder, k.m, NULL, &r), WEFT_EFORMAT, "regular");
     CLEAN(k.w);

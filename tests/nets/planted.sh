@@ -57,6 +57,7 @@ fuzz_catches() {                        # NET READER RUNS WORDS. One at a time, 
 # These take longest.
 net fuzz_catches "a byte that a reader loses, by the fuzzers"   planted         300000 '1 silent changes'
 net fuzz_catches "a shape that is not checked, by the fuzzers"  planted_weights 100000 'heap-buffer-overflow'
+net fuzz_catches "an extent that is not checked, by the fuzzers" planted_onnx   300000 'heap-buffer-overflow'
 
 catches() {                             # NET VARIANT PROGRAM WORDS
     local b=$BUILD${2:+/$2} out rc

@@ -149,15 +149,44 @@ UNUSED static void put_end(message *graph, int number, const char *name)
     put_part(graph, number, &value);
 }
 
-/* Writes a model of opset 17 with that graph, and imports it. */
-UNUSED static weft_onnx *import_graph(weft *w, const message *graph)
+/* A graph from x to y, of nodes, "Neg x > y", and initialisers: "w[2,3]=6" has 6 numbers. */
+UNUSED static message graph_of(const char *text)
 {
-    message model = { .n = 0 }, set = { .n = 0 };
-    put_number(&model, 1, 8);
-    put_name(&model, 2, "test");
-    put_part(&model, 7, graph);
+    message g = { .n = 0 };
+    char copy[300], *save = NULL;
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *p = strtok_r(copy, ";", &save); p; p = strtok_r(NULL, ";", &save)) {
+        char *name = p + strspn(p, " "), *at = strchr(name, '['), *n = strchr(name, '=');
+        uint64_t size[WEFT_RANK];
+        int rank = 0;
+        for (char *s = at; s && *s != ']' && s[1] != ']'; rank++)
+            size[rank] = strtoull(s + 1, &s, 10);
+        if (at)
+            *at = 0;
+        if (n)
+            put_initial(&g, name, rank, size, atoi(n + 1));
+        else
+            put_node(&g, name);
+    }
+    put_end(&g, 11, "x");
+    put_end(&g, 12, "y");
+    return g;
+}
+
+/* Returns a model of opset 17 with that graph. */
+UNUSED static message model_of(const message *graph)
+{
+    message m = { .n = 0 }, set = { .n = 0 };
+    put_number(&m, 1, 8);
+    put_name(&m, 2, "test");
+    put_part(&m, 7, graph);
     put_number(&set, 2, 17);
-    put_part(&model, 8, &set);
-    return weft_import_onnx(put_bytes("graph.onnx", model.at, model.n), w, NULL);
+    put_part(&m, 8, &set);
+    return m;
+}
+UNUSED static weft_onnx *import_graph(weft *w, const char *text)
+{
+    message g = graph_of(text), m = model_of(&g);
+    return weft_import_onnx(put_bytes("graph.onnx", m.at, m.n), w, NULL);
 }
 #endif
