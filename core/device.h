@@ -26,7 +26,7 @@ weft__blas_gemm *weft__blas(weft_gemm, char *reason, size_t);
 /* Opens a library, "openblas" or a path. name: its version and the CPU that it computes for. NULL, with a
  * reason: a failure. */
 weft__blas_gemm *weft__open_blas(const char *library, char name[160], char *reason, size_t);
-/* blas_choice.c: Returns OpenBLAS if it is at least 1.3 times faster than the kernels of d, otherwise NULL. */
+/* blas_choice.c: Returns OpenBLAS if it is 1.3 times faster than the kernels of d, otherwise NULL. */
 weft__blas_gemm *weft__faster_blas(weft__device *d);
 /* plugin.c: Opens a plug-in by its file name, or returns NULL. A function that is not NULL checks the machine
  * first. The caller holds WEFT__LOADING. */

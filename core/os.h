@@ -1,5 +1,5 @@
-/* os.h - what the library asks of the operating system. No other file of the library includes a system header;
- * lint checks this. Functions that can fail set errno.
+/* os.h - what the library asks of the operating system. No other file of the library includes a system
+ * header; lint checks this. Functions that can fail set errno.
  *
  * os_posix.c and os_files.c hold what Linux and macOS share. os.c holds the rest for Linux, os_macos.c for
  * macOS. */
@@ -28,8 +28,8 @@ char **weft__environment(void); /* all variables; NULL if this process is set-us
 void  weft__random_bytes(void *bytes, size_t n); /* for names; not for secrets */
 
 /* ---- files ---- */
-/* Returns the path of the library that contains weft, or of the program if it is linked statically. The caller
- * frees it. NULL: unknown, or relative to the working directory. */
+/* Returns the path of the library that contains weft, or of the program if it is linked statically. The
+ * caller frees it. NULL: unknown, or relative to the working directory. */
 char *weft__own_path(void);
 int   weft__open_folder(const char *path); /* to create files in it; -1: failure */
 /* Creates a file without a name in a folder; -1: the system or this file system has no such files. */
@@ -44,6 +44,7 @@ void  weft__yield(void);
 int   weft__process(void);
 int   weft__parent_process(void);
 void  weft__host_name(char *name, size_t size);
+bool  weft__same_letters(const char *a, const char *b); /* without regard to case */
 bool  weft__matches(const char *pattern, const char *text); /* with * ? [..], as the shell */
 /* Starts a thread that receives no signals. */
 bool  weft__start_thread(pthread_t *, void *(*function)(void *), void *argument);
@@ -63,8 +64,8 @@ void  weft__unset_variable(const char *name);
 /* ---- signals ---- */
 /* Calls fn at SIGTERM and SIGUSR1, unless the program has a handler. */
 void  weft__on_stop_signals(void (*fn)(int));
-/* Ends the process after that many seconds, with the text on stderr if it is not NULL. weft__no_alarm ends the
- * alarm. */
+/* Ends the process after that many seconds, with the text on stderr if it is not NULL. weft__no_alarm ends
+ * the alarm. */
 void  weft__alarm(unsigned seconds, const char *text);
 void  weft__no_alarm(void);
 

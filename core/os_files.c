@@ -1,13 +1,14 @@
 /* os_files.c - opens, reads, writes and replaces files; see os.h.
  *
- * Replacing writes the bytes to a new file in the same folder and to the disk, and renames the file. After any
- * failure or kill the path has the old file or the new one.
+ * Replacing writes the bytes to a new file in the same folder and to the disk, and renames the file. After
+ * any failure or kill the path has the old file or the new one.
  *
- * The new file has no name while it is written, so a killed program leaves nothing. Just before the rename it
- * gets a name, ".weft-tmp-" and random digits. File systems without nameless files (NFS, those of macOS) give
- * it that name from the start. It is created with mode 0600, so two writers of one path never share a file, and
- * others cannot read it before it has the mode of the file that it replaces. A writer deletes only the file
- * that it has created. It never removes files of other writers, because a name does not prove the owner. */
+ * The new file has no name while it is written, so a killed program leaves nothing. Just before the rename
+ * it gets a name, ".weft-tmp-" and random digits. File systems without nameless files (NFS, those of macOS)
+ * give it that name from the start. It is created with mode 0600, so two writers of one path never share a
+ * file, and others cannot read it before it has the mode of the file that it replaces. A writer deletes only
+ * the file that it has created. It never removes files of other writers, because a name does not prove the
+ * owner. */
 #include "core/os.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +78,8 @@ size_t weft__write_all(int file, const void *bytes, size_t size)
     size_t written = 0;
     int error = 0, number;
     while (written < size && !error) {
-        ssize_t n = write(file, (const char *)bytes + written, size - written < PIECE ? size - written : PIECE);
+        size_t piece = size - written < PIECE ? size - written : PIECE;
+        ssize_t n = write(file, (const char *)bytes + written, piece);
         error = n < 0 && errno != EINTR ? errno : 0;
         written += n > 0 ? (size_t)n : 0;
     }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +34,7 @@ void weft__host_name(char *name, size_t size)
     name[size - 1] = 0;
 }
 
+bool weft__same_letters(const char *a, const char *b) { return !strcasecmp(a, b); }
 bool weft__matches(const char *pattern, const char *text) { return fnmatch(pattern, text, 0) == 0; }
 
 bool weft__start_thread(pthread_t *thread, void *(*function)(void *), void *argument)

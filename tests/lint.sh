@@ -79,7 +79,7 @@ banned() {
 environment() { grep -nE '(^|[^_a-zA-Z])(secure_)?getenv *\(' $(files $folders | grep -vE '^(core/os|cuda/|parallel/mpi/)'); }   # weft__variable: a setuid program must not trust it
 # Headers of C11, of the compiler, and of the libraries that weft needs
 system_headers() {
-    local c='assert|complex|ctype|errno|fenv|float|inttypes|limits|locale|math|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|tgmath|time'
+    local c='assert|complex|ctype|errno|fenv|float|inttypes|limits|locale|math|setjmp|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|tgmath|time'
     grep -nE '^ *# *include <' $(files $(echo $folders | tr ' ' '\n' | grep -v cuda) | grep -vE '^(core/os|parallel/mpi/)') |
         grep -vE "<(($c)|[a-z]*mmintrin|cpuid|arm_[a-z]*|sanitizer/.*|hdf5|H5FDdevelop|zlib)\.h>" | sed 's/$/: the system is behind core\/os.h/'
 }

@@ -1,7 +1,7 @@
 /* blas.c - loads OpenBLAS on request: weft_opts.gemm, WEFT_GEMM=openblas, or the absolute path of a library;
- * and for blas_choice.c. It is loaded at run time for two reasons. weft runs without it, and some versions take a new CPU for one of
- * 2004 ("Prescott") and run at a fifth of its speed (0.3.21). OPENBLAS_CORETYPE prevents this if it is set
- * before loading. */
+ * and for blas_choice.c. It is loaded at run time for two reasons. weft runs without it, and some versions
+ * take a new CPU for one of 2004 ("Prescott") and run at a fifth of its speed (0.3.21). OPENBLAS_CORETYPE
+ * prevents this if it is set before loading. */
 #include <stdlib.h>
 #include <string.h>
 #include "core/device.h"
@@ -66,8 +66,10 @@ weft__blas_gemm *weft__open_blas(const char *needed, char name[160], char *reaso
 
 weft__blas_gemm *weft__blas(weft_gemm choice, char *reason, size_t size)
 {
-    const char *setting = weft__variable("WEFT_GEMM"), *from = setting && *setting ? "WEFT_GEMM=" : "opts.gemm: ";
-    const char *needed = setting && *setting ? setting : choice == WEFT_OPENBLAS_GEMM ? "openblas" : "own";
+    const char *setting = weft__variable("WEFT_GEMM");
+    bool is_set = setting && *setting;
+    const char *from = is_set ? "WEFT_GEMM=" : "opts.gemm: ";
+    const char *needed = is_set ? setting : choice == WEFT_OPENBLAS_GEMM ? "openblas" : "own";
     char name[160], error[200] = "";
     *reason = 0;
     if (!strcmp(needed, "own"))

@@ -2,9 +2,9 @@
  * at least 1.3 times faster there.
  *
  * Both are timed once on a product. The result is kept in ${XDG_CACHE_HOME:-$HOME/.cache}/weft, in a file for
- * each precision and each CPU, as OpenBLAS names it. A file that cannot be read, or is of another OpenBLAS, is
- * ignored, and the product is timed again, which takes 20 milliseconds. WEFT_CACHE=off: nothing is timed, and
- * weft's kernels are used. */
+ * each precision and each CPU, as OpenBLAS names it. A file that cannot be read, or is of another OpenBLAS,
+ * is ignored, and the product is timed again, which takes 20 milliseconds. WEFT_CACHE=off: nothing is timed,
+ * and weft's kernels are used. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,8 @@ static double stored_ratio(const char *subject)
     size_t n = fread(text, 1, sizeof text - 1, file), k = strlen(subject);
     fclose(file);
     text[n] = 0;
-    double ratio = n > k && !memcmp(text, subject, k) && text[k] == '\n' ? weft__plain_number(text + k, NULL) : 0;
+    bool fits = n > k && !memcmp(text, subject, k) && text[k] == '\n';
+    double ratio = fits ? weft__plain_number(text + k, NULL) : 0;
     return ratio > 0 && ratio < 1e6 ? ratio : 0;
 }
 

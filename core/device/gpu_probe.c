@@ -34,7 +34,7 @@ bool weft__driver_has_gpu(char *reason, size_t size)
     if (!weft__find_function(library, "cuInit", &d.init) ||
         !weft__find_function(library, "cuDeviceGetCount", &d.count) ||
         !weft__find_function(library, "cuGetErrorString", &d.text))
-        return snprintf(reason, size, "libcuda.so.1 is not NVIDIA's driver: it lacks cuInit or others"), false;
+        return snprintf(reason, size, "libcuda.so.1 is not NVIDIA's driver: it has no cuInit"), false;
     if ((error = d.init(0)))
         return set_reason(&d, "cuInit", error, reason, size);
     if ((error = d.count(&count)))

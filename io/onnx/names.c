@@ -5,7 +5,8 @@
 
 bool weft__onnx_same(weft__pb a, weft__pb b)
 {
-    return weft__pb_size(a) == weft__pb_size(b) && !memcmp(a.next, b.next, weft__pb_size(a));
+    size_t n = weft__pb_size(a);
+    return n == weft__pb_size(b) && (!n || !memcmp(a.next, b.next, n));
 }
 
 static entry *place_of(entry *table, int64_t room, weft__pb name, int number)

@@ -292,10 +292,25 @@ static void add_part(weft__weights *w, const part *p, int number, const model *c
 }
 
 /* ---- the order of layers ---- */
+/* Compares two texts, with their numbers by value: "dense_2" is before "dense_10". */
+static int by_numbers(const char *a, const char *b)
+{
+    while (*a && *b) {
+        size_t n = strspn(a, "0123456789"), m = strspn(b, "0123456789");
+        if (n && m && n != m)
+            return n < m ? -1 : 1;
+        if (*a != *b)
+            return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+        a++;
+        b++;
+    }
+    return *a ? 1 : *b ? -1 : 0;
+}
+
 static int in_model(const void *a, const void *b)
 {
     const part *x = *(const part *const *)a, *y = *(const part *const *)b;
-    return x->number != y->number ? (x->number < y->number ? -1 : 1) : strverscmp(x->place, y->place);
+    return x->number != y->number ? (x->number < y->number ? -1 : 1) : by_numbers(x->place, y->place);
 }
 
 /* Returns the length of a number "_12", or 0. */

@@ -209,7 +209,7 @@ static void add_layer(weft__weights *w, const node *r, int64_t initialisers, int
     for (int i = 1; i < 4; i++)
         if (of[i])
             of[i]->layer = IN_LAYER; /* before the list grows */
-    for (int d = 0; d < w_ih.kind.size[0]; d++) {
+    for (int d = 0; d < w_ih.kind.size[0] && !w->status; d++) {
         int n = weft__onnx_direction(r->cell, &w_ih, &w_hh, of[3] ? &bias : NULL, d, all);
         if (!n)
             weft__weights_fail(w, WEFT_EFORMAT, "node %.100s (%s): the shapes of its weights do not agree",

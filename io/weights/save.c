@@ -1,7 +1,6 @@
 /* save.c - weft_save_weights: writes weights as safetensors or HDF5, the same bytes for the same weights. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include "io/weights/weights.h"
 
 /* ---- HDF5 ---- */
@@ -29,7 +28,7 @@ static weft_status save_hdf5(const char *path, weft__output *list, int64_t n)
 static bool ends_in(const char *path, const char *ending)
 {
     size_t n = strlen(path), k = strlen(ending);
-    return n > k && !strcasecmp(path + n - k, ending);
+    return n > k && weft__same_letters(path + n - k, ending);
 }
 
 weft_status weft__weights_save(const char *path, weft__output *list, int64_t n)
