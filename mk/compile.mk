@@ -2,7 +2,11 @@
 CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror)
 WARN_LIB := -Wconversion -Wno-sign-conversion -Wdouble-promotion -Wvla
-BASE     := -std=c11 -D_GNU_SOURCE -I. $(WARN)
+# float is computed as float: s390x's compilers use double in ISO C, and the oldest i386 has no SSE.
+MACHINE  := $(shell $(CC) -dumpmachine)
+ARCH     := $(if $(filter s390%,$(MACHINE)),-fexcess-precision=fast) \
+            $(if $(filter i%86,$(firstword $(subst -, ,$(MACHINE)))),-msse2 -mfpmath=sse -D_FILE_OFFSET_BITS=64)
+BASE     := -std=c11 -D_GNU_SOURCE -I. $(ARCH) $(WARN)
 ALL       = $(BASE) $(CPPFLAGS) $(CFLAGS) $(VFLAGS) $(EXTRA) -MMD -MP
 LINK      = $(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS)
 JANSSON   = $(filter -L%,$(LIBS)) -ljansson
@@ -50,7 +54,7 @@ TIER_AMX   := $(call unless_run,amx_tile)
 AMX        := -mamx-tile -mamx-bf16
 AMX_FLAGS   = $(shell $(CC) $(AMX) -x c -fsyntax-only /dev/null 2>/dev/null && echo $(AMX))
 $(B)/core/cpu/generic.o: EXTRA += $(TIER)
-ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
+ifneq ($(filter x86_64%,$(MACHINE)),)
 $(B)/core/cpu/avx2.o $(B)/core/cpu/amx_emulated.o: EXTRA += $(TIER) -march=x86-64-v3
 $(B)/core/cpu/avx512.o: EXTRA += $(TIER_512)
 $(B)/core/cpu/amx.o: EXTRA += $(TIER_AMX)

@@ -60,11 +60,13 @@ static unsigned char *read_set(weft__weights *w, const weft__array *a)
     unsigned char *raw = NULL;
     if (weft__hdf5_begin(w, w->hdf5, w->hdf5_size) && weft__h5_find(w->h, a->set, &kind)) {
         raw = calloc(weft__kind_bytes(&kind) + 1, 1);
-        if (raw)
-            weft__h5_read(w->h, a->set, &kind, kind.type, raw);
-        else
+        if (!raw)
             weft__h5_fail(w->h, WEFT_ENOMEM, "no memory for the %zu bytes of %s", weft__kind_bytes(&kind),
                           a->set);
+    }
+    if (raw) {
+        weft__h5_read(w->h, a->set, &kind, kind.type, raw);
+        weft__turn(weft__number_bytes(kind.type), raw, weft__kind_bytes(&kind));
     }
     weft_status s = w->h ? weft__h5_end(w->h) : WEFT_ENOMEM;
     w->h = NULL;

@@ -61,7 +61,8 @@ static void decode(weft__weights *w, weft__pb message, int type, int64_t count, 
             return;
         a->bytes = a->bytes ? a->bytes : to;
         for (; weft__pb_number(&f, types[type].wire, &value); to += each)
-            memcpy(to, &value, each); /* little-endian */
+            for (size_t i = 0; i < each; i++)
+                to[i] = (unsigned char)(value >> 8 * i);
     }
 }
 

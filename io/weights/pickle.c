@@ -197,7 +197,7 @@ static void text(machine *m)
 static void long_integer(machine *m)             /* little-endian, any number of bytes */
 {
     uint64_t n = m->n && m->bytes[m->n - 1] & 0x80 ? UINT64_MAX : 0;
-    for (size_t i = m->n; i-- && m->n <= 8; )
+    for (size_t i = (size_t)m->n; i-- && m->n <= 8; )
         n = n << 8 | m->bytes[i];
     if (m->n > 8)
         other(m);
@@ -303,8 +303,8 @@ static void put(machine *m)
     if (i > m->start)                            /* each index needs its own opcodes */
         fail(m, "found an index of the memo that is too large");
     else if (i >= m->memos) {
-        m->memo = grown(m, m->memo, m->memos, i + 1 - m->memos, &m->memo_room);
-        m->memos = i + 1;
+        m->memo = grown(m, m->memo, m->memos, (size_t)i + 1 - m->memos, &m->memo_room);
+        m->memos = (size_t)i + 1;
     }
     if (!m->w->status)
         m->memo[i] = v;
@@ -348,7 +348,7 @@ static bool read_argument(machine *m)
         return false;
     }
     m->bytes = m->code + m->next + width;
-    m->next += width + (argument & COUNTS ? m->n : 0);
+    m->next += width + (argument & COUNTS ? (size_t)m->n : 0);
     return true;
 }
 

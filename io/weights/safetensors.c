@@ -312,7 +312,7 @@ void weft__read_safetensors(weft__weights *w)
         return;
     }
     const char *text = (const char *)w->image + 8;
-    parser p = { w, text, text, text + n, w->image + 8 + n, w->size - 8 - n };
+    parser p = { w, text, text, text + n, w->image + 8 + n, w->size - 8 - (size_t)n };
     if (read_header(&p))
         check_cover(&p);
 }

@@ -98,6 +98,14 @@ static void put_entry(text *t, const weft__output *o, uint64_t from)
                          (unsigned long long)to));
 }
 
+/* Turns all values, on a big-endian machine, to the order of files and back. */
+static void turn(const weft__output *list, int64_t n)
+{
+    for (int64_t i = 0; i < n && !WEFT__LITTLE; i++)
+        weft__turn(weft__number_bytes(list[i].kind.type), (void *)(uintptr_t)list[i].values,
+                   weft__kind_bytes(&list[i].kind));
+}
+
 static weft_status save_safetensors(const char *path, weft__output *list, int64_t n)
 {
     text t = { 0 };
@@ -120,7 +128,9 @@ static weft_status save_safetensors(const char *path, weft__output *list, int64_
         span[1] = (weft__span){ t.at, t.n };
         for (int64_t i = 0; i < n; i++)
             span[i + 2] = (weft__span){ list[i].values, weft__kind_bytes(&list[i].kind) };
+        turn(list, n);
         s = weft__write_file(path, span, (int)n + 2);
+        turn(list, n);
     }
     free(span);
     free(t.at);

@@ -114,6 +114,7 @@ static void write_npy(const numbers *x, weft__kind k, const char *path)
     k.type = x->type;
     size_t n = weft__npy_header(&k, file);
     memcpy(file + n, x->values, bytes);
+    weft__turn(weft__number_bytes(k.type), file + n, bytes);
     if (weft_write_file(path, file, n + bytes))
         unreadable();
     free(file);
