@@ -2,8 +2,10 @@
 TEST_SRC := $(wildcard tests/*/test_*.c)
 ROOMS    := $(sort $(foreach t,$(TEST_SRC),$(word 2,$(subst /, ,$t))))
 TESTS    := $(ROOMS:%=$(B)/tests/test_%)
-TOOLS    := $(addprefix $(B)/tests/,golden tsan_main hunt/hunt interchange/export interchange/onnx_run \
+TOOLS    := $(addprefix $(B)/tests/,golden tsan_main cross/files hunt/hunt interchange/export interchange/onnx_run \
               parallel/ranks parallel/train parallel/carry parallel/launched)
+# Criterion, or an object that stands for it (tests/cross/)
+CRITERION ?= -lcriterion
 PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
 
 # ---- programs ----
@@ -20,15 +22,15 @@ $(B)/tests/api/test_refused.o: $(B)/tests/api/refusals.h
 $(B)/tests/api/refusals.h: tests/api/refusals.py $(HEADERS) $(B)/flags | $(BUILD)/.needs-test
 	@mkdir -p $(@D)
 	$(Q)CC='$(CC)' python3 $< $(filter -D%,$(VFLAGS)) >$@
-$(TESTS): $(B)/tests/failing_malloc.o $(B)/tests/libweft_inside.so
+$(TESTS): $(B)/tests/failing_malloc.o $(B)/tests/libweft_inside.so $(filter %.o,$(CRITERION))
 	$(call say,LINK)
-	$(Q)$(LINK) -o $@ $(filter %.o,$^) -L$(@D) -lweft_inside -Wl,-rpath,'$$ORIGIN' -lcriterion $(JANSSON) $(LIBS)
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) -L$(@D) -lweft_inside -Wl,-rpath,'$$ORIGIN' $(filter -l%,$(CRITERION)) $(JANSSON) $(LIBS)
 $(PLANTED): $(B)/%: $(B)/%.o $(B)/tests/failing_malloc.o $(B)/libweft.a
 	$(call say,LINK)
-	$(Q)$(LINK) -o $@ $^ -lcriterion $(JANSSON) $(LIBS)
+	$(Q)$(LINK) -o $@ $^ $(CRITERION) $(JANSSON) $(LIBS)
 $(B)/tests/golden: $(patsubst %.c,$(B)/%.o,$(wildcard tests/golden_run/*.c))
 $(B)/tests/tsan_main: $(B)/tests/tsan_main.o
-$(B)/tests/parallel/ranks $(B)/tests/parallel/launched: %: %.o
+$(B)/tests/cross/files $(B)/tests/parallel/ranks $(B)/tests/parallel/launched: %: %.o
 $(B)/tests/interchange/onnx_run $(B)/tests/interchange/export: %: %.o
 $(B)/tests/parallel/train: $(B)/tests/parallel/train.o $(B)/tests/parallel/pairs.so
 $(B)/tests/parallel/carry: $(B)/tests/parallel/carry.o $(B)/tests/parallel/pairs.so

@@ -1,0 +1,71 @@
+/* run.c - runs tests one after the other, each in its own process: test_ROOM [SUITE | SUITE/NAME]... */
+#include <stdarg.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "tests/cross/criterion/criterion.h"
+
+enum { SKIPPED = 77, LIMIT = 900 };
+cr_test *cr_tests;
+static bool failed;
+
+void cr_failed(bool ends, const char *file, int line, const char *what, ...)
+{
+    va_list list;
+    va_start(list, what);
+    const char *format = va_arg(list, const char *);
+    fprintf(stderr, "%s:%d: %s ", file, line, what);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    failed = true;
+    if (ends)
+        _exit(1);
+}
+_Noreturn void cr_skip(void) { _exit(SKIPPED); }
+
+static bool is_asked(const cr_test *t, int n, char **arg)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s/%s", t->suite, t->name);
+    for (int i = 1; i < n; i++)
+        if (!strcmp(arg[i], t->suite) || !strcmp(arg[i], name))
+            return true;
+    return n < 2;
+}
+
+/* Returns the status of the test's process. */
+static int run(const cr_test *t)
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(LIMIT);
+        if (t->init)
+            t->init();
+        t->body();
+        if (t->fini)
+            t->fini();
+        fflush(NULL);
+        _exit(failed);
+    }
+    return child < 0 || waitpid(child, &status, 0) != child ? -1 : status;
+}
+
+int main(int n, char **arg)
+{
+    int good = 0, bad = 0, skipped = 0;
+    for (const cr_test *t = cr_tests; t; t = t->next) {
+        if (t->disabled || !is_asked(t, n, arg))
+            continue;
+        int status = run(t);
+        bool expected = t->signal ? WIFSIGNALED(status) && WTERMSIG(status) == t->signal :
+                                    WIFEXITED(status) && WEXITSTATUS(status) == t->exit_code;
+        bool skips = WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED;
+        good += expected && !skips, skipped += skips, bad += !expected && !skips;
+        if (!expected && !skips)
+            fprintf(stderr, "FAILED %s/%s (status %x)\n", t->suite, t->name, (unsigned)status);
+    }
+    printf("%d passed, %d failed, %d skipped\n", good, bad, skipped);
+    return bad != 0 || good + skipped == 0;
+}
