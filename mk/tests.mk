@@ -93,6 +93,9 @@ test-interchange: $(B)/tests/interchange/export $(B)/tests/interchange/onnx_run
 installcheck:
 	@MAKE='$(MAKE)' CC='$(CC)' V=$(V) B=$(B) sh tests/installcheck.sh
 
+#:   cross                      builds and tests for other CPUs under qemu; MACHINES="quick", or names
+cross: $(B)/tests/cross/files
+	@BUILD=$(BUILD) B=$(B) bash tests/cross.sh $(MACHINES)
 #:   hunt                       runs random programs in twelve ways and compares bits; PROGRAMS=300 SEED=1
 #:   kill                       kills runs and resumes them; KILLS=20 SEED=1
 #:   starve                     makes every allocation fail once; LONG=1: more of them
@@ -116,6 +119,7 @@ nightly: $(B)/examples/g2p
 	@$(again) planted
 	@BUILD=$(BUILD) bash tests/nets/planted_cuda.sh
 	@$(again) hunt PROGRAMS=10000 SEED=$(or $(SEED),1)
+	@$(again) cross
 	@$(again) kill KILLS=200
 	@$(again) starve LONG=1
 	@$(again) test-parallel MOMENTS=20
@@ -127,6 +131,6 @@ nightly: $(B)/examples/g2p
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh
 	@$(again) fuzz SECONDS=3600
 
-.PHONY: test check lint format test-cuda test-ptx planted-ptx test-parallel test-interchange installcheck hunt kill \
+.PHONY: cross test check lint format test-cuda test-ptx planted-ptx test-parallel test-interchange installcheck hunt kill \
         starve soak planted nightly
 -include $(patsubst %.c,$(B)/%.d,$(wildcard tests/*.c tests/*/*.c))
