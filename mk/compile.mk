@@ -2,10 +2,12 @@
 CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror)
 WARN_LIB := -Wconversion -Wno-sign-conversion -Wdouble-promotion -Wvla
-# float is computed as float: s390x's compilers use double in ISO C, and the oldest i386 has no SSE.
+# Float is computed as float: in ISO C, compilers for s390x use double, and those for i386 the x87.
 MACHINE  := $(shell $(CC) -dumpmachine)
-ARCH     := $(if $(filter s390%,$(MACHINE)),-fexcess-precision=fast) \
-            $(if $(filter i%86,$(firstword $(subst -, ,$(MACHINE)))),-msse2 -mfpmath=sse -Wno-psabi -D_FILE_OFFSET_BITS=64)
+ARCH     := $(if $(filter s390%,$(MACHINE)),-fexcess-precision=fast)
+ifneq ($(filter i%86-linux-gnu,$(MACHINE)),)
+ARCH     := -msse2 -mfpmath=sse -Wno-psabi -D_FILE_OFFSET_BITS=64
+endif
 BASE     := -std=c11 -D_GNU_SOURCE -I. $(ARCH) $(WARN)
 ALL       = $(BASE) $(CPPFLAGS) $(CFLAGS) $(VFLAGS) $(EXTRA) -MMD -MP
 LINK      = $(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS)

@@ -24,7 +24,8 @@ $(B)/tests/api/refusals.h: tests/api/refusals.py $(HEADERS) $(B)/flags | $(BUILD
 	$(Q)CC='$(CC)' python3 $< $(filter -D%,$(VFLAGS)) >$@
 $(TESTS): $(B)/tests/failing_malloc.o $(B)/tests/libweft_inside.so $(filter %.o,$(CRITERION))
 	$(call say,LINK)
-	$(Q)$(LINK) -o $@ $(filter %.o,$^) -L$(@D) -lweft_inside -Wl,-rpath,'$$ORIGIN' $(filter -l%,$(CRITERION)) $(JANSSON) $(LIBS)
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) -L$(@D) -lweft_inside -Wl,-rpath,'$$ORIGIN' $(filter -l%,$(CRITERION)) \
+	    $(JANSSON) $(LIBS)
 $(PLANTED): $(B)/%: $(B)/%.o $(B)/tests/failing_malloc.o $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(CRITERION) $(JANSSON) $(LIBS)
@@ -131,6 +132,6 @@ nightly: $(B)/examples/g2p
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh
 	@$(again) fuzz SECONDS=3600
 
-.PHONY: cross test check lint format test-cuda test-ptx planted-ptx test-parallel test-interchange installcheck hunt kill \
-        starve soak planted nightly
+.PHONY: test check lint format test-cuda test-ptx planted-ptx test-parallel test-interchange installcheck hunt kill \
+        cross starve soak planted nightly
 -include $(patsubst %.c,$(B)/%.d,$(wildcard tests/*.c tests/*/*.c))

@@ -1,5 +1,5 @@
-/* neon_bf16.c - the fast kernels for ARM with BF16 matrix products (bfmmla). cpu.c uses them only on such CPUs.
- * A compiler without these instructions builds a table that is never chosen. */
+/* neon_bf16.c - the fast kernels for ARM with BF16 matrix products (bfmmla). cpu.c uses them only on such
+ * CPUs. A compiler without these instructions builds a table that is never chosen. */
 #if defined(__aarch64__) && !defined(WEFT_DOUBLE)
 #ifdef __ARM_FEATURE_BF16_VECTOR_ARITHMETIC
 #define TILES

@@ -125,7 +125,8 @@ static inline void tile_arrange_right(tile *t)
             vst1q_u32(to, vzip1q_u32(x[0][k], x[1][k])), vst1q_u32(to + 4, vzip2q_u32(x[0][k], x[1][k]));
     }
 }
-#define OPERAND_(t, i, j) vreinterpretq_bf16_u32(vld1q_u32((const uint32_t *)(t) + ((i) * TILE_ROW / 2 + (j)) * 4))
+#define OPERAND_(t, i, j) \
+    vreinterpretq_bf16_u32(vld1q_u32((const uint32_t *)(t) + ((i) * TILE_ROW / 2 + (j)) * 4))
 /* Adds to `down` by `across` sums of two rows by two columns. */
 INLINE void tile_dot_part(int down, int across, int i, int j, float32x4_t (*c)[TILE_ROW / 2], const tile *a,
                           const tile *b)

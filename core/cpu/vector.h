@@ -81,7 +81,9 @@ typedef real  vec_at_ __attribute__((vector_size(VBYTES), aligned(sizeof(real)),
 #endif
 #endif
 /* whether v_fma is fused */
-#if defined V_OWN ? defined __FMA__ : V_SIZE == 8 ? defined __FP_FAST_FMA : defined __FP_FAST_FMAF
+#if defined V_NEON
+#define V_FUSED
+#elif defined V_OWN ? defined __FMA__ : V_SIZE == 8 ? defined __FP_FAST_FMA : defined __FP_FAST_FMAF
 #define V_FUSED
 #endif
 

@@ -64,7 +64,8 @@ static float of_bfmmla(float sum, const dot *d, int64_t from)
         float product[2] = { 0, 0 };
         for (int64_t k = i; k <= i + 16; k += 16)
             if (k < d->k)
-                product[k != i] = flush(flush(nearest(d->a[k * d->column])) * flush(nearest(d->b[k * d->row])));
+                product[k != i] =
+                    flush(flush(nearest(d->a[k * d->column])) * flush(nearest(d->b[k * d->row])));
         sum = odd_sum(sum, odd_sum(product[0], product[1]));
     }
     return sum;

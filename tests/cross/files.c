@@ -1,8 +1,9 @@
 /* files.c - writes files of every kind, for a comparison of machines: files WRITE [READ].
  *
- * Writes to the folder WRITE the checkpoint, HDF5 weights, safetensors, ONNX model and journal of a net with its
- * first values. Their bytes must not depend on the CPU. Then reads the files of the folder READ, which another
- * machine has written, and compares all numbers. After a failure it prints a message and ends with 1. */
+ * Writes to the folder WRITE the checkpoint, HDF5 weights, safetensors, ONNX model and journal of a net with
+ * its first values. Their bytes must not depend on the CPU. Then reads the files of the folder READ, which
+ * another machine has written, and compares all numbers. After a failure it prints a message and ends with 1.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "weft_lab.h"
@@ -11,7 +12,13 @@
 enum { WIDTH = 24, NAME = 512, MOST = 1 << 14 };
 typedef struct { weft *w; weft_module *m; weft_rnn *lstm; weft_linear *out; weft_optim *adam; } model;
 /* items of a checkpoint */
-typedef struct { int64_t whole[3]; double wide[3]; int32_t ints[3]; weft_real real[3]; char text[8]; } numbers;
+typedef struct {
+    int64_t whole[3];
+    double wide[3];
+    int32_t ints[3];
+    weft_real real[3];
+    char text[8];
+} numbers;
 static const numbers stored = { { 1, -1, INT64_MAX - 7 }, { .1, -1e300, 3 }, { 1, -2, 1 << 30 },
                                 { (weft_real).1, -3, 7 }, "weft" };
 

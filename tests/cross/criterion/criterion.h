@@ -1,6 +1,6 @@
-/* criterion.h - the part of Criterion that the tests use, for machines where Criterion does not run: s390x has no
- * package, and under qemu's user mode its processes do not start. cross.sh puts this folder first. run.c has
- * main. */
+/* criterion.h - the part of Criterion that the tests use, for machines where Criterion does not run: s390x
+ * has no package, and under qemu's user mode its processes do not start. cross.sh puts this folder first.
+ * run.c has main. */
 #ifndef WEFT_TESTS_CROSS_CRITERION_H
 #define WEFT_TESTS_CROSS_CRITERION_H
 #include <math.h>
@@ -31,6 +31,15 @@ _Noreturn void cr_skip(void);
         suite_##_##name_##_test.next = cr_tests, cr_tests = &suite_##_##name_##_test;                   \
     }                                                                                                   \
     static void suite_##_##name_##_body(void)
+
+/* Gives the suite's tests an init or fini: an entry without a body. */
+#define TestSuite(suite_, ...)                                                                          \
+    static cr_test suite_##_suite;                                                                      \
+    __attribute__((constructor)) static void suite_##_suite_add(void)                                   \
+    {                                                                                                   \
+        suite_##_suite.next = cr_tests, cr_tests = &suite_##_suite;                                     \
+    }                                                                                                   \
+    static cr_test suite_##_suite = { .suite = #suite_, .name = "", __VA_ARGS__ }
 
 #define CR_CHECK_(ends, good, ...)                                                 \
     do {                                                                           \

@@ -33,19 +33,29 @@ static bool is_asked(const cr_test *t, int n, char **arg)
     return n < 2;
 }
 
+static const cr_test *suite_of(const cr_test *t)
+{
+    const cr_test *s = cr_tests;
+    while (s && (s->body || strcmp(s->suite, t->suite)))
+        s = s->next;
+    return s ? s : t;
+}
+
 /* Returns the status of the test's process. */
 static int run(const cr_test *t)
 {
     int status;
+    const cr_test *s = suite_of(t);
+    void (*init)(void) = t->init ? t->init : s->init, (*fini)(void) = t->fini ? t->fini : s->fini;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         alarm(LIMIT);
-        if (t->init)
-            t->init();
+        if (init)
+            init();
         t->body();
-        if (t->fini)
-            t->fini();
+        if (fini)
+            fini();
         fflush(NULL);
         _exit(failed);
     }
@@ -56,7 +66,7 @@ int main(int n, char **arg)
 {
     int good = 0, bad = 0, skipped = 0;
     for (const cr_test *t = cr_tests; t; t = t->next) {
-        if (t->disabled || !is_asked(t, n, arg))
+        if (!t->body || t->disabled || !is_asked(t, n, arg))
             continue;
         int status = run(t);
         bool expected = t->signal ? WIFSIGNALED(status) && WTERMSIG(status) == t->signal :
