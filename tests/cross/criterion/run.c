@@ -1,4 +1,5 @@
-/* run.c - runs tests one after the other, each in its own process: test_ROOM [SUITE | SUITE/NAME]... */
+/* run.c - runs tests one after the other, each in its own process: test_ROOM [-SUITE/NAME]
+ * [SUITE | SUITE/NAME]... Those after a - are left out. */
 #include <stdarg.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,10 +28,13 @@ static bool is_asked(const cr_test *t, int n, char **arg)
 {
     char name[256];
     snprintf(name, sizeof name, "%s/%s", t->suite, t->name);
-    for (int i = 1; i < n; i++)
-        if (!strcmp(arg[i], t->suite) || !strcmp(arg[i], name))
-            return true;
-    return n < 2;
+    bool asked = n < 2;
+    for (int i = 1; i < n; i++) {
+        if (*arg[i] == '-' && !strcmp(arg[i] + 1, name))
+            return false;
+        asked = asked || !strcmp(arg[i], t->suite) || !strcmp(arg[i], name);
+    }
+    return asked;
 }
 
 static const cr_test *suite_of(const cr_test *t)
