@@ -123,7 +123,7 @@ static weft_status save_safetensors(const char *path, weft__output *list, int64_
         t.failed || !span ? weft__file_fail(WEFT_ENOMEM, "%s: no memory for the header", path) : WEFT_OK;
     if (!s) {
         for (int i = 0; i < 8; i++)
-            length[i] = (unsigned char)(t.n >> 8 * i);
+            length[i] = (unsigned char)((uint64_t)t.n >> 8 * i);
         span[0] = (weft__span){ length, 8 };
         span[1] = (weft__span){ t.at, t.n };
         for (int64_t i = 0; i < n; i++)

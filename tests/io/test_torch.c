@@ -117,7 +117,8 @@ FILE_TEST(torch, objects_are_not_created)
 /* ---- pickles ---- */
 static const char *put_pickle(const void *code, size_t n)
 {
-    static const float numbers[4] = { 1, 2, 3, 4 };
+    float numbers[4] = { 1, 2, 3, 4 };
+    weft__turn(sizeof *numbers, numbers, sizeof numbers);
     return put_zip("f", (member[]){ { "a/data.pkl", code, n, false }, { "a/data/0", numbers, 16, false } },
                    2);
 }
@@ -148,7 +149,8 @@ FILE_TEST(torch, wrong_pickles_are_refused)
         BAD(TENSOR("K\0K\2\x85K\xFF\x85") ".", "ends after"), BAD(TENSOR("K\0K\2\x85)") ".", "has no shape"),
         BAD(TENSOR("J\xFF\xFF\xFF\xFFK\1\x85K\1\x85") ".", "has no shape"),
         BAD(TENSOR("K\0J\xFF\xFF\xFF\xFF\x85K\1\x85") ".", "not a count"),
-        BAD(TENSOR("K\0J\xFF\xFF\xFF\x7F\x85K\0\x85") ".", "repeats its numbers"),
+        BAD(TENSOR("K\0J\xFF\xFF\xFF\x7F\x85K\0\x85") ".",
+            sizeof(size_t) > 4 ? "repeats its numbers" : "ends after"),
         BAD(TENSOR("K\0\x8A\x8\0\0\0\0\0\0\0\x40K\4\x86K\0K\1\x86") ".", "ends after"),
     };
     for (int i = 0; i < COUNT(bad); i++)
