@@ -106,7 +106,7 @@ for machine in $machines; do
     step "files have the bytes of this machine's" same_files
     if [ -n "$quick" ]; then continue; fi
     step "examples/first and weft" first
-    step "tests of HDF5, checkpoints and weights" on tests/test_io -hdf5_reads/only_requested_rows_are_read checkpoint checkpoint_files hdf5_reads chunks dataset state_dict weights npz torch keras journal
+    step "tests of HDF5, checkpoints and weights" on tests/test_io -hdf5_reads/only_requested_rows_are_read checkpoint checkpoint_files hdf5_reads chunks dataset state_dict weights npz torch journal
     if [ "$machine" = aarch64 ]; then
         step "rooms core and rnn build" clean_build tests/test_core tests/test_rnn && step "BF16 with and without matrix instructions" bf16
         step "100 random programs: the same bits in every way" on tests/hunt/hunt 100 1
