@@ -27,7 +27,7 @@ VERSION    := $(subst $() ,.,$(shell sed -n 's/^.define WEFT_VERSION_[A-Z]* *//p
 SOVERSION  := $(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(firstword $(subst ., ,$(VERSION))))
 PKG_CONFIG ?= pkg-config
 HDF5        = $(shell $(PKG_CONFIG) --cflags hdf5 zlib)
-LIBS        = $(shell $(PKG_CONFIG) --libs hdf5 zlib) -ldl -lm -lpthread
+LIBS        = $(shell $(PKG_CONFIG) --libs hdf5 zlib) -ldl -lm -lpthread $(if $(filter riscv%,$(MACHINE)),-latomic)
 
 # $(call found,PATTERN) lists the library's files, three folders deep.
 FLOORS   := core plan autograd nn io rnn parallel

@@ -217,8 +217,8 @@ static inline void weft__end_training(weft__scope *s) { weft_set_training(s->w, 
 #define WEFT__SCOPE(w, what) WEFT__SCOPE_OF(w, what, WEFT__JOIN(weft__##what##_, __LINE__))
 
 /* ---- the device and memory ---- */
-/* Returns the name of the compute kernels in use: "ref", "generic", "avx2", "avx512" or "cuda";
- * "none" for NULL. A constant, not to be freed. Like torch.cuda.get_device_name. */
+/* Returns the name of the compute kernels in use: "ref", "generic", "neon", "avx2", "avx512" or
+ * "cuda"; "none" for NULL. A constant, not to be freed. Like torch.cuda.get_device_name. */
 WEFT_API const char *weft_device_name(const weft *w);
 
 typedef struct {

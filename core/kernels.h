@@ -249,7 +249,8 @@ struct weft__kernels {
 };
 
 /* the last two exist for float only */
-extern const weft__kernels weft__ref, weft__generic, weft__avx2, weft__avx512, weft__amx, weft__amx_emulated;
+extern const weft__kernels weft__ref, weft__generic, weft__avx2, weft__avx512, weft__amx, weft__amx_emulated,
+    weft__neon_bf16;
 
 #define UNARY(name, ...) WEFT__##name,
 enum {

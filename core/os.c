@@ -32,6 +32,16 @@ bool weft__allow_tiles(void)
 #endif
 }
 
+bool weft__has_arm_bf16(void)
+{
+#if defined(__aarch64__)
+    enum { BF16 = 1 << 14 }; /* HWCAP2_BF16 */
+    return getauxval(AT_HWCAP2) & BF16;
+#else
+    return false;
+#endif
+}
+
 /* ---- memory, environment ---- */
 void *weft__allocate_pages(size_t bytes)
 {

@@ -19,6 +19,8 @@ bool  weft__affinity(int process, weft__cpu_set *);
 /* Asks the system to let this process use the matrix tiles of x86-64. */
 bool  weft__allow_tiles(void);
 
+bool  weft__has_arm_bf16(void); /* whether this CPU has bfmmla */
+
 /* ---- memory, environment ---- */
 /* Returns memory for free(): on huge pages if it is large and the system has them. */
 void *weft__allocate_pages(size_t bytes);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysctl.h>
 #include <unistd.h>
 
 /* Threads cannot be bound to processors here. */
@@ -21,6 +22,13 @@ bool weft__affinity(int process, weft__cpu_set *set)
 }
 
 bool weft__allow_tiles(void) { return false; }
+
+bool weft__has_arm_bf16(void)
+{
+    int has = 0;
+    size_t n = sizeof has;
+    return sysctlbyname("hw.optional.arm.FEAT_BF16", &has, &n, NULL, 0) == 0 && has;
+}
 
 void *weft__allocate_pages(size_t bytes)        { return malloc(bytes); }
 const char *weft__variable(const char *name)    { return issetugid() ? NULL : getenv(name); }

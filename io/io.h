@@ -39,6 +39,20 @@ weft_status weft__h5_signature(const char *path, const unsigned char *bytes, siz
 /* crc32c.c: returns the CRC-32C (Castagnoli et al. 1993; used by iSCSI and ext4) of n bytes after bytes with
  * the checksum `before` (0: none). "123456789" gives E3069283. */
 uint32_t weft__crc32c(uint32_t before, const void *bytes, size_t n);
+
+/* Files hold numbers in little-endian order. */
+#define WEFT__LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+/* Turns numbers of `each` bytes from the machine's order to that of files, or back. */
+static inline void weft__turn(size_t each, void *numbers, size_t bytes)
+{
+    unsigned char *at = numbers;
+    for (size_t i = 0; i < bytes && !WEFT__LITTLE; i += each)
+        for (size_t low = 0, high = each - 1; low < high; low++, high--) {
+            unsigned char b = at[i + low];
+            at[i + low] = at[i + high], at[i + high] = b;
+        }
+}
+
 /* weights/open.c: returns the format of a file of another program, such as "PyTorch", by its first n bytes;
  * NULL: another file. */
 const char *weft__weights_format(const unsigned char *bytes, size_t n, size_t size);

@@ -2,7 +2,13 @@
 CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror)
 WARN_LIB := -Wconversion -Wno-sign-conversion -Wdouble-promotion -Wvla
-BASE     := -std=c11 -D_GNU_SOURCE -I. $(WARN)
+# Float is computed as float: in ISO C, compilers for s390x use double, and those for i386 the x87.
+MACHINE  := $(shell $(CC) -dumpmachine)
+ARCH     := $(if $(filter s390%,$(MACHINE)),-fexcess-precision=fast)
+ifneq ($(filter i%86-linux-gnu,$(MACHINE)),)
+ARCH     := -msse2 -mfpmath=sse -Wno-psabi -D_FILE_OFFSET_BITS=64
+endif
+BASE     := -std=c11 -D_GNU_SOURCE -I. $(ARCH) $(WARN)
 ALL       = $(BASE) $(CPPFLAGS) $(CFLAGS) $(VFLAGS) $(EXTRA) -MMD -MP
 LINK      = $(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS)
 JANSSON   = $(filter -L%,$(LIBS)) -ljansson
@@ -48,16 +54,19 @@ unless_run  = $(if $(SANITIZED),$(shell grep -qs $(1) /proc/cpuinfo && echo -O1 
 TIER_512   := $(call unless_run,avx512f)
 TIER_AMX   := $(call unless_run,amx_tile)
 AMX        := -mamx-tile -mamx-bf16
-AMX_FLAGS   = $(shell $(CC) $(AMX) -x c -fsyntax-only /dev/null 2>/dev/null && echo $(AMX))
+if_known    = $(shell $(CC) $(1) -x c -fsyntax-only /dev/null 2>/dev/null && echo $(1))
 $(B)/core/cpu/generic.o: EXTRA += $(TIER)
-ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
+ifneq ($(filter x86_64%,$(MACHINE)),)
 $(B)/core/cpu/avx2.o $(B)/core/cpu/amx_emulated.o: EXTRA += $(TIER) -march=x86-64-v3
 $(B)/core/cpu/avx512.o: EXTRA += $(TIER_512)
 $(B)/core/cpu/amx.o: EXTRA += $(TIER_AMX)
 $(B)/core/cpu/avx512.o $(B)/core/cpu/amx.o: EXTRA += -march=x86-64-v4 -mprefer-vector-width=512
-$(B)/core/cpu/amx.o: EXTRA += $(AMX_FLAGS)
+$(B)/core/cpu/amx.o: EXTRA += $(call if_known,$(AMX))
 else
-$(B)/core/cpu/amx_emulated.o: EXTRA += $(TIER)
+$(B)/core/cpu/amx_emulated.o $(B)/core/cpu/neon_bf16.o: EXTRA += $(TIER)
+endif
+ifneq ($(filter aarch64%,$(MACHINE)),)
+$(B)/core/cpu/neon_bf16.o: EXTRA += $(call if_known,-march=armv8.2-a+bf16)
 endif
 # Random numbers have the same bits everywhere (core/shared/normal.h), so products are not fused with additions.
 $(B)/core/random.o: EXTRA += -ffp-contract=off

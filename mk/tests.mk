@@ -2,8 +2,10 @@
 TEST_SRC := $(wildcard tests/*/test_*.c)
 ROOMS    := $(sort $(foreach t,$(TEST_SRC),$(word 2,$(subst /, ,$t))))
 TESTS    := $(ROOMS:%=$(B)/tests/test_%)
-TOOLS    := $(addprefix $(B)/tests/,golden tsan_main hunt/hunt interchange/export interchange/onnx_run \
+TOOLS    := $(addprefix $(B)/tests/,golden tsan_main cross/files hunt/hunt interchange/export interchange/onnx_run \
               parallel/ranks parallel/train parallel/carry parallel/launched)
+# Criterion, or an object that stands for it (tests/cross/)
+CRITERION ?= -lcriterion
 PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
 
 # ---- programs ----
@@ -20,15 +22,16 @@ $(B)/tests/api/test_refused.o: $(B)/tests/api/refusals.h
 $(B)/tests/api/refusals.h: tests/api/refusals.py $(HEADERS) $(B)/flags | $(BUILD)/.needs-test
 	@mkdir -p $(@D)
 	$(Q)CC='$(CC)' python3 $< $(filter -D%,$(VFLAGS)) >$@
-$(TESTS): $(B)/tests/failing_malloc.o $(B)/tests/libweft_inside.so
+$(TESTS): $(B)/tests/failing_malloc.o $(B)/tests/libweft_inside.so $(filter %.o,$(CRITERION))
 	$(call say,LINK)
-	$(Q)$(LINK) -o $@ $(filter %.o,$^) -L$(@D) -lweft_inside -Wl,-rpath,'$$ORIGIN' -lcriterion $(JANSSON) $(LIBS)
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) -L$(@D) -lweft_inside -Wl,-rpath,'$$ORIGIN' $(filter -l%,$(CRITERION)) \
+	    $(JANSSON) $(LIBS)
 $(PLANTED): $(B)/%: $(B)/%.o $(B)/tests/failing_malloc.o $(B)/libweft.a
 	$(call say,LINK)
-	$(Q)$(LINK) -o $@ $^ -lcriterion $(JANSSON) $(LIBS)
+	$(Q)$(LINK) -o $@ $^ $(CRITERION) $(JANSSON) $(LIBS)
 $(B)/tests/golden: $(patsubst %.c,$(B)/%.o,$(wildcard tests/golden_run/*.c))
 $(B)/tests/tsan_main: $(B)/tests/tsan_main.o
-$(B)/tests/parallel/ranks $(B)/tests/parallel/launched: %: %.o
+$(B)/tests/cross/files $(B)/tests/parallel/ranks $(B)/tests/parallel/launched: %: %.o
 $(B)/tests/interchange/onnx_run $(B)/tests/interchange/export: %: %.o
 $(B)/tests/parallel/train: $(B)/tests/parallel/train.o $(B)/tests/parallel/pairs.so
 $(B)/tests/parallel/carry: $(B)/tests/parallel/carry.o $(B)/tests/parallel/pairs.so
@@ -91,6 +94,9 @@ test-interchange: $(B)/tests/interchange/export $(B)/tests/interchange/onnx_run
 installcheck:
 	@MAKE='$(MAKE)' CC='$(CC)' V=$(V) B=$(B) sh tests/installcheck.sh
 
+#:   cross                      builds and tests for other CPUs under qemu; MACHINES="quick", or names
+cross: $(B)/tests/cross/files
+	@BUILD=$(BUILD) B=$(B) bash tests/cross.sh $(MACHINES)
 #:   hunt                       runs random programs in twelve ways and compares bits; PROGRAMS=300 SEED=1
 #:   kill                       kills runs and resumes them; KILLS=20 SEED=1
 #:   starve                     makes every allocation fail once; LONG=1: more of them
@@ -114,6 +120,7 @@ nightly: $(B)/examples/g2p
 	@$(again) planted
 	@BUILD=$(BUILD) bash tests/nets/planted_cuda.sh
 	@$(again) hunt PROGRAMS=10000 SEED=$(or $(SEED),1)
+	@$(again) cross
 	@$(again) kill KILLS=200
 	@$(again) starve LONG=1
 	@$(again) test-parallel MOMENTS=20
@@ -126,5 +133,5 @@ nightly: $(B)/examples/g2p
 	@$(again) fuzz SECONDS=3600
 
 .PHONY: test check lint format test-cuda test-ptx planted-ptx test-parallel test-interchange installcheck hunt kill \
-        starve soak planted nightly
+        cross starve soak planted nightly
 -include $(patsubst %.c,$(B)/%.d,$(wildcard tests/*.c tests/*/*.c))

@@ -6,19 +6,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
 #include "weft.h"
 
 #define COUNT(array) (int)(sizeof(array) / sizeof(array)[0])
 
 static const struct table { const char *name; weft_device device; bool tier;
 } tables[] = {
-    { "ref", WEFT_REF, false },   { "generic", WEFT_CPU, true }, { "avx2", WEFT_CPU, true },
+    { "ref", WEFT_REF, false },
+#if defined(__aarch64__)
+    { "neon", WEFT_CPU, true },
+#else
+    { "generic", WEFT_CPU, true },
+#endif
+    { "avx2", WEFT_CPU, true },
     { "avx512", WEFT_CPU, true }, { "cuda", WEFT_CUDA, false },
 };
-/* Tables with matrix tiles serve only WEFT_TF32 and WEFT_BF16. In other precisions they equal avx512 or, when
- * emulated, the base of the emulation. */
-enum { TILE_TABLES = 2 };
-static inline const char *tile_table(int i) { return i ? "amx-emulated" : "amx"; }
+/* Tables with matrix tiles serve only WEFT_BF16 and, except for the last one, WEFT_TF32. In other precisions
+ * they equal avx512, the base of the emulation, or neon. */
+enum { TILE_TABLES = 3, TF32_TABLES = 2 };
+static inline const char *tile_table(int i)
+{
+    return i == 0 ? "amx" : i == 1 ? "amx-emulated" : "neon-bf16";
+}
 
 static inline bool machine_says(const char *flag)  /* Looks up a flag in the system's list of CPU features. */
 {
@@ -39,8 +51,14 @@ static inline bool table_is_here(const char *name)
     if (!strcmp(name, "cuda"))
         return needed && *needed;
     /* the double library does not use tiles */
-    if (sizeof(weft_real) == 8 && !strncmp(name, "amx", 3))
+    if (sizeof(weft_real) == 8 && (!strncmp(name, "amx", 3) || !strcmp(name, "neon-bf16")))
         return false;
+#if defined(__aarch64__)
+    if (!strcmp(name, "neon-bf16"))
+        return getauxval(AT_HWCAP2) >> 14 & 1;
+    if (!strcmp(name, "neon"))
+        return true;
+#endif
 #if defined(__x86_64__)
     if (!strcmp(name, "amx"))
         return machine_says(" amx_tile") && machine_says(" amx_bf16") && __builtin_cpu_supports("avx512bw");

@@ -49,26 +49,33 @@ static bool has_amx(void)
 }
 #endif
 #endif
+#if defined(__aarch64__) && !defined(WEFT_DOUBLE)
+static bool has_bf16(void) { return weft__bf16_is_compiled() && weft__has_arm_bf16(); }
+#endif
 static bool always(void) { return true; }
 
-/* vectors: the table without matrix tiles, for precisions that do not use them; NULL: k itself */
+/* vectors: the table without matrix tiles, for precisions that do not use them; NULL: k itself. tf32: tiles
+ * serve WEFT_TF32 too, not only WEFT_BF16. */
 static const struct tier {
     const weft__kernels *k;
     bool (*here)(void);
     const weft__kernels *vectors;
+    bool tf32;
 } tiers[] = {                                    /* best first */
 #if defined(__x86_64__)
 #ifndef WEFT_DOUBLE
-    { &weft__amx, has_amx, &weft__avx512 },
+    { &weft__amx, has_amx, &weft__avx512, true },
 #endif
-    { &weft__avx512, has_avx512, NULL }, { &weft__avx2, has_avx2, NULL },
+    { &weft__avx512, has_avx512, NULL, false }, { &weft__avx2, has_avx2, NULL, false },
+#elif defined(__aarch64__) && !defined(WEFT_DOUBLE)
+    { &weft__neon_bf16, has_bf16, &weft__generic, false },
 #endif
-    { &weft__generic, always, NULL }, { &weft__ref, always, NULL },
+    { &weft__generic, always, NULL, false }, { &weft__ref, always, NULL, false },
 #if defined(WEFT_DOUBLE)
 #elif defined(__x86_64__)
-    { &weft__amx_emulated, has_avx2, &weft__avx2 },
+    { &weft__amx_emulated, has_avx2, &weft__avx2, true },
 #else
-    { &weft__amx_emulated, always, &weft__generic },
+    { &weft__amx_emulated, always, &weft__generic, true },
 #endif
 };
 enum { TIERS = sizeof tiers / sizeof *tiers };
@@ -77,18 +84,22 @@ const weft__kernels *weft__cpu_kernels(weft_device device, weft_precision precis
                                        size_t size)
 {
     const char *name = device == WEFT_REF ? "ref" : weft__variable("WEFT_ISA");
-    const bool tiles = precision == WEFT_TF32 || precision == WEFT_BF16;
     int i = 0;
     if (!name || !*name)
         while (!tiers[i].here())
             i++;
     else
-        while (i < TIERS && strcmp(name, tiers[i].k->name))
+        while (i < TIERS && strcmp(name, tiers[i].k->name) &&
+               (tiers[i].k != &weft__generic || strcmp(name, "generic")))
             i++;
-    if (i < TIERS && tiers[i].here())
-        return tiles || !tiers[i].vectors ? tiers[i].k : tiers[i].vectors;
+    if (i < TIERS && tiers[i].here()) {
+        const struct tier *t = &tiers[i];
+        bool tiles = precision == WEFT_BF16 || (precision == WEFT_TF32 && t->tf32);
+        return tiles || !t->vectors ? t->k : t->vectors;
+    }
     snprintf(reason, size, i < TIERS ? "WEFT_ISA=%s: this machine does not have those instructions" :
-             "WEFT_ISA=%s: expected ref, generic, avx2, avx512 or, in the float library, amx", name);
+             "WEFT_ISA=%s: expected ref, generic, avx2, avx512, neon or, in the float library, amx or "
+             "neon-bf16", name);
     return NULL;
 }
 

@@ -14,12 +14,12 @@
 #include "core/shared/nests.h"
 #include "core/shared/recur.h"
 #include "core/shared/rules.h"
-#ifdef TILES
-#include "core/cpu/tiles.h"
-#endif
 
 #include "core/cpu/memory.inc"
 #include "core/cpu/ranges.inc"
+#ifdef TILES
+#include "core/cpu/tiles.h"
+#endif
 
 #include "core/cpu/pointwise/functions.inc"
 #include "core/cpu/pointwise/random.inc"

@@ -74,7 +74,90 @@ static inline tile_shape tile_shape_of(int down, int rows)
     return s;
 }
 
-#ifdef TILES_EMULATED
+#ifdef TILES_BFMMLA
+/* ---- ARM: bfmmla adds a [2, 4] b [4, 2] to c [2, 2] ---- *
+ * It adds the products of a pair, and that sum to c, each rounded to odd, pair after pair, whatever the
+ * rounding mode. An operand of 16 bytes holds two rows, or columns, of two pairs. Packing ends by arranging
+ * tiles in operands: of a, for two rows all pairs; of b, for two pairs all columns. */
+static _Thread_local struct {
+    const tile *in[TILE_NUMBER];
+    int rows[TILE_NUMBER];
+    float32x4_t sum[4][TILE_ROW / 2][TILE_ROW / 2];          /* two rows by two columns each */
+} tiles_;
+static inline void tiles_set(tile_shape s)
+{
+    for (int t = 0; t < TILE_NUMBER; t++)
+        tiles_.rows[t] = s.rows[t];
+}
+static inline void tiles_release(void)            { }
+static inline void tile_zero(int t)               { memset(tiles_.sum[t], 0, sizeof tiles_.sum[t]); }
+static inline void tile_store(int t, tile *to)
+{
+    for (int i = 0; i < tiles_.rows[t]; i += 2)
+        for (int j = 0; j < TILE_ROW; j += 2) {
+            float32x4_t sum = tiles_.sum[t][i / 2][j / 2];
+            vst1_f32(&to->sum[i][j], vget_low_f32(sum)), vst1_f32(&to->sum[i + 1][j], vget_high_f32(sum));
+        }
+}
+static inline void tile_arrange_left(tile *t, int rows)
+{
+    for (int i = 0; i < rows; i += 2) {
+        uint64x2_t x[2][4];
+        for (int k = 0; k < 4; k++)
+            for (int r = 0; r < 2; r++)
+                x[r][k] = vreinterpretq_u64_u32(vld1q_u32(&t->pair[i + r][4 * k]));
+        uint32_t *to = (uint32_t *)t + i * TILE_ROW;
+        for (int k = 0; k < 4; k++, to += 8) {
+            vst1q_u32(to, vreinterpretq_u32_u64(vzip1q_u64(x[0][k], x[1][k])));
+            vst1q_u32(to + 4, vreinterpretq_u32_u64(vzip2q_u64(x[0][k], x[1][k])));
+        }
+    }
+}
+static inline void tile_arrange_right(tile *t)
+{
+    for (int p = 0; p < TILE_ROW; p += 2) {
+        uint32x4_t x[2][4];
+        for (int k = 0; k < 4; k++)
+            for (int r = 0; r < 2; r++)
+                x[r][k] = vld1q_u32(&t->pair[p + r][4 * k]);
+        uint32_t *to = (uint32_t *)t + p * TILE_ROW;
+        for (int k = 0; k < 4; k++, to += 8)
+            vst1q_u32(to, vzip1q_u32(x[0][k], x[1][k])), vst1q_u32(to + 4, vzip2q_u32(x[0][k], x[1][k]));
+    }
+}
+#define OPERAND_(t, i, j) \
+    vreinterpretq_bf16_u32(vld1q_u32((const uint32_t *)(t) + ((i) * TILE_ROW / 2 + (j)) * 4))
+/* Adds to `down` by `across` sums of two rows by two columns. */
+INLINE void tile_dot_part(int down, int across, int i, int j, float32x4_t (*c)[TILE_ROW / 2], const tile *a,
+                          const tile *b)
+{
+    float32x4_t sum[TILE_ROW / 2][TILE_ROW / 2];
+    UNROLLED for (int r = 0; r < down; r++)
+        UNROLLED for (int s = 0; s < across; s++)
+            sum[r][s] = c[i + r][j + s];
+    for (int p = 0; p < TILE_ROW / 2; p++)
+        UNROLLED for (int r = 0; r < down; r++)
+            UNROLLED for (int s = 0; s < across; s++)
+                sum[r][s] = vbfmmlaq_f32(sum[r][s], OPERAND_(a, i + r, p), OPERAND_(b, p, j + s));
+    UNROLLED for (int r = 0; r < down; r++)
+        UNROLLED for (int s = 0; s < across; s++)
+            c[i + r][j + s] = sum[r][s];
+}
+static void tile_dot(int t, const tile *a, const tile *b)
+{
+    enum { PAIRS = TILE_ROW / 2, PART = 4 };
+    int i = 0, rows = (tiles_.rows[t] + 1) / 2;
+    for (; i + PART <= rows; i += PART)
+        for (int j = 0; j < PAIRS; j += PART)
+            tile_dot_part(PART, PART, i, j, tiles_.sum[t], a, b);
+    for (; i < rows; i++)
+        tile_dot_part(1, PAIRS, i, 0, tiles_.sum[t], a, b);
+}
+#define TILE_ZERO(t)      tile_zero(t)
+#define TILE_LOAD(t, p)   (tiles_.in[t] = (p))
+#define TILE_STORE(t, p)  tile_store(t, p)
+#define TILE_DOT(c, a, b) tile_dot(c, tiles_.in[a], tiles_.in[b])
+#elif defined TILES_EMULATED
 /* The eight tiles of a thread, and the rows of each (0: not set). */
 static _Thread_local struct { tile t[TILE_NUMBER]; int rows[TILE_NUMBER]; } tiles_;
 static inline void tiles_must(bool good)
@@ -122,5 +205,9 @@ static inline void tiles_release(void)           { __asm__ volatile("tilerelease
 #define TILE_STORE(t, p) \
     __asm__ volatile("tilestored %%tmm" #t ", (%1,%2,1)" : "+m"(*(tile *)(p)) : "r"(p), "r"((int64_t)64))
 #define TILE_DOT(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : :)
+#endif
+#ifndef TILES_BFMMLA
+static inline void tile_arrange_left(tile *t, int rows)  { (void)t, (void)rows; }
+static inline void tile_arrange_right(tile *t)           { (void)t; }
 #endif
 #endif

@@ -1,4 +1,5 @@
-/* vector.h - vectors of VLEN reals, float or double: one source for AVX-512, AVX2 and any other target.
+/* vector.h - vectors of VLEN reals, float or double: one source for AVX-512, AVX2, NEON and any other
+ * target.
  *
  * The file that includes it is compiled for one instruction set, which determines VLEN. All functions are
  * static; otherwise the linker could merge copies, and a machine without AVX-512 would get AVX-512 code. Code
@@ -23,6 +24,12 @@
 #endif
 #endif
 enum { VLEN = VBYTES / (int)sizeof(real) };
+/* number of vector registers; kernels keep sums in most of them */
+#if VBYTES == 64 || defined __aarch64__
+#define V_REGISTERS 32
+#else
+#define V_REGISTERS 16
+#endif
 
 #ifdef WEFT_DOUBLE
 typedef int64_t vint_;
@@ -65,6 +72,19 @@ typedef real  vec_at_ __attribute__((vector_size(VBYTES), aligned(sizeof(real)),
 #elif VBYTES == 16 && defined __SSE2__
 #include <immintrin.h>
 #define V_OWN(name) V_SUFFIX(_mm_##name)
+#elif VBYTES == 16 && defined __aarch64__
+#include <arm_neon.h>
+#ifdef WEFT_DOUBLE
+#define V_NEON(name) v##name##q_f64
+#else
+#define V_NEON(name) v##name##q_f32
+#endif
+#endif
+/* whether v_fma is fused */
+#if defined V_NEON
+#define V_FUSED
+#elif defined V_OWN ? defined __FMA__ : V_SIZE == 8 ? defined __FP_FAST_FMA : defined __FP_FAST_FMAF
+#define V_FUSED
 #endif
 
 /* ---- memory ---- */
@@ -146,6 +166,9 @@ static inline vec v_sqrt(vec x)                             { return (vec)V_OWN(
 #else
 static inline vec v_min(vec a, vec b)                       { return v_select((veci)(a < b), a, b); }
 static inline vec v_max(vec a, vec b)                       { return v_select((veci)(a > b), a, b); }
+#ifdef V_NEON
+static inline vec v_sqrt(vec x)                             { return (vec)V_NEON(sqrt)(x); }
+#else
 static inline vec v_sqrt(vec x)
 {
     for (int i = 0; i < VLEN; i++)
@@ -153,9 +176,19 @@ static inline vec v_sqrt(vec x)
     return x;
 }
 #endif
-#if defined V_OWN && defined __FMA__
+#endif
 /* a b + c */
+#if defined V_FUSED && defined V_OWN
 static inline vec v_fma(vec a, vec b, vec c)                { return (vec)V_OWN(fmadd)(a, b, c); }
+#elif defined V_NEON
+static inline vec v_fma(vec a, vec b, vec c)                { return (vec)V_NEON(fma)(c, a, b); }
+#elif defined V_FUSED
+static inline vec v_fma(vec a, vec b, vec c)
+{
+    for (int i = 0; i < VLEN; i++)
+        c[i] = fma(a[i], b[i], c[i]);
+    return c;
+}
 #else
 static inline vec v_fma(vec a, vec b, vec c)                { return a * b + c; }
 #endif
@@ -324,7 +357,7 @@ INLINE vec v_exp(vec x)
 /* Returns power (p + 1). Rounding the product separately could give a denormal, which kernels flush to 0. */
 static inline vec v_decayed_(vec power, vec p)
 {
-#if defined V_OWN && defined __FMA__
+#ifdef V_FUSED
     return v_fma(power, p, power);
 #else
     return (p + 1) * power;

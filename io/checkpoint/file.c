@@ -69,10 +69,10 @@ static weft_status check_head(const char *path, const unsigned char *head, size_
         return weft__file_fail(WEFT_EFORMAT,
                                "%s: a checkpoint of version %.*s; expected version " VERSION,
                                path, length < 15 ? (int)length : 15, version);
-    size_t bytes = strtoull(text + sizeof now - 1, NULL, 10);
+    unsigned long long bytes = strtoull(text + sizeof now - 1, NULL, 10);
     if (bytes != size - WEFT__SEAL)
         return weft__file_fail(WEFT_EFORMAT,
-                               "%s: damaged: %zu bytes after the first %d; expected %zu; load an earlier "
+                               "%s: damaged: %zu bytes after the first %d; expected %llu; load an earlier "
                                "checkpoint",
                                path, size - WEFT__SEAL, WEFT__SEAL, bytes);
     return WEFT_OK;

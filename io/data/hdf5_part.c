@@ -133,8 +133,12 @@ static weft_status read_rows(const weft_hdf5 *f, int64_t row, int64_t rows, char
         memcpy(to, small + (size_t)from * unit, n * unit);
         return WEFT_OK;
     }
-    return f->kind.type == as_read(f) ? read_bytes(f, f->offset + (uint64_t)from * unit, to, n * unit) :
-                                        read_converted(f, from, to, (int64_t)n);
+    if (f->kind.type != as_read(f))
+        return read_converted(f, from, to, (int64_t)n);
+    weft_status status = read_bytes(f, f->offset + (uint64_t)from * unit, to, n * unit);
+    if (!status)
+        weft__turn(unit, to, n * unit);
+    return status;
 }
 
 weft_status weft__hdf5_rows(const weft_hdf5 *f, int64_t from, int64_t n, void *to)

@@ -158,6 +158,7 @@ void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *k, weft__
     bool whole_numbers = weft__number_is_int(k->type);
     if (k->type == as) {
         memcpy(values, raw, (size_t)n * bytes);
+        weft__turn(bytes, values, (size_t)n * bytes);
         return;
     }
     int64_t before = 0;                          /* if an origin was found, all numbers are converted again */

@@ -5,10 +5,6 @@
 #include "core/os.h"
 #include "io/hdf5/session.h"
 
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "files are little-endian: a big-endian machine needs its bytes turned in weft__crc_of"
-#endif
-
 /* ---- errors ---- */
 weft_status weft__h5_status(const weft__h5 *h) { return h->status; }
 
@@ -247,6 +243,21 @@ void weft__h5_describe(weft__h5 *h, const char *path, const char *key, const cha
     weft__h5_close(type);
 }
 
+/* Returns the values as files store them; *copy is to be freed. */
+static const void *in_file_order(weft__h5 *h, const weft__kind *k, const void *values, void **copy)
+{
+    size_t bytes = weft__kind_bytes(k), each = weft__number_bytes(k->type);
+    if (WEFT__LITTLE || each == 1 || !bytes)
+        return values;
+    *copy = malloc(bytes);
+    if (!*copy) {
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for %zu bytes", bytes);
+        return values;
+    }
+    weft__turn(each, memcpy(*copy, values, bytes), bytes);
+    return *copy;
+}
+
 void weft__h5_write(weft__h5 *h, const char *path, const weft__kind *k, const void *values)
 {
     if (!reserve(h, weft__kind_bytes(k)))
@@ -261,9 +272,13 @@ void weft__h5_write(weft__h5 *h, const char *path, const weft__kind *k, const vo
     if (type >= 0 && space >= 0 && list >= 0 && H5Pset_obj_track_times(list, 0) >= 0 &&
         H5Pset_fill_time(list, H5D_FILL_TIME_NEVER) >= 0)
         set = H5Dcreate2(h->file, path, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    void *turned = NULL;
+    values = in_file_order(h, k, values, &turned);
     if (set < 0 || H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values ? values : "") < 0)
         weft__h5_broken(h, path, "cannot be stored");
     uint32_t crc = weft__crc32c(0, values, weft__kind_bytes(k));
+    free(turned);
+    weft__turn(sizeof crc, &crc, sizeof crc);
     if (h->checked && !h->status)
         attribute(h, path, WEFT__CRC, H5T_STD_U32LE, &crc);
     weft__h5_close(set);

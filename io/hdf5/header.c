@@ -85,7 +85,7 @@ static bool names_are_sound(const walk *w, size_t offset, size_t n)
 {
     enum { HEAP = 8, SIZE = 8, FREE = 16, DATA = 24, HEAD = 32, PLACE = 16, NONE = 1 };
     uint64_t heap = field(w, offset + HEAP, 8);
-    if (n < 16 || !inside(w, heap, HEAD) || !weft__h5_has_text(w->image, w->base + heap, "HEAP", 5))
+    if (n < 16 || !inside(w, heap, HEAD) || !weft__h5_has_text(w->image, w->base + (size_t)heap, "HEAP", 5))
         return false;
     size_t head = w->base + (size_t)heap;
     uint64_t size = field(w, head + SIZE, 8), place = field(w, head + FREE, 8),

@@ -68,7 +68,7 @@ bool weft__h5_inside(const weft__h5_image *i, size_t end, uint64_t address, uint
 static herr_t read_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t offset, size_t n, void *to)
 {
     (void)type, (void)transfer;
-    return weft__h5_bytes(image_of(f), offset, n, to) ? 0 : -1;
+    return weft__h5_bytes(image_of(f), (size_t)offset, n, to) ? 0 : -1;
 }
 
 static herr_t write_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t offset, size_t n,

@@ -40,7 +40,7 @@ size_t weft__kind_bytes(const weft__kind *k)     /* SIZE_MAX if it overflows */
 {
     size_t n = weft__number_bytes(k->type);
     for (int i = 0; i < k->rank; i++)
-        if (__builtin_mul_overflow(n, (size_t)k->size[i], &n))
+        if (__builtin_mul_overflow(n, (uint64_t)k->size[i], &n))
             return SIZE_MAX;
     return n;
 }

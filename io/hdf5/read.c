@@ -73,6 +73,7 @@ static void check_crc(weft__h5 *h, const char *path, const void *values, size_t 
           type = a < 0 ? H5I_INVALID_HID : H5Aget_type(a), space = a < 0 ? H5I_INVALID_HID : H5Aget_space(a);
     bool ok = type >= 0 && space >= 0 && H5Tequal(type, H5T_STD_U32LE) > 0 &&
               H5Sget_simple_extent_npoints(space) == 1 && H5Aread(a, H5T_STD_U32LE, &crc) >= 0;
+    weft__turn(sizeof crc, &crc, sizeof crc);
     if (!ok)
         weft__h5_fail(h, WEFT_EFORMAT, "%s has no checksum", path);
     else if (crc != weft__crc32c(0, values, bytes))
@@ -134,6 +135,8 @@ void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__
         read_converted(h, path, &s, as, values);
     if (h->checked && !h->status)
         check_crc(h, path, values, weft__kind_bytes(kind));
+    if (!h->status && s.kind.type == as)
+        weft__turn(weft__number_bytes(as), values, weft__kind_bytes(kind));
 }
 
 bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *offset)

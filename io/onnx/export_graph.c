@@ -116,6 +116,7 @@ const char *weft__ex_initializer(graph *x, const char *name, int type, int rank,
     put_begin(&x->initializers, 5, head.n + bytes);
     put(&x->initializers, head.bytes, head.n);
     put(&x->initializers, numbers, bytes);
+    weft__turn(type == INT64 ? 8 : 4, x->initializers.bytes + x->initializers.n - bytes, bytes);
     return name;
 }
 

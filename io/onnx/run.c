@@ -275,7 +275,7 @@ static weft_tensor *output_of(run *r, const value *v, const char *name)
 }
 
 /* Most bytes of integers and of positions in one run. */
-#define HOST_BYTES ((uint64_t)4 << 30)
+#define HOST_BYTES (SIZE_MAX >> 31 > 1 ? (uint64_t)4 << 30 : (uint64_t)1 << 30)
 
 bool weft_onnx_run(weft_onnx *m, weft_tensor *const *inputs, int64_t n, weft_tensor **outputs, int64_t outs)
 {

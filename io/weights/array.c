@@ -51,6 +51,8 @@ static unsigned char *read_set(weft__weights *w, const char *set)
     void *raw = NULL;
     if (weft__hdf5_begin(w, w->hdf5, w->hdf5_size) && weft__h5_find(w->h, set, &kind))
         raw = weft__h5_read_new(w->h, set, &kind, kind.type, NULL);
+    if (raw)
+        weft__turn(weft__number_bytes(kind.type), raw, weft__kind_bytes(&kind));
     weft__hdf5_end(w, false);
     return raw;
 }

@@ -74,7 +74,8 @@ static void decode(weft__weights *w, weft__pb message, int type, size_t size, we
     for (weft__pb_field f; to && weft__pb_next(&message, &f);)
         for (; n < size && f.number == types[type].field && weft__pb_number(&f, types[type].wire, &value);
              n += each)
-            memcpy(to + n, &value, each); /* little-endian */
+            for (size_t i = 0; i < each; i++)
+                to[n + i] = (unsigned char)(value >> 8 * i);
 }
 
 bool weft__onnx_tensor(weft__weights *w, weft__pb message, weft__array *a, int *type)

@@ -315,6 +315,14 @@ static char *print_header(const weft__output *list, int64_t n, size_t *length)
     return NULL;
 }
 
+/* Turns all values, on a big-endian machine, to the order of files and back. */
+static void turn(const weft__output *list, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        weft__turn(weft__number_bytes(list[i].kind.type), (void *)(uintptr_t)list[i].values,
+                   weft__kind_bytes(&list[i].kind));
+}
+
 weft_status weft__save_safetensors(const char *path, weft__output *list, int64_t n)
 {
     size_t length;
@@ -326,13 +334,15 @@ weft_status weft__save_safetensors(const char *path, weft__output *list, int64_t
     if (!text || !span)
         s = weft__file_fail(WEFT_ENOMEM, "%s: no memory for the header", path);
     for (int i = 0; i < 8 && !s; i++)
-        before[i] = (unsigned char)(length >> 8 * i);
+        before[i] = (unsigned char)((uint64_t)length >> 8 * i);
     for (int64_t i = 0; i < n && !s; i++)
         span[i + 2] = (weft__span){ list[i].values, weft__kind_bytes(&list[i].kind) };
     if (!s) {
         span[0] = (weft__span){ before, sizeof before };
         span[1] = (weft__span){ text, length };
+        turn(list, n);
         s = weft__write_file(path, span, (int)n + 2);
+        turn(list, n);
     }
     free(span);
     free(text);

@@ -67,7 +67,7 @@ static const char *read_tensor(const reader *r, const weft__items *tensor, weft_
     if (__builtin_mul_overflow((uint64_t)tensor->item[1].whole, bytes, &from) || from > size)
         return "begins after its storage";
     a->bytes = m->bytes + from;
-    if (!weft__array_is_inside(a, m->bytes, size))
+    if (!weft__array_is_inside(a, m->bytes, (size_t)size))
         return "ends after its storage";
     if (weft__kind_bytes(&a->kind) > 2 * r->w->size + SPARE)
         return "repeats its numbers more often than weft reads; save tensor.contiguous()";

@@ -286,13 +286,13 @@ Test(bits, tiers_are_selected_or_refused)
                                                       (strstr(why, "instructions") || strstr(why, "float")));
         cr_assert(weft__cpu_kernels(WEFT_REF, WEFT_FP32, why, sizeof why) == &weft__ref);
     }
-    for (int i = 0; i < TILE_TABLES && table_is_here(tile_table(i)); i++)
-        for (int p = WEFT_FP32; p <= WEFT_BF16; p++) {
+    for (int i = 0; i < TILE_TABLES; i++)
+        for (int p = WEFT_FP32; p <= WEFT_BF16 && table_is_here(tile_table(i)); p++) {
             setenv("WEFT_ISA", tile_table(i), 1);
             const weft__kernels *k = weft__cpu_kernels(WEFT_CPU, (weft_precision)p, why, sizeof why);
-            bool tiles = p >= WEFT_TF32;
+            bool tiles = p >= (i < TF32_TABLES ? WEFT_TF32 : WEFT_BF16);
             cr_assert(k && tiles == !strcmp(k->name, tile_table(i)), "%s: %s", tile_table(i), k->name);
-            cr_assert(tiles || i || k == &weft__avx512, "FP32 on a CPU with AMX runs %s", k->name);
+            cr_assert(tiles || i || !strcmp(k->name, "avx512"), "FP32 on a CPU with AMX runs %s", k->name);
         }
     unsetenv("WEFT_ISA");
     cr_assert_not_null(weft__cpu_kernels(WEFT_CPU, WEFT_FP32, why, sizeof why));

@@ -15,7 +15,8 @@ static weft *tiles_open(const char *name, weft_precision precision, int threads)
 /* w is a context on each table with tiles. */
 #define ON_TILES(w, precision)                                             \
     for (int tiles_i = 0; tiles_i < TILE_TABLES; tiles_i++)                \
-        for (weft *w = table_is_here(tile_table(tiles_i)) ?                \
+        for (weft *w = table_is_here(tile_table(tiles_i)) &&               \
+                               (tiles_i < TF32_TABLES || (precision) == WEFT_BF16) ? \
                            tiles_open(tile_table(tiles_i), precision, 2) : \
                            NULL;                                           \
              w; CLEAN(w), w = NULL)
@@ -64,7 +65,7 @@ Test(recur_tiles, other_layers_have_the_bits_of_vectors)
         int64_t hidden;
         bool back;
     } of[] = { { WEFT_BF16, 127, true }, { WEFT_TF32, 127, true }, { WEFT_TF32, 130, false } };
-    static const char *const vectors[] = { "avx512", "avx2" };
+    static const char *const vectors[] = { "avx512", "avx2", "neon" };
     for (int i = 0; i < COUNT(of); i++)
         ON_TILES(w, of[i].mode) {
             if (!table_is_here(vectors[tiles_i]))

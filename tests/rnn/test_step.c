@@ -134,7 +134,8 @@ static void same_in_every_batch(weft *w, const net *s, const kind *k)
 /* Vectors keep rounded weights in WEFT_BF16, and matrix tiles keep their own packing. */
 Test(step, has_the_bits_of_a_whole_run_in_every_precision)
 {
-    static const char *const names[] = { "ref", "generic", "avx2", "avx512", "amx", "amx-emulated" };
+    static const char *const names[] = { "ref", "generic", "avx2", "avx512", "amx", "amx-emulated",
+                                        "neon-bf16" };
     static const int64_t sizes[][2] = { { 9, 20 }, { 70, 64 }, { 130, 128 }, { 33, 150 } };
     for (int i = 0; i < COUNT(names) * 2 * rounds(2 * CELLS, 8 * CELLS); i++) {
         const char *name = names[i / 2 % COUNT(names)];

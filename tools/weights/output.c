@@ -123,6 +123,7 @@ void emit_numbers(const char *name, const numbers *x, const weft__kind *k, const
     char *file = get_memory((int64_t)bytes + WEFT__NPY_HEADER, 1);
     size_t header = weft__npy_header(&kind, file);
     memcpy(file + header, x->values, bytes);
+    weft__turn(weft__number_bytes(kind.type), file + header, bytes);
     if (weft_write_file(npy, file, header + bytes))
         unreadable();
     free(file);
