@@ -21,7 +21,6 @@ void weft__random(int64_t n, uint64_t key, uint64_t from, bool normal, real a, r
 /* amx.c: Returns whether the CPU's tiles give the bits that tiles.h defines. The process must have permission
  * to use tiles. */
 bool weft__amx_agrees(void);
-/* arm.c: Returns whether this is an ARM CPU with bfmmla. */
 /* neon_bf16.c: Returns whether the compiler knew bfmmla. */
 bool weft__bf16_is_compiled(void);
 #endif

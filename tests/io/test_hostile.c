@@ -89,9 +89,16 @@ static content zip(const row *r)
 #define ZIP(kind, changes, says) { kind == KERAS_BOMB ? "Keras" : "NumPy", says, zip, changes, kind, NULL }
 
 /* ---- PyTorch ---- */
+#if SIZE_MAX > UINT32_MAX
+#define REPEATED "repeats its numbers more often than weft reads"
+#else
+#define REPEATED "ends after"
+#endif
+
 static content pickled(const void *code, size_t n)
 {
-    static const float numbers[4] = { 1, 2, 3, 4 };
+    float numbers[4] = { 1, 2, 3, 4 };
+    weft__turn(sizeof *numbers, numbers, sizeof numbers);
     return zip_new((member[]){ { "a/data.pkl", code, n, false }, { "a/data/0", numbers, 16, false } }, 2);
 }
 static content pickle(const row *r) { return pickled(r->text, r->n); }
@@ -293,8 +300,7 @@ static const row rows[] = {
     VIEW("K\0\x8A\x8\0\0\0\0\0\0\0\x40K\4\x86K\0K\1\x86", "ends after its storage"),
     VIEW("K\0K\2\x85)", "has no shape"), VIEW("J\xFF\xFF\xFF\xFFK\1\x85K\1\x85", "has no shape"),
     VIEW("K\0J\xFF\xFF\xFF\xFF\x85K\1\x85", "has a size or stride that is not a count"),
-    VIEW("K\0J\xFF\xFF\xFF\x7F\x85K\0\x85", sizeof(size_t) > 4 ? "repeats its numbers more often than weft reads" :
-                                           "ends after"),
+    VIEW("K\0J\xFF\xFF\xFF\x7F\x85K\0\x85", REPEATED),
     PICKLED("}(X\1\0\0\0x" TENSOR("K\0K\2\x85K\2\x85") "X\1\0\0\0x" TENSOR("K\0K\2\x85K\2\x85") "u.",
             "two arrays have the name x"),
     { "PyTorch", "0.0.0 is nested more than 32 deep", lists, NULL, 100, NULL },
