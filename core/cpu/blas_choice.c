@@ -100,7 +100,7 @@ weft__blas_gemm *weft__faster_blas(weft__device *d)
     snprintf(subject, sizeof subject, "weft gemm 1: %s, %s, weft %s", precision ? "float64" : "float32", name,
              weft_version());
     double ratio = stored_ratio(subject);
-    if (!ratio && (ratio = measured_ratio(d, gemm)) > 0)
+    if (ratio <= 0 && (ratio = measured_ratio(d, gemm)) > 0)
         store_ratio(subject, ratio);
     bool faster = ratio * 100 >= IN_PERCENT;
     atomic_store(&choice[precision], faster ? 2 : 1);
