@@ -83,9 +83,8 @@ test-ptx: $(EMULATED) $(if $(filter none,$(NVCC)),,$(B)/libweft_cuda.so) $(TESTS
 	@$(if $(filter none,$(NVCC)),echo "skipped: no nvcc",$(RECORD_PTX))
 planted-ptx: test-ptx
 	@$(if $(filter none,$(NVCC)),,B=$(B) NVCC=$(NVCC) bash tests/ptx/planted.sh)
-test-parallel: $(B)/examples/g2p $(TRANSPORTS)
-	@sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
-	@B=$(B) DICT=$(BUILD)/data/cmudict.out MOMENTS=$(MOMENTS) bash tests/parallel/engines.sh
+test-parallel: $(B)/examples/g2p $(TRANSPORTS) $(DICT)
+	@B=$(B) DICT=$(DICT) MOMENTS=$(MOMENTS) bash tests/parallel/engines.sh
 test-interchange: $(B)/tests/interchange/export $(B)/tests/interchange/onnx_run
 	@B=$(B) bash tests/interchange/run.sh
 installcheck:
