@@ -103,7 +103,7 @@ slow_pack: $(B)/bench/weft_bench
 	@mkdir -p $(B)/slow_pack
 	bench/compare --bench $< --case slow_pack --out $(B)/slow_pack/slow_pack.jsonl $(SLOW_PACK_FLAGS)
 
-include mk/bench.mk mk/tests.mk mk/fuzz.mk mk/lab.mk mk/lessons.mk
+include mk/bench.mk mk/tests.mk mk/fuzz.mk mk/lab.mk mk/lessons.mk mk/packages.mk
 everything: all $(TESTS) $(TOOLS) $(BENCH)
 
 # Headers go to PREFIX/include/weft. PREFIX/include/weft*.h include them, so a program needs no folder of weft in its
