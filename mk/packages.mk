@@ -1,7 +1,11 @@
-# packages.mk - the source tarball, packages, the binary interface, other compilers. tests/README.md describes the checks.
+# packages.mk - source tarball, packages, binary interface, other compilers; see tests/README.md.
 #: Packages
-#:   dist                       writes build/dist/weft-VERSION.tar.gz from the last commit, and builds from it without git
-PACKAGES = env MAKE='$(MAKE)' CC='$(CC)' BUILD='$(BUILD)' VERSION='$(VERSION)' SOVERSION='$(SOVERSION)' bash tests/packages
+#:   dist                       writes build/dist/weft-VERSION.tar.gz from the last commit; it builds without git
+#:   abi                        compares the binary interface with the last release
+PACKAGES = env MAKE='$(MAKE)' CC='$(CC)' BUILD='$(BUILD)' VERSION='$(VERSION)' SOVERSION='$(SOVERSION)' \
+    bash tests/packages
 dist: $(B)/examples/first
 	@$(PACKAGES)/dist.sh
-.PHONY: dist
+abi: $(B)/libweft.so
+	@$(PACKAGES)/abi.sh
+.PHONY: dist abi

@@ -22,5 +22,5 @@ tar -xzf "$out/$name.tar.gz" -C "$out"
 "$out/$name/build/examples/first" >"$out/first.out"
 "$BUILD/examples/first" | cmp - "$out/first.out"
 files=$(tar -tzf "$out/$name.tar.gz" | grep -vc '/$')
-rm -rf "$out/clone" "$out/again.tar.gz" "$out/bin" "${out:?}/$name" "$out/first.out"
+rm -rf "$out/clone" "$out/again.tar.gz" "${out:?}/bin" "${out:?}/$name" "$out/first.out"
 echo "dist: $BUILD/dist/$name.tar.gz, $files files, $(stat -c %s "$out/$name.tar.gz") bytes, the same from two clones; examples/first builds from it without git"
