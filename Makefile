@@ -84,16 +84,17 @@ $(COMMAND): $(patsubst %.c,$(B)/%.o,$(wildcard tools/*.c tools/*/*.c)) $(B)/libw
 	$(Q)$(LINK) -rdynamic -o $@ $^ $(JANSSON) $(LIBS)
 
 #: Run
-#:   demo                       an encoder-decoder learns to pronounce English (examples/g2p.c); DEMO_FLAGS=
+#:   demo                       an encoder-decoder learns to pronounce English (docs/g2p.md); DEMO_FLAGS= DICT=file
 #:   forecast                   a model predicts a magnet's field from its current; FORECAST_FLAGS="--model tft"
 #:   slow_pack                  padded and packed training side by side; SLOW_PACK_FLAGS=
 # The library searches for libweft_cuda.so in its own folder. These programs contain the archive, so they need the path.
 bench demo forecast slow_pack lab: export WEFT_BACKEND_PATH ?= $(abspath $(B))
-demo: $(B)/examples/g2p
-	@sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
+DICT ?= $(BUILD)/data/cmudict.out
+$(BUILD)/data/cmudict.out: ; @sh tests/deps.sh dictionary $@
+demo: $(B)/examples/g2p $(DICT)
 	rm -rf $(B)/demo
 	@mkdir -p $(B)/demo
-	$< --data $(BUILD)/data/cmudict.out --out $(B)/demo/g2p.h5 \
+	$< --data $(DICT) --out $(B)/demo/g2p.h5 \
 	    --log $(B)/demo/log.jsonl --pictures $(B)/demo $(DEMO_FLAGS)
 forecast: $(B)/examples/forecast
 	@mkdir -p $(B)/forecast
@@ -102,7 +103,7 @@ slow_pack: $(B)/bench/weft_bench
 	@mkdir -p $(B)/slow_pack
 	bench/compare --bench $< --case slow_pack --out $(B)/slow_pack/slow_pack.jsonl $(SLOW_PACK_FLAGS)
 
-include mk/bench.mk mk/tests.mk mk/fuzz.mk mk/lab.mk mk/lessons.mk
+include mk/bench.mk mk/tests.mk mk/fuzz.mk mk/lab.mk mk/lessons.mk mk/packages.mk
 everything: all $(TESTS) $(TOOLS) $(BENCH)
 
 # Headers go to PREFIX/include/weft. PREFIX/include/weft*.h include them, so a program needs no folder of weft in its

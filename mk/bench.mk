@@ -24,9 +24,9 @@ $(B)/tests/parallel/exchange: tests/parallel/exchange.c $(B)/libweft.a
 	$(call say,MPI )
 	$(Q)OMPI_CC='$(CC)' mpicc.openmpi $(BASE) $(CFLAGS) $(VFLAGS) -o $@ $^ $(LIBS)
 bench-parallel: $(B)/examples/g2p $(B)/tests/parallel/exchange \
-                $(B)/tests/parallel/slow.so $(TRANSPORTS)
-	@sh tests/deps.sh parallel && sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
-	@B=$(B) DICT=$(BUILD)/data/cmudict.out ROUNDS=$(ROUNDS) bash bench/parallel.sh
+                $(B)/tests/parallel/slow.so $(TRANSPORTS) $(DICT)
+	@sh tests/deps.sh parallel
+	@B=$(B) DICT=$(DICT) ROUNDS=$(ROUNDS) bash bench/parallel.sh
 
 STREAM_SRC := $(wildcard bench/stream/*.c) $(filter-out bench/weft_bench.c,$(wildcard bench/*.c))
 $(B)/bench/stream/stream: $(STREAM_SRC:%.c=$(B)/%.o) $(B)/libweft.a

@@ -86,9 +86,8 @@ test-ptx: $(EMULATED) $(if $(filter none,$(NVCC)),,$(B)/libweft_cuda.so) $(TESTS
 	@$(if $(filter none,$(NVCC)),echo "skipped: no nvcc",$(RECORD_PTX))
 planted-ptx: test-ptx
 	@$(if $(filter none,$(NVCC)),,B=$(B) NVCC=$(NVCC) bash tests/ptx/planted.sh)
-test-parallel: $(B)/examples/g2p $(TRANSPORTS)
-	@sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
-	@B=$(B) DICT=$(BUILD)/data/cmudict.out MOMENTS=$(MOMENTS) bash tests/parallel/engines.sh
+test-parallel: $(B)/examples/g2p $(TRANSPORTS) $(DICT)
+	@B=$(B) DICT=$(DICT) MOMENTS=$(MOMENTS) bash tests/parallel/engines.sh
 test-interchange: $(B)/tests/interchange/export $(B)/tests/interchange/onnx_run
 	@B=$(B) bash tests/interchange/run.sh
 installcheck:
@@ -128,6 +127,9 @@ nightly: $(B)/examples/g2p
 	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/nets/registers.sh)
 	@$(again) planted-ptx WHOLE=1
 	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/ptx/sass.sh)
+	@$(again) deb
+	@$(again) abi
+	@$(again) distros
 	@TIDY_ALL=1 $(again) lint
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh
 	@$(again) fuzz SECONDS=3600

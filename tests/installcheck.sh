@@ -27,7 +27,8 @@ uses() {                                # NAME: weft or weft_f64
     mkdir "$1" && cd "$1" && cp "$doc/examples/first.c" .
     $CC $flags first.c -o shared $(pc --cflags --libs "$1")
     ./shared >shared.out
-    $CC $flags first.c -o static $(pc --cflags "$1") "$stage/lib/lib$1.a" $(pc --static --libs-only-l "$1" | sed "s/-l$1 *//") $(pc --static --libs-only-L "$1")
+    $CC $flags first.c -o static $(pc --cflags --libs "$1_static")
+    ! readelf -d static | grep -q "NEEDED.*\[libweft" || fail "first.c with $1_static needs a shared library of weft"
     ./static >static.out
     test -s shared.out
     cmp shared.out static.out
@@ -174,18 +175,24 @@ cmake_minimum_required(VERSION 3.10)
 project(uses_weft C)
 find_package(weft 0.2 CONFIG REQUIRED)
 foreach(name ${NAMES})
-    add_executable(cmake_${name} both.c)
-    target_include_directories(cmake_${name} PRIVATE .)
-    target_link_libraries(cmake_${name} weft::${name})
+    foreach(kind "" _static)
+        add_executable(cmake_${name}${kind} both.c)
+        target_include_directories(cmake_${name}${kind} PRIVATE .)
+        target_link_libraries(cmake_${name}${kind} weft::${name}${kind})
+    endforeach()
 endforeach()
 END
     cmake -S . -B by_cmake -DCMAKE_PREFIX_PATH="$stage" -DCMAKE_C_COMPILER="${CC%% *}" -DCMAKE_C_FLAGS="$flags" -DNAMES="$(echo $names | tr ' ' ';')" >cmake.log 2>&1 ||
         { cat cmake.log; fail "cmake finds no weft"; }
     cmake --build by_cmake >cmake.log 2>&1 || { cat cmake.log; fail "cmake builds nothing"; }
-    for name in $names; do "by_cmake/cmake_$name" | grep -q ' 1 0\.' || fail "cmake's program with $name"; done
+    for name in $names; do
+        for kind in '' _static; do "by_cmake/cmake_$name$kind" | grep -q ' 1 0\.' || fail "cmake's program with $name$kind"; done
+        readelf -d "by_cmake/cmake_$name" | grep -q "NEEDED.*\[lib$name\.so\." || fail "cmake's program does not need lib$name.so"
+        ! readelf -d "by_cmake/cmake_${name}_static" | grep -q "NEEDED.*\[libweft" || fail "cmake's program with ${name}_static needs a shared library of weft"
+    done
     sed -i 's/weft 0\.2/weft 0.1/' CMakeLists.txt
     ! cmake -S . -B older -DCMAKE_PREFIX_PATH="$stage" >cmake.log 2>&1 || fail "0.2 passes for 0.1"
-    says "find_package(weft CONFIG), a target for each library"
+    says "find_package(weft CONFIG), a shared and a static target for each library"
 else
     echo "skipped: no cmake here"
 fi

@@ -25,6 +25,11 @@ fill() {                                # TEMPLATE TO
     put 644 "$filled" "$2"
 }
 
+fill_pc() {                             # SUFFIX LIBS PRIVATE
+    sed "s|@STATIC@|$1|; s|@LINK@|$2|; s|@PRIVATE@|$3|" core/install/weft.pc.in >"$B/weft.pc.in"
+    fill "$B/weft.pc.in" "$LIBDIR/pkgconfig/weft$F64$1.pc"
+}
+
 install_all() {
     local f m package=$B/package lib=$LIBDIR/libweft$F64
     list=$B/installed.txt filled=$B/filled
@@ -42,7 +47,8 @@ install_all() {
     for m in openmpi mpich; do [ ! -f "$B/libweft_$m.so" ] || put 755 "$B/libweft_$m.so" "$LIBDIR/weft/libweft_$m.so"; done
     for f in $HEADERS; do put 644 "$f" "$P/include/weft/$f"; done
     for f in weft*.h; do echo "#include \"weft/$f\"" >"$filled"; put 644 "$filled" "$P/include/$f"; done
-    fill core/install/weft.pc.in "$LIBDIR/pkgconfig/weft$F64.pc"
+    fill_pc '' "-L\${libdir} -lweft$F64" "$LIBS"
+    fill_pc _static "\${libdir}/libweft$F64.a $LIBS" ''
     for f in weft-config weft-config-version; do fill "core/install/$f.cmake.in" "$LIBDIR/cmake/weft/$f.cmake"; done
     rm -rf "$package"
     bash lessons/lesson.sh package "$package" >/dev/null

@@ -61,10 +61,10 @@ bool lower_word(char *word)
     return true;
 }
 
-/* Parses a line into e and writes the phones. Returns false unless the line has a word, a part of speech, and
- * syllables with their stress:
+/* Parses a line of festlex into e and writes the phones. Returns false unless the line has a word, a part of
+ * speech, and syllables with their stress:
  *     ("aaberg" nil (((aa) 1) ((b er g) 0))) */
-static bool parse_line(char *line, entry *e, phone_set *p)
+static bool parse_festlex(char *line, entry *e, phone_set *p)
 {
     int begin = 0, end = 0, tab = 0, from, to, next = 1, tail = 0;
     sscanf(line, " ( \"%n%*[^\"]%n\" %*[^ ()\"] (%n", &begin, &end, &tab);
@@ -85,6 +85,36 @@ static bool parse_line(char *line, entry *e, phone_set *p)
     e->word = line + begin;
     line[end] = 0;
     return true;
+}
+
+/* Parses a line of cmudict into e and writes the phones. Returns false unless the line has a word and phones
+ * with optional stress:
+ *     AALBORG(1)  AA1 L B AO0 R G # a comment */
+static bool parse_cmudict(char *line, entry *e, phone_set *p)
+{
+    size_t n = strcspn(line, " \t"), digits;
+    char *name = line + n + strspn(line + n, " \t"), *comment = strchr(name, '#');
+    if (comment)
+        *comment = 0;
+    for (; *name; name += strspn(name, " \t")) {
+        char *end = name + strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+        char *next = end + (*end >= '0' && *end <= '2');
+        if (end == name || (*next && !strchr(" \t", *next)))
+            return false;
+        for (char *c = name; c < end; c++)
+            *c = (char)(*c | 32);                /* lowers capitals */
+        e->phones[e->n] = phone_number(p, name, (size_t)(end - name));
+        if (!e->phones[e->n++])
+            return false;
+        name = next;
+    }
+    line[n] = 0;
+    char *variant = strrchr(line, '(');
+    digits = variant ? strspn(variant + 1, "0123456789") : 0;
+    if (digits && !strcmp(variant + 1 + digits, ")"))
+        *variant = 0;                            /* another pronunciation of the word */
+    e->word = line;
+    return *line && e->n > 0;
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(a, b); }
@@ -138,6 +168,12 @@ static void sort_entries(dictionary *d, int64_t limit)
     }
 }
 
+/* Returns whether a line has no entry. Comments of old versions begin with ##. */
+static bool is_comment(const char *line)
+{
+    return !*line || !strncmp(line, ";;;", 3) || !strncmp(line, "##", 2);
+}
+
 dictionary dictionary_parse(char *text, const char *name, phone_set phones, int64_t limit)
 {
     dictionary d = { .phones = phones, .text = text };
@@ -153,12 +189,13 @@ dictionary dictionary_parse(char *text, const char *name, phone_set phones, int6
         if (end)
             *end++ = 0;
         line[strcspn(line, "\r")] = 0;
-        if (!*line || (number == 1 && !strcmp(line, "MNCL")))     /* a heading */
+        if (is_comment(line) || (number == 1 && !strcmp(line, "MNCL")))   /* a heading */
             continue;
         entry e = { .phones = to };
-        if (!parse_line(line, &e, &d.phones))
-            quit(1, "%s:%lld: found \"%.40s\"; expected a line as in festlex, (\"word\" n (((w er) "
-                    "1))); lines of cmudict differ", name, number, line);
+        bool festlex = !strncmp(line, "(\"", 2);
+        if (!(festlex ? parse_festlex : parse_cmudict)(line, &e, &d.phones))
+            quit(1, "%s:%lld: found \"%.40s\"; expected a line as in cmudict, WORD  W ER1 D, or as in "
+                    "festlex, (\"word\" n (((w er d) 1)))", name, number, line);
         to += e.n;
         if (lower_word(e.word))
             d.entry[d.entries++] = e;

@@ -1,5 +1,5 @@
-/* dictionary.h - data for examples/g2p.c: Festival's pronouncing dictionary (festlex-cmu), its parts for
- * training, dev and test, and the score.
+/* dictionary.h - data for examples/g2p.c: the pronouncing dictionary cmudict, as published or as Festival has
+ * it (festlex-cmu), its parts for training, dev and test, and the score.
  *
  * Phones are numbers from 1; 0 is the mark that begins and ends a pronunciation. */
 #ifndef EXAMPLES_DICTIONARY_H

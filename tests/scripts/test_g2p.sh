@@ -23,6 +23,35 @@ check "again the same bytes" makes again.h5 whole.h5 "${run[@]}" --out again.h5
 check "other bytes with another seed" eval '"${run[@]}" --out seed.h5 --seed 2 && ! cmp -s whole.h5 seed.h5'
 check "the same bytes with one thread" makes one.h5 whole.h5 "${run[@]}" --out one.h5 --threads 1
 
+# ---- cmudict as published, in the same words: with comments, variants, one space or two, with or without stress
+cat >published <<'END'
+;;; # CMUdict  --  Major Version: 0.07
+## a comment of older versions
+!EXCLAMATION-POINT  EH2 K S K L AH0 M EY1 SH AH0 N P OY2 N T
+"CLOSE-QUOTE  K L OW1 Z K W OW1 T
+#HASH-MARK  HH AE1 SH M AA2 R K
+(PAREN  P ER0 EH1 N
+'BOUT  B AW1 T
+A  AH0
+A(1)  EY1
+able ey1 b ah0 l # the form of later versions
+ABLE(2) EY B AH L
+D\311J\300  D EY2 ZH AA1
+READ  R EH1 D
+READ(1)  R IY1 D
+READ(12)\tR\tEH\tD\t
+END
+printf '%b' "$(cat published)\n" >cmudict
+language 300 | sed -E '1d; s/^\("([a-z]*)" nil (.*)\)$/\1 \2/; s/[()]| [0-9]+\)//g' | awk '{ $1 = toupper($1) " "; print toupper($0) }' >>cmudict
+{ language 300; printf '("%s" n (((%s) 1)))\n' left-out 'er m ey sh n p oy t ow z w hh aw d zh' a ah a ey able 'ey b ah l' read 'r eh d' read 'r iy d'; } >festlex
+check "festlex" "$g2p" --data festlex --epochs 0 --hidden 8 --embed 4 --out festlex.h5
+check "the same bytes with cmudict" makes cmudict.h5 festlex.h5 "$g2p" --data cmudict --epochs 0 --hidden 8 --embed 4 --out cmudict.h5
+check "in the form of other systems" eval 'sed "s/$/\r/" cmudict >dos && makes dos.h5 festlex.h5 "$g2p" --data dos --epochs 0 --hidden 8 --embed 4 --out dos.h5'
+for bad in ABLE 'ABLE  ' '  EY1 B' 'ABLE  EY3 B' 'ABLE  EY12' 'ABLE  1' '(1)  EY1' 'ABLE  MUCHTOOLONG' 'ABLE  E(Y'; do
+    { cat cmudict; printf '%s\n' "$bad"; } >baddict
+    check "a bad line of cmudict" exits 1 "^g2p: baddict:$(wc -l <baddict): " "$g2p" --data baddict --out bad.h5
+done
+
 # ---- a saved file
 check "--test" eval '"$g2p" --test whole.h5 >t && last_line t && [ "$(errors t)" = "$(errors first)" ]'
 check "--test with the dictionary" eval '"$g2p" --test whole.h5 --data dict >t && [ "$(errors t)" = "$(errors first)" ]'
@@ -49,8 +78,6 @@ check "out of range" exits 2 'dropout: found "2"; expected a number from 0' "$g2
 check "an unknown device" exits 2 'device: found "abacus"; expected cpu, cuda or best' "$g2p" --data dict --device abacus
 check "two options that exclude each other" exits 2 'expected only one of --test, --say' "$g2p" --test whole.h5 --say whole.h5 word
 check "no words" exits 2 'say: found no words' "$g2p" --say whole.h5
-printf "A  AH0\nABLE  EY1 B AH0 L\n" >cmudict
-check "the form of cmudict" exits 1 "a line as in festlex" "$g2p" --data cmudict
 check "an apostrophe" exits 2 'leave other characters out' "$g2p" --say whole.h5 "don't"
 check "not a word" exits 2 'found "na1ve"; expected a word' "$g2p" --say whole.h5 na1ve
 check "a word of nothing" exits 2 'found ""; expected a word' "$g2p" --say whole.h5 ''
