@@ -83,7 +83,7 @@ static bool open_device(weft__device *d, weft_device device, char *reason, size_
 
 static bool is_set(const char *variable) { return weft__variable(variable) && *weft__variable(variable); }
 
-/* A choice by timing is for one process that does not ask for the same bits everywhere. */
+/* A choice by timing may differ between processes, so ranks and `deterministic` contexts make none. */
 static void choose_blas(weft__device *d)
 {
     if (strcmp(d->k->name, "generic") || d->deterministic || is_set("WEFT_GEMM") || is_set("WEFT_ISA") ||

@@ -1,5 +1,5 @@
-/* os.h - what the library asks of the operating system. No other file of the library includes a system
- * header; lint checks this. Functions that can fail set errno.
+/* os.h - all calls of the operating system. No other file of the library includes a system header; lint
+ * checks this. Functions that can fail set errno.
  *
  * os_posix.c and os_files.c hold what Linux and macOS share. os.c holds the rest for Linux, os_macos.c for
  * macOS. */

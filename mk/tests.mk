@@ -4,7 +4,7 @@ ROOMS    := $(sort $(foreach t,$(TEST_SRC),$(word 2,$(subst /, ,$t))))
 TESTS    := $(ROOMS:%=$(B)/tests/test_%)
 TOOLS    := $(addprefix $(B)/tests/,golden tsan_main cross/files hunt/hunt interchange/export interchange/onnx_run \
               parallel/ranks parallel/train parallel/carry parallel/launched)
-# Criterion, or an object that stands for it (tests/cross/)
+# Criterion, or an object that replaces it (tests/cross/)
 CRITERION ?= -lcriterion
 PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
 

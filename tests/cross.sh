@@ -15,7 +15,7 @@ export PATH=/usr/lib/ccache:$PATH
 unset MAKEFLAGS MFLAGS MAKELEVEL V B CC CFLAGS LDFLAGS CPPFLAGS
 mkdir -p "$out" || exit 1
 
-# Sets what differs between machines: the compiler's name, Debian's name and folder, units beside the golden vectors.
+# Sets what differs between machines: the compiler's name, Debian's name and folder.
 describe() {                            # MACHINE
     triplet=$1-linux-gnu debian=$1 folder=$1-linux-gnu compiler=gcc-$1-linux-gnu suite=
     case $1 in

@@ -1,5 +1,5 @@
-/* blas_choice.c - uses OpenBLAS by default on a CPU for which weft has no vector kernels of its own, if it is
- * at least 1.3 times faster there.
+/* blas_choice.c - uses OpenBLAS by default on a CPU without vector kernels of weft, if it is at least 1.3
+ * times faster there.
  *
  * Both are timed once on a product. The result is kept in ${XDG_CACHE_HOME:-$HOME/.cache}/weft, in a file for
  * each precision and each CPU, as OpenBLAS names it. A file that cannot be read, or is of another OpenBLAS,

@@ -101,7 +101,7 @@ void weft__ex_write(graph *, const char *path);
 const value *weft__ex_value(graph *, const weft_tensor *);
 value *weft__ex_place(graph *, const weft_tensor *);
 bool weft__ex_is_own(const weft_call *);         /* an operator of the program? */
-/* Returns a tensor's numbers, reals or int32, with room for as many int64. */
+/* Returns a tensor's numbers, reals or int32, in memory that also holds their number of int64. */
 void *weft__ex_read(graph *, const weft_tensor *);
 /* ---- export_values.c ---- */
 /* Removes the group of axis `at`; inserts a group of n axes there; replaces axis 0 by a group. */

@@ -48,7 +48,7 @@ static void gemm(run *r, const value *in, value *out)
 }
 
 /* ---- Einsum ---- */
-/* Brings the axes of x, with these letters, to the order of `to`, which has as many. */
+/* Brings the axes of x, with these letters, to the order of `to`, which has the same letters. */
 static value ordered(run *r, const value *x, const char *letters, const char *to)
 {
     int64_t axes[WEFT_RANK];

@@ -48,7 +48,7 @@ static const char *next_value(const char *p)
     return *p && !strchr("]},", *p) ? p : NULL;
 }
 
-/* Returns the value of a member of an object; NULL: there is none. */
+/* Returns the value of a member of an object; NULL: no such member. */
 static const char *member(const char *object, const char *key)
 {
     size_t n = strlen(key);

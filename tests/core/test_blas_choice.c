@@ -75,7 +75,7 @@ Test(blas_choice, times_once_and_keeps_the_ratio)
     cr_assert_eq(is_chosen(), faster, "asked again");
 }
 
-/* Returns whether a process that asks for the first time chooses OpenBLAS. */
+/* Returns whether a new process chooses OpenBLAS. */
 static bool chosen_by_a_child(void)
 {
     int status = 0;
