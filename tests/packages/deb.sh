@@ -18,7 +18,7 @@ for i in 0 1; do
     mkdir -p "${folders[i]}"
     tar -xzf "$BUILD/dist/$name.tar.gz" -C "${folders[i]}"
     (umask "${umasks[i]}"; cd "${folders[i]}/$name" && env -u MAKEFLAGS -u MAKELEVEL -u CC -u BUILD -u VERSION TZ="${zones[i]}" \
-        dpkg-buildpackage -us -uc >"$out/build$i.log" 2>&1) || { tail -n 40 "$out/build$i.log"; fail "dpkg-buildpackage has failed in ${folders[i]}"; }
+        dpkg-buildpackage -J -us -uc >"$out/build$i.log" 2>&1) || { tail -n 40 "$out/build$i.log"; fail "dpkg-buildpackage has failed in ${folders[i]}"; }
 done
 debs=0
 for f in "${folders[0]}"/*.{deb,dsc,tar.xz}; do
