@@ -194,13 +194,13 @@ weft *weft_open(const weft_opts *opts)
 }
 
 /* The plain name, for dlsym. Programs link to the name in the header. */
-#ifdef __APPLE__
-#define PLAIN_NAME "_weft_open"
-#else
-#define PLAIN_NAME "weft_open"
-#endif
-WEFT_API weft *weft__open_by_name(const weft_opts *) __asm__(PLAIN_NAME);
+#ifdef __APPLE__ /* has no aliases */
+WEFT_API weft *weft__open_by_name(const weft_opts *) __asm__("_weft_open");
 weft *weft__open_by_name(const weft_opts *opts) { return weft_open(opts); }
+#else
+WEFT_API extern __typeof__(weft_open) weft__open_by_name __asm__("weft_open")
+    __attribute__((alias(WEFT__OPEN)));
+#endif
 
 /* ---- the end ---- */
 void weft_close(weft *w)
