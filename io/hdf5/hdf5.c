@@ -246,15 +246,15 @@ void weft__h5_describe(weft__h5 *h, const char *path, const char *key, const cha
 /* Returns the values as files store them; *copy is to be freed. */
 static const void *in_file_order(weft__h5 *h, const weft__kind *k, const void *values, void **copy)
 {
-    size_t bytes = weft__kind_bytes(k), each = weft__number_bytes(k->type);
-    if (WEFT__LITTLE || each == 1 || !bytes)
+    if (WEFT__LITTLE || !values)
         return values;
-    *copy = malloc(bytes);
+    size_t bytes = weft__kind_bytes(k);
+    *copy = malloc(bytes + 1);
     if (!*copy) {
         weft__h5_fail(h, WEFT_ENOMEM, "no memory for %zu bytes", bytes);
         return values;
     }
-    weft__turn(each, memcpy(*copy, values, bytes), bytes);
+    weft__turn(weft__number_bytes(k->type), memcpy(*copy, values, bytes), bytes);
     return *copy;
 }
 
