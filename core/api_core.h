@@ -98,12 +98,10 @@ typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
  * bfloat16; on a GPU attention and recurrent steps use TF32. The double library uses double. */
 typedef enum { WEFT_FP32, WEFT_STRICT_FP32, WEFT_TF32, WEFT_BF16 } weft_precision;
 
-/* Implementation of matrix products on the CPU. OWN: weft's kernels; a row of a result has the same
- * bits for any number of rows and threads, on one instruction set. OPENBLAS: an OpenBLAS loaded at
- * run time; its bits depend on the shape. DEFAULT: OWN. Where weft_device_name is "generic", weft
- * has no vector kernels for the CPU; then the default is OPENBLAS if it is installed and, timed
- * once, at least 1.3 times faster. It is not used in a `deterministic` context, by weft_parallel
- * and below a launcher. Recurrent steps and attention always use weft's kernels. */
+/* Matrix products on the CPU. OWN: weft's kernels; a row of a result has the same bits for any
+ * number of rows and threads, on one instruction set. OPENBLAS: loaded at run time; its bits depend
+ * on the shape. DEFAULT: OWN; where weft_device_name is "generic", OPENBLAS if it is 1.3 times
+ * faster, but not with `deterministic`, shards or several ranks. Recurrent steps stay weft's. */
 typedef enum { WEFT_DEFAULT_GEMM, WEFT_OWN_GEMM, WEFT_OPENBLAS_GEMM } weft_gemm;
 
 typedef struct {
@@ -117,8 +115,8 @@ typedef struct {
     weft_precision precision;                    /* default: WEFT_FP32 */
     weft_gemm      gemm;                         /* default: WEFT_DEFAULT_GEMM */
     /* GPU: true gives a sequence the same bits alone, in any batch and in every run. false: batch
-     * size and timing select recurrent kernels that differ in the last bits. CPU: with weft's
-     * products a sequence always has the same bits; true never selects OpenBLAS by default. */
+     * size and timing select recurrent kernels that differ in the last bits. CPU: true uses weft's
+     * own products by default, which give a sequence the same bits in any batch. */
     bool           deterministic;
     /* Recurrent layers keep only the states of each token and compute gates again in backward,
      * one segment of steps at a time. An LSTM keeps 2 numbers for each unit instead of 6 and takes
@@ -217,8 +215,8 @@ static inline void weft__end_training(weft__scope *s) { weft_set_training(s->w, 
 #define WEFT__SCOPE(w, what) WEFT__SCOPE_OF(w, what, WEFT__JOIN(weft__##what##_, __LINE__))
 
 /* ---- the device and memory ---- */
-/* Returns the name of the compute kernels in use: "ref", "generic", "neon", "avx2", "avx512" or
- * "cuda"; "none" for NULL. A constant, not to be freed. Like torch.cuda.get_device_name. */
+/* Returns the name of the compute kernels: "ref", "generic", "neon", "avx2", "avx512", "cuda"; with
+ * matrix tiles "amx" or "neon-bf16"; "none" for NULL. A constant, like get_device_name of torch. */
 WEFT_API const char *weft_device_name(const weft *w);
 
 typedef struct {

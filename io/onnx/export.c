@@ -163,7 +163,8 @@ static bool shares(graph *x, const weft_tensor *t, value *v)
         return false;
     const int64_t shape[WEFT_RANK] = { -1, 1, 1, 1, 1, 1 };
     const char *length = NODES(x, "Cast(%s, to=%d)", found->lengths, FLOAT);
-    v->dim[0] = found->rows[1], v->dim[0].joined = false;
+    v->dim[0] = found->rows[1];
+    v->dim[0].joined = false;
     v->name = NODES(x, "Reshape(Div(Min(%s, 1.), Max($, 1.)), [%*p])", length, ITEMS(v->rank, shape));
     return true;
 }

@@ -177,7 +177,9 @@ static inline void set_value(graph *x, const weft_tensor *t, value v)
 static inline value like(const value *v, const char *name)
 {
     value y = *v;
-    y.name = name, y.last = y.count = NULL, y.inverse = 0;
+    y.name = name;
+    y.last = y.count = NULL;
+    y.inverse = 0;
     return y;
 }
 static inline int axes_of(const value *v, int i) { return v->first[i + 1] - v->first[i]; }

@@ -209,8 +209,11 @@ TRANSLATOR(sum)
     const extent *d = &input(x, 0)->dim[x->at];
     const char *name = NODES(x, "ReduceSum(%s, [%d], keepdims=0)", filled(x, 0), x->at);
     reduce(x, y);
-    if (!x->tokens && d->symbol)
-        y->gone = *d, y->counted = d->n, y->count = counted(x, NULL, x->at, x->at + 1);
+    if (!x->tokens && d->symbol) {
+        y->gone = *d;
+        y->counted = d->n;
+        y->count = counted(x, NULL, x->at, x->at + 1);
+    }
     return name;
 }
 

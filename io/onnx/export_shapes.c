@@ -51,8 +51,10 @@ static const char *view_as_batch(graph *x, const weft_call *c, value *v)
     if (padded)                                  /* to_layout makes its steps those of the batch */
         weft__ex_time_source(x, b, v->name, 0);
     extent made[2] = { b->rows[0], b->rows[1] };
-    if (padded)
-        made[0].symbol = rows[0].symbol, made[0].n = rows[0].n;
+    if (padded) {
+        made[0].symbol = rows[0].symbol;
+        made[0].n = rows[0].n;
+    }
     weft__ex_replace(v, 2, made);
     /* The axes after the rows may also be reshaped. */
     int64_t size[WEFT_RANK] = { 0 };
@@ -184,7 +186,9 @@ static const char *join(graph *x, int first, int n, int axis, value *y)
         for (int k = 0; k < v->axes; k++)
             if (v->axes != y->axes || (k != at && v->dim[k].symbol != y->dim[k].symbol))
                 weft__ex_refuse(x, weft__ex_one_dynamic);
-        name[i] = v->name, sum.n += v->dim[at].n, sum.symbol |= v->dim[at].symbol;
+        name[i] = v->name;
+        sum.n += v->dim[at].n;
+        sum.symbol |= v->dim[at].symbol;
     }
     y->name = NODES(x, "Concat(%*p, axis=%d)", ITEMS(n, name), at);
     y->dim[at] = sum.symbol ? weft__ex_symbol(x, "steps", sum.n, y->name, at) : sum;
@@ -285,7 +289,9 @@ static const char *keys_of_pairs(graph *x, const weft_batch *pairs, const batch 
     if (b && !b->pairs)
         weft__ex_refuse(x, also_other);
     b = b ? b : weft__ex_new_batch(x, pairs, 3, rows);
-    b->pairs = true, b->a = q->b, b->lengths = k->lengths;
+    b->pairs = true;
+    b->a = q->b;
+    b->lengths = k->lengths;
     weft__ex_replace(y, 3, b->rows);
     return weft__ex_expand(x, NODES(x, "Unsqueeze(@0, [1])"), y->axes, y->dim);
 }

@@ -32,7 +32,8 @@ void weft__ex_replace(value *v, int n, const extent *dim)
 void weft__ex_per_sequence(value *v, const batch *b)
 {
     weft__ex_replace(v, b->axes - 1, b->rows + 1);
-    v->dim[0].joined = false, v->dim[0].rows = b->pairs ? b->a->tokens : 0;
+    v->dim[0].joined = false;
+    v->dim[0].rows = b->pairs ? b->a->tokens : 0;
 }
 
 void weft__ex_refuse(graph *x, const char *reason)
@@ -189,7 +190,8 @@ batch *weft__ex_new_batch(graph *x, const weft_batch *b, int axes, const extent 
     *k = (batch){ .b = b, .axes = axes };
     for (int i = 0; i < axes; i++) {
         k->rows[i] = rows[i];
-        k->rows[i].rows = i ? 0 : b->tokens, k->rows[i].joined = i > 0;
+        k->rows[i].rows = i ? 0 : b->tokens;
+        k->rows[i].joined = i > 0;
     }
     return k;
 }
@@ -215,7 +217,8 @@ bool weft__ex_time_source(graph *x, const batch *b, const char *source, int axis
     symbol *time = b->rows[0].symbol ? &x->symbol[b->rows[0].symbol - 1] : NULL;
     if (!time || time->source)
         return false;
-    time->source = source, time->axis = axis;
+    time->source = source;
+    time->axis = axis;
     return true;
 }
 

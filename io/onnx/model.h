@@ -115,7 +115,7 @@ bool weft__onnx_fail(run *, const char *format, ...) __attribute__((format(print
 /* Puts the node that failed in front of the message, once. Returns false. */
 bool weft__onnx_explain(run *);
 value weft__onnx_reals(run *, weft_tensor *x); /* type 0 after a failure */
-/* Returns integers, all 0. Without memory number is NULL and type 0. */
+/* Returns integers, all 0. Without memory it returns a missing value. */
 value weft__onnx_integers(run *, int type, int rank, const int64_t *size);
 /* Returns the value as a tensor of reals, or as integers; reals are rounded towards 0. */
 weft_tensor *weft__onnx_tensor_of(run *, const value *);

@@ -79,8 +79,7 @@ value weft__onnx_integers(run *r, int type, int rank, const int64_t *size)
     for (int i = 0; i < rank; i++)
         v.size[i] = size[i];
     v.number = weft__onnx_take(r, v.count, sizeof *v.number);
-    v.type = v.number ? type : 0;
-    return v;
+    return v.number ? v : (value){ 0 };
 }
 
 weft_tensor *weft__onnx_tensor_of(run *r, const value *v)
