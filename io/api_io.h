@@ -102,8 +102,8 @@ typedef struct {
      * of the usual names (state_dict, model_state_dict, model, module, weights, params). */
     const char *part;
 } weft_weights_opts;
-/* Loads parameters and buffers of m from a file of another program. The content of the file, not
- * its name, tells the format: safetensors; PyTorch .pt and .pth, without running their code; HDF5
+/* Loads parameters and buffers of m from a file of another program. weft finds the format by the
+ * file's content, not its name: safetensors; PyTorch .pt and .pth, without running their code; HDF5
  * with a state dict; NumPy .npz; Keras .weights.h5, .keras, .h5; initialisers of ONNX.
  *
  * Names are paths below m without m's name: "encoder.weight", in HDF5 also "weight" in a group

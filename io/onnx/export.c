@@ -96,8 +96,8 @@ static int batch_axis(graph *x, const weft_tensor *t, const weft_call *view)
             if (x->symbol[s].n == t->f.size[i])
                 axis = i, found++;
     if (found > 1)
-        fail_at_leaf(x, t, "has several axes with as many elements as there are sequences; name its batch "
-                           "axis in opts->inputs, or trace with another number of sequences");
+        fail_at_leaf(x, t, "has several axes whose extent is the number of sequences; name its batch axis "
+                           "in opts->inputs, or trace with another number of sequences");
     return axis;
 }
 

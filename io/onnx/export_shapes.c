@@ -241,8 +241,8 @@ static const weft_tensor *rows_of(const weft_tensor *t)
     return f && f->batch && f->layout == WEFT_CONCAT && f->size[0] == t->f.size[0] ? c->x[0] : NULL;
 }
 
-/* Returns whether these are the first or the last rows of each sequence of k, as many as `part` has. NULL:
- * one row, -1 for an empty sequence. */
+/* Returns whether these are the first or the last rows of each sequence of k. `part` gives their numbers;
+ * NULL: one row, -1 for an empty sequence. */
 static bool are_ends(const int32_t *row, const weft_batch *k, const weft_batch *part, bool last)
 {
     for (int64_t s = 0; s < k->n; s++) {

@@ -55,7 +55,8 @@ bool weft__onnx_constant(builder *, const node *, int at);
 
 /* ---- attributes.c ---- */
 bool weft__onnx_record(weft__weights *, weft__pb message, record *);
-/* Both move to the next field of this number. They return false if there is none, each also if it fails. */
+/* Both move to the next field of this number, and return false after the last. each also returns false after
+ * a failure. */
 bool weft__onnx_field(weft__pb *message, int number, weft__pb *bytes);
 bool weft__onnx_each(weft__weights *, weft__pb *message, int number, record *);
 /* Reads a TensorProto. Its reals stay in the file. */

@@ -162,7 +162,7 @@ static void fail(weft__weights *w, const weft_module *m, const side *file, const
 
 /* Finds the layer of the file for layer i of the module: the next one, or the next unused one of its kind.
  * A single matrix may be an embedding or a linear layer without bias: it must have the shape. If both have
- * it, their order is unknown, so there is no partner. */
+ * it, their order is unknown, and the result is NULL. */
 static layer *partner_of(const weft__weights *w, const side *file, const side *module, int64_t i)
 {
     layer *found = NULL;

@@ -22,8 +22,9 @@ typedef struct {
     bool done;
 } machine;
 
-/* An opcode with a number of `operand` bytes, and COUNTS: that many bytes follow it. It takes `values` from
- * the stack; MARKED: all above the last mark, and the mark. tag: of what it makes or extends. */
+/* An opcode and the number of its operand's bytes; with COUNTS the operand is the number of bytes after it.
+ * `values`: how many values it takes from the stack; MARKED: those above the last mark, and the mark. tag:
+ * the kind of value that it makes or extends. */
 enum { COUNTS = 16, MARKED = -1 };
 struct opcode { void (*act)(machine *); unsigned char operand; signed char values; weft__tag tag; };
 

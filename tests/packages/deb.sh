@@ -8,9 +8,9 @@ command -v dpkg >/dev/null || skip "this system has no dpkg"
 sh tests/deps.sh deb >/dev/null 2>&1 || skip "dpkg-dev, debhelper or lintian is missing and cannot be installed (sh tests/deps.sh deb)"
 out=$(realpath -m "$BUILD/deb") name=weft-$VERSION
 [ "$(dpkg-parsechangelog -S Version)" = "$VERSION" ] || fail "debian/changelog has version $(dpkg-parsechangelog -S Version); expected $VERSION"
-[ -e "debian/libweft$SOVERSION.symbols" ] || fail "there is no debian/libweft$SOVERSION.symbols; rename libweft* in debian/ to the library's new name"
+[ -e "debian/libweft$SOVERSION.symbols" ] || fail "debian/libweft$SOVERSION.symbols is missing; rename libweft* in debian/ to the library's new name"
 "$MAKE" -s BUILD="$BUILD" dist | tail -n 1
-[ -e "$BUILD/dist/$name.tar.gz" ] || skip "there is no tarball of make dist"
+[ -e "$BUILD/dist/$name.tar.gz" ] || skip "make dist has written no tarball"
 
 rm -rf "$out"
 folders=("$out/a" "$out/another_folder/b") umasks=(022 002) zones=(UTC Asia/Tokyo)

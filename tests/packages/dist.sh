@@ -3,7 +3,7 @@
 # built from it, without git, with the one of the tree. MAKE, CC, BUILD and VERSION come from make.
 set -eu
 out=$(realpath -m "$BUILD/dist") name=weft-$VERSION
-if ! git rev-parse -q --verify HEAD >/dev/null 2>&1; then echo "skipped: dist: this folder is no clone of weft, or git is missing"; exit 0; fi
+if ! git rev-parse -q --verify HEAD >/dev/null 2>&1; then echo "skipped: dist: this folder is not a clone of weft, or git is missing"; exit 0; fi
 rm -rf "$out"
 mkdir -p "$out/bin"
 # Archives the commit $2 of the clone $1 as $3.

@@ -17,14 +17,14 @@ deps() {                                # MANAGER ID GROUP...
     rm -f called
     (cd / && env -i PATH="$dir/$manager:$dir/tools" FAKE_ID="$id" BROKEN="${BROKEN:-}" CC=gcc /bin/sh "$root/tests/deps.sh" "$@")
 }
-says() { exits 1 "$1" deps "${@:2}"; }  # PATTERN MANAGER ID GROUP...: fails with that line and calls nobody
+says() { exits 1 "$1" deps "${@:2}"; }  # PATTERN MANAGER ID GROUP...: fails with that line and calls no package manager
 calls() { local line=$1; shift; deps "$@" && has "$(cat called)" "$line"; }
 
 # manager, user who installs, user who does not, command of the line, packages of build in part, package of lint
 while read -r manager may may_not line build lint; do
     build=${build//,/ } line=${line//_/ }
     check "$manager prints its line" says "Please run: $line .*$build" $manager $may_not build
-    check "and calls nobody" eval '! [ -e called ]'
+    check "and calls no package manager" eval '! [ -e called ]'
     check "$manager installs" calls "$lint binutils" $manager $may lint
     check "$manager fails" eval 'BROKEN=1 says "Please run: $line $lint" $manager $may lint'
 done <<'END_OF_TABLE'
