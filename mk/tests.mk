@@ -2,7 +2,7 @@
 TEST_SRC := $(wildcard tests/*/test_*.c)
 ROOMS    := $(sort $(foreach t,$(TEST_SRC),$(word 2,$(subst /, ,$t))))
 TESTS    := $(ROOMS:%=$(B)/tests/test_%)
-TOOLS    := $(addprefix $(B)/tests/,golden tsan_main cross/files hunt/hunt interchange/export interchange/onnx_run \
+TOOLS    := $(addprefix $(B)/tests/,golden tsan_main cross/files hunt/hunt interchange/export \
               parallel/ranks parallel/train parallel/carry parallel/launched)
 # Criterion, or an object that replaces it (tests/cross/)
 CRITERION ?= -lcriterion
@@ -32,7 +32,7 @@ $(PLANTED): $(B)/%: $(B)/%.o $(B)/tests/failing_malloc.o $(B)/libweft.a
 $(B)/tests/golden: $(patsubst %.c,$(B)/%.o,$(wildcard tests/golden_run/*.c))
 $(B)/tests/tsan_main: $(B)/tests/tsan_main.o
 $(B)/tests/cross/files $(B)/tests/parallel/ranks $(B)/tests/parallel/launched: %: %.o
-$(B)/tests/interchange/onnx_run $(B)/tests/interchange/export: %: %.o
+$(B)/tests/interchange/export: %: %.o
 $(B)/tests/parallel/train: $(B)/tests/parallel/train.o $(B)/tests/parallel/pairs.so
 $(B)/tests/parallel/carry: $(B)/tests/parallel/carry.o $(B)/tests/parallel/pairs.so
 $(B)/tests/hunt/hunt: $(patsubst %.c,$(B)/%.o,$(wildcard tests/hunt/*.c))
@@ -88,7 +88,7 @@ planted-ptx: test-ptx
 	@$(if $(filter none,$(NVCC)),,B=$(B) NVCC=$(NVCC) bash tests/ptx/planted.sh)
 test-parallel: $(B)/examples/g2p $(TRANSPORTS) $(DICT)
 	@B=$(B) DICT=$(DICT) MOMENTS=$(MOMENTS) bash tests/parallel/engines.sh
-test-interchange: $(B)/tests/interchange/export $(B)/tests/interchange/onnx_run
+test-interchange: $(B)/tests/interchange/export $(COMMAND)
 	@B=$(B) bash tests/interchange/run.sh
 installcheck:
 	@MAKE='$(MAKE)' CC='$(CC)' V=$(V) B=$(B) sh tests/installcheck.sh

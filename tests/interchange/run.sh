@@ -40,6 +40,6 @@ for maker in "$here"/*_files.py; do
 done
 passes export.py "$python" "$here/export.py" "$build"
 key=$( (cat "$here/zoo.py"; echo "$versions") | cksum | cut -d' ' -f1)
-passes zoo.py "$python" "$here/zoo.py" "$build/interchange/$key" --run "$build/tests/interchange/onnx_run"
+passes zoo.py "$python" "$here/zoo.py" "$build/interchange/$key" --run "$build/weft"
 echo "interchange: $checks checks, $fails failures"
 [ $fails = 0 ]

@@ -2,9 +2,9 @@
 """zoo.py FOLDER [--run PROGRAM] [--only TEXT] [--operators]    exports small models to ONNX and runs them in onnxruntime and in weft.
 
 Models come from PyTorch's two exporters, from Keras through tf2onnx, and from scikit-learn. Each is run with the batch size and length of its
-export and with others, and its outputs must agree within 1e-5. Files in FOLDER are not exported again. PROGRAM is onnx_run (onnx_run.c); without
-it, models are only run in onnxruntime. --operators lists the operators of all files. Seeds are fixed."""
-import argparse, collections, contextlib, io, logging, os, pathlib, subprocess, sys, warnings
+export and with others, and its outputs must agree within 1e-5. Files in FOLDER are not exported again. PROGRAM is the command weft; without it,
+models are only run in onnxruntime. --operators lists the operators of all files. Seeds are fixed."""
+import argparse, collections, contextlib, io, logging, os, pathlib, subprocess, sys, tempfile, warnings
 os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="", TF_ENABLE_ONEDNN_OPTS="0", KERAS_BACKEND="tensorflow")
 warnings.filterwarnings("ignore")
 logging.disable(logging.ERROR)
@@ -339,7 +339,7 @@ def optional(models):
 
 
 def runs_of(path, spec, given):
-    """Runs the model in onnxruntime and keeps inputs and outputs beside it, in the form of onnx_run. Sizes that the exporter fixed are left out."""
+    """Runs the model in onnxruntime and keeps inputs and outputs beside it, .npy arrays end to end. Sizes that the exporter fixed are left out."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session, k = onnxruntime.InferenceSession(path, options), 0
@@ -389,17 +389,23 @@ def arrays_in(path):
             yield np.load(f)
 
 
-def compare(path, program):
+def compare(path, program, folder):
     """Returns the fault of weft's outputs; an empty text: none."""
-    k, out, refused = 0, path.with_suffix(".weft"), REFUSED.get(path.stem)
+    k, refused = 0, REFUSED.get(path.stem)
     while (given := path.with_suffix(f".{k}.in")).exists():
-        r = subprocess.run([program, path, given, out], capture_output=True, text=True, timeout=60)
+        files, expected = [], list(arrays_in(path.with_suffix(f".{k}.out")))
+        for i, a in enumerate(arrays_in(given)):
+            np.save(f"{folder}/in{i}.npy", a)
+            files += ["--input", f"{folder}/in{i}.npy"]
+        for i in range(len(expected)):
+            files += ["--output", f"{folder}/out{i}.npy"]
+        r = subprocess.run([program, "run", path, *files], capture_output=True, text=True, timeout=60)
         if refused:
-            return "" if r.returncode == 1 and refused in r.stderr else f"{refused} is not refused: {r.stderr}"
+            return "" if r.returncode and refused in r.stderr else f"{refused} is not refused: {r.stderr}"
         if r.returncode:
             return f"run {k}: status {r.returncode}: {r.stderr.strip()[-400:]}"
-        expected, got = list(arrays_in(path.with_suffix(f".{k}.out"))), list(arrays_in(out))
-        for i, (x, y) in enumerate(zip(expected, got, strict=True)):
+        for i, x in enumerate(expected):
+            y = np.load(f"{folder}/out{i}.npy")
             if x.shape != y.shape or not np.allclose(x, y, rtol=1e-5, atol=1e-5, equal_nan=True):
                 off = np.abs(x - y).max() if x.shape == y.shape else y.shape
                 return f"run {k}: output {i} of shape {x.shape}: off by {off}"
@@ -438,10 +444,11 @@ def main():
     paths, faults = export_all(a.folder, a.only), 0
     if a.operators:
         return operators(paths)
-    for path in paths if a.run else []:
-        if fault := compare(path, a.run):
-            faults += 1
-            print(f"  FAIL  {path.stem}: {fault}")
+    with tempfile.TemporaryDirectory() as own:
+        for path in paths if a.run else []:
+            if fault := compare(path, a.run, own):
+                faults += 1
+                print(f"  FAIL  {path.stem}: {fault}")
     missing = sum(a.only in name for name, _ in exports()) - len(paths)
     print(f"zoo: {len(paths)} models{' agree' if a.run and not faults else ''}, {faults} faults, {missing} not exported")
     return 1 if faults or missing else 0
