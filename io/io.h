@@ -55,5 +55,5 @@ static inline void weft__turn(size_t each, void *numbers, size_t bytes)
 
 /* weights/open.c: returns the format of a file of another program, such as "PyTorch", by its first n bytes;
  * NULL: another file. */
-const char *weft__weights_format(const unsigned char *bytes, size_t n, size_t size);
+const char *weft__weights_format(const unsigned char *bytes, size_t n);
 #endif

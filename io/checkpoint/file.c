@@ -52,7 +52,7 @@ static weft_status check_head(const char *path, const unsigned char *head, size_
 {
     static const char magic[] = WEFT__MAGIC, now[] = WEFT__MAGIC VERSION "\nbytes ";
     const char *text = (const char *)head, *version = text + sizeof magic - 1;       /* a 0 ends the head */
-    const char *format = weft__weights_format(head, n, size);
+    const char *format = weft__weights_format(head, n);
     if (format)
         return weft__file_fail(WEFT_EFORMAT,
                                "%s: a file of another program (%s); expected a checkpoint of weft; "

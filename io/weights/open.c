@@ -182,9 +182,8 @@ static int format_of(const unsigned char *bytes, size_t n) /* FORMATS: none of t
     return i;
 }
 
-const char *weft__weights_format(const unsigned char *bytes, size_t n, size_t size)
+const char *weft__weights_format(const unsigned char *bytes, size_t n)
 {
-    (void)size;
     int i = format_of(bytes, n);
     return i < FORMATS ? formats[i].name : NULL;
 }
