@@ -51,10 +51,8 @@ static const char *view_as_batch(graph *x, const weft_call *c, value *v)
     if (padded)                                  /* to_layout makes its steps those of the batch */
         weft__ex_time_source(x, b, v->name, 0);
     extent made[2] = { b->rows[0], b->rows[1] };
-    if (padded) {
-        made[0].symbol = rows[0].symbol;
-        made[0].n = rows[0].n;
-    }
+    if (padded)
+        made[0] = (extent){ rows[0].n, made[0].rows, rows[0].symbol, made[0].joined };
     weft__ex_replace(v, 2, made);
     /* The axes after the rows may also be reshaped. */
     int64_t size[WEFT_RANK] = { 0 };

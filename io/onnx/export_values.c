@@ -188,11 +188,8 @@ batch *weft__ex_new_batch(graph *x, const weft_batch *b, int axes, const extent 
         weft__ex_fail(x, WEFT_EARG, "more than %d batches", BATCHES);
     batch *k = &x->batch[x->batches++];
     *k = (batch){ .b = b, .axes = axes };
-    for (int i = 0; i < axes; i++) {
-        k->rows[i] = rows[i];
-        k->rows[i].rows = i ? 0 : b->tokens;
-        k->rows[i].joined = i > 0;
-    }
+    for (int i = 0; i < axes; i++)
+        k->rows[i] = (extent){ rows[i].n, i ? 0 : b->tokens, rows[i].symbol, i > 0 };
     return k;
 }
 
