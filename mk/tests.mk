@@ -127,7 +127,7 @@ nightly: $(B)/examples/g2p
 	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/nets/registers.sh)
 	@$(again) planted-ptx WHOLE=1
 	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/ptx/sass.sh)
-	@$(again) dist
+	@$(again) deb
 	@$(again) abi
 	@TIDY_ALL=1 $(again) lint
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh
