@@ -91,7 +91,7 @@ bool weft__array_read(weft__weights *w, const weft__array *a, weft__number as, v
     if (!w->status && !is_contiguous(a))
         raw = ordered = read_ordered(w, a, raw);
     if (!w->status)
-        w->status = weft__h5_part(w->path, a->name, &a->kind, as, raw, values);
+        w->status = weft__convert(w->path, a->name, &a->kind, as, NULL, raw, values);
     free(ordered);
     free(set);
     return !w->status;
