@@ -25,7 +25,9 @@ WEFT_API const char *weft_file_message(void);
 
 /* ---- checkpoints ---- *
  * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random
- * streams and items of the program. It has checksums. The bytes depend on the state only.
+ * streams and items of the program. It has checksums. The bytes depend on the state only. A path
+ * that ends in .safetensors gives a safetensors file, any other path HDF5; files are read by their
+ * content. A library without HDF5 (make IO=none) writes safetensors, and refuses .h5 and .hdf5.
  *
  * Every file except a journal is written atomically: weft writes a new file in the same folder,
  * flushes it to the disk and renames it. After a failure or a kill the old file is unchanged. If
@@ -43,7 +45,8 @@ typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } wef
  * saved up to its first 0. Waits for the device. The file does not hold betas, momentum, eps,
  * decays, weft_optim_set_group and schedules. docs/design/checkpoints.md describes it.
  * In a failed context it does nothing and returns weft_error_code. Errors: an item without name,
- * type or data; a text without a 0 in its n bytes. Like torch.save. */
+ * type or data; a text without a 0 in its n bytes; in safetensors, a name that is not UTF-8 or has
+ * control characters. Like torch.save. */
 WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
 /* Loads a checkpoint into m, o, the random streams of m's context and n items, all of it or
