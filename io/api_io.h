@@ -171,6 +171,7 @@ typedef struct {
 WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns,
                                    int64_t n, const weft_csv_opts *opts,
                                    weft_dataset *out) WEFT_MUST_USE;
+#ifndef WEFT_IO_NONE
 /* Reads a dataset from the HDF5 data sets "lengths" and "rows" or "tokens" in `group`; NULL: the
  * root. "lengths" [n] has integers. "rows" [N, columns] of any numbers, 1 column or more, gives
  * reals. "tokens" [N] of integers gives ints, and is not read if "rows" exists. "Weights of other
@@ -178,6 +179,7 @@ WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char 
  * is not the sum of the lengths; a length below 0. Like h5py.Dataset[:]. */
 WEFT_API weft_status weft_read_hdf5(const char *path, const char *group,
                                     weft_dataset *out) WEFT_MUST_USE;
+#endif
 /* Frees the arrays of a dataset that a reader filled, and zeroes the dataset. NULL or a zeroed
  * dataset is allowed. Batches stay valid, they are copies. A program that fills a dataset with its
  * own arrays frees those itself and does not call this. */

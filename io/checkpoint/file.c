@@ -9,7 +9,7 @@
 #define REAL    (sizeof(real) == 4 ? "float32" : "float64")
 
 /* The format of a path with another ending, and of files that are no checkpoint. */
-#ifdef WEFT_NO_HDF5
+#ifdef WEFT_IO_NONE
 #define DEFAULT weft__sealed_safetensors
 #else
 #define DEFAULT weft__sealed_hdf5
@@ -100,7 +100,7 @@ weft_status weft__sealed_new(const char *path, bool optimiser, weft__sealed **f)
 {
     const weft__sealed_format *format = weft__ends_in(path, ".safetensors") ? &weft__sealed_safetensors :
                                                                               &DEFAULT;
-#ifdef WEFT_NO_HDF5
+#ifdef WEFT_IO_NONE
     if (weft__ends_in(path, ".h5") || weft__ends_in(path, ".hdf5"))
         return weft__file_fail(WEFT_EARG, "%s: this library was built without HDF5 (make IO=none); expected "
                                           "a path that ends in .safetensors", path);

@@ -154,8 +154,8 @@ static bool is_text(weft__sealed *f, const char *text, bool name)
     for (int n; (n = weft__utf8_character(at)) && !(name && (unsigned char)*at < ' ') && *at != 127;)
         at += n;
     if (*at)
-        weft__sealed_fail(f, WEFT_EARG, "byte %d of \"%.200s\" is %d; expected UTF-8%s; HDF5 (a path that ends "
-                          "in .h5) takes other bytes", (int)(at - text), text, (unsigned char)*at,
+        weft__sealed_fail(f, WEFT_EARG, "byte %d of \"%.200s\" is %d; expected UTF-8%s; HDF5 (a path that "
+                          "ends in .h5) takes other bytes", (int)(at - text), text, (unsigned char)*at,
                           name ? " without control characters" : "");
     return !*at;
 }

@@ -55,7 +55,7 @@ static int64_t row_bytes(const weft_dataset *d)
 
 weft_status weft__dataset_rows(const weft_dataset *d, int64_t from, int64_t n, void *to)
 {
-#ifndef WEFT_NO_HDF5
+#ifndef WEFT_IO_NONE
     if (d->file)
         return weft__hdf5_rows(d->file, from, n, to);
 #endif

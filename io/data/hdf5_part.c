@@ -7,7 +7,7 @@
  * shortened it, a mapped page would end this process, and libhdf5 must see the bytes that were checked. */
 #include <stdlib.h>
 #include <string.h>
-#include "io/data/data.h"
+#include "io/data/hdf5.h"
 
 enum { PIECE = 1 << 20 };                        /* bytes converted at a time */
 

@@ -151,8 +151,8 @@ static bool is_onnx(const head *f)
 
 #define HDF5 "\x89HDF\r\n\x1a\n"
 #define ZIP "PK\3\4"
-#ifdef WEFT_NO_HDF5
-#define READER(read) NULL, "a library of make IO=none reads safetensors; `weft convert` of another one converts"
+#ifdef WEFT_IO_NONE
+#define READER(read) NULL, "this library (make IO=none) reads safetensors; `weft convert` of another converts"
 #else
 #define READER(read) read, NULL
 #endif

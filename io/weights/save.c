@@ -11,7 +11,7 @@ weft_status weft__weights_save(const char *path, weft__output *list, int64_t n)
                                    "integers, or floats of 16 to 64 bits", path, list[i].name);
     if (weft__ends_in(path, ".safetensors"))
         return weft__save_safetensors(path, list, n, NULL);
-#ifdef WEFT_NO_HDF5
+#ifdef WEFT_IO_NONE
     return weft__file_fail(WEFT_EARG, "%s: this library was built without HDF5 (make IO=none); expected a "
                                       "path that ends in .safetensors", path);
 #else
