@@ -6,6 +6,7 @@
 set -eu
 fail() { echo "wheel: $*" >&2; exit 1; }
 skip() { echo "skipped: wheel: $*"; exit 0; }
+[ "$(uname)" = Linux ] || skip "it is for Linux only"
 [ -z "$V" ] || skip "there is none of V=$V"
 out=$(realpath -m "$B/wheel") here=$PWD name=weft-$VERSION tools=$out/tools
 python=$tools/bin/python log=$out/log
@@ -31,18 +32,23 @@ case " $LIBS " in *" -lhdf5 "*)
     link=${LIBS/-lhdf5/} ;;
 esac
 
-# Links $1/weft/libweft.so. Debian compiles HDF5 for programs, so it reaches stderr and stdout only within its own object: it gets copies of them.
+# Links $1/tree/weft/libweft.so. Debian compiles HDF5 for programs, so it reaches stderr and stdout only in the same library: it gets copies of
+# them. Its driver for files on S3 is left out, because it needs curl and OpenSSL.
 link_library() {
-    local archives=''
-    if [ -n "$static" ]; then
-        objcopy --redefine-sym stderr=weft_stderr --redefine-sym stdout=weft_stdout "$static" "$1/hdf5.a"
-        archives=$1/hdf5.a
-        for a in libsz.a libaec.a; do a=$($CC -print-file-name=$a); [ "$a" = "${a##*/}" ] || archives="$archives $a"; done
-    fi
+    local archives='' a
+    for a in ${static:+"$static" libsz.a libaec.a}; do
+        a=$($CC -print-file-name="$a")
+        [ -e "$a" ] || continue
+        archives="$archives $1/${a##*/}"
+        objcopy --redefine-sym stderr=weft_stderr --redefine-sym stdout=weft_stdout "$a" "$1/${a##*/}"
+        case $a in */libhdf5.a) ar d "$1/libhdf5.a" H5FDros3.o H5FDs3comms.o ;; esac
+    done
     cat >"$1/streams.c" <<'END'
 #include <stdio.h>
-__attribute__((visibility("hidden"))) FILE *weft_stderr, *weft_stdout;
+#pragma GCC visibility push(hidden)
+FILE *weft_stderr, *weft_stdout;
 __attribute__((constructor)) static void copy_streams(void) { weft_stderr = stderr; weft_stdout = stdout; }
+long H5FD_ros3_init(void) { return -1; }
 END
     # shellcheck disable=SC2086
     $CC -O2 -fPIC -shared -Wl,-Bsymbolic,--as-needed,-z,defs,-soname,libweft.so,--version-script,"$B/weft.map" -o "$1/tree/weft/libweft.so" \
