@@ -101,7 +101,7 @@ _failure = _Failure()
 
 @c.CFUNCTYPE(None, c.c_int, c.c_char_p, c.c_void_p)
 def _on_error(status, message, context):
-    _failure.found = status, message.decode(), c.cast(context, c.POINTER(weft))
+    _failure.found = status, message.decode(errors="replace"), c.cast(context, c.POINTER(weft))
 
 
 def _checked(result, function, arguments):
@@ -112,7 +112,7 @@ def _checked(result, function, arguments):
         if not weft_ok(failure[2]):     # in a callback, whose caller raises it again
             _failure.found = failure
         raise Error(*failure[:2])
-    return result.decode() if isinstance(result, bytes) else result
+    return result.decode(errors="replace") if isinstance(result, bytes) else result
 
 
 def _checked_status(result, function, arguments):
