@@ -27,8 +27,7 @@ check "a misspelt attribute" exits 1 "no field 'bidirectonal'; 'bidirectional' i
     python "o = weft.weft_rnn_opts(input=2, hidden=3)" "o.bidirectonal = True"
 check "right ones" python "o = weft.weft_rnn_opts(input=2, hidden=3)" "o.bidirectional = True" "assert o.bidirectional and o.hidden == 3" \
     "assert weft.weft_lengths(2).n == 2"
-check "an operator's failure" exits 1 "weft.Error: matmul: .2, 3., .2, 3.: the inner extents do not agree" \
-    python "w = weft.weft_open(None)" "x = weft.weft_zeros(w, *weft.SHAPE(2, 3))" "weft.weft_matmul(x, x)"
+check "an operator's failure" exits 1 "weft.Error: matmul: .*inner extents" python "x = weft.weft_zeros(weft.weft_open(None), 2, [2, 3])" "weft.weft_matmul(x, x)"
 check "a context goes on after a failure" python "w = weft.weft_open(None)" "try: weft.weft_one_hot(weft.weft_scalar(w, 1), 2)" \
     "except weft.Error: pass" "assert weft.read(weft.weft_full(w, 3, 1, [2])) == [3, 3]"
 check "a file's failure" exits 1 "weft.Error: /no/such: .*No such file" python "weft.weft_read_text('/no/such', None, weft.weft_dataset())"
