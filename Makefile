@@ -116,7 +116,8 @@ everything: all $(TESTS) $(TOOLS) $(BENCH)
 # include path.
 DOCUMENTS := README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE \
              $(wildcard docs/*.md docs/*.svg docs/*.png docs/design/*.md \
-             examples/*.[ch] examples/*.cpp examples/common/*.[ch] examples/common/*.sh examples/python/*.py)
+             examples/*.[ch] examples/*.cpp examples/common/*.[ch] examples/common/*.sh \
+             examples/python/*.py examples/python/*.md examples/python/*/*.ipynb)
 INSTALL = env B='$(abspath $(B))' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' DOCDIR='$(DOCDIR)' DESTDIR='$(DESTDIR)' \
     VERSION='$(VERSION)' SOVERSION='$(SOVERSION)' F64='$(F64)' DEFINES='$(filter -D%,$(VFLAGS))' LIBS='$(LIBS)' \
     HEADERS='$(HEADERS)' DOCUMENTS='$(DOCUMENTS)' CC='$(CC)' V='$(LESSON_V)' \

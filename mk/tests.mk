@@ -128,6 +128,7 @@ nightly: $(B)/examples/g2p
 	@$(again) planted-ptx WHOLE=1
 	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/ptx/sass.sh)
 	@$(again) deb
+	@$(again) wheel
 	@$(again) abi
 	@TIDY_ALL=1 $(again) lint
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh
