@@ -130,6 +130,7 @@ nightly: $(B)/examples/g2p
 	@$(again) deb
 	@$(again) wheel
 	@$(again) abi
+	@$(again) distros
 	@TIDY_ALL=1 $(again) lint
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh
 	@$(again) fuzz SECONDS=3600
