@@ -26,7 +26,7 @@ enum { PROCESSES = 256, ATTEMPTS = 5000 };       /* ATTEMPTS: milliseconds befor
 typedef struct { int32_t by_itself, status; } report;
 
 /* ---- the worker ---- */
-static void limit(__rlimit_resource_t resource, rlim_t max)
+static void limit(int resource, rlim_t max)
 {
     struct rlimit old;
     if (getrlimit(resource, &old) || old.rlim_cur <= max)
