@@ -14,9 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#else                                            /* daemons of the worker are not found */
+#define prctl(option, value) ((void)0)
+#endif
 #include <time.h>
 #include <unistd.h>
 #include "tools/plan/keeper.h"
