@@ -1,6 +1,6 @@
 /* test_rounding.c - tests a host that changes the rounding mode of its thread after the pool's threads have
- * started. Any number of threads gives the same bits. Kernels flush denormals on a CPU with a mode for it, and
- * restore the host's mode. */
+ * started. Any number of threads gives the same bits. Kernels flush denormals on a CPU with a mode for it,
+ * and restore the host's mode. */
 #include <fenv.h>
 #include "core/cpu/rounding.h"
 #include "tests/check.h"
@@ -59,7 +59,8 @@ Test(rounding, threads_use_the_mode_of_the_caller)
     for (int i = 0; i < COUNT(hosts); i++) {
         numbers_of(1, hosts[i].scale, nearest, untouched, dx[1]);
         numbers_of(1, hosts[i].scale, hosts[i].change, y[0], dx[0]);
-        cr_expect(!flushed || !memcmp(untouched, y[0], sizeof untouched) == hosts[i].same, "%s", hosts[i].name);
+        cr_expect(!flushed || !memcmp(untouched, y[0], sizeof untouched) == hosts[i].same, "%s",
+                  hosts[i].name);
         for (int again = 0; again < 5; again++) {
             numbers_of(3, hosts[i].scale, hosts[i].change, y[1], dx[1]);
             same_bits(hosts[i].name, y[1], y[0], MOST);
