@@ -13,15 +13,16 @@ import sys
 
 V3 = "avx2,fma,bmi,bmi2,f16c,lzcnt,movbe"
 V4 = V3 + ",avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
-X86, ARM = "defined __x86_64__", "defined __aarch64__ && (!defined __clang__ || __clang_major__ >= 16)"
+X86, FLOAT = "defined __x86_64__", " && !defined WEFT_DOUBLE"
+ARM = "defined __aarch64__ && (!defined __clang__ || __clang_major__ >= 16)"
 # The sources that mk/compile.mk compiles with other flags: the CPU and the features that each is compiled for.
 KERNELS = {
     "core/cpu/generic.c": None,
     "core/cpu/avx2.c": (X86, V3),
-    "core/cpu/amx_emulated.c": (X86, V3),
+    "core/cpu/amx_emulated.c": (X86 + FLOAT, V3),
     "core/cpu/avx512.c": (X86, V4),
-    "core/cpu/amx.c": (X86, V4 + ",amx-tile,amx-bf16"),
-    "core/cpu/neon_bf16.c": (ARM, "+bf16"),
+    "core/cpu/amx.c": (X86 + FLOAT, V4 + ",amx-tile,amx-bf16"),
+    "core/cpu/neon_bf16.c": (ARM + FLOAT, "+bf16"),
 }
 EXACT = "core/random.c"
 PART = 50000  # bytes: a text of this size is a part
@@ -112,7 +113,7 @@ def declared(text):
             continue
         item = [t] if t in ("static", "typedef") and item[-1:] == [")"] and not depth else [*item, t]
         depth += (t in "{(") - (t in "})")
-        if depth or not (t == ";" or (t == "}" and ")" in item and "=" not in item[:item.index("{")])):
+        if depth or not (t == ";" or t == "}" and re.search(r"^[^={]*\) \{", " ".join(item))):
             continue
         s = re.sub(r"__attribute__ \( \( .*? \) \) (?=[\w;{])", "", " ".join(item))
         names.update(re.findall(r"\b(?:struct|union|enum) (\w+) \{", s))
@@ -120,9 +121,9 @@ def declared(text):
             for body in re.findall(r"\benum (?:\w+ )?\{(.*?)\}", s):
                 names.update(re.findall(r"(?:^|,) *([A-Za-z_]\w*)(?= *(?:[=,]|$))", body))
         if item[0] in ("typedef", *STATIC):
-            head = re.sub(r"\{.*\}", "", s).split("=")[0].rstrip(" ;")
-            found = re.search(r"(\w+) \(", head) or re.search(r"(\w+)(?: \[.*\])?$", head)
-            names.add(found[1]) if found else print("?", s[:300],file=sys.stderr)
+            head = re.sub(r"\{.*\}", "", s if item[0] == "typedef" else s.split("=")[0]).rstrip(" ;")
+            found = re.search(r"(\w+) \((?! \*)|\( \*(?: const)? (\w+)|(\w+)(?: \[.*\])?$", head)
+            names.update(filter(None, found.groups()))
         item = []
     return names
 
@@ -171,8 +172,9 @@ def ordinary(sources):
         known = {n for names, _ in foreign for n in names} | macros
         others = {n for t in own if t != s for n in own[t]}
         clash = own[s] & (others | known) | macros_of(body) & known | set(WORD.findall(body)) & macros
-        stem = pathlib.Path(s).stem
-        body = renamed(body, {n: f"{stem}__{n}" for n in clash if not n.lower().startswith("weft_")})
+        parts_of = pathlib.Path(s).with_suffix("").parts
+        short = parts_of[-1] if sum(t.endswith(f"/{parts_of[-1]}.c") for t in sources) == 1 else "_".join(parts_of)
+        body = renamed(body, {n: f"{short}__{n}" for n in clash if not n.lower().startswith("weft_")})
         exact = "#ifdef __clang__\n#pragma clang fp contract(%s)\n#endif\n"
         if s == EXACT:
             body = exact % "off" + body + exact % "on"

@@ -21,5 +21,5 @@ weft_status weft__dataset_rows(const weft_dataset *, int64_t from, int64_t n, vo
 /* Copies whole sequences, end to end. Neighbouring ones are read by one call. */
 weft_status weft__gather(const weft_dataset *, const int32_t *index, int64_t n, void *to);
 /* hdf5_part.c: copies rows from a file. */
-weft_status weft__hdf5_rows(const weft_hdf5 *, int64_t from, int64_t n, void *to);
+weft_status weft__hdf5_rows(const struct weft_hdf5 *, int64_t from, int64_t n, void *to);
 #endif
