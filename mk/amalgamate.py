@@ -86,14 +86,19 @@ def expanded(path, written):
     return "".join(out) + text[end:]
 
 
+def is_inside(before):
+    """Whether a condition is open after a text."""
+    return len(re.findall(r"^[ \t]*#[ \t]*if", before, re.M)) > len(re.findall(r"^[ \t]*#[ \t]*endif", before, re.M))
+
+
 def include(m, name, before, written):
     """The text that replaces a line with #include."""
     if name is None:
-        inside = len(re.findall(r"^[ \t]*#[ \t]*if", before, re.M)) - before.count("#endif")
-        if inside or m[2] not in unconditional:
-            unconditional.update([] if inside else [m[2]])
+        if is_inside(before):
             return m[0]
-        return ""
+        known = m[2] in unconditional
+        unconditional.add(m[2])
+        return "" if known else m[0]
     if name in parts:
         return f'#define WEFT__PART {list(parts).index(name) + 1}\n#include "weft.c"\n#undef WEFT__PART\n'
     if not is_guarded(name):
@@ -163,7 +168,8 @@ def ordinary(sources):
     headers = {h: (declared(read(h)), macros_of(read(h))) for s in sources for h in private(s)}
     text, own = {}, {}
     for s in sorted(sources, key=lambda s: any("<tgmath.h>" in text_of(f) for f in [s, *closure(s)])):
-        before = "".join(include(m, n, "", once) for m, n in included(s) if n and is_guarded(n))
+        before = "".join(include(m, n, "", once) for m, n in included(s)
+                         if (is_guarded(n) if n else not is_inside(read(s)[:m.start()])))
         text[s] = before, expanded(s, once)
         own[s] = declared(text[s][1])
     for s, (before, body) in text.items():
