@@ -12,13 +12,14 @@ endif
 #:   CC=clang WERROR=1          compiles as CI does; VERBOSE=1 shows the commands
 #:   NVCC=none                  builds no libweft_cuda.so; CUDA_ARCHS="80 90" builds it for these GPUs only
 #:   MPI=none                   builds no transports for Open MPI and MPICH
+#:   IO=none                    builds a library of libc and libm only, without HDF5, ONNX and the command: build/none
 #:   PREFIX= LIBDIR= DOCDIR= DESTDIR=   where make install puts its files
 V        ?=
 BUILD    ?= build
 PREFIX   ?= /usr/local
 LIBDIR   ?= $(PREFIX)/lib
 DOCDIR   ?= $(PREFIX)/share/doc/weft
-B        := $(BUILD)$(if $(V),/$(V))
+B        := $(BUILD)$(if $(V),/$(V))$(if $(IO),/none)
 VARIANTS := double asan dasan tsan
 $(if $(filter-out $(VARIANTS),$(V)),$(error V: found $(V); expected $(VARIANTS)))
 
@@ -26,18 +27,23 @@ VERSION    := $(subst $() ,.,$(shell sed -n 's/^.define WEFT_VERSION_[A-Z]* *//p
 # Each 0.x has its own binary interface.
 SOVERSION  := $(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(firstword $(subst ., ,$(VERSION))))
 PKG_CONFIG ?= pkg-config
-HDF5        = $(shell $(PKG_CONFIG) --cflags hdf5 zlib)
-LIBS        = $(shell $(PKG_CONFIG) --libs hdf5 zlib) -ldl -lm -lpthread $(if $(filter riscv%,$(MACHINE)),-latomic)
+HDF5        = $(if $(IO),,$(shell $(PKG_CONFIG) --cflags hdf5 zlib))
+LIBS        = $(if $(IO),,$(shell $(PKG_CONFIG) --libs hdf5 zlib)) -ldl -lm -lpthread
+LIBS       += $(if $(filter riscv%,$(MACHINE)),-latomic)
 
 # $(call found,PATTERN) lists the library's files, three folders deep.
 FLOORS   := core plan autograd nn io rnn parallel
 found     = $(wildcard $(foreach f,$(FLOORS),$f/$(1) $f/*/$(1) $f/*/*/$(1)))
-SRC      := $(filter-out parallel/mpi/%,$(call found,*.c))
-HEADERS  := $(wildcard weft*.h) $(call found,api_*.h)
+# IO=none leaves out what needs HDF5 or zlib, files of other programs, and kernels for tests.
+FOREIGN  := core/cpu/amx_emulated.c io/hdf5/% io/onnx/% io/data/hdf5% io/checkpoint/hdf5.c \
+            rnn/forecast/series/frame_hdf5.c \
+            $(patsubst %,io/weights/%.c,hdf5 keras keras_arrays numpy onnx pickle protobuf torch zip)
+SRC      := $(filter-out parallel/mpi/% $(if $(IO),$(FOREIGN)),$(call found,*.c))
+HEADERS  := $(filter-out $(if $(IO),weft_onnx.h io/onnx/%),$(wildcard weft*.h) $(call found,api_*.h))
 OBJ      := $(SRC:%.c=$(B)/%.o)
 program   = $(patsubst %.c,$(B)/%,$(shell grep -lsw 'int main' $(wildcard $(1)/*.c)))
 EXAMPLES := $(call program,examples)
-COMMAND  := $(B)/weft
+COMMAND  := $(if $(IO),,$(B)/weft)
 
 Q := $(if $(VERBOSE),,@)
 say = $(if $(VERBOSE)$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@echo '  $(1)  $@')
@@ -79,7 +85,7 @@ $(B)/examples/common.a: $(patsubst %.c,$(B)/%.o,$(wildcard examples/common/*.c))
 $(EXAMPLES): $(B)/%: $$(call objects,$$*) $(B)/examples/common.a $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
-$(COMMAND): $(patsubst %.c,$(B)/%.o,$(wildcard tools/*.c tools/*/*.c)) $(B)/libweft.a
+$(B)/weft: $(patsubst %.c,$(B)/%.o,$(wildcard tools/*.c tools/*/*.c)) $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(LINK) -rdynamic -o $@ $^ $(JANSSON) $(LIBS)
 

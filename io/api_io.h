@@ -25,7 +25,9 @@ WEFT_API const char *weft_file_message(void);
 
 /* ---- checkpoints ---- *
  * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random
- * streams and items of the program. It has checksums. The bytes depend on the state only.
+ * streams and items of the program. It has checksums. The bytes depend on the state only. A path
+ * that ends in .safetensors gives a safetensors file, any other path HDF5; files are read by their
+ * content. A library without HDF5 (make IO=none) writes safetensors, and refuses .h5 and .hdf5.
  *
  * Every file except a journal is written atomically: weft writes a new file in the same folder,
  * flushes it to the disk and renames it. After a failure or a kill the old file is unchanged. If
@@ -43,7 +45,8 @@ typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } wef
  * saved up to its first 0. Waits for the device. The file does not hold betas, momentum, eps,
  * decays, weft_optim_set_group and schedules. docs/design/checkpoints.md describes it.
  * In a failed context it does nothing and returns weft_error_code. Errors: an item without name,
- * type or data; a text without a 0 in its n bytes. Like torch.save. */
+ * type or data; a text without a 0 in its n bytes; in safetensors, a name that is not UTF-8 or has
+ * control characters. Like torch.save. */
 WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
 /* Loads a checkpoint into m, o, the random streams of m's context and n items, all of it or
@@ -168,6 +171,7 @@ typedef struct {
 WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns,
                                    int64_t n, const weft_csv_opts *opts,
                                    weft_dataset *out) WEFT_MUST_USE;
+#ifndef WEFT_IO_NONE
 /* Reads a dataset from the HDF5 data sets "lengths" and "rows" or "tokens" in `group`; NULL: the
  * root. "lengths" [n] has integers. "rows" [N, columns] of any numbers, 1 column or more, gives
  * reals. "tokens" [N] of integers gives ints, and is not read if "rows" exists. "Weights of other
@@ -175,6 +179,7 @@ WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char 
  * is not the sum of the lengths; a length below 0. Like h5py.Dataset[:]. */
 WEFT_API weft_status weft_read_hdf5(const char *path, const char *group,
                                     weft_dataset *out) WEFT_MUST_USE;
+#endif
 /* Frees the arrays of a dataset that a reader filled, and zeroes the dataset. NULL or a zeroed
  * dataset is allowed. Batches stay valid, they are copies. A program that fills a dataset with its
  * own arrays frees those itself and does not call this. */

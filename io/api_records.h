@@ -43,6 +43,7 @@ WEFT_API weft_status weft_write_file(const char *path, const void *bytes,
  * message in weft_file_message, if the file cannot be read or does not have the item. */
 WEFT_API int64_t weft_checkpoint_item_size(const char *path, const char *name);
 
+#ifndef WEFT_IO_NONE
 /* ---- HDF5 ---- */
 /* Writes a new file that weft_read_hdf5 reads, with the data sets "lengths" and "rows" or "tokens"
  * in `group` (NULL: the root). Replaces an existing file as a whole, with its other groups. Reads
@@ -73,6 +74,7 @@ WEFT_API weft_dataset weft_hdf5_shape(const weft_hdf5 *file);
  * is zeroed. Errors, WEFT_EARG: an index that the file does not have. Like h5py.Dataset[i:j]. */
 WEFT_API weft_status weft_read_hdf5_part(const weft_hdf5 *file, const int32_t *index, int64_t n,
                                          weft_dataset *out) WEFT_MUST_USE;
+#endif
 
 #ifdef __cplusplus
 }

@@ -25,6 +25,12 @@ weft_status weft__file_fail(weft_status status, const char *format, ...)
 }
 
 /* ---- files ---- */
+bool weft__ends_in(const char *path, const char *ending)
+{
+    size_t n = strlen(path), k = strlen(ending);
+    return n > k && weft__same_letters(path + n - k, ending);
+}
+
 static weft_status read_to(const char *path, int file, unsigned char *bytes, size_t from, size_t to)
 {
     int64_t n = weft__read_at(file, bytes + from, to - from, (int64_t)from);

@@ -12,6 +12,9 @@
 weft_status weft__file_fail(weft_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Returns whether a path ends so, in either letter case, after at least one character. */
+bool weft__ends_in(const char *path, const char *ending);
+
 /* file_write.c */
 /* Writes n spans end to end as the file `path`, atomically: after a failure the old file is unchanged. */
 weft_status weft__write_file(const char *path, const weft__span *spans, int n);

@@ -19,7 +19,7 @@ VFLAGS_double := -DWEFT_DOUBLE
 VFLAGS_asan   := $(SANITIZE)
 VFLAGS_dasan  := $(SANITIZE) -DWEFT_DOUBLE
 VFLAGS_tsan   := -fsanitize=thread -O1 -g1
-VFLAGS        := $(VFLAGS_$(V))
+VFLAGS        := $(VFLAGS_$(V)) $(if $(IO),-DWEFT_IO_NONE -fno-asynchronous-unwind-tables)
 SANITIZED     := $(findstring sanitize,$(VFLAGS))
 # The double library has its own name and symbol version, so both libraries can be installed together and used in one
 # process. In the build folder its files have the plain names.
@@ -71,7 +71,7 @@ endif
 # Random numbers have the same bits everywhere (core/shared/normal.h), so products are not fused with additions.
 $(B)/core/random.o: EXTRA += -ffp-contract=off
 
-$(B)/%.o: %.c $(B)/flags | $(BUILD)/.needs-build
+$(B)/%.o: %.c $(B)/flags | $(if $(IO),,$(BUILD)/.needs-build)
 	@mkdir -p $(@D)
 	$(call say,CC  )
 	$(Q)$(CC) $(ALL) -c -o $@ $<

@@ -2,6 +2,7 @@
 #ifndef WEFT_TESTS_STATE_H
 #define WEFT_TESTS_STATE_H
 #include "io/checkpoint/checkpoint.h"
+#include "io/hdf5/hdf5.h"
 
 static inline uint32_t crc_of(uint32_t crc, weft *w, const void *at, size_t n, bool device)
 {

@@ -71,7 +71,7 @@ static const struct tier {
     { &weft__neon_bf16, has_bf16, &weft__generic, false },
 #endif
     { &weft__generic, always, NULL, false }, { &weft__ref, always, NULL, false },
-#if defined(WEFT_DOUBLE)
+#if defined(WEFT_DOUBLE) || defined(WEFT_IO_NONE)      /* a table for tests alone */
 #elif defined(__x86_64__)
     { &weft__amx_emulated, has_avx2, &weft__avx2, true },
 #else

@@ -38,7 +38,7 @@ install_all() {
     link "libweft$F64.so.$VERSION" "$lib.so.$SOVERSION"
     link "libweft$F64.so.$SOVERSION" "$lib.so"
     put 644 "$B/libweft.a" "$lib.a"
-    if [ -z "$F64" ]; then
+    if [ -z "$F64" ] && [ -f "$B/weft" ]; then
         put 755 "$B/weft" "$P/bin/weft"
         put 644 tools/weft.1 "$P/share/man/man1/weft.1"
         put 644 tools/weft.bash "$P/share/bash-completion/completions/weft"
@@ -46,7 +46,7 @@ install_all() {
     [ ! -f "$B/libweft_cuda.so" ] || put 755 "$B/libweft_cuda.so" "$LIBDIR/weft/libweft_cuda$F64.so"
     for m in openmpi mpich; do [ ! -f "$B/libweft_$m.so" ] || put 755 "$B/libweft_$m.so" "$LIBDIR/weft/libweft_$m.so"; done
     for f in $HEADERS; do put 644 "$f" "$P/include/weft/$f"; done
-    for f in weft*.h; do echo "#include \"weft/$f\"" >"$filled"; put 644 "$filled" "$P/include/$f"; done
+    for f in $(grep -oE "\<weft[a-z_]*\.h" <<<"$HEADERS"); do echo "#include \"weft/$f\"" >"$filled"; put 644 "$filled" "$P/include/$f"; done
     fill_pc '' "-L\${libdir} -lweft$F64" "$LIBS"
     fill_pc _static "\${libdir}/libweft$F64.a $LIBS" ''
     for f in weft-config weft-config-version; do fill "core/install/$f.cmake.in" "$LIBDIR/cmake/weft/$f.cmake"; done

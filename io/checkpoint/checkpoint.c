@@ -1,5 +1,5 @@
-/* checkpoint.c - weft_save: writes module, optimiser, random streams and the program's items to one sealed
- * HDF5 file.
+/* checkpoint.c - weft_save: writes module, optimiser, random streams and the program's items to one file with
+ * a seal.
  *
  * The same state gives the same bytes. The file has no times and nothing about the process. Random streams
  * are sorted by name, and those never used are left out, because a new stream is the same. */
@@ -109,59 +109,59 @@ weft_status weft__check_storable_with(const weft_module *m, const weft_optim *o,
 }
 
 /* ---- storing ---- */
-static void store_from(weft__h5 *h, const char *path, weft *w, const weft__kind *k, const void *device)
+static void store_from(weft__sealed *f, const char *path, weft *w, const weft__kind *k, const void *device)
 {
     size_t bytes = weft__kind_bytes(k);
-    void *host = weft__h5_status(h) ? NULL : malloc(bytes + 1);
+    void *host = f->status ? NULL : malloc(bytes + 1);
     if (!host) {
-        weft__h5_fail(h, WEFT_ENOMEM, "no memory for %s, %zu bytes", path, bytes);
+        weft__sealed_fail(f, WEFT_ENOMEM, "no memory for %s, %zu bytes", path, bytes);
         return;
     }
     if (bytes)
         w->dev.k->download(&w->dev, host, device, bytes);
     if (w->dev.failure[0])
-        weft__h5_fail(h, WEFT_EDEVICE, "%s: %s", path, w->dev.failure);
-    weft__h5_write(h, path, k, host);
+        weft__sealed_fail(f, WEFT_EDEVICE, "%s: %s", path, w->dev.failure);
+    weft__sealed_write(f, path, k, host);
     free(host);
 }
 
-void weft__store(weft__h5 *h, const char *path, const weft_tensor *x)
+void weft__store(weft__sealed *f, const char *path, const weft_tensor *x)
 {
     weft__kind k = weft__kind_of(x);
-    store_from(h, path, x->w, &k, x->data);
+    store_from(f, path, x->w, &k, x->data);
 }
 
-static void store_module(weft__h5 *h, const weft_module *m)
+static void store_module(weft__sealed *f, const weft_module *m)
 {
     char path[WEFT__NAMED];
     for (const weft__parameter *p = NULL; (p = weft__next_stored(m, p)); ) {
-        weft__store(h, weft__set_of(m, p, path), &weft__numbers_of(p)->value);
+        weft__store(f, weft__set_of(m, p, path), &weft__numbers_of(p)->value);
         for (const weft__note *n = weft__numbers_of(p)->module->notes; n; n = n->next)
-            weft__h5_describe(h, path, n->key, n->value);
+            weft__sealed_describe(f, path, n->key, n->value);
     }
 }
 
-static void store_optimiser(weft__h5 *h, const weft_module *m, weft_optim *o)
+static void store_optimiser(weft__sealed *f, const weft_module *m, weft_optim *o)
 {
     char path[WEFT__NAMED], *order = weft__order_of(m);
     weft__saved all[32];
     int n = weft__optim_entries(o, all, 32);
     if (n == 0)
-        weft__h5_fail(h, WEFT_EARG, "optimiser: its creation failed; expected a valid one, or NULL to save "
-                                    "none");
+        weft__sealed_fail(f, WEFT_EARG, "optimiser: its creation failed; expected a valid one, or NULL to "
+                                        "save none");
     for (int i = 0; i < n; i++) {
         weft__kind k = { weft__number_of(all[i].type), 1, { all[i].n } };
         snprintf(path, sizeof path, "optimizer/%s", all[i].name);
         if (all[i].device)
-            store_from(h, path, m->w, &k, all[i].data);
+            store_from(f, path, m->w, &k, all[i].data);
         else
-            weft__h5_write(h, path, &k, all[i].data);
+            weft__sealed_write(f, path, &k, all[i].data);
     }
+    const weft__kind text = { WEFT__CHARS, 1, { order ? (int64_t)strlen(order) + 1 : 1 } };
     if (order)
-        weft__h5_write(h, "optimizer/order", &(weft__kind){ WEFT__CHARS, 1, { (int64_t)strlen(order) + 1 } },
-                       order);
+        weft__sealed_write(f, "optimizer/order", &text, order);
     else
-        weft__h5_fail(h, WEFT_ENOMEM, "no memory for the names of the parameters");
+        weft__sealed_fail(f, WEFT_ENOMEM, "no memory for the names of the parameters");
     free(order);
 }
 
@@ -170,7 +170,7 @@ static int by_name(const void *a, const void *b)
     return strcmp((*(const weft_stream *const *)a)->name, (*(const weft_stream *const *)b)->name);
 }
 
-static void store_streams(weft__h5 *h, const weft *w)
+static void store_streams(weft__sealed *f, const weft *w)
 {
     const weft__kind one = { WEFT__I64, 0, { 0 } }, two = { WEFT__I64, 1, { 2 } };
     int n = 0, i = 0;
@@ -178,20 +178,20 @@ static void store_streams(weft__h5 *h, const weft *w)
         n += s->count > 0;
     const weft_stream **all = malloc(((size_t)n + 1) * sizeof *all);
     if (!all) {
-        weft__h5_fail(h, WEFT_ENOMEM, "no memory for %d random streams", n);
+        weft__sealed_fail(f, WEFT_ENOMEM, "no memory for %d random streams", n);
         return;
     }
     for (const weft_stream *s = w->random.streams; s; s = s->next)
         if (s->count > 0)
             all[i++] = s;
     qsort(all, (size_t)n, sizeof *all, by_name);
-    weft__h5_write(h, "streams/seed", &one, &w->random.seed);
-    weft__h5_write(h, "streams/draw", &one, &w->random.draw);
+    weft__sealed_write(f, "streams/seed", &one, &w->random.seed);
+    weft__sealed_write(f, "streams/draw", &one, &w->random.draw);
     for (i = 0; i < n; i++) {
         char path[WEFT__NAMED];
         snprintf(path, sizeof path, "streams/%d", i);
-        weft__h5_write(h, path, &two, (uint64_t[]){ all[i]->key, all[i]->count });
-        weft__h5_describe(h, path, "name", all[i]->name);
+        weft__sealed_write(f, path, &two, (uint64_t[]){ all[i]->key, all[i]->count });
+        weft__sealed_describe(f, path, "name", all[i]->name);
     }
     free(all);
 }
@@ -200,21 +200,17 @@ weft_status weft_save(const char *path, weft_module *m, weft_optim *o, const wef
                       int64_t n)
 {
     weft_status s = weft__check_storable_with(m, o, "weft_save", path);
+    weft__sealed *f;
     if (!s)
         s = weft__items_good("weft_save", items, n);
+    if (!s)
+        s = weft__sealed_new(path, o != NULL, &f);
     if (s)
         return s;
-    weft__h5 *h = weft__sealed_new(path);
-    if (!h)
-        return WEFT_ENOMEM;
-    static const char *const groups[] = { "parameters", "buffers", "optimizer", "streams", "items" };
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
-        if (o || i != 2)
-            weft__h5_group(h, groups[i]);
-    store_module(h, m);
+    store_module(f, m);
     if (o)
-        store_optimiser(h, m, o);
-    store_streams(h, m->w);
-    weft__items_store(h, items, n);
-    return weft__sealed_write(h, path);
+        store_optimiser(f, m, o);
+    store_streams(f, m->w);
+    weft__items_store(f, items, n);
+    return weft__sealed_save(f);
 }

@@ -1,105 +1,129 @@
-/* file.c - the file of a checkpoint: HDF5 after a seal of 512 bytes, HDF5's own "user block", which every
- * reader skips.
- *
- * The seal is text: the format's version, the number of bytes after it, and their CRC-32C. It is checked
- * before libhdf5 reads the file, so damaged numbers, attributes, names or structures of libhdf5 are never
- * parsed. The seal is a function of the other bytes, so damage to the seal is also detected. */
+/* file.c - the file of a checkpoint: chooses its format, and checks its seal before anything is parsed. */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
 
 #define FORMAT  "weft checkpoint"
 #define VERSION "1"
+#define REAL    (sizeof(real) == 4 ? "float32" : "float64")
 
-static void seal(char out[WEFT__SEAL], const unsigned char *body, size_t size)
+/* The format of a path with another ending, and of files that are no checkpoint. */
+#ifdef WEFT_IO_NONE
+#define DEFAULT weft__sealed_safetensors
+#else
+#define DEFAULT weft__sealed_hdf5
+#endif
+
+static const weft__sealed_format *format_of(const unsigned char *bytes, size_t n)
 {
-    memset(out, 0, WEFT__SEAL);
-    snprintf(out, WEFT__SEAL, WEFT__MAGIC VERSION "\nbytes %zu\ncrc32c %08x\nHDF5 begins at byte %d\n", size,
-             (unsigned)weft__crc32c(0, body, size), WEFT__SEAL);
+    return weft__is_sealed_safetensors(bytes, n) ? &weft__sealed_safetensors : &DEFAULT;
+}
+
+/* ---- the functions of every format ---- */
+void weft__sealed_fail(weft__sealed *f, weft_status status, const char *format, ...)
+{
+    char text[512];
+    if (f->status)
+        return;
+    va_list list;
+    va_start(list, format);
+    weft__plain_text(text, sizeof text, format, list);
+    va_end(list);
+    f->status = weft__file_fail(status, "%s: %s", f->path, text);
+}
+
+/* Takes a failure of the format. Returns result. */
+static bool keep(weft__sealed *f, bool result)
+{
+    f->status = f->status ? f->status : f->format->status(f);
+    return result;
+}
+
+weft_status weft__sealed_save(weft__sealed *f) { return f->format->save(f); }
+weft_status weft__sealed_end(weft__sealed *f)  { return f->format->end(f); }
+
+void weft__sealed_write(weft__sealed *f, const char *path, const weft__kind *kind, const void *values)
+{
+    if (!f->status)
+        f->format->write(f, path, kind, values);
+    keep(f, true);
+}
+
+void weft__sealed_describe(weft__sealed *f, const char *path, const char *key, const char *text)
+{
+    if (!f->status)
+        f->format->describe(f, path, key, text);
+    keep(f, true);
+}
+
+bool weft__sealed_exists(weft__sealed *f, const char *path)
+{
+    return keep(f, !f->status && f->format->exists(f, path));
+}
+
+bool weft__sealed_find(weft__sealed *f, const char *path, weft__kind *kind)
+{
+    return keep(f, !f->status && f->format->find(f, path, kind));
+}
+
+void weft__sealed_read(weft__sealed *f, const char *path, const weft__kind *kind, void *values)
+{
+    if (!f->status)
+        f->format->read(f, path, kind, values);
+    keep(f, true);
+}
+
+bool weft__sealed_text(weft__sealed *f, const char *path, const char *key, char *text, size_t size)
+{
+    *text = 0;
+    return keep(f, !f->status && f->format->text(f, path, key, text, size));
+}
+
+void weft__sealed_notes(weft__sealed *f, const char *path, char *text, size_t size)
+{
+    *text = 0;
+    if (!f->status)
+        f->format->notes(f, path, text, size);
+    keep(f, true);
+}
+
+void weft__sealed_each(weft__sealed *f, const char *group, weft__visit_name *visit, void *user)
+{
+    if (!f->status)
+        f->format->each(f, group, visit, user);
+    keep(f, true);
 }
 
 /* ---- writing ---- */
-weft__h5 *weft__sealed_new(const char *path)
+weft_status weft__sealed_new(const char *path, bool optimiser, weft__sealed **f)
 {
-    weft__h5 *h = weft__h5_new(path, WEFT__SEAL, true);
-    if (!h)
-        return NULL;
-    weft__h5_describe(h, "/", "format", FORMAT);
-    weft__h5_describe(h, "/", "format_version", VERSION);
-    weft__h5_describe(h, "/", "library_version", weft_version());
-    weft__h5_describe(h, "/", "real", sizeof(real) == 4 ? "float32" : "float64");
-    return h;
-}
-
-weft_status weft__sealed_write(weft__h5 *h, const char *path)
-{
-    unsigned char *image;
-    size_t size;
-    char head[WEFT__SEAL];
-    weft_status s = weft__h5_finish(h, &image, &size);
-    if (s)
-        return s;
-    seal(head, image + WEFT__SEAL, size - WEFT__SEAL);
-    s = weft__write_file(
-        path, (weft__span[]){ { head, WEFT__SEAL }, { image + WEFT__SEAL, size - WEFT__SEAL } }, 2);
-    free(image);
-    return s;
-}
-
-/* ---- reading ---- */
-/* before the rest is read */
-static weft_status check_head(const char *path, const unsigned char *head, size_t n, size_t size)
-{
-    static const char magic[] = WEFT__MAGIC, now[] = WEFT__MAGIC VERSION "\nbytes ";
-    const char *text = (const char *)head, *version = text + sizeof magic - 1;       /* a 0 ends the head */
-    const char *format = weft__weights_format(head, n);
-    if (format)
-        return weft__file_fail(WEFT_EFORMAT,
-                               "%s: a file of another program (%s); expected a checkpoint of weft; "
-                               "weft_load_weights reads weights of other programs",
-                               path, format);
-    if (n < WEFT__SEAL)
-        return weft__file_fail(WEFT_EFORMAT, "%s: %zu bytes; expected a checkpoint, which has %d or more",
-                               path, size, WEFT__SEAL);
-    if (memcmp(head, magic, sizeof magic - 1))
-        return weft__file_fail(WEFT_EFORMAT, "%s: not a checkpoint, or its first bytes are damaged; expected "
-                                             "a file of weft_save", path);
-    size_t length = strcspn(version, "\n");
-    if (memcmp(head, now, sizeof now - 1))
-        return weft__file_fail(WEFT_EFORMAT,
-                               "%s: a checkpoint of version %.*s; expected version " VERSION,
-                               path, length < 15 ? (int)length : 15, version);
-    unsigned long long bytes = strtoull(text + sizeof now - 1, NULL, 10);
-    if (bytes != size - WEFT__SEAL)
-        return weft__file_fail(WEFT_EFORMAT,
-                               "%s: damaged: %zu bytes after the first %d; expected %llu; load an earlier "
-                               "checkpoint",
-                               path, size - WEFT__SEAL, WEFT__SEAL, bytes);
+    const weft__sealed_format *format = weft__ends_in(path, ".safetensors") ? &weft__sealed_safetensors :
+                                                                              &DEFAULT;
+#ifdef WEFT_IO_NONE
+    if (weft__ends_in(path, ".h5") || weft__ends_in(path, ".hdf5"))
+        return weft__file_fail(WEFT_EARG, "%s: this library was built without HDF5 (make IO=none); expected "
+                                          "a path that ends in .safetensors", path);
+#endif
+    *f = format->begin(path, optimiser);
+    if (!*f)
+        return WEFT_ENOMEM;
+    weft__sealed_describe(*f, "/", "format", FORMAT);
+    weft__sealed_describe(*f, "/", "format_version", VERSION);
+    weft__sealed_describe(*f, "/", "library_version", weft_version());
+    weft__sealed_describe(*f, "/", "real", REAL);
     return WEFT_OK;
 }
 
-static void expect_attribute(weft__h5 *h, const char *key, const char *value)
+/* ---- reading ---- */
+static weft_status check_head(const char *path, const unsigned char *head, size_t n, size_t size)
 {
-    char text[64];
-    if (!weft__h5_text(h, "/", key, text, sizeof text) || strcmp(text, value))
-        weft__h5_fail(h, WEFT_EFORMAT, "%s is \"%s\"; expected \"%s\"; load it with the library that saved "
-                                       "it", key, text, value);
+    return format_of(head, n)->check_head(path, head, n, size);
 }
 
 weft_status weft__check_seal(const char *path, const weft__image *image)
 {
-    char head[WEFT__SEAL + 1] = "";
-    size_t n = image->size < WEFT__SEAL ? image->size : WEFT__SEAL;
-    memcpy(head, image->bytes, n);
-    weft_status status = check_head(path, (const unsigned char *)head, n, image->size);
-    if (status)
-        return status;
-    seal(head, image->bytes + WEFT__SEAL, image->size - WEFT__SEAL);
-    if (!memcmp(head, image->bytes, WEFT__SEAL))
-        return WEFT_OK;
-    return weft__file_fail(
-        WEFT_EFORMAT, "%s: damaged, or changed by another program: its checksum is wrong; load an earlier "
-                      "checkpoint", path);
+    return format_of(image->bytes, image->size)->check(path, image);
 }
 
 weft_status weft__read_checkpoint(const char *path, weft__image *out)
@@ -115,23 +139,34 @@ weft_status weft__read_checkpoint(const char *path, weft__image *out)
     return status;
 }
 
-weft_status weft__sealed_open(const char *path, const weft__image *image, weft__h5 **h)
+static void expect_text(weft__sealed *f, const char *key, const char *value)
+{
+    char text[64];
+    if (!weft__sealed_text(f, "/", key, text, sizeof text) || strcmp(text, value))
+        weft__sealed_fail(f, WEFT_EFORMAT, "%s is \"%s\"; expected \"%s\"; load it with the library that "
+                                           "saved it", key, text, value);
+}
+
+weft__sealed *weft__sealed_look(const char *path, const weft__image *image, bool owns)
+{
+    return format_of(image->bytes, image->size)->open(path, image, owns);
+}
+
+weft_status weft__sealed_open(const char *path, const weft__image *image, weft__sealed **f)
 {
     weft__image own = { 0 };
-    *h = NULL;
+    *f = NULL;
     weft_status status = image ? WEFT_OK : weft__read_checkpoint(path, &own);
     if (status)
         return status;
     const weft__image *it = image ? image : &own;
-    *h = weft__h5_open(path, it->bytes, it->size, true);
-    if (!*h) {
+    *f = weft__sealed_look(path, it, !image);
+    if (!*f) {
         free(own.bytes);
         return WEFT_ENOMEM;
     }
-    if (!image)
-        weft__h5_take_image(*h);
-    expect_attribute(*h, "format", FORMAT);
-    expect_attribute(*h, "format_version", VERSION);
-    expect_attribute(*h, "real", sizeof(real) == 4 ? "float32" : "float64");
+    expect_text(*f, "format", FORMAT);
+    expect_text(*f, "format_version", VERSION);
+    expect_text(*f, "real", REAL);
     return WEFT_OK;
 }

@@ -45,7 +45,7 @@ weft_status weft__items_good(const char *function, const weft_checkpoint_item *i
     return WEFT_OK;
 }
 
-void weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int64_t n)
+void weft__items_store(weft__sealed *f, const weft_checkpoint_item *items, int64_t n)
 {
     char path[WEFT__NAMED];
     for (int64_t i = 0; i < n; i++) {
@@ -54,13 +54,12 @@ void weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int64_t n
         if (k->type == WEFT_TEXT) {              /* up to its final 0 */
             const char *end = memchr(k->data, 0, (size_t)k->n);
             if (!end)
-                weft__h5_fail(h, WEFT_EARG, "item \"%s\": no final 0 in its %lld bytes; expected a text that "
-                                            "ends in 0", k->name,
-                              (long long)k->n);
+                weft__sealed_fail(f, WEFT_EARG, "item \"%s\": no final 0 in its %lld bytes; expected a text "
+                                                "that ends in 0", k->name, (long long)k->n);
             count = end ? end - (const char *)k->data + 1 : 1;
         }
         snprintf(path, sizeof path, "items/%s", k->name);
-        weft__h5_write(h, path, &(weft__kind){ weft__number_of(k->type), 1, { count } }, k->data);
+        weft__sealed_write(f, path, &(weft__kind){ weft__number_of(k->type), 1, { count } }, k->data);
     }
 }
 
@@ -71,27 +70,27 @@ void weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t
         const weft_checkpoint_item *k = &items[i];
         weft__kind expected = { weft__number_of(k->type), 1, { 0 } }, found;
         snprintf(path, sizeof path, "items/%s", k->name);
-        if (!weft__h5_find(s->h, path, &found)) {
-            weft__h5_fail(s->h, WEFT_EFORMAT, "item \"%s\" is not in the file", k->name);
+        if (!weft__sealed_find(s->file, path, &found)) {
+            weft__sealed_fail(s->file, WEFT_EFORMAT, "item \"%s\" is not in the file", k->name);
             return;
         }
         if (found.type != expected.type || found.rank != 1 || found.size[0] > k->n) {
             expected.size[0] = k->n;
             char most[128];
-            weft__h5_fail(s->h, found.type == expected.type ? WEFT_ESHAPE : WEFT_EFORMAT,
+            weft__sealed_fail(s->file, found.type == expected.type ? WEFT_ESHAPE : WEFT_EFORMAT,
                           "item \"%s\" is %s; expected %s", k->name, weft__kind_text(&found, text),
                           weft__kind_text(&expected, most));
             return;
         }
         void *values = weft__hold(s, k->data, (size_t)k->n * weft__number_bytes(expected.type), false);
         if (values)
-            weft__h5_read(s->h, path, &found, found.type, values);
+            weft__sealed_read(s->file, path, &found, values);
     }
 }
 
 int64_t weft_checkpoint_item_size(const char *path, const char *name)
 {
-    weft__h5 *h;
+    weft__sealed *f;
     weft__kind k = { 0 };
     char in[WEFT__NAMED];
     const char *bad = item_name_fault(name);
@@ -99,10 +98,10 @@ int64_t weft_checkpoint_item_size(const char *path, const char *name)
         weft__file_fail(WEFT_EARG, "weft_checkpoint_item_size: item: %s", bad);
         return -1;
     }
-    if (weft__sealed_open(path, NULL, &h))
+    if (weft__sealed_open(path, NULL, &f))
         return -1;
     snprintf(in, sizeof in, "items/%s", name);
-    if (!weft__h5_find(h, in, &k) || k.rank != 1)
-        weft__h5_fail(h, WEFT_EFORMAT, "item \"%s\" is not in the file", name);
-    return weft__h5_end(h) ? -1 : k.size[0];
+    if (!weft__sealed_find(f, in, &k) || k.rank != 1)
+        weft__sealed_fail(f, WEFT_EFORMAT, "item \"%s\" is not in the file", name);
+    return weft__sealed_end(f) ? -1 : k.size[0];
 }

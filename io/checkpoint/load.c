@@ -9,7 +9,7 @@
 #include "io/checkpoint/checkpoint.h"
 
 /* ---- values that wait until everything has been read and checked ---- */
-weft_status weft__stage_status(const weft__stage *s) { return s->h ? weft__h5_status(s->h) : s->status; }
+weft_status weft__stage_status(const weft__stage *s) { return s->file ? s->file->status : s->status; }
 
 void weft__stage_fail(weft__stage *s, weft_status status, const char *format, ...)
 {
@@ -18,8 +18,8 @@ void weft__stage_fail(weft__stage *s, weft_status status, const char *format, ..
     va_start(list, format);
     weft__plain_text(text, sizeof text, format, list);
     va_end(list);
-    if (s->h)
-        weft__h5_fail(s->h, status, "%s", text);
+    if (s->file)
+        weft__sealed_fail(s->file, status, "%s", text);
     else if (!s->status)
         s->status = weft__file_fail(status, "%s: %s", s->path, text);
 }
@@ -44,13 +44,11 @@ void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device)
     return k->values;
 }
 
-void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, weft__number as, void *to,
-                    bool device)
+void weft__hold_array(weft__stage *s, const char *path, const weft__kind *kind, void *to, bool device)
 {
-    size_t bytes = weft__kind_bytes(kind) / weft__number_bytes(kind->type) * weft__number_bytes(as);
-    void *values = weft__hold(s, to, bytes, device);
+    void *values = weft__hold(s, to, weft__kind_bytes(kind), device);
     if (values)
-        weft__h5_read(s->h, path, kind, as, values);
+        weft__sealed_read(s->file, path, kind, values);
 }
 
 static void copy_to_target(weft *w, const weft__held *k)
@@ -64,7 +62,7 @@ static void copy_to_target(weft *w, const weft__held *k)
 weft_status weft__stage_end(weft__stage *s, const weft_module *m)
 {
     weft *w = m ? m->w : NULL;
-    weft_status status = s->h ? weft__h5_end(s->h) : s->status;
+    weft_status status = s->file ? weft__sealed_end(s->file) : s->status;
     for (weft__held *k = s->first, *next; k; k = next) {  /* in the order of reading, so the last one wins */
         next = k->next;
         if (!status)
@@ -122,13 +120,13 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
 {
     char is_text[128], want_text[128], is_notes[WEFT__NOTES], want_notes[WEFT__NOTES];
     weft__kind found;
-    weft__h5 *h = l->stage.h;
-    if (!weft__h5_find(h, path, &found)) {
+    weft__sealed *f = l->stage.file;
+    if (!weft__sealed_find(f, path, &found)) {
         weft__report_finding(&l->stage, l->report, WEFT__MISSING, "%s%s", path,
                              l->report ? "" : " is not in the file, but the module has it");
         return false;
     }
-    weft__h5_notes(h, path, is_notes, sizeof is_notes);
+    weft__sealed_notes(f, path, is_notes, sizeof is_notes);
     weft__notes_of(p, want_notes);
     if (strcmp(is_notes, want_notes))            /* before the shape: a GRU is not an LSTM of another shape */
         weft__report_finding(&l->stage, l->report, WEFT__OTHER_LAYER,
@@ -136,14 +134,14 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
                              "the module",
                              path, is_notes, want_notes);
     else if (found.type != expected->type && l->report)  /* a partial load would leave out every weight */
-        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s; expected %s, as in the module", path,
+        weft__sealed_fail(f, WEFT_EFORMAT, "%s is %s; expected %s, as in the module", path,
                       weft__kind_text(&found, is_text), weft__kind_text(expected, want_text));
     else if (!weft__kind_same(&found, expected))
         weft__report_finding(&l->stage, l->report, WEFT__OTHER_SHAPE,
                              "%s is %s; expected %s, as in the module", path,
                              weft__kind_text(&found, is_text), weft__kind_text(expected, want_text));
     else
-        return !weft__h5_status(h);
+        return !f->status;
     return false;
 }
 
@@ -168,18 +166,18 @@ static void hold_module(loading *l)
         weft__kind expected = weft__kind_of(x);
         if (!agrees(l, p, weft__set_of(l->m, p, path), &expected))
             continue;
-        weft__hold_set(&l->stage, path, &expected, expected.type, x->data, true);
+        weft__hold_array(&l->stage, path, &expected, x->data, true);
         weft__report_finding(&l->stage, l->report, WEFT__LOADED, "%s", path);
     }
     if (!weft__paths_make(&l->table, l->m, &l->stage))
         return;
-    weft__h5_each(l->stage.h, l->group = "parameters", is_known, l);
-    weft__h5_each(l->stage.h, l->group = "buffers", is_known, l);
+    weft__sealed_each(l->stage.file, l->group = "parameters", is_known, l);
+    weft__sealed_each(l->stage.file, l->group = "buffers", is_known, l);
     weft__paths_end(&l->table);
 }
 
 /* ---- the optimiser ---- */
-typedef struct { weft__h5 *h; const weft__saved *all; int n; } known_state;
+typedef struct { weft__sealed *file; const weft__saved *all; int n; } known_state;
 
 static bool is_state(const char *name, bool is_group, void *user)
 {
@@ -188,30 +186,35 @@ static bool is_state(const char *name, bool is_group, void *user)
     for (int i = 0; i < k->n && !is_group; i++)
         known = known || !strcmp(name, k->all[i].name);
     if (!known)
-        weft__h5_fail(k->h, WEFT_EFORMAT, "optimizer/%s is in the file, but the optimiser does not have it",
-                      name);
+        weft__sealed_fail(k->file, WEFT_EFORMAT,
+                          "optimizer/%s is in the file, but the optimiser does not have it", name);
     return known;
 }
 
 /* To be freed; NULL: it does not exist, or an error. */
-static char *text_of(weft__h5 *h, const char *path)
+static char *text_of(weft__sealed *f, const char *path)
 {
     weft__kind k;
-    bool found = weft__h5_find(h, path, &k) && k.type == WEFT__CHARS;
-    return found ? weft__h5_read_new(h, path, &k, WEFT__CHARS, NULL) : NULL;
+    bool found = weft__sealed_find(f, path, &k) && k.type == WEFT__CHARS;
+    char *text = found ? calloc(1, weft__kind_bytes(&k) + 1) : NULL;
+    if (text)
+        weft__sealed_read(f, path, &k, text);
+    else if (found)
+        weft__sealed_fail(f, WEFT_ENOMEM, "no memory for %s", path);
+    return text;
 }
 
 /* the optimiser's vectors have no names, so the order of the parameters must agree */
 static void check_order(loading *l)
 {
-    char *expected = weft__order_of(l->m), *stored = text_of(l->stage.h, "optimizer/order");
+    char *expected = weft__order_of(l->m), *stored = text_of(l->stage.file, "optimizer/order");
     size_t offset = 0, line = 0;
     for (; expected && stored && expected[offset] && expected[offset] == stored[offset]; offset++)
         line = expected[offset] == '\n' ? offset + 1 : line;
     if (!expected)
-        weft__h5_fail(l->stage.h, WEFT_ENOMEM, "no memory for the names of the parameters");
+        weft__sealed_fail(l->stage.file, WEFT_ENOMEM, "no memory for the names of the parameters");
     else if (!stored || expected[offset] != stored[offset])
-        weft__h5_fail(l->stage.h, WEFT_EFORMAT,
+        weft__sealed_fail(l->stage.file, WEFT_EFORMAT,
                       "optimizer/order has \"%.*s\"; expected \"%.*s\", as in the module; create the "
                       "parameters in the order of the saved model",
                       stored ? (int)strcspn(stored + line, "\n") : 0, stored ? stored + line : "",
@@ -220,13 +223,13 @@ static void check_order(loading *l)
     free(stored);
 }
 
-static void check_rule(weft__h5 *h, const weft__saved *rule)      /* a rule is compared, not loaded */
+static void check_rule(weft__sealed *f, const weft__saved *rule)      /* a rule is compared, not loaded */
 {
     static const char *const names[] = { "SGD", "RMSprop", "Adam", "AdamW" };
     int64_t found = 0, expected = *(const int64_t *)rule->data;
-    weft__h5_read(h, "optimizer/rule", &(weft__kind){ WEFT__I64, 1, { 1 } }, WEFT__I64, &found);
+    weft__sealed_read(f, "optimizer/rule", &(weft__kind){ WEFT__I64, 1, { 1 } }, &found);
     if (found != expected)
-        weft__h5_fail(h, WEFT_EFORMAT, "the optimiser in the file is %s; expected %s",
+        weft__sealed_fail(f, WEFT_EFORMAT, "the optimiser in the file is %s; expected %s",
                       (uint64_t)found < 4 ? names[found] : "unknown", names[expected]);
 }
 
@@ -236,10 +239,10 @@ static void hold_numbers_of_optimiser(loading *l, weft_optim *o, const weft__sav
 {
     char reason[160];
     const weft__held *before = l->stage.last;
-    weft__hold_set(&l->stage, path, k, k->type, entry->data, entry->device);
-    if (l->stage.last != before && !weft__h5_status(l->stage.h) &&
+    weft__hold_array(&l->stage, path, k, entry->data, entry->device);
+    if (l->stage.last != before && !l->stage.file->status &&
         !weft__optim_accepts(o, entry, l->stage.last->values, reason, sizeof reason))
-        weft__h5_fail(l->stage.h, WEFT_EFORMAT,
+        weft__sealed_fail(l->stage.file, WEFT_EFORMAT,
                       "%s: %s. Its checksums are right, so a program wrote these values; load an earlier "
                       "checkpoint", path, reason);
 }
@@ -248,31 +251,31 @@ static void hold_optimiser(loading *l, weft_optim *o)
 {
     char path[WEFT__NAMED];
     weft__saved all[32];
-    known_state known = { l->stage.h, all, weft__optim_entries(o, all, 32) };
+    known_state known = { l->stage.file, all, weft__optim_entries(o, all, 32) };
     if (known.n == 0)
-        weft__h5_fail(l->stage.h, WEFT_EARG, "optimiser: its creation failed; expected a valid one, or NULL "
-                                             "to load none");
-    else if (!weft__h5_exists(l->stage.h, "optimizer"))
-        weft__h5_fail(l->stage.h, WEFT_EFORMAT, "no optimiser in the file; expected one; pass NULL to load "
-                                                "none");
+        weft__sealed_fail(l->stage.file, WEFT_EARG, "optimiser: its creation failed; expected a valid "
+                                                            "one, or NULL to load none");
+    else if (!weft__sealed_exists(l->stage.file, "optimizer"))
+        weft__sealed_fail(l->stage.file, WEFT_EFORMAT, "no optimiser in the file; expected one; pass NULL to "
+                                                       "load none");
     for (int i = 0; i < known.n; i++) {
         weft__kind k = { weft__number_of(all[i].type), 1, { all[i].n } };
         snprintf(path, sizeof path, "optimizer/%s", all[i].name);
         if (!strcmp(all[i].name, "rule"))
-            check_rule(l->stage.h, &all[i]);
+            check_rule(l->stage.file, &all[i]);
         else
             hold_numbers_of_optimiser(l, o, &all[i], path, &k);
     }
     check_order(l);
-    weft__h5_each(l->stage.h, "optimizer", is_state, &known);
+    weft__sealed_each(l->stage.file, "optimizer", is_state, &known);
 }
 
 /* ---- random streams ---- */
 /* Refuses a counter that no run can have reached, because it would soon overflow. */
-static void check_counter(weft__h5 *h, const char *path, uint64_t count)
+static void check_counter(weft__sealed *f, const char *path, uint64_t count)
 {
-    if (!weft__h5_status(h) && count > INT64_MAX / 2)
-        weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: it counts %lld draws; expected 0 .. 2^62", path,
+    if (!f->status && count > INT64_MAX / 2)
+        weft__sealed_fail(f, WEFT_EFORMAT, "%s is damaged: it counts %lld draws; expected 0 .. 2^62", path,
                       (long long)count);
 }
 
@@ -299,17 +302,18 @@ static void hold_stream(weft__stage *s, weft *w, const char *path)
 {
     char name[sizeof w->random.streams->name];
     uint64_t counter[2] = { 0, 0 };
-    weft__h5_read(s->h, path, &(weft__kind){ WEFT__I64, 1, { 2 } }, WEFT__I64, counter);
-    check_counter(s->h, path, counter[1]);
-    if (!weft__h5_text(s->h, path, "name", name, sizeof name)) {
-        weft__h5_fail(s->h, WEFT_EFORMAT, "%s: no name; expected the name of a random stream", path);
+    weft__sealed_read(s->file, path, &(weft__kind){ WEFT__I64, 1, { 2 } }, counter);
+    check_counter(s->file, path, counter[1]);
+    if (!weft__sealed_text(s->file, path, "name", name, sizeof name)) {
+        weft__sealed_fail(s->file, WEFT_EFORMAT, "%s: no name; expected the name of a random stream", path);
         return;
     }
     weft_stream *to = stream_of(w, name);
     if (!to && *name)
-        weft__h5_fail(s->h, WEFT_ENOMEM, "%s: no memory for the random stream \"%s\"", path, name);
+        weft__sealed_fail(s->file, WEFT_ENOMEM, "%s: no memory for the random stream \"%s\"", path, name);
     else if (!to)
-        weft__h5_fail(s->h, WEFT_EFORMAT, "%s: an empty name; expected the name of a random stream", path);
+        weft__sealed_fail(s->file, WEFT_EFORMAT, "%s: an empty name; expected the name of a random stream",
+                          path);
     else
         hold_numbers(s, to, counter[0], counter[1]);
 }
@@ -319,17 +323,17 @@ static void hold_streams(weft__stage *s, weft *w)
     const weft__kind one = { WEFT__I64, 0, { 0 } };
     uint64_t seed = 0, draw = 0;
     char path[WEFT__NAMED];
-    weft__h5_read(s->h, "streams/seed", &one, WEFT__I64, &seed);
-    weft__h5_read(s->h, "streams/draw", &one, WEFT__I64, &draw);
-    check_counter(s->h, "streams/draw", draw);
-    weft__hold_set(s, "streams/seed", &one, WEFT__I64, &w->random.seed, false);
-    weft__hold_set(s, "streams/draw", &one, WEFT__I64, &w->random.draw, false);
+    weft__sealed_read(s->file, "streams/seed", &one, &seed);
+    weft__sealed_read(s->file, "streams/draw", &one, &draw);
+    check_counter(s->file, "streams/draw", draw);
+    weft__hold_array(s, "streams/seed", &one, &w->random.seed, false);
+    weft__hold_array(s, "streams/draw", &one, &w->random.draw, false);
     /* streams that the file does not have start anew */
     for (weft_stream *k = w->random.streams; k; k = k->next)
         hold_numbers(s, k, weft__hash(seed, k->name), 0);
-    for (int i = 0; !weft__h5_status(s->h); i++) {
+    for (int i = 0; !s->file->status; i++) {
         snprintf(path, sizeof path, "streams/%d", i);
-        if (!weft__h5_exists(s->h, path))
+        if (!weft__sealed_exists(s->file, path))
             break;
         hold_stream(s, w, path);
     }
@@ -345,7 +349,7 @@ weft_status weft__load_image(const char *path, const weft__image *image, weft_mo
     if (!s)
         s = weft__items_good("weft_load", items, n);
     if (!s)
-        s = weft__sealed_open(path, image, &l.stage.h);
+        s = weft__sealed_open(path, image, &l.stage.file);
     if (s)
         return s;
     if (m)
@@ -374,7 +378,7 @@ weft_status weft_load_matching(const char *path, weft_module *m, weft_load_repor
     *l.report = (weft_load_report){ 0 };
     weft_status s = weft__check_storable(m, "weft_load_matching", path);
     if (!s)
-        s = weft__sealed_open(path, NULL, &l.stage.h);
+        s = weft__sealed_open(path, NULL, &l.stage.file);
     if (s)
         return s;
     hold_module(&l);

@@ -55,8 +55,10 @@ static int64_t row_bytes(const weft_dataset *d)
 
 weft_status weft__dataset_rows(const weft_dataset *d, int64_t from, int64_t n, void *to)
 {
+#ifndef WEFT_IO_NONE
     if (d->file)
         return weft__hdf5_rows(d->file, from, n, to);
+#endif
     const char *rows = d->columns ? (const char *)d->rows : (const char *)d->ints;
     if (n)
         memcpy(to, rows + from * row_bytes(d), (size_t)(n * row_bytes(d)));

@@ -1,20 +1,12 @@
 /* data.h - shared by the readers of ragged data. */
 #ifndef WEFT_IO_DATA_H
 #define WEFT_IO_DATA_H
-#include "io/hdf5/hdf5.h"
+#include "io/io.h"
 
 /* dataset.c */
 /* Fills the offsets of *d and moves it to *out, or frees its arrays if status is not WEFT_OK. Returns the
  * status. */
 weft_status weft__end_dataset(weft_dataset *d, weft_status status, const char *path, weft_dataset *out);
-
-/* hdf5.c */
-/* Reads lengths and columns of the dataset below a group, and finds the data set of its rows or tokens.
- * Returns false on failure. */
-bool        weft__find_dataset(weft__h5 *h, const char *group, weft_dataset *, char path[WEFT__H5_PATH],
-                               weft__kind *kind);
-/* Reads the rows or tokens of that data set. */
-void weft__read_dataset(weft__h5 *h, const char *path, const weft__kind *kind, weft_dataset *);
 
 /* batch.c: copies rows [from, from + n) of a dataset, or ints. Returns the statuses of reading a file. */
 weft_status weft__dataset_rows(const weft_dataset *, int64_t from, int64_t n, void *to);

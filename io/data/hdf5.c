@@ -2,7 +2,7 @@
  * "lengths" [n]. */
 #include <stdlib.h>
 #include <string.h>
-#include "io/data/data.h"
+#include "io/data/hdf5.h"
 
 /* ---- reading ---- */
 static void read_lengths(weft__h5 *h, const char *group, weft_dataset *d)

@@ -7,7 +7,7 @@
  * shortened it, a mapped page would end this process, and libhdf5 must see the bytes that were checked. */
 #include <stdlib.h>
 #include <string.h>
-#include "io/data/data.h"
+#include "io/data/hdf5.h"
 
 enum { PIECE = 1 << 20 };                        /* bytes converted at a time */
 
@@ -118,7 +118,8 @@ static weft_status read_converted(const weft_hdf5 *f, int64_t from, char *to, in
         snprintf(name, sizeof name, "\"%s\" from number %lld on", f->set, (long long)first);
         status = read_bytes(f, f->offset + (uint64_t)first * unit, raw, weft__kind_bytes(&piece));
         if (!status)
-            status = weft__h5_part(f->path, name, &piece, as_read(f), raw, to + (size_t)done * own);
+            status = weft__convert(f->path, name, &piece, as_read(f), NULL, raw,
+                                   to + (size_t)done * own);
     }
     free(raw);
     return status;

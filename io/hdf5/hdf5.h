@@ -10,7 +10,7 @@
  * session at a time, and other threads wait. So a session is short, and its thread must not begin another. */
 #ifndef WEFT_IO_HDF5_H
 #define WEFT_IO_HDF5_H
-#include "io/io.h"
+#include "io/numbers.h"
 
 typedef struct weft__h5 weft__h5;
 
@@ -30,27 +30,6 @@ bool weft__paged_read(weft__paged *p, size_t offset, size_t n, void *to);
 bool weft__paged_pass(weft__paged *p, size_t offset, size_t n, void *to);
 /* Frees the pages; the file stays open. */
 void weft__paged_end(weft__paged *p);
-
-/* The types of numbers in files. BIG is added to one of several bytes whose bytes are in big-endian order. */
-typedef enum {
-    WEFT__F16, WEFT__BF16, WEFT__F32, WEFT__F64,
-    WEFT__I8, WEFT__I16, WEFT__I32, WEFT__I64,
-    WEFT__U8, WEFT__U16, WEFT__U32, WEFT__U64,
-    WEFT__CHARS, WEFT__ODD,
-    WEFT__BIG = 16
-} weft__number;
-/* The content of a data set. A text has rank 1 and counts its final 0. An enumeration (h5py's bool) has the
- * type of its integers. ODD: a type that weft neither writes nor reads. */
-typedef struct weft__kind { weft__number type; int rank; int64_t size[WEFT_RANK]; } weft__kind;
-
-weft__number weft__number_of(weft_dtype type);
-size_t       weft__number_bytes(weft__number type);
-bool         weft__number_is_float(weft__number type);
-bool         weft__number_is_int(weft__number type);
-bool         weft__number_is_any(weft__number type);             /* a float or an integer */
-size_t       weft__kind_bytes(const weft__kind *kind);
-bool         weft__kind_same(const weft__kind *a, const weft__kind *b);
-const char  *weft__kind_text(const weft__kind *kind, char buffer[128]);            /* "float32 [3, 4]" */
 
 /* These begin a session. checked: each data set has a checksum next to it, which is written, or verified.
  * path is for messages and must stay valid. Return NULL, with a message, if memory is short. */
@@ -108,9 +87,6 @@ bool weft__h5_find_list(weft__h5 *h, const char *group, const char *name, bool i
 /* Finds the first byte in the file of a set whose numbers are stored end to end. Returns false if they are
  * stored in chunks, and after an error. */
 bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *offset);
-/* Converts numbers read from that position, without a session; `path` names them in messages. */
-weft_status weft__h5_part(const char *file, const char *path, const weft__kind *kind, weft__number as,
-                          const unsigned char *raw, void *values);
 /* Reads an attribute. Returns false if it does not exist. */
 bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, size_t size);
 /* Visits the texts of an attribute, one text or a list of fixed or variable length. They end at no 0, and are

@@ -108,7 +108,7 @@ static void read_converted(weft__h5 *h, const char *path, const weft__h5_set *s,
     if (!raw)
         weft__h5_fail(h, WEFT_ENOMEM, "no memory for the %zu bytes of %s", bytes, path);
     else if (read_raw(h, path, s, raw))
-        weft__h5_convert(h, path, &s->kind, as, raw, values);
+        h->status = weft__convert(h->path, path, &s->kind, as, h->origin, raw, values);
     free(raw);
 }
 

@@ -76,7 +76,7 @@ bool weft__h5_find_header(weft__h5 *h, const char *path, weft__h5_header *out);
 /* Checks superblock and root group before libhdf5 opens the file. Returns false if they are damaged. */
 bool  weft__h5_root_is_sound(weft__h5 *h);
 
-/* numbers.c */
+/* types.c */
 /* Returns libhdf5's type for one that is written, to be closed; text: bytes of a text. */
 hid_t weft__h5_type(weft__number type, size_t text);
 
@@ -125,10 +125,6 @@ const char *weft__h5_describe_set(const weft__h5 *h, const weft__h5_header *head
 const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, weft__h5_set *s);
 /* Reads the bytes of the set to `out`, which is zeroed. */
 void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_set *s, unsigned char *out);
-bool weft__number_is_signed(weft__number type);
-/* convert.c: converts numbers of a file to F32, F64, I32 or I64. Errors: see weft__h5_read. */
-void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,
-                      const unsigned char *raw, void *values);
 /* Closes any object of libhdf5; a negative id is ignored. */
 static inline void weft__h5_close(hid_t id)
 {

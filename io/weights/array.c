@@ -44,19 +44,6 @@ static void gather(const weft__array *a, const unsigned char *from, size_t bytes
     }
 }
 
-/* Returns the bytes of an HDF5 data set, to be freed. NULL after a failure. */
-static unsigned char *read_set(weft__weights *w, const char *set)
-{
-    weft__kind kind;
-    void *raw = NULL;
-    if (weft__hdf5_begin(w, w->hdf5, w->hdf5_size) && weft__h5_find(w->h, set, &kind))
-        raw = weft__h5_read_new(w->h, set, &kind, kind.type, NULL);
-    if (raw)
-        weft__turn(weft__number_bytes(kind.type), raw, weft__kind_bytes(&kind));
-    weft__hdf5_end(w, false);
-    return raw;
-}
-
 /* Returns the elements in row-major order, to be freed. NULL after a failure. */
 static unsigned char *read_ordered(weft__weights *w, const weft__array *a, const unsigned char *from)
 {
@@ -86,12 +73,12 @@ bool weft__array_read(weft__weights *w, const weft__array *a, weft__number as, v
         memset(values, 0, bytes / each * weft__number_bytes(as));
         return true;
     }
-    unsigned char *set = a->set ? read_set(w, a->set) : NULL, *ordered = NULL;
+    unsigned char *set = a->set ? w->read_set(w, a->set) : NULL, *ordered = NULL;
     const unsigned char *raw = set ? set + (size_t)a->first * each : a->bytes;
     if (!w->status && !is_contiguous(a))
         raw = ordered = read_ordered(w, a, raw);
     if (!w->status)
-        w->status = weft__h5_part(w->path, a->name, &a->kind, as, raw, values);
+        w->status = weft__convert(w->path, a->name, &a->kind, as, NULL, raw, values);
     free(ordered);
     free(set);
     return !w->status;

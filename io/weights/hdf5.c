@@ -6,6 +6,7 @@
  * points into the file's bytes. Sets in chunks are read later, in a session of their own. */
 #include <stdlib.h>
 #include <string.h>
+#include "io/hdf5/hdf5.h"
 #include "io/weights/weights.h"
 
 enum { DEPTH = 16, OBJECTS = 100000 };
@@ -19,6 +20,18 @@ typedef struct {
 } visiting;
 
 /* ---- sessions ---- */
+static unsigned char *read_set(weft__weights *w, const char *set)
+{
+    weft__kind kind;
+    void *raw = NULL;
+    if (weft__hdf5_begin(w, w->hdf5, w->hdf5_size) && weft__h5_find(w->h, set, &kind))
+        raw = weft__h5_read_new(w->h, set, &kind, kind.type, NULL);
+    if (raw)
+        weft__turn(weft__number_bytes(kind.type), raw, weft__kind_bytes(&kind));
+    weft__hdf5_end(w, false);
+    return raw;
+}
+
 bool weft__hdf5_begin(weft__weights *w, unsigned char *bytes, size_t size)
 {
     if (w->status)
@@ -28,6 +41,7 @@ bool weft__hdf5_begin(weft__weights *w, unsigned char *bytes, size_t size)
         w->status = WEFT_ENOMEM;
     w->hdf5 = bytes;
     w->hdf5_size = size;
+    w->read_set = read_set;
     return w->h && !weft__h5_status(w->h);
 }
 
@@ -127,77 +141,16 @@ static void list_sets(weft__weights *w)
 }
 
 /* ---- checkpoints of weft ---- */
-/* Adds a fact about a data set: its kind, and its value if it is a text or a few numbers. */
-static void add_value(weft__weights *w, const char *key, const char *path)
-{
-    enum { FEW = 4, SHORT = 200 };
-    weft__kind k;
-    char kind[128], text[1 + SHORT] = " ";
-    double reals[FEW];
-    int64_t ints[FEW];
-    if (!weft__h5_find(w->h, path, &k))
-        return;
-    bool whole = weft__number_is_int(k.type);
-    bool listed = k.rank == 1 && k.size[0] <= FEW && weft__number_is_any(k.type);
-    if (k.rank == 1 && k.size[0] < SHORT && k.type == WEFT__CHARS)
-        weft__h5_read(w->h, path, &k, WEFT__CHARS, text + 1);
-    else if (listed)
-        weft__h5_read(w->h, path, &k, whole ? WEFT__I64 : WEFT__F64, whole ? (void *)ints : reals);
-    for (int64_t i = 0, n = 0; listed && i < k.size[0] && !weft__h5_status(w->h); i++)
-        n += whole ? snprintf(text + n, SHORT - (size_t)n, " %lld", (long long)ints[i]) :
-                     snprintf(text + n, SHORT - (size_t)n, " %.7g", reals[i]);
-    weft__weights_fact(w, key, "%s%s", weft__kind_text(&k, kind), text[1] ? text : "");
-}
-
-static bool add_item(const char *name, bool is_group, void *user)
-{
-    weft__weights *w = user;
-    const char *path = weft__weights_print(w, "items/%s", name);
-    if (!is_group)
-        add_value(w, path, path);
-    return !w->status;
-}
-
-static bool count_stream(const char *name, bool is_group, void *count)
-{
-    *(int *)count += !is_group && *name >= '0' && *name <= '9';
-    return true;
-}
-
-static void add_facts(weft__weights *w)
-{
-    static const char *const keys[] = { "library_version", "format_version", "real" };
-    static const char *const optimisers[] = { "SGD", "RMSprop", "Adam", "AdamW" };
-    char text[64];
-    int64_t rule = -1;
-    int streams = 0;
-    for (int i = 0; i < 3; i++)
-        if (weft__h5_text(w->h, "/", keys[i], text, sizeof text))
-            weft__weights_fact(w, keys[i], "%s", text);
-    weft__weights_fact(w, "checksum", "ok");
-    if (weft__h5_exists(w->h, "optimizer")) {
-        weft__h5_read(w->h, "optimizer/rule", &(weft__kind){ WEFT__I64, 1, { 1 } }, WEFT__I64, &rule);
-        weft__weights_fact(w, "optimiser", "%s", (uint64_t)rule < 4 ? optimisers[rule] : "unknown");
-    }
-    add_value(w, "rate", "optimizer/lr");
-    add_value(w, "steps", "optimizer/steps");
-    weft__h5_each(w->h, "streams", count_stream, &streams);
-    weft__weights_fact(w, "streams", "%d", streams);
-    weft__h5_each(w->h, "items", add_item, w);
-}
-
 static void list_checkpoint(weft__weights *w)
 {
     static const char *const groups[] = { "parameters", "buffers" };
-    weft__image image = { w->image, w->size };
     w->format = "weft checkpoint";
-    w->status = weft__check_seal(w->path, &image);
+    weft__checkpoint_facts(w);
     if (!weft__hdf5_begin(w, w->image, w->size))
         return;
     for (int i = 0; i < 2; i++)
         weft__h5_each(w->h, groups[i], visit_entry,
                       &(visiting){ .w = w, .group = groups[i], .prefix = strlen(groups[i]) + 1 });
-    add_facts(w);
 }
 
 void weft__read_hdf5_weights(weft__weights *w)
@@ -207,4 +160,25 @@ void weft__read_hdf5_weights(weft__weights *w)
     else if (weft__hdf5_begin(w, w->image, w->size))
         list_sets(w);
     weft__hdf5_end(w, true);
+}
+
+/* ---- writing ---- */
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const weft__output *)a)->name, ((const weft__output *)b)->name);
+}
+
+weft_status weft__save_hdf5(const char *path, weft__output *list, int64_t n)
+{
+    weft__h5 *h = weft__h5_new(path, 0, false);
+    if (!h)
+        return WEFT_ENOMEM;
+    qsort(list, (size_t)n, sizeof *list, by_name);
+    for (int64_t i = 0; i < n; i++) {
+        if (strchr(list[i].name, '/') || !*list[i].name || !strcmp(list[i].name, "."))
+            weft__h5_fail(h, WEFT_EFORMAT, "\"%.200s\" cannot be a name in HDF5; expected one without /",
+                          list[i].name);
+        weft__h5_write(h, list[i].name, &list[i].kind, list[i].values);
+    }
+    return weft__h5_write_file(h);
 }

@@ -1,6 +1,7 @@
 /* keras.h - shared by the readers of Keras' files. */
 #ifndef WEFT_IO_KERAS_H
 #define WEFT_IO_KERAS_H
+#include "io/hdf5/hdf5.h"
 #include "io/weights/weights.h"
 
 /* ---- keras.c: finds the parts of the layers that have variables: a cell, a direction, a dense layer ---- */

@@ -56,10 +56,9 @@ const char *weft__weights_text(weft__weights *w, const void *bytes, size_t n)
     return NULL;
 }
 
-const char *weft__weights_print(weft__weights *w, const char *format, ...)
+static const char *print(weft__weights *w, const char *format, va_list list)
 {
-    va_list list, again;
-    va_start(list, format);
+    va_list again;
     va_copy(again, list);
     int n = weft__plain_text(NULL, 0, format, again);
     size_t size = n < 0 ? 1 : (size_t)n + 1;
@@ -67,8 +66,16 @@ const char *weft__weights_print(weft__weights *w, const char *format, ...)
     if (text)
         weft__plain_text(text, size, format, list);
     va_end(again);
-    va_end(list);
     return text ? text : "";
+}
+
+const char *weft__weights_print(weft__weights *w, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    const char *text = print(w, format, list);
+    va_end(list);
+    return text;
 }
 
 /* Returns a list with room for element n: it grows at 0, and at powers of two from 32 on. NULL: a failure. */
@@ -106,16 +113,14 @@ void weft__set_strides(weft__array *a)
 
 void weft__weights_fact(weft__weights *w, const char *key, const char *format, ...)
 {
-    char text[256];
     weft__fact *all = grown(w, w->fact, w->facts, sizeof *all);
     if (!all)
         return;
     w->fact = all;
     va_list list;
     va_start(list, format);
-    weft__plain_text(text, sizeof text, format, list);
+    all[w->facts++] = (weft__fact){ key, print(w, format, list) };
     va_end(list);
-    all[w->facts++] = (weft__fact){ key, weft__weights_print(w, "%s", text) };
 }
 
 /* ---- formats by their first bytes ---- */
@@ -135,6 +140,7 @@ static bool has_member(const head *f, const char *ending)
 }
 
 static bool is_safetensors(const head *f) { return f->n > 8 && f->at[8] == '{'; }
+static bool is_checkpoint(const head *f) { return weft__is_sealed_safetensors(f->at, f->n); }
 static bool is_pickle(const head *f) { return f->n > 2 && f->at[0] == 0x80 && f->at[1] >= 2 && f->at[1] < 6; }
 /* A protobuf: field 1, ir_version, then the producer, a domain, the graph or opsets. */
 static bool is_onnx(const head *f)
@@ -145,6 +151,11 @@ static bool is_onnx(const head *f)
 
 #define HDF5 "\x89HDF\r\n\x1a\n"
 #define ZIP "PK\3\4"
+#ifdef WEFT_IO_NONE
+#define READER(read) NULL, "this library (make IO=none) reads safetensors; `weft convert` of another converts"
+#else
+#define READER(read) read, NULL
+#endif
 #define OLD_TORCH "\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19."
 /* A file has the first format whose signature, member and test it has. */
 static const struct {
@@ -153,21 +164,22 @@ static const struct {
     void (*read)(weft__weights *);
     const char *advice; /* if weft does not read it */
 } formats[] = {
-    { "HDF5", HDF5, NULL, NULL, weft__read_hdf5_weights, NULL },
-    { "NumPy", ZIP, ".npy", NULL, weft__read_npz, NULL },
-    { "NumPy", "PK\5\6", NULL, NULL, weft__read_npz, NULL },
-    { "NumPy", "\x93NUMPY", NULL, NULL, weft__read_npy, NULL },
-    { "Keras", ZIP, "metadata.json", NULL, weft__read_keras_zip, NULL },
-    { "Keras", ZIP, "config.json", NULL, weft__read_keras_zip, NULL },
-    { "Keras", ZIP, "model.weights.h5", NULL, weft__read_keras_zip, NULL },
-    { "PyTorch", ZIP, NULL, NULL, weft__read_torch, NULL },
+    { "HDF5", HDF5, NULL, NULL, READER(weft__read_hdf5_weights) },
+    { "NumPy", ZIP, ".npy", NULL, READER(weft__read_npz) },
+    { "NumPy", "PK\5\6", NULL, NULL, READER(weft__read_npz) },
+    { "NumPy", "\x93NUMPY", NULL, NULL, READER(weft__read_npy) },
+    { "Keras", ZIP, "metadata.json", NULL, READER(weft__read_keras_zip) },
+    { "Keras", ZIP, "config.json", NULL, READER(weft__read_keras_zip) },
+    { "Keras", ZIP, "model.weights.h5", NULL, READER(weft__read_keras_zip) },
+    { "PyTorch", ZIP, NULL, NULL, READER(weft__read_torch) },
+    { "weft checkpoint", "", NULL, is_checkpoint, weft__read_checkpoint_weights, NULL },
     { "safetensors", "", NULL, is_safetensors, weft__read_safetensors, NULL },
     { "PyTorch before 1.6", OLD_TORCH, NULL, NULL, NULL,
       "its format is not read; in Python: import torch; torch.save(torch.load(path, map_location='cpu'), "
       "path)" },
     { "Python pickle", "", NULL, is_pickle, NULL,
       "a pickle can run any code, so it is not read; save the arrays by numpy.savez or safetensors" },
-    { "ONNX", "", NULL, is_onnx, weft__read_onnx_weights, NULL },
+    { "ONNX", "", NULL, is_onnx, READER(weft__read_onnx_weights) },
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -235,14 +247,20 @@ weft_status weft__weights_open(const char *path, const char *part, weft__weights
     return s;
 }
 
-void weft__weights_close(weft__weights *w)
+void weft__weights_free(weft__weights *w)
 {
-    if (!w)
-        return;
     for (piece *p = w->memory, *next; p; p = next) {
         next = p->next;
         free(p);
     }
+    w->memory = NULL;
+}
+
+void weft__weights_close(weft__weights *w)
+{
+    if (!w)
+        return;
+    weft__weights_free(w);
     free(w->image);
     free(w);
 }

@@ -74,7 +74,7 @@ static int64_t read_number(parser *p)
     return n;
 }
 
-/* Reads the digits of "\u12ab". The image ends with a 0, so a text that is cut short is too short. */
+/* Reads the digits of "\u12ab". The header ends with a 0, so a text that is cut short is too short. */
 static unsigned read_hex(parser *p)
 {
     char digits[5];
@@ -257,7 +257,10 @@ void weft__read_safetensors(weft__weights *w)
                            (unsigned long long)n, (unsigned long long)most);
         return;
     }
-    char *text = (char *)w->image + 8;
+    char *text = weft__weights_memory(w, n + 1);         /* texts are decoded in it */
+    if (!text)
+        return;
+    memcpy(text, w->image + 8, n);
     parser p = { w, text, text, text + n, w->image + 8 + n, (int64_t)(w->size - 8 - n), NULL, false };
     p.range = weft__weights_memory(w, (n / SHORTEST + 1) * sizeof *p.range);
     read_object(&p, read_entry, NULL);
@@ -282,29 +285,36 @@ static int by_alignment(const void *a, const void *b)
     return x != y ? x - y : strcmp(((const weft__output *)a)->name, ((const weft__output *)b)->name);
 }
 
-static void print_entry(FILE *to, const weft__output *o, size_t offset)
+void weft__print_json(FILE *to, const char *text)
 {
-    fprintf(to, ",\"");
-    for (const char *c = o->name; *c; c++)
+    fprintf(to, "\"");
+    for (const char *c = text; *c; c++)
         if ((unsigned char)*c < ' ')
             fprintf(to, "\\u%04x", (unsigned)*c);
         else
             fprintf(to, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
-    fprintf(to, "\":{\"dtype\":\"%s\",\"shape\":[", dtypes[dtype_of(o)].name);
+    fprintf(to, "\"");
+}
+
+static void print_entry(FILE *to, const weft__output *o, size_t offset)
+{
+    fprintf(to, ",");
+    weft__print_json(to, o->name);
+    fprintf(to, ":{\"dtype\":\"%s\",\"shape\":[", dtypes[dtype_of(o)].name);
     for (int i = 0; i < o->kind.rank; i++)
         fprintf(to, i ? ",%lld" : "%lld", (long long)o->kind.size[i]);
     fprintf(to, "],\"data_offsets\":[%zu,%zu]}", offset, offset + weft__kind_bytes(&o->kind));
 }
 
 /* Returns the header, to be freed; NULL: memory is short. */
-static char *print_header(const weft__output *list, int64_t n, size_t *length)
+static char *print_header(const weft__output *list, int64_t n, const char *metadata, size_t *length)
 {
     char *text = NULL;
     size_t offset = 0;
     FILE *to = open_memstream(&text, length);
     if (!to)
         return NULL;
-    fprintf(to, "{\"__metadata__\":{\"format\":\"pt\"}");
+    fprintf(to, "{\"__metadata__\":{%s}", metadata ? metadata : "\"format\":\"pt\"");
     for (int64_t i = 0; i < n; offset += weft__kind_bytes(&list[i++].kind))
         print_entry(to, &list[i], offset);
     fprintf(to, "}%*s", (int)(7 - ftello(to) % 8), "");      /* its length is a multiple of 8 */
@@ -323,12 +333,23 @@ static void turn(const weft__output *list, int64_t n)
                    weft__kind_bytes(&list[i].kind));
 }
 
-weft_status weft__save_safetensors(const char *path, weft__output *list, int64_t n)
+/* Puts the checksum of all bytes, with zeros in its place, into the metadata. */
+static void seal(weft__span *span, int n)
+{
+    char *digits = strstr((char *)(uintptr_t)span[1].bytes, "00000000"), text[9];
+    uint32_t crc = 0;
+    for (int i = 0; i < n; i++)
+        crc = weft__crc32c(crc, span[i].bytes, span[i].size);
+    snprintf(text, sizeof text, "%08x", (unsigned)crc);
+    memcpy(digits, text, 8);
+}
+
+weft_status weft__save_safetensors(const char *path, weft__output *list, int64_t n, const char *metadata)
 {
     size_t length;
     unsigned char before[8];
     qsort(list, (size_t)n, sizeof *list, by_alignment);
-    char *text = print_header(list, n, &length);
+    char *text = print_header(list, n, metadata, &length);
     weft__span *span = calloc((size_t)n + 2, sizeof *span);
     weft_status s = WEFT_OK;
     if (!text || !span)
@@ -341,6 +362,8 @@ weft_status weft__save_safetensors(const char *path, weft__output *list, int64_t
         span[0] = (weft__span){ before, sizeof before };
         span[1] = (weft__span){ text, length };
         turn(list, n);
+        if (metadata)
+            seal(span, (int)n + 2);
         s = weft__write_file(path, span, (int)n + 2);
         turn(list, n);
     }

@@ -3,46 +3,23 @@
 #include <string.h>
 #include "io/weights/weights.h"
 
-/* ---- HDF5 ---- */
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const weft__output *)a)->name, ((const weft__output *)b)->name);
-}
-
-static weft_status save_hdf5(const char *path, weft__output *list, int64_t n)
-{
-    weft__h5 *h = weft__h5_new(path, 0, false);
-    if (!h)
-        return WEFT_ENOMEM;
-    qsort(list, (size_t)n, sizeof *list, by_name);
-    for (int64_t i = 0; i < n; i++) {
-        if (strchr(list[i].name, '/') || !*list[i].name || !strcmp(list[i].name, "."))
-            weft__h5_fail(h, WEFT_EFORMAT, "\"%.200s\" cannot be a name in HDF5; expected one without /",
-                          list[i].name);
-        weft__h5_write(h, list[i].name, &list[i].kind, list[i].values);
-    }
-    return weft__h5_write_file(h);
-}
-
-/* ---- both ---- */
-static bool ends_in(const char *path, const char *ending)
-{
-    size_t n = strlen(path), k = strlen(ending);
-    return n > k && weft__same_letters(path + n - k, ending);
-}
-
 weft_status weft__weights_save(const char *path, weft__output *list, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         if (list[i].kind.type >= WEFT__CHARS)
             return weft__file_fail(WEFT_EFORMAT, "%s: %s has numbers that cannot be written; expected "
                                    "integers, or floats of 16 to 64 bits", path, list[i].name);
-    if (ends_in(path, ".safetensors"))
-        return weft__save_safetensors(path, list, n);
-    if (ends_in(path, ".h5") || ends_in(path, ".hdf5"))
-        return save_hdf5(path, list, n);
+    if (weft__ends_in(path, ".safetensors"))
+        return weft__save_safetensors(path, list, n, NULL);
+#ifdef WEFT_IO_NONE
+    return weft__file_fail(WEFT_EARG, "%s: this library was built without HDF5 (make IO=none); expected a "
+                                      "path that ends in .safetensors", path);
+#else
+    if (weft__ends_in(path, ".h5") || weft__ends_in(path, ".hdf5"))
+        return weft__save_hdf5(path, list, n);
     return weft__file_fail(WEFT_EARG, "%s: unknown ending, which selects the format; expected .safetensors, "
                            ".h5 or .hdf5", path);
+#endif
 }
 
 /* ---- the module ---- */

@@ -33,9 +33,11 @@ typedef struct weft__weights {
     const char *path, *format;   /* for messages; "PyTorch", "weft checkpoint": see open.c */
     unsigned char *image;        /* the bytes of the file, followed by a 0 */
     size_t size;
-    weft__h5 *h;                 /* the session while a reader or weft__array_read runs, otherwise NULL */
+    struct weft__h5 *h;          /* the session while a reader or weft__array_read runs, otherwise NULL */
     unsigned char *hdf5;         /* its bytes */
     size_t hdf5_size;
+    /* Returns the bytes of an HDF5 data set, to be freed; NULL after a failure. */
+    unsigned char *(*read_set)(struct weft__weights *, const char *set);
     weft__array *array;          /* sorted by name once the file is open */
     weft__fact *fact;
     int64_t n, facts;            /* arrays, facts */
@@ -51,6 +53,8 @@ typedef struct weft__weights {
 /* Opens a file of any format and lists its arrays. After a failure *out is NULL. */
 weft_status weft__weights_open(const char *path, const char *part, weft__weights **out);
 void        weft__weights_close(weft__weights *);
+/* Frees what readers have allocated. */
+void        weft__weights_free(weft__weights *);
 /* For readers. These keep the first failure. fail: the message is "PATH: FORMAT: text". */
 void  weft__weights_fail(weft__weights *, weft_status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -89,13 +93,23 @@ typedef struct weft__output { const char *name; weft__kind kind; const void *val
 /* Writes n arrays as safetensors (PATH.safetensors) or HDF5 (PATH.h5, PATH.hdf5), atomically. The bytes
  * depend on names, types, shapes and values only, not on the order of the list, which is sorted. */
 weft_status weft__weights_save(const char *path, weft__output *list, int64_t n);
-weft_status weft__save_safetensors(const char *path, weft__output *list, int64_t n);     /* safetensors.c */
+weft_status weft__save_hdf5(const char *path, weft__output *list, int64_t n);    /* hdf5.c */
+/* safetensors.c: metadata: the members of a checkpoint's "__metadata__" in JSON, with eight zeros first,
+ * which become its checksum; NULL: weights as PyTorch writes them. */
+weft_status weft__save_safetensors(const char *path, weft__output *list, int64_t n, const char *metadata);
+/* Prints a text of UTF-8 with its quotes. */
+void weft__print_json(FILE *to, const char *text);
 
 /* ---- hdf5.c ---- */
 /* Begins a session on an HDF5 file in memory. Returns false after a failure; call end in any case. */
 bool weft__hdf5_begin(weft__weights *, unsigned char *bytes, size_t size);
 /* Ends the session. place: an array whose set is contiguous then points into the file. */
 void weft__hdf5_end(weft__weights *, bool place);
+
+/* ---- checkpoint.c ---- */
+/* Checks the seal of a checkpoint, and adds facts for `weft info`: version, optimiser, random streams, the
+ * program's items. */
+void weft__checkpoint_facts(weft__weights *);
 
 /* ---- array.c ---- */
 /* Returns whether every element of the array is inside [begin, begin + size). Call it for each array with
@@ -106,6 +120,7 @@ bool weft__array_is_inside(const weft__array *, const unsigned char *begin, size
 bool weft__array_read(weft__weights *, const weft__array *, weft__number as, void *values);
 
 /* ---- one reader for each format: the image is in memory; each returns with arrays or with a failure ---- */
+void weft__read_checkpoint_weights(weft__weights *);     /* checkpoint.c: in safetensors */
 void weft__read_safetensors(weft__weights *);    /* safetensors.c */
 void weft__read_torch(weft__weights *);          /* torch.c: zip with data.pkl */
 void weft__read_npz(weft__weights *);            /* numpy.c */

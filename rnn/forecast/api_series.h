@@ -67,6 +67,7 @@ WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const 
  * Errors: a frame without columns, or with one named "id"; two series of one id; a series without
  * rows; in a column with an origin, a number that is not an integer. Like DataFrame.to_csv. */
 WEFT_API weft_status weft_frame_write_csv(const weft_frame *f, const char *path) WEFT_MUST_USE;
+#ifndef WEFT_IO_NONE
 /* Reads the series of an HDF5 file and adds them. names, required, lists the columns to read, as
  * for weft_frame_add. `group` (NULL: the root) has one data set [N] of numbers for each name. The
  * data set "lengths" [n] has the number of rows of each series; without it all rows are one series,
@@ -83,6 +84,7 @@ WEFT_API weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const
  * Like DataFrame.to_hdf. */
 WEFT_API weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path,
                                            const char *group) WEFT_MUST_USE;
+#endif
 typedef enum { WEFT_PER_ROW, WEFT_PER_SERIES } weft_column_values;
 /* Adds a column, a copy of values. PER_ROW: values [rows]; NULL: zeros. PER_SERIES: values [n],
  * each for all rows of a series; NULL is an error. Errors: an empty or existing name; a frame

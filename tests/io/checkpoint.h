@@ -60,6 +60,20 @@ UNUSED static void train(const model *k, int steps)
     OK(k->w);
 }
 
+/* A test of both formats: in_format gives paths of the present one. */
+static const char *ending;
+#define FOR_FORMATS(w)                                                               \
+    for (int format = 0; format < 2 && (ending = format ? ".safetensors" : ".h5");   \
+         format++)                                                                   \
+        FOR_FOLDER (w)
+#define FORMAT_TEST(...) WITH_CONTEXTS(FOR_FORMATS, __VA_ARGS__, .disabled = false)
+UNUSED static const char *in_format(const char *name)
+{
+    char file[64];
+    snprintf(file, sizeof file, "%s%s", name, ending);
+    return in_folder(file);
+}
+
 UNUSED static void nothing_is_open(void) { cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0); }
 UNUSED static uint32_t state_of(const model *k) { return saved_state(k->m, k->o); }
 #endif

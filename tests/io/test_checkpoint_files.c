@@ -40,9 +40,9 @@ FILE_TEST(checkpoint_files, unwritable_paths_are_refused)
 }
 
 /* Every single bit of the file, one at a time: refused, all of them. */
-FILE_TEST(checkpoint_files, each_flipped_bit_is_detected)
+FORMAT_TEST(checkpoint_files, each_flipped_bit_is_detected)
 {
-    const char *path = in_folder("a.h5"), *bad = in_folder("bad");
+    const char *path = in_format("a"), *bad = in_format("bad");
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *x = weft_parameter(m, "x", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
     DOES(weft_save(path, m, NULL, NULL, 0));
@@ -59,11 +59,11 @@ FILE_TEST(checkpoint_files, each_flipped_bit_is_detected)
 }
 
 /* Right checksums of numbers that no run can have are not enough. */
-FILE_TEST(checkpoint_files, impossible_counters_are_refused)
+FORMAT_TEST(checkpoint_files, impossible_counters_are_refused)
 {
     static const uint64_t bad[] = { UINT64_MAX, (uint64_t)INT64_MAX, (uint64_t)INT64_MIN, INT64_MAX / 2 + 1 };
     model a = model_in(w), b = model_new(2);
-    const char *path = in_folder("a.h5");
+    const char *path = in_format("a");
     train(&a, 1);
     train(&b, 2);
     weft_stream *s = weft_stream_of(a.w, "data");
@@ -87,17 +87,14 @@ FILE_TEST(checkpoint_files, impossible_counters_are_refused)
 }
 
 /* ---- an earlier version ---- */
-/* A file that 0.1 has written: weights, buffer, optimiser, random stream, a loader's position. */
-Test(checkpoint_files, files_of_version_0_1_are_read)
+/* A file of an earlier version: weights, buffer, optimiser, random stream, a loader's position. */
+static void read_old(const char *path)
 {
     enum { N = 40, CLASSES = 8 };
     static const int32_t next[] = { 34, 29, 11, 32 };
     static const weft_real bias[CLASSES] = { 0x1.eed42ap-4, 0x1.806ae4p-5, 0x1.a00678p-3,  0x1.62ab14p-5,
                                              0x1.cc7fc6p-3, 0x1.418ba2p-3, -0x1.628936p-2, 0x1.c88582p-5 };
     int32_t len[N];
-    const char *path = golden_path("checkpoint_0_1.weft");
-    if (sizeof(weft_real) == 8)
-        return;                                  /* the file contains floats */
     weft *w = weft_open(&(weft_opts){ .device = WEFT_REF, .seed = 3 });
     weft_module *m = weft_module_new(w, "net");
     weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = CLASSES, .columns = 4 });
@@ -119,6 +116,14 @@ Test(checkpoint_files, files_of_version_0_1_are_read)
     cr_assert(n == COUNT(next) && !memcmp(pick, next, sizeof next));
     same_bits("out.bias", numbers(weft_find_parameter(m, "out.bias")), bias, CLASSES);
     weft_close(w);
+}
+
+Test(checkpoint_files, files_of_earlier_versions_are_read)
+{
+    if (sizeof(weft_real) == 8)
+        return;                                  /* the files contain floats */
+    read_old(golden_path("checkpoint_0_1.weft"));
+    read_old(golden_path("checkpoint_0_2.safetensors"));
 }
 
 /* ---- threads, and the program's own use of HDF5 ---- */

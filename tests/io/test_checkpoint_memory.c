@@ -24,13 +24,13 @@ static weft_status size(const model *k)
     return (void)k, weft_checkpoint_item_size(checkpoint_path, "number") == 2 ? WEFT_OK : WEFT_ENOMEM;
 }
 
-FILE_TEST(checkpoint_memory, survives_failure_of_each_allocation)
+FORMAT_TEST(checkpoint_memory, survives_failure_of_each_allocation)
 {
     static weft_status (*const call[])(const model *) = { saves,   loads,   items, matching,
                                                           exports, imports, size };
     model a = model_in(w), b = model_new(2);
-    checkpoint_path = in_folder("a.h5");
-    dict_path = in_folder("dict.h5");
+    checkpoint_path = in_format("a");
+    dict_path = in_format("dict");
     train(&a, 1);
     DOES(saves(&a));
     DOES(exports(&a));

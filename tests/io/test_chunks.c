@@ -61,16 +61,14 @@ Test(chunks, every_half_and_bfloat_is_read)
     const weft__number kinds[] = { WEFT__F16, WEFT__BF16, WEFT__F16 | WEFT__BIG, WEFT__BF16 | WEFT__BIG };
     for (int k = 0; k < COUNT(kinds); k++) {
         weft__kind kind = { kinds[k], 1, { N } };
-        weft__h5 session = { .path = "here" };
         for (int i = 0; i < N; i++)
             raw[i] = (uint16_t)((k < 2) == WEFT__LITTLE ? i : i >> 8 | (i & 255) << 8);
         memcpy(want, raw, sizeof raw);
         hid_t type = half_type(k % 2, k > 1);
         cr_assert(H5Tconvert(type, H5T_NATIVE_DOUBLE, N, want, NULL, H5P_DEFAULT) >= 0);
         H5Tclose(type);
-        weft__h5_convert(&session, "x", &kind, WEFT__F64, (unsigned char *)raw, is);
-        weft__h5_convert(&session, "x", &kind, WEFT__F32, (unsigned char *)raw, narrow);
-        cr_assert_eq(session.status, WEFT_OK);
+        DOES(weft__convert("here", "x", &kind, WEFT__F64, NULL, (unsigned char *)raw, is));
+        DOES(weft__convert("here", "x", &kind, WEFT__F32, NULL, (unsigned char *)raw, narrow));
         for (int i = 0; i < N; i++) {
             bool nan = k % 2 ? (i & 0x7fff) > 0x7f80 : (i & 0x7fff) > 0x7c00;
             cr_assert(nan ? isnan(is[i]) && isnan(narrow[i]) :

@@ -27,6 +27,9 @@ for word in '^  format  *weft checkpoint$' '^  float32  *12 arrays, 306 numbers,
     '^  checksum  *ok$' '^  optimiser  *Adam$' '^  rate  *float32 \[1\] 0.01$' '^  streams  *2$' '^  items/loader  *int64 \[4\] 1 6 0 3018065913016063005$'; do
     check "info prints $word" exits 0 "$word" weft info s.h5
 done
+same=$root/tests/golden/checkpoint_0_2.safetensors
+check "the same list of a checkpoint in safetensors" eval 'cmp <(weft list -s s.h5) <(weft list -s $same)'
+check "the same facts" eval 'cmp <(weft info s.h5 | grep -v "s.h5\|bytes  \|version") <(weft info $same | grep -v "$same\|bytes  \|version")'
 check "names alone" is "$(weft list --names s.h5 | head -n 2 | xargs)" "embed.weight kept"
 check "info, of two files" eval '[ "$(weft info s.h5 state.h5 | grep -c "^  format ")" = 2 ]'
 for words in 'info s.h5 gone' 'diff s.h5 gone' 'check gone s.h5'; do check "a missing file: $words" exits 2 gone weft $words; done

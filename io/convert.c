@@ -2,7 +2,7 @@
  * either byte order. */
 #include <math.h>
 #include <string.h>
-#include "io/hdf5/session.h"
+#include "io/numbers.h"
 #include "io/text.h"
 
 enum { NAME = 256 };
@@ -115,71 +115,73 @@ static bool subtract_origin(int64_t *origin, whole v, double *to)
     return weft__move_origin(to, integer, *origin);
 }
 
-static void convert_integer(weft__h5 *h, const char *path, const weft__kind *k, weft__number as, int64_t i,
-                            whole v, void *to)
+/* Numbers of a file that are converted. */
+typedef struct {
+    const char *file, *path;
+    const weft__kind *kind;
+    weft__number as;
+    int64_t *origin;                             /* see weft__convert */
+    weft_status status;
+} conversion;
+
+static void convert_integer(conversion *c, int64_t i, whole v, void *to)
 {
     char place[2 * NAME];
-    bool exact = true, reals = weft__number_is_float(as),
-         fits = reals ? to_real(to_double(v, &exact), as, to) : to_integer(v, as, to);
-    if (h->origin && (*h->origin || !exact))
-        exact = subtract_origin(h->origin, v, to);
+    bool exact = true, reals = weft__number_is_float(c->as),
+         fits = reals ? to_real(to_double(v, &exact), c->as, to) : to_integer(v, c->as, to);
+    if (c->origin && (*c->origin || !exact))
+        exact = subtract_origin(c->origin, v, to);
     if (fits && exact)
         return;
-    const char *reason = as == WEFT__I32 ? "a number that an int32 holds" :
-                         !reals          ? "a number that an int64 holds" :
+    const char *reason = c->as == WEFT__I32 ? "a number that an int32 holds" :
+                         !reals             ? "a number that an int64 holds" :
                                   "an integer that a double holds; store it from a later origin, or in "
                                   "a larger unit (seconds, not nanoseconds)";
-    name_element(path, k, i, place);
-    if (h->origin && *h->origin)
-        weft__h5_fail(h, WEFT_EFORMAT,
-                      "%s is %s%llu; a double does not hold that less the first large integer, %lld; "
-                      "expected integers nearer to it",
-                      place, v.negative ? "-" : "", (unsigned long long)v.size, (long long)*h->origin);
+    name_element(c->path, c->kind, i, place);
+    if (c->origin && *c->origin)
+        c->status = weft__file_fail(
+            WEFT_EFORMAT, "%s: %s is %s%llu; a double does not hold that less the first large integer, %lld; "
+                          "expected integers nearer to it",
+            c->file, place, v.negative ? "-" : "", (unsigned long long)v.size, (long long)*c->origin);
     else
-        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s%llu; expected %s", place, v.negative ? "-" : "",
-                      (unsigned long long)v.size, reason);
+        c->status = weft__file_fail(WEFT_EFORMAT, "%s: %s is %s%llu; expected %s", c->file, place,
+                                    v.negative ? "-" : "", (unsigned long long)v.size, reason);
 }
 
-static void convert_real(weft__h5 *h, const char *path, const weft__kind *k, weft__number as, int64_t i,
-                         double wide, void *to)
+static void convert_real(conversion *c, int64_t i, double wide, void *to)
 {
     char place[2 * NAME];
-    if (to_real(wide, as, to))
+    if (to_real(wide, c->as, to))
         return;
-    name_element(path, k, i, place);
-    weft__h5_fail(h, WEFT_EFORMAT, "%s is %g; expected a number that a float32 holds", place, wide);
+    name_element(c->path, c->kind, i, place);
+    c->status = weft__file_fail(WEFT_EFORMAT, "%s: %s is %g; expected a number that a float32 holds", c->file,
+                                place, wide);
 }
 
-void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *k, weft__number as,
-                      const unsigned char *raw, void *values)
+weft_status weft__convert(const char *file, const char *path, const weft__kind *k, weft__number as,
+                          int64_t *origin, const unsigned char *raw, void *values)
 {
+    conversion c = { file, path, k, as, origin, WEFT_OK };
     size_t bytes = weft__number_bytes(k->type), own = weft__number_bytes(as);
     int64_t n = (int64_t)(weft__kind_bytes(k) / bytes);
     bool whole_numbers = weft__number_is_int(k->type);
     if (k->type == as) {
         memcpy(values, raw, (size_t)n * bytes);
         weft__turn(bytes, values, (size_t)n * bytes);
-        return;
+        return WEFT_OK;
     }
     int64_t before = 0;                          /* if an origin was found, all numbers are converted again */
-    for (int64_t i = 0; i < n && !h->status; i++) {
+    for (int64_t i = 0; i < n && !c.status; i++) {
         uint64_t bits = bits_at(k->type, raw + (size_t)i * bytes);
         char *to = (char *)values + (size_t)i * own;
         if (whole_numbers)
-            convert_integer(h, path, k, as, i, whole_of(k->type, bits), to);
+            convert_integer(&c, i, whole_of(k->type, bits), to);
         else
-            convert_real(h, path, k, as, i, real_of(k->type, bits), to);
-        if (h->origin && *h->origin != before) {
-            before = *h->origin;
+            convert_real(&c, i, real_of(k->type, bits), to);
+        if (origin && *origin != before) {
+            before = *origin;
             i = -1;
         }
     }
-}
-
-weft_status weft__h5_part(const char *file, const char *path, const weft__kind *k, weft__number as,
-                          const unsigned char *raw, void *values)
-{
-    weft__h5 h = { .path = file };
-    weft__h5_convert(&h, path, k, as, raw, values);
-    return h.status;
+    return c.status;
 }

@@ -1,0 +1,305 @@
+/* safetensors.c - a checkpoint in safetensors. The names of arrays are their paths. Texts are in
+ * "__metadata__", those of the file by key, others as "PATH#KEY". A text array has bytes, and "PATH#type" is
+ * "text".
+ *
+ * The metadata begins with the seal: the CRC-32C of the file in which its own eight digits are zeros. The
+ * header is parsed only after the checksum was verified. */
+#include <stdlib.h>
+#include <string.h>
+#include "io/text.h"
+#include "io/weights/weights.h"
+
+#define HEAD "{\"__metadata__\":{\"crc32c\":\""
+enum { FIRST = 8, DIGITS = FIRST + sizeof HEAD - 1, AFTER = DIGITS + 8 };
+
+/* What is read, or written. */
+typedef struct {
+    weft__sealed sealed;
+    weft__weights w;
+    bool owns;                                   /* the image of w */
+    weft__output *list;
+    int64_t n;
+    FILE *to;                                    /* metadata, in JSON without its braces */
+    char *metadata;
+    size_t length;
+} checkpoint;
+
+static checkpoint *of(weft__sealed *f) { return (checkpoint *)f; }
+static weft_status status(const weft__sealed *f) { return ((const checkpoint *)f)->w.status; }
+
+/* Writes the key of a text in the metadata. */
+static void name_text(const char *path, const char *key, char name[WEFT__NAMED + 64])
+{
+    bool file = !strcmp(path, "/");
+    snprintf(name, WEFT__NAMED + 64, "%s%s%s", file ? "" : path, file ? "" : "#", key);
+}
+
+/* ---- the seal ---- */
+bool weft__is_sealed_safetensors(const unsigned char *bytes, size_t n)
+{
+    return n > AFTER && !memcmp(bytes + FIRST, HEAD, DIGITS - FIRST);
+}
+
+static weft_status check_head(const char *path, const unsigned char *head, size_t n, size_t size)
+{
+    const char *format = weft__weights_format(head, n);
+    if (weft__is_sealed_safetensors(head, n))
+        return WEFT_OK;
+    return weft__file_fail(WEFT_EFORMAT, "%s: %zu bytes, %s%s; expected a checkpoint in safetensors, a file "
+                           "of weft_save", path, size, format ? "a file of another program or library: " :
+                           "not a checkpoint, or its first bytes are damaged", format ? format : "");
+}
+
+static weft_status check(const char *path, const weft__image *image)
+{
+    char digits[9];
+    weft_status s = check_head(path, image->bytes, image->size < WEFT__HEAD ? image->size : WEFT__HEAD,
+                               image->size);
+    if (s)
+        return s;
+    uint32_t crc = weft__crc32c(0, image->bytes, DIGITS);
+    crc = weft__crc32c(weft__crc32c(crc, "00000000", 8), image->bytes + AFTER, image->size - AFTER);
+    snprintf(digits, sizeof digits, "%08x", (unsigned)crc);
+    if (!memcmp(digits, image->bytes + DIGITS, 8))
+        return WEFT_OK;
+    return weft__file_fail(WEFT_EFORMAT, "%s: damaged, or changed by another program: its checksum is wrong; "
+                                         "load an earlier checkpoint", path);
+}
+
+/* ---- begin and end ---- */
+static weft_status end(weft__sealed *f)
+{
+    checkpoint *k = of(f);
+    weft_status s = f->status;
+    for (int64_t i = 0; i < k->n; i++) {
+        free((void *)(uintptr_t)k->list[i].name);
+        free((void *)(uintptr_t)k->list[i].values);
+    }
+    free(k->list);
+    if (k->to)
+        fclose(k->to);
+    free(k->metadata);
+    weft__weights_free(&k->w);
+    if (k->owns)
+        free(k->w.image);
+    free(k);
+    return s;
+}
+
+static checkpoint *make(const char *path)
+{
+    checkpoint *k = calloc(1, sizeof *k);
+    if (k)
+        *k = (checkpoint){ .sealed = { &weft__sealed_safetensors, path, WEFT_OK },
+                           .w = { .path = path, .format = "checkpoint" } };
+    else
+        weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
+    return k;
+}
+
+static weft__sealed *begin(const char *path, bool optimiser)
+{
+    (void)optimiser;
+    checkpoint *k = make(path);
+    if (!k)
+        return NULL;
+    k->to = open_memstream(&k->metadata, &k->length);
+    if (!k->to) {
+        free(k);
+        weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
+        return NULL;
+    }
+    fprintf(k->to, "\"crc32c\":\"00000000\"");
+    return &k->sealed;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(((const weft__fact *)a)->key, ((const weft__fact *)b)->key);
+}
+
+static weft__sealed *open_image(const char *path, const weft__image *image, bool owns)
+{
+    checkpoint *k = make(path);
+    if (!k)
+        return NULL;
+    k->owns = owns;
+    k->w.image = image->bytes;
+    k->w.size = image->size;
+    weft__read_safetensors(&k->w);
+    weft__weights_sort(&k->w);
+    if (k->w.facts)
+        qsort(k->w.fact, (size_t)k->w.facts, sizeof *k->w.fact, by_key);
+    k->sealed.status = k->w.status;
+    return &k->sealed;
+}
+
+static weft_status save(weft__sealed *f)
+{
+    checkpoint *k = of(f);
+    bool failed = ferror(k->to);
+    if (fclose(k->to) || failed)
+        weft__sealed_fail(f, WEFT_ENOMEM, "no memory for the header");
+    k->to = NULL;
+    if (!f->status)
+        f->status = weft__save_safetensors(f->path, k->list, k->n, k->metadata);
+    return end(f);
+}
+
+/* ---- writing ---- */
+/* Names and texts of JSON are UTF-8. Readers refuse control characters in names. */
+static bool is_text(weft__sealed *f, const char *text, bool name)
+{
+    const char *at = text;
+    for (int n; (n = weft__utf8_character(at)) && !(name && (unsigned char)*at < ' ') && *at != 127;)
+        at += n;
+    if (*at)
+        weft__sealed_fail(f, WEFT_EARG, "byte %d of \"%.200s\" is %d; expected UTF-8%s; HDF5 (a path that "
+                          "ends in .h5) takes other bytes", (int)(at - text), text, (unsigned char)*at,
+                          name ? " without control characters" : "");
+    return !*at;
+}
+
+static void describe(weft__sealed *f, const char *path, const char *key, const char *text)
+{
+    checkpoint *k = of(f);
+    char name[WEFT__NAMED + 64];
+    name_text(path, key, name);
+    if (!is_text(f, name, true) || !is_text(f, text, false))
+        return;
+    fprintf(k->to, ",");
+    weft__print_json(k->to, name);
+    fprintf(k->to, ":");
+    weft__print_json(k->to, text);
+}
+
+static void put(weft__sealed *f, const char *path, const weft__kind *kind, const void *values)
+{
+    enum { ROOM = 32 };
+    checkpoint *k = of(f);
+    size_t bytes = weft__kind_bytes(kind);
+    if (!is_text(f, path, true))
+        return;
+    weft__output *larger = k->list;
+    if (!(k->n % ROOM))
+        larger = realloc(k->list, (size_t)(k->n + ROOM) * sizeof *larger);
+    char *name = strdup(path);
+    void *copy = bytes < SIZE_MAX ? malloc(bytes + 1) : NULL;
+    k->list = larger ? larger : k->list;
+    if (!larger || !name || !copy) {
+        weft__sealed_fail(f, WEFT_ENOMEM, "no memory for %s, %zu bytes", path, bytes);
+        free(name);
+        free(copy);
+        return;
+    }
+    if (bytes)
+        memcpy(copy, values, bytes);
+    k->list[k->n] = (weft__output){ name, *kind, copy };
+    if (kind->type == WEFT__CHARS) {
+        k->list[k->n].kind.type = WEFT__U8;
+        describe(f, path, "type", "text");
+    }
+    k->n++;
+}
+
+/* ---- reading ---- */
+/* Returns the first text whose key is "PATH#KEY" or greater; the end: none. */
+static const weft__fact *first_text(weft__sealed *f, const char *path, const char *key)
+{
+    const weft__weights *w = &of(f)->w;
+    char name[WEFT__NAMED + 64];
+    int64_t low = 0, high = w->facts;
+    name_text(path, key, name);
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (strcmp(w->fact[middle].key, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return w->fact + low;
+}
+
+static const char *find_text(weft__sealed *f, const char *path, const char *key)
+{
+    const weft__fact *found = first_text(f, path, key), *end = of(f)->w.fact + of(f)->w.facts;
+    char name[WEFT__NAMED + 64];
+    name_text(path, key, name);
+    return found < end && !strcmp(found->key, name) ? found->value : NULL;
+}
+
+static bool get_text(weft__sealed *f, const char *path, const char *key, char *text, size_t size)
+{
+    const char *found = find_text(f, path, key);
+    if (found && (size_t)snprintf(text, size, "%s", found) >= size)
+        weft__sealed_fail(f, WEFT_EFORMAT, "%s: its %s is not a short text", path, key);
+    return found && !f->status;
+}
+
+static void get_notes(weft__sealed *f, const char *path, char *text, size_t size)
+{
+    const weft__fact *end = of(f)->w.fact + of(f)->w.facts;
+    size_t n = strlen(path), length = 0;
+    for (const weft__fact *t = first_text(f, path, ""); t < end && !strncmp(t->key, path, n) &&
+         t->key[n] == '#' && length < size; t++)
+        length += (size_t)snprintf(text + length, size - length, "%s%s %s", length ? ", " : "",
+                                   t->key + n + 1, t->value);
+    if (length >= size)
+        weft__sealed_fail(f, WEFT_EFORMAT, "%s has too many texts", path);
+}
+
+static bool find(weft__sealed *f, const char *path, weft__kind *kind)
+{
+    const weft__array *a = weft__weights_find(&of(f)->w, path);
+    const char *type = a ? find_text(f, path, "type") : NULL;
+    if (a)
+        *kind = a->kind;
+    if (type && !strcmp(type, "text"))
+        kind->type = WEFT__CHARS;
+    return a;
+}
+
+static void get(weft__sealed *f, const char *path, const weft__kind *kind, void *values)
+{
+    char is[128], expected[128];
+    weft__kind found;
+    if (!find(f, path, &found))
+        weft__sealed_fail(f, WEFT_EFORMAT, "%s is not in the file", path);
+    else if (!weft__kind_same(&found, kind))
+        weft__sealed_fail(f, WEFT_EFORMAT, "%s is %s; expected %s", path, weft__kind_text(&found, is),
+                          weft__kind_text(kind, expected));
+    else
+        f->status = weft__convert(f->path, path, kind, kind->type, NULL,
+                                  weft__weights_find(&of(f)->w, path)->bytes, values);
+}
+
+static void each(weft__sealed *f, const char *group, weft__visit_name *visit, void *user)
+{
+    const weft__weights *w = &of(f)->w;
+    size_t n = strlen(group);
+    for (int64_t i = 0; i < w->n; i++)
+        if (!strncmp(w->array[i].name, group, n) && w->array[i].name[n] == '/' &&
+            !visit(w->array[i].name + n + 1, false, user))
+            return;
+}
+
+static bool note_group(const char *name, bool is_group, void *found)
+{
+    (void)name;
+    (void)is_group;
+    *(bool *)found = true;
+    return false;
+}
+
+static bool exists(weft__sealed *f, const char *path)
+{
+    bool found = weft__weights_find(&of(f)->w, path);
+    if (!found)
+        each(f, path, note_group, &found);
+    return found;
+}
+
+const weft__sealed_format weft__sealed_safetensors = {
+    check_head, check, begin, open_image, save, end, status, put, describe, exists, find, get, get_text,
+    get_notes, each
+};
