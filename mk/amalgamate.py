@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""amalgamate.py OUT VERSION HEADER.. -- SOURCE..    writes OUT/weft.h and OUT/weft.c: the library as two files
+"""amalgamate.py OUT VERSION [-DMACRO] HEADER.. -- SOURCE..    writes OUT/weft.h and OUT/weft.c: the library as two files
 
 weft.h has the public headers. weft.c has the sources, each after the private headers that it is the first to need. The
 macros of a source end with it. A name of one source that means something else in another source or header gets the name
@@ -254,23 +254,23 @@ KERNELS_BEGIN = """
 def main():
     global public
     out, version, split = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv.index("--")
-    headers, sources = sys.argv[3:split], sys.argv[split + 1:]
-    about = f"weft {version}, a framework for sequence models, as two files, written by `make amalgamation`.\n"
-    licence = "".join(" * " + line if line.strip() else " *\n" for line in text_of("LICENSE").splitlines(True))
+    options, sources = sys.argv[3:split], sys.argv[split + 1:]
+    headers = [o for o in options if not o.startswith("-D")]
+    defines = "".join(f"#ifndef {o[2:]}\n#define {o[2:]}\n#endif\n" for o in options if o.startswith("-D"))
+    about = f"weft {version}, written by `make weft.c`. docs/drop_in.md says how to use it.\n *\n"
+    about += "".join(f" * {line}".rstrip() + "\n" for line in text_of("LICENSE").splitlines()) + " */\n"
     public = {h for top in headers for h in [top, *closure(top)]}
     api = "".join("" if h in once else once.add(h) or title(h) + expanded(h, once) for h in headers)
-    (out / "weft.h").write_text(f"/* weft.h - {about} *\n{licence} */\n#ifndef WEFT_H\n#define WEFT_H\n{api}#endif\n")
+    (out / "weft.h").write_text(f"/* weft.h - {about}#ifndef WEFT_H\n#define WEFT_H\n{defines}{api}#endif\n")
 
     kernels = [s for s in KERNELS if s in sources]
-    texts = list(ordinary([s for s in sources if s not in kernels]))
-    for k in kernels:
-        for _, name in included(k):
-            if name and not is_guarded(name) and name not in parts and len(expanded(name, set())) > PART:
-                parts[name] = part(name, kernels)
-    body = "".join(texts) + KERNELS_BEGIN + "".join(kernel(k) for k in kernels)
-    for i, name in enumerate(parts):
-        body += f"\n#elif WEFT__PART == {i + 1}\n{title(name)}{parts[name]}"
-    (out / "weft.c").write_text(f"/* weft.c - {about} *\n{licence} */\n{BEGIN}{body}#endif\n")
+    body = "".join(ordinary([s for s in sources if s not in kernels])) + KERNELS_BEGIN
+    for name in [f for k in kernels for _, f in included(k) if f and not is_guarded(f)]:
+        if name not in parts and len(expanded(name, set())) > PART:
+            parts[name] = part(name, kernels)
+    body += "".join(kernel(k) for k in kernels)
+    body += "".join(f"\n#elif WEFT__PART == {i + 1}\n{title(n)}{parts[n]}" for i, n in enumerate(parts))
+    (out / "weft.c").write_text(f"/* weft.c - {about}{BEGIN}{body}#endif\n")
 
 
 main()

@@ -4,6 +4,8 @@
 #:   deb                        builds Debian packages twice, compares and uses them: build/deb/*.deb
 #:   abi                        compares the binary interface with the last release
 #:   distros                    builds with gcc 11 to 14 and clang 14 to 19 in Debian 12 and 13; COMPILERS= DISTROS=
+#:   weft.c                     writes build/amalgamation/weft.c and weft.h: the library of IO=none as two files
+#:   amalgamation               writes them, compiles them with gcc, clang and zig, and tests them
 PACKAGES = env MAKE='$(MAKE)' CC='$(CC)' BUILD='$(BUILD)' VERSION='$(VERSION)' SOVERSION='$(SOVERSION)' \
     bash tests/packages
 dist: $(B)/examples/first
@@ -13,4 +15,13 @@ deb: $(B)/examples/first $(COMMAND)
 abi: $(B)/libweft.so
 	@$(PACKAGES)/abi.sh
 distros: ; @$(PACKAGES)/distros.sh
-.PHONY: dist deb abi distros
+ifeq ($(IO),)
+weft.c amalgamation: ; @$(MAKE) --no-print-directory IO=none V= NVCC=none MPI=none $@
+else
+weft.c:
+	@mkdir -p $(BUILD)/amalgamation
+	@python3 mk/amalgamate.py $(BUILD)/amalgamation $(VERSION) $(filter -D%,$(VFLAGS)) $(filter weft%,$(HEADERS)) -- $(SRC)
+amalgamation: weft.c $(B)/libweft.a $(B)/tests/golden $(B)/tests/hunt/hunt $(B)/tests/packages/bits.o
+	@B='$(B)' $(PACKAGES)/amalgamation.sh
+endif
+.PHONY: dist deb abi distros weft.c amalgamation
