@@ -20,7 +20,8 @@ weft.c amalgamation: ; @$(MAKE) --no-print-directory IO=none V= NVCC=none MPI=no
 else
 weft.c:
 	@mkdir -p $(BUILD)/amalgamation
-	@python3 mk/amalgamate.py $(BUILD)/amalgamation $(VERSION) $(filter -D%,$(VFLAGS)) $(filter weft%,$(HEADERS)) -- $(SRC)
+	@python3 mk/amalgamate.py $(BUILD)/amalgamation $(VERSION) \
+	    $(filter -D%,$(VFLAGS)) $(filter weft%,$(HEADERS)) -- $(SRC)
 amalgamation: weft.c $(B)/libweft.a $(B)/tests/golden $(B)/tests/hunt/hunt $(B)/tests/packages/bits.o
 	@B='$(B)' $(PACKAGES)/amalgamation.sh
 endif

@@ -129,6 +129,7 @@ nightly: $(B)/examples/g2p
 	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/ptx/sass.sh)
 	@$(again) deb
 	@$(again) abi
+	@$(again) amalgamation
 	@TIDY_ALL=1 $(again) lint
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh
 	@$(again) fuzz SECONDS=3600
