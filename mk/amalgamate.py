@@ -12,6 +12,7 @@ import re
 import sys
 
 V3 = "avx2,fma,bmi,bmi2,f16c,lzcnt,movbe"
+BF16 = "arch=armv8.2-a+bf16"
 V4 = V3 + ",avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
 X86, FLOAT = "defined __x86_64__", " && !defined WEFT_DOUBLE"
 ARM = "defined __aarch64__ && (!defined __clang__ || __clang_major__ >= 16)"
@@ -22,7 +23,7 @@ KERNELS = {
     "core/cpu/amx_emulated.c": (X86 + FLOAT, V3),
     "core/cpu/avx512.c": (X86, V4),
     "core/cpu/amx.c": (X86 + FLOAT, V4 + ",amx-tile,amx-bf16"),
-    "core/cpu/neon_bf16.c": (ARM + FLOAT, "+bf16"),
+    "core/cpu/neon_bf16.c": (ARM + FLOAT, BF16),
 }
 EXACT = "core/random.c"
 PART = 50000  # bytes: a text of this size is a part
@@ -210,9 +211,8 @@ def kernel(path):
     if not KERNELS[path]:
         return title(path) + text
     cpu, features = KERNELS[path]
-    macros = ["__" + f.upper().replace("-", "_") + "__" for f in features.split(",")]
-    if features == "+bf16":
-        macros = ["__ARM_FEATURE_BF16_VECTOR_ARITHMETIC"]
+    macros = ["__ARM_FEATURE_BF16_VECTOR_ARITHMETIC"] if features == BF16 else \
+        [f"__{f.upper().replace('-', '_')}__" for f in features.split(",")]
     frame = f"#if {cpu}\n#ifdef __clang__\n%s#else\n%s#endif\n#endif\n"
     wide = ",prefer-vector-width=512" if "avx512f" in features else ""
     push = f'#pragma clang attribute push(__attribute__((target("{features}"))), apply_to = function)\n'

@@ -23,6 +23,6 @@ weft.c:
 	@python3 mk/amalgamate.py $(BUILD)/amalgamation $(VERSION) \
 	    $(filter -D%,$(VFLAGS)) $(filter weft%,$(HEADERS)) -- $(SRC)
 amalgamation: weft.c $(B)/libweft.a $(B)/tests/golden $(B)/tests/hunt/hunt $(B)/tests/packages/bits.o
-	@B='$(B)' $(PACKAGES)/amalgamation.sh
+	+@B='$(B)' $(PACKAGES)/amalgamation.sh
 endif
 .PHONY: dist deb abi distros weft.c amalgamation
