@@ -4,7 +4,7 @@
 #include "autograd/op.h"
 
 /* Returns a buffer of that form. Without memory returns NULL and fails the context. slot_end frees it. */
-weft_tensor *weft__slot(weft *, const weft__form *);
+weft_tensor *weft__gradient_slot(weft *, const weft__form *);
 void         weft__slot_end(weft *, weft_tensor *);
 /* Returns whether the backward pass needs the gradient of the tensor. */
 bool         weft__needs_gradient(const weft_tensor *);

@@ -27,5 +27,5 @@ void weft__put_entry(FILE *, weft__listing *, int64_t entry);
 enum { WEFT__ATTRIBUTES = 80 };
 const char *weft__attributes(const weft_call *, char text[WEFT__ATTRIBUTES]);
 /* Reads the number of a tensor of one element. Returns false if it has more, or cannot be read. */
-bool weft__number(const weft_tensor *, double *value);
+bool weft__single_number(const weft_tensor *, double *value);
 #endif

@@ -81,7 +81,7 @@ void weft__visible_pairs(weft_tensor *q, weft_tensor *k, int causal, weft_tensor
 weft_tensor *weft__all_pairs(weft_tensor *seen, const weft_tensor *q, const weft_tensor *k, int causal);
 /* reduce.c */
 /* Resolves a negative axis. If the axis does not exist, fails the context and returns false. */
-bool         weft__axis(const weft_tensor *x, int *axis, const char *function);
+bool         weft__find_axis(const weft_tensor *x, int *axis, const char *function);
 /* Does the same, and refuses axis 0 of a ragged tensor, which is ambiguous. */
 bool         weft__axis_not_rows(weft_tensor *x, int *axis, const char *function);
 weft__along  weft__along_axis(const weft_tensor *x, int axis, bool tokens);

@@ -25,12 +25,12 @@ typedef struct weft__block {
     size_t bytes;
     bool lasts;
 } weft__block;
-typedef struct weft__link {                      /* Undo record of a pointer, see rewind.c. */
-    struct weft__link *next;
+typedef struct weft__undo {                      /* Undo record of a pointer, see rewind.c. */
+    struct weft__undo *next;
     void *pointer;
     void *old;
     int64_t position;
-} weft__link;
+} weft__undo;
 typedef struct weft__owned {     /* An object that lives until weft_close. The list begins with the newest. */
     struct weft__owned *next;
     void (*end)(void *);
@@ -45,7 +45,7 @@ typedef struct weft__inside {
     int64_t print_limit;                         /* elements printed of each axis; 0: all */
     weft__arena arena[WEFT__ARENAS];
     weft_batch *batches;
-    weft__link *links;
+    weft__undo *links;
     weft__owned *owned;
     weft__block *blocks;
     weft__callback callback;                     /* the innermost running callback */

@@ -7,6 +7,12 @@
 #ifndef WEFT_KERNELS_H
 #define WEFT_KERNELS_H
 #include "core/api_author.h"
+
+#define CELL(name, ...) WEFT__##name,
+typedef enum {
+#include "core/cells.def"
+    WEFT__CELLS
+} weft__cell;
 #include "core/shared/cells.h"
 
 typedef weft_real real;

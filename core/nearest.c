@@ -33,7 +33,8 @@ static int edits(const char *a, const char *b)
 const char *weft__nearest(const char *word, const char *(*name)(int i, const void *user), const void *user)
 {
     const char *best = NULL;
-    int fewest = (int)(strnlen(word, 2 * WORD) / 2) + 1;
+    size_t half = strlen(word) / 2;
+    int fewest = half < WORD ? (int)half + 1 : WORD + 1;
     for (int i = 0; name(i, user); i++) {
         int n = edits(word, name(i, user));
         if (n < fewest) {

@@ -7,10 +7,10 @@
 bool weft__set_undoable(weft *w, void *pointer, void *to)
 {
     int64_t position = weft__position(w, WEFT__ARENA_BATCHES);
-    weft__link *l = weft__take(w, WEFT__ARENA_BATCHES, sizeof *l);
+    weft__undo *l = weft__take(w, WEFT__ARENA_BATCHES, sizeof *l);
     if (!l)
         return false;
-    *l = (weft__link){ inside(w)->links, pointer, NULL, position };
+    *l = (weft__undo){ inside(w)->links, pointer, NULL, position };
     memcpy(&l->old, pointer, sizeof l->old);     /* memcpy: the pointer can have any type */
     memcpy(pointer, &to, sizeof to);
     inside(w)->links = l;
@@ -19,7 +19,7 @@ bool weft__set_undoable(weft *w, void *pointer, void *to)
 
 static void unlink_since(weft *w, int64_t position)
 {
-    for (weft__link *l; (l = inside(w)->links) && l->position >= position; inside(w)->links = l->next)
+    for (weft__undo *l; (l = inside(w)->links) && l->position >= position; inside(w)->links = l->next)
         memcpy(l->pointer, &l->old, sizeof l->old);
 }
 

@@ -131,6 +131,7 @@ nightly: $(B)/examples/g2p
 	@$(again) wheel
 	@$(again) abi
 	@$(again) distros
+	@$(again) amalgamation
 	@TIDY_ALL=1 $(again) lint
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh
 	@$(again) fuzz SECONDS=3600

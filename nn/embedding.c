@@ -98,7 +98,7 @@ static weft_tensor *drop_rows(const weft_embedding *e, weft_tensor *ids, weft_te
         return y;
     snprintf(place, sizeof place, "%s.row_dropout", e->m->path);
     weft_tensor *factor = weft__row_factors(y->w, e->weight->f.size[0], e->row_dropout, place);
-    return weft_mul(y, weft__column(weft_index_select(factor, ids)));
+    return weft_mul(y, weft__as_column(weft_index_select(factor, ids)));
 }
 
 weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids)

@@ -11,7 +11,7 @@
 /* The reciprocal of 0 is 0. */
 weft_tensor *weft_mean_loss(weft_loss l) { return weft_mul(l.sum, weft_reciprocal(l.weight)); }
 
-weft_tensor *weft__column(weft_tensor *x)
+weft_tensor *weft__as_column(weft_tensor *x)
 {
     int64_t shape[WEFT_RANK + 1] = { 0 };
     int rank = weft_rank(x);
@@ -262,7 +262,7 @@ weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const 
         !operand_is_usable("quantile_loss", w, target, "target") ||
         !quantiles_are_sound(predicted, quantiles, n))
         return failed_loss(predicted);
-    weft_tensor *x = predicted, *y = weft_rank(target) == weft_rank(x) - 1 ? weft__column(target) : target;
+    weft_tensor *x = predicted, *y = weft_rank(target) == weft_rank(x) - 1 ? weft__as_column(target) : target;
     if (x->w->status || !match("quantile_loss", x, y, "target", 1) || !weights_fit("quantile_loss", x, opts))
         return failed_loss(x);
     weft_tensor *r = weighted(weft_sub(masked_values(y, opts, 0), masked_values(x, opts, 0)), opts);

@@ -168,7 +168,7 @@ static void entropy_fused(const weft_call *c)
 
 weft_tensor *weft__class_rows(weft_tensor *classes, int64_t n)
 {
-    return weft_equal(weft__column(classes), weft_arange(classes->w, 0, n, 1));
+    return weft_equal(weft__as_column(classes), weft_arange(classes->w, 0, n, 1));
 }
 
 static void entropy_composed(const weft_call *c, weft_tensor **y)
@@ -178,7 +178,7 @@ static void entropy_composed(const weft_call *c, weft_tensor **y)
     weft_cross_entropy_opts o = { .mask = m->mask ? c->x[m->mask] : NULL,
                                   .ignore_index = m->ignore,
                                   .has_ignore_index = m->has_ignore };
-    weft_tensor *row = weft__column(weft__entropy_weight(c->x[1], m->classes, &o, false));
+    weft_tensor *row = weft__as_column(weft__entropy_weight(c->x[1], m->classes, &o, false));
     weft_tensor *weight = m->weight ? c->x[m->weight] : weft_full(w, 1, WEFT_SHAPE(m->classes));
     weft_tensor *chosen =
         weft_scale(weft_mul(weft__class_rows(c->x[1], m->classes), weight), (double)(1 - m->smoothing));

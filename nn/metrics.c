@@ -125,7 +125,7 @@ static weft_tensor *matrix(weft_tensor *scores, weft_tensor *classes, const weft
         return &w->nil;
     if (weft_numel(classes) == 0)
         return weft_zeros(w, WEFT_SHAPE(n, n));
-    weft_tensor *rows = weft_mul(weft__class_rows(classes, n), weft__column(counts));
+    weft_tensor *rows = weft_mul(weft__class_rows(classes, n), weft__as_column(counts));
     weft_tensor *taken = weft_index_add(flat(rows, 2, n), flat(best, 1, 0), n);
     return weft_transpose(taken, 0, 1);
 }

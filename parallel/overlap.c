@@ -10,7 +10,7 @@
 #include "autograd/fused.h"
 #include "parallel/parallel.h"
 
-static const double pause = 20e-6;               /* seconds between two checks for arrived messages */
+static const double look_pause = 20e-6;          /* seconds between two checks for arrived messages */
 
 /* ---- callbacks of the backward pass ---- */
 static void note_use(void *user, const weft_tensor *parameter, int64_t entry)
@@ -38,7 +38,7 @@ static void after_entry(void *user, int64_t entry)
 {
     weft_parallel *p = user;
     send_what_is_final(p, entry);
-    if (!weft__transfer_is_open(p) || weft__seconds() < p->looked + pause)
+    if (!weft__transfer_is_open(p) || weft__seconds() < p->looked + look_pause)
         return;
     while (weft__transfer_step(p, false))
         ;

@@ -181,7 +181,7 @@ static weft_rnn_out one_step(const weft_rnn *r, weft_tensor *x, weft_state befor
 {
     const weft__layers l = { r->cell,    r->opts.layers, r->opts.input, r->opts.hidden,
                              h_width(r), r->opts.lean,   r->weight };
-    return weft__step(&l, x, before);
+    return weft__run_step(&l, x, before);
 }
 
 static weft_rnn_out run_checked(weft_rnn *r, const char *function, weft_tensor *x, weft_state first,

@@ -99,7 +99,7 @@ typedef struct weft__layers {
     weft_tensor *const (*weight)[WEFT__RNN_WEIGHTS];
 } weft__layers;
 bool         weft__can_step(const weft_tensor *x);
-weft_rnn_out weft__step(const weft__layers *, weft_tensor *x, weft_state before);
+weft_rnn_out weft__run_step(const weft__layers *, weft_tensor *x, weft_state before);
 
 /* lookup.c: Returns the ids of the table rows in x, and the table followed by a row of zeros for id -1. The
  * ids are packed, or step by step as `order` requires. Both are NULL if x is not looked up or the layer would

@@ -172,7 +172,7 @@ bool weft__can_step(const weft_tensor *x)
     return !x->w->recording && x->w->dev.k->synchronous && x->f.size[0] > 0;
 }
 
-weft_rnn_out weft__step(const weft__layers *r, weft_tensor *x, weft_state before)
+weft_rnn_out weft__run_step(const weft__layers *r, weft_tensor *x, weft_state before)
 {
     weft_tensor *in[5] = { x }, *ids = NULL, *table = weft__table_of(x, &ids);
     int n = 1;

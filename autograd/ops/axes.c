@@ -80,7 +80,7 @@ static const weft_op op_transpose = ORDER_RECORD("transpose", describe_swap);
 
 weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
 {
-    if (!weft__axis(x, &axis, "transpose") || !weft__axis(x, &other, "transpose"))
+    if (!weft__find_axis(x, &axis, "transpose") || !weft__find_axis(x, &other, "transpose"))
         return weft__inert_of(x);
     order o = { .one = axis, .other = other };
     for (int i = 0; i < x->f.rank; i++)
@@ -91,7 +91,7 @@ weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
 /* ---- repeat: adds an axis of size 1, broadcasts along it, merges it ---- */
 static weft_tensor *repeated(weft_tensor *x, int axis, int64_t times, bool before, const char *name)
 {
-    if (!weft__axis(x, &axis, name))
+    if (!weft__find_axis(x, &axis, name))
         return weft__inert_of(x);
     if (times < 0 || x->f.rank == WEFT_RANK || (x->f.batch && axis == 0))
         return weft__failed(x, WEFT_ESHAPE, name,

@@ -3,7 +3,7 @@
 #include <math.h>
 #include "autograd/op.h"
 
-bool weft__axis(const weft_tensor *x, int *axis, const char *function)
+bool weft__find_axis(const weft_tensor *x, int *axis, const char *function)
 {
     weft *w = x ? x->w : weft__no_context();
     const char *error = weft__handle_error(w, x);
@@ -19,7 +19,7 @@ bool weft__axis(const weft_tensor *x, int *axis, const char *function)
 
 bool weft__axis_not_rows(weft_tensor *x, int *axis, const char *function)
 {
-    if (!weft__axis(x, axis, function))
+    if (!weft__find_axis(x, axis, function))
         return false;
     if (!x->f.batch || *axis != 0)
         return true;
@@ -302,7 +302,7 @@ static const weft_op op_flip = { .name = "flip",
 
 static weft_tensor *ordered(const weft_op *op, weft_tensor *x, int axis)
 {
-    if (!weft__axis(x, &axis, op->name))
+    if (!weft__find_axis(x, &axis, op->name))
         return weft__inert_of(x);
     weft__along a = weft__along_axis(x, axis, true);
     return APPLY_WITH(op, a, x);

@@ -142,7 +142,7 @@ static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i)
 
 weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to)
 {
-    if (!weft__axis(x, &axis, "slice"))
+    if (!weft__find_axis(x, &axis, "slice"))
         return weft__inert_of(x);
     int64_t n = x->f.size[axis];
     part p = { x->f, axis, from < 0 ? from + n : from, to < 0 ? to + n : to };
@@ -237,7 +237,7 @@ weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis)
     if (!x || n < 1 || n > INT32_MAX)
         return weft__failed(x && n > 0 ? x[0] : NULL, WEFT_EARG, "concat",
                             "%lld tensors%s; expected 1 .. 2^31 - 1", (long long)n, x ? "" : ", NULL");
-    if (!weft__axis(x[0], &axis, "concat"))
+    if (!weft__find_axis(x[0], &axis, "concat"))
         return weft__failed_of(x, n, WEFT_EARG, "concat", "%lld tensors; expected usable ones", (long long)n);
     return weft__apply(&op_concat, x, (int)n, &axis, sizeof axis)->y[0];
 }

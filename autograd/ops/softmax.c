@@ -101,7 +101,7 @@ static weft_tensor *run_on(int kind, const weft__along *a, weft_tensor *x, weft_
 static weft_tensor *softmax_of(int kind, weft_tensor *x, int axis, weft_tensor *mask)
 {
     const char *name = records[kind].name;
-    if (!weft__axis(x, &axis, name))
+    if (!weft__find_axis(x, &axis, name))
         return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "expected a tensor and its mask") :
                       weft__inert_of(x);
     weft__along a = weft__along_axis(x, axis, true);

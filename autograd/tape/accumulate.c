@@ -17,7 +17,7 @@
 /* 64, 80, 96, 112, 128 .. */
 static int64_t class_bytes(int class_) { return (int64_t)(64 + 16 * (class_ & 3)) << (class_ >> 2); }
 
-weft_tensor *weft__slot(weft *w, const weft__form *f)
+weft_tensor *weft__gradient_slot(weft *w, const weft__form *f)
 {
     int64_t bytes = weft__bytes(f);
     int class_ = 0;
@@ -88,7 +88,7 @@ static void accumulate_deferred(weft_tensor *x, weft_tensor *g)
     weft *w = x->w;
     const bool whole = w->tape->deferred->op->moves && !w->dev.k->synchronous;     /* see weft__dx_whole */
     bool apart = !node(x)->grad || (x->f.batch && !whole);
-    weft_tensor *to = apart ? weft__slot(w, &x->f) : node(x)->grad;
+    weft_tensor *to = apart ? weft__gradient_slot(w, &x->f) : node(x)->grad;
     if (!to)
         return;
     g->data = to->data;
@@ -113,7 +113,7 @@ void weft__accumulate(weft_tensor *x, weft_tensor *g)
         return;
     }
     bool add = node(x)->grad;
-    if (add || (node(x)->grad = weft__slot(w, &x->f)))
+    if (add || (node(x)->grad = weft__gradient_slot(w, &x->f)))
         w->dev.k->scale(&w->dev, count(g), 1, g->data, node(x)->grad->data, add);
 }
 
@@ -177,7 +177,7 @@ real *weft_op_dx(const weft_call *c, int i, bool *add)
     node(x)->has_gradient |= w->tape->for_parameters;
     weft_tensor **to = x->f.batch && w->tape->ragged_grads ? &w->tape->ragged_grads[i] : &node(x)->grad;
     *add = *to;
-    if (!*to && (*to = weft__slot(w, &x->f)) && !node(x)->grad && !is_repeated(c, i))
+    if (!*to && (*to = weft__gradient_slot(w, &x->f)) && !node(x)->grad && !is_repeated(c, i))
         node(x)->grad = *to;
     return *to ? weft__host_gradient(c, x, (*to)->data, *add, true) : NULL;
 }

@@ -188,7 +188,7 @@ static void seed(weft_tensor *y)                /* d sum(y) / dy = 1 */
         node(y)->grad = weft__spread_to(weft_scalar(w, 1), &y->f);
         return;
     }
-    node(y)->grad = weft__slot(w, &y->f);
+    node(y)->grad = weft__gradient_slot(w, &y->f);
     if (node(y)->grad)
         w->dev.k->fill(&w->dev, count(y), 1, node(y)->grad->data);
 }

@@ -101,7 +101,7 @@ void weft__put_source(FILE *to, const weft__listing *l, const weft_tensor *x)
     fprintf(to, k ? "%%%lld.%d" : "%%%lld", (long long)node(x)->entry_number - 1, k);
 }
 
-bool weft__number(const weft_tensor *x, double *value)
+bool weft__single_number(const weft_tensor *x, double *value)
 {
     real number = 0;
     int32_t n = 0;
@@ -118,7 +118,7 @@ void weft__put_form(FILE *to, const weft_tensor *x)
     char text[128];
     double value;
     fputs(weft__text(&x->f, text), to);
-    if (weft__number(x, &value))
+    if (weft__single_number(x, &value))
         fprintf(to, " = %.4g", value + 0.0);
 }
 

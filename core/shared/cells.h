@@ -1,14 +1,7 @@
 /* cells.h - the columns of cells.def as functions, which the compiler folds if the cell is constant. C and
- * C++: the tables of the CPU and nvcc include it. */
+ * C++: the tables of the CPU and nvcc include it. kernels.h has the type weft__cell. */
 #ifndef WEFT_SHARED_CELLS_H
 #define WEFT_SHARED_CELLS_H
-#include <stddef.h>
-
-#define CELL(name, ...) WEFT__##name,
-typedef enum {
-#include "core/cells.def"
-    WEFT__CELLS
-} weft__cell;
 
 #ifdef __cplusplus
 #define CELL_FACT __host__ __device__ constexpr

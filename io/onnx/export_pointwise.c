@@ -27,7 +27,7 @@ TRANSLATOR(unary)
     const weft__curve *u = c->attributes;
     const weft__node *n = weft__node_of(c->x[0]);
     const bool constant = !n->entry_number && !n->path && *input(x, 0)->name == '/';
-    if (u->f == WEFT__reciprocal && constant && !weft__number(c->x[0], &y->inverse))
+    if (u->f == WEFT__reciprocal && constant && !weft__single_number(c->x[0], &y->inverse))
         y->inverse = 0;
     return weft__ex_function(x, input(x, 0)->name, u->f, (double)u->p, (double)u->q);
 }

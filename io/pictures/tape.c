@@ -96,7 +96,7 @@ static void walk(weft__graph *g, weft_tensor **by, weft_tensor **out)
     weft_gradients(g->target, by, n, out);
     for (int64_t i = 0, k = 0; k < n; i++)
         if (g->node[i].x == by[k])
-            g->node[i].has_gradient = weft__number(out[k++], &g->node[i].gradient);
+            g->node[i].has_gradient = weft__single_number(out[k++], &g->node[i].gradient);
     weft_rewind(w, mark);                        /* removes the entries that the picture has added */
 }
 
@@ -104,7 +104,7 @@ static weft_status find_numbers(weft__graph *g, const char *path)
 {
     weft_tensor **by = calloc(2 * (size_t)g->nodes + 1, sizeof *by);
     for (int64_t i = 0; i < g->nodes; i++)
-        g->node[i].has_number = weft__number(g->node[i].x, &g->node[i].number);
+        g->node[i].has_number = weft__single_number(g->node[i].x, &g->node[i].number);
     if (g->target && by)
         walk(g, by, by + g->nodes);
     free(by);

@@ -20,7 +20,10 @@ static bool input_is_usable(weft *w, const weft_tensor *x, const char *operand)
 /* Returns the number of axes for sequences and steps. */
 static int of_steps(const weft_tensor *x) { return x->f.batch ? 1 : 2; }
 
-static weft_tensor *with_outputs(weft_tensor *x) { return weft_rank(x) == of_steps(x) ? weft__column(x) : x; }
+static weft_tensor *with_outputs(weft_tensor *x)
+{
+    return weft_rank(x) == of_steps(x) ? weft__as_column(x) : x;
+}
 
 static bool is_forecast(const weft_tensor *x, const char *operand)
 {
@@ -50,7 +53,7 @@ static weft_tensor *steps_that_count(weft_tensor *x, const weft_lengths *l, bool
     if (x->f.batch)
         return are_its_lengths(x, l), NULL;
     bool some = l && weft__lengths_fit(x->w, l, x->f.size[0], x->f.size[1], name) && !all;
-    return some ? weft__column(weft_length_mask(x->w, l, x->f.size[1], WEFT_ALIGN_LEFT)) : NULL;
+    return some ? weft__as_column(weft_length_mask(x->w, l, x->f.size[1], WEFT_ALIGN_LEFT)) : NULL;
 }
 
 /* ---- quantiles ---- */
