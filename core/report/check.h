@@ -1,7 +1,7 @@
 /* check.h - the checks of WEFT_CHECK=1. Without it w->check is NULL, and a context pays one branch per new
  * tensor, operator and step. */
-#ifndef WEFT_CHECK_H
-#define WEFT_CHECK_H
+#ifndef WEFT_REPORT_CHECK_H
+#define WEFT_REPORT_CHECK_H
 #include <stdatomic.h>
 #include "core/inside.h"
 
