@@ -2,6 +2,7 @@
 #
 # Wildcards find all files. A new .c in a folder of the library is a new object, a new tests/*/test_*.c a new test, and
 # a new examples/*.c with a main a new program. Files examples/X_*.c belong to examples/X.c.
+$(if $(filter 3.% 4.0% 4.1%,$(MAKE_VERSION)),$(error weft needs GNU make 4.2; on macOS: brew install make, then gmake))
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
 endif
@@ -59,7 +60,7 @@ include mk/compile.mk mk/cuda.mk mk/mpi.mk
 #:   install, uninstall         copies files to PREFIX, and removes them
 #:   clean                      removes build/
 #:   deps, deps-test            installs the Debian packages for a build, and for the tests
-all: $(B)/libweft.a $(B)/libweft.so $(COMMAND) $(EXAMPLES) $(CUDA) $(TRANSPORTS)
+all: $(B)/libweft.a $(LIBWEFT) $(COMMAND) $(EXAMPLES) $(CUDA) $(TRANSPORTS)
 
 $(B)/libweft.a: $(OBJ)
 	@rm -f $@
@@ -67,13 +68,11 @@ $(B)/libweft.a: $(OBJ)
 	$(Q)$(AR) rcs $@ $^
 $(B)/weft.map: core/install/weft.map
 	@mkdir -p $(@D)
-	@sed 's/^WEFT_@SOVERSION@/WEFT$(if $(F64),_F64)_$(SOVERSION)/' $< >$@
-SO_FLAGS = -Wl,-soname,libweft$(F64).so.$(SOVERSION),--version-script,$(B)/weft.map,--as-needed
-SO_FLAGS += $(if $(SANITIZED),,-Wl,-z,defs)
-$(B)/libweft.so: $(OBJ) $(B)/weft.map
+	@sed $(EXPORTS) $< >$@
+$(LIBWEFT): $(OBJ) $(B)/weft.map
 	$(call say,LINK)
-	$(Q)$(LINK) -shared $(SO_FLAGS) -o $@ $(OBJ) $(LIBS)
-	@ln -sf libweft.so $(B)/libweft$(F64).so.$(SOVERSION)
+	$(Q)$(LINK) $(SO_FLAGS) -o $@ $(OBJ) $(LIBS)
+	@ln -sf $(@F) $(B)/$(SONAME)
 
 # Programs link the archive, so they run from any folder.
 .SECONDEXPANSION:
@@ -116,7 +115,8 @@ everything: all $(TESTS) $(TOOLS) $(BENCH)
 # include path.
 DOCUMENTS := README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE \
              $(wildcard docs/*.md docs/*.svg docs/*.png docs/design/*.md \
-             examples/*.[ch] examples/*.cpp examples/common/*.[ch] examples/common/*.sh examples/python/*.py)
+             examples/*.[ch] examples/*.cpp examples/common/*.[ch] examples/common/*.sh \
+             examples/python/*.py examples/python/*.md examples/python/*/*.ipynb)
 INSTALL = env B='$(abspath $(B))' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' DOCDIR='$(DOCDIR)' DESTDIR='$(DESTDIR)' \
     VERSION='$(VERSION)' SOVERSION='$(SOVERSION)' F64='$(F64)' DEFINES='$(filter -D%,$(VFLAGS))' LIBS='$(LIBS)' \
     HEADERS='$(HEADERS)' DOCUMENTS='$(DOCUMENTS)' CC='$(CC)' V='$(LESSON_V)' \

@@ -67,8 +67,8 @@ typedef struct weft__inside {
 static inline weft__inside *inside(const weft *w) { return (weft__inside *)(uintptr_t)w; }
 
 /* ---- arena.c ---- */
-/* Returns whether this call of weft__take must fail. Only tests define it (tests/failing_malloc.c). */
-__attribute__((weak, visibility("default"))) bool weft__test_take_fails(const weft *);
+/* Only tests set it: call number `left` of weft__take in this context fails, counted from 1. */
+extern struct weft__failing_take { const weft *w; int64_t left; } weft__failing_take;
 int64_t weft__arena_position(const weft__arena *);
 void    weft__arena_back(weft *, weft__arena *, int64_t position);
 void    weft__arena_clear(weft *, weft__arena *);

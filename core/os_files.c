@@ -185,7 +185,7 @@ static void copy_attributes(int file, const target *t)
     struct stat s;
     bool other = t->exists && fstat(file, &s) == 0;
     if (other && s.st_gid != t->old.st_gid && fchown(file, (uid_t)-1, t->old.st_gid))
-        mode = (mode & 0707) | (mode & 0007) << 3;
+        mode = (mode_t)((mode & 0707) | (mode & 0007) << 3);
     /* a refusal is not a failure: the file has fewer rights, not more */
     (void)!fchmod(file, mode);
     if (other && s.st_uid != t->old.st_uid)

@@ -202,7 +202,6 @@ typedef struct {
 typedef struct server {
     pthread_mutex_t lock;                        /* guards all queues and counts */
     pthread_cond_t answered_cond;
-    pthread_barrier_t opened;
     line answered;
     settings settings;
     int64_t batch;
@@ -305,8 +304,6 @@ static void *work(void *argument)
 {
     worker *t = argument;
     server *s = t->server;
-    t->m = model_open(&s->settings, s->batch);
-    pthread_barrier_wait(&s->opened);
     user **users = memory((size_t)s->batch, sizeof *users);
     int32_t *token = memory((size_t)s->batch, sizeof *token);
     for (int64_t n; (n = take_batch(t, users));) {
@@ -326,16 +323,15 @@ static server *server_open(const settings *o, int threads, int64_t batch)
     line_clear(&s->answered);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->answered_cond, NULL);
-    pthread_barrier_init(&s->opened, NULL, (unsigned)threads + 1);
     for (int i = 0; i < threads; i++) {
         worker *t = &s->worker[i];
         t->server = s;
+        t->m = model_open(o, batch);
         line_clear(&t->waiting);
         pthread_cond_init(&t->asked, NULL);
         if (pthread_create(&t->id, NULL, work, t))
             quit(1, "no thread %d", i + 1);
     }
-    pthread_barrier_wait(&s->opened);
     return s;
 }
 
@@ -352,7 +348,6 @@ static void server_close(server *s)
         pthread_cond_destroy(&s->worker[i].asked);
     }
     pthread_cond_destroy(&s->answered_cond);
-    pthread_barrier_destroy(&s->opened);
     pthread_mutex_destroy(&s->lock);
     free(s->worker);
     free(s);

@@ -1,9 +1,11 @@
 # compile.mk - flags, and the rule that compiles C files.
 CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror)
-WARN_LIB := -Wconversion -Wno-sign-conversion -Wdouble-promotion -Wvla
+WARN_LIB := -Wconversion -Wno-sign-conversion -Wno-enum-float-conversion -Wdouble-promotion -Wvla
 # Float is computed as float: in ISO C, compilers for s390x use double, and those for i386 the x87.
 MACHINE  := $(shell $(CC) -dumpmachine)
+MACOS    := $(findstring darwin,$(MACHINE))$(findstring macos,$(MACHINE))
+ZIG      := $(findstring zig,$(CC))
 ARCH     := $(if $(filter s390%,$(MACHINE)),-fexcess-precision=fast)
 ifneq ($(filter i%86-linux-gnu,$(MACHINE)),)
 ARCH     := -msse2 -mfpmath=sse -Wno-psabi -D_FILE_OFFSET_BITS=64
@@ -25,9 +27,21 @@ SANITIZED     := $(findstring sanitize,$(VFLAGS))
 # process. In the build folder its files have the plain names.
 F64           := $(if $(filter -DWEFT_DOUBLE,$(VFLAGS)),_f64)
 
+# ---- the shared library ----
+LIBWEFT   = $(B)/libweft.$(if $(MACOS),dylib,so)
+SONAME    = libweft$(F64).$(if $(MACOS),$(SOVERSION).dylib,so.$(SOVERSION))
+ifeq ($(MACOS),)
+EXPORTS   = 's/^WEFT_@SOVERSION@/WEFT$(if $(F64),_F64)_$(SOVERSION)/'
+SO_FLAGS  = -shared -Wl,-soname,$(SONAME),--version-script,$(B)/weft.map,--as-needed
+SO_FLAGS += $(if $(SANITIZED),,-Wl,-z,defs)
+else
+EXPORTS   = -n 's/.*global: \(.*\);/_\1/p'
+SO_FLAGS  = -dynamiclib -Wl,-install_name,@rpath/$(SONAME),-exported_symbols_list,$(B)/weft.map
+endif
+
 # ---- changed flags compile everything again ----
 # The tests use internal functions; weft.map hides them in the installed library.
-VISIBLE := -fvisibility=protected
+VISIBLE := $(if $(MACOS),,-fvisibility=protected)
 STAMP := $(strip $(VISIBLE) $(CC) $(filter-out -Werror,$(BASE)) $(CPPFLAGS) $(CFLAGS) $(VFLAGS))
 ifneq ($(STAMP),$(file <$(B)/flags))
 $(shell mkdir -p $(B))$(file >$(B)/flags,$(STAMP))
@@ -54,19 +68,21 @@ unless_run  = $(if $(SANITIZED),$(shell grep -qs $(1) /proc/cpuinfo && echo -O1 
 TIER_512   := $(call unless_run,avx512f)
 TIER_AMX   := $(call unless_run,amx_tile)
 AMX        := -mamx-tile -mamx-bf16
-if_known    = $(shell $(CC) $(1) -x c -fsyntax-only /dev/null 2>/dev/null && echo $(1))
+LEVEL      := $(if $(ZIG),-mcpu=x86_64_v,-march=x86-64-v)
+if_known    = $(shell $(CC) $(1) -x c -E /dev/null >/dev/null 2>&1 && echo $(1))
 $(B)/core/cpu/generic.o: EXTRA += $(TIER)
 ifneq ($(filter x86_64%,$(MACHINE)),)
-$(B)/core/cpu/avx2.o $(B)/core/cpu/amx_emulated.o: EXTRA += $(TIER) -march=x86-64-v3
+$(B)/core/cpu/avx2.o $(B)/core/cpu/amx_emulated.o: EXTRA += $(TIER) $(LEVEL)3
 $(B)/core/cpu/avx512.o: EXTRA += $(TIER_512)
 $(B)/core/cpu/amx.o: EXTRA += $(TIER_AMX)
-$(B)/core/cpu/avx512.o $(B)/core/cpu/amx.o: EXTRA += -march=x86-64-v4 -mprefer-vector-width=512
+$(B)/core/cpu/avx512.o $(B)/core/cpu/amx.o: EXTRA += $(LEVEL)4 -mprefer-vector-width=512
 $(B)/core/cpu/amx.o: EXTRA += $(call if_known,$(AMX))
 else
 $(B)/core/cpu/amx_emulated.o $(B)/core/cpu/neon_bf16.o: EXTRA += $(TIER)
 endif
-ifneq ($(filter aarch64%,$(MACHINE)),)
-$(B)/core/cpu/neon_bf16.o: EXTRA += $(call if_known,-march=armv8.2-a+bf16)
+ifneq ($(filter aarch64% arm64%,$(MACHINE)),)
+BF16       := $(if $(ZIG),-mcpu=generic+v8_2a+bf16,-march=armv8.2-a+bf16)
+$(B)/core/cpu/neon_bf16.o: EXTRA += $(call if_known,$(BF16))
 endif
 # Random numbers have the same bits everywhere (core/shared/normal.h), so products are not fused with additions.
 $(B)/core/random.o: EXTRA += -ffp-contract=off

@@ -93,7 +93,7 @@ test-interchange: $(B)/tests/interchange/export $(COMMAND)
 installcheck:
 	@MAKE='$(MAKE)' CC='$(CC)' V=$(V) B=$(B) sh tests/installcheck.sh
 
-#:   cross                      builds and tests for other CPUs under qemu; MACHINES="quick", or names
+#:   cross                      builds and tests for other CPUs, musl, macOS; MACHINES="quick", or names as in cross.sh
 cross: $(B)/tests/cross/files
 	@BUILD=$(BUILD) B=$(B) bash tests/cross.sh $(MACHINES)
 #:   hunt                       runs random programs in twelve ways and compares bits; PROGRAMS=300 SEED=1
@@ -128,7 +128,9 @@ nightly: $(B)/examples/g2p
 	@$(again) planted-ptx WHOLE=1
 	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/ptx/sass.sh)
 	@$(again) deb
+	@$(again) wheel
 	@$(again) abi
+	@$(again) distros
 	@$(again) amalgamation
 	@TIDY_ALL=1 $(again) lint
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh

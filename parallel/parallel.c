@@ -8,7 +8,7 @@
 #include "core/os.h"
 #include "parallel/parallel.h"
 
-enum { PATIENCE = 600 };
+static const double PATIENCE = 600;
 static weft_parallel none;                       /* returned if none can be made; read only */
 
 /* ---- data that must be equal on all ranks ---- */

@@ -48,8 +48,8 @@ enum { SEGMENT_BYTES = 4 << 20, SEGMENT_ROWS = 1024, DEVICE_FACTOR = 64 };
 /* Steps that run together, and their buffers of `room` rows. A layer that keeps its gates is one segment. */
 typedef struct { weft__recur_layer l; int64_t room; real *gates, *raw, *h_before, *dh; } segment;
 
-/* Defined by test programs only (tests/failing_malloc.c): rows of a segment, or 0. */
-__attribute__((weak, visibility("default"))) int64_t weft__test_segment_rows(void);
+extern int64_t weft__test_segment_rows;
+int64_t weft__test_segment_rows;                 /* Only tests set it: rows of a segment, or 0. */
 
 /* Returns the rows of a segment: few enough to keep the gates in a cache, and enough to make the cost of
  * packing the weights negligible. It must not depend on the number of threads, because weight gradients are
@@ -58,8 +58,8 @@ static int64_t segment_rows(const weft_call *c, const extents *e, const weft__re
 {
     int64_t rows = SEGMENT_BYTES / (e->S * (int64_t)sizeof(real));
     rows = (rows > SEGMENT_ROWS ? rows : SEGMENT_ROWS) * (dev(c)->k->synchronous ? 1 : DEVICE_FACTOR);
-    if (weft__test_segment_rows && weft__test_segment_rows())
-        rows = weft__test_segment_rows();
+    if (weft__test_segment_rows)
+        rows = weft__test_segment_rows;
     rows = rows > r->live.host[0] ? rows : r->live.host[0];       /* at least one step */
     return is_lean(c) && rows < e->N ? rows : e->N;
 }

@@ -141,7 +141,7 @@ UNUSED static bool none_failed(const weft *w) { return atomic_load(&heap_of(w)->
 void fail_take(const weft *w, int64_t n);
 bool takes_left(const weft *w);
 /* Rows of a segment of a lean recurrent layer. 0: the library decides. */
-extern int64_t segment_rows_planned;
+extern int64_t weft__test_segment_rows;
 UNUSED static int64_t allocations(const weft *w) { return atomic_load(&heap_of(w)->calls); }
 
 UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int line)

@@ -2,26 +2,12 @@
 #include "tests/failing_malloc.h"
 #include <errno.h>
 #include <link.h>
+#include "core/inside.h"
 
 struct failing failing;
-int64_t segment_rows_planned;
 
-static struct { const weft *w; int64_t n; } failing_take;
-void fail_take(const weft *w, int64_t n)
-{
-    failing_take.w = w;
-    failing_take.n = n;
-}
-bool takes_left(const weft *w) { return w == failing_take.w && failing_take.n > 0; }
-
-/* The library calls these where a program defines them. */
-bool    weft__test_take_fails(const weft *w);
-int64_t weft__test_segment_rows(void);
-bool weft__test_take_fails(const weft *w)
-{
-    return w == failing_take.w && failing_take.n && !--failing_take.n;
-}
-int64_t weft__test_segment_rows(void) { return segment_rows_planned; }
+void fail_take(const weft *w, int64_t n) { weft__failing_take = (struct weft__failing_take){ w, n }; }
+bool takes_left(const weft *w) { return w == weft__failing_take.w && weft__failing_take.left > 0; }
 
 #if COUNTED
 void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(__aarch64__)
+#if defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
 #include "weft.h"
@@ -54,8 +54,10 @@ static inline bool table_is_here(const char *name)
     if (sizeof(weft_real) == 8 && (!strncmp(name, "amx", 3) || !strcmp(name, "neon-bf16")))
         return false;
 #if defined(__aarch64__)
+#if defined(__linux__)
     if (!strcmp(name, "neon-bf16"))
         return getauxval(AT_HWCAP2) >> 14 & 1;
+#endif
     if (!strcmp(name, "neon"))
         return true;
 #endif

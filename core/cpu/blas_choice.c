@@ -88,7 +88,7 @@ static double measured_ratio(weft__device *d, weft__blas_gemm *gemm)
 
 weft__blas_gemm *weft__faster_blas(weft__device *d)
 {
-    enum { IN_PERCENT = 130 };
+    const double in_percent = 130;
     static atomic_int choice[2]; /* by precision; 0: unknown, 1: own, 2: OpenBLAS */
     const char *off = weft__variable("WEFT_CACHE");
     char name[160], subject[LINE], reason[160];
@@ -102,7 +102,7 @@ weft__blas_gemm *weft__faster_blas(weft__device *d)
     double ratio = stored_ratio(subject);
     if (ratio <= 0 && (ratio = measured_ratio(d, gemm)) > 0)
         store_ratio(subject, ratio);
-    bool faster = ratio * 100 >= IN_PERCENT;
+    bool faster = ratio * 100 >= in_percent;
     atomic_store(&choice[precision], faster ? 2 : 1);
     return faster ? gemm : NULL;
 }

@@ -1,6 +1,6 @@
 /* rounding.h - rounding mode and denormals of a thread. The program may change both at any time, but a task
- * must give the same bits on each thread. Kernels use the caller's rounding mode and flush denormals to 0.
- * Traps and flags of the thread stay unchanged. */
+ * must give the same bits on each thread. Kernels use the caller's rounding mode and flush denormals to 0, if
+ * the CPU has a mode for it: riscv64 and s390x have none. Traps and flags of the thread stay unchanged. */
 #ifndef WEFT_ROUNDING_H
 #define WEFT_ROUNDING_H
 #include <stdint.h>

@@ -204,7 +204,12 @@ static inline vec v_rsqrt(vec x)                            { return v_set(1) / 
 #elif VBYTES / V_SIZE == 4
 #define V_LANES_(h) (h), 1 + (h), 2 + (h), 3 + (h)
 #endif
-#define V_TURNED_(x, h) __builtin_shufflevector(x, x, V_LANES_(h))      /* lane i is lane i + h of x */
+#if __has_builtin(__builtin_shufflevector)
+#define V_SHUFFLED_(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else /* gcc 11 */
+#define V_SHUFFLED_(a, b, ...) __builtin_shuffle(a, b, (veci){ __VA_ARGS__ })
+#endif
+#define V_TURNED_(x, h) V_SHUFFLED_(x, x, V_LANES_(h)) /* lane i is lane i + h of x */
 static inline real v_sum(vec x)
 {
 #if VBYTES / V_SIZE > 8
@@ -264,8 +269,8 @@ static inline void v_zip_(vec *x, int count)     /* all rounds of interleaving *
     for (int n = 1; n < count; n *= 2) {
         vec y[VLEN];
         for (int i = 0; i < count / 2; i++) {
-            y[2 * i] = __builtin_shufflevector(x[i], x[i + count / 2], V_ZIP_LOW);
-            y[2 * i + 1] = __builtin_shufflevector(x[i], x[i + count / 2], V_ZIP_HIGH);
+            y[2 * i] = V_SHUFFLED_(x[i], x[i + count / 2], V_ZIP_LOW);
+            y[2 * i + 1] = V_SHUFFLED_(x[i], x[i + count / 2], V_ZIP_HIGH);
         }
         for (int i = 0; i < count; i++)
             x[i] = y[i];
@@ -275,8 +280,8 @@ static inline void v_transpose(vec x[VLEN])
 {
 #ifdef V_HALF_LOW
     for (int i = 0; i < VLEN / 2; i++) {
-        vec low = __builtin_shufflevector(x[i], x[i + VLEN / 2], V_HALF_LOW);
-        x[i + VLEN / 2] = __builtin_shufflevector(x[i], x[i + VLEN / 2], V_HALF_HIGH), x[i] = low;
+        vec low = V_SHUFFLED_(x[i], x[i + VLEN / 2], V_HALF_LOW);
+        x[i + VLEN / 2] = V_SHUFFLED_(x[i], x[i + VLEN / 2], V_HALF_HIGH), x[i] = low;
     }
     v_zip_(x, VLEN / 2), v_zip_(x + VLEN / 2, VLEN / 2);
 #else

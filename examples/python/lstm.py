@@ -2,10 +2,10 @@
 from weft import *
 
 w = weft_open(weft_opts(seed=1))
-m = weft_module_new(w, b"net")
-embed = weft_embedding_new(m, b"embed", weft_embedding_opts(rows=10, columns=16))
-lstm = weft_lstm_new(m, b"lstm", weft_rnn_opts(input=16, hidden=32, bidirectional=True))
-out = weft_linear_new(m, b"out", weft_linear_opts(**{"in": 64, "out": 10}))
+m = weft_module_new(w, "net")
+embed = weft_embedding_new(m, "embed", weft_embedding_opts(rows=10, columns=16))
+lstm = weft_lstm_new(m, "lstm", weft_rnn_opts(input=16, hidden=32, bidirectional=True))
+out = weft_linear_new(m, "out", weft_linear_opts(**{"in": 64, "out": 10}))
 adam = weft_adam_new(m, None)
 
 of = lengths(3, 1, 0, 5)
@@ -20,6 +20,5 @@ for step in range(100):
     weft_optim_step(adam)
     if step % 20 == 0:
         print(f"{step:3d}  {weft_item(loss):.4f}")
-    check(w)
     weft_clear(w)
 weft_close(w)

@@ -7,9 +7,10 @@
 #include "io/pictures/scale.h"
 #include "plan/plan.h"
 
-/* CELLS: at most. Pixels: GRID, TALL of a grid at most; SIDE, ROOMY of a cell, without and with a number. */
-enum { CELLS = 100000, MARGIN = 30, GRID = 520, TALL = 620, SIDE = 26, ROOMY = 40, HEAD = 76 };
-enum { NUMBERED = 30 };                          /* pixels of a cell that has room for its number */
+enum { CELLS = 100000 };
+/* Pixels: GRID, TALL of a grid at most; SIDE, ROOMY of a cell without and with a number; NUMBERED of a cell
+ * that has room for its number. */
+static const double MARGIN = 30, GRID = 520, TALL = 620, SIDE = 26, ROOMY = 40, HEAD = 76, NUMBERED = 30;
 
 typedef struct {
     weft__svg svg;
@@ -49,11 +50,10 @@ static weft_status measure(picture *p)
 
 static void choose_sizes(picture *p)
 {
-    double wide = (double)GRID / (double)(p->longest ? p->longest : 1);
-    double high = (double)TALL / (double)(p->lengths.n ? p->lengths.n : 1);
+    double wide = GRID / fmax(1, (double)p->longest), high = TALL / fmax(1, (double)p->lengths.n);
     p->side = fmax(2, fmin(p->values ? ROOMY : SIDE, fmin(wide, high)));
     p->width = fmax(900, 2 * (MARGIN + 34 + (double)p->longest * p->side) + MARGIN);
-    double room = p->width - 2 * MARGIN, tokens = (double)(p->tokens ? p->tokens : 1);
+    double room = p->width - 2 * MARGIN, tokens = fmax(1, (double)p->tokens);
     p->strip = fmin(SIDE, room / tokens);
     if (p->strip < 15)                           /* several lines */
         p->strip = tokens * 15 / room <= 6 ? 15 : fmax(3, fmin(15, sqrt(room * 90 / tokens)));
@@ -278,8 +278,7 @@ static void draw_strip(picture *p, bool packed, const char *head)
 /* ---- the layout `rows` ---- */
 static double row_side(const picture *p)
 {
-    double room = p->width - 2 * MARGIN - 34, width = (double)(p->placed.width ? p->placed.width : 1);
-    return fmax(2, fmin(SIDE, room / width));
+    return fmax(2, fmin(SIDE, (p->width - 2 * MARGIN - 34) / fmax(1, (double)p->placed.width)));
 }
 
 static void draw_rows(picture *p)

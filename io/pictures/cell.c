@@ -5,7 +5,8 @@
 #include <string.h>
 #include "io/pictures/scale.h"
 
-enum { WIDTH = 1000, HEIGHT = 650, PLATE = 58, PLATE_HIGH = 20, SHOWN = 4 };
+enum { WIDTH = 1000, HEIGHT = 650, SHOWN = 4 };
+static const double PLATE = 58, PLATE_HIGH = 20;
 enum { TOP_WIRE = 140, BOTTOM_WIRE = 430 };      /* c or h of the unit; x and h of all units */
 
 typedef struct {
@@ -66,13 +67,13 @@ static void plate(picture *p, double x, double y, const char *name, double value
                   name, value + 0.0);
     weft__svg_put(
         &p->svg,
-        "<rect x=\"%g\" y=\"%g\" width=\"%d\" height=\"%d\" rx=\"5\" fill=\"%s\" class=\"plate\"/>\n",
-        x - PLATE / 2.0, y - PLATE_HIGH / 2.0, PLATE, PLATE_HIGH, paint.fill);
+        "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" rx=\"5\" fill=\"%s\" class=\"plate\"/>\n",
+        x - PLATE / 2, y - PLATE_HIGH / 2, PLATE, PLATE_HIGH, paint.fill);
     weft__svg_text(&p->svg, x, y + 4.5, paint.ink, WEFT__MIDDLE, weft__short_number(text, value, 3));
     if (above)
-        weft__svg_text(&p->svg, x, y - PLATE_HIGH / 2.0 - 5, "wire-name", WEFT__MIDDLE, name);
+        weft__svg_text(&p->svg, x, y - PLATE_HIGH / 2 - 5, "wire-name", WEFT__MIDDLE, name);
     else
-        weft__svg_text(&p->svg, x - PLATE / 2.0 - 6, y + 4.5, "wire-name", WEFT__END, name);
+        weft__svg_text(&p->svg, x - PLATE / 2 - 6, y + 4.5, "wire-name", WEFT__END, name);
     weft__svg_put(&p->svg, "</g>\n");
 }
 

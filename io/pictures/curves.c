@@ -3,10 +3,9 @@
 #include <stdlib.h>
 #include "io/pictures/chart.h"
 
-enum { LEGEND = 18, APART = 15 };                /* pixels from row to row, from name to name */
-enum { MARKED = 32 };                            /* a curve of at most MARKED points gets dots */
-enum { BAND = 44 };                              /* for the title of several charts */
-enum { NAMES = 32 };                             /* most names at the right ends of curves */
+/* Pixels: LEGEND from row to row, APART from name to name, BAND for the title of several charts */
+static const double LEGEND = 18, APART = 15, BAND = 44;
+enum { MARKED = 32, NAMES = 32 }; /* most points of a curve with dots; most names at right ends */
 
 typedef struct {
     weft__svg *svg;
@@ -331,7 +330,7 @@ void weft__draw_chart(weft__svg *svg, const weft_chart *c, double width, double 
     if (names > 0 || small)
         draw_names(&p);
     else
-        walk_legend(&p, 58 - LEGEND / 2. * (walk_legend(&p, 0, false) - 1), true);
+        walk_legend(&p, 58 - LEGEND / 2 * (walk_legend(&p, 0, false) - 1), true);
 }
 
 static bool is_complete(const weft_chart *c)

@@ -185,7 +185,7 @@ const char *weft__short_number(char text[WEFT__SHORT], double value, int digits)
 }
 
 /* ---- bars ---- */
-enum { THICK = 14 };
+static const double THICK = 14;
 
 /* A number of the scale next to its bar; part: 0 low, 1 high. */
 static void draw_number(weft__svg *svg, double value, double x, double y, double length, double part,

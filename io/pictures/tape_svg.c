@@ -8,7 +8,8 @@
 #include "io/pictures/svg.h"
 #include "io/pictures/tape.h"
 
-enum { WIDE = 172, HIGH = 54, BESIDE = 14, GAP = 34, LEFT = 24, TOP = 96, CHARACTERS = 21 };
+enum { CHARACTERS = 21 };
+static const double WIDE = 172, HIGH = 54, BESIDE = 14, GAP = 34, LEFT = 24, TOP = 96;
 
 /* row, lane; last: the row of the last operator that uses it */
 typedef struct {
@@ -68,7 +69,7 @@ static double top_of(const picture *p, int64_t i)  { return TOP + p->place[i].ro
 /* ---- arrows ---- */
 static void draw_arrow(picture *p, int64_t from, int64_t to, int k)
 {
-    double x = left_of(p, from) + WIDE / 2., y = top_of(p, from) + HIGH,
+    double x = left_of(p, from) + WIDE / 2, y = top_of(p, from) + HIGH,
            end_x = left_of(p, to) + WIDE * (k + 1.) / (weft__inputs_of(p->g, to) + 1.), end_y = top_of(p, to),
            turn = end_y - GAP;
     weft__svg_put(&p->svg,
@@ -104,12 +105,12 @@ static void draw_box(picture *p, int64_t i)
     weft__svg_put(&p->svg, "<g class=\"node\"><title>");
     weft__svg_escaped(&p->svg, tip);
     weft__svg_put(&p->svg,
-                  "</title><rect x=\"%g\" y=\"%g\" width=\"%d\" height=\"%d\" rx=\"6\" fill=\"%s\" "
+                  "</title><rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" rx=\"6\" fill=\"%s\" "
                   "stroke=\"#666666\"/>\n",
                   x, y, WIDE, HIGH, weft__node_colour(p->g, n));
-    draw_line(p, x + WIDE / 2., y + (*line[1] ? 16 : 23), "head", line[0], n->entry < 0);
-    draw_line(p, x + WIDE / 2., y + 31, "", line[1], false);
-    draw_line(p, x + WIDE / 2., y + (*line[1] ? 46 : 40), "", line[2], false);
+    draw_line(p, x + WIDE / 2, y + (*line[1] ? 16 : 23), "head", line[0], n->entry < 0);
+    draw_line(p, x + WIDE / 2, y + 31, "", line[1], false);
+    draw_line(p, x + WIDE / 2, y + (*line[1] ? 46 : 40), "", line[2], false);
     weft__svg_put(&p->svg, "</g>\n");
     free(tip);
 }

@@ -3,8 +3,8 @@
 #include "io/pictures/scale.h"
 
 enum { BYTES = 100000, COLUMNS = 72 };           /* most bytes; columns of a line */
-enum { LEFT = 24, TOP = 92, WIDE = 10, HIGH = 26 };     /* width of a character's cell; height of a line with
-                                                         * its gap */
+/* WIDE: the width of a character's cell; HIGH: the height of a line with its gap */
+static const double LEFT = 24, TOP = 92, WIDE = 10, HIGH = 26;
 
 typedef struct {
     weft__svg svg;

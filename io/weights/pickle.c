@@ -163,7 +163,7 @@ static void text(machine *m)
 static void long_integer(machine *m)             /* little-endian, any number of bytes */
 {
     uint64_t n = m->n && m->bytes[m->n - 1] & 0x80 ? UINT64_MAX : 0;
-    for (size_t i = m->n; i-- && m->n <= 8; )
+    for (size_t i = (size_t)m->n; i-- && m->n <= 8; )
         n = n << 8 | m->bytes[i];
     push(m, (weft__value){ .tag = m->n > 8 ? WEFT__P_OTHER : WEFT__P_INT, .whole = (int64_t)n });
 }
@@ -225,11 +225,12 @@ static void persistent(machine *m)
 
 static void put(machine *m)
 {
-    uint64_t i = m->op->operand ? m->n : m->memos;
+    uint64_t index = m->op->operand ? m->n : m->memos;
+    size_t i = (size_t)index;
     weft__value v = *m->item;
     push(m, v);
     /* each index needs its own opcodes */
-    if (expect(m, i <= m->start, "found an index of the memo that is too large") && i >= m->memos) {
+    if (expect(m, index <= m->start, "found an index of the memo that is too large") && i >= m->memos) {
         m->memo = grown(m, m->memo, m->memos, i + 1 - m->memos, &m->memo_room);
         m->memos = i + 1;
     }
@@ -274,7 +275,7 @@ static bool read_operand(machine *m)
     if (!expect(m, inside, "found the end of the file in its argument"))
         return false;
     m->bytes = m->code + m->next + width;
-    m->next += width + (counts ? m->n : 0);
+    m->next += width + (counts ? (size_t)m->n : 0);
     return true;
 }
 

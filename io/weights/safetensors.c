@@ -249,14 +249,15 @@ static void check_cover(parser *p)
 
 void weft__read_safetensors(weft__weights *w)
 {
-    uint64_t n = 0, most = w->size - 8 < HEADER_LIMIT ? w->size - 8 : HEADER_LIMIT;
+    uint64_t bytes = 0, most = w->size - 8 < HEADER_LIMIT ? w->size - 8 : HEADER_LIMIT;
     for (int i = 7; i >= 0; i--)
-        n = n << 8 | w->image[i];
-    if (n > most) {
+        bytes = bytes << 8 | w->image[i];
+    if (bytes > most) {
         weft__weights_fail(w, WEFT_EFORMAT, "the header has %llu bytes; expected at most %llu",
-                           (unsigned long long)n, (unsigned long long)most);
+                           (unsigned long long)bytes, (unsigned long long)most);
         return;
     }
+    size_t n = (size_t)bytes;
     char *text = weft__weights_memory(w, n + 1);         /* texts are decoded in it */
     if (!text)
         return;

@@ -139,13 +139,13 @@ static int by_offset(const void *a, const void *b)
 static bool read_headers(archive *a)
 {
     const unsigned char *p = a->w->image + a->d.offset;
-    size_t left = a->d.size, n;
+    size_t left = (size_t)a->d.size, n;
     for (uint64_t i = 0; i < a->d.n; i++, p += n, left -= n)
         if (!(n = read_central(a->w, p, left, &a->all[i])) || !find_data(a, &a->all[i]))
             return false;
     if (left)
         return damaged(a->w, "its directory has more bytes than members");
-    qsort(a->all, a->d.n, sizeof *a->all, by_offset);
+    qsort(a->all, (size_t)a->d.n, sizeof *a->all, by_offset);
     for (uint64_t i = 1; i < a->d.n; i++)
         if (a->all[i - 1].bytes + a->all[i - 1].packed > a->w->image + a->all[i].offset)
             return damaged(a->w, "two of its members overlap");
@@ -173,12 +173,12 @@ static bool inflate_all(weft__weights *w, const entry *e, unsigned char *to)
 static bool unpack(archive *a, const entry *e, weft__member *m)
 {
     weft__weights *w = a->w;
-    *m = (weft__member){ weft__weights_text(w, e->name, e->name_bytes), e->bytes, e->size };
+    *m = (weft__member){ weft__weights_text(w, e->name, e->name_bytes), e->bytes, (size_t)e->size };
     if (e->method && e->size > 2 * w->size + SPARE - a->unpacked)
         weft__weights_fail(w, WEFT_EFORMAT, "%.200s has %zu bytes, and all members more than twice the size "
                            "of the file; save the arrays without compression", m->name, m->size);
     if (e->method && !w->status) {
-        unsigned char *to = weft__weights_memory(w, e->size + 1);
+        unsigned char *to = weft__weights_memory(w, m->size + 1);
         m->bytes = to;
         a->unpacked += e->size;
         if (to && !inflate_all(w, e, to))
@@ -199,8 +199,8 @@ bool weft__zip_list(weft__weights *w, weft__zip *zip)
 {
     archive a = { .w = w };
     *zip = (weft__zip){ NULL, 0 };
-    if (!find_directory(w, &a.d) || !(a.all = weft__weights_memory(w, a.d.n * sizeof *a.all)) ||
-        !read_headers(&a) || !(zip->member = weft__weights_memory(w, a.d.n * sizeof *zip->member)))
+    if (!find_directory(w, &a.d) || !(a.all = weft__weights_memory(w, (size_t)a.d.n * sizeof *a.all)) ||
+        !read_headers(&a) || !(zip->member = weft__weights_memory(w, (size_t)a.d.n * sizeof *zip->member)))
         return false;
     for (; (uint64_t)zip->n < a.d.n; zip->n++)
         if (!unpack(&a, &a.all[zip->n], &zip->member[zip->n]))

@@ -11,7 +11,7 @@ static atomic_bool enough;
 static void *goes_on_saving(void *k_)
 {
     const model *k = k_;
-    for (int64_t n = 0; !enough; n++)
+    while (!enough)
         if (weft_save(ours, k->m, k->o, NULL, 0) || weft_load(ours, k->m, k->o, NULL, 0))
             return NULL;
     return k_;

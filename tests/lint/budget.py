@@ -3,7 +3,8 @@
 budget.py --lower  writes budgets anew: the lines of today, rounded up to 100, where that is less
 
 A line of budget.txt has a name, the most lines, and folders or files (a slash ends a folder; "/" is
-the whole tree). All files that git tracks count; a file with a byte 0, such as a golden file, has no lines."""
+the whole tree; "-" before a place leaves it out). All files that git tracks count; a file with a
+byte 0, such as a golden file, has no lines."""
 import pathlib
 import subprocess
 import sys
@@ -32,7 +33,8 @@ def main():
             text.append(row)
             continue
         name, most, *places = row.split()
-        n = sum(k for f, k in lines.items() if any(is_in(f, p) for p in places))
+        out = [p[1:] for p in places if p[0] == "-"]
+        n = sum(k for f, k in lines.items() if any(is_in(f, p) for p in places) and not any(is_in(f, p) for p in out))
         text.append(f"{name:20}{min(int(most), -(-n // 100) * 100):8}  {' '.join(places)}")
         note = "" if n <= int(most) else "   over its budget"
         print(f"  {name:20}{n:8} of {most:>6}{note}")

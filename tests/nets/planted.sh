@@ -25,7 +25,7 @@ fi
 tests() { sed -nE 's/^net test_catches .* ([a-z]+\/test_[a-z_]+)$/\1/p' tests/nets/planted.sh | sort -u | sed "s|.*|$BUILD/tests/&.o|"; echo "$BUILD/tests/failing_malloc.o"; }
 # shellcheck disable=SC2046
 build '' "$BUILD/tests/planted/block" "$BUILD/tests/planted/corrupt" "$BUILD/tests/hunt/hunt" "$BUILD/examples/g2p" "$BUILD/tests/nets/starve_malloc.so" "$BUILD/weft" \
-    "$BUILD/tests/parallel/train" "$BUILD/tests/parallel/carry" "$BUILD/tests/parallel/ranks" "$BUILD/emu/libnccl.so" $(tests)
+    "$BUILD/tests/parallel/train" "$BUILD/tests/parallel/carry" "$BUILD/tests/parallel/ranks" "$BUILD/emu/libnccl.so" "$BUILD/tests/cross/files" $(tests)
 
 hdf5=$(${PKG_CONFIG:-pkg-config} --cflags hdf5 zlib)
 # Prints the verdict: a net holds if it failed and its output matches all WORDS.
@@ -176,10 +176,20 @@ if command -v python3 >/dev/null; then
     net definitions_catch "a bound a little wrong, by its definition in Python" plan/figures.c 's/(len\[order\[long_ones\]\]) > capacity/\1 >= capacity/' 'l2 is [0-9]+, by its definition'
     net definitions_catch "a planner's rule a little wrong, by its second writing" plan/fits.c 's/weft__gaps_at_least\(b->gaps, length\)/weft__gaps_at_least(b->gaps, length + 1)/' 'by its definition'
 else echo "  no python3: the definitions of planners had no bug to catch"; fi
+copy_tree() { git ls-files -z | xargs -0 cp --parents -t "$into"; }
+# A bug that only another CPU has.
+cross_catches() {                       # NET FILE SED
+    local out rc b; b=$(realpath "$BUILD")
+    copy_tree; sed -Ei "$3" "$into/$2"
+    out=$(cd "$into" && B=$b BUILD=build bash tests/cross.sh quick 2>&1 </dev/null) && rc=0 || rc=$?
+    verdict "$1" $rc "$out" 'golden vectors: layers +BAD'
+}
+if command -v qemu-aarch64-static >/dev/null; then net cross_catches "a product with the wrong sign, by NEON under qemu" core/cpu/vector.h 's/V_NEON\(fma\)/V_NEON(fms)/'
+else echo "  no qemu: make cross had no bug to catch"; fi
 # Checks each rule of lint in a copy of the tree where one line violates it.
 lint_catches() {                        # NET RULE FILE LINE WORDS: LINE is added at the end of FILE, or is /WORD/d
     local out rc b; b=$(realpath "$BUILD")
-    git ls-files -z | xargs -0 cp --parents -t "$into"
+    copy_tree
     case $4 in /*/d) sed -i "$4" "$into/$3" ;; *) printf '%s\n' "$4" >>"$into/$3" ;; esac
     out=$(cd "$into" && git init -q . && git add -A && B=$b WEFT_NO_TIDY=1 ONLY=$2 bash tests/lint.sh 2>&1 </dev/null) && rc=0 || rc=$?
     if [ $rc != 0 ] && printf '%s' "$out" | grep -qF "$5"; then printf '  ok    %s, by lint\n' "$1"

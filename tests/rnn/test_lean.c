@@ -17,9 +17,9 @@ static const char *run_both(weft *w, int i, int64_t rows)
     w->lean = false;
     all_of(w, &k, r, &l, laid, &kept);
     w->lean = true;
-    segment_rows_planned = rows;
+    weft__test_segment_rows = rows;
     all_of(w, &k, r, &l, laid, &lean);
-    segment_rows_planned = 0;
+    weft__test_segment_rows = 0;
     cr_assert(kept.n == lean.n && kept.weights == lean.weights);
     return cell_name[k.cell];
 }
@@ -79,7 +79,7 @@ Test(lean, threads_change_no_bit)
     for (int i = 0; i < rounds(20, 200); i++) {
         kind k;
         weft_lengths l;
-        segment_rows_planned = 30;
+        weft__test_segment_rows = 30;
         weft_rnn *a = layer_by_number(one, i, &k, &l), *b = layer_by_number(two, i, &k, &l);
         all_of(one, &k, a, &l, NULL, &kept);
         all_of(two, &k, b, &l, NULL, &lean);
@@ -98,9 +98,9 @@ TABLE_TEST(lean, unrecorded_layers_are_lean_and_match)
         weft_rnn *r = layer_by_number(w, i, &k, &l);
         weft_rnn_out a = weft_rnn_run(r, random_ragged(w, 4, k.o.input, &l), WEFT_ZERO_STATE);
         weft_set_grad_enabled(w, false);
-        segment_rows_planned = i % 2 ? 1 + i % 9 : 0;
+        weft__test_segment_rows = i % 2 ? 1 + i % 9 : 0;
         weft_rnn_out b = weft_rnn_run(r, random_ragged(w, 4, k.o.input, &l), WEFT_ZERO_STATE);
-        segment_rows_planned = 0;
+        weft__test_segment_rows = 0;
         weft_set_grad_enabled(w, true);
         OK(w);
         same_by_segments(w, cell_name[k.cell], concat_numbers(b.y), concat_numbers(a.y), weft_numel(a.y));
@@ -174,7 +174,7 @@ static int64_t most_of(weft *w, model *m)
 TABLE_TEST(lean, keeps_only_the_states)
 {
     model a = model_new(w, "kept", false), b = model_new(w, "lean", true);
-    segment_rows_planned = 50;
+    weft__test_segment_rows = 50;
     /* four layers' gates and raw */
     int64_t most = most_of(w, &a), less = most_of(w, &b),
             gates = 4 * 600 * (4 + 1) * 16 * (int64_t)sizeof(weft_real);
@@ -186,7 +186,7 @@ TABLE_TEST(lean, keeps_only_the_states)
 TABLE_TEST(lean, a_steady_step_allocates_nothing, .init = unchecked)
 {
     model m = model_new(w, "m", true);
-    segment_rows_planned = 64;
+    weft__test_segment_rows = 64;
     is_steady(w, step, &m);
     m.train = false;
     is_steady(w, step, &m);
@@ -195,7 +195,7 @@ TABLE_TEST(lean, a_steady_step_allocates_nothing, .init = unchecked)
 TABLE_TEST(lean, survives_failure_of_each_allocation)
 {
     model m = model_new(w, "m", true);
-    segment_rows_planned = 64;
+    weft__test_segment_rows = 64;
     int n = failures_of(w, 40, step, &m);
     cr_assert(n > 30, "only %d", n);
 }

@@ -70,12 +70,12 @@ static void agree(weft *w, const kind *k, bool padding, weft_layout layout, bool
     net s = net_of(w, k, padding, MANY);
     s.layout = layout;
     s.also = also;
-    segment_rows_planned = rows_at_once;
+    weft__test_segment_rows = rows_at_once;
     cr_assert(by_ids(embedded(w, &s)));
     gather_all(w, &s, k, &fused);
     weft_rnn_set_composed(s.r, true);
     gather_all(w, &s, k, &composed);
-    segment_rows_planned = 0;
+    weft__test_segment_rows = 0;
     snprintf(text, sizeof text, "%s: %s, %d layers, %d, layout %d, hidden %d, padding %d, lean %d",
              weft_device_name(w), cell_name[k->cell], k->o.layers, k->o.bidirectional, (int)layout,
              (int)k->o.hidden, padding, k->o.lean);
@@ -192,14 +192,14 @@ TABLE_TEST(rnn_lookup, rows_have_gradients_on_request)
             weft_tensor *asked[] = { i % 3 ? x : rows, weft_find_parameter(s.m, "e.weight"),
                                      weft_find_parameter(s.m, "r.weight_ih_l0") };
             bag *b = known ? &fused : &composed;
-            segment_rows_planned = k.o.lean ? 40 : 0;
+            weft__test_segment_rows = k.o.lean ? 40 : 0;
             weft_rnn_set_composed(s.r, !known);
             weft_tensor *l = loss(&s, &k, i % 3 == 1 ? x : rows, &o);
             b->n = 0;
             weft_gradients(l, asked, asked_n, g);
             for (int j = 0; j < asked_n; j++)
                 put(b, g[j]);
-            segment_rows_planned = 0;
+            weft__test_segment_rows = 0;
             OK(w);
             weft_clear(w);
         }

@@ -85,7 +85,7 @@ static bool make_folder(char *path)
 /* Keeps letters, digits, - and _ in the name. Returns false if no folder for a cache exists. */
 static bool cache_path(const layer_asked *a, char *path, size_t size)
 {
-    const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char device[COST_NAME];
     int threads;
     if (!device_of(a, device, sizeof device, &threads) ||

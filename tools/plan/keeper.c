@@ -14,9 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#else                                            /* daemons of the worker are not found */
+#define prctl(option, value) ((void)0)
+#endif
 #include <time.h>
 #include <unistd.h>
 #include "tools/plan/keeper.h"
@@ -26,7 +30,7 @@ enum { PROCESSES = 256, ATTEMPTS = 5000 };       /* ATTEMPTS: milliseconds befor
 typedef struct { int32_t by_itself, status; } report;
 
 /* ---- the worker ---- */
-static void limit(__rlimit_resource_t resource, rlim_t max)
+static void limit(int resource, rlim_t max)
 {
     struct rlimit old;
     if (getrlimit(resource, &old) || old.rlim_cur <= max)

@@ -1,6 +1,5 @@
 /* env.c - `weft env`: reports the build, this machine, its libraries, and the variables that weft reads. */
 #include <dlfcn.h>
-#include <gnu/libc-version.h>
 #include <hdf5.h>
 #include <locale.h>
 #include <sys/utsname.h>
@@ -9,6 +8,12 @@
 #include "tools/weights/arrays.h"
 
 extern char **environ;
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#define LIBC "glibc", gnu_get_libc_version()
+#else
+#define LIBC "libc", "unknown"
+#endif
 #ifdef __clang__
 #define COMPILER "" /* __VERSION__ begins with its name */
 #else
@@ -33,11 +38,10 @@ static void report_machine(void)
         fclose(f);
     line[strcspn(line, "\n")] = 0;
     if (!uname(&u))
-        emit("<system>system           %s <release>%s <machine>%s<glibc>, glibc %s\n", u.sysname, u.release,
-             u.machine, gnu_get_libc_version());
-    emit("<cpu>cpu              %s<cores>, %d core(s)", name ? name + 2 : "unknown",
-         (int64_t)sysconf(_SC_NPROCESSORS_ONLN));
-    emit("<MiB>, %d MiB of memory\n",
+        emit("<system>system           %s <release>%s <machine>%s<glibc>, %s %s\n", u.sysname, u.release,
+             u.machine, LIBC);
+    emit("<cpu>cpu              %s<cores>, %d core(s)<MiB>, %d MiB of memory\n",
+         name ? name + 2 : "unknown", (int64_t)sysconf(_SC_NPROCESSORS_ONLN),
          (int64_t)sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024));
 }
 

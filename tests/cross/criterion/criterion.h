@@ -49,6 +49,8 @@ _Noreturn void cr_skip(void);
 #define cr_assert(good, ...)                CR_CHECK_(true, good, __VA_ARGS__)
 #define cr_expect(good, ...)                CR_CHECK_(false, good, __VA_ARGS__)
 #define cr_expect_eq(a, b, ...)             CR_CHECK_(false, (a) == (b), __VA_ARGS__)
+#define cr_expect_lt(a, b, ...)             CR_CHECK_(false, (a) < (b), __VA_ARGS__)
+#define cr_expect_null(a, ...)              CR_CHECK_(false, !(a), __VA_ARGS__)
 #define cr_assert_not(good, ...)            cr_assert(!(good), __VA_ARGS__)
 #define cr_assert_eq(a, b, ...)             cr_assert((a) == (b), __VA_ARGS__)
 #define cr_assert_neq(a, b, ...)            cr_assert((a) != (b), __VA_ARGS__)
