@@ -132,6 +132,8 @@ def declared(text):
             head = re.sub(r"\{.*\}", "", s if item[0] == "typedef" else s.split("=")[0]).rstrip(" ;")
             found = re.search(r"(\w+) \((?! \*)|\( \*(?: const)? (\w+)|(\w+)(?: \[.*\])?$", head)
             names.update(filter(None, found.groups()))
+        if item[0] == "static" and "{" not in item:  # static const double A = 1, B = 2;
+            names.update(re.findall(r"([A-Za-z_]\w*)(?: \[[^]]*\])* = ", s))
         item = []
     return names
 
