@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""amalgamate.py OUT VERSION [-DMACRO] HEADER.. -- SOURCE..    writes OUT/weft.h and OUT/weft.c: the library as two files
+"""amalgamate.py OUT VERSION [-DMACRO] HEADER.. -- SOURCE..    writes the library as two files: weft.h, weft.c in OUT
 
 weft.h has the public headers. weft.c has the sources, each after the private headers that it is the first to need. The
 macros of a source end with it. A name of one source that means something else in another source or header gets the name
@@ -89,7 +89,8 @@ def expanded(path, written):
 
 def is_inside(before):
     """Whether a condition is open after a text."""
-    return len(re.findall(r"^[ \t]*#[ \t]*if", before, re.M)) > len(re.findall(r"^[ \t]*#[ \t]*endif", before, re.M))
+    count = [len(re.findall(rf"^[ \t]*#[ \t]*{word}", before, re.M)) for word in ("if", "endif")]
+    return count[0] > count[1]
 
 
 def include(m, name, before, written):
@@ -108,7 +109,8 @@ def include(m, name, before, written):
     if name not in seen:
         seen.add(name)
         return expanded(name, written)
-    return "" if written is once else "".join(include(n, f, "", written) for n, f in included(name) if f and is_guarded(f))
+    inner = [] if written is once else [(n, f) for n, f in included(name) if f and is_guarded(f)]
+    return "".join(include(n, f, "", written) for n, f in inner)
 
 
 def declared(text):
@@ -130,6 +132,8 @@ def declared(text):
             head = re.sub(r"\{.*\}", "", s if item[0] == "typedef" else s.split("=")[0]).rstrip(" ;")
             found = re.search(r"(\w+) \((?! \*)|\( \*(?: const)? (\w+)|(\w+)(?: \[.*\])?$", head)
             names.update(filter(None, found.groups()))
+        if item[0] == "static" and "{" not in item:  # static const double A = 1, B = 2;
+            names.update(re.findall(r"([A-Za-z_]\w*)(?: \[[^]]*\])* = ", s))
         item = []
     return names
 
@@ -195,11 +199,14 @@ def part(path, kernels):
     needed = {h for k in kernels for h in closure(k)}
     foreign = {m for h in once - needed for m in macros_of(read(h))} & set(WORD.findall(text))
     pasted = re.compile(r"(?m)^(#define V_.*)|(?<!K\()(?<![\w#])(?!WEFT__)(\w+(?:##\w+)+)")
-    forms = "|".join(re.sub(r"##\w+(##)?", r"\\w+", m[2]) for m in pasted.finditer(text) if m[2] and m[2][0] != "n")
+    # tile_##rows: also tile_4 is such a name. Names that begin with a parameter are not written out anywhere.
+    forms = "|".join(re.sub(r"##\w+(##)?", r"\\w+", m[2]) for m in pasted.finditer(text)
+                     if m[2] and not m[2].startswith("name##"))
     text = pasted.sub(lambda m: m[1] or f"K({m[2]})", text)
     members = set(re.findall(r"(?:\.|->)(\w+)", text))
     text = renamed(text, {n: f"own_{n}" for n in declared(text) & members})
-    names = declared(text) - {"K"} - macros_of(text) | {w for w in WORD.findall(text) if re.fullmatch(forms, w) and w not in members}
+    names = declared(text) - {"K"} - macros_of(text)
+    names |= {w for w in WORD.findall(text) if re.fullmatch(forms, w) and w not in members}
     return undefine((macros_of(text) | foreign) - given) + \
         "".join(f"#define {n} K({n})\n" for n in sorted(names)) + text
 
@@ -255,6 +262,8 @@ def main():
     global public
     out, version, split = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv.index("--")
     options, sources = sys.argv[3:split], sys.argv[split + 1:]
+    if {f + ".c" for f in re.findall(r"\$\(B\)/(core/[\w/]+)\.o", text_of("mk/compile.mk"))} != {*KERNELS, EXACT}:
+        sys.exit("amalgamate.py: KERNELS and EXACT do not list the sources with flags of their own in mk/compile.mk")
     headers = [o for o in options if not o.startswith("-D")]
     defines = "".join(f"#ifndef {o[2:]}\n#define {o[2:]}\n#endif\n" for o in options if o.startswith("-D"))
     about = f"weft {version}, written by `make weft.c`. docs/drop_in.md says how to use it.\n *\n"
