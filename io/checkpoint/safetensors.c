@@ -263,14 +263,17 @@ static void get(weft__sealed *f, const char *path, const weft__kind *kind, void 
 {
     char is[128], expected[128];
     weft__kind found;
+    const weft__array *a = weft__weights_find(&of(f)->w, path);
+    size_t bytes = weft__kind_bytes(kind);
     if (!find(f, path, &found))
         weft__sealed_fail(f, WEFT_EFORMAT, "%s is not in the file", path);
     else if (!weft__kind_same(&found, kind))
         weft__sealed_fail(f, WEFT_EFORMAT, "%s is %s; expected %s", path, weft__kind_text(&found, is),
                           weft__kind_text(kind, expected));
+    else if (kind->type == WEFT__CHARS && (!bytes || a->bytes[bytes - 1]))
+        weft__sealed_fail(f, WEFT_EFORMAT, "%s is a text without a final 0", path);
     else
-        f->status = weft__convert(f->path, path, kind, kind->type, NULL,
-                                  weft__weights_find(&of(f)->w, path)->bytes, values);
+        f->status = weft__convert(f->path, path, kind, kind->type, NULL, a->bytes, values);
 }
 
 static void each(weft__sealed *f, const char *group, weft__visit_name *visit, void *user)
