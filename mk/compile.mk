@@ -1,7 +1,7 @@
 # compile.mk - flags, and the rule that compiles C files.
 CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror)
-WARN_LIB := -Wconversion -Wno-sign-conversion -Wno-enum-float-conversion -Wdouble-promotion -Wvla
+WARN_LIB := -Wconversion -Wno-sign-conversion -Wdouble-promotion -Wvla
 # Float is computed as float: in ISO C, compilers for s390x use double, and those for i386 the x87.
 MACHINE  := $(shell $(CC) -dumpmachine)
 MACOS    := $(findstring darwin,$(MACHINE))$(findstring macos,$(MACHINE))
