@@ -10,9 +10,9 @@
 extern char **environ;
 #ifdef __GLIBC__
 #include <gnu/libc-version.h>
-#define LIBC "glibc", gnu_get_libc_version()
+#define LIBC "<glibc>, glibc %s\n", gnu_get_libc_version()
 #else
-#define LIBC "libc", "unknown"
+#define LIBC "<libc>, %s\n", "another C library"
 #endif
 #ifdef __clang__
 #define COMPILER "" /* __VERSION__ begins with its name */
@@ -38,8 +38,8 @@ static void report_machine(void)
         fclose(f);
     line[strcspn(line, "\n")] = 0;
     if (!uname(&u))
-        emit("<system>system           %s <release>%s <machine>%s<glibc>, %s %s\n", u.sysname, u.release,
-             u.machine, LIBC);
+        emit("<system>system           %s <release>%s <machine>%s", u.sysname, u.release, u.machine);
+    emit(LIBC);
     emit("<cpu>cpu              %s<cores>, %d core(s)<MiB>, %d MiB of memory\n",
          name ? name + 2 : "unknown", (int64_t)sysconf(_SC_NPROCESSORS_ONLN),
          (int64_t)sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024));
