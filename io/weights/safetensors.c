@@ -349,7 +349,8 @@ weft_status weft__save_safetensors(const char *path, weft__output *list, int64_t
 {
     size_t length;
     unsigned char before[8];
-    qsort(list, (size_t)n, sizeof *list, by_alignment);
+    if (n)
+        qsort(list, (size_t)n, sizeof *list, by_alignment);
     char *text = print_header(list, n, metadata, &length);
     weft__span *span = calloc((size_t)n + 2, sizeof *span);
     weft_status s = WEFT_OK;
