@@ -5,8 +5,7 @@
  * See "HDF5 File Format Specification" 3.0, VII and III.A.
  *
  * Each block of the later indexes has a checksum, which is verified, and must be inside the file. An array
- * has one element for each chunk of the largest shape. Elements and chunks have the same numbers, row by row,
- * the unlimited axis first. */
+ * has one element for each chunk of the largest shape, row by row, the unlimited axis first. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/hdf5/session.h"
@@ -197,11 +196,13 @@ static const char *extensible_array(index_of *x)
         return damaged;
     uint64_t bits = field(x->h, offset + 7, 1), own = field(x->h, offset + 8, 1),
              least = field(x->h, offset + 9, 1), pointers = field(x->h, offset + 10, 1),
-             page = field(x->h, offset + 11, 1), to = field(x->h, offset + 60, 8);
+             page = field(x->h, offset + 11, 1), end = field(x->h, offset + 44, 8),
+             to = field(x->h, offset + 60, 8);
     int all = 1 + (int)bits - log_of(least), in_index = 2 * log_of(pointers);
     if (!is_power(least) || !is_power(pointers) || bits > BITS || page > PAGE || all < in_index)
         return damaged;
-    if (to == HADDR_UNDEF)
+    x->n = to == HADDR_UNDEF ? 0 : end < x->n ? end : x->n;      /* chunks after the end are not stored */
+    if (!x->n)
         return NULL;
     uint64_t addresses = 2 * (pointers - 1) + (uint64_t)(all - in_index), n = own * x->width + 8 * addresses;
     if (!block(x, to, PREFIX + n + 4, "EAIB", &data))

@@ -1,6 +1,8 @@
 /* test_chunks.c - tests chunked data sets that libhdf5 wrote, with every shape, cut, filter and index, and
  * refused ones. test_inflate.c tests damaged zlib streams, tests/fuzz other damage. */
 #include "io/hdf5/session.h"
+
+uint32_t H5_checksum_metadata(const void *data, size_t n, uint32_t before);
 #include "sets.h"
 
 /* ---- every cut ---- */
@@ -115,6 +117,24 @@ static small save_indexed(weft *w, const char *path, int i)
     save(path, indexes[i].age, &f, H5T_NATIVE_FLOAT, n ? values : NULL);
     free(values);
     return m;
+}
+
+/* libhdf5 does not read them. The fuzzer found such a file. */
+FILE_TEST(chunks, chunks_after_the_end_of_an_extensible_array_are_missing)
+{
+    enum { EXTENSIBLE = 10, END = 44, SUM = 68 };
+    const char *path = in_folder("index.h5");
+    small m = save_indexed(w, path, EXTENSIBLE);
+    content b = read_bytes(path);
+    unsigned char *head = memmem(b.at, b.n, "EAHD", 4);
+    cr_assert(head && head[END] && (uint64_t)(head - (unsigned char *)b.at) < b.n - SUM);
+    memset(head + END, 0, 8);
+    head[END] = 5;
+    uint32_t sum = H5_checksum_metadata(head, SUM, 0);
+    memcpy(head + SUM, &sum, sizeof sum);
+    write_bytes(path, b.at, b.n);
+    REFUSES(weft_load_weights(path, m.m, NULL, NULL), WEFT_EFORMAT, "lacks some of its chunks");
+    free(b.at);
 }
 
 FILE_TEST(chunks, every_chunk_index_is_read)
