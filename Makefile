@@ -35,7 +35,7 @@ LIBS       += $(if $(filter riscv%,$(MACHINE)),-latomic)
 # $(call found,PATTERN) lists the library's files, three folders deep.
 FLOORS   := core plan autograd nn io rnn parallel
 found     = $(wildcard $(foreach f,$(FLOORS),$f/$(1) $f/*/$(1) $f/*/*/$(1)))
-# IO=none leaves out what needs HDF5 or zlib, files of other programs, and kernels for tests.
+# IO=none leaves out code for HDF5, zlib and files of other programs, and kernels for tests.
 FOREIGN  := core/cpu/amx_emulated.c io/hdf5/% io/onnx/% io/data/hdf5% io/checkpoint/hdf5.c \
             rnn/forecast/series/frame_hdf5.c \
             $(patsubst %,io/weights/%.c,hdf5 keras keras_arrays numpy onnx pickle protobuf torch zip)

@@ -139,7 +139,7 @@ def declared(text):
 
 
 def renamed(text, new):
-    """The text with new names for all that is no member of a struct."""
+    """The text with new names, except for members of structs."""
     out, structs, last, tokens = [], [], ["", ""], TOKEN.findall(text)
     for i, t in enumerate(tokens):
         if t == "{":
@@ -169,7 +169,7 @@ def private(path):
 
 
 def ordinary(sources):
-    """The texts of the sources that are no kernels. <tgmath.h> changes what sqrt means, so its users come last."""
+    """The texts of the sources without kernels. <tgmath.h> changes the meaning of sqrt, so its users come last."""
     headers = {h: (declared(read(h)), macros_of(read(h))) for s in sources for h in private(s)}
     text, own = {}, {}
     for s in sorted(sources, key=lambda s: any("<tgmath.h>" in text_of(f) for f in [s, *closure(s)])):

@@ -60,7 +60,7 @@ bool weft__sealed_exists(weft__sealed *, const char *path);
 bool weft__sealed_find(weft__sealed *, const char *path, weft__kind *);
 /* Reads an array of this kind. */
 void weft__sealed_read(weft__sealed *, const char *path, const weft__kind *, void *values);
-/* Returns false if there is no such text; then *text is "". */
+/* Reads a text. Returns false if it does not exist; then *text is "". */
 bool weft__sealed_text(weft__sealed *, const char *path, const char *key, char *text, size_t size);
 /* Lists the texts of an array by key: "bias two, cell lstm"; "" without texts. */
 void weft__sealed_notes(weft__sealed *, const char *path, char *text, size_t size);

@@ -8,7 +8,7 @@
 #define VERSION "1"
 #define REAL    (sizeof(real) == 4 ? "float32" : "float64")
 
-/* The format of a path with another ending, and of files that are no checkpoint. */
+/* The format for paths with another ending, and for messages about other files. */
 #ifdef WEFT_IO_NONE
 #define DEFAULT weft__sealed_safetensors
 #else

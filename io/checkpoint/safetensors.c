@@ -2,7 +2,7 @@
  * "__metadata__", those of the file by key, others as "PATH#KEY". A text array has bytes, and "PATH#type" is
  * "text".
  *
- * The metadata begins with the seal: the CRC-32C of the file in which its own eight digits are zeros. The
+ * The metadata begins with the seal: the CRC-32C of the file with zeros as its own digits. The
  * header is parsed only after the checksum was verified. */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #define HEAD "{\"__metadata__\":{\"crc32c\":\""
 enum { FIRST = 8, DIGITS = FIRST + sizeof HEAD - 1, AFTER = DIGITS + 8 };
 
-/* What is read, or written. */
+/* A file that is read (w) or written (list, metadata). */
 typedef struct {
     weft__sealed sealed;
     weft__weights w;

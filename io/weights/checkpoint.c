@@ -1,5 +1,5 @@
-/* checkpoint.c - checkpoints of weft as files with weights: their parameters and buffers, and for `weft info`
- * what else they have. */
+/* checkpoint.c - checkpoints of weft as files with weights: their parameters and buffers, and the other
+ * contents for `weft info`. */
 #include <string.h>
 #include "io/weights/weights.h"
 

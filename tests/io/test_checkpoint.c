@@ -110,7 +110,7 @@ FORMAT_TEST(checkpoint, items_may_have_a_larger_capacity)
     REFUSES(weft_load(path, NULL, NULL, NULL, 0), WEFT_EARG, "module is NULL");
 }
 
-/* PyTorch reads the arrays, and weft tells texts from bytes. Safetensors has texts of UTF-8 only. */
+/* PyTorch reads the arrays, and weft distinguishes texts and bytes. Safetensors has texts of UTF-8 only. */
 FILE_TEST(checkpoint, safetensors_has_names_of_hdf5_and_texts_of_utf8)
 {
     static const char *const bad[] = { "\377", "a\nb", "\355\240\200" };

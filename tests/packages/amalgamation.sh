@@ -22,7 +22,7 @@ compile() {                             # NAME COMMAND...: weft.o of a compiler
 link() { gcc -o "$@" "${libs[@]}" || wrong "does not link: $1"; }      # PROGRAM OBJECT...
 awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' docs/drop_in.md >"$out/program.c"
 
-# The library of the same compiler: what the bits are compared with.
+# Builds the library with the same compiler, and prints its bits.
 reference() {                           # NAME
     local library=$B
     if [ "$1" = clang ]; then

@@ -7,7 +7,7 @@ set -eu
 fail() { echo "wheel: $*" >&2; exit 1; }
 skip() { echo "skipped: wheel: $*"; exit 0; }
 [ "$(uname)" = Linux ] || skip "it is for Linux only"
-[ -z "$V" ] || skip "there is none of V=$V"
+[ -z "$V" ] || skip "V=$V has no wheel"
 out=$(realpath -m "$B/wheel") here=$PWD name=weft-$VERSION tools=$out/tools
 python=$tools/bin/python log=$out/log
 mkdir -p "$out"
