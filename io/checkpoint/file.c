@@ -69,9 +69,12 @@ bool weft__sealed_find(weft__sealed *f, const char *path, weft__kind *kind)
 
 void weft__sealed_read(weft__sealed *f, const char *path, const weft__kind *kind, void *values)
 {
+    size_t bytes = weft__kind_bytes(kind);
     if (!f->status)
         f->format->read(f, path, kind, values);
     keep(f, true);
+    if (!f->status && kind->type == WEFT__CHARS && (!bytes || ((const char *)values)[bytes - 1]))
+        weft__sealed_fail(f, WEFT_EFORMAT, "%s is a text without a final 0", path);
 }
 
 bool weft__sealed_text(weft__sealed *f, const char *path, const char *key, char *text, size_t size)

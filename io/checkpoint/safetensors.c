@@ -2,8 +2,8 @@
  * "__metadata__", those of the file by key, others as "PATH#KEY". A text array has bytes, and "PATH#type" is
  * "text".
  *
- * The metadata begins with the seal: the CRC-32C of the file with zeros as its own digits. The
- * header is parsed only after the checksum was verified. */
+ * The metadata begins with the seal: the CRC-32C of the file with zeros as its own digits. The header is
+ * parsed only after the checksum was verified. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/text.h"
@@ -151,7 +151,7 @@ static weft_status save(weft__sealed *f)
 static bool is_text(weft__sealed *f, const char *text, bool name)
 {
     const char *at = text;
-    for (int n; (n = weft__utf8_character(at)) && !(name && (unsigned char)*at < ' ') && *at != 127;)
+    for (int n; (n = weft__utf8_character(at)) && !(name && ((unsigned char)*at < ' ' || *at == 127));)
         at += n;
     if (*at)
         weft__sealed_fail(f, WEFT_EARG, "byte %d of \"%.200s\" is %d; expected UTF-8%s; HDF5 (a path that "
@@ -264,14 +264,11 @@ static void get(weft__sealed *f, const char *path, const weft__kind *kind, void 
     char is[128], expected[128];
     weft__kind found;
     const weft__array *a = weft__weights_find(&of(f)->w, path);
-    size_t bytes = weft__kind_bytes(kind);
     if (!find(f, path, &found))
         weft__sealed_fail(f, WEFT_EFORMAT, "%s is not in the file", path);
     else if (!weft__kind_same(&found, kind))
         weft__sealed_fail(f, WEFT_EFORMAT, "%s is %s; expected %s", path, weft__kind_text(&found, is),
                           weft__kind_text(kind, expected));
-    else if (kind->type == WEFT__CHARS && (!bytes || a->bytes[bytes - 1]))
-        weft__sealed_fail(f, WEFT_EFORMAT, "%s is a text without a final 0", path);
     else
         f->status = weft__convert(f->path, path, kind, kind->type, NULL, a->bytes, values);
 }

@@ -11,7 +11,7 @@ folder=${DISTROS:-${XDG_CACHE_HOME:-$HOME/.cache}/weft/distros}
 compilers() {                           # SUITE: the newest gcc comes last
     case $1 in bookworm) echo clang-14 clang-15 clang-16 gcc-11 gcc-12 ;; trixie) echo clang-17 clang-18 clang-19 gcc-13 gcc-14 ;; esac
 }
-wanted() { local cc; for cc in $(compilers "$1"); do case " ${COMPILERS:-$cc} " in *" $cc "*) echo "$cc" ;; esac; done; }
+chosen() { local cc; for cc in $(compilers "$1"); do case " ${COMPILERS:-$cc} " in *" $cc "*) echo "$cc" ;; esac; done; }
 UNITS=${UNITS:-core autograd nn rnn io golden}
 mirror=${MIRROR:-$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 2>/dev/null | awk '$2 !~ /security|updates/ && /debian/ { print $1; exit }')}
 [ -n "$mirror" ] || skip "apt has no mirror of Debian; give MIRROR"
@@ -34,14 +34,14 @@ inside() {                              # SUITE COMMAND: in the folder, with the
         exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 CI=true sh -c "cd /src && $3"' sh "$folder/$1" "$out" "$2"
 }
 for suite in bookworm trixie; do
-    [ -n "$(wanted $suite)" ] || continue
+    [ -n "$(chosen $suite)" ] || continue
     (flock 9 && bootstrap $suite) 9>"$folder/lock" || skip "mmdebstrap $suite has failed"
     inside $suite true || skip "this system does not allow mounts in a chroot"
 done
 
 built=0 passed=0 failed=0
 for suite in bookworm trixie; do
-    for cc in $(wanted $suite); do
+    for cc in $(chosen $suite); do
         log=$out/$cc.log make="make -s -j$(nproc) NVCC=none MPI=none WERROR=1 CC=$cc BUILD=/build/$cc CFLAGS='${CFLAGS:--O1 -g1}'" start=$SECONDS
         case $(compilers $suite) in *" $cc") units=$UNITS ;; *) units=golden ;; esac
         if inside $suite "$make all && /build/$cc/examples/first && $make test UNITS='$units'" >"$log" 2>&1 && ! grep -q 'warning: ' "$log"; then
