@@ -4,6 +4,7 @@
 #define WEFT_IO_CHECKPOINT_H
 #include "io/numbers.h"
 
+#define WEFT__VERSION "1"                        /* version of the contents */
 enum { WEFT__NAMED = 320, WEFT__NOTES = 512 };
 
 /* ---- file.c: a checkpoint that is written or read, in HDF5 or safetensors ---- */

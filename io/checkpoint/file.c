@@ -5,7 +5,6 @@
 #include "io/checkpoint/checkpoint.h"
 
 #define FORMAT  "weft checkpoint"
-#define VERSION "1"
 #define REAL    (sizeof(real) == 4 ? "float32" : "float64")
 
 /* The format for paths with another ending, and for messages about other files. */
@@ -112,7 +111,7 @@ weft_status weft__sealed_new(const char *path, bool optimiser, weft__sealed **f)
     if (!*f)
         return WEFT_ENOMEM;
     weft__sealed_describe(*f, "/", "format", FORMAT);
-    weft__sealed_describe(*f, "/", "format_version", VERSION);
+    weft__sealed_describe(*f, "/", "format_version", WEFT__VERSION);
     weft__sealed_describe(*f, "/", "library_version", weft_version());
     weft__sealed_describe(*f, "/", "real", REAL);
     return WEFT_OK;
@@ -169,7 +168,7 @@ weft_status weft__sealed_open(const char *path, const weft__image *image, weft__
         return WEFT_ENOMEM;
     }
     expect_text(*f, "format", FORMAT);
-    expect_text(*f, "format_version", VERSION);
+    expect_text(*f, "format_version", WEFT__VERSION);
     expect_text(*f, "real", REAL);
     return WEFT_OK;
 }

@@ -9,7 +9,6 @@
 #include "io/checkpoint/checkpoint.h"
 #include "io/hdf5/hdf5.h"
 
-#define VERSION "1"
 typedef struct { weft__sealed sealed; weft__h5 *h; } checkpoint;
 static weft__h5 *of(const weft__sealed *f) { return ((const checkpoint *)f)->h; }
 
@@ -17,7 +16,7 @@ static weft__h5 *of(const weft__sealed *f) { return ((const checkpoint *)f)->h; 
 static void seal(char out[WEFT__SEAL], const unsigned char *body, size_t size)
 {
     memset(out, 0, WEFT__SEAL);
-    snprintf(out, WEFT__SEAL, WEFT__MAGIC VERSION "\nbytes %zu\ncrc32c %08x\nHDF5 begins at byte %d\n", size,
+    snprintf(out, WEFT__SEAL, WEFT__MAGIC WEFT__VERSION "\nbytes %zu\ncrc32c %08x\nHDF5 begins at byte %d\n", size,
              (unsigned)weft__crc32c(0, body, size), WEFT__SEAL);
 }
 
@@ -28,7 +27,7 @@ static bool is_sealed(const unsigned char *bytes, size_t n)
 
 static weft_status check_head(const char *path, const unsigned char *head, size_t n, size_t size)
 {
-    static const char now[] = WEFT__MAGIC VERSION "\nbytes ";
+    static const char now[] = WEFT__MAGIC WEFT__VERSION "\nbytes ";
     const char *text = (const char *)head;       /* a 0 ends it */
     const char *version = text + strlen(WEFT__MAGIC);
     const char *format = weft__weights_format(head, n);
@@ -46,7 +45,7 @@ static weft_status check_head(const char *path, const unsigned char *head, size_
     size_t length = strcspn(version, "\n");
     if (memcmp(head, now, sizeof now - 1))
         return weft__file_fail(WEFT_EFORMAT,
-                               "%s: a checkpoint of version %.*s; expected version " VERSION,
+                               "%s: a checkpoint of version %.*s; expected version " WEFT__VERSION,
                                path, length < 15 ? (int)length : 15, version);
     unsigned long long bytes = strtoull(text + sizeof now - 1, NULL, 10);
     if (bytes != size - WEFT__SEAL)
