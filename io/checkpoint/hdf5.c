@@ -16,8 +16,8 @@ static weft__h5 *of(const weft__sealed *f) { return ((const checkpoint *)f)->h; 
 static void seal(char out[WEFT__SEAL], const unsigned char *body, size_t size)
 {
     memset(out, 0, WEFT__SEAL);
-    snprintf(out, WEFT__SEAL, WEFT__MAGIC WEFT__VERSION "\nbytes %zu\ncrc32c %08x\nHDF5 begins at byte %d\n", size,
-             (unsigned)weft__crc32c(0, body, size), WEFT__SEAL);
+    snprintf(out, WEFT__SEAL, WEFT__MAGIC WEFT__VERSION "\nbytes %zu\ncrc32c %08x\nHDF5 begins at byte %d\n",
+             size, (unsigned)weft__crc32c(0, body, size), WEFT__SEAL);
 }
 
 static bool is_sealed(const unsigned char *bytes, size_t n)
