@@ -79,7 +79,7 @@ class Browser:
     def key(self, key):
         for kind in ('keyDown', 'keyUp'):
             text = {'text': '\r'} if key == 'Enter' and kind == 'keyDown' else {}
-            self.ask('Input.dispatchKeyEvent', type=kind, key=key, code=key, windowsVirtualKeyCode={'Tab': 9, 'Enter': 13}[key], **text)
+            self.ask('Input.dispatchKeyEvent', type=kind, key=key, code=key, windowsVirtualKeyCode={'Tab': 9, 'Enter': 13, 'ArrowUp': 38, 'ArrowDown': 40}[key], **text)
 
     def shot(self, path, most=2400):
         size = self.ask('Page.getLayoutMetrics')['cssContentSize']

@@ -102,7 +102,7 @@ def read_site(out):
 def faults(files, pages):
     for page in pages.values():
         yield from (f'{page.path}: {what}' for what in [*page.faults, *form(page), *dead(page, pages, files), *listings(page)])
-    yield from (f'{f}: no page leads to it' for f in sorted(files - reached(pages, 'index.html')))
+    yield from (f'{f}: no page leads to it' for f in sorted(files - reached(pages, 'index.html')) if not f.startswith('search/'))
     titles = Counter(words(e) for p in pages.values() for e in p.of('title'))
     yield from (f'{n} pages have the title {t}' for t, n in titles.items() if n > 1)
 

@@ -1,10 +1,12 @@
 """look.py OUT CHROMIUM: checks every page in a browser: light, dark, 360 px wide and on paper, and every SVG, light and dark.
 Prints faults, then counts. Exit status 1 after a fault. Writes a screenshot of each view to OUT/shots."""
 import os
+import re
 import shutil
 import sys
 import tempfile
 from pathlib import Path
+from urllib.parse import quote
 
 from browser import Browser
 from check import FOREIGN
@@ -68,23 +70,38 @@ def keyboard(browser, out):
             yield f'index.html: key Tab {i + 1} leads to {focused(browser)}, which shows no focus'
 
 
-SEEN = 'Array.from(document.querySelectorAll("#found li")).filter(function (l) { return l.checkVisibility(); }).map(function (l) { return l.firstChild.textContent; })'
+def queries():
+    """Yields (query, page, greatest place) of queries.txt: "QUERY == PAGE" expects the first place, "QUERY = PAGE" one of the first three."""
+    for line in (HERE / 'queries.txt').read_text().splitlines():
+        query, sign, page = re.match('(.*?) (==?) (.*)', line).groups()
+        yield query, page, 1 if sign == '==' else 3
 
 
 def search(browser, out):
-    """Checks the search: it finds functions by name, headings by a word, nothing for nonsense. Without the script all entries show."""
+    """Checks the search: pages of queries.txt, marked words, keys, advice after nonsense; without the script all headings show."""
     url = (out / 'search.html').as_uri()
-    for query, first, at_most in (('weft_rnn_run', 'weft_rnn_run', 5), ('rnn_run', 'weft_rnn_run', 5), ('thirty', 'Thirty lines', 9), ('zzzz', None, 0)):
-        browser.open(f'{url}?q={query}')
-        found = browser.run(SEEN)
-        if query == 'zzzz' and 'Try one word' not in browser.run('document.getElementById("said").textContent'):
-            yield 'search.html: no advice after an empty result'
-        if (found or [None])[0] != first or len(found) > at_most:
-            yield f'search.html: {query} finds {found[:5]}, {len(found)}'
+    ready = 'new Promise(function (done) { (function look() { /^(The best|No page)/.test(said.textContent) ? done(said.textContent) : setTimeout(look, 20); })(); })'
+    for query, page, most in queries():
+        browser.open(f'{url}?q={quote(query)}')
+        browser.run(ready)
+        found = browser.run('Array.from(document.querySelectorAll("#found li > a")).map(function (a) { return a.getAttribute("href").split("#")[0]; })')
+        if page not in found[:most]:
+            yield f'search.html: {query}: expected {page} among the first {most}; found {found[:4]}'
+        if not browser.run('document.querySelectorAll("#found mark").length'):
+            yield f'search.html: {query}: no word is marked'
+    browser.run('document.getElementById("find").focus()')
+    for key in ('ArrowDown', 'ArrowDown', 'ArrowUp', 'Enter'):
+        browser.key(key)
+    browser.wait('Page.frameNavigated')
+    if not browser.run('location.href').endswith(found[0]) and f'{found[0]}#' not in browser.run('location.href'):
+        yield f'search.html: the keys lead to {browser.run("location.href")}'
+    browser.open(url + '?q=zzzz')
+    if 'Try one word' not in browser.run(ready):
+        yield 'search.html: no advice after an empty result'
     browser.ask('Emulation.setScriptExecutionDisabled', value=True)
     browser.open(url + '?q=zzzz')
-    if len(browser.run(SEEN)) < 500:
-        yield 'search.html: without the script names are missing'
+    if browser.run('document.querySelectorAll("#found li").length') < 300:
+        yield 'search.html: without the script headings are missing'
     browser.ask('Emulation.setScriptExecutionDisabled', value=False)
 
 

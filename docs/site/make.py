@@ -7,6 +7,7 @@ import sys
 import code
 import frame
 import headers
+import index
 import moving
 import reference
 import tree
@@ -27,7 +28,7 @@ class Site:
         self.texts |= {path: Text(path, self.there) for path in (LANDING, 'docs/api.md')}
         self.texts['README.md'].title = 'weft at a glance'
         self.version = '.'.join(re.findall(r'define WEFT_VERSION_\w+ +(\d+)', tree.read('core/api_core.h')))
-        self.written, self.headings = 0, []
+        self.written, self.headings, self.index = 0, [], index.Index()
         self.chapters = self.make_chapters()
 
     def make_chapters(self):
@@ -63,6 +64,7 @@ class Site:
             html = landing(text.html) if text.path == LANDING else text.html
             if text.path == 'docs/api.md':
                 html = self.write_special(html)
+            self.index.add_text(text.page, text.title, html)
             self.page(text.page, text.title, html, [h for h in text.headings if f'id="{h[1]}"' in html])
             sources.update(text.sources)
             for path, about in text.pictures:
@@ -89,18 +91,20 @@ class Site:
         for h in self.headers:
             title, html, headings = reference.header_html(h, self.names)
             self.page(tree.header_page(h.path), title, html, headings, 'api')
+            self.index.add_header(tree.header_page(h.path), h, title)
         html = '<h1>All headers</h1>\n' + reference.overview(self.headers, 'api/index.html')
         self.page('api/index.html', 'All headers', html, [(1, '', 'All headers')])
         html = '<h1>Index of names</h1>\n' + reference.index(self.kinds, 'names.html')
         self.page('names.html', 'Index of names', html, [(1, '', 'Index of names')])
 
     def write_search(self):
-        """Writes a list of all names and headings. A script filters it; without the script the whole list shows."""
-        rows = [(n, to, kind) for n, (kind, to) in sorted(self.kinds.items())] + self.headings
-        items = ''.join(f'<li><a href="{to}">{words}</a> <span class="kind">{of}</span></li>\n' for words, to, of in rows)
+        """Writes the page of the search with a list of all headings, which shows without the script, and its index."""
+        items = ''.join(f'<li><a href="{to}">{words}</a> <small>{of}</small></li>\n' for words, to, of in self.headings)
         script = tree.read(os.path.join(HERE, 'search.js'))
-        html = f'<h1>Search</h1>\n<p id="said" role="status">All names of the library and all headings of these pages.</p>\n<ul id="found">\n{items}</ul>\n<script>/*<![CDATA[*/\n{script}/*]]>*/</script>'
+        html = (f'<h1>Search</h1>\n<p id="said" role="status">All headings of these pages. The <a href="names.html">index of names</a> has the functions.</p>\n'
+                f'<ul id="found">\n{items}</ul>\n<script>/*<![CDATA[*/\n{script}/*]]>*/</script>')
         self.page('search.html', 'Search', html)
+        self.index.write(self.put)
 
     def write(self):
         shutil.rmtree(self.out, ignore_errors=True)

@@ -49,6 +49,28 @@ for text in 'y = some words' 'y = (a' 'y = a_' 'y = a /' 'y = f[k]' 'ls -l'; do 
 check "equations in lessons" parts
 check "any other block is code" grep -q 'out\[k\] = how many' site/lessons/07_packed_sequence/index.html
 
+# The search finds the pages of queries.txt, by the program of the page.
+found() {                               # SITE QUERIES
+    node -e 'var fs = require("fs"), [root, site, table] = process.argv.slice(1), Search = require(root + "/docs/site/search.js"), index, texts = {}, wrong = 0, n = 0;
+globalThis.weft_index = function (i) { index = i; }; globalThis.weft_text = function (n, places) { texts[n] = places; };
+function load(name) { (0, eval)(fs.readFileSync(`${site}/search/${name}.js`, "utf8")); }
+load("index");
+var search = new Search(index);
+fs.readFileSync(table, "utf8").trim().split("\n").forEach(function (line) {
+    var [, query, sign, page] = line.match(/(.*?) (==?) (.*)/);
+    search.pages(query).forEach(load);
+    var pages = search.rank(query, texts).map(function (r) { return r.page[0]; }), at = pages.indexOf(page);
+    n++;
+    if (at < 0 || at >= (sign === "==" ? 1 : 3)) { wrong++; console.log(`${query}: expected ${page}; found ${pages.slice(0, 3)}`); }
+});
+if (wrong || n < 25) process.exit(1);' "$root" "$1" "$2"
+}
+if command -v node >/dev/null; then
+    check "the search finds pages" found site "$root/docs/site/queries.txt"
+    (cat "$root/docs/site/queries.txt"; echo 'teacher forcing == docs/cost.html') >false.txt
+    check "a page that it does not find" exits 1 "teacher forcing: expected docs/cost.html" found site false.txt
+else echo "skipped: no node: the search is tested by make site-check"; fi
+check "the index is small" test "$(stat -c %s site/search/index.js)" -lt 100000
 check "one script, in one page" is "$(grep -rl '<script' site)" site/search.html
 
 # Broken pages are found and reported.
