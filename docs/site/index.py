@@ -15,6 +15,7 @@ SYNONYMS = 'docs/site/synonyms.txt'
 
 
 def plain(html):
+    html = re.sub(r'(<pre>.*?</pre>)|\n', lambda m: m[1] or ' ', html, flags=re.S)
     html = re.sub(r'<figure class="listing">.*?</figure>|<math.*?</math>|<svg.*?</svg>|<(?:details|nav).*?</(?:details|nav)>', ' ', html, flags=re.S)
     text = unescape(re.sub(r'<[^>]*>', '', re.sub(r'</?(?:p|li|t[dhr]|pre|h\d|div)\b[^>]*>', '\n', html)))
     return re.sub(r'\s*\n\s*', '\n', text).strip()
@@ -53,7 +54,7 @@ class Index:
                 like, _ = sentences(group.comment)
                 behind = ' '.join(s.behind for s in group.statements)
                 if names:
-                    places.append((names[0], ' '.join(names), like, f'{section.title}\n{group.comment}\n{behind}'.strip()))
+                    places.append((names[0], ' '.join(names), like, f'{section.title}\n' + re.sub(r'\n(?! )', ' ', f'{group.comment} {behind}').strip()))
         self.add(page, title, places)
 
     def places(self):

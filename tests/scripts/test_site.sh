@@ -44,9 +44,12 @@ found = [e for f in glob.glob(sys.argv[1] + "/lessons/*/index.html") for e in El
 sys.exit(len(found) < 90 or any(len(e) != want[e.tag] for e in found))' "$dir/site"
 }
 check "a prime and a fraction" exits 0 '<mi>c</mi><mo lspace="0" rspace="0">&#8242;</mo></mrow><mo>=</mo><mfrac><mn>1</mn><mi>N</mi></mfrac>' equation "    c' = 1 / N"
+check "a root and a second line" exits 0 '<msqrt><mrow><mi>x</mi></mrow></msqrt></mrow></math></p><p><math displaystyle="true"><mspace width="2.5em"/><mrow><mo>+</mo><mi>y</mi>' equation "    a = sqrt(x)
+      + y"
 check "a remark" exits 0 '</math> <span>a &lt; b</span></p>' equation '    a = b    a < b'
 for text in 'y = some words' 'y = (a' 'y = a_' 'y = a /' 'y = f[k]' 'ls -l'; do check "no equation: $text" exits 0 '^None$' equation "    $text"; done
 check "equations in lessons" parts
+check "and in documents" grep -q '<munder><mo>&#8721;</mo><mrow><mi>batches</mi>' site/docs/cost.html
 check "any other block is code" grep -q 'out\[k\] = how many' site/lessons/07_packed_sequence/index.html
 
 # The search finds the pages of queries.txt, by the program of the page.
