@@ -71,14 +71,14 @@ def keyboard(browser, out):
 
 
 def queries():
-    """Yields (query, page, greatest place) of queries.txt: "QUERY == PAGE" expects the first place, "QUERY = PAGE" one of the first three."""
+    """Yields (query, page, greatest place) of queries.txt: "PAGE == QUERY, .." expects the first place, "PAGE = QUERY, .." one of the first three."""
     for line in (HERE / 'queries.txt').read_text().splitlines():
-        query, sign, page = re.match('(.*?) (==?) (.*)', line).groups()
-        yield query, page, 1 if sign == '==' else 3
+        page, sign, all_queries = re.match('(.*?) (==?) (.*)', line).groups()
+        yield from ((query, page, 1 if sign == '==' else 3) for query in all_queries.split(', '))
 
 
 def search(browser, out):
-    """Checks the search: pages of queries.txt, marked words, keys, advice after nonsense; without the script all headings show."""
+    """Checks the search: pages of queries.txt, marked words, keys, advice after nonsense."""
     url = (out / 'search.html').as_uri()
     ready = 'new Promise(function (done) { (function look() { /^(The best|No page)/.test(said.textContent) ? done(said.textContent) : setTimeout(look, 20); })(); })'
     for query, page, most in queries():
@@ -98,11 +98,27 @@ def search(browser, out):
     browser.open(url + '?q=zzzz')
     if 'Try one word' not in browser.run(ready):
         yield 'search.html: no advice after an empty result'
-    browser.ask('Emulation.setScriptExecutionDisabled', value=True)
-    browser.open(url + '?q=zzzz')
-    if browser.run('document.querySelectorAll("#found li").length') < 300:
-        yield 'search.html: without the script headings are missing'
-    browser.ask('Emulation.setScriptExecutionDisabled', value=False)
+
+
+def motion(browser, out):
+    """Checks that the picture of the first page moves, stops for a pause, and stands still at the last frame for those who want no motion."""
+    still, running = ('document.getAnimations().filter(function (a) { return a.playState === "%s"; }).length' % state for state in ('paused', 'running'))
+    place = 'JSON.stringify(Array.from(document.querySelectorAll(".moving g, .moving .pad, .moving .head")).map(function (e) { var b = e.getBoundingClientRect(), s = getComputedStyle(e); return [b.x, b.y, s.opacity]; }))'
+    browser.look(*WAYS['light'])
+    browser.open((out / 'index.html').as_uri())
+    last = browser.run(place)
+    if browser.run('document.getAnimations().length'):
+        yield 'index.html: moves for those who want no motion'
+    browser.look(*WAYS['light'], motion='no-preference')
+    browser.open((out / 'index.html').as_uri())
+    if browser.run(running) < 80 or browser.run(place) == last:
+        yield 'index.html: the picture does not move'
+    browser.run('document.getElementById("pause").click()')
+    if browser.run(still) < 80 or browser.run(running):
+        yield 'index.html: the pause stops nothing'
+    browser.run('document.getAnimations().forEach(function (a) { a.finish(); })')
+    if browser.run(place) != last:
+        yield 'index.html: the last frame is another one than without motion'
 
 
 def footer(browser, out):
@@ -125,7 +141,7 @@ def look_at_all(browser, out, pages, shots):
         more, t, p = look_at(browser, out, page, shots)
         faults, texts, pictures = faults + more, texts + t, pictures + p
     if (out / 'index.html').exists():
-        faults += [*keyboard(browser, out), *search(browser, out), *footer(browser, out)]
+        faults += [*keyboard(browser, out), *search(browser, out), *motion(browser, out), *footer(browser, out)]
     return faults, texts, pictures
 
 

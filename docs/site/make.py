@@ -28,7 +28,7 @@ class Site:
         self.texts |= {path: Text(path, self.there) for path in (LANDING, 'docs/api.md')}
         self.texts['README.md'].title = 'weft at a glance'
         self.version = '.'.join(re.findall(r'define WEFT_VERSION_\w+ +(\d+)', tree.read('core/api_core.h')))
-        self.written, self.headings, self.index = 0, [], index.Index()
+        self.written, self.index = 0, index.Index()
         self.chapters = self.make_chapters()
 
     def make_chapters(self):
@@ -56,7 +56,6 @@ class Site:
         html = code.link_names(code.slim(html), page, self.names)
         self.put(page, frame.whole(page, title, html, headings, self.chapters, self.version, kind))
         self.written += 1
-        self.headings += [(words, f'{page}#{where}', title) if level > 1 else (words, page, 'page') for level, where, words in headings]
 
     def write_texts(self):
         sources = set()
@@ -98,11 +97,10 @@ class Site:
         self.page('names.html', 'Index of names', html, [(1, '', 'Index of names')])
 
     def write_search(self):
-        """Writes the page of the search with a list of all headings, which shows without the script, and its index."""
-        items = ''.join(f'<li><a href="{to}">{words}</a> <small>{of}</small></li>\n' for words, to, of in self.headings)
+        """Writes the page of the search and its index."""
         script = tree.read(os.path.join(HERE, 'search.js'))
-        html = (f'<h1>Search</h1>\n<p id="said" role="status">All headings of these pages. The <a href="names.html">index of names</a> has the functions.</p>\n'
-                f'<ul id="found">\n{items}</ul>\n<script>/*<![CDATA[*/\n{script}/*]]>*/</script>')
+        html = (f'<h1>Search</h1>\n<p id="said" role="status">Without a script there is the <a href="names.html">index of names</a>.</p>\n'
+                f'<ul id="found"></ul>\n<script>/*<![CDATA[*/\n{script}/*]]>*/</script>')
         self.page('search.html', 'Search', html)
         self.index.write(self.put)
 
@@ -121,7 +119,7 @@ class Site:
 
 def described(svg, about):
     """Returns a picture with a role and the words of its page, for screen readers."""
-    return re.sub(r'<svg ([^>]*)>(<title>.*?</title>)', lambda m: f'<svg role="img" {m[1]}>{m[2]}<desc>{about}</desc>', svg, count=1)
+    return re.sub(r'<svg (.*?<title>.*?</title>)', lambda m: f'<svg role="img" {m[1]}<desc>{about}</desc>', svg, count=1, flags=re.S)
 
 
 def landing(html):
