@@ -9,7 +9,7 @@ for chromium in chromium chromium-browser google-chrome chrome-headless-shell; d
 if [ -z "$chromium" ]; then echo "skipped: site-check: no Chromium: apt-get install chromium"; exit 0; fi
 . "$root/tests/scripts/script.sh"
 export XDG_CACHE_HOME=$PWD/cache
-look() { (cd "$root" && sh docs/site/python.sh docs/site/look.py "$1" "$chromium"); }
+look() { (cd "$root" && sh docs/site/python.sh docs/site/look.py "$1" "$chromium" "${@:2}"); }
 
 check "the pages" look "$site"
 tail -n 1 out
@@ -29,6 +29,15 @@ check "faults are seen" exits 1 "1 pages in 4 ways, 1 SVGs in 2" look "$PWD/faul
 for fault in "page.html, light: contrast .* 'pale'" "page.html, dark: contrast .* 'dim in the dark'" "page.html, narrow: is 9.. px wide; expected at most 360" "page.html, paper: goes over the edge" \
     "page.html, light: a picture is missing: gone.png" "page.html, light: requests http://localhost/x.png" "page.html, light: console: .*nothing is not defined" "picture.svg, dark: contrast .* 'on a light box'" \
     "page.html, light: letters of 9.0 px: p 'tiny'" "page.html, narrow: a target of .* px: a 'one'" "page.html, light: letters of 5.0 px in picture.svg" "page.html, light: moves after it is shown"; do
+    check "$fault" grep -q "$fault" output
+done
+# A broken copy: keys show no focus, the search weighs names wrongly, the picture heeds no wish and has no pause, the footer lies over the text.
+cp -r "$site" broken
+sed -i 's/outline: 3px/outline: 0 none; x: 3px/; s/^footer {/footer { position: sticky; bottom: 0; margin-left: -9rem; background: red;/' broken/style.css
+sed -i 's/sum += 60/sum -= 600/' broken/search.html
+sed -i 's/prefers-reduced-motion: no-preference/min-width: 1px/; s/#pause:checked/#none/' broken/index.html
+check "and a broken copy" exits 1 "1 pages in 4 ways" look "$PWD/broken" index.html
+for fault in "key Tab 1 leads to .* shows no focus" "search.html: weft_rnn_run: expected api/api_rnn.html" "index.html: moves for those who want no motion" "index.html: the pause stops nothing" "the footer covers"; do
     check "$fault" grep -q "$fault" output
 done
 finish "the site in Chromium"

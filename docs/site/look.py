@@ -90,6 +90,7 @@ def search(browser, out):
         if not browser.run('document.querySelectorAll("#found mark").length'):
             yield f'search.html: {query}: no word is marked'
     browser.run('document.getElementById("find").focus()')
+    browser.events = []
     for key in ('ArrowDown', 'ArrowDown', 'ArrowUp', 'Enter'):
         browser.key(key)
     browser.wait('Page.frameNavigated')

@@ -99,8 +99,8 @@ class Site:
     def write_search(self):
         """Writes the page of the search and its index."""
         script = tree.read(os.path.join(HERE, 'search.js'))
-        html = (f'<h1>Search</h1>\n<p id="said" role="status">Without a script there is the <a href="names.html">index of names</a>.</p>\n'
-                f'<ul id="found"></ul>\n<script>/*<![CDATA[*/\n{script}/*]]>*/</script>')
+        html = (f'<h1>Search</h1>\n<p id="said" role="status">Words, or names of weft or PyTorch.</p>\n'
+                f'<noscript><p>The search needs a script. The <a href="names.html">index of names</a> needs none.</p></noscript>\n<ul id="found"></ul>\n<script>/*<![CDATA[*/\n{script}/*]]>*/</script>')
         self.page('search.html', 'Search', html)
         self.index.write(self.put)
 
