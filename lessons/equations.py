@@ -1,6 +1,6 @@
-"""equations.py - converts the lessons' equations to MathML, for the site. A block of code is converted if each line begins with an
+"""equations.py - converts equations of texts to MathML, for the site. A block of code is converted if each line begins with an
 equation of this notation: h_{t+1}, c', U^T, dL/da, sum_k, sum over u of, sqrt(x), products as blanks, * or a dot, the words of WORDS, or goes
-on with a sign +. After four blanks comes another equation or a remark. Any other block is left as it is."""
+on with a sign +. After four blanks comes another equation or a remark, after a comma and "or" or "and" a remark. Any other block is left as it is."""
 import re
 from html import escape
 
@@ -77,7 +77,7 @@ def math(text):
 
 def converted(block):
     """Returns the HTML of a block, or None if it is not one of equations."""
-    lines = [re.split(' {4,}', line.strip()) for line in block.splitlines() if line.strip()]
+    lines = [re.split(' {4,}|, (?=or |and )', line.strip()) for line in block.splitlines() if line.strip()]
     try:
         cells = [[f'<span>{escape(c)}</span>' if i and ' = ' not in c else math(c) for i, c in enumerate(line)] for line in lines]
     except ValueError:

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 MOST, LETTER = 100000, 10               # bytes of a page with its style and pictures; the smallest letter of a picture, px
+EQUATION = re.compile(r"[A-Za-z]\w*('|_\{.*?\})?\s+= [^;\"#]*|\s*[+].*")       # a line; lessons/equations.py typesets those that it can read
 FOREIGN = ('docs/laboratory/index.html',)     # written by `weft lab`; tests/lab_check.sh checks it
 
 
@@ -47,6 +48,7 @@ def form(page):
     yield from (f'a picture without a text: {e.get("src")}' for e in page.of('img') if not (e.get('alt') or '').strip())
     yield from (f'a picture without width and height: {e.get("src")}' for e in page.of('img') if not (e.get('width') and e.get('height')))
     yield from (f'a cell without the name of its column: {words(td)}' for tr in page.of('tr') for td in tr.findall('td')[1:] if td.get('data-label') is None)
+    yield from (f'an equation as code: {words(e)}' for e in page.of('pre') if all(EQUATION.fullmatch(line) for line in words(e).split('\n')))
     yield from (f'a drawing {what}' for svg in page.of('{http://www.w3.org/2000/svg}svg') for what in drawing(svg))
     yield from (f'two elements have the id {i}' for i, n in page.ids.items() if n > 1)
     yield from (f'a link within a link: {words(a)}' for a in page.of('a') if any(e.tag == 'a' for e in list(a.iter())[1:]))

@@ -31,7 +31,7 @@ for fault in "page.html, light: contrast .* 'pale'" "page.html, dark: contrast .
     "page.html, light: letters of 9.0 px: p 'tiny'" "page.html, narrow: a target of .* px: a 'one'" "page.html, light: letters of 5.0 px in picture.svg" "page.html, light: moves after it is shown"; do
     check "$fault" grep -q "$fault" output
 done
-# A broken copy: keys show no focus, the search weighs names wrongly, the picture heeds no wish and has no pause, the footer lies over the text.
+# A broken copy: keys show no focus, the search weighs names wrongly, the picture always moves and has no pause, the footer covers the text.
 cp -r "$site" broken
 sed -i 's/outline: 3px/outline: 0 none; x: 3px/; s/^footer {/footer { position: sticky; bottom: 0; margin-left: -9rem; background: red;/' broken/style.css
 sed -i 's/sum += 60/sum -= 600/' broken/search.html

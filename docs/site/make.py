@@ -75,7 +75,7 @@ class Site:
                 self.page(tree.page_of(path), path, html, kind='source')
 
     def write_special(self, html):
-        """Moves the tables behind weft.h's to a page of their own: one page would be too long. Returns the rest."""
+        """Moves the tables of all headers except weft.h to a page of their own, since one page would be too long. Returns the rest."""
         begin, end = (html.index(f'<h2 id="{where}"') for where in ('weft_oph', 'names-that-you-may-look-for'))
         names = re.findall(r'<h2 id="(weft_\w+)">.*?>(weft_\w+\.h)<', html[begin:end])
         self.page(SPECIAL, SPECIAL_TITLE, f'<h1>{SPECIAL_TITLE}</h1>\n' + html[begin:end], [(1, '', SPECIAL_TITLE)] + [(2, where, words) for where, words in names])

@@ -1,4 +1,4 @@
-/* probe.js - runs inside a page, started by look.py, and returns a list of faults, once the page has stood for a moment. */
+/* probe.js - runs inside a page, started by look.py, and returns a list of faults after a tenth of a second. */
 (function () {
   var faults = [], seen = {};
   function fault(text) { if (!seen[text]) { seen[text] = 1; faults.push(text); } }

@@ -4,6 +4,7 @@ from html import escape
 from itertools import groupby
 
 import code
+from text import equations
 from tree import LEVELS, header_page, page_of, public_headers, relative
 
 MENTION = re.compile(r'`[^`\n]+`|docs/[\w/]+\.md|\bapi_\w+\.h|\b(?:weft|WEFT)_\w+')
@@ -44,9 +45,10 @@ def prose(text, page, names):
     """Returns a comment as paragraphs, with indented lines as code."""
     out = []
     for kind, lines in groupby(text.split('\n'), lambda line: line and ('code' if line.startswith('    ') else 'text')):
-        inside = escape('\n'.join(line[4:] if kind == 'code' else line for line in lines), quote=False)
+        lines = '\n'.join(line[4:] if kind == 'code' else line for line in lines)
+        inside = escape(lines, quote=False)
         if kind:
-            out.append(code.block(inside) if kind == 'code' else f'<p>{MENTION.sub(lambda m: word(m, page), inside)}</p>')
+            out.append(equations.converted(lines) or code.block(inside) if kind == 'code' else f'<p>{MENTION.sub(lambda m: word(m, page), inside)}</p>')
     return code.link_names('\n'.join(out), page, names)
 
 

@@ -13,8 +13,8 @@ function Search(index) {
   const spaced = list => ` ${list.filter(w => w !== "weft" && w !== "torch").join(" ")} `;
   const hits = (list, w) => list.filter(s => s === w.stem || w.begun && s.startsWith(w.begun)).length;
   const synonyms = query => index.places.filter(p => spaced(stems(query)).includes(` ${p[0]} `));
-  /* Returns the words of a query with their terms; of the last word, which may be incomplete, all that begin with it. A word on no page, or on nearly
-   * all, weighs nothing. */
+  /* Returns the words of a query with their terms. The last word may be incomplete: its terms begin with it. A word of no page, or of nearly every
+   * page, weighs nothing. */
   function parse(query) {
     return words(spaced(words(query))).map((w, i, all) => {
       const begun = i === all.length - 1 && w.length > 1 && w, found = terms.filter(t => t.term === stem(w) || begun && t.term.startsWith(w));

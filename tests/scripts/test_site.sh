@@ -98,6 +98,7 @@ check "small letters" broken "docs/batch.svg: has letters of 8 px" docs/batch.sv
 check "a page without a description" broken "has no description" $tutorial 's|name="description"|name="x"|'
 check "a page without a skip link" broken "does not begin with a link to its text" $tutorial 's|class="skip" href="#content"|class="skip" href="#ways"|'
 check "a page that is too heavy" broken "has [0-9]* bytes with its pictures; expected at most 100000" $tutorial "$(printf '$ s|$|<!-- %s -->|' "$(head -c 60000 /dev/zero | tr '\0' x)")"
+check "an equation as code" broken "an equation as code: a = b" $tutorial 's|</main>|<pre>a = b x</pre></main>|'
 check "a cell that a card cannot name" broken "a cell without the name of its column" docs/glossary.html '0,/ data-label="meaning"/s///'
 check "two next pages" broken "another next page" $tutorial 's|</main>|<p>Next: the end</p></main>|'
 check "an element that does not end" broken "is not well-formed" $tutorial 's|</footer>||'
