@@ -54,7 +54,7 @@ class Index:
                 like, _ = sentences(group.comment)
                 behind = ' '.join(s.behind for s in group.statements)
                 if names:
-                    places.append((names[0], ' '.join(names), like, f'{section.title}\n' + re.sub(r'\n(?! )', ' ', f'{group.comment} {behind}').strip()))
+                    places.append((names[0], ' '.join(names), like, f'{section.title}\n' + re.sub(r'^(?! )(.*)\n(?! )', r'\1 ', f'{group.comment} {behind}', flags=re.M).strip()))
         self.add(page, title, places)
 
     def places(self):

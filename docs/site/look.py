@@ -102,7 +102,7 @@ def search(browser, out):
 
 
 def motion(browser, out):
-    """Checks that the picture of the first page moves, stops for a pause, and shows only its last frame if the system asks for no motion."""
+    """Checks that the picture of the first page moves, stops for a pause, and shows only its last frame if the system prefers no motion."""
     still, running = ('document.getAnimations().filter(function (a) { return a.playState === "%s"; }).length' % state for state in ('paused', 'running'))
     place = 'JSON.stringify(Array.from(document.querySelectorAll(".moving g, .moving .pad, .moving .head")).map(function (e) { var b = e.getBoundingClientRect(), s = getComputedStyle(e); return [b.x, b.y, s.opacity]; }))'
     browser.look(*WAYS['light'])
