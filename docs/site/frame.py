@@ -23,11 +23,11 @@ FRAME = '''<!DOCTYPE html>
 <form action="{search}" role="search"><label for="find">Search</label>
 <input id="find" name="q" type="search" autocomplete="off" placeholder="words, names" /></form>
 </header>
-<nav id="ways" aria-label="Site">
-{ways}</nav>
 <main id="content" tabindex="-1">
 {crumbs}{html}
 {around}</main>
+<nav id="ways" aria-label="Site">
+{ways}</nav>
 {toc}<footer><p>weft {version}. Made from the sources by <code>make site</code>. MIT licence.</p></footer>
 </body>
 </html>

@@ -123,6 +123,6 @@ def index(names, page):
         letters.setdefault(name.lower().replace('weft_', '')[0].upper(), []).append(name)
     jump = ' '.join(f'<a href="#letter-{x}">{x}</a>' for x in letters)
     body = ''.join(f'<h2 id="letter-{x}">{x}</h2>\n<ul class="index">' + ''.join(
-        f'<li><a href="{relative(page, names[n][1])}"><code>{n}</code></a> <small>{names[n][0]}</small></li>\n' for n in group) + '</ul>\n'
+        f'<li><a href="{relative(page, names[n][1])}">{n}</a> <small>{names[n][0]}</small></li>\n' for n in group) + '</ul>\n'
         for x, group in letters.items())
     return f'<p class="jump">{jump}</p>\n{body}'
