@@ -475,7 +475,7 @@ static void draw_batch(const char *path, const run *r)
     }
     weft_lengths lengths = { .n = WORDS, .len = length };
     check_file(
-        weft_plot_batch(path, "One batch of words in three layouts", &lengths, labels, NULL, NULL, NULL));
+        weft_plot_batch(path, "A batch: padded, packed, concatenated", &lengths, labels, NULL, NULL, NULL));
 }
 
 static void draw(const run *r)

@@ -1,19 +1,23 @@
-"""equations.py - converts the lessons' equations to MathML, for the site. A block of code is converted if each line begins with an
-equation of this notation: h_{t+1}, c', U^T, dL/da, sum_k, sum over u of, products as blanks, * or a dot, the words of WORDS. After four
-blanks comes another equation or a remark. Any other block is left as it is."""
+"""equations.py - converts equations of texts to MathML, for the site. A block of code is converted if each line begins with an
+equation of this notation: h_{t+1}, c', U^T, dL/da, sum_k, sum over u of, sqrt(x), products as blanks, * or a dot, the words of WORDS, or goes
+on with a sign +. After four blanks comes another equation or a remark, after a comma and "or" or "and" a remark. Any other block is left as it is."""
 import re
 from html import escape
 
-WORDS = 'tanh sigmoid exp log max LSTM score weight context time bytes FLOPs'.split()
+WORDS = '''tanh sigmoid exp log max LSTM score weight context time bytes FLOPs norm most ms far token tokens piece pieces batch batches'''.split()
 TOKEN = re.compile(r" *(<=|\d+|[A-Za-z]+|[-+*/^_(){}=,.'])")
+MORE = '<mspace width="2.5em"/>'         # before a line that goes on
 SIGNS = {'-': '&#8722;', '*': '&#8727;', '.': '&#8901;', '<=': '&#8804;', '+': '+', '=': '=', ',': ','}
 
 
 def row(tokens, end):
     """Takes the tokens up to end; None: all."""
-    out = ''
+    out, product = '', False            # whether a factor comes before
     while tokens and tokens[-1] != end:
-        out += f'<mo>{SIGNS[tokens.pop()]}</mo>' if tokens[-1] in SIGNS else quotient(tokens)
+        sign = tokens[-1] in SIGNS
+        out += '<mspace width=".2em"/>' if product and not sign and tokens[-1] != '(' else ''
+        out += f'<mo>{SIGNS[tokens.pop()]}</mo>' if sign else quotient(tokens)
+        product = not sign
     if end and (not tokens or tokens.pop() != end):
         raise ValueError(f'{end} is missing')
     return f'<mrow>{out}</mrow>'
@@ -31,7 +35,9 @@ def factor(tokens):
     token = tokens.pop() if tokens else ''
     if token == 'sum':
         return f'<munder><mo>&#8721;</mo>{row(tokens, "of") if took(tokens, "over") else script(tokens, "_")}</munder>'
-    if token == '(':
+    if token == 'sqrt' and took(tokens, '('):
+        html = f'<msqrt>{row(tokens, ")")}</msqrt>'
+    elif token == '(':
         inner = row(tokens, ')')
         size = '' if 'mfrac' in inner else ' stretchy="false"'
         html = f'<mrow><mo{size}>(</mo>{inner}<mo{size}>)</mo></mrow>'
@@ -64,14 +70,14 @@ def bare(html):
 
 def math(text):
     tokens = TOKEN.findall(text)[::-1]
-    if '=' not in tokens or ''.join(tokens[::-1]) != text.replace(' ', ''):
+    if '=' not in tokens and tokens[-1:] != ['+'] or ''.join(tokens[::-1]) != text.replace(' ', ''):
         raise ValueError(f'{text} is not an equation')
-    return f'<math displaystyle="true">{row(tokens, None)}</math>'
+    return f'<math displaystyle="true">{MORE if tokens[-1] == "+" else ""}{row(tokens, None)}</math>'
 
 
 def converted(block):
     """Returns the HTML of a block, or None if it is not one of equations."""
-    lines = [re.split(' {4,}', line.strip()) for line in block.splitlines() if line.strip()]
+    lines = [re.split(' {4,}|, (?=or |and )', line.strip()) for line in block.splitlines() if line.strip()]
     try:
         cells = [[f'<span>{escape(c)}</span>' if i and ' = ' not in c else math(c) for i, c in enumerate(line)] for line in lines]
     except ValueError:

@@ -58,11 +58,11 @@ class Browser:
         while not any(e.get('method') == event for e in self.events):
             self.events.append(self.message(until))
 
-    def look(self, width, scheme='light', media=''):
+    def look(self, width, scheme='light', media='', motion='reduce'):
         """Sets the width, colour scheme and medium for the pages that follow."""
         self.ask('Emulation.setDeviceMetricsOverride', width=width, height=900, deviceScaleFactor=1, mobile=False)
         self.ask('Emulation.setEmulatedMedia', media=media, features=[{'name': 'prefers-color-scheme', 'value': scheme},
-                                                                      {'name': 'prefers-reduced-motion', 'value': 'reduce'}])
+                                                                      {'name': 'prefers-reduced-motion', 'value': motion}])
 
     def open(self, url):
         """Loads a page. self.events then holds the events since the call."""
@@ -79,7 +79,7 @@ class Browser:
     def key(self, key):
         for kind in ('keyDown', 'keyUp'):
             text = {'text': '\r'} if key == 'Enter' and kind == 'keyDown' else {}
-            self.ask('Input.dispatchKeyEvent', type=kind, key=key, code=key, windowsVirtualKeyCode={'Tab': 9, 'Enter': 13}[key], **text)
+            self.ask('Input.dispatchKeyEvent', type=kind, key=key, code=key, windowsVirtualKeyCode={'Tab': 9, 'Enter': 13, 'ArrowUp': 38, 'ArrowDown': 40}[key], **text)
 
     def shot(self, path, most=2400):
         size = self.ask('Page.getLayoutMetrics')['cssContentSize']

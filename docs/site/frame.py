@@ -1,5 +1,6 @@
-"""frame.py - the parts of every page around its text: head, navigation, footer."""
-from html import escape
+"""frame.py - the parts of every page around its text: head, navigation, position, footer."""
+import re
+from html import escape, unescape
 
 from tree import relative
 
@@ -9,6 +10,7 @@ FRAME = '''<!DOCTYPE html>
 <meta charset="utf-8" />
 <meta name="viewport" content="width=device-width, initial-scale=1" />
 <meta name="color-scheme" content="light dark" />
+<meta name="description" content="{about}" />
 <title>{title}</title>
 <link rel="icon" href="data:," />
 <link rel="stylesheet" href="{style}" />
@@ -19,13 +21,13 @@ FRAME = '''<!DOCTYPE html>
 <a class="brand" href="{home}">weft</a>
 <a class="menu" href="#ways">Contents</a>
 <form action="{search}" role="search"><label for="find">Search</label>
-<input id="find" name="q" type="search" autocomplete="off" placeholder="name, heading" /></form>
+<input id="find" name="q" type="search" autocomplete="off" placeholder="words, names" /></form>
 </header>
+<main id="content" tabindex="-1">
+{crumbs}{html}
+{around}</main>
 <nav id="ways" aria-label="Site">
 {ways}</nav>
-<main id="content" tabindex="-1">
-{html}
-{around}</main>
 {toc}<footer><p>weft {version}. Made from the sources by <code>make site</code>. MIT licence.</p></footer>
 </body>
 </html>
@@ -59,20 +61,40 @@ def contents(headings):
     return above, f'<nav class="toc side" aria-label="On this page">\n<p>On this page</p>\n<ul>\n{items}</ul>\n</nav>\n'
 
 
-def around(page, order, has_next):
-    """Links the previous and the next page in the order of the chapters. has_next: the text already links the next page."""
-    at = [to for to, _ in order].index(page) if page in [to for to, _ in order] else None
-    if at is None:
-        return ''
-    before = '<span>Before: ' + link(page, *order[at - 1], ' rel="prev"') + '</span>' if at > 0 else '<span></span>'
-    after = '<span>Next: ' + link(page, *order[at + 1], ' rel="next"') + '</span>' if at + 1 < len(order) and not has_next else '<span></span>'
-    return f'<nav class="around" aria-label="Before and after">{before}{after}</nav>\n'
+def about(html):
+    """Returns the first sentences of a page, at most 160 characters: the description that search engines show."""
+    texts = [' '.join(unescape(re.sub(r'<[^>]*>', '', p)).split()) for p in re.findall(r'<p(?: [^>]*)?>(.*?)</p>', html, re.S)]
+    text = next((p for p in texts if len(p) > 30), ' '.join(unescape(re.sub(r'<[^>]*>', ' ', html)).split()))
+    return text if len(text) <= 160 else text[:157].rsplit(' ', 1)[0] + ' ..'
+
+
+def crumbs(page, title, pages):
+    """Returns the position of a page: chapter, number in it. pages: those of its chapter; empty: the page of a file."""
+    at = [to for to, _ in pages].index(page) + 1 if pages else 0
+    middle = f'{link(page, pages[0][0], title)}, page {at} of {len(pages)}' if pages else 'Source file'
+    return f'<nav class="crumbs" aria-label="Position">{link(page, "index.html", "weft")} / {middle}</nav>\n'
+
+
+def around(page, pages, html):
+    """Returns (html, links to the previous and the next page of the chapter). A last line "Next: LINK" of the text becomes the second link."""
+    order = [to for to, _ in pages]
+    at = order.index(page)
+    before = '<span>Before: ' + link(page, *pages[at - 1], ' rel="prev"') + '</span>' if at > 0 else '<span></span>'
+    after = ''
+    if at + 1 < len(order):
+        to, words = pages[at + 1]
+        own = re.search(r'<p>Next: <a href="([^"]*)">([^<]*)</a>\.</p>\s*\Z', html)
+        if own and own[1] == relative(page, to):
+            html, words = html[:own.start()], unescape(own[2])
+        after = '<span>Next: ' + link(page, to, words, ' rel="next"') + '</span>'
+    return html, f'<nav class="around" aria-label="Before and after">{before}{after}</nav>\n'
 
 
 def whole(page, title, html, headings, chapters, version, kind=''):
-    order = [p for _, pages in chapters for p in pages]
+    chapter, pages = next(((name, pages) for name, pages in chapters if any(to == page for to, _ in pages)), ('', []))
     above, side = contents(headings)
+    html, next_to = around(page, pages, html) if chapter else (html, '')
     split = html.find('</h1>') + len('</h1>')
-    return FRAME.format(title=escape(title if title == 'weft' else title + ' - weft', quote=False), style=relative(page, 'style.css'), kind=kind,
-                        home=relative(page, 'index.html'), search=relative(page, 'search.html'), ways=ways(page, chapters),
-                        html=html[:split] + '\n' + above + html[split:], around=around(page, order, '<p>Next: ' in html), toc=side, version=version)
+    return FRAME.format(title=escape(title if title == 'weft' else title + ' - weft', quote=False), style=relative(page, 'style.css'), kind=kind, about=escape(about(html)),
+                        home=relative(page, 'index.html'), search=relative(page, 'search.html'), ways=ways(page, chapters), crumbs=crumbs(page, chapter, pages) if chapter or not pages else '',
+                        html=html[:split] + '\n' + above + html[split:], around=next_to, toc=side, version=version)

@@ -1,10 +1,12 @@
 """look.py OUT CHROMIUM: checks every page in a browser: light, dark, 360 px wide and on paper, and every SVG, light and dark.
 Prints faults, then counts. Exit status 1 after a fault. Writes a screenshot of each view to OUT/shots."""
 import os
+import re
 import shutil
 import sys
 import tempfile
 from pathlib import Path
+from urllib.parse import quote
 
 from browser import Browser
 from check import FOREIGN
@@ -68,24 +70,56 @@ def keyboard(browser, out):
             yield f'index.html: key Tab {i + 1} leads to {focused(browser)}, which shows no focus'
 
 
-SEEN = 'Array.from(document.querySelectorAll("#found li")).filter(function (l) { return l.checkVisibility(); }).map(function (l) { return l.firstChild.textContent; })'
+def queries():
+    """Yields (query, page, greatest place) of queries.txt: "PAGE == QUERY, .." expects the first place, "PAGE = QUERY, .." one of the first three."""
+    for line in (HERE / 'queries.txt').read_text().splitlines():
+        page, sign, all_queries = re.match('(.*?) (==?) (.*)', line).groups()
+        yield from ((query, page, 1 if sign == '==' else 3) for query in all_queries.split(', '))
 
 
 def search(browser, out):
-    """Checks the search: it finds functions by name, headings by a word, nothing for nonsense. Without the script all entries show."""
+    """Checks the search: pages of queries.txt, marked words, keys, advice after nonsense."""
     url = (out / 'search.html').as_uri()
-    for query, first, at_most in (('weft_rnn_run', 'weft_rnn_run', 5), ('rnn_run', 'weft_rnn_run', 5), ('thirty', 'Thirty lines', 9), ('zzzz', None, 0)):
-        browser.open(f'{url}?q={query}')
-        found = browser.run(SEEN)
-        if query == 'zzzz' and 'Try one word' not in browser.run('document.getElementById("said").textContent'):
-            yield 'search.html: no advice after an empty result'
-        if (found or [None])[0] != first or len(found) > at_most:
-            yield f'search.html: {query} finds {found[:5]}, {len(found)}'
-    browser.ask('Emulation.setScriptExecutionDisabled', value=True)
+    ready = 'new Promise(function (done) { (function look() { /^(The best|No page)/.test(said.textContent) ? done(said.textContent) : setTimeout(look, 20); })(); })'
+    for query, page, most in queries():
+        browser.open(f'{url}?q={quote(query)}')
+        browser.run(ready)
+        found = browser.run('Array.from(document.querySelectorAll("#found li > a")).map(function (a) { return a.getAttribute("href").split("#")[0]; })')
+        if page not in found[:most]:
+            yield f'search.html: {query}: expected {page} among the first {most}; found {found[:4]}'
+        if not browser.run('document.querySelectorAll("#found mark").length'):
+            yield f'search.html: {query}: no word is marked'
+    browser.run('document.getElementById("find").focus()')
+    browser.events = []
+    for key in ('ArrowDown', 'ArrowDown', 'ArrowUp', 'Enter'):
+        browser.key(key)
+    browser.wait('Page.frameNavigated')
+    if not browser.run('location.href').endswith(found[0]) and f'{found[0]}#' not in browser.run('location.href'):
+        yield f'search.html: the keys lead to {browser.run("location.href")}'
     browser.open(url + '?q=zzzz')
-    if len(browser.run(SEEN)) < 500:
-        yield 'search.html: without the script names are missing'
-    browser.ask('Emulation.setScriptExecutionDisabled', value=False)
+    if 'Try one word' not in browser.run(ready):
+        yield 'search.html: no advice after an empty result'
+
+
+def motion(browser, out):
+    """Checks that the picture of the first page moves, stops for a pause, and shows only its last frame if the system prefers no motion."""
+    still, running = ('document.getAnimations().filter(function (a) { return a.playState === "%s"; }).length' % state for state in ('paused', 'running'))
+    place = 'JSON.stringify(Array.from(document.querySelectorAll(".moving g, .moving .pad, .moving .head")).map(function (e) { var b = e.getBoundingClientRect(), s = getComputedStyle(e); return [b.x, b.y, s.opacity]; }))'
+    browser.look(*WAYS['light'])
+    browser.open((out / 'index.html').as_uri())
+    last = browser.run(place)
+    if browser.run('document.getAnimations().length'):
+        yield 'index.html: moves for those who want no motion'
+    browser.look(*WAYS['light'], motion='no-preference')
+    browser.open((out / 'index.html').as_uri())
+    if browser.run(running) < 80 or browser.run(place) == last:
+        yield 'index.html: the picture does not move'
+    browser.run('document.getElementById("pause").click()')
+    if browser.run(still) < 80 or browser.run(running):
+        yield 'index.html: the pause stops nothing'
+    browser.run('document.getAnimations().forEach(function (a) { a.finish(); })')
+    if browser.run(place) != last:
+        yield 'index.html: the last frame is another one than without motion'
 
 
 def footer(browser, out):
@@ -108,7 +142,7 @@ def look_at_all(browser, out, pages, shots):
         more, t, p = look_at(browser, out, page, shots)
         faults, texts, pictures = faults + more, texts + t, pictures + p
     if (out / 'index.html').exists():
-        faults += [*keyboard(browser, out), *search(browser, out), *footer(browser, out)]
+        faults += [*keyboard(browser, out), *search(browser, out), *motion(browser, out), *footer(browser, out)]
     return faults, texts, pictures
 
 

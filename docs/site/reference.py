@@ -4,6 +4,7 @@ from html import escape
 from itertools import groupby
 
 import code
+from text import equations
 from tree import LEVELS, header_page, page_of, public_headers, relative
 
 MENTION = re.compile(r'`[^`\n]+`|docs/[\w/]+\.md|\bapi_\w+\.h|\b(?:weft|WEFT)_\w+')
@@ -44,9 +45,10 @@ def prose(text, page, names):
     """Returns a comment as paragraphs, with indented lines as code."""
     out = []
     for kind, lines in groupby(text.split('\n'), lambda line: line and ('code' if line.startswith('    ') else 'text')):
-        inside = escape('\n'.join(line[4:] if kind == 'code' else line for line in lines), quote=False)
+        lines = '\n'.join(line[4:] if kind == 'code' else line for line in lines)
+        inside = escape(lines, quote=False)
         if kind:
-            out.append(code.block(inside) if kind == 'code' else f'<p>{MENTION.sub(lambda m: word(m, page), inside)}</p>')
+            out.append(equations.converted(lines) or code.block(inside) if kind == 'code' else f'<p>{MENTION.sub(lambda m: word(m, page), inside)}</p>')
     return code.link_names('\n'.join(out), page, names)
 
 
@@ -121,6 +123,6 @@ def index(names, page):
         letters.setdefault(name.lower().replace('weft_', '')[0].upper(), []).append(name)
     jump = ' '.join(f'<a href="#letter-{x}">{x}</a>' for x in letters)
     body = ''.join(f'<h2 id="letter-{x}">{x}</h2>\n<ul class="index">' + ''.join(
-        f'<li><a href="{relative(page, names[n][1])}"><code>{n}</code></a> <span class="kind">{names[n][0]}</span></li>\n' for n in group) + '</ul>\n'
+        f'<li><a href="{relative(page, names[n][1])}">{n}</a> <small>{names[n][0]}</small></li>\n' for n in group) + '</ul>\n'
         for x, group in letters.items())
     return f'<p class="jump">{jump}</p>\n{body}'

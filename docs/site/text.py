@@ -13,7 +13,6 @@ from tree import page_of, read, relative
 sys.path.append('lessons')
 import equations
 
-LEAST = .75                             # smallest scale of a picture, up to 760 px; on narrower screens it scrolls sideways
 ALONE = re.compile(r'^\[[^\]]*\]\(([\w./]+\.(?:c|h|txt))\)$', re.M)
 
 
@@ -48,7 +47,7 @@ class Text:
         html = re.sub(r'<p>(<img [^>]*/>)</p>', r'<figure class="picture">\1</figure>', html)
         html = re.sub(r'<img alt="([^"]*)" src="([^"]*)" />', self.picture, html)
         html = re.sub(r'<a href="([^"#:]+)(#[^"]*)?">', self.link, html)
-        self.html = re.sub(r'(<table>.*?</table>)', r'<div class="table">\1</div>', html, flags=re.S)
+        self.html = re.sub(r'<table>.*?</table>', cards, html, flags=re.S)
 
     def file(self, match):
         path = os.path.normpath(os.path.join(self.folder, match.group(1)))
@@ -60,9 +59,9 @@ class Text:
     def picture(self, match):
         alt, src = match.groups()
         path = os.path.normpath(os.path.join(self.folder, src))
-        self.pictures.append(path)
+        self.pictures.append((path, alt))
         size = re.search(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"', read(path)) if path in self.there and path.endswith('.svg') else None
-        least = f'width="{size[1]}" height="{size[2]}" style="min-width: {min(float(size[1]) * LEAST, 760):.0f}px" ' if size else ''
+        least = f'width="{size[1]}" height="{size[2]}" style="--width: {size[1]}px" ' if size else ''    # style.css makes a smallest width of it
         return f'<a href="{src}"><img alt="{alt}" src="{src}" {least}/></a>'
 
     def link(self, match):
@@ -77,6 +76,16 @@ class Text:
         elif path in self.there and not path.endswith('.md'):
             self.sources.append(path)
         return f'<a href="{escape(relative(self.page, page_of(path) + anchor))}">'
+
+
+def cards(match):
+    """Labels the cells of a table with their column: style.css shows a row as a card on a narrow screen, with its first cell as the title."""
+    heads = [escape(re.sub(r'<[^>]*>', '', h)) for h in re.findall(r'<th[^>]*>(.*?)</th>', match.group())]
+    rows = match.group().split('<tr>')
+    for i, row in enumerate(rows):
+        cells = row.split('<td')
+        rows[i] = '<td'.join(cells[:2] + [f' data-label="{head}"{cell}' for head, cell in zip(heads[1:], cells[2:])])
+    return f'<div class="table">{"<tr>".join(rows)}</div>'
 
 
 def flat(token):

@@ -37,8 +37,8 @@ def chapters(there):
 
 def page_of(path):
     """Returns the path of the page of a file."""
-    if path == 'README.md':
-        return 'index.html'
+    if path in ('README.md', 'docs/site/landing.md'):
+        return 'readme.html' if path == 'README.md' else 'index.html'
     if path.endswith('/README.md') or path.endswith('/lesson.md'):
         return os.path.dirname(path) + '/index.html'
     return re.sub(r'\.md$', '', path) + '.html'

@@ -16,7 +16,7 @@ Test(pictures_batch, matches_the_readme)              /* docs/batch.svg, to the 
         labels[i] = letters[i];
     }
     const weft_lengths lengths = { .n = COUNT(len), .len = len };
-    DRAWN(weft_plot_batch(path, "One batch of words in three layouts", &lengths, labels, NULL, NULL, NULL));
+    DRAWN(weft_plot_batch(path, "A batch: padded, packed, concatenated", &lengths, labels, NULL, NULL, NULL));
     golden("../../../docs/batch.svg");
 }
 

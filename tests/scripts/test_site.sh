@@ -44,11 +44,38 @@ found = [e for f in glob.glob(sys.argv[1] + "/lessons/*/index.html") for e in El
 sys.exit(len(found) < 90 or any(len(e) != want[e.tag] for e in found))' "$dir/site"
 }
 check "a prime and a fraction" exits 0 '<mi>c</mi><mo lspace="0" rspace="0">&#8242;</mo></mrow><mo>=</mo><mfrac><mn>1</mn><mi>N</mi></mfrac>' equation "    c' = 1 / N"
+check "a root and a second line" exits 0 '<msqrt><mrow><mi>x</mi></mrow></msqrt></mrow></math></p><p><math displaystyle="true"><mspace width="2.5em"/><mrow><mo>+</mo><mi>y</mi>' equation "    a = sqrt(x)
+      + y"
 check "a remark" exits 0 '</math> <span>a &lt; b</span></p>' equation '    a = b    a < b'
 for text in 'y = some words' 'y = (a' 'y = a_' 'y = a /' 'y = f[k]' 'ls -l'; do check "no equation: $text" exits 0 '^None$' equation "    $text"; done
 check "equations in lessons" parts
+check "and in documents" grep -q '<munder><mo>&#8721;</mo><mrow><mi>batches</mi>' site/docs/cost.html
 check "any other block is code" grep -q 'out\[k\] = how many' site/lessons/07_packed_sequence/index.html
 
+# The search finds the pages of queries.txt, by the program of the page.
+found() {                               # SITE QUERIES
+    node -e 'var fs = require("fs"), [root, site, table] = process.argv.slice(1), Search = require(root + "/docs/site/search.js"), index, texts = {}, wrong = 0, n = 0;
+globalThis.weft_index = function (i) { index = i; }; globalThis.weft_text = function (n, places) { texts[n] = places; };
+function load(name) { (0, eval)(fs.readFileSync(`${site}/search/${name}.js`, "utf8")); }
+load("index");
+var search = new Search(index);
+fs.readFileSync(table, "utf8").trim().split("\n").forEach(function (line) {
+    var [, page, sign, queries] = line.match(/(.*?) (==?) (.*)/);
+    for (const query of queries.split(", ")) {
+        search.pages(query).forEach(load);
+        var pages = search.rank(query, texts).map(r => r.page[0]), at = pages.indexOf(page);
+        n++;
+        if (at < 0 || at >= (sign === "==" ? 1 : 3)) { wrong++; console.log(`${query}: expected ${page}; found ${pages.slice(0, 3)}`); }
+    }
+});
+if (wrong || n < 25) process.exit(1);' "$root" "$1" "$2"
+}
+if command -v node >/dev/null; then
+    check "the search finds pages" found site "$root/docs/site/queries.txt"
+    (cat "$root/docs/site/queries.txt"; echo 'docs/cost.html == teacher forcing') >false.txt
+    check "a page that it does not find" exits 1 "teacher forcing: expected docs/cost.html" found site false.txt
+else echo "skipped: no node: the search is tested by make site-check"; fi
+check "the index is small" test "$(stat -c %s site/search/index.js)" -lt 100000
 check "one script, in one page" is "$(grep -rl '<script' site)" site/search.html
 
 # Broken pages are found and reported.
@@ -62,9 +89,22 @@ tutorial=docs/tutorial.html
 check "a dead link" broken "leads nowhere: gone.html" $tutorial 's|</main>|<p><a href="gone.html">x</a></p></main>|'
 check "a dead anchor" broken "no such place: cells.html#gone" $tutorial 's|</main>|<p><a href="cells.html#gone">x</a></p></main>|'
 check "a picture from elsewhere" broken "img to elsewhere" $tutorial 's|</main>|<img alt="x" src="https://example.org/x.png" /></main>|'
-check "a picture without a text" broken "a picture without a text" index.html 's|<img alt="[^"]*"|<img alt=""|'
-check "a picture that is not there" broken "leads nowhere: docs/gone.svg" index.html 's|src="docs/batch.svg"|src="docs/gone.svg"|'
+check "a picture without a text" broken "a picture without a text" readme.html 's|<img alt="[^"]*"|<img alt=""|'
+check "a picture that is not there" broken "leads nowhere: docs/gone.svg" readme.html 's|src="docs/batch.svg"|src="docs/gone.svg"|'
+check "a picture without a size" broken "without width and height: docs/batch.svg" readme.html 's| width="900"||'
+check "a drawing without a role" broken "index.html: a drawing has no role img" index.html 's| role="img"||'
+check "a picture without words" broken "docs/batch.svg: has no role img, title or desc" docs/batch.svg 's|<desc>.*</desc>||'
+check "small letters" broken "docs/batch.svg: has letters of 8 px" docs/batch.svg 's|font-size: 10px|font-size: 8px|'
+check "a page without a description" broken "has no description" $tutorial 's|name="description"|name="x"|'
+check "a page without a skip link" broken "does not begin with a link to its text" $tutorial 's|class="skip" href="#content"|class="skip" href="#ways"|'
+check "a page that is too heavy" broken "has [0-9]* bytes with its pictures; expected at most 100000" $tutorial "$(printf '$ s|$|<!-- %s -->|' "$(head -c 60000 /dev/zero | tr '\0' x)")"
+check "an equation as code" broken "an equation as code: a = b" $tutorial 's|</main>|<pre>a = b x</pre></main>|'
+check "a cell that a card cannot name" broken "a cell without the name of its column" docs/glossary.html '0,/ data-label="meaning"/s///'
+check "two next pages" broken "another next page" $tutorial 's|</main>|<p>Next: the end</p></main>|'
 check "an element that does not end" broken "is not well-formed" $tutorial 's|</footer>||'
+# The picture has each token once, and the batch sizes of the planner.
+check "45 cells in memory" is 45 "$(grep -o '<g class="cell"' site/index.html | wc -l)"
+check "8 8 8 7 5 4 3 2" is "8 8 8 7 5 4 3 2" "$(sed -nE 's|.*class="size".*>([0-9])</text>.*|\1|p' site/index.html | paste -sd' ')"
 check "an id twice" broken "two elements have the id content" $tutorial 's|<footer>|<footer id="content">|'
 check "a second script" broken "tutorial.html: a script" $tutorial 's|</main>|<script>0</script></main>|'
 check "a heading that is left out" broken "of levels" $tutorial 's|<h2|<h4|; s|</h2>|</h4>|'
