@@ -18,7 +18,7 @@ for cell in book["cells"]:
         cell["source"][1:] = [open(answer).read()]
 if jupyter:
     import nbclient, nbformat
-    done = nbclient.NotebookClient(nbformat.from_dict(book), timeout=600).execute()
+    done = nbclient.NotebookClient(nbformat.reads(json.dumps(book), 4), timeout=600).execute()
     for cell in done["cells"]:
         for out in cell.get("outputs", []):
             print(out.get("text", "") or "picture" * ("image/svg+xml" in out.get("data", {})))
