@@ -5,6 +5,8 @@
 #:   lessons                    checks all solutions, starting files and wrong answers
 #:   grade DIR=dir              grades the answers of a class
 #:   lessons-package DIR=dir    copies the lessons for students, without solutions
+#:   notebooks                  writes a Jupyter notebook for each lesson, build/notebooks
+#:   slides                     writes build/slides/NN.html for each lesson, and checks in Chromium that all fits
 LESSON_V := $(if $(filter asan dasan,$(V)),dasan,double)
 LESSONS   = B='$(abspath $(BUILD))/$(LESSON_V)' V=$(LESSON_V) CC='$(CC)' bash lessons/lesson.sh
 lesson lessons grade: lesson-library
@@ -18,4 +20,8 @@ lesson-start: ; @$(LESSONS) start $(N) $(DIR)
 lessons: ; @$(LESSONS) all
 grade: ; @$(LESSONS) grade $(DIR)
 lessons-package: ; @$(LESSONS) package $(or $(DIR),$(BUILD)/lessons-package)
-.PHONY: lesson lesson-start lesson-library lessons grade lessons-package
+slides: | $(BUILD)/.needs-site
+	@sh docs/site/python.sh lessons/slides.py $(BUILD)/slides \
+	    $$(command -v chromium chromium-browser google-chrome chrome-headless-shell | head -n 1)
+notebooks: ; @python3 -B lessons/notebooks.py $(BUILD)/notebooks
+.PHONY: notebooks slides lesson lesson-start lesson-library lessons grade lessons-package

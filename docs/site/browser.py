@@ -58,9 +58,9 @@ class Browser:
         while not any(e.get('method') == event for e in self.events):
             self.events.append(self.message(until))
 
-    def look(self, width, scheme='light', media='', motion='reduce'):
+    def look(self, width, scheme='light', media='', motion='reduce', height=900):
         """Sets the width, colour scheme and medium for the pages that follow."""
-        self.ask('Emulation.setDeviceMetricsOverride', width=width, height=900, deviceScaleFactor=1, mobile=False)
+        self.ask('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.ask('Emulation.setEmulatedMedia', media=media, features=[{'name': 'prefers-color-scheme', 'value': scheme},
                                                                       {'name': 'prefers-reduced-motion', 'value': motion}])
 

@@ -111,4 +111,14 @@ check "a heading that is left out" broken "of levels" $tutorial 's|<h2|<h4|; s|<
 check "a page that no one leads to" eval 'cp -r site lone; echo "<html/>" >lone/lone.html; exits 1 "lone.html: no page leads to it" sound lone'
 check "another number than the program's" broken "shows another lessons/02_rnn_by_hand/expected.txt" lessons/02_rnn_by_hand/index.html 's|0\.6044|0.6045|'
 check "a function without a place" broken "no such place: .*#weft_rnn_trace" api/api_trace.html 's| id="weft_rnn_trace"||'
+# Slides: one that loses the first line of each block of numbers, and one that puts too much on a slide, are reported.
+slides() { (cd "$root" && sh docs/site/python.sh "$1" "$here/slides" $(command -v chromium | head -n 1)); }
+here=$PWD
+check "slides" slides lessons/slides.py
+sed 's/escape(chr(10).join(now))/escape(chr(10).join(now[1:]))/' "$root/lessons/slides.py" >lossy.py
+check "slides that lose numbers" exits 1 "02.html: does not contain: step letter unit" slides "$here/lossy.py"
+if command -v chromium >/dev/null; then
+    sed 's/^LINES, COLUMNS = 24/LINES, COLUMNS = 99/; s/size = min(24,/size = max(24,/' "$root/lessons/slides.py" >large.py
+    check "slides that do not fit" exits 1 "11.html: slide [0-9]* does not fit" slides "$here/large.py"
+fi
 finish "the site"
