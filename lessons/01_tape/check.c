@@ -20,8 +20,9 @@ static void check_mul(void)
         hint("back_mul does not change the gradient of %s: both inputs get a part",
              is(da, 0.5) ? "a" : "b");
     if (is(da, 0.5 + 4 * 0.25))
-        hint("back_mul multiplies by the other input's gradient: d(a b)/da is the value "
-             "of b");
+        hint(
+            "back_mul multiplies by the other input's gradient: d(a b)/da is the value "
+            "of b");
     if (is(da, -8) || is(db, 12))
         hint(used_twice, "back_mul");
     if (is(da, 0.5 + 4 * 3) && is(db, 0.25 + 4 * -2))
@@ -79,8 +80,8 @@ static void check_tanh(void)
     double want = before + grad * of_tanh;
     hint_of_float("back_tanh is", &got, &want, 1);
     if (!is(got, want))
-        hint("back_tanh at y = %s with y->grad = 2 adds %s, not %s",
-             digits(y), digits_unlike(got - before, grad * of_tanh),
+        hint("back_tanh at y = %s with y->grad = 2 adds %s, not %s", digits(y),
+             digits_unlike(got - before, grad * of_tanh),
              digits_unlike(grad * of_tanh, got - before));
 }
 
@@ -227,7 +228,8 @@ static void check_expression(int number)
             hint("random expression %d: entry %d of %d has the gradient %s, not %s%s",
                  number, k, t.n, digits_unlike(t.at[k].grad, want[k]),
                  digits_unlike(want[k], t.at[k].grad),
-                 near(&t.at[k].grad, want + k, 1, 1e-5) ? ": use double, not float" : "");
+                 near(&t.at[k].grad, want + k, 1, 1e-5) ? ": use double, not float" :
+                                                          "");
 }
 
 void check(void)

@@ -11,7 +11,8 @@ static walk right;
 static double slope(const double *h, int j) { return 1 - h[j] * h[j]; }
 
 /* Returns the factor from unit j of the next state to its sum. */
-static double slope_with(int mistake, const double *now, const double *next, int j, int k)
+static double slope_with(int mistake, const double *now, const double *next, int j,
+                         int k)
 {
     double y = next[j];
     switch (mistake) {
@@ -133,10 +134,11 @@ static void check_units(int steps, int H)
         }
     int at = first_off(dh, want, steps * H, 1e-8);
     if (at < steps * H)
-        hint("back is right for 16 units, but not for %d units and %d steps, first at "
-             "unit %d of step %d: row j of U begins at u[j * H], and step t at h[t * H] "
-             "and dh[t * H]",
-             H, steps, at % H, at / H);
+        hint(
+            "back is right for 16 units, but not for %d units and %d steps, first at "
+            "unit %d of step %d: row j of U begins at u[j * H], and step t at h[t * H] "
+            "and dh[t * H]",
+            H, steps, at % H, at / H);
 }
 
 /* ---- the forget gate ---- */

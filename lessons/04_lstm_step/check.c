@@ -105,8 +105,9 @@ static void look_at_squash(const numbers *got, int k)
         turned[j] = k == GATE_G ? tanh(-sum[j]) : sigmoid(-sum[j]);
     }
     if (near(got->gate[k], turned, H, 1e-12))
-        hint("%c has the wrong sign: sigmoid(s) is 1 / (1 + e^-s), near 1 for a large s",
-             gate_names[k]);
+        hint(
+            "%c has the wrong sign: sigmoid(s) is 1 / (1 + e^-s), near 1 for a large s",
+            gate_names[k]);
     if (near(got->gate[k], sum, H, 1e-12))
         hint("%c is the sum itself: apply %s to it", gate_names[k],
              k == GATE_G ? "tanh" : "sigmoid");

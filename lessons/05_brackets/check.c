@@ -44,8 +44,7 @@ static void check_constant(double value)
         hint("correlation with a constant unit is 0 / 0: return 0, because NaN makes "
              "later comparisons wrong");
     if (!near(&got, &zero, 1, 1e-9) || !near(&turned, &zero, 1, 1e-9))
-        hint("correlation with a constant unit is %s; it should be 0",
-             digits(got));
+        hint("correlation with a constant unit is %s; it should be 0", digits(got));
 }
 
 static void check_correlation(void)
@@ -60,7 +59,8 @@ static void check_correlation(void)
                want = correlation_with(RIGHT, a, b);
         if (got == 0)
             hint("correlation gives 0 for correlated numbers: fill it in first");
-        for (int m = NO_MEANS; m <= N_MINUS_1_BELOW && !near(&got, &want, 1, 1e-9); m++) {
+        for (int m = NO_MEANS; m <= N_MINUS_1_BELOW && !near(&got, &want, 1, 1e-9);
+             m++) {
             double wrong = correlation_with(m, a, b);
             if (near(&got, &wrong, 1, 1e-9))
                 hint("%s", hints[m]);
@@ -110,8 +110,7 @@ static void check_unit(const record *r, const char *of)
         return;
     int o = got[0] == unit_by(r, 0, r->c, true), want = unit_by(r, o, r->c, true);
     if (got[o] < 0 || got[o] >= UNITS)
-        hint("unit_for returns %d, but units are 0 .. %d", got[o],
-             UNITS - 1);
+        hint("unit_for returns %d, but units are 0 .. %d", got[o], UNITS - 1);
     if (both_by(r, got, r->c, false))
         hint("unit_for takes the sign into account: unit %d of %s has a correlation of "
              "%s with %s, and a unit that counts down is also a counter",
@@ -129,8 +128,8 @@ static void check_unit(const record *r, const char *of)
 }
 
 /* ---- a record of random numbers: c of unit 2 follows the depth downwards, c of unit 3
- * follows the quotes. Sign, h and the other output each lead to other units. turn: the
- * number of places by which all units move on ---- */
+ * follows the quotes. Sign, h and the other output each lead to other units. All
+ * units are numbered from `turn` on ---- */
 static void made_up(reading *to, int turn)
 {
     record *r = &to->r;
@@ -171,7 +170,8 @@ static double error_with(int m, const record *r, int output, int cut)
         for (int j = 0; j < UNITS; j++) {
             int at = m == H_TRANSPOSED ? j * r->n + i : i * UNITS + j;
             int of = m == WEIGHT_TRANSPOSED ? j * OUTPUTS + output : output * UNITS + j;
-            double part = r->weight[of / UNITS][of % UNITS] * (m == FROM_C ? r->c : r->h)[at];
+            double part =
+                r->weight[of / UNITS][of % UNITS] * (m == FROM_C ? r->c : r->h)[at];
             answer += counts(m, j, cut) ? part : 0, all += part;
         }
         int at = m == TARGET_TRANSPOSED ? output * r->n + i : i * OUTPUTS + output;

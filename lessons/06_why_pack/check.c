@@ -20,7 +20,8 @@ static void check_one_count(int n, const int32_t *len)
         hint("count gives 0 cells and 0 tokens: cells are n times the longest length, "
              "tokens the sum of lengths");
     if (got.tokens == n * longest && got.cells == tokens && tokens != n * longest)
-        hint("count exchanges its results: .cells is n times the longest length, .tokens "
+        hint("count exchanges its results: .cells is n times the longest length, "
+             ".tokens "
              "the sum of lengths");
     if (got.tokens != tokens)
         hint("count finds %d tokens in %d sequences, not %d: add each length once",
@@ -32,8 +33,8 @@ static void check_one_count(int n, const int32_t *len)
             hint("count uses the length of the %s sequence as the longest: sequences "
                  "need not be sorted",
                  s ? "last" : "first");
-    hint("count finds %d cells in %d sequences of at most %d tokens, not %d",
-         got.cells, n, longest, n * longest);
+    hint("count finds %d cells in %d sequences of at most %d tokens, not %d", got.cells,
+         n, longest, n * longest);
 }
 
 /* Checks an empty batch. Its list is in memory that cannot be read. */
@@ -119,8 +120,9 @@ static void shape_or_hint(const char *what, weft_tensor *x, int rank,
         hint("run_padded's %s does not have the shape in lesson.h", what);
 }
 
-/* Programs. PACKED: the right one; ALL_CELLS: pads count as tokens; FORWARD: the answer,
- * run forward even with the reverse layer. The others have one mistake each, see below. */
+/* Programs. PACKED: the right one; ALL_CELLS: pads count as tokens; FORWARD: the
+ * answer, run forward even with the reverse layer. The others have one mistake each,
+ * see below. */
 typedef enum {
     PACKED,
     YOURS,
@@ -139,14 +141,18 @@ static const char *const mistakes[PROGRAMS] = {
                 "tokens, so a must be the state after the step",
     [EXCHANGED] = "h and c are exchanged: h of the next step is out.last.h, and c is "
                   "out.last.c",
-    [TOKENS_LOST] = "x is cleared at the tokens, not in the pads: weft_where(condition, "
-                    "a, b) is a at tokens",
-    [MASK_OF_K] = "reverse: the mask is that of step k, but the token is that of step t "
-                  "= T - 1 - k: use the mask of step t",
-    [X_OF_K] = "reverse: the token is that of step k: step k of the loop reads step t = "
-               "T - 1 - k of x",
-    [Y_OF_K] = "reverse: y is in the order of the loop: the output of step t belongs in "
-               "y[t]",
+    [TOKENS_LOST] =
+        "x is cleared at the tokens, not in the pads: weft_where(condition, "
+        "a, b) is a at tokens",
+    [MASK_OF_K] =
+        "reverse: the mask is that of step k, but the token is that of step t "
+        "= T - 1 - k: use the mask of step t",
+    [X_OF_K] =
+        "reverse: the token is that of step k: step k of the loop reads step t = "
+        "T - 1 - k of x",
+    [Y_OF_K] =
+        "reverse: y is in the order of the loop: the output of step t belongs in "
+        "y[t]",
 };
 
 static weft_tensor *step_at(weft_tensor *x, int t, int width)
@@ -166,13 +172,16 @@ static weft_rnn_out mistaken(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask,
         int t = reverse ? T - 1 - k : k;
         weft_tensor *here = step_at(mask, what == MASK_OF_K ? k : t, 1);
         weft_tensor *in = step_at(x, what == X_OF_K ? k : t, INPUTS);
-        in = what == TOKENS_LOST ? weft_where(here, zero, in) : weft_where(here, in, zero);
+        in = what == TOKENS_LOST ? weft_where(here, zero, in) :
+                                   weft_where(here, in, zero);
         weft_rnn_out out = weft_rnn_step(lstm, in, s);
         weft_state new = out.last;
         if (what == EXCHANGED)
             new = (weft_state){ out.last.c, out.last.h };
-        s.h = what == SWAPPED ? weft_where(here, s.h, new.h) : weft_where(here, new.h, s.h);
-        s.c = what == SWAPPED ? weft_where(here, s.c, new.c) : weft_where(here, new.c, s.c);
+        s.h = what == SWAPPED ? weft_where(here, s.h, new.h) :
+                                weft_where(here, new.h, s.h);
+        s.c = what == SWAPPED ? weft_where(here, s.c, new.c) :
+                                weft_where(here, new.c, s.c);
         y[what == Y_OF_K ? k : t] = weft_where(here, out.y, zero);
     }
     return (weft_rnn_out){ weft_stack(y, T, 1), s };
@@ -323,13 +332,16 @@ static void hint_of_mean(double got, double sum, int tokens, const double *y)
         hint("mean_square is a mean over all %d cells, but there are %d tokens", N * T,
              tokens);
     const known_mistake known[] = {
-        { sum / tokens, "mean_square divides by the tokens only: each has UNITS numbers" },
+        { sum / tokens,
+          "mean_square divides by the tokens only: each has UNITS numbers" },
         { sum, "mean_square is a sum: divide by tokens times UNITS" },
         { sqrt(right), "mean_square is the root of the mean: return the mean" },
         { plain / tokens / UNITS, "mean_square adds y: add its squares" },
-        { sum / N / UNITS, "mean_square divides by the sequences: divide by the tokens" },
-        { sum / numbers, "mean_square counts numbers that are not 0: a token's output may "
-                         "be 0, so use the mask" },
+        { sum / N / UNITS,
+          "mean_square divides by the sequences: divide by the tokens" },
+        { sum / numbers,
+          "mean_square counts numbers that are not 0: a token's output may "
+          "be 0, so use the mask" },
     };
     HINT_OF_KNOWN(got, known);
     hint_of_float("mean_square is", &got, &right, 1);

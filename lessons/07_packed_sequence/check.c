@@ -170,7 +170,8 @@ static void check_rows(int n, const int32_t *len, const packing *p, const packin
             p->sequence[r] < n && p->sorted[p->sequence[r]] == want->sequence[r])
             hint("lengths %s: row %d has place %d, not the sequence in it, %d",
                  list(n, len), r, p->sequence[r], want->sequence[r]);
-        if (p->sequence[r] == want->sequence[r] && p->position[r] == want->position[r] + 1)
+        if (p->sequence[r] == want->sequence[r] &&
+            p->position[r] == want->position[r] + 1)
             hint("lengths %s: row %d has position %d of sequence %d, not %d: positions "
                  "begin at 0",
                  list(n, len), r, p->position[r], p->sequence[r], want->position[r]);
@@ -202,7 +203,8 @@ static void hint_of_order(int n, const int32_t *len, const packing *p,
         for (int t = 0, s = p->sorted[place]; t < len[s]; t++)
             by_sequence[s * p->steps + t] = data[r++];
     if (near(padded, right, n * p->steps, 0))
-        hint("lengths %s: unpack turns the sequences around: token t has index s * steps "
+        hint("lengths %s: unpack turns the sequences around: token t has index s * "
+             "steps "
              "+ t",
              list(n, len));
     if (near(padded, by_sequence, n * p->steps, 0))

@@ -188,7 +188,7 @@ static void check_accumulate(const task *t)
         if (near(got, wrong[m], WEIGHTS, 1e-10))
             hint("%s", hints[m]);
     hint_of_float("the gradient is", got, whole, WEIGHTS);
-    hint("the gradient of weight 1 is %s, not %s, as for one big batch", 
+    hint("the gradient of weight 1 is %s, not %s, as for one big batch",
          digits_unlike(got[0], whole[0]), digits_unlike(whole[0], got[0]));
 }
 

@@ -7,7 +7,12 @@
 typedef struct {
     int slot, from, to;
 } piece; /* a sequence: tokens from .. to - 1 of a slot */
-enum { MOST_SLOTS = 20, MOST_ALL = 80, WIDEST = 5, MOST_PIECES = MOST_SLOTS * MOST_ALL };
+enum {
+    MOST_SLOTS = 20,
+    MOST_ALL = 80,
+    WIDEST = 5,
+    MOST_PIECES = MOST_SLOTS * MOST_ALL
+};
 enum { MOST_X = MOST_ALL * MOST_SLOTS * WIDEST };
 static int I, H, SLOTS, STEPS, WINDOWS, ALL, PIECES; /* of the text under test */
 static piece pieces[MOST_PIECES];
@@ -104,7 +109,7 @@ static void read_with(int reset, int carry, double *y)
     for (int t = 0; t < ALL; t++) {
         if (t % STEPS == 0)
             state = first = carry_with(carry, state, zeros);
-        int of = reset == X_OF_FIRST      ? t - t % STEPS :
+        int of = reset == X_OF_FIRST     ? t - t % STEPS :
                  reset == X_FROM_THE_END ? t - t % STEPS + STEPS - 1 - t % STEPS :
                                            t;
         weft_tensor *in = weft_reals(w, x + of * SLOTS * I, WEFT_SHAPE(SLOTS, I));
@@ -250,7 +255,8 @@ static void right_gradient(double *to)
 {
     weft *w = lesson_open(5);
     weft_rnn *lstm = layer_new(w);
-    weft_tensor *zero = weft_zeros(w, WEFT_SHAPE(1, SLOTS, H)), *y[MOST_ALL], *of[MOST_ALL];
+    weft_tensor *zero = weft_zeros(w, WEFT_SHAPE(1, SLOTS, H)), *y[MOST_ALL],
+                *of[MOST_ALL];
     weft_state state = { zero, zero };
     for (int t = 0; t < ALL; t++) {
         if (t % STEPS == 0)
@@ -311,9 +317,10 @@ static void check_gradients(const gradients *g)
     right_gradient(right);
     int k = first_off(g->of_all, right, ALL * SLOTS * I, 1e-9);
     if (k < ALL * SLOTS * I)
-        hint("every y is right, but its gradient by x[%d] of window %d is not: within a "
-             "window h, c and y must stay on the tape. Detach only the returned state",
-             k / (SLOTS * I) % STEPS, k / (SLOTS * I) / STEPS + 1);
+        hint(
+            "every y is right, but its gradient by x[%d] of window %d is not: within a "
+            "window h, c and y must stay on the tape. Detach only the returned state",
+            k / (SLOTS * I) % STEPS, k / (SLOTS * I) / STEPS + 1);
 }
 
 /* ---- a text ---- */

@@ -82,10 +82,11 @@ static void hint_of_weights(const batch *b, const double *got)
     for (int t = 0; t < b->len[0]; t++)
         first += got[t];
     if (near(got, b->weight, b->tokens, 1e-5) && fabs(first - 1) > 1e-13)
-        hint("the weights are nearly right, but those of sequence 1 add up to %.17g: do "
-             "not add a constant to the divisor, and use exp and double, not expf and "
-             "float",
-             first);
+        hint(
+            "the weights are nearly right, but those of sequence 1 add up to %.17g: do "
+            "not add a constant to the divisor, and use exp and double, not expf and "
+            "float",
+            first);
     hint_of_float("the weights are", got, b->weight, b->tokens);
     for (int s = 0, k = 0; s < b->n; k += b->len[s++]) {
         double sum = 0;
@@ -358,7 +359,9 @@ static question asked(int i)
                             i % 4 == 3 ? LIMIT :
                                          9,
                    .has = i >= CASES / 4,
-                   .kinds = i % 4 == 3 ? MOST_KINDS : i % 3 ? 7 : 5,
+                   .kinds = i % 4 == 3 ? MOST_KINDS :
+                            i % 3      ? 7 :
+                                         5,
                    .share = shares[i % 5],
                    .seed = mixed(100 + (unsigned)i) };
     for (int k = 0; k < LIMIT; k++)
@@ -385,8 +388,8 @@ static reply answer_of(const question *q, int way)
             share(k.tokens, sizeof k.tokens);
     a.coins = k.coins;
     if (way < 0 && !gold && k.steps && k.tokens[0] != BEGIN)
-        hint("the first step reads token %d; expected BEGIN, which is %d",
-             k.tokens[0], BEGIN);
+        hint("the first step reads token %d; expected BEGIN, which is %d", k.tokens[0],
+             BEGIN);
     return a;
 }
 

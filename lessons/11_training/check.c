@@ -62,13 +62,16 @@ static void diagnose_factor(const double *x, double most, const double *got)
     for (int k = 0; k < NUMBERS; k++)
         sum += fabs(x[k]), largest = fmax(largest, fabs(x[k]));
     const known_factor known[] = {
-        { most / sum, "the norm is the sum of absolute values: it is the root of the sum "
-                      "of squares" },
-        { most / largest, "the norm is the largest number: it is the root of the sum of "
-                          "squares" },
+        { most / sum,
+          "the norm is the sum of absolute values: it is the root of the sum "
+          "of squares" },
+        { most / largest,
+          "the norm is the largest number: it is the root of the sum of "
+          "squares" },
         { most / norm * sqrt(NUMBERS),
           "the norm is the root of the mean of squares: use their sum" },
-        { most * norm, "the numbers are multiplied by the norm: multiply by most / norm" },
+        { most * norm,
+          "the numbers are multiplied by the norm: multiply by most / norm" },
         { norm / most, "the factor is norm / most: it is most / norm" },
         { 1 / norm, "the norm becomes 1: it must become most" },
     };
@@ -199,7 +202,8 @@ static void check_rows(const double *b, const double *c, const double *b0,
         if (near(&sum, &own, 1, 1e-12) || near(&sum, &all, 1, 1e-12))
             hint("the value is added to the initial bias: replace it");
         if (k > H && near(b + k, b0 + k, 1, 0))
-            hint("row %d of bias_ih_l0 keeps its initial value: the rows of f are hidden "
+            hint("row %d of bias_ih_l0 keeps its initial value: the rows of f are "
+                 "hidden "
                  ".. 2 hidden - 1, here %d .. %d",
                  k, H, 2 * H - 1);
         hint("the forget gate's bias, bias_ih_l0 + bias_hh_l0, is %s in row %d, not %s",
@@ -279,7 +283,8 @@ static void hint_of_update(const updates *u, int k, double most, double moves)
              "weft_optim_step, which sets the gradients to zero",
              digits(most));
     const double limit = fmin(1, most / 13), sums = most / 19, largest = most / 12;
-    if (most < 13 && near(x, (double[]){ -3 * sums, -4 * sums, -12 * sums }, FACTORS, 1e-5))
+    if (most < 13 &&
+        near(x, (double[]){ -3 * sums, -4 * sums, -12 * sums }, FACTORS, 1e-5))
         hint("the norm is the sum of absolute values: the last argument of "
              "weft_clip_grad_norm is 2");
     if (most < 12 &&
@@ -307,7 +312,8 @@ static void check_update(double most, double momentum)
         if (!near(u.x[k], want, FACTORS, 1e-5))
             hint_of_update(&u, k, most, moves);
         if (near(&u.norm[k], &most, 1, 1e-5) && most < 13)
-            hint("update returns the norm after clipping: weft_clip_grad_norm returns the "
+            hint("update returns the norm after clipping: weft_clip_grad_norm returns "
+                 "the "
                  "norm before, so call it once, and keep its result");
         if (u.norm[k] == 0)
             hint("update returns 0, perhaps the loss: return the norm before clipping");
@@ -325,20 +331,21 @@ void check(void)
 {
     static const struct {
         int n, size[MOST_ARRAYS];
-    } of[] = {
-        { 3, { 4, 2, 3 } }, { 2, { 1, 6 } }, { 1, { 5 } }, { 4, { 3, 0, 5, 1 } },
-        { 7, { 2, 130, 1, 0, 70, 33, 100 } }
-    };
+    } of[] = { { 3, { 4, 2, 3 } },
+               { 2, { 1, 6 } },
+               { 1, { 5 } },
+               { 4, { 3, 0, 5, 1 } },
+               { 7, { 2, 130, 1, 0, 70, 33, 100 } } };
     dice_seed(11);
     for (int k = 0; k < 10; k++)
         check_clip(of[0].n, of[0].size, 1.7, k % 3 == 2 ? 5 : 0.3 + 0.05 * k);
-    for (int k = 0; k < 40;
-         k++) { /* limits below and above the norm, and its square */
+    for (int k = 0; k < 40; k++) { /* limits below and above the norm, and its square */
         double length = k / 4 % 2 ? 3 : .3, side = 0.2 + k / 8 * .5;
         check_clip(of[k % 4].n, of[k % 4].size, length, length * side);
         check_clip(of[k % 4].n, of[k % 4].size, length, length * length * side);
         check_clip(of[4].n, of[4].size, length, length * side);
     }
-    check_bias(3, 1), check_bias(3, -2.5), check_bias(MOST_H, 3), check_bias(5, .25), check_bias(1, 0);
+    check_bias(3, 1), check_bias(3, -2.5), check_bias(MOST_H, 3), check_bias(5, .25),
+        check_bias(1, 0);
     check_update(1, 0), check_update(20, 0), check_update(7, .9), check_update(.5, 0);
 }

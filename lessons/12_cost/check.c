@@ -18,8 +18,7 @@ static void check_large(const char *of, double got, double want)
     if (!is(got, want))
         hint("%s is right for small shapes, but for a large one it is %s, not %s: ints "
              "overflow above 2^31, so begin products with 2.0 *",
-             of, digits_unlike(got, want),
-         digits_unlike(want, got));
+             of, digits_unlike(got, want), digits_unlike(want, got));
 }
 
 /* ---- an LSTM ---- */
@@ -45,22 +44,22 @@ static void check_lstm_flops(int I, int H, int B, int T)
         { want / T, "lstm_flops counts one step: the factor T is missing" },
         { want * B, "lstm_flops contains the factor B twice" },
         { want * T, "lstm_flops contains the factor T twice" },
-        { want * 2,
-          "lstm_flops contains the factor 2 twice: a multiplication and an "
-          "addition are two FLOPs" },
+        { want * 2, "lstm_flops contains the factor 2 twice: a multiplication and an "
+                    "addition are two FLOPs" },
         { want * 4,
           "lstm_flops contains the factor 4 twice: one 4 is for the gates i f g o" },
-        { 2 * 4. * H * (I + H + 2) * B * T, "lstm_flops counts the biases: leave them out" },
-        { 2 * (4. * H * I + H) * B * T,
-          "lstm_flops adds H where it must multiply: the products are [4 H, I] times x and "
-          "[4 H, H] times h" },
+        { 2 * 4. * H * (I + H + 2) * B * T,
+          "lstm_flops counts the biases: leave them out" },
+        { 2 * (4. * H * I + H) * B * T, "lstm_flops adds H where it must multiply: the "
+                                        "products are [4 H, I] times x and "
+                                        "[4 H, H] times h" },
     };
     if (is(got, want))
         return;
     hint_of_digits("lstm_flops", got, want);
     HINT_OF_KNOWN(got, mistakes);
-    hint("lstm_flops(%d, %d, %d, %d) is %s, not %s", I, H, B, T, digits_unlike(got, want),
-         digits_unlike(want, got));
+    hint("lstm_flops(%d, %d, %d, %d) is %s, not %s", I, H, B, T,
+         digits_unlike(got, want), digits_unlike(want, got));
 }
 
 static void check_lstm_bytes(int I, int H, int B, int T)
@@ -103,8 +102,8 @@ static void check_lstm_bytes(int I, int H, int B, int T)
         return;
     hint_of_digits("lstm_bytes", got, want);
     HINT_OF_KNOWN(got, mistakes);
-    hint("lstm_bytes(%d, %d, %d, %d) is %s, not %s", I, H, B, T, digits_unlike(got, want),
-         digits_unlike(want, got));
+    hint("lstm_bytes(%d, %d, %d, %d) is %s, not %s", I, H, B, T,
+         digits_unlike(got, want), digits_unlike(want, got));
 }
 
 /* ---- attention ---- */
@@ -159,7 +158,8 @@ static void check_attention(int d, int n, const int *len)
           "attention_flops counts the projections once per pair: a token has four" },
         { attention(d, n, len, 10, 2),
           "attention_flops counts d d where it must count T d: a token has T scores" },
-        { attention(d, n - 1, len, 8, 4), "attention_flops leaves out the last sequence" },
+        { attention(d, n - 1, len, 8, 4),
+          "attention_flops leaves out the last sequence" },
         { n * attention(d, 1, len, 8, 4),
           "attention_flops counts the first length for each sequence" },
     };
@@ -169,8 +169,7 @@ static void check_attention(int d, int n, const int *len)
     HINT_OF_KNOWN(got, mistakes);
     hint("attention_flops of width %d over %d sequences, the first of %d tokens, is "
          "%s, not %s",
-         d, n, len[0], digits_unlike(got, want),
-         digits_unlike(want, got));
+         d, n, len[0], digits_unlike(got, want), digits_unlike(want, got));
 }
 
 static void check_crossing(int d)
