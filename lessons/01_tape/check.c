@@ -1,4 +1,4 @@
-/* Lesson 1: checks single operations, whole backward passes, and twelve random
+/* Lesson 1: checks single operations, whole backward passes, and 24 random
  * expressions against a backward pass of the check's own. */
 #include "common/lesson.h"
 #include "lesson.h"
@@ -16,6 +16,13 @@ static void check_mul(void)
     double da = t.at[a].grad, db = t.at[b].grad;
     if (is(da, 0.5) && is(db, 0.25))
         hint("back_mul does not change the gradients of its inputs: add to both");
+    if (is(da, 0.5) || is(db, 0.25))
+        hint("back_mul does not change the gradient of %s: both inputs get a part",
+             is(da, 0.5) ? "a" : "b");
+    if (is(da, 0.5 + 4 * 0.25))
+        hint(
+            "back_mul multiplies by the other input's gradient: d(a b)/da is the value "
+            "of b");
     if (is(da, -8) || is(db, 12))
         hint(used_twice, "back_mul");
     if (is(da, 0.5 + 4 * 3) && is(db, 0.25 + 4 * -2))
@@ -26,7 +33,7 @@ static void check_mul(void)
                   2);
     if (!is(da, 0.5 - 8) || !is(db, 0.25 + 12))
         hint("back_mul of 3 * -2 with y->grad = 4 adds %s and %s, not -8 and 12",
-             digits(da - 0.5), digits(db - 0.25));
+             digits_unlike(da - 0.5, -8), digits_unlike(db - 0.25, 12));
 }
 
 static void check_square(void)
@@ -55,17 +62,27 @@ static void check_tanh(void)
              "y->grad");
     if (is(got, grad * of_tanh))
         hint(used_twice, "back_tanh");
-    if (is(got, before + grad * (1 - 0.5 * 0.5)))
-        hint("back_tanh computes 1 - x^2 from the input x: use the result y, 1 - y^2");
-    if (is(got, before + grad * (1 - tanh(y) * tanh(y))))
-        hint("back_tanh computes tanh(y), but y is already the tanh: use 1 - y^2");
-    if (is(got, before + of_tanh))
-        hint("back_tanh leaves out the factor y->grad: add (1 - y^2) * y->grad");
+    const known_mistake mistakes[] = {
+        { before + grad * (1 - 0.5 * 0.5),
+          "back_tanh computes 1 - x^2 from the input x: use the result y, 1 - y^2" },
+        { before + grad * (1 - tanh(y) * tanh(y)),
+          "back_tanh computes tanh(y), but y is already the tanh: use 1 - y^2" },
+        { before + of_tanh,
+          "back_tanh leaves out the factor y->grad: add (1 - y^2) * y->grad" },
+        { before - grad * of_tanh, "back_tanh has the wrong sign: tanh rises, so its "
+                                   "derivative is 1 - y^2, which is positive" },
+        { before + grad * (1 - y), "back_tanh computes 1 - y: square y" },
+        { before + grad * (1 + y * y), "back_tanh computes 1 + y^2: subtract y^2" },
+        { before + grad * y, "back_tanh multiplies by the tanh: multiply by its "
+                             "derivative, 1 - y^2" },
+    };
+    HINT_OF_KNOWN(got, mistakes);
     double want = before + grad * of_tanh;
     hint_of_float("back_tanh is", &got, &want, 1);
     if (!is(got, want))
-        hint("back_tanh at y = %s with y->grad = 2 adds %s, not %s",
-             digits(y), digits(got - before), digits(grad * of_tanh));
+        hint("back_tanh at y = %s with y->grad = 2 adds %s, not %s", digits(y),
+             digits_unlike(got - before, grad * of_tanh),
+             digits_unlike(grad * of_tanh, got - before));
 }
 
 /* ---- the backward pass ---- */
@@ -98,10 +115,14 @@ static void check_chain(void)
         hint("backward begins at the end of the tape: it must begin at entry `of`");
     if (t.at[y].grad == 0)
         hint("backward starts from 0: the gradient of `of` is 1");
-    if (!is(t.at[product].grad, 1 - t.at[y].value * t.at[y].value))
+    double want = 1 - t.at[y].value * t.at[y].value, got = t.at[product].grad;
+    if (is(t.at[y].grad, t.at[y].value))
+        hint("backward starts from the value of `of`: its gradient is 1");
+    hint_of_float("the gradients are", &got, &want, 1);
+    if (!is(got, want))
         hint("backward must visit entry `of` exactly once: for y = tanh(p), dy/dp is "
              "%s, not %s",
-             digits(t.at[product].grad), digits(1 - t.at[y].value * t.at[y].value));
+             digits_unlike(got, want), digits_unlike(want, got));
     if (t.at[a].grad == 0 && !walks_forward())
         hint("backward stops after entry `of`: for tanh(a b), the product a b has a "
              "gradient, but a and b have none. Visit every entry before `of`");
@@ -110,8 +131,9 @@ static void check_chain(void)
              "product a b has a gradient, but a and b have none. From which end must "
              "you read the tape?");
     if (!is(t.at[b].grad, t.at[product].grad * t.at[a].value))
-        hint("for y = tanh(a b), dy/db is %s, not %s", digits(t.at[b].grad),
-             digits(t.at[product].grad * t.at[a].value));
+        hint("for y = tanh(a b), dy/db is %s, not %s",
+             digits_unlike(t.at[b].grad, got * t.at[a].value),
+             digits_unlike(got * t.at[a].value, t.at[b].grad));
     if (t.at[behind].grad != 0)
         hint("old gradients remain: an entry that does not contribute to `of` has %s, "
              "not 0. Set all gradients to 0 first",
@@ -136,7 +158,7 @@ static void check_again(void)
 }
 
 /* ---- random expressions ---- */
-enum { LEAVES = 3, STEPS = 16 };
+enum { LEAVES = 3, EXPRESSIONS = 24 };
 
 static int push_any(tape *t)
 {
@@ -151,14 +173,15 @@ static int push_any(tape *t)
     }
 }
 
-/* Appends a random expression and returns its result. Later entries may follow it. All
- * gradients hold old numbers. */
-static int expression(tape *t)
+/* Appends a random expression of about n entries and returns its result. Later entries
+ * may follow it. All gradients hold old numbers. */
+static int expression(tape *t, int n)
 {
     for (int k = 0; k < LEAVES; k++)
         leaf(t, dice());
-    for (int k = 0; k < STEPS; k++)
-        push_any(t);
+    while (t->n < n)
+        if (fabs(t->at[push_any(t)].value) > 3)
+            squash(t, t->n - 1); /* keeps a long expression finite */
     int of = squash(t, add(t, t->n - 1, t->n - 2));
     for (int k = dice_below(3); k > 0; k--)
         push_any(t);
@@ -192,7 +215,7 @@ static void check_expression(int number)
 {
     tape t = { 0 };
     double want[MOST];
-    int y = expression(&t);
+    int y = expression(&t, number % 4 ? LEAVES + number : MOST - 20);
     walk(&t, y, want);
     backward(&t, y);
     for (int k = t.n - 1; k > y; k--)
@@ -202,8 +225,11 @@ static void check_expression(int number)
                  number, k, y, digits(t.at[k].grad));
     for (int k = y; k >= 0; k--)
         if (!is(t.at[k].grad, want[k]))
-            hint("random expression %d: entry %d has the gradient %s, not %s", number,
-                 k, digits(t.at[k].grad), digits(want[k]));
+            hint("random expression %d: entry %d of %d has the gradient %s, not %s%s",
+                 number, k, t.n, digits_unlike(t.at[k].grad, want[k]),
+                 digits_unlike(want[k], t.at[k].grad),
+                 near(&t.at[k].grad, want + k, 1, 1e-5) ? ": use double, not float" :
+                                                          "");
 }
 
 void check(void)
@@ -214,6 +240,6 @@ void check(void)
     check_chain();
     check_again();
     dice_seed(1);
-    for (int k = 0; k < 12; k++)
+    for (int k = 0; k < EXPRESSIONS; k++)
         check_expression(k + 1);
 }

@@ -3,7 +3,7 @@
 #include "common/mistakes.h"
 #include "given.h"
 
-enum { WIDEST = 5, MOST = 5 };
+enum { WIDEST = 40, MOST = 70 };
 /* The layer under test. w and x have spare numbers at their ends, so that a wrong index
  * reads a number that identifies the mistake. */
 static int I, H;
@@ -29,11 +29,16 @@ static double unit_with(int mistake, double of_x, double of_h, double b, double 
                     mistake == WITHOUT_C ? b :
                     mistake == B_TWICE   ? 2 * b :
                     mistake == C_TWICE   ? 2 * c :
+                    mistake == B_IN_LOOP ? I * b + c :
+                    mistake == C_IN_LOOP ? b + H * c :
+                    mistake == C_MINUS   ? b - c :
                                            b + c;
     double sum = of_x + state + biases;
     switch (mistake) {
     case NO_TANH: return sum;
     case SIGMOID: return 1 / (1 + exp(-sum));
+    case RELU: return sum > 0 ? sum : 0;
+    case TANH_TWICE: return tanh(tanh(sum));
     case BIASES_OUTSIDE: return tanh(of_x + state) + biases;
     case STATE_OUTSIDE: return tanh(of_x + biases) + state;
     default: return tanh(sum);
@@ -42,13 +47,21 @@ static double unit_with(int mistake, double of_x, double of_h, double b, double 
 
 static void step_with(int mistake, double *h)
 {
+    double so_far = 0;
+    memset(h, 0, (size_t)H * sizeof *h);
     for (int j = 0; j < H; j++) {
         int row = mistake == W_ROWS_OF_H ? H : I;
         double of_x = mistake == W_TRANSPOSED ? inner(w + j, H, x, I) :
                                                 inner(w + j * row, 1, x, I);
         double of_h = mistake == U_TRANSPOSED ? inner(u + j, H, before, H) :
                                                 inner(u + j * H, 1, before, H);
-        h[j] = unit_with(mistake, of_x, of_h, b[j], c[j]);
+        if (mistake == U_DIAGONAL)
+            of_h = u[j * H + j] * before[j];
+        if (mistake == U_NEW_H)
+            of_h = inner(u + j * H, 1, h, H);
+        h[j] = unit_with(mistake, of_x + so_far, of_h, b[j], c[j]);
+        if (mistake == SUM_GOES_ON)
+            so_far += of_x + of_h + b[j] + c[j];
     }
 }
 
@@ -66,7 +79,8 @@ static void check_step(const rnn *r)
     if (near(h, want, H, 1e-5))
         hint("h is right to about six digits, not to twelve: use double instead of "
              "float for the sum, and tanh, not tanhf");
-    hint("step gives %s for unit %d, not %s", digits(h[j]), j, digits(want[j]));
+    hint("step gives %s for unit %d, not %s", digits_unlike(h[j], want[j]), j,
+         digits_unlike(want[j], h[j]));
 }
 
 /* ---- all steps, against weft ---- */
@@ -83,9 +97,24 @@ static void check_token(const rnn *r, const double *h, int t)
     }
 }
 
+/* Gives a hint if step t read its state before from the array that it wrote. */
+static void check_one_array(const double *h, const double *want, int t)
+{
+    double state[WIDEST] = { 0 };
+    for (int j = 0; j < H && t > 0; j++)
+        state[j] = want[(t - 1) * H + j];
+    for (int j = 0; j < H; j++)
+        state[j] = tanh(inner(w + j * I, 1, x + t * I, I) + b[j] + c[j] +
+                        inner(u + j * H, 1, state, H));
+    if (near(h + t * H, state, H, 1e-12))
+        hint("step %d reads its state before from the array that it writes, so later "
+             "units read new values: use two arrays",
+             t + 1);
+}
+
 static void check_run(const rnn *r, int steps)
 {
-    double h[MOST * WIDEST], want[MOST * WIDEST];
+    static double h[MOST * WIDEST], want[MOST * WIDEST];
     for (int k = 0; k < MOST * WIDEST; k++)
         h[k] = 7; /* an old value */
     by_weft(r, steps, x, want);
@@ -100,7 +129,7 @@ static void check_run(const rnn *r, int steps)
         hint("all steps are right to about six digits, not to twelve: use double "
              "instead of float for the states");
     int t = first_off(h, want, steps * H, 1e-12) / H;
-    check_token(r, h, t);
+    check_one_array(h, want, t), check_token(r, h, t);
     if (t == 0)
         hint("the first step does not begin with zeros: set the state before the first "
              "token to 0");
@@ -114,13 +143,20 @@ static void check_layer(int inputs, int units)
     I = inputs, H = units;
     const rnn r = { I, H, w, u, b, c };
     DICE_FILL(w), DICE_FILL(u), DICE_FILL(b), DICE_FILL(c), DICE_FILL(x);
+    for (int k = 0; k < H * H; k++) /* a layer that forgets: errors of rounding fade */
+        u[k] /= sqrt(H);
     DICE_FILL(before);
     check_step(&r);
-    check_run(&r, 1), check_run(&r, MOST), check_run(&r, 0), check_run(&r, 3);
+    memset(before, 0, sizeof before);
+    check_step(&r);
+    check_run(&r, 1), check_run(&r, 5), check_run(&r, 0), check_run(&r, 3);
+    if (H > 5)
+        check_run(&r, MOST);
 }
 
 void check(void)
 {
     dice_seed(2);
-    check_layer(3, 4), check_layer(5, 2), check_layer(1, 5);
+    check_layer(3, 4), check_layer(5, 2), check_layer(1, 5), check_layer(1, 1);
+    check_layer(37, WIDEST);
 }

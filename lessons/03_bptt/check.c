@@ -3,12 +3,30 @@
 #include "common/mistakes.h"
 #include "given.h"
 
-enum { ALL = STEPS * UNITS };
+enum { ALL = STEPS * UNITS, OLD = 7 }; /* OLD: in dh before a call */
 static double last[UNITS];
 static walk right;
 
 /* ---- the backward pass, right and with known mistakes ---- */
 static double slope(const double *h, int j) { return 1 - h[j] * h[j]; }
+
+/* Returns the factor from unit j of the next state to its sum. */
+static double slope_with(int mistake, const double *now, const double *next, int j,
+                         int k)
+{
+    double y = next[j];
+    switch (mistake) {
+    case NO_TANH:
+    case OF_THE_SUM: return 1;
+    case H_TOO_EARLY: return slope(now, j);
+    case OF_UNIT_K: return slope(next, k);
+    case NOT_SQUARED: return 1 - y;
+    case PLUS_SQUARE: return 1 + y * y;
+    case TANH_AGAIN: return 1 - tanh(y) * tanh(y);
+    case NEGATIVE: return y * y - 1;
+    default: return slope(next, j);
+    }
+}
 
 static void walk_with(int mistake, int steps, double *dh)
 {
@@ -16,16 +34,13 @@ static void walk_with(int mistake, int steps, double *dh)
     for (int t = steps - 2; t >= 0; t--)
         for (int k = 0; k < UNITS; k++) {
             const double *now = right.h + t * UNITS, *next = now + UNITS;
-            double sum = 0;
+            double sum = mistake == ADDS_LAST ? last[k] : mistake == ADDS_OLD ? OLD : 0;
             for (int j = 0; j < UNITS; j++) {
                 int at = mistake == U_AS_IT_IS ? k * UNITS + j : j * UNITS + k;
-                double d = mistake == ONLY_ONE_STEP ? last[j] : dh[(t + 1) * UNITS + j];
-                bool bare = mistake == NO_TANH || mistake == OF_THE_SUM;
-                sum += right.u[at] * d *
-                       (bare                   ? 1 :
-                        mistake == H_TOO_EARLY ? slope(now, j) :
-                        mistake == OF_UNIT_K   ? slope(next, k) :
-                                                 slope(next, j));
+                double d = mistake == ONLY_ONE_STEP ? last[j] :
+                           mistake == D_OF_UNIT_K   ? dh[(t + 1) * UNITS + k] :
+                                                      dh[(t + 1) * UNITS + j];
+                sum += right.u[at] * d * slope_with(mistake, now, next, j, k);
             }
             dh[t * UNITS + k] = sum * (mistake == OF_THE_SUM ? slope(now, k) : 1);
         }
@@ -68,7 +83,7 @@ static void check_back(int steps)
 {
     static double dh[ALL], other[ALL];
     for (int k = 0; k < ALL; k++)
-        dh[k] = 7; /* an old value */
+        dh[k] = OLD;
     rnn_by_weft(1, 3, steps, last, &right);
     back(steps, UNITS, right.u, right.h, last, dh);
     int t = differs(dh, right.dh, steps);
@@ -78,6 +93,9 @@ static void check_back(int steps)
         hint("the gradient of the last step is `last`, because no step follows it");
     if (all_zero(dh + t * UNITS, UNITS))
         hint("back leaves dh_%d at zero: each unit of h_{t+1} adds a part to dh_t", t);
+    if (dh[t * UNITS] == OLD && dh[t * UNITS + UNITS - 1] == OLD)
+        hint("back does not write dh_%d: the loop runs from step T - 2 down to step 0",
+             t);
     for (int m = RIGHT + 1; m < MISTAKES; m++) {
         walk_with(m, steps, other);
         if (differs(dh, other, steps) < 0)
@@ -92,16 +110,19 @@ static void check_back(int steps)
              digits(times(dh, right.dh, t)), t);
     int k = first_off(dh + t * UNITS, right.dh + t * UNITS, UNITS - 1, 1e-9);
     hint("dh is right from step %d on; at step %d, unit %d has %s, not %s", t + 1, t, k,
-         digits(dh[t * UNITS + k]), digits(right.dh[t * UNITS + k]));
+         digits_unlike(dh[t * UNITS + k], right.dh[t * UNITS + k]),
+         digits_unlike(right.dh[t * UNITS + k], dh[t * UNITS + k]));
 }
 
 /* Checks other sizes. Spare numbers in u, h and dh identify a wrong index. */
-enum { WIDEST = 24, LATEST = 9 };
+enum { WIDEST = 40, LATEST = 90 };
 static void check_units(int steps, int H)
 {
     static double dh[LATEST * WIDEST], want[LATEST * WIDEST], u[WIDEST * WIDEST],
         h[LATEST * WIDEST], last[WIDEST];
     DICE_FILL(u), DICE_FILL(h), DICE_FILL(last), DICE_FILL(dh);
+    for (int k = 0; k < WIDEST * WIDEST; k++)
+        u[k] *= sqrt(3. / H) / .73; /* the gradient keeps its length, on average */
     back(steps, H, u, h, last, dh);
     memcpy(want + (steps - 1) * H, last, (size_t)H * sizeof *last);
     for (int t = steps - 2; t >= 0; t--)
@@ -111,10 +132,13 @@ static void check_units(int steps, int H)
                 sum += u[j * H + k] * slope(h, (t + 1) * H + j) * want[(t + 1) * H + j];
             want[t * H + k] = sum;
         }
-    if (!near(dh, want, steps * H, 1e-8))
-        hint("back is right for 16 units, but not for %d: row j of U begins at u[j * "
-             "H], and step t at h[t * H] and dh[t * H]",
-             H);
+    int at = first_off(dh, want, steps * H, 1e-8);
+    if (at < steps * H)
+        hint(
+            "back is right for 16 units, but not for %d units and %d steps, first at "
+            "unit %d of step %d: row j of U begins at u[j * H], and step t at h[t * H] "
+            "and dh[t * H]",
+            H, steps, at % H, at / H);
 }
 
 /* ---- the forget gate ---- */
@@ -131,11 +155,22 @@ static void check_bias(int tokens)
     double bias = forget_bias(tokens), f = 1 / (1 + exp(-bias));
     int factors = tokens - 1;
     if (!isfinite(bias))
-        hint("forget_bias for %d tokens is not a finite number", tokens);
+        hint("forget_bias for %d tokens is not a finite number: in C, 1 / %d is 0, so "
+             "write 1.0 / %d",
+             tokens, factors, factors);
     if (a_tenth(f, factors))
         return;
-    if (about(bias, pow(0.1, 1.0 / factors)))
+    const double right_f = pow(0.1, 1.0 / factors), half = pow(0.5, 1.0 / factors);
+    if (about(bias, right_f))
         hint("forget_bias returns f: return the number whose sigmoid is f");
+    if (about(bias, log(right_f)))
+        hint("forget_bias returns log f: the sigmoid of log(f / (1 - f)) is f");
+    if (about(bias, log10(right_f / (1 - right_f))))
+        hint("forget_bias uses log10: the sigmoid has e^-x, so use log");
+    if (about(bias, atanh(right_f)))
+        hint("forget_bias inverts tanh: invert the sigmoid, 1 / (1 + e^-x)");
+    if (about(bias, log(half / (1 - half))))
+        hint("with this bias a half is left, not a tenth");
     if (a_tenth(1 / (1 + exp(bias)), factors))
         hint("the bias has the wrong sign: a positive bias opens the forget gate");
     if (about(bias, log(pow(0.1, 1.0 / tokens) / (1 - pow(0.1, 1.0 / tokens)))))
@@ -162,7 +197,8 @@ void check(void)
     check_back(2);
     check_back(STEPS);
     check_back(1);
-    check_units(7, 5), check_units(4, WIDEST), check_units(LATEST, 1);
+    check_units(7, 5), check_units(4, 24), check_units(9, 1);
+    check_units(LATEST, WIDEST), check_units(2, 2), check_units(1, 3);
     check_bias(STEPS);
     check_bias(7);
     check_bias(250);

@@ -4,7 +4,7 @@
 #include "common/mistakes.h"
 #include "given.h"
 
-enum { WIDEST = 5, MOST_ROWS = 4 * WIDEST };
+enum { WIDEST = 40, MOST_ROWS = 4 * WIDEST };
 /* The layer under test. All arrays are large enough for rows of WIDEST numbers, which
  * wrong answers read. */
 static int I, H;
@@ -25,19 +25,14 @@ static made *arrays(numbers *n)
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
-/* Gives a hint for the first wrong unit, with digits enough to show the difference. */
+/* Gives a hint for the first wrong unit. */
 static void first_wrong(const char *what, const double *got, const double *want)
 {
-    int j = first_off(got, want, H, 1e-12), many = 4;
-    char one[32], other[32];
-    if (j == H)
-        return;
-    do {
-        snprintf(one, sizeof one, "%.*g", many, got[j]);
-        snprintf(other, sizeof other, "%.*g", many, want[j]);
-    } while (!strcmp(one, other) && many++ < 17);
-    hint("%s of unit %d is %s, which should be %s%s", what, j, one, other,
-         near(got + j, want + j, 1, 1e-5) ? ": use double instead of float" : "");
+    int j = first_off(got, want, H, 1e-12);
+    if (j < H)
+        hint("%s of unit %d is %s, which should be %s%s", what, j,
+             digits_unlike(got[j], want[j]), digits_unlike(want[j], got[j]),
+             near(got + j, want + j, 1, 1e-5) ? ": use double instead of float" : "");
 }
 
 /* ---- the gates ---- */
@@ -57,8 +52,14 @@ static int place(int mistake, bool of_w, int row, int k)
 static double sum_with(int mistake, int gate, int j)
 {
     int row = mistake == INTERLEAVED ? 4 * j + gate : gate * H + j;
-    double sum =
-        (mistake == WITHOUT_BX ? 0 : bx[row]) + (mistake == WITHOUT_BH ? 0 : bh[row]);
+    int of_b = mistake == BIAS_OF_UNIT ? j : row;
+    double sum = (mistake == WITHOUT_BX ? 0 :
+                  mistake == BH_TWICE   ? bh[row] :
+                                          bx[of_b]) +
+                 (mistake == WITHOUT_BH ? 0 :
+                  mistake == BX_TWICE   ? bx[row] :
+                  mistake == BH_MINUS   ? -bh[row] :
+                                          bh[of_b]);
     for (int k = 0; k < (mistake == W_BOUND ? H : I); k++)
         sum += x[k] * w[place(mistake, true, row, k)];
     for (int k = 0; k < (mistake == U_BOUND ? I : H) && mistake != NO_STATE; k++)
@@ -97,11 +98,16 @@ static void look_at_order(const numbers *got)
 
 static void look_at_squash(const numbers *got, int k)
 {
-    double sum[WIDEST], other[WIDEST];
+    double sum[WIDEST], other[WIDEST], turned[WIDEST];
     for (int j = 0; j < H; j++) {
         sum[j] = sum_with(RIGHT, k, j);
         other[j] = k == GATE_G ? sigmoid(sum[j]) : tanh(sum[j]);
+        turned[j] = k == GATE_G ? tanh(-sum[j]) : sigmoid(-sum[j]);
     }
+    if (near(got->gate[k], turned, H, 1e-12))
+        hint(
+            "%c has the wrong sign: sigmoid(s) is 1 / (1 + e^-s), near 1 for a large s",
+            gate_names[k]);
     if (near(got->gate[k], sum, H, 1e-12))
         hint("%c is the sum itself: apply %s to it", gate_names[k],
              k == GATE_G ? "tanh" : "sigmoid");
@@ -125,7 +131,7 @@ static void check_gates(const numbers *got)
         if (gate_is(got, k, RIGHT, k))
             continue;
         look_at_squash(got, k);
-        for (int m = INTERLEAVED; m <= U_DIAGONAL; m++)
+        for (int m = INTERLEAVED; m <= BH_MINUS; m++)
             if (gate_is(got, k, m, k))
                 hint("%s", hints[m]);
         gate_with(RIGHT, k, k, want);
@@ -146,6 +152,13 @@ static double cell_unit(int mistake, int j)
     case CELL_NO_I: return f * c[j] + g;
     case CELL_NO_C: return i * g;
     case CELL_OF_H: return f * h[j] + i * g;
+    case CELL_OF_UNIT_0: return f * c[0] + i * g;
+    case CELL_F_TURNED: return (1 - f) * c[j] + i * g;
+    case CELL_COUPLED: return (1 - i) * c[j] + i * g;
+    case CELL_MINUS: return f * c[j] - i * g;
+    case CELL_TANH: return tanh(f * c[j] + i * g);
+    case CELL_TANH_OLD: return f * tanh(c[j]) + i * g;
+    case CELL_O_FOR_I: return f * c[j] + answered->gate[3][j] * g;
     default: return f * c[j] + i * g;
     }
 }
@@ -158,6 +171,8 @@ static double output_unit(int mistake, int j)
     case OUT_OLD_C: return o * tanh(c[j]);
     case OUT_TANH_LAST: return tanh(o * new);
     case OUT_NO_O: return tanh(new);
+    case OUT_SIGMOID: return o * sigmoid(new);
+    case OUT_ADDED: return h[j] + o * tanh(new);
     default: return o * tanh(new);
     }
 }
@@ -180,12 +195,12 @@ static void check_cell_and_output(const numbers *got)
     answered = got;
     cell_with(RIGHT, want);
     if (!near(got->c, want, H, 1e-12))
-        hint_of_mistakes(got->c, H, 1e-12, hints, CELL_ALL_FORGOTTEN, CELL_OF_H,
+        hint_of_mistakes(got->c, H, 1e-12, hints, CELL_ALL_FORGOTTEN, CELL_O_FOR_I,
                          cell_with);
     first_wrong("the gates are right; c'", got->c, want);
     output_with(RIGHT, want);
     if (!near(got->h, want, H, 1e-12))
-        hint_of_mistakes(got->h, H, 1e-12, hints, OUT_NO_TANH, OUT_NO_O, output_with);
+        hint_of_mistakes(got->h, H, 1e-12, hints, OUT_NO_TANH, OUT_ADDED, output_with);
     first_wrong("gates and cell are right; h'", got->h, want);
 }
 
@@ -307,5 +322,6 @@ void check(void)
 {
     dice_seed(4);
     check_layer(3, 4), check_layer(5, 2), check_layer(1, 1), check_layer(2, 5);
+    check_layer(WIDEST, 33);
     check_memory();
 }

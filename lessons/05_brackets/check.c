@@ -4,7 +4,7 @@
 #include "given.h"
 
 /* ---- correlation, right and with known mistakes ---- */
-enum { MOST_N = 64, MOST_STEP = 5 };
+enum { MOST_N = 3000, MOST_STEP = 5 };
 static int N, A_STEP, B_STEP; /* of the numbers under test */
 
 static double correlation_with(int m, const double *a, const double *b)
@@ -18,14 +18,24 @@ static double correlation_with(int m, const double *a, const double *b)
         double x = a[i * a_step] - of_a, y = b[i * b_step] - of_b;
         aa += x * x, bb += y * y, ab += x * y;
     }
-    return m == NOT_DIVIDED ? ab :
-           m == NO_ROOT     ? ab / (aa * bb) :
-                              (m == SIZE_ONLY ? fabs(ab) : ab) / sqrt(aa * bb);
+    switch (m) {
+    case NOT_DIVIDED: return ab;
+    case NO_ROOT: return ab / (aa * bb);
+    case SIZE_ONLY: return fabs(ab) / sqrt(aa * bb);
+    case R_SQUARED: return ab * ab / (aa * bb);
+    case BY_A_ONLY: return ab / aa;
+    case BY_B_ONLY: return ab / bb;
+    case DIVIDED_BY_N: return ab / N / sqrt(aa * bb);
+    case N_MINUS_1: return ab / sqrt(aa * bb) * N / (N - 1);
+    case N_MINUS_1_BELOW: return ab / sqrt(aa * bb) * (N - 1) / N;
+    default: return ab / sqrt(aa * bb);
+    }
 }
 
 static void check_constant(double value)
 {
-    double a[MOST_N], b[MOST_N], zero = 0;
+    static double a[MOST_N], b[MOST_N];
+    const double zero = 0;
     dice_fill(b, N);
     for (int i = 0; i < N; i++)
         a[i] = value;
@@ -34,13 +44,12 @@ static void check_constant(double value)
         hint("correlation with a constant unit is 0 / 0: return 0, because NaN makes "
              "later comparisons wrong");
     if (!near(&got, &zero, 1, 1e-9) || !near(&turned, &zero, 1, 1e-9))
-        hint("correlation with a constant unit is %s; it should be 0",
-             digits(got));
+        hint("correlation with a constant unit is %s; it should be 0", digits(got));
 }
 
 static void check_correlation(void)
 {
-    double a[MOST_N * MOST_STEP], b[MOST_N * MOST_STEP];
+    static double a[MOST_N * MOST_STEP], b[MOST_N * MOST_STEP];
     for (int k = 0; k < 4; k++) {
         dice_fill(a, N * A_STEP), dice_fill(b, N * B_STEP);
         for (int i = 0; i < N; i++)
@@ -50,14 +59,16 @@ static void check_correlation(void)
                want = correlation_with(RIGHT, a, b);
         if (got == 0)
             hint("correlation gives 0 for correlated numbers: fill it in first");
-        for (int m = NO_MEANS; m <= NO_B_STEP && !near(&got, &want, 1, 1e-9); m++) {
+        for (int m = NO_MEANS; m <= N_MINUS_1_BELOW && !near(&got, &want, 1, 1e-9);
+             m++) {
             double wrong = correlation_with(m, a, b);
             if (near(&got, &wrong, 1, 1e-9))
                 hint("%s", hints[m]);
         }
         hint_of_float("correlation is", &got, &want, 1);
         if (!near(&got, &want, 1, 1e-9))
-            hint("correlation is %s, not %s", digits(got), digits(want));
+            hint("correlation is %s, not %s", digits_unlike(got, want),
+                 digits_unlike(want, got));
     }
     check_constant(0), check_constant(.5);
 }
@@ -99,8 +110,7 @@ static void check_unit(const record *r, const char *of)
         return;
     int o = got[0] == unit_by(r, 0, r->c, true), want = unit_by(r, o, r->c, true);
     if (got[o] < 0 || got[o] >= UNITS)
-        hint("unit_for returns %d, but units are 0 .. %d", got[o],
-             UNITS - 1);
+        hint("unit_for returns %d, but units are 0 .. %d", got[o], UNITS - 1);
     if (both_by(r, got, r->c, false))
         hint("unit_for takes the sign into account: unit %d of %s has a correlation of "
              "%s with %s, and a unit that counts down is also a counter",
@@ -118,8 +128,9 @@ static void check_unit(const record *r, const char *of)
 }
 
 /* ---- a record of random numbers: c of unit 2 follows the depth downwards, c of unit 3
- * follows the quotes. Sign, h and the other output each lead to other units ---- */
-static void made_up(reading *to)
+ * follows the quotes. Sign, h and the other output each lead to other units. All
+ * units are numbered from `turn` on ---- */
+static void made_up(reading *to, int turn)
 {
     record *r = &to->r;
     *r = (record){ .n = N, .c = to->c, .h = to->h, .target = to->target };
@@ -128,10 +139,12 @@ static void made_up(reading *to)
     dice_fill(r->weight[0], OUTPUTS * UNITS), dice_fill(r->bias, OUTPUTS);
     for (int i = 0; i < N; i++) {
         const double *target = to->target + i * OUTPUTS;
-        double *c = to->c + i * UNITS, *h = to->h + i * UNITS;
-        c[0] = .5, c[1] = target[DEPTH] + c[1];
-        c[2] = -target[DEPTH] + .1 * c[2], c[3] = target[QUOTE] + .1 * c[3];
-        h[0] = target[DEPTH], h[1] = target[QUOTE];
+        double *h = to->h + i * UNITS, *c[UNITS];
+        for (int j = 0; j < UNITS; j++)
+            c[j] = to->c + i * UNITS + (j + turn) % UNITS;
+        *c[0] = .5, *c[1] += target[DEPTH];
+        *c[2] = -target[DEPTH] + .1 * *c[2], *c[3] = target[QUOTE] + .1 * *c[3];
+        h[turn] = target[DEPTH], h[(turn + 1) % UNITS] = target[QUOTE];
     }
 }
 
@@ -140,6 +153,8 @@ static bool counts(int m, int j, int cut)
 {
     switch (m) {
     case ONLY_CUT: return j == cut;
+    case UNIT_BEFORE: return j != cut - 1;
+    case ZERO_FOR_NONE: return j != (cut < 0 ? 0 : cut);
     case NOT_CUT: return true;
     case NONE_AT_ALL: return j != cut && cut >= 0;
     default: return j != cut;
@@ -150,17 +165,26 @@ static double error_with(int m, const record *r, int output, int cut)
 {
     double error = 0;
     for (int i = 0; i < r->n; i++) {
-        double answer = m == BIAS_CUT ? 0 : r->bias[output], all = r->bias[output];
+        double answer = m == BIAS_CUT ? 0 : r->bias[m == BIAS_OF_0 ? 0 : output],
+               all = r->bias[output];
         for (int j = 0; j < UNITS; j++) {
             int at = m == H_TRANSPOSED ? j * r->n + i : i * UNITS + j;
-            double part = r->weight[output][j] * (m == FROM_C ? r->c : r->h)[at];
+            int of = m == WEIGHT_TRANSPOSED ? j * OUTPUTS + output : output * UNITS + j;
+            double part =
+                r->weight[of / UNITS][of % UNITS] * (m == FROM_C ? r->c : r->h)[at];
             answer += counts(m, j, cut) ? part : 0, all += part;
         }
         int at = m == TARGET_TRANSPOSED ? output * r->n + i : i * OUTPUTS + output;
         double off = answer - (m == CHANGE ? all : r->target[at]);
-        error += m == SIGNED ? off : m == SQUARED ? off * off : fabs(off);
+        error += m == SIGNED ? off : m == SQUARED || m == ROOT ? off * off : fabs(off);
     }
-    return m == SUM ? error : error / (r->n - (m == ONE_LESS));
+    switch (m) {
+    case SUM: return error;
+    case ROOT: return sqrt(error / r->n);
+    case BY_UNITS: return error / UNITS;
+    case ONE_LESS: return error / (r->n - 1);
+    default: return error / r->n;
+    }
 }
 
 /* cut = -1 comes last: only there NONE_AT_ALL and ONLY_CUT are the same. */
@@ -173,7 +197,7 @@ static void check_error(const record *r)
                 continue;
             if (got == 0)
                 hint("error_without gives 0: add |output - target| of each token");
-            for (int m = SIGNED; m <= NONE_AT_ALL; m++) {
+            for (int m = SIGNED; m <= BY_UNITS; m++) {
                 double wrong = error_with(m, r, o, cut), size = fabs(wrong);
                 if (m == ONLY_CUT && cut < 0)
                     continue;
@@ -183,16 +207,16 @@ static void check_error(const record *r)
             }
             hint_of_float("error_without is", &got, &want, 1);
             hint("error_without of output %d and unit %d should be %s, not %s", o, cut,
-                 digits(want), digits(got));
+                 digits_unlike(want, got), digits_unlike(got, want));
         }
 }
 
-static void check_numbers(int n, int a_step, int b_step)
+static void check_numbers(int n, int a_step, int b_step, int turn)
 {
     static reading now;
     N = n, A_STEP = a_step, B_STEP = b_step;
     check_correlation();
-    made_up(&now);
+    made_up(&now, turn);
     check_unit(&now.r, "an invented network");
     check_error(&now.r);
 }
@@ -202,7 +226,8 @@ void check(void)
     static reading now;
     static net *n; /* trained once */
     dice_seed(5);
-    check_numbers(64, 3, 2), check_numbers(37, 1, 4), check_numbers(10, 5, 1);
+    check_numbers(64, 3, 2, 0), check_numbers(37, 1, 4, 1), check_numbers(10, 5, 1, 2);
+    check_numbers(MOST_N, 2, 3, 3);
     n = n ? n : net_trained();
     net_reads(n, TEXTS, LONG, &now);
     check_unit(&now.r, "the trained network");

@@ -6,7 +6,7 @@
 #include "common/lesson.h"
 #include "given.h"
 
-enum { MOST_N = 6, MOST_T = 7, CELLS = MOST_N * MOST_T * UNITS };
+enum { MOST_N = 12, MOST_T = 40, CELLS = MOST_N * MOST_T * UNITS };
 static int N, T; /* of the batch under test */
 
 /* ---- count ---- */
@@ -19,6 +19,10 @@ static void check_one_count(int n, const int32_t *len)
     if (tokens && !got.cells && !got.tokens)
         hint("count gives 0 cells and 0 tokens: cells are n times the longest length, "
              "tokens the sum of lengths");
+    if (got.tokens == n * longest && got.cells == tokens && tokens != n * longest)
+        hint("count exchanges its results: .cells is n times the longest length, "
+             ".tokens "
+             "the sum of lengths");
     if (got.tokens != tokens)
         hint("count finds %d tokens in %d sequences, not %d: add each length once",
              got.tokens, n, tokens);
@@ -29,8 +33,8 @@ static void check_one_count(int n, const int32_t *len)
             hint("count uses the length of the %s sequence as the longest: sequences "
                  "need not be sorted",
                  s ? "last" : "first");
-    hint("count finds %d cells in %d sequences of at most %d tokens, not %d",
-         got.cells, n, longest, n * longest);
+    hint("count finds %d cells in %d sequences of at most %d tokens, not %d", got.cells,
+         n, longest, n * longest);
 }
 
 /* Checks an empty batch. Its list is in memory that cannot be read. */
@@ -49,11 +53,11 @@ static void check_no_count(void)
 
 static void check_count(void)
 {
-    for (int k = 1; k < 20; k++) {
+    for (int k = 1; k < 20; k++) { /* the last has only empty sequences */
         int32_t len[12] = { 0 };
         int n = 1 + dice_below(12);
         for (int s = 0; s < n; s++)
-            len[s] = k == 1 ? 5 : dice_below(9);
+            len[s] = k == 1 ? 5 : k == 19 ? 0 : dice_below(9);
         check_one_count(n, len);
     }
     static int32_t many[300];
@@ -116,42 +120,81 @@ static void shape_or_hint(const char *what, weft_tensor *x, int rank,
         hint("run_padded's %s does not have the shape in lesson.h", what);
 }
 
-/* Runs a padded program with a usual mistake. swapped: old and new state are exchanged
- * in weft_where. Otherwise: in reverse, step T - 1 - k has the mask of step k. */
+/* Programs. PACKED: the right one; ALL_CELLS: pads count as tokens; FORWARD: the
+ * answer, run forward even with the reverse layer. The others have one mistake each,
+ * see below. */
+typedef enum {
+    PACKED,
+    YOURS,
+    ALL_CELLS,
+    FORWARD,
+    SWAPPED,
+    EXCHANGED,
+    TOKENS_LOST,
+    MASK_OF_K,
+    X_OF_K,
+    Y_OF_K,
+    PROGRAMS
+} program;
+static const char *const mistakes[PROGRAMS] = {
+    [SWAPPED] = "old and new state are exchanged: weft_where(condition, a, b) is a at "
+                "tokens, so a must be the state after the step",
+    [EXCHANGED] = "h and c are exchanged: h of the next step is out.last.h, and c is "
+                  "out.last.c",
+    [TOKENS_LOST] =
+        "x is cleared at the tokens, not in the pads: weft_where(condition, "
+        "a, b) is a at tokens",
+    [MASK_OF_K] =
+        "reverse: the mask is that of step k, but the token is that of step t "
+        "= T - 1 - k: use the mask of step t",
+    [X_OF_K] =
+        "reverse: the token is that of step k: step k of the loop reads step t = "
+        "T - 1 - k of x",
+    [Y_OF_K] =
+        "reverse: y is in the order of the loop: the output of step t belongs in "
+        "y[t]",
+};
+
+static weft_tensor *step_at(weft_tensor *x, int t, int width)
+{
+    return weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(N, width));
+}
+
+/* Runs a padded program with a mistake. */
 static weft_rnn_out mistaken(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask,
-                             bool reverse, bool swapped)
+                             bool reverse, program what)
 {
     weft *w = weft_context_of(x);
     weft_tensor *zero = weft_scalar(w, 0),
                 *none = weft_zeros(w, WEFT_SHAPE(1, N, UNITS)), *y[MOST_T];
     weft_state s = { none, none };
     for (int k = 0; k < T; k++) {
-        int t = reverse ? T - 1 - k : k, of = swapped ? t : k;
-        weft_tensor *here =
-            weft_reshape(weft_slice(mask, 1, of, of + 1), WEFT_SHAPE(N, 1));
-        weft_tensor *in =
-            weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(N, INPUTS));
-        weft_rnn_out out = weft_rnn_step(lstm, weft_where(here, in, zero), s);
-        s.h = swapped ? weft_where(here, s.h, out.last.h) :
-                        weft_where(here, out.last.h, s.h);
-        s.c = swapped ? weft_where(here, s.c, out.last.c) :
-                        weft_where(here, out.last.c, s.c);
-        y[t] = weft_where(here, out.y, zero);
+        int t = reverse ? T - 1 - k : k;
+        weft_tensor *here = step_at(mask, what == MASK_OF_K ? k : t, 1);
+        weft_tensor *in = step_at(x, what == X_OF_K ? k : t, INPUTS);
+        in = what == TOKENS_LOST ? weft_where(here, zero, in) :
+                                   weft_where(here, in, zero);
+        weft_rnn_out out = weft_rnn_step(lstm, in, s);
+        weft_state new = out.last;
+        if (what == EXCHANGED)
+            new = (weft_state){ out.last.c, out.last.h };
+        s.h = what == SWAPPED ? weft_where(here, s.h, new.h) :
+                                weft_where(here, new.h, s.h);
+        s.c = what == SWAPPED ? weft_where(here, s.c, new.c) :
+                                weft_where(here, new.c, s.c);
+        y[what == Y_OF_K ? k : t] = weft_where(here, out.y, zero);
     }
     return (weft_rnn_out){ weft_stack(y, T, 1), s };
 }
 
-/* PACKED: the right one; ALL_CELLS: pads count as tokens; FORWARD: the answer, run
- * forward even with the reverse layer; SWAPPED, MASK_OF_K: see mistaken. */
-typedef enum { PACKED, YOURS, ALL_CELLS, FORWARD, SWAPPED, MASK_OF_K } program;
 static weft_rnn_out out_of(const one_case *c, program what, const layers *l,
                            weft_tensor *x, weft_tensor *mask)
 {
     weft_rnn *one = l->one[c->reverse];
     if (what == PACKED)
         return packed(l, x, c);
-    if (what == SWAPPED || what == MASK_OF_K)
-        return mistaken(one, x, mask, c->reverse, what == SWAPPED);
+    if (what >= SWAPPED)
+        return mistaken(one, x, mask, c->reverse, what);
     if (what != ALL_CELLS)
         return run_padded(one, x, mask, what == YOURS && c->reverse);
     weft_rnn_out out =
@@ -231,7 +274,8 @@ static void check_last(const one_case *c, const numbers *got, const numbers *wan
                  "must keep its value",
                  way);
         hint("%s: y is right, but last.h of sequence 1 is %s, not %s", way,
-             digits(got->h[0]), digits(want->h[0]));
+             digits_unlike(got->h[0], want->h[0]),
+             digits_unlike(want->h[0], got->h[0]));
     }
     if (!near(got->c, want->c, N * UNITS, 1e-9))
         hint("%s: last.h is right, but last.c is not: an LSTM's state is h and c, and "
@@ -250,13 +294,11 @@ static void check_y(const one_case *c, const numbers *got, const numbers *want)
         if (c->reverse && near_in(c, got->y, forward.y, true))
             hint("reverse: y is that of the forward direction: with reverse, begin at "
                  "step T - 1, not at step 0");
-        numbers swapped = run(c, SWAPPED), of_k = run(c, MASK_OF_K);
-        if (near_in(c, got->y, swapped.y, true))
-            hint("old and new state are exchanged: weft_where(condition, a, b) is a at "
-                 "tokens, so a must be the state after the step");
-        if (c->reverse && near_in(c, got->y, of_k.y, true))
-            hint("reverse: the mask is that of step k, but the token is that of step t "
-                 "= T - 1 - k: use the mask of step t");
+        for (int what = SWAPPED; what < PROGRAMS; what++) {
+            numbers wrong = run(c, what);
+            if (near_in(c, got->y, wrong.y, true))
+                hint("%s", mistakes[what]);
+        }
         hint("%s: y is wrong at tokens (pads are %s)",
              c->reverse ? "reverse" : "forward", digits(c->pad));
     }
@@ -278,35 +320,64 @@ static void check_case(const one_case *c)
 }
 
 /* ---- the loss ---- */
+/* Gives a hint if the mean of y's squares is wrong. sum: of the squares. */
+static void hint_of_mean(double got, double sum, int tokens, const double *y)
+{
+    double right = sum / tokens / UNITS, plain = 0, numbers = 0;
+    for (int i = 0; i < N * T * UNITS; i++)
+        plain += y[i], numbers += y[i] != 0;
+    if (is(got, right))
+        return;
+    if (is(got, sum / (N * T * UNITS)))
+        hint("mean_square is a mean over all %d cells, but there are %d tokens", N * T,
+             tokens);
+    const known_mistake known[] = {
+        { sum / tokens,
+          "mean_square divides by the tokens only: each has UNITS numbers" },
+        { sum, "mean_square is a sum: divide by tokens times UNITS" },
+        { sqrt(right), "mean_square is the root of the mean: return the mean" },
+        { plain / tokens / UNITS, "mean_square adds y: add its squares" },
+        { sum / N / UNITS,
+          "mean_square divides by the sequences: divide by the tokens" },
+        { sum / numbers,
+          "mean_square counts numbers that are not 0: a token's output may "
+          "be 0, so use the mask" },
+    };
+    HINT_OF_KNOWN(got, known);
+    hint_of_float("mean_square is", &got, &right, 1);
+    hint("mean_square gives %s, not %s", digits_unlike(got, right),
+         digits_unlike(right, got));
+}
+
 static void check_mean(const one_case *c)
 {
     const weft_lengths lengths = { .n = N, .len = c->len };
-    double y[CELLS], sum = 0, got = 0;
+    double y[CELLS], gradient[CELLS] = { 0 }, want[CELLS], sum = 0, got = 0;
     int tokens = 0, cells = N * T * UNITS;
     for (int s = 0; s < N; s++)
         tokens += c->len[s];
     dice_fill(y, cells);
     for (int i = 0; i < cells; i++) {
-        y[i] = i / UNITS % T < c->len[i / UNITS / T] ? y[i] : 0;
-        sum += y[i] * y[i];
+        y[i] = i / UNITS % T < c->len[i / UNITS / T] && i % 3 ? y[i] : 0;
+        sum += y[i] * y[i], want[i] = 2 * y[i] / tokens / UNITS;
     }
     if (answer_here()) {
         weft *w = lesson_open(68);
-        got = weft_item(mean_square(weft_reals(w, y, WEFT_SHAPE(N, T, UNITS)),
-                                    weft_length_mask(w, &lengths, T, WEFT_ALIGN_LEFT)));
-        lesson_close(w);
+        weft_tensor *of = weft_reals(w, y, WEFT_SHAPE(N, T, UNITS)), *by;
+        weft_tensor *mean =
+            mean_square(of, weft_length_mask(w, &lengths, T, WEFT_ALIGN_LEFT));
+        got = weft_item(mean);
+        lesson_ok(w);
+        weft_gradients(mean, WEFT_LIST(of), &by);
+        if (weft_ok(w))
+            weft_read(by, gradient, (size_t)cells * sizeof *gradient);
+        weft_close(w);
     }
-    share(&got, sizeof got);
-    double right = sum / tokens / UNITS, by_cells = sum / cells, rows = sum / tokens;
-    if (near(&got, &right, 1, 1e-12))
-        return;
-    if (near(&got, &by_cells, 1, 1e-12))
-        hint("mean_square is a mean over all %d cells, but there are %d tokens", N * T,
-             tokens);
-    if (near(&got, &rows, 1, 1e-12))
-        hint("mean_square divides by the tokens only, but each has %d units", UNITS);
-    hint_of_float("mean_square is", &got, &right, 1);
-    hint("mean_square gives %s, not %s", digits(got), digits(right));
+    share(&got, sizeof got), share(gradient, sizeof gradient);
+    hint_of_mean(got, sum, tokens, y);
+    if (!near(gradient, want, cells, 1e-10))
+        hint("mean_square is right, but its gradient by y is not: is there a "
+             "weft_detach, weft_item or weft_read?");
 }
 
 void check(void)
@@ -317,6 +388,8 @@ void check(void)
         { .n = 6, .steps = 7, .len = { 1, 2, 3, 4, 5, 6 } },
         { .n = 2, .steps = 3, .len = { 1, 3 } },
         { .n = 1, .steps = 5, .len = { 4 } },
+        { .n = 1, .steps = 1, .len = { 1 } },
+        { .n = 12, .steps = 40, .len = { 3, 40, 0, 21, 1, 39, 2, 40, 0, 17, 8, 30 } },
     };
     enum { CASES = sizeof cases / sizeof *cases };
     static const double pads[] = { 0, 7, NAN };

@@ -31,6 +31,15 @@ static void check_conjugate(int n, const int32_t *len, const packing *want)
     if (want->steps && !steps)
         hint("conjugate leaves out empty: out[0] is the number of parts above 0, "
              "out[1] of those above 1, and so on. Return the count of these numbers");
+    if (steps != want->steps && steps == n)
+        hint("conjugate of %s returns the number of parts, %d: return the largest part",
+             list(n, len), n);
+    for (int i = 0; i < n; i++)
+        positive += len[i] > 0;
+    if (steps != want->steps && steps == positive)
+        hint("conjugate of %s returns the number of parts above 0, %d: return the "
+             "largest part",
+             list(n, len), positive);
     if (steps == want->steps + 1)
         hint("conjugate of %s ends with a 0: no part is above %d, so out[%d] is unused",
              list(n, len), want->steps, want->steps);
@@ -49,8 +58,6 @@ static void check_conjugate(int n, const int32_t *len, const packing *want)
         hint("conjugate of %s should be %s, not %s", list(n, len),
              list(want->steps, want->batch_sizes),
              steps < 0 ? "of a negative count" : list(steps, got));
-    for (int i = 0; i < n; i++)
-        positive += len[i] > 0;
     if (conjugate(steps, got, back) != positive)
         hint("conjugate twice of %s should give one number for each length above 0",
              list(n, len));
@@ -163,6 +170,11 @@ static void check_rows(int n, const int32_t *len, const packing *p, const packin
             p->sequence[r] < n && p->sorted[p->sequence[r]] == want->sequence[r])
             hint("lengths %s: row %d has place %d, not the sequence in it, %d",
                  list(n, len), r, p->sequence[r], want->sequence[r]);
+        if (p->sequence[r] == want->sequence[r] &&
+            p->position[r] == want->position[r] + 1)
+            hint("lengths %s: row %d has position %d of sequence %d, not %d: positions "
+                 "begin at 0",
+                 list(n, len), r, p->position[r], p->sequence[r], want->position[r]);
         hint("lengths %s: row %d should have token %d of sequence %d, not %d of %d",
              list(n, len), r, want->position[r], want->sequence[r], p->position[r],
              p->sequence[r]);
@@ -177,6 +189,28 @@ static bool only_pads_are_wrong(const double *got, const double *want, int n)
         if (want[i] != 0 && got[i] != want[i])
             return false;
     return true;
+}
+
+/* Gives a hint if the tokens of the right sequences are in a wrong order. */
+static void hint_of_order(int n, const int32_t *len, const packing *p,
+                          const double *data, const double *padded)
+{
+    static double right[ROOM], by_sequence[ROOM];
+    memset(right, 0, sizeof right), memset(by_sequence, 0, sizeof by_sequence);
+    for (int r = 0; r < p->rows; r++)
+        right[p->sequence[r] * p->steps + p->steps - 1 - p->position[r]] = data[r];
+    for (int place = 0, r = 0; place < n; place++)
+        for (int t = 0, s = p->sorted[place]; t < len[s]; t++)
+            by_sequence[s * p->steps + t] = data[r++];
+    if (near(padded, right, n * p->steps, 0))
+        hint("lengths %s: unpack turns the sequences around: token t has index s * "
+             "steps "
+             "+ t",
+             list(n, len));
+    if (near(padded, by_sequence, n * p->steps, 0))
+        hint("lengths %s: unpack reads data sequence after sequence: it is time first, "
+             "batch_sizes[t] rows for step t",
+             list(n, len));
 }
 
 static void check_unpack(int n, const int32_t *len, const packing *p)
@@ -220,6 +254,7 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
     if (near(padded, by_place, n * p->steps, 0))
         hint("lengths %s: unpack keeps the sorted order: row s of padded is sequence s",
              list(n, len));
+    hint_of_order(n, len, p, data, padded);
     for (int i = 0; i < n * p->steps; i++)
         if (!near(padded + i, want + i, 1, 0))
             hint("lengths %s: unpack has %s for token %d of sequence %d; its row is %s",

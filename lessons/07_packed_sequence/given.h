@@ -3,7 +3,7 @@
 #define WEFT_LESSON_07_GIVEN
 #include "lesson.h"
 
-enum { MOST = 40, ROOM = MOST * MOST }; /* sequences and steps; rows */
+enum { MOST = 150, ROOM = MOST * MOST }; /* sequences and steps; rows */
 /* The arrays of a packing, filled with -1. Each has one number more than it needs. */
 typedef struct {
     packing p;

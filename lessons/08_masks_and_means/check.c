@@ -39,6 +39,10 @@ static double part(const task *t, int s, int way)
         [WITH_EMPTY_SEQUENCES] = all.sequences * t->len[s],
         [WITH_EMPTY_BATCHES] = all.given * own.tokens,
         [BY_ONE] = 1,
+        [BY_SEQUENCES_OF_BATCH] = own.filled * t->len[s],
+        [BY_BATCHES_AND_LENGTH] = all.batches * t->len[s],
+        [BY_SEQUENCES_ONLY] = all.filled,
+        [BY_BATCHES_ONLY] = all.batches,
     };
     return 1 / parts[way];
 }
@@ -67,12 +71,12 @@ static void check_weigh(const task *t, mean_of which)
         hint("weigh leaves the weights at zero: weight[k] is the factor of token k's "
              "loss (in C, 1 / n is 0 for an int n above 1; write 1. / n)");
     hint_of_float("the weights are", got, want, n);
-    for (int way = BY_TOKENS; way <= BY_ONE; way++)
+    for (int way = BY_TOKENS; way <= BY_BATCHES_ONLY; way++)
         if (weights_of(t, way, wrong), near(got, wrong, n, 1e-12))
             hint("for the mean of %s a token weighs %s", meant[which], hints[way]);
     hint("for the mean of %s the weights add up to %s. They must add up to 1, and "
          "token 1 must weigh %s",
-         meant[which], digits(sum), digits(want[0]));
+         meant[which], digits_unlike(sum, 1), digits(want[0]));
 }
 
 /* ---- several batches, one gradient ---- */
@@ -87,15 +91,18 @@ static void divide_in_loop(double wrong[MISTAKES][WEIGHTS], int which, int k, do
 static void gradients_with(const task *t, double wrong[MISTAKES][WEIGHTS])
 {
     counts all = count(t, -1);
-    double g[WEIGHTS], cells = 0, tokens = 0, last = 1;
+    double g[WEIGHTS], g_first[WEIGHTS], cells = 0, tokens = 0, last = 1, first = 1;
     memset(wrong, 0, MISTAKES * sizeof *wrong);
     for (int i = 0; i < t->batches; i++) {
         double own = sum_gradient(t, i, g);
         counts c = count(t, i);
+        if (i == 0)
+            memcpy(g_first, g, sizeof g_first), first = own;
         cells += c.sequences * c.longest, tokens += own, last = own;
         for (int k = 0; k < WEIGHTS; k++) {
             wrong[SUM_OF_MEANS][k] += own ? g[k] / own : 0;
             wrong[A_SUM][k] += g[k], wrong[LAST_ONLY][k] = g[k] / all.tokens;
+            wrong[FIRST_ALWAYS][k] = (i ? wrong[FIRST_ALWAYS][k] : 0) + g_first[k];
             divide_in_loop(wrong, MEAN_IN_TURN, k, own ? g[k] / own : 0, tokens);
             divide_in_loop(wrong, DIVIDED_TOO_OFTEN, k, g[k], tokens);
             divide_in_loop(wrong, DIVIDED_BY_OWN, k, g[k], own);
@@ -114,6 +121,7 @@ static void gradients_with(const task *t, double wrong[MISTAKES][WEIGHTS])
         wrong[MEAN_BY_TOKENS][k] = wrong[SUM_OF_MEANS][k] / all.tokens;
         wrong[SUM_BY_TOKENS_AND_BATCHES][k] = sum / all.tokens / t->batches;
         wrong[SUM_BY_TOKENS_TWICE][k] = sum / all.tokens / all.tokens;
+        wrong[FIRST_ALWAYS][k] /= first * t->batches;
         wrong[PER_CELL][k] = sum / cells, wrong[LAST_TOKENS][k] = last ? sum / last : 0;
     }
 }
@@ -171,6 +179,8 @@ static void check_accumulate(const task *t)
         whole[k] /= tokens;
     if (near(got, whole, WEIGHTS, 1e-10))
         return;
+    if (all_zero(got, WEIGHTS))
+        hint("the gradient is 0: call weft_backward(l.sum) for each batch");
     gradients_with(t, wrong);
     if (near(got, wrong[MEAN_OF_MEANS], WEIGHTS, 1e-10))
         hint_of_means(t);
@@ -178,8 +188,8 @@ static void check_accumulate(const task *t)
         if (near(got, wrong[m], WEIGHTS, 1e-10))
             hint("%s", hints[m]);
     hint_of_float("the gradient is", got, whole, WEIGHTS);
-    hint("the gradient of weight 1 is %s, not %s, as for one big batch", digits(got[0]),
-         digits(whole[0]));
+    hint("the gradient of weight 1 is %s, not %s, as for one big batch",
+         digits_unlike(got[0], whole[0]), digits_unlike(whole[0], got[0]));
 }
 
 /* ---- the splits ---- */
@@ -194,29 +204,30 @@ static void dealt(task *t, int *len, int *batch, int n, int batches, int most)
 
 void check(void)
 {
-    static const int lens[][12] = { { 70, 30, 1, 2 },
+    static const int lens[][12] = { { 70, 20, 10, 1, 2 },
                                     { 5, 3, 1, 2 },
                                     { 4, 0, 7, 1, 0, 12, 3, 3, 9, 2, 6, 1 },
                                     { 4, 0, 7, 1, 0, 12, 3, 3, 9, 2, 6, 1 },
                                     { 8, 6, 7, 0 },
                                     { 9 } };
-    static const int batch[][12] = { { 0, 0, 1, 1 },
+    static const int batch[][12] = { { 0, 0, 0, 1, 1 },
                                      { 0, 0, 1, 1 },
                                      { 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3 },
                                      { 2, 1, 0, 2, 1, 0, 2, 1, 0, 3, 3, 3 },
                                      { 0, 0, 2, 1 },
                                      { 0 } };
-    static const int n[] = { 4, 4, 12, 12, 4, 1 }, of[] = { 2, 2, 4, 4, 3, 1 };
-    enum { GIVEN = 6, ALL = GIVEN + 2 };
+    static const int n[] = { 5, 4, 12, 12, 4, 1 }, of[] = { 2, 2, 4, 4, 3, 1 };
+    enum { GIVEN = 6, ALL = GIVEN + 3 };
     static task t[ALL];
-    static int random_len[2][MOST_SEQUENCES], random_batch[2][MOST_SEQUENCES];
+    static int random_len[3][MOST_SEQUENCES], random_batch[3][MOST_SEQUENCES];
     dice_seed(80);
     for (int i = 0; i < GIVEN; i++) {
         t[i] = (task){ .n = n[i], .batches = of[i], .len = lens[i], .batch = batch[i] };
         task_fill(&t[i], n[i] > 1 ? 1 + dice_below(2) : 0);
     }
-    dealt(&t[GIVEN], random_len[0], random_batch[0], MOST_SEQUENCES, 9, 10);
+    dealt(&t[GIVEN], random_len[0], random_batch[0], 24, 9, 10);
     dealt(&t[GIVEN + 1], random_len[1], random_batch[1], 17, 12, 6);
+    dealt(&t[GIVEN + 2], random_len[2], random_batch[2], MOST_SEQUENCES, 50, 7);
     for (int i = 0; i < ALL; i++)
         for (int m = 0; m < MEANS; m++)
             check_weigh(&t[i], (mean_of)m);

@@ -5,7 +5,7 @@
 
 /* n sequences, stored end to end: INPUTS numbers x and a target y per token. Sequence s
  * has len[s] tokens and belongs to batch[s]. */
-enum { MOST_TOKENS = 256, MOST_SEQUENCES = 24, INPUTS = 2, WEIGHTS = INPUTS + 1 };
+enum { MOST_TOKENS = 512, MOST_SEQUENCES = 80, INPUTS = 2, WEIGHTS = INPUTS + 1 };
 typedef struct {
     int n, batches;
     const int *len, *batch;

@@ -7,7 +7,12 @@
 typedef struct {
     int slot, from, to;
 } piece; /* a sequence: tokens from .. to - 1 of a slot */
-enum { MOST_SLOTS = 5, MOST_ALL = 20, WIDEST = 5, MOST_PIECES = MOST_SLOTS * MOST_ALL };
+enum {
+    MOST_SLOTS = 20,
+    MOST_ALL = 80,
+    WIDEST = 5,
+    MOST_PIECES = MOST_SLOTS * MOST_ALL
+};
 enum { MOST_X = MOST_ALL * MOST_SLOTS * WIDEST };
 static int I, H, SLOTS, STEPS, WINDOWS, ALL, PIECES; /* of the text under test */
 static piece pieces[MOST_PIECES];
@@ -60,6 +65,15 @@ static bool resets_here(int way, int t, int s)
     case RESET_TRANSPOSED_BY_SLOTS:
         return begins[(first * SLOTS + s * SLOTS + t - first) % (ALL * SLOTS)];
     case RESET_EVERY_STEP: return true;
+    case RESET_AS_SLOT_0: return begins[t * SLOTS];
+    case RESET_EARLY: return t + 1 < ALL && begins[(t + 1) * SLOTS + s];
+    case RESET_NOT_AT_FIRST: return t % STEPS && begins[t * SLOTS + s];
+    case RESET_SINCE: {
+        bool since = false;
+        for (int k = first; k <= t; k++)
+            since |= begins[k * SLOTS + s];
+        return since;
+    }
     default: return begins[t * SLOTS + s];
     }
 }
@@ -70,12 +84,18 @@ static weft_state reset_with(weft *w, int way, int t, weft_state state)
     for (int s = 0; s < SLOTS; s++)
         goes_on[s] = !resets_here(way, t, s);
     weft_tensor *by = weft_reals(w, goes_on, WEFT_SHAPE(1, SLOTS, 1));
+    if (way == STATES_EXCHANGED)
+        state = (weft_state){ state.c, state.h };
+    if (way == H_FOR_C)
+        state.c = state.h;
     return (weft_state){ way == RESET_C_ONLY ? state.h : weft_mul(state.h, by),
                          way == RESET_H_ONLY ? state.c : weft_mul(state.c, by) };
 }
 
 static weft_state carry_with(int way, weft_state state, weft_state zeros)
 {
+    if (way == CARRY_EXCHANGED)
+        return (weft_state){ state.c, state.h };
     return (weft_state){ way == NO_CARRY || way == CARRY_C_ONLY ? zeros.h : state.h,
                          way == NO_CARRY || way == CARRY_H_ONLY ? zeros.c : state.c };
 }
@@ -89,7 +109,10 @@ static void read_with(int reset, int carry, double *y)
     for (int t = 0; t < ALL; t++) {
         if (t % STEPS == 0)
             state = first = carry_with(carry, state, zeros);
-        weft_tensor *in = weft_reals(w, x + t * SLOTS * I, WEFT_SHAPE(SLOTS, I));
+        int of = reset == X_OF_FIRST     ? t - t % STEPS :
+                 reset == X_FROM_THE_END ? t - t % STEPS + STEPS - 1 - t % STEPS :
+                                           t;
+        weft_tensor *in = weft_reals(w, x + of * SLOTS * I, WEFT_SHAPE(SLOTS, I));
         weft_state before =
             reset_with(w, reset, t, reset == RESET_AND_STAY ? first : state);
         weft_rnn_out out = weft_rnn_step(lstm, in, before);
@@ -182,7 +205,7 @@ static void hint_of_places(bool contaminated)
             hint("window %d, step %d, slot %d, which is token %d of sequence %d: the "
                  "first number of y is %s, not %s",
                  t / STEPS + 1, t % STEPS + 1, s + 1, t - pieces[p].from + 1, p + 1,
-                 digits(got[at]), digits(want[at]));
+                 digits_unlike(got[at], want[at]), digits_unlike(want[at], got[at]));
         }
 }
 
@@ -210,8 +233,41 @@ static void check_outputs(void)
  * and_state: the same, with the state that window 2 returns added to y. */
 typedef struct {
     double by[2 * MOST_ALL], and_state[2 * MOST_ALL];
+    double of_all[MOST_X]; /* of all y, by all x */
     int tape;
 } gradients;
+
+/* Writes the gradient of the sum of all y, each with its own factor, by each x. */
+static void gradient_of_all(weft_tensor *const *y, weft_tensor *const *x_of, double *to)
+{
+    weft_tensor *sum = NULL, *by[MOST_ALL];
+    for (int t = 0; t < ALL; t++) {
+        weft_tensor *part = weft_scale(weft_sum_all(y[t]), 1 + t % 5);
+        sum = sum ? weft_add(sum, part) : part;
+    }
+    weft_gradients(sum, x_of, ALL, by);
+    for (int t = 0; t < ALL; t++)
+        weft_read(by[t], to + t * SLOTS * I, (size_t)(SLOTS * I) * sizeof *to);
+}
+
+/* Computes the right gradient with weft. */
+static void right_gradient(double *to)
+{
+    weft *w = lesson_open(5);
+    weft_rnn *lstm = layer_new(w);
+    weft_tensor *zero = weft_zeros(w, WEFT_SHAPE(1, SLOTS, H)), *y[MOST_ALL],
+                *of[MOST_ALL];
+    weft_state state = { zero, zero };
+    for (int t = 0; t < ALL; t++) {
+        if (t % STEPS == 0)
+            state = (weft_state){ weft_detach(state.h), weft_detach(state.c) };
+        of[t] = weft_reals(w, x + t * SLOTS * I, WEFT_SHAPE(SLOTS, I));
+        weft_rnn_out out = weft_rnn_step(lstm, of[t], reset_with(w, RIGHT, t, state));
+        y[t] = out.y, state = out.last;
+    }
+    gradient_of_all(y, of, to);
+    lesson_close(w);
+}
 
 static double size_of(const weft_tensor *g)
 {
@@ -224,7 +280,8 @@ static double size_of(const weft_tensor *g)
 
 static gradients gradients_of(run *r)
 {
-    gradients g = { .tape = (int)weft_usage_of(r->w).tape };
+    static gradients g;
+    g = (gradients){ .tape = (int)weft_usage_of(r->w).tape };
     weft_tensor *of = weft_sum_all(r->y[2 * STEPS - 1]), *by[2 * MOST_ALL];
     weft_tensor *state = weft_add(weft_sum_all(r->last.h), weft_sum_all(r->last.c));
     weft_gradients(of, r->x, 2 * STEPS, by);
@@ -233,6 +290,7 @@ static gradients gradients_of(run *r)
     weft_gradients(weft_add(of, state), r->x, 2 * STEPS, by);
     for (int t = 0; t < 2 * STEPS; t++)
         g.and_state[t] = size_of(by[t]);
+    gradient_of_all(r->y, r->x, g.of_all);
     lesson_ok(r->w);
     return g;
 }
@@ -255,13 +313,21 @@ static void check_gradients(const gradients *g)
     if (!near(g->and_state, g->by, 2 * STEPS, 1e-12))
         hint("the state is detached at the start of a window, but the returned state "
              "keeps its tape: return weft_detach of h and c");
+    static double right[MOST_X];
+    right_gradient(right);
+    int k = first_off(g->of_all, right, ALL * SLOTS * I, 1e-9);
+    if (k < ALL * SLOTS * I)
+        hint(
+            "every y is right, but its gradient by x[%d] of window %d is not: within a "
+            "window h, c and y must stay on the tape. Detach only the returned state",
+            k / (SLOTS * I) % STEPS, k / (SLOTS * I) / STEPS + 1);
 }
 
 /* ---- a text ---- */
 static void check_text(void)
 {
     run r = { 0 };
-    gradients g = { .tape = 0 };
+    static gradients g;
     dice_fill(x, ALL * SLOTS * I);
     for (int k = 0; k < ALL * SLOTS * I; k++)
         x[k] *= 2;
@@ -315,4 +381,5 @@ void check(void)
     sizes(4, 2, MOST_SLOTS, 3, 4), check_random(7);
     sizes(1, 3, 1, 7, 2), check_random(9);
     sizes(3, 4, 2, 1, 6), check_random(4);
+    sizes(2, 3, MOST_SLOTS, MOST_ALL / 2, 2), check_random(30);
 }

@@ -4,12 +4,17 @@
 #include "given.h"
 
 /* ---- clip ---- */
-enum { MOST_ARRAYS = 4, MOST_NUMBERS = 16 };
+enum { MOST_ARRAYS = 7, MOST_NUMBERS = 400 };
 /* The gradient under test: the number of its arrays, their sizes, and their sum. */
 static int ARRAYS, NUMBERS, size[MOST_ARRAYS];
 /* Tolerance for the factor of PyTorch and weft, most / (norm + 1e-6). */
 static const double rough = 2e-6;
 typedef enum { RIGHT, EACH, VALUES, ALWAYS, NO_ROOT, SQUARED, LIMIT_SQUARED } mistake;
+/* Wrong factors, and wrong norms, of a gradient that has the right direction. */
+typedef struct {
+    double factor;
+    const char *hint;
+} known_factor;
 
 static double norm_of(const double *x, int n)
 {
@@ -50,6 +55,36 @@ static void clip_with(mistake m, const double *x, double most, double *out)
         }
 }
 
+/* Names the factor of a gradient that kept its direction. */
+static void diagnose_factor(const double *x, double most, const double *got)
+{
+    double norm = norm_of(x, NUMBERS), sum = 0, largest = 0, wrong[MOST_NUMBERS];
+    for (int k = 0; k < NUMBERS; k++)
+        sum += fabs(x[k]), largest = fmax(largest, fabs(x[k]));
+    const known_factor known[] = {
+        { most / sum,
+          "the norm is the sum of absolute values: it is the root of the sum "
+          "of squares" },
+        { most / largest,
+          "the norm is the largest number: it is the root of the sum of "
+          "squares" },
+        { most / norm * sqrt(NUMBERS),
+          "the norm is the root of the mean of squares: use their sum" },
+        { most * norm,
+          "the numbers are multiplied by the norm: multiply by most / norm" },
+        { norm / most, "the factor is norm / most: it is most / norm" },
+        { 1 / norm, "the norm becomes 1: it must become most" },
+    };
+    if (all_zero(got, NUMBERS))
+        hint("clip sets the numbers to 0: multiply them by most / norm");
+    for (int k = 0; k < (int)(sizeof known / sizeof *known); k++) {
+        for (int j = 0; j < NUMBERS; j++)
+            wrong[j] = x[j] * known[k].factor;
+        if (near(got, wrong, NUMBERS, rough))
+            hint("%s", known[k].hint);
+    }
+}
+
 static void diagnose(const double *x, double most, const double *got)
 {
     double wrong[MOST_NUMBERS], norm = norm_of(x, NUMBERS);
@@ -81,6 +116,11 @@ static void diagnose(const double *x, double most, const double *got)
                  digits(norm));
         hint("all numbers are divided by the sum of squares: the norm is its root");
     }
+    diagnose_factor(x, most, got);
+    for (int k = 0, at = 0; k < ARRAYS; at += size[k++])
+        if (norm > most && size[k] && near(got + at, x + at, size[k], 1e-12))
+            hint("array %d of %d is not scaled: scale the numbers of all arrays", k + 1,
+                 ARRAYS);
     hint("after clip the norm is %s and the cosine to the gradient %s; expected: a "
          "norm of %s and a cosine of 1",
          digits(norm_of(got, NUMBERS)), digits(cosine(x, got)),
@@ -110,12 +150,16 @@ static void check_clip(int n, const int *sizes, double length, double most)
         hint("clip returns the norm before with an error of %.1e: add 1e-6 only to the "
              "divisor, and use double for sums",
              norm - before);
+    double squares = before * before;
+    if (near(&norm, &squares, 1, 1e-12))
+        hint("clip returns the sum of squares: return its root, the norm");
     if (!near(&norm, &before, 1, 1e-12))
-        hint("clip returns %s, not the norm before, %s", digits(norm), digits(before));
+        hint("clip returns %s, not the norm before, %s", digits_unlike(norm, before),
+             digits_unlike(before, norm));
 }
 
 /* ---- the forget gate's bias ---- */
-enum { MOST_H = 5 };
+enum { MOST_H = 40 };
 static int H; /* units of the layer */
 static const char *const gates[] = { "input", "forget", "candidate", "output" };
 
@@ -144,7 +188,8 @@ static void check_rows(const double *b, const double *c, const double *b0,
                  "and read the biases before you assign them",
                  gates[g]);
     for (int k = H; k < 2 * H; k++) {
-        double sum = b[k] + c[k], twice = 2 * value, old = value + c0[k];
+        double sum = b[k] + c[k], twice = 2 * value, old = value + c0[k],
+               own = value + b0[k], all = own + c0[k];
         if (near(&sum, &value, 1, 1e-12))
             continue;
         if (near(&sum, &twice, 1, 1e-12))
@@ -154,8 +199,15 @@ static void check_rows(const double *b, const double *c, const double *b0,
             hint("bias_hh_l0 keeps its initial values in the rows of f: the sum is %s, "
                  "not %s",
                  digits(sum), digits(value));
+        if (near(&sum, &own, 1, 1e-12) || near(&sum, &all, 1, 1e-12))
+            hint("the value is added to the initial bias: replace it");
+        if (k > H && near(b + k, b0 + k, 1, 0))
+            hint("row %d of bias_ih_l0 keeps its initial value: the rows of f are "
+                 "hidden "
+                 ".. 2 hidden - 1, here %d .. %d",
+                 k, H, 2 * H - 1);
         hint("the forget gate's bias, bias_ih_l0 + bias_hh_l0, is %s in row %d, not %s",
-             digits(sum), k, digits(value));
+             digits_unlike(sum, value), k, digits_unlike(value, sum));
     }
 }
 
@@ -230,11 +282,19 @@ static void hint_of_update(const updates *u, int k, double most, double moves)
              "%s: clipping is missing, or before weft_backward, or after "
              "weft_optim_step, which sets the gradients to zero",
              digits(most));
+    const double limit = fmin(1, most / 13), sums = most / 19, largest = most / 12;
+    if (most < 13 &&
+        near(x, (double[]){ -3 * sums, -4 * sums, -12 * sums }, FACTORS, 1e-5))
+        hint("the norm is the sum of absolute values: the last argument of "
+             "weft_clip_grad_norm is 2");
+    if (most < 12 &&
+        near(x, (double[]){ -3 * largest, -4 * largest, -12 * largest }, FACTORS, 1e-5))
+        hint("the norm is the largest number: the last argument of weft_clip_grad_norm "
+             "is 2");
     hint("after update %d of the loss 3 p + 4 q + 12 r with a limit of %s, (p, q, r) "
          "is (%s, %s, %s), not (%s, %s, %s)",
          k + 1, digits(most), digits(x[0]), digits(x[1]), digits(x[2]),
-         digits(whole[0] * fmin(1, most / 13)), digits(whole[1] * fmin(1, most / 13)),
-         digits(whole[2] * fmin(1, most / 13)));
+         digits(whole[0] * limit), digits(whole[1] * limit), digits(whole[2] * limit));
 }
 
 static void check_update(double most, double momentum)
@@ -251,6 +311,12 @@ static void check_update(double most, double momentum)
             want[j] = -factor[j] * scale * moves;
         if (!near(u.x[k], want, FACTORS, 1e-5))
             hint_of_update(&u, k, most, moves);
+        if (near(&u.norm[k], &most, 1, 1e-5) && most < 13)
+            hint("update returns the norm after clipping: weft_clip_grad_norm returns "
+                 "the "
+                 "norm before, so call it once, and keep its result");
+        if (u.norm[k] == 0)
+            hint("update returns 0, perhaps the loss: return the norm before clipping");
         if (!near(&u.norm[k], &norm, 1, 1e-5))
             hint("update returns %s, not the norm before clipping, 13",
                  digits(u.norm[k]));
@@ -265,18 +331,21 @@ void check(void)
 {
     static const struct {
         int n, size[MOST_ARRAYS];
-    } of[] = {
-        { 3, { 4, 2, 3 } }, { 2, { 1, 6 } }, { 1, { 5 } }, { 4, { 3, 0, 5, 1 } }
-    };
+    } of[] = { { 3, { 4, 2, 3 } },
+               { 2, { 1, 6 } },
+               { 1, { 5 } },
+               { 4, { 3, 0, 5, 1 } },
+               { 7, { 2, 130, 1, 0, 70, 33, 100 } } };
     dice_seed(11);
     for (int k = 0; k < 10; k++)
         check_clip(of[0].n, of[0].size, 1.7, k % 3 == 2 ? 5 : 0.3 + 0.05 * k);
-    for (int k = 0; k < 40;
-         k++) { /* limits below and above the norm, and its square */
+    for (int k = 0; k < 40; k++) { /* limits below and above the norm, and its square */
         double length = k / 4 % 2 ? 3 : .3, side = 0.2 + k / 8 * .5;
         check_clip(of[k % 4].n, of[k % 4].size, length, length * side);
         check_clip(of[k % 4].n, of[k % 4].size, length, length * length * side);
+        check_clip(of[4].n, of[4].size, length, length * side);
     }
-    check_bias(3, 1), check_bias(3, -2.5), check_bias(MOST_H, 3), check_bias(1, 0);
-    check_update(1, 0), check_update(20, 0), check_update(7, .9);
+    check_bias(3, 1), check_bias(3, -2.5), check_bias(MOST_H, 3), check_bias(5, .25),
+        check_bias(1, 0);
+    check_update(1, 0), check_update(20, 0), check_update(7, .9), check_update(.5, 0);
 }

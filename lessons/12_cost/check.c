@@ -18,7 +18,7 @@ static void check_large(const char *of, double got, double want)
     if (!is(got, want))
         hint("%s is right for small shapes, but for a large one it is %s, not %s: ints "
              "overflow above 2^31, so begin products with 2.0 *",
-             of, digits(got), digits(want));
+             of, digits_unlike(got, want), digits_unlike(want, got));
 }
 
 /* ---- an LSTM ---- */
@@ -44,18 +44,22 @@ static void check_lstm_flops(int I, int H, int B, int T)
         { want / T, "lstm_flops counts one step: the factor T is missing" },
         { want * B, "lstm_flops contains the factor B twice" },
         { want * T, "lstm_flops contains the factor T twice" },
-        { want * 2,
-          "lstm_flops contains the factor 2 twice: a multiplication and an "
-          "addition are two FLOPs" },
+        { want * 2, "lstm_flops contains the factor 2 twice: a multiplication and an "
+                    "addition are two FLOPs" },
         { want * 4,
           "lstm_flops contains the factor 4 twice: one 4 is for the gates i f g o" },
+        { 2 * 4. * H * (I + H + 2) * B * T,
+          "lstm_flops counts the biases: leave them out" },
+        { 2 * (4. * H * I + H) * B * T, "lstm_flops adds H where it must multiply: the "
+                                        "products are [4 H, I] times x and "
+                                        "[4 H, H] times h" },
     };
     if (is(got, want))
         return;
     hint_of_digits("lstm_flops", got, want);
     HINT_OF_KNOWN(got, mistakes);
-    hint("lstm_flops(%d, %d, %d, %d) is %s, not %s", I, H, B, T, digits(got),
-         digits(want));
+    hint("lstm_flops(%d, %d, %d, %d) is %s, not %s", I, H, B, T,
+         digits_unlike(got, want), digits_unlike(want, got));
 }
 
 static void check_lstm_bytes(int I, int H, int B, int T)
@@ -89,13 +93,17 @@ static void check_lstm_bytes(int I, int H, int B, int T)
         { 4 * T * (2 * weights + B * of),
           "lstm_bytes counts the weights twice: a step reads each once" },
         { 4. * T * weights, "lstm_bytes counts only the weights: add x, h and c" },
+        { 4 * T * (4. * H * (I + H + 2) + B * of),
+          "lstm_bytes counts the biases: leave them out" },
+        { 4 * T * (weights + B * (of + 4. * H)),
+          "lstm_bytes counts the gates: they do not leave the processor" },
     };
     if (is(got, want))
         return;
     hint_of_digits("lstm_bytes", got, want);
     HINT_OF_KNOWN(got, mistakes);
-    hint("lstm_bytes(%d, %d, %d, %d) is %s, not %s", I, H, B, T, digits(got),
-         digits(want));
+    hint("lstm_bytes(%d, %d, %d, %d) is %s, not %s", I, H, B, T,
+         digits_unlike(got, want), digits_unlike(want, got));
 }
 
 /* ---- attention ---- */
@@ -137,6 +145,23 @@ static void check_attention(int d, int n, const int *len)
         { attention(d, n, len, 8, 0) + 4. * all * d,
           "attention_flops counts one score per token: each pair of tokens has one, so "
           "a factor T is missing" },
+        { attention(d, n, len, 10, 4),
+          "attention_flops counts five projections: q, k, v and the result are four" },
+        { (attention(d, n, len, 8, 4) + attention(d, n, len, 8, 2) + 2. * all * d) / 2,
+          "attention_flops counts a pair of tokens once: each token reads all T of its "
+          "sequence, before and after it" },
+        { attention(d, n, len, 8, 4) - 2. * all * d,
+          "attention_flops leaves out a token's pair with itself" },
+        { attention(d, n, len, 0, 4) + 8. * all * d,
+          "attention_flops lacks a factor d in the projections: a matrix is [d, d]" },
+        { attention(d, n, len, 0, 12),
+          "attention_flops counts the projections once per pair: a token has four" },
+        { attention(d, n, len, 10, 2),
+          "attention_flops counts d d where it must count T d: a token has T scores" },
+        { attention(d, n - 1, len, 8, 4),
+          "attention_flops leaves out the last sequence" },
+        { n * attention(d, 1, len, 8, 4),
+          "attention_flops counts the first length for each sequence" },
     };
     if (is(got, want))
         return;
@@ -144,7 +169,7 @@ static void check_attention(int d, int n, const int *len)
     HINT_OF_KNOWN(got, mistakes);
     hint("attention_flops of width %d over %d sequences, the first of %d tokens, is "
          "%s, not %s",
-         d, n, len[0], digits(got), digits(want));
+         d, n, len[0], digits_unlike(got, want), digits_unlike(want, got));
 }
 
 static void check_crossing(int d)
@@ -154,6 +179,10 @@ static void check_crossing(int d)
         { 4 * d,
           "crossing is 4 d: the four projections or the weighted sum are missing" },
         { 6 * d, "crossing is 6 d: attention's FLOPs lack a factor 2" },
+        { 3 * d, "crossing is 3 d: count four projections, not two" },
+        { 8 * d, "crossing is 8 d: set 16 d d equal to 8 d d + 4 T d" },
+        { d / 2, "crossing is d / 2: solve 16 d d = 8 d d + 4 T d for T" },
+        { 2 * d + 1, "crossing is one too large: at 2 d both are equal" },
         { d, "crossing is d: 4 T d contains both the scores and the weighted sum" },
     };
     if (got == 2 * d)
@@ -181,7 +210,7 @@ void check(void)
         int len[6];
         for (int s = 0; s < 6; s++)
             len[s] = dice_below(40);
-        len[0] = 40 + k;
+        len[k % 6 ? 1 : 0] = 40 + k; /* the first is not always the longest */
         check_attention(8 + dice_below(100), 1 + k % 6, len);
     }
     check_large("attention_flops", attention_flops(50000, 2, large),

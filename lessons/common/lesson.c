@@ -119,13 +119,27 @@ void lesson_close(weft *w)
     weft_close(w);
 }
 
-const char *digits(double x)
+static const char *formatted(double x, int n)
 {
     static char text[8][32];
     static int turn;
     char *to = text[turn++ % 8];
-    snprintf(to, sizeof text[0], fabs(x) > 1e290 ? "never written" : "%.4g", fabs(x) < 1e-12 ? 0 : x);
-    return to;
+    snprintf(to, sizeof text[0], fabs(x) > 1e290 ? "never written" : "%.*g", n, x);
+    return isnan(x) ? "nan" : to;
+}
+
+const char *digits(double x) { return formatted(fabs(x) < 1e-12 ? 0 : x, 4); }
+
+const char *digits_unlike(double x, double y)
+{
+    char one[32] = "", other[32] = "";
+    int n = 3;
+    while (n < 17 && !strcmp(one, other)) {
+        n++;
+        snprintf(one, sizeof one, "%.*g", n, x);
+        snprintf(other, sizeof other, "%.*g", n, y);
+    }
+    return formatted(x, n);
 }
 
 /* ---- the answer's memory, filled and limited, through the linker's --wrap ---- */

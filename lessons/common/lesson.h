@@ -62,4 +62,6 @@ void   lesson_close(weft *w);
 /* Formats x with four digits, the same on every processor: below 1e-12 it is 0, without a sign. The
  * text is valid for seven more calls. */
 const char *digits(double x);
+/* Formats x with four digits, or with more if x and y look the same with four. */
+const char *digits_unlike(double x, double y);
 #endif
