@@ -75,7 +75,7 @@ program() {                             # LESSON: makes $work/NN/program, $work/
     [ ! -x "$to/program" ] || return 0
     mkdir -p "$to/include"
     cp "$1"/*.h "$to/include"
-    [ ! -d "$root/core" ] || printf '#include "%s/weft.h"\n' "$root" >"$to/include/weft.h"
+    for f in weft weft_op; do [ ! -d "$root/core" ] || printf '#include "%s/%s.h"\n' "$root" $f >"$to/include/$f.h"; done
     for f in "$here"/common/{lesson,answer,fence}.c "$1"/{show,calls,check}.c; do
         objects+=("$to/$(basename "$f" .c).o")
         if [ -f "${f%.c}.o" ] && [ ! -f "$f" ]; then objects[-1]=${f%.c}.o; continue; fi

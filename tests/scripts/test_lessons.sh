@@ -150,7 +150,7 @@ check "its output is shown" grep -q '^unit 0 unit 1' output
 # ---- a package for students
 check "a package" exits 0 '^lessons without solutions' lesson package package
 check "has no solution, wrong answer or check" eval '! find package -name "solution.c" -o -name "wrong*" -o -name check.c -o -name "hints*" | grep .'
-check "has all that a lesson needs" eval 'for f in lesson.md lesson.h start.c show.c expected.txt picture.svg check.o; do [ "$(ls package/[0-9]*/$f | wc -l)" = 12 ] || { echo $f; false; break; }; done'
+check "has all that a lesson needs" eval 'for f in lesson.md lesson.h start.c show.c expected.txt picture.svg check.o; do [ "$(ls package/[0-9]*/$f | wc -l)" = 13 ] || { echo $f; false; break; }; done'
 
 # ---- a custom course
 check "a lesson is begun" exits 0 'fill in a course/02.c' lesson start 2 "a course"
