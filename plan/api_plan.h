@@ -161,7 +161,7 @@ WEFT_API const weft_planner *weft_planner_at(int i);
  *     PACKERS           capacity              several sequences in each row:
  *         next_fit, first_fit, best_fit, worst_fit  in the last, lowest, fullest, emptiest row
  *         each of these four with _decreasing       the same, the longest first
- *         modified_first_fit_decreasing             pairs of short ones beside long ones first
+ *         modified_first_fit_decreasing             long ones first get one or two partners
  *         greedy_knapsack                           longest first, emptiest of all rows needed
  *         spfhp, spfhp_stacked, lpfhp, exact_fill, column_generation  by counts of equal lengths
  *         chunk                                     end to end, cut at the end of each row

@@ -54,9 +54,9 @@ static int64_t tree_first(const tree *t, int64_t least)
 }
 
 /* ---- open rows ---- */
-/* gap: the longest sequence that a row takes. pieces: of each row. cells, squares: what a row has left, only
- * with a limit on squares. open: number of rows that can take a piece. list: those rows, only for first fit
- * with a limit on open rows. */
+/* gap: the longest sequence that a row takes. pieces: of each row. cells, squares: how much of both a row has
+ * left, only with a limit on squares. open: number of rows that can take a piece. list: those rows, only for
+ * first fit with a limit on open rows. */
 typedef struct {
     weft__fit rule;
     int64_t limit, most_open, most_cells, most_squares, most, rows, open;

@@ -88,8 +88,8 @@ static void deal(shelves *t)
     }
 }
 
-weft_status weft__planner_modified_first_fit_decreasing(const int32_t *len, int64_t n, const weft_plan_opts *o,
-                                                        weft_plan *p)
+weft_status weft__planner_modified_first_fit_decreasing(const int32_t *len, int64_t n,
+                                                        const weft_plan_opts *o, weft_plan *p)
 {
     shelves t = { .len = len, .n = n, .capacity = o->capacity, .limit = o->limit };
     t.order = weft__plan_sorted(o, len, n, true);

@@ -39,7 +39,8 @@ static weft_status set_room(const weft_plan_opts *o, bool limited, prepared *t)
     }
     t->room -= t->room % t->align;
     return t->room ? WEFT_OK :
-                     weft_plan_refuse(WEFT_EARG, "squares is %lld; expected at least the square of align, %lld",
+                     weft_plan_refuse(WEFT_EARG,
+                                      "squares is %lld; expected at least the square of align, %lld",
                                       (long long)o->squares, (long long)(t->align * t->align));
 }
 

@@ -1,5 +1,6 @@
-/* test_room.c - tests rows with other limits than tokens, by examples worked by hand and by their rules: modified
- * first fit decreasing, greedy knapsack, squares, align, longer, costs of ranks, and context parallelism. */
+/* test_room.c - tests rows with other limits than tokens, by examples worked by hand and by their rules:
+ * modified first fit decreasing, greedy knapsack, squares, align, longer, costs of ranks, and context
+ * parallelism. */
 #include <math.h>
 #include "plans.h"
 #include "tests/failing_malloc.h"
@@ -28,7 +29,8 @@ Test(room, packs_as_worked_by_hand)
         int64_t n, dropped, l1;
     } by_hand[] = {
         { "modified_first_fit_decreasing:capacity=60", "36+12+11|34+26|31+27|16+14+5+3", pairs, 11, 0, 4 },
-        { "modified_first_fit_decreasing:capacity=60,limit=2", "36+16|34+26|31+27|14+12|11+5|3", pairs, 11, 0, 4 },
+        { "modified_first_fit_decreasing:capacity=60,limit=2", "36+16|34+26|31+27|14+12|11+5|3", pairs, 11,
+          0, 4 },
         { "first_fit_decreasing:capacity=60", "36+16+5+3|34+26|31+27|14+12+11", pairs, 11, 0, 4 },
         { "greedy_knapsack:capacity=10", "6+2|5+2|4+3", six, 6, 0, 3 },
         { "greedy_knapsack:capacity=10,extra=1", "6|5|4+2|3+2", six, 6, 0, 3 },
@@ -86,13 +88,16 @@ Test(room, measured_costs_balance_ranks)
 /* ---- rules, on random lengths ---- */
 Test(room, pieces_keep_their_limits)
 {
-    static const char *const name[] = { "next_fit", "first_fit", "best_fit", "worst_fit", "first_fit_decreasing",
-                                        "worst_fit_decreasing", "greedy_knapsack", "best_fit_split" };
+    static const char *const name[] = { "next_fit", "first_fit", "best_fit", "worst_fit",
+                                        "first_fit_decreasing", "worst_fit_decreasing", "greedy_knapsack",
+                                        "best_fit_split" };
     dice_seed(46);
     for (int k = 0; k < rounds(400, 4000); k++) {
         int32_t len[MOST];
-        int64_t n = any_lengths(len, MOST, 50), align = 1 + (int64_t)dice(5), capacity = align * (1 + (int64_t)dice(9)),
-                squares = align * align + (int64_t)dice((uint64_t)(capacity * capacity)), sum[MOST * 50] = { 0 };
+        int64_t n = any_lengths(len, MOST, 50), align = 1 + (int64_t)dice(5),
+                capacity = align * (1 + (int64_t)dice(9)),
+                squares = align * align + (int64_t)dice((uint64_t)(capacity * capacity)),
+                sum[MOST * 50] = { 0 };
         char text[120];
         snprintf(text, sizeof text, "%s:capacity=%lld,squares=%lld,align=%lld%s", name[k % COUNT(name)],
                  (long long)capacity, (long long)squares, (long long)align,
@@ -143,7 +148,8 @@ static void is_cut(const weft_plan *p, const int32_t *len, int64_t n, int ranks)
             }
             least = work < least ? work : least, most = work > most ? work : most;
         }
-        cr_assert(!s->length || at == back, "segment %lld: %lld %lld", (long long)i, (long long)at, (long long)back);
+        cr_assert(!s->length || at == back, "segment %lld: %lld %lld", (long long)i, (long long)at,
+                  (long long)back);
         if (p->align <= 1)
             cr_assert_leq(most - least, 3. * s->length + 2);
         else if (s->length % p->align == 0)
@@ -153,7 +159,8 @@ static void is_cut(const weft_plan *p, const int32_t *len, int64_t n, int ranks)
         PLANS(weft_plan_check(part + r, len, n, 0));
         cr_assert(part[r].batches == p->batches && next[r] == part[r].segments);
         for (int64_t b = 0; b < p->batches; b++)
-            cr_assert(part[r].batch[b].rows == p->batch[b].rows && part[r].batch[b].width == part->batch[b].width &&
+            cr_assert(part[r].batch[b].rows == p->batch[b].rows &&
+                      part[r].batch[b].width == part->batch[b].width &&
                       (p->align <= 1 || part[r].batch[b].width == p->batch[b].width / ranks));
         tokens += p->tokens - part[r].dropped;
     }
@@ -170,9 +177,10 @@ Test(room, context_parts_have_equal_work)
         int64_t n = any_lengths(len, MOST, 90);
         int ranks = 1 + (int)dice(6);
         char aligned[100];
-        snprintf(aligned, sizeof aligned, "%s:capacity=%d,rows=3,align=%d", k & 1 ? "best_fit_decreasing" : "chunk",
-                 ranks * 2 * 100, ranks * 2);
-        const char *const text[] = { aligned, "first_fit:capacity=100,rows=2", "order:count=4", "chunk:capacity=40" };
+        snprintf(aligned, sizeof aligned, "%s:capacity=%d,rows=3,align=%d",
+                 k & 1 ? "best_fit_decreasing" : "chunk", ranks * 2 * 100, ranks * 2);
+        const char *const text[] = { aligned, "first_fit:capacity=100,rows=2", "order:count=4",
+                                     "chunk:capacity=40" };
         weft_plan p = plan_of(text[k / 2 % 4], len, n);
         is_cut(&p, len, n, ranks);
         weft_plan_free(&p);
@@ -194,7 +202,8 @@ Test(room, context_splits_as_worked_by_hand)
     }
     REFUSED(weft_plan_split_context(part, 2, again), WEFT_EARG, "this one is of a shard");
     weft_plan_free(part), weft_plan_free(part + 1);
-    REFUSED(weft_plan_split_context(&p, 0, part), WEFT_EARG, "plan_split_context: expected a whole plan, 1 part");
+    REFUSED(weft_plan_split_context(&p, 0, part), WEFT_EARG,
+            "plan_split_context: expected a whole plan, 1 part");
     weft_status s;
     FOR_EACH_FAILURE(s, weft_plan_split_context(&p, 2, part))
         cr_assert(s == WEFT_ENOMEM && !part[0].segment && !part[1].batch, "allocation %ld", failing.at);
