@@ -212,3 +212,29 @@ Test(room, context_splits_as_worked_by_hand)
     REFUSED(weft_plan_split_context(&p, 2, part), WEFT_EARG, "segment 1 carries a state");
     weft_plan_free(&p);
 }
+
+Test(room, plans_survive_failure_of_each_allocation)
+{
+    static const int32_t len[] = { 9, 2, 30, 4, 7, 7, 1 };
+    static const struct {
+        const char *name;
+        weft_plan_opts o;
+    } made[] = {
+        { "modified_first_fit_decreasing", { .capacity = 32, .limit = 3 } },
+        { "greedy_knapsack", { .capacity = 32, .squares = 1200, .align = 4, .extra = 1 } },
+        { "first_fit", { .capacity = 16, .squares = 200, .longer = WEFT_LONGER_SPLIT } },
+        { "balance", { .ranks = 2, .per_square = .5 } },
+        { "balance", { .ranks = 2, .per_square = .5, .method = WEFT_BALANCE_KK, .align = 2 } },
+    };
+    for (int i = 0; i < COUNT(made); i++) {
+        const weft_planner *planner = weft_planner_named(made[i].name);
+        weft_plan p;
+        weft_status s;
+        FOR_EACH_FAILURE(s, weft_plan_make(planner, len, COUNT(len), &made[i].o, &p))
+            cr_assert(s == WEFT_ENOMEM && !p.segment && !p.batch, "%s: allocation %ld", made[i].name,
+                      failing.at);
+        PLANS(s);
+        cr_assert(!COUNTED || failing.at > 6);
+        weft_plan_free(&p);
+    }
+}
