@@ -213,10 +213,11 @@ WEFT_API const char *weft_plan_message(void);
 /* Reads "name:key=value,key=value" as a planner of the library and its options. Overwrites
  * *planner, *opts and *memory. A key is the name of a field of weft_plan_opts that the planner
  * takes, or seed or epoch. keep_order has the key sort instead, with the opposite value: sort=no
- * sets it. edges has no key: bounds sets it. stream has none. A list has / between its numbers, a
- * flag is yes or no, method is lpt or kk. No argument may be NULL. *memory holds the lists of
- * *opts, or is NULL. The program calls free(*memory) after the last use of *opts. After an error
- * *planner and *memory are NULL and *opts is zeros. */
+ * sets it. edges has no key: bounds sets it. stream and cost have none. A list has / between its
+ * numbers, a flag is yes or no, method is lpt or kk, longer is refuse, split, truncate or drop. No
+ * argument may be NULL. *memory holds the lists of *opts, or is NULL. The program calls
+ * free(*memory) after the last use of *opts. After an error *planner and *memory are NULL and *opts
+ * is zeros. */
 WEFT_API weft_status weft_plan_parse(const char *text, const weft_planner **planner,
                                      weft_plan_opts *opts, void **memory) WEFT_MUST_USE;
 /* Reads "key=value,key=value" as weft_plan_parse does, for a planner of the library or of the
