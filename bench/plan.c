@@ -18,10 +18,12 @@ static const char *const planners[] = {
     "best_fit:capacity=2048", "worst_fit:capacity=2048", "first_fit:capacity=2048,open=16",
     "best_fit:capacity=2048,open=16", "next_fit_decreasing:capacity=2048",
     "first_fit_decreasing:capacity=2048", "best_fit_decreasing:capacity=2048",
-    "worst_fit_decreasing:capacity=2048", "spfhp:capacity=2048", "spfhp_stacked:capacity=2048",
+    "worst_fit_decreasing:capacity=2048", "modified_first_fit_decreasing:capacity=2048",
+    "greedy_knapsack:capacity=2048", "first_fit_decreasing:capacity=2048,squares=2097152,longer=split",
+    "best_fit_decreasing:capacity=2048,align=128", "spfhp:capacity=2048", "spfhp_stacked:capacity=2048",
     "chunk:capacity=2048", "chunk:capacity=2048,rows=64,carry=yes", "best_fit_split:capacity=2048",
     "refill:slots=64", "refill:slots=64,longest_first=yes", "streams:slots=64,window=256", "fold",
-    "balance:ranks=8", "balance:ranks=8,method=kk",
+    "balance:ranks=8", "balance:ranks=8,method=kk", "balance:ranks=8,per_square=4e-5",
 };
 enum { MEAN_OF_LOG = 5, MOST = 2048 };
 

@@ -24,7 +24,8 @@ typedef struct {
     int64_t empty;             /* sequences of length 0 that have no segment */
     int64_t dropped;           /* tokens that are in no segment */
     int64_t cuts;              /* segments that do not begin their sequence */
-    int64_t l1;                /* lower bound of the number of rows: ceil(sum of len / capacity) */
+    int64_t l1;                /* lower bound of the number of rows: ceil(cells / capacity), for
+                                * segments rounded up to plan->align */
     int64_t l2;                /* tighter bound L2 of Martello & Toth 1990; l1 if the plan cuts a
                                 * sequence */
     double fill;               /* tokens / cells; 0 without cells */
@@ -32,6 +33,10 @@ typedef struct {
                                 * 0 .. 1; 0 if all lengths are equal */
     double mean_live;          /* mean number of rows that have a token at a step; tokens / steps */
     double segments_per_row;   /* mean number of segments of a row */
+    double imbalance;          /* tokens if each row had those of the fullest of its batch / tokens:
+                                * largest / mean for one batch; 1: balanced, 0: no token */
+    double imbalance_squares;  /* the same for the sum of a row's squared segment lengths, the cost
+                                * of attention */
 } weft_plan_figures;
 /* Computes the figures of a plan. len [n]: the lengths that were planned. capacity: cells of a row,
  * for l1 and l2; with 0 both are 0. Errors: WEFT_EARG for NULL; WEFT_EFORMAT for a segment of a

@@ -46,15 +46,22 @@ typedef struct {
     int64_t dropped;         /* number of tokens in no segment; the planner counts them */
     bool in_rows;            /* batches are rows of cells; false: a row is one sequence or piece */
     int shard;               /* 0: a whole plan; otherwise part shard - 1 of weft_plan_split */
+    int32_t align;           /* columns of segments and widths are multiples of it; 0: of 1 */
     int64_t room[3];         /* private */
 } weft_plan;
 /* Frees the arrays of a plan and zeroes it. NULL is allowed. */
 WEFT_API void weft_plan_free(weft_plan *plan);
 
 /* ---- options ---- */
-/* How the planner `balance` assigns sequences to ranks. LPT: the longest first, each to the rank
- * with the fewest tokens. KK: Karmarkar and Karp's differencing. */
+/* How the planner `balance` assigns sequences to ranks. LPT: the highest cost first, each to the
+ * rank with the lowest cost. KK: Karmarkar and Karp's differencing. */
 typedef enum { WEFT_BALANCE_LPT, WEFT_BALANCE_KK } weft_balance;
+/* What happens to a sequence that is longer than a row. REFUSE: an error names it. SPLIT: it is cut
+ * into full pieces and a rest. TRUNCATE: it keeps its first tokens. DROP: it gets no segment. Lost
+ * tokens count as dropped. */
+typedef enum {
+    WEFT_LONGER_REFUSE, WEFT_LONGER_SPLIT, WEFT_LONGER_TRUNCATE, WEFT_LONGER_DROP
+} weft_longer;
 /* Options of planners. Each comment first names the planners that take the option; for others it is
  * an error (WEFT_EARG). PACKERS are that group in the table of weft_planner_named, with the
  * required options. 0 or NULL: not given; the default is in brackets. Limits of a batch are
@@ -76,16 +83,27 @@ typedef struct {
     int64_t k;               /* optimal_buckets: number of buckets */
     int64_t capacity;        /* PACKERS: cells of a row */
     int64_t limit;           /* PACKERS, not chunk and column_generation: pieces of a row [any] */
+    int64_t squares;         /* .._fit, .._fit_decreasing but modified, greedy_knapsack,
+                              * best_fit_split: sum of the squared lengths of a row's pieces, the
+                              * cost of attention. A row's gap is then the longest sequence that it
+                              * still takes [any] */
+    int64_t align;           /* PACKERS fold balance: pieces begin at multiples of it, and widths
+                              * are multiples; lengths count rounded up. It divides capacity [1] */
+    weft_longer longer;      /* PACKERS, not chunk and best_fit_split: what happens to a sequence
+                              * longer than capacity or the root of squares [WEFT_LONGER_REFUSE] */
+    int64_t extra;           /* greedy_knapsack: rows opened at the start beyond the fewest [0] */
     bool carry;              /* chunk: carries the state over a cut into the next batch [false] */
     int64_t slots;           /* refill streams: rows of a batch */
     int64_t window;          /* streams: width of a batch; a longer sequence carries its state on */
     bool longest_first;      /* refill: takes long sequences first [false: in order] */
     int64_t ranks;           /* balance: number of ranks */
     weft_balance method;     /* balance: how it assigns sequences to ranks [WEFT_BALANCE_LPT] */
+    double per_square;       /* balance: a sequence of l tokens costs l + per_square * l * l [0] */
+    const double *cost;      /* balance: measured cost of each sequence, 0 or more [its tokens] */
     int64_t rows;            /* PACKERS: rows of a batch [all rows in one batch] */
     int64_t open;            /* first_fit best_fit worst_fit: most rows that stay open [any] */
-    int64_t lookahead;       /* sorted tokens refill .._decreasing: sorts each block of this many
-                              * sequences separately [all in one block] */
+    int64_t lookahead;       /* sorted tokens refill .._decreasing but modified: sorts each block of
+                              * this many sequences separately [all in one block] */
     bool shuffle;            /* all but random fold balance: shuffles the sequences before planning
                               * (not order), then the batches (order to powers in the table, not
                               * laplace), or the rows (PACKERS but chunk), each epoch [false] */
@@ -116,9 +134,9 @@ typedef struct weft_planner {
     const char *options;     /* names of those it takes, with blanks between; NULL: all */
     unsigned promises;       /* WEFT_PLAN_WHOLE | .., or 0 */
     /* Plans n sequences of the lengths len [n], each 0 or more, by weft_plan_add and
-     * weft_plan_end_batch, which count segments and batches. The planner sets out->in_rows and
-     * out->dropped if they are not 0, at any time. weft_plan_make has set sequences, tokens and
-     * not_empty, and counts .empty afterwards; empty sequences need no segment. opts and
+     * weft_plan_end_batch, which count segments and batches. The planner sets out->in_rows,
+     * out->dropped and out->align if they are not 0, at any time. weft_plan_make has set sequences,
+     * tokens and not_empty, and counts .empty afterwards; empty sequences need no segment. opts and
      * opts->stream are never NULL; options that the program left at 0 are 0. Returns WEFT_OK, or at
      * the first failure the status of these functions or of weft_plan_refuse. */
     weft_status (*plan)(const int32_t *len, int64_t n, const weft_plan_opts *opts, weft_plan *out);
@@ -143,6 +161,8 @@ WEFT_API const weft_planner *weft_planner_at(int i);
  *     PACKERS           capacity              several sequences in each row:
  *         next_fit, first_fit, best_fit, worst_fit  in the last, lowest, fullest, emptiest row
  *         each of these four with _decreasing       the same, the longest first
+ *         modified_first_fit_decreasing             long ones first get one or two partners
+ *         greedy_knapsack                           longest first, emptiest of all rows needed
  *         spfhp, spfhp_stacked, lpfhp, exact_fill, column_generation  by counts of equal lengths
  *         chunk                                     end to end, cut at the end of each row
  *         best_fit_split                            cut only if longer than a row
@@ -168,8 +188,21 @@ WEFT_API weft_status weft_plan_make(const weft_planner *planner, const int32_t *
  * WEFT_EARG: plan is itself a part; a row takes a state from a row of another shard. */
 WEFT_API weft_status weft_plan_split(const weft_plan *plan, int shards,
                                      weft_plan *out) WEFT_MUST_USE;
+/* Splits a plan into one plan for each rank of context parallelism. ranks is 1 or more. Each
+ * segment becomes 2 * ranks chunks as equal as possible. Rank r gets the chunks r and 2 * ranks - 1
+ * - r, so that all ranks have the same causal attention. Overwrites out [ranks], which may be
+ * uninitialised; the program frees each part. All parts have the plan's batches and rows. If
+ * plan->align is a multiple of 2 * ranks, chunks are equal parts of the length rounded up to align,
+ * the last of them shorter or empty; columns and widths are the plan's, divided by ranks. Otherwise
+ * the sizes of chunks differ by at most 1, columns follow each other, and the widths of all parts
+ * are equal. Empty chunks have no segment. Tokens of other ranks count as dropped. After an error
+ * all parts are empty. Errors, WEFT_EARG: plan is itself a part; it carries states. Like Megatron's
+ * get_batch_on_this_cp_rank. */
+WEFT_API weft_status weft_plan_split_context(const weft_plan *plan, int ranks,
+                                             weft_plan *out) WEFT_MUST_USE;
 /* Checks that a plan of the lengths len [n] keeps all rules. Each token is in one segment, or
- * counts as dropped. Rows are inside their batch, and no two segments share a cell. A carry names
+ * counts as dropped. Rows are inside their batch, and no two segments share a cell. Columns and
+ * widths are multiples of plan->align. A carry names
  * the piece of the same sequence that ends where the segment begins. Counts are those of the
  * lengths. promises, WEFT_PLAN_WHOLE | .. or 0, hold. Errors: WEFT_EFORMAT if a rule is broken. */
 WEFT_API weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n,
@@ -180,10 +213,11 @@ WEFT_API const char *weft_plan_message(void);
 /* Reads "name:key=value,key=value" as a planner of the library and its options. Overwrites
  * *planner, *opts and *memory. A key is the name of a field of weft_plan_opts that the planner
  * takes, or seed or epoch. keep_order has the key sort instead, with the opposite value: sort=no
- * sets it. edges has no key: bounds sets it. stream has none. A list has / between its numbers, a
- * flag is yes or no, method is lpt or kk. No argument may be NULL. *memory holds the lists of
- * *opts, or is NULL. The program calls free(*memory) after the last use of *opts. After an error
- * *planner and *memory are NULL and *opts is zeros. */
+ * sets it. edges has no key: bounds sets it. stream and cost have none. A list has / between its
+ * numbers, a flag is yes or no, method is lpt or kk, longer is refuse, split, truncate or drop. No
+ * argument may be NULL. *memory holds the lists of *opts, or is NULL. The program calls
+ * free(*memory) after the last use of *opts. After an error *planner and *memory are NULL and *opts
+ * is zeros. */
 WEFT_API weft_status weft_plan_parse(const char *text, const weft_planner **planner,
                                      weft_plan_opts *opts, void **memory) WEFT_MUST_USE;
 /* Reads "key=value,key=value" as weft_plan_parse does, for a planner of the library or of the

@@ -175,36 +175,27 @@ weft_status weft__plan_shuffle_batches(const weft_plan_opts *o, weft_plan *p)
     return WEFT_OK;
 }
 
-/* ---- rows of pieces ---- */
-static weft_segment segment_of(const weft__pieces *from, int64_t i)
-{
-    return (weft_segment){ .sequence = from->sequence ? from->sequence[i] : i,
-                           .offset = from->offset ? from->offset[i] : 0,
-                           .length = from->length[i],
-                           .carry = -1 };
-}
-
-/* Stores the pieces of row r as segments next[r] .. of the plan. next [rows + 1], fill [rows] are scratch. */
-static void place_pieces(weft_plan *p, const weft__pieces *from, const int32_t *order, const int32_t *row,
-                         int64_t rows, const int32_t *turn, int64_t *next, int64_t *fill)
+/* ---- rows of sequences ---- */
+/* Stores the sequences of row r as segments next[r] .. of the plan. next [rows + 1], fill [rows] are
+ * scratch. */
+static void place_all(weft_plan *p, const int32_t *len, int64_t n, const int32_t *order, const int32_t *row,
+                      int64_t rows, const int32_t *turn, int64_t *next, int64_t *fill)
 {
     memset(next, 0, (size_t)(rows + 1) * sizeof *next);
     memset(fill, 0, (size_t)rows * sizeof *fill);
-    for (int64_t i = 0; i < from->n; i++)
+    for (int64_t i = 0; i < n; i++)
         if (row[i] >= 0)
             next[turn[row[i]] + 1]++;
     for (int64_t r = 0; r < rows; r++)
         next[r + 1] += next[r];
-    for (int64_t k = 0; k < from->n; k++) {
+    for (int64_t k = 0; k < n; k++) {
         int64_t i = order[k];
         if (row[i] < 0)
             continue;
         int64_t r = turn[row[i]];
-        weft_segment s = segment_of(from, i);
-        s.row = (int32_t)r;
-        s.column = fill[r];
-        fill[r] += s.length;
-        p->segment[next[r]++] = s; /* so next[r] is the end of row r afterwards */
+        /* so next[r] is the end of row r afterwards */
+        p->segment[next[r]++] = (weft_segment){ i, fill[r], 0, len[i], (int32_t)r, -1 };
+        fill[r] += len[i];
     }
 }
 
@@ -221,15 +212,15 @@ static weft_status end_rows(weft_plan *p, int64_t rows, int64_t width, int64_t e
     return s;
 }
 
-weft_status weft__plan_rows(weft_plan *p, const weft__pieces *from, const int32_t *order, const int32_t *row,
-                            int64_t rows, int64_t width, const weft_plan_opts *o)
+weft_status weft__plan_rows(weft_plan *p, const int32_t *len, int64_t n, const int32_t *order,
+                            const int32_t *row, int64_t rows, int64_t width, const weft_plan_opts *o)
 {
     int32_t *turn = weft__plan_order(rows);
     int64_t *next = weft__plan_memory(rows + 1, sizeof *next), *fill = weft__plan_memory(rows, sizeof *fill);
     p->in_rows = true;
-    if (!turn || !next || !fill || !weft__plan_reserve(p, from->n))
+    if (!turn || !next || !fill || !weft__plan_reserve(p, n))
         return WEFT_ENOMEM;
     weft__plan_shuffle(o, turn, rows);
-    place_pieces(p, from, order, row, rows, turn, next, fill);
+    place_all(p, len, n, order, row, rows, turn, next, fill);
     return end_rows(p, rows, width, o->rows && o->rows < rows ? o->rows : rows, next);
 }

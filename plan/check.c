@@ -88,6 +88,9 @@ static weft_status check_segment(const checking *t, const weft_plan_batch *b, in
         return status;
     if (s->offset < 0 || s->length > t->len[s->sequence] - s->offset)
         return bad_segment(t, i, "expected tokens of the sequence, which has %d", (int)t->len[s->sequence]);
+    if (t->p->align > 1 && (s->column % t->p->align || b->width % t->p->align))
+        return bad_segment(t, i, "expected a column and a width, %lld, that are multiples of align, %d",
+                           (long long)b->width, (int)t->p->align);
     if ((t->promises & WEFT_PLAN_WHOLE) && s->length != t->len[s->sequence])
         return bad_segment(t, i, "expected all %d tokens, because the planner promises whole sequences",
                            (int)t->len[s->sequence]);
@@ -342,8 +345,8 @@ int64_t weft__plan_without_segment(const weft_plan *p, const int32_t *len, int64
 
 static bool has_arrays(const weft_plan *p)
 {
-    return p && is_count(p->sequences) && p->tokens >= 0 && is_count(p->segments) && p->batches >= 0 &&
-           (!p->segments || p->segment) && (!p->batches || p->batch);
+    return p && is_count(p->sequences) && p->tokens >= 0 && is_count(p->segments) && p->align >= 0 &&
+           p->batches >= 0 && (!p->segments || p->segment) && (!p->batches || p->batch);
 }
 
 weft_status weft__plan_is_sound(const weft_plan *plan, int64_t sequences, const char *function)
@@ -352,7 +355,7 @@ weft_status weft__plan_is_sound(const weft_plan *plan, int64_t sequences, const 
     if (!has_arrays(plan))
         return weft_plan_refuse(WEFT_EARG,
                                 "%sthe plan is NULL or incomplete; expected at most %d sequences and "
-                                "segments, 0 or more tokens, and its arrays",
+                                "segments, 0 or more tokens, align of 0 or more, and its arrays",
                                 function, INT32_MAX);
     weft_status s = check_shape(&t);
     return s == WEFT_OK ? each_segment(&t, check_place) : s;

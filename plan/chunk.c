@@ -92,22 +92,7 @@ weft_status weft__planner_chunk(const int32_t *len, int64_t n, const weft_plan_o
 /* ---- only sequences longer than a row are cut ---- */
 weft_status weft__planner_best_fit_split(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    int64_t pieces = 0, k = 0, capacity = o->capacity;
-    for (int64_t i = 0; i < n; i++)
-        pieces += (len[i] + capacity - 1) / capacity;
-    if (pieces > INT32_MAX)
-        return weft_plan_refuse(WEFT_EARG, "best_fit_split: %lld pieces; expected at most %d",
-                                (long long)pieces, INT32_MAX);
-    int32_t *sequence = weft__plan_memory(3 * pieces, sizeof *sequence);
-    if (!sequence)
-        return WEFT_ENOMEM;
-    int32_t *offset = sequence + pieces, *length = offset + pieces;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t begin = 0; begin < len[i]; begin += capacity, k++) {
-            sequence[k] = (int32_t)i;
-            offset[k] = (int32_t)begin;
-            length[k] = (int32_t)(len[i] - begin < capacity ? len[i] - begin : capacity);
-        }
-    return weft__plan_fit(WEFT__BEST_FIT, true, &(weft__pieces){ pieces, sequence, offset, length }, capacity,
-                          o, p);
+    weft_plan_opts split = *o;
+    split.longer = WEFT_LONGER_SPLIT;
+    return weft__plan_in_room(weft__planner_best_fit_decreasing, "longer", len, n, &split, p);
 }

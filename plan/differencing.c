@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include "plan/plan.h"
 
-/* Sequences are numbered longest first here, so that those which are merged together are adjacent in memory.
+/* Sequences are numbered by cost here, the highest first, so that those which are merged together are
+ * adjacent in memory. Without other costs, a sequence costs its tokens.
  *
- * A part is a list of sequences: load is their tokens, last the last sequence, and `after` links them. A part
+ * A part is a list of sequences: load is their cost, last the last sequence, and `after` links them. A part
  * is named by its first sequence. A deal is a list of parts, largest first, linked by next. A deal is named
  * by one of its sequences, whose `parts` is its first part. Empty ranks are not in the list, so all deals
  * together have at most n parts. -1 ends a list. */
@@ -23,11 +24,11 @@ typedef struct {
     node *nodes;
     int32_t *order, *place, *one, *other, *both;
     uint64_t *heap;
-    const int32_t *len;
+    const int32_t *len, *cost;
 } deals;
 
 /* ---- the next deal: the largest difference between two ranks; ties: the earliest deal ---- */
-/* Smaller keys come first. A difference is at most the longest length. Ties follow the user's order. */
+/* Smaller keys come first. A difference is at most the highest cost. Ties follow the user's order. */
 static uint64_t key_of(const deals *t, int64_t difference, int64_t deal)
 {
     return (uint64_t)(INT32_MAX - difference) << 32 | (uint32_t)t->order[deal];
@@ -123,16 +124,16 @@ static bool make_room(deals *t, int64_t n)
     t->other = t->one + parts;
     t->both = t->other + parts;
     return t->nodes && t->order && t->place && t->heap && t->one &&
-           weft__plan_sort(t->len, t->order, n, true, 0);
+           weft__plan_sort(t->cost, t->order, n, true, 0);
 }
 
 static void begin(deals *t, int64_t n)
 {
     for (int32_t i = 0; i < n; i++) {
-        int32_t length = t->len[t->order[i]];
-        t->nodes[i] = (node){ .load = length, .last = i, .next = -1, .after = -1, .parts = i };
+        int32_t cost = t->cost[t->order[i]];
+        t->nodes[i] = (node){ .load = cost, .last = i, .next = -1, .after = -1, .parts = i };
         t->place[t->order[i]] = i;
-        t->singles += length > 0; /* sequences of length 0 come last */
+        t->singles += cost > 0; /* sequences of length 0 come last */
     }
 }
 
@@ -154,9 +155,10 @@ static weft_status emit(const deals *t, int32_t part, weft_plan *p)
     return s == WEFT_OK ? weft_plan_end_batch(p, t->k, width) : s;
 }
 
-weft_status weft__plan_differencing(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+weft_status weft__plan_differencing(const int32_t *len, const int32_t *cost, int64_t n,
+                                    const weft_plan_opts *o, weft_plan *p)
 {
-    deals t = { .k = o->ranks, .len = len };
+    deals t = { .k = o->ranks, .len = len, .cost = cost };
     if (!make_room(&t, n))
         return WEFT_ENOMEM;
     begin(&t, n);

@@ -39,18 +39,25 @@ static int64_t martello_toth(const int32_t *len, const int32_t *order, int64_t n
     }
 }
 
-/* If sequences may be cut, only ceil(tokens / capacity) is a bound. */
-static weft_status bounds(const int32_t *len, int64_t n, int64_t capacity, bool whole, weft_plan_figures *f)
+/* Computes the bounds for the lengths of the segments, rounded up to the plan's align. If sequences are cut,
+ * only ceil(tokens / capacity) is a bound. */
+static weft_status bounds(const weft_plan *p, int64_t capacity, weft_plan_figures *f)
 {
-    int32_t *order = weft__plan_order(n);
-    int64_t *sum = weft__plan_memory(n + 1, sizeof *sum);
-    if (!order || !sum || !weft__plan_sort(len, order, n, true, 0))
+    int64_t n = p->segments, align = p->align ? p->align : 1, *sum = weft__plan_memory(n + 1, sizeof *sum);
+    int32_t *order = weft__plan_order(n), *len = weft__plan_memory(n, sizeof *len);
+    if (!order || !sum || !len)
+        return WEFT_ENOMEM;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t cells = (p->segment[i].length + align - 1) / align * align;
+        len[i] = cells < INT32_MAX ? (int32_t)cells : INT32_MAX;
+    }
+    if (!weft__plan_sort(len, order, n, true, 0))
         return WEFT_ENOMEM;
     sum[0] = 0;
     for (int64_t i = 0; i < n; i++)
         sum[i + 1] = sum[i] + len[order[i]];
     f->l1 = rows_for(sum[n], capacity);
-    f->l2 = whole ? martello_toth(len, order, n, capacity, sum) : f->l1;
+    f->l2 = f->cuts ? f->l1 : martello_toth(len, order, n, capacity, sum);
     return WEFT_OK;
 }
 
@@ -109,21 +116,55 @@ static int64_t number_rows(const weft_plan *p, const weft_plan_batch *b, int64_t
     return n;
 }
 
-/* Counts the distinct lengths above 0 of a batch's rows: only there does the number of live rows change.
- * ends, row: scratch with one number for each segment of the batch. */
-static int64_t distinct_ends(const weft_plan *p, const weft_plan_batch *b, int64_t *ends, int64_t *row)
+/* Scratch with one number for each segment of a batch: row numbers; of each row its end, its tokens and the
+ * sum of its squared lengths. */
+typedef struct {
+    int64_t *row, *ends, *tokens;
+    double *squares;
+} loads;
+
+/* Counts the distinct lengths above 0 of a batch's rows: only there does the number of live rows change. Adds
+ * to the sums of the figures' imbalances: as if each row had the load of the fullest. */
+static void measure_rows(const weft_plan *p, const weft_plan_batch *b, const loads *t, weft_plan_figures *f)
 {
     bool few = b->rows <= b->n;
-    int64_t rows = few ? b->rows : number_rows(p, b, row);
-    memset(ends, 0, (size_t)rows * sizeof *ends);
+    int64_t rows = few ? b->rows : number_rows(p, b, t->row), tokens = 0;
+    double squares = 0;
+    memset(t->ends, 0, (size_t)rows * sizeof *t->ends);
+    memset(t->tokens, 0, (size_t)rows * sizeof *t->tokens);
+    for (int64_t k = 0; k < rows; k++)
+        t->squares[k] = 0;
     for (int64_t i = b->first; i < b->first + b->n; i++) {
         const weft_segment *s = p->segment + i;
         int64_t end = s->column + s->length, key = s->row,
-                k = few ? key : (int64_t *)bsearch(&key, row, (size_t)rows, sizeof *row, by_number) - row;
-        ends[k] = end > ends[k] ? end : ends[k];
+                k = few ? key :
+                          (int64_t *)bsearch(&key, t->row, (size_t)rows, sizeof *t->row, by_number) - t->row;
+        t->ends[k] = end > t->ends[k] ? end : t->ends[k];
+        t->tokens[k] += s->length;
+        t->squares[k] += (double)s->length * s->length;
+        tokens = t->tokens[k] > tokens ? t->tokens[k] : tokens;
+        squares = t->squares[k] > squares ? t->squares[k] : squares;
     }
-    qsort(ends, (size_t)rows, sizeof *ends, by_number);
-    return distinct(ends, rows);
+    f->imbalance += (double)b->rows * (double)tokens;
+    f->imbalance_squares += (double)b->rows * squares;
+    qsort(t->ends, (size_t)rows, sizeof *t->ends, by_number);
+    f->runs += distinct(t->ends, rows);
+}
+
+static weft_status measure_batches(const weft_plan *p, weft_plan_figures *f)
+{
+    int64_t most = weft__plan_most_segments(p), *room = weft__plan_memory(3 * most, sizeof *room);
+    loads t = { room, room + most, room + 2 * most, weft__plan_memory(most, sizeof *t.squares) };
+    double squares = 0;
+    if (!room || !t.squares)
+        return WEFT_ENOMEM;
+    for (int64_t b = 0; b < p->batches; b++)
+        measure_rows(p, p->batch + b, &t, f);
+    for (int64_t i = 0; i < p->segments; i++)
+        squares += (double)p->segment[i].length * p->segment[i].length;
+    f->imbalance /= f->tokens ? (double)f->tokens : 1;
+    f->imbalance_squares /= squares > 0 ? squares : 1;
+    return WEFT_OK;
 }
 
 /* ---- variance ---- */
@@ -141,14 +182,6 @@ static double eta_squared(const weft_plan *p)
         between += n * away * away;
     }
     return total > 0 ? between / total : 0;
-}
-
-static bool is_whole(const weft_plan *p, const int32_t *len)
-{
-    for (int64_t i = 0; i < p->segments; i++)
-        if (p->segment[i].length != len[p->segment[i].sequence])
-            return false;
-    return true;
 }
 
 static void count(const weft_plan *p, weft_plan_figures *f)
@@ -186,14 +219,9 @@ weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t
     if (sound != WEFT_OK)
         return sound;
     weft__plan_scope *scope = weft__plan_scope_open();
-    int64_t most = weft__plan_most_segments(plan), *ends = weft__plan_memory(2 * most, sizeof *ends);
-    weft_status s = ends ? WEFT_OK : WEFT_ENOMEM;
-    if (ends) {
-        count(plan, out);
-        for (int64_t b = 0; b < plan->batches; b++)
-            out->runs += distinct_ends(plan, plan->batch + b, ends, ends + most);
-        s = capacity ? bounds(len, n, capacity, is_whole(plan, len), out) : WEFT_OK;
-    }
+    count(plan, out);
+    weft_status s = measure_batches(plan, out);
+    s = s == WEFT_OK && capacity ? bounds(plan, capacity, out) : s;
     weft__plan_scope_close(scope);
     if (s != WEFT_OK)
         *out = (weft_plan_figures){ 0 };

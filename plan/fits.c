@@ -54,12 +54,13 @@ static int64_t tree_first(const tree *t, int64_t least)
 }
 
 /* ---- open rows ---- */
-/* gap, pieces: of each row. open: number of rows that can take a piece. list: those rows, only for first fit
- * with a limit on open rows. */
+/* gap: the longest sequence that a row takes. pieces: of each row. cells, squares: how much of both a row has
+ * left, only with a limit on squares. open: number of rows that can take a piece. list: those rows, only for
+ * first fit with a limit on open rows. */
 typedef struct {
     weft__fit rule;
-    int64_t capacity, limit, most_open, rows, open;
-    int64_t *gap;
+    int64_t limit, most_open, most_cells, most_squares, most, rows, open;
+    int64_t *gap, *cells, *squares;
     int32_t *pieces, *list;
     weft__gaps *gaps;
     tree first;
@@ -67,10 +68,20 @@ typedef struct {
 
 static bool by_gaps(weft__fit rule) { return rule == WEFT__BEST_FIT || rule == WEFT__WORST_FIT; }
 
+static int64_t gap_of(int64_t cells, int64_t squares)
+{
+    int64_t root = weft__plan_root(squares);
+    return root < cells ? root : cells;
+}
+
 static bool bins_new(bins *b, weft__fit rule, int64_t n, int64_t capacity, const weft_plan_opts *o)
 {
-    *b = (bins){ .rule = rule, .capacity = capacity, .limit = o->limit, .most_open = o->open };
-    b->gap = weft__plan_memory(n, sizeof *b->gap);
+    *b = (bins){ .rule = rule, .limit = o->limit, .most_open = o->open, .most_cells = capacity };
+    b->most_squares = o->squares;
+    b->most = o->squares ? gap_of(capacity, o->squares) : capacity;
+    b->gap = weft__plan_memory(o->squares ? 3 * n : n, sizeof *b->gap);
+    b->cells = o->squares && b->gap ? b->gap + n : NULL;
+    b->squares = b->cells ? b->cells + n : NULL;
     b->pieces = b->limit ? weft__plan_memory(n, sizeof *b->pieces) : NULL;
     bool lists = rule == WEFT__FIRST_FIT && b->most_open;
     b->list = lists ? weft__plan_memory(b->most_open < n ? b->most_open : n, sizeof *b->list) : NULL;
@@ -128,17 +139,30 @@ static int64_t open_row(bins *b)
     if (b->list)
         b->list[b->open] = (int32_t)b->rows;
     b->open++;
-    b->gap[b->rows] = b->capacity;
+    b->gap[b->rows] = b->most;
+    if (b->cells) {
+        b->cells[b->rows] = b->most_cells;
+        b->squares[b->rows] = b->most_squares;
+    }
     if (b->pieces)
         b->pieces[b->rows] = 0;
     return b->rows++;
+}
+
+static void fill(bins *b, int64_t row, int64_t length)
+{
+    if (b->cells) {
+        b->cells[row] -= length;
+        b->squares[row] -= length * length;
+    }
+    b->gap[row] = b->cells ? gap_of(b->cells[row], b->squares[row]) : b->gap[row] - length;
 }
 
 /* Adds a piece to a row, which stays open while it has a gap and may take another. Returns false if memory is
  * short. */
 static bool put_back(bins *b, int64_t row, int64_t length)
 {
-    b->gap[row] -= length;
+    fill(b, row, length);
     bool stays = b->gap[row] > 0 && (!b->limit || ++b->pieces[row] < b->limit);
     if (!stays) {
         b->gap[row] = -1;
@@ -150,53 +174,45 @@ static bool put_back(bins *b, int64_t row, int64_t length)
     return !b->gaps || !stays || weft__gaps_add(b->gaps, b->gap[row], row);
 }
 
-/* Fills row [n] with the row of each piece, in this order; -1 for a piece without tokens. Returns the number
- * of rows; -1, with a message, if memory is short. */
-static int64_t deal(weft__fit rule, const weft__pieces *from, const int32_t *order, int64_t capacity,
-                    const weft_plan_opts *o, int32_t *row)
+/* Fills row [n] with the row of each sequence, in this order; -1 for one without tokens. opened: rows that
+ * are open at the start; only `worst_fit` can find them. Returns the number of rows with a sequence; -1, with
+ * a message, if memory is short. */
+static int64_t deal(weft__fit rule, const int32_t *len, int64_t n, const int32_t *order, int64_t opened,
+                    int64_t capacity, const weft_plan_opts *o, int32_t *row)
 {
     bins b;
-    bool ok = bins_new(&b, rule, from->n, capacity, o);
-    for (int64_t k = 0; k < from->n && ok; k++) {
+    bool ok = bins_new(&b, rule, n, capacity, o);
+    int64_t rows = 0;
+    while (ok && b.rows < opened)
+        ok = weft__gaps_add(b.gaps, b.most, open_row(&b));
+    for (int64_t k = 0; k < n && ok; k++) {
         int64_t i = order[k], r;
         row[i] = -1;
-        if (!from->length[i])
+        if (!len[i])
             continue;
-        r = take_row(&b, from->length[i]);
+        r = take_row(&b, len[i]);
         r = r < 0 ? open_row(&b) : r;
+        rows = r < rows ? rows : r + 1;
         row[i] = (int32_t)r;
-        ok = put_back(&b, r, from->length[i]);
+        ok = put_back(&b, r, len[i]);
     }
-    return ok ? b.rows : -1;
+    return ok ? rows : -1;
 }
 
-weft_status weft__plan_fit(weft__fit rule, bool decreasing, const weft__pieces *from, int64_t capacity,
-                           const weft_plan_opts *o, weft_plan *p)
+weft_status weft__plan_fit(weft__fit rule, bool decreasing, int64_t opened, const int32_t *len, int64_t n,
+                           int64_t capacity, const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *order = decreasing ? weft__plan_sorted(o, from->length, from->n, true) :
-                                  weft__plan_random_order(o, from->n),
-            *row = weft__plan_memory(from->n, sizeof *row);
-    int64_t rows = order && row ? deal(rule, from, order, capacity, o, row) : -1;
-    return rows < 0 ? WEFT_ENOMEM : weft__plan_rows(p, from, order, row, rows, capacity, o);
+    int32_t *order = decreasing ? weft__plan_sorted(o, len, n, true) : weft__plan_random_order(o, n),
+            *row = weft__plan_memory(n, sizeof *row);
+    int64_t rows = order && row ? deal(rule, len, n, order, opened, capacity, o, row) : -1;
+    return rows < 0 ? WEFT_ENOMEM : weft__plan_rows(p, len, n, order, row, rows, capacity, o);
 }
 
 /* ---- the planners ---- */
-weft_status weft__plan_fits(const int32_t *len, int64_t n, int64_t capacity)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (len[i] > capacity)
-            return weft_plan_refuse(WEFT_EARG,
-                                    "sequence %lld has %d tokens; expected at most the capacity, %lld",
-                                    (long long)i, (int)len[i], (long long)capacity);
-    return WEFT_OK;
-}
-
 #define FIT(name, rule, decreasing)                                                                    \
     weft_status weft__planner_##name(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) \
     {                                                                                                  \
-        const weft__pieces whole = { n, NULL, NULL, len };                                             \
-        weft_status s = weft__plan_fits(len, n, o->capacity);                                          \
-        return s == WEFT_OK ? weft__plan_fit(WEFT__##rule, decreasing, &whole, o->capacity, o, p) : s; \
+        return weft__plan_fit(WEFT__##rule, decreasing, 0, len, n, o->capacity, o, p);                 \
     }
 FIT(next_fit, NEXT_FIT, false)
 FIT(first_fit, FIRST_FIT, false)
@@ -207,10 +223,21 @@ FIT(first_fit_decreasing, FIRST_FIT, true)
 FIT(best_fit_decreasing, BEST_FIT, true)
 FIT(worst_fit_decreasing, WORST_FIT, true)
 
+/* Opens the fewest rows that can hold all tokens, and the extra ones, before it places a sequence. */
+weft_status weft__planner_greedy_knapsack(const int32_t *len, int64_t n, const weft_plan_opts *o,
+                                          weft_plan *p)
+{
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < n; i++)
+        tokens += len[i];
+    int64_t rows = (tokens + o->capacity - 1) / o->capacity,
+            opened = o->extra < n - rows ? rows + o->extra : n;
+    return weft__plan_fit(WEFT__WORST_FIT, true, opened, len, n, o->capacity, o, p);
+}
+
 weft_status weft__planner_fold(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    const weft__pieces whole = { n, NULL, NULL, len };
-    return weft__plan_fit(WEFT__FIRST_FIT, true, &whole, weft__plan_longest(len, n), o, p);
+    return weft__plan_fit(WEFT__FIRST_FIT, true, 0, len, n, weft__plan_longest(len, n), o, p);
 }
 
 /* ---- rows for a batch in the user's order ---- */

@@ -4,33 +4,41 @@
 #include "core/report/api_report.h"
 #include "plan/options.h"
 
-#define FIELD(f) offsetof(weft_plan_opts, f)
-const weft__plan_option weft__plan_option_list[] = { { "count", WEFT__NEEDED, FIELD(count) },
-                                                     { "tokens", WEFT__COUNT, FIELD(tokens) },
-                                                     { "pool", WEFT__COUNT, FIELD(pool) },
-                                                     { "budget", WEFT__NEEDED, FIELD(budget) },
-                                                     { "multiple", WEFT__COUNT, FIELD(multiple) },
-                                                     { "sort", WEFT__NOT, FIELD(keep_order) },
-                                                     { "bounds", WEFT__LIST_OF, FIELD(bounds) },
-                                                     { "sizes", WEFT__LIST_OF, FIELD(sizes) },
-                                                     { "ratio", WEFT__RATIO, FIELD(ratio) },
-                                                     { "least", WEFT__NEEDED, FIELD(least) },
-                                                     { "k", WEFT__NEEDED, FIELD(k) },
-                                                     { "capacity", WEFT__NEEDED, FIELD(capacity) },
-                                                     { "limit", WEFT__COUNT, FIELD(limit) },
-                                                     { "carry", WEFT__YES, FIELD(carry) },
-                                                     { "slots", WEFT__NEEDED, FIELD(slots) },
-                                                     { "window", WEFT__NEEDED, FIELD(window) },
-                                                     { "longest_first", WEFT__YES, FIELD(longest_first) },
-                                                     { "ranks", WEFT__NEEDED, FIELD(ranks) },
-                                                     { "method", WEFT__METHOD, FIELD(method) },
-                                                     { "rows", WEFT__COUNT, FIELD(rows) },
-                                                     { "open", WEFT__COUNT, FIELD(open) },
-                                                     { "lookahead", WEFT__COUNT, FIELD(lookahead) },
-                                                     { "shuffle", WEFT__YES, FIELD(shuffle) },
-                                                     { "seed", WEFT__SEED, FIELD(seed) },
-                                                     { "epoch", WEFT__SEED, FIELD(epoch) },
-                                                     { NULL, WEFT__COUNT, 0 } };
+#define OPTION(name, kind) { #name, WEFT__##kind, offsetof(weft_plan_opts, name), NULL }
+#define WORDS(name, words) { #name, WEFT__WORD, offsetof(weft_plan_opts, name), words }
+const weft__plan_option weft__plan_option_list[] = {
+    OPTION(count, NEEDED),
+    OPTION(tokens, COUNT),
+    OPTION(pool, COUNT),
+    OPTION(budget, NEEDED),
+    OPTION(multiple, COUNT),
+    { "sort", WEFT__NOT, offsetof(weft_plan_opts, keep_order), NULL },
+    OPTION(bounds, LIST_OF),
+    OPTION(sizes, LIST_OF),
+    OPTION(ratio, REAL),
+    OPTION(least, NEEDED),
+    OPTION(k, NEEDED),
+    OPTION(capacity, NEEDED),
+    OPTION(limit, COUNT),
+    OPTION(squares, COUNT),
+    OPTION(align, COUNT),
+    WORDS(longer, "refuse split truncate drop"),
+    OPTION(extra, COUNT),
+    OPTION(carry, YES),
+    OPTION(slots, NEEDED),
+    OPTION(window, NEEDED),
+    OPTION(longest_first, YES),
+    OPTION(ranks, NEEDED),
+    WORDS(method, "lpt kk"),
+    OPTION(per_square, REAL),
+    OPTION(rows, COUNT),
+    OPTION(open, COUNT),
+    OPTION(lookahead, COUNT),
+    OPTION(shuffle, YES),
+    OPTION(seed, SEED),
+    OPTION(epoch, SEED),
+    { NULL, WEFT__COUNT, 0, NULL }
+};
 
 bool weft__planner_takes(const weft_planner *planner, const char *option)
 {
@@ -64,11 +72,12 @@ static bool is_given(const weft_plan_opts *o, const weft__plan_option *option)
     const char *field = (const char *)o + option->field;
     const void *list;
     bool flag;
-    double ratio;
+    double real;
+    int word;
     switch (option->kind) {
-    case WEFT__RATIO:   memcpy(&ratio, field, sizeof ratio); return ratio != 0;
+    case WEFT__REAL:    memcpy(&real, field, sizeof real); return real != 0;
     case WEFT__LIST_OF: memcpy(&list, field, sizeof list); return list != NULL;
-    case WEFT__METHOD:  return o->method != WEFT_BALANCE_LPT;
+    case WEFT__WORD:    memcpy(&word, field, sizeof word); return word != 0;
     case WEFT__SEED:    return false;
     case WEFT__YES:
     case WEFT__NOT:     memcpy(&flag, field, sizeof flag); return flag;
@@ -82,7 +91,8 @@ static weft_status check_names(const weft_planner *planner, const weft_plan_opts
     for (const weft__plan_option *option = weft__plan_option_list; option->name; option++)
         if (is_given(o, option) && !weft__planner_takes(planner, option->name))
             return weft__no_such_option(planner, option->name);
-    return WEFT_OK;
+    return o->cost && !weft__planner_takes(planner, "per_square") ? weft__no_such_option(planner, "cost") :
+                                                                    WEFT_OK;
 }
 
 static weft_status check_options(const weft_planner *planner, const weft_plan_opts *o)
@@ -99,7 +109,8 @@ static weft_status check_options(const weft_planner *planner, const weft_plan_op
             return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; expected %s", planner->name, option->name,
                                     (long long)value, needed ? "1 or more" : "0 or more");
         if (value > INT32_MAX && (!strcmp(option->name, "slots") || !strcmp(option->name, "ranks") ||
-                                  !strcmp(option->name, "capacity") || !strcmp(option->name, "window")))
+                                  !strcmp(option->name, "capacity") || !strcmp(option->name, "window") ||
+                                  !strcmp(option->name, "align")))
             return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; expected at most %d", planner->name,
                                     option->name, (long long)value, INT32_MAX);
     }
@@ -164,8 +175,8 @@ weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int6
     s = run(planner, len, n, &o, out);
     if (s == WEFT_OK) {
         out->empty = weft__plan_without_segment(out, len, n);
-        s = weft_plan_check(out, len, n,
-                            planner->promises & (o.shuffle ? ~(unsigned)WEFT_PLAN_IN_ORDER : ~0u));
+        unsigned broken = (o.shuffle ? WEFT_PLAN_IN_ORDER : 0) | (o.longer ? WEFT_PLAN_WHOLE : 0);
+        s = weft_plan_check(out, len, n, planner->promises & ~broken);
     }
     if (s != WEFT_OK)
         weft_plan_free(out);

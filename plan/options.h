@@ -4,12 +4,17 @@
 #include <stddef.h>
 #include "plan/plan.h"
 
-/* COUNT: 0 or more. NEEDED: 1 or more, required by every planner that takes it. RATIO: more than 1. YES: a
- * flag. NOT: a flag that the value yes clears. */
+/* COUNT: 0 or more. NEEDED: 1 or more, required by every planner that takes it. REAL: a double. YES: a flag.
+ * NOT: a flag that the value yes clears. WORD: an enum whose values 0, 1 .. have the option's words. */
 typedef enum {
-    WEFT__COUNT, WEFT__NEEDED, WEFT__RATIO, WEFT__YES, WEFT__NOT, WEFT__LIST_OF, WEFT__METHOD, WEFT__SEED
+    WEFT__COUNT, WEFT__NEEDED, WEFT__REAL, WEFT__YES, WEFT__NOT, WEFT__LIST_OF, WEFT__WORD, WEFT__SEED
 } weft__option_kind;
-typedef struct { const char *name; weft__option_kind kind; size_t field; } weft__plan_option;
+typedef struct {
+    const char *name;
+    weft__option_kind kind;
+    size_t field;
+    const char *words;
+} weft__plan_option;
 /* Ends with an entry whose name is NULL. */
 extern const weft__plan_option weft__plan_option_list[];
 /* Returns whether a planner takes the option of that name. */

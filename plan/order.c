@@ -25,6 +25,19 @@ int64_t weft__plan_count_up_to(const int64_t *number, int64_t n, int64_t value)
     return low;
 }
 
+int64_t weft__plan_first_up_to(const int32_t *len, const int32_t *order, int64_t n, int64_t length)
+{
+    int64_t low = 0, high = n;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (len[order[middle]] > length)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 int32_t *weft__plan_order(int64_t n)
 {
     int32_t *order = weft__plan_memory(n, sizeof *order);

@@ -75,7 +75,7 @@ static weft_status parse_number(parsing *t, const weft__plan_option *option, con
     char *end;
     int64_t v = 0;
     double d = 0;
-    if (option->kind == WEFT__RATIO) {
+    if (option->kind == WEFT__REAL) {
         d = weft__plain_number(value, &end);
         if (end == value || *end || !isfinite(d))
             return bad_value(t, option->name, value, "a number");
@@ -90,6 +90,21 @@ static weft_status parse_number(parsing *t, const weft__plan_option *option, con
     return WEFT_OK;
 }
 
+static weft_status parse_word(parsing *t, const weft__plan_option *option, const char *value)
+{
+    size_t n = strlen(value);
+    int number = 0;
+    for (const char *word = option->words; word; word = strchr(word, ' '), number++) {
+        word += *word == ' ';
+        if (strcspn(word, " ") == n && !strncmp(word, value, n)) {
+            memcpy((char *)t->o + option->field, &number, sizeof number);
+            return WEFT_OK;
+        }
+    }
+    return weft_plan_refuse(WEFT_EARG, "%s: %s is \"%.60s\"; expected one of: %s", t->planner->name,
+                            option->name, value, option->words);
+}
+
 static weft_status parse_value(parsing *t, const weft__plan_option *option, const char *value)
 {
     bool yes = !strcmp(value, "yes"), no = !strcmp(value, "no"), set = option->kind == WEFT__YES ? yes : no;
@@ -100,11 +115,8 @@ static weft_status parse_value(parsing *t, const weft__plan_option *option, cons
             return bad_value(t, option->name, value, "yes or no");
         memcpy((char *)t->o + option->field, &set, sizeof set);
         return WEFT_OK;
-    case WEFT__METHOD:
-        if (strcmp(value, "lpt") && strcmp(value, "kk"))
-            return bad_value(t, option->name, value, "lpt or kk");
-        t->o->method = strcmp(value, "kk") ? WEFT_BALANCE_LPT : WEFT_BALANCE_KK;
-        return WEFT_OK;
+    case WEFT__WORD:
+        return parse_word(t, option, value);
     case WEFT__LIST_OF:
         return parse_list(t, option->name, value);
     default:

@@ -17,13 +17,10 @@ weft__pattern *weft__pattern_new(weft__pattern *next, int64_t times, int32_t pie
 static weft_status count_lengths(const int32_t *len, int64_t n, const weft_plan_opts *o, int64_t **remaining)
 {
     enum { MOST = 1 << 24 };
-    weft_status s = weft__plan_fits(len, n, o->capacity);
-    if (s == WEFT_OK && o->capacity > MOST)
-        s = weft_plan_refuse(WEFT_EARG, "capacity is %lld; expected at most %d, because this planner counts "
-                                        "sequences of each length",
-                             (long long)o->capacity, MOST);
-    if (s != WEFT_OK)
-        return s;
+    if (o->capacity > MOST)
+        return weft_plan_refuse(WEFT_EARG, "capacity is %lld; expected at most %d, because this planner "
+                                           "counts sequences of each length",
+                                (long long)o->capacity, MOST);
     *remaining = weft__plan_memory(o->capacity, sizeof **remaining);
     if (!*remaining)
         return WEFT_ENOMEM;
@@ -31,20 +28,6 @@ static weft_status count_lengths(const int32_t *len, int64_t n, const weft_plan_
     for (int64_t i = 0; i < n; i++)
         (*remaining)[len[i]]++;
     return WEFT_OK;
-}
-
-/* Returns where the sequences of a length begin in the order, which is descending by length. */
-static int64_t first_of(const int32_t *len, const int32_t *order, int64_t n, int32_t length)
-{
-    int64_t low = 0, high = n;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (len[order[middle]] > length)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 /* Assigns the sequences of each length in their order. dealt [n]: at the first index of a length, how many of
@@ -59,7 +42,7 @@ static int64_t deal(const int32_t *len, const int32_t *order, int64_t n, const w
     for (const weft__pattern *t = first; t; t = t->next)
         for (int64_t k = 0; k < t->times; k++, rows++)
             for (int32_t j = 0; j < t->pieces; j++) {
-                int64_t index = first_of(len, order, n, t->length[j]);
+                int64_t index = weft__plan_first_up_to(len, order, n, t->length[j]);
                 row[order[index + dealt[index]++]] = (int32_t)rows;
             }
     return rows;
@@ -72,7 +55,7 @@ static weft_status make_rows(weft_plan *p, const int32_t *len, int64_t n, const 
     if (!order || !row)
         return WEFT_ENOMEM;
     int64_t rows = deal(len, order, n, first, row + n, row);
-    return weft__plan_rows(p, &(weft__pieces){ n, NULL, NULL, len }, order, row, rows, o->capacity, o);
+    return weft__plan_rows(p, len, n, order, row, rows, o->capacity, o);
 }
 
 weft_status weft__plan_patterns(weft__packing *pack, const int32_t *len, int64_t n, const weft_plan_opts *o,

@@ -34,6 +34,10 @@ int32_t *weft__plan_random_order(const weft_plan_opts *, int64_t n);
 
 /* Returns weft__plan_random_order sorted by length, stable, in blocks of the options' lookahead. */
 int32_t *weft__plan_sorted(const weft_plan_opts *, const int32_t *len, int64_t n, bool descending);
+/* Returns the first index in a descending order of a length of at most `length`; n: none. */
+int64_t weft__plan_first_up_to(const int32_t *len, const int32_t *order, int64_t n, int64_t length);
+/* Returns the root of x, rounded down; at most INT32_MAX. */
+int64_t weft__plan_root(int64_t x);
 /* Returns the longest of n lengths; 0 if n is 0. */
 int32_t weft__plan_longest(const int32_t *len, int64_t n);
 
@@ -49,12 +53,10 @@ weft_status weft__plan_end_whole(weft_plan *);
 weft_status weft__plan_cut(weft_plan *, const int32_t *len, const int32_t *order, int64_t n, int64_t count);
 weft_status weft__plan_shuffle_batches(const weft_plan_opts *, weft_plan *);
 
-/* Pieces of sequences. A NULL array means that piece i is the whole sequence i. */
-typedef struct { int64_t n; const int32_t *sequence, *offset, *length; } weft__pieces;
-/* Makes rows of that width, and batches of `rows` of them as the options say. order [n]: the pieces in the
- * order of their assignment. row [n]: the row of each piece, -1: no row. */
-weft_status weft__plan_rows(weft_plan *, const weft__pieces *, const int32_t *order, const int32_t *row,
-                            int64_t rows, int64_t width, const weft_plan_opts *);
+/* Makes rows of that width, and batches of `rows` of them as the options say. order [n]: the sequences in the
+ * order of their assignment. row [n]: the row of each, -1: no row. */
+weft_status weft__plan_rows(weft_plan *, const int32_t *len, int64_t n, const int32_t *order,
+                            const int32_t *row, int64_t rows, int64_t width, const weft_plan_opts *);
 
 /* ---- open rows by their gaps ---- */
 typedef struct weft__gaps weft__gaps;
@@ -91,8 +93,7 @@ int64_t weft__plan_most_rows(const weft_plan *);
 weft_status weft__plan_live(const weft_plan *, int64_t *steps, int64_t most, const char *function);
 /* Counts the sequences of length 0 without a segment. */
 int64_t weft__plan_without_segment(const weft_plan *, const int32_t *len, int64_t n);
-/* Refuses a sequence longer than capacity. */
-weft_status weft__plan_fits(const int32_t *len, int64_t n, int64_t capacity);
-/* Plans by differencing, for the planner balance. */
-weft_status weft__plan_differencing(const int32_t *len, int64_t n, const weft_plan_opts *, weft_plan *);
+/* Plans by differencing, for the planner balance. cost [n]: of each sequence, above 0 if it has a token. */
+weft_status weft__plan_differencing(const int32_t *len, const int32_t *cost, int64_t n,
+                                    const weft_plan_opts *, weft_plan *);
 #endif

@@ -6,7 +6,14 @@
 #include "plan/planners.h"
 
 #define PLANNER(name, source, about, options, promises)                                                \
-    { #name, source, about, options, promises, weft__planner_##name },
+    static weft_status plan_##name(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) \
+    {                                                                                                  \
+        return weft__plan_in_room(weft__planner_##name, options, len, n, o, p);                       \
+    }
+#include "plan/planners.def"
+#undef PLANNER
+#define PLANNER(name, source, about, options, promises)                                                \
+    { #name, source, about, options, promises, plan_##name },
 static const weft_planner all[] = {
 #include "plan/planners.def"
 };

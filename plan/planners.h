@@ -8,11 +8,18 @@
 #include "plan/planners.def"
 #undef PLANNER
 
+typedef weft_status weft__planning(const int32_t *len, int64_t n, const weft_plan_opts *, weft_plan *);
+/* Plans with the options align, longer and squares, which the planner then need not know. options: those that
+ * it takes; with `longer`, a piece must fit a row. */
+weft_status weft__plan_in_room(weft__planning *, const char *options, const int32_t *len, int64_t n,
+                               const weft_plan_opts *, weft_plan *);
+
 /* ---- shared by families of planners ---- */
 typedef enum { WEFT__NEXT_FIT, WEFT__FIRST_FIT, WEFT__BEST_FIT, WEFT__WORST_FIT } weft__fit;
-/* Assigns pieces to rows by a rule, shuffled if the options shuffle. decreasing: longest first. */
-weft_status weft__plan_fit(weft__fit, bool decreasing, const weft__pieces *, int64_t capacity,
-                           const weft_plan_opts *, weft_plan *);
+/* Assigns sequences to rows by a rule, shuffled if the options shuffle. decreasing: longest first. opened:
+ * rows that are open at the start. */
+weft_status weft__plan_fit(weft__fit, bool decreasing, int64_t opened, const int32_t *len, int64_t n,
+                           int64_t capacity, const weft_plan_opts *, weft_plan *);
 /* A pattern is a list of lengths that fill a row, with the number of its rows. Sequences of one length are
  * used in their order. */
 typedef struct weft__pattern {

@@ -8,15 +8,20 @@
 static void print_table(const planned *all, int n)
 {
     int width = 7;
-    for (int i = 0; i < n; i++)
+    bool dropped = false;
+    for (int i = 0; i < n; i++) {
         width = (int)strlen(all[i].text) > width ? (int)strlen(all[i].text) : width;
-    printf("%-*s %8s %8s %11s %6s %9s %9s %6s %6s %8s %8s\n", width, "planner", "batches", "rows", "cells",
-           "fill", "steps", "runs", "live", "eta2", "l1", "l2");
+        dropped = dropped || all[i].figures.dropped;
+    }
+    printf("%-*s %8s %8s %11s %6s %9s %9s %6s %6s%s %8s %8s\n", width, "planner", "batches", "rows", "cells",
+           "fill", "steps", "runs", "live", "eta2", dropped ? "   dropped" : "", "l1", "l2");
     for (int i = 0; i < n; i++) {
         const weft_plan_figures *f = &all[i].figures;
         printf("%-*s %8lld %8lld %11lld %6.3f %9lld %9lld %6.1f %6.3f", width, all[i].text,
                (long long)f->batches, (long long)f->rows, (long long)f->cells, f->fill, (long long)f->steps,
                (long long)f->runs, f->mean_live, f->eta2);
+        if (dropped)
+            printf(" %9lld", (long long)f->dropped);
         if (all[i].opts.capacity)
             printf(" %8lld %8lld", (long long)f->l1, (long long)f->l2);
         putchar('\n');

@@ -27,6 +27,7 @@ struct weft_loader {
     uint64_t before, after, print; /* the stream's counter before and after the plan; fingerprint */
     int32_t *len, *index; /* [n] each; index: the last batch returned */
     int64_t *lists; /* bounds, then sizes, of the options */
+    double *cost; /* [n] of the options, or NULL */
 };
 
 static weft_loader none; /* returned if none can be made; read only */
@@ -35,7 +36,7 @@ static void end_loader(void *it)
 {
     weft_loader *l = it;
     if (l->w)
-        weft__release(l->w, l->len), weft__release(l->w, l->lists);
+        weft__release(l->w, l->len), weft__release(l->w, l->lists), weft__release(l->w, l->cost);
     weft_plan_free(&l->plan);
 }
 
@@ -94,6 +95,13 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return (hash ^ value) * 0x9E3779B97F4A7C15u ^ (hash >> 29);
 }
 
+static uint64_t mix_real(uint64_t hash, double value) /* 0 does not change the hash */
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits ? mix(hash, bits) : hash;
+}
+
 static uint64_t mix_lengths(uint64_t hash, const weft_loader *l)
 {
     for (int64_t i = 0; i < l->n; i++)
@@ -123,6 +131,13 @@ static uint64_t mix_plan_opts(int64_t n, const weft_planner *planner, const weft
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         hash = mix(hash, (uint64_t)all[i]);
     hash = mix(hash, ratio);
+    /* options of later versions change the hash only if they are given */
+    const int64_t later[] = { o->squares, o->align, o->longer, o->extra };
+    for (int64_t i = 0; i < 4; i++)
+        hash = later[i] ? mix(mix(hash, (uint64_t)i + 1), (uint64_t)later[i]) : hash;
+    hash = mix_real(hash, o->per_square);
+    for (int64_t i = 0; o->cost && i < n; i++)
+        hash = mix_real(hash, o->cost[i]);
     for (int64_t i = 0; i < o->edges; i++)
         hash = mix(mix(hash, (uint64_t)o->bounds[i]), (uint64_t)o->sizes[i]);
     return o->edges ? mix(hash, (uint64_t)o->sizes[o->edges]) : hash;
@@ -158,8 +173,12 @@ static bool arrays(weft_loader *l, const int32_t *len)
     size_t n = (size_t)l->n, edges = (size_t)l->opts.edges;
     l->len = weft__allocate(l->w, (2 * n + 1) * sizeof *l->len);
     l->lists = edges ? weft__allocate(l->w, (2 * edges + 1) * sizeof *l->lists) : NULL;
-    if (!l->len || (edges && !l->lists))
+    l->cost = l->opts.cost ? weft__allocate(l->w, (n + 1) * sizeof *l->cost) : NULL;
+    if (!l->len || (edges && !l->lists) || (l->opts.cost && !l->cost))
         return false;
+    if (l->cost && n)
+        memcpy(l->cost, l->opts.cost, n * sizeof *l->cost);
+    l->opts.cost = l->cost;
     l->index = l->len + n;
     if (n)
         memcpy(l->len, len, n * sizeof *len);

@@ -229,7 +229,9 @@ static void plans(void)
         "spfhp_stacked:capacity=128", "lpfhp:capacity=128", "exact_fill:capacity=128",
         "column_generation:capacity=128", "chunk:capacity=16,rows=5,carry=yes",
         "best_fit_split:capacity=20,rows=4", "refill:slots=4,longest_first=yes",
-        "streams:slots=4,window=10", "fold", "balance:ranks=3,method=kk"
+        "streams:slots=4,window=10", "fold", "balance:ranks=3,method=kk",
+        "modified_first_fit_decreasing:capacity=128,align=8", "greedy_knapsack:capacity=128,extra=2",
+        "worst_fit:capacity=64,squares=900,longer=split", "balance:ranks=3,per_square=.5,align=4"
     };
     for (int i = 0; i < COUNT(words); i++) {
         char name[16], bytes[160];

@@ -109,7 +109,10 @@ test_catches() {                        # NET SOURCE SED TEST
     verdict "$1" $rc "$out" 'Failing: [1-9]'
 }
 net test_catches "an order that is not drawn, by drawing it before" plan/chunk.c 's/weft__plan_random_order\(o, n\)/weft__plan_order(n)/' plan/test_shuffle
-net test_catches "a fuller row that is closed, by data without end"  plan/slots.c 's/weft__bins_add\(heap, slots, len\[order\[k\]\]\)/weft__bins_add(heap, slots, len[order[n - 1 - k]])/' plan/test_endless
+net test_catches "a fuller row that is closed, by data without end"  plan/slots.c 's/weft__bins_add\(heap, slots, cost\[i\]\)/weft__bins_add(heap, slots, cost[order[n - 1 - k]])/' plan/test_endless
+net test_catches "squares of a row counted as tokens"        plan/fits.c 's/-= length \* length/-= length/' plan/test_room
+net test_catches "ranks with unequal causal attention"       plan/split.c 's/2 \* t->ranks - 1 - r, true/r + t->ranks, true/' plan/test_room
+net test_catches "a piece not at a multiple of align"        plan/check.c 's/if \(t->p->align > 1 \&\& \(/if (0 \&\& (/' plan/test_room
 net test_catches "a step's rows counted one too many, by their sum"  plan/cost.c 's/step_ms\(c, \(double\)k\)/step_ms(c, (double)k + 1)/' plan/test_cost
 net test_catches "a running sum's gradient in its own direction" autograd/ops/reduce.c 's/a\.flag = !a\.flag;//' autograd/test_ops
 net test_catches "packed weights of before a change"        autograd/tape/packed_weights.c 's/same = k->of\[i\]\.version == .*;/same = true;/' rnn/test_step

@@ -7,11 +7,12 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from reference import EXACT, FREE, Options, differencing, exact_fill, figures, filled, lpfhp, spfhp
+from reference import EXACT, FREE, Options, costs, differencing, exact_fill, end_of, figures, filled, lpfhp, prepared, restored, room_of, spfhp, squares, up
 
 WEFT = sys.argv[1]
 ROWS = {"next_fit", "first_fit", "best_fit", "worst_fit", "spfhp", "spfhp_stacked", "lpfhp", "exact_fill", "column_generation",
-        "chunk", "best_fit_split", "next_fit_decreasing", "first_fit_decreasing", "best_fit_decreasing", "worst_fit_decreasing"}
+        "chunk", "best_fit_split", "next_fit_decreasing", "first_fit_decreasing", "best_fit_decreasing", "worst_fit_decreasing",
+        "modified_first_fit_decreasing", "greedy_knapsack"}
 CUTS = {"chunk", "best_fit_split"}                # these accept sequences longer than a row
 
 
@@ -41,6 +42,7 @@ def any_lengths(dice):
         "worst of first fit": lambda: ([6] * 7 + [10] * 7 + [16] * 3 + [34] * 10 + [51] * 10, 101),
         "like it": lambda: ([dice.choice((6, 10, 16, 34, 51)) for _ in range(n)], 101),
         "worst of first fit decreasing": lambda: ([51, 27, 26, 23, 23] * dice.randint(1, 6), 100),
+        "parts of a row": lambda: ([max(1, 60 // dice.randint(1, 8) + dice.randint(-1, 1)) for _ in range(n)], 61),
         "like that": lambda: ([dice.choice((51, 27, 26, 23)) + dice.randint(-1, 1) for _ in range(n)], 100),
     }
     lengths, capacity = kinds[dice.choice(list(kinds))]()
@@ -69,13 +71,24 @@ def any_options(dice, name, lengths, capacity):
          "open": often(dice, .5, lambda: dice.randint(1, 5)), "lookahead": often(dice, .5, lambda: dice.randint(1, 30)),
          "carry": dice.choice((None, False, True)), "longest_first": dice.choice((None, False, True)),
          "slots": small(), "window": at_least + dice.randint(0, 12),
-         "ranks": dice.choice((1, 2, 2, 2, 3, 4, small())), "method": dice.choice((0, "lpt", "kk", "kk"))}
+         "ranks": dice.choice((1, 2, 2, 2, 3, 4, small())), "method": dice.choice((0, "lpt", "kk", "kk")),
+         "per_square": often(dice, .4 * (longest < 4000), lambda: dice.choice((1, .5, .0625, 2 ** -7))), "extra": often(dice, .5, small)}
     if name in ("order", "pool") and dice.random() < .5:
         o["tokens"], o["count"] = dice.randint(1, 2 * longest + 9), often(dice, .5, small)
     if name in CUTS:
         o["capacity"] = at_least + dice.randint(0, 2 * min(capacity, 200))
     if name == "powers":
         o["budget"] = dice.randint(1, 2 * longest + 9)
+    if longest < 2000:
+        o["align"] = often(dice, .4, lambda: dice.choice((1, 2, 3, 4, 8)))
+        o["capacity"] = up(o["capacity"], o["align"] or 1)
+        o["longer"] = dice.choice((0, "split", "truncate", "drop"))
+        if o["longer"] and "longer" in TAKES[name] and dice.random() < .6:
+            o["capacity"] = up(dice.randint(1, capacity), o["align"] or 1)
+        if dice.random() < .3 and ("longer" not in TAKES[name] or o["longer"]):
+            o["squares"] = dice.randint((o["align"] or 1) ** 2, 2 * o["capacity"] ** 2)
+        elif dice.random() < .3:                 # the longest fits
+            o["squares"] = up(max(longest, 1), o["align"] or 1) ** 2 + dice.randint(0, o["capacity"] ** 2)
     return {k: o[k] for k in TAKES[name] if o.get(k) not in (0, None)}
 
 
@@ -104,7 +117,7 @@ def read(plan, lengths):
         sizes = [min(sizes, len(rows) - i) for i in range(0, len(rows), sizes or 1)]
     batches = [[rows.pop(0) for _ in range(size)] for size in sizes]
     width = plan.get("width", plan.get("capacity", 0))
-    return batches, [width or max(filled(row) for row in b) for b in batches]
+    return batches, [width or max(end_of(row, plan.get("align", 1)) for row in b) for b in batches]
 
 
 def takes():
@@ -114,18 +127,18 @@ def takes():
 
 
 # ---- comparisons: return a fault or nothing ----
-def sound(batches, widths, lengths):
+def sound(batches, widths, lengths, align=1, longer="refuse"):
     """Checks that each token occurs once, no row exceeds its width, and no empty sequence occurs twice."""
     pieces = sorted(p for b in batches for row in b for p in row)
-    ends, twice = [0] * len(lengths), set()
+    ends, twice, cells = [0] * len(lengths), set(), lambda row: sum(up(p[2], align) for p in row)
     for s, begin, count in pieces:
         if begin != ends[s] or (not count and (lengths[s] or s in twice)):
             return f"sequence {s}: a token is lost, or there twice"
         ends[s] += count
         twice.add(s)
-    if ends != lengths:
+    if ends != lengths and longer not in ("truncate", "drop"):
         return "tokens are missing"
-    if any(filled(row) > w for b, w in zip(batches, widths) for row in b):
+    if any(cells(row) > w or w % align for b, w in zip(batches, widths) for row in b):
         return "a row is too long"
 
 
@@ -133,8 +146,8 @@ def close(a, b):
     return abs(a - b) <= 1e-8 * max(1, abs(a), abs(b))
 
 
-def counted(got, batches, widths, lengths, capacity):
-    want = figures(batches, widths, lengths, capacity)
+def counted(got, batches, widths, lengths, o):
+    want = figures(batches, widths, lengths, o["capacity"], o["align"])
     if set(want) != set(got):
         return f"figures: {sorted(set(want) ^ set(got))}"
     return "; ".join(f"{k} is {got[k]}, by its definition {want[k]}" for k in want if not close(got[k], want[k]))
@@ -146,6 +159,15 @@ def carried(plan, batches, name, o):
     want = meets and (name == "streams" or bool(o["carry"]))
     if bool(plan.get("carry", False)) != want:
         return f"carry is {plan.get('carry', False)}"
+
+
+def misplaced(plan, o):
+    """Checks that pieces follow each other, each at the next multiple of align."""
+    rows = plan.get("rows", [])
+    for row, columns in zip(rows, plan.get("columns", [[sum(p[2] for p in row[:i]) for i in range(len(row))] for row in rows])):
+        want = [sum(up(p[2], o["align"]) for p in row[:i]) for i in range(len(row))]
+        if columns != want:
+            return f"columns {columns}, by its definition {want}"
 
 
 def of_equal_rows(batches, o):
@@ -166,7 +188,7 @@ def free(name, o, batches, got, lengths, exact_fills):
         return f"{rows} rows, fewer than the bound"
     if name.startswith("spfhp"):
         want = Counter(tuple(sorted(r)) for r in spfhp(lengths, o, name == "spfhp_stacked"))
-        have = of_lengths(row for b in batches for row in b)
+        have = of_lengths([[(*p[:2], up(p[2], o["align"])) for p in row] for b in batches for row in b])
         more, less = sorted((have - want).elements()), sorted((want - have).elements())
         return f"rows {more}, by its definition {less}" if more or less else ""
     if name == "lpfhp":
@@ -183,15 +205,16 @@ def free(name, o, batches, got, lengths, exact_fills):
 
 def dealt(o, batches, lengths):
     """Checks the loads of Karmarkar and Karp, if they are determined."""
-    load, sure = differencing(lengths, o["ranks"])
-    have = sorted((filled(row) for row in batches[0]), reverse=True)
+    cost = costs([up(n, o["align"]) for n in lengths], o)
+    load, sure = differencing(cost, o["ranks"])
+    have = sorted((sum(cost[p[0]] for p in row) for row in batches[0]), reverse=True)
     SEEN["sets differenced, sure"] += sure
     SEEN["sets differenced, not sure"] += not sure
     if len(batches) != 1 or len(have) != o["ranks"]:
         return "one batch of a row a rank is expected"
     if sure and have != load:
         return f"loads {have}, by its definition {load}"
-    if have[0] - have[-1] > max(lengths, default=0):
+    if have[0] - have[-1] > max(cost, default=0):
         return f"loads {have}"
 
 
@@ -199,31 +222,40 @@ def differs(name, options, lengths):
     """Returns the fault of the plan with these options, or nothing."""
     o, words = Options(options), [words_of(name, options)]
     if name == "column_generation":
-        words.append(words_of("exact_fill", {"capacity": o["capacity"]}))
+        words.append(words_of("exact_fill", like_it(options)))
     plans = weft(lengths, words)
     if isinstance(plans, str):
         return plans
     return compared(name, o, lengths, plans[0], plans[-1])
 
 
+def like_it(options):
+    return {k: v for k, v in options.items() if k in ("capacity", "align", "longer")}
+
+
 def compared(name, o, lengths, plan, exact_fills):
     batches, widths = read(plan, lengths)
-    wrong = sound(batches, widths, lengths) or counted(plan["figures"], batches, widths, lengths, o["capacity"]) or \
-        carried(plan, batches, name, o)
+    wrong = sound(batches, widths, lengths, o["align"], o["longer"]) or counted(plan["figures"], batches, widths, lengths, o) or \
+        carried(plan, batches, name, o) or misplaced(plan, o)
     if wrong:
         return wrong
     if name in ROWS and (plan.get("capacity") != o["capacity"] or any(w != o["capacity"] for w in widths)):
         return f"a capacity of {plan.get('capacity')}"
     if name == "streams" and any(w != o["window"] for w in widths):
         return f"windows of {widths}"
+    limited = "longer" in TAKES[name]
+    pieces = prepared(lengths, o, room_of(o) if limited else max(lengths, default=0))
+    SEEN["sequences longer than a row"] += limited and max(lengths, default=0) > room_of(o)
+    SEEN["rows at a limit of squares"] += bool(o["squares"]) and sum(squares(row) > o["squares"] // 2 for b in batches for row in b)
+    planned = [up(p[2], o["align"]) for p in pieces]
     if name in FREE:
-        return free(name, o, batches, plan["figures"], lengths, exact_fills)
+        return free(name, o, batches, plan["figures"], planned, exact_fills)
     if name == "random":
         drawn = [p[0] for b in batches for row in b for p in row]
         return "" if batches == EXACT[name](lengths, o, drawn) else "a permutation, cut, is expected"
     if name == "balance" and o["method"] == "kk":
         return dealt(o, batches, lengths)
-    want = EXACT[name](lengths, o, list(range(len(lengths))))
+    want = restored(EXACT[name](planned, o, list(range(len(planned)))), pieces)
     return "" if batches == want else f"{batches}, by its definition {want}"
 
 
@@ -245,7 +277,7 @@ def fewest(lengths, capacity, gaps, best):
 def beyond_guarantee(dice, instances):
     """Compares rows and bounds with the optimum."""
     most = {"first_fit": (1.7, 0), "best_fit": (1.7, 0), "next_fit": (2, 0), "first_fit_decreasing": (11 / 9, 6 / 9),
-            "best_fit_decreasing": (11 / 9, 6 / 9), "exact_fill": (2, 1), "column_generation": (1, 1), "spfhp_stacked": (2, 1), "lpfhp": (2, 1)}
+            "best_fit_decreasing": (11 / 9, 6 / 9), "modified_first_fit_decreasing": (71 / 60, 1), "exact_fill": (2, 1), "column_generation": (1, 1), "spfhp_stacked": (2, 1), "lpfhp": (2, 1)}
     for _ in range(instances):
         capacity = dice.randint(3, 22)
         lengths = [dice.randint(1, capacity) for _ in range(dice.randint(1, 9))]
@@ -279,6 +311,8 @@ def accepted(name, dice):
     key = "budget" if name == "tokens" else "capacity"
     lengths, capacity = any_lengths(dice)
     options = any_options(dice, name, lengths, capacity)
+    options = {k: v for k, v in options.items() if k not in ("longer", "squares", "align")}
+    options[key] = max(options[key], max(lengths, default=0))
     above = dice.randint(0, len(lengths))
     lengths.insert(above, options[key] + dice.choice((1, 1, 7)))
     said = weft(lengths, [words_of(name, options)])
@@ -309,7 +343,7 @@ def one_instance(dice, names):
     lengths, capacity = any_lengths(dice)
     chosen = [(name, any_options(dice, name, lengths, capacity)) for name in names]
     words = [words_of(name, o) for name, o in chosen]
-    words += [words_of("exact_fill", {"capacity": o["capacity"]}) for name, o in chosen if name == "column_generation"]
+    words += [words_of("exact_fill", like_it(o)) for name, o in chosen if name == "column_generation"]
     plans, before = weft(lengths, words), sum(FAULTS.values())
     alone = isinstance(plans, str)
     for k, (name, o) in enumerate(chosen):

@@ -5,11 +5,12 @@ A piece is (sequence, from, count), a row is a list of pieces, a batch is a list
 If a definition leaves a choice, the function returns only the determined part. Missing options are 0, as in the library."""
 import math
 from collections import Counter
+from fractions import Fraction
 
 
 class Options(dict):
     def __missing__(self, key):
-        return {"pool": 50, "multiple": 1, "sort": True, "method": "lpt"}.get(key, 0)
+        return {"pool": 50, "multiple": 1, "sort": True, "method": "lpt", "longer": "refuse", "align": 1}.get(key, 0)
 
 
 # ---- orders ----
@@ -158,13 +159,24 @@ def filled(row):
     return sum(p[2] for p in row)
 
 
-def fit(rule, pieces, o):
-    """Places piece after piece, each after a search of all rows. A row that is full or has its limit of pieces is closed."""
-    rows, closed = [], set()
+def squares(row):
+    return sum(p[2] ** 2 for p in row)
+
+
+def gap_of(row, o):
+    """Returns the longest piece that the row still takes."""
+    most = o["capacity"] - filled(row)
+    return min(most, math.isqrt(o["squares"] - squares(row))) if o["squares"] else most
+
+
+def fit(rule, pieces, o, rows=0):
+    """Places piece after piece, each after a search of all rows, of which some are open at the start. A row that is full or has its limit
+    of pieces is closed."""
+    rows, closed = [[] for _ in range(rows)], set()
     for p in pieces:
         if not p[2]:
             continue
-        gap = [o["capacity"] - filled(row) for row in rows]
+        gap = [gap_of(row, o) for row in rows]
         is_open = [r for r in range(len(rows)) if r not in closed and gap[r] and not len(rows[r]) == o["limit"] > 0]
         fits = [r for r in is_open if gap[r] >= p[2] and (rule != "next_fit" or r == len(rows) - 1)]
         if fits:                                 # min and max take the first of equals, which is the lowest
@@ -206,9 +218,83 @@ def chunk(length, o, drawn):
 
 
 def best_fit_split(length, o, drawn):
-    pieces = [(s, at, min(o["capacity"], length[s] - at)) for s in drawn for at in range(0, length[s], o["capacity"])]
+    most = room_of(o)
+    pieces = [(s, at, min(most, length[s] - at)) for s in drawn for at in range(0, length[s], most)]
     pieces.sort(key=lambda p: -p[2])
     return in_batches(fit("best_fit", pieces, o), o)
+
+
+def greedy_knapsack(length, o, drawn):
+    """All rows that the tokens need are open before the first sequence is placed; those that remain empty are removed."""
+    rows = -(-sum(length) // o["capacity"]) + o["extra"]
+    rows = fit("worst_fit", pieces_of(length, descending(length, drawn)), o, rows)
+    return in_batches([row for row in rows if row], o)
+
+
+def modified_first_fit_decreasing(length, o, drawn):
+    """The five steps of Johnson & Garey. Of equal lengths the first in the order is taken. Rows list their longest first."""
+    left, most = [p for p in pieces_of(length, descending(length, drawn)) if p[2]], o["limit"] or len(length)
+    above = lambda part: [p for p in left if p[2] * part > o["capacity"]]
+    rows, medium = [[p] for p in above(2)], [p for p in above(3) if p not in above(2)]
+    small = [p for p in above(6) if p not in above(3)]
+
+    def take(row, p):
+        row.append(p)
+        for some in (left, medium, small):
+            if p in some:
+                some.remove(p)
+
+    def shortest(some):                          # min and max take the first of equals
+        return min(some, key=lambda p: p[2])
+
+    def longest_that_fits(row, some):
+        some = [p for p in some if p[2] <= gap_of(row, o) and len(row) < most]
+        return max(some, key=lambda p: p[2], default=None)
+    for row in rows:
+        left.remove(row[0])
+    for row in rows:
+        if p := longest_that_fits(row, medium):
+            take(row, p)
+    for row in reversed([row for row in rows if len(row) == 1]):
+        if len(small) > 1 and most > 2 and sum(sorted(p[2] for p in small)[:2]) <= gap_of(row, o):
+            take(row, shortest(small))
+            take(row, longest_that_fits(row, small))
+    for row in rows:
+        while p := longest_that_fits(row, left):
+            take(row, p)
+    rows += fit("first_fit", left, o)
+    turn = {s: i for i, s in enumerate(descending(length, drawn))}
+    return in_batches([sorted(row, key=lambda p: turn[p[0]]) for row in rows], o)
+
+
+# ---- lengths as planners see them ----
+def prepared(length, o, room):
+    """Returns pieces (sequence, from, count) no longer than the room: refused, cut, shortened or left out."""
+    pieces = []
+    for s, n in enumerate(length):
+        if n <= room:
+            pieces.append((s, 0, n))
+        elif o["longer"] == "split":
+            pieces += [(s, at, min(room, n - at)) for at in range(0, n, room)]
+        elif o["longer"] == "truncate":
+            pieces.append((s, 0, room))
+        else:
+            assert o["longer"] == "drop"
+    return pieces
+
+
+def up(n, align):
+    return -(-n // align) * align
+
+
+def room_of(o):
+    return gap_of([], o) // o["align"] * o["align"]
+
+
+def restored(batches, pieces):
+    """Maps a plan of pieces, planned as sequences of their rounded lengths, back to the sequences."""
+    piece = lambda k, at, n: (pieces[k][0], pieces[k][1] + at, min(n, pieces[k][2] - at))
+    return [[[piece(*p) for p in row] for row in b] for b in batches]
 
 
 # ---- rows of a capacity with a free choice: the determined part ----
@@ -312,11 +398,15 @@ def fold(length, o, drawn):
     return [rows] if rows else []
 
 
+def costs(length, o):
+    return [n + Fraction(o["per_square"]) * n * n for n in length]
+
+
 def balance(length, o, drawn):
-    ranks = [[] for _ in range(o["ranks"])]
-    for p in pieces_of(length, descending(length, drawn)):
-        if p[2]:
-            min(ranks, key=filled).append(p)
+    ranks, cost = [[] for _ in range(o["ranks"])], costs(length, o)
+    for s in descending(cost, drawn):
+        if length[s]:
+            min(ranks, key=lambda row: sum(cost[p[0]] for p in row)).append((s, 0, length[s]))
     return [ranks]
 
 
@@ -362,19 +452,32 @@ def eta2(batches):
     return between / total if len(set(every)) > 1 else 0
 
 
-def figures(batches, widths, length, capacity):
+def end_of(row, align):
+    return sum(up(p[2], align) for p in row[:-1]) + row[-1][2] if row else 0
+
+
+def imbalance(batches, load):
+    """Returns the load if each row had that of the fullest row of its batch, over the load."""
+    total = sum(load(row) for b in batches for row in b)
+    return sum(len(b) * max(map(load, b), default=0) for b in batches) / total if total else 0
+
+
+def figures(batches, widths, length, capacity, align=1):
     rows = [row for b in batches for row in b]
     pieces = [p for row in rows for p in row]
     f = {"batches": len(batches), "rows": len(rows), "segments": len(pieces), "tokens": sum(p[2] for p in pieces),
          "cells": sum(len(b) * w for b, w in zip(batches, widths)), "steps": sum(widths),
-         "runs": sum(len({filled(row) for row in b} - {0}) for b in batches), "eta2": eta2(batches),
-         "empty": len(length) - len({p[0] for p in pieces}), "dropped": 0, "cuts": sum(1 for p in pieces if p[1] > 0)}
+         "runs": sum(len({end_of(row, align) for row in b} - {0}) for b in batches), "eta2": eta2(batches),
+         "empty": length.count(0) - sum(1 for p in pieces if not length[p[0]]), "cuts": sum(1 for p in pieces if p[1] > 0),
+         "imbalance": imbalance(batches, filled), "imbalance_squares": imbalance(batches, squares)}
+    f["dropped"] = sum(length) - f["tokens"]
     f["fill"] = f["tokens"] / f["cells"] if f["cells"] else 0
     f["mean_live"] = f["tokens"] / f["steps"] if f["steps"] else 0
     f["segments_per_row"] = f["segments"] / f["rows"] if f["rows"] else 0
     if capacity:
-        f["l1"] = -(-f["tokens"] // capacity)
-        f["l2"] = f["l1"] if f["cuts"] else martello_toth([p[2] for p in pieces], capacity)     # L2 is for whole sequences
+        cells = [up(p[2], align) for p in pieces]
+        f["l1"] = -(-sum(cells) // capacity)
+        f["l2"] = f["l1"] if f["cuts"] else martello_toth(cells, capacity)                      # L2 is for whole sequences
     return f
 
 
@@ -382,7 +485,7 @@ EXACT = {
     "order": order, "sorted": sorted_, "random": order, "pool": pool, "laplace": laplace, "tokens": tokens,
     "buckets": buckets, "geometric": geometric, "optimal_buckets": optimal_buckets, "powers": powers,
     "chunk": chunk, "best_fit_split": best_fit_split, "refill": refill, "streams": streams, "fold": fold,
-    "balance": balance,
+    "balance": balance, "modified_first_fit_decreasing": modified_first_fit_decreasing, "greedy_knapsack": greedy_knapsack,
 }
 for _rule in ("next_fit", "first_fit", "best_fit", "worst_fit"):
     EXACT[_rule] = fits(_rule)

@@ -22,10 +22,12 @@ Test(plan, bad_options_are_named)
         { "first_fit:capacity=4x", "capacity is \"4x\"; expected a whole number" },
         { "first_fit:capacity=99999999999999999999", "a whole number" },
         { "tokens:budget=9,sort=maybe", "sort is \"maybe\"; expected yes or no" },
-        { "balance:ranks=2,method=best", "method is \"best\"; expected lpt or kk" },
+        { "balance:ranks=2,method=best", "method is \"best\"; expected one of: lpt kk" },
         { "first_fit:capacity=0", "first_fit: capacity is 0; expected 1 or more" },
         { "geometric:ratio=two", "ratio is \"two\"; expected a number" },
         { "buckets:bounds=3/5,sizes=1/2", "2 bounds and 2 sizes" },
+        { "first_fit:capacity=4,longer=lon", "longer is \"lon\"; expected one of: refuse "
+                                            "split truncate drop" },
         { "buckets:bounds=3//5,sizes=1", "a list of numbers" },
     };
     for (int i = 0; i < COUNT(bad); i++) {
@@ -41,6 +43,12 @@ Test(plan, bad_options_are_named)
         { "first_fit:capacity=9,limit=-1", "limit is -1; expected 0 or more" },
         { "first_fit:capacity=4", "sequence 2 has 5 tokens; expected at most the capacity, 4" },
         { "spfhp:capacity=4", "sequence 2 has 5 tokens" },
+        { "first_fit:capacity=9,squares=24", "has 5 tokens; expected at most the root of squares, 4" },
+        { "first_fit:capacity=9,align=4", "capacity is 9; expected a multiple of align, 4" },
+        { "best_fit:capacity=8,align=4,squares=15,longer=drop", "squares is 15; expected at least the square "
+                                                                "of align, 16" },
+        { "balance:ranks=2,per_square=-1", "balance: per_square: sequence 0 costs -6" },
+        { "balance:ranks=2,per_square=1e308", "expected a finite number, 0 or more" },
         { "spfhp:capacity=2000000000", "expected at most 16777216" },
         { "tokens:budget=4,sort=no", "tokens: sequence 2 has 5 tokens; expected at most the budget, 4" },
         { "order", "order: count and tokens are missing" },
@@ -91,6 +99,10 @@ Test(plan, options_of_other_planners_are_refused)
         { "random", { .count = 2, .shuffle = true }, "random: unknown option \"shuffle\"" },
         { "fold", { .capacity = 8, .rows = 2, .limit = 1 }, "fold: unknown option \"" },
         { "random", { .count = 2, .tokens = 9 }, "random: unknown option \"tokens\"" },
+        { "refill", { .slots = 2, .cost = (double[]){ 0 } }, "refill: unknown option \"cost\"" },
+        { "random", { .count = 2, .longer = WEFT_LONGER_DROP }, "random: unknown option \"longer\"" },
+        { "balance", { .ranks = 2, .per_square = 1, .cost = (double[]){ 1, 1, 1, 1, 1 } }, "not both" },
+        { "balance", { .ranks = 2, .cost = (double[]){ 1, 1, -1, 1, 1 } }, "cost: sequence 2 costs -1" },
     };
     for (int i = 0; i < COUNT(bad); i++) {
         weft_plan p;

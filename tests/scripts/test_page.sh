@@ -20,7 +20,10 @@ all_planners="order:count=5 order:count=7,shuffle=yes sorted:count=5,lookahead=2
     worst_fit:capacity=80,limit=3 next_fit_decreasing:capacity=80 first_fit_decreasing:capacity=80 best_fit_decreasing:capacity=80,rows=4,lookahead=30
     worst_fit_decreasing:capacity=80 spfhp:capacity=80 spfhp_stacked:capacity=80 lpfhp:capacity=80 exact_fill:capacity=80 column_generation:capacity=80
     chunk:capacity=64 chunk:capacity=16,rows=5,carry=yes best_fit_split:capacity=20,rows=4 refill:slots=4 refill:slots=4,longest_first=yes
-    streams:slots=4,window=10 fold balance:ranks=3 balance:ranks=3,method=kk"
+    streams:slots=4,window=10 fold balance:ranks=3 balance:ranks=3,method=kk
+    modified_first_fit_decreasing:capacity=80,align=8 greedy_knapsack:capacity=80,extra=2 first_fit:capacity=80,squares=2000,longer=split
+    best_fit:capacity=16,align=4,longer=truncate spfhp:capacity=16,longer=drop chunk:capacity=16,align=4,rows=1,carry=yes fold:align=7
+    balance:ranks=3,per_square=.25,align=4"
 for p in $all_planners; do check "$p comes back from JSON" round_trip "$p"; done
 for p in $("$weft" plan --list | grep -o '^[a-z_]*'); do check "$p is among them" grep -qw "$p" <<<"$all_planners"; done
 empty_trip() { "$weft" plan --json nothing "$1" >one.json && "$weft" plan --json --from one.json nothing >two.json && cmp one.json two.json; }

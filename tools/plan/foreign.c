@@ -20,7 +20,7 @@ typedef struct {
     int32_t status;
     uint32_t promises;
     int32_t in_rows;
-    int64_t segments, batches, empty, dropped, capacity;
+    int64_t segments, batches, empty, dropped, capacity, align;
     char message[512];
 } head;
 
@@ -81,6 +81,7 @@ static void be_child(void *argument)
     h.batches = p.batches;
     h.empty = p.empty;
     h.dropped = p.dropped;
+    h.align = p.align;
     bool ok = write_all(to, &h, sizeof h) && write_all(to, p.batch, (size_t)p.batches * sizeof *p.batch) &&
               write_all(to, p.segment, (size_t)p.segments * sizeof *p.segment);
     _exit(ok ? GOOD : FAILED);
@@ -133,6 +134,7 @@ static came read_plan(int from, head *h, int64_t tokens, int64_t n, double deadl
     p->segments = h->segments;
     p->empty = h->empty;
     p->dropped = h->dropped;
+    p->align = (int32_t)h->align;
     p->in_rows = h->in_rows != 0;
     c = read_all(from, p->batch, (size_t)p->batches * sizeof *p->batch, deadline);
     return c == WHOLE ? read_all(from, p->segment, (size_t)p->segments * sizeof *p->segment, deadline) : c;

@@ -199,7 +199,7 @@ static bool read_shape(reading *r, const json_t *object)
 static bool read_plan(reading *r, const json_t *object)
 {
     const json_t *name = json_object_get(object, "planner"), *capacity = json_object_get(object, "capacity"),
-                 *dropped = json_object_get(object, "dropped");
+                 *dropped = json_object_get(object, "dropped"), *align = json_object_get(object, "align");
     planned *to = r->to;
     if (!json_is_object(object))
         return refuse(r, "expected a plan, {\"planner\": .., \"batches\" or \"rows\": ..}");
@@ -209,9 +209,11 @@ static bool read_plan(reading *r, const json_t *object)
     r->whole = true;
     r->cells = 0;
     if ((capacity && !number(r, capacity, INT32_MAX, "\"capacity\"", &to->opts.capacity)) ||
+        (align && !number(r, align, INT32_MAX, "\"align\"", &to->opts.align)) ||
         (dropped && !number(r, dropped, INT64_MAX, "\"dropped\"", &to->plan.dropped)) ||
         !read_shape(r, object))
         return false;
+    to->plan.align = (int32_t)to->opts.align;
     to->own = (weft_planner){ .promises = r->whole ? WEFT_PLAN_WHOLE : 0 };
     return weft_plan_check(&to->plan, r->len, r->n, to->own.promises) == WEFT_OK ||
            refuse(r, weft_plan_message());

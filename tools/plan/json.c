@@ -225,10 +225,12 @@ static void print_figures(const planned *t)
     const weft_plan_figures *f = &t->figures;
     printf(", \"figures\": {\"batches\": %lld, \"rows\": %lld, \"segments\": %lld, \"tokens\": %lld, "
            "\"cells\": %lld, \"fill\": %.9g, \"steps\": %lld, \"runs\": %lld, \"mean_live\": %.9g, "
-           "\"segments_per_row\": %.9g, \"eta2\": %.9g, \"empty\": %lld, \"dropped\": %lld, \"cuts\": %lld",
+           "\"segments_per_row\": %.9g, \"eta2\": %.9g, \"empty\": %lld, \"dropped\": %lld, \"cuts\": %lld, "
+           "\"imbalance\": %.9g, \"imbalance_squares\": %.9g",
            (long long)f->batches, (long long)f->rows, (long long)f->segments, (long long)f->tokens,
            (long long)f->cells, f->fill, (long long)f->steps, (long long)f->runs, f->mean_live,
-           f->segments_per_row, f->eta2, (long long)f->empty, (long long)f->dropped, (long long)f->cuts);
+           f->segments_per_row, f->eta2, (long long)f->empty, (long long)f->dropped, (long long)f->cuts,
+           f->imbalance, f->imbalance_squares);
     if (t->opts.capacity)
         printf(", \"l1\": %lld, \"l2\": %lld", (long long)f->l1, (long long)f->l2);
     printf("}}");
@@ -240,6 +242,8 @@ static void print_shape(const planned *t, bool rows, int64_t *order)
     const weft_plan *p = &t->plan;
     if (t->opts.capacity)
         printf(", \"capacity\": %lld", (long long)t->opts.capacity);
+    if (p->align > 1)
+        printf(", \"align\": %d", (int)p->align);
     if (p->dropped)
         printf(", \"dropped\": %lld", (long long)p->dropped);
     if (!rows_are_inferred(p, rows))
