@@ -80,9 +80,30 @@ static const char *today(char text[32])
     return text;
 }
 
+/* Says how busy the machine was while times were taken. Returns NULL if none were. */
+static const char *describe_load(const lab_run *r, char *text, size_t size)
+{
+    double load, spread = 0;
+    if (r->wall <= 0)
+        return NULL;
+    for (int i = 0; i < r->asked.planners; i++) {
+        const lab_plan *p = r->page.plan + i;
+        if (p->median_ms > 0)
+            spread = fmax(spread, (p->p90_ms - p->p10_ms) / p->median_ms);
+    }
+    int n = snprintf(text, size,
+                     "CPU time was %.0f %% of the wall time of the timed passes, of %d thread%s; the widest "
+                     "range of a plan is %.0f %% of its median",
+                     100 * r->cpu / r->wall, (int)r->asked.threads, r->asked.threads == 1 ? "" : "s",
+                     100 * spread);
+    if (getloadavg(&load, 1) == 1 && n > 0 && (size_t)n < size)
+        snprintf(text + n, size - (size_t)n, "; load %.1f", load);
+    return text;
+}
+
 static bool write_results(lab_run *r, const char *command)
 {
-    char device[64], date[32], words[256] = "", over[64];
+    char device[64], date[32], words[256] = "", over[64], busy[200];
     int threads = (int)r->asked.threads;
     lab *page = &r->page;
     snprintf(over, sizeof over, "the limit of %g s was over; --seconds extends it", r->asked.seconds);
@@ -103,7 +124,12 @@ static bool write_results(lab_run *r, const char *command)
     page->device = device;
     page->date = today(date);
     page->target = r->asked.target;
-    page->stopped = interrupted ? "the experiments were interrupted" : is_late(r) ? over : NULL;
+    page->stopped = interrupted        ? "the experiments were interrupted" :
+                    is_late(r)         ? over :
+                    r->asked.leave_out ? "--only left an experiment out" :
+                                         NULL;
+    page->layer = page->costs ? &r->layer : NULL;
+    page->busy = describe_load(r, busy, sizeof busy);
     page->cost_words = words;
     return write_page(r->asked.out, page);
 }

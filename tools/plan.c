@@ -3,7 +3,7 @@
 #include <string.h>
 #include "tools/corpora/corpora.h"
 #include "tools/options.h"
-#include "tools/plan/cost.h"
+#include "tools/plan/verdict.h"
 
 static void print_table(const planned *all, int n)
 {
@@ -101,12 +101,18 @@ static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **al
     return ok;
 }
 
-static bool explain(const asked *a, const planned *all, int count, const int32_t *len, int64_t n)
+/* Prints the plans and, with costs, the verdict on them. */
+static bool print_plans(const asked *a, const planned *all, int count, const int32_t *len, int64_t n,
+                        const layer_cost *costs)
 {
-    layer_cost cost;
-    if (!(a->costs ? read_costs(a->costs, &cost) : costs_of(&a->layer, &cost)))
-        return false;
-    return explain_plans(all, count, len, n, &cost);
+    verdict v = { 0 };
+    bool ok = !a->json || !costs || judge_made(&v, all, count, len, n, costs);
+    if (ok && a->json)
+        print_json(all, count, len, costs ? &v : NULL);
+    else if (ok)
+        print_table(all, count);
+    free(v.plan);
+    return ok && (a->json || !costs || explain_plans(all, count, len, n, costs));
 }
 
 static int plan_all(const asked *a)
@@ -118,14 +124,11 @@ static int plan_all(const asked *a)
     if (len && !n && !a->json)
         fprintf(stderr, "weft: plan: %s: found no lengths\n", strcmp(a->lengths, "-") ? a->lengths : "stdin");
     bool failed = false, ok = len && make_all(a, len, n, &all, &count, &failed) && (count || !failed);
+    layer_cost cost, *costs = a->explain ? &cost : NULL;
+    ok = ok && (!costs || (a->costs ? read_costs(a->costs, &cost) : costs_of(&a->layer, &cost)));
     if (ok && a->report)
-        ok = report_plans(a->report, a->lengths, len, n, all, count, a->command, a->times);
-    if (ok && a->json)
-        print_json(all, count, len);
-    else if (ok)
-        print_table(all, count);
-    if (ok && a->explain)
-        ok = explain(a, all, count, len, n);
+        ok = report_plans(a->report, a->lengths, len, n, all, count, a->command, a->times, costs);
+    ok = ok && print_plans(a, all, count, len, n, costs);
     free_all(all, count);
     free(len);
     return ok && finish_output("plan", GOOD) == GOOD && !failed ? GOOD : FAILED;
@@ -227,8 +230,6 @@ bool are_planners(const subcommand *s, char *const *text, int n)
 static int check_asked(const asked *a, int operands)
 {
     const subcommand *s = &subcommand_plan;
-    if (a->explain && a->json)
-        return usage_error(s, "--json: found with --explain; expected only one of them");
     if (a->costs && a->calibrate)
         return usage_error(s, "--costs: found with --calibrate; expected only one of them");
     if (a->times && !a->report)

@@ -224,7 +224,16 @@ check "a file together with --calibrate" exits 2 'costs: found with --calibrate;
 check "no such cell" exits 2 'found cell "lsmt"; expected lstm, gru' "$weft" plan --explain=lsmt:16 mixed order:count=8
 check "two layers" exits 2 'found "lstm:16:2"; expected CELL:UNITS, one layer of 1' "$weft" plan --explain=lstm:16:2 mixed order:count=8
 check "no units" exits 2 'found "lstm:0"; expected CELL:UNITS' "$weft" plan --explain=lstm:0 mixed order:count=8
-check "JSON and words" exits 2 'json: found with --explain; expected only one' "$weft" plan --json --explain mixed order:count=8
+judge() { "$weft" plan --json --costs "$1" mixed random:count=8 sorted:count=8 >judged.json; }
+check "JSON has the same verdict" eval 'judge cpu.json && sed -n "s/.*\"take\": \"\([^\"]*\)\", \"why\": \"\([^\"]*\)\", \"cost\": \"\([^\"]*\)\", \"sure\": \"\([^\"]*\)\".*/Take \1: \2. \3 \4/p" judged.json >said && tail -n 1 cpu.out | cmp - said'
+check "from predictions, with their error" grep -q '"verdict": {"basis": "predicted".*"error": 0.1, ' judged.json
+check "two plans that tie" is "$(grep -c '"tied": true, "cells_of_largest_batch": 1600,' judged.json)" 2
+check "which still is a file of plans" eval '"$weft" plan --from judged.json mixed | cmp - <("$weft" plan mixed random:count=8 sorted:count=8)'
+check "a page predicts, too" eval '"$weft" plan --costs gpu.json --report page.html mixed random:count=8 sorted:count=8 && grep -q "<strong>Take 2 sorted.* it is the fastest, and no other plan ties within the model" page.html'
+check "with the costs that it used" grep -q 'predicted for made-up GPU, with an error of 10 %' page.html
+sed 's/, "error": 0.1//' cpu.json >vague.json
+check "an error that is not known is assumed" eval 'explain vague.json | grep -q "without a stated error; assumed is an error of 20 %"'
+check "one plan only" eval '"$weft" plan --costs cpu.json mixed order:count=8 | grep -q "^Take order:count=8: the only plan. A pass takes"'
 bad_costs() { echo "$2" >bad.json; check "costs refused: $1" exits 1 "costs bad.json.*$1" "$weft" plan --costs bad.json mixed order:count=8; }
 bad_costs 'expected JSON' '{"name": '
 bad_costs 'an object with a "name"' '[]'

@@ -3,7 +3,7 @@
 #ifndef WEFT_TOOLS_LAB_H
 #define WEFT_TOOLS_LAB_H
 #include <math.h>
-#include "tools/plan/plan.h"
+#include "tools/plan/verdict.h"
 
 #define LAB_NONE ((double)NAN)                   /* not measured */
 
@@ -53,6 +53,9 @@ typedef struct {
     const char *cost_words;                     /* the cost model in words, one paragraph a line */
     const char *stopped;                        /* why experiments may be missing; NULL: all ran */
     double target;                              /* bits a token that end the learning; 0: no target */
+    const layer_cost *layer;                    /* costs that predicted the times; NULL: none */
+    const verdict *verdict;                     /* set by write_page */
+    const char *busy;                           /* how busy the machine was while times were taken, or NULL */
 } lab;
 
 /* report.c: begins a plan without measurements. For a planner of the library it counts the meetings over

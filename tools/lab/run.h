@@ -39,7 +39,7 @@ typedef struct {
     lab_curve (*curve)[SEEDS];
     lab_point (*point)[SEEDS][POINTS + 1];
     weft_journal *times;
-    double started;
+    double started, cpu, wall;                  /* cpu, wall: seconds of the timed passes */
 } lab_run;
 
 /* lab.c: returns whether to stop: the user interrupted, or the time is over. Called between batches. */

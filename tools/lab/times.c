@@ -1,18 +1,23 @@
 /* times.c - measures milliseconds an epoch, planners in turn, so that a disturbance affects all of them. */
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 #include "tools/lab/run.h"
 
 /* Returns the time of one epoch of updates, or NaN if it was stopped or the model failed. */
 static double run_epoch(lab_run *r, lab_model *m, const weft_plan *p)
 {
     double start = seconds_now();
+    clock_t cpu = clock();
     for (int64_t b = 0; b < p->batches; b++) {
         if (lab_stops(r) || !lab_model_update(m, p, b, &r->train, WEFT_MEAN_OF_BATCH))
             return (double)NAN;
         lab_progress_at(r, (double)(b + 1) / (double)p->batches);
     }
-    return 1e3 * (seconds_now() - start);
+    double took = seconds_now() - start;
+    r->wall += took;
+    r->cpu += (double)(clock() - cpu) / CLOCKS_PER_SEC;
+    return 1e3 * took;
 }
 
 void lab_note(const lab_run *r, const char *experiment, const char *planner, const lab_number *number, int n)

@@ -120,6 +120,18 @@ static void put_sizes(page *p, const weft_plan *plan)
     }
 }
 
+static void put_pieces(page *p, const batch *b, const weft_plan *plan)
+{
+    begin_data(p, "batch,sequence,row,column,offset,length");
+    for (int64_t k = 0; k < plan->batches; k++)
+        for (int64_t i = plan->batch[k].first; i < plan->batch[k].first + plan->batch[k].n; i++) {
+            const weft_segment *s = plan->segment + i;
+            put(p, ";%lld,%lld,%lld,%lld,%lld,%lld", (long long)k, (long long)b->id[s->sequence],
+                (long long)s->row, (long long)s->column, (long long)s->offset, (long long)s->length);
+        }
+    end_data(p);
+}
+
 static void put_layout(page *p, const batch *b, const weft_plan *plan, bool packed, const char *name,
                        const char *words)
 {
@@ -140,6 +152,7 @@ static void put_layout(page *p, const batch *b, const weft_plan *plan, bool pack
     if (plan->batches)
         put_batches(&d);
     end_image(p);
+    put_pieces(p, b, plan);
     int64_t saved = padded - cells;
     put(p, "<strong>%s</strong>: %lld tokens in %lld cells, %lld of %lld (%.1f %%) %s; %lld steps", name,
         (long long)b->tokens, (long long)cells, (long long)(saved < 0 ? -saved : saved), (long long)padded,

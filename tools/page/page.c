@@ -1,4 +1,5 @@
 /* page.c - writes the page: head, contents, sections in order, and the end. */
+#include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
 
@@ -31,9 +32,9 @@ static const char style[] =
     "th:first-child,td.words{text-align:left}tbody th{font-weight:normal}\n"
     "tbody th:first-child{white-space:normal;min-width:13em;max-width:24em}\n"
     ".figures{display:flex;flex-wrap:wrap;gap:12px}\n"
-    "figure{margin:0;width:344px;max-width:100%;break-inside:avoid}\n"
+    "figure{margin:0;width:534px;max-width:100%;break-inside:avoid}\n"
     "figcaption{font-size:.85em;color:var(--quiet)}\n"
-    ".wide figure{width:530px}figure svg{display:block;width:100%;height:auto}\n"
+    "figure svg{display:block;width:100%;height:auto}\n"
     "svg text{font:11px system-ui,'DejaVu Sans',Verdana,sans-serif;fill:var(--ink)}\n"
     "svg .axis{stroke:var(--line);fill:none}svg .grid{stroke:var(--grid);fill:none}\n"
     "svg .mark{stroke:var(--ink);stroke-width:1.5;fill:none}\n"
@@ -49,7 +50,22 @@ static const char style[] =
     ".bad{text-decoration:underline wavy}@page{size:landscape;margin:10mm}\n"
     "@media print{body{max-width:none;font-size:10pt}caption span{max-width:none}\n"
     ".scroll,pre{overflow:visible;white-space:pre-wrap}table{font-size:7pt}th,td{\n"
-    "padding:.1em .3em}section{break-inside:auto}h2{break-after:avoid}.skip,nav{display:none}}\n";
+    "padding:.1em .3em}section{break-inside:auto}h2{break-after:avoid}.skip,nav,button{display:none}}\n";
+
+/* Buttons, and tables as cards on phones. */
+static const char controls[] =
+    "button{font:inherit;color:var(--link);background:none;border:1px solid var(--line);\n"
+    "border-radius:3px;margin:2px;padding:0 .5em}thead button{border:0;margin:0;padding:0;\n"
+    "text-align:inherit;color:inherit;text-decoration:underline dotted}\n"
+    "button:focus-visible,summary:focus-visible{outline:3px solid var(--link)}\n"
+    "[aria-sort=ascending] button::after{content:' ▲'}\n"
+    "[aria-sort=descending] button::after{content:' ▼'}\n"
+    "@media screen and (max-width:600px){nav ol{columns:auto}\n"
+    "table,caption,tbody,tr,tbody th{display:block}thead{display:none}.js thead{display:block}\n"
+    "thead tr{display:flex;flex-wrap:wrap}thead th{border:0}tbody tr{padding:.3em .5em;\n"
+    "border:1px solid var(--line);margin:.5em 0}tbody th:first-child{max-width:none}\n"
+    "td{display:flex;justify-content:space-between;white-space:normal}\n"
+    "td::before{content:attr(data-label);color:var(--quiet)}}\n";
 
 /* Writes the colours as classes: s0 strokes, f0 fills, p0 is a piece of sequence 0, h0 a text in it. */
 static void put_colours(page *p)
@@ -59,7 +75,7 @@ static void put_colours(page *p)
             "[stroke='%s'],.s%d{stroke:var(--c%d)}[fill='%s'],.f%d{fill:var(--c%d)}\n"
             ".p%d{fill:var(--t%d);stroke:var(--c%d)}svg .h%d{stroke:var(--t%d)}",
             weft__svg_colour(i), i, i, weft__svg_colour(i), i, i, i, i, i, i, i);
-    put(p, "\n</style>\n");
+    put(p, "\n%s</style>\n", controls);
 }
 
 void put_missing(page *p, const char *sentence)
@@ -98,6 +114,8 @@ static void put_facts(page *p)
         put_fact(p, "Seed", l->seed);
     if (l->device)
         put_fact(p, "Measured on", l->device);
+    if (l->busy)
+        put_fact(p, "Machine", l->busy);
     if (l->date)
         put_fact(p, "Date", l->date);
     put(p, "</dl>\n");
@@ -118,8 +136,8 @@ static const struct {
                  { "learning", "Learning", put_learning },
                  { "gradient", "Gradient and exactness", put_gradient },
                  { "contamination", "Contamination", put_contamination },
-                 { "adversaries", "Adversaries", put_adversaries },
                  { "cost", "Cost: predicted against measured", put_cost },
+                 { "adversaries", "Adversaries", put_adversaries },
                  { "more", "Your own planner, citing, the command", put_more } };
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
@@ -141,8 +159,8 @@ static void put_head(page *p)
         "</h1>\n<p>The effects of %d plan%s for this corpus on work, gradients and order. A plan decides "
         "which sequences, or pieces of them, form a batch, and the position of each.</p>\n",
         p->lab->plans, p->lab->plans == 1 ? "" : "s");
-    put_facts(p);
     put_verdict(p);
+    put_facts(p);
     put(p, "</header>\n<nav aria-label=\"Contents\">\n<ol>\n");
     for (int i = 0; i < SECTIONS; i++)
         put(p, "<li><a href=\"#%s\">%s</a></li>\n", sections[i].name, sections[i].title);
@@ -184,15 +202,24 @@ static void put_more(page *p)
 
 bool write_page(const char *path, const lab *l)
 {
-    page p = { .lab = l };
-    weft__svg_open(&p.svg, path);
-    put_head(&p);
-    for (int i = 0; i < SECTIONS; i++) {
-        put(&p, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%d. %s</h2>\n", sections[i].name,
-            sections[i].name, i + 1, sections[i].title);
-        sections[i].write(&p);
-        put(&p, "</section>\n");
+    lab judged = *l;
+    verdict v;
+    page p = { .lab = &judged };
+    bool ok = judge_lab(l, &v);
+    judged.verdict = &v;
+    if (ok) {
+        weft__svg_open(&p.svg, path);
+        put_head(&p);
+        for (int i = 0; i < SECTIONS; i++) {
+            put(&p, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%d. %s</h2>\n", sections[i].name,
+                sections[i].name, i + 1, sections[i].title);
+            sections[i].write(&p);
+            put(&p, "</section>\n");
+        }
+        put(&p, "</main>\n<script>\n%s</script>\n", page_script);
+        ok = weft__svg_close(&p.svg, "</body>\n</html>\n") == WEFT_OK ||
+             say_failure("%s", weft_file_message());
     }
-    return weft__svg_close(&p.svg, "</main>\n</body>\n</html>\n") == WEFT_OK ||
-           say_failure("%s", weft_file_message());
+    free(v.plan);
+    return ok;
 }

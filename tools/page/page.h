@@ -36,12 +36,12 @@ typedef struct {
     const char *text;
     bool bad;
 } page_cell;
-/* A row. name NULL: the number and name of the plan. */
+/* A row. name NULL: the number and name of the plan, which is the row's number unless fill sets it. */
 enum { PAGE_CELLS = 16 };
 typedef struct {
     const char *name;
     page_cell cell[PAGE_CELLS];
-    int n;
+    int n, plan;
 } page_row;
 #define CELL(head, value, better, digits) { head, value, better, digits, NULL, false }
 /* Sets the cells of a row. */
@@ -57,7 +57,7 @@ void put_table(page *, const char *caption, const char *first_head, int rows,
                void (*fill)(const lab *, int i, page_row *), const char *missing);
 
 /* ---- charts ---- */
-enum { CHART_WIDTH = 344, CHART_HEIGHT = 220, CHART_SMALL = 150 };
+enum { CHART_WIDTH = 420, CHART_HEIGHT = 220, CHART_SMALL = 150 };
 /* Writes one small chart for each plan, up to PAGE_MULTIPLES, and a sentence if there are more plans. */
 void put_multiples(page *, void (*chart)(page *, int plan));
 /* Begins an image of that height with a title and a description. The caption follows end_image. */
@@ -75,11 +75,18 @@ weft_curve curve_of_bars(const page_bars *, bool filled);
 /* Writes an image of a chart of that height with a description, up to the opened caption. */
 __attribute__((format(printf, 5, 6))) void put_chart(page *, double height, const char *title,
                                                      const weft_chart *, const char *format, ...);
+/* Writes numbers of a figure for its CSV: lines of fields with commas, each with ";" before it but the first.
+ * Belongs between end_image and end_figure. */
+void begin_data(page *, const char *heads);
+void end_data(page *);
 /* Writes a rectangle from the level `top` down to `bottom`. */
 void put_box(page *, const char *class_, double x, double top, double width, double bottom);
 
 /* ---- sections, in files of their own ---- */
-/* Writes which plan to take, and why, if times were measured. */
+/* Judges the plans by measured times, or else by costs or cells. The caller frees v->plan. Returns false
+ * after a printed error. */
+bool judge_lab(const lab *, verdict *);
+/* Writes which plan to take, and why. */
 void put_verdict(page *);
 void put_lengths(page *);
 void put_layouts(page *);
@@ -93,4 +100,6 @@ void put_gradient(page *);
 void put_contamination(page *);
 void put_adversaries(page *);
 void put_cost(page *);
+/* script.c: the only script of the page. It sorts tables and saves figures and tables. */
+extern const char page_script[];
 #endif

@@ -4,15 +4,21 @@
 
 static void fill_plan(const lab *l, int i, page_row *row)
 {
-    const planned *made = l->plan[i].made;
-    const weft_plan_figures *f = &made->figures;
-    bool bound = made->opts.capacity != 0;
+    const weft_plan_figures *f = &l->plan[i].made->figures;
     SET_ROW(row, NULL, CELL("batches", (double)f->batches, 0, 0), CELL("rows", (double)f->rows, 0, 0),
             CELL("pieces", (double)f->segments, 0, 0), CELL("tokens", (double)f->tokens, 0, 0),
             CELL("cells", (double)f->cells, -1, 0), CELL("fill", f->fill, 1, 3),
-            CELL("steps", (double)f->steps, -1, 0), CELL("runs", (double)f->runs, -1, 0),
-            CELL("live rows", f->mean_live, 1, 1), CELL("pieces a row", f->segments_per_row, 0, 2),
-            CELL("η²", f->eta2, -1, 3), CELL("L1", bound ? (double)f->l1 : LAB_NONE, 0, 0),
+            CELL("steps", (double)f->steps, -1, 0), CELL("live rows", f->mean_live, 1, 1),
+            CELL("η²", f->eta2, -1, 3));
+}
+
+static void fill_rest(const lab *l, int i, page_row *row)
+{
+    const planned *made = l->plan[i].made;
+    const weft_plan_figures *f = &made->figures;
+    bool bound = made->opts.capacity != 0;
+    SET_ROW(row, NULL, CELL("runs", (double)f->runs, -1, 0), CELL("pieces a row", f->segments_per_row, 0, 2),
+            CELL("L1", bound ? (double)f->l1 : LAB_NONE, 0, 0),
             CELL("L2", bound ? (double)f->l2 : LAB_NONE, 0, 0), CELL("dropped", (double)f->dropped, 0, 0),
             CELL("cut", (double)f->cuts, 0, 0), CELL("empty", (double)f->empty, 0, 0));
 }
@@ -48,8 +54,10 @@ static void fill_work(const lab *l, int i, page_row *row)
 static void put_times(page *p)
 {
     bool measured = false;
+    int passes = 0;
     for (int i = 0; i < p->lab->plans; i++) {
         const lab_plan *l = p->lab->plan + i;
+        passes += !isnan(l->median_ms);
         measured = measured || !isnan(l->median_ms) || !isnan(l->predicted_ms) || !isnan(l->planner_ms);
     }
     put_table(p,
@@ -58,18 +66,24 @@ static void put_times(page *p)
               "means that nothing was measured.",
               "planner", measured ? p->lab->plans : 0, fill_time,
               "No times were measured for this page: weft lab measures them");
+    if (passes && passes < p->lab->plans)
+        put_missing(p, "A dash under measured ms: no pass of the plan was run");
 }
 
 void put_planners(page *p)
 {
     put_times(p);
-    put_table(
-        p,
-        "All plans. Bold: the best of a column. Steps: the sum of the widths of all batches. Runs: runs "
-        "of steps with equal live rows. Live rows: tokens per step. η²: the share of the lengths' "
-        "variance between batches; 0 if batches are alike. L1, L2: lower bounds on rows. Cut: pieces "
-        "that do not begin their sequence. A dash means that the plan has no capacity.",
-        "planner", p->lab->plans, fill_plan, NULL);
+    put_table(p,
+              "All plans. Bold: the best of a column. Steps: the sum of the widths of all batches. Live "
+              "rows: tokens "
+              "per step. η²: the share of the lengths' variance between batches; 0 if batches are alike.",
+              "planner", p->lab->plans, fill_plan, NULL);
+    put(p, "<details><summary>Runs, bounds on rows, dropped tokens and cut pieces</summary>\n");
+    put_table(p,
+              "Runs: runs of steps with equal live rows. L1, L2: lower bounds on rows; a dash means that the "
+              "plan has no capacity. Cut: pieces that do not begin their sequence.",
+              "planner", p->lab->plans, fill_rest, NULL);
+    put(p, "</details>\n");
     put_table(p,
               "Operations. Products: uses of the matrices of a recurrent layer and its input projection, one "
               "for each token; padded: one for each cell. Sums: one fewer than products in each piece; "

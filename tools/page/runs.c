@@ -19,15 +19,17 @@ static void fill_exact(const lab *l, int i, page_row *row)
 
 void put_gradient(page *p)
 {
-    bool measured = false;
+    int measured = 0;
     for (int i = 0; i < p->lab->plans; i++)
-        measured = measured || !isnan(p->lab->plan[i].bias) || !isnan(p->lab->plan[i].noise);
+        measured += !isnan(p->lab->plan[i].bias) || !isnan(p->lab->plan[i].noise);
     put_table(p,
               "At fixed weights. Bias: distance of the mean of the batches' gradients from the whole "
               "gradient, divided by the norm of the whole gradient. Noise: trace of the covariance of the "
               "batches' gradients, divided by the square of that norm.",
               "planner", measured ? p->lab->plans : 0, fill_gradient,
               "No gradients were computed for this page");
+    if (measured && measured < p->lab->plans)
+        put_missing(p, "A dash: gradients of the plan were not computed");
     put_table(p, "The same batch in two layouts: outputs and gradients, compared bit by bit.", "layouts",
               p->lab->exacts, fill_exact, "Layouts were not compared");
 }
@@ -63,14 +65,31 @@ static void fill_adversary(const lab *l, int i, page_row *row)
             { "", .text = above ? "above" : "", .bad = above });
 }
 
+/* Names the plans whose planners are not the library's: they get no hard instances. */
+static void put_own_planners(page *p)
+{
+    int own = 0;
+    for (int i = 0; i < p->lab->plans; i++) {
+        const planned *t = p->lab->plan[i].made;
+        if (t->planner == weft_planner_named(t->planner->name))
+            continue;
+        put(p, own++ ? ", " : "<p>Hard instances are given to built-in planners only, so not to ");
+        put_plan(p, i);
+    }
+    put(p, own ? ".</p>\n" : "");
+}
+
 void put_adversaries(page *p)
 {
+    put_own_planners(p);
+    put(p, "<details><summary>Rows for instances that are hard to pack</summary>\n");
     put_table(p,
               "Rows for instances that are hard to pack. Bound: a lower bound on rows. Ratio: rows "
               "divided by the bound. Guarantee: the proven limit of rows divided by the optimum, so a "
               "ratio above it is a fault only if the optimum equals the bound.",
               "instance", p->lab->adversaries, fill_adversary,
               "No planner was given hard instances for this page");
+    put(p, "</details>\n");
 }
 
 /* ---- cost ---- */

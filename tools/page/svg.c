@@ -18,6 +18,42 @@ void begin_image(page *p, double height, const char *title, const char *descript
 void end_image(page *p) { put(p, "</svg>\n<figcaption>"); }
 void end_figure(page *p) { put(p, "</figcaption>\n</figure>\n"); }
 
+void begin_data(page *p, const char *heads)
+{
+    put(p, "<data value=\"");
+    put_text(p, heads);
+}
+void end_data(page *p) { put(p, "\"></data>"); }
+
+/* Writes the numbers of all curves, an outline with its area once, without points that only widen axes. */
+static void put_numbers(page *p, const weft_chart *c)
+{
+    char heads[200], number[WEFT__SHORT];
+    snprintf(heads, sizeof heads, "curve,%s,%s,low", c->x_label, c->left);
+    for (char *k = heads + 6; (k = strstr(k, ", ")); k++)
+        *k = ' ';
+    begin_data(p, heads);
+    for (int i = 0; i < c->n; i++) {
+        const weft_curve *k = c->curves + i;
+        if ((i + 1 < c->n && k[1].x == k->x && k[1].y == k->y) || (k->n == 1 && k->low))
+            continue;
+        for (int j = 0; j < k->n; j++) {
+            if (!isfinite(k->y[j]) || !isfinite(k->x[j]))
+                continue;
+            put(p, ";");
+            if (k->name)
+                put_text(p, k->name);
+            else
+                put(p, "curve %d", i + 1);
+            put(p, ",%s", weft__short_number(number, k->x[j], 6));
+            put(p, ",%s,", weft__short_number(number, k->y[j], 6));
+            if (k->low && isfinite(k->low[j]))
+                put(p, "%s", weft__short_number(number, k->low[j], 6));
+        }
+    }
+    end_data(p);
+}
+
 void put_multiples(page *p, void (*chart)(page *, int plan))
 {
     int n = p->lab->plans < PAGE_MULTIPLES ? p->lab->plans : PAGE_MULTIPLES;
@@ -60,4 +96,5 @@ void put_chart(page *p, double height, const char *title, const weft_chart *c, c
     begin_image(p, height, title, description);
     weft__draw_chart(&p->svg, c, CHART_WIDTH, height, true);
     end_image(p);
+    put_numbers(p, c);
 }

@@ -51,7 +51,7 @@ static double best_of(const page_row *row, int rows, int k)
 
 static void put_cell(page *p, const page_cell *c, bool bold)
 {
-    put(p, "<td%s>%s", c->text ? " class=\"words\"" : "",
+    put(p, "<td%s data-label=\"%s\">%s", c->text ? " class=\"words\"" : "", c->head,
         c->bad ? "<strong class=\"bad\">" :
         bold   ? "<strong>" :
                  "");
@@ -68,7 +68,7 @@ static void put_row(page *p, const page_row *row, int rows, int i)
     if (row[i].name)
         put_text(p, row[i].name);
     else
-        put_plan(p, i);
+        put_plan(p, row[i].plan);
     put(p, "</th>");
     for (int k = 0; k < row[i].n; k++)
         put_cell(p, row[i].cell + k, row[i].cell[k].value == best_of(row, rows, k));
@@ -85,7 +85,7 @@ void put_table(page *p, const char *caption, const char *first_head, int rows,
     page_row *row = get_memory(rows, sizeof *row);
     int name = ++p->figures;
     for (int i = 0; i < rows; i++)
-        fill(p->lab, i, row + i);
+        row[i].plan = i, fill(p->lab, i, row + i);
     put(p,
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"t%d\">\n<table>\n<caption "
         "id=\"t%d\"><span>%s</span></caption>\n<thead><tr><th scope=\"col\">%s</th>",

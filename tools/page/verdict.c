@@ -1,53 +1,78 @@
-/* verdict.c - recommends a plan, by measured times and by its effect on gradients. */
+/* verdict.c - writes which plan to take, and the best plans in a short table. */
+#include <stdlib.h>
+#include <string.h>
 #include "tools/page/page.h"
 
-/* Plans whose times differ by at most this share count as equally fast. */
-static const double as_fast = .1;
-enum { MOST = 64 };
+enum { BEST = 6 };
 
-/* Fills the measured plans' numbers, times and disturbances, and returns their count. */
-static int measured(const lab *l, int *plan, double *ms, double *disturbance)
+bool judge_lab(const lab *l, verdict *v)
 {
-    int n = 0;
-    for (int i = 0; i < l->plans && n < MOST; i++) {
-        weft_plan_disturbance d;
-        if (isnan(l->plan[i].median_ms) ||
-            weft_plan_disturb(&l->plan[i].made->plan, l->len, l->n, &d) != WEFT_OK)
-            continue;
-        plan[n] = i;
-        ms[n] = l->plan[i].median_ms;
-        disturbance[n] = d.sum;
-        n++;
+    bool measured = false;
+    *v = (verdict){ .n = l->plans };
+    v->plan = get_memory(l->plans, sizeof *v->plan);
+    for (int i = 0; i < l->plans; i++)
+        measured = measured || isfinite(l->plan[i].median_ms);
+    v->basis = measured ? VERDICT_BY_TIMES : l->layer ? VERDICT_BY_COSTS : VERDICT_BY_CELLS;
+    for (int i = 0; i < l->plans; i++) {
+        const lab_plan *p = l->plan + i;
+        v->plan[i] = measured ? (judged_plan){ p->made, p->median_ms, p->p10_ms, p->p90_ms, .tied = false } :
+                                (judged_plan){ p->made, p->predicted_ms, LAB_NONE, LAB_NONE, .tied = false };
     }
-    return n;
+    return judge_plans(v, l->len, l->n, l->layer);
+}
+
+static double order_of(const verdict *v, int i)
+{
+    double ms = v->basis == VERDICT_BY_CELLS ? (double)v->plan[i].made->figures.cells : v->plan[i].ms;
+    return i == v->chosen ? -1 : isfinite(ms) ? ms : HUGE_VAL;
+}
+
+/* Returns the plan at this place, by time after the chosen one. */
+static int plan_at(const verdict *v, int place)
+{
+    for (int i = 0; i < v->n; i++) {
+        int before = 0;
+        for (int k = 0; k < v->n; k++)
+            before += order_of(v, k) < order_of(v, i) || (order_of(v, k) == order_of(v, i) && k < i);
+        if (before == place)
+            return i;
+    }
+    return 0;
+}
+
+static void fill_best(const lab *l, int i, page_row *row)
+{
+    const verdict *v = l->verdict;
+    row->plan = plan_at(v, i);
+    const judged_plan *j = v->plan + row->plan;
+    SET_ROW(row, NULL, CELL("ms", j->ms, 0, 1), CELL("from", j->low, 0, 1), CELL("to", j->high, 0, 1),
+            CELL("memory", (double)j->memory, 0, 0), CELL("disturbance", j->by.sum, 0, 3),
+            CELL("rows", (double)j->made->figures.rows, 0, 0),
+            CELL("steps", (double)j->made->figures.steps, 0, 0), { "ties", .text = j->tied ? "yes" : "no" });
 }
 
 void put_verdict(page *p)
 {
-    int plan[MOST], fastest = 0;
-    double ms[MOST], disturbance[MOST];
-    int n = measured(p->lab, plan, ms, disturbance);
-    for (int i = 1; i < n; i++)
-        fastest = ms[i] < ms[fastest] ? i : fastest;
-    int chosen = n > 1 ? weft_plan_choose(ms, disturbance, n, as_fast) : -1;
-    if (chosen < 0)
-        return;
-    put(p, "<p><strong>Take ");
-    put_plan(p, plan[chosen]);
-    put(p, "</strong>: ");
-    put_real(p, ms[chosen], 1);
-    put(p, " ms a pass, ");
-    if (chosen != fastest) {
-        put(p, "against ");
-        put_plan(p, plan[fastest]);
-        put(p, " with ");
-        put_real(p, ms[fastest], 1);
-        put(p,
-            " ms, the fastest. Of the plans within %.0f %% of that, this one changes gradients least (",
-            100 * as_fast);
-    } else {
-        put(p, "the fastest. No plan within %.0f %% of it changes gradients less (", 100 * as_fast);
+    const verdict *v = p->lab->verdict;
+    put(p, "<p id=\"verdict\">");
+    if (v->chosen >= 0) {
+        put(p, "<strong>Take ");
+        put_plan(p, v->chosen);
+        put(p, "</strong>: ");
     }
-    put_real(p, disturbance[chosen], 3);
-    put(p, "; 0: like sequences drawn at random).</p>\n");
+    put_text(p, v->why);
+    put(p, ".</p>\n");
+    if (v->chosen < 0)
+        return;
+    put(p, "<p>");
+    put_text(p, v->cost);
+    put(p, "</p>\n<p>");
+    put_text(p, v->sure);
+    put(p, "</p>\n");
+    put_table(
+        p,
+        "The plan to take, then the others by time, or by cells without times. ms: of a pass over the "
+        "corpus, with its range. Memory: cells of the largest batch. Disturbance: of gradients. Ties: as "
+        "good as the fastest within the error.",
+        "planner", v->n < BEST ? v->n : BEST, fill_best, NULL);
 }

@@ -1,9 +1,10 @@
 /* json.c - prints plans as JSON: pieces and figures. Capacity, rows and widths of batches, columns and
  * carries appear only if a reader would infer other values. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
-#include "tools/plan/plan.h"
+#include "tools/plan/verdict.h"
 
 /* Returns whether each row is one piece from its first cell on, so that lists of pieces describe the plan. */
 static bool is_one_a_row(const weft_plan *p)
@@ -105,8 +106,7 @@ static void print_rows(const weft_plan *p, int64_t *order, void (*print)(const w
 /* Prints one number if it holds for all batches, otherwise a list. */
 static void print_numbers(const char *key, const weft_plan *p, bool width)
 {
-    bool same =
-        width || p->batch->rows > 0; /* a common 0 would not give the number of batches */
+    bool same = width || p->batch->rows > 0; /* a common 0 would not give the number of batches */
     for (int64_t b = 1; b < p->batches; b++)
         same = same && (width ? p->batch[b].width == p->batch->width : p->batch[b].rows == p->batch->rows);
     printf(", \"%s\": %s", key, same ? "" : "[");
@@ -273,12 +273,53 @@ static void print_plan(const planned *t, const int32_t *len)
     free(order);
 }
 
-void print_json(const planned *all, int n, const int32_t *len)
+/* Prints a number, or null for NaN. */
+static void print_number(const char *key, double x)
+{
+    isfinite(x) ? printf(", \"%s\": %.9g", key, x) : printf(", \"%s\": null", key);
+}
+
+static void print_sentence(const char *key, const char *text)
+{
+    printf(", \"%s\": ", key);
+    print_string(text);
+}
+
+static void print_verdict(const verdict *v)
+{
+    static const char *const basis[] = { "cells", "predicted", "measured" };
+    printf(",\n\"verdict\": {\"basis\": \"%s\"", basis[v->basis]);
+    if (v->chosen >= 0)
+        print_sentence("take", v->plan[v->chosen].made->text);
+    print_sentence("why", v->why);
+    print_sentence("cost", v->cost);
+    print_sentence("sure", v->sure);
+    print_number("error", v->error);
+    printf(", \"plans\": [");
+    for (int i = 0; i < v->n; i++) {
+        const judged_plan *j = v->plan + i;
+        printf(i ? ",\n {\"planner\": " : "\n {\"planner\": ");
+        print_string(j->made->text);
+        print_number("ms", j->ms);
+        print_number("low_ms", j->low);
+        print_number("high_ms", j->high);
+        printf(", \"tied\": %s, \"cells_of_largest_batch\": %lld", j->tied ? "true" : "false",
+               (long long)j->memory);
+        print_number("disturbance", j->by.sum);
+        printf("}");
+    }
+    printf("]}");
+}
+
+void print_json(const planned *all, int n, const int32_t *len, const verdict *v)
 {
     printf("{\"plans\": [");
     for (int i = 0; i < n; i++) {
         fputs(i ? ",\n " : "", stdout);
         print_plan(all + i, len);
     }
-    printf("]}\n");
+    printf("]");
+    if (v)
+        print_verdict(v);
+    printf("}\n");
 }

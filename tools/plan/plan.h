@@ -26,8 +26,6 @@ bool make_planned(planned *t, const int32_t *len, int64_t n);
 char *command_line(const char *name, int argc, char **argv);
 /* Returns whether all texts name planners with valid options; if not, the error is printed. */
 bool are_planners(const subcommand *, char *const *text, int n);
-/* json.c: prints plans as JSON. */
-void print_json(const planned *all, int n, const int32_t *len);
 /* Returns, for each segment, the segment of the batch before that ends where it begins, or -1. The caller
  * frees the array. */
 int32_t *possible_carries(const weft_plan *);
@@ -36,8 +34,4 @@ bool is_foreign(const char *text);
 bool plan_foreign(planned *, const int32_t *len, int64_t n);
 /* from.c: adds the plans of a file to *all [*count], which it reallocates. */
 bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, int *count);
-/* report.c: writes the page of these plans. command: the command line to show. times: show the planners'
- * times. */
-bool report_plans(const char *file, const char *corpus, const int32_t *len, int64_t n, const planned *all,
-                  int count, const char *command, bool times);
 #endif

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/lab/lab.h"
+#include "tools/plan/verdict.h"
 
 enum { EPOCHS = 5 };
 
@@ -47,14 +48,17 @@ bool lab_begin_plan(lab_plan *l, const planned *t, const int32_t *len, int64_t n
 }
 
 bool report_plans(const char *file, const char *corpus, const int32_t *len, int64_t n, const planned *all,
-                  int count, const char *command, bool times)
+                  int count, const char *command, bool times, const layer_cost *costs)
 {
     lab_plan *plan = get_memory(count, sizeof *plan);
+    weft_plan_prediction m;
     bool ok = true;
     for (int i = 0; i < count && ok; i++) {
         ok = lab_begin_plan(plan + i, all + i, len, n, EPOCHS);
         if (times && all[i].ms > 0)
             plan[i].planner_ms = all[i].ms;
+        if (costs && weft_plan_predict(&all[i].plan, &costs->cost, false, &m) == WEFT_OK)
+            plan[i].predicted_ms = m.ms;
     }
     ok = ok && write_page(file, &(lab){ .corpus = strcmp(corpus, "-") ? corpus : "standard input",
                                         .n = n,
@@ -62,6 +66,7 @@ bool report_plans(const char *file, const char *corpus, const int32_t *len, int6
                                         .plan = plan,
                                         .plans = count,
                                         .command = command,
+                                        .layer = costs,
                                         .version = weft_version() });
     free(plan);
     return ok;
