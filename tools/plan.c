@@ -31,9 +31,9 @@ static void print_table(const planned *all, int n)
 /* The options. report, from: files or NULL. named: lengths is the name of a corpus. layer: from the text
  * explain, unless costs come from a file. */
 typedef struct {
-    bool json, times, named, list, calibrate;
+    bool json, times, named, list, calibrate, stream, flush;
     int64_t seconds, threads;
-    const char *report, *from, *lengths, *corpus;
+    const char *report, *from, *lengths, *corpus, *export, *state;
     char **planners, *command;
     int n;
     const char *explain, *costs;
@@ -128,6 +128,8 @@ static int plan_all(const asked *a)
     ok = ok && (!costs || (a->costs ? read_costs(a->costs, &cost) : costs_of(&a->layer, &cost)));
     if (ok && a->report)
         ok = report_plans(a->report, a->lengths, len, n, all, count, a->command, a->times, costs);
+    if (ok && a->export)
+        ok = export_plan(a->export, all);
     ok = ok && print_plans(a, all, count, len, n, costs);
     free_all(all, count);
     free(len);
@@ -179,12 +181,20 @@ static const option options[] = {
       .field = AT(explain),
       .is_value = is_layer,
       .otherwise = "lstm:128" },
+    IS_TEXT("--export", "FILE", AT(export),
+            "write the plan of the only planner to FILE.jsonl or FILE.npz:\n"
+            "cu_seqlens, max_seqlen, position_ids, document_ids, pieces"),
+    IS_FLAG("--flush", AT(flush), "with --state: print the open rows at the end, and keep none"),
     IS_TEXT_ONCE("--from", "FILE.jsonl", AT(from),
                  "add plans from a file, one a line, or as --json prints them"),
     IS_FLAG("--json", AT(json), "print the plans as JSON instead of a table"),
     IS_FLAG("--list", AT(list), "list the planners with sources and options; the only argument"),
     IS_TEXT("--report", "FILE.html", AT(report), "write a page on all plans"),
     IS_WHOLE("--seconds", AT(seconds), 1 << 20, "time limit of a planner from a shared object (60)"),
+    IS_TEXT("--state", "FILE.npy", AT(state),
+            "with --stream: begin with the open rows of FILE, and write them\n"
+            "at the end instead of printing them"),
+    IS_FLAG("--stream", AT(stream), "read lengths as they come, and print each row when it is final"),
     IS_WHOLE("--threads", AT(threads), 1024, "with --explain: threads of the layer (1)"),
     IS_FLAG("--times", AT(times), "with --report: also show the time of each planner"),
     { 0 }
@@ -242,10 +252,28 @@ static int check_asked(const asked *a, int operands)
     return GOOD;
 }
 
+/* Checks --stream, --state and --export, which have one planner. */
+static int check_one(const asked *a, int operands)
+{
+    const subcommand *s = &subcommand_plan;
+    bool others = a->json || a->report || a->explain || a->from || a->corpus || a->export;
+    if ((a->state && !a->stream) || (a->flush && !a->state))
+        return usage_error(s, "%s; expected both", a->flush ? "--flush: found without --state" :
+                                                              "--state: found without --stream");
+    if (a->stream && (others || operands != 2))
+        return usage_error(s, "--stream: expected a file of lengths, one planner, and no option but --state");
+    if (a->export && !is_export_file(a->export))
+        return usage_error(s, "--export: found \"%.60s\"; expected FILE.jsonl or FILE.npz", a->export);
+    if (a->export && operands + !!a->corpus + !!a->from != 2)
+        return usage_error(s, "--export: found %d planners; expected one", operands - !a->corpus);
+    return GOOD;
+}
+
 static int run_asked(asked *a, int argc, char **argv)
 {
     a->explain = (a->costs || a->calibrate) && !a->explain ? "lstm:128" : a->explain;
     int status = check_asked(a, argc);
+    status = status ? status : check_one(a, argc);
     if (status)
         return status;
     if (a->explain && !parse_layer(a->explain, (int)a->threads, &a->layer))
@@ -255,7 +283,9 @@ static int run_asked(asked *a, int argc, char **argv)
     a->lengths = a->corpus ? a->corpus : argv[0];
     a->planners = argv + !a->corpus;
     a->n = argc - !a->corpus;
-    return are_planners(&subcommand_plan, a->planners, a->n) ? plan_all(a) : USAGE;
+    if (!are_planners(&subcommand_plan, a->planners, a->n))
+        return USAGE;
+    return a->stream ? plan_stream(a->lengths, a->planners[0], a->state, a->flush) : plan_all(a);
 }
 
 static int run_plan(int argc, char **argv)
@@ -276,7 +306,7 @@ const subcommand subcommand_plan = {
     .name = "plan",
     .about = "plans a file of lengths and compares the plans",
     .usage = "[OPTION].. LENGTHS|--corpus NAME PLANNER.. | --list",
-    .details = "LENGTHS is a file of whole numbers between white space, or - for standard input. "
+    .details = "LENGTHS is a file that weft lengths reads without options, or - for standard input. "
                "PLANNER is\n"
                "NAME[:KEY=VALUE[,KEY=VALUE]..] from --list, or PATH/x.so:NAME[:OPTIONS], which runs in "
                "a separate process.\n\n"

@@ -18,7 +18,7 @@ typedef struct {
 } subcommand;
 extern const subcommand subcommand_plan, subcommand_corpora, subcommand_lab, subcommand_gpu, subcommand_info,
     subcommand_list, subcommand_show, subcommand_diff, subcommand_convert, subcommand_check, subcommand_env,
-    subcommand_run;
+    subcommand_run, subcommand_lengths;
 
 /* Prints an error as the last line on stderr and returns status. */
 __attribute__((format(printf, 2, 3))) int say_error(int status, const char *format, ...);

@@ -31,6 +31,7 @@ _weft_offers() {                        # COMMAND SUBCOMMAND LAST-WORD WORD OPER
     case $sub:$last:$word in
     :* | help:*) "$command" --help 2>/dev/null | awk '/^  weft / { print $2 }'; printf '%s\n' help --help --version ;;
     *:--corpus:*) "$command" corpora --names ;;
+    lengths:--unit:*) printf '%s\n' bytes words lines length tokens offsets rows ;;
     convert:--dtype:*) printf '%s\n' f32 f16 bf16 f64 ;;
     *:--planner:* | *:--padded:*) _weft_planners "$command" "$word" ;;
     lab:--only:*) _weft_experiments "$command" "$word" ;;

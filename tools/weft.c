@@ -10,7 +10,8 @@
 static const subcommand *const all[] = { &subcommand_plan,  &subcommand_corpora, &subcommand_lab,
                                          &subcommand_gpu,   &subcommand_info,    &subcommand_list,
                                          &subcommand_show,  &subcommand_diff,    &subcommand_convert,
-                                         &subcommand_check, &subcommand_env,     &subcommand_run };
+                                         &subcommand_check, &subcommand_env,     &subcommand_run,
+                                         &subcommand_lengths };
 enum { SUBCOMMANDS = sizeof all / sizeof *all };
 
 int say_error(int status, const char *format, ...)

@@ -49,7 +49,7 @@ check "corpora for a plan" is "$(offers 'weft plan --corpus ffd')" "ffd-worst:"
 check "corpora for the laboratory, with =" is "$(offers 'weft lab --corpus=uni')" "unicode uniform:"
 check "an unknown subcommand" is "$(offers 'weft plot x')" ""
 check "subjects of help" is "$(offers 'weft help la')" "lab"
-check "an option whose value may be missing" is "$(offers 'weft plan --exp')" "--explain"
+check "an option whose value may be missing" is "$(offers 'weft plan --expl')" "--explain"
 check "its cells" is "$(offers 'weft plan --explain=' | wc -w)" 5
 check "one of them" is "$(offers 'weft plan --explain=ls')" "lstm:"
 check "experiments" is "$(offers 'weft lab --only=' | wc -w)" 7
@@ -62,6 +62,7 @@ check "a file with weights comes first: completed by bash" is "$(offers "weft sh
 check "then its arrays" is "$(offers "weft show $lstm lstm.bias_ih_l0")" "lstm.bias_ih_l0 lstm.bias_ih_l0_reverse"
 check "options with a dash" is "$(offers 'weft convert --dry')" "--dry-run"
 check "types of floats" is "$(offers 'weft convert --dtype f')" "f16 f32 f64"
+check "units of lengths" is "$(offers 'weft lengths --unit t')" "tokens"
 check "text after the cursor does not count" is "$(COMP_LINE='weft cor --x' COMP_POINT=8; _weft; echo "${COMPREPLY[*]}")" corpora
 COMP_WORDBREAKS=$' \t\n"\'><;|&('
 check "if : does not split words" is "$(offers 'weft corpora wor')" words

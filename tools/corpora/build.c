@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 #include "tools/corpora/corpora.h"
 
@@ -84,7 +85,7 @@ static char *refuse_file(const char *path, const char *reason, char *text)
 char *corpus_file(const char *path, size_t *n)
 {
     errno = 0;
-    gzFile file = gzopen(path, "rb");
+    gzFile file = strcmp(path, "-") ? gzopen(path, "rb") : gzdopen(dup(STDIN_FILENO), "rb");
     if (!file)
         return errno == ENOENT || errno == ENOTDIR ? (errno = ENOENT, NULL) :
                                                      refuse_file(path, strerror(errno), NULL);

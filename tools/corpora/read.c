@@ -1,9 +1,11 @@
 /* read.c - the table of corpora, and the reader of a corpus by its text. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/nearest.h"
-#include "tools/corpora/corpora.h"
+#include "io/io.h"
+#include "tools/corpora/lengths.h"
 
 const corpus all_corpora[] = {
     { "cmudict", NULL, "festlex-cmu", "letters of English words", read_cmudict },
@@ -107,36 +109,83 @@ static bool parse(const corpus *c, const char *text, corpus_spec *s)
     return !*p || refuse(c, text, "extra text at the end");
 }
 
-/* ---- a file of lengths: integers between white space ---- */
-static bool add_length(const char *path, long long line, const char *word, corpus_builder *b)
+/* ---- a file of lengths ---- */
+bool read_length(const char *path, long long line, const char *word, int64_t *length)
 {
     char *end;
     errno = 0;
-    long long value = strtoll(word, &end, 10);
-    if (errno || *end || value < 0 || value > INT32_MAX)
-        return say_failure("%s:%lld: \"%.40s\" is not a length; expected a whole number in 0 .. %d", path,
-                           line, word, INT32_MAX);
-    return corpus_length(b, (double)value);
+    *length = strtoll(word, &end, 10);
+    return (!errno && !*end && *length >= 0 && *length <= INT32_MAX) ||
+           say_failure("%s:%lld: \"%.40s\" is not a length; expected a whole number in 0 .. %d", path, line,
+                       word, INT32_MAX);
+}
+
+/* Adds whole numbers between white space. */
+static bool add_words(const char *path, const char *text, size_t n, corpus_builder *b)
+{
+    long long line = 1;
+    bool ok = true;
+    for (const char *c = text, *end; ok && c < text + n; c = end) {
+        int64_t length = 0;
+        for (end = c; *end >= '0' && *end <= '9' && end - c < 9; end++)
+            length = 10 * length + (*end - '0');
+        if (end > c && (end == text + n || isspace((unsigned char)*end))) {
+            ok = corpus_length(b, (double)length);
+        } else if (isspace((unsigned char)*c)) {
+            line += *c == '\n';
+            end = c + 1;
+        } else {
+            char word[48];
+            while (end < text + n && !isspace((unsigned char)*end))
+                end++;
+            snprintf(word, sizeof word, "%.*s", (int)(end - c < 47 ? end - c : 47), c);
+            if (strlen(word) < (size_t)(end - c)) /* a 0 inside, or a long word */
+                memcpy(word + strlen(word) - (strlen(word) > 40), "?", 2);
+            ok = read_length(path, line, word, &length) && corpus_length(b, (double)length);
+        }
+    }
+    return ok;
+}
+
+static bool has_arrays(const char *path)
+{
+    unsigned char head[WEFT__HEAD + 1] = { 0 };
+    FILE *file = fopen(path, "rb");
+    size_t n = file ? fread(head, 1, WEFT__HEAD, file) : 0;
+    if (file)
+        fclose(file);
+    return n && weft__weights_format(head, n);
+}
+
+bool add_lengths(const char *path, const length_opts *how, corpus_builder *b)
+{
+    bool is_text = !how->column && how->unit >= UNIT_BYTES && how->unit <= UNIT_LINES, ok;
+    bool standard = !strcmp(path, "-");
+    size_t n;
+    if (!standard && (weft__ends_in(path, ".csv") || weft__ends_in(path, ".tsv")))
+        return add_table_lengths(path, how, b);
+    if (!standard && !is_text && has_arrays(path))
+        return add_array_lengths(path, how, b);
+    char *text = corpus_file(path, &n);
+    path = standard ? "stdin" : path;
+    if (!text)
+        return errno == ENOENT ? say_failure("%s: %s", path, strerror(ENOENT)) : false;
+    const char *first = text + strspn(text, " \t\r\n");
+    if (is_text)
+        ok = add_text_lengths(path, text, n, how->unit, b);
+    else if (*first == '{' || *first == '[')
+        ok = add_json_lengths(path, text, n, how, b);
+    else if (how->column || how->unit > UNIT_LENGTH)
+        ok = say_failure("%s: found no table, JSON or array; expected one for --column or --unit", path);
+    else
+        ok = add_words(path, text, n, b);
+    free(text);
+    return ok;
 }
 
 bool read_length_file(const corpus_spec *s, corpus_builder *b)
 {
-    static const char space[] = " \t\n\v\f\r";
-    bool standard = !strcmp(s->rest, "-"), ok = true;
-    const char *path = standard ? "stdin" : s->rest;
-    char *text = NULL, *rest;
-    size_t room = 0;
-    FILE *file = standard ? stdin : fopen(path, "r");
-    if (!file)
-        ok = say_failure("%s: %s", path, strerror(errno));
-    for (long long line = 1; ok && getline(&text, &room, file) >= 0; line++)
-        for (char *word = strtok_r(text, space, &rest); word && ok; word = strtok_r(NULL, space, &rest))
-            ok = add_length(path, line, word, b);
-    if (ok && ferror(file))
-        ok = say_failure("%s: cannot read it: %s", path, strerror(errno));
-    if (file && !standard)
-        fclose(file);
-    free(text);
+    bool ok = add_lengths(s->rest, &(length_opts){ 0 }, b);
     errno = EIO; /* the caller takes ENOENT for a corpus that is missing */
     return ok;
 }

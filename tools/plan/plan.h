@@ -34,4 +34,10 @@ bool is_foreign(const char *text);
 bool plan_foreign(planned *, const int32_t *len, int64_t n);
 /* from.c: adds the plans of a file to *all [*count], which it reallocates. */
 bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, int *count);
+/* stream.c: packs the lengths of a file, or of stdin ("-"), and prints each final row. state: the file of the
+ * open rows, or NULL. flush: prints the open rows at the end in spite of it. Returns an exit status. */
+int plan_stream(const char *lengths, const char *planner, const char *state, bool flush);
+/* export.c: writes a plan as JSON lines or as NumPy's .npz. */
+bool export_plan(const char *file, const planned *);
+bool is_export_file(const char *file);
 #endif
