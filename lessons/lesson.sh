@@ -103,6 +103,7 @@ program() {                             # LESSON: makes $work/NN/program, $work/
     to=$work/$(number "$1")
     mkdir -p "$to/include"
     cp "$1"/*.h "$to/include"
+    sed -n 's/^.*__wrap_\(weft_[a-z_]*\)(.*/-Wl,--wrap=\1/p' "$1/calls.c" >"$to/wraps"
     for f in "$1"/{show,calls,check}.c; do
         objects+=("$to/$(basename "$f" .c).o")
         if [ -f "${f%.c}.o" ] && [ ! -f "$f" ]; then objects[-1]=${f%.c}.o; continue; fi
@@ -138,8 +139,9 @@ foreign_header() {                      # JOB INCLUDE: prints the first other fi
 }
 complaint() { grep -m 1 -iE 'error|undefined|multiple' "$1" | sed -E 's|[^ ()`'\'']*/||g' | cut -c1-200; }
 compile() {                             # LESSON FILE JOB FLAG..: makes JOB/answer.so, or sets `verdict`
-    local n rc other include patience=$((seconds > 20 ? seconds : 20)) job=$3
+    local n rc other include wraps patience=$((seconds > 20 ? seconds : 20)) job=$3
     n=$(number "$1") include=$work/$(number "$1")/include
+    mapfile -t wraps <"$work/$n/wraps"
     verdict=
     if [ ! -d "$job/in" ]; then
         mkdir -p "$job/in" && head -c 1000001 "$2" >"$job/$n.c" && mkfifo "$job/reply"
@@ -150,7 +152,7 @@ compile() {                             # LESSON FILE JOB FLAG..: makes JOB/answ
      export TMPDIR=$job
      exec timeout -k 1 "$patience" "$work/box" files "${readable[@]}" "$include" -- . /dev/null -- \
          "$cc" "${flags[@]}" -DWEFT_DOUBLE "${@:4}" ${sanitize[@]+"${sanitize[@]}" -fno-sanitize=vla-bound} -I"$include" -I"$headers" -fPIC -fno-omit-frame-pointer -MD -MF depends ${as_depends[@]+"${as_depends[@]}"} \
-         -shared -Wl,-Bsymbolic -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc -o answer.so "$n.c" -lm
+         -shared -Wl,-Bsymbolic -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc ${wraps[@]+"${wraps[@]}"} -o answer.so "$n.c" -lm
      ) </dev/null >"$job/log" 2>&1
     rc=$?
     case $rc in 124|137|152|153) verdict="it does not compile within $patience s, 4 GB of memory and 200 MB of disk"; return 1 ;; esac
@@ -321,7 +323,7 @@ grade() {                               # DIR
         owners+=("$owner") files+=("$(realpath "$file")") lessons+=("$(folder "$(basename "$file" .c)")")
     done
     set_up "$dir"
-    [ ${#lessons[@]} = 0 ] || all_programs $(printf '%s\n' "${lessons[@]}" | sort -u)
+    [ ${#lessons[@]} = 0 ] || all_programs $REMEMBER $(printf '%s\n' "${lessons[@]}" | sort -u)
     all_judged graded
     set -- ${misnamed[@]+"${misnamed[@]}"}
     for (( ; $# > 0; )); do

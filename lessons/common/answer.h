@@ -45,6 +45,9 @@ double shared(double value);
 /* Sets the hint for an answer that crashes from now on; NULL: none. */
 void hint_of_crash(const char *hint);
 
+/* Calls work. Returns false if it crashes, which is then no mistake of the answer. */
+bool answer_survives(void (*work)(void *data), void *data);
+
 /* ---- for lesson.c ---- */
 /* The program's job. Both processes run the check. Only the child shows and draws. Only a program
  * that draws may write files. */
