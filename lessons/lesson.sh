@@ -3,7 +3,7 @@
 #
 #   lesson.sh start N DIR       writes the exercise to DIR/NN.c, and a Makefile that checks it
 #   lesson.sh run N [FILE]      compiles FILE (default: the empty exercise), prints numbers, checks, draws NN.svg into OUT (default: .)
-#   lesson.sh grade DIR         checks all DIR/STUDENT/NN.c, each in its own process, and writes DIR/grades.csv
+#   lesson.sh grade DIR         checks all DIR/STUDENT/NN.c, each in its own process, and writes DIR/grades.csv, .json and .xml
 #   lesson.sh package DIR       copies the lessons to DIR for students, without solutions, wrong answers and sources of the checks
 #   lesson.sh all               checks the course: solutions pass, empty exercises and the answers of wrong.txt get their hints, numbers
 #                               and pictures are those of the tree. PICTURES=write and NUMBERS=write replace these
@@ -301,37 +301,42 @@ misnamed() {                            # FILE: prints why it is not graded
     else echo "not graded: answers are called 01.c .. $(cd "$here" && ls -d [0-9][0-9]_* | tail -n 1 | cut -c1-2).c"
     fi
 }
-csv() { printf '"%s"' "${1//\"/\"\"}"; }
-table= right=0 students=0 last=
-row() {                                 # STUDENT LESSON yes|no VERDICT
-    [ "$1" = "$last" ] || students=$((students + 1)) last=$1
-    table+="$(csv "$1"),$2,$3,$(csv "$4")"$'\n'
+records=()
+record() {                              # STUDENT LESSON FILE yes|no|none HINT VERDICT MICROSECONDS: see common/grades.awk
+    printf -v "records[${#records[@]}]" '%s\037' "${@:1:5}" "${6//[^[:print:]]/?}" "$(($7 / 1000000)).$(printf %06d $(($7 % 1000000)))"
 }
 graded() {                              # INDEX STATUS
-    local ok=no
-    [ "$2" != 0 ] || ok=yes right=$((right + 1))
-    row "${owners[$1]}" "$(number "${lessons[$1]}")" $ok "$verdict"
+    local ok=no file=${files[$1]}
+    [ "$2" != 0 ] || ok=yes
+    record "${owners[$1]}" "$(number "${lessons[$1]}")" "${file##*/}" $ok "$name" "$verdict" "$took"
 }
 grade() {                               # DIR
-    local dir=${1:?a folder is expected} file why owner misnamed=()
+    local dir=${1:?a folder is expected} folder file why owner n of_file all
     [ -d "$dir" ] || { echo "$dir is not a folder" >&2; return 2; }
-    class=$(realpath "$dir") owners=()
-    for file in "$dir"/*/*.[cC]; do
-        [ -e "$file" ] || [ -L "$file" ] || continue
-        owner=$(basename "$(dirname "$file")") why=$(misnamed "$file")
-        if [ -n "$why" ]; then misnamed+=("$owner" "$(basename "$file")" "$why"); continue; fi
-        owners+=("$owner") files+=("$(realpath "$file")") lessons+=("$(folder "$(basename "$file" .c)")")
-    done
     set_up "$dir"
-    [ ${#lessons[@]} = 0 ] || all_programs $REMEMBER $(printf '%s\n' "${lessons[@]}" | sort -u)
-    all_judged graded
-    set -- ${misnamed[@]+"${misnamed[@]}"}
-    for (( ; $# > 0; )); do
-        echo "$1/$2 is $3"
-        table+="$(csv "$1"),$(csv "$2"),no,$(csv "$3")"$'\n'; shift 3
+    seconds=${SECONDS_EACH:-4}          # of the processor; checks need less than a tenth
+    class=$(realpath "$dir") owners=()
+    all=$(cd "$here" && ls -d [0-9][0-9]_* | cut -c1-2 | xargs)
+    for folder in "$dir"/*/; do
+        [ -d "$folder" ] || continue
+        owner=$(basename "$folder") owner=${owner//[[:cntrl:]]/?}
+        record "$owner" "" "" none "" "" 0
+        for file in "$folder"*.[cC]*; do
+            [ -e "$file" ] || [ -L "$file" ] || continue
+            why=$(misnamed "$file") of_file=$(basename "$file" | tr -dc 0-9)
+            if [ -z "$why" ]; then
+                owners+=("$owner") files+=("$(realpath "$file")") lessons+=("$(folder "$of_file")")
+                continue
+            fi
+            n=$(folder "${of_file:-0}" 2>/dev/null) && n=$(number "$n") || n='?'
+            file=$(basename "$file")
+            record "$owner" "$n" "${file//[[:cntrl:]]/?}" none wrong-name "$why" 0
+        done
     done
-    { echo "student,lesson,right,verdict"; printf %s "$table" | sort; } >"$dir/grades.csv" || return 1
-    echo "grade: $students students, ${#lessons[@]} answers, $right right; $dir/grades.csv"
+    [ ${#lessons[@]} = 0 ] || all_programs remember $(printf '%s\n' "${lessons[@]}" | sort -u)
+    all_judged graded
+    printf '%s\n' ${records[@]+"${records[@]}"} | awk -v dir="$dir" -v lessons="$all" -f "$here/common/grades.awk" || return 1
+    for file in csv json xml; do mv "$dir/grades.$file.new" "$dir/grades.$file" || return 1; done
 }
 
 package() {                             # DIR
