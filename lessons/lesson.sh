@@ -3,7 +3,7 @@
 #
 #   lesson.sh start N DIR       writes the exercise to DIR/NN.c, and a Makefile that checks it
 #   lesson.sh run N [FILE]      compiles FILE (default: the empty exercise), prints numbers, checks, draws NN.svg into OUT (default: .)
-#   lesson.sh grade DIR         checks all DIR/STUDENT/NN.c, each in its own process, and writes DIR/grades.csv
+#   lesson.sh grade DIR         checks all DIR/STUDENT/NN.c, each in its own process, and writes DIR/grades.csv, .json and .xml
 #   lesson.sh package DIR       copies the lessons to DIR for students, without solutions, wrong answers and sources of the checks
 #   lesson.sh all               checks the course: solutions pass, empty exercises and the answers of wrong.txt get their hints, numbers
 #                               and pictures are those of the tree. PICTURES=write and NUMBERS=write replace these
@@ -11,10 +11,12 @@
 # In the tree the lessons use build/double, or B. Elsewhere they use the installed double library, pkg-config weft_f64.
 set -u
 here=$(cd "$(dirname "$0")" && pwd) root=$(cd "$(dirname "$0")/.." && pwd)
-cc=${CC:-cc} seconds=${SECONDS_EACH:-20} work=$(mktemp -d) || exit 1
+cc=${CC:-cc} seconds=${SECONDS_EACH:-20} work=${LESSON_WORK:-$(mktemp -d)} || exit 1
 at_once=${AT_ONCE:-$(nproc 2>/dev/null || echo 1)}
-trap 'rm -rf "$work"' EXIT
-export LC_ALL=C
+trap 'kill ${servers[@]+"${servers[@]}"} 2>/dev/null; rm -rf "$work"' EXIT
+unset LESSON_WORK
+servers=()
+export LC_ALL=C CCACHE_DISABLE=1
 
 folder() {                              # N: prints the lesson's folder
     local d
@@ -41,22 +43,22 @@ start_of() {                            # LESSON: prints start.c, which is a fil
 }
 
 # ---- compiling ----
-flags=(-std=c11 -O1 -g -Wall)
+flags=(-std=c11 -O1 -Wall)
 if [ -f "$root/core/api_core.h" ]; then
     build=${B:-$root/build/double}
     case $build in /*) ;; *) build=$root/$build ;; esac
-    weft=(-I"$root" -DWEFT_DOUBLE) headers=$root
+    weft=(-I"$root" -DWEFT_DOUBLE) headers=$work/weft
     libs=(-Wl,--whole-archive "$build/libweft.a" -Wl,--no-whole-archive $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread)
 else
     weft=($(${PKG_CONFIG:-pkg-config} --cflags weft_f64)) libs=($(${PKG_CONFIG:-pkg-config} --libs weft_f64) -ldl -lm)
     headers=$(${PKG_CONFIG:-pkg-config} --variable=includedir weft_f64)
 fi
 # If the compiler can do it, answers have sanitizers, and a pattern in uninitialised variables.
-pattern=() sanitize=()
+pattern=() sanitize=() as_depends=()
 try() { echo 'int main(void) { return 0; }' | "$cc" "$@" -x c -o "$work/try" - >/dev/null 2>&1 && "$work/try" >/dev/null 2>&1; }
-set_up() {
+find_sanitizers() {
     local missing=()
-    export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0:symbolize=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0:max_malloc_fill_size=100000000:malloc_fill_byte=255:detect_stack_use_after_return=0
+    export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0:symbolize=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0:max_malloc_fill_size=0:detect_stack_use_after_return=0
     export UBSAN_OPTIONS=print_stacktrace=0
     if try -ftrivial-auto-var-init=pattern -fsanitize=address,undefined; then
         pattern=(-ftrivial-auto-var-init=pattern) sanitize=(-fsanitize=address,undefined)
@@ -68,77 +70,124 @@ set_up() {
 }
 case ${V:-} in dasan) seconds=${SECONDS_EACH:-200} ;; esac     # programs take up to ten times as long
 
+# Starts this script again in namespaces of its own, see common/box.c, and finds out what the compiler and the kernel can do.
+set_up() {                              # the command's ARGUMENT..
+    local missing f compiler
+    if [ ! -x "$work/box" ]; then
+        "$cc" "${flags[@]}" -I"$here" -o "$work/box" "$here"/common/{box,fence}.c || exit 2
+        export LESSON_WORK=$work
+        exec "$work/box" alone bash "$here/lesson.sh" "$command" "$@"
+    fi
+    find_sanitizers
+    missing=$("$work/box" has)
+    [ -z "$missing" ] || sed 's/^/note: not prevented: /' <<<"$missing" >&2
+    compiler=$(realpath -- "$(command -v "$cc")") readable=(/usr/{lib,lib32,lib64,libexec,include,bin} /usr/local/{lib,include,bin} /lib /lib64 /bin /etc/ld.so.cache /Library "$headers")
+    case $compiler in /usr/*) ;; *) readable+=("${compiler%/bin/*}") ;; esac
+    landlock=yes
+    case $missing in *"no Landlock"*) landlock= ;; esac
+    if [ -z "$landlock" ] && try -Wa,--MD,"$work/as"; then as_depends=(-Wa,--MD,as_depends); fi
+    if [ -d "$root/core" ]; then
+        for f in $(cd "$root" && "$cc" -MM "${weft[@]}" weft*.h | tr ' ' '\n' | grep 'h$' | sed "s|^$root/||" | sort -u); do
+            mkdir -p "$headers/$(dirname "$f")" && cp "$root/$f" "$headers/$f"
+        done
+    fi
+    mkdir "$work/common"
+    for f in lesson answer fence; do
+        "$cc" "${flags[@]}" "${weft[@]}" -I"$here" -c -o "$work/common/$f.o" "$here/common/$f.c" || exit 2
+    done
+}
+
 # Compiles the lesson's program once, without an answer. The headers are copied, so that an answer finds no other file next to them.
 program() {                             # LESSON: makes $work/NN/program, $work/NN/include and the compiler's $work/NN/log
     local to f objects=()
     to=$work/$(number "$1")
-    [ ! -x "$to/program" ] || return 0
     mkdir -p "$to/include"
     cp "$1"/*.h "$to/include"
-    for f in weft weft_op; do [ ! -d "$root/core" ] || printf '#include "%s/%s.h"\n' "$root" $f >"$to/include/$f.h"; done
-    for f in "$here"/common/{lesson,answer,fence}.c "$1"/{show,calls,check}.c; do
+    sed -n 's/^.*__wrap_\(weft_[a-z_]*\)(.*/-Wl,--wrap=\1/p' "$1/calls.c" >"$to/wraps"
+    for f in "$1"/{show,calls,check}.c; do
         objects+=("$to/$(basename "$f" .c).o")
         if [ -f "${f%.c}.o" ] && [ ! -f "$f" ]; then objects[-1]=${f%.c}.o; continue; fi
         "$cc" "${flags[@]}" "${weft[@]}" -I"$here" -I"$1" -c -o "${objects[-1]}" "$f" >>"$to/log" 2>&1 || return 1
     done
-    "$cc" ${sanitize[@]+"${sanitize[@]}"} -o "$to/program" "${objects[@]}" -Wl,-S -Wl,--dynamic-list="$here/common/exports.list" "${libs[@]}" >>"$to/log" 2>&1
+    "$cc" ${sanitize[@]+"${sanitize[@]}"} -o "$to/program" "${objects[@]}" "$work"/common/*.o -Wl,-S -Wl,--dynamic-list="$here/common/exports.list" "${libs[@]}" >>"$to/log" 2>&1
 }
-need_program() {                        # LESSON
-    program "$1" && return
-    cat "$work/$(number "$1")/log" >&2
-    echo "lesson $(number "$1"): its own program does not compile" >&2
-    exit 2
+need_program() {                        # LESSON [remember]: starts the program, which serves requests
+    local n to
+    n=$(number "$1") to=$work/$(number "$1")
+    if [ ! -x "$to/program" ] && ! program "$1"; then
+        cat "$to/log" >&2
+        echo "lesson $n: its own program does not compile" >&2
+        exit 2
+    fi
+    mkfifo "$to/requests" || exit 2
+    "$to/program" serve ${2:-} <>"$to/requests" >"$to/noise" 2>&1 &
+    servers[10#$n]=$!
 }
-# An answer may include only files of the lesson, of weft and of the system.
-foreign_header() {                      # DEPENDENCIES JOB INCLUDE: prints the first other file
-    local f system
+# An answer may include only files of the lesson, of weft and of the system. Landlock makes sure of that; without it this does.
+foreign_header() {                      # JOB INCLUDE: prints the first other file
+    local f system depends=("$1"/*depends)
     system=$(realpath -- "$("$cc" -print-file-name=include)")
-    sed 's/^[^:]*: //; s/\\$//; s/\\ /\x01/g' "$1" | tr ' ' '\n' | tr '\001' ' ' | grep . | (cd "$2" && xargs -d '\n' realpath --) | while IFS= read -r f; do
+    sed 's/^[^:]*: //; s/\\$//; s/\\ /\x01/g' "${depends[@]}" | tr ' ' '\n' | tr '\001' ' ' | grep . | (cd "$1" && xargs -d '\n' realpath --) | while IFS= read -r f; do
         case $f in
-        "$2"/*|"$3"/*) ;;
+        "$1"/*|"$2"/*) ;;
         "$here"/*|"${class:-$here}"/*) echo "$f" ;;
-        "$system"/*|/usr/*|/opt/*|/Library/*) ;;
+        "$system"/*|/usr/lib/*|/usr/include/*|/usr/local/*|/opt/*|/Library/*) ;;
         "$headers"/*.h) ;;
         *) echo "$f" ;;
         esac
     done | head -n 1
 }
-complaint() { grep -m 1 -E 'error|undefined|multiple' "$1" | sed -E 's|[^ ()`'\'']*/||g' | cut -c1-200; }
-compile() {                             # LESSON FILE JOB [FLAG..]: makes JOB/answer.so, or sets `verdict`; FLAGS replace the pattern
-    local n rc other include extra=(${pattern[@]+"${pattern[@]}"})
-    [ $# -lt 4 ] || extra=("${@:4}")
-    n=$(number "$1") include=$(realpath "$work/$(number "$1")/include")
-    local patience=$((seconds > 10 ? seconds : 10))
+complaint() { grep -m 1 -iE 'error|undefined|multiple' "$1" | sed -E 's|[^ ()`'\'']*/||g' | cut -c1-200; }
+compile() {                             # LESSON FILE JOB FLAG..: makes JOB/answer.so, or sets `verdict`
+    local n rc other include wraps patience=$((seconds > 20 ? seconds : 20)) job=$3
+    n=$(number "$1") include=$work/$(number "$1")/include
+    mapfile -t wraps <"$work/$n/wraps"
     verdict=
-    mkdir -p "$3" && head -c 1000001 "$2" >"$3/$n.c"
-    if [ "$(wc -c <"$3/$n.c")" -gt 1000000 ]; then verdict="it is longer than a megabyte"; return 1; fi
-    (cd "$3" || exit 1
+    if [ ! -d "$job/in" ]; then
+        mkdir -p "$job/in" && head -c 1000001 "$2" >"$job/$n.c" && mkfifo "$job/reply"
+        if [ "$(wc -c <"$job/$n.c")" -gt 1000000 ]; then verdict="it is longer than a megabyte"; return 1; fi
+    fi
+    (cd "$job" || exit 1
      ulimit -c 0 -t "$patience" -v 4000000 -f 200000
-     export TMPDIR=$3
-     timeout -k 1 "$patience" "$cc" "${flags[@]}" "${weft[@]/#-I$root/-I.}" ${extra[@]+"${extra[@]}"} ${sanitize[@]+"${sanitize[@]}" -fno-sanitize=vla-bound} -I"$include" \
-         -fPIC -fno-omit-frame-pointer -MD -MF depends -c -o answer.o "$n.c" || exit
-     timeout -k 1 "$patience" "$cc" ${sanitize[@]+"${sanitize[@]}"} -shared -Wl,-Bsymbolic -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o answer.so answer.o -lm
-     ) </dev/null >"$3/log" 2>&1
+     export TMPDIR=$job
+     exec timeout -k 1 "$patience" "$work/box" files "${readable[@]}" "$include" -- . /dev/null -- \
+         "$cc" "${flags[@]}" -DWEFT_DOUBLE "${@:4}" ${sanitize[@]+"${sanitize[@]}" -fno-sanitize=vla-bound} -I"$include" -I"$headers" -fPIC -fno-omit-frame-pointer -MD -MF depends ${as_depends[@]+"${as_depends[@]}"} \
+         -shared -Wl,-Bsymbolic -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc ${wraps[@]+"${wraps[@]}"} -o answer.so "$n.c" -lm
+     ) </dev/null >"$job/log" 2>&1
     rc=$?
     case $rc in 124|137|152|153) verdict="it does not compile within $patience s, 4 GB of memory and 200 MB of disk"; return 1 ;; esac
-    if [ $rc != 0 ]; then verdict=$(complaint "$3/log"); verdict="it does not compile: ${verdict:-the compiler fails, status $rc}"; return 1; fi
-    other=$(foreign_header "$3/depends" "$(realpath "$3")" "$include")
-    if [ -n "$other" ]; then verdict="it includes a file that is not the lesson's: $(basename "$other")"; return 1; fi
-    chmod 755 "$3/answer.so"
+    if [ $rc != 0 ]; then
+        verdict=$(complaint "$job/log")
+        case $verdict in
+        *": Permission denied") other=${verdict%: Permission denied}; verdict="it includes a file that is not the lesson's: ${other##*: }" ;;
+        *) verdict="it does not compile: ${verdict:-the compiler fails, status $rc}" ;;
+        esac
+        return 1
+    fi
+    [ -n "$landlock" ] || other=$(foreign_header "$(realpath "$job")" "$(realpath "$include")")
+    if [ -n "${other:-}" ]; then verdict="it includes a file that is not the lesson's: $(basename "$other")"; return 1; fi
 }
 
 # ---- running ----
-# The program's parent process prints the verdict, see common/answer.h. While the answer runs, its file has no name in any folder.
-work_on() {                             # LESSON JOB check|show|draw [FILE]: sets `verdict`; numbers are in JOB/shown
-    local words job=$2 what=$3 program=$work/$(number "$1")/program; shift 3
-    if [ -e "$job/answer.so" ]; then exec {so}<"$job/answer.so"; rm "$job/answer.so"; fi
-    rm -rf "$job/in" && mkdir "$job/in"
-    words=$(cd "$job/in" && export LESSON_SECONDS=$seconds && exec timeout -k 1 "$((4 * seconds + 20))" \
-        "$program" "$what" "/proc/self/fd/$so" "$job/said" "$@" </dev/null 2>&1 >"$job/shown")
-    case $words in *"note: "*) [ -e "$work/noted" ] || { grep 'note: ' <<<"$words" >&2; : >"$work/noted"; } ;; esac
-    verdict=$(sed -n 's/^verdict: //p' <<<"$words" | tail -n 1)
-    [ -n "$verdict" ] || verdict="the check has failed: $(tail -n 1 <<<"$words" | cut -c1-200)"
-    if [ "$verdict" = right ] && [ "$what" != draw ] && [ -n "$(ls -A "$job/in")" ]; then verdict="it writes files"; fi
+# Asks the lesson's program, see common/lesson.c.
+work_on() {                             # LESSON JOB check|both|show|draw FILL: sets `verdict` and `name`; numbers are in JOB/shown
+    local n reply line said='' verdicts=0 left=() job=$2
+    n=$(number "$1") verdict=
+    exec {reply}<>"$job/reply"
+    kill -0 "${servers[10#$n]}" 2>/dev/null && echo "$3 $4 $seconds $job" >"$work/$n/requests" &&
+    while IFS= read -r -t $((20 * seconds + 60)) -u "$reply" line; do
+        case $line in
+        "verdict: "*) verdict=${line#verdict: } verdicts=$((verdicts + 1)) ;;
+        "name: "*) name=${line#name: } ;;
+        end) break ;;
+        *) said=$line ;;
+        esac
+    done
+    exec {reply}<&-
+    [ -n "$verdict" ] || { verdict="the check has failed: ${said:-its program has ended}"; return 1; }
+    for line in "$job"/in/* "$job"/in/.[!.]*; do [ ! -e "$line" ] || left+=("$line"); done
+    if [ "$verdict" = right ] && [ "$3" != draw ] && [ ${#left[@]} != 0 ]; then verdict="it writes files"; fi
+    if [ $verdicts = 2 ] && [ "$verdict" != right ]; then verdict="its program fails: $verdict"; fi
     [ "$verdict" = right ]
 }
 # Removes numbers that differ between right answers: a bias of two or three digits, the weights of a memory, the length of a tape.
@@ -151,8 +200,12 @@ comparable() {                          # LESSON FILE
     esac
 }
 numbers_are_right() {                   # LESSON JOB
-    local line
+    local line want got
+    mapfile -t want <"$1/expected.txt"
+    mapfile -t got <"$2/shown"
+    [ "${want[*]}" != "${got[*]}" ] || return 0
     line=$(diff <(comparable "$1" "$1/expected.txt") <(comparable "$1" "$2/shown") | grep -m 1 '^[<>]') || return 0
+    name=contradicts-expected.txt
     case $line in
     '>'*) verdict="the check passes, but the lesson's program prints a line that is not in expected.txt: ${line#> }" ;;
     *)    verdict="the check passes, but the lesson's program does not print this line of expected.txt: ${line#< }" ;;
@@ -160,43 +213,41 @@ numbers_are_right() {                   # LESSON JOB
     return 1
 }
 # Checks twice: uninitialised variables and memory are first negative or NaN, then positive.
-checked() {                             # LESSON FILE JOB
-    compile "$@" || return 1
-    work_on "$1" "$3" check || return 1
-    compile "$@" -O0 || return 1
-    ASAN_OPTIONS=$ASAN_OPTIONS:malloc_fill_byte=126 work_on "$1" "$3" check
+checked() {                             # LESSON FILE JOB check|both: the request of the second time
+    name=does-not-compile
+    compile "${@:1:3}" ${pattern[@]+"${pattern[@]}"} && work_on "$1" "$3" check 255 && compile "${@:1:3}" -O0 && work_on "$1" "$3" "$4" 126
 }
-judge() {                               # LESSON FILE JOB: sets `verdict`: "right", a hint, or the reason for a failure
-    checked "$@" || return 1
-    seconds=$((3 * seconds)) work_on "$1" "$3" show || { verdict="its program fails: $verdict"; return 1; }
-    numbers_are_right "$1" "$3"
-}
+judge() { checked "$@" both && numbers_are_right "$1" "$3"; }      # LESSON FILE JOB: sets `verdict`: "right", a hint, or the reason for a failure
 
 # ---- several answers in parallel; results are read from pipes, in order ----
 lessons=() files=() job=judged
 judged() {                              # LESSON FILE JOB: prints status and verdict
+    local begin=${EPOCHREALTIME/./}
     judge "$@"
-    printf '%s\n%s\n' $? "$verdict"
+    printf '%s\n' $? "$verdict" "$name" "$((${EPOCHREALTIME/./} - begin))"
 }
-all_judged() {                          # RESULT: a function that is called with index and status, `verdict` and `rest` set
-    local i next=0 pipes=() status
+all_judged() {                          # RESULT: a function that is called with index and status; `verdict`, `name`, `took` and `rest` are set
+    local i next=0 pipes=() status lines
     for ((i = 0; i < ${#lessons[@]}; i++)); do
         for (( ; next < ${#lessons[@]} && next < i + at_once; next++)); do
             exec {pipes[next]}< <("$job" "${lessons[next]}" "${files[next]}" "$work/job.$next"; rm -rf "$work/job.$next")
         done
-        { IFS= read -r status; IFS= read -r verdict; rest=$(cat); } <&"${pipes[i]}"
+        mapfile -t lines <&"${pipes[i]}"
         exec {pipes[i]}<&-
-        "$1" "$i" "${status:-1}"
+        status=${lines[0]:-1} verdict=${lines[1]:-} name=${lines[2]:-} took=${lines[3]:-0} rest=
+        [ ${#lines[@]} -le 4 ] || rest=$(printf '%s\n' "${lines[@]:4}")
+        "$1" "$i" "$status"
     done
 }
-all_programs() {                        # LESSON...
-    local d
+all_programs() {                        # [remember] LESSON..
+    local d remember=
+    [ "$1" != remember ] || { remember=$1; shift; }
     for d; do
         while [ "$(jobs -rp | wc -l)" -ge "$at_once" ]; do wait -n; done
         program "$d" &
     done
     wait
-    for d; do need_program "$d"; done
+    for d; do need_program "$d" $remember; done
 }
 
 # ---- commands ----
@@ -215,24 +266,23 @@ start() {                               # N DIR
     echo "Read $d/lesson.md, fill in $to/$n.c, and check it with: make -C $to $n"
 }
 run() {                                 # N [FILE]
-    local d n file rc job=$work/job picture
+    local d n file rc job=$work/job picture name
     d=$(folder "${1:-}") || return 2
+    set_up "$@"
     n=$(number "$d")
     [ $# -gt 1 ] || start_of "$d" >"$work/start.c"
     file=$(realpath -- "${2:-$work/start.c}") || return 2
     [ -f "$file" ] || { echo "there is no file $file" >&2; return 2; }
     picture=${OUT:-.}/$n.svg
-    set_up
     need_program "$d"
-    checked "$d" "$file" "$job"
+    checked "$d" "$file" "$job" check
     rc=$? found=$verdict
     case $verdict in "it does not compile"*|"it includes"*) cat "$job/log"; echo "lesson $n: $verdict"; return 1 ;; esac
     [ ! -f "$job/said" ] || head -c 20000 "$job/said" | grep -av '^==.*reading executable name' | head -n 200
-    [ $rc != 0 ] || seconds=$((3 * seconds))            # the lesson's program may take longer than the check
-    work_on "$d" "$job" show || { [ $rc != 0 ] || found="its program fails: $verdict"; rc=1; }
+    compile "$d" "$file" "$job" -O0 && cp "$job/answer.so" "$job/kept.so" && work_on "$d" "$job" show 126 || { [ $rc != 0 ] || found="its program fails: $verdict"; rc=1; }
     head -n 200 "$job/shown"
     if [ $rc = 0 ] && ! numbers_are_right "$d" "$job"; then rc=1 found=$verdict; fi
-    if [ $rc = 0 ] && work_on "$d" "$job" draw picture.svg && [ -s "$job/in/picture.svg" ]; then
+    if [ $rc = 0 ] && mv "$job/kept.so" "$job/answer.so" && work_on "$d" "$job" draw 126 && [ -s "$job/in/picture.svg" ]; then
         mkdir -p "${OUT:-.}"
         cp "$job/in/picture.svg" "$picture" && echo "the picture is $picture"
     fi
@@ -251,37 +301,42 @@ misnamed() {                            # FILE: prints why it is not graded
     else echo "not graded: answers are called 01.c .. $(cd "$here" && ls -d [0-9][0-9]_* | tail -n 1 | cut -c1-2).c"
     fi
 }
-csv() { printf '"%s"' "${1//\"/\"\"}"; }
-table= right=0 students=0 last=
-row() {                                 # STUDENT LESSON yes|no VERDICT
-    [ "$1" = "$last" ] || students=$((students + 1)) last=$1
-    table+="$(csv "$1"),$2,$3,$(csv "$4")"$'\n'
+records=()
+record() {                              # STUDENT LESSON FILE yes|no|none HINT VERDICT MICROSECONDS: see common/grades.awk
+    printf -v "records[${#records[@]}]" '%s\037' "${@:1:5}" "${6//[^[:print:]]/?}" "$(($7 / 1000000)).$(printf %06d $(($7 % 1000000)))"
 }
 graded() {                              # INDEX STATUS
-    local ok=no
-    [ "$2" != 0 ] || ok=yes right=$((right + 1))
-    row "${owners[$1]}" "$(number "${lessons[$1]}")" $ok "$verdict"
+    local ok=no file=${files[$1]}
+    [ "$2" != 0 ] || ok=yes
+    record "${owners[$1]}" "$(number "${lessons[$1]}")" "${file##*/}" $ok "$name" "$verdict" "$took"
 }
 grade() {                               # DIR
-    local dir=${1:?a folder is expected} file why owner misnamed=()
+    local dir=${1:?a folder is expected} folder file why owner n of_file all
     [ -d "$dir" ] || { echo "$dir is not a folder" >&2; return 2; }
+    set_up "$dir"
+    seconds=${SECONDS_EACH:-4}          # of the processor; checks need less than a tenth
     class=$(realpath "$dir") owners=()
-    for file in "$dir"/*/*.[cC]; do
-        [ -e "$file" ] || [ -L "$file" ] || continue
-        owner=$(basename "$(dirname "$file")") why=$(misnamed "$file")
-        if [ -n "$why" ]; then misnamed+=("$owner" "$(basename "$file")" "$why"); continue; fi
-        owners+=("$owner") files+=("$(realpath "$file")") lessons+=("$(folder "$(basename "$file" .c)")")
+    all=$(cd "$here" && ls -d [0-9][0-9]_* | cut -c1-2 | xargs)
+    for folder in "$dir"/*/; do
+        [ -d "$folder" ] || continue
+        owner=$(basename "$folder") owner=${owner//[[:cntrl:]]/?}
+        record "$owner" "" "" none "" "" 0
+        for file in "$folder"*.[cC]*; do
+            [ -e "$file" ] || [ -L "$file" ] || continue
+            why=$(misnamed "$file") of_file=$(basename "$file" | tr -dc 0-9)
+            if [ -z "$why" ]; then
+                owners+=("$owner") files+=("$(realpath "$file")") lessons+=("$(folder "$of_file")")
+                continue
+            fi
+            n=$(folder "${of_file:-0}" 2>/dev/null) && n=$(number "$n") || n='?'
+            file=$(basename "$file")
+            record "$owner" "$n" "${file//[[:cntrl:]]/?}" none wrong-name "$why" 0
+        done
     done
-    set_up
-    [ ${#lessons[@]} = 0 ] || all_programs $(printf '%s\n' "${lessons[@]}" | sort -u)
+    [ ${#lessons[@]} = 0 ] || all_programs remember $(printf '%s\n' "${lessons[@]}" | sort -u)
     all_judged graded
-    set -- ${misnamed[@]+"${misnamed[@]}"}
-    for (( ; $# > 0; )); do
-        echo "$1/$2 is $3"
-        table+="$(csv "$1"),$(csv "$2"),no,$(csv "$3")"$'\n'; shift 3
-    done
-    { echo "student,lesson,right,verdict"; printf %s "$table" | sort; } >"$dir/grades.csv" || return 1
-    echo "grade: $students students, ${#lessons[@]} answers, $right right; $dir/grades.csv"
+    printf '%s\n' ${records[@]+"${records[@]}"} | awk -v dir="$dir" -v lessons="$all" -f "$here/common/grades.awk" || return 1
+    for file in csv json xml; do mv "$dir/grades.$file.new" "$dir/grades.$file" || return 1; done
 }
 
 package() {                             # DIR
@@ -357,7 +412,7 @@ solution_judged() {                     # LESSON FILE JOB
     [ ! -s "$log" ] || { cat "$log"; echo "the compiler warns"; }
     [ "${NUMBERS:-}" != write ] || cp "$3/shown" "$d/expected.txt"
     cmp -s "$3/shown" "$d/expected.txt" || { diff "$3/shown" "$d/expected.txt" | head -n 10; echo "numbers differ from expected.txt"; }
-    work_on "$d" "$3" draw picture.svg
+    compile "$@" -O0 && work_on "$d" "$3" draw 126
     [ "${PICTURES:-}" != write ] || cp "$3/in/picture.svg" "$d/picture.svg"
     cmp -s "$3/in/picture.svg" "$d/picture.svg" || { cat "$3/said"; echo "the picture differs from picture.svg"; }
 }
@@ -377,8 +432,8 @@ looked_at() {                           # INDEX STATUS
 }
 all() {
     local d f begin=$SECONDS folders=(${ONLY:-"$here"/[0-9][0-9]_*/})
-    seconds=${SECONDS_EACH:-200} names=() hints=() job=any_judged      # these answers end, but late on a slow machine
     set_up
+    seconds=${SECONDS_EACH:-200} names=() hints=() job=any_judged      # these answers end, but late on a slow machine
     folders=("${folders[@]%/}")
     all_programs "${folders[@]}"
     for d in "${folders[@]}"; do

@@ -2,6 +2,7 @@
  * updates with known numbers. */
 #include "weft_op.h"
 #include "given.h"
+#include "known.h"
 
 /* ---- clip ---- */
 enum { MOST_ARRAYS = 7, MOST_NUMBERS = 400 };
@@ -325,6 +326,26 @@ static void check_update(double most, double momentum)
                  "weft_optim_step once per update",
                  k + 1, u.steps[k]);
     }
+}
+
+void known_forget_bias(weft_module *lstm, int hidden, double value)
+{
+    double x[MOST_ROWS];
+    for (int k = 0; k < 2; k++) {
+        weft_tensor *b = weft_find_parameter(lstm, k ? "bias_hh_l0" : "bias_ih_l0");
+        weft_read(b, x, 4 * (size_t)hidden * sizeof *x);
+        for (int j = hidden; j < 2 * hidden; j++)
+            x[j] = k ? 0 : value;
+        weft_assign_values(b, x, 4 * hidden);
+    }
+}
+
+double known_update(weft_module *m, weft_optim *o, weft_tensor *loss, double most)
+{
+    weft_backward(loss);
+    double norm = weft_item(weft_clip_grad_norm(m, most, 2));
+    weft_optim_step(o);
+    return norm;
 }
 
 void check(void)

@@ -1,8 +1,51 @@
 /* Lesson 11: prints a clipped gradient, the first gradient's norm for several initial
  * values, and seven training runs on the adding problem. */
+#define _POSIX_C_SOURCE 200809L
 #include "weft_op.h"
 #include "weft_plot.h"
 #include "given.h"
+#include "known.h"
+
+/* ---- the answer's functions, or those of a known run, see known.h ---- */
+static known *being_made; /* by remember */
+
+static void sum_of_biases(weft_module *lstm, double *sum, int rows)
+{
+    double x[MOST_ROWS];
+    weft_read(weft_find_parameter(lstm, "bias_ih_l0"), sum, (size_t)rows * sizeof *sum);
+    weft_read(weft_find_parameter(lstm, "bias_hh_l0"), x, (size_t)rows * sizeof *x);
+    for (int j = 0; j < rows; j++)
+        sum[j] += x[j];
+}
+
+/* Sets the bias. Returns whether the sum of both, which is all that counts, is known. */
+static bool set_bias(weft_module *lstm, int hidden, double value, known *k)
+{
+    double sum[MOST_ROWS];
+    (being_made ? known_forget_bias : forget_bias)(lstm, hidden, value);
+    sum_of_biases(lstm, sum, 4 * hidden);
+    if (being_made)
+        memcpy(being_made->bias, sum, sizeof sum);
+    return near(sum, k->bias, 4 * hidden, 1e-14);
+}
+
+static double updated(weft_module *m, weft_optim *o, weft_tensor *loss, double most)
+{
+    if (!being_made)
+        return update(m, o, loss, most);
+    double norm = known_update(m, o, loss, most);
+    being_made->norm[being_made->updates++] = norm;
+    return norm;
+}
+
+static bool is_known(const known *k, double most)
+{
+    for (int u = 0; u < k->updates; u++)
+        if (!updates_as_known(most, k->norm[u]))
+            return false;
+    return k->done && !being_made;
+}
+
 #include "samples.h"
 
 static const setting settings[] = {
@@ -39,7 +82,7 @@ typedef struct {
     weft_optim *optim;
 } model;
 
-static model model_new(weft *w, const setting *s)
+static model model_new(weft *w, const setting *s, known *k, bool *same)
 {
     weft_module *m = weft_module_new(w, "net");
     const weft_rnn_opts o = { .input = 2, .hidden = UNITS };
@@ -52,7 +95,7 @@ static model model_new(weft *w, const setting *s)
         weft_initialise(weft_find_parameter(m, "rnn.weight_hh_l0"),
                         (weft_init){ WEFT_INIT_ORTHOGONAL, s->gain, 0 });
     if (!isnan(s->bias))
-        forget_bias(weft_rnn_module(n.rnn), UNITS, s->bias);
+        *same = set_bias(weft_rnn_module(n.rnn), UNITS, s->bias, k);
     return n;
 }
 
@@ -67,15 +110,26 @@ static weft_tensor *loss_of(weft *w, const model *n)
         weft_mse_loss(sum, weft_reals(w, y, WEFT_SHAPE(BATCH, 1)), NULL));
 }
 
+static known runs[SETTINGS], none;
+static course courses[SETTINGS];
+
 void train(const setting *s, course *c)
 {
     weft *w = lesson_open(1);
-    model n = model_new(w, s);
+    const int which = s >= settings && s < settings + SETTINGS ? (int)(s - settings) : -1;
+    known *k = which < 0 ? &none : runs + which;
+    bool same = true;
+    model n = model_new(w, s, k, &same);
+    if (same && is_known(k, s->most)) {
+        *c = courses[which];
+        lesson_close(w);
+        return;
+    }
     *c = (course){ .blown = false };
     dice_seed(5);
     for (int u = 0; u < s->updates && !c->blown; u++) {
         weft_tensor *loss = loss_of(w, &n);
-        double value = weft_item(loss), norm = update(n.all, n.optim, loss, s->most);
+        double value = weft_item(loss), norm = updated(n.all, n.optim, loss, s->most);
         c->blown = !weft_ok(w) || !(value < 1e6);
         c->first_norm = u ? c->first_norm : norm;
         c->loss[u / WINDOW] += value / WINDOW;
@@ -94,6 +148,17 @@ static int learnt(const setting *s, const course *c)
         if (c->loss[k] < baseline / 2)
             return (k + 1) * WINDOW;
     return 0;
+}
+
+void remember(void)
+{
+    for (int k = 0; k < SETTINGS; k++) {
+        being_made = runs + k;
+        train(settings + k, courses + k);
+        runs[k].done = true;
+    }
+    remember_samples();
+    being_made = NULL;
 }
 
 /* ---- the program ---- */

@@ -45,13 +45,16 @@ double shared(double value);
 /* Sets the hint for an answer that crashes from now on; NULL: none. */
 void hint_of_crash(const char *hint);
 
+/* Calls work. Returns false if it crashes, which is then no mistake of the answer. */
+bool answer_survives(void (*work)(void *data), void *data);
+
 /* ---- for lesson.c ---- */
 /* The program's job. Both processes run the check. Only the child shows and draws. Only a program
  * that draws may write files. */
 typedef enum { ANSWER_CHECKED, ANSWER_SHOWN, ANSWER_DRAWN } answer_job;
-/* Forks and returns in both processes. file: the compiled answer. prints: the file for the answer's
- * own output. */
-void answer_start(answer_job job, const char *file, const char *prints);
+/* Forks and returns in both processes. answer: the open file of the compiled answer. prints: the path for
+ * the answer's own output. seconds: of processor time. */
+void answer_start(answer_job job, int answer, const char *prints, int seconds);
 /* Selects how arrays are passed. true: as copies that end exactly after n numbers, so that the
  * address sanitizer finds each access outside. false: arrays that are read are the check's own, and
  * arrays that are written are copies with guard numbers. */
@@ -59,13 +62,23 @@ void answer_exact(bool exact);
 /* Prints the verdict, ends the child and all processes that it started, and ends the program. In the
  * child, sends the verdict, which is never "right", to the parent. */
 _Noreturn void answer_verdict(const char *text);
+/* Sets the name of the verdict that follows, in any form; otherwise its first words are the name. */
+void answer_name(const char *name);
 /* Ends the program after the check. The verdict is "right", unless the answer did something that is
  * not allowed. */
 _Noreturn void answer_finish(void);
 
 /* ---- fence.c: limits the system calls of the process with the answer ---- */
+/* Returns whether a part of the fence is wanted: LESSON_WITHOUT has the names of others, for tests. */
+bool fence_wanted(const char *part);
 /* Returns whether this system has seccomp. Without it no call is refused. */
 bool fence_exists(void);
+/* Returns the version of the kernel's Landlock; 0: none. */
+int fence_landlock(void);
+/* Lets this process read only the files below `reads`, and read and write those below `writes`: lists
+ * that end with NULL. Refuses TCP and signals to others too, where Landlock can. Returns whether it does. */
+#define FENCE_LIBRARIES "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache"
+bool fence_files(const char *const *reads, const char *const *writes);
 /* Call these before and after loading the answer. refused gets a text about a forbidden call. */
 void fence_before(bool may_write, void (*refused)(const char *what));
 void fence_after(bool may_write);

@@ -1,14 +1,39 @@
-/* lesson.c - the program of a lesson: NN check|show ANSWER.so PRINTS, NN draw ANSWER.so PRINTS FILE.svg.
- * ANSWER.so is the compiled answer. PRINTS gets the answer's own output. The last line on standard
- * error is the verdict. */
+/* lesson.c - the program of a lesson: NN serve [remember]. It reads requests, one per line:
+ *   check|both|show|draw FILL SECONDS FOLDER
+ * FOLDER/answer.so is the compiled answer. Each request gets its own processes, which write the answer's
+ * own output to FOLDER/said, the lesson's numbers to FOLDER/shown, a picture to FOLDER/in/picture.svg, and
+ * the verdict and "end" to the pipe FOLDER/reply. Memory that the answer allocates holds bytes of FILL. */
+#define _GNU_SOURCE
 #include "common/lesson.h"
 #include "common/answer.h"
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Printed forms of the patterns in uninitialised memory, see lesson.sh and answer_paint. */
 static const char *const patterns[] = { "never written", "2122219134", "-16843010" };
 enum { PATTERNS = sizeof patterns / sizeof *patterns, MOST_NUMBERS = 1024 };
+
+static const char *const *mistake_names, *const *mistake_hints;
+static int mistakes;
+
+void lesson_mistakes(int n, const char *const *names, const char *const *hints)
+{
+    mistakes = n, mistake_names = names, mistake_hints = hints;
+}
+
+/* Returns a mistake's name, or what all hints of this place have in common. */
+static const char *name_of(const char *format, const char *text)
+{
+    for (int m = 1; m < mistakes; m++)
+        if (mistake_hints[m] && *mistake_hints[m] && strstr(text, mistake_hints[m]))
+            return mistake_names[m];
+    return strcmp(format, "%s") ? format : text;
+}
 
 _Noreturn void hint(const char *format, ...)
 {
@@ -18,6 +43,7 @@ _Noreturn void hint(const char *format, ...)
     int n = snprintf(text, sizeof text, "hint: ");
     vsnprintf(text + n, sizeof text - (size_t)n, format, list);
     va_end(list);
+    answer_name(name_of(format, text));
     for (int k = 0; k < PATTERNS; k++)
         if (strstr(text, patterns[k])) {
             n = (int)strlen(text);
@@ -144,7 +170,9 @@ const char *digits_unlike(double x, double y)
 
 /* ---- the answer's memory, filled and limited, through the linker's --wrap ---- */
 void *__wrap_malloc(size_t bytes), *__wrap_calloc(size_t n, size_t bytes);
-void *__wrap_realloc(void *p, size_t bytes);
+void *__wrap_realloc(void *p, size_t bytes), *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+static int fill = 255; /* 255: NaN as a double, -1 as an int */
+enum { MOST_FILLED = 100000000 };
 
 static void *given(void *p, bool wanted)
 {
@@ -153,15 +181,25 @@ static void *given(void *p, bool wanted)
     return p;
 }
 
-/* Fills memory, unless the address sanitizer does. Bytes of 255 are NaN as a double, -1 as an int. */
-void *__asan_get_report_address(void) __attribute__((weak));
-void *__wrap_malloc(size_t bytes)
+static void *filled(void *p, size_t from, size_t bytes)
 {
-    void *p = given(malloc(bytes), bytes);
-    return p && !__asan_get_report_address ? memset(p, 255, bytes) : p;
+    given(p, bytes);
+    if (p && bytes > from)
+        memset((char *)p + from, fill, bytes - from < MOST_FILLED ? bytes - from : MOST_FILLED);
+    return p;
 }
+
+void *__wrap_malloc(size_t bytes) { return filled(malloc(bytes), 0, bytes); }
 void *__wrap_calloc(size_t n, size_t bytes) { return given(calloc(n, bytes), n && bytes); }
-void *__wrap_realloc(void *p, size_t bytes) { return given(realloc(p, bytes), bytes); }
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return filled(aligned_alloc(alignment, bytes), 0, bytes);
+}
+void *__wrap_realloc(void *p, size_t bytes)
+{
+    size_t before = p ? malloc_usable_size(p) : 0;
+    return filled(realloc(p, bytes), before, bytes);
+}
 
 /* ---- the program ---- */
 /* Checks with spare memory first, because a wrong index then leads to a hint, not to a crash. */
@@ -172,22 +210,76 @@ static void check_twice(void)
     check();
 }
 
-int main(int argc, char **argv)
+static _Noreturn void work(answer_job job, int answer, int seconds)
 {
-    const char *what = argc > 1 ? argv[1] : "";
-    bool draws = !strcmp(what, "draw"), checks = !strcmp(what, "check");
-    if (argc != 4 + draws || (!draws && !checks && strcmp(what, "show"))) {
-        fprintf(stderr, "usage: %s check|show|draw ANSWER.so PRINTS [FILE.svg]\n", argv[0]);
-        return 2;
-    }
-    if (!fence_exists())
-        fprintf(stderr, "note: this system has no seccomp: an answer can open files and start processes\n");
-    answer_start(draws ? ANSWER_DRAWN : checks ? ANSWER_CHECKED : ANSWER_SHOWN, argv[2], argv[3]);
-    if (checks)
+    answer_start(job, answer, "../said", seconds);
+    if (job == ANSWER_CHECKED)
         check_twice();
-    else if (answer_here() && draws)
-        draw(argv[4]);
+    else if (answer_here() && job == ANSWER_DRAWN)
+        draw("picture.svg");
     else if (answer_here())
         show();
     answer_finish();
+}
+
+/* Works in another process. Returns whether the verdict is "right". */
+static bool worked(answer_job job, int answer, int seconds)
+{
+    int status = 1;
+    pid_t grader = fork();
+    if (grader == 0)
+        work(job, answer, seconds);
+    waitpid(grader, &status, 0);
+    return status == 0;
+}
+
+static void become(int descriptor, const char *path, int how)
+{
+    int file = open(path, how | O_CLOEXEC, 0600);
+    if (file < 0)
+        _exit(3);
+    dup2(file, descriptor), close(file);
+}
+
+/* Serves one request. `both` is the second check, and then the lesson's program, which may take longer.
+ * Standard input is no longer the requests, so an answer cannot read or send any; and while an answer
+ * runs, its file has no name in any folder. */
+static void serve_one(const char *line, char *name)
+{
+    char what[8];
+    int seconds, at = 0;
+    if (sscanf(line, "%7s %d %d %n", what, &fill, &seconds, &at) != 3 || chdir(line + at) || chdir("in"))
+        _exit(3);
+    become(STDIN_FILENO, "/dev/null", O_RDONLY), become(STDERR_FILENO, "../reply", O_WRONLY);
+    become(STDOUT_FILENO, "../shown", O_WRONLY | O_CREAT | O_TRUNC);
+    memcpy(name, what, strnlen(name, 5));
+    int answer = open("../answer.so", O_RDONLY);
+    unlink("../answer.so");
+    bool shows = !strcmp(what, "show"), draws = !strcmp(what, "draw");
+    if (draws)
+        worked(ANSWER_DRAWN, answer, 3 * seconds);
+    else if (shows || (worked(ANSWER_CHECKED, answer, seconds) && !strcmp(what, "both")))
+        worked(ANSWER_SHOWN, answer, 3 * seconds);
+    dprintf(STDERR_FILENO, "end\n");
+}
+
+int main(int argc, char **argv)
+{
+    char line[4200];
+    if (argc < 2 || strcmp(argv[1], "serve")) {
+        fprintf(stderr, "usage: %s serve [remember]\n", argv[0]);
+        return 2;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (argc > 2 && remember)
+        remember();
+    while (fgets(line, sizeof line, stdin)) {
+        line[strcspn(line, "\n")] = 0;
+        while (waitpid(-1, NULL, WNOHANG) > 0) {
+        }
+        if (fork() == 0) {
+            serve_one(line, argv[1]);
+            _exit(0);
+        }
+    }
 }

@@ -16,6 +16,8 @@ void show(void);
 void draw(const char *path);
 /* Returns if the answer is right; otherwise calls hint. */
 void check(void);
+/* Optional: computes what is the same for all answers. A class's processes begin with its results. */
+void remember(void) __attribute__((weak));
 
 /* ---- for check.c ---- */
 /* Prints a hint for the student, and ends the program. */

@@ -10,4 +10,14 @@ enum {
 static const char *const hints[MISTAKES] = {
 #define MISTAKE(name, hint) [name] = hint,
 #include "mistakes.def"
+#undef MISTAKE
 };
+static const char *const names_of_hints[MISTAKES] = {
+#define MISTAKE(name, hint) [name] = #name,
+#include "mistakes.def"
+};
+void lesson_mistakes(int n, const char *const *names, const char *const *hints);
+static void __attribute__((constructor)) know_mistakes(void)
+{
+    lesson_mistakes(MISTAKES, names_of_hints, hints);
+}
