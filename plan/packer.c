@@ -1,4 +1,4 @@
-/* packer.c - packs a stream of sequences into rows: the fits of fits.c, with a bounded number of open rows. */
+/* packer.c - packs a stream of sequences into rows: the fits of fits.c with a bounded number of open rows. */
 #include <stdlib.h>
 #include <string.h>
 #include "plan/api_packer.h"
@@ -73,11 +73,15 @@ weft_status weft_packer_new(const weft_planner *planner, const weft_plan_opts *o
     if (s != WEFT_OK)
         return s;
     if (rule && !opts->open)
-        return weft_plan_refuse(WEFT_EARG, "%s: open is missing; expected 1 or more: the buffer of a stream "
-                                           "has an end", names[rule]);
+        return weft_plan_refuse(WEFT_EARG,
+                                "%s: open is missing; expected 1 or more: the buffer of a stream "
+                                "has an end",
+                                names[rule]);
     if (!(*out = calloc(1, sizeof **out)))
         return weft_plan_refuse(WEFT_ENOMEM, "packer_new: no memory");
-    **out = (weft_packer){ .rule = (weft__fit)rule, .capacity = opts->capacity, .limit = opts->limit,
+    **out = (weft_packer){ .rule = (weft__fit)rule,
+                           .capacity = opts->capacity,
+                           .limit = opts->limit,
                            .most = rule ? opts->open : 1 };
     return WEFT_OK;
 }
@@ -162,12 +166,13 @@ static bool add_piece(weft_packer *p, int64_t i, weft_packed piece)
 weft_status weft_packer_add(weft_packer *p, int64_t id, int64_t length)
 {
     if (length < 0 || length > p->capacity)
-        return weft_plan_refuse(WEFT_EARG, "packer_add: sequence %lld has %lld tokens; expected 0 .. %lld, "
-                                           "the capacity",
+        return weft_plan_refuse(WEFT_EARG,
+                                "packer_add: sequence %lld has %lld tokens; expected 0 .. %lld, "
+                                "the capacity",
                                 (long long)id, (long long)length, (long long)p->capacity);
     int64_t i = length ? find_row(p, length) : 0;
-    if (length && ((i < 0 && !open_row(p)) ||
-                   !add_piece(p, i = i < 0 ? p->open - 1 : i, (weft_packed){ id, length })))
+    if (length &&
+        ((i < 0 && !open_row(p)) || !add_piece(p, i = i < 0 ? p->open - 1 : i, (weft_packed){ id, length })))
         return weft_plan_refuse(WEFT_ENOMEM, "packer_add: no memory for sequence %lld", (long long)id);
     p->sequences++;
     if (length && (!p->gap[i] || (p->limit && p->row[i]->n == p->limit)))
@@ -234,8 +239,8 @@ int64_t weft_packer_state_size(const weft_packer *p) { return put_rows(p, NULL);
 
 void weft_packer_get_state(const weft_packer *p, int64_t *state)
 {
-    const int64_t head[HEAD] = { magic,     0,       put_rows(p, state), p->rule, p->capacity, p->limit,
-                                 p->most, p->sequences, p->rows, p->open };
+    const int64_t head[HEAD] = { magic,    0,       put_rows(p, state), p->rule, p->capacity,
+                                 p->limit, p->most, p->sequences,       p->rows, p->open };
     memcpy(state, head, sizeof head);
     state[SUM] = checksum(state, state[SIZE]);
 }
@@ -278,17 +283,22 @@ weft_status weft_packer_set_state(weft_packer *p, const int64_t *state, int64_t 
 {
     if (!state || n < HEAD || state[MAGIC] != magic || state[SIZE] < HEAD || state[SIZE] > n ||
         state[ROWS] < 0 || state[ROWS] > state[SEQUENCES] || state[SUM] != checksum(state, state[SIZE]))
-        return weft_plan_refuse(WEFT_EFORMAT, "packer_set_state: %lld numbers that are damaged, or not the "
-                                              "state of a packer; use an earlier state",
+        return weft_plan_refuse(WEFT_EFORMAT,
+                                "packer_set_state: %lld numbers that are damaged, or not the "
+                                "state of a packer; use an earlier state",
                                 (long long)n);
     if (state[RULE] != (int64_t)p->rule || state[CAPACITY] != p->capacity || state[LIMIT] != p->limit ||
         state[OPEN] != p->most)
-        return weft_plan_refuse(WEFT_EFORMAT, "packer_set_state: the state is of another planner, or of "
-                                              "capacity=%lld,limit=%lld,open=%lld; expected "
-                                              "capacity=%lld,limit=%lld,open=%lld",
+        return weft_plan_refuse(WEFT_EFORMAT,
+                                "packer_set_state: the state is of another planner, or of "
+                                "capacity=%lld,limit=%lld,open=%lld; expected "
+                                "capacity=%lld,limit=%lld,open=%lld",
                                 (long long)state[CAPACITY], (long long)state[LIMIT], (long long)state[OPEN],
                                 (long long)p->capacity, (long long)p->limit, (long long)p->most);
-    weft_packer next = { .rule = p->rule, .capacity = p->capacity, .limit = p->limit, .most = INT64_MAX,
+    weft_packer next = { .rule = p->rule,
+                         .capacity = p->capacity,
+                         .limit = p->limit,
+                         .most = INT64_MAX,
                          .sequences = state[SEQUENCES] };
     weft_status s = take_rows(&next, state);
     if (s == WEFT_OK) {
@@ -299,7 +309,9 @@ weft_status weft_packer_set_state(weft_packer *p, const int64_t *state, int64_t 
         next = old;
     }
     free_rows(&next);
-    return s == WEFT_OK ? s : weft_plan_refuse(s, "packer_set_state: %s", s == WEFT_ENOMEM ?
-                                               "no memory for its rows" :
-                                               "a row of the state is damaged; use an earlier state");
+    return s == WEFT_OK ?
+               s :
+               weft_plan_refuse(s, "packer_set_state: %s",
+                                s == WEFT_ENOMEM ? "no memory for its rows" :
+                                                   "a row of the state is damaged; use an earlier state");
 }

@@ -29,7 +29,7 @@ void forget_bias(weft_module *lstm, int hidden, double value)
 }
 
 /* ---- known runs: update may be called without the work, see known.h ---- */
-/* Handles without memory: a weft function that reads one crashes, but for these four. */
+/* Handles without memory: a weft function that reads one crashes, except these four. */
 static struct {
     char *handles;
     double most, norm;

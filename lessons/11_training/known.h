@@ -1,8 +1,9 @@
-/* known.h - lesson 11, for a class: training runs whose course is known, since one process
- * trains once for all answers. An answer's forget_bias must give the known biases, and its
- * update, called as often as in the run, must make the known calls: weft_backward(loss),
- * weft_clip_grad_norm(m, most, 2), weft_optim_step(o), and return the norm. Then the run
- * would have the known course. An answer that does anything else trains itself. */
+/* known.h - lesson 11, for a class: training runs whose course is known, since one
+ * process trains once for all answers. An answer's forget_bias must give the known
+ * biases, and its update, called as often as in the run, must make the known calls:
+ * weft_backward(loss), weft_clip_grad_norm(m, most, 2), weft_optim_step(o), and return
+ * the norm. Then the run would have the known course. An answer that does anything else
+ * trains itself. */
 #ifndef WEFT_LESSON_11_KNOWN
 #define WEFT_LESSON_11_KNOWN
 #include "weft.h"

@@ -18,7 +18,7 @@ static void sum_of_biases(weft_module *lstm, double *sum, int rows)
         sum[j] += x[j];
 }
 
-/* Sets the bias. Returns whether the sum of both, which is all that counts, is known. */
+/* Sets the bias. Returns whether the sum of both is known; only the sum counts. */
 static bool set_bias(weft_module *lstm, int hidden, double value, known *k)
 {
     double sum[MOST_ROWS];
@@ -116,7 +116,8 @@ static course courses[SETTINGS];
 void train(const setting *s, course *c)
 {
     weft *w = lesson_open(1);
-    const int which = s >= settings && s < settings + SETTINGS ? (int)(s - settings) : -1;
+    const bool listed = s >= settings && s < settings + SETTINGS;
+    const int which = listed ? (int)(s - settings) : -1;
     known *k = which < 0 ? &none : runs + which;
     bool same = true;
     model n = model_new(w, s, k, &same);

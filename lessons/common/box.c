@@ -33,7 +33,8 @@ static bool leave_the_others(void)
     snprintf(user, sizeof user, "%d %d 1", (int)geteuid(), (int)geteuid());
     snprintf(group, sizeof group, "%d %d 1", (int)getegid(), (int)getegid());
     return fence_wanted("namespaces") &&
-           unshare((root ? 0 : CLONE_NEWUSER) | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC) == 0 &&
+           unshare((root ? 0 : CLONE_NEWUSER) | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS |
+                    CLONE_NEWIPC) == 0 &&
            (root || (put("/proc/self/setgroups", "deny") && put("/proc/self/uid_map", user) &&
                      put("/proc/self/gid_map", group)));
 }
@@ -92,7 +93,8 @@ static void print_missing(void)
         puts("a loading answer can read all files that you can read, and so can the compiler, whose list of "
              "files is checked afterwards (no Landlock)");
     if (!namespaces)
-        puts("the compiler sees other processes and the network (no namespaces for users without privileges)");
+        puts("the compiler sees other processes and the network "
+             "(no namespaces for users without privileges)");
 }
 
 /* Ends the list at the next "--" and returns the place behind it. */

@@ -72,7 +72,10 @@ bool fence_files(const char *const *reads, const char *const *writes)
 }
 #else
 int fence_landlock(void) { return 0; }
-bool fence_files(const char *const *reads, const char *const *writes) { return (void)reads, (void)writes, false; }
+bool fence_files(const char *const *reads, const char *const *writes)
+{
+    return (void)reads, (void)writes, false;
+}
 #endif
 
 /* ---- seccomp ---- */
@@ -216,7 +219,8 @@ static void is_refused(int number, siginfo_t *info, void *context)
 
 bool fence_exists(void)
 {
-    return fence_wanted("seccomp") && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) && errno == EFAULT;
+    return fence_wanted("seccomp") && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) &&
+           errno == EFAULT;
 }
 
 void fence_before(bool may_write, void (*refused)(const char *what))

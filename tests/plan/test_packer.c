@@ -13,8 +13,8 @@ typedef struct {
 /* Fills in the rows of the plan and the order in which they close: a full row at its last sequence, the
  * fullest open one when another row opens and `open` are open, the others at the end. Returns the number of
  * rows. */
-static int64_t replay(const weft_plan *p, const int32_t *len, int64_t n, int64_t limit, int64_t open, expected *row,
-                      int64_t *order)
+static int64_t replay(const weft_plan *p, const int32_t *len, int64_t n, int64_t limit, int64_t open,
+                      expected *row, int64_t *order)
 {
     int64_t rows = p->batches ? p->batch[0].rows : 0, done = 0, opened = 0, where[MOST];
     int64_t gap[MOST], pieces[MOST];
@@ -67,8 +67,8 @@ static void take(weft_packer *p, const expected *row, const int64_t *order, int6
     for (weft_packed_row r; weft_packer_next(p, &r); ++*taken) {
         const expected *e = row + order[*taken];
         cr_assert(r.number == order[*taken] && r.tokens == e->tokens && r.n == e->n && e->closed == step,
-                  "%s: row %lld after %lld, expected %lld after %lld", text, (long long)r.number, (long long)step,
-                  (long long)order[*taken], (long long)e->closed);
+                  "%s: row %lld after %lld, expected %lld after %lld", text, (long long)r.number,
+                  (long long)step, (long long)order[*taken], (long long)e->closed);
         for (int64_t i = 0; i < r.n; i++)
             cr_assert_eq(r.piece[i].id, e->piece[i], "%s: row %lld", text, (long long)r.number);
     }
@@ -100,7 +100,8 @@ Test(packer, has_the_rows_of_the_planner_for_the_whole_list)
         char text[120], with_open[30] = "";
         if (rule)
             snprintf(with_open, sizeof with_open, ",open=%lld", (long long)open);
-        snprintf(text, sizeof text, "%s:capacity=%d,limit=%lld%s", names[rule], CAPACITY, (long long)limit, with_open);
+        snprintf(text, sizeof text, "%s:capacity=%d,limit=%lld%s", names[rule], CAPACITY, (long long)limit,
+                 with_open);
         weft_plan whole = plan_of(text, len, n);
         int64_t rows = replay(&whole, len, n, limit ? limit : NONE, open, row, order);
         weft_packer *p = packer_of(text);

@@ -47,8 +47,8 @@ bool corpus_length(corpus_builder *, double length);
 /* Prints the error "NAME: reason" and returns false. */
 bool corpus_refuse(const corpus_spec *, const char *reason);
 bool corpus_is_length(double);
-/* Reads a plain or gzipped file, "-" is stdin, and ends it with a 0; the caller frees it. Returns NULL with errno ENOENT,
- * and prints nothing, if the file does not exist. */
+/* Reads a plain or gzipped file, "-" is stdin, and ends it with a 0; the caller frees it. Returns NULL with
+ * errno ENOENT, and prints nothing, if the file does not exist. */
 char *corpus_file(const char *path, size_t *n);
 
 /* ---- one reader for each corpus; false with errno ENOENT, and no message, if it is not installed ---- */

@@ -9,7 +9,11 @@
 #include "tools/corpora/lengths.h"
 
 /* Where a number is, for messages: "PATH:LINE", or "PATH: NAME: element NUMBER". */
-typedef struct { char text[400]; const length_opts *how; corpus_builder *to; } place;
+typedef struct {
+    char text[400];
+    const length_opts *how;
+    corpus_builder *to;
+} place;
 
 static bool refuse(const place *at, const char *found, const char *expected)
 {
@@ -108,8 +112,9 @@ static bool add_json(const place *at, const json_t *value)
         if ((found = json_object_get(value, keys[i])))
             return add_value(at, found, unit != UNIT_TOKENS && i < LENGTH_KEYS);
     if (found)
-        return add_value(at, found, unit == UNIT_LENGTH || (unit != UNIT_TOKENS && is_length_key(column)) ||
-                                        json_is_integer(found));
+        return add_value(at, found,
+                         unit == UNIT_LENGTH || (unit != UNIT_TOKENS && is_length_key(column)) ||
+                             json_is_integer(found));
     if (json_is_object(value) && !(value = json_object_get(value, "encodings")))
         return refuse(at, column ? "no such key" : "no key length, num_tokens, input_ids or ids",
                       "one, or --column KEY");
@@ -189,8 +194,9 @@ bool add_table_lengths(const char *path, const length_opts *how, corpus_builder 
     place at = { .how = how, .to = b };
     weft__table t;
     weft_csv_opts opts = { .delimiter = weft__ends_in(path, ".tsv") ? '\t' : ',' };
-    bool ok = weft__read_table(&t, path, numbers ? NULL : column, &column, numbers, &opts, false) == WEFT_OK ||
-              say_failure("%s", weft_file_message());
+    bool ok =
+        weft__read_table(&t, path, numbers ? NULL : column, &column, numbers, &opts, false) == WEFT_OK ||
+        say_failure("%s", weft_file_message());
     if (ok && !numbers)
         ok = how->unit == UNIT_ROWS ? add_groups(&at, &t) : add_cells(&at, path, &t);
     for (int64_t i = 0; ok && numbers && i < t.rows; i++) {
@@ -205,13 +211,16 @@ bool add_table_lengths(const char *path, const length_opts *how, corpus_builder 
 /* Returns the array of a name, or of a usual name, or the only one. NULL after a printed error. */
 static const weft__array *find_array(const char *path, const weft__weights *w, const char *name)
 {
-    static const char *const usual[] = { "lengths", "length", "num_tokens", "offsets", "offset", "cu_seqlens" };
+    static const char *const usual[] = {
+        "lengths", "length", "num_tokens", "offsets", "offset", "cu_seqlens"
+    };
     const weft__array *a = name ? weft__weights_find(w, name) : w->n == 1 ? w->array : NULL;
     for (size_t i = 0; !name && !a && i < sizeof usual / sizeof *usual; i++)
         a = weft__weights_find(w, usual[i]);
     if (!a)
-        say_error(FAILED, "%s: found %lld arrays, none named %s; expected --column NAME of those that weft list "
-                          "prints",
+        say_error(FAILED,
+                  "%s: found %lld arrays, none named %s; expected --column NAME of those that weft list "
+                  "prints",
                   path, (long long)w->n, name ? name : "lengths or offsets");
     else if (a->kind.rank != 1 || !weft__number_is_any(a->kind.type))
         say_error(FAILED, "%s: %s has %d axes, or no numbers; expected one axis of numbers", path, a->name,
@@ -229,8 +238,9 @@ bool add_array_lengths(const char *path, const length_opts *how, corpus_builder 
     int64_t n = a ? a->kind.size[0] : 0;
     double *x = get_memory(n, sizeof *x);
     bool ok = a && (weft__array_read(w, a, WEFT__F64, x) || say_failure("%s", weft_file_message()));
-    bool offsets = ok && (how->unit == UNIT_OFFSETS ||
-                          (how->unit == UNIT_ANY && (!strncmp(a->name, "offset", 6) || !strcmp(a->name, "cu_seqlens"))));
+    bool offsets =
+        ok && (how->unit == UNIT_OFFSETS ||
+               (how->unit == UNIT_ANY && (!strncmp(a->name, "offset", 6) || !strcmp(a->name, "cu_seqlens"))));
     for (int64_t i = offsets; ok && i < n; i++) {
         double length = offsets ? x[i] - x[i - 1] : x[i];
         if (!corpus_is_length(length)) /* a text for each number would take most of the time */

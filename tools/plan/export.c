@@ -10,9 +10,9 @@
 /* The lists of a plan. rows, width, most: of each batch. cell: its first cell, piece: its first piece. ends
  * [pieces + batches]: cu_seqlens. position, document: of each cell. */
 enum { ROWS, WIDTH, MOST, ENDS, POSITION, DOCUMENT, SEQUENCE, OFFSET, LENGTH, ROW, COLUMN, LISTS };
-static const char *const names[LISTS] = { "rows",        "width",        "max_seqlen", "cu_seqlens",
+static const char *const names[LISTS] = { "rows",         "width",        "max_seqlen", "cu_seqlens",
                                           "position_ids", "document_ids", "sequence",   "offset",
-                                          "length",      "row",          "column" };
+                                          "length",       "row",          "column" };
 typedef struct {
     int32_t *list[LISTS];
     int64_t size[LISTS], *piece, *cell, batches;
@@ -61,7 +61,8 @@ static bool count_cells(lists *l, const weft_plan *p)
         if (__builtin_mul_overflow(batch->rows, batch->width, &cells) || batch->width > INT32_MAX ||
             cells > INT32_MAX - l->cell[b])
             return say_failure("plan: --export: found more than %d cells; expected fewer sequences, or "
-                               "shorter rows", INT32_MAX);
+                               "shorter rows",
+                               INT32_MAX);
         l->cell[b + 1] = l->cell[b] + cells;
         l->piece[b + 1] = l->piece[b] + batch->n;
     }
@@ -72,8 +73,10 @@ static void fill(lists *l, const weft_plan *p)
 {
     weft_segment *s = get_memory(p->segments, sizeof *s);
     for (int i = 0; i < LISTS; i++) {
-        l->size[i] = i < ENDS ? p->batches : i == ENDS ? p->segments + p->batches :
-                     i < SEQUENCE ? l->cell[p->batches] : p->segments;
+        l->size[i] = i < ENDS     ? p->batches :
+                     i == ENDS    ? p->segments + p->batches :
+                     i < SEQUENCE ? l->cell[p->batches] :
+                                    p->segments;
         l->list[i] = get_memory(l->size[i], sizeof *l->list[i]);
     }
     memset(l->list[DOCUMENT], -1, (size_t)l->size[DOCUMENT] * sizeof *l->list[DOCUMENT]);
@@ -135,14 +138,16 @@ static unsigned char *put(unsigned char *to, uint64_t value, int bytes)
     return to;
 }
 
-/* A member: its header in the archive with the one of the .npy file, its numbers, its entry in the directory. */
+/* A member: its header in the archive with the one of the .npy file, its numbers, its entry in the
+ * directory. */
 typedef struct {
     unsigned char head[2 * WEFT__NPY_HEADER], entry[128];
     size_t head_size, entry_size;
 } member;
 
 /* Fills in a member that begins at `offset`, and returns its size. */
-static size_t make_member(member *m, const char *name, weft__number type, const void *x, int64_t n, size_t offset)
+static size_t make_member(member *m, const char *name, weft__number type, const void *x, int64_t n,
+                          size_t offset)
 {
     char header[WEFT__NPY_HEADER], title[40];
     const weft__kind kind = { type, 1, { n } };
@@ -181,7 +186,10 @@ static bool write_npz(const char *file, lists *l)
         int64_t n = wide ? l->batches + 1 : l->size[i];
         size_t bytes = (size_t)n * (wide ? 8 : 4);
         weft__turn(wide ? 8 : 4, x, bytes);
-        size_t size = make_member(m + i, !wide ? names[i] : i == LISTS ? "first_piece" : "first_cell",
+        size_t size = make_member(m + i,
+                                  !wide      ? names[i] :
+                                  i == LISTS ? "first_piece" :
+                                               "first_cell",
                                   wide ? WEFT__I64 : WEFT__I32, x, n, (size_t)offset);
         span[2 * i] = (weft__span){ m[i].head, m[i].head_size };
         span[2 * i + 1] = (weft__span){ x, bytes };
@@ -194,8 +202,8 @@ static bool write_npz(const char *file, lists *l)
     put(put(to, offset, 4), 0, 2);
     span[3 * MEMBERS] = (weft__span){ end, sizeof end };
     bool ok = offset + directory < UINT32_MAX ||
-              say_failure("plan: --export %s: found %llu bytes; expected less than 4 GiB, or FILE.jsonl", file,
-                          (unsigned long long)offset);
+              say_failure("plan: --export %s: found %llu bytes; expected less than 4 GiB, or FILE.jsonl",
+                          file, (unsigned long long)offset);
     ok = ok && (!weft__write_file(file, span, 3 * MEMBERS + 1) ||
                 say_failure("plan: --export %s", weft_file_message()));
     free(m);

@@ -34,7 +34,8 @@ static void print_rows(weft_packer *p)
     for (weft_packed_row r; weft_packer_next(p, &r);) {
         printf("{\"row\": %lld, \"tokens\": %lld, \"pieces\": [", (long long)r.number, (long long)r.tokens);
         for (int64_t i = 0; i < r.n; i++)
-            printf("%s[%lld, 0, %lld]", i ? ", " : "", (long long)r.piece[i].id, (long long)r.piece[i].length);
+            printf("%s[%lld, 0, %lld]", i ? ", " : "", (long long)r.piece[i].id,
+                   (long long)r.piece[i].length);
         puts("]}");
     }
 }
@@ -70,7 +71,8 @@ static bool write_state(const weft_packer *p, const char *path)
 {
     int64_t n = weft_packer_state_size(p), *state = get_memory(n, sizeof *state);
     char header[WEFT__NPY_HEADER];
-    size_t size = weft__npy_header(&(weft__kind){ WEFT__I64, 1, { n } }, header), bytes = (size_t)n * sizeof *state;
+    size_t size = weft__npy_header(&(weft__kind){ WEFT__I64, 1, { n } }, header),
+           bytes = (size_t)n * sizeof *state;
     weft_packer_get_state(p, state);
     weft__turn(sizeof *state, state, bytes);
     bool ok = !weft__write_file(path, (weft__span[]){ { header, size }, { state, bytes } }, 2) ||
