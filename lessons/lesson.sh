@@ -5,6 +5,7 @@
 #   lesson.sh run N [FILE]      compiles FILE (default: the empty exercise), prints numbers, checks, draws NN.svg into OUT (default: .)
 #   lesson.sh grade DIR         checks all DIR/STUDENT/NN.c, each in its own process, and writes DIR/grades.csv, .json and .xml
 #   lesson.sh package DIR       copies the lessons to DIR for students, without solutions, wrong answers and sources of the checks
+#   lesson.sh answers N DIR     writes the solution and the wrong answers of wrong.txt to DIR (source tree only)
 #   lesson.sh all               checks the course: solutions pass, empty exercises and the answers of wrong.txt get their hints, numbers
 #                               and pictures are those of the tree. PICTURES=write and NUMBERS=write replace these
 #
@@ -401,6 +402,10 @@ wrong_answers() {                       # LESSON DIR: writes DIR/K.c and DIR/K.h
         { complain("unknown kind of line: " $0) }
         END { finish(); exit bad }' "$2/start" "$2/solved" "$1/wrong.txt"
 }
+answers() {                             # N DIR
+    local d
+    d=$(folder "${1:-}") && wrong_answers "$d" "${2:?a folder is expected}"
+}
 solutions=0 starts=0 wrongs=0 pictures=0 bad=0
 fails() { bad=$((bad + 1)); echo "  FAIL  $*"; }
 # Also compares the solution's numbers and picture, to the last character, and prints differences.
@@ -451,6 +456,6 @@ all() {
 }
 command=${1:-}
 case $command in
-start|run|grade|package|all) shift; "$command" "$@" ;;
-*) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
+start|run|grade|package|all|answers) shift; "$command" "$@" ;;
+*) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

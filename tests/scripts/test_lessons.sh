@@ -63,33 +63,62 @@ gets failshint 'hint: step leaves h at zero' "} $ends_shown void also(void); voi
 check "no process of theirs remains" eval '! readlink /proc/[0-9]*/exe 2>/dev/null | grep "^${TMPDIR:-/tmp}/.*/02/program"'
 check "no file of theirs is left here" eval '[ "$(ls)" = "$(printf "%s\n" 02.svg all.out class err out output)" ]'
 
-# ---- a class of three: one right, one of two, one wrong
-mkdir -p three/{anna,"bo b",cem}
+# ---- a class of four: one right, one of two, one wrong, one without files
+mkdir -p three/{anna,"bo b",cem,dora}
 cp class/right/02.c three/anna; cp class/right/02.c "three/bo b"
-cp class/loop/02.c three/cem
 cp class/claims/02.c "three/bo b/99.c"                  # no such lesson
 sed 's/h\[j\] = tanh(sum);/h[j] = sum;/' class/right/02.c >three/cem/02.c
 cp class/right/02.c three/cem/2.c; cp class/right/02.c three/cem/02.C; cp class/right/02.c three/cem/lesson07.c
 ln -s "$PWD/class/right/02.c" three/cem/03.c
-check "a class is graded" exits 0 '^grade: 3 students, 3 answers, 2 right; three/grades.csv$' lesson grade three
-check "a file of another name is reported" grep -qx "cem/lesson07.c is not graded: an answer of lesson 7 is called 07.c" output
+check "a class is graded" exits 0 '^grade: 4 students, 3 answers, 2 right; three/grades.csv, .json, .xml$' lesson grade three
+check "a file of another name is reported" grep -qx "cem/lesson07.c: not graded: an answer of lesson 7 is called 07.c" output
+check "a row of its table" grep -qx 'cem *- wrong name? *-  *-  *- name? *-  *-  *-  *-  *- *0' output
 cat >want.csv <<'END'
-student,lesson,right,verdict
-"anna",02,yes,"right"
-"bo b","99.c",no,"not graded: answers are called 01.c .. 12.c"
-"bo b",02,yes,"right"
-"cem","02.C",no,"not graded: an answer of lesson 2 is called 02.c"
-"cem","03.c",no,"not graded: it is a link"
-"cem","2.c",no,"not graded: an answer of lesson 2 is called 02.c"
-"cem","lesson07.c",no,"not graded: an answer of lesson 7 is called 07.c"
-"cem",02,no,"hint: the sum is right, but tanh of it is missing"
+student,01,02,03,04,05,06,07,08,09,10,11,12,13,right
+"anna","-","right","-","-","-","-","-","-","-","-","-","-","-",1
+"bo b","-","right","-","-","-","-","-","-","-","-","-","-","-",1
+"cem","-","NO_TANH","wrong-name","-","-","-","wrong-name","-","-","-","-","-","-",0
+"dora","-","-","-","-","-","-","-","-","-","-","-","-","-",0
 END
-check "its table" cmp three/grades.csv want.csv
+check "its CSV" cmp three/grades.csv want.csv
+sed 's/, "seconds": [0-9.]*//' three/grades.json >json
+cat >want.json <<'END'
+[
+{"student": "anna", "lesson": "02", "file": "02.c", "right": true, "hint": null, "verdict": "right"},
+{"student": "bo b", "lesson": "02", "file": "02.c", "right": true, "hint": null, "verdict": "right"},
+{"student": "bo b", "lesson": null, "file": "99.c", "right": false, "hint": "wrong-name", "verdict": "not graded: answers are called 01.c .. 13.c"},
+{"student": "cem", "lesson": "02", "file": "02.c", "right": false, "hint": "NO_TANH", "verdict": "hint: the sum is right, but tanh of it is missing"},
+{"student": "cem", "lesson": "02", "file": "02.C", "right": false, "hint": "wrong-name", "verdict": "not graded: an answer of lesson 2 is called 02.c"},
+{"student": "cem", "lesson": "02", "file": "2.c", "right": false, "hint": "wrong-name", "verdict": "not graded: an answer of lesson 2 is called 02.c"},
+{"student": "cem", "lesson": "03", "file": "03.c", "right": false, "hint": "wrong-name", "verdict": "not graded: it is a link"},
+{"student": "cem", "lesson": "07", "file": "lesson07.c", "right": false, "hint": "wrong-name", "verdict": "not graded: an answer of lesson 7 is called 07.c"}
+]
+END
+check "its JSON" eval 'diff <(sed "s/,$//" json | sort) <(sed "s/,$//" want.json | sort) && python3 -m json.tool three/grades.json >json'
+check "its XML" python3 -c 'import xml.etree.ElementTree as t; s = t.parse("three/grades.xml").getroot(); assert s.get("failures") == "6" and len(s.findall("*/failure")) == 6'
 check "no such class" exits 2 'gone is not a folder' lesson grade gone
 check "a class without answers" exits 0 '^grade: 0 students, 0 answers, 0 right' eval 'mkdir none && lesson grade none'
 
+# ---- all lessons of two students: each answer gets the verdict that it was made for
+if [ -z "${V:-}" ]; then
+    check "a class is made" python3 "$root/tests/scripts/lesson_class.py" "$root/lessons" "$PWD/made/class" 2
+    check "it is graded" exits 0 '^grade: 2 students' eval 'SECONDS_EACH= lesson grade made/class'
+    as_made() {
+        python3 - <<'END'
+import json
+got = {(r["student"], r["lesson"]): r for r in json.load(open("made/class/grades.json"))}
+for line in open("made/class.expected"):
+    student, lesson, want = line.rstrip("\n").split("\t")
+    r = got.pop((student, lesson), {"right": False, "verdict": "-"})
+    assert r["right"] == (want == "right") and want in r["verdict"], (line, r)
+assert not got
+END
+    }
+    check "as it was made" as_made
+fi
+
 # ---- answers that attack the grader: none passes or changes another's grade
-mkdir -p evil/{a,b,c,d,e,f,g,h,i,j,k,l,z}
+mkdir -p evil/{a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,z}
 wrong_code='
 #include <math.h>
 #include <stdarg.h>
@@ -125,9 +154,32 @@ evil j "#include \"$PWD/evil/z/02.c\""
 evil k "#pragma GCC system_header
 #include \"$root/lessons/02_rnn_by_hand/solution.c\""
 mkfifo evil/l/p; evil l "#include \"$PWD/evil/l/p\""
-check "attacks are graded" exits 0 '^grade: 13 students, 13 answers, 1 right; ' lesson grade evil
-check "only the right answer is right" eval '[ "$(grep -c ,yes, evil/grades.csv)" = 1 ] && grep -q "^\"z\",02,yes,\"right\"$" evil/grades.csv'
-expect() { check "$1: $2" grep -q "^\"$1\",02,no,\"$2" evil/grades.csv; }
+loads='#include <fcntl.h>
+#include <unistd.h>
+static int can(const char *path) { return open(path, O_RDONLY) >= 0; }
+__attribute__((constructor)) static void early(int n, char **v) { (void)n, (void)v;'
+evil m 'asm(".incbin \"/etc/passwd\"");'
+evil n '#include "/etc/passwd"'
+evil o "$right_but { right_run(r, n, x, h); } $loads if (can(\"/etc/passwd\")) _exit(41); }"
+evil p "$right_but { right_run(r, n, x, h); } $loads if (can(\"$PWD/evil/z/02.c\") || can(\"$root/lessons/02_rnn_by_hand/solution.c\")) _exit(42); }"
+evil q "#include <sys/ptrace.h>
+$right_but { right_run(r, n, x, h); if (ptrace(PTRACE_ATTACH, getppid(), 0, 0) == 0) _exit(43); }"
+evil r "#include <sys/socket.h>
+$right_but { right_run(r, n, x, h); socket(AF_INET, SOCK_STREAM, 0); }"
+evil s "#include <setjmp.h>
+#include <unistd.h>
+$right_but { jmp_buf b; if (!setjmp(b)) longjmp(b, 1); right_run(r, n, x, h); for (int f = 3; f < 64; f++) dup2(1, f); }"
+evil t "$wrong_code $early { (void)n, (void)v; unsigned long a, b; char line[200]; FILE *f = fopen(\"/proc/self/maps\", \"r\"); while (f && fgets(line, sizeof line, f)) if (sscanf(line, \"%lx-%lx rw\", &a, &b) == 2) _exit(44); }"
+evil u "$right_but { right_run(r, n, x, h); } $loads if (access(\"/proc/1/status\", 0) == 0 && can(\"/proc/1/environ\")) _exit(45); }"
+check "attacks are graded" exits 0 '^grade: 22 students, 22 answers, [1-5] right; ' lesson grade evil
+is_right() { grep -q "^{\"student\": \"$1\", .*\"right\": true" evil/grades.json; }
+grep -q 'no Landlock' output || for student in o p q u z; do check "$student gets nothing, and is right" is_right $student; done
+expect() { check "$1: $2" grep -q "^{\"student\": \"$1\", .*\"right\": false, .*\"verdict\": \"$2" evil/grades.json; }
+expect m 'it does not compile'
+expect n "it includes a file that is not the lesson's: passwd"
+expect r 'it opens a network connection'
+expect s 'it sends unexpected data\|it exits with status'
+expect t 'hint: '
 for student in a b c; do expect $student '\(it exits with status\|hint: \)'; done
 expect d 'it sends a verdict of its own'
 expect e 'it sends unexpected data'
@@ -139,6 +191,9 @@ expect j "it includes a file that is not the lesson's: 02.c"
 expect k "it includes a file that is not the lesson's: solution.c"
 expect l 'it does not compile'
 check "no process of theirs remains" eval '! pgrep -f "sleep 611"'
+rm -r evil/[a-io-z]
+check "a kernel without Landlock and namespaces is reported" exits 0 'not prevented: .*no Landlock' eval 'LESSON_WITHOUT=landlock,namespaces lesson grade evil 2>&1'
+for student in j m n; do expect $student "it includes a file that is not the lesson's: "; done
 
 # ---- numbers that contradict expected.txt, though the check passes
 { sed 's/^void run/static void right_run/' class/right/02.c; echo 'void run(const rnn *r, int n, const double *x, double *h) { right_run(r, n, x, h); if (r->H == 2 && r->I == 3) h[0] += 0.01; }'; } >numbers.c
