@@ -336,7 +336,7 @@ grade() {                               # DIR
     done
     [ ${#lessons[@]} = 0 ] || all_programs remember $(printf '%s\n' "${lessons[@]}" | sort -u)
     all_judged graded
-    printf '%s\n' ${records[@]+"${records[@]}"} | awk -v dir="$dir" -v lessons="$all" -f "$here/common/grades.awk" || return 1
+    { [ ${#records[@]} = 0 ] || printf '%s\n' "${records[@]}"; } | awk -v dir="$dir" -v lessons="$all" -f "$here/common/grades.awk" || return 1
     for file in csv json xml; do mv "$dir/grades.$file.new" "$dir/grades.$file" || return 1; done
 }
 

@@ -29,6 +29,7 @@ def broken(solution, kind):
     return solution[:begin] + "    " + code[kind] + "\n" + solution[begin:]
 
 
+of_class.mkdir(parents=True, exist_ok=True)
 with open(f"{of_class}.expected", "w") as expected:
     for folder in sorted(lessons.glob("[0-9][0-9]_*")):
         n, made = folder.name[:2], of_class.with_name("answers") / folder.name

@@ -72,7 +72,7 @@ cp class/right/02.c three/cem/2.c; cp class/right/02.c three/cem/02.C; cp class/
 ln -s "$PWD/class/right/02.c" three/cem/03.c
 check "a class is graded" exits 0 '^grade: 4 students, 3 answers, 2 right; three/grades.csv, .json, .xml$' lesson grade three
 check "a file of another name is reported" grep -qx "cem/lesson07.c: not graded: an answer of lesson 7 is called 07.c" output
-check "a row of its table" grep -qx 'cem *- wrong name? *-  *-  *- name? *-  *-  *-  *-  *- *0' output
+check "a row of its table" grep -qx 'cem *- wrong name? *-  *-  *- name? *-  *-  *-  *-  *-  *- *0' output
 cat >want.csv <<'END'
 student,01,02,03,04,05,06,07,08,09,10,11,12,13,right
 "anna","-","right","-","-","-","-","-","-","-","-","-","-","-",1
@@ -154,11 +154,12 @@ evil j "#include \"$PWD/evil/z/02.c\""
 evil k "#pragma GCC system_header
 #include \"$root/lessons/02_rnn_by_hand/solution.c\""
 mkfifo evil/l/p; evil l "#include \"$PWD/evil/l/p\""
-loads='#include <fcntl.h>
+loads='
+#include <fcntl.h>
 #include <unistd.h>
 static int can(const char *path) { return open(path, O_RDONLY) >= 0; }
 __attribute__((constructor)) static void early(int n, char **v) { (void)n, (void)v;'
-evil m 'asm(".incbin \"/etc/passwd\"");'
+evil m '__asm__(".incbin \"/etc/passwd\"");'
 evil n '#include "/etc/passwd"'
 evil o "$right_but { right_run(r, n, x, h); } $loads if (can(\"/etc/passwd\")) _exit(41); }"
 evil p "$right_but { right_run(r, n, x, h); } $loads if (can(\"$PWD/evil/z/02.c\") || can(\"$root/lessons/02_rnn_by_hand/solution.c\")) _exit(42); }"
@@ -189,11 +190,11 @@ expect h 'it starts another process'
 expect i 'it sends signals'
 expect j "it includes a file that is not the lesson's: 02.c"
 expect k "it includes a file that is not the lesson's: solution.c"
-expect l 'it does not compile'
+expect l "it includes a file that is not the lesson's: p"
 check "no process of theirs remains" eval '! pgrep -f "sleep 611"'
-rm -r evil/[a-io-z]
+rm -r evil/[a-iln-y]
 check "a kernel without Landlock and namespaces is reported" exits 0 'not prevented: .*no Landlock' eval 'LESSON_WITHOUT=landlock,namespaces lesson grade evil 2>&1'
-for student in j m n; do expect $student "it includes a file that is not the lesson's: "; done
+for student in j m; do expect $student "it includes a file that is not the lesson's: "; done
 
 # ---- numbers that contradict expected.txt, though the check passes
 { sed 's/^void run/static void right_run/' class/right/02.c; echo 'void run(const rnn *r, int n, const double *x, double *h) { right_run(r, n, x, h); if (r->H == 2 && r->I == 3) h[0] += 0.01; }'; } >numbers.c
