@@ -143,6 +143,6 @@ $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
 .PHONY: all everything objects demo forecast slow_pack install uninstall clean deps deps-test help
-.SECONDARY:
+.PRECIOUS: $(B)/%.o
 .DELETE_ON_ERROR:
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c examples/common/*.c tools/*.c tools/*/*.c))
