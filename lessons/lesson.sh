@@ -71,7 +71,7 @@ find_sanitizers() {
 }
 case ${V:-} in dasan) seconds=${SECONDS_EACH:-200} ;; esac     # programs take up to ten times as long
 
-# Starts this script again in namespaces of its own, see common/box.c, and finds out what the compiler and the kernel can do.
+# Starts this script again in namespaces of its own, see common/box.c, and looks for features of the compiler and the kernel.
 set_up() {                              # the command's ARGUMENT..
     local missing f compiler
     if [ ! -x "$work/box" ]; then
@@ -201,10 +201,10 @@ comparable() {                          # LESSON FILE
     esac
 }
 numbers_are_right() {                   # LESSON JOB
-    local line want got
-    mapfile -t want <"$1/expected.txt"
+    local line expected got
+    mapfile -t expected <"$1/expected.txt"
     mapfile -t got <"$2/shown"
-    [ "${want[*]}" != "${got[*]}" ] || return 0
+    [ "${expected[*]}" != "${got[*]}" ] || return 0
     line=$(diff <(comparable "$1" "$1/expected.txt") <(comparable "$1" "$2/shown") | grep -m 1 '^[<>]') || return 0
     name=contradicts-expected.txt
     case $line in

@@ -46,7 +46,7 @@ class Lesson:
         self.number, self.folder = int(number), Path(found[0])
 
     def numbers(self):
-        """Prints what the lesson's program prints with a right answer."""
+        """Prints the output of the lesson's program with a right answer."""
         print((self.folder / 'expected.txt').read_text(), end='')
 
     def picture(self):

@@ -46,7 +46,7 @@ typedef struct {
     int64_t dropped;         /* number of tokens in no segment; the planner counts them */
     bool in_rows;            /* batches are rows of cells; false: a row is one sequence or piece */
     int shard;               /* 0: a whole plan; otherwise part shard - 1 of weft_plan_split */
-    int32_t align;           /* columns of segments and widths are multiples of it; 0: of 1 */
+    int32_t align;           /* columns of segments and widths are multiples of it; 0: any */
     int64_t room[3];         /* private */
 } weft_plan;
 /* Frees the arrays of a plan and zeroes it. NULL is allowed. */
@@ -202,9 +202,8 @@ WEFT_API weft_status weft_plan_split_context(const weft_plan *plan, int ranks,
                                              weft_plan *out) WEFT_MUST_USE;
 /* Checks that a plan of the lengths len [n] keeps all rules. Each token is in one segment, or
  * counts as dropped. Rows are inside their batch, and no two segments share a cell. Columns and
- * widths are multiples of plan->align. A carry names
- * the piece of the same sequence that ends where the segment begins. Counts are those of the
- * lengths. promises, WEFT_PLAN_WHOLE | .. or 0, hold. Errors: WEFT_EFORMAT if a rule is broken. */
+ * widths are multiples of plan->align. A carry names the piece of the same sequence that ends
+ * where the segment begins. Counts are those of the lengths. promises, WEFT_PLAN_WHOLE | .. or 0, hold. Errors: WEFT_EFORMAT if a rule is broken. */
 WEFT_API weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n,
                                      unsigned promises) WEFT_MUST_USE;
 /* Returns the text of the last failure of a function on plans in this thread; "" before the first.

@@ -204,7 +204,7 @@ int64_t weft_packer_count(const weft_packer *p) { return p->sequences; }
 enum { MAGIC, SUM, SIZE, RULE, CAPACITY, LIMIT, OPEN, SEQUENCES, ROWS, OPEN_ROWS, HEAD };
 static const int64_t magic = 0x776566747061636b;
 
-/* Returns FNV-1a (Fowler, Noll and Vo) of the numbers behind SUM. */
+/* Returns FNV-1a (Fowler, Noll and Vo) of the numbers after SUM. */
 static int64_t checksum(const int64_t *state, int64_t n)
 {
     uint64_t hash = 0xcbf29ce484222325;

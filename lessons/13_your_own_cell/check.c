@@ -14,7 +14,7 @@ static double s[2 * NUMBERS], v[2 * MOST_UNITS], first[STATES], dy[NUMBERS],
 typedef struct {
     double y[NUMBERS], last[STATES], ds[2 * NUMBERS], dv[MOST_UNITS], dfirst[STATES];
 } results;
-static results want, got;
+static results expected, got;
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
@@ -226,8 +226,8 @@ static void back_with(int mistake, double *ds)
             dh[j] = mistake == RB_NO_LAST ? 0 : dlast[k * H + j];
         for (int i = len[k] - 1; i >= 0; i--) {
             int row = begin + (mistake == RB_FORWARDS ? len[k] - 1 - i : i);
-            const double *h = mistake == RB_AFTER   ? want.y + row * H :
-                              row > begin           ? want.y + (row - 1) * H :
+            const double *h = mistake == RB_AFTER   ? expected.y + row * H :
+                              row > begin           ? expected.y + (row - 1) * H :
                               mistake == RB_BEGIN_0 ? zeros :
                                                       first + k * H;
             for (int j = 0; j < H; j++)
@@ -244,15 +244,15 @@ static void check_run(const batch *b)
 {
     memset(got.last, 0, sizeof got.last), memset(got.y, 0, sizeof got.y);
     run(b, got.y, got.last);
-    if (!near(got.y, want.y, rows * H, 1e-12)) {
+    if (!near(got.y, expected.y, rows * H, 1e-12)) {
         if (all_zero(got.y, rows * H))
             hint("forward and backward are right; run leaves y at zero");
         hint_of_mistakes(got.y, rows * H, 1e-12, hints, R_CARRIED, R_BY_STEPS,
                          run_with);
-        first_wrong("run: y is", got.y, want.y, rows * H);
+        first_wrong("run: y is", got.y, expected.y, rows * H);
     }
     for (int k = 0; k < n; k++)
-        if (!near(got.last + k * H, want.last + k * H, H, 1e-12)) {
+        if (!near(got.last + k * H, expected.last + k * H, H, 1e-12)) {
             if (!len[k])
                 hint("run: sequence %d has no tokens, so its last state is its row of "
                      "`first`",
@@ -264,8 +264,7 @@ static void check_run(const batch *b)
         }
 }
 
-/* Returns the loss of which dy and dlast are the direct gradients, by the student's
- * run. */
+/* Returns the loss of the student's run whose direct gradients are dy and dlast. */
 static double loss_of(const batch *b)
 {
     static results r;
@@ -301,35 +300,35 @@ static void check_run_back(const batch *b)
     memset(got.ds, 0, sizeof got.ds), memset(got.dfirst, 0, sizeof got.dfirst);
     for (int j = 0; j < H; j++)
         got.dv[j] = 5; /* an old value */
-    run_back(b, want.y, dy, dlast, got.ds, got.dv, got.dfirst);
-    if (!near(got.ds, want.ds, rows * 2 * H, 1e-10)) {
+    run_back(b, expected.y, dy, dlast, got.ds, got.dv, got.dfirst);
+    if (!near(got.ds, expected.ds, rows * 2 * H, 1e-10)) {
         if (all_zero(got.ds, rows * 2 * H))
             hint("run is right; run_back leaves ds at zero");
         hint_of_mistakes(got.ds, rows * 2 * H, 1e-10, hints, RB_NO_LAST, RB_CROSS,
                          back_with);
         hint_of_mistakes(got.ds, rows * 2 * H, 1e-10, hints, RB_FORWARDS, RB_FORWARDS,
                          back_with);
-        first_wrong("run_back: ds is", got.ds, want.ds, rows * 2 * H);
+        first_wrong("run_back: ds is", got.ds, expected.ds, rows * 2 * H);
     }
     double old[MOST_UNITS], of_one[MOST_UNITS] = { 0 };
     for (int j = 0; j < H; j++)
-        old[j] = want.dv[j] + 5;
+        old[j] = expected.dv[j] + 5;
     if (near(got.dv, old, H, 1e-10))
         hint("ds is right; dv still has its old value in it: set it to 0 before the "
              "first step");
     for (int row = rows - len[n - 1]; row < rows; row++) {
         const double *h =
-            row > rows - len[n - 1] ? want.y + (row - 1) * H : first + (n - 1) * H;
+            row > rows - len[n - 1] ? expected.y + (row - 1) * H : first + (n - 1) * H;
         for (int j = 0; j < H; j++)
-            of_one[j] += want.ds[row * 2 * H + H + j] * h[j];
+            of_one[j] += expected.ds[row * 2 * H + H + j] * h[j];
     }
-    if (n > 1 && !near(got.dv, want.dv, H, 1e-10) && near(got.dv, of_one, H, 1e-10))
+    if (n > 1 && !near(got.dv, expected.dv, H, 1e-10) && near(got.dv, of_one, H, 1e-10))
         hint("%s", hints[RB_DV_OF_ONE]);
-    first_wrong("run_back: ds is right, and dv is", got.dv, want.dv, H);
+    first_wrong("run_back: ds is right, and dv is", got.dv, expected.dv, H);
     for (int k = 0; k < n; k++)
         if (!len[k] && !near(got.dfirst + k * H, dlast + k * H, H, 1e-10))
             hint("run_back: sequence %d has no tokens, so its dfirst is its dlast", k);
-    first_wrong("run_back: ds and dv are right, and dfirst is", got.dfirst, want.dfirst,
+    first_wrong("run_back: ds and dv are right, and dfirst is", got.dfirst, expected.dfirst,
                 n * H);
     check_difference(b, "ds", s, got.ds, rows * 2 * H),
         check_difference(b, "dv", v, got.dv, H);
@@ -342,9 +341,9 @@ static void check_light(void)
     if (answer_here())
         by_weft(light, &got);
     share(&got, sizeof got);
-    if (near(got.y, want.y, rows * H, 1e-12)) {
-        if (!near(got.ds, want.ds, rows * 2 * H, 1e-10) ||
-            !near(got.dv, want.dv, H, 1e-10))
+    if (near(got.y, expected.y, rows * H, 1e-12)) {
+        if (!near(got.ds, expected.ds, rows * 2 * H, 1e-10) ||
+            !near(got.dv, expected.dv, H, 1e-10))
             hint("light computes the right states, but its gradients are wrong: use "
                  "weft's operators only, "
                  "and no weft_detach");
@@ -364,7 +363,7 @@ static void check_light(void)
         if (len[k] && near(got.y + row * H, first + k * H, H, 1e-12))
             hint("the functions of loops are right; light returns the old state: write "
                  "forward in operators");
-    first_wrong("light: the states are", got.y, want.y, rows * H);
+    first_wrong("light: the states are", got.y, expected.y, rows * H);
 }
 
 static void check_batch(int sequences, int units, bool ends)
@@ -376,7 +375,7 @@ static void check_batch(int sequences, int units, bool ends)
         DICE_FILL(h0);
     const batch b = { n, H, len, s, v, first };
     check_forward(), check_backward();
-    by_weft(reference, &want);
+    by_weft(reference, &expected);
     check_run(&b), check_run_back(&b), check_light();
 }
 

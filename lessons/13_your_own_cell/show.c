@@ -1,4 +1,4 @@
-/* Lesson 13: prints one step and its gradients, then trains the student's cell beside
+/* Lesson 13: prints one step and its gradients, then trains the student's cell and
  * an LSTM. */
 #include "weft_plot.h"
 #include "common/lesson.h"

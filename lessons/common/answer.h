@@ -69,7 +69,7 @@ void answer_name(const char *name);
 _Noreturn void answer_finish(void);
 
 /* ---- fence.c: limits the system calls of the process with the answer ---- */
-/* Returns whether a part of the fence is wanted: LESSON_WITHOUT has the names of others, for tests. */
+/* Returns whether to use a part of the fence. Tests name the unused parts in LESSON_WITHOUT. */
 bool fence_wanted(const char *part);
 /* Returns whether this system has seccomp. Without it no call is refused. */
 bool fence_exists(void);

@@ -24,8 +24,8 @@ static bool put(const char *path, const char *text)
     return done;
 }
 
-/* Makes namespaces for processes, network, mounts and messages. A user without privileges needs one for
- * users too, in which the user's number stays the same. Returns whether it succeeds. */
+/* Makes namespaces for processes, network, mounts and messages. A user without privileges also
+ * needs one for users; the user's number stays the same. Returns whether it succeeds. */
 static bool leave_the_others(void)
 {
     char user[64], group[64];
@@ -97,7 +97,7 @@ static void print_missing(void)
              "(no namespaces for users without privileges)");
 }
 
-/* Ends the list at the next "--" and returns the place behind it. */
+/* Ends the list at the next "--" and returns the argument after it. */
 static char **end_of(char **list)
 {
     while (*list && strcmp(*list, "--"))

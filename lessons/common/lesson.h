@@ -16,7 +16,7 @@ void show(void);
 void draw(const char *path);
 /* Returns if the answer is right; otherwise calls hint. */
 void check(void);
-/* Optional: computes what is the same for all answers. A class's processes begin with its results. */
+/* Optional: computes results that all answers share, once for a class. */
 void remember(void) __attribute__((weak));
 
 /* ---- for check.c ---- */

@@ -37,7 +37,7 @@ def rows_of(plan):
 
 
 def expect(batch, width, number):
-    """Returns what the line of a batch must say."""
+    """Returns the expected line of a batch."""
     position, document = [[0] * width for _ in batch], [[-1] * width for _ in batch]
     ends, pieces = [0], []
     for r, row in enumerate(batch):

@@ -39,16 +39,16 @@ with open(f"{of_class}.expected", "w") as expected:
             student, kind = f"s{k:02d}", draw.choice(kinds)
             to, source = of_class / student / f"{n}.c", draw.choice(wrong)
             to.parent.mkdir(parents=True, exist_ok=True)
-            text, want = (made / "solved").read_text(), kind
+            text, verdict = (made / "solved").read_text(), kind
             if kind == "wrong":
-                text, want = source.read_text(), source.with_suffix(".hint").read_text().strip()
+                text, verdict = source.read_text(), source.with_suffix(".hint").read_text().strip()
             elif kind == "start":
-                text, want = (made / "start").read_text(), "hint: "
+                text, verdict = (made / "start").read_text(), "hint: "
             elif kind in ("crash", "loop", "garbage"):
                 text = broken(text, kind)
-                want = {"crash": "it crashes", "loop": "it does not end", "garbage": "it does not compile"}[kind]
+                verdict = {"crash": "it crashes", "loop": "it does not end", "garbage": "it does not compile"}[kind]
             elif kind == "misnamed":
-                to, want = to.with_name(f"lesson{n}.c"), "not graded: "
-            print(student, n, "-" if kind == "missing" else want, sep="\t", file=expected)
+                to, verdict = to.with_name(f"lesson{n}.c"), "not graded: "
+            print(student, n, "-" if kind == "missing" else verdict, sep="\t", file=expected)
             if kind != "missing":
                 to.write_text(text if kind == "start" else rewritten(text, student))

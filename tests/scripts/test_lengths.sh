@@ -87,6 +87,13 @@ check "without one it begins anew" eval 'sed -n 2p e.jsonl | grep -q "\"position
 check "arrays are those of the lines" is "$("$weft" plan --export e.npz lengths best_fit:capacity=6,rows=2 >/dev/null && "$weft" show e.npz cu_seqlens)" "[5] of ints [0, 3, 5, 6, 12]"
 check "they are lengths, too" is "$(lengths --column length e.npz; lengths --column cu_seqlens e.npz; lengths --unit offsets --column cu_seqlens e.npz)" $'3 2 1 6\n3 2 1 6\n3 2 1 6'
 check "and a plan of them" eval '"$weft" plan --json e.npz order:count=9 | grep -q "\"tokens\": 12"'
+# ints of 32 bits: a header of 68 bytes, then the numbers
+{ printf 'D\0\0\0\0\0\0\0{"num_tokens":{"dtype":"I32","shape":[4],"data_offsets":[0,16]}}    '; printf '\7\0\0\0\3\0\0\0\0\0\0\0\2\0\0\0'; } >a.safetensors
+check "safetensors" is "$(lengths a.safetensors)" "7 3 0 2"
+check "HDF5, by --column" is "$("$weft" convert a.safetensors a.h5 >/dev/null; lengths --column num_tokens a.h5)" "7 3 0 2"
+check "differences of numbers that fall" refused 'num_tokens\[1\]: found -4; expected a length' --unit offsets a.h5
+head -c 80 a.safetensors >bad.safetensors
+check "damaged safetensors" refused 'bad.safetensors: ' bad.safetensors
 head -c 900 e.npz >bad.npz
 check "a damaged archive" refused 'bad.npz: ' bad.npz
 check "no such array" refused 'none named n; expected --column NAME' --column n e.npz
