@@ -58,6 +58,8 @@ weft_status weft_packer_new(const weft_planner *planner, const weft_plan_opts *o
     static const char *const names[] = { "next_fit", "first_fit", "best_fit", "worst_fit" };
     int rule = 0;
     weft_plan nothing;
+    if (!out)
+        return weft_plan_refuse(WEFT_EARG, "packer_new: out is NULL");
     *out = NULL;
     while (planner && rule < 4 && planner != weft_planner_named(names[rule]))
         rule++;
@@ -165,6 +167,8 @@ static bool add_piece(weft_packer *p, int64_t i, weft_packed piece)
 
 weft_status weft_packer_add(weft_packer *p, int64_t id, int64_t length)
 {
+    if (!p)
+        return weft_plan_refuse(WEFT_EARG, "packer_add: the packer is NULL");
     if (length < 0 || length > p->capacity)
         return weft_plan_refuse(WEFT_EARG,
                                 "packer_add: sequence %lld has %lld tokens; expected 0 .. %lld, "
@@ -182,13 +186,13 @@ weft_status weft_packer_add(weft_packer *p, int64_t id, int64_t length)
 
 void weft_packer_end(weft_packer *p)
 {
-    while (p->open)
+    while (p && p->open)
         close_row(p, 0);
 }
 
 bool weft_packer_next(weft_packer *p, weft_packed_row *out)
 {
-    row *r = p->final;
+    row *r = p ? p->final : NULL;
     if (!r)
         return false;
     free_row(p->given);
@@ -198,7 +202,7 @@ bool weft_packer_next(weft_packer *p, weft_packed_row *out)
     return true;
 }
 
-int64_t weft_packer_count(const weft_packer *p) { return p->sequences; }
+int64_t weft_packer_count(const weft_packer *p) { return p ? p->sequences : 0; }
 
 /* ---- the state: HEAD numbers, then the final rows, then the open ones: number, n, and n pieces ---- */
 enum { MAGIC, SUM, SIZE, RULE, CAPACITY, LIMIT, OPEN, SEQUENCES, ROWS, OPEN_ROWS, HEAD };
@@ -235,10 +239,12 @@ static int64_t put_rows(const weft_packer *p, int64_t *state)
     return at;
 }
 
-int64_t weft_packer_state_size(const weft_packer *p) { return put_rows(p, NULL); }
+int64_t weft_packer_state_size(const weft_packer *p) { return p ? put_rows(p, NULL) : 0; }
 
 void weft_packer_get_state(const weft_packer *p, int64_t *state)
 {
+    if (!p)
+        return;
     const int64_t head[HEAD] = { magic,    0,       put_rows(p, state), p->rule, p->capacity,
                                  p->limit, p->most, p->sequences,       p->rows, p->open };
     memcpy(state, head, sizeof head);
@@ -281,6 +287,8 @@ static weft_status take_rows(weft_packer *p, const int64_t *state)
 
 weft_status weft_packer_set_state(weft_packer *p, const int64_t *state, int64_t n)
 {
+    if (!p)
+        return weft_plan_refuse(WEFT_EARG, "packer_set_state: the packer is NULL");
     if (!state || n < HEAD || state[MAGIC] != magic || state[SIZE] < HEAD || state[SIZE] > n ||
         state[ROWS] < 0 || state[ROWS] > state[SEQUENCES] || state[SUM] != checksum(state, state[SIZE]))
         return weft_plan_refuse(WEFT_EFORMAT,

@@ -41,10 +41,10 @@ OPTIONS = {
         ".target = (const char *const[]){ \"y\", NULL }",
 }
 # Functions that fill a given number of structs. With bad numbers they get NULL.
-OUT_ARRAYS = {"weft_plan_split"}
+OUT_ARRAYS = {"weft_plan_split", "weft_plan_split_context"}
 # Structs that the library fills: programs do not change them.
 FILLED_BY_WEFT = {"weft_plan", "weft_frame"}
-NEVER_MADE = {"weft_parallel", "weft_carried", "weft_windows", "weft_hdf5", "weft_journal", "weft_onnx"}
+NEVER_MADE = {"weft_packer", "weft_parallel", "weft_carried", "weft_windows", "weft_hdf5", "weft_journal", "weft_onnx"}
 # Values of parameters and fields with these names; all other integers are 1, other numbers .5.
 GOOD = {"axis": "0", "other": "0", "from": "0", "to": "1", "n": "2", "bytes": "2 * sizeof(weft_real)",
         "rows": "2", "columns": "2", "classes": "2", "total": "2", "path": '"/no/such/folder/file"',
