@@ -157,6 +157,17 @@ static void check_again(void)
          digits(once));
 }
 
+static void check_leaf(void)
+{
+    tape t = { 0 };
+    int a = leaf(&t, 2), b = leaf(&t, 3);
+    t.at[a].grad = t.at[b].grad = 5;
+    backward(&t, a);
+    if (!is(t.at[a].grad, 1) || !is(t.at[b].grad, 0))
+        hint("backward of a leaf a leaves a with %s and another leaf with %s; expected 1 and 0",
+             digits(t.at[a].grad), digits(t.at[b].grad));
+}
+
 /* ---- random expressions ---- */
 enum { LEAVES = 3, EXPRESSIONS = 24 };
 
@@ -239,6 +250,7 @@ void check(void)
     check_tanh();
     check_chain();
     check_again();
+    check_leaf();
     dice_seed(1);
     for (int k = 0; k < EXPRESSIONS; k++)
         check_expression(k + 1);

@@ -158,5 +158,5 @@ void check(void)
 {
     dice_seed(2);
     check_layer(3, 4), check_layer(5, 2), check_layer(1, 5), check_layer(1, 1);
-    check_layer(37, WIDEST);
+    check_layer(3, 3), check_layer(37, WIDEST);
 }

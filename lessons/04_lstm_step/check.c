@@ -322,6 +322,6 @@ void check(void)
 {
     dice_seed(4);
     check_layer(3, 4), check_layer(5, 2), check_layer(1, 1), check_layer(2, 5);
-    check_layer(WIDEST, 33);
+    check_layer(1, WIDEST), check_layer(4, 4), check_layer(WIDEST, 33);
     check_memory();
 }

@@ -50,10 +50,11 @@ static void check_constant(double value)
 static void check_correlation(void)
 {
     static double a[MOST_N * MOST_STEP], b[MOST_N * MOST_STEP];
+    const double slope[] = { -2, 2, -2, 200 };
     for (int k = 0; k < 4; k++) {
         dice_fill(a, N * A_STEP), dice_fill(b, N * B_STEP);
         for (int i = 0; i < N; i++)
-            b[i * B_STEP] = .5 + k + b[i * B_STEP] + (k % 2 ? 2 : -2) * a[i * A_STEP],
+            b[i * B_STEP] = .5 + k + b[i * B_STEP] + slope[k] * a[i * A_STEP],
                   a[i * A_STEP] += 2;
         double got = correlation(N, a, A_STEP, b, B_STEP),
                want = correlation_with(RIGHT, a, b);
@@ -129,10 +130,12 @@ static void check_unit(const record *r, const char *of)
 
 /* ---- a record of random numbers: c of unit 2 follows the depth downwards, c of unit 3
  * follows the quotes. Sign, h and the other output each lead to other units. All
- * units are numbered from `turn` on ---- */
-static void made_up(reading *to, int turn)
+ * units are numbered from `turn` on. If `close`, unit 1 follows the depth almost as
+ * well as unit 2 ---- */
+static void made_up(reading *to, int turn, bool close)
 {
     record *r = &to->r;
+    const double noise = close ? .003 : .1, sign = close ? -1 : 1;
     *r = (record){ .n = N, .c = to->c, .h = to->h, .target = to->target };
     dice_fill(to->c, N * UNITS), dice_fill(to->h, N * UNITS),
         dice_fill(to->target, N * OUTPUTS);
@@ -142,8 +145,8 @@ static void made_up(reading *to, int turn)
         double *h = to->h + i * UNITS, *c[UNITS];
         for (int j = 0; j < UNITS; j++)
             c[j] = to->c + i * UNITS + (j + turn) % UNITS;
-        *c[0] = .5, *c[1] += target[DEPTH];
-        *c[2] = -target[DEPTH] + .1 * *c[2], *c[3] = target[QUOTE] + .1 * *c[3];
+        *c[0] = .5, *c[1] = sign * target[DEPTH] + 10 * noise * *c[1];
+        *c[2] = -target[DEPTH] + noise * *c[2], *c[3] = target[QUOTE] + noise * *c[3];
         h[turn] = target[DEPTH], h[(turn + 1) % UNITS] = target[QUOTE];
     }
 }
@@ -216,7 +219,7 @@ static void check_numbers(int n, int a_step, int b_step, int turn)
     static reading now;
     N = n, A_STEP = a_step, B_STEP = b_step;
     check_correlation();
-    made_up(&now, turn);
+    made_up(&now, turn, turn == 3);
     check_unit(&now.r, "an invented network");
     check_error(&now.r);
 }

@@ -21,8 +21,9 @@ static void fill(batch *b, int n, const int *len)
     for (int s = 0; s < n; s++)
         b->tokens += b->len[s] = lens[s] = len[s];
     dice_fill(b->score, b->tokens), dice_fill(b->memory, b->tokens * DM);
+    const int spread = DM % 2 ? 3 : 12; /* some weights are tiny */
     for (int k = 0; k < b->tokens; k++)
-        b->score[k] *= 3;
+        b->score[k] *= spread;
     weft_lengths lengths = { .n = n, .len = lens };
     weft_tensor *weight = weft_softmax(weft_ragged(w, b->score, 1, &lengths), 0, NULL);
     weft_tensor *seen = weft_pool(
