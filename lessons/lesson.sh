@@ -5,6 +5,7 @@
 #   lesson.sh run N [FILE]      compiles FILE (default: the empty exercise), prints numbers, checks, draws NN.svg into OUT (default: .)
 #   lesson.sh grade DIR         checks all DIR/STUDENT/NN.c, each in its own process, and writes DIR/grades.csv, .json and .xml
 #   lesson.sh package DIR       copies the lessons to DIR for students, without solutions, wrong answers and sources of the checks
+#   lesson.sh solutions DIR     copies solutions, checks and wrong answers to DIR, for teachers (source tree only)
 #   lesson.sh answers N DIR     writes the solution and the wrong answers of wrong.txt to DIR (source tree only)
 #   lesson.sh all               checks the course: solutions pass, empty exercises and the answers of wrong.txt get their hints, numbers
 #                               and pictures are those of the tree. PICTURES=write and NUMBERS=write replace these
@@ -354,6 +355,17 @@ package() {                             # DIR
     echo "lessons without solutions: $to"
 }
 
+solutions() {                           # DIR
+    local to=${1:?a folder is expected} d into file
+    [ -f "$here/01_tape/check.c" ] || { echo "only the source tree has the solutions" >&2; return 2; }
+    for d in "$here"/[0-9][0-9]_*; do
+        into=$to/$(basename "$d")
+        mkdir -p "$into" && branch_of "$d" solved | tail -n +2 >"$into/solution.c" || return 1
+        for file in "$d"/{check.c,wrong.txt,mistakes.def}; do [ ! -f "$file" ] || cp "$file" "$into" || return 1; done
+    done
+    echo "solutions of the lessons: $to"
+}
+
 # ---- the course itself ----
 # wrong.txt lists wrong answers with the hints that they must get, separated by blank lines. An answer is a changed solution.c.
 # "~ A => B" replaces A by B. As in a diff, lines with - are removed, lines with + are added, and lines with a blank mark the place; @
@@ -456,6 +468,6 @@ all() {
 }
 command=${1:-}
 case $command in
-start|run|grade|package|all|answers) shift; "$command" "$@" ;;
-*) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2 ;;
+start|run|grade|package|solutions|all|answers) shift; "$command" "$@" ;;
+*) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

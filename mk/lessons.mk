@@ -5,6 +5,7 @@
 #:   lessons                    checks all solutions, starting files and wrong answers
 #:   grade DIR=dir              grades the answers of a class
 #:   lessons-package DIR=dir    copies the lessons for students, without solutions
+#:   solutions-package DIR=dir  copies the solutions, checks and wrong answers, for teachers
 #:   notebooks                  writes a Jupyter notebook for each lesson, build/notebooks
 #:   slides                     writes build/slides/NN.html for each lesson, and checks in Chromium that all fits
 LESSON_V := $(if $(filter asan dasan,$(V)),dasan,double)
@@ -23,5 +24,6 @@ lessons-package: ; @$(LESSONS) package $(or $(DIR),$(BUILD)/lessons-package)
 slides: | $(BUILD)/.needs-site
 	@sh docs/site/python.sh lessons/slides.py $(BUILD)/slides \
 	    $$(command -v chromium chromium-browser google-chrome chrome-headless-shell | head -n 1)
+solutions-package: ; @$(LESSONS) solutions $(or $(DIR),$(BUILD)/solutions-package)
 notebooks: ; @python3 -B lessons/notebooks.py $(BUILD)/notebooks
-.PHONY: notebooks slides lesson lesson-start lesson-library lessons grade lessons-package
+.PHONY: solutions-package notebooks slides lesson lesson-start lesson-library lessons grade lessons-package

@@ -50,15 +50,15 @@ static void check_constant(double value)
 static void check_correlation(void)
 {
     static double a[MOST_N * MOST_STEP], b[MOST_N * MOST_STEP];
-    const double slope[] = { -2, 2, -2, 200 };
+    const double slope[] = { -2, 2, -2, 200 }, scale[] = { 1, 1e-4, 1, 1 };
     for (int k = 0; k < 4; k++) {
         dice_fill(a, N * A_STEP), dice_fill(b, N * B_STEP);
         for (int i = 0; i < N; i++)
             b[i * B_STEP] = .5 + k + b[i * B_STEP] + slope[k] * a[i * A_STEP],
-                  a[i * A_STEP] += 2;
+                  a[i * A_STEP] = scale[k] * (a[i * A_STEP] + 2);
         double got = correlation(N, a, A_STEP, b, B_STEP),
                want = correlation_with(RIGHT, a, b);
-        if (got == 0)
+        if (got == 0 && k == 0)
             hint("correlation gives 0 for correlated numbers: fill it in first");
         for (int m = NO_MEANS; m <= N_MINUS_1_BELOW && !near(&got, &want, 1, 1e-9);
              m++) {

@@ -225,7 +225,7 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
         by_place[p->unsorted[p->sequence[r]] * p->steps + p->position[r]] = data[r];
     }
     for (int i = 0; i < n * p->steps; i++)
-        padded[i] = again[i] = 77; /* old values */
+        padded[i] = again[i] = i % 2 ? 77 : NAN; /* old values */
     packing bare = *p;
     bare.unsorted = bare.sequence = bare.position = zeros;
     unpack(&bare, data, padded);

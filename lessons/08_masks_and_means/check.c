@@ -193,11 +193,14 @@ static void check_accumulate(const task *t)
 }
 
 /* ---- the splits ---- */
-/* Makes n random sequences of less than `most` tokens. The last batch stays empty. */
-static void dealt(task *t, int *len, int *batch, int n, int batches, int most)
+/* Makes n random sequences of less than `most` tokens, the first of them longer by
+ * `longer`. The last batch stays empty. */
+static void dealt(task *t, int *len, int *batch, int n, int batches, int most,
+                  int longer)
 {
     for (int s = 0; s < n; s++)
         len[s] = dice_below(most), batch[s] = dice_below(batches - 1);
+    len[0] += longer;
     *t = (task){ .n = n, .batches = batches, .len = len, .batch = batch };
     task_fill(t, 1);
 }
@@ -225,9 +228,9 @@ void check(void)
         t[i] = (task){ .n = n[i], .batches = of[i], .len = lens[i], .batch = batch[i] };
         task_fill(&t[i], n[i] > 1 ? 1 + dice_below(2) : 0);
     }
-    dealt(&t[GIVEN], random_len[0], random_batch[0], 24, 9, 10);
-    dealt(&t[GIVEN + 1], random_len[1], random_batch[1], 17, 12, 6);
-    dealt(&t[GIVEN + 2], random_len[2], random_batch[2], MOST_SEQUENCES, 50, 7);
+    dealt(&t[GIVEN], random_len[0], random_batch[0], 24, 9, 10, 0);
+    dealt(&t[GIVEN + 1], random_len[1], random_batch[1], 17, 12, 6, 300);
+    dealt(&t[GIVEN + 2], random_len[2], random_batch[2], MOST_SEQUENCES, 50, 7, 0);
     for (int i = 0; i < ALL; i++)
         for (int m = 0; m < MEANS; m++)
             check_weigh(&t[i], (mean_of)m);
