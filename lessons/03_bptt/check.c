@@ -120,7 +120,8 @@ static void check_units(int steps, int H)
 {
     static double dh[LATEST * WIDEST], want[LATEST * WIDEST], u[WIDEST * WIDEST],
         h[LATEST * WIDEST], last[WIDEST];
-    DICE_FILL(u), DICE_FILL(h), DICE_FILL(last), DICE_FILL(dh);
+    DICE_FILL(u), DICE_FILL(h), DICE_FILL(last);
+    old_values(dh, LATEST * WIDEST, true);
     for (int k = 0; k < WIDEST * WIDEST; k++)
         u[k] *= sqrt(3. / H) / .73; /* the gradient keeps its length, on average */
     back(steps, H, u, h, last, dh);

@@ -60,8 +60,7 @@ static void check_weigh(const task *t, mean_of which)
 {
     double got[MOST_TOKENS], want[MOST_TOKENS], wrong[MOST_TOKENS], sum = 0;
     int n = weights_of(t, BY_TOKENS + (int)which, want);
-    for (int k = 0; k < MOST_TOKENS; k++)
-        got[k] = 7;
+    old_values(got, MOST_TOKENS, t->n % 2);
     weigh(which, t->n, t->len, t->batches, t->batch, got);
     if (near(got, want, n, 1e-12))
         return;

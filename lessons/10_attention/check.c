@@ -202,10 +202,7 @@ static void check_attend(const int *len, int n, int width)
     static batch b;
     double weight[TOKENS], context[LISTS * WIDEST];
     fill(&b, n, len);
-    for (int k = 0; k < TOKENS; k++)
-        weight[k] = 7;
-    for (int k = 0; k < LISTS * WIDEST; k++)
-        context[k] = HELD;
+    old_values(weight, TOKENS, DM % 2), old_values(context, LISTS * WIDEST, DM % 2);
     attend(b.n, b.len, b.score, DM, b.memory, weight, context);
     if (b.tokens && all_zero(weight, b.tokens))
         hint("attend leaves the weights at zero: write the softmax of each sequence's "

@@ -298,6 +298,8 @@ static void check_difference(const batch *b, const char *name, double *x,
 static void check_run_back(const batch *b)
 {
     memset(got.ds, 0, sizeof got.ds), memset(got.dfirst, 0, sizeof got.dfirst);
+    if (H % 2)
+        old_values(got.ds, rows * 2 * H, true), old_values(got.dfirst, n * H, true);
     for (int j = 0; j < H; j++)
         got.dv[j] = 5; /* an old value */
     run_back(b, expected.y, dy, dlast, got.ds, got.dv, got.dfirst);
@@ -370,9 +372,13 @@ static void check_batch(int sequences, int units, bool ends)
 {
     n = sequences, H = units, rows = 0;
     for (int k = 0; k < n; k++)
-        rows += len[k] = ends && k % 2 ? 0 : (k == 0) + dice_below(MOST_LEN);
+        rows += len[k] = n == MOST_N && H == MOST_UNITS ? MOST_LEN :
+                         ends && k % 2                  ? 0 :
+                                                          (k == 0) + dice_below(MOST_LEN);
     DICE_FILL(s), DICE_FILL(v), DICE_FILL(first), DICE_FILL(dy), DICE_FILL(dlast),
         DICE_FILL(h0);
+    for (int k = 0; k < rows * 2 * H && n % 2 == 0; k++)
+        s[k] *= 4;
     const batch b = { n, H, len, s, v, first };
     check_forward(), check_backward();
     by_weft(reference, &expected);
@@ -383,6 +389,7 @@ void check(void)
 {
     dice_seed(13);
     check_batch(3, 2, false), check_batch(1, 1, false), check_batch(MOST_N, 3, true);
+    check_batch(MOST_N, MOST_UNITS, false);
     for (int k = 0; k < 12; k++)
         check_batch(1 + dice_below(MOST_N), 1 + dice_below(MOST_UNITS), dice_below(2));
 }

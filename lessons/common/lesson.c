@@ -106,6 +106,12 @@ void hint_of_float(const char *what, const double *got, const double *want, int 
         hint("%s right to about six digits, not to twelve: use double instead of float", what);
 }
 
+void old_values(double *x, int n, bool nan)
+{
+    for (int k = 0; k < n; k++)
+        x[k] = nan ? NAN : 7;
+}
+
 /* ---- random numbers: Marsaglia's xorshift, 2003 ---- */
 static unsigned state = 1;
 

@@ -64,6 +64,8 @@ void   lesson_close(weft *w);
 /* Formats x with four digits, the same on every processor: below 1e-12 it is 0, without a sign. The
  * text is valid for seven more calls. */
 const char *digits(double x);
+/* Fills x [n] with old values that a function must overwrite: NaN, or 7. */
+void old_values(double *x, int n, bool nan);
 /* Formats x with four digits, or with more if x and y look the same with four. */
 const char *digits_unlike(double x, double y);
 #endif
