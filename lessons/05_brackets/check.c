@@ -44,7 +44,8 @@ static void check_constant(double value)
         hint("correlation with a constant unit is 0 / 0: return 0, because NaN makes "
              "later comparisons wrong");
     if (!near(&got, &zero, 1, 1e-9) || !near(&turned, &zero, 1, 1e-9))
-        hint("correlation with a constant unit is %s; it should be 0", digits(got));
+        hint("correlation with a constant unit is %s; it should be 0",
+             digits(fabs(got) > 1e-9 ? got : turned));
 }
 
 static void check_correlation(void)

@@ -268,7 +268,10 @@ static void check_list(int k)
     static room got, want;
     int32_t len[MOST] = { 1, 3, 2 };
     int most = k < 100 ? 5 : k < 190 ? 16 : MOST;
-    int n = k == 0 ? 3 : k == 199 ? 0 : 1 + dice_below(most - (k >= 100));
+    int n = k == 0   ? 3 :
+            k == 197 ? MOST :
+            k == 199 ? 0 :
+                       1 + dice_below(most - (k >= 100));
     for (int s = 0; s < n && k; s++)
         len[s] = k == 198 ? 0 : dice_below(most);
     by_weft(n, len, &want), room_clear(&got);

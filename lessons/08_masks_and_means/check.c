@@ -187,8 +187,9 @@ static void check_accumulate(const task *t)
         if (near(got, wrong[m], WEIGHTS, 1e-10))
             hint("%s", hints[m]);
     hint_of_float("the gradient is", got, whole, WEIGHTS);
-    hint("the gradient of weight 1 is %s, not %s, as for one big batch",
-         digits_unlike(got[0], whole[0]), digits_unlike(whole[0], got[0]));
+    int k = first_off(got, whole, WEIGHTS, 1e-10);
+    hint("the gradient of weight %d is %s, not %s, as for one big batch", k + 1,
+         digits_unlike(got[k], whole[k]), digits_unlike(whole[k], got[k]));
 }
 
 /* ---- the splits ---- */

@@ -141,10 +141,11 @@ static void hint_of_contexts(const batch *b, const double *context)
         if (!b->len[s])
             hint("sequence %d has no tokens: its context must be set to zeros", s + 1);
         hint_of_known_contexts(b, s, got, first);
-        hint("the weights are right, but the context of sequence %d begins with %s, "
-             "not %s: add weight[t] times row t of its own memory, which begins at row "
-             "%d",
-             s + 1, digits_unlike(got[0], want[0]), digits_unlike(want[0], got[0]),
+        int j = first_off(got, want, DM, 1e-10);
+        hint("the weights are right, but number %d of the context of sequence %d is "
+             "%s, not %s: add weight[t] times row t of its own memory, which begins at "
+             "row %d",
+             j, s + 1, digits_unlike(got[j], want[j]), digits_unlike(want[j], got[j]),
              first);
     }
 }
