@@ -17,8 +17,8 @@ extern "C" {
  *         ..
  *
  * The rows are those of the planner for the whole list. The memory is that of the open rows, and of
- * final rows that the program has not taken. The program frees it by weft_packer_free. A packer that
- * is NULL has no rows; adding to it and setting its state are errors. */
+ * final rows that the program has not taken. The program frees it by weft_packer_free. A packer
+ * that is NULL has no rows; adding to it and setting its state are errors. */
 typedef struct weft_packer weft_packer;
 /* A sequence in a row. */
 typedef struct { int64_t id, length; } weft_packed;

@@ -203,7 +203,10 @@ check "other numbers than expected.txt" exits 1 "^lesson 02: the check passes, b
 check "an answer may print" exits 0 '^lesson 02: right$' lesson run 2 debug.c
 check "its output is shown" grep -q '^unit 0 unit 1' output
 
-# ---- a package for students
+# ---- a package for teachers, and one for students
+check "solutions" exits 0 '^solutions of the lessons' lesson solutions for_teachers
+check "of all lessons, with checks and wrong answers" eval 'for f in solution.c check.c wrong.txt; do [ "$(ls for_teachers/[0-9]*/$f | wc -l)" = 13 ] || { echo $f; false; break; }; done'
+check "one of them is right" exits 0 '^lesson 02: right' lesson run 2 for_teachers/02_rnn_by_hand/solution.c
 check "a package" exits 0 '^lessons without solutions' lesson package package
 check "has no solution, wrong answer or check" eval '! find package -name "solution.c" -o -name "wrong*" -o -name check.c -o -name "hints*" | grep .'
 check "has all that a lesson needs" eval 'for f in lesson.md lesson.h start.c show.c expected.txt picture.svg check.o; do [ "$(ls package/[0-9]*/$f | wc -l)" = 13 ] || { echo $f; false; break; }; done'
