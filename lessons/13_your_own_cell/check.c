@@ -2,7 +2,7 @@
  * random ragged batches, and its gradients with finite differences. */
 #include "common/lesson.h"
 #include "common/mistakes.h"
-#include "lesson.h"
+#include "given.h"
 
 enum { MOST_UNITS = 6, MOST_N = 5, MOST_LEN = 7, MOST_ROWS = MOST_N * MOST_LEN };
 enum { NUMBERS = MOST_ROWS * MOST_UNITS, STATES = MOST_N * MOST_UNITS };
@@ -156,14 +156,7 @@ static void by_weft(weft_cell_step *step, results *r)
 {
     static double turned[2 * NUMBERS];
     int32_t token[MOST_ROWS], length[MOST_N];
-    const weft_cell_parameter own = { "v", WEFT_CELL_VECTOR, 1, NULL };
-    const weft_cell cell = { .name = "light",
-                             .gate_names = "n f",
-                             .gates = 2,
-                             .gates_h = -1,
-                             .own = &own,
-                             .own_count = 1,
-                             .step = step };
+    const weft_cell cell = cell_of(step);
     weft *w = lesson_open(13);
     weft_module *m = weft_module_new(w, "m");
     weft_rnn *layer =

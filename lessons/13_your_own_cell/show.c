@@ -2,7 +2,7 @@
  * an LSTM. */
 #include "weft_plot.h"
 #include "common/lesson.h"
-#include "lesson.h"
+#include "given.h"
 
 /* ---- one step of two units ---- */
 enum { UNITS = 2 };
@@ -92,14 +92,7 @@ typedef struct {
 
 static void net_open(net *n, bool lstm)
 {
-    static const weft_cell_parameter own = { "v", WEFT_CELL_VECTOR, 1, NULL };
-    const weft_cell cell = { .name = "light",
-                             .gate_names = "n f",
-                             .gates = 2,
-                             .gates_h = -1,
-                             .own = &own,
-                             .own_count = 1,
-                             .step = light };
+    const weft_cell cell = cell_of(light);
     const weft_rnn_opts opts = { .input = LETTERS, .hidden = HIDDEN };
     n->w = lesson_open(13);
     n->m = weft_module_new(n->w, "net");
