@@ -110,6 +110,22 @@ for planner in best_fit:capacity=300,rows=3 chunk:capacity=20,rows=1,carry=yes c
     streams:slots=3,window=8 powers:budget=64 fold best_fit_split:capacity=9,rows=5 pool:count=4,shuffle=yes balance:ranks=3; do
     [ -z "$python" ] || check "exported: $planner" exports $planner
 done
+# The example of docs/planners.md returns each sequence whole, in a plan that cuts none.
+if [ -n "$numpy" ]; then
+    sed -n '/^```python/,/^```$/p' "$root/docs/planners.md" | sed '/^```/d' >example.py
+    cat >>example.py <<'END'
+lengths = numpy.loadtxt("lengths", int)
+begin = numpy.cumsum(lengths) - lengths
+found = []
+for b in range(len(plan["rows"])):
+    ids, position, ends = batch(b, numpy.arange(1, lengths.sum() + 1), begin)
+    cells = ids[ids > 0]
+    assert len(cells) == ends[-1] and (position[ids > 0] == cells - 1 - begin[numpy.searchsorted(begin, cells - 1, "right") - 1]).all()
+    found += list(cells)
+assert sorted(found) == list(range(1, lengths.sum() + 1))
+END
+    check "the example of the documents" eval '"$weft" plan --export batches.npz lengths best_fit:capacity=300,rows=3 >/dev/null && "$python" example.py'
+fi
 
 # ---- a stream
 stream() { "$weft" plan --stream "$@" best_fit:capacity=300,open=4; }
