@@ -39,7 +39,7 @@ WEFT_API weft_status weft_packer_new(const weft_planner *planner, const weft_pla
 WEFT_API weft_status weft_packer_add(weft_packer *p, int64_t id, int64_t length) WEFT_MUST_USE;
 /* Makes all open rows final, in the order of their numbers. weft_packer_add may follow. */
 WEFT_API void weft_packer_end(weft_packer *p);
-/* Takes the final row that has waited longest. Returns false if there is none. */
+/* Takes the final row that has waited longest. Returns false if no row is final. */
 WEFT_API bool weft_packer_next(weft_packer *p, weft_packed_row *row);
 /* Returns the number of sequences that were added, empty ones included. */
 WEFT_API int64_t weft_packer_count(const weft_packer *p);

@@ -203,7 +203,8 @@ WEFT_API weft_status weft_plan_split_context(const weft_plan *plan, int ranks,
 /* Checks that a plan of the lengths len [n] keeps all rules. Each token is in one segment, or
  * counts as dropped. Rows are inside their batch, and no two segments share a cell. Columns and
  * widths are multiples of plan->align. A carry names the piece of the same sequence that ends
- * where the segment begins. Counts are those of the lengths. promises, WEFT_PLAN_WHOLE | .. or 0, hold. Errors: WEFT_EFORMAT if a rule is broken. */
+ * where the segment begins. Counts are those of the lengths. promises, WEFT_PLAN_WHOLE | .. or 0,
+ * hold. Errors: WEFT_EFORMAT if a rule is broken. */
 WEFT_API weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n,
                                      unsigned promises) WEFT_MUST_USE;
 /* Returns the text of the last failure of a function on plans in this thread; "" before the first.

@@ -164,7 +164,8 @@ static void check_leaf(void)
     t.at[a].grad = t.at[b].grad = 5;
     backward(&t, a);
     if (!is(t.at[a].grad, 1) || !is(t.at[b].grad, 0))
-        hint("backward of a leaf a leaves a with %s and another leaf with %s; expected 1 and 0",
+        hint("backward of a leaf a leaves a with %s and another leaf with %s; expected "
+             "1 and 0",
              digits(t.at[a].grad), digits(t.at[b].grad));
 }
 
@@ -241,8 +242,9 @@ static void check_expression(int number)
             hint("random expression %d: entry %d of %d has the gradient %s, not %s%s",
                  number, k, t.n, digits_unlike(t.at[k].grad, want[k]),
                  digits_unlike(want[k], t.at[k].grad),
-                 t.at[k].grad != 0 && near(&t.at[k].grad, want + k, 1, 1e-5) ? ": use double, not float" :
-                                                          "");
+                 t.at[k].grad != 0 && near(&t.at[k].grad, want + k, 1, 1e-5) ?
+                     ": use double, not float" :
+                     "");
 }
 
 void check(void)

@@ -32,7 +32,9 @@ static void first_wrong(const char *what, const double *got, const double *want)
     if (j < H)
         hint("%s of unit %d is %s, which should be %s%s", what, j,
              digits_unlike(got[j], want[j]), digits_unlike(want[j], got[j]),
-             got[j] != 0 && near(got + j, want + j, 1, 1e-5) ? ": use double instead of float" : "");
+             got[j] != 0 && near(got + j, want + j, 1, 1e-5) ?
+                 ": use double instead of float" :
+                 "");
 }
 
 /* ---- the gates ---- */

@@ -323,8 +323,8 @@ static void check_run_back(const batch *b)
     for (int k = 0; k < n; k++)
         if (!len[k] && !near(got.dfirst + k * H, dlast + k * H, H, 1e-10))
             hint("run_back: sequence %d has no tokens, so its dfirst is its dlast", k);
-    first_wrong("run_back: ds and dv are right, and dfirst is", got.dfirst, expected.dfirst,
-                n * H);
+    first_wrong("run_back: ds and dv are right, and dfirst is", got.dfirst,
+                expected.dfirst, n * H);
     check_difference(b, "ds", s, got.ds, rows * 2 * H),
         check_difference(b, "dv", v, got.dv, H);
     check_difference(b, "dfirst", first, got.dfirst, n * H);

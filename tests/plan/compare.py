@@ -167,7 +167,7 @@ def misplaced(plan, o):
     for row, columns in zip(rows, plan.get("columns", [[sum(p[2] for p in row[:i]) for i in range(len(row))] for row in rows])):
         want = [sum(up(p[2], o["align"]) for p in row[:i]) for i in range(len(row))]
         if columns != want:
-            return f"the columns are {columns}, not {want}"
+            return f"the columns are {columns}, but the definition has {want}"
 
 
 def of_equal_rows(batches, o):

@@ -11,8 +11,8 @@ typedef struct {
 } expected;
 
 /* Fills in the rows of the plan, and their order of closing. A full row closes at its last sequence. If
- * `open` rows are open and another opens, the fullest closes. The others close at the end. Returns the number of
- * rows. */
+ * `open` rows are open and another opens, the fullest closes. The others close at the end. Returns the
+ * number of rows. */
 static int64_t replay(const weft_plan *p, const int32_t *len, int64_t n, int64_t limit, int64_t open,
                       expected *row, int64_t *order)
 {

@@ -85,7 +85,7 @@ check "a cut piece with a carried state goes on" cmp second golden
 "$weft" plan --export e.jsonl lengths chunk:capacity=4,rows=1 >/dev/null
 check "without one it begins anew" eval 'sed -n 2p e.jsonl | grep -q "\"position_ids\": \[\[0, 0, 1, 2\]\]"'
 check "arrays are those of the lines" is "$("$weft" plan --export e.npz lengths best_fit:capacity=6,rows=2 >/dev/null && "$weft" show e.npz cu_seqlens)" "[5] of ints [0, 3, 5, 6, 12]"
-check "they are lengths, too" is "$(lengths --column length e.npz; lengths --column cu_seqlens e.npz; lengths --unit offsets --column cu_seqlens e.npz)" $'3 2 1 6\n3 2 1 6\n3 2 1 6'
+check "they are also lengths" is "$(lengths --column length e.npz; lengths --column cu_seqlens e.npz; lengths --unit offsets --column cu_seqlens e.npz)" $'3 2 1 6\n3 2 1 6\n3 2 1 6'
 check "and a plan of them" eval '"$weft" plan --json e.npz order:count=9 | grep -q "\"tokens\": 12"'
 # ints of 32 bits: a header of 68 bytes, then the numbers
 { printf 'D\0\0\0\0\0\0\0{"num_tokens":{"dtype":"I32","shape":[4],"data_offsets":[0,16]}}    '; printf '\7\0\0\0\3\0\0\0\0\0\0\0\2\0\0\0'; } >a.safetensors

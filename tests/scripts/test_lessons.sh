@@ -108,9 +108,9 @@ if [ -z "${V:-}" ]; then
 import json
 got = {(r["student"], r["lesson"]): r for r in json.load(open("made/class/grades.json"))}
 for line in open("made/class.expected"):
-    student, lesson, want = line.rstrip("\n").split("\t")
+    student, lesson, verdict = line.rstrip("\n").split("\t")
     r = got.pop((student, lesson), {"right": False, "verdict": "-"})
-    assert r["right"] == (want == "right") and want in r["verdict"], (line, r)
+    assert r["right"] == (verdict == "right") and verdict in r["verdict"], (line, r)
 assert not got
 END
     }

@@ -229,7 +229,7 @@ check "JSON has the same verdict" eval 'judge cpu.json && sed -n "s/.*\"take\": 
 check "from predictions, with their error" grep -q '"verdict": {"basis": "predicted".*"error": 0.1, ' judged.json
 check "two plans that tie" is "$(grep -c '"tied": true, "cells_of_largest_batch": 1600,' judged.json)" 2
 check "which still is a file of plans" eval '"$weft" plan --from judged.json mixed | cmp - <("$weft" plan mixed random:count=8 sorted:count=8)'
-check "a page predicts, too" eval '"$weft" plan --costs gpu.json --report page.html mixed random:count=8 sorted:count=8 && grep -q "<strong>Take 2 sorted.* it is the fastest, and no other plan ties within the model" page.html'
+check "a page also predicts" eval '"$weft" plan --costs gpu.json --report page.html mixed random:count=8 sorted:count=8 && grep -q "<strong>Take 2 sorted.* it is the fastest, and no other plan ties within the model" page.html'
 check "with the costs that it used" grep -q 'predicted for made-up GPU, with an error of 10 %' page.html
 sed 's/, "error": 0.1//' cpu.json >vague.json
 check "an error that is not known is assumed" eval 'explain vague.json | grep -q "without a stated error; assumed is an error of 20 %"'

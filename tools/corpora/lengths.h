@@ -3,8 +3,8 @@
 #define WEFT_TOOLS_LENGTHS_H
 #include "tools/corpora/corpora.h"
 
-/* What is counted. LENGTH: the numbers themselves. TOKENS: the elements of a list. OFFSETS: the differences
- * of two numbers in turn. ROWS: the rows with one text in the column. */
+/* The unit of lengths. LENGTH: the numbers themselves. TOKENS: the elements of a list. OFFSETS: the
+ * differences of two numbers in turn. ROWS: the rows with one text in the column. */
 typedef enum {
     UNIT_ANY, UNIT_BYTES, UNIT_WORDS, UNIT_LINES, UNIT_LENGTH, UNIT_TOKENS, UNIT_OFFSETS, UNIT_ROWS
 } length_unit;

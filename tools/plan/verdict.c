@@ -21,7 +21,7 @@ static double cost_of(const verdict *v, int i)
     return v->basis == VERDICT_BY_CELLS ? (double)v->plan[i].made->figures.cells : v->plan[i].ms;
 }
 
-/* Returns the cost up to which plans tie with the fastest, which ends the range of its measured times. */
+/* Returns the highest cost of plans that tie with the fastest: the end of the range of its measured times. */
 static double limit_of(const verdict *v)
 {
     double fastest = cost_of(v, v->fastest);

@@ -1,10 +1,10 @@
-/* verdict.h - which plan to take, why, what it costs, and how sure that is. The page, `weft plan --explain`
- * and its JSON print the same verdict. */
+/* verdict.h - a verdict: the plan to take, the reason, its costs and their error. The page, `weft plan
+ * --explain` and its JSON print the same verdict. */
 #ifndef WEFT_TOOLS_VERDICT_H
 #define WEFT_TOOLS_VERDICT_H
 #include "tools/plan/cost.h"
 
-/* What ms comes from. VERDICT_BY_CELLS: from nothing; plans are compared by their cells. */
+/* The source of ms. VERDICT_BY_CELLS: none; plans are compared by their cells. */
 typedef enum { VERDICT_BY_CELLS, VERDICT_BY_COSTS, VERDICT_BY_TIMES } verdict_basis;
 
 /* ms: of a pass; low, high: its range; NaN: unknown. memory: cells (rows times steps) of the largest batch.
