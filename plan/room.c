@@ -41,7 +41,7 @@ static weft_status set_room(const weft_plan_opts *o, bool limited, prepared *t)
     return t->room ? WEFT_OK :
                      weft_plan_refuse(WEFT_EARG,
                                       "squares is %lld; expected at least the square of align, %lld",
-                                      (long long)o->squares, (long long)(t->align * t->align));
+                                      (long long)o->squares, (long long)t->align * t->align);
 }
 
 /* Counts the pieces of all sequences. *simple: they are the sequences. */
