@@ -1,10 +1,8 @@
 /* parallel.c - creates a weft_parallel: the ranks find each other and check that they train the same
  * model. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "autograd/fused.h"
-#include "core/cpu/cpu.h"
 #include "core/os.h"
 #include "parallel/parallel.h"
 

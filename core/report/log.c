@@ -3,9 +3,7 @@
  * Only rank 0 prints. */
 #include "core/report/log.h"
 #include <stdarg.h>
-#include <stdlib.h>
 #include "core/os.h"
-#include "core/report/profile.h"
 
 void weft__warn(const char *format, ...)
 {

@@ -1,7 +1,6 @@
 /* test_check_lines.c - tests the lines that WEFT_CHECK=1 prints: a step without gradients, ids that a float
  * rounds, a second thread in a context. Correct programs print nothing. */
 #include <pthread.h>
-#include "core/report/check.h"
 #include "tests/listen.h"
 
 static void checked(void) { setenv("WEFT_CHECK", "1", 1); }

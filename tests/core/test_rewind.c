@@ -3,7 +3,6 @@
  * many a step has. */
 #include "tests/check.h"
 #include "core/inside.h"
-#include "rnn/rnn.h"
 
 static int64_t held(weft *w) { return weft_usage_of(w).host_bytes + weft_usage_of(w).device_bytes; }
 

@@ -1,6 +1,5 @@
 /* test_clip.c - tests clipping, moving averages and schedules against plain loops in double and values of
  * torch.optim.lr_scheduler. */
-#include "autograd/tape.h"
 #include "optim_model.h"
 
 /* ---- clipping ---- */

@@ -5,7 +5,6 @@
 #include <string.h>
 #include "core/os.h"
 #include "rnn/forecast/series/features.h"
-#include "io/text.h"
 
 /* ---- copies that live as long as the context ---- */
 static void *copy_bytes(weft *w, const void *from, size_t bytes)
