@@ -9,7 +9,6 @@
 static const double PATIENCE = 600;
 static weft_parallel none;                       /* returned if none can be made; read only */
 
-/* ---- data that must be equal on all ranks ---- */
 static bool ranks_agree(weft_parallel *p)
 {
     const weft *w = p->w;

@@ -53,7 +53,6 @@ void weft__plan_scope_close(weft__plan_scope *outer)
     }
 }
 
-/* ---- a plan ---- */
 void weft_plan_free(weft_plan *p)
 {
     if (!p)

@@ -93,7 +93,6 @@ void weft__sealed_each(weft__sealed *f, const char *group, weft__visit_name *vis
     keep(f, true);
 }
 
-/* ---- writing ---- */
 weft_status weft__sealed_new(const char *path, bool optimiser, weft__sealed **f)
 {
     const weft__sealed_format *format = weft__ends_in(path, ".safetensors") ? &weft__sealed_safetensors :

@@ -292,7 +292,6 @@ weft_tensor *weft__attend_to_past(const weft__input *t, weft__interpretable *a, 
     return weft__interpretable_masked(a, past, past, mask, NULL);
 }
 
-/* ---- static covariates ---- */
 weft_tensor *weft__add_fixed(const weft__input *t, weft_tensor *x)
 {
     if (!t->fixed || !weft_ok(x->w))

@@ -241,7 +241,6 @@ RUN_TEST(attention_cores, omitting_outputs_keeps_the_others)
     }
 }
 
-/* ---- NaN and infinity ---- */
 /* Masked values change no bit. Visible ones reach the result. */
 Test(attention_cores, masked_keys_may_be_nan)
 {

@@ -74,7 +74,6 @@ Test(check_lines, report_a_step_without_gradients)
     cr_assert_str_empty(said_in(ACCUMULATED, 6));
 }
 
-/* ---- ints beyond float precision ---- */
 TABLE_TEST(check_lines, report_ids_that_a_float_rounds)
 {
     const int32_t ids[] = { 1 << 24, -(1 << 24), (1 << 24) + 2, (1 << 24) + 1, (1 << 24) + 3 };

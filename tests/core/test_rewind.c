@@ -144,7 +144,6 @@ CPU_TEST(rewind, each_round_has_a_new_dropout_mask)
     cr_assert(memcmp(first, second, sizeof first));
 }
 
-/* ---- many batches ---- */
 CPU_TEST(rewind, finds_one_of_twenty_thousand_batches_quickly)
 {
     enum { N = 20000 };

@@ -72,7 +72,6 @@ TABLE_TEST(clip, non_finite_gradients_are_handled)
     }
 }
 
-/* ---- averages ---- */
 TABLE_TEST(average, matches_the_formula)
 {
     model a = model_in(w);
