@@ -87,6 +87,12 @@ bool         weft__axis_not_rows(weft_tensor *x, int *axis, const char *function
 weft__along  weft__along_axis(const weft_tensor *x, int axis, bool tokens);
 /* Layout of a record whose attribute is a weft__along: CONCAT over tokens, otherwise as for PLAIN. */
 #define WEFT__ALONG ((weft_layout)(WEFT_PADDED + 1))
+/* A linear operator: its results can be added to y[0], and the backward pass does not read x[0]. */
+#define LINEAR_RECORD(its_name, its_layout, its_shape, run, back, says)                            \
+    {                                                                                              \
+        .name = its_name, .layout = its_layout, .adds = true, .unread = 1, .shape = its_shape,     \
+        .forward = run, .backward = back, .describe = says                                         \
+    }
 /* Returns the attribute with the layout of the call's input. */
 weft__along weft__current_along(const weft_call *);
 /* For shape functions. take_whole stores the input's form in the attribute. less_shape also sets result 0 to

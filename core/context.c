@@ -202,7 +202,6 @@ WEFT_API extern __typeof__(weft_open) weft__open_by_name __asm__("weft_open")
     __attribute__((alias(WEFT__OPEN)));
 #endif
 
-/* ---- the end ---- */
 void weft_close(weft *w)
 {
     if (!is_open(w) || weft__callback_refuses(w, "close"))

@@ -1,5 +1,4 @@
 /* error.c - the sticky error: a context keeps the text of its first failure and ignores later ones. */
-#include <stdarg.h>
 #include <string.h>
 #include "core/inside.h"
 #include "core/os.h"
@@ -19,10 +18,7 @@ void weft_fail(weft *w, weft_status status, const char *format, ...)
     if (w->status || status == WEFT_OK)
         return;
     size_t length = layer_text(w, inside(w)->message, sizeof inside(w)->message);
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(inside(w)->message + length, sizeof inside(w)->message - length, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(inside(w)->message + length, sizeof inside(w)->message - length, format);
     w->status = status;
     if (!inside(w)->on_error)
         return;
@@ -63,10 +59,7 @@ void weft_on_error(weft *w, void (*fn)(weft_status, const char *, void *), void 
 
 void weft__explain(weft *w, const char *format, ...)
 {
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(inside(w)->message, sizeof inside(w)->message, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(inside(w)->message, sizeof inside(w)->message, format);
 }
 
 weft__listener *weft__mute_errors(weft *w)
@@ -87,10 +80,7 @@ void weft__unmute_errors(weft *w, weft__listener *listener, bool forget)
 
 void weft__explain_null(weft *w, const char *format, ...)
 {
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(inside(w)->missing, sizeof inside(w)->missing, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(inside(w)->missing, sizeof inside(w)->missing, format);
 }
 
 const char *weft_status_name(weft_status status)

@@ -79,6 +79,14 @@ void   weft__plain_locale_end(void *before);
 double weft__plain_number(const char *text, char **end);
 int    weft__plain_text(char *text, size_t size, const char *format, va_list list)
     __attribute__((format(printf, 3, 0)));
+/* weft__plain_text with the arguments after `format` of this function. */
+#define WEFT__PLAIN_TEXT(text, size, format)               \
+    do {                                                   \
+        va_list list;                                      \
+        va_start(list, format);                            \
+        weft__plain_text((text), (size), (format), list);  \
+        va_end(list);                                      \
+    } while (0)
 
 /* ==== os_files.c ==== */
 bool    weft__file_exists(const char *path);

@@ -3,7 +3,6 @@
  * The message belongs to the thread: files are also read without a context, and their failures change no
  * context. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include "io/io.h"
@@ -16,10 +15,7 @@ const char *weft_file_message(void) { return message; }
 weft_status weft__file_fail(weft_status status, const char *format, ...)
 {
     char text[sizeof message];                   /* an argument may be the last message */
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(text, sizeof text, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(text, sizeof text, format);
     memcpy(message, text, sizeof message);
     return status;
 }

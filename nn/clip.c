@@ -47,7 +47,6 @@ weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
     return total;
 }
 
-/* ---- gradients as one vector ---- */
 weft_tensor *weft_flat_gradient(weft_module *m)
 {
     weft *w = weft__ready(m);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdint.h>
 #include <string.h>
-#include "autograd/fused.h"
 #include "core/os.h"
 #include "nn/nn.h"
 

@@ -5,7 +5,6 @@
  *
  * So gradients travel before all ranks have agreed that they belong together. If they do not, the transfer
  * is still completed, so that no message stays open. */
-#include <stdlib.h>
 #include <string.h>
 #include "autograd/fused.h"
 #include "parallel/parallel.h"

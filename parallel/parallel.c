@@ -1,17 +1,14 @@
 /* parallel.c - creates a weft_parallel: the ranks find each other and check that they train the same
  * model. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "autograd/fused.h"
-#include "core/cpu/cpu.h"
 #include "core/os.h"
 #include "parallel/parallel.h"
 
 static const double PATIENCE = 600;
 static weft_parallel none;                       /* returned if none can be made; read only */
 
-/* ---- data that must be equal on all ranks ---- */
 static bool ranks_agree(weft_parallel *p)
 {
     const weft *w = p->w;

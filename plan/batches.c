@@ -1,6 +1,5 @@
 /* batches.c - planners of whole sequences with a limit on sequences, tokens or padded cells: in order,
  * sorted, random, in pools. */
-#include <stdlib.h>
 #include "plan/planners.h"
 
 enum { POOL = 50 }; /* batches of a pool by default, as in the loader */

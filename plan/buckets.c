@@ -1,8 +1,6 @@
 /* buckets.c - planners whose batches have sequences of similar lengths, between two bounds, or pieces of one
  * length. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "plan/planners.h"
 
 /* ---- a batch ends when its bucket is full ---- */

@@ -1,5 +1,4 @@
 /* build.c - builds plans from segments, batches and rows; the message and the memory of this thread. */
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +16,8 @@ const char *weft_plan_message(void) { return message; }
 weft_status weft_plan_refuse(weft_status status, const char *format, ...)
 {
     char text[sizeof message] = ""; /* an argument may be the last message */
-    va_list list;
-    va_start(list, format);
     if (format)
-        weft__plain_text(text, sizeof text, format, list);
-    va_end(list);
+        WEFT__PLAIN_TEXT(text, sizeof text, format);
     memcpy(message, text, sizeof message);
     return status;
 }
@@ -57,7 +53,6 @@ void weft__plan_scope_close(weft__plan_scope *outer)
     }
 }
 
-/* ---- a plan ---- */
 void weft_plan_free(weft_plan *p)
 {
     if (!p)

@@ -1,5 +1,4 @@
 /* chunk.c - planners that cut sequences to fill rows. */
-#include <stdlib.h>
 #include "plan/planners.h"
 
 /* ---- all sequences in one text, cut every `capacity` tokens ---- */

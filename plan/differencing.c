@@ -2,7 +2,6 @@
  *
  * It merges the two partial deals with the largest differences between ranks, the largest rank of one with
  * the smallest of the other, until one deal remains. */
-#include <stdlib.h>
 #include "plan/plan.h"
 
 /* Sequences are numbered by cost here, the highest first, so that those which are merged together are

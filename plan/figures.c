@@ -1,5 +1,4 @@
 /* figures.c - figures of a plan alone: bounds on rows, live rows, variance of lengths. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"

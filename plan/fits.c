@@ -1,6 +1,5 @@
 /* fits.c - planners that place each sequence in a row with enough room (Johnson 1973): the last, the first,
  * the fullest or the emptiest row. */
-#include <stdlib.h>
 #include "plan/planners.h"
 
 /* ---- the lowest row with a gap: a tree of maxima, 16 children a node ---- */

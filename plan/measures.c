@@ -88,7 +88,6 @@ weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by, weft_token
     return s;
 }
 
-/* ---- work ---- */
 weft_status weft_plan_count_work(const weft_plan *plan, weft_plan_work *out)
 {
     weft_status s = check(plan, INT64_MAX, out, "plan_count_work: ", "a plan and a pointer for counts");
@@ -110,7 +109,6 @@ weft_status weft_plan_count_work(const weft_plan *plan, weft_plan_work *out)
     return WEFT_OK;
 }
 
-/* ---- order ---- */
 weft_status weft_plan_autocorrelation(const weft_plan *plan, double *out)
 {
     weft_status s = check(plan, INT64_MAX, out, "plan_autocorrelation: ",

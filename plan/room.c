@@ -2,7 +2,6 @@
  * drops sequences that are longer than a row. The planner plans the pieces as if each were a sequence. */
 #include <math.h>
 #include <string.h>
-#include "plan/options.h"
 #include "plan/planners.h"
 
 int64_t weft__plan_root(int64_t x)

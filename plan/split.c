@@ -1,6 +1,5 @@
 /* split.c - splits a plan into parts with the same number of batches: by rows into shards, so that the states
  * of a row stay in its shard, or each segment into chunks for the ranks of context parallelism. */
-#include <stdlib.h>
 #include "plan/plan.h"
 
 typedef struct {

@@ -128,7 +128,6 @@ weft_decoded weft_decode(weft *w, int64_t n, weft_state first, weft_decode_step_
     return decode_by(&d, n, first, o && o->sample ? choose_by_chance : choose_largest);
 }
 
-/* ---- rows as queries ---- */
 weft_tensor *weft_decode_ragged(const weft_decode_rows *r, weft_tensor *x)
 {
     weft *w = x ? x->w : weft__no_context();

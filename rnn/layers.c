@@ -217,7 +217,6 @@ weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state)
     return run_checked(r, "rnn_step", x, state, 2);
 }
 
-/* ---- the last layer's states of both directions ---- */
 weft_tensor *weft_final_state(weft_rnn *r, weft_state last)
 {
     weft *w = r && r->m ? r->m->w : weft__context(&last.h, 1);

@@ -1,7 +1,6 @@
 /* gpu.c - `weft gpu`: reports how the library uses a GPU of this machine, or why it uses none. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include "weft_lab.h"
 #include "tools/options.h"
 

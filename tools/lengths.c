@@ -1,5 +1,4 @@
 /* lengths.c - `weft lengths`: prints the lengths of sequences in files of many kinds. */
-#include <stdlib.h>
 #include <string.h>
 #include "tools/corpora/lengths.h"
 #include "tools/options.h"

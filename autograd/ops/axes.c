@@ -46,12 +46,8 @@ static void describe_order(const weft_call *c, char *text, size_t size)
         axes[2 * i] = (char)('0' + o->axis[i]), axes[2 * i + 1] = i + 1 < c->x[0]->f.rank ? ' ' : 0;
     snprintf(text, size, "axes=%s", axes);
 }
-#define ORDER_RECORD(its_name, says)                                                       \
-    {                                                                                      \
-        .name = its_name, .adds = true, .unread = 1, .shape = permute_shape,               \
-        .forward = permute_run, .backward = permute_back, .describe = says                 \
-    }
-static const weft_op op_permute = ORDER_RECORD("permute", describe_order);
+static const weft_op op_permute = LINEAR_RECORD("permute", WEFT_PLAIN, permute_shape, permute_run,
+                                                permute_back, describe_order);
 
 weft_tensor *weft_permute(weft_tensor *x, const int *axes)
 {
@@ -76,7 +72,8 @@ static void describe_swap(const weft_call *c, char *text, size_t size)
     const order *o = c->attributes;
     snprintf(text, size, "axis=%d, other=%d", o->one, o->other);
 }
-static const weft_op op_transpose = ORDER_RECORD("transpose", describe_swap);
+static const weft_op op_transpose = LINEAR_RECORD("transpose", WEFT_PLAIN, permute_shape, permute_run,
+                                                  permute_back, describe_swap);
 
 weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
 {

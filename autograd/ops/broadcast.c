@@ -98,9 +98,7 @@ static weft_tensor *sum_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return weft__spread_to(dy, &c->x[i]->f);
 }
-static const weft_op op_sum = {
-    .name = "sum", .adds = true, .unread = 1, .shape = to_form, .forward = sum_run, .backward = sum_back
-};
+static const weft_op op_sum = LINEAR_RECORD("sum", WEFT_PLAIN, to_form, sum_run, sum_back, NULL);
 
 weft_tensor *weft__sum_to(weft_tensor *x, const weft__form *f)
 {
@@ -124,12 +122,8 @@ static weft_tensor *spread_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return weft__sum_to(dy, &c->x[i]->f);
 }
-static const weft_op op_spread = { .name = "broadcast",
-                                   .adds = true,
-                                   .unread = 1,
-                                   .shape = to_form,
-                                   .forward = spread_run,
-                                   .backward = spread_back };
+static const weft_op op_spread = LINEAR_RECORD("broadcast", WEFT_PLAIN, to_form, spread_run, spread_back,
+                                               NULL);
 
 weft_tensor *weft__spread_to(weft_tensor *x, const weft__form *f)
 {

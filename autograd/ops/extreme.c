@@ -62,22 +62,10 @@ static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return i ? NULL : place_along(c->attributes, dy, c->x[1]);
 }
-static const weft_op op_place = { .name = "place",
-                                  .layout = WEFT_ROWS,
-                                  .adds = true,
-                                  .unread = 1,
-                                  .shape = weft__form_shape,
-                                  .forward = place_along_run,
-                                  .backward = place_along_back,
-                                  .describe = weft__describe_along };
-static const weft_op op_pick = { .name = "gather",
-                                 .layout = WEFT_ROWS,
-                                 .adds = true,
-                                 .unread = 1,
-                                 .shape = pick_shape,
-                                 .forward = pick_run,
-                                 .backward = pick_back,
-                                 .describe = weft__describe_along };
+static const weft_op op_place = LINEAR_RECORD("place", WEFT_ROWS, weft__form_shape, place_along_run,
+                                              place_along_back, weft__describe_along);
+static const weft_op op_pick = LINEAR_RECORD("gather", WEFT_ROWS, pick_shape, pick_run, pick_back,
+                                             weft__describe_along);
 static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *index)
 {
     return APPLY_WITH(&op_place, *a, dy, index);

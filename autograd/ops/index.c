@@ -48,18 +48,10 @@ static weft_tensor *index_add_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return i ? NULL : weft__view(weft_index_select(dy, c->x[1]), &c->x[0]->f);
 }
-static const weft_op op_index_select = { .name = "index_select",
-                                         .adds = true,
-                                         .unread = 1,
-                                         .shape = index_select_shape,
-                                         .forward = index_select_run,
-                                         .backward = index_select_back };
-static const weft_op op_index_add = { .name = "index_add",
-                                      .adds = true,
-                                      .unread = 1,
-                                      .shape = index_add_shape,
-                                      .forward = index_add_run,
-                                      .backward = index_add_back };
+static const weft_op op_index_select = LINEAR_RECORD("index_select", WEFT_PLAIN, index_select_shape,
+                                                     index_select_run, index_select_back, NULL);
+static const weft_op op_index_add = LINEAR_RECORD("index_add", WEFT_PLAIN, index_add_shape, index_add_run,
+                                                  index_add_back, NULL);
 static weft_tensor *index_select_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return i ? NULL : APPLY_WITH(&op_index_add, c->x[0]->f, dy, c->x[1]);
@@ -112,19 +104,10 @@ static weft_tensor *place_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return i ? NULL : weft_gather(dy, c->x[1]);
 }
-static const weft_op op_gather = { .name = "gather",
-                                   .adds = true,
-                                   .unread = 1,
-                                   .shape = take_along_shape,
-                                   .forward = take_along_run,
-                                   .backward = take_along_back };
-static const weft_op op_place = { .name = "place",
-                                  .layout = WEFT_ROWS,
-                                  .adds = true,
-                                  .unread = 1,
-                                  .shape = weft__form_shape,
-                                  .forward = place_run,
-                                  .backward = place_back };
+static const weft_op op_gather = LINEAR_RECORD("gather", WEFT_PLAIN, take_along_shape, take_along_run,
+                                               take_along_back, NULL);
+static const weft_op op_place = LINEAR_RECORD("place", WEFT_ROWS, weft__form_shape, place_run, place_back,
+                                              NULL);
 static weft_tensor *take_along_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return i ? NULL : APPLY_WITH(&op_place, c->x[0]->f, dy, c->x[1]);

@@ -261,7 +261,6 @@ weft_tensor *weft_pool(weft_tensor *x, weft_pooling p)
     }
 }
 
-/* ---- to the host ---- */
 void weft_read_sequences(const weft_tensor *x, void *out, size_t bytes)
 {
     /* With the tape off, x is not stored anywhere, so it is not changed. */

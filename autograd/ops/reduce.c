@@ -127,22 +127,10 @@ static weft_tensor *expand_back(const weft_call *c, weft_tensor *dy, int i)
     (void)i;
     return weft__reduce(dy, c->attributes);
 }
-static const weft_op op_sum = { .name = "sum",
-                                .layout = WEFT__ALONG,
-                                .adds = true,
-                                .unread = 1,
-                                .shape = weft__reduced_shape,
-                                .forward = reduce_run,
-                                .backward = reduce_back,
-                                .describe = weft__describe_along };
-static const weft_op op_spread = { .name = "broadcast",
-                                   .layout = WEFT__ALONG,
-                                   .adds = true,
-                                   .unread = 1,
-                                   .shape = expand_shape,
-                                   .forward = expand_run,
-                                   .backward = expand_back,
-                                   .describe = weft__describe_along };
+static const weft_op op_sum = LINEAR_RECORD("sum", WEFT__ALONG, weft__reduced_shape, reduce_run, reduce_back,
+                                            weft__describe_along);
+static const weft_op op_spread = LINEAR_RECORD("broadcast", WEFT__ALONG, expand_shape, expand_run,
+                                               expand_back, weft__describe_along);
 
 weft_tensor *weft__reduce(weft_tensor *x, const weft__along *a)
 {
@@ -283,22 +271,10 @@ static weft_tensor *flip_back(const weft_call *c, weft_tensor *dy, int i)
     (void)i;
     return APPLY_WITH(c->op, a, dy);
 }
-static const weft_op op_cumsum = { .name = "cumsum",
-                                   .layout = WEFT__ALONG,
-                                   .adds = true,
-                                   .unread = 1,
-                                   .shape = cumsum_shape,
-                                   .forward = cumsum_run,
-                                   .backward = cumsum_back,
-                                   .describe = weft__describe_along };
-static const weft_op op_flip = { .name = "flip",
-                                 .layout = WEFT__ALONG,
-                                 .adds = true,
-                                 .unread = 1,
-                                 .shape = shape_of_input,
-                                 .forward = flip_run,
-                                 .backward = flip_back,
-                                 .describe = weft__describe_along };
+static const weft_op op_cumsum = LINEAR_RECORD("cumsum", WEFT__ALONG, cumsum_shape, cumsum_run, cumsum_back,
+                                               weft__describe_along);
+static const weft_op op_flip = LINEAR_RECORD("flip", WEFT__ALONG, shape_of_input, flip_run, flip_back,
+                                             weft__describe_along);
 
 static weft_tensor *ordered(const weft_op *op, weft_tensor *x, int axis)
 {

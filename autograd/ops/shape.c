@@ -114,21 +114,10 @@ static void inset_run(weft_call *c)
 }
 static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i);
 static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i);
-static const weft_op op_slice = { .name = "slice",
-                                  .adds = true,
-                                  .unread = 1,
-                                  .shape = slice_shape,
-                                  .forward = slice_run,
-                                  .backward = slice_back,
-                                  .describe = describe_part };
-static const weft_op op_inset = { .name = "inset",
-                                  .layout = WEFT_ROWS,
-                                  .adds = true,
-                                  .unread = 1,
-                                  .shape = weft__form_shape,
-                                  .forward = inset_run,
-                                  .backward = inset_back,
-                                  .describe = describe_part };
+static const weft_op op_slice = LINEAR_RECORD("slice", WEFT_PLAIN, slice_shape, slice_run, slice_back,
+                                              describe_part);
+static const weft_op op_inset = LINEAR_RECORD("inset", WEFT_ROWS, weft__form_shape, inset_run, inset_back,
+                                              describe_part);
 static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i)
 {
     (void)i;

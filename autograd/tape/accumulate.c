@@ -10,7 +10,6 @@
  * before its use does not change this order, so a layout changes no bit. Kernels add directly to the
  * gradients of plain tensors, mostly parameters. On a GPU, kernels that compute sums in full (weft__dx_whole)
  * also add directly to ragged gradients. This gives the same sums in the same order and saves a launch. */
-#include <string.h>
 #include "autograd/backward.h"
 
 /* ---- buffers of gradients: four size classes for each power of 2 ---- */

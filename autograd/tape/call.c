@@ -35,7 +35,6 @@ static const weft_call *inert(weft *w)
     return &call;
 }
 
-/* ---- calls ---- */
 /* Rank of a result until the shape function has set it. */
 enum { UNSHAPED = -1 };
 

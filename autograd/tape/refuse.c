@@ -1,5 +1,4 @@
 /* refuse.c - fails an operator in the context of its inputs, with their shapes in the message. */
-#include <stdarg.h>
 #include <string.h>
 #include "autograd/op.h"
 #include "core/os.h"
@@ -36,22 +35,17 @@ bool weft_op_refuse(const weft_call *c, const char *reason)
     return false;
 }
 
-#define WHY(format)                              /* expands the caller's arguments */ \
-    char reason[300];                                                                    \
-    va_list list;                                                                     \
-    va_start(list, format);                                                           \
-    weft__plain_text(reason, sizeof reason, format, list);                                         \
-    va_end(list)
-
 bool weft__refuse(const weft_call *c, const char *format, ...)
 {
-    WHY(format);
+    char reason[300];
+    WEFT__PLAIN_TEXT(reason, sizeof reason, format);
     return weft_op_refuse(c, reason);
 }
 
 weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *function, const char *format, ...)
 {
-    WHY(format);
+    char reason[300];
+    WEFT__PLAIN_TEXT(reason, sizeof reason, format);
     weft *w = x ? x->w : weft__no_context();
     char text[128];
     const char *error = weft__handle_error(w, x);
@@ -65,7 +59,8 @@ weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *functi
 weft_tensor *weft__failed_of(weft_tensor *const *x, int64_t n, weft_status status, const char *function,
                              const char *format, ...)
 {
-    WHY(format);
+    char reason[300];
+    WEFT__PLAIN_TEXT(reason, sizeof reason, format);
     weft *w = weft__context(x, n);
     char text[128];
     for (int64_t i = 0; i < n; i++) {

@@ -105,7 +105,6 @@ void weft__carry_order(weft_call *c)
     }
 }
 
-/* ---- from ragged to plain ---- */
 weft_tensor *weft_plain(weft_tensor *x)
 {
     if (!x || weft__handle_error(x->w, x))

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/cpu/cpu.h"
 #include "core/inside.h"
 
 enum { N = 192, RUNS = 5, LINE = 256, PATH = 1024 };

@@ -115,7 +115,6 @@ void weft__check_stepped(weft *w, const void *optimiser)
         c->stepped[c->steps++] = optimiser;
 }
 
-/* ---- gradients ---- */
 void weft__check_gradients_found(weft *w, bool given, bool step, const char *function)
 {
     struct weft__check *c = w->check;

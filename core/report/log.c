@@ -2,18 +2,12 @@
  * Level 2 adds the profile as a table: calls, ms, share, GF/s of operators with products, GB/s of the others.
  * Only rank 0 prints. */
 #include "core/report/log.h"
-#include <stdarg.h>
-#include <stdlib.h>
 #include "core/os.h"
-#include "core/report/profile.h"
 
 void weft__warn(const char *format, ...)
 {
     char text[600];
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(text, sizeof text, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(text, sizeof text, format);
     fprintf(stderr, "weft: %s\n", text);
 }
 

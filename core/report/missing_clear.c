@@ -1,7 +1,6 @@
 /* missing_clear.c - warns on stderr, once per context, if a program never calls weft_clear. Its steps then
  * keep all their memory until none is left. The warning comes after a thousand steps, and only if the tape is
  * long: a program that calls weft_rewind instead keeps nothing. */
-#include <stdlib.h>
 #include <string.h>
 #include "core/report/log.h"
 

@@ -1,5 +1,4 @@
 /* file.c - the file of a checkpoint: chooses its format, and checks its seal before anything is parsed. */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
@@ -25,10 +24,7 @@ void weft__sealed_fail(weft__sealed *f, weft_status status, const char *format, 
     char text[512];
     if (f->status)
         return;
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(text, sizeof text, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(text, sizeof text, format);
     f->status = weft__file_fail(status, "%s: %s", f->path, text);
 }
 
@@ -97,7 +93,6 @@ void weft__sealed_each(weft__sealed *f, const char *group, weft__visit_name *vis
     keep(f, true);
 }
 
-/* ---- writing ---- */
 weft_status weft__sealed_new(const char *path, bool optimiser, weft__sealed **f)
 {
     const weft__sealed_format *format = weft__ends_in(path, ".safetensors") ? &weft__sealed_safetensors :

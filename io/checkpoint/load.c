@@ -2,7 +2,6 @@
  *
  * They first read and compare everything, then put it in place. So an error leaves module, optimiser, streams
  * and items unchanged. */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/os.h"
@@ -14,10 +13,7 @@ weft_status weft__stage_status(const weft__stage *s) { return s->file ? s->file-
 void weft__stage_fail(weft__stage *s, weft_status status, const char *format, ...)
 {
     char text[640];
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(text, sizeof text, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(text, sizeof text, format);
     if (s->file)
         weft__sealed_fail(s->file, status, "%s", text);
     else if (!s->status)
@@ -93,10 +89,7 @@ void weft__report_finding(weft__stage *s, weft_load_report *r, weft__finding fin
     char text[512];
     if (weft__stage_status(s))
         return;
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(text, sizeof text, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(text, sizeof text, format);
     if (!r && finding != WEFT__LOADED)
         weft__stage_fail(s, finding == WEFT__OTHER_SHAPE ? WEFT_ESHAPE : WEFT_EFORMAT, "%s", text);
     if (!r)

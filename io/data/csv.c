@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include "io/data/csv.h"
@@ -30,10 +29,7 @@ typedef struct {
 static bool __attribute__((format(printf, 2, 3))) fail(csv *c, const char *format, ...)
 {
     char reason[1000];
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(reason, sizeof reason, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(reason, sizeof reason, format);
     c->status = weft__file_fail(WEFT_EFORMAT, "%s:%lld: %s", c->path, (long long)c->line, reason);
     return false;
 }

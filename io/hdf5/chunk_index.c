@@ -111,7 +111,6 @@ static const char *pages(index_of *x, uint64_t first, uint64_t n, uint64_t page,
     return NULL;
 }
 
-/* ---- fixed arrays ---- */
 static const char *fixed_array(index_of *x)
 {
     enum { HEADER = 28, BITS = 30 };

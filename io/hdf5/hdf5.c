@@ -1,5 +1,4 @@
 /* hdf5.c - sessions on HDF5 files in memory, their errors, and writing; see hdf5.h. */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/os.h"
@@ -13,10 +12,7 @@ void weft__h5_fail(weft__h5 *h, weft_status status, const char *format, ...)
     char text[512];
     if (h->status)
         return;
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(text, sizeof text, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(text, sizeof text, format);
     h->status = weft__file_fail(status, "%s: %s", h->path, text);
 }
 

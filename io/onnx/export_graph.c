@@ -10,10 +10,7 @@
 void weft__ex_fail(graph *x, weft_status status, const char *format, ...)
 {
     char text[2400];
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(text, sizeof text, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(text, sizeof text, format);
     x->status = weft__file_fail(status, "weft_export_onnx: %s", text);
     longjmp(x->failed, 1);
 }
@@ -31,10 +28,7 @@ void *weft__ex_memory(graph *x, size_t bytes)
 const char *weft__ex_text(graph *x, const char *format, ...)
 {
     char text[WEFT__PATH + 64];
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(text, sizeof text, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(text, sizeof text, format);
     char *copy = weft__ex_memory(x, strlen(text) + 1);
     return memcpy(copy, text, strlen(text) + 1);
 }

@@ -1,6 +1,5 @@
 /* layer.c - recurrent nodes as layers. A node with the usual functions is one of weft's layers. Others, a GRU
  * with the reset gate before the product, an LSTM with peepholes, run by a cell of their own. */
-#include <math.h>
 #include <string.h>
 #include "autograd/fused.h"
 #include "io/onnx/model.h"

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 #include "io/onnx/model.h"
-#include "weft_op.h"
 
 /* ---- functions that weft lacks ---- */
 typedef double host_function(double x);

@@ -1,6 +1,5 @@
 /* run.c - runs an imported model, node by node. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include "autograd/fused.h"
@@ -40,10 +39,7 @@ void weft__onnx_end(run *r)
 bool weft__onnx_fail(run *r, const char *format, ...)
 {
     char text[400];
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(text, sizeof text, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(text, sizeof text, format);
     weft__fail(r->w, r->importing ? WEFT_EFORMAT : WEFT_ESHAPE, "%s", text);
     return false;
 }

@@ -109,7 +109,6 @@ static void draw_inputs(picture *p)
     weft__svg_text(&p->svg, 200, 414, "small", WEFT__MIDDLE, "h and x");
 }
 
-/* ---- the LSTM ---- */
 static void draw_lstm(picture *p, double tanh_c)
 {
     const weft_cell_numbers *n = p->n;
@@ -142,7 +141,6 @@ static void draw_lstm(picture *p, double tanh_c)
     plate(p, 920, BOTTOM_WIRE, "h(t)", n->h_next, true);
 }
 
-/* ---- the GRU ---- */
 static void draw_gru(picture *p)
 {
     const weft_cell_numbers *n = p->n;

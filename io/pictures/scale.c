@@ -1,5 +1,4 @@
 /* scale.c - axes, colours of numbers, and short texts; see scale.h. */
-#include <stdlib.h>
 #include <string.h>
 #include "io/pictures/scale.h"
 

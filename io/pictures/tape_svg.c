@@ -66,7 +66,6 @@ static void find_lane(picture *p, int64_t i)
 static double left_of(const picture *p, int64_t i) { return LEFT + p->place[i].lane * (WIDE + BESIDE); }
 static double top_of(const picture *p, int64_t i)  { return TOP + p->place[i].row * (HIGH + GAP); }
 
-/* ---- arrows ---- */
 static void draw_arrow(picture *p, int64_t from, int64_t to, int k)
 {
     double x = left_of(p, from) + WIDE / 2, y = top_of(p, from) + HIGH,

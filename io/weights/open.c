@@ -16,10 +16,7 @@ void weft__weights_fail(weft__weights *w, weft_status status, const char *format
     char text[640];
     if (w->status)
         return;
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(text, sizeof text, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(text, sizeof text, format);
     w->status = weft__file_fail(status, "%.300s: %s: %s", w->path, w->format, text);
 }
 

@@ -9,7 +9,6 @@
  * weft_loader_next uses the plan if the stream still has that counter. */
 #include <string.h>
 #include "core/context.h"
-#include "io/io.h"
 #include "plan/options.h"
 #include "plan/run/api_plan_run.h"
 

@@ -1,8 +1,6 @@
 /* plan_run.c - runs a plan: the tokens of a batch, their layout, carried states, and the divisor of a
  * loss. */
-#include <string.h>
 #include "plan/plan.h"
-#include "autograd/fused.h"
 #include "io/data/data.h"
 #include "plan/run/api_plan_run.h"
 #include "rnn/rnn.h"

@@ -1,5 +1,4 @@
 /* forecast.c - makes and runs forecasting models: checks the inputs, and makes them ragged or padded. */
-#include <stdarg.h>
 #include "autograd/fused.h"
 #include "core/os.h"
 #include "rnn/forecast/api_transformertf.h"
@@ -12,10 +11,7 @@ bool weft__model_needs(weft_module *parent, const char *function, bool holds, co
 {
     weft *w = weft__ready(parent);
     char reason[200];
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(reason, sizeof reason, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(reason, sizeof reason, format);
     if (w && !holds)
         weft__fail(w, WEFT_EARG, "%s: %s", function, reason);
     return w && !w->status;
@@ -296,7 +292,6 @@ weft_tensor *weft__attend_to_past(const weft__input *t, weft__interpretable *a, 
     return weft__interpretable_masked(a, past, past, mask, NULL);
 }
 
-/* ---- static covariates ---- */
 weft_tensor *weft__add_fixed(const weft__input *t, weft_tensor *x)
 {
     if (!t->fixed || !weft_ok(x->w))

@@ -1,6 +1,5 @@
 /* loss.c - losses of forecasts: those of nn over the real steps of a decoder, packed or padded, and the usual
  * metrics of the point forecast. */
-#include <math.h>
 #include "nn/loss.h"
 #include "autograd/fused.h"
 #include "rnn/forecast/api_forecast.h"

@@ -1,7 +1,6 @@
 /* tft.c - the TFT family (Lim, Arik, Loeff, Pfister 2021): variable selection, an LSTM over past and future,
  * attention of the future to both, and gates. Static features give the LSTM's first state and take part in
  * selection and enrichment. The three models differ only in their static features. */
-#include "autograd/fused.h"
 #include "rnn/forecast/forecast.h"
 
 typedef struct tft {

@@ -110,7 +110,6 @@ static weft_tensor *through_rows(weft_tensor *x)
     return weft_square(weft_to_rows(weft_tanh(x), &(weft_placement){ rows, 8, row, column }));
 }
 
-/* ---- the table ---- */
 #define OP(name, low, high, orders, shapes, ...)                    \
     static weft_tensor *f_##name(weft_tensor *const *x, void *user) \
     {                                                               \

@@ -226,7 +226,6 @@ TABLE_TEST(axes, repeat_interleave_matches_plain_loops)
     FAILS(w, WEFT_ESHAPE, "repeat_interleave: [2]: axis 0, -1 times");
 }
 
-/* ---- reals as ints ---- */
 TABLE_TEST(axes, to_ints_rounds_to_the_nearest_even, .init = unchecked)
 {
     const weft_real x[] = { 0, (weft_real)-0.5, .5, 1.5, 2.5, -1.5, -2.5, (weft_real).49999997,

@@ -2,7 +2,6 @@
  * they run in or start a second backward pass. The context can be used again after the error. */
 #include "tests/check.h"
 
-/* ---- attempts of a callback ---- */
 typedef enum { CLEAR, RECOVER, CLOSE, REWIND, BACKWARD, ACTIONS } action;
 static const char *const refused[ACTIONS] = { "clear: called inside", "recover: called inside",
                                               "close: called inside", "rewind: ", "" };

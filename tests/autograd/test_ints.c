@@ -139,7 +139,6 @@ TABLE_TEST(ints, ragged_ints_stay_within_their_sequences)
     }
 }
 
-/* ---- refused ints ---- */
 CPU_TEST(ints, refused_ints_name_an_alternative)
 {
     weft_tensor *(*const unary[])(weft_tensor *) = { weft_neg, weft_exp, weft_square, weft_tanh, weft_sum_all,

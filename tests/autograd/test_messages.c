@@ -282,7 +282,6 @@ CPU_TEST(messages, wrong_element_type_is_reported, .init = unchecked)
     SAYS((weft_clear(w), weft_op_data(x)), "op_data: the tensor is of a step that has ended");
 }
 
-/* ---- options that need their flag ---- */
 CPU_TEST(messages, ignored_class_and_padding_row_need_a_flag)
 {
     weft_tensor *logits = weft_randn(w, WEFT_SHAPE(4, 3)),

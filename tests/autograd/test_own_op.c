@@ -2,7 +2,6 @@
  * tensors are, or device memory on request. Gradients arrive as for library operators. */
 #include "tests/check.h"
 #include "autograd/tape.h"
-#include "core/inside.h"
 
 static int ran, host_copies, in_place;  /* number of forward runs, and observations of the last one */
 

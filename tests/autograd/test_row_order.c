@@ -186,7 +186,6 @@ TABLE_TEST(row_order, layouts_with_the_same_order_are_accepted)
     OK(w);
 }
 
-/* ---- reading ---- */
 CPU_TEST(row_order, empty_tensors_are_read_and_padding_is_not)
 {
     static const int32_t none[2] = { 0, 0 };

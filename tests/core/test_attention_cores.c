@@ -2,7 +2,6 @@
  * plain loops but not equal to fp32; three products of halves are as exact as fp32. A sequence and a query
  * have the same bits in every batch. Masked NaN and infinity have no effect. */
 #include "kernel_run.h"
-#include "core/shared/attention.h"
 
 /* ---- a batch ---- */
 typedef struct shape {
@@ -242,7 +241,6 @@ RUN_TEST(attention_cores, omitting_outputs_keeps_the_others)
     }
 }
 
-/* ---- NaN and infinity ---- */
 /* Masked values change no bit. Visible ones reach the result. */
 Test(attention_cores, masked_keys_may_be_nan)
 {

@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "../check.h"
-#include "core/cpu/cpu.h"
 #include "core/inside.h"
 
 /* Returns the text of the one file below XDG_CACHE_HOME/weft; "" without one. path: room for its name. */

@@ -1,7 +1,6 @@
 /* test_check_lines.c - tests the lines that WEFT_CHECK=1 prints: a step without gradients, ids that a float
  * rounds, a second thread in a context. Correct programs print nothing. */
 #include <pthread.h>
-#include "core/report/check.h"
 #include "tests/listen.h"
 
 static void checked(void) { setenv("WEFT_CHECK", "1", 1); }
@@ -75,7 +74,6 @@ Test(check_lines, report_a_step_without_gradients)
     cr_assert_str_empty(said_in(ACCUMULATED, 6));
 }
 
-/* ---- ints beyond float precision ---- */
 TABLE_TEST(check_lines, report_ids_that_a_float_rounds)
 {
     const int32_t ids[] = { 1 << 24, -(1 << 24), (1 << 24) + 2, (1 << 24) + 1, (1 << 24) + 3 };

@@ -95,7 +95,6 @@ TABLE_TEST(context, ignores_clear_rewind_and_recover_in_an_error_callback)
     cr_assert(b.calls == 3 && w->step == step + 1, "%d calls", b.calls);
 }
 
-/* ---- marks ---- */
 TABLE_TEST(context, refuses_a_mark_that_a_rewind_ended)
 {
     for (int recording = 0; recording < 2; recording++) {

@@ -132,7 +132,6 @@ CPU_TEST(core, too_many_elements_are_refused)
     FAILS(w, WEFT_EARG, "state_select: 1152921504606846976 parents");
 }
 
-/* ---- random ---- */
 Test(core, streams_repeat_and_are_independent)
 {
     uint64_t first[2][3];

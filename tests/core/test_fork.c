@@ -1,7 +1,6 @@
 /* test_fork.c - forks a process while its other threads save and load. The child must be able to save and
  * load. */
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include "tests/io/checkpoint.h"
 

@@ -4,7 +4,6 @@
 #include "kernel_run.h"
 #include "core/shared/philox.h"
 
-/* ---- copies ---- */
 /* Copies pieces of any width to positions of other layouts. -0 stays -0. */
 RUN_TEST(bits, copies_keep_negative_zero)
 {

@@ -227,7 +227,6 @@ Test(log, profile_keeps_results_and_allocates_nothing)
     stop_listening();
 }
 
-/* ---- peaks ---- */
 TABLE_TEST(log, peak_is_the_maximum_since_reset)
 {
     weft_zeros(w, WEFT_SHAPE(1 << 20));

@@ -3,7 +3,6 @@
  * many a step has. */
 #include "tests/check.h"
 #include "core/inside.h"
-#include "rnn/rnn.h"
 
 static int64_t held(weft *w) { return weft_usage_of(w).host_bytes + weft_usage_of(w).device_bytes; }
 
@@ -145,7 +144,6 @@ CPU_TEST(rewind, each_round_has_a_new_dropout_mask)
     cr_assert(memcmp(first, second, sizeof first));
 }
 
-/* ---- many batches ---- */
 CPU_TEST(rewind, finds_one_of_twenty_thousand_batches_quickly)
 {
     enum { N = 20000 };

@@ -37,7 +37,6 @@ Test(emulated, unusable_gpus_are_refused_with_the_reason)
     check_refusal("WEFT_EMU_DEVICES", "0", "CUDA: no CUDA-capable device is detected");
 }
 
-/* ---- forks ---- */
 Test(emulated, forked_child_cannot_use_the_gpu)
 {
     weft *w = open_gpu(0);

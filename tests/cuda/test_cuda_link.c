@@ -2,8 +2,6 @@
  * threads. They record failures, because Criterion's assertions work only in the first one. */
 #include <pthread.h>
 #include <sched.h>
-#include "core/inside.h"
-#include "core/report/profile.h"
 #include "core/shared/link.h"
 #include "cuda_emulated.h"
 

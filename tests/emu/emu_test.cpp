@@ -258,7 +258,6 @@ static void test_refusals()
     cudaFree(y);
 }
 
-/* ---- memory ---- */
 static void test_memory()
 {
     float *y = device<float>(1000), *pinned, *address;

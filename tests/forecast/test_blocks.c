@@ -11,7 +11,6 @@ static void same_rows(const char *name, weft_tensor *y, weft_tensor *want)
     same_bits(name, numbers(rows), numbers(want), weft_numel(want));
 }
 
-/* ---- gates and sums ---- */
 /* The gate and its skip may have different layouts. */
 TABLE_TEST(blocks, gated_residual_sums_match_in_every_layout)
 {

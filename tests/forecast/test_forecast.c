@@ -187,7 +187,6 @@ CPU_TEST(forecast, steps_do_not_attend_to_themselves)
     cr_assert(!maps.past_selection && !maps.static_selection);
 }
 
-/* ---- maps ---- */
 TABLE_TEST(forecast, selection_weights_sum_to_one)
 {
     for (int kind = TFT; kind < MODELS; kind++) {

@@ -70,7 +70,6 @@ TABLE_TEST(forecast_models, every_parameter_learns)
     }
 }
 
-/* ---- the original's checkpoints ---- */
 /* Names start with "model.", shared parameters appear under both names, and the file has more than the
  * model. */
 Test(forecast_models, original_checkpoints_load)

@@ -20,7 +20,6 @@ static void holds(const char *name, weft_tensor *x, const weft_real *want, int r
     cr_assert(is_close(name, numbers(x), want, n, 0), "%s differs", name);
 }
 
-/* ---- the rule ---- */
 Test(sequences, packing_needs_more_than_a_tenth_of_difference)
 {
     const struct { weft_lengths l; bool yes;
@@ -86,7 +85,6 @@ TABLE_TEST(sequences, align_moves_data_and_gradients)
 
 static const weft_lengths note = BATCH(3, 5, 2, 4);
 
-/* ---- validation ---- */
 TABLE_TEST(sequences, data_in_padding_are_reported)
 {
     weft_real x[N * T * F];

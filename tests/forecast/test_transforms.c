@@ -248,7 +248,6 @@ CPU_TEST(transforms, inverse_restores_values)
         }
 }
 
-/* ---- least squares ---- */
 CPU_TEST(transforms, polynomials_fit_least_squares)
 {
     for (int k = 0; k < rounds(40, 400); k++) {
@@ -386,7 +385,6 @@ CPU_TEST(transforms, rows_without_an_inverse_are_refused)
     cr_assert(out[0] == 11 && out[1] == 31);
 }
 
-/* ---- saved and loaded ---- */
 CPU_TEST(transforms, are_saved_and_loaded, .fini = end_folder)
 {
     const char *path = in_folder("features.h5");

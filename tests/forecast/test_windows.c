@@ -13,7 +13,6 @@ static weft_windows *windows_of(weft *w, const weft_features_opts *features, con
     return v;
 }
 
-/* ---- positions of windows ---- */
 CPU_TEST(windows, match_the_formula_for_their_number)
 {
     for (int k = 0; k < rounds(150, 2000); k++) {
@@ -392,7 +391,6 @@ CPU_TEST(windows, keep_their_values_after_a_new_fit)
     cr_assert(!memcmp(units[0], units[1], sizeof units[0]) && !memcmp(past[0], past[1], sizeof past[0]));
 }
 
-/* ---- time ---- */
 CPU_TEST(windows, compute_time_of_even_steps_exactly)
 {
     for (int k = 0; k < 2; k++) {

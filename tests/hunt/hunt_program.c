@@ -1,5 +1,4 @@
 /* hunt_program.c - makes the program of a seed, and smaller programs from it. */
-#include <string.h>
 #include "hunt.h"
 
 static bool planted;

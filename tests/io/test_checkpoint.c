@@ -139,7 +139,6 @@ FORMAT_TEST(checkpoint, text_without_final_0_is_refused)
     cr_assert(!*text);
 }
 
-/* ---- the same bytes ---- */
 FORMAT_TEST(checkpoint, equal_state_gives_equal_bytes)
 {
     const char *first = in_format("1"), *second = in_format("2");
@@ -434,7 +433,6 @@ FORMAT_TEST(checkpoint, part_of_a_model_can_be_saved_and_loaded)
     CLEAN(b.w);
 }
 
-/* ---- bad arguments ---- */
 FILE_TEST(checkpoint, bad_arguments_are_refused)
 {
     model a = model_in(w);
@@ -476,7 +474,6 @@ FILE_TEST(checkpoint, bad_arguments_are_refused)
     nothing_is_open();
 }
 
-/* ---- writing ---- */
 FORMAT_TEST(checkpoint, failed_context_writes_nothing)
 {
     model a = model_in(w);

@@ -52,7 +52,6 @@ FILE_TEST(chunks, every_shape_and_filter_is_read)
     }
 }
 
-/* ---- half precision ---- */
 /* All numbers of 16 bits, against libhdf5's own conversion; NaN is NaN. */
 Test(chunks, every_half_and_bfloat_is_read)
 {

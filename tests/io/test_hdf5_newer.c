@@ -171,7 +171,6 @@ FILE_TEST(hdf5_newer, integers_out_of_range_are_named)
     weft_frame_free(&f);
 }
 
-/* ---- a writer that is still there ---- */
 FILE_TEST(hdf5_newer, file_open_for_swmr_writing_is_read)
 {
     enum { SUM = 44 };                           /* of the superblock */

@@ -24,7 +24,6 @@ static void close_shape(weft_dataset *d)
 }
 static int open_files(void) { return files_in("/proc/self/fd"); }
 
-/* ---- files ---- */
 typedef struct {
     const char *set;
     hid_t type;
@@ -301,7 +300,6 @@ FILE_TEST(hdf5_reads, too_large_number_is_reported_when_read)
     close_shape(&d);
 }
 
-/* ---- files that change ---- */
 FILE_TEST(hdf5_reads, cut_or_replaced_file_is_reported)
 {
     const char *path = plain_file();
@@ -385,7 +383,6 @@ FILE_TEST(hdf5_reads, several_threads_read_one_file)
     close_shape(&shared_data), weft_dataset_free(&whole_data);
 }
 
-/* ---- a file that is read page by page ---- */
 FILE_TEST(hdf5_reads, cached_pages_keep_their_bytes)
 {
     unsigned char x[40000], y[40000];

@@ -124,7 +124,6 @@ static content lists(const row *r) /* each has the one before it four times: 4^n
 #define VIEW(view, says)    PICKLED(TENSOR(view) ".", "tensor " says)
 #define TENSOR(view)        "ctorch._utils\n_rebuild_tensor_v2\n(" STORAGE view "\x89}tR"
 
-/* ---- ONNX ---- */
 static content graph(const row *r) /* in n nodes If, one in the other */
 {
     message g = graph_of(r->text);

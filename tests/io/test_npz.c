@@ -1,6 +1,5 @@
 /* test_npz.c - tests NumPy's files and the zip archives around arrays. numpy_files.py writes the fixtures. */
 #include "archives.h"
-#include "sets.h"
 
 static const double six[] = { 0, 1, 2, 3, 4, 5 };
 

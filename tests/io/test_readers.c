@@ -148,7 +148,6 @@ FILE_TEST(readers, ids_may_be_any_plain_text_type)
             "\"ids\" is not a text of fixed length");
 }
 
-/* ---- files of other programs where a checkpoint is expected ---- */
 typedef struct {
     const char *name;
     const char *bytes;

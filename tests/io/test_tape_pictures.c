@@ -179,7 +179,6 @@ CPU_TEST(tape_pictures, have_the_same_bytes_in_every_locale)
     free(text[1]);
 }
 
-/* ---- graphviz ---- */
 TABLE_TEST(tape_pictures, are_valid_graphviz)
 {
     weft_tensor *g = expression(w);

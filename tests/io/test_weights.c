@@ -99,7 +99,6 @@ FILE_TEST(weights, a_map_file_changes_names)
     REFUSES(weft_load_weights(sample("types.safetensors"), m, &o, NULL), WEFT_ENOENT, "no map");
 }
 
-/* ---- writing ---- */
 /* Hugging Face's own bytes, with odd names, a tensor without numbers and one without axes. */
 FILE_TEST(weights, safetensors_are_written_as_by_hugging_face)
 {

@@ -1,6 +1,5 @@
 /* test_clip.c - tests clipping, moving averages and schedules against plain loops in double and values of
  * torch.optim.lr_scheduler. */
-#include "autograd/tape.h"
 #include "optim_model.h"
 
 /* ---- clipping ---- */
@@ -73,7 +72,6 @@ TABLE_TEST(clip, non_finite_gradients_are_handled)
     }
 }
 
-/* ---- averages ---- */
 TABLE_TEST(average, matches_the_formula)
 {
     model a = model_in(w);

@@ -2,7 +2,6 @@
  * their operators, tests/golden values and gradients of models. */
 #include "layers.h"
 
-/* ---- linear ---- */
 TABLE_TEST(layers, linear_matches_plain_loops)
 {
     weft_real y[200];

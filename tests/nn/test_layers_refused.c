@@ -1,7 +1,6 @@
 /* test_layers_refused.c - tests that layers refuse invalid shapes and options, and survive failures of
  * memory. */
 #include "autograd/tape.h"
-#include "core/inside.h"
 #include "layers.h"
 
 enum { LINEAR, EMBEDDING, NORM, DROP, MLP, ATTENTION, MULTIHEAD = ATTENTION + 2, LAYERS };

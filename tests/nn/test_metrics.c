@@ -206,7 +206,6 @@ Test(metrics, edit_distance_matches_its_definition)
     cr_assert_eq(weft_edit_distance(NULL, 0, NULL, 0), 0);
 }
 
-/* ---- meters ---- */
 Test(metrics, meter_averages_by_weight)
 {
     weft_meter all = { 0 }, m = { .edges = 2, .edge = { 10, 20 } };

@@ -317,7 +317,6 @@ CPU_TEST(modules, invalid_shapes_are_refused)
     weft_parameter(m, "x", WEFT_SHAPE(3), unit);                  /* the name is still free */
 }
 
-/* ---- printing ---- */
 CPU_TEST(modules, tree_is_printed_as_a_table)
 {
     static const char want[] =

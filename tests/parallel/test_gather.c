@@ -1,7 +1,6 @@
 /* test_gather.c - tests weft_parallel_put and weft_parallel_gathered on one rank: order and size of results,
  * and refused calls. tests/scripts/test_parallel.sh tests ranks. */
 #include "../check.h"
-#include "parallel/parallel.h"
 
 enum { N = 11 };
 static weft *w;

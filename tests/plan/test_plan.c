@@ -238,7 +238,6 @@ Test(plan, pieces_may_have_any_order)
     PLANS(weft_plan_check(&p, (int32_t[]){ 6 }, 1, 0));
 }
 
-/* ---- draws ---- */
 Test(plan, depends_on_seed_and_epoch)
 {
     int32_t len[100];

@@ -196,7 +196,6 @@ CPU_TEST(beam, log_probabilities_are_not_normalised_again)
     }
 }
 
-/* ---- rows as queries ---- */
 CPU_TEST(beam, rows_are_ragged_queries)
 {
     int32_t of[] = { 2, 0, 1 };

@@ -2,7 +2,6 @@
  * LSTM against one run over the decoded tokens. test_beam.c tests beam search. */
 #include "tests/rnn/decode_model.h"
 
-/* ---- greedy ---- */
 TABLE_TEST(decode, greedy_takes_the_largest)
 {
     weft_decoded d = decode(w, GREEDILY, 40,
@@ -153,7 +152,6 @@ Test(decode, thousands_of_steps_run_in_constant_memory, .init = unchecked)
     }
 }
 
-/* ---- ties ---- */
 CPU_TEST(decode, ties_are_broken_by_position)
 {
     for (int i = 0; i < WAYS; i++) {

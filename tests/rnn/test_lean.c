@@ -109,7 +109,6 @@ TABLE_TEST(lean, unrecorded_layers_are_lean_and_match)
     }
 }
 
-/* ---- second passes ---- */
 TABLE_TEST(lean, second_backward_and_second_derivatives_match)
 {
     static const int32_t few[] = { 3, 1 };

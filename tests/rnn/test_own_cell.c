@@ -2,7 +2,6 @@
  * sequence at a time, batches, decoding, files, and errors of a step. */
 #include <math.h>
 #include "examples/cells_steps.h"
-#include "tests/io/checkpoint.h"
 #include "tests/rnn/rnn_kinds.h"
 
 /* ---- known cells against loops ---- */

@@ -197,7 +197,6 @@ TABLE_TEST(plan_run, no_gradient_flows_over_a_cut)
     }
 }
 
-/* ---- tokens ---- */
 TABLE_TEST(plan_run, tokens_are_gathered_and_shifted)
 {
     draw_data(3);
@@ -223,7 +222,6 @@ TABLE_TEST(plan_run, tokens_are_gathered_and_shifted)
     }
 }
 
-/* ---- carried over a checkpoint ---- */
 Test(plan_run, carried_states_are_saved_with_the_module)
 {
     enum { STOP = 4 };
@@ -264,7 +262,6 @@ Test(plan_run, carried_states_are_saved_with_the_module)
     remove(path);
 }
 
-/* ---- losses ---- */
 TABLE_TEST(plan_run, losses_are_divided_as_requested)
 {
     draw_data(11);
@@ -290,7 +287,6 @@ TABLE_TEST(plan_run, losses_are_divided_as_requested)
     cr_assert_float_eq(by_sequence, (double)p.batches, 1e-4);
 }
 
-/* ---- refused ---- */
 CPU_TEST(plan_run, invalid_arguments_are_refused)
 {
     draw_data(13);

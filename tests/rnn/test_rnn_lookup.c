@@ -147,7 +147,6 @@ TABLE_TEST(rnn_lookup, unused_rows_of_the_table_have_no_effect)
     }
 }
 
-/* ---- when rows are used ---- */
 TABLE_TEST(rnn_lookup, few_tokens_or_a_changed_table_use_rows)
 {
     kind k = { LSTM, { .input = 4, .hidden = 6, .layers = 1 }, false };

@@ -33,7 +33,6 @@ CPU_TEST(rnn_use, long_sequence_matches_plain_loops)
     cr_assert(isfinite(numbers(weft_grad(weft_find_parameter(m, "r.weight_hh_l0")))[0]));
 }
 
-/* ---- parameters ---- */
 /* The golden vectors check names and shapes. */
 CPU_TEST(rnn_use, parameters_have_pytorchs_order_and_first_values)
 {
@@ -121,7 +120,6 @@ Test(rnn_use, dropout_is_a_function_of_seed_and_path)
     CLEAN(a), CLEAN(b), CLEAN(c);
 }
 
-/* ---- states ---- */
 TABLE_TEST(rnn_use, states_are_selected)
 {
     weft_state s = { random_tensor(w, 1, WEFT_SHAPE(2, 3, 4)), random_tensor(w, 2, WEFT_SHAPE(2, 3, 5)) };

@@ -2,7 +2,6 @@
  * their cache of packed weights (autograd/packed_weights.h). They have the bits of a whole run, which packs
  * again, after any change of the weights. */
 #include "autograd/tape.h"
-#include "autograd/op.h"
 #include "rnn/rnn.h"
 #include "tests/rnn/rnn_kinds.h"
 

@@ -7,7 +7,6 @@ static bag plain, traced;
 
 static weft_tensor *(*const layouts[])(weft_tensor *) = { NULL, packed, in_rows };
 
-/* ---- a traced layer is the same layer ---- */
 TABLE_TEST(trace, changes_no_bit)
 {
     for (int i = 0; i < rounds(24, 200); i++) {
@@ -169,7 +168,6 @@ TABLE_TEST(trace, gradients_of_states_match_single_steps)
     }
 }
 
-/* ---- an LSTM in numbers ---- */
 TABLE_TEST(trace, gates_satisfy_the_equations)
 {
     static const char *const names[CELLS] = { "h", "h", "rzn", "fn", "ifgo", "fgo", "ifgo", "fgo" };

@@ -1,11 +1,9 @@
 /* features.c - the columns of a frame by role, with their chains of transforms; checks of frames. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/os.h"
 #include "rnn/forecast/series/features.h"
-#include "io/text.h"
 
 /* ---- copies that live as long as the context ---- */
 static void *copy_bytes(weft *w, const void *from, size_t bytes)
@@ -306,10 +304,7 @@ void weft__features_fail(const weft_features *x, const weft_frame *f, int64_t s,
                          const char *column, const char *format, ...)
 {
     char reason[200];
-    va_list list;
-    va_start(list, format);
-    weft__plain_text(reason, sizeof reason, format, list);
-    va_end(list);
+    WEFT__PLAIN_TEXT(reason, sizeof reason, format);
     weft__fail(x->w, WEFT_ENUMERIC,
                "features \"%s\": series %lld (\"%.60s\"), row %lld, column \"%.100s\": %s", x->name,
                (long long)s, f->id[s], (long long)row, column, reason);
